@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The boot image, as the kernel checks it, and what the root server finds at start.
+//!
+//! ```text
+//! 0        header (64 bytes), then up to the first page boundary zeros
+//! root     the root server's memory image, page aligned: mapped at `root_address`
+//! system   the system description for the root server (its format is not the kernel's business)
+//! ```
+
+use bytemuck::{Pod, Zeroable};
+
+/// First word: "MCDM" in memory order.
+pub const MAGIC: u32 = u32::from_le_bytes(*b"MCDM");
+/// Version of this layout.
+pub const VERSION: u32 = 1;
+/// Largest image the kernel takes.
+pub const MAX_BYTES: u32 = 256 << 20;
+/// Bytes of the header.
+pub const HEADER_BYTES: u32 = 64;
+
+/// Head of a boot image. All offsets are from the image's start.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// [`MAGIC`].
+    pub magic: u32,
+    /// [`VERSION`].
+    pub version: u32,
+    /// Bytes of the whole image, a multiple of a page.
+    pub total: u32,
+    /// CRC-32 (IEEE) of everything behind the header.
+    pub crc: u32,
+    /// CRC-32 of the header with this field and `crc` zero.
+    pub header_crc: u32,
+    /// Offset of the root server's image, a multiple of a page.
+    pub root_offset: u32,
+    /// Bytes of the root server's image, a multiple of a page, zeros of its .bss included.
+    pub root_bytes: u32,
+    /// Address at which it is mapped (read, write and execute), a multiple of a page.
+    pub root_address: u32,
+    /// Entry point, inside the root server's image.
+    pub root_entry: u32,
+    /// Initial stack pointer, inside the root server's image or at its end.
+    pub root_stack: u32,
+    /// Offset of the system description, a multiple of a page.
+    pub system_offset: u32,
+    /// Bytes of the system description, up to `total` at most.
+    pub system_bytes: u32,
+    /// Zero.
+    pub reserved: [u32; 4],
+}
+
+/// Why a boot image is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// Shorter than a header.
+    TooShort,
+    /// The magic word is missing: not a boot image.
+    NotAnImage,
+    /// Made for another version of the kernel.
+    Version,
+    /// The header's checksum does not fit.
+    HeaderDamaged,
+    /// Longer than the file that holds it: truncated.
+    Truncated,
+    /// Larger than [`MAX_BYTES`].
+    TooLarge,
+    /// The length is not a multiple of a page or shorter than what it holds.
+    Length,
+    /// The contents' checksum does not fit.
+    ContentsDamaged,
+    /// The root server's image is misplaced in the file.
+    RootPlacement,
+    /// The root server's address is misaligned or outside the user area.
+    RootAddress,
+    /// The root server's entry or stack is outside its image.
+    RootEntry,
+    /// The system description is misplaced in the file.
+    SystemPlacement,
+    /// A reserved field is not zero.
+    Reserved,
+}
+
+impl Refusal {
+    /// What to tell a person.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::TooShort => "shorter than its header",
+            Self::NotAnImage => "not a Macadamia boot image",
+            Self::Version => "made for another version of the kernel",
+            Self::HeaderDamaged => "header damaged (checksum)",
+            Self::Truncated => "truncated",
+            Self::TooLarge => "too large",
+            Self::Length => "length impossible",
+            Self::ContentsDamaged => "contents damaged (checksum)",
+            Self::RootPlacement => "root server misplaced",
+            Self::RootAddress => "root server's address impossible",
+            Self::RootEntry => "root server's entry or stack outside its image",
+            Self::SystemPlacement => "system description misplaced",
+            Self::Reserved => "reserved field in use",
+        }
+    }
+}
+
+/// Checksum for `Header::header_crc`.
+#[must_use]
+pub fn header_crc(header: &Header) -> u32 {
+    let bare = Header { crc: 0, header_crc: 0, ..*header };
+    crc32fast::hash(bytemuck::bytes_of(&bare))
+}
+
+/// Checks everything about an image that is in a file of `image.len()` bytes.
+///
+/// # Errors
+/// The first thing found wrong.
+pub fn check(image: &[u8]) -> Result<Header, Refusal> {
+    let head = image.get(..HEADER_BYTES as usize).ok_or(Refusal::TooShort)?;
+    let header: Header = bytemuck::pod_read_unaligned(head);
+    let page = crate::PAGE_SIZE;
+    let aligned = |x: u32| x.is_multiple_of(page);
+    if header.magic != MAGIC {
+        return Err(Refusal::NotAnImage);
+    }
+    if header.version != VERSION {
+        return Err(Refusal::Version);
+    }
+    if header.header_crc != header_crc(&header) {
+        return Err(Refusal::HeaderDamaged);
+    }
+    if header.total > MAX_BYTES {
+        return Err(Refusal::TooLarge);
+    }
+    if header.reserved != [0; 4] {
+        return Err(Refusal::Reserved);
+    }
+    if header.total < page || !aligned(header.total) {
+        return Err(Refusal::Length);
+    }
+    let body = image.get(HEADER_BYTES as usize..header.total as usize).ok_or(Refusal::Truncated)?;
+    let within = |offset: u32, bytes: u32| offset >= page && aligned(offset) && offset.checked_add(bytes).is_some_and(|end| end <= header.total);
+    if !within(header.root_offset, header.root_bytes) || header.root_bytes == 0 || !aligned(header.root_bytes) {
+        return Err(Refusal::RootPlacement);
+    }
+    let root_end = header.root_address.checked_add(header.root_bytes).ok_or(Refusal::RootAddress)?;
+    if !aligned(header.root_address) || header.root_address < crate::utcb::AREA_END || root_end > crate::USER_END {
+        return Err(Refusal::RootAddress);
+    }
+    let inside = |x: u32| x >= header.root_address && x <= root_end;
+    if !inside(header.root_entry) || header.root_entry == root_end || !inside(header.root_stack) || !header.root_stack.is_multiple_of(4) {
+        return Err(Refusal::RootEntry);
+    }
+    if !within(header.system_offset, header.system_bytes) {
+        return Err(Refusal::SystemPlacement);
+    }
+    if header.crc != crc32fast::hash(body) {
+        return Err(Refusal::ContentsDamaged);
+    }
+    Ok(header)
+}
+
+/// Selectors in the root server's table when it starts.
+pub mod slot {
+    /// Its Quota: the whole kernel pool.
+    pub const QUOTA: u32 = 1;
+    /// Its own Space.
+    pub const SPACE: u32 = 2;
+    /// Its own Thread, every right.
+    pub const THREAD: u32 = 3;
+    /// Device memory: the physical addresses from the end of RAM to the end of the first 4 GiB.
+    pub const DEVICES: u32 = 4;
+    /// All I/O ports.
+    pub const PORTS: u32 = 5;
+    /// The boot image, system description included, read-only.
+    pub const IMAGE: u32 = 6;
+    /// Device memory: the display's and the firmware's part of the first MiB.
+    pub const LEGACY: u32 = 7;
+    /// Interrupt line 0; line n is at `IRQ + n`.
+    pub const IRQ: u32 = 16;
+    /// First of the free RAM ranges; see [`super::Info`].
+    pub const RAM: u32 = 48;
+    /// First slot that is empty.
+    pub const FREE: u32 = 64;
+}
+
+/// Slots of the root server's table (at least).
+pub const ROOT_SLOTS: u32 = 4096;
+
+/// What `esi` points to when the root server starts: in its UTCB slot's words.
+/// (The pointer is the UTCB's own address.)
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable, Debug)]
+pub struct Info {
+    /// Number of RAM capabilities from [`slot::RAM`] on; ask `Identify` for sizes.
+    pub ram_count: u32,
+    /// Number of interrupt lines from [`slot::IRQ`] on.
+    pub irq_count: u32,
+    /// Offset of the system description in the image Memory.
+    pub system_offset: u32,
+    /// Bytes of it.
+    pub system_bytes: u32,
+    /// Slots in the root server's capability table.
+    pub slots: u32,
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The contract between the kernel and everything above it: names of system
+//! calls, layouts shared through memory, rights, errors. Nothing here acts.
+//!
+//! The manual (docs/manual.md) states the semantics of each system call; the
+//! doc comments here give its registers. One word is 32 bits on every port of
+//! this version.
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod boot;
+pub mod error;
+pub mod frame;
+pub mod kip;
+pub mod marker;
+pub mod object;
+pub mod syscall;
+pub mod tag;
+pub mod utcb;
+
+pub use error::Error;
+pub use frame::Frame;
+pub use object::{Kind, Rights};
+pub use syscall::Op;
+pub use tag::{Delivery, MessageKind, Tag};
+
+/// Bytes in a page, the unit of mapping.
+pub const PAGE_SIZE: u32 = 4096;
+
+/// Bytes that one translation table spans: the granule of a Segment's size and
+/// address (4 MiB on IA-32).
+pub const TABLE_SPAN: u32 = 4 << 20;
+
+/// End (exclusive) of the addresses a space may map: above it lie the area for
+/// small spaces and the kernel (docs/manual.md, "Linear layout").
+pub const USER_END: u32 = 0xC000_0000;
+
+/// Number of priorities; 255 is the most urgent.
+pub const PRIORITIES: u32 = 256;

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kinds of kernel objects and the rights a capability can carry.
+
+/// What a capability refers to.
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A count of kernel memory that other objects are charged to.
+    Quota = 1,
+    /// An address space with a capability table (native) or without (alien).
+    Space = 2,
+    /// Translation tables that several spaces share.
+    Segment = 3,
+    /// A thread of execution, and the address of IPC.
+    Thread = 4,
+    /// A range of physical memory, of device registers or of I/O ports.
+    Memory = 5,
+    /// An interrupt line.
+    Irq = 6,
+}
+
+impl Kind {
+    /// The kind with this number, if there is one.
+    #[must_use]
+    pub const fn from_code(code: u32) -> Option<Self> {
+        Some(match code {
+            1 => Self::Quota,
+            2 => Self::Space,
+            3 => Self::Segment,
+            4 => Self::Thread,
+            5 => Self::Memory,
+            6 => Self::Irq,
+            _ => return None,
+        })
+    }
+}
+
+/// A set of rights; the meaning of a bit depends on the kind of object, except
+/// that [`CALL`](Rights::CALL) and [`NOTIFY`](Rights::NOTIFY) exist for Threads only.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rights(pub u32);
+
+impl Rights {
+    /// No right at all.
+    pub const NONE: Self = Self(0);
+    /// Memory and Segment: map readable.
+    pub const READ: Self = Self(1);
+    /// Memory and Segment: map writable.
+    pub const WRITE: Self = Self(2);
+    /// Memory and Segment: map executable (where the MMU can tell).
+    pub const EXECUTE: Self = Self(4);
+    /// Manage the object: for a Thread start, stop, reset, priority, handler,
+    /// registers; for a Space and a Segment map into it and create threads in
+    /// it; for a Quota charge to it; for an Irq bind and acknowledge it;
+    /// for Memory derive from it.
+    pub const CONTROL: Self = Self(8);
+    /// Thread: send and call. The fast path tests this bit and no other: it is
+    /// never set in a capability to anything but a Thread.
+    pub const CALL: Self = Self(16);
+    /// Thread: notify with the capability's badge as bits.
+    pub const NOTIFY: Self = Self(32);
+    /// Every right.
+    pub const ALL: Self = Self(63);
+    /// Read, write and execute.
+    pub const RWX: Self = Self(7);
+
+    /// The rights that a capability to this kind of object can carry.
+    #[must_use]
+    pub const fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Thread => Self(8 | 16 | 32),
+            Kind::Memory | Kind::Segment => Self(1 | 2 | 4 | 8),
+            Kind::Quota | Kind::Space | Kind::Irq => Self(8),
+        }
+    }
+
+    /// Both sets.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// What both sets share.
+    #[must_use]
+    pub const fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Whether every right of `other` is in this set.
+    #[must_use]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// Most badges a capability can carry: badges are 20 bits.
+pub const BADGE_BITS: u32 = 20;
+
+/// Largest badge; also every notification bit that a capability can set.
+pub const BADGE_MAX: u32 = (1 << BADGE_BITS) - 1;

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! System calls: numbers and registers.
+//!
+//! On IA-32 a system call takes the operation (and for IPC the rest of the
+//! [`Tag`](crate::Tag)) in `eax`, further arguments `a0 a1 a2 a3` in
+//! `ebx esi edi ebp`, the stack pointer in `ecx` and the return address in
+//! `edx`, and is made by `sysenter`, or by `int 0x30` if the kernel information
+//! page says so. IPC returns a [`Delivery`](crate::Delivery) in `eax`, a reply
+//! handle in `ebx` and message words in `esi edi ebp`; every other call returns
+//! a status in `eax` (zero or an [`Error`](crate::Error)) and results in
+//! `ebx esi edi`. `ecx`, `edx` and the flags are undefined afterwards; `ds` and
+//! `es` are flat; `fs` and `gs` are kept.
+//!
+//! A *selector* is an index into the caller's capability table; slot 0 is
+//! always empty. Unless said otherwise a destination slot is in the caller's
+//! own table and must be empty.
+
+/// Operation numbers.
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Op {
+    // --- IPC -----------------------------------------------------------------
+    /// Send to a thread and wait for its reply.
+    /// `a0` Thread \[CALL\]; `a1 a2 a3` words 0 to 2. Returns a delivery of kind
+    /// `Reply` or `Failed`. With `POLL` fails with `WouldBlock` if the receiver
+    /// is not waiting (the reply is then still waited for).
+    Call = 1,
+    /// Reply to a caller, then receive from anybody. `a0` reply handle, 0 for
+    /// none; `a1 a2 a3` words. If the reply fails (`BadHandle`, `CapTransfer`)
+    /// nothing is received and the delivery is `Failed`.
+    ReplyWait = 2,
+    /// Send without waiting for a reply. `a0` Thread \[CALL\]; words as `Call`.
+    /// Waits until the receiver takes it (`POLL`: `WouldBlock`). Returns status.
+    Send = 3,
+    /// Receive. `a0` 0: from anybody; otherwise a Thread \[CALL\]: from that
+    /// thread only. `POLL`: `WouldBlock` instead of waiting;
+    /// `NOTIFICATIONS_ONLY`: no message. Bits in `Utcb::accept` come first.
+    Receive = 4,
+    /// Reply without receiving. `a0` reply handle; words as `Call`. Never
+    /// waits. Returns status.
+    Reply = 5,
+    /// Reply to an alien (`a0` its handle; its frame is taken from its UTCB slot),
+    /// then wait for that alien's next event or an accepted notification. A
+    /// notification stops the alien and delivers `Interrupted`, or `Alien` with
+    /// the event that the alien already had (the bits then stay pending).
+    Run = 6,
+    /// Set the capability's badge as notification bits. `a0` Thread \[NOTIFY\].
+    /// Never waits. Returns status.
+    Notify = 7,
+    /// Give up the rest of the time slice. Returns status.
+    Yield = 8,
+
+    // --- Objects and capabilities ------------------------------------------------
+    /// Make a Quota out of another. `a0` Quota \[CONTROL\]; `a1` bytes, which the
+    /// parent is charged; `a2` destination.
+    CreateQuota = 16,
+    /// Make a Space. `a0` Quota \[CONTROL\]; `a1` number of capability slots, at
+    /// most 65,536, or 0 for a space of aliens; `a2` destination. Returns the
+    /// number of slots in `ebx` (rounded up).
+    CreateSpace = 17,
+    /// Make a Segment. `a0` Quota \[CONTROL\]; `a1` bytes, a multiple of
+    /// `TABLE_SPAN`; `a2` destination.
+    CreateSegment = 18,
+    /// Make a Thread, stopped, with its creator's priority. `a0` Quota \[CONTROL\]; `a1` Space \[CONTROL\];
+    /// `a2` destination; `a3` 0 for a native thread (`a1` must be native), or
+    /// for an alien the native Space \[CONTROL\] where its UTCB slot goes (`a1`
+    /// must be an alien space). Returns the slot's address in `ebx` and, for an
+    /// alien, its handle in `esi`: it counts as an exception of vector `CREATED`
+    /// that the handler replies to.
+    CreateThread = 19,
+    /// Make a Memory that is a part of another; its capability is a child of the
+    /// one used, with the same rights. `a0` Memory \[CONTROL\]; `a1` offset; `a2` length, both
+    /// in bytes and multiples of a page (for I/O ports: in ports); `a3` destination.
+    /// Charged to the Quota named by UTCB word 3 \[CONTROL\].
+    DeriveMemory = 20,
+    /// Delete a capability. The original capability of an object takes the
+    /// object, all capabilities to it and all that was derived from it along.
+    /// `a0` slot.
+    Delete = 21,
+    /// Delete everything derived from a capability; if it is the original of a
+    /// Memory, also every mapping of it. `a0` slot.
+    Revoke = 22,
+    /// Copy a capability. `a0` source slot; `a1` destination Space \[CONTROL\], 0 for the own;
+    /// `a2` destination slot there; `a3` rights mask in bits 5 to 0, badge in
+    /// bits 31 to 12. The badge must be 0 (keep) unless the source has none; it
+    /// exists for Threads only.
+    Copy = 23,
+    /// Describe a capability. `a0` slot. Returns kind in `ebx`, rights and badge
+    /// (bits 31 to 12) in `esi`, size in `edi` (bytes of a Memory or Segment,
+    /// slots of a Space, limit of a Quota).
+    Identify = 24,
+
+    // --- Threads -------------------------------------------------------------------
+    /// Start a stopped native thread. `a0` Thread \[CONTROL\]; `a1` entry, `a2` stack
+    /// pointer, `a3` argument: the thread finds its UTCB's address in `ebx` and
+    /// the argument in `esi`, other registers zero.
+    Start = 32,
+    /// Stop a thread; waiting IPC of its own fails with `Interrupted`. `a0` Thread \[CONTROL\].
+    Stop = 33,
+    /// Stop a thread, fail everyone who waits for it with `PeerRestarted`, and
+    /// bind it to a Space. Capabilities to it stay valid. `a0` Thread \[CONTROL\]; `a1` Space
+    /// \[CONTROL\]; `a2` as `a3` of `CreateThread`. Charged to the Quota the thread is
+    /// charged to. Returns as `CreateThread`.
+    Reset = 34,
+    /// Set the priority. `a0` Thread \[CONTROL\]; `a1` priority; `a2` the highest priority
+    /// that the thread may give to others. Neither may exceed the caller's own limit.
+    SetPriority = 35,
+    /// Name the thread that gets a thread's exceptions (an alien's events). `a0` Thread \[CONTROL\];
+    /// `a1` Thread \[CALL\], whose badge the handler will see, or 0 for none.
+    SetHandler = 36,
+    /// Set one of three TLS descriptors (selectors 0x33, 0x3b, 0x43). `a0`
+    /// Thread \[CONTROL\]; `a1` index 0 to 2; `a2` base; `a3` limit in bits 19 to 0, and of
+    /// bits 23 to 20: 20 limit in pages, 21 read-only, 22 16-bit, 23 present.
+    SetTls = 37,
+    /// Read a stopped or waiting thread's registers into UTCB words 3 to 18 as a
+    /// [`Frame`](crate::Frame). `a0` Thread \[CONTROL\].
+    GetRegisters = 38,
+    /// Write a stopped native thread's registers from UTCB words 3 to 18. `a0` Thread
+    /// \[CONTROL\]. `a1` 1: also let it run.
+    SetRegisters = 39,
+    /// Set a debug register. `a0` Thread \[CONTROL\]; `a1` 0 to 3 or 7; `a2` value: an
+    /// address below `USER_END`, or for 7 enable and condition bits. Reading back
+    /// is by the result: `ebx` is dr6 as of the last debug exception (then cleared).
+    SetDebug = 40,
+    /// Make the FPU area of a thread's UTCB slot current and the area the truth
+    /// until the thread runs. `a0` Thread \[CONTROL\].
+    FpuSync = 41,
+
+    // --- Memory -----------------------------------------------------------------------
+    /// Carry out up to 16 records of [`MapRecord`] from UTCB words 0 to 63, in
+    /// order, until one fails. `a0` number of records. Returns the number done
+    /// in `ebx`.
+    Map = 48,
+    /// Attach a Segment to a Space. `a0` Space \[CONTROL\]; `a1` address, a multiple of
+    /// `TABLE_SPAN`; `a2` Segment \[READ and more\]; `a3` rights.
+    Attach = 49,
+    /// Detach the Segment at an address. `a0` Space \[CONTROL\]; `a1` address it was attached at.
+    Detach = 50,
+    /// Cache maintenance. `a0` Space \[CONTROL\]; `a1` address; `a2` length; `a3` 0 clean, 1
+    /// invalidate, 2 both (for execution: instruction side too). Free where caches are physical.
+    Cache = 51,
+
+    // --- Interrupts, time, information ---------------------------------------------------
+    /// Deliver an interrupt line as a notification: the badge of the capability
+    /// as bits. `a0` Irq \[CONTROL\]; `a1` Thread \[NOTIFY\], or 0 to unbind. Leaves it masked; the first
+    /// acknowledgement unmasks.
+    BindIrq = 56,
+    /// Unmask the line after its device was served. `a0` Irq \[CONTROL\].
+    AckIrq = 57,
+    /// Set notification bits of this thread at an absolute time. `a0` low and `a1`
+    /// high half of nanoseconds since boot; `a2` bits, 0 cancels. One alarm a
+    /// thread; a time that has passed fires at once.
+    Alarm = 60,
+    /// `a0` Quota \[CONTROL\]. Returns bytes used in `ebx`, limit in `esi`.
+    QuotaInfo = 61,
+    /// Read a thread's state for a watcher. `a0` Thread \[CONTROL\]. Returns in `ebx`: 0
+    /// stopped, 1 ready or running, 2 waiting to receive, 3 waiting to send, 4 waiting for a reply,
+    /// 5 halted by an exception that nobody handled; in `esi` microseconds of processor time (wraps).
+    ThreadInfo = 62,
+}
+
+/// All operations, in the order of their numbers.
+pub const ALL: [Op; 36] = [
+    Op::Call,
+    Op::ReplyWait,
+    Op::Send,
+    Op::Receive,
+    Op::Reply,
+    Op::Run,
+    Op::Notify,
+    Op::Yield,
+    Op::CreateQuota,
+    Op::CreateSpace,
+    Op::CreateSegment,
+    Op::CreateThread,
+    Op::DeriveMemory,
+    Op::Delete,
+    Op::Revoke,
+    Op::Copy,
+    Op::Identify,
+    Op::Start,
+    Op::Stop,
+    Op::Reset,
+    Op::SetPriority,
+    Op::SetHandler,
+    Op::SetTls,
+    Op::GetRegisters,
+    Op::SetRegisters,
+    Op::SetDebug,
+    Op::FpuSync,
+    Op::Map,
+    Op::Attach,
+    Op::Detach,
+    Op::Cache,
+    Op::BindIrq,
+    Op::AckIrq,
+    Op::Alarm,
+    Op::QuotaInfo,
+    Op::ThreadInfo,
+];
+
+impl Op {
+    /// The operation with this number, if there is one.
+    #[must_use]
+    pub fn from_code(code: u32) -> Option<Self> {
+        ALL.into_iter().find(|op| *op as u32 == code)
+    }
+}
+
+/// First word of the selector pair and kind of a map record; a record is four words.
+///
+/// ```text
+///  word 0   31 memory selector 16 15 space or segment selector 0
+///  word 1   31 address (in a Segment: offset) 12 11 operation 8  7 0  5 rights 0
+///  word 2   offset in the Memory, bytes (ports)
+///  word 3   length, bytes (ports)
+/// ```
+/// For I/O ports the address is ignored: ports appear where they are.
+/// `UNMAP` and `PROTECT` ignore the memory selector and the offset, except that
+/// `UNMAP` with the selector of a ports Memory takes ports away. `UNMAP` of what
+/// is not there is no error; `PROTECT` never gives a right that the mapping did
+/// not have when it was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MapRecord(pub [u32; 4]);
+
+impl MapRecord {
+    /// Operation: make mappings; what was there before is replaced.
+    pub const MAP: u32 = 0;
+    /// Operation: remove mappings.
+    pub const UNMAP: u32 = 1;
+    /// Operation: change rights.
+    pub const PROTECT: u32 = 2;
+    /// Most records in one call.
+    pub const MAX: u32 = 16;
+
+    /// A record; selectors are at most 65,535.
+    #[must_use]
+    pub const fn new(op: u32, space: u32, address: u32, memory: u32, offset: u32, length: u32, rights: crate::Rights) -> Self {
+        Self([memory << 16 | (space & 0xffff), (address & !0xfff) | (op & 15) << 8 | (rights.0 & 63), offset, length])
+    }
+    /// The operation.
+    #[must_use]
+    pub const fn op(&self) -> u32 {
+        (self.0[1] >> 8) & 15
+    }
+    /// Selector of the Space or Segment.
+    #[must_use]
+    pub const fn space(&self) -> u32 {
+        self.0[0] & 0xffff
+    }
+    /// Selector of the Memory.
+    #[must_use]
+    pub const fn memory(&self) -> u32 {
+        self.0[0] >> 16
+    }
+    /// Address in the Space, or offset in the Segment.
+    #[must_use]
+    pub const fn address(&self) -> u32 {
+        self.0[1] & !0xfff
+    }
+    /// Rights asked for.
+    #[must_use]
+    pub const fn rights(&self) -> crate::Rights {
+        crate::Rights(self.0[1] & 63)
+    }
+    /// Offset in the Memory.
+    #[must_use]
+    pub const fn offset(&self) -> u32 {
+        self.0[2]
+    }
+    /// Bytes, or ports.
+    #[must_use]
+    pub const fn length(&self) -> u32 {
+        self.0[3]
+    }
+}

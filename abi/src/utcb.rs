@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The page-resident part of a thread: message words beyond the registers,
+//! capabilities in transit, notification mirror.
+//!
+//! The area from 0 to [`AREA_END`] of a native space belongs to the kernel's
+//! layout: page 0 is never mapped, page 1 is the kernel information page, the
+//! rest is slots of [`SLOT_SIZE`] bytes. A native thread has a slot in its own
+//! space, an alien in its handler's.
+
+use bytemuck::{Pod, Zeroable};
+
+/// Bytes of one slot.
+pub const SLOT_SIZE: u32 = 1024;
+/// End of the area: user mappings of a native space start here.
+pub const AREA_END: u32 = 4 << 20;
+/// Address of the kernel information page in native spaces.
+pub const KIP_ADDRESS: u32 = 0x1000;
+/// Address of the first slot.
+pub const FIRST_SLOT: u32 = 0x2000;
+/// Offset of the FPU state in a slot: 512 bytes in the format of `fxsave`, or
+/// 108 in that of `fnsave` where the CPU has no `fxsave`.
+pub const FPU_OFFSET: u32 = 512;
+/// Bytes of the FPU state.
+pub const FPU_SIZE: u32 = 512;
+
+/// The slot of a native thread. The first half; the second holds FPU state.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub struct Utcb {
+    /// Message words. Words 0 to 2 travel in registers on IA-32 and are not
+    /// looked at here.
+    pub words: [u32; 64],
+    /// Notification bits that a receive of this thread accepts.
+    pub accept: u32,
+    /// Mirror of the bits that arrived and were not taken: to look at without a
+    /// system call. The kernel writes it and never reads it.
+    pub pending: u32,
+    /// Where received capabilities go: this slot and the following.
+    pub receive_slot: u32,
+    /// Capabilities to send: [`CapItem`] each.
+    pub send_caps: [u32; 3],
+    /// This slot's address, written at creation.
+    pub address: u32,
+    /// Reserved, zero.
+    pub reserved: [u32; 57],
+}
+
+/// A capability to send, or to copy: selector and the rights and badge that
+/// the copy gets.
+///
+/// ```text
+///  31      16 15     6 5      0
+/// |  selector |    0   | rights |
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CapItem(pub u32);
+
+impl CapItem {
+    /// Send a copy of `selector` with at most these rights.
+    #[must_use]
+    pub const fn new(selector: u32, rights: crate::Rights) -> Self {
+        Self(selector << 16 | rights.0)
+    }
+    /// The selector.
+    #[must_use]
+    pub const fn selector(self) -> u32 {
+        self.0 >> 16
+    }
+    /// The rights mask.
+    #[must_use]
+    pub const fn rights(self) -> crate::Rights {
+        crate::Rights(self.0 & 63)
+    }
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The system description as the build tool leaves it in a boot image
+//! ([`System`]), and the start block in which the root server tells a component
+//! what it was given ([`Start`]). Both are encoded with `postcard`.
+//!
+//! The tool has checked what can be checked on the host; the root server checks
+//! again what it would otherwise have to believe.
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// A whole system.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub struct System {
+    /// Its name: the file name of the description without `.toml`.
+    pub name: String,
+    /// Its components, in the order in which they are started.
+    pub components: Vec<Component>,
+    /// Memory shared by components, named in their grants by index.
+    pub shared: Vec<Shared>,
+}
+
+/// A piece of RAM that several components see.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub struct Shared {
+    /// For messages.
+    pub name: String,
+    /// Bytes, a multiple of a page.
+    pub bytes: u32,
+}
+
+/// One protection domain with one initial thread.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub struct Component {
+    /// Its name, unique in the system.
+    pub name: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Entry point.
+    pub entry: u32,
+    /// What to load.
+    pub loads: Vec<Load>,
+    /// Bytes of heap, a multiple of a page.
+    pub heap: u32,
+    /// Bytes of stack, a multiple of a page.
+    pub stack: u32,
+    /// Priority of its first thread.
+    pub priority: u8,
+    /// Highest priority it may give to its threads.
+    pub max_priority: u8,
+    /// Bytes of kernel memory it may use.
+    pub quota: u32,
+    /// Slots of its capability table.
+    pub slots: u32,
+    /// What to do when it dies.
+    pub on_death: OnDeath,
+    /// Whether it has the console's input from the start.
+    pub focus: bool,
+    /// What it is given beyond the standard slots.
+    pub grants: Vec<Grant>,
+}
+
+/// A part of an ELF image, page aligned in the boot image.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Where it goes, a multiple of a page.
+    pub address: u32,
+    /// Where it is in the boot image, a multiple of a page.
+    pub offset: u32,
+    /// Bytes to copy.
+    pub file_bytes: u32,
+    /// Bytes to map; what is beyond `file_bytes` is zero.
+    pub memory_bytes: u32,
+    /// Whether the component may write it; a part that it may not write is
+    /// mapped straight from the boot image when it needs no zeros.
+    pub writable: bool,
+}
+
+/// What the root server does when a component dies.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnDeath {
+    /// Say so, and leave it dead.
+    Report,
+    /// Say so, and start it anew: after `first_ms`, doubled after each death
+    /// within ten times that, up to `most_ms`.
+    Restart {
+        /// First delay in milliseconds.
+        first_ms: u32,
+        /// Longest delay in milliseconds.
+        most_ms: u32,
+    },
+    /// Say so, and stop the system.
+    Stop,
+}
+
+/// A resource under the name by which the component finds it.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// Name, unique in the component.
+    pub name: String,
+    /// What it is.
+    pub what: Resource,
+}
+
+/// What a component can be given.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// May call the first thread of a component, which sees the badge.
+    Call {
+        /// Index of the component.
+        component: u16,
+        /// Badge.
+        badge: u32,
+    },
+    /// May set these notification bits of the first thread of a component.
+    Notify {
+        /// Index of the component.
+        component: u16,
+        /// Bits.
+        bits: u32,
+    },
+    /// An interrupt line.
+    Irq {
+        /// Its number.
+        line: u32,
+    },
+    /// A range of I/O ports, open from the start.
+    Ports {
+        /// First port.
+        base: u32,
+        /// How many.
+        count: u32,
+    },
+    /// Device registers, mapped from the start.
+    Device {
+        /// Physical address, a multiple of a page.
+        base: u32,
+        /// Bytes, a multiple of a page.
+        bytes: u32,
+        /// Where they are mapped.
+        address: u32,
+    },
+    /// A piece of shared memory, mapped from the start.
+    Shared {
+        /// Index in [`System::shared`].
+        region: u16,
+        /// Where it is mapped.
+        address: u32,
+        /// Whether the component may write it.
+        writable: bool,
+    },
+    /// A piece of RAM of its own as a capability, not mapped.
+    Memory {
+        /// Bytes, a multiple of a page.
+        bytes: u32,
+    },
+}
+
+/// Slots that every component starts with.
+pub mod slot {
+    /// Its Quota.
+    pub const QUOTA: u32 = 1;
+    /// Its Space.
+    pub const SPACE: u32 = 2;
+    /// Its first Thread.
+    pub const THREAD: u32 = 3;
+    /// Calls the console as this component (empty when the system has no console).
+    pub const CONSOLE: u32 = 4;
+    /// Calls the root server as this component.
+    pub const ROOT: u32 = 5;
+    /// First slot for grants, in their order.
+    pub const GRANTS: u32 = 8;
+}
+
+/// What a component finds at start: a read-only block, its length in the first word.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The component's name.
+    pub name: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// How often it was started before.
+    pub restarts: u32,
+    /// Start and bytes of the heap.
+    pub heap: (u32, u32),
+    /// First slot that is free.
+    pub free_slot: u32,
+    /// Slots of its table.
+    pub slots: u32,
+    /// What it was granted: name, slot (0 where there is none), address and bytes (0 where not mapped).
+    pub grants: Vec<Given>,
+}
+
+/// One granted resource.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// Its name.
+    pub name: String,
+    /// Its slot.
+    pub slot: u32,
+    /// Where it is mapped, or its first port, or 0.
+    pub address: u32,
+    /// Bytes mapped, or ports, or 0.
+    pub bytes: u32,
+}
