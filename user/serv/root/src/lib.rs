@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The root server.
+#![no_std]
