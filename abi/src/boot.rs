@@ -138,7 +138,8 @@ pub fn check(image: &[u8]) -> Result<Header, Refusal> {
         return Err(Refusal::Length);
     }
     let body = image.get(HEADER_BYTES as usize..header.total as usize).ok_or(Refusal::Truncated)?;
-    let within = |offset: u32, bytes: u32| offset >= page && aligned(offset) && offset.checked_add(bytes).is_some_and(|end| end <= header.total);
+    let within =
+        |offset: u32, bytes: u32| offset >= page && aligned(offset) && offset.checked_add(bytes).is_some_and(|end| end <= header.total);
     if !within(header.root_offset, header.root_bytes) || header.root_bytes == 0 || !aligned(header.root_bytes) {
         return Err(Refusal::RootPlacement);
     }
