@@ -5,18 +5,19 @@
 #[repr(u32)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
+    /// A thread of execution, and the address of IPC. (Zero, so that the kernel's
+    /// fast path can take a Thread capability's badge word as it is.)
+    Thread = 0,
     /// A count of kernel memory that other objects are charged to.
     Quota = 1,
     /// An address space with a capability table (native) or without (alien).
     Space = 2,
     /// Translation tables that several spaces share.
     Segment = 3,
-    /// A thread of execution, and the address of IPC.
-    Thread = 4,
     /// A range of physical memory, of device registers or of I/O ports.
-    Memory = 5,
+    Memory = 4,
     /// An interrupt line.
-    Irq = 6,
+    Irq = 5,
 }
 
 impl Kind {
@@ -24,12 +25,12 @@ impl Kind {
     #[must_use]
     pub const fn from_code(code: u32) -> Option<Self> {
         Some(match code {
+            0 => Self::Thread,
             1 => Self::Quota,
             2 => Self::Space,
             3 => Self::Segment,
-            4 => Self::Thread,
-            5 => Self::Memory,
-            6 => Self::Irq,
+            4 => Self::Memory,
+            5 => Self::Irq,
             _ => return None,
         })
     }

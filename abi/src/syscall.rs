@@ -155,7 +155,7 @@ pub enum Op {
     QuotaInfo = 61,
     /// Read a thread's state for a watcher. `a0` Thread \[CONTROL\]. Returns in `ebx`: 0
     /// stopped, 1 ready or running, 2 waiting to receive, 3 waiting to send, 4 waiting for a reply,
-    /// 5 halted by an exception that nobody handled; in `esi` microseconds of processor time (wraps).
+    /// 5 halted by an exception that nobody handled, or unbound because its space is gone.
     ThreadInfo = 62,
 }
 

@@ -1,3 +1,238 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Typed blocks of kernel memory by index.
+//! Typed blocks of kernel memory by address-sized index.
+//!
+//! The pool is one contiguous range, fixed at boot, in which every kernel object
+//! lives. A [`Ref<T>`] is the object's *kernel address*, so that assembly can use
+//! it as it stands; for a type with an [`Object::ANCHOR`] it points that many
+//! bytes into the object. All types are plain old data: a stale reference reads
+//! wrong values, which is a bug, but never breaks Rust's rules. This crate is the
+//! only place where an index becomes a pointer.
 #![no_std]
+
+mod buddy;
+
+use bytemuck::{Pod, Zeroable};
+use core::marker::PhantomData;
+use core::ops::{Index, IndexMut};
+
+pub use buddy::{Buddy, MAX_ORDER, MIN_BYTES, order_of};
+
+/// A type that lives in the pool: plain old data, aligned to at most 16 bytes.
+pub trait Object: Pod {
+    /// Distance from the object's first byte to where a [`Ref`] points.
+    const ANCHOR: u32 = 0;
+}
+
+/// Names an object in the pool; never null.
+#[repr(transparent)]
+pub struct Ref<T>(u32, PhantomData<fn() -> T>);
+
+/// Names an object in the pool or nothing (zero); may be stored in objects.
+#[repr(transparent)]
+pub struct Link<T>(u32, PhantomData<fn() -> T>);
+
+impl<T> Ref<T> {
+    /// The reference with this value. Any value may be given: access is checked.
+    #[must_use]
+    pub const fn new(address: u32) -> Self {
+        Self(address, PhantomData)
+    }
+    /// Its value: the kernel address.
+    #[must_use]
+    pub const fn address(self) -> u32 {
+        self.0
+    }
+    /// As a link.
+    #[must_use]
+    pub const fn link(self) -> Link<T> {
+        Link(self.0, PhantomData)
+    }
+}
+
+impl<T> Link<T> {
+    /// Names nothing.
+    pub const NULL: Self = Self(0, PhantomData);
+    /// What it names.
+    #[must_use]
+    pub const fn get(self) -> Option<Ref<T>> {
+        if self.0 == 0 { None } else { Some(Ref::new(self.0)) }
+    }
+    /// Whether it names nothing.
+    #[must_use]
+    pub const fn is_null(self) -> bool {
+        self.0 == 0
+    }
+    /// Whether it names `r`.
+    #[must_use]
+    pub const fn is(self, r: Ref<T>) -> bool {
+        self.0 == r.0
+    }
+    /// Its value: an address or 0.
+    #[must_use]
+    pub const fn value(self) -> u32 {
+        self.0
+    }
+    /// The link with this value.
+    #[must_use]
+    pub const fn from_value(value: u32) -> Self {
+        Self(value, PhantomData)
+    }
+}
+
+impl<T> From<Option<Ref<T>>> for Link<T> {
+    fn from(r: Option<Ref<T>>) -> Self {
+        r.map_or(Self::NULL, Ref::link)
+    }
+}
+
+macro_rules! plain {
+    ($name:ident) => {
+        impl<T> Clone for $name<T> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+        impl<T> Copy for $name<T> {}
+        impl<T> PartialEq for $name<T> {
+            fn eq(&self, other: &Self) -> bool {
+                self.0 == other.0
+            }
+        }
+        impl<T> Eq for $name<T> {}
+        impl<T> core::fmt::Debug for $name<T> {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                write!(f, "{:#x}", self.0)
+            }
+        }
+    };
+}
+plain!(Ref);
+plain!(Link);
+
+// SAFETY: a `Link` is a `u32` (`repr(transparent)`, the marker has no size), and every value of it is meaningful.
+unsafe impl<T> Zeroable for Link<T> {}
+// SAFETY: as above; the marker is a function pointer type, so `Link<T>` is `'static` data exactly if `T` is.
+unsafe impl<T: 'static> Pod for Link<T> {}
+
+/// The kernel's memory for objects.
+pub struct Pool {
+    memory: *mut u8,
+    base: u32,
+    bytes: u32,
+    buddy: Buddy,
+}
+
+impl Pool {
+    /// Takes over `bytes` at `memory`, which references will call `base`.
+    /// The first `reserved` bytes are not allocated from: they hold tables that
+    /// the caller places. All of it is cleared.
+    ///
+    /// # Safety
+    /// `memory` is valid for reads and writes of `bytes` bytes for as long as the
+    /// pool exists, aligned to a page, and while any reference obtained from the pool is
+    /// alive nothing else accesses it. (The kernel guarantees the last by
+    /// borrowing the pool only between entry and exit, on one CPU.)
+    ///
+    /// # Panics
+    /// If `base`, `bytes` or `reserved` are not multiples of a page.
+    pub unsafe fn new(memory: *mut u8, base: u32, bytes: u32, reserved: u32) -> Self {
+        let page = abi::PAGE_SIZE;
+        assert!(base.is_multiple_of(page) && bytes.is_multiple_of(page) && reserved.is_multiple_of(page), "pool not page aligned");
+        // SAFETY: the caller gives us all of it.
+        unsafe { memory.write_bytes(0, bytes as usize) };
+        let mut pool = Self { memory, base, bytes, buddy: Buddy::new() };
+        Buddy::start(&mut pool, reserved);
+        pool
+    }
+
+    /// Kernel address of the pool's first byte.
+    #[must_use]
+    pub const fn base(&self) -> u32 {
+        self.base
+    }
+
+    /// Bytes in the pool.
+    #[must_use]
+    pub const fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    /// Bytes not allocated.
+    #[must_use]
+    pub const fn free_bytes(&self) -> u32 {
+        self.buddy.free_bytes
+    }
+
+    /// Allocates a zeroed block of at least `bytes`, a power of two, aligned to its size.
+    pub fn allocate(&mut self, bytes: u32) -> Option<u32> {
+        let address = Buddy::allocate(self, order_of(bytes)?)?;
+        self.bytes_mut(address, 1 << order_of(bytes)?).fill(0);
+        Some(address)
+    }
+
+    /// Gives a block back. `bytes` as in [`allocate`](Self::allocate).
+    ///
+    /// # Panics
+    /// If no such block was allocated: a kernel bug.
+    pub fn free(&mut self, address: u32, bytes: u32) {
+        let order = order_of(bytes).expect("freed a block of impossible size");
+        Buddy::free(self, address, order);
+    }
+
+    fn offset(&self, address: u32, bytes: u32) -> usize {
+        let offset = address.wrapping_sub(self.base);
+        assert!(offset <= self.bytes && bytes <= self.bytes - offset, "kernel address {address:#x} outside the pool");
+        offset as usize
+    }
+
+    fn pointer<T: Object>(&self, r: Ref<T>) -> *mut T {
+        let size = const { size_of::<T>() as u32 };
+        let start = r.0.wrapping_sub(T::ANCHOR);
+        let offset = self.offset(start, size);
+        assert!(offset.is_multiple_of(const { align_of::<T>() }), "misaligned reference {start:#x}");
+        // SAFETY: the offset is within the memory that `new` was given.
+        unsafe { self.memory.add(offset).cast() }
+    }
+
+    /// Two different objects at once.
+    ///
+    /// # Panics
+    /// If they overlap.
+    pub fn pair<A: Object, B: Object>(&mut self, a: Ref<A>, b: Ref<B>) -> (&mut A, &mut B) {
+        let (pa, pb) = (self.pointer(a), self.pointer(b));
+        let (start_a, start_b) = (pa as usize, pb as usize);
+        assert!(start_a + size_of::<A>() <= start_b || start_b + size_of::<B>() <= start_a, "overlapping objects");
+        // SAFETY: both are within the pool (`pointer`), aligned, plain data, and disjoint; `self` is borrowed for both.
+        unsafe { (&mut *pa, &mut *pb) }
+    }
+
+    /// Raw bytes of the pool.
+    #[must_use]
+    pub fn bytes_at(&self, address: u32, bytes: u32) -> &[u8] {
+        let offset = self.offset(address, bytes);
+        // SAFETY: `offset` checked the range against the memory given to `new`.
+        unsafe { core::slice::from_raw_parts(self.memory.add(offset), bytes as usize) }
+    }
+
+    /// Raw bytes of the pool, for writing.
+    pub fn bytes_mut(&mut self, address: u32, bytes: u32) -> &mut [u8] {
+        let offset = self.offset(address, bytes);
+        // SAFETY: `offset` checked the range; `self` is borrowed exclusively.
+        unsafe { core::slice::from_raw_parts_mut(self.memory.add(offset), bytes as usize) }
+    }
+}
+
+impl<T: Object> Index<Ref<T>> for Pool {
+    type Output = T;
+    fn index(&self, r: Ref<T>) -> &T {
+        // SAFETY: in the pool and aligned (`pointer`), plain data, shared borrow of the pool.
+        unsafe { &*self.pointer(r) }
+    }
+}
+
+impl<T: Object> IndexMut<Ref<T>> for Pool {
+    fn index_mut(&mut self, r: Ref<T>) -> &mut T {
+        // SAFETY: in the pool and aligned (`pointer`), plain data, exclusive borrow of the pool.
+        unsafe { &mut *self.pointer(r) }
+    }
+}

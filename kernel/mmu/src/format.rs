@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a port's translation-table entries mean. The truth is a two-level table
+//! of physical addresses in every port; only the bits differ.
+
+use abi::Rights;
+
+/// How memory behaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Attributes {
+    /// RAM: cached.
+    Cached,
+    /// Device registers: neither cached nor combined.
+    Device,
+}
+
+/// A lower-level entry, decoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leaf {
+    /// Physical address of the page.
+    pub physical: u32,
+    /// Rights in force.
+    pub rights: Rights,
+    /// The most that `protect` may give: what `map` gave.
+    pub most: Rights,
+    /// How it behaves.
+    pub attributes: Attributes,
+}
+
+/// Encodes and decodes entries. An all-zero entry is empty.
+pub trait Format {
+    /// The entry for a page.
+    fn leaf(leaf: Leaf) -> u32;
+    /// What a lower-level entry says; `None` if it is empty.
+    fn decode(entry: u32) -> Option<Leaf>;
+    /// An upper-level entry that names a table at a physical address.
+    /// `rights` limit what the table gives (a Segment attached read-only);
+    /// `shared` marks a table that belongs to a Segment.
+    fn table(physical: u32, rights: Rights, shared: bool) -> u32;
+    /// Physical address of the table that an upper-level entry names, and whether it is a
+    /// Segment's.
+    fn decode_table(entry: u32) -> Option<(u32, bool)>;
+}

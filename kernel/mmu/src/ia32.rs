@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! IA-32 page-directory and page-table entries (Intel SDM volume 3, section 4.3).
+//!
+//! Readable pages are executable: 32-bit paging cannot tell. A page without any
+//! right is an entry with the present bit clear, which keeps its address so that
+//! `protect` can give rights back.
+
+use crate::format::{Attributes, Format, Leaf};
+use abi::Rights;
+
+/// Entry bits.
+pub mod bits {
+    /// Translation is valid.
+    pub const PRESENT: u32 = 1;
+    /// Writes are allowed.
+    pub const WRITABLE: u32 = 1 << 1;
+    /// User mode may access.
+    pub const USER: u32 = 1 << 2;
+    /// Write-through.
+    pub const WRITE_THROUGH: u32 = 1 << 3;
+    /// Not cached.
+    pub const CACHE_DISABLE: u32 = 1 << 4;
+    /// Set by the processor.
+    pub const ACCESSED: u32 = 1 << 5;
+    /// Set by the processor.
+    pub const DIRTY: u32 = 1 << 6;
+    /// In a directory entry: a 4 MiB page.
+    pub const LARGE: u32 = 1 << 7;
+    /// Kept in the TLB over a change of directory.
+    pub const GLOBAL: u32 = 1 << 8;
+    /// Software: the page was mapped writable.
+    pub const MOST_WRITE: u32 = 1 << 9;
+    /// Software, in a directory entry: the table belongs to a Segment.
+    pub const SHARED: u32 = 1 << 10;
+    /// Software: the entry holds a page even if not present.
+    pub const HELD: u32 = 1 << 11;
+    /// Address part.
+    pub const ADDRESS: u32 = !0xfff;
+}
+use bits::*;
+
+/// The format of 32-bit paging without PAE.
+#[derive(Clone, Copy, Debug)]
+pub struct Ia32;
+
+impl Format for Ia32 {
+    fn leaf(leaf: Leaf) -> u32 {
+        let mut entry = leaf.physical & ADDRESS | HELD;
+        if leaf.rights.intersection(Rights::RWX) != Rights::NONE {
+            entry |= PRESENT | USER;
+        }
+        if leaf.rights.contains(Rights::WRITE) {
+            entry |= WRITABLE;
+        }
+        if leaf.most.contains(Rights::WRITE) {
+            entry |= MOST_WRITE;
+        }
+        if leaf.attributes == Attributes::Device {
+            entry |= CACHE_DISABLE | WRITE_THROUGH;
+        }
+        entry
+    }
+
+    fn decode(entry: u32) -> Option<Leaf> {
+        if entry & HELD == 0 {
+            return None;
+        }
+        let readable = Rights::READ.union(Rights::EXECUTE);
+        let with_write = |base: Rights, bit: u32| if entry & bit != 0 { base.union(Rights::WRITE) } else { base };
+        let rights = if entry & PRESENT == 0 { Rights::NONE } else { with_write(readable, WRITABLE) };
+        let attributes = if entry & CACHE_DISABLE != 0 { Attributes::Device } else { Attributes::Cached };
+        Some(Leaf { physical: entry & ADDRESS, rights, most: with_write(readable, MOST_WRITE), attributes })
+    }
+
+    fn table(physical: u32, rights: Rights, shared: bool) -> u32 {
+        let writable = if rights.contains(Rights::WRITE) { WRITABLE } else { 0 };
+        physical & ADDRESS | PRESENT | USER | writable | if shared { SHARED } else { 0 }
+    }
+
+    fn decode_table(entry: u32) -> Option<(u32, bool)> {
+        (entry & PRESENT != 0 && entry & LARGE == 0).then_some((entry & ADDRESS, entry & SHARED != 0))
+    }
+}
