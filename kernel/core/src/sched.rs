@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Who runs: 256 priorities, a bitmap, the slice donated along calls.
+//!
+//! The running thread is in no ready queue and a blocked one never is. A system
+//! call that wakes a thread leaves it as `handoff`; [`Kernel::settle`], called
+//! once before the kernel is left, decides between the current thread, the handoff
+//! and the queues.
+
+use crate::Kernel;
+use crate::port::Port;
+use crate::thread::{Thread, flag, gate};
+use abi::PRIORITIES;
+use pool::{Link, Ref};
+
+/// A full time slice in nanoseconds.
+pub const SLICE: u64 = 10_000_000;
+
+/// Ready queues and the slice that runs.
+pub struct Scheduler {
+    heads: [Link<Thread>; PRIORITIES as usize],
+    occupied: [u32; 8],
+    /// A ready thread in no queue, for which the caller may make way.
+    handoff: Option<Ref<Thread>>,
+    /// When the running slice ends.
+    slice_end: u64,
+    /// Whose slice it is.
+    owner: Link<Thread>,
+    /// When the timer was told to tick.
+    programmed: Option<u64>,
+}
+
+impl Default for Scheduler {
+    fn default() -> Self {
+        Self {
+            heads: [Link::NULL; PRIORITIES as usize],
+            occupied: [0; 8],
+            handoff: None,
+            slice_end: 0,
+            owner: Link::NULL,
+            programmed: None,
+        }
+    }
+}
+
+impl Scheduler {
+    fn head(&mut self, priority: u32) -> &mut Link<Thread> {
+        &mut self.heads[(priority & 255) as usize]
+    }
+
+    /// First thread of the queue of a priority.
+    #[must_use]
+    pub fn first(&self, priority: u32) -> Option<Ref<Thread>> {
+        self.heads[(priority & 255) as usize].get()
+    }
+
+    fn mark(&mut self, priority: u32, occupied: bool) {
+        let word = &mut self.occupied[(priority >> 5 & 7) as usize];
+        let bit = 1 << (priority & 31);
+        if occupied { *word |= bit } else { *word &= !bit }
+    }
+
+    /// The highest priority that has a ready thread in a queue.
+    #[must_use]
+    pub fn top(&self) -> Option<u32> {
+        let word = self.occupied.iter().rposition(|w| *w != 0)?;
+        Some(word as u32 * 32 + 31 - self.occupied[word].leading_zeros())
+    }
+}
+
+impl<P: Port> Kernel<P> {
+    /// Puts a ready thread at the end (or the front) of its queue.
+    pub(crate) fn enqueue(&mut self, thread: Ref<Thread>, front: bool) {
+        let priority = self.pool[thread].priority;
+        let head = *self.sched.head(priority);
+        self.insert_circular(head, thread);
+        if front || head.is_null() {
+            *self.sched.head(priority) = thread.link();
+        }
+        self.sched.mark(priority, true);
+        self.publish_top();
+    }
+
+    /// Takes a thread out of its ready queue.
+    pub(crate) fn dequeue(&mut self, thread: Ref<Thread>) {
+        let priority = self.pool[thread].priority;
+        let head = *self.sched.head(priority);
+        let rest = self.remove_circular(head, thread);
+        *self.sched.head(priority) = rest;
+        self.sched.mark(priority, !rest.is_null());
+        self.publish_top();
+    }
+
+    fn publish_top(&mut self) {
+        let top = self.sched.top().unwrap_or(0);
+        self.port.cpu().top = top;
+    }
+
+    /// Inserts before `head`, that is at the end of the circle; returns nothing: the
+    /// caller decides about the head.
+    pub(crate) fn insert_circular(&mut self, head: Link<Thread>, thread: Ref<Thread>) {
+        let (next, prev) = match head.get() {
+            None => (thread, thread),
+            Some(head) => (head, self.pool[head].prev.get().unwrap_or(head)),
+        };
+        self.pool[thread].next = next.link();
+        self.pool[thread].prev = prev.link();
+        self.pool[prev].next = thread.link();
+        self.pool[next].prev = thread.link();
+    }
+
+    /// Removes from a circle; returns its new head.
+    pub(crate) fn remove_circular(&mut self, head: Link<Thread>, thread: Ref<Thread>) -> Link<Thread> {
+        let Thread { next, prev, .. } = self.pool[thread];
+        self.pool[thread].next = Link::NULL;
+        self.pool[thread].prev = Link::NULL;
+        if next.is(thread) {
+            return Link::NULL;
+        }
+        if let (Some(next), Some(prev)) = (next.get(), prev.get()) {
+            self.pool[prev].next = next.link();
+            self.pool[next].prev = prev.link();
+        }
+        if head.is(thread) { next } else { head }
+    }
+
+    /// Whether the thread is in a ready queue (rather than running or handed to).
+    fn is_queued(&self, thread: Ref<Thread>) -> bool {
+        self.pool[thread].state() == gate::READY && !self.pool[thread].next.is_null()
+    }
+
+    /// Makes a thread ready that was not. It may get the processor at once, with
+    /// the caller's slice, unless the slice it had lent out ran out meanwhile.
+    pub(crate) fn wake(&mut self, thread: Ref<Thread>) {
+        self.pool[thread].gate = gate::READY;
+        let expired = self.pool[thread].flags & flag::EXPIRED != 0;
+        self.pool[thread].flags &= !flag::EXPIRED;
+        if expired {
+            self.enqueue(thread, false);
+        } else if let Some(earlier) = self.sched.handoff.replace(thread) {
+            // Two woken in one call (a death, say): the more urgent is offered the processor.
+            let (first, other) = if self.pool[earlier].priority >= self.pool[thread].priority { (earlier, thread) } else { (thread, earlier) };
+            self.sched.handoff = Some(first);
+            self.enqueue(other, false);
+        }
+    }
+
+    /// Takes a ready thread from wherever it is; its gate is the caller's to set.
+    pub(crate) fn unready(&mut self, thread: Ref<Thread>) {
+        if self.is_queued(thread) {
+            self.dequeue(thread);
+        } else if self.sched.handoff == Some(thread) {
+            self.sched.handoff = None;
+        }
+    }
+
+    /// Changes a thread's priority wherever it is queued.
+    pub(crate) fn reprioritise(&mut self, thread: Ref<Thread>, priority: u32) {
+        let queued = self.is_queued(thread);
+        if queued {
+            self.dequeue(thread);
+        }
+        let waits_at = (self.pool[thread].state() == gate::SENDING).then(|| self.pool[thread].partner.get()).flatten();
+        if let Some(receiver) = waits_at {
+            self.leave_senders(receiver, thread);
+        }
+        self.pool[thread].priority = priority;
+        if queued {
+            self.enqueue(thread, false);
+        }
+        if let Some(receiver) = waits_at {
+            self.join_senders(receiver, thread);
+        }
+    }
+
+    /// Decides who runs next. Called once before the kernel is left.
+    pub fn settle(&mut self) {
+        let running = self.current().filter(|c| self.pool[*c].state() == gate::READY && !self.is_queued(*c));
+        let handoff = self.sched.handoff.take().filter(|h| Some(*h) != running);
+        let top = self.sched.top();
+        match (running, handoff) {
+            (Some(current), Some(woken)) => {
+                if self.pool[woken].priority > self.pool[current].priority {
+                    self.preempt(current);
+                    self.enqueue(woken, true);
+                    self.pick();
+                } else {
+                    self.enqueue(woken, false);
+                    self.settle_running(current);
+                }
+            }
+            (Some(current), None) => self.settle_running(current),
+            (None, Some(woken)) if top.is_none_or(|top| self.pool[woken].priority >= top) => {
+                self.port.cpu().current = woken.link();
+                if self.sched.owner.is_null() {
+                    self.begin_slice(woken);
+                }
+            }
+            (None, woken) => {
+                if let Some(woken) = woken {
+                    self.enqueue(woken, false);
+                }
+                self.pick();
+            }
+        }
+        self.program_timer();
+    }
+
+    fn settle_running(&mut self, current: Ref<Thread>) {
+        if self.sched.top().is_some_and(|top| top > self.pool[current].priority) {
+            self.preempt(current);
+            self.pick();
+        }
+    }
+
+    /// The running thread goes to the front of its queue and keeps what is left of its slice.
+    fn preempt(&mut self, current: Ref<Thread>) {
+        let left = self.sched.slice_end.saturating_sub(self.port.now());
+        self.pool[current].slice_left = u32::try_from(left).unwrap_or(u32::MAX);
+        self.enqueue(current, true);
+    }
+
+    /// Runs the first thread of the highest queue, or idles.
+    fn pick(&mut self) {
+        let next = self.sched.top().and_then(|top| self.sched.first(top));
+        if let Some(next) = next {
+            self.dequeue(next);
+            self.begin_slice(next);
+        } else {
+            self.sched.owner = Link::NULL;
+        }
+        self.port.cpu().current = next.into();
+    }
+
+    fn begin_slice(&mut self, thread: Ref<Thread>) {
+        let left = u64::from(core::mem::take(&mut self.pool[thread].slice_left));
+        self.sched.slice_end = self.port.now() + if left == 0 { SLICE } else { left };
+        self.sched.owner = thread.link();
+    }
+
+    /// The current thread gives way to others of its priority.
+    pub(crate) fn rotate(&mut self, current: Ref<Thread>) {
+        self.pool[current].slice_left = 0;
+        self.enqueue(current, false);
+        self.sched.owner = Link::NULL;
+    }
+
+    /// The slice is over: others of the same priority get their turn. If it was lent
+    /// by a caller that still waits, that one loses its turn instead.
+    pub(crate) fn end_slice(&mut self) {
+        let Some(current) = self.current().filter(|c| self.pool[*c].state() == gate::READY) else { return };
+        if self.port.now() < self.sched.slice_end {
+            return;
+        }
+        if let Some(owner) = self.sched.owner.get().filter(|o| *o != current && self.pool[*o].state() == gate::REPLY) {
+            self.pool[owner].flags |= flag::EXPIRED;
+            self.pool[owner].gate |= gate::SLOW;
+        }
+        if self.sched.top().is_some_and(|top| top >= self.pool[current].priority) {
+            self.rotate(current);
+        } else {
+            self.begin_slice(current);
+        }
+    }
+
+    /// Asks for the next tick if it must come before the one asked for last.
+    fn program_timer(&mut self) {
+        let alarm = self.next_alarm();
+        let slice = self.current().map(|_| self.sched.slice_end);
+        let next = match (alarm, slice) {
+            (Some(a), Some(s)) => Some(a.min(s)),
+            (a, s) => a.or(s),
+        };
+        let sooner = match (next, self.sched.programmed) {
+            (Some(next), Some(programmed)) => next < programmed,
+            (next, None) => next.is_some(),
+            (None, Some(_)) => false,
+        };
+        if sooner {
+            self.sched.programmed = next;
+            self.port.set_timer(next);
+        }
+    }
+
+    /// The timer ticked: alarms that are due, and the slice.
+    pub fn tick(&mut self) {
+        self.sched.programmed = None;
+        self.fire_alarms();
+        self.end_slice();
+        self.settle();
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Spaces and Segments: region owners, and the capability table behind a Space.
+
+use crate::cap::Slot;
+use crate::quota::Header;
+use bytemuck::{Pod, Zeroable};
+use pool::{Link, Object, Ref};
+
+/// A page of translation-table entries, upper or lower level.
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub struct Table(pub [u32; mmu::ENTRIES]);
+impl Object for Table {}
+
+/// Bytes of a table.
+pub const TABLE_BYTES: u32 = abi::PAGE_SIZE;
+
+/// Which UTCB slots of a space are taken, a bit each.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub struct SlotMap(pub [u32; SLOT_MAP_WORDS]);
+impl Object for SlotMap {}
+
+/// Words of a [`SlotMap`].
+pub const SLOT_MAP_WORDS: usize = (abi::utcb::AREA_END / abi::utcb::SLOT_SIZE / 32) as usize;
+
+/// I/O ports a space may use, a bit each, set where it may not.
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub struct PortMap(pub [u32; 2048]);
+impl Object for PortMap {}
+
+/// Bytes of a [`PortMap`].
+pub const PORT_MAP_BYTES: u32 = 8192;
+
+/// An address space. Its capability table follows at [`HEADER_BYTES`].
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub struct Space {
+    /// Who pays, original capability.
+    pub header: Header,
+    /// Upper level of its translation tables.
+    pub top: Link<Table>,
+    /// Entries of its capability table; 0: a space of aliens.
+    pub slots: u32,
+    /// Which UTCB slots are taken (native spaces).
+    pub utcb_map: Link<SlotMap>,
+    /// I/O ports it may use.
+    pub ports: Link<PortMap>,
+    /// What is attached to it: Memory that was mapped, Segments.
+    pub attached: Link<crate::memory::Attachment>,
+    /// Unused.
+    pub unused: [u32; 3],
+    /// What the port keeps: on IA-32 the directory's physical address.
+    pub hw: [u32; 8],
+    /// Up to [`HEADER_BYTES`].
+    pub unused2: [u32; 12],
+}
+impl Object for Space {}
+
+/// Distance from a Space to its capability table.
+pub const HEADER_BYTES: u32 = 128;
+const _: () = assert!(size_of::<Space>() == HEADER_BYTES as usize);
+
+impl Space {
+    /// Bytes of the block for a Space with this many slots.
+    #[must_use]
+    pub const fn bytes(slots: u32) -> u32 {
+        crate::quota::block(HEADER_BYTES + slots * size_of::<Slot>() as u32)
+    }
+    /// The slot with this index, which the caller has checked.
+    #[must_use]
+    pub const fn slot(space: Ref<Self>, index: u32) -> Ref<Slot> {
+        Ref::new(space.address() + HEADER_BYTES + index * size_of::<Slot>() as u32)
+    }
+}
+
+/// Translation tables of their own that spaces share.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub struct Segment {
+    /// Who pays, original capability.
+    pub header: Header,
+    /// Its tables, in the form of an upper level.
+    pub top: Link<Table>,
+    /// Number of tables it can have.
+    pub entries: u32,
+    /// Memory that was mapped into it.
+    pub attached: Link<crate::memory::Attachment>,
+    /// Spaces it is attached to.
+    pub uses: Link<crate::memory::Attachment>,
+}
+impl Object for Segment {}
+
+/// Who owns translation tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Owner {
+    /// A space.
+    Space(Ref<Space>),
+    /// A Segment.
+    Segment(Ref<Segment>),
+}
+
+impl Owner {
+    /// Kernel address of the object.
+    #[must_use]
+    pub const fn address(self) -> u32 {
+        match self {
+            Self::Space(s) => s.address(),
+            Self::Segment(s) => s.address(),
+        }
+    }
+}

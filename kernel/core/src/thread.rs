@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Threads: one entry each of a table whose place and size are fixed at boot, so
+//! that a reply handle's index is checked by one comparison and any index below
+//! the limit names a Thread.
+//!
+//! A reference to a Thread points behind its saved registers. On IA-32 that is
+//! where the processor starts to push when user mode is left, so the words that
+//! matter to IPC lie on both sides of the reference:
+//!
+//! ```text
+//! -128  context     registers, in the port's layout, the last pushed first
+//!    0  hot         the 32 bytes that IPC reads of both partners
+//!   32  warm        handler, UTCB: what an alien's entry reads, too
+//!   64  the rest
+//! ```
+
+use crate::cap::Slot;
+use crate::port::{CONTEXT_WORDS, Context};
+use crate::quota::Header;
+use crate::space::Space;
+use bytemuck::{Pod, Zeroable};
+use pool::{Link, Object, Ref};
+
+/// Bytes of a Thread, and distance between two.
+pub const BYTES: u32 = 512;
+/// Distance from a Thread's start to where a reference points.
+pub const ANCHOR: u32 = (CONTEXT_WORDS * 4) as u32;
+/// Bits of a reply handle that are the thread's index; the rest is the sequence.
+pub const INDEX_BITS: u32 = 16;
+/// What one call adds to a handle.
+pub const SEQUENCE: u32 = 1 << INDEX_BITS;
+
+/// States of a thread and the flags beside them: one word, the *gate*, equal to a
+/// plain state exactly when the fast path may act on the thread.
+pub mod gate {
+    /// Does not run until somebody starts it.
+    pub const STOPPED: u32 = 0;
+    /// Runs or is in a ready queue.
+    pub const READY: u32 = 1;
+    /// Waits for a message from anybody.
+    pub const OPEN: u32 = 2;
+    /// Waits for a message from `partner`.
+    pub const CLOSED: u32 = 3;
+    /// Waits for the reply of a thread of `partner`'s space.
+    pub const REPLY: u32 = 4;
+    /// Waits for the next event of the alien `partner`.
+    pub const RUN: u32 = 5;
+    /// In `partner`'s queue of senders.
+    pub const SENDING: u32 = 6;
+    /// Stopped by an exception that nobody handles, or without a space.
+    pub const HALTED: u32 = 7;
+    /// Waits for notifications only.
+    pub const NOTIFIED: u32 = 8;
+    /// The state.
+    pub const STATE: u32 = 0xff;
+    /// Flag: only the portable code may resume it.
+    pub const SLOW: u32 = 0x100;
+    /// Flag: an alien whose registers are in its UTCB slot.
+    pub const ALIEN: u32 = 0x200;
+}
+
+/// Values of `Thread::flags`.
+pub mod flag {
+    /// An alien.
+    pub const ALIEN: u32 = 1;
+    /// The system call in `context` is to be carried on when the thread runs.
+    pub const AGAIN: u32 = 2;
+    /// Its slice ran out while it lent it to a server.
+    pub const EXPIRED: u32 = 4;
+    /// Has an alarm in the list.
+    pub const ALARM: u32 = 8;
+}
+
+/// Parts of a thread's state that are loaded only when they differ from nothing:
+/// values of `Thread::lazy`. A thread with any of them is resumed by the slow path.
+pub mod lazy {
+    /// FS or GS is not null.
+    pub const SEGMENTS: u32 = 1;
+    /// A TLS descriptor is present.
+    pub const TLS: u32 = 2;
+    /// A debug register is set.
+    pub const DEBUG: u32 = 4;
+    /// The space has I/O ports.
+    pub const PORTS: u32 = 8;
+    /// Its user flags hold a pending single step (from the entry path).
+    pub const STEP: u32 = 16;
+}
+
+/// A thread of execution.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub struct Thread {
+    /// Saved registers, in the port's layout.
+    pub context: Context,
+
+    /// State and flags: see [`gate`].
+    pub gate: u32,
+    /// Priority.
+    pub priority: u32,
+    /// The space it runs in; null when that is gone.
+    pub space: Link<Space>,
+    /// Slots of its space's capability table; 0 for an alien.
+    pub cap_limit: u32,
+    /// Reply handle of its latest call: index and sequence.
+    pub handle: u32,
+    /// Whom it waits for, by state.
+    pub partner: Link<Thread>,
+    /// Notification bits that arrived and were not taken.
+    pub signals: u32,
+    /// First of the queue of threads that wait to send to it.
+    pub senders: Link<Thread>,
+
+    /// Who gets its exceptions, with the badge that it will see.
+    pub handler: Slot,
+    /// Kernel address of its UTCB slot.
+    pub utcb: u32,
+    /// `flag::*`.
+    pub flags: u32,
+    /// `lazy::*`.
+    pub lazy: u32,
+    /// Address of its UTCB slot in `home`.
+    pub utcb_address: u32,
+
+    /// Who pays, original capability.
+    pub header: Header,
+    /// The space that its UTCB slot is in.
+    pub home: Link<Space>,
+    /// Next in the ready queue or the queue of senders it is in (circular), or in the free list.
+    pub next: Link<Thread>,
+    /// Previous in that queue.
+    pub prev: Link<Thread>,
+    /// Highest priority it may give to others.
+    pub max_priority: u32,
+
+    /// What it sends or waits for a reply to: a message kind.
+    pub sending: u32,
+    /// Badge of the capability that it sends with.
+    pub badge: u32,
+    /// Address of its last page fault.
+    pub fault_address: u32,
+    /// Where a system call in steps goes on.
+    pub progress: u32,
+    /// What is left of its slice, in nanoseconds.
+    pub slice_left: u32,
+    /// Notification bits of its alarm.
+    pub alarm_bits: u32,
+    /// When the alarm is due.
+    pub alarm_at: u64,
+    /// Next in the list of alarms.
+    pub alarm_next: Link<Thread>,
+    /// Previous in the list of alarms.
+    pub alarm_prev: Link<Thread>,
+    /// Selectors of FS (low half) and GS while they are not in the processor.
+    pub fs_gs: u32,
+    /// TLS descriptors.
+    pub tls: [[u32; 2]; 3],
+    /// Debug registers 0 to 3, 6 and 7.
+    pub debug: [u32; 6],
+    /// Fills the entry.
+    pub unused: [u32; 49],
+}
+
+impl Object for Thread {
+    const ANCHOR: u32 = ANCHOR;
+}
+
+const _: () = assert!(size_of::<Thread>() == BYTES as usize);
+const _: () = assert!(core::mem::offset_of!(Thread, gate) == ANCHOR as usize);
+
+impl Thread {
+    /// The state without flags.
+    #[must_use]
+    pub const fn state(&self) -> u32 {
+        self.gate & gate::STATE
+    }
+    /// Whether it is an alien.
+    #[must_use]
+    pub const fn is_alien(&self) -> bool {
+        self.flags & flag::ALIEN != 0
+    }
+}
+
+/// The table of all threads.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// Kernel address of the first entry.
+    pub start: u32,
+    /// Number of entries, at most 65,536.
+    pub count: u32,
+    /// Free entries, linked by `next`.
+    pub free: Link<Thread>,
+}
+
+impl Table {
+    /// The thread with this index.
+    #[must_use]
+    pub const fn get(&self, index: u32) -> Option<Ref<Thread>> {
+        if index < self.count { Some(Ref::new(self.start + index * BYTES + ANCHOR)) } else { None }
+    }
+    /// Index of a thread.
+    #[must_use]
+    pub const fn index(&self, thread: Ref<Thread>) -> u32 {
+        (thread.address() - ANCHOR - self.start) / BYTES
+    }
+}
