@@ -135,6 +135,12 @@ impl<P: Port> Kernel<P> {
         self.pool[at] = Slot::new(kind, address, Rights::of(kind), 0, 0);
     }
 
+    /// Lowers the rights of a capability.
+    pub(crate) fn limit_rights(&mut self, at: Ref<Slot>, rights: Rights) {
+        let slot = &mut self.pool[at];
+        slot.object &= !RIGHTS | rights.0;
+    }
+
     /// Whether a child of this slot could be made.
     pub(crate) fn may_derive(&self, from: Ref<Slot>) -> Result<()> {
         if self.pool[from].depth() < MAX_DEPTH { Ok(()) } else { Err(Error::TooDeep) }

@@ -60,6 +60,8 @@ pub struct Kernel<P: Port> {
     alarms: Link<Thread>,
     /// The Irq objects by line.
     irqs: [Link<memory::Irq>; port::MAX_IRQS],
+    /// Address of the kernel information page in the pool.
+    kip: u32,
 }
 
 /// How a system call ended.

@@ -71,13 +71,13 @@ pub struct Attachment {
     /// Address of the Space or Segment that has it.
     pub owner: u32,
     /// Next in the source's list.
-    pub source_next: Link<Self>,
+    pub source_next: Link<Attachment>,
     /// Previous in the source's list.
-    pub source_prev: Link<Self>,
+    pub source_prev: Link<Attachment>,
     /// Next in the owner's list.
-    pub owner_next: Link<Self>,
+    pub owner_next: Link<Attachment>,
     /// Previous in the owner's list.
-    pub owner_prev: Link<Self>,
+    pub owner_prev: Link<Attachment>,
     /// A Segment's first entry in the space's upper level.
     pub index: u32,
     /// Rights a Segment was attached with.

@@ -49,8 +49,10 @@ pub struct Space {
     pub ports: Link<PortMap>,
     /// What is attached to it: Memory that was mapped, Segments.
     pub attached: Link<crate::memory::Attachment>,
-    /// Unused.
-    pub unused: [u32; 3],
+    /// While it dies: 1 + index of the thread that is being taken out of it.
+    pub unbinding: u32,
+    /// Fills the line.
+    pub unused: [u32; 2],
     /// What the port keeps: on IA-32 the directory's physical address.
     pub hw: [u32; 8],
     /// Up to [`HEADER_BYTES`].

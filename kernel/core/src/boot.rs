@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The first objects: everything the machine has, in the hands of the root server.
+
+use crate::memory::{Irq, Memory, class};
+use crate::port::{MAX_IRQS, Port};
+use crate::quota::{Header, QUOTA_BYTES, Quota};
+use crate::space::Space;
+use crate::thread::{BYTES, Table};
+use crate::{Kernel, Result, Scheduler};
+use abi::boot::{Info, ROOT_SLOTS, slot};
+use abi::kip::Kip;
+use abi::{Error, Kind, PAGE_SIZE, Rights};
+use bytemuck::Zeroable;
+use pool::{Link, Pool, Ref};
+
+/// A range of physical addresses (or ports).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Range {
+    /// First.
+    pub base: u32,
+    /// How many.
+    pub bytes: u32,
+}
+
+/// What the port found out about the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine<'a> {
+    /// Free RAM, page aligned.
+    pub ram: &'a [Range],
+    /// Device registers above RAM, and in the first MiB.
+    pub devices: [Range; 2],
+    /// I/O ports, if the processor has such.
+    pub ports: Range,
+    /// Where the boot image lies.
+    pub image: u32,
+    /// Its checked header.
+    pub header: abi::boot::Header,
+    /// Interrupt lines that components may have, a bit each.
+    pub irq_lines: u32,
+}
+
+/// Entries of the thread table for a pool of this size, and the bytes to reserve
+/// for them at the pool's start: one thread for each 8 KiB.
+#[must_use]
+pub const fn thread_table(pool_bytes: u32) -> (u32, u32) {
+    let count = pool_bytes / 8192;
+    let count = if count > 65536 { 65536 } else { count };
+    (count, (count * BYTES).next_multiple_of(PAGE_SIZE))
+}
+
+impl<P: Port> Kernel<P> {
+    /// A kernel over a pool whose first bytes are reserved for the thread table.
+    #[must_use]
+    pub fn new(pool: Pool, port: P) -> Self {
+        let (count, _) = thread_table(pool.bytes());
+        let threads = Table { start: pool.base(), count, free: Link::NULL };
+        let mut kernel = Self { pool, port, sched: Scheduler::default(), threads, alarms: Link::NULL, irqs: [Link::NULL; MAX_IRQS], kip: 0 };
+        for thread in (0..count).rev().filter_map(|i| threads.get(i)) {
+            kernel.pool[thread].next = kernel.threads.free;
+            kernel.pool[thread].handle = threads.index(thread);
+            kernel.threads.free = thread.link();
+        }
+        kernel
+    }
+
+    /// Makes the root server out of the boot image and all it is given. It runs next.
+    ///
+    /// # Errors
+    /// `PoolExhausted` or `QuotaExceeded`: the machine has too little memory.
+    pub fn start_root(&mut self, machine: &Machine<'_>, kip: &Kip) -> Result<()> {
+        let block = self.pool.allocate(QUOTA_BYTES).ok_or(Error::PoolExhausted)?;
+        let quota: Ref<Quota> = Ref::new(block);
+        self.pool[quota].limit = self.pool.free_bytes() + (self.threads.count - 1) * BYTES;
+        self.kip = self.allocate(quota, PAGE_SIZE)?;
+        self.pool.bytes_mut(self.kip, size_of::<Kip>() as u32).copy_from_slice(bytemuck::bytes_of(kip));
+
+        // The table has to exist before the slots in it are named.
+        let nowhere = Ref::new(block);
+        let space = self.build_space(quota, nowhere, ROOT_SLOTS)?;
+        self.pool[space].header.original = Space::slot(space, slot::SPACE).link();
+        self.pool[quota].header.original = Space::slot(space, slot::QUOTA).link();
+        self.put_original(Space::slot(space, slot::QUOTA), Kind::Quota, block);
+        self.put_original(Space::slot(space, slot::SPACE), Kind::Space, space.address());
+
+        let give = |kernel: &mut Self, selector: u32, kind: u32, range: Range, rights: Rights| kernel.give_memory(quota, space, selector, (kind, range, rights));
+        let all = Rights::of(Kind::Memory);
+        let image = Range { base: machine.image, bytes: machine.header.total };
+        give(self, slot::DEVICES, class::DEVICE, machine.devices[0], all)?;
+        give(self, slot::LEGACY, class::DEVICE, machine.devices[1], all)?;
+        give(self, slot::PORTS, class::PORTS, machine.ports, all)?;
+        give(self, slot::IMAGE, class::RAM, image, Rights::READ.union(Rights::EXECUTE).union(Rights::CONTROL))?;
+        let mut ram_count = 0;
+        for range in machine.ram.iter().take((slot::FREE - slot::RAM) as usize) {
+            give(self, slot::RAM + ram_count, class::RAM, *range, all)?;
+            ram_count += 1;
+        }
+        for line in (0..MAX_IRQS as u32).filter(|line| machine.irq_lines >> line & 1 != 0) {
+            self.give_irq(quota, space, line)?;
+        }
+        self.map_root(space, machine)?;
+
+        let thread_slot = Space::slot(space, slot::THREAD);
+        let thread = self.new_thread(quota, thread_slot, abi::PRIORITIES - 1)?;
+        self.put_original(thread_slot, Kind::Thread, thread.address());
+        self.bind(thread, space, space)?;
+        let info = Info {
+            ram_count,
+            irq_count: MAX_IRQS as u32,
+            system_offset: machine.header.system_offset,
+            system_bytes: machine.header.system_bytes,
+            slots: self.pool[space].slots,
+        };
+        let (utcb, address) = (self.pool[thread].utcb, self.pool[thread].utcb_address);
+        self.pool.bytes_mut(utcb, size_of::<Info>() as u32).copy_from_slice(bytemuck::bytes_of(&info));
+        P::start(&mut self.pool[thread].context, machine.header.root_entry, machine.header.root_stack, address, address);
+        self.wake(thread);
+        self.settle();
+        Ok(())
+    }
+
+    fn give_memory(&mut self, quota: Ref<Quota>, space: Ref<Space>, selector: u32, what: (u32, Range, Rights)) -> Result<()> {
+        let (class, range, rights) = what;
+        if range.bytes == 0 {
+            return Ok(());
+        }
+        let at = Space::slot(space, selector);
+        let block = self.allocate(quota, pool::MIN_BYTES)?;
+        let header = Header { quota: quota.link(), original: at.link(), ..Header::zeroed() };
+        self.pool[Ref::new(block)] = Memory { header, class, base: range.base, bytes: range.bytes, uses: Link::NULL };
+        self.put_original(at, Kind::Memory, block);
+        self.limit_rights(at, rights);
+        Ok(())
+    }
+
+    fn give_irq(&mut self, quota: Ref<Quota>, space: Ref<Space>, line: u32) -> Result<()> {
+        let at = Space::slot(space, slot::IRQ + line);
+        let block: Ref<Irq> = Ref::new(self.allocate(quota, pool::MIN_BYTES)?);
+        let header = Header { quota: quota.link(), original: at.link(), ..Header::zeroed() };
+        self.pool[block] = Irq { header, line, ..Irq::zeroed() };
+        self.set_irq_object(line, block.link());
+        self.put_original(at, Kind::Irq, block.address());
+        Ok(())
+    }
+
+    /// Maps the root server's image, every right, straight from the boot image.
+    fn map_root(&mut self, space: Ref<Space>, machine: &Machine<'_>) -> Result<()> {
+        let header = machine.header;
+        for offset in (0..header.root_bytes).step_by(PAGE_SIZE as usize) {
+            let physical = machine.image + header.root_offset + offset;
+            self.set_kernel_leaf(space, header.root_address + offset, physical, Rights::RWX)?;
+        }
+        Ok(())
+    }
+}

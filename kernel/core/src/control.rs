@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! System calls on existing objects: threads, capabilities, interrupts, figures.
+
+use crate::cap::Slot;
+use crate::memory::{Irq, Memory};
+use crate::port::Port;
+use crate::quota::Quota;
+use crate::space::{Segment, Space};
+use crate::thread::{self, Thread, gate, lazy};
+use crate::{Kernel, NOTHING, Result};
+use abi::frame::{Frame, vector};
+use abi::utcb::Utcb;
+use abi::object::BADGE_MAX;
+use abi::{Error, Kind, PRIORITIES, Rights, USER_END};
+use core::mem::offset_of;
+use pool::Ref;
+
+/// Where `get_registers` and `set_registers` have the frame.
+const FRAME_OFFSET: u32 = offset_of!(Utcb, words) as u32 + 12;
+
+impl<P: Port> Kernel<P> {
+    fn thread(&self, space: Ref<Space>, selector: u32) -> Result<Ref<Thread>> {
+        self.object(space, selector, Kind::Thread, Rights::CONTROL)
+    }
+
+    /// `copy`.
+    pub(crate) fn copy_cap(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let (source, _) = self.cap(space, args[0])?;
+        let target = if args[1] == 0 { space } else { self.object(space, args[1], Kind::Space, Rights::CONTROL)? };
+        let slot = self.empty_slot(target, args[2])?;
+        let (rights, badge) = (Rights(args[3] & Rights::ALL.0), args[3] >> abi::Delivery::BADGE_SHIFT);
+        debug_assert!(badge <= BADGE_MAX, "a badge is what is left of a word");
+        self.copy(source, slot, rights, badge)?;
+        Ok(NOTHING)
+    }
+
+    /// `identify`.
+    pub(crate) fn identify(&self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let (_, cap) = self.cap(space, args[0])?;
+        let size = match cap.kind() {
+            Kind::Thread | Kind::Irq => 0,
+            Kind::Quota => self.pool[cap.object::<Quota>()].limit,
+            Kind::Space => self.pool[cap.object::<Space>()].slots,
+            Kind::Segment => self.pool[cap.object::<Segment>()].entries * abi::TABLE_SPAN,
+            Kind::Memory => self.pool[cap.object::<Memory>()].bytes,
+        };
+        Ok([cap.kind() as u32, cap.rights().0 | cap.badge() << abi::Delivery::BADGE_SHIFT, size])
+    }
+
+    /// `start`.
+    pub(crate) fn start(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let thread = self.thread(space, args[0])?;
+        let t = &mut self.pool[thread];
+        if t.is_alien() || t.space.is_null() || !matches!(t.state(), gate::STOPPED | gate::HALTED) {
+            return Err(Error::BadState);
+        }
+        if args[1] >= USER_END || args[2] > USER_END {
+            return Err(Error::BadAddress);
+        }
+        let utcb = t.utcb_address;
+        P::start(&mut t.context, args[1], args[2], utcb, args[3]);
+        self.wake(thread);
+        Ok(NOTHING)
+    }
+
+    /// `stop`. An alien that runs raises an event; a native thread's own IPC fails.
+    pub(crate) fn stop(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let thread = self.thread(space, args[0])?;
+        if self.pool[thread].space.is_null() {
+            return Err(Error::BadState);
+        }
+        if self.pool[thread].is_alien() {
+            if self.pool[thread].state() == gate::READY {
+                let stopped = Frame { vector: vector::STOPPED, error: 0, ..P::frame(&self.pool[thread]) };
+                P::load_frame(&mut self.pool[thread], &stopped);
+                self.raise(thread);
+            }
+            return Ok(NOTHING);
+        }
+        let waits = !matches!(self.pool[thread].state(), gate::READY | gate::STOPPED | gate::HALTED);
+        let handle = self.pool[thread].handle.wrapping_add(thread::SEQUENCE);
+        self.leave_queues(thread);
+        self.pool[thread].handle = handle;
+        if waits {
+            self.set_failed(thread, Error::Interrupted);
+        }
+        if thread == me {
+            self.set_status(me, Ok(NOTHING));
+        }
+        self.pool[thread].gate = gate::STOPPED;
+        Ok(NOTHING)
+    }
+
+    /// `set_priority`.
+    pub(crate) fn set_priority(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let thread = self.thread(space, args[0])?;
+        let limit = self.pool[me].max_priority;
+        if args[1] >= PRIORITIES || args[2] >= PRIORITIES {
+            return Err(Error::BadArgument);
+        }
+        if args[1] > limit || args[2] > limit {
+            return Err(Error::BadPriority);
+        }
+        self.reprioritise(thread, args[1]);
+        self.pool[thread].max_priority = args[2];
+        Ok(NOTHING)
+    }
+
+    /// `set_handler`.
+    pub(crate) fn set_handler(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let thread = self.thread(space, args[0])?;
+        let source = match args[1] {
+            0 => None,
+            selector => Some(self.slot_of(space, selector, Kind::Thread, Rights::CALL)?),
+        };
+        if let Some((at, _)) = source {
+            self.may_derive(at)?;
+        }
+        let slot = Ref::<Slot>::new(thread.address() + (offset_of!(Thread, handler) as u32 - thread::ANCHOR));
+        if !self.pool[slot].is_empty() {
+            self.clear_slot(slot);
+        }
+        if let Some((at, cap)) = source {
+            self.copy(at, slot, Rights::CALL, 0)?;
+            // An alien that has not run yet waits for its handler.
+            if self.pool[thread].is_alien() && self.pool[thread].state() == gate::REPLY {
+                self.pool[thread].partner = cap.object::<Thread>().link();
+            }
+        }
+        Ok(NOTHING)
+    }
+
+    /// `set_tls`.
+    pub(crate) fn set_tls(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let thread = self.thread(space, args[0])?;
+        if args[1] > 2 || args[3] >= 1 << 24 || self.pool[thread].space.is_null() {
+            return Err(Error::BadArgument);
+        }
+        self.port.unload(&mut self.pool, thread, true);
+        P::set_tls(&mut self.pool[thread], args[1] as usize, args[2], args[3]);
+        let present = self.pool[thread].tls.iter().any(|d| *d != [0, 0]);
+        self.set_lazy(thread, lazy::TLS, present);
+        Ok(NOTHING)
+    }
+
+    /// `set_debug`.
+    pub(crate) fn set_debug(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let thread = self.thread(space, args[0])?;
+        if self.pool[thread].space.is_null() {
+            return Err(Error::BadState);
+        }
+        self.port.unload(&mut self.pool, thread, true);
+        let status = P::set_debug(&mut self.pool[thread], args[1], args[2])?;
+        let used = self.pool[thread].debug.last().is_some_and(|control| *control != 0);
+        self.set_lazy(thread, lazy::DEBUG, used);
+        Ok([status, 0, 0])
+    }
+
+    /// Sets or clears a lazy part; a waiting thread that has any is not the fast path's.
+    fn set_lazy(&mut self, thread: Ref<Thread>, part: u32, present: bool) {
+        let t = &mut self.pool[thread];
+        if present {
+            t.lazy |= part;
+        } else {
+            t.lazy &= !part;
+        }
+        if t.lazy != 0 && !t.is_alien() {
+            t.gate |= gate::SLOW;
+        }
+    }
+
+    /// `get_registers`.
+    pub(crate) fn get_registers(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let thread = self.thread(space, args[0])?;
+        if self.pool[thread].space.is_null() || self.pool[thread].state() == gate::READY {
+            return Err(Error::BadState);
+        }
+        self.port.unload(&mut self.pool, thread, true);
+        let frame = P::frame(&self.pool[thread]);
+        let at = self.pool[me].utcb + FRAME_OFFSET;
+        self.pool.bytes_mut(at, size_of::<Frame>() as u32).copy_from_slice(bytemuck::bytes_of(&frame));
+        Ok(NOTHING)
+    }
+
+    /// `set_registers`.
+    pub(crate) fn set_registers(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let thread = self.thread(space, args[0])?;
+        let stopped = matches!(self.pool[thread].state(), gate::STOPPED | gate::HALTED);
+        if self.pool[thread].space.is_null() || self.pool[thread].is_alien() || !stopped {
+            return Err(Error::BadState);
+        }
+        if args[1] > 1 {
+            return Err(Error::BadArgument);
+        }
+        self.port.unload(&mut self.pool, thread, true);
+        let at = self.pool[me].utcb + FRAME_OFFSET;
+        let frame: Frame = bytemuck::pod_read_unaligned(self.pool.bytes_at(at, size_of::<Frame>() as u32));
+        P::load_frame(&mut self.pool[thread], &frame);
+        if args[1] == 1 {
+            self.wake(thread);
+        }
+        Ok(NOTHING)
+    }
+
+    /// `fpu_sync`.
+    pub(crate) fn fpu_sync(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let thread = self.thread(space, args[0])?;
+        if self.pool[thread].space.is_null() {
+            return Err(Error::BadState);
+        }
+        self.port.unload(&mut self.pool, thread, true);
+        Ok(NOTHING)
+    }
+
+    /// `cache`.
+    pub(crate) fn cache(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let target: Ref<Space> = self.object(space, args[0], Kind::Space, Rights::CONTROL)?;
+        let end = args[1].checked_add(args[2]).filter(|end| *end <= USER_END).ok_or(Error::BadAddress)?;
+        if args[3] > 2 {
+            return Err(Error::BadArgument);
+        }
+        self.port.cache(&mut self.pool, target, args[1], end, args[3] != 1, args[3] != 0);
+        Ok(NOTHING)
+    }
+
+    /// `bind_irq`.
+    pub(crate) fn bind_irq(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let irq: Ref<Irq> = self.object(space, args[0], Kind::Irq, Rights::CONTROL)?;
+        let slot = Ref::<Slot>::new(irq.address() + offset_of!(Irq, target) as u32);
+        let source = match args[1] {
+            0 => None,
+            selector => Some(self.slot_of(space, selector, Kind::Thread, Rights::NOTIFY)?),
+        };
+        let bound = !self.pool[slot].is_empty();
+        if source.is_some() && bound {
+            return Err(Error::Occupied);
+        }
+        if let Some((at, _)) = source {
+            self.copy(at, slot, Rights::NOTIFY, 0)?;
+        } else if bound {
+            self.clear_slot(slot);
+        }
+        self.port.set_irq(self.pool[irq].line, false);
+        Ok(NOTHING)
+    }
+
+    /// `ack_irq`.
+    pub(crate) fn ack_irq(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let irq: Ref<Irq> = self.object(space, args[0], Kind::Irq, Rights::CONTROL)?;
+        if self.pool[irq].target.is_empty() {
+            return Err(Error::NotThere);
+        }
+        self.port.set_irq(self.pool[irq].line, true);
+        Ok(NOTHING)
+    }
+
+    /// `alarm`.
+    pub(crate) fn alarm(&mut self, me: Ref<Thread>, args: [u32; 4]) -> [u32; 3] {
+        let at = u64::from(args[1]) << 32 | u64::from(args[0]);
+        self.set_alarm(me, at, args[2]);
+        if at <= self.port.now() {
+            self.fire_alarms();
+        }
+        NOTHING
+    }
+
+    /// `quota_info`.
+    pub(crate) fn quota_info(&self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let quota: Ref<Quota> = self.object(space, args[0], Kind::Quota, Rights::CONTROL)?;
+        let Quota { used, limit, .. } = self.pool[quota];
+        Ok([used, limit, 0])
+    }
+
+    /// `thread_info`.
+    pub(crate) fn thread_info(&self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let thread = self.thread(space, args[0])?;
+        let code = match self.pool[thread].state() {
+            gate::STOPPED => 0,
+            gate::READY => 1,
+            gate::SENDING => 3,
+            gate::REPLY => 4,
+            gate::HALTED => 5,
+            _ => 2,
+        };
+        Ok([code, 0, 0])
+    }
+}

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Making objects, and binding threads to spaces.
+
+use crate::cap::Slot;
+use crate::memory::{Memory, class};
+use crate::port::Port;
+use crate::quota::{Header, QUOTA_BYTES, Quota};
+use crate::space::{Owner, Segment, SlotMap, Space, TABLE_BYTES, Table};
+use crate::thread::{self, SEQUENCE, Thread, flag, gate};
+use crate::{Kernel, NOTHING, Outcome, Result};
+use abi::frame::{Frame, vector};
+use abi::utcb::{AREA_END, FIRST_SLOT, FPU_OFFSET, FPU_SIZE, KIP_ADDRESS, SLOT_SIZE, Utcb};
+use abi::{Error, Kind, MessageKind, PAGE_SIZE, Rights};
+use bytemuck::Zeroable;
+use core::mem::offset_of;
+use mmu::Format;
+use pool::{Link, Ref};
+
+/// Threads looked at in one step of a scan.
+const SCAN: u32 = 64;
+
+const SLOTS_A_PAGE: u32 = PAGE_SIZE / SLOT_SIZE;
+
+impl<P: Port> Kernel<P> {
+    fn new_header(quota: Ref<Quota>, original: Ref<Slot>) -> Header {
+        Header { quota: quota.link(), original: original.link(), ..Header::zeroed() }
+    }
+
+    /// `create_quota`.
+    pub(crate) fn create_quota(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let parent: Ref<Quota> = self.object(space, args[0], Kind::Quota, Rights::CONTROL)?;
+        let slot = self.empty_slot(space, args[2])?;
+        let total = args[1].checked_add(QUOTA_BYTES).ok_or(Error::QuotaExceeded)?;
+        self.charge(parent, total)?;
+        let Some(block) = self.pool.allocate(QUOTA_BYTES) else {
+            self.uncharge(parent.link(), total);
+            return Err(Error::PoolExhausted);
+        };
+        self.pool[Ref::new(block)] = Quota { header: Self::new_header(parent, slot), limit: args[1], used: 0 };
+        self.put_original(slot, Kind::Quota, block);
+        Ok(NOTHING)
+    }
+
+    /// `create_space`.
+    pub(crate) fn create_space(&mut self, caller: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let quota: Ref<Quota> = self.object(caller, args[0], Kind::Quota, Rights::CONTROL)?;
+        let slot = self.empty_slot(caller, args[2])?;
+        if args[1] > 65536 {
+            return Err(Error::BadArgument);
+        }
+        let made = self.build_space(quota, slot, args[1])?;
+        self.put_original(slot, Kind::Space, made.address());
+        Ok([self.pool[made].slots, 0, 0])
+    }
+
+    /// A space with an empty capability table of at least `slots` entries.
+    pub(crate) fn build_space(&mut self, quota: Ref<Quota>, original: Ref<Slot>, slots: u32) -> Result<Ref<Space>> {
+        let bytes = Space::bytes(slots);
+        let made: Ref<Space> = Ref::new(self.allocate(quota, bytes)?);
+        let capacity = (bytes - crate::space::HEADER_BYTES) / size_of::<Slot>() as u32;
+        self.pool[made].header = Self::new_header(quota, original);
+        self.pool[made].slots = if slots == 0 { 0 } else { capacity };
+        match self.furnish_space(made, quota) {
+            Ok(()) => Ok(made),
+            Err(error) => {
+                self.discard_space(made);
+                Err(error)
+            }
+        }
+    }
+
+    fn furnish_space(&mut self, made: Ref<Space>, quota: Ref<Quota>) -> Result<()> {
+        self.pool[made].top = Link::from_value(self.allocate(quota, TABLE_BYTES)?);
+        self.port.space_created(&mut self.pool, made);
+        if self.pool[made].slots == 0 {
+            return Ok(());
+        }
+        let map: Ref<SlotMap> = Ref::new(self.allocate(quota, size_of::<SlotMap>() as u32)?);
+        self.pool[made].utcb_map = map.link();
+        // What lies before the first slot is not a slot.
+        if let Some(first) = self.pool[map].0.first_mut() {
+            *first = (1 << (FIRST_SLOT / SLOT_SIZE)) - 1;
+        }
+        let kip = self.port.physical(self.kip);
+        self.set_kernel_leaf(made, KIP_ADDRESS, kip, Rights::READ)
+    }
+
+    /// Frees a space that has no threads, capabilities or attachments any more.
+    pub(crate) fn discard_space(&mut self, space: Ref<Space>) {
+        let Space { header, top, utcb_map, ports, slots, .. } = self.pool[space];
+        if let Some(top) = top.get() {
+            self.port.space_dropped(&mut self.pool, space);
+            while self.user_tables_free(Owner::Space(space)) {}
+            self.release(header.quota, top.address(), TABLE_BYTES);
+        }
+        if let Some(map) = utcb_map.get() {
+            self.release(header.quota, map.address(), size_of::<SlotMap>() as u32);
+        }
+        if let Some(ports) = ports.get() {
+            self.release(header.quota, ports.address(), crate::space::PORT_MAP_BYTES);
+        }
+        self.release(header.quota, space.address(), Space::bytes(slots));
+    }
+
+    /// `create_segment`.
+    pub(crate) fn create_segment(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let quota: Ref<Quota> = self.object(space, args[0], Kind::Quota, Rights::CONTROL)?;
+        let slot = self.empty_slot(space, args[2])?;
+        if args[1] == 0 || !args[1].is_multiple_of(abi::TABLE_SPAN) || args[1] > abi::USER_END {
+            return Err(Error::BadArgument);
+        }
+        let block: Ref<Segment> = Ref::new(self.allocate(quota, size_of::<Segment>() as u32)?);
+        match self.allocate(quota, TABLE_BYTES) {
+            Ok(top) => {
+                let s = &mut self.pool[block];
+                s.header = Self::new_header(quota, slot);
+                s.top = Link::<Table>::from_value(top);
+                s.entries = args[1] / abi::TABLE_SPAN;
+                self.put_original(slot, Kind::Segment, block.address());
+                Ok(NOTHING)
+            }
+            Err(error) => {
+                self.release(quota.link(), block.address(), size_of::<Segment>() as u32);
+                Err(error)
+            }
+        }
+    }
+
+    /// `derive_memory`.
+    pub(crate) fn derive_memory(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let (parent_slot, cap) = self.slot_of(space, args[0], Kind::Memory, Rights::CONTROL)?;
+        let parent: Ref<Memory> = cap.object();
+        let quota_selector = self.utcb_word(me, offset_of!(Utcb, words) + 12);
+        let quota: Ref<Quota> = self.object(space, quota_selector, Kind::Quota, Rights::CONTROL)?;
+        let slot = self.empty_slot(space, args[3])?;
+        self.may_derive(parent_slot)?;
+        let Memory { header, class: kind, base, bytes, .. } = self.pool[parent];
+        if header.is_dying() {
+            return Err(Error::BadState);
+        }
+        let granule = if kind == class::PORTS { 1 } else { PAGE_SIZE };
+        let [_, offset, length, _] = args;
+        if length == 0 || !offset.is_multiple_of(granule) || !length.is_multiple_of(granule) || offset > bytes || length > bytes - offset {
+            return Err(Error::BadArgument);
+        }
+        let block: Ref<Memory> = Ref::new(self.allocate(quota, pool::MIN_BYTES)?);
+        let made = Memory { header: Self::new_header(quota, slot), class: kind, base: base + offset, bytes: length, uses: Link::NULL };
+        self.pool[block] = made;
+        self.derive(parent_slot, slot, (Kind::Memory, block.address(), cap.rights(), 0))?;
+        Ok(NOTHING)
+    }
+
+    /// `create_thread`.
+    pub(crate) fn create_thread(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let quota: Ref<Quota> = self.object(space, args[0], Kind::Quota, Rights::CONTROL)?;
+        let (runs_in, home) = self.binding(space, args[1], args[3])?;
+        let slot = self.empty_slot(space, args[2])?;
+        let made = self.new_thread(quota, slot, self.pool[me].priority)?;
+        if let Err(error) = self.bind(made, runs_in, home) {
+            self.free_thread(made);
+            return Err(error);
+        }
+        self.put_original(slot, Kind::Thread, made.address());
+        Ok(self.bound(me, made))
+    }
+
+    /// The space a thread is to run in and the one its UTCB slot goes to.
+    fn binding(&self, space: Ref<Space>, runs_in: u32, home: u32) -> Result<(Ref<Space>, Ref<Space>)> {
+        let runs_in: Ref<Space> = self.object(space, runs_in, Kind::Space, Rights::CONTROL)?;
+        let alien = self.pool[runs_in].slots == 0;
+        let home = if home == 0 { runs_in } else { self.object(space, home, Kind::Space, Rights::CONTROL)? };
+        if self.pool[runs_in].header.is_dying() || self.pool[home].header.is_dying() {
+            return Err(Error::BadState);
+        }
+        if alien == (home == runs_in) || self.pool[home].slots == 0 { Err(Error::BadArgument) } else { Ok((runs_in, home)) }
+    }
+
+    /// A thread without a space.
+    pub(crate) fn new_thread(&mut self, quota: Ref<Quota>, original: Ref<Slot>, priority: u32) -> Result<Ref<Thread>> {
+        let made = self.threads.free.get().ok_or(Error::PoolExhausted)?;
+        self.charge(quota, thread::BYTES)?;
+        self.threads.free = self.pool[made].next;
+        let handle = self.pool[made].handle.wrapping_add(SEQUENCE);
+        self.pool[made] = Thread { handle, priority, max_priority: priority, gate: gate::STOPPED, ..Thread::zeroed() };
+        self.pool[made].header = Self::new_header(quota, original);
+        Ok(made)
+    }
+
+    /// Gives a thread's entry back.
+    pub(crate) fn free_thread(&mut self, thread: Ref<Thread>) {
+        let Thread { header, handle, .. } = self.pool[thread];
+        self.pool[thread] = Thread { handle, next: self.threads.free, ..Thread::zeroed() };
+        self.threads.free = thread.link();
+        self.uncharge(header.quota, thread::BYTES);
+    }
+
+    /// Binds a thread that has no space: gives it a UTCB slot and puts it into
+    /// its first state.
+    pub(crate) fn bind(&mut self, thread: Ref<Thread>, runs_in: Ref<Space>, home: Ref<Space>) -> Result<()> {
+        let (address, utcb) = self.take_utcb_slot(home)?;
+        let slots = self.pool[runs_in].slots;
+        let has_ports = !self.pool[runs_in].ports.is_null();
+        let t = &mut self.pool[thread];
+        t.space = runs_in.link();
+        t.home = home.link();
+        t.cap_limit = slots;
+        t.utcb = utcb;
+        t.utcb_address = address;
+        t.signals = 0;
+        t.context = [0; crate::port::CONTEXT_WORDS];
+        t.fs_gs = 0;
+        t.tls = [[0; 2]; 3];
+        t.debug = [0; 6];
+        t.lazy = if has_ports { thread::lazy::PORTS } else { 0 };
+        t.flags = if slots == 0 { flag::ALIEN } else { 0 };
+        t.gate = gate::STOPPED;
+        P::start(&mut t.context, 0, 0, 0, 0);
+        P::clear_fpu(self.pool.bytes_mut(utcb + FPU_OFFSET, FPU_SIZE));
+        if slots != 0 {
+            self.set_utcb_word(thread, offset_of!(Utcb, address), address);
+        }
+        Ok(())
+    }
+
+    /// The results of `create_thread` and `reset`. A new alien waits for a reply, as
+    /// if it had raised an exception that its handler (the creator, if it has none) got.
+    fn bound(&mut self, me: Ref<Thread>, thread: Ref<Thread>) -> [u32; 3] {
+        let address = self.pool[thread].utcb_address;
+        if !self.pool[thread].is_alien() {
+            return [address, 0, 0];
+        }
+        let handler = self.pool[thread].handler;
+        let frame = Frame { vector: vector::CREATED, ..P::frame(&self.pool[thread]) };
+        let at = self.pool[thread].utcb;
+        self.pool.bytes_mut(at, size_of::<Frame>() as u32).copy_from_slice(bytemuck::bytes_of(&frame));
+        let t = &mut self.pool[thread];
+        t.handle = t.handle.wrapping_add(SEQUENCE);
+        t.sending = MessageKind::Alien as u32;
+        t.gate = gate::REPLY | gate::ALIEN;
+        t.partner = if handler.is_empty() { me.link() } else { handler.object::<Thread>().link() };
+        [address, t.handle, 0]
+    }
+
+    /// `reset`: in steps, as everybody who waits for the thread has to be found.
+    pub(crate) fn reset(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [u32; 4]) -> Result<Outcome> {
+        let target: Ref<Thread> = self.object(space, args[0], Kind::Thread, Rights::CONTROL)?;
+        let (runs_in, home) = self.binding(space, args[1], args[2])?;
+        if target == me {
+            return Err(Error::BadArgument);
+        }
+        while !self.unbind(target, Error::PeerRestarted) {
+            if self.port.interrupt_pending() {
+                return Ok(Outcome::Again);
+            }
+        }
+        self.bind(target, runs_in, home)?;
+        Ok(Outcome::Done(self.bound(me, target)))
+    }
+
+    /// One step of taking a thread out of its space: it stops, and everybody who
+    /// waits for it fails with `error`. True when there is nothing more to do.
+    pub(crate) fn unbind(&mut self, thread: Ref<Thread>, error: Error) -> bool {
+        if !self.pool[thread].space.is_null() {
+            self.leave_queues(thread);
+            self.cancel_alarm(thread);
+            self.port.unload(&mut self.pool, thread, false);
+            self.free_utcb_slot(thread);
+            let t = &mut self.pool[thread];
+            t.gate = gate::HALTED;
+            t.space = Link::NULL;
+            t.home = Link::NULL;
+            t.cap_limit = 0;
+            t.utcb = 0;
+            t.signals = 0;
+            t.flags &= !flag::AGAIN;
+            t.handle = t.handle.wrapping_add(SEQUENCE);
+            t.header.cursor = 0;
+        }
+        let start = self.pool[thread].header.cursor;
+        let end = (start + SCAN).min(self.threads.count);
+        let threads = self.threads;
+        for waiter in (start..end).filter_map(|i| threads.get(i)) {
+            if self.pool[waiter].partner.is(thread) {
+                self.abandon(waiter, thread, error);
+            }
+        }
+        self.pool[thread].header.cursor = if end == self.threads.count { 0 } else { end };
+        end == self.threads.count
+    }
+
+    /// Fails `waiter` if it waits for `thread`.
+    fn abandon(&mut self, waiter: Ref<Thread>, thread: Ref<Thread>, error: Error) {
+        match self.pool[waiter].state() {
+            gate::SENDING => {
+                self.leave_senders(thread, waiter);
+                self.fail(waiter, error);
+            }
+            gate::REPLY | gate::CLOSED | gate::RUN => self.fail(waiter, error),
+            _ => {}
+        }
+    }
+
+    /// Takes a thread out of whatever queue it is in.
+    pub(crate) fn leave_queues(&mut self, thread: Ref<Thread>) {
+        match self.pool[thread].state() {
+            gate::READY => self.unready(thread),
+            gate::SENDING => {
+                if let Some(receiver) = self.pool[thread].partner.get() {
+                    self.leave_senders(receiver, thread);
+                }
+            }
+            _ => {}
+        }
+        self.pool[thread].partner = Link::NULL;
+    }
+
+    /// One step of ending a thread. True when its entry is free.
+    pub(crate) fn end_thread(&mut self, thread: Ref<Thread>) -> bool {
+        if !self.unbind(thread, Error::PeerGone) {
+            return false;
+        }
+        let handler = Ref::<Slot>::new(thread.address() + (offset_of!(Thread, handler) as u32 - thread::ANCHOR));
+        self.clear_slot(handler);
+        self.free_thread(thread);
+        true
+    }
+
+    /// Physical address of a page of a space's UTCB area.
+    fn area_page(&self, space: Ref<Space>, address: u32) -> Option<u32> {
+        let top = self.pool[space].top.get()?;
+        let (table, _) = P::Format::decode_table(*self.pool[top].0.get(mmu::top_index(address))?)?;
+        let table: Ref<Table> = Ref::new(self.port.pool_address(table));
+        P::Format::decode(*self.pool[table].0.get(mmu::leaf_index(address))?).map(|leaf| leaf.physical)
+    }
+
+    /// Takes a free UTCB slot of a native space; returns its address there and in the kernel.
+    fn take_utcb_slot(&mut self, home: Ref<Space>) -> Result<(u32, u32)> {
+        let map = self.pool[home].utcb_map.get().ok_or(Error::BadArgument)?;
+        let words = &self.pool[map].0;
+        let (word, bits) = words.iter().enumerate().find(|(_, bits)| **bits != u32::MAX).ok_or(Error::PoolExhausted)?;
+        let index = word as u32 * 32 + (!*bits).trailing_zeros();
+        let address = index * SLOT_SIZE;
+        debug_assert!(address < AREA_END, "slot map too long");
+        let page_at = address & !(PAGE_SIZE - 1);
+        let page = match self.area_page(home, page_at) {
+            Some(physical) => self.port.pool_address(physical),
+            None => self.add_utcb_page(home, page_at)?,
+        };
+        if let Some(bits) = self.pool[map].0.get_mut(word) {
+            *bits |= 1 << (index % 32);
+        }
+        let utcb = page + address % PAGE_SIZE;
+        self.pool.bytes_mut(utcb, SLOT_SIZE).fill(0);
+        Ok((address, utcb))
+    }
+
+    fn add_utcb_page(&mut self, home: Ref<Space>, address: u32) -> Result<u32> {
+        let quota = self.pool[home].header.quota.get().ok_or(Error::BadState)?;
+        let page = self.allocate(quota, PAGE_SIZE)?;
+        let physical = self.port.physical(page);
+        self.set_kernel_leaf(home, address, physical, Rights::READ.union(Rights::WRITE)).inspect_err(|_| {
+            self.release(quota.link(), page, PAGE_SIZE);
+        })?;
+        Ok(page)
+    }
+
+    /// Gives a thread's UTCB slot back, and the page with the last slot in it.
+    fn free_utcb_slot(&mut self, thread: Ref<Thread>) {
+        let Thread { home, utcb, utcb_address: address, .. } = self.pool[thread];
+        let Some(home) = home.get() else { return };
+        let Some(map) = self.pool[home].utcb_map.get() else { return };
+        let index = address / SLOT_SIZE;
+        let Some(bits) = self.pool[map].0.get_mut((index / 32) as usize) else { return };
+        *bits &= !(1 << (index % 32));
+        let page_bits = ((1 << SLOTS_A_PAGE) - 1) << (index % 32 / SLOTS_A_PAGE * SLOTS_A_PAGE);
+        if *bits & page_bits == 0 {
+            let quota = self.pool[home].header.quota;
+            self.clear_leaf(home, address & !(PAGE_SIZE - 1));
+            self.release(quota, utcb & !(PAGE_SIZE - 1), PAGE_SIZE);
+        }
+    }
+}

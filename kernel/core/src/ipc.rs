@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! IPC: the specification that every port's fast path is held against.
+//!
+//! Addressed to a Thread; the receiver learns the badge of the capability used and
+//! gets a *reply handle*: the caller's index and the sequence number of its call. A
+//! handle is valid while that call waits, for any thread of the space of the
+//! thread that received it; any number may be outstanding, and none takes memory.
+
+use crate::port::Port;
+use crate::space::Space;
+use crate::thread::{SEQUENCE, Thread, gate};
+use crate::{Kernel, NOTHING, Outcome, Result};
+use abi::tag::MAX_WORDS;
+use abi::{Error, Kind, MessageKind, Rights, Tag};
+use pool::{Link, Ref};
+
+impl<P: Port> Kernel<P> {
+    /// Sets the state of a thread that now waits, with the flags that the fast path tests.
+    pub(crate) fn wait(&mut self, thread: Ref<Thread>, state: u32) {
+        let fast = P::resumes_fast(&self.pool[thread]);
+        self.pool[thread].gate = state | if fast { 0 } else { gate::SLOW };
+    }
+
+    /// Checks the parts of a tag that every sending operation has.
+    fn check_tag(tag: Tag) -> Result<()> {
+        if tag.words() > MAX_WORDS || tag.0 & (Tag::RESERVED | Tag::NOTIFICATIONS_ONLY) != 0 { Err(Error::BadOperation) } else { Ok(()) }
+    }
+
+    /// `call` and `send`: `kind` says which.
+    pub(crate) fn send(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, kind: MessageKind) -> Result<Outcome> {
+        Self::check_tag(tag)?;
+        let selector = P::argument(&self.pool[me].context, 1);
+        let (_, slot) = self.slot_of(space, selector, Kind::Thread, Rights::CALL)?;
+        let to: Ref<Thread> = slot.object();
+        if to == me {
+            return Err(Error::BadArgument);
+        }
+        if self.pool[to].space.is_null() {
+            return Err(Error::PeerGone);
+        }
+        self.pool[me].sending = kind as u32;
+        self.pool[me].badge = slot.badge();
+        if self.receives_from(to, me) {
+            self.hand_over(me, to)?;
+            if kind == MessageKind::Send {
+                self.wake(to);
+                return Ok(Outcome::Done(NOTHING));
+            }
+            self.wake(to);
+        } else if tag.polls() {
+            return Err(Error::WouldBlock);
+        } else {
+            self.wait(me, gate::SENDING);
+            self.pool[me].gate |= gate::SLOW;
+            self.pool[me].partner = to.link();
+            self.join_senders(to, me);
+        }
+        Ok(Outcome::Handled)
+    }
+
+    /// Whether a thread waits in a receive that takes a message from `from`.
+    pub(crate) fn receives_from(&self, thread: Ref<Thread>, from: Ref<Thread>) -> bool {
+        let t = &self.pool[thread];
+        match t.state() {
+            gate::OPEN => true,
+            gate::CLOSED | gate::RUN => t.partner.is(from),
+            _ => false,
+        }
+    }
+
+    /// Moves what `from` sends to the waiting `to`; a caller then waits for the
+    /// reply, a sender goes on. The caller of this wakes `to`.
+    fn hand_over(&mut self, from: Ref<Thread>, to: Ref<Thread>) -> Result<()> {
+        let badge = self.pool[from].badge;
+        let kind = self.pool[from].sending;
+        if kind == MessageKind::Send as u32 {
+            return self.transfer(from, to, MessageKind::Send, badge, 0);
+        }
+        let handle = self.pool[from].handle.wrapping_add(SEQUENCE);
+        if kind == MessageKind::Call as u32 {
+            self.transfer(from, to, MessageKind::Call, badge, handle)?;
+            self.wait(from, gate::REPLY);
+        } else {
+            self.transfer_exception(from, to, badge, handle);
+        }
+        self.pool[from].handle = handle;
+        self.pool[from].partner = to.link();
+        Ok(())
+    }
+
+    /// `receive`, and the second half of `reply_wait`.
+    pub(crate) fn receive(&mut self, me: Ref<Thread>, from: Option<Ref<Thread>>, tag: Tag) -> Result<Outcome> {
+        let bits = self.accepted(me);
+        if bits != 0 {
+            self.take_signals(me, bits, MessageKind::Notification, 0);
+            return Ok(Outcome::Handled);
+        }
+        let notifications_only = tag.0 & Tag::NOTIFICATIONS_ONLY != 0;
+        while let Some(sender) = self.next_sender(me, from).filter(|_| !notifications_only) {
+            self.leave_senders(me, sender);
+            let sends = self.pool[sender].sending == MessageKind::Send as u32;
+            match self.hand_over(sender, me) {
+                Ok(()) if sends => {
+                    self.set_status(sender, Ok(NOTHING));
+                    self.wake(sender);
+                }
+                Ok(()) => {}
+                Err(error) => {
+                    self.fail(sender, error);
+                    continue;
+                }
+            }
+            return Ok(Outcome::Handled);
+        }
+        if tag.polls() {
+            return Err(Error::WouldBlock);
+        }
+        self.pool[me].partner = from.into();
+        let state = if notifications_only {
+            gate::NOTIFIED
+        } else if from.is_some() {
+            gate::CLOSED
+        } else {
+            gate::OPEN
+        };
+        self.wait(me, state);
+        Ok(Outcome::Handled)
+    }
+
+    /// The system call `receive`: open, or from the thread that `a0` names.
+    pub(crate) fn receive_call(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag) -> Result<Outcome> {
+        let from = match P::argument(&self.pool[me].context, 1) {
+            0 => None,
+            selector => Some(self.object::<Thread>(space, selector, Kind::Thread, Rights::CALL)?),
+        };
+        if from == Some(me) {
+            return Err(Error::BadArgument);
+        }
+        if from.is_some_and(|from| self.pool[from].space.is_null()) {
+            return Err(Error::PeerGone);
+        }
+        self.receive(me, from, tag)
+    }
+
+    /// The thread that waits for a reply under a handle, if this space may give it.
+    pub(crate) fn waiting_caller(&self, space: Ref<Space>, handle: u32) -> Result<Ref<Thread>> {
+        let caller = self.threads.get(handle & (SEQUENCE - 1)).ok_or(Error::BadHandle)?;
+        let t = &self.pool[caller];
+        let partner_space = t.partner.get().map_or(Link::NULL, |partner| self.pool[partner].space);
+        if t.state() != gate::REPLY || t.handle != handle || !partner_space.is(space) {
+            return Err(Error::BadHandle);
+        }
+        Ok(caller)
+    }
+
+    /// `reply`: never waits.
+    pub(crate) fn reply(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag) -> Result<()> {
+        Self::check_tag(tag)?;
+        let handle = P::argument(&self.pool[me].context, 1);
+        let caller = self.waiting_caller(space, handle)?;
+        if self.pool[caller].sending == MessageKind::Call as u32 {
+            self.transfer(me, caller, MessageKind::Reply, 0, 0)?;
+        } else {
+            self.resume_exception(me, caller, tag);
+        }
+        self.wake(caller);
+        Ok(())
+    }
+
+    /// `reply_wait`.
+    pub(crate) fn reply_wait(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag) -> Result<Outcome> {
+        if P::argument(&self.pool[me].context, 1) != 0 {
+            self.reply(me, space, tag)?;
+        }
+        self.receive(me, None, tag)
+    }
+
+    /// The first thread in the queue, or `from` if that is in it.
+    fn next_sender(&self, me: Ref<Thread>, from: Option<Ref<Thread>>) -> Option<Ref<Thread>> {
+        match from {
+            None => self.pool[me].senders.get(),
+            Some(from) => (self.pool[from].state() == gate::SENDING && self.pool[from].partner.is(me)).then_some(from),
+        }
+    }
+
+    /// Puts a thread in a receiver's queue: by priority, first come first served within one.
+    pub(crate) fn join_senders(&mut self, receiver: Ref<Thread>, sender: Ref<Thread>) {
+        let head = self.pool[receiver].senders;
+        let priority = self.pool[sender].priority;
+        // From the end, where most belong, to the last one that is at least as urgent.
+        let mut before = head;
+        let mut is_first = true;
+        if let Some(first) = head.get() {
+            let mut at = self.pool[first].prev;
+            while let Some(other) = at.get() {
+                if self.pool[other].priority >= priority {
+                    is_first = false;
+                    break;
+                }
+                before = other.link();
+                if other == first {
+                    break;
+                }
+                at = self.pool[other].prev;
+            }
+        }
+        self.insert_circular(before, sender);
+        if is_first {
+            self.pool[receiver].senders = sender.link();
+        }
+    }
+
+    /// Takes a thread out of a receiver's queue.
+    pub(crate) fn leave_senders(&mut self, receiver: Ref<Thread>, sender: Ref<Thread>) {
+        let head = self.pool[receiver].senders;
+        let rest = self.remove_circular(head, sender);
+        self.pool[receiver].senders = rest;
+    }
+
+    /// Ends the waiting of a thread with an error, whatever it waits for. A thread
+    /// whose exception cannot be handled any more halts.
+    pub(crate) fn fail(&mut self, thread: Ref<Thread>, error: Error) {
+        let sending = self.pool[thread].sending;
+        match self.pool[thread].state() {
+            gate::SENDING | gate::REPLY if sending == MessageKind::Send as u32 => self.set_status(thread, Err(error)),
+            gate::SENDING | gate::REPLY if sending != MessageKind::Call as u32 => {
+                self.pool[thread].gate = gate::HALTED;
+                self.pool[thread].partner = Link::NULL;
+                return;
+            }
+            _ => self.set_failed(thread, error),
+        }
+        self.pool[thread].partner = Link::NULL;
+        self.wake(thread);
+    }
+}

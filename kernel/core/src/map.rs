@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Translation tables: mapping, unmapping, changing rights, in batches that can
+//! be interrupted.
+//!
+//! A table belongs to one owner, a Space or a Segment, whose Quota pays for it. A
+//! mapping costs no record of its own: the pair (Memory, owner) is noted once, as an
+//! [`Attachment`], and revoke finds the mappings by walking the owner's tables.
+
+use crate::memory::{ATTACHMENT_BYTES, Attachment, Memory, attachment, class};
+use crate::port::Port;
+use crate::space::{Owner, PORT_MAP_BYTES, PortMap, Segment, Space, TABLE_BYTES, Table};
+use crate::thread::{Thread, lazy};
+use crate::{Kernel, Outcome, Result};
+use abi::syscall::MapRecord;
+use abi::utcb::AREA_END;
+use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN, USER_END};
+use mmu::{Attributes, Format, Leaf, leaf_index, top_index};
+use pool::{Link, Pool, Ref};
+
+/// Pages changed between two looks at the interrupt controller.
+const CHUNK: u32 = 1024 * PAGE_SIZE;
+
+/// What a record asks for, checked.
+struct Request {
+    owner: Owner,
+    operation: u32,
+    address: u32,
+    bytes: u32,
+    rights: Rights,
+    /// Physical address and attributes, to map.
+    source: Option<(u32, Attributes)>,
+}
+
+impl<P: Port> Kernel<P> {
+    pub(crate) fn top_of(&self, owner: Owner) -> Link<Table> {
+        match owner {
+            Owner::Space(space) => self.pool[space].top,
+            Owner::Segment(segment) => self.pool[segment].top,
+        }
+    }
+
+    /// Quota that an owner's tables are charged to.
+    fn quota_of(&self, owner: Owner) -> Result<Ref<crate::quota::Quota>> {
+        let header = match owner {
+            Owner::Space(space) => self.pool[space].header,
+            Owner::Segment(segment) => self.pool[segment].header,
+        };
+        if header.is_dying() { Err(Error::BadState) } else { header.quota.get().ok_or(Error::BadState) }
+    }
+
+    fn top_entry(&self, owner: Owner, index: usize) -> u32 {
+        self.top_of(owner).get().and_then(|top| self.pool[top].0.get(index).copied()).unwrap_or(0)
+    }
+
+    /// The owner's own table at an index of its upper level.
+    pub(crate) fn own_table(&self, owner: Owner, index: usize) -> Option<Ref<Table>> {
+        match P::Format::decode_table(self.top_entry(owner, index)) {
+            Some((physical, false)) => Some(Ref::new(self.port.pool_address(physical))),
+            _ => None,
+        }
+    }
+
+    /// Writes an entry of an owner's upper level, wherever that is visible.
+    pub(crate) fn set_top(&mut self, owner: Owner, index: usize, table: Link<Table>) {
+        let physical = table.get().map(|table| self.port.physical(table.address()));
+        let entry = physical.map_or(0, |physical| P::Format::table(physical, Rights::RWX, false));
+        self.write_top(self.top_of(owner), index, entry);
+        match owner {
+            Owner::Space(space) => self.port.top_changed(&mut self.pool, space, index),
+            Owner::Segment(segment) => self.propagate(segment, index, physical),
+        }
+    }
+
+    pub(crate) fn write_top(&mut self, top: Link<Table>, index: usize, entry: u32) {
+        if let Some(slot) = top.get().and_then(|top| self.pool[top].0.get_mut(index)) {
+            *slot = entry;
+        }
+    }
+
+    /// The owner's table at an index, made if it is missing.
+    fn table_for(&mut self, owner: Owner, index: usize) -> Result<Ref<Table>> {
+        if let Some(table) = self.own_table(owner, index) {
+            return Ok(table);
+        }
+        if self.top_entry(owner, index) != 0 {
+            return Err(Error::Occupied);
+        }
+        let quota = self.quota_of(owner)?;
+        let table: Ref<Table> = Ref::new(self.allocate(quota, TABLE_BYTES)?);
+        self.set_top(owner, index, table.link());
+        Ok(table)
+    }
+
+    /// Frees the owner's table at an index.
+    fn free_table(&mut self, owner: Owner, index: usize, table: Ref<Table>) {
+        self.set_top(owner, index, Link::NULL);
+        let quota = match owner {
+            Owner::Space(space) => self.pool[space].header.quota,
+            Owner::Segment(segment) => self.pool[segment].header.quota,
+        };
+        self.release(quota, table.address(), TABLE_BYTES);
+    }
+
+    /// Frees one of the owner's tables; false when none is left.
+    pub(crate) fn user_tables_free(&mut self, owner: Owner) -> bool {
+        let found = (0..mmu::USER_ENTRIES).find_map(|index| self.own_table(owner, index).map(|table| (index, table)));
+        if let Some((index, table)) = found {
+            self.free_table(owner, index, table);
+        }
+        found.is_some()
+    }
+
+    /// Calls a seam of the port for every space in which an owner's range is visible.
+    fn in_each_space(&mut self, owner: Owner, start: u32, end: u32, seam: fn(&mut P, &mut Pool, Ref<Space>, u32, u32)) {
+        match owner {
+            Owner::Space(space) => seam(&mut self.port, &mut self.pool, space, start, end),
+            Owner::Segment(segment) => {
+                let mut next = self.pool[segment].uses;
+                while let Some(at) = next.get() {
+                    let Attachment { owner, index, source_next, .. } = self.pool[at];
+                    let base = index * TABLE_SPAN;
+                    seam(&mut self.port, &mut self.pool, Ref::new(owner), base + start, base + end);
+                    next = source_next;
+                }
+            }
+        }
+    }
+
+    pub(crate) fn before(&mut self, owner: Owner, start: u32, end: u32) {
+        self.in_each_space(owner, start, end, P::before_change);
+    }
+
+    pub(crate) fn flush(&mut self, owner: Owner, start: u32, end: u32) {
+        self.in_each_space(owner, start, end, P::invalidate);
+    }
+
+    /// Writes one leaf of the kernel's own choice (information page, UTCBs, the root
+    /// server's image) into a space. Nothing is attached: no Memory names it.
+    pub(crate) fn set_kernel_leaf(&mut self, space: Ref<Space>, address: u32, physical: u32, rights: Rights) -> Result<()> {
+        let table = self.table_for(Owner::Space(space), top_index(address))?;
+        let leaf = Leaf { physical, rights, most: rights, attributes: Attributes::Cached };
+        if let Some(entry) = self.pool[table].0.get_mut(leaf_index(address)) {
+            *entry = P::Format::leaf(leaf);
+        }
+        Ok(())
+    }
+
+    /// Removes one leaf of a space.
+    pub(crate) fn clear_leaf(&mut self, space: Ref<Space>, address: u32) {
+        let owner = Owner::Space(space);
+        let Some(table) = self.own_table(owner, top_index(address)) else { return };
+        self.before(owner, address, address + PAGE_SIZE);
+        if let Some(entry) = self.pool[table].0.get_mut(leaf_index(address)) {
+            *entry = 0;
+        }
+        self.flush(owner, address, address + PAGE_SIZE);
+    }
+
+    /// `map`: the records in the caller's UTCB, from the one it was interrupted in.
+    pub(crate) fn map_batch(&mut self, me: Ref<Thread>, count: u32) -> Result<Outcome> {
+        if count == 0 || count > MapRecord::MAX {
+            return Err(Error::BadArgument);
+        }
+        let caller = self.pool[me].space.get().ok_or(Error::BadState)?;
+        let first = core::mem::take(&mut self.pool[me].progress);
+        for index in first..count {
+            match self.map_record(me, caller, index) {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.pool[me].progress = index;
+                    return Ok(Outcome::Again);
+                }
+                Err(error) => {
+                    let context = &mut self.pool[me].context;
+                    P::set_result(context, 0, error as u32);
+                    P::set_result(context, 1, index);
+                    return Ok(Outcome::Handled);
+                }
+            }
+        }
+        Ok(Outcome::Done([count, 0, 0]))
+    }
+
+    /// One record; false if an interrupt came first: what is left stands in the UTCB then.
+    fn map_record(&mut self, me: Ref<Thread>, caller: Ref<Space>, index: u32) -> Result<bool> {
+        let at = (index * 16) as usize;
+        let mut record = MapRecord([0, 4, 8, 12].map(|word| self.utcb_word(me, at + word)));
+        let memory = self.record_memory(caller, &record)?;
+        if let Some((memory, rights)) = memory.filter(|(memory, _)| self.pool[*memory].class == class::PORTS) {
+            self.map_ports(caller, &record, memory, rights)?;
+            return Ok(true);
+        }
+        loop {
+            let request = self.request(caller, &record, memory)?;
+            let bytes = request.bytes.min(CHUNK);
+            self.carry_out(&request, bytes)?;
+            if bytes == request.bytes {
+                return Ok(true);
+            }
+            record.0[1] += bytes;
+            record.0[2] = record.0[2].wrapping_add(bytes);
+            record.0[3] -= bytes;
+            if self.port.interrupt_pending() {
+                for (word, value) in record.0.into_iter().enumerate() {
+                    self.set_utcb_word(me, at + word * 4, value);
+                }
+                return Ok(false);
+            }
+        }
+    }
+
+    /// The Memory of a record that needs one.
+    fn record_memory(&self, caller: Ref<Space>, record: &MapRecord) -> Result<Option<(Ref<Memory>, Rights)>> {
+        if record.op() > MapRecord::PROTECT {
+            return Err(Error::BadArgument);
+        }
+        let needed = record.op() == MapRecord::MAP;
+        match self.slot_of(caller, record.memory(), Kind::Memory, Rights::NONE) {
+            Ok((_, cap)) if self.pool[cap.object::<Memory>()].header.is_dying() => Err(Error::BadState),
+            Ok((_, cap)) => Ok(Some((cap.object(), cap.rights()))),
+            Err(error) if needed => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Checks all of a record.
+    fn request(&mut self, caller: Ref<Space>, record: &MapRecord, memory: Option<(Ref<Memory>, Rights)>) -> Result<Request> {
+        let (_, cap) = self.cap(caller, record.space())?;
+        let owner = match cap.kind() {
+            Kind::Space => Owner::Space(cap.object()),
+            Kind::Segment => Owner::Segment(cap.object()),
+            _ => return Err(Error::WrongKind),
+        };
+        if !cap.rights().contains(Rights::CONTROL) {
+            return Err(Error::NoRight);
+        }
+        self.quota_of(owner)?;
+        let (address, bytes) = (record.address(), record.length());
+        if bytes == 0 || !bytes.is_multiple_of(PAGE_SIZE) {
+            return Err(Error::BadArgument);
+        }
+        let (low, high) = match owner {
+            Owner::Space(space) if self.pool[space].slots != 0 => (AREA_END, USER_END),
+            Owner::Space(_) => (0, USER_END),
+            Owner::Segment(segment) => (0, self.pool[segment].entries * TABLE_SPAN),
+        };
+        if address < low || address >= high || bytes > high - address {
+            return Err(Error::BadAddress);
+        }
+        let rights = record.rights().intersection(Rights::RWX);
+        let source = match memory {
+            Some((memory, allowed)) if record.op() == MapRecord::MAP => {
+                if rights == Rights::NONE {
+                    return Err(Error::BadArgument);
+                }
+                if !allowed.contains(rights) {
+                    return Err(Error::NoRight);
+                }
+                let Memory { class: kind, base, bytes: size, .. } = self.pool[memory];
+                let offset = record.offset();
+                if !offset.is_multiple_of(PAGE_SIZE) || offset > size || bytes > size - offset {
+                    return Err(Error::BadArgument);
+                }
+                self.note_use(memory, owner)?;
+                Some((base + offset, if kind == class::DEVICE { Attributes::Device } else { Attributes::Cached }))
+            }
+            _ => None,
+        };
+        Ok(Request { owner, operation: record.op(), address, bytes, rights, source })
+    }
+
+    /// The first `bytes` of a checked request.
+    fn carry_out(&mut self, request: &Request, bytes: u32) -> Result<()> {
+        let Request { owner, address, rights, .. } = *request;
+        let end = address + bytes;
+        if request.operation == MapRecord::MAP {
+            let Some((physical, attributes)) = request.source else { return Err(Error::NoCapability) };
+            return self.map_pages(owner, address, end, Leaf { physical, rights, most: rights, attributes });
+        }
+        self.before(owner, address, end);
+        let mut at = address;
+        while at < end {
+            let span_end = end.min((at | (TABLE_SPAN - 1)).saturating_add(1));
+            if let Some(table) = self.own_table(owner, top_index(at)) {
+                if request.operation == MapRecord::UNMAP && span_end - at == TABLE_SPAN {
+                    self.free_table(owner, top_index(at), table);
+                } else {
+                    self.change_leaves(table, at, span_end, (request.operation == MapRecord::PROTECT).then_some(rights));
+                }
+            }
+            at = span_end;
+        }
+        self.flush(owner, address, end);
+        Ok(())
+    }
+
+    fn map_pages(&mut self, owner: Owner, start: u32, end: u32, first: Leaf) -> Result<()> {
+        let mut replaced = false;
+        for address in (start..end).step_by(PAGE_SIZE as usize) {
+            let table = self.table_for(owner, top_index(address))?;
+            let entry = P::Format::leaf(Leaf { physical: first.physical + (address - start), ..first });
+            let old = self.pool[table].0.get(leaf_index(address)).copied().unwrap_or(0);
+            if old != 0 && old != entry {
+                self.before(owner, address, address + PAGE_SIZE);
+                replaced = true;
+            }
+            if let Some(slot) = self.pool[table].0.get_mut(leaf_index(address)) {
+                *slot = entry;
+            }
+        }
+        if replaced {
+            self.flush(owner, start, end);
+        }
+        Ok(())
+    }
+
+    /// Removes the leaves of a range within one table, or changes their rights.
+    fn change_leaves(&mut self, table: Ref<Table>, start: u32, end: u32, rights: Option<Rights>) {
+        let count = ((end - start) / PAGE_SIZE) as usize;
+        for entry in self.pool[table].0.iter_mut().skip(leaf_index(start)).take(count) {
+            *entry = match (rights, P::Format::decode(*entry)) {
+                (Some(rights), Some(leaf)) => P::Format::leaf(Leaf { rights: rights.intersection(leaf.most), ..leaf }),
+                _ => 0,
+            };
+        }
+    }
+
+    /// Opens or closes I/O ports to a space.
+    fn map_ports(&mut self, caller: Ref<Space>, record: &MapRecord, memory: Ref<Memory>, allowed: Rights) -> Result<()> {
+        let space: Ref<Space> = self.object(caller, record.space(), Kind::Space, Rights::CONTROL)?;
+        let quota = self.quota_of(Owner::Space(space))?;
+        let Memory { base, bytes: size, .. } = self.pool[memory];
+        let (offset, count) = (record.offset(), record.length());
+        if count == 0 || offset > size || count > size - offset || record.op() == MapRecord::PROTECT {
+            return Err(Error::BadArgument);
+        }
+        if record.op() == MapRecord::MAP && !allowed.contains(Rights::WRITE) {
+            return Err(Error::NoRight);
+        }
+        if self.pool[space].ports.is_null() {
+            let map = self.allocate(quota, PORT_MAP_BYTES)?;
+            self.pool.bytes_mut(map, PORT_MAP_BYTES).fill(0xff);
+            self.pool[space].ports = Link::from_value(map);
+        }
+        if record.op() == MapRecord::MAP {
+            self.note_use(memory, Owner::Space(space))?;
+        }
+        self.set_ports(space, base + offset, count, record.op() == MapRecord::MAP);
+        Ok(())
+    }
+
+    /// Marks ports of a space that has a map as open or closed.
+    pub(crate) fn set_ports(&mut self, space: Ref<Space>, first: u32, count: u32, open: bool) {
+        let Some(map): Option<Ref<PortMap>> = self.pool[space].ports.get() else { return };
+        for port in first..first + count {
+            if let Some(word) = self.pool[map].0.get_mut((port / 32) as usize) {
+                let bit = 1 << (port % 32);
+                if open { *word &= !bit } else { *word |= bit }
+            }
+        }
+        let threads = self.threads;
+        for thread in (0..threads.count).filter_map(|i| threads.get(i)) {
+            if self.pool[thread].space.is(space) {
+                self.port.unload(&mut self.pool, thread, true);
+                self.pool[thread].lazy |= lazy::PORTS;
+                if !self.pool[thread].is_alien() {
+                    self.pool[thread].gate |= crate::thread::gate::SLOW;
+                }
+            }
+        }
+        self.port.ports_changed(&mut self.pool, space);
+    }
+
+    /// Notes that a Memory is mapped into an owner, if that is not noted yet.
+    fn note_use(&mut self, memory: Ref<Memory>, owner: Owner) -> Result<()> {
+        let mut next = self.attached_to(owner);
+        while let Some(at) = next.get() {
+            if self.pool[at].source == memory.address() {
+                // A revoke that is under way has to look at the new pages, too.
+                self.pool[at].cursor = 0;
+                return Ok(());
+            }
+            next = self.pool[at].owner_next;
+        }
+        let kind = match owner {
+            Owner::Space(_) => attachment::MEMORY_IN_SPACE,
+            Owner::Segment(_) => attachment::MEMORY_IN_SEGMENT,
+        };
+        self.attach_record(owner, memory.address(), kind, 0, Rights::NONE).map(|_| ())
+    }
+
+    /// Head of an owner's list of attachments.
+    pub(crate) fn attached_to(&self, owner: Owner) -> Link<Attachment> {
+        match owner {
+            Owner::Space(space) => self.pool[space].attached,
+            Owner::Segment(segment) => self.pool[segment].attached,
+        }
+    }
+
+    fn source_list(&mut self, kind: u32, source: u32) -> &mut Link<Attachment> {
+        if kind == attachment::SEGMENT_IN_SPACE { &mut self.pool[Ref::<Segment>::new(source)].uses } else { &mut self.pool[Ref::<Memory>::new(source)].uses }
+    }
+
+    fn owner_list(&mut self, owner: Owner) -> &mut Link<Attachment> {
+        match owner {
+            Owner::Space(space) => &mut self.pool[space].attached,
+            Owner::Segment(segment) => &mut self.pool[segment].attached,
+        }
+    }
+
+    /// Makes an attachment and puts it into both lists; the owner's Quota pays.
+    pub(crate) fn attach_record(&mut self, owner: Owner, source: u32, kind: u32, index: u32, rights: Rights) -> Result<Ref<Attachment>> {
+        let quota = self.quota_of(owner)?;
+        let made: Ref<Attachment> = Ref::new(self.allocate(quota, ATTACHMENT_BYTES)?);
+        let source_next = core::mem::replace(self.source_list(kind, source), made.link());
+        let owner_next = core::mem::replace(self.owner_list(owner), made.link());
+        if let Some(next) = source_next.get() {
+            self.pool[next].source_prev = made.link();
+        }
+        if let Some(next) = owner_next.get() {
+            self.pool[next].owner_prev = made.link();
+        }
+        let (source_prev, owner_prev, rights) = (Link::NULL, Link::NULL, rights.0);
+        self.pool[made] = Attachment { kind, source, owner: owner.address(), source_next, source_prev, owner_next, owner_prev, index, rights, cursor: 0 };
+        Ok(made)
+    }
+
+    /// Takes an attachment out of both lists and frees it.
+    pub(crate) fn drop_record(&mut self, at: Ref<Attachment>) {
+        let record = self.pool[at];
+        match record.source_prev.get() {
+            Some(prev) => self.pool[prev].source_next = record.source_next,
+            None => *self.source_list(record.kind, record.source) = record.source_next,
+        }
+        if let Some(next) = record.source_next.get() {
+            self.pool[next].source_prev = record.source_prev;
+        }
+        match record.owner_prev.get() {
+            Some(prev) => self.pool[prev].owner_next = record.owner_next,
+            None => *self.owner_list(record.owner()) = record.owner_next,
+        }
+        if let Some(next) = record.owner_next.get() {
+            self.pool[next].owner_prev = record.owner_prev;
+        }
+        let quota = match record.owner() {
+            Owner::Space(space) => self.pool[space].header.quota,
+            Owner::Segment(segment) => self.pool[segment].header.quota,
+        };
+        self.release(quota, at.address(), ATTACHMENT_BYTES);
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Decoding system calls: raw registers become a call of the function that checks
+//! everything before it acts.
+
+use crate::port::Port;
+use crate::space::Space;
+use crate::thread::{Thread, flag, gate};
+use crate::{Kernel, NOTHING, Outcome, Result};
+use abi::{Error, Kind, MessageKind, Op, Rights, Tag};
+use pool::Ref;
+
+impl<P: Port> Kernel<P> {
+    /// The current thread, native, made the system call that is in its registers.
+    pub fn system_call(&mut self) {
+        if let Some(me) = self.current() {
+            self.dispatch(me);
+        }
+        self.settle();
+    }
+
+    /// Carries on the system call that the current thread was interrupted in, if
+    /// any. A port calls this before it leaves to user mode, until it returns false.
+    pub fn carry_on(&mut self) -> bool {
+        let Some(me) = self.current().filter(|me| self.pool[*me].flags & flag::AGAIN != 0) else { return false };
+        self.dispatch(me);
+        self.settle();
+        true
+    }
+
+    fn dispatch(&mut self, me: Ref<Thread>) {
+        self.pool[me].flags &= !flag::AGAIN;
+        let tag = Tag(P::argument(&self.pool[me].context, 0));
+        let Some(space) = self.pool[me].space.get() else { return };
+        let outcome = match Op::from_code(tag.op()) {
+            Some(op) => self.execute(me, space, op, tag),
+            None => Err(Error::BadOperation),
+        };
+        match outcome {
+            Ok(Outcome::Done(results)) => self.set_status(me, Ok(results)),
+            Ok(Outcome::Handled) => {}
+            Ok(Outcome::Again) => self.pool[me].flags |= flag::AGAIN,
+            Err(error) if is_ipc(tag) => self.set_failed(me, error),
+            Err(error) => self.set_status(me, Err(error)),
+        }
+        if self.pool[me].state() == gate::READY {
+            self.forget_sending(me);
+        }
+    }
+
+    /// Writes the status and results of a system call that is no receive.
+    pub(crate) fn set_status(&mut self, thread: Ref<Thread>, status: Result<[u32; 3]>) {
+        let (code, results) = match status {
+            Ok(results) => (0, results),
+            Err(error) => (error as u32, NOTHING),
+        };
+        let context = &mut self.pool[thread].context;
+        P::set_result(context, 0, code);
+        for (i, result) in results.into_iter().enumerate() {
+            P::set_result(context, 1 + i, result);
+        }
+    }
+
+    fn execute(&mut self, me: Ref<Thread>, space: Ref<Space>, op: Op, tag: Tag) -> Result<Outcome> {
+        let args = [1, 2, 3, 4].map(|i| P::argument(&self.pool[me].context, i));
+        let results = match op {
+            Op::Call => return self.send(me, space, tag, MessageKind::Call),
+            Op::Send => return self.send(me, space, tag, MessageKind::Send),
+            Op::ReplyWait => return self.reply_wait(me, space, tag),
+            Op::Receive => return self.receive_call(me, space, tag),
+            Op::Run => return self.run(me, space, tag),
+            Op::Delete => return self.delete(me, space, args[0]),
+            Op::Revoke => return self.revoke(me, space, args[0]),
+            Op::Reset => return self.reset(me, space, args),
+            Op::Map => return self.map_batch(me, args[0]),
+            Op::Reply => self.reply(me, space, tag).map(|()| NOTHING)?,
+            Op::Notify => self.notify_call(space, args[0])?,
+            Op::Yield => self.yield_call(me),
+            Op::CreateQuota => self.create_quota(space, args)?,
+            Op::CreateSpace => self.create_space(space, args)?,
+            Op::CreateSegment => self.create_segment(space, args)?,
+            Op::CreateThread => self.create_thread(me, space, args)?,
+            Op::DeriveMemory => self.derive_memory(me, space, args)?,
+            Op::Copy => self.copy_cap(space, args)?,
+            Op::Identify => self.identify(space, args)?,
+            Op::Start => self.start(space, args)?,
+            Op::Stop => self.stop(me, space, args)?,
+            Op::SetPriority => self.set_priority(me, space, args)?,
+            Op::SetHandler => self.set_handler(space, args)?,
+            Op::SetTls => self.set_tls(space, args)?,
+            Op::GetRegisters => self.get_registers(me, space, args)?,
+            Op::SetRegisters => self.set_registers(me, space, args)?,
+            Op::SetDebug => self.set_debug(space, args)?,
+            Op::FpuSync => self.fpu_sync(space, args)?,
+            Op::Attach => self.attach(space, args[0], args[1], args[2], args[3])?,
+            Op::Detach => self.detach(space, args[0], args[1])?,
+            Op::Cache => self.cache(space, args)?,
+            Op::BindIrq => self.bind_irq(space, args)?,
+            Op::AckIrq => self.ack_irq(space, args)?,
+            Op::Alarm => self.alarm(me, args),
+            Op::QuotaInfo => self.quota_info(space, args)?,
+            Op::ThreadInfo => self.thread_info(space, args)?,
+        };
+        Ok(Outcome::Done(results))
+    }
+
+    fn notify_call(&mut self, space: Ref<Space>, selector: u32) -> Result<[u32; 3]> {
+        let (_, slot) = self.slot_of(space, selector, Kind::Thread, Rights::NOTIFY)?;
+        let target: Ref<Thread> = slot.object();
+        if self.pool[target].space.is_null() {
+            return Err(Error::PeerGone);
+        }
+        self.notify(target, slot.badge());
+        Ok(NOTHING)
+    }
+
+    fn yield_call(&mut self, me: Ref<Thread>) -> [u32; 3] {
+        if self.pool[me].state() == gate::READY {
+            self.rotate(me);
+        }
+        NOTHING
+    }
+}
+
+/// Whether a system call's result is a delivery.
+fn is_ipc(tag: Tag) -> bool {
+    matches!(Op::from_code(tag.op()), Some(Op::Call | Op::ReplyWait | Op::Receive | Op::Run))
+}
