@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Entry by interrupt, trap and `int`, the common saving of registers, and the exit.
+//!
+//! From user mode the processor pushes at `Cpu::current`, that is right below the
+//! running Thread's reference, into its `context`; the stubs push the rest there
+//! and go on with the kernel's only stack. In kernel mode interrupts are open in
+//! one place ([`window`]), and only note what came.
+
+use crate::fast::field;
+use crate::layout::CPU;
+use crate::regs::{EFLAGS_IF, EFLAGS_TF};
+use core::arch::global_asm;
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicU32, Ordering};
+use kcore::Cpu;
+use kcore::thread::Thread;
+
+/// Words of the saved frame: index into `Context`, in the order of pushing from the end.
+pub mod word {
+    /// Data segments.
+    pub const GS: usize = 13;
+    /// See `GS`.
+    pub const FS: usize = 14;
+    /// See `GS`.
+    pub const ES: usize = 15;
+    /// See `GS`.
+    pub const DS: usize = 16;
+    /// General registers in the order of `pushad`.
+    pub const EDI: usize = 17;
+    /// See `EDI`.
+    pub const ESI: usize = 18;
+    /// See `EDI`.
+    pub const EBP: usize = 19;
+    /// See `EDI`.
+    pub const EBX: usize = 21;
+    /// See `EDI`.
+    pub const EDX: usize = 22;
+    /// See `EDI`.
+    pub const ECX: usize = 23;
+    /// See `EDI`.
+    pub const EAX: usize = 24;
+    /// Vector, as the stub pushed it.
+    pub const VECTOR: usize = 25;
+    /// Error code or 0.
+    pub const ERROR: usize = 26;
+    /// What the processor pushes.
+    pub const EIP: usize = 27;
+    /// See `EIP`.
+    pub const CS: usize = 28;
+    /// See `EIP`.
+    pub const EFLAGS: usize = 29;
+    /// See `EIP`.
+    pub const ESP: usize = 30;
+    /// See `EIP`.
+    pub const SS: usize = 31;
+}
+
+/// Bytes of the saved frame.
+const FRAME_BYTES: u32 = (32 - word::GS as u32) * 4;
+
+/// Interrupt lines that came in a [`window`], a bit each.
+pub static PENDING: AtomicU32 = AtomicU32::new(0);
+
+global_asm!(
+    ".section .text.entry, \"ax\", @progbits",
+    // Vectors 0 to 0x30, and 0x80. Those with an error code: 8, 10 to 14, 17, 21.
+    ".macro STUB vector",
+    ".balign 16",
+    "vector_\\vector:",
+    ".if ((\\vector == 8) || ((\\vector >= 10) && (\\vector <= 14)) || (\\vector == 17) || (\\vector == 21)) == 0",
+    "push 0",
+    ".endif",
+    "push \\vector",
+    "jmp entered",
+    ".endm",
+    ".altmacro",
+    ".set i, 0",
+    ".rept 49",
+    "STUB %i",
+    ".set i, i + 1",
+    ".endr",
+    "STUB 128",
+    ".noaltmacro",
+    "entered:",
+    "test byte ptr [esp + 12], 3",
+    "jz from_kernel",
+    ".global save_registers",
+    "save_registers:",
+    "pushad",
+    "push ds",
+    "push es",
+    "push fs",
+    "push gs",
+    "cld",
+    "mov eax, {kernel_data}",
+    "mov ds, eax",
+    "mov es, eax",
+    "mov esp, offset {stack} + {stack_bytes}",
+    "xor ebp, ebp",
+    "call {enter}",
+    ".global leave_kernel",
+    "leave_kernel:",
+    // FS and GS were loaded by the lazy switch.
+    "mov esp, [{current}]",
+    "sub esp, {frame_bytes} - 8",
+    "pop es",
+    "pop ds",
+    "popad",
+    "add esp, 8",
+    "iretd",
+    // In kernel mode: an interrupt in the window, a debug exception at sysenter's
+    // entry (the user's TF), or a bug.
+    "from_kernel:",
+    "cmp byte ptr ss:[esp], 1",
+    "je 2f",
+    "cmp byte ptr ss:[esp], 0x20",
+    "jb 3f",
+    "cmp byte ptr ss:[esp], 0x2f",
+    "ja 3f",
+    "push eax",
+    "mov eax, [esp + 4]",
+    "sub eax, 0x20",
+    "bts ss:[{pending}], eax",
+    "pop eax",
+    "add esp, 8",
+    "and dword ptr [esp + 8], ~{interrupt_flag}",
+    "iretd",
+    "2:",
+    "cmp dword ptr [esp + 8], offset sysenter_entry",
+    "jne 3f",
+    "and dword ptr [esp + 16], ~{trap_flag}",
+    "or dword ptr ss:[{loaded}], {step}",
+    "add esp, 8",
+    "iretd",
+    "3:",
+    "pushad",
+    "mov eax, {kernel_data}",
+    "mov ds, eax",
+    "mov es, eax",
+    "mov eax, esp",
+    "push eax",
+    "call {bug}",
+    ".global double_fault",
+    "double_fault:",
+    "call {double_fault}",
+    ".section .rodata",
+    ".balign 4",
+    ".global vector_table",
+    "vector_table:",
+    ".altmacro",
+    ".macro ENTRY vector",
+    ".long vector_\\vector",
+    ".endm",
+    ".set i, 0",
+    ".rept 49",
+    "ENTRY %i",
+    ".set i, i + 1",
+    ".endr",
+    "ENTRY 128",
+    ".noaltmacro",
+    ".text",
+    kernel_data = const crate::gdt::KERNEL_DATA,
+    current = const CPU + offset_of!(Cpu, current) as u32,
+    loaded = const CPU + offset_of!(Cpu, loaded) as u32,
+    stack = sym crate::boot::KERNEL_STACK,
+    stack_bytes = const size_of_val(&crate::boot::KERNEL_STACK),
+    frame_bytes = const FRAME_BYTES,
+    interrupt_flag = const EFLAGS_IF,
+    trap_flag = const EFLAGS_TF,
+    step = const crate::lazy::STEP_PENDING,
+    pending = sym PENDING,
+    enter = sym crate::trap::enter,
+    bug = sym crate::trap::kernel_exception,
+    double_fault = sym crate::trap::double_fault,
+);
+
+const _: () = assert!(field!(context) == -128 && offset_of!(Thread, context) == 0);
+
+unsafe extern "C" {
+    /// Leaves to the thread in `Cpu::current`.
+    pub fn leave_kernel() -> !;
+    static vector_table: [u32; 50];
+    fn double_fault();
+}
+
+/// Entry points for the interrupt table, and of the double fault's task.
+pub fn handlers() -> ([u32; 256], u32) {
+    let mut all = [0; 256];
+    // SAFETY: a constant table that the assembly above lays down.
+    let stubs = unsafe { &vector_table };
+    all[..49].copy_from_slice(&stubs[..49]);
+    all[usize::from(ALIEN_CALL)] = stubs[49];
+    (all, double_fault as *const () as u32)
+}
+
+/// Vector of an alien's system call.
+pub const ALIEN_CALL: u8 = 0x80;
+
+/// Opens interrupts for a moment, or until one comes (`wait`). What came is in [`PENDING`].
+pub fn window(wait: bool) {
+    // SAFETY: in kernel mode an interrupt only sets a bit in `PENDING` and closes
+    // interrupts again (`from_kernel` above). `sti` takes effect behind the next
+    // instruction, so none can slip in before `hlt`.
+    unsafe {
+        if wait {
+            core::arch::asm!("sti", "hlt", "cli");
+        } else {
+            core::arch::asm!("sti", "nop", "nop", "cli");
+        }
+    }
+}
+
+/// Takes the lines that came in windows.
+pub fn take_pending() -> u32 {
+    PENDING.swap(0, Ordering::Relaxed)
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! State that is switched only when somebody uses it: FS and GS, TLS descriptors,
+//! debug registers, the I/O bitmap, the FPU. `Cpu::loaded` names the thread whose
+//! state of this kind is in the processor; while it is zero, FS and GS are null,
+//! the TLS descriptors empty, no debug register is set, no port is open and the
+//! FPU traps. FPU registers may outlive that (`Lazy::fpu_owner`): they are out of
+//! reach until their owner touches the FPU again.
+
+use crate::gdt;
+use crate::layout::WINDOW;
+use crate::regs::{self, Features};
+use crate::state;
+use abi::utcb::{FPU_OFFSET, FPU_SIZE};
+use kcore::space::Space;
+use kcore::thread::{Thread, lazy};
+use kcore::Cpu;
+use pool::{Link, Pool, Ref};
+
+/// In `Cpu::loaded`: the FPU is open to the loaded thread.
+pub const FPU_OPEN: u32 = 1;
+/// In `Cpu::loaded`: the current thread entered with a single step pending.
+pub const STEP_PENDING: u32 = 2;
+const FLAGS: u32 = FPU_OPEN | STEP_PENDING;
+
+/// What is in the processor.
+pub struct Lazy {
+    features: Features,
+    /// Whose registers the FPU holds.
+    fpu_owner: Link<Thread>,
+    /// Whose ports the bitmap shows.
+    io_space: Link<Space>,
+}
+
+/// The thread named by `Cpu::loaded`.
+fn loaded(cpu: &Cpu) -> Option<Ref<Thread>> {
+    Link::from_value(cpu.loaded & !FLAGS).get()
+}
+
+impl Lazy {
+    /// Nothing is loaded.
+    pub const fn new(features: Features) -> Self {
+        Self { features, fpu_owner: Link::NULL, io_space: Link::NULL }
+    }
+
+    /// On entry: notes what the current thread did to FS and GS by itself. Returns
+    /// whether a single step was pending.
+    pub fn entered(&mut self, cpu: &mut Cpu, pool: &mut Pool, current: Ref<Thread>, fs_gs: u32) -> bool {
+        let step = cpu.loaded & STEP_PENDING != 0;
+        cpu.loaded &= !STEP_PENDING;
+        match loaded(cpu) {
+            Some(thread) if thread == current => pool[thread].fs_gs = fs_gs,
+            None if fs_gs & 0xfffc_fffc != 0 => {
+                pool[current].fs_gs = fs_gs;
+                cpu.loaded |= current.address();
+            }
+            // The state of the alien that the current thread handles, or nothing.
+            _ => return step,
+        }
+        let t = &mut pool[current];
+        if t.fs_gs & 0xfffc_fffc == 0 {
+            t.lazy &= !lazy::SEGMENTS;
+        } else {
+            t.lazy |= lazy::SEGMENTS;
+        }
+        step
+    }
+
+    /// On exit: what the next thread needs is in the processor, what it must not
+    /// see is not.
+    pub fn leave_to(&mut self, cpu: &mut Cpu, pool: &mut Pool, next: Ref<Thread>) {
+        let wants = pool[next].lazy != 0 || pool[next].is_alien();
+        match loaded(cpu) {
+            Some(thread) if thread == next => return,
+            // A handler may find its alien's state: it owns all of it.
+            Some(thread) if !wants && pool[thread].is_alien() && pool[thread].handler.object::<Thread>() == next => {
+                self.close_fpu(cpu);
+                return;
+            }
+            Some(thread) => self.put_away(cpu, pool, thread, true),
+            None => {}
+        }
+        if wants {
+            self.load(cpu, pool, next);
+        } else {
+            state::set_fs_gs(0);
+        }
+    }
+
+    fn load(&mut self, cpu: &mut Cpu, pool: &Pool, thread: Ref<Thread>) {
+        let t = &pool[thread];
+        cpu.loaded = thread.address();
+        if t.lazy & lazy::TLS != 0 {
+            gdt::load_tls(&t.tls);
+        }
+        if t.lazy & lazy::DEBUG != 0 {
+            state::load_debug(&t.debug);
+        }
+        if t.lazy & lazy::PORTS != 0
+            && let Some(space) = t.space.get()
+        {
+            self.open_ports(pool, space);
+        }
+        state::set_fs_gs(checked_selectors(t.fs_gs, &t.tls));
+    }
+
+    /// Takes a thread's state out of the processor, saving it if `keep`.
+    pub fn unload(&mut self, cpu: &mut Cpu, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
+        if self.fpu_owner.is(thread) {
+            if keep {
+                regs::clts();
+                self.save_fpu(pool, thread);
+            }
+            self.fpu_owner = Link::NULL;
+            regs::set_ts();
+            cpu.loaded &= !FPU_OPEN;
+        }
+        if loaded(cpu) == Some(thread) {
+            self.put_away(cpu, pool, thread, keep);
+        }
+    }
+
+    /// Everything but the FPU registers, which are only put out of reach.
+    fn put_away(&mut self, cpu: &mut Cpu, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
+        self.close_fpu(cpu);
+        if keep {
+            pool[thread].fs_gs = state::fs_gs();
+        }
+        state::set_fs_gs(0);
+        if pool[thread].lazy & lazy::TLS != 0 {
+            gdt::load_tls(&[[0; 2]; 3]);
+        }
+        if pool[thread].lazy & lazy::DEBUG != 0 {
+            state::load_debug(&[0; 6]);
+        }
+        if pool[thread].lazy & lazy::PORTS != 0 {
+            gdt::open_io(false);
+        }
+        cpu.loaded = 0;
+    }
+
+    fn close_fpu(&mut self, cpu: &mut Cpu) {
+        if cpu.loaded & FPU_OPEN != 0 {
+            regs::set_ts();
+            cpu.loaded &= !FPU_OPEN;
+        }
+    }
+
+    /// The current thread touched the FPU while that trapped.
+    pub fn use_fpu(&mut self, cpu: &mut Cpu, pool: &mut Pool, current: Ref<Thread>) {
+        if let Some(other) = loaded(cpu).filter(|other| *other != current) {
+            self.unload(cpu, pool, other, true);
+        }
+        regs::clts();
+        if !self.fpu_owner.is(current) {
+            if let Some(owner) = self.fpu_owner.get() {
+                self.save_fpu(pool, owner);
+            }
+            self.restore_fpu(pool, current);
+            self.fpu_owner = current.link();
+        }
+        cpu.loaded = current.address() | FPU_OPEN;
+    }
+
+    fn save_fpu(&self, pool: &mut Pool, thread: Ref<Thread>) {
+        let at = pool[thread].utcb + FPU_OFFSET;
+        state::save_fpu(self.features, pool.bytes_mut(at, FPU_SIZE));
+    }
+
+    /// The area is writable by user level: bits that would fault are cleared first.
+    fn restore_fpu(&self, pool: &mut Pool, thread: Ref<Thread>) {
+        let at = pool[thread].utcb + FPU_OFFSET;
+        state::restore_fpu(self.features, pool.bytes_mut(at, FPU_SIZE));
+    }
+
+    /// Shows a space's ports to the processor.
+    fn open_ports(&mut self, pool: &Pool, space: Ref<Space>) {
+        let Some(map) = pool[space].ports.get() else { return };
+        if !self.io_space.is(space) {
+            for page in 0..2 {
+                let physical = crate::port::physical(map.address() + page * abi::PAGE_SIZE);
+                crate::boot::set_window(1 + page as usize, physical);
+                regs::invlpg(WINDOW + (1 + page) * abi::PAGE_SIZE);
+            }
+            self.io_space = space.link();
+        }
+        gdt::open_io(true);
+    }
+
+    /// A space's set of ports changed or went away.
+    pub fn ports_changed(&mut self, cpu: &mut Cpu, pool: &mut Pool, space: Ref<Space>) {
+        if self.io_space.is(space) {
+            self.io_space = Link::NULL;
+        }
+        if let Some(thread) = loaded(cpu).filter(|t| pool[*t].space.is(space)) {
+            self.unload(cpu, pool, thread, true);
+        }
+    }
+}
+
+/// Selectors that can be loaded without a fault: null, flat data, and TLS slots that are present.
+fn checked_selectors(fs_gs: u32, tls: &[[u32; 2]; 3]) -> u32 {
+    u32::from(checked_selector(fs_gs as u16, tls)) | u32::from(checked_selector((fs_gs >> 16) as u16, tls)) << 16
+}
+
+/// `selector` if a ring-3 thread with these descriptors could load it as data, else null.
+pub fn checked_selector(selector: u16, tls: &[[u32; 2]; 3]) -> u16 {
+    let slot = usize::from(selector >> 3);
+    let first = usize::from(gdt::TLS >> 3);
+    let present = tls.get(slot.wrapping_sub(first)).is_some_and(|d| *d != [0, 0]);
+    let known = slot == usize::from(gdt::USER_DATA >> 3) || slot == usize::from(gdt::USER_CODE >> 3) || present;
+    // Bit 2 would name an LDT, which nobody has.
+    if selector & 4 == 0 && known { selector | 3 } else { 0 }
+}
+
+const _: () = assert!(size_of::<Cpu>() == 16);

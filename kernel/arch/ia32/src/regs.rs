@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Registers of the processor, by their names in the Intel SDM (volume 3,
+//! chapter 2; MSRs: volume 4).
+
+use core::arch::asm;
+
+/// EFLAGS: trap flag.
+pub const EFLAGS_TF: u32 = 1 << 8;
+/// EFLAGS: interrupts enabled.
+pub const EFLAGS_IF: u32 = 1 << 9;
+/// CR0: task switched: the FPU traps.
+pub const CR0_TS: u32 = 1 << 3;
+/// CR0: monitor coprocessor, native error, write protect, paging.
+pub const CR0_SET: u32 = 1 << 1 | 1 << 5 | 1 << 16 | 1 << 31;
+/// CR0: emulate coprocessor, alignment mask, not write-through, cache disable.
+pub const CR0_CLEAR: u32 = 1 << 2 | 1 << 18 | 1 << 29 | 1 << 30;
+/// CR4: 4 MiB pages.
+pub const CR4_PSE: u32 = 1 << 4;
+/// CR4: global pages.
+pub const CR4_PGE: u32 = 1 << 7;
+/// CR4: `fxsave`, SSE; SSE exceptions.
+pub const CR4_FXSR: u32 = 1 << 9 | 1 << 10;
+
+const MSR_SYSENTER_CS: u32 = 0x174;
+const MSR_SYSENTER_ESP: u32 = 0x175;
+const MSR_SYSENTER_EIP: u32 = 0x176;
+
+/// What the processor can do beyond what is required.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Features {
+    /// Global pages.
+    pub pge: bool,
+    /// `sysenter`.
+    pub sep: bool,
+    /// `fxsave`.
+    pub fxsr: bool,
+    /// SSE.
+    pub sse: bool,
+}
+
+/// CPUID leaf 1, EDX.
+pub mod cpuid {
+    /// FPU on chip.
+    pub const FPU: u32 = 1;
+    /// 4 MiB pages.
+    pub const PSE: u32 = 1 << 3;
+    /// Time-stamp counter.
+    pub const TSC: u32 = 1 << 4;
+    /// `sysenter`.
+    pub const SEP: u32 = 1 << 11;
+    /// Global pages.
+    pub const PGE: u32 = 1 << 13;
+    /// `fxsave`.
+    pub const FXSR: u32 = 1 << 24;
+    /// SSE.
+    pub const SSE: u32 = 1 << 25;
+}
+
+/// Page-fault address.
+pub fn read_cr2() -> u32 {
+    let value;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov {}, cr2", out(reg) value, options(nomem, nostack, preserves_flags)) };
+    value
+}
+
+/// Physical address of the page directory.
+pub fn read_cr3() -> u32 {
+    let value;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov {}, cr3", out(reg) value, options(nomem, nostack, preserves_flags)) };
+    value
+}
+
+/// Loads a page directory.
+///
+/// # Safety
+/// It maps the kernel as boot's directory does.
+pub unsafe fn write_cr3(directory: u32) {
+    // SAFETY: the caller's; not `nomem`, as mappings change.
+    unsafe { asm!("mov cr3, {}", in(reg) directory, options(nostack, preserves_flags)) };
+}
+
+/// Drops the translation of a page.
+pub fn invlpg(address: u32) {
+    // SAFETY: only a translation that is looked up again is dropped.
+    unsafe { asm!("invlpg [{}]", in(reg) address, options(nostack, preserves_flags)) };
+}
+
+/// Lets the FPU be used.
+pub fn clts() {
+    // SAFETY: the kernel itself uses no FPU register.
+    unsafe { asm!("clts", options(nomem, nostack, preserves_flags)) };
+}
+
+/// Makes the FPU trap.
+pub fn set_ts() {
+    // SAFETY: as `clts`.
+    unsafe { asm!("mov {0}, cr0", "or {0}, {1}", "mov cr0, {0}", out(reg) _, const CR0_TS, options(nomem, nostack)) };
+}
+
+/// Sets a bit of CR4.
+///
+/// # Safety
+/// The processor has the feature.
+pub unsafe fn set_cr4(bits: u32) {
+    // SAFETY: the caller's.
+    unsafe { asm!("mov {0}, cr4", "or {0}, {1}", "mov cr4, {0}", out(reg) _, in(reg) bits, options(nostack)) };
+}
+
+/// Sets up CR0 as the kernel wants it.
+///
+/// # Safety
+/// Paging is on already.
+pub unsafe fn init_cr0() {
+    // SAFETY: the caller's.
+    unsafe {
+        asm!("mov {0}, cr0", "or {0}, {1}", "and {0}, {2}", "mov cr0, {0}", "fninit", out(reg) _, const CR0_SET, const !CR0_CLEAR, options(nostack));
+    }
+}
+
+fn write_msr(register: u32, value: u32) {
+    // SAFETY: only called with the registers below.
+    unsafe { asm!("wrmsr", in("ecx") register, in("eax") value, in("edx") 0, options(nostack, preserves_flags)) };
+}
+
+/// Sets up `sysenter`.
+///
+/// # Safety
+/// The processor has it; `entry` and `stack` are the kernel's.
+pub unsafe fn init_sysenter(code: u16, stack: u32, entry: u32) {
+    write_msr(MSR_SYSENTER_CS, u32::from(code));
+    write_msr(MSR_SYSENTER_ESP, stack);
+    write_msr(MSR_SYSENTER_EIP, entry);
+}
+
+/// Whether the processor has CPUID: whether bit 21 of EFLAGS can be changed.
+pub fn has_cpuid() -> bool {
+    let changed: u32;
+    // SAFETY: toggles a flag that has no effect and looks whether it stays.
+    unsafe {
+        asm!(
+            "pushfd", "pop {0}", "mov {1}, {0}", "xor {0}, 0x200000", "push {0}", "popfd", "pushfd", "pop {0}", "xor {0}, {1}",
+            out(reg) changed, out(reg) _
+        );
+    }
+    changed & 0x20_0000 != 0
+}
+
+/// CPUID leaf 1: signature (EAX) and features (EDX).
+pub fn cpuid1() -> (u32, u32) {
+    let result = core::arch::x86::__cpuid(1);
+    (result.eax, result.edx)
+}

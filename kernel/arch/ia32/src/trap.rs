@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What an entry means, and the way back to a thread.
+
+use crate::entry::{self, word};
+use crate::port::Ia32;
+use crate::regs::{self, EFLAGS_TF};
+use crate::{panic, state};
+use abi::Rights;
+use abi::frame::{fault, vector};
+use kcore::Kernel;
+use kcore::thread::Thread;
+use pool::Ref;
+
+const DEBUG: u32 = 1;
+const NMI: u32 = 2;
+const NO_FPU: u32 = 7;
+const MACHINE_CHECK: u32 = 18;
+const TIMER_LINE: u32 = 0;
+
+/// Entered from user mode; the current thread's registers are in its context.
+pub extern "C" fn enter() {
+    // SAFETY: the entry code calls this once an entry, on the only processor, interrupts off; no
+    // reference from an earlier entry is alive.
+    let kernel = unsafe { crate::kernel() };
+    let Some(current) = kernel.current() else { panic!("entry from user mode without a thread") };
+    note_segments(kernel, current);
+    let vector = kernel.pool[current].context[word::VECTOR];
+    let alien = kernel.pool[current].is_alien();
+    match vector {
+        vector::SYSENTER | INT_CALL if !alien => kernel.system_call(),
+        0x20..=0x2f => interrupt(kernel, vector - 0x20),
+        NO_FPU => {
+            let (pool, port) = (&mut kernel.pool, &mut kernel.port);
+            let (cpu, lazy) = port.parts();
+            lazy.use_fpu(cpu, pool, current);
+        }
+        NMI | MACHINE_CHECK => panic!("the machine reports an error (vector {vector})"),
+        vector::PAGE_FAULT => page_fault(kernel, current),
+        _ => {
+            if vector == DEBUG {
+                kernel.pool[current].debug[4] = state::take_debug_status();
+            }
+            kernel.exception();
+        }
+    }
+    leave(kernel);
+}
+
+const INT_CALL: u32 = abi::kip::INT_VECTOR;
+
+fn note_segments(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
+    let context = &kernel.pool[current].context;
+    let fs_gs = context[word::FS] & 0xffff | context[word::GS] << 16;
+    let (cpu, lazy) = kernel.port.parts();
+    if lazy.entered(cpu, &mut kernel.pool, current, fs_gs) {
+        kernel.pool[current].context[word::EFLAGS] |= EFLAGS_TF;
+    }
+}
+
+fn page_fault(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
+    let address = regs::read_cr2();
+    let write = kernel.pool[current].context[word::ERROR] & fault::WRITE != 0;
+    kernel.page_fault(address, if write { Rights::WRITE } else { Rights::READ });
+}
+
+/// A line fired: it is acknowledged at the controller and handled.
+fn interrupt(kernel: &mut Kernel<Ia32>, line: u32) {
+    if plat_pc::pic::is_spurious(line) {
+        return;
+    }
+    plat_pc::pic::acknowledge(line);
+    if line == TIMER_LINE { kernel.tick() } else { kernel.interrupt(line) }
+}
+
+fn take_interrupts(kernel: &mut Kernel<Ia32>) {
+    let lines = entry::take_pending();
+    (0..16).filter(|line| lines >> line & 1 != 0).for_each(|line| interrupt(kernel, line));
+}
+
+/// Makes the processor ready for the thread that runs next; idles until there is one.
+pub fn leave(kernel: &mut Kernel<Ia32>) {
+    let next = loop {
+        take_interrupts(kernel);
+        match kernel.current() {
+            None => entry::window(true),
+            Some(_) if kernel.carry_on() => {}
+            Some(next) => break next,
+        }
+    };
+    let Some(space) = kernel.pool[next].space.get() else { panic!("a thread without a space is to run") };
+    kernel.port.switch_to(&kernel.pool, space);
+    let (cpu, lazy) = kernel.port.parts();
+    lazy.leave_to(cpu, &mut kernel.pool, next);
+}
+
+/// An exception in kernel mode: a bug. `registers` is what `pushad` and the
+/// processor left.
+pub extern "C" fn kernel_exception(registers: &[u32; 13]) -> ! {
+    let [edi, esi, ebp, _, ebx, edx, ecx, eax, vector, error, eip, cs, eflags] = *registers;
+    let named = [
+        ("eax", eax), ("ebx", ebx), ("ecx", ecx), ("edx", edx), ("esi", esi), ("edi", edi), ("ebp", ebp),
+        ("eip", eip), ("cs", cs), ("eflags", eflags), ("error", error), ("cr2", regs::read_cr2()), ("cr3", regs::read_cr3()),
+    ];
+    panic::report(&format_args!("exception {vector} in the kernel"), Some(&named), ebp)
+}
+
+/// A fault while a fault was delivered: the kernel's stack pointer cannot be trusted.
+pub extern "C" fn double_fault() -> ! {
+    panic::report(&"double fault in the kernel", Some(&[("cr2", regs::read_cr2()), ("cr3", regs::read_cr3())]), 0)
+}

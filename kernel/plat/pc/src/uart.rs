@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The first serial line, polled: what the kernel itself has to say.
+
+use crate::port::{read8, write8};
+
+const BASE: u16 = 0x3f8;
+const LINE_STATUS: u16 = BASE + 5;
+const TRANSMITTER_EMPTY: u8 = 1 << 5;
+
+/// 115,200 baud, 8 bits, no parity, one stop bit, FIFOs on, no interrupts.
+pub fn init() {
+    for (register, value) in [(1, 0), (3, 0x80), (0, 1), (1, 0), (3, 3), (2, 7), (4, 3)] {
+        write8(BASE + register, value);
+    }
+}
+
+/// Sends a byte; waits until there is room, but not for a line that is not there.
+pub fn put(byte: u8) {
+    for _ in 0..100_000 {
+        if read8(LINE_STATUS) & TRANSMITTER_EMPTY != 0 {
+            break;
+        }
+    }
+    write8(BASE, byte);
+}
+
+/// The serial line as a place to write to.
+pub struct Console;
+
+impl core::fmt::Write for Console {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        for byte in text.bytes() {
+            if byte == b'\n' {
+                put(b'\r');
+            }
+            put(byte);
+        }
+        Ok(())
+    }
+}
