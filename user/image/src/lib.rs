@@ -60,8 +60,9 @@ pub struct Component {
     pub slots: u32,
     /// What to do when it dies.
     pub on_death: OnDeath,
-    /// Whether it has the console's input from the start.
-    pub focus: bool,
+    /// Whether it serves others for as long as they live: the system ends when all
+    /// components that are not services have ended.
+    pub service: bool,
     /// What it is given beyond the standard slots.
     pub grants: Vec<Grant>,
 }
@@ -178,7 +179,8 @@ pub mod slot {
     pub const GRANTS: u32 = 8;
 }
 
-/// What a component finds at start: a read-only block, its length in the first word.
+/// What a component finds at start: a read-only block of three words (address and bytes of the heap,
+/// bytes of what follows) and this, encoded.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 pub struct Start {
     /// The component's name.
@@ -187,8 +189,6 @@ pub struct Start {
     pub arguments: Vec<String>,
     /// How often it was started before.
     pub restarts: u32,
-    /// Start and bytes of the heap.
-    pub heap: (u32, u32),
     /// First slot that is free.
     pub free_slot: u32,
     /// Slots of its table.

@@ -1,3 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The library for native components.
+//! The library for native components: start-up, typed capabilities, messages,
+//! notifications, threads, a heap, output.
+//!
+//! A component is a binary with `#![no_std] #![no_main]` and
+//! [`main!`](crate::main)`(function)`, where `function` takes an [`Env`]. Every
+//! thread runs on a stack of [`STACK_BYTES`], aligned to its size, whose first word is
+//! the address of the thread's UTCB: so it is found without FS or GS, which belong to
+//! programs.
 #![no_std]
+#![warn(missing_docs)]
+
+pub extern crate alloc;
+
+pub mod cap;
+pub mod console;
+pub mod ipc;
+pub mod map;
+pub mod port;
+pub mod start;
+pub mod sys;
+pub mod thread;
+pub mod time;
+pub mod utcb;
+
+pub use abi::{Error, Frame, MessageKind, Rights};
+pub use cap::{Irq, Memory, Quota, Segment, Space, Thread};
+pub use ipc::Received;
+pub use start::Env;
+
+/// Bytes of every stack, and its alignment.
+pub const STACK_BYTES: u32 = 65536;
+
+/// What a system call returns.
+pub type Result<T> = core::result::Result<T, Error>;

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Typed selectors, and the system calls on objects.
+
+use crate::{Result, sys, utcb};
+use abi::{Frame, Op, Rights};
+
+macro_rules! selector {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub struct $name(pub u32);
+    };
+}
+selector!(
+    /// Kernel memory to pay with.
+    Quota
+);
+selector!(
+    /// An address space.
+    Space
+);
+selector!(
+    /// Shared translation tables.
+    Segment
+);
+selector!(
+    /// A thread.
+    Thread
+);
+selector!(
+    /// Physical memory or I/O ports.
+    Memory
+);
+selector!(
+    /// An interrupt line.
+    Irq
+);
+
+/// A new thread, or one that was bound anew.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound {
+    /// Address of its UTCB slot.
+    pub utcb: u32,
+    /// An alien's first reply handle.
+    pub handle: u32,
+}
+
+impl Quota {
+    /// Makes a Quota of `bytes` in `slot`.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn create_quota(self, bytes: u32, slot: u32) -> Result<Self> {
+        sys::call(Op::CreateQuota, [self.0, bytes, slot, 0]).map(|_| Self(slot))
+    }
+    /// Makes a Space with `slots` capability slots (0: for aliens) in `slot`.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn create_space(self, slots: u32, slot: u32) -> Result<Space> {
+        sys::call(Op::CreateSpace, [self.0, slots, slot, 0]).map(|_| Space(slot))
+    }
+    /// Makes a Segment of `bytes` in `slot`.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn create_segment(self, bytes: u32, slot: u32) -> Result<Segment> {
+        sys::call(Op::CreateSegment, [self.0, bytes, slot, 0]).map(|_| Segment(slot))
+    }
+    /// Makes a native thread in `space`, or with `home` an alien whose UTCB slot lies there.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn create_thread(self, space: Space, slot: u32, home: Option<Space>) -> Result<(Thread, Bound)> {
+        let [utcb, handle, _] = sys::call(Op::CreateThread, [self.0, space.0, slot, home.map_or(0, |h| h.0)])?;
+        Ok((Thread(slot), Bound { utcb, handle }))
+    }
+    /// Bytes used and limit.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn info(self) -> Result<(u32, u32)> {
+        sys::call(Op::QuotaInfo, [self.0, 0, 0, 0]).map(|[used, limit, _]| (used, limit))
+    }
+}
+
+impl Memory {
+    /// Makes a part of it a Memory of its own in `slot`, paid by `quota`.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn derive(self, offset: u32, bytes: u32, slot: u32, quota: Quota) -> Result<Self> {
+        utcb::set_word(3, quota.0);
+        sys::call(Op::DeriveMemory, [self.0, offset, bytes, slot]).map(|_| Self(slot))
+    }
+}
+
+impl Thread {
+    /// Starts it: entry, stack pointer, argument (in ESI).
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn start(self, entry: u32, stack: u32, argument: u32) -> Result<()> {
+        sys::call(Op::Start, [self.0, entry, stack, argument]).map(|_| ())
+    }
+    /// Stops it.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn stop(self) -> Result<()> {
+        sys::call(Op::Stop, [self.0, 0, 0, 0]).map(|_| ())
+    }
+    /// Stops it, fails all who wait for it, and binds it to a space.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn reset(self, space: Space, home: Option<Space>) -> Result<Bound> {
+        let [utcb, handle, _] = sys::call(Op::Reset, [self.0, space.0, home.map_or(0, |h| h.0), 0])?;
+        Ok(Bound { utcb, handle })
+    }
+    /// Sets its priority and the highest that it may give.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn set_priority(self, priority: u32, most: u32) -> Result<()> {
+        sys::call(Op::SetPriority, [self.0, priority, most, 0]).map(|_| ())
+    }
+    /// Names who gets its exceptions.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn set_handler(self, handler: Option<Self>) -> Result<()> {
+        sys::call(Op::SetHandler, [self.0, handler.map_or(0, |h| h.0), 0, 0]).map(|_| ())
+    }
+    /// Sets one of its three TLS descriptors; `limit` with the flags of [`abi::Op::SetTls`].
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn set_tls(self, index: u32, base: u32, limit: u32) -> Result<()> {
+        sys::call(Op::SetTls, [self.0, index, base, limit]).map(|_| ())
+    }
+    /// Sets a debug register; returns the last status.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn set_debug(self, index: u32, value: u32) -> Result<u32> {
+        sys::call(Op::SetDebug, [self.0, index, value, 0]).map(|[status, _, _]| status)
+    }
+    /// Makes the FPU area of its UTCB slot current.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn fpu_sync(self) -> Result<()> {
+        sys::call(Op::FpuSync, [self.0, 0, 0, 0]).map(|_| ())
+    }
+    /// Its registers, while it does not run.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn registers(self) -> Result<Frame> {
+        sys::call(Op::GetRegisters, [self.0, 0, 0, 0])?;
+        Ok(frame())
+    }
+    /// Sets the registers of a stopped native thread, and lets it run if `run`.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn set_registers(self, frame: &Frame, run: bool) -> Result<()> {
+        set_frame(frame);
+        sys::call(Op::SetRegisters, [self.0, u32::from(run), 0, 0]).map(|_| ())
+    }
+    /// Its state, as [`abi::Op::ThreadInfo`] numbers it.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn state(self) -> Result<u32> {
+        sys::call(Op::ThreadInfo, [self.0, 0, 0, 0]).map(|[state, _, _]| state)
+    }
+    /// Sets the notification bits that are this capability's badge.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn notify(self) -> Result<()> {
+        sys::call(Op::Notify, [self.0, 0, 0, 0]).map(|_| ())
+    }
+}
+
+impl Space {
+    /// Attaches a Segment at an address.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn attach(self, address: u32, segment: Segment, rights: Rights) -> Result<()> {
+        sys::call(Op::Attach, [self.0, address, segment.0, rights.0]).map(|_| ())
+    }
+    /// Detaches the Segment at an address.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn detach(self, address: u32) -> Result<()> {
+        sys::call(Op::Detach, [self.0, address, 0, 0]).map(|_| ())
+    }
+}
+
+impl Irq {
+    /// Delivers it as the badge of a notify capability.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn bind(self, to: Option<Thread>) -> Result<()> {
+        sys::call(Op::BindIrq, [self.0, to.map_or(0, |t| t.0), 0, 0]).map(|_| ())
+    }
+    /// Lets it come again.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn acknowledge(self) -> Result<()> {
+        sys::call(Op::AckIrq, [self.0, 0, 0, 0]).map(|_| ())
+    }
+}
+
+/// The frame in the message words of the UTCB (an exception's, or `registers`').
+#[must_use]
+pub fn frame() -> Frame {
+    let w = |i: usize| utcb::word(3 + i);
+    Frame {
+        eax: w(0),
+        ebx: w(1),
+        ecx: w(2),
+        edx: w(3),
+        esi: w(4),
+        edi: w(5),
+        ebp: w(6),
+        esp: w(7),
+        eip: w(8),
+        eflags: w(9),
+        ds_es: w(10),
+        fs_gs: w(11),
+        vector: w(12),
+        error: w(13),
+        address: w(14),
+        changed: w(15),
+    }
+}
+
+/// Writes a frame to where [`frame`] reads it.
+pub fn set_frame(f: &Frame) {
+    let words = [
+        f.eax, f.ebx, f.ecx, f.edx, f.esi, f.edi, f.ebp, f.esp, f.eip, f.eflags, f.ds_es, f.fs_gs, f.vector, f.error, f.address, f.changed,
+    ];
+    for (i, word) in words.into_iter().enumerate() {
+        utcb::set_word(3 + i, word);
+    }
+}
+
+/// Copies a capability to a slot of the own table (`None`) or another space's.
+///
+/// # Errors
+/// What the kernel says.
+pub fn copy(from: u32, to: Option<Space>, slot: u32, rights: Rights, badge: u32) -> Result<()> {
+    sys::call(Op::Copy, [from, to.map_or(0, |s| s.0), slot, rights.0 | badge << abi::Delivery::BADGE_SHIFT]).map(|_| ())
+}
+
+/// Deletes a capability, with its object if it is the original.
+///
+/// # Errors
+/// What the kernel says.
+pub fn delete(slot: u32) -> Result<()> {
+    sys::call(Op::Delete, [slot, 0, 0, 0]).map(|_| ())
+}
+
+/// Deletes what was derived from a capability.
+///
+/// # Errors
+/// What the kernel says.
+pub fn revoke(slot: u32) -> Result<()> {
+    sys::call(Op::Revoke, [slot, 0, 0, 0]).map(|_| ())
+}
+
+/// Kind, rights with badge, and size of what is in a slot.
+///
+/// # Errors
+/// What the kernel says.
+pub fn identify(slot: u32) -> Result<[u32; 3]> {
+    sys::call(Op::Identify, [slot, 0, 0, 0])
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Messages. Words 0 to 2 of a message are passed here as an array; longer
+//! messages have the rest in the UTCB ([`crate::utcb`]).
+
+use crate::{Result, Thread, sys};
+use abi::{Delivery, Error, MessageKind, Op, Tag};
+
+/// What arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Received {
+    /// What it is.
+    pub kind: MessageKind,
+    /// Badge of the capability that was used.
+    pub badge: u32,
+    /// Reply handle, 0 if nobody waits.
+    pub handle: u32,
+    /// Words in all.
+    pub count: u32,
+    /// Capabilities that arrived.
+    pub caps: u32,
+    /// Words 0 to 2.
+    pub words: [u32; 3],
+}
+
+/// What to send: words 0 to 2, how many in all, and how many capabilities.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Message {
+    /// Words 0 to 2.
+    pub words: [u32; 3],
+    /// Words in all, at most 64.
+    pub count: u32,
+    /// Capabilities, at most 3, from the UTCB.
+    pub caps: u32,
+}
+
+impl Message {
+    /// A message of three words.
+    #[must_use]
+    pub const fn new(words: [u32; 3]) -> Self {
+        Self { words, count: 3, caps: 0 }
+    }
+    const fn tag(&self, op: Op) -> Tag {
+        Tag::new(op, self.count, self.caps)
+    }
+}
+
+fn exchange(tag: Tag, first: u32, message: &Message) -> Result<Received> {
+    let [a, b, c] = message.words;
+    let mut registers = [tag.0, first, a, b, c];
+    sys::raw(&mut registers);
+    let [delivery, handle, a, b, c] = registers;
+    let delivery = Delivery(delivery);
+    match delivery.kind() {
+        MessageKind::Failed => Err(delivery.error().unwrap_or(Error::BadOperation)),
+        kind => Ok(Received { kind, badge: delivery.badge(), handle, count: delivery.words(), caps: delivery.caps(), words: [a, b, c] }),
+    }
+}
+
+fn status(tag: Tag, first: u32, message: &Message) -> Result<()> {
+    let [a, b, c] = message.words;
+    let mut registers = [tag.0, first, a, b, c];
+    sys::raw(&mut registers);
+    match registers[0] {
+        0 => Ok(()),
+        code => Err(Error::from_code(code).unwrap_or(Error::BadOperation)),
+    }
+}
+
+/// Sends to a thread and waits for its reply.
+///
+/// # Errors
+/// What the kernel says; `PeerRestarted` means that calling again may work.
+pub fn call(to: Thread, message: Message) -> Result<Received> {
+    exchange(message.tag(Op::Call), to.0, &message)
+}
+
+/// Sends and goes on when it was taken.
+///
+/// # Errors
+/// What the kernel says.
+pub fn send(to: Thread, message: Message) -> Result<()> {
+    status(message.tag(Op::Send), to.0, &message)
+}
+
+/// Sends if the receiver waits.
+///
+/// # Errors
+/// `WouldBlock` if it does not.
+pub fn send_poll(to: Thread, message: Message) -> Result<()> {
+    status(Tag(message.tag(Op::Send).0 | Tag::POLL), to.0, &message)
+}
+
+/// Replies (if `handle` is not 0) and receives from anybody.
+///
+/// # Errors
+/// `BadHandle`, `CapTransfer`: the reply failed and nothing was received.
+pub fn reply_wait(handle: u32, message: Message) -> Result<Received> {
+    exchange(message.tag(Op::ReplyWait), handle, &message)
+}
+
+/// Replies.
+///
+/// # Errors
+/// `BadHandle`, `CapTransfer`.
+pub fn reply(handle: u32, message: Message) -> Result<()> {
+    status(message.tag(Op::Reply), handle, &message)
+}
+
+/// Receives from anybody, or from one thread.
+///
+/// # Errors
+/// What the kernel says.
+pub fn receive(from: Option<Thread>) -> Result<Received> {
+    exchange(Tag::new(Op::Receive, 0, 0), from.map_or(0, |t| t.0), &Message::default())
+}
+
+/// Takes a message or an accepted notification if there is one.
+///
+/// # Errors
+/// `WouldBlock` if there is none.
+pub fn poll() -> Result<Received> {
+    exchange(Tag(Tag::new(Op::Receive, 0, 0).0 | Tag::POLL), 0, &Message::default())
+}
+
+/// Waits for one of these notification bits; returns those that came.
+///
+/// # Errors
+/// What the kernel says.
+pub fn wait(bits: u32) -> Result<u32> {
+    crate::utcb::accept(bits);
+    exchange(Tag(Tag::new(Op::Receive, 0, 0).0 | Tag::NOTIFICATIONS_ONLY), 0, &Message::default()).map(|r| r.words[0])
+}
+
+/// Resumes an alien and waits for its next event or an accepted notification.
+///
+/// # Errors
+/// What the kernel says.
+pub fn run(handle: u32) -> Result<Received> {
+    exchange(Tag::new(Op::Run, 0, 0), handle, &Message::default())
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From the kernel's start of the first thread to the component's function, and
+//! what happens when it ends or panics.
+
+use crate::ipc::{Message, call};
+use crate::{Irq, Memory, STACK_BYTES, Thread};
+use alloc::string::String;
+use core::arch::global_asm;
+use image::{Given, Start};
+use linked_list_allocator::LockedHeap;
+
+global_asm!(
+    ".section .text.start, \"ax\", @progbits",
+    ".global _start",
+    // EBX: UTCB address; ESI: argument; ESP: top of the stack.
+    "_start:",
+    "lea ecx, [esp - 4]",
+    "and ecx, {mask}",
+    "mov [ecx], ebx",
+    "xor ebp, ebp",
+    "push esi",
+    "call macadamia_main",
+    "ud2",
+    mask = const !(STACK_BYTES - 1),
+);
+
+#[global_allocator]
+static HEAP: LockedHeap = LockedHeap::empty();
+
+/// Gives the allocator its memory.
+///
+/// # Safety
+/// Once, with memory that nobody else uses.
+pub unsafe fn init_heap(address: u32, bytes: u32) {
+    // SAFETY: the caller's.
+    unsafe { HEAP.lock().init(address as *mut u8, bytes as usize) };
+}
+
+/// What a component was given.
+pub struct Env {
+    /// The start block.
+    pub start: Start,
+    next_slot: u32,
+}
+
+impl Env {
+    /// The grant of this name.
+    #[must_use]
+    pub fn given(&self, name: &str) -> Option<&Given> {
+        self.start.grants.iter().find(|g| g.name == name)
+    }
+    fn slot(&self, name: &str) -> u32 {
+        match self.given(name) {
+            Some(given) if given.slot != 0 => given.slot,
+            _ => panic!("the system description gives `{}` no capability `{name}`", self.start.name),
+        }
+    }
+    /// A thread to call or notify. Panics, naming it, if the description gives none.
+    #[must_use]
+    pub fn thread(&self, name: &str) -> Thread {
+        Thread(self.slot(name))
+    }
+    /// An interrupt line.
+    #[must_use]
+    pub fn irq(&self, name: &str) -> Irq {
+        Irq(self.slot(name))
+    }
+    /// A piece of RAM.
+    #[must_use]
+    pub fn memory(&self, name: &str) -> Memory {
+        Memory(self.slot(name))
+    }
+    /// An empty slot. Panics when the table is full.
+    pub fn free_slot(&mut self) -> u32 {
+        assert!(self.next_slot < self.start.slots, "the capability table is full");
+        self.next_slot += 1;
+        self.next_slot - 1
+    }
+}
+
+/// Reads the start block, makes the heap.
+///
+/// # Safety
+/// Called once, by [`main!`](crate::main), with what the root server passed.
+#[must_use]
+pub unsafe fn init(block: u32) -> Env {
+    // SAFETY: the root server maps the block read-only: two words of heap, the length, and the bytes.
+    let [heap, heap_bytes, bytes] = unsafe { (block as *const [u32; 3]).read() };
+    // SAFETY: the root server mapped the heap for this.
+    unsafe { init_heap(heap, heap_bytes) };
+    // SAFETY: see above.
+    let bytes = unsafe { core::slice::from_raw_parts((block + 12) as *const u8, bytes as usize) };
+    match postcard::from_bytes::<Start>(bytes) {
+        Ok(start) => Env { next_slot: start.free_slot, start },
+        Err(error) => panic!("start block unreadable: {error}"),
+    }
+}
+
+/// Request to the root server: this component has ended; word 1 is its code.
+pub const EXIT: u32 = 1;
+
+/// Ends the component.
+pub fn exit(code: u32) -> ! {
+    let _ = call(Thread(image::slot::ROOT), Message::new([EXIT, code, 0]));
+    // The root server does not answer; if there is none, this is an exception.
+    loop {
+        // SAFETY: raises an exception and nothing else.
+        unsafe { core::arch::asm!("ud2") };
+    }
+}
+
+/// The component's entry: `main!(function)` with `fn function(env: Env)`.
+#[macro_export]
+macro_rules! main {
+    ($function:path) => {
+        #[unsafe(no_mangle)]
+        extern "C" fn macadamia_main(block: u32) -> ! {
+            // SAFETY: the one call, by `_start`.
+            let env = unsafe { $crate::start::init(block) };
+            $function(env);
+            $crate::start::exit(0)
+        }
+
+        #[panic_handler]
+        fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+            $crate::start::report_panic(info)
+        }
+    };
+}
+
+/// The root server's entry: `root!(function)` with `fn function(info: abi::boot::Info) -> !`.
+#[macro_export]
+macro_rules! root {
+    ($function:path) => {
+        #[unsafe(no_mangle)]
+        extern "C" fn macadamia_main(info: u32) -> ! {
+            // SAFETY: the one call, by `_start`, with what the kernel passed.
+            let info = unsafe { $crate::start::init_root(info) };
+            $function(info)
+        }
+
+        #[panic_handler]
+        fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+            say(format_args!("{info}"));
+            power_off()
+        }
+    };
+}
+
+/// Bytes of the root server's heap, which is part of its image.
+const ROOT_HEAP: usize = 512 << 10;
+
+/// Makes the root server's heap and reads what the kernel tells.
+///
+/// # Safety
+/// Called once, by [`root!`](crate::root).
+#[must_use]
+pub unsafe fn init_root(info: u32) -> abi::boot::Info {
+    static mut MEMORY: [u64; ROOT_HEAP / 8] = [0; ROOT_HEAP / 8];
+    // SAFETY: the one use of this memory.
+    unsafe { init_heap(&raw mut MEMORY as u32, ROOT_HEAP as u32) };
+    // SAFETY: the kernel wrote it to the words of the UTCB.
+    unsafe { (info as *const abi::boot::Info).read_volatile() }
+}
+
+/// Memory that is mapped read-only for good, such as the boot image in the root server.
+#[must_use]
+pub fn bytes(address: u32, bytes: u32) -> &'static [u8] {
+    // SAFETY: nobody writes it; if it is not mapped the component gets an exception at the first use.
+    unsafe { core::slice::from_raw_parts(address as *const u8, bytes as usize) }
+}
+
+/// Fills memory that was mapped for this with a copy of `with` and zeros.
+pub fn fill(address: u32, bytes: u32, with: &[u8]) {
+    let count = with.len().min(bytes as usize);
+    let to = address as *mut u8;
+    // SAFETY: the caller mapped `bytes` there at an address that no object of its own has; if not,
+    // it gets an exception.
+    unsafe {
+        to.copy_from_nonoverlapping(with.as_ptr(), count);
+        to.add(count).write_bytes(0, bytes as usize - count);
+    }
+}
+
+/// Says why, and ends the component.
+pub fn report_panic(info: &core::panic::PanicInfo<'_>) -> ! {
+    use core::fmt::Write;
+    // Without a console there is nobody to tell but the root server, which sees the end.
+    let _ = writeln!(crate::console::Out, "{info}");
+    exit(101)
+}
+
+/// The arguments as one line.
+#[must_use]
+pub fn arguments(env: &Env) -> String {
+    env.start.arguments.join(" ")
+}
