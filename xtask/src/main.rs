@@ -1,3 +1,102 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Build, image, run, test.
-fn main() {}
+//! Build, image, run, test: all build logic there is. `./macadamia` calls it.
+#![forbid(unsafe_code)]
+
+mod build;
+mod check;
+mod description;
+mod emulator;
+mod pack;
+mod test;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Macadamia: build, run and test systems.
+#[derive(Parser)]
+#[command(name = "macadamia", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Build a system and run it; Ctrl-A X leaves.
+    Run {
+        /// Its name: systems/NAME.toml.
+        system: String,
+        /// Where to run it.
+        #[arg(long, value_enum, default_value = "qemu")]
+        on: Emulator,
+        /// Print what would be executed, and do nothing.
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Build a bootable ISO image and print its path.
+    Build {
+        /// Its name: systems/NAME.toml.
+        system: String,
+    },
+    /// List the systems.
+    List,
+    /// Run the tests whose names contain FILTER.
+    Test {
+        /// A part of a name.
+        filter: Option<String>,
+    },
+    /// Delete what was built.
+    Clean,
+    /// Say which tools are there.
+    Doctor,
+}
+
+/// An emulator.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Emulator {
+    /// QEMU: fast.
+    Qemu,
+    /// Bochs: exact.
+    Bochs,
+}
+
+/// The project's root.
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn list() -> Result<()> {
+    let mut names: Vec<_> = std::fs::read_dir(root().join("systems"))?
+        .filter_map(|entry| entry.ok()?.path().file_stem()?.to_str().map(String::from))
+        .collect();
+    names.sort();
+    names.iter().for_each(|name| println!("{name}"));
+    Ok(())
+}
+
+fn main() -> Result<()> {
+    std::env::set_current_dir(root())?;
+    match Arguments::parse().command {
+        Command::Run { system, on, dry_run } => {
+            let built = build::system(&description::path(&system)?)?;
+            emulator::interactive(&built, on, dry_run)
+        }
+        Command::Build { system } => {
+            let built = build::system(&description::path(&system)?)?;
+            println!("{}", emulator::iso(&built)?.display());
+            Ok(())
+        }
+        Command::List => list(),
+        Command::Test { filter } => test::all(filter.as_deref().unwrap_or("")),
+        Command::Clean => {
+            for folder in ["target", "out"] {
+                if std::path::Path::new(folder).exists() {
+                    std::fs::remove_dir_all(folder)?;
+                }
+            }
+            Ok(())
+        }
+        Command::Doctor => check::doctor(),
+    }
+}

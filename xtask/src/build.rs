@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Building for the bare machine, and putting a system together.
+
+use crate::{description, pack};
+use anyhow::{Context, Result, ensure};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const TARGET: &str = "targets/i686-macadamia.json";
+/// Where bare-metal builds go, apart from the host's.
+const FOLDER: &str = "target/bare";
+
+/// What a boot loader needs.
+pub struct Built {
+    /// The system's name.
+    pub name: String,
+    /// The kernel's ELF file.
+    pub kernel: PathBuf,
+    /// The boot image.
+    pub image: PathBuf,
+    /// The kernel's symbols.
+    pub symbols: PathBuf,
+    /// MiB of RAM.
+    pub memory: u32,
+    /// How it is tested.
+    pub test: Option<description::Test>,
+}
+
+/// A cargo command for the bare machine. Nightly options on a stable compiler, as
+/// the distribution has no other.
+pub fn cargo_bare(subcommand: &str) -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.arg(subcommand).env("RUSTC_BOOTSTRAP", "1").args(["--release", "--target", TARGET, "--target-dir", FOLDER]).args([
+        "-Zjson-target-spec",
+        "-Zbuild-std=core,alloc,compiler_builtins",
+        "-Zbuild-std-features=compiler-builtins-mem",
+    ]);
+    cargo
+}
+
+/// Runs a command; an error names it.
+pub fn run(command: &mut Command) -> Result<()> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let status = command.status().with_context(|| format!("cannot run {name}: `./macadamia doctor` says what is missing"))?;
+    ensure!(status.success(), "{name} failed ({status}): see its output above");
+    Ok(())
+}
+
+fn elf(package: &str) -> PathBuf {
+    Path::new(FOLDER).join("i686-macadamia/release").join(package)
+}
+
+/// Builds a system's kernel and components, and packs its boot image.
+pub fn system(path: &Path) -> Result<Built> {
+    let description = description::read(path)?;
+    let mut packages = vec!["kernel".to_string(), "root".to_string()];
+    for component in &description.component {
+        packages.push(component.package.as_ref().unwrap_or(&component.name).get_ref().clone());
+    }
+    packages.sort();
+    packages.dedup();
+    let mut cargo = cargo_bare("build");
+    cargo.arg("--quiet");
+    for package in &packages {
+        cargo.args(["-p", package]);
+    }
+    eprintln!("building {}: {}", description.name(), packages.join(" "));
+    run(&mut cargo)?;
+    let folder = Path::new("out").join(description.name());
+    std::fs::create_dir_all(&folder)?;
+    let built = Built {
+        name: description.name(),
+        kernel: folder.join("kernel.elf"),
+        image: folder.join("image.bin"),
+        symbols: folder.join("kernel.sym"),
+        memory: description.bytes(&description.memory)? >> 20,
+        test: description.test.clone(),
+    };
+    std::fs::copy(elf("kernel"), &built.kernel)?;
+    std::fs::write(&built.image, pack::image(&description, elf)?)?;
+    std::fs::write(&built.symbols, pack::symbols(&built.kernel)?)?;
+    Ok(built)
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Checks of the source itself, and of the machine it is built on.
+
+use anyhow::{Context, Result, bail};
+use std::path::Path;
+use std::process::Command;
+
+/// Which crates of the kernel may see which (ARCHITECTURE.md).
+const ARROWS: &[(&str, &[&str])] = &[
+    ("abi", &[]),
+    ("mmu", &["abi"]),
+    ("pool", &["abi"]),
+    ("kcore", &["abi", "mmu", "pool"]),
+    ("plat-pc", &[]),
+    ("arch-ia32", &["abi", "mmu", "pool", "kcore", "plat-pc"]),
+    ("arch-host", &["abi", "mmu", "pool", "kcore"]),
+    ("kernel", &["arch-ia32"]),
+    ("image", &[]),
+    ("macadamia", &["abi", "image"]),
+    ("root", &["abi", "image", "macadamia"]),
+    ("console", &["macadamia"]),
+    ("hello", &["macadamia"]),
+    ("pingpong", &["macadamia"]),
+    ("conform", &["abi", "image", "macadamia"]),
+];
+
+/// Crates without any unsafe code: the compiler forbids it there.
+const SAFE: &[&str] = &["abi", "kernel/core", "kernel/mmu", "user/image", "user/serv/root", "user/serv/console", "user/demo/hello", "user/demo/pingpong", "tests/conform", "xtask"];
+
+/// Unsafe blocks, functions and impls that a crate may have: more needs a reason and a new figure here.
+const UNSAFE: &[(&str, usize)] = &[("kernel/pool", 9), ("kernel/arch/ia32", 54), ("kernel/arch/host", 2), ("kernel/plat/pc", 5), ("kernel/src", 1), ("user/lib", 28)];
+
+/// Who sees whom, against [`ARROWS`].
+pub fn arrows() -> Result<()> {
+    for manifest in manifests(Path::new("."))? {
+        let text = std::fs::read_to_string(&manifest)?;
+        let table: toml::Table = text.parse()?;
+        let Some(name) = table.get("package").and_then(|p| p.get("name")).and_then(|n| n.as_str()) else { continue };
+        let Some((_, allowed)) = ARROWS.iter().find(|(crate_name, _)| *crate_name == name) else { continue };
+        let empty = toml::Table::new();
+        let dependencies = table.get("dependencies").and_then(|d| d.as_table()).unwrap_or(&empty);
+        for (dependency, _) in dependencies {
+            let ours = ARROWS.iter().any(|(crate_name, _)| crate_name == dependency);
+            if ours && !allowed.contains(&dependency.as_str()) {
+                bail!("{}: `{name}` must not see `{dependency}`: it may see only {allowed:?}", manifest.display());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn manifests(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        if path.is_dir() && !name.starts_with('.') && name != "target" && name != "out" {
+            found.extend(manifests(&path)?);
+        } else if name == "Cargo.toml" {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+fn sources(folder: &Path) -> Result<Vec<(std::path::PathBuf, String)>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() && !path.ends_with("target") {
+            found.extend(sources(&path)?);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            let text = std::fs::read_to_string(&path)?;
+            found.push((path, text));
+        }
+    }
+    Ok(found)
+}
+
+/// Occurrences of the keyword in code.
+fn count_unsafe(text: &str) -> usize {
+    let code = text.lines().map(|line| line.split("//").next().unwrap_or("")).filter(|line| !line.contains("unsafe_"));
+    code.map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| *word == "unsafe").count()).sum()
+}
+
+/// Counts unsafe code per crate and holds it against [`UNSAFE`] and [`SAFE`].
+pub fn unsafe_code() -> Result<()> {
+    for (folder, most) in UNSAFE.iter().filter(|(folder, _)| Path::new(folder).exists()) {
+        let all = sources(Path::new(folder))?;
+        let count: usize = all.iter().map(|(_, text)| count_unsafe(text)).sum();
+        let lines: usize = all.iter().map(|(_, text)| text.lines().filter(|l| !l.trim().is_empty() && !l.trim().starts_with("//")).count()).sum();
+        println!("# {folder}: {count} unsafe in {lines} lines of code");
+        if count > *most {
+            bail!("{folder} has {count} uses of unsafe, {most} are allowed: find a safe way, or raise the figure in xtask/src/check.rs and say why");
+        }
+    }
+    for folder in SAFE {
+        let main = ["src/lib.rs", "src/main.rs"].map(|file| Path::new(folder).join(file)).into_iter().find(|file| file.exists());
+        let text = std::fs::read_to_string(main.context("a crate without a source file")?)?;
+        if !text.contains("#![forbid(unsafe_code)]") {
+            bail!("{folder} does not forbid unsafe code");
+        }
+    }
+    Ok(())
+}
+
+/// Says which tools are there.
+pub fn doctor() -> Result<()> {
+    let mut missing = 0;
+    for (tool, argument, package) in [
+        ("rustc", "--version", "rustc-web"),
+        ("cargo", "--version", "cargo-web"),
+        ("ld.lld", "--version", "lld"),
+        ("qemu-system-i386", "--version", "qemu-system-x86 (10 or later, from backports)"),
+        ("bochs", "--help", "bochs bochsbios vgabios bochs-term"),
+        ("grub-mkrescue", "--version", "grub-pc-bin grub-common xorriso mtools"),
+        ("xorriso", "--version", "xorriso"),
+    ] {
+        match Command::new(tool).arg(argument).output() {
+            Ok(output) => {
+                let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+                println!("{tool}: {}", text.lines().find(|l| l.chars().any(|c| c.is_ascii_digit())).unwrap_or("there").trim());
+            }
+            Err(_) => {
+                missing += 1;
+                println!("{tool}: missing; install {package}");
+            }
+        }
+    }
+    if missing > 0 {
+        bail!("{missing} tools are missing: `./macadamia run hello` installs them");
+    }
+    Ok(())
+}

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! System descriptions: reading `systems/*.toml` and checking them. The reference is
+//! docs/systems.md. Every mistake is an error with file, line and what to do.
+
+use anyhow::{Result, bail};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+
+/// A description as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Description {
+    /// Bytes of RAM of the machine.
+    #[serde(default = "default_memory")]
+    pub memory: Spanned<String>,
+    /// Memory shared by components.
+    #[serde(default)]
+    pub shared: BTreeMap<String, SharedMemory>,
+    /// The components, started in the order of their names within `order`.
+    pub component: Vec<Component>,
+    /// Only in test systems.
+    pub test: Option<Test>,
+    #[serde(skip)]
+    file: PathBuf,
+    #[serde(skip)]
+    text: String,
+}
+
+/// How a test system is run.
+#[derive(Deserialize, Clone)]
+#[serde(deny_unknown_fields)]
+pub struct Test {
+    /// Seconds until it counts as hung.
+    pub timeout: u64,
+    /// CPU models for QEMU; one run each.
+    #[serde(default = "default_cpus")]
+    pub cpus: Vec<String>,
+    /// Whether it also runs in Bochs.
+    #[serde(default)]
+    pub bochs: bool,
+}
+
+/// A piece of shared memory.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharedMemory {
+    /// Bytes.
+    pub size: Spanned<String>,
+}
+
+/// A component.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Component {
+    /// Its name.
+    pub name: Spanned<String>,
+    /// The package that it is built from; its name if absent.
+    pub package: Option<Spanned<String>>,
+    #[serde(default)]
+    pub arguments: Vec<String>,
+    #[serde(default = "default_heap")]
+    pub heap: Spanned<String>,
+    #[serde(default = "default_quota")]
+    pub quota: Spanned<String>,
+    #[serde(default = "default_priority")]
+    pub priority: Spanned<u8>,
+    pub max_priority: Option<Spanned<u8>>,
+    #[serde(default = "default_slots")]
+    pub slots: Spanned<u32>,
+    #[serde(default)]
+    pub service: bool,
+    #[serde(default)]
+    pub on_death: OnDeath,
+    #[serde(default)]
+    pub calls: Vec<Peer>,
+    #[serde(default)]
+    pub notifies: Vec<Peer>,
+    #[serde(default)]
+    pub irqs: Vec<Spanned<u32>>,
+    #[serde(default)]
+    pub ports: Vec<Ports>,
+    #[serde(default)]
+    pub devices: Vec<Device>,
+    #[serde(default)]
+    pub shares: Vec<Share>,
+    #[serde(default)]
+    pub memory: Vec<Piece>,
+}
+
+/// What to do when a component dies.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum OnDeath {
+    /// Say so.
+    #[default]
+    Report,
+    /// Stop the system.
+    Stop,
+    /// Start it again.
+    #[serde(rename_all = "kebab-case")]
+    Restart {
+        first_ms: u32,
+        most_ms: u32,
+    },
+}
+
+/// Somebody to call or notify.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Peer {
+    pub to: Spanned<String>,
+    #[serde(rename = "as")]
+    pub name: Option<String>,
+    /// Badge of a call, or bits of a notification.
+    pub badge: Option<Spanned<u32>>,
+}
+
+/// A range of I/O ports.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ports {
+    pub base: Spanned<u32>,
+    pub count: u32,
+}
+
+/// A range of device registers.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    #[serde(rename = "as")]
+    pub name: String,
+    pub base: Spanned<u32>,
+    pub size: Spanned<String>,
+    pub at: u32,
+}
+
+/// Shared memory in a component.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Share {
+    pub region: Spanned<String>,
+    pub at: u32,
+    #[serde(default)]
+    pub writable: bool,
+}
+
+/// RAM as a capability.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Piece {
+    #[serde(rename = "as")]
+    pub name: String,
+    pub size: Spanned<String>,
+}
+
+fn spanned<T>(value: T) -> Spanned<T> {
+    Spanned::new(0..0, value)
+}
+fn default_memory() -> Spanned<String> {
+    spanned("128M".into())
+}
+fn default_heap() -> Spanned<String> {
+    spanned("1M".into())
+}
+fn default_quota() -> Spanned<String> {
+    spanned("256K".into())
+}
+fn default_priority() -> Spanned<u8> {
+    spanned(100)
+}
+fn default_slots() -> Spanned<u32> {
+    spanned(240)
+}
+fn default_cpus() -> Vec<String> {
+    vec!["pentium3".into()]
+}
+
+/// The description of a system by its name.
+pub fn path(name: &str) -> Result<PathBuf> {
+    let path = Path::new("systems").join(name).with_extension("toml");
+    if path.exists() {
+        return Ok(path);
+    }
+    bail!("there is no system `{name}`: `./macadamia list` shows those that there are")
+}
+
+/// Reads and checks a description.
+pub fn read(path: &Path) -> Result<Description> {
+    let text = std::fs::read_to_string(path)?;
+    parse(path, text)
+}
+
+/// Parses and checks the text of a description.
+pub fn parse(path: &Path, text: String) -> Result<Description> {
+    let mut description: Description = match toml::from_str(&text) {
+        Ok(description) => description,
+        Err(error) => {
+            let line = error.span().map_or(1, |span| line_of(&text, span.start));
+            bail!("{}:{line}: {}", path.display(), error.message());
+        }
+    };
+    description.file = path.into();
+    description.text = text;
+    description.check()?;
+    Ok(description)
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    text.get(..offset).map_or(1, |before| before.matches('\n').count() + 1)
+}
+
+impl Description {
+    /// The system's name.
+    pub fn name(&self) -> String {
+        self.file.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned())
+    }
+
+    fn wrong<T>(&self, at: &Spanned<T>, what: &str) -> anyhow::Error {
+        anyhow::anyhow!("{}:{}: {what}", self.file.display(), line_of(&self.text, at.span().start))
+    }
+
+    /// A size such as `64K`, a multiple of a page.
+    pub fn bytes(&self, size: &Spanned<String>) -> Result<u32> {
+        let text = size.get_ref();
+        let (digits, shift) = match text.as_bytes().last() {
+            Some(b'K') => (&text[..text.len() - 1], 10),
+            Some(b'M') => (&text[..text.len() - 1], 20),
+            _ => (text.as_str(), 0),
+        };
+        let value = digits.parse::<u64>().ok().and_then(|n| u32::try_from(n << shift).ok());
+        value.filter(|v| v.is_multiple_of(abi::PAGE_SIZE)).ok_or_else(|| {
+            self.wrong(size, &format!("`{text}` is no size: write a multiple of 4096, as a number or with K or M behind it (`64K`, `2M`)"))
+        })
+    }
+
+    /// Index of a component.
+    pub fn index(&self, name: &Spanned<String>) -> Result<u16> {
+        let found = self.component.iter().position(|c| c.name.get_ref() == name.get_ref());
+        let names: Vec<_> = self.component.iter().map(|c| c.name.get_ref().as_str()).collect();
+        found.map(|i| i as u16).ok_or_else(|| {
+            self.wrong(name, &format!("there is no component `{}`: name one of {}", name.get_ref(), names.join(", ")))
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        let mut ranges: Vec<(u32, u32, &str, &str)> = Vec::new();
+        for (i, component) in self.component.iter().enumerate() {
+            let name = component.name.get_ref();
+            if self.component.iter().take(i).any(|c| c.name.get_ref() == name) {
+                return Err(self.wrong(&component.name, &format!("there are two components `{name}`: give one another name")));
+            }
+            if component.max_priority.as_ref().is_some_and(|m| m.get_ref() < component.priority.get_ref()) {
+                return Err(self.wrong(&component.priority, "the priority is above max-priority: raise that or lower this"));
+            }
+            for peer in component.calls.iter().chain(&component.notifies) {
+                self.index(&peer.to)?;
+                if let Some(badge) = peer.badge.as_ref().filter(|b| *b.get_ref() > abi::object::BADGE_MAX) {
+                    return Err(self.wrong(badge, "a badge has 20 bits: use one below 1048576"));
+                }
+            }
+            for ports in &component.ports {
+                let end = ports.base.get_ref().checked_add(ports.count).filter(|end| *end <= 0x1_0000 && ports.count > 0);
+                let end = end.ok_or_else(|| self.wrong(&ports.base, "ports go from 0 to 65535"))?;
+                self.claim(&mut ranges, ("ports", name), &ports.base, end)?;
+            }
+            for irq in &component.irqs {
+                if *irq.get_ref() > 15 || matches!(irq.get_ref(), 0 | 2) {
+                    return Err(self.wrong(irq, "this line cannot be given: use 1 or 3 to 15"));
+                }
+                self.claim(&mut ranges, ("irqs", name), irq, irq.get_ref() + 1)?;
+            }
+            for device in &component.devices {
+                let end = device.base.get_ref().checked_add(self.bytes(&device.size)?);
+                let end = end.ok_or_else(|| self.wrong(&device.base, "the device reaches beyond 4 GiB"))?;
+                self.claim(&mut ranges, ("devices", name), &device.base, end)?;
+            }
+            for share in &component.shares {
+                self.region(&share.region)?;
+            }
+        }
+        self.check_memory()
+    }
+
+    /// Index of a piece of shared memory.
+    pub fn region(&self, name: &Spanned<String>) -> Result<u16> {
+        let found = self.shared.keys().position(|n| n == name.get_ref());
+        found.map(|i| i as u16).ok_or_else(|| self.wrong(name, &format!("there is no shared memory `{0}`: add [shared.{0}]", name.get_ref())))
+    }
+
+    fn claim<'a>(&self, ranges: &mut Vec<(u32, u32, &'a str, &'a str)>, who: (&'a str, &'a str), base: &Spanned<u32>, end: u32) -> Result<()> {
+        let (kind, name) = who;
+        let start = *base.get_ref();
+        if let Some((_, _, _, other)) = ranges.iter().find(|(s, e, k, _)| *k == kind && start < *e && *s < end) {
+            return Err(self.wrong(base, &format!("{kind} of `{name}` overlap those of `{other}`: each belongs to one component")));
+        }
+        ranges.push((start, end, kind, name));
+        Ok(())
+    }
+
+    fn check_memory(&self) -> Result<()> {
+        let all = self.bytes(&self.memory)?;
+        let mut needed: u64 = 0;
+        for component in &self.component {
+            needed += u64::from(self.bytes(&component.heap)?) + u64::from(self.bytes(&component.quota)?);
+            for piece in &component.memory {
+                needed += u64::from(self.bytes(&piece.size)?);
+            }
+        }
+        for shared in self.shared.values() {
+            needed += u64::from(self.bytes(&shared.size)?);
+        }
+        // An eighth is the kernel's, and what is left has to hold the images.
+        let room = u64::from(all) * 3 / 4;
+        if needed > room {
+            return Err(self.wrong(
+                &self.memory,
+                &format!("the components need {} KiB, but only {} KiB of {} are theirs: raise `memory` or lower heaps", needed >> 10, room >> 10, self.memory.get_ref()),
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        match parse(Path::new("x.toml"), text.into()) {
+            Ok(_) => panic!("accepted"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn accepts_a_small_system() {
+        assert!(parse(Path::new("x.toml"), "[[component]]\nname = \"a\"\n".into()).is_ok());
+    }
+
+    #[test]
+    fn names_the_line_of_an_unknown_key() {
+        let message = error("[[component]]\nname = \"a\"\nprioritty = 3\n");
+        assert!(message.starts_with("x.toml:3: unknown field `prioritty`") && message.contains("`priority`"), "{message}");
+    }
+
+    #[test]
+    fn names_an_unknown_component() {
+        let message = error("[[component]]\nname = \"a\"\ncalls = [{ to = \"b\" }]\n");
+        assert_eq!(message, "x.toml:3: there is no component `b`: name one of a");
+    }
+
+    #[test]
+    fn refuses_two_of_one_name() {
+        assert!(error("[[component]]\nname = \"a\"\n[[component]]\nname = \"a\"\n").starts_with("x.toml:4: there are two components `a`"));
+    }
+
+    #[test]
+    fn refuses_overlapping_ports() {
+        let message = error("[[component]]\nname = \"a\"\nports = [{ base = 8, count = 8 }]\n[[component]]\nname = \"b\"\nports = [{ base = 15, count = 1 }]\n");
+        assert!(message.starts_with("x.toml:6: ports of `b` overlap those of `a`"), "{message}");
+    }
+
+    #[test]
+    fn refuses_overlapping_devices() {
+        let one = |name: &str, base: &str| format!("[[component]]\nname = \"{name}\"\ndevices = [{{ as = \"d\", base = {base}, size = \"8K\", at = 0x50000000 }}]\n");
+        let message = error(&(one("a", "0xfeb00000") + &one("b", "0xfeb01000")));
+        assert!(message.starts_with("x.toml:6: devices of `b` overlap"), "{message}");
+    }
+
+    #[test]
+    fn refuses_an_interrupt_of_the_kernel() {
+        assert!(error("[[component]]\nname = \"a\"\nirqs = [0]\n").starts_with("x.toml:3: this line cannot be given"));
+    }
+
+    #[test]
+    fn refuses_what_does_not_fit() {
+        assert!(error("memory = \"8M\"\n[[component]]\nname = \"a\"\nheap = \"64M\"\n").starts_with("x.toml:1: the components need"));
+    }
+
+    #[test]
+    fn refuses_a_size_that_is_none() {
+        assert!(error("[[component]]\nname = \"a\"\nheap = \"12\"\n").starts_with("x.toml:3: `12` is no size"));
+    }
+
+    #[test]
+    fn refuses_a_large_badge() {
+        assert!(error("[[component]]\nname = \"a\"\ncalls = [{ to = \"a\", badge = 1048576 }]\n").starts_with("x.toml:3: a badge has 20 bits"));
+    }
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Running a built system in QEMU or Bochs.
+
+use crate::Emulator;
+use crate::build::{Built, run};
+use anyhow::{Context, Result, bail};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What leaves the serial line of Bochs, as in QEMU: Ctrl-A, then x.
+const ESCAPE: u8 = 1;
+
+/// QEMU for a built system; serial lines are the caller's.
+fn qemu(built: &Built, cpu: &str) -> Command {
+    let mut command = Command::new("qemu-system-i386");
+    command.args(["-M", "pc", "-cpu", cpu, "-m", &built.memory.to_string(), "-display", "none", "-no-reboot", "-nic", "none", "-kernel"]);
+    command.arg(&built.kernel).arg("-initrd").arg(format!("{},{}", built.image.display(), built.symbols.display()));
+    command
+}
+
+/// Makes the GRUB ISO image.
+pub fn iso(built: &Built) -> Result<PathBuf> {
+    let folder = Path::new("out").join(&built.name);
+    let tree = folder.join("iso");
+    std::fs::create_dir_all(tree.join("boot/grub"))?;
+    for (from, to) in [(&built.kernel, "kernel.elf"), (&built.image, "image.bin"), (&built.symbols, "kernel.sym")] {
+        std::fs::copy(from, tree.join("boot").join(to))?;
+    }
+    let menu = "set timeout=0\nmenuentry Macadamia {\n multiboot /boot/kernel.elf\n module /boot/image.bin image\n module /boot/kernel.sym symbols\n boot\n}\n";
+    std::fs::write(tree.join("boot/grub/grub.cfg"), menu)?;
+    let path = folder.join(format!("{}.iso", built.name));
+    let mut grub = Command::new("grub-mkrescue");
+    grub.arg("-o").arg(&path).arg(&tree).stdout(Stdio::null()).stderr(Stdio::null());
+    run(&mut grub)?;
+    Ok(path)
+}
+
+/// Bochs for an ISO image; `lines` are its two serial lines' settings.
+fn bochs(built: &Built, lines: [&str; 2]) -> Result<Command> {
+    let iso = iso(built)?;
+    let folder = Path::new("out").join(&built.name);
+    let [first, second] = lines;
+    let settings = format!(
+        "romimage: file=/usr/share/bochs/BIOS-bochs-latest\nvgaromimage: file=/usr/share/bochs/VGABIOS-lgpl-latest\n\
+         cpu: model=p4_willamette, count=1, ips=100000000, reset_on_triple_fault=0\nclock: sync=none\nmegs: {}\n\
+         ata0-master: type=cdrom, path={}, status=inserted\nboot: cdrom\ncom1: enabled=1, {first}\ncom2: enabled=1, {second}\n\
+         display_library: rfb, options=\"timeout=0\"\nsound: waveoutdrv=dummy\npanic: action=fatal\nlog: {}\n",
+        built.memory,
+        iso.display(),
+        folder.join("bochs.log").display(),
+    );
+    let (rc, commands) = (folder.join("bochsrc"), folder.join("bochs.commands"));
+    std::fs::write(&rc, settings)?;
+    std::fs::write(&commands, "c\n")?;
+    let mut command = Command::new("bochs");
+    command.arg("-q").arg("-f").arg(rc).arg("-rc").arg(commands);
+    Ok(command)
+}
+
+/// Runs a system on this terminal.
+pub fn interactive(built: &Built, on: Emulator, dry_run: bool) -> Result<()> {
+    if on == Emulator::Bochs {
+        return interactive_bochs(built, dry_run);
+    }
+    let mut command = qemu(built, "pentium3");
+    command.args(["-serial", "mon:stdio", "-serial", "null"]);
+    if dry_run {
+        println!("{command:?}");
+        return Ok(());
+    }
+    eprintln!("running {}; Ctrl-A X leaves", built.name);
+    run(&mut command)
+}
+
+/// A free port of the loopback interface.
+fn free_port() -> Result<u16> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+fn interactive_bochs(built: &Built, dry_run: bool) -> Result<()> {
+    let port = free_port()?;
+    let mut command = bochs(built, [&format!("mode=socket-server, dev=127.0.0.1:{port}"), "mode=null"])?;
+    if dry_run {
+        println!("{command:?}");
+        return Ok(());
+    }
+    eprintln!("running {} in Bochs; Ctrl-A X leaves", built.name);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot run bochs")?;
+    let result = bridge(&mut child, port);
+    let _ = child.kill();
+    child.wait()?;
+    result
+}
+
+/// Bochs listens as soon as it sets up its serial line.
+fn connect(child: &mut Child, port: u16) -> Result<TcpStream> {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Ok(stream) = TcpStream::connect(("127.0.0.1", port)) {
+            return Ok(stream);
+        }
+        if let Some(status) = child.try_wait()? {
+            bail!("bochs ended ({status}) before it opened its serial line: see bochs.log in the system's folder under out/");
+        }
+        if Instant::now() > deadline {
+            bail!("bochs did not open its serial line within 20 s");
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Carries bytes between the terminal, in raw mode, and the line.
+fn bridge(child: &mut Child, port: u16) -> Result<()> {
+    let mut line = connect(child, port)?;
+    let raw = RawTerminal::new();
+    let mut to_line = line.try_clone()?;
+    std::thread::spawn(move || {
+        let mut escaped = false;
+        for byte in std::io::stdin().bytes().map_while(|b| b.ok()) {
+            if escaped && byte.eq_ignore_ascii_case(&b'x') {
+                break;
+            }
+            escaped = byte == ESCAPE && !escaped;
+            if !escaped && to_line.write_all(&[byte]).is_err() {
+                return;
+            }
+        }
+        if escaped {
+            let _ = to_line.shutdown(std::net::Shutdown::Both);
+        }
+    });
+    let mut out = std::io::stdout();
+    let mut buffer = [0; 4096];
+    while let Ok(count) = line.read(&mut buffer) {
+        if count == 0 {
+            break;
+        }
+        out.write_all(&buffer[..count])?;
+        out.flush()?;
+    }
+    drop(raw);
+    Ok(())
+}
+
+/// The terminal in raw mode, as it was again at the end; nothing if there is none.
+struct RawTerminal(Option<rustix::termios::Termios>);
+
+impl RawTerminal {
+    fn new() -> Self {
+        let saved = rustix::termios::tcgetattr(std::io::stdin()).ok();
+        if let Some(mut raw) = saved.clone() {
+            raw.make_raw();
+            let _ = rustix::termios::tcsetattr(std::io::stdin(), rustix::termios::OptionalActions::Now, &raw);
+        }
+        Self(saved)
+    }
+}
+
+impl Drop for RawTerminal {
+    fn drop(&mut self) {
+        if let Some(saved) = &self.0 {
+            let _ = rustix::termios::tcsetattr(std::io::stdin(), rustix::termios::OptionalActions::Now, saved);
+        }
+    }
+}
+
+/// What a test run left.
+pub struct Transcript {
+    /// The console.
+    pub console: String,
+    /// The machine-readable line.
+    pub results: String,
+    /// Whether it ended by itself in time.
+    pub ended: bool,
+}
+
+/// Runs a system without a terminal, both serial lines to files.
+pub fn batch(built: &Built, on: Emulator, cpu: &str, extra: &[String], timeout: Duration) -> Result<Transcript> {
+    let folder = Path::new("out").join(&built.name);
+    let [console, results] = ["console", "results"].map(|line| folder.join(format!("{line}.{}", if on == Emulator::Qemu { cpu } else { "bochs" })));
+    for file in [&console, &results] {
+        let _ = std::fs::remove_file(file);
+    }
+    let mut command = match on {
+        Emulator::Qemu => {
+            let mut command = qemu(built, cpu);
+            command.arg("-serial").arg(format!("file:{}", console.display())).arg("-serial").arg(format!("file:{}", results.display()));
+            command.args(extra);
+            command
+        }
+        Emulator::Bochs => {
+            let [first, second] = [&console, &results].map(|file| format!("mode=file, dev={}", file.display()));
+            bochs(built, [&first, &second])?
+        }
+    };
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
+    let deadline = Instant::now() + timeout;
+    let ended = loop {
+        if child.try_wait()?.is_some() {
+            break true;
+        }
+        if Instant::now() > deadline {
+            child.kill()?;
+            child.wait()?;
+            break false;
+        }
+        std::thread::park_timeout(Duration::from_millis(20));
+    };
+    let read = |file: &Path| std::fs::read(file).map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned());
+    Ok(Transcript { console: read(&console), results: read(&results), ended })
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Making a boot image out of ELF files and a description.
+
+use crate::description::{Description, OnDeath, Peer};
+use abi::boot::{HEADER_BYTES, Header, MAGIC, VERSION, header_crc};
+use anyhow::{Context, Result, bail, ensure};
+use image::{Component, Grant, Load, Resource, Shared, System};
+use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};
+use object::{Object, ObjectSymbol, SymbolKind};
+use std::path::Path;
+
+const PAGE: u32 = abi::PAGE_SIZE;
+/// Stack of every first thread; also its alignment.
+const STACK: u32 = 65536;
+
+/// A loadable part of an ELF file.
+struct Part {
+    address: u32,
+    data: Vec<u8>,
+    memory_bytes: u32,
+    writable: bool,
+}
+
+struct Elf {
+    entry: u32,
+    parts: Vec<Part>,
+}
+
+fn read_elf(path: &Path) -> Result<Elf> {
+    let data = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let file: ElfFile32 = ElfFile32::parse(&*data).with_context(|| format!("{} is no 32-bit ELF file", path.display()))?;
+    let endian = file.endian();
+    let mut parts = Vec::new();
+    for header in file.elf_program_headers() {
+        if header.p_type(endian) != object::elf::PT_LOAD || header.p_memsz(endian) == 0 {
+            continue;
+        }
+        let bytes = header.data(endian, &*data).ok().with_context(|| format!("{} is damaged", path.display()))?;
+        // Whole pages: the head of the first page is part of it.
+        let address = header.p_vaddr(endian);
+        let lead = address % PAGE;
+        let mut data = vec![0; lead as usize];
+        data.extend_from_slice(bytes);
+        let memory_bytes = header.p_memsz(endian) + lead;
+        parts.push(Part { address: address - lead, data, memory_bytes, writable: header.p_flags(endian) & object::elf::PF_W != 0 });
+    }
+    parts.sort_by_key(|part| part.address);
+    for pair in parts.windows(2) {
+        let end = pair[0].address + pair[0].memory_bytes.next_multiple_of(PAGE);
+        ensure!(end <= pair[1].address, "{}: two segments share a page: link it with page-aligned segments", path.display());
+    }
+    ensure!(!parts.is_empty(), "{} has nothing to load", path.display());
+    Ok(Elf { entry: file.elf_header().e_entry(endian), parts })
+}
+
+/// The root server's memory as it is at start: segments, .bss, stack.
+struct Flat {
+    bytes: Vec<u8>,
+    address: u32,
+    entry: u32,
+    stack: u32,
+}
+
+fn flatten(elf: &Elf) -> Flat {
+    let address = elf.parts.first().map_or(0, |part| part.address);
+    let end = elf.parts.iter().map(|part| part.address + part.memory_bytes).max().unwrap_or(address);
+    let stack = end.next_multiple_of(STACK) + STACK;
+    let mut bytes = vec![0; (stack - address) as usize];
+    for part in &elf.parts {
+        let start = (part.address - address) as usize;
+        bytes[start..start + part.data.len()].copy_from_slice(&part.data);
+    }
+    Flat { bytes, address, entry: elf.entry, stack }
+}
+
+/// An image that grows by whole pages.
+struct Image(Vec<u8>);
+
+impl Image {
+    fn add(&mut self, data: &[u8]) -> u32 {
+        let offset = self.0.len() as u32;
+        self.0.extend_from_slice(data);
+        self.0.resize(self.0.len().next_multiple_of(PAGE as usize), 0);
+        offset
+    }
+}
+
+fn grants(description: &Description, component: &crate::description::Component) -> Result<Vec<Grant>> {
+    let mut grants = Vec::new();
+    let label = |peer: &Peer| peer.name.clone().unwrap_or_else(|| peer.to.get_ref().clone());
+    for (i, peer) in component.calls.iter().enumerate() {
+        let badge = peer.badge.as_ref().map_or(i as u32 + 1, |b| *b.get_ref());
+        grants.push(Grant { name: label(peer), what: Resource::Call { component: description.index(&peer.to)?, badge } });
+    }
+    for peer in &component.notifies {
+        let bits = peer.badge.as_ref().map_or(1, |b| *b.get_ref());
+        grants.push(Grant { name: label(peer), what: Resource::Notify { component: description.index(&peer.to)?, bits } });
+    }
+    for irq in &component.irqs {
+        grants.push(Grant { name: format!("irq{}", irq.get_ref()), what: Resource::Irq { line: *irq.get_ref() } });
+    }
+    for ports in &component.ports {
+        let base = *ports.base.get_ref();
+        grants.push(Grant { name: format!("ports{base:x}"), what: Resource::Ports { base, count: ports.count } });
+    }
+    for device in &component.devices {
+        let what = Resource::Device { base: *device.base.get_ref(), bytes: description.bytes(&device.size)?, address: device.at };
+        grants.push(Grant { name: device.name.clone(), what });
+    }
+    for share in &component.shares {
+        let what = Resource::Shared { region: description.region(&share.region)?, address: share.at, writable: share.writable };
+        grants.push(Grant { name: share.region.get_ref().clone(), what });
+    }
+    for piece in &component.memory {
+        grants.push(Grant { name: piece.name.clone(), what: Resource::Memory { bytes: description.bytes(&piece.size)? } });
+    }
+    if let Some(twice) = grants.iter().enumerate().find(|(i, g)| grants.iter().take(*i).any(|o| o.name == g.name)) {
+        bail!("`{}` is given two things called `{}`: name one with `as`", component.name.get_ref(), twice.1.name);
+    }
+    Ok(grants)
+}
+
+/// Makes the boot image. `elf` finds a package's ELF file.
+pub fn image(description: &Description, elf: impl Fn(&str) -> std::path::PathBuf) -> Result<Vec<u8>> {
+    let root = flatten(&read_elf(&elf("root"))?);
+    let mut image = Image(vec![0; PAGE as usize]);
+    let root_offset = image.add(&root.bytes);
+    let names: Vec<String> = description.component.iter().map(|c| c.name.get_ref().clone()).collect();
+    let mut components = Vec::new();
+    for component in &description.component {
+        let name = component.name.get_ref().clone();
+        let package = component.package.as_ref().map_or(&name, |p| p.get_ref());
+        let file = read_elf(&elf(package))?;
+        let loads = file.parts.iter().map(|part| Load {
+            address: part.address,
+            offset: image.add(&part.data),
+            file_bytes: part.data.len() as u32,
+            memory_bytes: part.memory_bytes,
+            writable: part.writable,
+        });
+        let loads = loads.collect();
+        components.push(Component {
+            // The console shows names.
+            arguments: if name == "console" { names.clone() } else { component.arguments.clone() },
+            entry: file.entry,
+            loads,
+            heap: description.bytes(&component.heap)?,
+            stack: STACK,
+            priority: *component.priority.get_ref(),
+            max_priority: component.max_priority.as_ref().map_or(*component.priority.get_ref(), |p| *p.get_ref()),
+            quota: description.bytes(&component.quota)?,
+            slots: *component.slots.get_ref(),
+            on_death: match component.on_death {
+                OnDeath::Report => image::OnDeath::Report,
+                OnDeath::Stop => image::OnDeath::Stop,
+                OnDeath::Restart { first_ms, most_ms } => image::OnDeath::Restart { first_ms, most_ms },
+            },
+            service: component.service,
+            grants: grants(description, component)?,
+            name,
+        });
+    }
+    let mut shared = Vec::new();
+    for (name, region) in &description.shared {
+        shared.push(Shared { name: name.clone(), bytes: description.bytes(&region.size)? });
+    }
+    let system = postcard::to_allocvec(&System { name: description.name(), components, shared })?;
+    let system_offset = image.add(&system);
+    Ok(seal(image.0, &root, (root_offset, system_offset, system.len() as u32)))
+}
+
+/// Writes the header.
+fn seal(mut image: Vec<u8>, root: &Flat, (root_offset, system_offset, system_bytes): (u32, u32, u32)) -> Vec<u8> {
+    let mut header = Header {
+        magic: MAGIC,
+        version: VERSION,
+        total: image.len() as u32,
+        crc: crc32fast::hash(&image[HEADER_BYTES as usize..]),
+        header_crc: 0,
+        root_offset,
+        root_bytes: root.bytes.len() as u32,
+        root_address: root.address,
+        root_entry: root.entry,
+        root_stack: root.stack,
+        system_offset,
+        system_bytes,
+        reserved: [0; 4],
+    };
+    header.header_crc = header_crc(&header);
+    image[..HEADER_BYTES as usize].copy_from_slice(bytemuck::bytes_of(&header));
+    image
+}
+
+/// The kernel's symbols, for backtraces: `xxxxxxxx name`, sorted.
+pub fn symbols(kernel: &Path) -> Result<String> {
+    let data = std::fs::read(kernel)?;
+    let file: ElfFile32 = ElfFile32::parse(&*data)?;
+    let functions = file.symbols().filter(|s| s.kind() == SymbolKind::Text || s.kind() == SymbolKind::Label);
+    let mut all: Vec<(u64, String)> =
+        functions.filter_map(|s| Some((s.address(), format!("{:#}", rustc_demangle::demangle(s.name().ok()?))))).collect();
+    all.sort();
+    Ok(all.into_iter().map(|(address, name)| format!("{address:08x} {name}\n")).collect())
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! All tests: source checks, host tests, systems in emulators. A line each, and at
+//! the end `N passed, N failed`.
+
+use crate::build::{self, Built, cargo_bare};
+use crate::emulator::{Transcript, batch};
+use crate::{Emulator, check};
+use anyhow::{Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Counts and prints results.
+struct Tally {
+    passed: usize,
+    failed: usize,
+}
+
+impl Tally {
+    fn note(&mut self, name: &str, result: Result<()>) {
+        match result {
+            Ok(()) => {
+                self.passed += 1;
+                println!("ok {name}");
+            }
+            Err(error) => {
+                self.failed += 1;
+                println!("not ok {name}: {error:#}");
+            }
+        }
+    }
+}
+
+fn cargo(arguments: &[&str]) -> Result<()> {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build::run(command.args(arguments))
+}
+
+fn clippy_bare() -> Result<()> {
+    let mut command = cargo_bare("clippy");
+    command.arg("--quiet");
+    for package in ["kernel", "root", "console", "hello", "pingpong", "conform"] {
+        command.args(["-p", package]);
+    }
+    build::run(command.args(["--", "-D", "warnings"]))
+}
+
+/// Runs everything whose name contains `filter`.
+pub fn all(filter: &str) -> Result<()> {
+    let start = Instant::now();
+    let mut tally = Tally { passed: 0, failed: 0 };
+    type Check = (&'static str, fn() -> Result<()>);
+    let checks: [Check; 6] = [
+        ("source.format", || cargo(&["fmt", "--all", "--check"])),
+        ("source.arrows", check::arrows),
+        ("source.unsafe", check::unsafe_code),
+        ("source.clippy.host", || cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])),
+        ("source.clippy.bare", clippy_bare),
+        ("host", || cargo(&["test", "--quiet"])),
+    ];
+    for (name, check) in checks.into_iter().filter(|(name, _)| name.contains(filter)) {
+        tally.note(name, check());
+    }
+    for path in systems()? {
+        let name = format!("system.{}", path.file_stem().map(|s| s.to_string_lossy()).unwrap_or_default());
+        if name.contains(filter) || filter.starts_with(&name) {
+            system(&path, &name, &mut tally);
+        }
+    }
+    if "image".contains(filter) || filter.starts_with("image") {
+        refusals(&mut tally);
+    }
+    println!("# {} s", start.elapsed().as_secs());
+    println!("{} passed, {} failed", tally.passed, tally.failed);
+    if tally.failed > 0 {
+        bail!("{} tests failed", tally.failed);
+    }
+    Ok(())
+}
+
+/// Test systems, and every example system that says how it is tested.
+fn systems() -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for folder in ["systems", "tests/systems"] {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|e| e == "toml") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn system(path: &Path, name: &str, tally: &mut Tally) {
+    let built = match build::system(path) {
+        Ok(built) => built,
+        Err(error) => return tally.note(name, Err(error)),
+    };
+    let Some(test) = built.test.clone() else { return tally.note(&format!("{name}.build"), Ok(())) };
+    let timeout = Duration::from_secs(test.timeout);
+    for cpu in &test.cpus {
+        judge(&format!("{name}.{cpu}"), batch(&built, Emulator::Qemu, cpu, &[], timeout), tally);
+    }
+    if test.bochs {
+        judge(&format!("{name}.bochs"), batch(&built, Emulator::Bochs, "", &[], timeout), tally);
+    }
+}
+
+/// Reads result lines: `ok NAME`, `not ok NAME: why`, `# text`, at last `done`.
+fn judge(run: &str, transcript: Result<Transcript>, tally: &mut Tally) {
+    let transcript = match transcript {
+        Ok(transcript) => transcript,
+        Err(error) => return tally.note(run, Err(error)),
+    };
+    let mut done = false;
+    for line in transcript.results.lines().map(str::trim) {
+        if let Some(name) = line.strip_prefix("ok ") {
+            tally.note(&format!("{run}: {name}"), Ok(()));
+        } else if let Some(name) = line.strip_prefix("not ok ") {
+            tally.note(&format!("{run}: {name}"), Err(anyhow::anyhow!("reported by the system")));
+        } else if line == "done" {
+            done = true;
+        } else if line.starts_with('#') {
+            println!("{line}");
+        }
+    }
+    let result = if done && transcript.ended {
+        Ok(())
+    } else {
+        let tail: Vec<&str> = transcript.console.lines().rev().take(25).collect();
+        let tail: Vec<&str> = tail.into_iter().rev().collect();
+        let what = if transcript.ended { "ended without `done`" } else { "did not end in time" };
+        Err(anyhow::anyhow!("{what}; the console's end:\n{}", tail.join("\n")))
+    };
+    tally.note(&format!("{run}: ends"), result);
+}
+
+/// Boot images that are damaged in each way are refused with a sentence.
+fn refusals(tally: &mut Tally) {
+    let built = match build::system(Path::new("systems/hello.toml")) {
+        Ok(built) => built,
+        Err(error) => return tally.note("image", Err(error)),
+    };
+    let image = match std::fs::read(&built.image) {
+        Ok(image) => image,
+        Err(error) => return tally.note("image", Err(error.into())),
+    };
+    for (name, expected, damaged) in damages(&image) {
+        tally.note(&format!("image.refused.{name}"), refused(&built, &damaged, expected));
+    }
+}
+
+fn refused(built: &Built, image: &[u8], expected: abi::boot::Refusal) -> Result<()> {
+    let path = built.image.with_file_name("damaged.bin");
+    std::fs::write(&path, image)?;
+    let damaged = Built { image: path, name: built.name.clone(), kernel: built.kernel.clone(), symbols: built.symbols.clone(), memory: built.memory, test: None };
+    let transcript = batch(&damaged, Emulator::Qemu, "pentium3", &[], Duration::from_secs(20))?;
+    let sentence = format!("boot image refused: {}", expected.text());
+    if transcript.ended && transcript.console.contains(&sentence) {
+        return Ok(());
+    }
+    bail!("expected `{sentence}`, got `{}`", transcript.console.trim());
+}
+
+/// Every field wrong in turn, checksums mended so that the field itself is found.
+fn damages(image: &[u8]) -> Vec<(&'static str, abi::boot::Refusal, Vec<u8>)> {
+    use abi::boot::{Header, Refusal, header_crc};
+    const HEAD: usize = abi::boot::HEADER_BYTES as usize;
+    let with = |change: fn(&mut Header)| {
+        let mut damaged = image.to_vec();
+        let mut header: Header = bytemuck::pod_read_unaligned(&damaged[..HEAD]);
+        change(&mut header);
+        header.header_crc = header_crc(&header);
+        damaged[..HEAD].copy_from_slice(bytemuck::bytes_of(&header));
+        damaged
+    };
+    let flipped = |at: usize| {
+        let mut damaged = image.to_vec();
+        damaged[at] ^= 1;
+        damaged
+    };
+    vec![
+        ("short", Refusal::TooShort, image[..32].to_vec()),
+        ("truncated", Refusal::Truncated, image[..image.len() - 4096].to_vec()),
+        ("magic", Refusal::NotAnImage, with(|h| h.magic ^= 1)),
+        ("version", Refusal::Version, with(|h| h.version += 1)),
+        ("header_crc", Refusal::HeaderDamaged, flipped(17)),
+        ("crc", Refusal::ContentsDamaged, flipped(image.len() - 1)),
+        ("too_large", Refusal::TooLarge, with(|h| h.total = abi::boot::MAX_BYTES + 4096)),
+        ("total", Refusal::Length, with(|h| h.total -= 1)),
+        ("reserved", Refusal::Reserved, with(|h| h.reserved[2] = 1)),
+        ("root_offset", Refusal::RootPlacement, with(|h| h.root_offset += 1)),
+        ("root_bytes", Refusal::RootPlacement, with(|h| h.root_bytes = u32::MAX - 4095)),
+        ("root_address", Refusal::RootAddress, with(|h| h.root_address = 0)),
+        ("root_address_kernel", Refusal::RootAddress, with(|h| h.root_address = 0xe000_0000)),
+        ("root_entry", Refusal::RootEntry, with(|h| h.root_entry = 4)),
+        ("root_stack", Refusal::RootEntry, with(|h| h.root_stack = 4)),
+        ("system_offset", Refusal::SystemPlacement, with(|h| h.system_offset = h.total)),
+        ("system_bytes", Refusal::SystemPlacement, with(|h| h.system_bytes = u32::MAX)),
+    ]
+}
