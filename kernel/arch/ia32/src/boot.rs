@@ -32,6 +32,8 @@ unsafe impl<T> Sync for Page<T> {}
 
 /// The kernel's stack: there is one.
 pub static KERNEL_STACK: Page<[u8; STACK_BYTES]> = Page(UnsafeCell::new([0; STACK_BYTES]));
+/// Where the kernel says its last words.
+pub static PANIC_STACK: Page<[u8; 4096]> = Page(UnsafeCell::new([0; 4096]));
 static DIRECTORY: Page<[u32; 1024]> = Page(UnsafeCell::new([0; 1024]));
 static WINDOW_TABLE: Page<[u32; 1024]> = Page(UnsafeCell::new([0; 1024]));
 static CPU_PAGE: Page<[u8; 4096]> = Page(UnsafeCell::new([0; 4096]));
