@@ -103,8 +103,11 @@ global_asm!(
     "call {enter}",
     ".global leave_kernel",
     "leave_kernel:",
-    // FS and GS were loaded by the lazy switch.
+    // FS and GS were loaded by the lazy switch. The fast path saves only what it
+    // needs itself, and uses the word of SS as scratch: CS and SS are constants.
     "mov esp, [{current}]",
+    "mov dword ptr [esp - 4], {user_data}",
+    "mov dword ptr [esp - 16], {user_code}",
     "sub esp, {frame_bytes} - 8",
     ".att_syntax",
     "popl %es",
@@ -167,6 +170,8 @@ global_asm!(
     ".noaltmacro",
     ".text",
     kernel_data = const crate::gdt::KERNEL_DATA,
+    user_data = const crate::gdt::USER_DATA,
+    user_code = const crate::gdt::USER_CODE,
     current = const CPU + offset_of!(Cpu, current) as u32,
     loaded = const CPU + offset_of!(Cpu, loaded) as u32,
     stack = sym crate::boot::KERNEL_STACK,

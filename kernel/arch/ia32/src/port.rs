@@ -78,6 +78,9 @@ impl Port for Ia32 {
     }
 
     fn set_result(context: &mut Context, index: usize, value: u32) {
+        // A thread that waits since the fast path has no saved DS and ES: the contract says flat.
+        context[word::DS] = u32::from(gdt::USER_DATA);
+        context[word::ES] = u32::from(gdt::USER_DATA);
         context[[word::EAX, word::EBX, word::ESI, word::EDI, word::EBP][index]] = value;
     }
 
