@@ -25,10 +25,22 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates without any unsafe code: the compiler forbids it there.
-const SAFE: &[&str] = &["abi", "kernel/core", "kernel/mmu", "user/image", "user/serv/root", "user/serv/console", "user/demo/hello", "user/demo/pingpong", "tests/conform", "xtask"];
+const SAFE: &[&str] = &[
+    "abi",
+    "kernel/core",
+    "kernel/mmu",
+    "user/image",
+    "user/serv/root",
+    "user/serv/console",
+    "user/demo/hello",
+    "user/demo/pingpong",
+    "tests/conform",
+    "xtask",
+];
 
 /// Unsafe blocks, functions and impls that a crate may have: more needs a reason and a new figure here.
-const UNSAFE: &[(&str, usize)] = &[("kernel/pool", 9), ("kernel/arch/ia32", 54), ("kernel/arch/host", 2), ("kernel/plat/pc", 5), ("kernel/src", 1), ("user/lib", 28)];
+const UNSAFE: &[(&str, usize)] =
+    &[("kernel/pool", 9), ("kernel/arch/ia32", 54), ("kernel/arch/host", 2), ("kernel/plat/pc", 5), ("kernel/src", 1), ("user/lib", 28)];
 
 /// Who sees whom, against [`ARROWS`].
 pub fn arrows() -> Result<()> {
@@ -88,10 +100,13 @@ pub fn unsafe_code() -> Result<()> {
     for (folder, most) in UNSAFE.iter().filter(|(folder, _)| Path::new(folder).exists()) {
         let all = sources(Path::new(folder))?;
         let count: usize = all.iter().map(|(_, text)| count_unsafe(text)).sum();
-        let lines: usize = all.iter().map(|(_, text)| text.lines().filter(|l| !l.trim().is_empty() && !l.trim().starts_with("//")).count()).sum();
+        let lines: usize =
+            all.iter().map(|(_, text)| text.lines().filter(|l| !l.trim().is_empty() && !l.trim().starts_with("//")).count()).sum();
         println!("# {folder}: {count} unsafe in {lines} lines of code");
         if count > *most {
-            bail!("{folder} has {count} uses of unsafe, {most} are allowed: find a safe way, or raise the figure in xtask/src/check.rs and say why");
+            bail!(
+                "{folder} has {count} uses of unsafe, {most} are allowed: find a safe way, or raise the figure in xtask/src/check.rs and say why"
+            );
         }
     }
     for folder in SAFE {

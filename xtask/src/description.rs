@@ -100,10 +100,7 @@ pub enum OnDeath {
     Stop,
     /// Start it again.
     #[serde(rename_all = "kebab-case")]
-    Restart {
-        first_ms: u32,
-        most_ms: u32,
-    },
+    Restart { first_ms: u32, most_ms: u32 },
 }
 
 /// Somebody to call or notify.
@@ -239,9 +236,9 @@ impl Description {
     pub fn index(&self, name: &Spanned<String>) -> Result<u16> {
         let found = self.component.iter().position(|c| c.name.get_ref() == name.get_ref());
         let names: Vec<_> = self.component.iter().map(|c| c.name.get_ref().as_str()).collect();
-        found.map(|i| i as u16).ok_or_else(|| {
-            self.wrong(name, &format!("there is no component `{}`: name one of {}", name.get_ref(), names.join(", ")))
-        })
+        found
+            .map(|i| i as u16)
+            .ok_or_else(|| self.wrong(name, &format!("there is no component `{}`: name one of {}", name.get_ref(), names.join(", "))))
     }
 
     fn check(&self) -> Result<()> {
@@ -286,10 +283,18 @@ impl Description {
     /// Index of a piece of shared memory.
     pub fn region(&self, name: &Spanned<String>) -> Result<u16> {
         let found = self.shared.keys().position(|n| n == name.get_ref());
-        found.map(|i| i as u16).ok_or_else(|| self.wrong(name, &format!("there is no shared memory `{0}`: add [shared.{0}]", name.get_ref())))
+        found
+            .map(|i| i as u16)
+            .ok_or_else(|| self.wrong(name, &format!("there is no shared memory `{0}`: add [shared.{0}]", name.get_ref())))
     }
 
-    fn claim<'a>(&self, ranges: &mut Vec<(u32, u32, &'a str, &'a str)>, who: (&'a str, &'a str), base: &Spanned<u32>, end: u32) -> Result<()> {
+    fn claim<'a>(
+        &self,
+        ranges: &mut Vec<(u32, u32, &'a str, &'a str)>,
+        who: (&'a str, &'a str),
+        base: &Spanned<u32>,
+        end: u32,
+    ) -> Result<()> {
         let (kind, name) = who;
         let start = *base.get_ref();
         if let Some((_, _, _, other)) = ranges.iter().find(|(s, e, k, _)| *k == kind && start < *e && *s < end) {
@@ -316,7 +321,12 @@ impl Description {
         if needed > room {
             return Err(self.wrong(
                 &self.memory,
-                &format!("the components need {} KiB, but only {} KiB of {} are theirs: raise `memory` or lower heaps", needed >> 10, room >> 10, self.memory.get_ref()),
+                &format!(
+                    "the components need {} KiB, but only {} KiB of {} are theirs: raise `memory` or lower heaps",
+                    needed >> 10,
+                    room >> 10,
+                    self.memory.get_ref()
+                ),
             ));
         }
         Ok(())
@@ -358,13 +368,17 @@ mod tests {
 
     #[test]
     fn refuses_overlapping_ports() {
-        let message = error("[[component]]\nname = \"a\"\nports = [{ base = 8, count = 8 }]\n[[component]]\nname = \"b\"\nports = [{ base = 15, count = 1 }]\n");
+        let message = error(
+            "[[component]]\nname = \"a\"\nports = [{ base = 8, count = 8 }]\n[[component]]\nname = \"b\"\nports = [{ base = 15, count = 1 }]\n",
+        );
         assert!(message.starts_with("x.toml:6: ports of `b` overlap those of `a`"), "{message}");
     }
 
     #[test]
     fn refuses_overlapping_devices() {
-        let one = |name: &str, base: &str| format!("[[component]]\nname = \"{name}\"\ndevices = [{{ as = \"d\", base = {base}, size = \"8K\", at = 0x50000000 }}]\n");
+        let one = |name: &str, base: &str| {
+            format!("[[component]]\nname = \"{name}\"\ndevices = [{{ as = \"d\", base = {base}, size = \"8K\", at = 0x50000000 }}]\n")
+        };
         let message = error(&(one("a", "0xfeb00000") + &one("b", "0xfeb01000")));
         assert!(message.starts_with("x.toml:6: devices of `b` overlap"), "{message}");
     }
@@ -386,6 +400,8 @@ mod tests {
 
     #[test]
     fn refuses_a_large_badge() {
-        assert!(error("[[component]]\nname = \"a\"\ncalls = [{ to = \"a\", badge = 1048576 }]\n").starts_with("x.toml:3: a badge has 20 bits"));
+        assert!(
+            error("[[component]]\nname = \"a\"\ncalls = [{ to = \"a\", badge = 1048576 }]\n").starts_with("x.toml:3: a badge has 20 bits")
+        );
     }
 }

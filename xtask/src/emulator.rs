@@ -119,7 +119,7 @@ fn bridge(child: &mut Child, port: u16) -> Result<()> {
     let mut to_line = line.try_clone()?;
     std::thread::spawn(move || {
         let mut escaped = false;
-        for byte in std::io::stdin().bytes().map_while(|b| b.ok()) {
+        for byte in std::io::BufReader::with_capacity(1, std::io::stdin()).bytes().map_while(|b| b.ok()) {
             if escaped && byte.eq_ignore_ascii_case(&b'x') {
                 break;
             }
@@ -180,7 +180,8 @@ pub struct Transcript {
 /// Runs a system without a terminal, both serial lines to files.
 pub fn batch(built: &Built, on: Emulator, cpu: &str, extra: &[String], timeout: Duration) -> Result<Transcript> {
     let folder = Path::new("out").join(&built.name);
-    let [console, results] = ["console", "results"].map(|line| folder.join(format!("{line}.{}", if on == Emulator::Qemu { cpu } else { "bochs" })));
+    let [console, results] =
+        ["console", "results"].map(|line| folder.join(format!("{line}.{}", if on == Emulator::Qemu { cpu } else { "bochs" })));
     for file in [&console, &results] {
         let _ = std::fs::remove_file(file);
     }
@@ -196,7 +197,8 @@ pub fn batch(built: &Built, on: Emulator, cpu: &str, extra: &[String], timeout: 
             bochs(built, [&first, &second])?
         }
     };
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
     let deadline = Instant::now() + timeout;
     let ended = loop {
         if child.try_wait()?.is_some() {

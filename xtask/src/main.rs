@@ -67,15 +67,24 @@ fn root() -> PathBuf {
 }
 
 fn list() -> Result<()> {
-    let mut names: Vec<_> = std::fs::read_dir(root().join("systems"))?
-        .filter_map(|entry| entry.ok()?.path().file_stem()?.to_str().map(String::from))
-        .collect();
+    let mut names: Vec<_> =
+        std::fs::read_dir(root().join("systems"))?.filter_map(|entry| entry.ok()?.path().file_stem()?.to_str().map(String::from)).collect();
     names.sort();
     names.iter().for_each(|name| println!("{name}"));
     Ok(())
 }
 
-fn main() -> Result<()> {
+fn main() -> std::process::ExitCode {
+    match carry_out() {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("macadamia: {error:#}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
+
+fn carry_out() -> Result<()> {
     std::env::set_current_dir(root())?;
     match Arguments::parse().command {
         Command::Run { system, on, dry_run } => {

@@ -155,7 +155,14 @@ fn refusals(tally: &mut Tally) {
 fn refused(built: &Built, image: &[u8], expected: abi::boot::Refusal) -> Result<()> {
     let path = built.image.with_file_name("damaged.bin");
     std::fs::write(&path, image)?;
-    let damaged = Built { image: path, name: built.name.clone(), kernel: built.kernel.clone(), symbols: built.symbols.clone(), memory: built.memory, test: None };
+    let damaged = Built {
+        image: path,
+        name: built.name.clone(),
+        kernel: built.kernel.clone(),
+        symbols: built.symbols.clone(),
+        memory: built.memory,
+        test: None,
+    };
     let transcript = batch(&damaged, Emulator::Qemu, "pentium3", &[], Duration::from_secs(20))?;
     let sentence = format!("boot image refused: {}", expected.text());
     if transcript.ended && transcript.console.contains(&sentence) {

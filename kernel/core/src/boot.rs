@@ -54,7 +54,8 @@ impl<P: Port> Kernel<P> {
     pub fn new(pool: Pool, port: P) -> Self {
         let (count, _) = thread_table(pool.bytes());
         let threads = Table { start: pool.base(), count, free: Link::NULL };
-        let mut kernel = Self { pool, port, sched: Scheduler::default(), threads, alarms: Link::NULL, irqs: [Link::NULL; MAX_IRQS], kip: 0 };
+        let mut kernel =
+            Self { pool, port, sched: Scheduler::default(), threads, alarms: Link::NULL, irqs: [Link::NULL; MAX_IRQS], kip: 0 };
         for thread in (0..count).rev().filter_map(|i| threads.get(i)) {
             kernel.pool[thread].next = kernel.threads.free;
             kernel.pool[thread].handle = threads.index(thread);
@@ -82,7 +83,9 @@ impl<P: Port> Kernel<P> {
         self.put_original(Space::slot(space, slot::QUOTA), Kind::Quota, block);
         self.put_original(Space::slot(space, slot::SPACE), Kind::Space, space.address());
 
-        let give = |kernel: &mut Self, selector: u32, kind: u32, range: Range, rights: Rights| kernel.give_memory(quota, space, selector, (kind, range, rights));
+        let give = |kernel: &mut Self, selector: u32, kind: u32, range: Range, rights: Rights| {
+            kernel.give_memory(quota, space, selector, (kind, range, rights))
+        };
         let all = Rights::of(Kind::Memory);
         let image = Range { base: machine.image, bytes: machine.header.total };
         give(self, slot::DEVICES, class::DEVICE, machine.devices[0], all)?;

@@ -73,7 +73,8 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn transfer_exception(&mut self, from: Ref<Thread>, to: Ref<Thread>, badge: u32, handle: u32) {
         let frame = P::frame(&self.pool[from]);
         let alien = self.pool[from].is_alien();
-        let (kind, words) = if alien { (MessageKind::Alien, REGISTER_WORDS) } else { (MessageKind::Exception, REGISTER_WORDS + frame::WORDS) };
+        let (kind, words) =
+            if alien { (MessageKind::Alien, REGISTER_WORDS) } else { (MessageKind::Exception, REGISTER_WORDS + frame::WORDS) };
         let at = if alien { self.pool[from].utcb } else { self.pool[to].utcb + FRAME_OFFSET };
         self.pool.bytes_mut(at, FRAME_BYTES).copy_from_slice(bytemuck::bytes_of(&frame));
         self.pool[from].gate = gate::REPLY | if alien { gate::ALIEN } else { gate::SLOW };

@@ -398,7 +398,11 @@ impl<P: Port> Kernel<P> {
     }
 
     fn source_list(&mut self, kind: u32, source: u32) -> &mut Link<Attachment> {
-        if kind == attachment::SEGMENT_IN_SPACE { &mut self.pool[Ref::<Segment>::new(source)].uses } else { &mut self.pool[Ref::<Memory>::new(source)].uses }
+        if kind == attachment::SEGMENT_IN_SPACE {
+            &mut self.pool[Ref::<Segment>::new(source)].uses
+        } else {
+            &mut self.pool[Ref::<Memory>::new(source)].uses
+        }
     }
 
     fn owner_list(&mut self, owner: Owner) -> &mut Link<Attachment> {
@@ -421,7 +425,8 @@ impl<P: Port> Kernel<P> {
             self.pool[next].owner_prev = made.link();
         }
         let (source_prev, owner_prev, rights) = (Link::NULL, Link::NULL, rights.0);
-        self.pool[made] = Attachment { kind, source, owner: owner.address(), source_next, source_prev, owner_next, owner_prev, index, rights, cursor: 0 };
+        self.pool[made] =
+            Attachment { kind, source, owner: owner.address(), source_next, source_prev, owner_next, owner_prev, index, rights, cursor: 0 };
         Ok(made)
     }
 

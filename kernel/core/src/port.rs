@@ -117,4 +117,3 @@ pub trait Port {
     /// Whether an interrupt waits to be taken: long operations then stop.
     fn interrupt_pending(&mut self) -> bool;
 }
-

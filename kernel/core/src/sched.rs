@@ -139,7 +139,8 @@ impl<P: Port> Kernel<P> {
             self.enqueue(thread, false);
         } else if let Some(earlier) = self.sched.handoff.replace(thread) {
             // Two woken in one call (a death, say): the more urgent is offered the processor.
-            let (first, other) = if self.pool[earlier].priority >= self.pool[thread].priority { (earlier, thread) } else { (thread, earlier) };
+            let (first, other) =
+                if self.pool[earlier].priority >= self.pool[thread].priority { (earlier, thread) } else { (thread, earlier) };
             self.sched.handoff = Some(first);
             self.enqueue(other, false);
         }

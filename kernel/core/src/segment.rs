@@ -65,7 +65,9 @@ impl<P: Port> Kernel<P> {
     /// Whether a range of a space's upper level has a table or belongs to a Segment.
     fn is_occupied(&self, space: Ref<Space>, first: usize, entries: u32) -> bool {
         let used = self.pool[space].top.get().is_none_or(|top| self.pool[top].0.iter().skip(first).take(entries as usize).any(|e| *e != 0));
-        used || self.segment_at(space, |base, count| (base as usize) < first + entries as usize && first < (base + count) as usize).is_some()
+        used || self
+            .segment_at(space, |base, count| (base as usize) < first + entries as usize && first < (base + count) as usize)
+            .is_some()
     }
 
     /// The attachment of a Segment in a space whose first entry and number of entries fit.

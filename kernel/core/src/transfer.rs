@@ -3,10 +3,9 @@
 //! UTCBs, capabilities. All checks come before the first change.
 
 use crate::Kernel;
-use crate::cap::Slot;
+use crate::Result;
 use crate::port::Port;
 use crate::thread::Thread;
-use crate::Result;
 use abi::tag::REGISTER_WORDS;
 use abi::utcb::{CapItem, Utcb};
 use abi::{Delivery, Error, MessageKind, Tag};
@@ -69,7 +68,7 @@ impl<P: Port> Kernel<P> {
             return Err(Error::CapTransfer);
         };
         let first = self.utcb_word(to, offset_of!(Utcb, receive_slot));
-        let mut pairs: [Option<(Ref<Slot>, Ref<Slot>, CapItem)>; abi::tag::MAX_CAPS as usize] = [None; 3];
+        let mut pairs = [None; abi::tag::MAX_CAPS as usize];
         for (i, pair) in pairs.iter_mut().enumerate().take(count as usize) {
             let item = CapItem(self.utcb_word(from, offset_of!(Utcb, send_caps) + i * 4));
             let (source, _) = self.cap(sender, item.selector()).map_err(|_| Error::CapTransfer)?;

@@ -15,6 +15,31 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
+mod check;
+
+/// Where a component finds what, beside the kernel's area below 4 MiB. The tool
+/// places devices and shared memory; the root server refuses what is elsewhere.
+pub mod layout {
+    /// Images of components lie from here on.
+    pub const IMAGE: u32 = 0x0040_0000;
+    /// The start block, and the end of images.
+    pub const START_BLOCK: u32 = 0x3f00_0000;
+    /// The heap.
+    pub const HEAP: u32 = 0x4000_0000;
+    /// Most bytes of a heap.
+    pub const HEAP_MOST: u32 = GRANTS - HEAP;
+    /// Devices and shared memory lie from here on.
+    pub const GRANTS: u32 = 0x5000_0000;
+    /// End of devices and shared memory, and start of what a component maps itself.
+    pub const GRANTS_END: u32 = 0x8000_0000;
+    /// End of the first thread's stack. Nothing is mapped below the stack, so that
+    /// an overflow is an exception.
+    pub const STACK_END: u32 = 0xb000_0000;
+    /// Bytes of every stack, and its alignment: its first word is the address of the
+    /// thread's UTCB, found by clearing the low bits of the stack pointer.
+    pub const STACK_BYTES: u32 = 65536;
+}
+
 /// A whole system.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 pub struct System {

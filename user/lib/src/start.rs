@@ -99,6 +99,10 @@ pub unsafe fn init(block: u32) -> Env {
 /// Request to the root server: this component has ended; word 1 is its code.
 pub const EXIT: u32 = 1;
 
+/// Request to the root server: how is the component with the index in word 1?
+/// The reply: 1 if it lives, restarts, bytes of its Quota in use.
+pub const STATUS: u32 = 2;
+
 /// Ends the component.
 pub fn exit(code: u32) -> ! {
     let _ = call(Thread(image::slot::ROOT), Message::new([EXIT, code, 0]));

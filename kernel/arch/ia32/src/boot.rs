@@ -216,7 +216,8 @@ fn memory_map(info: u32) -> ([Range; 16], usize) {
     let (bytes, start) = (peek(info + 44), peek(info + 48));
     let mut at = start;
     while at < start + bytes && count < ram.len() {
-        let (size, base, base_high, length, length_high, kind) = (peek(at), peek(at + 4), peek(at + 8), peek(at + 12), peek(at + 16), peek(at + 20));
+        let (size, base, base_high, length, length_high, kind) =
+            (peek(at), peek(at + 4), peek(at + 8), peek(at + 12), peek(at + 16), peek(at + 20));
         at += size + 4;
         if kind != 1 || base_high != 0 {
             continue;
@@ -278,7 +279,9 @@ fn check_image(image: Range) -> abi::boot::Header {
     // SAFETY: mapped just now, and nobody writes it.
     let bytes = unsafe { core::slice::from_raw_parts(address as *const u8, image.bytes as usize) };
     match abi::boot::check(bytes) {
-        Ok(_) if !image.base.is_multiple_of(abi::PAGE_SIZE) => refuse(format_args!("the boot loader did not align the boot image to a page")),
+        Ok(_) if !image.base.is_multiple_of(abi::PAGE_SIZE) => {
+            refuse(format_args!("the boot loader did not align the boot image to a page"))
+        }
         Ok(header) => header,
         Err(refusal) => refuse(format_args!("boot image refused: {}", refusal.text())),
     }

@@ -87,13 +87,11 @@ global_asm!(
     ".global save_registers",
     "save_registers:",
     "pushad",
-    // The assembler's Intel syntax would move 16 bits only.
-    ".att_syntax",
-    "pushl %ds",
-    "pushl %es",
-    "pushl %fs",
-    "pushl %gs",
-    ".intel_syntax noprefix",
+    // In its Intel syntax the assembler would move 16 bits of a segment register.
+    ".byte 0x1e",       // push ds
+    ".byte 0x06",       // push es
+    ".byte 0x0f, 0xa0", // push fs
+    ".byte 0x0f, 0xa8", // push gs
     "cld",
     "mov eax, {kernel_data}",
     "mov ds, eax",
@@ -109,10 +107,8 @@ global_asm!(
     "mov dword ptr [esp - 4], {user_data}",
     "mov dword ptr [esp - 16], {user_code}",
     "sub esp, {frame_bytes} - 8",
-    ".att_syntax",
-    "popl %es",
-    "popl %ds",
-    ".intel_syntax noprefix",
+    ".byte 0x07", // pop es
+    ".byte 0x1f", // pop ds
     "popad",
     "add esp, 8",
     "iretd",

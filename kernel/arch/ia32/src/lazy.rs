@@ -11,9 +11,9 @@ use crate::layout::WINDOW;
 use crate::regs::{self, Features};
 use crate::state;
 use abi::utcb::{FPU_OFFSET, FPU_SIZE};
+use kcore::Cpu;
 use kcore::space::Space;
 use kcore::thread::{Thread, lazy};
-use kcore::Cpu;
 use pool::{Link, Pool, Ref};
 
 /// In `Cpu::loaded`: the FPU is open to the loaded thread.

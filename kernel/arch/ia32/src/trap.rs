@@ -98,8 +98,19 @@ pub fn leave(kernel: &mut Kernel<Ia32>) {
 pub extern "C" fn kernel_exception(registers: &[u32; 13]) -> ! {
     let [edi, esi, ebp, _, ebx, edx, ecx, eax, vector, error, eip, cs, eflags] = *registers;
     let named = [
-        ("eax", eax), ("ebx", ebx), ("ecx", ecx), ("edx", edx), ("esi", esi), ("edi", edi), ("ebp", ebp),
-        ("eip", eip), ("cs", cs), ("eflags", eflags), ("error", error), ("cr2", regs::read_cr2()), ("cr3", regs::read_cr3()),
+        ("eax", eax),
+        ("ebx", ebx),
+        ("ecx", ecx),
+        ("edx", edx),
+        ("esi", esi),
+        ("edi", edi),
+        ("ebp", ebp),
+        ("eip", eip),
+        ("cs", cs),
+        ("eflags", eflags),
+        ("error", error),
+        ("cr2", regs::read_cr2()),
+        ("cr3", regs::read_cr3()),
     ];
     panic::report(&format_args!("exception {vector} in the kernel"), Some(&named), ebp)
 }

@@ -1,25 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Making components.
+//! Making components, taking them down, and making them anew.
+//!
+//! What others know of a component outlives its restarts: its Thread, and what it
+//! was granted. Its Space, and all that the component made itself, does not; it is
+//! charged to the component's Quota, which is therefore empty between two lives.
 
-use crate::IMAGE;
-use crate::resources::Resources;
+use crate::load::{self, Filler, RW};
+use crate::resources::{Piece, Resources};
 use abi::boot::slot as root_slot;
 use image::{Component, Given, Resource, Start, System, slot};
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
-use macadamia::cap::copy;
-use macadamia::{Error, Memory, Quota, Rights, Space, Thread, map};
+use macadamia::cap::{copy, delete, identify, revoke};
+use macadamia::{Error, Memory, Quota, Result, Rights, Space, Thread, map, time};
 
-/// Where a component's start block, heap and stack are.
-const START_BLOCK: u32 = 0x3f00_0000;
-const HEAP: u32 = 0x4000_0000;
-const STACK_TOP: u32 = 0xb000_0000;
-/// Where the root server maps what it fills in.
-const FILL: u32 = 0x6000_0000;
-const PAGE: u32 = abi::PAGE_SIZE;
+/// The name of the component that others print with.
+const CONSOLE: &str = "console";
 
-const RW: Rights = Rights(Rights::READ.0 | Rights::WRITE.0);
-const RWX: Rights = Rights::RWX;
+/// What a grant hands out.
+enum Object {
+    /// Nothing of its own: a capability to another component.
+    Peer,
+    /// A Memory or Irq that outlives the component.
+    Lent(u32),
+    /// RAM of the component alone.
+    Own(Piece),
+}
 
 /// A component that was made.
 pub struct Running {
@@ -27,99 +33,81 @@ pub struct Running {
     pub thread: Thread,
     /// Its kernel memory.
     pub quota: Quota,
-    /// Its space: made anew at each start.
-    space: Option<Space>,
+    /// Calls the root server with this component's badge.
+    handler: Thread,
     space_slot: u32,
-    /// Its writable parts, heap, stack and start block, in that order.
-    memory: Memory,
-    /// Per grant: a Memory or Irq that is its alone.
-    objects: Vec<u32>,
+    /// Made anew at each start; `None` while it is dead.
+    space: Option<Space>,
+    memory: Option<Piece>,
+    objects: Vec<Object>,
     /// How often it was started again.
     pub restarts: u32,
+    /// When it was started, in nanoseconds since boot.
+    pub started: u64,
+    /// How long its last restart was put off, in milliseconds.
+    pub delay_ms: u32,
+}
+
+impl Running {
     /// Whether it was started and has not ended.
-    pub alive: bool,
+    pub const fn is_alive(&self) -> bool {
+        self.space.is_some()
+    }
 }
 
-fn pages(bytes: u32) -> u32 {
-    bytes.next_multiple_of(PAGE)
-}
-
-/// Makes all components, then starts them.
-pub fn create_all(resources: &mut Resources, system: &System) -> Result<Vec<Running>, (String, Error)> {
-    let named = |component: &Component| component.name.clone();
-    let shared: Result<Vec<Memory>, _> =
-        system.shared.iter().map(|s| resources.ram(s.bytes).map_err(|error| (s.name.clone(), error))).collect();
-    let shared = shared?;
+/// Makes all components, then starts them; an error names what could not be made.
+pub fn create_all(resources: &mut Resources, system: &System) -> core::result::Result<Vec<Running>, (String, Error)> {
+    let mut shared = Vec::new();
+    for region in &system.shared {
+        shared.push(resources.ram(region.bytes).map_err(|error| (region.name.clone(), error))?.memory);
+    }
     let mut all = Vec::new();
-    for component in &system.components {
-        all.push(prepare(resources, component, &shared).map_err(|error| (named(component), error))?);
+    for (index, component) in system.components.iter().enumerate() {
+        all.push(prepare(resources, component, index, &shared).map_err(|error| (component.name.clone(), error))?);
     }
     for (index, component) in system.components.iter().enumerate() {
-        start(resources, system, &mut all, index).map_err(|error| (named(component), error))?;
+        start(resources, system, &mut all, index).map_err(|error| (component.name.clone(), error))?;
     }
     Ok(all)
 }
 
-/// The parts that outlive a restart: thread, Quota, memory, objects granted.
-fn prepare(resources: &mut Resources, component: &Component, shared: &[Memory]) -> Result<Running, Error> {
+/// The parts that outlive a restart.
+fn prepare(resources: &mut Resources, component: &Component, index: usize, shared: &[Memory]) -> Result<Running> {
     let quota = resources.quota.create_quota(component.quota, resources.slot()?)?;
-    let loads: u32 = component.loads.iter().map(|load| pages(load.memory_bytes)).sum();
-    let memory = resources.ram(loads + component.heap + component.stack + PAGE * 4)?;
-    let space_slot = resources.slot()?;
-    let space = quota.create_space(component.slots, space_slot)?;
-    let (thread, _) = resources.quota.create_thread(space, resources.slot()?, None)?;
-    thread.set_priority(u32::from(component.priority), u32::from(component.max_priority))?;
+    let memory = resources.ram(load::bytes(component)?)?;
+    let (thread, _) = resources.quota.create_thread(resources.limbo, resources.slot()?, None)?;
+    let handler = Thread(resources.slot()?);
+    copy(root_slot::THREAD, None, handler.0, Rights::CALL, index as u32 + 1)?;
+    thread.set_handler(Some(handler))?;
     let mut objects = Vec::new();
     for grant in &component.grants {
         objects.push(match grant.what {
-            Resource::Ports { base, count } => resources.ports(base, count)?.0,
-            Resource::Device { base, bytes, .. } => resources.device(base, bytes)?.0,
-            Resource::Memory { bytes } => resources.ram(bytes)?.0,
-            Resource::Shared { region, .. } => shared.get(usize::from(region)).ok_or(Error::BadArgument)?.0,
-            Resource::Irq { line } => root_slot::IRQ + line,
-            Resource::Call { .. } | Resource::Notify { .. } => 0,
+            Resource::Ports { base, count } => Object::Lent(resources.ports(base, count)?.0),
+            Resource::Device { base, bytes, .. } => Object::Lent(resources.device(base, bytes)?.0),
+            Resource::Shared { region, .. } => Object::Lent(shared.get(usize::from(region)).ok_or(Error::BadArgument)?.0),
+            Resource::Irq { line } => Object::Lent(root_slot::IRQ + line),
+            Resource::Memory { bytes } => Object::Own(resources.ram(bytes)?),
+            Resource::Call { .. } | Resource::Notify { .. } => Object::Peer,
         });
     }
-    Ok(Running { thread, quota, space: Some(space), space_slot, memory, objects, restarts: 0, alive: false })
+    let space_slot = resources.slot()?;
+    Ok(Running { thread, quota, handler, space_slot, space: None, memory: Some(memory), objects, restarts: 0, started: 0, delay_ms: 0 })
 }
 
-/// Takes a dead component's space away, with all that was in it.
-pub fn take_down(running: &mut Running) -> Result<(), Error> {
-    running.alive = false;
-    match running.space.take() {
-        Some(space) => macadamia::cap::delete(space.0),
-        None => Ok(()),
-    }
-}
-
-/// Starts a component whose space is fresh, or makes it a new one first.
-pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], index: usize) -> Result<(), Error> {
+/// Starts a component that does not live: space, image, capabilities, start block.
+pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], index: usize) -> Result<()> {
     let component = system.components.get(index).ok_or(Error::BadArgument)?;
     let running = all.get_mut(index).ok_or(Error::BadArgument)?;
-    let space = match running.space {
-        Some(space) => space,
-        None => {
-            let space = running.quota.create_space(component.slots, running.space_slot)?;
-            running.thread.reset(space, None)?;
-            running.space = Some(space);
-            space
-        }
-    };
-    let index = index as u32;
-    let handler = Thread(resources.slot()?);
-    copy(root_slot::THREAD, None, handler.0, Rights::CALL, index + 1)?;
-    running.thread.set_handler(Some(handler))?;
-    let (heap_at, stack_at) = load(component, running.memory, space)?;
-    let running = all.get(index as usize).ok_or(Error::BadArgument)?;
-    copy(running.quota.0, Some(space), slot::QUOTA, Rights::ALL, 0)?;
-    copy(running.space_slot, Some(space), slot::SPACE, Rights::ALL, 0)?;
-    copy(running.thread.0, Some(space), slot::THREAD, Rights::ALL, 0)?;
-    copy(handler.0, Some(space), slot::ROOT, Rights::CALL, 0)?;
-    if let Some(console) = system.components.iter().position(|c| c.name == "console").filter(|c| *c as u32 != index) {
-        let console = all.get(console).ok_or(Error::BadArgument)?;
-        copy(console.thread.0, Some(space), slot::CONSOLE, Rights::CALL, index + 1)?;
-    }
-    let grants = grant(component, space, all, index as usize)?;
+    let space = running.quota.create_space(component.slots, running.space_slot)?;
+    running.space = Some(space);
+    running.thread.reset(space, None)?;
+    running.thread.set_priority(u32::from(component.priority), u32::from(component.max_priority))?;
+    let memory = running.memory.as_ref().ok_or(Error::BadState)?.memory;
+    let mut filler = Filler::new(resources, space, memory);
+    filler.load(component)?;
+    give(system, all, index, space)?;
+    let grants = grant(component, space, all, index)?;
+    let running = all.get_mut(index).ok_or(Error::BadArgument)?;
     let block = Start {
         name: component.name.clone(),
         arguments: component.arguments.clone(),
@@ -128,84 +116,94 @@ pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], in
         slots: component.slots,
         grants,
     };
-    write_block(resources.space, component, running.memory, space, (heap_at, stack_at), &block)?;
-    running.thread.start(component.entry, STACK_TOP, START_BLOCK)?;
-    if let Some(running) = all.get_mut(index as usize) {
-        running.alive = true;
-    }
-    Ok(())
+    filler.block(component, &block)?;
+    running.started = time::now();
+    running.thread.start(component.entry, image::layout::STACK_END, image::layout::START_BLOCK)
 }
 
-/// Copies the parts of the image, clears heap and stack, maps all of it. Returns the offsets of heap and stack.
-fn load(component: &Component, memory: Memory, space: Space) -> Result<(u32, u32), Error> {
-    let own = Space(root_slot::SPACE);
-    let mut offset = 0;
-    for part in &component.loads {
-        let bytes = pages(part.memory_bytes);
-        map::map(own, FILL, memory, offset, bytes, RW)?;
-        macadamia::start::fill(FILL, bytes, macadamia::start::bytes(IMAGE + part.offset, part.file_bytes.min(part.memory_bytes)));
-        map::unmap(own, FILL, bytes)?;
-        map::map(space, part.address, memory, offset, bytes, if part.writable { RWX } else { Rights(Rights::READ.0 | Rights::EXECUTE.0) })?;
-        offset += bytes;
+/// The capabilities that every component has.
+fn give(system: &System, all: &[Running], index: usize, space: Space) -> Result<()> {
+    let running = all.get(index).ok_or(Error::BadArgument)?;
+    copy(running.quota.0, Some(space), slot::QUOTA, Rights::ALL, 0)?;
+    copy(space.0, Some(space), slot::SPACE, Rights::ALL, 0)?;
+    copy(running.thread.0, Some(space), slot::THREAD, Rights::ALL, 0)?;
+    copy(running.handler.0, Some(space), slot::ROOT, Rights::CALL, 0)?;
+    match console(system).filter(|console| *console != index).and_then(|console| all.get(console)) {
+        Some(console) => copy(console.thread.0, Some(space), slot::CONSOLE, Rights::CALL, index as u32 + 1),
+        None => Ok(()),
     }
-    let (heap, stack) = (offset, offset + component.heap);
-    for (at, bytes, address) in [(heap, component.heap, HEAP), (stack, component.stack, STACK_TOP - component.stack)] {
-        if bytes != 0 {
-            map::map(own, FILL, memory, at, bytes, RW)?;
-            macadamia::start::fill(FILL, bytes, &[]);
-            map::unmap(own, FILL, bytes)?;
-            map::map(space, address, memory, at, bytes, RW)?;
-        }
-    }
-    Ok((heap, stack))
+}
+
+/// Index of the console.
+pub fn console(system: &System) -> Option<usize> {
+    system.components.iter().position(|component| component.name == CONSOLE)
 }
 
 /// Hands out what the description grants.
-fn grant(component: &Component, space: Space, all: &[Running], index: usize) -> Result<Vec<Given>, Error> {
+fn grant(component: &Component, space: Space, all: &[Running], index: usize) -> Result<Vec<Given>> {
     let objects = &all.get(index).ok_or(Error::BadArgument)?.objects;
     let mut given = Vec::new();
-    for (i, (grant, object)) in component.grants.iter().zip(objects).enumerate() {
-        let to = slot::GRANTS + i as u32;
-        let thread = |component: u16| all.get(usize::from(component)).map(|r| r.thread.0).ok_or(Error::BadArgument);
+    for (to, (grant, object)) in (slot::GRANTS..).zip(component.grants.iter().zip(objects)) {
+        let object = match object {
+            Object::Peer => 0,
+            Object::Lent(object) => *object,
+            Object::Own(piece) => piece.memory.0,
+        };
+        let peer = |component: u16| all.get(usize::from(component)).map(|running| running.thread.0).ok_or(Error::BadArgument);
+        let mut rights = Rights::ALL;
         let (mut address, mut bytes) = (0, 0);
         match grant.what {
-            Resource::Call { component, badge } => copy(thread(component)?, Some(space), to, Rights::CALL, badge)?,
-            Resource::Notify { component, bits } => copy(thread(component)?, Some(space), to, Rights::NOTIFY, bits)?,
-            Resource::Irq { .. } | Resource::Memory { .. } => copy(*object, Some(space), to, Rights::ALL, 0)?,
+            Resource::Call { component, badge } => copy(peer(component)?, Some(space), to, Rights::CALL, badge)?,
+            Resource::Notify { component, bits } => copy(peer(component)?, Some(space), to, Rights::NOTIFY, bits)?,
+            Resource::Irq { .. } | Resource::Memory { .. } => {}
             Resource::Ports { base, count } => {
-                copy(*object, Some(space), to, Rights::ALL, 0)?;
-                map::map(space, 0, Memory(*object), 0, count, Rights::WRITE)?;
+                map::map(space, 0, Memory(object), 0, count, Rights::WRITE)?;
                 (address, bytes) = (base, count);
             }
             Resource::Device { bytes: size, address: at, .. } => {
-                copy(*object, Some(space), to, Rights::ALL, 0)?;
-                map::map(space, at, Memory(*object), 0, size, RW)?;
+                map::map(space, at, Memory(object), 0, size, RW)?;
                 (address, bytes) = (at, size);
             }
             Resource::Shared { address: at, writable, .. } => {
-                let rights = if writable { RW } else { Rights::READ };
-                let [_, _, size] = macadamia::cap::identify(*object)?;
-                copy(*object, Some(space), to, rights, 0)?;
-                map::map(space, at, Memory(*object), 0, size, rights)?;
-                (address, bytes) = (at, size);
+                rights = if writable { RW } else { Rights::READ };
+                [_, _, bytes] = identify(object)?;
+                map::map(space, at, Memory(object), 0, bytes, rights)?;
+                address = at;
             }
+        }
+        if object != 0 {
+            copy(object, Some(space), to, rights, 0)?;
         }
         given.push(Given { name: grant.name.clone(), slot: to, address, bytes });
     }
     Ok(given)
 }
 
-/// Writes the start block, behind the stack in the component's memory, and maps it read-only.
-fn write_block(own: Space, component: &Component, memory: Memory, space: Space, (_, stack): (u32, u32), block: &Start) -> Result<(), Error> {
-    let encoded = postcard::to_allocvec(block).map_err(|_| Error::BadArgument)?;
-    let words = [HEAP, component.heap, encoded.len() as u32];
-    let all: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).chain(encoded).collect();
-    let (at, bytes) = (stack + component.stack, PAGE * 4);
-    if all.len() > bytes as usize {
-        return Err(Error::BadArgument);
+/// Takes a dead component's space away, with all that was in it. If it is to be
+/// started `again`, those who wait for it learn that (`PeerRestarted`), and those who
+/// call it from now on wait for its restart. Returns the bytes of kernel
+/// memory that are still charged to it: none, or the kernel has lost some.
+pub fn take_down(resources: &mut Resources, running: &mut Running, again: bool) -> Result<u32> {
+    let Some(space) = running.space.take() else { return Ok(0) };
+    if again {
+        running.thread.reset(resources.limbo, None)?;
     }
-    map::map(own, FILL, memory, at, bytes, RW)?;
-    macadamia::start::fill(FILL, bytes, &all);
-    map::unmap(own, FILL, bytes)?;
-    map::map(space, START_BLOCK, memory, at, bytes, Rights::READ)
+    delete(space.0)?;
+    for object in &running.objects {
+        if let Object::Own(piece) = object {
+            revoke(piece.memory.0)?;
+        }
+    }
+    let (used, _) = running.quota.info()?;
+    if !again {
+        for object in running.objects.drain(..) {
+            if let Object::Own(piece) = object {
+                resources.give_back(piece)?;
+            }
+        }
+        if let Some(memory) = running.memory.take() {
+            resources.give_back(memory)?;
+        }
+    }
+    Ok(used)
 }

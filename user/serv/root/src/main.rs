@@ -9,13 +9,16 @@
 #![forbid(unsafe_code)]
 
 mod component;
+mod load;
 mod resources;
 mod watch;
 
-use component::Running;
+use abi::boot::slot;
 use image::System;
-use macadamia::alloc::vec::Vec;
-use macadamia::{map, port};
+use macadamia::alloc::format;
+use macadamia::alloc::string::String;
+use macadamia::cap::identify;
+use macadamia::{Memory, Rights, map, port, start};
 use resources::Resources;
 
 /// Where the boot image is mapped.
@@ -47,16 +50,16 @@ pub fn power_off() -> ! {
 
 /// Makes the system and watches it; an error that leaves nothing to watch ends the machine.
 fn run(info: abi::boot::Info) -> ! {
-    let mut resources = Resources::new(&info);
-    if let Err(error) = resources.open_ports() {
-        // Nobody can be told: the serial line is what failed.
-        let _ = error;
-        power_off();
-    }
-    let system = match map_image(&mut resources).and_then(|bytes| decode(&info, bytes)) {
+    // Without ports the serial line is silent and the switch dead: the exception
+    // that the first use raises has no handler, and the kernel reports it.
+    let mut resources = match Resources::new(&info) {
+        Ok(resources) => resources,
+        Err(error) => panic!("cannot take stock: {}", error.text()),
+    };
+    let system = match map_image(&resources).and_then(|bytes| decode(&info, bytes)) {
         Ok(system) => system,
         Err(reason) => {
-            say(format_args!("{reason}"));
+            say(format_args!("boot image refused: {reason}"));
             power_off();
         }
     };
@@ -69,21 +72,24 @@ fn run(info: abi::boot::Info) -> ! {
     }
 }
 
-fn map_image(resources: &mut Resources) -> Result<u32, &'static str> {
-    let [_, _, bytes] = macadamia::cap::identify(abi::boot::slot::IMAGE).map_err(|_| "no boot image")?;
-    map::map(resources.space, IMAGE, macadamia::Memory(abi::boot::slot::IMAGE), 0, bytes, macadamia::Rights::READ)
-        .map_err(|_| "cannot map the boot image")?;
-    Ok(bytes)
+fn map_image(resources: &Resources) -> Result<u32, String> {
+    let mapped = identify(slot::IMAGE).and_then(|[_, _, bytes]| {
+        map::map(resources.space, IMAGE, Memory(slot::IMAGE), 0, bytes, Rights::READ)?;
+        Ok(bytes)
+    });
+    mapped.map_err(|error| format!("cannot map it: {}", error.text()))
 }
 
-fn decode(info: &abi::boot::Info, bytes: u32) -> Result<System, &'static str> {
-    let end = info.system_offset.checked_add(info.system_bytes).filter(|end| *end <= bytes);
-    end.ok_or("the system description lies outside the boot image")?;
-    let encoded = macadamia::start::bytes(IMAGE + info.system_offset, info.system_bytes);
-    postcard::from_bytes(encoded).map_err(|_| "the system description cannot be read: it was made for another version")
+/// The checked description.
+fn decode(info: &abi::boot::Info, bytes: u32) -> Result<System, String> {
+    let end = info.system_offset.checked_add(info.system_bytes);
+    if end.is_none_or(|end| end > bytes) {
+        return Err("the system description lies outside it".into());
+    }
+    let encoded = start::bytes(IMAGE + info.system_offset, info.system_bytes);
+    let system: System = postcard::from_bytes(encoded).map_err(|error| format!("the system description is damaged: {error}"))?;
+    system.check(bytes)?;
+    Ok(system)
 }
 
 macadamia::root!(run);
-
-/// The components that were made, in the order of the description.
-pub type Components = Vec<Running>;

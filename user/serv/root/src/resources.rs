@@ -2,38 +2,68 @@
 //! What the kernel left to the root server: slots, RAM, devices.
 
 use abi::boot::{Info, slot};
-use macadamia::cap::identify;
+use macadamia::alloc::vec::Vec;
+use macadamia::cap::{delete, identify};
 use macadamia::{Error, Memory, Quota, Result, Rights, Space, map};
 
-/// Counts what was given away. Nothing is taken back: a component keeps its memory
-/// when it is started again.
+/// Slots of the space in which threads wait for their restart: none is used.
+const LIMBO_SLOTS: u32 = 1;
+/// The last page of the first 4 GiB belongs to nobody, so that ends fit into a word.
+const DEVICES_END: u32 = 0xffff_f000;
+/// The display's and the firmware's part of the first MiB.
+const LEGACY: u32 = 0xa_0000;
+const LEGACY_END: u32 = 0x10_0000;
+
+/// Free bytes in a RAM capability.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Range {
+    ram: u32,
+    offset: u32,
+    bytes: u32,
+}
+
+/// A piece of RAM with a Memory of its own.
+pub struct Piece {
+    /// Its Memory.
+    pub memory: Memory,
+    range: Range,
+}
+
+/// What there is to give, and what was given back.
 pub struct Resources {
     /// The root server's own space.
     pub space: Space,
     /// Everything it pays with.
     pub quota: Quota,
+    /// Where threads are bound between death and restart: they exist, but do not run.
+    pub limbo: Space,
     next_slot: u32,
     slots: u32,
-    /// Bytes used of each RAM capability.
-    used: [u32; 16],
-    ram_count: u32,
+    free_slots: Vec<u32>,
+    /// Sorted; neighbours are merged.
+    free_ram: Vec<Range>,
 }
 
 impl Resources {
-    /// What the kernel reports.
-    pub fn new(info: &Info) -> Self {
-        Self {
-            space: Space(slot::SPACE),
-            quota: Quota(slot::QUOTA),
-            next_slot: slot::FREE,
-            slots: info.slots,
-            used: [0; 16],
-            ram_count: info.ram_count,
+    /// What the kernel reports. Opens every port to the root server itself, for the
+    /// serial line and the switch.
+    pub fn new(info: &Info) -> Result<Self> {
+        let (space, quota) = (Space(slot::SPACE), Quota(slot::QUOTA));
+        map::map(space, 0, Memory(slot::PORTS), 0, 1 << 16, Rights::WRITE)?;
+        let limbo = quota.create_space(LIMBO_SLOTS, slot::FREE)?;
+        let mut free_ram = Vec::new();
+        for ram in slot::RAM..slot::RAM + info.ram_count {
+            let [_, _, bytes] = identify(ram)?;
+            free_ram.push(Range { ram, offset: 0, bytes });
         }
+        Ok(Self { space, quota, limbo, next_slot: slot::FREE + 1, slots: info.slots, free_slots: Vec::new(), free_ram })
     }
 
     /// An empty slot.
     pub fn slot(&mut self) -> Result<u32> {
+        if let Some(slot) = self.free_slots.pop() {
+            return Ok(slot);
+        }
         if self.next_slot == self.slots {
             return Err(Error::BadSlot);
         }
@@ -41,38 +71,50 @@ impl Resources {
         Ok(self.next_slot - 1)
     }
 
-    /// Opens every port to the root server itself: the serial line, and the switch.
-    pub fn open_ports(&self) -> Result<()> {
-        map::map(self.space, 0, Memory(slot::PORTS), 0, 0x1_0000, Rights::WRITE)
+    /// Deletes what is in a slot; the slot can be used again.
+    pub fn discard(&mut self, slot: u32) -> Result<()> {
+        delete(slot)?;
+        self.free_slots.push(slot);
+        Ok(())
     }
 
-    /// A piece of RAM as a Memory of its own.
-    pub fn ram(&mut self, bytes: u32) -> Result<Memory> {
+    /// A piece of RAM, from the first range that is large enough.
+    pub fn ram(&mut self, bytes: u32) -> Result<Piece> {
         let to = self.slot()?;
-        for i in (0..self.ram_count).rev() {
-            let ram = slot::RAM + i;
-            let [_, _, size] = identify(ram)?;
-            let used = &mut self.used[i as usize];
-            if size - *used >= bytes {
-                let memory = Memory(ram).derive(*used, bytes, to, self.quota)?;
-                *used += bytes;
-                return Ok(memory);
+        // Ranges are sorted by address: from the end, what devices can reach goes last.
+        let range = self.free_ram.iter_mut().rev().find(|range| range.bytes >= bytes).ok_or(Error::QuotaExceeded)?;
+        range.bytes -= bytes;
+        let range = Range { offset: range.offset + range.bytes, bytes, ..*range };
+        let memory = Memory(range.ram).derive(range.offset, bytes, to, self.quota)?;
+        Ok(Piece { memory, range })
+    }
+
+    /// Takes a piece back, with every mapping of it.
+    pub fn give_back(&mut self, piece: Piece) -> Result<()> {
+        self.discard(piece.memory.0)?;
+        self.free_ram.push(piece.range);
+        self.free_ram.sort_unstable();
+        self.free_ram.dedup_by(|next, before| {
+            let adjoins = before.ram == next.ram && before.offset + before.bytes == next.offset;
+            if adjoins {
+                before.bytes += next.bytes;
             }
-        }
-        Err(Error::QuotaExceeded)
+            adjoins
+        });
+        Ok(())
     }
 
     /// Device registers as a Memory of their own.
     pub fn device(&mut self, base: u32, bytes: u32) -> Result<Memory> {
         let to = self.slot()?;
-        let (from, first) = if base < 1 << 20 { (slot::LEGACY, 0xa_0000) } else { (slot::DEVICES, self.devices_base()?) };
+        let (from, first) = if (LEGACY..LEGACY_END).contains(&base) {
+            (slot::LEGACY, LEGACY)
+        } else {
+            let [_, _, size] = identify(slot::DEVICES)?;
+            (slot::DEVICES, DEVICES_END - size)
+        };
         let offset = base.checked_sub(first).ok_or(Error::BadArgument)?;
         Memory(from).derive(offset, bytes, to, self.quota)
-    }
-
-    /// The device range ends at the last page of 4 GiB.
-    fn devices_base(&self) -> Result<u32> {
-        identify(slot::DEVICES).map(|[_, _, size]| 0xffff_f000 - size)
     }
 
     /// I/O ports as a Memory of their own.

@@ -6,97 +6,150 @@ use crate::resources::Resources;
 use crate::{power_off, say};
 use image::{OnDeath, System};
 use macadamia::alloc::vec::Vec;
-use macadamia::ipc::{Message, Received, receive};
-use macadamia::{MessageKind, cap, start, time, utcb};
+use macadamia::ipc::{Message, Received, receive, reply};
+use macadamia::{Error, MessageKind, cap, start, time, utcb};
 
 /// Notification bit of the alarm for restarts.
 const RESTART: u32 = 1 << 31;
+const MILLISECOND: u64 = 1_000_000;
+/// A component that dies within so many of its delays is put off twice as long.
+const SOON: u64 = 10;
+
+/// The system that is watched.
+struct Watch<'a> {
+    resources: &'a mut Resources,
+    system: &'a System,
+    all: Vec<Running>,
+    /// When to start which component again, in nanoseconds since boot.
+    due: Vec<(u64, usize)>,
+}
 
 /// Serves for ever. Ends the machine when the description says so, or when nothing
-/// but servers that never end is left.
-pub fn serve(resources: &mut Resources, system: &System, mut all: Vec<Running>) -> ! {
+/// but services is left.
+pub fn serve(resources: &mut Resources, system: &System, all: Vec<Running>) -> ! {
+    let mut watch = Watch { resources, system, all, due: Vec::new() };
     utcb::accept(RESTART);
-    let mut due: Vec<(u64, usize)> = Vec::new();
     loop {
         let Ok(received) = receive(None) else { continue };
-        if received.kind == MessageKind::Notification {
-            restart_due(resources, system, &mut all, &mut due);
-        } else {
-            let index = (received.badge as usize).wrapping_sub(1);
-            if index >= all.len() {
-                continue;
-            }
-            if let Some(failed) = ended(system, index, &received) {
-                bury(system, &mut all, &mut due, index, failed);
-            } else {
-                // Not a request that it knows: the caller may go on.
-                let _ = macadamia::ipc::reply(received.handle, Message::new([u32::MAX, 0, 0]));
-            }
+        match received.kind {
+            MessageKind::Notification => watch.restart_due(),
+            _ => watch.message(&received),
         }
-        program(&due);
-        let busy = system.components.iter().zip(&all).any(|(c, r)| r.alive && c.name != "console" && c.name != "clock" && !c.service);
-        if !busy && due.is_empty() {
+        watch.program();
+        if !watch.is_busy() {
             power_off();
         }
     }
 }
 
-/// Whether a message means that its sender has ended, and then whether it failed.
-fn ended(system: &System, index: usize, received: &Received) -> Option<bool> {
-    let name = system.components.get(index).map_or("?", |c| &c.name);
-    match received.kind {
-        MessageKind::Exception => {
-            let frame = cap::frame();
-            let [vector, address, error] = received.words;
-            say(format_args!("`{name}` died: exception {vector}, error {error:#x}, address {address:#x}, at {:#x}", frame.eip));
-            Some(true)
-        }
-        MessageKind::Call if received.words[0] == start::EXIT => {
-            let code = received.words[1];
-            if code != 0 {
-                say(format_args!("`{name}` ended with code {code}"));
+impl Watch<'_> {
+    fn name(&self, index: usize) -> &str {
+        self.system.components.get(index).map_or("?", |component| &component.name)
+    }
+
+    /// Whether a component that is no service lives or will live again.
+    fn is_busy(&self) -> bool {
+        let lives = self.system.components.iter().zip(&self.all).any(|(component, running)| running.is_alive() && !component.service);
+        lives || !self.due.is_empty()
+    }
+
+    fn message(&mut self, received: &Received) {
+        // Badges are indices plus one: nobody else has a capability to this thread.
+        let Some(index) = (received.badge as usize).checked_sub(1).filter(|index| *index < self.all.len()) else { return };
+        let [request, argument, _] = received.words;
+        match (received.kind, request) {
+            (MessageKind::Exception, vector) => {
+                let [_, address, error] = received.words;
+                say(format_args!(
+                    "`{}` died: {} (exception {vector}, error {error:#x}), address {address:#x}, at {:#x}",
+                    self.name(index),
+                    cause(vector, error),
+                    cap::frame().eip
+                ));
+                self.bury(index, true);
             }
-            Some(code != 0)
+            (MessageKind::Call, start::EXIT) => {
+                if argument != 0 {
+                    say(format_args!("`{}` ended with code {argument}", self.name(index)));
+                }
+                self.bury(index, argument != 0);
+            }
+            (MessageKind::Call, start::STATUS) => {
+                let answer = self.status(argument as usize);
+                // A caller that died in the meantime needs no answer.
+                let _ = reply(received.handle, Message::new(answer));
+            }
+            _ => {
+                let _ = reply(received.handle, Message::new([u32::MAX, Error::BadOperation as u32, 0]));
+            }
         }
-        _ => None,
+    }
+
+    /// Whether the component with this index lives, how often it was restarted, bytes of its Quota in use.
+    fn status(&self, index: usize) -> [u32; 3] {
+        match self.all.get(index) {
+            Some(running) => [u32::from(running.is_alive()), running.restarts, running.quota.info().map_or(0, |(used, _)| used)],
+            None => [u32::MAX, Error::BadArgument as u32, 0],
+        }
+    }
+
+    /// Takes a component down and does what the description says.
+    fn bury(&mut self, index: usize, failed: bool) {
+        let (Some(component), Some(running)) = (self.system.components.get(index), self.all.get_mut(index)) else { return };
+        let again = failed && matches!(component.on_death, OnDeath::Restart { .. });
+        match component::take_down(self.resources, running, again) {
+            Ok(0) => {}
+            Ok(bytes) => say(format_args!("`{}` is gone, but {bytes} bytes of kernel memory are still charged to it", component.name)),
+            Err(error) => say(format_args!("cannot take `{}` down: {}", component.name, error.text())),
+        }
+        match component.on_death {
+            OnDeath::Stop if failed => {
+                say(format_args!("`{}` stops the system", component.name));
+                power_off();
+            }
+            OnDeath::Restart { first_ms, most_ms } if failed => {
+                let lived = time::now() - running.started;
+                let soon = running.delay_ms != 0 && lived < u64::from(running.delay_ms) * SOON * MILLISECOND;
+                running.delay_ms = if soon { running.delay_ms.saturating_mul(2).min(most_ms) } else { first_ms };
+                running.restarts += 1;
+                self.due.push((time::now() + u64::from(running.delay_ms) * MILLISECOND, index));
+            }
+            _ => {}
+        }
+    }
+
+    fn restart_due(&mut self) {
+        let now = time::now();
+        let ready: Vec<usize> = self.due.iter().filter(|(at, _)| *at <= now).map(|(_, index)| *index).collect();
+        self.due.retain(|(at, _)| *at > now);
+        for index in ready {
+            if let Err(error) = component::start(self.resources, self.system, &mut self.all, index) {
+                say(format_args!("cannot start `{}` again: {}", self.name(index), error.text()));
+                // What was made of it is of no use: it stays dead.
+                self.bury(index, false);
+            }
+        }
+    }
+
+    fn program(&self) {
+        if let Some(at) = self.due.iter().map(|(at, _)| *at).min() {
+            // The kernel refuses no time: one that has passed fires at once.
+            let _ = time::alarm(at, RESTART);
+        }
     }
 }
 
-/// Takes a component down and does what the description says.
-fn bury(system: &System, all: &mut [Running], due: &mut Vec<(u64, usize)>, index: usize, failed: bool) {
-    let (Some(component), Some(running)) = (system.components.get(index), all.get_mut(index)) else { return };
-    if let Err(error) = component::take_down(running) {
-        say(format_args!("cannot take `{}` down: {}", component.name, error.text()));
-    }
-    match component.on_death {
-        OnDeath::Stop if failed => {
-            say(format_args!("`{}` stops the system", component.name));
-            power_off();
-        }
-        OnDeath::Restart { first_ms, most_ms } if failed => {
-            let doubled = u64::from(first_ms) << running.restarts.min(16);
-            let delay = doubled.min(u64::from(most_ms)) * 1_000_000;
-            running.restarts += 1;
-            due.push((time::now() + delay, index));
-        }
-        _ => {}
-    }
-}
-
-fn restart_due(resources: &mut Resources, system: &System, all: &mut [Running], due: &mut Vec<(u64, usize)>) {
-    let now = time::now();
-    let ready: Vec<usize> = due.iter().filter(|(at, _)| *at <= now).map(|(_, index)| *index).collect();
-    due.retain(|(at, _)| *at > now);
-    for index in ready {
-        if let Err(error) = component::start(resources, system, all, index) {
-            let name = system.components.get(index).map_or("?", |c| &c.name);
-            say(format_args!("cannot start `{name}` again: {}", error.text()));
-        }
-    }
-}
-
-fn program(due: &[(u64, usize)]) {
-    if let Some(at) = due.iter().map(|(at, _)| *at).min() {
-        let _ = time::alarm(at, RESTART);
+/// An exception in words.
+fn cause(vector: u32, error: u32) -> &'static str {
+    use abi::frame::{fault, vector as v};
+    match vector {
+        0 => "division error",
+        v::DEBUG => "debug exception",
+        3 => "breakpoint",
+        v::INVALID_OPCODE => "invalid instruction",
+        v::GENERAL_PROTECTION => "privileged instruction or bad segment",
+        v::PAGE_FAULT if error & fault::WRITE != 0 => "write to memory that it may not write",
+        v::PAGE_FAULT => "access to memory that it does not have",
+        _ => "exception",
     }
 }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Filling a component's memory: its image, heap, stack and start block.
+//!
+//! All of it is one piece of RAM, in that order. The root server maps a part,
+//! fills it, takes the mapping away and maps the part where the component wants it.
+
+use crate::IMAGE;
+use crate::resources::Resources;
+use image::{Component, Start, layout};
+use macadamia::alloc::vec::Vec;
+use macadamia::{Error, Memory, Result, Rights, Space, map, start};
+
+/// Where the root server maps what it fills.
+const FILL: u32 = 0x6000_0000;
+const PAGE: u32 = abi::PAGE_SIZE;
+/// Room for the start block.
+const BLOCK_BYTES: u32 = 4 * PAGE;
+
+/// Read and write.
+pub const RW: Rights = Rights::READ.union(Rights::WRITE);
+
+const fn pages(bytes: u32) -> u32 {
+    bytes.next_multiple_of(PAGE)
+}
+
+/// Bytes of RAM that a component needs for itself.
+///
+/// # Errors
+/// `BadArgument` if no machine has that much.
+pub fn bytes(component: &Component) -> Result<u32> {
+    let fixed = [component.heap, component.stack, BLOCK_BYTES];
+    let all = component.loads.iter().map(|load| pages(load.memory_bytes)).chain(fixed);
+    all.into_iter().try_fold(0u32, u32::checked_add).ok_or(Error::BadArgument)
+}
+
+/// A component's memory while it is filled.
+pub struct Filler {
+    own: Space,
+    space: Space,
+    memory: Memory,
+    offset: u32,
+}
+
+impl Filler {
+    /// Begins to fill `memory` for `space`.
+    pub const fn new(resources: &Resources, space: Space, memory: Memory) -> Self {
+        Self { own: resources.space, space, memory, offset: 0 }
+    }
+
+    fn put(&mut self, address: u32, bytes: u32, contents: &[u8], rights: Rights) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        map::map(self.own, FILL, self.memory, self.offset, bytes, RW)?;
+        start::fill(FILL, bytes, contents);
+        map::unmap(self.own, FILL, bytes)?;
+        map::map(self.space, address, self.memory, self.offset, bytes, rights)?;
+        self.offset += bytes;
+        Ok(())
+    }
+
+    /// The image, and cleared heap and stack.
+    pub fn load(&mut self, component: &Component) -> Result<()> {
+        for part in &component.loads {
+            let rights = if part.writable { Rights::RWX } else { Rights::READ.union(Rights::EXECUTE) };
+            self.put(part.address, pages(part.memory_bytes), start::bytes(IMAGE + part.offset, part.file_bytes), rights)?;
+        }
+        self.put(layout::HEAP, component.heap, &[], RW)?;
+        self.put(layout::STACK_END - component.stack, component.stack, &[], RW)
+    }
+
+    /// The start block.
+    pub fn block(mut self, component: &Component, block: &Start) -> Result<()> {
+        let encoded = postcard::to_allocvec(block).map_err(|_| Error::BadArgument)?;
+        let words = [layout::HEAP, component.heap, encoded.len() as u32];
+        let all: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).chain(encoded).collect();
+        if all.len() > BLOCK_BYTES as usize {
+            return Err(Error::BadArgument);
+        }
+        self.put(layout::START_BLOCK, BLOCK_BYTES, &all, Rights::READ)
+    }
+}
