@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The counting instrument, without the emulator it is attached to.
+//!
+//! User code encloses what is to be measured in marker instructions
+//! ([`abi::marker`]). [`Counter`] is told of each marker, each instruction and
+//! each memory access of the kernel, in the order in which the processor
+//! executes them, and makes a [`Report`] of the intervals between markers.
+//! Addresses are linear, a cache line has 32 bytes, the processor is an IA-32
+//! in 32-bit mode. See docs/model.md for what is counted and what is not.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod counter;
+mod fault;
+mod instruction;
+mod interval;
+mod lines;
+mod report;
+mod stats;
+
+pub use counter::Counter;
+pub use fault::Fault;
+pub use instruction::{Class, Marker, Site};
+pub use report::{IntervalReport, Report, Spread, VisitReport};
+
+/// Who executes an instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Privilege {
+    /// Ring 0.
+    Kernel,
+    /// Ring 3, and rings 1 and 2.
+    User,
+}
+
+impl Privilege {
+    /// The privilege of code that runs with these register values: ring 0 in
+    /// real mode, ring 3 in virtual 8086 mode, else as the code segment's
+    /// selector says.
+    #[must_use]
+    pub const fn of(cs: u32, cr0: u32, eflags: u32) -> Self {
+        const PROTECTED_MODE: u32 = 1;
+        const VIRTUAL_8086: u32 = 1 << 17;
+        let real = cr0 & PROTECTED_MODE == 0;
+        let virtual_8086 = eflags & VIRTUAL_8086 != 0;
+        if real || (!virtual_8086 && cs & 3 == 0) { Self::Kernel } else { Self::User }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Privilege;
+
+    #[test]
+    fn privilege_follows_the_mode() {
+        assert_eq!(Privilege::of(0xf003, 0x10, 0), Privilege::Kernel, "real mode");
+        assert_eq!(Privilege::of(0x8, 0x11, 0), Privilege::Kernel);
+        assert_eq!(Privilege::of(0x1b, 0x11, 0), Privilege::User);
+        assert_eq!(Privilege::of(0x19, 0x11, 0), Privilege::User, "ring 1");
+        assert_eq!(Privilege::of(0xf000, 0x11, 1 << 17), Privilege::User, "virtual 8086 mode");
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Distinct cache lines touched, in an interval and in each of its visits.
+
+use rustc_hash::FxHashMap;
+
+/// Binary logarithm of a line's bytes.
+const LINE_SHIFT: u32 = 5;
+
+/// Lines touched so far, each with the visit that touched it last.
+#[derive(Default)]
+pub struct Lines {
+    last_visit: FxHashMap<u32, u32>,
+}
+
+impl Lines {
+    /// Notes that the `bytes` from linear address `address` on were touched
+    /// during `visit`. Returns how many of their lines that visit had not
+    /// touched before. Visits never decrease.
+    pub fn touch(&mut self, address: u32, bytes: u32, visit: u32) -> u64 {
+        let first = address >> LINE_SHIFT;
+        let last = address.wrapping_add(bytes.saturating_sub(1)) >> LINE_SHIFT;
+        let mut new = self.touch_line(first, visit);
+        // No access is longer than a line, so it touches two at most.
+        if last != first {
+            new += self.touch_line(last, visit);
+        }
+        new
+    }
+
+    fn touch_line(&mut self, line: u32, visit: u32) -> u64 {
+        u64::from(self.last_visit.insert(line, visit) != Some(visit))
+    }
+
+    /// Distinct lines touched.
+    pub fn distinct(&self) -> u64 {
+        self.last_visit.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Lines;
+
+    #[test]
+    fn lines_count_once_an_interval_and_once_a_visit() {
+        let mut lines = Lines::default();
+        assert_eq!(lines.touch(0x1000, 4, 0), 1);
+        assert_eq!(lines.touch(0x101c, 4, 0), 0, "same line");
+        assert_eq!(lines.touch(0x101e, 4, 0), 1, "straddles: one of two is new");
+        assert_eq!(lines.touch(0x1000, 1, 1), 1, "new to the next visit");
+        assert_eq!(lines.distinct(), 2);
+        assert_eq!(lines.touch(0xffff_fffe, 4, 1), 2, "wraps around 4 GiB");
+        assert_eq!(lines.distinct(), 4);
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What comes out, as the tool reads it.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Everything that a run counted.
+#[derive(Serialize, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// The intervals that ended at least once, by number.
+    pub intervals: BTreeMap<u16, IntervalReport>,
+    /// Misplaced markers, in words. A run with an error is no measurement.
+    pub errors: Vec<String>,
+}
+
+impl Report {
+    /// As JSON with a line end: equal reports give equal bytes.
+    ///
+    /// # Errors
+    /// None that a report can cause; `serde_json` reserves them.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+}
+
+/// One interval. The spreads are over all its repetitions.
+#[derive(Serialize, Clone, PartialEq, Eq, Debug)]
+pub struct IntervalReport {
+    /// How often it began and ended.
+    pub repetitions: u64,
+    /// Instructions in kernel mode.
+    pub kernel_instructions: Spread,
+    /// Instructions in user mode, markers excluded.
+    pub user_instructions: Spread,
+    /// Changes from user mode to kernel mode.
+    pub kernel_entries: Spread,
+    /// `mov cr3` in kernel mode.
+    pub cr3_writes: Spread,
+    /// `invlpg` in kernel mode.
+    pub invlpg: Spread,
+    /// Distinct lines of 32 bytes from which kernel instructions were fetched.
+    pub kernel_code_lines_32: Spread,
+    /// Distinct lines of 32 bytes that kernel instructions read or wrote.
+    pub kernel_data_lines_32: Spread,
+    /// Repetitions whose number of kernel visits is not the most common one.
+    /// They are in the spreads and not in `visits`.
+    pub disturbed: u64,
+    /// The visits to the kernel, in their order, of the undisturbed repetitions.
+    pub visits: Vec<VisitReport>,
+}
+
+/// Medians of one visit to the kernel, by its position in the interval.
+#[derive(Serialize, Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VisitReport {
+    /// Instructions.
+    pub kernel_instructions: u64,
+    /// Distinct lines of code: one that an earlier visit touched counts again.
+    pub kernel_code_lines_32: u64,
+    /// Distinct lines of data, likewise.
+    pub kernel_data_lines_32: u64,
+    /// `mov cr3`.
+    pub cr3_writes: u64,
+}
+
+/// A count over repetitions.
+#[derive(Serialize, Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spread {
+    /// The middle value; of two the lower.
+    pub median: u64,
+    /// The smallest.
+    pub min: u64,
+    /// The largest.
+    pub max: u64,
+}
