@@ -74,6 +74,30 @@ pub fn call(to: Thread, message: Message) -> Result<Received> {
     exchange(message.tag(Op::Call), to.0, &message)
 }
 
+impl Thread {
+    /// Calls with three words and returns the first three of the reply.
+    ///
+    /// # Errors
+    /// As [`call`].
+    pub fn ask(self, words: [u32; 3]) -> Result<[u32; 3]> {
+        call(self, Message::new(words)).map(|reply| reply.words)
+    }
+}
+
+/// Receives for ever, and replies to each message with the words that `answer`
+/// returns. With `None` there is no reply: nobody waits for it, or `answer` keeps the
+/// handle and replies later.
+pub fn serve(mut answer: impl FnMut(&Received) -> Option<[u32; 3]>) -> ! {
+    let (mut handle, mut reply) = (0, Message::default());
+    loop {
+        // An error is the reply's: the caller is gone, or was restarted. On with the next one.
+        let received = reply_wait(handle, reply).ok();
+        let words = received.and_then(|received| answer(&received));
+        handle = received.filter(|_| words.is_some()).map_or(0, |received| received.handle);
+        reply = Message::new(words.unwrap_or_default());
+    }
+}
+
 /// Sends and goes on when it was taken.
 ///
 /// # Errors

@@ -12,7 +12,9 @@
 
 pub extern crate alloc;
 
+pub mod alien;
 pub mod cap;
+pub mod clock;
 pub mod console;
 pub mod ipc;
 pub mod map;
@@ -29,7 +31,7 @@ pub use ipc::Received;
 pub use start::Env;
 
 /// Bytes of every stack, and its alignment.
-pub const STACK_BYTES: u32 = 65536;
+pub const STACK_BYTES: u32 = image::layout::STACK_BYTES;
 
 /// What a system call returns.
 pub type Result<T> = core::result::Result<T, Error>;

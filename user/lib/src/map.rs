@@ -3,7 +3,8 @@
 
 use crate::{Memory, Result, Space, sys, utcb};
 use abi::syscall::MapRecord;
-use abi::{Error, Op, Rights};
+use abi::{Error, Op, PAGE_SIZE, Rights};
+use image::layout::{GRANTS_END, STACK_BYTES, STACK_END};
 
 /// Records to be carried out together.
 #[derive(Default)]
@@ -75,4 +76,55 @@ pub fn unmap(space: Space, address: u32, bytes: u32) -> Result<()> {
 /// What the kernel says.
 pub fn protect(space: Space, address: u32, bytes: u32, rights: Rights) -> Result<()> {
     one(MapRecord::new(MapRecord::PROTECT, space.0, address, 0, 0, bytes, rights))
+}
+
+/// A part of a Memory that the component itself has mapped, word by word.
+///
+/// It lies between [`GRANTS_END`] and the first thread's stack, where no Rust object
+/// ever is, so that whatever others do to that memory harms nobody here.
+#[derive(Debug)]
+pub struct Window {
+    address: u32,
+    bytes: u32,
+}
+
+impl Window {
+    /// Maps a part of a Memory at `address`; all in bytes and multiples of a page.
+    ///
+    /// # Errors
+    /// `BadAddress` outside of the area for windows; what the kernel says.
+    pub fn open(address: u32, memory: Memory, offset: u32, bytes: u32, rights: Rights) -> Result<Self> {
+        let end = address.checked_add(bytes).filter(|end| *end <= STACK_END - STACK_BYTES);
+        if address < GRANTS_END || end.is_none() || !address.is_multiple_of(PAGE_SIZE) {
+            return Err(Error::BadAddress);
+        }
+        map(Space(image::slot::SPACE), address, memory, offset, bytes, rights)?;
+        Ok(Self { address, bytes })
+    }
+
+    fn word(&self, offset: u32) -> *mut u32 {
+        assert!(offset.is_multiple_of(4) && offset < self.bytes, "offset {offset:#x} of a window of {:#x} bytes", self.bytes);
+        (self.address + offset) as *mut u32
+    }
+
+    /// Reads the word at an offset, a multiple of 4.
+    #[must_use]
+    pub fn read(&self, offset: u32) -> u32 {
+        // SAFETY: `word` keeps to the window, where no Rust object lies; if its mapping
+        // was revoked, this is an exception.
+        unsafe { self.word(offset).read_volatile() }
+    }
+
+    /// Writes the word at an offset, a multiple of 4.
+    pub fn write(&self, offset: u32, value: u32) {
+        // SAFETY: as `read`.
+        unsafe { self.word(offset).write_volatile(value) };
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        // Removing what is there cannot fail, and what was revoked needs no removing.
+        let _ = unmap(Space(image::slot::SPACE), self.address, self.bytes);
+    }
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! More threads in the own space.
+//!
+//! All threads of a component share its heap, whose lock spins: threads of one
+//! component run at one priority, or those above the others do not allocate.
 
 use crate::{Quota, Result, STACK_BYTES, Space, Thread};
 use alloc::alloc::{Layout, alloc_zeroed};
@@ -26,12 +29,14 @@ unsafe extern "C" {
 }
 
 /// Starts a thread in the own space with a stack from the heap. Its capability goes
-/// to `slot`. A thread that is stopped keeps its stack.
+/// to `slot`; its exceptions go to the root server, which takes the component down.
+/// A thread that is stopped keeps its stack.
 ///
 /// # Errors
 /// `PoolExhausted` if the heap has no room for the stack; what the kernel says.
 pub fn spawn(function: extern "C" fn(u32) -> !, argument: u32, slot: u32) -> Result<Thread> {
     let (thread, _) = Quota(image::slot::QUOTA).create_thread(Space(image::slot::SPACE), slot, None)?;
+    thread.set_handler(Some(Thread(image::slot::ROOT)))?;
     let stack = new_stack()?;
     // SAFETY: the stack was just allocated; its last word is inside it.
     unsafe { ((stack + STACK_BYTES - 4) as *mut u32).write(function as *const () as u32) };

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Alien threads, from their handler's side: every entry of theirs into the kernel is
+//! a message to the handler, and their registers lie in the handler's space.
+
+use crate::{Quota, Result, Space, Thread};
+use abi::Frame;
+use abi::utcb::{FPU_OFFSET, FPU_SIZE};
+
+/// An alien that this component handles.
+#[derive(Clone, Copy, Debug)]
+pub struct Alien {
+    /// The thread.
+    pub thread: Thread,
+    slot: u32,
+}
+
+impl Alien {
+    /// Makes an alien in `space`, a space without capability table. Its capability goes to
+    /// `slot`, its events to the thread behind `handler`, which is a capability to a thread
+    /// of this component. Returns it with the reply handle that lets it run for the
+    /// first time, once its frame is set.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn create(quota: Quota, space: Space, slot: u32, handler: Thread) -> Result<(Self, u32)> {
+        let (thread, bound) = quota.create_thread(space, slot, Some(Space(image::slot::SPACE)))?;
+        thread.set_handler(Some(handler))?;
+        Ok((Self { thread, slot: bound.utcb }, bound.handle))
+    }
+
+    /// Its registers, as of its last event.
+    #[must_use]
+    pub fn frame(&self) -> Frame {
+        // SAFETY: the kernel maps the slot into this space for as long as the alien lives; no
+        // Rust object lies in the kernel's area, and after the alien's end this is an exception.
+        unsafe { (self.slot as *const Frame).read_volatile() }
+    }
+
+    /// Sets the registers with which it goes on when its event is replied to.
+    pub fn set_frame(&self, frame: &Frame) {
+        // SAFETY: as `frame`.
+        unsafe { (self.slot as *mut Frame).write_volatile(*frame) };
+    }
+
+    /// A word of its FPU state (after [`Thread::fpu_sync`]), in the format that
+    /// [`abi::utcb::FPU_OFFSET`] describes.
+    #[must_use]
+    pub fn fpu_word(&self, index: u32) -> u32 {
+        // SAFETY: as `frame`.
+        unsafe { self.fpu(index).read_volatile() }
+    }
+
+    /// Sets a word of its FPU state; it counts if `changed` of its frame has
+    /// [`abi::frame::CHANGED_FPU`].
+    pub fn set_fpu_word(&self, index: u32, value: u32) {
+        // SAFETY: as `frame`.
+        unsafe { self.fpu(index).write_volatile(value) };
+    }
+
+    fn fpu(&self, index: u32) -> *mut u32 {
+        assert!(index < FPU_SIZE / 4, "word {index} of the FPU state");
+        (self.slot + FPU_OFFSET + index * 4) as *mut u32
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The clock server: the time of day, from the real-time clock (MC146818 and its
+//! successors, ports 0x70 and 0x71). It reads that once; from then on it adds the
+//! kernel's count of nanoseconds. Alarms are the kernel's.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+use calendar::Date;
+use macadamia::clock::NOW;
+use macadamia::port::{read8, write8};
+use macadamia::{Env, ipc, time};
+
+macadamia::main!(serve);
+
+const INDEX: u16 = 0x70;
+const DATA: u16 = 0x71;
+const SECOND: u64 = 1_000_000_000;
+
+/// Registers of the clock.
+mod register {
+    pub const SECONDS: u8 = 0;
+    pub const MINUTES: u8 = 2;
+    pub const HOURS: u8 = 4;
+    pub const DAY: u8 = 7;
+    pub const MONTH: u8 = 8;
+    pub const YEAR: u8 = 9;
+    pub const STATUS_A: u8 = 10;
+    pub const STATUS_B: u8 = 11;
+}
+/// In status A: the registers are about to change.
+const UPDATING: u8 = 0x80;
+/// In status B: hours count to 24.
+const HOURS_24: u8 = 2;
+/// In status B: binary, not two decimal digits.
+const BINARY: u8 = 4;
+/// In the hours, if they count to 12: after noon.
+const AFTER_NOON: u8 = 0x80;
+/// The clock has two digits of the year; this contract is younger than 2000.
+const CENTURY: u32 = 2000;
+
+fn serve(_: Env) {
+    let read = stable();
+    let boot = calendar::seconds(&read) * SECOND - time::now();
+    ipc::serve(|received| {
+        let [request, ..] = received.words;
+        let now = boot + time::now();
+        let seconds = now / SECOND;
+        Some(if request == NOW { [seconds as u32, (seconds >> 32) as u32, (now % SECOND) as u32] } else { [u32::MAX; 3] })
+    });
+}
+
+fn register(index: u8) -> u8 {
+    write8(INDEX, index);
+    read8(DATA)
+}
+
+/// The date as the clock has it: read until two readings agree, as it may change in
+/// the middle of one.
+fn stable() -> Date {
+    let mut last = once();
+    loop {
+        let next = once();
+        if next == last {
+            return next;
+        }
+        last = next;
+    }
+}
+
+fn once() -> Date {
+    while register(register::STATUS_A) & UPDATING != 0 {}
+    let format = register(register::STATUS_B);
+    let number = |raw: u8| u32::from(if format & BINARY != 0 { raw } else { (raw >> 4) * 10 + (raw & 15) });
+    let hours = register(register::HOURS);
+    let hour = if format & HOURS_24 != 0 {
+        number(hours)
+    } else {
+        number(hours & !AFTER_NOON) % 12 + if hours & AFTER_NOON != 0 { 12 } else { 0 }
+    };
+    Date {
+        year: CENTURY + number(register(register::YEAR)),
+        month: number(register(register::MONTH)),
+        day: number(register(register::DAY)),
+        hour,
+        minute: number(register(register::MINUTES)),
+        second: number(register(register::SECONDS)),
+    }
+}
