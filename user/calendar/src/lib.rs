@@ -79,18 +79,18 @@ mod tests {
     use super::*;
 
     /// Pairs from `date -u -d @SECONDS`.
-    const KNOWN: [(u64, (u32, u32, u32, u32, u32, u32)); 6] = [
-        (0, (1970, 1, 1, 0, 0, 0)),
-        (951_782_399, (2000, 2, 28, 23, 59, 59)),
-        (951_782_400, (2000, 2, 29, 0, 0, 0)),
-        (1_709_251_200, (2024, 3, 1, 0, 0, 0)),
-        (4_102_444_799, (2099, 12, 31, 23, 59, 59)),
-        (4_107_542_400, (2100, 3, 1, 0, 0, 0)),
+    const KNOWN: [(u64, [u32; 6]); 6] = [
+        (0, [1970, 1, 1, 0, 0, 0]),
+        (951_782_399, [2000, 2, 28, 23, 59, 59]),
+        (951_782_400, [2000, 2, 29, 0, 0, 0]),
+        (1_709_251_200, [2024, 3, 1, 0, 0, 0]),
+        (4_102_444_799, [2099, 12, 31, 23, 59, 59]),
+        (4_107_542_400, [2100, 3, 1, 0, 0, 0]),
     ];
 
     #[test]
     fn knows_these_dates() {
-        for (at, (year, month, day, hour, minute, second)) in KNOWN {
+        for (at, [year, month, day, hour, minute, second]) in KNOWN {
             let known = Date { year, month, day, hour, minute, second };
             assert_eq!((seconds(&known), date(at)), (at, known));
         }

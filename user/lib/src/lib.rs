@@ -27,6 +27,7 @@ pub mod utcb;
 
 pub use abi::{Error, Frame, MessageKind, Rights};
 pub use cap::{Irq, Memory, Quota, Segment, Space, Thread};
+pub use image::slot;
 pub use ipc::Received;
 pub use start::Env;
 

@@ -4,13 +4,17 @@
 use crate::component::{self, Running};
 use crate::resources::Resources;
 use crate::{power_off, say};
-use image::{OnDeath, System};
+use abi::boot::slot;
+use image::{OnDeath, System, layout};
 use macadamia::alloc::vec::Vec;
 use macadamia::ipc::{Message, Received, receive, reply};
-use macadamia::{Error, MessageKind, cap, start, time, utcb};
+use macadamia::{Error, MessageKind, Thread, cap, start, time, utcb};
 
 /// Notification bit of the alarm for restarts.
 const RESTART: u32 = 1 << 31;
+/// Its priority once everything runs: burying and starting a component takes
+/// milliseconds, which drivers and whoever keeps a rhythm must not feel.
+const PRIORITY: u32 = 128;
 const MILLISECOND: u64 = 1_000_000;
 /// A component that dies within so many of its delays is put off twice as long.
 const SOON: u64 = 10;
@@ -27,6 +31,9 @@ struct Watch<'a> {
 /// Serves for ever. Ends the machine when the description says so, or when nothing
 /// but services is left.
 pub fn serve(resources: &mut Resources, system: &System, all: Vec<Running>) -> ! {
+    if let Err(error) = Thread(slot::THREAD).set_priority(PRIORITY, abi::PRIORITIES - 1) {
+        say(format_args!("cannot lower the own priority: {}", error.text()));
+    }
     let mut watch = Watch { resources, system, all, due: Vec::new() };
     utcb::accept(RESTART);
     loop {
@@ -63,7 +70,7 @@ impl Watch<'_> {
                 say(format_args!(
                     "`{}` died: {} (exception {vector}, error {error:#x}), address {address:#x}, at {:#x}",
                     self.name(index),
-                    cause(vector, error),
+                    cause(vector, error, address),
                     cap::frame().eip
                 ));
                 self.bury(index, true);
@@ -140,16 +147,18 @@ impl Watch<'_> {
 }
 
 /// An exception in words.
-fn cause(vector: u32, error: u32) -> &'static str {
+fn cause(vector: u32, error: u32, address: u32) -> &'static str {
     use abi::frame::{fault, vector as v};
+    const BELOW_STACK: core::ops::Range<u32> = layout::STACK_END - 2 * layout::STACK_BYTES..layout::STACK_END - layout::STACK_BYTES;
     match vector {
         0 => "division error",
         v::DEBUG => "debug exception",
         3 => "breakpoint",
         v::INVALID_OPCODE => "invalid instruction",
         v::GENERAL_PROTECTION => "privileged instruction or bad segment",
-        v::PAGE_FAULT if error & fault::WRITE != 0 => "write to memory that it may not write",
-        v::PAGE_FAULT => "access to memory that it does not have",
+        v::PAGE_FAULT if BELOW_STACK.contains(&address) => "stack overflow",
+        v::PAGE_FAULT if error & fault::PROTECTION == 0 => "access to memory that it does not have",
+        v::PAGE_FAULT => "write to memory that it may not write",
         _ => "exception",
     }
 }

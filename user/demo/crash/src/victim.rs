@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The component that misbehaves, a different way in each life.
+
+use crate::request;
+use core::hint::black_box;
+use macadamia::ipc::{self, Message};
+use macadamia::{Env, Error, Quota, Thread, port, println, slot, start};
+
+/// Calls that it answers before it misbehaves.
+const CALLS: u32 = 20;
+/// Messages in a flood.
+const FLOOD: u32 = 100_000;
+/// The interrupt controller: nobody's but the kernel's.
+const INTERRUPT_MASK: u16 = 0x21;
+/// Mapped by nobody.
+const NOWHERE: u32 = 0x7000_0000;
+
+/// What it does, life after life; afterwards it behaves.
+const MISDEEDS: [fn(&mut Env); 7] = [read_nowhere, write_kernel_page, write_port, overflow_stack, panic, flood, exhaust_quota];
+
+/// Lives in which it misbehaves.
+pub const LIVES: u32 = MISDEEDS.len() as u32;
+
+/// Serves, and misbehaves.
+pub fn run(mut env: Env) {
+    let life = env.start.restarts;
+    let misdeed = MISDEEDS.get(life as usize);
+    let (mut handle, mut answer, mut calls) = (0, Message::default(), 0);
+    loop {
+        match ipc::reply_wait(handle, answer) {
+            Ok(received) => {
+                let [asked, number, _] = received.words;
+                let number = if asked == request::ADD_ONE { number.wrapping_add(1) } else { 0 };
+                (handle, answer) = (received.handle, Message::new([number, life, 0]));
+                calls += 1;
+            }
+            // The caller is gone.
+            Err(_) => handle = 0,
+        }
+        if let Some(misdeed) = misdeed.filter(|_| calls == CALLS) {
+            // The caller of the last call waits: it has to learn of the restart.
+            misdeed(&mut env);
+            start::exit(1);
+        }
+    }
+}
+
+fn read_nowhere(_: &mut Env) {
+    println!("reading memory that is not there");
+    println!("read {}", black_box(start::bytes(NOWHERE, 1))[0]);
+}
+
+fn write_kernel_page(_: &mut Env) {
+    println!("writing the kernel's information page");
+    start::fill(black_box(abi::utcb::KIP_ADDRESS), 4, &[]);
+}
+
+fn write_port(_: &mut Env) {
+    println!("executing a privileged instruction: masking every interrupt");
+    port::write8(INTERRUPT_MASK, 0xff);
+}
+
+fn overflow_stack(_: &mut Env) {
+    fn deeper(depth: u32) -> u32 {
+        let room = black_box([depth; 256]);
+        if depth == u32::MAX { 0 } else { deeper(depth + 1) + room[0] }
+    }
+    println!("using more stack than there is");
+    println!("{}", deeper(0));
+}
+
+fn panic(_: &mut Env) {
+    let empty: &[u32] = black_box(&[]);
+    println!("panicking");
+    println!("{}", empty[black_box(3)]);
+}
+
+/// Sends to the rhythm as fast as it can.
+fn flood(env: &mut Env) {
+    println!("flooding the rhythm with {FLOOD} messages");
+    let rhythm = env.thread("rhythm");
+    let (mut taken, mut refused) = (0, 0);
+    for i in 0..FLOOD {
+        match ipc::send_poll(rhythm, Message::new([i, i, i])) {
+            Ok(()) => taken += 1,
+            Err(_) => refused += 1,
+        }
+    }
+    println!("{taken} taken, {refused} refused");
+}
+
+/// Makes spaces until it cannot pay for another, and threads until there is no room either.
+fn exhaust_quota(env: &mut Env) {
+    println!("making spaces and threads until the Quota is used up");
+    let quota = Quota(slot::QUOTA);
+    let count = |make: &mut dyn FnMut() -> Result<(), Error>| {
+        let mut made = 0;
+        loop {
+            match make() {
+                Ok(()) => made += 1,
+                Err(error) => return (made, error),
+            }
+        }
+    };
+    let (spaces, space_error) = count(&mut || quota.create_space(16, env.free_slot()).map(|_| ()));
+    let own = macadamia::Space(slot::SPACE);
+    let (threads, thread_error) = count(&mut || quota.create_thread(own, env.free_slot(), None).map(|(_, _): (Thread, _)| ()));
+    println!("{spaces} spaces ({}), {threads} threads ({})", space_error.text(), thread_error.text());
+}

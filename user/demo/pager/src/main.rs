@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A pager in user mode.
+//!
+//! It makes a space with one thread that writes to page after page of a range and
+//! owns none of it. Each write is a page fault, and each fault a message to the pager,
+//! which maps the page. When all are there it takes them back, by `unmap` and by
+//! `revoke` in turn, and looks whether the thread's writes arrived.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+use abi::frame::{fault, vector};
+use macadamia::cap::{self, copy};
+use macadamia::map::{Window, map, unmap};
+use macadamia::{Env, Frame, Memory, MessageKind, Quota, Result, Rights, Space, Thread, ipc, println, result, slot, time};
+
+macadamia::main!(run);
+
+const PAGE: u32 = abi::PAGE_SIZE;
+/// The thread's code, and the range that it walks, in the space that is made.
+const CODE: u32 = 0x0100_0000;
+const RANGE: u32 = 0x1000_0000;
+/// Bytes of the range: a power of two.
+const BYTES: u32 = 64 * PAGE;
+const PAGES: u64 = (BYTES / PAGE) as u64;
+/// Where the pager itself sees the memory.
+const VIEW: u32 = 0x9000_0000;
+const SECOND: u64 = 1_000_000_000;
+const BADGE: u32 = 7;
+const SLOTS: u32 = 16;
+const RW: Rights = Rights::READ.union(Rights::WRITE);
+
+/// What the thread executes, EAX counting:
+///
+/// ```text
+/// 89 06               mov [esi], eax
+/// 40                  inc eax
+/// 81 c6 00 10 00 00   add esi, 4096
+/// 81 e6 ff ff 03 10   and esi, 0x1003ffff     (wraps at the end of the range)
+/// eb ef               jmp to the start
+/// ```
+const PROGRAM: [u32; 5] = [0x8140_0689, 0x0010_00c6, 0xffe6_8100, 0xeb10_03ff, 0x0000_00ef];
+const _: () = assert!(RANGE + BYTES - 1 == 0x1003_ffff);
+
+/// The space with the thread, and what it is given.
+struct Ward {
+    space: Space,
+    /// What is mapped: derived from `all`, so that it can be revoked.
+    lent: Memory,
+    view: Window,
+}
+
+fn run(mut env: Env) {
+    if let Err(error) = page(&mut env) {
+        panic!("{}", error.text());
+    }
+}
+
+/// Makes the space, and serves its faults for a second.
+fn page(env: &mut Env) -> Result<()> {
+    let (quota, all) = (Quota(slot::QUOTA), env.memory("frames"));
+    let lent = all.derive(0, BYTES, env.free_slot(), quota)?;
+    let code = all.derive(BYTES, PAGE, env.free_slot(), quota)?;
+    let space = quota.create_space(SLOTS, env.free_slot())?;
+    let ward = Ward { space, lent, view: Window::open(VIEW, all, 0, BYTES, Rights::READ)? };
+    write_program(code)?;
+    map(space, CODE, code, 0, PAGE, Rights::READ.union(Rights::EXECUTE))?;
+
+    let (thread, _) = quota.create_thread(space, env.free_slot(), None)?;
+    let handler = Thread(env.free_slot());
+    copy(slot::THREAD, None, handler.0, Rights::CALL, BADGE)?;
+    thread.set_handler(Some(handler))?;
+    thread.start(CODE, 0, RANGE)?;
+
+    let (mut faults, mut rounds, mut lost) = (0u64, 0u64, 0u64);
+    let end = time::now() + SECOND;
+    while time::now() < end {
+        lost += ward.round(faults)?;
+        faults += PAGES;
+        rounds += 1;
+    }
+    thread.stop()?;
+    println!("{faults} faults a second: {rounds} times {PAGES} pages given and taken back, {lost} writes lost");
+    let verdict = if lost == 0 && rounds > 1 { "ok pager.pages" } else { "not ok pager.pages: writes were lost" };
+    result!("{verdict}");
+    result!("done");
+    Ok(())
+}
+
+fn write_program(code: Memory) -> Result<()> {
+    let window = Window::open(VIEW + BYTES, code, 0, PAGE, RW)?;
+    for (offset, word) in (0..).step_by(4).zip(PROGRAM) {
+        window.write(offset, word);
+    }
+    Ok(())
+}
+
+impl Ward {
+    /// Gives every page of the range, one a fault, and takes all back. `count` is what
+    /// the thread writes first; returns how many of its writes are not in the memory.
+    fn round(&self, count: u64) -> Result<u64> {
+        // The thread's write to the last page is done when its next one faults: that fault
+        // is left unanswered until the pages are taken back.
+        let mut waiting = self.fault(RANGE)?;
+        for address in (RANGE..RANGE + BYTES).step_by(PAGE as usize) {
+            map(self.space, address, self.lent, address - RANGE, PAGE, RW)?;
+            if address + PAGE == RANGE + BYTES {
+                unmap(self.space, RANGE, PAGE)?;
+            }
+            ipc::reply(waiting, ipc::Message::default())?;
+            waiting = self.fault(RANGE + (address + PAGE - RANGE) % BYTES)?;
+        }
+        let lost = (0..PAGES).filter(|page| self.view.read(*page as u32 * PAGE) != (count + page) as u32).count() as u64;
+        if (count / PAGES).is_multiple_of(2) {
+            unmap(self.space, RANGE, BYTES)?;
+        } else {
+            cap::revoke(self.lent.0)?;
+        }
+        // The same write is tried again, and faults again: nothing is mapped.
+        ipc::reply(waiting, ipc::Message::default())?;
+        Ok(lost)
+    }
+
+    /// Waits for the next fault, which has to be the write to `address`.
+    fn fault(&self, address: u32) -> Result<u32> {
+        let received = ipc::receive(None)?;
+        let frame: Frame = cap::frame();
+        let expected = received.kind == MessageKind::Exception
+            && received.badge == BADGE
+            && (frame.vector, frame.address) == (vector::PAGE_FAULT, address)
+            && frame.error & fault::WRITE != 0;
+        assert!(expected, "not the fault at {address:#x}: {:?} {frame:x?}", received.kind);
+        Ok(received.handle)
+    }
+}
