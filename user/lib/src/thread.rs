@@ -13,8 +13,9 @@ global_asm!(
     ".global macadamia_thread",
     // EBX: UTCB address; ESI: argument; on the stack: the function. Never returns.
     "macadamia_thread:",
-    "pop eax",
+    // Before the pop: behind it the stack pointer is that of the next block.
     "mov ecx, esp",
+    "pop eax",
     "and ecx, {mask}",
     "mov [ecx], ebx",
     "xor ebp, ebp",

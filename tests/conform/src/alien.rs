@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Aliens: threads whose every kernel entry is a message to their handler, and the
+//! receive mode `run`.
+
+use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, fails, good};
+use abi::frame::{CHANGED_SEGMENTS, Frame, vector};
+use abi::{MessageKind, Rights};
+use core::mem::offset_of;
+use macadamia::cap::{Bound, copy};
+use macadamia::ipc::{Received, reply, run};
+use macadamia::map::map;
+use macadamia::start::{bytes, fill};
+use macadamia::{Error, Space, Thread, time, utcb};
+
+pub const CASES: &[Case] = &[
+    ("int_0x80_arrives_with_all_registers", int_0x80),
+    ("sysenter_arrives", sysenter),
+    ("a_page_fault_arrives", page_fault),
+    ("an_exception_arrives", exception),
+    ("the_alien_sees_what_the_handler_wrote", handler_writes),
+    ("a_notification_interrupts_run", notification_interrupts),
+    ("pending_bits_come_before_the_alien_runs", pending_bits),
+    ("run_wants_an_aliens_handle", |_| fails(run(0x1_0000), Error::BadHandle)),
+    ("a_thread_pointer_works", thread_pointer),
+    ("fpu_registers_survive_others", fpu_survives),
+    ("single_step_works", single_step),
+    ("hostile_flags_do_no_harm", hostile_flags),
+];
+
+/// Where the code is in the alien's space, and a page of data behind it.
+const CODE: u32 = 0x0804_8000;
+const DATA: u32 = CODE + PAGE;
+
+struct Alien {
+    thread: Thread,
+    bound: Bound,
+    space: Space,
+}
+
+impl Alien {
+    fn word(&self, offset: usize) -> u32 {
+        let at = bytes(self.bound.utcb + offset as u32, 4);
+        at.try_into().map_or(0, u32::from_le_bytes)
+    }
+    fn set(&self, offset: usize, value: u32) {
+        fill(self.bound.utcb + offset as u32, 4, &value.to_le_bytes());
+    }
+    fn run(&self, handle: u32) -> Result<Received, Why> {
+        let r = good(run(handle))?;
+        check("an alien's event", r.kind == MessageKind::Alien)?;
+        Ok(r)
+    }
+}
+
+/// An alien that is about to run `code` with a stack and a data page.
+fn launch(bed: &mut Bed, code: &[u8]) -> Result<Alien, Why> {
+    good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights::RWX))?;
+    fill(ADDRESS, PAGE, code);
+    let (space, thread, handler) = (bed.slot(), bed.slot(), bed.slot());
+    let space = good(QUOTA.create_space(0, space))?;
+    good(map(space, CODE, bed.ram, 0, PAGE, Rights(5)))?;
+    good(map(space, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
+    good(copy(SELF.0, None, handler, Rights::CALL, 5))?;
+    let (thread, bound) = good(QUOTA.create_thread(space, thread, Some(SPACE)))?;
+    good(thread.set_handler(Some(Thread(handler))))?;
+    // It runs below its handler, as a Linux process does.
+    good(thread.set_priority(90, 90))?;
+    let alien = Alien { thread, bound, space };
+    alien.set(offset_of!(Frame, eip), CODE);
+    alien.set(offset_of!(Frame, esp), DATA + PAGE);
+    Ok(alien)
+}
+
+fn int_0x80(bed: &mut Bed) -> Result<(), Why> {
+    // mov eax, 20; mov ebx, 1 .. ebp, 6; int 0x80; int 0x80
+    let mut code = [0; 39];
+    for (i, opcode) in [0xb8, 0xbb, 0xb9, 0xba, 0xbe, 0xbf, 0xbd].into_iter().enumerate() {
+        code[i * 5] = opcode;
+        code[i * 5 + 1] = if i == 0 { 20 } else { i as u8 };
+    }
+    code[35..39].copy_from_slice(&[0xcd, 0x80, 0xcd, 0x80]);
+    let alien = launch(bed, &code)?;
+    let r = alien.run(alien.bound.handle)?;
+    check("a system call with the badge", r.words[0] == vector::SYSTEM_CALL && r.badge == 5)?;
+    let offsets = [offset_of!(Frame, ebx), offset_of!(Frame, ecx), offset_of!(Frame, edx), offset_of!(Frame, esi), offset_of!(Frame, edi), offset_of!(Frame, ebp)];
+    check("its number", alien.word(offset_of!(Frame, eax)) == 20)?;
+    check("its arguments", offsets.iter().enumerate().all(|(i, o)| alien.word(*o) == i as u32 + 1))?;
+    check("behind the instruction", alien.word(offset_of!(Frame, eip)) == CODE + 37)?;
+    alien.set(offset_of!(Frame, eax), 1234);
+    let r = alien.run(r.handle)?;
+    check("the result arrived, the rest stayed", alien.word(offset_of!(Frame, eax)) == 1234 && alien.word(offset_of!(Frame, ebp)) == 6)?;
+    check("a second call", r.words[0] == vector::SYSTEM_CALL)
+}
+
+fn sysenter(bed: &mut Bed) -> Result<(), Why> {
+    if time::kip().features & abi::kip::FEATURE_SYSENTER == 0 {
+        return Ok(());
+    }
+    // mov eax, 0x1003; mov ecx, esp; mov edx, CODE + 64; mov ebx, 1; sysenter
+    let mut code = [0xb8, 0x03, 0x10, 0, 0, 0x89, 0xe1, 0xba, 0, 0, 0, 0, 0xbb, 1, 0, 0, 0, 0x0f, 0x34];
+    code[8..12].copy_from_slice(&(CODE + 64).to_le_bytes());
+    let alien = launch(bed, &code)?;
+    let r = alien.run(alien.bound.handle)?;
+    check("vector", r.words[0] == vector::SYSENTER)?;
+    check("eax as it was", alien.word(offset_of!(Frame, eax)) == 0x1003)?;
+    check("ebx as it was", alien.word(offset_of!(Frame, ebx)) == 1)?;
+    check("esp from ecx", alien.word(offset_of!(Frame, esp)) == DATA + PAGE)?;
+    check("eip from edx", alien.word(offset_of!(Frame, eip)) == CODE + 64)
+}
+
+fn page_fault(bed: &mut Bed) -> Result<(), Why> {
+    // mov [0x12345678], eax; int 0x80
+    let alien = launch(bed, &[0xa3, 0x78, 0x56, 0x34, 0x12, 0xcd, 0x80])?;
+    let r = alien.run(alien.bound.handle)?;
+    check("vector and address", r.words[0] == vector::PAGE_FAULT && r.words[1] == 0x1234_5678)?;
+    check("a write", r.words[2] & 2 != 0)?;
+    good(map(alien.space, 0x1234_5000, bed.ram, 2 * PAGE, PAGE, Rights(3)))?;
+    let r = alien.run(r.handle)?;
+    check("it went on", r.words[0] == vector::SYSTEM_CALL)
+}
+
+fn exception(bed: &mut Bed) -> Result<(), Why> {
+    let alien = launch(bed, &[0x0f, 0x0b])?;
+    let r = alien.run(alien.bound.handle)?;
+    check("vector", r.words[0] == vector::INVALID_OPCODE)?;
+    check("at the instruction", alien.word(offset_of!(Frame, eip)) == CODE)
+}
+
+fn handler_writes(bed: &mut Bed) -> Result<(), Why> {
+    // int 0x80; mov [DATA], edi; int 0x80
+    let mut code = [0xcd, 0x80, 0x89, 0x3d, 0, 0, 0, 0, 0xcd, 0x80];
+    code[4..8].copy_from_slice(&DATA.to_le_bytes());
+    let alien = launch(bed, &code)?;
+    let r = alien.run(alien.bound.handle)?;
+    alien.set(offset_of!(Frame, edi), 0x5566_7788);
+    alien.run(r.handle)?;
+    good(map(SPACE, ADDRESS + PAGE, bed.ram, PAGE, PAGE, Rights::READ))?;
+    check("stored", bytes(ADDRESS + PAGE, 4) == 0x5566_7788u32.to_le_bytes())
+}
+
+fn notification_interrupts(bed: &mut Bed) -> Result<(), Why> {
+    // inc eax; jmp back
+    let alien = launch(bed, &[0x40, 0xeb, 0xfd])?;
+    utcb::accept(1);
+    good(time::alarm(time::now() + 5_000_000, 1))?;
+    let r = good(run(alien.bound.handle))?;
+    check("interrupted by the bit", r.kind == MessageKind::Interrupted && r.words[0] == 1)?;
+    check("its frame says so", alien.word(offset_of!(Frame, vector)) == vector::INTERRUPTED)?;
+    let before = alien.word(offset_of!(Frame, eax));
+    check("it had run", before != 0)?;
+    good(time::alarm(time::now() + 5_000_000, 1))?;
+    let r = good(run(r.handle))?;
+    check("again", r.kind == MessageKind::Interrupted)?;
+    check("it went on from there", alien.word(offset_of!(Frame, eax)) > before)
+}
+
+fn pending_bits(bed: &mut Bed) -> Result<(), Why> {
+    let alien = launch(bed, &[0xcd, 0x80])?;
+    good(time::alarm(1, 2))?;
+    utcb::accept(2);
+    let r = good(run(alien.bound.handle))?;
+    check("interrupted before it ran", r.kind == MessageKind::Interrupted && r.handle == alien.bound.handle)?;
+    let r = alien.run(r.handle)?;
+    check("its handle was still good", r.words[0] == vector::SYSTEM_CALL)
+}
+
+fn thread_pointer(bed: &mut Bed) -> Result<(), Why> {
+    // mov eax, gs:[4]; int 0x80
+    let alien = launch(bed, &[0x65, 0xa1, 4, 0, 0, 0, 0xcd, 0x80])?;
+    good(map(SPACE, ADDRESS + PAGE, bed.ram, PAGE, PAGE, Rights(3)))?;
+    fill(ADDRESS + PAGE, 8, &[0, 0, 0, 0, 0xef, 0xbe, 0xad, 0xde]);
+    // Base DATA, 4 GiB in pages, present.
+    good(alien.thread.set_tls(0, DATA, 0xf_ffff | 1 << 20 | 1 << 23))?;
+    alien.set(offset_of!(Frame, fs_gs), 0x33 << 16);
+    alien.set(offset_of!(Frame, changed), CHANGED_SEGMENTS);
+    let r = alien.run(alien.bound.handle)?;
+    check("no fault", r.words[0] == vector::SYSTEM_CALL)?;
+    check("through the segment", alien.word(offset_of!(Frame, eax)) == 0xdead_beef)?;
+    check("the frame shows the selector", alien.word(offset_of!(Frame, fs_gs)) >> 16 == 0x33)
+}
+
+fn fpu_survives(bed: &mut Bed) -> Result<(), Why> {
+    // fninit; fldpi; int 0x80; fstp qword [DATA]; int 0x80
+    let mut code = [0xdb, 0xe3, 0xd9, 0xeb, 0xcd, 0x80, 0xdd, 0x1d, 0, 0, 0, 0, 0xcd, 0x80];
+    code[8..12].copy_from_slice(&DATA.to_le_bytes());
+    let alien = launch(bed, &code)?;
+    let r = alien.run(alien.bound.handle)?;
+    // Another alien spoils the registers in between.
+    let other = {
+        let slot = bed.slot();
+        let (thread, bound) = good(QUOTA.create_thread(alien.space, slot, Some(SPACE)))?;
+        Alien { thread, bound, space: alien.space }
+    };
+    good(other.thread.set_priority(90, 90))?;
+    let handler = bed.slot();
+    good(copy(SELF.0, None, handler, Rights::CALL, 6))?;
+    good(other.thread.set_handler(Some(Thread(handler))))?;
+    fill(ADDRESS + 64, 6, &[0xdb, 0xe3, 0xd9, 0xee, 0xcd, 0x80]);
+    other.set(offset_of!(Frame, eip), CODE + 64);
+    other.set(offset_of!(Frame, esp), DATA + PAGE);
+    let o = good(run(other.bound.handle))?;
+    check("the other one ran", o.badge == 6 && o.words[0] == vector::SYSTEM_CALL)?;
+    alien.run(r.handle)?;
+    good(map(SPACE, ADDRESS + PAGE, bed.ram, PAGE, PAGE, Rights::READ))?;
+    check("pi", bytes(ADDRESS + PAGE, 8) == core::f64::consts::PI.to_le_bytes())
+}
+
+fn single_step(bed: &mut Bed) -> Result<(), Why> {
+    let alien = launch(bed, &[0x90, 0x90, 0xcd, 0x80])?;
+    alien.set(offset_of!(Frame, eflags), 0x102);
+    let r = alien.run(alien.bound.handle)?;
+    check("stopped behind one instruction", r.words[0] == vector::DEBUG && alien.word(offset_of!(Frame, eip)) == CODE + 1)
+}
+
+fn hostile_flags(bed: &mut Bed) -> Result<(), Why> {
+    // cli; a fault if I/O privilege was not gained
+    let alien = launch(bed, &[0xfa])?;
+    alien.set(offset_of!(Frame, eflags), 0xffff_feff);
+    alien.set(offset_of!(Frame, ds_es), 0x0008_0010);
+    alien.set(offset_of!(Frame, fs_gs), 0x0048_0008);
+    alien.set(offset_of!(Frame, changed), CHANGED_SEGMENTS);
+    let r = alien.run(alien.bound.handle)?;
+    check("no privilege", r.words[0] == vector::GENERAL_PROTECTION)?;
+    check("interrupts on", alien.word(offset_of!(Frame, eflags)) & 0x3200 == 0x200)?;
+    check("the handle cannot be used twice", reply(alien.bound.handle, macadamia::ipc::Message::default()) == Err(Error::BadHandle))
+}

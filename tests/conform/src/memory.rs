@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Mapping, changing rights, revoking, Segments.
+
+use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, check, fails, good};
+use abi::syscall::MapRecord;
+use abi::{Rights, TABLE_SPAN, USER_END};
+use macadamia::cap::{copy, delete, identify, revoke};
+use macadamia::map::{Batch, map, protect, unmap};
+use macadamia::start::{bytes, fill};
+use macadamia::{Error, Memory};
+
+const RW: Rights = Rights(3);
+
+pub const CASES: &[Case] = &[
+    ("two_mappings_show_the_same_page", two_mappings),
+    ("mapped_memory_keeps_its_contents", keeps_contents),
+    ("map_replaces_what_was_there", map_replaces),
+    ("unmapping_nothing_is_no_error", |_| good(unmap(SPACE, OTHER, PAGE * 10))),
+    ("the_kernels_area_is_refused", |bed| fails(map(SPACE, 0x2000, bed.ram, 0, PAGE, RW), Error::BadAddress)),
+    ("beyond_the_user_area_is_refused", |bed| fails(map(SPACE, USER_END - PAGE, bed.ram, 0, 2 * PAGE, RW), Error::BadAddress)),
+    ("beyond_the_memory_is_refused", beyond_the_memory),
+    ("part_pages_are_refused", |bed| fails(map(SPACE, ADDRESS, bed.ram, 0, 100, RW), Error::BadArgument)),
+    ("misaligned_offsets_are_refused", |bed| fails(map(SPACE, ADDRESS, bed.ram, 7, PAGE, RW), Error::BadArgument)),
+    ("nothing_is_not_mapped", |bed| fails(map(SPACE, ADDRESS, bed.ram, 0, 0, RW), Error::BadArgument)),
+    ("rights_beyond_the_capability_are_refused", rights_beyond),
+    ("a_batch_has_at_most_sixteen", batch_of_seventeen),
+    ("a_batch_tells_how_far_it_came", batch_progress),
+    ("sixteen_records_in_one_call", sixteen_records),
+    ("derive_makes_a_part", derive_makes_a_part),
+    ("derive_beyond_is_refused", derive_beyond),
+    ("revoke_takes_parts_along", revoke_takes_parts),
+    ("a_segment_shows_its_pages", segment_shows_pages),
+    ("a_segment_needs_room", segment_needs_room),
+    ("detaching_nothing_is_said", |_| fails(SPACE.detach(0x7000_0000), Error::NotThere)),
+    ("an_attached_range_is_the_segments", attached_range),
+];
+
+fn read(address: u32) -> u8 {
+    bytes(address, 1).first().copied().unwrap_or(0)
+}
+
+fn two_mappings(bed: &mut Bed) -> Result<(), Why> {
+    good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, RW))?;
+    good(map(SPACE, OTHER, bed.ram, 0, PAGE, Rights::READ))?;
+    fill(ADDRESS, PAGE, &[1, 2, 3]);
+    check("seen through the other", bytes(OTHER, 3) == [1, 2, 3])
+}
+
+fn keeps_contents(bed: &mut Bed) -> Result<(), Why> {
+    good(map(SPACE, ADDRESS, bed.ram, PAGE, PAGE, RW))?;
+    fill(ADDRESS, PAGE, b"kept");
+    good(unmap(SPACE, ADDRESS, PAGE))?;
+    good(map(SPACE, OTHER, bed.ram, PAGE, PAGE, RW))?;
+    check("still there", bytes(OTHER, 4) == b"kept")
+}
+
+fn map_replaces(bed: &mut Bed) -> Result<(), Why> {
+    good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, RW))?;
+    fill(ADDRESS, PAGE, &[1]);
+    good(map(SPACE, ADDRESS, bed.ram, PAGE, PAGE, RW))?;
+    fill(ADDRESS, PAGE, &[2]);
+    good(map(SPACE, OTHER, bed.ram, 0, PAGE, RW))?;
+    check("the first page is as it was", read(OTHER) == 1)?;
+    check("the second is seen", read(ADDRESS) == 2)
+}
+
+fn beyond_the_memory(bed: &mut Bed) -> Result<(), Why> {
+    let [_, _, size] = good(identify(bed.ram.0))?;
+    fails(map(SPACE, ADDRESS, bed.ram, size, PAGE, RW), Error::BadArgument)?;
+    fails(map(SPACE, ADDRESS, bed.ram, size - PAGE, 2 * PAGE, RW), Error::BadArgument)?;
+    fails(map(SPACE, ADDRESS, bed.ram, 0xffff_f000, 2 * PAGE, RW), Error::BadArgument)
+}
+
+fn rights_beyond(bed: &mut Bed) -> Result<(), Why> {
+    let weak = bed.slot();
+    good(copy(bed.ram.0, None, weak, Rights::READ, 0))?;
+    fails(map(SPACE, ADDRESS, Memory(weak), 0, PAGE, RW), Error::NoRight)?;
+    good(map(SPACE, ADDRESS, Memory(weak), 0, PAGE, Rights::READ))
+}
+
+fn batch_of_seventeen(_: &mut Bed) -> Result<(), Why> {
+    for count in [0, 17, u32::MAX] {
+        let mut registers = [abi::Tag::new(abi::Op::Map, 0, 0).0, count, 0, 0, 0];
+        macadamia::sys::raw(&mut registers);
+        check("BadArgument", registers[0] == Error::BadArgument as u32)?;
+    }
+    Ok(())
+}
+
+fn record(op: u32, address: u32, memory: u32, offset: u32, rights: Rights) -> MapRecord {
+    MapRecord::new(op, SPACE.0, address, memory, offset, PAGE, rights)
+}
+
+fn batch_progress(bed: &mut Bed) -> Result<(), Why> {
+    let mut batch = Batch::new();
+    good(batch.push(record(MapRecord::MAP, ADDRESS, bed.ram.0, 0, RW)))?;
+    good(batch.push(record(MapRecord::MAP, ADDRESS + PAGE, bed.ram.0, 0, RW)))?;
+    good(batch.push(record(MapRecord::MAP, 0x1000, bed.ram.0, 0, RW)))?;
+    good(batch.push(record(MapRecord::MAP, ADDRESS + 2 * PAGE, bed.ram.0, 0, RW)))?;
+    check("two done, then BadAddress", batch.commit() == Err((2, Error::BadAddress)))
+}
+
+fn sixteen_records(bed: &mut Bed) -> Result<(), Why> {
+    let mut batch = Batch::new();
+    for i in 0..14 {
+        good(batch.push(record(MapRecord::MAP, ADDRESS + i * PAGE, bed.ram.0, i * PAGE, RW)))?;
+    }
+    good(batch.push(record(MapRecord::PROTECT, ADDRESS, 0, 0, Rights::READ)))?;
+    good(batch.push(record(MapRecord::UNMAP, ADDRESS + PAGE, 0, 0, Rights::NONE)))?;
+    check("all done", batch.commit().is_ok())?;
+    fill(ADDRESS + 13 * PAGE, PAGE, &[13]);
+    check("the last page is there", read(ADDRESS + 13 * PAGE) == 13)
+}
+
+fn derive_makes_a_part(bed: &mut Bed) -> Result<(), Why> {
+    let slot = bed.slot();
+    let part = good(bed.ram.derive(2 * PAGE, PAGE, slot, QUOTA))?;
+    let [_, _, size] = good(identify(slot))?;
+    check("its size", size == PAGE)?;
+    good(map(SPACE, ADDRESS, part, 0, PAGE, RW))?;
+    good(map(SPACE, OTHER, bed.ram, 2 * PAGE, PAGE, RW))?;
+    fill(ADDRESS, PAGE, &[42]);
+    check("it is that page", read(OTHER) == 42)
+}
+
+fn derive_beyond(bed: &mut Bed) -> Result<(), Why> {
+    let slot = bed.slot();
+    let [_, _, size] = good(identify(bed.ram.0))?;
+    for (offset, length) in [(size, PAGE), (0, size + PAGE), (PAGE, 0), (1, PAGE), (0, 1), (0xffff_f000, 0x2000)] {
+        fails(bed.ram.derive(offset, length, slot, QUOTA).map(|_| ()), Error::BadArgument)?;
+    }
+    Ok(())
+}
+
+fn revoke_takes_parts(bed: &mut Bed) -> Result<(), Why> {
+    let (whole, part) = (bed.slot(), bed.slot());
+    let memory = good(bed.ram.derive(0, 4 * PAGE, whole, QUOTA))?;
+    let small = good(memory.derive(PAGE, PAGE, part, QUOTA))?;
+    good(map(SPACE, ADDRESS, small, 0, PAGE, RW))?;
+    good(revoke(whole))?;
+    fails(identify(part), Error::NoCapability)?;
+    // The address is free: protecting it changes nothing, and mapping it anew works.
+    good(protect(SPACE, ADDRESS, PAGE, RW))?;
+    good(map(SPACE, ADDRESS, memory, 0, PAGE, RW))?;
+    good(delete(whole))
+}
+
+fn segment_shows_pages(bed: &mut Bed) -> Result<(), Why> {
+    let slot = bed.slot();
+    let segment = good(QUOTA.create_segment(TABLE_SPAN, slot))?;
+    good(SPACE.attach(0x7000_0000, segment, RW))?;
+    let into = macadamia::Space(segment.0);
+    good(map(into, 0, bed.ram, 0, PAGE, RW))?;
+    fill(0x7000_0000, PAGE, &[9]);
+    good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, RW))?;
+    check("the page", read(ADDRESS) == 9)?;
+    good(SPACE.attach(0x7040_0000, segment, Rights::READ))?;
+    check("a second attachment", read(0x7040_0000) == 9)?;
+    good(SPACE.detach(0x7000_0000))?;
+    good(SPACE.detach(0x7040_0000))?;
+    good(delete(slot))
+}
+
+fn segment_needs_room(bed: &mut Bed) -> Result<(), Why> {
+    let slot = bed.slot();
+    let segment = good(QUOTA.create_segment(TABLE_SPAN, slot))?;
+    good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, RW))?;
+    fails(SPACE.attach(ADDRESS, segment, RW), Error::Occupied)?;
+    fails(SPACE.attach(0x7000_1000, segment, RW), Error::BadAddress)?;
+    fails(SPACE.attach(0, segment, RW), Error::BadAddress)?;
+    fails(SPACE.attach(0x7000_0000, segment, Rights::NONE), Error::BadArgument)
+}
+
+fn attached_range(bed: &mut Bed) -> Result<(), Why> {
+    let slot = bed.slot();
+    let segment = good(QUOTA.create_segment(TABLE_SPAN, slot))?;
+    good(map(macadamia::Space(segment.0), 0, bed.ram, 0, PAGE, RW))?;
+    good(SPACE.attach(0x7000_0000, segment, RW))?;
+    fails(map(SPACE, 0x7000_0000, bed.ram, 0, PAGE, RW), Error::Occupied)?;
+    good(SPACE.detach(0x7000_0000))
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Quotas, spaces, threads.
+
+use crate::{Bed, Case, QUOTA, SELF, SHARED, SPACE, Why, check, fails, good};
+use core::sync::atomic::Ordering;
+use macadamia::cap::delete;
+use macadamia::{Error, Irq, Thread, ipc, thread};
+
+pub const CASES: &[Case] = &[
+    ("a_quota_is_charged_to_its_parent", a_quota_is_charged_to_its_parent),
+    ("a_quota_cannot_exceed_its_parent", |bed| {
+        let slot = bed.slot();
+        fails(QUOTA.create_quota(u32::MAX - 64, slot), Error::QuotaExceeded)
+    }),
+    ("what_does_not_fit_the_quota_is_refused", what_does_not_fit),
+    ("a_space_gives_its_memory_back", a_space_gives_its_memory_back),
+    ("a_space_has_at_most_65536_slots", |bed| {
+        let slot = bed.slot();
+        fails(QUOTA.create_space(65537, slot), Error::BadArgument)
+    }),
+    ("a_segment_is_a_multiple_of_a_table", |bed| {
+        let slot = bed.slot();
+        fails(QUOTA.create_segment(4096, slot), Error::BadArgument)
+    }),
+    ("a_thread_starts_stops_and_starts", a_thread_starts_and_stops),
+    ("a_running_thread_cannot_be_started", |_| fails(SELF.start(0x40_0000, 0x40_0000, 0), Error::BadState)),
+    ("a_native_thread_needs_a_native_space", a_native_thread_needs_a_native_space),
+    ("priorities_are_limited", |_| fails(SELF.set_priority(255, 255), Error::BadPriority)),
+    ("priorities_end_at_255", |_| fails(SELF.set_priority(256, 1), Error::BadArgument)),
+    ("a_thread_cannot_reset_itself", |_| fails(SELF.reset(SPACE, None), Error::BadArgument)),
+    ("an_unbound_line_cannot_be_acknowledged", |_| fails(Irq(QUOTA.0).acknowledge(), Error::WrongKind)),
+    ("unknown_operations_are_refused", unknown_operations),
+];
+
+fn a_quota_is_charged_to_its_parent(bed: &mut Bed) -> Result<(), Why> {
+    let (before, _) = good(QUOTA.info())?;
+    let slot = bed.slot();
+    let child = good(QUOTA.create_quota(8192, slot))?;
+    let (after, _) = good(QUOTA.info())?;
+    check("limit and block", after - before == 8192 + 64)?;
+    check("empty with its limit", good(child.info())? == (0, 8192))?;
+    good(delete(slot))?;
+    check("all of it comes back", good(QUOTA.info())?.0 == before)
+}
+
+fn what_does_not_fit(bed: &mut Bed) -> Result<(), Why> {
+    let (small, space) = (bed.slot(), bed.slot());
+    let child = good(QUOTA.create_quota(4096, small))?;
+    fails(child.create_space(16, space), Error::QuotaExceeded)?;
+    check("nothing stays charged", good(child.info())?.0 == 0)
+}
+
+fn a_space_gives_its_memory_back(bed: &mut Bed) -> Result<(), Why> {
+    let (before, _) = good(QUOTA.info())?;
+    let (space, thread) = (bed.slot(), bed.slot());
+    let made = good(QUOTA.create_space(16, space))?;
+    good(QUOTA.create_thread(made, thread, None))?;
+    good(delete(space))?;
+    check("the thread lost its space", good(Thread(thread).state())? == 5)?;
+    good(delete(thread))?;
+    check("all of it comes back", good(QUOTA.info())?.0 == before)
+}
+
+extern "C" fn count(_: u32) -> ! {
+    loop {
+        SHARED.fetch_add(1, Ordering::Relaxed);
+        let _ = ipc::receive(None);
+    }
+}
+
+fn a_thread_starts_and_stops(bed: &mut Bed) -> Result<(), Why> {
+    let slot = bed.slot();
+    let made = good(thread::spawn(count, 0, slot))?;
+    while SHARED.load(Ordering::Relaxed) == 0 {
+        good(yield_now())?;
+    }
+    check("waits", good(made.state())? == 2)?;
+    good(made.stop())?;
+    check("stopped", good(made.state())? == 0)?;
+    let frame = good(made.registers())?;
+    good(made.set_registers(&frame, true))?;
+    while SHARED.load(Ordering::Relaxed) == 1 {
+        good(yield_now())?;
+    }
+    check("its receive was interrupted and it went on", SHARED.load(Ordering::Relaxed) == 2)
+}
+
+/// Gives way to threads of the same priority.
+pub fn yield_now() -> macadamia::Result<()> {
+    macadamia::sys::call(abi::Op::Yield, [0; 4]).map(|_| ())
+}
+
+fn a_native_thread_needs_a_native_space(bed: &mut Bed) -> Result<(), Why> {
+    let (space, thread) = (bed.slot(), bed.slot());
+    let alien = good(QUOTA.create_space(0, space))?;
+    fails(QUOTA.create_thread(alien, thread, None).map(|_| ()), Error::BadArgument)
+}
+
+fn unknown_operations(_: &mut Bed) -> Result<(), Why> {
+    for number in [0, 9, 15, 25, 63, 1000, 0xf_ffff] {
+        let mut registers = [number << 12, 0, 0, 0, 0];
+        macadamia::sys::raw(&mut registers);
+        check("status is BadOperation", registers[0] == Error::BadOperation as u32)?;
+    }
+    Ok(())
+}
