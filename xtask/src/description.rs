@@ -40,6 +40,9 @@ pub struct Test {
     /// Whether it also runs in Bochs.
     #[serde(default)]
     pub bochs: bool,
+    /// Whether QEMU counts instructions as time.
+    #[serde(default)]
+    pub icount: bool,
 }
 
 /// A piece of shared memory.

@@ -26,10 +26,12 @@ pub fn iso(built: &Built) -> Result<PathBuf> {
     let folder = Path::new("out").join(&built.name);
     let tree = folder.join("iso");
     std::fs::create_dir_all(tree.join("boot/grub"))?;
-    for (from, to) in [(&built.kernel, "kernel.elf"), (&built.image, "image.bin"), (&built.symbols, "kernel.sym")] {
+    let mut strip = Command::new("strip");
+    run(strip.arg("-o").arg(tree.join("boot/kernel.elf")).arg(&built.kernel))?;
+    for (from, to) in [(&built.image, "image.bin"), (&built.symbols, "kernel.sym")] {
         std::fs::copy(from, tree.join("boot").join(to))?;
     }
-    let menu = "set timeout=0\nmenuentry Macadamia {\n multiboot /boot/kernel.elf\n module /boot/image.bin image\n module /boot/kernel.sym symbols\n boot\n}\n";
+    let menu = "serial --unit=0 --speed=115200\nterminal_output serial\nset timeout=0\nmenuentry Macadamia {\n multiboot /boot/kernel.elf\n module /boot/image.bin image\n module /boot/kernel.sym symbols\n boot\n}\n";
     std::fs::write(tree.join("boot/grub/grub.cfg"), menu)?;
     let path = folder.join(format!("{}.iso", built.name));
     let mut grub = Command::new("grub-mkrescue");
@@ -178,7 +180,7 @@ pub struct Transcript {
 }
 
 /// Runs a system without a terminal, both serial lines to files.
-pub fn batch(built: &Built, on: Emulator, cpu: &str, extra: &[String], timeout: Duration) -> Result<Transcript> {
+pub fn batch(built: &Built, on: Emulator, cpu: &str, icount: bool, timeout: Duration) -> Result<Transcript> {
     let folder = Path::new("out").join(&built.name);
     let [console, results] =
         ["console", "results"].map(|line| folder.join(format!("{line}.{}", if on == Emulator::Qemu { cpu } else { "bochs" })));
@@ -189,7 +191,10 @@ pub fn batch(built: &Built, on: Emulator, cpu: &str, extra: &[String], timeout: 
         Emulator::Qemu => {
             let mut command = qemu(built, cpu);
             command.arg("-serial").arg(format!("file:{}", console.display())).arg("-serial").arg(format!("file:{}", results.display()));
-            command.args(extra);
+            if icount {
+                // One instruction a nanosecond: the time-stamp counter then counts instructions.
+                command.args(["-icount", "shift=0,sleep=off"]);
+            }
             command
         }
         Emulator::Bochs => {

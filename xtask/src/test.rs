@@ -101,10 +101,10 @@ fn system(path: &Path, name: &str, tally: &mut Tally) {
     let Some(test) = built.test.clone() else { return tally.note(&format!("{name}.build"), Ok(())) };
     let timeout = Duration::from_secs(test.timeout);
     for cpu in &test.cpus {
-        judge(&format!("{name}.{cpu}"), batch(&built, Emulator::Qemu, cpu, &[], timeout), tally);
+        judge(&format!("{name}.{cpu}"), batch(&built, Emulator::Qemu, cpu, test.icount, timeout), tally);
     }
     if test.bochs {
-        judge(&format!("{name}.bochs"), batch(&built, Emulator::Bochs, "", &[], timeout), tally);
+        judge(&format!("{name}.bochs"), batch(&built, Emulator::Bochs, "", false, timeout), tally);
     }
 }
 
@@ -163,7 +163,7 @@ fn refused(built: &Built, image: &[u8], expected: abi::boot::Refusal) -> Result<
         memory: built.memory,
         test: None,
     };
-    let transcript = batch(&damaged, Emulator::Qemu, "pentium3", &[], Duration::from_secs(20))?;
+    let transcript = batch(&damaged, Emulator::Qemu, "pentium3", false, Duration::from_secs(20))?;
     let sentence = format!("boot image refused: {}", expected.text());
     if transcript.ended && transcript.console.contains(&sentence) {
         return Ok(());

@@ -82,7 +82,14 @@ fn int_0x80(bed: &mut Bed) -> Result<(), Why> {
     let alien = launch(bed, &code)?;
     let r = alien.run(alien.bound.handle)?;
     check("a system call with the badge", r.words[0] == vector::SYSTEM_CALL && r.badge == 5)?;
-    let offsets = [offset_of!(Frame, ebx), offset_of!(Frame, ecx), offset_of!(Frame, edx), offset_of!(Frame, esi), offset_of!(Frame, edi), offset_of!(Frame, ebp)];
+    let offsets = [
+        offset_of!(Frame, ebx),
+        offset_of!(Frame, ecx),
+        offset_of!(Frame, edx),
+        offset_of!(Frame, esi),
+        offset_of!(Frame, edi),
+        offset_of!(Frame, ebp),
+    ];
     check("its number", alien.word(offset_of!(Frame, eax)) == 20)?;
     check("its arguments", offsets.iter().enumerate().all(|(i, o)| alien.word(*o) == i as u32 + 1))?;
     check("behind the instruction", alien.word(offset_of!(Frame, eip)) == CODE + 37)?;
