@@ -188,9 +188,8 @@ pub fn fill(address: u32, bytes: u32, with: &[u8]) {
 
 /// Says why, and ends the component.
 pub fn report_panic(info: &core::panic::PanicInfo<'_>) -> ! {
-    use core::fmt::Write;
     // Without a console there is nobody to tell but the root server, which sees the end.
-    let _ = writeln!(crate::console::Out, "{info}");
+    crate::println!("{info}");
     exit(101)
 }
 

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is typed, and who gets it.
+//!
+//! The component that reads first has the focus. Ctrl-T and a digit gives it to the
+//! component with that number (in the order of the description), Ctrl-T and `n` to the
+//! next one that reads, and Ctrl-T twice types a Ctrl-T.
+
+use crate::output::Output;
+use macadamia::alloc::collections::{BTreeMap, VecDeque};
+use macadamia::alloc::format;
+use macadamia::ipc::{Message, reply};
+
+/// Most input that waits for one component.
+const HELD: usize = 4096;
+/// The badge of nobody.
+const NOBODY: u32 = 0;
+/// Ctrl-T.
+const ESCAPE: u8 = 0x14;
+
+/// Input and readers. A component that takes the focus away from another takes nothing
+/// that was typed for that one.
+pub struct Input {
+    focus: Option<u32>,
+    escaped: bool,
+    /// What was typed and not read, by the badge that had the focus then; 0: nobody had.
+    held: BTreeMap<u32, VecDeque<u8>>,
+    /// Reply handles of those who wait for input, oldest first, by badge.
+    readers: BTreeMap<u32, VecDeque<u32>>,
+}
+
+impl Input {
+    /// Nothing typed, nobody reads.
+    pub const fn new() -> Self {
+        Self { focus: None, escaped: false, held: BTreeMap::new(), readers: BTreeMap::new() }
+    }
+
+    /// A component reads.
+    pub fn read(&mut self, badge: u32, handle: u32) {
+        if self.focus.is_none() {
+            self.focus = Some(badge);
+            let early = self.held.remove(&NOBODY).unwrap_or_default();
+            self.held.insert(badge, early);
+        }
+        self.readers.entry(badge).or_default().push_back(handle);
+        self.hand_out(badge);
+    }
+
+    /// A byte was typed.
+    pub fn take(&mut self, byte: u8, output: &mut Output) {
+        if !self.escaped && byte == ESCAPE {
+            self.escaped = true;
+            return;
+        }
+        if core::mem::take(&mut self.escaped) && byte != ESCAPE {
+            self.command(byte, output);
+            return;
+        }
+        let focus = self.focus.unwrap_or(NOBODY);
+        let held = self.held.entry(focus).or_default();
+        if held.len() < HELD {
+            held.push_back(byte);
+        }
+        self.hand_out(focus);
+    }
+
+    fn command(&mut self, byte: u8, output: &mut Output) {
+        let chosen = match byte {
+            b'1'..=b'9' => Some(u32::from(byte - b'0')),
+            b'n' => {
+                let behind = self.focus.map_or(0, |focus| focus + 1);
+                self.readers.range(behind..).next().or_else(|| self.readers.iter().next()).map(|(badge, _)| *badge)
+            }
+            _ => None,
+        };
+        match chosen.and_then(|badge| Some((badge, output.name(badge)?))) {
+            Some((badge, name)) => {
+                self.focus = Some(badge);
+                let note = format!("input goes to {name}");
+                output.note(&note);
+            }
+            None => output.note("Ctrl-T and the number of a component gives it the input, Ctrl-T n the next that reads"),
+        }
+    }
+
+    /// Gives a component that reads what was typed for it.
+    fn hand_out(&mut self, badge: u32) {
+        let (Some(readers), Some(held)) = (self.readers.get_mut(&badge), self.held.get_mut(&badge)) else { return };
+        while let (Some(byte), false) = (held.front(), readers.is_empty()) {
+            let Some(handle) = readers.pop_front() else { return };
+            // A reader that died keeps no input from the next one.
+            if reply(handle, Message::new([u32::from(*byte), 0, 0])).is_ok() {
+                held.pop_front();
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Lines of several components on one terminal. A line appears when it is complete,
+//! so that those of others do not cut it; only somebody who reads has what it printed
+//! before shown at once, as that is a prompt or an echo.
+
+use crate::uart::Uart;
+use macadamia::alloc::collections::BTreeMap;
+use macadamia::alloc::string::String;
+use macadamia::alloc::vec::Vec;
+
+/// Longest line that is held back until it is complete.
+const LINE: usize = 512;
+
+/// The terminal's output.
+pub struct Output {
+    uart: Uart,
+    names: Vec<String>,
+    /// What components printed behind the last end of a line.
+    partial: BTreeMap<u32, String>,
+    /// Who the terminal's unfinished line belongs to.
+    open: Option<u32>,
+}
+
+impl Output {
+    /// Nothing printed yet; names in the order of badges.
+    pub const fn new(uart: Uart, names: Vec<String>) -> Self {
+        Self { uart, names, partial: BTreeMap::new(), open: None }
+    }
+
+    /// The name of the component with this badge.
+    pub fn name(&self, badge: u32) -> Option<&str> {
+        self.names.get(badge.checked_sub(1)? as usize).map(String::as_str)
+    }
+
+    fn put(&self, text: &str) {
+        text.bytes().for_each(|byte| self.uart.put(byte));
+    }
+
+    /// Shows text of a component: behind its name, unless its line is the open one.
+    fn show(&mut self, badge: u32, text: &str) {
+        if self.open != Some(badge) {
+            self.close();
+            self.put("[");
+            self.put(self.name(badge).unwrap_or("?"));
+            self.put("] ");
+        }
+        self.put(text);
+        self.open = Some(badge);
+    }
+
+    fn close(&mut self) {
+        if self.open.take().is_some() {
+            self.put("\r\n");
+        }
+    }
+
+    /// Prints whole lines; the rest waits for its end.
+    pub fn print(&mut self, badge: u32, text: &str) {
+        let mut line = self.partial.remove(&badge).unwrap_or_default();
+        for c in text.chars() {
+            if c != '\n' {
+                line.push(c);
+            }
+            if c == '\n' || line.len() >= LINE {
+                self.show(badge, &line);
+                self.close();
+                line.clear();
+            }
+        }
+        if !line.is_empty() {
+            self.partial.insert(badge, line);
+        }
+    }
+
+    /// Shows what a component that reads has printed, whole line or not.
+    pub fn prompt(&mut self, badge: u32) {
+        if let Some(line) = self.partial.remove(&badge) {
+            self.show(badge, &line);
+        }
+    }
+
+    /// A line of the console's own.
+    pub fn note(&mut self, text: &str) {
+        self.close();
+        self.put("[console] ");
+        self.put(text);
+        self.put("\r\n");
+    }
+}
