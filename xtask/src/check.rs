@@ -41,7 +41,7 @@ const SAFE: &[&str] = &[
 
 /// Unsafe blocks, functions and impls that a crate may have: more needs a reason and a new figure here.
 const UNSAFE: &[(&str, usize)] = &[
-    ("kernel/pool", 10),
+    ("kernel/pool", 11),
     ("kernel/arch/ia32", 54),
     ("kernel/arch/host", 2),
     ("kernel/plat/pc", 5),
