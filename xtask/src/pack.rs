@@ -3,7 +3,7 @@
 
 use crate::description::{Description, OnDeath, Peer};
 use abi::boot::{HEADER_BYTES, Header, MAGIC, VERSION, header_crc};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use image::{Component, Grant, Load, Resource, Shared, System};
 use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};
 use object::{Object, ObjectSymbol, SymbolKind};
@@ -164,7 +164,10 @@ pub fn image(description: &Description, elf: impl Fn(&str) -> std::path::PathBuf
     for (name, region) in &description.shared {
         shared.push(Shared { name: name.clone(), bytes: description.bytes(&region.size)? });
     }
-    let system = postcard::to_allocvec(&System { name: description.name(), components, shared })?;
+    let system = System { name: description.name(), components, shared };
+    // What the root server would refuse at boot is refused here.
+    system.check(image.0.len() as u32).map_err(|what| anyhow!("{}: {what}", description.name()))?;
+    let system = postcard::to_allocvec(&system)?;
     let system_offset = image.add(&system);
     Ok(seal(image.0, &root, (root_offset, system_offset, system.len() as u32)))
 }

@@ -39,7 +39,21 @@ fn cargo(arguments: &[&str]) -> Result<()> {
 fn clippy_bare() -> Result<()> {
     let mut command = cargo_bare("clippy");
     command.arg("--quiet");
-    for package in ["kernel", "root", "console", "clock", "hello", "date", "echo", "pingpong", "pager", "crash", "conform"] {
+    for package in [
+        "kernel",
+        "root",
+        "console",
+        "clock",
+        "hello",
+        "date",
+        "echo",
+        "pingpong",
+        "pager",
+        "crash",
+        "tutorial-server",
+        "tutorial-client",
+        "conform",
+    ] {
         command.args(["-p", package]);
     }
     build::run(command.args(["--", "-D", "warnings"]))

@@ -180,8 +180,8 @@ fn grant(component: &Component, space: Space, all: &[Running], index: usize) -> 
 }
 
 /// Takes a dead component's space away, with all that was in it. If it is to be
-/// started `again`, those who wait for it learn that (`PeerRestarted`), and those who
-/// call it from now on wait for its restart. Returns the bytes of kernel
+/// started `again`, those who wait for it learn that (`PeerRestarted`); those who call
+/// it from now on wait, and learn it when it starts. Returns the bytes of kernel
 /// memory that are still charged to it: none, or the kernel has lost some.
 pub fn take_down(resources: &mut Resources, running: &mut Running, again: bool) -> Result<u32> {
     let Some(space) = running.space.take() else { return Ok(0) };

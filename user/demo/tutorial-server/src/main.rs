@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Adds up what it is sent.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+use macadamia::{Env, ipc};
+
+macadamia::main!(run);
+
+fn run(_: Env) {
+    let mut sum = 0u32;
+    ipc::serve(|received| {
+        let [number, ..] = received.words;
+        sum = sum.checked_add(number).expect("the sum is too large");
+        Some([sum, 0, 0])
+    });
+}
