@@ -51,7 +51,7 @@ impl<P: Port> Kernel<P> {
         let handler = self.pool[thread].handler;
         let to: Ref<Thread> = handler.object();
         if handler.is_empty() || to == thread || self.pool[to].space.is_null() {
-            self.pool[thread].gate = gate::HALTED;
+            self.halt(thread);
             return;
         }
         let kind = if self.pool[thread].is_alien() { MessageKind::Alien } else { MessageKind::Exception };
@@ -66,6 +66,15 @@ impl<P: Port> Kernel<P> {
         } else {
             self.pool[thread].gate = gate::SENDING | gate::SLOW;
             self.join_senders(to, thread);
+        }
+    }
+
+    /// Nobody handles the thread's exception. Whoever runs it as an alien must not wait for ever.
+    fn halt(&mut self, thread: Ref<Thread>) {
+        self.pool[thread].gate = gate::HALTED;
+        let runner = self.pool[thread].partner.get();
+        if let Some(runner) = runner.filter(|r| self.pool[*r].state() == gate::RUN && self.pool[*r].partner.is(thread)) {
+            self.fail(runner, Error::BadState);
         }
     }
 
@@ -114,6 +123,7 @@ impl<P: Port> Kernel<P> {
         }
         self.resume_exception(me, alien, tag);
         self.wake(alien);
+        self.pool[alien].partner = me.link();
         self.pool[me].partner = alien.link();
         self.wait(me, gate::RUN);
         Ok(Outcome::Handled)

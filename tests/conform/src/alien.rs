@@ -24,6 +24,11 @@ pub const CASES: &[Case] = &[
     ("a_thread_pointer_works", thread_pointer),
     ("fpu_registers_survive_others", fpu_survives),
     ("single_step_works", single_step),
+    ("run_fails_when_the_alien_halts", |bed| {
+        let alien = launch(bed, &[0x0f, 0x0b])?;
+        good(alien.thread.set_handler(None))?;
+        fails(run(alien.bound.handle), Error::BadState)
+    }),
     ("hostile_flags_do_no_harm", hostile_flags),
 ];
 

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A hostile component: a million system calls with random and nearly valid
+//! arguments, by a fixed seed. It must neither hurt anybody (another component's ping-pong
+//! goes on beside it) nor keep memory: at the end its Quota is what it was.
+//!
+//! It gives away what would only let it end itself: its Thread, its Space. It
+//! polls where it could wait for ever.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+use abi::utcb::CapItem;
+use abi::{Delivery, Op, Rights, Tag};
+use macadamia::cap::delete;
+use macadamia::{Env, Quota, println, result, sys, time, utcb};
+
+macadamia::main!(attack);
+
+const CALLS: u32 = 1_000_000;
+const QUOTA: Quota = Quota(image::slot::QUOTA);
+/// Slots from here on are its playground; those below it needs itself.
+const FIRST: u32 = 16;
+const LAST: u32 = 120;
+/// A piece of RAM: the first grant.
+const RAM: u32 = image::slot::GRANTS;
+/// More slots than it has.
+const SLOTS: u32 = 512;
+
+/// xorshift32 (Marsaglia 2003).
+struct Random(u32);
+
+impl Random {
+    fn next(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 17;
+        self.0 ^= self.0 << 5;
+        self.0
+    }
+    fn below(&mut self, end: u32) -> u32 {
+        self.next() % end
+    }
+    /// A selector that often names something.
+    fn slot(&mut self) -> u32 {
+        match self.below(16) {
+            0 => self.next(),
+            1 => QUOTA.0,
+            2 => RAM,
+            _ => FIRST + self.below(LAST - FIRST),
+        }
+    }
+    /// A number of the kind that finds bugs.
+    fn value(&mut self) -> u32 {
+        match self.below(12) {
+            0 => self.next(),
+            1 => 0,
+            2 => u32::MAX - self.below(3),
+            3 => 1 << self.below(32),
+            4 => self.below(4096),
+            5 => self.next() & 0xffff_f000,
+            6 => 0xc000_0000 - 4096 * self.below(3),
+            7 => 0xe080_0000 + self.below(1 << 20),
+            8 => 4 << 20,
+            _ => self.slot(),
+        }
+    }
+}
+
+/// Replaces what would end the attacker or silence it.
+fn guard(op: Option<Op>, slot: u32) -> u32 {
+    let needed = slot < FIRST && slot != RAM;
+    match op {
+        Some(Op::Delete | Op::Revoke) if needed || slot == RAM => FIRST,
+        Some(Op::Call | Op::Send | Op::Receive | Op::Notify) if slot == image::slot::CONSOLE => FIRST,
+        _ => slot,
+    }
+}
+
+fn one(random: &mut Random) -> Option<u32> {
+    let number = match random.below(40) {
+        n if (n as usize) < abi::syscall::ALL.len() => abi::syscall::ALL[n as usize] as u32,
+        _ => random.below(70),
+    };
+    let op = Op::from_code(number);
+    // Random words, but always polling: nobody would ever answer.
+    let flags = Tag::POLL | random.next() & (Tag::RESERVED | Tag::NOTIFICATIONS_ONLY) & random.next() & random.next();
+    let shape = if random.below(4) == 0 { random.next() & 0x1ff } else { 3 };
+    let first = match op {
+        Some(Op::Map) => random.below(18),
+        Some(Op::Reply | Op::ReplyWait | Op::Run) => random.below(0x2_0000),
+        _ => random.slot(),
+    };
+    let a = guard(op, first);
+    let args = [random.value(), random.value(), random.value()];
+    for i in 3..64 {
+        if random.below(8) == 0 {
+            utcb::set_word(i, random.value());
+        }
+    }
+    if op == Some(Op::Map) {
+        for record in 0..4 {
+            utcb::set_word(record * 4 + 4, RAM << 16 | random.slot() & 0xffff);
+        }
+    }
+    utcb::set_receive_slot(random.slot());
+    utcb::set_send_cap(0, CapItem::new(random.slot() & 0xffff, Rights(random.below(64))));
+    let mut registers = [number << Tag::OP_SHIFT | flags | shape, a, args[0], args[1], args[2]];
+    sys::raw(&mut registers);
+    if matches!(op, Some(Op::Call | Op::ReplyWait | Op::Receive | Op::Run)) {
+        return Delivery(registers[0]).error().map(|error| error as u32);
+    }
+    Some(registers[0]).filter(|status| *status != 0)
+}
+
+fn empty() {
+    let keep = [QUOTA.0, image::slot::CONSOLE, RAM];
+    (1..SLOTS).filter(|slot| !keep.contains(slot)).for_each(|slot| {
+        let _ = delete(slot);
+    });
+}
+
+fn attack(_: Env) {
+    for slot in [image::slot::SPACE, image::slot::THREAD, image::slot::ROOT] {
+        let _ = delete(slot);
+    }
+    let Ok((before, _)) = QUOTA.info() else { panic!("no quota") };
+    let mut random = Random(0x2545_f491);
+    let mut seen = [0u32; 64];
+    let start = time::now();
+    for _ in 0..CALLS {
+        if let Some(code) = one(&mut random) {
+            seen[code as usize % 64] += 1;
+        }
+    }
+    let milliseconds = (time::now() - start) / 1_000_000;
+    // What it made may lie in spaces that it made: these go with their originals.
+    empty();
+    let Ok((after, _)) = QUOTA.info() else { panic!("no quota") };
+    let kinds = seen.iter().filter(|n| **n > 0).count();
+    println!("{CALLS} random system calls in {milliseconds} ms, {kinds} distinct errors, quota {before} before, {after} after");
+    result!("# {} system calls a second, {kinds} distinct errors", u64::from(CALLS) * 1000 / milliseconds.max(1));
+    result!("{} hostile.quota: {before} bytes before, {after} after", if after == before { "ok" } else { "not ok" });
+    result!("{} hostile.errors: {kinds} distinct errors were reached", if kinds >= 10 { "ok" } else { "not ok" });
+    macadamia::start::exit(0);
+}
