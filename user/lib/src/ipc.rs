@@ -2,8 +2,10 @@
 //! Messages. Words 0 to 2 of a message are passed here as an array; longer
 //! messages have the rest in the UTCB ([`crate::utcb`]).
 
-use crate::{Result, Thread, sys};
+use crate::{Result, Thread, sys, utcb};
 use abi::{Delivery, Error, MessageKind, Op, Tag};
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// What arrived.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +35,36 @@ pub struct Message {
     pub caps: u32,
 }
 
+/// Most bytes of text in a message.
+pub const TEXT_BYTES: usize = (abi::tag::MAX_WORDS as usize - TEXT_WORD) * 4;
+/// First word of the text.
+const TEXT_WORD: usize = 3;
+
+impl Received {
+    /// The text of a message that [`Message::text`] made, as far as it is there.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let words = TEXT_WORD..TEXT_WORD.max(self.count as usize);
+        let all: Vec<u8> = words.flat_map(|i| utcb::word(i).to_le_bytes()).take(self.words[1] as usize).collect();
+        String::from_utf8_lossy(&all).into_owned()
+    }
+}
+
 impl Message {
+    /// A request with text, of which the first [`TEXT_BYTES`] are sent: word 0 is the
+    /// request, word 1 the number of bytes, word 2 zero; the text is in the words from 3
+    /// on, low byte first. It is put into the UTCB: nothing else may be until it is sent.
+    #[must_use]
+    pub fn text(request: u32, text: &[u8]) -> Self {
+        let bytes = text.len().min(TEXT_BYTES);
+        for (i, part) in text[..bytes].chunks(4).enumerate() {
+            let mut word = [0; 4];
+            word[..part.len()].copy_from_slice(part);
+            utcb::set_word(TEXT_WORD + i, u32::from_le_bytes(word));
+        }
+        Self { words: [request, bytes as u32, 0], count: (TEXT_WORD + bytes.div_ceil(4)) as u32, caps: 0 }
+    }
+
     /// A message of three words.
     #[must_use]
     pub const fn new(words: [u32; 3]) -> Self {
@@ -151,7 +182,7 @@ pub fn poll() -> Result<Received> {
 /// # Errors
 /// What the kernel says.
 pub fn wait(bits: u32) -> Result<u32> {
-    crate::utcb::accept(bits);
+    utcb::accept(bits);
     exchange(Tag(Tag::new(Op::Receive, 0, 0).0 | Tag::NOTIFICATIONS_ONLY), 0, &Message::default()).map(|r| r.words[0])
 }
 

@@ -7,6 +7,11 @@
 //! thread runs on a stack of [`STACK_BYTES`], aligned to its size, whose first word is
 //! the address of the thread's UTCB: so it is found without FS or GS, which belong to
 //! programs.
+//!
+//! Safe code can make any system call: the kernel protects components from each other,
+//! not one from itself. A component that unmaps its own heap or fills memory that is in
+//! use ([`map`], [`start::fill`]) loses Rust's guarantees, though nobody else does;
+//! [`map::Window`] is the way to look at memory of one's own without that risk.
 #![no_std]
 #![warn(missing_docs)]
 

@@ -3,7 +3,7 @@
 //! what happens when it ends or panics.
 
 use crate::ipc::{Message, call};
-use crate::{Irq, Memory, STACK_BYTES, Thread};
+use crate::{Error, Irq, Memory, Result, STACK_BYTES, Thread};
 use alloc::string::String;
 use core::arch::global_asm;
 use image::{Given, Start};
@@ -99,13 +99,37 @@ pub unsafe fn init(block: u32) -> Env {
 /// Request to the root server: this component has ended; word 1 is its code.
 pub const EXIT: u32 = 1;
 
-/// Request to the root server: how is the component with the index in word 1?
-/// The reply: 1 if it lives, restarts, bytes of its Quota in use.
+/// Request to the root server, with a name as text: how is the component? The reply: 1
+/// if it lives, restarts, bytes of its Quota in use; or `u32::MAX` and an error.
 pub const STATUS: u32 = 2;
+
+/// How a component is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Status {
+    /// Whether it lives.
+    pub lives: bool,
+    /// How often it was started again.
+    pub restarts: u32,
+    /// Bytes of kernel memory that are charged to it.
+    pub used: u32,
+}
+
+/// Asks the root server about a component.
+///
+/// # Errors
+/// `BadArgument` if there is none of that name; what the kernel says.
+pub fn status(name: &str) -> Result<Status> {
+    match call(ROOT, Message::text(STATUS, name.as_bytes()))?.words {
+        [lives @ 0..=1, restarts, used] => Ok(Status { lives: lives == 1, restarts, used }),
+        [_, error, _] => Err(Error::from_code(error).unwrap_or(Error::BadOperation)),
+    }
+}
+
+const ROOT: Thread = Thread(image::slot::ROOT);
 
 /// Ends the component.
 pub fn exit(code: u32) -> ! {
-    let _ = call(Thread(image::slot::ROOT), Message::new([EXIT, code, 0]));
+    let _ = call(ROOT, Message::new([EXIT, code, 0]));
     // The root server does not answer; if there is none, this is an exception.
     loop {
         // SAFETY: raises an exception and nothing else.

@@ -2,7 +2,7 @@
 //! The component that goes on with what it has.
 
 use crate::{request, victim};
-use macadamia::{Env, Error, println, result};
+use macadamia::{Env, Error, println, result, start};
 
 /// Calls to the victim once it behaves.
 const LAST: u32 = 1000;
@@ -46,6 +46,13 @@ fn report(env: &Env, count: &Count) {
     println!("{answered} calls answered in {} lives ({wrong} wrong), {restarted} cut off by a restart", life + 1);
     let survived = *failed == 0 && *wrong == 0 && *life == victim::LIVES && *restarted >= *life;
     verdict("crash.client", survived, "lost the victim");
+    match start::status("victim") {
+        Ok(status) => {
+            println!("the root server: restarted {} times, {} bytes of kernel memory in use", status.restarts, status.used);
+            verdict("crash.restarts", status.lives && status.restarts == victim::LIVES, "the root server counts otherwise");
+        }
+        Err(error) => verdict("crash.restarts", false, error.text()),
+    }
     match env.thread("rhythm").ask([request::REPORT, 0, 0]) {
         Ok([beats, missed, latest]) => {
             println!("the rhythm: {beats} beats, {missed} missed, the latest {latest} us late");

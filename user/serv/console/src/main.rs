@@ -16,9 +16,7 @@ mod output;
 mod uart;
 
 use input::Input;
-use macadamia::alloc::string::String;
-use macadamia::alloc::vec::Vec;
-use macadamia::ipc::{Received, serve};
+use macadamia::ipc::serve;
 use macadamia::{Env, MessageKind, console, utcb};
 use output::Output;
 use uart::Uart;
@@ -51,10 +49,9 @@ fn run(env: Env) {
             let _ = irq.acknowledge();
             return None;
         }
-        let [request, bytes, _] = received.words;
-        match request {
-            console::PRINT => output.print(received.badge, &text(received, bytes)),
-            console::RESULT => text(received, bytes).bytes().for_each(|byte| RESULTS.put(byte)),
+        match received.words[0] {
+            console::PRINT => output.print(received.badge, &received.text()),
+            console::RESULT => received.text().bytes().for_each(|byte| RESULTS.put(byte)),
             console::READ => {
                 output.prompt(received.badge);
                 input.read(received.badge, received.handle);
@@ -64,11 +61,4 @@ fn run(env: Env) {
         }
         Some([0; 3])
     });
-}
-
-/// The text of a message, as far as it is there.
-fn text(received: &Received, bytes: u32) -> String {
-    let words = 3..received.count.max(3) as usize;
-    let all: Vec<u8> = words.flat_map(|i| utcb::word(i).to_le_bytes()).take(bytes as usize).collect();
-    String::from_utf8_lossy(&all).into_owned()
 }

@@ -82,7 +82,7 @@ impl Watch<'_> {
                 self.bury(index, argument != 0);
             }
             (MessageKind::Call, start::STATUS) => {
-                let answer = self.status(argument as usize);
+                let answer = self.status(&received.text());
                 // A caller that died in the meantime needs no answer.
                 let _ = reply(received.handle, Message::new(answer));
             }
@@ -92,10 +92,10 @@ impl Watch<'_> {
         }
     }
 
-    /// Whether the component with this index lives, how often it was restarted, bytes of its Quota in use.
-    fn status(&self, index: usize) -> [u32; 3] {
-        match self.all.get(index) {
-            Some(running) => [u32::from(running.is_alive()), running.restarts, running.quota.info().map_or(0, |(used, _)| used)],
+    /// What [`start::STATUS`] is answered with.
+    fn status(&self, name: &str) -> [u32; 3] {
+        match self.system.components.iter().zip(&self.all).find(|(component, _)| component.name == name) {
+            Some((_, running)) => [u32::from(running.is_alive()), running.restarts, running.quota.info().map_or(0, |(used, _)| used)],
             None => [u32::MAX, Error::BadArgument as u32, 0],
         }
     }
