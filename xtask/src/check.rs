@@ -46,12 +46,12 @@ const SAFE: &[&str] = &[
 /// Unsafe blocks, functions and impls that a crate may have: more needs a reason and a new figure here.
 const UNSAFE: &[(&str, usize)] = &[
     ("kernel/pool", 11),
-    ("kernel/arch/ia32", 61),
+    ("kernel/arch/ia32", 62),
     ("kernel/arch/host", 2),
     ("kernel/plat/pc", 5),
     ("kernel/src", 1),
-    ("user/lib", 36),
-    ("tests/figures", 8),
+    ("user/lib", 40),
+    ("tests/figures", 10),
 ];
 
 /// Who sees whom, against [`ARROWS`].

@@ -7,7 +7,9 @@
 
 use core::arch::global_asm;
 use macadamia::cap::copy;
-use macadamia::{Env, Rights, Thread, println, result, thread};
+use macadamia::map::map;
+use macadamia::start::fill;
+use macadamia::{Env, Frame, Quota, Rights, Space, Thread, println, result, thread};
 
 macadamia::main!(start);
 
@@ -64,6 +66,36 @@ global_asm!(
     "figures_received:",
     "nop",
     "jmp figures_next",
+    // extern "C" fn figures_run(handle, count) -> ticks of `count` times `run`
+    ".global figures_run",
+    "figures_run:",
+    "push ebx",
+    "push esi",
+    "push edi",
+    "push ebp",
+    "mov ecx, [esp + 24]",
+    "mov ebx, [esp + 20]",
+    "push ecx",
+    "rdtsc",
+    "push eax",
+    "figures_run_again:",
+    "mov eax, {run}",
+    "mov ecx, esp",
+    "mov edx, offset figures_ran",
+    "sysenter",
+    "figures_ran:",
+    "dec dword ptr [esp + 4]",
+    "jnz figures_run_again",
+    "rdtsc",
+    "pop ecx",
+    "sub eax, ecx",
+    "add esp, 4",
+    "pop ebp",
+    "pop edi",
+    "pop esi",
+    "pop ebx",
+    "ret",
+    run = const abi::Tag::new(abi::Op::Run, 0, 0).0,
     call = const abi::Tag::new(abi::Op::Call, 3, 0).0,
     reply_wait = const abi::Tag::new(abi::Op::ReplyWait, 3, 0).0,
 );
@@ -71,6 +103,7 @@ global_asm!(
 unsafe extern "C" {
     fn figures_call(to: u32, count: u32) -> u32;
     fn figures_server(argument: u32) -> !;
+    fn figures_run(handle: u32, count: u32) -> u32;
 }
 
 extern "C" fn serve(argument: u32) -> ! {
@@ -86,6 +119,31 @@ fn round_trip(to: Thread) -> u32 {
         figures_call(to.0, CALLS)
     };
     ticks / CALLS - CALLER - SERVER
+}
+
+/// Instructions of handler and alien around a `run` and the system call that ends it:
+/// six (`sysenter` among them) and two (`int 0x80` and a jump).
+const AROUND_RUN: u32 = 6 + 2;
+
+/// Kernel instructions of an alien's system call and of the `run` before it.
+fn alien_round_trip(env: &mut Env) -> macadamia::Result<u32> {
+    const PLACE: u32 = 0x6000_0000;
+    let own = Space(image::slot::SPACE);
+    let ram = env.memory("ram");
+    map(own, PLACE, ram, 0, abi::PAGE_SIZE, Rights::RWX)?;
+    // int 0x80; jmp back
+    fill(PLACE, abi::PAGE_SIZE, &[0xcd, 0x80, 0xeb, 0xfc]);
+    let quota = Quota(image::slot::QUOTA);
+    let space = quota.create_space(0, env.free_slot())?;
+    map(space, PLACE, ram, 0, abi::PAGE_SIZE, Rights(5))?;
+    let (thread, bound) = quota.create_thread(space, env.free_slot(), Some(own))?;
+    thread.set_handler(Some(Thread(image::slot::THREAD)))?;
+    thread.set_priority(90, 90)?;
+    fill(bound.utcb + core::mem::offset_of!(Frame, eip) as u32, 4, &PLACE.to_le_bytes());
+    let first = macadamia::ipc::run(bound.handle)?;
+    // SAFETY: a loop of system calls that touches only its own stack.
+    let ticks = unsafe { figures_run(first.handle, CALLS) };
+    Ok(ticks / CALLS - AROUND_RUN)
 }
 
 fn report(name: &str, value: u32, most: u32) {
@@ -108,5 +166,9 @@ fn start(mut env: Env) {
     }
     report("ipc.round_trip.across", round_trip(env.thread("server")), 64 + 70);
     report("ipc.round_trip.within", round_trip(Thread(weak)), 56 + 62);
+    match alien_round_trip(&mut env) {
+        Ok(value) => report("ipc.alien.round_trip", value, 90 + 90),
+        Err(error) => panic!("no alien: {}", error.text()),
+    }
     result!("done");
 }

@@ -63,7 +63,7 @@ pub static PENDING: AtomicU32 = AtomicU32::new(0);
 
 global_asm!(
     ".section .text.entry, \"ax\", @progbits",
-    // Vectors 0 to 0x30, and 0x80. Those with an error code: 8, 10 to 14, 17, 21.
+    // Vectors 0 to 0x30. Those with an error code: 8, 10 to 14, 17, 21.
     ".macro STUB vector",
     ".balign 16",
     "vector_\\vector:",
@@ -79,8 +79,8 @@ global_asm!(
     "STUB %i",
     ".set i, i + 1",
     ".endr",
-    "STUB 128",
     ".noaltmacro",
+    ".global entered",
     "entered:",
     "test byte ptr [esp + 12], 3",
     "jz from_kernel",
@@ -162,7 +162,6 @@ global_asm!(
     "ENTRY %i",
     ".set i, i + 1",
     ".endr",
-    "ENTRY 128",
     ".noaltmacro",
     ".text",
     kernel_data = const crate::gdt::KERNEL_DATA,
@@ -189,7 +188,7 @@ const _: () = assert!(field!(context) == -128 && offset_of!(Thread, context) == 
 unsafe extern "C" {
     /// Leaves to the thread in `Cpu::current`.
     pub fn leave_kernel() -> !;
-    static vector_table: [u32; 50];
+    static vector_table: [u32; 49];
     fn double_fault();
 }
 
@@ -198,8 +197,8 @@ pub fn handlers() -> ([u32; 256], u32) {
     let mut all = [0; 256];
     // SAFETY: a constant table that the assembly above lays down.
     let stubs = unsafe { &vector_table };
-    all[..49].copy_from_slice(&stubs[..49]);
-    all[usize::from(ALIEN_CALL)] = stubs[49];
+    all[..stubs.len()].copy_from_slice(stubs);
+    all[usize::from(ALIEN_CALL)] = crate::alien::alien_entry as *const () as u32;
     (all, double_fault as *const () as u32)
 }
 

@@ -20,6 +20,8 @@
 //! | 9 | under this handle, from this very thread | `waiting_caller` |
 //! | 10 | this thread has no sender and no notification waiting | `receive` |
 //!
+//! What fails T1 may be `run`, whose alien's state is loaded: `alien.rs`.
+//!
 //! Slot 0 of a table is always empty, so it has no right to call and T3 need not
 //! look for it. Receiver and sender cannot be the same thread: the sender runs, so its gate
 //! is not `OPEN`.
@@ -57,7 +59,7 @@ global_asm!(
     "mov edx, gs",
     "or ecx, edx",
     "or ecx, ss:[{loaded}]",
-    "jnz slow",
+    "jnz try_run",
     "xor eax, {call}", // T2
     "test eax, ~3",
     "jnz 3f",
@@ -83,7 +85,8 @@ global_asm!(
     "mov [esp + {partner}], edx",
     "mov dword ptr [esp + {gate}], {reply}",
     // --- switch from esp to edx -------------------------------------------------
-    "2:",
+    ".global fast_switch",
+    "fast_switch:",
     "mov dword ptr ss:[edx + {gate}], {ready}",
     "mov ss:[{current}], edx",
     "mov ecx, ss:[edx + {space}]",
@@ -126,7 +129,7 @@ global_asm!(
     "ja slow_reply",
     "or eax, {reply_kind}",
     "mov dword ptr [esp + {gate}], {open}",
-    "jmp 2b",
+    "jmp fast_switch",
     // --- not for us: give back what was changed ------------------------------------
     "slow_slot:",
     "shr ebx, 4",
@@ -135,6 +138,7 @@ global_asm!(
     "jmp slow",
     "slow_reply:",
     "xor eax, {reply_wait}",
+    ".global slow",
     "slow:",
     "mov dword ptr [esp - 4], {user_data}",
     "lea esp, [esp - 8]",

@@ -9,11 +9,13 @@
 //! | `gdt` | descriptor tables |
 //! | `entry`, `trap` | entry, what it means, exit |
 //! | `fast` | `sysenter` and the IPC fast path |
+//! | `alien` | the fast path of aliens: system call to handler, and `run` |
 //! | `lazy` | state switched only on use |
 //! | `port` | the port contract |
 //! | `panic` | the last words |
 #![no_std]
 
+pub mod alien;
 pub mod boot;
 pub mod entry;
 pub mod fast;

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The fast path of aliens: `int 0x80` to the handler that waits in `run`, and the `run`
+//! that resumes an alien. It does what `fault.rs` would do (`raise`,
+//! `transfer_exception`, `run`), changes nothing before its last test, and goes the
+//! ordinary way on any doubt.
+//!
+//! | A | test at the system call | portable form |
+//! |---|---|---|
+//! | 1 | the thread is an alien | `enter` |
+//! | 2 | DS and ES are flat | `frame` |
+//! | 3 | exactly its own state is loaded, the FPU closed, no step pending | `lazy` |
+//! | 4 | it has a handler | `raise` |
+//! | 5 | which waits in `run`, for this alien, and may be resumed fast | `receives_from` |
+//! | 6 | and is at least as urgent as every ready thread | `settle` |
+//!
+//! | R | test at `run` | portable form |
+//! |---|---|---|
+//! | 1 | no flags, no words | `check_tag` |
+//! | 2 | the handle names an alien that waits, under it, for this very thread | `waiting_caller` |
+//! | 3 | that alien's state is still loaded | `lazy` |
+//! | 4 | no notification waits | `run` |
+//! | 5 | the alien is at least as urgent as every ready thread | `settle` |
+//! | 6 | the frame changes neither selectors nor FPU; DS and ES are flat | `load_frame` |
+//!
+//! The alien's FS, GS and TLS stay in the processor while its handler runs: they are
+//! the handler's to see. Of the frame, which is hostile, only registers and
+//! masked flags are taken; `cs` and `ss` are constants.
+
+use crate::entry::ALIEN_CALL;
+use crate::fast::field;
+use crate::gdt::{USER_CODE, USER_DATA};
+use crate::layout::{CPU, POOL_BASE};
+use core::arch::global_asm;
+use core::mem::offset_of;
+use kcore::Cpu;
+use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
+
+/// Offset of a register in the frame.
+macro_rules! frame {
+    ($name:ident) => {
+        offset_of!(abi::Frame, $name)
+    };
+}
+
+const FLAT: u32 = USER_DATA as u32 | (USER_DATA as u32) << 16;
+const DELIVERY: u32 = (abi::MessageKind::Alien as u32) << abi::Delivery::KIND_SHIFT | abi::tag::REGISTER_WORDS;
+
+global_asm!(
+    ".section .text.fast, \"ax\", @progbits",
+    ".balign 32",
+    ".global alien_entry",
+    // The processor pushed SS, ESP, EFLAGS, CS, EIP.
+    "alien_entry:",
+    "test byte ptr [esp + 20 + {flags}], {alien_flag}", // A1
+    "jz 8f",
+    "push eax",
+    "push ecx",
+    "push edx",
+    "mov eax, ds", // A2
+    "mov ecx, es",
+    "shl eax, 16",
+    "or eax, ecx",
+    "cmp eax, {flat}",
+    "jne 9f",
+    "lea edx, [esp + 32]",
+    "cmp edx, ss:[{loaded}]", // A3
+    "jne 9f",
+    "mov ecx, [esp + 32 + {handler}]",
+    "test cl, {call_right}", // A4
+    "jz 9f",
+    "and ecx, ~63",
+    "cmp dword ptr ss:[ecx + {gate}], {run}", // A5
+    "jne 9f",
+    "cmp ss:[ecx + {partner}], edx",
+    "jne 9f",
+    "mov eax, ss:[{top}]", // A6
+    "cmp eax, ss:[ecx + {priority}]",
+    "ja 9f",
+    "mov eax, [esp + 32 + {utcb}]",
+    "pop dword ptr ss:[eax + {f_edx}]",
+    "pop dword ptr ss:[eax + {f_ecx}]",
+    "pop dword ptr ss:[eax + {f_eax}]",
+    "mov ss:[eax + {f_ebx}], ebx",
+    "mov ss:[eax + {f_esi}], esi",
+    "mov ss:[eax + {f_edi}], edi",
+    "mov ss:[eax + {f_ebp}], ebp",
+    "pop dword ptr ss:[eax + {f_eip}]",
+    "mov ebx, [esp + 4]",
+    "mov ss:[eax + {f_eflags}], ebx",
+    "mov ebx, [esp + 8]",
+    "mov ss:[eax + {f_esp}], ebx",
+    "mov dword ptr ss:[eax + {f_ds_es}], {flat}",
+    "mov ss:[eax + {f_fs_gs}], fs",
+    "mov ss:[eax + {f_fs_gs} + 2], gs",
+    "mov esi, {vector}",
+    "xor edi, edi",
+    "xor ebp, ebp",
+    "mov ss:[eax + {f_vector}], esi",
+    "mov ss:[eax + {f_error}], edi",
+    "mov ss:[eax + {f_address}], edi",
+    "mov ss:[eax + {f_changed}], edi",
+    "mov esp, edx",
+    "mov eax, [esp + {handler} + 4]",
+    "or eax, {delivery}",
+    "add dword ptr [esp + {handle}], {sequence}",
+    "mov ebx, [esp + {handle}]",
+    "mov [esp + {partner}], ecx",
+    "mov dword ptr [esp + {gate}], {reply_alien}",
+    "mov edx, ecx",
+    "jmp fast_switch",
+    "9:",
+    "pop edx",
+    "pop ecx",
+    "pop eax",
+    "8:",
+    "push 0",
+    "push {vector}",
+    "jmp entered",
+    // --- run: from sysenter_entry, ESP the thread, EAX and EBX as the user had them ---
+    ".balign 32",
+    ".global try_run",
+    "try_run:",
+    "cmp eax, {run_op}", // R1
+    "jne slow",
+    "movzx edx, bx", // R2
+    "cmp edx, ss:[{thread_count}]",
+    "jae slow",
+    "shl edx, {thread_shift}",
+    "add edx, {threads}",
+    "cmp dword ptr ss:[edx + {gate}], {reply_alien}",
+    "jne slow",
+    "cmp ebx, ss:[edx + {handle}]",
+    "jne slow",
+    "cmp ss:[edx + {partner}], esp",
+    "jne slow",
+    "cmp edx, ss:[{loaded}]", // R3
+    "jne slow",
+    "cmp dword ptr [esp + {signals}], 0", // R4
+    "jne slow",
+    "mov ecx, ss:[{top}]", // R5
+    "cmp ecx, ss:[edx + {priority}]",
+    "ja slow",
+    "mov ecx, ss:[edx + {utcb}]",
+    "cmp dword ptr ss:[ecx + {f_changed}], 0", // R6
+    "jne slow",
+    "cmp dword ptr ss:[ecx + {f_ds_es}], {flat}",
+    "jne slow",
+    "mov [esp + {partner}], edx",
+    "mov dword ptr [esp + {gate}], {run}",
+    "mov dword ptr ss:[edx + {gate}], {ready}",
+    "mov ss:[{current}], edx",
+    "mov esi, ss:[edx + {space}]",
+    "cmp esi, [esp + {space}]",
+    "je 2f",
+    "mov esi, ss:[esi + {directory}]",
+    "mov cr3, esi",
+    "2:",
+    "mov esi, {user_data}",
+    "mov ds, esi",
+    "mov es, esi",
+    "mov esp, edx",
+    "push {user_data}",
+    "push dword ptr ss:[ecx + {f_esp}]",
+    "mov eax, ss:[ecx + {f_eflags}]",
+    "and eax, {user_flags}",
+    "or eax, {fixed_flags}",
+    "push eax",
+    "push {user_code}",
+    "push dword ptr ss:[ecx + {f_eip}]",
+    "mov eax, ss:[ecx + {f_eax}]",
+    "mov ebx, ss:[ecx + {f_ebx}]",
+    "mov edx, ss:[ecx + {f_edx}]",
+    "mov esi, ss:[ecx + {f_esi}]",
+    "mov edi, ss:[ecx + {f_edi}]",
+    "mov ebp, ss:[ecx + {f_ebp}]",
+    "mov ecx, ss:[ecx + {f_ecx}]",
+    "iretd",
+    current = const CPU + offset_of!(Cpu, current) as u32,
+    loaded = const CPU + offset_of!(Cpu, loaded) as u32,
+    top = const CPU + offset_of!(Cpu, top) as u32,
+    thread_count = sym crate::port::THREAD_COUNT,
+    thread_shift = const BYTES.trailing_zeros(),
+    threads = const POOL_BASE + ANCHOR,
+    flags = const field!(flags),
+    alien_flag = const flag::ALIEN,
+    handler = const field!(handler),
+    utcb = const field!(utcb),
+    gate = const field!(gate),
+    partner = const field!(partner),
+    priority = const field!(priority),
+    handle = const field!(handle),
+    signals = const field!(signals),
+    space = const field!(space),
+    directory = const offset_of!(kcore::space::Space, hw),
+    run = const gate::RUN,
+    ready = const gate::READY,
+    reply_alien = const gate::REPLY | gate::ALIEN,
+    sequence = const SEQUENCE,
+    call_right = const abi::Rights::CALL.0,
+    run_op = const abi::Tag::new(abi::Op::Run, 0, 0).0,
+    delivery = const DELIVERY,
+    vector = const ALIEN_CALL,
+    flat = const FLAT,
+    user_data = const USER_DATA,
+    user_code = const USER_CODE,
+    user_flags = const abi::frame::USER_FLAGS,
+    fixed_flags = const crate::regs::EFLAGS_IF | 2,
+    f_eax = const frame!(eax),
+    f_ebx = const frame!(ebx),
+    f_ecx = const frame!(ecx),
+    f_edx = const frame!(edx),
+    f_esi = const frame!(esi),
+    f_edi = const frame!(edi),
+    f_ebp = const frame!(ebp),
+    f_esp = const frame!(esp),
+    f_eip = const frame!(eip),
+    f_eflags = const frame!(eflags),
+    f_ds_es = const frame!(ds_es),
+    f_fs_gs = const frame!(fs_gs),
+    f_vector = const frame!(vector),
+    f_error = const frame!(error),
+    f_address = const frame!(address),
+    f_changed = const frame!(changed),
+);
+
+unsafe extern "C" {
+    /// Where `int 0x80` enters.
+    pub fn alien_entry();
+}
