@@ -37,7 +37,8 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn delete(&mut self, me: Ref<Thread>, caller: Ref<Space>, selector: u32) -> Result<Outcome> {
         let (target, _) = self.cap(caller, selector)?;
         while !self.delete_step(target) {
-            if self.port.interrupt_pending() {
+            // A caller that is gone could not come back to finish: interrupts wait then.
+            if !self.pool[me].space.is_null() && self.port.interrupt_pending() {
                 return Ok(Outcome::Again);
             }
         }
@@ -141,7 +142,9 @@ impl<P: Port> Kernel<P> {
         let first = cursor - self.threads.count;
         let slots = self.pool[space].slots;
         let end = (first + SCAN).min(slots);
-        let found = (first..end).map(|i| Space::slot(space, i)).find(|at| !self.pool[*at].is_empty());
+        // The root server's original lies in its own table and goes last, with the table.
+        let original = self.pool[space].header.original;
+        let found = (first..end).map(|i| Space::slot(space, i)).find(|at| !self.pool[*at].is_empty() && !original.is(*at));
         if let Some(found) = found {
             return Down::To(found);
         }
@@ -157,6 +160,10 @@ impl<P: Port> Kernel<P> {
             }
             return Down::Again;
         }
+        self.port.space_dropped(&mut self.pool, space);
+        if self.user_tables_free(Owner::Space(space)) {
+            return Down::Again;
+        }
         self.discard_space(space);
         Down::Gone
     }
@@ -166,15 +173,16 @@ impl<P: Port> Kernel<P> {
         for index in first..(first + SCAN).min(self.threads.count) {
             let Some(thread) = self.threads.get(index) else { continue };
             let t = &self.pool[thread];
-            // A thread that is half out of it is known by its cursor: the next step goes on with it.
-            let concerned = t.space.is(space) || t.home.is(space) || self.pool[space].unbinding == index + 1;
-            if concerned {
+            // A thread that is half out of it is known by `unbinding`, unless it was reset into another space meanwhile.
+            let half_out = self.pool[space].unbinding == index + 1 && t.space.is_null();
+            if t.space.is(space) || t.home.is(space) || half_out {
                 let done = self.unbind(thread, Error::PeerGone);
                 self.pool[space].unbinding = if done { 0 } else { index + 1 };
                 self.pool[space].header.cursor = if done { index + 1 } else { index };
                 return;
             }
         }
+        self.pool[space].unbinding = 0;
         self.pool[space].header.cursor = (first + SCAN).min(self.threads.count);
     }
 

@@ -82,7 +82,9 @@ impl<P: Port> Kernel<P> {
         if let Some(table) = self.own_table(owner, index) {
             return Ok(table);
         }
-        if self.top_entry(owner, index) != 0 {
+        // A Segment's range is its own even where it has no table yet.
+        let shared = matches!(owner, Owner::Space(space) if self.is_shared(space, index));
+        if shared || self.top_entry(owner, index) != 0 {
             return Err(Error::Occupied);
         }
         let quota = self.quota_of(owner)?;
@@ -211,15 +213,13 @@ impl<P: Port> Kernel<P> {
 
     /// The Memory of a record that needs one.
     fn record_memory(&self, caller: Ref<Space>, record: &MapRecord) -> Result<Option<(Ref<Memory>, Rights)>> {
-        if record.op() > MapRecord::PROTECT {
-            return Err(Error::BadArgument);
-        }
-        let needed = record.op() == MapRecord::MAP;
-        match self.slot_of(caller, record.memory(), Kind::Memory, Rights::NONE) {
-            Ok((_, cap)) if self.pool[cap.object::<Memory>()].header.is_dying() => Err(Error::BadState),
-            Ok((_, cap)) => Ok(Some((cap.object(), cap.rights()))),
-            Err(error) if needed => Err(error),
-            Err(_) => Ok(None),
+        let found = self.slot_of(caller, record.memory(), Kind::Memory, Rights::NONE);
+        match (record.op(), found) {
+            (MapRecord::MAP, Err(error)) => Err(error),
+            (MapRecord::MAP, Ok((_, cap))) if self.pool[cap.object::<Memory>()].header.is_dying() => Err(Error::BadState),
+            (MapRecord::MAP | MapRecord::UNMAP, Ok((_, cap))) => Ok(Some((cap.object(), cap.rights()))),
+            (MapRecord::UNMAP, Err(_)) | (MapRecord::PROTECT, _) => Ok(None),
+            _ => Err(Error::BadArgument),
         }
     }
 
@@ -296,8 +296,16 @@ impl<P: Port> Kernel<P> {
 
     fn map_pages(&mut self, owner: Owner, start: u32, end: u32, first: Leaf) -> Result<()> {
         let mut replaced = false;
+        let mut result = Ok(());
         for address in (start..end).step_by(PAGE_SIZE as usize) {
-            let table = self.table_for(owner, top_index(address))?;
+            let table = match self.table_for(owner, top_index(address)) {
+                Ok(table) => table,
+                Err(error) => {
+                    // What was replaced before must be flushed all the same.
+                    result = Err(error);
+                    break;
+                }
+            };
             let entry = P::Format::leaf(Leaf { physical: first.physical + (address - start), ..first });
             let old = self.pool[table].0.get(leaf_index(address)).copied().unwrap_or(0);
             if old != 0 && old != entry {
@@ -311,7 +319,7 @@ impl<P: Port> Kernel<P> {
         if replaced {
             self.flush(owner, start, end);
         }
-        Ok(())
+        result
     }
 
     /// Removes the leaves of a range within one table, or changes their rights.
@@ -331,13 +339,16 @@ impl<P: Port> Kernel<P> {
         let quota = self.quota_of(Owner::Space(space))?;
         let Memory { base, bytes: size, .. } = self.pool[memory];
         let (offset, count) = (record.offset(), record.length());
-        if count == 0 || offset > size || count > size - offset || record.op() == MapRecord::PROTECT {
+        if count == 0 || offset > size || count > size - offset {
             return Err(Error::BadArgument);
         }
         if record.op() == MapRecord::MAP && !allowed.contains(Rights::WRITE) {
             return Err(Error::NoRight);
         }
         if self.pool[space].ports.is_null() {
+            if record.op() == MapRecord::UNMAP {
+                return Ok(());
+            }
             let map = self.allocate(quota, PORT_MAP_BYTES)?;
             self.pool.bytes_mut(map, PORT_MAP_BYTES).fill(0xff);
             self.pool[space].ports = Link::from_value(map);

@@ -70,6 +70,11 @@ impl<P: Port> Kernel<P> {
             .is_some()
     }
 
+    /// Whether an entry of a space's upper level belongs to an attached Segment.
+    pub(crate) fn is_shared(&self, space: Ref<Space>, index: usize) -> bool {
+        self.segment_at(space, |base, count| (base..base + count).contains(&(index as u32))).is_some()
+    }
+
     /// The attachment of a Segment in a space whose first entry and number of entries fit.
     fn segment_at(&self, space: Ref<Space>, fits: impl Fn(u32, u32) -> bool) -> Option<Ref<Attachment>> {
         let mut next = self.pool[space].attached;
