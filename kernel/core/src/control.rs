@@ -81,6 +81,7 @@ impl<P: Port> Kernel<P> {
         let handle = self.pool[thread].handle.wrapping_add(thread::SEQUENCE);
         self.leave_queues(thread);
         self.pool[thread].handle = handle;
+        self.forget_steps(thread);
         if waits {
             self.set_failed(thread, Error::Interrupted);
         }
@@ -89,6 +90,12 @@ impl<P: Port> Kernel<P> {
         }
         self.pool[thread].gate = gate::STOPPED;
         Ok(NOTHING)
+    }
+
+    /// A system call that a thread was in the middle of is not carried on.
+    pub(crate) fn forget_steps(&mut self, thread: Ref<Thread>) {
+        self.pool[thread].flags &= !thread::flag::AGAIN;
+        self.pool[thread].progress = 0;
     }
 
     /// `set_priority`.

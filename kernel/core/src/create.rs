@@ -272,9 +272,9 @@ impl<P: Port> Kernel<P> {
             t.cap_limit = 0;
             t.utcb = 0;
             t.signals = 0;
-            t.flags &= !flag::AGAIN;
             t.handle = t.handle.wrapping_add(SEQUENCE);
             t.header.cursor = 0;
+            self.forget_steps(thread);
         }
         let start = self.pool[thread].header.cursor;
         let end = (start + SCAN).min(self.threads.count);

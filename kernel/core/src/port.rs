@@ -26,7 +26,7 @@ pub const MAX_IRQS: usize = 32;
 /// The words of a processor that its fast path reads: one cache line with the
 /// part of the task-state segment that follows `current`'s predecessor on IA-32.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Cpu {
     /// Thread whose lazily switched state (segments, TLS, FPU, debug registers, I/O
     /// ports) is in the processor, plus 1 while the FPU is open to it; 0: none.

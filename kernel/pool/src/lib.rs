@@ -79,6 +79,12 @@ impl<T> Link<T> {
     }
 }
 
+impl<T> Default for Link<T> {
+    fn default() -> Self {
+        Self::NULL
+    }
+}
+
 impl<T> From<Option<Ref<T>>> for Link<T> {
     fn from(r: Option<Ref<T>>) -> Self {
         r.map_or(Self::NULL, Ref::link)

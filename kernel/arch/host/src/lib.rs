@@ -1,3 +1,131 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The port to the host, for tests.
-#![no_std]
+//! The port to the host: the real contract over simulated registers, for tests of
+//! the portable kernel. Translation tables have IA-32's format; nothing walks them
+//! but tests.
+#![warn(missing_docs)]
+
+use abi::kip::Kip;
+use abi::{Error, Frame, Rights};
+use bytemuck::Zeroable;
+use kcore::boot::{Machine, Range, thread_table};
+use kcore::port::{Context, FaultIn};
+use kcore::space::Space;
+use kcore::thread::Thread;
+use kcore::{Cpu, Kernel, Port};
+use mmu::ia32::Ia32;
+use pool::{Pool, Ref};
+use std::alloc::{Layout, alloc};
+
+/// Where the pool pretends to be.
+pub const POOL_BASE: u32 = 0xe080_0000;
+/// Bytes of the pool.
+pub const POOL_BYTES: u32 = 4 << 20;
+/// Physical minus pretended address of the pool.
+const POOL_PHYSICAL: u32 = 0x0700_0000;
+/// The RAM that the root server gets.
+pub const RAM: Range = Range { base: 0x0100_0000, bytes: 16 << 20 };
+
+/// A simulated processor and board.
+#[derive(Default)]
+pub struct Host {
+    cpu: Cpu,
+    /// The time, which tests advance.
+    pub now: u64,
+    /// What the timer was last set to.
+    pub timer: Option<u64>,
+    /// Whether long operations are told that an interrupt waits.
+    pub pending: bool,
+    /// Ranges whose translations were dropped.
+    pub invalidated: Vec<(u32, u32, u32)>,
+}
+
+impl Port for Host {
+    type Format = Ia32;
+
+    fn argument(context: &Context, index: usize) -> u32 {
+        context[index]
+    }
+    fn set_result(context: &mut Context, index: usize, value: u32) {
+        context[index] = value;
+    }
+    fn frame(thread: &Thread) -> Frame {
+        let c = &thread.context;
+        Frame { eax: c[0], ebx: c[1], esi: c[2], edi: c[3], ebp: c[4], eip: c[5], esp: c[6], vector: c[7], ..Frame::default() }
+    }
+    fn load_frame(thread: &mut Thread, f: &Frame) {
+        thread.context[..8].copy_from_slice(&[f.eax, f.ebx, f.esi, f.edi, f.ebp, f.eip, f.esp, f.vector]);
+    }
+    fn start(context: &mut Context, entry: u32, stack: u32, utcb: u32, argument: u32) {
+        *context = [0; kcore::port::CONTEXT_WORDS];
+        context[..8].copy_from_slice(&[0, utcb, argument, 0, 0, entry, stack, 0]);
+    }
+    fn resumes_fast(thread: &Thread) -> bool {
+        !thread.is_alien() && thread.lazy == 0
+    }
+    fn cpu(&mut self) -> &mut Cpu {
+        &mut self.cpu
+    }
+    fn unload(&mut self, _: &mut Pool, _: Ref<Thread>, _: bool) {}
+    fn set_tls(thread: &mut Thread, index: usize, base: u32, limit: u32) {
+        thread.tls[index] = mmu::descriptor::tls(base, limit);
+    }
+    fn set_debug(_: &mut Thread, _: u32, _: u32) -> Result<u32, Error> {
+        Err(Error::Unsupported)
+    }
+    fn ports_changed(&mut self, _: &mut Pool, _: Ref<Space>) {}
+    fn clear_fpu(area: &mut [u8]) {
+        area.fill(0);
+    }
+    fn physical(&self, address: u32) -> u32 {
+        address - POOL_BASE + POOL_PHYSICAL
+    }
+    fn pool_address(&self, physical: u32) -> u32 {
+        physical - POOL_PHYSICAL + POOL_BASE
+    }
+    fn space_created(&mut self, _: &mut Pool, _: Ref<Space>) {}
+    fn space_dropped(&mut self, _: &mut Pool, _: Ref<Space>) {}
+    fn before_change(&mut self, _: &mut Pool, _: Ref<Space>, _: u32, _: u32) {}
+    fn top_changed(&mut self, _: &mut Pool, _: Ref<Space>, _: usize) {}
+    fn invalidate(&mut self, _: &mut Pool, space: Ref<Space>, start: u32, end: u32) {
+        self.invalidated.push((space.address(), start, end));
+    }
+    fn fault_in(&mut self, _: &mut Pool, _: Ref<Space>, _: u32, _: Rights) -> FaultIn {
+        FaultIn::Report
+    }
+    fn cache(&mut self, _: &mut Pool, _: Ref<Space>, _: u32, _: u32, _: bool, _: bool) {}
+    fn now(&self) -> u64 {
+        self.now
+    }
+    fn set_timer(&mut self, deadline: Option<u64>) {
+        self.timer = deadline;
+    }
+    fn set_irq(&mut self, _: u32, _: bool) {}
+    fn interrupt_pending(&mut self) -> bool {
+        self.pending
+    }
+}
+
+/// A kernel with a root server that is about to run.
+///
+/// # Panics
+/// If the host has no memory.
+#[must_use]
+pub fn boot() -> Kernel<Host> {
+    let (_, reserved) = thread_table(POOL_BYTES);
+    let layout = Layout::from_size_align(POOL_BYTES as usize, abi::PAGE_SIZE as usize).expect("a layout of pages");
+    // SAFETY: the layout is not empty; the memory is never freed, and used by nobody else.
+    let pool = unsafe { Pool::new(alloc(layout), POOL_BASE, POOL_BYTES, reserved) };
+    let mut kernel = Kernel::new(pool, Host::default());
+    let header =
+        abi::boot::Header { root_bytes: 4096, root_address: 0x40_0000, root_offset: 4096, total: 8192, ..abi::boot::Header::zeroed() };
+    let machine = Machine {
+        ram: &[RAM],
+        devices: [Range { base: 0x0800_0000, bytes: 0x10_0000 }, Range { base: 0xa_0000, bytes: 0x6_0000 }],
+        ports: Range { base: 0, bytes: 0x1_0000 },
+        image: 0x0300_0000,
+        header,
+        irq_lines: 0xfffa,
+    };
+    kernel.start_root(&machine, &Kip::zeroed()).expect("the root server fits");
+    kernel
+}
