@@ -46,6 +46,13 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Builds the machine model's plugin for QEMU; returns its path.
+pub fn model() -> Result<PathBuf> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    run(cargo.args(["build", "--quiet", "--release", "--target-dir", "target", "-p", "model-plugin"]))?;
+    Ok(std::env::current_dir()?.join("target/release/libmodel_plugin.so"))
+}
+
 fn elf(package: &str) -> PathBuf {
     Path::new(FOLDER).join("i686-macadamia/release").join(package)
 }

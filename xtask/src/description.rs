@@ -43,6 +43,27 @@ pub struct Test {
     /// Whether QEMU counts instructions as time.
     #[serde(default)]
     pub icount: bool,
+    /// What the machine model must find.
+    #[serde(default)]
+    pub limit: Vec<Limit>,
+}
+
+/// The most that one visit to the kernel may cost, as a median over an interval's repetitions.
+#[derive(Deserialize, Clone)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Limit {
+    /// The test's name.
+    pub name: String,
+    /// The interval's number, as in the program's markers.
+    pub interval: u16,
+    /// Which visit within it, from 0.
+    pub visit: usize,
+    /// Most instructions in the kernel.
+    pub instructions: u64,
+    /// Most cache lines of 32 bytes, code and data together.
+    pub lines: u64,
+    /// Writes of CR3: exactly so many.
+    pub cr3_writes: u64,
 }
 
 /// A piece of shared memory.

@@ -177,27 +177,57 @@ pub struct Transcript {
     pub results: String,
     /// Whether it ended by itself in time.
     pub ended: bool,
+    /// What the machine model counted, if it was asked to.
+    pub model: Option<model_core::Report>,
+}
+
+/// A machine without a terminal.
+#[derive(Clone, Copy)]
+pub enum Machine<'a> {
+    /// QEMU with this CPU model.
+    Qemu {
+        /// Its name, as QEMU has it.
+        cpu: &'a str,
+        /// One instruction is a nanosecond: the time-stamp counter counts instructions.
+        icount: bool,
+        /// The machine model's plugin. Its report goes to `model.json`.
+        model: Option<&'a Path>,
+    },
+    /// Bochs.
+    Bochs,
+}
+
+impl Machine<'_> {
+    /// A short name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Qemu { cpu, .. } => cpu,
+            Self::Bochs => "bochs",
+        }
+    }
 }
 
 /// Runs a system without a terminal, both serial lines to files.
-pub fn batch(built: &Built, on: Emulator, cpu: &str, icount: bool, timeout: Duration) -> Result<Transcript> {
+pub fn batch(built: &Built, machine: Machine<'_>, timeout: Duration) -> Result<Transcript> {
     let folder = Path::new("out").join(&built.name);
-    let [console, results] =
-        ["console", "results"].map(|line| folder.join(format!("{line}.{}", if on == Emulator::Qemu { cpu } else { "bochs" })));
-    for file in [&console, &results] {
+    let [console, results] = ["console", "results"].map(|line| folder.join(format!("{line}.{}", machine.name())));
+    let report = folder.join("model.json");
+    for file in [&console, &results, &report] {
         let _ = std::fs::remove_file(file);
     }
-    let mut command = match on {
-        Emulator::Qemu => {
+    let mut command = match machine {
+        Machine::Qemu { cpu, icount, model } => {
             let mut command = qemu(built, cpu);
             command.arg("-serial").arg(format!("file:{}", console.display())).arg("-serial").arg(format!("file:{}", results.display()));
             if icount {
-                // One instruction a nanosecond: the time-stamp counter then counts instructions.
                 command.args(["-icount", "shift=0,sleep=off"]);
+            }
+            if let Some(plugin) = model {
+                command.arg("-plugin").arg(format!("{},out={}", plugin.display(), report.display()));
             }
             command
         }
-        Emulator::Bochs => {
+        Machine::Bochs => {
             let [first, second] = [&console, &results].map(|file| format!("mode=file, dev={}", file.display()));
             bochs(built, [&first, &second])?
         }
@@ -217,5 +247,11 @@ pub fn batch(built: &Built, on: Emulator, cpu: &str, icount: bool, timeout: Dura
         std::thread::park_timeout(Duration::from_millis(20));
     };
     let read = |file: &Path| std::fs::read(file).map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned());
-    Ok(Transcript { console: read(&console), results: read(&results), ended })
+    let model = match machine {
+        Machine::Qemu { model: Some(_), .. } if ended => {
+            Some(serde_json::from_str(&read(&report)).context("the machine model left no report")?)
+        }
+        _ => None,
+    };
+    Ok(Transcript { console: read(&console), results: read(&results), ended, model })
 }

@@ -3,8 +3,9 @@
 //! the end `N passed, N failed`.
 
 use crate::build::{self, Built, cargo_bare};
-use crate::emulator::{Transcript, batch};
-use crate::{Emulator, check};
+use crate::check;
+use crate::description::Limit;
+use crate::emulator::{Machine, Transcript, batch};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -53,6 +54,8 @@ fn clippy_bare() -> Result<()> {
         "tutorial-server",
         "tutorial-client",
         "conform",
+        "figures",
+        "hostile",
     ] {
         command.args(["-p", package]);
     }
@@ -114,16 +117,21 @@ fn system(path: &Path, name: &str, tally: &mut Tally) {
     };
     let Some(test) = built.test.clone() else { return tally.note(&format!("{name}.build"), Ok(())) };
     let timeout = Duration::from_secs(test.timeout);
+    let model = match (!test.limit.is_empty()).then(build::model).transpose() {
+        Ok(model) => model,
+        Err(error) => return tally.note(name, Err(error)),
+    };
     for cpu in &test.cpus {
-        judge(&format!("{name}.{cpu}"), batch(&built, Emulator::Qemu, cpu, test.icount, timeout), tally);
+        let machine = Machine::Qemu { cpu, icount: test.icount, model: model.as_deref() };
+        judge(&format!("{name}.{cpu}"), batch(&built, machine, timeout), &test.limit, tally);
     }
     if test.bochs {
-        judge(&format!("{name}.bochs"), batch(&built, Emulator::Bochs, "", false, timeout), tally);
+        judge(&format!("{name}.bochs"), batch(&built, Machine::Bochs, timeout), &[], tally);
     }
 }
 
-/// Reads result lines: `ok NAME`, `not ok NAME: why`, `# text`, at last `done`.
-fn judge(run: &str, transcript: Result<Transcript>, tally: &mut Tally) {
+/// Reads result lines: `ok NAME`, `not ok NAME: why`, `# text`, `ticks INTERVAL COUNT`, at last `done`.
+fn judge(run: &str, transcript: Result<Transcript>, limits: &[Limit], tally: &mut Tally) {
     let transcript = match transcript {
         Ok(transcript) => transcript,
         Err(error) => return tally.note(run, Err(error)),
@@ -138,6 +146,16 @@ fn judge(run: &str, transcript: Result<Transcript>, tally: &mut Tally) {
             done = true;
         } else if line.starts_with('#') {
             println!("{line}");
+        } else if let (Some(ticks), Some(model)) = (line.strip_prefix("ticks "), &transcript.model) {
+            tally.note(&format!("{run}: the model agrees with the time-stamp counter"), agreement(model, ticks));
+        }
+    }
+    if let Some(model) = &transcript.model {
+        for error in &model.errors {
+            tally.note(&format!("{run}: markers"), Err(anyhow::anyhow!("{error}")));
+        }
+        for limit in limits {
+            tally.note(&format!("{run}: {}", limit.name), within(model, limit));
         }
     }
     let result = if done && transcript.ended {
@@ -149,6 +167,47 @@ fn judge(run: &str, transcript: Result<Transcript>, tally: &mut Tally) {
         Err(anyhow::anyhow!("{what}; the console's end:\n{}", tail.join("\n")))
     };
     tally.note(&format!("{run}: ends"), result);
+}
+
+/// Instructions between the reading of the counter and the marker beside it, at most.
+const BESIDE_MARKERS: u64 = 16;
+
+/// `ticks` is an interval's number and how many instructions the program itself counted in it.
+fn agreement(model: &model_core::Report, ticks: &str) -> Result<()> {
+    let numbers: Option<Vec<u64>> = ticks.split(' ').map(|word| word.parse().ok()).collect();
+    let Some(&[interval, ticks]) = numbers.as_deref() else { bail!("`{ticks}` is not an interval and a count") };
+    let Some(report) = model.intervals.get(&(interval as u16)).filter(|report| report.repetitions == 1) else {
+        bail!("interval {interval} was not counted just once");
+    };
+    let counted = report.kernel_instructions.max + report.user_instructions.max;
+    println!("# interval {interval}: {counted} instructions by the model, {ticks} by the counter");
+    if ticks.checked_sub(counted).is_none_or(|beside| beside > BESIDE_MARKERS) {
+        bail!("the model counted {counted} instructions, the time-stamp counter {ticks}");
+    }
+    Ok(())
+}
+
+fn within(model: &model_core::Report, limit: &Limit) -> Result<()> {
+    let Some(interval) = model.intervals.get(&limit.interval) else { bail!("interval {} was not counted", limit.interval) };
+    let Some(visit) = interval.visits.get(limit.visit) else {
+        bail!("interval {} has {} visits to the kernel, not one numbered {}", limit.interval, interval.visits.len(), limit.visit);
+    };
+    let lines = visit.kernel_code_lines_32 + visit.kernel_data_lines_32;
+    let found = format!(
+        "{} kernel instructions (at most {}), {} + {} lines of code and data (at most {}), {} writes of CR3 (exactly {})",
+        visit.kernel_instructions,
+        limit.instructions,
+        visit.kernel_code_lines_32,
+        visit.kernel_data_lines_32,
+        limit.lines,
+        visit.cr3_writes,
+        limit.cr3_writes
+    );
+    println!("# {}: {found}", limit.name);
+    if visit.kernel_instructions > limit.instructions || lines > limit.lines || visit.cr3_writes != limit.cr3_writes {
+        bail!("{found}");
+    }
+    Ok(())
 }
 
 /// Boot images that are damaged in each way are refused with a sentence.
@@ -177,7 +236,7 @@ fn refused(built: &Built, image: &[u8], expected: abi::boot::Refusal) -> Result<
         memory: built.memory,
         test: None,
     };
-    let transcript = batch(&damaged, Emulator::Qemu, "pentium3", false, Duration::from_secs(20))?;
+    let transcript = batch(&damaged, Machine::Qemu { cpu: "pentium3", icount: false, model: None }, Duration::from_secs(20))?;
     let sentence = format!("boot image refused: {}", expected.text());
     if transcript.ended && transcript.console.contains(&sentence) {
         return Ok(());

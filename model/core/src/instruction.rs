@@ -24,6 +24,16 @@ impl Marker {
         Self::from_immediate(u32::from_le_bytes([a, b, c, d]))
     }
 
+    /// The immediate that it has: [`from_immediate`](Self::from_immediate) makes it again.
+    #[must_use]
+    pub const fn immediate(self) -> u32 {
+        match self {
+            Self::Begin(id) => abi::marker::immediate(BEGIN, id as u32),
+            Self::End(id) => abi::marker::immediate(END, id as u32),
+            Self::Unknown(kind, id) => abi::marker::immediate(kind as u32, id as u32),
+        }
+    }
+
     /// The marker with this immediate, if it is one.
     #[must_use]
     pub fn from_immediate(immediate: u32) -> Option<Self> {
@@ -130,6 +140,9 @@ mod tests {
         assert_eq!(Marker::decode(&encode(abi::marker::immediate(BEGIN, 0xabc))), Some(Marker::Begin(0xabc)));
         assert_eq!(Marker::decode(&encode(abi::marker::immediate(END, 7))), Some(Marker::End(7)));
         assert_eq!(Marker::decode(&encode(abi::marker::immediate(9, 7))), Some(Marker::Unknown(9, 7)));
+        for marker in [Marker::Begin(0xabc), Marker::End(7), Marker::Unknown(9, 7)] {
+            assert_eq!(Marker::from_immediate(marker.immediate()), Some(marker));
+        }
         assert_eq!(Marker::decode(&encode(0x4d40_1001)), None, "other magic");
         let marker = encode(abi::marker::immediate(BEGIN, 1));
         assert_eq!(Marker::decode(&marker[..3]), None, "16-bit form");

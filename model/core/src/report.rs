@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What comes out, as the tool reads it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Everything that a run counted.
-#[derive(Serialize, Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     /// The intervals that ended at least once, by number.
     pub intervals: BTreeMap<u16, IntervalReport>,
@@ -24,7 +24,7 @@ impl Report {
 }
 
 /// One interval. The spreads are over all its repetitions.
-#[derive(Serialize, Clone, PartialEq, Eq, Debug)]
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
 pub struct IntervalReport {
     /// How often it began and ended.
     pub repetitions: u64,
@@ -50,7 +50,7 @@ pub struct IntervalReport {
 }
 
 /// Medians of one visit to the kernel, by its position in the interval.
-#[derive(Serialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VisitReport {
     /// Instructions.
     pub kernel_instructions: u64,
@@ -63,7 +63,7 @@ pub struct VisitReport {
 }
 
 /// A count over repetitions.
-#[derive(Serialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spread {
     /// The middle value; of two the lower.
     pub median: u64,
