@@ -4,9 +4,11 @@
 //! but tests.
 #![warn(missing_docs)]
 
+use abi::frame::vector;
 use abi::kip::Kip;
 use abi::{Error, Frame, Rights};
 use bytemuck::Zeroable;
+use ia32_context::{ARGUMENTS, word};
 use kcore::boot::{Machine, Range, thread_table};
 use kcore::port::{Context, FaultIn};
 use kcore::space::Space;
@@ -43,34 +45,33 @@ impl Port for Host {
     type Format = Ia32;
 
     fn argument(context: &Context, index: usize) -> u32 {
-        context[index]
+        ia32_context::argument(context, index)
     }
     fn set_result(context: &mut Context, index: usize, value: u32) {
-        context[index] = value;
+        ia32_context::set_result(context, index, value);
     }
     fn frame(thread: &Thread) -> Frame {
-        let c = &thread.context;
-        Frame { eax: c[0], ebx: c[1], esi: c[2], edi: c[3], ebp: c[4], eip: c[5], esp: c[6], vector: c[7], ..Frame::default() }
+        ia32_context::frame(thread)
     }
-    fn load_frame(thread: &mut Thread, f: &Frame) {
-        thread.context[..8].copy_from_slice(&[f.eax, f.ebx, f.esi, f.edi, f.ebp, f.eip, f.esp, f.vector]);
+    fn load_frame(thread: &mut Thread, frame: &Frame) {
+        ia32_context::load_frame(thread, frame);
     }
     fn start(context: &mut Context, entry: u32, stack: u32, utcb: u32, argument: u32) {
-        *context = [0; kcore::port::CONTEXT_WORDS];
-        context[..8].copy_from_slice(&[0, utcb, argument, 0, 0, entry, stack, 0]);
+        ia32_context::start(context, entry, stack, utcb, argument);
     }
     fn resumes_fast(thread: &Thread) -> bool {
-        !thread.is_alien() && thread.lazy == 0
+        ia32_context::resumes_fast(thread)
     }
     fn cpu(&mut self) -> &mut Cpu {
         &mut self.cpu
     }
     fn unload(&mut self, _: &mut Pool, _: Ref<Thread>, _: bool) {}
     fn set_tls(thread: &mut Thread, index: usize, base: u32, limit: u32) {
-        thread.tls[index] = mmu::descriptor::tls(base, limit);
+        ia32_context::set_tls(thread, index, base, limit);
     }
-    fn set_debug(_: &mut Thread, _: u32, _: u32) -> Result<u32, Error> {
-        Err(Error::Unsupported)
+
+    fn set_debug(thread: &mut Thread, index: u32, value: u32) -> Result<u32, Error> {
+        ia32_context::set_debug(thread, index, value)
     }
     fn ports_changed(&mut self, _: &mut Pool, _: Ref<Space>) {}
     fn clear_fpu(area: &mut [u8]) {
@@ -105,16 +106,39 @@ impl Port for Host {
     }
 }
 
+/// A thread's registers as if it had just made a system call by `sysenter`: the tag and `a0` to `a3`.
+pub fn set_arguments(thread: &mut Thread, arguments: [u32; 5]) {
+    thread.context[word::VECTOR] = vector::SYSENTER;
+    for (index, argument) in ARGUMENTS.into_iter().zip(arguments) {
+        thread.context[index] = argument;
+    }
+}
+
+/// The registers that a system call's results are in.
+#[must_use]
+pub fn results(thread: &Thread) -> [u32; 5] {
+    ARGUMENTS.map(|index| thread.context[index])
+}
+
 /// A kernel with a root server that is about to run.
 ///
 /// # Panics
 /// If the host has no memory.
 #[must_use]
 pub fn boot() -> Kernel<Host> {
-    let (_, reserved) = thread_table(POOL_BYTES);
-    let layout = Layout::from_size_align(POOL_BYTES as usize, abi::PAGE_SIZE as usize).expect("a layout of pages");
+    boot_with(POOL_BYTES)
+}
+
+/// As [`boot`], with a pool of this size, a multiple of a page.
+///
+/// # Panics
+/// If the root server does not fit.
+#[must_use]
+pub fn boot_with(pool_bytes: u32) -> Kernel<Host> {
+    let (_, reserved) = thread_table(pool_bytes);
+    let layout = Layout::from_size_align(pool_bytes as usize, abi::PAGE_SIZE as usize).expect("a layout of pages");
     // SAFETY: the layout is not empty; the memory is never freed, and used by nobody else.
-    let pool = unsafe { Pool::new(alloc(layout), POOL_BASE, POOL_BYTES, reserved) };
+    let pool = unsafe { Pool::new(alloc(layout), POOL_BASE, pool_bytes, reserved) };
     let mut kernel = Kernel::new(pool, Host::default());
     let header =
         abi::boot::Header { root_bytes: 4096, root_address: 0x40_0000, root_offset: 4096, total: 8192, ..abi::boot::Header::zeroed() };

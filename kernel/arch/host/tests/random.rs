@@ -19,15 +19,14 @@ use std::collections::HashSet;
 /// Makes a system call for the current thread; its status.
 fn call(kernel: &mut Kernel<Host>, op: u32, args: [u32; 4]) -> Option<[u32; 5]> {
     let me = kernel.current()?;
-    kernel.pool[me].context[..5].copy_from_slice(&[op, args[0], args[1], args[2], args[3]]);
+    arch_host::set_arguments(&mut kernel.pool[me], [op, args[0], args[1], args[2], args[3]]);
     kernel.system_call();
     for _ in 0..1_000_000 {
         if !kernel.carry_on() {
             break;
         }
     }
-    let c = &kernel.pool[me].context;
-    Some([c[0], c[1], c[2], c[3], c[4]])
+    Some(arch_host::results(&kernel.pool[me]))
 }
 
 fn threads(kernel: &Kernel<Host>) -> Vec<Ref<Thread>> {

@@ -13,9 +13,9 @@ const THREAD: u32 = slot::FREE;
 
 fn call(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> u32 {
     let me = kernel.current().expect("somebody runs");
-    kernel.pool[me].context[..5].copy_from_slice(&[Tag::new(op, 0, 0).0, args[0], args[1], args[2], args[3]]);
+    arch_host::set_arguments(&mut kernel.pool[me], [Tag::new(op, 0, 0).0, args[0], args[1], args[2], args[3]]);
     kernel.system_call();
-    kernel.pool[me].context[0]
+    arch_host::results(&kernel.pool[me])[0]
 }
 
 /// A second thread of the root server's space that is in the middle of a long `map`;
@@ -49,7 +49,7 @@ fn an_interrupted_call_is_carried_on() {
     assert_eq!(kernel.current(), Some(other));
     assert!(kernel.carry_on());
     assert!(!kernel.carry_on());
-    assert_eq!(kernel.pool[other].context[..2], [0, 1], "done, one record");
+    assert_eq!(arch_host::results(&kernel.pool[other])[..2], [0, 1], "done, one record");
 }
 
 #[test]

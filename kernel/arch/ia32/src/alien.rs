@@ -28,10 +28,10 @@
 
 use crate::entry::ALIEN_CALL;
 use crate::fast::field;
-use crate::gdt::{USER_CODE, USER_DATA};
 use crate::layout::{CPU, POOL_BASE};
 use core::arch::global_asm;
 use core::mem::offset_of;
+use ia32_context::selector::{USER_CODE, USER_DATA};
 use kcore::Cpu;
 use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
 
@@ -204,7 +204,7 @@ global_asm!(
     user_data = const USER_DATA,
     user_code = const USER_CODE,
     user_flags = const abi::frame::USER_FLAGS,
-    fixed_flags = const crate::regs::EFLAGS_IF | 2,
+    fixed_flags = const ia32_context::FIXED_FLAGS,
     f_eax = const frame!(eax),
     f_ebx = const frame!(ebx),
     f_ecx = const frame!(ecx),

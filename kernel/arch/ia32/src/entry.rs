@@ -12,48 +12,9 @@ use crate::regs::{EFLAGS_IF, EFLAGS_TF};
 use core::arch::global_asm;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, Ordering};
+use ia32_context::{selector, word};
 use kcore::Cpu;
 use kcore::thread::Thread;
-
-/// Words of the saved frame: index into `Context`, in the order of pushing from the end.
-pub mod word {
-    /// Data segments.
-    pub const GS: usize = 13;
-    /// See `GS`.
-    pub const FS: usize = 14;
-    /// See `GS`.
-    pub const ES: usize = 15;
-    /// See `GS`.
-    pub const DS: usize = 16;
-    /// General registers in the order of `pushad`.
-    pub const EDI: usize = 17;
-    /// See `EDI`.
-    pub const ESI: usize = 18;
-    /// See `EDI`.
-    pub const EBP: usize = 19;
-    /// See `EDI`.
-    pub const EBX: usize = 21;
-    /// See `EDI`.
-    pub const EDX: usize = 22;
-    /// See `EDI`.
-    pub const ECX: usize = 23;
-    /// See `EDI`.
-    pub const EAX: usize = 24;
-    /// Vector, as the stub pushed it.
-    pub const VECTOR: usize = 25;
-    /// Error code or 0.
-    pub const ERROR: usize = 26;
-    /// What the processor pushes.
-    pub const EIP: usize = 27;
-    /// See `EIP`.
-    pub const CS: usize = 28;
-    /// See `EIP`.
-    pub const EFLAGS: usize = 29;
-    /// See `EIP`.
-    pub const ESP: usize = 30;
-    /// See `EIP`.
-    pub const SS: usize = 31;
-}
 
 /// Bytes of the saved frame.
 const FRAME_BYTES: u32 = (32 - word::GS as u32) * 4;
@@ -165,8 +126,8 @@ global_asm!(
     ".noaltmacro",
     ".text",
     kernel_data = const crate::gdt::KERNEL_DATA,
-    user_data = const crate::gdt::USER_DATA,
-    user_code = const crate::gdt::USER_CODE,
+    user_data = const selector::USER_DATA,
+    user_code = const selector::USER_CODE,
     current = const CPU + offset_of!(Cpu, current) as u32,
     loaded = const CPU + offset_of!(Cpu, loaded) as u32,
     stack = sym crate::boot::KERNEL_STACK,

@@ -179,8 +179,8 @@ global_asm!(
     sequence = const SEQUENCE,
     thread_shift = const BYTES.trailing_zeros(),
     threads = const POOL_BASE + ANCHOR,
-    user_data = const crate::gdt::USER_DATA as u32,
-    user_code = const crate::gdt::USER_CODE as u32,
+    user_data = const ia32_context::selector::USER_DATA as u32,
+    user_code = const ia32_context::selector::USER_CODE as u32,
     interrupt_flag = const crate::regs::EFLAGS_IF,
     sysenter_vector = const abi::frame::vector::SYSENTER,
 );

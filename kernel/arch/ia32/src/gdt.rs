@@ -5,19 +5,14 @@ use crate::layout::{IO_BITMAP, TSS};
 use crate::regs;
 use core::arch::asm;
 use core::cell::UnsafeCell;
+use ia32_context::selector::TLS;
 use mmu::descriptor::segment;
 
 /// Ring-0 code; `sysenter` wants ring-0 data, ring-3 code and data to follow.
 pub const KERNEL_CODE: u16 = 0x08;
 /// Ring-0 data.
 pub const KERNEL_DATA: u16 = 0x10;
-/// Ring-3 code.
-pub const USER_CODE: u16 = 0x1b;
-/// Ring-3 data.
-pub const USER_DATA: u16 = 0x23;
 const TASK: u16 = 0x28;
-/// First of three TLS descriptors, where Linux has them on i386.
-pub const TLS: u16 = 0x33;
 const DOUBLE_FAULT_TASK: u16 = 0x48;
 const ENTRIES: usize = 10;
 

@@ -11,6 +11,7 @@ use crate::layout::WINDOW;
 use crate::regs::{self, Features};
 use crate::state;
 use abi::utcb::{FPU_OFFSET, FPU_SIZE};
+use ia32_context::checked_selectors;
 use kcore::Cpu;
 use kcore::space::Space;
 use kcore::thread::{Thread, lazy};
@@ -195,21 +196,6 @@ impl Lazy {
             self.unload(cpu, pool, thread, true);
         }
     }
-}
-
-/// Selectors that can be loaded without a fault: null, flat data, and TLS slots that are present.
-fn checked_selectors(fs_gs: u32, tls: &[[u32; 2]; 3]) -> u32 {
-    u32::from(checked_selector(fs_gs as u16, tls)) | u32::from(checked_selector((fs_gs >> 16) as u16, tls)) << 16
-}
-
-/// `selector` if a ring-3 thread with these descriptors could load it as data, else null.
-pub fn checked_selector(selector: u16, tls: &[[u32; 2]; 3]) -> u16 {
-    let slot = usize::from(selector >> 3);
-    let first = usize::from(gdt::TLS >> 3);
-    let present = tls.get(slot.wrapping_sub(first)).is_some_and(|d| *d != [0, 0]);
-    let known = slot == usize::from(gdt::USER_DATA >> 3) || slot == usize::from(gdt::USER_CODE >> 3) || present;
-    // Bit 2 would name an LDT, which nobody has.
-    if selector & 4 == 0 && known { selector | 3 } else { 0 }
 }
 
 const _: () = assert!(size_of::<Cpu>() == 16);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The port contract for IA-32 on a PC.
 
-use crate::entry::{self, word};
+use crate::entry;
 use crate::layout::{CPU, KERNEL_BASE, POOL_BASE};
-use crate::lazy::{Lazy, checked_selector};
-use crate::regs::{self, EFLAGS_IF, Features};
-use crate::{gdt, state};
-use abi::frame::{CHANGED_SEGMENTS, Frame, USER_FLAGS, vector};
-use abi::{Error, PAGE_SIZE, Rights, USER_END};
+use crate::lazy::Lazy;
+use crate::regs::{self, Features};
+use crate::state;
+use abi::Frame;
+use abi::{Error, PAGE_SIZE, Rights};
 use core::sync::atomic::{AtomicU32, Ordering};
 use kcore::port::{Context, FaultIn};
 use kcore::space::{Space, Table};
-use kcore::thread::{Thread, lazy};
+use kcore::thread::Thread;
 use kcore::{Cpu, Port};
 use mmu::ia32::Ia32 as Format;
 use plat_pc::{TscScale, pic, pit, tsc};
@@ -74,92 +74,22 @@ impl Port for Ia32 {
     type Format = Format;
 
     fn argument(context: &Context, index: usize) -> u32 {
-        context[[word::EAX, word::EBX, word::ESI, word::EDI, word::EBP][index]]
+        ia32_context::argument(context, index)
     }
-
     fn set_result(context: &mut Context, index: usize, value: u32) {
-        // A thread that waits since the fast path has no saved DS and ES: the contract says flat.
-        context[word::DS] = u32::from(gdt::USER_DATA);
-        context[word::ES] = u32::from(gdt::USER_DATA);
-        context[[word::EAX, word::EBX, word::ESI, word::EDI, word::EBP][index]] = value;
+        ia32_context::set_result(context, index, value);
     }
-
     fn frame(thread: &Thread) -> Frame {
-        let c = &thread.context;
-        let is_fault = c[word::VECTOR] == vector::PAGE_FAULT;
-        Frame {
-            eax: c[word::EAX],
-            ebx: c[word::EBX],
-            ecx: c[word::ECX],
-            edx: c[word::EDX],
-            esi: c[word::ESI],
-            edi: c[word::EDI],
-            ebp: c[word::EBP],
-            esp: c[word::ESP],
-            eip: c[word::EIP],
-            eflags: c[word::EFLAGS],
-            ds_es: c[word::DS] & 0xffff | c[word::ES] << 16,
-            fs_gs: thread.fs_gs,
-            vector: c[word::VECTOR],
-            error: c[word::ERROR],
-            address: if is_fault { thread.fault_address } else { 0 },
-            changed: 0,
-        }
+        ia32_context::frame(thread)
     }
-
     fn load_frame(thread: &mut Thread, frame: &Frame) {
-        let c = &mut thread.context;
-        for (index, value) in [
-            (word::EAX, frame.eax),
-            (word::EBX, frame.ebx),
-            (word::ECX, frame.ecx),
-            (word::EDX, frame.edx),
-            (word::ESI, frame.esi),
-            (word::EDI, frame.edi),
-            (word::EBP, frame.ebp),
-            (word::ESP, frame.esp),
-            (word::EIP, frame.eip),
-            (word::EFLAGS, frame.eflags & USER_FLAGS | EFLAGS_IF | 2),
-            (word::CS, u32::from(gdt::USER_CODE)),
-            (word::SS, u32::from(gdt::USER_DATA)),
-            (word::VECTOR, frame.vector),
-            (word::ERROR, frame.error),
-            (word::DS, u32::from(checked_selector(frame.ds_es as u16, &thread.tls))),
-            (word::ES, u32::from(checked_selector((frame.ds_es >> 16) as u16, &thread.tls))),
-        ] {
-            c[index] = value;
-        }
-        if frame.changed & CHANGED_SEGMENTS != 0 {
-            thread.fs_gs = frame.fs_gs;
-            if frame.fs_gs & 0xfffc_fffc == 0 {
-                thread.lazy &= !lazy::SEGMENTS;
-            } else {
-                thread.lazy |= lazy::SEGMENTS;
-            }
-        }
+        ia32_context::load_frame(thread, frame);
     }
-
     fn start(context: &mut Context, entry: u32, stack: u32, utcb: u32, argument: u32) {
-        let data = u32::from(gdt::USER_DATA);
-        *context = [0; kcore::port::CONTEXT_WORDS];
-        for (index, value) in [
-            (word::EIP, entry),
-            (word::ESP, stack),
-            (word::EBX, utcb),
-            (word::ESI, argument),
-            (word::EFLAGS, EFLAGS_IF | 2),
-            (word::CS, u32::from(gdt::USER_CODE)),
-            (word::SS, data),
-            (word::DS, data),
-            (word::ES, data),
-            (word::VECTOR, vector::CREATED),
-        ] {
-            context[index] = value;
-        }
+        ia32_context::start(context, entry, stack, utcb, argument);
     }
-
     fn resumes_fast(thread: &Thread) -> bool {
-        thread.context[word::VECTOR] == vector::SYSENTER && thread.lazy == 0 && !thread.is_alien()
+        ia32_context::resumes_fast(thread)
     }
 
     fn cpu(&mut self) -> &mut Cpu {
@@ -172,25 +102,11 @@ impl Port for Ia32 {
     }
 
     fn set_tls(thread: &mut Thread, index: usize, base: u32, limit: u32) {
-        if let Some(slot) = thread.tls.get_mut(index) {
-            *slot = mmu::descriptor::tls(base, limit);
-        }
+        ia32_context::set_tls(thread, index, base, limit);
     }
 
     fn set_debug(thread: &mut Thread, index: u32, value: u32) -> Result<u32, Error> {
-        /// DR7: local enables, conditions and lengths; not general detect, not global enables.
-        const CONTROL: u32 = 0xffff_0055;
-        let slot = match index {
-            0..=3 if value < USER_END => index as usize,
-            7 if value & !(CONTROL | 0x3ff) == 0 => 5,
-            _ => return Err(Error::BadArgument),
-        };
-        // I/O breakpoints want CR4.DE and could watch nobody else's ports, but no one needs them.
-        if slot == 5 && (0..4).any(|i| value >> (16 + 4 * i) & 3 == 2) {
-            return Err(Error::BadArgument);
-        }
-        thread.debug[slot] = if slot == 5 { value & CONTROL } else { value };
-        Ok(core::mem::take(&mut thread.debug[4]))
+        ia32_context::set_debug(thread, index, value)
     }
 
     fn ports_changed(&mut self, pool: &mut Pool, space: Ref<Space>) {

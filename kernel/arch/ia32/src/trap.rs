@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an entry means, and the way back to a thread.
 
-use crate::entry::{self, word};
+use crate::entry;
 use crate::port::Ia32;
 use crate::regs::{self, EFLAGS_TF};
 use crate::{panic, state};
 use abi::Rights;
 use abi::frame::{fault, vector};
+use ia32_context::word;
 use kcore::Kernel;
 use kcore::thread::Thread;
 use pool::Ref;

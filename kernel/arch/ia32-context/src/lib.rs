@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A thread's saved registers on IA-32: where each is in [`Context`], what a handler sees
+//! of them, and what the kernel takes of what a handler writes. No processor is
+//! touched here, so that the host can test it.
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+use abi::frame::{CHANGED_SEGMENTS, Frame, USER_FLAGS, vector};
+use abi::{Error, USER_END};
+use kcore::port::Context;
+use kcore::thread::{Thread, lazy};
+
+/// EFLAGS while a thread runs, beside its own flags: bit 1 is always set, and interrupts are open.
+pub const FIXED_FLAGS: u32 = 1 << 9 | 2;
+
+/// Selectors of user mode.
+pub mod selector {
+    /// Ring-3 code.
+    pub const USER_CODE: u16 = 0x1b;
+    /// Ring-3 data.
+    pub const USER_DATA: u16 = 0x23;
+    /// First of three TLS descriptors, where Linux has them on i386.
+    pub const TLS: u16 = 0x33;
+}
+
+/// Words of the saved frame: index into `Context`, in the order of pushing from the end.
+pub mod word {
+    /// Data segments.
+    pub const GS: usize = 13;
+    /// See `GS`.
+    pub const FS: usize = 14;
+    /// See `GS`.
+    pub const ES: usize = 15;
+    /// See `GS`.
+    pub const DS: usize = 16;
+    /// General registers in the order of `pushad`.
+    pub const EDI: usize = 17;
+    /// See `EDI`.
+    pub const ESI: usize = 18;
+    /// See `EDI`.
+    pub const EBP: usize = 19;
+    /// See `EDI`.
+    pub const EBX: usize = 21;
+    /// See `EDI`.
+    pub const EDX: usize = 22;
+    /// See `EDI`.
+    pub const ECX: usize = 23;
+    /// See `EDI`.
+    pub const EAX: usize = 24;
+    /// Vector, as the stub pushed it.
+    pub const VECTOR: usize = 25;
+    /// Error code or 0.
+    pub const ERROR: usize = 26;
+    /// What the processor pushes.
+    pub const EIP: usize = 27;
+    /// See `EIP`.
+    pub const CS: usize = 28;
+    /// See `EIP`.
+    pub const EFLAGS: usize = 29;
+    /// See `EIP`.
+    pub const ESP: usize = 30;
+    /// See `EIP`.
+    pub const SS: usize = 31;
+}
+
+/// Where a system call's arguments and results are.
+pub const ARGUMENTS: [usize; 5] = [word::EAX, word::EBX, word::ESI, word::EDI, word::EBP];
+
+/// System-call argument `index`: 0 the tag, 1 to 4 the others.
+pub fn argument(context: &Context, index: usize) -> u32 {
+    context[ARGUMENTS[index]]
+}
+
+/// Sets result register `index`, 0 to 4.
+pub fn set_result(context: &mut Context, index: usize, value: u32) {
+    // A thread that waits since the fast path has no saved DS and ES: the contract says flat.
+    context[word::DS] = u32::from(selector::USER_DATA);
+    context[word::ES] = u32::from(selector::USER_DATA);
+    context[ARGUMENTS[index]] = value;
+}
+
+/// The registers as a handler sees them.
+pub fn frame(thread: &Thread) -> Frame {
+    let c = &thread.context;
+    let is_fault = c[word::VECTOR] == vector::PAGE_FAULT;
+    Frame {
+        eax: c[word::EAX],
+        ebx: c[word::EBX],
+        ecx: c[word::ECX],
+        edx: c[word::EDX],
+        esi: c[word::ESI],
+        edi: c[word::EDI],
+        ebp: c[word::EBP],
+        esp: c[word::ESP],
+        eip: c[word::EIP],
+        eflags: c[word::EFLAGS],
+        ds_es: c[word::DS] & 0xffff | c[word::ES] << 16,
+        fs_gs: thread.fs_gs,
+        vector: c[word::VECTOR],
+        error: c[word::ERROR],
+        address: if is_fault { thread.fault_address } else { 0 },
+        changed: 0,
+    }
+}
+
+/// Takes registers from a hostile frame.
+pub fn load_frame(thread: &mut Thread, frame: &Frame) {
+    let c = &mut thread.context;
+    for (index, value) in [
+        (word::EAX, frame.eax),
+        (word::EBX, frame.ebx),
+        (word::ECX, frame.ecx),
+        (word::EDX, frame.edx),
+        (word::ESI, frame.esi),
+        (word::EDI, frame.edi),
+        (word::EBP, frame.ebp),
+        (word::ESP, frame.esp),
+        (word::EIP, frame.eip),
+        (word::EFLAGS, frame.eflags & USER_FLAGS | FIXED_FLAGS),
+        (word::CS, u32::from(selector::USER_CODE)),
+        (word::SS, u32::from(selector::USER_DATA)),
+        (word::VECTOR, frame.vector),
+        (word::ERROR, frame.error),
+        (word::DS, u32::from(checked_selector(frame.ds_es as u16, &thread.tls))),
+        (word::ES, u32::from(checked_selector((frame.ds_es >> 16) as u16, &thread.tls))),
+    ] {
+        c[index] = value;
+    }
+    if frame.changed & CHANGED_SEGMENTS != 0 {
+        thread.fs_gs = frame.fs_gs;
+        if frame.fs_gs & 0xfffc_fffc == 0 {
+            thread.lazy &= !lazy::SEGMENTS;
+        } else {
+            thread.lazy |= lazy::SEGMENTS;
+        }
+    }
+}
+
+/// Registers of a thread that starts.
+pub fn start(context: &mut Context, entry: u32, stack: u32, utcb: u32, argument: u32) {
+    let data = u32::from(selector::USER_DATA);
+    *context = [0; kcore::port::CONTEXT_WORDS];
+    for (index, value) in [
+        (word::EIP, entry),
+        (word::ESP, stack),
+        (word::EBX, utcb),
+        (word::ESI, argument),
+        (word::EFLAGS, FIXED_FLAGS),
+        (word::CS, u32::from(selector::USER_CODE)),
+        (word::SS, data),
+        (word::DS, data),
+        (word::ES, data),
+        (word::VECTOR, vector::CREATED),
+    ] {
+        context[index] = value;
+    }
+}
+
+/// Whether the fast path may resume a thread that now waits: it entered by `sysenter`, so that
+/// ECX and EDX are nobody's, and needs nothing loaded.
+pub fn resumes_fast(thread: &Thread) -> bool {
+    thread.context[word::VECTOR] == vector::SYSENTER && thread.lazy == 0 && !thread.is_alien()
+}
+
+/// Sets TLS descriptor `index`.
+pub fn set_tls(thread: &mut Thread, index: usize, base: u32, limit: u32) {
+    if let Some(slot) = thread.tls.get_mut(index) {
+        *slot = mmu::descriptor::tls(base, limit);
+    }
+}
+
+/// Sets a debug register, and returns and clears the status register.
+///
+/// # Errors
+/// `BadArgument` for a register that there is not, or a value that could reach the kernel.
+pub fn set_debug(thread: &mut Thread, index: u32, value: u32) -> Result<u32, Error> {
+    /// DR7: local enables, conditions and lengths; not general detect, not global enables.
+    const CONTROL: u32 = 0xffff_0055;
+    let slot = match index {
+        0..=3 if value < USER_END => index as usize,
+        7 if value & !(CONTROL | 0x3ff) == 0 => 5,
+        _ => return Err(Error::BadArgument),
+    };
+    // I/O breakpoints want CR4.DE and could watch nobody else's ports, but no one needs them.
+    if slot == 5 && (0..4).any(|i| value >> (16 + 4 * i) & 3 == 2) {
+        return Err(Error::BadArgument);
+    }
+    thread.debug[slot] = if slot == 5 { value & CONTROL } else { value };
+    Ok(core::mem::take(&mut thread.debug[4]))
+}
+
+/// Selectors that can be loaded without a fault: null, flat data, and TLS slots that are present.
+pub fn checked_selectors(fs_gs: u32, tls: &[[u32; 2]; 3]) -> u32 {
+    u32::from(checked_selector(fs_gs as u16, tls)) | u32::from(checked_selector((fs_gs >> 16) as u16, tls)) << 16
+}
+
+/// `selector` if a ring-3 thread with these descriptors could load it as data, else null.
+pub fn checked_selector(selector: u16, tls: &[[u32; 2]; 3]) -> u16 {
+    let slot = usize::from(selector >> 3);
+    let first = usize::from(selector::TLS >> 3);
+    let present = tls.get(slot.wrapping_sub(first)).is_some_and(|d| *d != [0, 0]);
+    let known = slot == usize::from(selector::USER_DATA >> 3) || slot == usize::from(selector::USER_CODE >> 3) || present;
+    // Bit 2 would name an LDT, which nobody has.
+    if selector & 4 == 0 && known { selector | 3 } else { 0 }
+}
