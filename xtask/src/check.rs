@@ -45,6 +45,7 @@ const SAFE: &[&str] = &[
     "user/demo/pingpong",
     "model/core",
     "tests/conform",
+    "tests/differential",
     "tests/figures",
     "tests/hostile",
     "xtask",

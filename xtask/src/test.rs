@@ -62,18 +62,27 @@ fn clippy_bare() -> Result<()> {
     build::run(command.args(["--", "-D", "warnings"]))
 }
 
+/// The fast paths as built against the portable kernel.
+fn differential() -> Result<()> {
+    let built = build::system(Path::new("systems/hello.toml"))?;
+    let kernel = built.kernel.to_string_lossy().into_owned();
+    let seed = std::env::var("MACADAMIA_SEED").unwrap_or_else(|_| "1".into());
+    cargo(&["run", "--quiet", "--release", "-p", "differential", "--", &kernel, &seed])
+}
+
 /// Runs everything whose name contains `filter`.
 pub fn all(filter: &str) -> Result<()> {
     let start = Instant::now();
     let mut tally = Tally { passed: 0, failed: 0 };
     type Check = (&'static str, fn() -> Result<()>);
-    let checks: [Check; 6] = [
+    let checks: [Check; 7] = [
         ("source.format", || cargo(&["fmt", "--all", "--check"])),
         ("source.arrows", check::arrows),
         ("source.unsafe", check::unsafe_code),
         ("source.clippy.host", || cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])),
         ("source.clippy.bare", clippy_bare),
         ("host", || cargo(&["test", "--quiet"])),
+        ("differential", differential),
     ];
     for (name, check) in checks.into_iter().filter(|(name, _)| name.contains(filter)) {
         tally.note(name, check());

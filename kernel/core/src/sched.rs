@@ -16,6 +16,7 @@ use pool::{Link, Ref};
 pub const SLICE: u64 = 10_000_000;
 
 /// Ready queues and the slice that runs.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Scheduler {
     heads: [Link<Thread>; PRIORITIES as usize],
     occupied: [u32; 8],

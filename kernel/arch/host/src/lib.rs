@@ -83,7 +83,11 @@ impl Port for Host {
     fn pool_address(&self, physical: u32) -> u32 {
         physical - POOL_PHYSICAL + POOL_BASE
     }
-    fn space_created(&mut self, _: &mut Pool, _: Ref<Space>) {}
+    fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {
+        if let Some(top) = pool[space].top.get() {
+            pool[space].hw[0] = self.physical(top.address());
+        }
+    }
     fn space_dropped(&mut self, _: &mut Pool, _: Ref<Space>) {}
     fn before_change(&mut self, _: &mut Pool, _: Ref<Space>, _: u32, _: u32) {}
     fn top_changed(&mut self, _: &mut Pool, _: Ref<Space>, _: usize) {}

@@ -175,6 +175,8 @@ global_asm!(
     "mov ebp, ss:[ecx + {f_ebp}]",
     "mov ecx, ss:[ecx + {f_ecx}]",
     "iretd",
+    ".global alien_end",
+    "alien_end:",
     current = const CPU + offset_of!(Cpu, current) as u32,
     loaded = const CPU + offset_of!(Cpu, loaded) as u32,
     top = const CPU + offset_of!(Cpu, top) as u32,

@@ -55,6 +55,7 @@ global_asm!(
     "mov esp, ss:[{current}]",
     "mov [esp - {esp_slot}], ecx",
     "mov [esp - {eip_slot}], edx",
+    "mov dword ptr [esp - {eflags_slot}], {flags}",
     "mov ecx, fs", // T1
     "mov edx, gs",
     "or ecx, edx",
@@ -128,6 +129,7 @@ global_asm!(
     "cmp ecx, ss:[edx + {priority}]",
     "ja slow_reply",
     "or eax, {reply_kind}",
+    "xor ebx, ebx",
     "mov dword ptr [esp + {gate}], {open}",
     "jmp fast_switch",
     // --- not for us: give back what was changed ------------------------------------
@@ -159,6 +161,8 @@ global_asm!(
     thread_count = sym crate::port::THREAD_COUNT,
     esp_slot = const 8,
     eip_slot = const 20,
+    eflags_slot = const 12,
+    flags = const ia32_context::FIXED_FLAGS,
     call = const CALL_OP,
     reply_wait = const REPLY_WAIT_OP,
     reply_kind = const REPLY_KIND,

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What must be the same, and what nobody will ever read again.
+
+use anyhow::{Result, ensure};
+use arch_host::{Host, POOL_BASE};
+use ia32_context::{FIXED_FLAGS, word};
+use kcore::Kernel;
+use kcore::thread::{ANCHOR, BYTES, Thread, gate};
+use pool::Ref;
+use std::collections::BTreeMap;
+
+/// What the assembly left.
+pub struct Expected {
+    /// Who runs.
+    pub current: Ref<Thread>,
+    /// `eax ebx ecx edx esi edi ebp esp eip eflags` of who runs.
+    pub registers: [u32; 10],
+    /// All registers count; after `sysexit` ECX and EDX are nobody's.
+    pub by_iret: bool,
+    /// The directory, if it was changed.
+    pub cr3: Option<u32>,
+    /// Every word written, by address.
+    pub written: BTreeMap<u32, u32>,
+}
+
+/// Words of saved registers in [`Expected::registers`]' order.
+const WORDS: [usize; 10] =
+    [word::EAX, word::EBX, word::ECX, word::EDX, word::ESI, word::EDI, word::EBP, word::ESP, word::EIP, word::EFLAGS];
+
+/// Clears what has no meaning in the state that the thread is in.
+fn normalise(thread: &mut Thread, runs: bool) {
+    let waits_fast = matches!(thread.gate, gate::OPEN | gate::REPLY | gate::RUN);
+    let frame_elsewhere = thread.gate == gate::REPLY | gate::ALIEN;
+    if runs || frame_elsewhere {
+        thread.context = [0; kcore::port::CONTEXT_WORDS];
+    } else if waits_fast {
+        // Resumed by `sysexit` with results in registers, or by `iret` with those that `set_result` wrote.
+        let [esp, eip, eflags] = [word::ESP, word::EIP, word::EFLAGS].map(|index| thread.context[index]);
+        thread.context = [0; kcore::port::CONTEXT_WORDS];
+        (thread.context[word::ESP], thread.context[word::EIP], thread.context[word::EFLAGS]) = (esp, eip, eflags);
+    }
+    if thread.state() == gate::READY && !thread.is_alien() || matches!(thread.state(), gate::OPEN) {
+        thread.partner = pool::Link::NULL;
+    }
+    if thread.state() != gate::SENDING {
+        thread.badge = 0;
+    }
+}
+
+/// Holds the portable kernel's result against the assembly's.
+pub fn compare(kernel: &mut Kernel<Host>, me: Ref<Thread>, mut before: Vec<u8>, expected: &Expected) -> Result<()> {
+    let current = kernel.current();
+    ensure!(current == Some(expected.current), "{current:?} runs, by the assembly {:?}", expected.current);
+    let context = kernel.pool[expected.current].context;
+    for (name, (index, value)) in
+        ["eax", "ebx", "ecx", "edx", "esi", "edi", "ebp", "esp", "eip", "eflags"].iter().zip(WORDS.into_iter().zip(expected.registers))
+    {
+        let counts = expected.by_iret || !matches!(*name, "ecx" | "edx");
+        ensure!(!counts || context[index] == value, "{name} is {:#x}, by the assembly {value:#x}", context[index]);
+    }
+    let flat = u32::from(ia32_context::selector::USER_DATA);
+    ensure!(context[word::DS] == flat && context[word::ES] == flat, "DS and ES are {:#x} and {:#x}", context[word::DS], context[word::ES]);
+    ensure!(expected.by_iret || expected.registers[9] == FIXED_FLAGS, "flags after sysexit: {:#x}", expected.registers[9]);
+    let space = |t: Ref<Thread>| kernel.pool[t].space.get().map(|s| (s, kernel.pool[s].hw[0]));
+    let (from, to) = (space(me), space(expected.current));
+    ensure!(expected.cr3 == to.filter(|_| from != to).map(|(_, directory)| directory), "the address space is wrong: {:x?}", expected.cr3);
+    for (address, value) in expected.written.iter().filter(|(a, _)| **a >= POOL_BASE) {
+        let offset = (address - POOL_BASE) as usize;
+        before[offset..offset + 4].copy_from_slice(&value.to_ne_bytes());
+    }
+    let mut after = kernel.pool.bytes_at(POOL_BASE, kernel.pool.bytes()).to_vec();
+    for index in 0..kernel.threads.count {
+        let Some(thread) = kernel.threads.get(index) else { continue };
+        let start = (thread.address() - ANCHOR - POOL_BASE) as usize;
+        let range = start..start + BYTES as usize;
+        let mut pair = [&before[range.clone()], &after[range.clone()]].map(bytemuck::pod_read_unaligned::<Thread>);
+        for t in &mut pair {
+            normalise(t, thread == expected.current);
+        }
+        let [b, a] = pair;
+        ensure!(
+            b.gate == a.gate && b.partner == a.partner && b.handle == a.handle && b.context == a.context,
+            "thread {index}: gate {:#x}, partner {:?}, handle {:#x}; by the assembly {:#x}, {:?}, {:#x}; registers\n{:x?}\n{:x?}",
+            a.gate,
+            a.partner,
+            a.handle,
+            b.gate,
+            b.partner,
+            b.handle,
+            a.context,
+            b.context
+        );
+        ensure!(bytemuck::bytes_of(&a) == bytemuck::bytes_of(&b), "thread {index} differs in a field that the fast path does not write");
+        before[range.clone()].fill(0);
+        after[range].fill(0);
+    }
+    if let Some(at) = before.iter().zip(&after).position(|(a, b)| a != b) {
+        anyhow::bail!("memory at {:#x} differs: {:#x}, by the assembly {:#x}", POOL_BASE + at as u32, after[at], before[at]);
+    }
+    Ok(())
+}

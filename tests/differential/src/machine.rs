@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Executes the kernel's entry code as it was built, instruction by instruction, on a
+//! copy of the memory it touches. Knows the instructions that occur there; any other is an error.
+
+use anyhow::{Context, Result, bail};
+use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+use object::{Object, ObjectSection, ObjectSymbol};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+/// The entry code, decoded.
+pub struct Code {
+    instructions: BTreeMap<u32, Instruction>,
+    symbols: HashMap<String, u32>,
+    /// How often each instruction was executed.
+    pub executed: BTreeMap<u32, u64>,
+}
+
+impl Code {
+    /// Reads the code of the fast paths from the kernel's ELF file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let data = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let file = object::File::parse(&*data)?;
+        let symbols: HashMap<String, u32> =
+            file.symbols().filter_map(|s| Some((s.name().ok()?.to_string(), u32::try_from(s.address()).ok()?))).collect();
+        let mut code = Self { instructions: BTreeMap::new(), symbols, executed: BTreeMap::new() };
+        for (start, end) in [("sysenter_entry", "fast_end"), ("alien_entry", "alien_end")] {
+            let (start, end) = (code.symbol(start)?, code.symbol(end)?);
+            let section = file
+                .sections()
+                .find(|s| s.address() <= u64::from(start) && u64::from(end) <= s.address() + s.size())
+                .context("the fast path is in no section")?;
+            let bytes = section.data_range(u64::from(start), u64::from(end - start))?.context("no bytes")?;
+            for instruction in Decoder::with_ip(32, bytes, u64::from(start), DecoderOptions::NONE) {
+                if instruction.is_invalid() {
+                    bail!("no instruction at {:#x}", instruction.ip());
+                }
+                code.instructions.insert(instruction.ip32(), instruction);
+            }
+        }
+        Ok(code)
+    }
+
+    /// Address of a symbol: by its name, or the only one that contains it.
+    pub fn symbol(&self, name: &str) -> Result<u32> {
+        if let Some(address) = self.symbols.get(name) {
+            return Ok(*address);
+        }
+        let mut found = self.symbols.iter().filter(|(symbol, _)| symbol.contains(name));
+        match (found.next(), found.next()) {
+            (Some((_, address)), None) => Ok(*address),
+            _ => bail!("the kernel has not just one symbol `{name}`"),
+        }
+    }
+
+    /// Instructions that were never executed, as text. Padding is left out.
+    pub fn missed(&self) -> Vec<String> {
+        let all = self.instructions.values().filter(|i| i.mnemonic() != Mnemonic::Nop);
+        all.filter(|i| !self.executed.contains_key(&i.ip32())).map(|i| format!("{:#x} {i}", i.ip32())).collect()
+    }
+}
+
+/// Where the code went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    /// To user mode by `sysexit`.
+    Sysexit,
+    /// To user mode by `iret`.
+    Iret,
+    /// To this address outside of the code.
+    Left(u32),
+}
+
+/// Indices of general registers.
+pub mod reg {
+    /// As the processor numbers them.
+    pub const EAX: usize = 0;
+    /// See `EAX`.
+    pub const ECX: usize = 1;
+    /// See `EAX`.
+    pub const EDX: usize = 2;
+    /// See `EAX`.
+    pub const EBX: usize = 3;
+    /// See `EAX`.
+    pub const ESP: usize = 4;
+    /// See `EAX`.
+    pub const EBP: usize = 5;
+    /// See `EAX`.
+    pub const ESI: usize = 6;
+    /// See `EAX`.
+    pub const EDI: usize = 7;
+}
+
+/// A processor and the memory it sees.
+pub struct Machine<'a> {
+    /// General registers.
+    pub regs: [u32; 8],
+    /// ES, CS, SS, DS, FS, GS.
+    pub segments: [u16; 6],
+    /// The last value written to CR3.
+    pub cr3: Option<u32>,
+    /// What the flags are on a return by `sysexit`.
+    pub eflags: u32,
+    /// Words that were written, by address.
+    pub written: BTreeMap<u32, u32>,
+    memory: &'a dyn Fn(u32) -> Option<u32>,
+    carry: bool,
+    zero: bool,
+}
+
+/// Index of DS in `Machine::segments`.
+pub const DS: usize = 3;
+/// Index of ES.
+pub const ES: usize = 0;
+/// Index of FS.
+pub const FS: usize = 4;
+/// Index of GS.
+pub const GS: usize = 5;
+
+/// More than this is a loop.
+const MOST_STEPS: u32 = 200;
+
+impl<'a> Machine<'a> {
+    /// A processor in front of `memory`, which gives the word at an address.
+    pub fn new(memory: &'a dyn Fn(u32) -> Option<u32>) -> Self {
+        Self { regs: [0; 8], segments: [0; 6], cr3: None, eflags: 0, written: BTreeMap::new(), memory, carry: false, zero: false }
+    }
+
+    /// The word at an address, a multiple of 4.
+    pub fn word(&self, address: u32) -> Result<u32> {
+        match self.written.get(&address) {
+            Some(word) => Ok(*word),
+            None => (self.memory)(address).with_context(|| format!("a read at {address:#x}, where nothing is")),
+        }
+    }
+
+    fn load(&self, address: u32, bytes: usize) -> Result<u32> {
+        let shift = address % 4 * 8;
+        if shift / 8 + bytes as u32 > 4 {
+            bail!("an access across words at {address:#x}");
+        }
+        let word = self.word(address & !3)? >> shift;
+        Ok(if bytes == 4 { word } else { word & ((1 << (8 * bytes)) - 1) })
+    }
+
+    fn store(&mut self, address: u32, bytes: usize, value: u32) -> Result<()> {
+        let shift = address % 4 * 8;
+        if shift / 8 + bytes as u32 > 4 {
+            bail!("an access across words at {address:#x}");
+        }
+        let mask = if bytes == 4 { u32::MAX } else { ((1 << (8 * bytes)) - 1) << shift };
+        let word = self.word(address & !3)? & !mask | value << shift & mask;
+        self.written.insert(address & !3, word);
+        Ok(())
+    }
+
+    fn address(&self, i: &Instruction) -> u32 {
+        let part = |r: Register| if r == Register::None { 0 } else { self.regs[r.number()] };
+        part(i.memory_base())
+            .wrapping_add(part(i.memory_index()).wrapping_mul(i.memory_index_scale()))
+            .wrapping_add(i.memory_displacement32())
+    }
+
+    /// Bytes of an operand.
+    fn bytes(i: &Instruction, operand: u32) -> usize {
+        match i.op_kind(operand) {
+            OpKind::Register => i.op_register(operand).size(),
+            OpKind::Memory => i.memory_size().size(),
+            _ => 4,
+        }
+    }
+
+    fn get(&self, i: &Instruction, operand: u32) -> Result<u32> {
+        Ok(match i.op_kind(operand) {
+            OpKind::Register => {
+                let r = i.op_register(operand);
+                if r.is_segment_register() {
+                    u32::from(self.segments[r.number()])
+                } else if r.is_gpr32() {
+                    self.regs[r.number()]
+                } else if r.is_gpr16() {
+                    self.regs[r.number()] & 0xffff
+                } else if r.is_gpr8() && r.number() < 4 {
+                    self.regs[r.number()] & 0xff
+                } else {
+                    bail!("unknown register in {i}")
+                }
+            }
+            OpKind::Memory => self.load(self.address(i), Self::bytes(i, operand))?,
+            OpKind::NearBranch32 => i.near_branch32(),
+            _ => i.immediate(operand) as u32,
+        })
+    }
+
+    fn set(&mut self, i: &Instruction, operand: u32, value: u32) -> Result<()> {
+        match i.op_kind(operand) {
+            OpKind::Register => {
+                let r = i.op_register(operand);
+                if r.is_segment_register() {
+                    self.segments[r.number()] = value as u16;
+                } else if r == Register::CR3 {
+                    self.cr3 = Some(value);
+                } else if r.is_gpr32() {
+                    self.regs[r.number()] = value;
+                } else {
+                    bail!("unknown register in {i}");
+                }
+                Ok(())
+            }
+            OpKind::Memory => self.store(self.address(i), Self::bytes(i, operand), value),
+            _ => bail!("unknown operand in {i}"),
+        }
+    }
+
+    fn push(&mut self, value: u32) -> Result<()> {
+        self.regs[reg::ESP] = self.regs[reg::ESP].wrapping_sub(4);
+        self.store(self.regs[reg::ESP], 4, value)
+    }
+
+    fn pop(&mut self) -> Result<u32> {
+        let value = self.word(self.regs[reg::ESP])?;
+        self.regs[reg::ESP] = self.regs[reg::ESP].wrapping_add(4);
+        Ok(value)
+    }
+
+    /// Runs from `entry` until the code is left.
+    pub fn run(&mut self, code: &mut Code, entry: u32) -> Result<Exit> {
+        let mut at = entry;
+        for _ in 0..MOST_STEPS {
+            let Some(&i) = code.instructions.get(&at) else { return Ok(Exit::Left(at)) };
+            *code.executed.entry(at).or_insert(0) += 1;
+            at = i.next_ip32();
+            match i.mnemonic() {
+                Mnemonic::Mov | Mnemonic::Movzx => {
+                    let value = self.get(&i, 1)?;
+                    self.set(&i, 0, value)?;
+                }
+                Mnemonic::Lea => self.regs[i.op0_register().number()] = self.address(&i),
+                Mnemonic::Or | Mnemonic::And | Mnemonic::Xor | Mnemonic::Test => {
+                    let (a, b) = (self.get(&i, 0)?, self.get(&i, 1)?);
+                    let value = match i.mnemonic() {
+                        Mnemonic::Or => a | b,
+                        Mnemonic::Xor => a ^ b,
+                        _ => a & b,
+                    };
+                    (self.carry, self.zero) = (false, value == 0);
+                    if i.mnemonic() != Mnemonic::Test {
+                        self.set(&i, 0, value)?;
+                    }
+                }
+                Mnemonic::Add => {
+                    let (value, carry) = self.get(&i, 0)?.overflowing_add(self.get(&i, 1)?);
+                    (self.carry, self.zero) = (carry, value == 0);
+                    self.set(&i, 0, value)?;
+                }
+                Mnemonic::Cmp => {
+                    let (a, b) = (self.get(&i, 0)?, self.get(&i, 1)?);
+                    (self.carry, self.zero) = (a < b, a == b);
+                }
+                Mnemonic::Shl => {
+                    let value = self.get(&i, 0)? << (self.get(&i, 1)? & 31);
+                    self.set(&i, 0, value)?;
+                }
+                Mnemonic::Shr => {
+                    let value = self.get(&i, 0)? >> (self.get(&i, 1)? & 31);
+                    self.set(&i, 0, value)?;
+                }
+                Mnemonic::Push => {
+                    let value = self.get(&i, 0)?;
+                    self.push(value)?;
+                }
+                Mnemonic::Pop => {
+                    let value = self.pop()?;
+                    self.set(&i, 0, value)?;
+                }
+                Mnemonic::Pushfd => self.push(2)?,
+                Mnemonic::Popfd => self.eflags = self.pop()?,
+                Mnemonic::Sti => self.eflags |= 1 << 9,
+                Mnemonic::Nop => {}
+                Mnemonic::Sysexit => return Ok(Exit::Sysexit),
+                Mnemonic::Iretd => return Ok(Exit::Iret),
+                Mnemonic::Jmp => at = i.near_branch32(),
+                jump => {
+                    let taken = match jump {
+                        Mnemonic::Je => self.zero,
+                        Mnemonic::Jne => !self.zero,
+                        Mnemonic::Jae => !self.carry,
+                        Mnemonic::Ja => !self.carry && !self.zero,
+                        _ => bail!("an instruction that this machine does not know: {i}"),
+                    };
+                    if taken {
+                        at = i.near_branch32();
+                    }
+                }
+            }
+        }
+        bail!("no end after {MOST_STEPS} instructions from {entry:#x}")
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Holds the assembly fast paths against the portable kernel: `differential KERNEL [SEED] [EVENTS]`.
+//!
+//! The kernel's entry code, as it was built, is executed by [`machine`] on the state
+//! of a simulated system; then `kcore` handles the same event. If the fast path
+//! went through, every word of the pool that means anything, all registers and the address space must
+//! be the same; if it gave up, it must have changed nothing but its scratch words.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod compare;
+mod machine;
+mod scenario;
+mod step;
+
+use anyhow::{Context, Result, ensure};
+use fastrand::Rng;
+use scenario::Scenario;
+
+/// Events in one system, at most.
+const EVENTS_A_SYSTEM: u32 = 80;
+/// Each fast path must have been taken in at least so many of a thousand events.
+const LEAST_PER_MILLE: u64 = 10;
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let path = arguments.next().context("usage: differential KERNEL [SEED] [EVENTS]")?;
+    let seed = arguments.next().map_or(Ok(1), |s| s.parse())?;
+    let wanted: u64 = arguments.next().map_or(Ok(200_000), |s| s.parse())?;
+    let mut code = machine::Code::read(path.as_ref())?;
+    let mut rng = Rng::with_seed(seed);
+    let mut tally = step::Tally::default();
+    while tally.events < wanted {
+        let before = rng.get_seed();
+        let mut scenario = Scenario::new(&mut rng);
+        for number in 0..EVENTS_A_SYSTEM {
+            let Some(event) = scenario.next(&mut rng) else { break };
+            step::step(&mut scenario.kernel, &event, &mut code, &mut rng, &mut tally)
+                .with_context(|| format!("system of seed {before}, event {number}"))?;
+        }
+    }
+    println!(
+        "# {} events: {} fast calls, {} fast replies, {} fast alien calls, {} fast runs, {} fast paths given up",
+        tally.events, tally.calls, tally.replies, tally.alien_calls, tally.runs, tally.given_up
+    );
+    let missed = code.missed();
+    ensure!(missed.is_empty(), "never executed: {}", missed.join("; "));
+    for (name, count) in [
+        ("calls", tally.calls),
+        ("replies", tally.replies),
+        ("alien calls", tally.alien_calls),
+        ("runs", tally.runs),
+        ("given up", tally.given_up),
+    ] {
+        ensure!(count * 1000 >= tally.events * LEAST_PER_MILLE, "only {count} {name}: the events are not the right ones");
+    }
+    Ok(())
+}

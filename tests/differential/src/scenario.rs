@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Random systems of threads, and what their threads may do next.
+
+use abi::boot::slot;
+use abi::{Error, Frame, Op, Rights, Tag};
+use arch_host::{Host, boot_with, results, set_arguments};
+use fastrand::Rng;
+use kcore::Kernel;
+use kcore::space::Space;
+use kcore::thread::{SEQUENCE, Thread, gate};
+use pool::Ref;
+
+const POOL_BYTES: u32 = 512 << 10;
+/// Capability slots that a space's threads have other threads in: from 1 on.
+const PEERS: u32 = 12;
+/// First slot of the root server's table that this uses.
+const FIRST: u32 = slot::FREE;
+
+/// A system, and what is known about it.
+pub struct Scenario {
+    /// The kernel.
+    pub kernel: Kernel<Host>,
+    /// The root server's space, whose threads handle the aliens.
+    root: Ref<Space>,
+    /// Selectors of threads in the root server's table.
+    threads: Vec<u32>,
+}
+
+/// What the processor does next.
+pub enum Event {
+    /// The running thread executes `sysenter` with these registers (`eax ebx esi edi ebp`).
+    Sysenter([u32; 5]),
+    /// The same by `int`.
+    Int([u32; 5]),
+    /// The running thread, mostly an alien, executes `int 0x80`.
+    AlienCall,
+    /// The running thread has a page fault.
+    PageFault,
+    /// The timer interrupts.
+    Tick,
+}
+
+/// Makes a system call for the running thread.
+fn call(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> Result<[u32; 3], Error> {
+    let me = kernel.current().expect("the root server runs");
+    set_arguments(&mut kernel.pool[me], [Tag::new(op, 0, 0).0, args[0], args[1], args[2], args[3]]);
+    kernel.system_call();
+    let [status, a, b, c, _] = results(&kernel.pool[me]);
+    if status == 0 { Ok([a, b, c]) } else { Err(Error::from_code(status).expect("a known error")) }
+}
+
+impl Scenario {
+    /// Spaces, threads with priorities that are often equal, capabilities with all kinds of rights,
+    /// two aliens whose handlers are in the root server's space. The root server then waits.
+    pub fn new(rng: &mut Rng) -> Self {
+        let mut kernel = boot_with(POOL_BYTES);
+        let me = kernel.current().expect("the root server runs");
+        let root = kernel.pool[me].space.get().expect("in its space");
+        let mut next = FIRST;
+        let mut fresh = || {
+            next += 1;
+            next - 1
+        };
+        let must = |what: Result<[u32; 3], Error>| what.expect("there is room");
+        let k = &mut kernel;
+        let mut spaces = vec![slot::SPACE];
+        for _ in 0..2 {
+            let space = fresh();
+            must(call(k, Op::CreateSpace, [slot::QUOTA, PEERS + 4, space, 0]));
+            spaces.push(space);
+        }
+        let (mut threads, mut handlers) = (vec![slot::THREAD], Vec::new());
+        for _ in 0..6 {
+            let (thread, space) = (fresh(), spaces[rng.usize(..spaces.len())]);
+            must(call(k, Op::CreateThread, [slot::QUOTA, space, thread, 0]));
+            if space == slot::SPACE {
+                handlers.push(thread);
+            }
+            threads.push(thread);
+        }
+        let native = threads.clone();
+        for _ in 0..2 {
+            let (space, thread) = (fresh(), fresh());
+            must(call(k, Op::CreateSpace, [slot::QUOTA, 0, space, 0]));
+            must(call(k, Op::CreateThread, [slot::QUOTA, space, thread, slot::SPACE]));
+            if let Some(handler) = handlers.get(rng.usize(..handlers.len().max(1))) {
+                let badged = fresh();
+                must(call(k, Op::Copy, [*handler, 0, badged, Rights::CALL.0 | rng.u32(1..0x1000) << 12]));
+                must(call(k, Op::SetHandler, [thread, badged, 0, 0]));
+            }
+            threads.push(thread);
+        }
+        for space in &spaces[1..] {
+            for slot in 1..=PEERS {
+                let rights = if rng.u32(..4) > 0 { Rights::CALL.0 | Rights::NOTIFY.0 } else { rng.u32(..64) };
+                let badge = rng.u32(..0x1000) << 12;
+                let source = if rng.bool() { native[rng.usize(1..native.len())] } else { threads[rng.usize(1..threads.len())] };
+                must(call(k, Op::Copy, [source, *space, slot, rights | badge]));
+            }
+        }
+        for thread in &threads[1..] {
+            let priority = [50, 50, 50, 60, 70][rng.usize(..5)];
+            must(call(k, Op::SetPriority, [*thread, priority, 100, 0]));
+        }
+        for thread in &native[1..] {
+            must(call(k, Op::Start, [*thread, 0x40_0000, 0x50_0000, 0]));
+        }
+        set_arguments(&mut kernel.pool[me], [Tag::new(Op::Receive, 0, 0).0, 0, 0, 0, 0]);
+        kernel.system_call();
+        Self { kernel, root, threads }
+    }
+
+    /// A random event; mostly one that the fast paths are made for.
+    pub fn next(&mut self, rng: &mut Rng) -> Option<Event> {
+        let me = self.kernel.current()?;
+        if self.kernel.pool[me].is_alien() {
+            return Some(match rng.u32(..10) {
+                0 => Event::PageFault,
+                1 => Event::Tick,
+                _ => Event::AlienCall,
+            });
+        }
+        self.prepare(me, rng);
+        let registers = self.system_call(me, rng);
+        Some(match rng.u32(..40) {
+            0 => Event::Int(registers),
+            1 => Event::PageFault,
+            2 => Event::Tick,
+            3 => Event::AlienCall,
+            _ => Event::Sysenter(registers),
+        })
+    }
+
+    /// What user code may write by itself: UTCBs and aliens' frames.
+    fn prepare(&mut self, me: Ref<Thread>, rng: &mut Rng) {
+        if rng.u32(..8) == 0 {
+            let at = self.kernel.pool[me].utcb + core::mem::offset_of!(abi::utcb::Utcb, accept) as u32;
+            self.kernel.pool.bytes_mut(at, 4).copy_from_slice(&rng.u32(..16).to_ne_bytes());
+        }
+        let mut aliens = self.all();
+        aliens.retain(|t| self.kernel.pool[*t].is_alien());
+        for alien in aliens {
+            let at = self.kernel.pool[alien].utcb;
+            let bytes = self.kernel.pool.bytes_mut(at, size_of::<Frame>() as u32);
+            let mut frame: Frame = bytemuck::pod_read_unaligned(bytes);
+            match rng.u32(..16) {
+                0 => (frame.changed, frame.fs_gs) = (rng.u32(..4), rng.u32(..)),
+                1 => frame.ds_es = rng.u32(..),
+                2 | 3 => {
+                    frame = Frame { changed: 0, ds_es: 0x23_0023, ..frame };
+                    [frame.eax, frame.ecx, frame.esp, frame.eip, frame.eflags] = [(); 5].map(|()| rng.u32(..));
+                }
+                _ => {}
+            }
+            bytes.copy_from_slice(bytemuck::bytes_of(&frame));
+        }
+    }
+
+    fn all(&self) -> Vec<Ref<Thread>> {
+        let kernel = &self.kernel;
+        (0..kernel.threads.count).filter_map(|i| kernel.threads.get(i)).filter(|t| !kernel.pool[*t].space.is_null()).collect()
+    }
+
+    /// A handle that this thread may often reply to.
+    fn handle(&self, me: Ref<Thread>, aliens: bool, rng: &mut Rng) -> u32 {
+        let pool = &self.kernel.pool;
+        let mut waiting = self.all();
+        waiting.retain(|t| pool[*t].state() == gate::REPLY && pool[*t].is_alien() == aliens);
+        let mine: Vec<_> = waiting.iter().filter(|t| pool[**t].partner.is(me)).collect();
+        let of_anybody = waiting.get(rng.usize(..waiting.len().max(1))).map_or(0, |t| pool[*t].handle);
+        match rng.u32(..12) {
+            0 => of_anybody,
+            1 => 0,
+            2 => rng.u32(..),
+            3 => of_anybody.wrapping_sub(SEQUENCE),
+            _ => mine.get(rng.usize(..mine.len().max(1))).map_or(of_anybody, |t| pool[**t].handle),
+        }
+    }
+
+    /// A selector, often of a thread that waits for a message.
+    fn peer(&self, me: Ref<Thread>, rng: &mut Rng) -> u32 {
+        let all = if self.kernel.pool[me].space.is(self.root) { self.threads.clone() } else { (1..=PEERS).collect() };
+        let mut waiting = all.clone();
+        waiting.retain(|selector| {
+            let slot = self.kernel.pool[me].space.get().map(|space| self.kernel.pool[Space::slot(space, *selector)]);
+            slot.is_some_and(|s| {
+                !s.is_empty() && s.rights().contains(Rights::CALL) && self.kernel.pool[s.object::<Thread>()].state() == gate::OPEN
+            })
+        });
+        match rng.u32(..32) {
+            0 => rng.u32(..),
+            1 => 0,
+            2..=9 => all[rng.usize(..all.len())],
+            _ => waiting.get(rng.usize(..waiting.len().max(1))).copied().unwrap_or(all[0]),
+        }
+    }
+
+    fn system_call(&self, me: Ref<Thread>, rng: &mut Rng) -> [u32; 5] {
+        let words = if rng.u32(..8) == 0 { rng.u32(..70) } else { rng.u32(..4) };
+        let flags = if rng.u32(..16) == 0 { rng.u32(..8) << 9 } else { 0 };
+        let caps = if rng.u32(..32) == 0 { rng.u32(..4) } else { 0 };
+        let message = |op: Op| Tag::new(op, words, caps).0 | flags;
+        let [a, b, c] = [(); 3].map(|()| rng.u32(..));
+        let pool = &self.kernel.pool;
+        let waits = |t: &Ref<Thread>| pool[*t].is_alien() && pool[*t].state() == gate::REPLY && pool[*t].partner.is(me);
+        let has_aliens = self.all().iter().any(waits);
+        match rng.u32(..100) {
+            0..=70 if has_aliens => [Tag::new(Op::Run, rng.u32(..64) / 63, 0).0 | flags, self.handle(me, true, rng), a, b, c],
+            0..=31 => [message(Op::Call), self.peer(me, rng), a, b, c],
+            32..=72 => [message(Op::ReplyWait), self.handle(me, false, rng), a, b, c],
+            73..=82 if rng.u32(..3) > 0 => [Tag::new(Op::Receive, 0, 0).0, 0, a, b, c],
+            73..=78 => [message(Op::Receive), if rng.bool() { 0 } else { self.peer(me, rng) }, a, b, c],
+            79..=82 => {
+                let aliens = rng.bool();
+                [message(Op::Reply), self.handle(me, aliens, rng), a, b, c]
+            }
+            83..=86 => [message(Op::Send), self.peer(me, rng), a, b, c],
+            87..=90 => [Tag::new(Op::Notify, 0, 0).0, self.peer(me, rng), a, b, c],
+            91..=93 => [Tag::new(Op::SetPriority, 0, 0).0, self.peer(me, rng), [50, 60, 70][rng.usize(..3)], 100, c],
+            94 => [Tag::new(Op::SetTls, 0, 0).0, self.peer(me, rng), a % 3, b, rng.u32(..2) << 23 | c & 0xf_ffff],
+            96 if a & 1 == 0 => [Tag::new(Op::Yield, 0, 0).0, a, b, c, 0],
+            96 => {
+                let at = self.kernel.port.now + rng.u64(..30_000_000);
+                [Tag::new(Op::Alarm, 0, 0).0, at as u32, (at >> 32) as u32, 1 << rng.u32(..4), 0]
+            }
+            95 => [Tag::new(Op::SetHandler, 0, 0).0, self.peer(me, rng), 0, b, c],
+            97 => [Tag::new(Op::Stop, 0, 0).0, self.peer(me, rng), a, b, c],
+            98 => [Tag::new(Op::Start, 0, 0).0, self.peer(me, rng), 0x40_0000, 0x50_0000, c],
+            _ => [rng.u32(..), rng.u32(..), a, b, c],
+        }
+    }
+}

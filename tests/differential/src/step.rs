@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One event, by the assembly and by the portable kernel.
+
+use crate::compare::{Expected, compare};
+use crate::machine::{Code, DS, ES, Exit, FS, GS, Machine, reg};
+use crate::scenario::Event;
+use abi::Rights;
+use abi::frame::{USER_FLAGS, vector};
+use anyhow::{Result, bail, ensure};
+use arch_host::{Host, POOL_BASE};
+use core::mem::offset_of;
+use fastrand::Rng;
+use ia32_context::selector::{USER_CODE, USER_DATA};
+use ia32_context::{FIXED_FLAGS, word};
+use kcore::thread::{ANCHOR, Thread, lazy};
+use kcore::{Cpu, Kernel, Port};
+use pool::Ref;
+
+/// What happened.
+#[derive(Default)]
+pub struct Tally {
+    /// Events.
+    pub events: u64,
+    /// Calls by the fast path.
+    pub calls: u64,
+    /// `reply_wait` by the fast path.
+    pub replies: u64,
+    /// `int 0x80` of aliens by the fast path.
+    pub alien_calls: u64,
+    /// `run` by the fast path.
+    pub runs: u64,
+    /// Fast paths that left it to the portable kernel.
+    pub given_up: u64,
+}
+
+/// Address of the processor's hot words, as in the kernel's layout.
+const CPU: u32 = 0xe040_0f80;
+/// The FPU is open: in `Cpu::loaded` (`lazy.rs` of the port).
+const FPU_OPEN: u32 = 1;
+const STEP_PENDING: u32 = 2;
+
+/// The user's registers at an entry.
+struct User {
+    /// `eax ebx ecx edx esi edi ebp esp eip eflags`
+    regs: [u32; 10],
+    ds: u16,
+    es: u16,
+    fs: u16,
+    gs: u16,
+}
+
+impl User {
+    fn random(arguments: [u32; 5], rng: &mut Rng) -> Self {
+        let [eax, ebx, esi, edi, ebp] = arguments;
+        let [ecx, edx, esp, eip] = [(); 4].map(|()| rng.u32(..));
+        let odd = |rng: &mut Rng, usual: u16| if rng.u32(..32) == 0 { rng.u16(..) } else { usual };
+        Self {
+            regs: [eax, ebx, ecx, edx, esi, edi, ebp, esp, eip, rng.u32(..) & USER_FLAGS | FIXED_FLAGS],
+            ds: odd(rng, USER_DATA),
+            es: odd(rng, USER_DATA),
+            fs: odd(rng, 0),
+            gs: odd(rng, 0),
+        }
+    }
+
+    /// As the entry code saves them.
+    fn save(&self, thread: &mut Thread, vector: u32) {
+        let [eax, ebx, ecx, edx, esi, edi, ebp, esp, eip, eflags] = self.regs;
+        for (index, value) in [
+            (word::EAX, eax),
+            (word::EBX, ebx),
+            (word::ECX, ecx),
+            (word::EDX, edx),
+            (word::ESI, esi),
+            (word::EDI, edi),
+            (word::EBP, ebp),
+            (word::ESP, esp),
+            (word::EIP, eip),
+            (word::EFLAGS, eflags),
+            (word::CS, u32::from(USER_CODE)),
+            (word::SS, u32::from(USER_DATA)),
+            (word::DS, u32::from(self.ds)),
+            (word::ES, u32::from(self.es)),
+            (word::FS, u32::from(self.fs)),
+            (word::GS, u32::from(self.gs)),
+            (word::VECTOR, vector),
+            (word::ERROR, 0),
+        ] {
+            thread.context[index] = value;
+        }
+    }
+}
+
+/// Lets the thread that runs do this.
+pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut Rng, tally: &mut Tally) -> Result<()> {
+    let Some(me) = kernel.current() else { bail!("nobody runs") };
+    tally.events += 1;
+    let mut user = User::random(
+        match event {
+            Event::Sysenter(arguments) | Event::Int(arguments) => *arguments,
+            _ => [(); 5].map(|()| rng.u32(..)),
+        },
+        rng,
+    );
+    load(kernel, me, rng);
+    match event {
+        Event::Sysenter(_) => {
+            // The user passes its stack and instruction pointer in ECX and EDX.
+            (user.regs[7], user.regs[8]) = (user.regs[2], user.regs[3]);
+            user.regs[9] = FIXED_FLAGS;
+            let expected = assembly(kernel, me, &user, code, "sysenter_entry", tally)?;
+            note_segments(kernel, me, &user);
+            portable(kernel, me, expected.as_ref(), |kernel| {
+                user.save(&mut kernel.pool[me], vector::SYSENTER);
+                kernel.system_call();
+                while kernel.carry_on() {}
+            })?;
+        }
+        Event::AlienCall => {
+            let expected = assembly(kernel, me, &user, code, "alien_entry", tally)?;
+            note_segments(kernel, me, &user);
+            portable(kernel, me, expected.as_ref(), |kernel| {
+                user.save(&mut kernel.pool[me], vector::SYSTEM_CALL);
+                kernel.exception();
+            })?;
+        }
+        Event::Int(_) => {
+            note_segments(kernel, me, &user);
+            user.save(&mut kernel.pool[me], abi::kip::INT_VECTOR);
+            kernel.system_call();
+            while kernel.carry_on() {}
+        }
+        Event::PageFault => {
+            note_segments(kernel, me, &user);
+            user.save(&mut kernel.pool[me], vector::PAGE_FAULT);
+            kernel.page_fault(rng.u32(..), Rights::READ);
+        }
+        Event::Tick => {
+            note_segments(kernel, me, &user);
+            user.save(&mut kernel.pool[me], 0x20);
+            kernel.port.now += rng.u64(..12_000_000);
+            kernel.tick();
+        }
+    }
+    // Somebody has to run: alarms are the only thing that time brings.
+    for _ in 0..4 {
+        if kernel.current().is_none() {
+            kernel.port.now += 10_000_000;
+            kernel.tick();
+        }
+    }
+    Ok(())
+}
+
+/// What the port's way out does with `Cpu::loaded` (`Lazy::leave_to`); an alien may have the FPU open,
+/// and a step may be pending.
+fn load(kernel: &mut Kernel<Host>, next: Ref<Thread>, rng: &mut Rng) {
+    let t = kernel.pool[next];
+    let other = Ref::<Thread>::new(kernel.port.cpu().loaded & !(FPU_OPEN | STEP_PENDING));
+    let handles = other.address() != 0 && kernel.pool[other].is_alien() && kernel.pool[other].handler.object::<Thread>() == next;
+    kernel.port.cpu().loaded = if t.lazy != 0 || t.is_alien() {
+        next.address() | if rng.u32(..12) == 0 { FPU_OPEN } else { 0 }
+    } else if handles {
+        other.address()
+    } else {
+        0
+    };
+    if rng.u32(..64) == 0 {
+        kernel.port.cpu().loaded |= STEP_PENDING;
+    }
+}
+
+/// What the port's way in does with FS and GS (`Lazy::entered`).
+fn note_segments(kernel: &mut Kernel<Host>, me: Ref<Thread>, user: &User) {
+    let cpu = kernel.port.cpu();
+    cpu.loaded &= !STEP_PENDING;
+    let fs_gs = u32::from(user.fs) | u32::from(user.gs) << 16;
+    let own = cpu.loaded & !FPU_OPEN == me.address();
+    if own || (cpu.loaded == 0 && fs_gs & 0xfffc_fffc != 0) {
+        cpu.loaded |= me.address();
+        let t = &mut kernel.pool[me];
+        t.fs_gs = fs_gs;
+        t.lazy = t.lazy & !lazy::SEGMENTS | if fs_gs & 0xfffc_fffc == 0 { 0 } else { lazy::SEGMENTS };
+    }
+}
+
+/// Runs the entry code on a copy. Returns what it left in memory and registers if it went
+/// to user mode; otherwise checks that it left everything as it was.
+fn assembly(
+    kernel: &mut Kernel<Host>,
+    me: Ref<Thread>,
+    user: &User,
+    code: &mut Code,
+    entry: &str,
+    tally: &mut Tally,
+) -> Result<Option<Expected>> {
+    let cpu = *kernel.port.cpu();
+    let hot = [cpu.loaded, cpu.top, cpu.port, cpu.current.value()];
+    let thread_count = (code.symbol("THREAD_COUNT")?, kernel.threads.count);
+    let pool = &kernel.pool;
+    let memory = |address: u32| -> Option<u32> {
+        if address.wrapping_sub(POOL_BASE) < pool.bytes() {
+            return pool.bytes_at(address, 4).try_into().map(u32::from_ne_bytes).ok();
+        }
+        if address == thread_count.0 {
+            return Some(thread_count.1);
+        }
+        hot.get((address.wrapping_sub(CPU) / 4) as usize).copied()
+    };
+    let mut machine = Machine::new(&memory);
+    let [eax, ebx, ecx, edx, esi, edi, ebp, esp, eip, eflags] = user.regs;
+    machine.regs = [eax, ecx, edx, ebx, 0, ebp, esi, edi];
+    machine.segments[DS] = user.ds;
+    machine.segments[ES] = user.es;
+    machine.segments[FS] = user.fs;
+    machine.segments[GS] = user.gs;
+    let alien = entry == "alien_entry";
+    if alien {
+        // What the processor pushes.
+        for (i, value) in [eip, u32::from(USER_CODE), eflags, esp, u32::from(USER_DATA)].into_iter().enumerate() {
+            machine.written.insert(me.address() - 20 + i as u32 * 4, value);
+        }
+        machine.regs[reg::ESP] = me.address() - 20;
+    }
+    let exit = machine.run(code, code.symbol(entry)?)?;
+    let at = |offset: u32| machine.word(machine.regs[reg::ESP].wrapping_add(offset));
+    let (stack, instruction, flags) = match exit {
+        Exit::Sysexit => (machine.regs[reg::ECX], machine.regs[reg::EDX], machine.eflags),
+        Exit::Iret => {
+            ensure!(at(4)? == u32::from(USER_CODE) && at(16)? == u32::from(USER_DATA), "a return to other segments");
+            (at(12)?, at(0)?, at(8)?)
+        }
+        Exit::Left(address) => {
+            tally.given_up += 1;
+            let (vector, left) = if alien { (vector::SYSTEM_CALL, "entered") } else { (vector::SYSENTER, "save_registers") };
+            ensure!(address == code.symbol(left)?, "left to {address:#x}");
+            ensure!(
+                machine.regs[..4] == [eax, ecx, edx, ebx] && machine.regs[5..] == [ebp, esi, edi],
+                "registers are not as the user had them"
+            );
+            ensure!(machine.regs[reg::ESP] == me.address() - 28, "the stack is at {:#x}", machine.regs[reg::ESP]);
+            ensure!(
+                at(0)? == vector && at(4)? == 0 && at(8)? == eip && at(16)? & FIXED_FLAGS == FIXED_FLAGS && at(20)? == esp,
+                "the saved words are wrong"
+            );
+            let scratch = me.address() - ANCHOR..me.address();
+            ensure!(machine.written.keys().all(|a| scratch.contains(a)), "something was changed before the slow way");
+            return Ok(None);
+        }
+    };
+    let current = machine.word(CPU + offset_of!(Cpu, current) as u32)?;
+    ensure!(machine.word(CPU)? == cpu.loaded && machine.word(CPU + offset_of!(Cpu, top) as u32)? == cpu.top, "hot words were changed");
+    ensure!(machine.segments[DS] == USER_DATA && machine.segments[ES] == USER_DATA, "DS and ES are not flat");
+    // What may be loaded is the port's business, so the portable kernel cannot tell: the rule itself.
+    let alien_involved = if alien { me.address() } else { current & if exit == Exit::Iret { u32::MAX } else { 0 } };
+    ensure!(cpu.loaded == alien_involved, "{:#x} was loaded", cpu.loaded);
+    match (alien, exit) {
+        (true, _) => tally.alien_calls += 1,
+        (false, Exit::Iret) => tally.runs += 1,
+        _ if user.regs[0] >> abi::Tag::OP_SHIFT == abi::Op::Call as u32 => tally.calls += 1,
+        _ => tally.replies += 1,
+    }
+    let mut registers = [0; 10];
+    for (to, from) in [reg::EAX, reg::EBX, reg::ECX, reg::EDX, reg::ESI, reg::EDI, reg::EBP].into_iter().enumerate() {
+        registers[to] = machine.regs[from];
+    }
+    registers[7..].copy_from_slice(&[stack, instruction, flags]);
+    Ok(Some(Expected {
+        current: Ref::new(current),
+        registers,
+        by_iret: exit == Exit::Iret,
+        cr3: machine.cr3,
+        written: machine.written.clone(),
+    }))
+}
+
+/// Lets the portable kernel handle the event, and compares.
+fn portable(kernel: &mut Kernel<Host>, me: Ref<Thread>, expected: Option<&Expected>, handle: impl FnOnce(&mut Kernel<Host>)) -> Result<()> {
+    let Some(expected) = expected else {
+        handle(kernel);
+        return Ok(());
+    };
+    let before = kernel.pool.bytes_at(POOL_BASE, kernel.pool.bytes()).to_vec();
+    let sched = kernel.sched.clone();
+    let timer = kernel.port.timer.take();
+    handle(kernel);
+    ensure!(kernel.sched == sched, "the portable kernel changed the ready queues or the slice");
+    ensure!(kernel.port.timer.is_none(), "the portable kernel programmed the timer");
+    kernel.port.timer = timer;
+    compare(kernel, me, before, expected)
+}
