@@ -10,7 +10,11 @@ const TARGET: &str = "targets/i686-macadamia.json";
 /// Where bare-metal builds go, apart from the host's.
 const FOLDER: &str = "target/bare";
 
+/// QEMU's CPU model if none is asked for: it has `sysenter` and SSE.
+const DEFAULT_CPU: &str = "pentium3";
+
 /// What a boot loader needs.
+#[derive(Clone)]
 pub struct Built {
     /// The system's name.
     pub name: String,
@@ -22,6 +26,10 @@ pub struct Built {
     pub symbols: PathBuf,
     /// MiB of RAM.
     pub memory: u32,
+    /// QEMU's CPU model for interactive runs.
+    pub cpu: String,
+    /// The packages it is built from.
+    pub packages: Vec<String>,
     /// How it is tested.
     pub test: Option<description::Test>,
 }
@@ -57,8 +65,27 @@ fn elf(package: &str) -> PathBuf {
     Path::new(FOLDER).join("i686-macadamia/release").join(package)
 }
 
-/// Builds a system's kernel and components, and packs its boot image.
-pub fn system(path: &Path) -> Result<Built> {
+/// How a system is built and where its parts go.
+pub struct Plan {
+    description: description::Description,
+    cargo: Command,
+    /// What it will be when it is built.
+    pub built: Built,
+}
+
+/// What to change of a system for one run.
+#[derive(Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// MiB of RAM instead of the description's.
+    pub memory: Option<u32>,
+    /// Whether the kernel has its debugger.
+    pub kdb: bool,
+    /// QEMU's CPU model.
+    pub cpu: Option<&'a str>,
+}
+
+/// Plans the building of a system's kernel and components: nothing is done yet.
+pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     let description = description::read(path)?;
     let mut packages = vec!["kernel".to_string(), "root".to_string()];
     for component in &description.component {
@@ -71,20 +98,48 @@ pub fn system(path: &Path) -> Result<Built> {
     for package in &packages {
         cargo.args(["-p", package]);
     }
-    eprintln!("building {}: {}", description.name(), packages.join(" "));
-    run(&mut cargo)?;
-    let folder = Path::new("out").join(description.name());
-    std::fs::create_dir_all(&folder)?;
+    if options.kdb {
+        cargo.args(["--features", "kernel/kdb"]);
+    }
+    let name = description.name();
+    let folder = Path::new("out").join(&name);
+    let memory = match options.memory {
+        Some(memory) => memory,
+        None => description.bytes(&description.memory)? >> 20,
+    };
     let built = Built {
-        name: description.name(),
         kernel: folder.join("kernel.elf"),
         image: folder.join("image.bin"),
         symbols: folder.join("kernel.sym"),
-        memory: description.bytes(&description.memory)? >> 20,
+        memory,
         test: description.test.clone(),
+        cpu: options.cpu.unwrap_or(DEFAULT_CPU).to_string(),
+        packages,
+        name,
     };
-    std::fs::copy(elf("kernel"), &built.kernel)?;
-    std::fs::write(&built.image, pack::image(&description, elf)?)?;
-    std::fs::write(&built.symbols, pack::symbols(&built.kernel)?)?;
-    Ok(built)
+    Ok(Plan { description, cargo, built })
+}
+
+impl Plan {
+    /// The command that builds, for people to read.
+    pub fn command(&self) -> String {
+        format!("{:?}", self.cargo)
+    }
+
+    /// Builds, and packs the boot image.
+    pub fn carry_out(mut self) -> Result<Built> {
+        let built = self.built;
+        eprintln!("building {}: {}", built.name, built.packages.join(" "));
+        run(&mut self.cargo)?;
+        std::fs::create_dir_all(Path::new("out").join(&built.name))?;
+        std::fs::copy(elf("kernel"), &built.kernel)?;
+        std::fs::write(&built.image, pack::image(&self.description, elf)?)?;
+        std::fs::write(&built.symbols, pack::symbols(&built.kernel)?)?;
+        Ok(built)
+    }
+}
+
+/// Builds a system as its description says.
+pub fn system(path: &Path) -> Result<Built> {
+    plan(path, Options::default())?.carry_out()
 }

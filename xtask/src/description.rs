@@ -219,13 +219,21 @@ pub fn parse(path: &Path, text: String) -> Result<Description> {
         Ok(description) => description,
         Err(error) => {
             let line = error.span().map_or(1, |span| line_of(&text, span.start));
-            bail!("{}:{line}: {}", path.display(), error.message());
+            bail!("{}:{line}: {}{}", path.display(), error.message(), nearest(error.message()));
         }
     };
     description.file = path.into();
     description.text = text;
     description.check()?;
     Ok(description)
+}
+
+/// For an unknown key: the known one that it is most like, as a sentence.
+fn nearest(message: &str) -> String {
+    let mut names = message.split('`').skip(1).step_by(2);
+    let Some(unknown) = names.next().filter(|_| message.starts_with("unknown")) else { return String::new() };
+    let like = |name: &&str| (strsim::jaro_winkler(unknown, name) * 1000.0) as u32;
+    names.max_by_key(like).filter(|name| like(name) > 800).map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }
 
 fn line_of(text: &str, offset: usize) -> usize {
@@ -376,7 +384,7 @@ mod tests {
     #[test]
     fn names_the_line_of_an_unknown_key() {
         let message = error("[[component]]\nname = \"a\"\nprioritty = 3\n");
-        assert!(message.starts_with("x.toml:3: unknown field `prioritty`") && message.contains("`priority`"), "{message}");
+        assert!(message.starts_with("x.toml:3: unknown field `prioritty`") && message.ends_with("; did you mean `priority`?"), "{message}");
     }
 
     #[test]

@@ -23,7 +23,7 @@ fn qemu(built: &Built, cpu: &str) -> Command {
 
 /// Makes the GRUB ISO image.
 pub fn iso(built: &Built) -> Result<PathBuf> {
-    let folder = Path::new("out").join(&built.name);
+    let folder = folder(built);
     let tree = folder.join("iso");
     std::fs::create_dir_all(tree.join("boot/grub"))?;
     let mut strip = Command::new("strip");
@@ -43,7 +43,7 @@ pub fn iso(built: &Built) -> Result<PathBuf> {
 /// Bochs for an ISO image; `lines` are its two serial lines' settings.
 fn bochs(built: &Built, lines: [&str; 2]) -> Result<Command> {
     let iso = iso(built)?;
-    let folder = Path::new("out").join(&built.name);
+    let folder = folder(built);
     let [first, second] = lines;
     let settings = format!(
         "romimage: file=/usr/share/bochs/BIOS-bochs-latest\nvgaromimage: file=/usr/share/bochs/VGABIOS-lgpl-latest\n\
@@ -63,18 +63,33 @@ fn bochs(built: &Built, lines: [&str; 2]) -> Result<Command> {
 }
 
 /// Runs a system on this terminal.
-pub fn interactive(built: &Built, on: Emulator, dry_run: bool) -> Result<()> {
+pub fn interactive(built: &Built, on: Emulator) -> Result<()> {
     if on == Emulator::Bochs {
-        return interactive_bochs(built, dry_run);
+        return interactive_bochs(built);
     }
-    let mut command = qemu(built, "pentium3");
-    command.args(["-serial", "mon:stdio", "-serial", "null"]);
-    if dry_run {
-        println!("{command:?}");
-        return Ok(());
-    }
+    let mut command = interactive_qemu(built);
     eprintln!("running {}; Ctrl-A X leaves", built.name);
     run(&mut command)
+}
+
+/// QEMU with its monitor and the first serial line at the standard input and output.
+pub fn interactive_qemu(built: &Built) -> Command {
+    let mut command = qemu(built, &built.cpu);
+    command.args(["-serial", "mon:stdio", "-serial", "null"]);
+    command
+}
+
+/// What [`interactive`] would execute, for people to read.
+pub fn describe(built: &Built, on: Emulator) -> String {
+    match on {
+        Emulator::Qemu => format!("{:?}", interactive_qemu(built)),
+        Emulator::Bochs => format!("grub-mkrescue -o {0}/{1}.iso {0}/iso\nbochs -q -f {0}/bochsrc", folder(built).display(), built.name),
+    }
+}
+
+/// Where a system's files are.
+fn folder(built: &Built) -> PathBuf {
+    Path::new("out").join(&built.name)
 }
 
 /// A free port of the loopback interface.
@@ -82,13 +97,9 @@ fn free_port() -> Result<u16> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-fn interactive_bochs(built: &Built, dry_run: bool) -> Result<()> {
+fn interactive_bochs(built: &Built) -> Result<()> {
     let port = free_port()?;
     let mut command = bochs(built, [&format!("mode=socket-server, dev=127.0.0.1:{port}"), "mode=null"])?;
-    if dry_run {
-        println!("{command:?}");
-        return Ok(());
-    }
     eprintln!("running {} in Bochs; Ctrl-A X leaves", built.name);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot run bochs")?;
     let result = bridge(&mut child, port);
@@ -209,7 +220,7 @@ impl Machine<'_> {
 
 /// Runs a system without a terminal, both serial lines to files.
 pub fn batch(built: &Built, machine: Machine<'_>, timeout: Duration) -> Result<Transcript> {
-    let folder = Path::new("out").join(&built.name);
+    let folder = folder(built);
     let [console, results] = ["console", "results"].map(|line| folder.join(format!("{line}.{}", machine.name())));
     let report = folder.join("model.json");
     for file in [&console, &results, &report] {

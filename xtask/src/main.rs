@@ -2,11 +2,14 @@
 //! Build, image, run, test: all build logic there is. `./macadamia` calls it.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod build;
 mod check;
 mod description;
+mod dialogue;
 mod emulator;
 mod pack;
+mod session;
 mod test;
 
 use anyhow::Result;
@@ -30,6 +33,15 @@ enum Command {
         /// Where to run it.
         #[arg(long, value_enum, default_value = "qemu")]
         on: Emulator,
+        /// CPU model for QEMU (`qemu-system-i386 -cpu help`).
+        #[arg(long)]
+        cpu: Option<String>,
+        /// MiB of RAM, instead of what the description says.
+        #[arg(long, value_parser = clap::value_parser!(u32).range(8..=3072))]
+        memory: Option<u32>,
+        /// Build the kernel with its debugger: a break on the serial line (Ctrl-A B) enters it.
+        #[arg(long)]
+        kdb: bool,
         /// Print what would be executed, and do nothing.
         #[arg(long)]
         dry_run: bool,
@@ -45,6 +57,14 @@ enum Command {
     Test {
         /// A part of a name.
         filter: Option<String>,
+    },
+    /// Count what the fast paths cost, by the machine model.
+    Bench {
+        /// Only figures whose names contain this.
+        filter: Option<String>,
+        /// Write the figures to this file, one flat JSON object; `-` is the standard output.
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
     },
     /// Delete what was built.
     Clean,
@@ -87,9 +107,13 @@ fn main() -> std::process::ExitCode {
 fn carry_out() -> Result<()> {
     std::env::set_current_dir(root())?;
     match Arguments::parse().command {
-        Command::Run { system, on, dry_run } => {
-            let built = build::system(&description::path(&system)?)?;
-            emulator::interactive(&built, on, dry_run)
+        Command::Run { system, on, cpu, memory, kdb, dry_run } => {
+            let plan = build::plan(&description::path(&system)?, build::Options { memory, kdb, cpu: cpu.as_deref() })?;
+            if dry_run {
+                println!("{}\n{}", plan.command(), emulator::describe(&plan.built, on));
+                return Ok(());
+            }
+            emulator::interactive(&plan.carry_out()?, on)
         }
         Command::Build { system } => {
             let built = build::system(&description::path(&system)?)?;
@@ -98,6 +122,7 @@ fn carry_out() -> Result<()> {
         }
         Command::List => list(),
         Command::Test { filter } => test::all(filter.as_deref().unwrap_or("")),
+        Command::Bench { filter, json } => bench::run(filter.as_deref().unwrap_or(""), json.as_deref()),
         Command::Clean => {
             for folder in ["target", "out"] {
                 if std::path::Path::new(folder).exists() {

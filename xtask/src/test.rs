@@ -3,9 +3,9 @@
 //! the end `N passed, N failed`.
 
 use crate::build::{self, Built, cargo_bare};
-use crate::check;
 use crate::description::Limit;
 use crate::emulator::{Machine, Transcript, batch};
+use crate::{check, dialogue};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -86,6 +86,9 @@ pub fn all(filter: &str) -> Result<()> {
     ];
     for (name, check) in checks.into_iter().filter(|(name, _)| name.contains(filter)) {
         tally.note(name, check());
+    }
+    for (name, test) in dialogue::ALL.iter().filter(|(name, _)| name.contains(filter)) {
+        tally.note(name, test());
     }
     for path in systems()? {
         let name = format!("system.{}", path.file_stem().map(|s| s.to_string_lossy()).unwrap_or_default());
@@ -237,14 +240,7 @@ fn refusals(tally: &mut Tally) {
 fn refused(built: &Built, image: &[u8], expected: abi::boot::Refusal) -> Result<()> {
     let path = built.image.with_file_name("damaged.bin");
     std::fs::write(&path, image)?;
-    let damaged = Built {
-        image: path,
-        name: built.name.clone(),
-        kernel: built.kernel.clone(),
-        symbols: built.symbols.clone(),
-        memory: built.memory,
-        test: None,
-    };
+    let damaged = Built { image: path, ..built.clone() };
     let transcript = batch(&damaged, Machine::Qemu { cpu: "pentium3", icount: false, model: None }, Duration::from_secs(20))?;
     let sentence = format!("boot image refused: {}", expected.text());
     if transcript.ended && transcript.console.contains(&sentence) {

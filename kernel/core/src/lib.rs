@@ -16,6 +16,7 @@
 //! | `destroy` | deleting and revoking in steps |
 //! | `control` | system calls on objects |
 //! | `syscall` | decoding |
+//! | `kdb` | what the kernel debugger shows |
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -27,6 +28,8 @@ mod create;
 mod destroy;
 mod fault;
 mod ipc;
+#[cfg(feature = "kdb")]
+mod kdb;
 mod map;
 pub mod memory;
 mod notify;

@@ -51,6 +51,9 @@ global_asm!(
     ".global alien_entry",
     // The processor pushed SS, ESP, EFLAGS, CS, EIP.
     "alien_entry:",
+    ".if {kdb}",
+    "jmp 8f",
+    ".endif",
     "test byte ptr [esp + 20 + {flags}], {alien_flag}", // A1
     "jz 8f",
     "push eax",
@@ -178,6 +181,7 @@ global_asm!(
     ".global alien_end",
     "alien_end:",
     current = const CPU + offset_of!(Cpu, current) as u32,
+    kdb = const cfg!(feature = "kdb") as u32,
     loaded = const CPU + offset_of!(Cpu, loaded) as u32,
     top = const CPU + offset_of!(Cpu, top) as u32,
     thread_count = sym crate::port::THREAD_COUNT,

@@ -56,6 +56,9 @@ global_asm!(
     "mov [esp - {esp_slot}], ecx",
     "mov [esp - {eip_slot}], edx",
     "mov dword ptr [esp - {eflags_slot}], {flags}",
+    ".if {kdb}",
+    "jmp slow",
+    ".endif",
     "mov ecx, fs", // T1
     "mov edx, gs",
     "or ecx, edx",
@@ -156,6 +159,7 @@ global_asm!(
     ".global fast_end",
     "fast_end:",
     current = const CPU + offset_of!(Cpu, current) as u32,
+    kdb = const cfg!(feature = "kdb") as u32,
     loaded = const CPU + offset_of!(Cpu, loaded) as u32,
     top = const CPU + offset_of!(Cpu, top) as u32,
     thread_count = sym crate::port::THREAD_COUNT,

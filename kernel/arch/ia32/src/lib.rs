@@ -13,6 +13,7 @@
 //! | `lazy` | state switched only on use |
 //! | `port` | the port contract |
 //! | `panic` | the last words |
+//! | `kdb` | the kernel debugger, if it is built in |
 #![no_std]
 
 pub mod alien;
@@ -20,6 +21,8 @@ pub mod boot;
 pub mod entry;
 pub mod fast;
 pub mod gdt;
+#[cfg(feature = "kdb")]
+mod kdb;
 pub mod layout;
 pub mod lazy;
 pub mod panic;

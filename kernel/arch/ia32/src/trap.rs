@@ -25,6 +25,8 @@ pub extern "C" fn enter() {
     let kernel = unsafe { crate::kernel() };
     let Some(current) = kernel.current() else { panic!("entry from user mode without a thread") };
     note_segments(kernel, current);
+    #[cfg(feature = "kdb")]
+    crate::kdb::trace(kernel, current);
     let vector = kernel.pool[current].context[word::VECTOR];
     let alien = kernel.pool[current].is_alien();
     match vector {
@@ -70,6 +72,10 @@ fn interrupt(kernel: &mut Kernel<Ia32>, line: u32) {
         return;
     }
     plat_pc::pic::acknowledge(line);
+    #[cfg(feature = "kdb")]
+    if line == plat_pc::uart::IRQ && plat_pc::uart::took_break() {
+        crate::kdb::enter(kernel);
+    }
     if line == TIMER_LINE { kernel.tick() } else { kernel.interrupt(line) }
 }
 

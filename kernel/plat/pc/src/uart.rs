@@ -5,7 +5,11 @@ use crate::port::{read8, write8};
 
 const BASE: u16 = 0x3f8;
 const LINE_STATUS: u16 = BASE + 5;
+const DATA_READY: u8 = 1 << 0;
+const BREAK: u8 = 1 << 4;
 const TRANSMITTER_EMPTY: u8 = 1 << 5;
+/// Its line at the interrupt controller.
+pub const IRQ: u32 = 4;
 
 /// 115,200 baud, 8 bits, no parity, one stop bit, FIFOs on, no interrupts.
 pub fn init() {
@@ -22,6 +26,21 @@ pub fn put(byte: u8) {
         }
     }
     write8(BASE, byte);
+}
+
+/// Waits for a byte.
+pub fn get() -> u8 {
+    while read8(LINE_STATUS) & DATA_READY == 0 {}
+    read8(BASE)
+}
+
+/// Whether a break came; it and all that was received so far are taken away then.
+pub fn took_break() -> bool {
+    let came = read8(LINE_STATUS) & BREAK != 0;
+    while came && read8(LINE_STATUS) & DATA_READY != 0 {
+        read8(BASE);
+    }
+    came
 }
 
 /// The serial line as a place to write to.

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the kernel debugger shows of the portable state (feature `kdb`). Reads only.
+
+use crate::Kernel;
+use crate::memory::{Attachment, attachment};
+use crate::port::Port;
+use crate::quota::Quota;
+use crate::space::Space;
+use crate::thread::{Thread, gate};
+use abi::{Kind, PRIORITIES};
+use core::fmt::{Result, Write};
+use pool::{Link, Ref};
+
+const STATES: [&str; 9] = ["stopped", "ready", "open", "closed", "reply", "run", "sending", "halted", "notified"];
+
+impl<P: Port> Kernel<P> {
+    fn bound_threads(&self) -> impl Iterator<Item = (u32, Ref<Thread>)> {
+        (0..self.threads.count).filter_map(|i| Some((i, self.threads.get(i)?))).filter(|(_, t)| !self.pool[*t].space.is_null())
+    }
+
+    /// One line for each thread that has a space.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn show_threads(&mut self, out: &mut dyn Write) -> Result {
+        let current = self.current();
+        writeln!(out, "  index  address   space     prio state     partner   signals   handle")?;
+        for (index, thread) in self.bound_threads() {
+            let t = &self.pool[thread];
+            let state = STATES.get(t.state() as usize).unwrap_or(&"?");
+            let flags = [(gate::SLOW, 's'), (gate::ALIEN, 'a')].map(|(flag, name)| if t.gate & flag == 0 { ' ' } else { name });
+            writeln!(
+                out,
+                "{}{}{index:5}  {:08x}  {:08x}  {:4} {state:8}{}{} {:08x}  {:08x}  {:08x}",
+                if current == Some(thread) { '*' } else { ' ' },
+                if t.is_alien() { 'a' } else { ' ' },
+                thread.address(),
+                t.space.value(),
+                t.priority,
+                flags[0],
+                flags[1],
+                t.partner.value(),
+                t.signals,
+                t.handle
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Each space that a thread runs in: tables, capabilities, who pays, and what is attached to it.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn show_spaces(&self, out: &mut dyn Write) -> Result {
+        for (index, thread) in self.bound_threads() {
+            let Some(space) = self.pool[thread].space.get() else { continue };
+            // Once each: with the first of its threads.
+            if self.bound_threads().any(|(other, t)| other < index && self.pool[t].space.is(space)) {
+                continue;
+            }
+            let s = &self.pool[space];
+            let used = (0..s.slots).filter(|i| !self.pool[Space::slot(space, *i)].is_empty()).count();
+            writeln!(out, "space {:08x}: tables {:08x}, {used} of {} capabilities", space.address(), s.top.value(), s.slots)?;
+            if let Some(quota) = s.header.quota.get() {
+                let q: &Quota = &self.pool[quota];
+                writeln!(out, "  quota {:08x}: {} of {} bytes", quota.address(), q.used, q.limit)?;
+            }
+            let mut next: Link<Attachment> = s.attached;
+            while let Some(at) = next.get() {
+                let a = &self.pool[at];
+                let what = if a.kind == attachment::SEGMENT_IN_SPACE { "segment" } else { "memory" };
+                writeln!(out, "  {what} {:08x}", a.source)?;
+                next = a.owner_next;
+            }
+        }
+        Ok(())
+    }
+
+    /// The capabilities of a space.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn show_capabilities(&self, space: u32, out: &mut dyn Write) -> Result {
+        let Some((_, thread)) = self.bound_threads().find(|(_, t)| self.pool[*t].space.value() == space) else {
+            return writeln!(out, "no thread runs in a space {space:08x}");
+        };
+        let Some(space) = self.pool[thread].space.get() else { return Ok(()) };
+        for (index, slot) in (0..self.pool[space].slots).map(|i| (i, &self.pool[Space::slot(space, i)])).filter(|(_, s)| !s.is_empty()) {
+            let kind: Kind = slot.kind();
+            writeln!(out, "  {index:5}  {kind:?} {:08x}  rights {:06b}  badge {:05x}", slot.address(), slot.rights().0, slot.badge())?;
+        }
+        Ok(())
+    }
+
+    /// The ready queues, most urgent first.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn show_queues(&self, out: &mut dyn Write) -> Result {
+        for priority in (0..PRIORITIES).rev() {
+            let Some(first) = self.sched.first(priority) else { continue };
+            write!(out, "{priority:4}:")?;
+            let mut at = first;
+            loop {
+                write!(out, " {}", self.threads.index(at))?;
+                match self.pool[at].next.get() {
+                    Some(next) if next != first => at = next,
+                    _ => break,
+                }
+            }
+            writeln!(out)?;
+        }
+        writeln!(out, "top {}", self.sched.top().map_or(-1, |top| top as i32))
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A running system that a test talks to, as a user at the terminal would.
+
+use crate::build::Built;
+use crate::emulator;
+use anyhow::{Context, Result, bail};
+use std::io::{Read, Write};
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// The longest that a system may take to say what is expected.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Ctrl-A b: a break on QEMU's serial line.
+pub const BREAK: &[u8] = b"\x01b";
+
+/// A system in QEMU whose terminal is ours. Ends with it.
+pub struct Session {
+    child: Child,
+    output: Receiver<Vec<u8>>,
+    /// What was printed and not looked at yet.
+    seen: String,
+    /// Everything that was printed.
+    pub transcript: String,
+}
+
+impl Session {
+    /// Starts a built system.
+    pub fn start(built: &Built) -> Result<Self> {
+        let mut command = emulator::interactive_qemu(built);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
+        let mut stdout = child.stdout.take().context("no output")?;
+        let (sender, output) = channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = stdout.read(&mut buffer) {
+                if sender.send(buffer[..count].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Self { child, output, seen: String::new(), transcript: String::new() })
+    }
+
+    /// Waits for output that contains `text`; what came before it is done with.
+    pub fn expect(&mut self, text: &str) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(at) = self.seen.find(text) {
+                self.seen.drain(..at + text.len());
+                return Ok(());
+            }
+            match self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(bytes) => {
+                    let more = String::from_utf8_lossy(&bytes).replace('\r', "");
+                    self.seen.push_str(&more);
+                    self.transcript.push_str(&more);
+                }
+                Err(RecvTimeoutError::Timeout) => bail!("`{text}` did not come; what came: {}", self.transcript),
+                Err(RecvTimeoutError::Disconnected) => bail!("the system ended before `{text}` came; what came: {}", self.transcript),
+            }
+        }
+    }
+
+    /// Types.
+    pub fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        let stdin = self.child.stdin.as_mut().context("no input")?;
+        stdin.write_all(bytes)?;
+        Ok(stdin.flush()?)
+    }
+
+    /// Waits until the system has ended.
+    pub fn end(mut self) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        while self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok() {}
+        match self.child.try_wait()? {
+            Some(_) => Ok(()),
+            None if Instant::now() < deadline => self.child.wait().map(|_| ()).context("the emulator cannot be waited for"),
+            None => bail!("the system did not end"),
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
