@@ -54,7 +54,7 @@ const SAFE: &[&str] = &[
 /// Unsafe blocks, functions and impls that a crate may have: more needs a reason and a new figure here.
 const UNSAFE: &[(&str, usize)] = &[
     ("kernel/pool", 11),
-    ("kernel/arch/ia32", 62),
+    ("kernel/arch/ia32", 63),
     ("kernel/arch/host", 1),
     ("kernel/plat/pc", 5),
     ("kernel/src", 1),

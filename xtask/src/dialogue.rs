@@ -7,8 +7,11 @@ use crate::session::{BREAK, Session};
 use anyhow::{Result, ensure};
 use std::path::Path;
 
-/// The tests, by name.
-pub const ALL: &[(&str, fn() -> Result<()>)] =
+/// A test: its name, and what it does.
+pub type Dialogue = (&'static str, fn() -> Result<()>);
+
+/// All of them.
+pub const ALL: &[Dialogue] =
     &[("dialogue.focus", focus), ("dialogue.tutorial", tutorial), ("dialogue.kdb", debugger), ("dialogue.panic", last_words)];
 
 fn built(system: &str, kdb: bool) -> Result<Built> {

@@ -170,12 +170,20 @@ fn judge(run: &str, transcript: Result<Transcript>, limits: &[Limit], tally: &mu
             tally.note(&format!("{run}: {}", limit.name), within(model, limit));
         }
     }
-    let result = if done && transcript.ended {
+    // Without the root server's word the machine stopped for another reason.
+    let orderly = transcript.console.contains("[root] every component has ended");
+    let result = if done && orderly && transcript.ended {
         Ok(())
     } else {
         let tail: Vec<&str> = transcript.console.lines().rev().take(25).collect();
         let tail: Vec<&str> = tail.into_iter().rev().collect();
-        let what = if transcript.ended { "ended without `done`" } else { "did not end in time" };
+        let what = if transcript.ended && !orderly {
+            "stopped, but not by the root server"
+        } else if transcript.ended {
+            "ended without `done`"
+        } else {
+            "did not end in time"
+        };
         Err(anyhow::anyhow!("{what}; the console's end:\n{}", tail.join("\n")))
     };
     tally.note(&format!("{run}: ends"), result);

@@ -14,7 +14,9 @@ use abi::{Delivery, Op, Rights, Tag};
 use macadamia::cap::delete;
 use macadamia::{Env, Quota, println, result, sys, time, utcb};
 
-macadamia::main!(attack);
+mod handler;
+
+macadamia::main!(start);
 
 const CALLS: u32 = 1_000_000;
 const QUOTA: Quota = Quota(image::slot::QUOTA);
@@ -118,7 +120,14 @@ fn empty() {
     });
 }
 
-fn attack(_: Env) {
+fn start(env: Env) {
+    if env.start.arguments.iter().any(|a| a == "handler") {
+        return handler::handle(env);
+    }
+    attack();
+}
+
+fn attack() {
     for slot in [image::slot::SPACE, image::slot::THREAD, image::slot::ROOT] {
         let _ = delete(slot);
     }

@@ -7,7 +7,7 @@ use crate::regs::{self, EFLAGS_TF};
 use crate::{panic, state};
 use abi::Rights;
 use abi::frame::{fault, vector};
-use ia32_context::word;
+use ia32_context::{FIXED_FLAGS, selector, word};
 use kcore::Kernel;
 use kcore::thread::Thread;
 use pool::Ref;
@@ -45,6 +45,32 @@ pub extern "C" fn enter() {
             }
             kernel.exception();
         }
+    }
+    leave(kernel);
+}
+
+/// Words that the processor pushes more when it leaves virtual 8086 mode.
+pub const VIRTUAL_WORDS: usize = 4;
+
+/// Entered from virtual 8086 mode, for whatever reason: a protection fault of the current
+/// thread, whose saved registers lie [`VIRTUAL_WORDS`] too low.
+pub extern "C" fn enter_virtual() {
+    // SAFETY: as in `enter`.
+    let kernel = unsafe { crate::kernel() };
+    let Some(current) = kernel.current() else { panic!("entry from virtual 8086 mode without a thread") };
+    let context = &mut kernel.pool[current].context;
+    context.copy_within(word::EDI - VIRTUAL_WORDS..=word::SS - VIRTUAL_WORDS, word::EDI);
+    let cause = context[word::VECTOR];
+    // The processor left null selectors in DS, ES, FS and GS.
+    [word::DS, word::ES, word::FS, word::GS, word::ERROR].into_iter().for_each(|index| context[index] = 0);
+    context[word::CS] = u32::from(selector::USER_CODE);
+    context[word::SS] = u32::from(selector::USER_DATA);
+    context[word::EFLAGS] = FIXED_FLAGS;
+    context[word::VECTOR] = vector::GENERAL_PROTECTION;
+    note_segments(kernel, current);
+    kernel.exception();
+    if let 0x20..=0x2f = cause {
+        interrupt(kernel, cause - 0x20);
     }
     leave(kernel);
 }

@@ -44,6 +44,7 @@ pub fn serve(resources: &mut Resources, system: &System, all: Vec<Running>) -> !
         }
         watch.program();
         if !watch.is_busy() {
+            say(format_args!("every component has ended"));
             power_off();
         }
     }

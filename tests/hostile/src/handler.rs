@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A hostile handler: its alien executes random bytes with random registers, flags,
+//! selectors, TLS descriptors, debug registers and FPU state. Whatever comes of that must come back
+//! to the handler as an event, with flags that give no privilege.
+
+use crate::{QUOTA, Random};
+use abi::Rights;
+use abi::frame::vector;
+use macadamia::alien::Alien;
+use macadamia::cap::delete;
+use macadamia::ipc::run;
+use macadamia::map::{Window, map};
+use macadamia::{Env, Frame, MessageKind, Result, Thread, println, result, time, utcb};
+
+/// Replies with hostile registers.
+const ROUNDS: u32 = 30_000;
+/// Where the random bytes are, in the handler and in the alien's space.
+const HERE: u32 = image::layout::GRANTS_END;
+const THERE: u32 = 0x0804_8000;
+const BYTES: u32 = 64 << 10;
+/// The longest that an alien may run, in nanoseconds, and the bit that says it did.
+const TURN: u64 = 100_000;
+const TIME_IS_UP: u32 = 1;
+/// I/O privilege, virtual interrupts, virtual 8086 mode: no user flags.
+const PRIVILEGE: u32 = 0x001a_3000;
+const INTERRUPTS: u32 = 0x200;
+
+fn frame(random: &mut Random) -> Frame {
+    let selectors = |random: &mut Random| match random.below(4) {
+        0 => random.next(),
+        1 => 0x0033_003b ^ random.below(4),
+        _ => 0x0023_0023,
+    };
+    let [eax, ebx, ecx, edx, esi, edi, ebp] =
+        [(); 7].map(|()| if random.below(2) == 0 { random.value() } else { THERE + random.below(BYTES) });
+    Frame {
+        eax,
+        ebx,
+        ecx,
+        edx,
+        esi,
+        edi,
+        ebp,
+        esp: if random.below(8) == 0 { random.value() } else { THERE + random.below(BYTES) },
+        eip: if random.below(16) == 0 { random.value() } else { THERE + random.below(BYTES) },
+        eflags: random.next(),
+        ds_es: selectors(random),
+        fs_gs: selectors(random),
+        vector: random.next(),
+        error: random.next(),
+        address: random.next(),
+        changed: random.next() & random.next(),
+    }
+}
+
+/// Four random bytes. QEMU 10 gives ring 3 what no processor does: `iret` takes the VM flag and the I/O
+/// privilege level, `mov` loads CS, `ltr` a task register whose loss ends QEMU. Code that is `mild` has
+/// no byte that these begin with; Bochs, which has none of this wrong, gets all bytes.
+fn code(random: &mut Random, mild: bool) -> u32 {
+    const NOP: u8 = 0x90;
+    u32::from_le_bytes(random.next().to_le_bytes().map(|byte| if mild && matches!(byte, 0x0f | 0x8e | 0xcf) { NOP } else { byte }))
+}
+
+/// Calls that change what the alien will find; most of them are refused.
+fn prepare(alien: &Alien, random: &mut Random) {
+    let thread = alien.thread;
+    let _ = match random.below(8) {
+        0 => thread.set_tls(random.below(4), random.value(), random.next()),
+        1 => thread.set_debug(random.below(9), random.value()).map(|_| ()),
+        2 => thread.set_debug(7, 0x5 | random.next() & 0xffff_0000).map(|_| ()),
+        3 => thread.fpu_sync().map(|()| (0..128).for_each(|word| alien.set_fpu_word(word, random.next()))),
+        _ => Ok(()),
+    };
+}
+
+/// Counts of events by vector; 0x20 is the system calls, 0x21 all else.
+type Seen = [u32; 0x22];
+
+fn fuzz(env: &mut Env, random: &mut Random, seen: &mut Seen, mild: bool) -> Result<(u32, u32)> {
+    let ram = env.memory("ram");
+    let (space, slot) = (env.free_slot(), env.free_slot());
+    let window = Window::open(HERE, ram, 0, BYTES, Rights(3))?;
+    let (before, _) = QUOTA.info()?;
+    (0..BYTES / 4).for_each(|word| window.write(word * 4, code(random, mild)));
+    let alien_space = QUOTA.create_space(0, space)?;
+    map(alien_space, THERE, ram, 0, BYTES, Rights::RWX)?;
+    let (alien, mut handle) = Alien::create(QUOTA, alien_space, slot, Thread(image::slot::THREAD))?;
+    alien.thread.set_priority(90, 90)?;
+    utcb::accept(TIME_IS_UP);
+    let mut privileged = 0;
+    for round in 0..ROUNDS {
+        if round % 64 == 0 {
+            (0..64).for_each(|_| window.write(random.below(BYTES / 4) * 4, code(random, mild)));
+        }
+        prepare(&alien, random);
+        let given = frame(random);
+        alien.set_frame(&given);
+        time::alarm(time::now() + TURN, TIME_IS_UP)?;
+        let event = run(handle)?;
+        handle = event.handle;
+        let after = alien.frame();
+        // Time may be up before it has run: then the frame is still the given one.
+        if after == given {
+            continue;
+        }
+        if after.eflags & PRIVILEGE != 0 || after.eflags & INTERRUPTS == 0 {
+            privileged += 1;
+        }
+        let kind = match (event.kind, after.vector) {
+            (MessageKind::Alien, exception @ 0..=0x1f) => exception,
+            (MessageKind::Alien, vector::SYSTEM_CALL | vector::SYSENTER) => 0x20,
+            _ => 0x21,
+        };
+        seen[kind as usize] += 1;
+    }
+    time::alarm(0, 0)?;
+    delete(alien.thread.0)?;
+    delete(space)?;
+    let (after, _) = QUOTA.info()?;
+    result!("{} hostile.aliens: {privileged} of {ROUNDS} returned with privileged flags", if privileged == 0 { "ok" } else { "not ok" });
+    Ok((before, after))
+}
+
+/// Replies to an alien with hostile registers.
+pub fn handle(mut env: Env) {
+    let mut seen: Seen = [0; 0x22];
+    let start = time::now();
+    let mild = env.start.arguments.iter().any(|a| a == "mild");
+    let (before, after) = match fuzz(&mut env, &mut Random(0x1234_5677), &mut seen, mild) {
+        Ok(figures) => figures,
+        Err(error) => panic!("the handler cannot go on: {}", error.text()),
+    };
+    let kinds = seen.iter().filter(|count| **count > 0).count();
+    println!("{ROUNDS} hostile replies in {} ms, {kinds} kinds of events", (time::now() - start) / 1_000_000);
+    for (number, count) in seen.iter().enumerate().filter(|(_, count)| **count > 0) {
+        println!("  event {number:#x}: {count}");
+    }
+    result!("# {ROUNDS} hostile replies, {kinds} kinds of events");
+    result!("{} hostile.handler.quota: {before} bytes before, {after} after", if after == before { "ok" } else { "not ok" });
+    result!("{} hostile.events: {kinds} kinds", if kinds >= 6 { "ok" } else { "not ok" });
+    result!("done");
+}
