@@ -9,9 +9,11 @@ mod alien;
 mod capability;
 mod exception;
 mod ipc;
+mod isolation;
 mod memory;
 mod notification;
 mod object;
+mod thread;
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use macadamia::alloc::string::String;
@@ -89,14 +91,16 @@ pub static SHARED: AtomicU32 = AtomicU32::new(0);
 fn run(mut env: Env) {
     let first = env.free_slot();
     let mut bed = Bed { ram: env.memory("ram"), first, next: first };
-    let groups: [(&str, &[Case]); 7] = [
+    let groups: [(&str, &[Case]); 9] = [
         ("capability", capability::CASES),
         ("object", object::CASES),
+        ("thread", thread::CASES),
         ("ipc", ipc::CASES),
         ("notification", notification::CASES),
         ("memory", memory::CASES),
         ("exception", exception::CASES),
         ("alien", alien::CASES),
+        ("isolation", isolation::CASES),
     ];
     let mut cases = 0;
     for (group, list) in groups {
