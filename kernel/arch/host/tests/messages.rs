@@ -256,7 +256,12 @@ proptest! {
             let words = [what, a, b];
             // Mostly a handle that somebody waits under.
             let waiting: Vec<usize> = (0..THREADS).filter(|t| matches!(model.state[*t], State::Reply(_))).collect();
-            let handle = if b % 8 == 0 { b } else { waiting.get(a as usize % waiting.len().max(1)).map_or(0, |t| model.handle[*t]) };
+            let good = waiting.get(a as usize % waiting.len().max(1)).map_or(0, |t| model.handle[*t]);
+            let handle = match b % 8 {
+                0 => b,
+                1 => good.wrapping_sub(SEQUENCE),
+                _ => good,
+            };
             let (op, first) = match what % 16 {
                 0..=3 => (Op::Call, FIRST + to as u32),
                 4..=5 => (Op::Send, FIRST + to as u32),
