@@ -144,7 +144,7 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [u32; 4]) {
 fn copy(kernel: &mut Kernel<Host>, model: &mut Model, source: Option<Node>, a: u32, b: u32, c: u32) {
     let away = model.at(0, b).filter(|n| n.kind == Kind::Space && n.rights & Rights::CONTROL.0 != 0).map(|n| n.object);
     let (target, to, selector) = match away {
-        Some(object) => (object, if c % 11 == 0 { BEYOND } else { c % SLOTS }, b),
+        Some(object) => (object, if c.is_multiple_of(11) { BEYOND } else { c % SLOTS }, b),
         None => (0, b, 0),
     };
     let (rights, badge) = (c & 63, if c & 64 == 0 { 0 } else { c >> 12 });

@@ -138,7 +138,7 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [u32; 5]) {
         }
         5 => {
             assert!(record(kernel, MapRecord::new(MapRecord::UNMAP, owner, address, 0, 0, count * PAGE_SIZE, Rights::NONE)));
-            (0..count).for_each(|i| drop(model.pages.remove(&(owner, page + i))));
+            model.pages.retain(|(o, at), _| *o != owner || !(page..page + count).contains(at));
         }
         6 => {
             let rights = [Rights::NONE, Rights::READ, Rights(3)][d as usize % 3];

@@ -54,7 +54,7 @@ const fn same_space(a: usize, b: usize) -> bool {
 
 impl Model {
     fn badge(from: usize, to: usize) -> u32 {
-        to as u32 + 1 + if from % 2 == 0 { 0 } else { BADGE }
+        to as u32 + 1 + if from.is_multiple_of(2) { 0 } else { BADGE }
     }
     fn fail(&mut self, me: usize, error: Error, delivery: bool) {
         let code = if delivery { Delivery::new(MessageKind::Failed, error as u32, 0, 0).0 } else { error as u32 };
