@@ -11,11 +11,30 @@ use std::path::Path;
 pub type Dialogue = (&'static str, fn() -> Result<()>);
 
 /// All of them.
-pub const ALL: &[Dialogue] =
-    &[("dialogue.focus", focus), ("dialogue.tutorial", tutorial), ("dialogue.kdb", debugger), ("dialogue.panic", last_words)];
+pub const ALL: &[Dialogue] = &[
+    ("dialogue.boot", boot_checks),
+    ("dialogue.focus", focus),
+    ("dialogue.tutorial", tutorial),
+    ("dialogue.kdb", debugger),
+    ("dialogue.panic", last_words),
+];
 
 fn built(system: &str, kdb: bool) -> Result<Built> {
     build::plan(&Path::new("systems").join(system).with_extension("toml"), Options { kdb, ..Options::default() })?.carry_out()
+}
+
+/// A machine that lacks what the kernel needs is told so.
+fn boot_checks() -> Result<()> {
+    let hello = built("hello", false)?;
+    for (change, sentence) in [
+        (Built { cpu: "486".into(), ..hello.clone() }, "this processor lacks what the kernel needs: time-stamp counter (TSC)"),
+        (Built { memory: 4, ..hello.clone() }, "too little memory: no free 8 MiB for the kernel"),
+    ] {
+        let mut session = Session::start(&change)?;
+        session.expect(sentence)?;
+        session.end()?;
+    }
+    Ok(())
 }
 
 /// Two components read; each gets what was typed while it had the focus.
