@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Building for the bare machine, and putting a system together.
 
-use crate::{description, pack};
+use crate::{description, linux, pack};
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -62,6 +62,9 @@ pub fn model() -> Result<PathBuf> {
 }
 
 fn elf(package: &str) -> PathBuf {
+    if package == linux::PACKAGE {
+        return linux::elf();
+    }
     Path::new(FOLDER).join("i686-macadamia/release").join(package)
 }
 
@@ -69,6 +72,7 @@ fn elf(package: &str) -> PathBuf {
 pub struct Plan {
     description: description::Description,
     cargo: Command,
+    inserts: Vec<linux::Insert>,
     /// What it will be when it is built.
     pub built: Built,
 }
@@ -82,6 +86,8 @@ pub struct Options<'a> {
     pub kdb: bool,
     /// QEMU's CPU model.
     pub cpu: Option<&'a str>,
+    /// Files for Linux's first root file system.
+    pub inserts: &'a [linux::Insert],
 }
 
 /// Plans the building of a system's kernel and components: nothing is done yet.
@@ -95,7 +101,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     packages.dedup();
     let mut cargo = cargo_bare("build");
     cargo.arg("--quiet");
-    for package in &packages {
+    for package in packages.iter().filter(|package| *package != linux::PACKAGE) {
         cargo.args(["-p", package]);
     }
     if options.kdb {
@@ -117,7 +123,13 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         packages,
         name,
     };
-    Ok(Plan { description, cargo, built })
+    ensure!(
+        options.inserts.is_empty()
+            || description.component.iter().flat_map(|component| &component.files).any(|file| file.name == linux::INITRD),
+        "{} has no Linux with a root file system in memory: it takes no files",
+        built.name
+    );
+    Ok(Plan { description, cargo, inserts: options.inserts.to_vec(), built })
 }
 
 impl Plan {
@@ -131,9 +143,15 @@ impl Plan {
         let built = self.built;
         eprintln!("building {}: {}", built.name, built.packages.join(" "));
         run(&mut self.cargo)?;
+        if built.packages.iter().any(|package| package == linux::PACKAGE) {
+            linux::build()?;
+        }
+        for file in self.description.component.iter().flat_map(|component| &component.files) {
+            linux::make_file(file.from.get_ref())?;
+        }
         std::fs::create_dir_all(Path::new("out").join(&built.name))?;
         std::fs::copy(elf("kernel"), &built.kernel)?;
-        std::fs::write(&built.image, pack::image(&self.description, elf)?)?;
+        std::fs::write(&built.image, pack::image(&self.description, elf, &self.inserts)?)?;
         std::fs::write(&built.symbols, pack::symbols(&built.kernel)?)?;
         Ok(built)
     }

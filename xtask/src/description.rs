@@ -111,6 +111,19 @@ pub struct Component {
     pub shares: Vec<Share>,
     #[serde(default)]
     pub memory: Vec<Piece>,
+    #[serde(default)]
+    pub files: Vec<File>,
+}
+
+/// A file that the boot image carries for a component.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    #[serde(rename = "as")]
+    pub name: String,
+    /// Its path from the project's root, or `busybox`: the root file system that the build makes.
+    pub from: Spanned<String>,
+    pub at: u32,
 }
 
 /// What to do when a component dies.

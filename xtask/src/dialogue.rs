@@ -6,6 +6,7 @@ use crate::build::{self, Built, Options};
 use crate::session::{BREAK, Session};
 use anyhow::{Result, ensure};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// A test: its name, and what it does.
 pub type Dialogue = (&'static str, fn() -> Result<()>);
@@ -17,6 +18,8 @@ pub const ALL: &[Dialogue] = &[
     ("dialogue.tutorial", tutorial),
     ("dialogue.kdb", debugger),
     ("dialogue.panic", last_words),
+    ("linux.shell", shell),
+    ("linux.reboot", reboot),
 ];
 
 fn built(system: &str, kdb: bool) -> Result<Built> {
@@ -96,5 +99,91 @@ fn last_words() -> Result<()> {
     session.expect("backtrace:")?;
     session.expect("kdb::enter")?;
     session.expect("trap::")?;
+    session.end()
+}
+
+/// The prompt of Linux's shell.
+const PROMPT: &str = "/root # ";
+
+/// Types a command at Linux's prompt; what it prints must contain `expected`.
+fn command(session: &mut Session, command: &str, expected: &str) -> Result<()> {
+    session.send(command.as_bytes())?;
+    session.send(b"\r")?;
+    session.expect(command)?;
+    session.expect(expected)?;
+    session.expect(PROMPT)
+}
+
+/// Linux boots to a shell in time; processes, job control, Ctrl-C, time and `poweroff` work.
+fn shell() -> Result<()> {
+    let linux = built("linux", false)?;
+    let start = Instant::now();
+    let mut session = Session::start(&linux)?;
+    session.expect(PROMPT)?;
+    let boot = start.elapsed();
+    ensure!(boot < Duration::from_secs(5), "Linux took {} ms to its prompt", boot.as_millis());
+    command(&mut session, "echo $((6 * 7))", "42")?;
+    command(&mut session, "uname -sm", "Linux i686")?;
+    command(&mut session, "ps", "init")?;
+    command(&mut session, "seq 1000 | sort -n | tail -n 1", "1000")?;
+
+    // The shell gives the terminal back before it runs the first command of a line.
+    session.send(b"echo re'a'dy; cat\r")?;
+    session.expect("ready")?;
+    session.send(b"over and over\r")?;
+    session.expect("over and over\nover and over")?;
+    session.send(b"\x03")?;
+    session.expect(PROMPT)?;
+    session.send(b"echo re'a'dy; while true; do true; done\r")?;
+    session.expect("ready")?;
+    session.send(b"\x03")?;
+    session.expect(PROMPT)?;
+
+    session.send(b"echo re'a'dy; cat\r")?;
+    session.expect("ready")?;
+    session.send(b"once\r")?;
+    session.expect("once\nonce")?;
+    session.send(b"\x1a")?;
+    session.expect("Stopped")?;
+    session.expect(PROMPT)?;
+    command(&mut session, "jobs", "Stopped")?;
+    session.send(b"fg\r")?;
+    session.expect("fg\ncat")?;
+    session.send(b"again\r")?;
+    session.expect("again\nagain")?;
+    session.send(b"\x04")?;
+    session.expect(PROMPT)?;
+    command(&mut session, "sh -c 'sleep 100 & kill $!; wait $!; echo status $?'", "status 143")?;
+
+    session.send(b"top\r")?;
+    session.expect("Load average")?;
+    session.expect("init")?;
+    session.send(b"q")?;
+    session.expect(PROMPT)?;
+
+    let start = Instant::now();
+    command(&mut session, "sleep 5", "")?;
+    let slept = start.elapsed();
+    ensure!((4_900..5_500).contains(&slept.as_millis()), "`sleep 5` took {} ms", slept.as_millis());
+
+    session.send(b"poweroff\r")?;
+    session.expect("Power down")?;
+    session.end()
+}
+
+/// `reboot` starts Linux again, and so does the root server after a panic.
+fn reboot() -> Result<()> {
+    let mut session = Session::start(&built("linux", false)?)?;
+    session.expect(PROMPT)?;
+    session.send(b"touch /tmp/here; reboot\r")?;
+    session.expect("Restarting system")?;
+    session.expect("Linux version")?;
+    session.expect(PROMPT)?;
+    command(&mut session, "ls /tmp/here", "No such file")?;
+    session.send(b"echo c > /proc/sysrq-trigger\r")?;
+    session.expect("Kernel panic - not syncing: sysrq triggered crash")?;
+    session.expect("Linux version")?;
+    session.expect(PROMPT)?;
+    session.send(b"poweroff -f\r")?;
     session.end()
 }

@@ -8,6 +8,7 @@ mod check;
 mod description;
 mod dialogue;
 mod emulator;
+mod linux;
 mod pack;
 mod session;
 mod test;
@@ -29,6 +30,7 @@ enum Command {
     /// Build a system and run it; Ctrl-A X leaves.
     Run {
         /// Its name: systems/NAME.toml.
+        #[arg(default_value = "linux")]
         system: String,
         /// Where to run it.
         #[arg(long, value_enum, default_value = "qemu")]
@@ -42,6 +44,9 @@ enum Command {
         /// Build the kernel with its debugger: a break on the serial line (Ctrl-A B) enters it.
         #[arg(long)]
         kdb: bool,
+        /// Put a file of this machine into Linux's first root file system.
+        #[arg(long, value_name = "HOST:GUEST")]
+        file: Vec<linux::Insert>,
         /// Print what would be executed, and do nothing.
         #[arg(long)]
         dry_run: bool,
@@ -107,8 +112,8 @@ fn main() -> std::process::ExitCode {
 fn carry_out() -> Result<()> {
     std::env::set_current_dir(root())?;
     match Arguments::parse().command {
-        Command::Run { system, on, cpu, memory, kdb, dry_run } => {
-            let plan = build::plan(&description::path(&system)?, build::Options { memory, kdb, cpu: cpu.as_deref() })?;
+        Command::Run { system, on, cpu, memory, kdb, file, dry_run } => {
+            let plan = build::plan(&description::path(&system)?, build::Options { memory, kdb, cpu: cpu.as_deref(), inserts: &file })?;
             if dry_run {
                 println!("{}\n{}", plan.command(), emulator::describe(&plan.built, on));
                 return Ok(());

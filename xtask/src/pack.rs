@@ -2,6 +2,7 @@
 //! Making a boot image out of ELF files and a description.
 
 use crate::description::{Description, OnDeath, Peer};
+use crate::linux::{self, Insert};
 use abi::boot::{HEADER_BYTES, Header, MAGIC, VERSION, header_crc};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use image::{Component, Grant, Load, Resource, Shared, System};
@@ -85,7 +86,12 @@ impl Image {
     }
 }
 
-fn grants(description: &Description, component: &crate::description::Component) -> Result<Vec<Grant>> {
+fn grants(
+    description: &Description,
+    component: &crate::description::Component,
+    image: &mut Image,
+    inserts: &[Insert],
+) -> Result<Vec<Grant>> {
     let mut grants = Vec::new();
     let label = |peer: &Peer| peer.name.clone().unwrap_or_else(|| peer.to.get_ref().clone());
     for (i, peer) in component.calls.iter().enumerate() {
@@ -114,14 +120,25 @@ fn grants(description: &Description, component: &crate::description::Component) 
     for piece in &component.memory {
         grants.push(Grant { name: piece.name.clone(), what: Resource::Memory { bytes: description.bytes(&piece.size)? } });
     }
+    for file in &component.files {
+        let path = linux::file(file.from.get_ref());
+        let mut data = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        if file.name == linux::INITRD && !inserts.is_empty() {
+            // An archive begins at a multiple of 4.
+            data.resize(data.len().next_multiple_of(4), 0);
+            data.extend(linux::archive(inserts)?);
+        }
+        let what = Resource::File { offset: image.add(&data), bytes: data.len() as u32, address: file.at };
+        grants.push(Grant { name: file.name.clone(), what });
+    }
     if let Some(twice) = grants.iter().enumerate().find(|(i, g)| grants.iter().take(*i).any(|o| o.name == g.name)) {
         bail!("`{}` is given two things called `{}`: name one with `as`", component.name.get_ref(), twice.1.name);
     }
     Ok(grants)
 }
 
-/// Makes the boot image. `elf` finds a package's ELF file.
-pub fn image(description: &Description, elf: impl Fn(&str) -> std::path::PathBuf) -> Result<Vec<u8>> {
+/// Makes the boot image. `elf` finds a package's ELF file; `inserts` go to every Linux.
+pub fn image(description: &Description, elf: impl Fn(&str) -> std::path::PathBuf, inserts: &[Insert]) -> Result<Vec<u8>> {
     let root = flatten(&read_elf(&elf("root"))?);
     let mut image = Image(vec![0; PAGE as usize]);
     let root_offset = image.add(&root.bytes);
@@ -156,7 +173,7 @@ pub fn image(description: &Description, elf: impl Fn(&str) -> std::path::PathBuf
                 OnDeath::Restart { first_ms, most_ms } => image::OnDeath::Restart { first_ms, most_ms },
             },
             service: component.service,
-            grants: grants(description, component)?,
+            grants: grants(description, component, &mut image, inserts)?,
             name,
         });
     }

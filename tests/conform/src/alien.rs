@@ -22,6 +22,7 @@ pub const CASES: &[Case] = &[
     ("pending_bits_come_before_the_alien_runs", pending_bits),
     ("run_wants_an_aliens_handle", |_| fails(run(0x1_0000), Error::BadHandle)),
     ("a_thread_pointer_works", thread_pointer),
+    ("a_selector_it_loaded_is_seen_and_kept", own_selector),
     ("fpu_registers_survive_others", fpu_survives),
     ("single_step_works", single_step),
     ("run_fails_when_the_alien_halts", |bed| {
@@ -189,6 +190,31 @@ fn thread_pointer(bed: &mut Bed) -> Result<(), Why> {
     check("no fault", r.words[0] == vector::SYSTEM_CALL)?;
     check("through the segment", alien.word(offset_of!(Frame, eax)) == 0xdead_beef)?;
     check("the frame shows the selector", alien.word(offset_of!(Frame, fs_gs)) >> 16 == 0x33)
+}
+
+fn own_selector(bed: &mut Bed) -> Result<(), Why> {
+    // mov ax, 0x33; mov gs, ax; int 0x80; jmp here
+    let alien = launch(bed, &[0x66, 0xb8, 0x33, 0, 0x8e, 0xe8, 0xcd, 0x80, 0xeb, 0xfe])?;
+    good(alien.thread.set_tls(0, DATA, 0xf_ffff | 1 << 20 | 1 << 23))?;
+    let mut handle = alien.bound.handle;
+    utcb::accept(2);
+    // It is interrupted at every moment between its handler's `run` and its own next instruction.
+    for delay in (0..30_000).step_by(200) {
+        alien.set(offset_of!(Frame, eip), CODE);
+        alien.set(offset_of!(Frame, fs_gs), 0);
+        alien.set(offset_of!(Frame, changed), CHANGED_SEGMENTS);
+        let r = alien.run(handle)?;
+        check("seen at its system call", alien.word(offset_of!(Frame, fs_gs)) >> 16 == 0x33)?;
+        // ES is null: not a case for the fast path.
+        alien.set(offset_of!(Frame, ds_es), 0x23);
+        good(time::alarm(time::now() + delay, 2))?;
+        let r = good(run(r.handle))?;
+        check("interrupted", r.kind == MessageKind::Interrupted)?;
+        check("still seen", alien.word(offset_of!(Frame, fs_gs)) >> 16 == 0x33)?;
+        alien.set(offset_of!(Frame, ds_es), 0x23 << 16 | 0x23);
+        handle = r.handle;
+    }
+    Ok(())
 }
 
 fn fpu_survives(bed: &mut Bed) -> Result<(), Why> {

@@ -43,12 +43,12 @@ impl System {
             return Err("the capability table is too small or too large".into());
         }
         component.grants.iter().try_for_each(|grant| {
-            let fits = self.fits(&grant.what);
+            let fits = self.fits(&grant.what, image_bytes);
             if fits { Ok(()) } else { Err(format!("grant `{}` is impossible", grant.name)) }
         })
     }
 
-    fn fits(&self, what: &Resource) -> bool {
+    fn fits(&self, what: &Resource, image_bytes: u32) -> bool {
         let grant_area = |address: u32, bytes: u32| {
             address.is_multiple_of(PAGE)
                 && address >= layout::GRANTS
@@ -65,6 +65,10 @@ impl System {
                 self.shared.get(usize::from(region)).is_some_and(|region| grant_area(address, region.bytes))
             }
             Resource::Memory { bytes } => whole_pages(bytes),
+            Resource::File { offset, bytes, address } => {
+                let in_image = offset.checked_add(bytes).is_some_and(|end| end <= image_bytes);
+                bytes > 0 && offset.is_multiple_of(PAGE) && in_image && grant_area(address, bytes)
+            }
         }
     }
 }
@@ -162,6 +166,9 @@ mod tests {
             Resource::Device { base: 0, bytes: 4096, address: layout::GRANTS_END },
             Resource::Shared { region: 1, address: layout::GRANTS, writable: false },
             Resource::Memory { bytes: 0 },
+            Resource::File { offset: 4096, bytes: 4097, address: layout::GRANTS },
+            Resource::File { offset: 1, bytes: 1, address: layout::GRANTS },
+            Resource::File { offset: 0, bytes: 1, address: 0 },
         ];
         for what in grants {
             assert!(refusal(|s, i| s.components[i].grants[0].what = what).contains("grant `g`"));

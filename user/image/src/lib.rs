@@ -11,6 +11,7 @@
 
 extern crate alloc;
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -186,6 +187,15 @@ pub enum Resource {
         /// Bytes, a multiple of a page.
         bytes: u32,
     },
+    /// A file of the boot image, mapped read-only from the start.
+    File {
+        /// Where it is in the boot image, a multiple of a page.
+        offset: u32,
+        /// Its bytes; the rest of the last page is zero.
+        bytes: u32,
+        /// Where it is mapped.
+        address: u32,
+    },
 }
 
 /// Slots that every component starts with.
@@ -204,8 +214,8 @@ pub mod slot {
     pub const GRANTS: u32 = 8;
 }
 
-/// What a component finds at start: a read-only block of three words (address and bytes of the heap,
-/// bytes of what follows) and this, encoded.
+/// What a component finds at start: a read-only block of four words (address and bytes of the heap,
+/// bytes of each of the two that follow), this, encoded, and this as text ([`Start::text`]).
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 pub struct Start {
     /// The component's name.
@@ -222,6 +232,19 @@ pub struct Start {
     pub grants: Vec<Given>,
 }
 
+impl Start {
+    /// For components without `postcard`: a line each for `name NAME`, `argument WORD`,
+    /// `slots FIRST_FREE END`, `grant NAME SLOT ADDRESS BYTES`, and a zero byte.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = format!("name {}\nslots {} {}\n", self.name, self.free_slot, self.slots);
+        self.arguments.iter().for_each(|argument| text += &format!("argument {argument}\n"));
+        self.grants.iter().for_each(|g| text += &format!("grant {} {} {} {}\n", g.name, g.slot, g.address, g.bytes));
+        text.push('\0');
+        text
+    }
+}
+
 /// One granted resource.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 pub struct Given {
@@ -229,8 +252,8 @@ pub struct Given {
     pub name: String,
     /// Its slot.
     pub slot: u32,
-    /// Where it is mapped, or its first port, or 0.
+    /// Where it is mapped, or its first port, or 0 for memory that is not mapped.
     pub address: u32,
-    /// Bytes mapped, or ports, or 0.
+    /// Bytes of memory, or ports, or 0.
     pub bytes: u32,
 }

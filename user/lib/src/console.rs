@@ -10,6 +10,8 @@ use core::fmt::{self, Write};
 pub const PRINT: u32 = 1;
 /// Request: write to the machine-readable line.
 pub const RESULT: u32 = 2;
+/// Request: put bytes on the terminal as they are, as one who owns it does; no name, no lines.
+pub const RAW: u32 = 4;
 /// Request: wait for input; the reply's word 0 is a byte.
 pub const READ: u32 = 3;
 const CONSOLE: Thread = Thread(image::slot::CONSOLE);

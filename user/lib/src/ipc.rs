@@ -44,9 +44,14 @@ impl Received {
     /// The text of a message that [`Message::text`] made, as far as it is there.
     #[must_use]
     pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes()).into_owned()
+    }
+
+    /// The same as bytes.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
         let words = TEXT_WORD..TEXT_WORD.max(self.count as usize);
-        let all: Vec<u8> = words.flat_map(|i| utcb::word(i).to_le_bytes()).take(self.words[1] as usize).collect();
-        String::from_utf8_lossy(&all).into_owned()
+        words.flat_map(|i| utcb::word(i).to_le_bytes()).take(self.words[1] as usize).collect()
     }
 }
 

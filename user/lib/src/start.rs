@@ -84,12 +84,12 @@ impl Env {
 /// Called once, by [`main!`](crate::main), with what the root server passed.
 #[must_use]
 pub unsafe fn init(block: u32) -> Env {
-    // SAFETY: the root server maps the block read-only: two words of heap, the length, and the bytes.
-    let [heap, heap_bytes, bytes] = unsafe { (block as *const [u32; 3]).read() };
+    // SAFETY: the root server maps the block read-only: two words of heap, two lengths, and the bytes.
+    let [heap, heap_bytes, bytes, _] = unsafe { (block as *const [u32; 4]).read() };
     // SAFETY: the root server mapped the heap for this.
     unsafe { init_heap(heap, heap_bytes) };
     // SAFETY: see above.
-    let bytes = unsafe { core::slice::from_raw_parts((block + 12) as *const u8, bytes as usize) };
+    let bytes = unsafe { core::slice::from_raw_parts((block + 16) as *const u8, bytes as usize) };
     match postcard::from_bytes::<Start>(bytes) {
         Ok(start) => Env { next_slot: start.free_slot, start },
         Err(error) => panic!("start block unreadable: {error}"),

@@ -72,6 +72,17 @@ impl Output {
         }
     }
 
+    /// Bytes as they are: of a component that drives the terminal itself, such as Linux. Lines of
+    /// others come between its own.
+    pub fn raw(&mut self, badge: u32, bytes: &[u8]) {
+        if self.open.is_some_and(|open| open != badge) {
+            self.close();
+        }
+        bytes.iter().for_each(|byte| self.uart.put(*byte));
+        let ended = bytes.last().is_none_or(|last| *last == b'\n');
+        self.open = (!ended).then_some(badge);
+    }
+
     /// Shows what a component that reads has printed, whole line or not.
     pub fn prompt(&mut self, badge: u32) {
         if let Some(line) = self.partial.remove(&badge) {

@@ -19,7 +19,7 @@ const CONSOLE: &str = "console";
 
 /// What a grant hands out.
 enum Object {
-    /// Nothing of its own: a capability to another component.
+    /// Nothing of its own: a capability to another component, or a file of the boot image.
     Peer,
     /// A Memory or Irq that outlives the component.
     Lent(u32),
@@ -87,7 +87,7 @@ fn prepare(resources: &mut Resources, component: &Component, index: usize, share
             Resource::Shared { region, .. } => Object::Lent(shared.get(usize::from(region)).ok_or(Error::BadArgument)?.0),
             Resource::Irq { line } => Object::Lent(root_slot::IRQ + line),
             Resource::Memory { bytes } => Object::Own(resources.ram(bytes)?),
-            Resource::Call { .. } | Resource::Notify { .. } => Object::Peer,
+            Resource::Call { .. } | Resource::Notify { .. } | Resource::File { .. } => Object::Peer,
         });
     }
     let space_slot = resources.slot()?;
@@ -155,7 +155,8 @@ fn grant(component: &Component, space: Space, all: &[Running], index: usize) -> 
         match grant.what {
             Resource::Call { component, badge } => copy(peer(component)?, Some(space), to, Rights::CALL, badge)?,
             Resource::Notify { component, bits } => copy(peer(component)?, Some(space), to, Rights::NOTIFY, bits)?,
-            Resource::Irq { .. } | Resource::Memory { .. } => {}
+            Resource::Irq { .. } => {}
+            Resource::Memory { bytes: size } => bytes = size,
             Resource::Ports { base, count } => {
                 map::map(space, 0, Memory(object), 0, count, Rights::WRITE)?;
                 (address, bytes) = (base, count);
@@ -170,11 +171,16 @@ fn grant(component: &Component, space: Space, all: &[Running], index: usize) -> 
                 map::map(space, at, Memory(object), 0, bytes, rights)?;
                 address = at;
             }
+            Resource::File { offset, bytes: size, address: at } => {
+                map::map(space, at, Memory(root_slot::IMAGE), offset, size.next_multiple_of(abi::PAGE_SIZE), Rights::READ)?;
+                (address, bytes) = (at, size);
+            }
         }
         if object != 0 {
             copy(object, Some(space), to, rights, 0)?;
         }
-        given.push(Given { name: grant.name.clone(), slot: to, address, bytes });
+        let slot = if matches!(grant.what, Resource::File { .. }) { 0 } else { to };
+        given.push(Given { name: grant.name.clone(), slot, address, bytes });
     }
     Ok(given)
 }

@@ -72,8 +72,9 @@ impl Filler {
     /// The start block.
     pub fn block(mut self, component: &Component, block: &Start) -> Result<()> {
         let encoded = postcard::to_allocvec(block).map_err(|_| Error::BadArgument)?;
-        let words = [layout::HEAP, component.heap, encoded.len() as u32];
-        let all: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).chain(encoded).collect();
+        let text = block.text();
+        let words = [layout::HEAP, component.heap, encoded.len() as u32, text.len() as u32];
+        let all: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).chain(encoded).chain(text.into_bytes()).collect();
         if all.len() > BLOCK_BYTES as usize {
             return Err(Error::BadArgument);
         }

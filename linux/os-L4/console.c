@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The console: a tty (hvc0) on the console server, and printk before there is
+ * one.  A second thread of this server waits for input, byte by byte, and puts
+ * it into a ring; the Linux thread learns of it by a notification.
+ */
+#include <linux/console.h>
+#include <linux/err.h>
+#include <linux/init.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include "../../../drivers/tty/hvc/hvc_console.h"
+#include "l4.h"
+#include "layout.h"
+
+/* The interrupt line of input, and its notification bit. */
+#define INPUT_IRQ	1
+/* Text begins in this word of a message. */
+#define TEXT_WORD	3
+#define TEXT_BYTES	((L4_MAX_WORDS - TEXT_WORD) * 4)
+#define RING		1024
+#define STACK		4096
+
+static char ring[RING];
+static unsigned int ring_in, ring_out;
+static u32 input_bit;
+static char input_stack[STACK] __aligned(16);
+
+/* On its own stack and UTCB; it calls nothing of Linux. */
+static void input_thread(void *arg)
+{
+	struct l4_regs r;
+
+	for (;;) {
+		/* A full ring: the rest waits at the console server. */
+		if (READ_ONCE(ring_in) - READ_ONCE(ring_out) >= RING ||
+		    l4_ask(L4_CONSOLE, 3, L4_CONSOLE_READ, 0, 0, &r)) {
+			l4_call(L4_OP_YIELD, 0, 0, 0, 0);
+			continue;
+		}
+		ring[ring_in % RING] = r.esi;
+		smp_wmb();
+		WRITE_ONCE(ring_in, ring_in + 1);
+		l4_call(L4_OP_NOTIFY, input_bit, 0, 0, 0);
+	}
+}
+
+void l4_console_write(const char *s, unsigned int n)
+{
+	struct l4_regs r;
+
+	while (n) {
+		unsigned int part = min_t(unsigned int, n, TEXT_BYTES);
+
+		memcpy((void *)(l4_utcb + TEXT_WORD * 4), s, part);
+		l4_ask(L4_CONSOLE, TEXT_WORD + DIV_ROUND_UP(part, 4),
+		       L4_CONSOLE_RAW, part, 0, &r);
+		s += part;
+		n -= part;
+	}
+}
+
+void um_early_printk(const char *s, unsigned int n);
+
+void um_early_printk(const char *s, unsigned int n)
+{
+	l4_console_write(s, n);
+}
+
+static ssize_t put_chars(uint32_t vtermno, const u8 *buf, size_t count)
+{
+	l4_console_write(buf, count);
+	return count;
+}
+
+static ssize_t get_chars(uint32_t vtermno, u8 *buf, size_t count)
+{
+	size_t n = 0;
+
+	while (n < count && ring_out != READ_ONCE(ring_in)) {
+		smp_rmb();
+		buf[n++] = ring[ring_out % RING];
+		WRITE_ONCE(ring_out, ring_out + 1);
+	}
+	return n;
+}
+
+static const struct hv_ops ops = {
+	.get_chars = get_chars,
+	.put_chars = put_chars,
+	.notifier_add = notifier_add_irq,
+	.notifier_del = notifier_del_irq,
+	.notifier_hangup = notifier_hangup_irq,
+};
+
+static int __init console_init_early(void)
+{
+	return hvc_instantiate(0, 0, &ops);
+}
+console_initcall(console_init_early);
+
+static int __init console_init_tty(void)
+{
+	struct hvc_struct *hvc = hvc_alloc(0, INPUT_IRQ, &ops, 256);
+
+	if (IS_ERR(hvc))
+		return PTR_ERR(hvc);
+	input_bit = l4_notifier(INPUT_IRQ);
+	if (!input_bit)
+		return -ENOMEM;
+	return l4_thread_start(input_thread, NULL, input_stack + STACK,
+			       L4_INTERRUPT_PRIORITY);
+}
+device_initcall(console_init_tty);

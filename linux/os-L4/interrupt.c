@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Interrupts.  signals_enabled is the virtual interrupt flag.  Notification bits
+ * are kept by the microkernel until they are taken; the UTCB has a mirror of
+ * them, so looking costs no system call.
+ */
+#include <linux/compiler.h>
+#include <linux/delay.h>
+#include <linux/hardirq.h>
+#include <asm/irq.h>
+#include <irq_kern.h>
+#include <irq_user.h>
+#include <kern_util.h>
+#include <longjmp.h>
+#include <os.h>
+#include <skas.h>
+#include "l4.h"
+
+int signals_enabled;
+static unsigned long pending;
+static int in_timer;
+
+void l4_timer_rearm(void);
+
+unsigned long l4_take_bits(void)
+{
+	struct l4_regs r;
+
+	if (!READ_ONCE(*(u32 *)(l4_utcb + L4_UTCB_PENDING)))
+		return 0;
+	r = (struct l4_regs){ L4_OP_RECEIVE << L4_TAG_OP_SHIFT |
+			      L4_TAG_POLL | L4_TAG_NOTIFICATIONS_ONLY };
+	l4_syscall(&r);
+	return L4_DELIVERY_KIND(r.eax) == L4_KIND_NOTIFICATION ? r.esi : 0;
+}
+
+static void run_bits(unsigned long bits)
+{
+	static struct uml_pt_regs regs;	/* kernel mode: is_user == 0 */
+	unsigned long n;
+
+	for (n = L4_TIMER_BIT + 1; n < BITS_PER_LONG; n++)
+		if (bits & L4_BIT(n))
+			do_IRQ(n, &regs);
+	if ((bits & L4_BIT(L4_TIMER_BIT)) && !in_timer) {
+		in_timer = 1;
+		l4_timer_rearm();
+		timer_handler(0, NULL, &regs);
+		in_timer = 0;
+	}
+}
+
+void block_signals(void)
+{
+	signals_enabled = 0;
+	barrier();
+}
+
+void unblock_signals(void)
+{
+	unsigned long bits;
+
+	if (signals_enabled)
+		return;
+	for (;;) {
+		signals_enabled = 1;
+		barrier();
+		bits = xchg(&pending, 0) | l4_take_bits();
+		if (!bits)
+			return;
+		signals_enabled = 0;
+		um_trace_signals_off();
+		run_bits(bits);
+		um_trace_signals_on();
+	}
+}
+
+int um_set_signals(int enable)
+{
+	int old = signals_enabled;
+
+	if (old != enable) {
+		if (enable)
+			unblock_signals();
+		else
+			block_signals();
+	}
+	return old;
+}
+
+int um_set_signals_trace(int enable)
+{
+	int old = signals_enabled;
+
+	if (old != enable) {
+		if (enable)
+			unblock_signals_trace();
+		else
+			block_signals_trace();
+	}
+	return old;
+}
+
+void l4_deliver(unsigned long bits)
+{
+	if (!signals_enabled) {
+		pending |= bits;
+		return;
+	}
+	block_signals_trace();
+	run_bits(bits);
+	unblock_signals_trace();
+}
+
+/* Called with interrupts off: the bits wait in `pending`. */
+void os_idle_sleep(void)
+{
+	struct l4_regs r = { L4_OP_RECEIVE << L4_TAG_OP_SHIFT | L4_TAG_NOTIFICATIONS_ONLY };
+
+	if (pending)
+		return;
+	l4_syscall(&r);
+	if (L4_DELIVERY_KIND(r.eax) == L4_KIND_NOTIFICATION)
+		pending |= r.esi;
+}
+
+/* Spinning on jiffies would spin for ever: nothing interrupts the server. */
+unsigned long calibrate_delay_is_known(void)
+{
+	const unsigned long loops = 1 << 16;
+	u64 start = l4_time_ns(), ns;
+
+	__delay(loops);
+	ns = l4_time_ns() - start;
+	return ns ? div64_u64((u64)loops * (NSEC_PER_SEC / HZ), ns) : loops;
+}
+
+void set_sigstack(void *sig_stack, int size) { }
+void init_new_thread_signals(void) { }
+void timer_set_signal_handler(void) { }
+int os_is_signal_stack(void) { return 0; }
+
+/* arch/um/kernel/irq.c dispatches descriptors; there are none. */
+int os_setup_epoll(void) { return 0; }
+int os_waiting_for_events_epoll(void) { return 0; }
+void *os_epoll_get_data_pointer(int index) { return NULL; }
+int os_epoll_triggered(int index, int events) { return 0; }
+int os_event_mask(enum um_irq_type irq_type) { return 0; }
+int os_add_epoll_fd(int events, int fd, void *data) { return -ENOSYS; }
+int os_del_epoll_fd(int fd) { return 0; }
+void os_set_ioignore(void) { }
+void os_close_epoll_fd(void) { }
+int os_set_fd_async(int fd) { return -ENOSYS; }
+int ignore_sigio_fd(int fd) { return 0; }
+void maybe_sigio_broken(int fd) { }
+void free_irqs(void) { }

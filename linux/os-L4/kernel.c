@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+/* System calls of the microkernel. */
+#include <linux/compiler.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include "l4.h"
+
+u32 l4_call_out(u32 op, u32 a0, u32 a1, u32 a2, u32 a3, struct l4_regs *out)
+{
+	*out = (struct l4_regs){ op << L4_TAG_OP_SHIFT, a0, a1, a2, a3 };
+	l4_syscall(out);
+	return out->eax;
+}
+
+u32 l4_call(u32 op, u32 a0, u32 a1, u32 a2, u32 a3)
+{
+	struct l4_regs r;
+
+	return l4_call_out(op, a0, a1, a2, a3, &r);
+}
+
+u32 l4_ask(u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out)
+{
+	*out = (struct l4_regs){ L4_OP_CALL << L4_TAG_OP_SHIFT | tag, to, a, b, c };
+	l4_syscall(out);
+	return L4_DELIVERY_KIND(out->eax) == L4_KIND_FAILED;
+}
+
+u32 l4_notifier(unsigned int bit)
+{
+	u32 slot = l4_slot_alloc();
+
+	if (!slot || l4_call(L4_OP_COPY, L4_THREAD, 0, slot,
+			     L4_BIT(bit) << L4_BADGE_SHIFT | L4_RIGHT_NOTIFY))
+		return 0;
+	return slot;
+}
+
+int l4_thread_start(void (*fn)(void *), void *arg, void *stack_top, u32 priority)
+{
+	u32 slot = l4_slot_alloc();
+	u32 *sp = stack_top;
+
+	if (!slot || l4_call(L4_OP_CREATE_THREAD, L4_QUOTA, L4_SPACE, slot, 0))
+		return -ENOMEM;
+	/* As if called: its argument, and no way back. */
+	*--sp = (u32)arg;
+	*--sp = 0;
+	if (l4_call(L4_OP_SET_PRIORITY, slot, priority, priority, 0) ||
+	    l4_call(L4_OP_START, slot, (u32)fn, (u32)sp, 0))
+		return -EPERM;
+	return 0;
+}
+
+void __noreturn l4_exit(int code)
+{
+	struct l4_regs r;
+
+	l4_ask(L4_ROOT, 3, L4_ROOT_EXIT, code, 0, &r);
+	for (;;)
+		asm volatile ("ud2");
+}

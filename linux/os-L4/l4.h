@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The microkernel as the host layer sees it.  Numbers come from abi.h, which
+ * the build makes out of the kernel's own crate; docs/manual.md says what the
+ * calls mean.
+ */
+#ifndef __OS_L4_L4_H
+#define __OS_L4_L4_H
+
+#include <linux/types.h>
+#include "abi.h"
+
+/* Slots of the capability table that every component starts with. */
+#define L4_QUOTA	1
+#define L4_SPACE	2
+#define L4_THREAD	3
+#define L4_CONSOLE	4
+#define L4_ROOT		5
+
+/* Notification bits of the Linux thread: the timer, then an interrupt line each. */
+#define L4_TIMER_BIT	0
+#define L4_BIT(irq)	(1UL << (irq))
+
+/* Registers of a system call, in and out. */
+struct l4_regs {
+	u32 eax, ebx, esi, edi, ebp;
+};
+
+/* In assembly: enters the microkernel by sysenter, or by int without it. */
+void l4_syscall(struct l4_regs *regs);
+
+/* An operation on an object; returns the status, results are in *out. */
+u32 l4_call_out(u32 op, u32 a0, u32 a1, u32 a2, u32 a3, struct l4_regs *out);
+u32 l4_call(u32 op, u32 a0, u32 a1, u32 a2, u32 a3);
+/* A call of a thread with three words; the answer's words are in esi, edi, ebp. */
+u32 l4_ask(u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out);
+
+/* What the root server told in the start block. */
+struct l4_grant {
+	char name[24];
+	u32 slot, address, bytes;
+};
+extern char l4_command_line[];
+extern u32 l4_utcb;
+void l4_read_start_block(const char *text);
+const struct l4_grant *l4_find_grant(const char *name);
+
+/* Capability slots. */
+u32 l4_slot_alloc(void);
+void l4_slot_free(u32 slot);
+/* Deletes what is in a slot and frees it. */
+void l4_delete(u32 slot);
+
+/* RAM: offsets are those of Linux's physical addresses. */
+int l4_ram_init(void);
+int l4_ram_record(u32 space, unsigned long virt, unsigned long phys,
+		  unsigned long len, unsigned int prot);
+int l4_unmap_record(u32 space, unsigned long virt, unsigned long len);
+int l4_map_flush(void);
+unsigned int l4_map_rights(int r, int w, int x);
+/* Asks for a range to be unmapped at once, for a space that is kept for reuse. */
+int l4_unmap_all(u32 space);
+
+/* Time. */
+u64 l4_time_ns(void);
+
+/* Interrupts. */
+void l4_deliver(unsigned long bits);
+/* Takes the bits that have arrived, without a system call if there are none. */
+unsigned long l4_take_bits(void);
+/* A capability that sets a notification bit of the Linux thread. */
+u32 l4_notifier(unsigned int bit);
+/* A second thread of this server: fn(arg) on a stack of its own. */
+int l4_thread_start(void (*fn)(void *), void *arg, void *stack_top, u32 priority);
+
+/* Console. */
+void l4_console_write(const char *s, unsigned int n);
+
+void __noreturn l4_exit(int code);
+
+/* The user thread of a task, and its registers. */
+struct uml_pt_regs;
+struct task_struct;
+void arch_l4_load_registers(struct uml_pt_regs *regs, void *frame, int single_step);
+void arch_l4_begin_syscall(struct uml_pt_regs *regs);
+void arch_l4_store_registers(struct uml_pt_regs *regs, const void *frame);
+/* What an exception is as a signal. */
+struct kernel_siginfo;
+int arch_l4_exception(struct uml_pt_regs *regs, unsigned long trap,
+		      unsigned long error, struct kernel_siginfo *si);
+/* Floating-point state between the thread and task->thread.regs. */
+void l4_fp_save(struct task_struct *task);
+void l4_fp_changed(struct task_struct *task);
+int l4_set_tls(struct task_struct *task, unsigned int index, u32 base, u32 limit);
+
+#endif

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Mappings, batched, and the boot modules seen as files.
+ *
+ * Linux's physical memory is one window: the image, which the root server
+ * loaded, and behind it all of the Memory called "ram".  User processes get pages of
+ * the latter only.  Records collect in the UTCB's order and go to the microkernel
+ * when the batch is full or somebody is about to run.
+ */
+#include <linux/errno.h>
+#include <linux/init.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/string.h>
+#include <asm/sections.h>
+#include <as-layout.h>
+#include <kern_util.h>
+#include <mem_user.h>
+#include <os.h>
+#include "l4.h"
+#include "layout.h"
+
+#define RAM_FD		1
+#define INITRD_FD	2
+#define RECORD_WORDS	4
+#define MAX_RECORDS	L4_MAP_MAX
+
+static u32 ram_slot;
+/* Offset in Linux's physical memory where the Memory begins. */
+static unsigned long ram_start;
+
+static struct { u32 word[RECORD_WORDS]; } batch[MAX_RECORDS];
+static unsigned int batched;
+
+extern long long physmem_size;
+
+int __init l4_ram_init(void)
+{
+	const struct l4_grant *ram = l4_find_grant("ram");
+	unsigned long base = (unsigned long)__binary_start & PAGE_MASK;
+	unsigned long end = PAGE_ALIGN((unsigned long)_end);
+
+	BUILD_BUG_ON(L4_SERVER_BASE % (4 << 20));
+	if (!ram || !ram->bytes || ram->bytes > L4_RAM_END - end)
+		return -ENOMEM;
+	ram_slot = ram->slot;
+	ram_start = end - base;
+	physmem_size = ram_start + ram->bytes;
+	if (l4_ram_record(L4_SPACE, end, ram_start, ram->bytes,
+			  UM_PROT_READ | UM_PROT_WRITE | UM_PROT_EXEC))
+		return -ENOMEM;
+	return l4_map_flush();
+}
+
+int l4_map_flush(void)
+{
+	struct l4_regs r;
+	unsigned int count = batched;
+
+	if (!count)
+		return 0;
+	batched = 0;
+	memcpy((void *)l4_utcb, batch, count * sizeof(batch[0]));
+	if (!l4_call_out(L4_OP_MAP, count, 0, 0, 0, &r))
+		return 0;
+	pr_err("l4: record %u of %u: error %u (%x %x %x %x)\n", r.ebx, count, r.eax,
+	       batch[r.ebx % MAX_RECORDS].word[0], batch[r.ebx % MAX_RECORDS].word[1],
+	       batch[r.ebx % MAX_RECORDS].word[2], batch[r.ebx % MAX_RECORDS].word[3]);
+	return -ENOMEM;
+}
+
+static int add(u32 op, u32 space, u32 memory, unsigned long virt, u32 offset,
+	       unsigned long len, u32 rights)
+{
+	u32 *last = batched ? batch[batched - 1].word : NULL;
+	u32 selectors = memory << 16 | space;
+	int err;
+
+	/* One that goes on where the last one ends makes it longer. */
+	if (last && last[0] == selectors &&
+	    last[1] + last[3] == (virt | op << 8 | rights) &&
+	    (op != L4_MAP_MAP || last[2] + last[3] == offset)) {
+		last[3] += len;
+		return 0;
+	}
+	if (batched == MAX_RECORDS) {
+		err = l4_map_flush();
+		if (err)
+			return err;
+	}
+	last = batch[batched++].word;
+	last[0] = selectors;
+	last[1] = virt | op << 8 | rights;
+	last[2] = offset;
+	last[3] = len;
+	return 0;
+}
+
+static u32 rights_of(unsigned int prot)
+{
+	return (prot & UM_PROT_READ ? L4_RIGHT_READ : 0) |
+	       (prot & UM_PROT_WRITE ? L4_RIGHT_WRITE : 0) |
+	       (prot & UM_PROT_EXEC ? L4_RIGHT_EXECUTE : 0);
+}
+
+int l4_ram_record(u32 space, unsigned long virt, unsigned long phys,
+		  unsigned long len, unsigned int prot)
+{
+	u32 rights = rights_of(prot);
+
+	if (phys < ram_start)
+		return -EINVAL;		/* the image is nobody else's */
+	if (!rights)
+		return l4_unmap_record(space, virt, len);
+	return add(L4_MAP_MAP, space, ram_slot, virt, phys - ram_start, len, rights);
+}
+
+int l4_unmap_record(u32 space, unsigned long virt, unsigned long len)
+{
+	return add(L4_MAP_UNMAP, space, 0, virt, 0, len, 0);
+}
+
+static unsigned int prot_of(int r, int w, int x)
+{
+	return (r ? UM_PROT_READ : 0) | (w ? UM_PROT_WRITE : 0) |
+	       (x ? UM_PROT_EXEC : 0);
+}
+
+int __init create_mem_file(unsigned long long len)
+{
+	return RAM_FD;
+}
+
+/* The server's own memory: vmalloc; the linear map has been there from the start. */
+int os_map_memory(void *virt, int fd, unsigned long long off,
+		  unsigned long len, int r, int w, int x)
+{
+	int err;
+
+	if ((unsigned long)virt == uml_physmem + (unsigned long)off)
+		return 0;
+	err = l4_ram_record(L4_SPACE, (unsigned long)virt, off, len, prot_of(r, w, x));
+	return err ? err : l4_map_flush();
+}
+
+int os_protect_memory(void *addr, unsigned long len, int r, int w, int x)
+{
+	return -EINVAL;		/* tlb.c maps anew instead */
+}
+
+int os_unmap_memory(void *addr, int len)
+{
+	int err = l4_unmap_record(L4_SPACE, (unsigned long)addr, len);
+
+	return err ? err : l4_map_flush();
+}
+
+void stack_protections(unsigned long address) { }
+int __init parse_iomem(char *str, int *add) { return 1; }
+
+/* initrd=NAME: the grant of this name, which the root server mapped. */
+static const struct l4_grant *initrd;
+
+int os_file_size(const char *file, unsigned long long *size_out)
+{
+	initrd = l4_find_grant(file);
+	if (!initrd || !initrd->address)
+		return -ENOENT;
+	*size_out = initrd->bytes;
+	return 0;
+}
+
+int os_open_file(const char *file, struct openflags flags, int mode)
+{
+	return INITRD_FD;
+}
+
+int os_read_file(int fd, void *buf, int len)
+{
+	memcpy(buf, (const void *)initrd->address, len);
+	return len;
+}
+
+void os_close_file(int fd) { }
+
+/* setup_physmem() copies the stub page into the RAM file; there is no stub. */
+int os_seek_file(int fd, unsigned long long offset) { return 0; }
+int os_write_file(int fd, const void *buf, int count) { return count; }
+int os_fsync_file(int fd) { return 0; }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Kernel threads are jmp_bufs on one thread of the microkernel, as on a Linux host. */
+#include <linux/init.h>
+#include <linux/kernel.h>
+#include <as-layout.h>
+#include <init.h>
+#include <kern_util.h>
+#include <longjmp.h>
+#include <os.h>
+#include <registers.h>
+#include <skas.h>
+
+static jmp_buf initial_jmpbuf;
+
+enum { JMP_NEW, JMP_CALLBACK, JMP_HALT, JMP_REBOOT };
+
+static void (*cb_proc)(void *arg);
+static void *cb_arg;
+static jmp_buf *cb_back;
+
+void new_thread(void *stack, jmp_buf *buf, void (*handler)(void))
+{
+	(*buf)[0].JB_IP = (unsigned long)handler;
+	(*buf)[0].JB_SP = (unsigned long)stack + UM_THREAD_SIZE - sizeof(void *);
+}
+
+void switch_threads(jmp_buf *me, jmp_buf *you)
+{
+	if (UML_SETJMP(me) == 0)
+		UML_LONGJMP(you, 1);
+}
+
+int start_idle_thread(void *stack, jmp_buf *switch_buf)
+{
+	switch (setjmp(initial_jmpbuf)) {
+	case JMP_NEW:
+		new_thread(stack, switch_buf, uml_finishsetup);
+		break;
+	case JMP_CALLBACK:
+		(*cb_proc)(cb_arg);
+		longjmp(*cb_back, 1);
+		break;
+	case JMP_HALT:
+		kmalloc_ok = 0;
+		return 0;
+	case JMP_REBOOT:
+		kmalloc_ok = 0;
+		return 1;
+	}
+	longjmp(*switch_buf, 1);
+	return 0;
+}
+
+void initial_thread_cb_skas(void (*proc)(void *), void *arg)
+{
+	jmp_buf here;
+
+	cb_proc = proc;
+	cb_arg = arg;
+	cb_back = &here;
+	block_signals_trace();
+	if (UML_SETJMP(&here) == 0)
+		UML_LONGJMP(&initial_jmpbuf, JMP_CALLBACK);
+	unblock_signals_trace();
+}
+
+void halt_skas(void)
+{
+	block_signals_trace();
+	UML_LONGJMP(&initial_jmpbuf, JMP_HALT);
+}
+
+void reboot_skas(void)
+{
+	block_signals_trace();
+	UML_LONGJMP(&initial_jmpbuf, JMP_REBOOT);
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+/* From the root server to linux_main(), and the end. */
+#include <linux/init.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <asm/setup.h>
+#include <as-layout.h>
+#include <init.h>
+#include <kern.h>
+#include <kern_util.h>
+#include <os.h>
+#include "l4.h"
+
+#define MAX_ARGS	64
+#define MAX_GRANTS	16
+
+char l4_command_line[COMMAND_LINE_SIZE];
+static char *args[MAX_ARGS + 1] __initdata = { "linux" };
+
+static struct l4_grant grants[MAX_GRANTS];
+static unsigned int grant_count;
+
+/* Next slot that was never used, the table's end, and slots that were freed. */
+static u32 next_slot, slots_end;
+static u32 free_slots[256];
+static unsigned int free_count;
+
+u32 l4_slot_alloc(void)
+{
+	if (free_count)
+		return free_slots[--free_count];
+	return next_slot < slots_end ? next_slot++ : 0;
+}
+
+void l4_slot_free(u32 slot)
+{
+	/* One that does not fit is lost until the restart: the table is larger. */
+	if (free_count < ARRAY_SIZE(free_slots))
+		free_slots[free_count++] = slot;
+}
+
+void l4_delete(u32 slot)
+{
+	if (!l4_call(L4_OP_DELETE, slot, 0, 0, 0))
+		l4_slot_free(slot);
+}
+
+/*
+ * The text of the start block: a line each, "argument WORD", "slots FIRST END",
+ * "grant NAME SLOT ADDRESS BYTES".
+ */
+void __init l4_read_start_block(const char *text)
+{
+	struct l4_grant *g;
+
+	while (*text) {
+		const char *end = strchrnul(text, '\n');
+
+		if (!strncmp(text, "argument ", 9)) {
+			if (l4_command_line[0])
+				strlcat(l4_command_line, " ", COMMAND_LINE_SIZE);
+			strncat(l4_command_line, text + 9, end - text - 9);
+		} else if (!strncmp(text, "slots ", 6)) {
+			sscanf(text + 6, "%u %u", &next_slot, &slots_end);
+		} else if (!strncmp(text, "grant ", 6) && grant_count < MAX_GRANTS) {
+			g = &grants[grant_count];
+			if (sscanf(text + 6, "%23s %u %u %u", g->name, &g->slot,
+				   &g->address, &g->bytes) == 4)
+				grant_count++;
+		}
+		text = *end ? end + 1 : end;
+	}
+}
+
+const struct l4_grant *l4_find_grant(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < grant_count; i++)
+		if (!strcmp(grants[i].name, name))
+			return &grants[i];
+	return NULL;
+}
+
+void __init os_l4_main(const u32 *block);
+
+/* On the boot stack.  The block: heap, its bytes, bytes of a coded form, of the text. */
+void __init os_l4_main(const u32 *block)
+{
+	char *p = l4_command_line, *a;
+	static char words[COMMAND_LINE_SIZE] __initdata;
+	int argc = 1;
+
+	l4_read_start_block((const char *)(block + 4) + block[2]);
+	if (l4_ram_init()) {
+		os_warn("linux: the system description gives no RAM called `ram`, or too little\n");
+		l4_exit(125);
+	}
+	strscpy(words, l4_command_line, sizeof(words));
+	p = words;
+	while (argc < MAX_ARGS && (a = strsep(&p, " ")) != NULL)
+		if (*a)
+			args[argc++] = a;
+
+	/* Returns 0 for halt, 1 for reboot: the root server restarts what fails. */
+	l4_exit(linux_main(argc, args) ? 1 : uml_exitcode);
+}
+
+/* The "break" is simply the end of the image. */
+void *sbrk(int increment)
+{
+	extern char _end[];
+
+	return _end;
+}
+
+void exit(int code)
+{
+	l4_exit(code);
+}

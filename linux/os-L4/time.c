@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The clock is read without a system call; the alarm is the microkernel's. */
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/sched/clock.h>
+#include <linux/time64.h>
+#include <kern_util.h>
+#include <os.h>
+#include "l4.h"
+
+static unsigned long long period;
+
+void l4_timer_rearm(void);
+
+u64 l4_time_ns(void)
+{
+	const u32 *kip = (const u32 *)L4_KIP_ADDRESS;
+	u64 base = *(const u64 *)(L4_KIP_ADDRESS + L4_KIP_TSC_BASE);
+	u32 mult = kip[L4_KIP_TSC_MULT / 4], shift = kip[L4_KIP_TSC_SHIFT / 4];
+	u32 low, high;
+	u64 ticks;
+
+	asm volatile ("rdtsc" : "=a" (low), "=d" (high));
+	ticks = ((u64)high << 32 | low) - base;
+	return mul_u64_u32_shr(ticks, mult, shift);
+}
+
+/* In place of one made of jiffies: they stand still while Linux is idle. */
+unsigned long long notrace sched_clock(void)
+{
+	return l4_time_ns();
+}
+
+long long os_nsecs(void)
+{
+	return l4_time_ns();
+}
+
+/* Seconds since 1970 from the clock server; without one, time begins at 0. */
+long long os_persistent_clock_emulation(void)
+{
+	const struct l4_grant *clock = l4_find_grant("clock");
+	struct l4_regs r;
+
+	if (!clock || l4_ask(clock->slot, 3, L4_CLOCK_NOW, 0, 0, &r))
+		return 0;
+	return ((s64)r.edi << 32 | r.esi) * NSEC_PER_SEC + r.ebp;
+}
+
+static void alarm_at(u64 ns)
+{
+	l4_call(L4_OP_ALARM, (u32)ns, ns >> 32, L4_BIT(L4_TIMER_BIT), 0);
+}
+
+int os_timer_create(void) { return 0; }
+
+int os_timer_one_shot(unsigned long long nsecs)
+{
+	period = 0;
+	alarm_at(l4_time_ns() + nsecs);
+	return 0;
+}
+
+int os_timer_set_interval(unsigned long long nsecs)
+{
+	period = nsecs;
+	alarm_at(l4_time_ns() + nsecs);
+	return 0;
+}
+
+/* The microkernel's alarm fires once. */
+void l4_timer_rearm(void)
+{
+	if (period)
+		alarm_at(l4_time_ns() + period);
+}
+
+void os_timer_disable(void)
+{
+	period = 0;
+	l4_call(L4_OP_ALARM, 0, 0, 0, 0);
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * User processes: a space of aliens for each mm, an alien thread for each task, and the
+ * loop that runs them.
+ *
+ * The thread is made when its task first runs in user mode and bound anew when
+ * the task's mm changes.  Its registers lie in its UTCB slot, which is in this
+ * server's space; its FPU state and TLS descriptors stay in the microkernel and
+ * move only when a signal, a debugger or fork wants them.
+ *
+ * Spaces and threads of the dead are kept and used again.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/threads.h>
+#include <as-layout.h>
+#include <irq_user.h>
+#include <kern_util.h>
+#include <mm_id.h>
+#include <os.h>
+#include <registers.h>
+#include <skas.h>
+#include <sysdep/ptrace_user.h>
+#include "l4.h"
+#include "layout.h"
+
+/* The dead that are kept. */
+#define CACHE_SPACES	16
+#define CACHE_THREADS	32
+
+/* A user thread.  Named by task_struct.thread.arch.host. */
+struct l4_thread {
+	u32 slot;		/* its capability */
+	u32 frame;		/* its UTCB slot: registers, then FPU state */
+	u32 handle;		/* replying to it lets it run */
+	u32 space;		/* the space it is bound to */
+	bool fp_here;		/* its FPU state is the task's */
+	struct l4_thread *next;	/* in the cache */
+};
+
+int userspace_pid[NR_CPUS];
+
+static u32 space_cache[CACHE_SPACES];
+static unsigned int spaces_cached;
+static struct l4_thread *thread_cache;
+static unsigned int threads_cached;
+
+static struct l4_thread *thread_of(struct task_struct *task)
+{
+	return task->thread.arch.host;
+}
+
+/* destroy_context() takes ids below 2 for errors: slots of spaces are higher. */
+int start_userspace(unsigned long stub_stack)
+{
+	u32 slot;
+
+	if (spaces_cached)
+		return space_cache[--spaces_cached];
+	slot = l4_slot_alloc();
+	if (!slot || l4_call(L4_OP_CREATE_SPACE, L4_QUOTA, 0, slot, 0))
+		return -ENOMEM;
+	return slot;
+}
+
+/* Called for every process at shutdown, in any order. */
+void os_kill_ptraced_process(int pid, int reap_child)
+{
+	if (spaces_cached < CACHE_SPACES &&
+	    !l4_unmap_record(pid, 0, TASK_SIZE) && !l4_map_flush())
+		space_cache[spaces_cached++] = pid;
+	else
+		l4_delete(pid);
+}
+
+void __switch_mm(struct mm_id *mm_idp)
+{
+	userspace_pid[0] = mm_idp->pid;
+}
+
+int map(struct mm_id *mm_idp, unsigned long virt, unsigned long len, int prot,
+	int phys_fd, unsigned long long offset)
+{
+	return l4_ram_record(mm_idp->pid, virt, offset, len, prot);
+}
+
+int unmap(struct mm_id *mm_idp, unsigned long addr, unsigned long len)
+{
+	return l4_unmap_record(mm_idp->pid, addr, len);
+}
+
+int protect(struct mm_id *mm_idp, unsigned long addr, unsigned long len,
+	    unsigned int prot)
+{
+	return -EINVAL;		/* tlb.c maps anew instead */
+}
+
+/* The loop below looks at notifications itself. */
+void os_alarm_process(int pid) { }
+
+static struct l4_thread *thread_alloc(void)
+{
+	struct l4_thread *t = thread_cache;
+
+	if (t) {
+		thread_cache = t->next;
+		threads_cached--;
+		return t;
+	}
+	t = kzalloc(sizeof(*t), GFP_ATOMIC);
+	if (!t)
+		return NULL;
+	t->slot = l4_slot_alloc();
+	if (t->slot)
+		return t;
+	kfree(t);
+	return NULL;
+}
+
+/* Makes the task's thread one of the space that runs. */
+static struct l4_thread *thread_bind(struct task_struct *task, u32 space)
+{
+	struct l4_thread *t = thread_of(task);
+	bool fresh;
+	struct l4_regs r;
+	u32 status;
+
+	if (t && t->space == space)
+		return t;
+	if (t)
+		l4_fp_save(task);
+	else
+		t = thread_alloc();
+	if (!t)
+		return NULL;
+	fresh = !t->frame;
+	if (fresh)
+		status = l4_call_out(L4_OP_CREATE_THREAD, L4_QUOTA, space, t->slot, L4_SPACE, &r);
+	else
+		status = l4_call_out(L4_OP_RESET, t->slot, space, L4_SPACE, 0, &r);
+	if (status) {
+		pr_err("l4: no user thread: error %u\n", status);
+		return NULL;
+	}
+	t->frame = r.ebx;
+	t->handle = r.esi;
+	t->space = space;
+	t->fp_here = false;
+	task->thread.arch.host = t;
+	if (fresh) {
+		/* Linux runs above its processes, and gets all their events. */
+		l4_call(L4_OP_SET_HANDLER, t->slot, L4_THREAD, 0, 0);
+		l4_call(L4_OP_SET_PRIORITY, t->slot, L4_USER_PRIORITY, L4_USER_PRIORITY, 0);
+	}
+	clear_flushed_tls(task);
+	arch_switch_to(task);
+	return t;
+}
+
+/* A task is about to be freed. */
+void arch_release_task_struct(struct task_struct *task)
+{
+	struct l4_thread *t = thread_of(task);
+
+	if (!t)
+		return;
+	task->thread.arch.host = NULL;
+	if (threads_cached < CACHE_THREADS) {
+		t->space = 0;
+		t->next = thread_cache;
+		thread_cache = t;
+		threads_cached++;
+		return;
+	}
+	l4_delete(t->slot);
+	kfree(t);
+}
+
+/* A copy of a task has the parent's FPU state and no thread yet. */
+int arch_dup_task_struct(struct task_struct *dst, struct task_struct *src)
+{
+	l4_fp_save(src);
+	*dst = *src;
+	dst->thread.arch.host = NULL;
+	return 0;
+}
+
+/* FPU state: task -> thread.regs.fp. */
+void l4_fp_save(struct task_struct *task)
+{
+	struct l4_thread *t = thread_of(task);
+
+	if (!t || !t->fp_here)
+		return;
+	l4_call(L4_OP_FPU_SYNC, t->slot, 0, 0, 0);
+	memcpy(task->thread.regs.regs.fp, (void *)(t->frame + L4_FPU_OFFSET), L4_FPU_SIZE);
+}
+
+/* thread.regs.fp was written: the thread gets it when it runs next. */
+void l4_fp_changed(struct task_struct *task)
+{
+	if (thread_of(task))
+		thread_of(task)->fp_here = false;
+}
+
+static void fp_load(struct task_struct *task, struct l4_thread *t)
+{
+	/* After this the area is the truth until the thread runs. */
+	l4_call(L4_OP_FPU_SYNC, t->slot, 0, 0, 0);
+	memcpy((void *)(t->frame + L4_FPU_OFFSET), task->thread.regs.regs.fp, L4_FPU_SIZE);
+	t->fp_here = true;
+}
+
+int l4_set_tls(struct task_struct *task, unsigned int index, u32 base, u32 limit)
+{
+	struct l4_thread *t = thread_of(task);
+
+	/* Before its first run a task has no thread; thread_bind() comes back. */
+	if (!t || !t->frame)
+		return 0;
+	return l4_call(L4_OP_SET_TLS, t->slot, index, base, limit) ? -EINVAL : 0;
+}
+
+static void user_exception(struct uml_pt_regs *regs, u32 trap, u32 error)
+{
+	kernel_siginfo_t si;
+	int sig = arch_l4_exception(regs, trap, error, &si);
+
+	relay_signal(sig, (struct siginfo *)&si, regs);
+}
+
+static void user_event(struct uml_pt_regs *regs, u32 trap, u32 address, u32 error)
+{
+	switch (trap) {
+	case L4_VECTOR_SYSTEM_CALL:
+		arch_l4_begin_syscall(regs);
+		handle_syscall(regs);
+		break;
+	case L4_VECTOR_PAGE_FAULT:
+		regs->faultinfo.cr2 = address;
+		regs->faultinfo.error_code = error;
+		regs->faultinfo.trap_no = trap;
+		segv(regs->faultinfo, UPT_IP(regs), 1, regs);
+		break;
+	default:
+		user_exception(regs, trap, error);
+	}
+}
+
+void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
+{
+	struct l4_thread *t;
+	struct l4_regs r;
+	int interrupts;
+
+	interrupt_end();
+
+	for (;;) {
+		current_mm_sync();
+		t = thread_bind(current, userspace_pid[0]);
+		if (!t || l4_map_flush()) {
+			/* No memory for it: the task goes, the others go on. */
+			force_sig(SIGKILL);
+			interrupt_end();
+			continue;
+		}
+		if (!t->fp_here)
+			fp_load(current, t);
+		arch_l4_load_registers(regs, (void *)t->frame, singlestepping());
+
+		/* From here to the registers' return nothing else may run. */
+		interrupts = um_set_signals(0);
+		r = (struct l4_regs){ L4_OP_RUN << L4_TAG_OP_SHIFT, t->handle };
+		l4_syscall(&r);
+		switch (L4_DELIVERY_KIND(r.eax)) {
+		case L4_KIND_ALIEN:
+			t->handle = r.ebx;
+			arch_l4_store_registers(regs, (void *)t->frame);
+			um_set_signals(interrupts);
+			regs->is_user = 1;
+			UPT_SYSCALL_NR(regs) = -1;
+			user_event(regs, r.esi, r.edi, r.ebp);
+			break;
+		case L4_KIND_INTERRUPTED:
+			t->handle = r.ebx;
+			arch_l4_store_registers(regs, (void *)t->frame);
+			um_set_signals(interrupts);
+			regs->is_user = 1;
+			UPT_SYSCALL_NR(regs) = -1;
+			l4_deliver(r.esi);
+			break;
+		default:
+			um_set_signals(interrupts);
+			panic("l4: a user thread cannot run: %x %x", r.eax, r.ebx);
+		}
+		interrupt_end();
+		/* No restart by the host. */
+		PT_SYSCALL_NR(regs->gp) = -1;
+	}
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Registers of i386 user threads.  The "pid" arguments always mean the current
+ * task's thread.
+ */
+#include <linux/kernel.h>
+#include <linux/sched.h>
+#include <linux/signal.h>
+#include <linux/string.h>
+#include <linux/utsname.h>
+#include <asm/processor-flags.h>
+#include <longjmp.h>
+#include <os.h>
+#include <registers.h>
+#include <sysdep/ptrace_user.h>
+#include "../../../um/os-L4/l4.h"
+#include "../../../um/os-L4/layout.h"
+
+#define USER_CS		0x1b
+#define USER_DS		0x23
+
+/* An fxsave image; a processor without fxsave is not supported. */
+int have_fpx_regs = 1;
+
+char *elf_aux_platform = "i686";
+long elf_aux_hwcap;
+unsigned long vsyscall_ehdr, vsyscall_end, __kernel_vsyscall;
+
+void setup_machinename(char *machine_out)
+{
+	strcpy(machine_out, "i686");
+}
+
+/* The end of user processes, and behind it room for upstream's stub pages, which are not used. */
+unsigned long os_get_top_address(void)
+{
+	return L4_USER_END + 0x4000;
+}
+
+void get_safe_registers(unsigned long *regs, unsigned long *fp_regs)
+{
+	memset(regs, 0, sizeof(unsigned long) * MAX_REG_NR);
+	regs[HOST_CS] = USER_CS;
+	regs[HOST_SS] = regs[HOST_DS] = regs[HOST_ES] = USER_DS;
+	regs[HOST_EFLAGS] = X86_EFLAGS_IF | X86_EFLAGS_FIXED;
+	if (fp_regs) {
+		memset(fp_regs, 0, FP_SIZE * sizeof(long));
+		fp_regs[0] = 0x037f;	/* fxsave: control word */
+		fp_regs[6] = 0x1f80;	/* fxsave: MXCSR */
+	}
+}
+
+void arch_l4_load_registers(struct uml_pt_regs *regs, void *frame, int single_step)
+{
+	struct l4_frame *f = frame;
+	unsigned long *gp = regs->gp;
+	u32 fs_gs = (gp[HOST_FS] & 0xffff) | gp[HOST_GS] << 16;
+
+	f->eax = gp[HOST_AX];
+	f->ebx = gp[HOST_BX];
+	f->ecx = gp[HOST_CX];
+	f->edx = gp[HOST_DX];
+	f->esi = gp[HOST_SI];
+	f->edi = gp[HOST_DI];
+	f->ebp = gp[HOST_BP];
+	f->esp = gp[HOST_SP];
+	f->eip = gp[HOST_IP];
+	f->eflags = gp[HOST_EFLAGS] | (single_step ? X86_EFLAGS_TF : 0);
+	f->ds_es = (gp[HOST_DS] & 0xffff) | gp[HOST_ES] << 16;
+	/* The microkernel clears it when it has taken the registers: not if a notification came first. */
+	if (f->fs_gs != fs_gs) {
+		f->fs_gs = fs_gs;
+		f->changed |= L4_CHANGED_SEGMENTS;
+	}
+}
+
+void arch_l4_store_registers(struct uml_pt_regs *regs, const void *frame)
+{
+	const struct l4_frame *f = frame;
+	unsigned long *gp = regs->gp;
+
+	gp[HOST_AX] = f->eax;
+	gp[HOST_BX] = f->ebx;
+	gp[HOST_CX] = f->ecx;
+	gp[HOST_DX] = f->edx;
+	gp[HOST_SI] = f->esi;
+	gp[HOST_DI] = f->edi;
+	gp[HOST_BP] = f->ebp;
+	gp[HOST_SP] = f->esp;
+	gp[HOST_IP] = f->eip;
+	gp[HOST_EFLAGS] = f->eflags & ~X86_EFLAGS_TF;
+	gp[HOST_DS] = f->ds_es & 0xffff;
+	gp[HOST_ES] = f->ds_es >> 16;
+	gp[HOST_FS] = f->fs_gs & 0xffff;
+	gp[HOST_GS] = f->fs_gs >> 16;
+	gp[HOST_CS] = USER_CS;
+	gp[HOST_SS] = USER_DS;
+}
+
+/* The system call's number is in the register of its result. */
+void arch_l4_begin_syscall(struct uml_pt_regs *regs)
+{
+	regs->gp[HOST_ORIG_AX] = regs->gp[HOST_AX];
+}
+
+#define CURRENT_FP	(current->thread.regs.regs.fp)
+
+int save_fpx_registers(int pid, unsigned long *fp_regs)
+{
+	l4_fp_save(current);
+	memcpy(fp_regs, CURRENT_FP, sizeof(CURRENT_FP));
+	return 0;
+}
+
+int restore_fpx_registers(int pid, unsigned long *fp_regs)
+{
+	memcpy(CURRENT_FP, fp_regs, sizeof(CURRENT_FP));
+	l4_fp_changed(current);
+	return 0;
+}
+
+/* In the format of fsave, for core dumps and PTRACE_GETFPREGS. */
+int save_i387_registers(int pid, unsigned long *fp_regs)
+{
+	return -ENOSYS;
+}
+
+int restore_i387_registers(int pid, unsigned long *fp_regs)
+{
+	return -ENOSYS;
+}
+
+unsigned long get_thread_reg(int reg, jmp_buf *buf)
+{
+	switch (reg) {
+	case HOST_IP:
+		return buf[0]->__eip;
+	case HOST_SP:
+		return buf[0]->__esp;
+	case HOST_BP:
+		return buf[0]->__ebp;
+	}
+	return 0;
+}
+
+int arch_l4_exception(struct uml_pt_regs *regs, unsigned long trap,
+		      unsigned long error, kernel_siginfo_t *si)
+{
+	static const struct { char sig, code; } table[20] = {
+		[0] = { SIGFPE, FPE_INTDIV }, [1] = { SIGTRAP, TRAP_TRACE },
+		[3] = { SIGTRAP, TRAP_BRKPT }, [4] = { SIGSEGV, SEGV_ACCERR },
+		[6] = { SIGILL, ILL_ILLOPN }, [16] = { SIGFPE, FPE_FLTINV },
+		[17] = { SIGBUS, BUS_ADRALN }, [19] = { SIGFPE, FPE_FLTINV },
+	};
+	int sig = trap < ARRAY_SIZE(table) ? table[trap].sig : 0;
+
+	memset(si, 0, sizeof(*si));
+	si->si_signo = sig ? sig : SIGSEGV;
+	si->si_code = sig ? table[trap].code : SEGV_ACCERR;
+	regs->faultinfo.trap_no = trap;
+	regs->faultinfo.error_code = error;
+	regs->faultinfo.cr2 = regs->gp[HOST_IP];
+	return si->si_signo;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <linux/linkage.h>
+#include <linux/init.h>
+#include <asm/page.h>
+#include <asm/thread_info.h>
+#include "../../../um/os-L4/abi.h"
+
+/* From the root server: EBX is the UTCB's address, ESI that of the start block. */
+	.section .init.text, "ax"
+SYM_CODE_START(_start)
+	xorl	%ebp, %ebp
+	movl	$boot_stack + THREAD_SIZE, %esp
+	movl	%ebx, l4_utcb
+	/* Every notification bit is for a receive or run to take. */
+	movl	$-1, L4_UTCB_ACCEPT(%ebx)
+	pushl	%esi
+	call	os_l4_main
+1:	jmp	1b
+SYM_CODE_END(_start)
+
+/* Aligned: current_thread_info() masks the stack pointer. */
+	.section .data..init_irqstack, "aw"
+	.balign	THREAD_SIZE
+boot_stack:
+	.skip	THREAD_SIZE
+
+	.data
+	.balign	4
+	.globl	l4_utcb
+l4_utcb:
+	.long	0
+
+	.section .note.GNU-stack, "", @progbits

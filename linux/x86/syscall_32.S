@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#include <linux/linkage.h>
+#include "../../../um/os-L4/abi.h"
+
+/* void l4_syscall(struct l4_regs *regs) */
+	.text
+SYM_FUNC_START(l4_syscall)
+	pushl	%ebx
+	pushl	%esi
+	pushl	%edi
+	pushl	%ebp
+	movl	20(%esp), %ecx
+	movl	(%ecx), %eax
+	movl	4(%ecx), %ebx
+	movl	8(%ecx), %esi
+	movl	12(%ecx), %edi
+	movl	16(%ecx), %ebp
+	testb	$L4_FEATURE_SYSENTER, L4_KIP_ADDRESS + L4_KIP_FEATURES
+	jz	1f
+	movl	%esp, %ecx
+	movl	$2f, %edx
+	sysenter
+1:	int	$L4_INT_VECTOR
+2:	movl	20(%esp), %ecx
+	movl	%eax, (%ecx)
+	movl	%ebx, 4(%ecx)
+	movl	%esi, 8(%ecx)
+	movl	%edi, 12(%ecx)
+	movl	%ebp, 16(%ecx)
+	popl	%ebp
+	popl	%edi
+	popl	%esi
+	popl	%ebx
+	ret
+SYM_FUNC_END(l4_syscall)
+
+	.section .note.GNU-stack, "", @progbits

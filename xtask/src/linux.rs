@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The Linux server: Debian's packaged source, our patches and host layer, built and
+//! cached under `target/linux`; and the root file system for its shell.
+
+use crate::build::run;
+use anyhow::{Context, Result, bail, ensure};
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The component whose ELF file is built here.
+pub const PACKAGE: &str = "linux";
+/// The name of the file that Linux makes its first root file system from.
+pub const INITRD: &str = "initrd";
+/// The file that is the BusyBox root file system.
+const BUSYBOX: &str = "busybox";
+
+const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
+const FOLDER: &str = "target/linux";
+/// Folders of ours, and where they go in the source.
+const OURS: [(&str, &str); 2] = [("linux/os-L4", "arch/um/os-L4"), ("linux/x86", "arch/x86/um/os-L4")];
+
+/// The file that a description's `from` names.
+pub fn file(from: &str) -> PathBuf {
+    if from == BUSYBOX { Path::new(FOLDER).join("busybox.cpio") } else { PathBuf::from(from) }
+}
+
+/// The server's ELF file.
+pub fn elf() -> PathBuf {
+    Path::new(FOLDER).join("source/vmlinux")
+}
+
+/// Builds what a file of a description is made from, if it is made here.
+pub fn make_file(from: &str) -> Result<()> {
+    if from == BUSYBOX { busybox() } else { Ok(()) }
+}
+
+/// Writes a file if its contents change, so that `make` sees only what is new.
+fn put(path: &Path, contents: &[u8]) -> Result<()> {
+    if std::fs::read(path).is_ok_and(|old| old == contents) {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(path, contents).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn files(folder: &str) -> Result<Vec<PathBuf>> {
+    let mut found: Vec<PathBuf> = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    found.sort();
+    Ok(found)
+}
+
+/// Builds the server.
+pub fn build() -> Result<()> {
+    let source = Path::new(FOLDER).join("source");
+    unpack(&source)?;
+    for (from, to) in OURS {
+        for file in files(from)? {
+            let name = file.file_name().context("a file without a name")?;
+            put(&source.join(to).join(name), &std::fs::read(&file)?)?;
+        }
+    }
+    put(&source.join("arch/um/os-L4/abi.h"), header().as_bytes())?;
+    configure(&source)?;
+    make(&source)
+}
+
+/// Unpacks and patches the source, unless that was done with the same source and patches.
+fn unpack(source: &Path) -> Result<()> {
+    let package = std::fs::metadata(SOURCE).with_context(|| format!("{SOURCE} is missing: install linux-source-6.12"))?;
+    let mut stamp = format!("{} {:?}\n", package.len(), package.modified()?);
+    let patches = files("linux/patches")?;
+    for patch in &patches {
+        stamp += &std::fs::read_to_string(patch)?;
+    }
+    let stamp_file = Path::new(FOLDER).join("unpacked");
+    if std::fs::read_to_string(&stamp_file).is_ok_and(|old| old == stamp) {
+        return Ok(());
+    }
+    if source.exists() {
+        std::fs::remove_dir_all(source)?;
+    }
+    std::fs::create_dir_all(source)?;
+    eprintln!("unpacking {SOURCE}");
+    let mut tar = Command::new("tar");
+    run(tar.args(["-xf", SOURCE, "--strip-components=1", "-C"]).arg(source))?;
+    for patch in &patches {
+        let mut command = Command::new("patch");
+        command.args(["-p1", "--silent", "--forward", "--fuzz=0", "-d"]).arg(source).stdin(std::fs::File::open(patch)?);
+        let output = command.output().context("cannot run patch")?;
+        ensure!(
+            output.status.success(),
+            "{} does not fit this version of Linux ({}): {}",
+            patch.display(),
+            version(source),
+            String::from_utf8_lossy(&output.stdout).trim()
+        );
+    }
+    std::fs::write(stamp_file, stamp)?;
+    Ok(())
+}
+
+/// The version that a source tree's Makefile tells.
+fn version(source: &Path) -> String {
+    let text = std::fs::read_to_string(source.join("Makefile")).unwrap_or_default();
+    let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_prefix('=')).unwrap_or("?").trim().to_string();
+    format!("{}.{}.{}", of("VERSION "), of("PATCHLEVEL "), of("SUBLEVEL "))
+}
+
+fn kernel_make(source: &Path) -> Command {
+    let mut make = Command::new("make");
+    make.arg("-C").arg(source).args(["ARCH=um", "SUBARCH=i386", "KBUILD_BUILD_USER=macadamia", "KBUILD_BUILD_HOST=macadamia"]);
+    make
+}
+
+/// Makes `.config` out of `linux/config`, and checks that every choice was taken.
+fn configure(source: &Path) -> Result<()> {
+    let wanted = std::fs::read_to_string("linux/config")?;
+    let stamp = Path::new(FOLDER).join("configured");
+    if source.join(".config").exists() && std::fs::read_to_string(&stamp).is_ok_and(|old| old == wanted) {
+        return Ok(());
+    }
+    let choices = std::env::current_dir()?.join("linux/config");
+    let output = kernel_make(source).arg("allnoconfig").env("KCONFIG_ALLCONFIG", choices).output().context("cannot run make")?;
+    ensure!(output.status.success(), "the configuration of Linux failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    let made = std::fs::read_to_string(source.join(".config"))?;
+    for line in wanted.lines().filter(|line| line.starts_with("CONFIG_")) {
+        ensure!(made.lines().any(|other| other == line), "linux/config: `{line}` was not taken; something that it needs is missing");
+    }
+    std::fs::write(stamp, wanted)?;
+    Ok(())
+}
+
+/// Compiles, with a line of progress now and then.
+fn make(source: &Path) -> Result<()> {
+    let jobs = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let log = Path::new(FOLDER).join("build.log");
+    let mut command = kernel_make(source);
+    command.arg(format!("-j{jobs}")).arg("vmlinux").stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?);
+    let mut child = command.spawn().context("cannot run make")?;
+    let stdout = child.stdout.take().context("no output of make")?;
+    let mut objects = 0;
+    for line in BufReader::new(stdout).lines() {
+        if line?.trim_start().starts_with("CC ") {
+            objects += 1;
+            if objects % 50 == 0 {
+                eprintln!("building linux: {objects} of about 900 objects");
+            }
+        }
+    }
+    if !child.wait()?.success() {
+        bail!("the build of Linux failed; its messages are in {}:\n{}", log.display(), std::fs::read_to_string(&log)?);
+    }
+    Ok(())
+}
+
+/// The microkernel's numbers for C and assembly, out of the crate that defines them.
+fn header() -> String {
+    use abi::{Delivery, Frame, MessageKind, Op, Rights, Tag, frame, kip, syscall, utcb};
+    use core::mem::offset_of;
+    let mut text = String::from(
+        "/* SPDX-License-Identifier: GPL-2.0 */\n/* Made by the build out of the crate `abi`. */\n#ifndef __OS_L4_ABI_H\n#define __OS_L4_ABI_H\n\n",
+    );
+    let mut define = |name: &str, value: u32| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "#define L4_{name}\t{value:#x}");
+    };
+    for (name, op) in [
+        ("CALL", Op::Call),
+        ("RECEIVE", Op::Receive),
+        ("RUN", Op::Run),
+        ("NOTIFY", Op::Notify),
+        ("YIELD", Op::Yield),
+        ("CREATE_SPACE", Op::CreateSpace),
+        ("CREATE_THREAD", Op::CreateThread),
+        ("DELETE", Op::Delete),
+        ("COPY", Op::Copy),
+        ("START", Op::Start),
+        ("RESET", Op::Reset),
+        ("SET_PRIORITY", Op::SetPriority),
+        ("SET_HANDLER", Op::SetHandler),
+        ("SET_TLS", Op::SetTls),
+        ("FPU_SYNC", Op::FpuSync),
+        ("MAP", Op::Map),
+        ("ALARM", Op::Alarm),
+    ] {
+        define(&format!("OP_{name}"), op as u32);
+    }
+    for (name, kind) in [
+        ("NOTIFICATION", MessageKind::Notification),
+        ("ALIEN", MessageKind::Alien),
+        ("INTERRUPTED", MessageKind::Interrupted),
+        ("FAILED", MessageKind::Failed),
+    ] {
+        define(&format!("KIND_{name}"), kind as u32);
+    }
+    for (name, value) in [
+        ("TAG_OP_SHIFT", Tag::OP_SHIFT),
+        ("TAG_POLL", Tag::POLL),
+        ("TAG_NOTIFICATIONS_ONLY", Tag::NOTIFICATIONS_ONLY),
+        ("KIND_SHIFT", Delivery::KIND_SHIFT),
+        ("BADGE_SHIFT", Delivery::BADGE_SHIFT),
+        ("MAX_WORDS", abi::tag::MAX_WORDS),
+        ("RIGHT_READ", Rights::READ.0),
+        ("RIGHT_WRITE", Rights::WRITE.0),
+        ("RIGHT_EXECUTE", Rights::EXECUTE.0),
+        ("RIGHT_CALL", Rights::CALL.0),
+        ("RIGHT_NOTIFY", Rights::NOTIFY.0),
+        ("MAP_MAP", syscall::MapRecord::MAP),
+        ("MAP_UNMAP", syscall::MapRecord::UNMAP),
+        ("MAP_MAX", syscall::MapRecord::MAX),
+        ("TLS_PAGES", 1 << 20),
+        ("TLS_READ_ONLY", 1 << 21),
+        ("TLS_SIXTEEN_BIT", 1 << 22),
+        ("TLS_PRESENT", 1 << 23),
+        ("UTCB_ACCEPT", offset_of!(utcb::Utcb, accept) as u32),
+        ("UTCB_PENDING", offset_of!(utcb::Utcb, pending) as u32),
+        ("FPU_OFFSET", utcb::FPU_OFFSET),
+        ("FPU_SIZE", utcb::FPU_SIZE),
+        ("KIP_ADDRESS", utcb::KIP_ADDRESS),
+        ("KIP_FEATURES", offset_of!(kip::Kip, features) as u32),
+        ("KIP_TSC_BASE", offset_of!(kip::Kip, tsc_base) as u32),
+        ("KIP_TSC_MULT", offset_of!(kip::Kip, tsc_mult) as u32),
+        ("KIP_TSC_SHIFT", offset_of!(kip::Kip, tsc_shift) as u32),
+        ("FEATURE_SYSENTER", kip::FEATURE_SYSENTER),
+        ("FEATURE_FXSR", kip::FEATURE_FXSR),
+        ("INT_VECTOR", kip::INT_VECTOR),
+        ("CHANGED_SEGMENTS", frame::CHANGED_SEGMENTS),
+        ("VECTOR_PAGE_FAULT", frame::vector::PAGE_FAULT),
+        ("VECTOR_SYSTEM_CALL", frame::vector::SYSTEM_CALL),
+        ("VECTOR_SYSENTER", frame::vector::SYSENTER),
+        ("ROOT_EXIT", protocol::EXIT),
+        ("CONSOLE_READ", protocol::READ),
+        ("CONSOLE_RAW", protocol::RAW),
+        ("CLOCK_NOW", protocol::NOW),
+    ] {
+        define(name, value);
+    }
+    text += "\n#define L4_DELIVERY_KIND(delivery)\t((delivery) >> L4_KIND_SHIFT & 7)\n\n#ifndef __ASSEMBLY__\nstruct l4_frame {\n\tu32 ";
+    let fields = [
+        ("eax", offset_of!(Frame, eax)),
+        ("ebx", offset_of!(Frame, ebx)),
+        ("ecx", offset_of!(Frame, ecx)),
+        ("edx", offset_of!(Frame, edx)),
+        ("esi", offset_of!(Frame, esi)),
+        ("edi", offset_of!(Frame, edi)),
+        ("ebp", offset_of!(Frame, ebp)),
+        ("esp", offset_of!(Frame, esp)),
+        ("eip", offset_of!(Frame, eip)),
+        ("eflags", offset_of!(Frame, eflags)),
+        ("ds_es", offset_of!(Frame, ds_es)),
+        ("fs_gs", offset_of!(Frame, fs_gs)),
+        ("vector", offset_of!(Frame, vector)),
+        ("error", offset_of!(Frame, error)),
+        ("address", offset_of!(Frame, address)),
+        ("changed", offset_of!(Frame, changed)),
+    ];
+    assert!(fields.iter().enumerate().all(|(i, (_, offset))| *offset == i * 4), "the frame's fields are in another order");
+    text += &fields.map(|(name, _)| name).join(", ");
+    text += ";\n};\n#endif\n\n#endif\n";
+    text
+}
+
+/// Requests to servers, which the user library defines for the bare machine.
+mod protocol {
+    /// To the root server.
+    pub const EXIT: u32 = 1;
+    /// To the console.
+    pub const READ: u32 = 3;
+    /// To the console.
+    pub const RAW: u32 = 4;
+    /// To the clock.
+    pub const NOW: u32 = 1;
+}
+
+/// The root file system of the shell: Debian's BusyBox for i386 and what is in `linux/root`.
+fn busybox() -> Result<()> {
+    let binary = Path::new(FOLDER).join("busybox");
+    if !binary.exists() {
+        fetch_busybox(&binary)?;
+    }
+    let mut archive = Archive::default();
+    for name in ["bin", "dev", "etc", "proc", "root", "sbin", "sys", "tmp", "usr", "usr/bin", "usr/sbin"] {
+        archive.directory(name)?;
+    }
+    archive.add("dev/console", CHARACTER | 0o600, &[], (5, 1))?;
+    archive.add("bin/busybox", FILE | 0o755, &std::fs::read(&binary)?, (0, 0))?;
+    archive.add("bin/sh", LINK | 0o777, b"busybox", (0, 0))?;
+    for path in files("linux/root")? {
+        let name = path.file_name().context("a file without a name")?.to_string_lossy().into_owned();
+        let (place, mode) = if name == "init" { (name, 0o755) } else { (format!("etc/{name}"), 0o644) };
+        archive.add(&place, FILE | mode, &std::fs::read(&path)?, (0, 0))?;
+    }
+    put(&file(BUSYBOX), &archive.finish()?)
+}
+
+const DIRECTORY: u32 = 0o040_000;
+const FILE: u32 = 0o100_000;
+const LINK: u32 = 0o120_000;
+const CHARACTER: u32 = 0o020_000;
+
+/// A cpio archive, as Linux unpacks it into its first root file system.
+#[derive(Default)]
+struct Archive(Vec<u8>);
+
+impl Archive {
+    fn add(&mut self, name: &str, mode: u32, contents: &[u8], device: (u32, u32)) -> Result<()> {
+        let entry = cpio::NewcBuilder::new(name).mode(mode).nlink(1).rdev_major(device.0).rdev_minor(device.1);
+        let mut writer = entry.write(&mut self.0, contents.len() as u32);
+        std::io::Write::write_all(&mut writer, contents)?;
+        writer.finish()?;
+        Ok(())
+    }
+
+    fn directory(&mut self, name: &str) -> Result<()> {
+        self.add(name, DIRECTORY | 0o755, &[], (0, 0))
+    }
+
+    fn finish(mut self) -> Result<Vec<u8>> {
+        cpio::newc::trailer(&mut self.0)?;
+        Ok(self.0)
+    }
+}
+
+/// A file of this machine that goes into Linux's first root file system.
+#[derive(Clone, Debug)]
+pub struct Insert {
+    /// Where it is here.
+    pub host: PathBuf,
+    /// Its absolute path there.
+    pub guest: String,
+}
+
+impl std::str::FromStr for Insert {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (host, guest) =
+            text.rsplit_once(':').filter(|(_, guest)| guest.starts_with('/')).ok_or("HOST:GUEST is wanted, GUEST from /")?;
+        Ok(Self { host: host.into(), guest: guest.into() })
+    }
+}
+
+/// An archive to go behind another: Linux unpacks one after the other.
+pub fn archive(inserts: &[Insert]) -> Result<Vec<u8>> {
+    let mut archive = Archive::default();
+    for Insert { host, guest } in inserts {
+        let name = guest.trim_start_matches('/');
+        for parent in Path::new(name).ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()).collect::<Vec<_>>().iter().rev() {
+            archive.directory(&parent.to_string_lossy())?;
+        }
+        let contents = std::fs::read(host).with_context(|| format!("cannot read {}", host.display()))?;
+        let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(host)?.permissions());
+        archive.add(name, FILE | mode & 0o7777, &contents, (0, 0))?;
+    }
+    archive.finish()
+}
+
+/// Debian's package for i386, by a private apt configuration: this machine's own is left alone.
+fn fetch_busybox(binary: &Path) -> Result<()> {
+    let folder = std::env::current_dir()?.join(FOLDER).join("apt");
+    for name in ["lists/partial", "cache/archives/partial"] {
+        std::fs::create_dir_all(folder.join(name))?;
+    }
+    std::fs::write(folder.join("status"), "")?;
+    let policy = Command::new("apt-cache").args(["policy", "base-files"]).output().context("cannot run apt-cache")?;
+    let policy = String::from_utf8_lossy(&policy.stdout).into_owned();
+    let mirror = policy.split_whitespace().find(|word| word.starts_with("http")).context("no Debian mirror among the package sources")?;
+    let key = "/usr/share/keyrings/debian-archive-keyring.gpg";
+    std::fs::write(folder.join("sources"), format!("deb [signed-by={key}] {mirror} bookworm main\n"))?;
+    let apt = |arguments: &[&str]| {
+        let mut command = Command::new("apt-get");
+        for (option, value) in [
+            ("Dir::State", ""),
+            ("Dir::State::Lists", "lists"),
+            ("Dir::State::status", "status"),
+            ("Dir::Cache", "cache"),
+            ("Dir::Etc::SourceList", "sources"),
+        ] {
+            command.arg("-o").arg(format!("{option}={}", folder.join(value).display()));
+        }
+        command.args(["-q", "-o", "Dir::Etc::SourceParts=-", "-o", "APT::Architecture=i386", "-o", "APT::Architectures=i386"]);
+        command.args(["-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none"]).args(arguments).current_dir(&folder);
+        command.stdout(Stdio::null());
+        run(&mut command)
+    };
+    eprintln!("fetching busybox-static for i386");
+    apt(&["update"])?;
+    apt(&["download", "busybox-static"])?;
+    let package = files(&folder.to_string_lossy())?.into_iter().find(|path| path.extension().is_some_and(|e| e == "deb"));
+    let tree = folder.join("tree");
+    run(Command::new("dpkg-deb").arg("-x").arg(package.context("no package was fetched")?).arg(&tree))?;
+    std::fs::copy(tree.join("bin/busybox"), binary)?;
+    Ok(())
+}
