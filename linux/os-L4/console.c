@@ -45,8 +45,9 @@ static void input_thread(void *arg)
 	}
 }
 
-void l4_console_write(const char *s, unsigned int n)
+static void send(u32 request, const void *data, unsigned int n)
 {
+	const char *s = data;
 	struct l4_regs r;
 
 	while (n) {
@@ -54,10 +55,20 @@ void l4_console_write(const char *s, unsigned int n)
 
 		memcpy((void *)(l4_utcb + TEXT_WORD * 4), s, part);
 		l4_ask(L4_CONSOLE, TEXT_WORD + DIV_ROUND_UP(part, 4),
-		       L4_CONSOLE_RAW, part, 0, &r);
+		       request, part, 0, &r);
 		s += part;
 		n -= part;
 	}
+}
+
+void l4_console_write(const char *s, unsigned int n)
+{
+	send(L4_CONSOLE_RAW, s, n);
+}
+
+void l4_result(const void *data, unsigned int n)
+{
+	send(L4_CONSOLE_RESULT, data, n);
 }
 
 void um_early_printk(const char *s, unsigned int n);

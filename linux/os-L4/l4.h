@@ -75,6 +75,8 @@ int l4_thread_start(void (*fn)(void *), void *arg, void *stack_top, u32 priority
 
 /* Console. */
 void l4_console_write(const char *s, unsigned int n);
+/* To the machine-readable line. */
+void l4_result(const void *data, unsigned int n);
 
 void __noreturn l4_exit(int code);
 

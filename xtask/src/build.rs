@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Building for the bare machine, and putting a system together.
 
-use crate::{description, linux, pack};
+use crate::description::{self, OnDeath};
+use crate::{linux, pack};
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -88,14 +89,21 @@ pub struct Options<'a> {
     pub cpu: Option<&'a str>,
     /// Files for Linux's first root file system.
     pub inserts: &'a [linux::Insert],
+    /// Folder under `out` for what is made, instead of the system's name: several may be made at once.
+    pub folder: Option<&'a str>,
+    /// Whether a Linux that dies ends the system, whatever the description says.
+    pub stop: bool,
 }
 
 /// Plans the building of a system's kernel and components: nothing is done yet.
 pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
-    let description = description::read(path)?;
+    let mut description = description::read(path)?;
     let mut packages = vec!["kernel".to_string(), "root".to_string()];
     for component in &description.component {
-        packages.push(component.package.as_ref().unwrap_or(&component.name).get_ref().clone());
+        packages.push(component.package().to_string());
+    }
+    if options.stop {
+        description.component.iter_mut().filter(|c| c.package() == linux::PACKAGE).for_each(|c| c.on_death = OnDeath::Stop);
     }
     packages.sort();
     packages.dedup();
@@ -108,7 +116,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         cargo.args(["--features", "kernel/kdb"]);
     }
     let name = description.name();
-    let folder = Path::new("out").join(&name);
+    let folder = Path::new("out").join(options.folder.unwrap_or(&name));
     let memory = match options.memory {
         Some(memory) => memory,
         None => description.bytes(&description.memory)? >> 20,
@@ -149,7 +157,7 @@ impl Plan {
         for file in self.description.component.iter().flat_map(|component| &component.files) {
             linux::make_file(file.from.get_ref())?;
         }
-        std::fs::create_dir_all(Path::new("out").join(&built.name))?;
+        std::fs::create_dir_all(built.kernel.parent().context("no folder for what is built")?)?;
         std::fs::copy(elf("kernel"), &built.kernel)?;
         std::fs::write(&built.image, pack::image(&self.description, elf, &self.inserts)?)?;
         std::fs::write(&built.symbols, pack::symbols(&built.kernel)?)?;

@@ -115,6 +115,13 @@ pub struct Component {
     pub files: Vec<File>,
 }
 
+impl Component {
+    /// The package it is built from.
+    pub fn package(&self) -> &str {
+        self.package.as_ref().unwrap_or(&self.name).get_ref()
+    }
+}
+
 /// A file that the boot image carries for a component.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

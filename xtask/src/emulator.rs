@@ -89,7 +89,7 @@ pub fn describe(built: &Built, on: Emulator) -> String {
 
 /// Where a system's files are.
 fn folder(built: &Built) -> PathBuf {
-    Path::new("out").join(&built.name)
+    built.kernel.parent().map_or_else(PathBuf::new, Path::to_path_buf)
 }
 
 /// A free port of the loopback interface.
@@ -180,6 +180,74 @@ impl Drop for RawTerminal {
     }
 }
 
+/// A system whose console goes to a file and whose second serial line is ours. Ends with it.
+pub struct Headless {
+    child: Child,
+    /// What comes on the second serial line.
+    pub line: Option<Box<dyn Read + Send>>,
+    /// Where the console's output is.
+    pub log: PathBuf,
+}
+
+/// Starts a system without a terminal.
+pub fn headless(built: &Built, machine: Machine<'_>) -> Result<Headless> {
+    let log = folder(built).join("console.log");
+    // A log from before must not be taken for this run's.
+    let _ = std::fs::remove_file(&log);
+    let quiet = |command: &mut Command| command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot start the emulator");
+    match machine {
+        Machine::Qemu { cpu, icount, model } => {
+            let mut command = qemu(built, cpu);
+            instrument(&mut command, icount, model, &folder(built).join("model.json"));
+            command.arg("-serial").arg(format!("file:{}", log.display())).args(["-serial", "stdio"]).stdout(Stdio::piped());
+            let mut child = quiet(&mut command)?;
+            let line = child.stdout.take().map(|line| Box::new(line) as _);
+            Ok(Headless { child, line, log })
+        }
+        Machine::Bochs => {
+            let port = free_port()?;
+            let mut command =
+                bochs(built, [&format!("mode=file, dev={}", log.display()), &format!("mode=socket-server, dev=127.0.0.1:{port}")])?;
+            let mut child = quiet(command.stdout(Stdio::null()))?;
+            let line = connect(&mut child, port)?;
+            Ok(Headless { child, line: Some(Box::new(line)), log })
+        }
+    }
+}
+
+impl Headless {
+    /// Waits until it has ended by itself, at most until `deadline`; false if it has not.
+    pub fn wait(&mut self, deadline: Option<Instant>) -> Result<bool> {
+        loop {
+            if self.child.try_wait()?.is_some() {
+                return Ok(true);
+            }
+            if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+                return Ok(false);
+            }
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+    }
+
+    /// Ends it now, if it has not ended.
+    pub fn end(&mut self) -> Result<()> {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        self.child.wait()?;
+        Ok(())
+    }
+}
+
+/// The clock of a QEMU that counts, and the machine model's plugin.
+fn instrument(command: &mut Command, icount: bool, model: Option<&Path>, report: &Path) {
+    if icount {
+        command.args(["-icount", "shift=0,sleep=off"]);
+    }
+    if let Some(plugin) = model {
+        command.arg("-plugin").arg(format!("{},out={}", plugin.display(), report.display()));
+    }
+}
+
 /// What a test run left.
 pub struct Transcript {
     /// The console.
@@ -230,12 +298,7 @@ pub fn batch(built: &Built, machine: Machine<'_>, timeout: Duration) -> Result<T
         Machine::Qemu { cpu, icount, model } => {
             let mut command = qemu(built, cpu);
             command.arg("-serial").arg(format!("file:{}", console.display())).arg("-serial").arg(format!("file:{}", results.display()));
-            if icount {
-                command.args(["-icount", "shift=0,sleep=off"]);
-            }
-            if let Some(plugin) = model {
-                command.arg("-plugin").arg(format!("{},out={}", plugin.display(), report.display()));
-            }
+            instrument(&mut command, icount, model, &report);
             command
         }
         Machine::Bochs => {

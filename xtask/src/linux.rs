@@ -234,6 +234,7 @@ fn header() -> String {
         ("VECTOR_SYSENTER", frame::vector::SYSENTER),
         ("ROOT_EXIT", protocol::EXIT),
         ("CONSOLE_READ", protocol::READ),
+        ("CONSOLE_RESULT", protocol::RESULT),
         ("CONSOLE_RAW", protocol::RAW),
         ("CLOCK_NOW", protocol::NOW),
     ] {
@@ -268,6 +269,8 @@ fn header() -> String {
 mod protocol {
     /// To the root server.
     pub const EXIT: u32 = 1;
+    /// To the console.
+    pub const RESULT: u32 = 2;
     /// To the console.
     pub const READ: u32 = 3;
     /// To the console.
@@ -325,13 +328,15 @@ impl Archive {
     }
 }
 
-/// A file of this machine that goes into Linux's first root file system.
-#[derive(Clone, Debug)]
+/// A file that goes into Linux's first root file system.
+#[derive(Clone)]
 pub struct Insert {
-    /// Where it is here.
-    pub host: PathBuf,
     /// Its absolute path there.
     pub guest: String,
+    /// Its bytes.
+    pub contents: Vec<u8>,
+    /// Its permissions.
+    pub mode: u32,
 }
 
 impl std::str::FromStr for Insert {
@@ -340,21 +345,22 @@ impl std::str::FromStr for Insert {
     fn from_str(text: &str) -> Result<Self, String> {
         let (host, guest) =
             text.rsplit_once(':').filter(|(_, guest)| guest.starts_with('/')).ok_or("HOST:GUEST is wanted, GUEST from /")?;
-        Ok(Self { host: host.into(), guest: guest.into() })
+        let read = || Ok((std::fs::read(host)?, std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(host)?.permissions())));
+        let (contents, mode) = read().map_err(|error: std::io::Error| format!("cannot read {host}: {error}"))?;
+        Ok(Self { guest: guest.into(), contents, mode: mode & 0o7777 })
     }
 }
 
 /// An archive to go behind another: Linux unpacks one after the other.
 pub fn archive(inserts: &[Insert]) -> Result<Vec<u8>> {
     let mut archive = Archive::default();
-    for Insert { host, guest } in inserts {
-        let name = guest.trim_start_matches('/');
-        for parent in Path::new(name).ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()).collect::<Vec<_>>().iter().rev() {
+    for insert in inserts {
+        let name = insert.guest.trim_start_matches('/');
+        let parents: Vec<_> = Path::new(name).ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()).collect();
+        for parent in parents.iter().rev() {
             archive.directory(&parent.to_string_lossy())?;
         }
-        let contents = std::fs::read(host).with_context(|| format!("cannot read {}", host.display()))?;
-        let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(host)?.permissions());
-        archive.add(name, FILE | mode & 0o7777, &contents, (0, 0))?;
+        archive.add(name, FILE | insert.mode, &insert.contents, (0, 0))?;
     }
     archive.finish()
 }

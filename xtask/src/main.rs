@@ -2,12 +2,14 @@
 //! Build, image, run, test: all build logic there is. `./macadamia` calls it.
 #![forbid(unsafe_code)]
 
+mod batch;
 mod bench;
 mod build;
 mod check;
 mod description;
 mod dialogue;
 mod emulator;
+mod guest;
 mod linux;
 mod pack;
 mod session;
@@ -47,6 +49,16 @@ enum Command {
         /// Put a file of this machine into Linux's first root file system.
         #[arg(long, value_name = "HOST:GUEST")]
         file: Vec<linux::Insert>,
+        /// Run this command in Linux's shell, without a terminal, and end: its output is this
+        /// command's output, its exit status this command's (124 after --timeout, 125 if Linux failed).
+        #[arg(long, value_name = "COMMAND")]
+        batch: Option<String>,
+        /// After --batch, bring a file out.
+        #[arg(long, value_name = "GUEST:HOST", requires = "batch")]
+        get: Vec<batch::Fetch>,
+        /// The longest that --batch may take, in seconds.
+        #[arg(long, value_name = "SECONDS", requires = "batch")]
+        timeout: Option<u64>,
         /// Print what would be executed, and do nothing.
         #[arg(long)]
         dry_run: bool,
@@ -101,7 +113,7 @@ fn list() -> Result<()> {
 
 fn main() -> std::process::ExitCode {
     match carry_out() {
-        Ok(()) => std::process::ExitCode::SUCCESS,
+        Ok(status) => status.into(),
         Err(error) => {
             eprintln!("macadamia: {error:#}");
             std::process::ExitCode::FAILURE
@@ -109,33 +121,75 @@ fn main() -> std::process::ExitCode {
     }
 }
 
-fn carry_out() -> Result<()> {
+/// A system to run, and how.
+struct Run<'a> {
+    system: &'a str,
+    on: Emulator,
+    cpu: Option<&'a str>,
+    memory: Option<u32>,
+    kdb: bool,
+    files: &'a [linux::Insert],
+    dry_run: bool,
+}
+
+impl Run<'_> {
+    fn plan(&self, inserts: &[linux::Insert], folder: Option<&str>) -> Result<build::Plan> {
+        let options = build::Options { memory: self.memory, kdb: self.kdb, cpu: self.cpu, inserts, folder, stop: folder.is_some() };
+        build::plan(&description::path(self.system)?, options)
+    }
+
+    fn interactive(&self) -> Result<u8> {
+        let plan = self.plan(self.files, None)?;
+        if self.dry_run {
+            println!("{}\n{}", plan.command(), emulator::describe(&plan.built, self.on));
+        } else {
+            emulator::interactive(&plan.carry_out()?, self.on)?;
+        }
+        Ok(0)
+    }
+
+    fn batch(&self, batch: &batch::Batch) -> Result<u8> {
+        let mut inserts = self.files.to_vec();
+        inserts.extend(batch.inserts());
+        let folder = format!("batch-{}", std::process::id());
+        let built = self.plan(&inserts, Some(&folder))?.carry_out()?;
+        let machine = match self.on {
+            Emulator::Qemu => emulator::Machine::Qemu { cpu: &built.cpu, icount: false, model: None },
+            Emulator::Bochs => emulator::Machine::Bochs,
+        };
+        let status = batch.run(&built, machine, &mut std::io::stdout(), &mut std::io::stderr())?;
+        if status < batch::TIMED_OUT {
+            std::fs::remove_dir_all(std::path::Path::new("out").join(folder))?;
+        }
+        Ok(status)
+    }
+}
+
+fn carry_out() -> Result<u8> {
     std::env::set_current_dir(root())?;
     match Arguments::parse().command {
-        Command::Run { system, on, cpu, memory, kdb, file, dry_run } => {
-            let plan = build::plan(&description::path(&system)?, build::Options { memory, kdb, cpu: cpu.as_deref(), inserts: &file })?;
-            if dry_run {
-                println!("{}\n{}", plan.command(), emulator::describe(&plan.built, on));
-                return Ok(());
-            }
-            emulator::interactive(&plan.carry_out()?, on)
+        Command::Run { system, on, cpu, memory, kdb, file, batch, get, timeout, dry_run } => {
+            let run = Run { system: &system, on, cpu: cpu.as_deref(), memory, kdb, files: &file, dry_run };
+            return match batch {
+                Some(command) => run.batch(&batch::Batch { command, gets: get, timeout: timeout.map(std::time::Duration::from_secs) }),
+                None => run.interactive(),
+            };
         }
         Command::Build { system } => {
             let built = build::system(&description::path(&system)?)?;
             println!("{}", emulator::iso(&built)?.display());
-            Ok(())
         }
-        Command::List => list(),
-        Command::Test { filter } => test::all(filter.as_deref().unwrap_or("")),
-        Command::Bench { filter, json } => bench::run(filter.as_deref().unwrap_or(""), json.as_deref()),
+        Command::List => list()?,
+        Command::Test { filter } => test::all(filter.as_deref().unwrap_or(""))?,
+        Command::Bench { filter, json } => bench::run(filter.as_deref().unwrap_or(""), json.as_deref())?,
         Command::Clean => {
             for folder in ["target", "out"] {
                 if std::path::Path::new(folder).exists() {
                     std::fs::remove_dir_all(folder)?;
                 }
             }
-            Ok(())
         }
-        Command::Doctor => check::doctor(),
+        Command::Doctor => check::doctor()?,
     }
+    Ok(0)
 }

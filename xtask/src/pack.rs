@@ -146,8 +146,7 @@ pub fn image(description: &Description, elf: impl Fn(&str) -> std::path::PathBuf
     let mut components = Vec::new();
     for component in &description.component {
         let name = component.name.get_ref().clone();
-        let package = component.package.as_ref().map_or(&name, |p| p.get_ref());
-        let file = read_elf(&elf(package))?;
+        let file = read_elf(&elf(component.package()))?;
         let loads = file.parts.iter().map(|part| Load {
             address: part.address,
             offset: image.add(&part.data),

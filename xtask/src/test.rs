@@ -5,7 +5,7 @@
 use crate::build::{self, Built, cargo_bare};
 use crate::description::Limit;
 use crate::emulator::{Machine, Transcript, batch};
-use crate::{check, dialogue};
+use crate::{check, dialogue, guest};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -87,7 +87,7 @@ pub fn all(filter: &str) -> Result<()> {
     for (name, check) in checks.into_iter().filter(|(name, _)| name.contains(filter)) {
         tally.note(name, check());
     }
-    for (name, test) in dialogue::ALL.iter().filter(|(name, _)| name.contains(filter)) {
+    for (name, test) in dialogue::ALL.iter().chain(guest::ALL).filter(|(name, _)| name.contains(filter)) {
         tally.note(name, test());
     }
     for path in systems()? {

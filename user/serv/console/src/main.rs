@@ -52,7 +52,7 @@ fn run(env: Env) {
         match received.words[0] {
             console::PRINT => output.print(received.badge, &received.text()),
             console::RAW => output.raw(received.badge, &received.bytes()),
-            console::RESULT => received.text().bytes().for_each(|byte| RESULTS.put(byte)),
+            console::RESULT => received.bytes().iter().for_each(|byte| RESULTS.put(*byte)),
             console::READ => {
                 output.prompt(received.badge);
                 input.read(received.badge, received.handle);

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One command in Linux without a terminal: its output, its exit status, files in and out.
+//!
+//! Linux's driver (`linux/os-L4/batch.c`) sends frames on the second serial line: a byte
+//! of stream, two of length, the bytes. Of each command there are any number of
+//! frames with output and one with its wait status.
+
+use crate::build::Built;
+use crate::emulator::{self, Headless, Machine};
+use crate::linux::Insert;
+use anyhow::{Context, Result, ensure};
+use std::io::{ErrorKind, Read, Write};
+use std::path::PathBuf;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// Exit status if it took too long.
+pub const TIMED_OUT: u8 = 124;
+/// Exit status if Linux or what is below it failed.
+const FAILED: u8 = 125;
+
+/// A file to bring out.
+#[derive(Clone, Debug)]
+pub struct Fetch {
+    /// Its path there.
+    guest: String,
+    /// Where it goes here.
+    host: PathBuf,
+}
+
+impl std::str::FromStr for Fetch {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (guest, host) = text.split_once(':').filter(|(guest, _)| guest.starts_with('/')).ok_or("GUEST:HOST is wanted, GUEST from /")?;
+        if guest.contains('\n') {
+            return Err("a path with a line break cannot be asked for".into());
+        }
+        Ok(Self { guest: guest.into(), host: host.into() })
+    }
+}
+
+/// What a run is asked to do.
+pub struct Batch {
+    /// A command for the shell.
+    pub command: String,
+    /// Files to bring out when it has ended.
+    pub gets: Vec<Fetch>,
+    /// The longest that everything may take.
+    pub timeout: Option<Duration>,
+}
+
+impl Batch {
+    /// The files by which Linux learns of it.
+    pub fn inserts(&self) -> Vec<Insert> {
+        let gets = self.gets.iter().map(|get| get.guest.clone() + "\n").collect::<String>();
+        [("/etc/batch/command", format!("{}\n", self.command)), ("/etc/batch/get", gets)]
+            .map(|(guest, text)| Insert { guest: guest.into(), contents: text.into_bytes(), mode: 0o600 })
+            .into()
+    }
+
+    /// Runs it; output goes to `out` and `err` as it comes. Returns its exit status.
+    pub fn run(&self, built: &Built, machine: Machine<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8> {
+        let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
+        let mut run = emulator::headless(built, machine)?;
+        let line = run.line.take().context("no second serial line")?;
+        let result = self.talk(&mut run, line, deadline, out, err);
+        run.end()?;
+        match result {
+            Ok(status) => Ok(status),
+            Err(error) => {
+                let log = std::fs::read(&run.log).unwrap_or_default();
+                err.write_all(&log)?;
+                writeln!(err, "macadamia: {error:#}; above is what the system said ({})", run.log.display())?;
+                Ok(if error.is::<TimedOut>() { TIMED_OUT } else { FAILED })
+            }
+        }
+    }
+
+    fn talk(
+        &self,
+        run: &mut Headless,
+        mut line: Box<dyn Read + Send>,
+        deadline: Option<Instant>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<u8> {
+        let (sender, frames) = channel();
+        std::thread::spawn(move || {
+            while let Some(frame) = Frame::read(&mut line).transpose() {
+                let last = frame.is_err();
+                if sender.send(frame).is_err() || last {
+                    return;
+                }
+            }
+        });
+        let next = || -> Result<Frame> {
+            let frame = match deadline {
+                Some(deadline) => match frames.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                    Err(RecvTimeoutError::Timeout) => return Err(TimedOut.into()),
+                    other => other.ok(),
+                },
+                None => frames.recv().ok(),
+            };
+            frame.context("the system ended before the command did")?
+        };
+        let mut command = |stdout: &mut dyn Write| -> Result<i32> {
+            loop {
+                match next()? {
+                    Frame::Out(bytes) | Frame::Get(bytes) => {
+                        stdout.write_all(&bytes)?;
+                        stdout.flush()?;
+                    }
+                    Frame::Err(bytes) => err.write_all(&bytes)?,
+                    Frame::End(status) => return Ok(status),
+                }
+            }
+        };
+        let status = command(out)?;
+        ensure!(status >= 0, "Linux could not start the command: error {}", -status);
+        let mut fetched = true;
+        for get in &self.gets {
+            let mut contents = Vec::new();
+            if command(&mut contents)? != 0 {
+                fetched = false;
+                continue;
+            }
+            std::fs::write(&get.host, contents).with_context(|| format!("cannot write {}", get.host.display()))?;
+        }
+        run.wait(deadline)?.then_some(()).ok_or(TimedOut)?;
+        Ok(match (status & 0x7f, status >> 8) {
+            // What could not be brought out was reported by the one who tried.
+            (0, 0) if !fetched => FAILED,
+            (0, code) => code as u8,
+            (signal, _) => 128 + signal as u8,
+        })
+    }
+}
+
+/// The time is up.
+#[derive(Debug)]
+struct TimedOut;
+
+impl std::fmt::Display for TimedOut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("it took longer than --timeout allows")
+    }
+}
+
+impl std::error::Error for TimedOut {}
+
+/// What comes on the line.
+#[derive(Debug, PartialEq, Eq)]
+enum Frame {
+    /// A command ended, with this wait status, or minus the error that kept it from starting.
+    End(i32),
+    Out(Vec<u8>),
+    Err(Vec<u8>),
+    Get(Vec<u8>),
+}
+
+impl Frame {
+    /// The next one; nothing at the end of the line.
+    fn read(line: &mut dyn Read) -> Result<Option<Self>> {
+        let mut stream = [0];
+        match line.read_exact(&mut stream) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+            other => other?,
+        }
+        let mut length = [0; 2];
+        line.read_exact(&mut length)?;
+        let mut bytes = vec![0; usize::from(u16::from_le_bytes(length))];
+        line.read_exact(&mut bytes)?;
+        Ok(Some(match (stream, <[u8; 4]>::try_from(bytes.as_slice())) {
+            ([0], Ok(status)) => Self::End(i32::from_le_bytes(status)),
+            ([1], _) => Self::Out(bytes),
+            ([2], _) => Self::Err(bytes),
+            ([3], _) => Self::Get(bytes),
+            ([stream], _) => anyhow::bail!("a frame that nobody sends came: stream {stream}, {} bytes", bytes.len()),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames() {
+        let mut line: &[u8] = &[1, 2, 0, b'h', b'i', 0, 4, 0, 0, 1, 0, 0, 9, 0, 0];
+        assert_eq!(Frame::read(&mut line).ok().flatten(), Some(Frame::Out(b"hi".to_vec())));
+        assert_eq!(Frame::read(&mut line).ok().flatten(), Some(Frame::End(256)));
+        assert!(Frame::read(&mut line).is_err());
+        assert!(Frame::read(&mut [].as_slice()).is_ok_and(|frame| frame.is_none()));
+        assert!(Frame::read(&mut [1, 9].as_slice()).is_err());
+    }
+}
