@@ -34,18 +34,20 @@ unsigned long l4_take_bits(void)
 	return L4_DELIVERY_KIND(r.eax) == L4_KIND_NOTIFICATION ? r.esi : 0;
 }
 
-static void run_bits(unsigned long bits)
+/* Of kernel mode: is_user is 0. */
+static struct uml_pt_regs kernel_regs;
+
+static void run_bits(unsigned long bits, struct uml_pt_regs *regs)
 {
-	static struct uml_pt_regs regs;	/* kernel mode: is_user == 0 */
 	unsigned long n;
 
 	for (n = L4_TIMER_BIT + 1; n < BITS_PER_LONG; n++)
 		if (bits & L4_BIT(n))
-			do_IRQ(n, &regs);
+			do_IRQ(n, regs);
 	if ((bits & L4_BIT(L4_TIMER_BIT)) && !in_timer) {
 		in_timer = 1;
 		l4_timer_rearm();
-		timer_handler(0, NULL, &regs);
+		timer_handler(0, NULL, regs);
 		in_timer = 0;
 	}
 }
@@ -70,7 +72,7 @@ void unblock_signals(void)
 			return;
 		signals_enabled = 0;
 		um_trace_signals_off();
-		run_bits(bits);
+		run_bits(bits, &kernel_regs);
 		um_trace_signals_on();
 	}
 }
@@ -101,14 +103,14 @@ int um_set_signals_trace(int enable)
 	return old;
 }
 
-void l4_deliver(unsigned long bits)
+void l4_deliver(unsigned long bits, struct uml_pt_regs *regs)
 {
 	if (!signals_enabled) {
 		pending |= bits;
 		return;
 	}
 	block_signals_trace();
-	run_bits(bits);
+	run_bits(bits, regs);
 	unblock_signals_trace();
 }
 

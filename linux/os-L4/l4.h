@@ -64,8 +64,9 @@ int l4_unmap_all(u32 space);
 /* Time. */
 u64 l4_time_ns(void);
 
-/* Interrupts. */
-void l4_deliver(unsigned long bits);
+/* Interrupts: of a user process, whose registers these are. */
+struct uml_pt_regs;
+void l4_deliver(unsigned long bits, struct uml_pt_regs *regs);
 /* Takes the bits that have arrived, without a system call if there are none. */
 unsigned long l4_take_bits(void);
 /* A capability that sets a notification bit of the Linux thread. */
@@ -81,10 +82,11 @@ void l4_result(const void *data, unsigned int n);
 void __noreturn l4_exit(int code);
 
 /* The user thread of a task, and its registers. */
-struct uml_pt_regs;
 struct task_struct;
 void arch_l4_load_registers(struct uml_pt_regs *regs, void *frame, int single_step);
 void arch_l4_begin_syscall(struct uml_pt_regs *regs);
+/* False if the system call's arguments cannot be read. */
+bool arch_l4_begin_sysenter(struct uml_pt_regs *regs);
 void arch_l4_store_registers(struct uml_pt_regs *regs, const void *frame);
 /* What an exception is as a signal. */
 struct kernel_siginfo;

@@ -239,6 +239,10 @@ static void user_event(struct uml_pt_regs *regs, u32 trap, u32 address, u32 erro
 		arch_l4_begin_syscall(regs);
 		handle_syscall(regs);
 		break;
+	case L4_VECTOR_SYSENTER:
+		if (arch_l4_begin_sysenter(regs))
+			handle_syscall(regs);
+		break;
 	case L4_VECTOR_PAGE_FAULT:
 		regs->faultinfo.cr2 = address;
 		regs->faultinfo.error_code = error;
@@ -290,7 +294,7 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 			um_set_signals(interrupts);
 			regs->is_user = 1;
 			UPT_SYSCALL_NR(regs) = -1;
-			l4_deliver(r.esi);
+			l4_deliver(r.esi, regs);
 			break;
 		default:
 			um_set_signals(interrupts);

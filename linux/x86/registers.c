@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Registers of i386 user threads.  The "pid" arguments always mean the current
- * task's thread.
+ * Registers of i386 user threads.
  */
 #include <linux/kernel.h>
 #include <linux/sched.h>
 #include <linux/signal.h>
 #include <linux/string.h>
+#include <linux/uaccess.h>
 #include <linux/utsname.h>
 #include <asm/processor-flags.h>
 #include <longjmp.h>
@@ -14,13 +14,10 @@
 #include <registers.h>
 #include <sysdep/ptrace_user.h>
 #include "../../../um/os-L4/l4.h"
-#include "../../../um/os-L4/layout.h"
+#include "vdso.h"
 
 #define USER_CS		0x1b
 #define USER_DS		0x23
-
-/* An fxsave image; a processor without fxsave is not supported. */
-int have_fpx_regs = 1;
 
 char *elf_aux_platform = "i686";
 long elf_aux_hwcap;
@@ -103,31 +100,24 @@ void arch_l4_begin_syscall(struct uml_pt_regs *regs)
 	regs->gp[HOST_ORIG_AX] = regs->gp[HOST_AX];
 }
 
-#define CURRENT_FP	(current->thread.regs.regs.fp)
-
-int save_fpx_registers(int pid, unsigned long *fp_regs)
+/*
+ * Linux's convention: ECX and EDX, which the microkernel took for stack pointer and return
+ * address, are arguments; EBP is the stack pointer, and the sixth argument lies there.
+ */
+bool arch_l4_begin_sysenter(struct uml_pt_regs *regs)
 {
-	l4_fp_save(current);
-	memcpy(fp_regs, CURRENT_FP, sizeof(CURRENT_FP));
-	return 0;
-}
+	unsigned long *gp = regs->gp;
 
-int restore_fpx_registers(int pid, unsigned long *fp_regs)
-{
-	memcpy(CURRENT_FP, fp_regs, sizeof(CURRENT_FP));
-	l4_fp_changed(current);
-	return 0;
-}
-
-/* In the format of fsave, for core dumps and PTRACE_GETFPREGS. */
-int save_i387_registers(int pid, unsigned long *fp_regs)
-{
-	return -ENOSYS;
-}
-
-int restore_i387_registers(int pid, unsigned long *fp_regs)
-{
-	return -ENOSYS;
+	gp[HOST_CX] = gp[HOST_SP];
+	gp[HOST_DX] = gp[HOST_IP];
+	gp[HOST_SP] = gp[HOST_BP];
+	gp[HOST_IP] = L4_VDSO + L4_VDSO_LANDING;
+	if (get_user(gp[HOST_BP], (unsigned long __user *)gp[HOST_SP])) {
+		gp[HOST_AX] = -EFAULT;
+		return false;
+	}
+	arch_l4_begin_syscall(regs);
+	return true;
 }
 
 unsigned long get_thread_reg(int reg, jmp_buf *buf)

@@ -7,13 +7,14 @@ use crate::emulator::Machine;
 use crate::linux::Insert;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 /// A test: its name, and what it does.
 pub type Test = (&'static str, fn() -> Result<()>);
 
 /// All of them.
-pub const ALL: &[Test] = &[("linux.batch", batch)];
+pub const ALL: &[Test] = &[("linux.batch", batch), ("linux.abi", abi)];
 
 /// The longest that a run may take.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -44,6 +45,26 @@ fn run(command: &str, gets: &[&str], mut inserts: Vec<Insert>, timeout: Duration
 
 fn simple(command: &str) -> Result<Outcome> {
     run(command, &[], Vec::new(), PATIENCE)
+}
+
+/// Compiles a test program, statically, for i386.
+fn compile(source: &str) -> Result<Vec<u8>> {
+    let name = Path::new(source).file_stem().context("a source without a name")?;
+    let program = Path::new("target/linux").join(name);
+    let mut gcc = Command::new("i686-linux-gnu-gcc");
+    gcc.args(["-static", "-O2", "-pthread", "-Wall", "-Wno-unused-result", "-o"]).arg(&program).arg(source);
+    build::run(&mut gcc)?;
+    Ok(std::fs::read(program)?)
+}
+
+/// What programs expect of Linux.
+fn abi() -> Result<()> {
+    let o = run("abi", &[], vec![insert("/bin/abi", compile("tests/linux/abi.c")?)], PATIENCE)?;
+    let out = String::from_utf8_lossy(&o.out);
+    let passed = out.lines().filter(|line| line.starts_with("ok ")).count();
+    ensure!(o.status == 0, "{} checks failed, {passed} passed:\n{out}", o.status);
+    println!("# {passed} checks of what programs expect of Linux");
+    Ok(())
 }
 
 /// Output apart and byte-exact, exit statuses, files in and out, what happens on failure.

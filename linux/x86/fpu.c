@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * FPU state as Linux wants it.  task->thread.regs.fp is in the format of fxsave, as the
+ * microkernel's area is where the processor has fxsave; ptrace and core dumps ask for the
+ * format of fsave, too.
+ */
+#include <linux/kernel.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <registers.h>
+#include <sysdep/ptrace_user.h>
+#include "../../../um/os-L4/l4.h"
+
+/* What fxsave and fsave write. */
+struct fxsave {
+	u16 cwd, swd;
+	u8 tags, reserved;
+	u16 fop;
+	u32 fip, fcs, foo, fos, mxcsr, mxcsr_mask;
+	u8 st[8][16];
+};
+
+struct fsave {
+	u32 cwd, swd, twd, fip, fcs_fop, foo, fos;
+	u8 st[8][10];
+};
+
+enum { TAG_VALID, TAG_ZERO, TAG_SPECIAL, TAG_EMPTY };
+
+/* Signal frames have both formats: upstream takes this for granted in places. */
+int have_fpx_regs = 1;
+
+/* The "pid" of these functions is the task: fp_owner(). */
+static struct task_struct *owner(int pid)
+{
+	return (struct task_struct *)pid;
+}
+
+static struct fxsave *state(struct task_struct *task)
+{
+	return (struct fxsave *)task->thread.regs.regs.fp;
+}
+
+/* Tags are by register, contents by distance from the top of the stack. */
+static u8 *contents(struct fxsave *fx, unsigned int reg)
+{
+	return fx->st[(reg - (fx->swd >> 11)) & 7];
+}
+
+static unsigned int tag_of(const u8 *st)
+{
+	u64 mantissa;
+	u16 exponent;
+
+	memcpy(&mantissa, st, 8);
+	memcpy(&exponent, st + 8, 2);
+	exponent &= 0x7fff;
+	if (!exponent && !mantissa)
+		return TAG_ZERO;
+	return !exponent || exponent == 0x7fff || !(mantissa >> 63) ? TAG_SPECIAL : TAG_VALID;
+}
+
+int save_fpx_registers(int pid, unsigned long *fp_regs)
+{
+	l4_fp_save(owner(pid));
+	memcpy(fp_regs, state(owner(pid)), HOST_FPX_SIZE * sizeof(long));
+	return 0;
+}
+
+int restore_fpx_registers(int pid, unsigned long *fp_regs)
+{
+	memcpy(state(owner(pid)), fp_regs, HOST_FPX_SIZE * sizeof(long));
+	l4_fp_changed(owner(pid));
+	return 0;
+}
+
+int save_i387_registers(int pid, unsigned long *fp_regs)
+{
+	struct fsave *f = (struct fsave *)fp_regs;
+	struct fxsave *fx = state(owner(pid));
+	unsigned int i;
+
+	l4_fp_save(owner(pid));
+	*f = (struct fsave){
+		fx->cwd | 0xffff0000, fx->swd | 0xffff0000, 0xffff0000, fx->fip,
+		(fx->fcs & 0xffff) | fx->fop << 16, fx->foo, fx->fos | 0xffff0000,
+	};
+	for (i = 0; i < 8; i++) {
+		f->twd |= (fx->tags & 1 << i ? tag_of(contents(fx, i)) : TAG_EMPTY) << 2 * i;
+		memcpy(f->st[i], fx->st[i], 10);
+	}
+	return 0;
+}
+
+int restore_i387_registers(int pid, unsigned long *fp_regs)
+{
+	const struct fsave *f = (const struct fsave *)fp_regs;
+	struct fxsave *fx = state(owner(pid));
+	unsigned int i;
+
+	/* The rest, SSE registers, stays. */
+	l4_fp_save(owner(pid));
+	fx->cwd = f->cwd;
+	fx->swd = f->swd;
+	fx->fop = f->fcs_fop >> 16;
+	fx->fip = f->fip;
+	fx->fcs = f->fcs_fop & 0xffff;
+	fx->foo = f->foo;
+	fx->fos = f->fos;
+	fx->tags = 0;
+	for (i = 0; i < 8; i++) {
+		if ((f->twd >> 2 * i & 3) != TAG_EMPTY)
+			fx->tags |= 1 << i;
+		memcpy(fx->st[i], f->st[i], 10);
+	}
+	l4_fp_changed(owner(pid));
+	return 0;
+}
