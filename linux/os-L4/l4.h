@@ -29,6 +29,14 @@ struct l4_regs {
 /* In assembly: enters the microkernel by sysenter, or by int without it. */
 void l4_syscall(struct l4_regs *regs);
 
+/* What ends a run: the delivery, the thread's new handle, three words. */
+struct l4_event {
+	u32 delivery, handle, word[3];
+};
+
+/* In assembly: replies to a user thread and waits for its next event. */
+void l4_run(u32 handle, struct l4_event *event);
+
 /* An operation on an object; returns the status, results are in *out. */
 u32 l4_call_out(u32 op, u32 a0, u32 a1, u32 a2, u32 a3, struct l4_regs *out);
 u32 l4_call(u32 op, u32 a0, u32 a1, u32 a2, u32 a3);
@@ -56,7 +64,12 @@ int l4_ram_init(void);
 int l4_ram_record(u32 space, unsigned long virt, unsigned long phys,
 		  unsigned long len, unsigned int prot);
 int l4_unmap_record(u32 space, unsigned long virt, unsigned long len);
-int l4_map_flush(void);
+extern unsigned int l4_batched;
+int l4_map_flush_all(void);
+static inline int l4_map_flush(void)
+{
+	return l4_batched ? l4_map_flush_all() : 0;
+}
 unsigned int l4_map_rights(int r, int w, int x);
 /* Asks for a range to be unmapped at once, for a space that is kept for reuse. */
 int l4_unmap_all(u32 space);

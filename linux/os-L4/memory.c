@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings, batched, and the boot modules seen as files.
+ * Mappings, l4_batched, and the boot modules seen as files.
  *
  * Linux's physical memory is one window: the image, which the root server
  * loaded, and behind it all of the Memory called "ram".  User processes get pages of
@@ -30,7 +30,7 @@ static u32 ram_slot;
 static unsigned long ram_start;
 
 static struct { u32 word[RECORD_WORDS]; } batch[MAX_RECORDS];
-static unsigned int batched;
+unsigned int l4_batched;
 
 extern long long physmem_size;
 
@@ -52,14 +52,12 @@ int __init l4_ram_init(void)
 	return l4_map_flush();
 }
 
-int l4_map_flush(void)
+int l4_map_flush_all(void)
 {
 	struct l4_regs r;
-	unsigned int count = batched;
+	unsigned int count = l4_batched;
 
-	if (!count)
-		return 0;
-	batched = 0;
+	l4_batched = 0;
 	memcpy((void *)l4_utcb, batch, count * sizeof(batch[0]));
 	if (!l4_call_out(L4_OP_MAP, count, 0, 0, 0, &r))
 		return 0;
@@ -72,7 +70,7 @@ int l4_map_flush(void)
 static int add(u32 op, u32 space, u32 memory, unsigned long virt, u32 offset,
 	       unsigned long len, u32 rights)
 {
-	u32 *last = batched ? batch[batched - 1].word : NULL;
+	u32 *last = l4_batched ? batch[l4_batched - 1].word : NULL;
 	u32 selectors = memory << 16 | space;
 	int err;
 
@@ -83,12 +81,12 @@ static int add(u32 op, u32 space, u32 memory, unsigned long virt, u32 offset,
 		last[3] += len;
 		return 0;
 	}
-	if (batched == MAX_RECORDS) {
+	if (l4_batched == MAX_RECORDS) {
 		err = l4_map_flush();
 		if (err)
 			return err;
 	}
-	last = batch[batched++].word;
+	last = batch[l4_batched++].word;
 	last[0] = selectors;
 	last[1] = virt | op << 8 | rights;
 	last[2] = offset;

@@ -120,7 +120,7 @@ static struct l4_thread *thread_alloc(void)
 	return NULL;
 }
 
-/* Makes the task's thread one of the space that runs. */
+/* Gives the task a thread of the space that runs, if it has none. */
 static struct l4_thread *thread_bind(struct task_struct *task, u32 space)
 {
 	struct l4_thread *t = thread_of(task);
@@ -128,8 +128,6 @@ static struct l4_thread *thread_bind(struct task_struct *task, u32 space)
 	struct l4_regs r;
 	u32 status;
 
-	if (t && t->space == space)
-		return t;
 	if (t)
 		l4_fp_save(task);
 	else
@@ -257,15 +255,17 @@ static void user_event(struct uml_pt_regs *regs, u32 trap, u32 address, u32 erro
 void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 {
 	struct l4_thread *t;
-	struct l4_regs r;
-	int interrupts;
+	struct l4_event e;
 
 	interrupt_end();
 
 	for (;;) {
-		current_mm_sync();
-		t = thread_bind(current, userspace_pid[0]);
-		if (!t || l4_map_flush()) {
+		if (current->mm->context.sync[0].to)
+			current_mm_sync();
+		t = thread_of(current);
+		if (unlikely(!t || t->space != userspace_pid[0]))
+			t = thread_bind(current, userspace_pid[0]);
+		if (unlikely(!t || l4_map_flush())) {
 			/* No memory for it: the task goes, the others go on. */
 			force_sig(SIGKILL);
 			interrupt_end();
@@ -275,31 +275,23 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 			fp_load(current, t);
 		arch_l4_load_registers(regs, (void *)t->frame, singlestepping());
 
-		/* From here to the registers' return nothing else may run. */
-		interrupts = um_set_signals(0);
-		r = (struct l4_regs){ L4_OP_RUN << L4_TAG_OP_SHIFT, t->handle };
-		l4_syscall(&r);
-		switch (L4_DELIVERY_KIND(r.eax)) {
-		case L4_KIND_ALIEN:
-			t->handle = r.ebx;
-			arch_l4_store_registers(regs, (void *)t->frame);
-			um_set_signals(interrupts);
-			regs->is_user = 1;
-			UPT_SYSCALL_NR(regs) = -1;
-			user_event(regs, r.esi, r.edi, r.ebp);
-			break;
-		case L4_KIND_INTERRUPTED:
-			t->handle = r.ebx;
-			arch_l4_store_registers(regs, (void *)t->frame);
-			um_set_signals(interrupts);
-			regs->is_user = 1;
-			UPT_SYSCALL_NR(regs) = -1;
-			l4_deliver(r.esi, regs);
-			break;
-		default:
-			um_set_signals(interrupts);
-			panic("l4: a user thread cannot run: %x %x", r.eax, r.ebx);
-		}
+		/*
+		 * From here to the registers' return nothing else may run.  What arrives
+		 * meanwhile interrupts the thread, or is seen at the next unblocking.
+		 */
+		block_signals();
+		l4_run(t->handle, &e);
+		t->handle = e.handle;
+		arch_l4_store_registers(regs, (void *)t->frame);
+		regs->is_user = 1;
+		UPT_SYSCALL_NR(regs) = -1;
+		signals_enabled = 1;
+		if (likely(L4_DELIVERY_KIND(e.delivery) == L4_KIND_ALIEN))
+			user_event(regs, e.word[0], e.word[1], e.word[2]);
+		else if (L4_DELIVERY_KIND(e.delivery) == L4_KIND_INTERRUPTED)
+			l4_deliver(e.word[0], regs);
+		else
+			panic("l4: a user thread cannot run: %x %x", e.delivery, e.handle);
 		interrupt_end();
 		/* No restart by the host. */
 		PT_SYSCALL_NR(regs->gp) = -1;

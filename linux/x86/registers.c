@@ -51,7 +51,7 @@ void arch_l4_load_registers(struct uml_pt_regs *regs, void *frame, int single_st
 {
 	struct l4_frame *f = frame;
 	unsigned long *gp = regs->gp;
-	u32 fs_gs = (gp[HOST_FS] & 0xffff) | gp[HOST_GS] << 16;
+	u16 *ds_es = (u16 *)&f->ds_es, *fs_gs = (u16 *)&f->fs_gs;
 
 	f->eax = gp[HOST_AX];
 	f->ebx = gp[HOST_BX];
@@ -63,10 +63,12 @@ void arch_l4_load_registers(struct uml_pt_regs *regs, void *frame, int single_st
 	f->esp = gp[HOST_SP];
 	f->eip = gp[HOST_IP];
 	f->eflags = gp[HOST_EFLAGS] | (single_step ? X86_EFLAGS_TF : 0);
-	f->ds_es = (gp[HOST_DS] & 0xffff) | gp[HOST_ES] << 16;
+	ds_es[0] = gp[HOST_DS];
+	ds_es[1] = gp[HOST_ES];
 	/* The microkernel clears it when it has taken the registers: not if a notification came first. */
-	if (f->fs_gs != fs_gs) {
-		f->fs_gs = fs_gs;
+	if (fs_gs[0] != gp[HOST_FS] || fs_gs[1] != gp[HOST_GS]) {
+		fs_gs[0] = gp[HOST_FS];
+		fs_gs[1] = gp[HOST_GS];
 		f->changed |= L4_CHANGED_SEGMENTS;
 	}
 }
@@ -74,6 +76,7 @@ void arch_l4_load_registers(struct uml_pt_regs *regs, void *frame, int single_st
 void arch_l4_store_registers(struct uml_pt_regs *regs, const void *frame)
 {
 	const struct l4_frame *f = frame;
+	const u16 *ds_es = (const u16 *)&f->ds_es, *fs_gs = (const u16 *)&f->fs_gs;
 	unsigned long *gp = regs->gp;
 
 	gp[HOST_AX] = f->eax;
@@ -86,12 +89,11 @@ void arch_l4_store_registers(struct uml_pt_regs *regs, const void *frame)
 	gp[HOST_SP] = f->esp;
 	gp[HOST_IP] = f->eip;
 	gp[HOST_EFLAGS] = f->eflags & ~X86_EFLAGS_TF;
-	gp[HOST_DS] = f->ds_es & 0xffff;
-	gp[HOST_ES] = f->ds_es >> 16;
-	gp[HOST_FS] = f->fs_gs & 0xffff;
-	gp[HOST_GS] = f->fs_gs >> 16;
-	gp[HOST_CS] = USER_CS;
-	gp[HOST_SS] = USER_DS;
+	gp[HOST_DS] = ds_es[0];
+	gp[HOST_ES] = ds_es[1];
+	gp[HOST_FS] = fs_gs[0];
+	gp[HOST_GS] = fs_gs[1];
+	/* CS and SS are those of get_safe_registers(). */
 }
 
 /* The system call's number is in the register of its result. */

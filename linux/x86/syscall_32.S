@@ -34,4 +34,31 @@ SYM_FUNC_START(l4_syscall)
 	ret
 SYM_FUNC_END(l4_syscall)
 
+/* void l4_run(u32 handle, struct l4_event *event) */
+SYM_FUNC_START(l4_run)
+	pushl	%ebx
+	pushl	%esi
+	pushl	%edi
+	pushl	%ebp
+	movl	$(L4_OP_RUN << L4_TAG_OP_SHIFT), %eax
+	movl	20(%esp), %ebx
+	testb	$L4_FEATURE_SYSENTER, L4_KIP_ADDRESS + L4_KIP_FEATURES
+	jz	1f
+	movl	%esp, %ecx
+	movl	$2f, %edx
+	sysenter
+1:	int	$L4_INT_VECTOR
+2:	movl	24(%esp), %ecx
+	movl	%eax, (%ecx)
+	movl	%ebx, 4(%ecx)
+	movl	%esi, 8(%ecx)
+	movl	%edi, 12(%ecx)
+	movl	%ebp, 16(%ecx)
+	popl	%ebp
+	popl	%edi
+	popl	%esi
+	popl	%ebx
+	ret
+SYM_FUNC_END(l4_run)
+
 	.section .note.GNU-stack, "", @progbits

@@ -60,6 +60,9 @@ impl Batch {
     }
 
     /// Runs it; output goes to `out` and `err` as it comes. Returns its exit status.
+    ///
+    /// # Errors
+    /// If the emulator cannot be started or output not be written.
     pub fn run(&self, built: &Built, machine: Machine<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8> {
         let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
         let mut run = emulator::headless(built, machine)?;

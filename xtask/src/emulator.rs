@@ -3,6 +3,7 @@
 
 use crate::Emulator;
 use crate::build::{Built, run};
+use crate::linux;
 use anyhow::{Context, Result, bail};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -192,13 +193,16 @@ pub struct Headless {
 /// Starts a system without a terminal.
 pub fn headless(built: &Built, machine: Machine<'_>) -> Result<Headless> {
     let log = folder(built).join("console.log");
-    // A log from before must not be taken for this run's.
-    let _ = std::fs::remove_file(&log);
+    let report = folder(built).join("model.json");
+    // What is from before must not be taken for this run's.
+    for file in [&log, &report] {
+        let _ = std::fs::remove_file(file);
+    }
     let quiet = |command: &mut Command| command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot start the emulator");
     match machine {
         Machine::Qemu { cpu, icount, model } => {
             let mut command = qemu(built, cpu);
-            instrument(&mut command, icount, model, &folder(built).join("model.json"));
+            instrument(&mut command, built, icount, model, &report);
             command.arg("-serial").arg(format!("file:{}", log.display())).args(["-serial", "stdio"]).stdout(Stdio::piped());
             let mut child = quiet(&mut command)?;
             let line = child.stdout.take().map(|line| Box::new(line) as _);
@@ -239,12 +243,13 @@ impl Headless {
 }
 
 /// The clock of a QEMU that counts, and the machine model's plugin.
-fn instrument(command: &mut Command, icount: bool, model: Option<&Path>, report: &Path) {
+fn instrument(command: &mut Command, built: &Built, icount: bool, model: Option<&Path>, report: &Path) {
     if icount {
         command.args(["-icount", "shift=0,sleep=off"]);
     }
     if let Some(plugin) = model {
-        command.arg("-plugin").arg(format!("{},out={}", plugin.display(), report.display()));
+        let server = if built.packages.iter().any(|package| package == linux::PACKAGE) { linux::CODE } else { "0-0" };
+        command.arg("-plugin").arg(format!("{},out={},server={server}", plugin.display(), report.display()));
     }
 }
 
@@ -298,7 +303,7 @@ pub fn batch(built: &Built, machine: Machine<'_>, timeout: Duration) -> Result<T
         Machine::Qemu { cpu, icount, model } => {
             let mut command = qemu(built, cpu);
             command.arg("-serial").arg(format!("file:{}", console.display())).arg("-serial").arg(format!("file:{}", results.display()));
-            instrument(&mut command, icount, model, &report);
+            instrument(&mut command, built, icount, model, &report);
             command
         }
         Machine::Bochs => {

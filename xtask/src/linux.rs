@@ -11,6 +11,8 @@ use std::process::{Command, Stdio};
 
 /// The component whose ELF file is built here.
 pub const PACKAGE: &str = "linux";
+/// Where the server's code is, for the machine model: see `linux/os-L4/layout.h`.
+pub const CODE: &str = "10000000-3e000000";
 /// The name of the file that Linux makes its first root file system from.
 pub const INITRD: &str = "initrd";
 /// The file that is the BusyBox root file system.

@@ -6,7 +6,7 @@ use crate::memory::{Irq, Memory};
 use crate::port::Port;
 use crate::quota::Quota;
 use crate::space::{Segment, Space};
-use crate::thread::{self, Thread, gate, lazy};
+use crate::thread::{self, Thread, flag, gate, lazy};
 use crate::{Kernel, NOTHING, Result};
 use abi::frame::{Frame, vector};
 use abi::object::BADGE_MAX;
@@ -126,6 +126,10 @@ impl<P: Port> Kernel<P> {
         let slot = Ref::<Slot>::new(thread.address() + (offset_of!(Thread, handler) as u32 - thread::ANCHOR));
         if !self.pool[slot].is_empty() {
             self.clear_slot(slot);
+        }
+        if self.pool[thread].state() != gate::REPLY {
+            // The old handler may be waiting for it.
+            self.pool[thread].flags |= flag::WATCHED;
         }
         if let Some((at, cap)) = source {
             self.copy(at, slot, Rights::CALL, 0)?;

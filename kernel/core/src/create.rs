@@ -261,6 +261,7 @@ impl<P: Port> Kernel<P> {
     /// waits for it fails with `error`. True when there is nothing more to do.
     pub(crate) fn unbind(&mut self, thread: Ref<Thread>, error: Error) -> bool {
         if !self.pool[thread].space.is_null() {
+            let runner = self.pool[thread].partner;
             self.leave_queues(thread);
             self.cancel_alarm(thread);
             self.port.unload(&mut self.pool, thread, false);
@@ -275,6 +276,10 @@ impl<P: Port> Kernel<P> {
             t.handle = t.handle.wrapping_add(SEQUENCE);
             t.header.cursor = 0;
             self.forget_steps(thread);
+            if self.pool[thread].flags & (flag::ALIEN | flag::WATCHED) == flag::ALIEN {
+                self.abandon_alien(thread, runner, error);
+                return true;
+            }
         }
         let start = self.pool[thread].header.cursor;
         let end = (start + SCAN).min(self.threads.count);
@@ -286,6 +291,17 @@ impl<P: Port> Kernel<P> {
         }
         self.pool[thread].header.cursor = if end == self.threads.count { 0 } else { end };
         end == self.threads.count
+    }
+
+    /// Fails everybody who waits for an alien that nobody watches. It receives no messages, so
+    /// there are only those who try to send it some, and `runner`, if that one runs it.
+    fn abandon_alien(&mut self, alien: Ref<Thread>, runner: Link<Thread>, error: Error) {
+        while let Some(sender) = self.pool[alien].senders.get() {
+            self.abandon(sender, alien, error);
+        }
+        if let Some(runner) = runner.get().filter(|r| self.pool[*r].partner.is(alien)) {
+            self.abandon(runner, alien, error);
+        }
     }
 
     /// Fails `waiter` if it waits for `thread`.

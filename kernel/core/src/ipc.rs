@@ -8,7 +8,7 @@
 
 use crate::port::Port;
 use crate::space::Space;
-use crate::thread::{SEQUENCE, Thread, gate};
+use crate::thread::{SEQUENCE, Thread, flag, gate};
 use crate::{Kernel, NOTHING, Outcome, Result};
 use abi::tag::MAX_WORDS;
 use abi::{Error, Kind, MessageKind, Rights, Tag};
@@ -118,7 +118,8 @@ impl<P: Port> Kernel<P> {
         self.pool[me].partner = from.into();
         let state = if notifications_only {
             gate::NOTIFIED
-        } else if from.is_some() {
+        } else if let Some(from) = from {
+            self.pool[from].flags |= flag::WATCHED;
             gate::CLOSED
         } else {
             gate::OPEN

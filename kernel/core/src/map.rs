@@ -194,7 +194,7 @@ impl<P: Port> Kernel<P> {
         }
         loop {
             let request = self.request(caller, &record, memory)?;
-            let bytes = request.bytes.min(CHUNK);
+            let bytes = self.step(&request);
             self.carry_out(&request, bytes)?;
             if bytes == request.bytes {
                 return Ok(true);
@@ -269,6 +269,20 @@ impl<P: Port> Kernel<P> {
         Ok(Request { owner, operation: record.op(), address, bytes, rights, source })
     }
 
+    /// How much of a request is done between two looks at the interrupt controller. To take away
+    /// what is not there takes no time: up to and with the first table that there is.
+    fn step(&self, request: &Request) -> u32 {
+        if request.operation == MapRecord::MAP {
+            return request.bytes.min(CHUNK);
+        }
+        let last = request.address + (request.bytes - 1);
+        let Some(top) = self.top_of(request.owner).get() else { return request.bytes };
+        let entries = self.pool[top].0.get(top_index(request.address)..=top_index(last)).unwrap_or_default();
+        let Some(first) = entries.iter().position(|entry| *entry != 0) else { return request.bytes };
+        let end = (top_index(request.address) + first + 1) as u32 * TABLE_SPAN;
+        request.bytes.min(end - request.address)
+    }
+
     /// The first `bytes` of a checked request.
     fn carry_out(&mut self, request: &Request, bytes: u32) -> Result<()> {
         let Request { owner, address, rights, .. } = *request;
@@ -277,20 +291,16 @@ impl<P: Port> Kernel<P> {
             let Some((physical, attributes)) = request.source else { return Err(Error::NoCapability) };
             return self.map_pages(owner, address, end, Leaf { physical, rights, most: rights, attributes });
         }
-        self.before(owner, address, end);
-        let mut at = address;
-        while at < end {
-            let span_end = end.min((at | (TABLE_SPAN - 1)).saturating_add(1));
-            if let Some(table) = self.own_table(owner, top_index(at)) {
-                if request.operation == MapRecord::UNMAP && span_end - at == TABLE_SPAN {
-                    self.free_table(owner, top_index(at), table);
-                } else {
-                    self.change_leaves(table, at, span_end, (request.operation == MapRecord::PROTECT).then_some(rights));
-                }
-            }
-            at = span_end;
+        // Only the last table of a step can be there.
+        let start = address.max((end - 1) & !(TABLE_SPAN - 1));
+        let Some(table) = self.own_table(owner, top_index(start)) else { return Ok(()) };
+        self.before(owner, start, end);
+        if request.operation == MapRecord::UNMAP && end - start == TABLE_SPAN {
+            self.free_table(owner, top_index(start), table);
+        } else {
+            self.change_leaves(table, start, end, (request.operation == MapRecord::PROTECT).then_some(rights));
         }
-        self.flush(owner, address, end);
+        self.flush(owner, start, end);
         Ok(())
     }
 

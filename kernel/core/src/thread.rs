@@ -69,6 +69,9 @@ pub mod flag {
     pub const EXPIRED: u32 = 4;
     /// Has an alarm in the list.
     pub const ALARM: u32 = 8;
+    /// Somebody may wait for this thread who is not in its queue of senders and whom it does
+    /// not know as its partner: an alien's next event, or a message from it alone.
+    pub const WATCHED: u32 = 16;
 }
 
 /// Parts of a thread's state that are loaded only when they differ from nothing:

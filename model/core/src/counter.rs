@@ -68,7 +68,7 @@ impl Counter {
             if enters {
                 repetition.enter_kernel();
             }
-            repetition.execute(site.privilege, site.class, address, u32::from(site.bytes));
+            repetition.execute(site, address);
         }
         self.due = if site.class == Class::Sysexit { Privilege::User } else { site.privilege };
         self.popped = (site.class == Class::FarReturn).then_some(0);

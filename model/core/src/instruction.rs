@@ -108,20 +108,27 @@ pub struct Site {
     pub offset: u16,
     /// Bytes of its encoding, 1 to 15.
     pub bytes: u8,
+    /// Whether it belongs to the watched server: a user program with a place of its own.
+    pub server: bool,
 }
 
 impl Site {
     /// As one word.
     #[must_use]
     pub const fn pack(self) -> u64 {
-        (self.privilege as u64) << 28 | (self.class as u64) << 24 | (self.bytes as u64) << 16 | self.offset as u64
+        (self.server as u64) << 29
+            | (self.privilege as u64) << 28
+            | (self.class as u64) << 24
+            | (self.bytes as u64) << 16
+            | self.offset as u64
     }
 
     /// From the word that [`pack`](Self::pack) made.
     #[must_use]
     pub const fn unpack(word: u64) -> Self {
         let privilege = if word >> 28 & 1 == Privilege::Kernel as u64 { Privilege::Kernel } else { Privilege::User };
-        Self { privilege, class: Class::from_bits(word >> 24 & 15), bytes: (word >> 16) as u8, offset: word as u16 }
+        let class = Class::from_bits(word >> 24 & 15);
+        Self { privilege, class, bytes: (word >> 16) as u8, offset: word as u16, server: word >> 29 & 1 != 0 }
     }
 }
 
@@ -195,8 +202,10 @@ mod tests {
     fn sites_survive_packing() {
         for privilege in [Privilege::Kernel, Privilege::User] {
             for class in [Class::Plain, Class::WriteCr3, Class::Invlpg, Class::FarReturn, Class::Sysexit] {
-                let site = Site { privilege, class, offset: 0x1ffe, bytes: 15 };
-                assert_eq!(Site::unpack(site.pack()), site);
+                for server in [false, true] {
+                    let site = Site { privilege, class, offset: 0x1ffe, bytes: 15, server };
+                    assert_eq!(Site::unpack(site.pack()), site);
+                }
             }
         }
     }

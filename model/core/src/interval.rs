@@ -4,7 +4,7 @@
 use crate::lines::Lines;
 use crate::report::{IntervalReport, VisitReport};
 use crate::stats::Histogram;
-use crate::{Class, Privilege};
+use crate::{Class, Privilege, Site};
 use std::collections::BTreeMap;
 
 /// Counts of one stay in the kernel, from entry to the next.
@@ -20,6 +20,7 @@ struct Visit {
 #[derive(Default)]
 pub struct Repetition {
     user_instructions: u64,
+    server_instructions: u64,
     invlpg: u64,
     code: Lines,
     data: Lines,
@@ -33,17 +34,18 @@ impl Repetition {
     }
 
     /// An instruction is executed.
-    pub fn execute(&mut self, privilege: Privilege, class: Class, address: u32, bytes: u32) {
-        if privilege == Privilege::User {
+    pub fn execute(&mut self, site: Site, address: u32) {
+        if site.privilege == Privilege::User {
             self.user_instructions += 1;
+            self.server_instructions += u64::from(site.server);
             return;
         }
         let index = self.visits.len() as u32;
         // Intervals begin in user mode, so an entry came before.
         let Some(visit) = self.visits.last_mut() else { return };
         visit.instructions += 1;
-        visit.code_lines += self.code.touch(address, bytes, index);
-        match class {
+        visit.code_lines += self.code.touch(address, u32::from(site.bytes), index);
+        match site.class {
             Class::WriteCr3 => visit.cr3_writes += 1,
             Class::Invlpg => self.invlpg += 1,
             Class::Plain | Class::FarReturn | Class::Sysexit => {}
@@ -80,6 +82,7 @@ pub struct Interval {
     repetitions: u64,
     kernel_instructions: Histogram,
     user_instructions: Histogram,
+    server_instructions: Histogram,
     kernel_entries: Histogram,
     cr3_writes: Histogram,
     invlpg: Histogram,
@@ -95,6 +98,7 @@ impl Interval {
         self.repetitions += 1;
         self.kernel_instructions.add(visits.iter().map(|visit| visit.instructions).sum());
         self.user_instructions.add(repetition.user_instructions);
+        self.server_instructions.add(repetition.server_instructions);
         self.kernel_entries.add(visits.len() as u64);
         self.cr3_writes.add(visits.iter().map(|visit| visit.cr3_writes).sum());
         self.invlpg.add(repetition.invlpg);
@@ -119,6 +123,7 @@ impl Interval {
             repetitions: self.repetitions,
             kernel_instructions: self.kernel_instructions.spread(),
             user_instructions: self.user_instructions.spread(),
+            server_instructions: self.server_instructions.spread(),
             kernel_entries: self.kernel_entries.spread(),
             cr3_writes: self.cr3_writes.spread(),
             invlpg: self.invlpg.spread(),

@@ -32,6 +32,8 @@ pub struct IntervalReport {
     pub kernel_instructions: Spread,
     /// Instructions in user mode, markers excluded.
     pub user_instructions: Spread,
+    /// Those of them that the watched server executed; 0 if none is watched.
+    pub server_instructions: Spread,
     /// Changes from user mode to kernel mode.
     pub kernel_entries: Spread,
     /// `mov cr3` in kernel mode.

@@ -31,7 +31,7 @@ impl Stream {
     }
 
     fn step(&mut self, privilege: Privilege, class: Class, address: u32) {
-        self.counter.execute(Site { privilege, class, offset: 0, bytes: 4 }, address);
+        self.counter.execute(Site { privilege, class, offset: 0, bytes: 4, server: false }, address);
     }
 
     fn iret(&mut self, address: u32, frame: &[u32]) {
@@ -75,6 +75,7 @@ fn a_call_is_one_visit() {
             repetitions: 10,
             kernel_instructions: always(16),
             user_instructions: always(3),
+            server_instructions: always(0),
             kernel_entries: always(1),
             cr3_writes: always(0),
             invlpg: always(0),
@@ -85,6 +86,19 @@ fn a_call_is_one_visit() {
         }
     );
     assert!(stream.counter.report().errors.is_empty());
+}
+
+#[test]
+fn a_server_is_counted_apart() {
+    let mut stream = Stream::default();
+    stream.begin(1);
+    stream.user(2);
+    for _ in 0..5 {
+        stream.counter.execute(Site { privilege: Privilege::User, class: Class::Plain, offset: 0, bytes: 4, server: true }, 0);
+    }
+    stream.end(1);
+    let report = stream.interval(1);
+    assert_eq!((report.user_instructions, report.server_instructions), (always(7), always(5)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! Tells [`model_core::Counter`] what QEMU executes (TCG plugin interface 4, QEMU 9.2 and later).
 //!
 //! ```text
-//! qemu-system-i386 -plugin libmodel_plugin.so,out=FILE ...
+//! qemu-system-i386 -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO] ...
 //! ```
 //!
 //! Markers are always watched. Everything else has callbacks that QEMU skips while
@@ -18,6 +18,7 @@ use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::{qemu_plugin_cb_flags as flags, qemu_plugin_cond as cond};
 use registers::Registers;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The version of the interface that this is written for; QEMU looks for it.
@@ -33,6 +34,8 @@ struct Plugin {
     /// Not 0 while an interval is open; QEMU tests it before it calls.
     counting: Counting,
     out: String,
+    /// Where the watched server's code is.
+    server: Range<u64>,
 }
 
 /// A 64-bit word that QEMU keeps for each processor.
@@ -48,7 +51,8 @@ fn lock() -> MutexGuard<'static, Option<Plugin>> {
     PLUGIN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// QEMU calls it once, when it loads the plugin. `out=FILE` is the only argument.
+/// QEMU calls it once, when it loads the plugin. `out=FILE` is where the report
+/// goes, `server=FROM-TO` (hexadecimal addresses) where the code of a watched server is.
 /// Returns 0, or -1 after a sentence on the standard error.
 ///
 /// # Safety
@@ -67,13 +71,15 @@ pub unsafe extern "C" fn qemu_plugin_install(
         return -1;
     }
     let mut out = None;
+    let mut server = 0..0;
     for index in 0..argc as usize {
         // SAFETY: QEMU passes `argc` strings.
         let argument = unsafe { CStr::from_ptr(*argv.add(index)) }.to_string_lossy();
         match argument.split_once('=') {
             Some(("out", file)) => out = Some(file.to_string()),
+            Some(("server", range)) if let Some(range) = parse_range(range) => server = range,
             _ => {
-                eprintln!("model: unknown argument `{argument}`; the only one is out=FILE");
+                eprintln!("model: `{argument}` is none of out=FILE and server=FROM-TO");
                 return -1;
             }
         }
@@ -87,12 +93,18 @@ pub unsafe extern "C" fn qemu_plugin_install(
     unsafe {
         let score = qemu::qemu_plugin_scoreboard_new(size_of::<u64>());
         let counting = Counting(qemu::qemu_plugin_u64 { score, offset: 0 });
-        *lock() = Some(Plugin { counter: Counter::default(), registers: None, block: 0, counting, out });
+        *lock() = Some(Plugin { counter: Counter::default(), registers: None, block: 0, counting, out, server });
         qemu::qemu_plugin_register_vcpu_init_cb(id, Some(processor_starts));
         qemu::qemu_plugin_register_vcpu_tb_trans_cb(id, Some(translate));
         qemu::qemu_plugin_register_atexit_cb(id, Some(machine_ends), std::ptr::null_mut());
     }
     0
+}
+
+/// Two hexadecimal numbers with a dash between them.
+fn parse_range(text: &str) -> Option<Range<u64>> {
+    let (from, to) = text.split_once('-')?;
+    Some(u64::from_str_radix(from, 16).ok()?..u64::from_str_radix(to, 16).ok()?)
 }
 
 unsafe extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
@@ -153,7 +165,9 @@ unsafe extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: *mut qemu::qemu_pl
                 qemu::qemu_plugin_register_vcpu_insn_exec_cb(instruction, Some(marked), flags::QEMU_PLUGIN_CB_NO_REGS, data);
             }
         } else {
-            let site = Site { privilege, class: Class::decode(&bytes), offset, bytes: bytes.len() as u8 };
+            // SAFETY: as above.
+            let server = !kernel && plugin.server.contains(&unsafe { qemu::qemu_plugin_insn_vaddr(instruction) });
+            let site = Site { privilege, class: Class::decode(&bytes), offset, bytes: bytes.len() as u8, server };
             // SAFETY: as above; the data is a number.
             unsafe {
                 qemu::qemu_plugin_register_vcpu_insn_exec_cond_cb(

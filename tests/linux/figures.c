@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/*
+ * What the machine model counts of Linux: operations between markers, an interval each.
+ * The same program runs on Linux as a server and on Linux alone.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define REPETITIONS	40
+#define PAGE		4096
+/* `test eax, imm32`: abi::marker. */
+#define MARK(kind, id)	asm volatile (".byte 0xa9; .long %c0" : : "i" (0x4d410000 | (kind) << 12 | (id)) : "cc", "memory")
+#define MEASURE(id, what) do { int n_; for (n_ = 0; n_ < REPETITIONS; n_++) { MARK(1, id); what; MARK(2, id); } } while (0)
+
+enum { GETPID = 1, GETTIMEOFDAY, READ, WRITE, PIPE, FAULT, FORK, EXEC, RING2, RING8 };
+
+static char buffer[PAGE];
+
+static long raw(int nr, long a, long b, long c)
+{
+	long result;
+
+	asm volatile ("int $0x80" : "=a" (result) : "a" (nr), "b" (a), "c" (b), "d" (c) : "memory");
+	return result;
+}
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+/* A token goes once around `count` processes, this one among them. */
+static void ring(int count, int rounds, int id)
+{
+	int first[2], in, i;
+	char token = 0;
+
+	if (pipe(first))
+		die("pipe");
+	in = first[0];
+	for (i = 1; i < count; i++) {
+		int next[2];
+
+		if (pipe(next))
+			die("pipe");
+		if (!fork()) {
+			close(next[0]);
+			close(first[1]);
+			/* The last one's input ends when the first one's output is closed. */
+			while (read(in, &token, 1) == 1)
+				write(next[1], &token, 1);
+			_exit(0);
+		}
+		close(in);
+		close(next[1]);
+		in = next[0];
+	}
+	for (i = 0; i < rounds; i++) {
+		if (id == RING2)
+			MARK(1, RING2);
+		else
+			MARK(1, RING8);
+		write(first[1], &token, 1);
+		if (read(in, &token, 1) != 1)
+			die("ring");
+		if (id == RING2)
+			MARK(2, RING2);
+		else
+			MARK(2, RING8);
+	}
+	close(first[1]);
+	while (wait(NULL) > 0)
+		;
+	close(in);
+}
+
+int main(int argc, char **argv)
+{
+	int zero = open("/dev/zero", O_RDONLY), null = open("/dev/null", O_WRONLY), file, both[2];
+	char *args[] = { "figures", "exit", NULL }, *env[] = { NULL }, path[] = "/tmp/figuresXXXXXX", *pages;
+	struct timeval tv;
+	int i;
+
+	if (argc == 2 && !strcmp(argv[1], "exit"))
+		_exit(0);
+	file = mkstemp(path);
+	if (zero < 0 || null < 0 || file < 0 || pipe(both) || write(file, buffer, PAGE) != PAGE)
+		die("open");
+	MEASURE(GETPID, raw(__NR_getpid, 0, 0, 0));
+	MEASURE(GETTIMEOFDAY, raw(__NR_gettimeofday, (long)&tv, 0, 0));
+	for (i = 0; i < REPETITIONS; i++) {
+		lseek(file, 0, SEEK_SET);
+		MARK(1, READ);
+		raw(__NR_read, file, (long)buffer, PAGE);
+		MARK(2, READ);
+		lseek(file, 0, SEEK_SET);
+		MARK(1, WRITE);
+		raw(__NR_write, file, (long)buffer, PAGE);
+		MARK(2, WRITE);
+	}
+	MEASURE(PIPE, raw(__NR_write, both[1], (long)buffer, 1); raw(__NR_read, both[0], (long)buffer, 1));
+	pages = mmap(NULL, (REPETITIONS + 1) * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (i = 0; i < REPETITIONS; i++) {
+		MARK(1, FAULT);
+		*(volatile char *)(pages + i * PAGE) = 1;
+		MARK(2, FAULT);
+	}
+	MEASURE(FORK, { int pid = fork(); if (!pid) _exit(0); waitpid(pid, NULL, 0); });
+	MEASURE(EXEC, { int pid = vfork(); if (!pid) { execve("/proc/self/exe", args, env); _exit(1); } waitpid(pid, NULL, 0); });
+	ring(2, REPETITIONS, RING2);
+	ring(8, REPETITIONS, RING8);
+	unlink(path);
+	return 0;
+}
