@@ -234,6 +234,7 @@ fn json_has_the_tools_schema() {
         "repetitions": 1,
         "kernel_instructions": spread(2),
         "user_instructions": spread(1),
+        "server_instructions": spread(0),
         "kernel_entries": spread(1),
         "cr3_writes": spread(0),
         "invlpg": spread(0),
