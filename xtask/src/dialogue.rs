@@ -20,6 +20,7 @@ pub const ALL: &[Dialogue] = &[
     ("dialogue.panic", last_words),
     ("linux.shell", shell),
     ("linux.reboot", reboot),
+    ("linux.two", two),
 ];
 
 fn built(system: &str, kdb: bool) -> Result<Built> {
@@ -185,5 +186,41 @@ fn reboot() -> Result<()> {
     session.expect("Linux version")?;
     session.expect(PROMPT)?;
     session.send(b"poweroff -f\r")?;
+    session.end()
+}
+
+/// Two Linux servers: one's panic is no concern of the other, and it comes back.
+fn two() -> Result<()> {
+    let mut session = Session::start(&built("two-linuxes", false)?)?;
+    session.expect(PROMPT)?;
+    for (number, name) in [(b"4", "two"), (b"3", "one")] {
+        session.send(b"\x14")?;
+        session.send(number)?;
+        session.expect(&format!("input goes to {name}"))?;
+        session.send(b"\r")?;
+        session.expect(PROMPT)?;
+        command(&mut session, &format!("hostname linux-{name}; hostname"), &format!("\nlinux-{name}"))?;
+    }
+    // One counts while two panics and starts again.
+    session.send(b"i=0; while [ $i -lt 40 ]; do usleep 100000; i=$((i+1)); done; echo steady $i; uptime\r")?;
+    session.expect("uptime\n")?;
+    let start = Instant::now();
+    session.send(b"\x144")?;
+    session.expect("input goes to two")?;
+    session.send(b"\recho c > /proc/sysrq-trigger\r")?;
+    session.expect("sysrq triggered crash")?;
+    session.expect("`two` ended with code 125")?;
+    session.expect("Linux version")?;
+    session.expect(PROMPT)?;
+    command(&mut session, "hostname", "\nmacadamia")?;
+    session.send(b"\x143")?;
+    session.expect("steady 40")?;
+    session.expect(PROMPT)?;
+    let took = start.elapsed();
+    ensure!((3_900..5_500).contains(&took.as_millis()), "40 pauses of 100 ms took {} ms", took.as_millis());
+    command(&mut session, "hostname", "\nlinux-one")?;
+    session.send(b"poweroff -f\r")?;
+    session.expect("Power down")?;
+    session.send(b"\x144poweroff -f\r")?;
     session.end()
 }

@@ -106,8 +106,11 @@ fn interrupt(kernel: &mut Kernel<Ia32>, line: u32) {
 }
 
 fn take_interrupts(kernel: &mut Kernel<Ia32>) {
-    let lines = entry::take_pending();
-    (0..16).filter(|line| lines >> line & 1 != 0).for_each(|line| interrupt(kernel, line));
+    let mut lines = entry::take_pending();
+    while lines != 0 {
+        interrupt(kernel, lines.trailing_zeros());
+        lines &= lines - 1;
+    }
 }
 
 /// Makes the processor ready for the thread that runs next; idles until there is one.

@@ -35,9 +35,10 @@ impl Input {
     }
 
     /// A component reads.
-    pub fn read(&mut self, badge: u32, handle: u32) {
+    pub fn read(&mut self, badge: u32, handle: u32, output: &mut Output) {
         if self.focus.is_none() {
             self.focus = Some(badge);
+            output.give_terminal(badge);
             let early = self.held.remove(&NOBODY).unwrap_or_default();
             self.held.insert(badge, early);
         }
@@ -77,6 +78,7 @@ impl Input {
                 self.focus = Some(badge);
                 let note = format!("input goes to {name}");
                 output.note(&note);
+                output.give_terminal(badge);
             }
             None => output.note("Ctrl-T and the number of a component gives it the input, Ctrl-T n the next that reads"),
         }

@@ -55,7 +55,7 @@ fn run(env: Env) {
             console::RESULT => received.bytes().iter().for_each(|byte| RESULTS.put(*byte)),
             console::READ => {
                 output.prompt(received.badge);
-                input.read(received.badge, received.handle);
+                input.read(received.badge, received.handle, &mut output);
                 return None;
             }
             _ => return Some([u32::MAX; 3]),

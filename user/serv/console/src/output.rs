@@ -4,12 +4,14 @@
 //! before shown at once, as that is a prompt or an echo.
 
 use crate::uart::Uart;
-use macadamia::alloc::collections::BTreeMap;
+use macadamia::alloc::collections::{BTreeMap, VecDeque};
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 
 /// Longest line that is held back until it is complete.
 const LINE: usize = 512;
+/// The most that is kept of what a component without the terminal writes to it.
+const HELD: usize = 8192;
 
 /// The terminal's output.
 pub struct Output {
@@ -19,12 +21,16 @@ pub struct Output {
     partial: BTreeMap<u32, String>,
     /// Who the terminal's unfinished line belongs to.
     open: Option<u32>,
+    /// Who of those that drive the terminal themselves has it.
+    terminal: Option<u32>,
+    /// All of them, and what those without it wrote last.
+    held: BTreeMap<u32, VecDeque<u8>>,
 }
 
 impl Output {
     /// Nothing printed yet; names in the order of badges.
     pub const fn new(uart: Uart, names: Vec<String>) -> Self {
-        Self { uart, names, partial: BTreeMap::new(), open: None }
+        Self { uart, names, partial: BTreeMap::new(), open: None, terminal: None, held: BTreeMap::new() }
     }
 
     /// The name of the component with this badge.
@@ -72,15 +78,33 @@ impl Output {
         }
     }
 
-    /// Bytes as they are: of a component that drives the terminal itself, such as Linux. Lines of
-    /// others come between its own.
+    /// Bytes as they are: of a component that drives the terminal itself, such as Linux. Of several
+    /// such, one has the terminal; what the others write waits until they get it. Lines of
+    /// components that print come between.
     pub fn raw(&mut self, badge: u32, bytes: &[u8]) {
+        let terminal = *self.terminal.get_or_insert(badge);
+        let held = self.held.entry(badge).or_default();
+        if terminal != badge {
+            held.extend(bytes);
+            held.drain(..held.len().saturating_sub(HELD));
+            return;
+        }
         if self.open.is_some_and(|open| open != badge) {
             self.close();
         }
         bytes.iter().for_each(|byte| self.uart.put(*byte));
         let ended = bytes.last().is_none_or(|last| *last == b'\n');
         self.open = (!ended).then_some(badge);
+    }
+
+    /// Gives the terminal to a component that drives it itself, and shows what that one has written
+    /// meanwhile; the others are no concern of this.
+    pub fn give_terminal(&mut self, badge: u32) {
+        if let Some(held) = self.held.get_mut(&badge) {
+            let bytes = Vec::from(core::mem::take(held));
+            self.terminal = Some(badge);
+            self.raw(badge, &bytes);
+        }
     }
 
     /// Shows what a component that reads has printed, whole line or not.
