@@ -15,9 +15,6 @@
 
 /* The interrupt line of input, and its notification bit. */
 #define INPUT_IRQ	1
-/* Text begins in this word of a message. */
-#define TEXT_WORD	3
-#define TEXT_BYTES	((L4_MAX_WORDS - TEXT_WORD) * 4)
 #define RING		1024
 #define STACK		4096
 
@@ -51,10 +48,10 @@ static void send(u32 request, const void *data, unsigned int n)
 	struct l4_regs r;
 
 	while (n) {
-		unsigned int part = min_t(unsigned int, n, TEXT_BYTES);
+		unsigned int part = min_t(unsigned int, n, L4_TEXT_BYTES);
 
-		memcpy((void *)(l4_utcb + TEXT_WORD * 4), s, part);
-		l4_ask(L4_CONSOLE, TEXT_WORD + DIV_ROUND_UP(part, 4),
+		memcpy((void *)(l4_utcb + L4_TEXT_WORD * 4), s, part);
+		l4_ask(L4_CONSOLE, L4_TEXT_WORD + DIV_ROUND_UP(part, 4),
 		       request, part, 0, &r);
 		s += part;
 		n -= part;
@@ -113,13 +110,17 @@ console_initcall(console_init_early);
 static int __init console_init_tty(void)
 {
 	struct hvc_struct *hvc = hvc_alloc(0, INPUT_IRQ, &ops, 256);
+	u32 thread, utcb;
 
 	if (IS_ERR(hvc))
 		return PTR_ERR(hvc);
 	input_bit = l4_notifier(INPUT_IRQ);
 	if (!input_bit)
 		return -ENOMEM;
-	return l4_thread_start(input_thread, NULL, input_stack + STACK,
-			       L4_INTERRUPT_PRIORITY);
+	thread = l4_thread_create(&utcb);
+	if (!thread)
+		return -ENOMEM;
+	return l4_thread_run(thread, input_thread, NULL, input_stack + STACK,
+			     L4_INTERRUPT_PRIORITY);
 }
 device_initcall(console_init_tty);

@@ -26,23 +26,36 @@ u32 l4_ask(u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out)
 	return L4_DELIVERY_KIND(out->eax) == L4_KIND_FAILED;
 }
 
-u32 l4_notifier(unsigned int bit)
+u32 l4_notifier_of(u32 thread, u32 bits)
 {
 	u32 slot = l4_slot_alloc();
 
-	if (!slot || l4_call(L4_OP_COPY, L4_THREAD, 0, slot,
-			     L4_BIT(bit) << L4_BADGE_SHIFT | L4_RIGHT_NOTIFY))
+	if (!slot || l4_call(L4_OP_COPY, thread, 0, slot,
+			     bits << L4_BADGE_SHIFT | L4_RIGHT_NOTIFY))
 		return 0;
 	return slot;
 }
 
-int l4_thread_start(void (*fn)(void *), void *arg, void *stack_top, u32 priority)
+u32 l4_notifier(unsigned int irq)
+{
+	return l4_notifier_of(L4_THREAD, L4_BIT(irq));
+}
+
+u32 l4_thread_create(u32 *utcb)
 {
 	u32 slot = l4_slot_alloc();
+	struct l4_regs r;
+
+	if (!slot || l4_call_out(L4_OP_CREATE_THREAD, L4_QUOTA, L4_SPACE, slot, 0, &r))
+		return 0;
+	*utcb = r.ebx;
+	return slot;
+}
+
+int l4_thread_run(u32 slot, void (*fn)(void *), void *arg, void *stack_top, u32 priority)
+{
 	u32 *sp = stack_top;
 
-	if (!slot || l4_call(L4_OP_CREATE_THREAD, L4_QUOTA, L4_SPACE, slot, 0))
-		return -ENOMEM;
 	/* As if called: its argument, and no way back. */
 	*--sp = (u32)arg;
 	*--sp = 0;

@@ -21,6 +21,10 @@
 #define L4_TIMER_BIT	0
 #define L4_BIT(irq)	(1UL << (irq))
 
+/* Text begins in this word of a message. */
+#define L4_TEXT_WORD	3
+#define L4_TEXT_BYTES	((L4_MAX_WORDS - L4_TEXT_WORD) * 4)
+
 /* Registers of a system call, in and out. */
 struct l4_regs {
 	u32 eax, ebx, esi, edi, ebp;
@@ -82,10 +86,13 @@ struct uml_pt_regs;
 void l4_deliver(unsigned long bits, struct uml_pt_regs *regs);
 /* Takes the bits that have arrived, without a system call if there are none. */
 unsigned long l4_take_bits(void);
-/* A capability that sets a notification bit of the Linux thread. */
-u32 l4_notifier(unsigned int bit);
-/* A second thread of this server: fn(arg) on a stack of its own. */
-int l4_thread_start(void (*fn)(void *), void *arg, void *stack_top, u32 priority);
+/* A capability that sets notification bits of a thread; that raises an interrupt of Linux. 0: none. */
+u32 l4_notifier_of(u32 thread, u32 bits);
+u32 l4_notifier(unsigned int irq);
+/* Another thread of this server, and where its UTCB is; it calls nothing of Linux. 0: none. */
+u32 l4_thread_create(u32 *utcb);
+/* It begins: fn(arg) on a stack of its own. */
+int l4_thread_run(u32 slot, void (*fn)(void *), void *arg, void *stack_top, u32 priority);
 
 /* Console. */
 void l4_console_write(const char *s, unsigned int n);

@@ -23,9 +23,9 @@ const FAILED: u8 = 125;
 #[derive(Clone, Debug)]
 pub struct Fetch {
     /// Its path there.
-    guest: String,
+    pub guest: String,
     /// Where it goes here.
-    host: PathBuf,
+    pub host: PathBuf,
 }
 
 impl std::str::FromStr for Fetch {

@@ -35,6 +35,13 @@ pub struct Built {
     pub test: Option<description::Test>,
 }
 
+impl Built {
+    /// Whether a Linux server is part of it.
+    pub fn has_linux(&self) -> bool {
+        self.packages.iter().any(|package| package == linux::PACKAGE)
+    }
+}
+
 /// A cargo command for the bare machine. Nightly options on a stable compiler, as
 /// the distribution has no other.
 pub fn cargo_bare(subcommand: &str) -> Command {
@@ -151,7 +158,7 @@ impl Plan {
         let built = self.built;
         eprintln!("building {}: {}", built.name, built.packages.join(" "));
         run(&mut self.cargo)?;
-        if built.packages.iter().any(|package| package == linux::PACKAGE) {
+        if built.has_linux() {
             linux::build()?;
         }
         for file in self.description.component.iter().flat_map(|component| &component.files) {

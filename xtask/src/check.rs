@@ -48,6 +48,7 @@ const SAFE: &[&str] = &[
     "user/demo/pager",
     "user/demo/crash",
     "user/demo/echo",
+    "user/demo/signer",
     "user/demo/date",
     "user/demo/tutorial-client",
     "user/demo/tutorial-server",

@@ -98,8 +98,7 @@ fn last_words() -> Result<()> {
     session.expect("asked for in the debugger")?;
     session.expect("thread: 0x")?;
     session.expect("backtrace:")?;
-    session.expect("kdb::enter")?;
-    session.expect("trap::")?;
+    session.expect("arch_ia32::trap::interrupt+")?;
     session.end()
 }
 

@@ -202,7 +202,7 @@ pub fn headless(built: &Built, machine: Machine<'_>) -> Result<Headless> {
     match machine {
         Machine::Qemu { cpu, icount, model } => {
             let mut command = qemu(built, cpu);
-            instrument(&mut command, built, icount, model, &report);
+            instrument(&mut command, built.has_linux(), icount, model, &report);
             command.arg("-serial").arg(format!("file:{}", log.display())).args(["-serial", "stdio"]).stdout(Stdio::piped());
             let mut child = quiet(&mut command)?;
             let line = child.stdout.take().map(|line| Box::new(line) as _);
@@ -242,13 +242,37 @@ impl Headless {
     }
 }
 
+/// Runs Linux alone until it ends; returns its console and what the model counted.
+pub fn native(kernel: &Path, initrd: &Path, model: Option<&Path>, timeout: Duration) -> Result<(String, Option<model_core::Report>)> {
+    let report = initrd.with_extension("json");
+    let mut command = Command::new("qemu-system-i386");
+    command.args(["-M", "pc", "-cpu", "pentium3", "-m", "192", "-display", "none", "-no-reboot", "-nic", "none", "-serial", "stdio"]);
+    command.arg("-kernel").arg(kernel).arg("-initrd").arg(initrd).args(["-append", "console=ttyS0 quiet"]);
+    instrument(&mut command, false, model.is_some(), model, &report);
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
+    let mut stdout = child.stdout.take().context("no output")?;
+    let reader = std::thread::spawn(move || {
+        let mut console = Vec::new();
+        stdout.read_to_end(&mut console).map(|_| console)
+    });
+    let mut run = Headless { child, line: None, log: PathBuf::new() };
+    let ended = run.wait(Some(Instant::now() + timeout))?;
+    run.end()?;
+    let console = reader.join().map_err(|_| anyhow::anyhow!("the console could not be read"))??;
+    let console = String::from_utf8_lossy(&console).replace('\r', "");
+    anyhow::ensure!(ended, "Linux alone did not end in {} s: {console}", timeout.as_secs());
+    let report = model.map(|_| -> Result<_> { Ok(serde_json::from_str(&std::fs::read_to_string(&report)?)?) }).transpose()?;
+    Ok((console, report))
+}
+
 /// The clock of a QEMU that counts, and the machine model's plugin.
-fn instrument(command: &mut Command, built: &Built, icount: bool, model: Option<&Path>, report: &Path) {
+fn instrument(command: &mut Command, server: bool, icount: bool, model: Option<&Path>, report: &Path) {
     if icount {
         command.args(["-icount", "shift=0,sleep=off"]);
     }
     if let Some(plugin) = model {
-        let server = if built.packages.iter().any(|package| package == linux::PACKAGE) { linux::CODE } else { "0-0" };
+        let server = if server { linux::CODE } else { "0-0" };
         command.arg("-plugin").arg(format!("{},out={},server={server}", plugin.display(), report.display()));
     }
 }
@@ -303,7 +327,7 @@ pub fn batch(built: &Built, machine: Machine<'_>, timeout: Duration) -> Result<T
         Machine::Qemu { cpu, icount, model } => {
             let mut command = qemu(built, cpu);
             command.arg("-serial").arg(format!("file:{}", console.display())).arg("-serial").arg(format!("file:{}", results.display()));
-            instrument(&mut command, built, icount, model, &report);
+            instrument(&mut command, built.has_linux(), icount, model, &report);
             command
         }
         Machine::Bochs => {

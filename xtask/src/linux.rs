@@ -58,7 +58,7 @@ fn files(folder: &str) -> Result<Vec<PathBuf>> {
 /// Builds the server.
 pub fn build() -> Result<()> {
     let source = Path::new(FOLDER).join("source");
-    unpack(&source)?;
+    unpack(&source, &files("linux/patches")?)?;
     for (from, to) in OURS {
         for file in files(from)? {
             let name = file.file_name().context("a file without a name")?;
@@ -66,19 +66,43 @@ pub fn build() -> Result<()> {
         }
     }
     put(&source.join("arch/um/os-L4/abi.h"), header().as_bytes())?;
-    configure(&source)?;
-    make(&source)
+    configure(&source, "um", &std::fs::read_to_string("linux/config")?)?;
+    make(&source, "um", "vmlinux")
+}
+
+/// Builds Linux for the machine itself, of the same source without our patches.
+pub fn native() -> Result<PathBuf> {
+    let source = Path::new(FOLDER).join("native");
+    unpack(&source, &[])?;
+    // Choices that only User-Mode Linux has.
+    let ours = ["CONFIG_UML", "CONFIG_M686", "CONFIG_MAGIC_SYSRQ"];
+    let shared = std::fs::read_to_string("linux/config")?;
+    let shared = shared.lines().filter(|line| !ours.iter().any(|choice| line.starts_with(choice)));
+    let wanted = shared.map(|line| format!("{line}\n")).collect::<String>() + &std::fs::read_to_string("linux/native-config")?;
+    configure(&source, "i386", &wanted)?;
+    make(&source, "i386", "bzImage")?;
+    Ok(source.join("arch/x86/boot/bzImage"))
+}
+
+/// The shell's root file system with more files in it.
+pub fn root_with(inserts: &[Insert]) -> Result<PathBuf> {
+    busybox()?;
+    let mut root = std::fs::read(file(BUSYBOX))?;
+    root.resize(root.len().next_multiple_of(4), 0);
+    root.extend(archive(inserts)?);
+    let path = Path::new(FOLDER).join("native.cpio");
+    std::fs::write(&path, root)?;
+    Ok(path)
 }
 
 /// Unpacks and patches the source, unless that was done with the same source and patches.
-fn unpack(source: &Path) -> Result<()> {
+fn unpack(source: &Path, patches: &[PathBuf]) -> Result<()> {
     let package = std::fs::metadata(SOURCE).with_context(|| format!("{SOURCE} is missing: install linux-source-6.12"))?;
     let mut stamp = format!("{} {:?}\n", package.len(), package.modified()?);
-    let patches = files("linux/patches")?;
-    for patch in &patches {
+    for patch in patches {
         stamp += &std::fs::read_to_string(patch)?;
     }
-    let stamp_file = Path::new(FOLDER).join("unpacked");
+    let stamp_file = source.with_extension("unpacked");
     if std::fs::read_to_string(&stamp_file).is_ok_and(|old| old == stamp) {
         return Ok(());
     }
@@ -89,7 +113,7 @@ fn unpack(source: &Path) -> Result<()> {
     eprintln!("unpacking {SOURCE}");
     let mut tar = Command::new("tar");
     run(tar.args(["-xf", SOURCE, "--strip-components=1", "-C"]).arg(source))?;
-    for patch in &patches {
+    for patch in patches {
         let mut command = Command::new("patch");
         command.args(["-p1", "--silent", "--forward", "--fuzz=0", "-d"]).arg(source).stdin(std::fs::File::open(patch)?);
         let output = command.output().context("cannot run patch")?;
@@ -112,36 +136,40 @@ fn version(source: &Path) -> String {
     format!("{}.{}.{}", of("VERSION "), of("PATCHLEVEL "), of("SUBLEVEL "))
 }
 
-fn kernel_make(source: &Path) -> Command {
+fn kernel_make(source: &Path, arch: &str) -> Command {
     let mut make = Command::new("make");
-    make.arg("-C").arg(source).args(["ARCH=um", "SUBARCH=i386", "KBUILD_BUILD_USER=macadamia", "KBUILD_BUILD_HOST=macadamia"]);
+    make.arg("-C").arg(source).arg(format!("ARCH={arch}")).args([
+        "SUBARCH=i386",
+        "KBUILD_BUILD_USER=macadamia",
+        "KBUILD_BUILD_HOST=macadamia",
+    ]);
     make
 }
 
-/// Makes `.config` out of `linux/config`, and checks that every choice was taken.
-fn configure(source: &Path) -> Result<()> {
-    let wanted = std::fs::read_to_string("linux/config")?;
-    let stamp = Path::new(FOLDER).join("configured");
+/// Makes `.config` out of the choices, and checks that every one was taken.
+fn configure(source: &Path, arch: &str, wanted: &str) -> Result<()> {
+    let stamp = source.with_extension("configured");
     if source.join(".config").exists() && std::fs::read_to_string(&stamp).is_ok_and(|old| old == wanted) {
         return Ok(());
     }
-    let choices = std::env::current_dir()?.join("linux/config");
-    let output = kernel_make(source).arg("allnoconfig").env("KCONFIG_ALLCONFIG", choices).output().context("cannot run make")?;
+    let choices = std::env::current_dir()?.join(source.with_extension("choices"));
+    std::fs::write(&choices, wanted)?;
+    let output = kernel_make(source, arch).arg("allnoconfig").env("KCONFIG_ALLCONFIG", choices).output().context("cannot run make")?;
     ensure!(output.status.success(), "the configuration of Linux failed:\n{}", String::from_utf8_lossy(&output.stderr));
     let made = std::fs::read_to_string(source.join(".config"))?;
     for line in wanted.lines().filter(|line| line.starts_with("CONFIG_")) {
-        ensure!(made.lines().any(|other| other == line), "linux/config: `{line}` was not taken; something that it needs is missing");
+        ensure!(made.lines().any(|other| other == line), "linux: `{line}` was not taken; something that it needs is missing");
     }
     std::fs::write(stamp, wanted)?;
     Ok(())
 }
 
 /// Compiles, with a line of progress now and then.
-fn make(source: &Path) -> Result<()> {
+fn make(source: &Path, arch: &str, target: &str) -> Result<()> {
     let jobs = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let log = Path::new(FOLDER).join("build.log");
-    let mut command = kernel_make(source);
-    command.arg(format!("-j{jobs}")).arg("vmlinux").stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?);
+    let mut command = kernel_make(source, arch);
+    command.arg(format!("-j{jobs}")).arg(target).stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?);
     let mut child = command.spawn().context("cannot run make")?;
     let stdout = child.stdout.take().context("no output of make")?;
     let mut objects = 0;
@@ -149,7 +177,7 @@ fn make(source: &Path) -> Result<()> {
         if line?.trim_start().starts_with("CC ") {
             objects += 1;
             if objects % 50 == 0 {
-                eprintln!("building linux: {objects} of about 900 objects");
+                eprintln!("building linux ({arch}): {objects} of about 900 objects");
             }
         }
     }
@@ -296,7 +324,11 @@ fn busybox() -> Result<()> {
     archive.add("bin/sh", LINK | 0o777, b"busybox", (0, 0))?;
     for path in files("linux/root")? {
         let name = path.file_name().context("a file without a name")?.to_string_lossy().into_owned();
-        let (place, mode) = if name == "init" { (name, 0o755) } else { (format!("etc/{name}"), 0o644) };
+        let (place, mode) = match &*name {
+            "init" => (name, 0o755),
+            "sign" => (format!("usr/bin/{name}"), 0o755),
+            _ => (format!("etc/{name}"), 0o644),
+        };
         archive.add(&place, FILE | mode, &std::fs::read(&path)?, (0, 0))?;
     }
     put(&file(BUSYBOX), &archive.finish()?)

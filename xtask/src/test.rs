@@ -48,6 +48,7 @@ fn clippy_bare() -> Result<()> {
         "hello",
         "date",
         "echo",
+        "signer",
         "pingpong",
         "pager",
         "crash",
