@@ -22,14 +22,19 @@ static int in_timer;
 
 void l4_timer_rearm(void);
 
-unsigned long l4_take_bits(void)
+static bool l4_bits_arrived(void)
 {
-	struct l4_regs r;
+	return READ_ONCE(*(u32 *)(l4_utcb + L4_UTCB_PENDING));
+}
 
-	if (!READ_ONCE(*(u32 *)(l4_utcb + L4_UTCB_PENDING)))
+/* Takes the bits that have arrived, without a system call if there are none. */
+static unsigned long l4_take_bits(void)
+{
+	struct l4_regs r = { L4_OP_RECEIVE << L4_TAG_OP_SHIFT |
+			     L4_TAG_POLL | L4_TAG_NOTIFICATIONS_ONLY };
+
+	if (!l4_bits_arrived())
 		return 0;
-	r = (struct l4_regs){ L4_OP_RECEIVE << L4_TAG_OP_SHIFT |
-			      L4_TAG_POLL | L4_TAG_NOTIFICATIONS_ONLY };
 	l4_syscall(&r);
 	return L4_DELIVERY_KIND(r.eax) == L4_KIND_NOTIFICATION ? r.esi : 0;
 }
@@ -67,10 +72,11 @@ void unblock_signals(void)
 	for (;;) {
 		signals_enabled = 1;
 		barrier();
-		bits = xchg(&pending, 0) | l4_take_bits();
-		if (!bits)
+		if (likely(!pending && !l4_bits_arrived()))
 			return;
 		signals_enabled = 0;
+		bits = pending | l4_take_bits();
+		pending = 0;
 		um_trace_signals_off();
 		run_bits(bits, &kernel_regs);
 		um_trace_signals_on();

@@ -74,9 +74,6 @@ static inline int l4_map_flush(void)
 {
 	return l4_batched ? l4_map_flush_all() : 0;
 }
-unsigned int l4_map_rights(int r, int w, int x);
-/* Asks for a range to be unmapped at once, for a space that is kept for reuse. */
-int l4_unmap_all(u32 space);
 
 /* Time. */
 u64 l4_time_ns(void);
@@ -84,8 +81,6 @@ u64 l4_time_ns(void);
 /* Interrupts: of a user process, whose registers these are. */
 struct uml_pt_regs;
 void l4_deliver(unsigned long bits, struct uml_pt_regs *regs);
-/* Takes the bits that have arrived, without a system call if there are none. */
-unsigned long l4_take_bits(void);
 /* A capability that sets notification bits of a thread; that raises an interrupt of Linux. 0: none. */
 u32 l4_notifier_of(u32 thread, u32 bits);
 u32 l4_notifier(unsigned int irq);

@@ -129,7 +129,7 @@ fn gateway() -> Result<()> {
     let o = guest().run("head -c 300 /dev/zero > /dev/macadamia/signer")?;
     ensure!(o.err.ends_with(b"Message too long\n"), "too long: {}", String::from_utf8_lossy(&o.err));
     let o = guest().run("exec 3<> /dev/macadamia/signer; exec 4<> /dev/macadamia/signer")?;
-    ensure!(o.status == 2 && o.err.ends_with(b"Device or resource busy\n"), "twice: {}, {}", o.status, String::from_utf8_lossy(&o.err));
+    ensure!(o.err.ends_with(b"Device or resource busy\n"), "twice: {}", String::from_utf8_lossy(&o.err));
     Ok(())
 }
 
