@@ -17,8 +17,8 @@ use model_core::{Class, Counter, Marker, Privilege, Site};
 use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::{qemu_plugin_cb_flags as flags, qemu_plugin_cond as cond};
 use registers::Registers;
-use std::ops::Range;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The version of the interface that this is written for; QEMU looks for it.
