@@ -22,11 +22,6 @@ static int in_timer;
 
 void l4_timer_rearm(void);
 
-static bool l4_bits_arrived(void)
-{
-	return READ_ONCE(*(u32 *)(l4_utcb + L4_UTCB_PENDING));
-}
-
 /* Takes the bits that have arrived, without a system call if there are none. */
 static unsigned long l4_take_bits(void)
 {
@@ -127,12 +122,14 @@ void os_idle_sleep(void)
 
 	if (pending)
 		return;
+	l4_watch_idle();
 	l4_syscall(&r);
+	l4_watch_busy();
 	if (L4_DELIVERY_KIND(r.eax) == L4_KIND_NOTIFICATION)
 		pending |= r.esi;
 }
 
-/* Spinning on jiffies would spin for ever: nothing interrupts the server. */
+/* Upstream would spin on jiffies, before there is anybody to force interrupts on it. */
 unsigned long calibrate_delay_is_known(void)
 {
 	const unsigned long loops = 1 << 16;

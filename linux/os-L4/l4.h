@@ -53,7 +53,6 @@ struct l4_grant {
 	u32 slot, address, bytes;
 };
 extern char l4_command_line[];
-extern u32 l4_utcb;
 void l4_read_start_block(const char *text);
 const struct l4_grant *l4_find_grant(const char *name);
 
@@ -77,6 +76,17 @@ static inline int l4_map_flush(void)
 
 /* Time. */
 u64 l4_time_ns(void);
+
+/* Whether notification bits of the Linux thread wait: the UTCB has a mirror of them. */
+extern u32 l4_utcb;
+static inline bool l4_bits_arrived(void)
+{
+	return READ_ONCE(*(u32 *)(l4_utcb + L4_UTCB_PENDING));
+}
+
+/* Linux is going to wait, or works again: while it works, interrupts can be forced on it. */
+void l4_watch_idle(void);
+void l4_watch_busy(void);
 
 /* Interrupts: of a user process, whose registers these are. */
 struct uml_pt_regs;
@@ -103,6 +113,10 @@ void arch_l4_begin_syscall(struct uml_pt_regs *regs);
 /* False if the system call's arguments cannot be read. */
 bool arch_l4_begin_sysenter(struct uml_pt_regs *regs);
 void arch_l4_store_registers(struct uml_pt_regs *regs, const void *frame);
+/* Changes the registers of the Linux thread so that it calls l4_forced_interrupt() and goes on. */
+struct l4_frame;
+void arch_l4_interrupt(struct l4_frame *frame);
+void l4_forced_interrupt(void);
 /* What an exception is as a signal. */
 struct kernel_siginfo;
 int arch_l4_exception(struct uml_pt_regs *regs, unsigned long trap,

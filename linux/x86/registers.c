@@ -122,6 +122,43 @@ bool arch_l4_begin_sysenter(struct uml_pt_regs *regs)
 	return true;
 }
 
+/*
+ * A batch of mappings or a reset that was interrupted half way is not carried on by the
+ * microkernel after its thread was stopped: it is begun anew, which does no harm.
+ */
+static bool interrupted_half_way(const struct l4_frame *f)
+{
+	extern const char l4_syscall_done[];
+	const struct l4_regs *r;
+
+	if (f->eip != (u32)l4_syscall_done)
+		return false;
+	r = *(const struct l4_regs **)(f->esp + 20);
+	/* Results are not stored yet; those of such an operation are no tag. */
+	switch (r->eax >> L4_TAG_OP_SHIFT) {
+	case L4_OP_MAP:
+	case L4_OP_RESET:
+	case L4_OP_DELETE:
+		return f->eax == r->eax;
+	}
+	return false;
+}
+
+void arch_l4_interrupt(struct l4_frame *f)
+{
+	extern const char l4_syscall_again[], l4_interrupt_entry[];
+	u32 *sp;
+
+	if (interrupted_half_way(f))
+		f->eip = (u32)l4_syscall_again;
+	sp = (u32 *)f->esp;
+	*--sp = f->eip;
+	*--sp = f->eflags;
+	f->esp = (u32)sp;
+	f->eip = (u32)l4_interrupt_entry;
+	f->changed = 0;
+}
+
 unsigned long get_thread_reg(int reg, jmp_buf *buf)
 {
 	switch (reg) {

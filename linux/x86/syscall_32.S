@@ -15,13 +15,17 @@ SYM_FUNC_START(l4_syscall)
 	movl	8(%ecx), %esi
 	movl	12(%ecx), %edi
 	movl	16(%ecx), %ebp
+	.globl	l4_syscall_again
+l4_syscall_again:
 	testb	$L4_FEATURE_SYSENTER, L4_KIP_ADDRESS + L4_KIP_FEATURES
 	jz	1f
 	movl	%esp, %ecx
-	movl	$2f, %edx
+	movl	$l4_syscall_done, %edx
 	sysenter
 1:	int	$L4_INT_VECTOR
-2:	movl	20(%esp), %ecx
+	.globl	l4_syscall_done
+l4_syscall_done:
+	movl	20(%esp), %ecx
 	movl	%eax, (%ecx)
 	movl	%ebx, 4(%ecx)
 	movl	%esi, 8(%ecx)
@@ -60,5 +64,15 @@ SYM_FUNC_START(l4_run)
 	popl	%ebx
 	ret
 SYM_FUNC_END(l4_run)
+
+/* Entered as an interrupt is: EIP and EFLAGS of what it interrupted are on the stack. */
+SYM_FUNC_START(l4_interrupt_entry)
+	pushal
+	cld
+	call	l4_forced_interrupt
+	popal
+	popfl
+	ret
+SYM_FUNC_END(l4_interrupt_entry)
 
 	.section .note.GNU-stack, "", @progbits

@@ -15,8 +15,14 @@ use std::time::{Duration, Instant};
 pub type Test = (&'static str, fn() -> Result<()>);
 
 /// All of them.
-pub const ALL: &[Test] =
-    &[("linux.batch", batch), ("linux.abi", abi), ("linux.figures", figures), ("linux.gateway", gateway), ("linux.bochs", on_bochs)];
+pub const ALL: &[Test] = &[
+    ("linux.batch", batch),
+    ("linux.abi", abi),
+    ("linux.figures", figures),
+    ("linux.gateway", gateway),
+    ("linux.interrupts", interrupts),
+    ("linux.bochs", on_bochs),
+];
 
 /// What a run left.
 struct Outcome {
@@ -50,7 +56,14 @@ struct Guest<'a> {
 
 impl Default for Guest<'_> {
     fn default() -> Self {
-        Self { system: "linux", on: Emulator::Qemu, inserts: Vec::new(), gets: Vec::new(), timeout: Duration::from_secs(120), model: None }
+        Self {
+            system: "systems/linux.toml",
+            on: Emulator::Qemu,
+            inserts: Vec::new(),
+            gets: Vec::new(),
+            timeout: Duration::from_secs(120),
+            model: None,
+        }
     }
 }
 
@@ -59,7 +72,7 @@ impl Guest<'_> {
         let batch = Batch { command: command.into(), gets: self.gets, timeout: Some(self.timeout) };
         self.inserts.extend(batch.inserts());
         let options = Options { inserts: &self.inserts, folder: Some("linux-test"), stop: true, ..Options::default() };
-        let built = build::plan(&Path::new("systems").join(self.system).with_extension("toml"), options)?.carry_out()?;
+        let built = build::plan(Path::new(self.system), options)?.carry_out()?;
         let machine = match self.on {
             Emulator::Qemu => Machine::Qemu { cpu: &built.cpu, icount: self.model.is_some(), model: self.model },
             Emulator::Bochs => Machine::Bochs,
@@ -120,9 +133,20 @@ fn on_bochs() -> Result<()> {
     Ok(())
 }
 
+/// Interrupts reach a Linux that computes, and one that has just enabled them.
+fn interrupts() -> Result<()> {
+    let o = Guest { system: "tests/systems/linux-selftest.toml", ..Guest::default() }.run("dmesg | grep selftest:")?;
+    let text = o.text();
+    let numbers: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [ticks, latest, unmasked] = numbers[..] else { anyhow::bail!("the self-test said: {text}") };
+    println!("# computing: {ticks} of 200 ticks, the latest by {latest} us; after unmasking: {unmasked} us");
+    ensure!(ticks >= 190 && latest < 10_000 && unmasked < 2_000, "{text}");
+    Ok(())
+}
+
 /// A program asks a native component to sign; RFC 4231 has the answer.
 fn gateway() -> Result<()> {
-    let guest = || Guest { system: "gateway", ..Guest::default() };
+    let guest = || Guest { system: "systems/gateway.toml", ..Guest::default() };
     let o = guest().run("sign 'what do ya want for nothing?'; for i in 1 2 3; do sign $i | wc -c; done")?;
     let expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843\n65\n65\n65\n";
     ensure!(o.status == 0 && o.text() == expected, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+/* With "selftest" among the arguments: how late interrupts are while Linux computes. */
+#include <linux/hrtimer.h>
+#include <linux/init.h>
+#include <linux/irqflags.h>
+#include <linux/kernel.h>
+#include "l4.h"
+
+#define PERIOD_NS	(5 * NSEC_PER_MSEC)
+
+static bool wanted __initdata;
+static s64 latest;
+static unsigned int ticks;
+
+static int __init selftest_setup(char *text)
+{
+	wanted = true;
+	return 1;
+}
+__setup("selftest", selftest_setup);
+
+static enum hrtimer_restart tick(struct hrtimer *timer)
+{
+	s64 late = ktime_to_ns(ktime_sub(ktime_get(), hrtimer_get_expires(timer)));
+
+	if (late > latest)
+		latest = late;
+	ticks++;
+	hrtimer_forward_now(timer, ns_to_ktime(PERIOD_NS));
+	return HRTIMER_RESTART;
+}
+
+static void __init compute(u64 ns)
+{
+	u64 end = l4_time_ns() + ns;
+
+	while (l4_time_ns() < end)
+		;
+}
+
+static int __init selftest(void)
+{
+	unsigned long flags, i;
+	struct hrtimer timer;
+	s64 unmasked = 0;
+
+	if (!wanted)
+		return 0;
+	hrtimer_init_on_stack(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	timer.function = tick;
+	hrtimer_start(&timer, ns_to_ktime(PERIOD_NS), HRTIMER_MODE_REL);
+	compute(NSEC_PER_SEC);
+	pr_info("selftest: %u ticks in a second of computing, the latest by %lld us\n",
+		ticks, latest / 1000);
+	for (i = 0; i < 20; i++) {
+		u64 start;
+
+		local_irq_save(flags);
+		compute(2 * PERIOD_NS);
+		start = l4_time_ns();
+		ticks = 0;
+		local_irq_restore(flags);
+		while (!READ_ONCE(ticks))
+			;
+		unmasked = max_t(s64, unmasked, l4_time_ns() - start);
+	}
+	hrtimer_cancel(&timer);
+	destroy_hrtimer_on_stack(&timer);
+	pr_info("selftest: a masked tick is handled %lld us after it is unmasked\n", unmasked / 1000);
+	return 0;
+}
+late_initcall(selftest);
