@@ -16,13 +16,9 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include <linux/wait.h>
-#include "l4.h"
-#include "layout.h"
+#include "asker.h"
 
-/* The interrupt line of the first; each has one. */
-#define FIRST_IRQ	8
 #define MAX_CHANNELS	4
-#define STACK		4096
 /* The request that a message of a channel is. */
 #define REQUEST_MESSAGE	1
 
@@ -35,13 +31,8 @@ enum state {
 struct channel {
 	char name[24];
 	struct miscdevice device;
-	u32 component;		/* capability: who is called */
-	u32 wake;		/* capability: a bit of the calling thread */
-	u32 answered;		/* capability: the interrupt */
-	u32 utcb;		/* of the calling thread */
+	struct l4_asker asker;
 	enum state state;
-	int bytes;		/* of the message, then of the answer, or an error */
-	char text[L4_TEXT_BYTES];
 	struct mutex lock;
 	wait_queue_head_t changed;
 	atomic_t opened;
@@ -58,36 +49,11 @@ static int __init channel_setup(char *name)
 }
 __setup("channel=", channel_setup);
 
-/* On its own stack and UTCB; it calls nothing of Linux. */
-static void caller(void *arg)
-{
-	struct channel *c = arg;
-	char *words = (char *)c->utcb + L4_TEXT_WORD * 4;
-	struct l4_regs r;
-
-	for (;;) {
-		r = (struct l4_regs){ L4_OP_RECEIVE << L4_TAG_OP_SHIFT | L4_TAG_NOTIFICATIONS_ONLY };
-		l4_syscall(&r);
-		if (L4_DELIVERY_KIND(r.eax) != L4_KIND_NOTIFICATION)
-			continue;
-		memcpy(words, c->text, c->bytes);
-		if (l4_ask(c->component, L4_TEXT_WORD + DIV_ROUND_UP(c->bytes, 4),
-			   REQUEST_MESSAGE, c->bytes, 0, &r)) {
-			c->bytes = -EPIPE;
-		} else {
-			c->bytes = min_t(u32, r.edi, L4_TEXT_BYTES);
-			memcpy(c->text, words, c->bytes);
-		}
-		smp_wmb();
-		WRITE_ONCE(c->state, ANSWERED);
-		l4_call(L4_OP_NOTIFY, c->answered, 0, 0, 0);
-	}
-}
-
 static irqreturn_t answered(int irq, void *data)
 {
 	struct channel *c = data;
 
+	WRITE_ONCE(c->state, ANSWERED);
 	wake_up(&c->changed);
 	return IRQ_HANDLED;
 }
@@ -141,13 +107,15 @@ static ssize_t channel_write(struct file *file, const char __user *buf, size_t b
 	err = await(file, c, may_write);
 	if (err)
 		return err;
-	if (copy_from_user(c->text, buf, bytes)) {
+	if (copy_from_user(c->asker.text, buf, bytes)) {
 		mutex_unlock(&c->lock);
 		return -EFAULT;
 	}
-	c->bytes = bytes;
+	c->asker.words = L4_TEXT_WORD + DIV_ROUND_UP(bytes, 4);
+	c->asker.ask[0] = REQUEST_MESSAGE;
+	c->asker.ask[1] = bytes;
 	WRITE_ONCE(c->state, SENT);
-	l4_call(L4_OP_NOTIFY, c->wake, 0, 0, 0);
+	l4_asker_go(&c->asker);
 	mutex_unlock(&c->lock);
 	return bytes;
 }
@@ -155,19 +123,23 @@ static ssize_t channel_write(struct file *file, const char __user *buf, size_t b
 static ssize_t channel_read(struct file *file, char __user *buf, size_t bytes, loff_t *pos)
 {
 	struct channel *c = channel_of(file);
-	int err = await(file, c, may_read);
+	ssize_t err = await(file, c, may_read);
 
 	if (err)
 		return err;
-	smp_rmb();
-	err = is(c, ANSWERED) ? c->bytes : 0;
 	/* One answer, one read: what does not fit is gone, as with datagrams. */
-	if (err > 0 && copy_to_user(buf, c->text, min_t(size_t, err, bytes)))
+	if (!is(c, ANSWERED))
+		bytes = 0;
+	else if (c->asker.failed)
+		err = -EPIPE;
+	else
+		bytes = min_t(size_t, bytes, min_t(u32, c->asker.answer[1], L4_TEXT_BYTES));
+	if (!err && copy_to_user(buf, c->asker.text, bytes))
 		err = -EFAULT;
 	WRITE_ONCE(c->state, IDLE);
 	mutex_unlock(&c->lock);
 	wake_up(&c->changed);
-	return err < 0 ? err : min_t(size_t, err, bytes);
+	return err ? err : bytes;
 }
 
 static __poll_t channel_poll(struct file *file, poll_table *table)
@@ -206,19 +178,12 @@ static const struct file_operations ops = {
 
 static int __init add(const char *name, unsigned int irq)
 {
-	const struct l4_grant *grant = l4_find_grant(name);
 	struct channel *c = kzalloc(sizeof(*c), GFP_KERNEL);
-	char *stack = kmalloc(STACK, GFP_KERNEL);
-	u32 thread;
 	int err = -ENOMEM;
 
-	if (!c || !stack)
-		goto fail;
-	err = -ENODEV;
-	if (!grant)
+	if (!c)
 		goto fail;
 	strscpy(c->name, name, sizeof(c->name));
-	c->component = grant->slot;
 	mutex_init(&c->lock);
 	init_waitqueue_head(&c->changed);
 	c->device.minor = MISC_DYNAMIC_MINOR;
@@ -226,22 +191,14 @@ static int __init add(const char *name, unsigned int irq)
 	c->device.nodename = kasprintf(GFP_KERNEL, "macadamia/%s", name);
 	c->device.fops = &ops;
 	c->device.mode = 0600;
-	err = -ENOMEM;
-	c->answered = l4_notifier(irq);
-	thread = l4_thread_create(&c->utcb);
-	c->wake = thread ? l4_notifier_of(thread, 1) : 0;
-	if (!c->device.nodename || !c->answered || !c->wake)
+	if (!c->device.nodename)
 		goto fail;
-	*(u32 *)(c->utcb + L4_UTCB_ACCEPT) = 1;
-	err = request_irq(irq, answered, 0, c->name, c);
-	if (!err)
-		err = l4_thread_run(thread, caller, c, stack + STACK, L4_INTERRUPT_PRIORITY);
+	err = l4_asker_init(&c->asker, name, irq, answered, c->name, c);
 	if (!err)
 		err = misc_register(&c->device);
 	if (!err)
 		return 0;
 fail:
-	/* What the microkernel gave is lost until the restart; this happens at boot only. */
 	pr_err("channel %s: error %d\n", name, err);
 	return err;
 }
@@ -251,7 +208,7 @@ static int __init channel_init(void)
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
-		add(names[i], FIRST_IRQ + i);
+		add(names[i], L4_IRQ_CHANNELS + i);
 	return 0;
 }
 device_initcall(channel_init);

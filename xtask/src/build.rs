@@ -25,6 +25,8 @@ pub struct Built {
     pub image: PathBuf,
     /// The kernel's symbols.
     pub symbols: PathBuf,
+    /// The disk's image, if the system has one.
+    pub disk: Option<PathBuf>,
     /// MiB of RAM.
     pub memory: u32,
     /// QEMU's CPU model for interactive runs.
@@ -132,6 +134,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         kernel: folder.join("kernel.elf"),
         image: folder.join("image.bin"),
         symbols: folder.join("kernel.sym"),
+        disk: description.disk.as_ref().map(|_| Path::new("out").join(&name).join("disk.img")),
         memory,
         test: description.test.clone(),
         cpu: options.cpu.unwrap_or(DEFAULT_CPU).to_string(),
@@ -164,12 +167,28 @@ impl Plan {
         for file in self.description.component.iter().flat_map(|component| &component.files) {
             linux::make_file(file.from.get_ref())?;
         }
+        if let (Some(disk), Some(path)) = (&self.description.disk, &built.disk) {
+            make_disk(path, self.description.bytes(&disk.size)?)?;
+        }
         std::fs::create_dir_all(built.kernel.parent().context("no folder for what is built")?)?;
         std::fs::copy(elf("kernel"), &built.kernel)?;
         std::fs::write(&built.image, pack::image(&self.description, elf, &self.inserts)?)?;
         std::fs::write(&built.symbols, pack::symbols(&built.kernel)?)?;
         Ok(built)
     }
+}
+
+/// Makes an image with an empty ext4 file system, unless it is there.
+fn make_disk(path: &Path, bytes: u32) -> Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(path.parent().context("no folder for the disk")?)?;
+    // Complete or not there: an interrupted run leaves no half of one.
+    let making = path.with_extension("making");
+    std::fs::File::create(&making)?.set_len(u64::from(bytes))?;
+    run(Command::new("/sbin/mkfs.ext4").args(["-q", "-F"]).arg(&making))?;
+    std::fs::rename(&making, path).with_context(|| format!("cannot make {}", path.display()))
 }
 
 /// Builds a system as its description says.

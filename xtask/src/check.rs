@@ -42,6 +42,7 @@ const SAFE: &[&str] = &[
     "user/serv/root",
     "user/serv/console",
     "user/serv/clock",
+    "user/serv/disk",
     "user/calendar",
     "user/demo/hello",
     "user/demo/pingpong",

@@ -18,6 +18,8 @@ pub struct Description {
     /// Memory shared by components.
     #[serde(default)]
     pub shared: BTreeMap<String, SharedMemory>,
+    /// The machine's disk.
+    pub disk: Option<Disk>,
     /// The components, started in the order of their names within `order`.
     pub component: Vec<Component>,
     /// Only in test systems.
@@ -64,6 +66,14 @@ pub struct Limit {
     pub lines: u64,
     /// Writes of CR3: exactly so many.
     pub cr3_writes: u64,
+}
+
+/// A disk: a file that is made when it is missing, and kept.
+#[derive(Deserialize, Clone)]
+#[serde(deny_unknown_fields)]
+pub struct Disk {
+    /// Bytes.
+    pub size: Spanned<String>,
 }
 
 /// A piece of shared memory.
@@ -181,6 +191,9 @@ pub struct Device {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
+    /// What the component calls it; the region's name if absent.
+    #[serde(rename = "as")]
+    pub name: Option<String>,
     pub region: Spanned<String>,
     pub at: u32,
     #[serde(default)]

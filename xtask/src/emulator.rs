@@ -19,6 +19,9 @@ fn qemu(built: &Built, cpu: &str) -> Command {
     let mut command = Command::new("qemu-system-i386");
     command.args(["-M", "pc", "-cpu", cpu, "-m", &built.memory.to_string(), "-display", "none", "-no-reboot", "-nic", "none", "-kernel"]);
     command.arg(&built.kernel).arg("-initrd").arg(format!("{},{}", built.image.display(), built.symbols.display()));
+    if let Some(disk) = &built.disk {
+        command.arg("-drive").arg(format!("file={},format=raw,if=ide,index=0", disk.display()));
+    }
     command
 }
 
@@ -46,10 +49,11 @@ fn bochs(built: &Built, lines: [&str; 2]) -> Result<Command> {
     let iso = iso(built)?;
     let folder = folder(built);
     let [first, second] = lines;
+    let disk = built.disk.as_ref().map_or_else(String::new, |disk| format!("ata0-master: type=disk, path={}, mode=flat\n", disk.display()));
     let settings = format!(
         "romimage: file=/usr/share/bochs/BIOS-bochs-latest\nvgaromimage: file=/usr/share/bochs/VGABIOS-lgpl-latest\n\
          cpu: model=p4_willamette, count=1, ips=100000000, reset_on_triple_fault=0\nclock: sync=none\nmegs: {}\n\
-         ata0-master: type=cdrom, path={}, status=inserted\nboot: cdrom\ncom1: enabled=1, {first}\ncom2: enabled=1, {second}\n\
+         {disk}ata0-slave: type=cdrom, path={}, status=inserted\nboot: cdrom\ncom1: enabled=1, {first}\ncom2: enabled=1, {second}\n\
          display_library: rfb, options=\"timeout=0\"\nsound: waveoutdrv=dummy\npanic: action=fatal\nlog: {}\n",
         built.memory,
         iso.display(),

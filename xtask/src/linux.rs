@@ -271,6 +271,10 @@ fn header() -> String {
         ("CONSOLE_RESULT", protocol::RESULT),
         ("CONSOLE_RAW", protocol::RAW),
         ("CLOCK_NOW", protocol::NOW),
+        ("DISK_READ", protocol::DISK_READ),
+        ("DISK_WRITE", protocol::DISK_WRITE),
+        ("DISK_FLUSH", protocol::DISK_FLUSH),
+        ("DISK_SIZE", protocol::DISK_SIZE),
     ] {
         define(name, value);
     }
@@ -311,6 +315,14 @@ mod protocol {
     pub const RAW: u32 = 4;
     /// To the clock.
     pub const NOW: u32 = 1;
+    /// To the disk server.
+    pub const DISK_READ: u32 = 1;
+    /// To the disk server.
+    pub const DISK_WRITE: u32 = 2;
+    /// To the disk server.
+    pub const DISK_FLUSH: u32 = 3;
+    /// To the disk server.
+    pub const DISK_SIZE: u32 = 4;
 }
 
 /// The root file system of the shell: Debian's BusyBox for i386 and what is in `linux/root`.

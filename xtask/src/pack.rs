@@ -115,7 +115,7 @@ fn grants(
     }
     for share in &component.shares {
         let what = Resource::Shared { region: description.region(&share.region)?, address: share.at, writable: share.writable };
-        grants.push(Grant { name: share.region.get_ref().clone(), what });
+        grants.push(Grant { name: share.name.clone().unwrap_or_else(|| share.region.get_ref().clone()), what });
     }
     for piece in &component.memory {
         grants.push(Grant { name: piece.name.clone(), what: Resource::Memory { bytes: description.bytes(&piece.size)? } });

@@ -45,6 +45,7 @@ fn clippy_bare() -> Result<()> {
         "root",
         "console",
         "clock",
+        "disk",
         "hello",
         "date",
         "echo",

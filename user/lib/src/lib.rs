@@ -21,6 +21,7 @@ pub mod alien;
 pub mod cap;
 pub mod clock;
 pub mod console;
+pub mod disk;
 pub mod interval;
 pub mod ipc;
 pub mod map;

@@ -19,6 +19,15 @@ pub fn write8(port: u16, value: u8) {
     unsafe { asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags)) };
 }
 
+/// Reads two bytes.
+#[must_use]
+pub fn read16(port: u16) -> u16 {
+    let value: u16;
+    // SAFETY: as `read8`.
+    unsafe { asm!("in ax, dx", in("dx") port, out("ax") value, options(nomem, nostack, preserves_flags)) };
+    value
+}
+
 /// Writes two bytes.
 pub fn write16(port: u16, value: u16) {
     // SAFETY: as `write8`.

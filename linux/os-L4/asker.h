@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef __OS_L4_ASKER_H
+#define __OS_L4_ASKER_H
+
+#include <linux/interrupt.h>
+#include "l4.h"
+
+/* Who uses which interrupt line: 1 is the console's. */
+#define L4_IRQ_DISK	2
+#define L4_IRQ_CHANNELS	8
+
+/* A thread that calls a component. */
+struct l4_asker {
+	u32 component;	/* capability: who is called */
+	u32 wake;	/* capability: a bit of the calling thread */
+	u32 answered;	/* capability: the interrupt */
+	char *text;	/* of the next message, and of the last answer: L4_TEXT_BYTES */
+	u32 words;	/* of the next message, 3 or more */
+	u32 ask[3];	/* its first words */
+	u32 answer[3];
+	bool failed;	/* there is no answer: the component died */
+};
+
+int l4_asker_init(struct l4_asker *a, const char *grant, unsigned int irq,
+		  irq_handler_t handler, const char *name, void *data);
+
+/* Makes the call that was prepared; the interrupt tells when it is answered. */
+static inline void l4_asker_go(struct l4_asker *a)
+{
+	l4_call(L4_OP_NOTIFY, a->wake, 0, 0, 0);
+}
+
+#endif
