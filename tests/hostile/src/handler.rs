@@ -83,7 +83,8 @@ fn fuzz(env: &mut Env, random: &mut Random, seen: &mut Seen, mild: bool) -> Resu
     let (before, _) = QUOTA.info()?;
     (0..BYTES / 4).for_each(|word| window.write(word * 4, code(random, mild)));
     let alien_space = QUOTA.create_space(0, space)?;
-    map(alien_space, THERE, ram, 0, BYTES, Rights::RWX)?;
+    // Mild code must not write itself what it is not given.
+    map(alien_space, THERE, ram, 0, BYTES, if mild { Rights::READ.union(Rights::EXECUTE) } else { Rights::RWX })?;
     let (alien, mut handle) = Alien::create(QUOTA, alien_space, slot, Thread(image::slot::THREAD))?;
     alien.thread.set_priority(90, 90)?;
     utcb::accept(TIME_IS_UP);
