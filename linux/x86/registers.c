@@ -175,17 +175,20 @@ unsigned long get_thread_reg(int reg, jmp_buf *buf)
 int arch_l4_exception(struct uml_pt_regs *regs, unsigned long trap,
 		      unsigned long error, kernel_siginfo_t *si)
 {
-	static const struct { char sig, code; } table[20] = {
+	/* As on the machine itself; debuggers tell breakpoints from steps by the code. */
+	static const struct { short sig, code; } table[20] = {
 		[0] = { SIGFPE, FPE_INTDIV }, [1] = { SIGTRAP, TRAP_TRACE },
-		[3] = { SIGTRAP, TRAP_BRKPT }, [4] = { SIGSEGV, SEGV_ACCERR },
-		[6] = { SIGILL, ILL_ILLOPN }, [16] = { SIGFPE, FPE_FLTINV },
-		[17] = { SIGBUS, BUS_ADRALN }, [19] = { SIGFPE, FPE_FLTINV },
+		[3] = { SIGTRAP, SI_KERNEL }, [6] = { SIGILL, ILL_ILLOPN },
+		[16] = { SIGFPE, FPE_FLTINV }, [17] = { SIGBUS, BUS_ADRALN },
+		[19] = { SIGFPE, FPE_FLTINV },
 	};
 	int sig = trap < ARRAY_SIZE(table) ? table[trap].sig : 0;
 
 	memset(si, 0, sizeof(*si));
 	si->si_signo = sig ? sig : SIGSEGV;
-	si->si_code = sig ? table[trap].code : SEGV_ACCERR;
+	si->si_code = sig ? table[trap].code : SI_KERNEL;
+	if (sig && si->si_code != SI_KERNEL)
+		si->si_addr = (void __user *)regs->gp[HOST_IP];
 	regs->faultinfo.trap_no = trap;
 	regs->faultinfo.error_code = error;
 	regs->faultinfo.cr2 = regs->gp[HOST_IP];

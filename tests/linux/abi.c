@@ -160,12 +160,12 @@ static int exceptions(void)
 	catch(SIGTRAP, jump, 0);
 	if (!sigsetjmp(back, 1))
 		asm volatile ("int3");
-	CHECK(got.si_signo == SIGTRAP);
+	CHECK(got.si_signo == SIGTRAP && got.si_code == SI_KERNEL);
 	catch(SIGSEGV, jump, 0);
 	got.si_signo = 0;
 	if (!sigsetjmp(back, 1))
 		asm volatile ("hlt");
-	CHECK(got.si_signo == SIGSEGV);
+	CHECK(got.si_signo == SIGSEGV && got.si_code == SI_KERNEL);
 	got.si_signo = 0;
 	if (!sigsetjmp(back, 1))
 		asm volatile ("cli");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Building for the bare machine, and putting a system together.
 
-use crate::description::{self, OnDeath};
+use crate::description::{self, Contents, OnDeath};
 use crate::{linux, pack};
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
@@ -168,7 +168,7 @@ impl Plan {
             linux::make_file(file.from.get_ref())?;
         }
         if let (Some(disk), Some(path)) = (&self.description.disk, &built.disk) {
-            make_disk(path, self.description.bytes(&disk.size)?)?;
+            make_disk(path, self.description.bytes(&disk.size)?, disk.holds)?;
         }
         std::fs::create_dir_all(built.kernel.parent().context("no folder for what is built")?)?;
         std::fs::copy(elf("kernel"), &built.kernel)?;
@@ -178,8 +178,8 @@ impl Plan {
     }
 }
 
-/// Makes an image with an empty ext4 file system, unless it is there.
-fn make_disk(path: &Path, bytes: u32) -> Result<()> {
+/// Makes the image of a disk, unless it is there.
+fn make_disk(path: &Path, bytes: u32, holds: Contents) -> Result<()> {
     if path.exists() {
         return Ok(());
     }
@@ -187,7 +187,10 @@ fn make_disk(path: &Path, bytes: u32) -> Result<()> {
     // Complete or not there: an interrupted run leaves no half of one.
     let making = path.with_extension("making");
     std::fs::File::create(&making)?.set_len(u64::from(bytes))?;
-    run(Command::new("/sbin/mkfs.ext4").args(["-q", "-F"]).arg(&making))?;
+    match holds {
+        Contents::Ext4 => run(Command::new("/sbin/mkfs.ext4").args(["-q", "-F"]).arg(&making))?,
+        Contents::Debian => linux::debian(&making)?,
+    }
     std::fs::rename(&making, path).with_context(|| format!("cannot make {}", path.display()))
 }
 

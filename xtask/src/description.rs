@@ -74,6 +74,20 @@ pub struct Limit {
 pub struct Disk {
     /// Bytes.
     pub size: Spanned<String>,
+    /// What is on it at first: an empty ext4 file system, or Debian.
+    #[serde(default)]
+    pub holds: Contents,
+}
+
+/// What is on a new disk.
+#[derive(Deserialize, Clone, Copy, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Contents {
+    /// An empty ext4 file system.
+    #[default]
+    Ext4,
+    /// Debian for i386 on an ext4 file system.
+    Debian,
 }
 
 /// A piece of shared memory.

@@ -168,7 +168,7 @@ fn disk() -> Result<()> {
         let milliseconds = 800 + u64::from(kill.wrapping_mul(2_654_435_761) >> 21) * 3 / 4;
         let o = Guest { timeout: Duration::from_millis(milliseconds), ..guest() }.run("records write /mnt/log")?;
         ensure!(o.status == 124, "kill {kill}: the writer ended by itself: {}", String::from_utf8_lossy(&o.err));
-        promised = o.text().lines().filter_map(|line| line.parse::<u32>().ok()).last().map_or(promised, |last| last + 1);
+        promised = o.text().lines().filter_map(|line| line.parse::<u32>().ok()).next_back().map_or(promised, |last| last + 1);
         let o = guest().run("records check /mnt/log")?;
         let found = o.text().trim().parse::<u32>().unwrap_or(0);
         ensure!(

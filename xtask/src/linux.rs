@@ -415,6 +415,38 @@ pub fn archive(inserts: &[Insert]) -> Result<Vec<u8>> {
     archive.finish()
 }
 
+/// Puts Debian for i386 on a disk: the packages of `linux/debian/packages` and what
+/// `linux/debian/customise` adds. The packages are installed once and kept as an archive.
+pub fn debian(image: &Path) -> Result<()> {
+    let packages = std::fs::read_to_string("linux/debian/packages")?;
+    let archive = Path::new(FOLDER).join("debian.tar");
+    let stamp = archive.with_extension("packages");
+    if !archive.exists() || std::fs::read_to_string(&stamp).is_ok_and(|old| old != packages) {
+        eprintln!("installing Debian for i386 into an archive (a minute or two)");
+        let making = archive.with_extension("making");
+        let mut install = Command::new("mmdebstrap");
+        install.args(["--quiet", "--architectures=i386", "--variant=minbase", "--format=tar"]);
+        install.arg(format!("--include={}", packages.split_whitespace().collect::<Vec<_>>().join(",")));
+        run(install.arg("bookworm").arg(&making).arg(mirror()?))?;
+        std::fs::rename(making, &archive)?;
+        std::fs::write(stamp, packages)?;
+    }
+    eprintln!("making the disk");
+    let tree = Path::new(FOLDER).join("debian");
+    let script = "set -e; rm -rf \"$2\"; mkdir \"$2\"; tar -xf \"$1\" -C \"$2\" --exclude='./dev/*'; \
+                  linux/debian/customise \"$2\"; /sbin/mkfs.ext4 -q -F -d \"$2\" \"$3\"; rm -rf \"$2\"";
+    // Who is not root still wants root's files on the disk.
+    let mut make = Command::new("fakeroot");
+    run(make.args(["sh", "-c", script, "sh"]).arg(archive).arg(tree).arg(image))
+}
+
+/// The mirror that this machine uses.
+fn mirror() -> Result<String> {
+    let policy = Command::new("apt-cache").args(["policy", "base-files"]).output().context("cannot run apt-cache")?;
+    let policy = String::from_utf8_lossy(&policy.stdout).into_owned();
+    policy.split_whitespace().find(|word| word.starts_with("http")).map(String::from).context("no Debian mirror among the package sources")
+}
+
 /// Debian's package for i386, by a private apt configuration: this machine's own is left alone.
 fn fetch_busybox(binary: &Path) -> Result<()> {
     let folder = std::env::current_dir()?.join(FOLDER).join("apt");
@@ -422,9 +454,7 @@ fn fetch_busybox(binary: &Path) -> Result<()> {
         std::fs::create_dir_all(folder.join(name))?;
     }
     std::fs::write(folder.join("status"), "")?;
-    let policy = Command::new("apt-cache").args(["policy", "base-files"]).output().context("cannot run apt-cache")?;
-    let policy = String::from_utf8_lossy(&policy.stdout).into_owned();
-    let mirror = policy.split_whitespace().find(|word| word.starts_with("http")).context("no Debian mirror among the package sources")?;
+    let mirror = mirror()?;
     let key = "/usr/share/keyrings/debian-archive-keyring.gpg";
     std::fs::write(folder.join("sources"), format!("deb [signed-by={key}] {mirror} bookworm main\n"))?;
     let apt = |arguments: &[&str]| {

@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// The longest that a system may take to say what is expected.
+/// The longest that a system may take to say what is expected, unless a test says otherwise.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Ctrl-A b: a break on QEMU's serial line.
@@ -23,6 +23,8 @@ pub struct Session {
     seen: String,
     /// Everything that was printed.
     pub transcript: String,
+    /// The longest that the system may take to say what is expected.
+    pub patience: Duration,
 }
 
 impl Session {
@@ -41,12 +43,12 @@ impl Session {
                 }
             }
         });
-        Ok(Self { child, output, seen: String::new(), transcript: String::new() })
+        Ok(Self { child, output, seen: String::new(), transcript: String::new(), patience: PATIENCE })
     }
 
     /// Waits for output that contains `text`; what came before it is done with.
     pub fn expect(&mut self, text: &str) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + self.patience;
         loop {
             if let Some(at) = self.seen.find(text) {
                 self.seen.drain(..at + text.len());
@@ -73,7 +75,7 @@ impl Session {
 
     /// Waits until the system has ended.
     pub fn end(mut self) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + self.patience;
         while self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok() {}
         match self.child.try_wait()? {
             Some(_) => Ok(()),
