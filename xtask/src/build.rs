@@ -25,8 +25,8 @@ pub struct Built {
     pub image: PathBuf,
     /// The kernel's symbols.
     pub symbols: PathBuf,
-    /// The disk's image, if the system has one.
-    pub disk: Option<PathBuf>,
+    /// The disk, if the system has one.
+    pub disk: Option<Disk>,
     /// MiB of RAM.
     pub memory: u32,
     /// QEMU's CPU model for interactive runs.
@@ -37,7 +37,24 @@ pub struct Built {
     pub test: Option<description::Test>,
 }
 
+/// A disk of the machine.
+#[derive(Clone)]
+pub struct Disk {
+    /// Its image.
+    pub image: PathBuf,
+    bytes: u32,
+    holds: Contents,
+}
+
 impl Built {
+    /// Makes the disk, unless it is there. To be called before the system runs.
+    pub fn make_disk(&self) -> Result<()> {
+        match &self.disk {
+            Some(disk) => make_disk(&disk.image, disk.bytes, disk.holds),
+            None => Ok(()),
+        }
+    }
+
     /// Whether a Linux server is part of it.
     pub fn has_linux(&self) -> bool {
         self.packages.iter().any(|package| package == linux::PACKAGE)
@@ -134,7 +151,14 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         kernel: folder.join("kernel.elf"),
         image: folder.join("image.bin"),
         symbols: folder.join("kernel.sym"),
-        disk: description.disk.as_ref().map(|_| Path::new("out").join(&name).join("disk.img")),
+        disk: match &description.disk {
+            Some(disk) => Some(Disk {
+                image: Path::new("out").join(&name).join("disk.img"),
+                bytes: description.bytes(&disk.size)?,
+                holds: disk.holds,
+            }),
+            None => None,
+        },
         memory,
         test: description.test.clone(),
         cpu: options.cpu.unwrap_or(DEFAULT_CPU).to_string(),
@@ -166,9 +190,6 @@ impl Plan {
         }
         for file in self.description.component.iter().flat_map(|component| &component.files) {
             linux::make_file(file.from.get_ref())?;
-        }
-        if let (Some(disk), Some(path)) = (&self.description.disk, &built.disk) {
-            make_disk(path, self.description.bytes(&disk.size)?, disk.holds)?;
         }
         std::fs::create_dir_all(built.kernel.parent().context("no folder for what is built")?)?;
         std::fs::copy(elf("kernel"), &built.kernel)?;

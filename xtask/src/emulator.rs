@@ -20,7 +20,7 @@ fn qemu(built: &Built, cpu: &str) -> Command {
     command.args(["-M", "pc", "-cpu", cpu, "-m", &built.memory.to_string(), "-display", "none", "-no-reboot", "-nic", "none", "-kernel"]);
     command.arg(&built.kernel).arg("-initrd").arg(format!("{},{}", built.image.display(), built.symbols.display()));
     if let Some(disk) = &built.disk {
-        command.arg("-drive").arg(format!("file={},format=raw,if=ide,index=0", disk.display()));
+        command.arg("-drive").arg(format!("file={},format=raw,if=ide,index=0", disk.image.display()));
     }
     command
 }
@@ -49,7 +49,8 @@ fn bochs(built: &Built, lines: [&str; 2]) -> Result<Command> {
     let iso = iso(built)?;
     let folder = folder(built);
     let [first, second] = lines;
-    let disk = built.disk.as_ref().map_or_else(String::new, |disk| format!("ata0-master: type=disk, path={}, mode=flat\n", disk.display()));
+    let disk =
+        built.disk.as_ref().map_or_else(String::new, |disk| format!("ata0-master: type=disk, path={}, mode=flat\n", disk.image.display()));
     let settings = format!(
         "romimage: file=/usr/share/bochs/BIOS-bochs-latest\nvgaromimage: file=/usr/share/bochs/VGABIOS-lgpl-latest\n\
          cpu: model=p4_willamette, count=1, ips=100000000, reset_on_triple_fault=0\nclock: sync=none\nmegs: {}\n\
@@ -69,6 +70,7 @@ fn bochs(built: &Built, lines: [&str; 2]) -> Result<Command> {
 
 /// Runs a system on this terminal.
 pub fn interactive(built: &Built, on: Emulator) -> Result<()> {
+    built.make_disk()?;
     if on == Emulator::Bochs {
         return interactive_bochs(built);
     }
@@ -196,6 +198,7 @@ pub struct Headless {
 
 /// Starts a system without a terminal.
 pub fn headless(built: &Built, machine: Machine<'_>) -> Result<Headless> {
+    built.make_disk()?;
     let log = folder(built).join("console.log");
     let report = folder(built).join("model.json");
     // What is from before must not be taken for this run's.
@@ -321,6 +324,7 @@ impl Machine<'_> {
 
 /// Runs a system without a terminal, both serial lines to files.
 pub fn batch(built: &Built, machine: Machine<'_>, timeout: Duration) -> Result<Transcript> {
+    built.make_disk()?;
     let folder = folder(built);
     let [console, results] = ["console", "results"].map(|line| folder.join(format!("{line}.{}", machine.name())));
     let report = folder.join("model.json");

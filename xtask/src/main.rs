@@ -74,6 +74,9 @@ enum Command {
     Test {
         /// A part of a name.
         filter: Option<String>,
+        /// The slow tests, too: those that install Debian. A slow test also runs when it is named.
+        #[arg(long)]
+        all: bool,
     },
     /// Count what the fast paths cost, by the machine model.
     Bench {
@@ -180,7 +183,7 @@ fn carry_out() -> Result<u8> {
             println!("{}", emulator::iso(&built)?.display());
         }
         Command::List => list()?,
-        Command::Test { filter } => test::all(filter.as_deref().unwrap_or(""))?,
+        Command::Test { filter, all } => test::all(filter.as_deref().unwrap_or(""), all)?,
         Command::Bench { filter, json } => bench::run(filter.as_deref().unwrap_or(""), json.as_deref())?,
         Command::Clean => {
             for folder in ["target", "out"] {
