@@ -22,6 +22,7 @@ pub const ALL: &[Dialogue] = &[
     ("linux.reboot", reboot),
     ("linux.two", two),
     ("linux.debian", debian),
+    ("linux.hostile", hostile),
 ];
 
 fn built(system: &str, kdb: bool) -> Result<Built> {
@@ -186,6 +187,29 @@ fn reboot() -> Result<()> {
     session.expect("Linux version")?;
     session.expect(PROMPT)?;
     session.send(b"poweroff -f\r")?;
+    session.end()
+}
+
+/// Linux servers that were taken over: each attempt ends that Linux or is refused, and the IPC of
+/// others goes on without a mistake.
+fn hostile() -> Result<()> {
+    let mut session = Session::start(&build::system(Path::new("tests/systems/linux-hostile.toml"))?)?;
+    session.patience = Duration::from_secs(60);
+    let mut wanted = vec![
+        "`ports` died: privileged instruction",
+        "`interrupts` died: privileged instruction",
+        "`memory` died: read of memory",
+        "`registers` ended with code 7",
+        "`calls` ended with code 7",
+        "within a space: ",
+        "across spaces: ",
+    ];
+    while !wanted.is_empty() {
+        let line = session.line()?;
+        ensure!(!line.contains("ended with code 8"), "an attack succeeded: {line}");
+        ensure!(!line.contains(" wrong") || line.contains(" 0 wrong"), "somebody else noticed: {line}");
+        wanted.retain(|text| !line.contains(text));
+    }
     session.end()
 }
 

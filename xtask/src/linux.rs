@@ -202,6 +202,8 @@ fn header() -> String {
         ("CALL", Op::Call),
         ("RECEIVE", Op::Receive),
         ("RUN", Op::Run),
+        ("REPLY_WAIT", Op::ReplyWait),
+        ("REVOKE", Op::Revoke),
         ("NOTIFY", Op::Notify),
         ("YIELD", Op::Yield),
         ("CREATE_SPACE", Op::CreateSpace),

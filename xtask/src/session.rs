@@ -67,6 +67,14 @@ impl Session {
         }
     }
 
+    /// The next whole line.
+    pub fn line(&mut self) -> Result<String> {
+        let start = self.transcript.len() - self.seen.len();
+        self.expect("\n")?;
+        let end = self.transcript.len() - self.seen.len();
+        Ok(self.transcript.get(start..end).unwrap_or_default().to_string())
+    }
+
     /// Types.
     pub fn send(&mut self, bytes: &[u8]) -> Result<()> {
         let stdin = self.child.stdin.as_mut().context("no input")?;

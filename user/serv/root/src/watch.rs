@@ -159,6 +159,7 @@ fn cause(vector: u32, error: u32, address: u32) -> &'static str {
         v::GENERAL_PROTECTION => "privileged instruction or bad segment",
         v::PAGE_FAULT if BELOW_STACK.contains(&address) => "stack overflow",
         v::PAGE_FAULT if error & fault::PROTECTION == 0 => "access to memory that it does not have",
+        v::PAGE_FAULT if error & fault::WRITE == 0 => "read of memory that it may not read",
         v::PAGE_FAULT => "write to memory that it may not write",
         _ => "exception",
     }

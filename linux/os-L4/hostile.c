@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * With "hostile=HOW" among the arguments: a Linux whose kernel has been taken over, which
+ * tries what it must not be able to do.  For tests.
+ */
+#include <linux/init.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include <os.h>
+#include "l4.h"
+
+#define KERNEL_ADDRESS	0xe0100000
+#define SERIAL_PORT	0x3f8
+#define CALLS		300000
+#define ROUNDS		2000
+/* I/O privilege, virtual interrupts, virtual 8086 mode. */
+#define PRIVILEGE	0x001a3000
+
+/* How it ends, if it does not die. */
+#define REFUSED		7
+#define GOT_IT		8
+
+static char how[16] __initdata;
+
+static int __init hostile_setup(char *text)
+{
+	strscpy(how, text, sizeof(how));
+	return 1;
+}
+__setup("hostile=", hostile_setup);
+
+static u32 __init next(void)
+{
+	static u32 state __initdata = 12345;
+
+	state ^= state << 13;
+	state ^= state >> 17;
+	return state ^= state << 5;
+}
+
+/* Any operation on any slot, with arguments that are nearly right. */
+static void __init calls(void)
+{
+	u32 i;
+
+	for (i = 0; i < CALLS; i++) {
+		u32 op = next() % 64, slot = next() % 64, args[3], n;
+		struct l4_regs r;
+
+		for (n = 0; n < 3; n++)
+			args[n] = next() % 3 ? next() % 64 : next();
+		/* Never wait, nor stop this very thread: that would be all. */
+		if (op == L4_OP_RECEIVE || op == L4_OP_REPLY_WAIT || op == L4_OP_CALL ||
+		    op == L4_OP_RUN || op == L4_OP_STOP || op == L4_OP_RESET ||
+		    op == L4_OP_DELETE || op == L4_OP_REVOKE || op == L4_OP_MAP)
+			continue;
+		r = (struct l4_regs){ op << L4_TAG_OP_SHIFT | L4_TAG_POLL,
+				      slot, args[0], args[1], args[2] };
+		l4_syscall(&r);
+	}
+}
+
+/* A user thread with registers that would give it privileges. */
+static bool __init registers(void)
+{
+	u32 space = l4_slot_alloc(), thread = l4_slot_alloc(), handle, i;
+	bool got = false;
+	struct l4_frame *f;
+	struct l4_regs r;
+	struct l4_event e;
+
+	if (l4_call(L4_OP_CREATE_SPACE, L4_QUOTA, 0, space, 0) ||
+	    l4_call_out(L4_OP_CREATE_THREAD, L4_QUOTA, space, thread, L4_SPACE, &r))
+		panic("hostile: no thread");
+	f = (struct l4_frame *)r.ebx;
+	handle = r.esi;
+	l4_call(L4_OP_SET_HANDLER, thread, L4_THREAD, 0, 0);
+	l4_call(L4_OP_SET_PRIORITY, thread, 80, 80, 0);
+	for (i = 0; i < ROUNDS; i++) {
+		f->eflags = next() | PRIVILEGE;
+		f->eip = i & 1 ? next() : KERNEL_ADDRESS;
+		f->esp = next();
+		f->ds_es = next();
+		f->fs_gs = next();
+		f->changed = next();
+		l4_run(handle, &e);
+		handle = e.handle;
+		if (L4_DELIVERY_KIND(e.delivery) == L4_KIND_ALIEN && f->eflags & PRIVILEGE)
+			got = true;
+	}
+	return got;
+}
+
+static int __init hostile(void)
+{
+	bool got = false;
+	u8 byte = 'H';
+
+	if (!how[0])
+		return 0;
+	block_signals();
+	if (!strcmp(how, "calls")) {
+		calls();
+	} else if (!strcmp(how, "registers")) {
+		got = registers();
+	} else {
+		got = true;
+		if (!strcmp(how, "memory"))
+			*(volatile u32 *)KERNEL_ADDRESS;
+		else if (!strcmp(how, "ports"))
+			asm volatile ("outb %0, %1" : : "a" (byte), "dN" ((u16)SERIAL_PORT));
+		else
+			asm volatile ("cli");
+	}
+	l4_exit(got ? GOT_IT : REFUSED);
+}
+late_initcall(hostile);
