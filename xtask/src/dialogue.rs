@@ -164,8 +164,11 @@ fn shell() -> Result<()> {
     session.expect(PROMPT)?;
 
     let start = Instant::now();
+    let busy = session.processor_time()?;
     command(&mut session, "sleep 5", "")?;
     let slept = start.elapsed();
+    let busy = session.processor_time()? - busy;
+    ensure!(busy < Duration::from_secs(1), "an idle Linux kept the processor busy for {} ms of 5 s", busy.as_millis());
     ensure!((4_900..5_500).contains(&slept.as_millis()), "`sleep 5` took {} ms", slept.as_millis());
 
     session.send(b"poweroff\r")?;

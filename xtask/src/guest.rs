@@ -22,6 +22,7 @@ pub const ALL: &[Test] = &[
     ("linux.gateway", gateway),
     ("linux.interrupts", interrupts),
     ("linux.disk", disk),
+    ("linux.memory", memory),
     ("linux.bochs", on_bochs),
 ];
 
@@ -142,6 +143,16 @@ fn interrupts() -> Result<()> {
     let [ticks, latest, unmasked] = numbers[..] else { anyhow::bail!("the self-test said: {text}") };
     println!("# computing: {ticks} of 200 ticks, the latest by {latest} us; after unmasking: {unmasked} us");
     ensure!(ticks >= 190 && latest < 10_000 && unmasked < 2_000, "{text}");
+    Ok(())
+}
+
+/// Processes that want more memory than there is are killed, and Linux goes on.
+fn memory() -> Result<()> {
+    let hog = "(head -c 40m /dev/zero | tail -c 30m | sleep 4) &";
+    let o = simple(&format!("for i in 1 2 3 4; do {hog} done; wait; dmesg | grep -c 'Out of memory: Killed process'; echo alive"))?;
+    let text = o.text();
+    let killed: u32 = text.lines().next().and_then(|line| line.parse().ok()).unwrap_or(0);
+    ensure!(killed > 0 && text.ends_with("alive\n"), "status {}: {text}", o.status);
     Ok(())
 }
 

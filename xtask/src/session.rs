@@ -75,6 +75,15 @@ impl Session {
         Ok(self.transcript.get(start..end).unwrap_or_default().to_string())
     }
 
+    /// Processor time that the emulator has used.
+    pub fn processor_time(&self) -> Result<Duration> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        // Behind the name in brackets: field 14 is user time, 15 system time, in hundredths of a second.
+        let (_, fields) = stat.rsplit_once(')').context("no such process")?;
+        let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<u64>).sum::<Result<u64, _>>()?;
+        Ok(Duration::from_millis(ticks * 10))
+    }
+
     /// Types.
     pub fn send(&mut self, bytes: &[u8]) -> Result<()> {
         let stdin = self.child.stdin.as_mut().context("no input")?;
