@@ -17,6 +17,7 @@ pub mod marker;
 pub mod object;
 pub mod syscall;
 pub mod tag;
+pub mod tls;
 pub mod utcb;
 
 pub use error::Error;

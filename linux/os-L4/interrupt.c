@@ -20,8 +20,6 @@ int signals_enabled;
 static unsigned long pending;
 static int in_timer;
 
-void l4_timer_rearm(void);
-
 /* Takes the bits that have arrived, without a system call if there are none. */
 static unsigned long l4_take_bits(void)
 {

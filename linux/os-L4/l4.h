@@ -52,13 +52,10 @@ struct l4_grant {
 	char name[24];
 	u32 slot, address, bytes;
 };
-extern char l4_command_line[];
-void l4_read_start_block(const char *text);
 const struct l4_grant *l4_find_grant(const char *name);
 
 /* Capability slots. */
 u32 l4_slot_alloc(void);
-void l4_slot_free(u32 slot);
 /* Deletes what is in a slot and frees it. */
 void l4_delete(u32 slot);
 
@@ -74,8 +71,9 @@ static inline int l4_map_flush(void)
 	return l4_batched ? l4_map_flush_all() : 0;
 }
 
-/* Time. */
+/* Time.  The microkernel's alarm fires once: a periodic one is set anew when it did. */
 u64 l4_time_ns(void);
+void l4_timer_rearm(void);
 
 /* Whether notification bits of the Linux thread wait: the UTCB has a mirror of them. */
 extern u32 l4_utcb;

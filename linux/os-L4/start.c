@@ -14,7 +14,7 @@
 #define MAX_ARGS	64
 #define MAX_GRANTS	16
 
-char l4_command_line[COMMAND_LINE_SIZE];
+static char given_line[COMMAND_LINE_SIZE] __initdata;
 static char *args[MAX_ARGS + 1] __initdata = { "linux" };
 
 static struct l4_grant grants[MAX_GRANTS];
@@ -32,7 +32,7 @@ u32 l4_slot_alloc(void)
 	return next_slot < slots_end ? next_slot++ : 0;
 }
 
-void l4_slot_free(u32 slot)
+static void slot_free(u32 slot)
 {
 	/* One that does not fit is lost until the restart: the table is larger. */
 	if (free_count < ARRAY_SIZE(free_slots))
@@ -42,14 +42,14 @@ void l4_slot_free(u32 slot)
 void l4_delete(u32 slot)
 {
 	if (!l4_call(L4_OP_DELETE, slot, 0, 0, 0))
-		l4_slot_free(slot);
+		slot_free(slot);
 }
 
 /*
  * The text of the start block: a line each, "argument WORD", "slots FIRST END",
  * "grant NAME SLOT ADDRESS BYTES".
  */
-void __init l4_read_start_block(const char *text)
+static void __init read_start_block(const char *text)
 {
 	struct l4_grant *g;
 
@@ -57,9 +57,9 @@ void __init l4_read_start_block(const char *text)
 		const char *end = strchrnul(text, '\n');
 
 		if (!strncmp(text, "argument ", 9)) {
-			if (l4_command_line[0])
-				strlcat(l4_command_line, " ", COMMAND_LINE_SIZE);
-			strncat(l4_command_line, text + 9, end - text - 9);
+			if (given_line[0])
+				strlcat(given_line, " ", COMMAND_LINE_SIZE);
+			strncat(given_line, text + 9, end - text - 9);
 		} else if (!strncmp(text, "slots ", 6)) {
 			sscanf(text + 6, "%u %u", &next_slot, &slots_end);
 		} else if (!strncmp(text, "grant ", 6) && grant_count < MAX_GRANTS) {
@@ -87,17 +87,14 @@ void __init os_l4_main(const u32 *block);
 /* On the boot stack.  The block: heap, its bytes, bytes of a coded form, of the text. */
 void __init os_l4_main(const u32 *block)
 {
-	char *p = l4_command_line, *a;
-	static char words[COMMAND_LINE_SIZE] __initdata;
+	char *p = given_line, *a;
 	int argc = 1;
 
-	l4_read_start_block((const char *)(block + 4) + block[2]);
+	read_start_block((const char *)(block + 4) + block[2]);
 	if (l4_ram_init()) {
 		os_warn("linux: the system description gives no RAM called `ram`, or too little\n");
 		l4_exit(125);
 	}
-	strscpy(words, l4_command_line, sizeof(words));
-	p = words;
 	while (argc < MAX_ARGS && (a = strsep(&p, " ")) != NULL)
 		if (*a)
 			args[argc++] = a;

@@ -10,8 +10,6 @@
 
 static unsigned long long period;
 
-void l4_timer_rearm(void);
-
 u64 l4_time_ns(void)
 {
 	const u32 *kip = (const u32 *)L4_KIP_ADDRESS;
@@ -68,7 +66,6 @@ int os_timer_set_interval(unsigned long long nsecs)
 	return 0;
 }
 
-/* The microkernel's alarm fires once. */
 void l4_timer_rearm(void)
 {
 	if (period)

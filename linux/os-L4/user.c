@@ -38,6 +38,7 @@ struct l4_thread {
 	u32 handle;		/* replying to it lets it run */
 	u32 space;		/* the space it is bound to */
 	bool fp_here;		/* its FPU state is the task's */
+	struct { u32 base, limit; } tls[3];	/* what it was given */
 	struct l4_thread *next;	/* in the cache */
 };
 
@@ -147,6 +148,7 @@ static struct l4_thread *thread_bind(struct task_struct *task, u32 space)
 	t->handle = r.esi;
 	t->space = space;
 	t->fp_here = false;
+	memset(t->tls, 0, sizeof(t->tls));
 	task->thread.arch.host = t;
 	if (fresh) {
 		/* Linux runs above its processes, and gets all their events. */
@@ -219,7 +221,16 @@ int l4_set_tls(struct task_struct *task, unsigned int index, u32 base, u32 limit
 	/* Before its first run a task has no thread; thread_bind() comes back. */
 	if (!t || !t->frame)
 		return 0;
-	return l4_call(L4_OP_SET_TLS, t->slot, index, base, limit) ? -EINVAL : 0;
+	if (index >= ARRAY_SIZE(t->tls))
+		return -EINVAL;
+	/* Linux asks at each switch of tasks. */
+	if (t->tls[index].base == base && t->tls[index].limit == limit)
+		return 0;
+	if (l4_call(L4_OP_SET_TLS, t->slot, index, base, limit))
+		return -EINVAL;
+	t->tls[index].base = base;
+	t->tls[index].limit = limit;
+	return 0;
 }
 
 static void user_exception(struct uml_pt_regs *regs, u32 trap, u32 error)

@@ -269,8 +269,13 @@ pub fn native(kernel: &Path, initrd: &Path, model: Option<&Path>, timeout: Durat
     let console = reader.join().map_err(|_| anyhow::anyhow!("the console could not be read"))??;
     let console = String::from_utf8_lossy(&console).replace('\r', "");
     anyhow::ensure!(ended, "Linux alone did not end in {} s: {console}", timeout.as_secs());
-    let report = model.map(|_| -> Result<_> { Ok(serde_json::from_str(&std::fs::read_to_string(&report)?)?) }).transpose()?;
-    Ok((console, report))
+    Ok((console, model.map(|_| read_report(&report)).transpose()?))
+}
+
+/// What the machine model counted.
+pub fn read_report(file: &Path) -> Result<model_core::Report> {
+    let text = std::fs::read_to_string(file).context("the machine model left no report")?;
+    serde_json::from_str(&text).context("the machine model's report cannot be read")
 }
 
 /// The clock of a QEMU that counts, and the machine model's plugin.
@@ -312,7 +317,15 @@ pub enum Machine<'a> {
     Bochs,
 }
 
-impl Machine<'_> {
+impl<'a> Machine<'a> {
+    /// An emulator with what a system asks of it, counted by a plugin or not.
+    pub fn of(on: Emulator, built: &'a Built, model: Option<&'a Path>) -> Self {
+        match on {
+            Emulator::Qemu => Self::Qemu { cpu: &built.cpu, icount: model.is_some(), model },
+            Emulator::Bochs => Self::Bochs,
+        }
+    }
+
     /// A short name.
     pub fn name(&self) -> &str {
         match self {
@@ -359,9 +372,7 @@ pub fn batch(built: &Built, machine: Machine<'_>, timeout: Duration) -> Result<T
     };
     let read = |file: &Path| std::fs::read(file).map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned());
     let model = match machine {
-        Machine::Qemu { model: Some(_), .. } if ended => {
-            Some(serde_json::from_str(&read(&report)).context("the machine model left no report")?)
-        }
+        Machine::Qemu { model: Some(_), .. } if ended => Some(read_report(&report)?),
         _ => None,
     };
     Ok(Transcript { console: read(&console), results: read(&results), ended, model })

@@ -87,9 +87,7 @@ pub fn native() -> Result<PathBuf> {
 /// The shell's root file system with more files in it.
 pub fn root_with(inserts: &[Insert]) -> Result<PathBuf> {
     busybox()?;
-    let mut root = std::fs::read(file(BUSYBOX))?;
-    root.resize(root.len().next_multiple_of(4), 0);
-    root.extend(archive(inserts)?);
+    let root = with_inserts(std::fs::read(file(BUSYBOX))?, inserts)?;
     let path = Path::new(FOLDER).join("native.cpio");
     std::fs::write(&path, root)?;
     Ok(path)
@@ -177,7 +175,7 @@ fn make(source: &Path, arch: &str, target: &str) -> Result<()> {
         if line?.trim_start().starts_with("CC ") {
             objects += 1;
             if objects % 50 == 0 {
-                eprintln!("building linux ({arch}): {objects} of about 900 objects");
+                eprintln!("building linux ({arch}): {objects} objects");
             }
         }
     }
@@ -191,6 +189,7 @@ fn make(source: &Path, arch: &str, target: &str) -> Result<()> {
 fn header() -> String {
     use abi::{Delivery, Frame, MessageKind, Op, Rights, Tag, frame, kip, syscall, utcb};
     use core::mem::offset_of;
+    use image::protocol;
     let mut text = String::from(
         "/* SPDX-License-Identifier: GPL-2.0 */\n/* Made by the build out of the crate `abi`. */\n#ifndef __OS_L4_ABI_H\n#define __OS_L4_ABI_H\n\n",
     );
@@ -243,15 +242,14 @@ fn header() -> String {
         ("RIGHT_READ", Rights::READ.0),
         ("RIGHT_WRITE", Rights::WRITE.0),
         ("RIGHT_EXECUTE", Rights::EXECUTE.0),
-        ("RIGHT_CALL", Rights::CALL.0),
         ("RIGHT_NOTIFY", Rights::NOTIFY.0),
         ("MAP_MAP", syscall::MapRecord::MAP),
         ("MAP_UNMAP", syscall::MapRecord::UNMAP),
         ("MAP_MAX", syscall::MapRecord::MAX),
-        ("TLS_PAGES", 1 << 20),
-        ("TLS_READ_ONLY", 1 << 21),
-        ("TLS_SIXTEEN_BIT", 1 << 22),
-        ("TLS_PRESENT", 1 << 23),
+        ("TLS_PAGES", abi::tls::PAGES),
+        ("TLS_READ_ONLY", abi::tls::READ_ONLY),
+        ("TLS_SIXTEEN_BIT", abi::tls::SIXTEEN_BIT),
+        ("TLS_PRESENT", abi::tls::PRESENT),
         ("UTCB_ACCEPT", offset_of!(utcb::Utcb, accept) as u32),
         ("UTCB_PENDING", offset_of!(utcb::Utcb, pending) as u32),
         ("FPU_OFFSET", utcb::FPU_OFFSET),
@@ -262,21 +260,20 @@ fn header() -> String {
         ("KIP_TSC_MULT", offset_of!(kip::Kip, tsc_mult) as u32),
         ("KIP_TSC_SHIFT", offset_of!(kip::Kip, tsc_shift) as u32),
         ("FEATURE_SYSENTER", kip::FEATURE_SYSENTER),
-        ("FEATURE_FXSR", kip::FEATURE_FXSR),
         ("INT_VECTOR", kip::INT_VECTOR),
         ("CHANGED_SEGMENTS", frame::CHANGED_SEGMENTS),
         ("VECTOR_PAGE_FAULT", frame::vector::PAGE_FAULT),
         ("VECTOR_SYSTEM_CALL", frame::vector::SYSTEM_CALL),
         ("VECTOR_SYSENTER", frame::vector::SYSENTER),
-        ("ROOT_EXIT", protocol::EXIT),
-        ("CONSOLE_READ", protocol::READ),
-        ("CONSOLE_RESULT", protocol::RESULT),
-        ("CONSOLE_RAW", protocol::RAW),
-        ("CLOCK_NOW", protocol::NOW),
-        ("DISK_READ", protocol::DISK_READ),
-        ("DISK_WRITE", protocol::DISK_WRITE),
-        ("DISK_FLUSH", protocol::DISK_FLUSH),
-        ("DISK_SIZE", protocol::DISK_SIZE),
+        ("ROOT_EXIT", protocol::root::EXIT),
+        ("CONSOLE_READ", protocol::console::READ),
+        ("CONSOLE_RESULT", protocol::console::RESULT),
+        ("CONSOLE_RAW", protocol::console::RAW),
+        ("CLOCK_NOW", protocol::clock::NOW),
+        ("DISK_READ", protocol::disk::READ),
+        ("DISK_WRITE", protocol::disk::WRITE),
+        ("DISK_FLUSH", protocol::disk::FLUSH),
+        ("DISK_SIZE", protocol::disk::SIZE),
     ] {
         define(name, value);
     }
@@ -303,28 +300,6 @@ fn header() -> String {
     text += &fields.map(|(name, _)| name).join(", ");
     text += ";\n};\n#endif\n\n#endif\n";
     text
-}
-
-/// Requests to servers, which the user library defines for the bare machine.
-mod protocol {
-    /// To the root server.
-    pub const EXIT: u32 = 1;
-    /// To the console.
-    pub const RESULT: u32 = 2;
-    /// To the console.
-    pub const READ: u32 = 3;
-    /// To the console.
-    pub const RAW: u32 = 4;
-    /// To the clock.
-    pub const NOW: u32 = 1;
-    /// To the disk server.
-    pub const DISK_READ: u32 = 1;
-    /// To the disk server.
-    pub const DISK_WRITE: u32 = 2;
-    /// To the disk server.
-    pub const DISK_FLUSH: u32 = 3;
-    /// To the disk server.
-    pub const DISK_SIZE: u32 = 4;
 }
 
 /// The root file system of the shell: Debian's BusyBox for i386 and what is in `linux/root`.
@@ -403,8 +378,11 @@ impl std::str::FromStr for Insert {
     }
 }
 
-/// An archive to go behind another: Linux unpacks one after the other.
-pub fn archive(inserts: &[Insert]) -> Result<Vec<u8>> {
+/// An archive with another behind it: Linux unpacks one after the other. Each begins at a multiple of 4.
+pub fn with_inserts(mut root: Vec<u8>, inserts: &[Insert]) -> Result<Vec<u8>> {
+    if inserts.is_empty() {
+        return Ok(root);
+    }
     let mut archive = Archive::default();
     for insert in inserts {
         let name = insert.guest.trim_start_matches('/');
@@ -414,7 +392,9 @@ pub fn archive(inserts: &[Insert]) -> Result<Vec<u8>> {
         }
         archive.add(name, FILE | insert.mode, &insert.contents, (0, 0))?;
     }
-    archive.finish()
+    root.resize(root.len().next_multiple_of(4), 0);
+    root.extend(archive.finish()?);
+    Ok(root)
 }
 
 /// Puts Debian for i386 on a disk: the packages of `linux/debian/packages` and what

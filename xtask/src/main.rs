@@ -51,7 +51,7 @@ enum Command {
         file: Vec<linux::Insert>,
         /// Run this command in Linux's shell, without a terminal, and end: its output is this
         /// command's output, its exit status this command's (124 after --timeout, 125 if Linux failed).
-        #[arg(long, value_name = "COMMAND")]
+        #[arg(long, value_name = "COMMAND", conflicts_with = "dry_run")]
         batch: Option<String>,
         /// After --batch, bring a file out.
         #[arg(long, value_name = "GUEST:HOST", requires = "batch")]
@@ -156,10 +156,7 @@ impl Run<'_> {
         inserts.extend(batch.inserts());
         let folder = format!("batch-{}", std::process::id());
         let built = self.plan(&inserts, Some(&folder))?.carry_out()?;
-        let machine = match self.on {
-            Emulator::Qemu => emulator::Machine::Qemu { cpu: &built.cpu, icount: false, model: None },
-            Emulator::Bochs => emulator::Machine::Bochs,
-        };
+        let machine = emulator::Machine::of(self.on, &built, None);
         let status = batch.run(&built, machine, &mut std::io::stdout(), &mut std::io::stderr())?;
         if status < batch::TIMED_OUT {
             std::fs::remove_dir_all(std::path::Path::new("out").join(folder))?;

@@ -122,12 +122,8 @@ fn grants(
     }
     for file in &component.files {
         let path = linux::file(file.from.get_ref());
-        let mut data = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        if file.name == linux::INITRD && !inserts.is_empty() {
-            // An archive begins at a multiple of 4.
-            data.resize(data.len().next_multiple_of(4), 0);
-            data.extend(linux::archive(inserts)?);
-        }
+        let data = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let data = if file.name == linux::INITRD { linux::with_inserts(data, inserts)? } else { data };
         let what = Resource::File { offset: image.add(&data), bytes: data.len() as u32, address: file.at };
         grants.push(Grant { name: file.name.clone(), what });
     }

@@ -8,12 +8,12 @@
 /// flag, the empty descriptor: no gate, no system or code segment can be made.
 #[must_use]
 pub const fn tls(base: u32, limit: u32) -> [u32; 2] {
-    if limit & abi_tls::PRESENT == 0 {
+    if limit & abi::tls::PRESENT == 0 {
         return [0, 0];
     }
-    let writable = if limit & abi_tls::READ_ONLY == 0 { 1 << 9 } else { 0 };
-    let pages = if limit & abi_tls::PAGES != 0 { 1 << 23 } else { 0 };
-    let wide = if limit & abi_tls::SIXTEEN_BIT == 0 { 1 << 22 } else { 0 };
+    let writable = if limit & abi::tls::READ_ONLY == 0 { 1 << 9 } else { 0 };
+    let pages = if limit & abi::tls::PAGES != 0 { 1 << 23 } else { 0 };
+    let wide = if limit & abi::tls::SIXTEEN_BIT == 0 { 1 << 22 } else { 0 };
     // Accessed, so that the processor never writes to the table.
     let access = 1 << 15 | 3 << 13 | 1 << 12 | writable | 1 << 8;
     segment(base, limit & 0xf_ffff, access | pages | wide)
@@ -23,16 +23,4 @@ pub const fn tls(base: u32, limit: u32) -> [u32; 2] {
 #[must_use]
 pub const fn segment(base: u32, limit: u32, flags: u32) -> [u32; 2] {
     [base << 16 | limit & 0xffff, base & 0xff00_0000 | limit & 0xf_0000 | (base >> 16) & 0xff | flags]
-}
-
-/// Flags in the limit argument of `set_tls`.
-pub mod abi_tls {
-    /// The limit counts pages.
-    pub const PAGES: u32 = 1 << 20;
-    /// The segment cannot be written.
-    pub const READ_ONLY: u32 = 1 << 21;
-    /// A 16-bit segment.
-    pub const SIXTEEN_BIT: u32 = 1 << 22;
-    /// Present; otherwise the slot is emptied.
-    pub const PRESENT: u32 = 1 << 23;
 }

@@ -17,6 +17,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 mod check;
+pub mod protocol;
 
 /// Where a component finds what, beside the kernel's area below 4 MiB. The tool
 /// places devices and shared memory; the root server refuses what is elsewhere.

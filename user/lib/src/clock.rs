@@ -3,9 +3,7 @@
 
 use crate::{Result, Thread};
 
-/// Request: the time of day. The reply: seconds since 1970-01-01 00:00 UTC (low, high
-/// word), and nanoseconds.
-pub const NOW: u32 = 1;
+pub use image::protocol::clock::NOW;
 
 /// A point in time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

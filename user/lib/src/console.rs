@@ -6,14 +6,8 @@ use crate::ipc::{Message, TEXT_BYTES, call};
 use crate::{Result, Thread};
 use core::fmt::{self, Write};
 
-/// Request: print on the console.
-pub const PRINT: u32 = 1;
-/// Request: write to the machine-readable line.
-pub const RESULT: u32 = 2;
-/// Request: put bytes on the terminal as they are, as one who owns it does; no name, no lines.
-pub const RAW: u32 = 4;
-/// Request: wait for input; the reply's word 0 is a byte.
-pub const READ: u32 = 3;
+pub use image::protocol::console::{PRINT, RAW, READ, RESULT};
+
 const CONSOLE: Thread = Thread(image::slot::CONSOLE);
 
 /// Text on its way: sent when the buffer is full, and at the end. Needs no heap, so

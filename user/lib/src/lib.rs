@@ -21,7 +21,6 @@ pub mod alien;
 pub mod cap;
 pub mod clock;
 pub mod console;
-pub mod disk;
 pub mod interval;
 pub mod ipc;
 pub mod map;
@@ -34,6 +33,7 @@ pub mod utcb;
 
 pub use abi::{Error, Frame, MessageKind, Rights};
 pub use cap::{Irq, Memory, Quota, Segment, Space, Thread};
+pub use image::protocol::disk;
 pub use image::slot;
 pub use ipc::Received;
 pub use start::Env;

@@ -96,12 +96,7 @@ pub unsafe fn init(block: u32) -> Env {
     }
 }
 
-/// Request to the root server: this component has ended; word 1 is its code.
-pub const EXIT: u32 = 1;
-
-/// Request to the root server, with a name as text: how is the component? The reply: 1
-/// if it lives, restarts, bytes of its Quota in use; or `u32::MAX` and an error.
-pub const STATUS: u32 = 2;
+pub use image::protocol::root::{EXIT, STATUS};
 
 /// How a component is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
