@@ -176,6 +176,13 @@ impl Thread {
     pub const fn state(&self) -> u32 {
         self.gate & gate::STATE
     }
+    /// A native thread that is ready counts as one that calls: what the fast path,
+    /// which only knows calls, may then leave unwritten.
+    pub(crate) const fn forget_sending(&mut self) {
+        if !self.is_alien() {
+            self.sending = abi::MessageKind::Call as u32;
+        }
+    }
     /// Whether it is an alien.
     #[must_use]
     pub const fn is_alien(&self) -> bool {
