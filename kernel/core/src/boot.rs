@@ -53,7 +53,7 @@ impl<P: Port> Kernel<P> {
     #[must_use]
     pub fn new(pool: Pool, port: P) -> Self {
         let (count, _) = thread_table(pool.bytes());
-        let threads = Table { start: pool.base(), count, free: Link::NULL };
+        let threads = Table { start: pool::BASE, count, free: Link::NULL };
         let mut kernel =
             Self { pool, port, sched: Scheduler::default(), threads, alarms: Link::NULL, irqs: [Link::NULL; MAX_IRQS], kip: 0 };
         for thread in (0..count).rev().filter_map(|i| threads.get(i)) {
