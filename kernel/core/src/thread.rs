@@ -57,6 +57,9 @@ pub mod gate {
     pub const SLOW: u32 = 0x100;
     /// Flag: an alien whose registers are in its UTCB slot.
     pub const ALIEN: u32 = 0x200;
+    /// Flag: waits for the reply to an exception, with all its registers in `context` and
+    /// nothing to load.
+    pub const EXCEPTION: u32 = 0x400;
 }
 
 /// Values of `Thread::flags`.

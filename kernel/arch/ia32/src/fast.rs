@@ -16,7 +16,7 @@
 //! | 5 | receiver waits openly and may be resumed fast | `receives_from` |
 //! | 6 | receiver at least as urgent as every ready thread | `settle` |
 //! | 7 | handle's index below the table's size | `waiting_caller` |
-//! | 8 | that thread waits for a reply and may be resumed fast | `waiting_caller` |
+//! | 8 | that thread waits for a reply, or for the end of its exception, and may be resumed fast | `waiting_caller` |
 //! | 9 | under this handle, from this very thread | `waiting_caller` |
 //! | 10 | this thread has no sender and no notification waiting | `receive` |
 //!
@@ -130,7 +130,7 @@ global_asm!(
     "shl edx, {thread_shift}",
     "add edx, {threads}",
     "cmp dword ptr ss:[edx + {gate}], {reply}", // T8
-    "jne slow_reply",
+    "jne 7f",
     "cmp ebx, ss:[edx + {handle}]", // T9
     "jne slow_reply",
     "cmp ss:[edx + {partner}], esp",
@@ -145,6 +145,9 @@ global_asm!(
     "xor ebx, ebx",
     "mov dword ptr [esp + {gate}], {open}",
     "jmp fast_switch",
+    // In reach of a short jump.
+    "7:",
+    "jmp reply_to_exception",
     // --- not for us: give back what was changed ------------------------------------
     "slow_slot:",
     "shr ebx, 4",
@@ -166,6 +169,30 @@ global_asm!(
     "mov edx, [esp + 8]",
     "mov ecx, [esp + 20]",
     "jmp save_registers",
+    // --- reply_wait to a thread that waits for the end of its exception: all registers are its own -----
+    "reply_to_exception:",
+    "cmp dword ptr ss:[edx + {gate}], {exception}", // T8
+    "jne slow_reply",
+    "cmp ebx, ss:[edx + {handle}]", // T9
+    "jne slow_reply",
+    "cmp ss:[edx + {partner}], esp",
+    "jne slow_reply",
+    "mov ecx, [esp + {senders}]", // T10
+    "or ecx, [esp + {signals}]",
+    "jnz slow_reply",
+    "mov ecx, ss:[{top}]", // T6
+    "cmp ecx, ss:[edx + {priority}]",
+    "ja slow_reply",
+    "mov dword ptr [esp + {gate}], {open}",
+    "mov dword ptr ss:[edx + {gate}], {ready}",
+    "mov dword ptr ss:[edx + {sending}], {call_kind}",
+    "mov ss:[{current}], edx",
+    "mov ecx, ss:[edx + {space}]",
+    "cmp ecx, [esp + {space}]",
+    "je leave_kernel",
+    "mov ecx, ss:[ecx + {directory}]",
+    "mov cr3, ecx",
+    "jmp leave_kernel",
     ".global fast_end",
     "fast_end:",
     current = const CPU + offset_of!(Cpu, current) as u32,
@@ -193,6 +220,9 @@ global_asm!(
     call_right = const abi::Rights::CALL.0,
     open = const gate::OPEN,
     reply = const gate::REPLY,
+    exception = const gate::REPLY | gate::EXCEPTION,
+    sending = const field!(sending),
+    call_kind = const abi::MessageKind::Call as u32,
     ready = const gate::READY,
     sequence = const SEQUENCE,
     thread_shift = const BYTES.trailing_zeros(),

@@ -11,6 +11,7 @@
 //! | `fast` | `sysenter` and the IPC fast path |
 //! | `alien` | the fast path of aliens: system call to handler, and `run` |
 //! | `mem` | filling and copying memory |
+//! | `fault` | the fast path of a native thread's page fault to its pager |
 //! | `lazy` | state switched only on use |
 //! | `port` | the port contract |
 //! | `panic` | the last words |
@@ -21,6 +22,7 @@ pub mod alien;
 pub mod boot;
 pub mod entry;
 pub mod fast;
+mod fault;
 pub mod gdt;
 #[cfg(feature = "kdb")]
 mod kdb;
