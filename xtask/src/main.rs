@@ -6,6 +6,7 @@ mod batch;
 mod bench;
 mod build;
 mod check;
+mod debian;
 mod description;
 mod dialogue;
 mod emulator;
