@@ -10,6 +10,7 @@ mod debian;
 mod description;
 mod dialogue;
 mod emulator;
+mod evidence;
 mod guest;
 mod linux;
 mod pack;

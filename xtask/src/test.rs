@@ -5,7 +5,7 @@
 use crate::build::{self, Built, cargo_bare};
 use crate::description::Limit;
 use crate::emulator::{Machine, Transcript, batch};
-use crate::{check, dialogue, guest};
+use crate::{check, dialogue, evidence, guest};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -73,7 +73,7 @@ fn differential() -> Result<()> {
 }
 
 /// What runs only when it is named, or everything is asked for.
-const SLOW: &[&str] = &["linux.debian"];
+const SLOW: &[&str] = &["linux.debian", "linux.project", "linux.stress", "linux.fsx.long"];
 
 /// Runs everything whose name contains `filter`; of what is slow only what it names, unless `slow`.
 pub fn all(filter: &str, slow: bool) -> Result<()> {
@@ -95,6 +95,7 @@ pub fn all(filter: &str, slow: bool) -> Result<()> {
     for (name, test) in dialogue::ALL
         .iter()
         .chain(guest::ALL)
+        .chain(evidence::ALL)
         .filter(|(name, _)| name.contains(filter) && (slow || *name == filter || !SLOW.contains(name)))
     {
         tally.note(name, test());
