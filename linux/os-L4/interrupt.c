@@ -34,6 +34,10 @@ static unsigned long take_bits(void)
 /* Of kernel mode: is_user is 0. */
 static struct uml_pt_regs kernel_regs;
 
+/*
+ * What arrives while soft interrupts run behind an interrupt comes here again, within this.
+ * The timer's bit counts there, too: nobody else sets the alarm anew.
+ */
 static void run_bits(unsigned long bits, struct uml_pt_regs *regs)
 {
 	unsigned long n;

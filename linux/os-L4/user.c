@@ -238,7 +238,11 @@ static void user_exception(struct uml_pt_regs *regs, u32 trap, u32 error)
 	kernel_siginfo_t si;
 	int sig = arch_l4_exception(regs, trap, error, &si);
 
-	relay_signal(sig, (struct siginfo *)&si, regs);
+	/* A breakpoint, say: nothing is known but the signal, and relay_signal() would complain. */
+	if (si.si_code == SI_KERNEL)
+		force_sig(sig);
+	else
+		relay_signal(sig, (struct siginfo *)&si, regs);
 }
 
 static void user_event(struct uml_pt_regs *regs, u32 trap, u32 address, u32 error)

@@ -321,6 +321,44 @@ static int threads(void)
 	return 1;
 }
 
+static volatile int done_sleeping;
+
+static void *sleeper(void *arg)
+{
+	struct timespec nap = { 0, 50000 + 17000 * (long)arg };
+
+	while (!done_sleeping)
+		nanosleep(&nap, NULL);
+	return arg;
+}
+
+static void *short_life(void *arg)
+{
+	return arg;
+}
+
+/* Timers fire one upon another while much is freed behind each: none may be lost. */
+static int naps(void)
+{
+	enum { SLEEPERS = 8, LIVES = 1500 };
+	pthread_t t[SLEEPERS], life;
+	pthread_attr_t small;
+	long i;
+
+	done_sleeping = 0;
+	CHECK(!pthread_attr_init(&small) && !pthread_attr_setstacksize(&small, 16 * PAGE));
+	for (i = 0; i < SLEEPERS; i++)
+		CHECK(!pthread_create(&t[i], &small, sleeper, (void *)i));
+	for (i = 0; i < LIVES; i++) {
+		CHECK(!pthread_create(&life, &small, short_life, NULL));
+		CHECK(!pthread_join(life, NULL));
+	}
+	done_sleeping = 1;
+	for (i = 0; i < SLEEPERS; i++)
+		CHECK(!pthread_join(t[i], NULL));
+	return 1;
+}
+
 static int wait_for(int pid, int expected)
 {
 	int status;
@@ -783,7 +821,7 @@ static int proc(void)
 static const struct { const char *name; int (*fn)(void); } checks[] = {
 	{ "int80", int80 }, { "sysenter", sysenter }, { "vdso", vdso }, { "exceptions", exceptions },
 	{ "write_barrier", write_barrier }, { "fpu_signals", fpu_signals }, { "fpu_frames", fpu_frames },
-	{ "fpu_fork", fpu_fork }, { "threads", threads }, { "processes", processes }, { "copy_on_write", copy_on_write },
+	{ "fpu_fork", fpu_fork }, { "threads", threads }, { "naps", naps }, { "processes", processes }, { "copy_on_write", copy_on_write },
 	{ "moved_mappings", moved_mappings }, { "file_mappings", file_mappings }, { "debugging", debugging }, { "clocks", clocks }, { "timers", timers },
 	{ "futexes", futexes }, { "signals", signals }, { "core_dump", core_dump }, { "events", events },
 	{ "sockets", sockets }, { "sysv_ipc", sysv_ipc }, { "fairness", fairness }, { "proc", proc },

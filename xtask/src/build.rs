@@ -2,7 +2,7 @@
 //! Building for the bare machine, and putting a system together.
 
 use crate::description::{self, Contents, Interface, OnDeath};
-use crate::{linux, pack};
+use crate::{debian, linux, pack};
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -225,7 +225,7 @@ fn make_disk(path: &Path, bytes: u32, holds: Contents) -> Result<()> {
     std::fs::File::create(&making)?.set_len(u64::from(bytes))?;
     match holds {
         Contents::Ext4 => run(Command::new("/sbin/mkfs.ext4").args(["-q", "-F"]).arg(&making))?,
-        Contents::Debian => linux::debian(&making)?,
+        Contents::Debian => debian::image(&making)?,
     }
     std::fs::rename(&making, path).with_context(|| format!("cannot make {}", path.display()))
 }

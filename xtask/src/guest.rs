@@ -28,8 +28,11 @@ pub const ALL: &[Test] = &[
 
 /// What a run left.
 pub struct Outcome {
+    /// The command's.
     pub status: u8,
+    /// Standard output.
     pub out: Vec<u8>,
+    /// Standard error.
     pub err: Vec<u8>,
     /// What the machine model counted, if it was asked to.
     report: Option<model_core::Report>,
@@ -49,13 +52,19 @@ pub fn insert(guest: &str, contents: Vec<u8>) -> Insert {
 
 /// How to run a command in Linux.
 pub struct Guest<'a> {
+    /// The description.
     pub system: &'a str,
+    /// The emulator.
     pub on: Emulator,
     /// How QEMU attaches disks, instead of what the description says.
     pub interface: Option<Interface>,
+    /// Files for it.
     pub inserts: Vec<Insert>,
+    /// Files out of it.
     pub gets: Vec<Fetch>,
+    /// The longest that it may take.
     pub timeout: Duration,
+    /// The machine model's plugin, if it is to count.
     pub model: Option<&'a Path>,
 }
 

@@ -3,6 +3,7 @@
 //! cached under `target/linux`; and the root file system for its shell.
 
 use crate::build::run;
+use crate::debian::Apt;
 use anyhow::{Context, Result, bail, ensure};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
@@ -19,7 +20,8 @@ pub const INITRD: &str = "initrd";
 const BUSYBOX: &str = "busybox";
 
 const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
-const FOLDER: &str = "target/linux";
+/// Where what is built and fetched is kept.
+pub const FOLDER: &str = "target/linux";
 /// Folders of ours, and where they go in the source.
 const OURS: [(&str, &str); 2] = [("linux/os-L4", "arch/um/os-L4"), ("linux/x86", "arch/x86/um/os-L4")];
 
@@ -398,69 +400,13 @@ pub fn with_inserts(mut root: Vec<u8>, inserts: &[Insert]) -> Result<Vec<u8>> {
     Ok(root)
 }
 
-/// Puts Debian for i386 on a disk: the packages of `linux/debian/packages` and what
-/// `linux/debian/customise` adds. The packages are installed once and kept as an archive.
-pub fn debian(image: &Path) -> Result<()> {
-    let packages = std::fs::read_to_string("linux/debian/packages")?;
-    let archive = Path::new(FOLDER).join("debian.tar");
-    let stamp = archive.with_extension("packages");
-    if !archive.exists() || std::fs::read_to_string(&stamp).is_ok_and(|old| old != packages) {
-        eprintln!("installing Debian for i386 into an archive (a minute or two)");
-        let making = archive.with_extension("making");
-        let mut install = Command::new("mmdebstrap");
-        install.args(["--quiet", "--architectures=i386", "--variant=minbase", "--format=tar"]);
-        install.arg(format!("--include={}", packages.split_whitespace().collect::<Vec<_>>().join(",")));
-        run(install.arg("bookworm").arg(&making).arg(mirror()?))?;
-        std::fs::rename(making, &archive)?;
-        std::fs::write(stamp, packages)?;
-    }
-    eprintln!("making the disk");
-    let tree = Path::new(FOLDER).join("debian");
-    let script = "set -e; rm -rf \"$2\"; mkdir \"$2\"; tar -xf \"$1\" -C \"$2\" --exclude='./dev/*'; \
-                  linux/debian/customise \"$2\"; /sbin/mkfs.ext4 -q -F -d \"$2\" \"$3\"; rm -rf \"$2\"";
-    // Who is not root still wants root's files on the disk.
-    let mut make = Command::new("fakeroot");
-    run(make.args(["sh", "-c", script, "sh"]).arg(archive).arg(tree).arg(image))
-}
-
-/// The mirror that this machine uses.
-fn mirror() -> Result<String> {
-    let policy = Command::new("apt-cache").args(["policy", "base-files"]).output().context("cannot run apt-cache")?;
-    let policy = String::from_utf8_lossy(&policy.stdout).into_owned();
-    policy.split_whitespace().find(|word| word.starts_with("http")).map(String::from).context("no Debian mirror among the package sources")
-}
-
-/// Debian's package for i386, by a private apt configuration: this machine's own is left alone.
+/// Debian's package for i386.
 fn fetch_busybox(binary: &Path) -> Result<()> {
-    let folder = std::env::current_dir()?.join(FOLDER).join("apt");
-    for name in ["lists/partial", "cache/archives/partial"] {
-        std::fs::create_dir_all(folder.join(name))?;
-    }
-    std::fs::write(folder.join("status"), "")?;
-    let mirror = mirror()?;
-    let key = "/usr/share/keyrings/debian-archive-keyring.gpg";
-    std::fs::write(folder.join("sources"), format!("deb [signed-by={key}] {mirror} bookworm main\n"))?;
-    let apt = |arguments: &[&str]| {
-        let mut command = Command::new("apt-get");
-        for (option, value) in [
-            ("Dir::State", ""),
-            ("Dir::State::Lists", "lists"),
-            ("Dir::State::status", "status"),
-            ("Dir::Cache", "cache"),
-            ("Dir::Etc::SourceList", "sources"),
-        ] {
-            command.arg("-o").arg(format!("{option}={}", folder.join(value).display()));
-        }
-        command.args(["-q", "-o", "Dir::Etc::SourceParts=-", "-o", "APT::Architecture=i386", "-o", "APT::Architectures=i386"]);
-        command.args(["-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none"]).args(arguments).current_dir(&folder);
-        command.stdout(Stdio::null());
-        run(&mut command)
-    };
     eprintln!("fetching busybox-static for i386");
-    apt(&["update"])?;
-    apt(&["download", "busybox-static"])?;
-    let package = files(&folder.to_string_lossy())?.into_iter().find(|path| path.extension().is_some_and(|e| e == "deb"));
-    let tree = folder.join("tree");
+    let apt = Apt::new("deb")?;
+    apt.get(&["download", "busybox-static"])?;
+    let package = files(&apt.folder().to_string_lossy())?.into_iter().find(|path| path.extension().is_some_and(|e| e == "deb"));
+    let tree = apt.folder().join("tree");
     run(Command::new("dpkg-deb").arg("-x").arg(package.context("no package was fetched")?).arg(&tree))?;
     std::fs::copy(tree.join("bin/busybox"), binary)?;
     Ok(())
