@@ -20,6 +20,7 @@ pub const ALL: &[Dialogue] = &[
     ("dialogue.kdb", debugger),
     ("dialogue.panic", last_words),
     ("linux.shell", shell),
+    ("linux.paste", paste),
     ("linux.reboot", reboot),
     ("linux.two", two),
     ("linux.hostile", hostile),
@@ -173,6 +174,23 @@ fn shell() -> Result<()> {
 
     session.send(b"poweroff\r")?;
     session.expect("Power down")?;
+    session.end()
+}
+
+/// What comes faster than it is read, all at once, arrives whole.
+fn paste() -> Result<()> {
+    let mut session = Session::start(&built("linux", false)?)?;
+    session.expect(PROMPT)?;
+    session.send(b"echo re'a'dy; cat > /tmp/pasted\r")?;
+    session.expect("ready")?;
+    let lines: Vec<String> = (1..=400).map(|number| format!("line {number}\n")).collect();
+    let pasted = lines.concat();
+    session.send(pasted.replace('\n', "\r").as_bytes())?;
+    session.expect("line 400\n")?;
+    session.send(b"\x04")?;
+    session.expect(PROMPT)?;
+    command(&mut session, "seq 400 | sed 's/^/line /' | cmp - /tmp/pasted && echo wh'o'le", "\nwhole")?;
+    session.send(b"poweroff\r")?;
     session.end()
 }
 

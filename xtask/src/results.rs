@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 /// Where results are kept, so that an interrupted shard goes on.
 const KEPT: &str = "out/results.json";
 /// The table. Its durations are what the next run is split by.
 const TABLE: &str = "docs/results.md";
-/// The longest that a shard may take, in seconds.
-const LONGEST: u64 = 40 * 60;
+/// The longest that a shard may take.
+pub const LONGEST: Duration = Duration::from_secs(40 * 60);
 /// How many seconds a test takes of which nothing is known.
 const UNKNOWN: u64 = 60;
 
@@ -175,8 +176,8 @@ pub fn share<'a>(tests: &[&'a str], shard: Shard) -> Result<Vec<&'a str>> {
     let table = std::fs::read_to_string(TABLE).unwrap_or_default();
     let shares = split(tests, &durations(&table), shard.count);
     let (seconds, share) = shares.into_iter().nth(shard.index - 1).context("no such shard")?;
-    if seconds > LONGEST {
-        bail!("this shard would take some {} minutes; at most {} are wanted: use more shards", seconds / 60, LONGEST / 60);
+    if seconds > LONGEST.as_secs() {
+        bail!("this shard would take some {} minutes; at most {} are wanted: use more shards", seconds / 60, LONGEST.as_secs() / 60);
     }
     println!("# {} of {} tests, some {} minutes", share.len(), tests.len(), seconds.div_ceil(60));
     Ok(share)

@@ -179,6 +179,9 @@ pub fn shard(shard: Shard) -> Result<()> {
                 outcome.clone()
             }
             None => {
+                if start.elapsed() > results::LONGEST {
+                    bail!("{} minutes are over; the same command goes on with {}", results::LONGEST.as_secs() / 60, test.name);
+                }
                 let outcome = test.run();
                 kept.keep(outcome.clone())?;
                 outcome
