@@ -18,7 +18,6 @@
 
 int signals_enabled;
 static unsigned long pending;
-static int in_timer;
 
 /* Takes the bits that have arrived, without a system call if there are none. */
 static unsigned long l4_take_bits(void)
@@ -42,11 +41,10 @@ static void run_bits(unsigned long bits, struct uml_pt_regs *regs)
 	for (n = L4_TIMER_BIT + 1; n < BITS_PER_LONG; n++)
 		if (bits & L4_BIT(n))
 			do_IRQ(n, regs);
-	if ((bits & L4_BIT(L4_TIMER_BIT)) && !in_timer) {
-		in_timer = 1;
+	/* It may come again while its soft interrupts run: an alarm that is missed is the last one. */
+	if (bits & L4_BIT(L4_TIMER_BIT)) {
 		l4_timer_rearm();
 		timer_handler(0, NULL, regs);
-		in_timer = 0;
 	}
 }
 
