@@ -135,7 +135,9 @@ fn interrupts() -> Result<()> {
     let text = o.text();
     let numbers: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     let [ticks, latest, unmasked, soft] = numbers[..] else { anyhow::bail!("the self-test said: {text}") };
-    println!("# computing: {ticks} of 200 ticks, the latest by {latest} us; after unmasking: {unmasked} us; in a soft interrupt {soft} of 10");
+    println!(
+        "# computing: {ticks} of 200 ticks, the latest by {latest} us; after unmasking: {unmasked} us; in a soft interrupt {soft} of 10"
+    );
     ensure!(ticks >= 190 && latest < 10_000 && unmasked < 2_000 && soft >= 5, "{text}");
     Ok(())
 }

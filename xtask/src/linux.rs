@@ -75,7 +75,7 @@ pub fn native() -> Result<PathBuf> {
     let source = Path::new(FOLDER).join("native");
     unpack(&source, &[])?;
     // Choices that only User-Mode Linux has.
-    let ours = ["CONFIG_UML", "CONFIG_M686", "CONFIG_MAGIC_SYSRQ"];
+    let ours = ["CONFIG_UML", "CONFIG_M686", "CONFIG_MAGIC_SYSRQ", "CONFIG_VMAP_STACK"];
     let shared = std::fs::read_to_string("linux/config")?;
     let shared = shared.lines().filter(|line| !ours.iter().any(|choice| line.starts_with(choice)));
     let wanted = shared.map(|line| format!("{line}\n")).collect::<String>() + &std::fs::read_to_string("linux/native-config")?;
@@ -226,6 +226,7 @@ fn header() -> String {
     }
     for (name, kind) in [
         ("NOTIFICATION", MessageKind::Notification),
+        ("EXCEPTION", MessageKind::Exception),
         ("ALIEN", MessageKind::Alien),
         ("INTERRUPTED", MessageKind::Interrupted),
         ("FAILED", MessageKind::Failed),
@@ -262,6 +263,8 @@ fn header() -> String {
         ("FEATURE_SYSENTER", kip::FEATURE_SYSENTER),
         ("INT_VECTOR", kip::INT_VECTOR),
         ("CHANGED_SEGMENTS", frame::CHANGED_SEGMENTS),
+        ("FAULT_PROTECTION", frame::fault::PROTECTION),
+        ("FAULT_WRITE", frame::fault::WRITE),
         ("VECTOR_PAGE_FAULT", frame::vector::PAGE_FAULT),
         ("VECTOR_SYSTEM_CALL", frame::vector::SYSTEM_CALL),
         ("VECTOR_SYSENTER", frame::vector::SYSENTER),

@@ -12,6 +12,7 @@ mod emulator;
 mod guest;
 mod linux;
 mod pack;
+mod server;
 mod session;
 mod test;
 
