@@ -27,33 +27,45 @@ pub const ALL: &[Test] = &[
 ];
 
 /// What a run left.
-struct Outcome {
-    status: u8,
-    out: Vec<u8>,
-    err: Vec<u8>,
+pub struct Outcome {
+    /// Exit status.
+    pub status: u8,
+    /// Standard output.
+    pub out: Vec<u8>,
+    /// Standard error.
+    pub err: Vec<u8>,
     /// What the machine model counted, if it was asked to.
-    report: Option<model_core::Report>,
+    pub report: Option<model_core::Report>,
 }
 
 impl Outcome {
-    fn text(&self) -> String {
+    /// Standard output as text.
+    pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.out).into_owned()
     }
 }
 
 /// A program for a run, or a file.
-fn insert(guest: &str, contents: Vec<u8>) -> Insert {
+pub fn insert(guest: &str, contents: Vec<u8>) -> Insert {
     Insert { guest: guest.into(), contents, mode: 0o755 }
 }
 
 /// How to run a command in Linux.
-struct Guest<'a> {
-    system: &'a str,
-    on: Emulator,
-    inserts: Vec<Insert>,
-    gets: Vec<Fetch>,
-    timeout: Duration,
-    model: Option<&'a Path>,
+pub struct Guest<'a> {
+    /// The system's description.
+    pub system: &'a str,
+    /// Where it runs.
+    pub on: Emulator,
+    /// QEMU's CPU model, instead of the usual one.
+    pub cpu: Option<&'a str>,
+    /// Files for its first root file system.
+    pub inserts: Vec<Insert>,
+    /// Files to bring out.
+    pub gets: Vec<Fetch>,
+    /// The longest that it may take.
+    pub timeout: Duration,
+    /// The machine model's plugin.
+    pub model: Option<&'a Path>,
 }
 
 impl Default for Guest<'_> {
@@ -61,6 +73,7 @@ impl Default for Guest<'_> {
         Self {
             system: "systems/linux.toml",
             on: Emulator::Qemu,
+            cpu: None,
             inserts: Vec::new(),
             gets: Vec::new(),
             timeout: Duration::from_secs(120),
@@ -70,10 +83,11 @@ impl Default for Guest<'_> {
 }
 
 impl Guest<'_> {
-    fn run(mut self, command: &str) -> Result<Outcome> {
+    /// Runs a command in its shell.
+    pub fn run(mut self, command: &str) -> Result<Outcome> {
         let batch = Batch { command: command.into(), gets: self.gets, timeout: Some(self.timeout) };
         self.inserts.extend(batch.inserts());
-        let options = Options { inserts: &self.inserts, folder: Some("linux-test"), stop: true, ..Options::default() };
+        let options = Options { cpu: self.cpu, inserts: &self.inserts, folder: Some("linux-test"), stop: true, ..Options::default() };
         let built = build::plan(Path::new(self.system), options)?.carry_out()?;
         let machine = Machine::of(self.on, &built, self.model);
         let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -88,7 +102,7 @@ fn simple(command: &str) -> Result<Outcome> {
 }
 
 /// Compiles a test program, statically, for i386.
-fn compile(source: &str) -> Result<Vec<u8>> {
+pub fn compile(source: &str) -> Result<Vec<u8>> {
     let name = Path::new(source).file_stem().context("a source without a name")?;
     let program = Path::new("target/linux").join(name);
     let mut gcc = Command::new("i686-linux-gnu-gcc");

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the Linux server itself: what its own faults do.
+//! Tests of the Linux server itself: its faults, its layout.
 
 use crate::build;
-use crate::guest::Test;
+use crate::guest::{Guest, Test, compile, insert};
 use crate::session::Session;
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
 /// All of them.
-pub const ALL: &[Test] = &[("linux.faults", faults)];
+pub const ALL: &[Test] = &[("linux.faults", faults), ("linux.layout", layout)];
 
 /// The prompt of Linux's shell.
 const PROMPT: &str = "/root # ";
@@ -79,4 +79,19 @@ fn again(session: &mut Session, word: &str) -> Result<()> {
     session.expect(word)?;
     session.expect("Linux version")?;
     session.expect(PROMPT)
+}
+
+/// Another server base, end of vmalloc and end of user processes, RAM and vmalloc within 128 MiB:
+/// what programs expect holds there, too.
+fn layout() -> Result<()> {
+    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi.c")?)];
+    let o = Guest { system: "tests/systems/linux-small.toml", inserts, ..Guest::default() }
+        .run("abi && tail -n 1 /proc/self/maps && grep VmallocTotal /proc/meminfo")?;
+    let text = o.text();
+    ensure!(o.status == 0, "status {}: {text}{}", o.status, String::from_utf8_lossy(&o.err));
+    ensure!(text.contains("7ffff000-80000000 r-xp"), "no vDSO at the end of user processes: {text}");
+    let total = text.split_whitespace().rev().nth(1).and_then(|word| word.parse::<u32>().ok()).context("no size of vmalloc")?;
+    println!("# vmalloc has {total} KiB");
+    ensure!((32 << 10..76 << 10).contains(&total), "vmalloc has {total} KiB");
+    Ok(())
 }

@@ -73,7 +73,7 @@ fn differential() -> Result<()> {
 }
 
 /// What runs only when it is named, or everything is asked for.
-const SLOW: &[&str] = &["linux.debian"];
+const SLOW: &[&str] = &["linux.debian", "linux.layout"];
 
 /// Runs everything whose name contains `filter`; of what is slow only what it names, unless `slow`.
 pub fn all(filter: &str, slow: bool) -> Result<()> {
