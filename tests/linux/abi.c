@@ -334,7 +334,8 @@ static int wait_for(int pid, int expected)
 
 static int processes(void)
 {
-	char *args[] = { "abi", "exit", "7", NULL };
+	char *args[] = { "abi", "exit", "7", NULL }, *control[] = { "abi", "x87", "control", NULL };
+	unsigned short mode = 0x27f;
 	struct clone_args ca = { .exit_signal = SIGCHLD };
 	int i, pid;
 	volatile int touched = 0;
@@ -352,6 +353,15 @@ static int processes(void)
 		_exit(1);
 	}
 	if (!wait_for(pid, 7 << 8))
+		return 0;
+	/* A new program has new FPU state. */
+	pid = fork();
+	if (!pid) {
+		asm volatile ("fldcw %0" : : "m" (mode));
+		execv("/proc/self/exe", control);
+		_exit(1);
+	}
+	if (!wait_for(pid, 0))
 		return 0;
 	pid = vfork();
 	if (!pid) {
@@ -772,6 +782,12 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && !strcmp(argv[1], "exit"))
 		return atoi(argv[2]);
+	if (argc == 3 && !strcmp(argv[2], "control")) {
+		unsigned short control;
+
+		asm ("fnstcw %0" : "=m" (control));
+		return control != 0x37f;
+	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
 		int good;

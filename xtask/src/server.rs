@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the Linux server itself: its faults, its layout.
+//! Tests of the Linux server itself: its faults, its layout, what it keeps.
 
 use crate::build;
 use crate::guest::{Guest, Test, compile, insert};
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
 /// All of them.
-pub const ALL: &[Test] = &[("linux.faults", faults), ("linux.layout", layout)];
+pub const ALL: &[Test] = &[("linux.faults", faults), ("linux.layout", layout), ("linux.reuse", reuse)];
 
 /// The prompt of Linux's shell.
 const PROMPT: &str = "/root # ";
@@ -93,5 +93,31 @@ fn layout() -> Result<()> {
     let total = text.split_whitespace().rev().nth(1).and_then(|word| word.parse::<u32>().ok()).context("no size of vmalloc")?;
     println!("# vmalloc has {total} KiB");
     ensure!((32 << 10..76 << 10).contains(&total), "vmalloc has {total} KiB");
+    Ok(())
+}
+
+/// Intervals of `tests/linux/figures.c`.
+const PROCESSES: [(u16, &str); 2] = [(7, "fork+exit+wait"), (8, "vfork+exec+wait")];
+
+/// What it saves to use spaces and threads of dead processes again, in instructions.
+fn reuse() -> Result<()> {
+    let model = build::model()?;
+    let program = compile("tests/linux/figures.c")?;
+    let report = |system| -> Result<model_core::Report> {
+        let inserts = vec![insert("/bin/figures", program.clone())];
+        let o = Guest { system, inserts, model: Some(&model), ..Guest::default() }.run("figures")?;
+        ensure!(o.status == 0, "{system}: {}{}", o.text(), String::from_utf8_lossy(&o.err));
+        o.report.context("no report")
+    };
+    let (with, without) = (report("systems/linux.toml")?, report("tests/systems/linux-noreuse.toml")?);
+    for (id, name) in PROCESSES {
+        let total = |report: &model_core::Report| {
+            let interval = report.intervals.get(&id).with_context(|| format!("{name} was not measured"))?;
+            anyhow::Ok(interval.user_instructions.median + interval.kernel_instructions.median)
+        };
+        let (with, without) = (total(&with)?, total(&without)?);
+        println!("# {name}: {with} instructions, {without} without reuse ({:+.1} %)", 100.0 * (without as f64 / with as f64 - 1.0));
+        ensure!(with < without, "{name}: reuse costs more");
+    }
     Ok(())
 }
