@@ -129,6 +129,9 @@ int arch_l4_exception(struct uml_pt_regs *regs, unsigned long trap,
 /* Floating-point state between the thread and task->thread.regs. */
 void l4_fp_save(struct task_struct *task);
 void l4_fp_changed(struct task_struct *task);
+/* Between the microkernel's area and task->thread.regs.regs.fp. */
+void arch_l4_fp_from(unsigned long *fp, const void *area);
+void arch_l4_fp_to(void *area, const unsigned long *fp);
 int l4_set_tls(struct task_struct *task, unsigned int index, u32 base, u32 limit);
 
 #endif

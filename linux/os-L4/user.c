@@ -206,7 +206,7 @@ void l4_fp_save(struct task_struct *task)
 	if (!task->mm || t->space != task->mm->context.id.pid)
 		return;
 	l4_call(L4_OP_FPU_SYNC, t->slot, 0, 0, 0);
-	memcpy(task->thread.regs.regs.fp, (void *)(t->frame + L4_FPU_OFFSET), L4_FPU_SIZE);
+	arch_l4_fp_from(task->thread.regs.regs.fp, (void *)(t->frame + L4_FPU_OFFSET));
 }
 
 /* thread.regs.fp was written: the thread gets it when it runs next. */
@@ -220,7 +220,7 @@ static void fp_load(struct task_struct *task, struct l4_thread *t)
 {
 	/* After this the area is the truth until the thread runs. */
 	l4_call(L4_OP_FPU_SYNC, t->slot, 0, 0, 0);
-	memcpy((void *)(t->frame + L4_FPU_OFFSET), task->thread.regs.regs.fp, L4_FPU_SIZE);
+	arch_l4_fp_to((void *)(t->frame + L4_FPU_OFFSET), task->thread.regs.regs.fp);
 	t->fp_here = true;
 }
 

@@ -134,7 +134,7 @@ fn abi() -> Result<()> {
 fn on_bochs() -> Result<()> {
     let inserts = vec![insert("/bin/abi", compile("tests/linux/abi.c")?)];
     let start = Instant::now();
-    let checks = "int80 sysenter vdso exceptions write_barrier fpu_frames fpu_fork threads processes copy_on_write file_mappings \
+    let checks = "int80 sysenter vdso exceptions write_barrier fpu_frames x87 fpu_fork threads processes copy_on_write file_mappings \
                   debugging futexes signals proc";
     let command = format!("for check in {checks}; do abi $check || exit 1; done");
     let o = Guest { on: Emulator::Bochs, inserts, ..Guest::default() }.run(&command)?;

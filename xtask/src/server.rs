@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the Linux server itself: its faults, its layout, what it keeps.
+//! Tests of the Linux server itself: its faults, its layout, what it keeps, an old processor.
 
 use crate::build;
 use crate::guest::{Guest, Test, compile, insert};
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
 /// All of them.
-pub const ALL: &[Test] = &[("linux.faults", faults), ("linux.layout", layout), ("linux.reuse", reuse)];
+pub const ALL: &[Test] = &[("linux.faults", faults), ("linux.layout", layout), ("linux.reuse", reuse), ("linux.no_fxsave", no_fxsave)];
 
 /// The prompt of Linux's shell.
 const PROMPT: &str = "/root # ";
@@ -93,6 +93,15 @@ fn layout() -> Result<()> {
     let total = text.split_whitespace().rev().nth(1).and_then(|word| word.parse::<u32>().ok()).context("no size of vmalloc")?;
     println!("# vmalloc has {total} KiB");
     ensure!((32 << 10..76 << 10).contains(&total), "vmalloc has {total} KiB");
+    Ok(())
+}
+
+/// A processor without `fxsave`: programs keep their FPU state, signal frames and debuggers have it.
+fn no_fxsave() -> Result<()> {
+    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi.c")?)];
+    let o = Guest { cpu: Some("pentium2,-fxsr"), inserts, ..Guest::default() }.run("abi")?;
+    ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    ensure!(o.text().contains("# no fxsave\n"), "this processor has fxsave");
     Ok(())
 }
 
