@@ -65,11 +65,6 @@ impl Built {
         }
         Ok(self)
     }
-
-    /// Whether a Linux server is part of it.
-    pub fn has_linux(&self) -> bool {
-        self.packages.iter().any(|package| package == linux::PACKAGE)
-    }
 }
 
 /// A cargo command for the bare machine. Nightly options on a stable compiler, as
@@ -100,10 +95,7 @@ pub fn model() -> Result<PathBuf> {
 }
 
 fn elf(package: &str) -> PathBuf {
-    if package == linux::PACKAGE {
-        return linux::elf();
-    }
-    Path::new(FOLDER).join("i686-macadamia/release").join(package)
+    linux::elf(package).unwrap_or_else(|| Path::new(FOLDER).join("i686-macadamia/release").join(package))
 }
 
 /// How a system is built and where its parts go.
@@ -142,13 +134,13 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         packages.push(component.package().to_string());
     }
     if options.stop {
-        description.component.iter_mut().filter(|c| c.package() == linux::PACKAGE).for_each(|c| c.on_death = OnDeath::Stop);
+        description.component.iter_mut().filter(|c| linux::is_server(c.package())).for_each(|c| c.on_death = OnDeath::Stop);
     }
     packages.sort();
     packages.dedup();
     let mut cargo = cargo_bare("build");
     cargo.arg("--quiet");
-    for package in packages.iter().filter(|package| *package != linux::PACKAGE) {
+    for package in packages.iter().filter(|package| !linux::is_server(package)) {
         cargo.args(["-p", package]);
     }
     if options.kdb {
@@ -200,8 +192,8 @@ impl Plan {
         let built = self.built;
         eprintln!("building {}: {}", built.name, built.packages.join(" "));
         run(&mut self.cargo)?;
-        if built.has_linux() {
-            linux::build()?;
+        for package in &built.packages {
+            linux::build(package)?;
         }
         for file in self.description.component.iter().flat_map(|component| &component.files) {
             linux::make_file(file.from.get_ref())?;

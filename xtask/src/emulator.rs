@@ -233,7 +233,7 @@ pub fn headless(built: &Built, machine: Machine<'_>) -> Result<Headless> {
     match machine {
         Machine::Qemu { cpu, icount, model } => {
             let mut command = qemu(built, cpu);
-            instrument(&mut command, built.has_linux(), icount, model, &report);
+            instrument(&mut command, linux::code(&built.packages)?, icount, model, &report);
             command.arg("-serial").arg(format!("file:{}", log.display())).args(["-serial", "stdio"]).stdout(Stdio::piped());
             let mut child = quiet(&mut command)?;
             let line = child.stdout.take().map(|line| Box::new(line) as _);
@@ -279,7 +279,7 @@ pub fn native(kernel: &Path, initrd: &Path, model: Option<&Path>, timeout: Durat
     let mut command = Command::new("qemu-system-i386");
     command.args(["-M", "pc", "-cpu", "pentium3", "-m", "192", "-display", "none", "-no-reboot", "-nic", "none", "-serial", "stdio"]);
     command.arg("-kernel").arg(kernel).arg("-initrd").arg(initrd).args(["-append", "console=ttyS0 quiet"]);
-    instrument(&mut command, false, model.is_some(), model, &report);
+    instrument(&mut command, None, model.is_some(), model, &report);
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
     let mut stdout = child.stdout.take().context("no output")?;
@@ -302,13 +302,13 @@ pub fn read_report(file: &Path) -> Result<model_core::Report> {
     serde_json::from_str(&text).context("the machine model's report cannot be read")
 }
 
-/// The clock of a QEMU that counts, and the machine model's plugin.
-fn instrument(command: &mut Command, server: bool, icount: bool, model: Option<&Path>, report: &Path) {
+/// The clock of a QEMU that counts, and the machine model's plugin. `server`: where Linux's code is.
+fn instrument(command: &mut Command, server: Option<String>, icount: bool, model: Option<&Path>, report: &Path) {
     if icount {
         command.args(["-icount", "shift=0,sleep=off"]);
     }
     if let Some(plugin) = model {
-        let server = if server { linux::CODE } else { "0-0" };
+        let server = server.unwrap_or_else(|| "0-0".into());
         command.arg("-plugin").arg(format!("{},out={},server={server}", plugin.display(), report.display()));
     }
 }
@@ -372,7 +372,7 @@ pub fn batch(built: &Built, machine: Machine<'_>, timeout: Duration) -> Result<T
         Machine::Qemu { cpu, icount, model } => {
             let mut command = qemu(built, cpu);
             command.arg("-serial").arg(format!("file:{}", console.display())).arg("-serial").arg(format!("file:{}", results.display()));
-            instrument(&mut command, built.has_linux(), icount, model, &report);
+            instrument(&mut command, linux::code(&built.packages)?, icount, model, &report);
             command
         }
         Machine::Bochs => {

@@ -35,7 +35,7 @@ pub struct Outcome {
     /// Standard error.
     pub err: Vec<u8>,
     /// What the machine model counted, if it was asked to.
-    report: Option<model_core::Report>,
+    pub report: Option<model_core::Report>,
 }
 
 impl Outcome {
@@ -56,6 +56,8 @@ pub struct Guest<'a> {
     pub system: &'a str,
     /// The emulator.
     pub on: Emulator,
+    /// QEMU's CPU model, instead of the usual one.
+    pub cpu: Option<&'a str>,
     /// How QEMU attaches disks, instead of what the description says.
     pub interface: Option<Interface>,
     /// Files for it.
@@ -74,6 +76,7 @@ impl Default for Guest<'_> {
             system: "systems/linux.toml",
             on: Emulator::Qemu,
             interface: None,
+            cpu: None,
             inserts: Vec::new(),
             gets: Vec::new(),
             timeout: Duration::from_secs(120),
@@ -88,7 +91,7 @@ impl Guest<'_> {
         let batch = Batch { command: command.into(), gets: self.gets, timeout: Some(self.timeout) };
         self.inserts.extend(batch.inserts());
         let options =
-            Options { inserts: &self.inserts, interface: self.interface, folder: Some("linux-test"), stop: true, ..Options::default() };
+            Options { cpu: self.cpu, inserts: &self.inserts, interface: self.interface, folder: Some("linux-test"), stop: true, ..Options::default() };
         let built = build::plan(Path::new(self.system), options)?.carry_out()?;
         let machine = Machine::of(self.on, &built, self.model);
         let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -135,7 +138,7 @@ fn abi() -> Result<()> {
 fn on_bochs() -> Result<()> {
     let inserts = vec![insert("/bin/abi", compile("tests/linux/abi.c")?)];
     let start = Instant::now();
-    let checks = "int80 sysenter vdso exceptions write_barrier fpu_frames fpu_fork threads processes copy_on_write file_mappings \
+    let checks = "int80 sysenter vdso exceptions write_barrier fpu_frames x87 fpu_fork threads processes copy_on_write file_mappings \
                   debugging futexes signals proc";
     let command = format!("for check in {checks}; do abi $check || exit 1; done");
     let o = Guest { on: Emulator::Bochs, inserts, ..Guest::default() }.run(&command)?;

@@ -10,10 +10,20 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The component whose ELF file is built here.
-pub const PACKAGE: &str = "linux";
-/// Where the server's code is, for the machine model: see `linux/os-L4/layout.h`.
-pub const CODE: &str = "10000000-3e000000";
+/// A server that is built here.
+struct Server {
+    /// What a description calls it.
+    package: &'static str,
+    /// Its source, unpacked, under `target/linux`.
+    folder: &'static str,
+    /// The header that places it.
+    layout: &'static str,
+}
+
+const SERVERS: [Server; 2] = [
+    Server { package: "linux", folder: "source", layout: "linux/os-L4/layout.h" },
+    Server { package: "linux-small", folder: "small", layout: "tests/linux/small-layout.h" },
+];
 /// The name of the file that Linux makes its first root file system from.
 pub const INITRD: &str = "initrd";
 /// The file that is the BusyBox root file system.
@@ -22,6 +32,8 @@ const BUSYBOX: &str = "busybox";
 const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
 /// Where what is built and fetched is kept.
 pub const FOLDER: &str = "target/linux";
+/// The file that a server's own takes the place of.
+const LAYOUT: &str = "layout.h";
 /// Folders of ours, and where they go in the source.
 const OURS: [(&str, &str); 2] = [("linux/os-L4", "arch/um/os-L4"), ("linux/x86", "arch/x86/um/os-L4")];
 
@@ -30,9 +42,29 @@ pub fn file(from: &str) -> PathBuf {
     if from == BUSYBOX { Path::new(FOLDER).join("busybox.cpio") } else { PathBuf::from(from) }
 }
 
-/// The server's ELF file.
-pub fn elf() -> PathBuf {
-    Path::new(FOLDER).join("source/vmlinux")
+fn server(package: &str) -> Option<&'static Server> {
+    SERVERS.iter().find(|server| server.package == package)
+}
+
+/// Whether a component's ELF file is built here.
+pub fn is_server(package: &str) -> bool {
+    server(package).is_some()
+}
+
+/// A server's ELF file; nothing if it is not built here.
+pub fn elf(package: &str) -> Option<PathBuf> {
+    server(package).map(|server| Path::new(FOLDER).join(server.folder).join("vmlinux"))
+}
+
+/// Where the code of the first server among the packages is, for the machine model: `START-END`.
+pub fn code(packages: &[String]) -> Result<Option<String>> {
+    let Some(server) = packages.iter().find_map(|package| server(package)) else { return Ok(None) };
+    let header = std::fs::read_to_string(server.layout)?;
+    let value = |name: &str| {
+        let number = header.lines().find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name)?.trim().strip_prefix("0x"));
+        number.with_context(|| format!("{}: `{name}` is no hexadecimal number", server.layout))
+    };
+    Ok(Some(format!("{}-{}", value("L4_SERVER_BASE")?, value("L4_VMALLOC_END")?)))
 }
 
 /// Builds what a file of a description is made from, if it is made here.
@@ -57,14 +89,16 @@ fn files(folder: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Builds the server.
-pub fn build() -> Result<()> {
-    let source = Path::new(FOLDER).join("source");
+/// Builds a server, if the package is one.
+pub fn build(package: &str) -> Result<()> {
+    let Some(server) = server(package) else { return Ok(()) };
+    let source = Path::new(FOLDER).join(server.folder);
     unpack(&source, &files("linux/patches")?)?;
     for (from, to) in OURS {
         for file in files(from)? {
             let name = file.file_name().context("a file without a name")?;
-            put(&source.join(to).join(name), &std::fs::read(&file)?)?;
+            let file = if name == LAYOUT { Path::new(server.layout) } else { &file };
+            put(&source.join(to).join(name), &std::fs::read(file)?)?;
         }
     }
     put(&source.join("arch/um/os-L4/abi.h"), header().as_bytes())?;
@@ -77,7 +111,7 @@ pub fn native() -> Result<PathBuf> {
     let source = Path::new(FOLDER).join("native");
     unpack(&source, &[])?;
     // Choices that only User-Mode Linux has.
-    let ours = ["CONFIG_UML", "CONFIG_M686", "CONFIG_MAGIC_SYSRQ"];
+    let ours = ["CONFIG_UML", "CONFIG_M686", "CONFIG_MAGIC_SYSRQ", "CONFIG_VMAP_STACK"];
     let shared = std::fs::read_to_string("linux/config")?;
     let shared = shared.lines().filter(|line| !ours.iter().any(|choice| line.starts_with(choice)));
     let wanted = shared.map(|line| format!("{line}\n")).collect::<String>() + &std::fs::read_to_string("linux/native-config")?;
@@ -228,6 +262,7 @@ fn header() -> String {
     }
     for (name, kind) in [
         ("NOTIFICATION", MessageKind::Notification),
+        ("EXCEPTION", MessageKind::Exception),
         ("ALIEN", MessageKind::Alien),
         ("INTERRUPTED", MessageKind::Interrupted),
         ("FAILED", MessageKind::Failed),
@@ -262,8 +297,12 @@ fn header() -> String {
         ("KIP_TSC_MULT", offset_of!(kip::Kip, tsc_mult) as u32),
         ("KIP_TSC_SHIFT", offset_of!(kip::Kip, tsc_shift) as u32),
         ("FEATURE_SYSENTER", kip::FEATURE_SYSENTER),
+        ("FEATURE_FXSR", kip::FEATURE_FXSR),
+        ("FEATURE_SSE", kip::FEATURE_SSE),
         ("INT_VECTOR", kip::INT_VECTOR),
         ("CHANGED_SEGMENTS", frame::CHANGED_SEGMENTS),
+        ("FAULT_PROTECTION", frame::fault::PROTECTION),
+        ("FAULT_WRITE", frame::fault::WRITE),
         ("VECTOR_PAGE_FAULT", frame::vector::PAGE_FAULT),
         ("VECTOR_SYSTEM_CALL", frame::vector::SYSTEM_CALL),
         ("VECTOR_SYSENTER", frame::vector::SYSENTER),

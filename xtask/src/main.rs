@@ -16,6 +16,7 @@ mod guest;
 mod linux;
 mod pack;
 mod results;
+mod server;
 mod session;
 mod test;
 

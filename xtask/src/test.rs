@@ -6,7 +6,7 @@ use crate::build::{self, Built, cargo_bare};
 use crate::description::Limit;
 use crate::emulator::{Machine, Transcript, batch};
 use crate::results::{self, Outcome, Results, Shard};
-use crate::{check, dialogue, disk, evidence, guest};
+use crate::{check, dialogue, disk, evidence, guest, server};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -105,7 +105,7 @@ const CHECKS: &[(&str, Check)] = &[
 ];
 
 /// What runs only when it is named, or everything is asked for.
-const SLOW: &[&str] = &["linux.debian", "linux.project", "linux.stress", "linux.fsx.long"];
+const SLOW: &[&str] = &["linux.debian", "linux.layout", "linux.project", "linux.stress", "linux.fsx.long"];
 
 /// What a test does.
 enum Action {
@@ -143,7 +143,7 @@ impl Test {
 
 /// Every test there is, in the order in which they run.
 fn list() -> Result<Vec<Test>> {
-    let checks = CHECKS.iter().chain(dialogue::ALL).chain(guest::ALL).chain(disk::ALL).chain(evidence::ALL);
+    let checks = CHECKS.iter().chain(dialogue::ALL).chain(guest::ALL).chain(server::ALL).chain(disk::ALL).chain(evidence::ALL);
     let mut tests: Vec<Test> = checks.map(|&(name, check)| Test { name: name.into(), action: Action::Check(check) }).collect();
     for path in systems()? {
         let name = format!("system.{}", path.file_stem().map(|s| s.to_string_lossy()).unwrap_or_default());
