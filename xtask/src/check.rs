@@ -29,6 +29,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("crash", &["abi", "image", "macadamia"]),
     ("conform", &["abi", "image", "macadamia"]),
     ("figures", &["abi", "image", "macadamia"]),
+    ("measured", &["abi", "image", "macadamia"]),
+    ("book", &["model-core"]),
     ("hostile", &["abi", "image", "macadamia"]),
 ];
 
@@ -54,6 +56,7 @@ const SAFE: &[&str] = &[
     "user/demo/tutorial-client",
     "user/demo/tutorial-server",
     "model/core",
+    "bench/book",
     "tests/conform",
     "tests/differential",
     "tests/figures",
@@ -69,6 +72,7 @@ const UNSAFE: &[(&str, usize)] = &[
     ("kernel/plat/pc", 5),
     ("kernel/src", 1),
     ("user/lib", 40),
+    ("bench/native", 1),
     ("model/plugin", 40),
 ];
 

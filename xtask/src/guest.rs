@@ -26,34 +26,46 @@ pub const ALL: &[Test] = &[
     ("linux.bochs", on_bochs),
 ];
 
+/// The longest that a run may take if nobody says another.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
 /// What a run left.
-struct Outcome {
-    status: u8,
+pub struct Outcome {
+    /// The command's exit status.
+    pub status: u8,
     out: Vec<u8>,
-    err: Vec<u8>,
+    /// Its standard error.
+    pub err: Vec<u8>,
     /// What the machine model counted, if it was asked to.
-    report: Option<model_core::Report>,
+    pub report: Option<model_core::Report>,
 }
 
 impl Outcome {
-    fn text(&self) -> String {
+    /// The command's standard output.
+    pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.out).into_owned()
     }
 }
 
 /// A program for a run, or a file.
-fn insert(guest: &str, contents: Vec<u8>) -> Insert {
+pub fn insert(guest: &str, contents: Vec<u8>) -> Insert {
     Insert { guest: guest.into(), contents, mode: 0o755 }
 }
 
 /// How to run a command in Linux.
-struct Guest<'a> {
-    system: &'a str,
-    on: Emulator,
-    inserts: Vec<Insert>,
-    gets: Vec<Fetch>,
-    timeout: Duration,
-    model: Option<&'a Path>,
+pub struct Guest<'a> {
+    /// The system's description.
+    pub system: &'a str,
+    /// Where it runs.
+    pub on: Emulator,
+    /// Files for it.
+    pub inserts: Vec<Insert>,
+    /// Files from it.
+    pub gets: Vec<Fetch>,
+    /// The longest that it may take.
+    pub timeout: Duration,
+    /// The machine model's plugin, to count it.
+    pub model: Option<&'a Path>,
 }
 
 impl Default for Guest<'_> {
@@ -63,14 +75,15 @@ impl Default for Guest<'_> {
             on: Emulator::Qemu,
             inserts: Vec::new(),
             gets: Vec::new(),
-            timeout: Duration::from_secs(120),
+            timeout: TIMEOUT,
             model: None,
         }
     }
 }
 
 impl Guest<'_> {
-    fn run(mut self, command: &str) -> Result<Outcome> {
+    /// Runs it.
+    pub fn run(mut self, command: &str) -> Result<Outcome> {
         let batch = Batch { command: command.into(), gets: self.gets, timeout: Some(self.timeout) };
         self.inserts.extend(batch.inserts());
         let options = Options { inserts: &self.inserts, folder: Some("linux-test"), stop: true, ..Options::default() };
@@ -88,8 +101,9 @@ fn simple(command: &str) -> Result<Outcome> {
 }
 
 /// Compiles a test program, statically, for i386.
-fn compile(source: &str) -> Result<Vec<u8>> {
-    let name = Path::new(source).file_stem().context("a source without a name")?;
+pub fn compile(source: impl AsRef<Path>) -> Result<Vec<u8>> {
+    let source = source.as_ref();
+    let name = source.file_stem().context("a source without a name")?;
     let program = Path::new("target/linux").join(name);
     let mut gcc = Command::new("i686-linux-gnu-gcc");
     gcc.args(["-static", "-O2", "-pthread", "-Wall", "-Wno-unused-result", "-o"]).arg(&program).arg(source);
@@ -100,7 +114,7 @@ fn compile(source: &str) -> Result<Vec<u8>> {
 /// What programs expect of Linux, here and on Linux alone.
 fn abi() -> Result<()> {
     let inserts = vec![insert("/bin/abi", compile("tests/linux/abi.c")?)];
-    let reference = native("abi", inserts.clone(), None)?;
+    let reference = native("abi", inserts.clone(), None, TIMEOUT)?;
     let o = Guest { inserts, ..Guest::default() }.run("abi")?;
     let passed = |text: &str| text.lines().filter(|line| line.starts_with("ok ")).count();
     let here = o.text();
@@ -249,7 +263,7 @@ const OPERATIONS: [(&str, u64); 10] = [
 fn figures() -> Result<()> {
     let model = build::model()?;
     let inserts = vec![insert("/bin/figures", compile("tests/linux/figures.c")?)];
-    let reference = native("figures", inserts.clone(), Some(&model))?.report.context("no report of Linux alone")?;
+    let reference = native("figures", inserts.clone(), Some(&model), TIMEOUT)?.report.context("no report of Linux alone")?;
     let o = Guest { inserts, model: Some(&model), ..Guest::default() }.run("figures")?;
     ensure!(o.status == 0, "the program failed: {}{}", o.text(), String::from_utf8_lossy(&o.err));
     let report = o.report.context("no report")?;
@@ -277,19 +291,20 @@ fn figures() -> Result<()> {
 }
 
 /// What a run on Linux alone left.
-struct Reference {
+pub struct Reference {
     /// The command's output, on the console.
     out: String,
-    report: Option<model_core::Report>,
+    /// What the machine model counted, if it was asked to.
+    pub report: Option<model_core::Report>,
 }
 
 /// Runs a command on Linux of the same source and with the same root file system, on the machine itself.
-fn native(command: &str, mut inserts: Vec<Insert>, model: Option<&Path>) -> Result<Reference> {
+pub fn native(command: &str, mut inserts: Vec<Insert>, model: Option<&Path>, timeout: Duration) -> Result<Reference> {
     let batch = Batch { command: command.into(), gets: Vec::new(), timeout: None };
     inserts.extend(batch.inserts());
     let kernel = linux::native()?;
     let initrd = linux::root_with(&inserts)?;
-    let (console, report) = emulator::native(&kernel, &initrd, model, Duration::from_secs(120))?;
+    let (console, report) = emulator::native(&kernel, &initrd, model, timeout)?;
     let (_, rest) = console.split_once("batch begins\n").with_context(|| format!("Linux alone did not run the command: {console}"))?;
     let (out, status) = rest.split_once("batch ends: ").with_context(|| format!("the command did not end: {console}"))?;
     ensure!(status.starts_with('0'), "on Linux alone the command failed: {out}{status}");

@@ -78,9 +78,9 @@ enum Command {
         #[arg(long)]
         all: bool,
     },
-    /// Count what the fast paths cost, by the machine model.
+    /// Measure what the papers measured, and write the benchmark book (docs/bench.md).
     Bench {
-        /// Only figures whose names contain this.
+        /// Only sections whose names, or figures' names, contain this.
         filter: Option<String>,
         /// Write the figures to this file, one flat JSON object; `-` is the standard output.
         #[arg(long, value_name = "FILE")]

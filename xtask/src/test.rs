@@ -58,6 +58,7 @@ fn clippy_bare() -> Result<()> {
         "conform",
         "figures",
         "hostile",
+        "measured",
     ] {
         command.args(["-p", package]);
     }

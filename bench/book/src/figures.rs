@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The book as data: what the writers of HTML, Markdown and JSON get.
+
+use crate::plan::Part;
+
+/// The whole book.
+#[derive(Clone, Debug)]
+pub struct Book {
+    /// Where it comes from.
+    pub provenance: Provenance,
+    /// The chapters.
+    pub chapters: Vec<Chapter>,
+}
+
+/// Where a book comes from.
+#[derive(Clone, Debug, Default)]
+pub struct Provenance {
+    /// The project's commit, with a mark if something was changed since.
+    pub commit: String,
+    /// The emulator and its version.
+    pub emulator: String,
+    /// The CPU models: name, and what is to be known of it.
+    pub models: Vec<(String, String)>,
+}
+
+/// A chapter.
+#[derive(Clone, Debug)]
+pub struct Chapter {
+    /// Title.
+    pub title: String,
+    /// Introduction.
+    pub text: String,
+    /// The paper, in a line.
+    pub source: String,
+    /// The sections.
+    pub sections: Vec<Section>,
+}
+
+/// A section.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// Its name for `./macadamia bench NAME`.
+    pub name: String,
+    /// Title.
+    pub title: String,
+    /// Method.
+    pub text: String,
+    /// The CPU model.
+    pub model: String,
+    /// Instructions within intervals, ours and on Linux alone, in thousands of millions, and how many it may be.
+    pub modelled: (f64, f64),
+    /// Its figures; the points of plots are not among them.
+    pub figures: Vec<Figure>,
+    /// Its plots.
+    pub charts: Vec<Chart>,
+    /// Where instructions go: a title, and its parts.
+    pub paths: Vec<(String, Vec<Part>)>,
+    /// Numbers that are quoted: what, value with unit, where it stands.
+    pub quotes: Vec<(String, String, String)>,
+}
+
+/// One figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Its stable name.
+    pub name: String,
+    /// What it is, for people.
+    pub label: String,
+    /// What is counted, for people.
+    pub what: String,
+    /// Ours: a median.
+    pub value: f64,
+    /// The least and most over all repetitions. Of cycles: what the least and the most of each event amount to.
+    pub spread: Option<(f64, f64)>,
+    /// How many repetitions.
+    pub repetitions: u64,
+    /// Unit.
+    pub unit: &'static str,
+    /// The paper's number, and where it stands.
+    pub paper: Option<(f64, String)>,
+    /// The same on Linux alone.
+    pub native: Option<f64>,
+    /// What it should be at most, and whether it is.
+    pub goal: Option<Goal>,
+    /// The CPU model; `count` if the figure does not depend on any.
+    pub model: String,
+}
+
+impl Figure {
+    /// Ours divided by the paper's.
+    #[must_use]
+    pub fn to_paper(&self) -> Option<f64> {
+        self.paper.as_ref().and_then(|(paper, _)| quotient(self.value, *paper))
+    }
+
+    /// Ours divided by that of Linux alone.
+    #[must_use]
+    pub fn to_native(&self) -> Option<f64> {
+        self.native.and_then(|native| quotient(self.value, native))
+    }
+}
+
+/// A quotient, where there is one.
+pub(crate) fn quotient(dividend: f64, divisor: f64) -> Option<f64> {
+    (divisor != 0.0).then(|| dividend / divisor)
+}
+
+/// What a figure should be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Goal {
+    /// At most this.
+    pub most: f64,
+    /// Whether a test holds on to it.
+    pub held: bool,
+}
+
+impl Figure {
+    /// Whether the goal is reached; nothing if there is none.
+    #[must_use]
+    pub fn reached(&self) -> Option<bool> {
+        self.goal.map(|goal| self.value <= goal.most)
+    }
+}
+
+/// A plot.
+#[derive(Clone, Debug)]
+pub struct Chart {
+    /// Title.
+    pub title: String,
+    /// What the working set is counted in.
+    pub x: String,
+    /// What is plotted.
+    pub y: String,
+    /// The lines.
+    pub lines: Vec<Line>,
+    /// The same as figures, ours, with that of Linux alone in them.
+    pub figures: Vec<Figure>,
+}
+
+/// A line of a plot.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Whose it is.
+    pub label: String,
+    /// Its points.
+    pub points: Vec<(f64, f64)>,
+}
