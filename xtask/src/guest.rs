@@ -53,7 +53,7 @@ struct Guest<'a> {
     inserts: Vec<Insert>,
     gets: Vec<Fetch>,
     timeout: Duration,
-    model: Option<&'a Path>,
+    model: Option<&'a build::Model>,
 }
 
 impl Default for Guest<'_> {
@@ -244,12 +244,18 @@ const OPERATIONS: [(&str, u64); 10] = [
     ("ring of 8", 63_000),
 ];
 
+/// What the operations of [`OPERATIONS`] take on Linux alone.
+pub fn native_figures(model: &build::Model) -> Result<model_core::Report> {
+    let inserts = vec![insert("/bin/figures", compile("tests/linux/figures.c")?)];
+    native("figures", inserts, Some(model))?.report.context("no report of Linux alone")
+}
+
 /// What operations of Linux cost in instructions: program, Linux server, microkernel; and on
 /// Linux alone.
 fn figures() -> Result<()> {
     let model = build::model()?;
     let inserts = vec![insert("/bin/figures", compile("tests/linux/figures.c")?)];
-    let reference = native("figures", inserts.clone(), Some(&model))?.report.context("no report of Linux alone")?;
+    let reference = native_figures(&model)?;
     let o = Guest { inserts, model: Some(&model), ..Guest::default() }.run("figures")?;
     ensure!(o.status == 0, "the program failed: {}{}", o.text(), String::from_utf8_lossy(&o.err));
     let report = o.report.context("no report")?;
@@ -284,7 +290,7 @@ struct Reference {
 }
 
 /// Runs a command on Linux of the same source and with the same root file system, on the machine itself.
-fn native(command: &str, mut inserts: Vec<Insert>, model: Option<&Path>) -> Result<Reference> {
+fn native(command: &str, mut inserts: Vec<Insert>, model: Option<&build::Model>) -> Result<Reference> {
     let batch = Batch { command: command.into(), gets: Vec::new(), timeout: None };
     inserts.extend(batch.inserts());
     let kernel = linux::native()?;
