@@ -64,8 +64,8 @@ pub struct Guest<'a> {
     pub gets: Vec<Fetch>,
     /// The longest that it may take.
     pub timeout: Duration,
-    /// The machine model's plugin, to count it.
-    pub model: Option<&'a Path>,
+    /// The machine model, to count it.
+    pub model: Option<&'a build::Model>,
 }
 
 impl Default for Guest<'_> {
@@ -258,12 +258,18 @@ const OPERATIONS: [(&str, u64); 10] = [
     ("ring of 8", 63_000),
 ];
 
+/// What the operations of [`OPERATIONS`] take on Linux alone.
+pub fn native_figures(model: &build::Model) -> Result<model_core::Report> {
+    let inserts = vec![insert("/bin/figures", compile("tests/linux/figures.c")?)];
+    native("figures", inserts, Some(model), TIMEOUT)?.report.context("no report of Linux alone")
+}
+
 /// What operations of Linux cost in instructions: program, Linux server, microkernel; and on
 /// Linux alone.
 fn figures() -> Result<()> {
     let model = build::model()?;
     let inserts = vec![insert("/bin/figures", compile("tests/linux/figures.c")?)];
-    let reference = native("figures", inserts.clone(), Some(&model), TIMEOUT)?.report.context("no report of Linux alone")?;
+    let reference = native_figures(&model)?;
     let o = Guest { inserts, model: Some(&model), ..Guest::default() }.run("figures")?;
     ensure!(o.status == 0, "the program failed: {}{}", o.text(), String::from_utf8_lossy(&o.err));
     let report = o.report.context("no report")?;
@@ -299,7 +305,7 @@ pub struct Reference {
 }
 
 /// Runs a command on Linux of the same source and with the same root file system, on the machine itself.
-pub fn native(command: &str, mut inserts: Vec<Insert>, model: Option<&Path>, timeout: Duration) -> Result<Reference> {
+pub fn native(command: &str, mut inserts: Vec<Insert>, model: Option<&build::Model>, timeout: Duration) -> Result<Reference> {
     let batch = Batch { command: command.into(), gets: Vec::new(), timeout: None };
     inserts.extend(batch.inserts());
     let kernel = linux::native()?;

@@ -5,6 +5,7 @@
 mod batch;
 mod bench;
 mod build;
+mod calibration;
 mod check;
 mod description;
 mod dialogue;
@@ -85,6 +86,11 @@ enum Command {
         /// Write the figures to this file, one flat JSON object; `-` is the standard output.
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
+    },
+    /// Print the machine model's constants with their sources, and published figures beside the model's.
+    Model {
+        /// CPU model: model/cpus/NAME.toml; all of them if absent.
+        cpu: Option<String>,
     },
     /// Delete what was built.
     Clean,
@@ -182,6 +188,7 @@ fn carry_out() -> Result<u8> {
         Command::List => list()?,
         Command::Test { filter, all } => test::all(filter.as_deref().unwrap_or(""), all)?,
         Command::Bench { filter, json } => bench::run(filter.as_deref().unwrap_or(""), json.as_deref())?,
+        Command::Model { cpu } => calibration::run(cpu.as_deref())?,
         Command::Clean => {
             for folder in ["target", "out"] {
                 if std::path::Path::new(folder).exists() {

@@ -144,7 +144,7 @@ fn system(path: &Path, name: &str, tally: &mut Tally) {
         Err(error) => return tally.note(name, Err(error)),
     };
     for cpu in &test.cpus {
-        let machine = Machine::Qemu { cpu, icount: test.icount, model: model.as_deref() };
+        let machine = Machine::Qemu { cpu, icount: test.icount, model: model.as_ref() };
         judge(&format!("{name}.{cpu}"), batch(&built, machine, timeout), &test.limit, tally);
     }
     if test.bochs {

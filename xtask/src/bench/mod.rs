@@ -44,6 +44,7 @@ pub fn measure(plan: &Plan) -> Result<Book> {
         let run = plan.runs.get(name).with_context(|| format!("there is no run `{name}`"))?;
         eprintln!("[{}/{}] {name}, model {cpu}", i + 1, needed.len());
         let begun = Instant::now();
+        let model = build::Model { cpu: Some(cpu.clone()), ..model.clone() };
         let counted = run::carry_out(run, &model).with_context(|| format!("run `{name}`"))?;
         let used = book::instructions(&counted) / 1e9;
         eprintln!("[{}/{}] {name}: {used:.3} of {} G instructions in intervals, {} s", i + 1, needed.len(), run.budget, begun.elapsed().as_secs());

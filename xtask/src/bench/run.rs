@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One program of the book: on Macadamia, and on Linux alone if it is for Linux.
 
-use crate::build;
+use crate::build::{self, Model};
 use crate::emulator::{Machine, batch};
 use crate::guest::{self, Guest};
 use anyhow::{Context, Result, bail, ensure};
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Runs it.
-pub fn carry_out(run: &Run, model: &Path) -> Result<Counted> {
+pub fn carry_out(run: &Run, model: &Model) -> Result<Counted> {
     let timeout = Duration::from_secs(run.timeout);
     let counted = match (&run.system, &run.program) {
         (Some(system), None) => Counted { ours: system_run(Path::new(system), model, timeout)?, native: None },
@@ -25,7 +25,7 @@ pub fn carry_out(run: &Run, model: &Path) -> Result<Counted> {
     Ok(counted)
 }
 
-fn system_run(path: &Path, model: &Path, timeout: Duration) -> Result<Report> {
+fn system_run(path: &Path, model: &Model, timeout: Duration) -> Result<Report> {
     let built = build::system(path)?;
     let machine = Machine::Qemu { cpu: &built.cpu, icount: true, model: Some(model) };
     let transcript = batch(&built, machine, timeout)?;
@@ -33,7 +33,7 @@ fn system_run(path: &Path, model: &Path, timeout: Duration) -> Result<Report> {
     transcript.model.with_context(|| format!("{} did not end in {} s", built.name, timeout.as_secs()))
 }
 
-fn linux_run(run: &Run, program: &Path, model: &Path, timeout: Duration) -> Result<Counted> {
+fn linux_run(run: &Run, program: &Path, model: &Model, timeout: Duration) -> Result<Counted> {
     let name = program.file_stem().context("a program without a name")?.to_string_lossy().into_owned();
     let inserts = vec![guest::insert(&format!("/bin/{name}"), guest::compile(program)?)];
     let command = run.command.as_ref().unwrap_or(&name);
