@@ -6,7 +6,7 @@ use crate::figures::{Book, Chapter, Chart, Figure, Goal, Line, Provenance, Secti
 use crate::papers::Papers;
 use crate::plan::{FigurePlan, Plan, Row, SectionPlan, Sweep};
 use anyhow::{Context, Result, ensure};
-use model_core::Report;
+use model_core::{Cpu, Report};
 use std::collections::BTreeMap;
 
 /// What a run counted.
@@ -21,15 +21,19 @@ pub struct Counted {
 /// What all runs counted, by the run's name and the CPU model's.
 pub type Results = BTreeMap<(String, String), Counted>;
 
+/// CPU models by their names.
+pub type Cpus = BTreeMap<String, Cpu>;
+
 /// Puts the book together.
 ///
 /// # Errors
 /// Says what was asked for and not measured, or is not in the papers.
-pub fn evaluate(plan: &Plan, papers: &Papers, results: &Results, provenance: Provenance) -> Result<Book> {
+pub fn evaluate(plan: &Plan, papers: &Papers, cpus: &Cpus, results: &Results, provenance: Provenance) -> Result<Book> {
     let chapters = plan.chapters.iter().map(|chapter| {
         let paper = papers.0.get(&chapter.paper).with_context(|| format!("there is no paper `{}`", chapter.paper))?;
         let sections = chapter.section.iter().map(|section| {
-            let from = Sources { plan, papers, chapter: &chapter.paper, section, counted: counted(results, section)? };
+            let cpu = cpus.get(&section.model).with_context(|| format!("there is no CPU model `{}`", section.model))?;
+            let from = Sources { plan, papers, chapter: &chapter.paper, section, cpu, counted: counted(results, section)? };
             from.section().with_context(|| format!("section `{}`", section.name))
         });
         Ok(Chapter {
@@ -54,6 +58,7 @@ struct Sources<'a> {
     /// The chapter's paper.
     chapter: &'a str,
     section: &'a SectionPlan,
+    cpu: &'a Cpu,
     counted: &'a Counted,
 }
 
@@ -63,7 +68,6 @@ impl Sources<'_> {
         let mut figures = Vec::new();
         for row in &section.row {
             for figure in &row.figure {
-                if counts::kind(&figure.count).is_none() { continue; } // TEMP
                 figures.push(self.figure(row, figure)?);
             }
         }
@@ -88,7 +92,7 @@ impl Sources<'_> {
         let Kind { what, unit, modelled } = kind;
         Ok(Figure {
             label: row.label.clone(),
-            what: what.into(),
+            what,
             value: ours.median,
             spread: ours.spread,
             repetitions: self.counted.ours.intervals.get(&row.interval).map_or(0, |interval| interval.repetitions),
@@ -103,11 +107,14 @@ impl Sources<'_> {
 
     /// Ours, and that of Linux alone if it ran there.
     fn values(&self, row: &Row, count: &str) -> Option<(Value, Option<Value>)> {
-        if let Some(of) = ratio_of(count) {
+        if let Some(of) = counts::ratio_of(count) {
             let (ours, native) = self.values(row, of)?;
             return Some((Value { median: quotient(ours.median, native?.median)?, spread: None }, None));
         }
-        let of = |report: &Report| counts::value(count, report.intervals.get(&row.interval)?, row);
+        if let Some(of) = counts::native(count) {
+            return Some((self.values(row, of)?.1?, None));
+        }
+        let of = |report: &Report| counts::value(count, report.intervals.get(&row.interval)?, row, self.cpu);
         let native = self.counted.native.as_ref().and_then(of);
         Some((of(&self.counted.ours)?, native))
     }
@@ -155,15 +162,7 @@ impl Sources<'_> {
             lines.push(Line { label: "Linux alone".into(), points: native });
         }
         let kind = counts::kind(&sweep.count).with_context(|| format!("nothing is counted as `{}`", sweep.count))?;
-        Ok(Chart { title: sweep.label.clone(), x: sweep.x.clone(), y: kind.what.into(), lines, figures })
-    }
-}
-
-/// What a quotient of ours and that of Linux alone is of.
-fn ratio_of(count: &str) -> Option<&'static str> {
-    match count {
-        "instruction_ratio" => Some("instructions"),
-        _ => None,
+        Ok(Chart { title: sweep.label.clone(), x: sweep.x.clone(), y: kind.what, lines, figures })
     }
 }
 

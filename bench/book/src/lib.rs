@@ -17,7 +17,7 @@ mod papers;
 pub mod plan;
 mod svg;
 
-pub use evaluate::{Counted, Results, evaluate, instructions};
+pub use evaluate::{Counted, Cpus, Results, evaluate, instructions};
 pub use figures::{Book, Chapter, Chart, Figure, Goal, Line, Provenance, Section};
 pub use html::page;
 pub use json::object;

@@ -19,22 +19,26 @@ const CODE: u32 = 0x0100_0000;
 const RANGE: u32 = 0x1000_0000;
 /// Bytes of the range: a power of two.
 const BYTES: u32 = 64 * PAGE;
+const HALF: u32 = BYTES / 2;
 /// Where the pager itself sees the code while it writes it.
 const VIEW: u32 = 0x9000_0000;
 const BADGE: u32 = 7;
 const SLOTS: u32 = 16;
 const RW: Rights = Rights::READ.union(Rights::WRITE);
 
-/// What the thread executes: it writes to one page after the other, each write an interval.
-fn program() -> [u8; 26] {
-    let mut program = [0; 26];
+/// What the thread executes: it writes to one page after the other, each write an interval; at last
+/// an invalid instruction. Its registers but ESI begin as 0.
+fn program() -> [u8; 36] {
+    let mut program = [0; 36];
     let ([a, b, c, d], [e, f, g, h]) = (immediate(BEGIN, FAULT).to_le_bytes(), immediate(END, FAULT).to_le_bytes());
     let [i, j, k, l] = (RANGE + BYTES - 1).to_le_bytes();
     program[..7].copy_from_slice(&[OPCODE, a, b, c, d, 0x89, 0x06]); // mov [esi], eax
     program[7..12].copy_from_slice(&[OPCODE, e, f, g, h]);
     program[12..18].copy_from_slice(&[0x81, 0xc6, 0, 0x10, 0, 0]); // add esi, 4096
     program[18..24].copy_from_slice(&[0x81, 0xe6, i, j, k, l]); // and esi, the range's end
-    program[24..].copy_from_slice(&[0xeb, 0xe6]); // jmp to the start
+    let [m, n, o, p] = FAULTS.to_le_bytes();
+    program[24..31].copy_from_slice(&[0x47, 0x81, 0xff, m, n, o, p]); // inc edi; cmp edi, FAULTS
+    program[31..35].copy_from_slice(&[0x75, 0xdf, 0x0f, 0x0b]); // jne to the start; ud2
     program
 }
 
@@ -80,12 +84,14 @@ fn serve(space: Space, frames: Memory) -> Result<()> {
             && utcb::word(word(offset_of!(Frame, error))) & fault::WRITE != 0
             && address == RANGE + count * PAGE % BYTES;
         assert!(expected, "not the fault that was due: {:?} at {address:#x}", received.kind);
-        // Once around: the pages are taken back, within an interval that is no typical one.
-        if address == RANGE && count > 0 {
-            unmap(space, RANGE, BYTES)?;
+        // At the begin of each half the other half is taken back, within an interval that is no typical one.
+        if (address - RANGE).is_multiple_of(HALF) {
+            unmap(space, RANGE + (address - RANGE + HALF) % BYTES, HALF)?;
         }
         map(space, address, frames, address - RANGE, PAGE, RW)?;
         handle = received.handle;
     }
+    let last = reply_wait(handle, Message::default())?;
+    assert!(last.kind == MessageKind::Exception && utcb::word(word(offset_of!(Frame, vector))) == vector::INVALID_OPCODE, "not its end");
     Ok(())
 }

@@ -4,9 +4,9 @@
 
 mod run;
 
-use crate::build;
+use crate::{build, calibration};
 use anyhow::{Context, Result, ensure};
-use book::{Book, Papers, Plan, Provenance, Results};
+use book::{Book, Cpus, Papers, Plan, Provenance, Results};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -39,6 +39,7 @@ pub fn measure(plan: &Plan) -> Result<Book> {
     let papers = Papers::read(&Path::new(FOLDER).join("papers"))?;
     let model = build::model()?;
     let needed = plan.needed();
+    let cpus = needed.iter().map(|(_, cpu)| Ok((cpu.clone(), calibration::read(cpu)?))).collect::<Result<Cpus>>()?;
     let (mut results, start) = (Results::new(), Instant::now());
     for (i, (name, cpu)) in needed.iter().enumerate() {
         let run = plan.runs.get(name).with_context(|| format!("there is no run `{name}`"))?;
@@ -52,14 +53,14 @@ pub fn measure(plan: &Plan) -> Result<Book> {
         results.insert((name.clone(), cpu.clone()), counted);
     }
     eprintln!("everything measured in {} s", start.elapsed().as_secs());
-    book::evaluate(plan, &papers, &results, provenance()?)
+    book::evaluate(plan, &papers, &cpus, &results, provenance(&cpus)?)
 }
 
-fn provenance() -> Result<Provenance> {
+fn provenance(cpus: &Cpus) -> Result<Provenance> {
     Ok(Provenance {
         commit: first_line("git", &["describe", "--always", "--dirty", "--exclude=*"])?,
         emulator: format!("{}, with -icount shift=0", first_line("qemu-system-i386", &["--version"])?),
-        models: Vec::new(),
+        models: cpus.iter().map(|(name, cpu)| (name.clone(), format!("{} MHz; constants and their sources: model/cpus/{name}.toml", cpu.clock_mhz))).collect(),
     })
 }
 
