@@ -70,14 +70,7 @@ pub struct Guest<'a> {
 
 impl Default for Guest<'_> {
     fn default() -> Self {
-        Self {
-            system: "systems/linux.toml",
-            on: Emulator::Qemu,
-            inserts: Vec::new(),
-            gets: Vec::new(),
-            timeout: TIMEOUT,
-            model: None,
-        }
+        Self { system: "systems/linux.toml", on: Emulator::Qemu, inserts: Vec::new(), gets: Vec::new(), timeout: TIMEOUT, model: None }
     }
 }
 

@@ -169,7 +169,7 @@ fn of(count: &str, by_owner: &ByOwner<Events>, cpu: &Cpu) -> Option<f64> {
 }
 
 /// A processor without `sysenter` and `sysexit` would have entered by `int` and left by `iret`.
-fn as_the_processor_would(events: Events, cpu: &Cpu) -> Events {
+pub fn as_the_processor_would(events: Events, cpu: &Cpu) -> Events {
     if cpu.costs.sysenter_entries.source != Source::NoCost {
         return events;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From reports to figures.
 
+use crate::account;
 use crate::counts::{self, Kind, Value};
 use crate::figures::{Book, Chapter, Chart, Figure, Goal, Line, Provenance, Section, quotient};
 use crate::papers::Papers;
@@ -39,7 +40,10 @@ pub fn evaluate(plan: &Plan, papers: &Papers, cpus: &Cpus, results: &Results, pr
         Ok(Chapter {
             title: chapter.title.clone(),
             text: chapter.text.clone(),
-            source: format!("{}: {}. {}, {}. Measured there on: {}", paper.authors, paper.title, paper.published, paper.year, paper.machine),
+            source: format!(
+                "{}: {}. {}, {}. Measured there on: {}",
+                paper.authors, paper.title, paper.published, paper.year, paper.machine
+            ),
             sections: sections.collect::<Result<_>>()?,
         })
     });
@@ -78,6 +82,7 @@ impl Sources<'_> {
             text: section.text.clone(),
             model: section.model.clone(),
             modelled: (instructions(self.counted) / 1e9, budget),
+            accounts: section.row.iter().filter(|row| row.account).filter_map(|row| account::of(row, self.counted, self.cpu)).collect(),
             paths: section.path.iter().map(|path| path_of(path, &figures)).collect::<Result<_>>()?,
             charts: section.sweep.iter().map(|sweep| self.chart(sweep)).collect::<Result<_>>()?,
             quotes: section.quote.iter().map(|name| self.quote(name)).collect::<Result<_>>()?,
@@ -168,7 +173,8 @@ impl Sources<'_> {
 
 /// The parts of a path, which have to add up to what was measured.
 fn path_of(path: &crate::plan::Breakdown, figures: &[Figure]) -> Result<(String, Vec<crate::plan::Part>)> {
-    let figure = figures.iter().find(|figure| figure.name == path.figure).with_context(|| format!("no figure is called {}", path.figure))?;
+    let figure =
+        figures.iter().find(|figure| figure.name == path.figure).with_context(|| format!("no figure is called {}", path.figure))?;
     let sum: u32 = path.part.iter().map(|part| part.instructions).sum();
     ensure!(
         f64::from(sum) == figure.value,

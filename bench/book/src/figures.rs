@@ -12,6 +12,14 @@ pub struct Book {
     pub chapters: Vec<Chapter>,
 }
 
+impl Book {
+    /// All figures, those of plots among them.
+    pub fn figures(&self) -> impl Iterator<Item = &Figure> {
+        let sections = self.chapters.iter().flat_map(|chapter| &chapter.sections);
+        sections.flat_map(|section| section.figures.iter().chain(section.charts.iter().flat_map(|chart| &chart.figures)))
+    }
+}
+
 /// Where a book comes from.
 #[derive(Clone, Debug, Default)]
 pub struct Provenance {
@@ -53,6 +61,8 @@ pub struct Section {
     pub figures: Vec<Figure>,
     /// Its plots.
     pub charts: Vec<Chart>,
+    /// Where cycles go.
+    pub accounts: Vec<Account>,
     /// Where instructions go: a title, and its parts.
     pub paths: Vec<(String, Vec<Part>)>,
     /// Numbers that are quoted: what, value with unit, where it stands.
@@ -144,4 +154,15 @@ pub struct Line {
     pub label: String,
     /// Its points.
     pub points: Vec<(f64, f64)>,
+}
+
+/// Whose cycles they are, and for what.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// What was measured.
+    pub title: String,
+    /// Who: on Macadamia, then on Linux alone.
+    pub columns: Vec<&'static str>,
+    /// For what, and each one's cycles; the last line is their sum.
+    pub lines: Vec<(String, Vec<f64>)>,
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The book as one page: nothing is loaded from elsewhere, and no script runs.
 
-use crate::figures::{Book, Chapter, Chart, Figure, Provenance, Section};
+use crate::figures::{Account, Book, Chapter, Chart, Figure, Provenance, Section};
 use crate::json::short;
 use crate::markdown::cells;
 use crate::plan::Part;
@@ -71,7 +71,7 @@ fn contents(book: &Book) -> Markup {
 
 /// What the project wanted to reach, in one table.
 fn goals(book: &Book) -> Markup {
-    let aimed: Vec<&Figure> = crate::json::all(book).filter(|figure| figure.goal.is_some()).collect();
+    let aimed: Vec<&Figure> = book.figures().filter(|figure| figure.goal.is_some()).collect();
     html! {
         @if !aimed.is_empty() {
             h2 id="goals" { "Goals" }
@@ -116,6 +116,7 @@ fn section(section: &Section) -> Result<Markup> {
             }
             @if !section.figures.is_empty() { (table(section)) }
             @for chart in charts { (chart) }
+            @for one in &section.accounts { (account(one)) }
             @for (title, parts) in &section.paths { (path(title, parts)) }
             @if !section.quotes.is_empty() { (quotes(section)) }
         }
@@ -172,6 +173,21 @@ fn chart(chart: &Chart) -> Result<Markup> {
             }
         }
     })
+}
+
+/// Whose cycles, and for what.
+fn account(account: &Account) -> Markup {
+    html! {
+        table {
+            caption { "Where the cycles go: " (account.title) }
+            thead { tr { th { "" } @for owner in &account.columns { th { (owner) } } } }
+            tbody {
+                @for (name, cycles) in &account.lines {
+                    tr { th scope="row" { (name) } @for cycles in cycles { td class="number" { (short(cycles.round())) } } }
+                }
+            }
+        }
+    }
 }
 
 /// Where the instructions of a path go.

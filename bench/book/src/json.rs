@@ -20,7 +20,8 @@ struct Entry<'a> {
 /// # Errors
 /// None that a book can cause; `serde_json` reserves them.
 pub fn object(book: &Book) -> serde_json::Result<String> {
-    let entries: BTreeMap<&str, Entry<'_>> = all(book)
+    let entries: BTreeMap<&str, Entry<'_>> = book
+        .figures()
         .map(|figure| {
             let Figure { name, value, unit, native, model, .. } = figure;
             let paper = figure.paper.as_ref().map(|(paper, _)| rounded(*paper));
@@ -28,12 +29,6 @@ pub fn object(book: &Book) -> serde_json::Result<String> {
         })
         .collect();
     Ok(serde_json::to_string_pretty(&entries)? + "\n")
-}
-
-/// All figures, those of plots among them.
-pub(crate) fn all(book: &Book) -> impl Iterator<Item = &Figure> {
-    let sections = book.chapters.iter().flat_map(|chapter| &chapter.sections);
-    sections.flat_map(|section| section.figures.iter().chain(section.charts.iter().flat_map(|chart| &chart.figures)))
 }
 
 /// Three decimals are more than any figure is good for.

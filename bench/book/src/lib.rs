@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod account;
 mod counts;
 mod evaluate;
 pub mod figures;
@@ -18,7 +19,7 @@ pub mod plan;
 mod svg;
 
 pub use evaluate::{Counted, Cpus, Results, evaluate, instructions};
-pub use figures::{Book, Chapter, Chart, Figure, Goal, Line, Provenance, Section};
+pub use figures::{Account, Book, Chapter, Chart, Figure, Goal, Line, Provenance, Section};
 pub use html::page;
 pub use json::object;
 pub use markdown::summary;

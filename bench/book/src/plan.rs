@@ -116,6 +116,9 @@ pub struct Row {
     /// Bytes that each repetition moves: for bandwidths.
     #[serde(default)]
     pub bytes: u32,
+    /// Whether the page shows whose cycles they are, and for what.
+    #[serde(default)]
+    pub account: bool,
     /// Its figures.
     pub figure: Vec<FigurePlan>,
 }
@@ -174,6 +177,7 @@ impl Sweep {
                 visit: None,
                 per: 1,
                 bytes: 0,
+                account: false,
                 figure: vec![FigurePlan { count: self.count.clone(), paper: Vec::new(), goal: None, held: false }],
             };
             (x, row)
@@ -186,6 +190,12 @@ impl SectionPlan {
     fn names(&self) -> Vec<String> {
         let rows = self.row.iter().cloned().chain(self.sweep.iter().flat_map(|sweep| sweep.rows().map(|(_, row)| row)));
         rows.flat_map(|row| row.figure.into_iter().map(move |figure| format!("{}.{}", row.name, figure.count))).collect()
+    }
+
+    /// Whether a test holds on to one of its goals.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.row.iter().flat_map(|row| &row.figure).any(|figure| figure.held)
     }
 
     /// Whether it is what `filter` asks for: a part of its name, or of a figure's.
