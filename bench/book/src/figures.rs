@@ -63,8 +63,8 @@ pub struct Section {
     pub charts: Vec<Chart>,
     /// Where cycles go.
     pub accounts: Vec<Account>,
-    /// Where instructions go: a title, and its parts.
-    pub paths: Vec<(String, Vec<Part>)>,
+    /// Where instructions go.
+    pub paths: Vec<Path>,
     /// Numbers that are quoted: what, value with unit, where it stands.
     pub quotes: Vec<(String, String, String)>,
 }
@@ -154,6 +154,33 @@ pub struct Line {
     pub label: String,
     /// Its points.
     pub points: Vec<(f64, f64)>,
+}
+
+/// Where the instructions of a path go.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// Which path.
+    pub title: String,
+    /// Its parts.
+    pub parts: Vec<Part>,
+    /// The paper's rows: a name, ours, the paper's.
+    pub rows: Vec<(String, u32, f64)>,
+    /// What was measured.
+    pub measured: f64,
+}
+
+impl Path {
+    /// Instructions of all parts.
+    #[must_use]
+    pub fn sum(&self) -> u32 {
+        self.parts.iter().map(|part| part.instructions).sum()
+    }
+
+    /// Whether the parts are those of what was measured.
+    #[must_use]
+    pub fn adds_up(&self) -> bool {
+        f64::from(self.sum()) == self.measured
+    }
 }
 
 /// Whose cycles they are, and for what.

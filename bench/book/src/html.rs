@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The book as one page: nothing is loaded from elsewhere, and no script runs.
 
-use crate::figures::{Account, Book, Chapter, Chart, Figure, Provenance, Section};
+use crate::figures::{Account, Book, Chapter, Chart, Figure, Path, Provenance, Section};
 use crate::json::short;
 use crate::markdown::cells;
-use crate::plan::Part;
 use crate::svg::plot;
 use anyhow::Result;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -117,7 +116,7 @@ fn section(section: &Section) -> Result<Markup> {
             @if !section.figures.is_empty() { (table(section)) }
             @for chart in charts { (chart) }
             @for one in &section.accounts { (account(one)) }
-            @for (title, parts) in &section.paths { (path(title, parts)) }
+            @for one in &section.paths { (path(one)) }
             @if !section.quotes.is_empty() { (quotes(section)) }
         }
     })
@@ -191,12 +190,33 @@ fn account(account: &Account) -> Markup {
 }
 
 /// Where the instructions of a path go.
-fn path(title: &str, parts: &[Part]) -> Markup {
+fn path(path: &Path) -> Markup {
     html! {
         table {
-            caption { "Where the instructions go: " (title) }
-            thead { tr { th { "instructions" } th { "what they do" } th { "what they are good for" } } }
-            tbody { @for part in parts { tr { td class="number" { (part.instructions) } td { (part.what) } td { (part.buys) } } } }
+            caption { "Where the instructions go: " (path.title) }
+            thead { tr { th { "instructions" } th { "row" } th { "what they do" } th { "what they are good for" } } }
+            tbody {
+                @for part in &path.parts {
+                    tr { td class="number" { (part.instructions) } td { (part.row) } td { (part.what) } td { (part.buys) } }
+                }
+            }
+        }
+        @if !path.adds_up() {
+            p class="stale" { "This list is out of date: it has " (path.sum()) " instructions, " (path.measured) " were measured." }
+        }
+        table {
+            caption { "In the paper's rows: " (path.title) }
+            thead { tr { th { "" } th { "ours" } th { "paper" } th { "difference" } } }
+            tbody {
+                @for (name, ours, paper) in &path.rows {
+                    tr {
+                        th scope="row" { (name) }
+                        td class="number" { (ours) }
+                        td class="number" { (paper) }
+                        td class="number" { (format!("{:+}", f64::from(*ours) - paper)) }
+                    }
+                }
+            }
         }
     }
 }

@@ -19,9 +19,9 @@ pub mod plan;
 mod svg;
 
 pub use evaluate::{Counted, Cpus, Results, evaluate, instructions};
-pub use figures::{Account, Book, Chapter, Chart, Figure, Goal, Line, Provenance, Section};
+pub use figures::{Account, Book, Chapter, Chart, Figure, Goal, Line, Path, Provenance, Section};
 pub use html::page;
 pub use json::object;
-pub use markdown::summary;
+pub use markdown::{goals, summary};
 pub use papers::{Number, Paper, Papers};
 pub use plan::Plan;

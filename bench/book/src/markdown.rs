@@ -12,11 +12,23 @@ pub fn summary(book: &Book) -> String {
     let Book { provenance, chapters } = book;
     // Writing to a string cannot fail, here and below.
     let _ = writeln!(text, "Commit {}, {}. How to read it: docs/bench.md.", provenance.commit, provenance.emulator);
+    text += &goals(book);
     for chapter in chapters {
         let _ = writeln!(text, "\n## {}\n\n{}", chapter.title, chapter.source);
         chapter.sections.iter().for_each(|section| table(&mut text, section));
     }
     text
+}
+
+/// What is aimed at, as a table; empty if nothing is.
+#[must_use]
+pub fn goals(book: &Book) -> String {
+    let lines = book.figures().filter_map(|figure| {
+        let [ours, _, _, _, _, goal] = cells(figure);
+        figure.goal.map(|_| format!("| `{}` | {ours} | {goal} |\n", figure.name))
+    });
+    let lines: String = lines.collect();
+    if lines.is_empty() { lines } else { format!("\n## Goals\n\n| figure | ours | at most |\n|---|---|---|\n{lines}") }
 }
 
 fn table(text: &mut String, section: &Section) {

@@ -81,14 +81,31 @@ pub struct SectionPlan {
 pub struct Breakdown {
     /// The figure that the parts add up to.
     pub figure: String,
+    /// The paper's rows.
+    pub row: Vec<PathRow>,
     /// The parts, in their order.
     pub part: Vec<Part>,
+}
+
+/// A row of the paper's table of a path.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct PathRow {
+    /// Its name, by which parts say to which they belong.
+    pub name: String,
+    /// The paper's number.
+    pub paper: String,
+    /// Instructions that the paper counts here, and the figure does not.
+    #[serde(default)]
+    pub besides: u32,
 }
 
 /// A part of a path.
 #[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
+    /// The paper's row that it belongs to.
+    pub row: String,
     /// Instructions.
     pub instructions: u32,
     /// What they do.

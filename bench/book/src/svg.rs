@@ -28,8 +28,8 @@ fn draw(chart: &Chart, svg: &mut String) -> Result<(), Box<dyn std::error::Error
     area.fill(&WHITE)?;
     let mut plot = ChartBuilder::on(&area)
         .margin(12)
-        .x_label_area_size(44)
-        .y_label_area_size(76)
+        .x_label_area_size(48)
+        .y_label_area_size(84)
         .build_cartesian_2d(0.0..most(|point| point.0), 0.0..most(|point| point.1) * 1.08)?;
     let number = |value: &f64| short(*value);
     plot.configure_mesh()
@@ -39,7 +39,8 @@ fn draw(chart: &Chart, svg: &mut String) -> Result<(), Box<dyn std::error::Error
         .y_label_formatter(&number)
         .light_line_style(TRANSPARENT)
         .bold_line_style(RGBColor(0xe4, 0xe4, 0xe4))
-        .label_style(("sans-serif", 13))
+        .label_style(("sans-serif", 16))
+        .axis_desc_style(("sans-serif", 17))
         .draw()?;
     for (line, colour) in chart.lines.iter().zip(COLOURS) {
         let drawn = plot.draw_series(LineSeries::new(line.points.clone(), colour.stroke_width(2)).point_size(3))?;
@@ -49,7 +50,7 @@ fn draw(chart: &Chart, svg: &mut String) -> Result<(), Box<dyn std::error::Error
         .position(SeriesLabelPosition::LowerRight)
         .background_style(WHITE.mix(0.9))
         .border_style(RGBColor(0xc0, 0xc0, 0xc0))
-        .label_font(("sans-serif", 13))
+        .label_font(("sans-serif", 16))
         .draw()?;
     area.present()?;
     Ok(())

@@ -126,7 +126,8 @@ fn the_summary_has_every_section() {
     for section in book.chapters.iter().flat_map(|chapter| &chapter.sections) {
         assert!(summary.contains(&section.title), "{}", section.title);
     }
-    let columns: Vec<usize> = summary.lines().filter(|line| line.starts_with('|')).map(|line| line.matches('|').count()).collect();
+    let (_, sections) = summary.split_once("\n### ").expect("a section");
+    let columns: Vec<usize> = sections.lines().filter(|line| line.starts_with('|')).map(|line| line.matches('|').count()).collect();
     assert!(columns.iter().all(|count| *count == 8), "{columns:?}");
 }
 
@@ -139,4 +140,16 @@ fn what_was_not_measured_is_named() {
         Err(error) => format!("{error:#}"),
     };
     assert_eq!(why(&Results::new()), "there is no CPU model `pentium-166`");
+}
+
+#[test]
+fn the_parts_of_the_paths_add_up() {
+    let book = book();
+    let paths: Vec<&book::Path> = book.chapters.iter().flat_map(|chapter| &chapter.sections).flat_map(|section| &section.paths).collect();
+    assert_eq!(paths.len(), 2);
+    for path in paths {
+        assert!(path.adds_up(), "{}: {} of {}", path.title, path.sum(), path.measured);
+        // All parts, and the one instruction that user mode executes.
+        assert_eq!(path.rows.iter().map(|(_, ours, _)| ours).sum::<u32>(), path.sum() + 1);
+    }
 }

@@ -31,6 +31,10 @@ fn goals() -> Result<()> {
             missed.push(figure.name.as_str());
         }
     }
+    for path in book.chapters.iter().flat_map(|chapter| &chapter.sections).flat_map(|section| &section.paths) {
+        let (listed, measured) = (path.sum(), path.measured);
+        ensure!(path.adds_up(), "{}: bench/sections lists {listed} instructions, {measured} were measured", path.title);
+    }
     ensure!(missed.is_empty(), "goals that were reached are not: {}", missed.join(", "));
     Ok(())
 }
@@ -47,6 +51,7 @@ pub fn run(filter: &str, json: Option<&Path>) -> Result<()> {
     match json {
         Some(path) if path == Path::new("-") => print!("{}", book::object(&book)?),
         Some(path) => std::fs::write(path, book::object(&book)?).with_context(|| format!("cannot write {}", path.display()))?,
+        None if whole => println!("{}", book::goals(&book)),
         None => println!("{}", book::summary(&book)),
     }
     eprintln!("written: {}", folder.join("index.html").display());
