@@ -28,6 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pager", &["abi", "image", "macadamia"]),
     ("crash", &["abi", "image", "macadamia"]),
     ("conform", &["abi", "image", "macadamia"]),
+    ("counts", &["abi", "image", "macadamia"]),
     ("figures", &["abi", "image", "macadamia"]),
     ("hostile", &["abi", "image", "macadamia"]),
 ];
@@ -55,6 +56,7 @@ const SAFE: &[&str] = &[
     "user/demo/tutorial-server",
     "model/core",
     "tests/conform",
+    "tests/counts",
     "tests/differential",
     "tests/figures",
     "tests/hostile",
