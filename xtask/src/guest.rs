@@ -251,7 +251,15 @@ const OPERATIONS: [(&str, u64); 10] = [
     ("ring of 8", 63_000),
 ];
 
-/// What the operations of [`OPERATIONS`] take on Linux alone.
+/// What the operations of [`OPERATIONS`] take on the Linux server.
+pub fn figures_with(model: &build::Model) -> Result<model_core::Report> {
+    let inserts = vec![insert("/bin/figures", compile("tests/linux/figures.c")?)];
+    let o = Guest { inserts, model: Some(model), ..Guest::default() }.run("figures")?;
+    ensure!(o.status == 0, "the program failed: {}{}", o.text(), String::from_utf8_lossy(&o.err));
+    o.report.context("no report")
+}
+
+/// What they take on Linux alone.
 pub fn native_figures(model: &build::Model) -> Result<model_core::Report> {
     let inserts = vec![insert("/bin/figures", compile("tests/linux/figures.c")?)];
     native("figures", inserts, Some(model), TIMEOUT)?.report.context("no report of Linux alone")
@@ -261,11 +269,8 @@ pub fn native_figures(model: &build::Model) -> Result<model_core::Report> {
 /// Linux alone.
 fn figures() -> Result<()> {
     let model = build::model()?;
-    let inserts = vec![insert("/bin/figures", compile("tests/linux/figures.c")?)];
     let reference = native_figures(&model)?;
-    let o = Guest { inserts, model: Some(&model), ..Guest::default() }.run("figures")?;
-    ensure!(o.status == 0, "the program failed: {}{}", o.text(), String::from_utf8_lossy(&o.err));
-    let report = o.report.context("no report")?;
+    let report = figures_with(&model)?;
     println!("# operation              total   program    server    kernel  entries  CR3   Linux alone  ratio");
     let mut above = Vec::new();
     for (id, (name, most)) in (1..).zip(OPERATIONS) {

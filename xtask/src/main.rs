@@ -11,6 +11,7 @@ mod description;
 mod dialogue;
 mod emulator;
 mod guest;
+mod instrument;
 mod linux;
 mod pack;
 mod session;

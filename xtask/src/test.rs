@@ -5,7 +5,7 @@
 use crate::build::{self, Built, cargo_bare};
 use crate::description::Limit;
 use crate::emulator::{Machine, Transcript, batch};
-use crate::{bench, check, dialogue, guest};
+use crate::{bench, check, dialogue, guest, instrument};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -56,6 +56,7 @@ fn clippy_bare() -> Result<()> {
         "tutorial-server",
         "tutorial-client",
         "conform",
+        "counts",
         "figures",
         "hostile",
         "measured",
@@ -97,6 +98,7 @@ pub fn all(filter: &str, slow: bool) -> Result<()> {
         .iter()
         .chain(guest::ALL)
         .chain(bench::ALL)
+        .chain(instrument::ALL)
         .filter(|(name, _)| name.contains(filter) && (slow || *name == filter || !SLOW.contains(name)))
     {
         tally.note(name, test());

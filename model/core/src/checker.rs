@@ -28,8 +28,8 @@ pub struct Access {
 pub enum Verdict {
     /// The tables have this mapping.
     Good(Mapping),
-    /// The TLB may have a translation that is no longer true.
-    Stale,
+    /// The TLB may have a translation that is no longer true since the instruction at this address.
+    Stale(u32),
     /// The tables cannot be read.
     Unknown,
 }
@@ -67,22 +67,23 @@ pub struct Checker {
     tables: FxHashMap<u32, Vec<Role>>,
     /// A bit for each page of physical memory: it is in `tables`.
     is_table: Vec<u64>,
-    walks: u64,
+    /// Which instruction made a page's entry suspect.
+    causes: FxHashMap<u32, u32>,
 }
 
 impl Default for Checker {
     fn default() -> Self {
-        Self { entries: vec![Entry::default(); 1 << 20], ages: [1, 1], tables: FxHashMap::default(), is_table: vec![0; 1 << 14], walks: 0 }
+        Self {
+            entries: vec![Entry::default(); 1 << 20],
+            ages: [1, 1],
+            tables: FxHashMap::default(),
+            is_table: vec![0; 1 << 14],
+            causes: FxHashMap::default(),
+        }
     }
 }
 
 impl Checker {
-    /// How often the tables were walked.
-    #[must_use]
-    pub fn walks(&self) -> u64 {
-        self.walks
-    }
-
     fn is_held(&self, entry: Entry) -> bool {
         entry.age == self.ages[usize::from(entry.word & GLOBAL != 0)]
     }
@@ -102,7 +103,7 @@ impl Checker {
         if self.is_held(entry) && entry.word & SUSPECT != 0 && self.contradicts(entry.word, access, found) {
             // Reported once for each change of the tables.
             self.enter(page, found);
-            return Verdict::Stale;
+            return self.stale(page);
         }
         match found {
             // Still there with fewer rights than the entry: suspect until flushed.
@@ -112,8 +113,12 @@ impl Checker {
                 Verdict::Good(now)
             }
             // It was done, and the tables say that it cannot be: no entry of ours explains it.
-            None => Verdict::Stale,
+            None => self.stale(page),
         }
+    }
+
+    fn stale(&self, page: usize) -> Verdict {
+        Verdict::Stale(self.causes.get(&(page as u32)).copied().unwrap_or(0))
     }
 
     /// Whether what the entry permits differs from what the tables permit, for this access.
@@ -143,7 +148,6 @@ impl Checker {
     }
 
     fn walk(&mut self, address: u32, root: u32, memory: &mut impl Physical) -> Result<Mapping, NoMapping> {
-        self.walks += 1;
         let mut lower = None;
         let found = walk(memory, root, address, |table| lower = Some(table));
         self.note_table(root >> 12, Role::Directory);
@@ -161,8 +165,8 @@ impl Checker {
         }
     }
 
-    /// Physical memory is written at `physical`.
-    pub fn stored(&mut self, physical: u32) {
+    /// The instruction at linear address `instruction` writes physical memory at `physical`.
+    pub fn stored(&mut self, physical: u32, instruction: u32) {
         let page = physical >> 12;
         if self.is_table[(page >> 6) as usize] & 1 << (page & 63) == 0 {
             return;
@@ -173,7 +177,13 @@ impl Checker {
                 Role::Directory => index << 10..(index + 1) << 10,
                 Role::Table(upper) => upper << 10 | index..(upper << 10 | index) + 1,
             };
-            self.entries[pages.start as usize..pages.end as usize].iter_mut().for_each(|entry| entry.word |= SUSPECT);
+            for page in pages {
+                let entry = &mut self.entries[page as usize];
+                if entry.age == self.ages[usize::from(entry.word & GLOBAL != 0)] {
+                    entry.word |= SUSPECT;
+                    self.causes.insert(page, instruction);
+                }
+            }
         }
     }
 

@@ -11,7 +11,6 @@ use crate::checker::{Access, Checker, Verdict};
 use crate::events::{ByOwner, Events, Owner};
 use crate::interval::{Interval, Repetition};
 use crate::machine::{Machine, Tables};
-use crate::report::Checked;
 use crate::symbols::Symbols;
 use crate::violation::{Rule, Violation, Violations};
 use crate::walk::{Mapping, Physical, walk};
@@ -206,7 +205,7 @@ impl Counter {
             let mut now = Now { world, root: self.root, paging: self.paging, aliases: 0, alias: 0 };
             machine.fetch(chunk, base, &mut now, self.totals.of(owner));
             if now.aliases > 0 {
-                self.violate(Rule::CacheAlias, base, now.alias);
+                self.violate(Rule::CacheAlias, base, now.alias, None);
             }
         }
         if self.setup.checker.is_some() {
@@ -273,16 +272,17 @@ impl Counter {
             && user
             && (!window.contains(&address) || !window.contains(&address.wrapping_add(bytes - 1)))
         {
-            self.violate(Rule::OutsideWindow, instruction, address);
+            self.violate(Rule::OutsideWindow, instruction, address, None);
         }
         if let Some(machine) = &mut self.setup.machine {
             let mut now = Now { world, root: self.root, paging: self.paging, aliases: 0, alias: 0 };
             machine.access(address, bytes, write, &mut now, self.totals.of(self.owner));
             if now.aliases > 0 {
-                self.violate(Rule::CacheAlias, instruction, now.alias);
+                self.violate(Rule::CacheAlias, instruction, now.alias, None);
             }
         }
         if self.setup.checker.is_some() {
+            self.accesses += u64::from(self.paging);
             let last = address.wrapping_add(bytes - 1);
             self.check(instruction, Access { address, write, user }, world);
             if last >> 12 != address >> 12 {
@@ -308,7 +308,7 @@ impl Counter {
             errors,
             violations: self.violations.report(&self.setup.symbols),
             further_violations: self.violations.more(),
-            checked: self.setup.checker.as_ref().map(|checker| Checked { accesses: self.accesses, walks: checker.walks() }),
+            checked: self.setup.checker.is_some().then_some(self.accesses),
         }
     }
 
@@ -374,26 +374,25 @@ impl Counter {
     fn flushes(&mut self, offset: u16) {
         let free = self.open.iter().find(|(_, repetition)| repetition.is_free()).map(|(id, _)| *id);
         if let Some(id) = free {
-            self.violate(Rule::FlushInFreeInterval, self.base.wrapping_add(u32::from(offset)), u32::from(id));
+            self.violate(Rule::FlushInFreeInterval, self.base.wrapping_add(u32::from(offset)), u32::from(id), None);
         }
     }
 
     fn check(&mut self, instruction: u32, access: Access, world: &mut impl World) {
         let Some(checker) = self.setup.checker.as_mut().filter(|_| self.paging) else { return };
-        self.accesses += 1;
         match checker.access(access, self.root, world) {
             Verdict::Good(mapping) => {
                 if access.write {
-                    checker.stored(mapping.physical(access.address));
+                    checker.stored(mapping.physical(access.address), instruction);
                 }
             }
-            Verdict::Stale => self.violate(Rule::StaleTranslation, instruction, access.address),
+            Verdict::Stale(cause) => self.violate(Rule::StaleTranslation, instruction, access.address, Some(cause)),
             Verdict::Unknown => self.unreachable += 1,
         }
     }
 
-    fn violate(&mut self, rule: Rule, instruction: u32, address: u32) {
-        self.violations.add(Violation { rule, instruction, address, owner: self.owner });
+    fn violate(&mut self, rule: Rule, instruction: u32, address: u32, cause: Option<u32>) {
+        self.violations.add(Violation { rule, instruction, address, owner: self.owner, cause });
     }
 
     fn close(&mut self, id: u16) -> Option<Repetition> {

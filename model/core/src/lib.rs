@@ -38,7 +38,7 @@ pub use fault::Fault;
 pub use instruction::{Chunk, Class, Marker};
 pub use machine::{Machine, Tables};
 pub use replacement::Replacement;
-pub use report::{Checked, IntervalReport, Report, Spread, ViolationReport, VisitReport};
+pub use report::{IntervalReport, Report, Spread, ViolationReport, VisitReport};
 pub use symbols::Symbols;
 pub use tlb::{Tlb, TlbGeometry};
 pub use violation::Rule;

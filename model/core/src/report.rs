@@ -18,18 +18,9 @@ pub struct Report {
     /// How many more that differ from all of these: they are not listed.
     #[serde(default)]
     pub further_violations: u64,
-    /// What the checker looked at, if it was asked to.
+    /// How many accesses to data the checker looked at, if it was asked to; fetches come on top.
     #[serde(default)]
-    pub checked: Option<Checked>,
-}
-
-/// How much was checked.
-#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Checked {
-    /// Accesses and fetches.
-    pub accesses: u64,
-    /// Those of them for which the tables were walked.
-    pub walks: u64,
+    pub checked: Option<u64>,
 }
 
 /// A rule of the checker that was broken.
@@ -43,6 +34,8 @@ pub struct ViolationReport {
     pub symbol: Option<String>,
     /// Linear address that it accessed, or the interval's number.
     pub address: String,
+    /// Of a stale translation: what changed the tables, as `symbol` or as an address.
+    pub cause: Option<String>,
     /// Whose instruction it is, as in [`ByOwner`].
     pub owner: String,
     /// How often.

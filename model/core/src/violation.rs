@@ -42,6 +42,8 @@ pub struct Violation {
     pub address: u32,
     /// Whose instruction it is.
     pub owner: Owner,
+    /// Linear address of the instruction that changed the table.
+    pub cause: Option<u32>,
 }
 
 /// More different violations than this are only counted.
@@ -76,6 +78,7 @@ impl Violations {
             instruction: format!("{:#010x}", violation.instruction),
             symbol: symbols.name(violation.instruction),
             address: format!("{:#010x}", violation.address),
+            cause: violation.cause.map(|cause| symbols.name(cause).unwrap_or_else(|| format!("{cause:#010x}"))),
             owner: format!("{:?}", violation.owner).to_lowercase(),
             times,
         };
