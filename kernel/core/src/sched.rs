@@ -7,7 +7,7 @@
 //! and the queues.
 
 use crate::Kernel;
-use crate::port::Port;
+use crate::port::{Cpu, Port};
 use crate::thread::{Thread, flag, gate};
 use abi::PRIORITIES;
 use pool::{Link, Ref};
@@ -28,6 +28,8 @@ pub struct Scheduler {
     owner: Link<Thread>,
     /// When the timer was told to tick.
     programmed: Option<u64>,
+    /// An alarm was set or a slice began since the timer was looked at.
+    stale: bool,
 }
 
 impl Default for Scheduler {
@@ -39,11 +41,17 @@ impl Default for Scheduler {
             slice_end: 0,
             owner: Link::NULL,
             programmed: None,
+            stale: true,
         }
     }
 }
 
 impl Scheduler {
+    /// The timer may have to tick sooner.
+    pub(crate) fn alarm_set(&mut self) {
+        self.stale = true;
+    }
+
     fn head(&mut self, priority: u32) -> &mut Link<Thread> {
         &mut self.heads[(priority & 255) as usize]
     }
@@ -185,6 +193,21 @@ impl<P: Port> Kernel<P> {
 
     /// Decides who runs next. Called once before the kernel is left.
     pub fn settle(&mut self) {
+        // The usual end of a system call: nobody was woken, and who ran still may.
+        if self.sched.handoff.is_none()
+            && !self.sched.stale
+            && let Cpu { top, current, .. } = *self.port.cpu()
+            && current.get().is_some_and(|current| {
+                let t = &self.pool[current];
+                t.state() == gate::READY && t.next.is_null() && t.priority >= top
+            })
+        {
+            return;
+        }
+        self.decide();
+    }
+
+    fn decide(&mut self) {
         let running = self.current().filter(|c| self.pool[*c].state() == gate::READY && !self.is_queued(*c));
         let handoff = self.sched.handoff.take().filter(|h| Some(*h) != running);
         let top = self.sched.top();
@@ -243,6 +266,7 @@ impl<P: Port> Kernel<P> {
     }
 
     fn begin_slice(&mut self, thread: Ref<Thread>) {
+        self.sched.stale = true;
         let left = u64::from(core::mem::take(&mut self.pool[thread].slice_left));
         self.sched.slice_end = self.port.now() + if left == 0 { SLICE } else { left };
         self.sched.owner = thread.link();
@@ -275,6 +299,7 @@ impl<P: Port> Kernel<P> {
 
     /// Asks for the next tick if it must come before the one asked for last.
     fn program_timer(&mut self) {
+        self.sched.stale = false;
         let alarm = self.next_alarm();
         let slice = self.current().map(|_| self.sched.slice_end);
         let next = match (alarm, slice) {
@@ -295,6 +320,7 @@ impl<P: Port> Kernel<P> {
     /// The timer ticked: alarms that are due, and the slice.
     pub fn tick(&mut self) {
         self.sched.programmed = None;
+        self.sched.stale = true;
         self.fire_alarms();
         self.end_slice();
         self.settle();

@@ -120,6 +120,9 @@ unsafe impl<T> Zeroable for Link<T> {}
 // SAFETY: as above; the marker is a function pointer type, so `Link<T>` is `'static` data exactly if `T` is.
 unsafe impl<T: 'static> Pod for Link<T> {}
 
+/// Bytes of the smallest pool, and of the largest object.
+const LEAST: u32 = 2 * abi::PAGE_SIZE;
+
 /// The kernel's memory for objects.
 pub struct Pool {
     memory: *mut u8,
@@ -140,9 +143,10 @@ impl Pool {
     /// borrowing the pool only between entry and exit, on one CPU.)
     ///
     /// # Panics
-    /// If `base`, `bytes` or `reserved` are not multiples of a page.
+    /// If `base`, `bytes` or `reserved` are not multiples of a page, or the pool is smaller than the largest object.
     pub unsafe fn new(memory: *mut u8, base: u32, bytes: u32, reserved: u32) -> Self {
         let page = abi::PAGE_SIZE;
+        assert!(bytes >= LEAST, "a pool that is too small");
         assert!(base.is_multiple_of(page) && bytes.is_multiple_of(page) && reserved.is_multiple_of(page), "pool not page aligned");
         // SAFETY: the caller gives us all of it.
         unsafe { memory.write_bytes(0, bytes as usize) };
@@ -185,19 +189,29 @@ impl Pool {
         Buddy::free(self, address, order);
     }
 
+    #[inline]
     fn offset(&self, address: u32, bytes: u32) -> usize {
         let offset = address.wrapping_sub(self.base);
-        assert!(offset <= self.bytes && bytes <= self.bytes - offset, "kernel address {address:#x} outside the pool");
+        if bytes > self.bytes || offset > self.bytes - bytes {
+            outside(address);
+        }
         offset as usize
     }
 
+    #[inline]
     fn pointer<T: Object>(&self, r: Ref<T>) -> *mut T {
-        let size = const { size_of::<T>() as u32 };
+        // No object is larger than the smallest pool, so its end needs no test of its own.
+        let size = const {
+            assert!(size_of::<T>() <= LEAST as usize);
+            size_of::<T>() as u32
+        };
         let start = r.0.wrapping_sub(T::ANCHOR);
-        let offset = self.offset(start, size);
-        assert!(offset.is_multiple_of(const { align_of::<T>() }), "misaligned reference {start:#x}");
-        // SAFETY: the offset is within the memory that `new` was given.
-        unsafe { self.memory.add(offset).cast() }
+        let offset = start.wrapping_sub(self.base);
+        if offset > self.bytes.wrapping_sub(size) || !offset.is_multiple_of(const { align_of::<T>() as u32 }) {
+            outside(start);
+        }
+        // SAFETY: the offset is within the memory that `new` was given, which is that large at least.
+        unsafe { self.memory.add(offset as usize).cast() }
     }
 
     /// Two different objects at once.
@@ -214,6 +228,7 @@ impl Pool {
 
     /// Raw bytes of the pool.
     #[must_use]
+    #[inline]
     pub fn bytes_at(&self, address: u32, bytes: u32) -> &[u8] {
         let offset = self.offset(address, bytes);
         // SAFETY: `offset` checked the range against the memory given to `new`.
@@ -221,6 +236,7 @@ impl Pool {
     }
 
     /// Raw bytes of the pool, for writing.
+    #[inline]
     pub fn bytes_mut(&mut self, address: u32, bytes: u32) -> &mut [u8] {
         let offset = self.offset(address, bytes);
         // SAFETY: `offset` checked the range; `self` is borrowed exclusively.
@@ -228,8 +244,16 @@ impl Pool {
     }
 }
 
+/// A reference to what is no object: a kernel bug.
+#[cold]
+#[inline(never)]
+fn outside(address: u32) -> ! {
+    panic!("kernel address {address:#x} is outside the pool or misaligned")
+}
+
 impl<T: Object> Index<Ref<T>> for Pool {
     type Output = T;
+    #[inline]
     fn index(&self, r: Ref<T>) -> &T {
         // SAFETY: in the pool and aligned (`pointer`), plain data, shared borrow of the pool.
         unsafe { &*self.pointer(r) }
@@ -237,6 +261,7 @@ impl<T: Object> Index<Ref<T>> for Pool {
 }
 
 impl<T: Object> IndexMut<Ref<T>> for Pool {
+    #[inline]
     fn index_mut(&mut self, r: Ref<T>) -> &mut T {
         // SAFETY: in the pool and aligned (`pointer`), plain data, exclusive borrow of the pool.
         unsafe { &mut *self.pointer(r) }

@@ -42,6 +42,9 @@ fn normalise(thread: &mut Thread, runs: bool) {
     if thread.state() == gate::READY && !thread.is_alien() || matches!(thread.state(), gate::OPEN) {
         thread.partner = pool::Link::NULL;
     }
+    if frame_elsewhere {
+        thread.fault_address = 0;
+    }
     if thread.state() != gate::SENDING {
         thread.badge = 0;
     }

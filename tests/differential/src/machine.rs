@@ -97,6 +97,8 @@ pub struct Machine<'a> {
     pub regs: [u32; 8],
     /// ES, CS, SS, DS, FS, GS.
     pub segments: [u16; 6],
+    /// Address of a page fault.
+    pub cr2: u32,
     /// The last value written to CR3.
     pub cr3: Option<u32>,
     /// What the flags are on a return by `sysexit`.
@@ -123,7 +125,7 @@ const MOST_STEPS: u32 = 200;
 impl<'a> Machine<'a> {
     /// A processor in front of `memory`, which gives the word at an address.
     pub fn new(memory: &'a dyn Fn(u32) -> Option<u32>) -> Self {
-        Self { regs: [0; 8], segments: [0; 6], cr3: None, eflags: 0, written: BTreeMap::new(), memory, carry: false, zero: false }
+        Self { regs: [0; 8], segments: [0; 6], cr2: 0, cr3: None, eflags: 0, written: BTreeMap::new(), memory, carry: false, zero: false }
     }
 
     /// The word at an address, a multiple of 4.
@@ -174,7 +176,9 @@ impl<'a> Machine<'a> {
         Ok(match i.op_kind(operand) {
             OpKind::Register => {
                 let r = i.op_register(operand);
-                if r.is_segment_register() {
+                if r == Register::CR2 {
+                    self.cr2
+                } else if r.is_segment_register() {
                     u32::from(self.segments[r.number()])
                 } else if r.is_gpr32() {
                     self.regs[r.number()]

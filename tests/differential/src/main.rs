@@ -40,8 +40,8 @@ fn main() -> Result<()> {
         }
     }
     println!(
-        "# {} events: {} fast calls, {} fast replies, {} fast alien calls, {} fast runs, {} fast paths given up",
-        tally.events, tally.calls, tally.replies, tally.alien_calls, tally.runs, tally.given_up
+        "# {} events: {} fast calls, {} fast replies, {} fast alien calls, {} fast alien faults, {} fast runs, {} fast paths given up",
+        tally.events, tally.calls, tally.replies, tally.alien_calls, tally.faults, tally.runs, tally.given_up
     );
     let missed = code.missed();
     ensure!(missed.is_empty(), "never executed: {}", missed.join("; "));
@@ -49,6 +49,7 @@ fn main() -> Result<()> {
         ("calls", tally.calls),
         ("replies", tally.replies),
         ("alien calls", tally.alien_calls),
+        ("alien faults", tally.faults),
         ("runs", tally.runs),
         ("given up", tally.given_up),
     ] {

@@ -115,8 +115,8 @@ impl Scenario {
         let me = self.kernel.current()?;
         if self.kernel.pool[me].is_alien() {
             return Some(match rng.u32(..10) {
-                0 => Event::PageFault,
-                1 => Event::Tick,
+                0..=2 => Event::PageFault,
+                3 => Event::Tick,
                 _ => Event::AlienCall,
             });
         }

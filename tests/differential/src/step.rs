@@ -27,6 +27,8 @@ pub struct Tally {
     pub replies: u64,
     /// `int 0x80` of aliens by the fast path.
     pub alien_calls: u64,
+    /// Page faults of aliens by the fast path.
+    pub faults: u64,
     /// `run` by the fast path.
     pub runs: u64,
     /// Fast paths that left it to the portable kernel.
@@ -38,6 +40,48 @@ const CPU: u32 = 0xe040_0f80;
 /// The FPU is open: in `Cpu::loaded` (`lazy.rs` of the port).
 const FPU_OPEN: u32 = 1;
 const STEP_PENDING: u32 = 2;
+
+/// How the kernel is entered.
+#[derive(Clone, Copy, PartialEq)]
+enum Entry {
+    /// By `sysenter`.
+    Sysenter,
+    /// By `int 0x80`.
+    Call,
+    /// By a page fault.
+    Fault { error: u32, address: u32 },
+}
+
+impl Entry {
+    /// Where it leads.
+    fn symbol(self) -> &'static str {
+        match self {
+            Self::Sysenter => "sysenter_entry",
+            Self::Call => "alien_entry",
+            Self::Fault { .. } => "alien_fault",
+        }
+    }
+
+    /// Vector and error code as the entry code saves them for the portable kernel, and where it goes then.
+    fn slow(self) -> (u32, u32, &'static str) {
+        match self {
+            Self::Sysenter => (vector::SYSENTER, 0, "save_registers"),
+            Self::Call => (vector::SYSTEM_CALL, 0, "entered"),
+            Self::Fault { error, .. } => (vector::PAGE_FAULT, error, "entered"),
+        }
+    }
+
+    /// What the processor pushes, from the last word.
+    fn pushed(self, user: &User) -> Vec<u32> {
+        let [.., esp, eip, eflags] = user.regs;
+        let common = [eip, u32::from(USER_CODE), eflags, esp, u32::from(USER_DATA)];
+        match self {
+            Self::Sysenter => Vec::new(),
+            Self::Call => common.to_vec(),
+            Self::Fault { error, .. } => [error].into_iter().chain(common).collect(),
+        }
+    }
+}
 
 /// The user's registers at an entry.
 struct User {
@@ -108,7 +152,7 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
             // The user passes its stack and instruction pointer in ECX and EDX.
             (user.regs[7], user.regs[8]) = (user.regs[2], user.regs[3]);
             user.regs[9] = FIXED_FLAGS;
-            let expected = assembly(kernel, me, &user, code, "sysenter_entry", tally)?;
+            let expected = assembly(kernel, me, &user, code, Entry::Sysenter, tally)?;
             note_segments(kernel, me, &user);
             portable(kernel, me, expected.as_ref(), |kernel| {
                 user.save(&mut kernel.pool[me], vector::SYSENTER);
@@ -117,7 +161,7 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
             })?;
         }
         Event::AlienCall => {
-            let expected = assembly(kernel, me, &user, code, "alien_entry", tally)?;
+            let expected = assembly(kernel, me, &user, code, Entry::Call, tally)?;
             note_segments(kernel, me, &user);
             portable(kernel, me, expected.as_ref(), |kernel| {
                 user.save(&mut kernel.pool[me], vector::SYSTEM_CALL);
@@ -131,9 +175,14 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
             while kernel.carry_on() {}
         }
         Event::PageFault => {
+            let (error, address) = (rng.u32(..8), rng.u32(..));
+            let expected = assembly(kernel, me, &user, code, Entry::Fault { error, address }, tally)?;
             note_segments(kernel, me, &user);
-            user.save(&mut kernel.pool[me], vector::PAGE_FAULT);
-            kernel.page_fault(rng.u32(..), Rights::READ);
+            portable(kernel, me, expected.as_ref(), |kernel| {
+                user.save(&mut kernel.pool[me], vector::PAGE_FAULT);
+                kernel.pool[me].context[word::ERROR] = error;
+                kernel.page_fault(address, Rights::READ);
+            })?;
         }
         Event::Tick => {
             note_segments(kernel, me, &user);
@@ -191,7 +240,7 @@ fn assembly(
     me: Ref<Thread>,
     user: &User,
     code: &mut Code,
-    entry: &str,
+    entry: Entry,
     tally: &mut Tally,
 ) -> Result<Option<Expected>> {
     let cpu = *kernel.port.cpu();
@@ -208,21 +257,23 @@ fn assembly(
         hot.get((address.wrapping_sub(CPU) / 4) as usize).copied()
     };
     let mut machine = Machine::new(&memory);
-    let [eax, ebx, ecx, edx, esi, edi, ebp, esp, eip, eflags] = user.regs;
+    let [eax, ebx, ecx, edx, esi, edi, ebp, esp, eip, _] = user.regs;
     machine.regs = [eax, ecx, edx, ebx, 0, ebp, esi, edi];
     machine.segments[DS] = user.ds;
     machine.segments[ES] = user.es;
     machine.segments[FS] = user.fs;
     machine.segments[GS] = user.gs;
-    let alien = entry == "alien_entry";
-    if alien {
-        // What the processor pushes.
-        for (i, value) in [eip, u32::from(USER_CODE), eflags, esp, u32::from(USER_DATA)].into_iter().enumerate() {
-            machine.written.insert(me.address() - 20 + i as u32 * 4, value);
-        }
-        machine.regs[reg::ESP] = me.address() - 20;
+    let alien = entry != Entry::Sysenter;
+    if let Entry::Fault { address, .. } = entry {
+        machine.cr2 = address;
     }
-    let exit = machine.run(code, code.symbol(entry)?)?;
+    let pushed = entry.pushed(user);
+    if alien {
+        let bottom = me.address() - pushed.len() as u32 * 4;
+        machine.written.extend(pushed.into_iter().zip((bottom..).step_by(4)).map(|(value, at)| (at, value)));
+        machine.regs[reg::ESP] = bottom;
+    }
+    let exit = machine.run(code, code.symbol(entry.symbol())?)?;
     let at = |offset: u32| machine.word(machine.regs[reg::ESP].wrapping_add(offset));
     let (stack, instruction, flags) = match exit {
         Exit::Sysexit => (machine.regs[reg::ECX], machine.regs[reg::EDX], machine.eflags),
@@ -232,7 +283,7 @@ fn assembly(
         }
         Exit::Left(address) => {
             tally.given_up += 1;
-            let (vector, left) = if alien { (vector::SYSTEM_CALL, "entered") } else { (vector::SYSENTER, "save_registers") };
+            let (vector, error, left) = entry.slow();
             ensure!(address == code.symbol(left)?, "left to {address:#x}");
             ensure!(
                 machine.regs[..4] == [eax, ecx, edx, ebx] && machine.regs[5..] == [ebp, esi, edi],
@@ -240,7 +291,7 @@ fn assembly(
             );
             ensure!(machine.regs[reg::ESP] == me.address() - 28, "the stack is at {:#x}", machine.regs[reg::ESP]);
             ensure!(
-                at(0)? == vector && at(4)? == 0 && at(8)? == eip && at(16)? & FIXED_FLAGS == FIXED_FLAGS && at(20)? == esp,
+                at(0)? == vector && at(4)? == error && at(8)? == eip && at(16)? & FIXED_FLAGS == FIXED_FLAGS && at(20)? == esp,
                 "the saved words are wrong"
             );
             let scratch = me.address() - ANCHOR..me.address();
@@ -255,7 +306,8 @@ fn assembly(
     let alien_involved = if alien { me.address() } else { current & if exit == Exit::Iret { u32::MAX } else { 0 } };
     ensure!(cpu.loaded == alien_involved, "{:#x} was loaded", cpu.loaded);
     match (alien, exit) {
-        (true, _) => tally.alien_calls += 1,
+        (true, _) if entry == Entry::Call => tally.alien_calls += 1,
+        (true, _) => tally.faults += 1,
         (false, Exit::Iret) => tally.runs += 1,
         _ if user.regs[0] >> abi::Tag::OP_SHIFT == abi::Op::Call as u32 => tally.calls += 1,
         _ => tally.replies += 1,

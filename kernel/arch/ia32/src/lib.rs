@@ -10,6 +10,7 @@
 //! | `entry`, `trap` | entry, what it means, exit |
 //! | `fast` | `sysenter` and the IPC fast path |
 //! | `alien` | the fast path of aliens: system call to handler, and `run` |
+//! | `mem` | filling and copying memory |
 //! | `lazy` | state switched only on use |
 //! | `port` | the port contract |
 //! | `panic` | the last words |
@@ -25,6 +26,7 @@ pub mod gdt;
 mod kdb;
 pub mod layout;
 pub mod lazy;
+mod mem;
 pub mod panic;
 pub mod port;
 pub mod regs;
