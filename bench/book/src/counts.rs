@@ -88,6 +88,7 @@ pub fn kind(count: &str) -> Option<Kind> {
         "ratio" => ("cycles, ours to Linux alone", "", true),
         "ratio_without_trace_cache" => ("cycles without trace-cache misses, ours to Linux alone", "", true),
         "mb_per_s" => ("bandwidth", "MB/s", true),
+        "microseconds" => ("time", "µs", true),
         _ => return None,
     };
     Some(Kind { what: what.into(), unit, modelled })
@@ -145,6 +146,7 @@ fn of(count: &str, by_owner: &ByOwner<Events>, cpu: &Cpu) -> Option<f64> {
     let some = Events::default();
     Some(match count {
         "cycles" => cycles(total),
+        "microseconds" => cycles(total) / cpu.clock_mhz,
         "cycles_without_trace_cache" => cycles(Events { trace_misses: 0, ..total }),
         "kernel_cycles" => cycles(kernel),
         "enter_cycles" => {

@@ -2,6 +2,7 @@
 //! The book as data: what the writers of HTML, Markdown and JSON get.
 
 use crate::plan::Part;
+use model_core::{Cpu, Source};
 
 /// The whole book.
 #[derive(Clone, Debug)]
@@ -27,8 +28,27 @@ pub struct Provenance {
     pub commit: String,
     /// The emulator and its version.
     pub emulator: String,
-    /// The CPU models: name, and what is to be known of it.
-    pub models: Vec<(String, String)>,
+    /// The CPU models.
+    pub models: Vec<Model>,
+}
+
+/// A CPU model.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// Its name.
+    pub name: String,
+    /// Clock in MHz.
+    pub clock_mhz: f64,
+    /// What each kind of event takes in cycles, and how that is known.
+    pub costs: Vec<(String, f64, String)>,
+}
+
+impl From<&Cpu> for Model {
+    fn from(cpu: &Cpu) -> Self {
+        let known = cpu.costs.named().into_iter().filter(|(_, cost)| cost.source != Source::NoCost);
+        let costs = known.map(|(name, cost)| (name.replace('_', " "), cost.cycles, cost.source.to_string())).collect();
+        Self { name: cpu.name.clone(), clock_mhz: cpu.clock_mhz, costs }
+    }
 }
 
 /// A chapter.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The book as one page: nothing is loaded from elsewhere, and no script runs.
 
-use crate::figures::{Account, Book, Chapter, Chart, Figure, Path, Provenance, Section};
+use crate::figures::{Account, Book, Chapter, Chart, Figure, Model, Path, Provenance, Section};
 use crate::json::short;
 use crate::markdown::cells;
 use crate::svg::plot;
@@ -48,7 +48,24 @@ fn head(provenance: &Provenance) -> Markup {
         dl {
             dt { "Commit" } dd { code { (provenance.commit) } }
             dt { "Emulator" } dd { (provenance.emulator) }
-            @for (name, text) in &provenance.models { dt { "Model " (name) } dd { (text) } }
+        }
+        @for model in &provenance.models { (costs(model)) }
+    }
+}
+
+/// A CPU model's constants.
+fn costs(model: &Model) -> Markup {
+    html! {
+        details {
+            summary { "CPU model " (model.name) ", " (model.clock_mhz) " MHz: what each event takes" }
+            table {
+                thead { tr { th { "event" } th { "cycles" } th { "how it is known" } } }
+                tbody {
+                    @for (name, cycles, source) in &model.costs {
+                        tr { th scope="row" { (name) } td class="number" { (cycles) } td { (source) } }
+                    }
+                }
+            }
         }
     }
 }

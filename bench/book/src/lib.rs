@@ -19,7 +19,7 @@ pub mod plan;
 mod svg;
 
 pub use evaluate::{Counted, Cpus, Results, evaluate, instructions};
-pub use figures::{Account, Book, Chapter, Chart, Figure, Goal, Line, Path, Provenance, Section};
+pub use figures::{Account, Book, Chapter, Chart, Figure, Goal, Line, Model, Path, Provenance, Section};
 pub use html::page;
 pub use json::object;
 pub use markdown::{goals, summary};

@@ -51,7 +51,8 @@ fn book() -> Book {
     let cpus: Cpus = plan.needed().into_iter().map(|(_, name)| (name.clone(), cpu(&name))).collect();
     let counted = |run: &str| Counted { ours: report(600), native: plan.runs[run].program.is_some().then(|| report(200)) };
     let results: Results = plan.needed().into_iter().map(|(run, model)| ((run.clone(), model), counted(&run))).collect();
-    book::evaluate(&plan, &papers, &cpus, &results, Provenance::default()).expect("a book")
+    let provenance = Provenance { commit: "<unknown>".into(), models: cpus.values().map(Into::into).collect(), ..Provenance::default() };
+    book::evaluate(&plan, &papers, &cpus, &results, provenance).expect("a book")
 }
 
 fn figure<'a>(book: &'a Book, name: &str) -> &'a book::Figure {

@@ -85,10 +85,7 @@ fn provenance(cpus: &Cpus) -> Result<Provenance> {
     Ok(Provenance {
         commit: first_line("git", &["describe", "--always", "--dirty", "--exclude=*"])?,
         emulator: format!("{}, with -icount shift=0", first_line("qemu-system-i386", &["--version"])?),
-        models: cpus
-            .iter()
-            .map(|(name, cpu)| (name.clone(), format!("{} MHz; constants and their sources: model/cpus/{name}.toml", cpu.clock_mhz)))
-            .collect(),
+        models: cpus.values().map(Into::into).collect(),
     })
 }
 
