@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Runs a command of the shell, three times, each time an interval: `enclose COMMAND`. */
+/* Runs a command of the shell a few times, each time an interval: `enclose TIMES COMMAND`. */
 #include "measure.h"
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,17 +10,19 @@ int main(int argc, char **argv)
 {
 	int status = 0, i;
 
-	for (i = 0; argc == 2 && i < 3 && !status; i++) {
+	if (argc != 3)
+		return 2;
+	for (i = 0; i < atoi(argv[1]) && !status; i++) {
 		pid_t pid;
 
 		BEGIN(COMMAND);
 		pid = fork();
 		if (!pid) {
-			execl("/bin/sh", "sh", "-c", argv[1], (char *)NULL);
+			execl("/bin/sh", "sh", "-c", argv[2], (char *)NULL);
 			_exit(127);
 		}
 		waitpid(checked(pid, "fork"), &status, 0);
 		END(COMMAND);
 	}
-	return argc != 2 || status;
+	return status != 0;
 }

@@ -397,9 +397,8 @@ pub fn with_inserts(mut root: Vec<u8>, inserts: &[Insert]) -> Result<Vec<u8>> {
     Ok(root)
 }
 
-/// Puts Debian for i386 on a disk: the packages of `linux/debian/packages` and what
-/// `linux/debian/customise` adds. The packages are installed once and kept as an archive.
-pub fn debian(image: &Path) -> Result<()> {
+/// Debian for i386 as an archive: the packages of `linux/debian/packages`, installed once and kept.
+pub fn debian_archive() -> Result<PathBuf> {
     let packages = std::fs::read_to_string("linux/debian/packages")?;
     let archive = Path::new(FOLDER).join("debian.tar");
     let stamp = archive.with_extension("packages");
@@ -413,6 +412,12 @@ pub fn debian(image: &Path) -> Result<()> {
         std::fs::rename(making, &archive)?;
         std::fs::write(stamp, packages)?;
     }
+    Ok(archive)
+}
+
+/// Puts it on a disk, with what `linux/debian/customise` adds.
+pub fn debian(image: &Path) -> Result<()> {
+    let archive = debian_archive()?;
     eprintln!("making the disk");
     let tree = Path::new(FOLDER).join("debian");
     let script = "set -e; rm -rf \"$2\"; mkdir \"$2\"; tar -xf \"$1\" -C \"$2\" --exclude='./dev/*'; \

@@ -82,7 +82,7 @@ enum Command {
     },
     /// Measure what the papers measured, and write the benchmark book (docs/bench.md).
     Bench {
-        /// Only sections whose names, or figures' names, contain this.
+        /// Only the section of this name; or those whose names, or figures' names, contain this.
         filter: Option<String>,
         /// Write the figures to this file, one flat JSON object; `-` is the standard output.
         #[arg(long, value_name = "FILE")]

@@ -27,6 +27,14 @@ pub struct Run {
     pub program: Option<String>,
     /// The command by which Linux runs it; the program's name if absent.
     pub command: Option<String>,
+    /// The system in which Linux runs on Macadamia, if not that of the shell.
+    pub linux: Option<String>,
+    /// Files of the Debian archive that both Linuxes get, by their paths in it.
+    #[serde(default)]
+    pub debian: Vec<String>,
+    /// Files of the project that both Linuxes get in `/src`; those in C are preprocessed.
+    #[serde(default)]
+    pub sources: Vec<String>,
     /// Instructions that it may take within intervals on each system, in thousands of millions.
     pub budget: f64,
     /// Seconds until it counts as hung.

@@ -2,6 +2,7 @@
 //! The benchmark book: runs what it needs, has it put together by the crate `book`, and
 //! writes it. How it is read: docs/bench.md.
 
+mod files;
 mod run;
 
 use crate::guest::Test;
@@ -43,7 +44,9 @@ fn goals() -> Result<()> {
 /// asks for everything. `json` is a file for the figures as one object, or `-`.
 pub fn run(filter: &str, json: Option<&Path>) -> Result<()> {
     let whole = filter.is_empty();
-    let plan = Plan::read(Path::new(FOLDER))?.only(|section| section.is_asked_for(filter));
+    let plan = Plan::read(Path::new(FOLDER))?;
+    let named = plan.sections().any(|section| section.name == filter);
+    let plan = plan.only(|section| if named { section.name == filter } else { section.is_asked_for(filter) });
     ensure!(!plan.chapters.is_empty(), "no section's and no figure's name contains `{filter}`");
     let book = measure(&plan)?;
     let folder = if whole { Path::new(REPORT).to_path_buf() } else { Path::new(REPORT).join(filter) };

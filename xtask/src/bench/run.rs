@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One program of the book: on Macadamia, and on Linux alone if it is for Linux.
 
+use super::files;
 use crate::build::{self, Model};
 use crate::emulator::{Machine, batch};
 use crate::guest::{self, Guest};
@@ -35,10 +36,14 @@ fn system_run(path: &Path, model: &Model, timeout: Duration) -> Result<Report> {
 
 fn linux_run(run: &Run, program: &Path, model: &Model, timeout: Duration) -> Result<Counted> {
     let name = program.file_stem().context("a program without a name")?.to_string_lossy().into_owned();
-    let inserts = vec![guest::insert(&format!("/bin/{name}"), guest::compile(program)?)];
+    let mut inserts = vec![guest::insert(&format!("/bin/{name}"), guest::compile(program)?)];
+    inserts.extend(files::debian(&run.debian)?);
+    inserts.extend(files::sources(&run.sources)?);
     let command = run.command.as_ref().unwrap_or(&name);
     let native = guest::native(command, inserts.clone(), Some(model), timeout)?.report;
-    let outcome = Guest { inserts, model: Some(model), timeout, ..Guest::default() }.run(command)?;
+    let usual = Guest::default();
+    let system = run.linux.as_deref().unwrap_or(usual.system);
+    let outcome = Guest { system, inserts, model: Some(model), timeout, ..usual }.run(command)?;
     ensure!(outcome.status == 0, "status {}: {}{}", outcome.status, outcome.text(), String::from_utf8_lossy(&outcome.err));
     Ok(Counted { ours: outcome.report.context("no report")?, native })
 }

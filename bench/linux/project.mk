@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# A small project for make in Linux: preprocessed programs, compiled one by one and linked into one object.
+sources := $(wildcard /src/*.i)
+objects := $(patsubst /src/%.i,/tmp/%.o,$(sources))
+
+/tmp/project.o: $(objects)
+	ld -r -o $@ $^
+
+/tmp/%.o: /src/%.i
+	gcc-12 -O2 -c -o $@ $<
