@@ -67,6 +67,7 @@ pub fn measure(plan: &Plan) -> Result<Book> {
     let model = build::model()?;
     let needed = plan.needed();
     let cpus = needed.iter().map(|(_, cpu)| Ok((cpu.clone(), calibration::read(cpu)?))).collect::<Result<Cpus>>()?;
+    let provenance = provenance(&cpus)?;
     let (mut results, start) = (Results::new(), Instant::now());
     for (i, (name, cpu)) in needed.iter().enumerate() {
         let run = plan.runs.get(name).with_context(|| format!("there is no run `{name}`"))?;
@@ -81,12 +82,14 @@ pub fn measure(plan: &Plan) -> Result<Book> {
         results.insert((name.clone(), cpu.clone()), counted);
     }
     eprintln!("everything measured in {} s", start.elapsed().as_secs());
-    book::evaluate(plan, &papers, &cpus, &results, provenance(&cpus)?)
+    book::evaluate(plan, &papers, &cpus, &results, provenance)
 }
 
 fn provenance(cpus: &Cpus) -> Result<Provenance> {
+    // The source may have come without its history.
+    let commit = first_line("git", &["describe", "--always", "--dirty", "--exclude=*"]).unwrap_or_else(|_| "unknown".into());
     Ok(Provenance {
-        commit: first_line("git", &["describe", "--always", "--dirty", "--exclude=*"])?,
+        commit,
         emulator: format!("{}, with -icount shift=0", first_line("qemu-system-i386", &["--version"])?),
         models: cpus.values().map(Into::into).collect(),
     })
