@@ -308,6 +308,7 @@ impl Counter {
             errors,
             violations: self.violations.report(&self.setup.symbols),
             further_violations: self.violations.more(),
+            instructions: self.totals.total().instructions,
             checked: self.setup.checker.is_some().then_some(self.accesses),
         }
     }

@@ -198,12 +198,12 @@ unsafe extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: *mut qemu::qemu_pl
     let markers = instructions.iter().any(|(_, bytes)| Marker::decode(bytes).is_some());
     let armed = plugin.word(std::mem::offset_of!(Words, armed));
     let executed = plugin.word(std::mem::offset_of!(Words, executed));
-    // A block that may arm the counter must know where it is.
-    let condition = if markers { cond::QEMU_PLUGIN_COND_ALWAYS } else { cond::QEMU_PLUGIN_COND_NE };
-    // SAFETY: `tb` is the block being translated.
-    unsafe {
-        let null = std::ptr::null_mut();
-        qemu::qemu_plugin_register_vcpu_tb_exec_cond_cb(tb, Some(block_begins), flags::QEMU_PLUGIN_CB_R_REGS, condition, armed, 0, null);
+    if markers {
+        // It may arm the counter in the middle, and must then know where it is.
+        // SAFETY: `tb` is the block being translated.
+        unsafe {
+            qemu::qemu_plugin_register_vcpu_tb_exec_cb(tb, Some(block_begins), flags::QEMU_PLUGIN_CB_R_REGS, std::ptr::null_mut());
+        }
     }
     let (mut start, mut offset, mut at_start) = (0, 0, true);
     for (index, (instruction, bytes)) in instructions.iter().enumerate() {
@@ -223,7 +223,15 @@ unsafe extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: *mut qemu::qemu_pl
             let lengths: Vec<u8> = rest.map(|bytes| bytes.len() as u8).collect();
             let privilege = if kernel { Privilege::Kernel } else { Privilege::User };
             let chunk = plugin.chunks.intern(Chunk::new(privilege, &lengths, plugin.arguments.per_line), offset);
-            conditional(*instruction, chunk_begins, flags::QEMU_PLUGIN_CB_R_REGS, armed, chunk);
+            if markers {
+                conditional(*instruction, chunk_begins, flags::QEMU_PLUGIN_CB_R_REGS, armed, chunk);
+            } else {
+                let (registers, ne) = (flags::QEMU_PLUGIN_CB_R_REGS, cond::QEMU_PLUGIN_COND_NE);
+                // SAFETY: `tb` is the block being translated; the data is a number.
+                unsafe {
+                    qemu::qemu_plugin_register_vcpu_tb_exec_cond_cb(tb, Some(block_of_one), registers, ne, armed, 0, chunk as *mut c_void);
+                }
+            }
             (start, at_start) = (offset, false);
         }
         let class = Class::decode(bytes);
@@ -282,6 +290,18 @@ unsafe extern "C" fn block_begins(_: c_uint, _: *mut c_void) {
     }
 }
 
+/// A block that is one chunk begins.
+unsafe extern "C" fn block_of_one(_: c_uint, index: *mut c_void) {
+    // SAFETY: a callback.
+    let Some(plugin) = (unsafe { plugin() }) else { return };
+    let executed = plugin.executed();
+    if let Some(guest) = &mut plugin.guest {
+        let base = guest.eip();
+        plugin.counter.chunk(&plugin.chunks.all[index as usize].0, base, executed, guest);
+    }
+}
+
+/// A chunk in a block with markers begins.
 unsafe extern "C" fn chunk_begins(_: c_uint, index: *mut c_void) {
     // SAFETY: a callback.
     let Some(plugin) = (unsafe { plugin() }) else { return };
