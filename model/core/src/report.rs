@@ -18,7 +18,7 @@ pub struct Report {
     /// How many more that differ from all of these: they are not listed.
     #[serde(default)]
     pub further_violations: u64,
-    /// Instructions executed while the model was armed.
+    /// Instructions executed while the model was armed, up to the last marker.
     #[serde(default)]
     pub instructions: u64,
     /// How many accesses to data the checker looked at, if it was asked to; fetches come on top.
