@@ -68,10 +68,10 @@ fn expected(found: &ByOwner<Events>) -> [(u16, &'static str, u64, RangeInclusive
     ]
 }
 
-/// Two equal runs with everything on.
+/// Two equal runs.
 fn counts() -> Result<()> {
     let built = system("counts")?;
-    let model = Model { cpu: Some(PHYSICAL.into()), check: true, ..build::model()? };
+    let model = Model { cpu: Some(PHYSICAL.into()), ..build::model()? };
     let report = finished(run(&built, &model)?)?;
     let file = built.kernel.with_file_name("model.json");
     let first = std::fs::read(&file)?;

@@ -179,6 +179,9 @@ fn judge(run: &str, transcript: Result<Transcript>, limits: &[Limit], tally: &mu
         for error in &model.errors {
             tally.note(&format!("{run}: markers"), Err(anyhow::anyhow!("{error}")));
         }
+        for violation in &model.violations {
+            tally.note(&format!("{run}: flushes"), Err(anyhow::anyhow!("{violation:?}")));
+        }
         for limit in limits {
             tally.note(&format!("{run}: {}", limit.name), within(model, limit));
         }

@@ -54,6 +54,8 @@ pub struct Counter {
     totals: ByOwner<Events>,
     /// Instructions executed that are in `totals` already.
     settled: u64,
+    /// Instructions in `totals` when the last marker was executed.
+    modelled: u64,
     /// Whose code is executed.
     owner: Owner,
     /// Whose code user mode executes in this space: native or not, if that is known.
@@ -116,6 +118,7 @@ impl Counter {
             violations: Violations::default(),
             totals: ByOwner::default(),
             settled: 0,
+            modelled: 0,
             owner: Owner::Kernel,
             native: None,
             due: Privilege::User,
@@ -162,6 +165,7 @@ impl Counter {
             self.owner = Owner::User;
         }
         self.settle(executed);
+        self.modelled = self.totals.total().instructions;
         self.due = Privilege::User;
         match marker {
             Marker::Begin(id) | Marker::BeginFree(id) => {
@@ -308,6 +312,7 @@ impl Counter {
             errors,
             violations: self.violations.report(&self.setup.symbols),
             further_violations: self.violations.more(),
+            instructions: self.modelled,
             checked: self.setup.checker.is_some().then_some(self.accesses),
         }
     }

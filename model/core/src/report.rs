@@ -18,6 +18,9 @@ pub struct Report {
     /// How many more that differ from all of these: they are not listed.
     #[serde(default)]
     pub further_violations: u64,
+    /// Instructions executed while the model was armed, up to the last marker.
+    #[serde(default)]
+    pub instructions: u64,
     /// How many accesses to data the checker looked at, if it was asked to; fetches come on top.
     #[serde(default)]
     pub checked: Option<u64>,

@@ -31,8 +31,6 @@ impl TlbGeometry {
     }
 }
 
-/// Where an entry was found lately.
-const HINTS: usize = 256;
 /// The key of an entry that is free.
 const FREE: u64 = u64::MAX;
 
@@ -45,8 +43,6 @@ struct Array {
     keys: Vec<u64>,
     mappings: Vec<Mapping>,
     victims: Victims,
-    /// Slot of a page, by its lower bits. May be wrong: it is compared.
-    hints: Vec<u32>,
 }
 
 impl Array {
@@ -57,26 +53,17 @@ impl Array {
             keys: vec![FREE; entries as usize],
             mappings: vec![Mapping::default(); entries as usize],
             victims: Victims::new(entries as usize, ways as usize, replacement),
-            hints: vec![0; HINTS],
         }
     }
 
-    fn find(&mut self, key: u64) -> Option<usize> {
-        let hint = &mut self.hints[key as usize % HINTS];
-        let slot = *hint as usize;
-        if self.keys[slot] == key {
-            return Some(slot);
-        }
+    fn find(&self, key: u64) -> Option<usize> {
         let first = (key as u32 & self.mask) as usize * self.ways;
-        let slot = first + self.keys[first..first + self.ways].iter().position(|&other| other == key)?;
-        *hint = slot as u32;
-        Some(slot)
+        Some(first + self.keys[first..first + self.ways].iter().position(|&other| other == key)?)
     }
 
-    fn lookup(&mut self, key: u64) -> Option<Mapping> {
-        let slot = self.find(key)?;
+    fn used(&mut self, slot: usize) -> Mapping {
         self.victims.touch(slot);
-        Some(self.mappings[slot])
+        self.mappings[slot]
     }
 
     fn insert(&mut self, key: u64, mapping: Mapping) {
@@ -85,7 +72,6 @@ impl Array {
         let free = self.keys[first..first + self.ways].iter().position(|&other| other == FREE);
         let slot = free.map_or_else(|| self.victims.choose(set), |way| first + way);
         (self.keys[slot], self.mappings[slot]) = (key, mapping);
-        self.hints[key as usize % HINTS] = slot as u32;
         self.victims.touch(slot);
     }
 
@@ -103,9 +89,20 @@ pub struct Tlb {
     small: Array,
     /// Large pages, if they have entries of their own.
     large: Option<Array>,
-    /// Whether any large page was ever entered: else none need be looked for.
-    any_large: bool,
+    /// Where pages were found lately, by the lower bits of their numbers. May be outdated: it is compared.
+    hints: Vec<Hint>,
 }
+
+/// Where a page was found.
+#[derive(Clone, Copy, Default)]
+struct Hint {
+    page: u32,
+    tag: u32,
+    key: u64,
+    slot: usize,
+}
+
+const HINTS: usize = 256;
 
 /// A large page's key is told from a small one's by this bit.
 const LARGE: u64 = 1 << 63;
@@ -123,38 +120,43 @@ impl Tlb {
         Self {
             small: Array::new(geometry.entries, geometry.ways.unwrap_or(geometry.entries), geometry.replacement),
             large: geometry.large.map(|entries| Array::new(entries, entries, geometry.replacement)),
-            any_large: false,
+            hints: vec![Hint::default(); HINTS],
         }
     }
 
     /// The translation of linear address `address` in the space with number `tag` (below 2^31 - 1), if it is held.
     pub fn lookup(&mut self, address: u32, tag: u32) -> Option<Mapping> {
         let page = address >> 12;
-        for tag in [tag, GLOBAL_TAG] {
-            if let Some(found) = self.small.lookup(key(tag, page)) {
-                return Some(found);
+        let hint = self.hints[page as usize % HINTS];
+        if hint.page == page && hint.tag == tag {
+            let array = self.array(hint.key);
+            if array.keys[hint.slot] == hint.key {
+                return Some(array.used(hint.slot));
             }
         }
-        if self.any_large {
-            let large = self.large.as_mut().unwrap_or(&mut self.small);
-            for tag in [tag, GLOBAL_TAG] {
-                if let Some(found) = large.lookup(LARGE | key(tag, page >> 10)) {
-                    return Some(found);
-                }
-            }
+        let keys = [key(tag, page), key(GLOBAL_TAG, page), LARGE | key(tag, page >> 10), LARGE | key(GLOBAL_TAG, page >> 10)];
+        keys.into_iter().find_map(|key| {
+            let array = self.array(key);
+            let slot = array.find(key)?;
+            let mapping = array.used(slot);
+            self.hints[page as usize % HINTS] = Hint { page, tag, key, slot };
+            Some(mapping)
+        })
+    }
+
+    /// Where entries with such keys are.
+    fn array(&mut self, key: u64) -> &mut Array {
+        match &mut self.large {
+            Some(large) if key & LARGE != 0 => large,
+            _ => &mut self.small,
         }
-        None
     }
 
     /// Enters what a walk found, after a miss.
     pub fn insert(&mut self, address: u32, tag: u32, mapping: Mapping) {
         let tag = if mapping.global { GLOBAL_TAG } else { tag };
-        if mapping.large {
-            self.any_large = true;
-            self.large.as_mut().unwrap_or(&mut self.small).insert(LARGE | key(tag, address >> 22), mapping);
-        } else {
-            self.small.insert(key(tag, address >> 12), mapping);
-        }
+        let key = if mapping.large { LARGE | key(tag, address >> 22) } else { key(tag, address >> 12) };
+        self.array(key).insert(key, mapping);
     }
 
     /// Forgets the translation of one address, global or of the space `tag`.

@@ -358,6 +358,7 @@ fn json_has_the_tools_schema() {
         "errors": ["interval 1: END without BEGIN"],
         "violations": [],
         "further_violations": 0,
+        "instructions": 6,
         "checked": null,
     });
     assert_eq!(value, whole);

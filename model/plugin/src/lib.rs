@@ -23,7 +23,7 @@ use model_core::{Chunk, Class, Counter, Marker, Privilege, World};
 use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::{qemu_plugin_cb_flags as flags, qemu_plugin_cond as cond};
 use registers::Registers;
-use std::cell::UnsafeCell;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
@@ -71,21 +71,19 @@ impl Chunks {
 }
 
 /// A place that only one thread at a time looks at.
-struct Single(UnsafeCell<Option<Plugin>>);
+struct Single(RefCell<Option<Plugin>>);
 
 // SAFETY: QEMU runs one processor (`processor_starts` ends it otherwise). Installation comes before that
 // processor's thread, all callbacks are on that thread, and the last one when it has stopped.
 unsafe impl Sync for Single {}
 
-static PLUGIN: Single = Single(UnsafeCell::new(None));
+static PLUGIN: Single = Single(RefCell::new(None));
 
-/// The plugin's state; `None` after the machine's end.
-///
-/// # Safety
-/// To be called once in each callback: callbacks do not nest.
-unsafe fn plugin() -> Option<&'static mut Plugin> {
-    // SAFETY: one thread (`Single`), and one reference at a time by the caller's promise.
-    unsafe { (*PLUGIN.0.get()).as_mut() }
+/// What a callback does, until the machine's end. Callbacks do not nest.
+fn with(act: impl FnOnce(&mut Plugin)) {
+    if let Some(plugin) = PLUGIN.0.borrow_mut().as_mut() {
+        act(plugin);
+    }
 }
 
 impl Plugin {
@@ -134,54 +132,58 @@ pub unsafe extern "C" fn qemu_plugin_install(
         }
     };
     // SAFETY: functions of the interface, called while the plugin is installed; the callbacks
-    // are functions, so they live as long as the plugin is loaded. No callback is running.
-    unsafe {
-        *PLUGIN.0.get() = Some(Plugin {
-            counter: Counter::new(arguments.setup()),
-            guest: None,
-            block: 0,
-            score: qemu::qemu_plugin_scoreboard_new(size_of::<Words>()),
-            words: std::ptr::null_mut(),
-            chunks: Chunks::default(),
-            invlpg: Vec::new(),
-            arguments,
-        });
+    // are functions, so they live as long as the plugin is loaded.
+    let score = unsafe {
         qemu::qemu_plugin_register_vcpu_init_cb(id, Some(processor_starts));
         qemu::qemu_plugin_register_vcpu_tb_trans_cb(id, Some(translate));
         qemu::qemu_plugin_register_atexit_cb(id, Some(machine_ends), std::ptr::null_mut());
-    }
+        qemu::qemu_plugin_scoreboard_new(size_of::<Words>())
+    };
+    *PLUGIN.0.borrow_mut() = Some(Plugin {
+        counter: Counter::new(arguments.setup()),
+        guest: None,
+        block: 0,
+        score,
+        words: std::ptr::null_mut(),
+        chunks: Chunks::default(),
+        invlpg: Vec::new(),
+        arguments,
+    });
     0
 }
 
-unsafe extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
+extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
     if index > 0 {
         eprintln!("model: only one processor is modelled; start QEMU with -smp 1");
         std::process::exit(1);
     }
-    // SAFETY: a callback.
-    let Some(plugin) = (unsafe { plugin() }) else { return };
-    // SAFETY: this is the processor's own initialisation callback; its part of the scoreboard has just been made.
-    let registers = unsafe {
-        plugin.words = qemu::qemu_plugin_scoreboard_find(plugin.score, 0).cast();
-        Registers::find()
-    };
-    let Some(registers) = registers else {
-        eprintln!("model: this QEMU does not tell a register that is needed");
-        std::process::exit(1);
-    };
-    let guest = plugin.guest.insert(Guest::new(registers, plugin.arguments.window.clone()));
-    if plugin.arguments.check {
-        plugin.counter.arm(0, guest);
-    }
-    plugin.set_armed();
+    with(|plugin| {
+        // SAFETY: this is the processor's own initialisation callback; its part of the scoreboard has just been made.
+        let registers = unsafe {
+            plugin.words = qemu::qemu_plugin_scoreboard_find(plugin.score, 0).cast();
+            Registers::find()
+        };
+        let Some(registers) = registers else {
+            eprintln!("model: this QEMU does not tell a register that is needed");
+            std::process::exit(1);
+        };
+        let guest = plugin.guest.insert(Guest::new(registers, plugin.arguments.window.clone()));
+        if plugin.arguments.check {
+            plugin.counter.arm(0, guest);
+        }
+        plugin.set_armed();
+    });
 }
 
 /// A block is translated: what its instructions are is known here, who executes
 /// it follows from the mode that the processor is in (QEMU keeps blocks of
 /// different modes apart).
-unsafe extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: *mut qemu::qemu_plugin_tb) {
-    // SAFETY: a callback.
-    let Some(plugin) = (unsafe { plugin() }) else { return };
+extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: *mut qemu::qemu_plugin_tb) {
+    with(|plugin| instrument(plugin, tb));
+}
+
+/// Puts callbacks and counting into a block that is being translated.
+fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
     let Some(guest) = &plugin.guest else { return };
     let kernel = guest.privilege() == Privilege::Kernel;
     // SAFETY: `tb` is the block being translated; its instructions are valid in this callback, and the
@@ -198,12 +200,12 @@ unsafe extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: *mut qemu::qemu_pl
     let markers = instructions.iter().any(|(_, bytes)| Marker::decode(bytes).is_some());
     let armed = plugin.word(std::mem::offset_of!(Words, armed));
     let executed = plugin.word(std::mem::offset_of!(Words, executed));
-    // A block that may arm the counter must know where it is.
-    let condition = if markers { cond::QEMU_PLUGIN_COND_ALWAYS } else { cond::QEMU_PLUGIN_COND_NE };
-    // SAFETY: `tb` is the block being translated.
-    unsafe {
-        let null = std::ptr::null_mut();
-        qemu::qemu_plugin_register_vcpu_tb_exec_cond_cb(tb, Some(block_begins), flags::QEMU_PLUGIN_CB_R_REGS, condition, armed, 0, null);
+    if markers {
+        // It may arm the counter in the middle, and must then know where it is.
+        // SAFETY: `tb` is the block being translated.
+        unsafe {
+            qemu::qemu_plugin_register_vcpu_tb_exec_cb(tb, Some(block_begins), flags::QEMU_PLUGIN_CB_R_REGS, std::ptr::null_mut());
+        }
     }
     let (mut start, mut offset, mut at_start) = (0, 0, true);
     for (index, (instruction, bytes)) in instructions.iter().enumerate() {
@@ -223,7 +225,15 @@ unsafe extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: *mut qemu::qemu_pl
             let lengths: Vec<u8> = rest.map(|bytes| bytes.len() as u8).collect();
             let privilege = if kernel { Privilege::Kernel } else { Privilege::User };
             let chunk = plugin.chunks.intern(Chunk::new(privilege, &lengths, plugin.arguments.per_line), offset);
-            conditional(*instruction, chunk_begins, flags::QEMU_PLUGIN_CB_R_REGS, armed, chunk);
+            if markers {
+                conditional(*instruction, chunk_begins, flags::QEMU_PLUGIN_CB_R_REGS, armed, chunk);
+            } else {
+                let (registers, ne) = (flags::QEMU_PLUGIN_CB_R_REGS, cond::QEMU_PLUGIN_COND_NE);
+                // SAFETY: `tb` is the block being translated; the data is a number.
+                unsafe {
+                    qemu::qemu_plugin_register_vcpu_tb_exec_cond_cb(tb, Some(block_of_one), registers, ne, armed, 0, chunk as *mut c_void);
+                }
+            }
             (start, at_start) = (offset, false);
         }
         let class = Class::decode(bytes);
@@ -261,7 +271,7 @@ unsafe extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: *mut qemu::qemu_pl
 /// Before an instruction, if the counter is armed.
 fn conditional(
     instruction: *mut qemu::qemu_plugin_insn,
-    callback: unsafe extern "C" fn(c_uint, *mut c_void),
+    callback: extern "C" fn(c_uint, *mut c_void),
     registers: flags,
     armed: qemu::qemu_plugin_u64,
     data: usize,
@@ -273,75 +283,83 @@ fn conditional(
     }
 }
 
-unsafe extern "C" fn block_begins(_: c_uint, _: *mut c_void) {
-    // SAFETY: a callback.
-    if let Some(plugin) = unsafe { plugin() }
-        && let Some(guest) = &plugin.guest
-    {
-        plugin.block = guest.eip();
-    }
+extern "C" fn block_begins(_: c_uint, _: *mut c_void) {
+    with(|plugin| {
+        if let Some(guest) = &plugin.guest {
+            plugin.block = guest.eip();
+        }
+    });
 }
 
-unsafe extern "C" fn chunk_begins(_: c_uint, index: *mut c_void) {
-    // SAFETY: a callback.
-    let Some(plugin) = (unsafe { plugin() }) else { return };
-    let executed = plugin.executed();
-    if let Some(guest) = &mut plugin.guest {
-        let (chunk, offset) = &plugin.chunks.all[index as usize];
-        plugin.counter.chunk(chunk, plugin.block.wrapping_add(u32::from(*offset)), executed, guest);
-    }
+/// A block that is one chunk begins.
+extern "C" fn block_of_one(_: c_uint, index: *mut c_void) {
+    with(|plugin| {
+        let executed = plugin.executed();
+        if let Some(guest) = &mut plugin.guest {
+            let base = guest.eip();
+            plugin.counter.chunk(&plugin.chunks.all[index as usize].0, base, executed, guest);
+        }
+    });
 }
 
-unsafe extern "C" fn marked(_: c_uint, data: *mut c_void) {
+/// A chunk in a block with markers begins.
+extern "C" fn chunk_begins(_: c_uint, index: *mut c_void) {
+    with(|plugin| {
+        let executed = plugin.executed();
+        if let Some(guest) = &mut plugin.guest {
+            let (chunk, offset) = &plugin.chunks.all[index as usize];
+            plugin.counter.chunk(chunk, plugin.block.wrapping_add(u32::from(*offset)), executed, guest);
+        }
+    });
+}
+
+extern "C" fn marked(_: c_uint, data: *mut c_void) {
     let data = data as usize;
     let privilege = if data >> 32 == 0 { Privilege::User } else { Privilege::Kernel };
-    // SAFETY: a callback.
-    let Some(plugin) = (unsafe { plugin() }) else { return };
-    let executed = plugin.executed();
-    if let (Some(guest), Some(marker)) = (&mut plugin.guest, Marker::from_immediate(data as u32)) {
-        plugin.counter.mark(marker, privilege, executed, guest);
-        plugin.set_armed();
-    }
+    with(|plugin| {
+        let executed = plugin.executed();
+        if let (Some(guest), Some(marker)) = (&mut plugin.guest, Marker::from_immediate(data as u32)) {
+            plugin.counter.mark(marker, privilege, executed, guest);
+            plugin.set_armed();
+        }
+    });
 }
 
-unsafe extern "C" fn root_changes(_: c_uint, _: *mut c_void) {
-    // SAFETY: a callback.
-    if let Some(plugin) = unsafe { plugin() }
-        && let Some(guest) = &mut plugin.guest
-    {
-        let old = guest.root();
-        guest.note_root(old);
-    }
+extern "C" fn root_changes(_: c_uint, _: *mut c_void) {
+    with(|plugin| {
+        if let Some(guest) = &mut plugin.guest {
+            let old = guest.root();
+            guest.note_root(old);
+        }
+    });
 }
 
-unsafe extern "C" fn special(_: c_uint, data: *mut c_void) {
+extern "C" fn special(_: c_uint, data: *mut c_void) {
     let data = data as usize;
-    // SAFETY: a callback.
-    let Some(plugin) = (unsafe { plugin() }) else { return };
     let class = Class::ALL[data >> 16 & 0xff];
-    let named = (class == Class::Invlpg).then(|| &plugin.invlpg[data >> 24]);
-    let operand = named.zip(plugin.guest.as_ref()).and_then(|(bytes, guest)| Class::invlpg_address(bytes, |number| guest.general(number)));
-    plugin.counter.special(class, data as u16, operand.unwrap_or(0));
+    with(|plugin| {
+        let named = (class == Class::Invlpg).then(|| &plugin.invlpg[data >> 24]);
+        let operand =
+            named.zip(plugin.guest.as_ref()).and_then(|(bytes, guest)| Class::invlpg_address(bytes, |number| guest.general(number)));
+        plugin.counter.special(class, data as u16, operand.unwrap_or(0));
+    });
 }
 
-unsafe extern "C" fn accessed(_: c_uint, info: qemu::qemu_plugin_meminfo_t, address: u64, offset: *mut c_void) {
-    // SAFETY: a callback.
-    let Some(plugin) = (unsafe { plugin() }) else { return };
-    if !plugin.counter.is_armed() {
-        return;
-    }
-    let Some(guest) = &mut plugin.guest else { return };
-    // SAFETY: `info` is this callback's.
-    let (bytes, write) = unsafe { (1 << qemu::qemu_plugin_mem_size_shift(info), qemu::qemu_plugin_mem_is_store(info)) };
-    // SAFETY: as above; all members of the union begin at the same address and the narrow ones
-    // are valid for wide values (little endian).
-    let value = || unsafe { qemu::qemu_plugin_mem_get_value(info).data.u32_ };
-    plugin.counter.access(offset as usize as u16, address as u32, bytes, write, value, guest);
+extern "C" fn accessed(_: c_uint, info: qemu::qemu_plugin_meminfo_t, address: u64, offset: *mut c_void) {
+    with(|plugin| {
+        let Some(guest) = plugin.guest.as_mut().filter(|_| plugin.counter.is_armed()) else { return };
+        // SAFETY: `info` is this callback's.
+        let (bytes, write) = unsafe { (1 << qemu::qemu_plugin_mem_size_shift(info), qemu::qemu_plugin_mem_is_store(info)) };
+        // SAFETY: as above; all members of the union begin at the same address and the narrow ones
+        // are valid for wide values (little endian).
+        let value = || unsafe { qemu::qemu_plugin_mem_get_value(info).data.u32_ };
+        plugin.counter.access(offset as usize as u16, address as u32, bytes, write, value, guest);
+    });
 }
 
-unsafe extern "C" fn machine_ends(_: qemu::qemu_plugin_id_t, _: *mut c_void) {
-    // SAFETY: the processor has stopped, or this is its thread: no other callback runs.
-    let Some(plugin) = (unsafe { (*PLUGIN.0.get()).take() }) else { return };
+extern "C" fn machine_ends(_: qemu::qemu_plugin_id_t, _: *mut c_void) {
+    // In use: a callback has ended the process, and there is nothing to report.
+    let Some(plugin) = PLUGIN.0.try_borrow_mut().ok().and_then(|mut plugin| plugin.take()) else { return };
     let written = plugin.counter.report().to_json().map_err(std::io::Error::from);
     if let Err(error) = written.and_then(|json| std::fs::write(&plugin.arguments.out, json)) {
         eprintln!("model: the report cannot be written to {}: {error}", plugin.arguments.out);
