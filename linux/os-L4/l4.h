@@ -7,6 +7,7 @@
 #ifndef __OS_L4_L4_H
 #define __OS_L4_L4_H
 
+#include <linux/irqflags.h>
 #include <linux/types.h>
 #include "abi.h"
 
@@ -79,7 +80,7 @@ void l4_timer_rearm(void);
 extern u32 l4_utcb;
 static inline bool l4_bits_arrived(void)
 {
-	return READ_ONCE(*(u32 *)(l4_utcb + L4_UTCB_PENDING));
+	return *l4_arrived;
 }
 
 /* Linux is going to wait, or works again: while it works, interrupts can be forced on it. */

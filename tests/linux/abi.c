@@ -397,6 +397,29 @@ static int copy_on_write(void)
 	return 1;
 }
 
+/* A page that was not used since a fork is moved to where another was: it is seen there. */
+static int moved_mappings(void)
+{
+	enum { ALONE = 4 << 20 };
+	int both = PROT_READ | PROT_WRITE, kind = MAP_PRIVATE | MAP_ANONYMOUS, pid;
+	/* The only mapping that its page table has. */
+	char *area = mmap(NULL, 3 * ALONE, PROT_NONE, kind, -1, 0), *to = (char *)(((long)area + 2 * ALONE - 1) & -ALONE);
+	char *from = mmap(NULL, PAGE, both, kind, -1, 0);
+
+	CHECK(area != MAP_FAILED && !munmap(area, 3 * ALONE));
+	*from = 'n';
+	pid = fork();
+	if (!pid) {
+		if (mmap(to, PAGE, both, kind | MAP_FIXED, -1, 0) != to)
+			_exit(2);
+		*to = 'o';
+		if (mremap(from, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to) != to)
+			_exit(3);
+		_exit(*(volatile char *)to == 'n' ? 0 : 4);
+	}
+	return wait_for(pid, 0);
+}
+
 static int file_mappings(void)
 {
 	char path[] = "/tmp/abiXXXXXX", buf[5] = "";
@@ -761,7 +784,7 @@ static const struct { const char *name; int (*fn)(void); } checks[] = {
 	{ "int80", int80 }, { "sysenter", sysenter }, { "vdso", vdso }, { "exceptions", exceptions },
 	{ "write_barrier", write_barrier }, { "fpu_signals", fpu_signals }, { "fpu_frames", fpu_frames },
 	{ "fpu_fork", fpu_fork }, { "threads", threads }, { "processes", processes }, { "copy_on_write", copy_on_write },
-	{ "file_mappings", file_mappings }, { "debugging", debugging }, { "clocks", clocks }, { "timers", timers },
+	{ "moved_mappings", moved_mappings }, { "file_mappings", file_mappings }, { "debugging", debugging }, { "clocks", clocks }, { "timers", timers },
 	{ "futexes", futexes }, { "signals", signals }, { "core_dump", core_dump }, { "events", events },
 	{ "sockets", sockets }, { "sysv_ipc", sysv_ipc }, { "fairness", fairness }, { "proc", proc },
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Building for the bare machine, and putting a system together.
 
-use crate::description::{self, Contents, OnDeath};
+use crate::description::{self, Contents, Interface, OnDeath};
 use crate::{linux, pack};
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
@@ -25,8 +25,8 @@ pub struct Built {
     pub image: PathBuf,
     /// The kernel's symbols.
     pub symbols: PathBuf,
-    /// The disk, if the system has one.
-    pub disk: Option<Disk>,
+    /// The disks, if the system has any.
+    pub disks: [Option<Disk>; 2],
     /// MiB of RAM.
     pub memory: u32,
     /// QEMU's CPU model for interactive runs.
@@ -42,17 +42,28 @@ pub struct Built {
 pub struct Disk {
     /// Its image.
     pub image: PathBuf,
+    /// How QEMU attaches it.
+    pub interface: Interface,
     bytes: u32,
     holds: Contents,
 }
 
 impl Built {
-    /// Makes the disk, unless it is there. To be called before the system runs.
-    pub fn make_disk(&self) -> Result<()> {
-        match &self.disk {
-            Some(disk) => make_disk(&disk.image, disk.bytes, disk.holds),
-            None => Ok(()),
+    /// Makes the disks, unless they are there. To be called before the system runs.
+    pub fn make_disks(&self) -> Result<()> {
+        self.disks.iter().flatten().try_for_each(|disk| make_disk(&disk.image, disk.bytes, disk.holds))
+    }
+
+    /// The same with disks that are made anew, in a folder of their own under `out`.
+    pub fn with_new_disks(mut self, folder: &str) -> Result<Self> {
+        for disk in self.disks.iter_mut().flatten() {
+            disk.image = Path::new("out").join(folder).join(disk.image.file_name().context("a disk without a name")?);
+            match std::fs::remove_file(&disk.image) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
         }
+        Ok(self)
     }
 
     /// Whether a Linux server is part of it.
@@ -156,6 +167,8 @@ pub struct Options<'a> {
     pub inserts: &'a [linux::Insert],
     /// Folder under `out` for what is made, instead of the system's name: several may be made at once.
     pub folder: Option<&'a str>,
+    /// How QEMU attaches disks, instead of what the description says.
+    pub interface: Option<Interface>,
     /// Whether a Linux that dies ends the system, whatever the description says.
     pub stop: bool,
 }
@@ -186,18 +199,20 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         Some(memory) => memory,
         None => description.bytes(&description.memory)? >> 20,
     };
+    let disk = |disk: &Option<description::Disk>, file: &str| -> Result<Option<Disk>> {
+        let Some(disk) = disk else { return Ok(None) };
+        Ok(Some(Disk {
+            image: Path::new("out").join(&name).join(file),
+            interface: options.interface.unwrap_or(disk.interface),
+            bytes: description.bytes(&disk.size)?,
+            holds: disk.holds,
+        }))
+    };
     let built = Built {
         kernel: folder.join("kernel.elf"),
         image: folder.join("image.bin"),
         symbols: folder.join("kernel.sym"),
-        disk: match &description.disk {
-            Some(disk) => Some(Disk {
-                image: Path::new("out").join(&name).join("disk.img"),
-                bytes: description.bytes(&disk.size)?,
-                holds: disk.holds,
-            }),
-            None => None,
-        },
+        disks: [disk(&description.disk, "disk.img")?, disk(&description.second_disk, "disk2.img")?],
         memory,
         test: description.test.clone(),
         cpu: options.cpu.unwrap_or(DEFAULT_CPU).to_string(),

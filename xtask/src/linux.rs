@@ -274,6 +274,7 @@ fn header() -> String {
         ("DISK_WRITE", protocol::disk::WRITE),
         ("DISK_FLUSH", protocol::disk::FLUSH),
         ("DISK_SIZE", protocol::disk::SIZE),
+        ("ERROR_PEER_RESTARTED", abi::Error::PeerRestarted as u32),
     ] {
         define(name, value);
     }

@@ -9,6 +9,7 @@ mod calibration;
 mod check;
 mod description;
 mod dialogue;
+mod disk;
 mod emulator;
 mod guest;
 mod instrument;
@@ -45,6 +46,9 @@ enum Command {
         /// MiB of RAM, instead of what the description says.
         #[arg(long, value_parser = clap::value_parser!(u32).range(8..=3072))]
         memory: Option<u32>,
+        /// How QEMU attaches the disks, instead of what the description says.
+        #[arg(long, value_enum)]
+        disk: Option<description::Interface>,
         /// Build the kernel with its debugger: a break on the serial line (Ctrl-A B) enters it.
         #[arg(long)]
         kdb: bool,
@@ -137,6 +141,7 @@ struct Run<'a> {
     on: Emulator,
     cpu: Option<&'a str>,
     memory: Option<u32>,
+    disk: Option<description::Interface>,
     kdb: bool,
     files: &'a [linux::Insert],
     dry_run: bool,
@@ -144,7 +149,8 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn plan(&self, inserts: &[linux::Insert], folder: Option<&str>) -> Result<build::Plan> {
-        let options = build::Options { memory: self.memory, kdb: self.kdb, cpu: self.cpu, inserts, folder, stop: folder.is_some() };
+        let (memory, interface, kdb, cpu) = (self.memory, self.disk, self.kdb, self.cpu);
+        let options = build::Options { memory, interface, kdb, cpu, inserts, folder, stop: folder.is_some() };
         build::plan(&description::path(self.system)?, options)
     }
 
@@ -175,8 +181,8 @@ impl Run<'_> {
 fn carry_out() -> Result<u8> {
     std::env::set_current_dir(root())?;
     match Arguments::parse().command {
-        Command::Run { system, on, cpu, memory, kdb, file, batch, get, timeout, dry_run } => {
-            let run = Run { system: &system, on, cpu: cpu.as_deref(), memory, kdb, files: &file, dry_run };
+        Command::Run { system, on, cpu, memory, disk, kdb, file, batch, get, timeout, dry_run } => {
+            let run = Run { system: &system, on, cpu: cpu.as_deref(), memory, disk, kdb, files: &file, dry_run };
             return match batch {
                 Some(command) => run.batch(&batch::Batch { command, gets: get, timeout: timeout.map(std::time::Duration::from_secs) }),
                 None => run.interactive(),

@@ -30,7 +30,7 @@ pub struct Session {
 impl Session {
     /// Starts a built system.
     pub fn start(built: &Built) -> Result<Self> {
-        built.make_disk()?;
+        built.make_disks()?;
         let mut command = emulator::interactive_qemu(built);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;

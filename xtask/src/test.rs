@@ -5,7 +5,7 @@
 use crate::build::{self, Built, cargo_bare};
 use crate::description::Limit;
 use crate::emulator::{Machine, Transcript, batch};
-use crate::{bench, check, dialogue, guest, instrument};
+use crate::{bench, check, dialogue, disk, guest, instrument};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -99,6 +99,7 @@ pub fn all(filter: &str, slow: bool) -> Result<()> {
         .chain(guest::ALL)
         .chain(bench::ALL)
         .chain(instrument::ALL)
+        .chain(disk::ALL)
         .filter(|(name, _)| name.contains(filter) && (slow || *name == filter || !SLOW.contains(name)))
     {
         tally.note(name, test());

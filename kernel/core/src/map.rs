@@ -230,24 +230,28 @@ impl<P: Port> Kernel<P> {
     /// Checks all of a record.
     fn request(&mut self, caller: Ref<Space>, record: &MapRecord, memory: Option<(Ref<Memory>, Rights)>) -> Result<Request> {
         let (_, cap) = self.cap(caller, record.space())?;
-        let owner = match cap.kind() {
-            Kind::Space => Owner::Space(cap.object()),
-            Kind::Segment => Owner::Segment(cap.object()),
+        // Where a space of natives has its UTCBs nobody maps.
+        let (owner, header, low, high) = match cap.kind() {
+            Kind::Space => {
+                let space = &self.pool[cap.object::<Space>()];
+                (Owner::Space(cap.object()), space.header, if space.slots == 0 { 0 } else { AREA_END }, USER_END)
+            }
+            Kind::Segment => {
+                let segment = &self.pool[cap.object::<Segment>()];
+                (Owner::Segment(cap.object()), segment.header, 0, segment.entries * TABLE_SPAN)
+            }
             _ => return Err(Error::WrongKind),
         };
         if !cap.rights().contains(Rights::CONTROL) {
             return Err(Error::NoRight);
         }
-        self.quota_of(owner)?;
+        if header.is_dying() {
+            return Err(Error::BadState);
+        }
         let (address, bytes) = (record.address(), record.length());
         if bytes == 0 || !bytes.is_multiple_of(PAGE_SIZE) {
             return Err(Error::BadArgument);
         }
-        let (low, high) = match owner {
-            Owner::Space(space) if self.pool[space].slots != 0 => (AREA_END, USER_END),
-            Owner::Space(_) => (0, USER_END),
-            Owner::Segment(segment) => (0, self.pool[segment].entries * TABLE_SPAN),
-        };
         if address < low || address >= high || bytes > high - address {
             return Err(Error::BadAddress);
         }
@@ -340,12 +344,12 @@ impl<P: Port> Kernel<P> {
         let leaves = index..index + ((range.end - range.start) / PAGE_SIZE) as usize;
         // The address is the upper part of an entry (`Format`).
         let entry = P::Format::leaf(first);
+        let mut others = false;
         let mut page = entry;
-        let others = self.pool[table].0.get(leaves.clone()).unwrap_or_default().iter().any(|old| {
-            let other = *old != 0 && *old != page;
+        for old in self.pool[table].0.get(leaves.clone()).unwrap_or_default() {
+            others |= *old != 0 && *old != page;
             page = page.wrapping_add(PAGE_SIZE);
-            other
-        });
+        }
         if others {
             self.before(owner, range.start, range.end);
         }

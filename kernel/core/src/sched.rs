@@ -140,10 +140,11 @@ impl<P: Port> Kernel<P> {
     /// Makes a thread ready that was not. It may get the processor at once, with
     /// the caller's slice, unless the slice it had lent out ran out meanwhile.
     pub(crate) fn wake(&mut self, thread: Ref<Thread>) {
-        self.pool[thread].gate = gate::READY;
-        self.forget_sending(thread);
-        let expired = self.pool[thread].flags & flag::EXPIRED != 0;
-        self.pool[thread].flags &= !flag::EXPIRED;
+        let t = &mut self.pool[thread];
+        t.gate = gate::READY;
+        t.forget_sending();
+        let expired = t.flags & flag::EXPIRED != 0;
+        t.flags &= !flag::EXPIRED;
         if expired {
             self.enqueue(thread, false);
         } else if let Some(earlier) = self.sched.handoff.replace(thread) {
@@ -152,14 +153,6 @@ impl<P: Port> Kernel<P> {
                 if self.pool[earlier].priority >= self.pool[thread].priority { (earlier, thread) } else { (thread, earlier) };
             self.sched.handoff = Some(first);
             self.enqueue(other, false);
-        }
-    }
-
-    /// A native thread that is ready counts as one that calls: what the fast path,
-    /// which only knows calls, may then leave unwritten.
-    pub(crate) fn forget_sending(&mut self, thread: Ref<Thread>) {
-        if !self.pool[thread].is_alien() {
-            self.pool[thread].sending = abi::MessageKind::Call as u32;
         }
     }
 

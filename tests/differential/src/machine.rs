@@ -24,7 +24,7 @@ impl Code {
         let symbols: HashMap<String, u32> =
             file.symbols().filter_map(|s| Some((s.name().ok()?.to_string(), u32::try_from(s.address()).ok()?))).collect();
         let mut code = Self { instructions: BTreeMap::new(), symbols, executed: BTreeMap::new() };
-        for (start, end) in [("sysenter_entry", "fast_end"), ("alien_entry", "alien_end")] {
+        for (start, end) in [("sysenter_entry", "fast_end"), ("alien_entry", "alien_end"), ("native_fault", "native_fault_end")] {
             let (start, end) = (code.symbol(start)?, code.symbol(end)?);
             let section = file
                 .sections()
@@ -276,6 +276,12 @@ impl<'a> Machine<'a> {
                 Mnemonic::Pop => {
                     let value = self.pop()?;
                     self.set(&i, 0, value)?;
+                }
+                Mnemonic::Pushad => {
+                    let esp = self.regs[reg::ESP];
+                    for register in 0..8 {
+                        self.push(if register == reg::ESP { esp } else { self.regs[register] })?;
+                    }
                 }
                 Mnemonic::Pushfd => self.push(2)?,
                 Mnemonic::Popfd => self.eflags = self.pop()?,

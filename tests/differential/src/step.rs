@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One event, by the assembly and by the portable kernel.
 
-use crate::compare::{Expected, compare};
+use crate::compare::{Expected, WORDS, compare};
 use crate::machine::{Code, DS, ES, Exit, FS, GS, Machine, reg};
 use crate::scenario::Event;
 use abi::Rights;
@@ -28,7 +28,11 @@ pub struct Tally {
     /// `int 0x80` of aliens by the fast path.
     pub alien_calls: u64,
     /// Page faults of aliens by the fast path.
+    pub alien_faults: u64,
+    /// Page faults of natives by the fast path.
     pub faults: u64,
+    /// Replies to them.
+    pub fault_replies: u64,
     /// `run` by the fast path.
     pub runs: u64,
     /// Fast paths that left it to the portable kernel.
@@ -62,12 +66,21 @@ impl Entry {
         }
     }
 
-    /// Vector and error code as the entry code saves them for the portable kernel, and where it goes then.
-    fn slow(self) -> (u32, u32, &'static str) {
+    /// Vector and error code as the entry code saves them for the portable kernel.
+    fn saved(self) -> (u32, u32) {
         match self {
-            Self::Sysenter => (vector::SYSENTER, 0, "save_registers"),
-            Self::Call => (vector::SYSTEM_CALL, 0, "entered"),
-            Self::Fault { error, .. } => (vector::PAGE_FAULT, error, "entered"),
+            Self::Sysenter => (vector::SYSENTER, 0),
+            Self::Call => (vector::SYSTEM_CALL, 0),
+            Self::Fault { error, .. } => (vector::PAGE_FAULT, error),
+        }
+    }
+
+    /// Where the code goes with what it leaves to the portable kernel, and how many bytes more it pushed.
+    fn slow(self, alien: bool) -> (&'static str, u32) {
+        match self {
+            Self::Sysenter => ("save_registers", 0),
+            Self::Fault { .. } if !alien => ("entered_saved", 32),
+            _ => ("entered", 0),
         }
     }
 
@@ -263,67 +276,82 @@ fn assembly(
     machine.segments[ES] = user.es;
     machine.segments[FS] = user.fs;
     machine.segments[GS] = user.gs;
-    let alien = entry != Entry::Sysenter;
+    let alien = kernel.pool[me].is_alien();
     if let Entry::Fault { address, .. } = entry {
         machine.cr2 = address;
     }
     let pushed = entry.pushed(user);
-    if alien {
+    if !pushed.is_empty() {
         let bottom = me.address() - pushed.len() as u32 * 4;
         machine.written.extend(pushed.into_iter().zip((bottom..).step_by(4)).map(|(value, at)| (at, value)));
         machine.regs[reg::ESP] = bottom;
     }
     let exit = machine.run(code, code.symbol(entry.symbol())?)?;
     let at = |offset: u32| machine.word(machine.regs[reg::ESP].wrapping_add(offset));
-    let (stack, instruction, flags) = match exit {
-        Exit::Sysexit => (machine.regs[reg::ECX], machine.regs[reg::EDX], machine.eflags),
+    let mut registers = [0; 10];
+    for (to, from) in [reg::EAX, reg::EBX, reg::ECX, reg::EDX, reg::ESI, reg::EDI, reg::EBP].into_iter().enumerate() {
+        registers[to] = machine.regs[from];
+    }
+    let mut data = [machine.segments[DS], machine.segments[ES]].map(u32::from);
+    let restores = code.symbol("leave_kernel")?;
+    match exit {
+        Exit::Sysexit => registers[7..].copy_from_slice(&[machine.regs[reg::ECX], machine.regs[reg::EDX], machine.eflags]),
         Exit::Iret => {
             ensure!(at(4)? == u32::from(USER_CODE) && at(16)? == u32::from(USER_DATA), "a return to other segments");
-            (at(12)?, at(0)?, at(8)?)
+            registers[7..].copy_from_slice(&[at(12)?, at(0)?, at(8)?]);
+        }
+        // All that was saved comes back.
+        Exit::Left(address) if address == restores => {
+            let context = machine.word(CPU + offset_of!(Cpu, current) as u32)? - ANCHOR;
+            for (register, index) in registers.iter_mut().zip(WORDS) {
+                *register = machine.word(context + index as u32 * 4)?;
+            }
+            for (selector, index) in data.iter_mut().zip([word::DS, word::ES]) {
+                *selector = machine.word(context + index as u32 * 4)?;
+            }
         }
         Exit::Left(address) => {
             tally.given_up += 1;
-            let (vector, error, left) = entry.slow();
+            let ((vector, error), (left, more)) = (entry.saved(), entry.slow(alien));
             ensure!(address == code.symbol(left)?, "left to {address:#x}");
+            let kept = if more == 0 {
+                machine.regs[..4] == [eax, ecx, edx, ebx] && machine.regs[5..] == [ebp, esi, edi]
+            } else {
+                [at(0)?, at(4)?, at(8)?, at(16)?, at(20)?, at(24)?, at(28)?] == [edi, esi, ebp, ebx, edx, ecx, eax]
+            };
+            ensure!(kept, "registers are not as the user had them");
+            ensure!(machine.regs[reg::ESP] == me.address() - 28 - more, "the stack is at {:#x}", machine.regs[reg::ESP]);
             ensure!(
-                machine.regs[..4] == [eax, ecx, edx, ebx] && machine.regs[5..] == [ebp, esi, edi],
-                "registers are not as the user had them"
-            );
-            ensure!(machine.regs[reg::ESP] == me.address() - 28, "the stack is at {:#x}", machine.regs[reg::ESP]);
-            ensure!(
-                at(0)? == vector && at(4)? == error && at(8)? == eip && at(16)? & FIXED_FLAGS == FIXED_FLAGS && at(20)? == esp,
+                at(more)? == vector
+                    && at(more + 4)? == error
+                    && at(more + 8)? == eip
+                    && at(more + 16)? & FIXED_FLAGS == FIXED_FLAGS
+                    && at(more + 20)? == esp,
                 "the saved words are wrong"
             );
             let scratch = me.address() - ANCHOR..me.address();
             ensure!(machine.written.keys().all(|a| scratch.contains(a)), "something was changed before the slow way");
             return Ok(None);
         }
-    };
+    }
     let current = machine.word(CPU + offset_of!(Cpu, current) as u32)?;
     ensure!(machine.word(CPU)? == cpu.loaded && machine.word(CPU + offset_of!(Cpu, top) as u32)? == cpu.top, "hot words were changed");
-    ensure!(machine.segments[DS] == USER_DATA && machine.segments[ES] == USER_DATA, "DS and ES are not flat");
+    let by_iret = exit != Exit::Sysexit;
+    let restored = by_iret && exit != Exit::Iret;
+    ensure!(restored || data == [u32::from(USER_DATA); 2], "DS and ES are not flat");
     // What may be loaded is the port's business, so the portable kernel cannot tell: the rule itself.
     let alien_involved = if alien { me.address() } else { current & if exit == Exit::Iret { u32::MAX } else { 0 } };
     ensure!(cpu.loaded == alien_involved, "{:#x} was loaded", cpu.loaded);
-    match (alien, exit) {
-        (true, _) if entry == Entry::Call => tally.alien_calls += 1,
-        (true, _) => tally.faults += 1,
-        (false, Exit::Iret) => tally.runs += 1,
-        _ if user.regs[0] >> abi::Tag::OP_SHIFT == abi::Op::Call as u32 => tally.calls += 1,
-        _ => tally.replies += 1,
-    }
-    let mut registers = [0; 10];
-    for (to, from) in [reg::EAX, reg::EBX, reg::ECX, reg::EDX, reg::ESI, reg::EDI, reg::EBP].into_iter().enumerate() {
-        registers[to] = machine.regs[from];
-    }
-    registers[7..].copy_from_slice(&[stack, instruction, flags]);
-    Ok(Some(Expected {
-        current: Ref::new(current),
-        registers,
-        by_iret: exit == Exit::Iret,
-        cr3: machine.cr3,
-        written: machine.written.clone(),
-    }))
+    *match entry {
+        Entry::Call => &mut tally.alien_calls,
+        Entry::Fault { .. } if alien => &mut tally.alien_faults,
+        Entry::Fault { .. } => &mut tally.faults,
+        Entry::Sysenter if restored => &mut tally.fault_replies,
+        Entry::Sysenter if by_iret => &mut tally.runs,
+        Entry::Sysenter if user.regs[0] >> abi::Tag::OP_SHIFT == abi::Op::Call as u32 => &mut tally.calls,
+        Entry::Sysenter => &mut tally.replies,
+    } += 1;
+    Ok(Some(Expected { current: Ref::new(current), registers, by_iret, data, cr3: machine.cr3, written: machine.written.clone() }))
 }
 
 /// Lets the portable kernel handle the event, and compares.

@@ -57,7 +57,11 @@ global_asm!(
     "jmp 8f",
     ".endif",
     "test byte ptr [esp + \\pushed + {flags}], {alien_flag}", // A1
+    ".if \\pushed == 24",
+    "jz native_fault",
+    ".else",
     "jz 8f",
+    ".endif",
     "push eax",
     "push ecx",
     "push edx",

@@ -46,6 +46,8 @@ global_asm!(
     ".global entered",
     "entered:",
     "pushad",
+    ".global entered_saved",
+    "entered_saved:",
     "lea eax, [esp + {pushed}]",
     "cmp eax, ss:[{current}]",
     "jne not_from_user",
