@@ -186,12 +186,8 @@ impl Sources<'_> {
     }
 }
 
-/// Instructions within intervals, all repetitions, on both systems.
+/// Instructions that were modelled, on both systems: from each machine's first marker to its last.
 #[must_use]
 pub fn instructions(counted: &Counted) -> f64 {
-    let of = |report: &Report| -> f64 {
-        let each = report.intervals.values().map(|i| (i.repetitions * (i.user_instructions.median + i.kernel_instructions.median)) as f64);
-        each.sum()
-    };
-    of(&counted.ours) + counted.native.as_ref().map_or(0.0, of)
+    std::iter::once(&counted.ours).chain(&counted.native).map(|report| report.instructions as f64).sum()
 }

@@ -75,7 +75,7 @@ pub struct Section {
     pub text: String,
     /// The CPU model.
     pub model: String,
-    /// Instructions within intervals, ours and on Linux alone, in thousands of millions, and how many it may be.
+    /// Instructions that were modelled for it, ours and on Linux alone, in thousands of millions, and how many it may be.
     pub modelled: (f64, f64),
     /// Its figures; the points of plots are not among them.
     pub figures: Vec<Figure>,

@@ -127,7 +127,7 @@ fn section(section: &Section) -> Result<Markup> {
             h3 { (section.title) }
             p { (section.text) }
             p class="method" {
-                "Model " (section.model) "; " (format!("{used:.3}")) " of " (budget) " thousand million instructions within intervals; again by "
+                "Model " (section.model) "; " (format!("{used:.3}")) " of " (budget) " thousand million instructions modelled; again by "
                 code { "./macadamia bench " (section.name) }
             }
             @if !section.figures.is_empty() { (table(section)) }

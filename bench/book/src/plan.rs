@@ -35,7 +35,7 @@ pub struct Run {
     /// Files of the project that both Linuxes get in `/src`; those in C are preprocessed.
     #[serde(default)]
     pub sources: Vec<String>,
-    /// Instructions that it may take within intervals on each system, in thousands of millions.
+    /// Instructions that may be modelled, on all systems together, in thousands of millions.
     pub budget: f64,
     /// Seconds until it counts as hung.
     pub timeout: u64,

@@ -78,7 +78,7 @@ pub fn measure(plan: &Plan) -> Result<Book> {
         let used = book::instructions(&counted) / 1e9;
         let over = if used > run.budget { ", over its budget" } else { "" };
         let seconds = begun.elapsed().as_secs();
-        eprintln!("[{}/{}] {name}: {used:.3} of {} G instructions in intervals{over}, {seconds} s", i + 1, needed.len(), run.budget);
+        eprintln!("[{}/{}] {name}: {used:.3} of {} G instructions modelled{over}, {seconds} s", i + 1, needed.len(), run.budget);
         results.insert((name.clone(), cpu.clone()), counted);
     }
     eprintln!("everything measured in {} s", start.elapsed().as_secs());
