@@ -14,6 +14,9 @@ pub const BEGIN: u32 = 1;
 /// Kind: an interval ends.
 pub const END: u32 = 2;
 
+/// Kind: an interval begins in which nobody may switch spaces or flush a TLB or cache: the model reports it.
+pub const BEGIN_FREE: u32 = 3;
+
 /// The immediate of a marker.
 #[must_use]
 pub const fn immediate(kind: u32, id: u32) -> u32 {

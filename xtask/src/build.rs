@@ -87,11 +87,51 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Builds the machine model's plugin for QEMU; returns its path.
-pub fn model() -> Result<PathBuf> {
+/// The machine model's plugin for QEMU, and what it is to look at (docs/model.md).
+#[derive(Clone)]
+pub struct Model {
+    /// The plugin.
+    pub plugin: PathBuf,
+    /// The CPU model whose TLBs and caches are modelled: `model/cpus/NAME.toml`.
+    pub cpu: Option<String>,
+    /// Whether it looks for missing flushes, from the machine's start.
+    pub check: bool,
+}
+
+impl Model {
+    /// The argument that makes QEMU load it. `report` is where its report goes, `place` where the
+    /// kernel's part of the linear addresses begins and how much of physical memory appears there,
+    /// `server` where the code of a watched server is (`START-END`).
+    pub fn argument(&self, report: &Path, place: (u32, u32), server: Option<&str>, symbols: Option<&Path>) -> String {
+        let (base, bytes) = place;
+        let mut text = format!("{},out={},window={base:x}+{bytes:x}", self.plugin.display(), report.display());
+        if let Some(code) = server {
+            text += &format!(",server={code}");
+        }
+        if let Some(cpu) = &self.cpu {
+            text += &format!(",cpu={}", Self::cpu_file(cpu).display());
+        }
+        if self.check {
+            // User processes end there (docs/manual.md; Linux alone: 3 GiB).
+            text += ",check=on,user=0-c0000000";
+        }
+        if let Some(symbols) = symbols {
+            text += &format!(",symbols={}", symbols.display());
+        }
+        text
+    }
+
+    /// The file of a CPU model.
+    pub fn cpu_file(name: &str) -> PathBuf {
+        Path::new("model/cpus").join(name).with_extension("toml")
+    }
+}
+
+/// Builds the machine model's plugin for QEMU. It counts what needs no CPU model and checks nothing.
+pub fn model() -> Result<Model> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     run(cargo.args(["build", "--quiet", "--release", "--target-dir", "target", "-p", "model-plugin"]))?;
-    Ok(std::env::current_dir()?.join("target/release/libmodel_plugin.so"))
+    Ok(Model { plugin: std::env::current_dir()?.join("target/release/libmodel_plugin.so"), cpu: None, check: false })
 }
 
 fn elf(package: &str) -> PathBuf {

@@ -22,8 +22,8 @@ pub fn image(image: &Path) -> Result<()> {
     run(make.args(["sh", "-c", script, "sh"]).arg(archive).arg(tree).arg(image).arg(sources))
 }
 
-/// The packages, installed into an archive.
-fn packages() -> Result<PathBuf> {
+/// The packages, installed into an archive, once.
+pub fn packages() -> Result<PathBuf> {
     let packages = std::fs::read_to_string("linux/debian/packages")?;
     let archive = Path::new(FOLDER).join("debian.tar");
     let stamp = archive.with_extension("packages");

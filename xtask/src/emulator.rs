@@ -2,7 +2,7 @@
 //! Running a built system in QEMU or Bochs.
 
 use crate::Emulator;
-use crate::build::{Built, run};
+use crate::build::{Built, Model, run};
 use crate::description::Interface;
 use crate::linux;
 use anyhow::{Context, Result, bail};
@@ -233,7 +233,8 @@ pub fn headless(built: &Built, machine: Machine<'_>) -> Result<Headless> {
     match machine {
         Machine::Qemu { cpu, icount, model } => {
             let mut command = qemu(built, cpu);
-            instrument(&mut command, linux::code(&built.packages)?, icount, model, &report);
+            let argument = model.map(|model| model_argument(model, built, &report)).transpose()?;
+            instrument(&mut command, icount, argument);
             command.arg("-serial").arg(format!("file:{}", log.display())).args(["-serial", "stdio"]).stdout(Stdio::piped());
             let mut child = quiet(&mut command)?;
             let line = child.stdout.take().map(|line| Box::new(line) as _);
@@ -273,13 +274,32 @@ impl Headless {
     }
 }
 
+/// MiB of RAM of Linux alone.
+const NATIVE_MIB: u32 = 192;
+
 /// Runs Linux alone until it ends; returns its console and what the model counted.
-pub fn native(kernel: &Path, initrd: &Path, model: Option<&Path>, timeout: Duration) -> Result<(String, Option<model_core::Report>)> {
+pub fn native(kernel: &Path, initrd: &Path, model: Option<&Model>, timeout: Duration) -> Result<(String, Option<model_core::Report>)> {
     let report = initrd.with_extension("json");
     let mut command = Command::new("qemu-system-i386");
-    command.args(["-M", "pc", "-cpu", "pentium3", "-m", "192", "-display", "none", "-no-reboot", "-nic", "none", "-serial", "stdio"]);
+    command.args([
+        "-M",
+        "pc",
+        "-cpu",
+        "pentium3",
+        "-m",
+        &NATIVE_MIB.to_string(),
+        "-display",
+        "none",
+        "-no-reboot",
+        "-nic",
+        "none",
+        "-serial",
+        "stdio",
+    ]);
     command.arg("-kernel").arg(kernel).arg("-initrd").arg(initrd).args(["-append", "console=ttyS0 quiet"]);
-    instrument(&mut command, None, model.is_some(), model, &report);
+    // Linux has all of its memory from 3 GiB on.
+    let argument = model.map(|model| model.argument(&report, (0xc000_0000, NATIVE_MIB << 20), None, None));
+    instrument(&mut command, model.is_some(), argument);
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
     let mut stdout = child.stdout.take().context("no output")?;
@@ -302,14 +322,21 @@ pub fn read_report(file: &Path) -> Result<model_core::Report> {
     serde_json::from_str(&text).context("the machine model's report cannot be read")
 }
 
-/// The clock of a QEMU that counts, and the machine model's plugin. `server`: where Linux's code is.
-fn instrument(command: &mut Command, server: Option<String>, icount: bool, model: Option<&Path>, report: &Path) {
+/// The machine model's plugin for a system of ours.
+fn model_argument(model: &Model, built: &Built, report: &Path) -> Result<String> {
+    let server = linux::code(&built.packages)?;
+    // docs/manual.md, linear layout: the first 4 MiB of physical memory.
+    Ok(model.argument(report, (0xe000_0000, 4 << 20), server.as_deref(), Some(&built.symbols)))
+}
+
+/// The clock of a QEMU that counts, and the machine model's plugin.
+fn instrument(command: &mut Command, icount: bool, model: Option<String>) {
     if icount {
-        command.args(["-icount", "shift=0,sleep=off"]);
+        // Nothing of the host's time gets in, not even the date: equal runs are equal.
+        command.args(["-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
     }
-    if let Some(plugin) = model {
-        let server = server.unwrap_or_else(|| "0-0".into());
-        command.arg("-plugin").arg(format!("{},out={},server={server}", plugin.display(), report.display()));
+    if let Some(argument) = model {
+        command.arg("-plugin").arg(argument);
     }
 }
 
@@ -334,8 +361,8 @@ pub enum Machine<'a> {
         cpu: &'a str,
         /// One instruction is a nanosecond: the time-stamp counter counts instructions.
         icount: bool,
-        /// The machine model's plugin. Its report goes to `model.json`.
-        model: Option<&'a Path>,
+        /// The machine model. Its report goes to `model.json`.
+        model: Option<&'a Model>,
     },
     /// Bochs.
     Bochs,
@@ -343,7 +370,7 @@ pub enum Machine<'a> {
 
 impl<'a> Machine<'a> {
     /// An emulator with what a system asks of it, counted by a plugin or not.
-    pub fn of(on: Emulator, built: &'a Built, model: Option<&'a Path>) -> Self {
+    pub fn of(on: Emulator, built: &'a Built, model: Option<&'a Model>) -> Self {
         match on {
             Emulator::Qemu => Self::Qemu { cpu: &built.cpu, icount: model.is_some(), model },
             Emulator::Bochs => Self::Bochs,
@@ -372,7 +399,8 @@ pub fn batch(built: &Built, machine: Machine<'_>, timeout: Duration) -> Result<T
         Machine::Qemu { cpu, icount, model } => {
             let mut command = qemu(built, cpu);
             command.arg("-serial").arg(format!("file:{}", console.display())).arg("-serial").arg(format!("file:{}", results.display()));
-            instrument(&mut command, linux::code(&built.packages)?, icount, model, &report);
+            let argument = model.map(|model| model_argument(model, built, &report)).transpose()?;
+            instrument(&mut command, icount, argument);
             command
         }
         Machine::Bochs => {

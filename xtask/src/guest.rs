@@ -26,13 +26,16 @@ pub const ALL: &[Test] = &[
     ("linux.bochs", on_bochs),
 ];
 
+/// The longest that a run may take if nobody says another.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
 /// What a run left.
 pub struct Outcome {
-    /// The command's.
+    /// The command's exit status.
     pub status: u8,
-    /// Standard output.
+    /// Its standard output.
     pub out: Vec<u8>,
-    /// Standard error.
+    /// Its standard error.
     pub err: Vec<u8>,
     /// What the machine model counted, if it was asked to.
     pub report: Option<model_core::Report>,
@@ -52,9 +55,9 @@ pub fn insert(guest: &str, contents: Vec<u8>) -> Insert {
 
 /// How to run a command in Linux.
 pub struct Guest<'a> {
-    /// The description.
+    /// The system's description.
     pub system: &'a str,
-    /// The emulator.
+    /// Where it runs.
     pub on: Emulator,
     /// QEMU's CPU model, instead of the usual one.
     pub cpu: Option<&'a str>,
@@ -66,8 +69,8 @@ pub struct Guest<'a> {
     pub gets: Vec<Fetch>,
     /// The longest that it may take.
     pub timeout: Duration,
-    /// The machine model's plugin, if it is to count.
-    pub model: Option<&'a Path>,
+    /// The machine model, if it is to count.
+    pub model: Option<&'a build::Model>,
 }
 
 impl Default for Guest<'_> {
@@ -79,7 +82,7 @@ impl Default for Guest<'_> {
             cpu: None,
             inserts: Vec::new(),
             gets: Vec::new(),
-            timeout: Duration::from_secs(120),
+            timeout: TIMEOUT,
             model: None,
         }
     }
@@ -90,8 +93,14 @@ impl Guest<'_> {
     pub fn run(mut self, command: &str) -> Result<Outcome> {
         let batch = Batch { command: command.into(), gets: self.gets, timeout: Some(self.timeout) };
         self.inserts.extend(batch.inserts());
-        let options =
-            Options { cpu: self.cpu, inserts: &self.inserts, interface: self.interface, folder: Some("linux-test"), stop: true, ..Options::default() };
+        let options = Options {
+            cpu: self.cpu,
+            inserts: &self.inserts,
+            interface: self.interface,
+            folder: Some("linux-test"),
+            stop: true,
+            ..Options::default()
+        };
         let built = build::plan(Path::new(self.system), options)?.carry_out()?;
         let machine = Machine::of(self.on, &built, self.model);
         let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -106,8 +115,9 @@ fn simple(command: &str) -> Result<Outcome> {
 }
 
 /// Compiles a test program, statically, for i386.
-pub fn compile(source: &str) -> Result<Vec<u8>> {
-    let name = Path::new(source).file_stem().context("a source without a name")?;
+pub fn compile(source: impl AsRef<Path>) -> Result<Vec<u8>> {
+    let source = source.as_ref();
+    let name = source.file_stem().context("a source without a name")?;
     let program = Path::new("target/linux").join(name);
     let mut gcc = Command::new("i686-linux-gnu-gcc");
     gcc.args(["-static", "-O2", "-pthread", "-Wall", "-Wno-unused-result", "-o"]).arg(&program).arg(source);
@@ -118,7 +128,7 @@ pub fn compile(source: &str) -> Result<Vec<u8>> {
 /// What programs expect of Linux, here and on Linux alone.
 fn abi() -> Result<()> {
     let inserts = vec![insert("/bin/abi", compile("tests/linux/abi.c")?)];
-    let reference = native("abi", inserts.clone(), None)?;
+    let reference = native("abi", inserts.clone(), None, TIMEOUT)?;
     let o = Guest { inserts, ..Guest::default() }.run("abi")?;
     let passed = |text: &str| text.lines().filter(|line| line.starts_with("ok ")).count();
     let here = o.text();
@@ -226,15 +236,26 @@ const OPERATIONS: [(&str, u64, f64); 10] = [
     ("ring of 8", 58_000, 1.4),
 ];
 
+/// What the operations of [`OPERATIONS`] take on the Linux server.
+pub fn figures_with(model: &build::Model) -> Result<model_core::Report> {
+    let inserts = vec![insert("/bin/figures", compile("tests/linux/figures.c")?)];
+    let o = Guest { inserts, model: Some(model), ..Guest::default() }.run("figures")?;
+    ensure!(o.status == 0, "the program failed: {}{}", o.text(), String::from_utf8_lossy(&o.err));
+    o.report.context("no report")
+}
+
+/// What they take on Linux alone.
+pub fn native_figures(model: &build::Model) -> Result<model_core::Report> {
+    let inserts = vec![insert("/bin/figures", compile("tests/linux/figures.c")?)];
+    native("figures", inserts, Some(model), TIMEOUT)?.report.context("no report of Linux alone")
+}
+
 /// What operations of Linux cost in instructions: program, Linux server, microkernel; and on
 /// Linux alone.
 fn figures() -> Result<()> {
     let model = build::model()?;
-    let inserts = vec![insert("/bin/figures", compile("tests/linux/figures.c")?)];
-    let reference = native("figures", inserts.clone(), Some(&model))?.report.context("no report of Linux alone")?;
-    let o = Guest { inserts, model: Some(&model), ..Guest::default() }.run("figures")?;
-    ensure!(o.status == 0, "the program failed: {}{}", o.text(), String::from_utf8_lossy(&o.err));
-    let report = o.report.context("no report")?;
+    let reference = native_figures(&model)?;
+    let report = figures_with(&model)?;
     println!("# operation              total   program    server    kernel  entries  CR3   Linux alone  ratio");
     let mut above = Vec::new();
     for (id, (name, most, most_ratio)) in (1..).zip(OPERATIONS) {
@@ -260,19 +281,20 @@ fn figures() -> Result<()> {
 }
 
 /// What a run on Linux alone left.
-struct Reference {
+pub struct Reference {
     /// The command's output, on the console.
     out: String,
-    report: Option<model_core::Report>,
+    /// What the machine model counted, if it was asked to.
+    pub report: Option<model_core::Report>,
 }
 
 /// Runs a command on Linux of the same source and with the same root file system, on the machine itself.
-fn native(command: &str, mut inserts: Vec<Insert>, model: Option<&Path>) -> Result<Reference> {
+pub fn native(command: &str, mut inserts: Vec<Insert>, model: Option<&build::Model>, timeout: Duration) -> Result<Reference> {
     let batch = Batch { command: command.into(), gets: Vec::new(), timeout: None };
     inserts.extend(batch.inserts());
     let kernel = linux::native()?;
     let initrd = linux::root_with(&inserts)?;
-    let (console, report) = emulator::native(&kernel, &initrd, model, Duration::from_secs(120))?;
+    let (console, report) = emulator::native(&kernel, &initrd, model, timeout)?;
     let (_, rest) = console.split_once("batch begins\n").with_context(|| format!("Linux alone did not run the command: {console}"))?;
     let (out, status) = rest.split_once("batch ends: ").with_context(|| format!("the command did not end: {console}"))?;
     ensure!(status.starts_with('0'), "on Linux alone the command failed: {out}{status}");

@@ -5,6 +5,7 @@
 mod batch;
 mod bench;
 mod build;
+mod calibration;
 mod check;
 mod debian;
 mod description;
@@ -13,6 +14,7 @@ mod disk;
 mod emulator;
 mod evidence;
 mod guest;
+mod instrument;
 mod linux;
 mod pack;
 mod results;
@@ -93,13 +95,18 @@ enum Command {
         #[arg(long, requires = "all", conflicts_with_all = ["filter", "shard"])]
         table: bool,
     },
-    /// Count what the fast paths cost, by the machine model.
+    /// Measure what the papers measured, and write the benchmark book (docs/bench.md).
     Bench {
-        /// Only figures whose names contain this.
+        /// Only the section of this name; or those whose names, or figures' names, contain this.
         filter: Option<String>,
         /// Write the figures to this file, one flat JSON object; `-` is the standard output.
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
+    },
+    /// Print the machine model's constants with their sources, and published figures beside the model's.
+    Model {
+        /// CPU model: model/cpus/NAME.toml; all of them if absent.
+        cpu: Option<String>,
     },
     /// Delete what was built.
     Clean,
@@ -201,6 +208,7 @@ fn carry_out() -> Result<u8> {
         Command::Test { table: true, .. } => test::table()?,
         Command::Test { filter, all, .. } => test::all(filter.as_deref().unwrap_or(""), all)?,
         Command::Bench { filter, json } => bench::run(filter.as_deref().unwrap_or(""), json.as_deref())?,
+        Command::Model { cpu } => calibration::run(cpu.as_deref())?,
         Command::Clean => {
             for folder in ["target", "out"] {
                 if std::path::Path::new(folder).exists() {

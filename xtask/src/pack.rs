@@ -7,7 +7,7 @@ use abi::boot::{HEADER_BYTES, Header, MAGIC, VERSION, header_crc};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use image::{Component, Grant, Load, Resource, Shared, System};
 use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};
-use object::{Object, ObjectSymbol, SymbolKind};
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use std::path::Path;
 
 const PAGE: u32 = abi::PAGE_SIZE;
@@ -215,7 +215,11 @@ fn seal(mut image: Vec<u8>, root: &Flat, (root_offset, system_offset, system_byt
 pub fn symbols(kernel: &Path) -> Result<String> {
     let data = std::fs::read(kernel)?;
     let file: ElfFile32 = ElfFile32::parse(&*data)?;
-    let functions = file.symbols().filter(|s| s.kind() == SymbolKind::Text || s.kind() == SymbolKind::Label);
+    let text = file.section_by_name(".text").map_or(0..0, |section| section.address()..section.address() + section.size());
+    // Assembly's labels have no kind.
+    let is_function =
+        |kind, address| matches!(kind, SymbolKind::Text | SymbolKind::Label) || (kind == SymbolKind::Unknown && text.contains(&address));
+    let functions = file.symbols().filter(|s| is_function(s.kind(), s.address()));
     let mut all: Vec<(u64, String)> =
         functions.filter_map(|s| Some((s.address(), format!("{:#}", rustc_demangle::demangle(s.name().ok()?))))).collect();
     all.sort();

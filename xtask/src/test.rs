@@ -6,7 +6,7 @@ use crate::build::{self, Built, cargo_bare};
 use crate::description::Limit;
 use crate::emulator::{Machine, Transcript, batch};
 use crate::results::{self, Outcome, Results, Shard};
-use crate::{check, dialogue, disk, evidence, guest, server};
+use crate::{bench, check, dialogue, disk, evidence, guest, instrument, server};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -74,8 +74,10 @@ fn clippy_bare() -> Result<()> {
         "tutorial-server",
         "tutorial-client",
         "conform",
+        "counts",
         "figures",
         "hostile",
+        "measured",
     ] {
         command.args(["-p", package]);
     }
@@ -143,7 +145,15 @@ impl Test {
 
 /// Every test there is, in the order in which they run.
 fn list() -> Result<Vec<Test>> {
-    let checks = CHECKS.iter().chain(dialogue::ALL).chain(guest::ALL).chain(server::ALL).chain(disk::ALL).chain(evidence::ALL);
+    let checks = CHECKS
+        .iter()
+        .chain(dialogue::ALL)
+        .chain(guest::ALL)
+        .chain(bench::ALL)
+        .chain(instrument::ALL)
+        .chain(server::ALL)
+        .chain(disk::ALL)
+        .chain(evidence::ALL);
     let mut tests: Vec<Test> = checks.map(|&(name, check)| Test { name: name.into(), action: Action::Check(check) }).collect();
     for path in systems()? {
         let name = format!("system.{}", path.file_stem().map(|s| s.to_string_lossy()).unwrap_or_default());
@@ -225,7 +235,7 @@ fn system(path: &Path, name: &str, tally: &mut Tally) {
         Err(error) => return tally.note(name, Err(error)),
     };
     for cpu in &test.cpus {
-        let machine = Machine::Qemu { cpu, icount: test.icount, model: model.as_deref() };
+        let machine = Machine::Qemu { cpu, icount: test.icount, model: model.as_ref() };
         judge(&format!("{name}.{cpu}"), batch(&built, machine, timeout), &test.limit, tally);
     }
     if test.bochs {
@@ -256,6 +266,9 @@ fn judge(run: &str, transcript: Result<Transcript>, limits: &[Limit], tally: &mu
     if let Some(model) = &transcript.model {
         for error in &model.errors {
             tally.note(&format!("{run}: markers"), Err(anyhow::anyhow!("{error}")));
+        }
+        for violation in &model.violations {
+            tally.note(&format!("{run}: flushes"), Err(anyhow::anyhow!("{violation:?}")));
         }
         for limit in limits {
             tally.note(&format!("{run}: {}", limit.name), within(model, limit));

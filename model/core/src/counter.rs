@@ -1,91 +1,297 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From a stream of instructions to intervals.
+//! From what the processor executes to intervals.
 //!
-//! There is no event for a kernel entry in the stream; it shows as a kernel
-//! instruction where a user instruction was due. That is nearly "the one before
-//! was a user instruction", but the kernel may also return to user mode and be
-//! entered again before a single user instruction begins: by an interrupt that
-//! waited, or when that instruction cannot be fetched. So the instructions that
-//! leave the kernel are watched as well.
+//! There is no event for a kernel entry in the stream; it shows as kernel code
+//! where user code was due. That is nearly "the code before was user code", but the
+//! kernel may also return to user mode and be entered again before a single user
+//! instruction begins: by an interrupt that waited, or when that instruction cannot be
+//! fetched. So the instructions that leave the kernel are watched as well.
 
+use crate::checker::{Access, Checker, Verdict};
+use crate::events::{ByOwner, Events, Owner};
 use crate::interval::{Interval, Repetition};
-use crate::{Class, Fault, Marker, Privilege, Report, Site};
+use crate::machine::{Machine, Tables};
+use crate::symbols::Symbols;
+use crate::violation::{Rule, Violation, Violations};
+use crate::walk::{Mapping, Physical, walk};
+use crate::{Chunk, Class, Fault, Marker, Privilege, Report};
 use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// What the counter asks of the emulator.
+pub trait World: Physical {
+    /// The register that holds the translation root (CR3).
+    fn root(&mut self) -> u32;
+    /// Whether paging is on.
+    fn paging(&mut self) -> bool;
+    /// Whether the present space has a kernel information page, and so belongs to a native component.
+    fn is_native(&mut self) -> bool;
+}
+
+/// What to count besides instructions and the kernel's lines.
+#[derive(Default)]
+pub struct Setup {
+    /// TLBs and caches.
+    pub machine: Option<Machine>,
+    /// Uses of what should have been flushed.
+    pub checker: Option<Checker>,
+    /// Where the Linux server's code is, in spaces of native components.
+    pub server: Range<u32>,
+    /// What user code may access, if that is to be checked.
+    pub window: Option<Range<u32>>,
+    /// Names for the report.
+    pub symbols: Symbols,
+}
 
 /// The instrument. One processor; see the crate's head for the units.
 pub struct Counter {
+    setup: Setup,
+    armed: bool,
     open: Vec<(u16, Repetition)>,
     intervals: BTreeMap<u16, Interval>,
     faults: BTreeMap<Fault, u64>,
+    violations: Violations,
+    totals: ByOwner<Events>,
+    /// Instructions executed that are in `totals` already.
+    settled: u64,
+    /// Instructions in `totals` when the last marker was executed.
+    modelled: u64,
+    /// Whose code is executed.
+    owner: Owner,
+    /// Whose code user mode executes in this space: native or not, if that is known.
+    native: Option<bool>,
     /// Privilege of the instruction that is due if nothing intervenes.
     due: Privilege,
+    /// How user mode is about to enter the kernel.
+    gate: Option<Class>,
     /// Words popped by the far return in progress, if there is one.
     popped: Option<u32>,
+    /// Where in the chunk the last special instruction is: what it reads may be the processor's own
+    /// tables, which user mode has no right to.
+    implicit: Option<u16>,
+    /// A control register was written: what it holds is read when the next chunk begins.
+    written: Option<(Class, u16)>,
+    root: u32,
+    paging: bool,
+    /// Linear address of the chunk in execution.
+    base: u32,
+    unreachable: u64,
+    accesses: u64,
 }
 
 impl Default for Counter {
     fn default() -> Self {
-        Self { open: Vec::new(), intervals: BTreeMap::new(), faults: BTreeMap::new(), due: Privilege::User, popped: None }
+        Self::new(Setup::default())
+    }
+}
+
+/// The tables as the machine asks for them.
+struct Now<'a, W> {
+    world: &'a mut W,
+    root: u32,
+    paging: bool,
+    aliases: u32,
+    /// Where the last one was.
+    alias: u32,
+}
+
+impl<W: World> Tables for Now<'_, W> {
+    fn translate(&mut self, address: u32) -> Option<Mapping> {
+        if self.paging { walk(self.world, self.root, address, |_| ()).ok() } else { Some(Mapping::identity(address)) }
+    }
+    fn alias(&mut self, address: u32) {
+        self.aliases += 1;
+        self.alias = address;
     }
 }
 
 impl Counter {
-    /// Whether an interval is open: otherwise [`execute`](Self::execute) and
-    /// [`access`](Self::access) need not be called.
+    /// A counter that counts nothing before it is armed.
     #[must_use]
-    pub fn is_counting(&self) -> bool {
-        !self.open.is_empty()
+    pub fn new(setup: Setup) -> Self {
+        Self {
+            setup,
+            armed: false,
+            open: Vec::new(),
+            intervals: BTreeMap::new(),
+            faults: BTreeMap::new(),
+            violations: Violations::default(),
+            totals: ByOwner::default(),
+            settled: 0,
+            modelled: 0,
+            owner: Owner::Kernel,
+            native: None,
+            due: Privilege::User,
+            gate: None,
+            popped: None,
+            implicit: None,
+            written: None,
+            root: 0,
+            paging: false,
+            base: 0,
+            unreachable: 0,
+            accesses: 0,
+        }
     }
 
-    /// A marker is executed. Markers themselves count as no instruction.
-    pub fn mark(&mut self, marker: Marker, privilege: Privilege) {
+    /// Whether anything but markers need be told: from the first interval's beginning, or from
+    /// [`arm`](Self::arm) on.
+    #[must_use]
+    pub fn is_armed(&self) -> bool {
+        self.armed
+    }
+
+    /// Whether accesses of user code need be told.
+    #[must_use]
+    pub fn wants_user_accesses(&self) -> bool {
+        self.setup.machine.is_some() || self.setup.checker.is_some() || self.setup.window.is_some()
+    }
+
+    /// Begins to count, with nothing in TLBs and caches. `executed` as in [`mark`](Self::mark).
+    pub fn arm(&mut self, executed: u64, world: &mut impl World) {
+        self.armed = true;
+        self.settled = executed;
+        (self.root, self.paging, self.native) = (world.root(), world.paging(), None);
+    }
+
+    /// A marker is executed after `executed` instructions; markers are not among them.
+    pub fn mark(&mut self, marker: Marker, privilege: Privilege, executed: u64, world: &mut impl World) {
         if privilege == Privilege::Kernel {
-            let (Marker::Begin(id) | Marker::End(id) | Marker::Unknown(_, id)) = marker;
+            let (Marker::Begin(id) | Marker::BeginFree(id) | Marker::End(id) | Marker::Unknown(_, id)) = marker;
             return self.fault(Fault::InKernel(id));
         }
+        if !self.armed {
+            self.arm(executed, world);
+            self.owner = Owner::User;
+        }
+        self.settle(executed);
+        self.modelled = self.totals.total().instructions;
         self.due = Privilege::User;
         match marker {
-            Marker::Begin(id) => {
+            Marker::Begin(id) | Marker::BeginFree(id) => {
                 if self.close(id).is_some() {
                     self.fault(Fault::BeginWhileOpen(id));
                 }
-                self.open.push((id, Repetition::default()));
+                self.open.push((id, Repetition::begin(&self.totals, matches!(marker, Marker::BeginFree(_)))));
             }
             Marker::End(id) => match self.close(id) {
-                Some(repetition) => self.intervals.entry(id).or_default().add(&repetition),
+                Some(repetition) => self.intervals.entry(id).or_default().add(&repetition, &self.totals),
                 None => self.fault(Fault::EndWithoutBegin(id)),
             },
             Marker::Unknown(kind, id) => self.fault(Fault::UnknownKind(kind, id)),
         }
     }
 
-    /// The instruction `site` of the block at linear address `block` begins.
-    /// (The address matters in kernel mode only.)
-    pub fn execute(&mut self, site: Site, block: u32) {
-        let enters = site.privilege == Privilege::Kernel && self.due == Privilege::User;
-        let address = block.wrapping_add(u32::from(site.offset));
-        for (_, repetition) in &mut self.open {
-            if enters {
-                repetition.enter_kernel();
-            }
-            repetition.execute(site, address);
+    /// A chunk of code at linear address `base` begins, after `executed` instructions.
+    pub fn chunk(&mut self, chunk: &Chunk, base: u32, executed: u64, world: &mut impl World) {
+        if let Some((class, offset)) = self.written.take() {
+            self.control_written(class, offset, world);
         }
-        self.due = if site.class == Class::Sysexit { Privilege::User } else { site.privilege };
-        self.popped = (site.class == Class::FarReturn).then_some(0);
+        self.base = base;
+        let kernel = chunk.privilege == Privilege::Kernel;
+        let enters = kernel && self.due == Privilege::User;
+        let owner = if kernel { Owner::Kernel } else { self.user_owner(base, world) };
+        if enters || owner != self.owner {
+            self.settle(executed);
+            self.owner = owner;
+        }
+        if enters {
+            self.enter();
+        }
+        self.due = chunk.privilege;
+        self.gate = None;
+        self.popped = None;
+        self.implicit = None;
+        if kernel {
+            self.open.iter_mut().for_each(|(_, repetition)| repetition.fetch(base, u32::from(chunk.bytes)));
+        }
+        if let Some(machine) = &mut self.setup.machine {
+            let mut now = Now { world, root: self.root, paging: self.paging, aliases: 0, alias: 0 };
+            machine.fetch(chunk, base, &mut now, self.totals.of(owner));
+            if now.aliases > 0 {
+                self.violate(Rule::CacheAlias, base, now.alias, None);
+            }
+        }
+        if self.setup.checker.is_some() {
+            let last = base.wrapping_add(u32::from(chunk.bytes) - 1);
+            self.check(base, Access { address: base, write: false, user: !kernel }, world);
+            if last >> 12 != base >> 12 {
+                self.check(base, Access { address: last, write: false, user: !kernel }, world);
+            }
+        }
     }
 
-    /// The kernel instruction in progress has read or written `bytes` at linear
-    /// address `address`; `value` is what it read or wrote.
-    pub fn access(&mut self, address: u32, bytes: u32, value: u32) {
+    /// An instruction of the chunk in execution, `offset` bytes from its start, is about to be executed.
+    /// `operand` is the address that an `invlpg` names.
+    pub fn special(&mut self, class: Class, offset: u16, operand: u32) {
+        let events = self.totals.of(self.owner);
+        self.implicit = Some(offset);
+        match class {
+            Class::Plain | Class::Descriptor => {}
+            Class::WriteCr0 | Class::WriteCr3 | Class::WriteCr4 => self.written = Some((class, offset)),
+            Class::Invlpg => {
+                events.page_flushes += 1;
+                self.setup.machine.iter_mut().for_each(|machine| machine.flush_page(operand));
+                self.setup.checker.iter_mut().for_each(|checker| checker.flush_page(operand));
+                self.flushes(offset);
+            }
+            Class::FlushCaches => {
+                events.cache_flushes += 1;
+                self.setup.machine.iter_mut().for_each(Machine::flush_caches);
+                self.flushes(offset);
+            }
+            Class::FarReturn => {
+                events.far_returns += 1;
+                self.popped = Some(0);
+            }
+            Class::Sysexit => {
+                events.sysexits += 1;
+                self.due = Privilege::User;
+            }
+            Class::Int | Class::Sysenter => self.gate = Some(class),
+            Class::LoadSegment => events.segment_loads += 1,
+            Class::Port => events.port_accesses += 1,
+        }
+        if class == Class::WriteCr3 {
+            self.open.iter_mut().for_each(|(_, repetition)| repetition.write_cr3());
+        }
+    }
+
+    /// The instruction `offset` bytes from the chunk's start has read or written `bytes` at linear
+    /// address `address`; `value` is what it read or wrote (asked only for a far return).
+    pub fn access(&mut self, offset: u16, address: u32, bytes: u32, write: bool, value: impl FnOnce() -> u32, world: &mut impl World) {
         // A far return reads EIP first and CS second.
         if let Some(popped) = &mut self.popped {
             *popped += 1;
-            if *popped == 2 && value & 3 != 0 {
+            if *popped == 2 && value() & 3 != 0 {
                 self.due = Privilege::User;
             }
         }
-        for (_, repetition) in &mut self.open {
-            repetition.access(address, bytes);
+        let kernel = self.owner == Owner::Kernel;
+        let user = !kernel && self.implicit != Some(offset);
+        let instruction = self.base.wrapping_add(u32::from(offset));
+        if kernel {
+            self.open.iter_mut().for_each(|(_, repetition)| repetition.access(address, bytes));
+        } else if let Some(window) = &self.setup.window
+            && user
+            && (!window.contains(&address) || !window.contains(&address.wrapping_add(bytes - 1)))
+        {
+            self.violate(Rule::OutsideWindow, instruction, address, None);
+        }
+        if let Some(machine) = &mut self.setup.machine {
+            let mut now = Now { world, root: self.root, paging: self.paging, aliases: 0, alias: 0 };
+            machine.access(address, bytes, write, &mut now, self.totals.of(self.owner));
+            if now.aliases > 0 {
+                self.violate(Rule::CacheAlias, instruction, now.alias, None);
+            }
+        }
+        if self.setup.checker.is_some() {
+            self.accesses += u64::from(self.paging);
+            let last = address.wrapping_add(bytes - 1);
+            self.check(instruction, Access { address, write, user }, world);
+            if last >> 12 != address >> 12 {
+                self.check(instruction, Access { address: last, write, user }, world);
+            }
         }
     }
 
@@ -97,10 +303,101 @@ impl Counter {
             *faults.entry(Fault::OpenAtExit(*id)).or_insert(0) += 1;
         }
         let text = |(fault, &times): (&Fault, &u64)| if times == 1 { fault.to_string() } else { format!("{fault} ({times} times)") };
+        let mut errors: Vec<String> = faults.iter().map(text).collect();
+        if self.unreachable > 0 {
+            errors.push(format!("{} accesses could not be checked: their translation tables cannot be read", self.unreachable));
+        }
         Report {
             intervals: self.intervals.iter().map(|(&id, interval)| (id, interval.report())).collect(),
-            errors: faults.iter().map(text).collect(),
+            errors,
+            violations: self.violations.report(&self.setup.symbols),
+            further_violations: self.violations.more(),
+            instructions: self.modelled,
+            checked: self.setup.checker.is_some().then_some(self.accesses),
         }
+    }
+
+    fn user_owner(&mut self, address: u32, world: &mut impl World) -> Owner {
+        if !*self.native.get_or_insert_with(|| world.is_native()) {
+            Owner::User
+        } else if self.setup.server.contains(&address) {
+            Owner::Server
+        } else {
+            Owner::Components
+        }
+    }
+
+    /// Attributes the instructions up to now to whom executed them.
+    fn settle(&mut self, executed: u64) {
+        let count = executed - self.settled;
+        self.settled = executed;
+        self.totals.of(self.owner).instructions += count;
+        if self.owner == Owner::Kernel {
+            self.open.iter_mut().for_each(|(_, repetition)| repetition.execute(count));
+        }
+    }
+
+    fn enter(&mut self) {
+        let entries = self.totals.of(Owner::Kernel);
+        match self.gate {
+            Some(Class::Sysenter) => entries.sysenter_entries += 1,
+            Some(_) => entries.trap_entries += 1,
+            None => entries.fault_entries += 1,
+        }
+        self.open.iter_mut().for_each(|(_, repetition)| repetition.enter_kernel());
+    }
+
+    fn control_written(&mut self, class: Class, offset: u16, world: &mut impl World) {
+        let (old, root) = (self.root, world.root());
+        self.paging = world.paging();
+        self.root = root;
+        let events = self.totals.of(self.owner);
+        match class {
+            Class::WriteCr3 if root != old => {
+                events.space_switches += 1;
+                self.native = None;
+                self.setup.machine.iter_mut().for_each(|machine| machine.switch(root));
+                self.setup.checker.iter_mut().for_each(Checker::flush_local);
+            }
+            Class::WriteCr3 => {
+                events.tlb_flushes += 1;
+                self.setup.machine.iter_mut().for_each(Machine::flush_local);
+                self.setup.checker.iter_mut().for_each(Checker::flush_local);
+            }
+            Class::WriteCr4 => {
+                events.tlb_flushes += 1;
+                self.setup.machine.iter_mut().for_each(Machine::flush_all);
+                self.setup.checker.iter_mut().for_each(Checker::flush_all);
+            }
+            // Task-switched and write-protect bits; paging itself is switched at boot only.
+            _ => return,
+        }
+        self.flushes(offset);
+    }
+
+    /// Something was flushed.
+    fn flushes(&mut self, offset: u16) {
+        let free = self.open.iter().find(|(_, repetition)| repetition.is_free()).map(|(id, _)| *id);
+        if let Some(id) = free {
+            self.violate(Rule::FlushInFreeInterval, self.base.wrapping_add(u32::from(offset)), u32::from(id), None);
+        }
+    }
+
+    fn check(&mut self, instruction: u32, access: Access, world: &mut impl World) {
+        let Some(checker) = self.setup.checker.as_mut().filter(|_| self.paging) else { return };
+        match checker.access(access, self.root, world) {
+            Verdict::Good(mapping) => {
+                if access.write {
+                    checker.stored(mapping.physical(access.address), instruction);
+                }
+            }
+            Verdict::Stale(cause) => self.violate(Rule::StaleTranslation, instruction, access.address, Some(cause)),
+            Verdict::Unknown => self.unreachable += 1,
+        }
+    }
+
+    fn violate(&mut self, rule: Rule, instruction: u32, address: u32, cause: Option<u32>) {
+        self.violations.add(Violation { rule, instruction, address, owner: self.owner, cause });
     }
 
     fn close(&mut self, id: u16) -> Option<Repetition> {

@@ -2,7 +2,7 @@
 //! What an instruction's encoding says about it.
 
 use crate::Privilege;
-use abi::marker::{BEGIN, END, MAGIC, OPCODE};
+use abi::marker::{BEGIN, BEGIN_FREE, END, MAGIC, OPCODE};
 
 /// A marker instruction, `test eax, imm32` with the immediate of
 /// [`abi::marker::immediate`].
@@ -10,6 +10,8 @@ use abi::marker::{BEGIN, END, MAGIC, OPCODE};
 pub enum Marker {
     /// The interval with this number begins.
     Begin(u16),
+    /// It begins, and is declared free of switches of spaces and of flushes.
+    BeginFree(u16),
     /// The interval with this number ends.
     End(u16),
     /// A kind that this version does not know, and the interval's number.
@@ -29,6 +31,7 @@ impl Marker {
     pub const fn immediate(self) -> u32 {
         match self {
             Self::Begin(id) => abi::marker::immediate(BEGIN, id as u32),
+            Self::BeginFree(id) => abi::marker::immediate(BEGIN_FREE, id as u32),
             Self::End(id) => abi::marker::immediate(END, id as u32),
             Self::Unknown(kind, id) => abi::marker::immediate(kind as u32, id as u32),
         }
@@ -43,6 +46,7 @@ impl Marker {
         let id = (immediate & 0xfff) as u16;
         Some(match (immediate >> 12) & 15 {
             BEGIN => Self::Begin(id),
+            BEGIN_FREE => Self::BeginFree(id),
             END => Self::End(id),
             kind => Self::Unknown(kind as u8, id),
         })
@@ -57,37 +61,102 @@ pub enum Class {
     Plain = 0,
     /// `mov cr3, r32`.
     WriteCr3 = 1,
+    /// `mov cr0, r32`: it may turn paging on.
+    WriteCr0 = 2,
+    /// `mov cr4, r32`.
+    WriteCr4 = 3,
     /// `invlpg m`.
-    Invlpg = 2,
+    Invlpg = 4,
+    /// `wbinvd` and `invd`.
+    FlushCaches = 5,
     /// `iret` and far `ret`: they may return to user mode, as the CS value
     /// that they pop says.
-    FarReturn = 3,
+    FarReturn = 6,
     /// `sysexit`: it returns to user mode.
-    Sysexit = 4,
+    Sysexit = 7,
+    /// `int n`, `int3`, `into`.
+    Int = 8,
+    /// `sysenter`.
+    Sysenter = 9,
+    /// `mov sreg, r/m`, `pop sreg`, `lds` and the like.
+    LoadSegment = 10,
+    /// `in`, `out`, `ins`, `outs`.
+    Port = 11,
+    /// Others for which the processor reads a descriptor table: far `jmp` and `call`, `lar`, `lsl`, `verr`, `verw`.
+    Descriptor = 12,
 }
 
 impl Class {
+    /// All of them, by their numbers.
+    pub const ALL: [Self; 13] = [
+        Self::Plain,
+        Self::WriteCr3,
+        Self::WriteCr0,
+        Self::WriteCr4,
+        Self::Invlpg,
+        Self::FlushCaches,
+        Self::FarReturn,
+        Self::Sysexit,
+        Self::Int,
+        Self::Sysenter,
+        Self::LoadSegment,
+        Self::Port,
+        Self::Descriptor,
+    ];
+
     /// The class of the 32-bit instruction that is encoded as `bytes`.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Self {
         let prefixes = bytes.iter().take_while(|&&byte| is_prefix(byte)).count();
+        let memory = |modrm: u8| modrm >> 6 != 3;
         match bytes[prefixes..] {
-            [0x0f, 0x22, modrm, ..] if modrm >> 3 & 7 == 3 => Self::WriteCr3,
-            [0x0f, 0x01, modrm, ..] if modrm >> 3 & 7 == 7 && modrm >> 6 != 3 => Self::Invlpg,
+            [0x0f, 0x22, modrm, ..] => match modrm >> 3 & 7 {
+                0 => Self::WriteCr0,
+                3 => Self::WriteCr3,
+                4 => Self::WriteCr4,
+                _ => Self::Plain,
+            },
+            [0x0f, 0x01, modrm, ..] if modrm >> 3 & 7 == 7 && memory(modrm) => Self::Invlpg,
+            [0x0f, 0x08 | 0x09, ..] => Self::FlushCaches,
             [0xcf | 0xca | 0xcb, ..] => Self::FarReturn,
             [0x0f, 0x35, ..] => Self::Sysexit,
+            [0xcc..=0xce, ..] => Self::Int,
+            [0x0f, 0x34, ..] => Self::Sysenter,
+            [0x8e | 0x07 | 0x17 | 0x1f, ..] | [0x0f, 0xa1 | 0xa9, ..] => Self::LoadSegment,
+            [0xc4 | 0xc5, modrm, ..] | [0x0f, 0xb2 | 0xb4 | 0xb5, modrm, ..] if memory(modrm) => Self::LoadSegment,
+            [0x0f, 0x02 | 0x03, ..] | [0xea | 0x9a, ..] => Self::Descriptor,
+            [0x0f, 0x00, modrm, ..] if matches!(modrm >> 3 & 7, 4 | 5) => Self::Descriptor,
+            [0xff, modrm, ..] if memory(modrm) && matches!(modrm >> 3 & 7, 3 | 5) => Self::Descriptor,
+            [0xe4..=0xe7 | 0xec..=0xef | 0x6c..=0x6f, ..] => Self::Port,
             _ => Self::Plain,
         }
     }
 
-    const fn from_bits(bits: u64) -> Self {
-        match bits {
-            1 => Self::WriteCr3,
-            2 => Self::Invlpg,
-            3 => Self::FarReturn,
-            4 => Self::Sysexit,
-            _ => Self::Plain,
+    /// The address that an `invlpg` names; `register` reads one by its number, segments are flat.
+    #[must_use]
+    pub fn invlpg_address(bytes: &[u8], mut register: impl FnMut(u8) -> u32) -> Option<u32> {
+        let prefixes = bytes.iter().take_while(|&&byte| is_prefix(byte)).count();
+        let &[_, _, modrm, ref rest @ ..] = &bytes[prefixes..] else { return None };
+        let (mode, base) = (modrm >> 6, modrm & 7);
+        let (mut address, rest, base) = match (base, rest) {
+            (4, &[sib, ref rest @ ..]) => {
+                let index = sib >> 3 & 7;
+                (if index == 4 { 0 } else { register(index) << (sib >> 6) }, rest, sib & 7)
+            }
+            (4, []) => return None,
+            _ => (0, rest, base),
+        };
+        let long = || rest.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
+        if mode == 0 && base == 5 {
+            return Some(address.wrapping_add(long()?));
         }
+        address = address.wrapping_add(register(base));
+        let distance = match mode {
+            1 => *rest.first()? as i8 as u32,
+            2 => long()?,
+            _ => 0,
+        };
+        Some(address.wrapping_add(distance))
     }
 }
 
@@ -96,39 +165,31 @@ const fn is_prefix(byte: u8) -> bool {
     matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65 | 0x66 | 0x67 | 0xf0 | 0xf2 | 0xf3)
 }
 
-/// An instruction in a translation block: all that is known when the block is
-/// translated. Small enough to be passed in a pointer's place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Site {
+/// Instructions that follow each other in memory, of which the first is executed only with
+/// the others, unless one of them faults.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Chunk {
     /// Who executes it.
     pub privilege: Privilege,
-    /// What it is.
-    pub class: Class,
-    /// Bytes from the block's start.
-    pub offset: u16,
-    /// Bytes of its encoding, 1 to 15.
-    pub bytes: u8,
-    /// Whether it belongs to the watched server: a user program with a place of its own.
-    pub server: bool,
+    /// Bytes.
+    pub bytes: u16,
+    /// Where each line of decoded instructions begins, in bytes from the start.
+    pub heads: Vec<u16>,
 }
 
-impl Site {
-    /// As one word.
+impl Chunk {
+    /// Of instructions with these lengths, so many in each line of decoded ones.
     #[must_use]
-    pub const fn pack(self) -> u64 {
-        (self.server as u64) << 29
-            | (self.privilege as u64) << 28
-            | (self.class as u64) << 24
-            | (self.bytes as u64) << 16
-            | self.offset as u64
-    }
-
-    /// From the word that [`pack`](Self::pack) made.
-    #[must_use]
-    pub const fn unpack(word: u64) -> Self {
-        let privilege = if word >> 28 & 1 == Privilege::Kernel as u64 { Privilege::Kernel } else { Privilege::User };
-        let class = Class::from_bits(word >> 24 & 15);
-        Self { privilege, class, bytes: (word >> 16) as u8, offset: word as u16, server: word >> 29 & 1 != 0 }
+    pub fn new(privilege: Privilege, lengths: &[u8], per_line: usize) -> Self {
+        let mut heads = Vec::new();
+        let mut bytes = 0;
+        for (index, &length) in lengths.iter().enumerate() {
+            if index.is_multiple_of(per_line.max(1)) {
+                heads.push(bytes);
+            }
+            bytes += u16::from(length);
+        }
+        Self { privilege, bytes, heads }
     }
 }
 
@@ -147,7 +208,7 @@ mod tests {
         assert_eq!(Marker::decode(&encode(abi::marker::immediate(BEGIN, 0xabc))), Some(Marker::Begin(0xabc)));
         assert_eq!(Marker::decode(&encode(abi::marker::immediate(END, 7))), Some(Marker::End(7)));
         assert_eq!(Marker::decode(&encode(abi::marker::immediate(9, 7))), Some(Marker::Unknown(9, 7)));
-        for marker in [Marker::Begin(0xabc), Marker::End(7), Marker::Unknown(9, 7)] {
+        for marker in [Marker::Begin(0xabc), Marker::BeginFree(1), Marker::End(7), Marker::Unknown(9, 7)] {
             assert_eq!(Marker::from_immediate(marker.immediate()), Some(marker));
         }
         assert_eq!(Marker::decode(&encode(0x4d40_1001)), None, "other magic");
@@ -160,21 +221,40 @@ mod tests {
 
     /// What an independent decoder says.
     fn expected(instruction: &iced_x86::Instruction) -> Class {
+        use iced_x86::Register;
         match instruction.code() {
-            Code::Mov_cr_r32 if instruction.op0_register() == iced_x86::Register::CR3 => return Class::WriteCr3,
-            Code::Sysexitd => return Class::Sysexit,
-            Code::Invlpg_m => return Class::Invlpg,
+            Code::Mov_cr_r32 => {
+                return match instruction.op0_register() {
+                    Register::CR0 => Class::WriteCr0,
+                    Register::CR3 => Class::WriteCr3,
+                    Register::CR4 => Class::WriteCr4,
+                    _ => Class::Plain,
+                };
+            }
+            Code::Jmp_m1616 | Code::Jmp_m1632 | Code::Call_m1616 | Code::Call_m1632 => return Class::Descriptor,
+            Code::Jmp_ptr1616 | Code::Jmp_ptr1632 | Code::Call_ptr1616 | Code::Call_ptr1632 => return Class::Descriptor,
+            Code::Mov_Sreg_rm16 | Code::Mov_Sreg_r32m16 => return Class::LoadSegment,
             _ => {}
         }
         match instruction.mnemonic() {
             Mnemonic::Iret | Mnemonic::Iretd | Mnemonic::Retf => Class::FarReturn,
+            Mnemonic::Sysexit => Class::Sysexit,
+            Mnemonic::Sysenter => Class::Sysenter,
+            Mnemonic::Invlpg => Class::Invlpg,
+            Mnemonic::Wbinvd | Mnemonic::Invd => Class::FlushCaches,
+            Mnemonic::Int | Mnemonic::Int3 | Mnemonic::Into => Class::Int,
+            Mnemonic::Lds | Mnemonic::Les | Mnemonic::Lss | Mnemonic::Lfs | Mnemonic::Lgs => Class::LoadSegment,
+            Mnemonic::Pop if instruction.op0_register().is_segment_register() => Class::LoadSegment,
+            Mnemonic::Lar | Mnemonic::Lsl | Mnemonic::Verr | Mnemonic::Verw => Class::Descriptor,
+            Mnemonic::In | Mnemonic::Out => Class::Port,
+            Mnemonic::Insb | Mnemonic::Insw | Mnemonic::Insd | Mnemonic::Outsb | Mnemonic::Outsw | Mnemonic::Outsd => Class::Port,
             _ => Class::Plain,
         }
     }
 
     #[test]
     fn classes_agree_with_another_decoder() {
-        let mut found = [0_u32; 5];
+        let mut found = [0_u32; Class::ALL.len()];
         let mut check = |bytes: &[u8]| {
             let instruction = Decoder::new(32, bytes, DecoderOptions::NONE).decode();
             if instruction.is_invalid() {
@@ -183,14 +263,24 @@ mod tests {
             let class = Class::decode(&bytes[..instruction.len()]);
             assert_eq!(class, expected(&instruction), "{bytes:02x?}");
             found[class as usize] += 1;
+            if class == Class::Invlpg && !bytes.contains(&0x67) {
+                let value = |number: u8| 0x1234_5678_u32.wrapping_mul(u32::from(number) + 1);
+                let ours = Class::invlpg_address(&bytes[..instruction.len()], value);
+                let theirs = instruction.virtual_address(0, 0, |register, _, _| {
+                    Some(if register.is_segment_register() { 0 } else { u64::from(value(register.number() as u8)) })
+                });
+                assert_eq!(ours.map(u64::from), theirs.map(|address| address & 0xffff_ffff), "{bytes:02x?}");
+            }
         };
         for prefix in [None, Some(0x66), Some(0x67), Some(0x2e), Some(0x64)] {
             for first in 0..=255_u8 {
                 for second in 0..=255_u8 {
-                    for third in [0, 0x05, 0x18, 0x1b, 0x38, 0x3c, 0x78, 0xb8, 0xd8, 0xdb, 0xe0, 0xf8, 0xff] {
-                        let body = [first, second, third, 0x24, 0, 0, 0, 0, 0, 0, 0, 0];
-                        let bytes: Vec<u8> = prefix.into_iter().chain(body).collect();
-                        check(&bytes);
+                    for third in [0, 0x05, 0x18, 0x1b, 0x28, 0x38, 0x3c, 0x3d, 0x7c, 0x78, 0xb8, 0xbc, 0xd8, 0xdb, 0xe0, 0xf8, 0xff] {
+                        for fourth in if prefix.is_none() { &[0x24, 0x98, 0x25][..] } else { &[0x24] } {
+                            let body = [first, second, third, *fourth, 0x87, 1, 2, 3, 0, 0, 0, 0];
+                            let bytes: Vec<u8> = prefix.into_iter().chain(body).collect();
+                            check(&bytes);
+                        }
                     }
                 }
             }
@@ -199,14 +289,8 @@ mod tests {
     }
 
     #[test]
-    fn sites_survive_packing() {
-        for privilege in [Privilege::Kernel, Privilege::User] {
-            for class in [Class::Plain, Class::WriteCr3, Class::Invlpg, Class::FarReturn, Class::Sysexit] {
-                for server in [false, true] {
-                    let site = Site { privilege, class, offset: 0x1ffe, bytes: 15, server };
-                    assert_eq!(Site::unpack(site.pack()), site);
-                }
-            }
-        }
+    fn a_chunk_knows_its_lines_of_decoded_instructions() {
+        let chunk = Chunk::new(Privilege::User, &[1, 2, 3, 4, 5, 6, 7, 8, 9], 4);
+        assert_eq!((chunk.bytes, &chunk.heads[..]), (45, &[0, 10, 36][..]));
     }
 }

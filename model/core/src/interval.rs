@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An interval while it is open, and what is kept of all its repetitions.
 
+use crate::events::{ByOwner, Events};
 use crate::lines::Lines;
 use crate::report::{IntervalReport, VisitReport};
 use crate::stats::Histogram;
-use crate::{Class, Privilege, Site};
 use std::collections::BTreeMap;
 
 /// Counts of one stay in the kernel, from entry to the next.
@@ -17,39 +17,44 @@ struct Visit {
 }
 
 /// One repetition of an interval that has begun and not ended.
-#[derive(Default)]
 pub struct Repetition {
-    user_instructions: u64,
-    server_instructions: u64,
-    invlpg: u64,
+    /// What was counted before it began.
+    before: ByOwner<Events>,
+    /// Whether it was declared free of flushes.
+    free: bool,
     code: Lines,
     data: Lines,
     visits: Vec<Visit>,
 }
 
 impl Repetition {
+    /// It begins; so much was counted before.
+    pub fn begin(before: &ByOwner<Events>, free: bool) -> Self {
+        Self { before: *before, free, code: Lines::default(), data: Lines::default(), visits: Vec::new() }
+    }
+
+    /// Whether it was declared free of switches of spaces and of flushes.
+    pub fn is_free(&self) -> bool {
+        self.free
+    }
+
     /// The kernel is entered from user mode.
     pub fn enter_kernel(&mut self) {
         self.visits.push(Visit::default());
     }
 
-    /// An instruction is executed.
-    pub fn execute(&mut self, site: Site, address: u32) {
-        if site.privilege == Privilege::User {
-            self.user_instructions += 1;
-            self.server_instructions += u64::from(site.server);
-            return;
+    /// So many kernel instructions were executed. (Intervals begin in user mode, so an entry came before.)
+    pub fn execute(&mut self, count: u64) {
+        if let Some(visit) = self.visits.last_mut() {
+            visit.instructions += count;
         }
+    }
+
+    /// The kernel executes code.
+    pub fn fetch(&mut self, address: u32, bytes: u32) {
         let index = self.visits.len() as u32;
-        // Intervals begin in user mode, so an entry came before.
         let Some(visit) = self.visits.last_mut() else { return };
-        visit.instructions += 1;
-        visit.code_lines += self.code.touch(address, u32::from(site.bytes), index);
-        match site.class {
-            Class::WriteCr3 => visit.cr3_writes += 1,
-            Class::Invlpg => self.invlpg += 1,
-            Class::Plain | Class::FarReturn | Class::Sysexit => {}
-        }
+        visit.code_lines += self.code.touch(address, bytes, index);
     }
 
     /// The kernel reads or writes memory.
@@ -57,6 +62,13 @@ impl Repetition {
         let index = self.visits.len() as u32;
         let Some(visit) = self.visits.last_mut() else { return };
         visit.data_lines += self.data.touch(address, bytes, index);
+    }
+
+    /// The kernel writes CR3.
+    pub fn write_cr3(&mut self) {
+        if let Some(visit) = self.visits.last_mut() {
+            visit.cr3_writes += 1;
+        }
     }
 }
 
@@ -88,20 +100,25 @@ pub struct Interval {
     invlpg: Histogram,
     code_lines: Histogram,
     data_lines: Histogram,
+    events: ByOwner<Events<Histogram>>,
     shapes: BTreeMap<usize, Shape>,
 }
 
 impl Interval {
-    /// Adds a repetition that has ended.
-    pub fn add(&mut self, repetition: &Repetition) {
+    /// Adds a repetition that ends when so much has been counted.
+    pub fn add(&mut self, repetition: &Repetition, now: &ByOwner<Events>) {
+        let mut events = *now;
+        events.zip(&repetition.before, |now, before| now.zip(before, |now, before| *now -= before));
+        self.events.zip(&events, |all, one| all.zip(one, |all, &one| all.add(one)));
+        let [kernel, server, components, user] = events.parts().map(|part| part.instructions);
         let visits = &repetition.visits;
         self.repetitions += 1;
-        self.kernel_instructions.add(visits.iter().map(|visit| visit.instructions).sum());
-        self.user_instructions.add(repetition.user_instructions);
-        self.server_instructions.add(repetition.server_instructions);
+        self.kernel_instructions.add(kernel);
+        self.user_instructions.add(server + components + user);
+        self.server_instructions.add(server);
         self.kernel_entries.add(visits.len() as u64);
         self.cr3_writes.add(visits.iter().map(|visit| visit.cr3_writes).sum());
-        self.invlpg.add(repetition.invlpg);
+        self.invlpg.add(events.kernel.page_flushes);
         self.code_lines.add(repetition.code.distinct());
         self.data_lines.add(repetition.data.distinct());
         let shape = self.shapes.entry(visits.len()).or_default();
@@ -129,6 +146,7 @@ impl Interval {
             invlpg: self.invlpg.spread(),
             kernel_code_lines_32: self.code_lines.spread(),
             kernel_data_lines_32: self.data_lines.spread(),
+            events: self.events.map(|part| part.map(Histogram::spread)),
             disturbed: self.repetitions - usual.map_or(0, |shape| shape.repetitions),
             visits: usual.map_or_else(Vec::new, |shape| shape.visits.iter().map(VisitStats::report).collect()),
         }

@@ -1,30 +1,51 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The counting instrument, without the emulator it is attached to.
+//! The machine model, without the emulator it is attached to.
 //!
 //! User code encloses what is to be measured in marker instructions
-//! ([`abi::marker`]). [`Counter`] is told of each marker, each instruction and
-//! each memory access of the kernel, in the order in which the processor
-//! executes them, and makes a [`Report`] of the intervals between markers.
-//! Addresses are linear, a cache line has 32 bytes, the processor is an IA-32
+//! ([`abi::marker`]). [`Counter`] is told of each marker, each chunk of code,
+//! each special instruction and each memory access, in the order in which the processor
+//! executes them, and makes a [`Report`] of the intervals between markers. With a [`Machine`] it
+//! models the TLBs and caches of a [`Cpu`], with a [`Checker`] it looks for missing flushes.
+//! Addresses are linear unless they are called physical, the processor is an IA-32
 //! in 32-bit mode. See docs/model.md for what is counted and what is not.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod cache;
+mod checker;
 mod counter;
+mod cpu;
+mod events;
 mod fault;
 mod instruction;
 mod interval;
 mod lines;
+mod machine;
+mod replacement;
 mod report;
 mod stats;
+mod symbols;
+mod tlb;
+mod violation;
+mod walk;
 
-pub use counter::Counter;
+pub use cache::{Address, Cache, CacheGeometry, Outcome, Trace};
+pub use checker::{Access, Checker, Verdict};
+pub use counter::{Counter, Setup, World};
+pub use cpu::{Constant, Cpu, CpuError, Geometry, Published, Source, Tags, TraceGeometry};
+pub use events::{ByOwner, Events, Owner};
 pub use fault::Fault;
-pub use instruction::{Class, Marker, Site};
-pub use report::{IntervalReport, Report, Spread, VisitReport};
+pub use instruction::{Chunk, Class, Marker};
+pub use machine::{Machine, Tables};
+pub use replacement::Replacement;
+pub use report::{IntervalReport, Report, Spread, ViolationReport, VisitReport};
+pub use symbols::Symbols;
+pub use tlb::{Tlb, TlbGeometry};
+pub use violation::Rule;
+pub use walk::{Mapping, NoMapping, Physical, walk};
 
 /// Who executes an instruction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Privilege {
     /// Ring 0.
     Kernel,

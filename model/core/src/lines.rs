@@ -20,9 +20,10 @@ impl Lines {
         let first = address >> LINE_SHIFT;
         let last = address.wrapping_add(bytes.saturating_sub(1)) >> LINE_SHIFT;
         let mut new = self.touch_line(first, visit);
-        // No access is longer than a line, so it touches two at most.
-        if last != first {
-            new += self.touch_line(last, visit);
+        let mut line = first;
+        while line != last {
+            line = (line + 1) & (u32::MAX >> LINE_SHIFT);
+            new += self.touch_line(line, visit);
         }
         new
     }
@@ -51,5 +52,6 @@ mod tests {
         assert_eq!(lines.distinct(), 2);
         assert_eq!(lines.touch(0xffff_fffe, 4, 1), 2, "wraps around 4 GiB");
         assert_eq!(lines.distinct(), 4);
+        assert_eq!(lines.touch(0x2000, 65, 1), 3, "as long as it is");
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What comes out, as the tool reads it.
 
+use crate::events::{ByOwner, Events};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -11,6 +12,37 @@ pub struct Report {
     pub intervals: BTreeMap<u16, IntervalReport>,
     /// Misplaced markers, in words. A run with an error is no measurement.
     pub errors: Vec<String>,
+    /// What the checker found.
+    #[serde(default)]
+    pub violations: Vec<ViolationReport>,
+    /// How many more that differ from all of these: they are not listed.
+    #[serde(default)]
+    pub further_violations: u64,
+    /// Instructions executed while the model was armed, up to the last marker.
+    #[serde(default)]
+    pub instructions: u64,
+    /// How many accesses to data the checker looked at, if it was asked to; fetches come on top.
+    #[serde(default)]
+    pub checked: Option<u64>,
+}
+
+/// A rule of the checker that was broken.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
+pub struct ViolationReport {
+    /// Which.
+    pub rule: String,
+    /// Linear address of the instruction.
+    pub instruction: String,
+    /// The function that it is in, with the distance from its start.
+    pub symbol: Option<String>,
+    /// Linear address that it accessed, or the interval's number.
+    pub address: String,
+    /// Of a stale translation: what changed the tables, as `symbol` or as an address.
+    pub cause: Option<String>,
+    /// Whose instruction it is, as in [`ByOwner`].
+    pub owner: String,
+    /// How often.
+    pub times: u64,
 }
 
 impl Report {
@@ -44,11 +76,22 @@ pub struct IntervalReport {
     pub kernel_code_lines_32: Spread,
     /// Distinct lines of 32 bytes that kernel instructions read or wrote.
     pub kernel_data_lines_32: Spread,
+    /// Events by owner. Hits and misses are 0 without a CPU model.
+    #[serde(default)]
+    pub events: ByOwner<Events<Spread>>,
     /// Repetitions whose number of kernel visits is not the most common one.
     /// They are in the spreads and not in `visits`.
     pub disturbed: u64,
     /// The visits to the kernel, in their order, of the undisturbed repetitions.
     pub visits: Vec<VisitReport>,
+}
+
+impl IntervalReport {
+    /// The medians of all events, by owner, for [`crate::Cpu::cycles`].
+    #[must_use]
+    pub fn medians(&self) -> ByOwner<Events> {
+        self.events.map(|part| part.map(|spread| spread.median))
+    }
 }
 
 /// Medians of one visit to the kernel, by its position in the interval.
@@ -65,7 +108,7 @@ pub struct VisitReport {
 }
 
 /// A count over repetitions.
-#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Spread {
     /// The middle value; of two the lower.
     pub median: u64,

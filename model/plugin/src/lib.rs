@@ -2,57 +2,109 @@
 //! Tells [`model_core::Counter`] what QEMU executes (TCG plugin interface 4, QEMU 9.2 and later).
 //!
 //! ```text
-//! qemu-system-i386 -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO] ...
+//! qemu-system-i386 -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO][,cpu=FILE][,check=on]
+//!     [,user=FROM-TO][,window=LINEAR+BYTES][,symbols=FILE] ...
 //! ```
 //!
-//! Markers are always watched. Everything else has callbacks that QEMU skips while
-//! no interval is open. The kernel's blocks read EIP when they begin, because
+//! Instructions are counted by code that QEMU makes part of each block, markers are always watched.
+//! Everything else has callbacks that QEMU skips (or, for memory, that return at once) until the first
+//! marker; with `check=on` they act from the machine's start. A block's callback reads EIP, because
 //! QEMU shares a block among all addresses that its page is mapped at. At the machine's end the
 //! report goes to FILE as JSON.
 #![warn(missing_docs)]
 
+mod arguments;
+mod guest;
 mod registers;
 
-use model_core::{Class, Counter, Marker, Privilege, Site};
+use arguments::Arguments;
+use guest::Guest;
+use model_core::{Chunk, Class, Counter, Marker, Privilege, World};
 use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::{qemu_plugin_cb_flags as flags, qemu_plugin_cond as cond};
 use registers::Registers;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The version of the interface that this is written for; QEMU looks for it.
 #[unsafe(no_mangle)]
 pub static qemu_plugin_version: c_int = 4;
 
-/// What the callbacks work on. QEMU runs one processor, on one thread.
+/// What the callbacks work on.
 struct Plugin {
     counter: Counter,
-    registers: Option<Registers>,
-    /// Address of the kernel block in execution.
+    guest: Option<Guest>,
+    /// Linear address of the block in execution.
     block: u32,
-    /// Not 0 while an interval is open; QEMU tests it before it calls.
-    counting: Counting,
-    out: String,
-    /// Where the watched server's code is.
-    server: Range<u64>,
+    score: *mut qemu::qemu_plugin_scoreboard,
+    words: *mut Words,
+    chunks: Chunks,
+    /// Encodings of the `invlpg` instructions that were translated.
+    invlpg: Vec<Vec<u8>>,
+    arguments: Arguments,
 }
 
-/// A 64-bit word that QEMU keeps for each processor.
-#[derive(Clone, Copy)]
-struct Counting(qemu::qemu_plugin_u64);
-
-// SAFETY: a handle that QEMU's functions take on any thread.
-unsafe impl Send for Counting {}
-
-static PLUGIN: Mutex<Option<Plugin>> = Mutex::new(None);
-
-fn lock() -> MutexGuard<'static, Option<Plugin>> {
-    PLUGIN.lock().unwrap_or_else(PoisonError::into_inner)
+/// What QEMU's own code reads and writes for the processor.
+#[repr(C)]
+struct Words {
+    /// Not 0 while the counter is armed; QEMU tests it before it calls.
+    armed: u64,
+    /// Instructions executed, without markers.
+    executed: u64,
 }
 
-/// QEMU calls it once, when it loads the plugin. `out=FILE` is where the report
-/// goes, `server=FROM-TO` (hexadecimal addresses) where the code of a watched server is.
+/// Chunks of code, and where in its block each begins. Callbacks are given an index.
+#[derive(Default)]
+struct Chunks {
+    all: Vec<(Chunk, u16)>,
+    index: HashMap<(Chunk, u16), usize>,
+}
+
+impl Chunks {
+    fn intern(&mut self, chunk: Chunk, offset: u16) -> usize {
+        *self.index.entry((chunk, offset)).or_insert_with_key(|key| {
+            self.all.push(key.clone());
+            self.all.len() - 1
+        })
+    }
+}
+
+/// A place that only one thread at a time looks at.
+struct Single(RefCell<Option<Plugin>>);
+
+// SAFETY: QEMU runs one processor (`processor_starts` ends it otherwise). Installation comes before that
+// processor's thread, all callbacks are on that thread, and the last one when it has stopped.
+unsafe impl Sync for Single {}
+
+static PLUGIN: Single = Single(RefCell::new(None));
+
+/// What a callback does, until the machine's end. Callbacks do not nest.
+fn with(act: impl FnOnce(&mut Plugin)) {
+    if let Some(plugin) = PLUGIN.0.borrow_mut().as_mut() {
+        act(plugin);
+    }
+}
+
+impl Plugin {
+    /// Instructions executed up to now.
+    fn executed(&self) -> u64 {
+        // SAFETY: the scoreboard's memory, which lives as long as the plugin; QEMU changes it on this thread.
+        unsafe { (*self.words).executed }
+    }
+
+    fn set_armed(&mut self) {
+        // SAFETY: as in `executed`.
+        unsafe { (*self.words).armed = u64::from(self.counter.is_armed()) }
+    }
+
+    /// A word of the scoreboard, for QEMU's code.
+    fn word(&self, offset: usize) -> qemu::qemu_plugin_u64 {
+        qemu::qemu_plugin_u64 { score: self.score, offset }
+    }
+}
+
+/// QEMU calls it once, when it loads the plugin; the crate's head has the arguments.
 /// Returns 0, or -1 after a sentence on the standard error.
 ///
 /// # Safety
@@ -70,173 +122,246 @@ pub unsafe extern "C" fn qemu_plugin_install(
         eprintln!("model: the processor is {target}; only qemu-system-i386 is modelled");
         return -1;
     }
-    let mut out = None;
-    let mut server = 0..0;
-    for index in 0..argc as usize {
-        // SAFETY: QEMU passes `argc` strings.
-        let argument = unsafe { CStr::from_ptr(*argv.add(index)) }.to_string_lossy();
-        match argument.split_once('=') {
-            Some(("out", file)) => out = Some(file.to_string()),
-            Some(("server", range)) if let Some(range) = parse_range(range) => server = range,
-            _ => {
-                eprintln!("model: `{argument}` is none of out=FILE and server=FROM-TO");
-                return -1;
-            }
+    // SAFETY: QEMU passes `argc` strings.
+    let given = (0..argc as usize).map(|index| unsafe { CStr::from_ptr(*argv.add(index)) }.to_string_lossy().into_owned());
+    let mut arguments = match Arguments::parse(given) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            eprintln!("model: {error}");
+            return -1;
         }
-    }
-    let Some(out) = out else {
-        eprintln!("model: no out=FILE for the report");
-        return -1;
     };
     // SAFETY: functions of the interface, called while the plugin is installed; the callbacks
     // are functions, so they live as long as the plugin is loaded.
-    unsafe {
-        let score = qemu::qemu_plugin_scoreboard_new(size_of::<u64>());
-        let counting = Counting(qemu::qemu_plugin_u64 { score, offset: 0 });
-        *lock() = Some(Plugin { counter: Counter::default(), registers: None, block: 0, counting, out, server });
+    let score = unsafe {
         qemu::qemu_plugin_register_vcpu_init_cb(id, Some(processor_starts));
         qemu::qemu_plugin_register_vcpu_tb_trans_cb(id, Some(translate));
         qemu::qemu_plugin_register_atexit_cb(id, Some(machine_ends), std::ptr::null_mut());
-    }
+        qemu::qemu_plugin_scoreboard_new(size_of::<Words>())
+    };
+    *PLUGIN.0.borrow_mut() = Some(Plugin {
+        counter: Counter::new(arguments.setup()),
+        guest: None,
+        block: 0,
+        score,
+        words: std::ptr::null_mut(),
+        chunks: Chunks::default(),
+        invlpg: Vec::new(),
+        arguments,
+    });
     0
 }
 
-/// Two hexadecimal numbers with a dash between them.
-fn parse_range(text: &str) -> Option<Range<u64>> {
-    let (from, to) = text.split_once('-')?;
-    Some(u64::from_str_radix(from, 16).ok()?..u64::from_str_radix(to, 16).ok()?)
-}
-
-unsafe extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
+extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
     if index > 0 {
         eprintln!("model: only one processor is modelled; start QEMU with -smp 1");
         std::process::exit(1);
     }
-    if let Some(plugin) = lock().as_mut() {
-        // SAFETY: this is the processor's own initialisation callback.
-        plugin.registers = unsafe { Registers::find() };
-        if plugin.registers.is_none() {
-            eprintln!("model: this QEMU does not tell EIP, CS, EFLAGS and CR0");
+    with(|plugin| {
+        // SAFETY: this is the processor's own initialisation callback; its part of the scoreboard has just been made.
+        let registers = unsafe {
+            plugin.words = qemu::qemu_plugin_scoreboard_find(plugin.score, 0).cast();
+            Registers::find()
+        };
+        let Some(registers) = registers else {
+            eprintln!("model: this QEMU does not tell a register that is needed");
             std::process::exit(1);
+        };
+        let guest = plugin.guest.insert(Guest::new(registers, plugin.arguments.window.clone()));
+        if plugin.arguments.check {
+            plugin.counter.arm(0, guest);
         }
-    }
+        plugin.set_armed();
+    });
 }
 
 /// A block is translated: what its instructions are is known here, who executes
 /// it follows from the mode that the processor is in (QEMU keeps blocks of
 /// different modes apart).
-unsafe extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: *mut qemu::qemu_plugin_tb) {
-    let mut guard = lock();
-    let Some(plugin) = guard.as_mut() else { return };
-    let Some(registers) = &plugin.registers else { return };
-    // SAFETY: in a translation callback the processor's registers are up to date.
-    let privilege = unsafe { Privilege::of(registers.cs(), registers.cr0(), registers.eflags()) };
-    let counting = plugin.counting.0;
-    let kernel = privilege == Privilege::Kernel;
-    if kernel {
-        // SAFETY: `tb` is the block being translated.
-        unsafe {
-            qemu::qemu_plugin_register_vcpu_tb_exec_cond_cb(
-                tb,
-                Some(block_begins),
-                flags::QEMU_PLUGIN_CB_R_REGS,
-                cond::QEMU_PLUGIN_COND_NE,
-                counting,
-                0,
-                std::ptr::null_mut(),
-            );
-        }
-    }
-    let mut offset = 0;
-    // SAFETY: `tb` is the block being translated.
-    let count = unsafe { qemu::qemu_plugin_tb_n_insns(tb) };
-    for index in 0..count {
-        // SAFETY: the block's instructions are valid in this callback, and the buffer is as long as said.
-        let (instruction, bytes) = unsafe {
+extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: *mut qemu::qemu_plugin_tb) {
+    with(|plugin| instrument(plugin, tb));
+}
+
+/// Puts callbacks and counting into a block that is being translated.
+fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
+    let Some(guest) = &plugin.guest else { return };
+    let kernel = guest.privilege() == Privilege::Kernel;
+    // SAFETY: `tb` is the block being translated; its instructions are valid in this callback, and the
+    // buffer is as long as said.
+    let instructions: Vec<_> = unsafe {
+        let one = |index| {
             let instruction = qemu::qemu_plugin_tb_get_insn(tb, index);
             let mut bytes = [0_u8; 15];
             let length = qemu::qemu_plugin_insn_data(instruction, bytes.as_mut_ptr().cast(), bytes.len());
             (instruction, bytes[..length.min(15)].to_vec())
         };
-        if let Some(marker) = Marker::decode(&bytes) {
-            let data = (marker.immediate() as usize | usize::from(kernel) << 32) as *mut c_void;
-            // SAFETY: as above; the data is a number.
+        (0..qemu::qemu_plugin_tb_n_insns(tb)).map(one).collect()
+    };
+    let markers = instructions.iter().any(|(_, bytes)| Marker::decode(bytes).is_some());
+    let armed = plugin.word(std::mem::offset_of!(Words, armed));
+    let executed = plugin.word(std::mem::offset_of!(Words, executed));
+    if markers {
+        // It may arm the counter in the middle, and must then know where it is.
+        // SAFETY: `tb` is the block being translated.
+        unsafe {
+            qemu::qemu_plugin_register_vcpu_tb_exec_cb(tb, Some(block_begins), flags::QEMU_PLUGIN_CB_R_REGS, std::ptr::null_mut());
+        }
+    }
+    let (mut start, mut offset, mut at_start) = (0, 0, true);
+    for (index, (instruction, bytes)) in instructions.iter().enumerate() {
+        let length = bytes.len() as u16;
+        if let Some(marker) = Marker::decode(bytes) {
+            let data = marker.immediate() as usize | usize::from(kernel) << 32;
+            // SAFETY: the instruction is of the block being translated; the data is a number.
             unsafe {
-                qemu::qemu_plugin_register_vcpu_insn_exec_cb(instruction, Some(marked), flags::QEMU_PLUGIN_CB_NO_REGS, data);
+                qemu::qemu_plugin_register_vcpu_insn_exec_cb(*instruction, Some(marked), flags::QEMU_PLUGIN_CB_R_REGS, data as *mut c_void);
             }
-        } else {
-            // SAFETY: as above.
-            let server = !kernel && plugin.server.contains(&unsafe { qemu::qemu_plugin_insn_vaddr(instruction) });
-            let site = Site { privilege, class: Class::decode(&bytes), offset, bytes: bytes.len() as u8, server };
-            // SAFETY: as above; the data is a number.
-            unsafe {
-                qemu::qemu_plugin_register_vcpu_insn_exec_cond_cb(
-                    instruction,
-                    Some(executed),
-                    flags::QEMU_PLUGIN_CB_NO_REGS,
-                    cond::QEMU_PLUGIN_COND_NE,
-                    counting,
-                    0,
-                    site.pack() as *mut c_void,
-                );
-                if kernel {
-                    qemu::qemu_plugin_register_vcpu_mem_cb(
-                        instruction,
-                        Some(accessed),
-                        flags::QEMU_PLUGIN_CB_NO_REGS,
-                        qemu::qemu_plugin_mem_rw::QEMU_PLUGIN_MEM_RW,
-                        std::ptr::null_mut(),
-                    );
+            offset += length;
+            at_start = true;
+            continue;
+        }
+        if at_start {
+            let rest = instructions[index..].iter().map(|(_, bytes)| bytes).take_while(|bytes| Marker::decode(bytes).is_none());
+            let lengths: Vec<u8> = rest.map(|bytes| bytes.len() as u8).collect();
+            let privilege = if kernel { Privilege::Kernel } else { Privilege::User };
+            let chunk = plugin.chunks.intern(Chunk::new(privilege, &lengths, plugin.arguments.per_line), offset);
+            if markers {
+                conditional(*instruction, chunk_begins, flags::QEMU_PLUGIN_CB_R_REGS, armed, chunk);
+            } else {
+                let (registers, ne) = (flags::QEMU_PLUGIN_CB_R_REGS, cond::QEMU_PLUGIN_COND_NE);
+                // SAFETY: `tb` is the block being translated; the data is a number.
+                unsafe {
+                    qemu::qemu_plugin_register_vcpu_tb_exec_cond_cb(tb, Some(block_of_one), registers, ne, armed, 0, chunk as *mut c_void);
                 }
             }
+            (start, at_start) = (offset, false);
         }
-        offset += bytes.len() as u16;
+        let class = Class::decode(bytes);
+        // SAFETY: as above; the data are numbers.
+        unsafe {
+            if class == Class::WriteCr3 {
+                // Also before the counter is armed: the first tables are those of the kernel alone.
+                let data = std::ptr::null_mut();
+                qemu::qemu_plugin_register_vcpu_insn_exec_cb(*instruction, Some(root_changes), flags::QEMU_PLUGIN_CB_R_REGS, data);
+            }
+            if class != Class::Plain {
+                let mut data = usize::from(offset - start) | (class as usize) << 16;
+                if class == Class::Invlpg {
+                    data |= plugin.invlpg.len() << 24;
+                    plugin.invlpg.push(bytes.clone());
+                }
+                conditional(*instruction, special, flags::QEMU_PLUGIN_CB_R_REGS, armed, data);
+            }
+            if kernel || plugin.counter.wants_user_accesses() {
+                qemu::qemu_plugin_register_vcpu_mem_cb(
+                    *instruction,
+                    Some(accessed),
+                    flags::QEMU_PLUGIN_CB_NO_REGS,
+                    qemu::qemu_plugin_mem_rw::QEMU_PLUGIN_MEM_RW,
+                    usize::from(offset - start) as *mut c_void,
+                );
+            }
+            let add = qemu::qemu_plugin_op::QEMU_PLUGIN_INLINE_ADD_U64;
+            qemu::qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(*instruction, add, executed, 1);
+        }
+        offset += length;
     }
 }
 
-unsafe extern "C" fn block_begins(_: c_uint, _: *mut c_void) {
-    if let Some(plugin) = lock().as_mut()
-        && let Some(registers) = &plugin.registers
-    {
-        // SAFETY: the callback was registered with the right to read registers.
-        plugin.block = unsafe { registers.eip() };
+/// Before an instruction, if the counter is armed.
+fn conditional(
+    instruction: *mut qemu::qemu_plugin_insn,
+    callback: extern "C" fn(c_uint, *mut c_void),
+    registers: flags,
+    armed: qemu::qemu_plugin_u64,
+    data: usize,
+) {
+    let ne = cond::QEMU_PLUGIN_COND_NE;
+    // SAFETY: the instruction is of the block being translated, for `translate` is the only caller; the data is a number.
+    unsafe {
+        qemu::qemu_plugin_register_vcpu_insn_exec_cond_cb(instruction, Some(callback), registers, ne, armed, 0, data as *mut c_void);
     }
 }
 
-unsafe extern "C" fn marked(processor: c_uint, data: *mut c_void) {
+extern "C" fn block_begins(_: c_uint, _: *mut c_void) {
+    with(|plugin| {
+        if let Some(guest) = &plugin.guest {
+            plugin.block = guest.eip();
+        }
+    });
+}
+
+/// A block that is one chunk begins.
+extern "C" fn block_of_one(_: c_uint, index: *mut c_void) {
+    with(|plugin| {
+        let executed = plugin.executed();
+        if let Some(guest) = &mut plugin.guest {
+            let base = guest.eip();
+            plugin.counter.chunk(&plugin.chunks.all[index as usize].0, base, executed, guest);
+        }
+    });
+}
+
+/// A chunk in a block with markers begins.
+extern "C" fn chunk_begins(_: c_uint, index: *mut c_void) {
+    with(|plugin| {
+        let executed = plugin.executed();
+        if let Some(guest) = &mut plugin.guest {
+            let (chunk, offset) = &plugin.chunks.all[index as usize];
+            plugin.counter.chunk(chunk, plugin.block.wrapping_add(u32::from(*offset)), executed, guest);
+        }
+    });
+}
+
+extern "C" fn marked(_: c_uint, data: *mut c_void) {
     let data = data as usize;
     let privilege = if data >> 32 == 0 { Privilege::User } else { Privilege::Kernel };
-    if let Some(plugin) = lock().as_mut()
-        && let Some(marker) = Marker::from_immediate(data as u32)
-    {
-        plugin.counter.mark(marker, privilege);
-        // SAFETY: the scoreboard lives as long as the plugin.
-        unsafe { qemu::qemu_plugin_u64_set(plugin.counting.0, processor, u64::from(plugin.counter.is_counting())) }
-    }
-}
-
-unsafe extern "C" fn executed(_: c_uint, site: *mut c_void) {
-    if let Some(plugin) = lock().as_mut() {
-        plugin.counter.execute(Site::unpack(site as usize as u64), plugin.block);
-    }
-}
-
-unsafe extern "C" fn accessed(_: c_uint, info: qemu::qemu_plugin_meminfo_t, address: u64, _: *mut c_void) {
-    if let Some(plugin) = lock().as_mut()
-        && plugin.counter.is_counting()
-    {
-        // SAFETY: `info` is this callback's; all members of the union begin at the same
-        // address and the narrow ones are valid for wide values (little endian).
-        let (bytes, value) = unsafe { (1 << qemu::qemu_plugin_mem_size_shift(info), qemu::qemu_plugin_mem_get_value(info).data.u32_) };
-        plugin.counter.access(address as u32, bytes, value);
-    }
-}
-
-unsafe extern "C" fn machine_ends(_: qemu::qemu_plugin_id_t, _: *mut c_void) {
-    if let Some(plugin) = lock().take() {
-        let written = plugin.counter.report().to_json().map_err(std::io::Error::from).and_then(|json| std::fs::write(&plugin.out, json));
-        if let Err(error) = written {
-            eprintln!("model: the report cannot be written to {}: {error}", plugin.out);
+    with(|plugin| {
+        let executed = plugin.executed();
+        if let (Some(guest), Some(marker)) = (&mut plugin.guest, Marker::from_immediate(data as u32)) {
+            plugin.counter.mark(marker, privilege, executed, guest);
+            plugin.set_armed();
         }
+    });
+}
+
+extern "C" fn root_changes(_: c_uint, _: *mut c_void) {
+    with(|plugin| {
+        if let Some(guest) = &mut plugin.guest {
+            let old = guest.root();
+            guest.note_root(old);
+        }
+    });
+}
+
+extern "C" fn special(_: c_uint, data: *mut c_void) {
+    let data = data as usize;
+    let class = Class::ALL[data >> 16 & 0xff];
+    with(|plugin| {
+        let named = (class == Class::Invlpg).then(|| &plugin.invlpg[data >> 24]);
+        let operand =
+            named.zip(plugin.guest.as_ref()).and_then(|(bytes, guest)| Class::invlpg_address(bytes, |number| guest.general(number)));
+        plugin.counter.special(class, data as u16, operand.unwrap_or(0));
+    });
+}
+
+extern "C" fn accessed(_: c_uint, info: qemu::qemu_plugin_meminfo_t, address: u64, offset: *mut c_void) {
+    with(|plugin| {
+        let Some(guest) = plugin.guest.as_mut().filter(|_| plugin.counter.is_armed()) else { return };
+        // SAFETY: `info` is this callback's.
+        let (bytes, write) = unsafe { (1 << qemu::qemu_plugin_mem_size_shift(info), qemu::qemu_plugin_mem_is_store(info)) };
+        // SAFETY: as above; all members of the union begin at the same address and the narrow ones
+        // are valid for wide values (little endian).
+        let value = || unsafe { qemu::qemu_plugin_mem_get_value(info).data.u32_ };
+        plugin.counter.access(offset as usize as u16, address as u32, bytes, write, value, guest);
+    });
+}
+
+extern "C" fn machine_ends(_: qemu::qemu_plugin_id_t, _: *mut c_void) {
+    // In use: a callback has ended the process, and there is nothing to report.
+    let Some(plugin) = PLUGIN.0.try_borrow_mut().ok().and_then(|mut plugin| plugin.take()) else { return };
+    let written = plugin.counter.report().to_json().map_err(std::io::Error::from);
+    if let Err(error) = written.and_then(|json| std::fs::write(&plugin.arguments.out, json)) {
+        eprintln!("model: the report cannot be written to {}: {error}", plugin.arguments.out);
     }
 }

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The processor's registers, by QEMU's names for them.
+//! The processor's registers, by QEMU's names for them, and its memory.
 
 use qemu_plugin_sys as qemu;
 use std::ffi::{CStr, c_char};
 
+type Handle = *mut qemu::qemu_plugin_register;
+
 /// Handles of the registers that are read, and the buffer that they are read into.
+///
+/// Its functions are called where QEMU permits it: in translation callbacks and in those
+/// registered with the right to read registers, both on the processor's thread; memory in memory callbacks, too.
 pub struct Registers {
-    eip: *mut qemu::qemu_plugin_register,
-    cs: *mut qemu::qemu_plugin_register,
-    eflags: *mut qemu::qemu_plugin_register,
-    cr0: *mut qemu::qemu_plugin_register,
+    eip: Handle,
+    cs: Handle,
+    eflags: Handle,
+    cr0: Handle,
+    cr3: Handle,
+    /// In the order of their numbers in encodings.
+    general: [Handle; 8],
     buffer: *mut qemu::GByteArray,
 }
-
-// SAFETY: QEMU runs all callbacks of its one processor on one thread, and the
-// buffer is used by nobody else.
-unsafe impl Send for Registers {}
 
 unsafe extern "C" {
     // Of the GLib that QEMU itself is linked with.
@@ -36,17 +40,18 @@ impl Registers {
             let array = qemu::qemu_plugin_get_registers();
             let all = std::slice::from_raw_parts((*array).data as *const qemu::qemu_plugin_reg_descriptor, (*array).len as usize);
             let handle = |name: &str| all.iter().find(|r| CStr::from_ptr(r.name).to_bytes() == name.as_bytes()).map(|r| r.handle);
-            let found = (handle("eip"), handle("cs"), handle("eflags"), handle("cr0"));
+            let found = ["eip", "cs", "eflags", "cr0", "cr3"].map(handle);
+            let general = ["eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"].map(handle);
             g_array_free(array, 1);
-            let (Some(eip), Some(cs), Some(eflags), Some(cr0)) = found else { return None };
-            Some(Self { eip, cs, eflags, cr0, buffer: g_byte_array_new() })
+            let [Some(eip), Some(cs), Some(eflags), Some(cr0), Some(cr3)] = found else { return None };
+            let general: Vec<Handle> = general.into_iter().collect::<Option<_>>()?;
+            Some(Self { eip, cs, eflags, cr0, cr3, general: general.try_into().ok()?, buffer: g_byte_array_new() })
         }
     }
 
-    /// # Safety
-    /// To be called in a translation callback, or in one registered with the right to read registers.
-    unsafe fn read(&self, register: *mut qemu::qemu_plugin_register) -> u32 {
-        // SAFETY: the caller's promise; the handle is QEMU's, the buffer ours, and QEMU appends to it.
+    fn read(&self, register: Handle) -> u32 {
+        // SAFETY: called where QEMU permits it (the type's rule); the handle is QEMU's, the buffer
+        // ours, and QEMU appends to it.
         unsafe {
             g_byte_array_set_size(self.buffer, 0);
             let length = qemu::qemu_plugin_read_register(register, self.buffer);
@@ -57,36 +62,38 @@ impl Registers {
         }
     }
 
+    /// The word at a linear address, if the present tables map it.
+    pub fn memory(&self, address: u32) -> Option<u32> {
+        // SAFETY: as in `read`; QEMU sets the buffer's size when it succeeds.
+        unsafe {
+            g_byte_array_set_size(self.buffer, 0);
+            let read = qemu::qemu_plugin_read_memory_vaddr(u64::from(address), self.buffer, 4);
+            (read && (*self.buffer).len >= 4).then(|| (*self.buffer).data.cast::<u32>().read_unaligned())
+        }
+    }
+
     /// The instruction pointer.
-    ///
-    /// # Safety
-    /// As `read`.
-    pub unsafe fn eip(&self) -> u32 {
-        // SAFETY: the caller's promise.
-        unsafe { self.read(self.eip) }
+    pub fn eip(&self) -> u32 {
+        self.read(self.eip)
     }
     /// The code segment's selector.
-    ///
-    /// # Safety
-    /// As `read`.
-    pub unsafe fn cs(&self) -> u32 {
-        // SAFETY: the caller's promise.
-        unsafe { self.read(self.cs) }
+    pub fn cs(&self) -> u32 {
+        self.read(self.cs)
     }
     /// The flags.
-    ///
-    /// # Safety
-    /// As `read`.
-    pub unsafe fn eflags(&self) -> u32 {
-        // SAFETY: the caller's promise.
-        unsafe { self.read(self.eflags) }
+    pub fn eflags(&self) -> u32 {
+        self.read(self.eflags)
     }
     /// Control register 0.
-    ///
-    /// # Safety
-    /// As `read`.
-    pub unsafe fn cr0(&self) -> u32 {
-        // SAFETY: the caller's promise.
-        unsafe { self.read(self.cr0) }
+    pub fn cr0(&self) -> u32 {
+        self.read(self.cr0)
+    }
+    /// Control register 3.
+    pub fn cr3(&self) -> u32 {
+        self.read(self.cr3)
+    }
+    /// A general register by its number in encodings, 0 to 7.
+    pub fn general(&self, number: u8) -> u32 {
+        self.read(self.general[usize::from(number & 7)])
     }
 }

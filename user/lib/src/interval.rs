@@ -3,20 +3,31 @@
 //! same number is counted, by whoever executes it (docs/model.md). Without the model
 //! both are an instruction that does nothing.
 
-use abi::marker::{BEGIN, END, immediate};
+use abi::marker::{BEGIN, BEGIN_FREE, END, immediate};
 use core::arch::asm;
+
+/// A marker.
+#[inline(always)]
+fn mark<const KIND: u32, const ID: u32>() {
+    // SAFETY: changes only flags. It may touch memory as far as the compiler knows, so
+    // that it does not move what is measured.
+    unsafe { asm!("test eax, {}", const immediate(KIND, ID), options(nostack)) };
+}
 
 /// Begins interval `ID`, 0 to 4095.
 #[inline(always)]
 pub fn begin<const ID: u32>() {
-    // SAFETY: changes only flags. It may touch memory as far as the compiler knows, so
-    // that it does not move what is measured.
-    unsafe { asm!("test eax, {}", const immediate(BEGIN, ID), options(nostack)) };
+    mark::<BEGIN, ID>();
+}
+
+/// Begins interval `ID` and declares it free of switches of spaces and of flushes: the model reports any.
+#[inline(always)]
+pub fn begin_free<const ID: u32>() {
+    mark::<BEGIN_FREE, ID>();
 }
 
 /// Ends interval `ID`.
 #[inline(always)]
 pub fn end<const ID: u32>() {
-    // SAFETY: as `begin`.
-    unsafe { asm!("test eax, {}", const immediate(END, ID), options(nostack)) };
+    mark::<END, ID>();
 }

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What can be counted of an interval, by the names that sections use.
+
+use crate::figures::quotient;
+use crate::plan::Row;
+use model_core::{ByOwner, Cpu, Events, IntervalReport, Source, Spread, VisitReport};
+
+/// A count over repetitions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Value {
+    /// The middle one.
+    pub median: f64,
+    /// The least and the most, where they are known.
+    pub spread: Option<(f64, f64)>,
+}
+
+impl Value {
+    /// Each divided by `divisor`.
+    pub fn divided(self, divisor: f64) -> Self {
+        Self { median: self.median / divisor, spread: self.spread.map(|(least, most)| (least / divisor, most / divisor)) }
+    }
+}
+
+impl From<Spread> for Value {
+    fn from(spread: Spread) -> Self {
+        Self { median: spread.median as f64, spread: Some((spread.min as f64, spread.max as f64)) }
+    }
+}
+
+/// A kind of count.
+pub struct Kind {
+    /// For people.
+    pub what: String,
+    /// Unit.
+    pub unit: &'static str,
+    /// Whether it depends on the CPU model.
+    pub modelled: bool,
+}
+
+/// What is before the name of a count of Linux alone.
+const NATIVE: &str = "native_";
+
+/// The count whose value on Linux alone `count` is, if it is such.
+pub fn native(count: &str) -> Option<&str> {
+    count.strip_prefix(NATIVE)
+}
+
+/// What a quotient of ours and that of Linux alone is of.
+pub fn ratio_of(count: &str) -> Option<&'static str> {
+    Some(match count {
+        "ratio" => "cycles",
+        "ratio_without_trace_cache" => "cycles_without_trace_cache",
+        "instruction_ratio" => "instructions",
+        _ => return None,
+    })
+}
+
+/// What is known of a count that has a name.
+pub fn kind(count: &str) -> Option<Kind> {
+    if let Some(of) = native(count) {
+        let kind = kind(of)?;
+        return Some(Kind { what: format!("{}, Linux alone", kind.what), ..kind });
+    }
+    let (what, unit, modelled) = match count {
+        "instructions" => ("instructions in all", "instructions", false),
+        "kernel_instructions" => ("instructions in the kernel", "instructions", false),
+        "server_instructions" => ("instructions of the Linux server", "instructions", false),
+        "kernel_entries" => ("entries into the kernel", "entries", false),
+        "cr3_writes" => ("writes of CR3", "writes", false),
+        "code_lines_32" => ("cache lines of kernel code", "lines", false),
+        "data_lines_32" => ("cache lines of kernel data", "lines", false),
+        "cache_lines_32" => ("cache lines of the kernel", "lines", false),
+        "instruction_ratio" => ("instructions, ours to Linux alone", "", false),
+        "cycles" => ("cycles", "cycles", true),
+        "cycles_without_trace_cache" => ("cycles without trace-cache misses", "cycles", true),
+        "kernel_cycles" => ("cycles of the kernel", "cycles", true),
+        "enter_cycles" => ("of these to enter the kernel", "cycles", true),
+        "exit_cycles" => ("of these to leave the kernel", "cycles", true),
+        "segment_cycles" => ("of these to load segment registers", "cycles", true),
+        "switch_cycles" => ("of these to write CR3", "cycles", true),
+        "code_cycles" => ("of these to execute instructions", "cycles", true),
+        "tlb_miss_cycles" => ("of these for TLB misses", "cycles", true),
+        "cache_miss_cycles" => ("of these for cache misses", "cycles", true),
+        "itlb_misses" => ("ITLB misses", "misses", true),
+        "dtlb_misses" => ("DTLB misses", "misses", true),
+        "tlb_misses" => ("TLB misses", "misses", true),
+        "trace_misses" => ("trace-cache misses", "misses", true),
+        "ratio" => ("cycles, ours to Linux alone", "", true),
+        "ratio_without_trace_cache" => ("cycles without trace-cache misses, ours to Linux alone", "", true),
+        "mb_per_s" => ("bandwidth", "MB/s", true),
+        "microseconds" => ("time", "µs", true),
+        _ => return None,
+    };
+    Some(Kind { what: what.into(), unit, modelled })
+}
+
+/// The count of this name of an interval; `None` if the interval does not have it.
+pub fn value(count: &str, interval: &IntervalReport, row: &Row, cpu: &Cpu) -> Option<Value> {
+    let value = match row.visit {
+        Some(visit) => of_visit(count, interval.visits.get(visit)?)?,
+        None if count == "mb_per_s" => return bandwidth(of_interval("cycles", interval, cpu)?, row, cpu),
+        None => of_interval(count, interval, cpu)?,
+    };
+    Some(value.divided(f64::from(row.per)))
+}
+
+fn of_visit(count: &str, visit: &VisitReport) -> Option<Value> {
+    let (code, data) = (visit.kernel_code_lines_32, visit.kernel_data_lines_32);
+    let value = match count {
+        "kernel_instructions" => visit.kernel_instructions,
+        "code_lines_32" => code,
+        "data_lines_32" => data,
+        "cache_lines_32" => code + data,
+        "cr3_writes" => visit.cr3_writes,
+        _ => return None,
+    };
+    Some(Value { median: value as f64, spread: None })
+}
+
+fn of_interval(count: &str, interval: &IntervalReport, cpu: &Cpu) -> Option<Value> {
+    let counted = match count {
+        "instructions" => sum(interval.user_instructions, interval.kernel_instructions),
+        "kernel_instructions" => interval.kernel_instructions.into(),
+        "server_instructions" => interval.server_instructions.into(),
+        "kernel_entries" => interval.kernel_entries.into(),
+        "cr3_writes" => interval.cr3_writes.into(),
+        "code_lines_32" => interval.kernel_code_lines_32.into(),
+        "data_lines_32" => interval.kernel_data_lines_32.into(),
+        "cache_lines_32" => sum(interval.kernel_code_lines_32, interval.kernel_data_lines_32),
+        _ => return of_events(interval, |events| of(count, events, cpu)),
+    };
+    Some(counted)
+}
+
+/// What `value` makes of the medians of all events, of the least and of the most.
+fn of_events(interval: &IntervalReport, value: impl Fn(&ByOwner<Events>) -> Option<f64>) -> Option<Value> {
+    let each = |pick: fn(&Spread) -> u64| value(&interval.events.map(|part| part.map(pick)));
+    let spread = (each(|spread| spread.min)?, each(|spread| spread.max)?);
+    Some(Value { median: each(|spread| spread.median)?, spread: Some(spread) })
+}
+
+/// A count that is made of events.
+fn of(count: &str, by_owner: &ByOwner<Events>, cpu: &Cpu) -> Option<f64> {
+    let (total, kernel) = (by_owner.total(), by_owner.kernel);
+    let cycles = |events: Events| cpu.cycles(&as_the_processor_would(events, cpu));
+    let some = Events::default();
+    Some(match count {
+        "cycles" => cycles(total),
+        "microseconds" => cycles(total) / cpu.clock_mhz,
+        "cycles_without_trace_cache" => cycles(Events { trace_misses: 0, ..total }),
+        "kernel_cycles" => cycles(kernel),
+        "enter_cycles" => {
+            let Events { sysenter_entries, trap_entries, fault_entries, .. } = kernel;
+            cycles(Events { sysenter_entries, trap_entries, fault_entries, ..some })
+        }
+        "exit_cycles" => cycles(Events { sysexits: kernel.sysexits, far_returns: kernel.far_returns, ..some }),
+        "segment_cycles" => cycles(Events { segment_loads: kernel.segment_loads, ..some }),
+        "switch_cycles" => cycles(Events { space_switches: kernel.space_switches, tlb_flushes: kernel.tlb_flushes, ..some }),
+        "code_cycles" => cycles(Events { instructions: kernel.instructions, ..some }),
+        "tlb_miss_cycles" => cycles(Events { itlb_misses: kernel.itlb_misses, dtlb_misses: kernel.dtlb_misses, ..some }),
+        "cache_miss_cycles" => {
+            let Events { l1i_misses, l1d_misses, l2_misses, trace_misses, .. } = kernel;
+            cycles(Events { l1i_misses, l1d_misses, l2_misses, trace_misses, ..some })
+        }
+        "itlb_misses" => total.itlb_misses as f64,
+        "dtlb_misses" => total.dtlb_misses as f64,
+        "tlb_misses" => (total.itlb_misses + total.dtlb_misses) as f64,
+        "trace_misses" => total.trace_misses as f64,
+        _ => return None,
+    })
+}
+
+/// A processor without `sysenter` and `sysexit` would have entered by `int` and left by `iret`.
+pub fn as_the_processor_would(events: Events, cpu: &Cpu) -> Events {
+    if cpu.costs.sysenter_entries.source != Source::NoCost {
+        return events;
+    }
+    let (trap_entries, far_returns) = (events.trap_entries + events.sysenter_entries, events.far_returns + events.sysexits);
+    Events { trap_entries, far_returns, sysenter_entries: 0, sysexits: 0, ..events }
+}
+
+/// MB (a million bytes) a second, of cycles.
+fn bandwidth(cycles: Value, row: &Row, cpu: &Cpu) -> Option<Value> {
+    let of = |cycles: f64| quotient(f64::from(row.bytes) * cpu.clock_mhz, cycles);
+    let spread = cycles.spread.and_then(|(least, most)| Some((of(most)?, of(least)?)));
+    Some(Value { median: of(cycles.median)?, spread })
+}
+
+fn sum(a: Spread, b: Spread) -> Value {
+    Spread { median: a.median + b.median, min: a.min + b.min, max: a.max + b.max }.into()
+}

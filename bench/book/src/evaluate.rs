@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From reports to figures.
+
+use crate::account;
+use crate::counts::{self, Kind, Value};
+use crate::figures::{Book, Chapter, Chart, Figure, Goal, Line, Path, Provenance, Section, quotient};
+use crate::papers::Papers;
+use crate::plan::{Breakdown, FigurePlan, Plan, Row, SectionPlan, Sweep};
+use anyhow::{Context, Result, ensure};
+use model_core::{Cpu, Report};
+use std::collections::BTreeMap;
+
+/// What a run counted.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// On Macadamia.
+    pub ours: Report,
+    /// On Linux alone, if it is a program for Linux.
+    pub native: Option<Report>,
+}
+
+/// What all runs counted, by the run's name and the CPU model's.
+pub type Results = BTreeMap<(String, String), Counted>;
+
+/// CPU models by their names.
+pub type Cpus = BTreeMap<String, Cpu>;
+
+/// Puts the book together.
+///
+/// # Errors
+/// Says what was asked for and not measured, or is not in the papers.
+pub fn evaluate(plan: &Plan, papers: &Papers, cpus: &Cpus, results: &Results, provenance: Provenance) -> Result<Book> {
+    let chapters = plan.chapters.iter().map(|chapter| {
+        let paper = papers.0.get(&chapter.paper).with_context(|| format!("there is no paper `{}`", chapter.paper))?;
+        let sections = chapter.section.iter().map(|section| {
+            let cpu = cpus.get(&section.model).with_context(|| format!("there is no CPU model `{}`", section.model))?;
+            let from = Sources { plan, papers, chapter: &chapter.paper, section, cpu, counted: counted(results, section)? };
+            from.section().with_context(|| format!("section `{}`", section.name))
+        });
+        Ok(Chapter {
+            title: chapter.title.clone(),
+            text: chapter.text.clone(),
+            source: format!(
+                "{}: {}. {}, {}. Measured there on: {}",
+                paper.authors, paper.title, paper.published, paper.year, paper.machine
+            ),
+            sections: sections.collect::<Result<_>>()?,
+        })
+    });
+    Ok(Book { chapters: chapters.collect::<Result<_>>()?, provenance })
+}
+
+fn counted<'a>(results: &'a Results, section: &SectionPlan) -> Result<&'a Counted> {
+    let found = results.get(&(section.run.clone(), section.model.clone()));
+    found.with_context(|| format!("`{}` was not run for section `{}`", section.run, section.name))
+}
+
+/// What a section is made from.
+struct Sources<'a> {
+    plan: &'a Plan,
+    papers: &'a Papers,
+    /// The chapter's paper.
+    chapter: &'a str,
+    section: &'a SectionPlan,
+    cpu: &'a Cpu,
+    counted: &'a Counted,
+}
+
+impl Sources<'_> {
+    fn section(&self) -> Result<Section> {
+        let section = self.section;
+        let mut figures = Vec::new();
+        for row in &section.row {
+            for figure in &row.figure {
+                figures.push(self.figure(row, figure)?);
+            }
+        }
+        let budget = self.plan.runs.get(&section.run).map_or(0.0, |run| run.budget);
+        Ok(Section {
+            name: section.name.clone(),
+            title: section.title.clone(),
+            text: section.text.clone(),
+            model: section.model.clone(),
+            modelled: (instructions(self.counted) / 1e9, budget),
+            accounts: section.row.iter().filter(|row| row.account).filter_map(|row| account::of(row, self.counted, self.cpu)).collect(),
+            paths: section.path.iter().map(|path| self.path(path, &figures)).collect::<Result<_>>()?,
+            charts: section.sweep.iter().map(|sweep| self.chart(sweep)).collect::<Result<_>>()?,
+            quotes: section.quote.iter().map(|name| self.quote(name)).collect::<Result<_>>()?,
+            figures,
+        })
+    }
+
+    fn figure(&self, row: &Row, plan: &FigurePlan) -> Result<Figure> {
+        let name = format!("{}.{}", row.name, plan.count);
+        let kind = counts::kind(&plan.count).with_context(|| format!("{name}: nothing is counted as `{}`", plan.count))?;
+        let (ours, native) = self.values(row, &plan.count).with_context(|| format!("{name} was not measured"))?;
+        let Kind { what, unit, modelled } = kind;
+        Ok(Figure {
+            label: row.label.clone(),
+            what,
+            value: ours.median,
+            spread: ours.spread,
+            repetitions: self.counted.ours.intervals.get(&row.interval).map_or(0, |interval| interval.repetitions),
+            unit,
+            paper: self.paper(&plan.paper).with_context(|| name.clone())?,
+            native: native.map(|native| native.median),
+            goal: plan.goal.map(|most| Goal { most, held: plan.held }),
+            model: if modelled { self.section.model.clone() } else { "count".into() },
+            name,
+        })
+    }
+
+    /// Ours, and that of Linux alone if it ran there.
+    fn values(&self, row: &Row, count: &str) -> Option<(Value, Option<Value>)> {
+        if let Some(of) = counts::ratio_of(count) {
+            let (ours, native) = self.values(row, of)?;
+            return Some((Value { median: quotient(ours.median, native?.median)?, spread: None }, None));
+        }
+        if let Some(of) = counts::native(count) {
+            return Some((self.values(row, of)?.1?, None));
+        }
+        let of = |report: &Report| counts::value(count, report.intervals.get(&row.interval)?, row, self.cpu);
+        let native = self.counted.native.as_ref().and_then(of);
+        Some((of(&self.counted.ours)?, native))
+    }
+
+    /// The number of the papers that a figure is compared with.
+    fn paper(&self, names: &[String]) -> Result<Option<(f64, String)>> {
+        let number = |name: &String| self.papers.number(&self.qualified(name)).map(|(_, number)| number);
+        Ok(match names {
+            [] => None,
+            [one] => number(one).map(|number| Some((number.value, number.at.clone())))?,
+            [dividend, divisor] => {
+                let (dividend, divisor) = (number(dividend)?, number(divisor)?);
+                quotient(dividend.value, divisor.value).map(|value| (value, dividend.at.clone()))
+            }
+            _ => anyhow::bail!("a figure is compared with one number or with the quotient of two"),
+        })
+    }
+
+    fn path(&self, path: &Breakdown, figures: &[Figure]) -> Result<Path> {
+        let figure = figures.iter().find(|figure| figure.name == path.figure);
+        let figure = figure.with_context(|| format!("no figure is called {}", path.figure))?;
+        let rows = path.row.iter().map(|row| {
+            let parts = path.part.iter().filter(|part| part.row == row.name);
+            let (_, paper) = self.papers.number(&self.qualified(&row.paper))?;
+            Ok((row.name.clone(), row.besides + parts.map(|part| part.instructions).sum::<u32>(), paper.value))
+        });
+        for part in &path.part {
+            ensure!(path.row.iter().any(|row| row.name == part.row), "{}: no row is called `{}`", path.figure, part.row);
+        }
+        let rows = rows.collect::<Result<_>>()?;
+        Ok(Path { title: figure.label.clone(), parts: path.part.clone(), rows, measured: figure.value })
+    }
+
+    fn quote(&self, name: &str) -> Result<(String, String, String)> {
+        let (paper, number) = self.papers.number(&self.qualified(name))?;
+        let page = number.page.map_or_else(String::new, |page| format!(", page {page}"));
+        Ok((
+            number.of.clone(),
+            format!("{} {}", crate::json::short(number.value), number.unit),
+            format!("{} ({}), {}{page}", paper.title, paper.year, number.at),
+        ))
+    }
+
+    fn qualified(&self, name: &str) -> String {
+        if name.contains('/') { name.into() } else { format!("{}/{name}", self.chapter) }
+    }
+
+    fn chart(&self, sweep: &Sweep) -> Result<Chart> {
+        let (mut ours, mut native, mut figures) = (Vec::new(), Vec::new(), Vec::new());
+        for (x, row) in sweep.rows() {
+            let [plan] = &row.figure[..] else { continue };
+            let figure = self.figure(&row, plan)?;
+            ours.push((f64::from(x), figure.value));
+            native.extend(figure.native.map(|native| (f64::from(x), native)));
+            figures.push(figure);
+        }
+        let mut lines = vec![Line { label: "Macadamia, large spaces".into(), points: ours }];
+        if !native.is_empty() {
+            lines[0].label = "Linux on Macadamia, large spaces".into();
+            lines.push(Line { label: "Linux alone".into(), points: native });
+        }
+        let kind = counts::kind(&sweep.count).with_context(|| format!("nothing is counted as `{}`", sweep.count))?;
+        Ok(Chart { title: sweep.label.clone(), x: sweep.x.clone(), y: kind.what, lines, figures })
+    }
+}
+
+/// Instructions that were modelled, on both systems: from each machine's first marker to its last.
+#[must_use]
+pub fn instructions(counted: &Counted) -> f64 {
+    std::iter::once(&counted.ours).chain(&counted.native).map(|report| report.instructions as f64).sum()
+}

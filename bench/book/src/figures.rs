@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The book as data: what the writers of HTML, Markdown and JSON get.
+
+use crate::plan::Part;
+use model_core::{Cpu, Source};
+
+/// The whole book.
+#[derive(Clone, Debug)]
+pub struct Book {
+    /// Where it comes from.
+    pub provenance: Provenance,
+    /// The chapters.
+    pub chapters: Vec<Chapter>,
+}
+
+impl Book {
+    /// All figures, those of plots among them.
+    pub fn figures(&self) -> impl Iterator<Item = &Figure> {
+        let sections = self.chapters.iter().flat_map(|chapter| &chapter.sections);
+        sections.flat_map(|section| section.figures.iter().chain(section.charts.iter().flat_map(|chart| &chart.figures)))
+    }
+}
+
+/// Where a book comes from.
+#[derive(Clone, Debug, Default)]
+pub struct Provenance {
+    /// The project's commit, with a mark if something was changed since.
+    pub commit: String,
+    /// The emulator and its version.
+    pub emulator: String,
+    /// The CPU models.
+    pub models: Vec<Model>,
+}
+
+/// A CPU model.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// Its name.
+    pub name: String,
+    /// Clock in MHz.
+    pub clock_mhz: f64,
+    /// What each kind of event takes in cycles, and how that is known.
+    pub costs: Vec<(String, f64, String)>,
+}
+
+impl From<&Cpu> for Model {
+    fn from(cpu: &Cpu) -> Self {
+        let known = cpu.costs.named().into_iter().filter(|(_, cost)| cost.source != Source::NoCost);
+        let costs = known.map(|(name, cost)| (name.replace('_', " "), cost.cycles, cost.source.to_string())).collect();
+        Self { name: cpu.name.clone(), clock_mhz: cpu.clock_mhz, costs }
+    }
+}
+
+/// A chapter.
+#[derive(Clone, Debug)]
+pub struct Chapter {
+    /// Title.
+    pub title: String,
+    /// Introduction.
+    pub text: String,
+    /// The paper, in a line.
+    pub source: String,
+    /// The sections.
+    pub sections: Vec<Section>,
+}
+
+/// A section.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// Its name for `./macadamia bench NAME`.
+    pub name: String,
+    /// Title.
+    pub title: String,
+    /// Method.
+    pub text: String,
+    /// The CPU model.
+    pub model: String,
+    /// Instructions that were modelled for it, ours and on Linux alone, in thousands of millions, and how many it may be.
+    pub modelled: (f64, f64),
+    /// Its figures; the points of plots are not among them.
+    pub figures: Vec<Figure>,
+    /// Its plots.
+    pub charts: Vec<Chart>,
+    /// Where cycles go.
+    pub accounts: Vec<Account>,
+    /// Where instructions go.
+    pub paths: Vec<Path>,
+    /// Numbers that are quoted: what, value with unit, where it stands.
+    pub quotes: Vec<(String, String, String)>,
+}
+
+/// One figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Its stable name.
+    pub name: String,
+    /// What it is, for people.
+    pub label: String,
+    /// What is counted, for people.
+    pub what: String,
+    /// Ours: a median.
+    pub value: f64,
+    /// The least and most over all repetitions. Of cycles: what the least and the most of each event amount to.
+    pub spread: Option<(f64, f64)>,
+    /// How many repetitions.
+    pub repetitions: u64,
+    /// Unit.
+    pub unit: &'static str,
+    /// The paper's number, and where it stands.
+    pub paper: Option<(f64, String)>,
+    /// The same on Linux alone.
+    pub native: Option<f64>,
+    /// What it should be at most, and whether it is.
+    pub goal: Option<Goal>,
+    /// The CPU model; `count` if the figure does not depend on any.
+    pub model: String,
+}
+
+impl Figure {
+    /// Ours divided by the paper's.
+    #[must_use]
+    pub fn to_paper(&self) -> Option<f64> {
+        self.paper.as_ref().and_then(|(paper, _)| quotient(self.value, *paper))
+    }
+
+    /// Ours divided by that of Linux alone.
+    #[must_use]
+    pub fn to_native(&self) -> Option<f64> {
+        self.native.and_then(|native| quotient(self.value, native))
+    }
+}
+
+/// A quotient, where there is one.
+pub(crate) fn quotient(dividend: f64, divisor: f64) -> Option<f64> {
+    (divisor != 0.0).then(|| dividend / divisor)
+}
+
+/// What a figure should be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Goal {
+    /// At most this.
+    pub most: f64,
+    /// Whether a test holds on to it.
+    pub held: bool,
+}
+
+impl Figure {
+    /// Whether the goal is reached; nothing if there is none.
+    #[must_use]
+    pub fn reached(&self) -> Option<bool> {
+        self.goal.map(|goal| self.value <= goal.most)
+    }
+}
+
+/// A plot.
+#[derive(Clone, Debug)]
+pub struct Chart {
+    /// Title.
+    pub title: String,
+    /// What the working set is counted in.
+    pub x: String,
+    /// What is plotted.
+    pub y: String,
+    /// The lines.
+    pub lines: Vec<Line>,
+    /// The same as figures, ours, with that of Linux alone in them.
+    pub figures: Vec<Figure>,
+}
+
+/// A line of a plot.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Whose it is.
+    pub label: String,
+    /// Its points.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Where the instructions of a path go.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// Which path.
+    pub title: String,
+    /// Its parts.
+    pub parts: Vec<Part>,
+    /// The paper's rows: a name, ours, the paper's.
+    pub rows: Vec<(String, u32, f64)>,
+    /// What was measured.
+    pub measured: f64,
+}
+
+impl Path {
+    /// Instructions of all parts.
+    #[must_use]
+    pub fn sum(&self) -> u32 {
+        self.parts.iter().map(|part| part.instructions).sum()
+    }
+
+    /// Whether the parts are those of what was measured.
+    #[must_use]
+    pub fn adds_up(&self) -> bool {
+        f64::from(self.sum()) == self.measured
+    }
+}
+
+/// Whose cycles they are, and for what.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// What was measured.
+    pub title: String,
+    /// Who: on Macadamia, then on Linux alone.
+    pub columns: Vec<&'static str>,
+    /// For what, and each one's cycles; the last line is their sum.
+    pub lines: Vec<(String, Vec<f64>)>,
+}

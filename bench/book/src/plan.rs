@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is measured and how it is called: `bench/sections/*.toml`, a file for each chapter, and
+//! `bench/runs.toml`. The one place where figures get their names.
+
+use crate::papers::files;
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Everything that can be measured.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Programs to run, by their names.
+    pub runs: BTreeMap<String, Run>,
+    /// The chapters, in their order.
+    pub chapters: Vec<ChapterPlan>,
+}
+
+/// A program that has intervals.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Run {
+    /// A system description with a native program; or else
+    pub system: Option<String>,
+    /// a program for Linux, in C: it runs on Linux on Macadamia and on Linux alone.
+    pub program: Option<String>,
+    /// The command by which Linux runs it; the program's name if absent.
+    pub command: Option<String>,
+    /// The system in which Linux runs on Macadamia, if not that of the shell.
+    pub linux: Option<String>,
+    /// Files of the Debian archive that both Linuxes get, by their paths in it.
+    #[serde(default)]
+    pub debian: Vec<String>,
+    /// Files of the project that both Linuxes get in `/src`; those in C are preprocessed.
+    #[serde(default)]
+    pub sources: Vec<String>,
+    /// Instructions that may be modelled, on all systems together, in thousands of millions.
+    pub budget: f64,
+    /// Seconds until it counts as hung.
+    pub timeout: u64,
+}
+
+/// A chapter: what one paper measured, or a set of benchmarks.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct ChapterPlan {
+    /// Title.
+    pub title: String,
+    /// What it is about.
+    pub text: String,
+    /// The paper whose numbers its sections show unless they say another: a file of `bench/papers`.
+    pub paper: String,
+    /// The sections.
+    pub section: Vec<SectionPlan>,
+}
+
+/// A section: a table of a paper, or a figure.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct SectionPlan {
+    /// By what `./macadamia bench NAME` runs it alone.
+    pub name: String,
+    /// Title.
+    pub title: String,
+    /// What is measured, and how that differs from what the paper measured.
+    pub text: String,
+    /// The program, of the plan's runs.
+    pub run: String,
+    /// The CPU model.
+    pub model: String,
+    /// What is measured.
+    #[serde(default)]
+    pub row: Vec<Row>,
+    /// What is measured as a function of something.
+    #[serde(default)]
+    pub sweep: Vec<Sweep>,
+    /// Numbers of papers that are shown beside, though nothing here is measured like them.
+    #[serde(default)]
+    pub quote: Vec<String>,
+    /// Where the instructions of a path go.
+    #[serde(default)]
+    pub path: Vec<Breakdown>,
+}
+
+/// The parts of one path through the kernel.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Breakdown {
+    /// The figure that the parts add up to.
+    pub figure: String,
+    /// The paper's rows.
+    pub row: Vec<PathRow>,
+    /// The parts, in their order.
+    pub part: Vec<Part>,
+}
+
+/// A row of the paper's table of a path.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct PathRow {
+    /// Its name, by which parts say to which they belong.
+    pub name: String,
+    /// The paper's number.
+    pub paper: String,
+    /// Instructions that the paper counts here, and the figure does not.
+    #[serde(default)]
+    pub besides: u32,
+}
+
+/// A part of a path.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// The paper's row that it belongs to.
+    pub row: String,
+    /// Instructions.
+    pub instructions: u32,
+    /// What they do.
+    pub what: String,
+    /// What they are good for, where the paper's kernel has none or fewer.
+    #[serde(default)]
+    pub buys: String,
+}
+
+/// One thing that is measured.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// The first part of its figures' names.
+    pub name: String,
+    /// What it is, for people.
+    pub label: String,
+    /// The interval in the program.
+    pub interval: u16,
+    /// Only this visit to the kernel within it, from 0.
+    pub visit: Option<usize>,
+    /// Operations of each repetition: figures are of one.
+    #[serde(default = "one")]
+    pub per: u32,
+    /// Bytes that each repetition moves: for bandwidths.
+    #[serde(default)]
+    pub bytes: u32,
+    /// Whether the page shows whose cycles they are, and for what.
+    #[serde(default)]
+    pub account: bool,
+    /// Its figures.
+    pub figure: Vec<FigurePlan>,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+/// One figure of a row.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct FigurePlan {
+    /// What is counted: the last part of its name. The names are those of `counts.rs`.
+    pub count: String,
+    /// The paper's number: `NAME`, or `PAPER/NAME` of another paper; with two of them, their quotient.
+    #[serde(default)]
+    pub paper: Vec<String>,
+    /// The most that it should be, if somebody has said so.
+    pub goal: Option<f64>,
+    /// Whether the goal is reached, so that `./macadamia test bench` holds on to it.
+    #[serde(default)]
+    pub held: bool,
+}
+
+/// One thing as a function of a working set.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Sweep {
+    /// The first part of its figures' names; the working set follows.
+    pub name: String,
+    /// The last part but one.
+    pub suffix: String,
+    /// What it is, for people.
+    pub label: String,
+    /// What the working set is counted in.
+    pub x: String,
+    /// The interval of an empty working set; the next ones have one step more each.
+    pub interval: u16,
+    /// Points.
+    pub points: u16,
+    /// The working set's growth from each to the next.
+    pub step: u32,
+    /// What is plotted.
+    pub count: String,
+}
+
+impl Sweep {
+    /// Its points as rows.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (u32, Row)> + '_ {
+        (0..self.points).map(|i| {
+            let x = u32::from(i) * self.step;
+            let row = Row {
+                name: format!("{}.{x}.{}", self.name, self.suffix),
+                label: format!("{}, {x} {}", self.label, self.x),
+                interval: self.interval + i,
+                visit: None,
+                per: 1,
+                bytes: 0,
+                account: false,
+                figure: vec![FigurePlan { count: self.count.clone(), paper: Vec::new(), goal: None, held: false }],
+            };
+            (x, row)
+        })
+    }
+}
+
+impl SectionPlan {
+    /// The names of its figures.
+    fn names(&self) -> Vec<String> {
+        let rows = self.row.iter().cloned().chain(self.sweep.iter().flat_map(|sweep| sweep.rows().map(|(_, row)| row)));
+        rows.flat_map(|row| row.figure.into_iter().map(move |figure| format!("{}.{}", row.name, figure.count))).collect()
+    }
+
+    /// Whether a test holds on to one of its goals.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.row.iter().flat_map(|row| &row.figure).any(|figure| figure.held)
+    }
+
+    /// Whether it is what `filter` asks for: a part of its name, or of a figure's.
+    #[must_use]
+    pub fn is_asked_for(&self, filter: &str) -> bool {
+        self.name.contains(filter) || self.names().iter().any(|name| name.contains(filter))
+    }
+}
+
+impl Plan {
+    /// Reads `runs.toml` and `sections` of a folder, and checks that names are unique.
+    ///
+    /// # Errors
+    /// Names the file that cannot be read or makes no sense.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join("runs.toml");
+        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let runs = toml::from_str(&text).with_context(|| path.display().to_string())?;
+        let mut chapters = Vec::new();
+        for (name, text) in files(&folder.join("sections"))? {
+            chapters.push(toml::from_str(&text).with_context(|| format!("{}/sections/{name}.toml", folder.display()))?);
+        }
+        let plan = Self { runs, chapters };
+        plan.check()?;
+        Ok(plan)
+    }
+
+    fn check(&self) -> Result<()> {
+        let (mut sections, mut figures) = (BTreeSet::new(), BTreeSet::new());
+        for (name, run) in &self.runs {
+            ensure!(run.system.is_some() != run.program.is_some(), "the run `{name}` needs either a system or a program");
+        }
+        for section in self.sections() {
+            ensure!(sections.insert(&section.name), "two sections are called `{}`", section.name);
+            ensure!(self.runs.contains_key(&section.run), "section `{}`: there is no run `{}`", section.name, section.run);
+            for name in section.names() {
+                ensure!(!figures.contains(&name), "two figures are called `{name}`");
+                figures.insert(name);
+            }
+        }
+        Ok(())
+    }
+
+    /// All sections.
+    pub fn sections(&self) -> impl Iterator<Item = &SectionPlan> {
+        self.chapters.iter().flat_map(|chapter| &chapter.section)
+    }
+
+    /// Only the sections that `wanted` accepts, and chapters that have some.
+    #[must_use]
+    pub fn only(mut self, wanted: impl Fn(&SectionPlan) -> bool) -> Self {
+        self.chapters.iter_mut().for_each(|chapter| chapter.section.retain(&wanted));
+        self.chapters.retain(|chapter| !chapter.section.is_empty());
+        self
+    }
+
+    /// What has to be run for its sections: runs, each with a CPU model.
+    #[must_use]
+    pub fn needed(&self) -> BTreeSet<(String, String)> {
+        self.sections().map(|section| (section.run.clone(), section.model.clone())).collect()
+    }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The book of a made-up run, by the plan and the papers that there are.
+
+use book::{Book, Counted, Cpus, Papers, Plan, Provenance, Results};
+use model_core::{ByOwner, Cpu, Events, IntervalReport, Report, Spread, VisitReport};
+use std::path::{Path, PathBuf};
+
+fn bench() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn spread(median: u64) -> Spread {
+    Spread { median, min: median, max: median + 7 }
+}
+
+/// An interval of `instructions` in the kernel and half as many in user mode, with a TLB miss for each hundred.
+fn interval(instructions: u64) -> IntervalReport {
+    let kernel = Events { instructions, dtlb_misses: instructions / 100, trace_misses: 5, ..Events::default() };
+    let user = Events { instructions: instructions / 2, ..Events::default() };
+    // The visits that `ipc` measures: as many instructions as the plan says where they go.
+    let visit = |kernel_instructions| VisitReport { kernel_instructions, kernel_code_lines_32: 7, kernel_data_lines_32: 8, cr3_writes: 1 };
+    IntervalReport {
+        repetitions: 10,
+        kernel_instructions: spread(instructions),
+        user_instructions: spread(instructions / 2),
+        server_instructions: spread(0),
+        kernel_entries: spread(1),
+        cr3_writes: spread(2),
+        invlpg: spread(0),
+        kernel_code_lines_32: spread(7),
+        kernel_data_lines_32: spread(8),
+        events: ByOwner { kernel, user, ..ByOwner::default() }.map(|events| events.map(|count| spread(*count))),
+        disturbed: 0,
+        visits: vec![visit(47), visit(52)],
+    }
+}
+
+/// Any interval that a section could ask for.
+fn report(instructions: u64) -> Report {
+    Report { intervals: (0..1000).map(|id| (id, interval(instructions))).collect(), ..Report::default() }
+}
+
+/// Ours is three times Linux alone.
+fn book() -> Book {
+    let plan = Plan::read(&bench()).expect("the plan is good");
+    let papers = Papers::read(&bench().join("papers")).expect("the papers are good");
+    let cpu = |name: &str| {
+        let text = std::fs::read_to_string(bench().join("../model/cpus").join(name).with_extension("toml")).expect("a CPU model");
+        Cpu::parse(&text).expect("a good CPU model")
+    };
+    let cpus: Cpus = plan.needed().into_iter().map(|(_, name)| (name.clone(), cpu(&name))).collect();
+    let counted = |run: &str| Counted { ours: report(600), native: plan.runs[run].program.is_some().then(|| report(200)) };
+    let results: Results = plan.needed().into_iter().map(|(run, model)| ((run.clone(), model), counted(&run))).collect();
+    let provenance = Provenance { commit: "<unknown>".into(), models: cpus.values().map(Into::into).collect(), ..Provenance::default() };
+    book::evaluate(&plan, &papers, &cpus, &results, provenance).expect("a book")
+}
+
+fn figure<'a>(book: &'a Book, name: &str) -> &'a book::Figure {
+    book.figures().find(|figure| figure.name == name).unwrap_or_else(|| panic!("there is no {name}"))
+}
+
+#[test]
+fn ratios() {
+    let book = book();
+    let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
+    close(figure(&book, "linux.getpid_int80.large.instruction_ratio").value, 3.0);
+    let getpid = figure(&book, "linux.getpid_int80.large.cycles");
+    // 900 instructions and 6 DTLB misses at 0.88 and 48, 5 trace-cache misses at 3.66.
+    close(getpid.value, 900.0 * 0.88 + 6.0 * 48.0 + 5.0 * 3.66);
+    close(getpid.native.expect("Linux alone"), 300.0 * 0.88 + 2.0 * 48.0 + 5.0 * 3.66);
+    close(getpid.to_paper().expect("the paper has it"), getpid.value / 3837.0);
+    let ratio = figure(&book, "linux.getpid_int80.large.ratio");
+    close(ratio.value, getpid.to_native().expect("Linux alone"));
+    close(ratio.paper.as_ref().expect("the paper has both").0, 3837.0 / 1540.0);
+    close(figure(&book, "linux.getpid_int80.large.ratio_without_trace_cache").value, 3.0);
+    assert_eq!(ratio.reached(), Some(false));
+    assert_eq!(figure(&book, "ipc.call.large.kernel_instructions").reached(), Some(true));
+    // A megabyte at 1400 MHz.
+    let bandwidth = figure(&book, "lmbench.bw_mem.large.mb_per_s");
+    close(bandwidth.value, 1_048_576.0 * 1400.0 / getpid.value);
+    // Half of a round trip.
+    close(figure(&book, "ipc.large.bad.kernel_cycles").value, (600.0 * 0.535 + 6.0 * 25.0) / 2.0);
+}
+
+#[test]
+fn names_are_stable() {
+    let object: serde_json::Value = serde_json::from_str(&book::object(&book()).expect("an object")).expect("JSON");
+    let object = object.as_object().expect("an object");
+    let found: String = object.keys().map(|name| format!("{name}\n")).collect();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/names.txt");
+    if std::env::var_os("MACADAMIA_BLESS").is_some() {
+        std::fs::write(&file, &found).expect("the file can be written");
+    }
+    let expected = std::fs::read_to_string(&file).expect("the names");
+    assert!(found == expected, "figures came, went or were renamed; if that is meant, MACADAMIA_BLESS=1 writes {}", file.display());
+    for entry in object.values() {
+        let keys: Vec<&String> = entry.as_object().expect("an object").keys().collect();
+        assert_eq!(keys, ["model", "native", "paper", "unit", "value"]);
+        assert!(entry["value"].is_number());
+    }
+}
+
+#[test]
+fn the_page_is_well_formed_and_stands_alone() {
+    assert!(!scraper::Html::parse_document("<!DOCTYPE html><p></td>").errors.is_empty(), "the check finds nothing");
+    let page = book::page(&book()).expect("a page");
+    let parsed = scraper::Html::parse_document(&page);
+    assert!(parsed.errors.is_empty(), "{:?}", parsed.errors);
+    let count = |selector: &str| parsed.select(&scraper::Selector::parse(selector).expect("a selector")).count();
+    for (selector, least) in [("section", 10), ("svg", 6), ("table", 20), ("svg polyline", 9)] {
+        assert!(count(selector) >= least, "{} of `{selector}`", count(selector));
+    }
+    for selector in ["script", "link", "img", "iframe", "[src]", "[onclick]"] {
+        assert_eq!(count(selector), 0, "`{selector}`");
+    }
+    let targets = scraper::Selector::parse("a[href]").expect("a selector");
+    for link in parsed.select(&targets) {
+        let to = link.value().attr("href").and_then(|href| href.strip_prefix('#')).expect("a link within the page");
+        assert_eq!(count(&format!("[id=\"{to}\"]")), 1, "{to}");
+    }
+}
+
+#[test]
+fn the_summary_has_every_section() {
+    let book = book();
+    let summary = book::summary(&book);
+    for section in book.chapters.iter().flat_map(|chapter| &chapter.sections) {
+        assert!(summary.contains(&section.title), "{}", section.title);
+    }
+    let (_, sections) = summary.split_once("\n### ").expect("a section");
+    let columns: Vec<usize> = sections.lines().filter(|line| line.starts_with('|')).map(|line| line.matches('|').count()).collect();
+    assert!(columns.iter().all(|count| *count == 8), "{columns:?}");
+}
+
+#[test]
+fn what_was_not_measured_is_named() {
+    let plan = Plan::read(&bench()).expect("the plan is good").only(|section| section.name == "pager");
+    let papers = Papers::read(&bench().join("papers")).expect("the papers are good");
+    let why = |results: &Results| match book::evaluate(&plan, &papers, &Cpus::new(), results, Provenance::default()) {
+        Ok(_) => panic!("a book of nothing"),
+        Err(error) => format!("{error:#}"),
+    };
+    assert_eq!(why(&Results::new()), "there is no CPU model `pentium-166`");
+}
+
+#[test]
+fn the_parts_of_the_paths_add_up() {
+    let book = book();
+    let paths: Vec<&book::Path> = book.chapters.iter().flat_map(|chapter| &chapter.sections).flat_map(|section| &section.paths).collect();
+    assert_eq!(paths.len(), 2);
+    for path in paths {
+        assert!(path.adds_up(), "{}: {} of {}", path.title, path.sum(), path.measured);
+        // All parts, and the one instruction that user mode executes.
+        assert_eq!(path.rows.iter().map(|(_, ours, _)| ours).sum::<u32>(), path.sum() + 1);
+    }
+}

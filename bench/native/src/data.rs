@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Data that is read, to fill caches and TLBs with.
+
+use macadamia::map::Window;
+use macadamia::{Env, Result, Rights};
+
+/// Where it lies.
+const PLACE: u32 = 0x8100_0000;
+
+/// Memory that nobody else uses.
+pub struct Data(Window);
+
+impl Data {
+    /// The first `bytes` bytes of the Memory `data`.
+    pub fn open(env: &Env, bytes: u32) -> Result<Self> {
+        Window::open(PLACE, env.memory("data"), 0, bytes, Rights::READ).map(Self)
+    }
+
+    /// Reads `count` words, each `stride` bytes from the one before.
+    #[inline(always)]
+    pub fn read(&self, count: u32, stride: u32) {
+        let mut at = 0;
+        for _ in 0..count {
+            let _ = self.0.read(at);
+            at += stride;
+        }
+    }
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Caches of memory, and of decoded instructions.
+
+use crate::cpu::TraceGeometry;
+use crate::replacement::{Replacement, Victims};
+use serde::Deserialize;
+
+/// How a cache is built.
+#[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct CacheGeometry {
+    /// Bytes.
+    pub bytes: u32,
+    /// Bytes of a line.
+    pub line: u32,
+    /// Lines of a set.
+    pub ways: u32,
+    /// Which line makes room.
+    #[serde(default)]
+    pub replacement: Replacement,
+    /// The address that chooses the set.
+    #[serde(default)]
+    pub index: Address,
+    /// The address that a line is recognised by.
+    #[serde(default)]
+    pub tag: Address,
+    /// Whether a write that misses brings its line in.
+    #[serde(default = "always")]
+    pub write_allocate: bool,
+}
+
+fn always() -> bool {
+    true
+}
+
+impl CacheGeometry {
+    /// Why these numbers are impossible, if they are.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let sets = self.bytes.checked_div(self.line).and_then(|lines| lines.checked_div(self.ways)).unwrap_or(0);
+        if !self.line.is_power_of_two() || self.line < 16 || !sets.is_power_of_two() || sets * self.ways * self.line != self.bytes {
+            return Err(format!(
+                "{} bytes, lines of {}, {} ways: the number of sets must be a power of two",
+                self.bytes, self.line, self.ways
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Which address a cache uses.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Address {
+    /// That after translation.
+    #[default]
+    Physical,
+    /// That before.
+    Virtual,
+}
+
+/// What became of an access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The line was there.
+    Hit,
+    /// It was not.
+    Miss,
+    /// A line of this virtual address was there, but with memory of another physical
+    /// address: a processor would have used what is not this space's.
+    Alias,
+}
+
+/// The tag of a line that holds nothing.
+const EMPTY: u32 = u32::MAX;
+
+/// A cache.
+pub struct Cache {
+    shift: u32,
+    mask: u32,
+    ways: usize,
+    index: Address,
+    tag: Address,
+    write_allocate: bool,
+    /// Line numbers by the address that is the tag; [`EMPTY`] if there is none.
+    tags: Vec<u32>,
+    /// Line numbers by physical address, where the tag is virtual.
+    physical: Vec<u32>,
+    victims: Victims,
+    /// The line of the last hit or fill, by virtual and physical number: it is still there.
+    last: (u32, u32),
+}
+
+impl Cache {
+    /// An empty one. The geometry is sound ([`crate::Cpu::parse`] checks it).
+    #[must_use]
+    pub fn new(geometry: &CacheGeometry) -> Self {
+        let lines = (geometry.bytes / geometry.line) as usize;
+        let ways = geometry.ways as usize;
+        Self {
+            shift: geometry.line.trailing_zeros(),
+            mask: (lines / ways) as u32 - 1,
+            ways,
+            index: geometry.index,
+            tag: geometry.tag,
+            write_allocate: geometry.write_allocate,
+            tags: vec![EMPTY; lines],
+            physical: if geometry.tag == Address::Virtual { vec![EMPTY; lines] } else { Vec::new() },
+            victims: Victims::new(lines, ways, geometry.replacement),
+            last: (EMPTY, EMPTY),
+        }
+    }
+
+    /// Binary logarithm of a line's bytes.
+    #[must_use]
+    pub fn shift(&self) -> u32 {
+        self.shift
+    }
+
+    /// One line is read or written, at the linear address `linear` and the physical one `physical`.
+    pub fn access(&mut self, linear: u32, physical: u32, write: bool) -> Outcome {
+        let (linear, physical) = (linear >> self.shift, physical >> self.shift);
+        if self.last == (linear, physical) {
+            return Outcome::Hit;
+        }
+        let pick = |which| if which == Address::Virtual { linear } else { physical };
+        let set = (pick(self.index) & self.mask) as usize;
+        let tag = pick(self.tag);
+        let first = set * self.ways;
+        if let Some(way) = self.tags[first..first + self.ways].iter().position(|&other| other == tag) {
+            let slot = first + way;
+            self.victims.touch(slot);
+            self.last = (linear, physical);
+            if self.tag == Address::Virtual && self.physical[slot] != physical {
+                self.physical[slot] = physical;
+                return Outcome::Alias;
+            }
+            return Outcome::Hit;
+        }
+        if !write || self.write_allocate {
+            let free = self.tags[first..first + self.ways].iter().position(|&other| other == EMPTY);
+            let slot = free.map_or_else(|| self.victims.choose(set), |way| first + way);
+            self.tags[slot] = tag;
+            if self.tag == Address::Virtual {
+                self.physical[slot] = physical;
+            }
+            self.victims.touch(slot);
+            self.last = (linear, physical);
+        }
+        Outcome::Miss
+    }
+
+    /// Forgets everything.
+    pub fn flush(&mut self) {
+        self.tags.fill(EMPTY);
+        self.last = (EMPTY, EMPTY);
+    }
+}
+
+/// A cache of decoded instructions: a line holds a few that follow each other in memory and is
+/// found by the linear address of the first.
+pub struct Trace {
+    mask: u32,
+    ways: usize,
+    tags: Vec<u32>,
+    victims: Victims,
+}
+
+impl Trace {
+    /// Binary logarithm of the bytes whose lines share a set.
+    const INDEX_SHIFT: u32 = 4;
+
+    /// An empty one.
+    #[must_use]
+    pub fn new(geometry: &TraceGeometry) -> Self {
+        let (lines, ways) = (geometry.lines as usize, geometry.ways as usize);
+        Self { mask: (lines / ways) as u32 - 1, ways, tags: vec![EMPTY; lines], victims: Victims::new(lines, ways, Replacement::Lru) }
+    }
+
+    /// The instructions from linear address `address` on are executed. Whether their line was there.
+    pub fn fetch(&mut self, address: u32) -> bool {
+        let set = (address >> Self::INDEX_SHIFT & self.mask) as usize;
+        let first = set * self.ways;
+        let tags = &self.tags[first..first + self.ways];
+        let found = tags.iter().position(|&other| other == address);
+        let slot = match found.or_else(|| tags.iter().position(|&other| other == EMPTY)) {
+            Some(way) => first + way,
+            None => self.victims.choose(set),
+        };
+        self.tags[slot] = address;
+        self.victims.touch(slot);
+        found.is_some()
+    }
+
+    /// Forgets everything.
+    pub fn flush(&mut self) {
+        self.tags.fill(EMPTY);
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a processor's time is made of.
+
+use serde::{Deserialize, Serialize};
+
+/// Whose code the processor executes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Owner {
+    /// Ring 0.
+    Kernel,
+    /// The Linux server.
+    Server,
+    /// Any other native component: a space with a kernel information page.
+    Components,
+    /// Everything else: processes of Linux.
+    User,
+}
+
+/// Something for each owner.
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[serde(deny_unknown_fields)]
+pub struct ByOwner<T> {
+    /// [`Owner::Kernel`].
+    pub kernel: T,
+    /// [`Owner::Server`].
+    pub server: T,
+    /// [`Owner::Components`].
+    pub components: T,
+    /// [`Owner::User`].
+    pub user: T,
+}
+
+impl<T> ByOwner<T> {
+    /// The owner's part.
+    pub fn of(&mut self, owner: Owner) -> &mut T {
+        match owner {
+            Owner::Kernel => &mut self.kernel,
+            Owner::Server => &mut self.server,
+            Owner::Components => &mut self.components,
+            Owner::User => &mut self.user,
+        }
+    }
+
+    /// All parts, in the order of [`Owner`].
+    pub fn parts(&self) -> [&T; 4] {
+        [&self.kernel, &self.server, &self.components, &self.user]
+    }
+
+    /// Each part changed by `change`.
+    pub fn map<U>(&self, mut change: impl FnMut(&T) -> U) -> ByOwner<U> {
+        ByOwner {
+            kernel: change(&self.kernel),
+            server: change(&self.server),
+            components: change(&self.components),
+            user: change(&self.user),
+        }
+    }
+
+    /// `combine` of each part and `other`'s.
+    pub fn zip<U>(&mut self, other: &ByOwner<U>, mut combine: impl FnMut(&mut T, &U)) {
+        combine(&mut self.kernel, &other.kernel);
+        combine(&mut self.server, &other.server);
+        combine(&mut self.components, &other.components);
+        combine(&mut self.user, &other.user);
+    }
+}
+
+impl ByOwner<Events> {
+    /// The sum over all owners.
+    #[must_use]
+    pub fn total(&self) -> Events {
+        let mut sum = Events::default();
+        self.parts().into_iter().for_each(|part| sum.zip(part, |a, b| *a += b));
+        sum
+    }
+}
+
+macro_rules! events {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// One value for each kind of event: counts, their spreads, or their costs.
+        #[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+        #[serde(deny_unknown_fields)]
+        pub struct Events<T = u64> {
+            $($(#[$doc])* pub $name: T,)*
+        }
+
+        impl<T> Events<T> {
+            /// Each value changed by `change`.
+            pub fn map<U>(&self, mut change: impl FnMut(&T) -> U) -> Events<U> {
+                Events { $($name: change(&self.$name),)* }
+            }
+
+            /// `combine` of each value and `other`'s.
+            pub fn zip<U>(&mut self, other: &Events<U>, mut combine: impl FnMut(&mut T, &U)) {
+                $(combine(&mut self.$name, &other.$name);)*
+            }
+
+            /// The values with their names.
+            pub fn named(&self) -> Vec<(&'static str, &T)> {
+                vec![$((stringify!($name), &self.$name),)*]
+            }
+
+            /// As [`map`](Self::map); whatever a name lacks is an error that names it.
+            pub(crate) fn from_names<E>(mut value: impl FnMut(&'static str) -> Result<T, E>) -> Result<Self, E> {
+                Ok(Self { $($name: value(stringify!($name))?,)* })
+            }
+        }
+    };
+}
+
+events! {
+    /// Instructions; each iteration of a repeated one counts (QEMU's `-icount`). Markers do not.
+    instructions,
+    /// Pages of code whose translation was not in the instruction TLB.
+    itlb_misses,
+    /// Pages of data whose translation was not in the data TLB.
+    dtlb_misses,
+    /// Lines of code that were not in the first-level instruction cache.
+    l1i_misses,
+    /// Lines of data that were not in the first-level data cache.
+    l1d_misses,
+    /// Lines of decoded instructions that were not in the trace cache.
+    trace_misses,
+    /// Lines of either that were not in the second-level cache.
+    l2_misses,
+    /// Changes from user mode to kernel mode by `sysenter`.
+    sysenter_entries,
+    /// Those by `int`.
+    trap_entries,
+    /// Those by an exception or an interrupt.
+    fault_entries,
+    /// `iret` and far `ret`.
+    far_returns,
+    /// `sysexit`.
+    sysexits,
+    /// Loads of the translation root (CR3) with another value.
+    space_switches,
+    /// Flushes of the whole TLB otherwise: CR3 with the same value, any write of CR4.
+    tlb_flushes,
+    /// Flushes of one page's translation (`invlpg`).
+    page_flushes,
+    /// Flushes of a whole cache (`wbinvd`, `invd`).
+    cache_flushes,
+    /// Loads of a segment register by an instruction for that.
+    segment_loads,
+    /// Accesses to I/O ports.
+    port_accesses,
+}
+
+impl<T: Copy + std::iter::Sum<T>> Events<T> {
+    /// Changes from user mode to kernel mode, by any way.
+    pub fn kernel_entries(&self) -> T {
+        [self.sysenter_entries, self.trap_entries, self.fault_entries].into_iter().sum()
+    }
+}

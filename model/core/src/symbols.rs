@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Names of addresses.
+
+/// A table of symbols: that of the kernel, or of Linux.
+#[derive(Default)]
+pub struct Symbols {
+    /// Sorted by address.
+    all: Vec<(u32, String)>,
+}
+
+impl Symbols {
+    /// Adds lines `ADDRESS NAME` or `ADDRESS KIND NAME`, the address hexadecimal; others are left out.
+    pub fn add(&mut self, text: &str) {
+        for line in text.lines() {
+            let mut words = line.split_whitespace();
+            let address = words.next().and_then(|word| u32::from_str_radix(word, 16).ok());
+            if let (Some(address), Some(name)) = (address, words.next_back()) {
+                self.all.push((address, name.into()));
+            }
+        }
+        self.all.sort();
+    }
+
+    /// The symbol at or below the address and the distance from it, at most 64 KiB.
+    #[must_use]
+    pub fn name(&self, address: u32) -> Option<String> {
+        let after = self.all.partition_point(|(start, _)| *start <= address);
+        let (start, name) = &self.all[after.checked_sub(1)?];
+        let distance = address - start;
+        (distance < 0x1_0000).then(|| format!("{name}+{distance:#x}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Symbols;
+
+    #[test]
+    fn the_symbol_below_is_found() {
+        let mut symbols = Symbols::default();
+        symbols.add("e0001000 second\nnonsense\ne0000000 t first\n");
+        assert_eq!(symbols.name(0xe000_0000), Some("first+0x0".into()));
+        assert_eq!(symbols.name(0xe000_0fff), Some("first+0xfff".into()));
+        assert_eq!(symbols.name(0xe000_1004), Some("second+0x4".into()));
+        assert_eq!(symbols.name(0xe010_0000), None);
+        assert_eq!(symbols.name(0x1000), None);
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the checker found.
+
+use crate::events::Owner;
+use crate::report::ViolationReport;
+use crate::symbols::Symbols;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A rule that was broken.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Rule {
+    /// A translation was used that the tables no longer have and no flush removed.
+    StaleTranslation,
+    /// A line of a cache with virtual addresses was used whose memory is another.
+    CacheAlias,
+    /// The tables were switched, or a TLB or cache flushed, in an interval declared free of that.
+    FlushInFreeInterval,
+    /// User code reached beyond its window of linear addresses.
+    OutsideWindow,
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::StaleTranslation => "stale translation used",
+            Self::CacheAlias => "cache line of other memory used",
+            Self::FlushInFreeInterval => "flush in an interval declared free of flushes",
+            Self::OutsideWindow => "user access outside the window",
+        })
+    }
+}
+
+/// Where a rule was broken.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Violation {
+    /// Which.
+    pub rule: Rule,
+    /// Linear address of the instruction.
+    pub instruction: u32,
+    /// Linear address that it accessed, or the interval's number.
+    pub address: u32,
+    /// Whose instruction it is.
+    pub owner: Owner,
+    /// Linear address of the instruction that changed the table.
+    pub cause: Option<u32>,
+}
+
+/// More different violations than this are only counted.
+const MOST: usize = 200;
+
+/// All that were found.
+#[derive(Default)]
+pub struct Violations {
+    found: BTreeMap<Violation, u64>,
+    more: u64,
+}
+
+impl Violations {
+    /// Adds one.
+    pub fn add(&mut self, violation: Violation) {
+        if self.found.len() < MOST || self.found.contains_key(&violation) {
+            *self.found.entry(violation).or_insert(0) += 1;
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// Those that are not in the report's list.
+    pub fn more(&self) -> u64 {
+        self.more
+    }
+
+    /// What to print.
+    pub fn report(&self, symbols: &Symbols) -> Vec<ViolationReport> {
+        let one = |(violation, &times): (&Violation, &u64)| ViolationReport {
+            rule: violation.rule.to_string(),
+            instruction: format!("{:#010x}", violation.instruction),
+            symbol: symbols.name(violation.instruction),
+            address: format!("{:#010x}", violation.address),
+            cause: violation.cause.map(|cause| symbols.name(cause).unwrap_or_else(|| format!("{cause:#010x}"))),
+            owner: format!("{:?}", violation.owner).to_lowercase(),
+            times,
+        };
+        self.found.iter().map(one).collect()
+    }
+}

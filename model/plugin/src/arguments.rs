@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the plugin is told when it is loaded.
+
+use model_core::{Checker, Cpu, Machine, Setup, Symbols};
+use std::ops::Range;
+
+/// The arguments.
+#[derive(Default)]
+pub struct Arguments {
+    /// `out=FILE`: where the report goes.
+    pub out: String,
+    /// `server=FROM-TO`: where the code of the Linux server is.
+    server: Range<u32>,
+    /// `cpu=FILE`: the CPU model whose TLBs and caches are modelled.
+    cpu: Option<Cpu>,
+    /// `check=on`: look for missing flushes, from the start.
+    pub check: bool,
+    /// `user=FROM-TO`: what user code may access.
+    user: Option<Range<u32>>,
+    /// `window=LINEAR+BYTES`: where physical memory appears from 0 on.
+    pub window: Range<u32>,
+    /// `symbols=FILE`, any number of them: names for addresses in the report.
+    symbols: Symbols,
+    /// Instructions in a line of the CPU model's trace cache.
+    pub per_line: usize,
+}
+
+impl Arguments {
+    /// From `NAME=VALUE` each; numbers are hexadecimal.
+    pub fn parse(given: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut arguments = Self { per_line: usize::MAX, ..Self::default() };
+        for argument in given {
+            arguments.take(&argument).map_err(|why| format!("`{argument}`: {why}"))?;
+        }
+        if arguments.out.is_empty() {
+            return Err("no out=FILE for the report".into());
+        }
+        Ok(arguments)
+    }
+
+    fn take(&mut self, argument: &str) -> Result<(), String> {
+        let read = |file: &str| std::fs::read_to_string(file).map_err(|error| error.to_string());
+        match argument.split_once('=') {
+            Some(("out", file)) => self.out = file.into(),
+            Some(("server", range)) => self.server = from_to(range)?,
+            Some(("user", range)) => self.user = Some(from_to(range)?),
+            Some(("window", range)) => {
+                let (linear, bytes) = numbers(range, '+')?;
+                self.window = linear..linear.saturating_add(bytes);
+            }
+            Some(("check", "on")) => self.check = true,
+            Some(("cpu", file)) => {
+                let cpu = Cpu::parse(&read(file)?).map_err(|error| error.to_string())?;
+                if let Some(trace) = &cpu.geometry.trace {
+                    self.per_line = trace.instructions as usize;
+                }
+                self.cpu = Some(cpu);
+            }
+            Some(("symbols", file)) => self.symbols.add(&read(file)?),
+            _ => return Err("is none of out=, server=, user=, window=, check=on, cpu=, symbols=".into()),
+        }
+        Ok(())
+    }
+
+    /// What the counter is to do; takes the symbols along.
+    pub fn setup(&mut self) -> Setup {
+        Setup {
+            machine: self.cpu.as_ref().map(|cpu| Machine::new(&cpu.geometry)),
+            checker: self.check.then(Checker::default),
+            server: self.server.clone(),
+            window: self.user.clone(),
+            symbols: std::mem::take(&mut self.symbols),
+        }
+    }
+}
+
+/// Two hexadecimal numbers with a character between them.
+fn numbers(text: &str, between: char) -> Result<(u32, u32), String> {
+    let (first, second) = text.split_once(between).ok_or_else(|| format!("no `{between}` between two numbers"))?;
+    let number = |text: &str| u32::from_str_radix(text, 16).map_err(|error| format!("`{text}`: {error}"));
+    Ok((number(first)?, number(second)?))
+}
+
+fn from_to(text: &str) -> Result<Range<u32>, String> {
+    let (from, to) = numbers(text, '-')?;
+    Ok(from..to)
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Programs whose counts are known by hand, an interval each. What the machine model must
+//! find stands in `xtask/src/instrument.rs`, for the TLBs and caches of `pentium4-1400`.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+use alloc::vec::Vec;
+use core::hint::black_box;
+use core::sync::atomic::{AtomicU32, Ordering};
+use macadamia::alien::Alien;
+use macadamia::interval::{begin, begin_free, end};
+use macadamia::ipc::{Message, call, reply_wait, run};
+use macadamia::map::{Window, map};
+use macadamia::{Env, Frame, Quota, Result, Rights, Thread, result};
+
+macadamia::main!(start);
+
+/// Repetitions of each interval: the first ones find nothing in TLBs and caches, medians are tested.
+const REPETITIONS: u32 = 21;
+/// Pages that the alien's code is on.
+const CODE_PAGES: u32 = 40;
+const WORD: usize = size_of::<AtomicU32>();
+const PAGE: usize = abi::PAGE_SIZE as usize;
+
+/// Where in a page reading begins: away from the stack's lines in the cache.
+const OFFSET: usize = 1024;
+
+/// Reads a word each `stride` bytes, `count` of them, from the first page boundary in `memory` and [`OFFSET`] on.
+/// The only other data that it touches are a few lines of its stack. Not part of its callers, so that the same code
+/// is executed each time.
+#[inline(never)]
+fn read(memory: &[AtomicU32], count: usize, stride: usize) -> u32 {
+    let first = (memory.as_ptr() as usize).wrapping_neg() % PAGE / WORD + OFFSET / WORD;
+    let words = memory.iter().skip(first).step_by(stride / WORD).take(count);
+    words.fold(0, |sum, word| sum.wrapping_add(word.load(Ordering::Relaxed)))
+}
+
+/// Reads again and again.
+fn reads<const ID: u32>(memory: &[AtomicU32], count: usize, stride: usize) {
+    let mut sum = 0_u32;
+    // Not unrolled: the same code is executed each time.
+    for _ in 0..black_box(REPETITIONS) {
+        let (count, stride) = black_box((count, stride));
+        begin::<ID>();
+        sum = sum.wrapping_add(read(memory, count, stride));
+        end::<ID>();
+    }
+    assert!(sum == 0, "memory is not what it was");
+}
+
+/// System calls that do nothing but enter the kernel and leave it.
+fn system_calls<const ID: u32>(count: u32) {
+    for _ in 0..black_box(REPETITIONS) {
+        begin::<ID>();
+        for _ in 0..count {
+            assert!(Quota(image::slot::QUOTA).info().is_ok(), "no figures of the quota");
+        }
+        end::<ID>();
+    }
+}
+
+/// An alien whose code jumps through [`CODE_PAGES`] pages, one instruction on each, and back to the first by
+/// way of the handler.
+fn jumps<const ID: u32>(env: &mut Env) -> Result<()> {
+    const PLACE: u32 = image::layout::GRANTS_END;
+    let ram = env.memory("ram");
+    let last = (CODE_PAGES - 1) * abi::PAGE_SIZE;
+    let window = Window::open(PLACE, ram, 0, CODE_PAGES * abi::PAGE_SIZE, Rights(3))?;
+    for page in 0..CODE_PAGES - 1 {
+        // jmp to the next page
+        let distance = abi::PAGE_SIZE - 5;
+        window.write(page * abi::PAGE_SIZE, 0xe9 | distance << 8);
+        window.write(page * abi::PAGE_SIZE + 4, distance >> 24);
+    }
+    // int 0x80; jmp to the first page
+    let distance = (last + 7).wrapping_neg();
+    window.write(last, 0x00e9_80cd | distance << 24);
+    window.write(last + 4, distance >> 8);
+    let quota = Quota(image::slot::QUOTA);
+    let space = quota.create_space(0, env.free_slot())?;
+    map(space, PLACE, ram, 0, CODE_PAGES * abi::PAGE_SIZE, Rights(5))?;
+    let (alien, handle) = Alien::create(quota, space, env.free_slot(), Thread(image::slot::THREAD))?;
+    alien.thread.set_priority(90, 90)?;
+    alien.set_frame(&Frame { eip: PLACE, ..alien.frame() });
+    let mut event = run(handle)?;
+    for _ in 0..REPETITIONS {
+        begin::<ID>();
+        event = run(event.handle)?;
+        end::<ID>();
+        assert!(alien.frame().eip == PLACE + last + 2, "stopped at {:#x}", alien.frame().eip);
+    }
+    Ok(())
+}
+
+fn serve() -> ! {
+    let (mut handle, mut answer) = (0, Message::default());
+    loop {
+        match reply_wait(handle, answer) {
+            Ok(received) => (handle, answer) = (received.handle, Message { words: received.words, count: received.count, caps: 0 }),
+            Err(_) => handle = 0,
+        }
+    }
+}
+
+fn start(mut env: Env) {
+    if env.start.arguments.iter().any(|a| a == "server") {
+        serve();
+    }
+    let memory: Vec<AtomicU32> = (0..120 * PAGE / WORD).map(|_| AtomicU32::new(0)).collect();
+    reads::<1>(&memory, 100, PAGE);
+    reads::<2>(&memory, 40, PAGE);
+    reads::<3>(&memory, 90, 64);
+    reads::<4>(&memory, 160, 64);
+    reads::<5>(&memory, 5, 2048);
+    reads::<6>(&memory, 3, 2048);
+    system_calls::<10>(10);
+    if let Err(error) = jumps::<20>(&mut env) {
+        panic!("no alien: {}", error.text());
+    }
+    // A system call switches nothing, a call of another space does: the second is caught.
+    begin_free::<30>();
+    assert!(Quota(image::slot::QUOTA).info().is_ok(), "no figures of the quota");
+    end::<30>();
+    begin_free::<31>();
+    let reply = call(env.thread("server"), Message::default());
+    end::<31>();
+    assert!(reply.is_ok(), "no answer");
+    result!("done");
+}

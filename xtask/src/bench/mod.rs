@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The benchmark book: runs what it needs, has it put together by the crate `book`, and
+//! writes it. How it is read: docs/bench.md.
+
+mod files;
+mod run;
+
+use crate::guest::Test;
+use crate::{build, calibration};
+use anyhow::{Context, Result, ensure};
+use book::{Book, Cpus, Papers, Plan, Provenance, Results};
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+/// Where plan and papers are.
+const FOLDER: &str = "bench";
+/// Where the book goes.
+const REPORT: &str = "bench/report";
+
+/// Tests: their names, and what they do.
+pub const ALL: &[Test] = &[("bench.goals", goals)];
+
+/// The goals that are reached stay reached.
+fn goals() -> Result<()> {
+    let book = measure(&Plan::read(Path::new(FOLDER))?.only(book::plan::SectionPlan::is_held))?;
+    let mut missed = Vec::new();
+    for figure in book.figures() {
+        let Some(goal) = figure.goal.filter(|goal| goal.held) else { continue };
+        println!("# {}: {} {} (at most {})", figure.name, figure.value, figure.unit, goal.most);
+        if figure.reached() != Some(true) {
+            missed.push(figure.name.as_str());
+        }
+    }
+    for path in book.chapters.iter().flat_map(|chapter| &chapter.sections).flat_map(|section| &section.paths) {
+        let (listed, measured) = (path.sum(), path.measured);
+        ensure!(path.adds_up(), "{}: bench/sections lists {listed} instructions, {measured} were measured", path.title);
+    }
+    ensure!(missed.is_empty(), "goals that were reached are not: {}", missed.join(", "));
+    Ok(())
+}
+
+/// Measures the sections that `filter` asks for and shows their figures; writes the whole book if it
+/// asks for everything. `json` is a file for the figures as one object, or `-`.
+pub fn run(filter: &str, json: Option<&Path>) -> Result<()> {
+    let whole = filter.is_empty();
+    let plan = Plan::read(Path::new(FOLDER))?;
+    let named = plan.sections().any(|section| section.name == filter);
+    let plan = plan.only(|section| if named { section.name == filter } else { section.is_asked_for(filter) });
+    ensure!(!plan.chapters.is_empty(), "no section's and no figure's name contains `{filter}`");
+    let book = measure(&plan)?;
+    let folder = if whole { Path::new(REPORT).to_path_buf() } else { Path::new(REPORT).join(filter) };
+    write(&book, &folder)?;
+    match json {
+        Some(path) if path == Path::new("-") => print!("{}", book::object(&book)?),
+        Some(path) => std::fs::write(path, book::object(&book)?).with_context(|| format!("cannot write {}", path.display()))?,
+        None if whole => println!("{}", book::goals(&book)),
+        None => println!("{}", book::summary(&book)),
+    }
+    eprintln!("written: {}", folder.join("index.html").display());
+    Ok(())
+}
+
+/// Runs everything that the plan needs, with a line for each, and makes the book of it.
+pub fn measure(plan: &Plan) -> Result<Book> {
+    let papers = Papers::read(&Path::new(FOLDER).join("papers"))?;
+    let model = build::model()?;
+    let needed = plan.needed();
+    let cpus = needed.iter().map(|(_, cpu)| Ok((cpu.clone(), calibration::read(cpu)?))).collect::<Result<Cpus>>()?;
+    let provenance = provenance(&cpus)?;
+    let (mut results, start) = (Results::new(), Instant::now());
+    for (i, (name, cpu)) in needed.iter().enumerate() {
+        let run = plan.runs.get(name).with_context(|| format!("there is no run `{name}`"))?;
+        eprintln!("[{}/{}] {name}, model {cpu}", i + 1, needed.len());
+        let begun = Instant::now();
+        let model = build::Model { cpu: Some(cpu.clone()), ..model.clone() };
+        let counted = run::carry_out(run, &model).with_context(|| format!("run `{name}`"))?;
+        let used = book::instructions(&counted) / 1e9;
+        let over = if used > run.budget { ", over its budget" } else { "" };
+        let seconds = begun.elapsed().as_secs();
+        eprintln!("[{}/{}] {name}: {used:.3} of {} G instructions modelled{over}, {seconds} s", i + 1, needed.len(), run.budget);
+        results.insert((name.clone(), cpu.clone()), counted);
+    }
+    eprintln!("everything measured in {} s", start.elapsed().as_secs());
+    book::evaluate(plan, &papers, &cpus, &results, provenance)
+}
+
+fn provenance(cpus: &Cpus) -> Result<Provenance> {
+    // The source may have come without its history.
+    let commit = first_line("git", &["describe", "--always", "--dirty", "--exclude=*"]).unwrap_or_else(|_| "unknown".into());
+    Ok(Provenance {
+        commit,
+        emulator: format!("{}, with -icount shift=0", first_line("qemu-system-i386", &["--version"])?),
+        models: cpus.values().map(Into::into).collect(),
+    })
+}
+
+fn first_line(program: &str, arguments: &[&str]) -> Result<String> {
+    let output = Command::new(program).args(arguments).output().with_context(|| format!("cannot run {program}"))?;
+    ensure!(output.status.success(), "{program} failed: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_string())
+}
+
+fn write(book: &Book, folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    for (name, text) in [("index.html", book::page(book)?), ("summary.md", book::summary(book)), ("figures.json", book::object(book)?)] {
+        std::fs::write(folder.join(name), text).with_context(|| format!("cannot write {name} in {}", folder.display()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One program of the book: on Macadamia, and on Linux alone if it is for Linux.
+
+use super::files;
+use crate::build::{self, Model};
+use crate::emulator::{Machine, batch};
+use crate::guest::{self, Guest};
+use anyhow::{Context, Result, bail, ensure};
+use book::Counted;
+use book::plan::Run;
+use model_core::Report;
+use std::path::Path;
+use std::time::Duration;
+
+/// Runs it.
+pub fn carry_out(run: &Run, model: &Model) -> Result<Counted> {
+    let timeout = Duration::from_secs(run.timeout);
+    let counted = match (&run.system, &run.program) {
+        (Some(system), None) => Counted { ours: system_run(Path::new(system), model, timeout)?, native: None },
+        (None, Some(program)) => linux_run(run, Path::new(program), model, timeout)?,
+        _ => bail!("a run is of a system or of a program for Linux"),
+    };
+    for report in std::iter::once(&counted.ours).chain(&counted.native) {
+        ensure!(report.errors.is_empty(), "misplaced markers: {}", report.errors.join("; "));
+    }
+    Ok(counted)
+}
+
+fn system_run(path: &Path, model: &Model, timeout: Duration) -> Result<Report> {
+    let built = build::system(path)?;
+    let machine = Machine::Qemu { cpu: &built.cpu, icount: true, model: Some(model) };
+    let transcript = batch(&built, machine, timeout)?;
+    ensure!(transcript.results.lines().any(|line| line.trim() == "done"), "{} failed:\n{}", built.name, transcript.console);
+    transcript.model.with_context(|| format!("{} did not end in {} s", built.name, timeout.as_secs()))
+}
+
+fn linux_run(run: &Run, program: &Path, model: &Model, timeout: Duration) -> Result<Counted> {
+    let name = program.file_stem().context("a program without a name")?.to_string_lossy().into_owned();
+    let mut inserts = vec![guest::insert(&format!("/bin/{name}"), guest::compile(program)?)];
+    inserts.extend(files::debian(&run.debian)?);
+    inserts.extend(files::sources(&run.sources)?);
+    let command = run.command.as_ref().unwrap_or(&name);
+    let native = guest::native(command, inserts.clone(), Some(model), timeout)?.report;
+    let usual = Guest::default();
+    let system = run.linux.as_deref().unwrap_or(usual.system);
+    let outcome = Guest { system, inserts, model: Some(model), timeout, ..usual }.run(command)?;
+    ensure!(outcome.status == 0, "status {}: {}{}", outcome.status, outcome.text(), String::from_utf8_lossy(&outcome.err));
+    Ok(Counted { ours: outcome.report.context("no report")?, native })
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The machine model's constants with their sources, and how far it is from published figures. Method: docs/model.md.
+
+use crate::build::{self, Model};
+use crate::guest;
+use anyhow::{Context, Result};
+use model_core::{Cpu, Report};
+
+/// Prints one CPU model, or all, as text for docs/model.md.
+pub fn run(name: Option<&str>) -> Result<()> {
+    match name {
+        Some(name) => print(&read(name)?),
+        None => names()?.iter().try_for_each(|name| print(&read(name)?)),
+    }
+}
+
+/// The CPU models that there are.
+pub fn names() -> Result<Vec<String>> {
+    let files = std::fs::read_dir("model/cpus")?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    let mut names: Vec<String> = files.iter().filter_map(|file| Some(file.file_stem()?.to_str()?.to_string())).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// A CPU model.
+pub fn read(name: &str) -> Result<Cpu> {
+    let path = Model::cpu_file(name);
+    let text = std::fs::read_to_string(&path).with_context(|| format!("there is no {}: one of {:?}", path.display(), names()))?;
+    Cpu::parse(&text).with_context(|| path.display().to_string())
+}
+
+fn print(cpu: &Cpu) -> Result<()> {
+    println!("### {}\n\n| event | cycles | source |\n|---|---|---|", cpu.name);
+    for (name, cost) in cpu.costs.named().into_iter().filter(|(_, cost)| cost.source != model_core::Source::NoCost) {
+        println!("| {} | {} | {} |", name.replace('_', " "), cost.cycles, cost.source);
+    }
+    if cpu.published.is_empty() {
+        println!();
+        return Ok(());
+    }
+    println!("\n| published figure | published | model | residual | |\n|---|---|---|---|---|");
+    let native = cpu.published.iter().any(|figure| figure.interval.is_some()).then(|| measure(&cpu.name)).transpose()?;
+    for figure in &cpu.published {
+        let cycles = match (figure.interval, &native) {
+            (Some(interval), Some(report)) => of_interval(cpu, report, interval)?,
+            _ => cpu.cycles_of(&figure.events),
+        };
+        let residual = (cycles / figure.cycles - 1.0) * 100.0;
+        let role = if figure.calibrates { "calibrated on" } else { "check" };
+        println!("| {} ({}) | {:.0} | {cycles:.0} | {residual:+.1} % | {role} |", figure.what, figure.source, figure.cycles);
+    }
+    println!();
+    Ok(())
+}
+
+/// Linux alone with this CPU model's TLBs and caches.
+fn measure(name: &str) -> Result<Report> {
+    guest::native_figures(&Model { cpu: Some(name.into()), ..build::model()? })
+}
+
+fn of_interval(cpu: &Cpu, report: &Report, interval: u16) -> Result<f64> {
+    let measured = report.intervals.get(&interval).with_context(|| format!("interval {interval} was not measured"))?;
+    Ok(cpu.cycles(&measured.medians().total()))
+}
