@@ -7,6 +7,7 @@
  * stack of its own, as the old one may be the reason.
  */
 #include <linux/compiler.h>
+#include <linux/irqflags.h>
 #include <linux/kernel.h>
 #include <linux/panic.h>
 #include <linux/ptrace.h>
@@ -52,7 +53,7 @@ static void __noreturn fault(void)
 	unsigned long stack = (unsigned long)task_stack_page(current);
 	char what[80];
 
-	block_signals();
+	local_irq_disable();
 	/* If the following fails, too, this Linux just ends. */
 	l4_call(L4_OP_SET_HANDLER, L4_THREAD, L4_ROOT, 0, 0);
 	get_safe_registers(regs.regs.gp, NULL);
