@@ -84,7 +84,7 @@ fn again(session: &mut Session, word: &str) -> Result<()> {
 /// Another server base, end of vmalloc and end of user processes, RAM and vmalloc within 128 MiB:
 /// what programs expect holds there, too.
 fn layout() -> Result<()> {
-    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi.c")?)];
+    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?)];
     let o = Guest { system: "tests/systems/linux-small.toml", inserts, ..Guest::default() }
         .run("abi && tail -n 1 /proc/self/maps && grep VmallocTotal /proc/meminfo")?;
     let text = o.text();
@@ -98,7 +98,7 @@ fn layout() -> Result<()> {
 
 /// A processor without `fxsave`: programs keep their FPU state, signal frames and debuggers have it.
 fn no_fxsave() -> Result<()> {
-    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi.c")?)];
+    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?)];
     let o = Guest { cpu: Some("pentium2,-fxsr"), inserts, ..Guest::default() }.run("abi")?;
     ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
     ensure!(o.text().contains("# no fxsave\n"), "this processor has fxsave");
