@@ -14,7 +14,7 @@ pub const ALL: &[Test] = &[("linux.faults", faults), ("linux.layout", layout), (
 const PROMPT: &str = "/root # ";
 
 /// A fault of Linux itself is its own panic, with registers and a call trace; it is started again, and
-/// another Linux does not notice. A fault of the panic ends it, too.
+/// another Linux does not notice. A fault of the panic, or of another thread, ends it, too.
 fn faults() -> Result<()> {
     let mut session = Session::start(&build::system(Path::new("tests/systems/linux-provoke.toml"))?)?;
     session.expect(PROMPT)?;
@@ -51,6 +51,9 @@ fn faults() -> Result<()> {
     session.expect("Call Trace:\n")?;
     session.expect("provoke_write")?;
     again(&mut session, "`one` ended with code 125")?;
+
+    provoke(&mut session, "thread")?;
+    again(&mut session, "`one` died: access to memory that it does not have")?;
 
     provoke(&mut session, "twice")?;
     session.expect(PROMPT)?;
