@@ -13,6 +13,8 @@
 #include <linux/panic_notifier.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
+#include "l4.h"
+#include "layout.h"
 
 /* Mapped by nobody: the first page. */
 static volatile u32 *const nothing = (u32 *)8;
@@ -60,6 +62,22 @@ static noinline void provoke_bug(void)
 	BUG();
 }
 
+/* On its own stack and UTCB. */
+static void provoke_other(void *arg)
+{
+	*nothing;
+}
+
+/* Another thread of the server fails. */
+static int provoke_thread(void)
+{
+	static char stack[4096] __aligned(16);
+	u32 utcb, thread = l4_thread_create(&utcb);
+
+	return thread ? l4_thread_run(thread, provoke_other, NULL, stack + sizeof(stack),
+				      L4_INTERRUPT_PRIORITY) : -ENOMEM;
+}
+
 /* The panic itself fails. */
 static int fail_again(struct notifier_block *block, unsigned long event, void *text)
 {
@@ -91,6 +109,8 @@ static ssize_t provoke_write(struct file *file, const char __user *buf, size_t b
 		provoke_invalid();
 	else if (!strcmp(how, "bug"))
 		provoke_bug();
+	else if (!strcmp(how, "thread"))
+		return provoke_thread();
 	else if (!strcmp(how, "twice"))
 		atomic_notifier_chain_register(&panic_notifier_list, &twice);
 	else

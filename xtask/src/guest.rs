@@ -114,20 +114,28 @@ fn simple(command: &str) -> Result<Outcome> {
     Guest::default().run(command)
 }
 
-/// Compiles a test program, statically, for i386.
+/// Compiles a test program, a file or a folder of files, statically, for i386.
 pub fn compile(source: impl AsRef<Path>) -> Result<Vec<u8>> {
     let source = source.as_ref();
     let name = source.file_stem().context("a source without a name")?;
     let program = Path::new("target/linux").join(name);
     let mut gcc = Command::new("i686-linux-gnu-gcc");
-    gcc.args(["-static", "-O2", "-pthread", "-Wall", "-Wno-unused-result", "-o"]).arg(&program).arg(source);
+    gcc.args(["-static", "-O2", "-pthread", "-Wall", "-Wno-unused-result", "-o"]).arg(&program);
+    if source.is_dir() {
+        let mut files = std::fs::read_dir(source)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "c"));
+        files.sort();
+        gcc.args(files);
+    } else {
+        gcc.arg(source);
+    }
     build::run(&mut gcc)?;
     Ok(std::fs::read(program)?)
 }
 
 /// What programs expect of Linux, here and on Linux alone.
 fn abi() -> Result<()> {
-    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi.c")?)];
+    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?)];
     let reference = native("abi", inserts.clone(), None, TIMEOUT)?;
     let o = Guest { inserts, ..Guest::default() }.run("abi")?;
     let passed = |text: &str| text.lines().filter(|line| line.starts_with("ok ")).count();
@@ -146,7 +154,7 @@ fn abi() -> Result<()> {
 
 /// The exact emulator boots Linux, too, and runs the checks that do not measure time.
 fn on_bochs() -> Result<()> {
-    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi.c")?)];
+    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?)];
     let start = Instant::now();
     let checks = "int80 sysenter vdso exceptions write_barrier fpu_frames x87 fpu_fork threads processes copy_on_write file_mappings \
                   debugging futexes signals proc";

@@ -14,7 +14,7 @@ pub const ALL: &[Test] = &[("linux.faults", faults), ("linux.layout", layout), (
 const PROMPT: &str = "/root # ";
 
 /// A fault of Linux itself is its own panic, with registers and a call trace; it is started again, and
-/// another Linux does not notice. A fault of the panic ends it, too.
+/// another Linux does not notice. A fault of the panic, or of another thread, ends it, too.
 fn faults() -> Result<()> {
     let mut session = Session::start(&build::system(Path::new("tests/systems/linux-provoke.toml"))?)?;
     session.expect(PROMPT)?;
@@ -52,6 +52,9 @@ fn faults() -> Result<()> {
     session.expect("provoke_write")?;
     again(&mut session, "`one` ended with code 125")?;
 
+    provoke(&mut session, "thread")?;
+    again(&mut session, "`one` died: access to memory that it does not have")?;
+
     provoke(&mut session, "twice")?;
     session.expect(PROMPT)?;
     provoke(&mut session, "null")?;
@@ -84,7 +87,7 @@ fn again(session: &mut Session, word: &str) -> Result<()> {
 /// Another server base, end of vmalloc and end of user processes, RAM and vmalloc within 128 MiB:
 /// what programs expect holds there, too.
 fn layout() -> Result<()> {
-    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi.c")?)];
+    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?)];
     let o = Guest { system: "tests/systems/linux-small.toml", inserts, ..Guest::default() }
         .run("abi && tail -n 1 /proc/self/maps && grep VmallocTotal /proc/meminfo")?;
     let text = o.text();
@@ -98,7 +101,7 @@ fn layout() -> Result<()> {
 
 /// A processor without `fxsave`: programs keep their FPU state, signal frames and debuggers have it.
 fn no_fxsave() -> Result<()> {
-    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi.c")?)];
+    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?)];
     let o = Guest { cpu: Some("pentium2,-fxsr"), inserts, ..Guest::default() }.run("abi")?;
     ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
     ensure!(o.text().contains("# no fxsave\n"), "this processor has fxsave");
