@@ -26,17 +26,23 @@ pub const ALL: &[Test] = &[
     ("linux.bochs", on_bochs),
 ];
 
+/// The longest that a command may take unless it is known to take longer.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
 /// What a run left.
-struct Outcome {
-    status: u8,
+pub struct Outcome {
+    /// Its exit status.
+    pub status: u8,
     out: Vec<u8>,
-    err: Vec<u8>,
+    /// Standard error; behind it the log if Linux or what is below it failed.
+    pub err: Vec<u8>,
     /// What the machine model counted, if it was asked to.
     report: Option<model_core::Report>,
 }
 
 impl Outcome {
-    fn text(&self) -> String {
+    /// Standard output.
+    pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.out).into_owned()
     }
 }
@@ -47,30 +53,30 @@ fn insert(guest: &str, contents: Vec<u8>) -> Insert {
 }
 
 /// How to run a command in Linux.
-struct Guest<'a> {
-    system: &'a str,
-    on: Emulator,
-    inserts: Vec<Insert>,
-    gets: Vec<Fetch>,
-    timeout: Duration,
-    model: Option<&'a Path>,
+pub struct Guest<'a> {
+    /// The system's description.
+    pub system: &'a str,
+    /// Where to run it.
+    pub on: Emulator,
+    /// More files for its first root file system.
+    pub inserts: Vec<Insert>,
+    /// Files to bring out when the command has ended.
+    pub gets: Vec<Fetch>,
+    /// The longest that everything may take.
+    pub timeout: Duration,
+    /// The machine model's plugin, if it is to count.
+    pub model: Option<&'a Path>,
 }
 
 impl Default for Guest<'_> {
     fn default() -> Self {
-        Self {
-            system: "systems/linux.toml",
-            on: Emulator::Qemu,
-            inserts: Vec::new(),
-            gets: Vec::new(),
-            timeout: Duration::from_secs(120),
-            model: None,
-        }
+        Self { system: "systems/linux.toml", on: Emulator::Qemu, inserts: Vec::new(), gets: Vec::new(), timeout: TIMEOUT, model: None }
     }
 }
 
 impl Guest<'_> {
-    fn run(mut self, command: &str) -> Result<Outcome> {
+    /// Boots it, runs the command, ends it.
+    pub fn run(mut self, command: &str) -> Result<Outcome> {
         let batch = Batch { command: command.into(), gets: self.gets, timeout: Some(self.timeout) };
         self.inserts.extend(batch.inserts());
         let options = Options { inserts: &self.inserts, folder: Some("linux-test"), stop: true, ..Options::default() };
@@ -100,7 +106,7 @@ fn compile(source: &str) -> Result<Vec<u8>> {
 /// What programs expect of Linux, here and on Linux alone.
 fn abi() -> Result<()> {
     let inserts = vec![insert("/bin/abi", compile("tests/linux/abi.c")?)];
-    let reference = native("abi", inserts.clone(), None)?;
+    let reference = native("abi", inserts.clone(), None, TIMEOUT)?;
     let o = Guest { inserts, ..Guest::default() }.run("abi")?;
     let passed = |text: &str| text.lines().filter(|line| line.starts_with("ok ")).count();
     let here = o.text();
@@ -249,7 +255,7 @@ const OPERATIONS: [(&str, u64); 10] = [
 fn figures() -> Result<()> {
     let model = build::model()?;
     let inserts = vec![insert("/bin/figures", compile("tests/linux/figures.c")?)];
-    let reference = native("figures", inserts.clone(), Some(&model))?.report.context("no report of Linux alone")?;
+    let reference = native("figures", inserts.clone(), Some(&model), TIMEOUT)?.report.context("no report of Linux alone")?;
     let o = Guest { inserts, model: Some(&model), ..Guest::default() }.run("figures")?;
     ensure!(o.status == 0, "the program failed: {}{}", o.text(), String::from_utf8_lossy(&o.err));
     let report = o.report.context("no report")?;
@@ -277,19 +283,19 @@ fn figures() -> Result<()> {
 }
 
 /// What a run on Linux alone left.
-struct Reference {
+pub struct Reference {
     /// The command's output, on the console.
-    out: String,
+    pub out: String,
     report: Option<model_core::Report>,
 }
 
 /// Runs a command on Linux of the same source and with the same root file system, on the machine itself.
-fn native(command: &str, mut inserts: Vec<Insert>, model: Option<&Path>) -> Result<Reference> {
+pub fn native(command: &str, mut inserts: Vec<Insert>, model: Option<&Path>, timeout: Duration) -> Result<Reference> {
     let batch = Batch { command: command.into(), gets: Vec::new(), timeout: None };
     inserts.extend(batch.inserts());
     let kernel = linux::native()?;
     let initrd = linux::root_with(&inserts)?;
-    let (console, report) = emulator::native(&kernel, &initrd, model, Duration::from_secs(120))?;
+    let (console, report) = emulator::native(&kernel, &initrd, model, timeout)?;
     let (_, rest) = console.split_once("batch begins\n").with_context(|| format!("Linux alone did not run the command: {console}"))?;
     let (out, status) = rest.split_once("batch ends: ").with_context(|| format!("the command did not end: {console}"))?;
     ensure!(status.starts_with('0'), "on Linux alone the command failed: {out}{status}");

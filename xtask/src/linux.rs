@@ -3,6 +3,7 @@
 //! cached under `target/linux`; and the root file system for its shell.
 
 use crate::build::run;
+use crate::packages;
 use anyhow::{Context, Result, bail, ensure};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
@@ -19,7 +20,8 @@ pub const INITRD: &str = "initrd";
 const BUSYBOX: &str = "busybox";
 
 const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
-const FOLDER: &str = "target/linux";
+/// Where everything of Linux is unpacked, built and cached.
+pub const FOLDER: &str = "target/linux";
 /// Folders of ours, and where they go in the source.
 const OURS: [(&str, &str); 2] = [("linux/os-L4", "arch/um/os-L4"), ("linux/x86", "arch/x86/um/os-L4")];
 
@@ -49,7 +51,8 @@ fn put(path: &Path, contents: &[u8]) -> Result<()> {
     std::fs::write(path, contents).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn files(folder: &str) -> Result<Vec<PathBuf>> {
+/// What is in a folder, in the order of the names.
+pub fn files(folder: &str) -> Result<Vec<PathBuf>> {
     let mut found: Vec<PathBuf> = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     found.sort();
     Ok(found)
@@ -134,7 +137,8 @@ fn version(source: &Path) -> String {
     format!("{}.{}.{}", of("VERSION "), of("PATCHLEVEL "), of("SUBLEVEL "))
 }
 
-fn kernel_make(source: &Path, arch: &str) -> Command {
+/// `make` in a source tree of the kernel.
+pub fn kernel_make(source: &Path, arch: &str) -> Command {
     let mut make = Command::new("make");
     make.arg("-C").arg(source).arg(format!("ARCH={arch}")).args([
         "SUBARCH=i386",
@@ -306,7 +310,7 @@ fn header() -> String {
 fn busybox() -> Result<()> {
     let binary = Path::new(FOLDER).join("busybox");
     if !binary.exists() {
-        fetch_busybox(&binary)?;
+        std::fs::copy(packages::binaries(&["busybox-static"])?.join("bin/busybox"), &binary)?;
     }
     let mut archive = Archive::default();
     for name in ["bin", "dev", "etc", "proc", "root", "sbin", "sys", "tmp", "usr", "usr/bin", "usr/sbin"] {
@@ -409,7 +413,7 @@ pub fn debian(image: &Path) -> Result<()> {
         let mut install = Command::new("mmdebstrap");
         install.args(["--quiet", "--architectures=i386", "--variant=minbase", "--format=tar"]);
         install.arg(format!("--include={}", packages.split_whitespace().collect::<Vec<_>>().join(",")));
-        run(install.arg("bookworm").arg(&making).arg(mirror()?))?;
+        run(install.arg("bookworm").arg(&making).arg(packages::mirror()?))?;
         std::fs::rename(making, &archive)?;
         std::fs::write(stamp, packages)?;
     }
@@ -420,47 +424,4 @@ pub fn debian(image: &Path) -> Result<()> {
     // Who is not root still wants root's files on the disk.
     let mut make = Command::new("fakeroot");
     run(make.args(["sh", "-c", script, "sh"]).arg(archive).arg(tree).arg(image))
-}
-
-/// The mirror that this machine uses.
-fn mirror() -> Result<String> {
-    let policy = Command::new("apt-cache").args(["policy", "base-files"]).output().context("cannot run apt-cache")?;
-    let policy = String::from_utf8_lossy(&policy.stdout).into_owned();
-    policy.split_whitespace().find(|word| word.starts_with("http")).map(String::from).context("no Debian mirror among the package sources")
-}
-
-/// Debian's package for i386, by a private apt configuration: this machine's own is left alone.
-fn fetch_busybox(binary: &Path) -> Result<()> {
-    let folder = std::env::current_dir()?.join(FOLDER).join("apt");
-    for name in ["lists/partial", "cache/archives/partial"] {
-        std::fs::create_dir_all(folder.join(name))?;
-    }
-    std::fs::write(folder.join("status"), "")?;
-    let mirror = mirror()?;
-    let key = "/usr/share/keyrings/debian-archive-keyring.gpg";
-    std::fs::write(folder.join("sources"), format!("deb [signed-by={key}] {mirror} bookworm main\n"))?;
-    let apt = |arguments: &[&str]| {
-        let mut command = Command::new("apt-get");
-        for (option, value) in [
-            ("Dir::State", ""),
-            ("Dir::State::Lists", "lists"),
-            ("Dir::State::status", "status"),
-            ("Dir::Cache", "cache"),
-            ("Dir::Etc::SourceList", "sources"),
-        ] {
-            command.arg("-o").arg(format!("{option}={}", folder.join(value).display()));
-        }
-        command.args(["-q", "-o", "Dir::Etc::SourceParts=-", "-o", "APT::Architecture=i386", "-o", "APT::Architectures=i386"]);
-        command.args(["-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none"]).args(arguments).current_dir(&folder);
-        command.stdout(Stdio::null());
-        run(&mut command)
-    };
-    eprintln!("fetching busybox-static for i386");
-    apt(&["update"])?;
-    apt(&["download", "busybox-static"])?;
-    let package = files(&folder.to_string_lossy())?.into_iter().find(|path| path.extension().is_some_and(|e| e == "deb"));
-    let tree = folder.join("tree");
-    run(Command::new("dpkg-deb").arg("-x").arg(package.context("no package was fetched")?).arg(&tree))?;
-    std::fs::copy(tree.join("bin/busybox"), binary)?;
-    Ok(())
 }

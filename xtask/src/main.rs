@@ -12,7 +12,9 @@ mod emulator;
 mod guest;
 mod linux;
 mod pack;
+mod packages;
 mod session;
+mod suites;
 mod test;
 
 use anyhow::Result;

@@ -5,7 +5,7 @@
 use crate::build::{self, Built, cargo_bare};
 use crate::description::Limit;
 use crate::emulator::{Machine, Transcript, batch};
-use crate::{check, dialogue, guest};
+use crate::{check, dialogue, guest, suites};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -95,6 +95,7 @@ pub fn all(filter: &str, slow: bool) -> Result<()> {
     for (name, test) in dialogue::ALL
         .iter()
         .chain(guest::ALL)
+        .chain(suites::ALL)
         .filter(|(name, _)| name.contains(filter) && (slow || *name == filter || !SLOW.contains(name)))
     {
         tally.note(name, test());
