@@ -291,7 +291,7 @@ fn figures() -> Result<()> {
 /// What a run on Linux alone left.
 pub struct Reference {
     /// The command's output, on the console.
-    out: String,
+    pub out: String,
     /// What the machine model counted, if it was asked to.
     pub report: Option<model_core::Report>,
 }

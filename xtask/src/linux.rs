@@ -3,7 +3,7 @@
 //! cached under `target/linux`; and the root file system for its shell.
 
 use crate::build::run;
-use crate::debian::Apt;
+use crate::packages;
 use anyhow::{Context, Result, bail, ensure};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
@@ -83,7 +83,8 @@ fn put(path: &Path, contents: &[u8]) -> Result<()> {
     std::fs::write(path, contents).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn files(folder: &str) -> Result<Vec<PathBuf>> {
+/// What is in a folder, in the order of the names.
+pub fn files(folder: &str) -> Result<Vec<PathBuf>> {
     let mut found: Vec<PathBuf> = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     found.sort();
     Ok(found)
@@ -170,7 +171,8 @@ fn version(source: &Path) -> String {
     format!("{}.{}.{}", of("VERSION "), of("PATCHLEVEL "), of("SUBLEVEL "))
 }
 
-fn kernel_make(source: &Path, arch: &str) -> Command {
+/// `make` in a source tree of the kernel.
+pub fn kernel_make(source: &Path, arch: &str) -> Command {
     let mut make = Command::new("make");
     make.arg("-C").arg(source).arg(format!("ARCH={arch}")).args([
         "SUBARCH=i386",
@@ -348,7 +350,7 @@ fn header() -> String {
 fn busybox() -> Result<()> {
     let binary = Path::new(FOLDER).join("busybox");
     if !binary.exists() {
-        fetch_busybox(&binary)?;
+        std::fs::copy(packages::binaries(&["busybox-static"])?.join("bin/busybox"), &binary)?;
     }
     let mut archive = Archive::default();
     for name in ["bin", "dev", "etc", "proc", "root", "sbin", "sys", "tmp", "usr", "usr/bin", "usr/sbin"] {
@@ -437,16 +439,4 @@ pub fn with_inserts(mut root: Vec<u8>, inserts: &[Insert]) -> Result<Vec<u8>> {
     root.resize(root.len().next_multiple_of(4), 0);
     root.extend(archive.finish()?);
     Ok(root)
-}
-
-/// Debian's package for i386.
-fn fetch_busybox(binary: &Path) -> Result<()> {
-    eprintln!("fetching busybox-static for i386");
-    let apt = Apt::new("deb")?;
-    apt.get(&["download", "busybox-static"])?;
-    let package = files(&apt.folder().to_string_lossy())?.into_iter().find(|path| path.extension().is_some_and(|e| e == "deb"));
-    let tree = apt.folder().join("tree");
-    run(Command::new("dpkg-deb").arg("-x").arg(package.context("no package was fetched")?).arg(&tree))?;
-    std::fs::copy(tree.join("bin/busybox"), binary)?;
-    Ok(())
 }

@@ -17,9 +17,11 @@ mod guest;
 mod instrument;
 mod linux;
 mod pack;
+mod packages;
 mod results;
 mod server;
 mod session;
+mod suites;
 mod test;
 
 use anyhow::Result;

@@ -6,7 +6,7 @@ use crate::build::{self, Built, cargo_bare};
 use crate::description::Limit;
 use crate::emulator::{Machine, Transcript, batch};
 use crate::results::{self, Outcome, Results, Shard};
-use crate::{bench, check, dialogue, disk, evidence, guest, instrument, server};
+use crate::{bench, check, dialogue, disk, evidence, guest, instrument, server, suites};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -152,6 +152,7 @@ fn list() -> Result<Vec<Test>> {
         .chain(bench::ALL)
         .chain(instrument::ALL)
         .chain(server::ALL)
+        .chain(suites::ALL)
         .chain(disk::ALL)
         .chain(evidence::ALL);
     let mut tests: Vec<Test> = checks.map(|&(name, check)| Test { name: name.into(), action: Action::Check(check) }).collect();
