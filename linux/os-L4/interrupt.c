@@ -18,7 +18,8 @@
 
 int signals_enabled;
 static unsigned long pending;
-static int in_timer;
+/* The timer's interrupt is being handled; it came again meanwhile. */
+static bool in_timer, timer_again;
 
 /* Takes the bits that have arrived, without a system call if there are none. */
 static unsigned long l4_take_bits(void)
@@ -42,12 +43,22 @@ static void run_bits(unsigned long bits, struct uml_pt_regs *regs)
 	for (n = L4_TIMER_BIT + 1; n < BITS_PER_LONG; n++)
 		if (bits & L4_BIT(n))
 			do_IRQ(n, regs);
-	if ((bits & L4_BIT(L4_TIMER_BIT)) && !in_timer) {
-		in_timer = 1;
+	if (!(bits & L4_BIT(L4_TIMER_BIT)))
+		return;
+	/*
+	 * What the handler leaves to soft interrupts runs with interrupts enabled and may take
+	 * until the next alarm.  That one must not be lost: no other is set before it is handled.
+	 */
+	timer_again = true;
+	if (in_timer)
+		return;
+	in_timer = true;
+	while (timer_again) {
+		timer_again = false;
 		l4_timer_rearm();
 		timer_handler(0, NULL, regs);
-		in_timer = 0;
 	}
+	in_timer = false;
 }
 
 void block_signals(void)
