@@ -164,7 +164,7 @@ fn kselftest() -> Result<()> {
 }
 
 /// What kselftests are linked with, and a shell that one of them names.
-const KSELFTEST_PACKAGES: &[&str] = &["libcap-dev", "bash-static"];
+const KSELFTEST_PACKAGES: &[&str] = &["libcap-dev", "libpopt-dev", "bash-static"];
 
 /// Builds what is listed as the suite's Makefiles say, and packs it.
 fn build_kselftests(pinned: &Pinned) -> Result<Insert> {
