@@ -34,6 +34,10 @@ static unsigned long take_bits(void)
 /* Of kernel mode: is_user is 0. */
 static struct uml_pt_regs kernel_regs;
 
+/*
+ * What arrives while soft interrupts run behind an interrupt comes here again, within this.
+ * The timer's bit counts there, too: nobody else sets the alarm anew.
+ */
 static void run_bits(unsigned long bits, struct uml_pt_regs *regs)
 {
 	unsigned long n;
@@ -41,7 +45,6 @@ static void run_bits(unsigned long bits, struct uml_pt_regs *regs)
 	for (n = L4_TIMER_BIT + 1; n < BITS_PER_LONG; n++)
 		if (bits & L4_BIT(n))
 			do_IRQ(n, regs);
-	/* It may come again while its soft interrupts run: an alarm that is missed is the last one. */
 	if (bits & L4_BIT(L4_TIMER_BIT)) {
 		l4_timer_rearm();
 		timer_handler(0, NULL, regs);

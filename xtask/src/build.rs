@@ -2,7 +2,7 @@
 //! Building for the bare machine, and putting a system together.
 
 use crate::description::{self, Contents, Interface, OnDeath};
-use crate::{linux, pack};
+use crate::{debian, linux, pack};
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -65,11 +65,6 @@ impl Built {
         }
         Ok(self)
     }
-
-    /// Whether a Linux server is part of it.
-    pub fn has_linux(&self) -> bool {
-        self.packages.iter().any(|package| package == linux::PACKAGE)
-    }
 }
 
 /// A cargo command for the bare machine. Nightly options on a stable compiler, as
@@ -105,12 +100,13 @@ pub struct Model {
 
 impl Model {
     /// The argument that makes QEMU load it. `report` is where its report goes, `place` where the
-    /// kernel's part of the linear addresses begins and how much of physical memory appears there.
-    pub fn argument(&self, report: &Path, place: (u32, u32), server: bool, symbols: Option<&Path>) -> String {
+    /// kernel's part of the linear addresses begins and how much of physical memory appears there,
+    /// `server` where the code of a watched server is (`START-END`).
+    pub fn argument(&self, report: &Path, place: (u32, u32), server: Option<&str>, symbols: Option<&Path>) -> String {
         let (base, bytes) = place;
         let mut text = format!("{},out={},window={base:x}+{bytes:x}", self.plugin.display(), report.display());
-        if server {
-            text += &format!(",server={}", linux::CODE);
+        if let Some(code) = server {
+            text += &format!(",server={code}");
         }
         if let Some(cpu) = &self.cpu {
             text += &format!(",cpu={}", Self::cpu_file(cpu).display());
@@ -139,10 +135,7 @@ pub fn model() -> Result<Model> {
 }
 
 fn elf(package: &str) -> PathBuf {
-    if package == linux::PACKAGE {
-        return linux::elf();
-    }
-    Path::new(FOLDER).join("i686-macadamia/release").join(package)
+    linux::elf(package).unwrap_or_else(|| Path::new(FOLDER).join("i686-macadamia/release").join(package))
 }
 
 /// How a system is built and where its parts go.
@@ -181,13 +174,13 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         packages.push(component.package().to_string());
     }
     if options.stop {
-        description.component.iter_mut().filter(|c| c.package() == linux::PACKAGE).for_each(|c| c.on_death = OnDeath::Stop);
+        description.component.iter_mut().filter(|c| linux::is_server(c.package())).for_each(|c| c.on_death = OnDeath::Stop);
     }
     packages.sort();
     packages.dedup();
     let mut cargo = cargo_bare("build");
     cargo.arg("--quiet");
-    for package in packages.iter().filter(|package| *package != linux::PACKAGE) {
+    for package in packages.iter().filter(|package| !linux::is_server(package)) {
         cargo.args(["-p", package]);
     }
     if options.kdb {
@@ -239,8 +232,8 @@ impl Plan {
         let built = self.built;
         eprintln!("building {}: {}", built.name, built.packages.join(" "));
         run(&mut self.cargo)?;
-        if built.has_linux() {
-            linux::build()?;
+        for package in &built.packages {
+            linux::build(package)?;
         }
         for file in self.description.component.iter().flat_map(|component| &component.files) {
             linux::make_file(file.from.get_ref())?;
@@ -264,7 +257,7 @@ fn make_disk(path: &Path, bytes: u32, holds: Contents) -> Result<()> {
     std::fs::File::create(&making)?.set_len(u64::from(bytes))?;
     match holds {
         Contents::Ext4 => run(Command::new("/sbin/mkfs.ext4").args(["-q", "-F"]).arg(&making))?,
-        Contents::Debian => linux::debian(&making)?,
+        Contents::Debian => debian::image(&making)?,
     }
     std::fs::rename(&making, path).with_context(|| format!("cannot make {}", path.display()))
 }

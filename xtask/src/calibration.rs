@@ -55,7 +55,9 @@ fn print(cpu: &Cpu) -> Result<()> {
 
 /// Linux alone with this CPU model's TLBs and caches.
 fn measure(name: &str) -> Result<Report> {
-    guest::native_figures(&Model { cpu: Some(name.into()), ..build::model()? })
+    let report = guest::native_figures(&Model { cpu: Some(name.into()), ..build::model()? })?;
+    anyhow::ensure!(report.errors.is_empty(), "{}", report.errors.join("; "));
+    Ok(report)
 }
 
 fn of_interval(cpu: &Cpu, report: &Report, interval: u16) -> Result<f64> {

@@ -20,9 +20,9 @@ pub const ALL: &[Dialogue] = &[
     ("dialogue.kdb", debugger),
     ("dialogue.panic", last_words),
     ("linux.shell", shell),
+    ("linux.paste", paste),
     ("linux.reboot", reboot),
     ("linux.two", two),
-    ("linux.debian", debian),
     ("linux.hostile", hostile),
 ];
 
@@ -177,6 +177,23 @@ fn shell() -> Result<()> {
     session.end()
 }
 
+/// What comes faster than it is read, all at once, arrives whole.
+fn paste() -> Result<()> {
+    let mut session = Session::start(&built("linux", false)?)?;
+    session.expect(PROMPT)?;
+    session.send(b"echo re'a'dy; cat > /tmp/pasted\r")?;
+    session.expect("ready")?;
+    let lines: Vec<String> = (1..=400).map(|number| format!("line {number}\n")).collect();
+    let pasted = lines.concat();
+    session.send(pasted.replace('\n', "\r").as_bytes())?;
+    session.expect("line 400\n")?;
+    session.send(b"\x04")?;
+    session.expect(PROMPT)?;
+    command(&mut session, "seq 400 | sed 's/^/line /' | cmp - /tmp/pasted && echo wh'o'le", "\nwhole")?;
+    session.send(b"poweroff\r")?;
+    session.end()
+}
+
 /// `reboot` starts Linux again, and so does the root server after a panic.
 fn reboot() -> Result<()> {
     let mut session = Session::start(&built("linux", false)?)?;
@@ -215,49 +232,6 @@ fn hostile() -> Result<()> {
         wanted.retain(|text| !line.contains(text));
     }
     session.end()
-}
-
-/// Debian with systemd: everything starts, a C program is compiled, traced, debugged; work under stress
-/// verifies; what was written is there after a restart.
-fn debian() -> Result<()> {
-    const PROMPT: &str = "root@macadamia:~# ";
-    let image = Path::new("out/linux-debian/disk.img");
-    if image.exists() {
-        std::fs::remove_file(image)?;
-    }
-    let debian = build::system(Path::new("tests/systems/linux-debian.toml"))?;
-    for round in 0..2 {
-        let mut session = Session::start(&debian)?;
-        session.patience = Duration::from_secs(120);
-        session.expect("macadamia login: ")?;
-        session.send(b"root\r")?;
-        session.expect(PROMPT)?;
-        let mut command = |command: &str, expected: &str| -> Result<()> {
-            session.send(command.as_bytes())?;
-            session.send(b"\r")?;
-            session.expect(expected)?;
-            session.expect(PROMPT)
-        };
-        command("bind 'set enable-bracketed-paste off'", "")?;
-        if round == 0 {
-            command("systemctl is-system-running --wait", "\nrunning\n")?;
-            command("printf '#include <stdio.h>\\nint main(void) { return printf(\"six times seven: %%d\\\\n\", 42) < 0; }\\n' > a.c", "")?;
-            command("gcc -g -o a a.c && ./a", "\nsix times seven: 42\n")?;
-            command("strace ./a 2>&1 | grep -c execve", "\n1\n")?;
-            command("gdb -batch -ex 'break main' -ex run -ex 'info line' -ex continue ./a", "exited normally")?;
-            command(
-                "stress-ng --cpu 1 --cpu-ops 20 --fork 1 --fork-ops 50 --vm 1 --vm-ops 50 --vm-bytes 16M --pipe 1 --pipe-ops 2000 --verify",
-                "successful run",
-            )?;
-            command("df --output=avail -B 1M / | tail -n 1 | awk '{ print ($1 > 1024) ? \"roomy\" : \"full\" }'", "\nroomy\n")?;
-        } else {
-            command("./a; systemctl --failed --no-legend | wc -l", "\nsix times seven: 42\n0\n")?;
-        }
-        session.send(b"poweroff\r")?;
-        session.expect("Power down")?;
-        session.end()?;
-    }
-    Ok(())
 }
 
 /// Two Linux servers: one's panic is no concern of the other, nor of its disk, and it comes back.

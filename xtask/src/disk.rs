@@ -157,7 +157,7 @@ fn absent() -> Result<()> {
     let mut built = build::system(Path::new(SYSTEM))?;
     built.disks = [None, None];
     let mut session = Session::start(&built)?;
-    session.expect("[disk] no ATA disk: nothing answers at port 0x1f0")?;
+    session.expect("[disk] no ATA disk: nothing is there (port 0x1f0)")?;
     session.expect("l4a: no disk")?;
     session.expect(PROMPT)?;
     session.send(b"poweroff\r")?;

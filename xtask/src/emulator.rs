@@ -4,6 +4,7 @@
 use crate::Emulator;
 use crate::build::{Built, Model, run};
 use crate::description::Interface;
+use crate::linux;
 use anyhow::{Context, Result, bail};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -232,7 +233,8 @@ pub fn headless(built: &Built, machine: Machine<'_>) -> Result<Headless> {
     match machine {
         Machine::Qemu { cpu, icount, model } => {
             let mut command = qemu(built, cpu);
-            instrument(&mut command, icount, model.map(|model| model_argument(model, built, &report)));
+            let argument = model.map(|model| model_argument(model, built, &report)).transpose()?;
+            instrument(&mut command, icount, argument);
             command.arg("-serial").arg(format!("file:{}", log.display())).args(["-serial", "stdio"]).stdout(Stdio::piped());
             let mut child = quiet(&mut command)?;
             let line = child.stdout.take().map(|line| Box::new(line) as _);
@@ -296,7 +298,7 @@ pub fn native(kernel: &Path, initrd: &Path, model: Option<&Model>, timeout: Dura
     ]);
     command.arg("-kernel").arg(kernel).arg("-initrd").arg(initrd).args(["-append", "console=ttyS0 quiet"]);
     // Linux has all of its memory from 3 GiB on.
-    let argument = model.map(|model| model.argument(&report, (0xc000_0000, NATIVE_MIB << 20), false, None));
+    let argument = model.map(|model| model.argument(&report, (0xc000_0000, NATIVE_MIB << 20), None, None));
     instrument(&mut command, model.is_some(), argument);
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
@@ -321,9 +323,10 @@ pub fn read_report(file: &Path) -> Result<model_core::Report> {
 }
 
 /// The machine model's plugin for a system of ours.
-fn model_argument(model: &Model, built: &Built, report: &Path) -> String {
+fn model_argument(model: &Model, built: &Built, report: &Path) -> Result<String> {
+    let server = linux::code(&built.packages)?;
     // docs/manual.md, linear layout: the first 4 MiB of physical memory.
-    model.argument(report, (0xe000_0000, 4 << 20), built.has_linux(), Some(&built.symbols))
+    Ok(model.argument(report, (0xe000_0000, 4 << 20), server.as_deref(), Some(&built.symbols)))
 }
 
 /// The clock of a QEMU that counts, and the machine model's plugin.
@@ -396,7 +399,8 @@ pub fn batch(built: &Built, machine: Machine<'_>, timeout: Duration) -> Result<T
         Machine::Qemu { cpu, icount, model } => {
             let mut command = qemu(built, cpu);
             command.arg("-serial").arg(format!("file:{}", console.display())).arg("-serial").arg(format!("file:{}", results.display()));
-            instrument(&mut command, icount, model.map(|model| model_argument(model, built, &report)));
+            let argument = model.map(|model| model_argument(model, built, &report)).transpose()?;
+            instrument(&mut command, icount, argument);
             command
         }
         Machine::Bochs => {

@@ -18,6 +18,7 @@ pub const ALL: &[Test] = &[
     ("model.counts", counts),
     ("model.checker.conform", conformance),
     ("model.checker.linux", linux),
+    ("model.checker.native", native),
     ("model.fault.page-flush", without_page_flushes),
     ("model.fault.tlb-flush", without_tlb_flushes),
     ("model.fault.cache-flush", without_cache_flushes),
@@ -123,6 +124,11 @@ fn conformance() -> Result<()> {
 /// Linux, from boot to its end, with the measured operations in between.
 fn linux() -> Result<()> {
     clean(&guest::figures_with(&Model { check: true, ..build::model()? })?)
+}
+
+/// Linux alone: another kernel, which has been right for long.
+fn native() -> Result<()> {
+    clean(&guest::native_figures(&Model { check: true, ..build::model()? })?)
 }
 
 /// A system whose kernel has each `pattern` replaced by instructions that do nothing; it may end as it likes.

@@ -7,15 +7,21 @@ mod bench;
 mod build;
 mod calibration;
 mod check;
+mod debian;
 mod description;
 mod dialogue;
 mod disk;
 mod emulator;
+mod evidence;
 mod guest;
 mod instrument;
 mod linux;
 mod pack;
+mod packages;
+mod results;
+mod server;
 mod session;
+mod suites;
 mod test;
 
 use anyhow::Result;
@@ -83,6 +89,13 @@ enum Command {
         /// The slow tests, too: those that install Debian. A slow test also runs when it is named.
         #[arg(long)]
         all: bool,
+        /// Of all tests this part only. Results are kept under the commit: what was run before
+        /// at this commit is not run again.
+        #[arg(long, value_name = "I/N", requires = "all", conflicts_with = "filter")]
+        shard: Option<results::Shard>,
+        /// Write what the shards left into docs/results.md.
+        #[arg(long, requires = "all", conflicts_with_all = ["filter", "shard"])]
+        table: bool,
     },
     /// Measure what the papers measured, and write the benchmark book (docs/bench.md).
     Bench {
@@ -193,7 +206,9 @@ fn carry_out() -> Result<u8> {
             println!("{}", emulator::iso(&built)?.display());
         }
         Command::List => list()?,
-        Command::Test { filter, all } => test::all(filter.as_deref().unwrap_or(""), all)?,
+        Command::Test { shard: Some(shard), .. } => test::shard(shard)?,
+        Command::Test { table: true, .. } => test::table()?,
+        Command::Test { filter, all, .. } => test::all(filter.as_deref().unwrap_or(""), all)?,
         Command::Bench { filter, json } => bench::run(filter.as_deref().unwrap_or(""), json.as_deref())?,
         Command::Model { cpu } => calibration::run(cpu.as_deref())?,
         Command::Clean => {

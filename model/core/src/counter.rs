@@ -75,7 +75,8 @@ pub struct Counter {
     paging: bool,
     /// Linear address of the chunk in execution.
     base: u32,
-    unreachable: u64,
+    /// Accesses whose translation the tables do not tell.
+    unknown: u64,
     accesses: u64,
 }
 
@@ -90,6 +91,8 @@ struct Now<'a, W> {
     world: &'a mut W,
     root: u32,
     paging: bool,
+    /// How often there was none.
+    unknown: u64,
     aliases: u32,
     /// Where the last one was.
     alias: u32,
@@ -97,7 +100,12 @@ struct Now<'a, W> {
 
 impl<W: World> Tables for Now<'_, W> {
     fn translate(&mut self, address: u32) -> Option<Mapping> {
-        if self.paging { walk(self.world, self.root, address, |_| ()).ok() } else { Some(Mapping::identity(address)) }
+        if !self.paging {
+            return Some(Mapping::identity(address));
+        }
+        let found = walk(self.world, self.root, address, |_| ()).ok();
+        self.unknown += u64::from(found.is_none());
+        found
     }
     fn alias(&mut self, address: u32) {
         self.aliases += 1;
@@ -129,7 +137,7 @@ impl Counter {
             root: 0,
             paging: false,
             base: 0,
-            unreachable: 0,
+            unknown: 0,
             accesses: 0,
         }
     }
@@ -206,8 +214,9 @@ impl Counter {
             self.open.iter_mut().for_each(|(_, repetition)| repetition.fetch(base, u32::from(chunk.bytes)));
         }
         if let Some(machine) = &mut self.setup.machine {
-            let mut now = Now { world, root: self.root, paging: self.paging, aliases: 0, alias: 0 };
+            let mut now = Now { world, root: self.root, paging: self.paging, unknown: 0, aliases: 0, alias: 0 };
             machine.fetch(chunk, base, &mut now, self.totals.of(owner));
+            self.unknown += now.unknown;
             if now.aliases > 0 {
                 self.violate(Rule::CacheAlias, base, now.alias, None);
             }
@@ -279,8 +288,9 @@ impl Counter {
             self.violate(Rule::OutsideWindow, instruction, address, None);
         }
         if let Some(machine) = &mut self.setup.machine {
-            let mut now = Now { world, root: self.root, paging: self.paging, aliases: 0, alias: 0 };
+            let mut now = Now { world, root: self.root, paging: self.paging, unknown: 0, aliases: 0, alias: 0 };
             machine.access(address, bytes, write, &mut now, self.totals.of(self.owner));
+            self.unknown += now.unknown;
             if now.aliases > 0 {
                 self.violate(Rule::CacheAlias, instruction, now.alias, None);
             }
@@ -304,8 +314,9 @@ impl Counter {
         }
         let text = |(fault, &times): (&Fault, &u64)| if times == 1 { fault.to_string() } else { format!("{fault} ({times} times)") };
         let mut errors: Vec<String> = faults.iter().map(text).collect();
-        if self.unreachable > 0 {
-            errors.push(format!("{} accesses could not be checked: their translation tables cannot be read", self.unreachable));
+        if self.unknown > 0 {
+            errors
+                .push(format!("the translation of {} accesses was not found: the tables cannot be read, or do not have it", self.unknown));
         }
         Report {
             intervals: self.intervals.iter().map(|(&id, interval)| (id, interval.report())).collect(),
@@ -392,7 +403,7 @@ impl Counter {
                 }
             }
             Verdict::Stale(cause) => self.violate(Rule::StaleTranslation, instruction, access.address, Some(cause)),
-            Verdict::Unknown => self.unreachable += 1,
+            Verdict::Unknown => self.unknown += 1,
         }
     }
 

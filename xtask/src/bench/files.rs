@@ -2,8 +2,9 @@
 //! Files for both Linuxes besides the program: of the Debian archive, and of the project.
 
 use crate::build;
+use crate::debian;
 use crate::guest::insert;
-use crate::linux::{self, Insert};
+use crate::linux::Insert;
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,7 +17,7 @@ pub fn debian(paths: &[String]) -> Result<Vec<Insert>> {
     if paths.is_empty() {
         return Ok(Vec::new());
     }
-    let archive = linux::debian_archive()?;
+    let archive = debian::packages()?;
     std::fs::create_dir_all(UNPACKED)?;
     let mut wanted: Vec<PathBuf> = paths.iter().map(|path| inside(path)).collect();
     while !wanted.is_empty() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first disk of an ATA channel, by programmed transfers (ATA-2: X3.279, clauses 7 and 8).
 
-use crate::line::Line;
+use crate::line::{self, Line};
 use crate::{Disk, Task};
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
@@ -60,7 +60,11 @@ const SECTORS_WORD: usize = 30;
 /// In the control register: reset of the channel.
 const RESET: u8 = 4;
 /// The longest that a disk may take to be ready after a reset, or for the first sector of a write.
-const PATIENCE: u64 = 5_000_000_000;
+const PATIENCE: u64 = 30_000_000_000;
+/// How long it is left alone after a reset.
+const AFTER_RESET: u64 = 2_000_000;
+/// How long it is left alone while it is waited for.
+const PAUSE: u64 = 100_000;
 /// Most sectors of a command.
 const MOST: u32 = 256;
 /// Where the shared memory is seen here.
@@ -86,30 +90,31 @@ impl Ata {
         let buffer = buffer.map_err(|error| format!("no shared memory: {}", error.text()))?;
         let line = Line::open(env, channel.irq)?;
         let mut disk = Self { base: channel.base, line, buffer, sectors: 0, most: MOST.min(given.bytes / SECTOR) };
-        disk.sectors = disk.identify().ok_or_else(|| format!("nothing answers at port {:#x}", channel.base))?;
+        disk.sectors = disk.identify().map_err(|why| format!("{why} (port {:#x})", channel.base))?;
         Ok(disk)
     }
 
-    /// The number of sectors, if there is a disk.
-    fn identify(&self) -> Option<u32> {
-        // A bus without a disk floats.
-        if self.get(register::CONTROL) == 0xff {
-            return None;
+    /// The number of sectors, or why there is none.
+    fn identify(&self) -> Result<u32, &'static str> {
+        // Before the reset: until that is over, a disk that is not selected looks like none.
+        self.put(register::DEVICE, LBA);
+        // A channel without a disk floats, or is silent.
+        if matches!(self.get(register::CONTROL), 0 | 0xff) {
+            return Err("nothing is there");
         }
         // It may be in the middle of what a server before this one wanted.
         self.put(register::CONTROL, RESET);
-        self.put(register::CONTROL, 0);
-        self.put(register::DEVICE, LBA);
-        self.until_idle().ok()?;
-        // A channel without a disk is silent.
-        if self.get(register::STATUS) == 0 {
-            return None;
-        }
+        line::pause(PAUSE)
+            .and_then(|()| {
+                self.put(register::CONTROL, 0);
+                line::pause(AFTER_RESET).and_then(|()| self.until_idle())
+            })
+            .map_err(|_| "it stays busy after a reset")?;
         self.start(command::IDENTIFY, 0, 0);
-        self.finish().ok()?;
+        self.finish().map_err(|_| "it does not say what it is")?;
         let mut identity = [0; SECTOR as usize / 4];
         identity.iter_mut().for_each(|word| *word = read32(self.base + register::DATA));
-        Some(identity[SECTORS_WORD])
+        Ok(identity[SECTORS_WORD])
     }
 
     fn get(&self, register: u16) -> u8 {
@@ -169,6 +174,7 @@ impl Ata {
             if time::now() > deadline {
                 return Err(TIMED_OUT);
             }
+            line::pause(PAUSE)?;
         }
         Ok(())
     }

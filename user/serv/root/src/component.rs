@@ -92,7 +92,6 @@ fn prepare(resources: &mut Resources, component: &Component, index: usize, share
     let (thread, _) = resources.quota.create_thread(resources.limbo, resources.slot()?, None)?;
     let handler = Thread(resources.slot()?);
     copy(root_slot::THREAD, None, handler.0, Rights::CALL, index as u32 + 1)?;
-    thread.set_handler(Some(handler))?;
     let mut objects = Vec::new();
     for grant in &component.grants {
         objects.push(match grant.what {
@@ -119,6 +118,8 @@ pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], in
     let space = running.quota.create_space(component.slots, running.space_slot)?;
     running.space = Some(space);
     running.thread.reset(space, None)?;
+    // The component may have named another one in its last life.
+    running.thread.set_handler(Some(running.handler))?;
     running.thread.set_priority(u32::from(component.priority), u32::from(component.max_priority))?;
     let memory = running.memory.as_ref().ok_or(Error::BadState)?.memory;
     let mut filler = Filler::new(resources, space, memory);

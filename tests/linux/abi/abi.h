@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the checks share. */
+#ifndef ABI_H
+#define ABI_H
+
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/sched.h>
+#include <mqueue.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define PAGE 4096
+#define CHECK(condition) do { if (!(condition)) { printf("# %s:%d: %s (errno %d)\n", __func__, __LINE__, #condition, errno); return 0; } } while (0)
+
+/* The statement raises the signal with this code; what came is in `got`. */
+#define RAISES(sig, code, what) do { catch(sig, jump, 0); if (!sigsetjmp(back, 1)) { what; CHECK(!"no signal"); } \
+	CHECK(got.si_signo == sig); CHECK(got.si_code == code); } while (0)
+
+/* A system call by int 0x80. */
+long raw(int nr, long a, long b, long c);
+/* A bit of what the processor has. */
+int feature(int bit);
+enum { FPU = 0, TSC = 4, SEP = 11, CMOV = 15, FXSR = 24, SSE = 25 };
+
+/* Where jump() jumps, and what it was given. */
+extern sigjmp_buf back;
+extern siginfo_t got;
+void jump(int sig, siginfo_t *si, void *uc);
+/* Handles a signal by a function. */
+void catch(int sig, void (*fn)(int, siginfo_t *, void *), int flags);
+/* What handlers count. */
+extern volatile int handled, ticks;
+void tick(int sig, siginfo_t *si, void *uc);
+/* Waits for a child; false if its status is another. */
+int wait_for(int pid, int expected);
+/* Nanoseconds. */
+long long now(void);
+
+/* The checks: 1 if it holds, otherwise it has said why. */
+#define CHECKS(one) \
+	one(hwcap) one(int80) one(sysenter) one(vdso) one(exceptions) one(write_barrier) \
+	one(fpu_signals) one(fpu_frames) one(x87) one(fpu_fork) one(threads) one(naps) \
+	one(processes) one(copy_on_write) one(moved_mappings) one(file_mappings) one(debugging) \
+	one(clocks) one(timers) one(futexes) one(signals) one(core_dump) one(events) one(sockets) \
+	one(sysv_ipc) one(fairness) one(proc)
+#define DECLARE(name) int name(void);
+CHECKS(DECLARE)
+
+#endif

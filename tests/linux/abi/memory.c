@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* Mappings. */
+#include "abi.h"
+
+int copy_on_write(void)
+{
+	int pages = 256, i, pid;
+	char *p = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int *shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	for (i = 0; i < pages; i++)
+		p[i * PAGE] = i;
+	pid = fork();
+	for (i = 0; i < pages; i++)
+		if (p[i * PAGE] != (char)i)
+			_exit(2);
+	for (i = 0; i < pages; i++)
+		p[i * PAGE] = pid ? 1 : 2;
+	for (i = 0; i < pages; i++)
+		if (p[i * PAGE] != (pid ? 1 : 2))
+			_exit(3);
+	if (!pid) {
+		*shared = 1234;
+		_exit(0);
+	}
+	if (!wait_for(pid, 0))
+		return 0;
+	CHECK(*shared == 1234);
+	CHECK(mremap(p, pages * PAGE, 2 * pages * PAGE, MREMAP_MAYMOVE) != MAP_FAILED);
+	return 1;
+}
+
+/* A page that was not used since a fork is moved to where another was: it is seen there. */
+int moved_mappings(void)
+{
+	enum { ALONE = 4 << 20 };
+	int both = PROT_READ | PROT_WRITE, kind = MAP_PRIVATE | MAP_ANONYMOUS, pid;
+	/* The only mapping that its page table has. */
+	char *area = mmap(NULL, 3 * ALONE, PROT_NONE, kind, -1, 0), *to = (char *)(((long)area + 2 * ALONE - 1) & -ALONE);
+	char *from = mmap(NULL, PAGE, both, kind, -1, 0);
+
+	CHECK(area != MAP_FAILED && !munmap(area, 3 * ALONE));
+	*from = 'n';
+	pid = fork();
+	if (!pid) {
+		if (mmap(to, PAGE, both, kind | MAP_FIXED, -1, 0) != to)
+			_exit(2);
+		*to = 'o';
+		if (mremap(from, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to) != to)
+			_exit(3);
+		_exit(*(volatile char *)to == 'n' ? 0 : 4);
+	}
+	return wait_for(pid, 0);
+}
+
+int file_mappings(void)
+{
+	char path[] = "/tmp/abiXXXXXX", buf[5] = "";
+	int fd = mkstemp(path);
+	char *p, *q;
+
+	CHECK(fd >= 0 && !unlink(path) && !ftruncate(fd, 3 * PAGE));
+	p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	q = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, PAGE);
+	CHECK(p != MAP_FAILED && q != MAP_FAILED);
+	memcpy(p + PAGE, "text", 4);
+	CHECK(!memcmp(q, "text", 4));
+	q[0] = 'n';
+	CHECK(p[PAGE] == 't');
+	CHECK(!msync(p, 3 * PAGE, MS_SYNC));
+	CHECK(pread(fd, buf, 4, PAGE) == 4 && !strcmp(buf, "text"));
+	CHECK(!ftruncate(fd, PAGE));
+	RAISES(SIGBUS, BUS_ADRERR, p[2 * PAGE] = 1);
+	close(fd);
+	return 1;
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The Debian disk, and what comes from Debian's archive for i386: packages and source
+//! packages, fetched once and kept under `target/linux`.
+
+use crate::build::run;
+use crate::linux::FOLDER;
+use crate::packages::{Apt, mirror};
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Puts Debian for i386 on a disk: the packages of `linux/debian/packages`, the source packages of
+/// `linux/debian/sources`, and what `linux/debian/customise` adds.
+pub fn image(image: &Path) -> Result<()> {
+    let archive = packages()?;
+    let sources = sources()?;
+    eprintln!("making the disk");
+    let tree = Path::new(FOLDER).join("debian");
+    let script = "set -e; rm -rf \"$2\"; mkdir \"$2\"; tar -xf \"$1\" -C \"$2\" --exclude='./dev/*'; cp -R \"$4\"/. \"$2/usr/src\"; \
+                  linux/debian/customise \"$2\"; /sbin/mkfs.ext4 -q -F -d \"$2\" \"$3\"; rm -rf \"$2\"";
+    // Who is not root still wants root's files on the disk.
+    let mut make = Command::new("fakeroot");
+    run(make.args(["sh", "-c", script, "sh"]).arg(archive).arg(tree).arg(image).arg(sources))
+}
+
+/// The packages, installed into an archive, once.
+pub fn packages() -> Result<PathBuf> {
+    let packages = std::fs::read_to_string("linux/debian/packages")?;
+    let archive = Path::new(FOLDER).join("debian.tar");
+    let stamp = archive.with_extension("packages");
+    if !archive.exists() || std::fs::read_to_string(&stamp).is_ok_and(|old| old != packages) {
+        eprintln!("installing Debian for i386 into an archive (a minute or two)");
+        let making = archive.with_extension("making");
+        let mut install = Command::new("mmdebstrap");
+        install.args(["--quiet", "--architectures=i386", "--variant=minbase", "--format=tar"]);
+        install.arg(format!("--include={}", packages.split_whitespace().collect::<Vec<_>>().join(",")));
+        run(install.arg("bookworm").arg(&making).arg(mirror()?))?;
+        std::fs::rename(making, &archive)?;
+        std::fs::write(stamp, packages)?;
+    }
+    Ok(archive)
+}
+
+/// The source packages, unpacked and patched, in a folder each that has the package's name.
+fn sources() -> Result<PathBuf> {
+    let wanted = std::fs::read_to_string("linux/debian/sources")?;
+    let folder = Path::new(FOLDER).join("debian.sources");
+    let stamp = folder.with_extension("sources.unpacked");
+    if folder.exists() && std::fs::read_to_string(&stamp).is_ok_and(|old| old == wanted) {
+        return Ok(folder);
+    }
+    let apt = Apt::new()?;
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)?;
+    }
+    std::fs::create_dir_all(&folder)?;
+    for package in wanted.split_whitespace() {
+        eprintln!("fetching the source package {package}");
+        let place = Path::new(FOLDER).join("apt/source").join(package);
+        if place.exists() {
+            std::fs::remove_dir_all(&place)?;
+        }
+        std::fs::create_dir_all(&place)?;
+        apt.get(&["source", package], &place)?;
+        let entries = std::fs::read_dir(&place)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>>>()?;
+        let unpacked = entries.into_iter().find(|path| path.is_dir()).with_context(|| format!("{package} was not unpacked"))?;
+        std::fs::rename(unpacked, folder.join(package))?;
+    }
+    std::fs::write(stamp, wanted)?;
+    Ok(folder)
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Debian's packages for i386, by a private apt configuration: this machine's own is left alone.
+
+use crate::build::run;
+use crate::linux::{FOLDER, files};
+use anyhow::{Context, Result, ensure};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The mirror that this machine uses.
+pub fn mirror() -> Result<String> {
+    let policy = Command::new("apt-cache").args(["policy", "base-files"]).output().context("cannot run apt-cache")?;
+    let policy = String::from_utf8_lossy(&policy.stdout).into_owned();
+    policy.split_whitespace().find(|word| word.starts_with("http")).map(String::from).context("no Debian mirror among the package sources")
+}
+
+/// Unpacks packages into one tree, unless that was done before. Returns the tree.
+pub fn binaries(packages: &[&str]) -> Result<PathBuf> {
+    fetched(&packages.join("+"), |place, apt| {
+        apt.get(&[&["download"], packages].concat(), place)?;
+        for package in files(&place.to_string_lossy())?.iter().filter(|path| path.extension().is_some_and(|e| e == "deb")) {
+            run(Command::new("dpkg-deb").arg("-x").arg(package).arg(place))?;
+        }
+        Ok(())
+    })
+}
+
+/// Unpacks a package's source, as its authors made it, and below `debian` what Debian adds, unless
+/// that was done before. Returns the tree.
+pub fn source(package: &str) -> Result<PathBuf> {
+    fetched(&format!("{package}-source"), |place, apt| {
+        apt.get(&["source", "--download-only", package], place)?;
+        for archive in files(&place.to_string_lossy())? {
+            let name = archive.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let strip = if name.contains(".orig.tar.") { "--strip-components=1" } else { "--strip-components=0" };
+            if name.contains(".tar.") {
+                run(Command::new("tar").arg("-xf").arg(&archive).arg(strip).arg("-C").arg(place))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Lets `fetch` fill a folder of this name, once.
+fn fetched(name: &str, fetch: impl FnOnce(&Path, &Apt) -> Result<()>) -> Result<PathBuf> {
+    let place = std::env::current_dir()?.join(FOLDER).join("packages").join(name);
+    if !place.exists() {
+        eprintln!("fetching packages of Debian for i386: {name}");
+        let apt = Apt::new()?;
+        let making = place.with_extension("making");
+        if making.exists() {
+            std::fs::remove_dir_all(&making)?;
+        }
+        std::fs::create_dir_all(&making)?;
+        fetch(&making, &apt)?;
+        std::fs::rename(making, &place)?;
+    }
+    Ok(place)
+}
+
+/// apt with a state and a cache of its own.
+pub struct Apt(PathBuf);
+
+impl Apt {
+    /// Knows what the mirror has now: packages and source packages.
+    ///
+    /// # Errors
+    /// If no mirror is known or its lists cannot be fetched.
+    pub fn new() -> Result<Self> {
+        let folder = std::env::current_dir()?.join(FOLDER).join("apt");
+        for name in ["lists/partial", "cache/archives/partial"] {
+            std::fs::create_dir_all(folder.join(name))?;
+        }
+        std::fs::write(folder.join("status"), "")?;
+        let mirror = mirror()?;
+        let key = "/usr/share/keyrings/debian-archive-keyring.gpg";
+        ensure!(Path::new(key).exists(), "{key} is missing: install debian-archive-keyring");
+        let sources = ["deb", "deb-src"].map(|kind| format!("{kind} [signed-by={key}] {mirror} bookworm main\n"));
+        std::fs::write(folder.join("sources"), sources.concat())?;
+        let apt = Self(folder);
+        apt.get(&["update"], &apt.0)?;
+        Ok(apt)
+    }
+
+    /// Runs `apt-get` in a folder.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub fn get(&self, arguments: &[&str], place: &Path) -> Result<()> {
+        let mut command = Command::new("apt-get");
+        for (option, value) in [
+            ("Dir::State", ""),
+            ("Dir::State::Lists", "lists"),
+            ("Dir::State::status", "status"),
+            ("Dir::Cache", "cache"),
+            ("Dir::Etc::SourceList", "sources"),
+        ] {
+            command.arg("-o").arg(format!("{option}={}", self.0.join(value).display()));
+        }
+        command.args(["-q", "-o", "Dir::Etc::SourceParts=-", "-o", "APT::Architecture=i386", "-o", "APT::Architectures=i386"]);
+        command.args(["-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none"]).args(arguments);
+        run(command.current_dir(place).stdout(Stdio::null()))
+    }
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Test suites of others, run in Linux on Macadamia and on Linux alone: the same cases must pass.
+
+use crate::guest::{self, Guest, Test};
+use crate::linux::{self, FOLDER, Insert};
+use crate::{build, packages};
+use anyhow::{Context, Result, bail, ensure};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// All of them.
+pub const ALL: &[Test] = &[("linux.kselftest", kselftest), ("linux.busybox", busybox)];
+
+/// A Linux with the memory that the suites want.
+const SYSTEM: &str = "tests/systems/linux-suites.toml";
+/// Fewer cases of BusyBox's suite that pass on Linux alone mean that it was not run as it should be.
+const LEAST_OF_BUSYBOX: usize = 500;
+/// The longest that a suite may take on one system.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// A file of this project that says what of a suite is run.
+#[derive(Default)]
+struct Pinned {
+    /// Files that programs need.
+    needs: Vec<String>,
+    /// Programs, and their arguments.
+    runs: Vec<String>,
+    /// Files of the suite that are taken away before.
+    without: Vec<String>,
+    /// Cases that pass on one of the two only.
+    differ: BTreeSet<String>,
+}
+
+impl Pinned {
+    fn read(path: &str) -> Result<Self> {
+        let mut pinned = Self::default();
+        for line in std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?.lines().map(str::trim) {
+            match line.split_once(' ') {
+                _ if line.is_empty() || line.starts_with('#') => (),
+                Some(("needs", files)) => pinned.needs.extend(files.split_whitespace().map(String::from)),
+                Some(("without", files)) => pinned.without.extend(files.split_whitespace().map(String::from)),
+                Some(("run", command)) => pinned.runs.push(command.trim().into()),
+                Some(("differs", case)) => _ = pinned.differ.insert(case.trim().into()),
+                _ => bail!("{path}: `{line}` begins with none of needs, run, without, differs"),
+            }
+        }
+        Ok(pinned)
+    }
+}
+
+/// The names of cases that passed. One that occurs again gets a number.
+#[derive(Default)]
+struct Passed(BTreeMap<String, u32>);
+
+impl Passed {
+    fn add(&mut self, case: &str) {
+        *self.0.entry(case.into()).or_default() += 1;
+    }
+
+    fn cases(&self) -> BTreeSet<String> {
+        let named = |(case, times): (&String, &u32)| {
+            (1..=*times).map(|time| if time == 1 { case.clone() } else { format!("{case} ({time})") }).collect::<Vec<_>>()
+        };
+        self.0.iter().flat_map(named).collect()
+    }
+}
+
+/// Runs a script on both at a time. Returns what it printed in Linux on Macadamia, and on Linux
+/// alone; both are kept as files, too.
+fn both(name: &str, inserts: Vec<Insert>, script: &str) -> Result<[String; 2]> {
+    let kept = |kind: &str, text: &str| std::fs::write(Path::new(FOLDER).join(name).with_extension(kind), text);
+    linux::native()?;
+    let (here, alone) = std::thread::scope(|scope| {
+        let copy = inserts.clone();
+        let alone = scope.spawn(|| guest::native(script, copy, None, TIMEOUT));
+        let here = Guest { system: SYSTEM, inserts, timeout: TIMEOUT, ..Guest::default() }.run(script);
+        (here, alone.join())
+    });
+    let alone = alone.map_err(|_| anyhow::anyhow!("the run on Linux alone panicked"))?;
+    let here = here?;
+    kept("here", &here.text())?;
+    let alone = alone?.out;
+    kept("alone", &alone)?;
+    ensure!(here.status == 0, "status {}: {}", here.status, String::from_utf8_lossy(&here.err));
+    Ok([here.text(), alone])
+}
+
+/// Whether the cases that passed differ just as it is known.
+fn compare(name: &str, here: &BTreeSet<String>, alone: &BTreeSet<String>, known: &BTreeSet<String>) -> Result<()> {
+    println!("# {name}: {} cases pass on Linux alone, {} on Macadamia, {} differences are known", alone.len(), here.len(), known.len());
+    let mut wrong = Vec::new();
+    for case in here.symmetric_difference(alone).filter(|case| !known.contains(*case)) {
+        wrong.push(format!("passes only {}: {case}", if here.contains(case) { "on Macadamia" } else { "on Linux alone" }));
+    }
+    for case in known.iter().filter(|case| here.contains(*case) == alone.contains(*case)) {
+        wrong.push(format!("differs no more: {case}"));
+    }
+    ensure!(wrong.is_empty(), "{}\nwhat was printed is in {FOLDER}/{name}.here and {FOLDER}/{name}.alone", wrong.join("\n"));
+    Ok(())
+}
+
+/// Files of a folder as a compressed archive, which guests unpack at `/tmp/suite`: on both a tmpfs.
+fn archive<'a>(folder: &Path, names: impl IntoIterator<Item = &'a str>) -> Result<Insert> {
+    let output = Command::new("tar").arg("-czf").arg("-").arg("-C").arg(folder).args(names).output().context("cannot run tar")?;
+    ensure!(output.status.success(), "tar failed: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(Insert { guest: "/suite.tar.gz".into(), contents: output.stdout, mode: 0o644 })
+}
+
+/// Unpacks what [`archive`] made; messages of the kernel do not get among the results.
+const UNPACK: &str = "dmesg -n 1; mkdir /tmp/suite && tar -xzf /suite.tar.gz -C /tmp/suite && rm /suite.tar.gz || exit 1\n";
+
+/// Runs every line of `/list`: the line, what its program printed (each line behind `|`), its status.
+const RUN_LIST: &str = r#"while read -r program arguments <&3; do
+    echo "run $program $arguments"
+    cd "/tmp/suite/${program%/*}"
+    timeout -s KILL 60 "./${program##*/}" $arguments > /tmp/output 2>&1 < /dev/null 3<&-
+    status=$?
+    awk '{ print "|" $0 }' /tmp/output
+    echo "status $status"
+done 3< /list
+"#;
+
+/// The cases of kselftests that passed: of the test anything protocol those that are `ok`, and of
+/// each program that its status is 0.
+fn kselftest_cases(text: &str) -> BTreeSet<String> {
+    let mut passed = Passed::default();
+    let mut run = "";
+    for line in text.lines() {
+        if let Some(command) = line.strip_prefix("run ") {
+            run = command.trim();
+        } else if line == "status 0" {
+            passed.add(run);
+        } else if let Some(result) = line.strip_prefix("|ok ") {
+            let (name, directive) = result.split_once('#').unwrap_or((result, ""));
+            let name = name.trim().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches([' ', '-']);
+            if !["SKIP", "XFAIL"].iter().any(|word| directive.trim_start().starts_with(word)) {
+                passed.add(&format!("{run}: {name}"));
+            }
+        }
+    }
+    passed.cases()
+}
+
+/// The kernel's own tests, of the source that Linux is made from.
+fn kselftest() -> Result<()> {
+    let pinned = Pinned::read("tests/linux/kselftests")?;
+    let list = pinned.runs.iter().map(|run| format!("{run}\n")).collect::<String>();
+    let mut inserts = vec![build_kselftests(&pinned)?, Insert { guest: "/list".into(), contents: list.into_bytes(), mode: 0o644 }];
+    let libraries = ["ld-linux.so.2", "libc.so.6", "libgcc_s.so.1", "libm.so.6"];
+    let libraries = libraries.map(|name| (format!("/lib/{name}"), Path::new("/usr/i686-linux-gnu/lib").join(name)));
+    let shell = packages::binaries(KSELFTEST_PACKAGES)?.join("bin/bash-static");
+    for (guest, host) in libraries.into_iter().chain([("/bin/bash".into(), shell)]) {
+        let contents = std::fs::read(&host).with_context(|| format!("cannot read {}", host.display()))?;
+        inserts.push(Insert { guest, contents, mode: 0o755 });
+    }
+    let [here, alone] = both("kselftest", inserts, &format!("{UNPACK}{RUN_LIST}"))?.map(|text| kselftest_cases(&text));
+    for run in &pinned.runs {
+        let passes = alone.iter().any(|case| case == run || case.starts_with(&format!("{run}: ")));
+        ensure!(passes, "no case of `{run}` passes on Linux alone: do not list it");
+    }
+    compare("kselftest", &here, &alone, &pinned.differ)
+}
+
+/// What kselftests are linked with, and a shell that one of them names.
+const KSELFTEST_PACKAGES: &[&str] = &["libcap-dev", "bash-static"];
+
+/// Builds what is listed as the suite's Makefiles say, and packs it.
+fn build_kselftests(pinned: &Pinned) -> Result<Insert> {
+    linux::native()?;
+    let root = std::env::current_dir()?.join(FOLDER);
+    let source = root.join("native");
+    let libraries = packages::binaries(KSELFTEST_PACKAGES)?;
+    if !source.join("usr/include/linux/version.h").exists() {
+        build::run(linux::kernel_make(&source, "i386").args(["-s", "headers"]))?;
+    }
+    let out = root.join("kselftest");
+    let programs = pinned.runs.iter().filter_map(|run| run.split(' ').next());
+    let paths: BTreeSet<&str> = pinned.needs.iter().map(String::as_str).chain(programs).collect();
+    let mut folders = BTreeMap::<&str, Vec<&str>>::new();
+    for path in &paths {
+        let (folder, name) = path.rsplit_once('/').with_context(|| format!("`{path}` is not FOLDER/NAME"))?;
+        folders.entry(folder).or_default().push(name);
+    }
+    for (folder, names) in folders {
+        let from = source.join("tools/testing/selftests").join(folder);
+        let to = out.join(folder);
+        std::fs::create_dir_all(&to)?;
+        let (sources, targets): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| from.join(name).exists());
+        for name in sources {
+            std::fs::copy(from.join(name), to.join(name))?;
+        }
+        if targets.is_empty() {
+            continue;
+        }
+        let mut make = Command::new("make");
+        make.args(["-s", "-C"]).arg(&from).args(["ARCH=i386", "CROSS_COMPILE=i686-linux-gnu-"]);
+        make.arg(format!("OUTPUT={}", to.display()));
+        make.arg(format!("USERCFLAGS=-w -idirafter {}", libraries.join("usr/include").display()));
+        make.arg(format!("USERLDFLAGS=-s -L{}", libraries.join("usr/lib/i386-linux-gnu").display()));
+        build::run(make.args(targets.iter().map(|name| to.join(name))).stdout(std::process::Stdio::null()))?;
+    }
+    archive(&out, paths)
+}
+
+/// BusyBox's own tests, of the source package of Debian's binary.
+fn busybox() -> Result<()> {
+    let pinned = Pinned::read("tests/linux/busybox")?;
+    let source = packages::source("busybox")?;
+    let configuration = std::fs::read(source.join("debian/config/pkg/static"))?;
+    let inserts = vec![archive(&source, ["testsuite"])?, Insert { guest: "/config".into(), contents: configuration, mode: 0o644 }];
+    let without = pinned.without.join(" ");
+    let script = format!(
+        "{UNPACK}export SHELL=/bin/sh; cd /tmp/suite && cp /config .config && ln -s /bin/busybox busybox && cd testsuite && rm {without} && \
+         timeout -s KILL 600 ./runtest > /tmp/output 2>&1 < /dev/null; grep '^[A-Z]*: ' /tmp/output"
+    );
+    let [here, alone] = both("busybox", inserts, &script)?.map(|text| {
+        let mut passed = Passed::default();
+        text.lines().filter_map(|line| line.strip_prefix("PASS: ")).for_each(|case| passed.add(case));
+        passed.cases()
+    });
+    ensure!(alone.len() >= LEAST_OF_BUSYBOX, "only {} cases pass on Linux alone", alone.len());
+    compare("busybox", &here, &alone, &pinned.differ)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases() {
+        let text = "run a/b -x\n|TAP version 13\n|ok 1 - one\n|ok 2 two # SKIP no\n|not ok 3 three\n|ok 4 one\n|# ok 5 five\nstatus 1\nrun a/c \nstatus 0\n";
+        let expected = ["a/b -x: one", "a/b -x: one (2)", "a/c"].map(String::from);
+        assert_eq!(kselftest_cases(text), BTreeSet::from(expected));
+    }
+
+    #[test]
+    fn differences() {
+        let set = |names: &[&str]| names.iter().map(|name| String::from(*name)).collect::<BTreeSet<_>>();
+        assert!(compare("x", &set(&["a"]), &set(&["a", "b"]), &set(&["b"])).is_ok());
+        assert!(compare("x", &set(&["a"]), &set(&["a", "b"]), &set(&[])).is_err());
+        assert!(compare("x", &set(&["a", "b"]), &set(&["a"]), &set(&[])).is_err());
+        assert!(compare("x", &set(&["a", "b"]), &set(&["a", "b"]), &set(&["b"])).is_err());
+    }
+}
