@@ -181,8 +181,11 @@ pub mod slot {
     /// First of the free RAM ranges; see [`super::Info`].
     pub const RAM: u32 = 48;
     /// First slot that is empty.
-    pub const FREE: u32 = 64;
+    pub const FREE: u32 = RAM + super::RAM_RANGES as u32;
 }
+
+/// Most ranges of free RAM.
+pub const RAM_RANGES: usize = 16;
 
 /// Slots of the root server's table (at least).
 pub const ROOT_SLOTS: u32 = 4096;
@@ -202,4 +205,6 @@ pub struct Info {
     pub system_bytes: u32,
     /// Slots in the root server's capability table.
     pub slots: u32,
+    /// Physical address of each RAM capability's first byte: devices that reach memory want it.
+    pub ram: [u32; RAM_RANGES],
 }

@@ -24,6 +24,7 @@ static void ask(void *arg)
 		if (L4_DELIVERY_KIND(r.eax) != L4_KIND_NOTIFICATION)
 			continue;
 		a->failed = l4_ask(a->component, a->words, a->ask[0], a->ask[1], a->ask[2], &r);
+		a->restarted = l4_was_restarted(r.eax);
 		a->answer[0] = r.esi;
 		a->answer[1] = r.edi;
 		a->answer[2] = r.ebp;

@@ -19,10 +19,18 @@ struct l4_asker {
 	u32 ask[3];	/* its first words */
 	u32 answer[3];
 	bool failed;	/* there is no answer: the component died */
+	bool restarted;	/* and lives again: it may be asked once more */
 };
 
 int l4_asker_init(struct l4_asker *a, const char *grant, unsigned int irq,
 		  irq_handler_t handler, const char *name, void *data);
+
+/* Whether a call whose delivery this is failed because the component was started anew. */
+static inline bool l4_was_restarted(u32 delivery)
+{
+	return L4_DELIVERY_KIND(delivery) == L4_KIND_FAILED &&
+	       delivery >> L4_BADGE_SHIFT == L4_ERROR_PEER_RESTARTED;
+}
 
 /* Makes the call that was prepared; the interrupt tells when it is answered. */
 static inline void l4_asker_go(struct l4_asker *a)

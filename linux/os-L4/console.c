@@ -18,9 +18,14 @@
 #define RING		1024
 #define STACK		4096
 
+/* The input thread's bit: there is room in the ring. */
+#define BIT_ROOM	1
+
 static char ring[RING];
 static unsigned int ring_in, ring_out;
-static u32 input_bit;
+static u32 input_bit, input_room;
+/* The input thread waits for room. */
+static bool full;
 static char input_stack[STACK] __aligned(16);
 
 /* On its own stack and UTCB; it calls nothing of Linux. */
@@ -29,9 +34,14 @@ static void input_thread(void *arg)
 	struct l4_regs r;
 
 	for (;;) {
-		/* A full ring: the rest waits at the console server. */
-		if (READ_ONCE(ring_in) - READ_ONCE(ring_out) >= RING ||
-		    l4_ask(L4_CONSOLE, 3, L4_CONSOLE_READ, 0, 0, &r)) {
+		/* The rest waits at the console server.  Linux is below this thread: it runs meanwhile. */
+		if (READ_ONCE(ring_in) - READ_ONCE(ring_out) >= RING) {
+			WRITE_ONCE(full, true);
+			r = (struct l4_regs){ L4_OP_RECEIVE << L4_TAG_OP_SHIFT | L4_TAG_NOTIFICATIONS_ONLY };
+			l4_syscall(&r);
+			continue;
+		}
+		if (l4_ask(L4_CONSOLE, 3, L4_CONSOLE_READ, 0, 0, &r)) {
 			l4_call(L4_OP_YIELD, 0, 0, 0, 0);
 			continue;
 		}
@@ -90,6 +100,10 @@ static ssize_t get_chars(uint32_t vtermno, u8 *buf, size_t count)
 		buf[n++] = ring[ring_out % RING];
 		WRITE_ONCE(ring_out, ring_out + 1);
 	}
+	if (n && READ_ONCE(full)) {
+		WRITE_ONCE(full, false);
+		l4_call(L4_OP_NOTIFY, input_room, 0, 0, 0);
+	}
 	return n;
 }
 
@@ -119,6 +133,10 @@ static int __init console_init_tty(void)
 		return -ENOMEM;
 	thread = l4_thread_create(&utcb);
 	if (!thread)
+		return -ENOMEM;
+	*(u32 *)(utcb + L4_UTCB_ACCEPT) = BIT_ROOM;
+	input_room = l4_notifier_of(thread, BIT_ROOM);
+	if (!input_room)
 		return -ENOMEM;
 	return l4_thread_run(thread, input_thread, NULL, input_stack + STACK,
 			     L4_INTERRUPT_PRIORITY);

@@ -12,9 +12,14 @@
 #include <linux/string.h>
 #include "asker.h"
 
+/* A request that the server dies of is not given to it more often than this. */
+#define MAX_RESTARTS	5
+
 static struct l4_asker asker;
 static char *buffer;
 static struct request *current_request;
+/* How often the server was started anew while it had this request. */
+static unsigned int restarts;
 static struct blk_mq_tag_set tags;
 
 /* Between the request's pages and the buffer. */
@@ -52,6 +57,7 @@ static blk_status_t queue(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_
 	}
 	blk_mq_start_request(request);
 	current_request = request;
+	restarts = 0;
 	if (req_op(request) == REQ_OP_WRITE)
 		copy(request, true);
 	asker.words = 3;
@@ -68,6 +74,11 @@ static irqreturn_t answered(int irq, void *data)
 
 	if (!request)
 		return IRQ_NONE;
+	/* Nobody knows how far it came, but doing it again does no harm: its data is still here. */
+	if (asker.restarted && restarts++ < MAX_RESTARTS) {
+		l4_asker_go(&asker);
+		return IRQ_HANDLED;
+	}
 	current_request = NULL;
 	if (failed)
 		pr_err_ratelimited("l4a: error %d\n", asker.failed ? -1 : (int)asker.answer[0]);
@@ -87,16 +98,23 @@ static int __init disk_init(void)
 	struct gendisk *gendisk;
 	struct l4_regs r;
 	int err, major;
+	bool failed;
 
 	if (!disk || !shared || !shared->address)
 		return 0;
 	/* Nothing waits for the disk yet: Linux itself may. */
-	if (l4_ask(disk->slot, 3, L4_DISK_SIZE, 0, 0, &r) || r.esi) {
+	do
+		failed = l4_ask(disk->slot, 3, L4_DISK_SIZE, 0, 0, &r);
+	while (failed && l4_was_restarted(r.eax));
+	if (failed || r.esi) {
 		pr_err("l4a: no disk\n");
 		return -ENODEV;
 	}
 	buffer = (char *)shared->address;
+	/* As much at a time as the buffer takes, in parts of any size: they are copied. */
 	limits.max_hw_sectors = min_t(u32, r.ebp, shared->bytes / SECTOR_SIZE);
+	limits.max_segments = limits.max_hw_sectors;
+	limits.io_opt = limits.max_hw_sectors * SECTOR_SIZE;
 	err = l4_asker_init(&asker, "disk", L4_IRQ_DISK, answered, "disk", NULL);
 	if (err)
 		return err;

@@ -4,7 +4,7 @@
  *
  * A thread above it wakes every millisecond while Linux is not idle.  If a notification
  * waits, interrupts are enabled and Linux is in code of its own, it makes Linux's thread
- * enter the interrupt code, as a processor would.
+ * enter the interrupt code, as a processor would.  Linux's own exceptions come to it, too.
  */
 #include <linux/errno.h>
 #include <linux/init.h>
@@ -26,6 +26,7 @@
 
 /* Where a thread's registers are in the UTCB of the one who asks for them. */
 #define FRAME_OFFSET	(L4_TEXT_WORD * 4)
+#define FRAME_WORDS	(L4_TEXT_WORD + sizeof(struct l4_frame) / 4)
 
 static u32 watcher_utcb, watcher_awake;
 static bool idle;
@@ -52,6 +53,7 @@ static void force(void)
 /* On its own stack and UTCB; it calls nothing of Linux. */
 static void watch(void *arg)
 {
+	u32 operation = L4_OP_RECEIVE << L4_TAG_OP_SHIFT, handle = 0;
 	struct l4_regs r;
 	u64 next;
 
@@ -63,9 +65,18 @@ static void watch(void *arg)
 			next = l4_time_ns() + PERIOD_NS;
 			l4_call(L4_OP_ALARM, (u32)next, next >> 32, BIT_ALARM, 0);
 		}
-		r = (struct l4_regs){ L4_OP_RECEIVE << L4_TAG_OP_SHIFT | L4_TAG_NOTIFICATIONS_ONLY };
+		r = (struct l4_regs){ operation, handle };
 		l4_syscall(&r);
-		force();
+		operation = L4_OP_RECEIVE << L4_TAG_OP_SHIFT;
+		handle = 0;
+		if (L4_DELIVERY_KIND(r.eax) == L4_KIND_EXCEPTION) {
+			/* The answer has all registers. */
+			l4_fault((void *)(watcher_utcb + FRAME_OFFSET));
+			operation = L4_OP_REPLY_WAIT << L4_TAG_OP_SHIFT | FRAME_WORDS;
+			handle = r.ebx;
+		} else {
+			force();
+		}
 	}
 }
 
@@ -88,9 +99,10 @@ void l4_forced_interrupt(void)
 	unblock_signals();
 }
 
-static int __init watch_init(void)
+int __init l4_watch_init(void)
 {
 	u32 thread = l4_thread_create(&watcher_utcb);
+	int err;
 
 	if (!thread)
 		return -ENOMEM;
@@ -98,6 +110,8 @@ static int __init watch_init(void)
 	watcher_awake = l4_notifier_of(thread, BIT_AWAKE);
 	if (!watcher_awake)
 		return -ENOMEM;
-	return l4_thread_run(thread, watch, NULL, stack + STACK, L4_INTERRUPT_PRIORITY);
+	err = l4_thread_run(thread, watch, NULL, stack + STACK, L4_INTERRUPT_PRIORITY);
+	if (err)
+		return err;
+	return l4_call(L4_OP_SET_HANDLER, L4_THREAD, thread, 0, 0) ? -EPERM : 0;
 }
-early_initcall(watch_init);

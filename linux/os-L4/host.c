@@ -25,7 +25,6 @@ void os_info(const char *fmt, ...) { PUT_FORMATTED(fmt); }
 void os_warn(const char *fmt, ...) { PUT_FORMATTED(fmt); }
 void os_flush_stdout(void) { }
 
-void os_early_checks(void) { }
 void os_check_bugs(void) { }
 void arch_check_bugs(void) { }
 void arch_examine_signal(int sig, struct uml_pt_regs *regs) { }

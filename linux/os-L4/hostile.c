@@ -99,6 +99,8 @@ static int __init hostile(void)
 	if (!how[0])
 		return 0;
 	block_signals();
+	/* Its faults are not Linux's own affair. */
+	l4_call(L4_OP_SET_HANDLER, L4_THREAD, L4_ROOT, 0, 0);
 	if (!strcmp(how, "calls")) {
 		calls();
 	} else if (!strcmp(how, "registers")) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Interrupts.  signals_enabled is the virtual interrupt flag.  Notification bits
- * are kept by the microkernel until they are taken; the UTCB has a mirror of
- * them, so looking costs no system call.
+ * Interrupts.  signals_enabled is the virtual interrupt flag (irqflags.h).  Notification
+ * bits are kept by the microkernel until they are taken.
  */
 #include <linux/compiler.h>
 #include <linux/delay.h>
@@ -17,16 +16,16 @@
 #include "l4.h"
 
 int signals_enabled;
-static unsigned long pending;
-static int in_timer;
+unsigned long l4_pending;
+const volatile unsigned int *l4_arrived;	/* set on entry */
 
 /* Takes the bits that have arrived, without a system call if there are none. */
-static unsigned long l4_take_bits(void)
+static unsigned long take_bits(void)
 {
 	struct l4_regs r = { L4_OP_RECEIVE << L4_TAG_OP_SHIFT |
 			     L4_TAG_POLL | L4_TAG_NOTIFICATIONS_ONLY };
 
-	if (!l4_bits_arrived())
+	if (!*l4_arrived)
 		return 0;
 	l4_syscall(&r);
 	return L4_DELIVERY_KIND(r.eax) == L4_KIND_NOTIFICATION ? r.esi : 0;
@@ -35,6 +34,10 @@ static unsigned long l4_take_bits(void)
 /* Of kernel mode: is_user is 0. */
 static struct uml_pt_regs kernel_regs;
 
+/*
+ * What arrives while soft interrupts run behind an interrupt comes here again, within this.
+ * The timer's bit counts there, too: nobody else sets the alarm anew.
+ */
 static void run_bits(unsigned long bits, struct uml_pt_regs *regs)
 {
 	unsigned long n;
@@ -42,50 +45,44 @@ static void run_bits(unsigned long bits, struct uml_pt_regs *regs)
 	for (n = L4_TIMER_BIT + 1; n < BITS_PER_LONG; n++)
 		if (bits & L4_BIT(n))
 			do_IRQ(n, regs);
-	if ((bits & L4_BIT(L4_TIMER_BIT)) && !in_timer) {
-		in_timer = 1;
+	/* It may come again while its soft interrupts run: an alarm that is missed is the last one. */
+	if (bits & L4_BIT(L4_TIMER_BIT)) {
 		l4_timer_rearm();
 		timer_handler(0, NULL, regs);
-		in_timer = 0;
 	}
+}
+
+void l4_take_interrupts(void)
+{
+	unsigned long bits;
+
+	do {
+		signals_enabled = 0;
+		bits = l4_pending | take_bits();
+		l4_pending = 0;
+		um_trace_signals_off();
+		run_bits(bits, &kernel_regs);
+		um_trace_signals_on();
+		signals_enabled = 1;
+		barrier();
+	} while (l4_pending | *l4_arrived);
 }
 
 void block_signals(void)
 {
-	signals_enabled = 0;
-	barrier();
+	arch_local_irq_disable();
 }
 
 void unblock_signals(void)
 {
-	unsigned long bits;
-
-	if (signals_enabled)
-		return;
-	for (;;) {
-		signals_enabled = 1;
-		barrier();
-		if (likely(!pending && !l4_bits_arrived()))
-			return;
-		signals_enabled = 0;
-		bits = pending | l4_take_bits();
-		pending = 0;
-		um_trace_signals_off();
-		run_bits(bits, &kernel_regs);
-		um_trace_signals_on();
-	}
+	arch_local_irq_enable();
 }
 
 int um_set_signals(int enable)
 {
 	int old = signals_enabled;
 
-	if (old != enable) {
-		if (enable)
-			unblock_signals();
-		else
-			block_signals();
-	}
+	arch_local_irq_restore(enable);
 	return old;
 }
 
@@ -105,7 +102,7 @@ int um_set_signals_trace(int enable)
 void l4_deliver(unsigned long bits, struct uml_pt_regs *regs)
 {
 	if (!signals_enabled) {
-		pending |= bits;
+		l4_pending |= bits;
 		return;
 	}
 	block_signals_trace();
@@ -113,18 +110,18 @@ void l4_deliver(unsigned long bits, struct uml_pt_regs *regs)
 	unblock_signals_trace();
 }
 
-/* Called with interrupts off: the bits wait in `pending`. */
+/* Called with interrupts off: the bits wait in l4_pending. */
 void os_idle_sleep(void)
 {
 	struct l4_regs r = { L4_OP_RECEIVE << L4_TAG_OP_SHIFT | L4_TAG_NOTIFICATIONS_ONLY };
 
-	if (pending)
+	if (l4_pending)
 		return;
 	l4_watch_idle();
 	l4_syscall(&r);
 	l4_watch_busy();
 	if (L4_DELIVERY_KIND(r.eax) == L4_KIND_NOTIFICATION)
-		pending |= r.esi;
+		l4_pending |= r.esi;
 }
 
 /* Upstream would spin on jiffies, before there is anybody to force interrupts on it. */

@@ -49,6 +49,9 @@ u32 l4_thread_create(u32 *utcb)
 	if (!slot || l4_call_out(L4_OP_CREATE_THREAD, L4_QUOTA, L4_SPACE, slot, 0, &r))
 		return 0;
 	*utcb = r.ebx;
+	/* A fault there ends this Linux. */
+	if (l4_call(L4_OP_SET_HANDLER, slot, L4_ROOT, 0, 0))
+		return 0;
 	return slot;
 }
 

@@ -7,6 +7,7 @@
 #ifndef __OS_L4_L4_H
 #define __OS_L4_L4_H
 
+#include <linux/irqflags.h>
 #include <linux/types.h>
 #include "abi.h"
 
@@ -79,9 +80,11 @@ void l4_timer_rearm(void);
 extern u32 l4_utcb;
 static inline bool l4_bits_arrived(void)
 {
-	return READ_ONCE(*(u32 *)(l4_utcb + L4_UTCB_PENDING));
+	return *l4_arrived;
 }
 
+/* Starts the thread above Linux, which forces interrupts on it and gets its exceptions. */
+int l4_watch_init(void);
 /* Linux is going to wait, or works again: while it works, interrupts can be forced on it. */
 void l4_watch_idle(void);
 void l4_watch_busy(void);
@@ -115,6 +118,11 @@ void arch_l4_store_registers(struct uml_pt_regs *regs, const void *frame);
 struct l4_frame;
 void arch_l4_interrupt(struct l4_frame *frame);
 void l4_forced_interrupt(void);
+/* Linux's own exception: changes its registers so that it panics. */
+void l4_fault(struct l4_frame *frame);
+void arch_l4_enter(struct l4_frame *frame, void (*fn)(void), void *stack_top);
+/* In words. */
+void arch_l4_name_fault(const struct l4_frame *frame, char *text, size_t bytes);
 /* What an exception is as a signal. */
 struct kernel_siginfo;
 int arch_l4_exception(struct uml_pt_regs *regs, unsigned long trap,
@@ -122,6 +130,9 @@ int arch_l4_exception(struct uml_pt_regs *regs, unsigned long trap,
 /* Floating-point state between the thread and task->thread.regs. */
 void l4_fp_save(struct task_struct *task);
 void l4_fp_changed(struct task_struct *task);
+/* Between the microkernel's area and task->thread.regs.regs.fp. */
+void arch_l4_fp_from(unsigned long *fp, const void *area);
+void arch_l4_fp_to(void *area, const unsigned long *fp);
 int l4_set_tls(struct task_struct *task, unsigned int index, u32 base, u32 limit);
 
 #endif

@@ -7,7 +7,10 @@
 #ifndef __OS_L4_LAYOUT_H
 #define __OS_L4_LAYOUT_H
 
-/* The image, and the start of Linux's physical memory: a multiple of 4 MiB. */
+/*
+ * The image, and the start of Linux's physical memory: a multiple of 4 MiB.  The build reads
+ * this and the end of vmalloc here, too: they must be plain numbers.
+ */
 #define L4_SERVER_BASE	0x10000000
 /* vmalloc ends here; RAM and vmalloc lie below, the start block above. */
 #define L4_VMALLOC_END	0x3e000000

@@ -67,55 +67,52 @@ int l4_map_flush_all(void)
 	return -ENOMEM;
 }
 
-static int add(u32 op, u32 space, u32 memory, unsigned long virt, u32 offset,
-	       unsigned long len, u32 rights)
+static __always_inline int add(u32 selectors, u32 what, u32 offset, unsigned long len, bool maps)
 {
 	u32 *last = l4_batched ? batch[l4_batched - 1].word : NULL;
-	u32 selectors = memory << 16 | space;
-	int err;
 
 	/* One that goes on where the last one ends makes it longer. */
-	if (last && last[0] == selectors &&
-	    last[1] + last[3] == (virt | op << 8 | rights) &&
-	    (op != L4_MAP_MAP || last[2] + last[3] == offset)) {
+	if (last && last[0] == selectors && last[1] + last[3] == what &&
+	    (!maps || last[2] + last[3] == offset)) {
 		last[3] += len;
 		return 0;
 	}
 	if (l4_batched == MAX_RECORDS) {
-		err = l4_map_flush();
+		int err = l4_map_flush();
+
 		if (err)
 			return err;
 	}
 	last = batch[l4_batched++].word;
 	last[0] = selectors;
-	last[1] = virt | op << 8 | rights;
+	last[1] = what;
 	last[2] = offset;
 	last[3] = len;
 	return 0;
 }
 
-static u32 rights_of(unsigned int prot)
-{
-	return (prot & UM_PROT_READ ? L4_RIGHT_READ : 0) |
-	       (prot & UM_PROT_WRITE ? L4_RIGHT_WRITE : 0) |
-	       (prot & UM_PROT_EXEC ? L4_RIGHT_EXECUTE : 0);
-}
-
 int l4_ram_record(u32 space, unsigned long virt, unsigned long phys,
 		  unsigned long len, unsigned int prot)
 {
-	u32 rights = rights_of(prot);
+	/* By UM_PROT_READ, UM_PROT_WRITE, UM_PROT_EXEC: 1, 2, 4. */
+	static const u8 rights[8] = {
+		0, L4_RIGHT_READ, L4_RIGHT_WRITE, L4_RIGHT_READ | L4_RIGHT_WRITE,
+		L4_RIGHT_EXECUTE, L4_RIGHT_READ | L4_RIGHT_EXECUTE, L4_RIGHT_WRITE | L4_RIGHT_EXECUTE,
+		L4_RIGHT_READ | L4_RIGHT_WRITE | L4_RIGHT_EXECUTE,
+	};
 
+	BUILD_BUG_ON(UM_PROT_READ != 1 || UM_PROT_WRITE != 2 || UM_PROT_EXEC != 4);
 	if (phys < ram_start)
 		return -EINVAL;		/* the image is nobody else's */
-	if (!rights)
+	if (!rights[prot & 7])
 		return l4_unmap_record(space, virt, len);
-	return add(L4_MAP_MAP, space, ram_slot, virt, phys - ram_start, len, rights);
+	return add(ram_slot << 16 | space, virt | L4_MAP_MAP << 8 | rights[prot & 7],
+		   phys - ram_start, len, true);
 }
 
 int l4_unmap_record(u32 space, unsigned long virt, unsigned long len)
 {
-	return add(L4_MAP_UNMAP, space, 0, virt, 0, len, 0);
+	return add(space, virt | L4_MAP_UNMAP << 8, 0, len, false);
 }
 
 static unsigned int prot_of(int r, int w, int x)

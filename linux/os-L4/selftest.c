@@ -4,6 +4,7 @@
 #include <linux/init.h>
 #include <linux/irqflags.h>
 #include <linux/kernel.h>
+#include <linux/timer.h>
 #include "l4.h"
 
 #define PERIOD_NS	(5 * NSEC_PER_MSEC)
@@ -11,6 +12,8 @@
 static bool wanted __initdata;
 static s64 latest;
 static unsigned int ticks;
+/* Ticks during a soft interrupt of the timer that takes ten times as long; -1: it has not run. */
+static int soft_ticks = -1;
 
 static int __init selftest_setup(char *text)
 {
@@ -30,7 +33,7 @@ static enum hrtimer_restart tick(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-static void __init compute(u64 ns)
+static void compute(u64 ns)
 {
 	u64 end = l4_time_ns() + ns;
 
@@ -38,9 +41,17 @@ static void __init compute(u64 ns)
 		;
 }
 
+static void compute_softly(struct timer_list *timer)
+{
+	ticks = 0;
+	compute(10 * PERIOD_NS);
+	WRITE_ONCE(soft_ticks, ticks);
+}
+
 static int __init selftest(void)
 {
 	unsigned long flags, i;
+	struct timer_list soft;
 	struct hrtimer timer;
 	s64 unmasked = 0;
 
@@ -64,9 +75,15 @@ static int __init selftest(void)
 			;
 		unmasked = max_t(s64, unmasked, l4_time_ns() - start);
 	}
+	timer_setup_on_stack(&soft, compute_softly, 0);
+	mod_timer(&soft, jiffies + 1);
+	while (READ_ONCE(soft_ticks) < 0)
+		;
+	destroy_timer_on_stack(&soft);
 	hrtimer_cancel(&timer);
 	destroy_hrtimer_on_stack(&timer);
 	pr_info("selftest: a masked tick is handled %lld us after it is unmasked\n", unmasked / 1000);
+	pr_info("selftest: %d ticks while a soft interrupt computes\n", soft_ticks);
 	return 0;
 }
 late_initcall(selftest);

@@ -91,6 +91,10 @@ void __init os_l4_main(const u32 *block)
 	int argc = 1;
 
 	read_start_block((const char *)(block + 4) + block[2]);
+	if (l4_watch_init()) {
+		os_warn("linux: no thread for interrupts and faults: the quota is too small\n");
+		l4_exit(125);
+	}
 	if (l4_ram_init()) {
 		os_warn("linux: the system description gives no RAM called `ram`, or too little\n");
 		l4_exit(125);

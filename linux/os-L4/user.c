@@ -11,6 +11,7 @@
  * Spaces and threads of the dead are kept and used again.
  */
 #include <linux/errno.h>
+#include <linux/init.h>
 #include <linux/kernel.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -27,7 +28,7 @@
 #include "l4.h"
 #include "layout.h"
 
-/* The dead that are kept. */
+/* The dead that are kept, unless "noreuse" is among the arguments. */
 #define CACHE_SPACES	16
 #define CACHE_THREADS	32
 
@@ -48,6 +49,14 @@ static u32 space_cache[CACHE_SPACES];
 static unsigned int spaces_cached;
 static struct l4_thread *thread_cache;
 static unsigned int threads_cached;
+static bool reuse = true;
+
+static int __init noreuse_setup(char *text)
+{
+	reuse = false;
+	return 1;
+}
+__setup("noreuse", noreuse_setup);
 
 static struct l4_thread *thread_of(struct task_struct *task)
 {
@@ -70,7 +79,7 @@ int start_userspace(unsigned long stub_stack)
 /* Called for every process at shutdown, in any order. */
 void os_kill_ptraced_process(int pid, int reap_child)
 {
-	if (spaces_cached < CACHE_SPACES &&
+	if (reuse && spaces_cached < CACHE_SPACES &&
 	    !l4_unmap_record(pid, 0, TASK_SIZE) && !l4_map_flush())
 		space_cache[spaces_cached++] = pid;
 	else
@@ -129,9 +138,7 @@ static struct l4_thread *thread_bind(struct task_struct *task, u32 space)
 	struct l4_regs r;
 	u32 status;
 
-	if (t)
-		l4_fp_save(task);
-	else
+	if (!t)
 		t = thread_alloc();
 	if (!t)
 		return NULL;
@@ -168,7 +175,7 @@ void arch_release_task_struct(struct task_struct *task)
 	if (!t)
 		return;
 	task->thread.arch.host = NULL;
-	if (threads_cached < CACHE_THREADS) {
+	if (reuse && threads_cached < CACHE_THREADS) {
 		t->space = 0;
 		t->next = thread_cache;
 		thread_cache = t;
@@ -195,8 +202,11 @@ void l4_fp_save(struct task_struct *task)
 
 	if (!t || !t->fp_here)
 		return;
+	/* After exec its old space may be gone, and its slot with it; the state was reset. */
+	if (!task->mm || t->space != task->mm->context.id.pid)
+		return;
 	l4_call(L4_OP_FPU_SYNC, t->slot, 0, 0, 0);
-	memcpy(task->thread.regs.regs.fp, (void *)(t->frame + L4_FPU_OFFSET), L4_FPU_SIZE);
+	arch_l4_fp_from(task->thread.regs.regs.fp, (void *)(t->frame + L4_FPU_OFFSET));
 }
 
 /* thread.regs.fp was written: the thread gets it when it runs next. */
@@ -210,7 +220,7 @@ static void fp_load(struct task_struct *task, struct l4_thread *t)
 {
 	/* After this the area is the truth until the thread runs. */
 	l4_call(L4_OP_FPU_SYNC, t->slot, 0, 0, 0);
-	memcpy((void *)(t->frame + L4_FPU_OFFSET), task->thread.regs.regs.fp, L4_FPU_SIZE);
+	arch_l4_fp_to((void *)(t->frame + L4_FPU_OFFSET), task->thread.regs.regs.fp);
 	t->fp_here = true;
 }
 
@@ -238,7 +248,11 @@ static void user_exception(struct uml_pt_regs *regs, u32 trap, u32 error)
 	kernel_siginfo_t si;
 	int sig = arch_l4_exception(regs, trap, error, &si);
 
-	relay_signal(sig, (struct siginfo *)&si, regs);
+	/* A breakpoint, say: nothing is known but the signal, and relay_signal() would complain. */
+	if (si.si_code == SI_KERNEL)
+		force_sig(sig);
+	else
+		relay_signal(sig, (struct siginfo *)&si, regs);
 }
 
 static void user_event(struct uml_pt_regs *regs, u32 trap, u32 address, u32 error)

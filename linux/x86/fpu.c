@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * FPU state as Linux wants it.  task->thread.regs.fp is in the format of fxsave, as the
- * microkernel's area is where the processor has fxsave; ptrace and core dumps ask for the
- * format of fsave, too.
+ * FPU state as Linux wants it.  task->thread.regs.fp is in the format of fxsave, always: so
+ * are signal frames.  The microkernel's area is, too, unless the processor has no fxsave;
+ * ptrace and core dumps ask for the format of fsave, too.
  */
 #include <linux/kernel.h>
 #include <linux/sched.h>
@@ -42,7 +42,7 @@ static struct fxsave *state(struct task_struct *task)
 }
 
 /* Tags are by register, contents by distance from the top of the stack. */
-static u8 *contents(struct fxsave *fx, unsigned int reg)
+static const u8 *contents(const struct fxsave *fx, unsigned int reg)
 {
 	return fx->st[(reg - (fx->swd >> 11)) & 7];
 }
@@ -58,6 +58,61 @@ static unsigned int tag_of(const u8 *st)
 	if (!exponent && !mantissa)
 		return TAG_ZERO;
 	return !exponent || exponent == 0x7fff || !(mantissa >> 63) ? TAG_SPECIAL : TAG_VALID;
+}
+
+static void to_fsave(struct fsave *f, const struct fxsave *fx)
+{
+	unsigned int i;
+
+	*f = (struct fsave){
+		fx->cwd | 0xffff0000, fx->swd | 0xffff0000, 0xffff0000, fx->fip,
+		(fx->fcs & 0xffff) | fx->fop << 16, fx->foo, fx->fos | 0xffff0000,
+	};
+	for (i = 0; i < 8; i++) {
+		f->twd |= (fx->tags & 1 << i ? tag_of(contents(fx, i)) : TAG_EMPTY) << 2 * i;
+		memcpy(f->st[i], fx->st[i], 10);
+	}
+}
+
+/* The rest, SSE registers, stays. */
+static void from_fsave(struct fxsave *fx, const struct fsave *f)
+{
+	unsigned int i;
+
+	fx->cwd = f->cwd;
+	fx->swd = f->swd;
+	fx->fop = f->fcs_fop >> 16;
+	fx->fip = f->fip;
+	fx->fcs = f->fcs_fop & 0xffff;
+	fx->foo = f->foo;
+	fx->fos = f->fos;
+	fx->tags = 0;
+	for (i = 0; i < 8; i++) {
+		if ((f->twd >> 2 * i & 3) != TAG_EMPTY)
+			fx->tags |= 1 << i;
+		memcpy(fx->st[i], f->st[i], 10);
+	}
+}
+
+static bool has_fxsave(void)
+{
+	return *(u32 *)(L4_KIP_ADDRESS + L4_KIP_FEATURES) & L4_FEATURE_FXSR;
+}
+
+void arch_l4_fp_from(unsigned long *fp, const void *area)
+{
+	if (likely(has_fxsave()))
+		memcpy(fp, area, L4_FPU_SIZE);
+	else
+		from_fsave((struct fxsave *)fp, area);
+}
+
+void arch_l4_fp_to(void *area, const unsigned long *fp)
+{
+	if (likely(has_fxsave()))
+		memcpy(area, fp, L4_FPU_SIZE);
+	else
+		to_fsave(area, (const struct fxsave *)fp);
 }
 
 int save_fpx_registers(int pid, unsigned long *fp_regs)
@@ -76,43 +131,15 @@ int restore_fpx_registers(int pid, unsigned long *fp_regs)
 
 int save_i387_registers(int pid, unsigned long *fp_regs)
 {
-	struct fsave *f = (struct fsave *)fp_regs;
-	struct fxsave *fx = state(owner(pid));
-	unsigned int i;
-
 	l4_fp_save(owner(pid));
-	*f = (struct fsave){
-		fx->cwd | 0xffff0000, fx->swd | 0xffff0000, 0xffff0000, fx->fip,
-		(fx->fcs & 0xffff) | fx->fop << 16, fx->foo, fx->fos | 0xffff0000,
-	};
-	for (i = 0; i < 8; i++) {
-		f->twd |= (fx->tags & 1 << i ? tag_of(contents(fx, i)) : TAG_EMPTY) << 2 * i;
-		memcpy(f->st[i], fx->st[i], 10);
-	}
+	to_fsave((struct fsave *)fp_regs, state(owner(pid)));
 	return 0;
 }
 
 int restore_i387_registers(int pid, unsigned long *fp_regs)
 {
-	const struct fsave *f = (const struct fsave *)fp_regs;
-	struct fxsave *fx = state(owner(pid));
-	unsigned int i;
-
-	/* The rest, SSE registers, stays. */
 	l4_fp_save(owner(pid));
-	fx->cwd = f->cwd;
-	fx->swd = f->swd;
-	fx->fop = f->fcs_fop >> 16;
-	fx->fip = f->fip;
-	fx->fcs = f->fcs_fop & 0xffff;
-	fx->foo = f->foo;
-	fx->fos = f->fos;
-	fx->tags = 0;
-	for (i = 0; i < 8; i++) {
-		if ((f->twd >> 2 * i & 3) != TAG_EMPTY)
-			fx->tags |= 1 << i;
-		memcpy(fx->st[i], f->st[i], 10);
-	}
+	from_fsave(state(owner(pid)), (const struct fsave *)fp_regs);
 	l4_fp_changed(owner(pid));
 	return 0;
 }

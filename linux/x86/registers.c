@@ -8,6 +8,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include <linux/utsname.h>
+#include <asm/cpufeatures.h>
 #include <asm/processor-flags.h>
 #include <longjmp.h>
 #include <os.h>
@@ -22,6 +23,20 @@
 char *elf_aux_platform = "i686";
 long elf_aux_hwcap;
 unsigned long vsyscall_ehdr, vsyscall_end, __kernel_vsyscall;
+
+/* What programs are told of the processor: of FPU state, as far as the microkernel switches it. */
+void os_early_checks(void)
+{
+	u32 features = *(u32 *)(L4_KIP_ADDRESS + L4_KIP_FEATURES);
+	u32 leaf = 1, count = 0, ebx, hwcap;
+
+	asm ("cpuid" : "+a" (leaf), "=b" (ebx), "+c" (count), "=d" (hwcap));
+	if (!(features & L4_FEATURE_FXSR))
+		hwcap &= ~BIT(X86_FEATURE_FXSR % 32);
+	if (!(features & L4_FEATURE_SSE))
+		hwcap &= ~(BIT(X86_FEATURE_XMM % 32) | BIT(X86_FEATURE_XMM2 % 32));
+	elf_aux_hwcap = hwcap;
+}
 
 void setup_machinename(char *machine_out)
 {

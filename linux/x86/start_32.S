@@ -13,6 +13,8 @@ SYM_CODE_START(_start)
 	movl	%ebx, l4_utcb
 	/* Every notification bit is for a receive or run to take. */
 	movl	$-1, L4_UTCB_ACCEPT(%ebx)
+	addl	$L4_UTCB_PENDING, %ebx
+	movl	%ebx, l4_arrived
 	pushl	%esi
 	call	os_l4_main
 1:	jmp	1b

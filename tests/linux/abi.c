@@ -83,7 +83,27 @@ static int feature(int bit)
 	return d >> bit & 1;
 }
 
-enum { SEP = 11, SSE = 25 };
+enum { FPU = 0, TSC = 4, SEP = 11, CMOV = 15, FXSR = 24, SSE = 25 };
+
+/* The auxiliary vector tells the processor's features; libc has its own idea of them. */
+static int hwcap(void)
+{
+	static const int bits[] = { FPU, TSC, CMOV, FXSR, SSE };
+	int fd = open("/proc/self/auxv", O_RDONLY);
+	unsigned long told = 0;
+	Elf32_auxv_t entry;
+	unsigned int i;
+
+	while (read(fd, &entry, sizeof(entry)) == sizeof(entry))
+		if (entry.a_type == AT_HWCAP)
+			told = entry.a_un.a_val;
+	close(fd);
+	for (i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
+		CHECK((told >> bits[i] & 1) == feature(bits[i]));
+	if (!feature(FXSR))
+		printf("# no fxsave\n");
+	return 1;
+}
 
 static int sysenter(void)
 {
@@ -263,6 +283,49 @@ static int fpu_frames(void)
 	return 1;
 }
 
+#define X87	"st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)"
+
+static volatile int seen;
+
+/* Finds pi above 1 in the old part of the frame, spoils the registers, makes 1 of the pi. */
+static void change_x87(int sig, siginfo_t *si, void *context)
+{
+	ucontext_t *uc = context;
+	struct _libc_fpstate *fp = uc->uc_mcontext.fpregs;
+
+	seen = fp && (fp->cw & 0xffff) == 0x27f && (fp->tag & 0xffff) == 0x0fff &&
+	       fp->_st[0].exponent == 0x4000 && fp->_st[0].significand[3] == 0xc90f &&
+	       fp->_st[1].exponent == 0x3fff && fp->_st[1].significand[3] == 0x8000;
+	asm volatile ("fninit; fldz; fldz; fldz; fninit" : : : X87);
+	if (fp)
+		fp->_st[0] = fp->_st[1];
+}
+
+/* The old registers, on any processor: in frames, in a child, across both. */
+static int x87(void)
+{
+	unsigned short mode = 0x27f, control;
+	double first, second;
+	int pid, status;
+
+	catch(SIGUSR2, change_x87, 0);
+	seen = 0;
+	asm volatile ("fninit; fldcw %4; fld1; fldpi; int $0x80; fstpl %0; fstpl %1; fnstcw %2; fninit"
+		      : "=m" (first), "=m" (second), "=m" (control), "=a" (pid)
+		      : "m" (mode), "3" (__NR_kill), "b" (getpid()), "c" (SIGUSR2) : "memory", X87);
+	CHECK(seen);
+	CHECK(first == 1 && second == 1 && control == mode);
+	asm volatile ("fninit; fldcw %4; fld1; fldpi; int $0x80; fstpl %1; fstpl %2; fnstcw %3; fninit"
+		      : "=a" (pid), "=m" (first), "=m" (second), "=m" (control)
+		      : "m" (mode), "0" (__NR_fork) : "memory", X87);
+	status = first > 3.14159 && first < 3.1416 && second == 1 && control == mode;
+	if (!pid)
+		_exit(!status);
+	CHECK(status);
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	return 1;
+}
+
 static int fpu_fork(void)
 {
 	double in[2] = { 5, 6 }, out[2];
@@ -321,6 +384,44 @@ static int threads(void)
 	return 1;
 }
 
+static volatile int done_sleeping;
+
+static void *sleeper(void *arg)
+{
+	struct timespec nap = { 0, 50000 + 17000 * (long)arg };
+
+	while (!done_sleeping)
+		nanosleep(&nap, NULL);
+	return arg;
+}
+
+static void *short_life(void *arg)
+{
+	return arg;
+}
+
+/* Timers fire one upon another while much is freed behind each: none may be lost. */
+static int naps(void)
+{
+	enum { SLEEPERS = 8, LIVES = 1500 };
+	pthread_t t[SLEEPERS], life;
+	pthread_attr_t small;
+	long i;
+
+	done_sleeping = 0;
+	CHECK(!pthread_attr_init(&small) && !pthread_attr_setstacksize(&small, 16 * PAGE));
+	for (i = 0; i < SLEEPERS; i++)
+		CHECK(!pthread_create(&t[i], &small, sleeper, (void *)i));
+	for (i = 0; i < LIVES; i++) {
+		CHECK(!pthread_create(&life, &small, short_life, NULL));
+		CHECK(!pthread_join(life, NULL));
+	}
+	done_sleeping = 1;
+	for (i = 0; i < SLEEPERS; i++)
+		CHECK(!pthread_join(t[i], NULL));
+	return 1;
+}
+
 static int wait_for(int pid, int expected)
 {
 	int status;
@@ -334,7 +435,8 @@ static int wait_for(int pid, int expected)
 
 static int processes(void)
 {
-	char *args[] = { "abi", "exit", "7", NULL };
+	char *args[] = { "abi", "exit", "7", NULL }, *control[] = { "abi", "x87", "control", NULL };
+	unsigned short mode = 0x27f;
 	struct clone_args ca = { .exit_signal = SIGCHLD };
 	int i, pid;
 	volatile int touched = 0;
@@ -352,6 +454,15 @@ static int processes(void)
 		_exit(1);
 	}
 	if (!wait_for(pid, 7 << 8))
+		return 0;
+	/* A new program has new FPU state. */
+	pid = fork();
+	if (!pid) {
+		asm volatile ("fldcw %0" : : "m" (mode));
+		execv("/proc/self/exe", control);
+		_exit(1);
+	}
+	if (!wait_for(pid, 0))
 		return 0;
 	pid = vfork();
 	if (!pid) {
@@ -395,6 +506,29 @@ static int copy_on_write(void)
 	CHECK(*shared == 1234);
 	CHECK(mremap(p, pages * PAGE, 2 * pages * PAGE, MREMAP_MAYMOVE) != MAP_FAILED);
 	return 1;
+}
+
+/* A page that was not used since a fork is moved to where another was: it is seen there. */
+static int moved_mappings(void)
+{
+	enum { ALONE = 4 << 20 };
+	int both = PROT_READ | PROT_WRITE, kind = MAP_PRIVATE | MAP_ANONYMOUS, pid;
+	/* The only mapping that its page table has. */
+	char *area = mmap(NULL, 3 * ALONE, PROT_NONE, kind, -1, 0), *to = (char *)(((long)area + 2 * ALONE - 1) & -ALONE);
+	char *from = mmap(NULL, PAGE, both, kind, -1, 0);
+
+	CHECK(area != MAP_FAILED && !munmap(area, 3 * ALONE));
+	*from = 'n';
+	pid = fork();
+	if (!pid) {
+		if (mmap(to, PAGE, both, kind | MAP_FIXED, -1, 0) != to)
+			_exit(2);
+		*to = 'o';
+		if (mremap(from, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to) != to)
+			_exit(3);
+		_exit(*(volatile char *)to == 'n' ? 0 : 4);
+	}
+	return wait_for(pid, 0);
 }
 
 static int file_mappings(void)
@@ -758,10 +892,10 @@ static int proc(void)
 }
 
 static const struct { const char *name; int (*fn)(void); } checks[] = {
-	{ "int80", int80 }, { "sysenter", sysenter }, { "vdso", vdso }, { "exceptions", exceptions },
+	{ "hwcap", hwcap }, { "int80", int80 }, { "sysenter", sysenter }, { "vdso", vdso }, { "exceptions", exceptions },
 	{ "write_barrier", write_barrier }, { "fpu_signals", fpu_signals }, { "fpu_frames", fpu_frames },
-	{ "fpu_fork", fpu_fork }, { "threads", threads }, { "processes", processes }, { "copy_on_write", copy_on_write },
-	{ "file_mappings", file_mappings }, { "debugging", debugging }, { "clocks", clocks }, { "timers", timers },
+	{ "x87", x87 }, { "fpu_fork", fpu_fork }, { "threads", threads }, { "naps", naps }, { "processes", processes }, { "copy_on_write", copy_on_write },
+	{ "moved_mappings", moved_mappings }, { "file_mappings", file_mappings }, { "debugging", debugging }, { "clocks", clocks }, { "timers", timers },
 	{ "futexes", futexes }, { "signals", signals }, { "core_dump", core_dump }, { "events", events },
 	{ "sockets", sockets }, { "sysv_ipc", sysv_ipc }, { "fairness", fairness }, { "proc", proc },
 };
@@ -772,6 +906,12 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && !strcmp(argv[1], "exit"))
 		return atoi(argv[2]);
+	if (argc == 3 && !strcmp(argv[2], "control")) {
+		unsigned short control;
+
+		asm ("fnstcw %0" : "=m" (control));
+		return control != 0x37f;
+	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
 		int good;

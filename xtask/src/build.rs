@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Building for the bare machine, and putting a system together.
 
-use crate::description::{self, Contents, OnDeath};
-use crate::{linux, pack};
+use crate::description::{self, Contents, Interface, OnDeath};
+use crate::{debian, linux, pack};
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,8 +25,8 @@ pub struct Built {
     pub image: PathBuf,
     /// The kernel's symbols.
     pub symbols: PathBuf,
-    /// The disk, if the system has one.
-    pub disk: Option<Disk>,
+    /// The disks, if the system has any.
+    pub disks: [Option<Disk>; 2],
     /// MiB of RAM.
     pub memory: u32,
     /// QEMU's CPU model for interactive runs.
@@ -42,22 +42,28 @@ pub struct Built {
 pub struct Disk {
     /// Its image.
     pub image: PathBuf,
+    /// How QEMU attaches it.
+    pub interface: Interface,
     bytes: u32,
     holds: Contents,
 }
 
 impl Built {
-    /// Makes the disk, unless it is there. To be called before the system runs.
-    pub fn make_disk(&self) -> Result<()> {
-        match &self.disk {
-            Some(disk) => make_disk(&disk.image, disk.bytes, disk.holds),
-            None => Ok(()),
-        }
+    /// Makes the disks, unless they are there. To be called before the system runs.
+    pub fn make_disks(&self) -> Result<()> {
+        self.disks.iter().flatten().try_for_each(|disk| make_disk(&disk.image, disk.bytes, disk.holds))
     }
 
-    /// Whether a Linux server is part of it.
-    pub fn has_linux(&self) -> bool {
-        self.packages.iter().any(|package| package == linux::PACKAGE)
+    /// The same with disks that are made anew, in a folder of their own under `out`.
+    pub fn with_new_disks(mut self, folder: &str) -> Result<Self> {
+        for disk in self.disks.iter_mut().flatten() {
+            disk.image = Path::new("out").join(folder).join(disk.image.file_name().context("a disk without a name")?);
+            match std::fs::remove_file(&disk.image) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Ok(self)
     }
 }
 
@@ -94,12 +100,13 @@ pub struct Model {
 
 impl Model {
     /// The argument that makes QEMU load it. `report` is where its report goes, `place` where the
-    /// kernel's part of the linear addresses begins and how much of physical memory appears there.
-    pub fn argument(&self, report: &Path, place: (u32, u32), server: bool, symbols: Option<&Path>) -> String {
+    /// kernel's part of the linear addresses begins and how much of physical memory appears there, `server` where
+    /// the Linux server's code is.
+    pub fn argument(&self, report: &Path, place: (u32, u32), server: Option<String>, symbols: Option<&Path>) -> String {
         let (base, bytes) = place;
         let mut text = format!("{},out={},window={base:x}+{bytes:x}", self.plugin.display(), report.display());
-        if server {
-            text += &format!(",server={}", linux::CODE);
+        if let Some(range) = server {
+            text += &format!(",server={range}");
         }
         if let Some(cpu) = &self.cpu {
             text += &format!(",cpu={}", Self::cpu_file(cpu).display());
@@ -128,10 +135,7 @@ pub fn model() -> Result<Model> {
 }
 
 fn elf(package: &str) -> PathBuf {
-    if package == linux::PACKAGE {
-        return linux::elf();
-    }
-    Path::new(FOLDER).join("i686-macadamia/release").join(package)
+    linux::elf(package).unwrap_or_else(|| Path::new(FOLDER).join("i686-macadamia/release").join(package))
 }
 
 /// How a system is built and where its parts go.
@@ -156,6 +160,8 @@ pub struct Options<'a> {
     pub inserts: &'a [linux::Insert],
     /// Folder under `out` for what is made, instead of the system's name: several may be made at once.
     pub folder: Option<&'a str>,
+    /// How QEMU attaches disks, instead of what the description says.
+    pub interface: Option<Interface>,
     /// Whether a Linux that dies ends the system, whatever the description says.
     pub stop: bool,
 }
@@ -168,13 +174,13 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         packages.push(component.package().to_string());
     }
     if options.stop {
-        description.component.iter_mut().filter(|c| c.package() == linux::PACKAGE).for_each(|c| c.on_death = OnDeath::Stop);
+        description.component.iter_mut().filter(|c| linux::is_server(c.package())).for_each(|c| c.on_death = OnDeath::Stop);
     }
     packages.sort();
     packages.dedup();
     let mut cargo = cargo_bare("build");
     cargo.arg("--quiet");
-    for package in packages.iter().filter(|package| *package != linux::PACKAGE) {
+    for package in packages.iter().filter(|package| !linux::is_server(package)) {
         cargo.args(["-p", package]);
     }
     if options.kdb {
@@ -186,18 +192,20 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         Some(memory) => memory,
         None => description.bytes(&description.memory)? >> 20,
     };
+    let disk = |disk: &Option<description::Disk>, file: &str| -> Result<Option<Disk>> {
+        let Some(disk) = disk else { return Ok(None) };
+        Ok(Some(Disk {
+            image: Path::new("out").join(&name).join(file),
+            interface: options.interface.unwrap_or(disk.interface),
+            bytes: description.bytes(&disk.size)?,
+            holds: disk.holds,
+        }))
+    };
     let built = Built {
         kernel: folder.join("kernel.elf"),
         image: folder.join("image.bin"),
         symbols: folder.join("kernel.sym"),
-        disk: match &description.disk {
-            Some(disk) => Some(Disk {
-                image: Path::new("out").join(&name).join("disk.img"),
-                bytes: description.bytes(&disk.size)?,
-                holds: disk.holds,
-            }),
-            None => None,
-        },
+        disks: [disk(&description.disk, "disk.img")?, disk(&description.second_disk, "disk2.img")?],
         memory,
         test: description.test.clone(),
         cpu: options.cpu.unwrap_or(DEFAULT_CPU).to_string(),
@@ -224,8 +232,8 @@ impl Plan {
         let built = self.built;
         eprintln!("building {}: {}", built.name, built.packages.join(" "));
         run(&mut self.cargo)?;
-        if built.has_linux() {
-            linux::build()?;
+        for package in &built.packages {
+            linux::build(package)?;
         }
         for file in self.description.component.iter().flat_map(|component| &component.files) {
             linux::make_file(file.from.get_ref())?;
@@ -249,7 +257,7 @@ fn make_disk(path: &Path, bytes: u32, holds: Contents) -> Result<()> {
     std::fs::File::create(&making)?.set_len(u64::from(bytes))?;
     match holds {
         Contents::Ext4 => run(Command::new("/sbin/mkfs.ext4").args(["-q", "-F"]).arg(&making))?,
-        Contents::Debian => linux::debian(&making)?,
+        Contents::Debian => debian::image(&making)?,
     }
     std::fs::rename(&making, path).with_context(|| format!("cannot make {}", path.display()))
 }

@@ -70,7 +70,8 @@ const UNSAFE: &[(&str, usize)] = &[
     ("kernel/arch/host", 1),
     ("kernel/plat/pc", 5),
     ("kernel/src", 1),
-    ("user/lib", 40),
+    // 16 of them are a device that reaches memory (virtio.rs), and what its crate declares unsafe.
+    ("user/lib", 53),
     ("model/plugin", 24),
 ];
 

@@ -10,7 +10,7 @@ use toml::Spanned;
 
 /// A description as it is written.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Description {
     /// Bytes of RAM of the machine.
     #[serde(default = "default_memory")]
@@ -18,8 +18,9 @@ pub struct Description {
     /// Memory shared by components.
     #[serde(default)]
     pub shared: BTreeMap<String, SharedMemory>,
-    /// The machine's disk.
+    /// The machine's disks.
     pub disk: Option<Disk>,
+    pub second_disk: Option<Disk>,
     /// The components, started in the order of their names within `order`.
     pub component: Vec<Component>,
     /// Only in test systems.
@@ -77,6 +78,20 @@ pub struct Disk {
     /// What is on it at first: an empty ext4 file system, or Debian.
     #[serde(default)]
     pub holds: Contents,
+    /// How it is attached in QEMU. Bochs has ATA only.
+    #[serde(default)]
+    pub interface: Interface,
+}
+
+/// What a disk is to the machine.
+#[derive(Deserialize, clap::ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Interface {
+    /// A virtio block device on PCI.
+    #[default]
+    Virtio,
+    /// The first disk of an ATA channel.
+    Ata,
 }
 
 /// What is on a new disk.
@@ -131,6 +146,8 @@ pub struct Component {
     pub ports: Vec<Ports>,
     #[serde(default)]
     pub devices: Vec<Device>,
+    #[serde(default)]
+    pub pci: Vec<Pci>,
     #[serde(default)]
     pub shares: Vec<Share>,
     #[serde(default)]
@@ -201,6 +218,16 @@ pub struct Device {
     pub at: u32,
 }
 
+/// A device of PCI bus 0.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pci {
+    #[serde(rename = "as")]
+    pub name: String,
+    pub device: Spanned<u32>,
+    pub at: u32,
+}
+
 /// Shared memory in a component.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -212,6 +239,9 @@ pub struct Share {
     pub at: u32,
     #[serde(default)]
     pub writable: bool,
+    /// Whether it is told the physical address.
+    #[serde(default)]
+    pub dma: bool,
 }
 
 /// RAM as a capability.
@@ -352,6 +382,12 @@ impl Description {
                 let end = end.ok_or_else(|| self.wrong(&device.base, "the device reaches beyond 4 GiB"))?;
                 self.claim(&mut ranges, ("devices", name), &device.base, end)?;
             }
+            for pci in &component.pci {
+                if *pci.device.get_ref() >= u32::from(image::pci::DEVICES) {
+                    return Err(self.wrong(&pci.device, "a PCI bus has devices 0 to 31"));
+                }
+                self.claim(&mut ranges, ("PCI devices", name), &pci.device, pci.device.get_ref() + 1)?;
+            }
             for share in &component.shares {
                 self.region(&share.region)?;
             }
@@ -460,6 +496,24 @@ mod tests {
         };
         let message = error(&(one("a", "0xfeb00000") + &one("b", "0xfeb01000")));
         assert!(message.starts_with("x.toml:6: devices of `b` overlap"), "{message}");
+    }
+
+    #[test]
+    fn refuses_a_pci_device_given_twice() {
+        let one = |name: &str, device: u32| {
+            format!("[[component]]\nname = \"{name}\"\npci = [{{ as = \"d\", device = {device}, at = 0x50000000 }}]\n")
+        };
+        assert!(error(&(one("a", 3) + &one("b", 3))).starts_with("x.toml:6: PCI devices of `b` overlap those of `a`"));
+        assert_eq!(error(&one("a", 32)), "x.toml:3: a PCI bus has devices 0 to 31");
+    }
+
+    #[test]
+    fn knows_disks_and_their_interfaces() {
+        let with = |keys: &str| format!("[disk]\nsize = \"1M\"\n{keys}\n[second-disk]\nsize = \"1M\"\n[[component]]\nname = \"a\"\n");
+        let parsed = parse(Path::new("x.toml"), with("interface = \"ata\"")).expect("sound");
+        let interfaces = [parsed.disk, parsed.second_disk].map(|disk| disk.map(|disk| disk.interface == Interface::Ata));
+        assert_eq!(interfaces, [Some(true), Some(false)]);
+        assert!(error(&with("interface = \"scsi\"")).starts_with("x.toml:3: unknown variant `scsi`"));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 
 use crate::Emulator;
 use crate::build::{Built, Model, run};
+use crate::description::Interface;
+use crate::linux;
 use anyhow::{Context, Result, bail};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -13,13 +15,32 @@ use std::time::{Duration, Instant};
 /// What leaves the serial line of Bochs, as in QEMU: Ctrl-A, then x.
 const ESCAPE: u8 = 1;
 
+/// Where a disk of the machine is: its device on the PCI bus, or its ATA channel, whose first disk it is.
+/// With these devices no two disks have one interrupt line.
+struct Place {
+    name: &'static str,
+    pci: u32,
+    channel: u32,
+}
+
+const PLACES: [Place; 2] = [Place { name: "disk", pci: 3, channel: 0 }, Place { name: "second-disk", pci: 5, channel: 1 }];
+
 /// QEMU for a built system; serial lines are the caller's.
 fn qemu(built: &Built, cpu: &str) -> Command {
     let mut command = Command::new("qemu-system-i386");
     command.args(["-M", "pc", "-cpu", cpu, "-m", &built.memory.to_string(), "-display", "none", "-no-reboot", "-nic", "none", "-kernel"]);
     command.arg(&built.kernel).arg("-initrd").arg(format!("{},{}", built.image.display(), built.symbols.display()));
-    if let Some(disk) = &built.disk {
-        command.arg("-drive").arg(format!("file={},format=raw,if=ide,index=0", disk.image.display()));
+    for (place, disk) in PLACES.iter().zip(&built.disks) {
+        let Some(disk) = disk else { continue };
+        let file = format!("file={},format=raw", disk.image.display());
+        match disk.interface {
+            Interface::Virtio => {
+                let (name, device) = (place.name, place.pci);
+                command.arg("-drive").arg(format!("{file},if=none,id={name}"));
+                command.arg("-device").arg(format!("virtio-blk-pci,drive={name},addr={device},disable-legacy=on"));
+            }
+            Interface::Ata => drop(command.arg("-drive").arg(format!("{file},if=ide,index={}", place.channel * 2))),
+        }
     }
     command
 }
@@ -48,12 +69,16 @@ fn bochs(built: &Built, lines: [&str; 2]) -> Result<Command> {
     let iso = iso(built)?;
     let folder = folder(built);
     let [first, second] = lines;
-    let disk =
-        built.disk.as_ref().map_or_else(String::new, |disk| format!("ata0-master: type=disk, path={}, mode=flat\n", disk.image.display()));
+    let mut disks = String::from("ata1: enabled=1, ioaddr1=0x170, ioaddr2=0x370, irq=15\n");
+    for (place, disk) in PLACES.iter().zip(&built.disks) {
+        if let Some(disk) = disk {
+            disks += &format!("ata{}-master: type=disk, path={}, mode=flat\n", place.channel, disk.image.display());
+        }
+    }
     let settings = format!(
         "romimage: file=/usr/share/bochs/BIOS-bochs-latest\nvgaromimage: file=/usr/share/bochs/VGABIOS-lgpl-latest\n\
          cpu: model=p4_willamette, count=1, ips=100000000, reset_on_triple_fault=0\nclock: sync=none\nmegs: {}\n\
-         {disk}ata0-slave: type=cdrom, path={}, status=inserted\nboot: cdrom\ncom1: enabled=1, {first}\ncom2: enabled=1, {second}\n\
+         {disks}ata0-slave: type=cdrom, path={}, status=inserted\nboot: cdrom\ncom1: enabled=1, {first}\ncom2: enabled=1, {second}\n\
          display_library: rfb, options=\"timeout=0\"\nsound: waveoutdrv=dummy\npanic: action=fatal\nlog: {}\n",
         built.memory,
         iso.display(),
@@ -69,7 +94,7 @@ fn bochs(built: &Built, lines: [&str; 2]) -> Result<Command> {
 
 /// Runs a system on this terminal.
 pub fn interactive(built: &Built, on: Emulator) -> Result<()> {
-    built.make_disk()?;
+    built.make_disks()?;
     if on == Emulator::Bochs {
         return interactive_bochs(built);
     }
@@ -197,7 +222,7 @@ pub struct Headless {
 
 /// Starts a system without a terminal.
 pub fn headless(built: &Built, machine: Machine<'_>) -> Result<Headless> {
-    built.make_disk()?;
+    built.make_disks()?;
     let log = folder(built).join("console.log");
     let report = folder(built).join("model.json");
     // What is from before must not be taken for this run's.
@@ -208,7 +233,7 @@ pub fn headless(built: &Built, machine: Machine<'_>) -> Result<Headless> {
     match machine {
         Machine::Qemu { cpu, icount, model } => {
             let mut command = qemu(built, cpu);
-            instrument(&mut command, icount, model.map(|model| model_argument(model, built, &report)));
+            instrument(&mut command, icount, model_argument(model, built, &report)?);
             command.arg("-serial").arg(format!("file:{}", log.display())).args(["-serial", "stdio"]).stdout(Stdio::piped());
             let mut child = quiet(&mut command)?;
             let line = child.stdout.take().map(|line| Box::new(line) as _);
@@ -272,7 +297,7 @@ pub fn native(kernel: &Path, initrd: &Path, model: Option<&Model>, timeout: Dura
     ]);
     command.arg("-kernel").arg(kernel).arg("-initrd").arg(initrd).args(["-append", "console=ttyS0 quiet"]);
     // Linux has all of its memory from 3 GiB on.
-    let argument = model.map(|model| model.argument(&report, (0xc000_0000, NATIVE_MIB << 20), false, None));
+    let argument = model.map(|model| model.argument(&report, (0xc000_0000, NATIVE_MIB << 20), None, None));
     instrument(&mut command, model.is_some(), argument);
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
@@ -297,9 +322,11 @@ pub fn read_report(file: &Path) -> Result<model_core::Report> {
 }
 
 /// The machine model's plugin for a system of ours.
-fn model_argument(model: &Model, built: &Built, report: &Path) -> String {
+fn model_argument(model: Option<&Model>, built: &Built, report: &Path) -> Result<Option<String>> {
+    let Some(model) = model else { return Ok(None) };
     // docs/manual.md, linear layout: the first 4 MiB of physical memory.
-    model.argument(report, (0xe000_0000, 4 << 20), built.has_linux(), Some(&built.symbols))
+    let place = (0xe000_0000, 4 << 20);
+    Ok(Some(model.argument(report, place, linux::code(&built.packages)?, Some(&built.symbols))))
 }
 
 /// The clock of a QEMU that counts, and the machine model's plugin.
@@ -361,7 +388,7 @@ impl<'a> Machine<'a> {
 
 /// Runs a system without a terminal, both serial lines to files.
 pub fn batch(built: &Built, machine: Machine<'_>, timeout: Duration) -> Result<Transcript> {
-    built.make_disk()?;
+    built.make_disks()?;
     let folder = folder(built);
     let [console, results] = ["console", "results"].map(|line| folder.join(format!("{line}.{}", machine.name())));
     let report = folder.join("model.json");
@@ -372,7 +399,7 @@ pub fn batch(built: &Built, machine: Machine<'_>, timeout: Duration) -> Result<T
         Machine::Qemu { cpu, icount, model } => {
             let mut command = qemu(built, cpu);
             command.arg("-serial").arg(format!("file:{}", console.display())).arg("-serial").arg(format!("file:{}", results.display()));
-            instrument(&mut command, icount, model.map(|model| model_argument(model, built, &report)));
+            instrument(&mut command, icount, model_argument(model, built, &report)?);
             command
         }
         Machine::Bochs => {

@@ -3,23 +3,37 @@
 //! cached under `target/linux`; and the root file system for its shell.
 
 use crate::build::run;
+use crate::debian::Apt;
 use anyhow::{Context, Result, bail, ensure};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The component whose ELF file is built here.
-pub const PACKAGE: &str = "linux";
-/// Where the server's code is, for the machine model: see `linux/os-L4/layout.h`.
-pub const CODE: &str = "10000000-3e000000";
+/// A server that is built here.
+struct Server {
+    /// What a description calls it.
+    package: &'static str,
+    /// Its source, unpacked, under `target/linux`.
+    folder: &'static str,
+    /// The header that places it.
+    layout: &'static str,
+}
+
+const SERVERS: [Server; 2] = [
+    Server { package: "linux", folder: "source", layout: "linux/os-L4/layout.h" },
+    Server { package: "linux-small", folder: "small", layout: "tests/linux/small-layout.h" },
+];
 /// The name of the file that Linux makes its first root file system from.
 pub const INITRD: &str = "initrd";
 /// The file that is the BusyBox root file system.
 const BUSYBOX: &str = "busybox";
 
 const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
-const FOLDER: &str = "target/linux";
+/// Where what is built and fetched is kept.
+pub const FOLDER: &str = "target/linux";
+/// The file that a server's own takes the place of.
+const LAYOUT: &str = "layout.h";
 /// Folders of ours, and where they go in the source.
 const OURS: [(&str, &str); 2] = [("linux/os-L4", "arch/um/os-L4"), ("linux/x86", "arch/x86/um/os-L4")];
 
@@ -28,9 +42,29 @@ pub fn file(from: &str) -> PathBuf {
     if from == BUSYBOX { Path::new(FOLDER).join("busybox.cpio") } else { PathBuf::from(from) }
 }
 
-/// The server's ELF file.
-pub fn elf() -> PathBuf {
-    Path::new(FOLDER).join("source/vmlinux")
+fn server(package: &str) -> Option<&'static Server> {
+    SERVERS.iter().find(|server| server.package == package)
+}
+
+/// Whether a component's ELF file is built here.
+pub fn is_server(package: &str) -> bool {
+    server(package).is_some()
+}
+
+/// A server's ELF file; nothing if it is not built here.
+pub fn elf(package: &str) -> Option<PathBuf> {
+    server(package).map(|server| Path::new(FOLDER).join(server.folder).join("vmlinux"))
+}
+
+/// Where the code of the first server among the packages is, for the machine model: `START-END`.
+pub fn code(packages: &[String]) -> Result<Option<String>> {
+    let Some(server) = packages.iter().find_map(|package| server(package)) else { return Ok(None) };
+    let header = std::fs::read_to_string(server.layout)?;
+    let value = |name: &str| {
+        let number = header.lines().find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name)?.trim().strip_prefix("0x"));
+        number.with_context(|| format!("{}: `{name}` is no hexadecimal number", server.layout))
+    };
+    Ok(Some(format!("{}-{}", value("L4_SERVER_BASE")?, value("L4_VMALLOC_END")?)))
 }
 
 /// Builds what a file of a description is made from, if it is made here.
@@ -55,14 +89,16 @@ fn files(folder: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Builds the server.
-pub fn build() -> Result<()> {
-    let source = Path::new(FOLDER).join("source");
+/// Builds a server, if the package is one.
+pub fn build(package: &str) -> Result<()> {
+    let Some(server) = server(package) else { return Ok(()) };
+    let source = Path::new(FOLDER).join(server.folder);
     unpack(&source, &files("linux/patches")?)?;
     for (from, to) in OURS {
         for file in files(from)? {
             let name = file.file_name().context("a file without a name")?;
-            put(&source.join(to).join(name), &std::fs::read(&file)?)?;
+            let file = if name == LAYOUT { Path::new(server.layout) } else { &file };
+            put(&source.join(to).join(name), &std::fs::read(file)?)?;
         }
     }
     put(&source.join("arch/um/os-L4/abi.h"), header().as_bytes())?;
@@ -75,7 +111,7 @@ pub fn native() -> Result<PathBuf> {
     let source = Path::new(FOLDER).join("native");
     unpack(&source, &[])?;
     // Choices that only User-Mode Linux has.
-    let ours = ["CONFIG_UML", "CONFIG_M686", "CONFIG_MAGIC_SYSRQ"];
+    let ours = ["CONFIG_UML", "CONFIG_M686", "CONFIG_MAGIC_SYSRQ", "CONFIG_VMAP_STACK"];
     let shared = std::fs::read_to_string("linux/config")?;
     let shared = shared.lines().filter(|line| !ours.iter().any(|choice| line.starts_with(choice)));
     let wanted = shared.map(|line| format!("{line}\n")).collect::<String>() + &std::fs::read_to_string("linux/native-config")?;
@@ -226,6 +262,7 @@ fn header() -> String {
     }
     for (name, kind) in [
         ("NOTIFICATION", MessageKind::Notification),
+        ("EXCEPTION", MessageKind::Exception),
         ("ALIEN", MessageKind::Alien),
         ("INTERRUPTED", MessageKind::Interrupted),
         ("FAILED", MessageKind::Failed),
@@ -260,8 +297,12 @@ fn header() -> String {
         ("KIP_TSC_MULT", offset_of!(kip::Kip, tsc_mult) as u32),
         ("KIP_TSC_SHIFT", offset_of!(kip::Kip, tsc_shift) as u32),
         ("FEATURE_SYSENTER", kip::FEATURE_SYSENTER),
+        ("FEATURE_FXSR", kip::FEATURE_FXSR),
+        ("FEATURE_SSE", kip::FEATURE_SSE),
         ("INT_VECTOR", kip::INT_VECTOR),
         ("CHANGED_SEGMENTS", frame::CHANGED_SEGMENTS),
+        ("FAULT_PROTECTION", frame::fault::PROTECTION),
+        ("FAULT_WRITE", frame::fault::WRITE),
         ("VECTOR_PAGE_FAULT", frame::vector::PAGE_FAULT),
         ("VECTOR_SYSTEM_CALL", frame::vector::SYSTEM_CALL),
         ("VECTOR_SYSENTER", frame::vector::SYSENTER),
@@ -274,6 +315,7 @@ fn header() -> String {
         ("DISK_WRITE", protocol::disk::WRITE),
         ("DISK_FLUSH", protocol::disk::FLUSH),
         ("DISK_SIZE", protocol::disk::SIZE),
+        ("ERROR_PEER_RESTARTED", abi::Error::PeerRestarted as u32),
     ] {
         define(name, value);
     }
@@ -397,69 +439,13 @@ pub fn with_inserts(mut root: Vec<u8>, inserts: &[Insert]) -> Result<Vec<u8>> {
     Ok(root)
 }
 
-/// Puts Debian for i386 on a disk: the packages of `linux/debian/packages` and what
-/// `linux/debian/customise` adds. The packages are installed once and kept as an archive.
-pub fn debian(image: &Path) -> Result<()> {
-    let packages = std::fs::read_to_string("linux/debian/packages")?;
-    let archive = Path::new(FOLDER).join("debian.tar");
-    let stamp = archive.with_extension("packages");
-    if !archive.exists() || std::fs::read_to_string(&stamp).is_ok_and(|old| old != packages) {
-        eprintln!("installing Debian for i386 into an archive (a minute or two)");
-        let making = archive.with_extension("making");
-        let mut install = Command::new("mmdebstrap");
-        install.args(["--quiet", "--architectures=i386", "--variant=minbase", "--format=tar"]);
-        install.arg(format!("--include={}", packages.split_whitespace().collect::<Vec<_>>().join(",")));
-        run(install.arg("bookworm").arg(&making).arg(mirror()?))?;
-        std::fs::rename(making, &archive)?;
-        std::fs::write(stamp, packages)?;
-    }
-    eprintln!("making the disk");
-    let tree = Path::new(FOLDER).join("debian");
-    let script = "set -e; rm -rf \"$2\"; mkdir \"$2\"; tar -xf \"$1\" -C \"$2\" --exclude='./dev/*'; \
-                  linux/debian/customise \"$2\"; /sbin/mkfs.ext4 -q -F -d \"$2\" \"$3\"; rm -rf \"$2\"";
-    // Who is not root still wants root's files on the disk.
-    let mut make = Command::new("fakeroot");
-    run(make.args(["sh", "-c", script, "sh"]).arg(archive).arg(tree).arg(image))
-}
-
-/// The mirror that this machine uses.
-fn mirror() -> Result<String> {
-    let policy = Command::new("apt-cache").args(["policy", "base-files"]).output().context("cannot run apt-cache")?;
-    let policy = String::from_utf8_lossy(&policy.stdout).into_owned();
-    policy.split_whitespace().find(|word| word.starts_with("http")).map(String::from).context("no Debian mirror among the package sources")
-}
-
-/// Debian's package for i386, by a private apt configuration: this machine's own is left alone.
+/// Debian's package for i386.
 fn fetch_busybox(binary: &Path) -> Result<()> {
-    let folder = std::env::current_dir()?.join(FOLDER).join("apt");
-    for name in ["lists/partial", "cache/archives/partial"] {
-        std::fs::create_dir_all(folder.join(name))?;
-    }
-    std::fs::write(folder.join("status"), "")?;
-    let mirror = mirror()?;
-    let key = "/usr/share/keyrings/debian-archive-keyring.gpg";
-    std::fs::write(folder.join("sources"), format!("deb [signed-by={key}] {mirror} bookworm main\n"))?;
-    let apt = |arguments: &[&str]| {
-        let mut command = Command::new("apt-get");
-        for (option, value) in [
-            ("Dir::State", ""),
-            ("Dir::State::Lists", "lists"),
-            ("Dir::State::status", "status"),
-            ("Dir::Cache", "cache"),
-            ("Dir::Etc::SourceList", "sources"),
-        ] {
-            command.arg("-o").arg(format!("{option}={}", folder.join(value).display()));
-        }
-        command.args(["-q", "-o", "Dir::Etc::SourceParts=-", "-o", "APT::Architecture=i386", "-o", "APT::Architectures=i386"]);
-        command.args(["-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none"]).args(arguments).current_dir(&folder);
-        command.stdout(Stdio::null());
-        run(&mut command)
-    };
     eprintln!("fetching busybox-static for i386");
-    apt(&["update"])?;
-    apt(&["download", "busybox-static"])?;
-    let package = files(&folder.to_string_lossy())?.into_iter().find(|path| path.extension().is_some_and(|e| e == "deb"));
-    let tree = folder.join("tree");
+    let apt = Apt::new("deb")?;
+    apt.get(&["download", "busybox-static"])?;
+    let package = files(&apt.folder().to_string_lossy())?.into_iter().find(|path| path.extension().is_some_and(|e| e == "deb"));
+    let tree = apt.folder().join("tree");
     run(Command::new("dpkg-deb").arg("-x").arg(package.context("no package was fetched")?).arg(&tree))?;
     std::fs::copy(tree.join("bin/busybox"), binary)?;
     Ok(())

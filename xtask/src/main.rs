@@ -7,13 +7,18 @@ mod bench;
 mod build;
 mod calibration;
 mod check;
+mod debian;
 mod description;
 mod dialogue;
+mod disk;
 mod emulator;
+mod evidence;
 mod guest;
 mod instrument;
 mod linux;
 mod pack;
+mod results;
+mod server;
 mod session;
 mod test;
 
@@ -45,6 +50,9 @@ enum Command {
         /// MiB of RAM, instead of what the description says.
         #[arg(long, value_parser = clap::value_parser!(u32).range(8..=3072))]
         memory: Option<u32>,
+        /// How QEMU attaches the disks, instead of what the description says.
+        #[arg(long, value_enum)]
+        disk: Option<description::Interface>,
         /// Build the kernel with its debugger: a break on the serial line (Ctrl-A B) enters it.
         #[arg(long)]
         kdb: bool,
@@ -79,6 +87,13 @@ enum Command {
         /// The slow tests, too: those that install Debian. A slow test also runs when it is named.
         #[arg(long)]
         all: bool,
+        /// Of all tests this part only. Results are kept under the commit: what was run before
+        /// at this commit is not run again.
+        #[arg(long, value_name = "I/N", requires = "all", conflicts_with = "filter")]
+        shard: Option<results::Shard>,
+        /// Write what the shards left into docs/results.md.
+        #[arg(long, requires = "all", conflicts_with_all = ["filter", "shard"])]
+        table: bool,
     },
     /// Count what the fast paths cost, by the machine model.
     Bench {
@@ -137,6 +152,7 @@ struct Run<'a> {
     on: Emulator,
     cpu: Option<&'a str>,
     memory: Option<u32>,
+    disk: Option<description::Interface>,
     kdb: bool,
     files: &'a [linux::Insert],
     dry_run: bool,
@@ -144,7 +160,8 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn plan(&self, inserts: &[linux::Insert], folder: Option<&str>) -> Result<build::Plan> {
-        let options = build::Options { memory: self.memory, kdb: self.kdb, cpu: self.cpu, inserts, folder, stop: folder.is_some() };
+        let (memory, interface, kdb, cpu) = (self.memory, self.disk, self.kdb, self.cpu);
+        let options = build::Options { memory, interface, kdb, cpu, inserts, folder, stop: folder.is_some() };
         build::plan(&description::path(self.system)?, options)
     }
 
@@ -175,8 +192,8 @@ impl Run<'_> {
 fn carry_out() -> Result<u8> {
     std::env::set_current_dir(root())?;
     match Arguments::parse().command {
-        Command::Run { system, on, cpu, memory, kdb, file, batch, get, timeout, dry_run } => {
-            let run = Run { system: &system, on, cpu: cpu.as_deref(), memory, kdb, files: &file, dry_run };
+        Command::Run { system, on, cpu, memory, disk, kdb, file, batch, get, timeout, dry_run } => {
+            let run = Run { system: &system, on, cpu: cpu.as_deref(), memory, disk, kdb, files: &file, dry_run };
             return match batch {
                 Some(command) => run.batch(&batch::Batch { command, gets: get, timeout: timeout.map(std::time::Duration::from_secs) }),
                 None => run.interactive(),
@@ -187,7 +204,9 @@ fn carry_out() -> Result<u8> {
             println!("{}", emulator::iso(&built)?.display());
         }
         Command::List => list()?,
-        Command::Test { filter, all } => test::all(filter.as_deref().unwrap_or(""), all)?,
+        Command::Test { shard: Some(shard), .. } => test::shard(shard)?,
+        Command::Test { table: true, .. } => test::table()?,
+        Command::Test { filter, all, .. } => test::all(filter.as_deref().unwrap_or(""), all)?,
         Command::Bench { filter, json } => bench::run(filter.as_deref().unwrap_or(""), json.as_deref())?,
         Command::Model { cpu } => calibration::run(cpu.as_deref())?,
         Command::Clean => {

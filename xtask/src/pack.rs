@@ -113,8 +113,13 @@ fn grants(
         let what = Resource::Device { base: *device.base.get_ref(), bytes: description.bytes(&device.size)?, address: device.at };
         grants.push(Grant { name: device.name.clone(), what });
     }
+    for pci in &component.pci {
+        let what = Resource::Pci { device: *pci.device.get_ref() as u8, address: pci.at };
+        grants.push(Grant { name: pci.name.clone(), what });
+    }
     for share in &component.shares {
-        let what = Resource::Shared { region: description.region(&share.region)?, address: share.at, writable: share.writable };
+        let region = description.region(&share.region)?;
+        let what = Resource::Shared { region, address: share.at, writable: share.writable, dma: share.dma };
         grants.push(Grant { name: share.name.clone().unwrap_or_else(|| share.region.get_ref().clone()), what });
     }
     for piece in &component.memory {

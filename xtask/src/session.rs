@@ -30,7 +30,7 @@ pub struct Session {
 impl Session {
     /// Starts a built system.
     pub fn start(built: &Built) -> Result<Self> {
-        built.make_disk()?;
+        built.make_disks()?;
         let mut command = emulator::interactive_qemu(built);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
@@ -49,11 +49,17 @@ impl Session {
 
     /// Waits for output that contains `text`; what came before it is done with.
     pub fn expect(&mut self, text: &str) -> Result<()> {
+        self.until(text).map(|_| ())
+    }
+
+    /// Waits for output that contains `text`, and returns what came before it.
+    pub fn until(&mut self, text: &str) -> Result<String> {
         let deadline = Instant::now() + self.patience;
         loop {
             if let Some(at) = self.seen.find(text) {
-                self.seen.drain(..at + text.len());
-                return Ok(());
+                let mut before: String = self.seen.drain(..at + text.len()).collect();
+                before.truncate(at);
+                return Ok(before);
             }
             match self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(bytes) => {

@@ -5,16 +5,18 @@
 use crate::build::{self, Built, cargo_bare};
 use crate::description::Limit;
 use crate::emulator::{Machine, Transcript, batch};
-use crate::{check, dialogue, guest, instrument};
+use crate::results::{self, Outcome, Results, Shard};
+use crate::{check, dialogue, disk, evidence, guest, instrument, server};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Counts and prints results.
+#[derive(Default)]
 struct Tally {
     passed: usize,
-    failed: usize,
+    failures: Vec<String>,
 }
 
 impl Tally {
@@ -25,10 +27,26 @@ impl Tally {
                 println!("ok {name}");
             }
             Err(error) => {
-                self.failed += 1;
                 println!("not ok {name}: {error:#}");
+                self.failures.push(format!("{name}: {error:#}"));
             }
         }
+    }
+
+    fn add(&mut self, outcome: Outcome) {
+        self.passed += outcome.passed;
+        self.failures.extend(outcome.failures);
+    }
+
+    /// Says the sums; an error if something failed.
+    fn end(self, start: Instant) -> Result<()> {
+        let failed = self.failures.len();
+        println!("# {} s", start.elapsed().as_secs());
+        println!("{} passed, {failed} failed", self.passed);
+        if failed > 0 {
+            bail!("{failed} tests failed");
+        }
+        Ok(())
     }
 }
 
@@ -73,49 +91,119 @@ fn differential() -> Result<()> {
     cargo(&["run", "--quiet", "--release", "-p", "differential", "--", &kernel, &seed])
 }
 
+/// What a check does.
+type Check = fn() -> Result<()>;
+
+/// Checks of the source, and on this machine.
+const CHECKS: &[(&str, Check)] = &[
+    ("source.format", || cargo(&["fmt", "--all", "--check"])),
+    ("source.arrows", check::arrows),
+    ("source.unsafe", check::unsafe_code),
+    ("source.clippy.host", || cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])),
+    ("source.clippy.bare", clippy_bare),
+    ("host", || cargo(&["test", "--quiet"])),
+    ("differential", differential),
+];
+
 /// What runs only when it is named, or everything is asked for.
-const SLOW: &[&str] = &["linux.debian"];
+const SLOW: &[&str] = &["linux.debian", "linux.layout", "linux.project", "linux.stress", "linux.fsx.long"];
+
+/// What a test does.
+enum Action {
+    Check(Check),
+    /// Runs the system of this description.
+    System(PathBuf),
+    /// Boots damaged images.
+    Refusals,
+}
+
+/// A test.
+struct Test {
+    name: String,
+    action: Action,
+}
+
+impl Test {
+    /// Whether it runs when `filter` is asked for: a part of its name, or something of what it consists of.
+    fn is_selected(&self, filter: &str, slow: bool) -> bool {
+        let parts = !matches!(self.action, Action::Check(_)) && filter.starts_with(&self.name);
+        (parts || self.name.contains(filter)) && (slow || self.name == filter || !SLOW.contains(&self.name.as_str()))
+    }
+
+    fn run(&self) -> Outcome {
+        let start = Instant::now();
+        let mut tally = Tally::default();
+        match &self.action {
+            Action::Check(check) => tally.note(&self.name, check()),
+            Action::System(path) => system(path, &self.name, &mut tally),
+            Action::Refusals => refusals(&mut tally),
+        }
+        Outcome { test: self.name.clone(), passed: tally.passed, failures: tally.failures, seconds: start.elapsed().as_secs() }
+    }
+}
+
+/// Every test there is, in the order in which they run.
+fn list() -> Result<Vec<Test>> {
+    let checks = CHECKS
+        .iter()
+        .chain(dialogue::ALL)
+        .chain(guest::ALL)
+        .chain(server::ALL)
+        .chain(disk::ALL)
+        .chain(evidence::ALL)
+        .chain(instrument::ALL);
+    let mut tests: Vec<Test> = checks.map(|&(name, check)| Test { name: name.into(), action: Action::Check(check) }).collect();
+    for path in systems()? {
+        let name = format!("system.{}", path.file_stem().map(|s| s.to_string_lossy()).unwrap_or_default());
+        tests.push(Test { name, action: Action::System(path) });
+    }
+    tests.push(Test { name: "image".into(), action: Action::Refusals });
+    Ok(tests)
+}
 
 /// Runs everything whose name contains `filter`; of what is slow only what it names, unless `slow`.
 pub fn all(filter: &str, slow: bool) -> Result<()> {
     let start = Instant::now();
-    let mut tally = Tally { passed: 0, failed: 0 };
-    type Check = (&'static str, fn() -> Result<()>);
-    let checks: [Check; 7] = [
-        ("source.format", || cargo(&["fmt", "--all", "--check"])),
-        ("source.arrows", check::arrows),
-        ("source.unsafe", check::unsafe_code),
-        ("source.clippy.host", || cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])),
-        ("source.clippy.bare", clippy_bare),
-        ("host", || cargo(&["test", "--quiet"])),
-        ("differential", differential),
-    ];
-    for (name, check) in checks.into_iter().filter(|(name, _)| name.contains(filter)) {
-        tally.note(name, check());
+    let mut tally = Tally::default();
+    for test in list()?.iter().filter(|test| test.is_selected(filter, slow)) {
+        tally.add(test.run());
     }
-    for (name, test) in dialogue::ALL
-        .iter()
-        .chain(guest::ALL)
-        .chain(instrument::ALL)
-        .filter(|(name, _)| name.contains(filter) && (slow || *name == filter || !SLOW.contains(name)))
-    {
-        tally.note(name, test());
+    tally.end(start)
+}
+
+/// Runs a part of everything, but not what was run before at this commit.
+pub fn shard(shard: Shard) -> Result<()> {
+    let start = Instant::now();
+    results::clean()?;
+    let mut kept = Results::open()?;
+    let tests = list()?;
+    let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
+    let share = results::share(&names, shard)?;
+    let mut tally = Tally::default();
+    for test in tests.iter().filter(|test| share.contains(&test.name.as_str())) {
+        let outcome = match kept.of(&test.name) {
+            Some(outcome) => {
+                println!("# {} was run before: {} passed, {} failed", test.name, outcome.passed, outcome.failures.len());
+                outcome.clone()
+            }
+            None => {
+                if start.elapsed() > results::LONGEST {
+                    bail!("{} minutes are over; the same command goes on with {}", results::LONGEST.as_secs() / 60, test.name);
+                }
+                let outcome = test.run();
+                kept.keep(outcome.clone())?;
+                outcome
+            }
+        };
+        tally.add(outcome);
     }
-    for path in systems()? {
-        let name = format!("system.{}", path.file_stem().map(|s| s.to_string_lossy()).unwrap_or_default());
-        if name.contains(filter) || filter.starts_with(&name) {
-            system(&path, &name, &mut tally);
-        }
-    }
-    if "image".contains(filter) || filter.starts_with("image") {
-        refusals(&mut tally);
-    }
-    println!("# {} s", start.elapsed().as_secs());
-    println!("{} passed, {} failed", tally.passed, tally.failed);
-    if tally.failed > 0 {
-        bail!("{} tests failed", tally.failed);
-    }
-    Ok(())
+    tally.end(start)
+}
+
+/// Writes the table of what shards left.
+pub fn table() -> Result<()> {
+    let tests = list()?;
+    Results::open()?.table(&tests.iter().map(|test| test.name.as_str()).collect::<Vec<_>>())
 }
 
 /// Test systems, and every example system that says how it is tested.

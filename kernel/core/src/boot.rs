@@ -7,7 +7,7 @@ use crate::quota::{Header, QUOTA_BYTES, Quota};
 use crate::space::Space;
 use crate::thread::{BYTES, Table};
 use crate::{Kernel, Result, Scheduler};
-use abi::boot::{Info, ROOT_SLOTS, slot};
+use abi::boot::{Info, RAM_RANGES, ROOT_SLOTS, slot};
 use abi::kip::Kip;
 use abi::{Error, Kind, PAGE_SIZE, Rights};
 use bytemuck::Zeroable;
@@ -53,7 +53,7 @@ impl<P: Port> Kernel<P> {
     #[must_use]
     pub fn new(pool: Pool, port: P) -> Self {
         let (count, _) = thread_table(pool.bytes());
-        let threads = Table { start: pool.base(), count, free: Link::NULL };
+        let threads = Table { start: pool::BASE, count, free: Link::NULL };
         let mut kernel =
             Self { pool, port, sched: Scheduler::default(), threads, alarms: Link::NULL, irqs: [Link::NULL; MAX_IRQS], kip: 0 };
         for thread in (0..count).rev().filter_map(|i| threads.get(i)) {
@@ -92,9 +92,10 @@ impl<P: Port> Kernel<P> {
         give(self, slot::LEGACY, class::DEVICE, machine.devices[1], all)?;
         give(self, slot::PORTS, class::PORTS, machine.ports, all)?;
         give(self, slot::IMAGE, class::RAM, image, Rights::READ.union(Rights::EXECUTE).union(Rights::CONTROL))?;
-        let mut ram_count = 0;
-        for range in machine.ram.iter().take((slot::FREE - slot::RAM) as usize) {
+        let (mut ram, mut ram_count) = ([0; RAM_RANGES], 0);
+        for (range, base) in machine.ram.iter().zip(&mut ram) {
             give(self, slot::RAM + ram_count, class::RAM, *range, all)?;
+            *base = range.base;
             ram_count += 1;
         }
         for line in (0..MAX_IRQS as u32).filter(|line| machine.irq_lines >> line & 1 != 0) {
@@ -112,6 +113,7 @@ impl<P: Port> Kernel<P> {
             system_offset: machine.header.system_offset,
             system_bytes: machine.header.system_bytes,
             slots: self.pool[space].slots,
+            ram,
         };
         let (utcb, address) = (self.pool[thread].utcb, self.pool[thread].utcb_address);
         self.pool.bytes_mut(utcb, size_of::<Info>() as u32).copy_from_slice(bytemuck::bytes_of(&info));

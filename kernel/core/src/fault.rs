@@ -17,8 +17,8 @@ use abi::{Delivery, Error, MessageKind, Rights, Tag};
 use core::mem::offset_of;
 use pool::Ref;
 
-/// Where a native thread's frame is in a message.
-const FRAME_OFFSET: u32 = offset_of!(Utcb, words) as u32 + REGISTER_WORDS * 4;
+/// Where a native thread's frame is in a message: bytes from the receiver's UTCB.
+pub const FRAME_OFFSET: u32 = offset_of!(Utcb, words) as u32 + REGISTER_WORDS * 4;
 const FRAME_BYTES: u32 = frame::WORDS * 4;
 
 impl<P: Port> Kernel<P> {
@@ -86,7 +86,13 @@ impl<P: Port> Kernel<P> {
             if alien { (MessageKind::Alien, REGISTER_WORDS) } else { (MessageKind::Exception, REGISTER_WORDS + frame::WORDS) };
         let at = if alien { self.pool[from].utcb } else { self.pool[to].utcb + FRAME_OFFSET };
         self.pool.bytes_mut(at, FRAME_BYTES).copy_from_slice(bytemuck::bytes_of(&frame));
-        self.pool[from].gate = gate::REPLY | if alien { gate::ALIEN } else { gate::SLOW };
+        let t = &mut self.pool[from];
+        t.gate = gate::REPLY
+            | match (alien, t.lazy) {
+                (true, _) => gate::ALIEN,
+                (false, 0) => gate::EXCEPTION,
+                (false, _) => gate::SLOW,
+            };
         self.set_results(to, Delivery::new(kind, badge, words, 0).0, handle, [frame.vector, frame.address, frame.error]);
     }
 

@@ -28,7 +28,8 @@ impl<P: Port> Kernel<P> {
         for (index, thread) in self.bound_threads() {
             let t = &self.pool[thread];
             let state = STATES.get(t.state() as usize).unwrap_or(&"?");
-            let flags = [(gate::SLOW, 's'), (gate::ALIEN, 'a')].map(|(flag, name)| if t.gate & flag == 0 { ' ' } else { name });
+            let shown = |flag, name| if t.gate & flag == 0 { ' ' } else { name };
+            let kind = if t.is_alien() { shown(gate::ALIEN, 'a') } else { shown(gate::EXCEPTION, 'e') };
             writeln!(
                 out,
                 "{}{}{index:5}  {:08x}  {:08x}  {:4} {state:8}{}{} {:08x}  {:08x}  {:08x}",
@@ -37,8 +38,8 @@ impl<P: Port> Kernel<P> {
                 thread.address(),
                 t.space.value(),
                 t.priority,
-                flags[0],
-                flags[1],
+                shown(gate::SLOW, 's'),
+                kind,
                 t.partner.value(),
                 t.signals,
                 t.handle

@@ -42,6 +42,7 @@ mod syscall;
 pub mod thread;
 mod transfer;
 
+pub use fault::FRAME_OFFSET;
 pub use port::{Cpu, Port};
 pub use sched::Scheduler;
 

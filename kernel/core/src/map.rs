@@ -20,6 +20,12 @@ use pool::{Link, Pool, Ref};
 /// Pages changed between two looks at the interrupt controller.
 const CHUNK: u32 = 1024 * PAGE_SIZE;
 
+/// Bytes of a record in the UTCB.
+const RECORD_BYTES: u32 = size_of::<MapRecord>() as u32;
+
+/// Entries that are looked at together when tables that there are not are passed over.
+const STRIDE: usize = 16;
+
 /// What a record asks for, checked.
 struct Request {
     owner: Owner,
@@ -185,8 +191,8 @@ impl<P: Port> Kernel<P> {
 
     /// One record; false if an interrupt came first: what is left stands in the UTCB then.
     fn map_record(&mut self, me: Ref<Thread>, caller: Ref<Space>, index: u32) -> Result<bool> {
-        let at = (index * 16) as usize;
-        let mut record = MapRecord([0, 4, 8, 12].map(|word| self.utcb_word(me, at + word)));
+        let at = self.pool[me].utcb + index * RECORD_BYTES;
+        let mut record = MapRecord(bytemuck::pod_read_unaligned(self.pool.bytes_at(at, RECORD_BYTES)));
         let memory = self.record_memory(caller, &record)?;
         if let Some((memory, rights)) = memory.filter(|(memory, _)| self.pool[*memory].class == class::PORTS) {
             self.map_ports(caller, &record, memory, rights)?;
@@ -203,9 +209,7 @@ impl<P: Port> Kernel<P> {
             record.0[2] = record.0[2].wrapping_add(bytes);
             record.0[3] -= bytes;
             if self.port.interrupt_pending() {
-                for (word, value) in record.0.into_iter().enumerate() {
-                    self.set_utcb_word(me, at + word * 4, value);
-                }
+                self.pool.bytes_mut(at, RECORD_BYTES).copy_from_slice(bytemuck::bytes_of(&record.0));
                 return Ok(false);
             }
         }
@@ -226,24 +230,28 @@ impl<P: Port> Kernel<P> {
     /// Checks all of a record.
     fn request(&mut self, caller: Ref<Space>, record: &MapRecord, memory: Option<(Ref<Memory>, Rights)>) -> Result<Request> {
         let (_, cap) = self.cap(caller, record.space())?;
-        let owner = match cap.kind() {
-            Kind::Space => Owner::Space(cap.object()),
-            Kind::Segment => Owner::Segment(cap.object()),
+        // Where a space of natives has its UTCBs nobody maps.
+        let (owner, header, low, high) = match cap.kind() {
+            Kind::Space => {
+                let space = &self.pool[cap.object::<Space>()];
+                (Owner::Space(cap.object()), space.header, if space.slots == 0 { 0 } else { AREA_END }, USER_END)
+            }
+            Kind::Segment => {
+                let segment = &self.pool[cap.object::<Segment>()];
+                (Owner::Segment(cap.object()), segment.header, 0, segment.entries * TABLE_SPAN)
+            }
             _ => return Err(Error::WrongKind),
         };
         if !cap.rights().contains(Rights::CONTROL) {
             return Err(Error::NoRight);
         }
-        self.quota_of(owner)?;
+        if header.is_dying() {
+            return Err(Error::BadState);
+        }
         let (address, bytes) = (record.address(), record.length());
         if bytes == 0 || !bytes.is_multiple_of(PAGE_SIZE) {
             return Err(Error::BadArgument);
         }
-        let (low, high) = match owner {
-            Owner::Space(space) if self.pool[space].slots != 0 => (AREA_END, USER_END),
-            Owner::Space(_) => (0, USER_END),
-            Owner::Segment(segment) => (0, self.pool[segment].entries * TABLE_SPAN),
-        };
         if address < low || address >= high || bytes > high - address {
             return Err(Error::BadAddress);
         }
@@ -278,8 +286,10 @@ impl<P: Port> Kernel<P> {
         let last = request.address + (request.bytes - 1);
         let Some(top) = self.top_of(request.owner).get() else { return request.bytes };
         let entries = self.pool[top].0.get(top_index(request.address)..=top_index(last)).unwrap_or_default();
-        let Some(first) = entries.iter().position(|entry| *entry != 0) else { return request.bytes };
-        let end = (top_index(request.address) + first + 1) as u32 * TABLE_SPAN;
+        let (strides, _) = entries.as_chunks::<STRIDE>();
+        let passed = strides.iter().take_while(|some| some.iter().fold(0, |all, entry| all | entry) == 0).count() * STRIDE;
+        let Some(first) = entries.iter().skip(passed).position(|entry| *entry != 0) else { return request.bytes };
+        let end = (top_index(request.address) + passed + first + 1) as u32 * TABLE_SPAN;
         request.bytes.min(end - request.address)
     }
 
@@ -307,7 +317,8 @@ impl<P: Port> Kernel<P> {
     fn map_pages(&mut self, owner: Owner, start: u32, end: u32, first: Leaf) -> Result<()> {
         let mut replaced = false;
         let mut result = Ok(());
-        for address in (start..end).step_by(PAGE_SIZE as usize) {
+        let mut address = start;
+        while address < end {
             let table = match self.table_for(owner, top_index(address)) {
                 Ok(table) => table,
                 Err(error) => {
@@ -316,20 +327,38 @@ impl<P: Port> Kernel<P> {
                     break;
                 }
             };
-            let entry = P::Format::leaf(Leaf { physical: first.physical + (address - start), ..first });
-            let old = self.pool[table].0.get(leaf_index(address)).copied().unwrap_or(0);
-            if old != 0 && old != entry {
-                self.before(owner, address, address + PAGE_SIZE);
-                replaced = true;
-            }
-            if let Some(slot) = self.pool[table].0.get_mut(leaf_index(address)) {
-                *slot = entry;
-            }
+            let stop = end.min((address & !(TABLE_SPAN - 1)).saturating_add(TABLE_SPAN));
+            let leaf = Leaf { physical: first.physical + (address - start), ..first };
+            replaced |= self.write_leaves(owner, table, address..stop, leaf);
+            address = stop;
         }
         if replaced {
             self.flush(owner, start, end);
         }
         result
+    }
+
+    /// Maps a range within one table; whether another mapping was replaced.
+    fn write_leaves(&mut self, owner: Owner, table: Ref<Table>, range: core::ops::Range<u32>, first: Leaf) -> bool {
+        let index = leaf_index(range.start);
+        let leaves = index..index + ((range.end - range.start) / PAGE_SIZE) as usize;
+        // The address is the upper part of an entry (`Format`).
+        let entry = P::Format::leaf(first);
+        let mut others = false;
+        let mut page = entry;
+        for old in self.pool[table].0.get(leaves.clone()).unwrap_or_default() {
+            others |= *old != 0 && *old != page;
+            page = page.wrapping_add(PAGE_SIZE);
+        }
+        if others {
+            self.before(owner, range.start, range.end);
+        }
+        page = entry;
+        for slot in self.pool[table].0.get_mut(leaves).unwrap_or_default() {
+            *slot = page;
+            page = page.wrapping_add(PAGE_SIZE);
+        }
+        others
     }
 
     /// Removes the leaves of a range within one table, or changes their rights.

@@ -89,6 +89,7 @@ impl<P: Port> Kernel<P> {
         if bits == 0 {
             return;
         }
+        self.sched.alarm_set();
         let (mut prev, mut next) = (Link::NULL, self.alarms);
         while let Some(other) = next.get().filter(|other| self.pool[*other].alarm_at <= at) {
             (prev, next) = (other.link(), self.pool[other].alarm_next);

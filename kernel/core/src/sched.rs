@@ -7,7 +7,7 @@
 //! and the queues.
 
 use crate::Kernel;
-use crate::port::Port;
+use crate::port::{Cpu, Port};
 use crate::thread::{Thread, flag, gate};
 use abi::PRIORITIES;
 use pool::{Link, Ref};
@@ -28,6 +28,8 @@ pub struct Scheduler {
     owner: Link<Thread>,
     /// When the timer was told to tick.
     programmed: Option<u64>,
+    /// An alarm was set or a slice began since the timer was looked at.
+    stale: bool,
 }
 
 impl Default for Scheduler {
@@ -39,11 +41,17 @@ impl Default for Scheduler {
             slice_end: 0,
             owner: Link::NULL,
             programmed: None,
+            stale: true,
         }
     }
 }
 
 impl Scheduler {
+    /// The timer may have to tick sooner.
+    pub(crate) fn alarm_set(&mut self) {
+        self.stale = true;
+    }
+
     fn head(&mut self, priority: u32) -> &mut Link<Thread> {
         &mut self.heads[(priority & 255) as usize]
     }
@@ -132,10 +140,11 @@ impl<P: Port> Kernel<P> {
     /// Makes a thread ready that was not. It may get the processor at once, with
     /// the caller's slice, unless the slice it had lent out ran out meanwhile.
     pub(crate) fn wake(&mut self, thread: Ref<Thread>) {
-        self.pool[thread].gate = gate::READY;
-        self.forget_sending(thread);
-        let expired = self.pool[thread].flags & flag::EXPIRED != 0;
-        self.pool[thread].flags &= !flag::EXPIRED;
+        let t = &mut self.pool[thread];
+        t.gate = gate::READY;
+        t.forget_sending();
+        let expired = t.flags & flag::EXPIRED != 0;
+        t.flags &= !flag::EXPIRED;
         if expired {
             self.enqueue(thread, false);
         } else if let Some(earlier) = self.sched.handoff.replace(thread) {
@@ -144,14 +153,6 @@ impl<P: Port> Kernel<P> {
                 if self.pool[earlier].priority >= self.pool[thread].priority { (earlier, thread) } else { (thread, earlier) };
             self.sched.handoff = Some(first);
             self.enqueue(other, false);
-        }
-    }
-
-    /// A native thread that is ready counts as one that calls: what the fast path,
-    /// which only knows calls, may then leave unwritten.
-    pub(crate) fn forget_sending(&mut self, thread: Ref<Thread>) {
-        if !self.pool[thread].is_alien() {
-            self.pool[thread].sending = abi::MessageKind::Call as u32;
         }
     }
 
@@ -185,6 +186,21 @@ impl<P: Port> Kernel<P> {
 
     /// Decides who runs next. Called once before the kernel is left.
     pub fn settle(&mut self) {
+        // The usual end of a system call: nobody was woken, and who ran still may.
+        if self.sched.handoff.is_none()
+            && !self.sched.stale
+            && let Cpu { top, current, .. } = *self.port.cpu()
+            && current.get().is_some_and(|current| {
+                let t = &self.pool[current];
+                t.state() == gate::READY && t.next.is_null() && t.priority >= top
+            })
+        {
+            return;
+        }
+        self.decide();
+    }
+
+    fn decide(&mut self) {
         let running = self.current().filter(|c| self.pool[*c].state() == gate::READY && !self.is_queued(*c));
         let handoff = self.sched.handoff.take().filter(|h| Some(*h) != running);
         let top = self.sched.top();
@@ -243,6 +259,7 @@ impl<P: Port> Kernel<P> {
     }
 
     fn begin_slice(&mut self, thread: Ref<Thread>) {
+        self.sched.stale = true;
         let left = u64::from(core::mem::take(&mut self.pool[thread].slice_left));
         self.sched.slice_end = self.port.now() + if left == 0 { SLICE } else { left };
         self.sched.owner = thread.link();
@@ -275,6 +292,7 @@ impl<P: Port> Kernel<P> {
 
     /// Asks for the next tick if it must come before the one asked for last.
     fn program_timer(&mut self) {
+        self.sched.stale = false;
         let alarm = self.next_alarm();
         let slice = self.current().map(|_| self.sched.slice_end);
         let next = match (alarm, slice) {
@@ -295,6 +313,7 @@ impl<P: Port> Kernel<P> {
     /// The timer ticked: alarms that are due, and the slice.
     pub fn tick(&mut self) {
         self.sched.programmed = None;
+        self.sched.stale = true;
         self.fire_alarms();
         self.end_slice();
         self.settle();

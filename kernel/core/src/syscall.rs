@@ -28,9 +28,10 @@ impl<P: Port> Kernel<P> {
     }
 
     fn dispatch(&mut self, me: Ref<Thread>) {
-        self.pool[me].flags &= !flag::AGAIN;
-        let tag = Tag(P::argument(&self.pool[me].context, 0));
-        let Some(space) = self.pool[me].space.get() else { return };
+        let t = &mut self.pool[me];
+        t.flags &= !flag::AGAIN;
+        let tag = Tag(P::argument(&t.context, 0));
+        let Some(space) = t.space.get() else { return };
         let outcome = match Op::from_code(tag.op()) {
             Some(op) => self.execute(me, space, op, tag),
             None => Err(Error::BadOperation),
@@ -42,8 +43,9 @@ impl<P: Port> Kernel<P> {
             Err(error) if is_ipc(tag) => self.set_failed(me, error),
             Err(error) => self.set_status(me, Err(error)),
         }
-        if self.pool[me].state() == gate::READY {
-            self.forget_sending(me);
+        let t = &mut self.pool[me];
+        if t.state() == gate::READY {
+            t.forget_sending();
         }
     }
 

@@ -57,6 +57,9 @@ pub mod gate {
     pub const SLOW: u32 = 0x100;
     /// Flag: an alien whose registers are in its UTCB slot.
     pub const ALIEN: u32 = 0x200;
+    /// Flag: waits for the reply to an exception, with all its registers in `context` and
+    /// nothing to load.
+    pub const EXCEPTION: u32 = 0x400;
 }
 
 /// Values of `Thread::flags`.
@@ -175,6 +178,13 @@ impl Thread {
     #[must_use]
     pub const fn state(&self) -> u32 {
         self.gate & gate::STATE
+    }
+    /// A native thread that is ready counts as one that calls: what the fast path,
+    /// which only knows calls, may then leave unwritten.
+    pub(crate) const fn forget_sending(&mut self) {
+        if !self.is_alien() {
+            self.sending = abi::MessageKind::Call as u32;
+        }
     }
     /// Whether it is an alien.
     #[must_use]

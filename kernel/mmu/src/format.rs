@@ -26,7 +26,8 @@ pub struct Leaf {
     pub attributes: Attributes,
 }
 
-/// Encodes and decodes entries. An all-zero entry is empty.
+/// Encodes and decodes entries. An all-zero entry is empty; a lower-level entry has the page's
+/// address in its upper bits, so that those of neighbouring pages differ by the size of one.
 pub trait Format {
     /// The entry for a page.
     fn leaf(leaf: Leaf) -> u32;

@@ -6,7 +6,7 @@
 //! (`USED | order`). The map makes a wrong `free` a panic instead of a corrupted
 //! list.
 
-use crate::{Link, Object, Pool, Ref};
+use crate::{BASE, Link, Object, Pool, Ref};
 use bytemuck::{Pod, Zeroable};
 
 /// Smallest block.
@@ -55,9 +55,9 @@ impl Buddy {
     pub(crate) fn start(pool: &mut Pool, reserved: u32) {
         let map_bytes = (pool.bytes / MIN_BYTES).next_multiple_of(abi::PAGE_SIZE);
         assert!(reserved + map_bytes <= pool.bytes, "pool too small for its tables");
-        pool.buddy.map = pool.base + reserved;
-        pool.buddy.start = pool.base + reserved + map_bytes;
-        let end = pool.base + pool.bytes;
+        pool.buddy.map = BASE + reserved;
+        pool.buddy.start = BASE + reserved + map_bytes;
+        let end = BASE + pool.bytes;
         let mut at = pool.buddy.start;
         while at < end {
             // The largest block that is aligned here and fits.
@@ -68,12 +68,12 @@ impl Buddy {
     }
 
     fn mark(pool: &mut Pool, address: u32, value: u8) {
-        let at = pool.buddy.map + (address - pool.base) / MIN_BYTES;
+        let at = pool.buddy.map + (address - BASE) / MIN_BYTES;
         pool.bytes_mut(at, 1).fill(value);
     }
 
     fn marked(pool: &Pool, address: u32) -> u8 {
-        let at = pool.buddy.map + (address - pool.base) / MIN_BYTES;
+        let at = pool.buddy.map + (address - BASE) / MIN_BYTES;
         pool.bytes_at(at, 1).first().copied().unwrap_or(0)
     }
 
@@ -114,7 +114,7 @@ impl Buddy {
     }
 
     pub(crate) fn free(pool: &mut Pool, address: u32, order: u32) {
-        let end = pool.base + pool.bytes;
+        let end = BASE + pool.bytes;
         assert!(address >= pool.buddy.start && address < end && address.is_multiple_of(MIN_BYTES), "freed {address:#x}: not a block");
         assert!(Self::marked(pool, address) == USED | order as u8, "freed {address:#x}: not allocated with order {order}");
         Self::mark(pool, address, 0);

@@ -120,41 +120,43 @@ unsafe impl<T> Zeroable for Link<T> {}
 // SAFETY: as above; the marker is a function pointer type, so `Link<T>` is `'static` data exactly if `T` is.
 unsafe impl<T: 'static> Pod for Link<T> {}
 
+/// Kernel address of the pool's first byte, in every port.
+pub const BASE: u32 = 0xE080_0000;
+
+/// Bytes of the largest object. So many are left unused at the pool's end: an object that begins inside
+/// ends inside, and one comparison checks it.
+const LARGEST: u32 = 2 * abi::PAGE_SIZE;
+
 /// The kernel's memory for objects.
 pub struct Pool {
     memory: *mut u8,
-    base: u32,
     bytes: u32,
     buddy: Buddy,
 }
 
 impl Pool {
-    /// Takes over `bytes` at `memory`, which references will call `base`.
+    /// Takes over `bytes` at `memory`, which references will call [`BASE`].
     /// The first `reserved` bytes are not allocated from: they hold tables that
     /// the caller places. All of it is cleared.
     ///
     /// # Safety
-    /// `memory` is valid for reads and writes of `bytes` bytes for as long as the
+    /// On the machine itself `memory` is at [`BASE`]. It is valid for reads and writes of `bytes` bytes for as long as the
     /// pool exists, aligned to a page, and while any reference obtained from the pool is
     /// alive nothing else accesses it. (The kernel guarantees the last by
     /// borrowing the pool only between entry and exit, on one CPU.)
     ///
     /// # Panics
-    /// If `base`, `bytes` or `reserved` are not multiples of a page.
-    pub unsafe fn new(memory: *mut u8, base: u32, bytes: u32, reserved: u32) -> Self {
+    /// If `bytes` or `reserved` are not multiples of a page, or there are too few.
+    pub unsafe fn new(memory: *mut u8, bytes: u32, reserved: u32) -> Self {
         let page = abi::PAGE_SIZE;
-        assert!(base.is_multiple_of(page) && bytes.is_multiple_of(page) && reserved.is_multiple_of(page), "pool not page aligned");
+        assert!(bytes > LARGEST, "a pool that is too small");
+        assert!(cfg!(not(target_os = "none")) || memory.expose_provenance() == BASE as usize, "the pool is elsewhere");
+        assert!(bytes.is_multiple_of(page) && reserved.is_multiple_of(page), "pool not page aligned");
         // SAFETY: the caller gives us all of it.
         unsafe { memory.write_bytes(0, bytes as usize) };
-        let mut pool = Self { memory, base, bytes, buddy: Buddy::new() };
+        let mut pool = Self { memory, bytes: bytes - LARGEST, buddy: Buddy::new() };
         Buddy::start(&mut pool, reserved);
         pool
-    }
-
-    /// Kernel address of the pool's first byte.
-    #[must_use]
-    pub const fn base(&self) -> u32 {
-        self.base
     }
 
     /// Bytes in the pool.
@@ -185,19 +187,32 @@ impl Pool {
         Buddy::free(self, address, order);
     }
 
-    fn offset(&self, address: u32, bytes: u32) -> usize {
-        let offset = address.wrapping_sub(self.base);
-        assert!(offset <= self.bytes && bytes <= self.bytes - offset, "kernel address {address:#x} outside the pool");
-        offset as usize
+    /// Where an address of the pool really is.
+    #[inline]
+    fn at(&self, address: u32) -> *mut u8 {
+        if cfg!(target_os = "none") {
+            core::ptr::with_exposed_provenance_mut(address as usize)
+        } else {
+            self.memory.wrapping_add(address.wrapping_sub(BASE) as usize)
+        }
     }
 
+    #[inline]
+    fn range(&self, address: u32, bytes: u32) -> *mut u8 {
+        if bytes > self.bytes || address.wrapping_sub(BASE) > self.bytes - bytes {
+            outside(address);
+        }
+        self.at(address)
+    }
+
+    #[inline]
     fn pointer<T: Object>(&self, r: Ref<T>) -> *mut T {
-        let size = const { size_of::<T>() as u32 };
+        const { assert!(size_of::<T>() <= LARGEST as usize) };
         let start = r.0.wrapping_sub(T::ANCHOR);
-        let offset = self.offset(start, size);
-        assert!(offset.is_multiple_of(const { align_of::<T>() }), "misaligned reference {start:#x}");
-        // SAFETY: the offset is within the memory that `new` was given.
-        unsafe { self.memory.add(offset).cast() }
+        if start.wrapping_sub(BASE) >= self.bytes || !start.is_multiple_of(const { align_of::<T>() as u32 }) {
+            outside(start);
+        }
+        self.at(start).cast()
     }
 
     /// Two different objects at once.
@@ -214,22 +229,32 @@ impl Pool {
 
     /// Raw bytes of the pool.
     #[must_use]
+    #[inline]
     pub fn bytes_at(&self, address: u32, bytes: u32) -> &[u8] {
-        let offset = self.offset(address, bytes);
-        // SAFETY: `offset` checked the range against the memory given to `new`.
-        unsafe { core::slice::from_raw_parts(self.memory.add(offset), bytes as usize) }
+        let start = self.range(address, bytes);
+        // SAFETY: `range` checked against the memory given to `new`.
+        unsafe { core::slice::from_raw_parts(start, bytes as usize) }
     }
 
     /// Raw bytes of the pool, for writing.
+    #[inline]
     pub fn bytes_mut(&mut self, address: u32, bytes: u32) -> &mut [u8] {
-        let offset = self.offset(address, bytes);
-        // SAFETY: `offset` checked the range; `self` is borrowed exclusively.
-        unsafe { core::slice::from_raw_parts_mut(self.memory.add(offset), bytes as usize) }
+        let start = self.range(address, bytes);
+        // SAFETY: `range` checked; `self` is borrowed exclusively.
+        unsafe { core::slice::from_raw_parts_mut(start, bytes as usize) }
     }
+}
+
+/// A reference to what is no object: a kernel bug.
+#[cold]
+#[inline(never)]
+fn outside(address: u32) -> ! {
+    panic!("kernel address {address:#x} is outside the pool or misaligned")
 }
 
 impl<T: Object> Index<Ref<T>> for Pool {
     type Output = T;
+    #[inline]
     fn index(&self, r: Ref<T>) -> &T {
         // SAFETY: in the pool and aligned (`pointer`), plain data, shared borrow of the pool.
         unsafe { &*self.pointer(r) }
@@ -237,6 +262,7 @@ impl<T: Object> Index<Ref<T>> for Pool {
 }
 
 impl<T: Object> IndexMut<Ref<T>> for Pool {
+    #[inline]
     fn index_mut(&mut self, r: Ref<T>) -> &mut T {
         // SAFETY: in the pool and aligned (`pointer`), plain data, exclusive borrow of the pool.
         unsafe { &mut *self.pointer(r) }

@@ -24,7 +24,7 @@ impl Code {
         let symbols: HashMap<String, u32> =
             file.symbols().filter_map(|s| Some((s.name().ok()?.to_string(), u32::try_from(s.address()).ok()?))).collect();
         let mut code = Self { instructions: BTreeMap::new(), symbols, executed: BTreeMap::new() };
-        for (start, end) in [("sysenter_entry", "fast_end"), ("alien_entry", "alien_end")] {
+        for (start, end) in [("sysenter_entry", "fast_end"), ("alien_entry", "alien_end"), ("native_fault", "native_fault_end")] {
             let (start, end) = (code.symbol(start)?, code.symbol(end)?);
             let section = file
                 .sections()
@@ -97,6 +97,8 @@ pub struct Machine<'a> {
     pub regs: [u32; 8],
     /// ES, CS, SS, DS, FS, GS.
     pub segments: [u16; 6],
+    /// Address of a page fault.
+    pub cr2: u32,
     /// The last value written to CR3.
     pub cr3: Option<u32>,
     /// What the flags are on a return by `sysexit`.
@@ -123,7 +125,7 @@ const MOST_STEPS: u32 = 200;
 impl<'a> Machine<'a> {
     /// A processor in front of `memory`, which gives the word at an address.
     pub fn new(memory: &'a dyn Fn(u32) -> Option<u32>) -> Self {
-        Self { regs: [0; 8], segments: [0; 6], cr3: None, eflags: 0, written: BTreeMap::new(), memory, carry: false, zero: false }
+        Self { regs: [0; 8], segments: [0; 6], cr2: 0, cr3: None, eflags: 0, written: BTreeMap::new(), memory, carry: false, zero: false }
     }
 
     /// The word at an address, a multiple of 4.
@@ -174,7 +176,9 @@ impl<'a> Machine<'a> {
         Ok(match i.op_kind(operand) {
             OpKind::Register => {
                 let r = i.op_register(operand);
-                if r.is_segment_register() {
+                if r == Register::CR2 {
+                    self.cr2
+                } else if r.is_segment_register() {
                     u32::from(self.segments[r.number()])
                 } else if r.is_gpr32() {
                     self.regs[r.number()]
@@ -272,6 +276,12 @@ impl<'a> Machine<'a> {
                 Mnemonic::Pop => {
                     let value = self.pop()?;
                     self.set(&i, 0, value)?;
+                }
+                Mnemonic::Pushad => {
+                    let esp = self.regs[reg::ESP];
+                    for register in 0..8 {
+                        self.push(if register == reg::ESP { esp } else { self.regs[register] })?;
+                    }
                 }
                 Mnemonic::Pushfd => self.push(2)?,
                 Mnemonic::Popfd => self.eflags = self.pop()?,

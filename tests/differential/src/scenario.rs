@@ -90,6 +90,15 @@ impl Scenario {
             }
             threads.push(thread);
         }
+        // Some natives have pagers.
+        for thread in &native[1..] {
+            let pager = native[rng.usize(1..native.len())];
+            if pager != *thread && rng.u32(..3) > 0 {
+                let badged = fresh();
+                must(call(k, Op::Copy, [pager, 0, badged, Rights::CALL.0 | rng.u32(1..0x1000) << 12]));
+                must(call(k, Op::SetHandler, [*thread, badged, 0, 0]));
+            }
+        }
         for space in &spaces[1..] {
             for slot in 1..=PEERS {
                 let rights = if rng.u32(..4) > 0 { Rights::CALL.0 | Rights::NOTIFY.0 } else { rng.u32(..64) };
@@ -115,8 +124,8 @@ impl Scenario {
         let me = self.kernel.current()?;
         if self.kernel.pool[me].is_alien() {
             return Some(match rng.u32(..10) {
-                0 => Event::PageFault,
-                1 => Event::Tick,
+                0..=2 => Event::PageFault,
+                3 => Event::Tick,
                 _ => Event::AlienCall,
             });
         }
@@ -124,9 +133,9 @@ impl Scenario {
         let registers = self.system_call(me, rng);
         Some(match rng.u32(..40) {
             0 => Event::Int(registers),
-            1 => Event::PageFault,
-            2 => Event::Tick,
-            3 => Event::AlienCall,
+            1..=4 => Event::PageFault,
+            5 => Event::Tick,
+            6 => Event::AlienCall,
             _ => Event::Sysenter(registers),
         })
     }

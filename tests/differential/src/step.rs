@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One event, by the assembly and by the portable kernel.
 
-use crate::compare::{Expected, compare};
+use crate::compare::{Expected, WORDS, compare};
 use crate::machine::{Code, DS, ES, Exit, FS, GS, Machine, reg};
 use crate::scenario::Event;
 use abi::Rights;
@@ -27,6 +27,12 @@ pub struct Tally {
     pub replies: u64,
     /// `int 0x80` of aliens by the fast path.
     pub alien_calls: u64,
+    /// Page faults of aliens by the fast path.
+    pub alien_faults: u64,
+    /// Page faults of natives by the fast path.
+    pub faults: u64,
+    /// Replies to them.
+    pub fault_replies: u64,
     /// `run` by the fast path.
     pub runs: u64,
     /// Fast paths that left it to the portable kernel.
@@ -38,6 +44,57 @@ const CPU: u32 = 0xe040_0f80;
 /// The FPU is open: in `Cpu::loaded` (`lazy.rs` of the port).
 const FPU_OPEN: u32 = 1;
 const STEP_PENDING: u32 = 2;
+
+/// How the kernel is entered.
+#[derive(Clone, Copy, PartialEq)]
+enum Entry {
+    /// By `sysenter`.
+    Sysenter,
+    /// By `int 0x80`.
+    Call,
+    /// By a page fault.
+    Fault { error: u32, address: u32 },
+}
+
+impl Entry {
+    /// Where it leads.
+    fn symbol(self) -> &'static str {
+        match self {
+            Self::Sysenter => "sysenter_entry",
+            Self::Call => "alien_entry",
+            Self::Fault { .. } => "alien_fault",
+        }
+    }
+
+    /// Vector and error code as the entry code saves them for the portable kernel.
+    fn saved(self) -> (u32, u32) {
+        match self {
+            Self::Sysenter => (vector::SYSENTER, 0),
+            Self::Call => (vector::SYSTEM_CALL, 0),
+            Self::Fault { error, .. } => (vector::PAGE_FAULT, error),
+        }
+    }
+
+    /// Where the code goes with what it leaves to the portable kernel, and how many bytes more it pushed.
+    fn slow(self, alien: bool) -> (&'static str, u32) {
+        match self {
+            Self::Sysenter => ("save_registers", 0),
+            Self::Fault { .. } if !alien => ("entered_saved", 32),
+            _ => ("entered", 0),
+        }
+    }
+
+    /// What the processor pushes, from the last word.
+    fn pushed(self, user: &User) -> Vec<u32> {
+        let [.., esp, eip, eflags] = user.regs;
+        let common = [eip, u32::from(USER_CODE), eflags, esp, u32::from(USER_DATA)];
+        match self {
+            Self::Sysenter => Vec::new(),
+            Self::Call => common.to_vec(),
+            Self::Fault { error, .. } => [error].into_iter().chain(common).collect(),
+        }
+    }
+}
 
 /// The user's registers at an entry.
 struct User {
@@ -108,7 +165,7 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
             // The user passes its stack and instruction pointer in ECX and EDX.
             (user.regs[7], user.regs[8]) = (user.regs[2], user.regs[3]);
             user.regs[9] = FIXED_FLAGS;
-            let expected = assembly(kernel, me, &user, code, "sysenter_entry", tally)?;
+            let expected = assembly(kernel, me, &user, code, Entry::Sysenter, tally)?;
             note_segments(kernel, me, &user);
             portable(kernel, me, expected.as_ref(), |kernel| {
                 user.save(&mut kernel.pool[me], vector::SYSENTER);
@@ -117,7 +174,7 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
             })?;
         }
         Event::AlienCall => {
-            let expected = assembly(kernel, me, &user, code, "alien_entry", tally)?;
+            let expected = assembly(kernel, me, &user, code, Entry::Call, tally)?;
             note_segments(kernel, me, &user);
             portable(kernel, me, expected.as_ref(), |kernel| {
                 user.save(&mut kernel.pool[me], vector::SYSTEM_CALL);
@@ -131,9 +188,14 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
             while kernel.carry_on() {}
         }
         Event::PageFault => {
+            let (error, address) = (rng.u32(..8), rng.u32(..));
+            let expected = assembly(kernel, me, &user, code, Entry::Fault { error, address }, tally)?;
             note_segments(kernel, me, &user);
-            user.save(&mut kernel.pool[me], vector::PAGE_FAULT);
-            kernel.page_fault(rng.u32(..), Rights::READ);
+            portable(kernel, me, expected.as_ref(), |kernel| {
+                user.save(&mut kernel.pool[me], vector::PAGE_FAULT);
+                kernel.pool[me].context[word::ERROR] = error;
+                kernel.page_fault(address, Rights::READ);
+            })?;
         }
         Event::Tick => {
             note_segments(kernel, me, &user);
@@ -191,7 +253,7 @@ fn assembly(
     me: Ref<Thread>,
     user: &User,
     code: &mut Code,
-    entry: &str,
+    entry: Entry,
     tally: &mut Tally,
 ) -> Result<Option<Expected>> {
     let cpu = *kernel.port.cpu();
@@ -208,70 +270,88 @@ fn assembly(
         hot.get((address.wrapping_sub(CPU) / 4) as usize).copied()
     };
     let mut machine = Machine::new(&memory);
-    let [eax, ebx, ecx, edx, esi, edi, ebp, esp, eip, eflags] = user.regs;
+    let [eax, ebx, ecx, edx, esi, edi, ebp, esp, eip, _] = user.regs;
     machine.regs = [eax, ecx, edx, ebx, 0, ebp, esi, edi];
     machine.segments[DS] = user.ds;
     machine.segments[ES] = user.es;
     machine.segments[FS] = user.fs;
     machine.segments[GS] = user.gs;
-    let alien = entry == "alien_entry";
-    if alien {
-        // What the processor pushes.
-        for (i, value) in [eip, u32::from(USER_CODE), eflags, esp, u32::from(USER_DATA)].into_iter().enumerate() {
-            machine.written.insert(me.address() - 20 + i as u32 * 4, value);
-        }
-        machine.regs[reg::ESP] = me.address() - 20;
+    let alien = kernel.pool[me].is_alien();
+    if let Entry::Fault { address, .. } = entry {
+        machine.cr2 = address;
     }
-    let exit = machine.run(code, code.symbol(entry)?)?;
+    let pushed = entry.pushed(user);
+    if !pushed.is_empty() {
+        let bottom = me.address() - pushed.len() as u32 * 4;
+        machine.written.extend(pushed.into_iter().zip((bottom..).step_by(4)).map(|(value, at)| (at, value)));
+        machine.regs[reg::ESP] = bottom;
+    }
+    let exit = machine.run(code, code.symbol(entry.symbol())?)?;
     let at = |offset: u32| machine.word(machine.regs[reg::ESP].wrapping_add(offset));
-    let (stack, instruction, flags) = match exit {
-        Exit::Sysexit => (machine.regs[reg::ECX], machine.regs[reg::EDX], machine.eflags),
+    let mut registers = [0; 10];
+    for (to, from) in [reg::EAX, reg::EBX, reg::ECX, reg::EDX, reg::ESI, reg::EDI, reg::EBP].into_iter().enumerate() {
+        registers[to] = machine.regs[from];
+    }
+    let mut data = [machine.segments[DS], machine.segments[ES]].map(u32::from);
+    let restores = code.symbol("leave_kernel")?;
+    match exit {
+        Exit::Sysexit => registers[7..].copy_from_slice(&[machine.regs[reg::ECX], machine.regs[reg::EDX], machine.eflags]),
         Exit::Iret => {
             ensure!(at(4)? == u32::from(USER_CODE) && at(16)? == u32::from(USER_DATA), "a return to other segments");
-            (at(12)?, at(0)?, at(8)?)
+            registers[7..].copy_from_slice(&[at(12)?, at(0)?, at(8)?]);
+        }
+        // All that was saved comes back.
+        Exit::Left(address) if address == restores => {
+            let context = machine.word(CPU + offset_of!(Cpu, current) as u32)? - ANCHOR;
+            for (register, index) in registers.iter_mut().zip(WORDS) {
+                *register = machine.word(context + index as u32 * 4)?;
+            }
+            for (selector, index) in data.iter_mut().zip([word::DS, word::ES]) {
+                *selector = machine.word(context + index as u32 * 4)?;
+            }
         }
         Exit::Left(address) => {
             tally.given_up += 1;
-            let (vector, left) = if alien { (vector::SYSTEM_CALL, "entered") } else { (vector::SYSENTER, "save_registers") };
+            let ((vector, error), (left, more)) = (entry.saved(), entry.slow(alien));
             ensure!(address == code.symbol(left)?, "left to {address:#x}");
+            let kept = if more == 0 {
+                machine.regs[..4] == [eax, ecx, edx, ebx] && machine.regs[5..] == [ebp, esi, edi]
+            } else {
+                [at(0)?, at(4)?, at(8)?, at(16)?, at(20)?, at(24)?, at(28)?] == [edi, esi, ebp, ebx, edx, ecx, eax]
+            };
+            ensure!(kept, "registers are not as the user had them");
+            ensure!(machine.regs[reg::ESP] == me.address() - 28 - more, "the stack is at {:#x}", machine.regs[reg::ESP]);
             ensure!(
-                machine.regs[..4] == [eax, ecx, edx, ebx] && machine.regs[5..] == [ebp, esi, edi],
-                "registers are not as the user had them"
-            );
-            ensure!(machine.regs[reg::ESP] == me.address() - 28, "the stack is at {:#x}", machine.regs[reg::ESP]);
-            ensure!(
-                at(0)? == vector && at(4)? == 0 && at(8)? == eip && at(16)? & FIXED_FLAGS == FIXED_FLAGS && at(20)? == esp,
+                at(more)? == vector
+                    && at(more + 4)? == error
+                    && at(more + 8)? == eip
+                    && at(more + 16)? & FIXED_FLAGS == FIXED_FLAGS
+                    && at(more + 20)? == esp,
                 "the saved words are wrong"
             );
             let scratch = me.address() - ANCHOR..me.address();
             ensure!(machine.written.keys().all(|a| scratch.contains(a)), "something was changed before the slow way");
             return Ok(None);
         }
-    };
+    }
     let current = machine.word(CPU + offset_of!(Cpu, current) as u32)?;
     ensure!(machine.word(CPU)? == cpu.loaded && machine.word(CPU + offset_of!(Cpu, top) as u32)? == cpu.top, "hot words were changed");
-    ensure!(machine.segments[DS] == USER_DATA && machine.segments[ES] == USER_DATA, "DS and ES are not flat");
+    let by_iret = exit != Exit::Sysexit;
+    let restored = by_iret && exit != Exit::Iret;
+    ensure!(restored || data == [u32::from(USER_DATA); 2], "DS and ES are not flat");
     // What may be loaded is the port's business, so the portable kernel cannot tell: the rule itself.
     let alien_involved = if alien { me.address() } else { current & if exit == Exit::Iret { u32::MAX } else { 0 } };
     ensure!(cpu.loaded == alien_involved, "{:#x} was loaded", cpu.loaded);
-    match (alien, exit) {
-        (true, _) => tally.alien_calls += 1,
-        (false, Exit::Iret) => tally.runs += 1,
-        _ if user.regs[0] >> abi::Tag::OP_SHIFT == abi::Op::Call as u32 => tally.calls += 1,
-        _ => tally.replies += 1,
-    }
-    let mut registers = [0; 10];
-    for (to, from) in [reg::EAX, reg::EBX, reg::ECX, reg::EDX, reg::ESI, reg::EDI, reg::EBP].into_iter().enumerate() {
-        registers[to] = machine.regs[from];
-    }
-    registers[7..].copy_from_slice(&[stack, instruction, flags]);
-    Ok(Some(Expected {
-        current: Ref::new(current),
-        registers,
-        by_iret: exit == Exit::Iret,
-        cr3: machine.cr3,
-        written: machine.written.clone(),
-    }))
+    *match entry {
+        Entry::Call => &mut tally.alien_calls,
+        Entry::Fault { .. } if alien => &mut tally.alien_faults,
+        Entry::Fault { .. } => &mut tally.faults,
+        Entry::Sysenter if restored => &mut tally.fault_replies,
+        Entry::Sysenter if by_iret => &mut tally.runs,
+        Entry::Sysenter if user.regs[0] >> abi::Tag::OP_SHIFT == abi::Op::Call as u32 => &mut tally.calls,
+        Entry::Sysenter => &mut tally.replies,
+    } += 1;
+    Ok(Some(Expected { current: Ref::new(current), registers, by_iret, data, cr3: machine.cr3, written: machine.written.clone() }))
 }
 
 /// Lets the portable kernel handle the event, and compares.

@@ -64,6 +64,7 @@ impl System {
             Resource::Shared { region, address, .. } => {
                 self.shared.get(usize::from(region)).is_some_and(|region| grant_area(address, region.bytes))
             }
+            Resource::Pci { device, address } => device < crate::pci::DEVICES && grant_area(address, PAGE),
             Resource::Memory { bytes } => whole_pages(bytes),
             Resource::File { offset, bytes, address } => {
                 let in_image = offset.checked_add(bytes).is_some_and(|end| end <= image_bytes);
@@ -108,7 +109,10 @@ mod tests {
             slots: 64,
             on_death: OnDeath::Report,
             service: false,
-            grants: vec![Grant { name: "g".into(), what: Resource::Shared { region: 0, address: layout::GRANTS, writable: true } }],
+            grants: vec![Grant {
+                name: "g".into(),
+                what: Resource::Shared { region: 0, address: layout::GRANTS, writable: true, dma: true },
+            }],
         };
         System { name: "s".into(), components: vec![component], shared: vec![Shared { name: "r".into(), bytes: 4096 }] }
     }
@@ -164,7 +168,10 @@ mod tests {
             Resource::Ports { base: 8, count: 0 },
             Resource::Device { base: 1, bytes: 4096, address: layout::GRANTS },
             Resource::Device { base: 0, bytes: 4096, address: layout::GRANTS_END },
-            Resource::Shared { region: 1, address: layout::GRANTS, writable: false },
+            Resource::Shared { region: 1, address: layout::GRANTS, writable: false, dma: false },
+            Resource::Pci { device: 32, address: layout::GRANTS },
+            Resource::Pci { device: 3, address: layout::GRANTS_END },
+            Resource::Pci { device: 3, address: layout::GRANTS + 1 },
             Resource::Memory { bytes: 0 },
             Resource::File { offset: 4096, bytes: 4097, address: layout::GRANTS },
             Resource::File { offset: 1, bytes: 1, address: layout::GRANTS },

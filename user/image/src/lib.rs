@@ -17,6 +17,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 mod check;
+pub mod pci;
 pub mod protocol;
 
 /// Where a component finds what, beside the kernel's area below 4 MiB. The tool
@@ -182,6 +183,16 @@ pub enum Resource {
         address: u32,
         /// Whether the component may write it.
         writable: bool,
+        /// Whether it is told the physical address, for a device that reaches memory.
+        dma: bool,
+    },
+    /// A device of PCI bus 0: the ranges of memory that its registers are in, mapped one behind
+    /// the other from the start, and its interrupt line. Nothing, if the machine has no such device.
+    Pci {
+        /// Its number on the bus.
+        device: u8,
+        /// Where the first range is mapped.
+        address: u32,
     },
     /// A piece of RAM of its own as a capability, not mapped.
     Memory {
@@ -231,6 +242,8 @@ pub struct Start {
     pub slots: u32,
     /// What it was granted: name, slot (0 where there is none), address and bytes (0 where not mapped).
     pub grants: Vec<Given>,
+    /// What is to be known of each PCI device that was granted and is there.
+    pub pci: Vec<pci::Device>,
 }
 
 impl Start {
@@ -257,4 +270,6 @@ pub struct Given {
     pub address: u32,
     /// Bytes of memory, or ports, or 0.
     pub bytes: u32,
+    /// Physical address of memory that was granted for a device to reach, else 0.
+    pub physical: u32,
 }

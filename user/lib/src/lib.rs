@@ -24,12 +24,14 @@ pub mod console;
 pub mod interval;
 pub mod ipc;
 pub mod map;
+pub mod pci;
 pub mod port;
 pub mod start;
 pub mod sys;
 pub mod thread;
 pub mod time;
 pub mod utcb;
+pub mod virtio;
 
 pub use abi::{Error, Frame, MessageKind, Rights};
 pub use cap::{Irq, Memory, Quota, Segment, Space, Thread};

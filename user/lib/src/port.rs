@@ -33,3 +33,18 @@ pub fn write16(port: u16, value: u16) {
     // SAFETY: as `write8`.
     unsafe { asm!("out dx, ax", in("dx") port, in("ax") value, options(nomem, nostack, preserves_flags)) };
 }
+
+/// Reads four bytes.
+#[must_use]
+pub fn read32(port: u16) -> u32 {
+    let value: u32;
+    // SAFETY: as `read8`.
+    unsafe { asm!("in eax, dx", in("dx") port, out("eax") value, options(nomem, nostack, preserves_flags)) };
+    value
+}
+
+/// Writes four bytes.
+pub fn write32(port: u16, value: u32) {
+    // SAFETY: as `write8`.
+    unsafe { asm!("out dx, eax", in("dx") port, in("eax") value, options(nomem, nostack, preserves_flags)) };
+}

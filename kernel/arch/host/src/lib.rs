@@ -19,7 +19,7 @@ use pool::{Pool, Ref};
 use std::alloc::{Layout, alloc};
 
 /// Where the pool pretends to be.
-pub const POOL_BASE: u32 = 0xe080_0000;
+pub const POOL_BASE: u32 = pool::BASE;
 /// Bytes of the pool.
 pub const POOL_BYTES: u32 = 4 << 20;
 /// Physical minus pretended address of the pool.
@@ -142,7 +142,7 @@ pub fn boot_with(pool_bytes: u32) -> Kernel<Host> {
     let (_, reserved) = thread_table(pool_bytes);
     let layout = Layout::from_size_align(pool_bytes as usize, abi::PAGE_SIZE as usize).expect("a layout of pages");
     // SAFETY: the layout is not empty; the memory is never freed, and used by nobody else.
-    let pool = unsafe { Pool::new(alloc(layout), POOL_BASE, pool_bytes, reserved) };
+    let pool = unsafe { Pool::new(alloc(layout), pool_bytes, reserved) };
     let mut kernel = Kernel::new(pool, Host::default());
     let header =
         abi::boot::Header { root_bytes: 4096, root_address: 0x40_0000, root_offset: 4096, total: 8192, ..abi::boot::Header::zeroed() };

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The fast path of aliens: `int 0x80` to the handler that waits in `run`, and the `run`
-//! that resumes an alien. It does what `fault.rs` would do (`raise`,
+//! The fast path of aliens: `int 0x80` and page faults to the handler that waits in `run`, and
+//! the `run` that resumes an alien. It does what `fault.rs` would do (`raise`,
 //! `transfer_exception`, `run`), changes nothing before its last test, and goes the
 //! ordinary way on any doubt.
 //!
-//! | A | test at the system call | portable form |
+//! Every page fault is the handler's on this processor: the seam `fault_in` repairs none.
+//!
+//! | A | test at the event | portable form |
 //! |---|---|---|
 //! | 1 | the thread is an alien | `enter` |
 //! | 2 | DS and ES are flat | `frame` |
@@ -48,14 +50,18 @@ const DELIVERY: u32 = (abi::MessageKind::Alien as u32) << abi::Delivery::KIND_SH
 global_asm!(
     ".section .text.fast, \"ax\", @progbits",
     ".balign 32",
-    ".global alien_entry",
-    // The processor pushed SS, ESP, EFLAGS, CS, EIP.
-    "alien_entry:",
+    // An event of vector \\vector, for which the processor pushed \\pushed bytes: SS, ESP, EFLAGS, CS,
+    // EIP, and the error code of a page fault.
+    ".macro EVENT vector, pushed",
     ".if {kdb}",
     "jmp 8f",
     ".endif",
-    "test byte ptr [esp + 20 + {flags}], {alien_flag}", // A1
+    "test byte ptr [esp + \\pushed + {flags}], {alien_flag}", // A1
+    ".if \\pushed == 24",
+    "jz native_fault",
+    ".else",
     "jz 8f",
+    ".endif",
     "push eax",
     "push ecx",
     "push edx",
@@ -65,10 +71,10 @@ global_asm!(
     "or eax, ecx",
     "cmp eax, {flat}",
     "jne 9f",
-    "lea edx, [esp + 32]",
+    "lea edx, [esp + \\pushed + 12]",
     "cmp edx, ss:[{loaded}]", // A3
     "jne 9f",
-    "mov ecx, [esp + 32 + {handler}]",
+    "mov ecx, [edx + {handler}]",
     "test cl, {call_right}", // A4
     "jz 9f",
     "and ecx, ~63",
@@ -79,7 +85,7 @@ global_asm!(
     "mov eax, ss:[{top}]", // A6
     "cmp eax, ss:[ecx + {priority}]",
     "ja 9f",
-    "mov eax, [esp + 32 + {utcb}]",
+    "mov eax, ss:[edx + {utcb}]",
     "pop dword ptr ss:[eax + {f_edx}]",
     "pop dword ptr ss:[eax + {f_ecx}]",
     "pop dword ptr ss:[eax + {f_eax}]",
@@ -87,6 +93,13 @@ global_asm!(
     "mov ss:[eax + {f_esi}], esi",
     "mov ss:[eax + {f_edi}], edi",
     "mov ss:[eax + {f_ebp}], ebp",
+    ".if \\pushed == 24",
+    "pop ebp",
+    "mov edi, cr2",
+    ".else",
+    "xor edi, edi",
+    "xor ebp, ebp",
+    ".endif",
     "pop dword ptr ss:[eax + {f_eip}]",
     "mov ebx, [esp + 4]",
     "mov ss:[eax + {f_eflags}], ebx",
@@ -95,13 +108,11 @@ global_asm!(
     "mov dword ptr ss:[eax + {f_ds_es}], {flat}",
     "mov ss:[eax + {f_fs_gs}], fs",
     "mov ss:[eax + {f_fs_gs} + 2], gs",
-    "mov esi, {vector}",
-    "xor edi, edi",
-    "xor ebp, ebp",
+    "mov esi, \\vector",
     "mov ss:[eax + {f_vector}], esi",
-    "mov ss:[eax + {f_error}], edi",
+    "mov ss:[eax + {f_error}], ebp",
     "mov ss:[eax + {f_address}], edi",
-    "mov ss:[eax + {f_changed}], edi",
+    "mov dword ptr ss:[eax + {f_changed}], 0",
     "mov esp, edx",
     "mov eax, [esp + {handler} + 4]",
     "or eax, {delivery}",
@@ -116,9 +127,20 @@ global_asm!(
     "pop ecx",
     "pop eax",
     "8:",
+    ".if \\pushed == 20",
     "push 0",
-    "push {vector}",
+    ".endif",
+    "push \\vector",
     "jmp entered",
+    ".endm",
+    ".global alien_entry",
+    "alien_entry:",
+    "EVENT {system_call}, 20",
+    // A3 holds for entries from user mode alone, as there the stack ends at the thread.
+    ".balign 32",
+    ".global alien_fault",
+    "alien_fault:",
+    "EVENT {page_fault}, 24",
     // --- run: from sysenter_entry, ESP the thread, EAX and EBX as the user had them ---
     ".balign 32",
     ".global try_run",
@@ -157,10 +179,15 @@ global_asm!(
     "je 2f",
     "mov esi, ss:[esi + {directory}]",
     "mov cr3, esi",
+    // As in `fast_switch`: reading is cheaper than loading.
     "2:",
-    "mov esi, {user_data}",
-    "mov ds, esi",
-    "mov es, esi",
+    "mov esi, ds",
+    "cmp si, {user_data}",
+    "jne 4f",
+    "mov esi, es",
+    "cmp si, {user_data}",
+    "jne 4f",
+    "3:",
     "mov esp, edx",
     "push {user_data}",
     "push dword ptr ss:[ecx + {f_esp}]",
@@ -178,6 +205,11 @@ global_asm!(
     "mov ebp, ss:[ecx + {f_ebp}]",
     "mov ecx, ss:[ecx + {f_ecx}]",
     "iretd",
+    "4:",
+    "mov esi, {user_data}",
+    "mov ds, esi",
+    "mov es, esi",
+    "jmp 3b",
     ".global alien_end",
     "alien_end:",
     current = const CPU + offset_of!(Cpu, current) as u32,
@@ -205,7 +237,8 @@ global_asm!(
     call_right = const abi::Rights::CALL.0,
     run_op = const abi::Tag::new(abi::Op::Run, 0, 0).0,
     delivery = const DELIVERY,
-    vector = const ALIEN_CALL,
+    system_call = const ALIEN_CALL,
+    page_fault = const abi::frame::vector::PAGE_FAULT,
     flat = const FLAT,
     user_data = const USER_DATA,
     user_code = const USER_CODE,
@@ -232,4 +265,6 @@ global_asm!(
 unsafe extern "C" {
     /// Where `int 0x80` enters.
     pub fn alien_entry();
+    /// Where a page fault enters.
+    pub fn alien_fault();
 }

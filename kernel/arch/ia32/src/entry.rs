@@ -46,6 +46,8 @@ global_asm!(
     ".global entered",
     "entered:",
     "pushad",
+    ".global entered_saved",
+    "entered_saved:",
     "lea eax, [esp + {pushed}]",
     "cmp eax, ss:[{current}]",
     "jne not_from_user",
@@ -181,6 +183,7 @@ pub fn handlers() -> ([u32; 256], u32) {
     let stubs = unsafe { &vector_table };
     all[..stubs.len()].copy_from_slice(stubs);
     all[usize::from(ALIEN_CALL)] = crate::alien::alien_entry as *const () as u32;
+    all[abi::frame::vector::PAGE_FAULT as usize] = crate::alien::alien_fault as *const () as u32;
     (all, double_fault as *const () as u32)
 }
 

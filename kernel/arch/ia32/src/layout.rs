@@ -6,7 +6,7 @@ pub const KERNEL_BASE: u32 = 0xE000_0000;
 /// 4 MiB behind one page table: the processor's page and the I/O permission bitmap.
 pub const WINDOW: u32 = 0xE040_0000;
 /// Where the pool appears.
-pub const POOL_BASE: u32 = 0xE080_0000;
+pub const POOL_BASE: u32 = pool::BASE;
 
 /// The processor's hot words, at the start of a 32-byte line; the task-state
 /// segment starts at their third word and ends before the page does.

@@ -10,6 +10,8 @@
 //! | `entry`, `trap` | entry, what it means, exit |
 //! | `fast` | `sysenter` and the IPC fast path |
 //! | `alien` | the fast path of aliens: system call to handler, and `run` |
+//! | `mem` | filling and copying memory |
+//! | `fault` | the fast path of a native thread's page fault to its pager |
 //! | `lazy` | state switched only on use |
 //! | `port` | the port contract |
 //! | `panic` | the last words |
@@ -20,11 +22,13 @@ pub mod alien;
 pub mod boot;
 pub mod entry;
 pub mod fast;
+mod fault;
 pub mod gdt;
 #[cfg(feature = "kdb")]
 mod kdb;
 pub mod layout;
 pub mod lazy;
+mod mem;
 pub mod panic;
 pub mod port;
 pub mod regs;
@@ -85,12 +89,13 @@ pub fn start(boot: boot::Boot) -> ! {
     plat_pc::pic::set_enabled(0, true);
 
     port::set_pool(boot.pool_physical);
-    let (threads, reserved) = thread_table(boot.pool_bytes);
-    port::THREAD_COUNT.store(threads, core::sync::atomic::Ordering::Relaxed);
+    let (_, reserved) = thread_table(boot.pool_bytes);
     // SAFETY: boot mapped the pool there, found it free, and nobody else knows of it.
-    let pool = unsafe { Pool::new(POOL_BASE as *mut u8, POOL_BASE, boot.pool_bytes, reserved) };
+    let pool = unsafe { Pool::new(POOL_BASE as *mut u8, boot.pool_bytes, reserved) };
     // SAFETY: boot; the one place that writes it.
     let kernel = unsafe { (*KERNEL.0.get()).write(Kernel::new(pool, Ia32::new(boot.features, boot.tsc))) };
+
+    port::THREAD_COUNT.store(kernel.threads.count, core::sync::atomic::Ordering::Relaxed);
 
     let mut ram = [Range::default(); 16];
     let ranges = boot.ram.iter().take(boot.ram_count);
@@ -103,7 +108,7 @@ pub fn start(boot: boot::Boot) -> ! {
         header: boot.header,
         irq_lines: COMPONENT_LINES,
     };
-    if let Err(error) = kernel.start_root(&machine, &information_page(&boot, threads)) {
+    if let Err(error) = kernel.start_root(&machine, &information_page(&boot, kernel.threads.count)) {
         panic!("the machine has too little memory: {}", error.text());
     }
     trap::leave(kernel);

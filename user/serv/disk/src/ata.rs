@@ -1,24 +1,40 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first disk of the first channel, by programmed transfers (ATA-2: X3.279, clauses 7 and 8).
+//! The first disk of an ATA channel, by programmed transfers (ATA-2: X3.279, clauses 7 and 8).
 
-use macadamia::disk::{DISK_FAILED, NO_DISK, SECTOR, TIMED_OUT};
+use crate::line::Line;
+use crate::{Disk, Task};
+use macadamia::alloc::format;
+use macadamia::alloc::string::String;
+use macadamia::disk::{DISK_FAILED, SECTOR, TIMED_OUT};
 use macadamia::map::Window;
-use macadamia::port::{read8, read16, write8, write16};
-use macadamia::{Irq, ipc, time};
+use macadamia::port::{read8, read32, write8, write32};
+use macadamia::{Env, Memory, Rights, time};
 
-/// Registers of the channel.
+/// A channel of a PC: where its registers are, and its interrupt.
+struct Channel {
+    /// The grant of the first port.
+    ports: &'static str,
+    base: u16,
+    irq: &'static str,
+}
+
+const CHANNELS: [Channel; 2] =
+    [Channel { ports: "ports1f0", base: 0x1f0, irq: "irq14" }, Channel { ports: "ports170", base: 0x170, irq: "irq15" }];
+
+/// Registers of a channel, from its base on.
 mod register {
-    pub const DATA: u16 = 0x1f0;
-    pub const COUNT: u16 = 0x1f2;
-    pub const LBA_LOW: u16 = 0x1f3;
-    pub const LBA_MIDDLE: u16 = 0x1f4;
-    pub const LBA_HIGH: u16 = 0x1f5;
-    pub const DEVICE: u16 = 0x1f6;
+    /// Two words of 16 bits at a time.
+    pub const DATA: u16 = 0;
+    pub const COUNT: u16 = 2;
+    pub const LBA_LOW: u16 = 3;
+    pub const LBA_MIDDLE: u16 = 4;
+    pub const LBA_HIGH: u16 = 5;
+    pub const DEVICE: u16 = 6;
     /// Reading it takes the interrupt back.
-    pub const STATUS: u16 = 0x1f7;
-    pub const COMMAND: u16 = 0x1f7;
+    pub const STATUS: u16 = 7;
+    pub const COMMAND: u16 = 7;
     /// The status again, without that.
-    pub const CONTROL: u16 = 0x3f6;
+    pub const CONTROL: u16 = 0x206;
 }
 
 /// Bits of the status.
@@ -39,116 +55,150 @@ mod command {
 
 /// In the device register: addresses are sector numbers, the first disk.
 const LBA: u8 = 0xe0;
-/// Words of a sector.
-const WORDS: u32 = SECTOR / 2;
-/// In the answer to `IDENTIFY`: the number of sectors.
-const SECTORS_WORD: usize = 60;
-/// The longest that a disk may take.
+/// In the answer to `IDENTIFY`, in words of 32 bits: the number of sectors.
+const SECTORS_WORD: usize = 30;
+/// In the control register: reset of the channel.
+const RESET: u8 = 4;
+/// The longest that a disk may take to be ready after a reset, or for the first sector of a write.
 const PATIENCE: u64 = 5_000_000_000;
-
-/// Notification bits of the interrupt and of the alarm.
-pub const INTERRUPT: u32 = 1;
-const ALARM: u32 = 2;
-
 /// Most sectors of a command.
-pub const MOST: u32 = 256;
+const MOST: u32 = 256;
+/// Where the shared memory is seen here.
+const BUFFER: u32 = image::layout::GRANTS_END;
 
-/// The disk; errors are those of `macadamia::disk`.
+/// The disk.
 pub struct Ata {
-    irq: Irq,
-    /// Sectors of 512 bytes.
-    pub sectors: u32,
+    base: u16,
+    line: Line,
+    buffer: Window,
+    sectors: u32,
+    most: u32,
 }
 
 impl Ata {
-    /// Finds the disk. `irq` is bound to [`INTERRUPT`].
-    pub fn find(irq: Irq) -> Result<Self, u32> {
-        let mut disk = Self { irq, sectors: 0 };
-        write8(register::DEVICE, LBA);
-        // A bus without a disk floats.
-        if read8(register::STATUS) == 0xff {
-            return Err(NO_DISK);
-        }
-        write8(register::CONTROL, 0);
-        disk.start(command::IDENTIFY, 0, 0);
-        disk.finish().map_err(|_| NO_DISK)?;
-        let mut identity = [0; WORDS as usize];
-        identity.iter_mut().for_each(|word| *word = read16(register::DATA));
-        disk.sectors = u32::from(identity[SECTORS_WORD]) | u32::from(identity[SECTORS_WORD + 1]) << 16;
+    /// Finds the disk; a sentence if there is none that can be used.
+    pub fn find(env: &Env) -> Result<Self, String> {
+        let Some(channel) = CHANNELS.iter().find(|channel| env.given(channel.ports).is_some()) else {
+            return Err("it was given no channel".into());
+        };
+        let Some(given) = env.given("buffer") else { return Err("it was given no memory `buffer`".into()) };
+        let buffer = Window::open(BUFFER, Memory(given.slot), 0, given.bytes, Rights::READ.union(Rights::WRITE));
+        let buffer = buffer.map_err(|error| format!("no shared memory: {}", error.text()))?;
+        let line = Line::open(env, channel.irq)?;
+        let mut disk = Self { base: channel.base, line, buffer, sectors: 0, most: MOST.min(given.bytes / SECTOR) };
+        disk.sectors = disk.identify().ok_or_else(|| format!("nothing answers at port {:#x}", channel.base))?;
         Ok(disk)
     }
 
-    /// Reads `count` sectors, 1 to [`MOST`], to the start of `to`.
-    pub fn read(&self, first: u32, count: u32, to: &Window) -> Result<(), u32> {
+    /// The number of sectors, if there is a disk.
+    fn identify(&self) -> Option<u32> {
+        // A bus without a disk floats.
+        if self.get(register::CONTROL) == 0xff {
+            return None;
+        }
+        // It may be in the middle of what a server before this one wanted.
+        self.put(register::CONTROL, RESET);
+        self.put(register::CONTROL, 0);
+        self.put(register::DEVICE, LBA);
+        self.until_idle().ok()?;
+        // A channel without a disk is silent.
+        if self.get(register::STATUS) == 0 {
+            return None;
+        }
+        self.start(command::IDENTIFY, 0, 0);
+        self.finish().ok()?;
+        let mut identity = [0; SECTOR as usize / 4];
+        identity.iter_mut().for_each(|word| *word = read32(self.base + register::DATA));
+        Some(identity[SECTORS_WORD])
+    }
+
+    fn get(&self, register: u16) -> u8 {
+        read8(self.base + register)
+    }
+
+    fn put(&self, register: u16, value: u8) {
+        write8(self.base + register, value);
+    }
+
+    fn read(&self, first: u32, count: u32) -> Result<(), u32> {
         self.start(command::READ, first, count);
         for sector in 0..count {
             self.finish()?;
             self.expect_data()?;
             for word in (0..SECTOR).step_by(4) {
-                let low = u32::from(read16(register::DATA));
-                to.write(sector * SECTOR + word, low | u32::from(read16(register::DATA)) << 16);
+                self.buffer.write(sector * SECTOR + word, read32(self.base + register::DATA));
             }
         }
         Ok(())
     }
 
-    /// Writes `count` sectors, 1 to [`MOST`], from the start of `from`.
-    pub fn write(&self, first: u32, count: u32, from: &Window) -> Result<(), u32> {
+    fn write(&self, first: u32, count: u32) -> Result<(), u32> {
         self.start(command::WRITE, first, count);
         // The first sector is asked for without an interrupt.
-        let deadline = time::now() + PATIENCE;
-        while read8(register::CONTROL) & status::BUSY != 0 {
-            if time::now() > deadline {
-                return Err(TIMED_OUT);
-            }
-        }
+        self.until_idle()?;
         for sector in 0..count {
             self.expect_data()?;
             for word in (0..SECTOR).step_by(4) {
-                let value = from.read(sector * SECTOR + word);
-                write16(register::DATA, value as u16);
-                write16(register::DATA, (value >> 16) as u16);
+                write32(self.base + register::DATA, self.buffer.read(sector * SECTOR + word));
             }
             self.finish()?;
         }
         Ok(())
     }
 
-    /// Empties the disk's cache.
-    pub fn flush(&self) -> Result<(), u32> {
-        self.start(command::FLUSH, 0, 0);
-        self.finish()
-    }
-
     fn start(&self, command: u8, first: u32, count: u32) {
-        write8(register::DEVICE, LBA | (first >> 24) as u8 & 0xf);
+        self.put(register::DEVICE, LBA | (first >> 24) as u8 & 0xf);
         // 0 means 256.
-        write8(register::COUNT, count as u8);
-        write8(register::LBA_LOW, first as u8);
-        write8(register::LBA_MIDDLE, (first >> 8) as u8);
-        write8(register::LBA_HIGH, (first >> 16) as u8);
-        write8(register::COMMAND, command);
+        self.put(register::COUNT, count as u8);
+        self.put(register::LBA_LOW, first as u8);
+        self.put(register::LBA_MIDDLE, (first >> 8) as u8);
+        self.put(register::LBA_HIGH, (first >> 16) as u8);
+        self.put(register::COMMAND, command);
     }
 
     /// Waits for the interrupt that ends a command, or a sector of it.
     fn finish(&self) -> Result<(), u32> {
-        let late = |_| TIMED_OUT;
-        time::alarm(time::now() + PATIENCE, ALARM).map_err(late)?;
-        loop {
-            let bits = ipc::wait(INTERRUPT | ALARM).map_err(late)?;
-            if bits & INTERRUPT == 0 {
+        let status = self.line.wait(|| Some(self.get(register::STATUS)).filter(|status| status & status::BUSY == 0))?;
+        if status & (status::ERROR | status::FAULT) == 0 { Ok(()) } else { Err(DISK_FAILED) }
+    }
+
+    /// Waits where there is no interrupt to wait for.
+    fn until_idle(&self) -> Result<(), u32> {
+        let deadline = time::now() + PATIENCE;
+        while self.get(register::CONTROL) & status::BUSY != 0 {
+            if time::now() > deadline {
                 return Err(TIMED_OUT);
             }
-            let status = read8(register::STATUS);
-            self.irq.acknowledge().map_err(late)?;
-            if status & status::BUSY == 0 {
-                time::alarm(0, 0).map_err(late)?;
-                return if status & (status::ERROR | status::FAULT) == 0 { Ok(()) } else { Err(DISK_FAILED) };
-            }
         }
+        Ok(())
     }
 
     fn expect_data(&self) -> Result<(), u32> {
-        if read8(register::CONTROL) & status::DATA_REQUEST == 0 { Err(DISK_FAILED) } else { Ok(()) }
+        if self.get(register::CONTROL) & status::DATA_REQUEST == 0 { Err(DISK_FAILED) } else { Ok(()) }
+    }
+}
+
+impl Disk for Ata {
+    fn name(&self) -> &'static str {
+        "ATA"
+    }
+
+    fn sectors(&self) -> u32 {
+        self.sectors
+    }
+
+    fn most(&self) -> u32 {
+        self.most
+    }
+
+    fn carry_out(&mut self, task: Task) -> Result<(), u32> {
+        match task {
+            Task::Read { first, count } => self.read(first, count),
+            Task::Write { first, count } => self.write(first, count),
+            Task::Flush => {
+                self.start(command::FLUSH, 0, 0);
+                self.finish()
+            }
+        }
     }
 }

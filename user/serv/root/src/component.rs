@@ -6,8 +6,10 @@
 //! charged to the component's Quota, which is therefore empty between two lives.
 
 use crate::load::{self, Filler, RW};
+use crate::pci::{self, Granted};
 use crate::resources::{Piece, Resources};
 use abi::boot::slot as root_slot;
+use image::pci::Device;
 use image::{Component, Given, Resource, Start, System, slot};
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
@@ -23,8 +25,12 @@ enum Object {
     Peer,
     /// A Memory or Irq that outlives the component.
     Lent(u32),
+    /// Memory that others have, too, and its physical address if the component may know it.
+    Shared(u32, u32),
     /// RAM of the component alone.
     Own(Piece),
+    /// A PCI device, if it is there.
+    Pci(Option<Granted>),
 }
 
 /// A component that was made.
@@ -59,7 +65,15 @@ impl Running {
 pub fn create_all(resources: &mut Resources, system: &System) -> core::result::Result<Vec<Running>, (String, Error)> {
     let mut shared = Vec::new();
     for region in &system.shared {
-        shared.push(resources.ram(region.bytes).map_err(|error| (region.name.clone(), error))?.memory);
+        shared.push(resources.ram(region.bytes).map_err(|error| (region.name.clone(), error))?);
+    }
+    // The description's lines before those that PCI devices turn out to have.
+    for component in &system.components {
+        for grant in &component.grants {
+            if let Resource::Irq { line } = grant.what {
+                resources.line(line).map_err(|error| (component.name.clone(), error))?;
+            }
+        }
     }
     let mut all = Vec::new();
     for (index, component) in system.components.iter().enumerate() {
@@ -72,20 +86,23 @@ pub fn create_all(resources: &mut Resources, system: &System) -> core::result::R
 }
 
 /// The parts that outlive a restart.
-fn prepare(resources: &mut Resources, component: &Component, index: usize, shared: &[Memory]) -> Result<Running> {
+fn prepare(resources: &mut Resources, component: &Component, index: usize, shared: &[Piece]) -> Result<Running> {
     let quota = resources.quota.create_quota(component.quota, resources.slot()?)?;
     let memory = resources.ram(load::bytes(component)?)?;
     let (thread, _) = resources.quota.create_thread(resources.limbo, resources.slot()?, None)?;
     let handler = Thread(resources.slot()?);
     copy(root_slot::THREAD, None, handler.0, Rights::CALL, index as u32 + 1)?;
-    thread.set_handler(Some(handler))?;
     let mut objects = Vec::new();
     for grant in &component.grants {
         objects.push(match grant.what {
             Resource::Ports { base, count } => Object::Lent(resources.ports(base, count)?.0),
             Resource::Device { base, bytes, .. } => Object::Lent(resources.device(base, bytes)?.0),
-            Resource::Shared { region, .. } => Object::Lent(shared.get(usize::from(region)).ok_or(Error::BadArgument)?.0),
+            Resource::Shared { region, dma, .. } => {
+                let piece = shared.get(usize::from(region)).ok_or(Error::BadArgument)?;
+                Object::Shared(piece.memory.0, if dma { piece.physical } else { 0 })
+            }
             Resource::Irq { line } => Object::Lent(root_slot::IRQ + line),
+            Resource::Pci { device, address } => Object::Pci(pci::find(resources, &grant.name, device, address)),
             Resource::Memory { bytes } => Object::Own(resources.ram(bytes)?),
             Resource::Call { .. } | Resource::Notify { .. } | Resource::File { .. } => Object::Peer,
         });
@@ -101,12 +118,14 @@ pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], in
     let space = running.quota.create_space(component.slots, running.space_slot)?;
     running.space = Some(space);
     running.thread.reset(space, None)?;
+    // The component may have named another one in its last life.
+    running.thread.set_handler(Some(running.handler))?;
     running.thread.set_priority(u32::from(component.priority), u32::from(component.max_priority))?;
     let memory = running.memory.as_ref().ok_or(Error::BadState)?.memory;
     let mut filler = Filler::new(resources, space, memory);
     filler.load(component)?;
     give(system, all, index, space)?;
-    let grants = grant(component, space, all, index)?;
+    let (grants, pci) = grant(component, space, all, index)?;
     let running = all.get_mut(index).ok_or(Error::BadArgument)?;
     let block = Start {
         name: component.name.clone(),
@@ -115,6 +134,7 @@ pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], in
         free_slot: slot::GRANTS + component.grants.len() as u32,
         slots: component.slots,
         grants,
+        pci,
     };
     filler.block(component, &block)?;
     running.started = time::now();
@@ -140,14 +160,20 @@ pub fn console(system: &System) -> Option<usize> {
 }
 
 /// Hands out what the description grants.
-fn grant(component: &Component, space: Space, all: &[Running], index: usize) -> Result<Vec<Given>> {
+fn grant(component: &Component, space: Space, all: &[Running], index: usize) -> Result<(Vec<Given>, Vec<Device>)> {
     let objects = &all.get(index).ok_or(Error::BadArgument)?.objects;
-    let mut given = Vec::new();
+    let (mut given, mut devices) = (Vec::new(), Vec::new());
     for (to, (grant, object)) in (slot::GRANTS..).zip(component.grants.iter().zip(objects)) {
-        let object = match object {
-            Object::Peer => 0,
-            Object::Lent(object) => *object,
-            Object::Own(piece) => piece.memory.0,
+        let (object, physical) = match object {
+            Object::Peer | Object::Pci(None) => (0, 0),
+            Object::Lent(object) => (*object, 0),
+            Object::Shared(object, physical) => (*object, *physical),
+            Object::Own(piece) => (piece.memory.0, 0),
+            Object::Pci(Some(granted)) => {
+                granted.map(space)?;
+                devices.push(granted.device.clone());
+                (granted.irq, 0)
+            }
         };
         let peer = |component: u16| all.get(usize::from(component)).map(|running| running.thread.0).ok_or(Error::BadArgument);
         let mut rights = Rights::ALL;
@@ -156,6 +182,7 @@ fn grant(component: &Component, space: Space, all: &[Running], index: usize) -> 
             Resource::Call { component, badge } => copy(peer(component)?, Some(space), to, Rights::CALL, badge)?,
             Resource::Notify { component, bits } => copy(peer(component)?, Some(space), to, Rights::NOTIFY, bits)?,
             Resource::Irq { .. } => {}
+            Resource::Pci { address: at, .. } => address = at,
             Resource::Memory { bytes: size } => bytes = size,
             Resource::Ports { base, count } => {
                 map::map(space, 0, Memory(object), 0, count, Rights::WRITE)?;
@@ -179,10 +206,11 @@ fn grant(component: &Component, space: Space, all: &[Running], index: usize) -> 
         if object != 0 {
             copy(object, Some(space), to, rights, 0)?;
         }
-        let slot = if matches!(grant.what, Resource::File { .. }) { 0 } else { to };
-        given.push(Given { name: grant.name.clone(), slot, address, bytes });
+        let nothing = object == 0 && matches!(grant.what, Resource::File { .. } | Resource::Pci { .. });
+        let slot = if nothing { 0 } else { to };
+        given.push(Given { name: grant.name.clone(), slot, address, bytes, physical });
     }
-    Ok(given)
+    Ok((given, devices))
 }
 
 /// Takes a dead component's space away, with all that was in it. If it is to be

@@ -10,6 +10,7 @@
 
 mod component;
 mod load;
+mod pci;
 mod resources;
 mod watch;
 

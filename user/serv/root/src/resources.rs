@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel left to the root server: slots, RAM, devices.
 
-use abi::boot::{Info, slot};
+use abi::boot::{Info, RAM_RANGES, slot};
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{delete, identify};
 use macadamia::{Error, Memory, Quota, Result, Rights, Space, map};
 
 /// Slots of the space in which threads wait for their restart: none is used.
 const LIMBO_SLOTS: u32 = 1;
+/// Interrupt lines of components: all of the controller but the timer's and the cascade.
+const LINES: u32 = 0xffff & !(1 << 0 | 1 << 2);
 /// The last page of the first 4 GiB belongs to nobody, so that ends fit into a word.
 const DEVICES_END: u32 = 0xffff_f000;
 /// The display's and the firmware's part of the first MiB.
@@ -26,6 +28,8 @@ struct Range {
 pub struct Piece {
     /// Its Memory.
     pub memory: Memory,
+    /// Its first physical address.
+    pub physical: u32,
     range: Range,
 }
 
@@ -42,6 +46,10 @@ pub struct Resources {
     free_slots: Vec<u32>,
     /// Sorted; neighbours are merged.
     free_ram: Vec<Range>,
+    /// Physical address of each RAM capability.
+    ram: [u32; RAM_RANGES],
+    /// Interrupt lines that nobody was given, a bit each.
+    free_lines: u32,
 }
 
 impl Resources {
@@ -56,7 +64,17 @@ impl Resources {
             let [_, _, bytes] = identify(ram)?;
             free_ram.push(Range { ram, offset: 0, bytes });
         }
-        Ok(Self { space, quota, limbo, next_slot: slot::FREE + 1, slots: info.slots, free_slots: Vec::new(), free_ram })
+        Ok(Self {
+            space,
+            quota,
+            limbo,
+            next_slot: slot::FREE + 1,
+            slots: info.slots,
+            free_slots: Vec::new(),
+            free_ram,
+            ram: info.ram,
+            free_lines: LINES,
+        })
     }
 
     /// An empty slot.
@@ -86,7 +104,8 @@ impl Resources {
         range.bytes -= bytes;
         let range = Range { offset: range.offset + range.bytes, bytes, ..*range };
         let memory = Memory(range.ram).derive(range.offset, bytes, to, self.quota)?;
-        Ok(Piece { memory, range })
+        let base = self.ram.get((range.ram - slot::RAM) as usize).ok_or(Error::BadArgument)?;
+        Ok(Piece { memory, physical: base + range.offset, range })
     }
 
     /// Takes a piece back, with every mapping of it.
@@ -115,6 +134,13 @@ impl Resources {
         };
         let offset = base.checked_sub(first).ok_or(Error::BadArgument)?;
         Memory(from).derive(offset, bytes, to, self.quota)
+    }
+
+    /// The capability of an interrupt line, of which nobody else was given it.
+    pub fn line(&mut self, line: u32) -> Result<u32> {
+        let bit = 1u32.checked_shl(line).filter(|bit| self.free_lines & bit != 0).ok_or(Error::Occupied)?;
+        self.free_lines &= !bit;
+        Ok(slot::IRQ + line)
     }
 
     /// I/O ports as a Memory of their own.

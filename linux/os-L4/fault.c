@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A fault of Linux itself: message, registers, call trace, panic.
+ *
+ * No fault of the server is expected: user memory is reached by a walk of page tables.
+ * The thread above Linux (force.c) gets its exceptions and makes it enter l4_fault() on a
+ * stack of its own, as the old one may be the reason.
+ */
+#include <linux/compiler.h>
+#include <linux/kernel.h>
+#include <linux/panic.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/sched/debug.h>
+#include <linux/sched/task_stack.h>
+#include <as-layout.h>
+#include <kern_util.h>
+#include <registers.h>
+#include <sysdep/ptrace.h>
+#include "l4.h"
+
+/* Upstream's stack for the signals of a host. */
+extern union thread_union cpu0_irqstack;
+
+/* What Linux's thread was doing. */
+static struct l4_frame at;
+static struct pt_regs regs;
+
+static bool is_within(unsigned long address, unsigned long start, unsigned long bytes)
+{
+	return address - start < bytes;
+}
+
+static void show_trace(unsigned long stack)
+{
+	unsigned long sp = PT_REGS_SP(&regs);
+
+	/* Of a stack that is full the last calls are shown. */
+	if (is_within(sp, stack - PAGE_SIZE, PAGE_SIZE))
+		sp = (unsigned long)end_of_stack(current);
+	if (!is_within(sp, stack, THREAD_SIZE)) {
+		pr_emerg("The stack pointer is outside of the task's stack: no call trace\n");
+		return;
+	}
+	PT_REGS_SP(&regs) = ALIGN(sp, sizeof(long));
+	current->thread.segv_regs = &regs;
+	show_stack(current, NULL, KERN_EMERG);
+}
+
+static void __noreturn fault(void)
+{
+	unsigned long stack = (unsigned long)task_stack_page(current);
+	char what[80];
+
+	block_signals();
+	/* If the following fails, too, this Linux just ends. */
+	l4_call(L4_OP_SET_HANDLER, L4_THREAD, L4_ROOT, 0, 0);
+	get_safe_registers(regs.regs.gp, NULL);
+	arch_l4_store_registers(&regs.regs, &at);
+	arch_l4_name_fault(&at, what, sizeof(what));
+
+	bust_spinlocks(1);
+	if (at.vector == L4_VECTOR_PAGE_FAULT && is_within(at.address, stack - PAGE_SIZE, PAGE_SIZE))
+		pr_emerg("BUG: stack overflow: the guard page of [%lx, %lx) was hit\n",
+			 stack, stack + THREAD_SIZE);
+	pr_emerg("BUG: %s\n", what);
+	pr_emerg("At %pS, task %s[%d]\n", (void *)PT_REGS_IP(&regs), current->comm, current->pid);
+	show_regs(&regs);
+	show_trace(stack);
+	/* The trace has been shown. */
+	add_taint(TAINT_DIE, LOCKDEP_NOW_UNRELIABLE);
+	panic("Fault of the kernel: %s", what);
+}
+
+void l4_fault(struct l4_frame *frame)
+{
+	struct thread_info *ti = &cpu0_irqstack.thread_info;
+
+	at = *frame;
+	/* That of the old stack may have been overwritten. */
+	ti->task = cpu_tasks[0].task ?: &init_task;
+	ti->preempt_count = 0;
+	arch_l4_enter(frame, fault, (void *)&cpu0_irqstack + THREAD_SIZE);
+}

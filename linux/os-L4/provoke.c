@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * With "provoke" among the arguments: /dev/macadamia/provoke, where a word that is written
+ * makes Linux itself fail in this way.  For tests.
+ */
+#include <linux/compiler.h>
+#include <linux/errno.h>
+#include <linux/fs.h>
+#include <linux/init.h>
+#include <linux/kernel.h>
+#include <linux/miscdevice.h>
+#include <linux/notifier.h>
+#include <linux/panic_notifier.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+/* Mapped by nobody: the first page. */
+static volatile u32 *const nothing = (u32 *)8;
+
+static noinline void provoke_null(void)
+{
+	*nothing;
+}
+
+static noinline void provoke_jump(void)
+{
+	void (*volatile fn)(void) = NULL;
+
+	fn();
+	barrier();
+}
+
+static noinline void provoke_text(void)
+{
+	*(volatile u8 *)provoke_jump = 0;
+}
+
+static noinline u32 provoke_stack(u32 depth)
+{
+	volatile u32 local[16];
+
+	local[depth % 16] = depth;
+	return provoke_stack(depth + 1) + local[0];
+}
+
+static noinline void provoke_divide(void)
+{
+	u32 zero = 0;
+
+	asm volatile ("divl %0" : "+r" (zero) : "a" (1), "d" (0) : "cc");
+}
+
+static noinline void provoke_invalid(void)
+{
+	asm volatile ("ud2");
+}
+
+static noinline void provoke_bug(void)
+{
+	BUG();
+}
+
+/* The panic itself fails. */
+static int fail_again(struct notifier_block *block, unsigned long event, void *text)
+{
+	*nothing;
+	return NOTIFY_DONE;
+}
+
+static ssize_t provoke_write(struct file *file, const char __user *buf, size_t bytes, loff_t *pos)
+{
+	static struct notifier_block twice = { .notifier_call = fail_again, .priority = INT_MAX };
+	char how[16] = "";
+
+	if (bytes >= sizeof(how))
+		return -EINVAL;
+	if (copy_from_user(how, buf, bytes))
+		return -EFAULT;
+	strim(how);
+	if (!strcmp(how, "null"))
+		provoke_null();
+	else if (!strcmp(how, "jump"))
+		provoke_jump();
+	else if (!strcmp(how, "text"))
+		provoke_text();
+	else if (!strcmp(how, "stack"))
+		provoke_stack(0);
+	else if (!strcmp(how, "divide"))
+		provoke_divide();
+	else if (!strcmp(how, "invalid"))
+		provoke_invalid();
+	else if (!strcmp(how, "bug"))
+		provoke_bug();
+	else if (!strcmp(how, "twice"))
+		atomic_notifier_chain_register(&panic_notifier_list, &twice);
+	else
+		return -EINVAL;
+	return bytes;
+}
+
+static const struct file_operations ops = { .write = provoke_write };
+static struct miscdevice device = {
+	.minor = MISC_DYNAMIC_MINOR, .name = "provoke", .nodename = "macadamia/provoke",
+	.fops = &ops, .mode = 0200,
+};
+static bool wanted __initdata;
+
+static int __init provoke_setup(char *text)
+{
+	wanted = true;
+	return 1;
+}
+__setup("provoke", provoke_setup);
+
+static int __init provoke_init(void)
+{
+	return wanted ? misc_register(&device) : 0;
+}
+device_initcall(provoke_init);

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! PCI devices for components. The root server alone has the ports that configure them; a component
+//! gets the memory that its device's registers are in, the interrupt line, and a copy of the
+//! configuration space.
+
+use crate::load::RW;
+use crate::resources::Resources;
+use crate::say;
+use image::layout::GRANTS_END;
+use image::pci::{BARS, Device, Range};
+use macadamia::alloc::vec::Vec;
+use macadamia::{Memory, Result, Space, map, pci};
+
+/// A device that a component is given.
+pub struct Granted {
+    /// Capability of its interrupt line.
+    pub irq: u32,
+    /// Its ranges, and where they are mapped.
+    pub ranges: Vec<(Memory, Range)>,
+    /// What the component is told.
+    pub device: Device,
+}
+
+impl Granted {
+    /// Maps its ranges.
+    pub fn map(&self, space: Space) -> Result<()> {
+        self.ranges.iter().try_for_each(|(memory, place)| map::map(space, place.address, *memory, 0, place.bytes, RW))
+    }
+}
+
+/// Finds a device for the grant `name`, whose ranges are mapped from `address` on. `None` if there is
+/// none, or none that can be used, which is said.
+pub fn find(resources: &mut Resources, name: &str, device: u8, address: u32) -> Option<Granted> {
+    let found = pci::find(device)?;
+    let line = found.line;
+    let granted = resources.line(line).and_then(|irq| grant(resources, name, found, (irq, address)));
+    granted.map_err(|error| say(format_args!("no use of PCI device {device} with interrupt line {line}: {}", error.text()))).ok()
+}
+
+fn grant(resources: &mut Resources, name: &str, found: pci::Found, (irq, mut address): (u32, u32)) -> Result<Granted> {
+    let (mut ranges, mut mapped) = (Vec::new(), [None; BARS]);
+    for (range, mapped) in found.ranges.into_iter().zip(&mut mapped) {
+        let Some(range) = range else { continue };
+        // Aligned as in the device. What finds no room is as if the device did not have it.
+        let place = address.checked_next_multiple_of(range.bytes).map(|address| Range { address, bytes: range.bytes });
+        let fits = |place: &Range| place.address.checked_add(place.bytes).is_some_and(|end| end <= GRANTS_END);
+        let Some(place) = place.filter(fits) else { continue };
+        let memory = resources.device(range.address, range.bytes)?;
+        ranges.push((memory, place));
+        *mapped = Some(place);
+        address = place.address + place.bytes;
+    }
+    Ok(Granted { irq, ranges, device: Device::new(name.into(), found.config, mapped) })
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of Linux's disk, with each interface that the disk server drives.
+
+use crate::Emulator;
+use crate::batch::TIMED_OUT;
+use crate::build::{self, Options};
+use crate::description::Interface;
+use crate::guest::{Guest, Test, compile, insert};
+use crate::session::Session;
+use anyhow::{Context, Result, ensure};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// All of them.
+pub const ALL: &[Test] = &[
+    ("linux.disk", disk),
+    ("linux.disk.throughput", throughput),
+    ("linux.disk.flush", flush),
+    ("linux.disk.restart", restart),
+    ("linux.disk.absent", absent),
+    ("linux.disk.bochs", on_bochs),
+];
+
+const SYSTEM: &str = "tests/systems/linux-crash.toml";
+const IMAGE: &str = "out/linux-crash/disk.img";
+/// The prompt of Linux's shell.
+const PROMPT: &str = "/root # ";
+
+/// The next run has a new disk.
+fn forget(image: &str) -> Result<()> {
+    if Path::new(image).exists() {
+        std::fs::remove_file(image)?;
+    }
+    Ok(())
+}
+
+/// Writes what no cache can know, and reads it from the disk again.
+const ROUND_TRIP: &str = "dd if=/dev/urandom of=/mnt/random bs=64k count=64 2>/dev/null; md5sum /mnt/random > /mnt/sum; sync; \
+                          echo 3 > /proc/sys/vm/drop_caches; md5sum -c -s /mnt/sum";
+
+/// What was written is there after `poweroff`, and what was synchronised after the machine was killed.
+fn disk() -> Result<()> {
+    survives(Interface::Virtio, 20)?;
+    survives(Interface::Ata, 4)
+}
+
+/// Kills the machine so often under a write load.
+fn survives(interface: Interface, kills: u32) -> Result<()> {
+    forget(IMAGE)?;
+    let inserts = vec![insert("/bin/records", compile("tests/linux/records.c")?)];
+    let guest = || Guest { system: SYSTEM, interface: Some(interface), inserts: inserts.clone(), ..Guest::default() };
+    let o = guest().run(&format!("echo kept > /mnt/file; {ROUND_TRIP}"))?;
+    ensure!(o.status == 0, "what was written is not what is read: {}", String::from_utf8_lossy(&o.err));
+    let o = guest().run("cat /mnt/file && md5sum -c -s /mnt/sum")?;
+    ensure!(o.status == 0 && o.text() == "kept\n", "after poweroff: status {}, {}", o.status, o.text());
+    // Each life checks what the one before left, then writes on; the last one only checks.
+    let (mut promised, mut checks) = (0, 0);
+    for kill in 0..=kills {
+        let last = kill == kills;
+        // Seeded points: from the first writes on, spread by a generator.
+        let milliseconds = 800 + u64::from(kill.wrapping_mul(2_654_435_761) >> 21) * 3 / 4;
+        let timeout = if last { guest().timeout } else { Duration::from_millis(milliseconds) };
+        let write = if last { "" } else { "records write /mnt/log" };
+        let command = format!("[ ! -e /mnt/log ] || records check /mnt/log || exit; echo writes; {write}");
+        let o = Guest { timeout, ..guest() }.run(&command)?;
+        let expected = if last { 0 } else { TIMED_OUT };
+        ensure!(o.status == expected, "life {kill}: status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+        // Killed before it wrote: nothing new.
+        let text = o.text();
+        let Some((checked, written)) = text.split_once("writes\n") else { continue };
+        if let Ok(found) = checked.trim().parse::<u32>() {
+            ensure!(found >= promised, "life {kill}: {promised} records were promised, {found} are there");
+            checks += 1;
+        }
+        promised = written.lines().filter_map(|line| line.parse::<u32>().ok()).next_back().map_or(promised, |last| last + 1);
+    }
+    ensure!(promised > 0 && checks > 0, "{promised} records were promised, {checks} times they were counted");
+    let mut check = Command::new("/sbin/e2fsck");
+    build::run(check.args(["-f", "-n"]).arg(IMAGE).stdout(std::process::Stdio::null()))?;
+    println!("# {interface:?}: {kills} kills, {promised} records, counted {checks} times");
+    Ok(())
+}
+
+/// Writing and reading 32 MiB by `dd`, in hundredths of a second, with the virtio disk and with the ATA disk.
+fn throughput() -> Result<()> {
+    let [virtio, ata] = [Interface::Virtio, Interface::Ata].map(|interface| -> Result<[u32; 2]> {
+        forget(IMAGE)?;
+        let now = "now() { awk '{ print int($1 * 100) }' /proc/uptime; }";
+        let write = "dd if=/dev/zero of=/mnt/zeros bs=1M count=32 2>/dev/null; sync";
+        let read = "dd if=/mnt/zeros of=/dev/null bs=1M 2>/dev/null";
+        let empty = "echo 3 > /proc/sys/vm/drop_caches";
+        let command = format!("{now}; a=$(now); {write}; b=$(now); {empty}; c=$(now); {read}; d=$(now); echo $((b - a)) $((d - c))");
+        let o = Guest { system: SYSTEM, interface: Some(interface), ..Guest::default() }.run(&command)?;
+        let times: Vec<u32> = o.text().split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let times = <[u32; 2]>::try_from(times).ok().with_context(|| format!("status {}: {}", o.status, o.text()))?;
+        Ok(times.map(|time| time.max(1)))
+    });
+    let (virtio, ata) = (virtio?, ata?);
+    for (what, virtio, ata) in [("written", virtio[0], ata[0]), ("read", virtio[1], ata[1])] {
+        let speed = |time: u32| 3200 / time;
+        println!(
+            "# 32 MiB {what}: virtio {} MiB/s, ATA {} MiB/s, ratio {:.1}",
+            speed(virtio),
+            speed(ata),
+            f64::from(ata) / f64::from(virtio)
+        );
+        ensure!(virtio * 2 < ata, "{what}: virtio took {virtio}, ATA {ata} hundredths of a second");
+    }
+    Ok(())
+}
+
+/// `sync` reaches the device: QEMU counts what it is told to flush.
+fn flush() -> Result<()> {
+    for interface in [Interface::Virtio, Interface::Ata] {
+        let built = build::plan(Path::new(SYSTEM), Options { interface: Some(interface), ..Options::default() })?.carry_out()?;
+        let mut session = Session::start(&built)?;
+        session.expect(PROMPT)?;
+        let before = flushes(&mut session)?;
+        session.send(b"for i in 1 2 3; do echo $i > /mnt/$i; sync; done; echo re'a'dy\r")?;
+        session.expect("ready")?;
+        session.expect(PROMPT)?;
+        let after = flushes(&mut session)?;
+        ensure!(after >= before + 3, "{interface:?}: after three times `sync` there were {} flushes", after - before);
+        session.send(b"poweroff\r")?;
+        session.end()?;
+    }
+    Ok(())
+}
+
+/// How often QEMU was told to flush the first disk.
+fn flushes(session: &mut Session) -> Result<u64> {
+    // Ctrl-A c: from the serial line to the monitor and back.
+    session.send(b"\x01cinfo blockstats\n")?;
+    session.expect("flush_operations=")?;
+    let line = session.line()?;
+    session.send(b"\x01c")?;
+    line.split(' ').next().and_then(|count| count.parse().ok()).with_context(|| format!("no count: {line}"))
+}
+
+/// A disk server that ends is started again, and nobody loses anything.
+fn restart() -> Result<()> {
+    for interface in [Interface::Virtio, Interface::Ata] {
+        forget("out/linux-disk-restart/disk.img")?;
+        let o = Guest { system: "tests/systems/linux-disk-restart.toml", interface: Some(interface), ..Guest::default() }.run(&format!(
+            "for i in 1 2 3; do {ROUND_TRIP} || exit; for j in $(seq 50); do echo $i $j > /mnt/file; sync; done; done; dmesg | grep -c 'l4a: error'"
+        ))?;
+        ensure!(o.text() == "0\n", "{interface:?}: status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+        let log = std::fs::read_to_string("out/linux-test/console.log")?;
+        ensure!(log.contains("`disk` ended with code 1"), "{interface:?}: it did not end");
+    }
+    Ok(())
+}
+
+/// Without a disk the server says so, and Linux does without.
+fn absent() -> Result<()> {
+    let mut built = build::system(Path::new(SYSTEM))?;
+    built.disks = [None, None];
+    let mut session = Session::start(&built)?;
+    session.expect("[disk] no ATA disk: nothing answers at port 0x1f0")?;
+    session.expect("l4a: no disk")?;
+    session.expect(PROMPT)?;
+    session.send(b"poweroff\r")?;
+    session.end()
+}
+
+/// The same system in Bochs, which has ATA only.
+fn on_bochs() -> Result<()> {
+    forget(IMAGE)?;
+    let o = Guest { system: SYSTEM, on: Emulator::Bochs, ..Guest::default() }.run(ROUND_TRIP)?;
+    ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    Ok(())
+}

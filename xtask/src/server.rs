@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of the Linux server itself: its faults, its layout, what it keeps, an old processor.
+
+use crate::build;
+use crate::guest::{Guest, Test, compile, insert};
+use crate::session::Session;
+use anyhow::{Context, Result, ensure};
+use std::path::Path;
+
+/// All of them.
+pub const ALL: &[Test] = &[("linux.faults", faults), ("linux.layout", layout), ("linux.reuse", reuse), ("linux.no_fxsave", no_fxsave)];
+
+/// The prompt of Linux's shell.
+const PROMPT: &str = "/root # ";
+
+/// A fault of Linux itself is its own panic, with registers and a call trace; it is started again, and
+/// another Linux does not notice. A fault of the panic ends it, too.
+fn faults() -> Result<()> {
+    let mut session = Session::start(&build::system(Path::new("tests/systems/linux-provoke.toml"))?)?;
+    session.expect(PROMPT)?;
+    session.send(b"\x144")?;
+    session.expect("input goes to two")?;
+    session.send(b"\r")?;
+    session.expect(PROMPT)?;
+    session.send(b"while [ ! -e /tmp/stop ]; do usleep 10000; done &\r")?;
+    session.expect(PROMPT)?;
+    session.send(b"\x143")?;
+    session.expect("input goes to one")?;
+    session.send(b"\r")?;
+    session.expect(PROMPT)?;
+    for (how, lines) in [
+        ("null", &["BUG: page fault: read at 00000008, nothing is there", "At provoke_null+"][..]),
+        ("jump", &["BUG: page fault: execution at 00000000, nothing is there", "At 0x0,"]),
+        ("text", &["BUG: page fault: write at ", ", not allowed", "At provoke_text+"]),
+        ("stack", &["BUG: stack overflow: the guard page of [", "At provoke_stack"]),
+        ("divide", &["BUG: divide error: exception 0, error code 0000", "At provoke_divide+"]),
+        ("invalid", &["BUG: invalid opcode: exception 6, error code 0000", "At provoke_invalid+"]),
+    ] {
+        provoke(&mut session, how)?;
+        for line in lines {
+            session.expect(line)?;
+        }
+        session.expect("EAX: ")?;
+        session.expect("Call Trace:\n")?;
+        session.expect(if how == "stack" { "provoke_stack" } else { "provoke_write+" })?;
+        session.expect("Kernel panic - not syncing: Fault of the kernel: ")?;
+        again(&mut session, "`one` ended with code 125")?;
+    }
+    provoke(&mut session, "bug")?;
+    session.expect("BUG: failure at arch/um/os-L4/provoke.c:")?;
+    session.expect("Call Trace:\n")?;
+    session.expect("provoke_write")?;
+    again(&mut session, "`one` ended with code 125")?;
+
+    provoke(&mut session, "twice")?;
+    session.expect(PROMPT)?;
+    provoke(&mut session, "null")?;
+    session.expect("Kernel panic - not syncing: Fault of the kernel: ")?;
+    again(&mut session, "`one` died: access to memory that it does not have")?;
+
+    session.send(b"poweroff -f\r")?;
+    session.expect("Power down")?;
+    session.send(b"\x144")?;
+    session.expect("input goes to two")?;
+    session.send(b"touch /tmp/stop; wait; echo wit'ness'\r")?;
+    session.expect("witness")?;
+    session.expect(PROMPT)?;
+    session.send(b"poweroff -f\r")?;
+    session.end()
+}
+
+fn provoke(session: &mut Session, how: &str) -> Result<()> {
+    session.send(format!("echo {how} > /dev/macadamia/provoke\r").as_bytes())?;
+    session.expect("/dev/macadamia/provoke\n")
+}
+
+/// Waits for the root server's word and for a new life.
+fn again(session: &mut Session, word: &str) -> Result<()> {
+    session.expect(word)?;
+    session.expect("Linux version")?;
+    session.expect(PROMPT)
+}
+
+/// Another server base, end of vmalloc and end of user processes, RAM and vmalloc within 128 MiB:
+/// what programs expect holds there, too.
+fn layout() -> Result<()> {
+    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi.c")?)];
+    let o = Guest { system: "tests/systems/linux-small.toml", inserts, ..Guest::default() }
+        .run("abi && tail -n 1 /proc/self/maps && grep VmallocTotal /proc/meminfo")?;
+    let text = o.text();
+    ensure!(o.status == 0, "status {}: {text}{}", o.status, String::from_utf8_lossy(&o.err));
+    ensure!(text.contains("7ffff000-80000000 r-xp"), "no vDSO at the end of user processes: {text}");
+    let total = text.split_whitespace().rev().nth(1).and_then(|word| word.parse::<u32>().ok()).context("no size of vmalloc")?;
+    println!("# vmalloc has {total} KiB");
+    ensure!((32 << 10..76 << 10).contains(&total), "vmalloc has {total} KiB");
+    Ok(())
+}
+
+/// A processor without `fxsave`: programs keep their FPU state, signal frames and debuggers have it.
+fn no_fxsave() -> Result<()> {
+    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi.c")?)];
+    let o = Guest { cpu: Some("pentium2,-fxsr"), inserts, ..Guest::default() }.run("abi")?;
+    ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    ensure!(o.text().contains("# no fxsave\n"), "this processor has fxsave");
+    Ok(())
+}
+
+/// Intervals of `tests/linux/figures.c`.
+const PROCESSES: [(u16, &str); 2] = [(7, "fork+exit+wait"), (8, "vfork+exec+wait")];
+
+/// What it saves to use spaces and threads of dead processes again, in instructions.
+fn reuse() -> Result<()> {
+    let model = build::model()?;
+    let program = compile("tests/linux/figures.c")?;
+    let report = |system| -> Result<model_core::Report> {
+        let inserts = vec![insert("/bin/figures", program.clone())];
+        let o = Guest { system, inserts, model: Some(&model), ..Guest::default() }.run("figures")?;
+        ensure!(o.status == 0, "{system}: {}{}", o.text(), String::from_utf8_lossy(&o.err));
+        o.report.context("no report")
+    };
+    let (with, without) = (report("systems/linux.toml")?, report("tests/systems/linux-noreuse.toml")?);
+    for (id, name) in PROCESSES {
+        let total = |report: &model_core::Report| {
+            let interval = report.intervals.get(&id).with_context(|| format!("{name} was not measured"))?;
+            anyhow::Ok(interval.user_instructions.median + interval.kernel_instructions.median)
+        };
+        let (with, without) = (total(&with)?, total(&without)?);
+        println!("# {name}: {with} instructions, {without} without reuse ({:+.1} %)", 100.0 * (without as f64 / with as f64 - 1.0));
+        ensure!(with < without, "{name}: reuse costs more");
+    }
+    Ok(())
+}
