@@ -170,7 +170,8 @@ fn shell() -> Result<()> {
     let slept = start.elapsed();
     let busy = session.processor_time()? - busy;
     ensure!(busy < Duration::from_secs(1), "an idle Linux kept the processor busy for {} ms of 5 s", busy.as_millis());
-    ensure!((4_900..5_500).contains(&slept.as_millis()), "`sleep 5` took {} ms", slept.as_millis());
+    // By the host's clock, and a host may be busy.
+    ensure!((4_900..7_000).contains(&slept.as_millis()), "`sleep 5` took {} ms", slept.as_millis());
 
     session.send(b"poweroff\r")?;
     session.expect("Power down")?;
