@@ -137,10 +137,11 @@ pub fn ones_page_physical() -> u32 {
     physical_of(&ONES_PAGE)
 }
 
-/// Maps a page of the window.
+/// Maps a page of the window, in all spaces at once: the processor's page is touched at every entry.
 pub fn set_window(index: usize, physical: u32) {
+    let global = if crate::features().pge { GLOBAL } else { 0 };
     // SAFETY: the table is written only here, with interrupts off; its pages are the kernel's own.
-    unsafe { (*WINDOW_TABLE.0.get())[index] = physical | PRESENT | WRITABLE };
+    unsafe { (*WINDOW_TABLE.0.get())[index] = physical | PRESENT | WRITABLE | global };
 }
 
 fn set_directory(index: u32, entry: u32) {
