@@ -184,9 +184,9 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    /// Decides who runs next. Called once before the kernel is left.
-    pub fn settle(&mut self) {
-        // The usual end of a system call: nobody was woken, and who ran still may.
+    /// Decides who runs next. Called once before the kernel is left. Returns whether all is as it
+    /// was: the usual end of a system call, when nobody was woken and who ran still may.
+    pub fn settle(&mut self) -> bool {
         if self.sched.handoff.is_none()
             && !self.sched.stale
             && let Cpu { top, current, .. } = *self.port.cpu()
@@ -195,9 +195,10 @@ impl<P: Port> Kernel<P> {
                 t.state() == gate::READY && t.next.is_null() && t.priority >= top
             })
         {
-            return;
+            return true;
         }
         self.decide();
+        false
     }
 
     fn decide(&mut self) {

@@ -10,12 +10,11 @@ use abi::{Error, Kind, MessageKind, Op, Rights, Tag};
 use pool::Ref;
 
 impl<P: Port> Kernel<P> {
-    /// The current thread, native, made the system call that is in its registers.
-    pub fn system_call(&mut self) {
-        if let Some(me) = self.current() {
-            self.dispatch(me);
-        }
-        self.settle();
+    /// The current thread, native, made the system call that is in its registers. Returns whether it just
+    /// goes on: neither who runs nor the rest of a system call in steps is to be looked at.
+    pub fn system_call(&mut self) -> bool {
+        let finished = self.current().is_some_and(|me| self.dispatch(me));
+        self.settle() && finished
     }
 
     /// Carries on the system call that the current thread was interrupted in, if
@@ -27,15 +26,17 @@ impl<P: Port> Kernel<P> {
         true
     }
 
-    fn dispatch(&mut self, me: Ref<Thread>) {
+    /// Returns whether the system call has ended, well or badly.
+    fn dispatch(&mut self, me: Ref<Thread>) -> bool {
         let t = &mut self.pool[me];
         t.flags &= !flag::AGAIN;
         let tag = Tag(P::argument(&t.context, 0));
-        let Some(space) = t.space.get() else { return };
+        let Some(space) = t.space.get() else { return false };
         let outcome = match Op::from_code(tag.op()) {
             Some(op) => self.execute(me, space, op, tag),
             None => Err(Error::BadOperation),
         };
+        let again = matches!(outcome, Ok(Outcome::Again));
         match outcome {
             Ok(Outcome::Done(results)) => self.set_status(me, Ok(results)),
             Ok(Outcome::Handled) => {}
@@ -47,6 +48,7 @@ impl<P: Port> Kernel<P> {
         if t.state() == gate::READY {
             t.forget_sending();
         }
+        !again
     }
 
     /// Writes the status and results of a system call that is no receive.

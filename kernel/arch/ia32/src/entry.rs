@@ -204,6 +204,11 @@ pub fn window(wait: bool) {
     }
 }
 
+/// Whether lines came in windows.
+pub fn is_pending() -> bool {
+    PENDING.load(Ordering::Relaxed) != 0
+}
+
 /// Takes the lines that came in windows.
 pub fn take_pending() -> u32 {
     PENDING.swap(0, Ordering::Relaxed)

@@ -184,7 +184,7 @@ impl Port for Ia32 {
 
     fn interrupt_pending(&mut self) -> bool {
         entry::window(false);
-        entry::PENDING.load(Ordering::Relaxed) != 0
+        entry::is_pending()
     }
 }
 

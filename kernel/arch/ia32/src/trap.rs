@@ -30,7 +30,13 @@ pub extern "C" fn enter() {
     let vector = kernel.pool[current].context[word::VECTOR];
     let alien = kernel.pool[current].is_alien();
     match vector {
-        vector::SYSENTER | INT_CALL if !alien => kernel.system_call(),
+        vector::SYSENTER | INT_CALL if !alien => {
+            let loaded = kernel.port.parts().0.loaded;
+            if kernel.system_call() && kernel.port.parts().0.loaded == loaded && !entry::is_pending() {
+                // Its space and its lazily loaded state are the processor's still.
+                return;
+            }
+        }
         0x20..=0x2f => interrupt(kernel, vector - 0x20),
         NO_FPU => {
             let (pool, port) = (&mut kernel.pool, &mut kernel.port);
