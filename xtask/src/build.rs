@@ -96,6 +96,8 @@ pub struct Model {
     pub cpu: Option<String>,
     /// Whether it looks for missing flushes, from the machine's start.
     pub check: bool,
+    /// Arguments that make it take samples instead of counting (`profile`).
+    pub sampling: Option<String>,
 }
 
 impl Model {
@@ -115,6 +117,9 @@ impl Model {
             // User processes end there (docs/manual.md; Linux alone: 3 GiB).
             text += ",check=on,user=0-c0000000";
         }
+        if let Some(sampling) = &self.sampling {
+            text += &format!(",{sampling}");
+        }
         if let Some(symbols) = symbols {
             text += &format!(",symbols={}", symbols.display());
         }
@@ -131,10 +136,11 @@ impl Model {
 pub fn model() -> Result<Model> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     run(cargo.args(["build", "--quiet", "--release", "--target-dir", "target", "-p", "model-plugin"]))?;
-    Ok(Model { plugin: std::env::current_dir()?.join("target/release/libmodel_plugin.so"), cpu: None, check: false })
+    Ok(Model { plugin: std::env::current_dir()?.join("target/release/libmodel_plugin.so"), cpu: None, check: false, sampling: None })
 }
 
-fn elf(package: &str) -> PathBuf {
+/// Where a package's ELF file is when it is built.
+pub fn elf(package: &str) -> PathBuf {
     linux::elf(package).unwrap_or_else(|| Path::new(FOLDER).join("i686-macadamia/release").join(package))
 }
 

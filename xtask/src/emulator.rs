@@ -424,7 +424,7 @@ pub fn batch(built: &Built, machine: Machine<'_>, timeout: Duration) -> Result<T
     };
     let read = |file: &Path| std::fs::read(file).map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned());
     let model = match machine {
-        Machine::Qemu { model: Some(_), .. } if ended => Some(read_report(&report)?),
+        Machine::Qemu { model: Some(model), .. } if ended && model.sampling.is_none() => Some(read_report(&report)?),
         _ => None,
     };
     Ok(Transcript { console: read(&console), results: read(&results), ended, model })

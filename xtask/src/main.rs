@@ -18,6 +18,7 @@ mod instrument;
 mod linux;
 mod pack;
 mod packages;
+mod profile;
 mod results;
 mod server;
 mod session;
@@ -104,6 +105,27 @@ enum Command {
         /// Write the figures to this file, one flat JSON object; `-` is the standard output.
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
+    },
+    /// Profile a system that ends by itself, or a command in its Linux: by function and call path, as text
+    /// and as a flame graph, in out/SYSTEM/profile.
+    Profile {
+        /// Its name: systems/NAME.toml.
+        system: String,
+        /// Profile this command in Linux's shell; its output is this command's output.
+        #[arg(long, value_name = "COMMAND")]
+        batch: Option<String>,
+        /// Put a file of this machine into Linux's first root file system.
+        #[arg(long, value_name = "HOST:GUEST")]
+        file: Vec<linux::Insert>,
+        /// Only what is executed between the markers of this interval.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=0xfff))]
+        interval: Option<u16>,
+        /// Instructions from one sample to the next; a prime keeps step with no loop.
+        #[arg(long, value_name = "N", default_value_t = profile::EVERY, value_parser = clap::value_parser!(u32).range(1..))]
+        every: u32,
+        /// The longest that it may take, in seconds; 600 if absent.
+        #[arg(long, value_name = "SECONDS")]
+        timeout: Option<u64>,
     },
     /// Print the machine model's constants with their sources, and published figures beside the model's.
     Model {
@@ -210,6 +232,10 @@ fn carry_out() -> Result<u8> {
         Command::Test { table: true, .. } => test::table()?,
         Command::Test { filter, all, .. } => test::all(filter.as_deref().unwrap_or(""), all)?,
         Command::Bench { filter, json } => bench::run(filter.as_deref().unwrap_or(""), json.as_deref())?,
+        Command::Profile { system, batch, file, interval, every, timeout } => {
+            let timeout = timeout.map(std::time::Duration::from_secs);
+            return profile::run(&profile::Request { system: &system, command: batch, files: &file, interval, every, timeout });
+        }
         Command::Model { cpu } => calibration::run(cpu.as_deref())?,
         Command::Clean => {
             for folder in ["target", "out"] {

@@ -6,7 +6,7 @@ use crate::build::{self, Built, cargo_bare};
 use crate::description::Limit;
 use crate::emulator::{Machine, Transcript, batch};
 use crate::results::{self, Outcome, Results, Shard};
-use crate::{bench, check, dialogue, disk, evidence, guest, instrument, server, suites};
+use crate::{bench, check, dialogue, disk, evidence, guest, instrument, profile, server, suites};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -151,6 +151,7 @@ fn list() -> Result<Vec<Test>> {
         .chain(guest::ALL)
         .chain(bench::ALL)
         .chain(instrument::ALL)
+        .chain(profile::ALL)
         .chain(server::ALL)
         .chain(suites::ALL)
         .chain(disk::ALL)

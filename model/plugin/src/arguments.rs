@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the plugin is told when it is loaded.
 
+use crate::sampler::Sampling;
 use model_core::{Checker, Cpu, Machine, Setup, Symbols};
 use std::ops::Range;
 
@@ -21,6 +22,9 @@ pub struct Arguments {
     pub window: Range<u32>,
     /// `symbols=FILE`, any number of them: names for addresses in the report.
     symbols: Symbols,
+    /// `sample=N` and, with it, `interval=N`, `bounds=FROM-TO`, and any number of `code=FROM-TO`: sample every
+    /// N-th instruction, and count nothing.
+    pub sampling: Sampling,
     /// Instructions in a line of the CPU model's trace cache.
     pub per_line: usize,
 }
@@ -57,7 +61,14 @@ impl Arguments {
                 self.cpu = Some(cpu);
             }
             Some(("symbols", file)) => self.symbols.add(&read(file)?),
-            _ => return Err("is none of out=, server=, user=, window=, check=on, cpu=, symbols=".into()),
+            Some(("sample", every)) => self.sampling.every = u64::from(number(every)?),
+            Some(("interval", id)) => self.sampling.interval = Some(number(id)? as u16),
+            Some(("bounds", range)) => self.sampling.bounds = Some(from_to(range)?),
+            Some(("code", range)) => self.sampling.code.push(from_to(range)?),
+            _ => {
+                let known = "out=, server=, user=, window=, check=on, cpu=, symbols=, sample=, interval=, bounds=, code=";
+                return Err(format!("is none of {known}"));
+            }
         }
         Ok(())
     }
@@ -77,8 +88,11 @@ impl Arguments {
 /// Two hexadecimal numbers with a character between them.
 fn numbers(text: &str, between: char) -> Result<(u32, u32), String> {
     let (first, second) = text.split_once(between).ok_or_else(|| format!("no `{between}` between two numbers"))?;
-    let number = |text: &str| u32::from_str_radix(text, 16).map_err(|error| format!("`{text}`: {error}"));
     Ok((number(first)?, number(second)?))
+}
+
+fn number(text: &str) -> Result<u32, String> {
+    u32::from_str_radix(text, 16).map_err(|error| format!("`{text}`: {error}"))
 }
 
 fn from_to(text: &str) -> Result<Range<u32>, String> {

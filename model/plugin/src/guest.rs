@@ -44,11 +44,21 @@ impl Guest {
         self.registers.general(number)
     }
 
+    /// Appends bytes from a linear address on, within a page; false if the present tables do not map it.
+    pub fn read_bytes(&self, address: u32, count: usize, to: &mut Vec<u8>) -> bool {
+        self.registers.bytes(address, count, to)
+    }
+
     /// Tables are used; the first ones matter.
     pub fn note_root(&mut self, root: u32) {
         if root != 0 {
             self.first_root.get_or_insert(root & !0xfff);
         }
+    }
+
+    /// The first tables, when others are or were used: they are the kernel's own.
+    pub fn first_root(&self) -> Option<u32> {
+        self.first_root
     }
 
     fn linear(&self, physical: u32) -> Option<u32> {

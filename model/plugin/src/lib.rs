@@ -4,7 +4,10 @@
 //! ```text
 //! qemu-system-i386 -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO][,cpu=FILE][,check=on]
 //!     [,user=FROM-TO][,window=LINEAR+BYTES][,symbols=FILE] ...
+//! qemu-system-i386 -plugin libmodel_plugin.so,out=FILE,sample=N[,interval=N][,bounds=FROM-TO][,code=FROM-TO] ...
 //! ```
+//!
+//! With `sample=N` it takes samples and does nothing else (`sampler`): FILE gets them. Else:
 //!
 //! Instructions are counted by code that QEMU makes part of each block, markers are always watched.
 //! Everything else has callbacks that QEMU skips (or, for memory, that return at once) until the first
@@ -16,6 +19,7 @@
 mod arguments;
 mod guest;
 mod registers;
+mod sampler;
 
 use arguments::Arguments;
 use guest::Guest;
@@ -23,6 +27,7 @@ use model_core::{Chunk, Class, Counter, Marker, Privilege, World};
 use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::{qemu_plugin_cb_flags as flags, qemu_plugin_cond as cond};
 use registers::Registers;
+use sampler::Sampler;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -34,6 +39,8 @@ pub static qemu_plugin_version: c_int = 4;
 /// What the callbacks work on.
 struct Plugin {
     counter: Counter,
+    /// What takes samples; then nothing is counted.
+    sampler: Option<Sampler>,
     guest: Option<Guest>,
     /// Linear address of the block in execution.
     block: u32,
@@ -52,6 +59,9 @@ struct Words {
     armed: u64,
     /// Instructions executed, without markers.
     executed: u64,
+    /// Counts the instructions of blocks that begin up to 2^64: a sample is due when it has passed that
+    /// and is small.
+    until: u64,
 }
 
 /// Chunks of code, and where in its block each begins. Callbacks are given an index.
@@ -98,6 +108,22 @@ impl Plugin {
         unsafe { (*self.words).armed = u64::from(self.counter.is_armed()) }
     }
 
+    /// How many samples are due; what is left counts for the next.
+    fn take_due(&mut self, every: u64) -> u64 {
+        // SAFETY: as in `executed`.
+        let until = unsafe { &mut (*self.words).until };
+        let due = 1 + *until / every;
+        *until = (*until % every).wrapping_sub(every);
+        due
+    }
+
+    /// Counts towards the next sample, or stops; so many instructions of the block in execution are still to come.
+    fn set_sampling(&mut self, rest: u64) {
+        let Some(sampler) = &mut self.sampler else { return };
+        // SAFETY: as in `executed`.
+        sampler.switch(unsafe { &mut (*self.words).until }, rest);
+    }
+
     /// A word of the scoreboard, for QEMU's code.
     fn word(&self, offset: usize) -> qemu::qemu_plugin_u64 {
         qemu::qemu_plugin_u64 { score: self.score, offset }
@@ -141,6 +167,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     };
     *PLUGIN.0.borrow_mut() = Some(Plugin {
         counter: Counter::new(arguments.setup()),
+        sampler: (arguments.sampling.every > 0).then(|| Sampler::new(std::mem::take(&mut arguments.sampling))),
         guest: None,
         block: 0,
         score,
@@ -172,6 +199,7 @@ extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
             plugin.counter.arm(0, guest);
         }
         plugin.set_armed();
+        plugin.set_sampling(0);
     });
 }
 
@@ -179,7 +207,75 @@ extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
 /// it follows from the mode that the processor is in (QEMU keeps blocks of
 /// different modes apart).
 extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: *mut qemu::qemu_plugin_tb) {
-    with(|plugin| instrument(plugin, tb));
+    with(|plugin| if plugin.sampler.is_some() { watch(plugin, tb) } else { instrument(plugin, tb) });
+}
+
+/// Has the instructions of a block counted, and where sampling begins and ends told.
+fn watch(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
+    let Some(sampler) = &plugin.sampler else { return };
+    let until = plugin.word(std::mem::offset_of!(Words, until));
+    let (add, lt) = (qemu::qemu_plugin_op::QEMU_PLUGIN_INLINE_ADD_U64, cond::QEMU_PLUGIN_COND_LT);
+    let (registers, none) = (flags::QEMU_PLUGIN_CB_R_REGS, std::ptr::null_mut());
+    // SAFETY: `tb` is the block being translated; QEMU carries out what is registered first first.
+    let count = unsafe {
+        let count = qemu::qemu_plugin_tb_n_insns(tb);
+        qemu::qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(tb, add, until, count as u64);
+        qemu::qemu_plugin_register_vcpu_tb_exec_cond_cb(tb, Some(enough), registers, lt, until, sampler::SMALL, none);
+        count
+    };
+    for index in 0..count {
+        // SAFETY: the instruction is of the block being translated, the buffer as long as said.
+        let (instruction, address, bytes) = unsafe {
+            let instruction = qemu::qemu_plugin_tb_get_insn(tb, index);
+            let mut bytes = [0_u8; 15];
+            let length = qemu::qemu_plugin_insn_data(instruction, bytes.as_mut_ptr().cast(), bytes.len());
+            (instruction, qemu::qemu_plugin_insn_vaddr(instruction) as u32, bytes[..length.min(15)].to_vec())
+        };
+        let bound = sampler.sampling.bounds.as_ref().is_some_and(|bounds| [bounds.start, bounds.end].contains(&address));
+        let told = match Marker::decode(&bytes) {
+            Some(marker) => Some((sample_marked as extern "C" fn(c_uint, *mut c_void), marker.immediate())),
+            None if bound => Some((crossed as _, address)),
+            None => (Class::decode(&bytes) == Class::WriteCr3).then_some((root_changes as _, 0)),
+        };
+        if let Some((callback, data)) = told {
+            let data = data as usize | (count - index - 1) << 32;
+            // SAFETY: as above; the data is a number.
+            unsafe {
+                qemu::qemu_plugin_register_vcpu_insn_exec_cb(instruction, Some(callback), registers, data as *mut c_void);
+            }
+        }
+    }
+}
+
+/// A block begins with which enough instructions were executed for a sample.
+extern "C" fn enough(_: c_uint, _: *mut c_void) {
+    with(|plugin| {
+        let every = plugin.sampler.as_ref().map_or(1, |sampler| sampler.sampling.every);
+        let due = plugin.take_due(every);
+        if let (Some(sampler), Some(guest)) = (&mut plugin.sampler, &mut plugin.guest) {
+            sampler.sample(guest, due);
+        }
+    });
+}
+
+/// `data` has a marker's immediate, and above that how many instructions of the block come after it.
+extern "C" fn sample_marked(_: c_uint, data: *mut c_void) {
+    with(|plugin| {
+        if let (Some(sampler), Some(marker)) = (&mut plugin.sampler, Marker::from_immediate(data as u32)) {
+            sampler.mark(marker);
+        }
+        plugin.set_sampling(data as u64 >> 32);
+    });
+}
+
+/// `data` has an address, and above that how many instructions of the block come after it.
+extern "C" fn crossed(_: c_uint, data: *mut c_void) {
+    with(|plugin| {
+        if let (Some(sampler), Some(guest)) = (&mut plugin.sampler, &mut plugin.guest) {
+            sampler.cross(guest, data as u32);
+        }
+        plugin.set_sampling(data as u64 >> 32);
+    });
 }
 
 /// Puts callbacks and counting into a block that is being translated.
@@ -360,7 +456,11 @@ extern "C" fn accessed(_: c_uint, info: qemu::qemu_plugin_meminfo_t, address: u6
 extern "C" fn machine_ends(_: qemu::qemu_plugin_id_t, _: *mut c_void) {
     // In use: a callback has ended the process, and there is nothing to report.
     let Some(plugin) = PLUGIN.0.try_borrow_mut().ok().and_then(|mut plugin| plugin.take()) else { return };
-    let written = plugin.counter.report().to_json().map_err(std::io::Error::from);
+    let report = match &plugin.sampler {
+        Some(sampler) => sampler.samples().to_json(),
+        None => plugin.counter.report().to_json(),
+    };
+    let written = report.map_err(std::io::Error::from);
     if let Err(error) = written.and_then(|json| std::fs::write(&plugin.arguments.out, json)) {
         eprintln!("model: the report cannot be written to {}: {error}", plugin.arguments.out);
     }

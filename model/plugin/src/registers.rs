@@ -64,11 +64,23 @@ impl Registers {
 
     /// The word at a linear address, if the present tables map it.
     pub fn memory(&self, address: u32) -> Option<u32> {
-        // SAFETY: as in `read`; QEMU sets the buffer's size when it succeeds.
+        let read = |bytes: &[u8]| Some(u32::from_le_bytes(bytes.try_into().ok()?));
+        self.with_memory(address, 4, read).flatten()
+    }
+
+    /// Appends bytes from a linear address on; false if the present tables do not map all of them.
+    pub fn bytes(&self, address: u32, count: usize, to: &mut Vec<u8>) -> bool {
+        self.with_memory(address, count, |bytes| to.extend_from_slice(bytes)).is_some()
+    }
+
+    /// What `act` makes of bytes from a linear address on, if the present tables map them.
+    fn with_memory<T>(&self, address: u32, count: usize, act: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        // SAFETY: as in `read`; QEMU sets the buffer's size when it succeeds, and nobody else
+        // has the buffer while `act` looks at it.
         unsafe {
             g_byte_array_set_size(self.buffer, 0);
-            let read = qemu::qemu_plugin_read_memory_vaddr(u64::from(address), self.buffer, 4);
-            (read && (*self.buffer).len >= 4).then(|| (*self.buffer).data.cast::<u32>().read_unaligned())
+            let read = qemu::qemu_plugin_read_memory_vaddr(u64::from(address), self.buffer, count);
+            (read && (*self.buffer).len as usize >= count).then(|| act(std::slice::from_raw_parts((*self.buffer).data, count)))
         }
     }
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Samples of what the processor executes: every so many instructions where it is, and its stack.
+//!
+//! QEMU adds up the instructions of each block that begins, and calls when there are enough of them.
+//! The block that begins then is the sample: its share of samples is its share of instructions.
+
+use crate::guest::Guest;
+use model_core::{Marker, Privilege, World};
+use model_profile::{CODE_BYTES, Sample, Samples, Space};
+use std::ops::Range;
+
+/// The most of a stack that is looked at: as much as Linux has for a thread of its kernel.
+const STACK_BYTES: u32 = 8192;
+/// The longest name of a component that is read.
+const NAME_BYTES: u32 = 64;
+const PAGE: u32 = abi::PAGE_SIZE;
+/// Where a component finds its name: behind the four words of the start block, its length first.
+const NAME: u32 = image::layout::START_BLOCK + 16;
+
+/// A count up to 2^64 that is below this has passed it; one that stands at it is far from passing.
+pub const SMALL: u64 = 1 << 63;
+
+/// What to sample. Without an interval and without bounds everything is.
+#[derive(Clone, Default)]
+pub struct Sampling {
+    /// Instructions from one sample to the next.
+    pub every: u64,
+    /// Only between the markers of this interval.
+    pub interval: Option<u16>,
+    /// Only from the execution of one address in a component to that of the other.
+    pub bounds: Option<Range<u32>>,
+    /// Where code is: what of a stack is kept.
+    pub code: Vec<Range<u32>>,
+}
+
+/// What was sampled.
+pub struct Sampler {
+    /// What to sample.
+    pub sampling: Sampling,
+    samples: Samples,
+    on: bool,
+    /// Instructions to go to the next sample while nothing is counted; nothing while something is.
+    left: Option<u64>,
+}
+
+impl Sampler {
+    /// Nothing has been sampled yet.
+    pub fn new(mut sampling: Sampling) -> Self {
+        sampling.code.sort_by_key(|range| range.start);
+        let left = Some(sampling.every);
+        let on = sampling.interval.is_none() && sampling.bounds.is_none();
+        Self { sampling, samples: Samples::default(), on, left }
+    }
+
+    /// A block begins with which enough instructions have been executed for so many samples.
+    pub fn sample(&mut self, guest: &mut Guest, times: u64) {
+        let root = guest.paging().then(|| guest.root());
+        let kernel = guest.privilege() == Privilege::Kernel;
+        let eip = guest.eip();
+        let native = guest.is_native();
+        let space = match root {
+            _ if native => Space::Component(name(guest)),
+            Some(root) if guest.first_root().is_some_and(|first| first != root) => Space::Process,
+            _ => Space::First,
+        };
+        let code = if native || kernel { Vec::new() } else { guest.bytes(eip, CODE_BYTES as u32) };
+        let stack = self.stack(guest);
+        self.samples.add(Sample { space, kernel, eip, code, stack }, times);
+    }
+
+    /// A marker is executed.
+    pub fn mark(&mut self, marker: Marker) {
+        match (self.sampling.interval, marker) {
+            (Some(interval), Marker::Begin(id) | Marker::BeginFree(id)) if id == interval => self.on = true,
+            (Some(interval), Marker::End(id)) if id == interval => self.on = false,
+            _ => {}
+        }
+    }
+
+    /// One of the bounds is executed, or what is at its address in a process.
+    pub fn cross(&mut self, guest: &mut Guest, address: u32) {
+        if guest.is_native() {
+            self.on = self.sampling.bounds.as_ref().is_some_and(|bounds| bounds.start == address);
+        }
+    }
+
+    /// Has QEMU count, up to 2^64, or not, as it is to be now. QEMU has counted the block in execution
+    /// when it began: with this instruction and `rest` after it.
+    pub fn switch(&mut self, until: &mut u64, rest: u64) {
+        match (self.on, self.left) {
+            (true, Some(left)) => {
+                *until = rest.wrapping_sub(left);
+                self.left = None;
+            }
+            (false, None) => {
+                self.left = Some((rest + 1).wrapping_sub(*until));
+                *until = SMALL;
+            }
+            (false, Some(_)) => *until = SMALL,
+            (true, None) => {}
+        }
+    }
+
+    /// The samples.
+    pub fn samples(&self) -> &Samples {
+        &self.samples
+    }
+
+    /// The words on the stack that are addresses of code.
+    fn stack(&self, guest: &Guest) -> Vec<u32> {
+        let top = guest.general(4);
+        let words = guest.bytes(top, STACK_BYTES - top % STACK_BYTES);
+        let words = words.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+        words.filter(|&word| self.sampling.code.iter().any(|range| range.contains(&word))).collect()
+    }
+}
+
+/// The name of the component whose tables are in use; the root server has no start block.
+fn name(guest: &Guest) -> String {
+    let block = guest.bytes(NAME, 1 + NAME_BYTES);
+    let name = block.split_first().and_then(|(&length, rest)| std::str::from_utf8(rest.get(..usize::from(length))?).ok());
+    name.unwrap_or("root").into()
+}
+
+impl Guest {
+    /// Up to `count` bytes from a linear address on, as far as pages are mapped.
+    fn bytes(&self, address: u32, count: u32) -> Vec<u8> {
+        let end = u64::from(address) + u64::from(count);
+        let mut found = Vec::with_capacity(count as usize);
+        let mut at = u64::from(address);
+        while at < end {
+            let part = (u64::from(PAGE) - at % u64::from(PAGE)).min(end - at);
+            if !self.read_bytes(at as u32, part as usize, &mut found) {
+                break;
+            }
+            at += part;
+        }
+        found
+    }
+}
