@@ -31,8 +31,10 @@ pub extern "C" fn enter() {
     let alien = kernel.pool[current].is_alien();
     match vector {
         vector::SYSENTER | INT_CALL if !alien => {
-            let loaded = kernel.port.parts().0.loaded;
-            if kernel.system_call() && kernel.port.parts().0.loaded == loaded && !entry::is_pending() {
+            // What the thread may have given itself (ports, say) is not loaded yet.
+            let state = |kernel: &mut Kernel<Ia32>| (kernel.port.parts().0.loaded, kernel.pool[current].lazy);
+            let before = state(kernel);
+            if kernel.system_call() && state(kernel) == before && !entry::is_pending() {
                 // Its space and its lazily loaded state are the processor's still.
                 return;
             }
