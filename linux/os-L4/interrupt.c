@@ -25,7 +25,7 @@ static unsigned long take_bits(void)
 	struct l4_regs r = { L4_OP_RECEIVE << L4_TAG_OP_SHIFT |
 			     L4_TAG_POLL | L4_TAG_NOTIFICATIONS_ONLY };
 
-	if (!*l4_arrived)
+	if (!l4_bits_arrived())
 		return 0;
 	l4_syscall(&r);
 	return L4_DELIVERY_KIND(r.eax) == L4_KIND_NOTIFICATION ? r.esi : 0;

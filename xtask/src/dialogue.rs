@@ -4,7 +4,7 @@
 
 use crate::build::{self, Built, Options};
 use crate::description::Interface;
-use crate::session::{BREAK, Session};
+use crate::session::{BREAK, PROMPT, Session};
 use anyhow::{Result, ensure};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -104,9 +104,6 @@ fn last_words() -> Result<()> {
     session.expect("arch_ia32::trap::interrupt+")?;
     session.end()
 }
-
-/// The prompt of Linux's shell.
-const PROMPT: &str = "/root # ";
 
 /// Types a command at Linux's prompt; what it prints must contain `expected`.
 fn command(session: &mut Session, command: &str, expected: &str) -> Result<()> {
@@ -244,8 +241,7 @@ fn two() -> Result<()> {
     session.send(b"i=0; while [ $i -lt 40 ]; do usleep 100000; i=$((i+1)); cat /mnt/0 > /mnt/$i; sync; done; echo steady $i; uptime\r")?;
     session.expect("uptime\n")?;
     let start = Instant::now();
-    session.send(b"\x144")?;
-    session.expect("input goes to two")?;
+    session.focus(4, "two")?;
     session.send(b"\recho c > /proc/sysrq-trigger\r")?;
     session.expect("sysrq triggered crash")?;
     session.expect("`two` ended with code 125")?;
@@ -274,10 +270,8 @@ fn two_with(interface: Interface) -> Result<Session> {
     let built = build::plan(Path::new("systems/two-linuxes.toml"), options)?.carry_out()?.with_new_disks("two-linuxes-test")?;
     let mut session = Session::start(&built)?;
     session.expect(PROMPT)?;
-    for (number, name) in [(b"4", "two"), (b"3", "one")] {
-        session.send(b"\x14")?;
-        session.send(number)?;
-        session.expect(&format!("input goes to {name}"))?;
+    for (number, name) in [(4, "two"), (3, "one")] {
+        session.focus(number, name)?;
         session.send(b"\r")?;
         session.expect(PROMPT)?;
         command(&mut session, &format!("hostname linux-{name}; hostname"), &format!("\nlinux-{name}"))?;

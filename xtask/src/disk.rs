@@ -6,7 +6,7 @@ use crate::batch::TIMED_OUT;
 use crate::build::{self, Options};
 use crate::description::Interface;
 use crate::guest::{Guest, Test, compile, insert};
-use crate::session::Session;
+use crate::session::{PROMPT, Session};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use std::process::Command;
@@ -24,9 +24,6 @@ pub const ALL: &[Test] = &[
 
 const SYSTEM: &str = "tests/systems/linux-crash.toml";
 const IMAGE: &str = "out/linux-crash/disk.img";
-/// The prompt of Linux's shell.
-const PROMPT: &str = "/root # ";
-
 /// The next run has a new disk.
 fn forget(image: &str) -> Result<()> {
     if Path::new(image).exists() {

@@ -3,29 +3,24 @@
 
 use crate::build;
 use crate::guest::{Guest, Test, compile, insert};
-use crate::session::Session;
+use crate::session::{PROMPT, Session};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
 /// All of them.
 pub const ALL: &[Test] = &[("linux.faults", faults), ("linux.layout", layout), ("linux.reuse", reuse), ("linux.no_fxsave", no_fxsave)];
 
-/// The prompt of Linux's shell.
-const PROMPT: &str = "/root # ";
-
 /// A fault of Linux itself is its own panic, with registers and a call trace; it is started again, and
 /// another Linux does not notice. A fault of the panic, or of another thread, ends it, too.
 fn faults() -> Result<()> {
     let mut session = Session::start(&build::system(Path::new("tests/systems/linux-provoke.toml"))?)?;
     session.expect(PROMPT)?;
-    session.send(b"\x144")?;
-    session.expect("input goes to two")?;
+    session.focus(4, "two")?;
     session.send(b"\r")?;
     session.expect(PROMPT)?;
     session.send(b"while [ ! -e /tmp/stop ]; do usleep 10000; done &\r")?;
     session.expect(PROMPT)?;
-    session.send(b"\x143")?;
-    session.expect("input goes to one")?;
+    session.focus(3, "one")?;
     session.send(b"\r")?;
     session.expect(PROMPT)?;
     for (how, lines) in [
@@ -63,8 +58,7 @@ fn faults() -> Result<()> {
 
     session.send(b"poweroff -f\r")?;
     session.expect("Power down")?;
-    session.send(b"\x144")?;
-    session.expect("input goes to two")?;
+    session.focus(4, "two")?;
     session.send(b"touch /tmp/stop; wait; echo wit'ness'\r")?;
     session.expect("witness")?;
     session.expect(PROMPT)?;

@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 /// The longest that a system may take to say what is expected, unless a test says otherwise.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// The prompt of Linux's shell.
+pub const PROMPT: &str = "/root # ";
+
 /// Ctrl-A b: a break on QEMU's serial line.
 pub const BREAK: &[u8] = b"\x01b";
 
@@ -95,6 +98,12 @@ impl Session {
         let stdin = self.child.stdin.as_mut().context("no input")?;
         stdin.write_all(bytes)?;
         Ok(stdin.flush()?)
+    }
+
+    /// Gives the terminal to the component `name`, by Ctrl-T and its number.
+    pub fn focus(&mut self, number: u8, name: &str) -> Result<()> {
+        self.send(&[0x14, b'0' + number])?;
+        self.expect(&format!("input goes to {name}"))
     }
 
     /// Waits until the system has ended.

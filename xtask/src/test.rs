@@ -107,7 +107,7 @@ const CHECKS: &[(&str, Check)] = &[
 ];
 
 /// What runs only when it is named, or everything is asked for.
-const SLOW: &[&str] = &["linux.debian", "linux.layout", "linux.project", "linux.stress", "linux.fsx.long"];
+const SLOW: &[&str] = &["linux.debian", "linux.layout", "system.linux-small", "linux.project", "linux.stress", "linux.fsx.long"];
 
 /// What a test does.
 enum Action {

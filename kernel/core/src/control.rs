@@ -2,6 +2,7 @@
 //! System calls on existing objects: threads, capabilities, interrupts, figures.
 
 use crate::cap::Slot;
+use crate::fault::FRAME_OFFSET;
 use crate::memory::{Irq, Memory};
 use crate::port::Port;
 use crate::quota::Quota;
@@ -10,13 +11,9 @@ use crate::thread::{self, Thread, flag, gate, lazy};
 use crate::{Kernel, NOTHING, Result};
 use abi::frame::{Frame, vector};
 use abi::object::BADGE_MAX;
-use abi::utcb::Utcb;
 use abi::{Error, Kind, PRIORITIES, Rights, USER_END};
 use core::mem::offset_of;
 use pool::Ref;
-
-/// Where `get_registers` and `set_registers` have the frame.
-const FRAME_OFFSET: u32 = offset_of!(Utcb, words) as u32 + 12;
 
 impl<P: Port> Kernel<P> {
     fn thread(&self, space: Ref<Space>, selector: u32) -> Result<Ref<Thread>> {

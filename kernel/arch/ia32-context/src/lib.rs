@@ -20,6 +20,8 @@ pub mod selector {
     pub const USER_CODE: u16 = 0x1b;
     /// Ring-3 data.
     pub const USER_DATA: u16 = 0x23;
+    /// DS (low half) and ES with ring-3 data in both, as a frame has them.
+    pub const FLAT: u32 = USER_DATA as u32 | (USER_DATA as u32) << 16;
     /// First of three TLS descriptors, where Linux has them on i386.
     pub const TLS: u16 = 0x33;
 }

@@ -33,7 +33,7 @@ use crate::fast::field;
 use crate::layout::{CPU, POOL_BASE};
 use core::arch::global_asm;
 use core::mem::offset_of;
-use ia32_context::selector::{USER_CODE, USER_DATA};
+use ia32_context::selector::{FLAT, USER_CODE, USER_DATA};
 use kcore::Cpu;
 use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
 
@@ -44,7 +44,6 @@ macro_rules! frame {
     };
 }
 
-const FLAT: u32 = USER_DATA as u32 | (USER_DATA as u32) << 16;
 const DELIVERY: u32 = (abi::MessageKind::Alien as u32) << abi::Delivery::KIND_SHIFT | abi::tag::REGISTER_WORDS;
 
 global_asm!(

@@ -49,6 +49,19 @@ const REPLY_KIND: u32 = (abi::MessageKind::Reply as u32) << abi::Delivery::KIND_
 
 global_asm!(
     ".section .text.fast, \"ax\", @progbits",
+    // The thread in EDX waits under the handle in EBX for this very thread, which may wait then.
+    ".macro MAY_REPLY",
+    "cmp ebx, ss:[edx + {handle}]", // T9
+    "jne slow_reply",
+    "cmp ss:[edx + {partner}], esp",
+    "jne slow_reply",
+    "mov ecx, [esp + {senders}]", // T10
+    "or ecx, [esp + {signals}]",
+    "jnz slow_reply",
+    "mov ecx, ss:[{top}]", // T6
+    "cmp ecx, ss:[edx + {priority}]",
+    "ja slow_reply",
+    ".endm",
     ".balign 32",
     ".global sysenter_entry",
     "sysenter_entry:",
@@ -131,16 +144,7 @@ global_asm!(
     "add edx, {threads}",
     "cmp dword ptr ss:[edx + {gate}], {reply}", // T8
     "jne 7f",
-    "cmp ebx, ss:[edx + {handle}]", // T9
-    "jne slow_reply",
-    "cmp ss:[edx + {partner}], esp",
-    "jne slow_reply",
-    "mov ecx, [esp + {senders}]", // T10
-    "or ecx, [esp + {signals}]",
-    "jnz slow_reply",
-    "mov ecx, ss:[{top}]", // T6
-    "cmp ecx, ss:[edx + {priority}]",
-    "ja slow_reply",
+    "MAY_REPLY",
     "or eax, {reply_kind}",
     "xor ebx, ebx",
     "mov dword ptr [esp + {gate}], {open}",
@@ -173,16 +177,7 @@ global_asm!(
     "reply_to_exception:",
     "cmp dword ptr ss:[edx + {gate}], {exception}", // T8
     "jne slow_reply",
-    "cmp ebx, ss:[edx + {handle}]", // T9
-    "jne slow_reply",
-    "cmp ss:[edx + {partner}], esp",
-    "jne slow_reply",
-    "mov ecx, [esp + {senders}]", // T10
-    "or ecx, [esp + {signals}]",
-    "jnz slow_reply",
-    "mov ecx, ss:[{top}]", // T6
-    "cmp ecx, ss:[edx + {priority}]",
-    "ja slow_reply",
+    "MAY_REPLY",
     "mov dword ptr [esp + {gate}], {open}",
     "mov dword ptr ss:[edx + {gate}], {ready}",
     "mov dword ptr ss:[edx + {sending}], {call_kind}",

@@ -18,7 +18,7 @@ use crate::fast::field;
 use crate::layout::CPU;
 use core::arch::global_asm;
 use core::mem::offset_of;
-use ia32_context::selector::USER_DATA;
+use ia32_context::selector::{FLAT, USER_DATA};
 use ia32_context::word;
 use kcore::Cpu;
 use kcore::port::CONTEXT_WORDS;
@@ -38,7 +38,6 @@ macro_rules! told {
     };
 }
 
-const FLAT: u32 = USER_DATA as u32 | (USER_DATA as u32) << 16;
 const DELIVERY: u32 = (abi::MessageKind::Exception as u32) << abi::Delivery::KIND_SHIFT | (abi::tag::REGISTER_WORDS + abi::frame::WORDS);
 
 global_asm!(
