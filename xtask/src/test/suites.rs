@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Test suites of others, run in Linux on Macadamia and on Linux alone: the same cases must pass.
 
-use crate::guest::{self, Guest, Test};
+use super::Test;
+use crate::guest::{self, Guest};
 use crate::linux::{self, FOLDER, Insert};
 use crate::{build, packages};
 use anyhow::{Context, Result, bail, ensure};
