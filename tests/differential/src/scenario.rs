@@ -2,6 +2,7 @@
 //! Random systems of threads, and what their threads may do next.
 
 use abi::boot::slot;
+use abi::frame::BY_SYSEXIT;
 use abi::{Error, Frame, Op, Rights, Tag};
 use arch_host::{Host, boot_with, results, set_arguments};
 use fastrand::Rng;
@@ -126,6 +127,10 @@ impl Scenario {
             return Some(match rng.u32(..10) {
                 0..=2 => Event::PageFault,
                 3 => Event::Tick,
+                4..=5 => {
+                    let eax = if rng.u32(..4) == 0 { Tag::new(Op::Run, 0, 0).0 } else { rng.u32(..) };
+                    Event::Sysenter([eax, self.handle(me, true, rng), rng.u32(..), rng.u32(..), rng.u32(..)])
+                }
                 _ => Event::AlienCall,
             });
         }
@@ -153,12 +158,13 @@ impl Scenario {
             let bytes = self.kernel.pool.bytes_mut(at, size_of::<Frame>() as u32);
             let mut frame: Frame = bytemuck::pod_read_unaligned(bytes);
             match rng.u32(..16) {
-                0 => (frame.changed, frame.fs_gs) = (rng.u32(..4), rng.u32(..)),
+                0 => (frame.changed, frame.fs_gs) = (rng.u32(..8), rng.u32(..)),
                 1 => frame.ds_es = rng.u32(..),
                 2 | 3 => {
                     frame = Frame { changed: 0, ds_es: 0x23_0023, ..frame };
                     [frame.eax, frame.ecx, frame.esp, frame.eip, frame.eflags] = [(); 5].map(|()| rng.u32(..));
                 }
+                4..=6 => frame = Frame { changed: BY_SYSEXIT, ds_es: 0x23_0023, eflags: rng.u32(..), ..frame },
                 _ => {}
             }
             bytes.copy_from_slice(bytemuck::bytes_of(&frame));

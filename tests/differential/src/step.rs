@@ -33,8 +33,12 @@ pub struct Tally {
     pub faults: u64,
     /// Replies to them.
     pub fault_replies: u64,
-    /// `run` by the fast path.
+    /// `sysenter` of aliens by the fast path.
+    pub alien_sysenters: u64,
+    /// `run` by the fast path, by `iret`.
     pub runs: u64,
+    /// The same by `sysexit`.
+    pub quick_runs: u64,
     /// Fast paths that left it to the portable kernel.
     pub given_up: u64,
 }
@@ -169,8 +173,12 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
             note_segments(kernel, me, &user);
             portable(kernel, me, expected.as_ref(), |kernel| {
                 user.save(&mut kernel.pool[me], vector::SYSENTER);
-                kernel.system_call();
-                while kernel.carry_on() {}
+                if kernel.pool[me].is_alien() {
+                    kernel.exception();
+                } else {
+                    kernel.system_call();
+                    while kernel.carry_on() {}
+                }
             })?;
         }
         Event::AlienCall => {
@@ -340,18 +348,32 @@ fn assembly(
     let restored = by_iret && exit != Exit::Iret;
     ensure!(restored || data == [u32::from(USER_DATA); 2], "DS and ES are not flat");
     // What may be loaded is the port's business, so the portable kernel cannot tell: the rule itself.
-    let alien_involved = if alien { me.address() } else { current & if exit == Exit::Iret { u32::MAX } else { 0 } };
+    let to_alien = kernel.pool[Ref::<Thread>::new(current)].is_alien();
+    let alien_involved = match (alien, to_alien) {
+        (true, _) => me.address(),
+        (false, true) => current,
+        (false, false) => 0,
+    };
     ensure!(cpu.loaded == alien_involved, "{:#x} was loaded", cpu.loaded);
     *match entry {
         Entry::Call => &mut tally.alien_calls,
         Entry::Fault { .. } if alien => &mut tally.alien_faults,
         Entry::Fault { .. } => &mut tally.faults,
+        Entry::Sysenter if alien => &mut tally.alien_sysenters,
         Entry::Sysenter if restored => &mut tally.fault_replies,
-        Entry::Sysenter if by_iret => &mut tally.runs,
+        Entry::Sysenter if to_alien && by_iret => &mut tally.runs,
+        Entry::Sysenter if to_alien => &mut tally.quick_runs,
         Entry::Sysenter if user.regs[0] >> abi::Tag::OP_SHIFT == abi::Op::Call as u32 => &mut tally.calls,
         Entry::Sysenter => &mut tally.replies,
     } += 1;
-    Ok(Some(Expected { current: Ref::new(current), registers, by_iret, data, cr3: machine.cr3, written: machine.written.clone() }))
+    Ok(Some(Expected {
+        current: Ref::new(current),
+        registers,
+        whole: by_iret || to_alien,
+        data,
+        cr3: machine.cr3,
+        written: machine.written.clone(),
+    }))
 }
 
 /// Lets the portable kernel handle the event, and compares.

@@ -43,6 +43,15 @@ macro_rules! field {
 }
 pub(crate) use field;
 
+/// Where a word of the context is: bytes below a thread's reference.
+const fn below(index: usize) -> usize {
+    (kcore::port::CONTEXT_WORDS - index) * 4
+}
+/// Of the user's stack pointer.
+pub(crate) const ESP_SLOT: usize = below(ia32_context::word::ESP);
+/// Of its instruction pointer.
+pub(crate) const EIP_SLOT: usize = below(ia32_context::word::EIP);
+
 const CALL_OP: u32 = (abi::Op::Call as u32) << abi::Tag::OP_SHIFT;
 const REPLY_WAIT_OP: u32 = (abi::Op::ReplyWait as u32) << abi::Tag::OP_SHIFT;
 const REPLY_KIND: u32 = (abi::MessageKind::Reply as u32) << abi::Delivery::KIND_SHIFT;
@@ -195,9 +204,9 @@ global_asm!(
     loaded = const CPU + offset_of!(Cpu, loaded) as u32,
     top = const CPU + offset_of!(Cpu, top) as u32,
     thread_count = sym crate::port::THREAD_COUNT,
-    esp_slot = const 8,
-    eip_slot = const 20,
-    eflags_slot = const 12,
+    esp_slot = const ESP_SLOT,
+    eip_slot = const EIP_SLOT,
+    eflags_slot = const below(ia32_context::word::EFLAGS),
     flags = const ia32_context::FIXED_FLAGS,
     call = const CALL_OP,
     reply_wait = const REPLY_WAIT_OP,
