@@ -33,12 +33,12 @@ pub const CASES: &[Case] = &[
 ];
 
 /// Badge that the handler sees.
-const BADGE: u32 = 0x77;
+pub const BADGE: u32 = 0x77;
 /// Memory for data, behind the code's page.
-const DATA: u32 = ADDRESS + PAGE;
+pub const DATA: u32 = ADDRESS + PAGE;
 
 /// A thread that runs `code` and whose handler is this one.
-fn launch(bed: &mut Bed, code: &[u8]) -> Result<Thread, Why> {
+pub fn launch(bed: &mut Bed, code: &[u8]) -> Result<Thread, Why> {
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights::RWX))?;
     fill(ADDRESS, PAGE, code);
     let (handler, slot) = (bed.slot(), bed.slot());
@@ -49,7 +49,8 @@ fn launch(bed: &mut Bed, code: &[u8]) -> Result<Thread, Why> {
     Ok(thread)
 }
 
-fn next() -> Result<(Received, Frame), Why> {
+/// The next message, which must be an exception.
+pub fn next() -> Result<(Received, Frame), Why> {
     let r = good(receive(None))?;
     check("an exception with the badge", r.kind == MessageKind::Exception && r.badge == BADGE)?;
     Ok((r, frame()))
@@ -122,7 +123,7 @@ fn without_a_handler(bed: &mut Bed) -> Result<(), Why> {
 }
 
 /// Code that reads (or writes) `DATA` over and over, telling by `ud2` in between.
-fn toucher(write: bool) -> [u8; 9] {
+pub fn toucher(write: bool) -> [u8; 9] {
     // l: mov eax, [DATA] / mov [DATA], eax; ud2; jmp l
     let mut code = [if write { 0xa3 } else { 0xa1 }, 0, 0, 0, 0, 0x0f, 0x0b, 0xeb, 0xf7];
     code[1..5].copy_from_slice(&DATA.to_le_bytes());

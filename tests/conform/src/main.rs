@@ -13,6 +13,7 @@ mod isolation;
 mod memory;
 mod notification;
 mod object;
+mod pager;
 mod thread;
 
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -91,7 +92,7 @@ pub static SHARED: AtomicU32 = AtomicU32::new(0);
 fn run(mut env: Env) {
     let first = env.free_slot();
     let mut bed = Bed { ram: env.memory("ram"), first, next: first };
-    let groups: [(&str, &[Case]); 9] = [
+    let groups: [(&str, &[Case]); 10] = [
         ("capability", capability::CASES),
         ("object", object::CASES),
         ("thread", thread::CASES),
@@ -99,6 +100,7 @@ fn run(mut env: Env) {
         ("notification", notification::CASES),
         ("memory", memory::CASES),
         ("exception", exception::CASES),
+        ("pager", pager::CASES),
         ("alien", alien::CASES),
         ("isolation", isolation::CASES),
     ];
