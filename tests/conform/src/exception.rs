@@ -9,7 +9,7 @@ use macadamia::cap::{copy, frame, set_frame};
 use macadamia::ipc::{Message, Received, receive, reply, reply_wait};
 use macadamia::map::{map, protect, unmap};
 use macadamia::start::fill;
-use macadamia::{Memory, Thread};
+use macadamia::{Memory, Space, Thread};
 
 pub const CASES: &[Case] = &[
     ("an_invalid_opcode_reaches_the_handler", |bed| expect(bed, &[0x0f, 0x0b], vector::INVALID_OPCODE)),
@@ -41,11 +41,22 @@ pub const DATA: u32 = ADDRESS + PAGE;
 pub fn launch(bed: &mut Bed, code: &[u8]) -> Result<Thread, Why> {
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights::RWX))?;
     fill(ADDRESS, PAGE, code);
+    start(bed, SPACE)
+}
+
+/// The same in a space that has the code already.
+pub fn start(bed: &mut Bed, space: Space) -> Result<Thread, Why> {
+    let thread = create(bed, space)?;
+    good(thread.start(ADDRESS, ADDRESS + PAGE, 0))?;
+    Ok(thread)
+}
+
+/// A thread whose handler is this one.
+pub fn create(bed: &mut Bed, space: Space) -> Result<Thread, Why> {
     let (handler, slot) = (bed.slot(), bed.slot());
     good(copy(SELF.0, None, handler, Rights::CALL, BADGE))?;
-    let (thread, _) = good(QUOTA.create_thread(SPACE, slot, None))?;
+    let (thread, _) = good(QUOTA.create_thread(space, slot, None))?;
     good(thread.set_handler(Some(Thread(handler))))?;
-    good(thread.start(ADDRESS, ADDRESS + PAGE, 0))?;
     Ok(thread)
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A pager's answer in one system call: a record of one page, a reply, a receive.
 
-use crate::exception::{BADGE, DATA, launch, next, toucher};
+use crate::exception::{BADGE, DATA, launch, next, start, toucher};
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SELF, SPACE, Why, check, fails, good};
 use abi::frame::vector;
 use abi::syscall::MapRecord;
@@ -71,15 +71,12 @@ fn one_call(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn another_space(bed: &mut Bed) -> Result<(), Why> {
-    let [space, slot, handler] = [(); 3].map(|()| bed.slot());
-    let space = good(QUOTA.create_space(16, space))?;
+    let slot = bed.slot();
+    let space = good(QUOTA.create_space(16, slot))?;
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, RW))?;
     fill(ADDRESS, PAGE, &toucher(true));
     good(map(space, ADDRESS, bed.ram, 0, PAGE, Rights::READ))?;
-    good(copy(SELF.0, None, handler, Rights::CALL, BADGE))?;
-    let (thread, _) = good(QUOTA.create_thread(space, slot, None))?;
-    good(thread.set_handler(Some(Thread(handler))))?;
-    good(thread.start(ADDRESS, 0, 0))?;
+    start(bed, space)?;
     let (r, _) = next()?;
     check("it faults", r.words[..2] == [vector::PAGE_FAULT, DATA])?;
     let record = MapRecord::new(MapRecord::MAP, space.0, DATA, bed.ram.0, PAGE, 0, RW);
