@@ -13,6 +13,8 @@ mod isolation;
 mod memory;
 mod notification;
 mod object;
+mod own;
+mod pager;
 mod thread;
 
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -44,6 +46,8 @@ pub const PAGE: u32 = abi::PAGE_SIZE;
 pub struct Bed {
     /// A piece of RAM.
     pub ram: macadamia::Memory,
+    /// The I/O port 0x80, which is open to this component.
+    pub ports: macadamia::Memory,
     first: u32,
     next: u32,
 }
@@ -90,8 +94,8 @@ pub static SHARED: AtomicU32 = AtomicU32::new(0);
 
 fn run(mut env: Env) {
     let first = env.free_slot();
-    let mut bed = Bed { ram: env.memory("ram"), first, next: first };
-    let groups: [(&str, &[Case]); 9] = [
+    let mut bed = Bed { ram: env.memory("ram"), ports: env.memory("ports80"), first, next: first };
+    let groups: [(&str, &[Case]); 11] = [
         ("capability", capability::CASES),
         ("object", object::CASES),
         ("thread", thread::CASES),
@@ -99,8 +103,10 @@ fn run(mut env: Env) {
         ("notification", notification::CASES),
         ("memory", memory::CASES),
         ("exception", exception::CASES),
+        ("pager", pager::CASES),
         ("alien", alien::CASES),
         ("isolation", isolation::CASES),
+        ("own", own::CASES),
     ];
     let mut cases = 0;
     for (group, list) in groups {

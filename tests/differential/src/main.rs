@@ -44,6 +44,7 @@ fn main() -> Result<()> {
         ("replies", tally.replies),
         ("faults", tally.faults),
         ("replies to faults", tally.fault_replies),
+        ("of them that map", tally.answers),
         ("alien calls", tally.alien_calls),
         ("alien faults", tally.alien_faults),
         ("alien sysenters", tally.alien_sysenters),

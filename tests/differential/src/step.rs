@@ -33,6 +33,8 @@ pub struct Tally {
     pub faults: u64,
     /// Replies to them.
     pub fault_replies: u64,
+    /// Replies to them that map a page.
+    pub answers: u64,
     /// `sysenter` of aliens by the fast path.
     pub alien_sysenters: u64,
     /// `run` by the fast path, by `iret`.
@@ -266,14 +268,17 @@ fn assembly(
 ) -> Result<Option<Expected>> {
     let cpu = *kernel.port.cpu();
     let hot = [cpu.loaded, cpu.top, cpu.port, cpu.current.value()];
-    let thread_count = (code.symbol("THREAD_COUNT")?, kernel.threads.count);
+    let statics = [
+        (code.symbol("THREAD_COUNT")?, kernel.threads.count),
+        (code.symbol("POOL_OFFSET")?, kernel.port.physical(POOL_BASE).wrapping_sub(POOL_BASE)),
+    ];
     let pool = &kernel.pool;
     let memory = |address: u32| -> Option<u32> {
         if address.wrapping_sub(POOL_BASE) < pool.bytes() {
             return pool.bytes_at(address, 4).try_into().map(u32::from_ne_bytes).ok();
         }
-        if address == thread_count.0 {
-            return Some(thread_count.1);
+        if let Some((_, value)) = statics.iter().find(|(at, _)| *at == address) {
+            return Some(*value);
         }
         hot.get((address.wrapping_sub(CPU) / 4) as usize).copied()
     };
@@ -360,6 +365,7 @@ fn assembly(
         Entry::Fault { .. } if alien => &mut tally.alien_faults,
         Entry::Fault { .. } => &mut tally.faults,
         Entry::Sysenter if alien => &mut tally.alien_sysenters,
+        Entry::Sysenter if restored && user.regs[0] >> abi::Tag::OP_SHIFT == abi::Op::MapReplyWait as u32 => &mut tally.answers,
         Entry::Sysenter if restored => &mut tally.fault_replies,
         Entry::Sysenter if to_alien && by_iret => &mut tally.runs,
         Entry::Sysenter if to_alien => &mut tally.quick_runs,

@@ -145,7 +145,7 @@ global_asm!(
     "3:",
     "xor eax, {call} ^ {reply_wait}", // T2
     "test eax, ~3",
-    "jnz slow_reply",
+    "jnz 8f",
     "movzx edx, bx",
     "cmp edx, ss:[{thread_count}]", // T7
     "jae slow_reply",
@@ -161,12 +161,17 @@ global_asm!(
     // In reach of a short jump.
     "7:",
     "jmp reply_to_exception",
+    "8:",
+    "jmp answer",
     // --- not for us: give back what was changed ------------------------------------
     "slow_slot:",
     "shr ebx, 4",
     "slow_call:",
     "xor eax, {call}",
     "jmp slow",
+    // A label that is seen elsewhere is out of reach of short jumps.
+    ".global slow_answer",
+    "slow_answer:",
     "slow_reply:",
     "xor eax, {reply_wait}",
     ".global slow",
@@ -187,6 +192,8 @@ global_asm!(
     "cmp dword ptr ss:[edx + {gate}], {exception}", // T8
     "jne slow_reply",
     "MAY_REPLY",
+    ".global resume_exception",
+    "resume_exception:",
     "mov dword ptr [esp + {gate}], {open}",
     "mov dword ptr ss:[edx + {gate}], {ready}",
     "mov dword ptr ss:[edx + {sending}], {call_kind}",
