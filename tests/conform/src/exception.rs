@@ -38,7 +38,7 @@ const BADGE: u32 = 0x77;
 const DATA: u32 = ADDRESS + PAGE;
 
 /// A thread that runs `code` and whose handler is this one.
-fn launch(bed: &mut Bed, code: &[u8]) -> Result<Thread, Why> {
+pub fn launch(bed: &mut Bed, code: &[u8]) -> Result<Thread, Why> {
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights::RWX))?;
     fill(ADDRESS, PAGE, code);
     let (handler, slot) = (bed.slot(), bed.slot());
@@ -49,7 +49,7 @@ fn launch(bed: &mut Bed, code: &[u8]) -> Result<Thread, Why> {
     Ok(thread)
 }
 
-fn next() -> Result<(Received, Frame), Why> {
+pub fn next() -> Result<(Received, Frame), Why> {
     let r = good(receive(None))?;
     check("an exception with the badge", r.kind == MessageKind::Exception && r.badge == BADGE)?;
     Ok((r, frame()))

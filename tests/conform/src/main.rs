@@ -10,6 +10,7 @@ mod capability;
 mod exception;
 mod ipc;
 mod isolation;
+mod large;
 mod memory;
 mod notification;
 mod object;
@@ -44,6 +45,8 @@ pub const PAGE: u32 = abi::PAGE_SIZE;
 pub struct Bed {
     /// A piece of RAM.
     pub ram: macadamia::Memory,
+    /// A piece that has room for two large pages.
+    pub large: macadamia::Memory,
     first: u32,
     next: u32,
 }
@@ -90,14 +93,15 @@ pub static SHARED: AtomicU32 = AtomicU32::new(0);
 
 fn run(mut env: Env) {
     let first = env.free_slot();
-    let mut bed = Bed { ram: env.memory("ram"), first, next: first };
-    let groups: [(&str, &[Case]); 9] = [
+    let mut bed = Bed { ram: env.memory("ram"), large: env.memory("large"), first, next: first };
+    let groups: [(&str, &[Case]); 10] = [
         ("capability", capability::CASES),
         ("object", object::CASES),
         ("thread", thread::CASES),
         ("ipc", ipc::CASES),
         ("notification", notification::CASES),
         ("memory", memory::CASES),
+        ("large", large::CASES),
         ("exception", exception::CASES),
         ("alien", alien::CASES),
         ("isolation", isolation::CASES),
