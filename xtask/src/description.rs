@@ -246,11 +246,14 @@ pub struct Share {
 
 /// RAM as a capability.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Piece {
     #[serde(rename = "as")]
     pub name: String,
     pub size: Spanned<String>,
+    /// Whether it is mapped behind the image from the start.
+    #[serde(default)]
+    pub behind_image: bool,
 }
 
 fn spanned<T>(value: T) -> Spanned<T> {

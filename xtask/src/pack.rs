@@ -14,6 +14,9 @@ const PAGE: u32 = abi::PAGE_SIZE;
 /// Stack of every first thread; also its alignment.
 const STACK: u32 = 65536;
 
+/// What is left free between parts of an ELF file that are made one is less than this.
+const GAP: u32 = 65536;
+
 /// A loadable part of an ELF file.
 struct Part {
     address: u32,
@@ -51,7 +54,24 @@ fn read_elf(path: &Path) -> Result<Elf> {
         ensure!(end <= pair[1].address, "{}: two segments share a page: link it with page-aligned segments", path.display());
     }
     ensure!(!parts.is_empty(), "{} has nothing to load", path.display());
-    Ok(Elf { entry: file.elf_header().e_entry(endian), parts })
+    Ok(Elf { entry: file.elf_header().e_entry(endian), parts: joined(parts) })
+}
+
+/// Makes one part of those that adjoin, but for a gap, and may be written alike: it is mapped at once, so that
+/// large pages can be used.
+fn joined(parts: Vec<Part>) -> Vec<Part> {
+    let mut all: Vec<Part> = Vec::new();
+    for part in parts {
+        match all.last_mut() {
+            Some(last) if last.writable == part.writable && part.address - (last.address + last.memory_bytes) < GAP => {
+                last.data.resize((part.address - last.address) as usize, 0);
+                last.data.extend_from_slice(&part.data);
+                last.memory_bytes = part.address + part.memory_bytes - last.address;
+            }
+            _ => all.push(part),
+        }
+    }
+    all
 }
 
 /// The root server's memory as it is at start: segments, .bss, stack.
@@ -123,7 +143,8 @@ fn grants(
         grants.push(Grant { name: share.name.clone().unwrap_or_else(|| share.region.get_ref().clone()), what });
     }
     for piece in &component.memory {
-        grants.push(Grant { name: piece.name.clone(), what: Resource::Memory { bytes: description.bytes(&piece.size)? } });
+        let what = Resource::Memory { bytes: description.bytes(&piece.size)?, behind_image: piece.behind_image };
+        grants.push(Grant { name: piece.name.clone(), what });
     }
     for file in &component.files {
         let path = linux::file(file.from.get_ref());

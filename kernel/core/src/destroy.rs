@@ -242,6 +242,7 @@ impl<P: Port> Kernel<P> {
         }
         let end = (cursor + TABLES).min(mmu::USER_ENTRIES as u32);
         for index in cursor..end {
+            self.take_from_large(owner, index as usize, (base, bytes));
             if let Some(table) = self.own_table(owner, index as usize) {
                 self.unmap_in_table(owner, index, table, (base, bytes));
             }

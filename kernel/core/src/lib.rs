@@ -12,7 +12,7 @@
 //! | `thread`, `space`, `cap`, `memory`, `quota` | objects and what they hold |
 //! | `ipc`, `transfer`, `fault`, `notify` | messages, exceptions, notifications, interrupts, alarms |
 //! | `sched` | who runs |
-//! | `map`, `segment` | translation tables |
+//! | `map`, `large`, `segment` | translation tables |
 //! | `destroy` | deleting and revoking in steps |
 //! | `control` | system calls on objects |
 //! | `syscall` | decoding |
@@ -30,6 +30,7 @@ mod fault;
 mod ipc;
 #[cfg(feature = "kdb")]
 mod kdb;
+mod large;
 mod map;
 pub mod memory;
 mod notify;

@@ -17,9 +17,6 @@ use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN, USER_END};
 use mmu::{Attributes, Format, Leaf, leaf_index, top_index};
 use pool::{Link, Pool, Ref};
 
-/// Pages changed between two looks at the interrupt controller.
-const CHUNK: u32 = 1024 * PAGE_SIZE;
-
 /// Bytes of a record in the UTCB.
 const RECORD_BYTES: u32 = size_of::<MapRecord>() as u32;
 
@@ -54,7 +51,7 @@ impl<P: Port> Kernel<P> {
         if header.is_dying() { Err(Error::BadState) } else { header.quota.get().ok_or(Error::BadState) }
     }
 
-    fn top_entry(&self, owner: Owner, index: usize) -> u32 {
+    pub(crate) fn top_entry(&self, owner: Owner, index: usize) -> u32 {
         self.top_of(owner).get().and_then(|top| self.pool[top].0.get(index).copied()).unwrap_or(0)
     }
 
@@ -67,14 +64,18 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Writes an entry of an owner's upper level, wherever that is visible.
-    pub(crate) fn set_top(&mut self, owner: Owner, index: usize, table: Link<Table>) {
-        let physical = table.get().map(|table| self.port.physical(table.address()));
-        let entry = physical.map_or(0, |physical| P::Format::table(physical, Rights::RWX, false));
+    pub(crate) fn set_top(&mut self, owner: Owner, index: usize, entry: u32) {
         self.write_top(self.top_of(owner), index, entry);
         match owner {
             Owner::Space(space) => self.port.top_changed(&mut self.pool, space, index),
-            Owner::Segment(segment) => self.propagate(segment, index, physical),
+            Owner::Segment(segment) => self.propagate(segment, index, entry),
         }
+    }
+
+    /// Puts a table into an owner's upper level.
+    pub(crate) fn set_table(&mut self, owner: Owner, index: usize, table: Ref<Table>) {
+        let physical = self.port.physical(table.address());
+        self.set_top(owner, index, P::Format::table(physical));
     }
 
     pub(crate) fn write_top(&mut self, top: Link<Table>, index: usize, entry: u32) {
@@ -83,9 +84,14 @@ impl<P: Port> Kernel<P> {
         }
     }
 
+    /// As [`own_table`](Self::own_table); a large page there is split.
+    fn own_leaves(&mut self, owner: Owner, index: usize) -> Option<Ref<Table>> {
+        self.own_table(owner, index).or_else(|| self.split(owner, index))
+    }
+
     /// The owner's table at an index, made if it is missing.
-    fn table_for(&mut self, owner: Owner, index: usize) -> Result<Ref<Table>> {
-        if let Some(table) = self.own_table(owner, index) {
+    pub(crate) fn table_for(&mut self, owner: Owner, index: usize) -> Result<Ref<Table>> {
+        if let Some(table) = self.own_leaves(owner, index) {
             return Ok(table);
         }
         // A Segment's range is its own even where it has no table yet.
@@ -95,13 +101,13 @@ impl<P: Port> Kernel<P> {
         }
         let quota = self.quota_of(owner)?;
         let table: Ref<Table> = Ref::new(self.allocate(quota, TABLE_BYTES)?);
-        self.set_top(owner, index, table.link());
+        self.set_table(owner, index, table);
         Ok(table)
     }
 
-    /// Frees the owner's table at an index.
-    fn free_table(&mut self, owner: Owner, index: usize, table: Ref<Table>) {
-        self.set_top(owner, index, Link::NULL);
+    /// Frees the owner's table at an index, or that in reserve for its large page there.
+    pub(crate) fn free_table(&mut self, owner: Owner, index: usize, table: Ref<Table>) {
+        self.set_top(owner, index, 0);
         let quota = match owner {
             Owner::Space(space) => self.pool[space].header.quota,
             Owner::Segment(segment) => self.pool[segment].header.quota,
@@ -111,7 +117,10 @@ impl<P: Port> Kernel<P> {
 
     /// Frees one of the owner's tables; false when none is left.
     pub(crate) fn user_tables_free(&mut self, owner: Owner) -> bool {
-        let found = (0..mmu::USER_ENTRIES).find_map(|index| self.own_table(owner, index).map(|table| (index, table)));
+        let found = (0..mmu::USER_ENTRIES).find_map(|index| {
+            let table = self.own_table(owner, index).or_else(|| self.take_spare(owner, index));
+            table.map(|table| (index, table))
+        });
         if let Some((index, table)) = found {
             self.free_table(owner, index, table);
         }
@@ -294,7 +303,7 @@ impl<P: Port> Kernel<P> {
     /// what is not there takes no time: up to and with the first table that there is.
     fn step(&self, request: &Request) -> u32 {
         if request.operation == MapRecord::MAP {
-            return request.bytes.min(CHUNK);
+            return request.bytes.min(TABLE_SPAN - request.address % TABLE_SPAN);
         }
         let last = request.address + (request.bytes - 1);
         let Some(top) = self.top_of(request.owner).get() else { return request.bytes };
@@ -306,7 +315,7 @@ impl<P: Port> Kernel<P> {
         request.bytes.min(end - request.address)
     }
 
-    /// The first `bytes` of a checked request.
+    /// The first `bytes` of a checked request, as `step` gave them.
     fn carry_out(&mut self, request: &Request, bytes: u32) -> Result<()> {
         let Request { owner, address, rights, .. } = *request;
         let end = address + bytes;
@@ -316,39 +325,34 @@ impl<P: Port> Kernel<P> {
         }
         // Only the last table of a step can be there.
         let start = address.max((end - 1) & !(TABLE_SPAN - 1));
-        let Some(table) = self.own_table(owner, top_index(start)) else { return Ok(()) };
+        let rights = (request.operation == MapRecord::PROTECT).then_some(rights);
+        let (index, whole) = (top_index(start), end - start == TABLE_SPAN);
+        if whole && self.change_large(owner, index, rights) {
+            return Ok(());
+        }
+        let Some(table) = self.own_leaves(owner, index) else { return Ok(()) };
         self.before(owner, start, end);
-        if request.operation == MapRecord::UNMAP && end - start == TABLE_SPAN {
-            self.free_table(owner, top_index(start), table);
+        if whole && rights.is_none() {
+            self.free_table(owner, index, table);
         } else {
-            self.change_leaves(table, start, end, (request.operation == MapRecord::PROTECT).then_some(rights));
+            self.change_leaves(table, start, end, rights);
         }
         self.flush(owner, start, end);
         Ok(())
     }
 
+    /// Maps a range within one table's span.
     fn map_pages(&mut self, owner: Owner, start: u32, end: u32, first: Leaf) -> Result<()> {
-        let mut replaced = false;
-        let mut result = Ok(());
-        let mut address = start;
-        while address < end {
-            let table = match self.table_for(owner, top_index(address)) {
-                Ok(table) => table,
-                Err(error) => {
-                    // What was replaced before must be flushed all the same.
-                    result = Err(error);
-                    break;
-                }
-            };
-            let stop = end.min((address & !(TABLE_SPAN - 1)).saturating_add(TABLE_SPAN));
-            let leaf = Leaf { physical: first.physical + (address - start), ..first };
-            replaced |= self.write_leaves(owner, table, address..stop, leaf);
-            address = stop;
-        }
+        let replaced = if end - start == TABLE_SPAN && first.physical.is_multiple_of(TABLE_SPAN) {
+            self.map_large(owner, top_index(start), first)?
+        } else {
+            let table = self.table_for(owner, top_index(start))?;
+            self.write_leaves(owner, table, start..end, first)
+        };
         if replaced {
             self.flush(owner, start, end);
         }
-        result
+        Ok(())
     }
 
     /// Maps a range within one table; whether another mapping was replaced.

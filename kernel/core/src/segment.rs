@@ -13,22 +13,21 @@ use mmu::{Format, top_index};
 use pool::Ref;
 
 impl<P: Port> Kernel<P> {
-    /// A Segment gained or lost a table: its copies follow.
-    pub(crate) fn propagate(&mut self, segment: Ref<Segment>, index: usize, table: Option<u32>) {
+    /// An entry of a Segment's upper level was written: its copies follow.
+    pub(crate) fn propagate(&mut self, segment: Ref<Segment>, index: usize, entry: u32) {
         let mut next = self.pool[segment].uses;
         while let Some(at) = next.get() {
             next = self.pool[at].source_next;
-            self.copy_entry(at, index, table);
+            self.copy_entry(at, index, entry);
         }
     }
 
     /// Writes a space's copy of a Segment's entry.
-    fn copy_entry(&mut self, at: Ref<Attachment>, index: usize, table: Option<u32>) {
+    fn copy_entry(&mut self, at: Ref<Attachment>, index: usize, entry: u32) {
         let Attachment { owner, index: base, rights, .. } = self.pool[at];
         let space: Ref<Space> = Ref::new(owner);
-        let entry = table.map_or(0, |physical| P::Format::table(physical, Rights(rights), true));
         let slot = base as usize + index;
-        self.write_top(self.pool[space].top, slot, entry);
+        self.write_top(self.pool[space].top, slot, P::Format::shared(entry, Rights(rights)));
         self.port.top_changed(&mut self.pool, space, slot);
     }
 
@@ -54,9 +53,9 @@ impl<P: Port> Kernel<P> {
         }
         let made = self.attach_record(Owner::Space(space), segment.address(), attachment::SEGMENT_IN_SPACE, first as u32, rights)?;
         for index in 0..entries as usize {
-            if let Some(table) = self.own_table(Owner::Segment(segment), index) {
-                let physical = self.port.physical(table.address());
-                self.copy_entry(made, index, Some(physical));
+            let entry = self.top_entry(Owner::Segment(segment), index);
+            if entry != 0 {
+                self.copy_entry(made, index, entry);
             }
         }
         Ok(NOTHING)
@@ -104,7 +103,7 @@ impl<P: Port> Kernel<P> {
         let (start, end) = (base * TABLE_SPAN, (base + self.pool[segment].entries) * TABLE_SPAN);
         self.before(Owner::Space(space), start, end);
         for index in 0..self.pool[segment].entries as usize {
-            self.copy_entry(at, index, None);
+            self.copy_entry(at, index, 0);
         }
         self.flush(Owner::Space(space), start, end);
         self.drop_record(at);

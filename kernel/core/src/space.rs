@@ -51,8 +51,10 @@ pub struct Space {
     pub attached: Link<crate::memory::Attachment>,
     /// While it dies: 1 + index of the thread that is being taken out of it.
     pub unbinding: u32,
+    /// Tables in reserve for its large pages (`large.rs`).
+    pub spares: Link<Table>,
     /// Fills the line.
-    pub unused: [u32; 2],
+    pub unused: u32,
     /// What the port keeps: on IA-32 the directory's physical address.
     pub hw: [u32; 8],
     /// Up to [`HEADER_BYTES`].
@@ -91,6 +93,8 @@ pub struct Segment {
     pub attached: Link<crate::memory::Attachment>,
     /// Spaces it is attached to.
     pub uses: Link<crate::memory::Attachment>,
+    /// Tables in reserve for its large pages (`large.rs`).
+    pub spares: Link<Table>,
 }
 impl Object for Segment {}
 

@@ -34,10 +34,15 @@ pub trait Format {
     /// What a lower-level entry says; `None` if it is empty.
     fn decode(entry: u32) -> Option<Leaf>;
     /// An upper-level entry that names a table at a physical address.
-    /// `rights` limit what the table gives (a Segment attached read-only);
-    /// `shared` marks a table that belongs to a Segment.
-    fn table(physical: u32, rights: Rights, shared: bool) -> u32;
+    fn table(physical: u32) -> u32;
     /// Physical address of the table that an upper-level entry names, and whether it is a
     /// Segment's.
     fn decode_table(entry: u32) -> Option<(u32, bool)>;
+    /// An upper-level entry that maps all of its span itself: a page of `TABLE_SPAN` bytes at a
+    /// multiple of its size.
+    fn large(leaf: Leaf) -> u32;
+    /// The large page that an upper-level entry maps, and whether it is a Segment's.
+    fn decode_large(entry: u32) -> Option<(Leaf, bool)>;
+    /// A space's copy of an upper-level entry of a Segment, which gives at most `rights`.
+    fn shared(entry: u32, rights: Rights) -> u32;
 }

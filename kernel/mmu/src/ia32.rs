@@ -3,7 +3,7 @@
 //!
 //! Readable pages are executable: 32-bit paging cannot tell. A page without any
 //! right is an entry with the present bit clear, which keeps its address so that
-//! `protect` can give rights back.
+//! `protect` can give rights back. So does a directory entry of a 4 MiB page.
 
 use crate::format::{Attributes, Format, Leaf};
 use abi::Rights;
@@ -30,12 +30,14 @@ pub mod bits {
     pub const GLOBAL: u32 = 1 << 8;
     /// Software: the page was mapped writable.
     pub const MOST_WRITE: u32 = 1 << 9;
-    /// Software, in a directory entry: the table belongs to a Segment.
+    /// Software, in a directory entry: it is a copy of a Segment's.
     pub const SHARED: u32 = 1 << 10;
     /// Software: the entry holds a page even if not present.
     pub const HELD: u32 = 1 << 11;
     /// Address part.
     pub const ADDRESS: u32 = !0xfff;
+    /// Address part of a 4 MiB page's entry.
+    pub const LARGE_ADDRESS: u32 = !0x3f_ffff;
 }
 use bits::*;
 
@@ -72,12 +74,28 @@ impl Format for Ia32 {
         Some(Leaf { physical: entry & ADDRESS, rights, most: with_write(readable, MOST_WRITE), attributes })
     }
 
-    fn table(physical: u32, rights: Rights, shared: bool) -> u32 {
-        let writable = if rights.contains(Rights::WRITE) { WRITABLE } else { 0 };
-        physical & ADDRESS | PRESENT | USER | writable | if shared { SHARED } else { 0 }
+    fn table(physical: u32) -> u32 {
+        physical & ADDRESS | PRESENT | USER | WRITABLE
     }
 
     fn decode_table(entry: u32) -> Option<(u32, bool)> {
         (entry & PRESENT != 0 && entry & LARGE == 0).then_some((entry & ADDRESS, entry & SHARED != 0))
+    }
+
+    fn large(leaf: Leaf) -> u32 {
+        Self::leaf(Leaf { physical: leaf.physical & LARGE_ADDRESS, ..leaf }) | LARGE
+    }
+
+    fn decode_large(entry: u32) -> Option<(Leaf, bool)> {
+        let leaf = Self::decode(entry).filter(|_| entry & LARGE != 0)?;
+        Some((leaf, entry & SHARED != 0))
+    }
+
+    fn shared(entry: u32, rights: Rights) -> u32 {
+        match entry {
+            0 => 0,
+            _ if rights.contains(Rights::WRITE) => entry | SHARED,
+            _ => entry & !WRITABLE | SHARED,
+        }
     }
 }

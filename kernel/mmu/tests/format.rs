@@ -32,9 +32,33 @@ proptest! {
     }
 
     #[test]
-    fn a_table_entry_says_what_was_put_into_it(physical in any::<u32>(), shared in any::<bool>()) {
+    fn a_table_entry_says_what_was_put_into_it(physical in any::<u32>()) {
         let physical = physical & bits::ADDRESS;
-        prop_assert_eq!(Ia32::decode_table(Ia32::table(physical, Rights::RWX, shared)), Some((physical, shared)));
+        prop_assert_eq!(Ia32::decode_table(Ia32::table(physical)), Some((physical, false)));
+        prop_assert_eq!(Ia32::decode_large(Ia32::table(physical)), None);
+    }
+
+    #[test]
+    fn a_large_entry_says_what_was_put_into_it(leaf in leaf()) {
+        let leaf = Leaf { physical: leaf.physical & bits::LARGE_ADDRESS, ..leaf };
+        let entry = Ia32::large(leaf);
+        prop_assert_eq!(Ia32::decode_large(entry), Some((leaf, false)));
+        prop_assert_eq!(Ia32::decode_table(entry), None);
+        prop_assert_eq!(entry & bits::PRESENT != 0, leaf.rights != Rights::NONE);
+        // Bits that are reserved, or an address beyond 4 GiB, and the one that means a table's attributes.
+        prop_assert_eq!(entry & 0x003f_f000, 0);
+    }
+
+    #[test]
+    fn a_shared_entry_gives_at_most_its_rights(leaf in leaf(), writes in any::<bool>()) {
+        let rights = if writes { Rights::RWX } else { Rights(5) };
+        let leaf = Leaf { physical: leaf.physical & bits::LARGE_ADDRESS, ..leaf };
+        let given = Leaf { rights: leaf.rights.intersection(rights), ..leaf };
+        prop_assert_eq!(Ia32::decode_large(Ia32::shared(Ia32::large(leaf), rights)), Some((given, true)));
+        let table = Ia32::shared(Ia32::table(leaf.physical), rights);
+        prop_assert_eq!(Ia32::decode_table(table), Some((leaf.physical, true)));
+        prop_assert_eq!(table & bits::WRITABLE != 0, writes);
+        prop_assert_eq!(Ia32::shared(0, rights), 0);
     }
 
     #[test]
@@ -55,4 +79,5 @@ proptest! {
 fn nothing_is_nothing() {
     assert_eq!(Ia32::decode(0), None);
     assert_eq!(Ia32::decode_table(0), None);
+    assert_eq!(Ia32::decode_large(0), None);
 }

@@ -10,6 +10,7 @@ mod capability;
 mod exception;
 mod ipc;
 mod isolation;
+mod large;
 mod memory;
 mod notification;
 mod object;
@@ -48,6 +49,8 @@ pub struct Bed {
     pub ram: macadamia::Memory,
     /// The I/O port 0x80, which is open to this component.
     pub ports: macadamia::Memory,
+    /// A piece that has room for two large pages.
+    pub large: macadamia::Memory,
     first: u32,
     next: u32,
 }
@@ -94,14 +97,15 @@ pub static SHARED: AtomicU32 = AtomicU32::new(0);
 
 fn run(mut env: Env) {
     let first = env.free_slot();
-    let mut bed = Bed { ram: env.memory("ram"), ports: env.memory("ports80"), first, next: first };
-    let groups: [(&str, &[Case]); 11] = [
+    let mut bed = Bed { ram: env.memory("ram"), large: env.memory("large"), ports: env.memory("ports80"), first, next: first };
+    let groups: [(&str, &[Case]); 12] = [
         ("capability", capability::CASES),
         ("object", object::CASES),
         ("thread", thread::CASES),
         ("ipc", ipc::CASES),
         ("notification", notification::CASES),
         ("memory", memory::CASES),
+        ("large", large::CASES),
         ("exception", exception::CASES),
         ("pager", pager::CASES),
         ("alien", alien::CASES),

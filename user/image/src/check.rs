@@ -7,7 +7,7 @@ use alloc::format;
 use alloc::string::String;
 
 /// Pages are the unit of everything that is mapped.
-const PAGE: u32 = 4096;
+pub(crate) const PAGE: u32 = 4096;
 
 impl System {
     /// Checks the description against an image of `image_bytes`.
@@ -30,6 +30,10 @@ impl System {
         for load in &component.loads {
             check_load(load, image_bytes)?;
         }
+        let ordered = component.loads.is_sorted_by(|one, next| (one.address + one.memory_bytes).next_multiple_of(PAGE) <= next.address);
+        if !ordered {
+            return Err("the parts of its image overlap or are not in order".into());
+        }
         if !component.loads.iter().any(|load| component.entry.wrapping_sub(load.address) < load.memory_bytes) {
             return Err("the entry point is outside its image".into());
         }
@@ -41,6 +45,11 @@ impl System {
         }
         if component.slots > 65_536 || component.slots < crate::slot::GRANTS + component.grants.len() as u32 {
             return Err("the capability table is too small or too large".into());
+        }
+        let behind = |grant: &&crate::Grant| matches!(grant.what, Resource::Memory { behind_image: true, .. });
+        let room = layout::START_BLOCK.saturating_sub(component.image_end());
+        if component.grants.iter().filter(behind).count() > 1 || component.behind_image() > room {
+            return Err("two pieces of memory lie behind its image, or one that is too large".into());
         }
         component.grants.iter().try_for_each(|grant| {
             let fits = self.fits(&grant.what, image_bytes);
@@ -65,7 +74,7 @@ impl System {
                 self.shared.get(usize::from(region)).is_some_and(|region| grant_area(address, region.bytes))
             }
             Resource::Pci { device, address } => device < crate::pci::DEVICES && grant_area(address, PAGE),
-            Resource::Memory { bytes } => whole_pages(bytes),
+            Resource::Memory { bytes, .. } => whole_pages(bytes),
             Resource::File { offset, bytes, address } => {
                 let in_image = offset.checked_add(bytes).is_some_and(|end| end <= image_bytes);
                 bytes > 0 && offset.is_multiple_of(PAGE) && in_image && grant_area(address, bytes)
@@ -150,6 +159,23 @@ mod tests {
     }
 
     #[test]
+    fn refuses_what_has_no_room_behind_the_image() {
+        let memory = |bytes: u32| Grant { name: "m".into(), what: Resource::Memory { bytes, behind_image: true } };
+        let mut system = sound();
+        let room = layout::START_BLOCK - system.components[0].image_end();
+        system.components[0].grants = vec![memory(room)];
+        assert_eq!(system.check(8192), Ok(()));
+        assert!(refusal(|s, i| s.components[i].grants = vec![memory(room + PAGE)]).contains("behind its image"));
+        assert!(refusal(|s, i| s.components[i].grants = vec![memory(PAGE), memory(PAGE)]).contains("behind its image"));
+    }
+
+    #[test]
+    fn refuses_images_in_disorder() {
+        let twice = |s: &mut System, i: usize| s.components[i].loads = vec![s.components[i].loads[0].clone(); 2];
+        assert!(refusal(twice).contains("not in order"));
+    }
+
+    #[test]
     fn refuses_impossible_sizes() {
         assert!(refusal(|s, i| s.components[i].stack = 4096).contains("stack"));
         assert!(refusal(|s, i| s.components[i].heap = 1).contains("heap"));
@@ -172,7 +198,7 @@ mod tests {
             Resource::Pci { device: 32, address: layout::GRANTS },
             Resource::Pci { device: 3, address: layout::GRANTS_END },
             Resource::Pci { device: 3, address: layout::GRANTS + 1 },
-            Resource::Memory { bytes: 0 },
+            Resource::Memory { bytes: 0, behind_image: false },
             Resource::File { offset: 4096, bytes: 4097, address: layout::GRANTS },
             Resource::File { offset: 1, bytes: 1, address: layout::GRANTS },
             Resource::File { offset: 0, bytes: 1, address: 0 },

@@ -95,6 +95,21 @@ pub struct Component {
     pub grants: Vec<Grant>,
 }
 
+impl Component {
+    /// Where its image ends, a multiple of a page. The loads are sorted by address (`check`).
+    #[must_use]
+    pub fn image_end(&self) -> u32 {
+        self.loads.last().map_or(0, |load| (load.address + load.memory_bytes).next_multiple_of(check::PAGE))
+    }
+
+    /// Bytes of memory that is mapped behind its image.
+    #[must_use]
+    pub fn behind_image(&self) -> u32 {
+        let bytes = |grant: &Grant| if let Resource::Memory { bytes, behind_image: true } = grant.what { bytes } else { 0 };
+        self.grants.iter().map(bytes).max().unwrap_or(0)
+    }
+}
+
 /// A part of an ELF image, page aligned in the boot image.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 pub struct Load {
@@ -194,10 +209,12 @@ pub enum Resource {
         /// Where the first range is mapped.
         address: u32,
     },
-    /// A piece of RAM of its own as a capability, not mapped.
+    /// A piece of RAM of its own as a capability.
     Memory {
         /// Bytes, a multiple of a page.
         bytes: u32,
+        /// Whether it is mapped behind the image from the start, every right; else it is not mapped.
+        behind_image: bool,
     },
     /// A file of the boot image, mapped read-only from the start.
     File {

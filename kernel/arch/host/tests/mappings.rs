@@ -8,11 +8,9 @@ use abi::boot::slot;
 use abi::syscall::MapRecord;
 use abi::{Delivery, Error, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
 use arch_host::{Host, RAM, boot};
-use common::{call, call_tag, call_with, seed};
-use kcore::space::{Space, Table};
-use kcore::{Kernel, Port};
-use mmu::Format;
-use mmu::ia32::Ia32;
+use common::{call, call_tag, call_with, pages_of, seed};
+use kcore::Kernel;
+use kcore::space::Space;
 use pool::Ref;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -84,23 +82,7 @@ impl Model {
 
 /// What a processor would find, by walking the tables.
 fn walk(kernel: &Kernel<Host>, space: Ref<Space>) -> BTreeMap<u32, (u32, bool)> {
-    let mut found = BTreeMap::new();
-    let top = kernel.pool[space].top.get().expect("a space has an upper level");
-    // The first table is the kernel's: information page and UTCBs.
-    for (i, entry) in kernel.pool[top].0.iter().enumerate().skip(1) {
-        let Some((table, _)) = Ia32::decode_table(*entry) else { continue };
-        let may_write = entry & 2 != 0;
-        let table: Ref<Table> = Ref::new(kernel.port.pool_address(table));
-        for (j, entry) in kernel.pool[table].0.iter().enumerate() {
-            if let Some(leaf) = Ia32::decode(*entry).filter(|leaf| leaf.rights != Rights::NONE) {
-                found.insert(
-                    i as u32 * TABLE_SPAN + j as u32 * PAGE_SIZE,
-                    (leaf.physical, leaf.rights.contains(Rights::WRITE) && may_write),
-                );
-            }
-        }
-    }
-    found
+    pages_of(kernel, space).into_iter().map(|found| (found.address, (found.physical, found.writable))).collect()
 }
 
 /// One record; whether the kernel took it. `alone`: one of one page by the system call that replies, too.

@@ -3,7 +3,7 @@
 //! computed naively from all objects and compared.
 
 use abi::boot::slot;
-use abi::{Op, Tag};
+use abi::{Op, PAGE_SIZE, TABLE_SPAN, Tag};
 use arch_host::{Host, RAM, boot};
 use kcore::memory::{Attachment, Memory, attachment, class};
 use kcore::space::{Space, Table};
@@ -102,12 +102,18 @@ fn check_authority(kernel: &Kernel<Host>, spaces: &[Ref<Space>]) {
             next = a.owner_next;
         }
         for entry in kernel.pool[top].0 {
-            let Some((table, false)) = Ia32::decode_table(entry) else { continue };
-            let table: Ref<Table> = Ref::new(kernel.port.pool_address(table));
-            for leaf in kernel.pool[table].0.iter().filter_map(|e| Ia32::decode(*e)) {
-                let in_ram = leaf.physical.wrapping_sub(RAM.base) < RAM.bytes;
-                let allowed = covered.iter().any(|(base, bytes)| leaf.physical.wrapping_sub(*base) < *bytes);
-                assert!(!in_ram || allowed, "page {:#x} is mapped without authority", leaf.physical);
+            let pages: Vec<u32> = if let Some((leaf, false)) = Ia32::decode_large(entry) {
+                (0..TABLE_SPAN).step_by(PAGE_SIZE as usize).map(|offset| leaf.physical + offset).collect()
+            } else if let Some((table, false)) = Ia32::decode_table(entry) {
+                let table: Ref<Table> = Ref::new(kernel.port.pool_address(table));
+                kernel.pool[table].0.iter().filter_map(|e| Ia32::decode(*e)).map(|leaf| leaf.physical).collect()
+            } else {
+                continue;
+            };
+            for page in pages {
+                let in_ram = page.wrapping_sub(RAM.base) < RAM.bytes;
+                let allowed = covered.iter().any(|(base, bytes)| page.wrapping_sub(*base) < *bytes);
+                assert!(!in_ram || allowed, "page {page:#x} is mapped without authority");
             }
         }
     }

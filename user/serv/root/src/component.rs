@@ -29,6 +29,8 @@ enum Object {
     Shared(u32, u32),
     /// RAM of the component alone.
     Own(Piece),
+    /// The part of the component's memory that lies behind its image.
+    Behind(Memory),
     /// A PCI device, if it is there.
     Pci(Option<Granted>),
 }
@@ -103,7 +105,10 @@ fn prepare(resources: &mut Resources, component: &Component, index: usize, share
             }
             Resource::Irq { line } => Object::Lent(root_slot::IRQ + line),
             Resource::Pci { device, address } => Object::Pci(pci::find(resources, &grant.name, device, address)),
-            Resource::Memory { bytes } => Object::Own(resources.ram(bytes)?),
+            Resource::Memory { bytes, behind_image: true } => {
+                Object::Behind(resources.part(&memory, load::image_bytes(component)?, bytes)?)
+            }
+            Resource::Memory { bytes, .. } => Object::Own(resources.ram(bytes)?),
             Resource::Call { .. } | Resource::Notify { .. } | Resource::File { .. } => Object::Peer,
         });
     }
@@ -169,6 +174,7 @@ fn grant(component: &Component, space: Space, all: &[Running], index: usize) -> 
             Object::Lent(object) => (*object, 0),
             Object::Shared(object, physical) => (*object, *physical),
             Object::Own(piece) => (piece.memory.0, 0),
+            Object::Behind(memory) => (memory.0, 0),
             Object::Pci(Some(granted)) => {
                 granted.map(space)?;
                 devices.push(granted.device.clone());
@@ -183,7 +189,10 @@ fn grant(component: &Component, space: Space, all: &[Running], index: usize) -> 
             Resource::Notify { component, bits } => copy(peer(component)?, Some(space), to, Rights::NOTIFY, bits)?,
             Resource::Irq { .. } => {}
             Resource::Pci { address: at, .. } => address = at,
-            Resource::Memory { bytes: size } => bytes = size,
+            Resource::Memory { bytes: size, behind_image } => {
+                address = if behind_image { component.image_end() } else { 0 };
+                bytes = size;
+            }
             Resource::Ports { base, count } => {
                 map::map(space, 0, Memory(object), 0, count, Rights::WRITE)?;
                 (address, bytes) = (base, count);
@@ -224,15 +233,17 @@ pub fn take_down(resources: &mut Resources, running: &mut Running, again: bool) 
     }
     delete(space.0)?;
     for object in &running.objects {
-        if let Object::Own(piece) = object {
-            revoke(piece.memory.0)?;
+        if let Object::Own(Piece { memory, .. }) | Object::Behind(memory) = object {
+            revoke(memory.0)?;
         }
     }
     let (used, _) = running.quota.info()?;
     if !again {
         for object in running.objects.drain(..) {
-            if let Object::Own(piece) = object {
-                resources.give_back(piece)?;
+            match object {
+                Object::Own(piece) => resources.give_back(piece)?,
+                Object::Behind(memory) => resources.discard(memory.0)?,
+                _ => {}
             }
         }
         if let Some(memory) = running.memory.take() {

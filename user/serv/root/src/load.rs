@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Filling a component's memory: its image, heap, stack and start block.
 //!
-//! All of it is one piece of RAM, in that order. The root server maps a part,
-//! fills it, takes the mapping away and maps the part where the component wants it.
+//! All of it is one piece of RAM, in that order; behind the image comes memory that the description
+//! puts there. The root server maps a part, fills it, takes the mapping away and maps the part where
+//! the component wants it: the image's last part and what lies behind it as one, so that they can
+//! share a large page.
 
 use crate::IMAGE;
 use crate::resources::Resources;
@@ -23,14 +25,22 @@ const fn pages(bytes: u32) -> u32 {
     bytes.next_multiple_of(PAGE)
 }
 
+/// Bytes of RAM of a component's image.
+///
+/// # Errors
+/// `BadArgument` if no machine has that much.
+pub fn image_bytes(component: &Component) -> Result<u32> {
+    let all = component.loads.iter().map(|load| pages(load.memory_bytes));
+    all.into_iter().try_fold(0u32, u32::checked_add).ok_or(Error::BadArgument)
+}
+
 /// Bytes of RAM that a component needs for itself.
 ///
 /// # Errors
 /// `BadArgument` if no machine has that much.
 pub fn bytes(component: &Component) -> Result<u32> {
-    let fixed = [component.heap, component.stack, BLOCK_BYTES];
-    let all = component.loads.iter().map(|load| pages(load.memory_bytes)).chain(fixed);
-    all.into_iter().try_fold(0u32, u32::checked_add).ok_or(Error::BadArgument)
+    let more = [component.behind_image(), component.heap, component.stack, BLOCK_BYTES];
+    more.into_iter().try_fold(image_bytes(component)?, u32::checked_add).ok_or(Error::BadArgument)
 }
 
 /// A component's memory while it is filled.
@@ -47,26 +57,30 @@ impl Filler {
         Self { own: resources.space, space, memory, offset: 0 }
     }
 
-    fn put(&mut self, address: u32, bytes: u32, contents: &[u8], rights: Rights) -> Result<()> {
+    /// Fills the next `bytes`, and maps them and the `more` behind them at `address`.
+    fn put(&mut self, address: u32, (bytes, more): (u32, u32), contents: &[u8], rights: Rights) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
         map::map(self.own, FILL, self.memory, self.offset, bytes, RW)?;
         start::fill(FILL, bytes, contents);
         map::unmap(self.own, FILL, bytes)?;
-        map::map(self.space, address, self.memory, self.offset, bytes, rights)?;
-        self.offset += bytes;
+        map::map(self.space, address, self.memory, self.offset, bytes + more, rights)?;
+        self.offset += bytes + more;
         Ok(())
     }
 
     /// The image, and cleared heap and stack.
     pub fn load(&mut self, component: &Component) -> Result<()> {
+        let end = component.image_end();
         for part in &component.loads {
             let rights = if part.writable { Rights::RWX } else { Rights::READ.union(Rights::EXECUTE) };
-            self.put(part.address, pages(part.memory_bytes), start::bytes(IMAGE + part.offset, part.file_bytes), rights)?;
+            let bytes = pages(part.memory_bytes);
+            let more = if part.address + bytes == end { component.behind_image() } else { 0 };
+            self.put(part.address, (bytes, more), start::bytes(IMAGE + part.offset, part.file_bytes), rights)?;
         }
-        self.put(layout::HEAP, component.heap, &[], RW)?;
-        self.put(layout::STACK_END - component.stack, component.stack, &[], RW)
+        self.put(layout::HEAP, (component.heap, 0), &[], RW)?;
+        self.put(layout::STACK_END - component.stack, (component.stack, 0), &[], RW)
     }
 
     /// The start block.
@@ -78,6 +92,6 @@ impl Filler {
         if all.len() > BLOCK_BYTES as usize {
             return Err(Error::BadArgument);
         }
-        self.put(layout::START_BLOCK, BLOCK_BYTES, &all, Rights::READ)
+        self.put(layout::START_BLOCK, (BLOCK_BYTES, 0), &all, Rights::READ)
     }
 }

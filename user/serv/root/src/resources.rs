@@ -2,6 +2,7 @@
 //! What the kernel left to the root server: slots, RAM, devices.
 
 use abi::boot::{Info, RAM_RANGES, slot};
+use abi::{PAGE_SIZE, TABLE_SPAN};
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{delete, identify};
 use macadamia::{Error, Memory, Quota, Result, Rights, Space, map};
@@ -96,16 +97,44 @@ impl Resources {
         Ok(())
     }
 
-    /// A piece of RAM, from the first range that is large enough.
+    /// A piece of RAM, from the first range that is large enough. One that has room for large pages begins
+    /// with one, if there is such a place.
     pub fn ram(&mut self, bytes: u32) -> Result<Piece> {
         let to = self.slot()?;
-        // Ranges are sorted by address: from the end, what devices can reach goes last.
-        let range = self.free_ram.iter_mut().rev().find(|range| range.bytes >= bytes).ok_or(Error::QuotaExceeded)?;
-        range.bytes -= bytes;
-        let range = Range { offset: range.offset + range.bytes, bytes, ..*range };
+        let aligned = (bytes >= TABLE_SPAN).then(|| self.place(bytes, TABLE_SPAN)).flatten();
+        let (index, range) = aligned.or_else(|| self.place(bytes, PAGE_SIZE)).ok_or(Error::QuotaExceeded)?;
         let memory = Memory(range.ram).derive(range.offset, bytes, to, self.quota)?;
-        let base = self.ram.get((range.ram - slot::RAM) as usize).ok_or(Error::BadArgument)?;
-        Ok(Piece { memory, physical: base + range.offset, range })
+        let free = self.free_ram.swap_remove(index);
+        let end = range.offset + bytes;
+        for (offset, end) in [(free.offset, range.offset), (end, free.offset + free.bytes)] {
+            if offset < end {
+                self.free_ram.push(Range { offset, bytes: end - offset, ..free });
+            }
+        }
+        self.free_ram.sort_unstable();
+        Ok(Piece { memory, physical: self.base(range.ram) + range.offset, range })
+    }
+
+    /// Physical address of a RAM capability.
+    fn base(&self, ram: u32) -> u32 {
+        self.ram.get((ram - slot::RAM) as usize).copied().unwrap_or_default()
+    }
+
+    /// Where a piece would be: in which free range, and which part of it.
+    fn place(&self, bytes: u32, alignment: u32) -> Option<(usize, Range)> {
+        // Ranges are sorted by address: from the end, what devices can reach goes last.
+        self.free_ram.iter().enumerate().rev().find_map(|(index, free)| {
+            let base = self.base(free.ram);
+            let highest = base + free.offset + free.bytes.checked_sub(bytes)?;
+            let offset = (highest & !(alignment - 1)).checked_sub(base)?;
+            (offset >= free.offset).then_some((index, Range { offset, bytes, ..*free }))
+        })
+    }
+
+    /// A part of a piece, as a Memory of its own.
+    pub fn part(&mut self, piece: &Piece, offset: u32, bytes: u32) -> Result<Memory> {
+        let to = self.slot()?;
+        piece.memory.derive(offset, bytes, to, self.quota)
     }
 
     /// Takes a piece back, with every mapping of it.

@@ -2,9 +2,12 @@
 //! System calls for the thread that runs.
 #![allow(dead_code, reason = "each test uses its part")]
 
-use abi::{Op, Tag};
+use abi::{Op, PAGE_SIZE, TABLE_SPAN, Tag};
 use arch_host::{Host, results, set_arguments};
-use kcore::Kernel;
+use kcore::space::{Space, Table};
+use kcore::{Kernel, Port};
+use mmu::ia32::bits;
+use pool::Ref;
 
 /// Makes a system call to its end: status and results, or what a delivery has in these registers.
 pub fn call(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> [u32; 5] {
@@ -33,4 +36,35 @@ pub fn call_tag(kernel: &mut Kernel<Host>, tag: u32, args: [u32; 4]) -> [u32; 5]
 /// The same steps each time, unless MACADAMIA_SEED asks for others.
 pub fn seed() -> u64 {
     std::env::var("MACADAMIA_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1)
+}
+
+/// A page as a processor would find it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Found {
+    pub address: u32,
+    pub physical: u32,
+    pub writable: bool,
+    /// Whether an entry of the upper level maps it, with its neighbours.
+    pub large: bool,
+}
+
+/// What a processor would find in a space, by walking the tables as it does.
+pub fn pages_of(kernel: &Kernel<Host>, space: Ref<Space>) -> Vec<Found> {
+    let mut found = Vec::new();
+    let top = kernel.pool[space].top.get().expect("a space has an upper level");
+    // The first table is the kernel's: information page and UTCBs.
+    for (i, upper) in (0..).zip(kernel.pool[top].0).skip(1).filter(|(_, upper)| upper & bits::PRESENT != 0) {
+        let large = upper & bits::LARGE != 0;
+        let flags = upper & !bits::ADDRESS;
+        let table: Option<Ref<Table>> = (!large).then(|| Ref::new(kernel.port.pool_address(upper & bits::ADDRESS)));
+        for j in 0..1024 {
+            let piece = (upper & bits::LARGE_ADDRESS) + j * PAGE_SIZE;
+            let lower = table.map_or(piece | flags, |table| kernel.pool[table].0[j as usize]);
+            if lower & bits::PRESENT != 0 && upper & lower & bits::USER != 0 {
+                let (physical, writable) = (lower & bits::ADDRESS, upper & lower & bits::WRITABLE != 0);
+                found.push(Found { address: i * TABLE_SPAN + j * PAGE_SIZE, physical, writable, large });
+            }
+        }
+    }
+    found
 }

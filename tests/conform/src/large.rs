@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Large pages: memory that is mapped where it is aligned as its addresses are, and parts of it changed.
+//! A thread tries each access, after this one has made it: what is in a TLB counts.
+
+use crate::exception::{launch, next};
+use crate::{Bed, Case, PAGE, QUOTA, SPACE, Why, check, good};
+use abi::frame::vector;
+use abi::{Rights, TABLE_SPAN};
+use macadamia::cap::{delete, revoke};
+use macadamia::map::{map, protect, unmap};
+use macadamia::start::{bytes, fill};
+use macadamia::{Memory, Space};
+
+const RW: Rights = Rights(3);
+
+/// Aligned as the memory is, whose first page is that of a large one.
+const LARGE: u32 = 0x5400_0000;
+/// Another such place, and one that is not: pages of 4 KiB.
+const SECOND: u32 = 0x5800_0000;
+const SMALL: u32 = 0x5C00_0000 + PAGE;
+const BYTES: u32 = 2 * TABLE_SPAN;
+/// The page of the cases that change one, and some others.
+const PART: u32 = 5;
+const OTHERS: [u32; 6] = [0, PART - 1, PART + 1, 1023, 1024, 2047];
+
+pub const CASES: &[Case] = &[
+    ("two_kinds_of_pages_show_the_same_memory", same_memory),
+    ("a_table_is_paid_for_all_the_same", charges),
+    ("a_part_is_unmapped", unmapped_part),
+    ("a_part_is_protected", protected_part),
+    ("all_of_it_is_protected", protected_whole),
+    ("a_part_is_replaced", replaced_part),
+    ("small_pages_are_replaced", replaces_small),
+    ("a_part_is_revoked", revoked_part),
+    ("all_of_it_is_revoked", revoked_whole),
+    ("a_segment_has_one", segment),
+    ("an_odd_offset_makes_small_pages", odd_offset),
+];
+
+/// Memory of which a large page can be made, and nothing of it mapped.
+fn memory(bed: &mut Bed) -> Result<Memory, Why> {
+    for start in [LARGE, SECOND, SMALL] {
+        good(unmap(SPACE, start, BYTES))?;
+    }
+    Ok(bed.large)
+}
+
+fn number(page: u32) -> [u8; 4] {
+    (0x1a26_0000 | page).to_le_bytes()
+}
+
+/// Maps the memory at `LARGE`, a number in each page.
+fn numbered(bed: &mut Bed) -> Result<Memory, Why> {
+    let memory = memory(bed)?;
+    good(map(SPACE, LARGE, memory, 0, BYTES, RW))?;
+    (0..BYTES / PAGE).for_each(|page| fill(LARGE + page * PAGE, 4, &number(page)));
+    Ok(memory)
+}
+
+/// Whether a page shows its number.
+fn shows(base: u32, page: u32) -> bool {
+    bytes(base + page * PAGE, 4) == number(page)
+}
+
+/// Whether an access is allowed.
+fn allowed(bed: &mut Bed, address: u32, write: bool) -> Result<bool, Why> {
+    // mov al, [address] or mov [address], al; ud2
+    let mut code = [if write { 0xa2 } else { 0xa0 }, 0, 0, 0, 0, 0x0f, 0x0b];
+    code[1..5].copy_from_slice(&(address + 8).to_le_bytes());
+    launch(bed, &code)?;
+    let (r, _) = next()?;
+    match r.words {
+        [vector::INVALID_OPCODE, ..] => Ok(true),
+        [vector::PAGE_FAULT, at, _] if at == address + 8 => Ok(false),
+        [kind, at, _] => Err(macadamia::alloc::format!("exception {kind}, address {at:#x}")),
+    }
+}
+
+/// The changed page may be read and written so, the others as before.
+fn rights(bed: &mut Bed, base: u32, read: bool, write: bool) -> Result<(), Why> {
+    let part = base + PART * PAGE;
+    check("the part is read", allowed(bed, part, false)? == read)?;
+    check("the part is written", allowed(bed, part, true)? == write)?;
+    check("its neighbours are there", OTHERS.into_iter().all(|page| shows(base, page)))?;
+    for page in OTHERS {
+        check("its neighbours are written", allowed(bed, base + page * PAGE, true)?)?;
+    }
+    Ok(())
+}
+
+fn same_memory(bed: &mut Bed) -> Result<(), Why> {
+    let memory = numbered(bed)?;
+    good(map(SPACE, SECOND, memory, 0, BYTES, Rights::READ))?;
+    good(map(SPACE, SMALL, memory, 0, BYTES, RW))?;
+    check("seen", (0..BYTES / PAGE).all(|page| shows(SMALL, page) && shows(SECOND, page)))?;
+    fill(SMALL + 1023 * PAGE, 4, b"last");
+    check("written", bytes(LARGE + 1023 * PAGE, 4) == b"last")?;
+    check("read only", !allowed(bed, SECOND, true)?)?;
+    memory_is_gone(bed)
+}
+
+/// Everything is unmapped, and cannot be used any more.
+fn memory_is_gone(bed: &mut Bed) -> Result<(), Why> {
+    memory(bed)?;
+    for at in [LARGE, LARGE + TABLE_SPAN + PAGE, SECOND + BYTES - PAGE, SMALL] {
+        check("gone", !allowed(bed, at, false)?)?;
+    }
+    Ok(())
+}
+
+fn charges(bed: &mut Bed) -> Result<(), Why> {
+    let memory = memory(bed)?;
+    good(map(SPACE, SMALL, memory, 0, PAGE, RW))?;
+    let (before, _) = good(QUOTA.info())?;
+    good(map(SPACE, LARGE, memory, 0, BYTES, RW))?;
+    let (mapped, _) = good(QUOTA.info())?;
+    good(unmap(SPACE, LARGE + PAGE, PAGE))?;
+    let (split, _) = good(QUOTA.info())?;
+    good(unmap(SPACE, LARGE, BYTES))?;
+    let (after, _) = good(QUOTA.info())?;
+    check("two tables", mapped - before == 2 * PAGE)?;
+    check("no more when it is split", split == mapped)?;
+    check("and back", after == before)
+}
+
+fn unmapped_part(bed: &mut Bed) -> Result<(), Why> {
+    numbered(bed)?;
+    good(unmap(SPACE, LARGE + PART * PAGE, PAGE))?;
+    rights(bed, LARGE, false, false)?;
+    memory_is_gone(bed)
+}
+
+fn protected_part(bed: &mut Bed) -> Result<(), Why> {
+    numbered(bed)?;
+    let part = LARGE + PART * PAGE;
+    good(protect(SPACE, part, PAGE, Rights::READ))?;
+    rights(bed, LARGE, true, false)?;
+    check("its contents", shows(LARGE, PART))?;
+    good(protect(SPACE, part, PAGE, Rights::NONE))?;
+    rights(bed, LARGE, false, false)?;
+    good(protect(SPACE, part, PAGE, RW))?;
+    rights(bed, LARGE, true, true)
+}
+
+fn protected_whole(bed: &mut Bed) -> Result<(), Why> {
+    let memory = numbered(bed)?;
+    let [first, second] = [LARGE + PART * PAGE, LARGE + TABLE_SPAN + PART * PAGE];
+    for (given, read, write) in [(Rights::READ, true, false), (Rights::NONE, false, false), (RW, true, true)] {
+        good(protect(SPACE, LARGE, TABLE_SPAN, given))?;
+        check("read", allowed(bed, first, false)? == read)?;
+        check("written", allowed(bed, first, true)? == write)?;
+        check("the other page is as it was", allowed(bed, second, true)?)?;
+    }
+    check("its contents", shows(LARGE, PART) && shows(LARGE, 0))?;
+    good(map(SPACE, LARGE, memory, 0, BYTES, Rights::READ))?;
+    good(protect(SPACE, LARGE, BYTES, RW))?;
+    check("no right is made", !allowed(bed, second, true)?)
+}
+
+fn replaced_part(bed: &mut Bed) -> Result<(), Why> {
+    let memory = numbered(bed)?;
+    good(map(SPACE, LARGE + PART * PAGE, memory, 1500 * PAGE, PAGE, RW))?;
+    check("the other page is seen", bytes(LARGE + PART * PAGE, 4) == number(1500))?;
+    check("its neighbours are there", OTHERS.into_iter().all(|page| shows(LARGE, page)))?;
+    good(map(SPACE, LARGE, memory, 0, BYTES, RW))?;
+    check("all as at first", (0..BYTES / PAGE).all(|page| shows(LARGE, page)))
+}
+
+fn replaces_small(bed: &mut Bed) -> Result<(), Why> {
+    let memory = numbered(bed)?;
+    for page in 0..8 {
+        good(map(SPACE, SECOND + page * PAGE, memory, (100 - page) * PAGE, PAGE, RW))?;
+        check("the small page", bytes(SECOND + page * PAGE, 4) == number(100 - page))?;
+    }
+    good(map(SPACE, SECOND, memory, TABLE_SPAN, TABLE_SPAN, RW))?;
+    check("the large page", (0..1024).all(|page| bytes(SECOND + page * PAGE, 4) == number(1024 + page)))?;
+    good(map(SPACE, SECOND, memory, 0, TABLE_SPAN, RW))?;
+    check("another", (0..1024).all(|page| shows(SECOND, page)))
+}
+
+fn revoked_part(bed: &mut Bed) -> Result<(), Why> {
+    let memory = numbered(bed)?;
+    let slot = bed.slot();
+    let part = good(memory.derive(PART * PAGE, PAGE, slot, QUOTA))?;
+    good(map(SPACE, SMALL, part, 0, PAGE, RW))?;
+    check("its page", bytes(SMALL, 4) == number(PART))?;
+    good(revoke(slot))?;
+    rights(bed, LARGE, false, false)?;
+    check("nor there", !allowed(bed, SMALL, false)?)
+}
+
+fn revoked_whole(bed: &mut Bed) -> Result<(), Why> {
+    let all = memory(bed)?;
+    let slot = bed.slot();
+    let part = good(all.derive(0, TABLE_SPAN, slot, QUOTA))?;
+    good(map(SPACE, LARGE, part, 0, TABLE_SPAN, RW))?;
+    good(map(SPACE, LARGE + TABLE_SPAN, all, TABLE_SPAN, TABLE_SPAN, RW))?;
+    good(map(SPACE, SMALL, part, 0, TABLE_SPAN, RW))?;
+    fill(LARGE + PAGE, 4, b"gone");
+    fill(LARGE + TABLE_SPAN, 4, b"kept");
+    good(delete(slot))?;
+    check("the large page", !allowed(bed, LARGE + PAGE, false)?)?;
+    check("the small one", !allowed(bed, SMALL + PAGE, false)?)?;
+    check("another's stays", bytes(LARGE + TABLE_SPAN, 4) == b"kept")?;
+    good(map(SPACE, LARGE, all, 0, TABLE_SPAN, RW))?;
+    check("its contents", bytes(LARGE + PAGE, 4) == b"gone")
+}
+
+fn segment(bed: &mut Bed) -> Result<(), Why> {
+    let memory = memory(bed)?;
+    let slot = bed.slot();
+    let segment = good(QUOTA.create_segment(BYTES, slot))?;
+    good(SPACE.attach(LARGE, segment, RW))?;
+    let into = Space(segment.0);
+    good(map(into, 0, memory, 0, BYTES, RW))?;
+    good(SPACE.attach(SECOND, segment, Rights::READ))?;
+    (0..BYTES / PAGE).for_each(|page| fill(LARGE + page * PAGE, 4, &number(page)));
+    check("a second attachment", (0..BYTES / PAGE).all(|page| shows(SECOND, page)))?;
+    check("may only read", !allowed(bed, SECOND, true)?)?;
+    good(unmap(into, PART * PAGE, PAGE))?;
+    rights(bed, LARGE, false, false)?;
+    check("gone there, too", !allowed(bed, SECOND + PART * PAGE, false)?)?;
+    check("and nothing else", OTHERS.into_iter().all(|page| shows(SECOND, page)))?;
+    check("which is still read only", !allowed(bed, SECOND, true)?)?;
+    good(SPACE.detach(LARGE))?;
+    check("detached", !allowed(bed, LARGE + TABLE_SPAN, false)?)?;
+    good(SPACE.detach(SECOND))?;
+    good(delete(slot))
+}
+
+fn odd_offset(bed: &mut Bed) -> Result<(), Why> {
+    let memory = numbered(bed)?;
+    good(map(SPACE, SECOND, memory, PAGE, TABLE_SPAN, RW))?;
+    check("shifted by a page", (0..1024).all(|page| bytes(SECOND + page * PAGE, 4) == number(page + 1)))?;
+    memory_is_gone(bed)
+}
