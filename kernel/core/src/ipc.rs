@@ -176,7 +176,7 @@ impl<P: Port> Kernel<P> {
         self.receive(me, None, tag)
     }
 
-    /// `map_reply_wait`: a pager's answer to a page fault, mostly. All that can fail comes before the reply.
+    /// `map_reply_wait`: a pager's answer to a page fault, mostly. Behind the mapping nothing can fail but a receive that polls.
     pub(crate) fn map_reply_wait(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, args: [u32; 4]) -> Result<Outcome> {
         Self::check_tag(tag)?;
         if tag.words() != 0 || tag.caps() != 0 {

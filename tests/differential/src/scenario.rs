@@ -4,10 +4,11 @@
 use abi::boot::slot;
 use abi::frame::BY_SYSEXIT;
 use abi::syscall::MapRecord;
-use abi::{Error, Frame, Op, PAGE_SIZE, Rights, Tag};
+use abi::{Error, Frame, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
 use arch_host::{Host, boot_with, results, set_arguments};
 use fastrand::Rng;
 use kcore::Kernel;
+use kcore::memory::Memory;
 use kcore::space::Space;
 use kcore::thread::{SEQUENCE, Thread, gate};
 use pool::Ref;
@@ -16,7 +17,7 @@ const POOL_BYTES: u32 = 512 << 10;
 /// Capability slots that a space's threads have other threads in: from 1 on.
 const PEERS: u32 = 12;
 /// Behind them, slots of memories and then of spaces.
-const MEMORIES: u32 = 3;
+const MEMORIES: u32 = 4;
 const SPACES: u32 = 3;
 /// Bytes of the smaller memories, and of the range of addresses where pages are mapped.
 const BYTES: u32 = 16 * PAGE_SIZE;
@@ -62,8 +63,8 @@ fn call(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> Result<[u32; 3], E
     if status == 0 { Ok([a, b, c]) } else { Err(Error::from_code(status).expect("a known error")) }
 }
 
-/// Two parts of the RAM and a device's registers: the other spaces get them and the spaces, and mostly a page of
-/// each is mapped.
+/// Three parts of the RAM and a device's registers: the other spaces get them and the spaces, and mostly a page of
+/// each is mapped. Now and then a space has a Segment's table there, and a memory or a space is being deleted.
 fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], fresh: &mut impl FnMut() -> u32, rng: &mut Rng) -> Vec<u32> {
     let me = kernel.current().expect("the root server runs");
     let set_words = |kernel: &mut Kernel<Host>, first: u32, words: &[u32]| {
@@ -72,7 +73,7 @@ fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], fresh: &mut impl FnMut
     };
     let must = |what: Result<[u32; 3], Error>| what.expect("there is room");
     let mut memories = vec![slot::DEVICES];
-    for part in 0..2 {
+    for part in 0..3 {
         let memory = fresh();
         set_words(kernel, 3, &[slot::QUOTA]);
         must(call(kernel, Op::DeriveMemory, [slot::RAM, part * BYTES, BYTES, memory]));
@@ -90,14 +91,32 @@ fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], fresh: &mut impl FnMut
         }
     }
     for space in spaces {
+        if rng.u32(..16) == 0 {
+            let segment = fresh();
+            must(call(kernel, Op::CreateSegment, [slot::QUOTA, TABLE_SPAN, segment, 0]));
+            set_words(kernel, 0, &MapRecord::new(MapRecord::MAP, segment, 0, memories[1], 0, PAGE_SIZE, Rights::READ).0);
+            must(call(kernel, Op::Map, [1, 0, 0, 0]));
+            must(call(kernel, Op::Attach, [*space, RANGE & !(TABLE_SPAN - 1), segment, Rights::RWX.0]));
+            continue;
+        }
         for memory in &memories {
-            if rng.u32(..4) == 0 {
+            if rng.u32(..8) == 0 {
                 continue;
             }
             let address = RANGE + rng.u32(..BYTES / PAGE_SIZE) * PAGE_SIZE;
             set_words(kernel, 0, &MapRecord::new(MapRecord::MAP, *space, address, *memory, 0, PAGE_SIZE, Rights::READ).0);
             must(call(kernel, Op::Map, [1, 0, 0, 0]));
         }
+    }
+    let root = kernel.pool[me].space.get().expect("in its space");
+    let object = |kernel: &Kernel<Host>, selector: u32| kernel.pool[Space::slot(root, selector)];
+    if rng.u32(..16) == 0 {
+        let memory: Ref<Memory> = object(kernel, memories[rng.usize(1..4)]).object();
+        kernel.pool[memory].header.dying = 1;
+    }
+    if rng.u32(..16) == 0 {
+        let space: Ref<Space> = object(kernel, spaces[rng.usize(1..3)]).object();
+        kernel.pool[space].header.dying = 1;
     }
     memories
 }
@@ -275,7 +294,7 @@ impl Scenario {
             ((PEERS + 1..first).collect(), (first..first + SPACES).collect())
         };
         let page = |rng: &mut Rng| rng.u32(..BYTES / PAGE_SIZE) * PAGE_SIZE;
-        let odd = |rng: &mut Rng, usual: u32| match rng.u32(..48) {
+        let odd = |rng: &mut Rng, usual: u32| match rng.u32(..96) {
             0 => rng.u32(..),
             1 => 0,
             2 => rng.u32(..32) * PAGE_SIZE,
@@ -289,8 +308,8 @@ impl Scenario {
             let usual = base + page(rng);
             odd(rng, usual)
         });
-        let op = if rng.u32(..12) == 0 { rng.u32(..4) } else { MapRecord::MAP };
-        let rights = if rng.u32(..12) == 0 { rng.u32(..64) } else { rng.u32(1..8) };
+        let op = if rng.u32(..24) == 0 { rng.u32(..4) } else { MapRecord::MAP };
+        let rights = if rng.u32(..24) == 0 { rng.u32(..64) } else { rng.u32(1..8) };
         let [selectors, address, offset, _] = MapRecord::new(op, space, address, memory, offset, PAGE_SIZE, Rights(rights)).0;
         [selectors, address | (rng.u32(..24) / 23) << 6, offset]
     }
@@ -304,12 +323,13 @@ impl Scenario {
         let pool = &self.kernel.pool;
         let waits = |t: &Ref<Thread>| pool[*t].is_alien() && pool[*t].state() == gate::REPLY && pool[*t].partner.is(me);
         let has_aliens = self.all().iter().any(waits);
-        let faulted = |t: &&Ref<Thread>| pool[**t].gate == gate::REPLY | gate::EXCEPTION && pool[**t].partner.is(me);
+        let anybodys = rng.u32(..16) == 0;
+        let faulted = |t: &&Ref<Thread>| pool[**t].gate == gate::REPLY | gate::EXCEPTION && (anybodys || pool[**t].partner.is(me));
         if let Some(thread) = self.all().iter().find(faulted)
             && rng.u32(..8) > 0
         {
             let handle = if rng.u32(..16) > 0 { pool[*thread].handle } else { self.handle(me, false, rng) };
-            if rng.u32(..4) == 0 {
+            if rng.u32(..5) == 0 {
                 return [message(Op::ReplyWait), handle, a, b, c];
             }
             let [selectors, address, offset] = self.page(me, rng);
