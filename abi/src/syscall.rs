@@ -49,6 +49,10 @@ pub enum Op {
     Notify = 7,
     /// Give up the rest of the time slice. Returns status.
     Yield = 8,
+    /// Carry out a [`MapRecord`] of one page, then `ReplyWait` without words or capabilities. `a0` as there;
+    /// `a1 a2 a3` words 0 to 2 of the record. If the handle is bad nothing is mapped; if the record fails
+    /// nothing is replied or received: the delivery is `Failed`.
+    MapReplyWait = 9,
 
     // --- Objects and capabilities ------------------------------------------------
     /// Make a Quota out of another. `a0` Quota \[CONTROL\]; `a1` bytes, which the
@@ -160,7 +164,7 @@ pub enum Op {
 }
 
 /// All operations, in the order of their numbers.
-pub const ALL: [Op; 36] = [
+pub const ALL: [Op; 37] = [
     Op::Call,
     Op::ReplyWait,
     Op::Send,
@@ -169,6 +173,7 @@ pub const ALL: [Op; 36] = [
     Op::Run,
     Op::Notify,
     Op::Yield,
+    Op::MapReplyWait,
     Op::CreateQuota,
     Op::CreateSpace,
     Op::CreateSegment,

@@ -18,8 +18,11 @@
 #define RING		1024
 #define STACK		4096
 
-/* The input thread's bit: there is room in the ring. */
+/* The input thread's bits: there is room in the ring; it is time to ask again. */
 #define BIT_ROOM	1
+#define BIT_AGAIN	2
+/* How long a console server that does not answer is left alone. */
+#define AGAIN_NS	10000000ULL
 
 static char ring[RING];
 static unsigned int ring_in, ring_out;
@@ -28,21 +31,31 @@ static u32 input_bit, input_room;
 static bool full;
 static char input_stack[STACK] __aligned(16);
 
+static void wait_for_notification(void)
+{
+	struct l4_regs r = { L4_OP_RECEIVE << L4_TAG_OP_SHIFT | L4_TAG_NOTIFICATIONS_ONLY };
+
+	l4_syscall(&r);
+}
+
 /* On its own stack and UTCB; it calls nothing of Linux. */
 static void input_thread(void *arg)
 {
 	struct l4_regs r;
+	u64 again;
 
 	for (;;) {
 		/* The rest waits at the console server.  Linux is below this thread: it runs meanwhile. */
 		if (READ_ONCE(ring_in) - READ_ONCE(ring_out) >= RING) {
 			WRITE_ONCE(full, true);
-			r = (struct l4_regs){ L4_OP_RECEIVE << L4_TAG_OP_SHIFT | L4_TAG_NOTIFICATIONS_ONLY };
-			l4_syscall(&r);
+			wait_for_notification();
 			continue;
 		}
 		if (l4_ask(L4_CONSOLE, 3, L4_CONSOLE_READ, 0, 0, &r)) {
-			l4_call(L4_OP_YIELD, 0, 0, 0, 0);
+			/* It may be started again.  Linux is below this thread. */
+			again = l4_time_ns() + AGAIN_NS;
+			l4_call(L4_OP_ALARM, (u32)again, again >> 32, BIT_AGAIN, 0);
+			wait_for_notification();
 			continue;
 		}
 		ring[ring_in % RING] = r.esi;
@@ -55,14 +68,18 @@ static void input_thread(void *arg)
 static void send(u32 request, const void *data, unsigned int n)
 {
 	const char *s = data;
+	unsigned long flags;
 	struct l4_regs r;
 
 	while (n) {
 		unsigned int part = min_t(unsigned int, n, L4_TEXT_BYTES);
 
+		/* The UTCB is also that of an interrupt which prints something. */
+		local_irq_save(flags);
 		memcpy((void *)(l4_utcb + L4_TEXT_WORD * 4), s, part);
 		l4_ask(L4_CONSOLE, L4_TEXT_WORD + DIV_ROUND_UP(part, 4),
 		       request, part, 0, &r);
+		local_irq_restore(flags);
 		s += part;
 		n -= part;
 	}
@@ -134,7 +151,7 @@ static int __init console_init_tty(void)
 	thread = l4_thread_create(&utcb);
 	if (!thread)
 		return -ENOMEM;
-	*(u32 *)(utcb + L4_UTCB_ACCEPT) = BIT_ROOM;
+	*(u32 *)(utcb + L4_UTCB_ACCEPT) = BIT_ROOM | BIT_AGAIN;
 	input_room = l4_notifier_of(thread, BIT_ROOM);
 	if (!input_room)
 		return -ENOMEM;

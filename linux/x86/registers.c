@@ -80,6 +80,10 @@ void arch_l4_load_registers(struct uml_pt_regs *regs, void *frame, int single_st
 	f->eflags = gp[HOST_EFLAGS] | (single_step ? X86_EFLAGS_TF : 0);
 	ds_es[0] = gp[HOST_DS];
 	ds_es[1] = gp[HOST_ES];
+	/* What lies there takes ECX and EDX from the stack. */
+	f->changed &= ~L4_BY_SYSEXIT;
+	if (gp[HOST_IP] == L4_VDSO + L4_VDSO_LANDING)
+		f->changed |= L4_BY_SYSEXIT;
 	/* The microkernel clears it when it has taken the registers: not if a notification came first. */
 	if (fs_gs[0] != gp[HOST_FS] || fs_gs[1] != gp[HOST_GS]) {
 		fs_gs[0] = gp[HOST_FS];

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the vDSO's page has.  A system call is int 0x80: the microkernel has a fast path
- * for it, and sysenter, which loses ECX and EDX, would only cost more.  Who uses
- * sysenter by Linux's convention (ECX, EDX and EBP pushed, EBP the stack pointer) comes back
- * at the landing.
+ * What the vDSO's page has.  The auxiliary vector names the entry: by sysenter, or by int 0x80
+ * where there is none.  By Linux's convention for sysenter ECX, EDX and EBP are pushed, and EBP is the
+ * stack pointer; whoever follows it comes back at the landing.
  */
 #include <linux/linkage.h>
 #include <asm/unistd_32.h>
@@ -21,13 +20,36 @@ __kernel_vsyscall:
 	.cfi_endproc
 	.size	__kernel_vsyscall, . - __kernel_vsyscall
 
-	/* A system call that starts again begins at the instruction before. */
+	AT(L4_VDSO_SYSENTER)
+	.type	by_sysenter, @function
+by_sysenter:
+	.cfi_startproc
+	pushl	%ecx
+	.cfi_adjust_cfa_offset 4
+	.cfi_rel_offset ecx, 0
+	pushl	%edx
+	.cfi_adjust_cfa_offset 4
+	.cfi_rel_offset edx, 0
+	pushl	%ebp
+	.cfi_adjust_cfa_offset 4
+	.cfi_rel_offset ebp, 0
+	movl	%esp, %ebp
+	sysenter
+	/* A system call that starts again begins at the instruction before the landing. */
 	AT(L4_VDSO_LANDING - 2)
 	int	$0x80
 	popl	%ebp
+	.cfi_adjust_cfa_offset -4
+	.cfi_restore ebp
 	popl	%edx
+	.cfi_adjust_cfa_offset -4
+	.cfi_restore edx
 	popl	%ecx
+	.cfi_adjust_cfa_offset -4
+	.cfi_restore ecx
 	ret
+	.cfi_endproc
+	.size	by_sysenter, . - by_sysenter
 
 	/* Debuggers know these by their instructions. */
 	AT(L4_VDSO_SIGRETURN)

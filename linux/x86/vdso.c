@@ -4,10 +4,11 @@
 #include <linux/init.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include "../../../um/os-L4/l4.h"
 #include "vdso.h"
 
-const unsigned long l4_vdso = L4_VDSO;
-const unsigned long l4_vdso_syscall = L4_VDSO + L4_VDSO_SYSCALL;
+unsigned long l4_vdso __ro_after_init = L4_VDSO;
+unsigned long l4_vdso_syscall __ro_after_init = L4_VDSO + L4_VDSO_SYSCALL;
 void __user *const l4_vdso_sigreturn = (void __user *)(L4_VDSO + L4_VDSO_SIGRETURN);
 void __user *const l4_vdso_rt_sigreturn = (void __user *)(L4_VDSO + L4_VDSO_RT_SIGRETURN);
 
@@ -23,6 +24,8 @@ static int __init vdso_init(void)
 	if (!pages[0])
 		return -ENOMEM;
 	copy_page(page_address(pages[0]), l4_vdso_image);
+	if (*(u32 *)(L4_KIP_ADDRESS + L4_KIP_FEATURES) & L4_FEATURE_SYSENTER)
+		l4_vdso_syscall = L4_VDSO + L4_VDSO_SYSENTER;
 	return 0;
 }
 subsys_initcall(vdso_init);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that run programs in Linux.
+//! Programs run in Linux, on Macadamia and on the machine alone.
 
 use crate::Emulator;
 use crate::batch::{Batch, Fetch};
@@ -10,24 +10,10 @@ use crate::linux::{self, Insert};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
-
-/// A test: its name, and what it does.
-pub type Test = (&'static str, fn() -> Result<()>);
-
-/// All of them.
-pub const ALL: &[Test] = &[
-    ("linux.batch", batch),
-    ("linux.abi", abi),
-    ("linux.figures", figures),
-    ("linux.gateway", gateway),
-    ("linux.interrupts", interrupts),
-    ("linux.memory", memory),
-    ("linux.bochs", on_bochs),
-];
+use std::time::Duration;
 
 /// The longest that a run may take if nobody says another.
-const TIMEOUT: Duration = Duration::from_secs(120);
+pub const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// What a run left.
 pub struct Outcome {
@@ -116,10 +102,6 @@ impl Guest<'_> {
     }
 }
 
-fn simple(command: &str) -> Result<Outcome> {
-    Guest::default().run(command)
-}
-
 /// Compiles a test program, a file or a folder of files, statically, for i386.
 pub fn compile(source: impl AsRef<Path>) -> Result<Vec<u8>> {
     let source = source.as_ref();
@@ -139,120 +121,7 @@ pub fn compile(source: impl AsRef<Path>) -> Result<Vec<u8>> {
     Ok(std::fs::read(program)?)
 }
 
-/// What programs expect of Linux, here and on Linux alone.
-fn abi() -> Result<()> {
-    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?)];
-    let reference = native("abi", inserts.clone(), None, TIMEOUT)?;
-    let o = Guest { inserts, ..Guest::default() }.run("abi")?;
-    let passed = |text: &str| text.lines().filter(|line| line.starts_with("ok ")).count();
-    let here = o.text();
-    ensure!(o.status == 0, "{} checks failed, {} passed:\n{here}", o.status, passed(&here));
-    ensure!(
-        passed(&reference.out) == passed(&here),
-        "on Linux alone {} checks pass, here {}:\n{}",
-        passed(&reference.out),
-        passed(&here),
-        reference.out
-    );
-    println!("# {} checks of what programs expect of Linux, the same on Linux alone", passed(&here));
-    Ok(())
-}
-
-/// The exact emulator boots Linux, too, and runs the checks that do not measure time.
-fn on_bochs() -> Result<()> {
-    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?)];
-    // Building Linux, if it is not built, is not Bochs's time.
-    build::system(Path::new(Guest::default().system))?;
-    let start = Instant::now();
-    let checks = "int80 sysenter vdso exceptions write_barrier fpu_frames x87 fpu_fork threads processes copy_on_write file_mappings \
-                  debugging futexes signals proc";
-    let command = format!("for check in {checks}; do abi $check || exit 1; done");
-    let o = Guest { on: Emulator::Bochs, inserts, ..Guest::default() }.run(&command)?;
-    ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
-    ensure!(start.elapsed() < Duration::from_secs(90), "it took {} s", start.elapsed().as_secs());
-    Ok(())
-}
-
-/// Interrupts reach a Linux that computes, and one that has just enabled them.
-fn interrupts() -> Result<()> {
-    let o = Guest { system: "tests/systems/linux-selftest.toml", own_time: true, ..Guest::default() }.run("dmesg | grep selftest:")?;
-    let text = o.text();
-    let numbers: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let [ticks, latest, unmasked, soft] = numbers[..] else { anyhow::bail!("the self-test said: {text}") };
-    println!(
-        "# computing: {ticks} of 200 ticks, the latest by {latest} us; after unmasking: {unmasked} us; in a soft interrupt {soft} of 10"
-    );
-    ensure!(ticks >= 190 && latest < 2_000 && unmasked < 2_000 && soft >= 5, "{text}");
-    Ok(())
-}
-
-/// Processes that want more memory than there is are killed, and Linux goes on.
-fn memory() -> Result<()> {
-    let hog = "(head -c 40m /dev/zero | tail -c 30m | sleep 4) &";
-    let o = simple(&format!("for i in 1 2 3 4; do {hog} done; wait; dmesg | grep -c 'Out of memory: Killed process'; echo alive"))?;
-    let text = o.text();
-    let killed: u32 = text.lines().next().and_then(|line| line.parse().ok()).unwrap_or(0);
-    ensure!(killed > 0 && text.ends_with("alive\n"), "status {}: {text}", o.status);
-    Ok(())
-}
-
-/// A program asks a native component to sign; RFC 4231 has the answer.
-fn gateway() -> Result<()> {
-    let guest = || Guest { system: "systems/gateway.toml", ..Guest::default() };
-    let o = guest().run("sign 'what do ya want for nothing?'; for i in 1 2 3; do sign $i | wc -c; done")?;
-    let expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843\n65\n65\n65\n";
-    ensure!(o.status == 0 && o.text() == expected, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
-    let o = guest().run("head -c 300 /dev/zero > /dev/macadamia/signer")?;
-    ensure!(o.err.ends_with(b"Message too long\n"), "too long: {}", String::from_utf8_lossy(&o.err));
-    let o = guest().run("exec 3<> /dev/macadamia/signer; exec 4<> /dev/macadamia/signer")?;
-    ensure!(o.err.ends_with(b"Device or resource busy\n"), "twice: {}", String::from_utf8_lossy(&o.err));
-    Ok(())
-}
-
-/// Output apart and byte-exact, exit statuses, files in and out, what happens on failure.
-fn batch() -> Result<()> {
-    // Bytes that look like frames among others; a generator of which each run has the same.
-    let random = (0..1 << 20).scan(1u32, |state, _| {
-        *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        Some((*state >> 24) as u8)
-    });
-    let random: Vec<u8> = random.collect();
-    let fetched = Path::new("out/linux-test.fetched");
-    let inserts = vec![insert("/data/random", random.clone())];
-    let gets = vec![Fetch { guest: "/tmp/copy".into(), host: fetched.into() }];
-    let o = Guest { inserts, gets, ..Guest::default() }.run("cat /data/random; echo complaint >&2; cp /data/random /tmp/copy; exit 7")?;
-    ensure!(o.out == random, "standard output is not what was written: {} bytes", o.out.len());
-    ensure!(o.err == b"complaint\n", "standard error: {:?}", String::from_utf8_lossy(&o.err));
-    ensure!(o.status == 7, "exit status {}", o.status);
-    ensure!(std::fs::read(fetched).context("nothing was brought out")? == random, "the file that was brought out differs");
-    std::fs::remove_file(fetched)?;
-
-    let o = simple("printf '\\0\\4\\0\\0\\0\\0\\0' > /dev/stdout; echo > /dev/macadamia/batch || kill -9 $$")?;
-    ensure!(o.status == 137 && o.out == [0, 4, 0, 0, 0, 0, 0], "a forged end: status {}, {:?}", o.status, o.out);
-    let o = Guest { timeout: Duration::from_secs(5), ..Guest::default() }.run("sleep 1000")?;
-    ensure!(o.status == 124, "out of time: status {}", o.status);
-    let o = simple("echo c > /proc/sysrq-trigger")?;
-    ensure!(o.status == 125, "a panic: status {}", o.status);
-    ensure!(String::from_utf8_lossy(&o.err).contains("sysrq triggered crash"), "the log was not shown");
-    Ok(())
-}
-
-/// The operations of `tests/linux/figures.c`, in the order of their intervals; the most instructions that
-/// each may take in all, and the most times as many as on Linux alone.
-const OPERATIONS: [(&str, u64, f64); 10] = [
-    ("getpid by int 0x80", 500, 2.1),
-    ("gettimeofday", 1_000, 3.0),
-    ("read 4K", 2_800, 1.3),
-    ("write 4K", 3_500, 1.45),
-    ("pipe round trip", 2_800, 1.5),
-    ("page fault", 4_000, 1.75),
-    ("fork+exit+wait", 160_000, 1.4),
-    ("vfork+exec+wait", 440_000, 1.2),
-    ("ring of 2", 11_100, 1.5),
-    ("ring of 8", 58_000, 1.4),
-];
-
-/// What the operations of [`OPERATIONS`] take on the Linux server.
+/// What the operations of `tests/linux/figures.c` take on the Linux server.
 pub fn figures_with(model: &build::Model) -> Result<model_core::Report> {
     let inserts = vec![insert("/bin/figures", compile("tests/linux/figures.c")?)];
     let o = Guest { inserts, model: Some(model), ..Guest::default() }.run("figures")?;
@@ -264,36 +133,6 @@ pub fn figures_with(model: &build::Model) -> Result<model_core::Report> {
 pub fn native_figures(model: &build::Model) -> Result<model_core::Report> {
     let inserts = vec![insert("/bin/figures", compile("tests/linux/figures.c")?)];
     native("figures", inserts, Some(model), TIMEOUT)?.report.context("no report of Linux alone")
-}
-
-/// What operations of Linux cost in instructions: program, Linux server, microkernel; and on
-/// Linux alone.
-fn figures() -> Result<()> {
-    let model = build::model()?;
-    let reference = native_figures(&model)?;
-    let report = figures_with(&model)?;
-    println!("# operation              total   program    server    kernel  entries  CR3   Linux alone  ratio");
-    let mut above = Vec::new();
-    for (id, (name, most, most_ratio)) in (1..).zip(OPERATIONS) {
-        let i = report.intervals.get(&id).with_context(|| format!("{name} was not measured"))?;
-        let alone = reference.intervals.get(&id).with_context(|| format!("{name} was not measured on Linux alone"))?;
-        let alone = alone.user_instructions.median + alone.kernel_instructions.median;
-        let (user, server, kernel) = (i.user_instructions.median, i.server_instructions.median, i.kernel_instructions.median);
-        let total = user + kernel;
-        let ratio = total as f64 / alone as f64;
-        println!(
-            "# {name:20} {total:>9} {:>9} {server:>9} {kernel:>9} {:>8} {:>4} {alone:>13} {:>6.2}",
-            user - server,
-            i.kernel_entries.median,
-            i.cr3_writes.median,
-            ratio,
-        );
-        if total > most || ratio > most_ratio {
-            above.push(format!("{name}: {total} instructions, ratio {ratio:.2}; at most {most} and {most_ratio} are allowed"));
-        }
-    }
-    ensure!(above.is_empty(), "{}", above.join("; "));
-    Ok(())
 }
 
 /// What a run on Linux alone left.

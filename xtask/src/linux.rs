@@ -303,6 +303,7 @@ fn header() -> String {
         ("FEATURE_SSE", kip::FEATURE_SSE),
         ("INT_VECTOR", kip::INT_VECTOR),
         ("CHANGED_SEGMENTS", frame::CHANGED_SEGMENTS),
+        ("BY_SYSEXIT", frame::BY_SYSEXIT),
         ("FAULT_PROTECTION", frame::fault::PROTECTION),
         ("FAULT_WRITE", frame::fault::WRITE),
         ("VECTOR_PAGE_FAULT", frame::vector::PAGE_FAULT),

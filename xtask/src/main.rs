@@ -9,20 +9,13 @@ mod calibration;
 mod check;
 mod debian;
 mod description;
-mod dialogue;
-mod disk;
 mod emulator;
-mod evidence;
 mod guest;
-mod instrument;
 mod linux;
 mod pack;
 mod packages;
 mod profile;
-mod results;
-mod server;
 mod session;
-mod suites;
 mod test;
 
 use anyhow::Result;
@@ -93,7 +86,7 @@ enum Command {
         /// Of all tests this part only. Results are kept under the commit: what was run before
         /// at this commit is not run again.
         #[arg(long, value_name = "I/N", requires = "all", conflicts_with = "filter")]
-        shard: Option<results::Shard>,
+        shard: Option<test::Shard>,
         /// Write what the shards left into docs/results.md.
         #[arg(long, requires = "all", conflicts_with_all = ["filter", "shard"])]
         table: bool,
@@ -105,6 +98,9 @@ enum Command {
         /// Write the figures to this file, one flat JSON object; `-` is the standard output.
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
+        /// Write the tables of the whole book to docs/figures.md, too.
+        #[arg(long, conflicts_with = "filter")]
+        table: bool,
     },
     /// Profile a system that ends by itself, or a command in its Linux: by function and call path, as text
     /// and as a flame graph, in out/SYSTEM/profile.
@@ -231,7 +227,7 @@ fn carry_out() -> Result<u8> {
         Command::Test { shard: Some(shard), .. } => test::shard(shard)?,
         Command::Test { table: true, .. } => test::table()?,
         Command::Test { filter, all, .. } => test::all(filter.as_deref().unwrap_or(""), all)?,
-        Command::Bench { filter, json } => bench::run(filter.as_deref().unwrap_or(""), json.as_deref())?,
+        Command::Bench { filter, json, table } => bench::run(filter.as_deref().unwrap_or(""), json.as_deref(), table)?,
         Command::Profile { system, batch, file, interval, every, timeout } => {
             let timeout = timeout.map(std::time::Duration::from_secs);
             return profile::run(&profile::Request { system: &system, command: batch, files: &file, interval, every, timeout });

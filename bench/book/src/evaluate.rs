@@ -80,6 +80,7 @@ impl Sources<'_> {
             name: section.name.clone(),
             title: section.title.clone(),
             text: section.text.clone(),
+            why: section.why.clone(),
             model: section.model.clone(),
             modelled: (instructions(self.counted) / 1e9, budget),
             accounts: section.row.iter().filter(|row| row.account).filter_map(|row| account::of(row, self.counted, self.cpu)).collect(),
@@ -95,6 +96,10 @@ impl Sources<'_> {
         let kind = counts::kind(&plan.count).with_context(|| format!("{name}: nothing is counted as `{}`", plan.count))?;
         let (ours, native) = self.values(row, &plan.count).with_context(|| format!("{name} was not measured"))?;
         let Kind { what, unit, modelled } = kind;
+        let paper = self.paper(&plan.paper).with_context(|| name.clone())?;
+        // Of a bandwidth more is better, of everything else less.
+        let behind = |paper: f64| if plan.count == "mb_per_s" { ours.median < paper } else { ours.median > paper };
+        let worse = counts::native(&plan.count).is_none() && paper.as_ref().is_some_and(|(paper, _)| behind(*paper));
         Ok(Figure {
             label: row.label.clone(),
             what,
@@ -102,7 +107,8 @@ impl Sources<'_> {
             spread: ours.spread,
             repetitions: self.counted.ours.intervals.get(&row.interval).map_or(0, |interval| interval.repetitions),
             unit,
-            paper: self.paper(&plan.paper).with_context(|| name.clone())?,
+            paper,
+            worse,
             native: native.map(|native| native.median),
             goal: plan.goal.map(|most| Goal { most, held: plan.held }),
             model: if modelled { self.section.model.clone() } else { "count".into() },

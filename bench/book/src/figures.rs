@@ -14,6 +14,13 @@ pub struct Book {
 }
 
 impl Book {
+    /// Names of the sections that are behind the paper or a goal and do not say why.
+    #[must_use]
+    pub fn unexplained(&self) -> Vec<&str> {
+        let sections = self.chapters.iter().flat_map(|chapter| &chapter.sections);
+        sections.filter(|section| section.is_behind() && section.why.is_empty()).map(|section| section.name.as_str()).collect()
+    }
+
     /// All figures, those of plots among them.
     pub fn figures(&self) -> impl Iterator<Item = &Figure> {
         let sections = self.chapters.iter().flat_map(|chapter| &chapter.sections);
@@ -73,6 +80,8 @@ pub struct Section {
     pub title: String,
     /// Method.
     pub text: String,
+    /// Why figures are worse than the paper's or miss their goals; empty if nobody has said it.
+    pub why: String,
     /// The CPU model.
     pub model: String,
     /// Instructions that were modelled for it, ours and on Linux alone, in thousands of millions, and how many it may be.
@@ -87,6 +96,19 @@ pub struct Section {
     pub paths: Vec<Path>,
     /// Numbers that are quoted: what, value with unit, where it stands.
     pub quotes: Vec<(String, String, String)>,
+}
+
+impl Section {
+    /// Its figures, of plots the first and the last.
+    pub(crate) fn tabled(&self) -> impl Iterator<Item = &Figure> {
+        self.figures.iter().chain(self.charts.iter().flat_map(|chart| chart.figures.first().into_iter().chain(chart.figures.last())))
+    }
+
+    /// Whether some figure is worse than the paper's or misses its goal.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.tabled().any(|figure| figure.worse || figure.reached() == Some(false))
+    }
 }
 
 /// One figure.
@@ -112,6 +134,8 @@ pub struct Figure {
     pub native: Option<f64>,
     /// What it should be at most, and whether it is.
     pub goal: Option<Goal>,
+    /// Whether it is ours and worse than the paper's.
+    pub worse: bool,
     /// The CPU model; `count` if the figure does not depend on any.
     pub model: String,
 }

@@ -131,6 +131,7 @@ fn section(section: &Section) -> Result<Markup> {
                 code { "./macadamia bench " (section.name) }
             }
             @if !section.figures.is_empty() { (table(section)) }
+            @if section.is_behind() { p { strong { "Where ours is worse: " } (section.why) } }
             @for chart in charts { (chart) }
             @for one in &section.accounts { (account(one)) }
             @for one in &section.paths { (path(one)) }

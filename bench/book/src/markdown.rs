@@ -34,10 +34,12 @@ pub fn goals(book: &Book) -> String {
 fn table(text: &mut String, section: &Section) {
     let _ = writeln!(text, "\n### {} (`{}`, model {})\n", section.title, section.name, section.model);
     text.push_str("| figure | ours | Linux alone | ours/alone | paper | ours/paper | goal |\n|---|---|---|---|---|---|---|\n");
-    let plotted = section.charts.iter().flat_map(|chart| chart.figures.first().into_iter().chain(chart.figures.last()));
-    for figure in section.figures.iter().chain(plotted) {
+    for figure in section.tabled() {
         let [ours, native, to_native, paper, to_paper, goal] = cells(figure);
         let _ = writeln!(text, "| `{}` | {ours} | {native} | {to_native} | {paper} | {to_paper} | {goal} |", figure.name);
+    }
+    if section.is_behind() {
+        let _ = writeln!(text, "\nWhere ours is worse: {}", section.why);
     }
 }
 

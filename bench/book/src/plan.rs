@@ -65,6 +65,9 @@ pub struct SectionPlan {
     pub title: String,
     /// What is measured, and how that differs from what the paper measured.
     pub text: String,
+    /// Why figures are worse than the paper's or miss their goals. Without any such it is not shown.
+    #[serde(default)]
+    pub why: String,
     /// The program, of the plan's runs.
     pub run: String,
     /// The CPU model.

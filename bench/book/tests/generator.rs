@@ -154,3 +154,21 @@ fn the_parts_of_the_paths_add_up() {
         assert_eq!(path.rows.iter().map(|(_, ours, _)| ours).sum::<u32>(), path.sum() + 1);
     }
 }
+
+#[test]
+fn who_is_behind_says_why() {
+    let mut book = book();
+    for section in book.chapters.iter_mut().flat_map(|chapter| &mut chapter.sections) {
+        section.why.clear();
+    }
+    // Three times Linux alone misses the goals; no bandwidth of the made-up run is compared.
+    assert!(book.unexplained().contains(&"linux"));
+    assert!(figure(&book, "linux.gettimeofday.large.ratio").worse);
+    assert!(!figure(&book, "linux.getpid_int80.large.native_cycles").worse);
+    for section in book.chapters.iter_mut().flat_map(|chapter| &mut chapter.sections) {
+        section.why = "because".into();
+    }
+    assert!(book.unexplained().is_empty());
+    assert!(book::summary(&book).contains("Where ours is worse: because"));
+    assert!(book::page(&book).expect("a page").contains("Where ours is worse: </strong>because"));
+}

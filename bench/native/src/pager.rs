@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A page fault that a pager in user mode handles: it maps a page that is there.
+//! What happened is in the message's first three words; the rest of it nobody needs.
 
 use abi::frame::{fault, vector};
 use abi::marker::{BEGIN, END, OPCODE, immediate};
-use core::mem::offset_of;
+use abi::syscall::MapRecord;
 use macadamia::cap::copy;
-use macadamia::ipc::{Message, reply_wait};
+use macadamia::ipc::{map_reply_wait, receive};
 use macadamia::map::{Window, map, unmap};
-use macadamia::{Env, Frame, Memory, MessageKind, Quota, Result, Rights, Space, Thread, slot, utcb};
+use macadamia::{Env, Memory, MessageKind, Quota, Result, Rights, Space, Thread, slot};
 
 const FAULT: u32 = 20;
 /// Faults that are handled.
@@ -52,11 +53,6 @@ fn write_program(code: Memory) -> Result<()> {
     Ok(())
 }
 
-/// Where an exception's message has a word of the frame.
-const fn word(offset: usize) -> usize {
-    3 + offset / 4
-}
-
 /// Makes the space with the thread, and serves its faults.
 pub fn measure(env: &mut Env) -> Result<()> {
     let (quota, frames) = (Quota(slot::QUOTA), env.memory("frames"));
@@ -74,24 +70,22 @@ pub fn measure(env: &mut Env) -> Result<()> {
 }
 
 fn serve(space: Space, frames: Memory) -> Result<()> {
-    let mut handle = 0;
+    let mut received = receive(None)?;
     for count in 0..FAULTS {
-        let received = reply_wait(handle, Message::default())?;
-        let address = utcb::word(word(offset_of!(Frame, address)));
+        let [vector, address, error] = received.words;
         let expected = received.kind == MessageKind::Exception
             && received.badge == BADGE
-            && utcb::word(word(offset_of!(Frame, vector))) == vector::PAGE_FAULT
-            && utcb::word(word(offset_of!(Frame, error))) & fault::WRITE != 0
+            && vector == vector::PAGE_FAULT
+            && error & fault::WRITE != 0
             && address == RANGE + count * PAGE % BYTES;
         assert!(expected, "not the fault that was due: {:?} at {address:#x}", received.kind);
         // At the begin of each half the other half is taken back, within an interval that is no typical one.
         if (address - RANGE).is_multiple_of(HALF) {
             unmap(space, RANGE + (address - RANGE + HALF) % BYTES, HALF)?;
         }
-        map(space, address, frames, address - RANGE, PAGE, RW)?;
-        handle = received.handle;
+        let page = MapRecord::new(MapRecord::MAP, space.0, address, frames.0, address - RANGE, PAGE, RW);
+        received = map_reply_wait(received.handle, &page)?;
     }
-    let last = reply_wait(handle, Message::default())?;
-    assert!(last.kind == MessageKind::Exception && utcb::word(word(offset_of!(Frame, vector))) == vector::INVALID_OPCODE, "not its end");
+    assert!(received.kind == MessageKind::Exception && received.words[0] == vector::INVALID_OPCODE, "not its end");
     Ok(())
 }

@@ -176,6 +176,22 @@ impl<P: Port> Kernel<P> {
         self.receive(me, None, tag)
     }
 
+    /// `map_reply_wait`: a pager's answer to a page fault, mostly. All that can fail comes before the reply.
+    pub(crate) fn map_reply_wait(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, args: [u32; 4]) -> Result<Outcome> {
+        Self::check_tag(tag)?;
+        if tag.words() != 0 || tag.caps() != 0 {
+            return Err(Error::BadOperation);
+        }
+        let [handle, record @ ..] = args;
+        if handle != 0 {
+            self.waiting_caller(space, handle)?;
+        }
+        self.map_page(space, record)?;
+        // A caller's registers get nothing of the record.
+        (2..=4).for_each(|index| P::set_result(&mut self.pool[me].context, index, 0));
+        self.reply_wait(me, space, tag)
+    }
+
     /// The first thread in the queue, or `from` if that is in it.
     fn next_sender(&self, me: Ref<Thread>, from: Option<Ref<Thread>>) -> Option<Ref<Thread>> {
         match from {

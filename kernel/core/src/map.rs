@@ -198,17 +198,31 @@ impl<P: Port> Kernel<P> {
         Ok(Outcome::Done([count, 0, 0]))
     }
 
-    /// One record; false if an interrupt came first: what is left stands in the UTCB then.
+    /// One record of the UTCB; false if an interrupt came first: what is left stands there then.
     fn map_record(&mut self, me: Ref<Thread>, caller: Ref<Space>, index: u32) -> Result<bool> {
         let at = self.pool[me].utcb + index * RECORD_BYTES;
         let mut record = MapRecord(bytemuck::pod_read_unaligned(self.pool.bytes_at(at, RECORD_BYTES)));
-        let memory = self.record_memory(caller, &record)?;
+        let done = self.carry_out_record(caller, &mut record)?;
+        if !done {
+            self.pool.bytes_mut(at, RECORD_BYTES).copy_from_slice(bytemuck::bytes_of(&record.0));
+        }
+        Ok(done)
+    }
+
+    /// A record of one page, which no interrupt divides; its length is not given.
+    pub(crate) fn map_page(&mut self, caller: Ref<Space>, [selectors, address, offset]: [u32; 3]) -> Result<()> {
+        self.carry_out_record(caller, &mut MapRecord([selectors, address, offset, PAGE_SIZE])).map(|_| ())
+    }
+
+    /// One record; false if an interrupt came first: the record is what is left then.
+    fn carry_out_record(&mut self, caller: Ref<Space>, record: &mut MapRecord) -> Result<bool> {
+        let memory = self.record_memory(caller, record)?;
         if let Some((memory, rights)) = memory.filter(|(memory, _)| self.pool[*memory].class == class::PORTS) {
-            self.map_ports(caller, &record, memory, rights)?;
+            self.map_ports(caller, record, memory, rights)?;
             return Ok(true);
         }
         loop {
-            let request = self.request(caller, &record, memory)?;
+            let request = self.request(caller, record, memory)?;
             let bytes = self.step(&request);
             self.carry_out(&request, bytes)?;
             if bytes == request.bytes {
@@ -218,7 +232,6 @@ impl<P: Port> Kernel<P> {
             record.0[2] = record.0[2].wrapping_add(bytes);
             record.0[3] -= bytes;
             if self.port.interrupt_pending() {
-                self.pool.bytes_mut(at, RECORD_BYTES).copy_from_slice(bytemuck::bytes_of(&record.0));
                 return Ok(false);
             }
         }

@@ -70,20 +70,20 @@ pub struct Attachment {
     pub source: u32,
     /// Address of the Space or Segment that has it.
     pub owner: u32,
+    /// Where revoke goes on. (In the line of what a mapping reads.)
+    pub cursor: u32,
+    /// Next in the owner's list.
+    pub owner_next: Link<Attachment>,
     /// Next in the source's list.
     pub source_next: Link<Attachment>,
     /// Previous in the source's list.
     pub source_prev: Link<Attachment>,
-    /// Next in the owner's list.
-    pub owner_next: Link<Attachment>,
     /// Previous in the owner's list.
     pub owner_prev: Link<Attachment>,
     /// A Segment's first entry in the space's upper level.
     pub index: u32,
     /// Rights a Segment was attached with.
     pub rights: u32,
-    /// Where revoke goes on.
-    pub cursor: u32,
 }
 impl Object for Attachment {}
 

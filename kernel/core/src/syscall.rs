@@ -70,6 +70,7 @@ impl<P: Port> Kernel<P> {
             Op::Call => return self.send(me, space, tag, MessageKind::Call),
             Op::Send => return self.send(me, space, tag, MessageKind::Send),
             Op::ReplyWait => return self.reply_wait(me, space, tag),
+            Op::MapReplyWait => return self.map_reply_wait(me, space, tag, args),
             Op::Receive => return self.receive_call(me, space, tag),
             Op::Run => return self.run(me, space, tag),
             Op::Delete => return self.delete(me, space, args[0]),
@@ -127,5 +128,5 @@ impl<P: Port> Kernel<P> {
 
 /// Whether a system call's result is a delivery.
 fn is_ipc(tag: Tag) -> bool {
-    matches!(Op::from_code(tag.op()), Some(Op::Call | Op::ReplyWait | Op::Receive | Op::Run))
+    matches!(Op::from_code(tag.op()), Some(Op::Call | Op::ReplyWait | Op::MapReplyWait | Op::Receive | Op::Run))
 }

@@ -144,20 +144,20 @@ pub struct Thread {
     pub badge: u32,
     /// Address of its last page fault.
     pub fault_address: u32,
+    /// Selectors of FS (low half) and GS while they are not in the processor.
+    pub fs_gs: u32,
     /// Where a system call in steps goes on.
     pub progress: u32,
     /// What is left of its slice, in nanoseconds.
     pub slice_left: u32,
-    /// Notification bits of its alarm.
-    pub alarm_bits: u32,
     /// When the alarm is due.
     pub alarm_at: u64,
+    /// Notification bits of its alarm.
+    pub alarm_bits: u32,
     /// Next in the list of alarms.
     pub alarm_next: Link<Thread>,
     /// Previous in the list of alarms.
     pub alarm_prev: Link<Thread>,
-    /// Selectors of FS (low half) and GS while they are not in the processor.
-    pub fs_gs: u32,
     /// TLS descriptors.
     pub tls: [[u32; 2]; 3],
     /// Debug registers 0 to 3, 6 and 7.

@@ -3,7 +3,7 @@
 //! receive mode `run`.
 
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, fails, good};
-use abi::frame::{CHANGED_SEGMENTS, Frame, vector};
+use abi::frame::{BY_SYSEXIT, CHANGED_SEGMENTS, Frame, vector};
 use abi::{MessageKind, Rights};
 use core::mem::offset_of;
 use macadamia::cap::{Bound, copy};
@@ -15,6 +15,7 @@ use macadamia::{Error, Space, Thread, time, utcb};
 pub const CASES: &[Case] = &[
     ("int_0x80_arrives_with_all_registers", int_0x80),
     ("sysenter_arrives", sysenter),
+    ("it_goes_on_by_sysexit", by_sysexit),
     ("a_page_fault_arrives", page_fault),
     ("an_exception_arrives", exception),
     ("the_alien_sees_what_the_handler_wrote", handler_writes),
@@ -117,8 +118,43 @@ fn sysenter(bed: &mut Bed) -> Result<(), Why> {
     check("vector", r.words[0] == vector::SYSENTER)?;
     check("eax as it was", alien.word(offset_of!(Frame, eax)) == 0x1003)?;
     check("ebx as it was", alien.word(offset_of!(Frame, ebx)) == 1)?;
+    check("ecx and edx", alien.word(offset_of!(Frame, ecx)) == DATA + PAGE && alien.word(offset_of!(Frame, edx)) == CODE + 64)?;
     check("esp from ecx", alien.word(offset_of!(Frame, esp)) == DATA + PAGE)?;
     check("eip from edx", alien.word(offset_of!(Frame, eip)) == CODE + 64)
+}
+
+/// Whether the processor has `sysexit` or not.
+fn by_sysexit(bed: &mut Bed) -> Result<(), Why> {
+    // int 0x80; int 0x80
+    let alien = launch(bed, &[0xcd, 0x80, 0xcd, 0x80])?;
+    let r = alien.run(alien.bound.handle)?;
+    let offsets = [
+        offset_of!(Frame, eax),
+        offset_of!(Frame, ebx),
+        offset_of!(Frame, ecx),
+        offset_of!(Frame, edx),
+        offset_of!(Frame, esi),
+        offset_of!(Frame, edi),
+        offset_of!(Frame, ebp),
+    ];
+    offsets.iter().zip(1..).for_each(|(offset, value)| alien.set(*offset, value));
+    alien.set(offset_of!(Frame, esp), DATA + 0x124);
+    // Carry and direction.
+    alien.set(offset_of!(Frame, eflags), 0x401);
+    alien.set(offset_of!(Frame, changed), BY_SYSEXIT);
+    let r = alien.run(r.handle)?;
+    check("it went on", r.words[0] == vector::SYSTEM_CALL && alien.word(offset_of!(Frame, eip)) == CODE + 4)?;
+    let expected = [1, 2, DATA + 0x124, CODE + 2, 5, 6, 7];
+    check("its registers", offsets.iter().zip(expected).all(|(offset, value)| alien.word(*offset) == value))?;
+    check("its stack", alien.word(offset_of!(Frame, esp)) == DATA + 0x124)?;
+    check("its flags", alien.word(offset_of!(Frame, eflags)) & abi::frame::USER_FLAGS == 0x401)?;
+    check("nothing is left of it", alien.word(offset_of!(Frame, changed)) == 0)?;
+    // A step is one instruction, as it is by `iret`.
+    alien.set(offset_of!(Frame, eip), CODE);
+    alien.set(offset_of!(Frame, eflags), 0x100);
+    alien.set(offset_of!(Frame, changed), BY_SYSEXIT);
+    let r = alien.run(r.handle)?;
+    check("the system call before the step", r.words[0] == vector::SYSTEM_CALL && alien.word(offset_of!(Frame, eip)) == CODE + 2)
 }
 
 fn page_fault(bed: &mut Bed) -> Result<(), Why> {

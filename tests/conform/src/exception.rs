@@ -9,7 +9,7 @@ use macadamia::cap::{copy, frame, set_frame};
 use macadamia::ipc::{Message, Received, receive, reply, reply_wait};
 use macadamia::map::{map, protect, unmap};
 use macadamia::start::fill;
-use macadamia::{Memory, Thread};
+use macadamia::{Memory, Space, Thread};
 
 pub const CASES: &[Case] = &[
     ("an_invalid_opcode_reaches_the_handler", |bed| expect(bed, &[0x0f, 0x0b], vector::INVALID_OPCODE)),
@@ -33,22 +33,34 @@ pub const CASES: &[Case] = &[
 ];
 
 /// Badge that the handler sees.
-const BADGE: u32 = 0x77;
+pub const BADGE: u32 = 0x77;
 /// Memory for data, behind the code's page.
-const DATA: u32 = ADDRESS + PAGE;
+pub const DATA: u32 = ADDRESS + PAGE;
 
 /// A thread that runs `code` and whose handler is this one.
 pub fn launch(bed: &mut Bed, code: &[u8]) -> Result<Thread, Why> {
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights::RWX))?;
     fill(ADDRESS, PAGE, code);
-    let (handler, slot) = (bed.slot(), bed.slot());
-    good(copy(SELF.0, None, handler, Rights::CALL, BADGE))?;
-    let (thread, _) = good(QUOTA.create_thread(SPACE, slot, None))?;
-    good(thread.set_handler(Some(Thread(handler))))?;
+    start(bed, SPACE)
+}
+
+/// The same in a space that has the code already.
+pub fn start(bed: &mut Bed, space: Space) -> Result<Thread, Why> {
+    let thread = create(bed, space)?;
     good(thread.start(ADDRESS, ADDRESS + PAGE, 0))?;
     Ok(thread)
 }
 
+/// A thread whose handler is this one.
+pub fn create(bed: &mut Bed, space: Space) -> Result<Thread, Why> {
+    let (handler, slot) = (bed.slot(), bed.slot());
+    good(copy(SELF.0, None, handler, Rights::CALL, BADGE))?;
+    let (thread, _) = good(QUOTA.create_thread(space, slot, None))?;
+    good(thread.set_handler(Some(Thread(handler))))?;
+    Ok(thread)
+}
+
+/// The next message, which must be an exception.
 pub fn next() -> Result<(Received, Frame), Why> {
     let r = good(receive(None))?;
     check("an exception with the badge", r.kind == MessageKind::Exception && r.badge == BADGE)?;
@@ -122,7 +134,7 @@ fn without_a_handler(bed: &mut Bed) -> Result<(), Why> {
 }
 
 /// Code that reads (or writes) `DATA` over and over, telling by `ud2` in between.
-fn toucher(write: bool) -> [u8; 9] {
+pub fn toucher(write: bool) -> [u8; 9] {
     // l: mov eax, [DATA] / mov [DATA], eax; ud2; jmp l
     let mut code = [if write { 0xa3 } else { 0xa1 }, 0, 0, 0, 0, 0x0f, 0x0b, 0xeb, 0xf7];
     code[1..5].copy_from_slice(&DATA.to_le_bytes());

@@ -14,6 +14,8 @@ mod large;
 mod memory;
 mod notification;
 mod object;
+mod own;
+mod pager;
 mod thread;
 
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -45,6 +47,8 @@ pub const PAGE: u32 = abi::PAGE_SIZE;
 pub struct Bed {
     /// A piece of RAM.
     pub ram: macadamia::Memory,
+    /// The I/O port 0x80, which is open to this component.
+    pub ports: macadamia::Memory,
     /// A piece that has room for two large pages.
     pub large: macadamia::Memory,
     first: u32,
@@ -93,8 +97,8 @@ pub static SHARED: AtomicU32 = AtomicU32::new(0);
 
 fn run(mut env: Env) {
     let first = env.free_slot();
-    let mut bed = Bed { ram: env.memory("ram"), large: env.memory("large"), first, next: first };
-    let groups: [(&str, &[Case]); 10] = [
+    let mut bed = Bed { ram: env.memory("ram"), large: env.memory("large"), ports: env.memory("ports80"), first, next: first };
+    let groups: [(&str, &[Case]); 12] = [
         ("capability", capability::CASES),
         ("object", object::CASES),
         ("thread", thread::CASES),
@@ -103,8 +107,10 @@ fn run(mut env: Env) {
         ("memory", memory::CASES),
         ("large", large::CASES),
         ("exception", exception::CASES),
+        ("pager", pager::CASES),
         ("alien", alien::CASES),
         ("isolation", isolation::CASES),
+        ("own", own::CASES),
     ];
     let mut cases = 0;
     for (group, list) in groups {

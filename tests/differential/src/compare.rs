@@ -15,8 +15,8 @@ pub struct Expected {
     pub current: Ref<Thread>,
     /// `eax ebx ecx edx esi edi ebp esp eip eflags` of who runs.
     pub registers: [u32; 10],
-    /// All registers count; after `sysexit` ECX and EDX are nobody's.
-    pub by_iret: bool,
+    /// All registers count; of a native after `sysexit` ECX and EDX are nobody's.
+    pub whole: bool,
     /// DS and ES of who runs.
     pub data: [u32; 2],
     /// The directory, if it was changed.
@@ -64,12 +64,12 @@ pub fn compare(kernel: &mut Kernel<Host>, me: Ref<Thread>, mut before: Vec<u8>, 
     for (name, (index, value)) in
         ["eax", "ebx", "ecx", "edx", "esi", "edi", "ebp", "esp", "eip", "eflags"].iter().zip(WORDS.into_iter().zip(expected.registers))
     {
-        let counts = expected.by_iret || !matches!(*name, "ecx" | "edx");
+        let counts = expected.whole || !matches!(*name, "ecx" | "edx");
         ensure!(!counts || context[index] == value, "{name} is {:#x}, by the assembly {value:#x}", context[index]);
     }
     let data = [context[word::DS], context[word::ES]];
     ensure!(data == expected.data, "DS and ES are {data:x?}, by the assembly {:x?}", expected.data);
-    ensure!(expected.by_iret || expected.registers[9] == FIXED_FLAGS, "flags after sysexit: {:#x}", expected.registers[9]);
+    ensure!(expected.whole || expected.registers[9] == FIXED_FLAGS, "flags after sysexit: {:#x}", expected.registers[9]);
     let space = |t: Ref<Thread>| kernel.pool[t].space.get().map(|s| (s, kernel.pool[s].hw[0]));
     let (from, to) = (space(me), space(expected.current));
     ensure!(expected.cr3 == to.filter(|_| from != to).map(|(_, directory)| directory), "the address space is wrong: {:x?}", expected.cr3);

@@ -24,7 +24,9 @@ impl Code {
         let symbols: HashMap<String, u32> =
             file.symbols().filter_map(|s| Some((s.name().ok()?.to_string(), u32::try_from(s.address()).ok()?))).collect();
         let mut code = Self { instructions: BTreeMap::new(), symbols, executed: BTreeMap::new() };
-        for (start, end) in [("sysenter_entry", "fast_end"), ("alien_entry", "alien_end"), ("native_fault", "native_fault_end")] {
+        for (start, end) in
+            [("sysenter_entry", "fast_end"), ("alien_entry", "alien_end"), ("native_fault", "native_fault_end"), ("answer", "answer_end")]
+        {
             let (start, end) = (code.symbol(start)?, code.symbol(end)?);
             let section = file
                 .sections()
@@ -257,6 +259,11 @@ impl<'a> Machine<'a> {
                     (self.carry, self.zero) = (carry, value == 0);
                     self.set(&i, 0, value)?;
                 }
+                Mnemonic::Sub => {
+                    let (value, carry) = self.get(&i, 0)?.overflowing_sub(self.get(&i, 1)?);
+                    (self.carry, self.zero) = (carry, value == 0);
+                    self.set(&i, 0, value)?;
+                }
                 Mnemonic::Cmp => {
                     let (a, b) = (self.get(&i, 0)?, self.get(&i, 1)?);
                     (self.carry, self.zero) = (a < b, a == b);
@@ -294,6 +301,7 @@ impl<'a> Machine<'a> {
                     let taken = match jump {
                         Mnemonic::Je => self.zero,
                         Mnemonic::Jne => !self.zero,
+                        Mnemonic::Jb => self.carry,
                         Mnemonic::Jae => !self.carry,
                         Mnemonic::Ja => !self.carry && !self.zero,
                         _ => bail!("an instruction that this machine does not know: {i}"),

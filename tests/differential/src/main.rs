@@ -44,9 +44,12 @@ fn main() -> Result<()> {
         ("replies", tally.replies),
         ("faults", tally.faults),
         ("replies to faults", tally.fault_replies),
+        ("of them that map", tally.answers),
         ("alien calls", tally.alien_calls),
         ("alien faults", tally.alien_faults),
+        ("alien sysenters", tally.alien_sysenters),
         ("runs", tally.runs),
+        ("runs by sysexit", tally.quick_runs),
         ("given up", tally.given_up),
     ];
     let text: Vec<String> = taken.iter().map(|(name, count)| format!("{count} {name}")).collect();

@@ -2,7 +2,9 @@
 //! Random systems of threads, and what their threads may do next.
 
 use abi::boot::slot;
-use abi::{Error, Frame, Op, Rights, Tag};
+use abi::frame::BY_SYSEXIT;
+use abi::syscall::MapRecord;
+use abi::{Error, Frame, Op, PAGE_SIZE, Rights, Tag};
 use arch_host::{Host, boot_with, results, set_arguments};
 use fastrand::Rng;
 use kcore::Kernel;
@@ -13,6 +15,13 @@ use pool::Ref;
 const POOL_BYTES: u32 = 512 << 10;
 /// Capability slots that a space's threads have other threads in: from 1 on.
 const PEERS: u32 = 12;
+/// Behind them, slots of memories and then of spaces.
+const MEMORIES: u32 = 3;
+const SPACES: u32 = 3;
+/// Bytes of the smaller memories, and of the range of addresses where pages are mapped.
+const BYTES: u32 = 16 * PAGE_SIZE;
+/// That range, in the middle of a table.
+const RANGE: u32 = 0x1010_0000;
 /// First slot of the root server's table that this uses.
 const FIRST: u32 = slot::FREE;
 
@@ -24,6 +33,10 @@ pub struct Scenario {
     root: Ref<Space>,
     /// Selectors of threads in the root server's table.
     threads: Vec<u32>,
+    /// Of memories.
+    memories: Vec<u32>,
+    /// Of native spaces.
+    spaces: Vec<u32>,
 }
 
 /// What the processor does next.
@@ -49,6 +62,46 @@ fn call(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> Result<[u32; 3], E
     if status == 0 { Ok([a, b, c]) } else { Err(Error::from_code(status).expect("a known error")) }
 }
 
+/// Two parts of the RAM and a device's registers: the other spaces get them and the spaces, and mostly a page of
+/// each is mapped.
+fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], fresh: &mut impl FnMut() -> u32, rng: &mut Rng) -> Vec<u32> {
+    let me = kernel.current().expect("the root server runs");
+    let set_words = |kernel: &mut Kernel<Host>, first: u32, words: &[u32]| {
+        let at = kernel.pool[me].utcb + first * 4;
+        kernel.pool.bytes_mut(at, words.len() as u32 * 4).copy_from_slice(bytemuck::cast_slice(words));
+    };
+    let must = |what: Result<[u32; 3], Error>| what.expect("there is room");
+    let mut memories = vec![slot::DEVICES];
+    for part in 0..2 {
+        let memory = fresh();
+        set_words(kernel, 3, &[slot::QUOTA]);
+        must(call(kernel, Op::DeriveMemory, [slot::RAM, part * BYTES, BYTES, memory]));
+        memories.push(memory);
+    }
+    for space in &spaces[1..] {
+        let mut slots = PEERS + 1..;
+        for memory in &memories {
+            let rights = if rng.u32(..4) > 0 { Rights::RWX.0 } else { rng.u32(..8) };
+            must(call(kernel, Op::Copy, [*memory, *space, slots.next().unwrap_or(0), rights]));
+        }
+        for other in spaces {
+            let rights = if rng.u32(..8) > 0 { Rights::CONTROL.0 } else { 0 };
+            must(call(kernel, Op::Copy, [*other, *space, slots.next().unwrap_or(0), rights]));
+        }
+    }
+    for space in spaces {
+        for memory in &memories {
+            if rng.u32(..4) == 0 {
+                continue;
+            }
+            let address = RANGE + rng.u32(..BYTES / PAGE_SIZE) * PAGE_SIZE;
+            set_words(kernel, 0, &MapRecord::new(MapRecord::MAP, *space, address, *memory, 0, PAGE_SIZE, Rights::READ).0);
+            must(call(kernel, Op::Map, [1, 0, 0, 0]));
+        }
+    }
+    memories
+}
+
 impl Scenario {
     /// Spaces, threads with priorities that are often equal, capabilities with all kinds of rights,
     /// two aliens whose handlers are in the root server's space. The root server then waits.
@@ -66,7 +119,7 @@ impl Scenario {
         let mut spaces = vec![slot::SPACE];
         for _ in 0..2 {
             let space = fresh();
-            must(call(k, Op::CreateSpace, [slot::QUOTA, PEERS + 4, space, 0]));
+            must(call(k, Op::CreateSpace, [slot::QUOTA, PEERS + MEMORIES + SPACES + 1, space, 0]));
             spaces.push(space);
         }
         let (mut threads, mut handlers) = (vec![slot::THREAD], Vec::new());
@@ -107,6 +160,7 @@ impl Scenario {
                 must(call(k, Op::Copy, [source, *space, slot, rights | badge]));
             }
         }
+        let memories = give_memory(k, &spaces, &mut fresh, rng);
         for thread in &threads[1..] {
             let priority = [50, 50, 50, 60, 70][rng.usize(..5)];
             must(call(k, Op::SetPriority, [*thread, priority, 100, 0]));
@@ -116,7 +170,7 @@ impl Scenario {
         }
         set_arguments(&mut kernel.pool[me], [Tag::new(Op::Receive, 0, 0).0, 0, 0, 0, 0]);
         kernel.system_call();
-        Self { kernel, root, threads }
+        Self { kernel, root, threads, memories, spaces }
     }
 
     /// A random event; mostly one that the fast paths are made for.
@@ -126,6 +180,10 @@ impl Scenario {
             return Some(match rng.u32(..10) {
                 0..=2 => Event::PageFault,
                 3 => Event::Tick,
+                4..=5 => {
+                    let eax = if rng.u32(..4) == 0 { Tag::new(Op::Run, 0, 0).0 } else { rng.u32(..) };
+                    Event::Sysenter([eax, self.handle(me, true, rng), rng.u32(..), rng.u32(..), rng.u32(..)])
+                }
                 _ => Event::AlienCall,
             });
         }
@@ -133,9 +191,9 @@ impl Scenario {
         let registers = self.system_call(me, rng);
         Some(match rng.u32(..40) {
             0 => Event::Int(registers),
-            1..=4 => Event::PageFault,
-            5 => Event::Tick,
-            6 => Event::AlienCall,
+            1..=8 => Event::PageFault,
+            9 => Event::Tick,
+            10 => Event::AlienCall,
             _ => Event::Sysenter(registers),
         })
     }
@@ -153,11 +211,15 @@ impl Scenario {
             let bytes = self.kernel.pool.bytes_mut(at, size_of::<Frame>() as u32);
             let mut frame: Frame = bytemuck::pod_read_unaligned(bytes);
             match rng.u32(..16) {
-                0 => (frame.changed, frame.fs_gs) = (rng.u32(..4), rng.u32(..)),
+                0 => (frame.changed, frame.fs_gs) = (rng.u32(..8), rng.u32(..)),
                 1 => frame.ds_es = rng.u32(..),
                 2 | 3 => {
                     frame = Frame { changed: 0, ds_es: 0x23_0023, ..frame };
                     [frame.eax, frame.ecx, frame.esp, frame.eip, frame.eflags] = [(); 5].map(|()| rng.u32(..));
+                }
+                4..=6 => {
+                    let step = if rng.u32(..4) == 0 { 0x100 } else { 0 };
+                    frame = Frame { changed: BY_SYSEXIT, ds_es: 0x23_0023, eflags: rng.u32(..) & !0x100 | step, ..frame };
                 }
                 _ => {}
             }
@@ -204,6 +266,35 @@ impl Scenario {
         }
     }
 
+    /// Words of a record of one page, which can often be mapped.
+    fn page(&self, me: Ref<Thread>, rng: &mut Rng) -> [u32; 3] {
+        let (memories, spaces) = if self.kernel.pool[me].space.is(self.root) {
+            (self.memories.clone(), self.spaces.clone())
+        } else {
+            let first = PEERS + 1 + MEMORIES;
+            ((PEERS + 1..first).collect(), (first..first + SPACES).collect())
+        };
+        let page = |rng: &mut Rng| rng.u32(..BYTES / PAGE_SIZE) * PAGE_SIZE;
+        let odd = |rng: &mut Rng, usual: u32| match rng.u32(..48) {
+            0 => rng.u32(..),
+            1 => 0,
+            2 => rng.u32(..32) * PAGE_SIZE,
+            _ => usual,
+        };
+        let [memory, space] = [memories, spaces].map(|all| {
+            let usual = all[rng.usize(..all.len())];
+            odd(rng, usual)
+        });
+        let [address, offset] = [RANGE, 0].map(|base| {
+            let usual = base + page(rng);
+            odd(rng, usual)
+        });
+        let op = if rng.u32(..12) == 0 { rng.u32(..4) } else { MapRecord::MAP };
+        let rights = if rng.u32(..12) == 0 { rng.u32(..64) } else { rng.u32(1..8) };
+        let [selectors, address, offset, _] = MapRecord::new(op, space, address, memory, offset, PAGE_SIZE, Rights(rights)).0;
+        [selectors, address | (rng.u32(..24) / 23) << 6, offset]
+    }
+
     fn system_call(&self, me: Ref<Thread>, rng: &mut Rng) -> [u32; 5] {
         let words = if rng.u32(..8) == 0 { rng.u32(..70) } else { rng.u32(..4) };
         let flags = if rng.u32(..16) == 0 { rng.u32(..8) << 9 } else { 0 };
@@ -213,6 +304,18 @@ impl Scenario {
         let pool = &self.kernel.pool;
         let waits = |t: &Ref<Thread>| pool[*t].is_alien() && pool[*t].state() == gate::REPLY && pool[*t].partner.is(me);
         let has_aliens = self.all().iter().any(waits);
+        let faulted = |t: &&Ref<Thread>| pool[**t].gate == gate::REPLY | gate::EXCEPTION && pool[**t].partner.is(me);
+        if let Some(thread) = self.all().iter().find(faulted)
+            && rng.u32(..8) > 0
+        {
+            let handle = if rng.u32(..16) > 0 { pool[*thread].handle } else { self.handle(me, false, rng) };
+            if rng.u32(..4) == 0 {
+                return [message(Op::ReplyWait), handle, a, b, c];
+            }
+            let [selectors, address, offset] = self.page(me, rng);
+            let tag = if rng.u32(..16) == 0 { message(Op::MapReplyWait) } else { Tag::new(Op::MapReplyWait, 0, 0).0 };
+            return [tag, handle, selectors, address, offset];
+        }
         match rng.u32(..100) {
             0..=70 if has_aliens => [Tag::new(Op::Run, rng.u32(..64) / 63, 0).0 | flags, self.handle(me, true, rng), a, b, c],
             0..=31 => [message(Op::Call), self.peer(me, rng), a, b, c],

@@ -33,8 +33,14 @@ pub struct Tally {
     pub faults: u64,
     /// Replies to them.
     pub fault_replies: u64,
-    /// `run` by the fast path.
+    /// Replies to them that map a page.
+    pub answers: u64,
+    /// `sysenter` of aliens by the fast path.
+    pub alien_sysenters: u64,
+    /// `run` by the fast path, by `iret`.
     pub runs: u64,
+    /// The same by `sysexit`.
+    pub quick_runs: u64,
     /// Fast paths that left it to the portable kernel.
     pub given_up: u64,
 }
@@ -169,8 +175,12 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
             note_segments(kernel, me, &user);
             portable(kernel, me, expected.as_ref(), |kernel| {
                 user.save(&mut kernel.pool[me], vector::SYSENTER);
-                kernel.system_call();
-                while kernel.carry_on() {}
+                if kernel.pool[me].is_alien() {
+                    kernel.exception();
+                } else {
+                    kernel.system_call();
+                    while kernel.carry_on() {}
+                }
             })?;
         }
         Event::AlienCall => {
@@ -258,14 +268,17 @@ fn assembly(
 ) -> Result<Option<Expected>> {
     let cpu = *kernel.port.cpu();
     let hot = [cpu.loaded, cpu.top, cpu.port, cpu.current.value()];
-    let thread_count = (code.symbol("THREAD_COUNT")?, kernel.threads.count);
+    let statics = [
+        (code.symbol("THREAD_COUNT")?, kernel.threads.count),
+        (code.symbol("POOL_OFFSET")?, kernel.port.physical(POOL_BASE).wrapping_sub(POOL_BASE)),
+    ];
     let pool = &kernel.pool;
     let memory = |address: u32| -> Option<u32> {
         if address.wrapping_sub(POOL_BASE) < pool.bytes() {
             return pool.bytes_at(address, 4).try_into().map(u32::from_ne_bytes).ok();
         }
-        if address == thread_count.0 {
-            return Some(thread_count.1);
+        if let Some((_, value)) = statics.iter().find(|(at, _)| *at == address) {
+            return Some(*value);
         }
         hot.get((address.wrapping_sub(CPU) / 4) as usize).copied()
     };
@@ -340,18 +353,33 @@ fn assembly(
     let restored = by_iret && exit != Exit::Iret;
     ensure!(restored || data == [u32::from(USER_DATA); 2], "DS and ES are not flat");
     // What may be loaded is the port's business, so the portable kernel cannot tell: the rule itself.
-    let alien_involved = if alien { me.address() } else { current & if exit == Exit::Iret { u32::MAX } else { 0 } };
+    let to_alien = kernel.pool[Ref::<Thread>::new(current)].is_alien();
+    let alien_involved = match (alien, to_alien) {
+        (true, _) => me.address(),
+        (false, true) => current,
+        (false, false) => 0,
+    };
     ensure!(cpu.loaded == alien_involved, "{:#x} was loaded", cpu.loaded);
     *match entry {
         Entry::Call => &mut tally.alien_calls,
         Entry::Fault { .. } if alien => &mut tally.alien_faults,
         Entry::Fault { .. } => &mut tally.faults,
+        Entry::Sysenter if alien => &mut tally.alien_sysenters,
+        Entry::Sysenter if restored && user.regs[0] >> abi::Tag::OP_SHIFT == abi::Op::MapReplyWait as u32 => &mut tally.answers,
         Entry::Sysenter if restored => &mut tally.fault_replies,
-        Entry::Sysenter if by_iret => &mut tally.runs,
+        Entry::Sysenter if to_alien && by_iret => &mut tally.runs,
+        Entry::Sysenter if to_alien => &mut tally.quick_runs,
         Entry::Sysenter if user.regs[0] >> abi::Tag::OP_SHIFT == abi::Op::Call as u32 => &mut tally.calls,
         Entry::Sysenter => &mut tally.replies,
     } += 1;
-    Ok(Some(Expected { current: Ref::new(current), registers, by_iret, data, cr3: machine.cr3, written: machine.written.clone() }))
+    Ok(Some(Expected {
+        current: Ref::new(current),
+        registers,
+        whole: by_iret || to_alien,
+        data,
+        cr3: machine.cr3,
+        written: machine.written.clone(),
+    }))
 }
 
 /// Lets the portable kernel handle the event, and compares.

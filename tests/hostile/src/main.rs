@@ -85,14 +85,19 @@ fn one(random: &mut Random) -> Option<u32> {
     let op = Op::from_code(number);
     // Random words, but always polling: nobody would ever answer.
     let flags = Tag::POLL | random.next() & (Tag::RESERVED | Tag::NOTIFICATIONS_ONLY) & random.next() & random.next();
-    let shape = if random.below(4) == 0 { random.next() & 0x1ff } else { 3 };
+    let shape = match random.below(4) {
+        0 => random.next() & 0x1ff,
+        _ if op == Some(Op::MapReplyWait) => 0,
+        _ => 3,
+    };
     let first = match op {
         Some(Op::Map) => random.below(18),
-        Some(Op::Reply | Op::ReplyWait | Op::Run) => random.below(0x2_0000),
+        Some(Op::MapReplyWait) if random.below(2) == 0 => 0,
+        Some(Op::Reply | Op::ReplyWait | Op::MapReplyWait | Op::Run) => random.below(0x2_0000),
         _ => random.slot(),
     };
     let a = guard(op, first);
-    let args = [random.value(), random.value(), random.value()];
+    let mut args = [random.value(), random.value(), random.value()];
     for i in 3..64 {
         if random.below(8) == 0 {
             utcb::set_word(i, random.value());
@@ -103,11 +108,14 @@ fn one(random: &mut Random) -> Option<u32> {
             utcb::set_word(record * 4 + 4, RAM << 16 | random.slot() & 0xffff);
         }
     }
+    if op == Some(Op::MapReplyWait) {
+        args[0] = RAM << 16 | random.slot() & 0xffff;
+    }
     utcb::set_receive_slot(random.slot());
     utcb::set_send_cap(0, CapItem::new(random.slot() & 0xffff, Rights(random.below(64))));
     let mut registers = [number << Tag::OP_SHIFT | flags | shape, a, args[0], args[1], args[2]];
     sys::raw(&mut registers);
-    if matches!(op, Some(Op::Call | Op::ReplyWait | Op::Receive | Op::Run)) {
+    if matches!(op, Some(Op::Call | Op::ReplyWait | Op::MapReplyWait | Op::Receive | Op::Run)) {
         return Delivery(registers[0]).error().map(|error| error as u32);
     }
     Some(registers[0]).filter(|status| *status != 0)

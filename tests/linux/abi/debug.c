@@ -7,7 +7,7 @@ int debugging(void)
 	struct user_regs_struct regs;
 	struct user_fpregs_struct fp;
 	struct user_fpxregs_struct fpx;
-	int pid = fork(), status, steps, calls;
+	int pid = fork(), status, steps, calls, flags;
 	static volatile long cell = 11;
 
 	if (!pid) {
@@ -30,6 +30,12 @@ int debugging(void)
 	CHECK(!ptrace(PTRACE_CONT, pid, 0, 0));
 	CHECK(waitpid(pid, &status, 0) == pid && WSTOPSIG(status) == SIGTRAP);
 	CHECK(!ptrace(PTRACE_GETREGS, pid, 0, &regs) && regs.eax == 1000);
+	/* Flags can be set and cleared. */
+	for (flags = 0x801; flags >= 0; flags -= 0x801) {
+		regs.eflags = (regs.eflags & ~0x801) | flags;
+		CHECK(!ptrace(PTRACE_SETREGS, pid, 0, &regs) && !ptrace(PTRACE_GETREGS, pid, 0, &regs));
+		CHECK((regs.eflags & 0x801) == flags);
+	}
 	CHECK(ptrace(PTRACE_PEEKDATA, pid, &cell, 0) == 11);
 	CHECK(!ptrace(PTRACE_POKEDATA, pid, &cell, 12));
 	for (calls = 0; calls < 2; calls++) {

@@ -68,6 +68,8 @@ int vdso(void)
 	CHECK(base && !memcmp((void *)base, ELFMAG, SELFMAG));
 	asm ("mov %%gs:0x10, %0" : "=r" (used));
 	CHECK(entry - base < 2 * PAGE && used == entry);
+	/* By sysenter where the processor has it. */
+	CHECK(feature(SEP) == !!memmem((void *)entry, 16, "\x0f\x34", 2));
 	/* glibc leaves the return from a handler to the vDSO. */
 	signal(SIGUSR1, note_return);
 	raise(SIGUSR1);

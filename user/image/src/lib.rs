@@ -38,8 +38,8 @@ pub mod layout {
     /// End of the first thread's stack. Nothing is mapped below the stack, so that
     /// an overflow is an exception.
     pub const STACK_END: u32 = 0xb000_0000;
-    /// Bytes of every stack, and its alignment: its first word is the address of the
-    /// thread's UTCB, found by clearing the low bits of the stack pointer.
+    /// Bytes of every stack, and its alignment: its last word is the address of the
+    /// thread's UTCB, found by setting the low bits of the stack pointer.
     pub const STACK_BYTES: u32 = 65536;
 }
 

@@ -3,6 +3,7 @@
 //! messages have the rest in the UTCB ([`crate::utcb`]).
 
 use crate::{Result, Thread, sys, utcb};
+use abi::syscall::MapRecord;
 use abi::{Delivery, Error, MessageKind, Op, Tag};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -156,6 +157,16 @@ pub fn send_poll(to: Thread, message: Message) -> Result<()> {
 /// `BadHandle`, `CapTransfer`: the reply failed and nothing was received.
 pub fn reply_wait(handle: u32, message: Message) -> Result<Received> {
     exchange(message.tag(Op::ReplyWait), handle, &message)
+}
+
+/// Carries out a record of one page (its length does not count), replies without words (if `handle` is
+/// not 0) and receives from anybody: a pager's answer to a page fault, in one system call.
+///
+/// # Errors
+/// `BadHandle`, or what [`crate::map`] says of the record: nothing was replied and nothing received.
+pub fn map_reply_wait(handle: u32, record: &MapRecord) -> Result<Received> {
+    let [selectors, address, offset, _] = record.0;
+    exchange(Tag::new(Op::MapReplyWait, 0, 0), handle, &Message { words: [selectors, address, offset], count: 0, caps: 0 })
 }
 
 /// Replies.

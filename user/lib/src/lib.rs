@@ -4,7 +4,7 @@
 //!
 //! A component is a binary with `#![no_std] #![no_main]` and
 //! [`main!`](crate::main)`(function)`, where `function` takes an [`Env`]. Every
-//! thread runs on a stack of [`STACK_BYTES`], aligned to its size, whose first word is
+//! thread runs on a stack of [`STACK_BYTES`], aligned to its size, whose last word is
 //! the address of the thread's UTCB: so it is found without FS or GS, which belong to
 //! programs.
 //!

@@ -3,7 +3,7 @@
 //! what happens when it ends or panics.
 
 use crate::ipc::{Message, call};
-use crate::{Error, Irq, Memory, Result, STACK_BYTES, Thread};
+use crate::{Error, Irq, Memory, Result, Thread};
 use alloc::string::String;
 use core::arch::global_asm;
 use image::{Given, Start};
@@ -14,14 +14,18 @@ global_asm!(
     ".global _start",
     // EBX: UTCB address; ESI: argument; ESP: top of the stack.
     "_start:",
-    "lea ecx, [esp - 4]",
-    "and ecx, {mask}",
-    "mov [ecx], ebx",
+    "test byte ptr [{features}], {sysenter}",
+    "jnz 2f",
+    "or ebx, {by_int}",
+    "2:",
+    "push ebx",
     "xor ebp, ebp",
     "push esi",
     "call macadamia_main",
     "ud2",
-    mask = const !(STACK_BYTES - 1),
+    features = const abi::utcb::KIP_ADDRESS + core::mem::offset_of!(abi::kip::Kip, features) as u32,
+    sysenter = const abi::kip::FEATURE_SYSENTER,
+    by_int = const crate::sys::BY_INT,
 );
 
 #[global_allocator]

@@ -1,62 +1,56 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The system call itself.
 
+use crate::STACK_BYTES;
+use abi::kip::INT_VECTOR;
 use abi::{Error, Op, Tag};
-use core::arch::global_asm;
+use core::arch::asm;
 
 /// Registers of a system call, in and out: `eax ebx esi edi ebp`.
 pub type Registers = [u32; 5];
 
-global_asm!(
-    ".section .text.syscall, \"ax\", @progbits",
-    // extern "C" fn macadamia_syscall(registers: *mut [u32; 5])
-    ".global macadamia_syscall",
-    "macadamia_syscall:",
-    "push ebx",
-    "push esi",
-    "push edi",
-    "push ebp",
-    "mov ecx, [esp + 20]",
-    "mov eax, [ecx]",
-    "mov ebx, [ecx + 4]",
-    "mov esi, [ecx + 8]",
-    "mov edi, [ecx + 12]",
-    "mov ebp, [ecx + 16]",
-    "test byte ptr [{features}], {sysenter}",
-    "jz 2f",
-    "mov ecx, esp",
-    "mov edx, offset macadamia_return",
-    "sysenter",
-    "2:",
-    "int {vector}",
-    "macadamia_return:",
-    "mov ecx, [esp + 20]",
-    "mov [ecx], eax",
-    "mov [ecx + 4], ebx",
-    "mov [ecx + 8], esi",
-    "mov [ecx + 12], edi",
-    "mov [ecx + 16], ebp",
-    "pop ebp",
-    "pop edi",
-    "pop esi",
-    "pop ebx",
-    "ret",
-    features = const abi::utcb::KIP_ADDRESS + core::mem::offset_of!(abi::kip::Kip, features) as u32,
-    sysenter = const abi::kip::FEATURE_SYSENTER,
-    vector = const abi::kip::INT_VECTOR,
-);
+/// In a stack's last word, beside the UTCB's address: system calls are made by `int`.
+pub(crate) const BY_INT: u32 = 1;
 
-unsafe extern "C" {
-    fn macadamia_syscall(registers: *mut Registers);
-}
-
-/// Makes a system call with these registers.
+/// Makes a system call with these registers. How is read from the stack, which is in use anyway, and
+/// not from the information page: a translation less.
+#[inline(always)]
 pub fn raw(registers: &mut Registers) {
-    // SAFETY: the stub keeps every register that the C ABI wants kept. The kernel
-    // writes no memory of this space but the UTCB, which no Rust reference covers
-    // (`utcb.rs`). System calls that change mappings are safe because this library
+    let [eax, ebx, esi, edi, ebp] = registers;
+    // SAFETY: the kernel changes no registers but those named and writes no memory of this space but
+    // the UTCB, which no Rust reference covers (`utcb.rs`). ESI and EBP, which the compiler
+    // keeps for itself, are restored. System calls that change mappings are safe because this library
     // builds references only to memory that it was given at start or allocated.
-    unsafe { macadamia_syscall(registers) };
+    unsafe {
+        asm!(
+            "push esi",
+            "push ebp",
+            "mov esi, ecx",
+            "mov ebp, edx",
+            "mov ecx, esp",
+            "or ecx, {mask}",
+            "test byte ptr [ecx - 3], {by_int}",
+            "mov ecx, esp",
+            "jnz 2f",
+            "lea edx, [3f]",
+            "sysenter",
+            "2:",
+            "int {vector}",
+            "3:",
+            "mov ecx, esi",
+            "mov edx, ebp",
+            "pop ebp",
+            "pop esi",
+            mask = const STACK_BYTES - 1,
+            by_int = const BY_INT,
+            vector = const INT_VECTOR,
+            inout("eax") *eax,
+            inout("ebx") *ebx,
+            inout("ecx") *esi,
+            inout("edi") *edi,
+            inout("edx") *ebp,
+        );
+    }
 }
 
 /// An object system call: arguments `a0` to `a3`, results `ebx esi edi`.

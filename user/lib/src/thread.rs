@@ -4,7 +4,8 @@
 //! All threads of a component share its heap, whose lock spins: threads of one
 //! component run at one priority, or those above the others do not allocate.
 
-use crate::{Quota, Result, Rights, STACK_BYTES, Space, Thread, map};
+use crate::sys::BY_INT;
+use crate::{Quota, Result, Rights, STACK_BYTES, Space, Thread, map, utcb};
 use abi::PAGE_SIZE;
 use alloc::alloc::{Layout, alloc_zeroed};
 use core::arch::global_asm;
@@ -39,9 +40,9 @@ pub fn spawn(function: extern "C" fn(u32) -> !, argument: u32, slot: u32) -> Res
     Ok(thread)
 }
 
-/// A stack from the heap with the function on top. Its first page has the UTCB's address
-/// and is read-only from then on, so that an overflow is an exception.
-fn new_stack(utcb: u32, function: extern "C" fn(u32) -> !) -> Result<u32> {
+/// A stack from the heap with the UTCB's address in its last word, and the function below that. Its first
+/// page is read-only, so that an overflow is an exception.
+fn new_stack(address: u32, function: extern "C" fn(u32) -> !) -> Result<u32> {
     let Ok(layout) = Layout::from_size_align(STACK_BYTES as usize, STACK_BYTES as usize) else { return Err(crate::Error::BadArgument) };
     // SAFETY: the layout is not empty.
     let stack = unsafe { alloc_zeroed(layout) };
@@ -49,11 +50,10 @@ fn new_stack(utcb: u32, function: extern "C" fn(u32) -> !) -> Result<u32> {
         return Err(crate::Error::PoolExhausted);
     }
     let stack = stack as u32;
-    let top = stack + STACK_BYTES - 4;
-    // SAFETY: the stack was just allocated, and nobody else knows it; its first word is in it.
-    unsafe { (stack as *mut u32).write(utcb) };
-    // SAFETY: the same, for its last word.
-    unsafe { (top as *mut u32).write(function as *const () as u32) };
+    let top = stack + STACK_BYTES - 8;
+    let words = [function as *const () as u32, address | utcb::stack_word() & BY_INT];
+    // SAFETY: the stack was just allocated, and nobody else knows it; these are its last words.
+    unsafe { (top as *mut [u32; 2]).write(words) };
     map::protect(Space(image::slot::SPACE), stack, PAGE_SIZE, Rights::READ)?;
     Ok(top)
 }

@@ -3,17 +3,23 @@
 //! it is ever made.
 
 use crate::STACK_BYTES;
+use crate::sys::BY_INT;
 use abi::utcb::Utcb;
 use core::mem::offset_of;
+
+/// The last word of the current thread's stack: its UTCB's address, and [`BY_INT`] below that.
+pub(crate) fn stack_word() -> u32 {
+    let stack: u32;
+    // SAFETY: reads the stack pointer.
+    unsafe { core::arch::asm!("mov {}, esp", out(reg) stack, options(nomem, nostack, preserves_flags)) };
+    // SAFETY: start-up (`start.rs`, `thread.rs`) wrote it to the last word of each stack.
+    unsafe { (((stack | (STACK_BYTES - 1)) - 3) as *const u32).read_volatile() }
+}
 
 /// Address of the current thread's UTCB.
 #[must_use]
 pub fn address() -> u32 {
-    let stack: u32;
-    // SAFETY: reads the stack pointer.
-    unsafe { core::arch::asm!("mov {}, esp", out(reg) stack, options(nomem, nostack, preserves_flags)) };
-    // SAFETY: start-up (`start.rs`, `thread.rs`) wrote it to the first word of each stack.
-    unsafe { ((stack & !(STACK_BYTES - 1)) as *const u32).read_volatile() }
+    stack_word() & !BY_INT
 }
 
 fn read(offset: usize) -> u32 {

@@ -5,7 +5,7 @@
 mod files;
 mod run;
 
-use crate::guest::Test;
+use crate::test::{self, Test};
 use crate::{build, calibration};
 use anyhow::{Context, Result, ensure};
 use book::{Book, Cpus, Papers, Plan, Provenance, Results};
@@ -17,9 +17,11 @@ use std::time::Instant;
 const FOLDER: &str = "bench";
 /// Where the book goes.
 const REPORT: &str = "bench/report";
+/// The tables that the repository has.
+const TABLE: &str = "docs/figures.md";
 
 /// Tests: their names, and what they do.
-pub const ALL: &[Test] = &[("bench.goals", goals)];
+pub const ALL: &[Test] = &[("bench.goals", goals), ("bench.checker", checked)];
 
 /// The goals that are reached stay reached.
 fn goals() -> Result<()> {
@@ -40,9 +42,24 @@ fn goals() -> Result<()> {
     Ok(())
 }
 
+/// Every program of the book uses only what is not stale, on Macadamia and on Linux alone.
+fn checked() -> Result<()> {
+    let model = build::Model { check: true, ..build::model()? };
+    for (name, run) in Plan::read(Path::new(FOLDER))?.runs {
+        let counted = run::carry_out(&run, &model).with_context(|| format!("run `{name}`"))?;
+        for (system, report) in [("Macadamia", Some(&counted.ours)), ("Linux alone", counted.native.as_ref())] {
+            let Some(report) = report else { continue };
+            println!("# {name} on {system}");
+            test::clean(report).with_context(|| format!("run `{name}` on {system}"))?;
+        }
+    }
+    Ok(())
+}
+
 /// Measures the sections that `filter` asks for and shows their figures; writes the whole book if it
-/// asks for everything. `json` is a file for the figures as one object, or `-`.
-pub fn run(filter: &str, json: Option<&Path>) -> Result<()> {
+/// asks for everything. `json` is a file for the figures as one object, or `-`; with `table` the repository's
+/// copy of the tables is made anew.
+pub fn run(filter: &str, json: Option<&Path>, table: bool) -> Result<()> {
     let whole = filter.is_empty();
     let plan = Plan::read(Path::new(FOLDER))?;
     let named = plan.sections().any(|section| section.name == filter);
@@ -51,6 +68,9 @@ pub fn run(filter: &str, json: Option<&Path>) -> Result<()> {
     let book = measure(&plan)?;
     let folder = if whole { Path::new(REPORT).to_path_buf() } else { Path::new(REPORT).join(filter) };
     write(&book, &folder)?;
+    if table {
+        std::fs::write(TABLE, book::summary(&book)).with_context(|| format!("cannot write {TABLE}"))?;
+    }
     match json {
         Some(path) if path == Path::new("-") => print!("{}", book::object(&book)?),
         Some(path) => std::fs::write(path, book::object(&book)?).with_context(|| format!("cannot write {}", path.display()))?,
@@ -58,6 +78,12 @@ pub fn run(filter: &str, json: Option<&Path>) -> Result<()> {
         None => println!("{}", book::summary(&book)),
     }
     eprintln!("written: {}", folder.join("index.html").display());
+    let unexplained = book.unexplained();
+    ensure!(
+        unexplained.is_empty(),
+        "worse than the paper or a goal without saying why (`why` in bench/sections): {}",
+        unexplained.join(", ")
+    );
     Ok(())
 }
 

@@ -6,9 +6,9 @@ mod common;
 
 use abi::boot::slot;
 use abi::syscall::MapRecord;
-use abi::{Op, PAGE_SIZE, Rights, TABLE_SPAN};
+use abi::{Delivery, Error, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
 use arch_host::{Host, RAM, boot};
-use common::{call, call_with, pages_of, seed};
+use common::{call, call_tag, call_with, pages_of, seed};
 use kcore::Kernel;
 use kcore::space::Space;
 use pool::Ref;
@@ -85,8 +85,14 @@ fn walk(kernel: &Kernel<Host>, space: Ref<Space>) -> BTreeMap<u32, (u32, bool)> 
     pages_of(kernel, space).into_iter().map(|found| (found.address, (found.physical, found.writable))).collect()
 }
 
-/// One record; whether the kernel took it.
-fn record(kernel: &mut Kernel<Host>, record: MapRecord) -> bool {
+/// One record; whether the kernel took it. `alone`: one of one page by the system call that replies, too.
+fn record(kernel: &mut Kernel<Host>, record: MapRecord, alone: bool) -> bool {
+    if alone && record.length() == PAGE_SIZE {
+        // Nobody is replied to, and nobody sends.
+        let tag = Tag::new(Op::MapReplyWait, 0, 0).0 | Tag::POLL;
+        let [delivery, ..] = call_tag(kernel, tag, [0, record.0[0], record.0[1], record.0[2]]);
+        return Delivery(delivery).error() == Some(Error::WouldBlock);
+    }
     let words: Vec<(u32, u32)> = (0..).zip(record.0).collect();
     call_with(kernel, Op::Map, [1, 0, 0, 0], &words)[0] == 0
 }
@@ -103,14 +109,17 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [u32; 5]) {
     let (owner, address) = owner_and_address(a, page);
     let memory = *model.memories.keys().nth(d as usize % model.memories.len()).expect("one stays");
     let part = model.memories[&memory].clone();
-    let writes = c & 64 != 0;
+    let (writes, alone) = (c & 64 != 0, c & 128 != 0);
     let rights = if writes { Rights(3) } else { Rights::READ };
     match what % 12 {
         0..=4 => {
             let offset = d / 16 % part.pages;
             let fits = count <= part.pages - offset;
-            let taken =
-                record(kernel, MapRecord::new(MapRecord::MAP, owner, address, memory, offset * PAGE_SIZE, count * PAGE_SIZE, rights));
+            let taken = record(
+                kernel,
+                MapRecord::new(MapRecord::MAP, owner, address, memory, offset * PAGE_SIZE, count * PAGE_SIZE, rights),
+                alone,
+            );
             assert_eq!(taken, fits, "map of {count} pages at {offset} of {}", part.pages);
             for i in (0..count).filter(|_| fits) {
                 let physical = part.base + (offset + i) * PAGE_SIZE;
@@ -119,12 +128,12 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [u32; 5]) {
             }
         }
         5 => {
-            assert!(record(kernel, MapRecord::new(MapRecord::UNMAP, owner, address, 0, 0, count * PAGE_SIZE, Rights::NONE)));
+            assert!(record(kernel, MapRecord::new(MapRecord::UNMAP, owner, address, 0, 0, count * PAGE_SIZE, Rights::NONE), alone));
             model.pages.retain(|(o, at), _| *o != owner || !(page..page + count).contains(at));
         }
         6 => {
             let rights = [Rights::NONE, Rights::READ, Rights(3)][d as usize % 3];
-            assert!(record(kernel, MapRecord::new(MapRecord::PROTECT, owner, address, 0, 0, count * PAGE_SIZE, rights)));
+            assert!(record(kernel, MapRecord::new(MapRecord::PROTECT, owner, address, 0, 0, count * PAGE_SIZE, rights), alone));
             for i in 0..count {
                 if let Some(page) = model.pages.get_mut(&(owner, page + i)) {
                     page.usable = rights != Rights::NONE;

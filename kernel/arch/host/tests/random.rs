@@ -160,9 +160,10 @@ fn step() -> impl Strategy<Value = Step> {
     (op, selector(), [value(), value(), value()], prop::array::uniform8(value()), any::<bool>()).prop_map(
         |(op, a, [b, c, d], words, pending)| {
             // Polling always: the one thread that makes the calls must not wait.
-            let tag = Tag::new(op, 3, 0).0 | Tag::POLL;
+            let tag = Tag::new(op, if op == Op::MapReplyWait { 0 } else { 3 }, 0).0 | Tag::POLL;
             let first = match op {
                 Op::Map => a % 3,
+                Op::MapReplyWait => b & (a % 2).wrapping_neg(),
                 // Its own Quota, Space and Thread stay; so does the RAM, whose parts are enough to revoke.
                 Op::Delete | Op::Revoke | Op::Stop | Op::Reset | Op::SetPriority if a < FIRST => FIRST,
                 _ => a,
@@ -181,14 +182,16 @@ proptest! {
         let root = kernel.pool[me].space.get().expect("in its space");
         let empty: Vec<u32> = (1..kernel.pool[root].slots).filter(|i| kernel.pool[Space::slot(root, *i)].is_empty()).collect();
         let before = call(&mut kernel, Tag::new(Op::QuotaInfo, 0, 0).0, [slot::QUOTA, 0, 0, 0]).expect("it runs")[1];
-        for s in steps {
+        for mut s in steps {
             let utcb = kernel.pool[me].utcb;
             for (i, word) in s.words.iter().enumerate() {
                 kernel.pool.bytes_mut(utcb + i as u32 * 4, 4).copy_from_slice(&word.to_ne_bytes());
             }
-            if s.op >> 12 == Op::Map as u32 {
-                // A record that is often good: RAM or a part of it into one of the spaces.
-                let record = [((s.words[0] % 128) << 16) | (s.words[1] % 128), (s.words[2] & !0xfff) | ((s.words[3] % 3) << 8) | 3, s.words[4] & 0xf000, 0x1000 + (s.words[5] & 0x3000)];
+            // A record that is often good: RAM or a part of it into one of the spaces.
+            let record = [((s.words[0] % 128) << 16) | (s.words[1] % 128), (s.words[2] & !0xfff) | ((s.words[3] % 3) << 8) | 3, s.words[4] & 0xf000, 0x1000 + (s.words[5] & 0x3000)];
+            if s.op >> 12 == Op::MapReplyWait as u32 {
+                s.args[1..].copy_from_slice(&record[..3]);
+            } else if s.op >> 12 == Op::Map as u32 {
                 for (i, word) in record.iter().enumerate() {
                     kernel.pool.bytes_mut(utcb + i as u32 * 4, 4).copy_from_slice(&word.to_ne_bytes());
                 }

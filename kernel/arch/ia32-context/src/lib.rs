@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-use abi::frame::{CHANGED_SEGMENTS, Frame, USER_FLAGS, vector};
+use abi::frame::{BY_SYSEXIT, CHANGED_SEGMENTS, Frame, USER_FLAGS, vector};
 use abi::{Error, USER_END};
 use kcore::port::Context;
 use kcore::thread::{Thread, lazy};
@@ -109,11 +109,13 @@ pub fn frame(thread: &Thread) -> Frame {
 /// Takes registers from a hostile frame.
 pub fn load_frame(thread: &mut Thread, frame: &Frame) {
     let c = &mut thread.context;
+    // The fast path may resume it so, and everybody sees the same.
+    let by_sysexit = frame.changed & BY_SYSEXIT != 0;
     for (index, value) in [
         (word::EAX, frame.eax),
         (word::EBX, frame.ebx),
-        (word::ECX, frame.ecx),
-        (word::EDX, frame.edx),
+        (word::ECX, if by_sysexit { frame.esp } else { frame.ecx }),
+        (word::EDX, if by_sysexit { frame.eip } else { frame.edx }),
         (word::ESI, frame.esi),
         (word::EDI, frame.edi),
         (word::EBP, frame.ebp),

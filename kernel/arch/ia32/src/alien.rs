@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The fast path of aliens: `int 0x80` and page faults to the handler that waits in `run`, and
-//! the `run` that resumes an alien. It does what `fault.rs` would do (`raise`,
+//! The fast path of aliens: `int 0x80`, `sysenter` and page faults to the handler that waits in
+//! `run`, and the `run` that resumes an alien. It does what `fault.rs` would do (`raise`,
 //! `transfer_exception`, `run`), changes nothing before its last test, and goes the
 //! ordinary way on any doubt.
 //!
@@ -23,13 +23,14 @@
 //! | 4 | no notification waits | `run` |
 //! | 5 | the alien is at least as urgent as every ready thread | `settle` |
 //! | 6 | the frame changes neither selectors nor FPU; DS and ES are flat | `load_frame` |
+//! | 7 | who goes on by `sysexit` does not step: that is for `iret` | `load_frame` |
 //!
 //! The alien's FS, GS and TLS stay in the processor while its handler runs: they are
 //! the handler's to see. Of the frame, which is hostile, only registers and
 //! masked flags are taken; `cs` and `ss` are constants.
 
 use crate::entry::ALIEN_CALL;
-use crate::fast::field;
+use crate::fast::{EIP_SLOT, ESP_SLOT, field};
 use crate::layout::{CPU, POOL_BASE};
 use core::arch::global_asm;
 use core::mem::offset_of;
@@ -45,6 +46,9 @@ macro_rules! frame {
 }
 
 const DELIVERY: u32 = (abi::MessageKind::Alien as u32) << abi::Delivery::KIND_SHIFT | abi::tag::REGISTER_WORDS;
+
+/// CF PF AF ZF SF OF.
+const ARITHMETIC_FLAGS: u32 = 0x8d5;
 
 global_asm!(
     ".section .text.fast, \"ax\", @progbits",
@@ -113,6 +117,9 @@ global_asm!(
     "mov ss:[eax + {f_address}], edi",
     "mov dword ptr ss:[eax + {f_changed}], 0",
     "mov esp, edx",
+    ".if \\pushed == 20",
+    "event:", // ESP the alien, ECX its handler, ESI, EDI and EBP the words of the message
+    ".endif",
     "mov eax, [esp + {handler} + 4]",
     "or eax, {delivery}",
     "add dword ptr [esp + {handle}], {sequence}",
@@ -140,12 +147,93 @@ global_asm!(
     ".global alien_fault",
     "alien_fault:",
     "EVENT {page_fault}, 24",
+    // --- an alien's sysenter: from try_run, ESP the alien ---
+    "alien_sysenter:",
+    "test byte ptr [esp + {flags}], {alien_flag}", // A1
+    "jz slow",
+    "mov ecx, ds", // A2
+    "cmp cx, {user_data}",
+    "jne slow",
+    "mov ecx, es",
+    "cmp cx, {user_data}",
+    "jne slow",
+    "cmp esp, ss:[{loaded}]", // A3
+    "jne slow",
+    "mov ecx, [esp + {handler}]",
+    "test cl, {call_right}", // A4
+    "jz slow",
+    "and ecx, ~63",
+    "cmp dword ptr ss:[ecx + {gate}], {run}", // A5
+    "jne slow",
+    "cmp ss:[ecx + {partner}], esp",
+    "jne slow",
+    "mov edx, ss:[{top}]", // A6
+    "cmp edx, ss:[ecx + {priority}]",
+    "ja slow",
+    "mov edx, ss:[esp + {utcb}]",
+    "mov ss:[edx + {f_eax}], eax",
+    "mov ss:[edx + {f_ebx}], ebx",
+    "mov ss:[edx + {f_esi}], esi",
+    "mov ss:[edx + {f_edi}], edi",
+    "mov ss:[edx + {f_ebp}], ebp",
+    "mov eax, [esp - {esp_slot}]",
+    "mov ss:[edx + {f_ecx}], eax",
+    "mov ss:[edx + {f_esp}], eax",
+    "mov eax, [esp - {eip_slot}]",
+    "mov ss:[edx + {f_edx}], eax",
+    "mov ss:[edx + {f_eip}], eax",
+    // What the tests above left is not the alien's.
+    "pushfd",
+    "pop eax",
+    "and eax, {control_flags}",
+    "or eax, {fixed_flags}",
+    "mov ss:[edx + {f_eflags}], eax",
+    "mov dword ptr ss:[edx + {f_ds_es}], {flat}",
+    "mov ss:[edx + {f_fs_gs}], fs",
+    "mov ss:[edx + {f_fs_gs} + 2], gs",
+    "mov esi, {sysenter}",
+    "mov ss:[edx + {f_vector}], esi",
+    "xor edi, edi",
+    "xor ebp, ebp",
+    "mov ss:[edx + {f_error}], edi",
+    "mov ss:[edx + {f_address}], edi",
+    "mov ss:[edx + {f_changed}], edi",
+    "jmp event",
     // --- run: from sysenter_entry, ESP the thread, EAX and EBX as the user had them ---
+    // From the thread in ESP to the alien in EDX. As in `fast_switch` reading selectors is cheaper than loading them.
+    ".macro TO_ALIEN",
+    "cmp dword ptr ss:[ecx + {f_ds_es}], {flat}", // R6
+    "jne slow",
+    "mov [esp + {partner}], edx",
+    "mov dword ptr [esp + {gate}], {run}",
+    "mov dword ptr ss:[edx + {gate}], {ready}",
+    "mov ss:[{current}], edx",
+    "mov esi, ss:[edx + {space}]",
+    "cmp esi, [esp + {space}]",
+    "je 2f",
+    "mov esi, ss:[esi + {directory}]",
+    "mov cr3, esi",
+    "2:",
+    "mov esi, ds",
+    "cmp si, {user_data}",
+    "jne 4f",
+    "mov esi, es",
+    "cmp si, {user_data}",
+    "jne 4f",
+    "3:",
+    ".endm",
+    ".macro FLAT_DATA",
+    "4:",
+    "mov esi, {user_data}",
+    "mov ds, esi",
+    "mov es, esi",
+    "jmp 3b",
+    ".endm",
     ".balign 32",
     ".global try_run",
     "try_run:",
     "cmp eax, {run_op}", // R1
-    "jne slow",
+    "jne alien_sysenter",
     "movzx edx, bx", // R2
     "cmp edx, ss:[{thread_count}]",
     "jae slow",
@@ -166,27 +254,8 @@ global_asm!(
     "ja slow",
     "mov ecx, ss:[edx + {utcb}]",
     "cmp dword ptr ss:[ecx + {f_changed}], 0", // R6
-    "jne slow",
-    "cmp dword ptr ss:[ecx + {f_ds_es}], {flat}",
-    "jne slow",
-    "mov [esp + {partner}], edx",
-    "mov dword ptr [esp + {gate}], {run}",
-    "mov dword ptr ss:[edx + {gate}], {ready}",
-    "mov ss:[{current}], edx",
-    "mov esi, ss:[edx + {space}]",
-    "cmp esi, [esp + {space}]",
-    "je 2f",
-    "mov esi, ss:[esi + {directory}]",
-    "mov cr3, esi",
-    // As in `fast_switch`: reading is cheaper than loading.
-    "2:",
-    "mov esi, ds",
-    "cmp si, {user_data}",
-    "jne 4f",
-    "mov esi, es",
-    "cmp si, {user_data}",
-    "jne 4f",
-    "3:",
+    "jne 5f",
+    "TO_ALIEN",
     "mov esp, edx",
     "push {user_data}",
     "push dword ptr ss:[ecx + {f_esp}]",
@@ -204,11 +273,28 @@ global_asm!(
     "mov ebp, ss:[ecx + {f_ebp}]",
     "mov ecx, ss:[ecx + {f_ecx}]",
     "iretd",
-    "4:",
-    "mov esi, {user_data}",
-    "mov ds, esi",
-    "mov es, esi",
-    "jmp 3b",
+    "FLAT_DATA",
+    "5:",
+    "cmp dword ptr ss:[ecx + {f_changed}], {by_sysexit}", // R6
+    "jne slow",
+    "test dword ptr ss:[ecx + {f_eflags}], {trap_flag}", // R7
+    "jnz slow",
+    "TO_ALIEN",
+    "mov eax, ss:[ecx + {f_eflags}]",
+    "and eax, {user_flags}",
+    "or eax, {fixed_flags} ^ {interrupt_flag}",
+    "push eax",
+    "popfd",
+    "mov eax, ss:[ecx + {f_eax}]",
+    "mov ebx, ss:[ecx + {f_ebx}]",
+    "mov esi, ss:[ecx + {f_esi}]",
+    "mov edi, ss:[ecx + {f_edi}]",
+    "mov ebp, ss:[ecx + {f_ebp}]",
+    "mov edx, ss:[ecx + {f_eip}]",
+    "mov ecx, ss:[ecx + {f_esp}]",
+    "sti",
+    "sysexit",
+    "FLAT_DATA",
     ".global alien_end",
     "alien_end:",
     current = const CPU + offset_of!(Cpu, current) as u32,
@@ -242,6 +328,13 @@ global_asm!(
     user_data = const USER_DATA,
     user_code = const USER_CODE,
     user_flags = const abi::frame::USER_FLAGS,
+    control_flags = const abi::frame::USER_FLAGS & !ARITHMETIC_FLAGS,
+    trap_flag = const crate::regs::EFLAGS_TF,
+    interrupt_flag = const crate::regs::EFLAGS_IF,
+    by_sysexit = const abi::frame::BY_SYSEXIT,
+    sysenter = const abi::frame::vector::SYSENTER,
+    esp_slot = const ESP_SLOT,
+    eip_slot = const EIP_SLOT,
     fixed_flags = const ia32_context::FIXED_FLAGS,
     f_eax = const frame!(eax),
     f_ebx = const frame!(ebx),

@@ -43,6 +43,15 @@ macro_rules! field {
 }
 pub(crate) use field;
 
+/// Where a word of the context is: bytes below a thread's reference.
+const fn below(index: usize) -> usize {
+    (kcore::port::CONTEXT_WORDS - index) * 4
+}
+/// Of the user's stack pointer.
+pub(crate) const ESP_SLOT: usize = below(ia32_context::word::ESP);
+/// Of its instruction pointer.
+pub(crate) const EIP_SLOT: usize = below(ia32_context::word::EIP);
+
 const CALL_OP: u32 = (abi::Op::Call as u32) << abi::Tag::OP_SHIFT;
 const REPLY_WAIT_OP: u32 = (abi::Op::ReplyWait as u32) << abi::Tag::OP_SHIFT;
 const REPLY_KIND: u32 = (abi::MessageKind::Reply as u32) << abi::Delivery::KIND_SHIFT;
@@ -136,7 +145,7 @@ global_asm!(
     "3:",
     "xor eax, {call} ^ {reply_wait}", // T2
     "test eax, ~3",
-    "jnz slow_reply",
+    "jnz 8f",
     "movzx edx, bx",
     "cmp edx, ss:[{thread_count}]", // T7
     "jae slow_reply",
@@ -152,12 +161,17 @@ global_asm!(
     // In reach of a short jump.
     "7:",
     "jmp reply_to_exception",
+    "8:",
+    "jmp answer",
     // --- not for us: give back what was changed ------------------------------------
     "slow_slot:",
     "shr ebx, 4",
     "slow_call:",
     "xor eax, {call}",
     "jmp slow",
+    // A label that is seen elsewhere is out of reach of short jumps.
+    ".global slow_answer",
+    "slow_answer:",
     "slow_reply:",
     "xor eax, {reply_wait}",
     ".global slow",
@@ -178,6 +192,8 @@ global_asm!(
     "cmp dword ptr ss:[edx + {gate}], {exception}", // T8
     "jne slow_reply",
     "MAY_REPLY",
+    ".global resume_exception",
+    "resume_exception:",
     "mov dword ptr [esp + {gate}], {open}",
     "mov dword ptr ss:[edx + {gate}], {ready}",
     "mov dword ptr ss:[edx + {sending}], {call_kind}",
@@ -195,9 +211,9 @@ global_asm!(
     loaded = const CPU + offset_of!(Cpu, loaded) as u32,
     top = const CPU + offset_of!(Cpu, top) as u32,
     thread_count = sym crate::port::THREAD_COUNT,
-    esp_slot = const 8,
-    eip_slot = const 20,
-    eflags_slot = const 12,
+    esp_slot = const ESP_SLOT,
+    eip_slot = const EIP_SLOT,
+    eflags_slot = const below(ia32_context::word::EFLAGS),
     flags = const ia32_context::FIXED_FLAGS,
     call = const CALL_OP,
     reply_wait = const REPLY_WAIT_OP,

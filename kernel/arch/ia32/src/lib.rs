@@ -12,6 +12,7 @@
 //! | `alien` | the fast path of aliens: system call to handler, and `run` |
 //! | `mem` | filling and copying memory |
 //! | `fault` | the fast path of a native thread's page fault to its pager |
+//! | `answer` | the fast path of the pager's answer, which maps a page |
 //! | `lazy` | state switched only on use |
 //! | `port` | the port contract |
 //! | `panic` | the last words |
@@ -19,6 +20,7 @@
 #![no_std]
 
 pub mod alien;
+mod answer;
 pub mod boot;
 pub mod entry;
 pub mod fast;

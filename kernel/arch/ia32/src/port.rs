@@ -20,7 +20,7 @@ use pool::{Pool, Ref};
 /// Entries of the thread table, for the fast path.
 pub static THREAD_COUNT: AtomicU32 = AtomicU32::new(0);
 /// Physical minus linear address of the pool.
-static POOL_OFFSET: AtomicU32 = AtomicU32::new(0);
+pub static POOL_OFFSET: AtomicU32 = AtomicU32::new(0);
 
 /// Where the fast path finds a space's directory.
 const DIRECTORY: usize = 0;

@@ -3,16 +3,18 @@
 //!
 //! It makes a space with one thread that writes to page after page of a range and
 //! owns none of it. Each write is a page fault, and each fault a message to the pager,
-//! which maps the page. When all are there it takes them back, by `unmap` and by
-//! `revoke` in turn, and looks whether the thread's writes arrived.
+//! which maps the page, lets the thread go on and waits for the next fault in one system
+//! call. When all are there it takes them back, by `unmap` and by `revoke` in turn, and looks
+//! whether the thread's writes arrived.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
 
 use abi::frame::{fault, vector};
+use abi::syscall::MapRecord;
 use macadamia::cap::{self, copy};
 use macadamia::map::{Window, map, unmap};
-use macadamia::{Env, Frame, Memory, MessageKind, Quota, Result, Rights, Space, Thread, ipc, println, result, slot, time};
+use macadamia::{Env, Memory, MessageKind, Quota, Received, Result, Rights, Space, Thread, ipc, println, result, slot, time};
 
 macadamia::main!(run);
 
@@ -101,14 +103,14 @@ impl Ward {
     fn round(&self, count: u64) -> Result<u64> {
         // The thread's write to the last page is done when its next one faults: that fault
         // is left unanswered until the pages are taken back.
-        let mut waiting = self.fault(RANGE)?;
+        let mut waiting = fault(ipc::receive(None)?, RANGE);
         for address in (RANGE..RANGE + BYTES).step_by(PAGE as usize) {
-            map(self.space, address, self.lent, address - RANGE, PAGE, RW)?;
             if address + PAGE == RANGE + BYTES {
                 unmap(self.space, RANGE, PAGE)?;
             }
-            ipc::reply(waiting, ipc::Message::default())?;
-            waiting = self.fault(RANGE + (address + PAGE - RANGE) % BYTES)?;
+            let page = MapRecord::new(MapRecord::MAP, self.space.0, address, self.lent.0, address - RANGE, PAGE, RW);
+            let next = RANGE + (address + PAGE - RANGE) % BYTES;
+            waiting = fault(ipc::map_reply_wait(waiting, &page)?, next);
         }
         let lost = (0..PAGES).filter(|page| self.view.read(*page as u32 * PAGE) != (count + page) as u32).count() as u64;
         if (count / PAGES).is_multiple_of(2) {
@@ -120,16 +122,15 @@ impl Ward {
         ipc::reply(waiting, ipc::Message::default())?;
         Ok(lost)
     }
+}
 
-    /// Waits for the next fault, which has to be the write to `address`.
-    fn fault(&self, address: u32) -> Result<u32> {
-        let received = ipc::receive(None)?;
-        let frame: Frame = cap::frame();
-        let expected = received.kind == MessageKind::Exception
-            && received.badge == BADGE
-            && (frame.vector, frame.address) == (vector::PAGE_FAULT, address)
-            && frame.error & fault::WRITE != 0;
-        assert!(expected, "not the fault at {address:#x}: {:?} {frame:x?}", received.kind);
-        Ok(received.handle)
-    }
+/// The handle of a message, which has to be the write fault at `address`.
+fn fault(received: Received, address: u32) -> u32 {
+    let [vector, at, error] = received.words;
+    let expected = received.kind == MessageKind::Exception
+        && received.badge == BADGE
+        && (vector, at) == (vector::PAGE_FAULT, address)
+        && error & fault::WRITE != 0;
+    assert!(expected, "not the fault at {address:#x}: {:?} {vector} at {at:#x}", received.kind);
+    received.handle
 }

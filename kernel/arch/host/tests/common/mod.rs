@@ -21,7 +21,13 @@ pub fn call_with(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4], words: &[(u3
     for (index, word) in words {
         kernel.pool.bytes_mut(utcb + index * 4, 4).copy_from_slice(&word.to_ne_bytes());
     }
-    set_arguments(&mut kernel.pool[me], [Tag::new(op, 0, 0).0, args[0], args[1], args[2], args[3]]);
+    call_tag(kernel, Tag::new(op, 0, 0).0, args)
+}
+
+/// The same with a tag.
+pub fn call_tag(kernel: &mut Kernel<Host>, tag: u32, args: [u32; 4]) -> [u32; 5] {
+    let me = kernel.current().expect("somebody runs");
+    set_arguments(&mut kernel.pool[me], [tag, args[0], args[1], args[2], args[3]]);
     kernel.system_call();
     while kernel.carry_on() {}
     results(&kernel.pool[me])

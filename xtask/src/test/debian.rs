@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What Linux is worth to its users: Debian with work that checks itself, and verified file I/O.
 
+use super::Test;
 use crate::build::{self, Built};
-use crate::guest::{Guest, compile, insert};
 use crate::session::Session;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A test: its name, and what it does.
-pub type Test = (&'static str, fn() -> Result<()>);
-
 /// All of them.
-pub const ALL: &[Test] =
-    &[("linux.debian", debian), ("linux.project", project), ("linux.stress", stress), ("linux.fsx", fsx), ("linux.fsx.long", fsx_long)];
+pub const ALL: &[Test] = &[("linux.debian", debian), ("linux.project", project), ("linux.stress", stress)];
 
 /// The prompt of root's shell.
 const PROMPT: &str = "root@macadamia:~# ";
@@ -202,37 +197,6 @@ fn metric(printed: &str, stressor: &str) -> Option<u64> {
         let mut words = row.split_whitespace().skip(1);
         (words.next()? == stressor).then(|| words.next()?.parse().ok())?
     })
-}
-
-/// Random operations on a file of the disk agree with a model in memory; then the file system is checked.
-fn verified(seeds: std::ops::Range<u32>, operations: u32, timeout: Duration) -> Result<()> {
-    let image = Path::new("out/linux-crash/disk.img");
-    if image.exists() {
-        std::fs::remove_file(image)?;
-    }
-    let inserts = vec![insert("/bin/fsx", compile("tests/linux/fsx.c")?)];
-    let guest = Guest { system: "tests/systems/linux-crash.toml", inserts, timeout, ..Guest::default() };
-    // Two files at a time, so that requests of one come between those of the other.
-    let seeds: String = seeds.map(|seed| format!("{seed} ")).collect();
-    let command = format!(
-        "for seed in {seeds}; do fsx /mnt/first $seed {operations} & fsx /mnt/second $((seed + 1000)) {operations} || exit 1; wait $! || exit 1; done"
-    );
-    let start = Instant::now();
-    let o = guest.run(&command)?;
-    ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
-    let mut check = Command::new("/sbin/e2fsck");
-    build::run(check.args(["-f", "-n"]).arg(image).stdout(Stdio::null()).stderr(Stdio::null()))?;
-    o.text().lines().for_each(|line| println!("# {line}"));
-    println!("# in {:.1} s", start.elapsed().as_secs_f32());
-    Ok(())
-}
-
-fn fsx() -> Result<()> {
-    verified(1..2, 3_000, Duration::from_secs(60))
-}
-
-fn fsx_long() -> Result<()> {
-    verified(2..7, 8_000, Duration::from_secs(1200))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! Tests that talk to a system: input and focus, the tutorial's output, the kernel
 //! debugger, the kernel's last words.
 
+use super::Test;
 use crate::build::{self, Built, Options};
 use crate::description::Interface;
 use crate::session::{BREAK, PROMPT, Session};
@@ -9,11 +10,8 @@ use anyhow::{Result, ensure};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A test: its name, and what it does.
-pub type Dialogue = (&'static str, fn() -> Result<()>);
-
 /// All of them.
-pub const ALL: &[Dialogue] = &[
+pub const ALL: &[Test] = &[
     ("dialogue.boot", boot_checks),
     ("dialogue.focus", focus),
     ("dialogue.tutorial", tutorial),

@@ -2,12 +2,24 @@
 //! All tests: source checks, host tests, systems in emulators. A line each, and at
 //! the end `N passed, N failed`.
 
+mod debian;
+mod dialogue;
+mod disk;
+mod linux;
+mod model;
+mod results;
+mod server;
+mod suites;
+
+pub use model::clean;
+pub use results::Shard;
+
 use crate::build::{self, Built, cargo_bare};
 use crate::description::Limit;
 use crate::emulator::{Machine, Transcript, batch};
-use crate::results::{self, Outcome, Results, Shard};
-use crate::{bench, check, dialogue, disk, evidence, guest, instrument, profile, server, suites};
+use crate::{bench, check, profile};
 use anyhow::{Result, bail};
+use results::{Outcome, Results};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -95,8 +107,11 @@ fn differential() -> Result<()> {
 /// What a check does.
 type Check = fn() -> Result<()>;
 
+/// A test: its name, and what it does.
+pub type Test = (&'static str, Check);
+
 /// Checks of the source, and on this machine.
-const CHECKS: &[(&str, Check)] = &[
+const CHECKS: &[Test] = &[
     ("source.format", || cargo(&["fmt", "--all", "--check"])),
     ("source.arrows", check::arrows),
     ("source.unsafe", check::unsafe_code),
@@ -107,7 +122,8 @@ const CHECKS: &[(&str, Check)] = &[
 ];
 
 /// What runs only when it is named, or everything is asked for.
-const SLOW: &[&str] = &["linux.debian", "linux.layout", "system.linux-small", "linux.project", "linux.stress", "linux.fsx.long"];
+const SLOW: &[&str] =
+    &["linux.debian", "linux.layout", "system.linux-small", "linux.project", "linux.stress", "linux.fsx.long", "bench.checker"];
 
 /// What a test does.
 enum Action {
@@ -118,13 +134,13 @@ enum Action {
     Refusals,
 }
 
-/// A test.
-struct Test {
+/// A test as it is listed.
+struct Entry {
     name: String,
     action: Action,
 }
 
-impl Test {
+impl Entry {
     /// Whether it runs when `filter` is asked for: a part of its name, or something of what it consists of.
     fn is_selected(&self, filter: &str, slow: bool) -> bool {
         let parts = !matches!(self.action, Action::Check(_)) && filter.starts_with(&self.name);
@@ -144,24 +160,24 @@ impl Test {
 }
 
 /// Every test there is, in the order in which they run.
-fn list() -> Result<Vec<Test>> {
+fn list() -> Result<Vec<Entry>> {
     let checks = CHECKS
         .iter()
         .chain(dialogue::ALL)
-        .chain(guest::ALL)
+        .chain(linux::ALL)
         .chain(bench::ALL)
-        .chain(instrument::ALL)
+        .chain(model::ALL)
         .chain(profile::ALL)
         .chain(server::ALL)
         .chain(suites::ALL)
         .chain(disk::ALL)
-        .chain(evidence::ALL);
-    let mut tests: Vec<Test> = checks.map(|&(name, check)| Test { name: name.into(), action: Action::Check(check) }).collect();
+        .chain(debian::ALL);
+    let mut tests: Vec<Entry> = checks.map(|&(name, check)| Entry { name: name.into(), action: Action::Check(check) }).collect();
     for path in systems()? {
         let name = format!("system.{}", path.file_stem().map(|s| s.to_string_lossy()).unwrap_or_default());
-        tests.push(Test { name, action: Action::System(path) });
+        tests.push(Entry { name, action: Action::System(path) });
     }
-    tests.push(Test { name: "image".into(), action: Action::Refusals });
+    tests.push(Entry { name: "image".into(), action: Action::Refusals });
     Ok(tests)
 }
 

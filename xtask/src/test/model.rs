@@ -2,6 +2,7 @@
 //! Tests of the machine model on the emulator: counts known by hand, nothing to report where nothing is
 //! wrong, and deliberate faults that it must find.
 
+use super::Test;
 use crate::build::{self, Built, Model};
 use crate::emulator::{Machine, Transcript, batch};
 use crate::guest;
@@ -10,8 +11,6 @@ use model_core::{ByOwner, Events, Report, Rule};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
-
-type Test = (&'static str, fn() -> Result<()>);
 
 /// Their names.
 pub const ALL: &[Test] = &[
@@ -105,7 +104,7 @@ fn finished(transcript: Transcript) -> Result<Report> {
 }
 
 /// A report without violations, of a checker that has looked at something.
-fn clean(report: &Report) -> Result<()> {
+pub fn clean(report: &Report) -> Result<()> {
     let checked = report.checked.context("nothing was checked")?;
     println!("# {checked} accesses to data checked");
     ensure!(report.errors.is_empty(), "{}", report.errors.join("; "));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the Linux server itself: its faults, its layout, what it keeps, an old processor.
 
+use super::Test;
 use crate::build;
-use crate::guest::{Guest, Test, compile, insert};
+use crate::guest::{Guest, compile, insert};
 use crate::session::{PROMPT, Session};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;

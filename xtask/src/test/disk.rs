@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of Linux's disk, with each interface that the disk server drives.
 
+use super::Test;
 use crate::Emulator;
 use crate::batch::TIMED_OUT;
 use crate::build::{self, Options};
 use crate::description::Interface;
-use crate::guest::{Guest, Test, compile, insert};
+use crate::guest::{Guest, compile, insert};
 use crate::session::{PROMPT, Session};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
-use std::process::Command;
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// All of them.
 pub const ALL: &[Test] = &[
@@ -20,6 +21,8 @@ pub const ALL: &[Test] = &[
     ("linux.disk.restart", restart),
     ("linux.disk.absent", absent),
     ("linux.disk.bochs", on_bochs),
+    ("linux.fsx", fsx),
+    ("linux.fsx.long", fsx_long),
 ];
 
 const SYSTEM: &str = "tests/systems/linux-crash.toml";
@@ -74,7 +77,7 @@ fn survives(interface: Interface, kills: u32) -> Result<()> {
     }
     ensure!(promised > 0 && checks > 0, "{promised} records were promised, {checks} times they were counted");
     let mut check = Command::new("/sbin/e2fsck");
-    build::run(check.args(["-f", "-n"]).arg(IMAGE).stdout(std::process::Stdio::null()))?;
+    build::run(check.args(["-f", "-n"]).arg(IMAGE).stdout(Stdio::null()))?;
     println!("# {interface:?}: {kills} kills, {promised} records, counted {checks} times");
     Ok(())
 }
@@ -167,4 +170,32 @@ fn on_bochs() -> Result<()> {
     let o = Guest { system: SYSTEM, on: Emulator::Bochs, ..Guest::default() }.run(ROUND_TRIP)?;
     ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
     Ok(())
+}
+
+/// Random operations on a file of the disk agree with a model in memory; then the file system is checked.
+fn verified(seeds: std::ops::Range<u32>, operations: u32, timeout: Duration) -> Result<()> {
+    forget(IMAGE)?;
+    let inserts = vec![insert("/bin/fsx", compile("tests/linux/fsx.c")?)];
+    let guest = Guest { system: SYSTEM, inserts, timeout, ..Guest::default() };
+    // Two files at a time, so that requests of one come between those of the other.
+    let seeds: String = seeds.map(|seed| format!("{seed} ")).collect();
+    let command = format!(
+        "for seed in {seeds}; do fsx /mnt/first $seed {operations} & fsx /mnt/second $((seed + 1000)) {operations} || exit 1; wait $! || exit 1; done"
+    );
+    let start = Instant::now();
+    let o = guest.run(&command)?;
+    ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    let mut check = Command::new("/sbin/e2fsck");
+    build::run(check.args(["-f", "-n"]).arg(IMAGE).stdout(Stdio::null()).stderr(Stdio::null()))?;
+    o.text().lines().for_each(|line| println!("# {line}"));
+    println!("# in {:.1} s", start.elapsed().as_secs_f32());
+    Ok(())
+}
+
+fn fsx() -> Result<()> {
+    verified(1..2, 3_000, Duration::from_secs(60))
+}
+
+fn fsx_long() -> Result<()> {
+    verified(2..7, 8_000, Duration::from_secs(1200))
 }

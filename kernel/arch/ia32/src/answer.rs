@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The fast path of a pager's answer: `map_reply_wait` of one page of RAM, to a thread that waits for
+//! the end of its exception. It does what `map.rs` of the portable kernel does when nothing has to be
+//! made, replaced or flushed, and then what `fast.rs` does for a reply; on any doubt it goes to `slow`.
+//!
+//! T1 and T7 to T10 are those of `fast.rs`.
+//!
+//! | M | test | portable form |
+//! |---|---|---|
+//! | 1 | no words, capabilities or flags | `map_reply_wait` |
+//! | 2 | the memory's selector names a Memory | `record_memory` |
+//! | 3 | to map, with rights, all of which the capability has | `request` |
+//! | 4 | RAM that does not die, and the page lies in it | `request` |
+//! | 5 | the space's selector names a Space with the right to control it, which does not die | `request` |
+//! | 6 | that has mapped this Memory before | `note_use` |
+//! | 7 | the address is above the UTCBs, and the space has a table of its own there | `request`, `own_table` |
+//! | 8 | in which nothing is mapped there | `write_leaves` |
+//!
+//! An upper-level entry above the user's part is never one that a user may use, so T7 refuses it.
+
+use crate::fast::field;
+use crate::layout::{CPU, POOL_BASE};
+use abi::{Kind, Rights};
+use core::arch::global_asm;
+use core::mem::offset_of;
+use kcore::Cpu;
+use kcore::memory::{Attachment, Memory, class};
+use kcore::space::{HEADER_BYTES, Space};
+use kcore::thread::{ANCHOR, BYTES, gate};
+use mmu::ia32::bits;
+
+const REPLY_WAIT: u32 = abi::Tag::new(abi::Op::ReplyWait, 0, 0).0;
+const MAP_REPLY_WAIT: u32 = abi::Tag::new(abi::Op::MapReplyWait, 0, 0).0;
+/// What an upper-level entry of an owner's own table has, and of that and others the bits that tell them apart.
+const TABLE: u32 = bits::PRESENT | bits::WRITABLE | bits::USER;
+const TABLE_KIND: u32 = TABLE | bits::LARGE | bits::SHARED;
+/// Bits of a record's address word that are no address.
+const LOW: u32 = abi::PAGE_SIZE - 1;
+
+global_asm!(
+    ".section .text.fast, \"ax\", @progbits",
+    ".balign 32",
+    // From `reply_wait`'s T2: ESP the thread, EAX the tag in difference to that of `reply_wait`.
+    ".global answer",
+    "answer:",
+    "cmp eax, {reply_wait} ^ {map_reply_wait}", // M1
+    "jne slow_answer",
+    "movzx edx, bx", // T7
+    "cmp edx, ss:[{thread_count}]",
+    "jae slow_answer",
+    "shl edx, {thread_shift}",
+    "add edx, {threads}",
+    "cmp dword ptr ss:[edx + {gate}], {exception}", // T8
+    "jne slow_answer",
+    "cmp ebx, ss:[edx + {handle}]", // T9
+    "jne slow_answer",
+    "cmp ss:[edx + {partner}], esp",
+    "jne slow_answer",
+    "mov ecx, [esp + {senders}]", // T10
+    "or ecx, [esp + {signals}]",
+    "jnz slow_answer",
+    "mov ecx, ss:[{top}]", // T6
+    "cmp ecx, ss:[edx + {priority}]",
+    "ja slow_answer",
+    // Words that the slow way writes anew.
+    "mov [esp - {esi_slot}], esi",
+    "mov [esp - {ebp_slot}], ebp",
+    "mov ecx, esi", // M2; the kind's word is a badge, too, which no Memory and no Space has
+    "shr ecx, 16",
+    "cmp ecx, [esp + {cap_limit}]",
+    "jae 9f",
+    "shl ecx, 4",
+    "add ecx, [esp + {space}]",
+    "cmp dword ptr ss:[ecx + {slots} + 4], {memory}",
+    "jne 9f",
+    "mov eax, ss:[ecx + {slots}]",
+    "mov ecx, eax", // M3
+    "and ecx, {rwx}",
+    "xor ecx, {low}",
+    "test ecx, edi",
+    "jnz 9f",
+    "test edi, {rwx}",
+    "jz 9f",
+    "and eax, ~63",
+    "mov ecx, ss:[eax + {memory_class}]", // M4
+    "or ecx, ss:[eax + {memory_dying}]",
+    "jnz 9f",
+    "cmp ebp, ss:[eax + {memory_bytes}]",
+    "jae 9f",
+    "add ebp, ss:[eax + {memory_base}]",
+    "test ebp, {low}",
+    "jnz 9f",
+    "movzx esi, si", // M5
+    "cmp esi, [esp + {cap_limit}]",
+    "jae 9f",
+    "shl esi, 4",
+    "add esi, [esp + {space}]",
+    "cmp dword ptr ss:[esi + {slots} + 4], {space_kind}",
+    "jne 9f",
+    "mov esi, ss:[esi + {slots}]",
+    "xor esi, {control}",
+    "test esi, 63",
+    "jnz 9f",
+    "cmp dword ptr ss:[esi + {space_dying}], 0",
+    "jne 9f",
+    "mov ecx, ss:[esi + {attached}]", // M6
+    "2:",
+    "test ecx, ecx",
+    "jz 9f",
+    "cmp ss:[ecx + {source}], eax",
+    "jne 8f",
+    "cmp edi, {area_end}", // M7
+    "jb 9f",
+    "mov eax, edi",
+    "shr eax, 22",
+    "mov esi, ss:[esi + {space_top}]",
+    "mov esi, ss:[esi + eax*4]",
+    "xor esi, {table}",
+    "test esi, {table_kind}",
+    "jnz 9f",
+    "mov eax, edi", // M8
+    "shr eax, 10",
+    "and eax, {low} & ~3",
+    "and esi, ~{low}",
+    "add esi, eax",
+    "sub esi, ss:[{pool_offset}]",
+    "cmp dword ptr ss:[esi], 0",
+    "jne 9f",
+    // Nothing can fail any more. The right to write is the bit that allows it.
+    "mov dword ptr ss:[ecx + {cursor}], 0",
+    "and edi, {write}",
+    "lea ebp, [ebp + edi + {leaf}]",
+    "shl edi, {most_shift}",
+    "or ebp, edi",
+    "mov ss:[esi], ebp",
+    "jmp resume_exception",
+    "8:",
+    "mov ecx, ss:[ecx + {owner_next}]",
+    "jmp 2b",
+    "9:",
+    "mov esi, [esp - {esi_slot}]",
+    "mov ebp, [esp - {ebp_slot}]",
+    "mov eax, {map_reply_wait}",
+    "jmp slow",
+    ".global answer_end",
+    "answer_end:",
+    reply_wait = const REPLY_WAIT,
+    map_reply_wait = const MAP_REPLY_WAIT,
+    thread_count = sym crate::port::THREAD_COUNT,
+    thread_shift = const BYTES.trailing_zeros(),
+    threads = const POOL_BASE + ANCHOR,
+    gate = const field!(gate),
+    exception = const gate::REPLY | gate::EXCEPTION,
+    handle = const field!(handle),
+    partner = const field!(partner),
+    senders = const field!(senders),
+    signals = const field!(signals),
+    top = const CPU + offset_of!(Cpu, top) as u32,
+    priority = const field!(priority),
+    esi_slot = const 4,
+    ebp_slot = const 16,
+    cap_limit = const field!(cap_limit),
+    space = const field!(space),
+    slots = const HEADER_BYTES,
+    memory = const Kind::Memory as u32,
+    rwx = const Rights::RWX.0,
+    low = const LOW,
+    memory_class = const offset_of!(Memory, class),
+    memory_dying = const offset_of!(Memory, header.dying),
+    memory_bytes = const offset_of!(Memory, bytes),
+    memory_base = const offset_of!(Memory, base),
+    space_kind = const Kind::Space as u32,
+    control = const Rights::CONTROL.0,
+    space_dying = const offset_of!(Space, header.dying),
+    attached = const offset_of!(Space, attached),
+    source = const offset_of!(Attachment, source),
+    owner_next = const offset_of!(Attachment, owner_next),
+    cursor = const offset_of!(Attachment, cursor),
+    area_end = const abi::utcb::AREA_END,
+    space_top = const offset_of!(Space, top),
+    table = const TABLE,
+    table_kind = const TABLE_KIND,
+    pool_offset = sym crate::port::POOL_OFFSET,
+    write = const Rights::WRITE.0,
+    leaf = const bits::HELD | bits::PRESENT | bits::USER,
+    most_shift = const (bits::MOST_WRITE / bits::WRITABLE).trailing_zeros(),
+);
+
+const _: () = assert!(class::RAM == 0 && Rights::WRITE.0 == bits::WRITABLE);
