@@ -72,6 +72,9 @@ static inline int l4_map_flush(void)
 	return l4_batched ? l4_map_flush_all() : 0;
 }
 
+/* The first words of the kernel information page, in Linux's own data: a page less that is touched. */
+extern u32 l4_kip[];
+
 /* Time.  The microkernel's alarm fires once: a periodic one is set anew when it did. */
 u64 l4_time_ns(void);
 void l4_timer_rearm(void);

@@ -2,9 +2,8 @@
 /*
  * Mappings, l4_batched, and the boot modules seen as files.
  *
- * Linux's physical memory is one window: the image, which the root server
- * loaded, and behind it all of the Memory called "ram".  User processes get pages of
- * the latter only.  Records collect in the UTCB's order and go to the microkernel
+ * Linux's physical memory is one window that the root server mapped: the image, and
+ * behind it all of the Memory called "ram".  User processes get pages of the latter only.  Records collect in the UTCB's order and go to the microkernel
  * when the batch is full or somebody is about to run.
  */
 #include <linux/errno.h>
@@ -41,15 +40,12 @@ int __init l4_ram_init(void)
 	unsigned long end = PAGE_ALIGN((unsigned long)_end);
 
 	BUILD_BUG_ON(L4_SERVER_BASE % (4 << 20));
-	if (!ram || !ram->bytes || ram->bytes > L4_RAM_END - end)
+	if (!ram || ram->address != end || ram->bytes > L4_RAM_END - end)
 		return -ENOMEM;
 	ram_slot = ram->slot;
 	ram_start = end - base;
 	physmem_size = ram_start + ram->bytes;
-	if (l4_ram_record(L4_SPACE, end, ram_start, ram->bytes,
-			  UM_PROT_READ | UM_PROT_WRITE | UM_PROT_EXEC))
-		return -ENOMEM;
-	return l4_map_flush();
+	return 0;
 }
 
 int l4_map_flush_all(void)

@@ -12,9 +12,8 @@ static unsigned long long period;
 
 u64 l4_time_ns(void)
 {
-	const u32 *kip = (const u32 *)L4_KIP_ADDRESS;
-	u64 base = *(const u64 *)(L4_KIP_ADDRESS + L4_KIP_TSC_BASE);
-	u32 mult = kip[L4_KIP_TSC_MULT / 4], shift = kip[L4_KIP_TSC_SHIFT / 4];
+	u64 base = *(const u64 *)&l4_kip[L4_KIP_TSC_BASE / 4];
+	u32 mult = l4_kip[L4_KIP_TSC_MULT / 4], shift = l4_kip[L4_KIP_TSC_SHIFT / 4];
 	u32 low, high;
 	u64 ticks;
 

@@ -96,7 +96,7 @@ static void from_fsave(struct fxsave *fx, const struct fsave *f)
 
 static bool has_fxsave(void)
 {
-	return *(u32 *)(L4_KIP_ADDRESS + L4_KIP_FEATURES) & L4_FEATURE_FXSR;
+	return l4_kip[L4_KIP_FEATURES / 4] & L4_FEATURE_FXSR;
 }
 
 void arch_l4_fp_from(unsigned long *fp, const void *area)

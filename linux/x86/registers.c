@@ -27,7 +27,7 @@ unsigned long vsyscall_ehdr, vsyscall_end, __kernel_vsyscall;
 /* What programs are told of the processor: of FPU state, as far as the microkernel switches it. */
 void os_early_checks(void)
 {
-	u32 features = *(u32 *)(L4_KIP_ADDRESS + L4_KIP_FEATURES);
+	u32 features = l4_kip[L4_KIP_FEATURES / 4];
 	u32 leaf = 1, count = 0, ebx, hwcap;
 
 	asm ("cpuid" : "+a" (leaf), "=b" (ebx), "+c" (count), "=d" (hwcap));

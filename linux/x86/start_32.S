@@ -5,12 +5,24 @@
 #include <asm/thread_info.h>
 #include "../../../um/os-L4/abi.h"
 
+/* Words of the information page that are copied: all that Linux reads. */
+#define KIP_WORDS	8
+	.if	L4_KIP_FEATURES >= 4 * KIP_WORDS || L4_KIP_TSC_SHIFT >= 4 * KIP_WORDS
+	.error	"the information page has other offsets"
+	.endif
+
 /* From the root server: EBX is the UTCB's address, ESI that of the start block. */
 	.section .init.text, "ax"
 SYM_CODE_START(_start)
 	xorl	%ebp, %ebp
 	movl	$boot_stack + THREAD_SIZE, %esp
 	movl	%ebx, l4_utcb
+	movl	%esi, %edx
+	movl	$L4_KIP_ADDRESS, %esi
+	movl	$l4_kip, %edi
+	movl	$KIP_WORDS, %ecx
+	rep movsl
+	movl	%edx, %esi
 	/* Every notification bit is for a receive or run to take. */
 	movl	$-1, L4_UTCB_ACCEPT(%ebx)
 	addl	$L4_UTCB_PENDING, %ebx
@@ -27,7 +39,10 @@ boot_stack:
 	.skip	THREAD_SIZE
 
 	.data
-	.balign	4
+	.balign	8
+	.globl	l4_kip
+l4_kip:
+	.skip	4 * KIP_WORDS
 	.globl	l4_utcb
 l4_utcb:
 	.long	0

@@ -11,7 +11,7 @@
 
 	/* By sysenter, or by int without it; goes on at the label. */
 	.macro ENTER done
-	testb	$L4_FEATURE_SYSENTER, L4_KIP_ADDRESS + L4_KIP_FEATURES
+	testb	$L4_FEATURE_SYSENTER, l4_kip + L4_KIP_FEATURES
 	jz	1f
 	movl	%esp, %ecx
 	movl	$\done, %edx

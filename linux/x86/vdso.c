@@ -24,7 +24,7 @@ static int __init vdso_init(void)
 	if (!pages[0])
 		return -ENOMEM;
 	copy_page(page_address(pages[0]), l4_vdso_image);
-	if (*(u32 *)(L4_KIP_ADDRESS + L4_KIP_FEATURES) & L4_FEATURE_SYSENTER)
+	if (l4_kip[L4_KIP_FEATURES / 4] & L4_FEATURE_SYSENTER)
 		l4_vdso_syscall = L4_VDSO + L4_VDSO_SYSENTER;
 	return 0;
 }

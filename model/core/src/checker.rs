@@ -7,7 +7,8 @@
 //! depend on it suspect; when a suspect one is used, the tables are walked anew and compared.
 //!
 //! Not seen: entries that a processor loads by speculation, before the first use; stores into
-//! tables by devices or by user code.
+//! tables by devices or by user code; pieces of a large page that the flush of one of its pages leaves
+//! after the tables have made small pages of it.
 
 use crate::walk::{Mapping, NoMapping, Physical, walk};
 use rustc_hash::FxHashMap;

@@ -40,7 +40,7 @@ pub use machine::{Machine, Tables};
 pub use replacement::Replacement;
 pub use report::{IntervalReport, Report, Spread, ViolationReport, VisitReport};
 pub use symbols::Symbols;
-pub use tlb::{Tlb, TlbGeometry};
+pub use tlb::{LargePages, Tlb, TlbGeometry};
 pub use violation::Rule;
 pub use walk::{Mapping, NoMapping, Physical, walk};
 

@@ -16,16 +16,38 @@ pub struct TlbGeometry {
     /// Which entry makes room.
     #[serde(default)]
     pub replacement: Replacement,
-    /// Entries for large pages, fully associative; they share `entries` if absent.
-    pub large: Option<u32>,
+    /// Where large pages are held.
+    #[serde(default)]
+    pub large: LargePages,
+}
+
+/// Where a TLB holds large pages.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum LargePages {
+    /// In the entries for all pages.
+    #[default]
+    Shared,
+    /// In the entries for all pages, in pieces of 4 KiB as they are used.
+    Pieces,
+    /// In entries of their own.
+    Own {
+        /// Entries.
+        entries: u32,
+        /// Entries of a set.
+        ways: u32,
+    },
 }
 
 impl TlbGeometry {
     /// Why these numbers are impossible, if they are.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let ways = self.ways.unwrap_or(self.entries);
-        if ways == 0 || !self.entries.is_multiple_of(ways) || !(self.entries / ways).is_power_of_two() {
-            return Err(format!("{} entries with {ways} ways: the number of sets must be a power of two", self.entries));
+        let small = (self.entries, self.ways.unwrap_or(self.entries));
+        let large = if let LargePages::Own { entries, ways } = self.large { Some((entries, ways)) } else { None };
+        for (entries, ways) in [Some(small), large].into_iter().flatten() {
+            if ways == 0 || !entries.is_multiple_of(ways) || !(entries / ways).is_power_of_two() {
+                return Err(format!("{entries} entries with {ways} ways: the number of sets must be a power of two"));
+            }
         }
         Ok(())
     }
@@ -89,6 +111,8 @@ pub struct Tlb {
     small: Array,
     /// Large pages, if they have entries of their own.
     large: Option<Array>,
+    /// Whether large pages are held in pieces.
+    pieces: bool,
     /// Where pages were found lately, by the lower bits of their numbers. May be outdated: it is compared.
     hints: Vec<Hint>,
 }
@@ -119,7 +143,11 @@ impl Tlb {
     pub fn new(geometry: &TlbGeometry) -> Self {
         Self {
             small: Array::new(geometry.entries, geometry.ways.unwrap_or(geometry.entries), geometry.replacement),
-            large: geometry.large.map(|entries| Array::new(entries, entries, geometry.replacement)),
+            large: match geometry.large {
+                LargePages::Own { entries, ways } => Some(Array::new(entries, ways, geometry.replacement)),
+                LargePages::Shared | LargePages::Pieces => None,
+            },
+            pieces: geometry.large == LargePages::Pieces,
             hints: vec![Hint::default(); HINTS],
         }
     }
@@ -155,6 +183,7 @@ impl Tlb {
     /// Enters what a walk found, after a miss.
     pub fn insert(&mut self, address: u32, tag: u32, mapping: Mapping) {
         let tag = if mapping.global { GLOBAL_TAG } else { tag };
+        let mapping = if mapping.large && self.pieces { mapping.piece(address) } else { mapping };
         let key = if mapping.large { LARGE | key(tag, address >> 22) } else { key(tag, address >> 12) };
         self.array(key).insert(key, mapping);
     }

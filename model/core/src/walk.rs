@@ -29,6 +29,12 @@ impl Mapping {
         if self.large { self.frame | address & 0x3f_ffff } else { self.frame | address & 0xfff }
     }
 
+    /// The page of 4 KiB that has `address`, of a large page that has it.
+    #[must_use]
+    pub fn piece(&self, address: u32) -> Self {
+        Self { frame: self.physical(address) & !0xfff, large: false, ..*self }
+    }
+
     /// Linear and physical address are the same: paging is off.
     #[must_use]
     pub fn identity(address: u32) -> Self {

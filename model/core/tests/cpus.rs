@@ -46,6 +46,7 @@ fn what_is_wrong_is_said() {
     assert_eq!(refusal("l1d_misses = { cycles = 1, assumed = 'a', published = 'p' }"), one_source);
     assert_eq!(refusal("[[published]]\nwhat = 'w'\nsource = 's'\ncycles = 1\nevents = { sins = 1 }"), "no event is called `sins`");
     assert!(refusal("[geometry.dtlb]\nentries = 48\nways = 4").starts_with("dtlb: 48 entries with 4 ways"));
+    assert!(refusal("[geometry.dtlb]\nentries = 64\nlarge.own = { entries = 8, ways = 3 }").starts_with("dtlb: 8 entries with 3 ways"));
     assert!(refusal("[geometry.l1i]\nbytes = 1000\nline = 32\nways = 2").starts_with("l1i: 1000 bytes"));
     assert!(refusal("[geometry.trace]\nlines = 0\nways = 8\ninstructions = 4").starts_with("trace: "));
     assert!(refusal("[geometry.l1i]\nbytes = 1024\nline = 32\nways = 2\ncolour = 3").contains("colour"));

@@ -2,8 +2,8 @@
 //! TLBs, caches, table walks and the checker against simple models of them, with random operations.
 
 use model_core::{
-    Access, Address, Cache, CacheGeometry, Checker, Mapping, NoMapping, Outcome, Physical, Replacement, Tlb, TlbGeometry, Trace,
-    TraceGeometry, Verdict, walk,
+    Access, Address, Cache, CacheGeometry, Checker, LargePages, Mapping, NoMapping, Outcome, Physical, Replacement, Tlb, TlbGeometry,
+    Trace, TraceGeometry, Verdict, walk,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -71,7 +71,7 @@ proptest! {
     #[test]
     fn a_tlb_holds_what_the_naive_one_holds(steps in steps(), shape in prop_oneof![Just((8_u32, None)), Just((16, Some(4_u32))), Just((16, Some(1)))]) {
         let (entries, ways) = shape;
-        let mut tlb = Tlb::new(&TlbGeometry { entries, ways, replacement: Replacement::Lru, large: None });
+        let mut tlb = Tlb::new(&TlbGeometry { entries, ways, replacement: Replacement::Lru, large: LargePages::Shared });
         let ways = ways.unwrap_or(entries);
         let mut naive: Naive<(u32, u32)> = Naive::new((entries / ways) as usize, ways as usize);
         let mut space = 0;
@@ -158,9 +158,13 @@ proptest! {
                     guest.0.insert(entry, 0);
                     checker.stored(entry, 0x77);
                 }
+                Operation::Directory(entry) => {
+                    guest.0.insert(ROOT, entry);
+                    checker.stored(ROOT, 0x77);
+                }
                 Operation::FlushPage(page) => {
                     checker.flush_page(page << 12);
-                    held.remove(&page);
+                    held.retain(|other, mapping| *other != page && !mapping.large);
                 }
                 Operation::FlushLocal => {
                     checker.flush_local();
@@ -175,7 +179,7 @@ proptest! {
                         continue;
                     }
                     let stale = before.as_ref().is_some_and(allows)
-                        && now.is_none_or(|now| !allows(&now) || before.is_some_and(|before| before.frame != now.frame));
+                        && now.is_none_or(|now| !allows(&now) || before.is_some_and(|before| before.physical(page << 12) != now.physical(page << 12)));
                     let verdict = checker.access(Access { address: page << 12, write, user: true }, ROOT, &mut guest);
                     if stale {
                         prop_assert_eq!(verdict, Verdict::Stale(0x77));
@@ -203,6 +207,8 @@ proptest! {
 enum Operation {
     Map(u32, u32, bool),
     Unmap(u32),
+    /// Another entry of the directory: the table's, or a large page's.
+    Directory(u32),
     FlushPage(u32),
     FlushLocal,
     Access(u32, bool),
@@ -212,6 +218,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         3 => (0..4_u32, 0x100..0x103_u32, any::<bool>()).prop_map(|(page, frame, writable)| Operation::Map(page, frame, writable)),
         1 => (0..4_u32).prop_map(Operation::Unmap),
+        1 => prop_oneof![Just(TABLE), Just(0x0000_0087), Just(0x0000_0085), Just(0x0080_0087), Just(0)].prop_map(Operation::Directory),
         2 => (0..4_u32).prop_map(Operation::FlushPage),
         1 => Just(Operation::FlushLocal),
         8 => (0..4_u32, any::<bool>()).prop_map(|(page, write)| Operation::Access(page, write)),
@@ -219,6 +226,8 @@ fn operation() -> impl Strategy<Value = Operation> {
 }
 
 const ROOT: u32 = 0x1000;
+/// The directory's entry for the table.
+const TABLE: u32 = 0x2007;
 
 /// Physical memory, as words.
 struct Guest(BTreeMap<u32, u32>);
@@ -226,7 +235,7 @@ struct Guest(BTreeMap<u32, u32>);
 impl Guest {
     /// One table for the first 4 MiB, with nothing in it.
     fn new() -> Self {
-        Self([(ROOT, 0x2007)].into())
+        Self([(ROOT, TABLE)].into())
     }
     fn table_entry(&self, page: u32) -> u32 {
         0x2000 + page * 4
@@ -266,23 +275,48 @@ fn walks_find_what_the_tables_say() {
 
 #[test]
 fn large_pages_take_one_entry() {
-    for large in [None, Some(2)] {
+    for large in [LargePages::Shared, LargePages::Own { entries: 2, ways: 2 }] {
         let mut tlb = Tlb::new(&TlbGeometry { entries: 4, ways: None, replacement: Replacement::Lru, large });
         let mapping = Mapping { frame: 0x80_0000, large: true, global: true, writable: true, user: false };
         tlb.insert(0x40_5000, 0, mapping);
         assert_eq!(tlb.lookup(0x7f_ffff, 3), Some(mapping), "all of it, in every space");
         assert_eq!(tlb.lookup(0x80_0000, 0), None);
         (10..14).for_each(|page| tlb.insert(page << 12, 0, small(page, false)));
-        assert_eq!(tlb.lookup(0x40_0000, 0).is_some(), large.is_some(), "small pages displace it if they share entries");
+        assert_eq!(tlb.lookup(0x40_0000, 0).is_some(), large != LargePages::Shared, "small pages displace it if they share entries");
         tlb.flush_page(0x7f_0000, 0);
         assert_eq!(tlb.lookup(0x40_0000, 0), None);
     }
 }
 
+/// Spans whose numbers differ by the number of sets displace each other, and no others.
+#[test]
+fn large_pages_of_their_own_have_sets() {
+    let large = LargePages::Own { entries: 4, ways: 2 };
+    let mut tlb = Tlb::new(&TlbGeometry { entries: 4, ways: None, replacement: Replacement::Lru, large });
+    let span = |n: u32| n << 22;
+    for n in [0, 2, 4, 1] {
+        tlb.insert(span(n), 0, Mapping { frame: span(n), large: true, global: false, writable: true, user: true });
+    }
+    assert_eq!([0, 2, 4, 1].map(|n| tlb.lookup(span(n), 0).is_some()), [false, true, true, true]);
+}
+
+#[test]
+fn large_pages_in_pieces_take_an_entry_for_each_page_used() {
+    let mut tlb = Tlb::new(&TlbGeometry { entries: 4, ways: None, replacement: Replacement::Lru, large: LargePages::Pieces });
+    let mapping = Mapping { frame: 0x80_0000, large: true, global: false, writable: false, user: true };
+    tlb.insert(0x40_5123, 7, mapping);
+    let piece = Mapping { frame: 0x80_5000, large: false, ..mapping };
+    assert_eq!(tlb.lookup(0x40_5fff, 7), Some(piece));
+    assert_eq!(piece.physical(0x40_5fff), mapping.physical(0x40_5fff));
+    assert_eq!(tlb.lookup(0x40_6000, 7), None, "only what was used");
+    (0..4).for_each(|page| tlb.insert(0x40_6000 + (page << 12), 7, mapping));
+    assert_eq!(tlb.lookup(0x40_5000, 7), None, "displaced by its neighbours");
+}
+
 #[test]
 fn other_policies_displace_others() {
     let filled = |replacement| {
-        let mut tlb = Tlb::new(&TlbGeometry { entries: 4, ways: None, replacement, large: None });
+        let mut tlb = Tlb::new(&TlbGeometry { entries: 4, ways: None, replacement, large: LargePages::Shared });
         (0..4).for_each(|page| tlb.insert(page << 12, 0, small(page, false)));
         assert!(tlb.lookup(0, 0).is_some());
         tlb.insert(4 << 12, 0, small(4, false));

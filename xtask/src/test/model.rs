@@ -18,6 +18,7 @@ pub const ALL: &[Test] = &[
     ("model.checker.conform", conformance),
     ("model.checker.linux", linux),
     ("model.checker.native", native),
+    ("model.large-pages", large_pages),
     ("model.fault.page-flush", without_page_flushes),
     ("model.fault.tlb-flush", without_tlb_flushes),
     ("model.fault.cache-flush", without_cache_flushes),
@@ -128,6 +129,17 @@ fn linux() -> Result<()> {
 /// Linux alone: another kernel, which has been right for long.
 fn native() -> Result<()> {
     clean(&guest::native_figures(&Model { check: true, ..build::model()? })?)
+}
+
+/// The Linux server lies in large pages: of its code it needs one entry of a TLB in a system call, of its data few.
+fn large_pages() -> Result<()> {
+    let report = guest::figures_with(&Model { cpu: Some(PHYSICAL.into()), ..build::model()? })?;
+    for (id, name, most) in [(1, "getpid", 8), (3, "read", 14), (4, "write", 14)] {
+        let server = report.intervals.get(&id).with_context(|| format!("{name} was not measured"))?.medians().server;
+        println!("# {name}: {} and {} entries of TLBs for code and data", server.itlb_misses, server.dtlb_misses);
+        ensure!(server.itlb_misses == 1 && server.dtlb_misses <= most, "{name}: more than 1 and {most}");
+    }
+    Ok(())
 }
 
 /// A system whose kernel has each `pattern` replaced by instructions that do nothing; it may end as it likes.
