@@ -39,7 +39,7 @@ static void wait_for_notification(void)
 }
 
 /* On its own stack and UTCB; it calls nothing of Linux. */
-static void input_thread(void *arg)
+static asmlinkage void input_thread(void *arg)
 {
 	struct l4_regs r;
 	u64 again;

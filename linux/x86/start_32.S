@@ -27,7 +27,7 @@ SYM_CODE_START(_start)
 	movl	$-1, L4_UTCB_ACCEPT(%ebx)
 	addl	$L4_UTCB_PENDING, %ebx
 	movl	%ebx, l4_arrived
-	pushl	%esi
+	movl	%esi, %eax
 	call	os_l4_main
 1:	jmp	1b
 SYM_CODE_END(_start)
