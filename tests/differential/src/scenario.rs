@@ -64,8 +64,8 @@ fn call(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> Result<[u32; 3], E
 }
 
 /// Three parts of the RAM and a device's registers: the other spaces get them and the spaces, and mostly a page of
-/// each is mapped. Now and then a space has a Segment's table there, a memory or a space is being deleted, or a
-/// revoke is under way.
+/// each is mapped. Now and then a space has a Segment's table or a large page there, a memory or a space is
+/// being deleted, or a revoke is under way.
 fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], fresh: &mut impl FnMut() -> u32, rng: &mut Rng) -> Vec<u32> {
     let me = kernel.current().expect("the root server runs");
     let set_words = |kernel: &mut Kernel<Host>, first: u32, words: &[u32]| {
@@ -98,6 +98,15 @@ fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], fresh: &mut impl FnMut
             set_words(kernel, 0, &MapRecord::new(MapRecord::MAP, segment, 0, memories[1], 0, PAGE_SIZE, Rights::READ).0);
             must(call(kernel, Op::Map, [1, 0, 0, 0]));
             must(call(kernel, Op::Attach, [*space, RANGE & !(TABLE_SPAN - 1), segment, Rights::RWX.0]));
+            continue;
+        }
+        if rng.u32(..16) == 0 {
+            let table = RANGE & !(TABLE_SPAN - 1);
+            let records = [(table, slot::RAM, TABLE_SPAN), (table + TABLE_SPAN, memories[1], PAGE_SIZE)];
+            for (at, (address, memory, bytes)) in (0..).step_by(4).zip(records) {
+                set_words(kernel, at, &MapRecord::new(MapRecord::MAP, *space, address, memory, 0, bytes, Rights::RWX).0);
+            }
+            must(call(kernel, Op::Map, [2, 0, 0, 0]));
             continue;
         }
         for memory in &memories {
