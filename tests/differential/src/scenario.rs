@@ -64,7 +64,8 @@ fn call(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> Result<[u32; 3], E
 }
 
 /// Three parts of the RAM and a device's registers: the other spaces get them and the spaces, and mostly a page of
-/// each is mapped. Now and then a space has a Segment's table there, and a memory or a space is being deleted.
+/// each is mapped. Now and then a space has a Segment's table or a large page there, a memory or a space is
+/// being deleted, or a revoke is under way.
 fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], fresh: &mut impl FnMut() -> u32, rng: &mut Rng) -> Vec<u32> {
     let me = kernel.current().expect("the root server runs");
     let set_words = |kernel: &mut Kernel<Host>, first: u32, words: &[u32]| {
@@ -99,6 +100,15 @@ fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], fresh: &mut impl FnMut
             must(call(kernel, Op::Attach, [*space, RANGE & !(TABLE_SPAN - 1), segment, Rights::RWX.0]));
             continue;
         }
+        if rng.u32(..16) == 0 {
+            let table = RANGE & !(TABLE_SPAN - 1);
+            let records = [(table, slot::RAM, TABLE_SPAN), (table + TABLE_SPAN, memories[1], PAGE_SIZE)];
+            for (at, (address, memory, bytes)) in (0..).step_by(4).zip(records) {
+                set_words(kernel, at, &MapRecord::new(MapRecord::MAP, *space, address, memory, 0, bytes, Rights::RWX).0);
+            }
+            must(call(kernel, Op::Map, [2, 0, 0, 0]));
+            continue;
+        }
         for memory in &memories {
             if rng.u32(..8) == 0 {
                 continue;
@@ -117,6 +127,13 @@ fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], fresh: &mut impl FnMut
     if rng.u32(..16) == 0 {
         let space: Ref<Space> = object(kernel, spaces[rng.usize(1..3)]).object();
         kernel.pool[space].header.dying = 1;
+    }
+    for selector in spaces {
+        let mut next = kernel.pool[object(kernel, *selector).object::<Space>()].attached;
+        while let Some(at) = next.get() {
+            kernel.pool[at].cursor = rng.u32(..4);
+            next = kernel.pool[at].owner_next;
+        }
     }
     memories
 }
@@ -223,6 +240,13 @@ impl Scenario {
             let at = self.kernel.pool[me].utcb + core::mem::offset_of!(abi::utcb::Utcb, accept) as u32;
             self.kernel.pool.bytes_mut(at, 4).copy_from_slice(&rng.u32(..16).to_ne_bytes());
         }
+        if rng.u32(..32) == 0 {
+            // Bits that came while they were not accepted.
+            let at = self.kernel.pool[me].utcb + core::mem::offset_of!(abi::utcb::Utcb, pending) as u32;
+            self.kernel.pool[me].signals |= rng.u32(..16);
+            let signals = self.kernel.pool[me].signals;
+            self.kernel.pool.bytes_mut(at, 4).copy_from_slice(&signals.to_ne_bytes());
+        }
         let mut aliens = self.all();
         aliens.retain(|t| self.kernel.pool[*t].is_alien());
         for alien in aliens {
@@ -311,7 +335,7 @@ impl Scenario {
         let op = if rng.u32(..24) == 0 { rng.u32(..4) } else { MapRecord::MAP };
         let rights = if rng.u32(..24) == 0 { rng.u32(..64) } else { rng.u32(1..8) };
         let [selectors, address, offset, _] = MapRecord::new(op, space, address, memory, offset, PAGE_SIZE, Rights(rights)).0;
-        [selectors, address | (rng.u32(..24) / 23) << 6, offset]
+        [selectors, address | (rng.u32(..24) / 23) << 6, offset | (rng.u32(..24) / 23) << rng.u32(..12)]
     }
 
     fn system_call(&self, me: Ref<Thread>, rng: &mut Rng) -> [u32; 5] {

@@ -391,7 +391,9 @@ fn portable(kernel: &mut Kernel<Host>, me: Ref<Thread>, expected: Option<&Expect
     let before = kernel.pool.bytes_at(POOL_BASE, kernel.pool.bytes()).to_vec();
     let sched = kernel.sched.clone();
     let timer = kernel.port.timer.take();
+    kernel.port.invalidated.clear();
     handle(kernel);
+    ensure!(kernel.port.invalidated.is_empty(), "the portable kernel dropped translations");
     ensure!(kernel.sched == sched, "the portable kernel changed the ready queues or the slice");
     ensure!(kernel.port.timer.is_none(), "the portable kernel programmed the timer");
     kernel.port.timer = timer;
