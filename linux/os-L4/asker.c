@@ -13,7 +13,7 @@
 #define STACK	4096
 
 /* On its own stack and UTCB; it calls nothing of Linux. */
-static void ask(void *arg)
+static asmlinkage void ask(void *arg)
 {
 	struct l4_asker *a = arg;
 	struct l4_regs r;

@@ -29,7 +29,7 @@ static bool full;
 static char input_stack[STACK] __aligned(16);
 
 /* On its own stack and UTCB; it calls nothing of Linux. */
-static void input_thread(void *arg)
+static asmlinkage void input_thread(void *arg)
 {
 	struct l4_regs r;
 

@@ -19,6 +19,7 @@
 #include <registers.h>
 #include <sysdep/ptrace.h>
 #include "l4.h"
+#include <os-L4/run.h>
 
 /* Upstream's stack for the signals of a host. */
 extern union thread_union cpu0_irqstack;

@@ -51,7 +51,7 @@ static void force(void)
 }
 
 /* On its own stack and UTCB; it calls nothing of Linux. */
-static void watch(void *arg)
+static asmlinkage void watch(void *arg)
 {
 	u32 operation = L4_OP_RECEIVE << L4_TAG_OP_SHIFT, handle = 0;
 	struct l4_regs r;

@@ -8,6 +8,7 @@
 #include <linux/string.h>
 #include <os.h>
 #include "l4.h"
+#include <os-L4/run.h>
 
 #define KERNEL_ADDRESS	0xe0100000
 #define SERIAL_PORT	0x3f8

@@ -55,7 +55,7 @@ u32 l4_thread_create(u32 *utcb)
 	return slot;
 }
 
-int l4_thread_run(u32 slot, void (*fn)(void *), void *arg, void *stack_top, u32 priority)
+int l4_thread_run(u32 slot, l4_thread_fn *fn, void *arg, void *stack_top, u32 priority)
 {
 	u32 *sp = stack_top;
 

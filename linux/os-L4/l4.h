@@ -8,6 +8,7 @@
 #define __OS_L4_L4_H
 
 #include <linux/irqflags.h>
+#include <linux/linkage.h>
 #include <linux/types.h>
 #include "abi.h"
 
@@ -38,9 +39,6 @@ void l4_syscall(struct l4_regs *regs);
 struct l4_event {
 	u32 delivery, handle, word[3];
 };
-
-/* In assembly: replies to a user thread and waits for its next event. */
-void l4_run(u32 handle, struct l4_event *event);
 
 /* An operation on an object; returns the status, results are in *out. */
 u32 l4_call_out(u32 op, u32 a0, u32 a1, u32 a2, u32 a3, struct l4_regs *out);
@@ -98,7 +96,8 @@ u32 l4_notifier(unsigned int irq);
 /* Another thread of this server, and where its UTCB is; it calls nothing of Linux. 0: none. */
 u32 l4_thread_create(u32 *utcb);
 /* It begins: fn(arg) on a stack of its own. */
-int l4_thread_run(u32 slot, void (*fn)(void *), void *arg, void *stack_top, u32 priority);
+typedef asmlinkage void l4_thread_fn(void *arg);
+int l4_thread_run(u32 slot, l4_thread_fn *fn, void *arg, void *stack_top, u32 priority);
 
 /* Console. */
 void l4_console_write(const char *s, unsigned int n);
@@ -109,11 +108,8 @@ void __noreturn l4_exit(int code);
 
 /* The user thread of a task, and its registers. */
 struct task_struct;
-void arch_l4_load_registers(struct uml_pt_regs *regs, void *frame, int single_step);
-void arch_l4_begin_syscall(struct uml_pt_regs *regs);
 /* False if the system call's arguments cannot be read. */
 bool arch_l4_begin_sysenter(struct uml_pt_regs *regs);
-void arch_l4_store_registers(struct uml_pt_regs *regs, const void *frame);
 /* Changes the registers of the Linux thread so that it calls l4_forced_interrupt() and goes on. */
 struct l4_frame;
 void arch_l4_interrupt(struct l4_frame *frame);

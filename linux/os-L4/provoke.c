@@ -63,7 +63,7 @@ static noinline void provoke_bug(void)
 }
 
 /* On its own stack and UTCB. */
-static void provoke_other(void *arg)
+static asmlinkage void provoke_other(void *arg)
 {
 	*nothing;
 }

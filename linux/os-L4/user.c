@@ -25,8 +25,10 @@
 #include <registers.h>
 #include <skas.h>
 #include <sysdep/ptrace_user.h>
+#include <sysdep/syscalls.h>
 #include "l4.h"
 #include "layout.h"
+#include <os-L4/run.h>
 
 /* The dead that are kept, unless "noreuse" is among the arguments. */
 #define CACHE_SPACES	16
@@ -38,6 +40,7 @@ struct l4_thread {
 	u32 frame;		/* its UTCB slot: registers, then FPU state */
 	u32 handle;		/* replying to it lets it run */
 	u32 space;		/* the space it is bound to */
+	u32 ready;		/* the same, if its FPU state is there, too */
 	bool fp_here;		/* its FPU state is the task's */
 	struct { u32 base, limit; } tls[3];	/* what it was given */
 	struct l4_thread *next;	/* in the cache */
@@ -155,6 +158,7 @@ static struct l4_thread *thread_bind(struct task_struct *task, u32 space)
 	t->handle = r.esi;
 	t->space = space;
 	t->fp_here = false;
+	t->ready = 0;
 	memset(t->tls, 0, sizeof(t->tls));
 	task->thread.arch.host = t;
 	if (fresh) {
@@ -212,8 +216,12 @@ void l4_fp_save(struct task_struct *task)
 /* thread.regs.fp was written: the thread gets it when it runs next. */
 void l4_fp_changed(struct task_struct *task)
 {
-	if (thread_of(task))
-		thread_of(task)->fp_here = false;
+	struct l4_thread *t = thread_of(task);
+
+	if (!t)
+		return;
+	t->fp_here = false;
+	t->ready = 0;
 }
 
 static void fp_load(struct task_struct *task, struct l4_thread *t)
@@ -255,16 +263,34 @@ static void user_exception(struct uml_pt_regs *regs, u32 trap, u32 error)
 		relay_signal(sig, (struct siginfo *)&si, regs);
 }
 
+#define SYSCALL_WORK	(_TIF_SYSCALL_TRACE | _TIF_SYSCALL_AUDIT | _TIF_SECCOMP | _TIF_SINGLESTEP)
+
+/* As handle_syscall(), which is for those that are looked at.  The number is in the register of the result. */
+static __always_inline void system_call(struct uml_pt_regs *r)
+{
+	struct pt_regs *regs = container_of(r, struct pt_regs, regs);
+	struct thread_info *ti = current_thread_info();
+	unsigned long nr = PT_REGS_SYSCALL_RET(regs);
+
+	PT_SYSCALL_NR(r->gp) = nr;
+	if (unlikely(READ_ONCE(ti->flags) & SYSCALL_WORK || nr >= __NR_syscalls)) {
+		handle_syscall(r);
+		return;
+	}
+	UPT_SYSCALL_NR(r) = nr;
+	PT_REGS_SET_SYSCALL_RETURN(regs, -ENOSYS);
+	PT_REGS_SET_SYSCALL_RETURN(regs, EXECUTE_SYSCALL(nr, regs));
+	/* Somebody may have begun to look meanwhile. */
+	if (unlikely(READ_ONCE(ti->flags) & SYSCALL_WORK))
+		syscall_trace_leave(regs);
+}
+
 static void user_event(struct uml_pt_regs *regs, u32 trap, u32 address, u32 error)
 {
 	switch (trap) {
-	case L4_VECTOR_SYSTEM_CALL:
-		arch_l4_begin_syscall(regs);
-		handle_syscall(regs);
-		break;
 	case L4_VECTOR_SYSENTER:
 		if (arch_l4_begin_sysenter(regs))
-			handle_syscall(regs);
+			system_call(regs);
 		break;
 	case L4_VECTOR_PAGE_FAULT:
 		regs->faultinfo.cr2 = address;
@@ -277,48 +303,80 @@ static void user_event(struct uml_pt_regs *regs, u32 trap, u32 address, u32 erro
 	}
 }
 
-void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
+/* Whether the task's thread can run in its space as it is. */
+static __always_inline bool is_ready(struct task_struct *task)
+{
+	struct l4_thread *t = thread_of(task);
+
+	return !(task->mm->context.sync[0].to | l4_batched) && t && t->ready == userspace_pid[0];
+}
+
+/* Maps what changed; gives the task a thread of its space, with its FPU state.  False: no memory for it. */
+static noinline bool get_ready(struct task_struct *task)
 {
 	struct l4_thread *t;
+
+	current_mm_sync();
+	t = thread_of(task);
+	if (!t || t->space != userspace_pid[0])
+		t = thread_bind(task, userspace_pid[0]);
+	if (!t || l4_map_flush())
+		return false;
+	if (!t->fp_here)
+		fp_load(task, t);
+	t->ready = t->space;
+	return true;
+}
+
+void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
+{
+	/* Both stay what they are: this stack is the task's. */
+	struct task_struct *task = current;
+	struct thread_info *ti = current_thread_info();
+	struct l4_thread *t;
+	struct l4_frame *frame;
 	struct l4_event e;
 
+	regs->is_user = 1;
 	interrupt_end();
-
 	for (;;) {
-		if (current->mm->context.sync[0].to)
-			current_mm_sync();
-		t = thread_of(current);
-		if (unlikely(!t || t->space != userspace_pid[0]))
-			t = thread_bind(current, userspace_pid[0]);
-		if (unlikely(!t || l4_map_flush())) {
-			/* No memory for it: the task goes, the others go on. */
+		if (unlikely(!is_ready(task)) && !get_ready(task)) {
+			/* The task goes, the others go on. */
 			force_sig(SIGKILL);
 			interrupt_end();
 			continue;
 		}
-		if (!t->fp_here)
-			fp_load(current, t);
-		arch_l4_load_registers(regs, (void *)t->frame, singlestepping());
-
 		/*
 		 * From here to the registers' return nothing else may run.  What arrives
 		 * meanwhile interrupts the thread, or is seen at the next unblocking.
 		 */
-		block_signals();
+		arch_local_irq_disable();
+		if (unlikely(READ_ONCE(ti->flags) & _TIF_WORK_MASK)) {
+			arch_local_irq_enable();
+			interrupt_end();
+			continue;
+		}
+		t = thread_of(task);
+		frame = (void *)t->frame;
+		arch_l4_load_registers(regs, frame);
+		if (unlikely(ti->flags & _TIF_SINGLESTEP))
+			arch_l4_single_step(frame);
 		l4_run(t->handle, &e);
 		t->handle = e.handle;
-		arch_l4_store_registers(regs, (void *)t->frame);
-		regs->is_user = 1;
-		UPT_SYSCALL_NR(regs) = -1;
+		arch_l4_store_registers(regs, frame);
 		signals_enabled = 1;
-		if (likely(L4_DELIVERY_KIND(e.delivery) == L4_KIND_ALIEN))
+		if (likely(L4_DELIVERY_KIND(e.delivery) == L4_KIND_ALIEN && e.word[0] == L4_VECTOR_SYSTEM_CALL)) {
+			system_call(regs);
+			continue;
+		}
+		/* Nothing that could be begun again. */
+		PT_SYSCALL_NR(regs->gp) = -1;
+		UPT_SYSCALL_NR(regs) = -1;
+		if (L4_DELIVERY_KIND(e.delivery) == L4_KIND_ALIEN)
 			user_event(regs, e.word[0], e.word[1], e.word[2]);
 		else if (L4_DELIVERY_KIND(e.delivery) == L4_KIND_INTERRUPTED)
 			l4_deliver(e.word[0], regs);
 		else
 			panic("l4: a user thread cannot run: %x %x", e.delivery, e.handle);
-		interrupt_end();
-		/* No restart by the host. */
-		PT_SYSCALL_NR(regs->gp) = -1;
 	}
 }

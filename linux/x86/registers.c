@@ -62,61 +62,6 @@ void get_safe_registers(unsigned long *regs, unsigned long *fp_regs)
 	}
 }
 
-void arch_l4_load_registers(struct uml_pt_regs *regs, void *frame, int single_step)
-{
-	struct l4_frame *f = frame;
-	unsigned long *gp = regs->gp;
-	u16 *ds_es = (u16 *)&f->ds_es, *fs_gs = (u16 *)&f->fs_gs;
-
-	f->eax = gp[HOST_AX];
-	f->ebx = gp[HOST_BX];
-	f->ecx = gp[HOST_CX];
-	f->edx = gp[HOST_DX];
-	f->esi = gp[HOST_SI];
-	f->edi = gp[HOST_DI];
-	f->ebp = gp[HOST_BP];
-	f->esp = gp[HOST_SP];
-	f->eip = gp[HOST_IP];
-	f->eflags = gp[HOST_EFLAGS] | (single_step ? X86_EFLAGS_TF : 0);
-	ds_es[0] = gp[HOST_DS];
-	ds_es[1] = gp[HOST_ES];
-	/* The microkernel clears it when it has taken the registers: not if a notification came first. */
-	if (fs_gs[0] != gp[HOST_FS] || fs_gs[1] != gp[HOST_GS]) {
-		fs_gs[0] = gp[HOST_FS];
-		fs_gs[1] = gp[HOST_GS];
-		f->changed |= L4_CHANGED_SEGMENTS;
-	}
-}
-
-void arch_l4_store_registers(struct uml_pt_regs *regs, const void *frame)
-{
-	const struct l4_frame *f = frame;
-	const u16 *ds_es = (const u16 *)&f->ds_es, *fs_gs = (const u16 *)&f->fs_gs;
-	unsigned long *gp = regs->gp;
-
-	gp[HOST_AX] = f->eax;
-	gp[HOST_BX] = f->ebx;
-	gp[HOST_CX] = f->ecx;
-	gp[HOST_DX] = f->edx;
-	gp[HOST_SI] = f->esi;
-	gp[HOST_DI] = f->edi;
-	gp[HOST_BP] = f->ebp;
-	gp[HOST_SP] = f->esp;
-	gp[HOST_IP] = f->eip;
-	gp[HOST_EFLAGS] = f->eflags & ~X86_EFLAGS_TF;
-	gp[HOST_DS] = ds_es[0];
-	gp[HOST_ES] = ds_es[1];
-	gp[HOST_FS] = fs_gs[0];
-	gp[HOST_GS] = fs_gs[1];
-	/* CS and SS are those of get_safe_registers(). */
-}
-
-/* The system call's number is in the register of its result. */
-void arch_l4_begin_syscall(struct uml_pt_regs *regs)
-{
-	regs->gp[HOST_ORIG_AX] = regs->gp[HOST_AX];
-}
-
 /*
  * Linux's convention: ECX and EDX, which the microkernel took for stack pointer and return
  * address, are arguments; EBP is the stack pointer, and the sixth argument lies there.
@@ -133,7 +78,6 @@ bool arch_l4_begin_sysenter(struct uml_pt_regs *regs)
 		gp[HOST_AX] = -EFAULT;
 		return false;
 	}
-	arch_l4_begin_syscall(regs);
 	return true;
 }
 
@@ -148,7 +92,7 @@ static bool interrupted_half_way(const struct l4_frame *f)
 
 	if (f->eip != (u32)l4_syscall_done)
 		return false;
-	r = *(const struct l4_regs **)(f->esp + 20);
+	r = *(const struct l4_regs **)f->esp;
 	/* Results are not stored yet; those of such an operation are no tag. */
 	switch (r->eax >> L4_TAG_OP_SHIFT) {
 	case L4_OP_MAP:

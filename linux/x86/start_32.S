@@ -15,7 +15,9 @@ SYM_CODE_START(_start)
 	movl	$-1, L4_UTCB_ACCEPT(%ebx)
 	addl	$L4_UTCB_PENDING, %ebx
 	movl	%ebx, l4_arrived
-	pushl	%esi
+	testb	$L4_FEATURE_SYSENTER, L4_KIP_ADDRESS + L4_KIP_FEATURES
+	setnz	l4_by_sysenter
+	movl	%esi, %eax
 	call	os_l4_main
 1:	jmp	1b
 SYM_CODE_END(_start)
@@ -31,5 +33,9 @@ boot_stack:
 	.globl	l4_utcb
 l4_utcb:
 	.long	0
+/* Whether the microkernel is entered by sysenter. */
+	.globl	l4_by_sysenter
+l4_by_sysenter:
+	.byte	0
 
 	.section .note.GNU-stack, "", @progbits

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Register frame and protection constants shared by the kernel proper and
- * the host layer.  No host headers: the frame layout is ours to choose; we
- * keep the i386 ptrace order, as ptrace(2) and core dumps need it anyway.
+ * the host layer.  No host headers: the frame layout is ours to choose.  It is
+ * the microkernel's as far as that has a word for each, so that one copy does (run.h).
  */
 #include <linux/kbuild.h>
 #include <asm/ptrace-abi.h>
 #include <uapi/asm-generic/mman-common.h>
 #include <uapi/asm-generic/poll.h>
+#include "../../../um/os-L4/abi.h"
+
+#define AS_MICROKERNEL(name, field) DEFINE(name, offsetof(struct l4_frame, field) / sizeof(long))
+#define BEHIND(name, n) DEFINE(name, offsetof(struct l4_frame, ds_es) / sizeof(long) + (n))
 
 void foo(void);
 
@@ -16,23 +20,23 @@ void foo(void)
 	DEFINE(HOST_FP_SIZE, 27);	/* fsave image, longs */
 	DEFINE(HOST_FPX_SIZE, 128);	/* fxsave image, longs */
 
-	DEFINE(HOST_IP, EIP);
-	DEFINE(HOST_SP, UESP);
-	DEFINE(HOST_EFLAGS, EFL);
-	DEFINE(HOST_AX, EAX);
-	DEFINE(HOST_BX, EBX);
-	DEFINE(HOST_CX, ECX);
-	DEFINE(HOST_DX, EDX);
-	DEFINE(HOST_SI, ESI);
-	DEFINE(HOST_DI, EDI);
-	DEFINE(HOST_BP, EBP);
-	DEFINE(HOST_CS, CS);
-	DEFINE(HOST_SS, SS);
-	DEFINE(HOST_DS, DS);
-	DEFINE(HOST_FS, FS);
-	DEFINE(HOST_ES, ES);
-	DEFINE(HOST_GS, GS);
-	DEFINE(HOST_ORIG_AX, ORIG_EAX);
+	AS_MICROKERNEL(HOST_AX, eax);
+	AS_MICROKERNEL(HOST_BX, ebx);
+	AS_MICROKERNEL(HOST_CX, ecx);
+	AS_MICROKERNEL(HOST_DX, edx);
+	AS_MICROKERNEL(HOST_SI, esi);
+	AS_MICROKERNEL(HOST_DI, edi);
+	AS_MICROKERNEL(HOST_BP, ebp);
+	AS_MICROKERNEL(HOST_SP, esp);
+	AS_MICROKERNEL(HOST_IP, eip);
+	AS_MICROKERNEL(HOST_EFLAGS, eflags);
+	BEHIND(HOST_DS, 0);
+	BEHIND(HOST_ES, 1);
+	BEHIND(HOST_FS, 2);
+	BEHIND(HOST_GS, 3);
+	BEHIND(HOST_CS, 4);
+	BEHIND(HOST_SS, 5);
+	BEHIND(HOST_ORIG_AX, 6);
 
 	DEFINE(UM_FRAME_SIZE, FRAME_SIZE * sizeof(long));
 

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory of programs, reached by a walk of the process's page table and through Linux's own
+ * mapping of all RAM; what is not there is faulted in first.
+ *
+ * Upstream's code calls functions for each page, also for a word.  This demands of a page what the
+ * processor would: that the program may do the same, and that it is marked as used and as written.
+ */
+#include <linux/errno.h>
+#include <linux/export.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <asm/futex.h>
+#include <asm/pgtable.h>
+#include <kern_util.h>
+
+#define READABLE	(_PAGE_PRESENT | _PAGE_USER | _PAGE_ACCESSED)
+#define WRITABLE	(READABLE | _PAGE_RW | _PAGE_DIRTY)
+
+/* Where Linux has a byte of the current process; NULL if its page has not all of these bits. */
+static __always_inline void *look_up(unsigned long address, unsigned long bits)
+{
+	/* What the processor would use: never NULL. */
+	pgd_t *pgd = pgd_offset(current->active_mm, address);
+	pte_t *pte;
+
+	if (unlikely(!(pgd_val(*pgd) & _PAGE_PRESENT)))
+		return NULL;
+	pte = (pte_t *)__va(pgd_val(*pgd) & PAGE_MASK) + pte_index(address);
+	if (unlikely(~pte_val(*pte) & bits))
+		return NULL;
+	return __va(pte_val(*pte) & PAGE_MASK) + offset_in_page(address);
+}
+
+/* The same by a fault; NULL if the program may not. */
+static noinline void *fault_in(unsigned long address, unsigned long bits)
+{
+	void *at;
+	int code;
+
+	do {
+		if (handle_page_fault(address, 0, bits == WRITABLE, 1, &code))
+			return NULL;
+		at = look_up(address, bits);
+	} while (!at && !fatal_signal_pending(current));
+	return at;
+}
+
+static __always_inline void *reach(const void __user *address, unsigned long bits)
+{
+	return look_up((unsigned long)address, bits) ?: fault_in((unsigned long)address, bits);
+}
+
+/* How much of n bytes is in the page of the first one. */
+static __always_inline unsigned long in_page(const void __user *address, unsigned long n)
+{
+	return min(n, PAGE_SIZE - offset_in_page(address));
+}
+
+static __always_inline void copy(void *to, const void *from, unsigned long n)
+{
+	/* Mostly it is a word. */
+	if (n == sizeof(u32))
+		*(u32 *)to = *(const u32 *)from;
+	else
+		memcpy(to, from, n);
+}
+
+unsigned long raw_copy_from_user(void *to, const void __user *from, unsigned long n)
+{
+	while (n) {
+		unsigned long part = in_page(from, n);
+		const void *at = reach(from, READABLE);
+
+		if (!at)
+			break;
+		copy(to, at, part);
+		to += part;
+		from += part;
+		n -= part;
+	}
+	return n;
+}
+EXPORT_SYMBOL(raw_copy_from_user);
+
+unsigned long raw_copy_to_user(void __user *to, const void *from, unsigned long n)
+{
+	while (n) {
+		unsigned long part = in_page(to, n);
+		void *at = reach(to, WRITABLE);
+
+		if (!at)
+			break;
+		copy(at, from, part);
+		to += part;
+		from += part;
+		n -= part;
+	}
+	return n;
+}
+EXPORT_SYMBOL(raw_copy_to_user);
+
+unsigned long __clear_user(void __user *to, unsigned long n)
+{
+	while (n) {
+		unsigned long part = in_page(to, n);
+		void *at = reach(to, WRITABLE);
+
+		if (!at)
+			break;
+		memset(at, 0, part);
+		to += part;
+		n -= part;
+	}
+	return n;
+}
+EXPORT_SYMBOL(__clear_user);
+
+/* Its length without the end; `count` if the end is not among so many bytes. */
+long strncpy_from_user(char *to, const char __user *from, long count)
+{
+	long done = 0;
+
+	if (!access_ok(from, 1))
+		return -EFAULT;
+	while (done < count) {
+		unsigned long part = in_page(from + done, count - done);
+		const char *at = reach(from + done, READABLE), *end;
+
+		if (!at)
+			return -EFAULT;
+		end = memchr(at, 0, part);
+		if (end)
+			part = end - at;
+		memcpy(to + done, at, part);
+		done += part;
+		if (end) {
+			to[done] = 0;
+			break;
+		}
+	}
+	return done;
+}
+EXPORT_SYMBOL(strncpy_from_user);
+
+/* Its length with the end; more than `count` if the end is not among so many bytes; 0 if it cannot be read. */
+long strnlen_user(const char __user *text, long count)
+{
+	long done = 0;
+
+	if (!access_ok(text, 1))
+		return 0;
+	while (done < count) {
+		unsigned long part = in_page(text + done, count - done);
+		const char *at = reach(text + done, READABLE), *end;
+
+		if (!at)
+			return 0;
+		end = memchr(at, 0, part);
+		if (end)
+			return done + (end - at) + 1;
+		done += part;
+	}
+	return count + 1;
+}
+EXPORT_SYMBOL(strnlen_user);
+
+/* Nothing comes between: there is one processor, and no preemption of Linux. */
+int arch_futex_atomic_op_inuser(int op, u32 argument, int *old, u32 __user *address)
+{
+	u32 *at, value;
+
+	if (!access_ok(address, sizeof(*address)))
+		return -EFAULT;
+	at = reach(address, WRITABLE);
+	if (!at)
+		return -EFAULT;
+	value = *at;
+	switch (op) {
+	case FUTEX_OP_SET:
+		*at = argument;
+		break;
+	case FUTEX_OP_ADD:
+		*at = value + argument;
+		break;
+	case FUTEX_OP_OR:
+		*at = value | argument;
+		break;
+	case FUTEX_OP_ANDN:
+		*at = value & ~argument;
+		break;
+	case FUTEX_OP_XOR:
+		*at = value ^ argument;
+		break;
+	default:
+		return -ENOSYS;
+	}
+	*old = value;
+	return 0;
+}
+EXPORT_SYMBOL(arch_futex_atomic_op_inuser);
+
+int futex_atomic_cmpxchg_inatomic(u32 *found, u32 __user *address, u32 old, u32 new)
+{
+	u32 *at;
+
+	if (!access_ok(address, sizeof(*address)))
+		return -EFAULT;
+	at = reach(address, WRITABLE);
+	if (!at)
+		return -EFAULT;
+	*found = *at;
+	if (*found == old)
+		*at = new;
+	return 0;
+}
+EXPORT_SYMBOL(futex_atomic_cmpxchg_inatomic);
