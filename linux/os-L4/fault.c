@@ -81,6 +81,6 @@ void l4_fault(struct l4_frame *frame)
 	at = *frame;
 	/* That of the old stack may have been overwritten. */
 	ti->task = cpu_tasks[0].task ?: &init_task;
-	ti->preempt_count = 0;
+	preempt_count_set(0);
 	arch_l4_enter(frame, fault, (void *)&cpu0_irqstack + THREAD_SIZE);
 }

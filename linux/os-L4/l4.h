@@ -55,6 +55,8 @@ const struct l4_grant *l4_find_grant(const char *name);
 
 /* Capability slots. */
 u32 l4_slot_alloc(void);
+/* An empty space, in a slot; 0: none. */
+u32 l4_space_alloc(void);
 /* Deletes what is in a slot and frees it. */
 void l4_delete(u32 slot);
 

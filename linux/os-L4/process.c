@@ -2,6 +2,10 @@
 /* Kernel threads are jmp_bufs on one thread of the microkernel, as on a Linux host. */
 #include <linux/init.h>
 #include <linux/kernel.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/sched/task.h>
 #include <as-layout.h>
 #include <init.h>
 #include <kern_util.h>
@@ -11,6 +15,13 @@
 #include <skas.h>
 
 static jmp_buf initial_jmpbuf;
+
+/* What `current` is, as on x86 itself. */
+DEFINE_PER_CPU_ALIGNED(struct pcpu_hot, pcpu_hot) = {
+	.current_task = &init_task,
+	.preempt_count = INIT_PREEMPT_COUNT,
+};
+EXPORT_PER_CPU_SYMBOL(pcpu_hot);
 
 enum { JMP_NEW, JMP_CALLBACK, JMP_HALT, JMP_REBOOT };
 
@@ -26,8 +37,11 @@ void new_thread(void *stack, jmp_buf *buf, void (*handler)(void))
 
 void switch_threads(jmp_buf *me, jmp_buf *you)
 {
-	if (UML_SETJMP(me) == 0)
+	if (UML_SETJMP(me) == 0) {
+		this_cpu_write(pcpu_hot.current_task,
+			       container_of(you, struct task_struct, thread.switch_buf));
 		UML_LONGJMP(you, 1);
+	}
 }
 
 int start_idle_thread(void *stack, jmp_buf *switch_buf)

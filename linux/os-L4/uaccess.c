@@ -16,61 +16,65 @@
 #include <linux/uaccess.h>
 #include <asm/futex.h>
 #include <asm/pgtable.h>
+#include <asm/sections.h>
+#include <as-layout.h>
 #include <kern_util.h>
 
 #define READABLE	(_PAGE_PRESENT | _PAGE_USER | _PAGE_ACCESSED)
 #define WRITABLE	(READABLE | _PAGE_RW | _PAGE_DIRTY)
 
-/* Where Linux has a byte of the current process; NULL if its page has not all of these bits. */
-static __always_inline void *look_up(unsigned long address, unsigned long bits)
+/* Linux's own mapping begins where its image does. */
+static __always_inline void *mapped(unsigned long physical)
 {
-	/* What the processor would use: never NULL. */
-	pgd_t *pgd = pgd_offset(current->active_mm, address);
-	pte_t *pte;
+	return __binary_start + physical;
+}
 
-	if (unlikely(!(pgd_val(*pgd) & _PAGE_PRESENT)))
-		return NULL;
-	pte = (pte_t *)__va(pgd_val(*pgd) & PAGE_MASK) + pte_index(address);
-	if (unlikely(~pte_val(*pte) & bits))
-		return NULL;
-	return __va(pte_val(*pte) & PAGE_MASK) + offset_in_page(address);
+/* Where Linux has a byte of the current process, if its page has all of these bits. */
+static __always_inline bool look_up(const void __user *user, unsigned long bits, void **at)
+{
+	unsigned long address = (unsigned long)user;
+	/* What the processor would use: never NULL. */
+	unsigned long pgd = pgd_val(*pgd_offset(current->active_mm, address)), pte;
+
+	if (unlikely(!(pgd & _PAGE_PRESENT)))
+		return false;
+	pte = pte_val(((pte_t *)mapped(pgd & PAGE_MASK))[pte_index(address)]);
+	*at = mapped(pte & PAGE_MASK) + offset_in_page(address);
+	return likely(!(~pte & bits));
 }
 
 /* The same by a fault; NULL if the program may not. */
-static noinline void *fault_in(unsigned long address, unsigned long bits)
+static noinline void *fault_in(const void __user *user, unsigned long bits)
 {
 	void *at;
 	int code;
 
 	do {
-		if (handle_page_fault(address, 0, bits == WRITABLE, 1, &code))
+		if (handle_page_fault((unsigned long)user, 0, bits == WRITABLE, 1, &code))
 			return NULL;
-		at = look_up(address, bits);
-	} while (!at && !fatal_signal_pending(current));
-	return at;
+	} while (!look_up(user, bits, &at) && !fatal_signal_pending(current));
+	return look_up(user, bits, &at) ? at : NULL;
 }
 
-static __always_inline void *reach(const void __user *address, unsigned long bits)
+static __always_inline void *reach(const void __user *user, unsigned long bits)
 {
-	return look_up((unsigned long)address, bits) ?: fault_in((unsigned long)address, bits);
+	void *at;
+
+	return look_up(user, bits, &at) ? at : fault_in(user, bits);
 }
 
 /* How much of n bytes is in the page of the first one. */
-static __always_inline unsigned long in_page(const void __user *address, unsigned long n)
+static __always_inline unsigned long in_page(const void __user *user, unsigned long n)
 {
-	return min(n, PAGE_SIZE - offset_in_page(address));
+	return min(n, PAGE_SIZE - offset_in_page(user));
 }
 
-static __always_inline void copy(void *to, const void *from, unsigned long n)
+static __always_inline bool is_in_page(const void __user *user, unsigned long n)
 {
-	/* Mostly it is a word. */
-	if (n == sizeof(u32))
-		*(u32 *)to = *(const u32 *)from;
-	else
-		memcpy(to, from, n);
+	return likely(offset_in_page(user) + n <= PAGE_SIZE);
 }
 
-unsigned long raw_copy_from_user(void *to, const void __user *from, unsigned long n)
+static noinline unsigned long copy_from_pages(void *to, const void __user *from, unsigned long n)
 {
 	while (n) {
 		unsigned long part = in_page(from, n);
@@ -78,16 +82,15 @@ unsigned long raw_copy_from_user(void *to, const void __user *from, unsigned lon
 
 		if (!at)
 			break;
-		copy(to, at, part);
+		memcpy(to, at, part);
 		to += part;
 		from += part;
 		n -= part;
 	}
 	return n;
 }
-EXPORT_SYMBOL(raw_copy_from_user);
 
-unsigned long raw_copy_to_user(void __user *to, const void *from, unsigned long n)
+static noinline unsigned long copy_to_pages(void __user *to, const void *from, unsigned long n)
 {
 	while (n) {
 		unsigned long part = in_page(to, n);
@@ -95,12 +98,48 @@ unsigned long raw_copy_to_user(void __user *to, const void *from, unsigned long 
 
 		if (!at)
 			break;
-		copy(at, from, part);
+		memcpy(at, from, part);
 		to += part;
 		from += part;
 		n -= part;
 	}
 	return n;
+}
+
+/* A word or a byte of a page that is there, mostly. */
+unsigned long raw_copy_from_user(void *to, const void __user *from, unsigned long n)
+{
+	void *at;
+
+	if (n <= sizeof(u32) && look_up(from, READABLE, &at) && is_in_page(from, n)) {
+		if (n == sizeof(u32)) {
+			*(u32 *)to = *(const u32 *)at;
+			return 0;
+		}
+		if (n == sizeof(u8)) {
+			*(u8 *)to = *(const u8 *)at;
+			return 0;
+		}
+	}
+	return copy_from_pages(to, from, n);
+}
+EXPORT_SYMBOL(raw_copy_from_user);
+
+unsigned long raw_copy_to_user(void __user *to, const void *from, unsigned long n)
+{
+	void *at;
+
+	if (n <= sizeof(u32) && look_up(to, WRITABLE, &at) && is_in_page(to, n)) {
+		if (n == sizeof(u32)) {
+			*(u32 *)at = *(const u32 *)from;
+			return 0;
+		}
+		if (n == sizeof(u8)) {
+			*(u8 *)at = *(const u8 *)from;
+			return 0;
+		}
+	}
+	return copy_to_pages(to, from, n);
 }
 EXPORT_SYMBOL(raw_copy_to_user);
 

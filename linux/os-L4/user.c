@@ -17,6 +17,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/threads.h>
+#include <asm/tlbflush.h>
 #include <as-layout.h>
 #include <irq_user.h>
 #include <kern_util.h>
@@ -25,7 +26,6 @@
 #include <registers.h>
 #include <skas.h>
 #include <sysdep/ptrace_user.h>
-#include <sysdep/syscalls.h>
 #include "l4.h"
 #include "layout.h"
 #include <os-L4/run.h>
@@ -66,8 +66,7 @@ static struct l4_thread *thread_of(struct task_struct *task)
 	return task->thread.arch.host;
 }
 
-/* destroy_context() takes ids below 2 for errors: slots of spaces are higher. */
-int start_userspace(unsigned long stub_stack)
+u32 l4_space_alloc(void)
 {
 	u32 slot;
 
@@ -75,7 +74,7 @@ int start_userspace(unsigned long stub_stack)
 		return space_cache[--spaces_cached];
 	slot = l4_slot_alloc();
 	if (!slot || l4_call(L4_OP_CREATE_SPACE, L4_QUOTA, 0, slot, 0))
-		return -ENOMEM;
+		return 0;
 	return slot;
 }
 
@@ -92,23 +91,6 @@ void os_kill_ptraced_process(int pid, int reap_child)
 void __switch_mm(struct mm_id *mm_idp)
 {
 	userspace_pid[0] = mm_idp->pid;
-}
-
-int map(struct mm_id *mm_idp, unsigned long virt, unsigned long len, int prot,
-	int phys_fd, unsigned long long offset)
-{
-	return l4_ram_record(mm_idp->pid, virt, offset, len, prot);
-}
-
-int unmap(struct mm_id *mm_idp, unsigned long addr, unsigned long len)
-{
-	return l4_unmap_record(mm_idp->pid, addr, len);
-}
-
-int protect(struct mm_id *mm_idp, unsigned long addr, unsigned long len,
-	    unsigned int prot)
-{
-	return -EINVAL;		/* tlb.c maps anew instead */
 }
 
 /* The loop below looks at notifications itself. */
@@ -266,10 +248,9 @@ static void user_exception(struct uml_pt_regs *regs, u32 trap, u32 error)
 #define SYSCALL_WORK	(_TIF_SYSCALL_TRACE | _TIF_SYSCALL_AUDIT | _TIF_SECCOMP | _TIF_SINGLESTEP)
 
 /* As handle_syscall(), which is for those that are looked at.  The number is in the register of the result. */
-static __always_inline void system_call(struct uml_pt_regs *r)
+static __always_inline void system_call(struct uml_pt_regs *r, struct thread_info *ti)
 {
 	struct pt_regs *regs = container_of(r, struct pt_regs, regs);
-	struct thread_info *ti = current_thread_info();
 	unsigned long nr = PT_REGS_SYSCALL_RET(regs);
 
 	PT_SYSCALL_NR(r->gp) = nr;
@@ -279,18 +260,18 @@ static __always_inline void system_call(struct uml_pt_regs *r)
 	}
 	UPT_SYSCALL_NR(r) = nr;
 	PT_REGS_SET_SYSCALL_RETURN(regs, -ENOSYS);
-	PT_REGS_SET_SYSCALL_RETURN(regs, EXECUTE_SYSCALL(nr, regs));
+	PT_REGS_SET_SYSCALL_RETURN(regs, arch_l4_execute(r, nr));
 	/* Somebody may have begun to look meanwhile. */
 	if (unlikely(READ_ONCE(ti->flags) & SYSCALL_WORK))
 		syscall_trace_leave(regs);
 }
 
-static void user_event(struct uml_pt_regs *regs, u32 trap, u32 address, u32 error)
+static noinline void user_event(struct uml_pt_regs *regs, u32 trap, u32 address, u32 error)
 {
 	switch (trap) {
 	case L4_VECTOR_SYSENTER:
 		if (arch_l4_begin_sysenter(regs))
-			system_call(regs);
+			system_call(regs, current_thread_info());
 		break;
 	case L4_VECTOR_PAGE_FAULT:
 		regs->faultinfo.cr2 = address;
@@ -316,7 +297,7 @@ static noinline bool get_ready(struct task_struct *task)
 {
 	struct l4_thread *t;
 
-	current_mm_sync();
+	um_tlb_sync(task->mm);
 	t = thread_of(task);
 	if (!t || t->space != userspace_pid[0])
 		t = thread_bind(task, userspace_pid[0]);
@@ -366,7 +347,7 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 		arch_l4_store_registers(regs, frame);
 		signals_enabled = 1;
 		if (likely(L4_DELIVERY_KIND(e.delivery) == L4_KIND_ALIEN && e.word[0] == L4_VECTOR_SYSTEM_CALL)) {
-			system_call(regs);
+			system_call(regs, ti);
 			continue;
 		}
 		/* Nothing that could be begun again. */

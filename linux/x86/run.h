@@ -3,10 +3,12 @@
 #ifndef __X86_OS_L4_RUN_H
 #define __X86_OS_L4_RUN_H
 
+#include <linux/build_bug.h>
 #include <linux/stddef.h>
 #include <linux/string.h>
 #include <asm/processor-flags.h>
 #include <sysdep/ptrace.h>
+#include <sysdep/syscalls.h>
 #include "../../../um/os-L4/l4.h"
 
 /* Replies to a user thread and waits for its next event.  What l4_syscall() does, on a stack that needs no copies. */
@@ -58,6 +60,14 @@ static __always_inline void arch_l4_store_registers(struct uml_pt_regs *regs, co
 	gp[HOST_FS] = (u16)f->fs_gs;
 	gp[HOST_GS] = f->fs_gs >> 16;
 	/* CS and SS are those of get_safe_registers(). */
+}
+
+/* Their order is that of a system call's arguments, too. */
+static __always_inline long arch_l4_execute(const struct uml_pt_regs *regs, unsigned long nr)
+{
+	BUILD_BUG_ON(HOST_CX != HOST_BX + 1 || HOST_DX != HOST_BX + 2 || HOST_SI != HOST_BX + 3 ||
+		     HOST_DI != HOST_BX + 4 || HOST_BP != HOST_BX + 5);
+	return sys_call_table[nr](*(const struct syscall_args *)&regs->gp[HOST_BX]);
 }
 
 #endif

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * An mm's space, and what the microkernel is told of its page table: in place of upstream's
+ * tlb.c and skas/mmu.c, which make a page for a stub besides and call a function for each level.
+ *
+ * The microkernel's protect never gives a right that a mapping did not have when it was
+ * made: a page with new rights is mapped anew, which costs as much.
+ */
+#include <linux/errno.h>
+#include <linux/irqflags.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+#include <asm/mmu_context.h>
+#include <asm/tlbflush.h>
+#include <os.h>
+#include "l4.h"
+
+int init_new_context(struct task_struct *task, struct mm_struct *mm)
+{
+	unsigned long flags;
+	u32 space;
+
+	local_irq_save(flags);
+	space = l4_space_alloc();
+	local_irq_restore(flags);
+	/* Fork copied the parent's. */
+	mm->context = (struct mm_context){ .id.pid = space };
+	return space ? 0 : -ENOMEM;
+}
+
+void destroy_context(struct mm_struct *mm)
+{
+	os_kill_ptraced_process(mm->context.id.pid, 1);
+}
+
+/* What the microkernel is to give: nothing before the first use, no right to write before the first write. */
+static unsigned int rights(pte_t pte, bool user)
+{
+	if (!pte_used(pte) || (user && !pte_read(pte)))
+		return 0;
+	return UM_PROT_READ | UM_PROT_EXEC | (pte_write(pte) && pte_dirty(pte) ? UM_PROT_WRITE : 0);
+}
+
+static int sync_table(u32 space, pte_t *pte, unsigned long at, unsigned long end)
+{
+	int err = 0;
+
+	for (; at < end && !err; pte++, at += PAGE_SIZE) {
+		unsigned int may;
+
+		if (!pte_get_bits(*pte, _PAGE_NEWPAGE | _PAGE_NEWPROT))
+			continue;
+		may = rights(*pte, space != L4_SPACE);
+		err = may ? l4_ram_record(space, at, pte_val(*pte) & PAGE_MASK, PAGE_SIZE, may) :
+			    l4_unmap_record(space, at, PAGE_SIZE);
+		*pte = pte_mkuptodate(*pte);
+	}
+	return err;
+}
+
+static int sync_range(struct mm_struct *mm, u32 space, unsigned long at, unsigned long end)
+{
+	unsigned long next;
+	int err = 0;
+
+	for (; at < end && !err; at = next) {
+		pmd_t *pmd = pmd_off(mm, at);
+
+		next = pgd_addr_end(at, end);
+		if (pmd_present(*pmd)) {
+			err = sync_table(space, pte_offset_kernel(pmd, at), at, next);
+		} else if (pmd_newpage(*pmd)) {
+			err = l4_unmap_record(space, at, next - at);
+			pmd_mkuptodate(*pmd);
+		}
+	}
+	return err;
+}
+
+/* Linux's own pages at once, those of a process when it runs next. */
+int um_tlb_sync(struct mm_struct *mm)
+{
+	bool own = mm == &init_mm;
+	int err = 0, i;
+
+	for (i = 0; i < UM_SYNC_RANGES && mm->context.sync[i].to; i++) {
+		unsigned long from = mm->context.sync[i].from, to = mm->context.sync[i].to;
+
+		mm->context.sync[i].from = mm->context.sync[i].to = 0;
+		if (!err)
+			err = sync_range(mm, own ? L4_SPACE : mm->context.id.pid, from, to);
+	}
+	if (own && !err)
+		err = l4_map_flush();
+	return err;
+}
+
+void flush_tlb_all(void) { }
+
+/* What fork wrote is marked by set_ptes(); what exit cleared nobody will use. */
+void flush_tlb_mm(struct mm_struct *mm) { }
+
+/* l4_map_flush_all() has said more. */
+void report_enomem(void) { }
