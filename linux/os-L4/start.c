@@ -27,16 +27,28 @@ static unsigned int free_count;
 
 u32 l4_slot_alloc(void)
 {
+	unsigned long flags;
+	u32 slot = 0;
+
+	/* Tasks are freed in soft interrupts, too, and their slots with them. */
+	local_irq_save(flags);
 	if (free_count)
-		return free_slots[--free_count];
-	return next_slot < slots_end ? next_slot++ : 0;
+		slot = free_slots[--free_count];
+	else if (next_slot < slots_end)
+		slot = next_slot++;
+	local_irq_restore(flags);
+	return slot;
 }
 
 static void slot_free(u32 slot)
 {
+	unsigned long flags;
+
+	local_irq_save(flags);
 	/* One that does not fit is lost until the restart: the table is larger. */
 	if (free_count < ARRAY_SIZE(free_slots))
 		free_slots[free_count++] = slot;
+	local_irq_restore(flags);
 }
 
 void l4_delete(u32 slot)

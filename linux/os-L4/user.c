@@ -98,13 +98,19 @@ void os_alarm_process(int pid) { }
 
 static struct l4_thread *thread_alloc(void)
 {
-	struct l4_thread *t = thread_cache;
+	struct l4_thread *t;
+	unsigned long flags;
 
+	/* Tasks are freed in soft interrupts, too. */
+	local_irq_save(flags);
+	t = thread_cache;
 	if (t) {
 		thread_cache = t->next;
 		threads_cached--;
-		return t;
 	}
+	local_irq_restore(flags);
+	if (t)
+		return t;
 	t = kzalloc(sizeof(*t), GFP_ATOMIC);
 	if (!t)
 		return NULL;

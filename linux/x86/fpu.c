@@ -7,6 +7,7 @@
 #include <linux/kernel.h>
 #include <linux/sched.h>
 #include <linux/string.h>
+#include <linux/uaccess.h>
 #include <registers.h>
 #include <sysdep/ptrace_user.h>
 #include "../../../um/os-L4/l4.h"
@@ -97,6 +98,25 @@ static void from_fsave(struct fxsave *fx, const struct fsave *f)
 static bool has_fxsave(void)
 {
 	return l4_kip[L4_KIP_FEATURES / 4] & L4_FEATURE_FXSR;
+}
+
+/* The part of a signal frame that is in the format of fsave, at once: upstream goes word by word. */
+int fsave_to_user(void __user *to, const void *fxsave)
+{
+	struct fsave f;
+
+	to_fsave(&f, fxsave);
+	return copy_to_user(to, &f, sizeof(f)) ? 1 : 0;
+}
+
+int fsave_from_user(void *fxsave, const void __user *from)
+{
+	struct fsave f;
+
+	if (copy_from_user(&f, from, sizeof(f)))
+		return 1;
+	from_fsave(fxsave, &f);
+	return 0;
 }
 
 void arch_l4_fp_from(unsigned long *fp, const void *area)

@@ -3,6 +3,7 @@
 
 use crate::description::{Description, OnDeath, Peer};
 use crate::linux::{self, Insert};
+use abi::TABLE_SPAN;
 use abi::boot::{HEADER_BYTES, Header, MAGIC, VERSION, header_crc};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use image::{Component, Grant, Load, Resource, Shared, System};
@@ -159,6 +160,18 @@ fn grants(
     Ok(grants)
 }
 
+/// Memory behind an image that is large enough for large pages ends with one.
+fn fill_large_pages(component: &mut Component) {
+    let end = component.image_end();
+    for grant in &mut component.grants {
+        if let Resource::Memory { bytes, behind_image: true } = &mut grant.what
+            && *bytes >= TABLE_SPAN
+        {
+            *bytes = (end + *bytes).next_multiple_of(TABLE_SPAN) - end;
+        }
+    }
+}
+
 /// Makes the boot image. `elf` finds a package's ELF file; `inserts` go to every Linux.
 pub fn image(description: &Description, elf: impl Fn(&str) -> std::path::PathBuf, inserts: &[Insert]) -> Result<Vec<u8>> {
     let root = flatten(&read_elf(&elf("root"))?);
@@ -177,7 +190,7 @@ pub fn image(description: &Description, elf: impl Fn(&str) -> std::path::PathBuf
             writable: part.writable,
         });
         let loads = loads.collect();
-        components.push(Component {
+        let mut component = Component {
             // The console shows names.
             arguments: if name == "console" { names.clone() } else { component.arguments.clone() },
             entry: file.entry,
@@ -196,7 +209,9 @@ pub fn image(description: &Description, elf: impl Fn(&str) -> std::path::PathBuf
             service: component.service,
             grants: grants(description, component, &mut image, inserts)?,
             name,
-        });
+        };
+        fill_large_pages(&mut component);
+        components.push(component);
     }
     let mut shared = Vec::new();
     for (name, region) in &description.shared {
