@@ -303,7 +303,8 @@ static noinline bool get_ready(struct task_struct *task)
 {
 	struct l4_thread *t;
 
-	um_tlb_sync(task->mm);
+	if (um_tlb_sync(task->mm))
+		return false;
 	t = thread_of(task);
 	if (!t || t->space != userspace_pid[0])
 		t = thread_bind(task, userspace_pid[0]);

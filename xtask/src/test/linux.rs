@@ -125,16 +125,16 @@ fn batch() -> Result<()> {
 /// The operations of `tests/linux/figures.c`, in the order of their intervals; the most instructions that
 /// each may take in all, and the most times as many as on Linux alone.
 const OPERATIONS: [(&str, u64, f64); 10] = [
-    ("getpid by int 0x80", 330, 1.45),
-    ("gettimeofday", 510, 1.65),
+    ("getpid by int 0x80", 330, 1.6),
+    ("gettimeofday", 510, 1.75),
     ("read 4K", 2_400, 1.15),
     ("write 4K", 2_850, 1.15),
     ("pipe round trip", 2_150, 1.2),
     ("page fault", 3_700, 1.6),
     ("fork+exit+wait", 147_000, 1.35),
     ("vfork+exec+wait", 390_000, 1.1),
-    ("ring of 2", 9_600, 1.3),
-    ("ring of 8", 51_000, 1.25),
+    ("ring of 2", 9_700, 1.4),
+    ("ring of 8", 51_000, 1.3),
 ];
 
 /// What operations of Linux cost in instructions: program, Linux server, microkernel; and on
