@@ -16,6 +16,7 @@ mod notification;
 mod object;
 mod own;
 mod pager;
+mod state;
 mod thread;
 
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -98,7 +99,7 @@ pub static SHARED: AtomicU32 = AtomicU32::new(0);
 fn run(mut env: Env) {
     let first = env.free_slot();
     let mut bed = Bed { ram: env.memory("ram"), large: env.memory("large"), ports: env.memory("ports80"), first, next: first };
-    let groups: [(&str, &[Case]); 12] = [
+    let groups: [(&str, &[Case]); 13] = [
         ("capability", capability::CASES),
         ("object", object::CASES),
         ("thread", thread::CASES),
@@ -111,6 +112,7 @@ fn run(mut env: Env) {
         ("alien", alien::CASES),
         ("isolation", isolation::CASES),
         ("own", own::CASES),
+        ("state", state::CASES),
     ];
     let mut cases = 0;
     for (group, list) in groups {

@@ -51,6 +51,10 @@ impl System {
         if component.grants.iter().filter(behind).count() > 1 || component.behind_image() > room {
             return Err("two pieces of memory lie behind its image, or one that is too large".into());
         }
+        // It is mapped with the last part's rights.
+        if component.behind_image() > 0 && !component.loads.last().is_some_and(|load| load.writable) {
+            return Err("memory lies behind an image whose last part cannot be written".into());
+        }
         component.grants.iter().try_for_each(|grant| {
             let fits = self.fits(&grant.what, image_bytes);
             if fits { Ok(()) } else { Err(format!("grant `{}` is impossible", grant.name)) }
