@@ -55,6 +55,7 @@ const struct l4_grant *l4_find_grant(const char *name);
 
 /* Capability slots. */
 u32 l4_slot_alloc(void);
+void l4_slot_free(u32 slot);
 /* An empty space, in a slot; 0: none. */
 u32 l4_space_alloc(void);
 /* Deletes what is in a slot and frees it. */

@@ -50,22 +50,38 @@ int __init l4_ram_init(void)
 
 int l4_map_flush_all(void)
 {
-	struct l4_regs r;
-	unsigned int count = l4_batched;
+	unsigned int first = 0, count = l4_batched;
+	int err = 0;
 
 	l4_batched = 0;
-	memcpy((void *)l4_utcb, batch, count * sizeof(batch[0]));
-	if (!l4_call_out(L4_OP_MAP, count, 0, 0, 0, &r))
-		return 0;
-	pr_err("l4: record %u of %u: error %u (%x %x %x %x)\n", r.ebx, count, r.eax,
-	       batch[r.ebx % MAX_RECORDS].word[0], batch[r.ebx % MAX_RECORDS].word[1],
-	       batch[r.ebx % MAX_RECORDS].word[2], batch[r.ebx % MAX_RECORDS].word[3]);
-	return -ENOMEM;
+	/* A record that fails does not keep the others from being carried out. */
+	while (first < count) {
+		const u32 *bad;
+		unsigned long flags;
+		struct l4_regs r;
+		u32 status;
+
+		/* The UTCB is also that of an interrupt which prints something. */
+		local_irq_save(flags);
+		memcpy((void *)l4_utcb, &batch[first], (count - first) * sizeof(batch[0]));
+		status = l4_call_out(L4_OP_MAP, count - first, 0, 0, 0, &r);
+		local_irq_restore(flags);
+		if (!status)
+			break;
+		first += min(r.ebx, count - first - 1);
+		bad = batch[first].word;
+		pr_err("l4: record %u of %u: error %u (%x %x %x %x)\n", first, count, status,
+		       bad[0], bad[1], bad[2], bad[3]);
+		err = -ENOMEM;
+		first++;
+	}
+	return err;
 }
 
 static __always_inline int add(u32 selectors, u32 what, u32 offset, unsigned long len, bool maps)
 {
 	u32 *last = l4_batched ? batch[l4_batched - 1].word : NULL;
+	int err = 0;
 
 	/* One that goes on where the last one ends makes it longer. */
 	if (last && last[0] == selectors && last[1] + last[3] == what &&
@@ -73,18 +89,14 @@ static __always_inline int add(u32 selectors, u32 what, u32 offset, unsigned lon
 		last[3] += len;
 		return 0;
 	}
-	if (l4_batched == MAX_RECORDS) {
-		int err = l4_map_flush();
-
-		if (err)
-			return err;
-	}
+	if (l4_batched == MAX_RECORDS)
+		err = l4_map_flush();
 	last = batch[l4_batched++].word;
 	last[0] = selectors;
 	last[1] = what;
 	last[2] = offset;
 	last[3] = len;
-	return 0;
+	return err;
 }
 
 int l4_ram_record(u32 space, unsigned long virt, unsigned long phys,

@@ -42,18 +42,20 @@ static unsigned int rights(pte_t pte, bool user)
 	return UM_PROT_READ | UM_PROT_EXEC | (pte_write(pte) && pte_dirty(pte) ? UM_PROT_WRITE : 0);
 }
 
+/* One record's error does not stop the others, here and below: what is gone must go. */
 static int sync_table(u32 space, pte_t *pte, unsigned long at, unsigned long end)
 {
 	int err = 0;
 
-	for (; at < end && !err; pte++, at += PAGE_SIZE) {
+	for (; at < end; pte++, at += PAGE_SIZE) {
 		unsigned int may;
 
 		if (!pte_get_bits(*pte, _PAGE_NEWPAGE | _PAGE_NEWPROT))
 			continue;
 		may = rights(*pte, space != L4_SPACE);
-		err = may ? l4_ram_record(space, at, pte_val(*pte) & PAGE_MASK, PAGE_SIZE, may) :
-			    l4_unmap_record(space, at, PAGE_SIZE);
+		if (may ? l4_ram_record(space, at, pte_val(*pte) & PAGE_MASK, PAGE_SIZE, may) :
+			  l4_unmap_record(space, at, PAGE_SIZE))
+			err = -ENOMEM;
 		*pte = pte_mkuptodate(*pte);
 	}
 	return err;
@@ -64,14 +66,17 @@ static int sync_range(struct mm_struct *mm, u32 space, unsigned long at, unsigne
 	unsigned long next;
 	int err = 0;
 
-	for (; at < end && !err; at = next) {
+	for (; at < end; at = next) {
 		pmd_t *pmd = pmd_off(mm, at);
 
 		next = pgd_addr_end(at, end);
 		if (pmd_present(*pmd)) {
-			err = sync_table(space, pte_offset_kernel(pmd, at), at, next);
+			if (sync_table(space, pte_offset_kernel(pmd, at), at, next))
+				err = -ENOMEM;
 		} else if (pmd_newpage(*pmd)) {
-			err = l4_unmap_record(space, at, next - at);
+			/* All that the table had: other ranges in it will find it up to date. */
+			if (l4_unmap_record(space, at & PGDIR_MASK, PGDIR_SIZE))
+				err = -ENOMEM;
 			pmd_mkuptodate(*pmd);
 		}
 	}
@@ -88,11 +93,11 @@ int um_tlb_sync(struct mm_struct *mm)
 		unsigned long from = mm->context.sync[i].from, to = mm->context.sync[i].to;
 
 		mm->context.sync[i].from = mm->context.sync[i].to = 0;
-		if (!err)
-			err = sync_range(mm, own ? L4_SPACE : mm->context.id.pid, from, to);
+		if (sync_range(mm, own ? L4_SPACE : mm->context.id.pid, from, to))
+			err = -ENOMEM;
 	}
-	if (own && !err)
-		err = l4_map_flush();
+	if (own && l4_map_flush())
+		err = -ENOMEM;
 	return err;
 }
 

@@ -40,7 +40,7 @@ u32 l4_slot_alloc(void)
 	return slot;
 }
 
-static void slot_free(u32 slot)
+void l4_slot_free(u32 slot)
 {
 	unsigned long flags;
 
@@ -54,7 +54,7 @@ static void slot_free(u32 slot)
 void l4_delete(u32 slot)
 {
 	if (!l4_call(L4_OP_DELETE, slot, 0, 0, 0))
-		slot_free(slot);
+		l4_slot_free(slot);
 }
 
 /*

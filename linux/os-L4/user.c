@@ -73,8 +73,10 @@ u32 l4_space_alloc(void)
 	if (spaces_cached)
 		return space_cache[--spaces_cached];
 	slot = l4_slot_alloc();
-	if (!slot || l4_call(L4_OP_CREATE_SPACE, L4_QUOTA, 0, slot, 0))
+	if (slot && l4_call(L4_OP_CREATE_SPACE, L4_QUOTA, 0, slot, 0)) {
+		l4_slot_free(slot);
 		return 0;
+	}
 	return slot;
 }
 
@@ -82,10 +84,13 @@ u32 l4_space_alloc(void)
 void os_kill_ptraced_process(int pid, int reap_child)
 {
 	if (reuse && spaces_cached < CACHE_SPACES &&
-	    !l4_unmap_record(pid, 0, TASK_SIZE) && !l4_map_flush())
+	    !l4_unmap_record(pid, 0, TASK_SIZE) && !l4_map_flush()) {
 		space_cache[spaces_cached++] = pid;
-	else
-		l4_delete(pid);
+		return;
+	}
+	/* Records that wait may be for it. */
+	l4_map_flush();
+	l4_delete(pid);
 }
 
 void __switch_mm(struct mm_id *mm_idp)
@@ -121,6 +126,33 @@ static struct l4_thread *thread_alloc(void)
 	return NULL;
 }
 
+/* For another task; false if there are enough of them. */
+static bool thread_keep(struct l4_thread *t)
+{
+	unsigned long flags;
+	bool room;
+
+	local_irq_save(flags);
+	room = threads_cached < CACHE_THREADS;
+	if (room) {
+		t->space = 0;
+		t->next = thread_cache;
+		thread_cache = t;
+		threads_cached++;
+	}
+	local_irq_restore(flags);
+	return room;
+}
+
+static void thread_free(struct l4_thread *t)
+{
+	if (t->frame)
+		l4_delete(t->slot);
+	else
+		l4_slot_free(t->slot);
+	kfree(t);
+}
+
 /* Gives the task a thread of the space that runs, if it has none. */
 static struct l4_thread *thread_bind(struct task_struct *task, u32 space)
 {
@@ -140,6 +172,8 @@ static struct l4_thread *thread_bind(struct task_struct *task, u32 space)
 		status = l4_call_out(L4_OP_RESET, t->slot, space, L4_SPACE, 0, &r);
 	if (status) {
 		pr_err("l4: no user thread: error %u\n", status);
+		if (t != thread_of(task))
+			thread_free(t);
 		return NULL;
 	}
 	t->frame = r.ebx;
@@ -167,15 +201,8 @@ void arch_release_task_struct(struct task_struct *task)
 	if (!t)
 		return;
 	task->thread.arch.host = NULL;
-	if (reuse && threads_cached < CACHE_THREADS) {
-		t->space = 0;
-		t->next = thread_cache;
-		thread_cache = t;
-		threads_cached++;
-		return;
-	}
-	l4_delete(t->slot);
-	kfree(t);
+	if (!reuse || !thread_keep(t))
+		thread_free(t);
 }
 
 /* A copy of a task has the parent's FPU state and no thread yet. */
@@ -324,6 +351,8 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 	struct l4_thread *t;
 	struct l4_frame *frame;
 	struct l4_event e;
+	/* It comes from a sysenter: what it goes on with may take ECX and EDX from the stack. */
+	bool by_sysenter = false;
 
 	regs->is_user = 1;
 	interrupt_end();
@@ -346,7 +375,7 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 		}
 		t = thread_of(task);
 		frame = (void *)t->frame;
-		arch_l4_load_registers(regs, frame);
+		arch_l4_load_registers(regs, frame, by_sysenter);
 		if (unlikely(ti->flags & _TIF_SINGLESTEP))
 			arch_l4_single_step(frame);
 		l4_run(t->handle, &e);
@@ -354,9 +383,11 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 		arch_l4_store_registers(regs, frame);
 		signals_enabled = 1;
 		if (likely(L4_DELIVERY_KIND(e.delivery) == L4_KIND_ALIEN && e.word[0] == L4_VECTOR_SYSTEM_CALL)) {
+			by_sysenter = false;
 			system_call(regs, ti);
 			continue;
 		}
+		by_sysenter = L4_DELIVERY_KIND(e.delivery) == L4_KIND_ALIEN && e.word[0] == L4_VECTOR_SYSENTER;
 		/* Nothing that could be begun again. */
 		PT_SYSCALL_NR(regs->gp) = -1;
 		UPT_SYSCALL_NR(regs) = -1;

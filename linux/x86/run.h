@@ -32,16 +32,16 @@ static __always_inline void l4_run(u32 handle, struct l4_event *event)
 }
 
 /* The first registers lie in uml_pt_regs as in the microkernel's frame (user-offsets.c). */
-static __always_inline void arch_l4_load_registers(const struct uml_pt_regs *regs, struct l4_frame *f)
+static __always_inline void arch_l4_load_registers(const struct uml_pt_regs *regs, struct l4_frame *f,
+						   bool by_sysenter)
 {
 	const unsigned long *gp = regs->gp;
 	u32 fs_gs = (u16)gp[HOST_FS] | gp[HOST_GS] << 16;
 
 	memcpy(f, gp, offsetof(struct l4_frame, ds_es));
 	f->ds_es = (u16)gp[HOST_DS] | gp[HOST_ES] << 16;
-	/* What lies there takes ECX and EDX from the stack. */
 	f->changed &= ~L4_BY_SYSEXIT;
-	if (gp[HOST_IP] == L4_VDSO + L4_VDSO_LANDING)
+	if (by_sysenter && gp[HOST_IP] == L4_VDSO + L4_VDSO_LANDING)
 		f->changed |= L4_BY_SYSEXIT;
 	/* The microkernel clears it when it has taken the registers: not if a notification came first. */
 	if (unlikely(f->fs_gs != fs_gs)) {

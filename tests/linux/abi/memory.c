@@ -53,6 +53,31 @@ int moved_mappings(void)
 	return wait_for(pid, 0);
 }
 
+/* Pages apart from each other, unmapped at once with all else of their page table: none is left. */
+int unmapped_mappings(void)
+{
+	enum { ALONE = 4 << 20, APART = ALONE / 4 };
+	char *area = mmap(NULL, 3 * ALONE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *from = (char *)(((long)area + ALONE - 1) & -ALONE);
+	int i;
+
+	CHECK(area != MAP_FAILED);
+	for (i = 0; i < 2 * ALONE / APART; i++) {
+		CHECK(!mprotect(from + i * APART, PAGE, PROT_READ | PROT_WRITE));
+		from[i * APART] = i + 1;
+	}
+	CHECK(!munmap(from, 2 * ALONE));
+	catch(SIGSEGV, jump, 0);
+	for (i = 0; i < 2 * ALONE / APART; i++) {
+		if (sigsetjmp(back, 1))
+			continue;
+		printf("# %d of page %d\n", ((volatile char *)from)[i * APART], i);
+		return 0;
+	}
+	signal(SIGSEGV, SIG_DFL);
+	return !munmap(area, 3 * ALONE);
+}
+
 int file_mappings(void)
 {
 	char path[] = "/tmp/abiXXXXXX", buf[5] = "";
