@@ -122,8 +122,16 @@ const CHECKS: &[Test] = &[
 ];
 
 /// What runs only when it is named, or everything is asked for.
-const SLOW: &[&str] =
-    &["linux.debian", "linux.layout", "system.linux-small", "linux.project", "linux.stress", "linux.fsx.long", "bench.checker"];
+const SLOW: &[&str] = &[
+    "linux.debian",
+    "linux.layout",
+    "system.linux-small",
+    "linux.project",
+    "linux.stress",
+    "linux.fsx.long",
+    "linux.busybox",
+    "bench.checker",
+];
 
 /// What a test does.
 enum Action {
