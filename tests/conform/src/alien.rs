@@ -38,6 +38,17 @@ pub const CASES: &[Case] = &[
 const CODE: u32 = 0x0804_8000;
 const DATA: u32 = CODE + PAGE;
 
+/// EAX, then those that arguments are in.
+const GENERAL: [usize; 7] = [
+    offset_of!(Frame, eax),
+    offset_of!(Frame, ebx),
+    offset_of!(Frame, ecx),
+    offset_of!(Frame, edx),
+    offset_of!(Frame, esi),
+    offset_of!(Frame, edi),
+    offset_of!(Frame, ebp),
+];
+
 struct Alien {
     thread: Thread,
     bound: Bound,
@@ -89,16 +100,8 @@ fn int_0x80(bed: &mut Bed) -> Result<(), Why> {
     let alien = launch(bed, &code)?;
     let r = alien.run(alien.bound.handle)?;
     check("a system call with the badge", r.words[0] == vector::SYSTEM_CALL && r.badge == 5)?;
-    let offsets = [
-        offset_of!(Frame, ebx),
-        offset_of!(Frame, ecx),
-        offset_of!(Frame, edx),
-        offset_of!(Frame, esi),
-        offset_of!(Frame, edi),
-        offset_of!(Frame, ebp),
-    ];
     check("its number", alien.word(offset_of!(Frame, eax)) == 20)?;
-    check("its arguments", offsets.iter().enumerate().all(|(i, o)| alien.word(*o) == i as u32 + 1))?;
+    check("its arguments", GENERAL.iter().skip(1).zip(1..).all(|(offset, value)| alien.word(*offset) == value))?;
     check("behind the instruction", alien.word(offset_of!(Frame, eip)) == CODE + 37)?;
     alien.set(offset_of!(Frame, eax), 1234);
     let r = alien.run(r.handle)?;
@@ -128,16 +131,7 @@ fn by_sysexit(bed: &mut Bed) -> Result<(), Why> {
     // int 0x80; int 0x80
     let alien = launch(bed, &[0xcd, 0x80, 0xcd, 0x80])?;
     let r = alien.run(alien.bound.handle)?;
-    let offsets = [
-        offset_of!(Frame, eax),
-        offset_of!(Frame, ebx),
-        offset_of!(Frame, ecx),
-        offset_of!(Frame, edx),
-        offset_of!(Frame, esi),
-        offset_of!(Frame, edi),
-        offset_of!(Frame, ebp),
-    ];
-    offsets.iter().zip(1..).for_each(|(offset, value)| alien.set(*offset, value));
+    GENERAL.iter().zip(1..).for_each(|(offset, value)| alien.set(*offset, value));
     alien.set(offset_of!(Frame, esp), DATA + 0x124);
     // Carry and direction.
     alien.set(offset_of!(Frame, eflags), 0x401);
@@ -145,7 +139,7 @@ fn by_sysexit(bed: &mut Bed) -> Result<(), Why> {
     let r = alien.run(r.handle)?;
     check("it went on", r.words[0] == vector::SYSTEM_CALL && alien.word(offset_of!(Frame, eip)) == CODE + 4)?;
     let expected = [1, 2, DATA + 0x124, CODE + 2, 5, 6, 7];
-    check("its registers", offsets.iter().zip(expected).all(|(offset, value)| alien.word(*offset) == value))?;
+    check("its registers", GENERAL.iter().zip(expected).all(|(offset, value)| alien.word(*offset) == value))?;
     check("its stack", alien.word(offset_of!(Frame, esp)) == DATA + 0x124)?;
     check("its flags", alien.word(offset_of!(Frame, eflags)) & abi::frame::USER_FLAGS == 0x401)?;
     check("nothing is left of it", alien.word(offset_of!(Frame, changed)) == 0)?;

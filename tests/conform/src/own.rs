@@ -32,7 +32,7 @@ const OWN: u32 = 1;
 const PORTS: u32 = 2;
 
 /// A space that has no ports, with `code` and memory for data.
-fn bare(bed: &mut Bed, code: &[u8]) -> Result<Space, Why> {
+pub fn bare(bed: &mut Bed, code: &[u8]) -> Result<Space, Why> {
     let slot = bed.slot();
     let space = good(QUOTA.create_space(4, slot))?;
     good(map(SPACE, ADDRESS, bed.ram, 0, 2 * PAGE, Rights(3)))?;

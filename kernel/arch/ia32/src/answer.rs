@@ -18,11 +18,12 @@
 //!
 //! An upper-level entry above the user's part is never one that a user may use, so T7 refuses it.
 
-use crate::fast::field;
+use crate::fast::{below, field};
 use crate::layout::{CPU, POOL_BASE};
 use abi::{Kind, Rights};
 use core::arch::global_asm;
 use core::mem::offset_of;
+use ia32_context::word;
 use kcore::Cpu;
 use kcore::memory::{Attachment, Memory, class};
 use kcore::space::{HEADER_BYTES, Space};
@@ -157,8 +158,8 @@ global_asm!(
     signals = const field!(signals),
     top = const CPU + offset_of!(Cpu, top) as u32,
     priority = const field!(priority),
-    esi_slot = const 4,
-    ebp_slot = const 16,
+    esi_slot = const below(word::SS),
+    ebp_slot = const below(word::CS),
     cap_limit = const field!(cap_limit),
     space = const field!(space),
     slots = const HEADER_BYTES,

@@ -44,7 +44,7 @@ macro_rules! field {
 pub(crate) use field;
 
 /// Where a word of the context is: bytes below a thread's reference.
-const fn below(index: usize) -> usize {
+pub(crate) const fn below(index: usize) -> usize {
     (kcore::port::CONTEXT_WORDS - index) * 4
 }
 /// Of the user's stack pointer.
