@@ -294,7 +294,8 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Fails everybody who waits for an alien that nobody watches. It receives no messages, so
-    /// there are only those who try to send it some, and `runner`, if that one runs it.
+    /// there are only those who try to send it some, and `runner`, if that one runs it: the only
+    /// one who can, or the alien would be watched.
     fn abandon_alien(&mut self, alien: Ref<Thread>, runner: Link<Thread>, error: Error) {
         while let Some(sender) = self.pool[alien].senders.get() {
             self.abandon(sender, alien, error);

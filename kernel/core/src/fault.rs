@@ -8,7 +8,7 @@
 
 use crate::port::{FaultIn, Port};
 use crate::space::Space;
-use crate::thread::{SEQUENCE, Thread, gate};
+use crate::thread::{SEQUENCE, Thread, flag, gate};
 use crate::{Kernel, Outcome, Result};
 use abi::frame::{self, Frame};
 use abi::tag::REGISTER_WORDS;
@@ -128,6 +128,10 @@ impl<P: Port> Kernel<P> {
             return Ok(Outcome::Handled);
         }
         self.resume_exception(me, alien, tag);
+        if self.pool[alien].handler.object::<Thread>() != me {
+            // Its next event goes to its handler, whom it knows then in place of this thread.
+            self.pool[alien].flags |= flag::WATCHED;
+        }
         self.wake(alien);
         self.pool[alien].partner = me.link();
         self.pool[me].partner = alien.link();
@@ -138,8 +142,8 @@ impl<P: Port> Kernel<P> {
     /// A notification reached a thread that waits in `run`: its alien is stopped.
     pub(crate) fn interrupt_run(&mut self, me: Ref<Thread>, bits: u32) {
         let Some(alien) = self.pool[me].partner.get() else { return };
-        if self.pool[alien].state() != gate::READY {
-            // Halted or stopped by somebody else: there is nothing to interrupt.
+        if self.pool[alien].state() != gate::READY || !self.pool[alien].partner.is(me) {
+            // Halted, stopped or run by somebody else: there is nothing to interrupt.
             self.take_signals(me, bits, MessageKind::Notification, 0);
             self.wake(me);
             return;

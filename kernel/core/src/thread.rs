@@ -73,7 +73,8 @@ pub mod flag {
     /// Has an alarm in the list.
     pub const ALARM: u32 = 8;
     /// Somebody may wait for this thread who is not in its queue of senders and whom it does
-    /// not know as its partner: an alien's next event, or a message from it alone.
+    /// not know as its partner: for a message from it alone, or for an alien's next event
+    /// without being its handler.
     pub const WATCHED: u32 = 16;
 }
 

@@ -82,6 +82,10 @@ fn check_partners(kernel: &Kernel<Host>) {
         if t.state() == gate::REPLY {
             assert!(t.partner.get().is_some_and(|p| !kernel.pool[p].space.is_null()), "nobody waits for the dead");
         }
+        if t.state() == gate::RUN {
+            let alien = t.partner.get().map(|p| &kernel.pool[p]);
+            assert!(alien.is_some_and(|a| a.is_alien() && !a.space.is_null()), "who runs an alien has one");
+        }
     }
 }
 
