@@ -24,6 +24,8 @@ pub const CASES: &[Case] = &[
     ("run_wants_an_aliens_handle", |_| fails(run(0x1_0000), Error::BadHandle)),
     ("a_thread_pointer_works", thread_pointer),
     ("a_selector_it_loaded_is_seen_and_kept", own_selector),
+    ("its_data_segments_arrive", data_segments),
+    ("its_data_segments_arrive_by_sysenter", data_segments_by_sysenter),
     ("fpu_registers_survive_others", fpu_survives),
     ("single_step_works", single_step),
     ("run_fails_when_the_alien_halts", |bed| {
@@ -107,6 +109,45 @@ fn int_0x80(bed: &mut Bed) -> Result<(), Why> {
     let r = alien.run(r.handle)?;
     check("the result arrived, the rest stayed", alien.word(offset_of!(Frame, eax)) == 1234 && alien.word(offset_of!(Frame, ebp)) == 6)?;
     check("a second call", r.words[0] == vector::SYSTEM_CALL)
+}
+
+/// mov eax, 0x33; mov ds, eax; xor ecx, ecx; mov es, ecx: a selector of its own, and null.
+const SEGMENTS: [u8; 11] = [0xb8, 0x33, 0, 0, 0, 0x8e, 0xd8, 0x31, 0xc9, 0x8e, 0xc1];
+
+/// An alien whose DS begins at its data.
+fn launch_with_segment(bed: &mut Bed, code: &[u8]) -> Result<Alien, Why> {
+    let alien = launch(bed, code)?;
+    // Not at 0: QEMU lets null be used, but it adds the base.
+    good(alien.thread.set_tls(0, DATA, 0xf_ffff | 1 << 20 | 1 << 23))?;
+    Ok(alien)
+}
+
+fn data_segments(bed: &mut Bed) -> Result<(), Why> {
+    let mut code = SEGMENTS.to_vec();
+    // int 0x80; mov ds, ecx; mov ss:[0x12345678], eax
+    code.extend([0xcd, 0x80, 0x8e, 0xd9, 0x36, 0xa3, 0x78, 0x56, 0x34, 0x12]);
+    let alien = launch_with_segment(bed, &code)?;
+    let r = alien.run(alien.bound.handle)?;
+    check("a system call", r.words[0] == vector::SYSTEM_CALL)?;
+    check("its own in DS, null in ES", alien.word(offset_of!(Frame, ds_es)) == 0x33)?;
+    let r = alien.run(r.handle)?;
+    check("a page fault", r.words[0] == vector::PAGE_FAULT && r.words[1] == 0x1234_5678)?;
+    check("null in both", alien.word(offset_of!(Frame, ds_es)) == 0)
+}
+
+fn data_segments_by_sysenter(bed: &mut Bed) -> Result<(), Why> {
+    if time::kip().features & abi::kip::FEATURE_SYSENTER == 0 {
+        return Ok(());
+    }
+    let mut code = SEGMENTS.to_vec();
+    // mov ecx, esp; mov edx, CODE; sysenter
+    code.extend([0x89, 0xe1, 0xba]);
+    code.extend(CODE.to_le_bytes());
+    code.extend([0x0f, 0x34]);
+    let alien = launch_with_segment(bed, &code)?;
+    let r = alien.run(alien.bound.handle)?;
+    check("a sysenter", r.words[0] == vector::SYSENTER)?;
+    check("its own in DS, null in ES", alien.word(offset_of!(Frame, ds_es)) == 0x33)
 }
 
 fn sysenter(bed: &mut Bed) -> Result<(), Why> {

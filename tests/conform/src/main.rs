@@ -48,8 +48,8 @@ pub const PAGE: u32 = abi::PAGE_SIZE;
 pub struct Bed {
     /// A piece of RAM.
     pub ram: macadamia::Memory,
-    /// The I/O port 0x80, which is open to this component.
-    pub ports: macadamia::Memory,
+    /// The I/O port 0x80, which is open to this component then.
+    pub ports: Option<macadamia::Memory>,
     /// A piece that has room for two large pages.
     pub large: macadamia::Memory,
     first: u32,
@@ -98,7 +98,13 @@ pub static SHARED: AtomicU32 = AtomicU32::new(0);
 
 fn run(mut env: Env) {
     let first = env.free_slot();
-    let mut bed = Bed { ram: env.memory("ram"), large: env.memory("large"), ports: env.memory("ports80"), first, next: first };
+    let mut bed = Bed {
+        ram: env.memory("ram"),
+        large: env.memory("large"),
+        ports: env.given("ports80").map(|given| macadamia::Memory(given.slot)),
+        first,
+        next: first,
+    };
     let groups: [(&str, &[Case]); 13] = [
         ("capability", capability::CASES),
         ("object", object::CASES),

@@ -42,6 +42,7 @@ pub fn bare(bed: &mut Bed, code: &[u8]) -> Result<Space, Why> {
 }
 
 fn ports(bed: &mut Bed) -> Result<(), Why> {
+    let Some(given) = bed.ports else { return Ok(()) };
     let record = MapRecord::new(MapRecord::MAP, OWN, 0, PORTS, 0, 1, Rights(3));
     let mut code = Vec::new();
     for (offset, word) in (0u8..).step_by(4).zip(record.0) {
@@ -55,7 +56,7 @@ fn ports(bed: &mut Bed) -> Result<(), Why> {
     let space = bare(bed, &code)?;
     let thread = create(bed, space)?;
     good(copy(space.0, Some(space), OWN, Rights::CONTROL, 0))?;
-    good(copy(bed.ports.0, Some(space), PORTS, Rights::RWX, 0))?;
+    good(copy(given.0, Some(space), PORTS, Rights::RWX, 0))?;
     good(thread.start(ADDRESS, DATA + PAGE, 0))?;
     let (r, f) = next()?;
     check("the port is open", r.words[0] == vector::INVALID_OPCODE)?;

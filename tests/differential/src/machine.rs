@@ -37,6 +37,11 @@ impl Code {
                 if instruction.is_invalid() {
                     bail!("no instruction at {:#x}", instruction.ip());
                 }
+                // The others may be the user's, and this machine does not know of their bases.
+                let memory = (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
+                if memory && instruction.mnemonic() != Mnemonic::Lea && instruction.memory_segment() != Register::SS {
+                    bail!("`{instruction}` at {:#x} goes through another segment than SS", instruction.ip());
+                }
                 code.instructions.insert(instruction.ip32(), instruction);
             }
         }

@@ -8,18 +8,16 @@
 //!
 //! | A | test at the event | portable form |
 //! |---|---|---|
-//! | 1 | the thread is an alien | `enter` |
-//! | 2 | DS and ES are flat | `frame` |
-//! | 3 | exactly its own state is loaded, the FPU closed, no step pending | `lazy` |
-//! | 4 | it has a handler | `raise` |
-//! | 5 | which waits in `run`, for this alien, and may be resumed fast | `receives_from` |
-//! | 6 | and is at least as urgent as every ready thread | `settle` |
+//! | 1 | exactly its own state is loaded, the FPU closed, no step pending | `lazy` |
+//! | 2 | it has a handler | `raise` |
+//! | 3 | which waits in `run` for this thread, an alien then, and may be resumed fast | `enter`, `receives_from` |
+//! | 4 | and is at least as urgent as every ready thread | `settle` |
 //!
 //! | R | test at `run` | portable form |
 //! |---|---|---|
 //! | 1 | no flags, no words | `check_tag` |
-//! | 2 | the handle names an alien that waits, under it, for this very thread | `waiting_caller` |
-//! | 3 | that alien's state is still loaded | `lazy` |
+//! | 2 | the handle's thread, if there is one, is that whose state is still loaded | `lazy` |
+//! | 3 | it is an alien that waits, under this handle, for this very thread | `waiting_caller` |
 //! | 4 | no notification waits | `run` |
 //! | 5 | the alien is at least as urgent as every ready thread | `settle` |
 //! | 6 | the frame changes neither selectors nor FPU; DS and ES are flat | `load_frame` |
@@ -59,33 +57,26 @@ global_asm!(
     ".if {kdb}",
     "jmp 8f",
     ".endif",
-    "test byte ptr [esp + \\pushed + {flags}], {alien_flag}", // A1
     ".if \\pushed == 24",
+    "test byte ptr [esp + \\pushed + {flags}], {alien_flag}",
     "jz native_fault",
-    ".else",
-    "jz 8f",
     ".endif",
     "push eax",
     "push ecx",
     "push edx",
-    "mov eax, ds", // A2
-    "mov ecx, es",
-    "shl eax, 16",
-    "or eax, ecx",
-    "cmp eax, {flat}",
-    "jne 9f",
     "lea edx, [esp + \\pushed + 12]",
-    "cmp edx, ss:[{loaded}]", // A3
+    "cmp edx, ss:[{loaded}]", // A1
     "jne 9f",
-    "mov ecx, [edx + {handler}]",
-    "test cl, {call_right}", // A4
+    // Through SS, as everything: DS is the alien's.
+    "mov ecx, ss:[edx + {handler}]",
+    "test cl, {call_right}", // A2
     "jz 9f",
     "and ecx, ~63",
-    "cmp dword ptr ss:[ecx + {gate}], {run}", // A5
+    "cmp dword ptr ss:[ecx + {gate}], {run}", // A3
     "jne 9f",
     "cmp ss:[ecx + {partner}], edx",
     "jne 9f",
-    "mov eax, ss:[{top}]", // A6
+    "mov eax, ss:[{top}]", // A4
     "cmp eax, ss:[ecx + {priority}]",
     "ja 9f",
     "mov eax, ss:[edx + {utcb}]",
@@ -108,7 +99,8 @@ global_asm!(
     "mov ss:[eax + {f_eflags}], ebx",
     "mov ebx, [esp + 8]",
     "mov ss:[eax + {f_esp}], ebx",
-    "mov dword ptr ss:[eax + {f_ds_es}], {flat}",
+    "mov ss:[eax + {f_ds_es}], ds",
+    "mov ss:[eax + {f_ds_es} + 2], es",
     "mov ss:[eax + {f_fs_gs}], fs",
     "mov ss:[eax + {f_fs_gs} + 2], gs",
     "mov esi, \\vector",
@@ -142,32 +134,24 @@ global_asm!(
     ".global alien_entry",
     "alien_entry:",
     "EVENT {system_call}, 20",
-    // A3 holds for entries from user mode alone, as there the stack ends at the thread.
+    // A1 holds for entries from user mode alone, as there the stack ends at the thread.
     ".balign 32",
     ".global alien_fault",
     "alien_fault:",
     "EVENT {page_fault}, 24",
     // --- an alien's sysenter: from try_run, ESP the alien ---
     "alien_sysenter:",
-    "test byte ptr [esp + {flags}], {alien_flag}", // A1
-    "jz slow",
-    "mov ecx, ds", // A2
-    "cmp cx, {user_data}",
-    "jne slow",
-    "mov ecx, es",
-    "cmp cx, {user_data}",
-    "jne slow",
-    "cmp esp, ss:[{loaded}]", // A3
+    "cmp esp, ss:[{loaded}]", // A1
     "jne slow",
     "mov ecx, [esp + {handler}]",
-    "test cl, {call_right}", // A4
+    "test cl, {call_right}", // A2
     "jz slow",
     "and ecx, ~63",
-    "cmp dword ptr ss:[ecx + {gate}], {run}", // A5
+    "cmp dword ptr ss:[ecx + {gate}], {run}", // A3
     "jne slow",
     "cmp ss:[ecx + {partner}], esp",
     "jne slow",
-    "mov edx, ss:[{top}]", // A6
+    "mov edx, ss:[{top}]", // A4
     "cmp edx, ss:[ecx + {priority}]",
     "ja slow",
     "mov edx, ss:[esp + {utcb}]",
@@ -188,7 +172,8 @@ global_asm!(
     "and eax, {control_flags}",
     "or eax, {fixed_flags}",
     "mov ss:[edx + {f_eflags}], eax",
-    "mov dword ptr ss:[edx + {f_ds_es}], {flat}",
+    "mov ss:[edx + {f_ds_es}], ds",
+    "mov ss:[edx + {f_ds_es} + 2], es",
     "mov ss:[edx + {f_fs_gs}], fs",
     "mov ss:[edx + {f_fs_gs} + 2], gs",
     "mov esi, {sysenter}",
@@ -234,18 +219,16 @@ global_asm!(
     "try_run:",
     "cmp eax, {run_op}", // R1
     "jne alien_sysenter",
-    "movzx edx, bx", // R2
-    "cmp edx, ss:[{thread_count}]",
-    "jae slow",
+    "movzx edx, bx",
     "shl edx, {thread_shift}",
     "add edx, {threads}",
-    "cmp dword ptr ss:[edx + {gate}], {reply_alien}",
+    "cmp edx, ss:[{loaded}]", // R2
+    "jne slow",
+    "cmp dword ptr ss:[edx + {gate}], {reply_alien}", // R3
     "jne slow",
     "cmp ebx, ss:[edx + {handle}]",
     "jne slow",
     "cmp ss:[edx + {partner}], esp",
-    "jne slow",
-    "cmp edx, ss:[{loaded}]", // R3
     "jne slow",
     "cmp dword ptr [esp + {signals}], 0", // R4
     "jne slow",
@@ -301,7 +284,6 @@ global_asm!(
     kdb = const cfg!(feature = "kdb") as u32,
     loaded = const CPU + offset_of!(Cpu, loaded) as u32,
     top = const CPU + offset_of!(Cpu, top) as u32,
-    thread_count = sym crate::port::THREAD_COUNT,
     thread_shift = const BYTES.trailing_zeros(),
     threads = const POOL_BASE + ANCHOR,
     flags = const field!(flags),
