@@ -37,9 +37,9 @@ static void show_trace(unsigned long stack)
 {
 	unsigned long sp = PT_REGS_SP(&regs);
 
-	/* Of a stack that is full the last calls are shown. */
+	/* Of a stack that is full the last calls are shown; its first word is the end of what lies below. */
 	if (is_within(sp, stack - PAGE_SIZE, PAGE_SIZE))
-		sp = (unsigned long)end_of_stack(current);
+		sp = (unsigned long)(end_of_stack(current) + 1);
 	if (!is_within(sp, stack, THREAD_SIZE)) {
 		pr_emerg("The stack pointer is outside of the task's stack: no call trace\n");
 		return;
@@ -76,11 +76,7 @@ static void __noreturn fault(void)
 
 void l4_fault(struct l4_frame *frame)
 {
-	struct thread_info *ti = &cpu0_irqstack.thread_info;
-
 	at = *frame;
-	/* That of the old stack may have been overwritten. */
-	ti->task = cpu_tasks[0].task ?: &init_task;
 	preempt_count_set(0);
 	arch_l4_enter(frame, fault, (void *)&cpu0_irqstack + THREAD_SIZE);
 }

@@ -64,11 +64,10 @@ static void __init calls(void)
 /* A user thread with registers that would give it privileges. */
 static bool __init registers(void)
 {
-	u32 space = l4_slot_alloc(), thread = l4_slot_alloc(), handle, i;
+	u32 space = l4_slot_alloc(), thread = l4_slot_alloc(), handle, delivery, word, i;
 	bool got = false;
 	struct l4_frame *f;
 	struct l4_regs r;
-	struct l4_event e;
 
 	if (l4_call(L4_OP_CREATE_SPACE, L4_QUOTA, 0, space, 0) ||
 	    l4_call_out(L4_OP_CREATE_THREAD, L4_QUOTA, space, thread, L4_SPACE, &r))
@@ -84,9 +83,8 @@ static bool __init registers(void)
 		f->ds_es = next();
 		f->fs_gs = next();
 		f->changed = next();
-		l4_run(handle, &e);
-		handle = e.handle;
-		if (L4_DELIVERY_KIND(e.delivery) == L4_KIND_ALIEN && f->eflags & PRIVILEGE)
+		delivery = l4_run(&handle, &word);
+		if (L4_DELIVERY_KIND(delivery) == L4_KIND_ALIEN && f->eflags & PRIVILEGE)
 			got = true;
 	}
 	return got;

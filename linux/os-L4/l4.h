@@ -35,11 +35,6 @@ struct l4_regs {
 /* In assembly: enters the microkernel by sysenter, or by int without it. */
 void l4_syscall(struct l4_regs *regs);
 
-/* What ends a run: the delivery, the thread's new handle, three words. */
-struct l4_event {
-	u32 delivery, handle, word[3];
-};
-
 /* An operation on an object; returns the status, results are in *out. */
 u32 l4_call_out(u32 op, u32 a0, u32 a1, u32 a2, u32 a3, struct l4_regs *out);
 u32 l4_call(u32 op, u32 a0, u32 a1, u32 a2, u32 a3);

@@ -9,6 +9,7 @@
 #include <linux/errno.h>
 #include <linux/init.h>
 #include <linux/kernel.h>
+#include <linux/memblock.h>
 #include <linux/mm.h>
 #include <linux/string.h>
 #include <asm/sections.h>
@@ -42,6 +43,8 @@ int __init l4_ram_init(void)
 	BUILD_BUG_ON(L4_SERVER_BASE % (4 << 20));
 	if (!ram || ram->address != end || ram->bytes > L4_RAM_END - end)
 		return -ENOMEM;
+	/* What stays shares the large page of the server's data. */
+	memblock_set_bottom_up(true);
 	ram_slot = ram->slot;
 	ram_start = end - base;
 	physmem_size = ram_start + ram->bytes;
@@ -164,12 +167,15 @@ int __init parse_iomem(char *str, int *add) { return 1; }
 /* initrd=NAME: the grant of this name, which the root server mapped. */
 static const struct l4_grant *initrd;
 
-int os_file_size(const char *file, unsigned long long *size_out)
+int __init os_file_size(const char *file, unsigned long long *size_out)
 {
 	initrd = l4_find_grant(file);
 	if (!initrd || !initrd->address)
 		return -ENOENT;
 	*size_out = initrd->bytes;
+	/* Its memory is given back: until it is closed, if it is opened, from the other end. */
+	if (initrd->bytes)
+		memblock_set_bottom_up(false);
 	return 0;
 }
 
@@ -184,7 +190,10 @@ int os_read_file(int fd, void *buf, int len)
 	return len;
 }
 
-void os_close_file(int fd) { }
+void __init os_close_file(int fd)
+{
+	memblock_set_bottom_up(true);
+}
 
 /* setup_physmem() copies the stub page into the RAM file; there is no stub. */
 int os_seek_file(int fd, unsigned long long offset) { return 0; }

@@ -74,18 +74,32 @@ static __always_inline bool is_in_page(const void __user *user, unsigned long n)
 	return likely(offset_in_page(user) + n <= PAGE_SIZE);
 }
 
+/* memcpy() that leaves both pointers behind what was copied. */
+static __always_inline void copy(void **to, const void **from, unsigned long n)
+{
+	unsigned long count = n / 4;
+
+	asm volatile ("rep movsl" : "+D" (*to), "+S" (*from), "+c" (count) : : "memory");
+	count = n % 4;
+	if (unlikely(count))
+		asm volatile ("rep movsb" : "+D" (*to), "+S" (*from), "+c" (count) : : "memory");
+}
+
+/* Here and below reach() is written out: what it returns need not be looked at for a page that is there. */
 static noinline unsigned long copy_from_pages(void *to, const void __user *from, unsigned long n)
 {
 	while (n) {
 		unsigned long part = in_page(from, n);
-		const void *at = reach(from, READABLE);
+		void *at;
 
-		if (!at)
-			break;
-		memcpy(to, at, part);
-		to += part;
+		if (unlikely(!look_up(from, READABLE, &at))) {
+			at = fault_in(from, READABLE);
+			if (!at)
+				break;
+		}
 		from += part;
 		n -= part;
+		copy(&to, (const void **)&at, part);
 	}
 	return n;
 }
@@ -94,14 +108,16 @@ static noinline unsigned long copy_to_pages(void __user *to, const void *from, u
 {
 	while (n) {
 		unsigned long part = in_page(to, n);
-		void *at = reach(to, WRITABLE);
+		void *at;
 
-		if (!at)
-			break;
-		memcpy(at, from, part);
+		if (unlikely(!look_up(to, WRITABLE, &at))) {
+			at = fault_in(to, WRITABLE);
+			if (!at)
+				break;
+		}
 		to += part;
-		from += part;
 		n -= part;
+		copy(&at, &from, part);
 	}
 	return n;
 }
@@ -111,12 +127,13 @@ unsigned long raw_copy_from_user(void *to, const void __user *from, unsigned lon
 {
 	void *at;
 
-	if (n <= sizeof(u32) && look_up(from, READABLE, &at) && is_in_page(from, n)) {
-		if (n == sizeof(u32)) {
+	if (n == sizeof(u32)) {
+		if (is_in_page(from, n) && look_up(from, READABLE, &at)) {
 			*(u32 *)to = *(const u32 *)at;
 			return 0;
 		}
-		if (n == sizeof(u8)) {
+	} else if (n == sizeof(u8)) {
+		if (look_up(from, READABLE, &at)) {
 			*(u8 *)to = *(const u8 *)at;
 			return 0;
 		}
@@ -129,12 +146,13 @@ unsigned long raw_copy_to_user(void __user *to, const void *from, unsigned long 
 {
 	void *at;
 
-	if (n <= sizeof(u32) && look_up(to, WRITABLE, &at) && is_in_page(to, n)) {
-		if (n == sizeof(u32)) {
+	if (n == sizeof(u32)) {
+		if (is_in_page(to, n) && look_up(to, WRITABLE, &at)) {
 			*(u32 *)at = *(const u32 *)from;
 			return 0;
 		}
-		if (n == sizeof(u8)) {
+	} else if (n == sizeof(u8)) {
+		if (look_up(to, WRITABLE, &at)) {
 			*(u8 *)at = *(const u8 *)from;
 			return 0;
 		}

@@ -40,7 +40,6 @@ struct l4_thread {
 	u32 frame;		/* its UTCB slot: registers, then FPU state */
 	u32 handle;		/* replying to it lets it run */
 	u32 space;		/* the space it is bound to */
-	u32 ready;		/* the same, if its FPU state is there, too */
 	bool fp_here;		/* its FPU state is the task's */
 	struct { u32 base, limit; } tls[3];	/* what it was given */
 	struct l4_thread *next;	/* in the cache */
@@ -180,7 +179,6 @@ static struct l4_thread *thread_bind(struct task_struct *task, u32 space)
 	t->handle = r.esi;
 	t->space = space;
 	t->fp_here = false;
-	t->ready = 0;
 	memset(t->tls, 0, sizeof(t->tls));
 	task->thread.arch.host = t;
 	if (fresh) {
@@ -211,6 +209,7 @@ int arch_dup_task_struct(struct task_struct *dst, struct task_struct *src)
 	l4_fp_save(src);
 	*dst = *src;
 	dst->thread.arch.host = NULL;
+	set_tsk_thread_flag(dst, TIF_HOST_THREAD);
 	return 0;
 }
 
@@ -233,10 +232,11 @@ void l4_fp_changed(struct task_struct *task)
 {
 	struct l4_thread *t = thread_of(task);
 
+	/* Who has none is told so by its flag, and gets it with this state. */
 	if (!t)
 		return;
 	t->fp_here = false;
-	t->ready = 0;
+	set_tsk_thread_flag(task, TIF_HOST_THREAD);
 }
 
 static void fp_load(struct task_struct *task, struct l4_thread *t)
@@ -280,8 +280,11 @@ static void user_exception(struct uml_pt_regs *regs, u32 trap, u32 error)
 
 #define SYSCALL_WORK	(_TIF_SYSCALL_TRACE | _TIF_SYSCALL_AUDIT | _TIF_SECCOMP | _TIF_SINGLESTEP)
 
-/* As handle_syscall(), which is for those that are looked at.  The number is in the register of the result. */
-static __always_inline void system_call(struct uml_pt_regs *r, struct thread_info *ti)
+/*
+ * As handle_syscall(), which is for those that are looked at.  The number is in the register of the result.
+ * True if it changed the result for the program, and nothing else but what TIF_HOST_THREAD tells of.
+ */
+static __always_inline bool system_call(struct uml_pt_regs *r, struct thread_info *ti)
 {
 	struct pt_regs *regs = container_of(r, struct pt_regs, regs);
 	unsigned long nr = PT_REGS_SYSCALL_RET(regs);
@@ -289,14 +292,17 @@ static __always_inline void system_call(struct uml_pt_regs *r, struct thread_inf
 	PT_SYSCALL_NR(r->gp) = nr;
 	if (unlikely(READ_ONCE(ti->flags) & SYSCALL_WORK || nr >= __NR_syscalls)) {
 		handle_syscall(r);
-		return;
+		return false;
 	}
 	UPT_SYSCALL_NR(r) = nr;
 	PT_REGS_SET_SYSCALL_RETURN(regs, -ENOSYS);
 	PT_REGS_SET_SYSCALL_RETURN(regs, arch_l4_execute(r, nr));
 	/* Somebody may have begun to look meanwhile. */
-	if (unlikely(READ_ONCE(ti->flags) & SYSCALL_WORK))
+	if (unlikely(READ_ONCE(ti->flags) & SYSCALL_WORK)) {
 		syscall_trace_leave(regs);
+		return false;
+	}
+	return true;
 }
 
 static noinline void user_event(struct uml_pt_regs *regs, u32 trap, u32 address, u32 error)
@@ -317,16 +323,8 @@ static noinline void user_event(struct uml_pt_regs *regs, u32 trap, u32 address,
 	}
 }
 
-/* Whether the task's thread can run in its space as it is. */
-static __always_inline bool is_ready(struct task_struct *task)
-{
-	struct l4_thread *t = thread_of(task);
-
-	return !(task->mm->context.sync[0].to | l4_batched) && t && t->ready == userspace_pid[0];
-}
-
 /* Maps what changed; gives the task a thread of its space, with its FPU state.  False: no memory for it. */
-static noinline bool get_ready(struct task_struct *task)
+static bool get_ready(struct task_struct *task)
 {
 	struct l4_thread *t;
 
@@ -339,63 +337,87 @@ static noinline bool get_ready(struct task_struct *task)
 		return false;
 	if (!t->fp_here)
 		fp_load(task, t);
-	t->ready = t->space;
+	clear_tsk_thread_flag(task, TIF_HOST_THREAD);
 	return true;
+}
+
+/* Whether something is to be done before the task's thread runs: this, or what these flags say. */
+static __always_inline bool has_work(struct task_struct *task, unsigned long flags)
+{
+	flags |= _TIF_WORK_MASK | _TIF_HOST_THREAD;
+	return task->mm->context.sync[0].to | l4_batched | (READ_ONCE(task_thread_info(task)->flags) & flags);
+}
+
+/* Does it, and what _TIF_SINGLESTEP says.  Interrupts are disabled before and after. */
+static noinline void work(struct task_struct *task)
+{
+	while (has_work(task, 0)) {
+		arch_local_irq_enable();
+		interrupt_end();
+		/* The task goes, the others go on. */
+		if (!get_ready(task))
+			force_sig(SIGKILL);
+		arch_local_irq_disable();
+	}
+	if (test_tsk_thread_flag(task, TIF_SINGLESTEP))
+		arch_l4_single_step(&task->thread.regs.regs);
+}
+
+static __always_inline bool is_alien(u32 delivery, u32 word, u32 vector)
+{
+	return L4_DELIVERY_KIND(delivery) == L4_KIND_ALIEN && word == vector;
 }
 
 void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 {
-	/* Both stay what they are: this stack is the task's. */
-	struct task_struct *task = current;
-	struct thread_info *ti = current_thread_info();
+	/* The one that runs, for this stack is its: found by what is in a register anyway. */
+	struct task_struct *task = container_of(regs, struct task_struct, thread.regs.regs);
 	struct l4_thread *t;
 	struct l4_frame *frame;
-	struct l4_event e;
+	u32 delivery, word;
 	/* It comes from a sysenter: what it goes on with may take ECX and EDX from the stack. */
 	bool by_sysenter = false;
 
 	regs->is_user = 1;
-	interrupt_end();
 	for (;;) {
-		if (unlikely(!is_ready(task)) && !get_ready(task)) {
-			/* The task goes, the others go on. */
-			force_sig(SIGKILL);
-			interrupt_end();
-			continue;
-		}
 		/*
 		 * From here to the registers' return nothing else may run.  What arrives
 		 * meanwhile interrupts the thread, or is seen at the next unblocking.
 		 */
 		arch_local_irq_disable();
-		if (unlikely(READ_ONCE(ti->flags) & _TIF_WORK_MASK)) {
-			arch_local_irq_enable();
-			interrupt_end();
-			continue;
-		}
+		if (unlikely(has_work(task, _TIF_SINGLESTEP)))
+			work(task);
 		t = thread_of(task);
 		frame = (void *)t->frame;
 		arch_l4_load_registers(regs, frame, by_sysenter);
-		if (unlikely(ti->flags & _TIF_SINGLESTEP))
-			arch_l4_single_step(frame);
-		l4_run(t->handle, &e);
-		t->handle = e.handle;
-		arch_l4_store_registers(regs, frame);
-		signals_enabled = 1;
-		if (likely(L4_DELIVERY_KIND(e.delivery) == L4_KIND_ALIEN && e.word[0] == L4_VECTOR_SYSTEM_CALL)) {
-			by_sysenter = false;
-			system_call(regs, ti);
-			continue;
+		for (;;) {
+			delivery = l4_run(&t->handle, &word);
+			arch_l4_store_registers(regs, frame);
+			signals_enabled = 1;
+			if (unlikely(!is_alien(delivery, word, L4_VECTOR_SYSTEM_CALL)) ||
+			    unlikely(!system_call(regs, task_thread_info(task))))
+				break;
+			/* The frame has the other registers still. */
+			arch_local_irq_disable();
+			if (unlikely(has_work(task, _TIF_SINGLESTEP)))
+				break;
+			arch_l4_load_result(regs, frame);
 		}
-		by_sysenter = L4_DELIVERY_KIND(e.delivery) == L4_KIND_ALIEN && e.word[0] == L4_VECTOR_SYSENTER;
+		by_sysenter = is_alien(delivery, word, L4_VECTOR_SYSENTER);
+		/* One that has been carried out: interrupts may be disabled, as they will be above. */
+		if (is_alien(delivery, word, L4_VECTOR_SYSTEM_CALL))
+			continue;
 		/* Nothing that could be begun again. */
 		PT_SYSCALL_NR(regs->gp) = -1;
 		UPT_SYSCALL_NR(regs) = -1;
-		if (L4_DELIVERY_KIND(e.delivery) == L4_KIND_ALIEN)
-			user_event(regs, e.word[0], e.word[1], e.word[2]);
-		else if (L4_DELIVERY_KIND(e.delivery) == L4_KIND_INTERRUPTED)
-			l4_deliver(e.word[0], regs);
-		else
-			panic("l4: a user thread cannot run: %x %x", e.delivery, e.handle);
+		if (L4_DELIVERY_KIND(delivery) == L4_KIND_ALIEN) {
+			user_event(regs, frame->vector, frame->address, frame->error);
+		} else if (L4_DELIVERY_KIND(delivery) == L4_KIND_INTERRUPTED) {
+			/* It may be that the thread has not run. */
+			frame->changed &= ~L4_BY_SYSEXIT;
+			l4_deliver(word, regs);
+		} else {
+			panic("l4: a user thread cannot run: %x %x", delivery, word);
+		}
 	}
 }

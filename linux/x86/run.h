@@ -12,9 +12,14 @@
 #include "../../../um/os-L4/l4.h"
 #include "vdso.h"
 
-/* Replies to a user thread and waits for its next event.  What l4_syscall() does, on a stack that needs no copies. */
-static __always_inline void l4_run(u32 handle, struct l4_event *event)
+/*
+ * Replies to a user thread and waits for its next event: returns the delivery, gives the handle of
+ * the next reply and the event's first word.  What l4_syscall() does, on a stack that needs no copies.
+ */
+static __always_inline u32 l4_run(u32 *handle, u32 *word)
 {
+	u32 delivery = L4_OP_RUN << L4_TAG_OP_SHIFT, next = *handle;
+
 	asm volatile ("pushl	%%ebp\n\t"
 		      "testb	%[sysenter], l4_kip + %c[features]\n\t"
 		      "jz	1f\n\t"
@@ -22,13 +27,13 @@ static __always_inline void l4_run(u32 handle, struct l4_event *event)
 		      "movl	$2f, %%edx\n\t"
 		      "sysenter\n"
 		      "1:	int	%[vector]\n"
-		      "2:	movl	%%ebp, %%ecx\n\t"
-		      "popl	%%ebp"
-		      : "=a" (event->delivery), "=b" (event->handle), "=S" (event->word[0]),
-			"=D" (event->word[1]), "=&c" (event->word[2])
-		      : "0" (L4_OP_RUN << L4_TAG_OP_SHIFT), "1" (handle), [vector] "i" (L4_INT_VECTOR),
-			[sysenter] "i" (L4_FEATURE_SYSENTER), [features] "i" (L4_KIP_FEATURES)
-		      : "edx", "memory", "cc");
+		      "2:	popl	%%ebp"
+		      : "+a" (delivery), "+b" (next), "=S" (*word)
+		      : [vector] "i" (L4_INT_VECTOR), [sysenter] "i" (L4_FEATURE_SYSENTER),
+			[features] "i" (L4_KIP_FEATURES)
+		      : "ecx", "edx", "edi", "memory", "cc");
+	*handle = next;
+	return delivery;
 }
 
 /* The first registers lie in uml_pt_regs as in the microkernel's frame (user-offsets.c). */
@@ -40,8 +45,7 @@ static __always_inline void arch_l4_load_registers(const struct uml_pt_regs *reg
 
 	memcpy(f, gp, offsetof(struct l4_frame, ds_es));
 	f->ds_es = (u16)gp[HOST_DS] | gp[HOST_ES] << 16;
-	f->changed &= ~L4_BY_SYSEXIT;
-	if (by_sysenter && gp[HOST_IP] == L4_VDSO + L4_VDSO_LANDING)
+	if (unlikely(by_sysenter) && gp[HOST_IP] == L4_VDSO + L4_VDSO_LANDING)
 		f->changed |= L4_BY_SYSEXIT;
 	/* The microkernel clears it when it has taken the registers: not if a notification came first. */
 	if (unlikely(f->fs_gs != fs_gs)) {
@@ -50,17 +54,25 @@ static __always_inline void arch_l4_load_registers(const struct uml_pt_regs *reg
 	}
 }
 
-static __always_inline void arch_l4_single_step(struct l4_frame *f)
+/* What a system call returns is all that it changes, mostly. */
+static __always_inline void arch_l4_load_result(const struct uml_pt_regs *regs, struct l4_frame *f)
 {
-	f->eflags |= X86_EFLAGS_TF;
+	f->eax = regs->gp[HOST_AX];
 }
 
-static __always_inline void arch_l4_store_registers(struct uml_pt_regs *regs, const struct l4_frame *f)
+/* For the next run alone: what comes back has it no more. */
+static __always_inline void arch_l4_single_step(struct uml_pt_regs *regs)
+{
+	regs->gp[HOST_EFLAGS] |= X86_EFLAGS_TF;
+}
+
+static __always_inline void arch_l4_store_registers(struct uml_pt_regs *regs, struct l4_frame *f)
 {
 	unsigned long *gp = regs->gp;
 
+	/* A step is over. */
+	f->eflags &= ~X86_EFLAGS_TF;
 	memcpy(gp, f, offsetof(struct l4_frame, ds_es));
-	gp[HOST_EFLAGS] &= ~X86_EFLAGS_TF;
 	gp[HOST_DS] = (u16)f->ds_es;
 	gp[HOST_ES] = f->ds_es >> 16;
 	gp[HOST_FS] = (u16)f->fs_gs;
@@ -68,12 +80,24 @@ static __always_inline void arch_l4_store_registers(struct uml_pt_regs *regs, co
 	/* CS and SS are those of get_safe_registers(). */
 }
 
-/* Their order is that of a system call's arguments, too. */
+/* Its functions take their arguments, six at most, from the stack (asmlinkage), and may overwrite them there. */
 static __always_inline long arch_l4_execute(const struct uml_pt_regs *regs, unsigned long nr)
 {
-	BUILD_BUG_ON(HOST_CX != HOST_BX + 1 || HOST_DX != HOST_BX + 2 || HOST_SI != HOST_BX + 3 ||
-		     HOST_DI != HOST_BX + 4 || HOST_BP != HOST_BX + 5);
-	return sys_call_table[nr](*(const struct syscall_args *)&regs->gp[HOST_BX]);
+	long result = nr;
+
+	asm volatile ("pushl	%c[bp](%[gp])\n\t"
+		      "pushl	%c[di](%[gp])\n\t"
+		      "pushl	%c[si](%[gp])\n\t"
+		      "pushl	%c[dx](%[gp])\n\t"
+		      "pushl	%c[cx](%[gp])\n\t"
+		      "pushl	%c[bx](%[gp])\n\t"
+		      "call	*sys_call_table(, %%eax, 4)\n\t"
+		      "addl	$24, %%esp"
+		      : "+a" (result)
+		      : [gp] "r" (regs->gp), [bx] "i" (4 * HOST_BX), [cx] "i" (4 * HOST_CX), [dx] "i" (4 * HOST_DX),
+			[si] "i" (4 * HOST_SI), [di] "i" (4 * HOST_DI), [bp] "i" (4 * HOST_BP)
+		      : "ecx", "edx", "memory", "cc");
+	return result;
 }
 
 #endif

@@ -32,7 +32,7 @@ SYM_CODE_START(_start)
 1:	jmp	1b
 SYM_CODE_END(_start)
 
-/* Aligned: current_thread_info() masks the stack pointer. */
+/* Aligned: call traces end where a stack could end. */
 	.section .data..init_irqstack, "aw"
 	.balign	THREAD_SIZE
 boot_stack:

@@ -74,7 +74,7 @@ long long now(void);
 
 /* The checks: 1 if it holds, otherwise it has said why. */
 #define CHECKS(one) \
-	one(hwcap) one(int80) one(sysenter) one(vdso) one(exceptions) one(write_barrier) \
+	one(hwcap) one(int80) one(registers) one(sysenter) one(vdso) one(exceptions) one(write_barrier) \
 	one(fpu_signals) one(fpu_frames) one(x87) one(fpu_fork) one(threads) one(naps) \
 	one(processes) one(copy_on_write) one(moved_mappings) one(unmapped_mappings) one(file_mappings) one(debugging) \
 	one(clocks) one(timers) one(futexes) one(signals) one(core_dump) one(events) one(sockets) \

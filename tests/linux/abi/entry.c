@@ -30,6 +30,74 @@ int int80(void)
 	return 1;
 }
 
+/* What a system call has no business with, and what signal handlers and debuggers make of it. */
+static void set_esi(int sig, siginfo_t *si, void *uc)
+{
+	((ucontext_t *)uc)->uc_mcontext.gregs[REG_ESI] = 9;
+}
+
+/* ESI behind a system call that was called with 7. */
+static long esi_behind(int nr, long a, long b)
+{
+	long esi = 7, result;
+
+	asm volatile ("int $0x80" : "=a" (result), "+S" (esi) : "0" (nr), "b" (a), "c" (b) : "memory");
+	return esi;
+}
+
+/* ESI behind a vfork whose child ends at once, and sends no signal. */
+static long esi_behind_vfork(void)
+{
+	long esi = 7, result;
+
+	asm volatile ("int $0x80; test %0, %0; jnz 1f\n\t"
+		      "mov %3, %0; int $0x80\n1:"
+		      : "=a" (result), "+S" (esi)
+		      : "0" (__NR_clone), "i" (__NR_exit), "b" (CLONE_VM | CLONE_VFORK), "c" (0), "d" (0), "D" (0)
+		      : "memory");
+	return esi;
+}
+
+/* What getpid() leaves of other values in the flags (direction, carry), EBX, ECX, EDX, ESI, EDI, EBP. */
+void behind_getpid(unsigned long after[7]);
+asm (".text\n.globl behind_getpid\nbehind_getpid:\n"
+     "push %ebx; push %esi; push %edi; push %ebp\n"
+     "mov $20, %eax; mov $1, %ebx; mov $2, %ecx; mov $3, %edx; mov $4, %esi; mov $5, %edi; mov $6, %ebp\n"
+     "std; stc; int $0x80\n"
+     "push %ebp; push %edi; push %esi; push %edx; push %ecx; push %ebx; pushf; cld; mov 48(%esp), %eax\n"
+     "pop (%eax); pop 4(%eax); pop 8(%eax); pop 12(%eax); pop 16(%eax); pop 20(%eax); pop 24(%eax)\n"
+     "pop %ebp; pop %edi; pop %esi; pop %ebx; ret\n");
+
+int registers(void)
+{
+	struct user_regs_struct regs;
+	unsigned long after[7], i;
+	int pid, status;
+
+	behind_getpid(after);
+	CHECK((after[0] & 0x401) == 0x401);
+	for (i = 1; i < 7; i++)
+		CHECK(after[i] == i);
+	catch(SIGUSR1, set_esi, 0);
+	CHECK(esi_behind(__NR_kill, getpid(), SIGUSR2 + 1000) == 7);
+	CHECK(esi_behind(__NR_kill, getpid(), SIGUSR1) == 9);
+
+	/* In the middle of a system call that nobody watches. */
+	pid = fork();
+	if (!pid) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		raise(SIGSTOP);
+		_exit(esi_behind_vfork());
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+	CHECK(!ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_TRACEVFORKDONE) && !ptrace(PTRACE_CONT, pid, 0, 0));
+	CHECK(waitpid(pid, &status, 0) == pid && status >> 8 == (SIGTRAP | PTRACE_EVENT_VFORK_DONE << 8));
+	CHECK(!ptrace(PTRACE_GETREGS, pid, 0, &regs) && regs.esi == 7);
+	regs.esi = 9;
+	CHECK(!ptrace(PTRACE_SETREGS, pid, 0, &regs) && !ptrace(PTRACE_CONT, pid, 0, 0));
+	return wait_for(pid, 9 << 8);
+}
+
 /* Linux's convention for sysenter: it returns into the vDSO, which undoes the pushes. */
 long by_sysenter(int nr, long a, long b, long c, long d, long e, long f);
 asm (".text\n.globl by_sysenter\nby_sysenter:\n"

@@ -49,7 +49,7 @@ fn on_bochs() -> Result<()> {
     // Building Linux, if it is not built, is not Bochs's time.
     build::system(Path::new(Guest::default().system))?;
     let start = Instant::now();
-    let checks = "int80 sysenter vdso exceptions write_barrier fpu_frames x87 fpu_fork threads processes copy_on_write file_mappings \
+    let checks = "int80 registers sysenter vdso exceptions write_barrier fpu_frames x87 fpu_fork threads processes copy_on_write file_mappings \
                   debugging futexes signals proc";
     let command = format!("for check in {checks}; do abi $check || exit 1; done");
     let o = Guest { on: Emulator::Bochs, inserts, ..Guest::default() }.run(&command)?;
@@ -125,15 +125,15 @@ fn batch() -> Result<()> {
 /// The operations of `tests/linux/figures.c`, in the order of their intervals; the most instructions that
 /// each may take in all, and the most times as many as on Linux alone.
 const OPERATIONS: [(&str, u64, f64); 10] = [
-    ("getpid by int 0x80", 330, 1.6),
-    ("gettimeofday", 510, 1.75),
-    ("read 4K", 2_400, 1.15),
-    ("write 4K", 2_850, 1.15),
-    ("pipe round trip", 2_150, 1.2),
+    ("getpid by int 0x80", 270, 1.3),
+    ("gettimeofday", 435, 1.5),
+    ("read 4K", 2_300, 1.1),
+    ("write 4K", 2_750, 1.12),
+    ("pipe round trip", 2_000, 1.12),
     ("page fault", 3_700, 1.6),
     ("fork+exit+wait", 147_000, 1.35),
     ("vfork+exec+wait", 390_000, 1.1),
-    ("ring of 2", 9_700, 1.4),
+    ("ring of 2", 9_600, 1.36),
     ("ring of 8", 51_000, 1.3),
 ];
 
