@@ -15,7 +15,6 @@
 #include <skas.h>
 #include "l4.h"
 
-int signals_enabled;
 unsigned long l4_pending;
 const volatile unsigned int *l4_arrived;	/* set on entry */
 

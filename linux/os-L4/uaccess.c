@@ -29,18 +29,28 @@ static __always_inline void *mapped(unsigned long physical)
 	return __binary_start + physical;
 }
 
-/* Where Linux has a byte of the current process, if its page has all of these bits. */
-static __always_inline bool look_up(const void __user *user, unsigned long bits, void **at)
+/* What the processor would use: never NULL. */
+static __always_inline pgd_t *tables(void)
+{
+	return current->active_mm->pgd;
+}
+
+/* Where Linux has a byte of the process with these tables, if its page has all of these bits. */
+static __always_inline bool find(pgd_t *pgds, const void __user *user, unsigned long bits, void **at)
 {
 	unsigned long address = (unsigned long)user;
-	/* What the processor would use: never NULL. */
-	unsigned long pgd = pgd_val(*pgd_offset(current->active_mm, address)), pte;
+	unsigned long pgd = pgd_val(*pgd_offset_pgd(pgds, address)), pte;
 
 	if (unlikely(!(pgd & _PAGE_PRESENT)))
 		return false;
 	pte = pte_val(((pte_t *)mapped(pgd & PAGE_MASK))[pte_index(address)]);
 	*at = mapped(pte & PAGE_MASK) + offset_in_page(address);
 	return likely(!(~pte & bits));
+}
+
+static __always_inline bool look_up(const void __user *user, unsigned long bits, void **at)
+{
+	return find(tables(), user, bits, at);
 }
 
 /* The same by a fault; NULL if the program may not. */
@@ -88,11 +98,13 @@ static __always_inline void copy(void **to, const void **from, unsigned long n)
 /* Here and below reach() is written out: what it returns need not be looked at for a page that is there. */
 static noinline unsigned long copy_from_pages(void *to, const void __user *from, unsigned long n)
 {
+	pgd_t *pgds = tables();
+
 	while (n) {
 		unsigned long part = in_page(from, n);
 		void *at;
 
-		if (unlikely(!look_up(from, READABLE, &at))) {
+		if (unlikely(!find(pgds, from, READABLE, &at))) {
 			at = fault_in(from, READABLE);
 			if (!at)
 				break;
@@ -106,11 +118,13 @@ static noinline unsigned long copy_from_pages(void *to, const void __user *from,
 
 static noinline unsigned long copy_to_pages(void __user *to, const void *from, unsigned long n)
 {
+	pgd_t *pgds = tables();
+
 	while (n) {
 		unsigned long part = in_page(to, n);
 		void *at;
 
-		if (unlikely(!look_up(to, WRITABLE, &at))) {
+		if (unlikely(!find(pgds, to, WRITABLE, &at))) {
 			at = fault_in(to, WRITABLE);
 			if (!at)
 				break;

@@ -38,11 +38,18 @@ SYM_CODE_END(_start)
 boot_stack:
 	.skip	THREAD_SIZE
 
+/* What each system call looks at: a line of the data cache. */
 	.data
-	.balign	8
+	.balign	64
 	.globl	l4_kip
 l4_kip:
 	.skip	4 * KIP_WORDS
+	.globl	signals_enabled
+signals_enabled:
+	.long	0
+	.globl	l4_batched
+l4_batched:
+	.long	0
 	.globl	l4_utcb
 l4_utcb:
 	.long	0

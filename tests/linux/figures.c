@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -84,17 +85,15 @@ static void ring(int count, int rounds, int id)
 	close(in);
 }
 
-int main(int argc, char **argv)
+/* Calls that the process makes. */
+static void calls(void)
 {
-	int zero = open("/dev/zero", O_RDONLY), null = open("/dev/null", O_WRONLY), file, both[2];
-	char *args[] = { "figures", "exit", NULL }, *env[] = { NULL }, path[] = "/tmp/figuresXXXXXX", *pages;
+	char path[] = "/tmp/figuresXXXXXX";
+	int file = mkstemp(path), both[2];
 	struct timeval tv;
 	int i;
 
-	if (argc == 2 && !strcmp(argv[1], "exit"))
-		_exit(0);
-	file = mkstemp(path);
-	if (zero < 0 || null < 0 || file < 0 || pipe(both) || write(file, buffer, PAGE) != PAGE)
+	if (file < 0 || pipe(both) || write(file, buffer, PAGE) != PAGE)
 		die("open");
 	MEASURE(GETPID, raw(__NR_getpid, 0, 0, 0));
 	MEASURE(GETTIMEOFDAY, raw(__NR_gettimeofday, (long)&tv, 0, 0));
@@ -109,6 +108,18 @@ int main(int argc, char **argv)
 		MARK(2, WRITE);
 	}
 	MEASURE(PIPE, raw(__NR_write, both[1], (long)buffer, 1); raw(__NR_read, both[0], (long)buffer, 1));
+	unlink(path);
+	close(file);
+	close(both[0]);
+	close(both[1]);
+}
+
+/* Pages, processes, and processes that wait for each other. */
+static void processes(void)
+{
+	char *args[] = { "figures", "exit", NULL }, *env[] = { NULL }, *pages;
+	int i;
+
 	pages = mmap(NULL, (REPETITIONS + 1) * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (i = 0; i < REPETITIONS; i++) {
 		MARK(1, FAULT);
@@ -119,6 +130,32 @@ int main(int argc, char **argv)
 	MEASURE(EXEC, { int pid = vfork(); if (!pid) { execve("/proc/self/exe", args, env); _exit(1); } waitpid(pid, NULL, 0); });
 	ring(2, REPETITIONS, RING2);
 	ring(8, REPETITIONS, RING8);
-	unlink(path);
-	return 0;
+}
+
+/* Begins anew with this argument. */
+static void again(unsigned long persona, char *argument)
+{
+	char *args[] = { "figures", argument, NULL };
+
+	if (personality(persona) < 0)
+		die("personality");
+	execv("/proc/self/exe", args);
+	die("exec");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		/* Where a stack lies decides what it shares of the data cache: the same place each time. */
+		again(ADDR_NO_RANDOMIZE, "calls");
+	} else if (!strcmp(argv[1], "calls")) {
+		calls();
+		/* Processes are made as anybody's. */
+		again(PER_LINUX, "processes");
+	} else if (!strcmp(argv[1], "processes")) {
+		processes();
+		return 0;
+	}
+	/* What the measured exec begins. */
+	_exit(0);
 }

@@ -269,13 +269,13 @@ fn header() -> String {
         ("INTERRUPTED", MessageKind::Interrupted),
         ("FAILED", MessageKind::Failed),
     ] {
-        define(&format!("KIND_{name}"), kind as u32);
+        define(&format!("KIND_{name}"), (kind as u32) << Delivery::KIND_SHIFT);
     }
     for (name, value) in [
         ("TAG_OP_SHIFT", Tag::OP_SHIFT),
         ("TAG_POLL", Tag::POLL),
         ("TAG_NOTIFICATIONS_ONLY", Tag::NOTIFICATIONS_ONLY),
-        ("KIND_SHIFT", Delivery::KIND_SHIFT),
+        ("KIND_MASK", 7 << Delivery::KIND_SHIFT),
         ("BADGE_SHIFT", Delivery::BADGE_SHIFT),
         ("MAX_WORDS", abi::tag::MAX_WORDS),
         ("RIGHT_READ", Rights::READ.0),
@@ -322,7 +322,7 @@ fn header() -> String {
     ] {
         define(name, value);
     }
-    text += "\n#define L4_DELIVERY_KIND(delivery)\t((delivery) >> L4_KIND_SHIFT & 7)\n\n#ifndef __ASSEMBLY__\nstruct l4_frame {\n\tu32 ";
+    text += "\n#define L4_DELIVERY_KIND(delivery)\t((delivery) & L4_KIND_MASK)\n\n#ifndef __ASSEMBLY__\nstruct l4_frame {\n\tu32 ";
     let fields = [
         ("eax", offset_of!(Frame, eax)),
         ("ebx", offset_of!(Frame, ebx)),
