@@ -198,14 +198,3 @@ void __init os_close_file(int fd)
 int os_seek_file(int fd, unsigned long long offset) { return 0; }
 int os_write_file(int fd, const void *buf, int count) { return count; }
 int os_fsync_file(int fd) { return 0; }
-
-/*
- * Linux keeps pages of different use in different blocks of 4 MiB, for huge pages that programs do
- * not have here.  A block is a large page, so a system call would touch one of each kind.
- */
-static int __init group_nothing(void)
-{
-	page_group_by_mobility_disabled = 1;
-	return 0;
-}
-early_initcall(group_nothing);
