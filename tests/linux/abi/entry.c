@@ -30,7 +30,7 @@ int int80(void)
 	return 1;
 }
 
-/* What a system call has no business with, and what signal handlers and debuggers make of it. */
+/* A handler that changes a register of what it interrupted. */
 static void set_esi(int sig, siginfo_t *si, void *uc)
 {
 	((ucontext_t *)uc)->uc_mcontext.gregs[REG_ESI] = 9;
