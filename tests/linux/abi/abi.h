@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <linux/if_packet.h>
 #include <linux/sched.h>
 #include <mqueue.h>
 #include <poll.h>
@@ -76,7 +77,7 @@ long long now(void);
 #define CHECKS(one) \
 	one(hwcap) one(int80) one(registers) one(sysenter) one(vdso) one(exceptions) one(write_barrier) \
 	one(fpu_signals) one(fpu_frames) one(x87) one(fpu_fork) one(threads) one(naps) \
-	one(processes) one(copy_on_write) one(moved_mappings) one(unmapped_mappings) one(file_mappings) one(debugging) \
+	one(processes) one(copy_on_write) one(moved_mappings) one(unmapped_mappings) one(packet_ring) one(file_mappings) one(debugging) \
 	one(clocks) one(timers) one(futexes) one(signals) one(core_dump) one(events) one(sockets) \
 	one(sysv_ipc) one(fairness) one(proc)
 #define DECLARE(name) int name(void);

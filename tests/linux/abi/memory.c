@@ -78,6 +78,31 @@ int unmapped_mappings(void)
 	return !munmap(area, 3 * ALONE);
 }
 
+/* Pages that a driver allocated together are a child's in the same order. */
+int packet_ring(void)
+{
+	enum { BLOCK = 8 * PAGE };
+	struct tpacket_req ring = { BLOCK, 1, PAGE, BLOCK / PAGE };
+	int fd = socket(AF_PACKET, SOCK_RAW, 0), pid, i;
+	char *pages;
+
+	CHECK(fd >= 0);
+	CHECK(!setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ring, sizeof(ring)));
+	pages = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(pages != MAP_FAILED);
+	for (i = 0; i < BLOCK / PAGE; i++)
+		pages[i * PAGE + PAGE / 2] = i + 1;
+	pid = fork();
+	if (!pid) {
+		for (i = 0; i < BLOCK / PAGE; i++)
+			if (pages[i * PAGE + PAGE / 2] != i + 1)
+				_exit(i + 1);
+		_exit(0);
+	}
+	CHECK(wait_for(pid, 0));
+	return !close(fd) && !munmap(pages, BLOCK);
+}
+
 int file_mappings(void)
 {
 	char path[] = "/tmp/abiXXXXXX", buf[5] = "";
