@@ -36,8 +36,10 @@ ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)
 	return -1;
 }
 
-void setup_hostinfo(char *buf, int len)
+void __init setup_hostinfo(char *buf, int len)
 {
+	/* Blocks of memory are known by now, and nothing comes between this and their use. */
+	l4_keep_together();
 	strscpy(buf, "Macadamia", len);
 }
 

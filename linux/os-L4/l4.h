@@ -58,10 +58,14 @@ void l4_delete(u32 slot);
 
 /* RAM: offsets are those of Linux's physical addresses. */
 int l4_ram_init(void);
+/* Before the first page is given out. */
+void l4_keep_together(void);
 int l4_ram_record(u32 space, unsigned long virt, unsigned long phys,
 		  unsigned long len, unsigned int prot);
 int l4_unmap_record(u32 space, unsigned long virt, unsigned long len);
 extern unsigned int l4_batched;
+/* Something has changed that a process which runs would have to see: asm/pgtable.h and what is batched. */
+extern unsigned int l4_untold;
 int l4_map_flush_all(void);
 static inline int l4_map_flush(void)
 {

@@ -11,6 +11,7 @@
 #include <linux/kernel.h>
 #include <linux/memblock.h>
 #include <linux/mm.h>
+#include <linux/page-isolation.h>
 #include <linux/string.h>
 #include <asm/sections.h>
 #include <as-layout.h>
@@ -30,6 +31,7 @@ static u32 ram_slot;
 static unsigned long ram_start;
 
 static struct { u32 word[RECORD_WORDS]; } batch[MAX_RECORDS];
+unsigned int l4_batched;
 
 extern long long physmem_size;
 
@@ -48,6 +50,12 @@ int __init l4_ram_init(void)
 	ram_start = end - base;
 	physmem_size = ram_start + ram->bytes;
 	return 0;
+}
+
+/* Tasks and their like first come from what is left of that large page. */
+void __init l4_keep_together(void)
+{
+	set_pageblock_migratetype(virt_to_page((unsigned long)_end), MIGRATE_UNMOVABLE);
 }
 
 int l4_map_flush_all(void)

@@ -96,14 +96,19 @@ int um_tlb_sync(struct mm_struct *mm)
 		if (sync_range(mm, own ? L4_SPACE : mm->context.id.pid, from, to))
 			err = -ENOMEM;
 	}
-	if (own && l4_map_flush())
+	if (!own)
+		l4_untold = 1;		/* of what is batched */
+	else if (l4_map_flush())
 		err = -ENOMEM;
 	return err;
 }
 
 void flush_tlb_all(void) { }
 
-/* What fork wrote is marked by set_ptes(); what exit cleared nobody will use. */
+/*
+ * What fork wrote is marked by set_ptes(); what exit cleared nobody will use.  What is taken from a process is
+ * marked at the end of each region (tlb_end_vma()), even if two do it at a time and the second ends here.
+ */
 void flush_tlb_mm(struct mm_struct *mm) { }
 
 /* l4_map_flush_all() has said more. */

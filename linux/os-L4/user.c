@@ -95,6 +95,7 @@ void os_kill_ptraced_process(int pid, int reap_child)
 void __switch_mm(struct mm_id *mm_idp)
 {
 	userspace_pid[0] = mm_idp->pid;
+	l4_untold |= container_of(mm_idp, struct mm_struct, context.id)->context.sync[0].to;
 }
 
 /* The loop below looks at notifications itself. */
@@ -282,7 +283,8 @@ static void user_exception(struct uml_pt_regs *regs, u32 trap, u32 error)
 
 /*
  * As handle_syscall(), which is for those that are looked at.  The number is in the register of the result.
- * True if it changed the result for the program, and nothing else but what TIF_HOST_THREAD tells of.
+ * True if it changed the result for the program, and nothing else but what TIF_HOST_THREAD tells of: then
+ * look_behind() has still to be done.
  */
 static __always_inline bool system_call(struct uml_pt_regs *r, struct thread_info *ti)
 {
@@ -297,20 +299,22 @@ static __always_inline bool system_call(struct uml_pt_regs *r, struct thread_inf
 	UPT_SYSCALL_NR(r) = nr;
 	PT_REGS_SET_SYSCALL_RETURN(regs, -ENOSYS);
 	PT_REGS_SET_SYSCALL_RETURN(regs, arch_l4_execute(r, nr));
-	/* Somebody may have begun to look meanwhile. */
-	if (unlikely(READ_ONCE(ti->flags) & SYSCALL_WORK)) {
-		syscall_trace_leave(regs);
-		return false;
-	}
 	return true;
+}
+
+/* Somebody may have begun to look while it was carried out. */
+static noinline void look_behind(struct uml_pt_regs *r, struct thread_info *ti)
+{
+	if (READ_ONCE(ti->flags) & SYSCALL_WORK)
+		syscall_trace_leave(container_of(r, struct pt_regs, regs));
 }
 
 static noinline void user_event(struct uml_pt_regs *regs, u32 trap, u32 address, u32 error)
 {
 	switch (trap) {
 	case L4_VECTOR_SYSENTER:
-		if (arch_l4_begin_sysenter(regs))
-			system_call(regs, current_thread_info());
+		if (arch_l4_begin_sysenter(regs) && system_call(regs, current_thread_info()))
+			look_behind(regs, current_thread_info());
 		break;
 	case L4_VECTOR_PAGE_FAULT:
 		regs->faultinfo.cr2 = address;
@@ -338,6 +342,8 @@ static bool get_ready(struct task_struct *task)
 	if (!t->fp_here)
 		fp_load(task, t);
 	clear_tsk_thread_flag(task, TIF_HOST_THREAD);
+	/* No interrupt changes a page table; of the mms that are not loaded __switch_mm() tells. */
+	l4_untold = 0;
 	return true;
 }
 
@@ -345,7 +351,7 @@ static bool get_ready(struct task_struct *task)
 static __always_inline bool has_work(struct task_struct *task, unsigned long flags)
 {
 	flags |= _TIF_WORK_MASK | _TIF_HOST_THREAD;
-	return task->mm->context.sync[0].to | l4_batched | (READ_ONCE(task_thread_info(task)->flags) & flags);
+	return l4_untold | (READ_ONCE(task_thread_info(task)->flags) & flags);
 }
 
 /* Does it, and what _TIF_SINGLESTEP says.  Interrupts are disabled before and after. */
@@ -374,7 +380,7 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 	struct task_struct *task = container_of(regs, struct task_struct, thread.regs.regs);
 	struct l4_thread *t;
 	struct l4_frame *frame;
-	u32 delivery, word;
+	u32 handle, delivery, word;
 	/* It comes from a sysenter: what it goes on with may take ECX and EDX from the stack. */
 	bool by_sysenter = false;
 
@@ -389,20 +395,25 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 			work(task);
 		t = thread_of(task);
 		frame = (void *)t->frame;
+		handle = t->handle;
 		arch_l4_load_registers(regs, frame, by_sysenter);
 		for (;;) {
-			delivery = l4_run(&t->handle, &word);
+			delivery = l4_run(&handle, &word);
 			arch_l4_store_registers(regs, frame);
 			signals_enabled = 1;
 			if (unlikely(!is_alien(delivery, word, L4_VECTOR_SYSTEM_CALL)) ||
 			    unlikely(!system_call(regs, task_thread_info(task))))
 				break;
-			/* The frame has the other registers still. */
 			arch_local_irq_disable();
-			if (unlikely(has_work(task, _TIF_SINGLESTEP)))
+			if (unlikely(has_work(task, SYSCALL_WORK))) {
+				arch_local_irq_enable();
+				look_behind(regs, task_thread_info(task));
 				break;
+			}
+			/* The frame has the other registers still. */
 			arch_l4_load_result(regs, frame);
 		}
+		t->handle = handle;
 		by_sysenter = is_alien(delivery, word, L4_VECTOR_SYSENTER);
 		/* One that has been carried out: interrupts may be disabled, as they will be above. */
 		if (is_alien(delivery, word, L4_VECTOR_SYSTEM_CALL))

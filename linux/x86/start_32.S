@@ -47,8 +47,8 @@ l4_kip:
 	.globl	signals_enabled
 signals_enabled:
 	.long	0
-	.globl	l4_batched
-l4_batched:
+	.globl	l4_untold
+l4_untold:
 	.long	0
 	.globl	l4_utcb
 l4_utcb:
