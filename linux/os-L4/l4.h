@@ -64,7 +64,7 @@ int l4_ram_record(u32 space, unsigned long virt, unsigned long phys,
 		  unsigned long len, unsigned int prot);
 int l4_unmap_record(u32 space, unsigned long virt, unsigned long len);
 extern unsigned int l4_batched;
-/* Something has changed that a process which runs would have to see: asm/pgtable.h and what is batched. */
+/* A page table has changed that may be that of the process which runs next (asm/pgtable.h). */
 extern unsigned int l4_untold;
 int l4_map_flush_all(void);
 static inline int l4_map_flush(void)

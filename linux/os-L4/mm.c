@@ -11,6 +11,7 @@
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
+#include <linux/sched/signal.h>
 #include <asm/mmu_context.h>
 #include <asm/tlbflush.h>
 #include <os.h>
@@ -83,7 +84,7 @@ static int sync_range(struct mm_struct *mm, u32 space, unsigned long at, unsigne
 	return err;
 }
 
-/* Linux's own pages at once, those of a process when it runs next. */
+/* Linux's own pages at once, those of the process that is current before it runs next. */
 int um_tlb_sync(struct mm_struct *mm)
 {
 	bool own = mm == &init_mm;
@@ -96,10 +97,11 @@ int um_tlb_sync(struct mm_struct *mm)
 		if (sync_range(mm, own ? L4_SPACE : mm->context.id.pid, from, to))
 			err = -ENOMEM;
 	}
-	if (!own)
-		l4_untold = 1;		/* of what is batched */
-	else if (l4_map_flush())
+	if (l4_map_flush())
 		err = -ENOMEM;
+	/* The entries are marked as told all the same: the process goes, the others go on. */
+	if (err && !own)
+		force_sig(SIGKILL);
 	return err;
 }
 

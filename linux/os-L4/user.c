@@ -337,7 +337,7 @@ static bool get_ready(struct task_struct *task)
 	t = thread_of(task);
 	if (!t || t->space != userspace_pid[0])
 		t = thread_bind(task, userspace_pid[0]);
-	if (!t || l4_map_flush())
+	if (!t)
 		return false;
 	if (!t->fp_here)
 		fp_load(task, t);
