@@ -63,14 +63,10 @@ void l4_keep_together(void);
 int l4_ram_record(u32 space, unsigned long virt, unsigned long phys,
 		  unsigned long len, unsigned int prot);
 int l4_unmap_record(u32 space, unsigned long virt, unsigned long len);
-extern unsigned int l4_batched;
 /* A page table has changed that may be that of the process which runs next (asm/pgtable.h). */
 extern unsigned int l4_untold;
-int l4_map_flush_all(void);
-static inline int l4_map_flush(void)
-{
-	return l4_batched ? l4_map_flush_all() : 0;
-}
+/* Carries out all records, before anybody runs. */
+int l4_map_flush(void);
 
 /* The first words of the kernel information page, in Linux's own data: a page less that is touched. */
 extern u32 l4_kip[];

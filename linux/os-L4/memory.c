@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings, l4_batched, and the boot modules seen as files.
+ * Mappings, and the boot modules seen as files.
  *
  * Linux's physical memory is one window that the root server mapped: the image, and
- * behind it all of the Memory called "ram".  User processes get pages of the latter only.  Records collect in the UTCB's order and go to the microkernel
- * when the batch is full or somebody is about to run.
+ * behind it all of the Memory called "ram".  User processes get pages of the latter only.
+ * Records collect in the UTCB's order and go to the microkernel when the batch is full, or
+ * by l4_map_flush(), which ends whatever made some.
  */
 #include <linux/errno.h>
 #include <linux/init.h>
@@ -31,7 +32,7 @@ static u32 ram_slot;
 static unsigned long ram_start;
 
 static struct { u32 word[RECORD_WORDS]; } batch[MAX_RECORDS];
-unsigned int l4_batched;
+static unsigned int batched;
 
 extern long long physmem_size;
 
@@ -58,12 +59,12 @@ void __init l4_keep_together(void)
 	set_pageblock_migratetype(virt_to_page((unsigned long)_end), MIGRATE_UNMOVABLE);
 }
 
-int l4_map_flush_all(void)
+int l4_map_flush(void)
 {
-	unsigned int first = 0, count = l4_batched;
+	unsigned int first = 0, count = batched;
 	int err = 0;
 
-	l4_batched = 0;
+	batched = 0;
 	/* A record that fails does not keep the others from being carried out. */
 	while (first < count) {
 		const u32 *bad;
@@ -90,7 +91,7 @@ int l4_map_flush_all(void)
 
 static __always_inline int add(u32 selectors, u32 what, u32 offset, unsigned long len, bool maps)
 {
-	u32 *last = l4_batched ? batch[l4_batched - 1].word : NULL;
+	u32 *last = batched ? batch[batched - 1].word : NULL;
 	int err = 0;
 
 	/* One that goes on where the last one ends makes it longer. */
@@ -99,9 +100,9 @@ static __always_inline int add(u32 selectors, u32 what, u32 offset, unsigned lon
 		last[3] += len;
 		return 0;
 	}
-	if (l4_batched == MAX_RECORDS)
+	if (batched == MAX_RECORDS)
 		err = l4_map_flush();
-	last = batch[l4_batched++].word;
+	last = batch[batched++].word;
 	last[0] = selectors;
 	last[1] = what;
 	last[2] = offset;

@@ -113,5 +113,5 @@ void flush_tlb_all(void) { }
  */
 void flush_tlb_mm(struct mm_struct *mm) { }
 
-/* l4_map_flush_all() has said more. */
+/* l4_map_flush() has said more. */
 void report_enomem(void) { }

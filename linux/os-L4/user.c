@@ -87,8 +87,6 @@ void os_kill_ptraced_process(int pid, int reap_child)
 		space_cache[spaces_cached++] = pid;
 		return;
 	}
-	/* Records that wait may be for it. */
-	l4_map_flush();
 	l4_delete(pid);
 }
 
@@ -327,24 +325,25 @@ static noinline void user_event(struct uml_pt_regs *regs, u32 trap, u32 address,
 	}
 }
 
-/* Maps what changed; gives the task a thread of its space, with its FPU state.  False: no memory for it. */
-static bool get_ready(struct task_struct *task)
+/* Maps what changed; gives the task a thread of its space, with its FPU state.  Without memory for it the task goes. */
+static void get_ready(struct task_struct *task)
 {
 	struct l4_thread *t;
 
 	if (um_tlb_sync(task->mm))
-		return false;
+		return;
 	t = thread_of(task);
 	if (!t || t->space != userspace_pid[0])
 		t = thread_bind(task, userspace_pid[0]);
-	if (!t)
-		return false;
+	if (!t) {
+		force_sig(SIGKILL);
+		return;
+	}
 	if (!t->fp_here)
 		fp_load(task, t);
 	clear_tsk_thread_flag(task, TIF_HOST_THREAD);
 	/* No interrupt changes a page table; of the mms that are not loaded __switch_mm() tells. */
 	l4_untold = 0;
-	return true;
 }
 
 /* Whether something is to be done before the task's thread runs: this, or what these flags say. */
@@ -360,9 +359,7 @@ static noinline void work(struct task_struct *task)
 	while (has_work(task, 0)) {
 		arch_local_irq_enable();
 		interrupt_end();
-		/* The task goes, the others go on. */
-		if (!get_ready(task))
-			force_sig(SIGKILL);
+		get_ready(task);
 		arch_local_irq_disable();
 	}
 	if (test_tsk_thread_flag(task, TIF_SINGLESTEP))
