@@ -173,9 +173,15 @@ impl Pool {
 
     /// Allocates a zeroed block of at least `bytes`, a power of two, aligned to its size.
     pub fn allocate(&mut self, bytes: u32) -> Option<u32> {
-        let address = Buddy::allocate(self, order_of(bytes)?)?;
+        let address = self.allocate_uncleared(bytes)?;
         self.bytes_mut(address, 1 << order_of(bytes)?).fill(0);
         Some(address)
+    }
+
+    /// As [`allocate`](Self::allocate), but the block holds what was there before: the caller clears
+    /// all of it before anything reads it. For blocks that are too large to clear in one piece.
+    pub fn allocate_uncleared(&mut self, bytes: u32) -> Option<u32> {
+        Buddy::allocate(self, order_of(bytes)?)
     }
 
     /// Gives a block back. `bytes` as in [`allocate`](Self::allocate).
