@@ -46,7 +46,7 @@ pub enum Error {
     /// A capability in a message could not be placed: the receiver's slot is
     /// outside its table or occupied, or the sender named none.
     CapTransfer = 18,
-    /// The capability tree would become deeper than it may.
+    /// The capability tree, or Quotas in Quotas, would become deeper than they may.
     TooDeep = 19,
     /// This processor lacks what the call needs.
     Unsupported = 20,
@@ -108,7 +108,7 @@ impl Error {
             Self::PeerRestarted => "partner was restarted",
             Self::BadPriority => "priority not allowed",
             Self::CapTransfer => "capability transfer failed",
-            Self::TooDeep => "capability tree too deep",
+            Self::TooDeep => "nested too deep",
             Self::Unsupported => "not supported by this processor",
             Self::Interrupted => "interrupted",
         }

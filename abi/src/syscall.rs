@@ -55,8 +55,9 @@ pub enum Op {
     MapReplyWait = 9,
 
     // --- Objects and capabilities ------------------------------------------------
-    /// Make a Quota out of another. `a0` Quota \[CONTROL\]; `a1` bytes, which the
-    /// parent is charged; `a2` destination.
+    /// Make a Quota out of another. `a0` Quota \[CONTROL\]; `a1` bytes and `a3` threads,
+    /// which the parent is charged; `a2` destination. `TooDeep` if it would have more
+    /// than 16 above it.
     CreateQuota = 16,
     /// Make a Space. `a0` Quota \[CONTROL\]; `a1` number of capability slots, at
     /// most 65,536, or 0 for a space of aliens; `a2` destination. Returns the
@@ -155,7 +156,8 @@ pub enum Op {
     /// high half of nanoseconds since boot; `a2` bits, 0 cancels. One alarm a
     /// thread; a time that has passed fires at once.
     Alarm = 60,
-    /// `a0` Quota \[CONTROL\]. Returns bytes used in `ebx`, limit in `esi`.
+    /// `a0` Quota \[CONTROL\]. Returns bytes used in `ebx`, limit in `esi`; in `edi` threads
+    /// used (bits 15 to 0) and their limit (bits 31 to 16).
     QuotaInfo = 61,
     /// Read a thread's state for a watcher. `a0` Thread \[CONTROL\]. Returns in `ebx`: 0
     /// stopped, 1 ready or running, 2 waiting to receive, 3 waiting to send, 4 waiting for a reply,

@@ -127,6 +127,8 @@ pub struct Component {
     pub heap: Spanned<String>,
     #[serde(default = "default_quota")]
     pub quota: Spanned<String>,
+    /// As many as the kernel has for so much memory, if absent.
+    pub threads: Option<Spanned<u32>>,
     #[serde(default = "default_priority")]
     pub priority: Spanned<u8>,
     pub max_priority: Option<Spanned<u8>>,
@@ -278,6 +280,11 @@ fn default_cpus() -> Vec<String> {
     vec!["pentium3".into()]
 }
 
+/// Kernel memory for each entry of the kernel's thread table.
+const BYTES_A_THREAD: u32 = 8192;
+/// The least that a component has where the description does not say how many.
+const FEWEST_THREADS: u32 = 16;
+
 /// The description of a system by its name.
 pub fn path(name: &str) -> Result<PathBuf> {
     let path = Path::new("systems").join(name).with_extension("toml");
@@ -353,6 +360,14 @@ impl Description {
             .ok_or_else(|| self.wrong(name, &format!("there is no component `{}`: name one of {}", name.get_ref(), names.join(", "))))
     }
 
+    /// Threads that a component may make.
+    pub fn threads(&self, component: &Component) -> Result<u32> {
+        match &component.threads {
+            Some(threads) => Ok(*threads.get_ref()),
+            None => Ok((self.bytes(&component.quota)? / BYTES_A_THREAD).max(FEWEST_THREADS)),
+        }
+    }
+
     fn check(&self) -> Result<()> {
         let mut ranges: Vec<(u32, u32, &str, &str)> = Vec::new();
         for (i, component) in self.component.iter().enumerate() {
@@ -395,7 +410,26 @@ impl Description {
                 self.region(&share.region)?;
             }
         }
+        self.check_threads()?;
         self.check_memory()
+    }
+
+    fn check_threads(&self) -> Result<()> {
+        // An eighth of the memory is the kernel's. What lies behind its last object has no thread, the first
+        // entry is nobody's, and the root server is one.
+        let all = (self.bytes(&self.memory)? / 8 / BYTES_A_THREAD).saturating_sub(3);
+        let mut needed: u64 = 0;
+        for component in &self.component {
+            needed += 1 + u64::from(self.threads(component)?);
+            if needed > u64::from(all) {
+                let what = format!(
+                    "with this component's there are {needed} threads, but only {all} for {} of memory: raise `memory` or lower `threads`",
+                    self.memory.get_ref()
+                );
+                return Err(component.threads.as_ref().map_or_else(|| self.wrong(&component.name, &what), |at| self.wrong(at, &what)));
+            }
+        }
+        Ok(())
     }
 
     /// Index of a piece of shared memory.
@@ -527,6 +561,26 @@ mod tests {
     #[test]
     fn refuses_what_does_not_fit() {
         assert!(error("memory = \"8M\"\n[[component]]\nname = \"a\"\nheap = \"64M\"\n").starts_with("x.toml:1: the components need"));
+    }
+
+    #[test]
+    fn refuses_more_threads_than_there_are() {
+        let two = |one: u32| format!("[[component]]\nname = \"a\"\nthreads = {one}\n[[component]]\nname = \"b\"\n");
+        // 128 MiB have 2048 entries, of which 3 are spoken for; each component's first thread is one besides.
+        let most = 2045 - 2 - 32;
+        assert!(parse(Path::new("x.toml"), two(most)).is_ok());
+        assert!(error(&two(most + 1)).starts_with("x.toml:5: with this component's there are 2046 threads, but only 2045 for 128M"));
+        assert!(error(&two(5000)).starts_with("x.toml:3: with this component's there are 5001 threads"));
+    }
+
+    #[test]
+    fn gives_threads_in_proportion_to_kernel_memory() {
+        let threads = |keys: &str| {
+            let text = format!("[[component]]\nname = \"a\"\n{keys}\n");
+            let description = parse(Path::new("x.toml"), text).expect("sound");
+            description.threads(&description.component[0]).expect("a size")
+        };
+        assert_eq!(["", "quota = \"4M\"", "quota = \"4K\"", "threads = 0"].map(threads), [32, 512, 16, 0]);
     }
 
     #[test]

@@ -200,6 +200,7 @@ pub fn image(description: &Description, elf: impl Fn(&str) -> std::path::PathBuf
             priority: *component.priority.get_ref(),
             max_priority: component.max_priority.as_ref().map_or(*component.priority.get_ref(), |p| *p.get_ref()),
             quota: description.bytes(&component.quota)?,
+            threads: description.threads(component)?,
             slots: *component.slots.get_ref(),
             on_death: match component.on_death {
                 OnDeath::Report => image::OnDeath::Report,

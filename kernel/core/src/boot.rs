@@ -71,7 +71,8 @@ impl<P: Port> Kernel<P> {
     pub fn start_root(&mut self, machine: &Machine<'_>, kip: &Kip) -> Result<()> {
         let block = self.pool.allocate(QUOTA_BYTES).ok_or(Error::PoolExhausted)?;
         let quota: Ref<Quota> = Ref::new(block);
-        self.pool[quota].limit = self.pool.free_bytes() + (self.threads.count - 1) * BYTES;
+        self.pool[quota].limit = self.pool.free_bytes();
+        self.pool[quota].thread_limit = self.threads.count - 1;
         self.kip = self.allocate(quota, PAGE_SIZE)?;
         self.pool.bytes_mut(self.kip, size_of::<Kip>() as u32).copy_from_slice(bytemuck::bytes_of(kip));
 

@@ -280,8 +280,8 @@ impl<P: Port> Kernel<P> {
     /// `quota_info`.
     pub(crate) fn quota_info(&self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
         let quota: Ref<Quota> = self.object(space, args[0], Kind::Quota, Rights::CONTROL)?;
-        let Quota { used, limit, .. } = self.pool[quota];
-        Ok([used, limit, 0])
+        let Quota { used, limit, threads, thread_limit, .. } = self.pool[quota];
+        Ok([used, limit, threads | thread_limit << 16])
     }
 
     /// `thread_info`.

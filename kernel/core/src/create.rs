@@ -4,7 +4,7 @@
 use crate::cap::Slot;
 use crate::memory::{Memory, class};
 use crate::port::Port;
-use crate::quota::{Header, QUOTA_BYTES, Quota};
+use crate::quota::{Header, Quota};
 use crate::space::{Owner, Segment, SlotMap, Space, TABLE_BYTES, Table};
 use crate::thread::{self, SEQUENCE, Thread, flag, gate};
 use crate::{Kernel, NOTHING, Outcome, Result};
@@ -22,23 +22,8 @@ const SCAN: u32 = 64;
 const SLOTS_A_PAGE: u32 = PAGE_SIZE / SLOT_SIZE;
 
 impl<P: Port> Kernel<P> {
-    fn new_header(quota: Ref<Quota>, original: Ref<Slot>) -> Header {
+    pub(crate) fn new_header(quota: Ref<Quota>, original: Ref<Slot>) -> Header {
         Header { quota: quota.link(), original: original.link(), ..Header::zeroed() }
-    }
-
-    /// `create_quota`.
-    pub(crate) fn create_quota(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
-        let parent: Ref<Quota> = self.object(space, args[0], Kind::Quota, Rights::CONTROL)?;
-        let slot = self.empty_slot(space, args[2])?;
-        let total = args[1].checked_add(QUOTA_BYTES).ok_or(Error::QuotaExceeded)?;
-        self.charge(parent, total)?;
-        let Some(block) = self.pool.allocate(QUOTA_BYTES) else {
-            self.uncharge(parent.link(), total);
-            return Err(Error::PoolExhausted);
-        };
-        self.pool[Ref::new(block)] = Quota { header: Self::new_header(parent, slot), limit: args[1], used: 0 };
-        self.put_original(slot, Kind::Quota, block);
-        Ok(NOTHING)
     }
 
     /// `create_space`.
@@ -178,7 +163,7 @@ impl<P: Port> Kernel<P> {
     /// A thread without a space.
     pub(crate) fn new_thread(&mut self, quota: Ref<Quota>, original: Ref<Slot>, priority: u32) -> Result<Ref<Thread>> {
         let made = self.threads.free.get().ok_or(Error::PoolExhausted)?;
-        self.charge(quota, thread::BYTES)?;
+        self.charge(quota, 0, 1)?;
         self.threads.free = self.pool[made].next;
         let handle = self.pool[made].handle.wrapping_add(SEQUENCE);
         self.pool[made] = Thread { handle, priority, max_priority: priority, gate: gate::STOPPED, ..Thread::zeroed() };
@@ -191,7 +176,7 @@ impl<P: Port> Kernel<P> {
         let Thread { header, handle, .. } = self.pool[thread];
         self.pool[thread] = Thread { handle, next: self.threads.free, ..Thread::zeroed() };
         self.threads.free = thread.link();
-        self.uncharge(header.quota, thread::BYTES);
+        self.uncharge(header.quota, 0, 1);
     }
 
     /// Binds a thread that has no space: gives it a UTCB slot and puts it into

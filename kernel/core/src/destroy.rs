@@ -9,7 +9,7 @@
 use crate::cap::Slot;
 use crate::memory::{Attachment, Irq, Memory, attachment, class};
 use crate::port::Port;
-use crate::quota::{Header, QUOTA_BYTES, Quota};
+use crate::quota::{Header, Quota};
 use crate::space::{Owner, Segment, Space, TABLE_BYTES, Table};
 use crate::thread::Thread;
 use crate::{Kernel, NOTHING, Outcome, Result};
@@ -120,16 +120,6 @@ impl<P: Port> Kernel<P> {
             Kind::Irq => self.end_irq(slot.object()),
         };
         if gone { Down::Gone } else { Down::Again }
-    }
-
-    fn end_quota(&mut self, quota: Ref<Quota>) -> bool {
-        // What is still charged gives it back later (`uncharge`).
-        if self.pool[quota].used == 0 {
-            let Quota { header, limit, .. } = self.pool[quota];
-            self.pool.free(quota.address(), QUOTA_BYTES);
-            self.uncharge(header.quota, limit + QUOTA_BYTES);
-        }
-        true
     }
 
     /// Threads first, then capabilities, attachments, tables.

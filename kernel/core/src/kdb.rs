@@ -64,7 +64,8 @@ impl<P: Port> Kernel<P> {
             writeln!(out, "space {:08x}: tables {:08x}, {used} of {} capabilities", space.address(), s.top.value(), s.slots)?;
             if let Some(quota) = s.header.quota.get() {
                 let q: &Quota = &self.pool[quota];
-                writeln!(out, "  quota {:08x}: {} of {} bytes", quota.address(), q.used, q.limit)?;
+                let address = quota.address();
+                writeln!(out, "  quota {address:08x}: {} of {} bytes, {} of {} threads", q.used, q.limit, q.threads, q.thread_limit)?;
             }
             let mut next: Link<Attachment> = s.attached;
             while let Some(at) = next.get() {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Quotas: who pays for kernel memory. Every block of the pool is charged to a
-//! Quota at its full size; a child's limit is charged to its parent at once.
+//! Quotas: who pays for kernel memory and for entries of the thread table. Every
+//! block of the pool is charged to a Quota at its full size, every thread as one;
+//! a child's limits are charged to its parent at once, so that what a Quota has
+//! left is there, whatever others do.
 
 use crate::cap::Slot;
 use crate::port::Port;
-use crate::{Kernel, Result};
-use abi::Error;
+use crate::space::Space;
+use crate::{Kernel, NOTHING, Result};
+use abi::{Error, Kind, Rights};
 use bytemuck::{Pod, Zeroable};
 use pool::{Link, Object, Ref};
 
@@ -31,7 +34,7 @@ impl Header {
     }
 }
 
-/// A count of kernel memory.
+/// A count of kernel memory and of threads.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable, Debug)]
 pub struct Quota {
@@ -41,11 +44,21 @@ pub struct Quota {
     pub limit: u32,
     /// Bytes charged.
     pub used: u32,
+    /// Threads that may be charged.
+    pub thread_limit: u32,
+    /// Threads charged.
+    pub threads: u32,
+    /// Quotas above it.
+    pub depth: u32,
 }
 impl Object for Quota {}
 
 /// Bytes of the block that a Quota takes.
 pub const QUOTA_BYTES: u32 = pool::MIN_BYTES;
+
+/// Most Quotas above one. The last thing charged to the innermost of a chain of dying ones
+/// ends them all at once.
+pub const MAX_DEPTH: u32 = 16;
 
 /// What a block of at least `bytes` is charged at.
 #[must_use]
@@ -57,29 +70,59 @@ pub const fn block(bytes: u32) -> u32 {
 }
 
 impl<P: Port> Kernel<P> {
-    /// Charges bytes.
-    pub(crate) fn charge(&mut self, quota: Ref<Quota>, bytes: u32) -> Result<()> {
+    /// `create_quota`.
+    pub(crate) fn create_quota(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let [parent, limit, slot, thread_limit] = args;
+        let parent: Ref<Quota> = self.object(space, parent, Kind::Quota, Rights::CONTROL)?;
+        let slot = self.empty_slot(space, slot)?;
+        let depth = self.pool[parent].depth + 1;
+        if depth > MAX_DEPTH {
+            return Err(Error::TooDeep);
+        }
+        let total = limit.checked_add(QUOTA_BYTES).ok_or(Error::QuotaExceeded)?;
+        self.charge(parent, total, thread_limit)?;
+        let Some(block) = self.pool.allocate(QUOTA_BYTES) else {
+            self.uncharge(parent.link(), total, thread_limit);
+            return Err(Error::PoolExhausted);
+        };
+        let header = Self::new_header(parent, slot);
+        self.pool[Ref::new(block)] = Quota { header, limit, used: 0, thread_limit, threads: 0, depth };
+        self.put_original(slot, Kind::Quota, block);
+        Ok(NOTHING)
+    }
+
+    /// A dying Quota loses its name. What is still charged to it ends it later (`uncharge`).
+    pub(crate) fn end_quota(&mut self, quota: Ref<Quota>) -> bool {
+        self.uncharge(quota.link(), 0, 0);
+        true
+    }
+
+    /// Charges bytes and threads.
+    pub(crate) fn charge(&mut self, quota: Ref<Quota>, bytes: u32, threads: u32) -> Result<()> {
         let q = &mut self.pool[quota];
         if q.header.is_dying() {
             return Err(Error::BadState);
         }
-        if bytes > q.limit - q.used {
+        if bytes > q.limit - q.used || threads > q.thread_limit - q.threads {
             return Err(Error::QuotaExceeded);
         }
         q.used += bytes;
+        q.threads += threads;
         Ok(())
     }
 
-    /// Gives a charge back. The last one of a dying Quota ends it.
-    pub(crate) fn uncharge(&mut self, quota: Link<Quota>, bytes: u32) {
-        let mut next = quota.get().map(|q| (q, bytes));
-        while let Some((quota, bytes)) = next.take() {
+    /// Gives a charge back. The last one of a dying Quota ends it, which gives its limits
+    /// back to its parent: at most [`MAX_DEPTH`] times.
+    pub(crate) fn uncharge(&mut self, quota: Link<Quota>, bytes: u32, threads: u32) {
+        let mut next = quota.get().map(|q| (q, bytes, threads));
+        while let Some((quota, bytes, threads)) = next.take() {
             let q = &mut self.pool[quota];
             q.used -= bytes;
-            if q.header.is_dying() && q.used == 0 {
-                let (parent, limit) = (q.header.quota, q.limit);
+            q.threads -= threads;
+            if q.header.is_dying() && q.used == 0 && q.threads == 0 {
+                let Quota { header, limit, thread_limit, .. } = *q;
                 self.pool.free(quota.address(), QUOTA_BYTES);
-                next = parent.get().map(|p| (p, limit + QUOTA_BYTES));
+                next = header.quota.get().map(|parent| (parent, limit + QUOTA_BYTES, thread_limit));
             }
         }
     }
@@ -87,11 +130,11 @@ impl<P: Port> Kernel<P> {
     /// A zeroed block of the pool, charged.
     pub(crate) fn allocate(&mut self, quota: Ref<Quota>, bytes: u32) -> Result<u32> {
         let size = block(bytes);
-        self.charge(quota, size)?;
+        self.charge(quota, size, 0)?;
         match self.pool.allocate(size) {
             Some(address) => Ok(address),
             None => {
-                self.uncharge(quota.link(), size);
+                self.uncharge(quota.link(), size, 0);
                 Err(Error::PoolExhausted)
             }
         }
@@ -100,6 +143,6 @@ impl<P: Port> Kernel<P> {
     /// Frees a block and gives its charge back.
     pub(crate) fn release(&mut self, quota: Link<Quota>, address: u32, bytes: u32) {
         self.pool.free(address, block(bytes));
-        self.uncharge(quota, block(bytes));
+        self.uncharge(quota, block(bytes), 0);
     }
 }

@@ -91,7 +91,7 @@ fn deleting_a_copy_takes_its_copies(bed: &mut Bed) -> Result<(), Why> {
 
 fn deleting_the_original_takes_all(bed: &mut Bed) -> Result<(), Why> {
     let (original, copied) = (bed.slot(), bed.slot());
-    good(QUOTA.create_quota(4096, original))?;
+    good(QUOTA.create_quota(4096, 0, original))?;
     good(copy(original, None, copied, Rights::ALL, 0))?;
     good(delete(original))?;
     fails(identify(copied), Error::NoCapability)

@@ -124,7 +124,7 @@ fn run(mut env: Env) {
     for (group, list) in groups {
         for (name, case) in list {
             SHARED.store(0, Ordering::Relaxed);
-            let before = QUOTA.info();
+            let (before, threads) = (QUOTA.info(), QUOTA.threads());
             let outcome = case(&mut bed);
             bed.clean();
             // Page tables of the own space stay; all else must have come back.
@@ -134,6 +134,7 @@ fn run(mut env: Env) {
             };
             cases += 1;
             match outcome {
+                Ok(()) if threads != QUOTA.threads() => result!("not ok {group}.{name}: threads of the quota did not come back"),
                 Ok(()) if leak <= ALLOWED_GROWTH => result!("ok {group}.{name}"),
                 Ok(()) => result!("not ok {group}.{name}: {leak} bytes of the quota did not come back"),
                 Err(why) => result!("not ok {group}.{name}: {why}"),

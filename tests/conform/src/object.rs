@@ -10,9 +10,12 @@ pub const CASES: &[Case] = &[
     ("a_quota_is_charged_to_its_parent", a_quota_is_charged_to_its_parent),
     ("a_quota_cannot_exceed_its_parent", |bed| {
         let slot = bed.slot();
-        fails(QUOTA.create_quota(u32::MAX - 64, slot), Error::QuotaExceeded)
+        fails(QUOTA.create_quota(u32::MAX - 64, 0, slot), Error::QuotaExceeded)
     }),
     ("what_does_not_fit_the_quota_is_refused", what_does_not_fit),
+    ("a_quota_gives_so_many_threads", so_many_threads),
+    ("threads_promised_to_one_are_not_taken_by_another", promised_threads),
+    ("quotas_nest_16_deep", quotas_nest),
     ("a_space_gives_its_memory_back", a_space_gives_its_memory_back),
     ("a_space_has_at_most_65536_slots", |bed| {
         let slot = bed.slot();
@@ -35,9 +38,10 @@ pub const CASES: &[Case] = &[
 fn a_quota_is_charged_to_its_parent(bed: &mut Bed) -> Result<(), Why> {
     let (before, _) = good(QUOTA.info())?;
     let slot = bed.slot();
-    let child = good(QUOTA.create_quota(8192, slot))?;
+    let child = good(QUOTA.create_quota(8192, 0, slot))?;
     let (after, _) = good(QUOTA.info())?;
     check("limit and block", after - before == 8192 + 64)?;
+    check("no threads", good(child.threads())? == (0, 0))?;
     check("empty with its limit", good(child.info())? == (0, 8192))?;
     good(delete(slot))?;
     check("all of it comes back", good(QUOTA.info())?.0 == before)
@@ -45,9 +49,66 @@ fn a_quota_is_charged_to_its_parent(bed: &mut Bed) -> Result<(), Why> {
 
 fn what_does_not_fit(bed: &mut Bed) -> Result<(), Why> {
     let (small, space) = (bed.slot(), bed.slot());
-    let child = good(QUOTA.create_quota(4096, small))?;
+    let child = good(QUOTA.create_quota(4096, 0, small))?;
     fails(child.create_space(16, space), Error::QuotaExceeded)?;
     check("nothing stays charged", good(child.info())?.0 == 0)
+}
+
+fn so_many_threads(bed: &mut Bed) -> Result<(), Why> {
+    let (before, _) = good(QUOTA.threads())?;
+    let [small, none, one, two, three] = [(); 5].map(|()| bed.slot());
+    let child = good(QUOTA.create_quota(4096, 2, small))?;
+    check("the parent is charged at once", good(QUOTA.threads())?.0 == before + 2)?;
+    let none = good(child.create_quota(0, 0, none))?;
+    fails(none.create_thread(SPACE, one, None).map(|_| ()), Error::QuotaExceeded)?;
+    good(child.create_thread(SPACE, one, None))?;
+    good(child.create_thread(SPACE, two, None))?;
+    check("both", good(child.threads())? == (2, 2))?;
+    fails(child.create_thread(SPACE, three, None).map(|_| ()), Error::QuotaExceeded)?;
+    good(delete(one))?;
+    check("one came back", good(child.threads())? == (1, 2))?;
+    good(child.create_thread(SPACE, three, None))?;
+    good(delete(none.0))?;
+    good(delete(small))?;
+    check("what is charged to it keeps it", good(QUOTA.threads())?.0 == before + 2)?;
+    good(delete(two))?;
+    good(delete(three))?;
+    check("all of them come back", good(QUOTA.threads())?.0 == before)
+}
+
+fn promised_threads(bed: &mut Bed) -> Result<(), Why> {
+    const PROMISED: u32 = 3;
+    let [greedy, modest, more] = [(); 3].map(|()| bed.slot());
+    let (used, limit) = good(QUOTA.threads())?;
+    let modest = good(QUOTA.create_quota(4096, PROMISED, modest))?;
+    fails(QUOTA.create_quota(4096, limit - used - PROMISED + 1, greedy).map(|_| ()), Error::QuotaExceeded)?;
+    let greedy = good(QUOTA.create_quota(4096, limit - used - PROMISED, greedy))?;
+    for _ in 0..limit - used - PROMISED {
+        good(greedy.create_thread(SPACE, bed.slot(), None))?;
+    }
+    fails(greedy.create_thread(SPACE, more, None).map(|_| ()), Error::QuotaExceeded)?;
+    fails(QUOTA.create_thread(SPACE, more, None).map(|_| ()), Error::QuotaExceeded)?;
+    for _ in 0..PROMISED {
+        good(modest.create_thread(SPACE, bed.slot(), None))?;
+    }
+    fails(modest.create_thread(SPACE, more, None).map(|_| ()), Error::QuotaExceeded)
+}
+
+fn quotas_nest(bed: &mut Bed) -> Result<(), Why> {
+    // The component's own lies in the root server's.
+    const BELOW: u32 = 15;
+    let (before, _) = good(QUOTA.info())?;
+    let (first, mut inner) = (bed.slot(), QUOTA);
+    for depth in 0..BELOW {
+        let slot = if depth == 0 { first } else { bed.slot() };
+        inner = good(inner.create_quota((BELOW - depth) * 128, 0, slot))?;
+    }
+    fails(inner.create_quota(0, 0, bed.slot()).map(|_| ()), Error::TooDeep)?;
+    for slot in first..first + BELOW {
+        check("kept by what is charged", good(QUOTA.info())?.0 > before)?;
+        good(delete(slot))?;
+    }
+    check("the last one ends all", good(QUOTA.info())?.0 == before)
 }
 
 fn a_space_gives_its_memory_back(bed: &mut Bed) -> Result<(), Why> {

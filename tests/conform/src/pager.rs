@@ -100,7 +100,7 @@ fn missing_table(bed: &mut Bed) -> Result<(), Why> {
 fn no_quota(bed: &mut Bed) -> Result<(), Why> {
     let (small, space) = (bed.slot(), bed.slot());
     // Room for the space and a table or two, and not for three.
-    let child = good(QUOTA.create_quota(16384, small))?;
+    let child = good(QUOTA.create_quota(16384, 0, small))?;
     let space = good(child.create_space(16, space))?;
     let tables = (1..4).take_while(|i| map(space, i * TABLE_SPAN, bed.ram, 0, PAGE, RW).is_ok()).count() as u32;
     let record = MapRecord::new(MapRecord::MAP, space.0, FAR, bed.ram.0, 0, 0, RW);

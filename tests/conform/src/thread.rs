@@ -96,7 +96,7 @@ fn occupied_destinations(_: &mut Bed) -> Result<(), Why> {
     let taken = SELF.0;
     fails(QUOTA.create_thread(SPACE, taken, None).map(|_| ()), Error::BadSlot)?;
     fails(QUOTA.create_space(4, taken).map(|_| ()), Error::BadSlot)?;
-    fails(QUOTA.create_quota(4096, taken).map(|_| ()), Error::BadSlot)?;
+    fails(QUOTA.create_quota(4096, 0, taken).map(|_| ()), Error::BadSlot)?;
     fails(QUOTA.create_segment(TABLE_SPAN, taken).map(|_| ()), Error::BadSlot)?;
     fails(QUOTA.create_space(4, 0).map(|_| ()), Error::BadSlot)
 }
@@ -318,9 +318,9 @@ fn segment_deleted(bed: &mut Bed) -> Result<(), Why> {
 
 fn nested_quota(bed: &mut Bed) -> Result<(), Why> {
     let [outer, inner, most] = [(); 3].map(|()| bed.slot());
-    let outer = good(QUOTA.create_quota(16384, outer))?;
-    fails(outer.create_quota(16384, inner).map(|_| ()), Error::QuotaExceeded)?;
-    let inner = good(outer.create_quota(8192, inner))?;
+    let outer = good(QUOTA.create_quota(16384, 0, outer))?;
+    fails(outer.create_quota(16384, 0, inner).map(|_| ()), Error::QuotaExceeded)?;
+    let inner = good(outer.create_quota(8192, 0, inner))?;
     fails(inner.create_space(1000, most).map(|_| ()), Error::QuotaExceeded)?;
     check("the limits", good(outer.info())?.1 == 16384 && good(inner.info())? == (0, 8192))?;
     let (before, _) = good(QUOTA.info())?;

@@ -119,6 +119,7 @@ mod tests {
             priority: 1,
             max_priority: 1,
             quota: 65536,
+            threads: 8,
             slots: 64,
             on_death: OnDeath::Report,
             service: false,

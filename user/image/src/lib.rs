@@ -84,6 +84,8 @@ pub struct Component {
     pub max_priority: u8,
     /// Bytes of kernel memory it may use.
     pub quota: u32,
+    /// Threads it may make, beside its first.
+    pub threads: u32,
     /// Slots of its capability table.
     pub slots: u32,
     /// What to do when it dies.

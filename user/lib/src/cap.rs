@@ -12,7 +12,7 @@ macro_rules! selector {
     };
 }
 selector!(
-    /// Kernel memory to pay with.
+    /// Kernel memory and threads to pay with.
     Quota
 );
 selector!(
@@ -46,12 +46,12 @@ pub struct Bound {
 }
 
 impl Quota {
-    /// Makes a Quota of `bytes` in `slot`.
+    /// Makes a Quota of `bytes` and `threads` in `slot`.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn create_quota(self, bytes: u32, slot: u32) -> Result<Self> {
-        sys::call(Op::CreateQuota, [self.0, bytes, slot, 0]).map(|_| Self(slot))
+    pub fn create_quota(self, bytes: u32, threads: u32, slot: u32) -> Result<Self> {
+        sys::call(Op::CreateQuota, [self.0, bytes, slot, threads]).map(|_| Self(slot))
     }
     /// Makes a Space with `slots` capability slots (0: for aliens) in `slot`.
     ///
@@ -81,6 +81,13 @@ impl Quota {
     /// What the kernel says.
     pub fn info(self) -> Result<(u32, u32)> {
         sys::call(Op::QuotaInfo, [self.0, 0, 0, 0]).map(|[used, limit, _]| (used, limit))
+    }
+    /// Threads used and limit.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn threads(self) -> Result<(u32, u32)> {
+        sys::call(Op::QuotaInfo, [self.0, 0, 0, 0]).map(|[_, _, threads]| (threads & 0xffff, threads >> 16))
     }
 }
 

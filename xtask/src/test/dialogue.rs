@@ -28,12 +28,14 @@ fn built(system: &str, kdb: bool) -> Result<Built> {
     build::plan(&Path::new("systems").join(system).with_extension("toml"), Options { kdb, ..Options::default() })?.carry_out()
 }
 
-/// A machine that lacks what the kernel needs is told so.
+/// A machine that lacks what the kernel or a component needs is told so.
 fn boot_checks() -> Result<()> {
     let hello = built("hello", false)?;
+    let threads = build::plan(Path::new("tests/systems/threads.toml"), Options::default())?.carry_out()?;
     for (change, sentence) in [
         (Built { cpu: "486".into(), ..hello.clone() }, "this processor lacks what the kernel needs: time-stamp counter (TSC)"),
         (Built { memory: 4, ..hello.clone() }, "too little memory: no free 8 MiB for the kernel"),
+        (Built { memory: 64, ..threads }, "cannot make `hello`: it is to have 256 KiB of kernel memory and 1500 threads, but"),
     ] {
         let mut session = Session::start(&change)?;
         session.expect(sentence)?;

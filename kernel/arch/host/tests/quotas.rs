@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Quotas against a naive model: who is charged for what, what is refused, and that every byte
-//! comes back. Quotas lie in quotas; what is charged is small Memory objects and threads.
+//! Quotas against a naive model: who is charged for what, what is refused, and that every byte and
+//! every thread comes back. Quotas lie in quotas; what is charged is small Memory objects and threads.
 
 mod common;
 
@@ -9,8 +9,7 @@ use abi::{Error, Op, PAGE_SIZE};
 use arch_host::{Host, boot};
 use common::{call, call_with, seed};
 use kcore::Kernel;
-use kcore::quota::QUOTA_BYTES;
-use kcore::thread::BYTES as THREAD_BYTES;
+use kcore::quota::{MAX_DEPTH, QUOTA_BYTES};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::BTreeMap;
@@ -20,10 +19,13 @@ const SLOTS: u32 = 20;
 /// The root server's own Quota, whose charges from elsewhere the model does not know.
 const ROOT: u32 = 0;
 
+/// Bytes and threads.
+type Cost = (u32, u32);
+
 #[derive(Clone, Debug)]
 enum What {
-    Quota { limit: u32, deleted: bool },
-    Charge(u32),
+    Quota { limit: Cost, deleted: bool },
+    Charge(Cost),
 }
 
 /// Something charged: to whom (an id), and what it is.
@@ -41,23 +43,29 @@ struct Model {
 }
 
 impl Model {
-    fn cost(item: &Item) -> u32 {
+    fn cost(item: &Item) -> Cost {
         match item.what {
-            What::Quota { limit, .. } => limit + QUOTA_BYTES,
-            What::Charge(bytes) => bytes,
+            What::Quota { limit: (bytes, threads), .. } => (bytes + QUOTA_BYTES, threads),
+            What::Charge(cost) => cost,
         }
     }
-    fn used(&self, quota: u32) -> u32 {
-        self.items.values().filter(|item| item.payer == quota).map(Self::cost).sum()
+    fn used(&self, quota: u32) -> Cost {
+        let charged = self.items.values().filter(|item| item.payer == quota).map(Self::cost);
+        charged.fold((0, 0), |(bytes, threads), (b, t)| (bytes + b, threads + t))
     }
-    fn limit(&self, quota: u32) -> u32 {
+    fn limit(&self, quota: u32) -> Cost {
         match self.items.get(&quota) {
             Some(Item { what: What::Quota { limit, .. }, .. }) => *limit,
-            _ => u32::MAX,
+            _ => (u32::MAX, u32::MAX),
         }
     }
-    fn fits(&self, quota: u32, bytes: u32) -> bool {
-        bytes <= self.limit(quota) - self.used(quota)
+    fn fits(&self, quota: u32, (bytes, threads): Cost) -> bool {
+        let (limit, used) = (self.limit(quota), self.used(quota));
+        bytes <= limit.0 - used.0 && threads <= limit.1 - used.1
+    }
+    /// Quotas above one.
+    fn depth(&self, quota: u32) -> u32 {
+        self.items.get(&quota).map_or(0, |item| self.depth(item.payer) + 1)
     }
     fn add(&mut self, slot: u32, payer: u32, what: What) {
         self.next += 1;
@@ -76,7 +84,7 @@ impl Model {
         while let Some(done) = self
             .items
             .iter()
-            .find(|(id, item)| matches!(item.what, What::Quota { deleted: true, .. }) && self.used(**id) == 0)
+            .find(|(id, item)| matches!(item.what, What::Quota { deleted: true, .. }) && self.used(**id) == (0, 0))
             .map(|(id, _)| *id)
         {
             self.items.remove(&done);
@@ -105,22 +113,26 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [u32; 4]) {
     };
     match what % 4 {
         0 => {
-            let bytes = c % 6000;
-            let fits = model.fits(payer, bytes + QUOTA_BYTES);
-            if expect(call(kernel, Op::CreateQuota, [selector, bytes, to, 0])[0], fits) {
-                model.add(to, payer, What::Quota { limit: bytes, deleted: false });
+            let limit = (c % 6000, c / 6000 % 6);
+            let (bytes, threads) = limit;
+            let [status, ..] = call(kernel, Op::CreateQuota, [selector, bytes, to, threads]);
+            if free && model.depth(payer) == MAX_DEPTH {
+                assert_eq!(status, Error::TooDeep as u32);
+            } else if expect(status, model.fits(payer, (bytes + QUOTA_BYTES, threads))) {
+                model.add(to, payer, What::Quota { limit, deleted: false });
             }
         }
         1 => {
-            let fits = model.fits(payer, pool::MIN_BYTES);
+            let cost = (pool::MIN_BYTES, 0);
+            let fits = model.fits(payer, cost);
             if expect(call_with(kernel, Op::DeriveMemory, [slot::RAM, 0, PAGE_SIZE, to], &[(3, selector)])[0], fits) {
-                model.add(to, payer, What::Charge(pool::MIN_BYTES));
+                model.add(to, payer, What::Charge(cost));
             }
         }
         2 => {
-            let fits = model.fits(payer, THREAD_BYTES);
+            let fits = model.fits(payer, (0, 1));
             if expect(call(kernel, Op::CreateThread, [selector, slot::SPACE, to, 0])[0], fits) {
-                model.add(to, payer, What::Charge(THREAD_BYTES));
+                model.add(to, payer, What::Charge((0, 1)));
             }
         }
         _ => {
@@ -128,6 +140,13 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [u32; 4]) {
             model.delete(to);
         }
     }
+}
+
+/// What `quota_info` tells: used, limit.
+fn figures(kernel: &mut Kernel<Host>, selector: u32) -> (Cost, Cost) {
+    let [status, used, limit, threads, _] = call(kernel, Op::QuotaInfo, [selector, 0, 0, 0]);
+    assert_eq!(status, 0);
+    ((used, threads & 0xffff), (limit, threads >> 16))
 }
 
 proptest! {
@@ -138,23 +157,83 @@ proptest! {
         // The UTCB page of the first further thread is the space's, and stays.
         prop_assert_eq!(call(&mut kernel, Op::CreateThread, [slot::QUOTA, slot::SPACE, FIRST, 0])[0], 0);
         prop_assert_eq!(call(&mut kernel, Op::Delete, [FIRST, 0, 0, 0])[0], 0);
-        let root = |kernel: &mut Kernel<Host>| call(kernel, Op::QuotaInfo, [slot::QUOTA, 0, 0, 0])[1];
+        let root = |kernel: &mut Kernel<Host>| figures(kernel, slot::QUOTA).0;
         let before = root(&mut kernel);
         let mut model = Model::default();
         for numbers in steps {
             step(&mut kernel, &mut model, numbers);
             for (slot, id) in &model.slots {
                 if let What::Quota { limit, .. } = model.items[id].what {
-                    let [status, used, most, ..] = call(&mut kernel, Op::QuotaInfo, [*slot, 0, 0, 0]);
-                    prop_assert_eq!([status, used, most], [0, model.used(*id), limit]);
+                    prop_assert_eq!(figures(&mut kernel, *slot), (model.used(*id), limit));
                 }
             }
+            let (used, threads) = model.used(ROOT);
             // Pages of UTCBs come and go with the threads of the space.
-            prop_assert_eq!((root(&mut kernel) - before) % PAGE_SIZE, model.used(ROOT) % PAGE_SIZE);
+            prop_assert_eq!((root(&mut kernel).0 - before.0) % PAGE_SIZE, used % PAGE_SIZE);
+            prop_assert_eq!(root(&mut kernel).1 - before.1, threads);
         }
         for slot in FIRST..FIRST + SLOTS {
             call(&mut kernel, Op::Delete, [slot, 0, 0, 0]);
         }
-        prop_assert!(root(&mut kernel) - before <= 5 * PAGE_SIZE, "{} bytes stayed", root(&mut kernel) - before);
+        let (stayed, threads) = (root(&mut kernel).0 - before.0, root(&mut kernel).1 - before.1);
+        prop_assert!(stayed <= 5 * PAGE_SIZE, "{} bytes stayed", stayed);
+        prop_assert_eq!(threads, 0);
     }
+}
+
+/// Creates in the root server's slots from the first on until it fails: how many, and the error.
+fn exhaust(kernel: &mut Kernel<Host>, mut create: impl FnMut(&mut Kernel<Host>, u32) -> u32) -> (u32, u32) {
+    let mut to = FIRST + SLOTS;
+    loop {
+        match create(kernel, to) {
+            0 => to += 1,
+            error => return (to - FIRST - SLOTS, error),
+        }
+    }
+}
+
+#[test]
+fn a_chain_of_quotas_ends_at_its_depth() {
+    let mut kernel = boot();
+    let (before, _) = figures(&mut kernel, slot::QUOTA);
+    let mut parent = slot::QUOTA;
+    let (made, error) = exhaust(&mut kernel, |kernel, to| {
+        let [status, ..] = call(kernel, Op::CreateQuota, [parent, 65536 - 128 * (to - FIRST), to, 3]);
+        parent = to;
+        status
+    });
+    assert_eq!((made, error), (MAX_DEPTH, Error::TooDeep as u32));
+    // The outermost first: the last charge of the innermost ends them all.
+    for to in FIRST + SLOTS..FIRST + SLOTS + made {
+        assert_eq!(figures(&mut kernel, slot::QUOTA).0.1, before.1 + 3);
+        assert_eq!(call(&mut kernel, Op::Delete, [to, 0, 0, 0])[0], 0);
+    }
+    assert_eq!(figures(&mut kernel, slot::QUOTA).0, before);
+}
+
+#[test]
+fn threads_promised_to_one_are_not_taken_by_another() {
+    const GREEDY: u32 = FIRST;
+    const MODEST: u32 = FIRST + 1;
+    let mut kernel = boot();
+    let (used, most) = figures(&mut kernel, slot::QUOTA);
+    assert_eq!(most.1, kernel.threads.count - 1);
+    let left = most.1 - used.1;
+    assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, 0, MODEST, 5])[0], 0);
+    assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, 1 << 20, GREEDY, left - 4])[0], Error::QuotaExceeded as u32);
+    assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, 1 << 20, GREEDY, left - 5])[0], 0);
+    let threads_of = |quota| move |kernel: &mut Kernel<Host>, to: u32| call(kernel, Op::CreateThread, [quota, slot::SPACE, to, 0])[0];
+    assert_eq!(exhaust(&mut kernel, threads_of(GREEDY)), (left - 5, Error::QuotaExceeded as u32));
+    assert_eq!(threads_of(slot::QUOTA)(&mut kernel, FIRST + 2), Error::QuotaExceeded as u32);
+    for to in FIRST + 2..FIRST + 7 {
+        assert_eq!(threads_of(MODEST)(&mut kernel, to), 0);
+    }
+    assert_eq!(threads_of(MODEST)(&mut kernel, FIRST + 7), Error::QuotaExceeded as u32);
+}
+
+#[test]
+fn what_is_promised_is_there() {
+    let mut kernel = boot();
+    let (used, most) = figures(&mut kernel, slot::QUOTA);
+    assert_eq!(most.0 - used.0, kernel.pool.free_bytes(), "a byte of the pool for each that can be charged");
 }

@@ -11,6 +11,7 @@ use crate::resources::{Piece, Resources};
 use abi::boot::slot as root_slot;
 use image::pci::Device;
 use image::{Component, Given, Resource, Start, System, slot};
+use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{copy, delete, identify, revoke};
@@ -63,33 +64,50 @@ impl Running {
     }
 }
 
-/// Makes all components, then starts them; an error names what could not be made.
-pub fn create_all(resources: &mut Resources, system: &System) -> core::result::Result<Vec<Running>, (String, Error)> {
+/// Makes all components, then starts them; an error names what could not be made, and says why.
+pub fn create_all(resources: &mut Resources, system: &System) -> core::result::Result<Vec<Running>, (String, String)> {
+    let named = |name: &String, error: Error| (name.clone(), error.text().into());
     let mut shared = Vec::new();
     for region in &system.shared {
-        shared.push(resources.ram(region.bytes).map_err(|error| (region.name.clone(), error))?);
+        shared.push(resources.ram(region.bytes).map_err(|error| named(&region.name, error))?);
     }
     // The description's lines before those that PCI devices turn out to have.
     for component in &system.components {
         for grant in &component.grants {
             if let Resource::Irq { line } = grant.what {
-                resources.line(line).map_err(|error| (component.name.clone(), error))?;
+                resources.line(line).map_err(|error| named(&component.name, error))?;
             }
         }
     }
     let mut all = Vec::new();
     for (index, component) in system.components.iter().enumerate() {
-        all.push(prepare(resources, component, index, &shared).map_err(|error| (component.name.clone(), error))?);
+        let quota = promise(resources, component).map_err(|why| (component.name.clone(), why))?;
+        all.push(prepare(resources, (component, quota), index, &shared).map_err(|error| named(&component.name, error))?);
     }
     for (index, component) in system.components.iter().enumerate() {
-        start(resources, system, &mut all, index).map_err(|error| (component.name.clone(), error))?;
+        start(resources, system, &mut all, index).map_err(|error| named(&component.name, error))?;
     }
     Ok(all)
 }
 
+/// A component's Quota, or why there is none.
+fn promise(resources: &mut Resources, component: &Component) -> core::result::Result<Quota, String> {
+    let from = resources.quota;
+    let made = resources.slot().and_then(|slot| from.create_quota(component.quota, component.threads, slot));
+    made.map_err(|error| match (error, from.info(), from.threads()) {
+        (Error::QuotaExceeded, Ok((used, limit)), Ok((threads, most))) => format!(
+            "it is to have {} KiB of kernel memory and {} threads, but {} KiB and {} are left",
+            component.quota >> 10,
+            component.threads,
+            (limit - used) >> 10,
+            most - threads
+        ),
+        _ => error.text().into(),
+    })
+}
+
 /// The parts that outlive a restart.
-fn prepare(resources: &mut Resources, component: &Component, index: usize, shared: &[Piece]) -> Result<Running> {
-    let quota = resources.quota.create_quota(component.quota, resources.slot()?)?;
+fn prepare(resources: &mut Resources, (component, quota): (&Component, Quota), index: usize, shared: &[Piece]) -> Result<Running> {
     let memory = resources.ram(load::bytes(component)?)?;
     let (thread, _) = resources.quota.create_thread(resources.limbo, resources.slot()?, None)?;
     let handler = Thread(resources.slot()?);
@@ -225,9 +243,9 @@ fn grant(component: &Component, space: Space, all: &[Running], index: usize) -> 
 /// Takes a dead component's space away, with all that was in it. If it is to be
 /// started `again`, those who wait for it learn that (`PeerRestarted`); those who call
 /// it from now on wait, and learn it when it starts. Returns the bytes of kernel
-/// memory that are still charged to it: none, or the kernel has lost some.
-pub fn take_down(resources: &mut Resources, running: &mut Running, again: bool) -> Result<u32> {
-    let Some(space) = running.space.take() else { return Ok(0) };
+/// memory and the threads that are still charged to it: none, or the kernel has lost some.
+pub fn take_down(resources: &mut Resources, running: &mut Running, again: bool) -> Result<(u32, u32)> {
+    let Some(space) = running.space.take() else { return Ok((0, 0)) };
     if again {
         running.thread.reset(resources.limbo, None)?;
     }
@@ -237,7 +255,7 @@ pub fn take_down(resources: &mut Resources, running: &mut Running, again: bool) 
             revoke(memory.0)?;
         }
     }
-    let (used, _) = running.quota.info()?;
+    let ((used, _), (threads, _)) = (running.quota.info()?, running.quota.threads()?);
     if !again {
         for object in running.objects.drain(..) {
             match object {
@@ -250,5 +268,5 @@ pub fn take_down(resources: &mut Resources, running: &mut Running, again: bool) 
             resources.give_back(memory)?;
         }
     }
-    Ok(used)
+    Ok((used, threads))
 }

@@ -66,8 +66,8 @@ fn run(info: abi::boot::Info) -> ! {
     };
     match component::create_all(&mut resources, &system) {
         Ok(running) => watch::serve(&mut resources, &system, running),
-        Err((name, error)) => {
-            say(format_args!("cannot make `{name}`: {}", error.text()));
+        Err((name, why)) => {
+            say(format_args!("cannot make `{name}`: {why}"));
             power_off();
         }
     }

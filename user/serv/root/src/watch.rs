@@ -106,8 +106,11 @@ impl Watch<'_> {
         let (Some(component), Some(running)) = (self.system.components.get(index), self.all.get_mut(index)) else { return };
         let again = failed && matches!(component.on_death, OnDeath::Restart { .. });
         match component::take_down(self.resources, running, again) {
-            Ok(0) => {}
-            Ok(bytes) => say(format_args!("`{}` is gone, but {bytes} bytes of kernel memory are still charged to it", component.name)),
+            Ok((0, 0)) => {}
+            Ok((bytes, threads)) => {
+                let name = &component.name;
+                say(format_args!("`{name}` is gone, but {bytes} bytes of kernel memory and {threads} threads are still charged to it"));
+            }
             Err(error) => say(format_args!("cannot take `{}` down: {}", component.name, error.text())),
         }
         match component.on_death {
