@@ -54,8 +54,16 @@ impl<P: Port> Kernel<P> {
     pub fn new(pool: Pool, port: P) -> Self {
         let (count, _) = thread_table(pool.bytes());
         let threads = Table { start: pool::BASE, count, free: Link::NULL };
-        let mut kernel =
-            Self { pool, port, sched: Scheduler::default(), threads, alarms: Link::NULL, irqs: [Link::NULL; MAX_IRQS], kip: 0 };
+        let mut kernel = Self {
+            pool,
+            port,
+            sched: Scheduler::default(),
+            threads,
+            emptied: Link::NULL,
+            alarms: Link::NULL,
+            irqs: [Link::NULL; MAX_IRQS],
+            kip: 0,
+        };
         for thread in (0..count).rev().filter_map(|i| threads.get(i)) {
             kernel.pool[thread].next = kernel.threads.free;
             kernel.pool[thread].handle = threads.index(thread);

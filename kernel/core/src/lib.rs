@@ -61,6 +61,8 @@ pub struct Kernel<P: Port> {
     pub sched: Scheduler,
     /// Threads: where the table is and which entries are free.
     pub threads: thread::Table,
+    /// Head of the list of dying Quotas that nothing is charged to any more.
+    emptied: Link<quota::Quota>,
     /// Head of the list of alarms, earliest first.
     alarms: Link<Thread>,
     /// The Irq objects by line.

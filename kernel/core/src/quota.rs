@@ -50,14 +50,15 @@ pub struct Quota {
     pub threads: u32,
     /// Quotas above it.
     pub depth: u32,
+    /// Next of the emptied ones.
+    pub next: Link<Quota>,
 }
 impl Object for Quota {}
 
 /// Bytes of the block that a Quota takes.
 pub const QUOTA_BYTES: u32 = pool::MIN_BYTES;
 
-/// Most Quotas above one. The last thing charged to the innermost of a chain of dying ones
-/// ends them all at once.
+/// Most Quotas above one: as many end at most by the last charge that one gives back.
 pub const MAX_DEPTH: u32 = 16;
 
 /// What a block of at least `bytes` is charged at.
@@ -86,7 +87,7 @@ impl<P: Port> Kernel<P> {
             return Err(Error::PoolExhausted);
         };
         let header = Self::new_header(parent, slot);
-        self.pool[Ref::new(block)] = Quota { header, limit, used: 0, thread_limit, threads: 0, depth };
+        self.pool[Ref::new(block)] = Quota { header, limit, used: 0, thread_limit, threads: 0, depth, next: Link::NULL };
         self.put_original(slot, Kind::Quota, block);
         Ok(NOTHING)
     }
@@ -111,20 +112,48 @@ impl<P: Port> Kernel<P> {
         Ok(())
     }
 
-    /// Gives a charge back. The last one of a dying Quota ends it, which gives its limits
-    /// back to its parent: at most [`MAX_DEPTH`] times.
+    /// Gives a charge back. A dying Quota without charges is *emptied*. It ends, which may empty its
+    /// parent, but one does here: freeing its block takes up to 1,300 instructions.
     pub(crate) fn uncharge(&mut self, quota: Link<Quota>, bytes: u32, threads: u32) {
-        let mut next = quota.get().map(|q| (q, bytes, threads));
-        while let Some((quota, bytes, threads)) = next.take() {
-            let q = &mut self.pool[quota];
-            q.used -= bytes;
-            q.threads -= threads;
-            if q.header.is_dying() && q.used == 0 && q.threads == 0 {
-                let Quota { header, limit, thread_limit, .. } = *q;
-                self.pool.free(quota.address(), QUOTA_BYTES);
-                next = header.quota.get().map(|parent| (parent, limit + QUOTA_BYTES, thread_limit));
-            }
+        if let Some(quota) = quota.get() {
+            self.give_back(quota, bytes, threads);
         }
+        self.end_emptied();
+    }
+
+    fn give_back(&mut self, quota: Ref<Quota>, bytes: u32, threads: u32) {
+        let q = &mut self.pool[quota];
+        q.used -= bytes;
+        q.threads -= threads;
+        if q.header.is_dying() && q.used == 0 && q.threads == 0 {
+            q.next = self.emptied;
+            self.emptied = quota.link();
+        }
+    }
+
+    /// Ends an emptied Quota. False if there is none.
+    fn end_emptied(&mut self) -> bool {
+        let Some(quota) = self.emptied.get() else { return false };
+        let Quota { header, limit, thread_limit, next, .. } = self.pool[quota];
+        self.emptied = next;
+        self.pool.free(quota.address(), QUOTA_BYTES);
+        if let Some(parent) = header.quota.get() {
+            self.give_back(parent, limit + QUOTA_BYTES, thread_limit);
+        }
+        true
+    }
+
+    /// What comes before an operation that charges, or tells what is charged (`all`): ends emptied
+    /// Quotas, as many as may lie in each other or all. True if an interrupt is pending.
+    pub(crate) fn settle_quotas(&mut self, all: bool) -> bool {
+        let mut ended = 0;
+        while (all || ended < MAX_DEPTH) && self.end_emptied() {
+            if self.port.interrupt_pending() {
+                return true;
+            }
+            ended += 1;
+        }
+        false
     }
 
     /// A zeroed block of the pool, charged.

@@ -66,6 +66,9 @@ impl<P: Port> Kernel<P> {
 
     fn execute(&mut self, me: Ref<Thread>, space: Ref<Space>, op: Op, tag: Tag) -> Result<Outcome> {
         let args = [1, 2, 3, 4].map(|i| P::argument(&self.pool[me].context, i));
+        if is_charged(op) && self.settle_quotas(op == Op::QuotaInfo) {
+            return Ok(Outcome::Again);
+        }
         let results = match op {
             Op::Call => return self.send(me, space, tag, MessageKind::Call),
             Op::Send => return self.send(me, space, tag, MessageKind::Send),
@@ -124,6 +127,11 @@ impl<P: Port> Kernel<P> {
         }
         NOTHING
     }
+}
+
+/// Whether an operation makes an object that is charged, or tells what is.
+const fn is_charged(op: Op) -> bool {
+    matches!(op, Op::CreateQuota | Op::CreateSpace | Op::CreateSegment | Op::CreateThread | Op::DeriveMemory | Op::QuotaInfo)
 }
 
 /// Whether a system call's result is a delivery.

@@ -5,8 +5,8 @@
 mod common;
 
 use abi::boot::slot;
-use abi::{Error, Op, PAGE_SIZE};
-use arch_host::{Host, boot};
+use abi::{Error, Op, PAGE_SIZE, Tag};
+use arch_host::{Host, boot, results, set_arguments};
 use common::{call, call_with, seed};
 use kcore::Kernel;
 use kcore::quota::{MAX_DEPTH, QUOTA_BYTES};
@@ -203,11 +203,21 @@ fn a_chain_of_quotas_ends_at_its_depth() {
         status
     });
     assert_eq!((made, error), (MAX_DEPTH, Error::TooDeep as u32));
-    // The outermost first: the last charge of the innermost ends them all.
+    // The outermost first: the end of the innermost ends them all, each in a step of its own.
     for to in FIRST + SLOTS..FIRST + SLOTS + made {
         assert_eq!(figures(&mut kernel, slot::QUOTA).0.1, before.1 + 3);
+        let free = kernel.pool.free_bytes();
         assert_eq!(call(&mut kernel, Op::Delete, [to, 0, 0, 0])[0], 0);
+        assert!(kernel.pool.free_bytes() - free <= QUOTA_BYTES, "more than one ended at a time");
     }
+    kernel.port.pending = true;
+    let (free, me) = (kernel.pool.free_bytes(), kernel.current().expect("the root server runs"));
+    set_arguments(&mut kernel.pool[me], [Tag::new(Op::QuotaInfo, 0, 0).0, slot::QUOTA, 0, 0, 0]);
+    kernel.system_call();
+    assert_eq!(kernel.pool.free_bytes() - free, QUOTA_BYTES, "an interrupt comes between two");
+    kernel.port.pending = false;
+    while kernel.carry_on() {}
+    assert_eq!(results(&kernel.pool[me])[1], before.0);
     assert_eq!(figures(&mut kernel, slot::QUOTA).0, before);
 }
 
