@@ -3,7 +3,8 @@
  * User processes: a space of aliens for each mm, an alien thread for each task, and the
  * loop that runs them.
  *
- * The thread is made when its task first runs in user mode and bound anew when
+ * The thread is made with its task, so that fork and clone fail if there is none left, or
+ * when a task that was Linux's own first runs in user mode, and bound anew when
  * the task's mm changes.  Its registers lie in its UTCB slot, which is in this
  * server's space; its FPU state and TLS descriptors stay in the microkernel and
  * move only when a signal, a debugger or fork wants them.
@@ -151,8 +152,8 @@ static void thread_free(struct l4_thread *t)
 	kfree(t);
 }
 
-/* Gives the task a thread of the space that runs, if it has none. */
-static struct l4_thread *thread_bind(struct task_struct *task, u32 space)
+/* Gives the task a thread of the space, a new one if it has none; its TLS descriptors are not loaded. */
+static int thread_give(struct task_struct *task, u32 space)
 {
 	struct l4_thread *t = thread_of(task);
 	bool fresh;
@@ -162,17 +163,17 @@ static struct l4_thread *thread_bind(struct task_struct *task, u32 space)
 	if (!t)
 		t = thread_alloc();
 	if (!t)
-		return NULL;
+		return -EAGAIN;
 	fresh = !t->frame;
 	if (fresh)
 		status = l4_call_out(L4_OP_CREATE_THREAD, L4_QUOTA, space, t->slot, L4_SPACE, &r);
 	else
 		status = l4_call_out(L4_OP_RESET, t->slot, space, L4_SPACE, 0, &r);
 	if (status) {
-		pr_err("l4: no user thread: error %u\n", status);
+		pr_err_ratelimited("l4: no user thread: error %u\n", status);
 		if (t != thread_of(task))
 			thread_free(t);
-		return NULL;
+		return -EAGAIN;
 	}
 	t->frame = r.ebx;
 	t->handle = r.esi;
@@ -185,9 +186,23 @@ static struct l4_thread *thread_bind(struct task_struct *task, u32 space)
 		l4_call(L4_OP_SET_HANDLER, t->slot, L4_THREAD, 0, 0);
 		l4_call(L4_OP_SET_PRIORITY, t->slot, L4_USER_PRIORITY, L4_USER_PRIORITY, 0);
 	}
+	return 0;
+}
+
+/* The same for the task that runs. */
+static struct l4_thread *thread_bind(struct task_struct *task, u32 space)
+{
+	if (thread_give(task, space))
+		return NULL;
 	clear_flushed_tls(task);
 	arch_switch_to(task);
-	return t;
+	return thread_of(task);
+}
+
+/* The copy of a task gets its thread: its first switch loads the TLS descriptors, its first run the FPU state. */
+int arch_fork_host(struct task_struct *task)
+{
+	return thread_give(task, task->mm->context.id.pid);
 }
 
 /* A task is about to be freed. */
@@ -202,7 +217,7 @@ void arch_release_task_struct(struct task_struct *task)
 		thread_free(t);
 }
 
-/* A copy of a task has the parent's FPU state and no thread yet. */
+/* A copy of a task has the parent's FPU state, and none of its thread. */
 int arch_dup_task_struct(struct task_struct *dst, struct task_struct *src)
 {
 	l4_fp_save(src);
@@ -250,7 +265,7 @@ int l4_set_tls(struct task_struct *task, unsigned int index, u32 base, u32 limit
 {
 	struct l4_thread *t = thread_of(task);
 
-	/* Before its first run a task has no thread; thread_bind() comes back. */
+	/* A task that was Linux's own has no thread yet; thread_bind() comes back. */
 	if (!t || !t->frame)
 		return 0;
 	if (index >= ARRAY_SIZE(t->tls))

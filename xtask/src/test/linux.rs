@@ -17,6 +17,7 @@ pub const ALL: &[Test] = &[
     ("linux.gateway", gateway),
     ("linux.interrupts", interrupts),
     ("linux.memory", memory),
+    ("linux.threads", threads),
     ("linux.bochs", on_bochs),
 ];
 
@@ -78,6 +79,15 @@ fn memory() -> Result<()> {
     let text = o.text();
     let killed: u32 = text.lines().next().and_then(|line| line.parse().ok()).unwrap_or(0);
     ensure!(killed > 0 && text.ends_with("alive\n"), "status {}: {text}", o.status);
+    Ok(())
+}
+
+/// A Linux that has used up its threads makes no more processes and threads, and goes on.
+fn threads() -> Result<()> {
+    let inserts = vec![insert("/bin/forks", compile("tests/linux/forks.c")?)];
+    let o = Guest { system: "tests/systems/linux-threads.toml", inserts, ..Guest::default() }.run("forks")?;
+    ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    println!("# of 24 threads there were left for a program: {}", o.text().trim().replace('\n', ", "));
     Ok(())
 }
 
