@@ -2,6 +2,7 @@
 //! The first objects: everything the machine has, in the hands of the root server.
 
 use crate::memory::{Irq, Memory, class};
+use crate::notify::{ALARM_BYTES, Alarms};
 use crate::port::{MAX_IRQS, Port};
 use crate::quota::{Header, QUOTA_BYTES, Quota};
 use crate::space::Space;
@@ -40,12 +41,12 @@ pub struct Machine<'a> {
 }
 
 /// Entries of the thread table for a pool of this size, and the bytes to reserve
-/// for them at the pool's start: one thread for each 8 KiB.
+/// for them at the pool's start: one thread for each 8 KiB. The heap of alarms is behind it.
 #[must_use]
 pub const fn thread_table(pool_bytes: u32) -> (u32, u32) {
     let count = pool_bytes / 8192;
     let count = if count > 65536 { 65536 } else { count };
-    (count, (count * BYTES).next_multiple_of(PAGE_SIZE))
+    (count, (count * (BYTES + ALARM_BYTES)).next_multiple_of(PAGE_SIZE))
 }
 
 impl<P: Port> Kernel<P> {
@@ -54,16 +55,9 @@ impl<P: Port> Kernel<P> {
     pub fn new(pool: Pool, port: P) -> Self {
         let (count, _) = thread_table(pool.bytes());
         let threads = Table { start: pool::BASE, count, free: Link::NULL };
-        let mut kernel = Self {
-            pool,
-            port,
-            sched: Scheduler::default(),
-            threads,
-            emptied: Link::NULL,
-            alarms: Link::NULL,
-            irqs: [Link::NULL; MAX_IRQS],
-            kip: 0,
-        };
+        let alarms = Alarms::new(pool::BASE + count * BYTES);
+        let (sched, irqs) = (Scheduler::default(), [Link::NULL; MAX_IRQS]);
+        let mut kernel = Self { pool, port, sched, threads, emptied: Link::NULL, alarms, irqs, kip: 0 };
         for thread in (0..count).rev().filter_map(|i| threads.get(i)) {
             kernel.pool[thread].next = kernel.threads.free;
             kernel.pool[thread].handle = threads.index(thread);

@@ -270,9 +270,11 @@ impl<P: Port> Kernel<P> {
     /// `alarm`.
     pub(crate) fn alarm(&mut self, me: Ref<Thread>, args: [u32; 4]) -> [u32; 3] {
         let at = u64::from(args[1]) << 32 | u64::from(args[0]);
-        self.set_alarm(me, at, args[2]);
         if at <= self.port.now() {
-            self.fire_alarms();
+            self.cancel_alarm(me);
+            self.notify(me, args[2]);
+        } else {
+            self.set_alarm(me, at, args[2]);
         }
         NOTHING
     }

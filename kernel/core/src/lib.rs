@@ -63,8 +63,8 @@ pub struct Kernel<P: Port> {
     pub threads: thread::Table,
     /// Head of the list of dying Quotas that nothing is charged to any more.
     emptied: Link<quota::Quota>,
-    /// Head of the list of alarms, earliest first.
-    alarms: Link<Thread>,
+    /// The alarms that are set.
+    alarms: notify::Alarms,
     /// The Irq objects by line.
     irqs: [Link<memory::Irq>; port::MAX_IRQS],
     /// Address of the kernel information page in the pool.

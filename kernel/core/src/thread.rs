@@ -70,7 +70,7 @@ pub mod flag {
     pub const AGAIN: u32 = 2;
     /// Its slice ran out while it lent it to a server.
     pub const EXPIRED: u32 = 4;
-    /// Has an alarm in the list.
+    /// Has an alarm in the heap.
     pub const ALARM: u32 = 8;
     /// Somebody may wait for this thread who is not in its queue of senders and whom it does
     /// not know as its partner: for a message from it alone, or for an alien's next event
@@ -155,16 +155,14 @@ pub struct Thread {
     pub alarm_at: u64,
     /// Notification bits of its alarm.
     pub alarm_bits: u32,
-    /// Next in the list of alarms.
-    pub alarm_next: Link<Thread>,
-    /// Previous in the list of alarms.
-    pub alarm_prev: Link<Thread>,
+    /// Place of its alarm in the heap of alarms.
+    pub alarm_index: u32,
     /// TLS descriptors.
     pub tls: [[u32; 2]; 3],
     /// Debug registers 0 to 3, 6 and 7.
     pub debug: [u32; 6],
     /// Fills the entry.
-    pub unused: [u32; 49],
+    pub unused: [u32; 50],
 }
 
 impl Object for Thread {
