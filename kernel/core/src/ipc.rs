@@ -5,13 +5,17 @@
 //! gets a *reply handle*: the caller's index and the sequence number of its call. A
 //! handle is valid while that call waits, for any thread of the space of the
 //! thread that received it; any number may be outstanding, and none takes memory.
+//!
+//! A queue of senders is a circle in the order of priority, first come first served within
+//! one. The first sender of each priority is in a second circle, of such senders alone: who joins
+//! looks at one sender of each priority, however many there are.
 
 use crate::port::Port;
 use crate::space::Space;
 use crate::thread::{SEQUENCE, Thread, flag, gate};
 use crate::{Kernel, NOTHING, Outcome, Result};
 use abi::tag::MAX_WORDS;
-use abi::{Error, Kind, MessageKind, Rights, Tag};
+use abi::{Error, Kind, MessageKind, Op, Rights, Tag};
 use pool::{Link, Ref};
 
 impl<P: Port> Kernel<P> {
@@ -107,6 +111,9 @@ impl<P: Port> Kernel<P> {
                 Ok(()) => {}
                 Err(error) => {
                     self.fail(sender, error);
+                    if self.port.interrupt_pending() {
+                        return Ok(Outcome::Again);
+                    }
                     continue;
                 }
             }
@@ -173,7 +180,14 @@ impl<P: Port> Kernel<P> {
         if P::argument(&self.pool[me].context, 1) != 0 {
             self.reply(me, space, tag)?;
         }
-        self.receive(me, None, tag)
+        let outcome = self.receive(me, None, tag)?;
+        if matches!(outcome, Outcome::Again) {
+            // What is carried on is the receive: the reply was given.
+            let context = &mut self.pool[me].context;
+            P::set_result(context, 0, Tag::new(Op::Receive, 0, 0).0 | tag.0 & Tag::POLL);
+            P::set_result(context, 1, 0);
+        }
+        Ok(outcome)
     }
 
     /// `map_reply_wait`: a pager's answer to a page fault, mostly. Behind the mapping nothing can fail but a receive that polls.
@@ -202,33 +216,60 @@ impl<P: Port> Kernel<P> {
 
     /// Puts a thread in a receiver's queue: by priority, first come first served within one.
     pub(crate) fn join_senders(&mut self, receiver: Ref<Thread>, sender: Ref<Thread>) {
-        let head = self.pool[receiver].senders;
+        let first = self.pool[receiver].senders;
         let priority = self.pool[sender].priority;
-        // From the end, where most belong, to the last one that is at least as urgent.
-        let mut before = head;
-        let mut is_first = true;
-        if let Some(first) = head.get() {
-            let mut at = self.pool[first].prev;
-            while let Some(other) = at.get() {
-                if self.pool[other].priority >= priority {
-                    is_first = false;
-                    break;
+        // The first sender of the first priority that is no higher than its own, if there is one.
+        let mut at = first.get();
+        while let Some(head) = at.filter(|head| self.pool[*head].priority > priority) {
+            at = self.pool[head].group_next.get().filter(|next| !first.is(*next));
+        }
+        match at {
+            Some(head) if self.pool[head].priority == priority => {
+                let next = self.pool[head].group_next;
+                self.insert_circular(next, sender);
+            }
+            before => {
+                let before = before.map_or(first, Ref::link);
+                self.insert_circular(before, sender);
+                self.insert_group(before, sender);
+                if before == first && at.is_some() || first.is_null() {
+                    self.pool[receiver].senders = sender.link();
                 }
-                before = other.link();
-                if other == first {
-                    break;
-                }
-                at = self.pool[other].prev;
             }
         }
-        self.insert_circular(before, sender);
-        if is_first {
-            self.pool[receiver].senders = sender.link();
-        }
+    }
+
+    /// Puts the first sender of its priority into the circle of such senders, before `next`.
+    fn insert_group(&mut self, next: Link<Thread>, sender: Ref<Thread>) {
+        let next = next.get().unwrap_or(sender);
+        let prev = self.pool[next].group_prev.get().unwrap_or(sender);
+        self.link_groups(prev, sender);
+        self.link_groups(sender, next);
+    }
+
+    fn link_groups(&mut self, prev: Ref<Thread>, next: Ref<Thread>) {
+        self.pool[prev].group_next = next.link();
+        self.pool[next].group_prev = prev.link();
     }
 
     /// Takes a thread out of a receiver's queue.
     pub(crate) fn leave_senders(&mut self, receiver: Ref<Thread>, sender: Ref<Thread>) {
+        let Thread { next, priority, group_next, group_prev, .. } = self.pool[sender];
+        if let (Some(before), Some(behind)) = (group_prev.get(), group_next.get()) {
+            let heir = next.get().filter(|next| *next != sender && self.pool[*next].priority == priority);
+            let alone = behind == sender;
+            self.pool[sender].group_next = Link::NULL;
+            self.pool[sender].group_prev = Link::NULL;
+            match heir {
+                Some(heir) if alone => self.link_groups(heir, heir),
+                Some(heir) => {
+                    self.link_groups(before, heir);
+                    self.link_groups(heir, behind);
+                }
+                None if alone => {}
+                None => self.link_groups(before, behind),
+            }
+        }
         let head = self.pool[receiver].senders;
         let rest = self.remove_circular(head, sender);
         self.pool[receiver].senders = rest;

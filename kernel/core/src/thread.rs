@@ -157,12 +157,16 @@ pub struct Thread {
     pub alarm_bits: u32,
     /// Place of its alarm in the heap of alarms.
     pub alarm_index: u32,
+    /// The first sender of the next priority, while it is the first of its own in a queue of senders (circular).
+    pub group_next: Link<Thread>,
+    /// The first sender of the previous priority.
+    pub group_prev: Link<Thread>,
     /// TLS descriptors.
     pub tls: [[u32; 2]; 3],
     /// Debug registers 0 to 3, 6 and 7.
     pub debug: [u32; 6],
     /// Fills the entry.
-    pub unused: [u32; 50],
+    pub unused: [u32; 48],
 }
 
 impl Object for Thread {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The heap of alarms against a naive model: a list that is searched.
+//! The queue of senders and the heap of alarms against naive models: a list that is sorted by hand,
+//! and one that is searched. And a receive that steps over senders, in steps.
 
 mod common;
 
 use abi::boot::slot;
-use abi::{Op, Tag};
+use abi::{Delivery, MessageKind, Op, Tag};
 use arch_host::{Host, boot, results, set_arguments};
 use common::{call, seed};
 use kcore::space::Space;
@@ -14,7 +15,7 @@ use pool::Ref;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Threads beside the root server's.
+/// Threads beside the root server's; the first receives.
 const THREADS: usize = 12;
 /// Slot of thread `i`.
 const FIRST: u32 = slot::FREE;
@@ -47,8 +48,73 @@ fn as_thread(kernel: &mut Kernel<Host>, thread: Ref<Thread>, tag: u32, args: [u3
     results(&kernel.pool[thread])
 }
 
+/// The queue as it is linked, and the first of each priority as those are.
+fn queue(kernel: &Kernel<Host>, receiver: Ref<Thread>) -> (Vec<Ref<Thread>>, Vec<Ref<Thread>>) {
+    let Some(first) = kernel.pool[receiver].senders.get() else { return (Vec::new(), Vec::new()) };
+    let circle = |next: &dyn Fn(&Thread) -> pool::Link<Thread>, prev: &dyn Fn(&Thread) -> pool::Link<Thread>| {
+        let mut all = vec![first];
+        loop {
+            let last = *all.last().expect("the first at least");
+            let at = next(&kernel.pool[last]).get().expect("a circle");
+            assert!(prev(&kernel.pool[at]).is(last), "linked both ways");
+            if at == first {
+                return all;
+            }
+            all.push(at);
+        }
+    };
+    (circle(&|t| t.next, &|t| t.prev), circle(&|t| t.group_next, &|t| t.group_prev))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, rng_seed: RngSeed::Fixed(seed()), failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn senders_wait_in_order(steps in prop::collection::vec((0u32..8, 1..THREADS, 0u32..5), 1..120)) {
+        let (mut kernel, threads) = set_up();
+        let receiver = threads[0];
+        let mut priority = [255; THREADS];
+        let mut model: Vec<usize> = Vec::new();
+        let insert = |model: &mut Vec<usize>, priority: &[u32; THREADS], i: usize| {
+            let at = model.iter().position(|other| priority[*other] < priority[i]).unwrap_or(model.len());
+            model.insert(at, i);
+        };
+        for (what, i, value) in steps {
+            let waits = model.contains(&i);
+            match what {
+                0..=3 if !waits => {
+                    as_thread(&mut kernel, threads[i], Tag::new(Op::Call, 1, 0).0, [FIRST, i as u32, 0, 0]);
+                    insert(&mut model, &priority, i);
+                }
+                4..=5 => {
+                    call(&mut kernel, Op::SetPriority, [FIRST + i as u32, value, 255, 0]);
+                    priority[i] = value;
+                    if waits {
+                        model.retain(|other| *other != i);
+                        insert(&mut model, &priority, i);
+                    }
+                }
+                6 => {
+                    call(&mut kernel, Op::Stop, [FIRST + i as u32, 0, 0, 0]);
+                    model.retain(|other| *other != i);
+                }
+                _ => {
+                    let found = as_thread(&mut kernel, receiver, Tag::new(Op::Receive, 0, 0).0 | Tag::POLL, [0; 4]);
+                    if model.is_empty() {
+                        prop_assert_eq!(Delivery(found[0]).kind(), MessageKind::Failed);
+                    } else {
+                        let sender = model.remove(0);
+                        prop_assert_eq!(found[2], sender as u32);
+                        call(&mut kernel, Op::Stop, [FIRST + sender as u32, 0, 0, 0]);
+                    }
+                }
+            }
+            let (all, first) = queue(&kernel, receiver);
+            prop_assert_eq!(all, model.iter().map(|i| threads[*i]).collect::<Vec<_>>());
+            let is_first = |at: &usize| *at == 0 || priority[model[*at]] != priority[model[*at - 1]];
+            prop_assert_eq!(first, (0..model.len()).filter(is_first).map(|at| threads[model[at]]).collect::<Vec<_>>());
+        }
+    }
+
     #[test]
     fn alarms_come_when_they_are_due(steps in prop::collection::vec((0u32..6, 0..THREADS, 1u64..400), 1..150)) {
         let (mut kernel, threads) = set_up();
@@ -102,4 +168,34 @@ proptest! {
             prop_assert!(next.is_none_or(|next| kernel.port.timer.is_some_and(|timer| timer <= *next)), "the timer is set for the first");
         }
     }
+}
+
+#[test]
+fn a_receive_steps_over_senders_in_steps() {
+    let (mut kernel, threads) = set_up();
+    let (server, client) = (threads[0], threads[1]);
+    as_thread(&mut kernel, client, Tag::new(Op::Call, 0, 0).0, [FIRST, 0, 0, 0]);
+    let handle = as_thread(&mut kernel, server, Tag::new(Op::Receive, 0, 0).0, [0; 4])[1];
+    // Capabilities that nobody has: the selectors in their UTCBs are 0.
+    for sender in &threads[2..] {
+        as_thread(&mut kernel, *sender, Tag::new(Op::Call, 0, 1).0, [FIRST, 0, 0, 0]);
+    }
+    let root = kernel.current().expect("the root server runs");
+    let waiting = |kernel: &Kernel<Host>| threads[2..].iter().filter(|t| kernel.pool[**t].state() == gate::SENDING).count();
+    kernel.port.pending = true;
+    kernel.pool[server].gate = gate::READY;
+    kernel.port.cpu().current = server.link();
+    set_arguments(&mut kernel.pool[server], [Tag::new(Op::ReplyWait, 1, 0).0, handle, 7, 0, 0]);
+    assert!(!kernel.system_call(), "it is not finished");
+    assert_eq!(waiting(&kernel), THREADS - 3, "one was looked at");
+    assert_eq!(results(&kernel.pool[client])[2], 7, "the reply was given");
+    for left in (0..THREADS - 3).rev() {
+        kernel.port.cpu().current = server.link();
+        assert!(kernel.carry_on());
+        assert_eq!(waiting(&kernel), left);
+    }
+    kernel.port.cpu().current = server.link();
+    assert!(kernel.carry_on());
+    assert_eq!(kernel.pool[server].state(), gate::OPEN, "it waits, and did not reply again");
+    kernel.port.cpu().current = root.link();
 }
