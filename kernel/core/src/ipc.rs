@@ -102,6 +102,13 @@ impl<P: Port> Kernel<P> {
         let notifications_only = tag.0 & Tag::NOTIFICATIONS_ONLY != 0;
         while let Some(sender) = self.next_sender(me, from).filter(|_| !notifications_only) {
             self.leave_senders(me, sender);
+            if !self.may_still_send(sender, me) {
+                self.refuse(sender);
+                if self.port.interrupt_pending() {
+                    return Ok(Outcome::Again);
+                }
+                continue;
+            }
             let sends = self.pool[sender].sending == MessageKind::Send as u32;
             match self.hand_over(sender, me) {
                 Ok(()) if sends => {
@@ -212,6 +219,32 @@ impl<P: Port> Kernel<P> {
             None => self.pool[me].senders.get(),
             Some(from) => (self.pool[from].state() == gate::SENDING && self.pool[from].partner.is(me)).then_some(from),
         }
+    }
+
+    /// Whether a queued sender still has the capability that it sends with: for an exception its handler's.
+    fn may_still_send(&self, sender: Ref<Thread>, to: Ref<Thread>) -> bool {
+        let t = &self.pool[sender];
+        let slot = if self.raised(sender) {
+            Some(t.handler)
+        } else {
+            let selector = P::argument(&t.context, 1);
+            t.space.get().and_then(|space| self.slot_of(space, selector, Kind::Thread, Rights::CALL).ok()).map(|(_, slot)| slot)
+        };
+        slot.is_some_and(|slot| !slot.is_empty() && slot.object() == to && slot.badge() == t.badge)
+    }
+
+    /// A sender lost its capability while it waited in a queue. An exception goes to the handler that the thread has now.
+    fn refuse(&mut self, sender: Ref<Thread>) {
+        if self.raised(sender) {
+            self.raise(sender);
+        } else {
+            self.fail(sender, Error::NoCapability);
+        }
+    }
+
+    /// Whether a thread that sends or waits for a reply does so by an exception.
+    fn raised(&self, thread: Ref<Thread>) -> bool {
+        ![MessageKind::Call as u32, MessageKind::Send as u32].contains(&self.pool[thread].sending)
     }
 
     /// Puts a thread in a receiver's queue: by priority, first come first served within one.

@@ -26,6 +26,7 @@ pub const CASES: &[Case] = &[
     ("a_handler_can_change_registers", handler_changes_registers),
     ("hostile_registers_do_no_harm", hostile_registers),
     ("without_a_handler_a_thread_halts", without_a_handler),
+    ("an_exception_in_the_queue_goes_to_a_new_handler", queued_exception),
     ("unmapped_memory_is_gone_at_once", unmapped_is_gone),
     ("a_lowered_right_counts_at_once", lowered_right),
     ("revoked_memory_is_gone_at_once", revoked_is_gone),
@@ -131,6 +132,18 @@ fn without_a_handler(bed: &mut Bed) -> Result<(), Why> {
     check("halted", good(thread.state())? == 5)?;
     let f = good(thread.registers())?;
     check("its registers tell", f.vector == vector::INVALID_OPCODE && f.eip == ADDRESS)
+}
+
+fn queued_exception(bed: &mut Bed) -> Result<(), Why> {
+    let thread = launch(bed, &[0x0f, 0x0b])?;
+    while good(thread.state())? != 3 {
+        good(crate::object::yield_now())?;
+    }
+    let handler = bed.slot();
+    good(copy(SELF.0, None, handler, Rights::CALL, BADGE + 1))?;
+    good(thread.set_handler(Some(Thread(handler))))?;
+    let r = good(receive(None))?;
+    check("with the new badge", r.kind == MessageKind::Exception && r.badge == BADGE + 1)
 }
 
 /// Code that reads (or writes) `DATA` over and over, telling by `ud2` in between.

@@ -21,6 +21,8 @@ pub const CASES: &[Case] = &[
     ("poll_does_not_wait", poll_does_not_wait),
     ("send_leaves_no_handle", send_leaves_no_handle),
     ("a_forged_handle_is_refused", a_forged_handle),
+    ("a_queued_send_needs_its_capability", a_queued_send),
+    ("a_queued_send_needs_the_capability_it_began_with", a_queued_send_with_another),
     ("a_handle_is_good_once", a_handle_is_good_once),
     ("many_handles_can_be_outstanding", many_handles),
     ("another_thread_of_the_space_may_reply", another_thread_may_reply),
@@ -152,6 +154,32 @@ extern "C" fn caller(to: u32) -> ! {
     loop {
         let _ = receive(None);
     }
+}
+
+/// A thread that waits to send by a capability of its own, and the slot of that.
+fn queued_caller(bed: &mut Bed) -> Result<u32, Why> {
+    let (slot, badged) = (bed.slot(), bed.slot());
+    good(copy(SELF.0, None, badged, Rights::CALL, 0x11))?;
+    let made = good(thread::spawn(caller, badged, slot))?;
+    while good(made.state())? != 3 {
+        good(yield_now())?;
+    }
+    Ok(badged)
+}
+
+fn a_queued_send(bed: &mut Bed) -> Result<(), Why> {
+    let badged = queued_caller(bed)?;
+    good(delete(badged))?;
+    fails(macadamia::ipc::poll(), Error::WouldBlock)?;
+    check("NoCapability", outcome()? == Error::NoCapability as u32)
+}
+
+fn a_queued_send_with_another(bed: &mut Bed) -> Result<(), Why> {
+    let badged = queued_caller(bed)?;
+    good(delete(badged))?;
+    good(copy(SELF.0, None, badged, Rights::CALL, 0x12))?;
+    fails(macadamia::ipc::poll(), Error::WouldBlock)?;
+    check("NoCapability", outcome()? == Error::NoCapability as u32)
 }
 
 fn a_handle_is_good_once(bed: &mut Bed) -> Result<(), Why> {
