@@ -27,7 +27,7 @@ impl Tag {
     pub const POLL: u32 = 1 << 9;
     /// Flag of `receive`: accept notifications only, no message.
     pub const NOTIFICATIONS_ONLY: u32 = 1 << 10;
-    /// Bits that are zero in every tag.
+    /// Bits that are zero in every tag: no system call takes another.
     pub const RESERVED: u32 = 1 << 11;
 
     /// A tag without flags.

@@ -74,14 +74,13 @@ impl<P: Port> Kernel<P> {
             }
             return Ok(NOTHING);
         }
-        let waits = !matches!(self.pool[thread].state(), gate::READY | gate::STOPPED | gate::HALTED);
+        if !matches!(self.pool[thread].state(), gate::READY | gate::STOPPED | gate::HALTED) {
+            self.write_failure(thread, Error::Interrupted);
+        }
         let handle = self.pool[thread].handle.wrapping_add(thread::SEQUENCE);
         self.leave_queues(thread);
         self.pool[thread].handle = handle;
         self.forget_steps(thread);
-        if waits {
-            self.set_failed(thread, Error::Interrupted);
-        }
         if thread == me {
             self.set_status(me, Ok(NOTHING));
         }

@@ -116,6 +116,7 @@ impl<P: Port> Kernel<P> {
 
     /// `run`: reply to an alien, then wait for its next event or a notification.
     pub(crate) fn run(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag) -> Result<Outcome> {
+        Self::check_tag(tag)?;
         let handle = P::argument(&self.pool[me].context, 1);
         let alien = self.waiting_caller(space, handle)?;
         if !self.pool[alien].is_alien() {

@@ -26,8 +26,8 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Checks the parts of a tag that every sending operation has.
-    fn check_tag(tag: Tag) -> Result<()> {
-        if tag.words() > MAX_WORDS || tag.0 & (Tag::RESERVED | Tag::NOTIFICATIONS_ONLY) != 0 { Err(Error::BadOperation) } else { Ok(()) }
+    pub(crate) fn check_tag(tag: Tag) -> Result<()> {
+        if tag.words() > MAX_WORDS || tag.0 & Tag::NOTIFICATIONS_ONLY != 0 { Err(Error::BadOperation) } else { Ok(()) }
     }
 
     /// `call` and `send`: `kind` says which.
@@ -308,20 +308,26 @@ impl<P: Port> Kernel<P> {
         self.pool[receiver].senders = rest;
     }
 
+    /// Writes why the waiting of a thread ends as the result of what it waits in. False for an exception: nothing may
+    /// be written over its registers.
+    pub(crate) fn write_failure(&mut self, thread: Ref<Thread>, error: Error) -> bool {
+        match self.pool[thread].state() {
+            gate::SENDING | gate::REPLY if self.raised(thread) => return false,
+            gate::SENDING | gate::REPLY if self.pool[thread].sending == MessageKind::Send as u32 => self.set_status(thread, Err(error)),
+            _ => self.set_failed(thread, error),
+        }
+        true
+    }
+
     /// Ends the waiting of a thread with an error, whatever it waits for. A thread
     /// whose exception cannot be handled any more halts.
     pub(crate) fn fail(&mut self, thread: Ref<Thread>, error: Error) {
-        let sending = self.pool[thread].sending;
-        match self.pool[thread].state() {
-            gate::SENDING | gate::REPLY if sending == MessageKind::Send as u32 => self.set_status(thread, Err(error)),
-            gate::SENDING | gate::REPLY if sending != MessageKind::Call as u32 => {
-                self.pool[thread].gate = gate::HALTED;
-                self.pool[thread].partner = Link::NULL;
-                return;
-            }
-            _ => self.set_failed(thread, error),
-        }
+        let goes_on = self.write_failure(thread, error);
         self.pool[thread].partner = Link::NULL;
-        self.wake(thread);
+        if goes_on {
+            self.wake(thread);
+        } else {
+            self.pool[thread].gate = gate::HALTED;
+        }
     }
 }

@@ -33,8 +33,8 @@ impl<P: Port> Kernel<P> {
         let tag = Tag(P::argument(&t.context, 0));
         let Some(space) = t.space.get() else { return false };
         let outcome = match Op::from_code(tag.op()) {
-            Some(op) => self.execute(me, space, op, tag),
-            None => Err(Error::BadOperation),
+            Some(op) if tag.0 & Tag::RESERVED == 0 => self.execute(me, space, op, tag),
+            _ => Err(Error::BadOperation),
         };
         let again = matches!(outcome, Ok(Outcome::Again));
         match outcome {

@@ -26,6 +26,7 @@ pub const CASES: &[Case] = &[
     ("a_handler_can_change_registers", handler_changes_registers),
     ("hostile_registers_do_no_harm", hostile_registers),
     ("without_a_handler_a_thread_halts", without_a_handler),
+    ("a_stopped_exception_keeps_its_registers", stopped_keeps_registers),
     ("an_exception_in_the_queue_goes_to_a_new_handler", queued_exception),
     ("unmapped_memory_is_gone_at_once", unmapped_is_gone),
     ("a_lowered_right_counts_at_once", lowered_right),
@@ -132,6 +133,15 @@ fn without_a_handler(bed: &mut Bed) -> Result<(), Why> {
     check("halted", good(thread.state())? == 5)?;
     let f = good(thread.registers())?;
     check("its registers tell", f.vector == vector::INVALID_OPCODE && f.eip == ADDRESS)
+}
+
+fn stopped_keeps_registers(bed: &mut Bed) -> Result<(), Why> {
+    // mov eax, 0x1234; mov ebx, eax; ud2
+    let thread = launch(bed, &[0xb8, 0x34, 0x12, 0, 0, 0x89, 0xc3, 0x0f, 0x0b])?;
+    next()?;
+    good(thread.stop())?;
+    let f = good(thread.registers())?;
+    check("as they were", f.eax == 0x1234 && f.ebx == 0x1234 && f.vector == vector::INVALID_OPCODE && f.eip == ADDRESS + 7)
 }
 
 fn queued_exception(bed: &mut Bed) -> Result<(), Why> {

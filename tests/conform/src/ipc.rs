@@ -20,6 +20,7 @@ pub const CASES: &[Case] = &[
     ("call_needs_the_right", call_needs_the_right),
     ("poll_does_not_wait", poll_does_not_wait),
     ("send_leaves_no_handle", send_leaves_no_handle),
+    ("receive_and_run_refuse_reserved_flags", receive_refuses_reserved_flags),
     ("a_forged_handle_is_refused", a_forged_handle),
     ("a_queued_send_needs_its_capability", a_queued_send),
     ("a_queued_send_needs_the_capability_it_began_with", a_queued_send_with_another),
@@ -154,6 +155,17 @@ extern "C" fn caller(to: u32) -> ! {
     loop {
         let _ = receive(None);
     }
+}
+
+fn receive_refuses_reserved_flags(_: &mut Bed) -> Result<(), Why> {
+    for (op, flags) in
+        [(abi::Op::Receive, Tag::RESERVED | Tag::POLL), (abi::Op::Run, Tag::RESERVED), (abi::Op::Run, Tag::NOTIFICATIONS_ONLY)]
+    {
+        let mut registers = [Tag::new(op, 0, 0).0 | flags, 0, 0, 0, 0];
+        sys::raw(&mut registers);
+        check("BadOperation", abi::Delivery(registers[0]).error() == Some(Error::BadOperation))?;
+    }
+    Ok(())
 }
 
 /// A thread that waits to send by a capability of its own, and the slot of that.
