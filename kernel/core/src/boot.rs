@@ -6,7 +6,7 @@ use crate::notify::{ALARM_BYTES, Alarms};
 use crate::port::{MAX_IRQS, Port};
 use crate::quota::{Header, QUOTA_BYTES, Quota};
 use crate::space::Space;
-use crate::thread::{BYTES, Table};
+use crate::thread::{BYTES, MAX_THREADS, Table};
 use crate::{Kernel, Result, Scheduler};
 use abi::boot::{Info, RAM_RANGES, ROOT_SLOTS, slot};
 use abi::kip::Kip;
@@ -41,11 +41,11 @@ pub struct Machine<'a> {
 }
 
 /// Entries of the thread table for a pool of this size, and the bytes to reserve
-/// for them at the pool's start: one thread for each 8 KiB. The heap of alarms is behind it.
+/// for them at the pool's start: a power of two, at least one for each 8 KiB. The heap of alarms is behind it.
 #[must_use]
 pub const fn thread_table(pool_bytes: u32) -> (u32, u32) {
-    let count = pool_bytes / 8192;
-    let count = if count > 65536 { 65536 } else { count };
+    let count = (pool_bytes / 8192).next_power_of_two();
+    let count = if count > MAX_THREADS { MAX_THREADS } else { count };
     (count, (count * (BYTES + ALARM_BYTES)).next_multiple_of(PAGE_SIZE))
 }
 
@@ -58,7 +58,7 @@ impl<P: Port> Kernel<P> {
         let alarms = Alarms::new(pool::BASE + count * BYTES);
         let (sched, irqs) = (Scheduler::default(), [Link::NULL; MAX_IRQS]);
         let mut kernel = Self { pool, port, sched, threads, emptied: Link::NULL, alarms, irqs, kip: 0 };
-        for thread in (0..count).rev().filter_map(|i| threads.get(i)) {
+        for thread in (1..count).rev().filter_map(|i| threads.get(i)) {
             kernel.pool[thread].next = kernel.threads.free;
             kernel.pool[thread].handle = threads.index(thread);
             kernel.threads.free = thread.link();

@@ -77,9 +77,8 @@ impl<P: Port> Kernel<P> {
         if !matches!(self.pool[thread].state(), gate::READY | gate::STOPPED | gate::HALTED) {
             self.write_failure(thread, Error::Interrupted);
         }
-        let handle = self.pool[thread].handle.wrapping_add(thread::SEQUENCE);
+        self.forget_handle(thread);
         self.leave_queues(thread);
-        self.pool[thread].handle = handle;
         self.forget_steps(thread);
         if thread == me {
             self.set_status(me, Ok(NOTHING));
@@ -131,7 +130,11 @@ impl<P: Port> Kernel<P> {
             self.copy(at, slot, Rights::CALL, 0)?;
             // An alien that has not run yet waits for its handler.
             if self.pool[thread].is_alien() && self.pool[thread].state() == gate::REPLY {
-                self.pool[thread].partner = cap.object::<Thread>().link();
+                let to: Ref<Thread> = cap.object();
+                if self.pool[thread].partner.get().is_some_and(|from| self.pool[from].space != self.pool[to].space) {
+                    self.pool[thread].flags |= flag::PASSED_ON;
+                }
+                self.pool[thread].partner = to.link();
             }
         }
         Ok(NOTHING)

@@ -165,16 +165,21 @@ impl<P: Port> Kernel<P> {
         let made = self.threads.free.get().ok_or(Error::PoolExhausted)?;
         self.charge(quota, 0, 1)?;
         self.threads.free = self.pool[made].next;
-        let handle = self.pool[made].handle.wrapping_add(SEQUENCE);
-        self.pool[made] = Thread { handle, priority, max_priority: priority, gate: gate::STOPPED, ..Thread::zeroed() };
+        let Thread { handle, epochs, .. } = self.pool[made];
+        let handle = handle.wrapping_add(SEQUENCE);
+        self.pool[made] = Thread { handle, epochs, priority, max_priority: priority, gate: gate::STOPPED, ..Thread::zeroed() };
         self.pool[made].header = Self::new_header(quota, original);
         Ok(made)
     }
 
     /// Gives a thread's entry back.
     pub(crate) fn free_thread(&mut self, thread: Ref<Thread>) {
-        let Thread { header, handle, .. } = self.pool[thread];
-        self.pool[thread] = Thread { handle, next: self.threads.free, ..Thread::zeroed() };
+        let Thread { header, handle, epochs, .. } = self.pool[thread];
+        self.pool[thread] = Thread { handle, epochs, next: self.threads.free, ..Thread::zeroed() };
+        if epochs >= self.threads.epochs() / 2 {
+            // Servers may still have handles: nobody else gets this entry, and who wore it out goes on paying for it.
+            return;
+        }
         self.threads.free = thread.link();
         self.uncharge(header.quota, 0, 1);
     }
@@ -247,6 +252,7 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn unbind(&mut self, thread: Ref<Thread>, error: Error) -> bool {
         if !self.pool[thread].space.is_null() {
             let runner = self.pool[thread].partner;
+            self.forget_handle(thread);
             self.leave_queues(thread);
             self.cancel_alarm(thread);
             self.port.unload(&mut self.pool, thread, false);

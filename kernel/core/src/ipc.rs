@@ -2,7 +2,7 @@
 //! IPC: the specification that every port's fast path is held against.
 //!
 //! Addressed to a Thread; the receiver learns the badge of the capability used and
-//! gets a *reply handle*: the caller's index and the sequence number of its call. A
+//! gets a *reply handle*: the caller's index and the number of its call ([`Thread::handle`]). A
 //! handle is valid while that call waits, for any thread of the space of the
 //! thread that received it; any number may be outstanding, and none takes memory.
 //!
@@ -159,7 +159,7 @@ impl<P: Port> Kernel<P> {
 
     /// The thread that waits for a reply under a handle, if this space may give it.
     pub(crate) fn waiting_caller(&self, space: Ref<Space>, handle: u32) -> Result<Ref<Thread>> {
-        let caller = self.threads.get(handle & (SEQUENCE - 1)).ok_or(Error::BadHandle)?;
+        let caller = self.threads.named(handle);
         let t = &self.pool[caller];
         let partner_space = t.partner.get().map_or(Link::NULL, |partner| self.pool[partner].space);
         if t.state() != gate::REPLY || t.handle != handle || !partner_space.is(space) {
@@ -308,6 +308,22 @@ impl<P: Port> Kernel<P> {
         self.pool[receiver].senders = rest;
     }
 
+    /// The call that a thread waits in ends without an answer. Its handle is never to be good again;
+    /// but a handler that takes its own alien knows that, and would wear out the entry.
+    pub(crate) fn forget_handle(&mut self, thread: Ref<Thread>) {
+        let t = &self.pool[thread];
+        let (alien, passed_on) = (t.is_alien(), t.flags & flag::PASSED_ON != 0);
+        let holder = t.partner.get().filter(|_| t.state() == gate::REPLY).map(|partner| self.pool[partner].space);
+        let knows = alien && self.current().is_some_and(|me| holder == Some(self.pool[me].space));
+        if passed_on || holder.is_some() && !knows {
+            let handle = self.threads.next_epoch(self.pool[thread].handle);
+            let t = &mut self.pool[thread];
+            t.handle = handle;
+            t.epochs = t.epochs.saturating_add(1);
+            t.flags &= !flag::PASSED_ON;
+        }
+    }
+
     /// Writes why the waiting of a thread ends as the result of what it waits in. False for an exception: nothing may
     /// be written over its registers.
     pub(crate) fn write_failure(&mut self, thread: Ref<Thread>, error: Error) -> bool {
@@ -323,6 +339,7 @@ impl<P: Port> Kernel<P> {
     /// whose exception cannot be handled any more halts.
     pub(crate) fn fail(&mut self, thread: Ref<Thread>, error: Error) {
         let goes_on = self.write_failure(thread, error);
+        self.forget_handle(thread);
         self.pool[thread].partner = Link::NULL;
         if goes_on {
             self.wake(thread);

@@ -25,10 +25,11 @@ use pool::{Link, Object, Ref};
 pub const BYTES: u32 = 512;
 /// Distance from a Thread's start to where a reference points.
 pub const ANCHOR: u32 = (CONTEXT_WORDS * 4) as u32;
-/// Bits of a reply handle that are the thread's index; the rest is the sequence.
-pub const INDEX_BITS: u32 = 16;
-/// What one call adds to a handle.
-pub const SEQUENCE: u32 = 1 << INDEX_BITS;
+/// Most threads: a power of two.
+pub const MAX_THREADS: u32 = 1 << 16;
+/// What one call adds to a handle; what overflows is lost.
+pub const SEQUENCE: u32 = 1 << 24;
+const _: () = assert!(MAX_THREADS < SEQUENCE, "a handle has room for an epoch");
 
 /// States of a thread and the flags beside them: one word, the *gate*, equal to a
 /// plain state exactly when the fast path may act on the thread.
@@ -76,6 +77,8 @@ pub mod flag {
     /// not know as its partner: for a message from it alone, or for an alien's next event
     /// without being its handler.
     pub const WATCHED: u32 = 16;
+    /// Its handler changed while a space waited to reply to it, which may still have the handle.
+    pub const PASSED_ON: u32 = 32;
 }
 
 /// Parts of a thread's state that are loaded only when they differ from nothing:
@@ -108,7 +111,21 @@ pub struct Thread {
     pub space: Link<Space>,
     /// Slots of its space's capability table; 0 for an alien.
     pub cap_limit: u32,
-    /// Reply handle of its latest call: index and sequence.
+    /// Reply handle of its latest call: index, epoch and sequence.
+    ///
+    /// ```text
+    ///  31       24 23        n n-1     0
+    /// | sequence  |   epoch   |  index  |      2 to the power of n threads
+    /// ```
+    /// Each call adds 1 to the sequence, which wraps after 256. That is enough, as an answered call
+    /// leaves no handle: the space that could use it has used it. A call that ends
+    /// unanswered leaves one that its server does not know to be dead: the epoch is changed, which no
+    /// number of calls does, so the handle stays dead whatever the thread calls, at
+    /// any rate and for ever. (An alien's handler that takes the alien knows that, and spends none.) With
+    /// 2,048 threads an entry of the table has 8,192 epochs; one that has spent half of them is not used
+    /// again when its thread is deleted (`free_thread`). So a handle never names a call of another thread
+    /// than the one it was given for. To come upon it again its own thread has to end 8,191 calls more
+    /// unanswered, which takes who controls the thread or its servers and could change what it gets anyway.
     pub handle: u32,
     /// Whom it waits for, by state.
     pub partner: Link<Thread>,
@@ -161,12 +178,14 @@ pub struct Thread {
     pub group_next: Link<Thread>,
     /// The first sender of the previous priority.
     pub group_prev: Link<Thread>,
+    /// Epochs that were spent, by all threads that this entry was.
+    pub epochs: u32,
     /// TLS descriptors.
     pub tls: [[u32; 2]; 3],
     /// Debug registers 0 to 3, 6 and 7.
     pub debug: [u32; 6],
     /// Fills the entry.
-    pub unused: [u32; 48],
+    pub unused: [u32; 47],
 }
 
 impl Object for Thread {
@@ -201,7 +220,7 @@ impl Thread {
 pub struct Table {
     /// Kernel address of the first entry.
     pub start: u32,
-    /// Number of entries, at most 65,536.
+    /// Number of entries, a power of two and at most [`MAX_THREADS`]. The first is the kernel's: no handle is 0.
     pub count: u32,
     /// Free entries, linked by `next`.
     pub free: Link<Thread>,
@@ -212,6 +231,22 @@ impl Table {
     #[must_use]
     pub const fn get(&self, index: u32) -> Option<Ref<Thread>> {
         if index < self.count { Some(Ref::new(self.start + index * BYTES + ANCHOR)) } else { None }
+    }
+    /// The only thread that this may be a handle of.
+    #[must_use]
+    pub const fn named(&self, handle: u32) -> Ref<Thread> {
+        Ref::new(self.start + (handle & (self.count - 1)) * BYTES + ANCHOR)
+    }
+    /// How many epochs an entry has.
+    #[must_use]
+    pub const fn epochs(&self) -> u32 {
+        SEQUENCE / self.count
+    }
+    /// The handle in the next epoch.
+    #[must_use]
+    pub const fn next_epoch(&self, handle: u32) -> u32 {
+        let epoch = SEQUENCE - self.count;
+        handle & !epoch | handle.wrapping_add(self.count) & epoch
     }
     /// Index of a thread.
     #[must_use]

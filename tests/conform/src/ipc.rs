@@ -22,6 +22,7 @@ pub const CASES: &[Case] = &[
     ("send_leaves_no_handle", send_leaves_no_handle),
     ("receive_and_run_refuse_reserved_flags", receive_refuses_reserved_flags),
     ("a_forged_handle_is_refused", a_forged_handle),
+    ("a_stopped_calls_handle_stays_dead", a_stopped_calls_handle),
     ("a_queued_send_needs_its_capability", a_queued_send),
     ("a_queued_send_needs_the_capability_it_began_with", a_queued_send_with_another),
     ("a_handle_is_good_once", a_handle_is_good_once),
@@ -166,6 +167,29 @@ fn receive_refuses_reserved_flags(_: &mut Bed) -> Result<(), Why> {
         check("BadOperation", abi::Delivery(registers[0]).error() == Some(Error::BadOperation))?;
     }
     Ok(())
+}
+
+extern "C" fn tireless_caller(to: u32) -> ! {
+    loop {
+        let _ = call(Thread(to), Message::default());
+    }
+}
+
+/// More calls than a handle ever had numbers for.
+const MANY_CALLS: u32 = 66_000;
+
+fn a_stopped_calls_handle(bed: &mut Bed) -> Result<(), Why> {
+    let slot = bed.slot();
+    let client = good(thread::spawn(tireless_caller, SELF.0, slot))?;
+    let kept = good(receive(None))?.handle;
+    good(client.stop())?;
+    good(client.set_registers(&good(client.registers())?, true))?;
+    let mut next = good(receive(None))?.handle;
+    for _ in 0..MANY_CALLS {
+        check("another handle", next != kept)?;
+        next = good(reply_wait(next, Message::default()))?.handle;
+    }
+    fails(reply(kept, Message::default()), Error::BadHandle)
 }
 
 /// A thread that waits to send by a capability of its own, and the slot of that.

@@ -269,7 +269,7 @@ fn assembly(
     let cpu = *kernel.port.cpu();
     let hot = [cpu.loaded, cpu.top, cpu.port, cpu.current.value()];
     let statics = [
-        (code.symbol("THREAD_COUNT")?, kernel.threads.count),
+        (code.symbol("INDEX_MASK")?, kernel.threads.count - 1),
         (code.symbol("POOL_OFFSET")?, kernel.port.physical(POOL_BASE).wrapping_sub(POOL_BASE)),
     ];
     let pool = &kernel.pool;

@@ -199,3 +199,48 @@ fn a_receive_steps_over_senders_in_steps() {
     assert_eq!(kernel.pool[server].state(), gate::OPEN, "it waits, and did not reply again");
     kernel.port.cpu().current = root.link();
 }
+
+#[test]
+fn the_first_entry_is_nobodys() {
+    let (mut kernel, threads) = set_up();
+    let first = kernel.threads.get(0).expect("the table has entries");
+    assert!(!threads.contains(&first) && kernel.current() != Some(first));
+    assert_eq!(kernel.pool[first].gate, gate::STOPPED);
+    assert!(threads.iter().all(|t| kernel.pool[*t].handle != 0));
+    assert_eq!(kernel.threads.named(0), first);
+}
+
+#[test]
+fn an_entry_that_is_used_again_has_other_handles() {
+    let (mut kernel, threads) = set_up();
+    let (server, client) = (threads[0], threads[1]);
+    let epoch = |handle: u32, kernel: &Kernel<Host>| handle % kcore::thread::SEQUENCE / kernel.threads.count;
+    let mut seen = Vec::new();
+    for _ in 0..20 {
+        as_thread(&mut kernel, client, Tag::new(Op::Call, 0, 0).0, [FIRST, 0, 0, 0]);
+        let handle = as_thread(&mut kernel, server, Tag::new(Op::Receive, 0, 0).0, [0; 4])[1];
+        assert_eq!(kernel.threads.named(handle), client);
+        assert!(!seen.contains(&epoch(handle, &kernel)), "an ended call's number");
+        seen.push(epoch(handle, &kernel));
+        assert_eq!(call(&mut kernel, Op::Delete, [FIRST + 1, 0, 0, 0])[0], 0);
+        assert_eq!(call(&mut kernel, Op::CreateThread, [slot::QUOTA, slot::SPACE, FIRST + 1, 0])[0], 0);
+    }
+}
+
+#[test]
+fn an_entry_that_is_worn_out_is_used_no_more() {
+    let (mut kernel, threads) = set_up();
+    let (server, client) = (threads[0], threads[1]);
+    let used = |kernel: &mut Kernel<Host>| call(kernel, Op::QuotaInfo, [slot::QUOTA, 0, 0, 0])[1];
+    for _ in 0..kernel.threads.epochs() / 2 {
+        as_thread(&mut kernel, client, Tag::new(Op::Call, 0, 0).0, [FIRST, 0, 0, 0]);
+        as_thread(&mut kernel, server, Tag::new(Op::Receive, 0, 0).0, [0; 4]);
+        call(&mut kernel, Op::Stop, [FIRST + 1, 0, 0, 0]);
+    }
+    let before = used(&mut kernel);
+    call(&mut kernel, Op::Delete, [FIRST + 1, 0, 0, 0]);
+    call(&mut kernel, Op::CreateThread, [slot::QUOTA, slot::SPACE, FIRST + 1, 0]);
+    assert_eq!(used(&mut kernel), before + kcore::thread::BYTES, "who wore it out goes on paying");
+    let root = kernel.current().and_then(|me| kernel.pool[me].space.get()).expect("the root server runs");
+    assert_ne!(kernel.pool[Space::slot(root, FIRST + 1)].object::<Thread>(), client);
+}

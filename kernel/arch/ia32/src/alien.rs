@@ -16,8 +16,8 @@
 //! | R | test at `run` | portable form |
 //! |---|---|---|
 //! | 1 | no flags, no words | `check_tag` |
-//! | 2 | the handle's thread, if there is one, is that whose state is still loaded | `lazy` |
-//! | 3 | it is an alien that waits, under this handle, for this very thread | `waiting_caller` |
+//! | 2 | some thread's state is loaded, the FPU closed, no step pending | `lazy` |
+//! | 3 | it is an alien that waits, under this handle (which has its index), for this very thread | `waiting_caller` |
 //! | 4 | no notification waits | `run` |
 //! | 5 | the alien is at least as urgent as every ready thread | `settle` |
 //! | 6 | the frame changes neither selectors nor FPU; DS and ES are flat | `load_frame` |
@@ -29,12 +29,13 @@
 
 use crate::entry::ALIEN_CALL;
 use crate::fast::{EIP_SLOT, ESP_SLOT, field};
-use crate::layout::{CPU, POOL_BASE};
+use crate::layout::CPU;
+use crate::lazy::{FPU_OPEN, STEP_PENDING};
 use core::arch::global_asm;
 use core::mem::offset_of;
 use ia32_context::selector::{FLAT, USER_CODE, USER_DATA};
 use kcore::Cpu;
-use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
+use kcore::thread::{SEQUENCE, flag, gate};
 
 /// Offset of a register in the frame.
 macro_rules! frame {
@@ -219,11 +220,11 @@ global_asm!(
     "try_run:",
     "cmp eax, {run_op}", // R1
     "jne alien_sysenter",
-    "movzx edx, bx",
-    "shl edx, {thread_shift}",
-    "add edx, {threads}",
-    "cmp edx, ss:[{loaded}]", // R2
-    "jne slow",
+    "mov edx, ss:[{loaded}]", // R2
+    "test edx, edx",
+    "jz slow",
+    "test dl, {loaded_flags}",
+    "jnz slow",
     "cmp dword ptr ss:[edx + {gate}], {reply_alien}", // R3
     "jne slow",
     "cmp ebx, ss:[edx + {handle}]",
@@ -284,8 +285,6 @@ global_asm!(
     kdb = const cfg!(feature = "kdb") as u32,
     loaded = const CPU + offset_of!(Cpu, loaded) as u32,
     top = const CPU + offset_of!(Cpu, top) as u32,
-    thread_shift = const BYTES.trailing_zeros(),
-    threads = const POOL_BASE + ANCHOR,
     flags = const field!(flags),
     alien_flag = const flag::ALIEN,
     handler = const field!(handler),
@@ -313,6 +312,7 @@ global_asm!(
     control_flags = const abi::frame::USER_FLAGS & !ARITHMETIC_FLAGS,
     trap_flag = const crate::regs::EFLAGS_TF,
     interrupt_flag = const crate::regs::EFLAGS_IF,
+    loaded_flags = const FPU_OPEN | STEP_PENDING,
     by_sysexit = const abi::frame::BY_SYSEXIT,
     sysenter = const abi::frame::vector::SYSENTER,
     esp_slot = const ESP_SLOT,

@@ -46,9 +46,8 @@ global_asm!(
     "answer:",
     "cmp eax, {reply_wait} ^ {map_reply_wait}", // M1
     "jne slow_answer",
-    "movzx edx, bx", // T7
-    "cmp edx, ss:[{thread_count}]",
-    "jae slow_answer",
+    "mov edx, ss:[{index_mask}]", // T7
+    "and edx, ebx",
     "shl edx, {thread_shift}",
     "add edx, {threads}",
     "cmp dword ptr ss:[edx + {gate}], {exception}", // T8
@@ -147,7 +146,7 @@ global_asm!(
     "answer_end:",
     reply_wait = const REPLY_WAIT,
     map_reply_wait = const MAP_REPLY_WAIT,
-    thread_count = sym crate::port::THREAD_COUNT,
+    index_mask = sym crate::port::INDEX_MASK,
     thread_shift = const BYTES.trailing_zeros(),
     threads = const POOL_BASE + ANCHOR,
     gate = const field!(gate),

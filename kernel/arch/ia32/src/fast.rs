@@ -15,7 +15,7 @@
 //! | 4 | a Thread capability with the right to call | `slot_of` |
 //! | 5 | receiver waits openly and may be resumed fast | `receives_from` |
 //! | 6 | receiver at least as urgent as every ready thread | `settle` |
-//! | 7 | handle's index below the table's size | `waiting_caller` |
+//! | 7 | the handle's index, which is always one of the table | `waiting_caller` |
 //! | 8 | that thread waits for a reply, or for the end of its exception, and may be resumed fast | `waiting_caller` |
 //! | 9 | under this handle, from this very thread | `waiting_caller` |
 //! | 10 | this thread has no sender and no notification waiting | `receive` |
@@ -33,7 +33,7 @@ use crate::layout::{CPU, ENTRY_STACK_TOP, POOL_BASE};
 use core::arch::global_asm;
 use core::mem::offset_of;
 use kcore::Cpu;
-use kcore::thread::{ANCHOR, BYTES, INDEX_BITS, SEQUENCE, gate};
+use kcore::thread::{ANCHOR, BYTES, SEQUENCE, gate};
 
 /// Offset of a Thread's field from a reference to it.
 macro_rules! field {
@@ -146,9 +146,8 @@ global_asm!(
     "xor eax, {call} ^ {reply_wait}", // T2
     "test eax, ~3",
     "jnz 8f",
-    "movzx edx, bx",
-    "cmp edx, ss:[{thread_count}]", // T7
-    "jae slow_reply",
+    "mov edx, ss:[{index_mask}]", // T7
+    "and edx, ebx",
     "shl edx, {thread_shift}",
     "add edx, {threads}",
     "cmp dword ptr ss:[edx + {gate}], {reply}", // T8
@@ -210,7 +209,7 @@ global_asm!(
     kdb = const cfg!(feature = "kdb") as u32,
     loaded = const CPU + offset_of!(Cpu, loaded) as u32,
     top = const CPU + offset_of!(Cpu, top) as u32,
-    thread_count = sym crate::port::THREAD_COUNT,
+    index_mask = sym crate::port::INDEX_MASK,
     esp_slot = const ESP_SLOT,
     eip_slot = const EIP_SLOT,
     eflags_slot = const below(ia32_context::word::EFLAGS),
@@ -244,7 +243,6 @@ global_asm!(
     sysenter_vector = const abi::frame::vector::SYSENTER,
 );
 
-const _: () = assert!(INDEX_BITS == 16, "the handle's index is its lower half");
 const _: () = assert!(ENTRY_STACK_TOP.is_multiple_of(4));
 
 unsafe extern "C" {

@@ -97,7 +97,7 @@ pub fn start(boot: boot::Boot) -> ! {
     // SAFETY: boot; the one place that writes it.
     let kernel = unsafe { (*KERNEL.0.get()).write(Kernel::new(pool, Ia32::new(boot.features, boot.tsc))) };
 
-    port::THREAD_COUNT.store(kernel.threads.count, core::sync::atomic::Ordering::Relaxed);
+    port::INDEX_MASK.store(kernel.threads.count - 1, core::sync::atomic::Ordering::Relaxed);
 
     let mut ram = [Range::default(); 16];
     let ranges = boot.ram.iter().take(boot.ram_count);

@@ -17,8 +17,8 @@ use mmu::ia32::Ia32 as Format;
 use plat_pc::{TscScale, pic, pit, tsc};
 use pool::{Pool, Ref};
 
-/// Entries of the thread table, for the fast path.
-pub static THREAD_COUNT: AtomicU32 = AtomicU32::new(0);
+/// Bits of a reply handle that are the thread's index, for the fast path.
+pub static INDEX_MASK: AtomicU32 = AtomicU32::new(0);
 /// Physical minus linear address of the pool.
 pub static POOL_OFFSET: AtomicU32 = AtomicU32::new(0);
 
