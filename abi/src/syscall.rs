@@ -12,8 +12,11 @@
 //! `es` are flat; `fs` and `gs` are kept.
 //!
 //! A *selector* is an index into the caller's capability table; slot 0 is
-//! always empty. Unless said otherwise a destination slot is in the caller's
+//! always empty, and a table has at most [`MAX_SLOTS`]: a selector fits 16 bits. Unless said otherwise a destination slot is in the caller's
 //! own table and must be empty.
+
+/// Most slots of a capability table.
+pub const MAX_SLOTS: u32 = 1 << 16;
 
 /// Operation numbers.
 #[repr(u32)]
@@ -30,7 +33,8 @@ pub enum Op {
     /// nothing is received and the delivery is `Failed`.
     ReplyWait = 2,
     /// Send without waiting for a reply. `a0` Thread \[CALL\]; words as `Call`.
-    /// Waits until the receiver takes it (`POLL`: `WouldBlock`). Returns status.
+    /// Waits until the receiver takes it (`POLL`: `WouldBlock`). The capability counts when the message is
+    /// taken, as in `Call`: who has lost it or changed it by then fails with `NoCapability`. Returns status.
     Send = 3,
     /// Receive. `a0` 0: from anybody; otherwise a Thread \[CALL\]: from that
     /// thread only. `POLL`: `WouldBlock` instead of waiting;
@@ -214,6 +218,11 @@ impl Op {
     }
 }
 
+/// A selector in 16 bits; 0 for one that no table has.
+pub(crate) const fn fit(selector: u32) -> u32 {
+    if selector < MAX_SLOTS { selector } else { 0 }
+}
+
 /// First word of the selector pair and kind of a map record; a record is four words.
 ///
 /// ```text
@@ -240,10 +249,10 @@ impl MapRecord {
     /// Most records in one call.
     pub const MAX: u32 = 16;
 
-    /// A record; selectors are at most 65,535.
+    /// A record. A selector that does not fit 16 bits names no slot: it becomes 0, which the kernel refuses.
     #[must_use]
     pub const fn new(op: u32, space: u32, address: u32, memory: u32, offset: u32, length: u32, rights: crate::Rights) -> Self {
-        Self([memory << 16 | (space & 0xffff), (address & !0xfff) | (op & 15) << 8 | (rights.0 & 63), offset, length])
+        Self([fit(memory) << 16 | fit(space), (address & !0xfff) | (op & 15) << 8 | (rights.0 & 63), offset, length])
     }
     /// The operation.
     #[must_use]

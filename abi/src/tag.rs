@@ -42,7 +42,8 @@ impl Tag {
         self.0 >> Self::OP_SHIFT
     }
 
-    /// Words sent, 0 to 127: the kernel refuses more than [`MAX_WORDS`].
+    /// Words sent, 0 to 127: the kernel refuses more than [`MAX_WORDS`]. The registers of words 0 to 2 arrive as they
+    /// are, whatever this says: who sends fewer clears the rest, or means the receiver to see it.
     #[must_use]
     pub const fn words(self) -> u32 {
         self.0 & 0x7f

@@ -56,10 +56,11 @@ pub struct Utcb {
 pub struct CapItem(pub u32);
 
 impl CapItem {
-    /// Send a copy of `selector` with at most these rights.
+    /// Send a copy of `selector` with at most these rights. One that does not fit 16 bits names no slot: it
+    /// becomes 0, which the kernel refuses.
     #[must_use]
     pub const fn new(selector: u32, rights: crate::Rights) -> Self {
-        Self(selector << 16 | rights.0)
+        Self(crate::syscall::fit(selector) << 16 | rights.0)
     }
     /// The selector.
     #[must_use]

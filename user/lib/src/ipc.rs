@@ -79,10 +79,16 @@ impl Message {
     const fn tag(&self, op: Op) -> Tag {
         Tag::new(op, self.count, self.caps)
     }
+    /// What its registers hold: the receiver sees all three, so what is not sent is zero.
+    fn registers(&self) -> [u32; 3] {
+        let mut words = self.words;
+        words.iter_mut().skip(self.count as usize).for_each(|word| *word = 0);
+        words
+    }
 }
 
-fn exchange(tag: Tag, first: u32, message: &Message) -> Result<Received> {
-    let [a, b, c] = message.words;
+fn exchange(tag: Tag, first: u32, words: [u32; 3]) -> Result<Received> {
+    let [a, b, c] = words;
     let mut registers = [tag.0, first, a, b, c];
     sys::raw(&mut registers);
     let [delivery, handle, a, b, c] = registers;
@@ -94,7 +100,7 @@ fn exchange(tag: Tag, first: u32, message: &Message) -> Result<Received> {
 }
 
 fn status(tag: Tag, first: u32, message: &Message) -> Result<()> {
-    let [a, b, c] = message.words;
+    let [a, b, c] = message.registers();
     let mut registers = [tag.0, first, a, b, c];
     sys::raw(&mut registers);
     match registers[0] {
@@ -108,7 +114,7 @@ fn status(tag: Tag, first: u32, message: &Message) -> Result<()> {
 /// # Errors
 /// What the kernel says; `PeerRestarted` means that calling again may work.
 pub fn call(to: Thread, message: Message) -> Result<Received> {
-    exchange(message.tag(Op::Call), to.0, &message)
+    exchange(message.tag(Op::Call), to.0, message.registers())
 }
 
 impl Thread {
@@ -156,7 +162,7 @@ pub fn send_poll(to: Thread, message: Message) -> Result<()> {
 /// # Errors
 /// `BadHandle`, `CapTransfer`: the reply failed and nothing was received.
 pub fn reply_wait(handle: u32, message: Message) -> Result<Received> {
-    exchange(message.tag(Op::ReplyWait), handle, &message)
+    exchange(message.tag(Op::ReplyWait), handle, message.registers())
 }
 
 /// Carries out a record of one page (its length does not count), replies without words (if `handle` is
@@ -166,7 +172,7 @@ pub fn reply_wait(handle: u32, message: Message) -> Result<Received> {
 /// `BadHandle`, or what [`crate::map`] says of the record: nothing was replied and nothing received.
 pub fn map_reply_wait(handle: u32, record: &MapRecord) -> Result<Received> {
     let [selectors, address, offset, _] = record.0;
-    exchange(Tag::new(Op::MapReplyWait, 0, 0), handle, &Message { words: [selectors, address, offset], count: 0, caps: 0 })
+    exchange(Tag::new(Op::MapReplyWait, 0, 0), handle, [selectors, address, offset])
 }
 
 /// Replies.
@@ -182,7 +188,7 @@ pub fn reply(handle: u32, message: Message) -> Result<()> {
 /// # Errors
 /// What the kernel says.
 pub fn receive(from: Option<Thread>) -> Result<Received> {
-    exchange(Tag::new(Op::Receive, 0, 0), from.map_or(0, |t| t.0), &Message::default())
+    exchange(Tag::new(Op::Receive, 0, 0), from.map_or(0, |t| t.0), [0; 3])
 }
 
 /// Takes a message or an accepted notification if there is one.
@@ -190,7 +196,7 @@ pub fn receive(from: Option<Thread>) -> Result<Received> {
 /// # Errors
 /// `WouldBlock` if there is none.
 pub fn poll() -> Result<Received> {
-    exchange(Tag(Tag::new(Op::Receive, 0, 0).0 | Tag::POLL), 0, &Message::default())
+    exchange(Tag(Tag::new(Op::Receive, 0, 0).0 | Tag::POLL), 0, [0; 3])
 }
 
 /// Waits for one of these notification bits; returns those that came.
@@ -199,7 +205,7 @@ pub fn poll() -> Result<Received> {
 /// What the kernel says.
 pub fn wait(bits: u32) -> Result<u32> {
     utcb::accept(bits);
-    exchange(Tag(Tag::new(Op::Receive, 0, 0).0 | Tag::NOTIFICATIONS_ONLY), 0, &Message::default()).map(|r| r.words[0])
+    exchange(Tag(Tag::new(Op::Receive, 0, 0).0 | Tag::NOTIFICATIONS_ONLY), 0, [0; 3]).map(|r| r.words[0])
 }
 
 /// Resumes an alien and waits for its next event or an accepted notification.
@@ -207,5 +213,5 @@ pub fn wait(bits: u32) -> Result<u32> {
 /// # Errors
 /// What the kernel says.
 pub fn run(handle: u32) -> Result<Received> {
-    exchange(Tag::new(Op::Run, 0, 0), handle, &Message::default())
+    exchange(Tag::new(Op::Run, 0, 0), handle, [0; 3])
 }
