@@ -5,6 +5,7 @@ use crate::memory::{Irq, Memory, class};
 use crate::notify::{ALARM_BYTES, Alarms};
 use crate::port::{MAX_IRQS, Port};
 use crate::quota::{Header, QUOTA_BYTES, Quota};
+use crate::reap::Left;
 use crate::space::Space;
 use crate::thread::{BYTES, MAX_THREADS, Table};
 use crate::{Kernel, Result, Scheduler};
@@ -57,7 +58,7 @@ impl<P: Port> Kernel<P> {
         let threads = Table { start: pool::BASE, count, free: Link::NULL };
         let alarms = Alarms::new(pool::BASE + count * BYTES);
         let (sched, irqs) = (Scheduler::default(), [Link::NULL; MAX_IRQS]);
-        let mut kernel = Self { pool, port, sched, threads, emptied: Link::NULL, alarms, irqs, kip: 0 };
+        let mut kernel = Self { pool, port, sched, threads, emptied: Link::NULL, alarms, irqs, left: Left::default(), kip: 0 };
         for thread in (1..count).rev().filter_map(|i| threads.get(i)) {
             kernel.pool[thread].next = kernel.threads.free;
             kernel.pool[thread].handle = threads.index(thread);
@@ -81,6 +82,7 @@ impl<P: Port> Kernel<P> {
         // The table has to exist before the slots in it are named.
         let nowhere = Ref::new(block);
         let space = self.build_space(quota, nowhere, ROOT_SLOTS)?;
+        while !self.grow_table(space) {}
         self.pool[space].header.original = Space::slot(space, slot::SPACE).link();
         self.pool[quota].header.original = Space::slot(space, slot::QUOTA).link();
         self.put_original(Space::slot(space, slot::QUOTA), Kind::Quota, block);

@@ -87,10 +87,11 @@ impl<P: Port> Kernel<P> {
         Ok(NOTHING)
     }
 
-    /// A system call that a thread was in the middle of is not carried on.
+    /// A system call that a thread was in the middle of is not carried on. What it was ending ends all the same.
     pub(crate) fn forget_steps(&mut self, thread: Ref<Thread>) {
         self.pool[thread].flags &= !thread::flag::AGAIN;
         self.pool[thread].progress = 0;
+        self.leave_work(thread);
     }
 
     /// `set_priority`.

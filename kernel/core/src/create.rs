@@ -5,19 +5,22 @@ use crate::cap::Slot;
 use crate::memory::{Memory, class};
 use crate::port::Port;
 use crate::quota::{Header, Quota};
-use crate::space::{Owner, Segment, SlotMap, Space, TABLE_BYTES, Table};
+use crate::reap::Work;
+use crate::space::{HEADER_BYTES, Owner, Segment, SlotMap, Space, TABLE_BYTES, Table};
 use crate::thread::{self, SEQUENCE, Thread, flag, gate};
 use crate::{Kernel, NOTHING, Outcome, Result};
 use abi::frame::{Frame, vector};
 use abi::utcb::{AREA_END, FIRST_SLOT, FPU_OFFSET, FPU_SIZE, KIP_ADDRESS, SLOT_SIZE, Utcb};
 use abi::{Error, Kind, MessageKind, PAGE_SIZE, Rights};
 use bytemuck::Zeroable;
-use core::mem::offset_of;
+use core::mem::{offset_of, take};
 use mmu::Format;
 use pool::{Link, Ref};
 
-/// Threads looked at in one step of a scan.
-const SCAN: u32 = 64;
+/// Most slots of a capability table: what the selectors of map records and message items can name.
+const MAX_SLOTS: u32 = 65536;
+/// Slots of a new capability table that are cleared in one step.
+const GROWTH: u32 = 512;
 
 const SLOTS_A_PAGE: u32 = PAGE_SIZE / SLOT_SIZE;
 
@@ -26,25 +29,41 @@ impl<P: Port> Kernel<P> {
         Header { quota: quota.link(), original: original.link(), ..Header::zeroed() }
     }
 
-    /// `create_space`.
-    pub(crate) fn create_space(&mut self, caller: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
-        let quota: Ref<Quota> = self.object(caller, args[0], Kind::Quota, Rights::CONTROL)?;
-        let slot = self.empty_slot(caller, args[2])?;
-        if args[1] > 65536 {
-            return Err(Error::BadArgument);
+    /// `create_space`: in steps, as a large table takes time to clear.
+    pub(crate) fn create_space(&mut self, me: Ref<Thread>, caller: Ref<Space>, args: [u32; 4]) -> Result<Outcome> {
+        let made = match take(&mut self.pool[me].progress) {
+            0 => {
+                let quota: Ref<Quota> = self.object(caller, args[0], Kind::Quota, Rights::CONTROL)?;
+                let slot = self.empty_slot(caller, args[2])?;
+                if args[1] > MAX_SLOTS {
+                    return Err(Error::BadArgument);
+                }
+                let made = self.build_space(quota, slot, args[1])?;
+                self.put_original(slot, Kind::Space, made.address());
+                made
+            }
+            // Somebody may have deleted what was begun: what stands there now is as good.
+            _ => self.object(caller, args[2], Kind::Space, Rights::CONTROL)?,
+        };
+        while !self.grow_table(made) {
+            if self.port.interrupt_pending() {
+                self.pool[me].progress = 1;
+                return Ok(Outcome::Again);
+            }
         }
-        let made = self.build_space(quota, slot, args[1])?;
-        self.put_original(slot, Kind::Space, made.address());
-        Ok([self.pool[made].slots, 0, 0])
+        Ok(Outcome::Done([self.pool[made].slots, 0, 0]))
     }
 
-    /// A space with an empty capability table of at least `slots` entries.
+    /// A space with an empty capability table that will have at least `slots` entries
+    /// ([`grow_table`](Self::grow_table)).
     pub(crate) fn build_space(&mut self, quota: Ref<Quota>, original: Ref<Slot>, slots: u32) -> Result<Ref<Space>> {
         let bytes = Space::bytes(slots);
-        let made: Ref<Space> = Ref::new(self.allocate(quota, bytes)?);
-        let capacity = (bytes - crate::space::HEADER_BYTES) / size_of::<Slot>() as u32;
+        let block = self.allocate_uncleared(quota, bytes)?;
+        self.pool.bytes_mut(block, HEADER_BYTES).fill(0);
+        let made: Ref<Space> = Ref::new(block);
         self.pool[made].header = Self::new_header(quota, original);
-        self.pool[made].slots = if slots == 0 { 0 } else { capacity };
+        self.pool[made].bytes = bytes;
+        self.grow_table(made);
         match self.furnish_space(made, quota) {
             Ok(()) => Ok(made),
             Err(error) => {
@@ -52,6 +71,18 @@ impl<P: Port> Kernel<P> {
                 Err(error)
             }
         }
+    }
+
+    /// Clears some more of a space's block for its capability table, a part at a time; true when the table
+    /// has its size. What is cleared can be used.
+    pub(crate) fn grow_table(&mut self, space: Ref<Space>) -> bool {
+        let Space { bytes, slots, .. } = self.pool[space];
+        let capacity = ((bytes - HEADER_BYTES) / size_of::<Slot>() as u32).min(MAX_SLOTS);
+        let end = (slots + GROWTH).min(capacity);
+        let first = Space::slot(space, slots).address();
+        self.pool.bytes_mut(first, (end - slots) * size_of::<Slot>() as u32).fill(0);
+        self.pool[space].slots = end;
+        end == capacity
     }
 
     fn furnish_space(&mut self, made: Ref<Space>, quota: Ref<Quota>) -> Result<()> {
@@ -72,10 +103,12 @@ impl<P: Port> Kernel<P> {
 
     /// Frees a space that has no threads, capabilities or attachments any more.
     pub(crate) fn discard_space(&mut self, space: Ref<Space>) {
-        let Space { header, top, utcb_map, ports, slots, .. } = self.pool[space];
+        let Space { header, top, utcb_map, ports, bytes, .. } = self.pool[space];
         if let Some(top) = top.get() {
             self.port.space_dropped(&mut self.pool, space);
-            while self.user_tables_free(Owner::Space(space)) {}
+            // Of one that could not be made there is the table of its UTCBs.
+            let mut cursor = 0;
+            self.free_tables(Owner::Space(space), &mut cursor);
             self.release(header.quota, top.address(), TABLE_BYTES);
         }
         if let Some(map) = utcb_map.get() {
@@ -84,7 +117,7 @@ impl<P: Port> Kernel<P> {
         if let Some(ports) = ports.get() {
             self.release(header.quota, ports.address(), crate::space::PORT_MAP_BYTES);
         }
-        self.release(header.quota, space.address(), Space::bytes(slots));
+        self.release(header.quota, space.address(), bytes);
     }
 
     /// `create_segment`.
@@ -202,7 +235,7 @@ impl<P: Port> Kernel<P> {
         t.tls = [[0; 2]; 3];
         t.debug = [0; 6];
         t.lazy = if has_ports { thread::lazy::PORTS } else { 0 };
-        t.flags = if slots == 0 { flag::ALIEN } else { 0 };
+        t.flags = t.flags & flag::LISTED | if slots == 0 { flag::ALIEN } else { 0 };
         t.gate = gate::STOPPED;
         P::start(&mut t.context, 0, 0, 0, 0);
         P::clear_fpu(self.pool.bytes_mut(utcb + FPU_OFFSET, FPU_SIZE));
@@ -238,74 +271,22 @@ impl<P: Port> Kernel<P> {
         if target == me {
             return Err(Error::BadArgument);
         }
-        while !self.unbind(target, Error::PeerRestarted) {
+        if !self.pool[target].space.is_null() {
+            if self.pool[target].flags & flag::LISTED == 0 {
+                self.push_work(me, Work::thread(target));
+            }
+            self.take_out(target, Error::PeerRestarted);
+        }
+        while !self.fail_waiters(target) {
             if self.port.interrupt_pending() {
                 return Ok(Outcome::Again);
             }
         }
+        if self.pool[me].work.is_first(Work::thread(target)) {
+            self.pop_work(me);
+        }
         self.bind(target, runs_in, home)?;
         Ok(Outcome::Done(self.bound(me, target)))
-    }
-
-    /// One step of taking a thread out of its space: it stops, and everybody who
-    /// waits for it fails with `error`. True when there is nothing more to do.
-    pub(crate) fn unbind(&mut self, thread: Ref<Thread>, error: Error) -> bool {
-        if !self.pool[thread].space.is_null() {
-            let runner = self.pool[thread].partner;
-            self.forget_handle(thread);
-            self.leave_queues(thread);
-            self.cancel_alarm(thread);
-            self.port.unload(&mut self.pool, thread, false);
-            self.free_utcb_slot(thread);
-            let t = &mut self.pool[thread];
-            t.gate = gate::HALTED;
-            t.space = Link::NULL;
-            t.home = Link::NULL;
-            t.cap_limit = 0;
-            t.utcb = 0;
-            t.signals = 0;
-            t.handle = t.handle.wrapping_add(SEQUENCE);
-            t.header.cursor = 0;
-            self.forget_steps(thread);
-            if self.pool[thread].flags & (flag::ALIEN | flag::WATCHED) == flag::ALIEN {
-                self.abandon_alien(thread, runner, error);
-                return true;
-            }
-        }
-        let start = self.pool[thread].header.cursor;
-        let end = (start + SCAN).min(self.threads.count);
-        let threads = self.threads;
-        for waiter in (start..end).filter_map(|i| threads.get(i)) {
-            if self.pool[waiter].partner.is(thread) {
-                self.abandon(waiter, thread, error);
-            }
-        }
-        self.pool[thread].header.cursor = if end == self.threads.count { 0 } else { end };
-        end == self.threads.count
-    }
-
-    /// Fails everybody who waits for an alien that nobody watches. It receives no messages, so
-    /// there are only those who try to send it some, and `runner`, if that one runs it: the only
-    /// one who can, or the alien would be watched.
-    fn abandon_alien(&mut self, alien: Ref<Thread>, runner: Link<Thread>, error: Error) {
-        while let Some(sender) = self.pool[alien].senders.get() {
-            self.abandon(sender, alien, error);
-        }
-        if let Some(runner) = runner.get().filter(|r| self.pool[*r].partner.is(alien)) {
-            self.abandon(runner, alien, error);
-        }
-    }
-
-    /// Fails `waiter` if it waits for `thread`.
-    fn abandon(&mut self, waiter: Ref<Thread>, thread: Ref<Thread>, error: Error) {
-        match self.pool[waiter].state() {
-            gate::SENDING => {
-                self.leave_senders(thread, waiter);
-                self.fail(waiter, error);
-            }
-            gate::REPLY | gate::CLOSED | gate::RUN => self.fail(waiter, error),
-            _ => {}
-        }
     }
 
     /// Takes a thread out of whatever queue it is in.
@@ -320,17 +301,6 @@ impl<P: Port> Kernel<P> {
             _ => {}
         }
         self.pool[thread].partner = Link::NULL;
-    }
-
-    /// One step of ending a thread. True when its entry is free.
-    pub(crate) fn end_thread(&mut self, thread: Ref<Thread>) -> bool {
-        if !self.unbind(thread, Error::PeerGone) {
-            return false;
-        }
-        let handler = Ref::<Slot>::new(thread.address() + (offset_of!(Thread, handler) as u32 - thread::ANCHOR));
-        self.clear_slot(handler);
-        self.free_thread(thread);
-        true
     }
 
     /// Physical address of a page of a space's UTCB area.
@@ -373,7 +343,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Gives a thread's UTCB slot back, and the page with the last slot in it.
-    fn free_utcb_slot(&mut self, thread: Ref<Thread>) {
+    pub(crate) fn free_utcb_slot(&mut self, thread: Ref<Thread>) {
         let Thread { home, utcb, utcb_address: address, .. } = self.pool[thread];
         let Some(home) = home.get() else { return };
         let Some(map) = self.pool[home].utcb_map.get() else { return };

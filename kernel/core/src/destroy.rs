@@ -3,46 +3,57 @@
 //! interrupt, and the system call starts again from what is still there.
 //!
 //! No recursion: a step walks from the target down to something that nothing
-//! depends on (the last of a chain of descendants; inside a Space that dies, a
-//! capability of its table) and removes that.
+//! derives from (the last of a chain of descendants) and removes that. Threads and
+//! Spaces only lose their original capability here: `reap.rs` ends them.
 
 use crate::cap::Slot;
-use crate::memory::{Attachment, Irq, Memory, attachment, class};
+use crate::memory::{Attachment, Irq, Memory, class};
 use crate::port::Port;
 use crate::quota::{Header, Quota};
+use crate::reap::Work;
 use crate::space::{Owner, Segment, Space, TABLE_BYTES, Table};
 use crate::thread::Thread;
 use crate::{Kernel, NOTHING, Outcome, Result};
-use abi::{Error, Kind, PAGE_SIZE, TABLE_SPAN};
-use mmu::Format;
-use pool::Ref;
+use abi::{Kind, PAGE_SIZE, TABLE_SPAN};
+use core::mem::take;
+use mmu::{ENTRIES, Format};
+use pool::{Link, Ref};
 
-/// Threads or slots looked at in one step.
-const SCAN: u32 = 64;
-/// Upper-level entries whose tables are searched in one step of a revoke.
-const TABLES: u32 = 4;
+/// Pages whose mappings are searched in one step of a revoke, a part of a table.
+const PAGES: u32 = 128;
+const PARTS: u32 = ENTRIES as u32 / PAGES;
+/// Entries of an upper level that are passed over in one step because there is nothing.
+const PASSED: u32 = 128;
+/// Parts of all tables that an owner can have.
+const ALL_PARTS: u32 = mmu::USER_ENTRIES as u32 * PARTS;
 
-/// What a step found to do.
-enum Down {
-    /// Go on with this slot, which depends on the one looked at.
-    To(Ref<Slot>),
-    /// Something was done; look again.
-    Again,
-    /// The object is gone.
-    Gone,
-}
+/// What `progress` says once the capability is gone and the work list is left.
+const LISTED: u32 = 1;
 
 impl<P: Port> Kernel<P> {
     /// `delete`.
     pub(crate) fn delete(&mut self, me: Ref<Thread>, caller: Ref<Space>, selector: u32) -> Result<Outcome> {
-        let (target, _) = self.cap(caller, selector)?;
-        while !self.delete_step(target) {
-            // A caller that is gone could not come back to finish: interrupts wait then.
-            if !self.pool[me].space.is_null() && self.port.interrupt_pending() {
+        let mut progress = take(&mut self.pool[me].progress);
+        loop {
+            if progress == LISTED {
+                if !self.work(me) {
+                    return Ok(Outcome::Done(NOTHING));
+                }
+            } else {
+                let (target, _) = self.cap(caller, selector)?;
+                if self.delete_step(me, target) {
+                    progress = LISTED;
+                }
+            }
+            if self.pool[me].space.is_null() {
+                // It deleted its own ground. The reaper has what is left.
+                return Ok(Outcome::Handled);
+            }
+            if self.port.interrupt_pending() {
+                self.pool[me].progress = progress;
                 return Ok(Outcome::Again);
             }
         }
-        Ok(self.survived(me))
     }
 
     /// `revoke`.
@@ -50,22 +61,14 @@ impl<P: Port> Kernel<P> {
         let (target, cap) = self.cap(caller, selector)?;
         loop {
             if let Some(child) = self.descendant(target) {
-                self.delete_step(child);
+                self.delete_step(me, child);
             } else if cap.kind() != Kind::Memory || !self.is_original(target) || self.unmap_step(cap.object()) {
-                return Ok(self.survived(me));
-            }
-            if self.pool[me].space.is_null() {
-                return Ok(Outcome::Handled);
+                return Ok(Outcome::Done(NOTHING));
             }
             if self.port.interrupt_pending() {
                 return Ok(Outcome::Again);
             }
         }
-    }
-
-    /// A caller that deleted its own ground gets no result.
-    fn survived(&self, me: Ref<Thread>) -> Outcome {
-        if self.pool[me].space.is_null() { Outcome::Handled } else { Outcome::Done(NOTHING) }
     }
 
     fn header(&mut self, kind: Kind, address: u32) -> &mut Header {
@@ -84,99 +87,56 @@ impl<P: Port> Kernel<P> {
         self.header(slot.kind(), slot.address()).original.is(at)
     }
 
-    /// Removes one thing that depends on `target`, or at last itself: true then.
-    fn delete_step(&mut self, target: Ref<Slot>) -> bool {
+    /// Removes one capability that derives from `target`, or at last that itself: true then. What ends
+    /// with it in time goes onto the work list of `worker`.
+    pub(crate) fn delete_step(&mut self, worker: Ref<Thread>, target: Ref<Slot>) -> bool {
         let mut at = target;
-        loop {
-            if let Some(child) = self.descendant(at) {
-                at = child;
-                continue;
-            }
-            if self.is_original(at) {
-                let slot = self.pool[at];
-                self.header(slot.kind(), slot.address()).dying = 1;
-                match self.end(slot) {
-                    Down::To(next) => {
-                        at = next;
-                        continue;
-                    }
-                    Down::Again => return false,
-                    Down::Gone => {}
-                }
-            }
-            self.clear_slot(at);
-            return at == target;
+        while let Some(child) = self.descendant(at) {
+            at = child;
         }
+        if self.is_original(at) {
+            let slot = self.pool[at];
+            self.header(slot.kind(), slot.address()).dying = 1;
+            if !self.end(worker, slot) {
+                return false;
+            }
+        }
+        self.clear_slot(at);
+        at == target
     }
 
-    /// One step of ending an object that nothing derives from any more.
-    fn end(&mut self, slot: Slot) -> Down {
-        let gone = match slot.kind() {
-            Kind::Thread => self.end_thread(slot.object()),
-            Kind::Quota => self.end_quota(slot.object()),
-            Kind::Space => return self.end_space(slot.object()),
+    /// One step of ending an object that nothing derives from any more. True when it needs no capability any more.
+    fn end(&mut self, worker: Ref<Thread>, slot: Slot) -> bool {
+        match slot.kind() {
+            Kind::Thread => {
+                let thread: Ref<Thread> = slot.object();
+                self.pool[thread].header.original = Link::NULL;
+                self.doom_thread(worker, thread);
+                true
+            }
+            Kind::Space => {
+                let space: Ref<Space> = slot.object();
+                self.pool[space].header.original = Link::NULL;
+                self.push_work(worker, Work::space(space));
+                true
+            }
+            Kind::Quota => {
+                self.end_quota(slot.object());
+                true
+            }
             Kind::Segment => self.end_segment(slot.object()),
             Kind::Memory => self.end_memory(slot.object()),
-            Kind::Irq => self.end_irq(slot.object()),
-        };
-        if gone { Down::Gone } else { Down::Again }
-    }
-
-    /// Threads first, then capabilities, attachments, tables.
-    fn end_space(&mut self, space: Ref<Space>) -> Down {
-        let cursor = self.pool[space].header.cursor;
-        if cursor < self.threads.count {
-            self.empty_of_threads(space, cursor);
-            return Down::Again;
-        }
-        let first = cursor - self.threads.count;
-        let slots = self.pool[space].slots;
-        let end = (first + SCAN).min(slots);
-        // The root server's original lies in its own table and goes last, with the table.
-        let original = self.pool[space].header.original;
-        let found = (first..end).map(|i| Space::slot(space, i)).find(|at| !self.pool[*at].is_empty() && !original.is(*at));
-        if let Some(found) = found {
-            return Down::To(found);
-        }
-        if end < slots {
-            self.pool[space].header.cursor = self.threads.count + end;
-            return Down::Again;
-        }
-        if let Some(at) = self.pool[space].attached.get() {
-            if self.pool[at].kind == attachment::SEGMENT_IN_SPACE {
-                self.detach_record(at);
-            } else {
-                self.drop_record(at);
-            }
-            return Down::Again;
-        }
-        self.port.space_dropped(&mut self.pool, space);
-        if self.user_tables_free(Owner::Space(space)) {
-            return Down::Again;
-        }
-        self.discard_space(space);
-        Down::Gone
-    }
-
-    /// Takes threads out of a dying space, and aliens whose UTCB slots lie in it.
-    fn empty_of_threads(&mut self, space: Ref<Space>, first: u32) {
-        for index in first..(first + SCAN).min(self.threads.count) {
-            let Some(thread) = self.threads.get(index) else { continue };
-            let t = &self.pool[thread];
-            // A thread that is half out of it is known by `unbinding`, unless it was reset into another space meanwhile.
-            let half_out = self.pool[space].unbinding == index + 1 && t.space.is_null();
-            if t.space.is(space) || t.home.is(space) || half_out {
-                let done = self.unbind(thread, Error::PeerGone);
-                self.pool[space].unbinding = if done { 0 } else { index + 1 };
-                self.pool[space].header.cursor = if done { index + 1 } else { index };
-                return;
+            Kind::Irq => {
+                self.end_irq(slot.object());
+                true
             }
         }
-        self.pool[space].unbinding = 0;
-        self.pool[space].header.cursor = (first + SCAN).min(self.threads.count);
     }
 
     fn end_segment(&mut self, segment: Ref<Segment>) -> bool {
+        if !self.spread(segment) {
+            return false;
+        }
         if let Some(at) = self.pool[segment].uses.get() {
             self.detach_record(at);
             return false;
@@ -185,7 +145,10 @@ impl<P: Port> Kernel<P> {
             self.drop_record(at);
             return false;
         }
-        if self.user_tables_free(Owner::Segment(segment)) {
+        let mut cursor = self.pool[segment].header.cursor;
+        let is_empty = self.free_tables(Owner::Segment(segment), &mut cursor);
+        self.pool[segment].header.cursor = cursor;
+        if !is_empty {
             return false;
         }
         let Segment { header, top, .. } = self.pool[segment];
@@ -205,7 +168,7 @@ impl<P: Port> Kernel<P> {
         true
     }
 
-    fn end_irq(&mut self, irq: Ref<Irq>) -> bool {
+    fn end_irq(&mut self, irq: Ref<Irq>) {
         let line = self.pool[irq].line;
         self.port.set_irq(line, false);
         self.set_irq_object(line, pool::Link::NULL);
@@ -215,40 +178,53 @@ impl<P: Port> Kernel<P> {
         }
         let quota = self.pool[irq].header.quota;
         self.release(quota, irq.address(), pool::MIN_BYTES);
-        true
     }
 
-    /// Searches some tables of one owner for pages of a Memory. True when no
-    /// mapping of it is left.
+    /// Searches a part of one owner's tables for pages of a Memory. True when no mapping of it is left.
     fn unmap_step(&mut self, memory: Ref<Memory>) -> bool {
         let Memory { class: kind, base, bytes, uses, .. } = self.pool[memory];
         let Some(at) = uses.get() else { return true };
-        let Attachment { cursor, .. } = self.pool[at];
         let owner = self.pool[at].owner();
         if let (class::PORTS, Owner::Space(space)) = (kind, owner) {
             self.set_ports(space, base, bytes, false);
             self.drop_record(at);
             return false;
         }
-        let end = (cursor + TABLES).min(mmu::USER_ENTRIES as u32);
-        for index in cursor..end {
+        if !self.is_spread(owner) {
+            return false;
+        }
+        let Attachment { mut cursor, .. } = self.pool[at];
+        let most = (cursor + PASSED * PARTS).min(ALL_PARTS);
+        while cursor < most && self.top_entry(owner, (cursor / PARTS) as usize) == 0 {
+            cursor = (cursor / PARTS + 1) * PARTS;
+        }
+        let index = cursor / PARTS;
+        if cursor == ALL_PARTS {
+            self.drop_record(at);
+            return false;
+        }
+        if cursor < most {
             self.take_from_large(owner, index as usize, (base, bytes));
-            if let Some(table) = self.own_table(owner, index as usize) {
-                self.unmap_in_table(owner, index, table, (base, bytes));
+            match self.own_table(owner, index as usize) {
+                Some(table) => {
+                    self.unmap_in_table(owner, index * TABLE_SPAN + cursor % PARTS * PAGES * PAGE_SIZE, table, (base, bytes));
+                    cursor += 1;
+                }
+                None => cursor = (index + 1) * PARTS,
             }
         }
-        self.pool[at].cursor = end;
-        if end == mmu::USER_ENTRIES as u32 {
-            self.drop_record(at);
-        }
+        self.pool[at].cursor = cursor;
         false
     }
 
-    fn unmap_in_table(&mut self, owner: Owner, index: u32, table: Ref<Table>, (base, bytes): (u32, u32)) {
-        let start = index * TABLE_SPAN;
+    /// Unmaps pages of a range of physical memory from the part of a table where `start` is.
+    fn unmap_in_table(&mut self, owner: Owner, start: u32, table: Ref<Table>, (base, bytes): (u32, u32)) {
+        let first = mmu::leaf_index(start);
+        let leaves = first..first + PAGES as usize;
         let within = |entry: u32| P::Format::decode(entry).is_some_and(|leaf| leaf.physical.wrapping_sub(base) < bytes);
         let (mut low, mut high) = (u32::MAX, 0);
-        for (i, _) in self.pool[table].0.iter().enumerate().filter(|(_, entry)| within(**entry)) {
+        let entries = self.pool[table].0.get(leaves.clone()).unwrap_or_default();
+        for (i, _) in entries.iter().enumerate().filter(|(_, entry)| within(**entry)) {
             let address = start + i as u32 * PAGE_SIZE;
             low = low.min(address);
             high = address + PAGE_SIZE;
@@ -257,7 +233,8 @@ impl<P: Port> Kernel<P> {
             return;
         }
         self.before(owner, low, high);
-        self.pool[table].0.iter_mut().filter(|entry| within(**entry)).for_each(|entry| *entry = 0);
+        let entries = self.pool[table].0.get_mut(leaves).unwrap_or_default();
+        entries.iter_mut().filter(|entry| within(**entry)).for_each(|entry| *entry = 0);
         self.flush(owner, low, high);
     }
 }

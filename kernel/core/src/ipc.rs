@@ -207,7 +207,9 @@ impl<P: Port> Kernel<P> {
         if handle != 0 {
             self.waiting_caller(space, handle)?;
         }
-        self.map_page(space, record)?;
+        if !self.map_page(space, record)? {
+            return Ok(Outcome::Again);
+        }
         // A caller's registers get nothing of the record.
         (2..=4).for_each(|index| P::set_result(&mut self.pool[me].context, index, 0));
         self.reply_wait(me, space, tag)

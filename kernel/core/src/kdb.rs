@@ -2,14 +2,14 @@
 //! What the kernel debugger shows of the portable state (feature `kdb`). Reads only.
 
 use crate::Kernel;
-use crate::memory::{Attachment, attachment};
+use crate::attach;
 use crate::port::Port;
 use crate::quota::Quota;
 use crate::space::Space;
 use crate::thread::{Thread, gate};
 use abi::{Kind, PRIORITIES};
 use core::fmt::{Result, Write};
-use pool::{Link, Ref};
+use pool::Ref;
 
 const STATES: [&str; 9] = ["stopped", "ready", "open", "closed", "reply", "run", "sending", "halted", "notified"];
 
@@ -67,12 +67,12 @@ impl<P: Port> Kernel<P> {
                 let address = quota.address();
                 writeln!(out, "  quota {address:08x}: {} of {} bytes, {} of {} threads", q.used, q.limit, q.threads, q.thread_limit)?;
             }
-            let mut next: Link<Attachment> = s.attached;
-            while let Some(at) = next.get() {
-                let a = &self.pool[at];
-                let what = if a.kind == attachment::SEGMENT_IN_SPACE { "segment" } else { "memory" };
-                writeln!(out, "  {what} {:08x}", a.source)?;
-                next = a.owner_next;
+            for (what, root) in [("memory", s.attached), ("segment", s.segments)] {
+                let mut result = Ok(());
+                attach::for_each(&self.pool, root, &mut |at| {
+                    result = result.and_then(|()| writeln!(out, "  {what} {:08x}", self.pool[at].source));
+                });
+                result?;
             }
         }
         Ok(())

@@ -51,9 +51,12 @@ impl<P: Port> Kernel<P> {
             }
             return Ok(old != leaf);
         }
-        let replaces = self.own_table(owner, index).is_some();
-        let table = self.table_for(owner, index)?;
-        if replaces {
+        let old = self.own_table(owner, index);
+        let table = match old {
+            Some(table) => table,
+            None => self.new_table(owner, index)?,
+        };
+        if old.is_some() {
             self.before(owner, start, end);
         }
         let next = core::mem::replace(self.spares(owner), table.link());
@@ -61,7 +64,7 @@ impl<P: Port> Kernel<P> {
             *first = next.value();
         }
         self.set_top(owner, index, P::Format::large(leaf));
-        Ok(replaces)
+        Ok(old.is_some())
     }
 
     /// Makes 1024 pages of the owner's large page at an index, if there is one.

@@ -12,8 +12,8 @@
 //! | `thread`, `space`, `cap`, `memory`, `quota` | objects and what they hold |
 //! | `ipc`, `transfer`, `fault`, `notify` | messages, exceptions, notifications, interrupts, alarms |
 //! | `sched` | who runs |
-//! | `map`, `large`, `segment` | translation tables |
-//! | `destroy` | deleting and revoking in steps |
+//! | `map`, `large`, `segment`, `attach` | translation tables, and who is mapped where |
+//! | `destroy`, `reap` | deleting and revoking in steps |
 //! | `control` | system calls on objects |
 //! | `syscall` | decoding |
 //! | `kdb` | what the kernel debugger shows |
@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod attach;
 pub mod boot;
 pub mod cap;
 mod control;
@@ -36,6 +37,7 @@ pub mod memory;
 mod notify;
 pub mod port;
 pub mod quota;
+pub mod reap;
 mod sched;
 mod segment;
 pub mod space;
@@ -67,6 +69,8 @@ pub struct Kernel<P: Port> {
     alarms: notify::Alarms,
     /// The Irq objects by line.
     irqs: [Link<memory::Irq>; port::MAX_IRQS],
+    /// Work lists that nobody works off but the reaper.
+    left: reap::Left,
     /// Address of the kernel information page in the pool.
     kip: u32,
 }

@@ -6,7 +6,7 @@
 //! mapping costs no record of its own: the pair (Memory, owner) is noted once, as an
 //! [`Attachment`], and revoke finds the mappings by walking the owner's tables.
 
-use crate::memory::{ATTACHMENT_BYTES, Attachment, Memory, attachment, class};
+use crate::memory::{Attachment, Memory, class};
 use crate::port::Port;
 use crate::space::{Owner, PORT_MAP_BYTES, PortMap, Segment, Space, TABLE_BYTES, Table};
 use crate::thread::{Thread, lazy};
@@ -22,6 +22,20 @@ const RECORD_BYTES: u32 = size_of::<MapRecord>() as u32;
 
 /// Entries that are looked at together when tables that there are not are passed over.
 const STRIDE: usize = 16;
+
+/// Pages that are mapped between two looks at the interrupt controller.
+const MAPPED: u32 = 512;
+/// Pages that are unmapped or whose rights are changed between two looks: each is taken apart.
+const CHANGED: u32 = 64;
+/// Pages' worth of work that a record costs beside its pages.
+const RECORD: u32 = 8;
+/// Pages' worth of small steps between two looks.
+const LOOK: u32 = 32;
+/// Tables that are freed in one step, and entries of an upper level that are searched for them.
+const TABLES: u32 = 2;
+const ENTRIES: u32 = 256;
+/// Spaces with a Segment for which a port's seam is called one by one.
+const SPACES: u32 = 16;
 
 /// What a record asks for, checked.
 struct Request {
@@ -43,7 +57,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Quota that an owner's tables are charged to.
-    fn quota_of(&self, owner: Owner) -> Result<Ref<crate::quota::Quota>> {
+    pub(crate) fn quota_of(&self, owner: Owner) -> Result<Ref<crate::quota::Quota>> {
         let header = match owner {
             Owner::Space(space) => self.pool[space].header,
             Owner::Segment(segment) => self.pool[segment].header,
@@ -68,7 +82,7 @@ impl<P: Port> Kernel<P> {
         self.write_top(self.top_of(owner), index, entry);
         match owner {
             Owner::Space(space) => self.port.top_changed(&mut self.pool, space, index),
-            Owner::Segment(segment) => self.propagate(segment, index, entry),
+            Owner::Segment(segment) => self.entry_changed(segment, index),
         }
     }
 
@@ -94,61 +108,72 @@ impl<P: Port> Kernel<P> {
         if let Some(table) = self.own_leaves(owner, index) {
             return Ok(table);
         }
-        // A Segment's range is its own even where it has no table yet.
-        let shared = matches!(owner, Owner::Space(space) if self.is_shared(space, index));
-        if shared || self.top_entry(owner, index) != 0 {
-            return Err(Error::Occupied);
-        }
-        let quota = self.quota_of(owner)?;
-        let table: Ref<Table> = Ref::new(self.allocate(quota, TABLE_BYTES)?);
+        let table = self.new_table(owner, index)?;
         self.set_table(owner, index, table);
         Ok(table)
     }
 
-    /// Frees the owner's table at an index, or that in reserve for its large page there.
+    /// A table for an index at which there is nothing.
+    pub(crate) fn new_table(&mut self, owner: Owner, index: usize) -> Result<Ref<Table>> {
+        // A Segment's range is marked even where it has no table yet.
+        if self.top_entry(owner, index) != 0 {
+            return Err(Error::Occupied);
+        }
+        let quota = self.quota_of(owner)?;
+        self.allocate(quota, TABLE_BYTES).map(Ref::new)
+    }
+
+    /// Frees the owner's table at an index, or that in reserve for its large page there: of a Segment
+    /// once no space has a copy of the entry any more.
     pub(crate) fn free_table(&mut self, owner: Owner, index: usize, table: Ref<Table>) {
         self.set_top(owner, index, 0);
-        let quota = match owner {
-            Owner::Space(space) => self.pool[space].header.quota,
-            Owner::Segment(segment) => self.pool[segment].header.quota,
-        };
-        self.release(quota, table.address(), TABLE_BYTES);
-    }
-
-    /// Frees one of the owner's tables; false when none is left.
-    pub(crate) fn user_tables_free(&mut self, owner: Owner) -> bool {
-        let found = (0..mmu::USER_ENTRIES).find_map(|index| {
-            let table = self.own_table(owner, index).or_else(|| self.take_spare(owner, index));
-            table.map(|table| (index, table))
-        });
-        if let Some((index, table)) = found {
-            self.free_table(owner, index, table);
-        }
-        found.is_some()
-    }
-
-    /// Calls a seam of the port for every space in which an owner's range is visible.
-    fn in_each_space(&mut self, owner: Owner, start: u32, end: u32, seam: fn(&mut P, &mut Pool, Ref<Space>, u32, u32)) {
         match owner {
-            Owner::Space(space) => seam(&mut self.port, &mut self.pool, space, start, end),
-            Owner::Segment(segment) => {
-                let mut next = self.pool[segment].uses;
-                while let Some(at) = next.get() {
-                    let Attachment { owner, index, source_next, .. } = self.pool[at];
-                    let base = index * TABLE_SPAN;
-                    seam(&mut self.port, &mut self.pool, Ref::new(owner), base + start, base + end);
-                    next = source_next;
-                }
+            Owner::Segment(segment) if self.pool[segment].changing != 0 => self.pool[segment].retired = table.link(),
+            Owner::Segment(segment) => self.release(self.pool[segment].header.quota, table.address(), TABLE_BYTES),
+            Owner::Space(space) => self.release(self.pool[space].header.quota, table.address(), TABLE_BYTES),
+        }
+    }
+
+    /// Frees some of the owner's tables, whose entry `cursor` is the next to look at; true when none is left.
+    pub(crate) fn free_tables(&mut self, owner: Owner, cursor: &mut u32) -> bool {
+        let (first, mut freed) = (*cursor, 0);
+        while (*cursor as usize) < mmu::USER_ENTRIES && freed < TABLES && *cursor - first < ENTRIES {
+            let index = *cursor as usize;
+            if let Some(table) = self.own_table(owner, index).or_else(|| self.take_spare(owner, index)) {
+                self.free_table(owner, index, table);
+                freed += 1;
             }
+            *cursor += 1;
+        }
+        *cursor as usize == mmu::USER_ENTRIES
+    }
+
+    /// Calls a seam of the port for every space in which an owner's range is visible, or if these are
+    /// too many the one for all spaces.
+    fn in_each_space(&mut self, owner: Owner, start: u32, end: u32, seam: fn(&mut P, &mut Pool, Ref<Space>, u32, u32), all: fn(&mut P)) {
+        let segment = match owner {
+            Owner::Space(space) => return seam(&mut self.port, &mut self.pool, space, start, end),
+            Owner::Segment(segment) => segment,
+        };
+        let mut next = self.pool[segment].uses;
+        for _ in 0..SPACES {
+            let Some(at) = next.get() else { return };
+            let Attachment { owner, index, source_next, .. } = self.pool[at];
+            let base = index * TABLE_SPAN;
+            seam(&mut self.port, &mut self.pool, Ref::new(owner), base + start, base + end);
+            next = source_next;
+        }
+        if !next.is_null() {
+            all(&mut self.port);
         }
     }
 
     pub(crate) fn before(&mut self, owner: Owner, start: u32, end: u32) {
-        self.in_each_space(owner, start, end, P::before_change);
+        self.in_each_space(owner, start, end, P::before_change, P::before_all);
     }
 
     pub(crate) fn flush(&mut self, owner: Owner, start: u32, end: u32) {
-        self.in_each_space(owner, start, end, P::invalidate);
+        self.in_each_space(owner, start, end, P::invalidate, P::invalidate_all);
     }
 
     /// Writes one leaf of the kernel's own choice (information page, UTCBs, the root
@@ -180,8 +205,13 @@ impl<P: Port> Kernel<P> {
         }
         let caller = self.pool[me].space.get().ok_or(Error::BadState)?;
         let first = core::mem::take(&mut self.pool[me].progress);
+        let mut work = 0;
         for index in first..count {
-            match self.map_record(me, caller, index) {
+            if self.is_time(&mut work, RECORD) {
+                self.pool[me].progress = index;
+                return Ok(Outcome::Again);
+            }
+            match self.map_record(me, caller, index, &mut work) {
                 Ok(true) => {}
                 Ok(false) => {
                     self.pool[me].progress = index;
@@ -198,43 +228,74 @@ impl<P: Port> Kernel<P> {
         Ok(Outcome::Done([count, 0, 0]))
     }
 
+    /// Adds to the work since the last look at the interrupt controller, and looks if that is enough:
+    /// whether an interrupt waits.
+    fn is_time(&mut self, work: &mut u32, more: u32) -> bool {
+        *work += more;
+        if *work < LOOK {
+            return false;
+        }
+        *work = 0;
+        self.port.interrupt_pending()
+    }
+
     /// One record of the UTCB; false if an interrupt came first: what is left stands there then.
-    fn map_record(&mut self, me: Ref<Thread>, caller: Ref<Space>, index: u32) -> Result<bool> {
+    fn map_record(&mut self, me: Ref<Thread>, caller: Ref<Space>, index: u32, work: &mut u32) -> Result<bool> {
         let at = self.pool[me].utcb + index * RECORD_BYTES;
         let mut record = MapRecord(bytemuck::pod_read_unaligned(self.pool.bytes_at(at, RECORD_BYTES)));
-        let done = self.carry_out_record(caller, &mut record)?;
+        let done = self.carry_out_record(caller, &mut record, work)?;
         if !done {
             self.pool.bytes_mut(at, RECORD_BYTES).copy_from_slice(bytemuck::bytes_of(&record.0));
         }
         Ok(done)
     }
 
-    /// A record of one page, which no interrupt divides; its length is not given.
-    pub(crate) fn map_page(&mut self, caller: Ref<Space>, [selectors, address, offset]: [u32; 3]) -> Result<()> {
-        self.carry_out_record(caller, &mut MapRecord([selectors, address, offset, PAGE_SIZE])).map(|_| ())
+    /// A record of one page; its length is not given. False if an interrupt came first: then all of it
+    /// is to be done again.
+    pub(crate) fn map_page(&mut self, caller: Ref<Space>, [selectors, address, offset]: [u32; 3]) -> Result<bool> {
+        self.carry_out_record(caller, &mut MapRecord([selectors, address, offset, PAGE_SIZE]), &mut 0)
     }
 
     /// One record; false if an interrupt came first: the record is what is left then.
-    fn carry_out_record(&mut self, caller: Ref<Space>, record: &mut MapRecord) -> Result<bool> {
+    fn carry_out_record(&mut self, caller: Ref<Space>, record: &mut MapRecord, work: &mut u32) -> Result<bool> {
         let memory = self.record_memory(caller, record)?;
         if let Some((memory, rights)) = memory.filter(|(memory, _)| self.pool[*memory].class == class::PORTS) {
             self.map_ports(caller, record, memory, rights)?;
+            *work += LOOK;
             return Ok(true);
         }
         loop {
             let request = self.request(caller, record, memory)?;
+            // What somebody else has changed of a Segment goes first.
+            if !self.spread_all(request.owner) {
+                return Ok(false);
+            }
             let bytes = self.step(&request);
             self.carry_out(&request, bytes)?;
+            if !self.spread_all(request.owner) {
+                return Ok(false);
+            }
             if bytes == request.bytes {
+                *work += bytes / PAGE_SIZE;
                 return Ok(true);
             }
             record.0[1] += bytes;
             record.0[2] = record.0[2].wrapping_add(bytes);
             record.0[3] -= bytes;
-            if self.port.interrupt_pending() {
+            if self.is_time(work, bytes / PAGE_SIZE) {
                 return Ok(false);
             }
         }
+    }
+
+    /// Copies what changed of a Segment to all who have it; false if an interrupt came first.
+    fn spread_all(&mut self, owner: Owner) -> bool {
+        while !self.is_spread(owner) {
+            if self.port.interrupt_pending() {
+                return false;
+            }
+        }
+        true
     }
 
     /// The Memory of a record that needs one.
@@ -300,19 +361,26 @@ impl<P: Port> Kernel<P> {
     }
 
     /// How much of a request is done between two looks at the interrupt controller. To take away
-    /// what is not there takes no time: up to and with the first table that there is.
+    /// what is not there takes no time: up to the first table that there is, and into it.
     fn step(&self, request: &Request) -> u32 {
-        if request.operation == MapRecord::MAP {
-            return request.bytes.min(TABLE_SPAN - request.address % TABLE_SPAN);
+        let Request { owner, operation, address, bytes, .. } = *request;
+        if operation == MapRecord::MAP {
+            let rest = bytes.min(TABLE_SPAN - address % TABLE_SPAN);
+            let is_large = rest == TABLE_SPAN && request.source.is_some_and(|(physical, _)| physical.is_multiple_of(TABLE_SPAN));
+            return if is_large { rest } else { rest.min(MAPPED * PAGE_SIZE) };
         }
-        let last = request.address + (request.bytes - 1);
-        let Some(top) = self.top_of(request.owner).get() else { return request.bytes };
-        let entries = self.pool[top].0.get(top_index(request.address)..=top_index(last)).unwrap_or_default();
+        let last = address + (bytes - 1);
+        let Some(top) = self.top_of(owner).get() else { return bytes };
+        let entries = self.pool[top].0.get(top_index(address)..=top_index(last)).unwrap_or_default();
         let (strides, _) = entries.as_chunks::<STRIDE>();
         let passed = strides.iter().take_while(|some| some.iter().fold(0, |all, entry| all | entry) == 0).count() * STRIDE;
-        let Some(first) = entries.iter().skip(passed).position(|entry| *entry != 0) else { return request.bytes };
-        let end = (top_index(request.address) + passed + first + 1) as u32 * TABLE_SPAN;
-        request.bytes.min(end - request.address)
+        let Some(first) = entries.iter().skip(passed).position(|entry| *entry != 0) else { return bytes };
+        let index = top_index(address) + passed + first;
+        let start = address.max(index as u32 * TABLE_SPAN);
+        let rest = (index as u32 * TABLE_SPAN + (TABLE_SPAN - 1)).min(last) - start + 1;
+        let at_once =
+            rest == TABLE_SPAN && (operation == MapRecord::UNMAP || P::Format::decode_large(self.top_entry(owner, index)).is_some());
+        start - address + if at_once { rest } else { rest.min(CHANGED * PAGE_SIZE) }
     }
 
     /// The first `bytes` of a checked request, as `step` gave them.
@@ -436,88 +504,5 @@ impl<P: Port> Kernel<P> {
             }
         }
         self.port.ports_changed(&mut self.pool, space);
-    }
-
-    /// Notes that a Memory is mapped into an owner, if that is not noted yet.
-    fn note_use(&mut self, memory: Ref<Memory>, owner: Owner) -> Result<()> {
-        let mut next = self.attached_to(owner);
-        while let Some(at) = next.get() {
-            if self.pool[at].source == memory.address() {
-                // A revoke that is under way has to look at the new pages, too.
-                self.pool[at].cursor = 0;
-                return Ok(());
-            }
-            next = self.pool[at].owner_next;
-        }
-        let kind = match owner {
-            Owner::Space(_) => attachment::MEMORY_IN_SPACE,
-            Owner::Segment(_) => attachment::MEMORY_IN_SEGMENT,
-        };
-        self.attach_record(owner, memory.address(), kind, 0, Rights::NONE).map(|_| ())
-    }
-
-    /// Head of an owner's list of attachments.
-    pub(crate) fn attached_to(&self, owner: Owner) -> Link<Attachment> {
-        match owner {
-            Owner::Space(space) => self.pool[space].attached,
-            Owner::Segment(segment) => self.pool[segment].attached,
-        }
-    }
-
-    fn source_list(&mut self, kind: u32, source: u32) -> &mut Link<Attachment> {
-        if kind == attachment::SEGMENT_IN_SPACE {
-            &mut self.pool[Ref::<Segment>::new(source)].uses
-        } else {
-            &mut self.pool[Ref::<Memory>::new(source)].uses
-        }
-    }
-
-    fn owner_list(&mut self, owner: Owner) -> &mut Link<Attachment> {
-        match owner {
-            Owner::Space(space) => &mut self.pool[space].attached,
-            Owner::Segment(segment) => &mut self.pool[segment].attached,
-        }
-    }
-
-    /// Makes an attachment and puts it into both lists; the owner's Quota pays.
-    pub(crate) fn attach_record(&mut self, owner: Owner, source: u32, kind: u32, index: u32, rights: Rights) -> Result<Ref<Attachment>> {
-        let quota = self.quota_of(owner)?;
-        let made: Ref<Attachment> = Ref::new(self.allocate(quota, ATTACHMENT_BYTES)?);
-        let source_next = core::mem::replace(self.source_list(kind, source), made.link());
-        let owner_next = core::mem::replace(self.owner_list(owner), made.link());
-        if let Some(next) = source_next.get() {
-            self.pool[next].source_prev = made.link();
-        }
-        if let Some(next) = owner_next.get() {
-            self.pool[next].owner_prev = made.link();
-        }
-        let (source_prev, owner_prev, rights) = (Link::NULL, Link::NULL, rights.0);
-        self.pool[made] =
-            Attachment { kind, source, owner: owner.address(), source_next, source_prev, owner_next, owner_prev, index, rights, cursor: 0 };
-        Ok(made)
-    }
-
-    /// Takes an attachment out of both lists and frees it.
-    pub(crate) fn drop_record(&mut self, at: Ref<Attachment>) {
-        let record = self.pool[at];
-        match record.source_prev.get() {
-            Some(prev) => self.pool[prev].source_next = record.source_next,
-            None => *self.source_list(record.kind, record.source) = record.source_next,
-        }
-        if let Some(next) = record.source_next.get() {
-            self.pool[next].source_prev = record.source_prev;
-        }
-        match record.owner_prev.get() {
-            Some(prev) => self.pool[prev].owner_next = record.owner_next,
-            None => *self.owner_list(record.owner()) = record.owner_next,
-        }
-        if let Some(next) = record.owner_next.get() {
-            self.pool[next].owner_prev = record.owner_prev;
-        }
-        let quota = match record.owner() {
-            Owner::Space(space) => self.pool[space].header.quota,
-            Owner::Segment(segment) => self.pool[segment].header.quota,
-        };
-        self.release(quota, at.address(), ATTACHMENT_BYTES);
     }
 }

@@ -60,7 +60,8 @@ pub mod attachment {
     pub const SEGMENT_IN_SPACE: u32 = 2;
 }
 
-/// One (Memory, owner) or (Segment, Space) pair, in a list of each.
+/// One (Memory, owner) or (Segment, Space) pair: in a list of its source and in a tree of its owner
+/// (`attach.rs`).
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 pub struct Attachment {
@@ -70,18 +71,21 @@ pub struct Attachment {
     pub source: u32,
     /// Address of the Space or Segment that has it.
     pub owner: u32,
-    /// Where revoke goes on. (In the line of what a mapping reads.)
+    /// Where revoke goes on; of a Segment, how many of its entries the Space has. (In the line of what
+    /// a mapping reads.)
     pub cursor: u32,
-    /// Next in the owner's list.
-    pub owner_next: Link<Attachment>,
+    /// In the tree: the bit of a key that tells `lower` from `upper`.
+    pub bit: u32,
+    /// Records whose keys have that bit clear.
+    pub lower: Link<Attachment>,
+    /// Records whose keys have it set.
+    pub upper: Link<Attachment>,
+    /// A Segment's first entry in the space's upper level.
+    pub index: u32,
     /// Next in the source's list.
     pub source_next: Link<Attachment>,
     /// Previous in the source's list.
     pub source_prev: Link<Attachment>,
-    /// Previous in the owner's list.
-    pub owner_prev: Link<Attachment>,
-    /// A Segment's first entry in the space's upper level.
-    pub index: u32,
     /// Rights a Segment was attached with.
     pub rights: u32,
 }

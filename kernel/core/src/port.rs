@@ -98,10 +98,14 @@ pub trait Port {
     /// A mapping in this range of a space is about to be changed or removed (for
     /// caches that need the old translation).
     fn before_change(&mut self, pool: &mut Pool, space: Ref<Space>, start: u32, end: u32);
+    /// As [`before_change`](Self::before_change), for any mapping of any space.
+    fn before_all(&mut self);
     /// Entry `index` of a space's upper level was written (seam `pte_changed`).
     fn top_changed(&mut self, pool: &mut Pool, space: Ref<Space>, index: usize);
     /// Rights in this range were lowered or removed: no stale translation may be used after this.
     fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, start: u32, end: u32);
+    /// As [`invalidate`](Self::invalidate), for any translation of any space.
+    fn invalidate_all(&mut self);
     /// A translation fault in user mode.
     fn fault_in(&mut self, pool: &mut Pool, space: Ref<Space>, address: u32, access: Rights) -> FaultIn;
     /// Cache maintenance on a range of a space.

@@ -93,9 +93,8 @@ impl<P: Port> Kernel<P> {
     }
 
     /// A dying Quota loses its name. What is still charged to it ends it later (`uncharge`).
-    pub(crate) fn end_quota(&mut self, quota: Ref<Quota>) -> bool {
+    pub(crate) fn end_quota(&mut self, quota: Ref<Quota>) {
         self.uncharge(quota.link(), 0, 0);
-        true
     }
 
     /// Charges bytes and threads.
@@ -158,9 +157,16 @@ impl<P: Port> Kernel<P> {
 
     /// A zeroed block of the pool, charged.
     pub(crate) fn allocate(&mut self, quota: Ref<Quota>, bytes: u32) -> Result<u32> {
+        let address = self.allocate_uncleared(quota, bytes)?;
+        self.pool.bytes_mut(address, block(bytes)).fill(0);
+        Ok(address)
+    }
+
+    /// A block of the pool, charged, with what was there before.
+    pub(crate) fn allocate_uncleared(&mut self, quota: Ref<Quota>, bytes: u32) -> Result<u32> {
         let size = block(bytes);
         self.charge(quota, size, 0)?;
-        match self.pool.allocate(size) {
+        match self.pool.allocate_uncleared(size) {
             Some(address) => Ok(address),
             None => {
                 self.uncharge(quota.link(), size, 0);

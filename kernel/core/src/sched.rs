@@ -15,11 +15,29 @@ use pool::{Link, Ref};
 /// A full time slice in nanoseconds.
 pub const SLICE: u64 = 10_000_000;
 
+/// Which priorities have something, a bit each.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Levels([u32; PRIORITIES as usize / 32]);
+
+impl Levels {
+    pub(crate) fn mark(&mut self, priority: u32, occupied: bool) {
+        let word = &mut self.0[(priority >> 5 & 7) as usize];
+        let bit = 1 << (priority & 31);
+        if occupied { *word |= bit } else { *word &= !bit }
+    }
+
+    /// The highest one.
+    pub(crate) fn top(&self) -> Option<u32> {
+        let word = self.0.iter().rposition(|w| *w != 0)?;
+        Some(word as u32 * 32 + 31 - self.0[word].leading_zeros())
+    }
+}
+
 /// Ready queues and the slice that runs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scheduler {
     heads: [Link<Thread>; PRIORITIES as usize],
-    occupied: [u32; 8],
+    occupied: Levels,
     /// A ready thread in no queue, for which the caller may make way.
     handoff: Option<Ref<Thread>>,
     /// When the running slice ends.
@@ -36,7 +54,7 @@ impl Default for Scheduler {
     fn default() -> Self {
         Self {
             heads: [Link::NULL; PRIORITIES as usize],
-            occupied: [0; 8],
+            occupied: Levels::default(),
             handoff: None,
             slice_end: 0,
             owner: Link::NULL,
@@ -62,17 +80,10 @@ impl Scheduler {
         self.heads[(priority & 255) as usize].get()
     }
 
-    fn mark(&mut self, priority: u32, occupied: bool) {
-        let word = &mut self.occupied[(priority >> 5 & 7) as usize];
-        let bit = 1 << (priority & 31);
-        if occupied { *word |= bit } else { *word &= !bit }
-    }
-
     /// The highest priority that has a ready thread in a queue.
     #[must_use]
     pub fn top(&self) -> Option<u32> {
-        let word = self.occupied.iter().rposition(|w| *w != 0)?;
-        Some(word as u32 * 32 + 31 - self.occupied[word].leading_zeros())
+        self.occupied.top()
     }
 }
 
@@ -85,7 +96,7 @@ impl<P: Port> Kernel<P> {
         if front || head.is_null() {
             *self.sched.head(priority) = thread.link();
         }
-        self.sched.mark(priority, true);
+        self.sched.occupied.mark(priority, true);
         self.publish_top();
     }
 
@@ -95,7 +106,7 @@ impl<P: Port> Kernel<P> {
         let head = *self.sched.head(priority);
         let rest = self.remove_circular(head, thread);
         *self.sched.head(priority) = rest;
-        self.sched.mark(priority, !rest.is_null());
+        self.sched.occupied.mark(priority, !rest.is_null());
         self.publish_top();
     }
 

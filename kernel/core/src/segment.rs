@@ -2,23 +2,73 @@
 //! Segments: translation tables that several spaces share, attached and detached
 //! as a whole (fass-wombat-arm-2007, section 3.4). A space's upper level holds
 //! copies of the Segment's entries; the Segment's own list of uses finds them.
+//!
+//! Any number of spaces may have a Segment. So a changed entry is copied in steps: the Segment notes
+//! which one it is and where the copying goes on, and whoever changes, revokes or ends anything of it
+//! next finishes that first. An operation has ended when all copies are written.
 
+use crate::attach::place;
 use crate::memory::{Attachment, attachment};
 use crate::port::Port;
-use crate::space::{Owner, Segment, Space};
-use crate::{Kernel, NOTHING, Result};
+use crate::space::{Owner, Segment, Space, TABLE_BYTES};
+use crate::thread::Thread;
+use crate::{Kernel, NOTHING, Outcome, Result};
 use abi::utcb::AREA_END;
 use abi::{Error, Kind, Rights, TABLE_SPAN, USER_END};
 use mmu::{Format, top_index};
 use pool::Ref;
 
+/// Spaces that get a changed entry in one step.
+const SPREAD: u32 = 64;
+/// Entries that a space gets in one step when a Segment is attached.
+const FILL: u32 = 128;
+
 impl<P: Port> Kernel<P> {
-    /// An entry of a Segment's upper level was written: its copies follow.
-    pub(crate) fn propagate(&mut self, segment: Ref<Segment>, index: usize, entry: u32) {
-        let mut next = self.pool[segment].uses;
-        while let Some(at) = next.get() {
-            next = self.pool[at].source_next;
-            self.copy_entry(at, index, entry);
+    /// An entry of a Segment's upper level was written: copies follow, in steps ([`spread`](Self::spread)).
+    pub(crate) fn entry_changed(&mut self, segment: Ref<Segment>, index: usize) {
+        let s = &mut self.pool[segment];
+        debug_assert!(s.changing == 0, "a change while another one is copied");
+        s.changing = index as u32 + 1;
+        s.visit = s.uses;
+        self.spread(segment);
+    }
+
+    /// Copies the entry that changed to some more spaces; true when all have it.
+    pub(crate) fn spread(&mut self, segment: Ref<Segment>) -> bool {
+        let Some(index) = self.pool[segment].changing.checked_sub(1) else { return true };
+        let entry = self.top_entry(Owner::Segment(segment), index as usize);
+        for _ in 0..SPREAD {
+            let Some(at) = self.pool[segment].visit.get() else { break };
+            self.pool[segment].visit = self.pool[at].source_next;
+            self.copy_entry(at, index as usize, entry);
+        }
+        if !self.pool[segment].visit.is_null() {
+            return false;
+        }
+        self.pool[segment].changing = 0;
+        self.port.invalidate_all();
+        if let Some(table) = core::mem::take(&mut self.pool[segment].retired).get() {
+            let quota = self.pool[segment].header.quota;
+            self.release(quota, table.address(), TABLE_BYTES);
+        }
+        true
+    }
+
+    /// As [`spread`](Self::spread), for whoever has tables; a Space's have no copies.
+    pub(crate) fn is_spread(&mut self, owner: Owner) -> bool {
+        match owner {
+            Owner::Space(_) => true,
+            Owner::Segment(segment) => self.spread(segment),
+        }
+    }
+
+    /// A record goes: a change that is being copied passes over it.
+    pub(crate) fn skip_use(&mut self, at: Ref<Attachment>, record: &Attachment) {
+        if record.kind == attachment::SEGMENT_IN_SPACE {
+            let visit = &mut self.pool[Ref::<Segment>::new(record.source)].visit;
+            if visit.is(at) {
+                *visit = record.source_next;
+            }
         }
     }
 
@@ -31,8 +81,9 @@ impl<P: Port> Kernel<P> {
         self.port.top_changed(&mut self.pool, space, slot);
     }
 
-    /// `attach`.
-    pub(crate) fn attach(&mut self, caller: Ref<Space>, space: u32, address: u32, segment: u32, rights: u32) -> Result<[u32; 3]> {
+    /// `attach`: in steps, as a Segment may have many entries.
+    pub(crate) fn attach(&mut self, me: Ref<Thread>, caller: Ref<Space>, args: [u32; 4]) -> Result<Outcome> {
+        let [space, address, segment, rights] = args;
         let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
         let rights = Rights(rights);
         if !rights.contains(Rights::READ) || !Rights::RWX.contains(rights) {
@@ -47,51 +98,57 @@ impl<P: Port> Kernel<P> {
         if !address.is_multiple_of(TABLE_SPAN) || address < low || address >= USER_END || entries * TABLE_SPAN > USER_END - address {
             return Err(Error::BadAddress);
         }
-        let first = top_index(address);
-        if self.is_occupied(space, first, entries) {
+        let first = top_index(address) as u32;
+        let begun = core::mem::take(&mut self.pool[me].progress) != 0;
+        let there = self.attachment(self.pool[space].segments, place(first)).filter(|at| self.pool[*at].source == segment.address());
+        let made = match there.filter(|_| begun) {
+            Some(made) => made,
+            None => self.reserve(space, segment, first, rights)?,
+        };
+        while !self.fill(made, segment) {
+            if self.port.interrupt_pending() {
+                self.pool[me].progress = 1;
+                return Ok(Outcome::Again);
+            }
+        }
+        Ok(Outcome::Done(NOTHING))
+    }
+
+    /// Notes that a Segment is attached to a space, and marks its part of the upper level.
+    fn reserve(&mut self, space: Ref<Space>, segment: Ref<Segment>, first: u32, rights: Rights) -> Result<Ref<Attachment>> {
+        let top = self.pool[space].top.get().ok_or(Error::BadState)?;
+        let entries = first as usize..(first + self.pool[segment].entries) as usize;
+        let range = self.pool[top].0.get(entries.clone()).ok_or(Error::BadAddress)?;
+        if range.iter().any(|entry| *entry != 0) {
             return Err(Error::Occupied);
         }
-        let made = self.attach_record(Owner::Space(space), segment.address(), attachment::SEGMENT_IN_SPACE, first as u32, rights)?;
-        for index in 0..entries as usize {
+        let made = self.attach_record(Owner::Space(space), segment.address(), attachment::SEGMENT_IN_SPACE, first, rights)?;
+        if let Some(range) = self.pool[top].0.get_mut(entries) {
+            range.fill(P::Format::shared(0, rights));
+        }
+        Ok(made)
+    }
+
+    /// Copies some more of a Segment's entries into a space; true when it has all.
+    fn fill(&mut self, at: Ref<Attachment>, segment: Ref<Segment>) -> bool {
+        let entries = self.pool[segment].entries;
+        let first = self.pool[at].cursor;
+        let end = (first + FILL).min(entries);
+        for index in first as usize..end as usize {
             let entry = self.top_entry(Owner::Segment(segment), index);
             if entry != 0 {
-                self.copy_entry(made, index, entry);
+                self.copy_entry(at, index, entry);
             }
         }
-        Ok(NOTHING)
-    }
-
-    /// Whether a range of a space's upper level has a table or belongs to a Segment.
-    fn is_occupied(&self, space: Ref<Space>, first: usize, entries: u32) -> bool {
-        let used = self.pool[space].top.get().is_none_or(|top| self.pool[top].0.iter().skip(first).take(entries as usize).any(|e| *e != 0));
-        used || self
-            .segment_at(space, |base, count| (base as usize) < first + entries as usize && first < (base + count) as usize)
-            .is_some()
-    }
-
-    /// Whether an entry of a space's upper level belongs to an attached Segment.
-    pub(crate) fn is_shared(&self, space: Ref<Space>, index: usize) -> bool {
-        self.segment_at(space, |base, count| (base..base + count).contains(&(index as u32))).is_some()
-    }
-
-    /// The attachment of a Segment in a space whose first entry and number of entries fit.
-    fn segment_at(&self, space: Ref<Space>, fits: impl Fn(u32, u32) -> bool) -> Option<Ref<Attachment>> {
-        let mut next = self.pool[space].attached;
-        while let Some(at) = next.get() {
-            let Attachment { kind, source, index, owner_next, .. } = self.pool[at];
-            if kind == attachment::SEGMENT_IN_SPACE && fits(index, self.pool[Ref::<Segment>::new(source)].entries) {
-                return Some(at);
-            }
-            next = owner_next;
-        }
-        None
+        self.pool[at].cursor = end;
+        end == entries
     }
 
     /// `detach`.
     pub(crate) fn detach(&mut self, caller: Ref<Space>, space: u32, address: u32) -> Result<[u32; 3]> {
         let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
-        let first = top_index(address) as u32;
-        let at = self.segment_at(space, |base, _| base == first && address.is_multiple_of(TABLE_SPAN)).ok_or(Error::NotThere)?;
+        let at = self.attachment(self.pool[space].segments, place(top_index(address) as u32));
+        let at = at.filter(|_| address.is_multiple_of(TABLE_SPAN)).ok_or(Error::NotThere)?;
         self.detach_record(at);
         Ok(NOTHING)
     }
@@ -100,12 +157,14 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn detach_record(&mut self, at: Ref<Attachment>) {
         let Attachment { source, owner, index: base, .. } = self.pool[at];
         let (space, segment) = (Ref::<Space>::new(owner), Ref::<Segment>::new(source));
-        let (start, end) = (base * TABLE_SPAN, (base + self.pool[segment].entries) * TABLE_SPAN);
-        self.before(Owner::Space(space), start, end);
-        for index in 0..self.pool[segment].entries as usize {
-            self.copy_entry(at, index, 0);
+        let end = base + self.pool[segment].entries;
+        self.before(Owner::Space(space), base * TABLE_SPAN, end * TABLE_SPAN);
+        let top = self.pool[space].top.get();
+        if let Some(range) = top.and_then(|top| self.pool[top].0.get_mut(base as usize..end as usize)) {
+            range.fill(0);
         }
-        self.flush(Owner::Space(space), start, end);
+        (base..end).for_each(|index| self.port.top_changed(&mut self.pool, space, index as usize));
+        self.flush(Owner::Space(space), base * TABLE_SPAN, end * TABLE_SPAN);
         self.drop_record(at);
     }
 }

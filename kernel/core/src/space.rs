@@ -47,18 +47,20 @@ pub struct Space {
     pub utcb_map: Link<SlotMap>,
     /// I/O ports it may use.
     pub ports: Link<PortMap>,
-    /// What is attached to it: Memory that was mapped, Segments.
+    /// Memory that was mapped into it (`attach.rs`).
     pub attached: Link<crate::memory::Attachment>,
-    /// While it dies: 1 + index of the thread that is being taken out of it.
-    pub unbinding: u32,
+    /// Segments that are attached to it.
+    pub segments: Link<crate::memory::Attachment>,
     /// Tables in reserve for its large pages (`large.rs`).
     pub spares: Link<Table>,
-    /// Fills the line.
-    pub unused: u32,
+    /// Bytes of its block. Its capability table grows into that while it is made.
+    pub bytes: u32,
     /// What the port keeps: on IA-32 the directory's physical address.
     pub hw: [u32; 8],
+    /// Next on the work list that it is on while it dies (`reap.rs`).
+    pub work_next: crate::reap::Work,
     /// Up to [`HEADER_BYTES`].
-    pub unused2: [u32; 12],
+    pub unused: [u32; 11],
 }
 impl Object for Space {}
 
@@ -95,8 +97,15 @@ pub struct Segment {
     pub uses: Link<crate::memory::Attachment>,
     /// Tables in reserve for its large pages (`large.rs`).
     pub spares: Link<Table>,
+    /// 1 + index of an entry that changed and is being copied to the spaces; 0: none.
+    pub changing: u32,
+    /// The attachment that gets its copy next.
+    pub visit: Link<crate::memory::Attachment>,
+    /// A table that nobody may use any more once all copies are written.
+    pub retired: Link<Table>,
 }
 impl Object for Segment {}
+const _: () = assert!(size_of::<Segment>() <= pool::MIN_BYTES as usize);
 
 /// Who owns translation tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

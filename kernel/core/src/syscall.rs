@@ -18,10 +18,16 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Carries on the system call that the current thread was interrupted in, if
-    /// any. A port calls this before it leaves to user mode, until it returns false.
+    /// any, or what the reaper has to do. A port calls this before it leaves to user mode, until it returns false.
     pub fn carry_on(&mut self) -> bool {
-        let Some(me) = self.current().filter(|me| self.pool[*me].flags & flag::AGAIN != 0) else { return false };
-        self.dispatch(me);
+        let Some(me) = self.current() else { return false };
+        if me == self.threads.reaper() {
+            self.reap();
+        } else if self.pool[me].flags & flag::AGAIN != 0 {
+            self.dispatch(me);
+        } else {
+            return false;
+        }
         self.settle();
         true
     }
@@ -47,6 +53,9 @@ impl<P: Port> Kernel<P> {
         let t = &mut self.pool[me];
         if t.state() == gate::READY {
             t.forget_sending();
+        }
+        if !again && t.flags & flag::WORKS != 0 {
+            self.leave_work(me);
         }
         !again
     }
@@ -84,7 +93,7 @@ impl<P: Port> Kernel<P> {
             Op::Notify => self.notify_call(space, args[0])?,
             Op::Yield => self.yield_call(me),
             Op::CreateQuota => self.create_quota(space, args)?,
-            Op::CreateSpace => self.create_space(space, args)?,
+            Op::CreateSpace => return self.create_space(me, space, args),
             Op::CreateSegment => self.create_segment(space, args)?,
             Op::CreateThread => self.create_thread(me, space, args)?,
             Op::DeriveMemory => self.derive_memory(me, space, args)?,
@@ -99,7 +108,7 @@ impl<P: Port> Kernel<P> {
             Op::SetRegisters => self.set_registers(me, space, args)?,
             Op::SetDebug => self.set_debug(space, args)?,
             Op::FpuSync => self.fpu_sync(space, args)?,
-            Op::Attach => self.attach(space, args[0], args[1], args[2], args[3])?,
+            Op::Attach => return self.attach(me, space, args),
             Op::Detach => self.detach(space, args[0], args[1])?,
             Op::Cache => self.cache(space, args)?,
             Op::BindIrq => self.bind_irq(space, args)?,

@@ -17,6 +17,7 @@
 use crate::cap::Slot;
 use crate::port::{CONTEXT_WORDS, Context};
 use crate::quota::Header;
+use crate::reap::{List, Work};
 use crate::space::Space;
 use bytemuck::{Pod, Zeroable};
 use pool::{Link, Object, Ref};
@@ -79,6 +80,10 @@ pub mod flag {
     pub const WATCHED: u32 = 16;
     /// Its handler changed while a space waited to reply to it, which may still have the handle.
     pub const PASSED_ON: u32 = 32;
+    /// On a work list (`reap.rs`), whose worker alone may free it.
+    pub const LISTED: u32 = 64;
+    /// Has a work list of its own.
+    pub const WORKS: u32 = 128;
 }
 
 /// Parts of a thread's state that are loaded only when they differ from nothing:
@@ -184,8 +189,16 @@ pub struct Thread {
     pub tls: [[u32; 2]; 3],
     /// Debug registers 0 to 3, 6 and 7.
     pub debug: [u32; 6],
+    /// While it is taken out of its space and not all who wait for it have failed: the error they fail with.
+    pub leaving: u32,
+    /// What it has to end before its system call ends.
+    pub work: List,
+    /// A thread on another's list whose waiters it helps to fail.
+    pub helps: Link<Thread>,
+    /// Next on the work list that it is on.
+    pub work_next: Work,
     /// Fills the entry.
-    pub unused: [u32; 47],
+    pub unused: [u32; 42],
 }
 
 impl Object for Thread {
@@ -222,7 +235,7 @@ pub struct Table {
     pub start: u32,
     /// Number of entries, a power of two and at most [`MAX_THREADS`]. The first is the kernel's: no handle is 0.
     pub count: u32,
-    /// Free entries, linked by `next`.
+    /// Free entries, linked by `next`. The first is never free: it is the [`reaper`](Self::reaper).
     pub free: Link<Thread>,
 }
 
@@ -247,6 +260,12 @@ impl Table {
     pub const fn next_epoch(&self, handle: u32) -> u32 {
         let epoch = SEQUENCE - self.count;
         handle & !epoch | handle.wrapping_add(self.count) & epoch
+    }
+    /// The kernel's own thread, which never leaves it (`reap.rs`). Its index is no caller's, so no
+    /// reply handle is 0.
+    #[must_use]
+    pub const fn reaper(&self) -> Ref<Thread> {
+        Ref::new(self.start + ANCHOR)
     }
     /// Index of a thread.
     #[must_use]

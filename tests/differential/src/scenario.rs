@@ -7,10 +7,10 @@ use abi::syscall::MapRecord;
 use abi::{Error, Frame, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
 use arch_host::{Host, boot_with, results, set_arguments};
 use fastrand::Rng;
-use kcore::Kernel;
 use kcore::memory::Memory;
 use kcore::space::Space;
 use kcore::thread::{SEQUENCE, Thread, gate};
+use kcore::{Kernel, attach};
 use pool::Ref;
 
 const POOL_BYTES: u32 = 512 << 10;
@@ -129,11 +129,10 @@ fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], fresh: &mut impl FnMut
         kernel.pool[space].header.dying = 1;
     }
     for selector in spaces {
-        let mut next = kernel.pool[object(kernel, *selector).object::<Space>()].attached;
-        while let Some(at) = next.get() {
-            kernel.pool[at].cursor = rng.u32(..4);
-            next = kernel.pool[at].owner_next;
-        }
+        let root = kernel.pool[object(kernel, *selector).object::<Space>()].attached;
+        let mut found = Vec::new();
+        attach::for_each(&kernel.pool, root, &mut |at| found.push(at));
+        found.into_iter().for_each(|at| kernel.pool[at].cursor = rng.u32(..4));
     }
     memories
 }

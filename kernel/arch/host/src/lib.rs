@@ -39,6 +39,8 @@ pub struct Host {
     pub pending: bool,
     /// Ranges whose translations were dropped.
     pub invalidated: Vec<(u32, u32, u32)>,
+    /// How often all translations were dropped.
+    pub all_invalidated: u32,
 }
 
 impl Port for Host {
@@ -90,9 +92,13 @@ impl Port for Host {
     }
     fn space_dropped(&mut self, _: &mut Pool, _: Ref<Space>) {}
     fn before_change(&mut self, _: &mut Pool, _: Ref<Space>, _: u32, _: u32) {}
+    fn before_all(&mut self) {}
     fn top_changed(&mut self, _: &mut Pool, _: Ref<Space>, _: usize) {}
     fn invalidate(&mut self, _: &mut Pool, space: Ref<Space>, start: u32, end: u32) {
         self.invalidated.push((space.address(), start, end));
+    }
+    fn invalidate_all(&mut self) {
+        self.all_invalidated += 1;
     }
     fn fault_in(&mut self, _: &mut Pool, _: Ref<Space>, _: u32, _: Rights) -> FaultIn {
         FaultIn::Report

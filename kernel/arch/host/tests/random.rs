@@ -5,7 +5,8 @@
 use abi::boot::slot;
 use abi::{Op, PAGE_SIZE, TABLE_SPAN, Tag};
 use arch_host::{Host, RAM, boot};
-use kcore::memory::{Attachment, Memory, attachment, class};
+use kcore::attach;
+use kcore::memory::{Memory, class};
 use kcore::space::{Space, Table};
 use kcore::thread::{Thread, gate};
 use kcore::{Kernel, Port};
@@ -94,17 +95,12 @@ fn check_authority(kernel: &Kernel<Host>, spaces: &[Ref<Space>]) {
     for space in spaces {
         let Some(top) = kernel.pool[*space].top.get() else { continue };
         let mut covered = Vec::new();
-        let mut next = kernel.pool[*space].attached;
-        while let Some(at) = next.get() {
-            let a: Attachment = kernel.pool[at];
-            if a.kind == attachment::MEMORY_IN_SPACE {
-                let m: &Memory = &kernel.pool[Ref::new(a.source)];
-                if m.class == class::RAM {
-                    covered.push((m.base, m.bytes));
-                }
+        attach::for_each(&kernel.pool, kernel.pool[*space].attached, &mut |at| {
+            let m: &Memory = &kernel.pool[Ref::new(kernel.pool[at].source)];
+            if m.class == class::RAM {
+                covered.push((m.base, m.bytes));
             }
-            next = a.owner_next;
-        }
+        });
         for entry in kernel.pool[top].0 {
             let pages: Vec<u32> = if let Some((leaf, false)) = Ia32::decode_large(entry) {
                 (0..TABLE_SPAN).step_by(PAGE_SIZE as usize).map(|offset| leaf.physical + offset).collect()

@@ -143,6 +143,10 @@ impl Port for Ia32 {
         // Caches are physical.
     }
 
+    fn before_all(&mut self) {
+        // Caches are physical.
+    }
+
     fn top_changed(&mut self, _: &mut Pool, _: Ref<Space>, _: usize) {
         // The upper level is what the processor walks.
     }
@@ -153,11 +157,15 @@ impl Port for Ia32 {
             return;
         }
         if (end.wrapping_sub(start)) / PAGE_SIZE > FLUSH_ALL {
-            // SAFETY: the same directory again.
-            unsafe { regs::write_cr3(regs::read_cr3()) };
+            self.invalidate_all();
         } else {
             (start..end).step_by(PAGE_SIZE as usize).for_each(regs::invlpg);
         }
+    }
+
+    fn invalidate_all(&mut self) {
+        // SAFETY: the same directory again.
+        unsafe { regs::write_cr3(regs::read_cr3()) };
     }
 
     fn fault_in(&mut self, _: &mut Pool, _: Ref<Space>, _: u32, _: Rights) -> FaultIn {

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Attachments: the record that a Memory was mapped into an owner of tables, or a Segment attached
+//! to a Space.
+//!
+//! The records of one source are a list. Those of one owner are a digital search tree, as every
+//! `map` looks one up and others may have made thousands: a node's `bit` says whether a key that is
+//! not its own is in the `lower` or the `upper` part, and each level looks at the next bit. So no
+//! way is longer than a key has bits, without any balancing. The record made last is the root.
+
+use crate::memory::{ATTACHMENT_BYTES, Attachment, Memory, attachment};
+use crate::port::Port;
+use crate::space::{Owner, Segment};
+use crate::{Kernel, Result};
+use abi::Rights;
+use pool::{Link, Pool, Ref};
+
+/// The lowest bit in which two keys can differ.
+const FIRST_BIT: u32 = pool::MIN_BYTES;
+
+/// Key of a Segment's record: by the entry of the Space's upper level where it begins.
+pub(crate) const fn place(index: u32) -> u32 {
+    index * FIRST_BIT
+}
+
+impl Attachment {
+    /// What its owner's tree orders it by: a Memory's address; a Segment, which may be there twice, by its place.
+    const fn key(&self) -> u32 {
+        if self.kind == attachment::SEGMENT_IN_SPACE { place(self.index) } else { self.source }
+    }
+
+    const fn child(&mut self, key: u32) -> &mut Link<Self> {
+        if key & self.bit == 0 { &mut self.lower } else { &mut self.upper }
+    }
+}
+
+/// Calls `f` for each record of a tree.
+pub fn for_each(pool: &Pool, root: Link<Attachment>, f: &mut dyn FnMut(Ref<Attachment>)) {
+    if let Some(at) = root.get() {
+        f(at);
+        let Attachment { lower, upper, .. } = pool[at];
+        for_each(pool, lower, f);
+        for_each(pool, upper, f);
+    }
+}
+
+impl<P: Port> Kernel<P> {
+    /// Notes that a Memory is mapped into an owner, if that is not noted yet.
+    pub(crate) fn note_use(&mut self, memory: Ref<Memory>, owner: Owner) -> Result<()> {
+        if let Some(at) = self.attachment(self.attached_to(owner), memory.address()) {
+            // A revoke that is under way has to look at the new pages, too.
+            self.pool[at].cursor = 0;
+            return Ok(());
+        }
+        let kind = match owner {
+            Owner::Space(_) => attachment::MEMORY_IN_SPACE,
+            Owner::Segment(_) => attachment::MEMORY_IN_SEGMENT,
+        };
+        self.attach_record(owner, memory.address(), kind, 0, Rights::NONE).map(|_| ())
+    }
+
+    /// Root of the tree of the Memory objects that are mapped into an owner.
+    pub(crate) fn attached_to(&self, owner: Owner) -> Link<Attachment> {
+        match owner {
+            Owner::Space(space) => self.pool[space].attached,
+            Owner::Segment(segment) => self.pool[segment].attached,
+        }
+    }
+
+    /// The record with this key in a tree.
+    pub(crate) fn attachment(&self, root: Link<Attachment>, key: u32) -> Option<Ref<Attachment>> {
+        let mut next = root;
+        while let Some(at) = next.get() {
+            let a = &self.pool[at];
+            if a.key() == key {
+                return Some(at);
+            }
+            next = if key & a.bit == 0 { a.lower } else { a.upper };
+        }
+        None
+    }
+
+    /// Root of the tree that a record is in or belongs into.
+    fn root(&mut self, record: &Attachment) -> &mut Link<Attachment> {
+        match record.owner() {
+            Owner::Space(space) if record.kind == attachment::SEGMENT_IN_SPACE => &mut self.pool[space].segments,
+            Owner::Space(space) => &mut self.pool[space].attached,
+            Owner::Segment(segment) => &mut self.pool[segment].attached,
+        }
+    }
+
+    fn source_list(&mut self, kind: u32, source: u32) -> &mut Link<Attachment> {
+        if kind == attachment::SEGMENT_IN_SPACE {
+            &mut self.pool[Ref::<Segment>::new(source)].uses
+        } else {
+            &mut self.pool[Ref::<Memory>::new(source)].uses
+        }
+    }
+
+    /// Makes an attachment and puts it into its list and its tree; the owner's Quota pays.
+    pub(crate) fn attach_record(&mut self, owner: Owner, source: u32, kind: u32, index: u32, rights: Rights) -> Result<Ref<Attachment>> {
+        let quota = self.quota_of(owner)?;
+        let made: Ref<Attachment> = Ref::new(self.allocate(quota, ATTACHMENT_BYTES)?);
+        let source_next = core::mem::replace(self.source_list(kind, source), made.link());
+        if let Some(next) = source_next.get() {
+            self.pool[next].source_prev = made.link();
+        }
+        let a = &mut self.pool[made];
+        (a.kind, a.source, a.owner, a.source_next) = (kind, source, owner.address(), source_next);
+        (a.index, a.rights, a.bit) = (index, rights.0, FIRST_BIT);
+        self.plant(made);
+        Ok(made)
+    }
+
+    /// Makes a record the root of its tree; what was the root goes where its key says.
+    fn plant(&mut self, made: Ref<Attachment>) {
+        let record = self.pool[made];
+        let Some(old) = core::mem::replace(self.root(&record), made.link()).get() else { return };
+        let Attachment { lower, upper, .. } = self.pool[old];
+        (self.pool[made].lower, self.pool[made].upper) = (lower, upper);
+        let key = self.pool[old].key();
+        let mut at = made;
+        while let Some(below) = self.pool[at].child(key).get() {
+            at = below;
+        }
+        *self.pool[at].child(key) = old.link();
+        let bit = self.pool[at].bit << 1;
+        let a = &mut self.pool[old];
+        (a.lower, a.upper, a.bit) = (Link::NULL, Link::NULL, bit);
+    }
+
+    /// Takes an attachment out of its list and its tree and frees it.
+    pub(crate) fn drop_record(&mut self, at: Ref<Attachment>) {
+        let record = self.pool[at];
+        self.skip_use(at, &record);
+        match record.source_prev.get() {
+            Some(prev) => self.pool[prev].source_next = record.source_next,
+            None => *self.source_list(record.kind, record.source) = record.source_next,
+        }
+        if let Some(next) = record.source_next.get() {
+            self.pool[next].source_prev = record.source_prev;
+        }
+        self.uproot(at, &record);
+        let quota = match record.owner() {
+            Owner::Space(space) => self.pool[space].header.quota,
+            Owner::Segment(segment) => self.pool[segment].header.quota,
+        };
+        self.release(quota, at.address(), ATTACHMENT_BYTES);
+    }
+
+    /// Takes a record out of its tree: a leaf below it, whose key fits there as well, takes its place.
+    fn uproot(&mut self, at: Ref<Attachment>, record: &Attachment) {
+        let (mut above, mut leaf) = (at, at);
+        while let Some(below) = self.pool[leaf].lower.get().or(self.pool[leaf].upper.get()) {
+            (above, leaf) = (leaf, below);
+        }
+        if leaf != at {
+            let key = self.pool[leaf].key();
+            *self.pool[above].child(key) = Link::NULL;
+            // Only now, as `above` may be the record itself.
+            let Attachment { lower, upper, bit, .. } = self.pool[at];
+            let a = &mut self.pool[leaf];
+            (a.lower, a.upper, a.bit) = (lower, upper, bit);
+        }
+        let successor = if leaf == at { Link::NULL } else { leaf.link() };
+        let key = record.key();
+        let Some(mut over) = self.root(record).get().filter(|root| *root != at) else {
+            *self.root(record) = successor;
+            return;
+        };
+        while let Some(below) = self.pool[over].child(key).get().filter(|below| *below != at) {
+            over = below;
+        }
+        *self.pool[over].child(key) = successor;
+    }
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Ending Threads and Spaces.
+//!
+//! It takes as long as others have made it: everybody who waits for a Thread has to be found, and
+//! every capability in a Space's table deleted. So what is to be ended is put on the *work list* of
+//! the thread that deletes or resets, and worked off in steps, what was found last first: a Space
+//! in the table of a Space that ends comes before it, and no step descends to it again.
+//!
+//! If that thread is stopped, or ends itself, its list goes on to the *reaper*: a thread of the
+//! kernel's own, with no space, that runs with the priority of the thread that left the work. So
+//! nobody waits for ever for somebody who is gone, and interrupts are never kept waiting.
+
+use crate::cap::Slot;
+
+use crate::Kernel;
+use crate::port::Port;
+use crate::sched::Levels;
+use crate::space::{Owner, Space};
+use crate::thread::{self, Thread, flag, gate};
+use abi::{Error, PRIORITIES};
+use bytemuck::{Pod, Zeroable};
+use core::mem::{offset_of, take};
+use pool::{Link, Ref};
+
+/// Threads or slots looked at in one step.
+const SCAN: u32 = 64;
+/// Threads that fail in one step.
+const FAILED: u32 = 8;
+
+/// A Thread or a Space that is to be ended, or neither: its address, plus 1 for a Space.
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, Pod, Zeroable, Default, Debug)]
+pub struct Work(u32);
+
+/// What a [`Work`] names.
+enum Ends {
+    Thread(Ref<Thread>),
+    Space(Ref<Space>),
+}
+
+impl Work {
+    const SPACE: u32 = 1;
+
+    pub(crate) const fn thread(thread: Ref<Thread>) -> Self {
+        Self(thread.address())
+    }
+    pub(crate) const fn space(space: Ref<Space>) -> Self {
+        Self(space.address() | Self::SPACE)
+    }
+    const fn get(self) -> Option<Ends> {
+        match self.0 {
+            0 => None,
+            value if value & Self::SPACE != 0 => Some(Ends::Space(Ref::new(value & !Self::SPACE))),
+            value => Some(Ends::Thread(Ref::new(value))),
+        }
+    }
+}
+
+/// What a thread has to end, what it found last first.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable, Default, Debug)]
+pub struct List {
+    first: Work,
+    last: Work,
+}
+
+impl List {
+    /// Whether this comes next.
+    pub(crate) fn is_first(&self, work: Work) -> bool {
+        self.first == work
+    }
+}
+
+/// Work lists whose threads do not work them off any more, by the priority they had.
+#[derive(Debug)]
+pub(crate) struct Left {
+    lists: [List; PRIORITIES as usize],
+    occupied: Levels,
+}
+
+impl Default for Left {
+    fn default() -> Self {
+        Self { lists: [List::default(); PRIORITIES as usize], occupied: Levels::default() }
+    }
+}
+
+impl Left {
+    fn list(&mut self, priority: u32) -> &mut List {
+        &mut self.lists[(priority & 255) as usize]
+    }
+}
+
+impl<P: Port> Kernel<P> {
+    fn next_work(&mut self, of: Work) -> Option<&mut Work> {
+        match of.get()? {
+            Ends::Thread(thread) => Some(&mut self.pool[thread].work_next),
+            Ends::Space(space) => Some(&mut self.pool[space].work_next),
+        }
+    }
+
+    /// Puts something on a thread's work list.
+    pub(crate) fn push_work(&mut self, worker: Ref<Thread>, work: Work) {
+        let List { first, last } = self.pool[worker].work;
+        if let Some(next) = self.next_work(work) {
+            *next = first;
+        }
+        if let Some(Ends::Thread(thread)) = work.get() {
+            self.pool[thread].flags |= flag::LISTED;
+        }
+        let t = &mut self.pool[worker];
+        t.work = List { first: work, last: if first == Work::default() { work } else { last } };
+        t.flags |= flag::WORKS;
+    }
+
+    /// Takes the first thing off a thread's work list.
+    pub(crate) fn pop_work(&mut self, worker: Ref<Thread>) {
+        let List { first, last } = self.pool[worker].work;
+        let next = self.next_work(first).map(take).unwrap_or_default();
+        if let Some(Ends::Thread(thread)) = first.get() {
+            self.pool[thread].flags &= !flag::LISTED;
+        }
+        let t = &mut self.pool[worker];
+        if next == Work::default() {
+            t.work = List::default();
+            t.flags &= !flag::WORKS;
+        } else {
+            t.work = List { first: next, last };
+        }
+    }
+
+    /// A thread does not work its list off any more: the reaper does, as urgently.
+    pub(crate) fn leave_work(&mut self, thread: Ref<Thread>) {
+        let t = &mut self.pool[thread];
+        t.helps = Link::NULL;
+        if t.flags & flag::WORKS == 0 {
+            return;
+        }
+        t.flags &= !flag::WORKS;
+        let (list, priority) = (take(&mut t.work), t.priority);
+        self.put_left(list, priority);
+        let reaper = self.threads.reaper();
+        let t = &mut self.pool[reaper];
+        if t.state() != gate::READY {
+            self.take_left(reaper);
+            self.pool[reaper].gate = gate::READY;
+            self.enqueue(reaper, false);
+        } else if priority > t.priority {
+            let (list, before) = (take(&mut t.work), t.priority);
+            self.put_left(list, before);
+            self.take_left(reaper);
+        }
+    }
+
+    fn put_left(&mut self, list: List, priority: u32) {
+        if list.first == Work::default() {
+            return;
+        }
+        let before = *self.left.list(priority);
+        if let Some(next) = self.next_work(list.last) {
+            *next = before.first;
+        }
+        let last = if before.first == Work::default() { list.last } else { before.last };
+        *self.left.list(priority) = List { first: list.first, last };
+        self.left.occupied.mark(priority, true);
+    }
+
+    /// Gives the reaper the most urgent list, and its priority; false if there is none.
+    fn take_left(&mut self, reaper: Ref<Thread>) -> bool {
+        let Some(priority) = self.left.occupied.top() else { return false };
+        self.left.occupied.mark(priority, false);
+        self.pool[reaper].work = take(self.left.list(priority));
+        self.reprioritise(reaper, priority);
+        true
+    }
+
+    /// The reaper runs: until there is nothing left or an interrupt waits.
+    pub(crate) fn reap(&mut self) {
+        let reaper = self.threads.reaper();
+        while self.work(reaper) || self.take_left(reaper) {
+            if self.port.interrupt_pending() {
+                return;
+            }
+        }
+        self.pool[reaper].gate = gate::STOPPED;
+    }
+
+    /// One step of a thread's work; false if there is none. The thread itself may be what is ended
+    /// next: then it has no space and no work any more.
+    pub(crate) fn work(&mut self, worker: Ref<Thread>) -> bool {
+        if let Some(other) = self.pool[worker].helps.get() {
+            if self.fail_waiters(other) {
+                self.pool[worker].helps = Link::NULL;
+            }
+            return true;
+        }
+        match self.pool[worker].work.first.get() {
+            None => return false,
+            Some(Ends::Thread(thread)) => self.end_thread(worker, thread),
+            Some(Ends::Space(space)) => self.end_space(worker, space),
+        }
+        true
+    }
+
+    /// An object of which no capability is left is to be ended by `worker`.
+    pub(crate) fn doom_thread(&mut self, worker: Ref<Thread>, thread: Ref<Thread>) {
+        if self.pool[thread].flags & flag::LISTED == 0 {
+            self.push_work(worker, Work::thread(thread));
+        } else {
+            // Whoever is at it may be less urgent.
+            self.pool[worker].helps = thread.link();
+        }
+    }
+
+    /// One step of ending a thread that is first on a work list.
+    fn end_thread(&mut self, worker: Ref<Thread>, thread: Ref<Thread>) {
+        let dies = self.pool[thread].header.is_dying();
+        if dies && !self.pool[thread].space.is_null() {
+            self.take_out(thread, Error::PeerGone);
+        } else if self.fail_waiters(thread) {
+            self.pop_work(worker);
+            if dies {
+                let handler = Ref::<Slot>::new(thread.address() + (offset_of!(Thread, handler) as u32 - thread::ANCHOR));
+                self.clear_slot(handler);
+                self.free_thread(thread);
+            }
+        }
+    }
+
+    /// Takes a thread out of its space: it stops. Everybody who waits for it fails with `error`, which
+    /// is [`fail_waiters`](Self::fail_waiters)'s work.
+    pub(crate) fn take_out(&mut self, thread: Ref<Thread>, error: Error) {
+        let runner = self.pool[thread].partner;
+        self.forget_handle(thread);
+        self.leave_queues(thread);
+        self.cancel_alarm(thread);
+        self.port.unload(&mut self.pool, thread, false);
+        self.free_utcb_slot(thread);
+        let t = &mut self.pool[thread];
+        t.gate = gate::HALTED;
+        t.space = Link::NULL;
+        t.home = Link::NULL;
+        t.cap_limit = 0;
+        t.utcb = 0;
+        t.signals = 0;
+        t.handle = t.handle.wrapping_add(thread::SEQUENCE);
+        t.header.cursor = 0;
+        t.leaving = error as u32;
+        self.forget_steps(thread);
+        if self.is_unwatched(thread)
+            && let Some(runner) = runner.get().filter(|r| self.pool[*r].partner.is(thread))
+        {
+            self.abandon(runner, thread, error);
+        }
+    }
+
+    /// Whether a thread is an alien whose waiters are known: who tries to send to it, and who runs it
+    /// if anybody does. It receives no messages, and the only one who can run it is its partner.
+    fn is_unwatched(&self, thread: Ref<Thread>) -> bool {
+        self.pool[thread].flags & (flag::ALIEN | flag::WATCHED) == flag::ALIEN
+    }
+
+    /// Fails some of those who wait for a thread that was taken out of its space; true when all have.
+    pub(crate) fn fail_waiters(&mut self, thread: Ref<Thread>) -> bool {
+        let Some(error) = Error::from_code(self.pool[thread].leaving) else { return true };
+        let mut failed = 0;
+        if self.is_unwatched(thread) {
+            while let Some(sender) = self.pool[thread].senders.get() {
+                if failed == FAILED {
+                    return false;
+                }
+                self.abandon(sender, thread, error);
+                failed += 1;
+            }
+        } else {
+            let first = self.pool[thread].header.cursor;
+            let mut index = first;
+            while index < self.threads.count {
+                if index == first + SCAN || failed == FAILED {
+                    self.pool[thread].header.cursor = index;
+                    return false;
+                }
+                if let Some(waiter) = self.threads.get(index).filter(|waiter| self.pool[*waiter].partner.is(thread)) {
+                    self.abandon(waiter, thread, error);
+                    failed += 1;
+                }
+                index += 1;
+            }
+        }
+        self.pool[thread].leaving = 0;
+        true
+    }
+
+    /// Fails `waiter` if it waits for `thread`.
+    fn abandon(&mut self, waiter: Ref<Thread>, thread: Ref<Thread>, error: Error) {
+        match self.pool[waiter].state() {
+            gate::SENDING => {
+                self.leave_senders(thread, waiter);
+                self.fail(waiter, error);
+            }
+            gate::REPLY | gate::CLOSED | gate::RUN => self.fail(waiter, error),
+            _ => {}
+        }
+    }
+
+    /// One step of ending a Space that is first on a work list: threads, then capabilities,
+    /// attachments, tables.
+    fn end_space(&mut self, worker: Ref<Thread>, space: Ref<Space>) {
+        let cursor = self.pool[space].header.cursor;
+        let slots = self.pool[space].slots;
+        if cursor < self.threads.count {
+            self.empty_of_threads(worker, space, cursor);
+        } else if cursor - self.threads.count < slots {
+            self.empty_of_capabilities(worker, space, cursor - self.threads.count);
+        } else if let Some(at) = self.pool[space].segments.get() {
+            self.detach_record(at);
+        } else if let Some(at) = self.pool[space].attached.get() {
+            self.drop_record(at);
+        } else {
+            self.port.space_dropped(&mut self.pool, space);
+            let tables = self.threads.count + slots;
+            let mut next = cursor - tables;
+            let is_empty = self.free_tables(Owner::Space(space), &mut next);
+            self.pool[space].header.cursor = tables + next;
+            if is_empty {
+                self.pop_work(worker);
+                self.discard_space(space);
+            }
+        }
+    }
+
+    /// Takes threads out of a dying space, and aliens whose UTCB slots lie in it.
+    fn empty_of_threads(&mut self, worker: Ref<Thread>, space: Ref<Space>, first: u32) {
+        let end = (first + SCAN).min(self.threads.count);
+        let threads = self.threads;
+        let found = (first..end).find_map(|index| {
+            let thread = threads.get(index)?;
+            let t = &self.pool[thread];
+            (t.space.is(space) || t.home.is(space)).then_some((index, thread))
+        });
+        self.pool[space].header.cursor = found.map_or(end, |(index, _)| index + 1);
+        if let Some((_, thread)) = found {
+            // First onto the list: the worker may be the thread.
+            if self.pool[thread].flags & flag::LISTED == 0 {
+                self.push_work(worker, Work::thread(thread));
+            }
+            self.take_out(thread, Error::PeerGone);
+        }
+    }
+
+    /// Deletes capabilities of a dying space's table.
+    fn empty_of_capabilities(&mut self, worker: Ref<Thread>, space: Ref<Space>, first: u32) {
+        let end = (first + SCAN).min(self.pool[space].slots);
+        let found = (first..end).find(|i| !self.pool[Space::slot(space, *i)].is_empty());
+        self.pool[space].header.cursor = self.threads.count + found.unwrap_or(end);
+        if let Some(index) = found {
+            self.delete_step(worker, Space::slot(space, index));
+        }
+    }
+}
