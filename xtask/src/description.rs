@@ -33,7 +33,7 @@ pub struct Description {
 
 /// How a test system is run.
 #[derive(Deserialize, Clone)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Test {
     /// Seconds until it counts as hung.
     pub timeout: u64,
@@ -43,6 +43,9 @@ pub struct Test {
     /// Whether it also runs in Bochs.
     #[serde(default)]
     pub bochs: bool,
+    /// Its CPU models, as it names them, that it runs on, too.
+    #[serde(default)]
+    pub bochs_cpus: Vec<String>,
     /// Whether QEMU counts instructions as time.
     #[serde(default)]
     pub icount: bool,

@@ -64,8 +64,11 @@ pub fn iso(built: &Built) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Bochs for an ISO image; `lines` are its two serial lines' settings.
-fn bochs(built: &Built, lines: [&str; 2]) -> Result<Command> {
+/// The CPU model that Bochs has if nothing else is said.
+pub const BOCHS_CPU: &str = "p4_willamette";
+
+/// Bochs with this CPU model for an ISO image; `lines` are its two serial lines' settings.
+fn bochs(built: &Built, cpu: &str, lines: [&str; 2]) -> Result<Command> {
     let iso = iso(built)?;
     let folder = folder(built);
     let [first, second] = lines;
@@ -77,7 +80,7 @@ fn bochs(built: &Built, lines: [&str; 2]) -> Result<Command> {
     }
     let settings = format!(
         "romimage: file=/usr/share/bochs/BIOS-bochs-latest\nvgaromimage: file=/usr/share/bochs/VGABIOS-lgpl-latest\n\
-         cpu: model=p4_willamette, count=1, ips=100000000, reset_on_triple_fault=0\nclock: sync=none\nmegs: {}\n\
+         cpu: model={cpu}, count=1, ips=100000000, reset_on_triple_fault=0\nclock: sync=none\nmegs: {}\n\
          {disks}ata0-slave: type=cdrom, path={}, status=inserted\nboot: cdrom\ncom1: enabled=1, {first}\ncom2: enabled=1, {second}\n\
          display_library: rfb, options=\"timeout=0\"\nsound: waveoutdrv=dummy\npanic: action=fatal\nlog: {}\n",
         built.memory,
@@ -130,7 +133,7 @@ fn free_port() -> Result<u16> {
 
 fn interactive_bochs(built: &Built) -> Result<()> {
     let port = free_port()?;
-    let mut command = bochs(built, [&format!("mode=socket-server, dev=127.0.0.1:{port}"), "mode=null"])?;
+    let mut command = bochs(built, BOCHS_CPU, [&format!("mode=socket-server, dev=127.0.0.1:{port}"), "mode=null"])?;
     eprintln!("running {} in Bochs; Ctrl-A X leaves", built.name);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot run bochs")?;
     let result = bridge(&mut child, port);
@@ -240,10 +243,10 @@ pub fn headless(built: &Built, machine: Machine<'_>) -> Result<Headless> {
             let line = child.stdout.take().map(|line| Box::new(line) as _);
             Ok(Headless { child, line, log })
         }
-        Machine::Bochs => {
+        Machine::Bochs { cpu } => {
             let port = free_port()?;
             let mut command =
-                bochs(built, [&format!("mode=file, dev={}", log.display()), &format!("mode=socket-server, dev=127.0.0.1:{port}")])?;
+                bochs(built, cpu, [&format!("mode=file, dev={}", log.display()), &format!("mode=socket-server, dev=127.0.0.1:{port}")])?;
             let mut child = quiet(command.stdout(Stdio::null()))?;
             let line = connect(&mut child, port)?;
             Ok(Headless { child, line: Some(Box::new(line)), log })
@@ -364,8 +367,11 @@ pub enum Machine<'a> {
         /// The machine model. Its report goes to `model.json`.
         model: Option<&'a Model>,
     },
-    /// Bochs.
-    Bochs,
+    /// Bochs with this CPU model.
+    Bochs {
+        /// Its name, as Bochs has it.
+        cpu: &'a str,
+    },
 }
 
 impl<'a> Machine<'a> {
@@ -373,7 +379,7 @@ impl<'a> Machine<'a> {
     pub fn of(on: Emulator, built: &'a Built, model: Option<&'a Model>) -> Self {
         match on {
             Emulator::Qemu => Self::Qemu { cpu: &built.cpu, icount: model.is_some(), model },
-            Emulator::Bochs => Self::Bochs,
+            Emulator::Bochs => Self::Bochs { cpu: BOCHS_CPU },
         }
     }
 
@@ -381,7 +387,7 @@ impl<'a> Machine<'a> {
     pub fn name(&self) -> &str {
         match self {
             Self::Qemu { cpu, .. } => cpu,
-            Self::Bochs => "bochs",
+            Self::Bochs { .. } => "bochs",
         }
     }
 }
@@ -403,9 +409,9 @@ pub fn batch(built: &Built, machine: Machine<'_>, timeout: Duration) -> Result<T
             instrument(&mut command, icount, argument);
             command
         }
-        Machine::Bochs => {
+        Machine::Bochs { cpu } => {
             let [first, second] = [&console, &results].map(|file| format!("mode=file, dev={}", file.display()));
-            bochs(built, [&first, &second])?
+            bochs(built, cpu, [&first, &second])?
         }
     };
     let mut child =

@@ -16,7 +16,7 @@ pub use results::Shard;
 
 use crate::build::{self, Built, cargo_bare};
 use crate::description::Limit;
-use crate::emulator::{Machine, Transcript, batch};
+use crate::emulator::{BOCHS_CPU, Machine, Transcript, batch};
 use crate::{bench, check, profile};
 use anyhow::{Result, bail};
 use results::{Outcome, Results};
@@ -265,7 +265,10 @@ fn system(path: &Path, name: &str, tally: &mut Tally) {
         judge(&format!("{name}.{cpu}"), batch(&built, machine, timeout), &test.limit, tally);
     }
     if test.bochs {
-        judge(&format!("{name}.bochs"), batch(&built, Machine::Bochs, timeout), &[], tally);
+        judge(&format!("{name}.bochs"), batch(&built, Machine::Bochs { cpu: BOCHS_CPU }, timeout), &[], tally);
+    }
+    for cpu in &test.bochs_cpus {
+        judge(&format!("{name}.bochs-{cpu}"), batch(&built, Machine::Bochs { cpu }, timeout), &[], tally);
     }
 }
 
