@@ -6,8 +6,8 @@
 //! through [`peek`], a 4 MiB window; the boot image is checked through [`IMAGE`].
 
 use crate::layout::{KERNEL_BASE, POOL_BASE, WINDOW};
-use crate::panic;
 use crate::regs::{self, Features, cpuid};
+use crate::{panic, state};
 use core::arch::global_asm;
 use core::cell::UnsafeCell;
 use core::fmt::Write;
@@ -205,6 +205,7 @@ fn check_processor() -> Features {
         sep: bits & cpuid::SEP != 0 && !early,
         fxsr: bits & cpuid::FXSR != 0,
         sse: bits & cpuid::SSE != 0 && bits & cpuid::FXSR != 0,
+        mxcsr_bits: 0,
     }
 }
 
@@ -305,13 +306,16 @@ unsafe extern "C" {
 
 extern "C" fn boot_entry(magic: u32, info: u32) -> ! {
     uart::init();
-    let features = check_processor();
+    let mut features = check_processor();
     // SAFETY: paging is on, and the bits set are those of features that are there.
     unsafe {
         regs::init_cr0();
         let pge = if features.pge { regs::CR4_PGE } else { 0 };
         let fxsr = if features.fxsr { regs::CR4_FXSR } else { 0 };
         regs::set_cr4(pge | fxsr);
+    }
+    if features.fxsr {
+        features.mxcsr_bits = state::mxcsr_bits(features);
     }
     if magic != MAGIC {
         refuse(format_args!("started by something that is not a Multiboot 1 loader"));

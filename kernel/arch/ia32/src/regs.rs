@@ -36,6 +36,8 @@ pub struct Features {
     pub fxsr: bool,
     /// SSE.
     pub sse: bool,
+    /// Bits of MXCSR that can be set, where there is `fxsave`.
+    pub mxcsr_bits: u32,
 }
 
 /// CPUID leaf 1, EDX.

@@ -42,9 +42,29 @@ pub fn take_debug_status() -> u32 {
     status
 }
 
-/// Where the image of `fxsave` has MXCSR, and the bits that every SSE has (Intel SDM volume 1, 11.6.6).
+/// Where the image of `fxsave` has MXCSR.
 const MXCSR: usize = 24;
-const MXCSR_BITS: u32 = 0xffbf;
+/// And the bits of it that the processor has; 0 where it has those of the first SSE (Intel SDM volume 1, 11.6.6).
+const MXCSR_MASK: usize = 28;
+const FIRST_MXCSR_BITS: u32 = 0xffbf;
+
+/// The image of `fxsave`.
+#[repr(C, align(16))]
+struct Image([u8; 512]);
+
+/// Bits of MXCSR that can be set, where there is `fxsave`. CR4 says so already; the FPU does not trap.
+pub fn mxcsr_bits(features: Features) -> u32 {
+    let mut image = Image([0; 512]);
+    save_fpu(features, &mut image.0);
+    match dword(&image.0, MXCSR_MASK) {
+        0 => FIRST_MXCSR_BITS,
+        bits => bits,
+    }
+}
+
+fn dword(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes)
+}
 
 /// Saves the FPU's registers to an area in a UTCB slot.
 pub fn save_fpu(features: Features, area: &mut [u8]) {
@@ -64,16 +84,18 @@ pub fn save_fpu(features: Features, area: &mut [u8]) {
 pub fn restore_fpu(features: Features, area: &mut [u8]) {
     let at = area.as_mut_ptr();
     assert!(area.len() >= 512 && at.addr().is_multiple_of(16), "bad FPU area");
-    if let Some(mxcsr) = area.get_mut(MXCSR..MXCSR + 4).filter(|_| features.fxsr) {
-        let value = u32::from_le_bytes([mxcsr[0], mxcsr[1], mxcsr[2], mxcsr[3]]) & MXCSR_BITS;
-        mxcsr.copy_from_slice(&value.to_le_bytes());
+    let mxcsr = dword(area, MXCSR) & features.mxcsr_bits;
+    if let Some(bytes) = area.get_mut(MXCSR..MXCSR + 4).filter(|_| features.fxsr) {
+        bytes.copy_from_slice(&mxcsr.to_le_bytes());
     }
+    // What is in the FPU is nobody's. An exception that it holds would come here, as `frstor` waits for
+    // it; and some processors' `fxrstor` leaves the last instruction's address (AMD64 manual, 11.5).
     // SAFETY: as above; with MXCSR's reserved bits clear no image faults.
     unsafe {
         if features.fxsr {
-            asm!("fxrstor [{}]", in(reg) at);
+            asm!("fninit", "fxrstor [{}]", in(reg) at);
         } else {
-            asm!("frstor [{}]", in(reg) at);
+            asm!("fninit", "frstor [{}]", in(reg) at);
         }
     }
 }
