@@ -222,7 +222,6 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn bind(&mut self, thread: Ref<Thread>, runs_in: Ref<Space>, home: Ref<Space>) -> Result<()> {
         let (address, utcb) = self.take_utcb_slot(home)?;
         let slots = self.pool[runs_in].slots;
-        let has_ports = !self.pool[runs_in].ports.is_null();
         let t = &mut self.pool[thread];
         t.space = runs_in.link();
         t.home = home.link();
@@ -234,7 +233,7 @@ impl<P: Port> Kernel<P> {
         t.fs_gs = 0;
         t.tls = [[0; 2]; 3];
         t.debug = [0; 6];
-        t.lazy = if has_ports { thread::lazy::PORTS } else { 0 };
+        t.lazy = 0;
         t.flags = t.flags & flag::LISTED | if slots == 0 { flag::ALIEN } else { 0 };
         t.gate = gate::STOPPED;
         P::start(&mut t.context, 0, 0, 0, 0);

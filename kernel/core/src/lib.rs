@@ -13,6 +13,7 @@
 //! | `ipc`, `transfer`, `fault`, `notify` | messages, exceptions, notifications, interrupts, alarms |
 //! | `sched` | who runs |
 //! | `map`, `large`, `segment`, `attach` | translation tables, and who is mapped where |
+//! | `ports` | I/O ports |
 //! | `destroy`, `reap` | deleting and revoking in steps |
 //! | `control` | system calls on objects |
 //! | `syscall` | decoding |
@@ -36,6 +37,7 @@ mod map;
 pub mod memory;
 mod notify;
 pub mod port;
+mod ports;
 pub mod quota;
 pub mod reap;
 mod sched;

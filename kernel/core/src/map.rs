@@ -8,8 +8,8 @@
 
 use crate::memory::{Attachment, Memory, class};
 use crate::port::Port;
-use crate::space::{Owner, PORT_MAP_BYTES, PortMap, Segment, Space, TABLE_BYTES, Table};
-use crate::thread::{Thread, lazy};
+use crate::space::{Owner, Segment, Space, TABLE_BYTES, Table};
+use crate::thread::Thread;
 use crate::{Kernel, Outcome, Result};
 use abi::syscall::MapRecord;
 use abi::utcb::AREA_END;
@@ -455,54 +455,5 @@ impl<P: Port> Kernel<P> {
                 _ => 0,
             };
         }
-    }
-
-    /// Opens or closes I/O ports to a space.
-    fn map_ports(&mut self, caller: Ref<Space>, record: &MapRecord, memory: Ref<Memory>, allowed: Rights) -> Result<()> {
-        let space: Ref<Space> = self.object(caller, record.space(), Kind::Space, Rights::CONTROL)?;
-        let quota = self.quota_of(Owner::Space(space))?;
-        let Memory { base, bytes: size, .. } = self.pool[memory];
-        let (offset, count) = (record.offset(), record.length());
-        if count == 0 || offset > size || count > size - offset {
-            return Err(Error::BadArgument);
-        }
-        if record.op() == MapRecord::MAP && !allowed.contains(Rights::WRITE) {
-            return Err(Error::NoRight);
-        }
-        if self.pool[space].ports.is_null() {
-            if record.op() == MapRecord::UNMAP {
-                return Ok(());
-            }
-            let map = self.allocate(quota, PORT_MAP_BYTES)?;
-            self.pool.bytes_mut(map, PORT_MAP_BYTES).fill(0xff);
-            self.pool[space].ports = Link::from_value(map);
-        }
-        if record.op() == MapRecord::MAP {
-            self.note_use(memory, Owner::Space(space))?;
-        }
-        self.set_ports(space, base + offset, count, record.op() == MapRecord::MAP);
-        Ok(())
-    }
-
-    /// Marks ports of a space that has a map as open or closed.
-    pub(crate) fn set_ports(&mut self, space: Ref<Space>, first: u32, count: u32, open: bool) {
-        let Some(map): Option<Ref<PortMap>> = self.pool[space].ports.get() else { return };
-        for port in first..first + count {
-            if let Some(word) = self.pool[map].0.get_mut((port / 32) as usize) {
-                let bit = 1 << (port % 32);
-                if open { *word &= !bit } else { *word |= bit }
-            }
-        }
-        let threads = self.threads;
-        for thread in (0..threads.count).filter_map(|i| threads.get(i)) {
-            if self.pool[thread].space.is(space) {
-                self.port.unload(&mut self.pool, thread, true);
-                self.pool[thread].lazy |= lazy::PORTS;
-                if !self.pool[thread].is_alien() {
-                    self.pool[thread].gate |= crate::thread::gate::SLOW;
-                }
-            }
-        }
-        self.port.ports_changed(&mut self.pool, space);
     }
 }

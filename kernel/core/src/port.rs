@@ -29,7 +29,7 @@ pub const MAX_IRQS: usize = 32;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cpu {
     /// Thread whose lazily switched state (segments, TLS, FPU, debug registers, I/O
-    /// ports) is in the processor, plus 1 while the FPU is open to it; 0: none.
+    /// ports) is in the processor, plus flags of the port's; 0: none.
     pub loaded: u32,
     /// Highest priority in the ready queues, 0 if they are empty.
     pub top: u32,
@@ -81,8 +81,6 @@ pub trait Port {
     /// # Errors
     /// `BadArgument` if the value could reach the kernel, `Unsupported`.
     fn set_debug(thread: &mut Thread, index: u32, value: u32) -> Result<u32, abi::Error>;
-    /// Registers for `Thread::lazy` when a space has I/O ports.
-    fn ports_changed(&mut self, pool: &mut Pool, space: Ref<Space>);
     /// Initial FPU state, written to the FPU area of a new UTCB slot.
     fn clear_fpu(area: &mut [u8]);
 

@@ -95,7 +95,7 @@ pub mod lazy {
     pub const TLS: u32 = 2;
     /// A debug register is set.
     pub const DEBUG: u32 = 4;
-    /// The space has I/O ports.
+    /// It used an I/O port, and its space has some (the port's to set).
     pub const PORTS: u32 = 8;
     /// Its user flags hold a pending single step (from the entry path).
     pub const STEP: u32 = 16;

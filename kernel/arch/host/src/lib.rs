@@ -75,7 +75,6 @@ impl Port for Host {
     fn set_debug(thread: &mut Thread, index: u32, value: u32) -> Result<u32, Error> {
         ia32_context::set_debug(thread, index, value)
     }
-    fn ports_changed(&mut self, _: &mut Pool, _: Ref<Space>) {}
     fn clear_fpu(area: &mut [u8]) {
         area.fill(0);
     }

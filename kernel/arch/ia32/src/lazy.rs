@@ -13,7 +13,7 @@ use crate::state;
 use abi::utcb::{FPU_OFFSET, FPU_SIZE};
 use ia32_context::checked_selectors;
 use kcore::Cpu;
-use kcore::space::Space;
+use kcore::space::PortMap;
 use kcore::thread::{Thread, lazy};
 use pool::{Link, Pool, Ref};
 
@@ -28,8 +28,9 @@ pub struct Lazy {
     features: Features,
     /// Whose registers the FPU holds.
     fpu_owner: Link<Thread>,
-    /// Whose ports the bitmap shows.
-    io_space: Link<Space>,
+    /// Which map the bitmap shows. The block may be another object's by now: it is opened only for
+    /// a space whose map lies there.
+    io_map: Link<PortMap>,
 }
 
 /// The thread named by `Cpu::loaded`.
@@ -40,7 +41,7 @@ fn loaded(cpu: &Cpu) -> Option<Ref<Thread>> {
 impl Lazy {
     /// Nothing is loaded.
     pub const fn new(features: Features) -> Self {
-        Self { features, fpu_owner: Link::NULL, io_space: Link::NULL }
+        Self { features, fpu_owner: Link::NULL, io_map: Link::NULL }
     }
 
     /// On entry: notes what the current thread did to FS and GS by itself. Returns
@@ -97,9 +98,9 @@ impl Lazy {
             state::load_debug(&t.debug);
         }
         if t.lazy & lazy::PORTS != 0
-            && let Some(space) = t.space.get()
+            && let Some(map) = t.space.get().and_then(|space| pool[space].ports.get())
         {
-            self.open_ports(pool, space);
+            self.open_ports(map);
         }
         state::set_fs_gs(checked_selectors(t.fs_gs, &t.tls));
     }
@@ -173,28 +174,31 @@ impl Lazy {
         state::restore_fpu(self.features, pool.bytes_mut(at, FPU_SIZE));
     }
 
+    /// The current thread did what only a thread with ports may do. Returns whether that is news: its
+    /// space has some, and from now on they are loaded with the thread.
+    pub fn use_ports(&mut self, cpu: &mut Cpu, pool: &mut Pool, current: Ref<Thread>) -> bool {
+        let t = &pool[current];
+        if t.lazy & lazy::PORTS != 0 || t.space.get().is_none_or(|space| pool[space].ports.is_null()) {
+            return false;
+        }
+        if loaded(cpu) == Some(current) {
+            self.put_away(cpu, pool, current, true);
+        }
+        pool[current].lazy |= lazy::PORTS;
+        true
+    }
+
     /// Shows a space's ports to the processor.
-    fn open_ports(&mut self, pool: &Pool, space: Ref<Space>) {
-        let Some(map) = pool[space].ports.get() else { return };
-        if !self.io_space.is(space) {
+    fn open_ports(&mut self, map: Ref<PortMap>) {
+        if !self.io_map.is(map) {
             for page in 0..2 {
                 let physical = crate::port::physical(map.address() + page * abi::PAGE_SIZE);
                 crate::boot::set_window(1 + page as usize, physical);
                 regs::invlpg(WINDOW + (1 + page) * abi::PAGE_SIZE);
             }
-            self.io_space = space.link();
+            self.io_map = map.link();
         }
         gdt::open_io(true);
-    }
-
-    /// A space's set of ports changed or went away.
-    pub fn ports_changed(&mut self, cpu: &mut Cpu, pool: &mut Pool, space: Ref<Space>) {
-        if self.io_space.is(space) {
-            self.io_space = Link::NULL;
-        }
-        if let Some(thread) = loaded(cpu).filter(|t| pool[*t].space.is(space)) {
-            self.unload(cpu, pool, thread, true);
-        }
     }
 }
 

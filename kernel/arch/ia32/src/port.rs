@@ -109,11 +109,6 @@ impl Port for Ia32 {
         ia32_context::set_debug(thread, index, value)
     }
 
-    fn ports_changed(&mut self, pool: &mut Pool, space: Ref<Space>) {
-        let (cpu, lazy) = self.parts();
-        lazy.ports_changed(cpu, pool, space);
-    }
-
     fn clear_fpu(area: &mut [u8]) {
         state::initial_fpu(crate::features(), area);
     }

@@ -47,6 +47,7 @@ pub extern "C" fn enter() {
         }
         NMI | MACHINE_CHECK => panic!("the machine reports an error (vector {vector})"),
         vector::PAGE_FAULT => page_fault(kernel, current),
+        vector::GENERAL_PROTECTION if use_ports(kernel, current) => {}
         _ => {
             if vector == DEBUG {
                 kernel.pool[current].debug[4] = state::take_debug_status();
@@ -92,6 +93,13 @@ fn note_segments(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
     if lazy.entered(cpu, &mut kernel.pool, current, fs_gs) {
         kernel.pool[current].context[word::EFLAGS] |= EFLAGS_TF;
     }
+}
+
+/// Whether a protection fault may have been a thread's first use of a port: it tries again then.
+fn use_ports(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) -> bool {
+    let (pool, port) = (&mut kernel.pool, &mut kernel.port);
+    let (cpu, lazy) = port.parts();
+    pool[current].context[word::ERROR] == 0 && lazy.use_ports(cpu, pool, current)
 }
 
 fn page_fault(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
