@@ -213,6 +213,8 @@ impl<'a> Machine<'a> {
                     self.cr3 = Some(value);
                 } else if r.is_gpr32() {
                     self.regs[r.number()] = value;
+                } else if r.is_gpr16() {
+                    self.regs[r.number()] = self.regs[r.number()] & 0xffff_0000 | value & 0xffff;
                 } else {
                     bail!("unknown register in {i}");
                 }

@@ -5,14 +5,14 @@ use crate::compare::{Expected, WORDS, compare};
 use crate::machine::{Code, DS, ES, Exit, FS, GS, Machine, reg};
 use crate::scenario::Event;
 use abi::Rights;
-use abi::frame::{USER_FLAGS, vector};
+use abi::frame::{Frame, USER_FLAGS, vector};
 use anyhow::{Result, bail, ensure};
 use arch_host::{Host, POOL_BASE};
 use core::mem::offset_of;
 use fastrand::Rng;
 use ia32_context::selector::{USER_CODE, USER_DATA};
 use ia32_context::{FIXED_FLAGS, word};
-use kcore::thread::{ANCHOR, Thread, lazy};
+use kcore::thread::{ANCHOR, Thread, gate, lazy};
 use kcore::{Cpu, Kernel, Port};
 use pool::Ref;
 
@@ -166,6 +166,11 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
         rng,
     );
     load(kernel, me, rng);
+    if let Some((_, fs_gs)) = alien_selectors(kernel, me)
+        && rng.u32(..8) != 0
+    {
+        (user.fs, user.gs) = (fs_gs as u16, (fs_gs >> 16) as u16);
+    }
     match event {
         Event::Sysenter(_) => {
             // The user passes its stack and instruction pointer in ECX and EDX.
@@ -242,11 +247,29 @@ fn load(kernel: &mut Kernel<Host>, next: Ref<Thread>, rng: &mut Rng) {
     }
 }
 
+/// The alien whose state is loaded while its handler runs, and what FS and GS it left.
+fn alien_selectors(kernel: &mut Kernel<Host>, me: Ref<Thread>) -> Option<(Ref<Thread>, u32)> {
+    let loaded = kernel.port.cpu().loaded & !(FPU_OPEN | STEP_PENDING);
+    let alien = Ref::<Thread>::new(loaded);
+    if loaded == 0 || alien == me {
+        return None;
+    }
+    let Thread { gate, fs_gs, utcb, .. } = kernel.pool[alien];
+    let frame: Frame = bytemuck::pod_read_unaligned(kernel.pool.bytes_at(utcb, size_of::<Frame>() as u32));
+    Some((alien, if gate & gate::ALIEN == 0 { fs_gs } else { frame.fs_gs }))
+}
+
 /// What the port's way in does with FS and GS (`Lazy::entered`).
 fn note_segments(kernel: &mut Kernel<Host>, me: Ref<Thread>, user: &User) {
+    let fs_gs = u32::from(user.fs) | u32::from(user.gs) << 16;
+    if let Some((alien, left)) = alien_selectors(kernel, me) {
+        kernel.pool[alien].fs_gs = left;
+        if left != fs_gs {
+            kernel.port.cpu().loaded = 0;
+        }
+    }
     let cpu = kernel.port.cpu();
     cpu.loaded &= !STEP_PENDING;
-    let fs_gs = u32::from(user.fs) | u32::from(user.gs) << 16;
     let own = cpu.loaded & !FPU_OPEN == me.address();
     if own || (cpu.loaded == 0 && fs_gs & 0xfffc_fffc != 0) {
         cpu.loaded |= me.address();

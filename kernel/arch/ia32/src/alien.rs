@@ -8,7 +8,7 @@
 //!
 //! | A | test at the event | portable form |
 //! |---|---|---|
-//! | 1 | exactly its own state is loaded, the FPU closed, no step pending | `lazy` |
+//! | 1 | exactly its own state is loaded, none of it private, the FPU closed, no step pending | `lazy` |
 //! | 2 | it has a handler | `raise` |
 //! | 3 | which waits in `run` for this thread, an alien then, and may be resumed fast | `enter`, `receives_from` |
 //! | 4 | and is at least as urgent as every ready thread | `settle` |
@@ -20,11 +20,12 @@
 //! | 3 | it is an alien that waits, under this handle (which has its index), for this very thread | `waiting_caller` |
 //! | 4 | no notification waits | `run` |
 //! | 5 | the alien is at least as urgent as every ready thread | `settle` |
-//! | 6 | the frame changes neither selectors nor FPU; DS and ES are flat | `load_frame` |
-//! | 7 | who goes on by `sysexit` does not step: that is for `iret` | `load_frame` |
+//! | 6 | FS and GS are the alien's still | `handler_entered` of `lazy` |
+//! | 7 | the frame changes neither selectors nor FPU; DS and ES are loaded already, or flat | `load_frame` |
+//! | 8 | who goes on by `sysexit` does not step: that is for `iret` | `load_frame` |
 //!
 //! The alien's FS, GS and TLS stay in the processor while its handler runs: they are
-//! the handler's to see. Of the frame, which is hostile, only registers and
+//! the handler's to see, and R6 finds what it loads in their place. Of the frame, which is hostile, only registers and
 //! masked flags are taken; `cs` and `ss` are constants.
 
 use crate::entry::ALIEN_CALL;
@@ -186,33 +187,30 @@ global_asm!(
     "mov ss:[edx + {f_changed}], edi",
     "jmp event",
     // --- run: from sysenter_entry, ESP the thread, EAX and EBX as the user had them ---
-    // From the thread in ESP to the alien in EDX. As in `fast_switch` reading selectors is cheaper than loading them.
+    // From the thread in ESP to the alien in EDX, whose frame is at EAX. As in `fast_switch` reading selectors is cheaper than loading them.
     ".macro TO_ALIEN",
-    "cmp dword ptr ss:[ecx + {f_ds_es}], {flat}", // R6
-    "jne slow",
+    "mov ecx, es", // R7
+    "shl ecx, 16",
+    ".byte 0x66, 0x8c, 0xd9", // mov cx, ds
+    "cmp ecx, ss:[eax + {f_ds_es}]",
+    "jne 4f",
+    "3:",
     "mov [esp + {partner}], edx",
     "mov dword ptr [esp + {gate}], {run}",
     "mov dword ptr ss:[edx + {gate}], {ready}",
     "mov ss:[{current}], edx",
+    // No alien has the space of a thread that makes system calls.
     "mov esi, ss:[edx + {space}]",
-    "cmp esi, [esp + {space}]",
-    "je 2f",
     "mov esi, ss:[esi + {directory}]",
     "mov cr3, esi",
-    "2:",
-    "mov esi, ds",
-    "cmp si, {user_data}",
-    "jne 4f",
-    "mov esi, es",
-    "cmp si, {user_data}",
-    "jne 4f",
-    "3:",
     ".endm",
     ".macro FLAT_DATA",
     "4:",
-    "mov esi, {user_data}",
-    "mov ds, esi",
-    "mov es, esi",
+    "cmp dword ptr ss:[eax + {f_ds_es}], {flat}", // R7
+    "jne slow_run",
+    "mov ecx, {user_data}",
+    "mov ds, ecx",
+    "mov es, ecx",
     "jmp 3b",
     ".endm",
     ".balign 32",
@@ -236,49 +234,58 @@ global_asm!(
     "mov ecx, ss:[{top}]", // R5
     "cmp ecx, ss:[edx + {priority}]",
     "ja slow",
-    "mov ecx, ss:[edx + {utcb}]",
-    "cmp dword ptr ss:[ecx + {f_changed}], 0", // R6
+    "mov eax, ss:[edx + {utcb}]",
+    // The assembler would move 32 bits.
+    "mov ecx, gs", // R6
+    "shl ecx, 16",
+    ".byte 0x66, 0x8c, 0xe1", // mov cx, fs
+    "cmp ecx, ss:[eax + {f_fs_gs}]",
+    "jne slow_run",
+    "cmp dword ptr ss:[eax + {f_changed}], 0", // R7
     "jne 5f",
     "TO_ALIEN",
     "mov esp, edx",
     "push {user_data}",
-    "push dword ptr ss:[ecx + {f_esp}]",
-    "mov eax, ss:[ecx + {f_eflags}]",
-    "and eax, {user_flags}",
-    "or eax, {fixed_flags}",
-    "push eax",
+    "push dword ptr ss:[eax + {f_esp}]",
+    "mov ecx, ss:[eax + {f_eflags}]",
+    "and ecx, {user_flags}",
+    "or ecx, {fixed_flags}",
+    "push ecx",
     "push {user_code}",
-    "push dword ptr ss:[ecx + {f_eip}]",
-    "mov eax, ss:[ecx + {f_eax}]",
-    "mov ebx, ss:[ecx + {f_ebx}]",
-    "mov edx, ss:[ecx + {f_edx}]",
-    "mov esi, ss:[ecx + {f_esi}]",
-    "mov edi, ss:[ecx + {f_edi}]",
-    "mov ebp, ss:[ecx + {f_ebp}]",
-    "mov ecx, ss:[ecx + {f_ecx}]",
+    "push dword ptr ss:[eax + {f_eip}]",
+    "mov ebx, ss:[eax + {f_ebx}]",
+    "mov ecx, ss:[eax + {f_ecx}]",
+    "mov edx, ss:[eax + {f_edx}]",
+    "mov esi, ss:[eax + {f_esi}]",
+    "mov edi, ss:[eax + {f_edi}]",
+    "mov ebp, ss:[eax + {f_ebp}]",
+    "mov eax, ss:[eax + {f_eax}]",
     "iretd",
     "FLAT_DATA",
     "5:",
-    "cmp dword ptr ss:[ecx + {f_changed}], {by_sysexit}", // R6
-    "jne slow",
-    "test dword ptr ss:[ecx + {f_eflags}], {trap_flag}", // R7
-    "jnz slow",
+    "cmp dword ptr ss:[eax + {f_changed}], {by_sysexit}", // R7
+    "jne slow_run",
+    "test dword ptr ss:[eax + {f_eflags}], {trap_flag}", // R8
+    "jnz slow_run",
     "TO_ALIEN",
-    "mov eax, ss:[ecx + {f_eflags}]",
-    "and eax, {user_flags}",
-    "or eax, {fixed_flags} ^ {interrupt_flag}",
-    "push eax",
+    "mov ecx, ss:[eax + {f_eflags}]",
+    "and ecx, {user_flags}",
+    "or ecx, {fixed_flags} ^ {interrupt_flag}",
+    "push ecx",
     "popfd",
-    "mov eax, ss:[ecx + {f_eax}]",
-    "mov ebx, ss:[ecx + {f_ebx}]",
-    "mov esi, ss:[ecx + {f_esi}]",
-    "mov edi, ss:[ecx + {f_edi}]",
-    "mov ebp, ss:[ecx + {f_ebp}]",
-    "mov edx, ss:[ecx + {f_eip}]",
-    "mov ecx, ss:[ecx + {f_esp}]",
+    "mov ebx, ss:[eax + {f_ebx}]",
+    "mov esi, ss:[eax + {f_esi}]",
+    "mov edi, ss:[eax + {f_edi}]",
+    "mov ebp, ss:[eax + {f_ebp}]",
+    "mov edx, ss:[eax + {f_eip}]",
+    "mov ecx, ss:[eax + {f_esp}]",
+    "mov eax, ss:[eax + {f_eax}]",
     "sti",
     "sysexit",
     "FLAT_DATA",
+    "slow_run:",
+    "mov eax, {run_op}",
+    "jmp slow",
     ".global alien_end",
     "alien_end:",
     current = const CPU + offset_of!(Cpu, current) as u32,

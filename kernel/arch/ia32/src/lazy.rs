@@ -10,18 +10,29 @@ use crate::gdt;
 use crate::layout::WINDOW;
 use crate::regs::{self, Features};
 use crate::state;
+use abi::frame::{CHANGED_SEGMENTS, Frame};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE};
 use ia32_context::checked_selectors;
 use kcore::Cpu;
 use kcore::space::PortMap;
-use kcore::thread::{Thread, lazy};
+use kcore::thread::{Thread, gate, lazy};
 use pool::{Link, Pool, Ref};
 
 /// In `Cpu::loaded`: the FPU is open to the loaded thread.
 pub const FPU_OPEN: u32 = 1;
 /// In `Cpu::loaded`: the current thread entered with a single step pending.
 pub const STEP_PENDING: u32 = 2;
-const FLAGS: u32 = FPU_OPEN | STEP_PENDING;
+/// In `Cpu::loaded`: what is loaded is not for the handler of the loaded alien, so no fast path
+/// leads there: breakpoints, which would be hit by its addresses, and ports, which are not its own.
+const PRIVATE: u32 = 4;
+const FLAGS: u32 = FPU_OPEN | STEP_PENDING | PRIVATE;
+/// Parts of a thread's state that are [`PRIVATE`].
+const PRIVATE_PARTS: u32 = lazy::DEBUG | lazy::PORTS;
+
+/// Whether FS and GS name something.
+const fn names_any(fs_gs: u32) -> bool {
+    fs_gs & 0xfffc_fffc != 0
+}
 
 /// What is in the processor.
 pub struct Lazy {
@@ -31,6 +42,15 @@ pub struct Lazy {
     /// Which map the bitmap shows. The block may be another object's by now: it is opened only for
     /// a space whose map lies there.
     io_map: Link<PortMap>,
+}
+
+/// Notes whether FS and GS have to be loaded.
+fn note_segments(thread: &mut Thread) {
+    if names_any(thread.fs_gs) {
+        thread.lazy |= lazy::SEGMENTS;
+    } else {
+        thread.lazy &= !lazy::SEGMENTS;
+    }
 }
 
 /// The thread named by `Cpu::loaded`.
@@ -51,20 +71,39 @@ impl Lazy {
         cpu.loaded &= !STEP_PENDING;
         match loaded(cpu) {
             Some(thread) if thread == current => pool[thread].fs_gs = fs_gs,
-            None if fs_gs & 0xfffc_fffc != 0 => {
+            None if names_any(fs_gs) => {
                 pool[current].fs_gs = fs_gs;
                 cpu.loaded |= current.address();
             }
-            // The state of the alien that the current thread handles, or nothing.
-            _ => return step,
+            Some(alien) => {
+                self.handler_entered(cpu, pool, alien, current, fs_gs);
+                return step;
+            }
+            None => return step,
         }
-        let t = &mut pool[current];
-        if t.fs_gs & 0xfffc_fffc == 0 {
-            t.lazy &= !lazy::SEGMENTS;
-        } else {
-            t.lazy |= lazy::SEGMENTS;
-        }
+        note_segments(&mut pool[current]);
         step
+    }
+
+    /// The handler of the loaded alien entered the kernel. What differs from the alien's selectors it
+    /// loaded itself, unless it has told the alien others by now: `run` does not load them twice.
+    fn handler_entered(&mut self, cpu: &mut Cpu, pool: &mut Pool, alien: Ref<Thread>, handler: Ref<Thread>, fs_gs: u32) {
+        if pool[alien].gate & gate::ALIEN != 0 {
+            let at = pool[alien].utcb;
+            let frame: Frame = bytemuck::pod_read_unaligned(pool.bytes_at(at, size_of::<Frame>() as u32));
+            // The fast path notes them there alone.
+            pool[alien].fs_gs = if frame.changed & CHANGED_SEGMENTS == 0 { frame.fs_gs } else { fs_gs };
+        }
+        if pool[alien].fs_gs == fs_gs {
+            return;
+        }
+        self.put_away(cpu, pool, alien, false);
+        let own = checked_selectors(fs_gs, &pool[handler].tls);
+        if names_any(own) {
+            pool[handler].fs_gs = own;
+            note_segments(&mut pool[handler]);
+            self.load(cpu, pool, handler);
+        }
     }
 
     /// On exit: what the next thread needs is in the processor, what it must not
@@ -73,8 +112,10 @@ impl Lazy {
         let wants = pool[next].lazy != 0 || pool[next].is_alien();
         match loaded(cpu) {
             Some(thread) if thread == next => return,
-            // A handler may find its alien's state: it owns all of it.
-            Some(thread) if !wants && pool[thread].is_alien() && pool[thread].handler.object::<Thread>() == next => {
+            // A handler may find its alien's FS, GS and TLS descriptors (`handler_entered`).
+            Some(thread)
+                if !wants && cpu.loaded & PRIVATE == 0 && pool[thread].is_alien() && pool[thread].handler.object::<Thread>() == next =>
+            {
                 self.close_fpu(cpu);
                 return;
             }
@@ -90,7 +131,7 @@ impl Lazy {
 
     fn load(&mut self, cpu: &mut Cpu, pool: &Pool, thread: Ref<Thread>) {
         let t = &pool[thread];
-        cpu.loaded = thread.address();
+        cpu.loaded = thread.address() | if t.lazy & PRIVATE_PARTS == 0 { 0 } else { PRIVATE };
         if t.lazy & lazy::TLS != 0 {
             gdt::load_tls(&t.tls);
         }
@@ -160,7 +201,7 @@ impl Lazy {
             self.restore_fpu(pool, current);
             self.fpu_owner = current.link();
         }
-        cpu.loaded = current.address() | FPU_OPEN;
+        cpu.loaded |= current.address() | FPU_OPEN;
     }
 
     fn save_fpu(&self, pool: &mut Pool, thread: Ref<Thread>) {
