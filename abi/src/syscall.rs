@@ -102,7 +102,8 @@ pub enum Op {
     // --- Threads -------------------------------------------------------------------
     /// Start a stopped native thread. `a0` Thread \[CONTROL\]; `a1` entry, `a2` stack
     /// pointer, `a3` argument: the thread finds its UTCB's address in `ebx` and
-    /// the argument in `esi`, other registers zero.
+    /// the argument in `esi`, other registers zero, TLS descriptors and debug registers, too,
+    /// and the FPU as after a reset. (`SetRegisters` leaves those as they are.)
     Start = 32,
     /// Stop a thread; waiting IPC of its own fails with `Interrupted`. `a0` Thread \[CONTROL\].
     Stop = 33,

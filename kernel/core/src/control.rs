@@ -47,15 +47,17 @@ impl<P: Port> Kernel<P> {
     /// `start`.
     pub(crate) fn start(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
         let thread = self.thread(space, args[0])?;
-        let t = &mut self.pool[thread];
+        let t = &self.pool[thread];
         if t.is_alien() || t.space.is_null() || !matches!(t.state(), gate::STOPPED | gate::HALTED) {
             return Err(Error::BadState);
         }
         if args[1] >= USER_END || args[2] > USER_END {
             return Err(Error::BadAddress);
         }
-        let utcb = t.utcb_address;
-        P::start(&mut t.context, args[1], args[2], utcb, args[3]);
+        self.port.unload(&mut self.pool, thread, false);
+        self.clear_registers(thread);
+        let t = &mut self.pool[thread];
+        P::start(&mut t.context, args[1], args[2], t.utcb_address, args[3]);
         self.wake(thread);
         Ok(NOTHING)
     }

@@ -229,19 +229,26 @@ impl<P: Port> Kernel<P> {
         t.utcb = utcb;
         t.utcb_address = address;
         t.signals = 0;
+        t.flags = t.flags & flag::LISTED | if slots == 0 { flag::ALIEN } else { 0 };
+        t.gate = gate::STOPPED;
+        self.clear_registers(thread);
+        if slots != 0 {
+            self.set_utcb_word(thread, offset_of!(Utcb, address), address);
+        }
+        Ok(())
+    }
+
+    /// Gives a thread that is not loaded the registers of one that never ran.
+    pub(crate) fn clear_registers(&mut self, thread: Ref<Thread>) {
+        let t = &mut self.pool[thread];
         t.context = [0; crate::port::CONTEXT_WORDS];
         t.fs_gs = 0;
         t.tls = [[0; 2]; 3];
         t.debug = [0; 6];
         t.lazy = 0;
-        t.flags = t.flags & flag::LISTED | if slots == 0 { flag::ALIEN } else { 0 };
-        t.gate = gate::STOPPED;
         P::start(&mut t.context, 0, 0, 0, 0);
-        P::clear_fpu(self.pool.bytes_mut(utcb + FPU_OFFSET, FPU_SIZE));
-        if slots != 0 {
-            self.set_utcb_word(thread, offset_of!(Utcb, address), address);
-        }
-        Ok(())
+        let fpu = t.utcb + FPU_OFFSET;
+        P::clear_fpu(self.pool.bytes_mut(fpu, FPU_SIZE));
     }
 
     /// The results of `create_thread` and `reset`. A new alien waits for a reply, as

@@ -92,7 +92,7 @@ fn tls_descriptors(bed: &mut Bed) -> Result<(), Why> {
     let (first, _) = good(QUOTA.create_thread(SPACE, slot, None))?;
     good(first.set_handler(Some(Thread(handler))))?;
     good(first.set_tls(0, DATA, 0xfff | 1 << 23))?;
-    good(first.start(ADDRESS, DATA + PAGE, 0))?;
+    good(first.set_registers(&Frame { eip: ADDRESS, esp: DATA + PAGE, ds_es: 0x23_0023, ..Frame::default() }, true))?;
     let (_, f) = next(1, vector::INVALID_OPCODE)?;
     check("the first thread reads through its descriptor", f.eax == 0x5eed)?;
     launch(bed, SPACE, 2, 0)?;
@@ -109,7 +109,7 @@ fn breakpoint(bed: &mut Bed) -> Result<(), Why> {
     good(first.set_handler(Some(Thread(handler))))?;
     good(first.set_debug(0, ADDRESS + 1))?;
     good(first.set_debug(7, 1))?;
-    good(first.start(ADDRESS, DATA + PAGE, 0))?;
+    good(first.set_registers(&Frame { eip: ADDRESS, esp: DATA + PAGE, ds_es: 0x23_0023, ..Frame::default() }, true))?;
     let (_, f) = next(1, vector::DEBUG)?;
     check("before the instruction", f.eip == ADDRESS + 1)?;
     launch(bed, SPACE, 2, 0)?;

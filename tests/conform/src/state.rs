@@ -10,7 +10,7 @@ use macadamia::cap::{copy, frame};
 use macadamia::ipc::{Message, reply_wait};
 use macadamia::map::map;
 use macadamia::start::fill;
-use macadamia::{Thread, time};
+use macadamia::{Frame, Thread, time};
 
 pub const CASES: &[Case] = &[
     ("the_nested_task_flag_does_no_harm", nested_task),
@@ -19,7 +19,7 @@ pub const CASES: &[Case] = &[
 ];
 
 /// Code of a system call with the handle or selector in EBX, by `sysenter`, for `address`.
-fn system_call(op: Op, address: u32) -> [u8; 14] {
+pub fn system_call(op: Op, address: u32) -> [u8; 14] {
     // mov eax, TAG; mov ecx, esp; mov edx, behind; sysenter
     let mut code = [0xb8, 0, 0, 0, 0, 0x89, 0xe1, 0xba, 0, 0, 0, 0, 0x0f, 0x34];
     code[1..5].copy_from_slice(&Tag::new(op, 0, 0).0.to_le_bytes());
@@ -27,7 +27,8 @@ fn system_call(op: Op, address: u32) -> [u8; 14] {
     code
 }
 
-fn has_sysenter() -> bool {
+/// Whether the processor has it.
+pub fn has_sysenter() -> bool {
     time::kip().features & abi::kip::FEATURE_SYSENTER != 0
 }
 
@@ -79,7 +80,7 @@ fn stale_selector(bed: &mut Bed) -> Result<(), Why> {
     fill(ADDRESS, PAGE, &code);
     let thread = create(bed, SPACE)?;
     good(thread.set_tls(0, 0, 0xf_ffff | 1 << 20 | 1 << 23))?;
-    good(thread.start(ADDRESS, ADDRESS + PAGE, 0))?;
+    good(thread.set_registers(&Frame { eip: ADDRESS, esp: ADDRESS + PAGE, ..Frame::default() }, true))?;
     let (r, f) = next()?;
     check("it has the selector", f.ds_es == 0x33_0033)?;
     good(thread.set_tls(0, 0, 0))?;
