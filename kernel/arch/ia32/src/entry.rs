@@ -120,7 +120,10 @@ global_asm!(
     "iretd",
     // The kernel sets no breakpoint and no TF: it is the user's TF at sysenter's entry, or a
     // breakpoint at a `mov` to SS, which waits until the instruction behind an `int` was to begin.
+    // What it left in the status register would be told to the next thread that looks.
     "2:",
+    "xor eax, eax",
+    "mov dr6, eax",
     "and dword ptr [esp + 48], ~{trap_flag}",
     "cmp dword ptr [esp + 40], offset sysenter_entry",
     "jne 1b",
