@@ -11,6 +11,7 @@ mod exception;
 mod ipc;
 mod isolation;
 mod large;
+mod lazy;
 mod memory;
 mod notification;
 mod object;
@@ -105,7 +106,9 @@ fn run(mut env: Env) {
         first,
         next: first,
     };
-    let groups: [(&str, &[Case]); 13] = [
+    let groups: [(&str, &[Case]); 14] = [
+        // At its end this thread uses its port: from then on it takes no fast path.
+        ("lazy", lazy::CASES),
         ("capability", capability::CASES),
         ("object", object::CASES),
         ("thread", thread::CASES),
