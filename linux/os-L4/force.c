@@ -32,6 +32,8 @@ static u32 watcher_utcb, watcher_awake;
 static bool idle;
 /* The watcher's alarm is set. */
 static bool watching;
+/* Linux was made to enter the interrupt code and has not got there: somebody else runs. */
+static bool forced;
 static char stack[STACK] __aligned(16);
 
 static void force(void)
@@ -39,13 +41,14 @@ static void force(void)
 	struct l4_frame *frame = (void *)(watcher_utcb + FRAME_OFFSET);
 	struct l4_regs r;
 
-	if (!READ_ONCE(signals_enabled) || !l4_bits_arrived() ||
+	if (READ_ONCE(forced) || !READ_ONCE(signals_enabled) || !l4_bits_arrived() ||
 	    l4_call_out(L4_OP_THREAD_INFO, L4_THREAD, 0, 0, 0, &r) || r.ebx != STATE_READY)
 		return;
 	/* It is below this thread: it does not run until this one waits. */
 	if (l4_call(L4_OP_STOP, L4_THREAD, 0, 0, 0) ||
 	    l4_call(L4_OP_GET_REGISTERS, L4_THREAD, 0, 0, 0))
 		return;
+	WRITE_ONCE(forced, true);
 	arch_l4_interrupt(frame);
 	l4_call(L4_OP_SET_REGISTERS, L4_THREAD, 1, 0, 0);
 }
@@ -96,6 +99,7 @@ void l4_watch_busy(void)
 void l4_forced_interrupt(void)
 {
 	block_signals();
+	WRITE_ONCE(forced, false);
 	unblock_signals();
 }
 

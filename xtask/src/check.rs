@@ -34,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("measured", &["abi", "image", "macadamia"]),
     ("book", &["model-core"]),
     ("hostile", &["abi", "image", "macadamia"]),
+    ("rival", &["image", "macadamia"]),
 ];
 
 /// Crates without any unsafe code: the compiler forbids it there.
@@ -65,6 +66,7 @@ const SAFE: &[&str] = &[
     "tests/differential",
     "tests/figures",
     "tests/hostile",
+    "tests/rival",
     "xtask",
 ];
 

@@ -89,6 +89,7 @@ fn clippy_bare() -> Result<()> {
         "counts",
         "figures",
         "hostile",
+        "rival",
         "measured",
     ] {
         command.args(["-p", package]);

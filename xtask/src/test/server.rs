@@ -7,9 +7,19 @@ use crate::guest::{Guest, compile, insert};
 use crate::session::{PROMPT, Session};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
+use std::time::Duration;
 
 /// All of them.
-pub const ALL: &[Test] = &[("linux.faults", faults), ("linux.layout", layout), ("linux.reuse", reuse), ("linux.no_fxsave", no_fxsave)];
+pub const ALL: &[Test] = &[
+    ("linux.faults", faults),
+    ("linux.starved", starved),
+    ("linux.layout", layout),
+    ("linux.reuse", reuse),
+    ("linux.no_fxsave", no_fxsave),
+];
+
+/// For seconds of the machine's own time, an instruction a nanosecond, on a host that is busy.
+const LONG: Duration = Duration::from_secs(600);
 
 /// A fault of Linux itself is its own panic, with registers and a call trace; it is started again, and
 /// another Linux does not notice. A fault of the panic, or of another thread, ends it, too.
@@ -77,6 +87,16 @@ fn again(session: &mut Session, word: &str) -> Result<()> {
     session.expect(word)?;
     session.expect("Linux version")?;
     session.expect(PROMPT)
+}
+
+/// Somebody between Linux and the thread that forces interrupts on it computes for 3 s, while Linux would: the
+/// interrupts of that time are one when it is over. Everything is the machine's own time.
+fn starved() -> Result<()> {
+    let command = "while :; do :; done & exec 3<> /dev/macadamia/hog; printf 3000 >&3; head -n 1 <&3; kill $!; usleep 100000; echo alive";
+    let guest = Guest { system: "tests/systems/linux-starved.toml", own_time: true, timeout: LONG, ..Guest::default() };
+    let o = guest.run(command)?;
+    ensure!(o.status == 0 && o.text() == "done\nalive\n", "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    Ok(())
 }
 
 /// Another server base, end of vmalloc and end of user processes, RAM and vmalloc within 128 MiB:
