@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Building for the bare machine, and putting a system together.
 
-use crate::description::{self, Contents, Interface, OnDeath};
+use crate::description::{self, Contents, Description, Interface, OnDeath};
 use crate::{debian, linux, pack};
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process;
 
 const TARGET: &str = "targets/i686-macadamia.json";
 /// Where bare-metal builds go, apart from the host's.
@@ -69,8 +69,8 @@ impl Built {
 
 /// A cargo command for the bare machine. Nightly options on a stable compiler, as
 /// the distribution has no other.
-pub fn cargo_bare(subcommand: &str) -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+pub fn cargo_bare(subcommand: &str) -> process::Command {
+    let mut cargo = process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.arg(subcommand).env("RUSTC_BOOTSTRAP", "1").args(["--release", "--target", TARGET, "--target-dir", FOLDER]).args([
         "-Zjson-target-spec",
         "-Zbuild-std=core,alloc,compiler_builtins",
@@ -80,7 +80,7 @@ pub fn cargo_bare(subcommand: &str) -> Command {
 }
 
 /// Runs a command; an error names it.
-pub fn run(command: &mut Command) -> Result<()> {
+pub fn run(command: &mut process::Command) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
     let status = command.status().with_context(|| format!("cannot run {name}: `./macadamia doctor` says what is missing"))?;
     ensure!(status.success(), "{name} failed ({status}): see its output above");
@@ -134,7 +134,7 @@ impl Model {
 
 /// Builds the machine model's plugin for QEMU. It counts what needs no CPU model and checks nothing.
 pub fn model() -> Result<Model> {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     run(cargo.args(["build", "--quiet", "--release", "--target-dir", "target", "-p", "model-plugin"]))?;
     Ok(Model { plugin: std::env::current_dir()?.join("target/release/libmodel_plugin.so"), cpu: None, check: false, sampling: None })
 }
@@ -147,8 +147,10 @@ pub fn elf(package: &str) -> PathBuf {
 /// How a system is built and where its parts go.
 pub struct Plan {
     description: description::Description,
-    cargo: Command,
+    cargo: process::Command,
     inserts: Vec<linux::Insert>,
+    /// Who runs a command, and its files.
+    command: Option<(String, Vec<linux::Insert>)>,
     /// What it will be when it is built.
     pub built: Built,
 }
@@ -168,8 +170,38 @@ pub struct Options<'a> {
     pub folder: Option<&'a str>,
     /// How QEMU attaches disks, instead of what the description says.
     pub interface: Option<Interface>,
-    /// Whether a Linux that dies ends the system, whatever the description says.
-    pub stop: bool,
+    /// A command that one Linux runs, and that is all that the system is for.
+    pub command: Option<Command<'a>>,
+}
+
+/// A command for a Linux.
+#[derive(Clone, Copy)]
+pub struct Command<'a> {
+    /// The component that runs it; if absent the description says it, or there is only one.
+    pub component: Option<&'a str>,
+    /// The files by which it learns of it.
+    pub inserts: &'a [linux::Insert],
+}
+
+/// Gives the results to the Linux that runs the command; its end is that of the system, whatever the
+/// description says, and what becomes of another Linux is not.
+fn give_results(description: &mut Description, wanted: Option<&str>) -> Result<String> {
+    let all = &mut description.component;
+    let servers: Vec<usize> = (0..all.len()).filter(|i| linux::is_server(all[*i].package())).collect();
+    let found = match wanted {
+        Some(name) => {
+            servers.iter().find(|i| all[**i].name.get_ref() == name).with_context(|| format!("there is no Linux called `{name}`"))?
+        }
+        None => servers.iter().find(|i| all[**i].results).or(servers.first()).context("the system has no Linux to run a command")?,
+    };
+    let several = wanted.is_none() && servers.len() > 1 && !all[*found].results;
+    ensure!(!several, "the system has several Linux servers: choose one by --component, or by `results = true` in the description");
+    for (i, component) in all.iter_mut().enumerate() {
+        component.results = i == *found;
+        component.service |= i != *found && servers.contains(&i);
+    }
+    all[*found].on_death = OnDeath::Stop;
+    Ok(all[*found].name.get_ref().clone())
 }
 
 /// Plans the building of a system's kernel and components: nothing is done yet.
@@ -179,9 +211,10 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     for component in &description.component {
         packages.push(component.package().to_string());
     }
-    if options.stop {
-        description.component.iter_mut().filter(|c| linux::is_server(c.package())).for_each(|c| c.on_death = OnDeath::Stop);
-    }
+    let command = match options.command {
+        Some(command) => Some((give_results(&mut description, command.component)?, command.inserts.to_vec())),
+        None => None,
+    };
     packages.sort();
     packages.dedup();
     let mut cargo = cargo_bare("build");
@@ -219,12 +252,12 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         name,
     };
     ensure!(
-        options.inserts.is_empty()
+        (options.inserts.is_empty() && command.is_none())
             || description.component.iter().flat_map(|component| &component.files).any(|file| file.name == linux::INITRD),
         "{} has no Linux with a root file system in memory: it takes no files",
         built.name
     );
-    Ok(Plan { description, cargo, inserts: options.inserts.to_vec(), built })
+    Ok(Plan { description, cargo, inserts: options.inserts.to_vec(), command, built })
 }
 
 impl Plan {
@@ -246,7 +279,11 @@ impl Plan {
         }
         std::fs::create_dir_all(built.kernel.parent().context("no folder for what is built")?)?;
         std::fs::copy(elf("kernel"), &built.kernel)?;
-        std::fs::write(&built.image, pack::image(&self.description, elf, &self.inserts)?)?;
+        let inserts = |name: &str| {
+            let own = self.command.iter().filter(|(runs, _)| runs == name).flat_map(|(_, files)| files);
+            self.inserts.iter().chain(own).cloned().collect()
+        };
+        std::fs::write(&built.image, pack::image(&self.description, elf, inserts)?)?;
         std::fs::write(&built.symbols, pack::symbols(&built.kernel)?)?;
         Ok(built)
     }
@@ -262,7 +299,7 @@ fn make_disk(path: &Path, bytes: u32, holds: Contents) -> Result<()> {
     let making = path.with_extension("making");
     std::fs::File::create(&making)?.set_len(u64::from(bytes))?;
     match holds {
-        Contents::Ext4 => run(Command::new("/sbin/mkfs.ext4").args(["-q", "-F"]).arg(&making))?,
+        Contents::Ext4 => run(process::Command::new("/sbin/mkfs.ext4").args(["-q", "-F"]).arg(&making))?,
         Contents::Debian => debian::image(&making)?,
     }
     std::fs::rename(&making, path).with_context(|| format!("cannot make {}", path.display()))

@@ -139,6 +139,9 @@ pub struct Component {
     pub slots: Spanned<u32>,
     #[serde(default)]
     pub service: bool,
+    /// Whether it may write the machine-readable line.
+    #[serde(default)]
+    pub results: bool,
     #[serde(default)]
     pub on_death: OnDeath,
     #[serde(default)]
@@ -381,6 +384,13 @@ impl Description {
             if component.max_priority.as_ref().is_some_and(|m| m.get_ref() < component.priority.get_ref()) {
                 return Err(self.wrong(&component.priority, "the priority is above max-priority: raise that or lower this"));
             }
+            // Tests read whole lines, and each is a message.
+            if component.results && self.test.is_none() && self.component.iter().take(i).any(|c| c.results) {
+                return Err(self.wrong(&component.name, "two components have `results`: the second serial line belongs to one"));
+            }
+            if let Some(peer) = component.calls.iter().find(|peer| peer.to.get_ref() == "console") {
+                return Err(self.wrong(&peer.to, "every component may call the console, by a name of its own: leave this out"));
+            }
             for peer in component.calls.iter().chain(&component.notifies) {
                 self.index(&peer.to)?;
                 if let Some(badge) = peer.badge.as_ref().filter(|b| *b.get_ref() > abi::object::BADGE_MAX) {
@@ -589,6 +599,19 @@ mod tests {
     #[test]
     fn refuses_a_size_that_is_none() {
         assert!(error("[[component]]\nname = \"a\"\nheap = \"12\"\n").starts_with("x.toml:3: `12` is no size"));
+    }
+
+    #[test]
+    fn gives_the_results_to_one() {
+        let two = "[[component]]\nname = \"a\"\nresults = true\n[[component]]\nname = \"b\"\nresults = true\n";
+        assert!(error(two).starts_with("x.toml:5: two components have `results`"));
+        assert!(parse(Path::new("x.toml"), format!("{two}[test]\ntimeout = 1\n")).is_ok());
+    }
+
+    #[test]
+    fn refuses_another_name_at_the_console() {
+        let message = error("[[component]]\nname = \"console\"\n[[component]]\nname = \"a\"\ncalls = [{ to = \"console\", badge = 5 }]\n");
+        assert!(message.starts_with("x.toml:5: every component may call the console"), "{message}");
     }
 
     #[test]

@@ -79,15 +79,15 @@ impl Default for Guest<'_> {
 
 impl Guest<'_> {
     /// Builds the system, runs the command in it.
-    pub fn run(mut self, command: &str) -> Result<Outcome> {
+    pub fn run(self, command: &str) -> Result<Outcome> {
         let batch = Batch { command: command.into(), gets: self.gets, timeout: Some(self.timeout) };
-        self.inserts.extend(batch.inserts());
+        let command = batch.inserts();
         let options = Options {
             cpu: self.cpu,
             inserts: &self.inserts,
             interface: self.interface,
             folder: Some("linux-test"),
-            stop: true,
+            command: Some(build::Command { component: None, inserts: &command }),
             ..Options::default()
         };
         let built = build::plan(Path::new(self.system), options)?.carry_out()?;

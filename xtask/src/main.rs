@@ -59,6 +59,9 @@ enum Command {
         /// command's output, its exit status this command's (124 after --timeout, 125 if Linux failed).
         #[arg(long, value_name = "COMMAND", conflicts_with = "dry_run")]
         batch: Option<String>,
+        /// The Linux that runs the command of --batch, where there are several.
+        #[arg(long, value_name = "NAME", requires = "batch")]
+        component: Option<String>,
         /// After --batch, bring a file out.
         #[arg(long, value_name = "GUEST:HOST", requires = "batch")]
         get: Vec<batch::Fetch>,
@@ -175,18 +178,19 @@ struct Run<'a> {
     disk: Option<description::Interface>,
     kdb: bool,
     files: &'a [linux::Insert],
+    component: Option<&'a str>,
     dry_run: bool,
 }
 
 impl Run<'_> {
-    fn plan(&self, inserts: &[linux::Insert], folder: Option<&str>) -> Result<build::Plan> {
-        let (memory, interface, kdb, cpu) = (self.memory, self.disk, self.kdb, self.cpu);
-        let options = build::Options { memory, interface, kdb, cpu, inserts, folder, stop: folder.is_some() };
+    fn plan(&self, folder: Option<&str>, command: Option<build::Command<'_>>) -> Result<build::Plan> {
+        let (memory, interface, kdb, cpu, inserts) = (self.memory, self.disk, self.kdb, self.cpu, self.files);
+        let options = build::Options { memory, interface, kdb, cpu, inserts, folder, command };
         build::plan(&description::path(self.system)?, options)
     }
 
     fn interactive(&self) -> Result<u8> {
-        let plan = self.plan(self.files, None)?;
+        let plan = self.plan(None, None)?;
         if self.dry_run {
             println!("{}\n{}", plan.command(), emulator::describe(&plan.built, self.on));
         } else {
@@ -196,10 +200,10 @@ impl Run<'_> {
     }
 
     fn batch(&self, batch: &batch::Batch) -> Result<u8> {
-        let mut inserts = self.files.to_vec();
-        inserts.extend(batch.inserts());
+        let inserts = batch.inserts();
+        let command = build::Command { component: self.component, inserts: &inserts };
         let folder = format!("batch-{}", std::process::id());
-        let built = self.plan(&inserts, Some(&folder))?.carry_out()?;
+        let built = self.plan(Some(&folder), Some(command))?.carry_out()?;
         let machine = emulator::Machine::of(self.on, &built, None);
         let status = batch.run(&built, machine, &mut std::io::stdout(), &mut std::io::stderr())?;
         if status < batch::TIMED_OUT {
@@ -212,8 +216,9 @@ impl Run<'_> {
 fn carry_out() -> Result<u8> {
     std::env::set_current_dir(root())?;
     match Arguments::parse().command {
-        Command::Run { system, on, cpu, memory, disk, kdb, file, batch, get, timeout, dry_run } => {
-            let run = Run { system: &system, on, cpu: cpu.as_deref(), memory, disk, kdb, files: &file, dry_run };
+        Command::Run { system, on, cpu, memory, disk, kdb, file, batch, component, get, timeout, dry_run } => {
+            let component = component.as_deref();
+            let run = Run { system: &system, on, cpu: cpu.as_deref(), memory, disk, kdb, files: &file, component, dry_run };
             return match batch {
                 Some(command) => run.batch(&batch::Batch { command, gets: get, timeout: timeout.map(std::time::Duration::from_secs) }),
                 None => run.interactive(),

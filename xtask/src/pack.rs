@@ -172,8 +172,12 @@ fn fill_large_pages(component: &mut Component) {
     }
 }
 
-/// Makes the boot image. `elf` finds a package's ELF file; `inserts` go to every Linux.
-pub fn image(description: &Description, elf: impl Fn(&str) -> std::path::PathBuf, inserts: &[Insert]) -> Result<Vec<u8>> {
+/// Makes the boot image. `elf` finds a package's ELF file; `inserts` are a component's files for its Linux.
+pub fn image(
+    description: &Description,
+    elf: impl Fn(&str) -> std::path::PathBuf,
+    inserts: impl Fn(&str) -> Vec<Insert>,
+) -> Result<Vec<u8>> {
     let root = flatten(&read_elf(&elf("root"))?);
     let mut image = Image(vec![0; PAGE as usize]);
     let root_offset = image.add(&root.bytes);
@@ -208,7 +212,8 @@ pub fn image(description: &Description, elf: impl Fn(&str) -> std::path::PathBuf
                 OnDeath::Restart { first_ms, most_ms } => image::OnDeath::Restart { first_ms, most_ms },
             },
             service: component.service,
-            grants: grants(description, component, &mut image, inserts)?,
+            results: component.results,
+            grants: grants(description, component, &mut image, &inserts(&name))?,
             name,
         };
         fill_large_pages(&mut component);

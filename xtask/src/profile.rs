@@ -70,11 +70,11 @@ fn take(request: &Request<'_>, out: &mut dyn Write) -> Result<Outcome> {
     let path = if test.exists() { test } else { description::path(request.system)? };
     let timeout = request.timeout.unwrap_or(TIMEOUT);
     let batch = request.command.as_ref().map(|command| Batch { command: command.clone(), gets: Vec::new(), timeout: Some(timeout) });
-    let mut inserts = request.files.to_vec();
-    inserts.extend(batch.iter().flat_map(Batch::inserts));
+    let command = batch.as_ref().map(Batch::inserts);
+    let command = command.as_ref().map(|inserts| build::Command { component: None, inserts });
     let folder = Path::new(request.system).join("profile");
     let folder = folder.to_str().context("a name that is no text")?;
-    let options = Options { inserts: &inserts, folder: Some(folder), stop: batch.is_some(), ..Options::default() };
+    let options = Options { inserts: request.files, folder: Some(folder), command, ..Options::default() };
     let built = build::plan(&path, options)?.carry_out()?;
     let (mut programs, bounds) = programs(&built, &description::read(&path)?, request.files, batch.is_some())?;
     let mut sampling = format!("sample={:x}", request.every);

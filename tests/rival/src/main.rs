@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A component that takes more than its share, as its argument says:
 //!
-//! * `hog` computes for as many milliseconds as a message asks.
+//! * `hog` computes for as many milliseconds as a message asks;
+//! * `readers` leaves dead readers behind at the console, and writes results that are not its own;
+//! * `witness` sees what came of it.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
 
 mod hog;
+mod readers;
+mod witness;
 
 use macadamia::Env;
 
@@ -15,6 +19,8 @@ macadamia::main!(run);
 fn run(env: Env) {
     match env.start.arguments.first().map(|argument| argument.as_str()) {
         Some("hog") => hog::run(),
-        _ => panic!("write hog as argument into the system description"),
+        Some("readers") => readers::run(env),
+        Some("witness") => witness::run(),
+        _ => panic!("write one of hog, readers, witness as argument into the system description"),
     }
 }

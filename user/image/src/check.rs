@@ -123,6 +123,7 @@ mod tests {
             slots: 64,
             on_death: OnDeath::Report,
             service: false,
+            results: false,
             grants: vec![Grant {
                 name: "g".into(),
                 what: Resource::Shared { region: 0, address: layout::GRANTS, writable: true, dma: true },

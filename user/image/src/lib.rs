@@ -93,6 +93,8 @@ pub struct Component {
     /// Whether it serves others for as long as they live: the system ends when all
     /// components that are not services have ended.
     pub service: bool,
+    /// Whether it may write the machine-readable line ([`protocol::console::RESULT`]).
+    pub results: bool,
     /// What it is given beyond the standard slots.
     pub grants: Vec<Grant>,
 }

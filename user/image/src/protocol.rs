@@ -11,14 +11,20 @@ pub mod root {
     pub const STATUS: u32 = 2;
 }
 
-/// To the console. Text follows as the user library lays it out.
+/// To the console. Text follows as the user library lays it out. A request that fails is answered with
+/// `u32::MAX` and an error.
 pub mod console {
+    /// In a badge, beside the component's index plus one.
+    pub const MAY_WRITE_RESULTS: u32 = 1 << 19;
     /// Print on the console.
     pub const PRINT: u32 = 1;
-    /// Write to the machine-readable line.
+    /// Write to the machine-readable line; for who has [`MAY_WRITE_RESULTS`] in its badge.
     pub const RESULT: u32 = 2;
-    /// Wait for input; the reply's word 0 is a byte.
+    /// Wait for input; the reply's word 0 is a byte, or `u32::MAX`.
     pub const READ: u32 = 3;
+    /// Threads of a component that may wait for input. If there is one more, the wait of the
+    /// oldest fails with `BadState`.
+    pub const READERS: u32 = 8;
     /// Put bytes on the terminal as they are, as one who owns it does; no name, no lines.
     pub const RAW: u32 = 4;
 }

@@ -3,10 +3,10 @@
 //! call, so output that was printed is output that the console has.
 
 use crate::ipc::{Message, TEXT_BYTES, call};
-use crate::{Result, Thread};
+use crate::{Error, Result, Thread};
 use core::fmt::{self, Write};
 
-pub use image::protocol::console::{PRINT, RAW, READ, RESULT};
+pub use image::protocol::console::{MAY_WRITE_RESULTS, PRINT, RAW, READ, READERS, RESULT};
 
 const CONSOLE: Thread = Thread(image::slot::CONSOLE);
 
@@ -42,7 +42,8 @@ impl Write for Pieces {
 }
 
 /// Sends formatted text with [`PRINT`] or [`RESULT`]. Without a console it is lost: there
-/// is nobody to tell.
+/// is nobody to tell. So are results that the description does not let the component write: the console
+/// says so.
 pub fn write(request: u32, text: fmt::Arguments<'_>) {
     let mut pieces = Pieces { request, buffer: [0; TEXT_BYTES], used: 0 };
     let _ = pieces.write_fmt(text).and_then(|()| pieces.flush());
@@ -51,9 +52,12 @@ pub fn write(request: u32, text: fmt::Arguments<'_>) {
 /// Waits for a byte of input.
 ///
 /// # Errors
-/// What the kernel says.
+/// `BadState` if [`READERS`] more of the component's threads read since; what the kernel says.
 pub fn read() -> Result<u8> {
-    call(CONSOLE, Message::new([READ, 0, 0])).map(|r| r.words[0] as u8)
+    match call(CONSOLE, Message::new([READ, 0, 0]))?.words {
+        [u32::MAX, error, _] => Err(Error::from_code(error).unwrap_or(Error::BadOperation)),
+        [byte, ..] => Ok(byte as u8),
+    }
 }
 
 /// Prints to the console. Without a console the text is lost: there is nowhere to put it.

@@ -5,9 +5,12 @@
 //! component with that number (in the order of the description), Ctrl-T and `n` to the
 //! next one that reads, and Ctrl-T twice types a Ctrl-T.
 
+use crate::failure;
 use crate::output::Output;
+use macadamia::Error;
 use macadamia::alloc::collections::{BTreeMap, VecDeque};
 use macadamia::alloc::format;
+use macadamia::console::READERS;
 use macadamia::ipc::{Message, reply};
 
 /// Most input that waits for one component.
@@ -24,7 +27,8 @@ pub struct Input {
     escaped: bool,
     /// What was typed and not read, by the badge that had the focus then; 0: nobody had.
     held: BTreeMap<u32, VecDeque<u8>>,
-    /// Reply handles of those who wait for input, oldest first, by badge.
+    /// Reply handles of those who wait for input, oldest first, by badge: at most [`READERS`]. Of those who
+    /// died meanwhile the handles are stale, which shows when they are used.
     readers: BTreeMap<u32, VecDeque<u32>>,
 }
 
@@ -42,7 +46,14 @@ impl Input {
             let early = self.held.remove(&NOBODY).unwrap_or_default();
             self.held.insert(badge, early);
         }
-        self.readers.entry(badge).or_default().push_back(handle);
+        let readers = self.readers.entry(badge).or_default();
+        if readers.len() == READERS as usize
+            && let Some(oldest) = readers.pop_front()
+        {
+            // It may have died, and leave its place to one that lives.
+            let _ = reply(oldest, Message::new(failure(Error::BadState)));
+        }
+        readers.push_back(handle);
         self.hand_out(badge);
     }
 

@@ -3,10 +3,13 @@
 //!
 //! The first shows what components print, each line behind its component's name, and
 //! hands what is typed to the component that has the *focus*. The second carries
-//! machine-readable lines. Who calls is known by the badge: the component's index in the
-//! description plus one. A call is answered when its text has left; a reader is kept
+//! machine-readable lines of whom the description lets write them. Who calls, and whether it
+//! may, is known by the badge: the component's index in the description plus one, and a bit. A call is answered when its text has left; a reader is kept
 //! waiting simply by keeping its reply handle, and one that died in the meantime is
 //! noticed when the handle turns out stale.
+//!
+//! What is kept of a component is bounded: a line that is not complete, what it wrote and what
+//! was typed for it, so many readers. Nothing is kept of who has no name here.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -16,8 +19,9 @@ mod output;
 mod uart;
 
 use input::Input;
+use macadamia::console::MAY_WRITE_RESULTS;
 use macadamia::ipc::serve;
-use macadamia::{Env, MessageKind, console, utcb};
+use macadamia::{Env, Error, MessageKind, console, utcb};
 use output::Output;
 use uart::Uart;
 
@@ -28,6 +32,11 @@ const INPUT: u32 = 1;
 
 const CONSOLE: Uart = Uart::at(0x3f8);
 const RESULTS: Uart = Uart::at(0x2f8);
+
+/// The answer to a request that fails.
+const fn failure(error: Error) -> [u32; 3] {
+    [u32::MAX, error as u32, 0]
+}
 
 fn run(env: Env) {
     let names = env.start.arguments.clone();
@@ -49,16 +58,25 @@ fn run(env: Env) {
             let _ = irq.acknowledge();
             return None;
         }
+        // The handler of an exception is somebody else, and who only sends waits for nothing.
+        let client = received.badge & !MAY_WRITE_RESULTS;
+        if received.kind != MessageKind::Call || output.name(client).is_none() {
+            return Some(failure(Error::BadOperation));
+        }
         match received.words[0] {
-            console::PRINT => output.print(received.badge, &received.text()),
-            console::RAW => output.raw(received.badge, &received.bytes()),
+            console::PRINT => output.print(client, &received.text()),
+            console::RAW => output.raw(client, &received.bytes()),
+            console::RESULT if client == received.badge => {
+                output.note_refusal(client);
+                return Some(failure(Error::NoRight));
+            }
             console::RESULT => received.bytes().iter().for_each(|byte| RESULTS.put(*byte)),
             console::READ => {
-                output.prompt(received.badge);
-                input.read(received.badge, received.handle, &mut output);
+                output.prompt(client);
+                input.read(client, received.handle, &mut output);
                 return None;
             }
-            _ => return Some([u32::MAX; 3]),
+            _ => return Some(failure(Error::BadOperation)),
         }
         Some([0; 3])
     });

@@ -4,7 +4,8 @@
 //! before shown at once, as that is a prompt or an echo.
 
 use crate::uart::Uart;
-use macadamia::alloc::collections::{BTreeMap, VecDeque};
+use macadamia::alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 
@@ -25,12 +26,14 @@ pub struct Output {
     terminal: Option<u32>,
     /// All of them, and what those without it wrote last.
     held: BTreeMap<u32, VecDeque<u8>>,
+    /// Who was told that it may not write results.
+    refused: BTreeSet<u32>,
 }
 
 impl Output {
     /// Nothing printed yet; names in the order of badges.
     pub const fn new(uart: Uart, names: Vec<String>) -> Self {
-        Self { uart, names, partial: BTreeMap::new(), open: None, terminal: None, held: BTreeMap::new() }
+        Self { uart, names, partial: BTreeMap::new(), open: None, terminal: None, held: BTreeMap::new(), refused: BTreeSet::new() }
     }
 
     /// The name of the component with this badge.
@@ -111,6 +114,15 @@ impl Output {
     pub fn prompt(&mut self, badge: u32) {
         if let Some(line) = self.partial.remove(&badge) {
             self.show(badge, &line);
+        }
+    }
+
+    /// Says once of a component that its results are lost.
+    pub fn note_refusal(&mut self, badge: u32) {
+        if self.refused.insert(badge) {
+            let name = self.name(badge).unwrap_or("?");
+            let note = format!("`{name}` may not write results: its description lacks `results = true`");
+            self.note(&note);
         }
     }
 

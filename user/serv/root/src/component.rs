@@ -10,6 +10,7 @@ use crate::pci::{self, Granted};
 use crate::resources::{Piece, Resources};
 use abi::boot::slot as root_slot;
 use image::pci::Device;
+use image::protocol::console::MAY_WRITE_RESULTS;
 use image::{Component, Given, Resource, Start, System, slot};
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
@@ -167,12 +168,13 @@ pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], in
 /// The capabilities that every component has.
 fn give(system: &System, all: &[Running], index: usize, space: Space) -> Result<()> {
     let running = all.get(index).ok_or(Error::BadArgument)?;
+    let may = if system.components.get(index).is_some_and(|component| component.results) { MAY_WRITE_RESULTS } else { 0 };
     copy(running.quota.0, Some(space), slot::QUOTA, Rights::ALL, 0)?;
     copy(space.0, Some(space), slot::SPACE, Rights::ALL, 0)?;
     copy(running.thread.0, Some(space), slot::THREAD, Rights::ALL, 0)?;
     copy(running.handler.0, Some(space), slot::ROOT, Rights::CALL, 0)?;
     match console(system).filter(|console| *console != index).and_then(|console| all.get(console)) {
-        Some(console) => copy(console.thread.0, Some(space), slot::CONSOLE, Rights::CALL, index as u32 + 1),
+        Some(console) => copy(console.thread.0, Some(space), slot::CONSOLE, Rights::CALL, may | (index as u32 + 1)),
         None => Ok(()),
     }
 }

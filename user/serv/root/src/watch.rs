@@ -24,7 +24,7 @@ struct Watch<'a> {
     resources: &'a mut Resources,
     system: &'a System,
     all: Vec<Running>,
-    /// When to start which component again, in nanoseconds since boot.
+    /// When to start which component again, in nanoseconds since boot: each at most once, as it is dead.
     due: Vec<(u64, usize)>,
 }
 
@@ -63,7 +63,11 @@ impl Watch<'_> {
 
     fn message(&mut self, received: &Received) {
         // Badges are indices plus one: nobody else has a capability to this thread.
-        let Some(index) = (received.badge as usize).checked_sub(1).filter(|index| *index < self.all.len()) else { return };
+        let index = (received.badge as usize).wrapping_sub(1);
+        // What is dead says nothing: it is buried once.
+        if !self.all.get(index).is_some_and(Running::is_alive) {
+            return;
+        }
         let [request, argument, _] = received.words;
         match (received.kind, request) {
             (MessageKind::Exception, vector) => {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Sees what the attack did.
+
+use macadamia::ipc::{Message, receive, reply};
+use macadamia::{println, result, start};
+
+/// How many readers were refused when there was one too many.
+const REFUSED: u32 = 1;
+
+/// Waits for the end of the attack, and says whether the console lives.
+pub fn run() {
+    let received = match receive(None) {
+        Ok(received) => received,
+        Err(error) => panic!("nobody attacks: {}", error.text()),
+    };
+    let [refused, ..] = received.words;
+    println!("{refused} readers refused");
+    match start::status("console") {
+        Ok(status) if status.lives && status.restarts == 0 => result!("ok rival.console"),
+        Ok(_) => result!("not ok rival.console: it died"),
+        Err(error) => result!("not ok rival.console: {}", error.text()),
+    }
+    result!("{} rival.readers: {refused} refused", if refused == REFUSED { "ok" } else { "not ok" });
+    result!("done");
+    // Who attacked waits for nothing but this.
+    let _ = reply(received.handle, Message::default());
+}
