@@ -28,14 +28,15 @@ enum { STREAM_END, STREAM_OUT, STREAM_ERR, STREAM_GET };
 
 static DEFINE_MUTEX(line);
 
-static void frame(u8 stream, const void *data, u16 bytes)
+static bool frame(u8 stream, const void *data, u16 bytes)
 {
 	u8 header[3] = { stream, bytes, bytes >> 8 };
+	bool sent;
 
 	mutex_lock(&line);
-	l4_result(header, sizeof(header));
-	l4_result(data, bytes);
+	sent = l4_result(header, sizeof(header)) && l4_result(data, bytes);
 	mutex_unlock(&line);
+	return sent;
 }
 
 static ssize_t stream_write(u8 stream, const char __user *buf, size_t count)
@@ -48,7 +49,8 @@ static ssize_t stream_write(u8 stream, const char __user *buf, size_t count)
 
 		if (copy_from_user(part, buf + done, n))
 			return done ? done : -EFAULT;
-		frame(stream, part, n);
+		if (!frame(stream, part, n))
+			return -EPERM;
 		done += n;
 		if (signal_pending(current))
 			return done;

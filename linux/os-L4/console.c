@@ -17,6 +17,8 @@
 #define INPUT_IRQ	1
 #define RING		1024
 #define STACK		4096
+/* The console server's answer to what it does not take. */
+#define REFUSED		U32_MAX
 
 /* The input thread's bits: there is room in the ring; it is time to ask again. */
 #define BIT_ROOM	1
@@ -38,6 +40,11 @@ static void wait_for_notification(void)
 	l4_syscall(&r);
 }
 
+static bool is_full(void)
+{
+	return READ_ONCE(ring_in) - READ_ONCE(ring_out) >= RING;
+}
+
 /* On its own stack and UTCB; it calls nothing of Linux. */
 static asmlinkage void input_thread(void *arg)
 {
@@ -45,14 +52,15 @@ static asmlinkage void input_thread(void *arg)
 	u64 again;
 
 	for (;;) {
-		/* The rest waits at the console server.  Linux is below this thread: it runs meanwhile. */
-		if (READ_ONCE(ring_in) - READ_ONCE(ring_out) >= RING) {
+		/* The rest waits at the console server. Linux may run between any two of these lines. */
+		if (is_full()) {
 			WRITE_ONCE(full, true);
-			wait_for_notification();
+			if (is_full())
+				wait_for_notification();
 			continue;
 		}
-		if (l4_ask(L4_CONSOLE, 3, L4_CONSOLE_READ, 0, 0, &r)) {
-			/* It may be started again.  Linux is below this thread. */
+		if (l4_ask(L4_CONSOLE, 3, L4_CONSOLE_READ, 0, 0, &r) || r.esi == REFUSED) {
+			/* It may be started again. */
 			again = l4_time_ns() + AGAIN_NS;
 			l4_call(L4_OP_ALARM, (u32)again, again >> 32, BIT_AGAIN, 0);
 			wait_for_notification();
@@ -65,9 +73,10 @@ static asmlinkage void input_thread(void *arg)
 	}
 }
 
-static void send(u32 request, const void *data, unsigned int n)
+static bool send(u32 request, const void *data, unsigned int n)
 {
 	const char *s = data;
+	bool taken = true;
 	unsigned long flags;
 	struct l4_regs r;
 
@@ -77,12 +86,13 @@ static void send(u32 request, const void *data, unsigned int n)
 		/* The UTCB is also that of an interrupt which prints something. */
 		local_irq_save(flags);
 		memcpy((void *)(l4_utcb + L4_TEXT_WORD * 4), s, part);
-		l4_ask(L4_CONSOLE, L4_TEXT_WORD + DIV_ROUND_UP(part, 4),
-		       request, part, 0, &r);
+		taken &= !l4_ask(L4_CONSOLE, L4_TEXT_WORD + DIV_ROUND_UP(part, 4),
+				 request, part, 0, &r) && r.esi != REFUSED;
 		local_irq_restore(flags);
 		s += part;
 		n -= part;
 	}
+	return taken;
 }
 
 void l4_console_write(const char *s, unsigned int n)
@@ -90,9 +100,9 @@ void l4_console_write(const char *s, unsigned int n)
 	send(L4_CONSOLE_RAW, s, n);
 }
 
-void l4_result(const void *data, unsigned int n)
+bool l4_result(const void *data, unsigned int n)
 {
-	send(L4_CONSOLE_RESULT, data, n);
+	return send(L4_CONSOLE_RESULT, data, n);
 }
 
 void um_early_printk(const char *s, unsigned int n);

@@ -5,6 +5,8 @@
  * A thread above it wakes every millisecond while Linux is not idle.  If a notification
  * waits, interrupts are enabled and Linux is in code of its own, it makes Linux's thread
  * enter the interrupt code, as a processor would.  Linux's own exceptions come to it, too.
+ * Where the description allows no thread above Linux, nothing is forced: what waits is taken
+ * when Linux next enables interrupts.
  */
 #include <linux/errno.h>
 #include <linux/init.h>
@@ -61,7 +63,7 @@ static asmlinkage void watch(void *arg)
 	u64 next;
 
 	for (;;) {
-		if (READ_ONCE(idle)) {
+		if (READ_ONCE(idle) || l4_one_priority) {
 			WRITE_ONCE(watching, false);
 		} else {
 			WRITE_ONCE(watching, true);
@@ -91,7 +93,7 @@ void l4_watch_idle(void)
 void l4_watch_busy(void)
 {
 	WRITE_ONCE(idle, false);
-	if (watcher_awake && !READ_ONCE(watching))
+	if (watcher_awake && !READ_ONCE(watching) && !l4_one_priority)
 		l4_call(L4_OP_NOTIFY, watcher_awake, 0, 0, 0);
 }
 

@@ -17,6 +17,12 @@
 /* I/O privilege, virtual interrupts, virtual 8086 mode. */
 #define PRIVILEGE	0x001a3000
 
+/* Threads that spin, and how soon an alarm wakes one. */
+#define SPINNERS	4
+#define ALARM_NS	100000ULL
+#define COMPUTE_NS	4000000000ULL
+#define STACK		4096
+
 /* How it ends, if it does not die. */
 #define REFUSED		7
 #define GOT_IT		8
@@ -90,6 +96,44 @@ static bool __init registers(void)
 	return got;
 }
 
+/* On its own stack and UTCB; every other one is woken by alarms in between. */
+static asmlinkage void __noreturn spin(void *arg)
+{
+	bool alarms = (unsigned long)arg & 1;
+	struct l4_regs r;
+	u64 next;
+
+	for (;;) {
+		if (!alarms)
+			continue;
+		next = l4_time_ns() + ALARM_NS;
+		l4_call(L4_OP_ALARM, (u32)next, next >> 32, 1, 0);
+		r = (struct l4_regs){ L4_OP_RECEIVE << L4_TAG_OP_SHIFT | L4_TAG_NOTIFICATIONS_ONLY };
+		l4_syscall(&r);
+	}
+}
+
+/* Threads at the highest priority that it may give keep the processor for good, and this one for a while. */
+static void __init take_processor(void)
+{
+	static char stacks[SPINNERS][STACK] __aligned(16);
+	u32 i, utcb, thread, highest;
+	u64 end;
+
+	for (i = 0; i < SPINNERS; i++) {
+		thread = l4_thread_create(&utcb);
+		*(u32 *)(utcb + L4_UTCB_ACCEPT) = 1;
+		for (highest = 255; l4_call(L4_OP_SET_PRIORITY, thread, highest, highest, 0); highest--)
+			;
+		pr_info("hostile: a thread at priority %u\n", highest);
+		if (!thread || l4_thread_run(thread, spin, (void *)(unsigned long)i,
+					     stacks[i] + STACK, highest))
+			panic("hostile: no thread");
+	}
+	for (end = l4_time_ns() + COMPUTE_NS; l4_time_ns() < end;)
+		;
+}
+
 static int __init hostile(void)
 {
 	bool got = false;
@@ -97,6 +141,10 @@ static int __init hostile(void)
 
 	if (!how[0])
 		return 0;
+	if (!strcmp(how, "spin")) {
+		take_processor();
+		return 0;
+	}
 	block_signals();
 	/* Its faults are not Linux's own affair. */
 	l4_call(L4_OP_SET_HANDLER, L4_THREAD, L4_ROOT, 0, 0);

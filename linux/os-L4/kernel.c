@@ -55,6 +55,18 @@ u32 l4_thread_create(u32 *utcb)
 	return slot;
 }
 
+bool l4_one_priority;
+
+/* A thread has its creator's priority from the start. */
+static bool raise(u32 slot, u32 priority)
+{
+	u32 status = l4_call(L4_OP_SET_PRIORITY, slot, priority, priority, 0);
+
+	if (status == L4_ERROR_BAD_PRIORITY)
+		l4_one_priority = true;
+	return !status || status == L4_ERROR_BAD_PRIORITY;
+}
+
 int l4_thread_run(u32 slot, l4_thread_fn *fn, void *arg, void *stack_top, u32 priority)
 {
 	u32 *sp = stack_top;
@@ -62,7 +74,7 @@ int l4_thread_run(u32 slot, l4_thread_fn *fn, void *arg, void *stack_top, u32 pr
 	/* As if called: its argument, and no way back. */
 	*--sp = (u32)arg;
 	*--sp = 0;
-	if (l4_call(L4_OP_SET_PRIORITY, slot, priority, priority, 0) ||
+	if (!raise(slot, priority) ||
 	    l4_call(L4_OP_START, slot, (u32)fn, (u32)sp, 0))
 		return -EPERM;
 	return 0;

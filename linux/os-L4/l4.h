@@ -98,12 +98,14 @@ u32 l4_notifier(unsigned int irq);
 u32 l4_thread_create(u32 *utcb);
 /* It begins: fn(arg) on a stack of its own. */
 typedef asmlinkage void l4_thread_fn(void *arg);
+/* Whether everything of this Linux has one priority (layout.h). Known once the watching thread runs. */
+extern bool l4_one_priority;
 int l4_thread_run(u32 slot, l4_thread_fn *fn, void *arg, void *stack_top, u32 priority);
 
 /* Console. */
 void l4_console_write(const char *s, unsigned int n);
-/* To the machine-readable line. */
-void l4_result(const void *data, unsigned int n);
+/* To the machine-readable line; false if the description does not let this Linux write it. */
+bool l4_result(const void *data, unsigned int n);
 
 void __noreturn l4_exit(int code);
 

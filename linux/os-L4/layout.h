@@ -19,7 +19,10 @@
 /* User processes end here: a multiple of 4 MiB. */
 #define L4_USER_END	0xc0000000
 
-/* Priorities: Linux's own is the description's, between these two. */
+/*
+ * Priorities: Linux's own is the description's, between these two; or, if that lets it give no
+ * higher one, everything of it has Linux's own.
+ */
 #define L4_USER_PRIORITY	80
 #define L4_INTERRUPT_PRIORITY	120
 

@@ -182,9 +182,13 @@ static int thread_give(struct task_struct *task, u32 space)
 	memset(t->tls, 0, sizeof(t->tls));
 	task->thread.arch.host = t;
 	if (fresh) {
-		/* Linux runs above its processes, and gets all their events. */
+		/*
+		 * Linux gets all their events. It runs above its processes, or beside them: what
+		 * arrives for it stops the one that runs.
+		 */
 		l4_call(L4_OP_SET_HANDLER, t->slot, L4_THREAD, 0, 0);
-		l4_call(L4_OP_SET_PRIORITY, t->slot, L4_USER_PRIORITY, L4_USER_PRIORITY, 0);
+		if (!l4_one_priority)
+			l4_call(L4_OP_SET_PRIORITY, t->slot, L4_USER_PRIORITY, L4_USER_PRIORITY, 0);
 	}
 	return 0;
 }

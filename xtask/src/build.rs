@@ -207,6 +207,7 @@ fn give_results(description: &mut Description, wanted: Option<&str>) -> Result<S
 /// Plans the building of a system's kernel and components: nothing is done yet.
 pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     let mut description = description::read(path)?;
+    description.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
     let mut packages = vec!["kernel".to_string(), "root".to_string()];
     for component in &description.component {
         packages.push(component.package().to_string());

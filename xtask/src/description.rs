@@ -445,6 +445,24 @@ impl Description {
         Ok(())
     }
 
+    /// What is allowed and may not be meant, a sentence each: by its `max-priority` a component can keep another
+    /// one from running for ever, though by its priority it could not.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for component in &self.component {
+            let Some(most) = &component.max_priority else { continue };
+            let mut others = self.component.iter().filter(|other| other.priority.get_ref() < most.get_ref());
+            let starved = others.find(|o| o.name != component.name && o.priority.get_ref() >= component.priority.get_ref());
+            if let Some(starved) = starved {
+                let (name, other, priority) = (component.name.get_ref(), starved.name.get_ref(), starved.priority.get_ref());
+                let what =
+                    format!("`{name}` can keep `{other}` (priority {priority}) from running: lower `max-priority`, or raise that priority");
+                warnings.push(self.wrong(most, &what).to_string());
+            }
+        }
+        warnings
+    }
+
     /// Index of a piece of shared memory.
     pub fn region(&self, name: &Spanned<String>) -> Result<u16> {
         let found = self.shared.keys().position(|n| n == name.get_ref());
@@ -606,6 +624,24 @@ mod tests {
         let two = "[[component]]\nname = \"a\"\nresults = true\n[[component]]\nname = \"b\"\nresults = true\n";
         assert!(error(two).starts_with("x.toml:5: two components have `results`"));
         assert!(parse(Path::new("x.toml"), format!("{two}[test]\ntimeout = 1\n")).is_ok());
+    }
+
+    #[test]
+    fn warns_of_who_can_starve_a_peer() {
+        let with = |most: u32, peer: u32| {
+            let text = format!(
+                "[[component]]\nname = \"a\"\npriority = 100\nmax-priority = {most}\n[[component]]\nname = \"b\"\npriority = {peer}\n"
+            );
+            parse(Path::new("x.toml"), text).expect("sound").warnings()
+        };
+        assert_eq!(
+            with(120, 100),
+            ["x.toml:4: `a` can keep `b` (priority 100) from running: lower `max-priority`, or raise that priority"]
+        );
+        assert_eq!(with(120, 119).len(), 1);
+        for (most, peer) in [(120, 120), (100, 100), (120, 99)] {
+            assert!(with(most, peer).is_empty(), "{most}, {peer}");
+        }
     }
 
     #[test]

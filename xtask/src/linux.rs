@@ -318,6 +318,7 @@ fn header() -> String {
         ("DISK_WRITE", protocol::disk::WRITE),
         ("DISK_FLUSH", protocol::disk::FLUSH),
         ("DISK_SIZE", protocol::disk::SIZE),
+        ("ERROR_BAD_PRIORITY", abi::Error::BadPriority as u32),
         ("ERROR_PEER_RESTARTED", abi::Error::PeerRestarted as u32),
     ] {
         define(name, value);

@@ -13,6 +13,8 @@ use std::time::Duration;
 pub const ALL: &[Test] = &[
     ("linux.faults", faults),
     ("linux.starved", starved),
+    ("linux.share", share),
+    ("linux.results", results),
     ("linux.layout", layout),
     ("linux.reuse", reuse),
     ("linux.no_fxsave", no_fxsave),
@@ -96,6 +98,39 @@ fn starved() -> Result<()> {
     let guest = Guest { system: "tests/systems/linux-starved.toml", own_time: true, timeout: LONG, ..Guest::default() };
     let o = guest.run(command)?;
     ensure!(o.status == 0 && o.text() == "done\nalive\n", "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    Ok(())
+}
+
+/// In an `/etc/rc`: what a Linux that runs no command for us does to the results of the one that does.
+const FORGE: &str = "/bin/busybox --install -s\nmount -t proc proc /proc\nmount -t tmpfs tmpfs /tmp\n\
+                     [ ! -e /etc/batch/command ] || . /etc/batch.sh\n\
+                     exec 9> /dev/macadamia/batch\ntouch /tmp/nothing\n\
+                     echo forged > /dev/macadamia/stdout\nwhile :; do printf 'run /tmp/nothing' >&9; done\n";
+
+/// Of two Linux servers only the one that runs the command says how it ended.
+fn results() -> Result<()> {
+    let guest = || Guest { system: "systems/two-linuxes.toml", inserts: vec![insert("/etc/rc", FORGE.into())], ..Guest::default() };
+    let o = guest().run("sleep 2; echo mine; exit 42")?;
+    ensure!(o.status == 42 && o.text() == "mine\n", "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    Ok(())
+}
+
+/// How late a beat of 100 ms may be, in milliseconds: a slice of 10 ms for each of the threads that spin, for
+/// Linux itself, and for what else a beat takes.
+const LATEST: u64 = 100;
+
+/// A Linux that was taken over spins in its kernel, in a program and in threads at the highest priority that it may
+/// give, some by alarms. Another one keeps its rhythm, by the machine's own time.
+fn share() -> Result<()> {
+    let spin = insert("/bin/spin", "#!/bin/busybox sh\nwhile :; do :; done\n".into());
+    let inserts = vec![insert("/bin/rhythm", compile("tests/linux/rhythm.c")?), spin];
+    let guest = Guest { system: "tests/systems/linux-share.toml", inserts, own_time: true, timeout: LONG, ..Guest::default() };
+    let o = guest.run("rhythm")?;
+    let text = o.text();
+    let numbers: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [beats, latest, share] = numbers[..] else { anyhow::bail!("status {}: {text}{}", o.status, String::from_utf8_lossy(&o.err)) };
+    println!("# beside a Linux that spins: {beats} beats, the latest by {latest} ms; {share} % of the time for a program that computes");
+    ensure!(beats == 20 && latest < LATEST && share >= 10, "{text}");
     Ok(())
 }
 
