@@ -122,13 +122,15 @@ static void __init take_processor(void)
 
 	for (i = 0; i < SPINNERS; i++) {
 		thread = l4_thread_create(&utcb);
+		if (!thread)
+			panic("hostile: no thread");
 		*(u32 *)(utcb + L4_UTCB_ACCEPT) = 1;
 		for (highest = 255; l4_call(L4_OP_SET_PRIORITY, thread, highest, highest, 0); highest--)
 			;
 		pr_info("hostile: a thread at priority %u\n", highest);
-		if (!thread || l4_thread_run(thread, spin, (void *)(unsigned long)i,
-					     stacks[i] + STACK, highest))
-			panic("hostile: no thread");
+		if (l4_thread_run(thread, spin, (void *)(unsigned long)i, stacks[i] + STACK,
+				  highest))
+			panic("hostile: a thread does not run");
 	}
 	for (end = l4_time_ns() + COMPUTE_NS; l4_time_ns() < end;)
 		;
