@@ -13,7 +13,7 @@ use core::cell::UnsafeCell;
 use core::fmt::Write;
 use mmu::ia32::bits::{GLOBAL, LARGE, PRESENT, WRITABLE};
 use plat_pc::uart::Console;
-use plat_pc::{TscScale, tsc, uart};
+use plat_pc::{Fault, TscScale, tsc, uart};
 
 /// Bytes of a 4 MiB page.
 const LARGE_PAGE: u32 = 4 << 20;
@@ -289,6 +289,15 @@ fn check_image(image: Range) -> abi::boot::Header {
     }
 }
 
+/// The time-stamp counter as a clock. A wrong one would be worse than none.
+fn clock() -> TscScale {
+    match tsc::calibrate() {
+        Ok(scale) => scale,
+        Err(Fault::Contradiction) => refuse(format_args!("no clock: the time-stamp counter and the timer do not run evenly")),
+        Err(Fault::Vague) => refuse(format_args!("no clock: the time-stamp counter cannot be measured by the timer")),
+    }
+}
+
 /// A place for the pool: an eighth of RAM, aligned to a large page, as high as it goes.
 fn place_pool(ram: &[Range]) -> Range {
     let total: u64 = ram.iter().map(|r| u64::from(r.bytes)).sum();
@@ -344,7 +353,7 @@ extern "C" fn boot_entry(magic: u32, info: u32) -> ! {
         ram_count: count,
         ram_end,
         features,
-        tsc: tsc::calibrate(),
+        tsc: clock(),
     })
 }
 

@@ -9,6 +9,7 @@ pub mod port;
 pub mod tsc;
 pub mod uart;
 
+pub use ruler::Fault;
 pub use tsc::TscScale;
 
 /// Ends the machine: by ACPI in QEMU (PIIX4, PM1a control), by the debug port in

@@ -3,6 +3,7 @@
 //! for the time-stamp counter.
 
 use crate::port::{read8, write8};
+use ruler::Look;
 
 /// Ticks a second.
 pub const FREQUENCY: u64 = 1_193_182;
@@ -21,15 +22,21 @@ pub fn one_shot(nanoseconds: u64) {
     write8(CHANNEL0, (ticks >> 8) as u8);
 }
 
-/// Runs `ticks` on channel 2 and waits for their end. `at_start` is called when they begin.
-pub fn measure(ticks: u16, at_start: impl FnOnce()) {
+/// Starts channel 2 as a ruler for [`look`].
+pub fn begin() {
     write8(GATE, read8(GATE) & !3);
     write8(COMMAND, 0xb0);
-    write8(CHANNEL2, ticks as u8);
-    write8(CHANNEL2, (ticks >> 8) as u8);
+    write8(CHANNEL2, 0xff);
+    write8(CHANNEL2, 0xff);
+    // These two accesses take longer than the tick at which the count is taken over.
     write8(GATE, read8(GATE) | 1);
-    at_start();
-    while read8(GATE) & OUTPUT2 == 0 {
-        core::hint::spin_loop();
-    }
+}
+
+/// Reads the ruler between two readings of `counter`. Nothing after 54.9 ms: then it begins again.
+pub fn look(counter: impl Fn() -> u64) -> Option<Look> {
+    let before = counter();
+    write8(COMMAND, 0x80);
+    let after = counter();
+    let left = u32::from(read8(CHANNEL2)) | u32::from(read8(CHANNEL2)) << 8;
+    (read8(GATE) & OUTPUT2 == 0).then_some(Look { before, ruler: 0xffff - left, after })
 }

@@ -3,6 +3,7 @@
 
 use crate::pit;
 use core::arch::asm;
+use ruler::{Bounds, Fault};
 
 /// How to make nanoseconds out of the counter (`abi::kip::scale`).
 #[derive(Clone, Copy, Debug)]
@@ -23,25 +24,40 @@ pub fn read() -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// Ticks of channel 2 that a measurement takes: 10 ms.
-const RULER: u16 = (pit::FREQUENCY / 100) as u16;
+/// Runs of the timer, of 55 ms, after which what is known must do. An idle machine needs half a run.
+const RUNS: u32 = 16;
+/// Looks in a run, at most: a timer that stands still never ends.
+const LOOKS: u32 = 1 << 17;
+/// A counter that is slower is none.
+const SLOWEST: u64 = 1_000_000;
 
-/// Measures the counter against the timer, three times, and takes the median.
-pub fn calibrate() -> TscScale {
-    let mut frequencies = [0u64; 3];
-    for frequency in &mut frequencies {
-        let mut start = 0;
-        pit::measure(RULER, || start = read());
-        let ticks = read().wrapping_sub(start);
-        *frequency = ticks * pit::FREQUENCY / u64::from(RULER);
+/// Measures the counter against the timer.
+///
+/// # Errors
+/// If they cannot be compared: there is no clock then.
+pub fn calibrate() -> Result<TscScale, Fault> {
+    let mut bounds = Bounds::new(pit::FREQUENCY);
+    for _ in 0..RUNS {
+        if bounds.frequency() == Err(Fault::Contradiction) {
+            bounds = Bounds::new(pit::FREQUENCY);
+        }
+        bounds.begin();
+        pit::begin();
+        let looks = (0..LOOKS).map_while(|_| pit::look(read));
+        for look in looks {
+            bounds.add(look);
+            if bounds.is_decided() {
+                break;
+            }
+        }
+        if bounds.is_decided() && bounds.frequency().is_ok() {
+            break;
+        }
     }
-    frequencies.sort_unstable();
-    let hertz = frequencies[1].max(1_000_000);
-    // The largest shift whose multiplier fits 32 bits.
-    let mut shift = 32;
-    while shift > 0 && (1_000_000_000u128 << shift) / u128::from(hertz) > u128::from(u32::MAX) {
-        shift -= 1;
+    let hertz = bounds.frequency()?;
+    if hertz < SLOWEST {
+        return Err(Fault::Vague);
     }
-    let mult = ((1_000_000_000u128 << shift) / u128::from(hertz)) as u32;
-    TscScale { base: read(), mult, shift }
+    let (mult, shift) = ruler::scale(hertz);
+    Ok(TscScale { base: read(), mult, shift })
 }
