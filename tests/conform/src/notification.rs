@@ -99,12 +99,18 @@ fn notify_needs_the_right(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn an_alarm_comes(_: &mut Bed) -> Result<(), Why> {
-    let due = time::now() + 20_000_000;
-    good(time::alarm(due, 32))?;
-    check("bits", good(wait(32))? == 32)?;
-    let now = time::now();
-    check("not early", now >= due)?;
-    check("not a second late", now < due + 1_000_000_000)
+    // A machine that was stopped is late through no fault of the kernel, but not each time.
+    for _ in 0..10 {
+        let due = time::now() + 20_000_000;
+        good(time::alarm(due, 32))?;
+        check("bits", good(wait(32))? == 32)?;
+        let now = time::now();
+        check("not early", now >= due)?;
+        if now < due + 10_000_000 {
+            return Ok(());
+        }
+    }
+    check("not late", false)
 }
 
 fn an_alarm_in_the_past(_: &mut Bed) -> Result<(), Why> {
@@ -114,11 +120,20 @@ fn an_alarm_in_the_past(_: &mut Bed) -> Result<(), Why> {
 }
 
 fn a_cancelled_alarm(_: &mut Bed) -> Result<(), Why> {
-    good(time::alarm(time::now() + 2_000_000, 128))?;
-    good(time::alarm(0, 0))?;
-    let end = time::now() + 10_000_000;
-    while time::now() < end {}
-    check("nothing came", utcb::pending() == 0)
+    // A machine that was stopped between the two is too late to cancel, but not each time.
+    for _ in 0..10 {
+        let due = time::now() + 2_000_000;
+        good(time::alarm(due, 128))?;
+        good(time::alarm(0, 0))?;
+        if time::now() < due {
+            while time::now() < due + 8_000_000 {}
+            return check("nothing came", utcb::pending() == 0);
+        }
+        if utcb::pending() != 0 {
+            good(wait(128))?;
+        }
+    }
+    check("cancelled in time", false)
 }
 
 fn a_new_alarm_replaces(_: &mut Bed) -> Result<(), Why> {
