@@ -8,11 +8,11 @@
 use crate::build::Built;
 use crate::emulator::{self, Headless, Machine};
 use crate::linux::Insert;
+use crate::patience::{Deadline, Limit};
 use anyhow::{Context, Result, ensure};
 use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
 
 /// Exit status if it took too long.
 pub const TIMED_OUT: u8 = 124;
@@ -47,7 +47,7 @@ pub struct Batch {
     /// Files to bring out when it has ended.
     pub gets: Vec<Fetch>,
     /// The longest that everything may take.
-    pub timeout: Option<Duration>,
+    pub timeout: Option<Limit>,
 }
 
 impl Batch {
@@ -64,8 +64,8 @@ impl Batch {
     /// # Errors
     /// If the emulator cannot be started or output not be written.
     pub fn run(&self, built: &Built, machine: Machine<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8> {
-        let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
         let mut run = emulator::headless(built, machine)?;
+        let deadline = self.timeout.map(|timeout| run.deadline(timeout));
         let line = run.line.take().context("no second serial line")?;
         let result = self.talk(&mut run, line, deadline, out, err);
         run.end()?;
@@ -84,7 +84,7 @@ impl Batch {
         &self,
         run: &mut Headless,
         mut line: Box<dyn Read + Send>,
-        deadline: Option<Instant>,
+        mut deadline: Option<Deadline>,
         out: &mut dyn Write,
         err: &mut dyn Write,
     ) -> Result<u8> {
@@ -97,11 +97,14 @@ impl Batch {
                 }
             }
         });
-        let next = || -> Result<Frame> {
-            let frame = match deadline {
-                Some(deadline) => match frames.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                    Err(RecvTimeoutError::Timeout) => return Err(TimedOut.into()),
-                    other => other.ok(),
+        let mut next = || -> Result<Frame> {
+            let frame = match &mut deadline {
+                Some(deadline) => loop {
+                    match frames.recv_timeout(deadline.pause()) {
+                        Err(RecvTimeoutError::Timeout) if deadline.is_over() => return Err(TimedOut.into()),
+                        Err(RecvTimeoutError::Timeout) => (),
+                        other => break other.ok(),
+                    }
                 },
                 None => frames.recv().ok(),
             };
@@ -130,7 +133,7 @@ impl Batch {
             }
             std::fs::write(&get.host, contents).with_context(|| format!("cannot write {}", get.host.display()))?;
         }
-        run.wait(deadline)?.then_some(()).ok_or(TimedOut)?;
+        run.wait(deadline.as_mut())?.then_some(()).ok_or(TimedOut)?;
         Ok(match (status & 0x7f, status >> 8) {
             // What could not be brought out was reported by the one who tried.
             (0, 0) if !fetched => FAILED,

@@ -35,7 +35,7 @@ pub struct Description {
 #[derive(Deserialize, Clone)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Test {
-    /// Seconds until it counts as hung.
+    /// Seconds of the emulator's own time until it counts as hung.
     pub timeout: u64,
     /// CPU models for QEMU; one run each.
     #[serde(default = "default_cpus")]

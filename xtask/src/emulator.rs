@@ -5,12 +5,13 @@ use crate::Emulator;
 use crate::build::{Built, Model, run};
 use crate::description::Interface;
 use crate::linux;
+use crate::patience::{Deadline, Limit};
 use anyhow::{Context, Result, bail};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What leaves the serial line of Bochs, as in QEMU: Ctrl-A, then x.
 const ESCAPE: u8 = 1;
@@ -144,7 +145,7 @@ fn interactive_bochs(built: &Built) -> Result<()> {
 
 /// Bochs listens as soon as it sets up its serial line.
 fn connect(child: &mut Child, port: u16) -> Result<TcpStream> {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let mut deadline = Deadline::new(child.id(), Limit::Own(Duration::from_secs(20)));
     loop {
         if let Ok(stream) = TcpStream::connect(("127.0.0.1", port)) {
             return Ok(stream);
@@ -152,10 +153,10 @@ fn connect(child: &mut Child, port: u16) -> Result<TcpStream> {
         if let Some(status) = child.try_wait()? {
             bail!("bochs ended ({status}) before it opened its serial line: see bochs.log in the system's folder under out/");
         }
-        if Instant::now() > deadline {
+        if deadline.is_over() {
             bail!("bochs did not open its serial line within 20 s");
         }
-        std::thread::yield_now();
+        std::thread::park_timeout(POLL);
     }
 }
 
@@ -254,18 +255,31 @@ pub fn headless(built: &Built, machine: Machine<'_>) -> Result<Headless> {
     }
 }
 
+/// Between two looks whether an emulator has ended.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Waits until a process has ended by itself, at most until `deadline`; false if it has not.
+fn wait(child: &mut Child, mut deadline: Option<&mut Deadline>) -> Result<bool> {
+    loop {
+        if child.try_wait()?.is_some() {
+            return Ok(true);
+        }
+        if deadline.as_mut().is_some_and(|deadline| deadline.is_over()) {
+            return Ok(false);
+        }
+        std::thread::park_timeout(POLL);
+    }
+}
+
 impl Headless {
     /// Waits until it has ended by itself, at most until `deadline`; false if it has not.
-    pub fn wait(&mut self, deadline: Option<Instant>) -> Result<bool> {
-        loop {
-            if self.child.try_wait()?.is_some() {
-                return Ok(true);
-            }
-            if deadline.is_some_and(|deadline| Instant::now() > deadline) {
-                return Ok(false);
-            }
-            std::thread::park_timeout(Duration::from_millis(20));
-        }
+    pub fn wait(&mut self, deadline: Option<&mut Deadline>) -> Result<bool> {
+        wait(&mut self.child, deadline)
+    }
+
+    /// A limit for it, from now on.
+    pub fn deadline(&self, limit: Limit) -> Deadline {
+        Deadline::new(self.child.id(), limit)
     }
 
     /// Ends it now, if it has not ended.
@@ -280,7 +294,7 @@ impl Headless {
 /// MiB of RAM of Linux alone.
 const NATIVE_MIB: u32 = 192;
 
-/// Runs Linux alone until it ends; returns its console and what the model counted.
+/// Runs Linux alone in the machine's own time until it ends; returns its console and what the model counted.
 pub fn native(kernel: &Path, initrd: &Path, model: Option<&Model>, timeout: Duration) -> Result<(String, Option<model_core::Report>)> {
     let report = initrd.with_extension("json");
     let mut command = Command::new("qemu-system-i386");
@@ -302,7 +316,7 @@ pub fn native(kernel: &Path, initrd: &Path, model: Option<&Model>, timeout: Dura
     command.arg("-kernel").arg(kernel).arg("-initrd").arg(initrd).args(["-append", "console=ttyS0 quiet"]);
     // Linux has all of its memory from 3 GiB on.
     let argument = model.map(|model| model.argument(&report, (0xc000_0000, NATIVE_MIB << 20), None, None));
-    instrument(&mut command, model.is_some(), argument);
+    instrument(&mut command, true, argument);
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
     let mut stdout = child.stdout.take().context("no output")?;
@@ -311,7 +325,7 @@ pub fn native(kernel: &Path, initrd: &Path, model: Option<&Model>, timeout: Dura
         stdout.read_to_end(&mut console).map(|_| console)
     });
     let mut run = Headless { child, line: None, log: PathBuf::new() };
-    let ended = run.wait(Some(Instant::now() + timeout))?;
+    let ended = run.wait(Some(&mut run.deadline(Limit::Own(timeout))))?;
     run.end()?;
     let console = reader.join().map_err(|_| anyhow::anyhow!("the console could not be read"))??;
     let console = String::from_utf8_lossy(&console).replace('\r', "");
@@ -335,13 +349,16 @@ fn model_argument(model: &Model, built: &Built, report: &Path) -> Result<String>
 /// The clock of a QEMU that counts, and the machine model's plugin.
 fn instrument(command: &mut Command, icount: bool, model: Option<String>) {
     if icount {
-        // Nothing of the host's time gets in, not even the date: equal runs are equal.
-        command.args(["-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
+        command.args(OWN_TIME);
     }
     if let Some(argument) = model {
         command.arg("-plugin").arg(argument);
     }
 }
+
+/// Gives QEMU the machine's own time: an instruction is a nanosecond. Nothing of the host's time gets in, not even
+/// the date: equal runs are equal.
+pub const OWN_TIME: [&str; 4] = ["-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm"];
 
 /// What a test run left.
 pub struct Transcript {
@@ -392,7 +409,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Runs a system without a terminal, both serial lines to files.
+/// Runs a system without a terminal, both serial lines to files, for at most so much of the emulator's own time.
 pub fn batch(built: &Built, machine: Machine<'_>, timeout: Duration) -> Result<Transcript> {
     built.make_disks()?;
     let folder = folder(built);
@@ -416,18 +433,12 @@ pub fn batch(built: &Built, machine: Machine<'_>, timeout: Duration) -> Result<T
     };
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
-    let deadline = Instant::now() + timeout;
-    let ended = loop {
-        if child.try_wait()?.is_some() {
-            break true;
-        }
-        if Instant::now() > deadline {
-            child.kill()?;
-            child.wait()?;
-            break false;
-        }
-        std::thread::park_timeout(Duration::from_millis(20));
-    };
+    let mut deadline = Deadline::new(child.id(), Limit::Own(timeout));
+    let ended = wait(&mut child, Some(&mut deadline))?;
+    if !ended {
+        child.kill()?;
+        child.wait()?;
+    }
     let read = |file: &Path| std::fs::read(file).map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned());
     let model = match machine {
         Machine::Qemu { model: Some(model), .. } if ended && model.sampling.is_none() => Some(read_report(&report)?),

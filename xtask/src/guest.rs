@@ -7,12 +7,13 @@ use crate::build::{self, Options};
 use crate::description::Interface;
 use crate::emulator::{self, Machine};
 use crate::linux::{self, Insert};
+use crate::patience::Limit;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// The longest that a run may take if nobody says another.
+/// The longest that a run may take if nobody says another, in the emulator's own time.
 pub const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// What a run left.
@@ -53,7 +54,7 @@ pub struct Guest<'a> {
     pub inserts: Vec<Insert>,
     /// Files out of it.
     pub gets: Vec<Fetch>,
-    /// The longest that it may take.
+    /// The longest that it may take, in the emulator's own time.
     pub timeout: Duration,
     /// Whether time is the machine's own, in QEMU: instructions, however busy the host is.
     pub own_time: bool,
@@ -80,7 +81,7 @@ impl Default for Guest<'_> {
 impl Guest<'_> {
     /// Builds the system, runs the command in it.
     pub fn run(self, command: &str) -> Result<Outcome> {
-        let batch = Batch { command: command.into(), gets: self.gets, timeout: Some(self.timeout) };
+        let batch = Batch { command: command.into(), gets: self.gets, timeout: Some(Limit::Own(self.timeout)) };
         let command = batch.inserts();
         let options = Options {
             cpu: self.cpu,
@@ -143,7 +144,8 @@ pub struct Reference {
     pub report: Option<model_core::Report>,
 }
 
-/// Runs a command on Linux of the same source and with the same root file system, on the machine itself.
+/// Runs a command on Linux of the same source and with the same root file system, on the machine itself, whose time
+/// is its own.
 pub fn native(command: &str, mut inserts: Vec<Insert>, model: Option<&build::Model>, timeout: Duration) -> Result<Reference> {
     let batch = Batch { command: command.into(), gets: Vec::new(), timeout: None };
     inserts.extend(batch.inserts());

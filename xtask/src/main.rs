@@ -14,13 +14,16 @@ mod guest;
 mod linux;
 mod pack;
 mod packages;
+mod patience;
 mod profile;
 mod session;
 mod test;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand, ValueEnum};
+use patience::Limit;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Macadamia: build, run and test systems.
 #[derive(Parser)]
@@ -122,7 +125,7 @@ enum Command {
         /// Instructions from one sample to the next; a prime keeps step with no loop.
         #[arg(long, value_name = "N", default_value_t = profile::EVERY, value_parser = clap::value_parser!(u32).range(1..))]
         every: u32,
-        /// The longest that it may take, in seconds; 600 if absent.
+        /// The longest that it may take, in seconds of the emulator's own time; 600 if absent.
         #[arg(long, value_name = "SECONDS")]
         timeout: Option<u64>,
     },
@@ -220,7 +223,11 @@ fn carry_out() -> Result<u8> {
             let component = component.as_deref();
             let run = Run { system: &system, on, cpu: cpu.as_deref(), memory, disk, kdb, files: &file, component, dry_run };
             return match batch {
-                Some(command) => run.batch(&batch::Batch { command, gets: get, timeout: timeout.map(std::time::Duration::from_secs) }),
+                Some(command) => run.batch(&batch::Batch {
+                    command,
+                    gets: get,
+                    timeout: timeout.map(|seconds| Limit::Wall(Duration::from_secs(seconds))),
+                }),
                 None => run.interactive(),
             };
         }
@@ -234,7 +241,7 @@ fn carry_out() -> Result<u8> {
         Command::Test { filter, all, .. } => test::all(filter.as_deref().unwrap_or(""), all)?,
         Command::Bench { filter, json, table } => bench::run(filter.as_deref().unwrap_or(""), json.as_deref(), table)?,
         Command::Profile { system, batch, file, interval, every, timeout } => {
-            let timeout = timeout.map(std::time::Duration::from_secs);
+            let timeout = timeout.map(Duration::from_secs);
             return profile::run(&profile::Request { system: &system, command: batch, files: &file, interval, every, timeout });
         }
         Command::Model { cpu } => calibration::run(cpu.as_deref())?,

@@ -7,6 +7,7 @@ use crate::description;
 use crate::emulator::{self, Machine};
 use crate::guest::{compile, insert};
 use crate::linux::{self, Insert};
+use crate::patience::Limit;
 use crate::test::Test;
 use anyhow::{Context, Result, bail, ensure};
 use model_profile::{Frame, Part, Profile, Program, Programs, Samples, flame_graph};
@@ -44,7 +45,7 @@ pub struct Request<'a> {
     pub interval: Option<u16>,
     /// Instructions from one sample to the next.
     pub every: u32,
-    /// The longest that it may take.
+    /// The longest that it may take, in the emulator's own time.
     pub timeout: Option<Duration>,
 }
 
@@ -69,7 +70,8 @@ fn take(request: &Request<'_>, out: &mut dyn Write) -> Result<Outcome> {
     let test = Path::new("tests/systems").join(request.system).with_extension("toml");
     let path = if test.exists() { test } else { description::path(request.system)? };
     let timeout = request.timeout.unwrap_or(TIMEOUT);
-    let batch = request.command.as_ref().map(|command| Batch { command: command.clone(), gets: Vec::new(), timeout: Some(timeout) });
+    let batch =
+        request.command.as_ref().map(|command| Batch { command: command.clone(), gets: Vec::new(), timeout: Some(Limit::Own(timeout)) });
     let command = batch.as_ref().map(Batch::inserts);
     let command = command.as_ref().map(|inserts| build::Command { component: None, inserts });
     let folder = Path::new(request.system).join("profile");

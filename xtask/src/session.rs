@@ -3,14 +3,20 @@
 
 use crate::build::Built;
 use crate::emulator;
-use anyhow::{Context, Result, bail};
+use crate::patience::{Deadline, Limit, OwnTime, stretched};
+use anyhow::{Context, Result, bail, ensure};
 use std::io::{Read, Write};
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// The longest that a system may take to say what is expected, unless a test says otherwise.
+/// The longest that a system may say nothing before it says what is expected, unless a test says otherwise.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How many times as long it may say something else.
+const OTHERS: u32 = 10;
+/// Between two looks at the time.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// The prompt of Linux's shell.
 pub const PROMPT: &str = "/root # ";
@@ -26,15 +32,28 @@ pub struct Session {
     seen: String,
     /// Everything that was printed.
     pub transcript: String,
-    /// The longest that the system may take to say what is expected.
+    time: OwnTime,
+    /// The longest that the system may say nothing before it says what is expected, in the emulator's own time.
     pub patience: Duration,
 }
 
 impl Session {
     /// Starts a built system.
     pub fn start(built: &Built) -> Result<Self> {
+        Self::start_with(built, &[])
+    }
+
+    /// The same in the machine's own time: instructions, and at once the next alarm if there is nothing to do. What
+    /// waits for a disk or for input sees much time pass.
+    pub fn start_in_own_time(built: &Built) -> Result<Self> {
+        Self::start_with(built, &emulator::OWN_TIME)
+    }
+
+    /// The same with more arguments for QEMU.
+    pub fn start_with(built: &Built, arguments: &[&str]) -> Result<Self> {
         built.make_disks()?;
         let mut command = emulator::interactive_qemu(built);
+        command.args(arguments);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
         let mut stdout = child.stdout.take().context("no output")?;
@@ -47,7 +66,8 @@ impl Session {
                 }
             }
         });
-        Ok(Self { child, output, seen: String::new(), transcript: String::new(), patience: PATIENCE })
+        let time = OwnTime::new(child.id());
+        Ok(Self { child, output, seen: String::new(), transcript: String::new(), time, patience: PATIENCE })
     }
 
     /// Waits for output that contains `text`; what came before it is done with.
@@ -57,21 +77,28 @@ impl Session {
 
     /// Waits for output that contains `text`, and returns what came before it.
     pub fn until(&mut self, text: &str) -> Result<String> {
-        let deadline = Instant::now() + self.patience;
+        let patience = stretched(self.patience);
+        let begun = self.time.recent();
+        let mut heard = begun;
         loop {
             if let Some(at) = self.seen.find(text) {
                 let mut before: String = self.seen.drain(..at + text.len()).collect();
                 before.truncate(at);
                 return Ok(before);
             }
-            match self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            match self.output.recv_timeout(LOOK) {
                 Ok(bytes) => {
+                    heard = self.time.recent();
                     let more = String::from_utf8_lossy(&bytes).replace('\r', "");
                     self.seen.push_str(&more);
                     self.transcript.push_str(&more);
                 }
-                Err(RecvTimeoutError::Timeout) => bail!("`{text}` did not come; what came: {}", self.transcript),
+                Err(RecvTimeoutError::Timeout) => (),
                 Err(RecvTimeoutError::Disconnected) => bail!("the system ended before `{text}` came; what came: {}", self.transcript),
+            }
+            let now = self.time.recent();
+            if now - heard > patience || now - begun > patience * OTHERS {
+                bail!("`{text}` did not come; what came: {}", self.transcript);
             }
         }
     }
@@ -82,6 +109,11 @@ impl Session {
         self.expect("\n")?;
         let end = self.transcript.len() - self.seen.len();
         Ok(self.transcript.get(start..end).unwrap_or_default().to_string())
+    }
+
+    /// How long the emulator has run and slept: what the host gave to others does not count.
+    pub fn own_time(&mut self) -> Duration {
+        self.time.now()
     }
 
     /// Processor time that the emulator has used.
@@ -108,13 +140,11 @@ impl Session {
 
     /// Waits until the system has ended.
     pub fn end(mut self) -> Result<()> {
-        let deadline = Instant::now() + self.patience;
-        while self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok() {}
-        match self.child.try_wait()? {
-            Some(_) => Ok(()),
-            None if Instant::now() < deadline => self.child.wait().map(|_| ()).context("the emulator cannot be waited for"),
-            None => bail!("the system did not end"),
+        let mut deadline = Deadline::new(self.child.id(), Limit::Own(self.patience));
+        while !matches!(self.output.recv_timeout(LOOK), Err(RecvTimeoutError::Disconnected)) {
+            ensure!(!deadline.is_over(), "the system did not end");
         }
+        self.child.wait().map(|_| ()).context("the emulator cannot be waited for")
     }
 }
 

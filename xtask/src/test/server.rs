@@ -138,7 +138,7 @@ fn share() -> Result<()> {
 /// what programs expect holds there, too.
 fn layout() -> Result<()> {
     let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?)];
-    let o = Guest { system: "tests/systems/linux-small.toml", inserts, ..Guest::default() }
+    let o = Guest { system: "tests/systems/linux-small.toml", inserts, own_time: true, ..Guest::default() }
         .run("abi && tail -n 1 /proc/self/maps && grep VmallocTotal /proc/meminfo")?;
     let text = o.text();
     ensure!(o.status == 0, "status {}: {text}{}", o.status, String::from_utf8_lossy(&o.err));
@@ -152,7 +152,7 @@ fn layout() -> Result<()> {
 /// A processor without `fxsave`: programs keep their FPU state, signal frames and debuggers have it.
 fn no_fxsave() -> Result<()> {
     let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?)];
-    let o = Guest { cpu: Some("pentium2,-fxsr"), inserts, ..Guest::default() }.run("abi")?;
+    let o = Guest { cpu: Some("pentium2,-fxsr"), inserts, own_time: true, ..Guest::default() }.run("abi")?;
     ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
     ensure!(o.text().contains("# no fxsave\n"), "this processor has fxsave");
     Ok(())
