@@ -51,6 +51,14 @@ pub fn seconds(date: &Date) -> u64 {
     days * DAY + u64::from(date.hour * 3600 + date.minute * 60 + date.second)
 }
 
+/// Whether a clock that shows whole seconds may have gone on by `seconds` in so many nanoseconds of another
+/// one: either reading hides up to a second. They may drift apart by a thousandth, and one be read a second late.
+#[must_use]
+pub const fn agrees(seconds: u64, nanoseconds: u64) -> bool {
+    const SECOND: u64 = 1_000_000_000;
+    nanoseconds.abs_diff(seconds.saturating_mul(SECOND)) <= 2 * SECOND + nanoseconds / 1000
+}
+
 /// The date at so many seconds since 1970-01-01 00:00.
 #[must_use]
 pub fn date(seconds: u64) -> Date {
@@ -94,6 +102,18 @@ mod tests {
             let known = Date { year, month, day, hour, minute, second };
             assert_eq!((seconds(&known), date(at)), (at, known));
         }
+    }
+
+    #[test]
+    fn clocks_agree() {
+        let second = 1_000_000_000;
+        for seconds in [0, 8, 3600, 86_400 * 3650] {
+            assert!(agrees(seconds, seconds * second));
+            assert!(agrees(seconds + 1, seconds * second + 1) && agrees(seconds, (seconds + 1) * second - 1));
+            assert!(!agrees(seconds, seconds * second * 21 / 20 + 3 * second));
+            assert!(!agrees(seconds + 3, seconds * second * 19 / 20));
+        }
+        assert!(!agrees(u64::MAX, 8 * second) && !agrees(8, u64::MAX));
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub const ALL: &[Test] = &[
     ("dialogue.boot", boot_checks),
     ("dialogue.focus", focus),
     ("dialogue.tutorial", tutorial),
+    ("dialogue.clock", wrong_clock),
     ("dialogue.kdb", debugger),
     ("dialogue.panic", last_words),
     ("linux.shell", shell),
@@ -74,6 +75,16 @@ fn tutorial() -> Result<()> {
         session.expect(line)?;
     }
     session.end()
+}
+
+/// The clock server says so if time does not pass as the real-time clock has it: here nobody works and time is
+/// the machine's own, which goes from one alarm to the next at once.
+fn wrong_clock() -> Result<()> {
+    let clock = build::system(Path::new("tests/systems/clock-alone.toml"))?;
+    let mut session = Session::start_with(&clock, &["-icount", "shift=0,sleep=off", "-rtc", "clock=host"])?;
+    session.expect("[clock] time is wrong: ")?;
+    session.expect(" s by the time-stamp counter, ")?;
+    session.expect(" s by the real-time clock")
 }
 
 /// A break stops the machine; threads, spaces, queues and the last entries can be looked at; it goes on.

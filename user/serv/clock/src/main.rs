@@ -2,6 +2,9 @@
 //! The clock server: the time of day, from the real-time clock (MC146818 and its
 //! successors, ports 0x70 and 0x71). It reads that once; from then on it adds the
 //! kernel's count of nanoseconds. Alarms are the kernel's.
+//!
+//! From time to time it holds that count against the real-time clock, and says so if
+//! they disagree.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -9,7 +12,7 @@
 use calendar::Date;
 use macadamia::clock::NOW;
 use macadamia::port::{read8, write8};
-use macadamia::{Env, ipc, time};
+use macadamia::{Env, MessageKind, ipc, println, time, utcb};
 
 macadamia::main!(serve);
 
@@ -39,15 +42,41 @@ const AFTER_NOON: u8 = 0x80;
 /// The clock has two digits of the year; this contract is younger than 2000.
 const CENTURY: u32 = 2000;
 
+/// Seconds from the start to the first check; each later one comes after twice the time.
+const FIRST_CHECK: u64 = 8;
+/// Notification bit of the alarm.
+const ALARM: u32 = 1;
+
 fn serve(_: Env) {
-    let read = stable();
-    let boot = calendar::seconds(&read) * SECOND - time::now();
+    let read = calendar::seconds(&stable());
+    let start = time::now();
+    let boot = read * SECOND - start;
+    let mut check = FIRST_CHECK;
+    utcb::accept(ALARM);
+    alarm(start + check * SECOND);
     ipc::serve(|received| {
+        if received.kind == MessageKind::Notification {
+            let (seconds, nanoseconds) = (calendar::seconds(&stable()).wrapping_sub(read), time::now() - start);
+            if calendar::agrees(seconds, nanoseconds) {
+                check *= 2;
+                alarm(start + check * SECOND);
+            } else {
+                let counted = nanoseconds / SECOND;
+                println!("time is wrong: {counted} s by the time-stamp counter, {} s by the real-time clock", seconds as i64);
+            }
+            return None;
+        }
         let [request, ..] = received.words;
         let now = boot + time::now();
         let seconds = now / SECOND;
         Some(if request == NOW { [seconds as u32, (seconds >> 32) as u32, (now % SECOND) as u32] } else { [u32::MAX; 3] })
     });
+}
+
+fn alarm(at: u64) {
+    if let Err(error) = time::alarm(at, ALARM) {
+        println!("no alarm: {}; the time is not checked", error.text());
+    }
 }
 
 fn register(index: u8) -> u8 {
