@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tells the linker where the kernel goes.
+//! Tells the linker where the kernel goes. What is said here is kept in `target`: paths have no place of
+//! the checkout in them, so that a copy does not link by the script of the original.
 
 fn main() {
-    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("arch/ia32/kernel.ld");
-    println!("cargo:rerun-if-changed={}", script.display());
-    println!("cargo:rustc-link-arg-bins=-T{}", script.display());
+    // Cargo looks from the package's folder, the linker runs in the workspace's.
+    println!("cargo:rerun-if-changed=arch/ia32/kernel.ld");
+    println!("cargo:rustc-link-arg-bins=-Tkernel/arch/ia32/kernel.ld");
 }

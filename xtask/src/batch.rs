@@ -36,7 +36,8 @@ impl std::str::FromStr for Fetch {
         if guest.contains('\n') {
             return Err("a path with a line break cannot be asked for".into());
         }
-        Ok(Self { guest: guest.into(), host: host.into() })
+        let host = std::path::absolute(host).map_err(|error| format!("{host}: {error}"))?;
+        Ok(Self { guest: guest.into(), host })
     }
 }
 

@@ -136,7 +136,7 @@ impl Model {
 pub fn model() -> Result<Model> {
     let mut cargo = process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     run(cargo.args(["build", "--quiet", "--release", "--target-dir", "target", "-p", "model-plugin"]))?;
-    Ok(Model { plugin: std::env::current_dir()?.join("target/release/libmodel_plugin.so"), cpu: None, check: false, sampling: None })
+    Ok(Model { plugin: "./target/release/libmodel_plugin.so".into(), cpu: None, check: false, sampling: None })
 }
 
 /// Where a package's ELF file is when it is built.

@@ -132,6 +132,12 @@ pub fn root_with(inserts: &[Insert]) -> Result<PathBuf> {
 
 /// Unpacks and patches the source, unless that was done with the same source and patches.
 fn unpack(source: &Path, patches: &[PathBuf]) -> Result<()> {
+    let place = std::env::current_dir()?;
+    ensure!(
+        can_hold(&place),
+        "Linux cannot be built in {}: its Makefile refuses folders with a space or a colon in their path; move the checkout",
+        place.display()
+    );
     let package = std::fs::metadata(SOURCE).with_context(|| format!("{SOURCE} is missing: install linux-source-6.12"))?;
     let mut stamp = format!("{} {:?}\n", package.len(), package.modified()?);
     for patch in patches {
@@ -162,6 +168,11 @@ fn unpack(source: &Path, patches: &[PathBuf]) -> Result<()> {
     }
     std::fs::write(stamp_file, stamp)?;
     Ok(())
+}
+
+/// Whether Linux's Makefile works below a folder.
+fn can_hold(folder: &Path) -> bool {
+    !folder.to_string_lossy().contains([' ', '\t', '\n', ':'])
 }
 
 /// The version that a source tree's Makefile tells.

@@ -19,10 +19,10 @@ mod profile;
 mod session;
 mod test;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Parser, Subcommand, ValueEnum};
 use patience::Limit;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Macadamia: build, run and test systems.
@@ -102,7 +102,7 @@ enum Command {
         /// Only the section of this name; or those whose names, or figures' names, contain this.
         filter: Option<String>,
         /// Write the figures to this file, one flat JSON object; `-` is the standard output.
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", value_parser = output)]
         json: Option<PathBuf>,
         /// Write the tables of the whole book to docs/figures.md, too.
         #[arg(long, conflicts_with = "filter")]
@@ -149,14 +149,22 @@ pub enum Emulator {
     Bochs,
 }
 
-/// The project's root.
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+/// The project's root: the nearest folder from `folder` upwards that is a checkout. The script goes to its own
+/// folder first: nothing of a place is compiled in, so that a copy of a checkout works in the copy.
+fn root(folder: &Path) -> Result<PathBuf> {
+    let is_root = |folder: &&Path| ["macadamia", "xtask/Cargo.toml"].iter().all(|file| folder.join(file).is_file());
+    let root = folder.ancestors().find(is_root).map(Path::to_path_buf);
+    root.with_context(|| format!("{} is in no checkout of Macadamia: run the script `macadamia` of one", folder.display()))
+}
+
+/// A file to write, from the caller's folder; `-` is no file.
+fn output(path: &str) -> std::io::Result<PathBuf> {
+    if path == "-" { Ok(path.into()) } else { std::path::absolute(path) }
 }
 
 fn list() -> Result<()> {
     let mut names: Vec<_> =
-        std::fs::read_dir(root().join("systems"))?.filter_map(|entry| entry.ok()?.path().file_stem()?.to_str().map(String::from)).collect();
+        std::fs::read_dir("systems")?.filter_map(|entry| entry.ok()?.path().file_stem()?.to_str().map(String::from)).collect();
     names.sort();
     names.iter().for_each(|name| println!("{name}"));
     Ok(())
@@ -210,15 +218,21 @@ impl Run<'_> {
         let machine = emulator::Machine::of(self.on, &built, None);
         let status = batch.run(&built, machine, &mut std::io::stdout(), &mut std::io::stderr())?;
         if status < batch::TIMED_OUT {
-            std::fs::remove_dir_all(std::path::Path::new("out").join(folder))?;
+            std::fs::remove_dir_all(Path::new("out").join(folder))?;
         }
         Ok(status)
     }
 }
 
 fn carry_out() -> Result<u8> {
-    std::env::set_current_dir(root())?;
-    match Arguments::parse().command {
+    let root = root(&std::env::current_dir()?)?;
+    // The script left the caller's folder: that is where the arguments' paths begin.
+    if let Some(caller) = std::env::var_os("MACADAMIA_FROM") {
+        std::env::set_current_dir(&caller).with_context(|| format!("cannot enter the folder {}", caller.display()))?;
+    }
+    let command = Arguments::parse().command;
+    std::env::set_current_dir(root)?;
+    match command {
         Command::Run { system, on, cpu, memory, disk, kdb, file, batch, component, get, timeout, dry_run } => {
             let component = component.as_deref();
             let run = Run { system: &system, on, cpu: cpu.as_deref(), memory, disk, kdb, files: &file, component, dry_run };
@@ -233,7 +247,7 @@ fn carry_out() -> Result<u8> {
         }
         Command::Build { system } => {
             let built = build::system(&description::path(&system)?)?;
-            println!("{}", emulator::iso(&built)?.display());
+            println!("{}", std::path::absolute(emulator::iso(&built)?)?.display());
         }
         Command::List => list()?,
         Command::Test { shard: Some(shard), .. } => test::shard(shard)?,
@@ -247,7 +261,7 @@ fn carry_out() -> Result<u8> {
         Command::Model { cpu } => calibration::run(cpu.as_deref())?,
         Command::Clean => {
             for folder in ["target", "out"] {
-                if std::path::Path::new(folder).exists() {
+                if Path::new(folder).exists() {
                     std::fs::remove_dir_all(folder)?;
                 }
             }
@@ -255,4 +269,23 @@ fn carry_out() -> Result<u8> {
         Command::Doctor => check::doctor()?,
     }
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_is_the_nearest_checkout() {
+        let here = std::env::current_dir().and_then(|folder| folder.join("..").canonicalize()).unwrap_or_default();
+        assert_eq!(root(&here.join("xtask/src")).ok(), Some(here));
+        let error = root(Path::new("/")).map_err(|error| error.to_string()).err();
+        assert_eq!(error.as_deref(), Some("/ is in no checkout of Macadamia: run the script `macadamia` of one"));
+    }
+
+    #[test]
+    fn a_file_to_write_is_where_the_caller_is() {
+        assert!(output("figures.json").is_ok_and(|path| path.is_absolute() && path.ends_with("xtask/figures.json")));
+        assert_eq!(output("-").ok(), Some(PathBuf::from("-")));
+    }
 }
