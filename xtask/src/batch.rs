@@ -17,7 +17,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 /// Exit status if it took too long.
 pub const TIMED_OUT: u8 = 124;
 /// Exit status if Linux or what is below it failed.
-const FAILED: u8 = 125;
+pub const FAILED: u8 = 125;
 
 /// A file to bring out.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 
 use crate::build::{self, Model};
 use crate::guest;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use model_core::{Cpu, Report};
 
 /// Prints one CPU model, or all, as text for docs/model.md.
@@ -25,7 +25,9 @@ pub fn names() -> Result<Vec<String>> {
 /// A CPU model.
 pub fn read(name: &str) -> Result<Cpu> {
     let path = Model::cpu_file(name);
-    let text = std::fs::read_to_string(&path).with_context(|| format!("there is no {}: one of {:?}", path.display(), names()))?;
+    let all = names()?;
+    ensure!(all.iter().any(|known| known == name), "there is no CPU model `{name}`: name one of {}", all.join(", "));
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     Cpu::parse(&text).with_context(|| path.display().to_string())
 }
 
@@ -56,7 +58,7 @@ fn print(cpu: &Cpu) -> Result<()> {
 /// Linux alone with this CPU model's TLBs and caches.
 fn measure(name: &str) -> Result<Report> {
     let report = guest::native_figures(&Model { cpu: Some(name.into()), ..build::model()? })?;
-    anyhow::ensure!(report.errors.is_empty(), "{}", report.errors.join("; "));
+    ensure!(report.errors.is_empty(), "{}", report.errors.join("; "));
     Ok(report)
 }
 

@@ -6,6 +6,7 @@ mod batch;
 mod bench;
 mod build;
 mod calibration;
+mod catalogue;
 mod check;
 mod debian;
 mod description;
@@ -27,7 +28,7 @@ use std::time::Duration;
 
 /// Macadamia: build, run and test systems.
 #[derive(Parser)]
-#[command(name = "macadamia", version)]
+#[command(name = "macadamia", bin_name = "./macadamia", version)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -80,8 +81,12 @@ enum Command {
         /// Its name: systems/NAME.toml.
         system: String,
     },
-    /// List the systems.
-    List,
+    /// List the systems, and say what each is.
+    List {
+        /// The tests instead: what `test` takes parts of names of.
+        #[arg(long)]
+        tests: bool,
+    },
     /// Run the tests whose names contain FILTER.
     Test {
         /// A part of a name.
@@ -162,22 +167,18 @@ fn output(path: &str) -> std::io::Result<PathBuf> {
     if path == "-" { Ok(path.into()) } else { std::path::absolute(path) }
 }
 
-fn list() -> Result<()> {
-    let mut names: Vec<_> =
-        std::fs::read_dir("systems")?.filter_map(|entry| entry.ok()?.path().file_stem()?.to_str().map(String::from)).collect();
-    names.sort();
-    names.iter().for_each(|name| println!("{name}"));
-    Ok(())
-}
-
 fn main() -> std::process::ExitCode {
     match carry_out() {
         Ok(status) => status.into(),
         Err(error) => {
-            eprintln!("macadamia: {error:#}");
+            say(&error);
             std::process::ExitCode::FAILURE
         }
     }
+}
+
+fn say(error: &anyhow::Error) {
+    eprintln!("macadamia: {error:#}");
 }
 
 /// A system to run, and how.
@@ -197,7 +198,7 @@ impl Run<'_> {
     fn plan(&self, folder: Option<&str>, command: Option<build::Command<'_>>) -> Result<build::Plan> {
         let (memory, interface, kdb, cpu, inserts) = (self.memory, self.disk, self.kdb, self.cpu, self.files);
         let options = build::Options { memory, interface, kdb, cpu, inserts, folder, command };
-        build::plan(&description::path(self.system)?, options)
+        build::plan(&catalogue::system(self.system)?, options)
     }
 
     fn interactive(&self) -> Result<u8> {
@@ -236,20 +237,20 @@ fn carry_out() -> Result<u8> {
         Command::Run { system, on, cpu, memory, disk, kdb, file, batch, component, get, timeout, dry_run } => {
             let component = component.as_deref();
             let run = Run { system: &system, on, cpu: cpu.as_deref(), memory, disk, kdb, files: &file, component, dry_run };
-            return match batch {
-                Some(command) => run.batch(&batch::Batch {
-                    command,
-                    gets: get,
-                    timeout: timeout.map(|seconds| Limit::Wall(Duration::from_secs(seconds))),
-                }),
-                None => run.interactive(),
-            };
+            let Some(command) = batch else { return run.interactive() };
+            let timeout = timeout.map(|seconds| Limit::Wall(Duration::from_secs(seconds)));
+            // A status below is the command's own.
+            return Ok(run.batch(&batch::Batch { command, gets: get, timeout }).unwrap_or_else(|error| {
+                say(&error);
+                batch::FAILED
+            }));
         }
         Command::Build { system } => {
-            let built = build::system(&description::path(&system)?)?;
+            let built = build::system(&catalogue::system(&system)?)?;
             println!("{}", std::path::absolute(emulator::iso(&built)?)?.display());
         }
-        Command::List => list()?,
+        Command::List { tests: true } => print!("{}", catalogue::columns(&test::names()?)),
+        Command::List { .. } => print!("{}", catalogue::columns(&catalogue::systems()?)),
         Command::Test { shard: Some(shard), .. } => test::shard(shard)?,
         Command::Test { table: true, .. } => test::table()?,
         Command::Test { filter, all, .. } => test::all(filter.as_deref().unwrap_or(""), all)?,
@@ -274,6 +275,30 @@ fn carry_out() -> Result<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
+
+    /// Helps of a command and of all below it.
+    fn helps(command: &mut clap::Command) -> Vec<String> {
+        let own = command.render_long_help().to_string();
+        std::iter::once(own).chain(command.get_subcommands_mut().flat_map(helps)).collect()
+    }
+
+    #[test]
+    fn help_names_the_script() {
+        let mut command = Arguments::command();
+        command.build();
+        let helps = helps(&mut command);
+        assert!(helps.len() > 8, "{} helps", helps.len());
+        for help in helps {
+            assert!(help.contains("Usage: ./macadamia") && !help.contains("xtask"), "{help}");
+        }
+        let error = Arguments::command().try_get_matches_from(["target/debug/xtask", "run", "--on", "paper"]).map(|_| ());
+        let error = error.map_err(|error| error.to_string()).err().unwrap_or_default();
+        assert!(error.contains("[possible values: qemu, bochs]") && !error.contains("xtask"), "{error}");
+        let error = Arguments::command().try_get_matches_from(["target/debug/xtask", "model", "--on"]).map(|_| ());
+        let error = error.map_err(|error| error.to_string()).err().unwrap_or_default();
+        assert!(error.contains("Usage: ./macadamia model"), "{error}");
+    }
 
     #[test]
     fn the_root_is_the_nearest_checkout() {

@@ -3,12 +3,12 @@
 
 use crate::batch::Batch;
 use crate::build::{self, Built, Model, Options};
-use crate::description;
 use crate::emulator::{self, Machine};
 use crate::guest::{compile, insert};
 use crate::linux::{self, Insert};
 use crate::patience::Limit;
 use crate::test::Test;
+use crate::{catalogue, description};
 use anyhow::{Context, Result, bail, ensure};
 use model_profile::{Frame, Part, Profile, Program, Programs, Samples, flame_graph};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
@@ -68,7 +68,7 @@ pub fn run(request: &Request<'_>) -> Result<u8> {
 /// Runs the system with the sampler, and writes what was found. The command's output goes to `out`.
 fn take(request: &Request<'_>, out: &mut dyn Write) -> Result<Outcome> {
     let test = Path::new("tests/systems").join(request.system).with_extension("toml");
-    let path = if test.exists() { test } else { description::path(request.system)? };
+    let path = if test.exists() { test } else { catalogue::system(request.system)? };
     let timeout = request.timeout.unwrap_or(TIMEOUT);
     let batch =
         request.command.as_ref().map(|command| Batch { command: command.clone(), gets: Vec::new(), timeout: Some(Limit::Own(timeout)) });

@@ -17,7 +17,7 @@ pub use results::Shard;
 use crate::build::{self, Built, cargo_bare};
 use crate::description::Limit;
 use crate::emulator::{BOCHS_CPU, Machine, Transcript, batch};
-use crate::{bench, check, profile};
+use crate::{bench, catalogue, check, profile};
 use anyhow::{Result, bail};
 use results::{Outcome, Results};
 use std::path::{Path, PathBuf};
@@ -183,20 +183,41 @@ fn list() -> Result<Vec<Entry>> {
         .chain(debian::ALL);
     let mut tests: Vec<Entry> = checks.map(|&(name, check)| Entry { name: name.into(), action: Action::Check(check) }).collect();
     for path in systems()? {
-        let name = format!("system.{}", path.file_stem().map(|s| s.to_string_lossy()).unwrap_or_default());
+        let name = format!("system.{}", catalogue::name(&path));
         tests.push(Entry { name, action: Action::System(path) });
     }
     tests.push(Entry { name: "image".into(), action: Action::Refusals });
     Ok(tests)
 }
 
+/// Every test's name, and what is to be known of it.
+///
+/// # Errors
+/// If descriptions cannot be read.
+pub fn names() -> Result<Vec<(String, String)>> {
+    let row = |entry: Entry| {
+        let what = match &entry.action {
+            Action::System(path) => catalogue::head(&std::fs::read_to_string(path)?),
+            _ if SLOW.contains(&entry.name.as_str()) => "slow: runs when it is named, or with --all".into(),
+            _ => String::new(),
+        };
+        Ok((entry.name, what))
+    };
+    list()?.into_iter().map(row).collect()
+}
+
 /// Runs everything whose name contains `filter`; of what is slow only what it names, unless `slow`.
 pub fn all(filter: &str, slow: bool) -> Result<()> {
     let start = Instant::now();
-    let mut tally = Tally::default();
-    for test in list()?.iter().filter(|test| test.is_selected(filter, slow)) {
-        tally.add(test.run());
+    let tests = list()?;
+    let chosen: Vec<&Entry> = tests.iter().filter(|test| test.is_selected(filter, slow)).collect();
+    if chosen.is_empty() {
+        let near = catalogue::near(filter, tests.iter().map(|test| test.name.as_str()));
+        let near = near.map_or_else(String::new, |name| format!("did you mean `{name}`? "));
+        bail!("no test that runs has `{filter}` in its name; {near}`./macadamia list --tests` shows all");
     }
+    let mut tally = Tally::default();
+    chosen.into_iter().for_each(|test| tally.add(test.run()));
     tally.end(start)
 }
 
@@ -239,14 +260,8 @@ pub fn table() -> Result<()> {
 fn systems() -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for folder in ["systems", "tests/systems"] {
-        for entry in std::fs::read_dir(folder)? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|e| e == "toml") {
-                found.push(path);
-            }
-        }
+        found.extend(catalogue::descriptions(folder)?);
     }
-    found.sort();
     Ok(found)
 }
 
