@@ -8,6 +8,7 @@ mod disk;
 mod linux;
 mod model;
 mod results;
+mod script;
 mod server;
 mod suites;
 
@@ -172,6 +173,7 @@ impl Entry {
 fn list() -> Result<Vec<Entry>> {
     let checks = CHECKS
         .iter()
+        .chain(script::ALL)
         .chain(dialogue::ALL)
         .chain(linux::ALL)
         .chain(bench::ALL)
