@@ -255,7 +255,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     ensure!(
         (options.inserts.is_empty() && command.is_none())
             || description.component.iter().flat_map(|component| &component.files).any(|file| file.name == linux::INITRD),
-        "{} has no Linux with a root file system in memory: it takes no files",
+        "{} has no Linux with a root file system in memory: it takes neither --file nor --batch",
         built.name
     );
     Ok(Plan { description, cargo, inserts: options.inserts.to_vec(), command, built })

@@ -5,8 +5,9 @@ use crate::description::path;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
-/// The folder of systems to run.
+/// The folders of systems to run, and of systems for tests.
 const SYSTEMS: &str = "systems";
+const TESTS: &str = "tests/systems";
 /// How much a name must be like a wrong one to be suggested: 1 is equal.
 const LIKE: f64 = 0.8;
 
@@ -59,10 +60,25 @@ pub fn systems() -> Result<Vec<(String, String)>> {
 /// # Errors
 /// If there is none; the nearest name is suggested.
 pub fn system(wanted: &str) -> Result<PathBuf> {
-    let names: Vec<String> = descriptions(SYSTEMS)?.iter().map(|path| name(path)).collect();
+    find(wanted, &descriptions(SYSTEMS)?)
+}
+
+/// The same, of systems for tests, too.
+///
+/// # Errors
+/// If there is none; the nearest name is suggested.
+pub fn any_system(wanted: &str) -> Result<PathBuf> {
+    find(wanted, &[descriptions(TESTS)?, descriptions(SYSTEMS)?].concat())
+}
+
+fn find(wanted: &str, paths: &[PathBuf]) -> Result<PathBuf> {
+    if let Some(path) = paths.iter().find(|path| name(path) == wanted) {
+        return Ok(path.clone());
+    }
+    let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
     match near(wanted, names.iter().map(String::as_str)) {
-        Some(near) if near != wanted => bail!("there is no system `{wanted}`; did you mean `{near}`? `./macadamia list` shows all"),
-        _ => path(wanted),
+        Some(near) => bail!("there is no system `{wanted}`; did you mean `{near}`? `./macadamia list` shows all"),
+        None => path(wanted),
     }
 }
 

@@ -189,13 +189,13 @@ fn quiet() -> Result<()> {
     // A package that is not complete is missing.
     let half = scene.read("installed")?.replace("lld 1:10.0 installed", "lld 1:10.0 half-configured");
     scene.put("installed", &half)?;
-    has(&scene.comes_to_the_command()?, &["1 packages are missing: lld\n"])?;
+    has(&scene.comes_to_the_command()?, &["these packages are missing: lld\n"])?;
     // The old QEMU of this release.
     scene.put("installed", &scene.read("installed")?.replace("qemu-system-x86 1:10.0", "qemu-system-x86 1:7.2"))?;
     scene.put("root", "")?;
     scene.put("no-backports", "")?;
     scene.put("calls", "")?;
-    has(&scene.comes_to_the_command()?, &["missing: qemu-system-x86\n", "-backports to the package sources"])?;
+    has(&scene.comes_to_the_command()?, &["are missing: qemu-system-x86\n", "-backports to the package sources"])?;
     let calls = scene.read("calls")?;
     has(&calls, &["tee /etc/apt/sources.list.d/macadamia-backports.list deb http://deb.example.org/debian", &qemu])?;
     ensure!(!calls.contains("sudo"), "root needs no sudo: {calls}");
