@@ -23,6 +23,7 @@ mod test;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand, ValueEnum};
 use patience::Limit;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -170,11 +171,20 @@ fn output(path: &str) -> std::io::Result<PathBuf> {
 fn main() -> std::process::ExitCode {
     match carry_out() {
         Ok(status) => status.into(),
+        // Whoever reads has enough, as `head` does.
+        Err(error) if error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) => {
+            std::process::ExitCode::SUCCESS
+        }
         Err(error) => {
             say(&error);
             std::process::ExitCode::FAILURE
         }
     }
+}
+
+/// Writes to the standard output, which may be closed.
+fn show(text: &str) -> std::io::Result<()> {
+    std::io::stdout().write_all(text.as_bytes())
 }
 
 fn say(error: &anyhow::Error) {
@@ -204,7 +214,7 @@ impl Run<'_> {
     fn interactive(&self) -> Result<u8> {
         let plan = self.plan(None, None)?;
         if self.dry_run {
-            println!("{}\n{}", plan.command(), emulator::describe(&plan.built, self.on));
+            show(&format!("{}\n{}\n", plan.command(), emulator::describe(&plan.built, self.on)))?;
         } else {
             emulator::interactive(&plan.carry_out()?, self.on)?;
         }
@@ -249,8 +259,8 @@ fn carry_out() -> Result<u8> {
             let built = build::system(&catalogue::system(&system)?)?;
             println!("{}", std::path::absolute(emulator::iso(&built)?)?.display());
         }
-        Command::List { tests: true } => print!("{}", catalogue::columns(&test::names()?)),
-        Command::List { .. } => print!("{}", catalogue::columns(&catalogue::systems()?)),
+        Command::List { tests: true } => show(&catalogue::columns(&test::names()?))?,
+        Command::List { .. } => show(&catalogue::columns(&catalogue::systems()?))?,
         Command::Test { shard: Some(shard), .. } => test::shard(shard)?,
         Command::Test { table: true, .. } => test::table()?,
         Command::Test { filter, all, .. } => test::all(filter.as_deref().unwrap_or(""), all)?,
