@@ -17,6 +17,9 @@ pub const END: u32 = 2;
 /// Kind: an interval begins in which nobody may switch spaces or flush a TLB or cache: the model reports it.
 pub const BEGIN_FREE: u32 = 3;
 
+/// Kind: a case begins, for the model's report; EAX has the address of its name, ECX the bytes. The number is 0.
+pub const CASE: u32 = 4;
+
 /// The immediate of a marker.
 #[must_use]
 pub const fn immediate(kind: u32, id: u32) -> u32 {

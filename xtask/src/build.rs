@@ -121,7 +121,8 @@ impl Model {
             text += &format!(",{sampling}");
         }
         if let Some(symbols) = symbols {
-            text += &format!(",symbols={}", symbols.display());
+            // Where the symbols are known the kernel is ours, which opens interrupts by `sti` alone.
+            text += &format!(",symbols={},latency=on", symbols.display());
         }
         text
     }

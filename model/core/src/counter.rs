@@ -10,6 +10,7 @@
 use crate::checker::{Access, Checker, Verdict};
 use crate::events::{ByOwner, Events, Owner};
 use crate::interval::{Interval, Repetition};
+use crate::latency::Latency;
 use crate::machine::{Machine, Tables};
 use crate::symbols::Symbols;
 use crate::violation::{Rule, Violation, Violations};
@@ -39,6 +40,8 @@ pub struct Setup {
     pub server: Range<u32>,
     /// What user code may access, if that is to be checked.
     pub window: Option<Range<u32>>,
+    /// How long the kernel looks at no interrupts.
+    pub latency: Option<Latency>,
     /// Names for the report.
     pub symbols: Symbols,
 }
@@ -155,6 +158,11 @@ impl Counter {
         self.setup.machine.is_some() || self.setup.checker.is_some() || self.setup.window.is_some()
     }
 
+    /// What measures how long the kernel looks at no interrupts; it is told apart from all else.
+    pub fn latency(&mut self) -> Option<&mut Latency> {
+        self.setup.latency.as_mut()
+    }
+
     /// Begins to count, with nothing in TLBs and caches. `executed` as in [`mark`](Self::mark).
     pub fn arm(&mut self, executed: u64, world: &mut impl World) {
         self.armed = true;
@@ -165,8 +173,15 @@ impl Counter {
     /// A marker is executed after `executed` instructions; markers are not among them.
     pub fn mark(&mut self, marker: Marker, privilege: Privilege, executed: u64, world: &mut impl World) {
         if privilege == Privilege::Kernel {
-            let (Marker::Begin(id) | Marker::BeginFree(id) | Marker::End(id) | Marker::Unknown(_, id)) = marker;
+            let id = match marker {
+                Marker::Begin(id) | Marker::BeginFree(id) | Marker::End(id) | Marker::Unknown(_, id) => id,
+                Marker::Case => 0,
+            };
             return self.fault(Fault::InKernel(id));
+        }
+        if marker == Marker::Case {
+            // It is for `Latency`, which is told of it by its name.
+            return;
         }
         if !self.armed {
             self.arm(executed, world);
@@ -186,6 +201,7 @@ impl Counter {
                 Some(repetition) => self.intervals.entry(id).or_default().add(&repetition, &self.totals),
                 None => self.fault(Fault::EndWithoutBegin(id)),
             },
+            Marker::Case => {}
             Marker::Unknown(kind, id) => self.fault(Fault::UnknownKind(kind, id)),
         }
     }
@@ -236,7 +252,7 @@ impl Counter {
         let events = self.totals.of(self.owner);
         self.implicit = Some(offset);
         match class {
-            Class::Plain | Class::Descriptor => {}
+            Class::Plain | Class::Descriptor | Class::OpenInterrupts | Class::Halt => {}
             Class::WriteCr0 | Class::WriteCr3 | Class::WriteCr4 => self.written = Some((class, offset)),
             Class::Invlpg => {
                 events.page_flushes += 1;
@@ -325,6 +341,7 @@ impl Counter {
             further_violations: self.violations.more(),
             instructions: self.modelled,
             checked: self.setup.checker.is_some().then_some(self.accesses),
+            latency: self.setup.latency.as_ref().map(|latency| latency.report(&self.setup.symbols)),
         }
     }
 

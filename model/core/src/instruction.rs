@@ -2,7 +2,7 @@
 //! What an instruction's encoding says about it.
 
 use crate::Privilege;
-use abi::marker::{BEGIN, BEGIN_FREE, END, MAGIC, OPCODE};
+use abi::marker::{BEGIN, BEGIN_FREE, CASE, END, MAGIC, OPCODE};
 
 /// A marker instruction, `test eax, imm32` with the immediate of
 /// [`abi::marker::immediate`].
@@ -14,6 +14,8 @@ pub enum Marker {
     BeginFree(u16),
     /// The interval with this number ends.
     End(u16),
+    /// A program begins a case: EAX and ECX have the address and the bytes of its name.
+    Case,
     /// A kind that this version does not know, and the interval's number.
     Unknown(u8, u16),
 }
@@ -33,6 +35,7 @@ impl Marker {
             Self::Begin(id) => abi::marker::immediate(BEGIN, id as u32),
             Self::BeginFree(id) => abi::marker::immediate(BEGIN_FREE, id as u32),
             Self::End(id) => abi::marker::immediate(END, id as u32),
+            Self::Case => abi::marker::immediate(CASE, 0),
             Self::Unknown(kind, id) => abi::marker::immediate(kind as u32, id as u32),
         }
     }
@@ -48,6 +51,7 @@ impl Marker {
             BEGIN => Self::Begin(id),
             BEGIN_FREE => Self::BeginFree(id),
             END => Self::End(id),
+            CASE => Self::Case,
             kind => Self::Unknown(kind as u8, id),
         })
     }
@@ -84,11 +88,15 @@ pub enum Class {
     Port = 11,
     /// Others for which the processor reads a descriptor table: far `jmp` and `call`, `lar`, `lsl`, `verr`, `verw`.
     Descriptor = 12,
+    /// `sti`.
+    OpenInterrupts = 13,
+    /// `hlt`.
+    Halt = 14,
 }
 
 impl Class {
     /// All of them, by their numbers.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Plain,
         Self::WriteCr3,
         Self::WriteCr0,
@@ -102,6 +110,8 @@ impl Class {
         Self::LoadSegment,
         Self::Port,
         Self::Descriptor,
+        Self::OpenInterrupts,
+        Self::Halt,
     ];
 
     /// The class of the 32-bit instruction that is encoded as `bytes`.
@@ -128,6 +138,8 @@ impl Class {
             [0x0f, 0x00, modrm, ..] if matches!(modrm >> 3 & 7, 4 | 5) => Self::Descriptor,
             [0xff, modrm, ..] if memory(modrm) && matches!(modrm >> 3 & 7, 3 | 5) => Self::Descriptor,
             [0xe4..=0xe7 | 0xec..=0xef | 0x6c..=0x6f, ..] => Self::Port,
+            [0xfb, ..] => Self::OpenInterrupts,
+            [0xf4, ..] => Self::Halt,
             _ => Self::Plain,
         }
     }
@@ -208,7 +220,7 @@ mod tests {
         assert_eq!(Marker::decode(&encode(abi::marker::immediate(BEGIN, 0xabc))), Some(Marker::Begin(0xabc)));
         assert_eq!(Marker::decode(&encode(abi::marker::immediate(END, 7))), Some(Marker::End(7)));
         assert_eq!(Marker::decode(&encode(abi::marker::immediate(9, 7))), Some(Marker::Unknown(9, 7)));
-        for marker in [Marker::Begin(0xabc), Marker::BeginFree(1), Marker::End(7), Marker::Unknown(9, 7)] {
+        for marker in [Marker::Begin(0xabc), Marker::BeginFree(1), Marker::End(7), Marker::Case, Marker::Unknown(9, 7)] {
             assert_eq!(Marker::from_immediate(marker.immediate()), Some(marker));
         }
         assert_eq!(Marker::decode(&encode(0x4d40_1001)), None, "other magic");
@@ -246,6 +258,8 @@ mod tests {
             Mnemonic::Lds | Mnemonic::Les | Mnemonic::Lss | Mnemonic::Lfs | Mnemonic::Lgs => Class::LoadSegment,
             Mnemonic::Pop if instruction.op0_register().is_segment_register() => Class::LoadSegment,
             Mnemonic::Lar | Mnemonic::Lsl | Mnemonic::Verr | Mnemonic::Verw => Class::Descriptor,
+            Mnemonic::Sti => Class::OpenInterrupts,
+            Mnemonic::Hlt => Class::Halt,
             Mnemonic::In | Mnemonic::Out => Class::Port,
             Mnemonic::Insb | Mnemonic::Insw | Mnemonic::Insd | Mnemonic::Outsb | Mnemonic::Outsw | Mnemonic::Outsd => Class::Port,
             _ => Class::Plain,

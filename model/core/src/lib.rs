@@ -6,6 +6,7 @@
 //! each special instruction and each memory access, in the order in which the processor
 //! executes them, and makes a [`Report`] of the intervals between markers. With a [`Machine`] it
 //! models the TLBs and caches of a [`Cpu`], with a [`Checker`] it looks for missing flushes.
+//! [`Latency`] needs no markers: it is told of the kernel's code only, and measures how long that looks at no interrupts.
 //! Addresses are linear unless they are called physical, the processor is an IA-32
 //! in 32-bit mode. See docs/model.md for what is counted and what is not.
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@ mod events;
 mod fault;
 mod instruction;
 mod interval;
+mod latency;
 mod lines;
 mod machine;
 mod replacement;
@@ -36,9 +38,10 @@ pub use cpu::{Constant, Cpu, CpuError, Geometry, Published, Source, Tags, TraceG
 pub use events::{ByOwner, Events, Owner};
 pub use fault::Fault;
 pub use instruction::{Chunk, Class, Marker};
+pub use latency::Latency;
 pub use machine::{Machine, Tables};
 pub use replacement::Replacement;
-pub use report::{IntervalReport, Report, Spread, ViolationReport, VisitReport};
+pub use report::{IntervalReport, LatencyReport, Report, Spread, StretchReport, ViolationReport, VisitReport};
 pub use symbols::Symbols;
 pub use tlb::{LargePages, Tlb, TlbGeometry};
 pub use violation::Rule;

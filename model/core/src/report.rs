@@ -24,6 +24,47 @@ pub struct Report {
     /// How many accesses to data the checker looked at, if it was asked to; fetches come on top.
     #[serde(default)]
     pub checked: Option<u64>,
+    /// How long the kernel looked at no interrupts, if that was measured.
+    #[serde(default)]
+    pub latency: Option<LatencyReport>,
+}
+
+/// Stretches of kernel instructions in which no interrupt would be taken.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug, Default)]
+pub struct LatencyReport {
+    /// Instructions of the longest.
+    pub longest: u64,
+    /// The longest ones of each case and cause, in falling order: every case has one at least.
+    pub stretches: Vec<StretchReport>,
+}
+
+/// The longest stretch of a kind.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
+pub struct StretchReport {
+    /// How long it is.
+    pub instructions: u64,
+    /// What the program was at, if it names what it does.
+    pub case: String,
+    /// How the kernel was entered: the system call, or the entry's symbol; or that it idled.
+    pub cause: String,
+    /// The functions that most of it was in, and their instructions.
+    pub functions: Vec<(String, u64)>,
+}
+
+impl LatencyReport {
+    /// The longest stretch of each case, in falling order.
+    pub fn cases(&self) -> impl Iterator<Item = &StretchReport> {
+        let first = |&(index, stretch): &(usize, &StretchReport)| self.stretches[..index].iter().all(|other| other.case != stretch.case);
+        self.stretches.iter().enumerate().filter(first).map(|(_, stretch)| stretch)
+    }
+}
+
+impl std::fmt::Display for StretchReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let last = |name: &str| name.rsplit("::").next().unwrap_or(name).to_string();
+        let functions: Vec<String> = self.functions.iter().map(|(name, count)| format!("{} {count}", last(name))).collect();
+        write!(f, "{} instructions by {}: {}", self.instructions, self.cause, functions.join(", "))
+    }
 }
 
 /// A rule of the checker that was broken.

@@ -24,10 +24,25 @@ impl Symbols {
     /// The symbol at or below the address and the distance from it, at most 64 KiB.
     #[must_use]
     pub fn name(&self, address: u32) -> Option<String> {
+        self.below(address).map(|(name, distance)| format!("{name}+{distance:#x}"))
+    }
+
+    /// As [`name`](Self::name), without the distance.
+    #[must_use]
+    pub fn function(&self, address: u32) -> Option<&str> {
+        self.below(address).map(|(name, _)| name)
+    }
+
+    fn below(&self, address: u32) -> Option<(&str, u32)> {
         let after = self.all.partition_point(|(start, _)| *start <= address);
         let (start, name) = &self.all[after.checked_sub(1)?];
-        let distance = address - start;
-        (distance < 0x1_0000).then(|| format!("{name}+{distance:#x}"))
+        Some((name.as_str(), address - start)).filter(|(_, distance)| *distance < 0x1_0000)
+    }
+
+    /// Where the symbol of this name is.
+    #[must_use]
+    pub fn address(&self, name: &str) -> Option<u32> {
+        self.all.iter().find(|(_, known)| known == name).map(|(address, _)| *address)
     }
 }
 
@@ -44,5 +59,7 @@ mod tests {
         assert_eq!(symbols.name(0xe000_1004), Some("second+0x4".into()));
         assert_eq!(symbols.name(0xe010_0000), None);
         assert_eq!(symbols.name(0x1000), None);
+        assert_eq!(symbols.function(0xe000_0fff), Some("first"));
+        assert_eq!((symbols.address("second"), symbols.address("third")), (Some(0xe000_1000), None));
     }
 }

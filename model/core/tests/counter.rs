@@ -360,6 +360,7 @@ fn json_has_the_tools_schema() {
         "further_violations": 0,
         "instructions": 6,
         "checked": null,
+        "latency": null,
     });
     assert_eq!(value, whole);
     assert!(json.find("\"9\"") < json.find("\"10\""), "in the order of numbers");

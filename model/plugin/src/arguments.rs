@@ -2,7 +2,7 @@
 //! What the plugin is told when it is loaded.
 
 use crate::sampler::Sampling;
-use model_core::{Checker, Cpu, Machine, Setup, Symbols};
+use model_core::{Checker, Cpu, Latency, Machine, Setup, Symbols};
 use std::ops::Range;
 
 /// The arguments.
@@ -16,6 +16,8 @@ pub struct Arguments {
     cpu: Option<Cpu>,
     /// `check=on`: look for missing flushes, from the start.
     pub check: bool,
+    /// `latency=on`: measure how long the kernel looks at no interrupts. Needs its symbols.
+    latency: bool,
     /// `user=FROM-TO`: what user code may access.
     user: Option<Range<u32>>,
     /// `window=LINEAR+BYTES`: where physical memory appears from 0 on.
@@ -53,6 +55,7 @@ impl Arguments {
                 self.window = linear..linear.saturating_add(bytes);
             }
             Some(("check", "on")) => self.check = true,
+            Some(("latency", "on")) => self.latency = true,
             Some(("cpu", file)) => {
                 let cpu = Cpu::parse(&read(file)?).map_err(|error| error.to_string())?;
                 if let Some(trace) = &cpu.geometry.trace {
@@ -66,7 +69,7 @@ impl Arguments {
             Some(("bounds", range)) => self.sampling.bounds = Some(from_to(range)?),
             Some(("code", range)) => self.sampling.code.push(from_to(range)?),
             _ => {
-                let known = "out=, server=, user=, window=, check=on, cpu=, symbols=, sample=, interval=, bounds=, code=";
+                let known = "out=, server=, user=, window=, check=on, latency=on, cpu=, symbols=, sample=, interval=, bounds=, code=";
                 return Err(format!("is none of {known}"));
             }
         }
@@ -80,6 +83,7 @@ impl Arguments {
             checker: self.check.then(Checker::default),
             server: self.server.clone(),
             window: self.user.clone(),
+            latency: self.latency.then(|| Latency::new(&self.symbols)),
             symbols: std::mem::take(&mut self.symbols),
         }
     }

@@ -44,6 +44,11 @@ impl Guest {
         self.registers.general(number)
     }
 
+    /// The word at a linear address, if the present tables map it.
+    pub fn word(&self, address: u32) -> Option<u32> {
+        self.registers.memory(address)
+    }
+
     /// Appends bytes from a linear address on, within a page; false if the present tables do not map it.
     pub fn read_bytes(&self, address: u32, count: usize, to: &mut Vec<u8>) -> bool {
         self.registers.bytes(address, count, to)

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! qemu-system-i386 -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO][,cpu=FILE][,check=on]
-//!     [,user=FROM-TO][,window=LINEAR+BYTES][,symbols=FILE] ...
+//!     [,user=FROM-TO][,window=LINEAR+BYTES][,symbols=FILE][,latency=on] ...
 //! qemu-system-i386 -plugin libmodel_plugin.so,out=FILE,sample=N[,interval=N][,bounds=FROM-TO][,code=FROM-TO] ...
 //! ```
 //!
@@ -11,13 +11,15 @@
 //!
 //! Instructions are counted by code that QEMU makes part of each block, markers are always watched.
 //! Everything else has callbacks that QEMU skips (or, for memory, that return at once) until the first
-//! marker; with `check=on` they act from the machine's start. A block's callback reads EIP, because
+//! marker; with `check=on` they act from the machine's start. With `latency=on` each block of the kernel
+//! has one more, which acts always. A block's callback reads EIP, because
 //! QEMU shares a block among all addresses that its page is mapped at. At the machine's end the
 //! report goes to FILE as JSON.
 #![warn(missing_docs)]
 
 mod arguments;
 mod guest;
+mod latency;
 mod registers;
 mod sampler;
 
@@ -35,6 +37,12 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 /// The version of the interface that this is written for; QEMU looks for it.
 #[unsafe(no_mangle)]
 pub static qemu_plugin_version: c_int = 4;
+
+/// Numbers of general registers in encodings.
+const EAX: u8 = 0;
+const ECX: u8 = 1;
+/// Bytes of a case's name, at most.
+const LONGEST_NAME: usize = 64;
 
 /// What the callbacks work on.
 struct Plugin {
@@ -57,6 +65,8 @@ struct Plugin {
 struct Words {
     /// Not 0 while the counter is armed; QEMU tests it before it calls.
     armed: u64,
+    /// Not 0 while the kernel's next block is the first one of an entry.
+    entering: u64,
     /// Instructions executed, without markers.
     executed: u64,
     /// Counts the instructions of blocks that begin up to 2^64: a sample is due when it has passed that
@@ -103,9 +113,12 @@ impl Plugin {
         unsafe { (*self.words).executed }
     }
 
-    fn set_armed(&mut self) {
+    /// Tells QEMU's code which callbacks are wanted.
+    fn publish(&mut self) {
+        let entering = self.counter.latency().is_some_and(|latency| latency.is_entry());
         // SAFETY: as in `executed`.
-        unsafe { (*self.words).armed = u64::from(self.counter.is_armed()) }
+        let words = unsafe { &mut *self.words };
+        (words.armed, words.entering) = (u64::from(self.counter.is_armed()), u64::from(entering));
     }
 
     /// How many samples are due; what is left counts for the next.
@@ -198,7 +211,7 @@ extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
         if plugin.arguments.check {
             plugin.counter.arm(0, guest);
         }
-        plugin.set_armed();
+        plugin.publish();
         plugin.set_sampling(0);
     });
 }
@@ -238,11 +251,7 @@ fn watch(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
             None => (Class::decode(&bytes) == Class::WriteCr3).then_some((root_changes as _, 0)),
         };
         if let Some((callback, data)) = told {
-            let data = data as usize | (count - index - 1) << 32;
-            // SAFETY: as above; the data is a number.
-            unsafe {
-                qemu::qemu_plugin_register_vcpu_insn_exec_cb(instruction, Some(callback), registers, data as *mut c_void);
-            }
+            always(instruction, callback, registers, data as usize | (count - index - 1) << 32);
         }
     }
 }
@@ -303,15 +312,15 @@ fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
             qemu::qemu_plugin_register_vcpu_tb_exec_cb(tb, Some(block_begins), flags::QEMU_PLUGIN_CB_R_REGS, std::ptr::null_mut());
         }
     }
+    if kernel {
+        latency::follow(plugin, &instructions);
+    }
     let (mut start, mut offset, mut at_start) = (0, 0, true);
     for (index, (instruction, bytes)) in instructions.iter().enumerate() {
         let length = bytes.len() as u16;
         if let Some(marker) = Marker::decode(bytes) {
             let data = marker.immediate() as usize | usize::from(kernel) << 32;
-            // SAFETY: the instruction is of the block being translated; the data is a number.
-            unsafe {
-                qemu::qemu_plugin_register_vcpu_insn_exec_cb(*instruction, Some(marked), flags::QEMU_PLUGIN_CB_R_REGS, data as *mut c_void);
-            }
+            always(*instruction, marked, flags::QEMU_PLUGIN_CB_R_REGS, data);
             offset += length;
             at_start = true;
             continue;
@@ -364,18 +373,26 @@ fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
     }
 }
 
-/// Before an instruction, if the counter is armed.
+/// Before an instruction, whatever is armed.
+fn always(instruction: *mut qemu::qemu_plugin_insn, callback: extern "C" fn(c_uint, *mut c_void), registers: flags, data: usize) {
+    // SAFETY: the instruction is of the block being translated, for `translate` is the only caller; the data is a number.
+    unsafe {
+        qemu::qemu_plugin_register_vcpu_insn_exec_cb(instruction, Some(callback), registers, data as *mut c_void);
+    }
+}
+
+/// Before an instruction, if a word is not 0.
 fn conditional(
     instruction: *mut qemu::qemu_plugin_insn,
     callback: extern "C" fn(c_uint, *mut c_void),
     registers: flags,
-    armed: qemu::qemu_plugin_u64,
+    word: qemu::qemu_plugin_u64,
     data: usize,
 ) {
     let ne = cond::QEMU_PLUGIN_COND_NE;
     // SAFETY: the instruction is of the block being translated, for `translate` is the only caller; the data is a number.
     unsafe {
-        qemu::qemu_plugin_register_vcpu_insn_exec_cond_cb(instruction, Some(callback), registers, ne, armed, 0, data as *mut c_void);
+        qemu::qemu_plugin_register_vcpu_insn_exec_cond_cb(instruction, Some(callback), registers, ne, word, 0, data as *mut c_void);
     }
 }
 
@@ -416,7 +433,12 @@ extern "C" fn marked(_: c_uint, data: *mut c_void) {
         let executed = plugin.executed();
         if let (Some(guest), Some(marker)) = (&mut plugin.guest, Marker::from_immediate(data as u32)) {
             plugin.counter.mark(marker, privilege, executed, guest);
-            plugin.set_armed();
+            if let (Marker::Case, Some(latency)) = (marker, plugin.counter.latency()) {
+                let mut name = Vec::new();
+                guest.read_bytes(guest.general(EAX), (guest.general(ECX) as usize).min(LONGEST_NAME), &mut name);
+                latency.name(String::from_utf8_lossy(&name).into_owned());
+            }
+            plugin.publish();
         }
     });
 }

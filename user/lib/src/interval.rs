@@ -3,7 +3,7 @@
 //! same number is counted, by whoever executes it (docs/model.md). Without the model
 //! both are an instruction that does nothing.
 
-use abi::marker::{BEGIN, BEGIN_FREE, END, immediate};
+use abi::marker::{BEGIN, BEGIN_FREE, CASE, END, immediate};
 use core::arch::asm;
 
 /// A marker.
@@ -30,4 +30,10 @@ pub fn begin_free<const ID: u32>() {
 #[inline(always)]
 pub fn end<const ID: u32>() {
     mark::<END, ID>();
+}
+
+/// From here on what the machine is at is called so in the model's report of how long the kernel looks at no interrupts.
+pub fn case(name: &'static str) {
+    // SAFETY: changes only flags.
+    unsafe { asm!("test eax, {}", const immediate(CASE, 0), in("eax") name.as_ptr(), in("ecx") name.len(), options(nostack)) };
 }
