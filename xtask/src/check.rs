@@ -32,6 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("conform", &["abi", "image", "macadamia"]),
     ("counts", &["abi", "image", "macadamia"]),
     ("figures", &["abi", "image", "macadamia"]),
+    ("latency", &["abi", "image", "macadamia"]),
     ("measured", &["abi", "image", "macadamia"]),
     ("book", &["model-core"]),
     ("hostile", &["abi", "image", "macadamia"]),
@@ -68,6 +69,7 @@ const SAFE: &[&str] = &[
     "tests/differential",
     "tests/figures",
     "tests/hostile",
+    "tests/latency",
     "tests/rival",
     "xtask",
 ];

@@ -49,6 +49,9 @@ pub struct Test {
     /// Whether QEMU counts instructions as time.
     #[serde(default)]
     pub icount: bool,
+    /// Whether the machine model measures in QEMU how long the kernel looks at no interrupts, and the limit holds.
+    #[serde(default)]
+    pub latency: bool,
     /// What the machine model must find.
     #[serde(default)]
     pub limit: Vec<Limit>,

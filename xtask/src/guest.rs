@@ -107,7 +107,8 @@ impl Guest<'_> {
 pub fn compile(source: impl AsRef<Path>) -> Result<Vec<u8>> {
     let source = source.as_ref();
     let name = source.file_stem().context("a source without a name")?;
-    let program = Path::new("target/linux").join(name);
+    std::fs::create_dir_all(linux::FOLDER)?;
+    let program = Path::new(linux::FOLDER).join(name);
     let mut gcc = Command::new("i686-linux-gnu-gcc");
     gcc.args(["-static", "-O2", "-pthread", "-Wall", "-Wno-unused-result", "-o"]).arg(&program);
     if source.is_dir() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests that run programs in Linux.
 
-use super::Test;
+use super::{Test, latency};
 use crate::batch::Fetch;
 use crate::guest::{Guest, Outcome, TIMEOUT, compile, figures_with, insert, native, native_figures};
 use crate::{Emulator, build};
@@ -176,5 +176,5 @@ fn figures() -> Result<()> {
         }
     }
     ensure!(above.is_empty(), "{}", above.join("; "));
-    Ok(())
+    latency::check("linux.figures", &report)
 }

@@ -5,6 +5,7 @@
 mod debian;
 mod dialogue;
 mod disk;
+mod latency;
 mod linux;
 mod model;
 mod results;
@@ -90,6 +91,7 @@ fn clippy_bare() -> Result<()> {
         "counts",
         "figures",
         "hostile",
+        "latency",
         "rival",
         "measured",
     ] {
@@ -274,13 +276,17 @@ fn system(path: &Path, name: &str, tally: &mut Tally) {
     };
     let Some(test) = built.test.clone() else { return tally.note(&format!("{name}.build"), Ok(())) };
     let timeout = Duration::from_secs(test.timeout);
-    let model = match (!test.limit.is_empty()).then(build::model).transpose() {
+    let model = match (test.latency || !test.limit.is_empty()).then(build::model).transpose() {
         Ok(model) => model,
         Err(error) => return tally.note(name, Err(error)),
     };
     for cpu in &test.cpus {
-        let machine = Machine::Qemu { cpu, icount: test.icount, model: model.as_ref() };
-        judge(&format!("{name}.{cpu}"), batch(&built, machine, timeout), &test.limit, tally);
+        let machine = Machine::Qemu { cpu, icount: test.icount || test.latency, model: model.as_ref() };
+        let transcript = batch(&built, machine, timeout);
+        if let Some(report) = transcript.as_ref().ok().and_then(|transcript| transcript.model.as_ref()).filter(|_| test.latency) {
+            tally.note(&format!("{name}.{cpu}: latency"), latency::check(&built.name, report));
+        }
+        judge(&format!("{name}.{cpu}"), transcript, &test.limit, tally);
     }
     if test.bochs {
         judge(&format!("{name}.bochs"), batch(&built, Machine::Bochs { cpu: BOCHS_CPU }, timeout), &[], tally);

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Objects that take much along when they are deleted.
+
+use crate::code::{Code, OWN_QUOTA, OWN_SPACE};
+use crate::{Bed, CONTROL, Case, PAGE, QUOTA, RW, SPAN, batches, expect, pause};
+use abi::syscall::MapRecord;
+use abi::{Op, USER_END};
+use macadamia::cap::{copy, delete, identify, revoke};
+use macadamia::interval::case;
+use macadamia::{Result, Space, Thread};
+
+pub const CASES: &[Case] = &[
+    ("own_ground", own_ground),
+    ("nested_quotas", nested_quotas),
+    ("nested_spaces", nested_spaces),
+    ("large_space", large_space),
+    ("space_of_objects", space_of_objects),
+    ("space_of_tables", space_of_tables),
+    ("space_of_threads", space_of_threads),
+    ("deep_derivation", deep_derivation),
+    ("wide_derivation", wide_derivation),
+];
+
+/// Objects where a walk over all of them is meant.
+const MANY: u32 = 2000;
+
+/// Quotas in the table of a dwelling, from slot 16 on.
+fn fill(bed: &Bed, thread: Thread) -> Result<()> {
+    (16..16 + MANY).try_for_each(|slot| bed.act(thread, &Code::call(Op::CreateQuota, [OWN_QUOTA, 64, slot, 0])))
+}
+
+/// A thread whose original is among the first things in a Space deletes that Space: it is gone when
+/// most of the work is still to be done.
+fn own_ground(bed: &mut Bed) -> Result<()> {
+    const ORIGINAL: u32 = 3;
+    let (ground, builder) = bed.dwelling(16 + MANY)?;
+    let slot = bed.slot();
+    bed.act(builder, &Code::call(Op::CreateThread, [OWN_QUOTA, OWN_SPACE, ORIGINAL, 0]))?;
+    bed.act(builder, &Code::call(Op::Copy, [ORIGINAL, OWN_SPACE, slot, CONTROL.0]))?;
+    fill(bed, builder)?;
+    case("own_ground.delete");
+    bed.start(Thread(slot), &Code::call(Op::Delete, [ground.0, 0, 0, 0]), 0)?;
+    for _ in 0..1000 {
+        if identify(ground.0).is_err() {
+            return Ok(());
+        }
+        pause(1_000_000)?;
+    }
+    expect(false)
+}
+
+/// Each in the one before; all but the last have no name any more when that goes.
+fn nested_quotas(bed: &mut Bed) -> Result<()> {
+    let mut inner = QUOTA;
+    let first = bed.slot();
+    for (slot, room) in (first..).zip((0..MANY).rev()) {
+        inner = inner.create_quota(room * 128, slot)?;
+        bed.slot();
+    }
+    case("nested_quotas.delete");
+    (first..=inner.0).try_for_each(delete)
+}
+
+/// Each one's original is in the table of the one outside; the outermost is deleted.
+fn nested_spaces(bed: &mut Bed) -> Result<()> {
+    const DEPTH: u32 = 250;
+    const INNER: u32 = 3;
+    let (outermost, builder) = bed.dwelling(4)?;
+    for _ in 0..DEPTH {
+        let slot = bed.slot();
+        bed.act(builder, &Code::call(Op::CreateSpace, [OWN_QUOTA, 4, INNER, 0]))?;
+        bed.act(builder, &Code::call(Op::Copy, [INNER, OWN_SPACE, slot, CONTROL.0]))?;
+        bed.furnish(Space(slot))?;
+        builder.reset(Space(slot), None)?;
+    }
+    case("nested_spaces.delete");
+    delete(outermost.0)
+}
+
+/// The largest table of capabilities, made and deleted.
+fn large_space(bed: &mut Bed) -> Result<()> {
+    let slot = bed.slot();
+    QUOTA.create_space(65536, slot)?;
+    case("large_space.delete");
+    delete(slot)
+}
+
+fn space_of_objects(bed: &mut Bed) -> Result<()> {
+    let (space, builder) = bed.dwelling(16 + MANY)?;
+    fill(bed, builder)?;
+    case("space_of_objects.delete");
+    delete(space.0)
+}
+
+/// A table for nearly every span that a space can have.
+fn space_of_tables(bed: &mut Bed) -> Result<()> {
+    let space = QUOTA.create_space(0, bed.slot())?;
+    let (ram, spans) = (bed.ram, (0..USER_END).step_by(SPAN as usize));
+    batches(spans.map(|address| MapRecord::new(MapRecord::MAP, space.0, address, ram.0, 0, PAGE, RW)))?;
+    case("space_of_tables.delete");
+    delete(space.0)
+}
+
+fn space_of_threads(bed: &mut Bed) -> Result<()> {
+    let (space, _) = bed.dwelling(4)?;
+    (0..200).try_for_each(|_| QUOTA.create_thread(space, bed.slot(), None).map(|_| ()))?;
+    case("space_of_threads.delete");
+    delete(space.0)
+}
+
+/// As many copies of copies as there may be.
+fn deep_derivation(bed: &mut Bed) -> Result<()> {
+    let first = bed.slot();
+    QUOTA.create_quota(PAGE, first)?;
+    (0..255).try_for_each(|_| {
+        let slot = bed.slot();
+        copy(slot - 1, None, slot, CONTROL, 0)
+    })?;
+    expect(copy(first + 255, None, bed.slot(), CONTROL, 0).is_err())?;
+    case("deep_derivation.delete");
+    delete(first)
+}
+
+fn wide_derivation(bed: &mut Bed) -> Result<()> {
+    let first = bed.slot();
+    bed.ram.derive(0, PAGE, first, QUOTA)?;
+    (0..MANY).try_for_each(|_| copy(first, None, bed.slot(), RW, 0))?;
+    case("wide_derivation.revoke");
+    revoke(first)
+}

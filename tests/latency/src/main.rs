@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An adversarial component: each case builds what a path of the kernel could walk over for long with
+//! interrupts off, and has it walked. The machine model measures how long it really took (docs/model.md,
+//! *Latency*); what the calls return is for the conformance program.
+//!
+//! A case may have steps, which the report tells apart: `case` is called with the name of each. What prepares is another
+//! step. Numbers are chosen so that a walk over all of it takes far more than 10,000 instructions. Arguments name
+//! the cases that run; without any all do.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+mod code;
+mod deletion;
+mod mapping;
+mod segment;
+mod waiting;
+
+use code::Code;
+use macadamia::alloc::vec::Vec;
+use macadamia::cap::delete;
+use macadamia::interval::case;
+use macadamia::map::{Batch, Window, map};
+use macadamia::{Env, Error, Memory, Quota, Result, Rights, Space, Thread, ipc, result, time};
+
+macadamia::main!(run);
+
+/// A case: what it is called and what it does.
+pub type Case = (&'static str, fn(&mut Bed) -> Result<()>);
+
+/// The component's own Quota.
+pub const QUOTA: Quota = Quota(image::slot::QUOTA);
+/// The component's own Space.
+pub const SPACE: Space = Space(image::slot::SPACE);
+/// The first thread, every right.
+pub const SELF: Thread = Thread(image::slot::THREAD);
+/// Bytes of a page.
+pub const PAGE: u32 = abi::PAGE_SIZE;
+/// Bytes that a translation table maps.
+pub const SPAN: u32 = abi::TABLE_SPAN;
+/// Where cases map into spaces that they make.
+pub const PLACE: u32 = 0x4000_0000;
+/// The right to control an object.
+pub const CONTROL: Rights = Rights::CONTROL;
+/// To read and write.
+pub const RW: Rights = Rights(3);
+
+/// Where the threads of a case have their code, in every space.
+const CODE: u32 = image::layout::GRANTS_END;
+/// Where in the component's memory that is: behind two spans, of which the first can be a large page.
+const CODE_OFFSET: u32 = 2 * SPAN;
+/// Threads in the crowd.
+pub const CROWD: u32 = 1500;
+/// Spaces that Segments are attached to.
+const SPACES: u32 = 1000;
+/// More urgent than the first thread: who is started runs at once, until it waits.
+const URGENT: u32 = 110;
+
+/// What a case works with; slots that it takes are emptied after it.
+pub struct Bed {
+    /// RAM: two spans that begin at a multiple of one, and the page with the code.
+    pub ram: Memory,
+    /// An I/O port.
+    pub ports: Memory,
+    /// Threads of this space that [`Bed::gather`] starts.
+    crowd: Vec<Thread>,
+    /// Spaces of aliens without any.
+    pub spaces: Vec<Space>,
+    code: Window,
+    first: u32,
+    next: u32,
+}
+
+impl Bed {
+    fn new(env: &mut Env) -> Result<Self> {
+        let ram = env.memory("ram");
+        let code = Window::open(CODE, ram, CODE_OFFSET, PAGE, RW)?;
+        let crowd = (0..CROWD).map(|_| QUOTA.create_thread(SPACE, env.free_slot(), None).map(|(thread, _)| thread));
+        let crowd: Vec<Thread> = crowd.collect::<Result<_>>()?;
+        crowd.iter().try_for_each(|thread| thread.set_priority(URGENT, URGENT))?;
+        let spaces = (0..SPACES).map(|_| QUOTA.create_space(0, env.free_slot())).collect::<Result<_>>()?;
+        let first = env.free_slot();
+        Ok(Self { ram, ports: env.memory("ports80"), crowd, spaces, code, first, next: first })
+    }
+
+    /// An empty slot.
+    pub fn slot(&mut self) -> u32 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// Starts every thread of the crowd with this code; each then waits in the state `state` of
+    /// [`abi::Op::ThreadInfo`].
+    pub fn gather(&mut self, code: &Code, state: u32) -> Result<&[Thread]> {
+        self.write(code);
+        for thread in &self.crowd {
+            thread.start(CODE, CODE, 0)?;
+            expect(thread.state()? == state)?;
+        }
+        Ok(&self.crowd)
+    }
+
+    /// As [`Bed::gather`], and before each thread the urgent `partner` starts with code of its own.
+    pub fn meet(&mut self, partner: Thread, its: &Code, code: &Code, state: u32) -> Result<()> {
+        for thread in &self.crowd {
+            self.start(partner, its, 0)?;
+            self.start(*thread, code, 0)?;
+            expect(thread.state()? == state)?;
+        }
+        Ok(())
+    }
+
+    /// A native space with `slots` slots that has the code, and a thread in it that acts for this program
+    /// ([`Bed::act`]). In its table are [`code::OWN_QUOTA`] and [`code::OWN_SPACE`]: this program's Quota and Space.
+    pub fn dwelling(&mut self, slots: u32) -> Result<(Space, Thread)> {
+        let space = QUOTA.create_space(slots, self.slot())?;
+        self.furnish(space)?;
+        let (thread, _) = QUOTA.create_thread(space, self.slot(), None)?;
+        thread.set_priority(URGENT, URGENT)?;
+        Ok((space, thread))
+    }
+
+    /// Gives a native space what [`Bed::dwelling`] says.
+    pub fn furnish(&self, space: Space) -> Result<()> {
+        macadamia::cap::copy(QUOTA.0, Some(space), code::OWN_QUOTA, CONTROL, 0)?;
+        macadamia::cap::copy(SPACE.0, Some(space), code::OWN_SPACE, CONTROL, 0)?;
+        map(space, CODE, self.ram, CODE_OFFSET, PAGE, Rights::RWX)
+    }
+
+    /// A thread that does not run does what the code says and halts. An error is that of its last system call.
+    pub fn act(&self, thread: Thread, code: &Code) -> Result<()> {
+        self.start(thread, code, 0)?;
+        match thread.registers()?.eax {
+            0 => Ok(()),
+            code => Err(Error::from_code(code).unwrap_or(Error::BadOperation)),
+        }
+    }
+
+    /// Starts a thread with this code, and an argument in ESI.
+    pub fn start(&self, thread: Thread, code: &Code, argument: u32) -> Result<()> {
+        self.write(code);
+        thread.start(CODE, CODE, argument)
+    }
+
+    fn write(&self, code: &Code) {
+        code.words().enumerate().for_each(|(index, word)| self.code.write(index as u32 * 4, word));
+    }
+
+    fn clean(&mut self) {
+        case("cleaning");
+        // What a case has deleted is not there; what it has not stopped may stop.
+        (self.first..self.next).for_each(|slot| _ = delete(slot));
+        self.crowd.iter().for_each(|thread| _ = thread.stop());
+        self.next = self.first;
+    }
+}
+
+/// An error if a case is not what it should be.
+pub fn expect(holds: bool) -> Result<()> {
+    if holds { Ok(()) } else { Err(Error::BadState) }
+}
+
+/// Carries out records, as many in a system call as it takes.
+pub fn batches(records: impl IntoIterator<Item = abi::syscall::MapRecord>) -> Result<()> {
+    let mut records = records.into_iter().peekable();
+    while records.peek().is_some() {
+        let mut batch = Batch::new();
+        for record in records.by_ref().take(abi::syscall::MapRecord::MAX as usize) {
+            batch.push(record)?;
+        }
+        batch.commit().map_err(|(_, error)| error)?;
+    }
+    Ok(())
+}
+
+/// Lets others run for some time.
+pub fn pause(nanoseconds: u64) -> Result<()> {
+    const OVER: u32 = 1 << 31;
+    time::alarm(time::now() + nanoseconds, OVER)?;
+    ipc::wait(OVER).map(|_| ())
+}
+
+fn run(mut env: Env) {
+    let asked = core::mem::take(&mut env.start.arguments);
+    case("preparation");
+    let mut bed = match Bed::new(&mut env) {
+        Ok(bed) => bed,
+        Err(error) => panic!("no bed: {}", error.text()),
+    };
+    for (name, act) in [deletion::CASES, mapping::CASES, segment::CASES, waiting::CASES].into_iter().flatten() {
+        if !asked.is_empty() && !asked.iter().any(|asked| asked == name) {
+            continue;
+        }
+        case(name);
+        match act(&mut bed) {
+            Ok(()) => result!("ok {name}"),
+            Err(error) => result!("not ok {name}: {}", error.text()),
+        }
+        bed.clean();
+    }
+    result!("done");
+}
