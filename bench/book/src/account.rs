@@ -13,7 +13,7 @@ const NATIVE: [&str; 2] = ["Linux alone: kernel", "Linux alone: program"];
 
 /// The account of a row's interval; `None` if it was not measured.
 pub fn of(row: &Row, counted: &Counted, cpu: &Cpu) -> Option<Account> {
-    let medians = |report: &model_core::Report| Some(report.intervals.get(&row.interval)?.medians());
+    let medians = |report: &model_core::Report| Some(report.intervals.get(&row.interval?)?.medians());
     let ByOwner { kernel, server, components, user } = medians(&counted.ours)?;
     let mut owners: Vec<(&'static str, Events)> = OURS.into_iter().zip([kernel, server, components, user]).collect();
     if let Some(native) = counted.native.as_ref().and_then(medians) {

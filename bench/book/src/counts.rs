@@ -3,7 +3,7 @@
 
 use crate::figures::quotient;
 use crate::plan::Row;
-use model_core::{ByOwner, Cpu, Events, IntervalReport, Source, Spread, VisitReport};
+use model_core::{ByOwner, Cpu, Events, IntervalReport, Report, Source, Spread, VisitReport};
 
 /// A count over repetitions.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,6 +102,12 @@ pub fn value(count: &str, interval: &IntervalReport, row: &Row, cpu: &Cpu) -> Op
         None => of_interval(count, interval, cpu)?,
     };
     Some(value.divided(f64::from(row.per)))
+}
+
+/// The count of this name of a whole run: instructions are those of the kernel between two looks at interrupts, the most.
+pub fn of_run(count: &str, report: &Report) -> Option<Value> {
+    let latency = report.latency.as_ref().filter(|_| count == "instructions")?;
+    Some(Value { median: latency.longest as f64, spread: None })
 }
 
 fn of_visit(count: &str, visit: &VisitReport) -> Option<Value> {

@@ -31,19 +31,21 @@ pub type Cpus = BTreeMap<String, Cpu>;
 /// Says what was asked for and not measured, or is not in the papers.
 pub fn evaluate(plan: &Plan, papers: &Papers, cpus: &Cpus, results: &Results, provenance: Provenance) -> Result<Book> {
     let chapters = plan.chapters.iter().map(|chapter| {
-        let paper = papers.0.get(&chapter.paper).with_context(|| format!("there is no paper `{}`", chapter.paper))?;
+        let source = |name: &String| -> Result<String> {
+            let paper = papers.0.get(name).with_context(|| format!("there is no paper `{name}`"))?;
+            Ok(format!("{}: {}. {}, {}. Measured there on: {}", paper.authors, paper.title, paper.published, paper.year, paper.machine))
+        };
+        let source = chapter.paper.as_ref().map(source).transpose()?;
+        let paper = chapter.paper.as_deref().unwrap_or_default();
         let sections = chapter.section.iter().map(|section| {
             let cpu = cpus.get(&section.model).with_context(|| format!("there is no CPU model `{}`", section.model))?;
-            let from = Sources { plan, papers, chapter: &chapter.paper, section, cpu, counted: counted(results, section)? };
+            let from = Sources { plan, papers, chapter: paper, section, cpu, counted: counted(results, section)? };
             from.section().with_context(|| format!("section `{}`", section.name))
         });
         Ok(Chapter {
             title: chapter.title.clone(),
             text: chapter.text.clone(),
-            source: format!(
-                "{}: {}. {}, {}. Measured there on: {}",
-                paper.authors, paper.title, paper.published, paper.year, paper.machine
-            ),
+            source: source.unwrap_or_default(),
             sections: sections.collect::<Result<_>>()?,
         })
     });
@@ -105,7 +107,7 @@ impl Sources<'_> {
             what,
             value: ours.median,
             spread: ours.spread,
-            repetitions: self.counted.ours.intervals.get(&row.interval).map_or(0, |interval| interval.repetitions),
+            repetitions: row.interval.and_then(|id| self.counted.ours.intervals.get(&id)).map_or(0, |interval| interval.repetitions),
             unit,
             paper,
             worse,
@@ -125,7 +127,10 @@ impl Sources<'_> {
         if let Some(of) = counts::native(count) {
             return Some((self.values(row, of)?.1?, None));
         }
-        let of = |report: &Report| counts::value(count, report.intervals.get(&row.interval)?, row, self.cpu);
+        let of = |report: &Report| match row.interval {
+            Some(id) => counts::value(count, report.intervals.get(&id)?, row, self.cpu),
+            None => counts::of_run(count, report),
+        };
         let native = self.counted.native.as_ref().and_then(of);
         Some((of(&self.counted.ours)?, native))
     }

@@ -113,7 +113,7 @@ fn chapter(chapter: &Chapter) -> Result<Markup> {
     let sections = chapter.sections.iter().map(section).collect::<Result<Vec<_>>>()?;
     Ok(html! {
         h2 { (chapter.title) }
-        p class="source" { (chapter.source) }
+        @if !chapter.source.is_empty() { p class="source" { (chapter.source) } }
         p { (chapter.text) }
         @for section in sections { (section) }
     })

@@ -49,8 +49,9 @@ pub struct ChapterPlan {
     pub title: String,
     /// What it is about.
     pub text: String,
-    /// The paper whose numbers its sections show unless they say another: a file of `bench/papers`.
-    pub paper: String,
+    /// The paper whose numbers its sections show unless they say another: a file of `bench/papers`. Nobody has to have
+    /// published the like.
+    pub paper: Option<String>,
     /// The sections.
     pub section: Vec<SectionPlan>,
 }
@@ -134,8 +135,9 @@ pub struct Row {
     pub name: String,
     /// What it is, for people.
     pub label: String,
-    /// The interval in the program.
-    pub interval: u16,
+    /// The interval in the program. Without one the figure is of the whole run: the most instructions of the kernel
+    /// between two looks at interrupts.
+    pub interval: Option<u16>,
     /// Only this visit to the kernel within it, from 0.
     pub visit: Option<usize>,
     /// Operations of each repetition: figures are of one.
@@ -201,7 +203,7 @@ impl Sweep {
             let row = Row {
                 name: format!("{}.{x}.{}", self.name, self.suffix),
                 label: format!("{}, {x} {}", self.label, self.x),
-                interval: self.interval + i,
+                interval: Some(self.interval + i),
                 visit: None,
                 per: 1,
                 bytes: 0,
@@ -224,6 +226,12 @@ impl SectionPlan {
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.row.iter().flat_map(|row| &row.figure).any(|figure| figure.held)
+    }
+
+    /// Whether the first word of a figure's name is `group`.
+    #[must_use]
+    pub fn is_of_group(&self, group: &str) -> bool {
+        self.names().iter().any(|name| name.split_once('.').is_some_and(|(first, _)| first == group))
     }
 
     /// Whether it is what `filter` asks for: a part of its name, or of a figure's.

@@ -63,7 +63,12 @@ pub fn run(filter: &str, json: Option<&Path>, table: bool) -> Result<()> {
     let whole = filter.is_empty();
     let plan = Plan::read(Path::new(FOLDER))?;
     let named = plan.sections().any(|section| section.name == filter);
-    let plan = plan.only(|section| if named { section.name == filter } else { section.is_asked_for(filter) });
+    let group = !named && plan.sections().any(|section| section.is_of_group(filter));
+    let plan = plan.only(|section| match (named, group) {
+        (true, _) => section.name == filter,
+        (_, true) => section.is_of_group(filter),
+        _ => section.is_asked_for(filter),
+    });
     ensure!(!plan.chapters.is_empty(), "no section's and no figure's name contains `{filter}`");
     let book = measure(&plan)?;
     let folder = if whole { Path::new(REPORT).to_path_buf() } else { Path::new(REPORT).join(filter) };
