@@ -58,7 +58,7 @@ impl<P: Port> Kernel<P> {
         let threads = Table { start: pool::BASE, count, free: Link::NULL };
         let alarms = Alarms::new(pool::BASE + count * BYTES);
         let (sched, irqs) = (Scheduler::default(), [Link::NULL; MAX_IRQS]);
-        let mut kernel = Self { pool, port, sched, threads, emptied: Link::NULL, alarms, irqs, left: Left::default(), kip: 0 };
+        let mut kernel = Self { pool, port, sched, threads, emptied: Link::NULL, alarms, irqs, unlooked: 0, left: Left::default(), kip: 0 };
         for thread in (1..count).rev().filter_map(|i| threads.get(i)) {
             kernel.pool[thread].next = kernel.threads.free;
             kernel.pool[thread].handle = threads.index(thread);

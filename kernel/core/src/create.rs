@@ -7,7 +7,7 @@ use crate::port::Port;
 use crate::quota::{Header, Quota};
 use crate::reap::Work;
 use crate::space::{HEADER_BYTES, Owner, Segment, SlotMap, Space, TABLE_BYTES, Table};
-use crate::thread::{self, SEQUENCE, Thread, flag, gate};
+use crate::thread::{SEQUENCE, Thread, flag, gate};
 use crate::{Kernel, NOTHING, Outcome, Result};
 use abi::frame::{Frame, vector};
 use abi::utcb::{AREA_END, FIRST_SLOT, FPU_OFFSET, FPU_SIZE, KIP_ADDRESS, SLOT_SIZE, Utcb};
@@ -195,11 +195,16 @@ impl<P: Port> Kernel<P> {
 
     /// A thread without a space.
     pub(crate) fn new_thread(&mut self, quota: Ref<Quota>, original: Ref<Slot>, priority: u32) -> Result<Ref<Thread>> {
-        let made = self.threads.free.get().ok_or(Error::PoolExhausted)?;
         self.charge(quota, 0, 1)?;
+        let Some(made) = self.threads.free.get() else {
+            self.uncharge(quota.link(), 0, 1);
+            return Err(Error::PoolExhausted);
+        };
         self.threads.free = self.pool[made].next;
         let Thread { handle, epochs, .. } = self.pool[made];
         let handle = handle.wrapping_add(SEQUENCE);
+        // Whoever wore it out is gone, with all that he paid for.
+        let epochs = if self.threads.is_worn(epochs) { 0 } else { epochs };
         self.pool[made] = Thread { handle, epochs, priority, max_priority: priority, gate: gate::STOPPED, ..Thread::zeroed() };
         self.pool[made].header = Self::new_header(quota, original);
         Ok(made)
@@ -209,12 +214,13 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn free_thread(&mut self, thread: Ref<Thread>) {
         let Thread { header, handle, epochs, .. } = self.pool[thread];
         self.pool[thread] = Thread { handle, epochs, next: self.threads.free, ..Thread::zeroed() };
-        if epochs >= self.threads.epochs() / 2 {
+        if let Some(quota) = header.quota.get().filter(|_| self.threads.is_worn(epochs)) {
             // Servers may still have handles: nobody else gets this entry, and who wore it out goes on paying for it.
-            return;
+            self.keep_worn(quota, thread);
+        } else {
+            self.threads.free = thread.link();
+            self.uncharge(header.quota, 0, 1);
         }
-        self.threads.free = thread.link();
-        self.uncharge(header.quota, 0, 1);
     }
 
     /// Binds a thread that has no space: gives it a UTCB slot and puts it into

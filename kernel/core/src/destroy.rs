@@ -190,7 +190,9 @@ impl<P: Port> Kernel<P> {
             self.drop_record(at);
             return false;
         }
-        if !self.is_spread(owner) {
+        if let Owner::Segment(segment) = owner
+            && !self.spread(segment)
+        {
             return false;
         }
         let Attachment { mut cursor, .. } = self.pool[at];

@@ -6,6 +6,7 @@
 //! it would pay without large pages, and to take away a part of one, or to change its rights,
 //! needs no memory: the page is split into the table.
 
+use crate::map::LOOK;
 use crate::port::Port;
 use crate::space::{Owner, Table};
 use crate::{Kernel, Result};
@@ -71,6 +72,7 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn split(&mut self, owner: Owner, index: usize) -> Option<Ref<Table>> {
         let leaf = self.own_large(owner, index)?;
         let table = self.take_spare(owner, index)?;
+        self.unlooked += LOOK;
         // The address is the upper part of an entry (`Format`).
         let mut page = P::Format::leaf(leaf);
         for slot in &mut self.pool[table].0 {

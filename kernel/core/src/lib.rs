@@ -71,6 +71,8 @@ pub struct Kernel<P: Port> {
     alarms: notify::Alarms,
     /// The Irq objects by line.
     irqs: [Link<memory::Irq>; port::MAX_IRQS],
+    /// Pages' worth of work of `map` since its last look at the interrupt controller.
+    unlooked: u32,
     /// Work lists that nobody works off but the reaper.
     left: reap::Left,
     /// Address of the kernel information page in the pool.

@@ -24,13 +24,13 @@ const RECORD_BYTES: u32 = size_of::<MapRecord>() as u32;
 const STRIDE: usize = 16;
 
 /// Pages that are mapped between two looks at the interrupt controller.
-const MAPPED: u32 = 512;
+const MAPPED: u32 = 256;
 /// Pages that are unmapped or whose rights are changed between two looks: each is taken apart.
 const CHANGED: u32 = 64;
 /// Pages' worth of work that a record costs beside its pages.
 const RECORD: u32 = 8;
 /// Pages' worth of small steps between two looks.
-const LOOK: u32 = 32;
+pub(crate) const LOOK: u32 = 32;
 /// Tables that are freed in one step, and entries of an upper level that are searched for them.
 const TABLES: u32 = 2;
 const ENTRIES: u32 = 256;
@@ -136,14 +136,18 @@ impl<P: Port> Kernel<P> {
 
     /// Frees some of the owner's tables, whose entry `cursor` is the next to look at; true when none is left.
     pub(crate) fn free_tables(&mut self, owner: Owner, cursor: &mut u32) -> bool {
-        let (first, mut freed) = (*cursor, 0);
-        while (*cursor as usize) < mmu::USER_ENTRIES && freed < TABLES && *cursor - first < ENTRIES {
-            let index = *cursor as usize;
+        let end = (*cursor + ENTRIES).min(mmu::USER_ENTRIES as u32);
+        for _ in 0..TABLES {
+            let entries = self.top_of(owner).get().and_then(|top| self.pool[top].0.get(*cursor as usize..end as usize));
+            let Some(passed) = entries.and_then(|entries| entries.iter().position(|entry| *entry != 0)) else {
+                *cursor = end;
+                break;
+            };
+            let index = *cursor as usize + passed;
             if let Some(table) = self.own_table(owner, index).or_else(|| self.take_spare(owner, index)) {
                 self.free_table(owner, index, table);
-                freed += 1;
             }
-            *cursor += 1;
+            *cursor = index as u32 + 1;
         }
         *cursor as usize == mmu::USER_ENTRIES
     }
@@ -205,13 +209,13 @@ impl<P: Port> Kernel<P> {
         }
         let caller = self.pool[me].space.get().ok_or(Error::BadState)?;
         let first = core::mem::take(&mut self.pool[me].progress);
-        let mut work = 0;
+        self.unlooked = 0;
         for index in first..count {
-            if self.is_time(&mut work, RECORD) {
+            if self.is_time(RECORD) {
                 self.pool[me].progress = index;
                 return Ok(Outcome::Again);
             }
-            match self.map_record(me, caller, index, &mut work) {
+            match self.map_record(me, caller, index) {
                 Ok(true) => {}
                 Ok(false) => {
                     self.pool[me].progress = index;
@@ -230,20 +234,20 @@ impl<P: Port> Kernel<P> {
 
     /// Adds to the work since the last look at the interrupt controller, and looks if that is enough:
     /// whether an interrupt waits.
-    fn is_time(&mut self, work: &mut u32, more: u32) -> bool {
-        *work += more;
-        if *work < LOOK {
+    fn is_time(&mut self, pages: u32) -> bool {
+        self.unlooked += pages;
+        if self.unlooked < LOOK {
             return false;
         }
-        *work = 0;
+        self.unlooked = 0;
         self.port.interrupt_pending()
     }
 
     /// One record of the UTCB; false if an interrupt came first: what is left stands there then.
-    fn map_record(&mut self, me: Ref<Thread>, caller: Ref<Space>, index: u32, work: &mut u32) -> Result<bool> {
+    fn map_record(&mut self, me: Ref<Thread>, caller: Ref<Space>, index: u32) -> Result<bool> {
         let at = self.pool[me].utcb + index * RECORD_BYTES;
         let mut record = MapRecord(bytemuck::pod_read_unaligned(self.pool.bytes_at(at, RECORD_BYTES)));
-        let done = self.carry_out_record(caller, &mut record, work)?;
+        let done = self.carry_out_record(caller, &mut record)?;
         if !done {
             self.pool.bytes_mut(at, RECORD_BYTES).copy_from_slice(bytemuck::bytes_of(&record.0));
         }
@@ -253,15 +257,15 @@ impl<P: Port> Kernel<P> {
     /// A record of one page; its length is not given. False if an interrupt came first: then all of it
     /// is to be done again.
     pub(crate) fn map_page(&mut self, caller: Ref<Space>, [selectors, address, offset]: [u32; 3]) -> Result<bool> {
-        self.carry_out_record(caller, &mut MapRecord([selectors, address, offset, PAGE_SIZE]), &mut 0)
+        self.carry_out_record(caller, &mut MapRecord([selectors, address, offset, PAGE_SIZE]))
     }
 
     /// One record; false if an interrupt came first: the record is what is left then.
-    fn carry_out_record(&mut self, caller: Ref<Space>, record: &mut MapRecord, work: &mut u32) -> Result<bool> {
+    fn carry_out_record(&mut self, caller: Ref<Space>, record: &mut MapRecord) -> Result<bool> {
         let memory = self.record_memory(caller, record)?;
         if let Some((memory, rights)) = memory.filter(|(memory, _)| self.pool[*memory].class == class::PORTS) {
             self.map_ports(caller, record, memory, rights)?;
-            *work += LOOK;
+            self.unlooked += LOOK;
             return Ok(true);
         }
         loop {
@@ -276,13 +280,13 @@ impl<P: Port> Kernel<P> {
                 return Ok(false);
             }
             if bytes == request.bytes {
-                *work += bytes / PAGE_SIZE;
+                self.unlooked += bytes / PAGE_SIZE;
                 return Ok(true);
             }
             record.0[1] += bytes;
             record.0[2] = record.0[2].wrapping_add(bytes);
             record.0[3] -= bytes;
-            if self.is_time(work, bytes / PAGE_SIZE) {
+            if self.is_time(bytes / PAGE_SIZE) {
                 return Ok(false);
             }
         }
@@ -290,10 +294,12 @@ impl<P: Port> Kernel<P> {
 
     /// Copies what changed of a Segment to all who have it; false if an interrupt came first.
     fn spread_all(&mut self, owner: Owner) -> bool {
-        while !self.is_spread(owner) {
+        let Owner::Segment(segment) = owner else { return true };
+        while self.pool[segment].changing != 0 {
             if self.port.interrupt_pending() {
                 return false;
             }
+            self.spread(segment);
         }
         true
     }

@@ -7,6 +7,7 @@
 use crate::cap::Slot;
 use crate::port::Port;
 use crate::space::Space;
+use crate::thread::Thread;
 use crate::{Kernel, NOTHING, Result};
 use abi::{Error, Kind, Rights};
 use bytemuck::{Pod, Zeroable};
@@ -52,6 +53,12 @@ pub struct Quota {
     pub depth: u32,
     /// Next of the emptied ones.
     pub next: Link<Quota>,
+    /// Entries of the thread table that were worn out at its expense ([`Thread::handle`]): charged as long as it is there.
+    pub worn: Link<Thread>,
+    /// The last of them.
+    pub worn_last: Link<Thread>,
+    /// How many they are.
+    pub worn_count: u32,
 }
 impl Object for Quota {}
 
@@ -87,7 +94,7 @@ impl<P: Port> Kernel<P> {
             return Err(Error::PoolExhausted);
         };
         let header = Self::new_header(parent, slot);
-        self.pool[Ref::new(block)] = Quota { header, limit, used: 0, thread_limit, threads: 0, depth, next: Link::NULL };
+        self.pool[Ref::new(block)] = Quota { header, limit, used: 0, thread_limit, threads: 0, depth, ..Quota::zeroed() };
         self.put_original(slot, Kind::Quota, block);
         Ok(NOTHING)
     }
@@ -120,11 +127,23 @@ impl<P: Port> Kernel<P> {
         self.end_emptied();
     }
 
+    /// Keeps a worn out entry of the thread table from everybody until its Quota ends.
+    pub(crate) fn keep_worn(&mut self, quota: Ref<Quota>, thread: Ref<Thread>) {
+        let q = &mut self.pool[quota];
+        let next = core::mem::replace(&mut q.worn, thread.link());
+        if next.is_null() {
+            q.worn_last = thread.link();
+        }
+        q.worn_count += 1;
+        self.pool[thread].next = next;
+        self.uncharge(quota.link(), 0, 0);
+    }
+
     fn give_back(&mut self, quota: Ref<Quota>, bytes: u32, threads: u32) {
         let q = &mut self.pool[quota];
         q.used -= bytes;
         q.threads -= threads;
-        if q.header.is_dying() && q.used == 0 && q.threads == 0 {
+        if q.header.is_dying() && q.used == 0 && q.threads == q.worn_count {
             q.next = self.emptied;
             self.emptied = quota.link();
         }
@@ -133,8 +152,11 @@ impl<P: Port> Kernel<P> {
     /// Ends an emptied Quota. False if there is none.
     fn end_emptied(&mut self) -> bool {
         let Some(quota) = self.emptied.get() else { return false };
-        let Quota { header, limit, thread_limit, next, .. } = self.pool[quota];
+        let Quota { header, limit, thread_limit, next, worn, worn_last, .. } = self.pool[quota];
         self.emptied = next;
+        if let Some(last) = worn_last.get() {
+            self.pool[last].next = core::mem::replace(&mut self.threads.free, worn);
+        }
         self.pool.free(quota.address(), QUOTA_BYTES);
         if let Some(parent) = header.quota.get() {
             self.give_back(parent, limit + QUOTA_BYTES, thread_limit);

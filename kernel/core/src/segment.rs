@@ -19,9 +19,9 @@ use mmu::{Format, top_index};
 use pool::Ref;
 
 /// Spaces that get a changed entry in one step.
-const SPREAD: u32 = 64;
+const SPREAD: u32 = 32;
 /// Entries that a space gets in one step when a Segment is attached.
-const FILL: u32 = 128;
+const FILL: u32 = 32;
 
 impl<P: Port> Kernel<P> {
     /// An entry of a Segment's upper level was written: copies follow, in steps ([`spread`](Self::spread)).
@@ -52,14 +52,6 @@ impl<P: Port> Kernel<P> {
             self.release(quota, table.address(), TABLE_BYTES);
         }
         true
-    }
-
-    /// As [`spread`](Self::spread), for whoever has tables; a Space's have no copies.
-    pub(crate) fn is_spread(&mut self, owner: Owner) -> bool {
-        match owner {
-            Owner::Space(_) => true,
-            Owner::Segment(segment) => self.spread(segment),
-        }
     }
 
     /// A record goes: a change that is being copied passes over it.

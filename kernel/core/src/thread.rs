@@ -128,8 +128,8 @@ pub struct Thread {
     /// number of calls does, so the handle stays dead whatever the thread calls, at
     /// any rate and for ever. (An alien's handler that takes the alien knows that, and spends none.) With
     /// 2,048 threads an entry of the table has 8,192 epochs; one that has spent half of them is not used
-    /// again when its thread is deleted (`free_thread`). So a handle never names a call of another thread
-    /// than the one it was given for. To come upon it again its own thread has to end 8,191 calls more
+    /// again when its thread is deleted, until the Quota that paid for it ends (`free_thread`). So a handle never names a call of another thread
+    /// than the one it was given for, unless a server keeps it beyond the end of the component that it got it from. To come upon it again its own thread has to end 8,191 calls more
     /// unanswered, which takes who controls the thread or its servers and could change what it gets anyway.
     pub handle: u32,
     /// Whom it waits for, by state.
@@ -254,6 +254,10 @@ impl Table {
     #[must_use]
     pub const fn epochs(&self) -> u32 {
         SEQUENCE / self.count
+    }
+    /// Whether an entry has spent so many epochs that another thread's handles might come round to one that is not answered.
+    pub(crate) const fn is_worn(&self, epochs: u32) -> bool {
+        epochs >= self.epochs() / 2
     }
     /// The handle in the next epoch.
     #[must_use]

@@ -68,11 +68,11 @@ const TRY_PORTS: [u8; 8] = [0xe4, 0x80, UD2[0], UD2[1], 0xe4, 0x81, UD2[0], UD2[
 fn failed_ports(bed: &mut Bed) -> Result<(), Why> {
     let Some(ports) = bed.ports else { return Ok(()) };
     let [roomy, narrow, space] = [bed.slot(), bed.slot(), bed.slot()];
-    let roomy = good(QUOTA.create_quota(16 * PAGE, roomy))?;
+    let roomy = good(QUOTA.create_quota(16 * PAGE, 0, roomy))?;
     good(roomy.create_space(4, space))?;
     let (used, _) = good(roomy.info())?;
     good(delete(space))?;
-    let narrow = good(QUOTA.create_quota(used + 2 * PAGE, narrow))?;
+    let narrow = good(QUOTA.create_quota(used + 2 * PAGE, 0, narrow))?;
     let space = good(narrow.create_space(4, space))?;
     fails(map(space, 0, ports, 0, 1, Rights(3)), Error::QuotaExceeded)?;
     check("nothing is charged", good(narrow.info())?.0 == used)

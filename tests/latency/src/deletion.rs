@@ -7,7 +7,7 @@ use abi::syscall::MapRecord;
 use abi::{Op, USER_END};
 use macadamia::cap::{copy, delete, identify, revoke};
 use macadamia::interval::case;
-use macadamia::{Result, Space, Thread};
+use macadamia::{Error, Result, Space, Thread};
 
 pub const CASES: &[Case] = &[
     ("own_ground", own_ground),
@@ -23,6 +23,8 @@ pub const CASES: &[Case] = &[
 
 /// Objects where a walk over all of them is meant.
 const MANY: u32 = 2000;
+/// More Quotas than may lie in each other.
+const DEEP: u32 = 17;
 
 /// Quotas in the table of a dwelling, from slot 16 on.
 fn fill(bed: &Bed, thread: Thread) -> Result<()> {
@@ -53,8 +55,13 @@ fn own_ground(bed: &mut Bed) -> Result<()> {
 fn nested_quotas(bed: &mut Bed) -> Result<()> {
     let mut inner = QUOTA;
     let first = bed.slot();
-    for (slot, room) in (first..).zip((0..MANY).rev()) {
-        inner = inner.create_quota(room * 128, slot)?;
+    for (slot, room) in (first..).zip((0..DEEP).rev()) {
+        match inner.create_quota(room * 128, 0, slot) {
+            Ok(made) => inner = made,
+            // It is as deep as it may be.
+            Err(Error::TooDeep) => break,
+            Err(error) => return Err(error),
+        }
         bed.slot();
     }
     case("nested_quotas.delete");
@@ -111,7 +118,7 @@ fn space_of_threads(bed: &mut Bed) -> Result<()> {
 /// As many copies of copies as there may be.
 fn deep_derivation(bed: &mut Bed) -> Result<()> {
     let first = bed.slot();
-    QUOTA.create_quota(PAGE, first)?;
+    QUOTA.create_quota(PAGE, 0, first)?;
     (0..255).try_for_each(|_| {
         let slot = bed.slot();
         copy(slot - 1, None, slot, CONTROL, 0)

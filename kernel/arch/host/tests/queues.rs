@@ -228,19 +228,30 @@ fn an_entry_that_is_used_again_has_other_handles() {
 }
 
 #[test]
-fn an_entry_that_is_worn_out_is_used_no_more() {
+fn an_entry_that_is_worn_out_is_used_no_more_until_its_quota_ends() {
     let (mut kernel, threads) = set_up();
-    let (server, client) = (threads[0], threads[1]);
-    let used = |kernel: &mut Kernel<Host>| call(kernel, Op::QuotaInfo, [slot::QUOTA, 0, 0, 0])[1];
+    let server = threads[0];
+    let (quota, victim, next) = (FIRST + THREADS as u32, FIRST + THREADS as u32 + 1, FIRST + THREADS as u32 + 2);
+    let root = kernel.current().and_then(|me| kernel.pool[me].space.get()).expect("the root server runs");
+    let in_slot = |kernel: &Kernel<Host>, slot| kernel.pool[Space::slot(root, slot)].object::<Thread>();
+    let threads_used = |kernel: &mut Kernel<Host>, quota| call(kernel, Op::QuotaInfo, [quota, 0, 0, 0])[3] & 0xffff;
+    let before = threads_used(&mut kernel, slot::QUOTA);
+    assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, 4096, quota, 3])[0], 0);
+    assert_eq!(call(&mut kernel, Op::CreateThread, [quota, slot::SPACE, victim, 0])[0], 0);
+    let client = in_slot(&kernel, victim);
     for _ in 0..kernel.threads.epochs() / 2 {
         as_thread(&mut kernel, client, Tag::new(Op::Call, 0, 0).0, [FIRST, 0, 0, 0]);
         as_thread(&mut kernel, server, Tag::new(Op::Receive, 0, 0).0, [0; 4]);
-        call(&mut kernel, Op::Stop, [FIRST + 1, 0, 0, 0]);
+        call(&mut kernel, Op::Stop, [victim, 0, 0, 0]);
     }
-    let before = used(&mut kernel);
-    call(&mut kernel, Op::Delete, [FIRST + 1, 0, 0, 0]);
-    call(&mut kernel, Op::CreateThread, [slot::QUOTA, slot::SPACE, FIRST + 1, 0]);
-    assert_eq!(used(&mut kernel), before + kcore::thread::BYTES, "who wore it out goes on paying");
-    let root = kernel.current().and_then(|me| kernel.pool[me].space.get()).expect("the root server runs");
-    assert_ne!(kernel.pool[Space::slot(root, FIRST + 1)].object::<Thread>(), client);
+    call(&mut kernel, Op::Delete, [victim, 0, 0, 0]);
+    assert_eq!(threads_used(&mut kernel, quota), 1, "who wore it out goes on paying");
+    assert_eq!(call(&mut kernel, Op::CreateThread, [slot::QUOTA, slot::SPACE, next, 0])[0], 0);
+    assert_ne!(in_slot(&kernel, next), client);
+    call(&mut kernel, Op::Delete, [next, 0, 0, 0]);
+    call(&mut kernel, Op::Delete, [quota, 0, 0, 0]);
+    assert_eq!(threads_used(&mut kernel, slot::QUOTA), before, "everything came back");
+    assert_eq!(call(&mut kernel, Op::CreateThread, [slot::QUOTA, slot::SPACE, next, 0])[0], 0);
+    assert_eq!(in_slot(&kernel, next), client, "it is as good as new");
+    assert_eq!(kernel.pool[client].epochs, 0);
 }
