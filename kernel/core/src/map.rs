@@ -271,8 +271,13 @@ impl<P: Port> Kernel<P> {
         loop {
             let request = self.request(caller, record, memory)?;
             // What somebody else has changed of a Segment goes first.
-            if !self.spread_all(request.owner) {
-                return Ok(false);
+            if let Owner::Segment(segment) = request.owner
+                && !self.spread(segment)
+            {
+                if self.port.interrupt_pending() {
+                    return Ok(false);
+                }
+                continue;
             }
             let bytes = self.step(&request);
             self.carry_out(&request, bytes)?;
