@@ -43,6 +43,7 @@ pub trait Format {
     fn large(leaf: Leaf) -> u32;
     /// The large page that an upper-level entry maps, and whether it is a Segment's.
     fn decode_large(entry: u32) -> Option<(Leaf, bool)>;
-    /// A space's copy of an upper-level entry of a Segment, which gives at most `rights`.
+    /// A space's copy of an upper-level entry of a Segment, which gives at most `rights`. The copy of an
+    /// empty entry maps nothing, but is not empty: the place is the Segment's.
     fn shared(entry: u32, rights: Rights) -> u32;
 }

@@ -92,10 +92,6 @@ impl Format for Ia32 {
     }
 
     fn shared(entry: u32, rights: Rights) -> u32 {
-        match entry {
-            0 => 0,
-            _ if rights.contains(Rights::WRITE) => entry | SHARED,
-            _ => entry & !WRITABLE | SHARED,
-        }
+        if rights.contains(Rights::WRITE) { entry | SHARED } else { entry & !WRITABLE | SHARED }
     }
 }
