@@ -81,6 +81,10 @@ impl<P: Port> Kernel<P> {
         }
         self.forget_handle(thread);
         self.leave_queues(thread);
+        if thread != me {
+            // What it was ending is left with the urgency of who stops it.
+            self.pass_work(thread, me);
+        }
         self.forget_steps(thread);
         if thread == me {
             self.set_status(me, Ok(NOTHING));
@@ -138,6 +142,7 @@ impl<P: Port> Kernel<P> {
                     self.pool[thread].flags |= flag::PASSED_ON;
                 }
                 self.pool[thread].partner = to.link();
+                self.pool[to].flags |= flag::WATCHED;
             }
         }
         Ok(NOTHING)

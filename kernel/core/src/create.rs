@@ -273,6 +273,10 @@ impl<P: Port> Kernel<P> {
         t.sending = MessageKind::Alien as u32;
         t.gate = gate::REPLY | gate::ALIEN;
         t.partner = if handler.is_empty() { me.link() } else { handler.object::<Thread>().link() };
+        if let Some(partner) = t.partner.get() {
+            self.pool[partner].flags |= flag::WATCHED;
+        }
+        let t = &self.pool[thread];
         [address, t.handle, 0]
     }
 
@@ -287,7 +291,7 @@ impl<P: Port> Kernel<P> {
             if self.pool[target].flags & flag::LISTED == 0 {
                 self.push_work(me, Work::thread(target));
             }
-            self.take_out(target, Error::PeerRestarted);
+            self.take_out(target, Error::PeerRestarted, me);
         }
         while !self.fail_waiters(target) {
             if self.port.interrupt_pending() {

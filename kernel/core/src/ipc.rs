@@ -316,7 +316,7 @@ impl<P: Port> Kernel<P> {
         let t = &self.pool[thread];
         let (alien, passed_on) = (t.is_alien(), t.flags & flag::PASSED_ON != 0);
         let holder = t.partner.get().filter(|_| t.state() == gate::REPLY).map(|partner| self.pool[partner].space);
-        let knows = alien && self.current().is_some_and(|me| holder == Some(self.pool[me].space));
+        let knows = alien && self.current().is_some_and(|me| holder == Some(self.pool[me].space) && holder != Some(Link::NULL));
         if passed_on || holder.is_some() && !knows {
             let handle = self.threads.next_epoch(self.pool[thread].handle);
             let t = &mut self.pool[thread];

@@ -91,9 +91,14 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn change_large(&mut self, owner: Owner, index: usize, rights: Option<Rights>) -> bool {
         let Some(leaf) = self.own_large(owner, index) else { return false };
         let (start, end) = span(index);
+        let changed = rights.map(|rights| Leaf { rights: rights.intersection(leaf.most), ..leaf });
+        if changed == Some(leaf) {
+            // It may be carried on only to reach all spaces.
+            return true;
+        }
         self.before(owner, start, end);
-        if let Some(rights) = rights {
-            self.set_top(owner, index, P::Format::large(Leaf { rights: rights.intersection(leaf.most), ..leaf }));
+        if let Some(changed) = changed {
+            self.set_top(owner, index, P::Format::large(changed));
         } else if let Some(table) = self.take_spare(owner, index) {
             self.free_table(owner, index, table);
         }

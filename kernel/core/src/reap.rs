@@ -6,9 +6,11 @@
 //! the thread that deletes or resets, and worked off in steps, what was found last first: a Space
 //! in the table of a Space that ends comes before it, and no step descends to it again.
 //!
-//! If that thread is stopped, or ends itself, its list goes on to the *reaper*: a thread of the
-//! kernel's own, with no space, that runs with the priority of the thread that left the work. So
-//! nobody waits for ever for somebody who is gone, and interrupts are never kept waiting.
+//! If that thread is ended by another, its list goes on to that one's; if it is stopped, or ends
+//! itself, to the *reaper*: a thread of the kernel's own, with no space, that runs with the priority of
+//! the thread that left the work. So nobody waits for ever for somebody who is gone, and interrupts are
+//! never kept waiting. How urgent that is may be the choice of what ends: so no thread of a dying Space
+//! returns to user mode once the kernel has looked at it ([`Kernel::end_doomed`]).
 
 use crate::cap::Slot;
 
@@ -137,6 +139,11 @@ impl<P: Port> Kernel<P> {
         }
         t.flags &= !flag::WORKS;
         let (list, priority) = (take(&mut t.work), t.priority);
+        self.leave_list(list, priority);
+    }
+
+    /// Gives a list to the reaper.
+    fn leave_list(&mut self, list: List, priority: u32) {
         self.put_left(list, priority);
         let reaper = self.threads.reaper();
         let t = &mut self.pool[reaper];
@@ -149,6 +156,41 @@ impl<P: Port> Kernel<P> {
             self.put_left(list, before);
             self.take_left(reaper);
         }
+    }
+
+    /// Takes the current thread out of a Space that dies, and leaves it to the reaper: what began to end its ground
+    /// may be less urgent than it is, for ever. False if it has a ground.
+    pub(crate) fn end_doomed(&mut self, thread: Ref<Thread>) -> bool {
+        let Thread { space, home, .. } = self.pool[thread];
+        let dies = |kernel: &Self, space: Link<Space>| space.get().is_some_and(|space| kernel.pool[space].header.is_dying());
+        if !dies(self, space) && !dies(self, home) {
+            return false;
+        }
+        if self.pool[thread].flags & flag::LISTED == 0 {
+            let (work, priority) = (Work::thread(thread), self.pool[thread].priority);
+            self.pool[thread].flags |= flag::LISTED;
+            self.leave_list(List { first: work, last: work }, priority);
+        }
+        self.take_out(thread, Error::PeerGone, self.threads.reaper());
+        true
+    }
+
+    /// What a thread has to end is ended by another.
+    pub(crate) fn pass_work(&mut self, thread: Ref<Thread>, to: Ref<Thread>) {
+        let t = &mut self.pool[thread];
+        t.helps = Link::NULL;
+        if t.flags & flag::WORKS == 0 {
+            return;
+        }
+        t.flags &= !flag::WORKS;
+        let passed = take(&mut t.work);
+        let List { first, last } = self.pool[to].work;
+        if let Some(next) = self.next_work(passed.last) {
+            *next = first;
+        }
+        let t = &mut self.pool[to];
+        t.work = List { first: passed.first, last: if first == Work::default() { passed.last } else { last } };
+        t.flags |= flag::WORKS;
     }
 
     fn put_left(&mut self, list: List, priority: u32) {
@@ -173,15 +215,13 @@ impl<P: Port> Kernel<P> {
         true
     }
 
-    /// The reaper runs: until there is nothing left or an interrupt waits.
+    /// The reaper runs: a step, and a look at interrupts, which the port takes before the next one.
     pub(crate) fn reap(&mut self) {
         let reaper = self.threads.reaper();
-        while self.work(reaper) || self.take_left(reaper) {
-            if self.port.interrupt_pending() {
-                return;
-            }
+        if !self.work(reaper) && !self.take_left(reaper) {
+            self.pool[reaper].gate = gate::STOPPED;
         }
-        self.pool[reaper].gate = gate::STOPPED;
+        self.port.interrupt_pending();
     }
 
     /// One step of a thread's work; false if there is none. The thread itself may be what is ended
@@ -201,7 +241,7 @@ impl<P: Port> Kernel<P> {
         true
     }
 
-    /// An object of which no capability is left is to be ended by `worker`.
+    /// A thread to which no capability is left is to be ended by `worker`.
     pub(crate) fn doom_thread(&mut self, worker: Ref<Thread>, thread: Ref<Thread>) {
         if self.pool[thread].flags & flag::LISTED == 0 {
             self.push_work(worker, Work::thread(thread));
@@ -209,16 +249,21 @@ impl<P: Port> Kernel<P> {
             // Whoever is at it may be less urgent.
             self.pool[worker].helps = thread.link();
         }
+        if self.pool[thread].space.is_null() {
+            // Somebody may wait for it since it was taken out of its space.
+            let t = &mut self.pool[thread];
+            t.header.cursor = 0;
+            t.leaving = Error::PeerGone as u32;
+        } else {
+            self.take_out(thread, Error::PeerGone, worker);
+        }
     }
 
     /// One step of ending a thread that is first on a work list.
     fn end_thread(&mut self, worker: Ref<Thread>, thread: Ref<Thread>) {
-        let dies = self.pool[thread].header.is_dying();
-        if dies && !self.pool[thread].space.is_null() {
-            self.take_out(thread, Error::PeerGone);
-        } else if self.fail_waiters(thread) {
+        if self.fail_waiters(thread) {
             self.pop_work(worker);
-            if dies {
+            if self.pool[thread].header.is_dying() {
                 let handler = Ref::<Slot>::new(thread.address() + (offset_of!(Thread, handler) as u32 - thread::ANCHOR));
                 self.clear_slot(handler);
                 self.free_thread(thread);
@@ -227,8 +272,8 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Takes a thread out of its space: it stops. Everybody who waits for it fails with `error`, which
-    /// is [`fail_waiters`](Self::fail_waiters)'s work.
-    pub(crate) fn take_out(&mut self, thread: Ref<Thread>, error: Error) {
+    /// is [`fail_waiters`](Self::fail_waiters)'s work. What it was ending is `worker`'s to end.
+    pub(crate) fn take_out(&mut self, thread: Ref<Thread>, error: Error, worker: Ref<Thread>) {
         let runner = self.pool[thread].partner;
         self.forget_handle(thread);
         self.leave_queues(thread);
@@ -245,6 +290,9 @@ impl<P: Port> Kernel<P> {
         t.handle = t.handle.wrapping_add(thread::SEQUENCE);
         t.header.cursor = 0;
         t.leaving = error as u32;
+        if worker != thread && worker != self.threads.reaper() {
+            self.pass_work(thread, worker);
+        }
         self.forget_steps(thread);
         if self.is_unwatched(thread)
             && let Some(runner) = runner.get().filter(|r| self.pool[*r].partner.is(thread))
@@ -342,8 +390,10 @@ impl<P: Port> Kernel<P> {
             // First onto the list: the worker may be the thread.
             if self.pool[thread].flags & flag::LISTED == 0 {
                 self.push_work(worker, Work::thread(thread));
+            } else {
+                self.pool[worker].helps = thread.link();
             }
-            self.take_out(thread, Error::PeerGone);
+            self.take_out(thread, Error::PeerGone, worker);
         }
     }
 

@@ -76,6 +76,7 @@ impl<P: Port> Kernel<P> {
     /// `attach`: in steps, as a Segment may have many entries.
     pub(crate) fn attach(&mut self, me: Ref<Thread>, caller: Ref<Space>, args: [u32; 4]) -> Result<Outcome> {
         let [space, address, segment, rights] = args;
+        let begun = core::mem::take(&mut self.pool[me].progress) != 0;
         let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
         let rights = Rights(rights);
         if !rights.contains(Rights::READ) || !Rights::RWX.contains(rights) {
@@ -91,7 +92,6 @@ impl<P: Port> Kernel<P> {
             return Err(Error::BadAddress);
         }
         let first = top_index(address) as u32;
-        let begun = core::mem::take(&mut self.pool[me].progress) != 0;
         let there = self.attachment(self.pool[space].segments, place(first)).filter(|at| self.pool[*at].source == segment.address());
         let made = match there.filter(|_| begun) {
             Some(made) => made,

@@ -25,7 +25,7 @@ impl<P: Port> Kernel<P> {
             self.reap();
         } else if self.pool[me].flags & flag::AGAIN != 0 {
             self.dispatch(me);
-        } else {
+        } else if !self.end_doomed(me) {
             return false;
         }
         self.settle();
@@ -138,9 +138,21 @@ impl<P: Port> Kernel<P> {
     }
 }
 
-/// Whether an operation makes an object that is charged, or tells what is.
+/// Whether an operation charges, or tells what is charged.
 const fn is_charged(op: Op) -> bool {
-    matches!(op, Op::CreateQuota | Op::CreateSpace | Op::CreateSegment | Op::CreateThread | Op::DeriveMemory | Op::QuotaInfo)
+    matches!(
+        op,
+        Op::CreateQuota
+            | Op::CreateSpace
+            | Op::CreateSegment
+            | Op::CreateThread
+            | Op::Reset
+            | Op::DeriveMemory
+            | Op::Map
+            | Op::MapReplyWait
+            | Op::Attach
+            | Op::QuotaInfo
+    )
 }
 
 /// Whether a system call's result is a delivery.

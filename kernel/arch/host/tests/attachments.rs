@@ -203,3 +203,39 @@ fn a_segment_is_attached_in_steps() {
     let top = kernel.pool[space].top.get().unwrap();
     assert!(kernel.pool[top].0.iter().all(|entry| *entry == 0));
 }
+
+#[test]
+fn an_attach_that_fails_when_it_is_carried_on_leaves_no_trace() {
+    let mut kernel = boot_with(POOL);
+    succeeds(&mut kernel, Op::CreateSegment, [slot::QUOTA, 700 * TABLE_SPAN, SEGMENT, 0]);
+    succeeds(&mut kernel, Op::CreateSpace, [slot::QUOTA, 0, SPACE, 0]);
+    assert!(begin(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, Rights::READ.0], &[]), "it looks at interrupts");
+    kernel.port.pending = false;
+    // Another thread would delete it in between.
+    let me = kernel.current().unwrap();
+    let (context, flags, progress) = (kernel.pool[me].context, kernel.pool[me].flags, kernel.pool[me].progress);
+    kernel.pool[me].flags &= !kcore::thread::flag::AGAIN;
+    kernel.pool[me].progress = 0;
+    succeeds(&mut kernel, Op::Delete, [SEGMENT, 0, 0, 0]);
+    let t = &mut kernel.pool[me];
+    (t.context, t.flags, t.progress) = (context, flags, progress);
+    while kernel.carry_on() {}
+    assert_eq!(results(&kernel.pool[me])[0], abi::Error::NoCapability as u32);
+    succeeds(&mut kernel, Op::Delete, [SPACE, 0, 0, 0]);
+    let root = root(&mut kernel);
+    assert!(kernel.pool[Space::slot(root, SPACE)].is_empty(), "the next call is done, not carried on");
+}
+
+#[test]
+fn rights_of_a_large_page_change_in_all_spaces_whatever_interrupts_come() {
+    let mut kernel = shared();
+    map(&mut kernel, SEGMENT, 0, MEMORY, TABLE_SPAN);
+    let record = MapRecord::new(MapRecord::PROTECT, SEGMENT, 0, 0, 0, TABLE_SPAN, Rights::NONE);
+    assert!(begin(&mut kernel, Op::Map, [1, 0, 0, 0], &words(record)), "it looks at interrupts");
+    for _ in 0..1000 {
+        kernel.carry_on();
+    }
+    kernel.port.pending = false;
+    assert!(!kernel.carry_on(), "it has ended");
+    assert_eq!(seen(&mut kernel), BTreeSet::from([0]));
+}
