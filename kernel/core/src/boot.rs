@@ -7,7 +7,7 @@ use crate::port::{MAX_IRQS, Port};
 use crate::quota::{Header, QUOTA_BYTES, Quota};
 use crate::reap::Left;
 use crate::space::Space;
-use crate::thread::{BYTES, MAX_THREADS, Table};
+use crate::thread::{BYTES, MAX_THREADS, Table, flag};
 use crate::{Kernel, Result, Scheduler};
 use abi::boot::{Info, RAM_RANGES, ROOT_SLOTS, slot};
 use abi::kip::Kip;
@@ -64,6 +64,8 @@ impl<P: Port> Kernel<P> {
             kernel.pool[thread].handle = threads.index(thread);
             kernel.threads.free = thread.link();
         }
+        // It has never ended.
+        kernel.pool[threads.reaper()].flags = flag::AGAIN;
         kernel
     }
 

@@ -111,7 +111,7 @@ impl<P: Port> Kernel<P> {
 
     /// When the earliest alarm is due.
     pub(crate) fn next_alarm(&self) -> Option<u64> {
-        self.alarm_of(1).map(|(_, at)| at)
+        (self.alarms.count != 0).then(|| self.alarm_of(1)).flatten().map(|(_, at)| at)
     }
 
     /// The thread at an index of the heap of alarms, and when it is due; nobody is at index 0.

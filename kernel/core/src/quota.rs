@@ -149,6 +149,11 @@ impl<P: Port> Kernel<P> {
         }
     }
 
+    /// Whether there is an emptied Quota.
+    pub(crate) const fn has_emptied(&self) -> bool {
+        !self.emptied.is_null()
+    }
+
     /// Ends an emptied Quota. False if there is none.
     fn end_emptied(&mut self) -> bool {
         let Some(quota) = self.emptied.get() else { return false };

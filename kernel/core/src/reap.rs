@@ -10,7 +10,7 @@
 //! itself, to the *reaper*: a thread of the kernel's own, with no space, that runs with the priority of
 //! the thread that left the work. So nobody waits for ever for somebody who is gone, and interrupts are
 //! never kept waiting. How urgent that is may be the choice of what ends: so no thread of a dying Space
-//! returns to user mode once the kernel has looked at it ([`Kernel::end_doomed`]).
+//! runs on beyond a tick of the timer ([`Kernel::end_doomed`]).
 
 use crate::cap::Slot;
 
@@ -158,12 +158,12 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    /// Takes the current thread out of a Space that dies, and leaves it to the reaper: what began to end its ground
-    /// may be less urgent than it is, for ever. False if it has a ground.
+    /// Takes the current thread out of a Space that dies, and leaves it to the reaper: what began to end that
+    /// may be less urgent than it is, for ever. False if neither of its Spaces dies, or it ends them itself.
     pub(crate) fn end_doomed(&mut self, thread: Ref<Thread>) -> bool {
-        let Thread { space, home, .. } = self.pool[thread];
+        let Thread { space, home, flags, .. } = self.pool[thread];
         let dies = |kernel: &Self, space: Link<Space>| space.get().is_some_and(|space| kernel.pool[space].header.is_dying());
-        if !dies(self, space) && !dies(self, home) {
+        if flags & flag::AGAIN != 0 || !dies(self, space) && !dies(self, home) {
             return false;
         }
         if self.pool[thread].flags & flag::LISTED == 0 {

@@ -329,5 +329,10 @@ impl<P: Port> Kernel<P> {
         self.fire_alarms();
         self.end_slice();
         self.settle();
+        if let Some(next) = self.current()
+            && self.end_doomed(next)
+        {
+            self.settle();
+        }
     }
 }

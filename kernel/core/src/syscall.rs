@@ -20,13 +20,11 @@ impl<P: Port> Kernel<P> {
     /// Carries on the system call that the current thread was interrupted in, if
     /// any, or what the reaper has to do. A port calls this before it leaves to user mode, until it returns false.
     pub fn carry_on(&mut self) -> bool {
-        let Some(me) = self.current() else { return false };
+        let Some(me) = self.current().filter(|me| self.pool[*me].flags & flag::AGAIN != 0) else { return false };
         if me == self.threads.reaper() {
             self.reap();
-        } else if self.pool[me].flags & flag::AGAIN != 0 {
+        } else {
             self.dispatch(me);
-        } else if !self.end_doomed(me) {
-            return false;
         }
         self.settle();
         true
@@ -39,8 +37,11 @@ impl<P: Port> Kernel<P> {
         let tag = Tag(P::argument(&t.context, 0));
         let Some(space) = t.space.get() else { return false };
         let outcome = match Op::from_code(tag.op()) {
-            Some(op) if tag.0 & Tag::RESERVED == 0 => self.execute(me, space, op, tag),
-            _ => Err(Error::BadOperation),
+            _ if tag.0 & Tag::RESERVED != 0 => Err(Error::BadOperation),
+            // Each switch between two of a handler's aliens comes here: the shortest way.
+            Some(Op::Run) => self.run(me, space, tag),
+            Some(op) => self.execute(me, space, op, tag),
+            None => Err(Error::BadOperation),
         };
         let again = matches!(outcome, Ok(Outcome::Again));
         match outcome {
@@ -75,7 +76,7 @@ impl<P: Port> Kernel<P> {
 
     fn execute(&mut self, me: Ref<Thread>, space: Ref<Space>, op: Op, tag: Tag) -> Result<Outcome> {
         let args = [1, 2, 3, 4].map(|i| P::argument(&self.pool[me].context, i));
-        if is_charged(op) && self.settle_quotas(op == Op::QuotaInfo) {
+        if self.has_emptied() && is_charged(op) && self.settle_quotas(op == Op::QuotaInfo) {
             return Ok(Outcome::Again);
         }
         let results = match op {
@@ -84,7 +85,8 @@ impl<P: Port> Kernel<P> {
             Op::ReplyWait => return self.reply_wait(me, space, tag),
             Op::MapReplyWait => return self.map_reply_wait(me, space, tag, args),
             Op::Receive => return self.receive_call(me, space, tag),
-            Op::Run => return self.run(me, space, tag),
+            // `dispatch` has taken it.
+            Op::Run => return Err(Error::BadOperation),
             Op::Delete => return self.delete(me, space, args[0]),
             Op::Revoke => return self.revoke(me, space, args[0]),
             Op::Reset => return self.reset(me, space, args),

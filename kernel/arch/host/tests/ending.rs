@@ -228,12 +228,14 @@ fn what_a_stopped_thread_was_ending_ends_as_urgently_as_who_stopped_it() {
 }
 
 #[test]
-fn a_thread_of_a_dying_space_does_not_run_on() {
+fn a_thread_of_a_dying_space_ends_at_the_next_tick() {
     let (mut kernel, me, inhabitant) = half_deleted();
     succeeds(&mut kernel, Op::SetPriority, [FIRST + 2, HIGH, HIGH, 0]);
     call(&mut kernel, Op::Yield, [0; 4]);
-    assert_eq!(kernel.current(), Some(me), "it does not come back to user mode");
+    assert_eq!(kernel.current(), Some(inhabitant));
+    kernel.tick();
     assert!(kernel.pool[inhabitant].space.is_null());
+    reaped(&mut kernel, me);
 }
 
 #[test]

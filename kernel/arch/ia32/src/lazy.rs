@@ -12,6 +12,7 @@ use crate::regs::{self, Features};
 use crate::state;
 use abi::frame::{CHANGED_SEGMENTS, Frame};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE};
+use core::mem::offset_of;
 use ia32_context::checked_selectors;
 use kcore::Cpu;
 use kcore::space::PortMap;
@@ -90,6 +91,10 @@ impl Lazy {
     fn handler_entered(&mut self, cpu: &mut Cpu, pool: &mut Pool, alien: Ref<Thread>, handler: Ref<Thread>, fs_gs: u32) {
         if pool[alien].gate & gate::ALIEN != 0 {
             let at = pool[alien].utcb;
+            if pool.bytes_at(at + offset_of!(Frame, fs_gs) as u32, 4) == fs_gs.to_ne_bytes() {
+                // They are in the processor, which has the truth while the alien is loaded.
+                return;
+            }
             let frame: Frame = bytemuck::pod_read_unaligned(pool.bytes_at(at, size_of::<Frame>() as u32));
             // The fast path notes them there alone.
             pool[alien].fs_gs = if frame.changed & CHANGED_SEGMENTS == 0 { frame.fs_gs } else { fs_gs };
