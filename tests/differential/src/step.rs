@@ -219,11 +219,14 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
             kernel.tick();
         }
     }
+    // The reaper has nothing in user mode.
+    while kernel.carry_on() {}
     // Somebody has to run: alarms are the only thing that time brings.
     for _ in 0..4 {
         if kernel.current().is_none() {
             kernel.port.now += 10_000_000;
             kernel.tick();
+            while kernel.carry_on() {}
         }
     }
     Ok(())
