@@ -101,8 +101,11 @@ impl Batch {
         let mut next = || -> Result<Frame> {
             let frame = match &mut deadline {
                 Some(deadline) => loop {
+                    // First, as a command may write faster than this waits.
+                    if deadline.is_over() {
+                        return Err(TimedOut.into());
+                    }
                     match frames.recv_timeout(deadline.pause()) {
-                        Err(RecvTimeoutError::Timeout) if deadline.is_over() => return Err(TimedOut.into()),
                         Err(RecvTimeoutError::Timeout) => (),
                         other => break other.ok(),
                     }
