@@ -31,9 +31,10 @@ const CHANGED: u32 = 64;
 const RECORD: u32 = 8;
 /// Pages' worth of small steps between two looks.
 pub(crate) const LOOK: u32 = 32;
-/// Tables that are freed in one step, and entries of an upper level that are searched for them.
+/// Tables that are freed in one step.
 const TABLES: u32 = 2;
-const ENTRIES: u32 = 256;
+/// Entries of an upper level that are searched for them in one step.
+const SEARCHED: u32 = 256;
 /// Spaces with a Segment for which a port's seam is called one by one.
 const SPACES: u32 = 16;
 
@@ -136,7 +137,7 @@ impl<P: Port> Kernel<P> {
 
     /// Frees some of the owner's tables, whose entry `cursor` is the next to look at; true when none is left.
     pub(crate) fn free_tables(&mut self, owner: Owner, cursor: &mut u32) -> bool {
-        let end = (*cursor + ENTRIES).min(mmu::USER_ENTRIES as u32);
+        let end = (*cursor + SEARCHED).min(mmu::USER_ENTRIES as u32);
         for _ in 0..TABLES {
             let entries = self.top_of(owner).get().and_then(|top| self.pool[top].0.get(*cursor as usize..end as usize));
             let Some(passed) = entries.and_then(|entries| entries.iter().position(|entry| *entry != 0)) else {

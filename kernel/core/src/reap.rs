@@ -12,9 +12,8 @@
 //! never kept waiting. How urgent that is may be the choice of what ends: so no thread of a dying Space
 //! runs on beyond a tick of the timer ([`Kernel::end_doomed`]).
 
-use crate::cap::Slot;
-
 use crate::Kernel;
+use crate::cap::Slot;
 use crate::port::Port;
 use crate::sched::Levels;
 use crate::space::{Owner, Space};
@@ -67,6 +66,12 @@ pub struct List {
 }
 
 impl List {
+    const fn of(work: Work) -> Self {
+        Self { first: work, last: work }
+    }
+    fn is_empty(&self) -> bool {
+        self.first == Work::default()
+    }
     /// Whether this comes next.
     pub(crate) fn is_first(&self, work: Work) -> bool {
         self.first == work
@@ -100,18 +105,31 @@ impl<P: Port> Kernel<P> {
         }
     }
 
+    /// One list of two: what `front` has comes first.
+    fn join(&mut self, front: List, back: List) -> List {
+        if front.is_empty() || back.is_empty() {
+            return if front.is_empty() { back } else { front };
+        }
+        if let Some(next) = self.next_work(front.last) {
+            *next = back.first;
+        }
+        List { first: front.first, last: back.last }
+    }
+
+    /// Puts a list that is not empty in front of a thread's.
+    fn add_work(&mut self, worker: Ref<Thread>, list: List) {
+        let work = self.join(list, self.pool[worker].work);
+        let t = &mut self.pool[worker];
+        t.work = work;
+        t.flags |= flag::WORKS;
+    }
+
     /// Puts something on a thread's work list.
     pub(crate) fn push_work(&mut self, worker: Ref<Thread>, work: Work) {
-        let List { first, last } = self.pool[worker].work;
-        if let Some(next) = self.next_work(work) {
-            *next = first;
-        }
         if let Some(Ends::Thread(thread)) = work.get() {
             self.pool[thread].flags |= flag::LISTED;
         }
-        let t = &mut self.pool[worker];
-        t.work = List { first: work, last: if first == Work::default() { work } else { last } };
-        t.flags |= flag::WORKS;
+        self.add_work(worker, List::of(work));
     }
 
     /// Takes the first thing off a thread's work list.
@@ -130,16 +148,27 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    /// A thread does not work its list off any more: the reaper does, as urgently.
-    pub(crate) fn leave_work(&mut self, thread: Ref<Thread>) {
+    /// Takes a thread's work list away, if it has one.
+    fn take_work(&mut self, thread: Ref<Thread>) -> Option<List> {
         let t = &mut self.pool[thread];
         t.helps = Link::NULL;
-        if t.flags & flag::WORKS == 0 {
-            return;
-        }
+        let works = t.flags & flag::WORKS != 0;
         t.flags &= !flag::WORKS;
-        let (list, priority) = (take(&mut t.work), t.priority);
-        self.leave_list(list, priority);
+        works.then(|| take(&mut t.work))
+    }
+
+    /// A thread does not work its list off any more: the reaper does, as urgently.
+    pub(crate) fn leave_work(&mut self, thread: Ref<Thread>) {
+        if let Some(list) = self.take_work(thread) {
+            self.leave_list(list, self.pool[thread].priority);
+        }
+    }
+
+    /// What a thread has to end is ended by another.
+    pub(crate) fn pass_work(&mut self, thread: Ref<Thread>, to: Ref<Thread>) {
+        if let Some(list) = self.take_work(thread) {
+            self.add_work(to, list);
+        }
     }
 
     /// Gives a list to the reaper.
@@ -169,41 +198,17 @@ impl<P: Port> Kernel<P> {
         if self.pool[thread].flags & flag::LISTED == 0 {
             let (work, priority) = (Work::thread(thread), self.pool[thread].priority);
             self.pool[thread].flags |= flag::LISTED;
-            self.leave_list(List { first: work, last: work }, priority);
+            self.leave_list(List::of(work), priority);
         }
         self.take_out(thread, Error::PeerGone, self.threads.reaper());
         true
     }
 
-    /// What a thread has to end is ended by another.
-    pub(crate) fn pass_work(&mut self, thread: Ref<Thread>, to: Ref<Thread>) {
-        let t = &mut self.pool[thread];
-        t.helps = Link::NULL;
-        if t.flags & flag::WORKS == 0 {
-            return;
-        }
-        t.flags &= !flag::WORKS;
-        let passed = take(&mut t.work);
-        let List { first, last } = self.pool[to].work;
-        if let Some(next) = self.next_work(passed.last) {
-            *next = first;
-        }
-        let t = &mut self.pool[to];
-        t.work = List { first: passed.first, last: if first == Work::default() { passed.last } else { last } };
-        t.flags |= flag::WORKS;
-    }
-
     fn put_left(&mut self, list: List, priority: u32) {
-        if list.first == Work::default() {
-            return;
-        }
         let before = *self.left.list(priority);
-        if let Some(next) = self.next_work(list.last) {
-            *next = before.first;
-        }
-        let last = if before.first == Work::default() { list.last } else { before.last };
-        *self.left.list(priority) = List { first: list.first, last };
-        self.left.occupied.mark(priority, true);
+        let joined = self.join(list, before);
+        *self.left.list(priority) = joined;
+        self.left.occupied.mark(priority, !joined.is_empty());
     }
 
     /// Gives the reaper the most urgent list, and its priority; false if there is none.

@@ -5,9 +5,9 @@ mod common;
 
 use abi::boot::slot;
 use abi::syscall::MapRecord;
-use abi::{Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
-use arch_host::{Host, boot_with, results, set_arguments};
-use common::{call, call_with, pages_of, seed};
+use abi::{Op, PAGE_SIZE, Rights, TABLE_SPAN};
+use arch_host::{Host, boot_with, results};
+use common::{begin, call_with, pages_of, seed, succeeds};
 use kcore::attach;
 use kcore::memory::Attachment;
 use kcore::{Kernel, space::Space};
@@ -22,12 +22,6 @@ const FIRST: u32 = slot::FREE + 2;
 const POOL: u32 = 16 << 20;
 /// Where segments are attached.
 const AT: u32 = 0x1000_0000;
-
-fn succeeds(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> [u32; 5] {
-    let answer = call(kernel, op, args);
-    assert_eq!(answer[0], 0, "{op:?} {args:?}");
-    answer
-}
 
 fn root(kernel: &mut Kernel<Host>) -> Ref<Space> {
     let me = kernel.current().unwrap();
@@ -110,16 +104,14 @@ fn seen(kernel: &mut Kernel<Host>) -> BTreeSet<usize> {
     spaces.into_iter().map(|space| pages_of(kernel, space).len()).collect()
 }
 
-/// Begins a call in which an interrupt waits at each look; whether it is to be carried on.
-fn begin(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4], words: &[(u32, u32)]) -> bool {
+/// Begins a `map` of one record in which an interrupt waits at each look; whether it is to be carried on.
+fn begin_map(kernel: &mut Kernel<Host>, record: MapRecord) -> bool {
     let me = kernel.current().unwrap();
     let utcb = kernel.pool[me].utcb;
-    for (index, word) in words {
+    for (index, word) in words(record) {
         kernel.pool.bytes_mut(utcb + index * 4, 4).copy_from_slice(&word.to_ne_bytes());
     }
-    set_arguments(&mut kernel.pool[me], [Tag::new(op, 0, 0).0, args[0], args[1], args[2], args[3]]);
-    kernel.port.pending = true;
-    !kernel.system_call()
+    begin(kernel, Op::Map, [1, 0, 0, 0])
 }
 
 fn finish(kernel: &mut Kernel<Host>) {
@@ -133,7 +125,7 @@ fn finish(kernel: &mut Kernel<Host>) {
 fn a_new_table_of_a_segment_reaches_all_spaces_in_steps() {
     let mut kernel = shared();
     let record = MapRecord::new(MapRecord::MAP, SEGMENT, 0x1000, MEMORY, 0, 5 * PAGE_SIZE, Rights::READ.union(Rights::WRITE));
-    assert!(begin(&mut kernel, Op::Map, [1, 0, 0, 0], &words(record)), "it looks at interrupts");
+    assert!(begin_map(&mut kernel, record), "it looks at interrupts");
     assert_eq!(seen(&mut kernel), BTreeSet::from([0, 5]));
     finish(&mut kernel);
     assert_eq!(seen(&mut kernel), BTreeSet::from([5]));
@@ -149,7 +141,7 @@ fn a_revoke_finishes_what_somebody_left() {
         let pages = (bytes / PAGE_SIZE) as usize;
         assert_eq!(seen(&mut kernel), BTreeSet::from([pages]));
         let record = MapRecord::new(MapRecord::UNMAP, SEGMENT, 0, 0, 0, TABLE_SPAN, Rights::NONE);
-        assert!(begin(&mut kernel, Op::Map, [1, 0, 0, 0], &words(record)), "it looks at interrupts");
+        assert!(begin_map(&mut kernel, record), "it looks at interrupts");
         assert_eq!(seen(&mut kernel), BTreeSet::from([0, pages]), "the table cannot be free yet");
         // As `stop` leaves it.
         let me = kernel.current().unwrap();
@@ -166,7 +158,7 @@ fn a_revoke_finishes_what_somebody_left() {
 fn a_space_that_gets_or_loses_a_segment_meanwhile_is_right() {
     let mut kernel = shared();
     let record = MapRecord::new(MapRecord::MAP, SEGMENT, 0x1000, MEMORY, 0, 5 * PAGE_SIZE, Rights::READ.union(Rights::WRITE));
-    assert!(begin(&mut kernel, Op::Map, [1, 0, 0, 0], &words(record)), "it looks at interrupts");
+    assert!(begin_map(&mut kernel, record), "it looks at interrupts");
     // Another thread would do so in between: the oldest attachments are visited last.
     let me = kernel.current().unwrap();
     let (context, flags, progress) = (kernel.pool[me].context, kernel.pool[me].flags, kernel.pool[me].progress);
@@ -193,7 +185,7 @@ fn a_segment_is_attached_in_steps() {
     for index in [0, 300, entries - 1] {
         map(&mut kernel, SEGMENT, index * TABLE_SPAN, MEMORY, PAGE_SIZE);
     }
-    assert!(begin(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, Rights::READ.0], &[]), "it looks at interrupts");
+    assert!(begin(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, Rights::READ.0]), "it looks at interrupts");
     finish(&mut kernel);
     let root = root(&mut kernel);
     let space: Ref<Space> = kernel.pool[Space::slot(root, SPACE)].object();
@@ -209,7 +201,7 @@ fn an_attach_that_fails_when_it_is_carried_on_leaves_no_trace() {
     let mut kernel = boot_with(POOL);
     succeeds(&mut kernel, Op::CreateSegment, [slot::QUOTA, 700 * TABLE_SPAN, SEGMENT, 0]);
     succeeds(&mut kernel, Op::CreateSpace, [slot::QUOTA, 0, SPACE, 0]);
-    assert!(begin(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, Rights::READ.0], &[]), "it looks at interrupts");
+    assert!(begin(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, Rights::READ.0]), "it looks at interrupts");
     kernel.port.pending = false;
     // Another thread would delete it in between.
     let me = kernel.current().unwrap();
@@ -231,7 +223,7 @@ fn rights_of_a_large_page_change_in_all_spaces_whatever_interrupts_come() {
     let mut kernel = shared();
     map(&mut kernel, SEGMENT, 0, MEMORY, TABLE_SPAN);
     let record = MapRecord::new(MapRecord::PROTECT, SEGMENT, 0, 0, 0, TABLE_SPAN, Rights::NONE);
-    assert!(begin(&mut kernel, Op::Map, [1, 0, 0, 0], &words(record)), "it looks at interrupts");
+    assert!(begin_map(&mut kernel, record), "it looks at interrupts");
     for _ in 0..1000 {
         kernel.carry_on();
     }

@@ -4,9 +4,9 @@
 mod common;
 
 use abi::boot::slot;
-use abi::{Delivery, Error, Op, Rights, Tag};
-use arch_host::{Host, boot_with, results, set_arguments};
-use common::call;
+use abi::{Delivery, Error, Op, Rights};
+use arch_host::{Host, boot_with, results};
+use common::{begin, call, named, succeeds};
 use kcore::Kernel;
 use kcore::space::Space;
 use kcore::thread::{Thread, gate};
@@ -27,16 +27,6 @@ fn machine() -> (Kernel<Host>, Ref<Thread>, Ref<Space>) {
     let me = kernel.current().unwrap();
     let root = kernel.pool[me].space.get().unwrap();
     (kernel, me, root)
-}
-
-fn succeeds(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> [u32; 5] {
-    let answer = call(kernel, op, args);
-    assert_eq!(answer[0], 0, "{op:?} {args:?}");
-    answer
-}
-
-fn named(kernel: &Kernel<Host>, root: Ref<Space>, slot: u32) -> Ref<Thread> {
-    kernel.pool[Space::slot(root, slot)].object()
 }
 
 fn used(kernel: &mut Kernel<Host>) -> u32 {
@@ -66,14 +56,6 @@ fn reaped(kernel: &mut Kernel<Host>, me: Ref<Thread>) {
         assert_eq!(kernel.current(), Some(me));
         call(kernel, Op::Yield, [0; 4]);
     }
-}
-
-/// Begins a system call in which an interrupt waits at each look; whether it is to be carried on.
-fn begin(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> bool {
-    let me = kernel.current().unwrap();
-    set_arguments(&mut kernel.pool[me], [Tag::new(op, 0, 0).0, args[0], args[1], args[2], args[3]]);
-    kernel.port.pending = true;
-    !kernel.system_call()
 }
 
 /// Carries on what was begun until nothing is to be carried on, one look at interrupts at a time; the steps it took.

@@ -8,10 +8,9 @@ use abi::boot::slot;
 use abi::frame::vector;
 use abi::{Delivery, Error, MessageKind, Op, Rights};
 use arch_host::{Host, boot, results};
-use common::call;
+use common::{call, named, succeeds};
 use core::mem::offset_of;
 use kcore::Kernel;
-use kcore::space::Space;
 use kcore::thread::{Thread, gate};
 use pool::Ref;
 
@@ -25,16 +24,6 @@ const RINGER: u32 = slot::FREE + 6;
 
 const ENTRY: u32 = 0x40_0000;
 const STACK: u32 = 0x50_0000;
-
-fn named(kernel: &Kernel<Host>, root: Ref<Space>, slot: u32) -> Ref<Thread> {
-    kernel.pool[Space::slot(root, slot)].object()
-}
-
-fn succeeds(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> [u32; 5] {
-    let answer = call(kernel, op, args);
-    assert_eq!(answer[0], 0, "{op:?}");
-    answer
-}
 
 /// The first thread handles an alien and has received its system call; meanwhile another of its
 /// space runs the alien. The machine, the alien, the runner.

@@ -5,6 +5,7 @@
 use abi::{Op, PAGE_SIZE, TABLE_SPAN, Tag};
 use arch_host::{Host, results, set_arguments};
 use kcore::space::{Space, Table};
+use kcore::thread::Thread;
 use kcore::{Kernel, Port};
 use mmu::ia32::bits;
 use pool::Ref;
@@ -12,6 +13,26 @@ use pool::Ref;
 /// Makes a system call to its end: status and results, or what a delivery has in these registers.
 pub fn call(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> [u32; 5] {
     call_with(kernel, op, args, &[])
+}
+
+/// A system call that must succeed.
+pub fn succeeds(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> [u32; 5] {
+    let answer = call(kernel, op, args);
+    assert_eq!(answer[0], 0, "{op:?} {args:?}");
+    answer
+}
+
+/// The thread that a slot of a space's table names.
+pub fn named(kernel: &Kernel<Host>, space: Ref<Space>, slot: u32) -> Ref<Thread> {
+    kernel.pool[Space::slot(space, slot)].object()
+}
+
+/// Begins a system call in which an interrupt waits at each look; whether it is to be carried on.
+pub fn begin(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> bool {
+    let me = kernel.current().expect("somebody runs");
+    set_arguments(&mut kernel.pool[me], [Tag::new(op, 0, 0).0, args[0], args[1], args[2], args[3]]);
+    kernel.port.pending = true;
+    !kernel.system_call()
 }
 
 /// The same with words in the UTCB.
