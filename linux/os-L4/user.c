@@ -9,7 +9,8 @@
  * server's space; its FPU state and TLS descriptors stay in the microkernel and
  * move only when a signal, a debugger or fork wants them.
  *
- * Spaces and threads of the dead are kept and used again.
+ * Spaces and threads of the dead are kept and used again.  Only tasks take and give
+ * threads, of which none is preempted.
  */
 #include <linux/errno.h>
 #include <linux/init.h>
@@ -102,20 +103,14 @@ void os_alarm_process(int pid) { }
 
 static struct l4_thread *thread_alloc(void)
 {
-	struct l4_thread *t;
-	unsigned long flags;
+	struct l4_thread *t = thread_cache;
 
-	/* Tasks are freed in soft interrupts, too. */
-	local_irq_save(flags);
-	t = thread_cache;
 	if (t) {
 		thread_cache = t->next;
 		threads_cached--;
-	}
-	local_irq_restore(flags);
-	if (t)
 		return t;
-	t = kzalloc(sizeof(*t), GFP_ATOMIC);
+	}
+	t = kzalloc(sizeof(*t), GFP_KERNEL);
 	if (!t)
 		return NULL;
 	t->slot = l4_slot_alloc();
@@ -128,19 +123,13 @@ static struct l4_thread *thread_alloc(void)
 /* For another task; false if there are enough of them. */
 static bool thread_keep(struct l4_thread *t)
 {
-	unsigned long flags;
-	bool room;
-
-	local_irq_save(flags);
-	room = threads_cached < CACHE_THREADS;
-	if (room) {
-		t->space = 0;
-		t->next = thread_cache;
-		thread_cache = t;
-		threads_cached++;
-	}
-	local_irq_restore(flags);
-	return room;
+	if (threads_cached == CACHE_THREADS)
+		return false;
+	t->space = 0;
+	t->next = thread_cache;
+	thread_cache = t;
+	threads_cached++;
+	return true;
 }
 
 static void thread_free(struct l4_thread *t)
@@ -209,8 +198,8 @@ int arch_fork_host(struct task_struct *task)
 	return thread_give(task, task->mm->context.id.pid);
 }
 
-/* A task is about to be freed. */
-void arch_release_task_struct(struct task_struct *task)
+/* A task exits, or its copy was not finished. */
+void exit_thread(struct task_struct *task)
 {
 	struct l4_thread *t = thread_of(task);
 

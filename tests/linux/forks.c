@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define MOST 1000
-#define ROUNDS 3
+#define ROUNDS 10
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
