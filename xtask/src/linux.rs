@@ -2,8 +2,8 @@
 //! The Linux server: Debian's packaged source, our patches and host layer, built and
 //! cached under `target/linux`; and the root file system for its shell.
 
-use crate::build::run;
 use crate::packages;
+use crate::patched::{self, put};
 use anyhow::{Context, Result, bail, ensure};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
@@ -72,17 +72,6 @@ pub fn make_file(from: &str) -> Result<()> {
     if from == BUSYBOX { busybox() } else { Ok(()) }
 }
 
-/// Writes a file if its contents change, so that `make` sees only what is new.
-fn put(path: &Path, contents: &[u8]) -> Result<()> {
-    if std::fs::read(path).is_ok_and(|old| old == contents) {
-        return Ok(());
-    }
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    std::fs::write(path, contents).with_context(|| format!("cannot write {}", path.display()))
-}
-
 /// What is in a folder, in the order of the names.
 pub fn files(folder: &str) -> Result<Vec<PathBuf>> {
     let mut found: Vec<PathBuf> = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
@@ -130,7 +119,7 @@ pub fn root_with(inserts: &[Insert]) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Unpacks and patches the source, unless that was done with the same source and patches.
+/// Unpacks and patches the source, as far as it was not done.
 fn unpack(source: &Path, patches: &[PathBuf]) -> Result<()> {
     let place = std::env::current_dir()?;
     ensure!(
@@ -138,36 +127,8 @@ fn unpack(source: &Path, patches: &[PathBuf]) -> Result<()> {
         "Linux cannot be built in {}: its Makefile refuses folders with a space or a colon in their path; move the checkout",
         place.display()
     );
-    let package = std::fs::metadata(SOURCE).with_context(|| format!("{SOURCE} is missing: install linux-source-6.12"))?;
-    let mut stamp = format!("{} {:?}\n", package.len(), package.modified()?);
-    for patch in patches {
-        stamp += &std::fs::read_to_string(patch)?;
-    }
-    let stamp_file = source.with_extension("unpacked");
-    if std::fs::read_to_string(&stamp_file).is_ok_and(|old| old == stamp) {
-        return Ok(());
-    }
-    if source.exists() {
-        std::fs::remove_dir_all(source)?;
-    }
-    std::fs::create_dir_all(source)?;
-    eprintln!("unpacking {SOURCE}");
-    let mut tar = Command::new("tar");
-    run(tar.args(["-xf", SOURCE, "--strip-components=1", "-C"]).arg(source))?;
-    for patch in patches {
-        let mut command = Command::new("patch");
-        command.args(["-p1", "--silent", "--forward", "--fuzz=0", "-d"]).arg(source).stdin(std::fs::File::open(patch)?);
-        let output = command.output().context("cannot run patch")?;
-        ensure!(
-            output.status.success(),
-            "{} does not fit this version of Linux ({}): {}",
-            patch.display(),
-            version(source),
-            String::from_utf8_lossy(&output.stdout).trim()
-        );
-    }
-    std::fs::write(stamp_file, stamp)?;
-    Ok(())
+    ensure!(Path::new(SOURCE).exists(), "{SOURCE} is missing: install linux-source-6.12");
+    patched::unpack(source, Path::new(SOURCE), patches, |source| format!("Linux {}", version(source)))
 }
 
 /// Whether Linux's Makefile works below a folder.

@@ -15,6 +15,7 @@ mod guest;
 mod linux;
 mod pack;
 mod packages;
+mod patched;
 mod patience;
 mod profile;
 mod session;

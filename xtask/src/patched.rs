@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A source tree out of an archive, with patches: after an edit of a patch only the files that change are
+//! written anew, so that `make` compiles what depends on them.
+//!
+//! Beside the tree are a folder with the archive's own version of each file that a patch touches
+//! (`NAME.upstream`), and a stamp of what the tree was made from (`NAME.unpacked`).
+
+use crate::build::run;
+use anyhow::{Context, Result, ensure};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Writes a file if its contents change, so that `make` sees only what is new.
+pub fn put(path: &Path, contents: &[u8]) -> Result<()> {
+    if fs::read(path).is_ok_and(|old| old == contents) {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(path, contents).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Makes the folder `tree` the archive's contents, without their outermost folder, with the patches in their order.
+/// `version` is asked for the name of what the archive has, for a message.
+pub fn unpack(tree: &Path, archive: &Path, patches: &[PathBuf], version: impl Fn(&Path) -> String) -> Result<()> {
+    let package = fs::metadata(archive).with_context(|| format!("{} is missing", archive.display()))?;
+    let origin = format!("{} {:?}", package.len(), package.modified()?);
+    let mut texts = String::new();
+    for patch in patches {
+        texts += &fs::read_to_string(patch)?;
+    }
+    let stamp_file = tree.with_extension("unpacked");
+    let upstream = tree.with_extension("upstream");
+    let old = fs::read_to_string(&stamp_file).unwrap_or_default();
+    let (old_origin, old_texts) = old.split_once('\n').unwrap_or_default();
+    if old_origin == origin && old_texts == texts {
+        return Ok(());
+    }
+    let mut touched = touched(&texts);
+    if old_origin == origin && upstream.exists() {
+        touched.append(&mut self::touched(old_texts));
+    } else {
+        forget(&stamp_file)?;
+        for folder in [tree, &upstream] {
+            if folder.exists() {
+                fs::remove_dir_all(folder)?;
+            }
+            fs::create_dir_all(folder)?;
+        }
+        eprintln!("unpacking {}", archive.display());
+        run(Command::new("tar").arg("-xf").arg(archive).args(["--strip-components=1", "-C"]).arg(tree))?;
+    }
+    let stage = stage(tree, &upstream, &touched, patches, version)?;
+    forget(&stamp_file)?;
+    for name in &touched {
+        match fs::read(stage.join(name)) {
+            Ok(contents) => put(&tree.join(name), &contents)?,
+            Err(_) if tree.join(name).exists() => fs::remove_file(tree.join(name))?,
+            Err(_) => {}
+        }
+    }
+    fs::remove_dir_all(stage)?;
+    fs::write(stamp_file, format!("{origin}\n{texts}"))?;
+    Ok(())
+}
+
+/// The files that patches change, make or delete, as they name them.
+fn touched(patches: &str) -> BTreeSet<String> {
+    let named = |line: &str| line.strip_prefix("--- a/").or_else(|| line.strip_prefix("+++ b/")).map(String::from);
+    patches.lines().filter_map(named).collect()
+}
+
+/// What is begun and not finished is no tree.
+fn forget(stamp_file: &Path) -> Result<()> {
+    if stamp_file.exists() {
+        fs::remove_file(stamp_file)?;
+    }
+    Ok(())
+}
+
+/// A folder with copies of the archive's files, patched.
+fn stage(
+    tree: &Path,
+    upstream: &Path,
+    touched: &BTreeSet<String>,
+    patches: &[PathBuf],
+    version: impl Fn(&Path) -> String,
+) -> Result<PathBuf> {
+    let stage = tree.with_extension("patching");
+    if stage.exists() {
+        fs::remove_dir_all(&stage)?;
+    }
+    fs::create_dir_all(&stage)?;
+    for name in touched {
+        let original = upstream.join(name);
+        // The archive's, unless an earlier set of patches made it: then its mark says that there is none.
+        let none = upstream.join(format!("{name}.none"));
+        if !original.exists() && !none.exists() {
+            match fs::read(tree.join(name)) {
+                Ok(contents) => put(&original, &contents)?,
+                Err(_) => put(&none, &[])?,
+            }
+        }
+        if original.exists() {
+            put(&stage.join(name), &fs::read(&original)?)?;
+        }
+    }
+    for patch in patches {
+        let mut command = Command::new("patch");
+        command.args(["-p1", "--silent", "--forward", "--fuzz=0", "-d"]).arg(&stage).stdin(fs::File::open(patch)?);
+        let output = command.output().context("cannot run patch")?;
+        ensure!(
+            output.status.success(),
+            "{} does not fit this version ({}): {}",
+            patch.display(),
+            version(tree),
+            String::from_utf8_lossy(&output.stdout).trim()
+        );
+    }
+    Ok(stage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+
+    const CHANGES: &str = "--- a/one\n+++ b/one\n@@ -1 +1 @@\n-1\n+I\n";
+    const CHANGES_OTHERWISE: &str = "--- a/one\n+++ b/one\n@@ -1 +1 @@\n-1\n+i\n";
+    const CHANGES_TWO: &str = "--- a/two\n+++ b/two\n@@ -1 +1 @@\n-2\n+II\n";
+    const MAKES: &str = "--- /dev/null\n+++ b/sub/three\n@@ -0,0 +1 @@\n+3\n";
+
+    /// A folder with an archive of the files `one` and `two`.
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new(name: &str) -> Self {
+            let place = std::env::temp_dir().join(format!("macadamia-patched-{name}-{}", std::process::id()));
+            fs::create_dir_all(place.join("in")).expect("a folder");
+            fs::write(place.join("in/one"), "1\n").expect("a file");
+            fs::write(place.join("in/two"), "2\n").expect("a file");
+            run(Command::new("tar").arg("-C").arg(&place).arg("-cf").arg(place.join("archive")).arg("in")).expect("an archive");
+            Self(place)
+        }
+
+        /// Unpacks with these patches; what one, two and sub/three have then.
+        fn unpack(&self, patches: &[&str]) -> Result<[Option<String>; 3]> {
+            let write = |(i, text): (usize, &&str)| {
+                let path = self.0.join(format!("{i}.patch"));
+                fs::write(&path, text).expect("a file");
+                path
+            };
+            let patches: Vec<PathBuf> = patches.iter().enumerate().map(write).collect();
+            unpack(&self.tree(), &self.0.join("archive"), &patches, |_| "1".into())?;
+            Ok(["one", "two", "sub/three"].map(|name| fs::read_to_string(self.tree().join(name)).ok()))
+        }
+
+        fn tree(&self) -> PathBuf {
+            self.0.join("tree")
+        }
+
+        fn written(&self, name: &str) -> SystemTime {
+            fs::metadata(self.tree().join(name)).and_then(|file| file.modified()).expect("a time")
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn files(contents: [&str; 3]) -> [Option<String>; 3] {
+        contents.map(|text| (!text.is_empty()).then(|| format!("{text}\n")))
+    }
+
+    #[test]
+    fn the_tree_is_as_if_unpacked_anew() {
+        let place = Place::new("anew");
+        for (patches, expected) in [
+            (&[CHANGES][..], ["I", "2", ""]),
+            (&[CHANGES_OTHERWISE, MAKES], ["i", "2", "3"]),
+            (&[MAKES, CHANGES_TWO], ["1", "II", "3"]),
+            (&[CHANGES_TWO], ["1", "II", ""]),
+            (&[MAKES], ["1", "2", "3"]),
+            (&[], ["1", "2", ""]),
+        ] {
+            assert_eq!(place.unpack(patches).expect("the patches fit"), files(expected));
+        }
+    }
+
+    #[test]
+    fn what_does_not_change_is_not_written() {
+        let place = Place::new("kept");
+        place.unpack(&[CHANGES]).expect("the patch fits");
+        let before = place.written("one");
+        place.unpack(&[CHANGES, CHANGES_TWO]).expect("the patches fit");
+        assert_eq!(place.written("one"), before);
+    }
+
+    #[test]
+    fn a_patch_that_does_not_fit_is_named_and_changes_nothing() {
+        let place = Place::new("misfit");
+        place.unpack(&[CHANGES]).expect("the patch fits");
+        let before = place.written("one");
+        let error = place.unpack(&[CHANGES, CHANGES_OTHERWISE]).expect_err("`one` is changed twice");
+        assert!(format!("{error:#}").contains("1.patch does not fit this version (1)"), "{error:#}");
+        assert_eq!(place.unpack(&[CHANGES]).expect("the patch fits"), files(["I", "2", ""]));
+        assert_eq!(place.written("one"), before);
+        assert_eq!(place.unpack(&[CHANGES_OTHERWISE]).expect("the patch fits"), files(["i", "2", ""]));
+    }
+}
