@@ -51,18 +51,44 @@ const struct l4_grant *l4_find_grant(const char *name);
 /* Capability slots. */
 u32 l4_slot_alloc(void);
 void l4_slot_free(u32 slot);
+unsigned int l4_slots(void);
+unsigned int l4_slots_used(void);
 /* An empty space, in a slot; 0: none. */
 u32 l4_space_alloc(void);
 /* Deletes what is in a slot and frees it. */
 void l4_delete(u32 slot);
 
-/* RAM: offsets are those of Linux's physical addresses. */
+/* What pays for processes' spaces, page tables and threads; known before the first one. */
+extern u32 l4_user_quota;
+int l4_quota_init(void);
+/* A new space, in a slot; 0: none. */
+u32 l4_user_space_create(void);
+void l4_user_space_delete(u32 space);
+/* Whether an operation failed for want of the microkernel's memory. */
+static inline bool l4_is_full(u32 status)
+{
+	return status == L4_ERROR_QUOTA_EXCEEDED || status == L4_ERROR_POOL_EXHAUSTED;
+}
+/*
+ * Drops the page tables of a process, if possible neither of the one that runs nor those of this space; of
+ * this space *own tells.  False: there are none.
+ */
+bool l4_make_room(u32 space, bool *own);
+/* How often that was done. */
+extern unsigned long l4_forgotten;
+/* A process faults on a page of which the microkernel was made to forget: it is told again. */
+bool l4_tell_again(unsigned long address, bool write);
+
+/* RAM: offsets are those of Linux's physical addresses. Its bytes are upstream's. */
+extern long long physmem_size;
 int l4_ram_init(void);
 /* Before the first page is given out. */
 void l4_keep_together(void);
 int l4_ram_record(u32 space, unsigned long virt, unsigned long phys,
 		  unsigned long len, unsigned int prot);
 int l4_unmap_record(u32 space, unsigned long virt, unsigned long len);
+/* At once, whatever is collected. */
+void l4_unmap_all(u32 space);
 /* A page table has changed that may be that of the process which runs next (asm/pgtable.h). */
 extern unsigned int l4_untold;
 /* Carries out all records, before anybody runs. */

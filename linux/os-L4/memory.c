@@ -34,8 +34,6 @@ static unsigned long ram_start;
 static struct { u32 word[RECORD_WORDS]; } batch[MAX_RECORDS];
 static unsigned int batched;
 
-extern long long physmem_size;
-
 int __init l4_ram_init(void)
 {
 	const struct l4_grant *ram = l4_find_grant("ram");
@@ -59,28 +57,55 @@ void __init l4_keep_together(void)
 	set_pageblock_migratetype(virt_to_page((unsigned long)_end), MIGRATE_UNMOVABLE);
 }
 
+/* The index of the record that failed is in *bad. */
+static u32 carry_out(const void *records, unsigned int count, u32 *bad)
+{
+	unsigned long flags;
+	struct l4_regs r;
+	u32 status;
+
+	/* The UTCB is also that of an interrupt which prints something. */
+	local_irq_save(flags);
+	memcpy((void *)l4_utcb, records, count * sizeof(batch[0]));
+	status = l4_call_out(L4_OP_MAP, count, 0, 0, 0, &r);
+	local_irq_restore(flags);
+	*bad = min(r.ebx, count - 1);
+	return status;
+}
+
+void l4_unmap_all(u32 space)
+{
+	const u32 record[RECORD_WORDS] = { space, L4_MAP_UNMAP << 8, 0, L4_USER_END };
+	u32 bad;
+
+	/* Of what is there no record fails. */
+	carry_out(record, 1, &bad);
+}
+
 int l4_map_flush(void)
 {
 	unsigned int first = 0, count = batched;
+	/* Behind the record that page tables of its own space were dropped for. */
+	unsigned int helped = 0;
+	bool own;
 	int err = 0;
 
 	batched = 0;
 	/* A record that fails does not keep the others from being carried out. */
 	while (first < count) {
 		const u32 *bad;
-		unsigned long flags;
-		struct l4_regs r;
-		u32 status;
+		u32 status, failed;
 
-		/* The UTCB is also that of an interrupt which prints something. */
-		local_irq_save(flags);
-		memcpy((void *)l4_utcb, &batch[first], (count - first) * sizeof(batch[0]));
-		status = l4_call_out(L4_OP_MAP, count - first, 0, 0, 0, &r);
-		local_irq_restore(flags);
+		status = carry_out(&batch[first], count - first, &failed);
 		if (!status)
 			break;
-		first += min(r.ebx, count - first - 1);
+		first += failed;
 		bad = batch[first].word;
+		if (l4_is_full(status) && first >= helped && l4_make_room(bad[0] & 0xffff, &own)) {
+			if (own)
+				helped = first + 1;
+			continue;
+		}
 		pr_err("l4: record %u of %u: error %u (%x %x %x %x)\n", first, count, status,
 		       bad[0], bad[1], bad[2], bad[3]);
 		err = -ENOMEM;

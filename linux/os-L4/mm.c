@@ -3,6 +3,10 @@
  * An mm's space, and what the microkernel is told of its page table: in place of upstream's
  * tlb.c and skas/mmu.c, which make a page for a stub besides and call a function for each level.
  *
+ * The microkernel's page tables are a cache of Linux's: without memory for one, another process's are
+ * dropped.  Its pages are marked as new then, as if they had never been told, in no range that is to be
+ * told; a fault on one tells it again, with those around it.
+ *
  * The microkernel's protect never gives a right that a mapping did not have when it was
  * made: a page with new rights is mapped anew, which costs as much.
  */
@@ -17,22 +21,62 @@
 #include <os.h>
 #include "l4.h"
 
-int init_new_context(struct task_struct *task, struct mm_struct *mm)
-{
-	unsigned long flags;
-	u32 space;
+/* Pages around one that is told again. */
+#define AROUND		(16 * PAGE_SIZE)
 
-	local_irq_save(flags);
-	space = l4_space_alloc();
-	local_irq_restore(flags);
-	/* Fork copied the parent's. */
-	mm->context = (struct mm_context){ .id.pid = space };
-	return space ? 0 : -ENOMEM;
+/* Contexts whose spaces may have pages; who was told first is in front. */
+static LIST_HEAD(told);
+unsigned long l4_forgotten;
+
+static struct mm_struct *mm_of(mm_context_t *context)
+{
+	return container_of(context, struct mm_struct, context);
 }
 
-void destroy_context(struct mm_struct *mm)
+static void forget(mm_context_t *context)
 {
-	os_kill_ptraced_process(mm->context.id.pid, 1);
+	unsigned long at;
+	unsigned int i;
+
+	for (at = 0; at < L4_USER_END; at += PGDIR_SIZE) {
+		pmd_t *pmd = pmd_off(mm_of(context), at);
+		pte_t *pte;
+
+		if (!pmd_present(*pmd))
+			continue;
+		pte = pte_offset_kernel(pmd, 0);
+		for (i = 0; i < PTRS_PER_PTE; i++, pte++)
+			if (pte_used(*pte))
+				*pte = pte_mknewpage(*pte);
+	}
+	l4_unmap_all(context->id.pid);
+	context->forgotten = true;
+	l4_forgotten++;
+}
+
+bool l4_make_room(u32 space, bool *own)
+{
+	mm_context_t *context, *running = NULL, *asking = NULL, *which = NULL;
+
+	list_for_each_entry(context, &told, told) {
+		if (context->id.pid == space)
+			asking = context;
+		else if (mm_of(context) == current->mm)
+			running = context;
+		else {
+			which = context;
+			break;
+		}
+	}
+	which = which ?: running ?: asking;
+	*own = which && which == asking;
+	if (!which)
+		return false;
+	/* Who asks goes on to map. */
+	if (!*own)
+		list_del_init(&which->told);
+	forget(which);
+	return true;
 }
 
 /* What the microkernel is to give: nothing before the first use, no right to write before the first write. */
@@ -41,6 +85,38 @@ static unsigned int rights(pte_t pte, bool user)
 	if (!pte_used(pte) || (user && !pte_read(pte)))
 		return 0;
 	return UM_PROT_READ | UM_PROT_EXEC | (pte_write(pte) && pte_dirty(pte) ? UM_PROT_WRITE : 0);
+}
+
+bool l4_tell_again(unsigned long address, bool write)
+{
+	struct mm_struct *mm = current->mm;
+	unsigned long from = ALIGN_DOWN(address, AROUND);
+	pmd_t *pmd = pmd_off(mm, address);
+	pte_t pte;
+
+	if (!pmd_present(*pmd))
+		return false;
+	pte = *pte_offset_kernel(pmd, address);
+	if (!pte_newpage(pte) || !(rights(pte, true) & (write ? UM_PROT_WRITE : UM_PROT_READ)))
+		return false;
+	um_tlb_mark_sync(mm, from, from + AROUND);
+	return true;
+}
+
+int init_new_context(struct task_struct *task, struct mm_struct *mm)
+{
+	u32 space = l4_space_alloc();
+
+	/* Fork copied the parent's. */
+	mm->context = (struct mm_context){ .id.pid = space };
+	INIT_LIST_HEAD(&mm->context.told);
+	return space ? 0 : -ENOMEM;
+}
+
+void destroy_context(struct mm_struct *mm)
+{
+	list_del(&mm->context.told);
+	os_kill_ptraced_process(mm->context.id.pid, 1);
 }
 
 /* One record's error does not stop the others, here and below: what is gone must go. */
@@ -90,6 +166,9 @@ int um_tlb_sync(struct mm_struct *mm)
 	bool own = mm == &init_mm;
 	int err = 0, i;
 
+	if (!own && list_empty(&mm->context.told))
+		list_add_tail(&mm->context.told, &told);
+
 	for (i = 0; i < UM_SYNC_RANGES && mm->context.sync[i].to; i++) {
 		unsigned long from = mm->context.sync[i].from, to = mm->context.sync[i].to;
 
@@ -99,8 +178,11 @@ int um_tlb_sync(struct mm_struct *mm)
 	}
 	if (l4_map_flush())
 		err = -ENOMEM;
+	/* For Linux itself all memory was set aside (quota.c). */
+	if (err && own)
+		panic("l4: no page table for Linux's own memory");
 	/* The entries are marked as told all the same: the process goes, the others go on. */
-	if (err && !own)
+	if (err)
 		force_sig(SIGKILL);
 	return err;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* From the root server to linux_main(), and the end. */
+#include <linux/bitmap.h>
 #include <linux/init.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -13,6 +14,8 @@
 
 #define MAX_ARGS	64
 #define MAX_GRANTS	16
+/* As many as a record of a mapping can name. */
+#define MAX_SLOTS	0x10000
 
 static char given_line[COMMAND_LINE_SIZE] __initdata;
 static char *args[MAX_ARGS + 1] __initdata = { "linux" };
@@ -20,22 +23,24 @@ static char *args[MAX_ARGS + 1] __initdata = { "linux" };
 static struct l4_grant grants[MAX_GRANTS];
 static unsigned int grant_count;
 
-/* Next slot that was never used, the table's end, and slots that were freed. */
-static u32 next_slot, slots_end;
-static u32 free_slots[256];
-static unsigned int free_count;
+/* Those that are Linux's to use, which of them it uses, and the lowest that may be free. */
+static u32 first_slot, slots_end, lowest_slot;
+static DECLARE_BITMAP(slots_used, MAX_SLOTS);
 
 u32 l4_slot_alloc(void)
 {
 	unsigned long flags;
-	u32 slot = 0;
+	u32 slot;
 
-	/* Tasks are freed in soft interrupts, too, and their slots with them. */
+	/* Spaces are deleted in soft interrupts, too, and their slots freed. */
 	local_irq_save(flags);
-	if (free_count)
-		slot = free_slots[--free_count];
-	else if (next_slot < slots_end)
-		slot = next_slot++;
+	slot = find_next_zero_bit(slots_used, slots_end, lowest_slot);
+	if (slot < slots_end) {
+		__set_bit(slot, slots_used);
+		lowest_slot = slot + 1;
+	} else {
+		slot = 0;
+	}
 	local_irq_restore(flags);
 	return slot;
 }
@@ -45,15 +50,33 @@ void l4_slot_free(u32 slot)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	/* One that does not fit is lost until the restart: the table is larger. */
-	if (free_count < ARRAY_SIZE(free_slots))
-		free_slots[free_count++] = slot;
+	__clear_bit(slot, slots_used);
+	lowest_slot = min(lowest_slot, slot);
 	local_irq_restore(flags);
+}
+
+unsigned int l4_slots(void)
+{
+	return slots_end - first_slot;
+}
+
+unsigned int l4_slots_used(void)
+{
+	return bitmap_weight(slots_used, slots_end);
 }
 
 void l4_delete(u32 slot)
 {
-	if (!l4_call(L4_OP_DELETE, slot, 0, 0, 0))
+	unsigned long flags;
+	u32 status;
+
+	/* It goes in steps: an interrupt forced between two would make it begin anew, with an empty slot. */
+	local_irq_save(flags);
+	status = l4_call(L4_OP_DELETE, slot, 0, 0, 0);
+	local_irq_restore(flags);
+	if (status)
+		pr_err("l4: slot %u cannot be deleted: error %u\n", slot, status);
+	else
 		l4_slot_free(slot);
 }
 
@@ -73,7 +96,9 @@ static void __init read_start_block(const char *text)
 				strlcat(given_line, " ", COMMAND_LINE_SIZE);
 			strncat(given_line, text + 9, end - text - 9);
 		} else if (!strncmp(text, "slots ", 6)) {
-			sscanf(text + 6, "%u %u", &next_slot, &slots_end);
+			sscanf(text + 6, "%u %u", &first_slot, &slots_end);
+			slots_end = min(slots_end, MAX_SLOTS);
+			lowest_slot = first_slot;
 		} else if (!strncmp(text, "grant ", 6) && grant_count < MAX_GRANTS) {
 			g = &grants[grant_count];
 			if (sscanf(text + 6, "%23s %u %u %u", g->name, &g->slot,
@@ -109,6 +134,10 @@ void __init os_l4_main(const u32 *block)
 	}
 	if (l4_ram_init()) {
 		os_warn("linux: the system description gives no RAM called `ram` behind the image, or too much\n");
+		l4_exit(125);
+	}
+	if (l4_quota_init()) {
+		os_warn("linux: the system description gives too little `quota` or `threads`\n");
 		l4_exit(125);
 	}
 	while (argc < MAX_ARGS && (a = strsep(&p, " ")) != NULL)

@@ -60,7 +60,7 @@ static noinline void *fault_in(const void __user *user, unsigned long bits)
 	int code;
 
 	do {
-		if (handle_page_fault((unsigned long)user, 0, bits == WRITABLE, 1, &code))
+		if (handle_page_fault((unsigned long)user, 0, bits == WRITABLE, 0, &code))
 			return NULL;
 	} while (!look_up(user, bits, &at) && !fatal_signal_pending(current));
 	return look_up(user, bits, &at) ? at : NULL;

@@ -69,16 +69,9 @@ static struct l4_thread *thread_of(struct task_struct *task)
 
 u32 l4_space_alloc(void)
 {
-	u32 slot;
-
 	if (spaces_cached)
 		return space_cache[--spaces_cached];
-	slot = l4_slot_alloc();
-	if (slot && l4_call(L4_OP_CREATE_SPACE, L4_QUOTA, 0, slot, 0)) {
-		l4_slot_free(slot);
-		return 0;
-	}
-	return slot;
+	return l4_user_space_create();
 }
 
 /* Called for every process at shutdown, in any order. */
@@ -89,7 +82,7 @@ void os_kill_ptraced_process(int pid, int reap_child)
 		space_cache[spaces_cached++] = pid;
 		return;
 	}
-	l4_delete(pid);
+	l4_user_space_delete(pid);
 }
 
 void __switch_mm(struct mm_id *mm_idp)
@@ -155,7 +148,7 @@ static int thread_give(struct task_struct *task, u32 space)
 		return -EAGAIN;
 	fresh = !t->frame;
 	if (fresh)
-		status = l4_call_out(L4_OP_CREATE_THREAD, L4_QUOTA, space, t->slot, L4_SPACE, &r);
+		status = l4_call_out(L4_OP_CREATE_THREAD, l4_user_quota, space, t->slot, L4_SPACE, &r);
 	else
 		status = l4_call_out(L4_OP_RESET, t->slot, space, L4_SPACE, 0, &r);
 	if (status) {
@@ -323,6 +316,8 @@ static noinline void user_event(struct uml_pt_regs *regs, u32 trap, u32 address,
 			look_behind(regs, current_thread_info());
 		break;
 	case L4_VECTOR_PAGE_FAULT:
+		if (unlikely(current->mm->context.forgotten) && l4_tell_again(address, error & L4_FAULT_WRITE))
+			break;
 		regs->faultinfo.cr2 = address;
 		regs->faultinfo.error_code = error;
 		regs->faultinfo.trap_no = trap;

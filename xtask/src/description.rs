@@ -131,8 +131,8 @@ pub struct Component {
     pub arguments: Vec<String>,
     #[serde(default = "default_heap")]
     pub heap: Spanned<String>,
-    #[serde(default = "default_quota")]
-    pub quota: Spanned<String>,
+    /// An eighth of the memory behind its image if absent, and not less than [`LEAST_QUOTA`].
+    pub quota: Option<Spanned<String>>,
     /// As many as the kernel has for so much memory, if absent.
     pub threads: Option<Spanned<u32>>,
     #[serde(default = "default_priority")]
@@ -276,9 +276,6 @@ fn default_memory() -> Spanned<String> {
 fn default_heap() -> Spanned<String> {
     spanned("1M".into())
 }
-fn default_quota() -> Spanned<String> {
-    spanned("256K".into())
-}
 fn default_priority() -> Spanned<u8> {
     spanned(100)
 }
@@ -293,6 +290,11 @@ fn default_cpus() -> Vec<String> {
 const BYTES_A_THREAD: u32 = 8192;
 /// The least that a component has where the description does not say how many.
 const FEWEST_THREADS: u32 = 16;
+
+/// The least kernel memory that a component has where the description does not say how much.
+const LEAST_QUOTA: u32 = 256 << 10;
+/// Memory behind an image for each byte of that.
+const BEHIND_A_BYTE: u32 = 8;
 
 /// The description of a system by its name.
 pub fn path(name: &str) -> Result<PathBuf> {
@@ -369,11 +371,24 @@ impl Description {
             .ok_or_else(|| self.wrong(name, &format!("there is no component `{}`: name one of {}", name.get_ref(), names.join(", "))))
     }
 
+    /// Kernel memory that a component may use: what lies behind its image is a Linux's RAM, whose processes need
+    /// spaces and page tables in proportion.
+    pub fn quota(&self, component: &Component) -> Result<u32> {
+        if let Some(quota) = &component.quota {
+            return self.bytes(quota);
+        }
+        let mut behind = 0;
+        for piece in component.memory.iter().filter(|piece| piece.behind_image) {
+            behind += self.bytes(&piece.size)?;
+        }
+        Ok((behind / BEHIND_A_BYTE).next_multiple_of(4096).max(LEAST_QUOTA))
+    }
+
     /// Threads that a component may make.
     pub fn threads(&self, component: &Component) -> Result<u32> {
         match &component.threads {
             Some(threads) => Ok(*threads.get_ref()),
-            None => Ok((self.bytes(&component.quota)? / BYTES_A_THREAD).max(FEWEST_THREADS)),
+            None => Ok((self.quota(component)? / BYTES_A_THREAD).max(FEWEST_THREADS)),
         }
     }
 
@@ -494,7 +509,7 @@ impl Description {
         let all = self.bytes(&self.memory)?;
         let mut needed: u64 = 0;
         for component in &self.component {
-            needed += u64::from(self.bytes(&component.heap)?) + u64::from(self.bytes(&component.quota)?);
+            needed += u64::from(self.bytes(&component.heap)?) + u64::from(self.quota(component)?);
             for piece in &component.memory {
                 needed += u64::from(self.bytes(&piece.size)?);
             }

@@ -216,6 +216,8 @@ fn header() -> String {
         ("NOTIFY", Op::Notify),
         ("YIELD", Op::Yield),
         ("CREATE_SPACE", Op::CreateSpace),
+        ("CREATE_QUOTA", Op::CreateQuota),
+        ("QUOTA_INFO", Op::QuotaInfo),
         ("CREATE_THREAD", Op::CreateThread),
         ("DELETE", Op::Delete),
         ("COPY", Op::Copy),
@@ -290,6 +292,9 @@ fn header() -> String {
         ("DISK_WRITE", protocol::disk::WRITE),
         ("DISK_FLUSH", protocol::disk::FLUSH),
         ("DISK_SIZE", protocol::disk::SIZE),
+        ("UTCB_SLOT_SIZE", utcb::SLOT_SIZE),
+        ("ERROR_QUOTA_EXCEEDED", abi::Error::QuotaExceeded as u32),
+        ("ERROR_POOL_EXHAUSTED", abi::Error::PoolExhausted as u32),
         ("ERROR_BAD_PRIORITY", abi::Error::BadPriority as u32),
         ("ERROR_PEER_RESTARTED", abi::Error::PeerRestarted as u32),
     ] {

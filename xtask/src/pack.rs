@@ -203,7 +203,7 @@ pub fn image(
             stack: STACK,
             priority: *component.priority.get_ref(),
             max_priority: component.max_priority.as_ref().map_or(*component.priority.get_ref(), |p| *p.get_ref()),
-            quota: description.bytes(&component.quota)?,
+            quota: description.quota(component)?,
             threads: description.threads(component)?,
             slots: *component.slots.get_ref(),
             on_death: match component.on_death {

@@ -12,6 +12,7 @@
 #include <linux/futex.h>
 #include <linux/if_packet.h>
 #include <linux/sched.h>
+#include <linux/userfaultfd.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
@@ -26,6 +27,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
@@ -77,7 +79,7 @@ long long now(void);
 #define CHECKS(one) \
 	one(hwcap) one(int80) one(registers) one(sysenter) one(vdso) one(exceptions) one(write_barrier) \
 	one(fpu_signals) one(fpu_frames) one(x87) one(fpu_fork) one(threads) one(naps) \
-	one(processes) one(copy_on_write) one(moved_mappings) one(unmapped_mappings) one(packet_ring) one(file_mappings) one(debugging) \
+	one(processes) one(copy_on_write) one(moved_mappings) one(unmapped_mappings) one(packet_ring) one(file_mappings) one(user_faults) one(debugging) \
 	one(clocks) one(timers) one(futexes) one(signals) one(core_dump) one(events) one(sockets) \
 	one(sysv_ipc) one(fairness) one(proc)
 #define DECLARE(name) int name(void);

@@ -124,3 +124,49 @@ int file_mappings(void)
 	close(fd);
 	return 1;
 }
+
+static char *awaited;
+
+/* Uses a page that is not there: a handler runs meanwhile. */
+static void *use_page(void *nothing)
+{
+	return (void *)(long)*(volatile char *)awaited;
+}
+
+/* A page that is a program's to give: who waits for it in user mode gets signals, and no system call waits. */
+int user_faults(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_zeropage zero;
+	struct pollfd poll_fd = { .events = POLLIN };
+	int fd = syscall(SYS_userfaultfd, UFFD_USER_MODE_ONLY), to[2];
+	long long end = now() + 20000000000LL;
+	pthread_t user;
+	void *result;
+
+	CHECK(fd >= 0 && !ioctl(fd, UFFDIO_API, &api));
+	awaited = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(awaited != MAP_FAILED);
+	range.range.start = (unsigned long)awaited;
+	range.range.len = PAGE;
+	CHECK(!ioctl(fd, UFFDIO_REGISTER, &range));
+
+	CHECK(!pipe(to));
+	CHECK(write(to[1], awaited, 1) == -1 && errno == EFAULT);
+
+	ticks = 0;
+	catch(SIGUSR1, tick, 0);
+	CHECK(!pthread_create(&user, NULL, use_page, NULL));
+	poll_fd.fd = fd;
+	CHECK(poll(&poll_fd, 1, 20000) == 1);
+	CHECK(!pthread_kill(user, SIGUSR1));
+	while (!ticks && now() < end)
+		sched_yield();
+	CHECK(ticks == 1);
+	zero = (struct uffdio_zeropage){ .range = range.range };
+	CHECK(!ioctl(fd, UFFDIO_ZEROPAGE, &zero));
+	CHECK(!pthread_join(user, &result) && !result);
+	signal(SIGUSR1, SIG_DFL);
+	return !close(fd) && !close(to[0]) && !close(to[1]) && !munmap(awaited, PAGE);
+}

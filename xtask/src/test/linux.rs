@@ -18,6 +18,7 @@ pub const ALL: &[Test] = &[
     ("linux.interrupts", interrupts),
     ("linux.memory", memory),
     ("linux.threads", threads),
+    ("linux.bombs", bombs),
     ("linux.bochs", on_bochs),
 ];
 
@@ -90,6 +91,17 @@ fn threads() -> Result<()> {
     let o = Guest { system: "tests/systems/linux-threads.toml", inserts, ..Guest::default() }.run("forks")?;
     ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
     println!("# of 24 threads there were left for a program: {}", o.text().trim().replace('\n', ", "));
+    Ok(())
+}
+
+/// Users and root use up what there is, here and on Linux alone.
+fn bombs() -> Result<()> {
+    let inserts = vec![insert("/bin/bombs", compile("tests/linux/bombs.c")?)];
+    let timeout = Duration::from_secs(300);
+    native("bombs", inserts.clone(), None, timeout)?;
+    let o = Guest { inserts, timeout, ..Guest::default() }.run("bombs")?;
+    ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    print!("{}", o.text());
     Ok(())
 }
 

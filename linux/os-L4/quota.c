@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What processes may use of the microkernel's memory, threads and capability slots.
+ *
+ * A Quota of their own pays for processes' spaces, page tables and threads: what Linux itself will need
+ * is set aside at boot.  Page tables of processes are a cache of Linux's own (mm.c): without memory for
+ * one, another process's are dropped.  Nothing can be dropped of spaces, so there are never so many that
+ * less than TABLES_KEPT tables fit beside them; then fork fails.
+ */
+#include <linux/init.h>
+#include <linux/irqflags.h>
+#include <linux/kernel.h>
+#include <linux/math.h>
+#include <linux/mm.h>
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
+#include <as-layout.h>
+#include <kern_util.h>
+#include <mem_user.h>
+#include <os.h>
+#include "l4.h"
+#include "layout.h"
+
+/* More than a process can need at a time: an instruction reaches eight at most. */
+#define TABLES_KEPT	64
+/* Threads of Linux itself that are made later: of disks, of channels. */
+#define OWN_THREADS	8
+/* Bytes beside tables and UTCBs: the Quota itself, notes of what is mapped where. */
+#define OWN_BYTES	0x10000
+
+u32 l4_user_quota;
+/* Spaces there are, and the most that there may be. */
+static unsigned int spaces, spaces_most;
+
+struct use {
+	u32 bytes, limit, threads, thread_limit;
+};
+
+static struct use use_of(u32 quota)
+{
+	struct l4_regs r;
+
+	if (l4_call_out(L4_OP_QUOTA_INFO, quota, 0, 0, 0, &r))
+		return (struct use){ };
+	return (struct use){ r.ebx, r.esi, r.edi & 0xffff, r.edi >> 16 };
+}
+
+/* Bytes that a space takes without its tables, with the note that RAM was mapped into it; 0 without memory. */
+static u32 __init measure_space(void)
+{
+	u32 before = use_of(l4_user_quota).bytes, space = l4_slot_alloc(), bytes = 0;
+
+	if (!space || l4_call(L4_OP_CREATE_SPACE, l4_user_quota, 0, space, 0))
+		return 0;
+	if (!l4_ram_record(space, 0, physmem_size - PAGE_SIZE, PAGE_SIZE, UM_PROT_READ) && !l4_map_flush() &&
+	    !l4_unmap_record(space, 0, L4_USER_END) && !l4_map_flush())
+		bytes = use_of(l4_user_quota).bytes - before;
+	l4_delete(space);
+	return bytes;
+}
+
+int __init l4_quota_init(void)
+{
+	struct use own = use_of(L4_QUOTA);
+	/* Page tables of all that vmalloc could map, and the UTCBs of all threads, which lie in Linux's space. */
+	u32 vmalloc = (L4_VMALLOC_END - L4_SERVER_BASE - physmem_size) / PGDIR_SIZE + 1;
+	u32 kept = vmalloc * PAGE_SIZE + PAGE_ALIGN(own.thread_limit * L4_UTCB_SLOT_SIZE) + OWN_BYTES;
+	u32 left = own.limit - own.bytes, a_space;
+
+	l4_user_quota = l4_slot_alloc();
+	if (!l4_user_quota || left <= kept || own.thread_limit - own.threads <= OWN_THREADS ||
+	    l4_call(L4_OP_CREATE_QUOTA, L4_QUOTA, left - kept, l4_user_quota,
+		    own.thread_limit - own.threads - OWN_THREADS))
+		return -ENOMEM;
+	a_space = measure_space();
+	left = use_of(l4_user_quota).limit;
+	if (!a_space || left <= TABLES_KEPT * PAGE_SIZE)
+		return -ENOMEM;
+	spaces_most = (left - TABLES_KEPT * PAGE_SIZE) / a_space;
+	return 0;
+}
+
+u32 l4_user_space_create(void)
+{
+	unsigned long flags;
+	u32 slot, status;
+	bool own;
+
+	if (spaces >= spaces_most)
+		return 0;
+	slot = l4_slot_alloc();
+	if (!slot)
+		return 0;
+	do {
+		/* In steps, as l4_delete(). */
+		local_irq_save(flags);
+		status = l4_call(L4_OP_CREATE_SPACE, l4_user_quota, 0, slot, 0);
+		local_irq_restore(flags);
+	} while (l4_is_full(status) && l4_make_room(0, &own));
+	if (status) {
+		l4_slot_free(slot);
+		return 0;
+	}
+	spaces++;
+	return slot;
+}
+
+void l4_user_space_delete(u32 space)
+{
+	l4_delete(space);
+	spaces--;
+}
+
+static int show(struct seq_file *m, void *nothing)
+{
+	struct use own = use_of(L4_QUOTA), user = use_of(l4_user_quota);
+
+	seq_printf(m, "spaces     %6u of %6u\n", spaces, spaces_most);
+	seq_printf(m, "threads    %6u of %6u\n", user.threads, user.thread_limit);
+	seq_printf(m, "slots      %6u of %6u\n", l4_slots_used(), l4_slots());
+	seq_printf(m, "processes  %6u of %6u KiB\n", user.bytes / 1024, user.limit / 1024);
+	seq_printf(m, "Linux      %6u of %6u KiB\n", (own.bytes - user.limit) / 1024, (own.limit - user.limit) / 1024);
+	seq_printf(m, "forgotten  %6lu\n", l4_forgotten);
+	return 0;
+}
+
+/* What there is of the microkernel, and how often a process's page tables were dropped. */
+static int __init proc_init(void)
+{
+	return proc_create_single("macadamia", 0444, NULL, show) ? 0 : -ENOMEM;
+}
+device_initcall(proc_init);
