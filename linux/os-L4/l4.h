@@ -137,6 +137,8 @@ void __noreturn l4_exit(int code);
 
 /* The user thread of a task, and its registers. */
 struct task_struct;
+/* Where the current process's sysenter goes on. */
+unsigned long arch_l4_landing(void);
 /* False if the system call's arguments cannot be read. */
 bool arch_l4_begin_sysenter(struct uml_pt_regs *regs);
 /* Changes the registers of the Linux thread so that it calls l4_forced_interrupt() and goes on. */

@@ -108,7 +108,7 @@ int init_new_context(struct task_struct *task, struct mm_struct *mm)
 	u32 space = l4_space_alloc();
 
 	/* Fork copied the parent's. */
-	mm->context = (struct mm_context){ .id.pid = space };
+	mm->context = (struct mm_context){ .id.pid = space, .id.vdso = mm->context.id.vdso };
 	INIT_LIST_HEAD(&mm->context.told);
 	return space ? 0 : -ENOMEM;
 }

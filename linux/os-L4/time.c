@@ -41,6 +41,7 @@ static struct clocksource clock = {
 	.read	= ticks_read,
 	.mask	= CLOCKSOURCE_MASK(64),
 	.flags	= CLOCK_SOURCE_IS_CONTINUOUS,
+	.vdso_clock_mode = VDSO_CLOCKMODE_TSC,
 };
 
 static int __init clock_init(void)

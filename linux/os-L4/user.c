@@ -381,8 +381,8 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 	struct l4_thread *t;
 	struct l4_frame *frame;
 	u32 handle, delivery, word;
-	/* It comes from a sysenter: what it goes on with may take ECX and EDX from the stack. */
-	bool by_sysenter = false;
+	/* If it comes from a sysenter: what it goes on with there takes ECX and EDX from the stack. */
+	unsigned long landing = 0;
 
 	regs->is_user = 1;
 	for (;;) {
@@ -396,7 +396,7 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 		t = thread_of(task);
 		frame = (void *)t->frame;
 		handle = t->handle;
-		arch_l4_load_registers(regs, frame, by_sysenter);
+		arch_l4_load_registers(regs, frame, landing);
 		for (;;) {
 			delivery = l4_run(&handle, &word);
 			arch_l4_store_registers(regs, frame);
@@ -414,7 +414,7 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 			arch_l4_load_result(regs, frame);
 		}
 		t->handle = handle;
-		by_sysenter = is_alien(delivery, word, L4_VECTOR_SYSENTER);
+		landing = 0;
 		/* One that has been carried out: interrupts may be disabled, as they will be above. */
 		if (is_alien(delivery, word, L4_VECTOR_SYSTEM_CALL))
 			continue;
@@ -423,6 +423,8 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 		UPT_SYSCALL_NR(regs) = -1;
 		if (L4_DELIVERY_KIND(delivery) == L4_KIND_ALIEN) {
 			user_event(regs, frame->vector, frame->address, frame->error);
+			if (word == L4_VECTOR_SYSENTER)
+				landing = arch_l4_landing();
 		} else if (L4_DELIVERY_KIND(delivery) == L4_KIND_INTERRUPTED) {
 			/* It may be that the thread has not run. */
 			frame->changed &= ~L4_BY_SYSEXIT;

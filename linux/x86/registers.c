@@ -3,6 +3,7 @@
  * Registers of i386 user threads.
  */
 #include <linux/kernel.h>
+#include <linux/mm_types.h>
 #include <linux/sched.h>
 #include <linux/signal.h>
 #include <linux/string.h>
@@ -15,6 +16,7 @@
 #include <registers.h>
 #include <sysdep/ptrace_user.h>
 #include "../../../um/os-L4/l4.h"
+#include "../../../um/os-L4/layout.h"
 #include "vdso.h"
 
 #define USER_CS		0x1b
@@ -62,6 +64,12 @@ void get_safe_registers(unsigned long *regs, unsigned long *fp_regs)
 	}
 }
 
+/* Where a sysenter goes on, in the vDSO. */
+unsigned long arch_l4_landing(void)
+{
+	return current->mm->context.id.vdso + L4_VDSO_LANDING;
+}
+
 /*
  * Linux's convention: ECX and EDX, which the microkernel took for stack pointer and return
  * address, are arguments; EBP is the stack pointer, and the sixth argument lies there.
@@ -73,7 +81,7 @@ bool arch_l4_begin_sysenter(struct uml_pt_regs *regs)
 	gp[HOST_CX] = gp[HOST_SP];
 	gp[HOST_DX] = gp[HOST_IP];
 	gp[HOST_SP] = gp[HOST_BP];
-	gp[HOST_IP] = L4_VDSO + L4_VDSO_LANDING;
+	gp[HOST_IP] = arch_l4_landing();
 	if (get_user(gp[HOST_BP], (unsigned long __user *)gp[HOST_SP])) {
 		gp[HOST_AX] = -EFAULT;
 		return false;

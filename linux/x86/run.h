@@ -10,7 +10,6 @@
 #include <sysdep/ptrace.h>
 #include <sysdep/syscalls.h>
 #include "../../../um/os-L4/l4.h"
-#include "vdso.h"
 
 /*
  * Replies to a user thread and waits for its next event: returns the delivery, gives the handle of
@@ -36,16 +35,19 @@ static __always_inline u32 l4_run(u32 *handle, u32 *word)
 	return delivery;
 }
 
-/* The first registers lie in uml_pt_regs as in the microkernel's frame (user-offsets.c). */
+/*
+ * The first registers lie in uml_pt_regs as in the microkernel's frame (user-offsets.c).  Where a sysenter
+ * lands, if one is what the thread comes from, ECX and EDX may be lost.
+ */
 static __always_inline void arch_l4_load_registers(const struct uml_pt_regs *regs, struct l4_frame *f,
-						   bool by_sysenter)
+						   unsigned long landing)
 {
 	const unsigned long *gp = regs->gp;
 	u32 fs_gs = (u16)gp[HOST_FS] | gp[HOST_GS] << 16;
 
 	memcpy(f, gp, offsetof(struct l4_frame, ds_es));
 	f->ds_es = (u16)gp[HOST_DS] | gp[HOST_ES] << 16;
-	if (unlikely(by_sysenter) && gp[HOST_IP] == L4_VDSO + L4_VDSO_LANDING)
+	if (unlikely(landing) && gp[HOST_IP] == landing)
 		f->changed |= L4_BY_SYSEXIT;
 	/* The microkernel clears it when it has taken the registers: not if a notification came first. */
 	if (unlikely(f->fs_gs != fs_gs)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the vDSO's page has.  The auxiliary vector names the entry: by sysenter, or by int 0x80
+ * What the vDSO begins with.  The auxiliary vector names the entry: by sysenter, or by int 0x80
  * where there is none.  By Linux's convention for sysenter ECX, EDX and EBP are pushed, and EBP is the
  * stack pointer; whoever follows it comes back at the landing.
  */

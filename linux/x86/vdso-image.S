@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The page itself. */
+/* The pages themselves. */
 	.section .rodata
 	.balign	4096
 	.globl	l4_vdso_image

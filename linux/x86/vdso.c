@@ -1,46 +1,124 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Mapping the vDSO into each process, as arch/x86/um/vdso does for 64 bits. */
+/* Mapping the vDSO into each process, as arch/x86/entry/vdso does, and what its clocks read. */
 #include <linux/binfmts.h>
 #include <linux/init.h>
+#include <linux/irqflags.h>
 #include <linux/mm.h>
+#include <linux/ptrace.h>
+#include <linux/random.h>
 #include <linux/sched.h>
+#include <linux/timekeeper_internal.h>
+#include <vdso/datapage.h>
+#include <asm/vdso/vsyscall.h>
 #include "../../../um/os-L4/l4.h"
 #include "vdso.h"
 
-unsigned long l4_vdso __ro_after_init = L4_VDSO;
-unsigned long l4_vdso_syscall __ro_after_init = L4_VDSO + L4_VDSO_SYSCALL;
-void __user *const l4_vdso_sigreturn = (void __user *)(L4_VDSO + L4_VDSO_SIGRETURN);
-void __user *const l4_vdso_rt_sigreturn = (void __user *)(L4_VDSO + L4_VDSO_RT_SIGRETURN);
+static unsigned long entry __ro_after_init = L4_VDSO_SYSCALL;
 
-static struct page *pages[2];
+/* Clocks are set before there are pages. */
+static struct vdso_data first[CS_BASES] __initdata;
+struct vdso_data *l4_vdso_data __refdata = first;
+
+static struct page *data_pages[1 + 1], *code_pages[L4_VDSO_PAGES + 1];
+
+/* RAM, which processes may be shown: pages of the image are nobody else's. */
+static void *__init ram(struct page **pages, unsigned int count)
+{
+	void *at = alloc_pages_exact(count * PAGE_SIZE, GFP_KERNEL | __GFP_ZERO);
+	unsigned int i;
+
+	for (i = 0; at && i < count; i++)
+		pages[i] = virt_to_page(at + i * PAGE_SIZE);
+	return at;
+}
 
 static int __init vdso_init(void)
 {
 	extern const char l4_vdso_image[], l4_vdso_image_end[];
+	size_t bytes = l4_vdso_image_end - l4_vdso_image;
+	void *data = ram(data_pages, 1), *code = ram(code_pages, L4_VDSO_PAGES);
+	unsigned long flags;
 
-	BUG_ON(l4_vdso_image_end - l4_vdso_image != PAGE_SIZE);
-	/* A page of RAM: those of the image are nobody else's. */
-	pages[0] = alloc_page(GFP_KERNEL);
-	if (!pages[0])
+	BUG_ON(bytes > L4_VDSO_PAGES * PAGE_SIZE);
+	if (!data || !code)
 		return -ENOMEM;
-	copy_page(page_address(pages[0]), l4_vdso_image);
+	memcpy(code, l4_vdso_image, bytes);
+	local_irq_save(flags);
+	l4_vdso_data = memcpy(data + L4_VDSO_DATA, first, sizeof(first));
+	local_irq_restore(flags);
 	if (l4_kip[L4_KIP_FEATURES / 4] & L4_FEATURE_SYSENTER)
-		l4_vdso_syscall = L4_VDSO + L4_VDSO_SYSENTER;
+		entry = L4_VDSO_SYSENTER;
 	return 0;
 }
 subsys_initcall(vdso_init);
 
+unsigned long l4_vdso_entry(void)
+{
+	return current->mm->context.id.vdso + entry;
+}
+
+void __user *l4_vdso_sigreturn(void)
+{
+	return (void __user *)(current->mm->context.id.vdso + L4_VDSO_SIGRETURN);
+}
+
+void __user *l4_vdso_rt_sigreturn(void)
+{
+	return (void __user *)(current->mm->context.id.vdso + L4_VDSO_RT_SIGRETURN);
+}
+
+/* A process moves it: its system call, if it came from there, returns to the new place. */
+static int moved(const struct vm_special_mapping *mapping, struct vm_area_struct *vma)
+{
+	unsigned long *vdso = &current->mm->context.id.vdso;
+	struct pt_regs *regs = task_pt_regs(current);
+
+	if (PT_REGS_IP(regs) == *vdso + L4_VDSO_LANDING) {
+		PT_REGS_IP(regs) = vma->vm_start + L4_VDSO_LANDING;
+		set_thread_flag(TIF_HOST_THREAD);
+	}
+	*vdso = vma->vm_start;
+	return 0;
+}
+
+/*
+ * Behind the stack, at a random place in what its page table has left, as x86-64 did for long: a table
+ * of its own would cost each process a page of the microkernel's.
+ */
+static unsigned long beside(unsigned long stack_end, unsigned long bytes)
+{
+	unsigned long end = ALIGN(stack_end + bytes, PGDIR_SIZE) - bytes;
+
+	return get_unmapped_area(NULL, stack_end + (get_random_u32_below((end - stack_end) / PAGE_SIZE + 1) << PAGE_SHIFT),
+				 bytes, 0, 0);
+}
+
 int arch_setup_additional_pages(struct linux_binprm *bprm, int uses_interp)
 {
-	static const struct vm_special_mapping mapping = { .name = "[vdso]", .pages = pages };
+	static const struct vm_special_mapping data = { .name = "[vvar]", .pages = data_pages };
+	static const struct vm_special_mapping code = {
+		.name = "[vdso]", .pages = code_pages, .mremap = moved,
+	};
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma;
+	unsigned long at;
 
 	if (mmap_write_lock_killable(mm))
 		return -EINTR;
-	vma = _install_special_mapping(mm, L4_VDSO, PAGE_SIZE,
+	at = beside(find_vma(mm, bprm->p)->vm_end, (1 + L4_VDSO_PAGES) * PAGE_SIZE);
+	vma = ERR_PTR(at);
+	if (IS_ERR_VALUE(at))
+		goto out;
+	vma = _install_special_mapping(mm, at, PAGE_SIZE, VM_READ | VM_MAYREAD | VM_DONTDUMP, &data);
+	if (IS_ERR(vma))
+		goto out;
+	/* Debuggers set breakpoints in a copy of their own. */
+	vma = _install_special_mapping(mm, at + PAGE_SIZE, L4_VDSO_PAGES * PAGE_SIZE,
 				       VM_READ | VM_EXEC | VM_MAYREAD | VM_MAYWRITE | VM_MAYEXEC,
-				       &mapping);
+				       &code);
+	if (!IS_ERR(vma))
+		mm->context.id.vdso = at + PAGE_SIZE;
+out:
 	mmap_write_unlock(mm);
 	return PTR_ERR_OR_ZERO(vma);
 }

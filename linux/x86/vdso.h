@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The page that each process finds below its end, and its entry points. */
+/* What lies where in the vDSO, from where it is mapped; a page of data lies before it. */
 #ifndef __OS_L4_VDSO_H
 #define __OS_L4_VDSO_H
 
-#include "../../../um/os-L4/layout.h"
-
-#define L4_VDSO			(L4_USER_END - 0x1000)
-#define L4_VDSO_TEXT		0x800
+#define L4_VDSO_PAGES		2
+#define L4_VDSO_TEXT		0x600
 #define L4_VDSO_SYSCALL		(L4_VDSO_TEXT + 0x00)
 #define L4_VDSO_SYSENTER	(L4_VDSO_TEXT + 0x10)
 #define L4_VDSO_LANDING		(L4_VDSO_TEXT + 0x20)
 #define L4_VDSO_SIGRETURN	(L4_VDSO_TEXT + 0x40)
 #define L4_VDSO_RT_SIGRETURN	(L4_VDSO_TEXT + 0x60)
+
+#ifndef __ASSEMBLY__
+/* For patch 6: where the current process calls Linux, and where handlers of signals return to. */
+unsigned long l4_vdso_entry(void);
+void __user *l4_vdso_sigreturn(void);
+void __user *l4_vdso_rt_sigreturn(void);
+#endif
 
 #endif

@@ -35,7 +35,8 @@ pub const FOLDER: &str = "target/linux";
 /// The file that a server's own takes the place of.
 const LAYOUT: &str = "layout.h";
 /// Folders of ours, and where they go in the source.
-const OURS: [(&str, &str); 2] = [("linux/os-L4", "arch/um/os-L4"), ("linux/x86", "arch/x86/um/os-L4")];
+const OURS: [(&str, &str); 3] =
+    [("linux/os-L4", "arch/um/os-L4"), ("linux/x86", "arch/x86/um/os-L4"), ("linux/vdso", "arch/x86/um/asm/vdso")];
 
 /// The file that a description's `from` names.
 pub fn file(from: &str) -> PathBuf {

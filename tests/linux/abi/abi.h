@@ -9,9 +9,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/filter.h>
 #include <linux/futex.h>
 #include <linux/if_packet.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
 #include <mqueue.h>
 #include <poll.h>
@@ -19,6 +21,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +34,7 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/sem.h>
@@ -57,6 +61,8 @@
 
 /* A system call by int 0x80. */
 long raw(int nr, long a, long b, long c);
+/* The same by sysenter. */
+long by_sysenter(int nr, long a, long b, long c, long d, long e, long f);
 /* A bit of what the processor has. */
 int feature(int bit);
 enum { FPU = 0, TSC = 4, SEP = 11, CMOV = 15, FXSR = 24, SSE = 25 };
@@ -80,7 +86,7 @@ long long now(void);
 	one(hwcap) one(int80) one(registers) one(sysenter) one(vdso) one(exceptions) one(write_barrier) \
 	one(fpu_signals) one(fpu_frames) one(x87) one(fpu_fork) one(threads) one(naps) \
 	one(processes) one(copy_on_write) one(moved_mappings) one(unmapped_mappings) one(packet_ring) one(file_mappings) one(user_faults) one(debugging) \
-	one(clocks) one(timers) one(futexes) one(signals) one(core_dump) one(events) one(sockets) \
+	one(clocks) one(vdso_clocks) one(moved_vdso) one(timers) one(futexes) one(signals) one(core_dump) one(events) one(sockets) \
 	one(sysv_ipc) one(fairness) one(proc)
 #define DECLARE(name) int name(void);
 CHECKS(DECLARE)

@@ -99,7 +99,6 @@ int registers(void)
 }
 
 /* Linux's convention for sysenter: it returns into the vDSO, which undoes the pushes. */
-long by_sysenter(int nr, long a, long b, long c, long d, long e, long f);
 asm (".text\n.globl by_sysenter\nby_sysenter:\n"
      "push %ebx; push %esi; push %edi; push %ebp\n"
      "mov 20(%esp), %eax; mov 24(%esp), %ebx; mov 28(%esp), %ecx; mov 32(%esp), %edx\n"
