@@ -30,16 +30,17 @@ void arch_check_bugs(void) { }
 void arch_examine_signal(int sig, struct uml_pt_regs *regs) { }
 void get_host_cpu_features(void (*flags)(char *line), void (*cache)(char *line)) { }
 
-/* No source of randomness here but the time-stamp counter, which random.c has itself. */
+/* The processor's, if it has any; the time-stamp counter random.c has itself. */
 ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)
 {
-	return -1;
+	return arch_l4_random(buf, len);
 }
 
 void __init setup_hostinfo(char *buf, int len)
 {
 	/* Blocks of memory are known by now, and nothing comes between this and their use. */
 	l4_keep_together();
+	l4_seed_pool();
 	strscpy(buf, "Macadamia", len);
 }
 

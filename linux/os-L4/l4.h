@@ -48,6 +48,9 @@ struct l4_grant {
 };
 const struct l4_grant *l4_find_grant(const char *name);
 
+/* Gives the random pool what the root server told. */
+void l4_seed_pool(void);
+
 /* Capability slots. */
 u32 l4_slot_alloc(void);
 void l4_slot_free(u32 slot);
@@ -150,6 +153,8 @@ void l4_fault(struct l4_frame *frame);
 void arch_l4_enter(struct l4_frame *frame, void (*fn)(void), void *stack_top);
 /* In words. */
 void arch_l4_name_fault(const struct l4_frame *frame, char *text, size_t bytes);
+/* Fills whole words from the processor's source of chance; the bytes that it gave, or -1 without one. */
+ssize_t arch_l4_random(unsigned long *words, size_t bytes);
 /* What an exception is as a signal. */
 struct kernel_siginfo;
 int arch_l4_exception(struct uml_pt_regs *regs, unsigned long trap,

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* From the root server to linux_main(), and the end. */
 #include <linux/bitmap.h>
+#include <linux/hex.h>
 #include <linux/init.h>
 #include <linux/kernel.h>
+#include <linux/random.h>
 #include <linux/string.h>
 #include <asm/setup.h>
 #include <as-layout.h>
@@ -22,6 +24,10 @@ static char *args[MAX_ARGS + 1] __initdata = { "linux" };
 
 static struct l4_grant grants[MAX_GRANTS];
 static unsigned int grant_count;
+
+/* Chance for the random pool, once. */
+static u8 seed[32] __initdata;
+static bool seeded __initdata;
 
 /* Those that are Linux's to use, which of them it uses, and the lowest that may be free. */
 static u32 first_slot, slots_end, lowest_slot;
@@ -82,7 +88,7 @@ void l4_delete(u32 slot)
 
 /*
  * The text of the start block: a line each, "argument WORD", "slots FIRST END",
- * "grant NAME SLOT ADDRESS BYTES".
+ * "grant NAME SLOT ADDRESS BYTES", "seed HEXADECIMAL".
  */
 static void __init read_start_block(const char *text)
 {
@@ -104,9 +110,19 @@ static void __init read_start_block(const char *text)
 			if (sscanf(text + 6, "%23s %u %u %u", g->name, &g->slot,
 				   &g->address, &g->bytes) == 4)
 				grant_count++;
+		} else if (!strncmp(text, "seed ", 5) && end - text == 5 + 2 * sizeof(seed)) {
+			seeded = !hex2bin(seed, text + 5, sizeof(seed));
 		}
 		text = *end ? end + 1 : end;
 	}
+}
+
+/* The pool counts it as true chance: who knows it is in docs/linux.md. */
+void __init l4_seed_pool(void)
+{
+	if (seeded)
+		add_bootloader_randomness(seed, sizeof(seed));
+	memzero_explicit(seed, sizeof(seed));
 }
 
 const struct l4_grant *l4_find_grant(const char *name)

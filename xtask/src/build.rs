@@ -4,6 +4,7 @@
 use crate::description::{self, Contents, Description, Interface, OnDeath};
 use crate::{debian, linux, pack};
 use anyhow::{Context, Result, ensure};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -152,6 +153,7 @@ pub struct Plan {
     inserts: Vec<linux::Insert>,
     /// Who runs a command, and its files.
     command: Option<(String, Vec<linux::Insert>)>,
+    seed: Seed,
     /// What it will be when it is built.
     pub built: Built,
 }
@@ -173,6 +175,34 @@ pub struct Options<'a> {
     pub interface: Option<Interface>,
     /// A command that one Linux runs, and that is all that the system is for.
     pub command: Option<Command<'a>>,
+    /// Where its components' random numbers begin.
+    pub seed: Seed,
+}
+
+/// What random numbers of a system's components are made from, besides what the machine has.
+#[derive(Clone, Copy, Default)]
+pub enum Seed {
+    /// Bytes of this machine's system, for one run.
+    #[default]
+    Fresh,
+    /// The same bytes each time: for runs that are compared.
+    Fixed,
+    /// Nothing: an image that is started again and again, or given to others, has no secret.
+    None,
+}
+
+impl Seed {
+    fn bytes(self) -> Result<Option<[u8; 32]>> {
+        let mut bytes = [0; 32];
+        match self {
+            Self::Fresh => {
+                std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)).context("no random bytes")?
+            }
+            Self::Fixed => {}
+            Self::None => return Ok(None),
+        }
+        Ok(Some(bytes))
+    }
 }
 
 /// A command for a Linux.
@@ -259,7 +289,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         "{} has no Linux with a root file system in memory: it takes neither --file nor --batch",
         built.name
     );
-    Ok(Plan { description, cargo, inserts: options.inserts.to_vec(), command, built })
+    Ok(Plan { description, cargo, inserts: options.inserts.to_vec(), command, seed: options.seed, built })
 }
 
 impl Plan {
@@ -285,7 +315,7 @@ impl Plan {
             let own = self.command.iter().filter(|(runs, _)| runs == name).flat_map(|(_, files)| files);
             self.inserts.iter().chain(own).cloned().collect()
         };
-        std::fs::write(&built.image, pack::image(&self.description, elf, inserts)?)?;
+        std::fs::write(&built.image, pack::image(&self.description, self.seed.bytes()?, elf, inserts)?)?;
         std::fs::write(&built.symbols, pack::symbols(&built.kernel)?)?;
         Ok(built)
     }
@@ -307,7 +337,7 @@ fn make_disk(path: &Path, bytes: u32, holds: Contents) -> Result<()> {
     std::fs::rename(&making, path).with_context(|| format!("cannot make {}", path.display()))
 }
 
-/// Builds a system as its description says.
+/// Builds a system as its description says, for tests and measurements.
 pub fn system(path: &Path) -> Result<Built> {
-    plan(path, Options::default())?.carry_out()
+    plan(path, Options { seed: Seed::Fixed, ..Options::default() })?.carry_out()
 }

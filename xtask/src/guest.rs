@@ -3,7 +3,7 @@
 
 use crate::Emulator;
 use crate::batch::{Batch, Fetch};
-use crate::build::{self, Options};
+use crate::build::{self, Options, Seed};
 use crate::description::Interface;
 use crate::emulator::{self, Machine};
 use crate::linux::{self, Insert};
@@ -89,6 +89,8 @@ impl Guest<'_> {
             interface: self.interface,
             folder: Some("linux-test"),
             command: Some(build::Command { component: None, inserts: &command }),
+            // Instructions that are counted are to be the same each time.
+            seed: if self.own_time || self.model.is_some() { Seed::Fixed } else { Seed::Fresh },
             ..Options::default()
         };
         let built = build::plan(Path::new(self.system), options)?.carry_out()?;

@@ -208,7 +208,7 @@ struct Run<'a> {
 impl Run<'_> {
     fn plan(&self, folder: Option<&str>, command: Option<build::Command<'_>>) -> Result<build::Plan> {
         let (memory, interface, kdb, cpu, inserts) = (self.memory, self.disk, self.kdb, self.cpu, self.files);
-        let options = build::Options { memory, interface, kdb, cpu, inserts, folder, command };
+        let options = build::Options { memory, interface, kdb, cpu, inserts, folder, command, seed: build::Seed::Fresh };
         build::plan(&catalogue::system(self.system)?, options)
     }
 
@@ -257,7 +257,8 @@ fn carry_out() -> Result<u8> {
             }));
         }
         Command::Build { system } => {
-            let built = build::system(&catalogue::system(&system)?)?;
+            let options = build::Options { seed: build::Seed::None, ..build::Options::default() };
+            let built = build::plan(&catalogue::system(&system)?, options)?.carry_out()?;
             println!("{}", std::path::absolute(emulator::iso(&built)?)?.display());
         }
         Command::List { tests: true } => show(&catalogue::columns(&test::names()?))?,

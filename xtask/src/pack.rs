@@ -175,6 +175,7 @@ fn fill_large_pages(component: &mut Component) {
 /// Makes the boot image. `elf` finds a package's ELF file; `inserts` are a component's files for its Linux.
 pub fn image(
     description: &Description,
+    seed: Option<[u8; 32]>,
     elf: impl Fn(&str) -> std::path::PathBuf,
     inserts: impl Fn(&str) -> Vec<Insert>,
 ) -> Result<Vec<u8>> {
@@ -223,7 +224,7 @@ pub fn image(
     for (name, region) in &description.shared {
         shared.push(Shared { name: name.clone(), bytes: description.bytes(&region.size)? });
     }
-    let system = System { name: description.name(), components, shared };
+    let system = System { name: description.name(), seed, components, shared };
     // What the root server would refuse at boot is refused here.
     system.check(image.0.len() as u32).map_err(|what| anyhow!("{}: {what}", description.name()))?;
     let system = postcard::to_allocvec(&system)?;

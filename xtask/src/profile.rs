@@ -2,7 +2,7 @@
 //! Where a system spends its instructions: `profile` (docs/model.md).
 
 use crate::batch::Batch;
-use crate::build::{self, Built, Model, Options};
+use crate::build::{self, Built, Model, Options, Seed};
 use crate::emulator::{self, Machine};
 use crate::guest::{compile, insert};
 use crate::linux::{self, Insert};
@@ -75,7 +75,7 @@ fn take(request: &Request<'_>, out: &mut dyn Write) -> Result<Outcome> {
     let command = command.as_ref().map(|inserts| build::Command { component: None, inserts });
     let folder = Path::new(request.system).join("profile");
     let folder = folder.to_str().context("a name that is no text")?;
-    let options = Options { inserts: request.files, folder: Some(folder), command, ..Options::default() };
+    let options = Options { inserts: request.files, folder: Some(folder), command, seed: Seed::Fixed, ..Options::default() };
     let built = build::plan(&path, options)?.carry_out()?;
     let (mut programs, bounds) = programs(&built, &description::read(&path)?, request.files, batch.is_some())?;
     let mut sampling = format!("sample={:x}", request.every);

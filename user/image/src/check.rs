@@ -129,7 +129,7 @@ mod tests {
                 what: Resource::Shared { region: 0, address: layout::GRANTS, writable: true, dma: true },
             }],
         };
-        System { name: "s".into(), components: vec![component], shared: vec![Shared { name: "r".into(), bytes: 4096 }] }
+        System { name: "s".into(), seed: None, components: vec![component], shared: vec![Shared { name: "r".into(), bytes: 4096 }] }
     }
 
     /// What is wrong with a sound description after a change.

@@ -48,6 +48,8 @@ pub mod layout {
 pub struct System {
     /// Its name: the file name of the description without `.toml`.
     pub name: String,
+    /// Chance from the machine that it was built on, if it is for one run; nobody else knows it.
+    pub seed: Option<[u8; 32]>,
     /// Its components, in the order in which they are started.
     pub components: Vec<Component>,
     /// Memory shared by components, named in their grants by index.
@@ -255,6 +257,8 @@ pub struct Start {
     pub name: String,
     /// Its arguments.
     pub arguments: Vec<String>,
+    /// Chance for this life of it, if there is some.
+    pub seed: Option<[u8; 32]>,
     /// How often it was started before.
     pub restarts: u32,
     /// First slot that is free.
@@ -269,12 +273,17 @@ pub struct Start {
 
 impl Start {
     /// For components without `postcard`: a line each for `name NAME`, `argument WORD`,
-    /// `slots FIRST_FREE END`, `grant NAME SLOT ADDRESS BYTES`, and a zero byte.
+    /// `slots FIRST_FREE END`, `grant NAME SLOT ADDRESS BYTES`, `seed HEXADECIMAL`, and a zero byte.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!("name {}\nslots {} {}\n", self.name, self.free_slot, self.slots);
         self.arguments.iter().for_each(|argument| text += &format!("argument {argument}\n"));
         self.grants.iter().for_each(|g| text += &format!("grant {} {} {} {}\n", g.name, g.slot, g.address, g.bytes));
+        if let Some(seed) = &self.seed {
+            text += "seed ";
+            seed.iter().for_each(|byte| text += &format!("{byte:02x}"));
+            text.push('\n');
+        }
         text.push('\0');
         text
     }

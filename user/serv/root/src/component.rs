@@ -17,6 +17,7 @@ use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{copy, delete, identify, revoke};
 use macadamia::{Error, Memory, Quota, Result, Rights, Space, Thread, map, time};
+use sha2::{Digest, Sha256};
 
 /// The name of the component that others print with.
 const CONSOLE: &str = "console";
@@ -154,6 +155,7 @@ pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], in
     let block = Start {
         name: component.name.clone(),
         arguments: component.arguments.clone(),
+        seed: seed(system, component, running.restarts),
         restarts: running.restarts,
         free_slot: slot::GRANTS + component.grants.len() as u32,
         slots: component.slots,
@@ -163,6 +165,12 @@ pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], in
     filler.block(component, &block)?;
     running.started = time::now();
     running.thread.start(component.entry, image::layout::STACK_END, image::layout::START_BLOCK)
+}
+
+/// Each life of a component has a seed of its own, from which nobody learns another.
+fn seed(system: &System, component: &Component, restarts: u32) -> Option<[u8; 32]> {
+    let hash = Sha256::new().chain_update(system.seed?).chain_update(restarts.to_le_bytes());
+    Some(hash.chain_update(&component.name).finalize().into())
 }
 
 /// The capabilities that every component has.
