@@ -100,3 +100,36 @@ int proc(void)
 	CHECK(readlink("/proc/self/exe", exe, sizeof(exe)) > 0);
 	return 1;
 }
+
+/* What /proc/cpuinfo says of the processor that CPUID tells of. */
+int cpuinfo(void)
+{
+	static const struct { int bit; const char *name; } flags[] = {
+		{ FPU, " fpu " }, { TSC, " tsc " }, { SEP, " sep " }, { CMOV, " cmov " }, { FXSR, " fxsr " }, { SSE, " sse " },
+	};
+	FILE *file = fopen("/proc/cpuinfo", "r");
+	char text[8192] = "", vendor[13] = "", found[64], *list;
+	unsigned int a = 0, d, c, i;
+	size_t bytes;
+
+	CHECK(file);
+	bytes = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	/* Programs count processors by the empty lines. */
+	CHECK(bytes > 2 && !strcmp(text + bytes - 2, "\n\n"));
+	asm ("cpuid" : "+a" (a), "=b" (*(unsigned int *)vendor), "=c" (c), "=d" (d));
+	memcpy(vendor + 4, &d, 4);
+	memcpy(vendor + 8, &c, 4);
+	sprintf(found, "vendor_id\t: %s\n", vendor);
+	CHECK(!strncmp(text, "processor\t: 0\n", 14) && strstr(text, found));
+	sprintf(found, "cpuid level\t: %u\n", a);
+	CHECK(strstr(text, found));
+	CHECK(strstr(text, "\ncpu family\t: ") && strstr(text, "\nmodel\t\t: ") && strstr(text, "\nmodel name\t: "));
+	CHECK(strstr(text, "\nstepping\t: ") && strstr(text, "\ncpu MHz\t\t: ") && strstr(text, "\nfpu\t\t: yes\n"));
+	list = strstr(text, "\nflags\t\t:");
+	CHECK(list && strchr(list + 1, '\n'));
+	*strchr(list + 1, '\n') = ' ';
+	for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		CHECK(feature(flags[i].bit) == !!strstr(list, flags[i].name));
+	return 1;
+}

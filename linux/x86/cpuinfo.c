@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/* /proc/cpuinfo, as arch/x86/kernel/cpu/proc.c shows it, of what CPUID tells. */
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/seq_file.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <asm/cpufeature.h>
+#include <asm/cpufeatures.h>
+#include "../../../um/os-L4/l4.h"
+
+struct leaf {
+	u32 eax, ebx, ecx, edx;
+};
+
+/* Zeros if the processor has no such leaf. */
+static struct leaf cpuid(u32 number, u32 part)
+{
+	struct leaf l = { number & 0x80000000 };
+
+	asm ("cpuid" : "+a" (l.eax), "=b" (l.ebx), "+c" (l.ecx), "=d" (l.edx));
+	if (l.eax < number || (l.eax ^ number) & 0x80000000)
+		return (struct leaf){ 0 };
+	l = (struct leaf){ .eax = number, .ecx = part };
+	asm ("cpuid" : "+a" (l.eax), "=b" (l.ebx), "+c" (l.ecx), "=d" (l.edx));
+	return l;
+}
+
+#define F(name)	(1U << X86_FEATURE_##name % 32)
+/* These need the registers of SSE. */
+#define SSE_1D	(F(XMM) | F(XMM2))
+#define SSE_1C	(F(XMM3) | F(SSSE3) | F(XMM4_1) | F(XMM4_2) | F(AES) | F(PCLMULQDQ))
+#define SSE_7B	F(SHA_NI)
+
+/*
+ * What a program may use, by its word in cpufeatures.h: what is for a kernel alone would be a promise of
+ * what this one does not do, and the microkernel keeps no registers wider than those of SSE.
+ */
+static u32 features(unsigned int word)
+{
+	u32 have = l4_kip[L4_KIP_FEATURES / 4];
+	u32 no_sse = have & L4_FEATURE_SSE ? 0 : ~0;
+
+	switch (word) {
+	case X86_FEATURE_FPU / 32:
+		return cpuid(1, 0).edx & ~(no_sse & SSE_1D) & ~(have & L4_FEATURE_FXSR ? 0 : F(FXSR)) &
+		       (F(FPU) | F(TSC) | F(CX8) | F(SEP) | F(CMOV) | F(CLFLUSH) | F(MMX) | F(FXSR) | SSE_1D);
+	case X86_FEATURE_XMM3 / 32:
+		return cpuid(1, 0).ecx & ~(no_sse & SSE_1C) &
+		       (SSE_1C | F(MOVBE) | F(POPCNT) | F(RDRAND) | F(HYPERVISOR));
+	case X86_FEATURE_BMI1 / 32:
+		return cpuid(7, 0).ebx & ~(no_sse & SSE_7B) &
+		       (SSE_7B | F(BMI1) | F(BMI2) | F(ERMS) | F(RDSEED) | F(ADX) | F(CLFLUSHOPT));
+	case X86_FEATURE_MMXEXT / 32:
+		return cpuid(0x80000001, 0).edx & (F(MMXEXT) | F(3DNOWEXT) | F(3DNOW));
+	case X86_FEATURE_ABM / 32:
+		return cpuid(0x80000001, 0).ecx & ~(no_sse & F(SSE4A)) & (F(ABM) | F(SSE4A) | F(3DNOWPREFETCH));
+	}
+	return 0;
+}
+
+/* KiB of the cache that is nearest to memory; 0: it does not say. */
+static u32 cache_size(void)
+{
+	u32 bytes = 0, i;
+
+	for (i = 0; i < 8; i++) {
+		struct leaf l = cpuid(4, i);
+
+		if (!(l.eax & 0x1f))
+			break;
+		bytes = ((l.ebx >> 22) + 1) * ((l.ebx >> 12 & 0x3ff) + 1) * ((l.ebx & 0xfff) + 1) * (l.ecx + 1);
+	}
+	return bytes ? bytes >> 10 : cpuid(0x80000006, 0).ecx >> 16;
+}
+
+static void show_model(struct seq_file *m, unsigned int family, unsigned int model)
+{
+	struct leaf name[4] = { };
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		name[i] = cpuid(0x80000002 + i, 0);
+	if (name[0].eax)
+		seq_printf(m, "model name\t: %s\n", skip_spaces((char *)name));
+	else
+		seq_printf(m, "model name\t: %02x/%02x\n", family, model);
+}
+
+/* For patch 23. */
+int show_cpuinfo(struct seq_file *m, void *v);
+
+int show_cpuinfo(struct seq_file *m, void *v)
+{
+	struct leaf first = cpuid(0, 0), version = cpuid(1, 0), sizes = cpuid(0x80000008, 0);
+	u32 khz = div_u64((u64)USEC_PER_SEC << l4_kip[L4_KIP_TSC_SHIFT / 4], l4_kip[L4_KIP_TSC_MULT / 4]);
+	unsigned int family = version.eax >> 8 & 0xf, model = version.eax >> 4 & 0xf, word, bit;
+	unsigned int line = (version.edx & F(CLFLUSH)) ? (version.ebx >> 8 & 0xff) * 8 : 32;
+
+	if (family == 6 || family == 15)
+		model += (version.eax >> 16 & 0xf) << 4;
+	if (family == 15)
+		family += version.eax >> 20 & 0xff;
+	seq_printf(m, "processor\t: 0\nvendor_id\t: %.4s%.4s%.4s\ncpu family\t: %u\nmodel\t\t: %u\n",
+		   (char *)&first.ebx, (char *)&first.edx, (char *)&first.ecx, family, model);
+	show_model(m, family, model);
+	seq_printf(m, "stepping\t: %u\ncpu MHz\t\t: %u.%03u\n", version.eax & 0xf, khz / 1000, khz % 1000);
+	if (cache_size())
+		seq_printf(m, "cache size\t: %u KB\n", cache_size());
+	seq_printf(m, "fpu\t\t: %s\nfpu_exception\t: yes\ncpuid level\t: %u\nwp\t\t: yes\nflags\t\t:",
+		   version.edx & F(FPU) ? "yes" : "no", first.eax);
+	for (word = 0; word < NCAPINTS; word++) {
+		unsigned long bits = features(word);
+
+		for_each_set_bit(bit, &bits, 32)
+			if (x86_cap_flags[word * 32 + bit])
+				seq_printf(m, " %s", x86_cap_flags[word * 32 + bit]);
+	}
+	seq_printf(m, "\nbugs\t\t:\nbogomips\t: %lu.%02lu\n", loops_per_jiffy / (500000 / HZ),
+		   loops_per_jiffy / (5000 / HZ) % 100);
+	seq_printf(m, "clflush size\t: %u\ncache_alignment\t: %u\n", line, line);
+	seq_printf(m, "address sizes\t: %u bits physical, 32 bits virtual\npower management:\n\n",
+		   sizes.eax ? sizes.eax & 0xff : version.edx & (F(PAE) | F(PSE36)) ? 36 : 32);
+	return 0;
+}
