@@ -26,6 +26,7 @@ enum state {
 	IDLE,		/* the next message may be written */
 	SENT,		/* the component has it */
 	ANSWERED,	/* the answer may be read */
+	UNWANTED,	/* the component has it, but the file is closed */
 };
 
 struct channel {
@@ -49,23 +50,28 @@ static int __init channel_setup(char *name)
 }
 __setup("channel=", channel_setup);
 
+static bool is(struct channel *c, enum state state)
+{
+	return READ_ONCE(c->state) == state;
+}
+
 static irqreturn_t answered(int irq, void *data)
 {
 	struct channel *c = data;
 
-	WRITE_ONCE(c->state, ANSWERED);
-	wake_up(&c->changed);
+	if (is(c, UNWANTED)) {
+		WRITE_ONCE(c->state, IDLE);
+		atomic_set(&c->opened, 0);
+	} else {
+		WRITE_ONCE(c->state, ANSWERED);
+		wake_up(&c->changed);
+	}
 	return IRQ_HANDLED;
 }
 
 static struct channel *channel_of(struct file *file)
 {
 	return container_of(file->private_data, struct channel, device);
-}
-
-static bool is(struct channel *c, enum state state)
-{
-	return READ_ONCE(c->state) == state;
 }
 
 static bool may_write(struct channel *c)
@@ -151,7 +157,7 @@ static __poll_t channel_poll(struct file *file, poll_table *table)
 	       (is(c, IDLE) ? EPOLLOUT | EPOLLWRNORM : 0);
 }
 
-/* Answers belong to messages: one file at a time. */
+/* Answers belong to messages: one file at a time, and none as long as an earlier one's is owed. */
 static int channel_open(struct inode *inode, struct file *file)
 {
 	return atomic_xchg(&channel_of(file)->opened, 1) ? -EBUSY : 0;
@@ -161,10 +167,11 @@ static int channel_release(struct inode *inode, struct file *file)
 {
 	struct channel *c = channel_of(file);
 
-	/* An answer that nobody wants any more is still waited for. */
-	wait_event(c->changed, may_read(c));
-	WRITE_ONCE(c->state, IDLE);
-	atomic_set(&c->opened, 0);
+	/* An answer may never come: who closes does not wait, and it is dropped when it does. */
+	if (cmpxchg(&c->state, SENT, UNWANTED) != SENT) {
+		WRITE_ONCE(c->state, IDLE);
+		atomic_set(&c->opened, 0);
+	}
 	return 0;
 }
 

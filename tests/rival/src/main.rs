@@ -3,12 +3,14 @@
 //!
 //! * `hog` computes for as many milliseconds as a message asks;
 //! * `readers` leaves dead readers behind at the console, and writes results that are not its own;
+//! * `mute` answers when it likes, or never;
 //! * `witness` sees what came of it.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
 
 mod hog;
+mod mute;
 mod readers;
 mod witness;
 
@@ -19,8 +21,9 @@ macadamia::main!(run);
 fn run(env: Env) {
     match env.start.arguments.first().map(|argument| argument.as_str()) {
         Some("hog") => hog::run(),
+        Some("mute") => mute::run(),
         Some("readers") => readers::run(env),
         Some("witness") => witness::run(),
-        _ => panic!("write one of hog, readers, witness as argument into the system description"),
+        _ => panic!("write one of hog, mute, readers, witness as argument into the system description"),
     }
 }

@@ -16,6 +16,7 @@ pub const ALL: &[Test] = &[
     ("linux.figures", figures),
     ("linux.random", random),
     ("linux.gateway", gateway),
+    ("linux.mute", mute),
     ("linux.interrupts", interrupts),
     ("linux.memory", memory),
     ("linux.threads", threads),
@@ -133,6 +134,21 @@ fn gateway() -> Result<()> {
     ensure!(o.err.ends_with(b"Message too long\n"), "too long: {}", String::from_utf8_lossy(&o.err));
     let o = guest().run("exec 3<> /dev/macadamia/signer; exec 4<> /dev/macadamia/signer")?;
     ensure!(o.err.ends_with(b"Device or resource busy\n"), "twice: {}", String::from_utf8_lossy(&o.err));
+    Ok(())
+}
+
+/// Nobody waits for a component that does not answer, unless they want to: the channel closes, an answer that
+/// comes later is dropped, and until then nobody else has the channel.
+fn mute() -> Result<()> {
+    let channel = "/dev/macadamia/mute";
+    let busy = format!("(exec 4<> {channel}) 2> /dev/null || echo busy");
+    let late = format!(
+        "exec 3<> {channel}; printf late >&3; exec 3>&-; {busy}; until (exec 3<> {channel}) 2> /dev/null; do usleep 10000; done;          exec 3<> {channel}; printf now >&3; head -c 3 <&3; echo"
+    );
+    let never = format!("printf never >&3; cat <&3 & kill -9 $!; wait $!; echo $?; exec 3>&-; {busy}");
+    let guest = Guest { system: "tests/systems/linux-mute.toml", own_time: true, ..Guest::default() };
+    let o = guest.run(&format!("{late}; {never}"))?;
+    ensure!(o.status == 0 && o.text() == "busy\nnow\n137\nbusy\n", "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
     Ok(())
 }
 
