@@ -294,8 +294,15 @@ impl Headless {
 /// MiB of RAM of Linux alone.
 const NATIVE_MIB: u32 = 192;
 
-/// Runs Linux alone in the machine's own time until it ends; returns its console and what the model counted.
-pub fn native(kernel: &Path, initrd: &Path, model: Option<&Model>, timeout: Duration) -> Result<(String, Option<model_core::Report>)> {
+/// Runs Linux alone until it ends, in the machine's own time or the host's; returns its console and what the model
+/// counted.
+pub fn native(
+    kernel: &Path,
+    initrd: &Path,
+    own_time: bool,
+    model: Option<&Model>,
+    timeout: Duration,
+) -> Result<(String, Option<model_core::Report>)> {
     let report = initrd.with_extension("json");
     let mut command = Command::new("qemu-system-i386");
     command.args([
@@ -316,7 +323,7 @@ pub fn native(kernel: &Path, initrd: &Path, model: Option<&Model>, timeout: Dura
     command.arg("-kernel").arg(kernel).arg("-initrd").arg(initrd).args(["-append", "console=ttyS0 quiet"]);
     // Linux has all of its memory from 3 GiB on.
     let argument = model.map(|model| model.argument(&report, (0xc000_0000, NATIVE_MIB << 20), None, None));
-    instrument(&mut command, true, argument);
+    instrument(&mut command, own_time, argument);
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
     let mut stdout = child.stdout.take().context("no output")?;

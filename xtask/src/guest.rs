@@ -147,14 +147,34 @@ pub struct Reference {
     pub report: Option<model_core::Report>,
 }
 
+/// Whose time an emulated machine has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// Its own: an instruction is a nanosecond.
+    Machine,
+    /// The host's.
+    Host,
+}
+
 /// Runs a command on Linux of the same source and with the same root file system, on the machine itself, whose time
 /// is its own.
-pub fn native(command: &str, mut inserts: Vec<Insert>, model: Option<&build::Model>, timeout: Duration) -> Result<Reference> {
+pub fn native(command: &str, inserts: Vec<Insert>, model: Option<&build::Model>, timeout: Duration) -> Result<Reference> {
+    native_by(Clock::Machine, command, inserts, model, timeout)
+}
+
+/// The same with time of the machine's or of the host's.
+pub fn native_by(
+    clock: Clock,
+    command: &str,
+    mut inserts: Vec<Insert>,
+    model: Option<&build::Model>,
+    timeout: Duration,
+) -> Result<Reference> {
     let batch = Batch { command: command.into(), gets: Vec::new(), timeout: None };
     inserts.extend(batch.inserts());
     let kernel = linux::native()?;
     let initrd = linux::root_with(&inserts)?;
-    let (console, report) = emulator::native(&kernel, &initrd, model, timeout)?;
+    let (console, report) = emulator::native(&kernel, &initrd, clock == Clock::Machine, model, timeout)?;
     let (_, rest) = console.split_once("batch begins\n").with_context(|| format!("Linux alone did not run the command: {console}"))?;
     let (out, status) = rest.split_once("batch ends: ").with_context(|| format!("the command did not end: {console}"))?;
     ensure!(status.starts_with('0'), "on Linux alone the command failed: {out}{status}");

@@ -18,11 +18,14 @@ struct Server {
     folder: &'static str,
     /// The header that places it.
     layout: &'static str,
+    /// Whether `linux/tests` is in it.
+    tests: bool,
 }
 
-const SERVERS: [Server; 2] = [
-    Server { package: "linux", folder: "source", layout: "linux/os-L4/layout.h" },
-    Server { package: "linux-small", folder: "small", layout: "tests/linux/small-layout.h" },
+const SERVERS: [Server; 3] = [
+    Server { package: "linux", folder: "source", layout: "linux/os-L4/layout.h", tests: false },
+    Server { package: "linux-tests", folder: "source", layout: "linux/os-L4/layout.h", tests: true },
+    Server { package: "linux-small", folder: "small", layout: "tests/linux/small-layout.h", tests: false },
 ];
 /// The name of the file that Linux makes its first root file system from.
 pub const INITRD: &str = "initrd";
@@ -35,8 +38,14 @@ pub const FOLDER: &str = "target/linux";
 /// The file that a server's own takes the place of.
 const LAYOUT: &str = "layout.h";
 /// Folders of ours, and where they go in the source.
-const OURS: [(&str, &str); 3] =
-    [("linux/os-L4", "arch/um/os-L4"), ("linux/x86", "arch/x86/um/os-L4"), ("linux/vdso", "arch/x86/um/asm/vdso")];
+const OURS: [(&str, &str); 4] = [
+    ("linux/os-L4", "arch/um/os-L4"),
+    ("linux/tests", "arch/um/os-L4/tests"),
+    ("linux/x86", "arch/x86/um/os-L4"),
+    ("linux/vdso", "arch/x86/um/asm/vdso"),
+];
+/// What is built of a server.
+const IMAGE: &str = "vmlinux";
 
 /// The file that a description's `from` names.
 pub fn file(from: &str) -> PathBuf {
@@ -54,7 +63,10 @@ pub fn is_server(package: &str) -> bool {
 
 /// A server's ELF file; nothing if it is not built here.
 pub fn elf(package: &str) -> Option<PathBuf> {
-    server(package).map(|server| Path::new(FOLDER).join(server.folder).join("vmlinux"))
+    server(package).map(|server| {
+        let source = Path::new(FOLDER).join(server.folder);
+        if server.tests { with_tests(&source) } else { source.join(IMAGE) }
+    })
 }
 
 /// Where the code of the first server among the packages is, for the machine model: `START-END`.
@@ -94,7 +106,26 @@ pub fn build(package: &str) -> Result<()> {
     }
     put(&source.join("arch/um/os-L4/abi.h"), header().as_bytes())?;
     configure(&source, "um", &std::fs::read_to_string("linux/config")?)?;
-    make(&source, "um", "vmlinux")
+    make(&source, "um", &[IMAGE])?;
+    if server.tests { make_tests(&source) } else { Ok(()) }
+}
+
+/// The ELF file of the server that has `linux/tests` in it, of a source.
+fn with_tests(source: &Path) -> PathBuf {
+    source.with_extension("tests")
+}
+
+/// Links the server once more with `linux/tests`, if that was not done with this one.
+fn make_tests(source: &Path) -> Result<()> {
+    let (plain, of) = (source.join(IMAGE), source.with_extension("tests-of"));
+    if with_tests(source).exists() && std::fs::read(&of).ok() == Some(std::fs::read(&plain)?) {
+        return Ok(());
+    }
+    make(source, "um", &[IMAGE, "L4_TESTS=y"])?;
+    std::fs::copy(&plain, with_tests(source))?;
+    make(source, "um", &[IMAGE])?;
+    std::fs::copy(&plain, &of)?;
+    Ok(())
 }
 
 /// Builds Linux for the machine itself, of the same source without our patches.
@@ -107,7 +138,7 @@ pub fn native() -> Result<PathBuf> {
     let shared = shared.lines().filter(|line| !ours.iter().any(|choice| line.starts_with(choice)));
     let wanted = shared.map(|line| format!("{line}\n")).collect::<String>() + &std::fs::read_to_string("linux/native-config")?;
     configure(&source, "i386", &wanted)?;
-    make(&source, "i386", "bzImage")?;
+    make(&source, "i386", &["bzImage"])?;
     Ok(source.join("arch/x86/boot/bzImage"))
 }
 
@@ -151,6 +182,9 @@ pub fn kernel_make(source: &Path, arch: &str) -> Command {
         "SUBARCH=i386",
         "KBUILD_BUILD_USER=macadamia",
         "KBUILD_BUILD_HOST=macadamia",
+        // Equal sources make equal images.
+        "KBUILD_BUILD_VERSION=1",
+        "KBUILD_BUILD_TIMESTAMP=Thu Jan  1 00:00:00 UTC 1970",
     ]);
     make
 }
@@ -174,11 +208,11 @@ fn configure(source: &Path, arch: &str, wanted: &str) -> Result<()> {
 }
 
 /// Compiles, with a line of progress now and then.
-fn make(source: &Path, arch: &str, target: &str) -> Result<()> {
+fn make(source: &Path, arch: &str, targets: &[&str]) -> Result<()> {
     let jobs = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let log = Path::new(FOLDER).join("build.log");
     let mut command = kernel_make(source, arch);
-    command.arg(format!("-j{jobs}")).arg(target).stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?);
+    command.arg(format!("-j{jobs}")).args(targets).stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?);
     let mut child = command.spawn().context("cannot run make")?;
     let stdout = child.stdout.take().context("no output of make")?;
     let mut objects = 0;

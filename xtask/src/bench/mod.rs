@@ -4,6 +4,7 @@
 
 mod files;
 mod run;
+mod wall;
 
 use crate::test::{self, Test};
 use crate::{build, calibration};
@@ -17,6 +18,8 @@ use std::time::Instant;
 const FOLDER: &str = "bench";
 /// Where the book goes.
 const REPORT: &str = "bench/report";
+/// What asks for wall-clock time instead of the machine model.
+const WALL: &str = "wall";
 /// The tables that the repository has.
 const TABLE: &str = "docs/figures.md";
 
@@ -60,6 +63,10 @@ fn checked() -> Result<()> {
 /// asks for everything. `json` is a file for the figures as one object, or `-`; with `table` the repository's
 /// copy of the tables is made anew.
 pub fn run(filter: &str, json: Option<&Path>, table: bool) -> Result<()> {
+    if filter == WALL {
+        ensure!(json.is_none(), "`bench {WALL}` has no figures of the book: leave out --json");
+        return wall::run();
+    }
     let whole = filter.is_empty();
     let plan = Plan::read(Path::new(FOLDER))?;
     let named = plan.sections().any(|section| section.name == filter);

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `bench wall`: what operations of Linux take by the clock, in QEMU beside Linux alone. No figure of the book:
+//! an emulator's time is not a machine's (each CR3 write empties the emulator's TLB).
+
+use crate::guest::{Clock, Guest, compile, insert, native_by};
+use anyhow::{Context, Result, ensure};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// Runs of each, in turn.
+const PAIRS: usize = 5;
+/// The longest that one may take.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// An operation's nanoseconds: here and on Linux alone, of each pair.
+struct Row {
+    name: String,
+    pairs: Vec<(f64, f64)>,
+}
+
+/// Measures and prints the table.
+pub fn run() -> Result<()> {
+    let inserts = vec![insert("/bin/wall", compile("tests/linux/wall.c")?)];
+    let mut rows: Vec<Row> = Vec::new();
+    for pair in 1..=PAIRS {
+        eprintln!("[{pair}/{PAIRS}] on Macadamia and on Linux alone");
+        let here = Guest { inserts: inserts.clone(), timeout: TIMEOUT, ..Guest::default() }.run("wall")?;
+        ensure!(here.status == 0, "status {}: {}", here.status, String::from_utf8_lossy(&here.err));
+        let alone = native_by(Clock::Host, "wall", inserts.clone(), None, TIMEOUT)?;
+        let (here, alone) = (read(&here.text())?, read(&alone.out)?);
+        ensure!(here.iter().map(|(name, _)| name).eq(alone.iter().map(|(name, _)| name)), "not the same operations");
+        if rows.is_empty() {
+            rows.extend(here.iter().map(|(name, _)| Row { name: name.clone(), pairs: Vec::new() }));
+        }
+        for (row, ((_, ours), (_, theirs))) in rows.iter_mut().zip(here.into_iter().zip(alone)) {
+            row.pairs.push((ours, theirs));
+        }
+    }
+    print!("{}", table(&rows));
+    Ok(())
+}
+
+/// Lines of a name and nanoseconds.
+fn read(text: &str) -> Result<Vec<(String, f64)>> {
+    let line = |line: &str| {
+        let (name, value) = line.split_once(' ').with_context(|| format!("`{line}` is no figure"))?;
+        let value: f64 = value.trim().parse().with_context(|| format!("`{line}` is no figure"))?;
+        ensure!(value > 0.0, "`{line}` took no time");
+        Ok((name.to_string(), value))
+    };
+    text.lines().map(line).collect()
+}
+
+/// The middle one, or of an even number the upper of the two.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut text = String::from("| operation | ns on Macadamia | ns on Linux alone | ratio | of pairs |\n|---|---|---|---|---|\n");
+    for row in rows {
+        let ratios: Vec<f64> = row.pairs.iter().map(|(ours, theirs)| ours / theirs).collect();
+        let (least, most) = ratios.iter().fold((f64::MAX, 0.0_f64), |(least, most), ratio| (least.min(*ratio), most.max(*ratio)));
+        let ours = median(row.pairs.iter().map(|pair| pair.0).collect());
+        let theirs = median(row.pairs.iter().map(|pair| pair.1).collect());
+        let middle = median(ratios);
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "| {} | {ours:.0} | {theirs:.0} | {middle:.1} | {least:.1} to {most:.1} |", row.name.replace('-', " "));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_the_program_prints() {
+        assert_eq!(read("getpid 12\nread-4K 30\n").expect("figures"), [("getpid".to_string(), 12.0), ("read-4K".to_string(), 30.0)]);
+        for wrong in ["getpid", "getpid x", "getpid 0"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_ratio_is_that_of_the_middle_pair() {
+        let rows = [Row { name: "read-4K".into(), pairs: vec![(20.0, 10.0), (90.0, 10.0), (30.0, 10.0)] }];
+        assert!(table(&rows).ends_with("| read 4K | 30 | 10 | 3.0 | 2.0 to 9.0 |\n"), "{}", table(&rows));
+    }
+}
