@@ -1,27 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Commands for the one who started this system: /dev/macadamia/batch.
+ * A command for the one who started this system.  The first write to /dev/macadamia/batch, of the start
+ * script, begins it: the shell script /etc/batch/command is run, the files that /etc/batch/get names are
+ * brought out.  All later ones are refused, so that the descriptor is worth nothing to who takes it.
  *
- * "run FILE" runs a shell script, "get FILE" copies a file.  What they write goes out
- * on the machine-readable line in frames that this driver makes: a byte of stream, two
- * of length, the bytes.  The command cannot make frames of its own: it has
- * standard output and error, which are devices too, so that it can open them by name.
- * The exit status is taken where it arises, in the kernel.
+ * What comes of it goes out on the machine-readable line in frames that this driver makes: a byte of
+ * stream, two of length, the bytes.  Programs cannot make frames of their own: they have standard output
+ * and error, which are devices too, so that they can be opened by name.  The exit status is taken where it
+ * arises, and files are read, in the kernel.
  */
 #include <linux/fcntl.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/init.h>
+#include <linux/kernel_read_file.h>
 #include <linux/kernel.h>
 #include <linux/miscdevice.h>
+#include <linux/reboot.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/syscalls.h>
 #include <linux/uaccess.h>
 #include <linux/umh.h>
+#include <linux/vmalloc.h>
 #include "l4.h"
 
-/* Streams.  The end of a command has its wait status, 4 bytes. */
+/* Streams.  The end of the command has its wait status, that of a file an error or 0, in 4 bytes. */
 enum { STREAM_END, STREAM_OUT, STREAM_ERR, STREAM_GET };
 
 #define PART	512
@@ -69,15 +73,12 @@ static ssize_t err_write(struct file *file, const char __user *buf, size_t count
 	return stream_write(STREAM_ERR, buf, count);
 }
 
-static ssize_t get_write(struct file *file, const char __user *buf, size_t count, loff_t *pos)
-{
-	return stream_write(STREAM_GET, buf, count);
-}
-
 /* In the new process: its files, and a session of its own. */
 static int start(struct subprocess_info *info, struct cred *new)
 {
-	const char *const *names = info->data;
+	static const char *const names[] = {
+		"/dev/null", "/dev/macadamia/stdout", "/dev/macadamia/stderr",
+	};
 	unsigned int fd;
 
 	for (fd = 0; fd < 3; fd++) {
@@ -101,48 +102,58 @@ static noinline void batch_end(int status)
 	frame(STREAM_END, &status, sizeof(status));
 }
 
-static noinline int batch_run(char *program, char *argument, const char *const *files)
+static noinline void batch_run(void)
 {
 	static char *env[] = {
 		"HOME=/root", "PATH=/bin:/sbin:/usr/bin:/usr/sbin", "TERM=dumb", NULL,
 	};
-	char *argv[] = { program, argument, NULL };
+	static char *argv[] = { "/bin/sh", "/etc/batch/command", NULL };
 	struct subprocess_info *info;
-	int status;
 
-	info = call_usermodehelper_setup(program, argv, env, GFP_KERNEL, start, NULL,
-					 (void *)files);
-	if (!info)
-		return -ENOMEM;
-	status = call_usermodehelper_exec(info, UMH_WAIT_PROC);
-	batch_end(status);
-	return status < 0 ? status : 0;
+	info = call_usermodehelper_setup(argv[0], argv, env, GFP_KERNEL, start, NULL, NULL);
+	batch_end(info ? call_usermodehelper_exec(info, UMH_WAIT_PROC) : -ENOMEM);
 }
+
+static int bring_out(const char *path)
+{
+	struct file *file = filp_open(path, O_RDONLY | O_LARGEFILE, 0);
+	char part[PART];
+	loff_t at = 0;
+	ssize_t n;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	do {
+		n = kernel_read(file, part, sizeof(part), &at);
+		if (n > 0 && !frame(STREAM_GET, part, n))
+			n = -EPERM;
+		cond_resched();
+	} while (n > 0);
+	fput(file);
+	return n;
+}
+
+static atomic_t begun = ATOMIC_INIT(0);
 
 static ssize_t batch_write(struct file *file, const char __user *buf, size_t count, loff_t *pos)
 {
-	static const char *const run_files[] = {
-		"/dev/null", "/dev/macadamia/stdout", "/dev/macadamia/stderr",
-	};
-	static const char *const get_files[] = {
-		"/dev/null", "/dev/macadamia/get", "/dev/macadamia/stderr",
-	};
-	char *text;
-	int err;
+	char *path, *list = NULL, *rest;
+	ssize_t bytes;
 
-	if (count >= PAGE_SIZE)
-		return -E2BIG;
-	text = memdup_user_nul(buf, count);
-	if (IS_ERR(text))
-		return PTR_ERR(text);
-	if (!strncmp(text, "run ", 4))
-		err = batch_run("/bin/sh", text + 4, run_files);
-	else if (!strncmp(text, "get ", 4))
-		err = batch_run("/bin/cat", text + 4, get_files);
-	else
-		err = -EINVAL;
-	kfree(text);
-	return err ? err : count;
+	if (atomic_xchg(&begun, 1))
+		return -EBUSY;
+	/* Before the command can change it. */
+	bytes = kernel_read_file_from_path("/etc/batch/get", 0, (void **)&list, INT_MAX, NULL,
+					   READING_UNKNOWN);
+	rest = bytes > 0 ? kmemdup_nul(list, bytes, GFP_KERNEL) : NULL;
+	vfree(list);
+	list = rest;
+	batch_run();
+	while ((path = strsep(&rest, "\n")) != NULL)
+		if (*path)
+			batch_end(bring_out(path));
+	kfree(list);
+	return count;
 }
 
 /* Held by one for good: what it starts must not take its place. */
@@ -153,16 +164,28 @@ static int batch_open(struct inode *inode, struct file *file)
 	return atomic_xchg(&opened, 1) ? -EBUSY : 0;
 }
 
-static const struct file_operations batch_ops = { .open = batch_open, .write = batch_write };
+/* If the command killed the script that is to end the system: the one who started it waits for that. */
+static int batch_release(struct inode *inode, struct file *file)
+{
+	if (atomic_read(&begun)) {
+		ksys_sync();
+		kernel_power_off();
+	}
+	return 0;
+}
+
+static const struct file_operations batch_ops = {
+	.open = batch_open,
+	.write = batch_write,
+	.release = batch_release,
+};
 static const struct file_operations out_ops = { .write = out_write };
 static const struct file_operations err_ops = { .write = err_write };
-static const struct file_operations get_ops = { .write = get_write };
 
 static struct miscdevice devices[] = {
 	{ .name = "batch", .nodename = "macadamia/batch", .fops = &batch_ops },
 	{ .name = "batch-out", .nodename = "macadamia/stdout", .fops = &out_ops, .mode = 0222 },
 	{ .name = "batch-err", .nodename = "macadamia/stderr", .fops = &err_ops, .mode = 0222 },
-	{ .name = "batch-get", .nodename = "macadamia/get", .fops = &get_ops },
 };
 
 static int __init batch_init(void)

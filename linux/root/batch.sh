@@ -1,10 +1,13 @@
 # Runs what /etc/batch asks for, for the one who started this system, and ends it.
 if [ -e /dev/macadamia/batch ]; then
     exec 9> /dev/macadamia/batch
-    printf 'run /etc/batch/command' >&9
-    while read -r path; do
-        printf 'get %s' "$path" >&9
-    done < /etc/batch/get
+    echo >&9
+    # What the command left running keeps file systems busy until it is gone.
+    kill -9 -1
+    for try in $(seq 100); do
+        mounted=$(sed -n 's,^/dev/[^ ]* \([^ ]*\) .*,\1,p' /proc/mounts)
+        [ -n "$mounted" ] && ! umount $mounted 2> /dev/null || break
+    done
 else
     # Linux alone: the console has to do.
     echo 'batch begins'

@@ -3,7 +3,8 @@
 //!
 //! Linux's driver (`linux/os-L4/batch.c`) sends frames on the second serial line: a byte
 //! of stream, two of length, the bytes. Of each command there are any number of
-//! frames with output and one with its wait status.
+//! frames with output and one with its wait status; of each file frames with its
+//! contents and one with an error or 0.
 
 use crate::build::Built;
 use crate::emulator::{self, Headless, Machine};
@@ -114,24 +115,28 @@ impl Batch {
             };
             frame.context("the system ended before the command did")?
         };
-        let mut command = |stdout: &mut dyn Write| -> Result<i32> {
+        // What the command left running may write while files are brought out.
+        let mut end = |err: &mut dyn Write, contents: &mut Vec<u8>| -> Result<i32> {
             loop {
                 match next()? {
-                    Frame::Out(bytes) | Frame::Get(bytes) => {
-                        stdout.write_all(&bytes)?;
-                        stdout.flush()?;
+                    Frame::Out(bytes) => {
+                        out.write_all(&bytes)?;
+                        out.flush()?;
                     }
+                    Frame::Get(bytes) => contents.extend(bytes),
                     Frame::Err(bytes) => err.write_all(&bytes)?,
                     Frame::End(status) => return Ok(status),
                 }
             }
         };
-        let status = command(out)?;
+        let status = end(err, &mut Vec::new())?;
         ensure!(status >= 0, "Linux could not start the command: error {}", -status);
         let mut fetched = true;
         for get in &self.gets {
             let mut contents = Vec::new();
-            if command(&mut contents)? != 0 {
+            let error = end(err, &mut contents)?;
+            if error != 0 {
+                writeln!(err, "macadamia: cannot read {}: {}", get.guest, std::io::Error::from_raw_os_error(-error))?;
                 fetched = false;
                 continue;
             }
@@ -139,7 +144,7 @@ impl Batch {
         }
         run.wait(deadline.as_mut())?.then_some(()).ok_or(TimedOut)?;
         Ok(match (status & 0x7f, status >> 8) {
-            // What could not be brought out was reported by the one who tried.
+            // What could not be brought out was reported.
             (0, 0) if !fetched => FAILED,
             (0, code) => code as u8,
             (signal, _) => 128 + signal as u8,
@@ -162,7 +167,7 @@ impl std::error::Error for TimedOut {}
 /// What comes on the line.
 #[derive(Debug, PartialEq, Eq)]
 enum Frame {
-    /// A command ended, with this wait status, or minus the error that kept it from starting.
+    /// The command ended, with this wait status, or a file did; or it is minus the error that kept it from that.
     End(i32),
     Out(Vec<u8>),
     Err(Vec<u8>),

@@ -50,8 +50,12 @@ fn survives(interface: Interface, kills: u32) -> Result<()> {
     forget(IMAGE)?;
     let inserts = vec![insert("/bin/records", compile("tests/linux/records.c")?)];
     let guest = || Guest { system: SYSTEM, interface: Some(interface), inserts: inserts.clone(), ..Guest::default() };
-    let o = guest().run(&format!("echo kept > /mnt/file; {ROUND_TRIP}"))?;
+    // What the command leaves running does not keep the file system from being unmounted.
+    let o = guest().run(&format!("while :; do echo >> /mnt/busy; done & echo kept > /mnt/file; {ROUND_TRIP}"))?;
     ensure!(o.status == 0, "what was written is not what is read: {}", String::from_utf8_lossy(&o.err));
+    let header = std::process::Command::new("/sbin/dumpe2fs").args(["-h", IMAGE]).output()?;
+    let header = String::from_utf8_lossy(&header.stdout).into_owned();
+    ensure!(header.contains("Filesystem state:") && !header.contains("needs_recovery"), "it was not unmounted: {header}");
     let o = guest().run("cat /mnt/file && md5sum -c -s /mnt/sum")?;
     ensure!(o.status == 0 && o.text() == "kept\n", "after poweroff: status {}, {}", o.status, o.text());
     // Each life checks what the one before left, then writes on; the last one only checks.

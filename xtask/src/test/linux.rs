@@ -172,6 +172,28 @@ fn batch() -> Result<()> {
 
     let o = simple("printf '\\0\\4\\0\\0\\0\\0\\0' > /dev/stdout; echo > /dev/macadamia/batch || kill -9 $$")?;
     ensure!(o.status == 137 && o.out == [0, 4, 0, 0, 0, 0, 0], "a forged end: status {}, {:?}", o.status, o.out);
+    let inserts = vec![insert("/bin/forge", compile("tests/linux/forge.c")?)];
+    let o = Guest { inserts, ..Guest::default() }.run("forge; exit 7")?;
+    let said = String::from_utf8_lossy(&o.err).into_owned();
+    ensure!(
+        o.status == 7 && o.out.is_empty() && said.contains("Device or resource busy"),
+        "a taken descriptor: status {}, {said}",
+        o.status
+    );
+
+    let gets = vec![Fetch { guest: "/tmp/copy".into(), host: fetched.into() }];
+    let o = Guest { gets, ..Guest::default() }.run(
+        "while :; do echo noise; touch /tmp/noisy; done & until [ -e /tmp/noisy ]; do :; done; head -c 100000 /dev/zero > /tmp/copy",
+    )?;
+    ensure!(o.status == 0 && o.text().starts_with("noise\n"), "status {}: {}", o.status, String::from_utf8_lossy(&o.err));
+    ensure!(std::fs::read(fetched)? == vec![0; 100_000], "what the command left running is in the file that was brought out");
+    std::fs::remove_file(fetched)?;
+    let gets = vec![Fetch { guest: "/tmp/nothing".into(), host: fetched.into() }];
+    let o = Guest { gets, ..Guest::default() }.run("true")?;
+    ensure!(o.status == 125 && o.err.starts_with(b"macadamia: cannot read /tmp/nothing: No such file"), "no file: status {}", o.status);
+    let o = simple("for i in /proc/[0-9]*; do [ \"$(readlink $i/fd/9)\" != /dev/macadamia/batch ] || kill -9 ${i#/proc/}; done; exit 8")?;
+    ensure!(o.status == 8, "without the start script: status {}", o.status);
+
     let o = Guest { timeout: Duration::from_secs(5), ..Guest::default() }.run("sleep 1000")?;
     ensure!(o.status == 124, "out of time: status {}", o.status);
     let o = simple("echo c > /proc/sysrq-trigger")?;
