@@ -19,6 +19,17 @@ u32 l4_call(u32 op, u32 a0, u32 a1, u32 a2, u32 a3)
 	return l4_call_out(op, a0, a1, a2, a3, &r);
 }
 
+const char *l4_remedy(u32 status)
+{
+	switch (status) {
+	case L4_ERROR_QUOTA_EXCEEDED:
+		return ", give this Linux more `quota` or `threads` in the system's description";
+	case L4_ERROR_POOL_EXHAUSTED:
+		return ", the microkernel has no more memory: give the machine more";
+	}
+	return "";
+}
+
 u32 l4_ask(u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out)
 {
 	*out = (struct l4_regs){ L4_OP_CALL << L4_TAG_OP_SHIFT | tag, to, a, b, c };

@@ -38,6 +38,8 @@ void l4_syscall(struct l4_regs *regs);
 /* An operation on an object; returns the status, results are in *out. */
 u32 l4_call_out(u32 op, u32 a0, u32 a1, u32 a2, u32 a3, struct l4_regs *out);
 u32 l4_call(u32 op, u32 a0, u32 a1, u32 a2, u32 a3);
+/* What helps against an error, behind its number in a message. */
+const char *l4_remedy(u32 status);
 /* A call of a thread with three words; the answer's words are in esi, edi, ebp. */
 u32 l4_ask(u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out);
 

@@ -13,6 +13,7 @@
 #include <linux/memblock.h>
 #include <linux/mm.h>
 #include <linux/page-isolation.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 #include <asm/sections.h>
 #include <as-layout.h>
@@ -106,7 +107,8 @@ int l4_map_flush(void)
 				helped = first + 1;
 			continue;
 		}
-		pr_err("l4: record %u of %u: error %u (%x %x %x %x)\n", first, count, status,
+		pr_err("l4: %s[%d]: a page cannot be mapped: error %u%s (record %u of %u: %x %x %x %x)\n",
+		       current->comm, task_pid_nr(current), status, l4_remedy(status), first, count,
 		       bad[0], bad[1], bad[2], bad[3]);
 		err = -ENOMEM;
 		first++;

@@ -77,5 +77,11 @@ int sysv_ipc(void)
 	mq = mq_open("/abi-test", O_RDWR | O_CREAT, 0600, &attr);
 	CHECK(mq >= 0 && !mq_send(mq, "one", 4, 1) && !mq_send(mq, "two", 4, 2));
 	CHECK(mq_receive(mq, other.text, 16, NULL) == 4 && !strcmp(other.text, "two"));
-	return !mq_unlink("/abi-test");
+	CHECK(!mq_unlink("/abi-test"));
+	/* In /dev/shm. */
+	shm = shm_open("/abi-test", O_RDWR | O_CREAT, 0600);
+	CHECK(shm >= 0 && !ftruncate(shm, PAGE));
+	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, shm, 0);
+	CHECK(p != MAP_FAILED && !(*p = 0));
+	return !shm_unlink("/abi-test");
 }

@@ -107,7 +107,8 @@ fn memory() -> Result<()> {
 /// A Linux that has used up its threads makes no more processes and threads, and goes on.
 fn threads() -> Result<()> {
     let inserts = vec![insert("/bin/forks", compile("tests/linux/forks.c")?)];
-    let o = Guest { system: "tests/systems/linux-threads.toml", inserts, ..Guest::default() }.run("forks")?;
+    let o = Guest { system: "tests/systems/linux-threads.toml", inserts, ..Guest::default() }
+        .run("forks && dmesg | grep -q 'l4: forks.*: no user thread: error 7, give this Linux more `quota` or `threads`'")?;
     ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
     println!("# of 24 threads there were left for a program: {}", o.text().trim().replace('\n', ", "));
     Ok(())
