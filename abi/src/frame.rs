@@ -50,8 +50,6 @@ pub struct Frame {
 
 /// In `Frame::changed`: `fs_gs` was changed.
 pub const CHANGED_SEGMENTS: u32 = 1;
-/// In `Frame::changed`: the FPU area of the UTCB slot was changed (after `fpu_sync`).
-pub const CHANGED_FPU: u32 = 2;
 /// In `Frame::changed`: ECX and EDX are nobody's, so that the thread can go on by `sysexit`. ECX
 /// becomes ESP and EDX becomes EIP.
 pub const BY_SYSEXIT: u32 = 4;

@@ -133,7 +133,7 @@ pub enum Op {
     /// is by the result: `ebx` is dr6 as of the last debug exception (then cleared).
     SetDebug = 40,
     /// Make the FPU area of a thread's UTCB slot current and the area the truth
-    /// until the thread runs. `a0` Thread \[CONTROL\].
+    /// until the thread runs; [`Utcb::fpu`](crate::utcb::Utcb) says whether it is. `a0` Thread \[CONTROL\].
     FpuSync = 41,
 
     // --- Memory -----------------------------------------------------------------------

@@ -41,8 +41,21 @@ pub struct Utcb {
     pub send_caps: [u32; 3],
     /// This slot's address, written at creation.
     pub address: u32,
+    /// Where the FPU's registers are: one of [`fpu`]. An alien's slot has this word, too. The kernel
+    /// writes it and never reads it.
+    pub fpu: u32,
     /// Reserved, zero.
-    pub reserved: [u32; 57],
+    pub reserved: [u32; 56],
+}
+
+/// Values of [`Utcb::fpu`].
+pub mod fpu {
+    /// In the slot's area, as of the thread's beginning: it has used none.
+    pub const INITIAL: u32 = 0;
+    /// In the processor: the area has older ones until `fpu_sync`.
+    pub const LOADED: u32 = 1;
+    /// In the slot's area. What is written there counts when the thread uses the FPU next.
+    pub const SAVED: u32 = 2;
 }
 
 /// A capability to send, or to copy: selector and the rights and badge that

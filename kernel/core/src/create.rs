@@ -255,6 +255,7 @@ impl<P: Port> Kernel<P> {
         P::start(&mut t.context, 0, 0, 0, 0);
         let fpu = t.utcb + FPU_OFFSET;
         P::clear_fpu(self.pool.bytes_mut(fpu, FPU_SIZE));
+        self.set_utcb_word(thread, offset_of!(Utcb, fpu), abi::utcb::fpu::INITIAL);
     }
 
     /// The results of `create_thread` and `reset`. A new alien waits for a reply, as

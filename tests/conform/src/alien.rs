@@ -4,6 +4,7 @@
 
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, fails, good};
 use abi::frame::{BY_SYSEXIT, CHANGED_SEGMENTS, Frame, vector};
+use abi::utcb::{Utcb, fpu};
 use abi::{MessageKind, Rights};
 use core::mem::offset_of;
 use macadamia::cap::{Bound, copy};
@@ -303,7 +304,10 @@ fn fpu_survives(bed: &mut Bed) -> Result<(), Why> {
     let mut code = [0xdb, 0xe3, 0xd9, 0xeb, 0xcd, 0x80, 0xdd, 0x1d, 0, 0, 0, 0, 0xcd, 0x80];
     code[8..12].copy_from_slice(&DATA.to_le_bytes());
     let alien = launch(bed, &code)?;
+    let place = || alien.word(offset_of!(Utcb, fpu));
+    check("not used yet", place() == fpu::INITIAL)?;
     let r = alien.run(alien.bound.handle)?;
+    check("in the processor", place() == fpu::LOADED)?;
     // Another alien spoils the registers in between.
     let other = {
         let slot = bed.slot();
@@ -319,7 +323,11 @@ fn fpu_survives(bed: &mut Bed) -> Result<(), Why> {
     other.set(offset_of!(Frame, esp), DATA + PAGE);
     let o = good(run(other.bound.handle))?;
     check("the other one ran", o.badge == 6 && o.words[0] == vector::SYSTEM_CALL)?;
+    check("saved for the other one", place() == fpu::SAVED)?;
     alien.run(r.handle)?;
+    check("loaded again", place() == fpu::LOADED)?;
+    good(alien.thread.fpu_sync())?;
+    check("saved when asked", place() == fpu::SAVED)?;
     good(map(SPACE, ADDRESS + PAGE, bed.ram, PAGE, PAGE, Rights::READ))?;
     check("pi", bytes(ADDRESS + PAGE, 8) == core::f64::consts::PI.to_le_bytes())
 }

@@ -50,8 +50,8 @@ impl Alien {
         unsafe { self.fpu(index).read_volatile() }
     }
 
-    /// Sets a word of its FPU state; it counts if `changed` of its frame has
-    /// [`abi::frame::CHANGED_FPU`].
+    /// Sets a word of its FPU state; it counts unless the state is in the processor
+    /// ([`abi::utcb::Utcb::fpu`]).
     pub fn set_fpu_word(&self, index: u32, value: u32) {
         // SAFETY: as `frame`.
         unsafe { self.fpu(index).write_volatile(value) };

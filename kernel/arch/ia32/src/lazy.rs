@@ -11,7 +11,7 @@ use crate::layout::WINDOW;
 use crate::regs::{self, Features};
 use crate::state;
 use abi::frame::{CHANGED_SEGMENTS, Frame};
-use abi::utcb::{FPU_OFFSET, FPU_SIZE};
+use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu};
 use core::mem::offset_of;
 use ia32_context::checked_selectors;
 use kcore::Cpu;
@@ -52,6 +52,12 @@ fn note_segments(thread: &mut Thread) {
     } else {
         thread.lazy &= !lazy::SEGMENTS;
     }
+}
+
+/// Tells a thread's slot where its FPU registers are.
+fn note_fpu(pool: &mut Pool, thread: Ref<Thread>, place: u32) {
+    let at = pool[thread].utcb + offset_of!(Utcb, fpu) as u32;
+    pool.bytes_mut(at, 4).copy_from_slice(&place.to_ne_bytes());
 }
 
 /// The thread named by `Cpu::loaded`.
@@ -212,12 +218,14 @@ impl Lazy {
     fn save_fpu(&self, pool: &mut Pool, thread: Ref<Thread>) {
         let at = pool[thread].utcb + FPU_OFFSET;
         state::save_fpu(self.features, pool.bytes_mut(at, FPU_SIZE));
+        note_fpu(pool, thread, fpu::SAVED);
     }
 
     /// The area is writable by user level: bits that would fault are cleared first.
     fn restore_fpu(&self, pool: &mut Pool, thread: Ref<Thread>) {
         let at = pool[thread].utcb + FPU_OFFSET;
         state::restore_fpu(self.features, pool.bytes_mut(at, FPU_SIZE));
+        note_fpu(pool, thread, fpu::LOADED);
     }
 
     /// The current thread did what only a thread with ports may do. Returns whether that is news: its
