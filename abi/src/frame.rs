@@ -54,8 +54,9 @@ pub const CHANGED_SEGMENTS: u32 = 1;
 /// becomes ESP and EDX becomes EIP.
 pub const BY_SYSEXIT: u32 = 4;
 
-/// Flags that a user may set: CF PF AF ZF SF TF DF OF AC ID.
-pub const USER_FLAGS: u32 = 0x0024_0dd5;
+/// Flags that a user may set: CF PF AF ZF SF TF DF OF RF AC ID. With RF a thread goes on at an instruction
+/// that has a breakpoint.
+pub const USER_FLAGS: u32 = 0x0025_0dd5;
 
 /// Words of a [`Frame`].
 pub const WORDS: u32 = 16;

@@ -50,6 +50,8 @@ const CPU: u32 = 0xe040_0f80;
 /// The FPU is open: in `Cpu::loaded` (`lazy.rs` of the port).
 const FPU_OPEN: u32 = 1;
 const STEP_PENDING: u32 = 2;
+/// RF: no thread has it while it runs.
+const RESUME_FLAG: u32 = 1 << 16;
 
 /// How the kernel is entered.
 #[derive(Clone, Copy, PartialEq)]
@@ -118,7 +120,7 @@ impl User {
         let [ecx, edx, esp, eip] = [(); 4].map(|()| rng.u32(..));
         let odd = |rng: &mut Rng, usual: u16| if rng.u32(..32) == 0 { rng.u16(..) } else { usual };
         Self {
-            regs: [eax, ebx, ecx, edx, esi, edi, ebp, esp, eip, rng.u32(..) & USER_FLAGS | FIXED_FLAGS],
+            regs: [eax, ebx, ecx, edx, esi, edi, ebp, esp, eip, rng.u32(..) & USER_FLAGS & !RESUME_FLAG | FIXED_FLAGS],
             ds: odd(rng, USER_DATA),
             es: odd(rng, USER_DATA),
             fs: odd(rng, 0),

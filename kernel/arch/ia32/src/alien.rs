@@ -22,7 +22,7 @@
 //! | 5 | the alien is at least as urgent as every ready thread | `settle` |
 //! | 6 | FS and GS are the alien's still | `handler_entered` of `lazy` |
 //! | 7 | the frame changes neither selectors nor FPU; DS and ES are loaded already, or flat | `load_frame` |
-//! | 8 | who goes on by `sysexit` does not step: that is for `iret` | `load_frame` |
+//! | 8 | who goes on by `sysexit` neither steps nor passes a breakpoint: that is for `iret` | `load_frame` |
 //!
 //! The alien's FS, GS and TLS stay in the processor while its handler runs: they are
 //! the handler's to see, and R6 finds what it loads in their place. Of the frame, which is hostile, only registers and
@@ -265,7 +265,7 @@ global_asm!(
     "5:",
     "cmp dword ptr ss:[eax + {f_changed}], {by_sysexit}", // R7
     "jne slow_run",
-    "test dword ptr ss:[eax + {f_eflags}], {trap_flag}", // R8
+    "test dword ptr ss:[eax + {f_eflags}], {iret_flags}", // R8
     "jnz slow_run",
     "TO_ALIEN",
     "mov ecx, ss:[eax + {f_eflags}]",
@@ -317,7 +317,7 @@ global_asm!(
     user_code = const USER_CODE,
     user_flags = const abi::frame::USER_FLAGS,
     control_flags = const abi::frame::USER_FLAGS & !ARITHMETIC_FLAGS,
-    trap_flag = const crate::regs::EFLAGS_TF,
+    iret_flags = const crate::regs::EFLAGS_TF | crate::regs::EFLAGS_RF,
     interrupt_flag = const crate::regs::EFLAGS_IF,
     loaded_flags = const FPU_OPEN | STEP_PENDING,
     by_sysexit = const abi::frame::BY_SYSEXIT,

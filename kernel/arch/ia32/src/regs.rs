@@ -6,6 +6,8 @@ use core::arch::asm;
 
 /// EFLAGS: trap flag.
 pub const EFLAGS_TF: u32 = 1 << 8;
+/// The next instruction raises no breakpoint.
+pub const EFLAGS_RF: u32 = 1 << 16;
 /// EFLAGS: interrupts enabled.
 pub const EFLAGS_IF: u32 = 1 << 9;
 /// CR0: task switched: the FPU traps.
