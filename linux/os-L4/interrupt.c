@@ -6,6 +6,7 @@
 #include <linux/compiler.h>
 #include <linux/delay.h>
 #include <linux/hardirq.h>
+#include <linux/irqflags.h>
 #include <asm/irq.h>
 #include <irq_kern.h>
 #include <irq_user.h>
@@ -58,9 +59,9 @@ void l4_take_interrupts(void)
 		signals_enabled = 0;
 		bits = l4_pending | take_bits();
 		l4_pending = 0;
-		um_trace_signals_off();
+		trace_hardirqs_off();
 		run_bits(bits, &kernel_regs);
-		um_trace_signals_on();
+		trace_hardirqs_on();
 		signals_enabled = 1;
 		barrier();
 	} while (l4_pending | *l4_arrived);
@@ -74,6 +75,18 @@ void block_signals(void)
 void unblock_signals(void)
 {
 	arch_local_irq_enable();
+}
+
+void block_signals_trace(void)
+{
+	block_signals();
+	trace_hardirqs_off();
+}
+
+void unblock_signals_trace(void)
+{
+	trace_hardirqs_on();
+	unblock_signals();
 }
 
 int um_set_signals(int enable)

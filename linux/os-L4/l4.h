@@ -157,16 +157,24 @@ void arch_l4_enter(struct l4_frame *frame, void (*fn)(void), void *stack_top);
 void arch_l4_name_fault(const struct l4_frame *frame, char *text, size_t bytes);
 /* Fills whole words from the processor's source of chance; the bytes that it gave, or -1 without one. */
 ssize_t arch_l4_random(unsigned long *words, size_t bytes);
-/* What an exception is as a signal. */
-struct kernel_siginfo;
-int arch_l4_exception(struct uml_pt_regs *regs, unsigned long trap,
-		      unsigned long error, struct kernel_siginfo *si);
-/* Floating-point state between the thread and task->thread.regs. */
-void l4_fp_save(struct task_struct *task);
-void l4_fp_changed(struct task_struct *task);
-/* Between the microkernel's area and task->thread.regs.regs.fp. */
-void arch_l4_fp_from(unsigned long *fp, const void *area);
-void arch_l4_fp_to(void *area, const unsigned long *fp);
+/* An exception of a program becomes its signal. */
+void arch_l4_exception(struct uml_pt_regs *regs, u32 trap, u32 error);
+/* Another signal if it cannot go on with its selectors. */
+void arch_l4_check_selectors(const struct uml_pt_regs *regs);
+/* A signal frame tells of a step as of the exception. */
+void arch_l4_note_step(void);
+/*
+ * The UTCB slot of a task's user thread, in whose area its FPU state is when this returns, and stays
+ * until it runs.  A task that has no thread of its space yet gets one; 0: there is none.
+ */
+u32 l4_fp_slot(struct task_struct *task);
+bool l4_fp_copy(struct task_struct *child, struct task_struct *parent);
+/* Without a thread there is nothing to do: who gets one loads them. */
 int l4_set_tls(struct task_struct *task, unsigned int index, u32 base, u32 limit);
+int arch_l4_load_tls(struct task_struct *task);
+/* Debug registers of the task become the thread's; its status register, which is clear then. */
+int l4_set_breakpoints(struct task_struct *task);
+u32 arch_l4_debug_control(const unsigned long *registers);
+u32 l4_debug_status(struct task_struct *task);
 
 #endif

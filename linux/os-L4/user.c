@@ -6,8 +6,7 @@
  * The thread is made with its task, so that fork and clone fail if there is none left, or
  * when a task that was Linux's own first runs in user mode, and bound anew when
  * the task's mm changes.  Its registers lie in its UTCB slot, which is in this
- * server's space; its FPU state and TLS descriptors stay in the microkernel and
- * move only when a signal, a debugger or fork wants them.
+ * server's space, and so does its FPU state, unless the processor has it.
  *
  * Spaces and threads of the dead are kept and used again.  Only tasks take and give
  * threads, of which none is preempted.
@@ -42,8 +41,6 @@ struct l4_thread {
 	u32 frame;		/* its UTCB slot: registers, then FPU state */
 	u32 handle;		/* replying to it lets it run */
 	u32 space;		/* the space it is bound to */
-	bool fp_here;		/* its FPU state is the task's */
-	struct { u32 base, limit; } tls[3];	/* what it was given */
 	struct l4_thread *next;	/* in the cache */
 };
 
@@ -134,7 +131,7 @@ static void thread_free(struct l4_thread *t)
 	kfree(t);
 }
 
-/* Gives the task a thread of the space, a new one if it has none; its TLS descriptors are not loaded. */
+/* Gives the task a thread of the space, a new one if it has none. */
 static int thread_give(struct task_struct *task, u32 space)
 {
 	struct l4_thread *t = thread_of(task);
@@ -161,8 +158,6 @@ static int thread_give(struct task_struct *task, u32 space)
 	t->frame = r.ebx;
 	t->handle = r.esi;
 	t->space = space;
-	t->fp_here = false;
-	memset(t->tls, 0, sizeof(t->tls));
 	task->thread.arch.host = t;
 	if (fresh) {
 		/*
@@ -173,23 +168,28 @@ static int thread_give(struct task_struct *task, u32 space)
 		if (!l4_one_priority)
 			l4_call(L4_OP_SET_PRIORITY, t->slot, L4_USER_PRIORITY, L4_USER_PRIORITY, 0);
 	}
-	return 0;
+	return arch_l4_load_tls(task);
 }
 
-/* The same for the task that runs. */
-static struct l4_thread *thread_bind(struct task_struct *task, u32 space)
+/* The thread of the task's space. */
+static struct l4_thread *thread_bound(struct task_struct *task)
 {
-	if (thread_give(task, space))
-		return NULL;
-	clear_flushed_tls(task);
-	arch_switch_to(task);
-	return thread_of(task);
+	struct l4_thread *t = thread_of(task);
+	u32 space = task->mm->context.id.pid;
+
+	if (likely(t && t->space == space))
+		return t;
+	return thread_give(task, space) ? NULL : thread_of(task);
 }
 
-/* The copy of a task gets its thread: its first switch loads the TLS descriptors, its first run the FPU state. */
+/* The copy of a task gets its thread. */
 int arch_fork_host(struct task_struct *task)
 {
-	return thread_give(task, task->mm->context.id.pid);
+	int err = thread_give(task, task->mm->context.id.pid);
+
+	if (!err && !l4_fp_copy(task, current))
+		err = -EAGAIN;
+	return err;
 }
 
 /* A task exits, or its copy was not finished. */
@@ -204,82 +204,59 @@ void exit_thread(struct task_struct *task)
 		thread_free(t);
 }
 
-/* A copy of a task has the parent's FPU state, and none of its thread. */
+/* A copy of a task has none of its thread. */
 int arch_dup_task_struct(struct task_struct *dst, struct task_struct *src)
 {
-	l4_fp_save(src);
 	*dst = *src;
 	dst->thread.arch.host = NULL;
 	set_tsk_thread_flag(dst, TIF_HOST_THREAD);
 	return 0;
 }
 
-/* FPU state: task -> thread.regs.fp. */
-void l4_fp_save(struct task_struct *task)
+u32 l4_fp_slot(struct task_struct *task)
 {
-	struct l4_thread *t = thread_of(task);
+	struct l4_thread *t = thread_bound(task);
 
-	if (!t || !t->fp_here)
-		return;
-	/* After exec its old space may be gone, and its slot with it; the state was reset. */
-	if (!task->mm || t->space != task->mm->context.id.pid)
-		return;
-	l4_call(L4_OP_FPU_SYNC, t->slot, 0, 0, 0);
-	arch_l4_fp_from(task->thread.regs.regs.fp, (void *)(t->frame + L4_FPU_OFFSET));
-}
-
-/* thread.regs.fp was written: the thread gets it when it runs next. */
-void l4_fp_changed(struct task_struct *task)
-{
-	struct l4_thread *t = thread_of(task);
-
-	/* Who has none is told so by its flag, and gets it with this state. */
 	if (!t)
-		return;
-	t->fp_here = false;
-	set_tsk_thread_flag(task, TIF_HOST_THREAD);
-}
-
-static void fp_load(struct task_struct *task, struct l4_thread *t)
-{
-	/* After this the area is the truth until the thread runs. */
-	l4_call(L4_OP_FPU_SYNC, t->slot, 0, 0, 0);
-	arch_l4_fp_to((void *)(t->frame + L4_FPU_OFFSET), task->thread.regs.regs.fp);
-	t->fp_here = true;
+		return 0;
+	if (*(u32 *)(t->frame + L4_UTCB_FPU) == L4_FPU_LOADED)
+		l4_call(L4_OP_FPU_SYNC, t->slot, 0, 0, 0);
+	return t->frame;
 }
 
 int l4_set_tls(struct task_struct *task, unsigned int index, u32 base, u32 limit)
 {
 	struct l4_thread *t = thread_of(task);
 
-	/* A task that was Linux's own has no thread yet; thread_bind() comes back. */
-	if (!t || !t->frame)
-		return 0;
-	if (index >= ARRAY_SIZE(t->tls))
-		return -EINVAL;
-	/* Linux asks at each switch of tasks. */
-	if (t->tls[index].base == base && t->tls[index].limit == limit)
-		return 0;
-	if (l4_call(L4_OP_SET_TLS, t->slot, index, base, limit))
-		return -EINVAL;
-	t->tls[index].base = base;
-	t->tls[index].limit = limit;
-	return 0;
+	return t && l4_call(L4_OP_SET_TLS, t->slot, index, base, limit) ? -EINVAL : 0;
 }
 
-static void user_exception(struct uml_pt_regs *regs, u32 trap, u32 error)
+int l4_set_breakpoints(struct task_struct *task)
 {
-	kernel_siginfo_t si;
-	int sig = arch_l4_exception(regs, trap, error, &si);
+	const unsigned long *own = task->thread.arch.debugregs;
+	struct l4_thread *t = thread_bound(task);
+	u32 i, status = 0;
 
-	/* A breakpoint, say: nothing is known but the signal, and relay_signal() would complain. */
-	if (si.si_code == SI_KERNEL)
-		force_sig(sig);
-	else
-		relay_signal(sig, (struct siginfo *)&si, regs);
+	if (!t)
+		return -EAGAIN;
+	for (i = 0; i < 4; i++)
+		status |= l4_call(L4_OP_SET_DEBUG, t->slot, i, own[i], 0);
+	status |= l4_call(L4_OP_SET_DEBUG, t->slot, 7, arch_l4_debug_control(own), 0);
+	return status ? -EINVAL : 0;
 }
 
-#define SYSCALL_WORK	(_TIF_SYSCALL_TRACE | _TIF_SYSCALL_AUDIT | _TIF_SECCOMP | _TIF_SINGLESTEP)
+u32 l4_debug_status(struct task_struct *task)
+{
+	struct l4_regs r;
+
+	if (l4_call_out(L4_OP_SET_DEBUG, thread_of(task)->slot, 7,
+			arch_l4_debug_control(task->thread.arch.debugregs), 0, &r))
+		return 0;
+	return r.ebx;
+}
+
+#define SYSCALL_WORK	(_TIF_SYSCALL_TRACE | _TIF_SYSCALL_EMU | _TIF_SYSCALL_AUDIT | _TIF_SECCOMP | \
+			 _TIF_SINGLESTEP)
 
 /*
  * As handle_syscall(), which is for those that are looked at.  The number is in the register of the result.
@@ -320,34 +297,29 @@ static noinline void user_event(struct uml_pt_regs *regs, u32 trap, u32 address,
 		if (unlikely(current->mm->context.forgotten) && l4_tell_again(address, error & L4_FAULT_WRITE))
 			break;
 		regs->faultinfo.cr2 = address;
-		regs->faultinfo.error_code = error;
+		/* Whether anything is there is nobody's business, where no process may have anything. */
+		regs->faultinfo.error_code = address < TASK_SIZE ? error : error | L4_FAULT_PROTECTION;
 		regs->faultinfo.trap_no = trap;
 		segv(regs->faultinfo, UPT_IP(regs), 1, regs);
 		break;
 	default:
-		user_exception(regs, trap, error);
+		arch_l4_exception(regs, trap, error);
 	}
 }
 
-/* Maps what changed; gives the task a thread of its space, with its FPU state.  Without memory for it the task goes. */
+/* Maps what changed; gives the task a thread of its space.  Without memory for it the task goes. */
 static void get_ready(struct task_struct *task)
 {
-	struct l4_thread *t;
-
 	if (um_tlb_sync(task->mm))
 		return;
-	t = thread_of(task);
-	if (!t || t->space != userspace_pid[0])
-		t = thread_bind(task, userspace_pid[0]);
-	if (!t) {
+	if (!thread_bound(task)) {
 		force_sig(SIGKILL);
 		return;
 	}
-	if (!t->fp_here)
-		fp_load(task, t);
 	clear_tsk_thread_flag(task, TIF_HOST_THREAD);
 	/* No interrupt changes a page table; of the mms that are not loaded __switch_mm() tells. */
 	l4_untold = 0;
+	arch_l4_check_selectors(&task->thread.regs.regs);
 }
 
 /* Whether something is to be done before the task's thread runs: this, or what these flags say. */
@@ -357,7 +329,7 @@ static __always_inline bool has_work(struct task_struct *task, unsigned long fla
 	return l4_untold | (READ_ONCE(task_thread_info(task)->flags) & flags);
 }
 
-/* Does it, and what _TIF_SINGLESTEP says.  Interrupts are disabled before and after. */
+/* Does it.  Interrupts are disabled before and after. */
 static noinline void work(struct task_struct *task)
 {
 	while (has_work(task, 0)) {
@@ -366,8 +338,6 @@ static noinline void work(struct task_struct *task)
 		get_ready(task);
 		arch_local_irq_disable();
 	}
-	if (test_tsk_thread_flag(task, TIF_SINGLESTEP))
-		arch_l4_single_step(&task->thread.regs.regs);
 }
 
 static __always_inline bool is_alien(u32 delivery, u32 word, u32 vector)
@@ -392,7 +362,7 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 		 * meanwhile interrupts the thread, or is seen at the next unblocking.
 		 */
 		arch_local_irq_disable();
-		if (unlikely(has_work(task, _TIF_SINGLESTEP)))
+		if (unlikely(has_work(task, 0)))
 			work(task);
 		t = thread_of(task);
 		frame = (void *)t->frame;

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * FPU state as Linux wants it.  task->thread.regs.fp is in the format of fxsave, always: so
- * are signal frames.  The microkernel's area is, too, unless the processor has no fxsave;
- * ptrace and core dumps ask for the format of fsave, too.
+ * FPU state.  It lies in the area of the task's user thread, in the format of fxsave, or of fsave
+ * where the processor has no fxsave: there is no other copy.  Signal frames have both formats, as
+ * debuggers and core dumps want them.
  */
+#include <linux/elfcore.h>
+#include <linux/init.h>
 #include <linux/kernel.h>
+#include <linux/regset.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
-#include <registers.h>
-#include <sysdep/ptrace_user.h>
+#include <asm/siginfo.h>
+#include <uapi/asm/sigcontext.h>
 #include "../../../um/os-L4/l4.h"
+#include "fpu.h"
+#include "regset.h"
 
 /* What fxsave and fsave write. */
 struct fxsave {
@@ -19,6 +24,9 @@ struct fxsave {
 	u16 fop;
 	u32 fip, fcs, foo, fos, mxcsr, mxcsr_mask;
 	u8 st[8][16];
+	u8 xmm[8][16];
+	u8 unused[176];
+	struct _fpx_sw_bytes software;
 };
 
 struct fsave {
@@ -26,21 +34,25 @@ struct fsave {
 	u8 st[8][10];
 };
 
+/* In a signal frame: without fxsave the first part alone. */
+struct frame {
+	struct fsave old;
+	u16 status, magic;
+	struct fxsave fx;
+};
+
+#define OLD_BYTES	offsetof(struct frame, fx)
+
+static_assert(sizeof(struct fxsave) == L4_FPU_SIZE);
+static_assert(sizeof(struct frame) == sizeof(struct _fpstate_32));
+
 enum { TAG_VALID, TAG_ZERO, TAG_SPECIAL, TAG_EMPTY };
 
-/* Signal frames have both formats: upstream takes this for granted in places. */
-int have_fpx_regs = 1;
+#define CONTROL		0x037f
+#define MXCSR		0x1f80
 
-/* The "pid" of these functions is the task: fp_owner(). */
-static struct task_struct *owner(int pid)
-{
-	return (struct task_struct *)pid;
-}
-
-static struct fxsave *state(struct task_struct *task)
-{
-	return (struct fxsave *)task->thread.regs.regs.fp;
-}
+/* That of a program that begins. */
+static struct frame initial __ro_after_init;
 
 /* Tags are by register, contents by distance from the top of the stack. */
 static const u8 *contents(const struct fxsave *fx, unsigned int reg)
@@ -67,7 +79,7 @@ static void to_fsave(struct fsave *f, const struct fxsave *fx)
 
 	*f = (struct fsave){
 		fx->cwd | 0xffff0000, fx->swd | 0xffff0000, 0xffff0000, fx->fip,
-		(fx->fcs & 0xffff) | fx->fop << 16, fx->foo, fx->fos | 0xffff0000,
+		(fx->fcs & 0xffff) | fx->fop << 16, fx->foo, fx->fos,
 	};
 	for (i = 0; i < 8; i++) {
 		f->twd |= (fx->tags & 1 << i ? tag_of(contents(fx, i)) : TAG_EMPTY) << 2 * i;
@@ -100,66 +112,261 @@ static bool has_fxsave(void)
 	return l4_kip[L4_KIP_FEATURES / 4] & L4_FEATURE_FXSR;
 }
 
-/* The part of a signal frame that is in the format of fsave, at once: upstream goes word by word. */
-int fsave_to_user(void __user *to, const void *fxsave)
+static int __init fpu_init(void)
 {
-	struct fsave f;
+	struct fxsave *fx = &initial.fx;
 
-	to_fsave(&f, fxsave);
-	return copy_to_user(to, &f, sizeof(f)) ? 1 : 0;
-}
+	if (has_fxsave()) {
+		static struct fxsave own __initdata __aligned(16);
 
-int fsave_from_user(void *fxsave, const void __user *from)
-{
-	struct fsave f;
-
-	if (copy_from_user(&f, from, sizeof(f)))
-		return 1;
-	from_fsave(fxsave, &f);
+		/* For the bits of MXCSR that the processor has. */
+		asm volatile ("fxsave %0" : "=m" (own));
+		fx->mxcsr_mask = own.mxcsr_mask ?: 0xffbf;
+	}
+	fx->cwd = CONTROL;
+	fx->mxcsr = MXCSR;
+	to_fsave(&initial.old, fx);
+	initial.magic = has_fxsave() ? X86_FXSR_MAGIC : 0xffff;
+	/* There is no more state than this, and no processor's feature names it. */
+	fx->software = (struct _fpx_sw_bytes){
+		.magic1 = FP_XSTATE_MAGIC1, .xstate_size = sizeof(struct fxsave),
+		.extended_size = sizeof(struct frame) + FP_XSTATE_MAGIC2_SIZE,
+	};
 	return 0;
 }
+arch_initcall(fpu_init);
 
-void arch_l4_fp_from(unsigned long *fp, const void *area)
+static void *area(u32 slot)
+{
+	return (void *)(slot + L4_FPU_OFFSET);
+}
+
+static u32 *place(u32 slot)
+{
+	return (u32 *)(slot + L4_UTCB_FPU);
+}
+
+/* A thread's, in the format of fxsave. */
+static void get_state(u32 slot, struct fxsave *fx)
+{
+	if (likely(has_fxsave())) {
+		memcpy(fx, area(slot), sizeof(*fx));
+		return;
+	}
+	memset(fx, 0, sizeof(*fx));
+	fx->mxcsr = MXCSR;
+	from_fsave(fx, area(slot));
+}
+
+static void put_state(u32 slot, const struct fxsave *fx)
 {
 	if (likely(has_fxsave()))
-		memcpy(fp, area, L4_FPU_SIZE);
+		memcpy(area(slot), fx, sizeof(*fx));
 	else
-		from_fsave((struct fxsave *)fp, area);
+		to_fsave(area(slot), fx);
+	*place(slot) = L4_FPU_SAVED;
 }
 
-void arch_l4_fp_to(void *area, const unsigned long *fp)
+static void begin(u32 slot)
+{
+	if (*place(slot) == L4_FPU_INITIAL)
+		return;
+	put_state(slot, &initial.fx);
+	*place(slot) = L4_FPU_INITIAL;
+}
+
+/* The child has what its parent has. */
+bool l4_fp_copy(struct task_struct *child, struct task_struct *parent)
+{
+	u32 from = l4_fp_slot(parent), to = l4_fp_slot(child);
+
+	if (!from || !to)
+		return false;
+	if (*place(from) != L4_FPU_INITIAL) {
+		memcpy(area(to), area(from), L4_FPU_SIZE);
+		*place(to) = L4_FPU_SAVED;
+	}
+	return true;
+}
+
+unsigned long l4_fp_frame(unsigned long sp)
 {
 	if (likely(has_fxsave()))
-		memcpy(area, fp, L4_FPU_SIZE);
-	else
-		to_fsave(area, (const struct fxsave *)fp);
+		return round_down(sp - sizeof(struct fxsave), 64) - OLD_BYTES;
+	return round_down(sp - OLD_BYTES, 64);
 }
 
-int save_fpx_registers(int pid, unsigned long *fp_regs)
+static unsigned long frame_bytes(void)
 {
-	l4_fp_save(owner(pid));
-	memcpy(fp_regs, state(owner(pid)), HOST_FPX_SIZE * sizeof(long));
+	return likely(has_fxsave()) ? sizeof(struct frame) : OLD_BYTES;
+}
+
+bool l4_fp_to_frame(void __user *to)
+{
+	u32 slot = l4_fp_slot(current);
+	const struct fxsave *fx;
+	struct frame f;
+
+	if (!slot)
+		return false;
+	if (*place(slot) == L4_FPU_INITIAL)
+		return !copy_to_user(to, &initial, frame_bytes());
+	f.magic = initial.magic;
+	if (likely(has_fxsave())) {
+		fx = area(slot);
+		to_fsave(&f.old, fx);
+		f.status = fx->swd;
+		if (copy_to_user(to + OLD_BYTES, fx, offsetof(struct fxsave, software)) ||
+		    copy_to_user(to + offsetof(struct frame, fx.software), &initial.fx.software,
+				 sizeof(initial.fx.software)))
+			return false;
+	} else {
+		memcpy(&f.old, area(slot), sizeof(f.old));
+		f.status = f.old.swd;
+	}
+	if (copy_to_user(to, &f, OLD_BYTES))
+		return false;
+	begin(slot);
+	return true;
+}
+
+/* By words: memcmp() goes by bytes. */
+static bool is_initial(const struct frame *f)
+{
+	const void *a = f, *b = &initial;
+	unsigned long words = sizeof(*f) / 4;
+	bool same;
+
+	asm ("repe cmpsl" : "+S" (a), "+D" (b), "+c" (words), "=@cce" (same) : "m" (*f), "m" (initial));
+	return same;
+}
+
+bool l4_fp_from_frame(const void __user *from)
+{
+	u32 slot = l4_fp_slot(current);
+	struct frame f;
+
+	if (!slot)
+		return false;
+	if (!from) {
+		begin(slot);
+		return true;
+	}
+	if (copy_from_user(&f, from, frame_bytes()))
+		return false;
+	if (unlikely(!has_fxsave())) {
+		memcpy(area(slot), &f.old, sizeof(f.old));
+		*place(slot) = L4_FPU_SAVED;
+		return true;
+	}
+	/* A handler that left it alone: the program goes on as one that has not used it. */
+	if (*place(slot) == L4_FPU_INITIAL && is_initial(&f))
+		return true;
+	/* What both formats have is taken from the old one. */
+	from_fsave(&f.fx, &f.old);
+	f.fx.mxcsr &= initial.fx.mxcsr_mask;
+	put_state(slot, &f.fx);
+	return true;
+}
+
+int l4_fp_exception(bool sse)
+{
+	u32 slot = l4_fp_slot(current), err;
+	struct fxsave fx;
+
+	if (!slot)
+		return FPE_FLTINV;
+	get_state(slot, &fx);
+	err = sse ? ~(fx.mxcsr >> 7) & fx.mxcsr : fx.swd & ~fx.cwd;
+	if (err & 0x01)
+		return FPE_FLTINV;
+	if (err & 0x04)
+		return FPE_FLTDIV;
+	if (err & 0x08)
+		return FPE_FLTOVF;
+	/* A denormal operand, or underflow. */
+	if (err & 0x12)
+		return FPE_FLTUND;
+	return err & 0x20 ? FPE_FLTRES : 0;
+}
+
+/* Sets of registers: the two formats. */
+int fsave_get(struct task_struct *task, const struct user_regset *set, struct membuf to)
+{
+	u32 slot = l4_fp_slot(task);
+	struct fxsave fx;
+	struct fsave f;
+
+	if (!slot)
+		return -EIO;
+	get_state(slot, &fx);
+	to_fsave(&f, &fx);
+	membuf_write(&to, &f, sizeof(f));
 	return 0;
 }
 
-int restore_fpx_registers(int pid, unsigned long *fp_regs)
+int fsave_set(struct task_struct *task, const struct user_regset *set, unsigned int at,
+	      unsigned int bytes, const void *from, const void __user *user)
 {
-	memcpy(state(owner(pid)), fp_regs, HOST_FPX_SIZE * sizeof(long));
-	l4_fp_changed(owner(pid));
+	u32 slot = l4_fp_slot(task);
+	struct fxsave fx;
+	struct fsave f;
+	int err;
+
+	if (!slot)
+		return -EIO;
+	/* What is not given stays. */
+	get_state(slot, &fx);
+	to_fsave(&f, &fx);
+	err = user_regset_copyin(&at, &bytes, &from, &user, &f, 0, sizeof(f));
+	if (err)
+		return err;
+	from_fsave(&fx, &f);
+	put_state(slot, &fx);
 	return 0;
 }
 
-int save_i387_registers(int pid, unsigned long *fp_regs)
+/* For core dumps. */
+int elf_core_copy_task_fpregs(struct task_struct *task, elf_fpregset_t *to)
 {
-	l4_fp_save(owner(pid));
-	to_fsave((struct fsave *)fp_regs, state(owner(pid)));
+	return !fsave_get(task, NULL, (struct membuf){ .p = to, .left = sizeof(*to) });
+}
+
+int fxsave_active(struct task_struct *task, const struct user_regset *set)
+{
+	return has_fxsave() ? set->n : 0;
+}
+
+int fxsave_get(struct task_struct *task, const struct user_regset *set, struct membuf to)
+{
+	u32 slot = l4_fp_slot(task);
+
+	if (!has_fxsave())
+		return -ENODEV;
+	if (!slot)
+		return -EIO;
+	membuf_write(&to, area(slot), sizeof(struct fxsave));
 	return 0;
 }
 
-int restore_i387_registers(int pid, unsigned long *fp_regs)
+int fxsave_set(struct task_struct *task, const struct user_regset *set, unsigned int at,
+	       unsigned int bytes, const void *from, const void __user *user)
 {
-	l4_fp_save(owner(pid));
-	from_fsave(state(owner(pid)), (const struct fsave *)fp_regs);
-	l4_fp_changed(owner(pid));
+	u32 slot = l4_fp_slot(task);
+	struct fxsave fx;
+	int err;
+
+	if (!has_fxsave())
+		return -ENODEV;
+	if (!slot)
+		return -EIO;
+	if (at || bytes != sizeof(fx))
+		return -EINVAL;
+	err = user_regset_copyin(&at, &bytes, &from, &user, &fx, 0, sizeof(fx));
+	if (err)
+		return err;
+	if (fx.mxcsr & ~initial.fx.mxcsr_mask)
+		return -EINVAL;
+	put_state(slot, &fx);
 	return 0;
 }

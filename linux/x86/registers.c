@@ -5,7 +5,6 @@
 #include <linux/kernel.h>
 #include <linux/mm_types.h>
 #include <linux/sched.h>
-#include <linux/signal.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include <linux/utsname.h>
@@ -17,10 +16,8 @@
 #include <sysdep/ptrace_user.h>
 #include "../../../um/os-L4/l4.h"
 #include "../../../um/os-L4/layout.h"
+#include "selectors.h"
 #include "vdso.h"
-
-#define USER_CS		0x1b
-#define USER_DS		0x23
 
 char *elf_aux_platform = "i686";
 long elf_aux_hwcap;
@@ -54,14 +51,9 @@ unsigned long os_get_top_address(void)
 void get_safe_registers(unsigned long *regs, unsigned long *fp_regs)
 {
 	memset(regs, 0, sizeof(unsigned long) * MAX_REG_NR);
-	regs[HOST_CS] = USER_CS;
-	regs[HOST_SS] = regs[HOST_DS] = regs[HOST_ES] = USER_DS;
+	regs[HOST_CS] = L4_USER_CS;
+	regs[HOST_SS] = regs[HOST_DS] = regs[HOST_ES] = L4_USER_DS;
 	regs[HOST_EFLAGS] = X86_EFLAGS_IF | X86_EFLAGS_FIXED;
-	if (fp_regs) {
-		memset(fp_regs, 0, FP_SIZE * sizeof(long));
-		fp_regs[0] = 0x037f;	/* fxsave: control word */
-		fp_regs[6] = 0x1f80;	/* fxsave: MXCSR */
-	}
 }
 
 /* Where a sysenter goes on, in the vDSO. */
@@ -137,27 +129,4 @@ unsigned long get_thread_reg(int reg, jmp_buf *buf)
 		return buf[0]->__ebp;
 	}
 	return 0;
-}
-
-int arch_l4_exception(struct uml_pt_regs *regs, unsigned long trap,
-		      unsigned long error, kernel_siginfo_t *si)
-{
-	/* As on the machine itself; debuggers tell breakpoints from steps by the code. */
-	static const struct { short sig, code; } table[20] = {
-		[0] = { SIGFPE, FPE_INTDIV }, [1] = { SIGTRAP, TRAP_TRACE },
-		[3] = { SIGTRAP, SI_KERNEL }, [6] = { SIGILL, ILL_ILLOPN },
-		[16] = { SIGFPE, FPE_FLTINV }, [17] = { SIGBUS, BUS_ADRALN },
-		[19] = { SIGFPE, FPE_FLTINV },
-	};
-	int sig = trap < ARRAY_SIZE(table) ? table[trap].sig : 0;
-
-	memset(si, 0, sizeof(*si));
-	si->si_signo = sig ? sig : SIGSEGV;
-	si->si_code = sig ? table[trap].code : SI_KERNEL;
-	if (sig && si->si_code != SI_KERNEL)
-		si->si_addr = (void __user *)regs->gp[HOST_IP];
-	regs->faultinfo.trap_no = trap;
-	regs->faultinfo.error_code = error;
-	regs->faultinfo.cr2 = regs->gp[HOST_IP];
-	return si->si_signo;
 }

@@ -6,7 +6,6 @@
 #include <linux/build_bug.h>
 #include <linux/stddef.h>
 #include <linux/string.h>
-#include <asm/processor-flags.h>
 #include <sysdep/ptrace.h>
 #include <sysdep/syscalls.h>
 #include "../../../um/os-L4/l4.h"
@@ -62,18 +61,10 @@ static __always_inline void arch_l4_load_result(const struct uml_pt_regs *regs, 
 	f->eax = regs->gp[HOST_AX];
 }
 
-/* For the next run alone: what comes back has it no more. */
-static __always_inline void arch_l4_single_step(struct uml_pt_regs *regs)
-{
-	regs->gp[HOST_EFLAGS] |= X86_EFLAGS_TF;
-}
-
 static __always_inline void arch_l4_store_registers(struct uml_pt_regs *regs, struct l4_frame *f)
 {
 	unsigned long *gp = regs->gp;
 
-	/* A step is over. */
-	f->eflags &= ~X86_EFLAGS_TF;
 	memcpy(gp, f, offsetof(struct l4_frame, ds_es));
 	gp[HOST_DS] = (u16)f->ds_es;
 	gp[HOST_ES] = f->ds_es >> 16;

@@ -17,8 +17,9 @@ void foo(void);
 
 void foo(void)
 {
-	DEFINE(HOST_FP_SIZE, 27);	/* fsave image, longs */
-	DEFINE(HOST_FPX_SIZE, 128);	/* fxsave image, longs */
+	/* FPU state lies in the user thread alone (fpu.c). */
+	DEFINE(HOST_FP_SIZE, 0);
+	DEFINE(HOST_FPX_SIZE, 0);
 
 	AS_MICROKERNEL(HOST_AX, eax);
 	AS_MICROKERNEL(HOST_BX, ebx);

@@ -57,16 +57,6 @@ unsigned long l4_vdso_entry(void)
 	return current->mm->context.id.vdso + entry;
 }
 
-void __user *l4_vdso_sigreturn(void)
-{
-	return (void __user *)(current->mm->context.id.vdso + L4_VDSO_SIGRETURN);
-}
-
-void __user *l4_vdso_rt_sigreturn(void)
-{
-	return (void __user *)(current->mm->context.id.vdso + L4_VDSO_RT_SIGRETURN);
-}
-
 /* A process moves it: its system call, if it came from there, returns to the new place. */
 static int moved(const struct vm_special_mapping *mapping, struct vm_area_struct *vma)
 {

@@ -12,10 +12,8 @@
 #define L4_VDSO_RT_SIGRETURN	(L4_VDSO_TEXT + 0x60)
 
 #ifndef __ASSEMBLY__
-/* For patch 6: where the current process calls Linux, and where handlers of signals return to. */
+/* For patch 6: where the current process calls Linux. */
 unsigned long l4_vdso_entry(void);
-void __user *l4_vdso_sigreturn(void);
-void __user *l4_vdso_rt_sigreturn(void);
 #endif
 
 #endif

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/random.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@
 #define MARK(kind, id)	asm volatile (".byte 0xa9; .long %c0" : : "i" (0x4d410000 | (kind) << 12 | (id)) : "cc", "memory")
 #define MEASURE(id, what) do { int n_; for (n_ = 0; n_ < REPETITIONS; n_++) { MARK(1, id); what; MARK(2, id); } } while (0)
 
-enum { GETPID = 1, GETTIMEOFDAY, READ, WRITE, PIPE, FAULT, FORK, EXEC, RING2, RING8, CLOCK };
+enum { GETPID = 1, GETTIMEOFDAY, READ, WRITE, PIPE, FAULT, FORK, EXEC, RING2, RING8, CLOCK, SIGNAL };
 
 static char buffer[PAGE];
 
@@ -40,6 +41,10 @@ static void die(const char *what)
 {
 	perror(what);
 	exit(1);
+}
+
+static void caught(int sig)
+{
 }
 
 /* A token goes once around `count` processes, this one among them. */
@@ -111,6 +116,11 @@ static void calls(void)
 		MARK(2, WRITE);
 	}
 	MEASURE(PIPE, raw(__NR_write, both[1], (long)buffer, 1); raw(__NR_read, both[0], (long)buffer, 1));
+	/* The handler's page is there: its first run is not measured. */
+	signal(SIGUSR1, caught);
+	raise(SIGUSR1);
+	i = getpid();
+	MEASURE(SIGNAL, raw(__NR_kill, i, SIGUSR1, 0));
 	unlink(path);
 	close(file);
 	close(both[0]);

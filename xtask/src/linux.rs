@@ -265,6 +265,7 @@ fn header() -> String {
         ("GET_REGISTERS", Op::GetRegisters),
         ("SET_REGISTERS", Op::SetRegisters),
         ("THREAD_INFO", Op::ThreadInfo),
+        ("SET_DEBUG", Op::SetDebug),
         ("FPU_SYNC", Op::FpuSync),
         ("MAP", Op::Map),
         ("ALARM", Op::Alarm),

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Selectors of programs, the only ones that the microkernel has for code and stack. */
+#ifndef __OS_L4_SELECTORS_H
+#define __OS_L4_SELECTORS_H
+
+#define L4_USER_CS		0x1b
+#define L4_USER_DS		0x23
+
+#endif

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* What a signal handler begins with, what its frame says, and what a program may change of it. */
+#include "abi.h"
+
+enum { ALIGN = 1, DIRECTION = 2, SEGMENTS = 4, SELECTORS = 8, INITIAL_FPU = 16 };
+
+static volatile unsigned int good;
+static volatile struct { int trap, error, cr2, code, place; unsigned long flags; struct _libc_fpstate *fp; } told;
+
+/* Called by the handlers below as the kernel calls them. */
+static void __attribute__((used)) look(unsigned long sp, unsigned long flags, unsigned int ds, unsigned int es)
+{
+	unsigned int cs, ss, data;
+	unsigned short control;
+
+	asm ("mov %%cs, %0; mov %%ss, %1" : "=r" (cs), "=r" (ss));
+	asm volatile ("fnstcw %0" : "=m" (control));
+	asm ("mov %%ss, %0" : "=r" (data));
+	good = 0;
+	/* The word above the return address. */
+	if ((sp + 4) % 16 == 0)
+		good |= ALIGN;
+	if (!(flags & 0x400))
+		good |= DIRECTION;
+	if ((unsigned short)ds == (unsigned short)data && (unsigned short)es == (unsigned short)data)
+		good |= SEGMENTS;
+	if ((cs & 3) == 3 && (ss & 3) == 3)
+		good |= SELECTORS;
+	if (control == 0x37f)
+		good |= INITIAL_FPU;
+}
+
+/* Handlers without a compiler's prologue. */
+void bare_handler(int sig);
+asm (".text\nbare_handler:\n\t"
+     "mov %esp, %eax\n\tpushf\n\tpop %edx\n\tmov %ds, %ecx\n\tmov %es, %esi\n\t"
+     "mov %ss, %edi\n\tmov %edi, %ds\n\tmov %edi, %es\n\tcld\n\t"
+     "push %esi\n\tpush %ecx\n\tpush %edx\n\tpush %eax\n\tcall look\n\tadd $16, %esp\n\tret");
+
+static void tell(int sig, siginfo_t *si, void *context)
+{
+	ucontext_t *uc = context;
+	greg_t *r = uc->uc_mcontext.gregs;
+
+	told.trap = r[REG_TRAPNO];
+	told.error = r[REG_ERR];
+	told.cr2 = uc->uc_mcontext.cr2;
+	told.code = si->si_code;
+	told.place = (char *)si->si_addr - (char *)r[REG_EIP];
+	told.flags = r[REG_EFL];
+	got = *si;
+	siglongjmp(back, 1);
+}
+
+/* By int 0x80 at various places of the stack, with DF set and DS and ES null. */
+static int entry(int flags)
+{
+	struct sigaction sa = { .sa_handler = bare_handler, .sa_flags = flags };
+	char *alternate = malloc(3 * SIGSTKSZ);
+	int at;
+
+	sigaction(SIGUSR1, &sa, NULL);
+	for (at = 0; at < 16; at++) {
+		stack_t stack = { .ss_sp = alternate, .ss_size = 2 * SIGSTKSZ + at };
+		unsigned short control = 0x27f, after;
+		unsigned int ds, flags_after, junk;
+
+		CHECK(!sigaltstack(&stack, NULL));
+		good = 0;
+		asm volatile ("fldcw %[control]; mov %%esp, %%esi; sub %[at], %%esp; xor %%edx, %%edx\n\t"
+			      "mov %%edx, %%ds; mov %%edx, %%es; std; int $0x80; pushf; pop %%edx; cld\n\t"
+			      "mov %%esi, %%esp; mov %%ds, %%ecx; mov %%ss, %%edi; mov %%edi, %%ds; mov %%edi, %%es"
+			      : "=c" (ds), "=d" (flags_after), "=D" (junk)
+			      : "a" (__NR_kill), "b" (getpid()), "c" (SIGUSR1), [at] "2" (at), [control] "m" (control)
+			      : "esi", "memory", "cc");
+		asm volatile ("fnstcw %0; fninit" : "=m" (after));
+		CHECK(good == (ALIGN | DIRECTION | SEGMENTS | SELECTORS | INITIAL_FPU));
+		/* All of it is the program's again. */
+		CHECK((unsigned short)ds == 0);
+		CHECK(flags_after & 0x400);
+		CHECK(after == control);
+	}
+	signal(SIGUSR1, SIG_DFL);
+	free(alternate);
+	return 1;
+}
+
+int handler_entry(void)
+{
+	return entry(0) && entry(SA_SIGINFO) && entry(SA_ONSTACK) && entry(SA_ONSTACK | SA_SIGINFO);
+}
+
+/* What is done raises the signal, and its frame says so. */
+#define TELLS(sig, si_code, trap_number, error_code, at, what) do { \
+	catch(sig, tell, SA_NODEFER); \
+	if (!sigsetjmp(back, 1)) { what; CHECK(!"no signal"); } \
+	CHECK(got.si_signo == sig); \
+	if (told.trap != trap_number || told.error != (error_code) || told.code != si_code) \
+		printf("# trap %d, error %x, code %d\n", told.trap, told.error, told.code); \
+	CHECK(told.trap == trap_number && told.error == (error_code) && told.code == si_code); \
+	CHECK(at == ANYWHERE || told.place == at); \
+} while (0)
+
+enum { ANYWHERE = -1000 };
+
+int exception_frames(void)
+{
+	volatile int zero = 0, result;
+	char *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int bounds[2] = { 1, 2 };
+
+	TELLS(SIGSEGV, SEGV_ACCERR, 14, 6, ANYWHERE, page[7] = 1);
+	/* That the page is there is known after the first read. */
+	result = page[0];
+	TELLS(SIGSEGV, SEGV_ACCERR, 14, 7, ANYWHERE, page[7] = 1);
+	CHECK(got.si_addr == page + 7 && told.cr2 == (int)(page + 7));
+	/* CR2 stays as it is. */
+	TELLS(SIGSEGV, SI_KERNEL, 13, 0, ANYWHERE, asm volatile ("hlt"));
+	CHECK(told.cr2 == (int)(page + 7) && !got.si_addr);
+	TELLS(SIGSEGV, SI_KERNEL, 13, 0x12 << 3 | 2, ANYWHERE, asm volatile ("int $0x12"));
+	TELLS(SIGSEGV, SI_KERNEL, 13, 0xf0 << 3 | 2, ANYWHERE, asm volatile ("int $0xf0"));
+	TELLS(SIGSEGV, SI_KERNEL, 13, 0x30 << 3 | 2, ANYWHERE, asm volatile ("int $0x30"));
+	TELLS(SIGSEGV, SI_KERNEL, 13, 0x1000, ANYWHERE, asm volatile ("mov %0, %%es" : : "r" (0x1003)));
+	TELLS(SIGFPE, FPE_INTDIV, 0, 0, 0, result = 7 / zero);
+	TELLS(SIGTRAP, SI_KERNEL, 3, 0, ANYWHERE, asm volatile ("int3"));
+	TELLS(SIGSEGV, SI_KERNEL, 4, 0, ANYWHERE, asm volatile ("movb $0x7f, %%al; addb $1, %%al; into" : : : "eax", "cc"));
+	TELLS(SIGSEGV, SI_KERNEL, 5, 0, ANYWHERE, asm volatile (".intel_syntax noprefix; bound eax, [edx]; .att_syntax" : : "a" (3), "d" (bounds) : "memory"));
+	TELLS(SIGILL, ILL_ILLOPN, 6, 0, 0, asm volatile ("ud2"));
+	TELLS(SIGTRAP, TRAP_BRKPT, 1, 0, 0, asm volatile (".byte 0xf1"));
+	/* Where no process may have anything, something is there. */
+	TELLS(SIGSEGV, SEGV_MAPERR, 14, 5, ANYWHERE, result = *(volatile char *)0xffffe000);
+	TELLS(SIGSEGV, SEGV_MAPERR, 14, 4, ANYWHERE, result = *(volatile char *)(8 + zero));
+	(void)result;
+	return 1;
+}
+
+/* Computes with exceptions open, and waits for the one that came. */
+#define X87(control, what) do { short open_ = control; asm volatile ("fninit; fldcw %0; " what "; fwait; fninit" : : "m" (open_)); } while (0)
+
+/* Those of the x87: QEMU has none of SSE. */
+int fpu_exceptions(void)
+{
+	TELLS(SIGFPE, FPE_FLTINV, 16, 0, ANYWHERE, X87(0x37e, "fldz; fldz; fdivrp"));
+	TELLS(SIGFPE, FPE_FLTDIV, 16, 0, ANYWHERE, X87(0x37b, "fld1; fldz; fdivrp"));
+	TELLS(SIGFPE, FPE_FLTRES, 16, 0, ANYWHERE, X87(0x35f, "fldpi; fldpi; fmulp"));
+	return 1;
+}
+
+static void lay_out(int sig, siginfo_t *si, void *context)
+{
+	ucontext_t *uc = context;
+	struct _libc_fpstate *fp = uc->uc_mcontext.fpregs;
+	unsigned int *software = (void *)((char *)fp + 112 + 464);
+
+	handled = fp && (unsigned long)context % 4 == 0 && (char *)fp > (char *)uc;
+	if (!handled || !feature(FXSR))
+		return;
+	/* fsave's format, then fxsave's, aligned to 64; the bytes that say how long it is. */
+	handled = ((unsigned long)fp + 112) % 64 == 0 && (fp->status >> 16) == 0;
+	/* A processor with more state has more of it. */
+	if (software[1] == 512 + 112 + 4)
+		handled = handled && software[0] == 0x46505853 && software[4] == 512 && !software[2] && !software[3] && !uc->uc_flags;
+}
+
+/* Without FPU state it is that of a program's beginning. */
+static void lose_fpu(int sig, siginfo_t *si, void *context)
+{
+	((ucontext_t *)context)->uc_mcontext.fpregs = NULL;
+}
+
+static void spoil_mxcsr(int sig, siginfo_t *si, void *context)
+{
+	/* Bits that no processor has are masked. */
+	*(unsigned int *)((char *)((ucontext_t *)context)->uc_mcontext.fpregs + 112 + 24) = 0xdead1f80;
+}
+
+static void spoil_cs(int sig, siginfo_t *si, void *context)
+{
+	ucontext_t *uc = context;
+
+	if (sig == SIGUSR2) {
+		handled = uc->uc_mcontext.gregs[REG_CS];
+		uc->uc_mcontext.gregs[REG_CS] = 0x1003;
+		return;
+	}
+	told.code = si->si_code;
+	told.trap = uc->uc_mcontext.gregs[REG_TRAPNO];
+	uc->uc_mcontext.gregs[REG_CS] = handled;
+}
+
+int changed_frames(void)
+{
+	unsigned short control = 0x27f;
+	unsigned int mxcsr = 0;
+
+	catch(SIGUSR2, lay_out, 0);
+	handled = 0;
+	raise(SIGUSR2);
+	CHECK(handled);
+	asm volatile ("fninit; fldpi");
+	handled = 0;
+	raise(SIGUSR2);
+	asm volatile ("fninit");
+	CHECK(handled);
+	catch(SIGUSR2, lose_fpu, 0);
+	asm volatile ("fldcw %0" : : "m" (control));
+	raise(SIGUSR2);
+	asm volatile ("fnstcw %0" : "=m" (control));
+	CHECK(control == 0x37f);
+	if (feature(SSE)) {
+		catch(SIGUSR2, spoil_mxcsr, 0);
+		raise(SIGUSR2);
+		asm volatile ("stmxcsr %0" : "=m" (mxcsr));
+		CHECK(mxcsr == 0x1f80);
+	}
+	/* With such a selector the program cannot go on. */
+	catch(SIGUSR2, spoil_cs, 0);
+	catch(SIGILL, spoil_cs, 0);
+	told.code = 0;
+	raise(SIGUSR2);
+	CHECK(told.code == ILL_BADSTK && told.trap == 32);
+	return 1;
+}
