@@ -260,8 +260,9 @@ impl Scenario {
                     [frame.eax, frame.ecx, frame.esp, frame.eip, frame.eflags] = [(); 5].map(|()| rng.u32(..));
                 }
                 4..=6 => {
-                    let step = if rng.u32(..4) == 0 { 0x100 } else { 0 };
-                    frame = Frame { changed: BY_SYSEXIT, ds_es: 0x23_0023, eflags: rng.u32(..) & !0x100 | step, ..frame };
+                    // The trap flag, the resume flag.
+                    let special = [0x100, 0x100, 0x1_0000].get(rng.u32(..12) as usize).copied().unwrap_or_default();
+                    frame = Frame { changed: BY_SYSEXIT, ds_es: 0x23_0023, eflags: rng.u32(..) & !0x1_0100 | special, ..frame };
                 }
                 _ => {}
             }
