@@ -49,8 +49,12 @@ int debugging(void)
 	CHECK(waitpid(pid, &status, 0) == pid && WSTOPSIG(status) == SIGTRAP);
 	CHECK(!ptrace(PTRACE_GETFPREGS, pid, 0, &fp));
 	CHECK((fp.cwd & 0xffff) == 0x37f && ((unsigned short *)fp.st_space)[4] == 0x4000);
-	CHECK(!ptrace(PTRACE_GETFPXREGS, pid, 0, &fpx));
-	CHECK(fpx.cwd == 0x37f && ((unsigned short *)fpx.st_space)[4] == 0x4000);
+	if (feature(FXSR)) {
+		CHECK(!ptrace(PTRACE_GETFPXREGS, pid, 0, &fpx));
+		CHECK(fpx.cwd == 0x37f && ((unsigned short *)fpx.st_space)[4] == 0x4000);
+	} else {
+		CHECK(ptrace(PTRACE_GETFPXREGS, pid, 0, &fpx) == -1 && errno == EIO);
+	}
 	CHECK(!ptrace(PTRACE_SETFPREGS, pid, 0, &fp));
 	CHECK(!ptrace(PTRACE_GETREGS, pid, 0, &regs) && !ptrace(PTRACE_SETREGS, pid, 0, &regs));
 	CHECK(!ptrace(PTRACE_CONT, pid, 0, 0));
