@@ -57,6 +57,10 @@ pub enum Op {
     /// `a1 a2 a3` words 0 to 2 of the record. If the handle is bad nothing is mapped; if the record fails
     /// nothing is replied or received: the delivery is `Failed`.
     MapReplyWait = 9,
+    /// Carry out records as `Map`, then `Run`: an answer to an alien's page fault. `a0` as there; `a1` number of
+    /// records in UTCB words 0 to 63. If the handle is bad nothing is mapped. If a record fails the alien does not run and
+    /// its handle stays good: the delivery is `Failed`, word 0 the number of records done.
+    MapRun = 10,
 
     // --- Objects and capabilities ------------------------------------------------
     /// Make a Quota out of another. `a0` Quota \[CONTROL\]; `a1` bytes and `a3` threads,
@@ -171,7 +175,7 @@ pub enum Op {
 }
 
 /// All operations, in the order of their numbers.
-pub const ALL: [Op; 37] = [
+pub const ALL: [Op; 38] = [
     Op::Call,
     Op::ReplyWait,
     Op::Send,
@@ -181,6 +185,7 @@ pub const ALL: [Op; 37] = [
     Op::Notify,
     Op::Yield,
     Op::MapReplyWait,
+    Op::MapRun,
     Op::CreateQuota,
     Op::CreateSpace,
     Op::CreateSegment,
@@ -211,11 +216,22 @@ pub const ALL: [Op; 37] = [
     Op::ThreadInfo,
 ];
 
+/// The same by their numbers: a search costs each system call more than it does.
+static BY_CODE: [Option<Op>; 64] = {
+    let mut table = [None; 64];
+    let mut i = 0;
+    while i < ALL.len() {
+        table[ALL[i] as usize] = Some(ALL[i]);
+        i += 1;
+    }
+    table
+};
+
 impl Op {
     /// The operation with this number, if there is one.
     #[must_use]
     pub fn from_code(code: u32) -> Option<Self> {
-        ALL.into_iter().find(|op| *op as u32 == code)
+        BY_CODE.get(code as usize).copied().flatten()
     }
 }
 

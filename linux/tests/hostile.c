@@ -58,7 +58,7 @@ static void __init calls(void)
 			args[n] = next() % 3 ? next() % 64 : next();
 		/* Never wait, nor stop this very thread: that would be all. */
 		if (op == L4_OP_RECEIVE || op == L4_OP_REPLY_WAIT || op == L4_OP_CALL ||
-		    op == L4_OP_RUN || op == L4_OP_STOP || op == L4_OP_RESET ||
+		    op == L4_OP_RUN || op == L4_OP_MAP_RUN || op == L4_OP_STOP || op == L4_OP_RESET ||
 		    op == L4_OP_DELETE || op == L4_OP_REVOKE || op == L4_OP_MAP)
 			continue;
 		r = (struct l4_regs){ op << L4_TAG_OP_SHIFT | L4_TAG_POLL,

@@ -246,6 +246,7 @@ fn header() -> String {
         ("CALL", Op::Call),
         ("RECEIVE", Op::Receive),
         ("RUN", Op::Run),
+        ("MAP_RUN", Op::MapRun),
         ("REPLY_WAIT", Op::ReplyWait),
         ("REVOKE", Op::Revoke),
         ("NOTIFY", Op::Notify),

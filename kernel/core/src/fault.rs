@@ -6,6 +6,7 @@
 //! registers travel as message words; an alien's are written to its UTCB slot,
 //! which lies in its handler's space, and read from there when it is resumed.
 
+use crate::map::Batch;
 use crate::port::{FaultIn, Port};
 use crate::space::Space;
 use crate::thread::{SEQUENCE, Thread, flag, gate};
@@ -114,14 +115,38 @@ impl<P: Port> Kernel<P> {
         P::load_frame(&mut self.pool[thread], &frame);
     }
 
-    /// `run`: reply to an alien, then wait for its next event or a notification.
-    pub(crate) fn run(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag) -> Result<Outcome> {
+    /// The alien that a thread may run by a handle.
+    #[inline(always)]
+    fn waiting_alien(&self, space: Ref<Space>, tag: Tag, handle: u32) -> Result<Ref<Thread>> {
         Self::check_tag(tag)?;
-        let handle = P::argument(&self.pool[me].context, 1);
         let alien = self.waiting_caller(space, handle)?;
-        if !self.pool[alien].is_alien() {
-            return Err(Error::BadState);
+        if self.pool[alien].is_alien() { Ok(alien) } else { Err(Error::BadState) }
+    }
+
+    /// `map_run`: an answer to an alien's page fault, mostly.
+    pub(crate) fn map_run(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, args: [u32; 4]) -> Result<Outcome> {
+        let [handle, count, ..] = args;
+        if let Err(error) = self.waiting_alien(space, tag, handle) {
+            // The records that an interruption had left.
+            self.pool[me].progress = 0;
+            return Err(error);
         }
+        match self.map_records(me, space, count)? {
+            Batch::Done => self.run(me, space, tag),
+            Batch::Again => Ok(Outcome::Again),
+            Batch::Failed(index, error) => {
+                self.set_failed(me, error);
+                P::set_result(&mut self.pool[me].context, 2, index);
+                Ok(Outcome::Handled)
+            }
+        }
+    }
+
+    /// `run`: reply to an alien, then wait for its next event or a notification.
+    #[inline(always)]
+    pub(crate) fn run(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag) -> Result<Outcome> {
+        let handle = P::argument(&self.pool[me].context, 1);
+        let alien = self.waiting_alien(space, tag, handle)?;
         let bits = self.accepted(me);
         if bits != 0 {
             // The alien has not run: its handle stays good.

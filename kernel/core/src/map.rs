@@ -49,6 +49,16 @@ struct Request {
     source: Option<(u32, Attributes)>,
 }
 
+/// How far the records of a batch were carried out.
+pub(crate) enum Batch {
+    /// All of them.
+    Done,
+    /// An interrupt came first: to be carried on.
+    Again,
+    /// All before this one, which failed.
+    Failed(u32, Error),
+}
+
 impl<P: Port> Kernel<P> {
     pub(crate) fn top_of(&self, owner: Owner) -> Link<Table> {
         match owner {
@@ -203,34 +213,39 @@ impl<P: Port> Kernel<P> {
         self.flush(owner, address, address + PAGE_SIZE);
     }
 
-    /// `map`: the records in the caller's UTCB, from the one it was interrupted in.
-    pub(crate) fn map_batch(&mut self, me: Ref<Thread>, count: u32) -> Result<Outcome> {
+    /// `map`: the records in the caller's UTCB.
+    pub(crate) fn map_batch(&mut self, me: Ref<Thread>, space: Ref<Space>, count: u32) -> Result<Outcome> {
+        match self.map_records(me, space, count)? {
+            Batch::Done => Ok(Outcome::Done([count, 0, 0])),
+            Batch::Again => Ok(Outcome::Again),
+            Batch::Failed(index, error) => {
+                let context = &mut self.pool[me].context;
+                P::set_result(context, 0, error as u32);
+                P::set_result(context, 1, index);
+                Ok(Outcome::Handled)
+            }
+        }
+    }
+
+    /// The records in the caller's UTCB, from the one it was interrupted in.
+    pub(crate) fn map_records(&mut self, me: Ref<Thread>, caller: Ref<Space>, count: u32) -> Result<Batch> {
         if count == 0 || count > MapRecord::MAX {
             return Err(Error::BadArgument);
         }
-        let caller = self.pool[me].space.get().ok_or(Error::BadState)?;
         let first = core::mem::take(&mut self.pool[me].progress);
         self.unlooked = 0;
         for index in first..count {
-            if self.is_time(RECORD) {
-                self.pool[me].progress = index;
-                return Ok(Outcome::Again);
-            }
-            match self.map_record(me, caller, index) {
+            let done = if self.is_time(RECORD) { Ok(false) } else { self.map_record(me, caller, index) };
+            match done {
                 Ok(true) => {}
                 Ok(false) => {
                     self.pool[me].progress = index;
-                    return Ok(Outcome::Again);
+                    return Ok(Batch::Again);
                 }
-                Err(error) => {
-                    let context = &mut self.pool[me].context;
-                    P::set_result(context, 0, error as u32);
-                    P::set_result(context, 1, index);
-                    return Ok(Outcome::Handled);
-                }
+                Err(error) => return Ok(Batch::Failed(index, error)),
             }
         }
-        Ok(Outcome::Done([count, 0, 0]))
+        Ok(Batch::Done)
     }
 
     /// Adds to the work since the last look at the interrupt controller, and looks if that is enough:

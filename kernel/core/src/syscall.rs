@@ -84,13 +84,14 @@ impl<P: Port> Kernel<P> {
             Op::Send => return self.send(me, space, tag, MessageKind::Send),
             Op::ReplyWait => return self.reply_wait(me, space, tag),
             Op::MapReplyWait => return self.map_reply_wait(me, space, tag, args),
+            Op::MapRun => return self.map_run(me, space, tag, args),
             Op::Receive => return self.receive_call(me, space, tag),
             // `dispatch` has taken it.
             Op::Run => return Err(Error::BadOperation),
             Op::Delete => return self.delete(me, space, args[0]),
             Op::Revoke => return self.revoke(me, space, args[0]),
             Op::Reset => return self.reset(me, space, args),
-            Op::Map => return self.map_batch(me, args[0]),
+            Op::Map => return self.map_batch(me, space, args[0]),
             Op::Reply => self.reply(me, space, tag).map(|()| NOTHING)?,
             Op::Notify => self.notify_call(space, args[0])?,
             Op::Yield => self.yield_call(me),
@@ -152,6 +153,7 @@ const fn is_charged(op: Op) -> bool {
             | Op::DeriveMemory
             | Op::Map
             | Op::MapReplyWait
+            | Op::MapRun
             | Op::Attach
             | Op::QuotaInfo
     )
@@ -159,5 +161,5 @@ const fn is_charged(op: Op) -> bool {
 
 /// Whether a system call's result is a delivery.
 fn is_ipc(tag: Tag) -> bool {
-    matches!(Op::from_code(tag.op()), Some(Op::Call | Op::ReplyWait | Op::MapReplyWait | Op::Receive | Op::Run))
+    matches!(Op::from_code(tag.op()), Some(Op::Call | Op::ReplyWait | Op::MapReplyWait | Op::Receive | Op::Run | Op::MapRun))
 }

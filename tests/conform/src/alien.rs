@@ -4,14 +4,15 @@
 
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, fails, good};
 use abi::frame::{BY_SYSEXIT, CHANGED_SEGMENTS, Frame, vector};
+use abi::syscall::MapRecord;
 use abi::utcb::{Utcb, fpu};
-use abi::{MessageKind, Rights};
+use abi::{Delivery, MessageKind, Op, Rights, Tag};
 use core::mem::offset_of;
 use macadamia::cap::{Bound, copy};
-use macadamia::ipc::{Received, reply, run};
-use macadamia::map::map;
+use macadamia::ipc::{Received, map_run, reply, run};
+use macadamia::map::{map, unmap};
 use macadamia::start::{bytes, fill};
-use macadamia::{Error, Space, Thread, time, utcb};
+use macadamia::{Error, Space, Thread, sys, time, utcb};
 
 pub const CASES: &[Case] = &[
     ("int_0x80_arrives_with_all_registers", int_0x80),
@@ -23,6 +24,12 @@ pub const CASES: &[Case] = &[
     ("a_notification_interrupts_run", notification_interrupts),
     ("pending_bits_come_before_the_alien_runs", pending_bits),
     ("run_wants_an_aliens_handle", |_| fails(run(0x1_0000), Error::BadHandle)),
+    ("an_answer_maps_and_runs", answer_maps),
+    ("an_answer_replaces_a_page", answer_replaces),
+    ("an_answer_has_up_to_16_records", answer_of_many),
+    ("an_answer_whose_record_fails_runs_nothing", answer_fails),
+    ("an_answer_to_nobody_maps_nothing", answer_to_nobody),
+    ("an_answer_is_interrupted_behind_its_records", answer_interrupted),
     ("a_thread_pointer_works", thread_pointer),
     ("a_selector_it_loaded_is_seen_and_kept", own_selector),
     ("its_data_segments_arrive", data_segments),
@@ -90,6 +97,110 @@ fn launch(bed: &mut Bed, code: &[u8]) -> Result<Alien, Why> {
     alien.set(offset_of!(Frame, eip), CODE);
     alien.set(offset_of!(Frame, esp), DATA + PAGE);
     Ok(alien)
+}
+
+/// mov dword ptr [DATA], 7; int 0x80
+fn writer() -> [u8; 12] {
+    let [a, b, c, d] = DATA.to_le_bytes();
+    [0xc7, 0x05, a, b, c, d, 7, 0, 0, 0, 0xcd, 0x80]
+}
+
+/// The alien has its page fault at DATA by now.
+fn faulted(bed: &mut Bed) -> Result<(Alien, u32), Why> {
+    let alien = launch(bed, &writer())?;
+    good(unmap(alien.space, DATA, PAGE))?;
+    let r = alien.run(alien.bound.handle)?;
+    check("a page fault", r.words[0] == vector::PAGE_FAULT && r.words[1] == DATA)?;
+    Ok((alien, r.handle))
+}
+
+/// What is in the first word of the second page of RAM.
+fn written(bed: &Bed) -> Result<u32, Why> {
+    good(map(SPACE, ADDRESS + PAGE, bed.ram, PAGE, PAGE, Rights::READ))?;
+    Ok(u32::from_le_bytes(bytes(ADDRESS + PAGE, 4).try_into().unwrap_or_default()))
+}
+
+fn clear(bed: &Bed) -> Result<(), Why> {
+    good(map(SPACE, ADDRESS + PAGE, bed.ram, PAGE, PAGE, Rights(3)))?;
+    fill(ADDRESS + PAGE, 4, &[0; 4]);
+    Ok(())
+}
+
+fn data_page(alien: &Alien, bed: &Bed, rights: Rights) -> MapRecord {
+    MapRecord::new(MapRecord::MAP, alien.space.0, DATA, bed.ram.0, PAGE, PAGE, rights)
+}
+
+fn answer_maps(bed: &mut Bed) -> Result<(), Why> {
+    clear(bed)?;
+    let (alien, handle) = faulted(bed)?;
+    let r = good(map_run(handle, &[data_page(&alien, bed, Rights(3))]))?;
+    check("its system call", r.kind == MessageKind::Alien && r.words[0] == vector::SYSTEM_CALL)?;
+    check("what it wrote", written(bed)? == 7)
+}
+
+fn answer_replaces(bed: &mut Bed) -> Result<(), Why> {
+    clear(bed)?;
+    let (alien, handle) = faulted(bed)?;
+    let r = good(map_run(handle, &[data_page(&alien, bed, Rights::READ)]))?;
+    check("a fault again, of a page that is there", r.words == [vector::PAGE_FAULT, DATA, 7])?;
+    let r = good(map_run(r.handle, &[data_page(&alien, bed, Rights(3))]))?;
+    check("its system call", r.words[0] == vector::SYSTEM_CALL)?;
+    check("what it wrote", written(bed)? == 7)
+}
+
+fn answer_of_many(bed: &mut Bed) -> Result<(), Why> {
+    clear(bed)?;
+    let (alien, handle) = faulted(bed)?;
+    let mut records = [data_page(&alien, bed, Rights(3)); 17];
+    for (record, page) in records.iter_mut().zip(1..16) {
+        *record = MapRecord::new(MapRecord::MAP, alien.space.0, DATA + page * PAGE, bed.ram.0, PAGE, PAGE, Rights::READ);
+    }
+    fails(map_run(handle, &records), Error::BadArgument)?;
+    fails(map_run(handle, &[]), Error::BadArgument)?;
+    let r = good(map_run(handle, &records[..16]))?;
+    check("its system call", r.words[0] == vector::SYSTEM_CALL)?;
+    check("what it wrote", written(bed)? == 7)
+}
+
+fn answer_fails(bed: &mut Bed) -> Result<(), Why> {
+    clear(bed)?;
+    let (alien, handle) = faulted(bed)?;
+    let good_one = data_page(&alien, bed, Rights(3));
+    let bad = MapRecord::new(MapRecord::MAP, alien.space.0, DATA, 999, PAGE, PAGE, Rights(3));
+    let elsewhere = MapRecord::new(MapRecord::MAP, alien.space.0, DATA + PAGE, bed.ram.0, PAGE, PAGE, Rights(3));
+    fails(map_run(handle, &[bad]), Error::NoCapability)?;
+    let words = [elsewhere, elsewhere, bad, good_one].into_iter().flat_map(|record| record.0);
+    words.enumerate().for_each(|(i, word)| utcb::set_word(i, word));
+    let mut registers = [Tag::new(Op::MapRun, 0, 0).0, handle, 4, 0, 0];
+    sys::raw(&mut registers);
+    check("the third failed", Delivery(registers[0]).error() == Some(Error::NoCapability) && registers[2] == 2)?;
+    check("it has not run", written(bed)? == 0)?;
+    let r = good(map_run(handle, &[good_one]))?;
+    check("the handle was good", r.words[0] == vector::SYSTEM_CALL)
+}
+
+fn answer_to_nobody(bed: &mut Bed) -> Result<(), Why> {
+    let (alien, handle) = faulted(bed)?;
+    let record = data_page(&alien, bed, Rights(3));
+    fails(map_run(handle ^ 0x100_0000, &[record]), Error::BadHandle)?;
+    let r = alien.run(handle)?;
+    check("the same fault", r.words == [vector::PAGE_FAULT, DATA, 6])
+}
+
+fn answer_interrupted(bed: &mut Bed) -> Result<(), Why> {
+    clear(bed)?;
+    let (alien, handle) = faulted(bed)?;
+    let bell = bed.slot();
+    good(copy(SELF.0, None, bell, Rights::NOTIFY, 4))?;
+    good(Thread(bell).notify())?;
+    utcb::accept(4);
+    let r = map_run(handle, &[data_page(&alien, bed, Rights(3))]);
+    utcb::accept(0);
+    let r = good(r)?;
+    check("the bits, and the same handle", r.kind == MessageKind::Interrupted && r.words[0] == 4 && r.handle == handle)?;
+    check("it has not run", written(bed)? == 0)?;
+    let r = alien.run(handle)?;
+    check("the page was there", r.words[0] == vector::SYSTEM_CALL && written(bed)? == 7)
 }
 
 fn int_0x80(bed: &mut Bed) -> Result<(), Why> {

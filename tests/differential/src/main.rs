@@ -50,6 +50,8 @@ fn main() -> Result<()> {
         ("alien sysenters", tally.alien_sysenters),
         ("runs", tally.runs),
         ("runs by sysexit", tally.quick_runs),
+        ("runs of another alien", tally.switches),
+        ("runs that map", tally.map_runs),
         ("given up", tally.given_up),
     ];
     let text: Vec<String> = taken.iter().map(|(name, count)| format!("{count} {name}")).collect();

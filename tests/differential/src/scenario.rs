@@ -38,6 +38,8 @@ pub struct Scenario {
     memories: Vec<u32>,
     /// Of native spaces.
     spaces: Vec<u32>,
+    /// Of spaces of aliens.
+    aliens: Vec<u32>,
 }
 
 /// What the processor does next.
@@ -64,9 +66,9 @@ fn call(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> Result<[u32; 3], E
 }
 
 /// Three parts of the RAM and a device's registers: the other spaces get them and the spaces, and mostly a page of
-/// each is mapped. Now and then a space has a Segment's table or a large page there, a memory or a space is
+/// each is mapped, in the spaces of aliens, too. Now and then a space has a Segment's table or a large page there, a memory or a space is
 /// being deleted, or a revoke is under way.
-fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], fresh: &mut impl FnMut() -> u32, rng: &mut Rng) -> Vec<u32> {
+fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], aliens: &[u32], fresh: &mut impl FnMut() -> u32, rng: &mut Rng) -> Vec<u32> {
     let me = kernel.current().expect("the root server runs");
     let set_words = |kernel: &mut Kernel<Host>, first: u32, words: &[u32]| {
         let at = kernel.pool[me].utcb + first * 4;
@@ -91,7 +93,7 @@ fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], fresh: &mut impl FnMut
             must(call(kernel, Op::Copy, [*other, *space, slots.next().unwrap_or(0), rights]));
         }
     }
-    for space in spaces {
+    for space in spaces.iter().chain(aliens) {
         if rng.u32(..16) == 0 {
             let segment = fresh();
             must(call(kernel, Op::CreateSegment, [slot::QUOTA, TABLE_SPAN, segment, 0]));
@@ -128,7 +130,7 @@ fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], fresh: &mut impl FnMut
         let space: Ref<Space> = object(kernel, spaces[rng.usize(1..3)]).object();
         kernel.pool[space].header.dying = 1;
     }
-    for selector in spaces {
+    for selector in spaces.iter().chain(aliens) {
         let root = kernel.pool[object(kernel, *selector).object::<Space>()].attached;
         let mut found = Vec::new();
         attach::for_each(&kernel.pool, root, &mut |at| found.push(at));
@@ -139,7 +141,7 @@ fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], fresh: &mut impl FnMut
 
 impl Scenario {
     /// Spaces, threads with priorities that are often equal, capabilities with all kinds of rights,
-    /// two aliens whose handlers are in the root server's space. The root server then waits.
+    /// three aliens whose handlers are in the root server's space. The root server then waits.
     pub fn new(rng: &mut Rng) -> Self {
         let mut kernel = boot_with(POOL_BYTES);
         let me = kernel.current().expect("the root server runs");
@@ -167,16 +169,25 @@ impl Scenario {
             threads.push(thread);
         }
         let native = threads.clone();
-        for _ in 0..2 {
+        let mut aliens = Vec::new();
+        for _ in 0..3 {
             let (space, thread) = (fresh(), fresh());
             must(call(k, Op::CreateSpace, [slot::QUOTA, 0, space, 0]));
             must(call(k, Op::CreateThread, [slot::QUOTA, space, thread, slot::SPACE]));
-            if let Some(handler) = handlers.get(rng.usize(..handlers.len().max(1))) {
+            // Mostly the same, which switches between them then.
+            let which = if rng.u32(..4) == 0 { rng.usize(..handlers.len().max(1)) } else { 0 };
+            if let Some(handler) = handlers.get(which) {
                 let badged = fresh();
                 must(call(k, Op::Copy, [*handler, 0, badged, Rights::CALL.0 | rng.u32(1..0x1000) << 12]));
                 must(call(k, Op::SetHandler, [thread, badged, 0, 0]));
             }
+            for index in 0..3 {
+                if rng.u32(..16) > index.min(1) * 14 {
+                    must(call(k, Op::SetTls, [thread, index, rng.u32(..2) << 20, rng.u32(..8).min(1) << 23 | 0xf_ffff]));
+                }
+            }
             threads.push(thread);
+            aliens.push(space);
         }
         // Some natives have pagers.
         for thread in &native[1..] {
@@ -195,7 +206,7 @@ impl Scenario {
                 must(call(k, Op::Copy, [source, *space, slot, rights | badge]));
             }
         }
-        let memories = give_memory(k, &spaces, &mut fresh, rng);
+        let memories = give_memory(k, &spaces, &aliens, &mut fresh, rng);
         for thread in &threads[1..] {
             let priority = [50, 50, 50, 60, 70][rng.usize(..5)];
             must(call(k, Op::SetPriority, [*thread, priority, 100, 0]));
@@ -205,7 +216,7 @@ impl Scenario {
         }
         set_arguments(&mut kernel.pool[me], [Tag::new(Op::Receive, 0, 0).0, 0, 0, 0, 0]);
         kernel.system_call();
-        Self { kernel, root, threads, memories, spaces }
+        Self { kernel, root, threads, memories, spaces, aliens }
     }
 
     /// A random event; mostly one that the fast paths are made for.
@@ -223,7 +234,11 @@ impl Scenario {
             });
         }
         self.prepare(me, rng);
-        let registers = self.system_call(me, rng);
+        let mut registers = self.system_call(me, rng);
+        if registers[0] == Tag::new(Op::Run, 0, 0).0 && rng.bool() {
+            (registers[0], registers[2]) = (Tag::new(Op::MapRun, rng.u32(..64) / 63, 0).0, 1 + rng.u32(..24) / 22);
+            self.prepare_record(me, rng);
+        }
         Some(match rng.u32(..40) {
             0 => Event::Int(registers),
             1..=8 => Event::PageFault,
@@ -252,14 +267,14 @@ impl Scenario {
             let at = self.kernel.pool[alien].utcb;
             let bytes = self.kernel.pool.bytes_mut(at, size_of::<Frame>() as u32);
             let mut frame: Frame = bytemuck::pod_read_unaligned(bytes);
-            match rng.u32(..16) {
+            match rng.u32(..32) {
                 0 => (frame.changed, frame.fs_gs) = (rng.u32(..8), rng.u32(..)),
                 1 => frame.ds_es = rng.u32(..),
-                2 | 3 => {
+                2..=7 => {
                     frame = Frame { changed: 0, ds_es: 0x23_0023, ..frame };
                     [frame.eax, frame.ecx, frame.esp, frame.eip, frame.eflags] = [(); 5].map(|()| rng.u32(..));
                 }
-                4..=6 => {
+                8..=19 => {
                     // The trap flag, the resume flag.
                     let special = [0x100, 0x100, 0x1_0000].get(rng.u32(..12) as usize).copied().unwrap_or_default();
                     frame = Frame { changed: BY_SYSEXIT, ds_es: 0x23_0023, eflags: rng.u32(..) & !0x1_0100 | special, ..frame };
@@ -268,6 +283,16 @@ impl Scenario {
             }
             bytes.copy_from_slice(bytemuck::bytes_of(&frame));
         }
+    }
+
+    /// A record that can often be carried out, mostly for an alien.
+    fn prepare_record(&mut self, me: Ref<Thread>, rng: &mut Rng) {
+        let [selectors, address, offset] = self.page(me, rng);
+        let space = if rng.u32(..8) == 0 { selectors } else { self.aliens[rng.usize(..self.aliens.len())] };
+        let bytes = if rng.u32(..24) == 0 { rng.u32(..3) * PAGE_SIZE } else { PAGE_SIZE };
+        let record = [selectors & !0xffff | space & 0xffff, address, offset, bytes];
+        let at = self.kernel.pool[me].utcb;
+        self.kernel.pool.bytes_mut(at, 32).copy_from_slice(bytemuck::cast_slice(&[record; 2]));
     }
 
     fn all(&self) -> Vec<Ref<Thread>> {
@@ -282,7 +307,7 @@ impl Scenario {
         waiting.retain(|t| pool[*t].state() == gate::REPLY && pool[*t].is_alien() == aliens);
         let mine: Vec<_> = waiting.iter().filter(|t| pool[**t].partner.is(me)).collect();
         let of_anybody = waiting.get(rng.usize(..waiting.len().max(1))).map_or(0, |t| pool[*t].handle);
-        match rng.u32(..12) {
+        match rng.u32(..24) {
             0 => of_anybody,
             1 => 0,
             2 => rng.u32(..),
@@ -361,7 +386,7 @@ impl Scenario {
             return [tag, handle, selectors, address, offset];
         }
         match rng.u32(..100) {
-            0..=70 if has_aliens => [Tag::new(Op::Run, rng.u32(..64) / 63, 0).0 | flags, self.handle(me, true, rng), a, b, c],
+            0..=84 if has_aliens => [Tag::new(Op::Run, rng.u32(..64) / 63, 0).0 | flags, self.handle(me, true, rng), a, b, c],
             0..=31 => [message(Op::Call), self.peer(me, rng), a, b, c],
             32..=72 => [message(Op::ReplyWait), self.handle(me, false, rng), a, b, c],
             73..=82 if rng.u32(..3) > 0 => [Tag::new(Op::Receive, 0, 0).0, 0, a, b, c],

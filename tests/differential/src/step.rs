@@ -10,7 +10,7 @@ use anyhow::{Result, bail, ensure};
 use arch_host::{Host, POOL_BASE};
 use core::mem::offset_of;
 use fastrand::Rng;
-use ia32_context::selector::{USER_CODE, USER_DATA};
+use ia32_context::selector::{TLS, USER_CODE, USER_DATA};
 use ia32_context::{FIXED_FLAGS, word};
 use kcore::thread::{ANCHOR, Thread, gate, lazy};
 use kcore::{Cpu, Kernel, Port};
@@ -41,6 +41,10 @@ pub struct Tally {
     pub runs: u64,
     /// The same by `sysexit`.
     pub quick_runs: u64,
+    /// The same from one alien to another.
+    pub switches: u64,
+    /// `map_run`, by both.
+    pub map_runs: u64,
     /// Fast paths that left it to the portable kernel.
     pub given_up: u64,
 }
@@ -284,6 +288,14 @@ fn note_segments(kernel: &mut Kernel<Host>, me: Ref<Thread>, user: &User) {
     }
 }
 
+/// Whether what is loaded may be one alien's for the other's as it is, but for the first TLS descriptor.
+fn may_switch(kernel: &Kernel<Host>, me: Ref<Thread>, from: u32, to: u32) -> bool {
+    let [from, to] = [from, to].map(|address| kernel.pool[Ref::<Thread>::new(address)]);
+    let handled = |t: &Thread| t.is_alien() && t.handler.object::<Thread>() == me && t.lazy & !(lazy::SEGMENTS | lazy::TLS) == 0;
+    let names_first = [to.fs_gs & 0xffff, to.fs_gs >> 16].iter().any(|selector| selector >> 3 == u32::from(TLS >> 3));
+    handled(&from) && handled(&to) && from.tls[1..] == to.tls[1..] && (from.tls[0] == to.tls[0] || !names_first || to.tls[0] != [0; 2])
+}
+
 /// Runs the entry code on a copy. Returns what it left in memory and registers if it went
 /// to user mode; otherwise checks that it left everything as it was.
 fn assembly(
@@ -296,7 +308,10 @@ fn assembly(
 ) -> Result<Option<Expected>> {
     let cpu = *kernel.port.cpu();
     let hot = [cpu.loaded, cpu.top, cpu.port, cpu.current.value()];
+    let first_tls = code.symbol("3gdt3GDT")? + u32::from(TLS & !7);
     let statics = [
+        (first_tls, 0),
+        (first_tls + 4, 0),
         (code.symbol("INDEX_MASK")?, kernel.threads.count - 1),
         (code.symbol("POOL_OFFSET")?, kernel.port.physical(POOL_BASE).wrapping_sub(POOL_BASE)),
     ];
@@ -376,7 +391,7 @@ fn assembly(
         }
     }
     let current = machine.word(CPU + offset_of!(Cpu, current) as u32)?;
-    ensure!(machine.word(CPU)? == cpu.loaded && machine.word(CPU + offset_of!(Cpu, top) as u32)? == cpu.top, "hot words were changed");
+    ensure!(machine.word(CPU + offset_of!(Cpu, top) as u32)? == cpu.top, "a hot word was changed");
     let by_iret = exit != Exit::Sysexit;
     let restored = by_iret && exit != Exit::Iret;
     ensure!(restored || data == [u32::from(USER_DATA); 2], "DS and ES are not flat");
@@ -387,7 +402,19 @@ fn assembly(
         (false, true) => current,
         (false, false) => 0,
     };
-    ensure!(cpu.loaded == alien_involved, "{:#x} was loaded", cpu.loaded);
+    let loaded = machine.word(CPU)?;
+    ensure!(loaded == alien_involved, "{loaded:#x} is loaded");
+    let switched = loaded != cpu.loaded;
+    ensure!(!switched || to_alien && may_switch(kernel, me, cpu.loaded, loaded), "{:#x} was loaded", cpu.loaded);
+    if switched {
+        let [from, to] = [cpu.loaded, loaded].map(|address| kernel.pool[Ref::<Thread>::new(address)].tls[0]);
+        let descriptor = [first_tls, first_tls + 4].map(|at| machine.written.get(&at).copied());
+        ensure!(
+            descriptor == to.map(Some) || descriptor == [None; 2] && from == to,
+            "the descriptor is {descriptor:x?} in place of {to:x?}"
+        );
+    }
+    ensure!([machine.segments[FS], machine.segments[GS]] == [user.fs, user.gs], "FS or GS was changed");
     *match entry {
         Entry::Call => &mut tally.alien_calls,
         Entry::Fault { .. } if alien => &mut tally.alien_faults,
@@ -395,6 +422,8 @@ fn assembly(
         Entry::Sysenter if alien => &mut tally.alien_sysenters,
         Entry::Sysenter if restored && user.regs[0] >> abi::Tag::OP_SHIFT == abi::Op::MapReplyWait as u32 => &mut tally.answers,
         Entry::Sysenter if restored => &mut tally.fault_replies,
+        Entry::Sysenter if to_alien && user.regs[0] >> abi::Tag::OP_SHIFT == abi::Op::MapRun as u32 => &mut tally.map_runs,
+        Entry::Sysenter if switched => &mut tally.switches,
         Entry::Sysenter if to_alien && by_iret => &mut tally.runs,
         Entry::Sysenter if to_alien => &mut tally.quick_runs,
         Entry::Sysenter if user.regs[0] >> abi::Tag::OP_SHIFT == abi::Op::Call as u32 => &mut tally.calls,
@@ -421,7 +450,9 @@ fn portable(kernel: &mut Kernel<Host>, me: Ref<Thread>, expected: Option<&Expect
     let timer = kernel.port.timer.take();
     kernel.port.invalidated.clear();
     handle(kernel);
-    ensure!(kernel.port.invalidated.is_empty(), "the portable kernel dropped translations");
+    // No translation of another space is left when its directory is loaded.
+    let own = kernel.pool[me].space.get().map_or(0, Ref::address);
+    ensure!(kernel.port.invalidated.iter().all(|(space, ..)| *space != own), "the portable kernel dropped translations");
     ensure!(kernel.sched == sched, "the portable kernel changed the ready queues or the slice");
     ensure!(kernel.port.timer.is_none(), "the portable kernel programmed the timer");
     kernel.port.timer = timer;

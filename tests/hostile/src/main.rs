@@ -93,7 +93,7 @@ fn one(random: &mut Random) -> Option<u32> {
     let first = match op {
         Some(Op::Map) => random.below(18),
         Some(Op::MapReplyWait) if random.below(2) == 0 => 0,
-        Some(Op::Reply | Op::ReplyWait | Op::MapReplyWait | Op::Run) => random.below(0x2_0000),
+        Some(Op::Reply | Op::ReplyWait | Op::MapReplyWait | Op::Run | Op::MapRun) => random.below(0x2_0000),
         _ => random.slot(),
     };
     let a = guard(op, first);
@@ -115,7 +115,7 @@ fn one(random: &mut Random) -> Option<u32> {
     utcb::set_send_cap(0, CapItem::new(random.slot() & 0xffff, Rights(random.below(64))));
     let mut registers = [number << Tag::OP_SHIFT | flags | shape, a, args[0], args[1], args[2]];
     sys::raw(&mut registers);
-    if matches!(op, Some(Op::Call | Op::ReplyWait | Op::MapReplyWait | Op::Receive | Op::Run)) {
+    if matches!(op, Some(Op::Call | Op::ReplyWait | Op::MapReplyWait | Op::Receive | Op::Run | Op::MapRun)) {
         return Delivery(registers[0]).error().map(|error| error as u32);
     }
     Some(registers[0]).filter(|status| *status != 0)

@@ -215,3 +215,13 @@ pub fn wait(bits: u32) -> Result<u32> {
 pub fn run(handle: u32) -> Result<Received> {
     exchange(Tag::new(Op::Run, 0, 0), handle, [0; 3])
 }
+
+/// Carries out up to 16 records, then as [`run`]: an answer to an alien's page fault, in one system call.
+///
+/// # Errors
+/// `BadHandle`, or what [`crate::map`] says of a record: those before it were carried out, the alien has not run and its handle is good.
+pub fn map_run(handle: u32, records: &[MapRecord]) -> Result<Received> {
+    let words = records.iter().take(MapRecord::MAX as usize).flat_map(|record| record.0);
+    words.enumerate().for_each(|(i, word)| utcb::set_word(i, word));
+    exchange(Tag::new(Op::MapRun, 0, 0), handle, [records.len() as u32, 0, 0])
+}

@@ -17,26 +17,36 @@
 //! |---|---|---|
 //! | 1 | no flags, no words | `check_tag` |
 //! | 2 | some thread's state is loaded, the FPU closed, no step pending | `lazy` |
-//! | 3 | it is an alien that waits, under this handle (which has its index), for this very thread | `waiting_caller` |
+//! | 3 | it is an alien that waits, under this handle (which has its index), for this very thread; or see S | `waiting_caller` |
 //! | 4 | no notification waits | `run` |
 //! | 5 | the alien is at least as urgent as every ready thread | `settle` |
 //! | 6 | FS and GS are the alien's still | `handler_entered` of `lazy` |
 //! | 7 | the frame changes neither selectors nor FPU; DS and ES are loaded already, or flat | `load_frame` |
 //! | 8 | who goes on by `sysexit` neither steps nor passes a breakpoint: that is for `iret` | `load_frame` |
 //!
+//! | S | test at `run` of another alien than the one whose state is loaded | portable form |
+//! |---|---|---|
+//! | 1 | R3, for the other; and this thread is its handler | `waiting_caller`, `run` |
+//! | 2 | R4, R5, R7, R8; DS and ES flat | |
+//! | 3 | neither has more to load than FS, GS and TLS | `put_away`, `load` |
+//! | 4 | FS and GS are the first one's still, and the other's are the same | `handler_entered`, `checked_selectors` |
+//! | 5 | so are the TLS descriptors, but for the first, which may be another that is present | `load_tls` |
+//!
 //! The alien's FS, GS and TLS stay in the processor while its handler runs: they are
 //! the handler's to see, and R6 finds what it loads in their place. Of the frame, which is hostile, only registers and
 //! masked flags are taken; `cs` and `ss` are constants.
 
 use crate::entry::ALIEN_CALL;
-use crate::fast::{EIP_SLOT, ESP_SLOT, field};
-use crate::layout::CPU;
+use crate::fast::{EIP_SLOT, ESP_SLOT, below, field};
+use crate::gdt;
+use crate::layout::{CPU, POOL_BASE};
 use crate::lazy::{FPU_OPEN, STEP_PENDING};
 use core::arch::global_asm;
 use core::mem::offset_of;
-use ia32_context::selector::{FLAT, USER_CODE, USER_DATA};
+use ia32_context::selector::{FLAT, TLS, USER_CODE, USER_DATA};
+use ia32_context::word;
 use kcore::Cpu;
-use kcore::thread::{SEQUENCE, flag, gate};
+use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate, lazy};
 
 /// Offset of a register in the frame.
 macro_rules! frame {
@@ -141,10 +151,10 @@ global_asm!(
     ".global alien_fault",
     "alien_fault:",
     "EVENT {page_fault}, 24",
-    // --- an alien's sysenter: from try_run, ESP the alien ---
+    // --- an alien's sysenter: from try_run, ESP the alien, or a thread with an alien's state loaded ---
     "alien_sysenter:",
     "cmp esp, ss:[{loaded}]", // A1
-    "jne slow",
+    "jne map_run",
     "mov ecx, [esp + {handler}]",
     "test cl, {call_right}", // A2
     "jz slow",
@@ -226,7 +236,7 @@ global_asm!(
     "cmp dword ptr ss:[edx + {gate}], {reply_alien}", // R3
     "jne slow",
     "cmp ebx, ss:[edx + {handle}]",
-    "jne slow",
+    "jne run_other",
     "cmp ss:[edx + {partner}], esp",
     "jne slow",
     "cmp dword ptr [esp + {signals}], 0", // R4
@@ -241,6 +251,8 @@ global_asm!(
     ".byte 0x66, 0x8c, 0xe1", // mov cx, fs
     "cmp ecx, ss:[eax + {f_fs_gs}]",
     "jne slow_run",
+    ".global resume_alien",
+    "resume_alien:", // R7 and R8 hold already
     "cmp dword ptr ss:[eax + {f_changed}], 0", // R7
     "jne 5f",
     "TO_ALIEN",
@@ -286,6 +298,89 @@ global_asm!(
     "slow_run:",
     "mov eax, {run_op}",
     "jmp slow",
+    // EDX the alien whose state is loaded, which waits for a reply.
+    ".balign 32",
+    "run_other:",
+    "mov [esp - {esi_slot}], esi",
+    "mov [esp - {edi_slot}], edi",
+    "mov ecx, ss:[{index_mask}]", // S1
+    "and ecx, ebx",
+    "shl ecx, {thread_shift}",
+    "add ecx, {threads}",
+    "cmp dword ptr ss:[ecx + {gate}], {reply_alien}",
+    "jne 9f",
+    "cmp ebx, ss:[ecx + {handle}]",
+    "jne 9f",
+    "cmp ss:[ecx + {partner}], esp",
+    "jne 9f",
+    "mov eax, ss:[ecx + {handler}]",
+    "and eax, ~63",
+    "cmp eax, esp",
+    "jne 9f",
+    "cmp dword ptr [esp + {signals}], 0", // S2
+    "jne 9f",
+    "mov eax, ss:[{top}]",
+    "cmp eax, ss:[ecx + {priority}]",
+    "ja 9f",
+    "test dword ptr ss:[ecx + {lazy}], {more_lazy}", // S3; what is private of the loaded one is a flag in EDX
+    "jnz 9f",
+    "mov eax, ss:[edx + {utcb}]", // S4
+    "mov esi, gs",
+    "shl esi, 16",
+    ".byte 0x66, 0x8c, 0xe6", // mov si, fs
+    "cmp esi, ss:[eax + {f_fs_gs}]",
+    "jne 9f",
+    "cmp esi, ss:[ecx + {fs_gs}]",
+    "jne 9f",
+    "mov eax, ss:[ecx + {utcb}]", // S2
+    "cmp dword ptr ss:[eax + {f_ds_es}], {flat}",
+    "jne 9f",
+    "cmp dword ptr ss:[eax + {f_changed}], 0",
+    "je 6f",
+    "cmp dword ptr ss:[eax + {f_changed}], {by_sysexit}",
+    "jne 9f",
+    "test dword ptr ss:[eax + {f_eflags}], {trap_flag}",
+    "jnz 9f",
+    "6:",
+    "mov edi, ss:[edx + {tls} + 8]", // S5
+    "cmp edi, ss:[ecx + {tls} + 8]",
+    "jne 9f",
+    "mov edi, ss:[edx + {tls} + 12]",
+    "cmp edi, ss:[ecx + {tls} + 12]",
+    "jne 9f",
+    "mov edi, ss:[edx + {tls} + 16]",
+    "cmp edi, ss:[ecx + {tls} + 16]",
+    "jne 9f",
+    "mov edi, ss:[edx + {tls} + 20]",
+    "cmp edi, ss:[ecx + {tls} + 20]",
+    "jne 9f",
+    "mov edi, ss:[ecx + {tls} + 4]",
+    "cmp edi, ss:[edx + {tls} + 4]",
+    "jne 8f",
+    "mov edi, ss:[ecx + {tls}]",
+    "cmp edi, ss:[edx + {tls}]",
+    "jne 8f",
+    "7:",
+    "mov ss:[edx + {fs_gs}], esi",
+    "mov ss:[{loaded}], ecx",
+    "mov edx, ecx",
+    "jmp resume_alien",
+    "8:",
+    "mov edi, ss:[ecx + {tls} + 4]",
+    "test edi, {present}",
+    "jz 9f",
+    "mov ss:[{gdt} + {tls_offset} + 4], edi",
+    "mov edi, ss:[ecx + {tls}]",
+    "mov ss:[{gdt} + {tls_offset}], edi",
+    "mov edi, esi",
+    "mov fs, edi",
+    "shr edi, 16",
+    "mov gs, edi",
+    "jmp 7b",
+    "9:",
+    "mov esi, [esp - {esi_slot}]",
+    "mov edi, [esp - {edi_slot}]",
+    "jmp slow_run",
     ".global alien_end",
     "alien_end:",
     current = const CPU + offset_of!(Cpu, current) as u32,
@@ -303,6 +398,18 @@ global_asm!(
     signals = const field!(signals),
     space = const field!(space),
     directory = const offset_of!(kcore::space::Space, hw),
+    fs_gs = const field!(fs_gs),
+    lazy = const field!(lazy),
+    more_lazy = const !(lazy::SEGMENTS | lazy::TLS),
+    tls = const field!(tls),
+    present = const 1 << 15,
+    gdt = sym gdt::GDT,
+    tls_offset = const TLS & !7,
+    index_mask = sym crate::port::INDEX_MASK,
+    thread_shift = const BYTES.trailing_zeros(),
+    threads = const POOL_BASE + ANCHOR,
+    esi_slot = const below(word::SS),
+    edi_slot = const below(word::CS),
     run = const gate::RUN,
     ready = const gate::READY,
     reply_alien = const gate::REPLY | gate::ALIEN,

@@ -33,13 +33,14 @@ mod access {
     pub const TASK: u32 = 1 << 15 | 0b1001 << 8;
 }
 
-/// A table that the processor reads and this module alone writes.
+/// A table that the processor reads and this module alone writes, and `alien.rs` the descriptors of TLS.
 #[repr(C, align(64))]
-struct Shared<T>(UnsafeCell<T>);
+pub struct Shared<T>(UnsafeCell<T>);
 // SAFETY: one processor; written only with interrupts off, by this module.
 unsafe impl<T> Sync for Shared<T> {}
 
-static GDT: Shared<[[u32; 2]; ENTRIES]> = Shared(UnsafeCell::new([[0; 2]; ENTRIES]));
+/// The global descriptor table.
+pub static GDT: Shared<[[u32; 2]; ENTRIES]> = Shared(UnsafeCell::new([[0; 2]; ENTRIES]));
 static IDT: Shared<[[u32; 2]; 256]> = Shared(UnsafeCell::new([[0; 2]; 256]));
 static DOUBLE_FAULT_TSS: Shared<[u32; 26]> = Shared(UnsafeCell::new([0; 26]));
 static DOUBLE_FAULT_STACK: Shared<[u32; 1024]> = Shared(UnsafeCell::new([0; 1024]));
