@@ -98,6 +98,12 @@ void l4_unmap_all(u32 space);
 extern unsigned int l4_untold;
 /* Carries out all records, before anybody runs. */
 int l4_map_flush(void);
+/* The same by the next L4_OP_MAP_RUN, which takes them from the UTCB: interrupts are disabled until then. */
+extern unsigned int l4_batched;
+void l4_map_stage(void);
+/* As um_tlb_sync(), but the last records are left for that. */
+struct mm_struct;
+void l4_tlb_collect(struct mm_struct *mm);
 
 /* The first words of the kernel information page, in Linux's own data: a page less that is touched. */
 extern u32 l4_kip[];

@@ -33,7 +33,7 @@ static u32 ram_slot;
 static unsigned long ram_start;
 
 static struct { u32 word[RECORD_WORDS]; } batch[MAX_RECORDS];
-static unsigned int batched;
+unsigned int l4_batched;
 
 int __init l4_ram_init(void)
 {
@@ -85,13 +85,13 @@ void l4_unmap_all(u32 space)
 
 int l4_map_flush(void)
 {
-	unsigned int first = 0, count = batched;
+	unsigned int first = 0, count = l4_batched;
 	/* Behind the record that page tables of its own space were dropped for. */
 	unsigned int helped = 0;
 	bool own;
 	int err = 0;
 
-	batched = 0;
+	l4_batched = 0;
 	/* A record that fails does not keep the others from being carried out. */
 	while (first < count) {
 		const u32 *bad;
@@ -116,9 +116,14 @@ int l4_map_flush(void)
 	return err;
 }
 
+void l4_map_stage(void)
+{
+	memcpy((void *)l4_utcb, batch, l4_batched * sizeof(batch[0]));
+}
+
 static __always_inline int add(u32 selectors, u32 what, u32 offset, unsigned long len, bool maps)
 {
-	u32 *last = batched ? batch[batched - 1].word : NULL;
+	u32 *last = l4_batched ? batch[l4_batched - 1].word : NULL;
 	int err = 0;
 
 	/* One that goes on where the last one ends makes it longer. */
@@ -127,9 +132,9 @@ static __always_inline int add(u32 selectors, u32 what, u32 offset, unsigned lon
 		last[3] += len;
 		return 0;
 	}
-	if (batched == MAX_RECORDS)
+	if (l4_batched == MAX_RECORDS)
 		err = l4_map_flush();
-	last = batch[batched++].word;
+	last = batch[l4_batched++].word;
 	last[0] = selectors;
 	last[1] = what;
 	last[2] = offset;

@@ -160,8 +160,7 @@ static int sync_range(struct mm_struct *mm, u32 space, unsigned long at, unsigne
 	return err;
 }
 
-/* Linux's own pages at once, those of the process that is current before it runs next. */
-int um_tlb_sync(struct mm_struct *mm)
+static int collect(struct mm_struct *mm)
 {
 	bool own = mm == &init_mm;
 	int err = 0, i;
@@ -176,15 +175,31 @@ int um_tlb_sync(struct mm_struct *mm)
 		if (sync_range(mm, own ? L4_SPACE : mm->context.id.pid, from, to))
 			err = -ENOMEM;
 	}
+	return err;
+}
+
+/* Linux's own pages at once, those of the process that is current before it runs next. */
+int um_tlb_sync(struct mm_struct *mm)
+{
+	int err = collect(mm);
+
 	if (l4_map_flush())
 		err = -ENOMEM;
 	/* For Linux itself all memory was set aside (quota.c). */
-	if (err && own)
+	if (err && mm == &init_mm)
 		panic("l4: no page table for Linux's own memory");
 	/* The entries are marked as told all the same: the process goes, the others go on. */
 	if (err)
 		force_sig(SIGKILL);
 	return err;
+}
+
+void l4_tlb_collect(struct mm_struct *mm)
+{
+	if (collect(mm)) {
+		l4_map_flush();
+		force_sig(SIGKILL);
+	}
 }
 
 void flush_tlb_all(void) { }

@@ -307,18 +307,14 @@ static noinline void user_event(struct uml_pt_regs *regs, u32 trap, u32 address,
 	}
 }
 
-/* Maps what changed; gives the task a thread of its space.  Without memory for it the task goes. */
+/* Gives the task a thread of its space.  Without memory for it the task goes. */
 static void get_ready(struct task_struct *task)
 {
-	if (um_tlb_sync(task->mm))
-		return;
 	if (!thread_bound(task)) {
 		force_sig(SIGKILL);
 		return;
 	}
 	clear_tsk_thread_flag(task, TIF_HOST_THREAD);
-	/* No interrupt changes a page table; of the mms that are not loaded __switch_mm() tells. */
-	l4_untold = 0;
 	arch_l4_check_selectors(&task->thread.regs.regs);
 }
 
@@ -333,16 +329,41 @@ static __always_inline bool has_work(struct task_struct *task, unsigned long fla
 static noinline void work(struct task_struct *task)
 {
 	while (has_work(task, 0)) {
-		arch_local_irq_enable();
-		interrupt_end();
-		get_ready(task);
-		arch_local_irq_disable();
+		if (READ_ONCE(task_thread_info(task)->flags) & (_TIF_WORK_MASK | _TIF_HOST_THREAD)) {
+			arch_local_irq_enable();
+			interrupt_end();
+			get_ready(task);
+			arch_local_irq_disable();
+		}
+		/*
+		 * No interrupt changes a page table; of the mms that are not loaded __switch_mm() tells.  The
+		 * records go with the next run, before which nobody else can come.
+		 */
+		l4_untold = 0;
+		l4_tlb_collect(task->mm);
 	}
 }
 
 static __always_inline bool is_alien(u32 delivery, u32 word, u32 vector)
 {
 	return L4_DELIVERY_KIND(delivery) == L4_KIND_ALIEN && word == vector;
+}
+
+/* Behind the records that wait, if any.  If one fails the thread has not run, and they still wait. */
+static __always_inline u32 map_and_run(u32 *handle, u32 *word)
+{
+	u32 kept = *handle, delivery;
+
+	if (likely(!l4_batched))
+		return l4_run(handle, word);
+	l4_map_stage();
+	*word = l4_batched;
+	delivery = l4_run_by(L4_OP_MAP_RUN, handle, word);
+	if (unlikely(L4_DELIVERY_KIND(delivery) == L4_KIND_FAILED))
+		*handle = kept;
+	else
+		l4_batched = 0;
+	return delivery;
 }
 
 void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
@@ -368,8 +389,7 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 		frame = (void *)t->frame;
 		handle = t->handle;
 		arch_l4_load_registers(regs, frame, landing);
-		for (;;) {
-			delivery = l4_run(&handle, &word);
+		for (delivery = map_and_run(&handle, &word);; delivery = l4_run(&handle, &word)) {
 			arch_l4_store_registers(regs, frame);
 			signals_enabled = 1;
 			if (unlikely(!is_alien(delivery, word, L4_VECTOR_SYSTEM_CALL)) ||
@@ -400,6 +420,9 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 			/* It may be that the thread has not run. */
 			frame->changed &= ~L4_BY_SYSEXIT;
 			l4_deliver(word, regs);
+		} else if (l4_batched) {
+			if (l4_map_flush())
+				force_sig(SIGKILL);
 		} else {
 			panic("l4: a user thread cannot run: %x %x", delivery, word);
 		}

@@ -13,10 +13,11 @@
 /*
  * Replies to a user thread and waits for its next event: returns the delivery, gives the handle of
  * the next reply and the event's first word.  What l4_syscall() does, on a stack that needs no copies.
+ * By L4_OP_MAP_RUN so many records are carried out first, which *word gives.
  */
-static __always_inline u32 l4_run(u32 *handle, u32 *word)
+static __always_inline u32 l4_run_by(u32 op, u32 *handle, u32 *word)
 {
-	u32 delivery = L4_OP_RUN << L4_TAG_OP_SHIFT, next = *handle;
+	u32 delivery = op << L4_TAG_OP_SHIFT, next = *handle;
 
 	asm volatile ("pushl	%%ebp\n\t"
 		      "testb	%[sysenter], l4_kip + %c[features]\n\t"
@@ -26,12 +27,19 @@ static __always_inline u32 l4_run(u32 *handle, u32 *word)
 		      "sysenter\n"
 		      "1:	int	%[vector]\n"
 		      "2:	popl	%%ebp"
-		      : "+a" (delivery), "+b" (next), "=S" (*word)
+		      : "+a" (delivery), "+b" (next), "+S" (*word)
 		      : [vector] "i" (L4_INT_VECTOR), [sysenter] "i" (L4_FEATURE_SYSENTER),
 			[features] "i" (L4_KIP_FEATURES)
 		      : "ecx", "edx", "edi", "memory", "cc");
 	*handle = next;
 	return delivery;
+}
+
+static __always_inline u32 l4_run(u32 *handle, u32 *word)
+{
+	/* Any, as the microkernel does not look at it. */
+	asm ("" : "=S" (*word));
+	return l4_run_by(L4_OP_RUN, handle, word);
 }
 
 /*
