@@ -23,9 +23,9 @@ const RECORD_BYTES: u32 = size_of::<MapRecord>() as u32;
 /// Entries that are looked at together when tables that there are not are passed over.
 const STRIDE: usize = 16;
 
-/// Pages that are mapped between two looks at the interrupt controller.
+/// Pages that are mapped or unmapped between two looks at the interrupt controller.
 const MAPPED: u32 = 256;
-/// Pages that are unmapped or whose rights are changed between two looks: each is taken apart.
+/// Pages whose rights are changed between two looks: each is taken apart.
 const CHANGED: u32 = 64;
 /// Pages' worth of work that a record costs beside its pages.
 const RECORD: u32 = 8;
@@ -407,7 +407,8 @@ impl<P: Port> Kernel<P> {
         let rest = (index as u32 * TABLE_SPAN + (TABLE_SPAN - 1)).min(last) - start + 1;
         let at_once =
             rest == TABLE_SPAN && (operation == MapRecord::UNMAP || P::Format::decode_large(self.top_entry(owner, index)).is_some());
-        start - address + if at_once { rest } else { rest.min(CHANGED * PAGE_SIZE) }
+        let most = if operation == MapRecord::UNMAP { MAPPED } else { CHANGED };
+        start - address + if at_once { rest } else { rest.min(most * PAGE_SIZE) }
     }
 
     /// The first `bytes` of a checked request, as `step` gave them.
@@ -475,12 +476,13 @@ impl<P: Port> Kernel<P> {
 
     /// Removes the leaves of a range within one table, or changes their rights.
     fn change_leaves(&mut self, table: Ref<Table>, start: u32, end: u32, rights: Option<Rights>) {
-        let count = ((end - start) / PAGE_SIZE) as usize;
-        for entry in self.pool[table].0.iter_mut().skip(leaf_index(start)).take(count) {
-            *entry = match (rights, P::Format::decode(*entry)) {
-                (Some(rights), Some(leaf)) => P::Format::leaf(Leaf { rights: rights.intersection(leaf.most), ..leaf }),
-                _ => 0,
-            };
+        let first = leaf_index(start);
+        let leaves = self.pool[table].0.get_mut(first..first + ((end - start) / PAGE_SIZE) as usize).unwrap_or_default();
+        let Some(rights) = rights else { return leaves.fill(0) };
+        for entry in leaves {
+            if let Some(leaf) = P::Format::decode(*entry) {
+                *entry = P::Format::leaf(Leaf { rights: rights.intersection(leaf.most), ..leaf });
+            }
         }
     }
 }
