@@ -58,8 +58,24 @@ u32 l4_slot_alloc(void);
 void l4_slot_free(u32 slot);
 unsigned int l4_slots(void);
 unsigned int l4_slots_used(void);
-/* An empty space, in a slot; 0: none. */
-u32 l4_space_alloc(void);
+
+/*
+ * A process's space.  Used again, it keeps a few of the microkernel's tables, which would be freed, made and
+ * cleared for each process: where in them something may be mapped is noted here.
+ */
+#define L4_KEPT_TABLES	8
+struct l4_space {
+	u32 slot;
+	unsigned int tables;
+	bool more;		/* there are others */
+	/* Its addresses begin at base; from is above to where there is nothing.  The one that changed last is looked at first. */
+	struct l4_table { unsigned long base, from, to; } table[L4_KEPT_TABLES], *last;
+};
+/* An empty one, or NULL; and what becomes of it. */
+struct l4_space *l4_space_alloc(void);
+void l4_space_free(struct l4_space *space);
+/* Those that wait to be used again give tables back; false: they have none. */
+bool l4_spaces_shrink(void);
 /* Deletes what is in a slot and frees it. */
 void l4_delete(u32 slot);
 
@@ -76,9 +92,9 @@ static inline bool l4_is_full(u32 status)
 }
 /*
  * Drops the page tables of a process, if possible neither of the one that runs nor those of this space; of
- * this space *own tells.  False: there are none.
+ * this space *its_own tells.  False: there are none.
  */
-bool l4_make_room(u32 space, bool *own);
+bool l4_make_room(u32 space, bool *its_own);
 /* How often that was done. */
 extern unsigned long l4_forgotten;
 /* A process faults on a page of which the microkernel was made to forget: it is told again. */

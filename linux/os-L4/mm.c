@@ -21,6 +21,14 @@
 #include <os.h>
 #include "l4.h"
 
+static struct l4_space own = { .slot = L4_SPACE, .last = own.table };
+
+/* In upstream's word for a stub's page, of which there is none. */
+static struct l4_space *space_of(struct mm_struct *mm)
+{
+	return (struct l4_space *)mm->context.id.stack;
+}
+
 /* Pages around one that is told again. */
 #define AROUND		(16 * PAGE_SIZE)
 
@@ -50,14 +58,19 @@ static void forget(mm_context_t *context)
 				*pte = pte_mknewpage(*pte);
 	}
 	l4_unmap_all(context->id.pid);
+	/* Records may wait that were noted: all is unmapped when the space is used again. */
+	space_of(mm_of(context))->more = true;
 	context->forgotten = true;
 	l4_forgotten++;
 }
 
-bool l4_make_room(u32 space, bool *own)
+bool l4_make_room(u32 space, bool *its_own)
 {
 	mm_context_t *context, *running = NULL, *asking = NULL, *which = NULL;
 
+	*its_own = false;
+	if (l4_spaces_shrink())
+		return true;
 	list_for_each_entry(context, &told, told) {
 		if (context->id.pid == space)
 			asking = context;
@@ -69,14 +82,48 @@ bool l4_make_room(u32 space, bool *own)
 		}
 	}
 	which = which ?: running ?: asking;
-	*own = which && which == asking;
+	*its_own = which && which == asking;
 	if (!which)
 		return false;
 	/* Who asks goes on to map. */
-	if (!*own)
+	if (!*its_own)
 		list_del_init(&which->told);
 	forget(which);
 	return true;
+}
+
+static noinline void note_other(struct l4_space *space, unsigned long at, unsigned long end)
+{
+	struct l4_table *t;
+
+	for (t = space->table; t < space->table + space->tables && t->base != (at & PGDIR_MASK); t++)
+		;
+	if (t == space->table + L4_KEPT_TABLES) {
+		space->more = true;
+		return;
+	}
+	if (t == space->table + space->tables) {
+		space->tables++;
+		*t = (struct l4_table){ at & PGDIR_MASK, at, end };
+	}
+	t->from = min(t->from, at);
+	t->to = max(t->to, end);
+	space->last = t;
+}
+
+/* Pages of one table may have got mappings. */
+static __always_inline void note(struct l4_space *space, unsigned long at, unsigned long end)
+{
+	struct l4_table *t = space->last;
+
+	if (unlikely(t->base != (at & PGDIR_MASK) || !space->tables)) {
+		note_other(space, at, end);
+		return;
+	}
+	if (at < t->from)
+		t->from = at;
+	if (end > t->to)
+		t->to = end;
 }
 
 /* What the microkernel is to give: nothing before the first use, no right to write before the first write. */
@@ -105,23 +152,31 @@ bool l4_tell_again(unsigned long address, bool write)
 
 int init_new_context(struct task_struct *task, struct mm_struct *mm)
 {
-	u32 space = l4_space_alloc();
+	struct l4_space *space = l4_space_alloc();
 
 	/* Fork copied the parent's. */
-	mm->context = (struct mm_context){ .id.pid = space, .id.vdso = mm->context.id.vdso };
+	mm->context = (struct mm_context){ .id.vdso = mm->context.id.vdso };
+	if (!space)
+		return -ENOMEM;
+	mm->context.id.pid = space->slot;
+	mm->context.id.stack = (unsigned long)space;
 	INIT_LIST_HEAD(&mm->context.told);
-	return space ? 0 : -ENOMEM;
+	return 0;
 }
 
 void destroy_context(struct mm_struct *mm)
 {
+	if (!space_of(mm))
+		return;
 	list_del(&mm->context.told);
-	os_kill_ptraced_process(mm->context.id.pid, 1);
+	l4_space_free(space_of(mm));
 }
 
 /* One record's error does not stop the others, here and below: what is gone must go. */
-static int sync_table(u32 space, pte_t *pte, unsigned long at, unsigned long end)
+static int sync_table(struct l4_space *space, pte_t *pte, unsigned long at, unsigned long end)
 {
+	unsigned int all = 0;
+	unsigned long from = at;
 	int err = 0;
 
 	for (; at < end; pte++, at += PAGE_SIZE) {
@@ -129,16 +184,19 @@ static int sync_table(u32 space, pte_t *pte, unsigned long at, unsigned long end
 
 		if (!pte_get_bits(*pte, _PAGE_NEWPAGE | _PAGE_NEWPROT))
 			continue;
-		may = rights(*pte, space != L4_SPACE);
-		if (may ? l4_ram_record(space, at, pte_val(*pte) & PAGE_MASK, PAGE_SIZE, may) :
-			  l4_unmap_record(space, at, PAGE_SIZE))
+		may = rights(*pte, space != &own);
+		all |= may;
+		if (may ? l4_ram_record(space->slot, at, pte_val(*pte) & PAGE_MASK, PAGE_SIZE, may) :
+			  l4_unmap_record(space->slot, at, PAGE_SIZE))
 			err = -ENOMEM;
 		*pte = pte_mkuptodate(*pte);
 	}
+	if (all)
+		note(space, from, end);
 	return err;
 }
 
-static int sync_range(struct mm_struct *mm, u32 space, unsigned long at, unsigned long end)
+static int sync_range(struct mm_struct *mm, struct l4_space *space, unsigned long at, unsigned long end)
 {
 	unsigned long next;
 	int err = 0;
@@ -152,7 +210,7 @@ static int sync_range(struct mm_struct *mm, u32 space, unsigned long at, unsigne
 				err = -ENOMEM;
 		} else if (pmd_newpage(*pmd)) {
 			/* All that the table had: other ranges in it will find it up to date. */
-			if (l4_unmap_record(space, at & PGDIR_MASK, PGDIR_SIZE))
+			if (l4_unmap_record(space->slot, at & PGDIR_MASK, PGDIR_SIZE))
 				err = -ENOMEM;
 			pmd_mkuptodate(*pmd);
 		}
@@ -162,17 +220,16 @@ static int sync_range(struct mm_struct *mm, u32 space, unsigned long at, unsigne
 
 static int collect(struct mm_struct *mm)
 {
-	bool own = mm == &init_mm;
+	struct l4_space *space = mm == &init_mm ? &own : space_of(mm);
 	int err = 0, i;
 
-	if (!own && list_empty(&mm->context.told))
+	if (space != &own && list_empty(&mm->context.told))
 		list_add_tail(&mm->context.told, &told);
-
 	for (i = 0; i < UM_SYNC_RANGES && mm->context.sync[i].to; i++) {
 		unsigned long from = mm->context.sync[i].from, to = mm->context.sync[i].to;
 
 		mm->context.sync[i].from = mm->context.sync[i].to = 0;
-		if (sync_range(mm, own ? L4_SPACE : mm->context.id.pid, from, to))
+		if (sync_range(mm, space, from, to))
 			err = -ENOMEM;
 	}
 	return err;

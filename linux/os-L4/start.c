@@ -29,36 +29,25 @@ static unsigned int grant_count;
 static u8 seed[32] __initdata;
 static bool seeded __initdata;
 
-/* Those that are Linux's to use, which of them it uses, and the lowest that may be free. */
+/* Those that are Linux's to use, which of them it uses, and the lowest that may be free: only tasks ask, none is preempted. */
 static u32 first_slot, slots_end, lowest_slot;
 static DECLARE_BITMAP(slots_used, MAX_SLOTS);
 
 u32 l4_slot_alloc(void)
 {
-	unsigned long flags;
-	u32 slot;
+	u32 slot = find_next_zero_bit(slots_used, slots_end, lowest_slot);
 
-	/* Spaces are deleted in soft interrupts, too, and their slots freed. */
-	local_irq_save(flags);
-	slot = find_next_zero_bit(slots_used, slots_end, lowest_slot);
-	if (slot < slots_end) {
-		__set_bit(slot, slots_used);
-		lowest_slot = slot + 1;
-	} else {
-		slot = 0;
-	}
-	local_irq_restore(flags);
+	if (slot >= slots_end)
+		return 0;
+	__set_bit(slot, slots_used);
+	lowest_slot = slot + 1;
 	return slot;
 }
 
 void l4_slot_free(u32 slot)
 {
-	unsigned long flags;
-
-	local_irq_save(flags);
 	__clear_bit(slot, slots_used);
 	lowest_slot = min(lowest_slot, slot);
-	local_irq_restore(flags);
 }
 
 unsigned int l4_slots(void)

@@ -46,7 +46,7 @@ struct l4_thread {
 
 int userspace_pid[NR_CPUS];
 
-static u32 space_cache[CACHE_SPACES];
+static struct l4_space *space_cache[CACHE_SPACES];
 static unsigned int spaces_cached;
 static struct l4_thread *thread_cache;
 static unsigned int threads_cached;
@@ -64,23 +64,69 @@ static struct l4_thread *thread_of(struct task_struct *task)
 	return task->thread.arch.host;
 }
 
-u32 l4_space_alloc(void)
+struct l4_space *l4_space_alloc(void)
 {
+	struct l4_space *space;
+
 	if (spaces_cached)
 		return space_cache[--spaces_cached];
-	return l4_user_space_create();
+	space = kzalloc(sizeof(*space), GFP_KERNEL);
+	if (!space)
+		return NULL;
+	space->last = space->table;
+	space->slot = l4_user_space_create();
+	if (space->slot)
+		return space;
+	kfree(space);
+	return NULL;
 }
 
-/* Called for every process at shutdown, in any order. */
-void os_kill_ptraced_process(int pid, int reap_child)
+/* Unmaps all that it may have; of the tables the first few stay. */
+static int space_clear(struct l4_space *space)
 {
-	if (reuse && spaces_cached < CACHE_SPACES &&
-	    !l4_unmap_record(pid, 0, TASK_SIZE) && !l4_map_flush()) {
-		space_cache[spaces_cached++] = pid;
+	struct l4_table *t;
+	int err = 0;
+
+	if (space->more) {
+		err = l4_unmap_record(space->slot, 0, TASK_SIZE);
+		space->tables = 0;
+		space->more = false;
+	}
+	for (t = space->table; t < space->table + space->tables; t++) {
+		if (t->from < t->to && l4_unmap_record(space->slot, t->from, t->to - t->from))
+			err = -ENOMEM;
+		t->from = ULONG_MAX;
+		t->to = 0;
+	}
+	space->last = space->table;
+	return l4_map_flush() ?: err;
+}
+
+bool l4_spaces_shrink(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < spaces_cached; i++)
+		if (space_cache[i]->tables) {
+			l4_unmap_all(space_cache[i]->slot);
+			space_cache[i]->tables = 0;
+			return true;
+		}
+	return false;
+}
+
+void l4_space_free(struct l4_space *space)
+{
+	if (reuse && spaces_cached < CACHE_SPACES && !space_clear(space)) {
+		space_cache[spaces_cached++] = space;
 		return;
 	}
-	l4_user_space_delete(pid);
+	l4_user_space_delete(space->slot);
+	kfree(space);
 }
+
+/* Called for every process at shutdown, in any order: nobody runs any more. */
+void os_kill_ptraced_process(int pid, int reap_child) { }
 
 void __switch_mm(struct mm_id *mm_idp)
 {

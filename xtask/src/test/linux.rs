@@ -212,7 +212,7 @@ const OPERATIONS: [(&str, u64, f64); 12] = [
     ("write 4K", 2_750, 1.12),
     ("pipe round trip", 2_000, 1.12),
     ("page fault", 2_800, 1.2),
-    ("fork+exit+wait", 140_000, 1.27),
+    ("fork+exit+wait", 126_600, 1.15),
     ("vfork+exec+wait", 345_000, 1.27),
     ("ring of 2", 8_300, 1.17),
     ("ring of 8", 45_500, 1.11),
