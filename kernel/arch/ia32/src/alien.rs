@@ -339,7 +339,7 @@ global_asm!(
     "je 6f",
     "cmp dword ptr ss:[eax + {f_changed}], {by_sysexit}",
     "jne 9f",
-    "test dword ptr ss:[eax + {f_eflags}], {trap_flag}",
+    "test dword ptr ss:[eax + {f_eflags}], {iret_flags}",
     "jnz 9f",
     "6:",
     "mov edi, ss:[edx + {tls} + 8]", // S5

@@ -201,7 +201,7 @@ global_asm!(
     "je 4f",
     "cmp dword ptr ss:[eax + {f_changed}], {by_sysexit}",
     "jne 5f",
-    "test dword ptr ss:[eax + {f_eflags}], {trap_flag}", // R8
+    "test dword ptr ss:[eax + {f_eflags}], {iret_flags}", // R8
     "jnz 5f",
     "4:",
     "mov [esp - {esi_slot}], edi",
@@ -238,7 +238,7 @@ global_asm!(
     f_eflags = const offset_of!(abi::Frame, eflags),
     flat = const FLAT,
     by_sysexit = const abi::frame::BY_SYSEXIT,
-    trap_flag = const crate::regs::EFLAGS_TF,
+    iret_flags = const crate::regs::EFLAGS_TF | crate::regs::EFLAGS_RF,
     page = const abi::PAGE_SIZE,
     index_mask = sym crate::port::INDEX_MASK,
     thread_shift = const BYTES.trailing_zeros(),
