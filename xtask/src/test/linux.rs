@@ -206,11 +206,11 @@ fn batch() -> Result<()> {
 /// The operations of `tests/linux/figures.c`, in the order of their intervals; the most instructions that
 /// each may take in all, and the most times as many as on Linux alone.
 const OPERATIONS: [(&str, u64, f64); 12] = [
-    ("getpid by int 0x80", 270, 1.3),
-    ("gettimeofday by int 0x80", 435, 1.5),
-    ("read 4K", 2_300, 1.1),
-    ("write 4K", 2_750, 1.12),
-    ("pipe round trip", 2_000, 1.12),
+    ("getpid by int 0x80", 250, 1.19),
+    ("gettimeofday by int 0x80", 415, 1.43),
+    ("read 4K", 2_250, 1.07),
+    ("write 4K", 2_700, 1.1),
+    ("pipe round trip", 1_930, 1.08),
     ("page fault", 2_800, 1.2),
     ("fork+exit+wait", 126_600, 1.15),
     ("vfork+exec+wait", 345_000, 1.27),
