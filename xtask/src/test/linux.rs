@@ -212,12 +212,12 @@ const OPERATIONS: [(&str, u64, f64); 12] = [
     ("write 4K", 2_700, 1.1),
     ("pipe round trip", 1_930, 1.08),
     ("page fault", 2_800, 1.2),
-    ("fork+exit+wait", 126_600, 1.15),
-    ("vfork+exec+wait", 345_000, 1.27),
-    ("ring of 2", 8_300, 1.17),
-    ("ring of 8", 45_500, 1.11),
+    ("fork+exit+wait", 126_600, 1.19),
+    ("vfork+exec+wait", 330_000, 1.22),
+    ("ring of 2", 8_000, 1.13),
+    ("ring of 8", 44_500, 1.1),
     ("gettimeofday by the vDSO", 210, 1.1),
-    ("signal and return", 4_200, 1.3),
+    ("signal and return", 4_150, 1.23),
 ];
 
 /// What operations of Linux cost in instructions: program, Linux server, microkernel; and on
