@@ -107,6 +107,8 @@ u32 l4_user_space_create(void)
 
 void l4_user_space_delete(u32 space)
 {
+	/* Records name spaces by slots. */
+	WARN_ON_ONCE(l4_batched);
 	l4_delete(space);
 	spaces--;
 }

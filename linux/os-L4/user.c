@@ -235,6 +235,9 @@ int arch_fork_host(struct task_struct *task)
 
 	if (!err && !l4_fp_copy(task, current))
 		err = -EAGAIN;
+	/* copy_process() does not: for it the thread is not there. */
+	if (err)
+		exit_thread(task);
 	return err;
 }
 
@@ -380,6 +383,8 @@ static noinline void work(struct task_struct *task)
 			interrupt_end();
 			get_ready(task);
 			arch_local_irq_disable();
+			/* Flags may be set again: records that are collected must not wait while others run. */
+			continue;
 		}
 		/*
 		 * No interrupt changes a page table; of the mms that are not loaded __switch_mm() tells.  The
@@ -467,6 +472,7 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 			frame->changed &= ~L4_BY_SYSEXIT;
 			l4_deliver(word, regs);
 		} else if (l4_batched) {
+			frame->changed &= ~L4_BY_SYSEXIT;
 			if (l4_map_flush())
 				force_sig(SIGKILL);
 		} else {
