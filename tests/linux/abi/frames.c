@@ -221,3 +221,63 @@ int changed_frames(void)
 	CHECK(told.code == ILL_BADSTK && told.trap == 32);
 	return 1;
 }
+
+static int frame_file;
+
+/* Keeps its own frame, with a selector that nobody can go on with. */
+static void keep_frame(int sig, siginfo_t *si, void *context)
+{
+	ucontext_t *uc = context;
+	char *frame = (char *)__builtin_frame_address(0) + sizeof(long);
+	greg_t none = 0;
+
+	handled = pwrite(frame_file, frame, (char *)(uc + 1) - frame, 0) > 0 &&
+		  pwrite(frame_file, &none, sizeof(none), (char *)&uc->uc_mcontext.gregs[REG_CS] - frame) > 0 &&
+		  pwrite(frame_file, &none, sizeof(none), (char *)&uc->uc_mcontext.fpregs - frame) > 0;
+}
+
+/*
+ * A process that dies as it returns from a signal, by a frame in a page that it had never touched: what the
+ * kernel still had to do for that page is nobody else's.
+ */
+int last_return(void)
+{
+	enum { OTHERS = 40 };
+	char path[] = "/tmp/abiXXXXXX", byte = 0;
+	int gate[2], start[2], others[OTHERS], i, pid;
+
+	frame_file = mkstemp(path);
+	CHECK(frame_file >= 0 && !unlink(path) && !ftruncate(frame_file, PAGE));
+	handled = 0;
+	catch(SIGUSR2, keep_frame, 0);
+	raise(SIGUSR2);
+	CHECK(handled);
+	CHECK(!pipe(start) && !pipe(gate));
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		char *frame = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, frame_file, 0);
+
+		signal(SIGILL, SIG_DFL);
+		close(gate[1]);
+		if (read(start[0], &byte, 1) == 1)
+			asm volatile ("mov %0, %%esp\n\tint $0x80" : : "r" (frame + sizeof(long)), "a" (SYS_rt_sigreturn));
+		_exit(1);
+	}
+	/* As many die before it as a kernel may keep spaces of the dead. */
+	for (i = 0; i < OTHERS; i++) {
+		others[i] = fork();
+		CHECK(others[i] >= 0);
+		if (!others[i]) {
+			close(gate[1]);
+			_exit(read(gate[0], &byte, 1));
+		}
+	}
+	close(gate[0]);
+	close(gate[1]);
+	for (i = 0; i < OTHERS; i++)
+		CHECK(wait_for(others[i], 0));
+	CHECK(write(start[1], &byte, 1) == 1);
+	CHECK(wait_for(pid, SIGILL));
+	return !close(frame_file) && !close(start[0]) && !close(start[1]);
+}
