@@ -89,7 +89,7 @@ static void show_model(struct seq_file *m, unsigned int family, unsigned int mod
 		seq_printf(m, "model name\t: %02x/%02x\n", family, model);
 }
 
-/* For patch 23. */
+/* For patch 19. */
 int show_cpuinfo(struct seq_file *m, void *v);
 
 int show_cpuinfo(struct seq_file *m, void *v)

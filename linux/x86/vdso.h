@@ -12,7 +12,7 @@
 #define L4_VDSO_RT_SIGRETURN	(L4_VDSO_TEXT + 0x60)
 
 #ifndef __ASSEMBLY__
-/* For patch 6: where the current process calls Linux. */
+/* For patch 9: where the current process calls Linux. */
 unsigned long l4_vdso_entry(void);
 #endif
 
