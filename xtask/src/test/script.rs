@@ -126,8 +126,15 @@ impl Scene {
     }
 
     fn run(&self, arguments: &[&str]) -> Result<Ran> {
-        let mut command = Command::new(self.0.join("checkout/macadamia"));
-        command.args(arguments).env_clear().env("PATH", self.0.join("bin")).env("SCENE", &self.0);
+        // Who starts tests in the background lets them ignore interrupts, which a shell could not undo.
+        let mut command = Command::new("/usr/bin/env");
+        command
+            .arg("--default-signal=INT")
+            .arg(self.0.join("checkout/macadamia"))
+            .args(arguments)
+            .env_clear()
+            .env("PATH", self.0.join("bin"))
+            .env("SCENE", &self.0);
         command.env("MACADAMIA_RUSTUP", "1").env("http_proxy", "http://proxy:3128").stdin(Stdio::null());
         // A group of its own, as a terminal's: one of them interrupts it.
         let output = command.process_group(0).output().context("cannot run the script")?;
