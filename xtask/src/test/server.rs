@@ -55,7 +55,7 @@ fn faults() -> Result<()> {
         again(&mut session, "`one` ended with code 125")?;
     }
     provoke(&mut session, "bug")?;
-    session.expect("BUG: failure at arch/um/os-L4/provoke.c:")?;
+    session.expect("BUG: failure at arch/um/os-L4/tests/provoke.c:")?;
     session.expect("Call Trace:\n")?;
     session.expect("provoke_write")?;
     again(&mut session, "`one` ended with code 125")?;
