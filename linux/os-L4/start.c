@@ -29,7 +29,10 @@ static unsigned int grant_count;
 static u8 seed[32] __initdata;
 static bool seeded __initdata;
 
-/* Those that are Linux's to use, which of them it uses, and the lowest that may be free: only tasks ask, none is preempted. */
+/*
+ * Those that are Linux's to use, which of them it uses, and the lowest that may be free.  Only tasks ask, and
+ * none is preempted.
+ */
 static u32 first_slot, slots_end, lowest_slot;
 static DECLARE_BITMAP(slots_used, MAX_SLOTS);
 
