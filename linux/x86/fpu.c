@@ -4,7 +4,6 @@
  * where the processor has no fxsave: there is no other copy.  Signal frames have both formats, as
  * debuggers and core dumps want them.
  */
-#include <linux/elfcore.h>
 #include <linux/init.h>
 #include <linux/kernel.h>
 #include <linux/regset.h>
@@ -324,12 +323,6 @@ int fsave_set(struct task_struct *task, const struct user_regset *set, unsigned 
 	from_fsave(&fx, &f);
 	put_state(slot, &fx);
 	return 0;
-}
-
-/* For core dumps. */
-int elf_core_copy_task_fpregs(struct task_struct *task, elf_fpregset_t *to)
-{
-	return !fsave_get(task, NULL, (struct membuf){ .p = to, .left = sizeof(*to) });
 }
 
 int fxsave_active(struct task_struct *task, const struct user_regset *set)

@@ -43,6 +43,14 @@ static void __user *frame_place(struct ksignal *ksig, unsigned long sp, size_t s
 	return (void __user *)sp;
 }
 
+/* What a signal takes of a stack at most, wherever that ends: the frame, the FPU state, and what aligns them. */
+unsigned long l4_sigframe_size(void)
+{
+	size_t frame = max(sizeof(struct sigframe_ia32), sizeof(struct rt_sigframe_ia32));
+
+	return round_up(frame + 15 + -l4_fp_frame(0) + 63, 16);
+}
+
 static void fill_context(struct sigcontext_32 *sc, const unsigned long *gp, void __user *fp, unsigned long mask)
 {
 	const struct faultinfo *fault = &current->thread.arch.faultinfo;

@@ -84,9 +84,9 @@ long long now(void);
 /* The checks: 1 if it holds, otherwise it has said why. */
 #define CHECKS(one) \
 	one(hwcap) one(int80) one(registers) one(sysenter) one(vdso) one(exceptions) one(write_barrier) \
-	one(handler_entry) one(exception_frames) one(fpu_exceptions) one(changed_frames) one(last_return) \
+	one(handler_entry) one(frame_size) one(exception_frames) one(fpu_exceptions) one(sse_exceptions) one(changed_frames) one(last_return) \
 	one(fpu_signals) one(fpu_frames) one(x87) one(fpu_fork) one(threads) one(naps) \
-	one(processes) one(copy_on_write) one(moved_mappings) one(unmapped_mappings) one(packet_ring) one(file_mappings) one(user_faults) \
+	one(processes) one(copy_on_write) one(moved_mappings) one(unmapped_mappings) one(last_page) one(packet_ring) one(file_mappings) one(user_faults) \
 	one(debugging) one(own_steps) one(emulation) one(breakpoints) one(tls) one(privileges) \
 	one(clocks) one(vdso_clocks) one(moved_vdso) one(timers) one(futexes) one(signals) one(core_dump) one(events) one(sockets) \
 	one(sysv_ipc) one(fairness) one(proc) one(cpuinfo)

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* Debuggers, core dumps, /proc. */
 #include "abi.h"
+#include <asm/ldt.h>
+#include <sys/procfs.h>
+#include <sys/reg.h>
 
 int debugging(void)
 {
@@ -61,13 +64,57 @@ int debugging(void)
 	return wait_for(pid, 5 << 8);
 }
 
+/* The note of a core file that has this type and at least this size; NULL: there is none. */
+static const void *note(const char *core, size_t bytes, unsigned int type, size_t size)
+{
+	const Elf32_Ehdr *header = (void *)core;
+	const Elf32_Phdr *phdr = (void *)(core + header->e_phoff);
+	const char *at, *end;
+	int i;
+
+	for (i = 0; i < header->e_phnum; i++) {
+		if (phdr[i].p_type != PT_NOTE || phdr[i].p_offset + phdr[i].p_filesz > bytes)
+			continue;
+		at = core + phdr[i].p_offset;
+		end = at + phdr[i].p_filesz;
+		while (at < end) {
+			const Elf32_Nhdr *n = (void *)at;
+			const char *contents = at + sizeof(*n) + ((n->n_namesz + 3) & ~3);
+
+			if (n->n_type == type && n->n_descsz >= size)
+				return contents;
+			at = contents + ((n->n_descsz + 3) & ~3);
+		}
+	}
+	return NULL;
+}
+
+/* Debuggers find in it what the program had in its registers, and its TLS. */
+static int registers_of(const char *core, size_t bytes, int pid)
+{
+	const struct elf_prstatus *general = note(core, bytes, NT_PRSTATUS, sizeof(*general));
+	const struct user_fpregs_struct *fp = note(core, bytes, NT_PRFPREG, sizeof(*fp));
+	const struct user_fpxregs_struct *fpx = note(core, bytes, NT_PRXFPREG, sizeof(*fpx));
+	const struct user_desc *tls = note(core, bytes, NT_386_TLS, sizeof(*tls));
+
+	CHECK(general && general->pr_pid == pid && general->pr_reg[EBX] == 0x1234);
+	CHECK(fp && ((unsigned short *)fp->st_space)[4] == 0x4000);
+	if (feature(FXSR))
+		CHECK(fpx && ((unsigned short *)fpx->st_space)[4] == 0x4000);
+	else
+		CHECK(!fpx);
+	CHECK(tls && tls->base_addr && tls->entry_number == general->pr_reg[GS] >> 3);
+	return 1;
+}
+
 int core_dump(void)
 {
 	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
 	char dir[] = "/tmp/coreXXXXXX";
-	Elf32_Ehdr header;
+	Elf32_Ehdr *header;
+	struct stat st;
 	int pid, status, fd, pattern;
-	char text[2] = "";
+	char text[2] = "", *core;
 
 	pattern = open("/proc/sys/kernel/core_pattern", O_RDONLY);
 	if (pattern < 0 || read(pattern, text, 1) != 1 || text[0] != 'c')
@@ -77,15 +124,19 @@ int core_dump(void)
 	if (!pid) {
 		setrlimit(RLIMIT_CORE, &limit);
 		chdir(dir);
-		signal(SIGABRT, SIG_DFL);
-		abort();
+		signal(SIGILL, SIG_DFL);
+		asm volatile ("fninit; fldpi; ud2" : : "b" (0x1234));
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WCOREDUMP(status));
 	chdir(dir);
 	fd = open("core", O_RDONLY);
-	CHECK(fd >= 0 && read(fd, &header, sizeof(header)) == sizeof(header));
-	CHECK(!memcmp(header.e_ident, ELFMAG, SELFMAG) && header.e_type == ET_CORE && header.e_phnum > 2);
-	return !unlink("core") && !chdir("/") && !rmdir(dir);
+	CHECK(fd >= 0 && !fstat(fd, &st) && st.st_size > sizeof(*header));
+	core = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	CHECK(core != MAP_FAILED);
+	header = (void *)core;
+	CHECK(!memcmp(header->e_ident, ELFMAG, SELFMAG) && header->e_type == ET_CORE && header->e_phnum > 2);
+	CHECK(registers_of(core, st.st_size, pid));
+	return !munmap(core, st.st_size) && !close(fd) && !unlink("core") && !chdir("/") && !rmdir(dir);
 }
 
 int proc(void)

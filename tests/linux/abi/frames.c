@@ -90,6 +90,35 @@ int handler_entry(void)
 	return entry(0) && entry(SA_SIGINFO) && entry(SA_ONSTACK) && entry(SA_ONSTACK | SA_SIGINFO);
 }
 
+static char *volatile frame_at;
+
+static void where(int sig, siginfo_t *si, void *context)
+{
+	/* Before it lie the return address and the handler's three arguments. */
+	frame_at = (char *)si - 4 * sizeof(int);
+}
+
+/* A stack that ends anywhere has room for a signal if it is as large as programs are told. */
+int frame_size(void)
+{
+	unsigned long most = getauxval(AT_MINSIGSTKSZ);
+	char *stack = malloc(2 * SIGSTKSZ);
+	int at;
+
+	CHECK(most && most < SIGSTKSZ);
+	catch(SIGUSR1, where, SA_ONSTACK);
+	for (at = 0; at < 64; at++) {
+		CHECK(!sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = SIGSTKSZ + at }, NULL));
+		frame_at = NULL;
+		raise(SIGUSR1);
+		CHECK(frame_at > stack && frame_at < stack + SIGSTKSZ && stack + SIGSTKSZ + at - frame_at <= most);
+	}
+	CHECK(!sigaltstack(&(stack_t){ .ss_flags = SS_DISABLE }, NULL));
+	signal(SIGUSR1, SIG_DFL);
+	free(stack);
+	return 1;
+}
+
 /* What is done raises the signal, and its frame says so. */
 #define TELLS(sig, si_code, trap_number, error_code, at, what) do { \
 	catch(sig, tell, SA_NODEFER); \
@@ -137,12 +166,42 @@ int exception_frames(void)
 /* Computes with exceptions open, and waits for the one that came. */
 #define X87(control, what) do { short open_ = control; asm volatile ("fninit; fldcw %0; " what "; fwait; fninit" : : "m" (open_)); } while (0)
 
-/* Those of the x87: QEMU has none of SSE. */
 int fpu_exceptions(void)
 {
 	TELLS(SIGFPE, FPE_FLTINV, 16, 0, ANYWHERE, X87(0x37e, "fldz; fldz; fdivrp"));
 	TELLS(SIGFPE, FPE_FLTDIV, 16, 0, ANYWHERE, X87(0x37b, "fld1; fldz; fdivrp"));
 	TELLS(SIGFPE, FPE_FLTRES, 16, 0, ANYWHERE, X87(0x35f, "fldpi; fldpi; fmulp"));
+	return 1;
+}
+
+/* The si_code that a division raises while these exceptions are not masked; 0: none. */
+static int divide(float a, float b, unsigned int unmasked)
+{
+	unsigned int control = 0x1f80 & ~(unmasked << 7), usual = 0x1f80;
+
+	catch(SIGFPE, tell, SA_NODEFER);
+	if (sigsetjmp(back, 1))
+		return told.trap == 19 && !told.error ? told.code : -1;
+	asm volatile ("ldmxcsr %0; movss %2, %%xmm0; divss %3, %%xmm0; ldmxcsr %1" : : "m" (control), "m" (usual), "m" (a), "m" (b));
+	return 0;
+}
+
+int sse_exceptions(void)
+{
+	if (!feature(SSE))
+		return 1;
+	/* QEMU raises none. */
+	if (!divide(1, 0, 4)) {
+		printf("# no SSE exceptions\n");
+		return 1;
+	}
+	CHECK(divide(1, 0, 4) == FPE_FLTDIV);
+	CHECK(divide(0, 0, 1) == FPE_FLTINV);
+	CHECK(divide(3e38f, 1e-10f, 8) == FPE_FLTOVF);
+	CHECK(divide(1e-37f, 3e10f, 16) == FPE_FLTUND);
+	CHECK(divide(1, 3, 32) == FPE_FLTRES);
+	/* What is masked raises none, whatever came before. */
+	CHECK(!divide(1, 3, 4));
 	return 1;
 }
 

@@ -78,6 +78,31 @@ int unmapped_mappings(void)
 	return !munmap(area, 3 * ALONE);
 }
 
+/* Programs have the first 3 GiB, to the last byte and no further. */
+int last_page(void)
+{
+	const int how = MAP_PRIVATE | MAP_ANONYMOUS;
+	char *last = (char *)0xc0000000 - PAGE, *at;
+	int pid;
+
+	CHECK(munmap(last, 2 * PAGE) == -1 && errno == EINVAL);
+	CHECK(munmap(last + PAGE, PAGE) == -1 && errno == EINVAL);
+	CHECK(mmap(last, 2 * PAGE, PROT_READ, how | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED && errno == ENOMEM);
+	at = mmap(last, PAGE, PROT_READ | PROT_WRITE, how | MAP_FIXED_NOREPLACE, -1, 0);
+	/* The stack may end there. */
+	if (at == MAP_FAILED)
+		return errno == EEXIST;
+	CHECK(at == last);
+	last[PAGE - 1] = 1;
+	pid = fork();
+	if (!pid)
+		_exit(last[PAGE - 1]++);
+	CHECK(wait_for(pid, 1 << 8) && last[PAGE - 1] == 1);
+	CHECK(!munmap(last, PAGE));
+	RAISES(SIGSEGV, SEGV_MAPERR, last[PAGE - 1] = 1);
+	return 1;
+}
+
 /* Pages that a driver allocated together are a child's in the same order. */
 int packet_ring(void)
 {

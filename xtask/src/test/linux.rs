@@ -67,11 +67,12 @@ fn random() -> Result<()> {
 /// The exact emulator boots Linux, too, and runs the checks that do not measure time.
 fn on_bochs() -> Result<()> {
     let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?)];
-    let checks = "int80 registers sysenter vdso exceptions write_barrier fpu_frames x87 fpu_fork threads processes copy_on_write file_mappings \
+    let checks = "int80 registers sysenter vdso exceptions write_barrier sse_exceptions fpu_frames x87 fpu_fork threads processes copy_on_write file_mappings \
                   debugging futexes signals proc";
     let command = format!("for check in {checks}; do abi $check || exit 1; done");
     let o = Guest { on: Emulator::Bochs, inserts, timeout: Duration::from_secs(90), ..Guest::default() }.run(&command)?;
     ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    ensure!(!o.text().contains("# no SSE exceptions\n"), "Bochs raises none");
     Ok(())
 }
 
