@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::{Mutex, PoisonError};
 
 const TARGET: &str = "targets/i686-macadamia.json";
 /// Where bare-metal builds go, apart from the host's.
@@ -300,6 +301,9 @@ impl Plan {
 
     /// Builds, and packs the boot image.
     pub fn carry_out(mut self) -> Result<Built> {
+        /// Features make another kernel of the same name, and Linux is built in one place: one at a time.
+        static BUILDING: Mutex<()> = Mutex::new(());
+        let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
         let built = self.built;
         eprintln!("building {}: {}", built.name, built.packages.join(" "));
         run(&mut self.cargo)?;

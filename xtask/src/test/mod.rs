@@ -16,7 +16,7 @@ mod suites;
 pub use model::clean;
 pub use results::Shard;
 
-use crate::build::{self, Built, cargo_bare};
+use crate::build::{self, Built, Options, Seed, cargo_bare};
 use crate::description::Limit;
 use crate::emulator::{BOCHS_CPU, Machine, Transcript, batch};
 use crate::{bench, catalogue, check, profile};
@@ -102,7 +102,8 @@ fn clippy_bare() -> Result<()> {
 
 /// The fast paths as built against the portable kernel.
 fn differential() -> Result<()> {
-    let built = build::system(Path::new("systems/hello.toml"))?;
+    let options = Options { seed: Seed::Fixed, folder: Some("differential"), ..Options::default() };
+    let built = build::plan(Path::new("systems/hello.toml"), options)?.carry_out()?;
     let kernel = built.kernel.to_string_lossy().into_owned();
     let seed = std::env::var("MACADAMIA_SEED").unwrap_or_else(|_| "1".into());
     cargo(&["run", "--quiet", "--release", "-p", "differential", "--", &kernel, &seed])
@@ -220,8 +221,20 @@ pub fn all(filter: &str, slow: bool) -> Result<()> {
         let near = near.map_or_else(String::new, |name| format!("did you mean `{name}`? "));
         bail!("no test that runs has `{filter}` in its name; {near}`./macadamia list --tests` shows all");
     }
+    let is_one_of = |tests: &[Test], entry: &Entry| tests.iter().any(|(name, _)| *name == entry.name);
+    let (first, rest): (Vec<&Entry>, Vec<&Entry>) = chosen.into_iter().partition(|test| is_one_of(script::ALL, test));
+    let (checks, guests): (Vec<&Entry>, Vec<&Entry>) = rest.into_iter().partition(|test| is_one_of(CHECKS, test));
+    let run = |tests: Vec<&Entry>| tests.into_iter().map(Entry::run).collect::<Vec<_>>();
+    // A copy is made of what nobody writes to. Then an emulator and a check use a processor each.
+    let mut outcomes = run(first);
+    outcomes.extend(std::thread::scope(|scope| {
+        let checks = scope.spawn(|| run(checks));
+        let mut outcomes = run(guests);
+        outcomes.extend(checks.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        outcomes
+    }));
     let mut tally = Tally::default();
-    chosen.into_iter().for_each(|test| tally.add(test.run()));
+    outcomes.into_iter().for_each(|outcome| tally.add(outcome));
     tally.end(start)
 }
 
