@@ -76,8 +76,29 @@ static u32 cache_size(void)
 	return bytes ? bytes >> 10 : cpuid(0x80000006, 0).ecx >> 16;
 }
 
-static void show_model(struct seq_file *m, unsigned int family, unsigned int model)
+/* The names in arch/x86/kernel/cpu/intel.c of those that do not tell their own. */
+static const char *intel_name(unsigned int family, unsigned int model)
 {
+	static const char *const six[16] = {
+		[0] = "Pentium Pro A-step", [1] = "Pentium Pro",
+		[3] = "Pentium II (Klamath)", [4] = "Pentium II (Deschutes)", [5] = "Pentium II (Deschutes)",
+		[6] = "Mobile Pentium II",
+		[7] = "Pentium III (Katmai)", [8] = "Pentium III (Coppermine)",
+		[10] = "Pentium III (Cascades)", [11] = "Pentium III (Tualatin)",
+	};
+	static const char *const fifteen[16] = {
+		[0] = "Pentium 4 (Unknown)", [1] = "Pentium 4 (Willamette)", [2] = "Pentium 4 (Northwood)",
+		[4] = "Pentium 4 (Foster)", [5] = "Pentium 4 (Foster)",
+	};
+
+	if (model >= 16)
+		return NULL;
+	return family == 6 ? six[model] : family == 15 ? fifteen[model] : NULL;
+}
+
+static void show_model(struct seq_file *m, bool intel, unsigned int family, unsigned int model)
+{
+	const char *known = intel ? intel_name(family, model) : NULL;
 	struct leaf name[4] = { };
 	unsigned int i;
 
@@ -85,6 +106,8 @@ static void show_model(struct seq_file *m, unsigned int family, unsigned int mod
 		name[i] = cpuid(0x80000002 + i, 0);
 	if (name[0].eax)
 		seq_printf(m, "model name\t: %s\n", skip_spaces((char *)name));
+	else if (known)
+		seq_printf(m, "model name\t: %s\n", known);
 	else
 		seq_printf(m, "model name\t: %02x/%02x\n", family, model);
 }
@@ -105,7 +128,7 @@ int show_cpuinfo(struct seq_file *m, void *v)
 		family += version.eax >> 20 & 0xff;
 	seq_printf(m, "processor\t: 0\nvendor_id\t: %.4s%.4s%.4s\ncpu family\t: %u\nmodel\t\t: %u\n",
 		   (char *)&first.ebx, (char *)&first.edx, (char *)&first.ecx, family, model);
-	show_model(m, family, model);
+	show_model(m, !memcmp(&first.ecx, "ntel", 4), family, model);
 	seq_printf(m, "stepping\t: %u\ncpu MHz\t\t: %u.%03u\n", version.eax & 0xf, khz / 1000, khz % 1000);
 	if (cache_size())
 		seq_printf(m, "cache size\t: %u KB\n", cache_size());
