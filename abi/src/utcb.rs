@@ -17,6 +17,8 @@ pub const AREA_END: u32 = 4 << 20;
 pub const KIP_ADDRESS: u32 = 0x1000;
 /// Address of the first slot.
 pub const FIRST_SLOT: u32 = 0x2000;
+/// Slots of a native space.
+pub const SLOTS: u32 = (AREA_END - FIRST_SLOT) / SLOT_SIZE;
 /// Offset of the FPU state in a slot: 512 bytes in the format of `fxsave`, or
 /// 108 in that of `fnsave` where the CPU has no `fxsave`.
 pub const FPU_OFFSET: u32 = 512;

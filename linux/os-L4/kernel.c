@@ -23,7 +23,7 @@ const char *l4_remedy(u32 status)
 {
 	switch (status) {
 	case L4_ERROR_QUOTA_EXCEEDED:
-		return ", give this Linux more `quota` or `threads` in the system's description";
+		return ", give this Linux more `quota` or `threads` (4,088 at most) in the system's description";
 	case L4_ERROR_POOL_EXHAUSTED:
 		return ", the microkernel has no more memory: give the machine more";
 	}

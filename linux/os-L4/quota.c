@@ -62,15 +62,16 @@ static u32 __init measure_space(void)
 int __init l4_quota_init(void)
 {
 	struct use own = use_of(L4_QUOTA);
+	u32 threads = min(own.thread_limit, L4_UTCB_SLOTS);
 	/* Page tables of all that vmalloc could map, and the UTCBs of all threads, which lie in Linux's space. */
 	u32 vmalloc = (L4_VMALLOC_END - L4_SERVER_BASE - physmem_size) / PGDIR_SIZE + 1;
-	u32 kept = vmalloc * PAGE_SIZE + PAGE_ALIGN(own.thread_limit * L4_UTCB_SLOT_SIZE) + OWN_BYTES;
+	u32 kept = vmalloc * PAGE_SIZE + PAGE_ALIGN(threads * L4_UTCB_SLOT_SIZE) + OWN_BYTES;
 	u32 left = own.limit - own.bytes, a_space;
 
 	l4_user_quota = l4_slot_alloc();
-	if (!l4_user_quota || left <= kept || own.thread_limit - own.threads <= OWN_THREADS ||
+	if (!l4_user_quota || left <= kept || threads - own.threads <= OWN_THREADS ||
 	    l4_call(L4_OP_CREATE_QUOTA, L4_QUOTA, left - kept, l4_user_quota,
-		    own.thread_limit - own.threads - OWN_THREADS))
+		    threads - own.threads - OWN_THREADS))
 		return -ENOMEM;
 	a_space = measure_space();
 	left = use_of(l4_user_quota).limit;

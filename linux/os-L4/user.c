@@ -195,8 +195,8 @@ static int thread_give(struct task_struct *task, u32 space)
 	else
 		status = l4_call_out(L4_OP_RESET, t->slot, space, L4_SPACE, 0, &r);
 	if (status) {
-		pr_err_ratelimited("l4: %s[%d]: no user thread: error %u%s\n", current->comm,
-				   task_pid_nr(current), status, l4_remedy(status));
+		pr_warn_ratelimited("l4: %s[%d]: no user thread: error %u%s\n", current->comm,
+				    task_pid_nr(current), status, l4_remedy(status));
 		if (t != thread_of(task))
 			thread_free(t);
 		return -EAGAIN;

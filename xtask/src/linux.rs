@@ -334,6 +334,7 @@ fn header() -> String {
         ("DISK_FLUSH", protocol::disk::FLUSH),
         ("DISK_SIZE", protocol::disk::SIZE),
         ("UTCB_SLOT_SIZE", utcb::SLOT_SIZE),
+        ("UTCB_SLOTS", utcb::SLOTS),
         ("ERROR_QUOTA_EXCEEDED", abi::Error::QuotaExceeded as u32),
         ("ERROR_POOL_EXHAUSTED", abi::Error::PoolExhausted as u32),
         ("ERROR_BAD_PRIORITY", abi::Error::BadPriority as u32),
