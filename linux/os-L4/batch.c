@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A command for the one who started this system.  The first write to /dev/macadamia/batch, of the start
- * script, begins it: the shell script /etc/batch/command is run, the files that /etc/batch/get names are
+ * script, begins it: the shell script /run/batch/command is run, the files that /run/batch/get names are
  * brought out.  All later ones are refused, so that the descriptor is worth nothing to who takes it.
  *
  * What comes of it goes out on the machine-readable line in frames that this driver makes: a byte of
@@ -107,7 +107,7 @@ static noinline void batch_run(void)
 	static char *env[] = {
 		"HOME=/root", "PATH=/bin:/sbin:/usr/bin:/usr/sbin", "TERM=dumb", NULL,
 	};
-	static char *argv[] = { "/bin/sh", "/etc/batch/command", NULL };
+	static char *argv[] = { "/bin/sh", "/run/batch/command", NULL };
 	struct subprocess_info *info;
 
 	info = call_usermodehelper_setup(argv[0], argv, env, GFP_KERNEL, start, NULL, NULL);
@@ -143,7 +143,7 @@ static ssize_t batch_write(struct file *file, const char __user *buf, size_t cou
 	if (atomic_xchg(&begun, 1))
 		return -EBUSY;
 	/* Before the command can change it. */
-	bytes = kernel_read_file_from_path("/etc/batch/get", 0, (void **)&list, INT_MAX, NULL,
+	bytes = kernel_read_file_from_path("/run/batch/get", 0, (void **)&list, INT_MAX, NULL,
 					   READING_UNKNOWN);
 	rest = bytes > 0 ? kmemdup_nul(list, bytes, GFP_KERNEL) : NULL;
 	vfree(list);
@@ -164,13 +164,11 @@ static int batch_open(struct inode *inode, struct file *file)
 	return atomic_xchg(&opened, 1) ? -EBUSY : 0;
 }
 
-/* If the command killed the script that is to end the system: the one who started it waits for that. */
+/* Whoever wrote has ended, or the command killed it: the one who started this system waits for its end. */
 static int batch_release(struct inode *inode, struct file *file)
 {
-	if (atomic_read(&begun)) {
-		ksys_sync();
-		kernel_power_off();
-	}
+	if (atomic_read(&begun))
+		orderly_poweroff(true);
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-# Runs what /etc/batch asks for, for the one who started this system, and ends it.
+# Runs what /run/batch asks for, for the one who started this system, and ends it.
 if [ -e /dev/macadamia/batch ]; then
     exec 9> /dev/macadamia/batch
     echo >&9
@@ -11,7 +11,7 @@ if [ -e /dev/macadamia/batch ]; then
 else
     # Linux alone: the console has to do.
     echo 'batch begins'
-    sh /etc/batch/command < /dev/null
+    sh /run/batch/command < /dev/null
     echo "batch ends: $?"
 fi
 poweroff -f

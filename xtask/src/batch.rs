@@ -56,7 +56,7 @@ impl Batch {
     /// The files by which Linux learns of it.
     pub fn inserts(&self) -> Vec<Insert> {
         let gets = self.gets.iter().map(|get| get.guest.clone() + "\n").collect::<String>();
-        [("/etc/batch/command", format!("{}\n", self.command)), ("/etc/batch/get", gets)]
+        [("/run/batch/command", format!("{}\n", self.command)), ("/run/batch/get", gets)]
             .map(|(guest, text)| Insert { guest: guest.into(), contents: text.into_bytes(), mode: 0o600 })
             .into()
     }

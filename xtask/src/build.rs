@@ -168,7 +168,7 @@ pub struct Options<'a> {
     pub kdb: bool,
     /// QEMU's CPU model.
     pub cpu: Option<&'a str>,
-    /// Files for Linux's first root file system.
+    /// Files for Linux's root file system.
     pub inserts: &'a [linux::Insert],
     /// Folder under `out` for what is made, instead of the system's name: several may be made at once.
     pub folder: Option<&'a str>,
@@ -287,7 +287,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     ensure!(
         (options.inserts.is_empty() && command.is_none())
             || description.component.iter().flat_map(|component| &component.files).any(|file| file.name == linux::INITRD),
-        "{} has no Linux with a root file system in memory: it takes neither --file nor --batch",
+        "{} has no Linux that begins with an `initrd`: it takes neither --file nor --batch",
         built.name
     );
     Ok(Plan { description, cargo, inserts: options.inserts.to_vec(), command, seed: options.seed, built })

@@ -58,7 +58,7 @@ enum Command {
         /// Build the kernel with its debugger: a break on the serial line (Ctrl-A B) enters it.
         #[arg(long)]
         kdb: bool,
-        /// Put a file of this machine into Linux's first root file system.
+        /// Put a file of this machine into Linux's root file system.
         #[arg(long, value_name = "HOST:GUEST")]
         file: Vec<linux::Insert>,
         /// Run this command in Linux's shell, without a terminal, and end: its output is this
@@ -124,7 +124,7 @@ enum Command {
         /// Profile this command in Linux's shell; its output is this command's output.
         #[arg(long, value_name = "COMMAND")]
         batch: Option<String>,
-        /// Put a file of this machine into Linux's first root file system.
+        /// Put a file of this machine into Linux's root file system.
         #[arg(long, value_name = "HOST:GUEST")]
         file: Vec<linux::Insert>,
         /// Only what is executed between the markers of this interval.

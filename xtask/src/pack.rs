@@ -148,9 +148,8 @@ fn grants(
         grants.push(Grant { name: piece.name.clone(), what });
     }
     for file in &component.files {
-        let path = linux::file(file.from.get_ref());
-        let data = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let data = if file.name == linux::INITRD { linux::with_inserts(data, inserts)? } else { data };
+        let inserts = if file.name == linux::INITRD { inserts } else { &[] };
+        let data = linux::with_inserts(file.from.get_ref(), inserts)?;
         let what = Resource::File { offset: image.add(&data), bytes: data.len() as u32, address: file.at };
         grants.push(Grant { name: file.name.clone(), what });
     }

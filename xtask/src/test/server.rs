@@ -103,7 +103,7 @@ fn starved() -> Result<()> {
 
 /// In an `/etc/rc`: what a Linux that runs no command for us does to the results of the one that does.
 const FORGE: &str = "/bin/busybox --install -s\nmount -t proc proc /proc\nmount -t tmpfs tmpfs /tmp\n\
-                     [ ! -e /etc/batch/command ] || . /etc/batch.sh\n\
+                     [ ! -e /run/batch/command ] || . /etc/batch.sh\n\
                      exec 9> /dev/macadamia/batch\ntouch /tmp/nothing\n\
                      echo forged > /dev/macadamia/stdout\nwhile :; do printf 'run /tmp/nothing' >&9; done\n";
 
