@@ -500,3 +500,14 @@ pub fn with_inserts(from: &str, inserts: &[Insert]) -> Result<Vec<u8>> {
     root.extend(archive.finish()?);
     Ok(root)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_go_where_they_stay() {
+        assert!("Cargo.toml:/opt/x".parse::<Insert>().is_ok());
+        assert!("Cargo.toml:/tmp/x".parse::<Insert>().is_err_and(|error| error.contains("makes /tmp/ anew")));
+    }
+}

@@ -2,25 +2,42 @@
 //! What Linux is worth to its users: Debian with work that checks itself, and verified file I/O.
 
 use super::Test;
+use crate::batch::{FAILED, Fetch, TIMED_OUT};
 use crate::build::{self, Built};
+use crate::guest::{Guest, Outcome, compile, insert};
 use crate::session::Session;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// All of them.
-pub const ALL: &[Test] = &[("linux.debian", debian), ("linux.project", project), ("linux.stress", stress)];
+pub const ALL: &[Test] = &[
+    ("linux.debian", debian),
+    ("linux.debian.batch", batch),
+    ("linux.debian.bombs", bombs),
+    ("linux.project", project),
+    ("linux.stress", stress),
+];
+
+const SYSTEM: &str = "tests/systems/linux-debian.toml";
+const IMAGE: &str = "out/linux-debian/disk.img";
 
 /// The prompt of root's shell.
 const PROMPT: &str = "root@macadamia:~# ";
 
+/// The next run has a new disk.
+fn forget() -> Result<()> {
+    if Path::new(IMAGE).exists() {
+        std::fs::remove_file(IMAGE)?;
+    }
+    Ok(())
+}
+
 /// A new Debian disk, and what runs it.
 fn debian_system() -> Result<Built> {
-    let image = Path::new("out/linux-debian/disk.img");
-    if image.exists() {
-        std::fs::remove_file(image)?;
-    }
-    build::system(Path::new("tests/systems/linux-debian.toml"))
+    forget()?;
+    build::system(Path::new(SYSTEM))
 }
 
 /// A Debian in which root is logged in on the console.
@@ -88,6 +105,8 @@ fn debian() -> Result<()> {
     debian.prints("strace ./a 2>&1 | grep -c execve", "1")?;
     let traced = debian.succeed("gdb -batch -ex 'break main' -ex run -ex 'info line' -ex continue ./a")?;
     ensure!(traced.contains("exited normally"), "gdb said: {traced}");
+    by_hardware(&mut debian)?;
+    tells_of_itself(&mut debian)?;
     debian.prints("df --output=avail -B 1M / | tail -n 1 | awk '{ print ($1 > 1024) ? \"roomy\" : \"full\" }'", "roomy")?;
     by_ssh(&mut debian)?;
     on_console(&mut debian)?;
@@ -96,6 +115,46 @@ fn debian() -> Result<()> {
     let mut debian = Debian::start(&built)?;
     debian.prints("./a; systemctl --failed --no-legend | wc -l", "six times seven: 42\n0")?;
     debian.power_off()
+}
+
+/// gdb stops a program by the processor's breakpoints: where it writes a variable, and where it gets to.
+fn by_hardware(debian: &mut Debian) -> Result<()> {
+    debian.succeed(
+        "printf 'int watched = 1;\\nint main(void)\\n{\\n\\twatched = 42;\\n\\treturn watched - 42;\\n}\\n' > w.c && gcc -g -o w w.c",
+    )?;
+    let mut says = |commands: &str, expected: &[&str]| -> Result<()> {
+        let said = debian.succeed(&format!("gdb -batch {commands} ./w"))?;
+        let mut rest = said.as_str();
+        for text in expected {
+            (_, rest) = rest.split_once(text).with_context(|| format!("`{text}` is missing, or too early: {said}"))?;
+        }
+        Ok(())
+    };
+    says(
+        "-ex start -ex 'watch watched' -ex continue -ex continue",
+        &["Hardware watchpoint 2: watched", "Old value = 1\nNew value = 42\n", "w.c:5", "exited normally"],
+    )?;
+    says(
+        "-ex start -ex 'hbreak w.c:5' -ex continue -ex 'print watched' -ex continue",
+        &["Hardware assisted breakpoint 2 at", "Breakpoint 2, main () at w.c:5", "$1 = 42\n", "exited normally"],
+    )
+}
+
+/// What people ask a system first: each answers with what is so, and has nothing to complain of.
+fn tells_of_itself(debian: &mut Debian) -> Result<()> {
+    let mut says = |command: &str, patterns: &[&str]| -> Result<()> {
+        let said = debian.succeed(&format!("{command} 2> complaints > answer; echo status $?; cat complaints; echo; cat answer"))?;
+        let answer = said.strip_prefix("status 0\n\n").with_context(|| format!("`{command}`: {said}"))?;
+        for pattern in patterns {
+            debian.succeed(&format!("grep -Eq '{pattern}' answer")).with_context(|| format!("`{command}` says: {answer}"))?;
+        }
+        Ok(())
+    };
+    says("ps aux", &["^USER +PID ", "^root +1 .* /sbin/init", "/lib/systemd/systemd-journald$", "^root .* ps aux$"])?;
+    says("top -b -n1", &["^Tasks: +[1-9][0-9]* total, +[1-9]", "^MiB Mem : +3[0-9][0-9]\\.[0-9] total", "^ +1 root .* systemd$"])?;
+    says("vmstat", &["^ r +b +swpd", "^( +[0-9]+){17}$"])?;
+    says("lscpu", &["^Architecture: +i686$", "^CPU\\(s\\): +1$", "^Model name: +[A-Z].*[a-z]", "^Flags: .* fpu( .*)? cmov "])?;
+    debian.prints("diff <(sed -n 's/^model name.*: //p' /proc/cpuinfo) <(sed -n 's/^Model name: *//p' answer)", "")
 }
 
 /// A key opens a shell over the loopback, another key does not.
@@ -134,6 +193,94 @@ fn on_console(debian: &mut Debian) -> Result<()> {
     session.expect(PROMPT)?;
     session.send(b"bind 'set enable-bracketed-paste off'; stty columns 1000\r")?;
     session.expect(PROMPT)
+}
+
+/// The file system was unmounted, and has no fault.
+fn clean_disk() -> Result<()> {
+    let header = Command::new("/sbin/dumpe2fs").args(["-h", IMAGE]).output()?;
+    let header = String::from_utf8_lossy(&header.stdout).into_owned();
+    ensure!(header.contains("Filesystem state:         clean\n") && !header.contains("needs_recovery"), "it was not unmounted: {header}");
+    let checked = Command::new("/sbin/e2fsck").args(["-f", "-n", IMAGE]).output()?;
+    ensure!(checked.status.success(), "the disk has faults: {}", String::from_utf8_lossy(&checked.stdout));
+    Ok(())
+}
+
+/// One command in Debian.
+fn guest() -> Guest<'static> {
+    Guest { system: SYSTEM, timeout: Duration::from_secs(300), ..Guest::default() }
+}
+
+fn failed(what: &str, o: &Outcome) -> String {
+    format!("{what}: status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err))
+}
+
+/// A service that says on the disk how it was ended.
+const WITNESS: &str =
+    "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true\nExecStop=/bin/sh -c 'echo in order > /root/ended'\n";
+
+/// A command in the running Debian: output, exit status, files in and out; then services end in order, and the disk
+/// is clean, whatever the command left running or did to what runs it.
+fn batch() -> Result<()> {
+    forget()?;
+    let random = insert("/opt/random", (0..1 << 18).map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect());
+    let fetched = Path::new("out/linux-debian/fetched");
+    let gets = || vec![Fetch { guest: "/root/copy".into(), host: fetched.into() }];
+    let inserts = vec![
+        random.clone(),
+        insert("/etc/systemd/system/witness.service", WITNESS.into()),
+        insert("/etc/systemd/system/multi-user.target.d/witness.conf", "[Unit]\nWants=witness.service\n".into()),
+    ];
+    let left = "(trap '' TERM; while :; do echo noise; echo >> /root/busy; done) & until [ -s /root/busy ]; do :; done";
+    let command = format!("systemctl is-system-running --wait; {left}; cat /opt/random > /root/copy; echo complaint >&2; exit 7");
+    let o = Guest { inserts, gets: gets(), ..guest() }.run(&command)?;
+    ensure!(o.status == 7 && o.text().starts_with("running\n") && o.text().ends_with("noise\n"), "{}", failed("the first command", &o));
+    ensure!(o.err == b"complaint\n", "standard error: {}", String::from_utf8_lossy(&o.err));
+    ensure!(std::fs::read(fetched)? == random.contents, "the file that was brought out differs");
+    std::fs::remove_file(fetched)?;
+    clean_disk()?;
+
+    // What was there stays, but for the command; who takes the descriptor can do nothing with it.
+    let inserts = vec![insert("/usr/local/bin/forge", compile("tests/linux/forge.c")?)];
+    let command = "cmp /opt/random /root/copy && cat /root/ended; PATH=$PATH:/usr/local/bin; forge; wc -l < /run/batch/command";
+    let o = Guest { inserts, ..guest() }.run(command)?;
+    let said = String::from_utf8_lossy(&o.err).into_owned();
+    ensure!(
+        o.text() == "in order\n1\n" && said.contains("forge: Device or resource busy") && o.status == 0,
+        "{}",
+        failed("the second", &o)
+    );
+    clean_disk()?;
+
+    let o = guest().run("rm /root/ended; systemctl kill -s KILL batch.service; exit 8")?;
+    ensure!(o.status == 8, "{}", failed("without what runs it", &o));
+    clean_disk()?;
+    let o = Guest { gets: gets(), ..guest() }.run("cat /root/ended; rm /root/copy")?;
+    ensure!(o.status == FAILED && o.text() == "in order\n", "{}", failed("no file to bring out", &o));
+
+    let o = Guest { timeout: Duration::from_secs(5), ..guest() }.run("true")?;
+    ensure!(o.status == TIMED_OUT, "{}", failed("out of time", &o));
+    // Not unmounted this time: the journal is for that.
+    let o = guest().run("cat /root/ended")?;
+    ensure!(o.status == 0 && o.text() == "in order\n", "{}", failed("after that", &o));
+    clean_disk()
+}
+
+/// Users and root use up what there is: services keep their processes, Linux has nothing to report.
+fn bombs() -> Result<()> {
+    forget()?;
+    let inserts = vec![insert("/usr/local/bin/bombs", compile("tests/linux/bombs.c")?)];
+    let services = "systemctl show --property=Id,MainPID,NRestarts $(systemctl list-units --type=service --state=running --plain --no-legend | cut -d ' ' -f 1)";
+    let command = format!(
+        "systemctl is-system-running --wait; {services} > /run/before; /usr/local/bin/bombs || exit; {services} | diff /run/before - && \
+         systemctl is-system-running && dmesg --level=emerg,alert,crit,err"
+    );
+    let o = Guest { inserts, timeout: Duration::from_secs(900), ..guest() }.run(&command)?;
+    let text = o.text();
+    let bombs = text.strip_prefix("running\n").and_then(|text| text.strip_suffix("running\n"));
+    let bombs = bombs.filter(|_| o.status == 0).with_context(|| failed("bombs", &o))?;
+    ensure!(bombs.lines().all(|line| line.starts_with("# ")), "{bombs}");
+    print!("{bombs}");
+    clean_disk()
 }
 
 /// Of the tests of Jim Tcl 0.81 those that pass here. On a Debian for i386 of its own five more do, which

@@ -129,6 +129,8 @@ const CHECKS: &[Test] = &[
 /// What runs only when it is named, or everything is asked for.
 const SLOW: &[&str] = &[
     "linux.debian",
+    "linux.debian.batch",
+    "linux.debian.bombs",
     "linux.layout",
     "system.linux-small",
     "linux.project",
