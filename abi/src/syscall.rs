@@ -153,6 +153,11 @@ pub enum Op {
     /// Cache maintenance. `a0` Space \[CONTROL\]; `a1` address; `a2` length; `a3` 0 clean, 1
     /// invalidate, 2 both (for execution: instruction side too). Free where caches are physical.
     Cache = 51,
+    /// Read what is mapped at an address, as the threads of a Space find it. `a0` Space \[CONTROL\]; `a1` address;
+    /// `a2` Memory, or 0. Returns in `ebx` the rights, 0 if nothing can be reached; in `esi` how many bytes around
+    /// the address, at a multiple of that, the same entry is for: `PAGE_SIZE` or `TABLE_SPAN`; in `edi` the
+    /// page's offset in the Memory, or all ones if no page of that is mapped there.
+    Lookup = 52,
 
     // --- Interrupts, time, information ---------------------------------------------------
     /// Deliver an interrupt line as a notification: the badge of the capability
@@ -175,7 +180,7 @@ pub enum Op {
 }
 
 /// All operations, in the order of their numbers.
-pub const ALL: [Op; 38] = [
+pub const ALL: [Op; 39] = [
     Op::Call,
     Op::ReplyWait,
     Op::Send,
@@ -209,6 +214,7 @@ pub const ALL: [Op; 38] = [
     Op::Attach,
     Op::Detach,
     Op::Cache,
+    Op::Lookup,
     Op::BindIrq,
     Op::AckIrq,
     Op::Alarm,

@@ -33,6 +33,7 @@ mod ipc;
 #[cfg(feature = "kdb")]
 mod kdb;
 mod large;
+mod lookup;
 mod map;
 pub mod memory;
 mod notify;

@@ -38,6 +38,8 @@ pub trait Format {
     /// Physical address of the table that an upper-level entry names, and whether it is a
     /// Segment's.
     fn decode_table(entry: u32) -> Option<(u32, bool)>;
+    /// The most that an upper-level entry which names a table lets the table's entries give.
+    fn table_rights(entry: u32) -> Rights;
     /// An upper-level entry that maps all of its span itself: a page of `TABLE_SPAN` bytes at a
     /// multiple of its size.
     fn large(leaf: Leaf) -> u32;

@@ -82,6 +82,10 @@ impl Format for Ia32 {
         (entry & PRESENT != 0 && entry & LARGE == 0).then_some((entry & ADDRESS, entry & SHARED != 0))
     }
 
+    fn table_rights(entry: u32) -> Rights {
+        if entry & WRITABLE != 0 { Rights::RWX } else { Rights::READ.union(Rights::EXECUTE) }
+    }
+
     fn large(leaf: Leaf) -> u32 {
         Self::leaf(Leaf { physical: leaf.physical & LARGE_ADDRESS, ..leaf }) | LARGE
     }

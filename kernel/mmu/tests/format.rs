@@ -58,6 +58,8 @@ proptest! {
         let table = Ia32::shared(Ia32::table(leaf.physical), rights);
         prop_assert_eq!(Ia32::decode_table(table), Some((leaf.physical, true)));
         prop_assert_eq!(table & bits::WRITABLE != 0, writes);
+        prop_assert_eq!(Ia32::table_rights(table), rights);
+        prop_assert_eq!(Ia32::table_rights(Ia32::table(leaf.physical)), Rights::RWX);
         let nothing = Ia32::shared(0, rights);
         prop_assert!(nothing != 0, "the place is the Segment's");
         prop_assert_eq!((Ia32::decode_table(nothing), Ia32::decode_large(nothing)), (None, None));

@@ -4,7 +4,7 @@
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, check, fails, good};
 use abi::syscall::MapRecord;
 use abi::{Rights, TABLE_SPAN, USER_END};
-use macadamia::cap::{copy, delete, identify, revoke};
+use macadamia::cap::{Found, copy, delete, identify, revoke};
 use macadamia::map::{Batch, map, protect, unmap};
 use macadamia::start::{bytes, fill};
 use macadamia::{Error, Memory};
@@ -33,6 +33,11 @@ pub const CASES: &[Case] = &[
     ("a_segment_needs_room", segment_needs_room),
     ("detaching_nothing_is_said", |_| fails(SPACE.detach(0x7000_0000), Error::NotThere)),
     ("an_attached_range_is_the_segments", attached_range),
+    ("a_lookup_tells_rights_and_page", lookup_tells),
+    ("a_lookup_tells_offsets_of_the_callers_memory_only", lookup_of_others),
+    ("a_lookup_sees_a_segment_as_threads_do", lookup_of_segment),
+    ("a_lookup_sees_large_pages", lookup_of_large),
+    ("a_lookup_is_checked", lookup_is_checked),
 ];
 
 fn read(address: u32) -> u8 {
@@ -178,4 +183,80 @@ fn attached_range(bed: &mut Bed) -> Result<(), Why> {
     good(SPACE.attach(0x7000_0000, segment, RW))?;
     fails(map(SPACE, 0x7000_0000, bed.ram, 0, PAGE, RW), Error::Occupied)?;
     good(SPACE.detach(0x7000_0000))
+}
+
+const READABLE: Rights = Rights::READ.union(Rights::EXECUTE);
+const NOTHING: Found = Found { rights: Rights::NONE, bytes: PAGE, offset: None };
+
+fn lookup_tells(bed: &mut Bed) -> Result<(), Why> {
+    let seen = |address| good(SPACE.lookup(address, Some(bed.ram)));
+    good(map(SPACE, ADDRESS, bed.ram, PAGE, 2 * PAGE, RW))?;
+    let second = Found { rights: Rights::RWX, bytes: PAGE, offset: Some(2 * PAGE) };
+    check("the second page", seen(ADDRESS + PAGE)? == second)?;
+    check("from its first to its last byte", seen(ADDRESS + 2 * PAGE - 1)? == second)?;
+    check("none behind", seen(ADDRESS + 2 * PAGE)? == NOTHING)?;
+    good(protect(SPACE, ADDRESS + PAGE, PAGE, Rights::READ))?;
+    check("lower rights", seen(ADDRESS + PAGE)? == Found { rights: READABLE, ..second })?;
+    good(protect(SPACE, ADDRESS + PAGE, PAGE, Rights::NONE))?;
+    check("none", seen(ADDRESS + PAGE)? == Found { rights: Rights::NONE, ..second })?;
+    good(unmap(SPACE, ADDRESS, PAGE))?;
+    check("unmapped", seen(ADDRESS)? == NOTHING)?;
+    let empty = good(QUOTA.create_space(0, bed.slot()))?;
+    check("no table", good(empty.lookup(ADDRESS, None))? == Found { bytes: TABLE_SPAN, ..NOTHING })
+}
+
+fn lookup_of_others(bed: &mut Bed) -> Result<(), Why> {
+    let part = good(bed.ram.derive(PAGE, 2 * PAGE, bed.slot(), QUOTA))?;
+    let nothing = bed.slot();
+    good(copy(bed.ram.0, None, nothing, Rights::NONE, 0))?;
+    good(map(SPACE, ADDRESS, bed.ram, 0, 4 * PAGE, Rights::READ))?;
+    for (page, offset) in [(0, None), (1, Some(0)), (2, Some(PAGE)), (3, None)] {
+        let at = ADDRESS + page * PAGE;
+        check("in the part", good(SPACE.lookup(at, Some(part)))? == Found { rights: READABLE, bytes: PAGE, offset })?;
+        check("without a Memory", good(SPACE.lookup(at, None))?.offset.is_none())?;
+        check("it need give no right", good(SPACE.lookup(at, Some(Memory(nothing))))?.offset == Some(page * PAGE))?;
+    }
+    // The kernel's own pages are in no Memory.
+    for at in [abi::utcb::KIP_ADDRESS, macadamia::utcb::address()] {
+        let found = good(SPACE.lookup(at, Some(bed.ram)))?;
+        check("they can be read", found.rights.contains(Rights::READ) && found.offset.is_none())?;
+    }
+    Ok(())
+}
+
+fn lookup_of_segment(bed: &mut Bed) -> Result<(), Why> {
+    const READ_ONLY: u32 = 0x7040_0000;
+    let segment = good(QUOTA.create_segment(TABLE_SPAN, bed.slot()))?;
+    good(SPACE.attach(READ_ONLY - TABLE_SPAN, segment, RW))?;
+    good(SPACE.attach(READ_ONLY, segment, Rights::READ))?;
+    check("empty", good(SPACE.lookup(READ_ONLY, None))? == Found { bytes: TABLE_SPAN, ..NOTHING })?;
+    good(map(macadamia::Space(segment.0), PAGE, bed.ram, 3 * PAGE, PAGE, RW))?;
+    for (place, rights) in [(READ_ONLY - TABLE_SPAN, Rights::RWX), (READ_ONLY, READABLE)] {
+        let found = Found { rights, bytes: PAGE, offset: Some(3 * PAGE) };
+        check("as attached", good(SPACE.lookup(place + PAGE, Some(bed.ram)))? == found)?;
+        good(SPACE.detach(place))?;
+    }
+    Ok(())
+}
+
+fn lookup_of_large(bed: &mut Bed) -> Result<(), Why> {
+    const LARGE: u32 = 0x5400_0000;
+    good(map(SPACE, LARGE, bed.large, 0, TABLE_SPAN, RW))?;
+    let seen = |page| good(SPACE.lookup(LARGE + page * PAGE, Some(bed.large)));
+    check("one entry", seen(5)? == Found { rights: Rights::RWX, bytes: TABLE_SPAN, offset: Some(5 * PAGE) })?;
+    good(unmap(SPACE, LARGE, PAGE))?;
+    check("many", seen(5)? == Found { rights: Rights::RWX, bytes: PAGE, offset: Some(5 * PAGE) })?;
+    check("and a gap", seen(0)? == NOTHING)?;
+    good(unmap(SPACE, LARGE, TABLE_SPAN))
+}
+
+fn lookup_is_checked(bed: &mut Bed) -> Result<(), Why> {
+    let segment = good(QUOTA.create_segment(TABLE_SPAN, bed.slot()))?;
+    fails(macadamia::Space(segment.0).lookup(0, None), Error::WrongKind)?;
+    fails(SPACE.lookup(USER_END, None), Error::BadAddress)?;
+    fails(SPACE.lookup(u32::MAX, Some(bed.ram)), Error::BadAddress)?;
+    good(SPACE.lookup(USER_END - 1, Some(bed.ram)))?;
+    fails(SPACE.lookup(ADDRESS, Some(Memory(QUOTA.0))), Error::WrongKind)?;
+    fails(SPACE.lookup(ADDRESS, Some(Memory(bed.slot()))), Error::NoCapability)?;
+    fails(SPACE.lookup(ADDRESS, bed.ports), Error::BadArgument)
 }

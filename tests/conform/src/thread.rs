@@ -102,7 +102,7 @@ fn occupied_destinations(_: &mut Bed) -> Result<(), Why> {
 }
 
 /// Operations on objects, with arguments that would be good if the first selector were.
-const OPERATIONS: [(Op, [u32; 3]); 21] = [
+const OPERATIONS: [(Op, [u32; 3]); 22] = [
     (Op::CreateQuota, [4096, 0, 0]),
     (Op::CreateSpace, [4, 0, 0]),
     (Op::CreateSegment, [TABLE_SPAN, 0, 0]),
@@ -121,6 +121,7 @@ const OPERATIONS: [(Op, [u32; 3]); 21] = [
     (Op::Attach, [OTHER, SELF.0, 1]),
     (Op::Detach, [OTHER, 0, 0]),
     (Op::Cache, [ADDRESS, PAGE, 0]),
+    (Op::Lookup, [ADDRESS, 0, 0]),
     (Op::BindIrq, [0; 3]),
     (Op::AckIrq, [0; 3]),
     (Op::QuotaInfo, [0; 3]),
@@ -149,7 +150,7 @@ fn rights_needed(bed: &mut Bed) -> Result<(), Why> {
     for (op, [b, c, d]) in OPERATIONS {
         let weak = match op {
             Op::CreateQuota | Op::CreateSpace | Op::CreateSegment | Op::CreateThread | Op::QuotaInfo => quota,
-            Op::Attach | Op::Detach | Op::Cache => space,
+            Op::Attach | Op::Detach | Op::Cache | Op::Lookup => space,
             Op::DeriveMemory => memory,
             Op::BindIrq | Op::AckIrq => continue,
             _ => thread,

@@ -45,6 +45,17 @@ pub struct Bound {
     pub handle: u32,
 }
 
+/// What is mapped at an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// What may be done there.
+    pub rights: Rights,
+    /// Bytes that one entry of a translation table is for there.
+    pub bytes: u32,
+    /// The page's offset in the Memory that was named, if it is one of its pages.
+    pub offset: Option<u32>,
+}
+
 impl Quota {
     /// Makes a Quota of `bytes` and `threads` in `slot`.
     ///
@@ -206,6 +217,14 @@ impl Space {
     /// What the kernel says.
     pub fn detach(self, address: u32) -> Result<()> {
         sys::call(Op::Detach, [self.0, address, 0, 0]).map(|_| ())
+    }
+    /// What its threads find at an address; with `memory` also which page of that it is.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn lookup(self, address: u32, memory: Option<Memory>) -> Result<Found> {
+        let [rights, bytes, offset] = sys::call(Op::Lookup, [self.0, address, memory.map_or(0, |m| m.0), 0])?;
+        Ok(Found { rights: Rights(rights), bytes, offset: (offset != u32::MAX).then_some(offset) })
     }
 }
 

@@ -8,7 +8,7 @@ use abi::boot::slot;
 use abi::syscall::MapRecord;
 use abi::{Error, Op, PAGE_SIZE, Rights, TABLE_SPAN};
 use arch_host::{Host, RAM, boot};
-use common::{Found, call, call_with, pages_of, seed};
+use common::{Found, call, call_with, check_lookup, pages_of, seed};
 use kcore::Kernel;
 use kcore::memory::ATTACHMENT_BYTES;
 use kcore::space::{Segment, Space, Table};
@@ -295,6 +295,10 @@ proptest! {
                 let after = pages_of(&kernel, space);
                 prop_assert!(seen(&after) == model.seen(number), "space {}", number);
                 check_flushes(&kernel, space, before, &after);
+                let page = numbers[2] % (SPANS * SPAN) * PAGE_SIZE;
+                for address in [BASE + page, PLACES[0] + page, PLACES[1] + page] {
+                    check_lookup(&mut kernel, number, &after, (MEMORIES, RAM.base), address);
+                }
                 *before = after;
                 let large = large_spans(&kernel, kernel.pool[space].top, BASE);
                 prop_assert_eq!(reserve(&kernel, kernel.pool[space].spares), large.len());

@@ -8,10 +8,9 @@ use abi::boot::slot;
 use abi::syscall::MapRecord;
 use abi::{Delivery, Error, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
 use arch_host::{Host, RAM, boot};
-use common::{call, call_tag, call_with, pages_of, seed};
+use common::{Found, call, call_tag, call_with, check_lookup, pages_of, seed};
 use kcore::Kernel;
 use kcore::space::Space;
-use pool::Ref;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,9 +79,8 @@ impl Model {
     }
 }
 
-/// What a processor would find, by walking the tables.
-fn walk(kernel: &Kernel<Host>, space: Ref<Space>) -> BTreeMap<u32, (u32, bool)> {
-    pages_of(kernel, space).into_iter().map(|found| (found.address, (found.physical, found.writable))).collect()
+fn seen(pages: &[Found]) -> BTreeMap<u32, (u32, bool)> {
+    pages.iter().map(|found| (found.address, (found.physical, found.writable))).collect()
 }
 
 /// One record; whether the kernel took it. `alone`: one of one page by the system call that replies, too.
@@ -190,7 +188,12 @@ proptest! {
         for numbers in steps {
             step(&mut kernel, &mut model, numbers);
             for (number, space) in SPACES.into_iter().zip(spaces) {
-                prop_assert_eq!(walk(&kernel, space), model.seen(number), "space {}", number);
+                let pages = pages_of(&kernel, space);
+                prop_assert_eq!(seen(&pages), model.seen(number), "space {}", number);
+                let page = numbers[1] % PAGES * PAGE_SIZE;
+                for address in [BASE + page, PLACES[0] + page, PLACES[1] + page] {
+                    check_lookup(&mut kernel, number, &pages, (MEMORIES, RAM.base), address);
+                }
             }
         }
     }

@@ -2,13 +2,16 @@
 //! System calls for the thread that runs.
 #![allow(dead_code, reason = "each test uses its part")]
 
-use abi::{Op, PAGE_SIZE, TABLE_SPAN, Tag};
+use abi::{Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
 use arch_host::{Host, results, set_arguments};
 use kcore::space::{Space, Table};
 use kcore::thread::Thread;
 use kcore::{Kernel, Port};
 use mmu::ia32::bits;
 use pool::Ref;
+
+/// What of a page can be had that may be read.
+const READABLE: Rights = Rights::READ.union(Rights::EXECUTE);
 
 /// Makes a system call to its end: status and results, or what a delivery has in these registers.
 pub fn call(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> [u32; 5] {
@@ -88,4 +91,18 @@ pub fn pages_of(kernel: &Kernel<Host>, space: Ref<Space>) -> Vec<Found> {
         }
     }
     found
+}
+
+/// `lookup` tells of an address what a processor would find there: `pages`. The space and the memory are given by
+/// their slots, and the memory's first page.
+pub fn check_lookup(kernel: &mut Kernel<Host>, space: u32, pages: &[Found], (memory, base): (u32, u32), address: u32) {
+    let [_, rights, bytes, offset, _] = succeeds(kernel, Op::Lookup, [space, address, memory, 0]);
+    match pages.iter().find(|found| found.address == address & !(PAGE_SIZE - 1)) {
+        Some(found) => {
+            let size = if found.large { TABLE_SPAN } else { PAGE_SIZE };
+            let told = [if found.writable { Rights::RWX.0 } else { READABLE.0 }, size, found.physical - base];
+            assert_eq!([rights, bytes, offset], told, "{address:#x}");
+        }
+        None => assert_eq!(rights, 0, "{address:#x}"),
+    }
 }

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reading what is mapped, for who wants to compare it with tables of its own.
+//!
+//! A page's physical address is told to nobody: only its offset in a Memory that the caller has.
+
+use crate::memory::{Memory, class};
+use crate::port::Port;
+use crate::space::{Owner, Space, Table};
+use crate::{Kernel, Result};
+use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN, USER_END};
+use mmu::{Format, Leaf, leaf_index, top_index};
+use pool::Ref;
+
+/// The offset of what is no page of the Memory.
+const ELSEWHERE: u32 = u32::MAX;
+
+impl<P: Port> Kernel<P> {
+    /// `lookup`.
+    pub(crate) fn lookup(&self, caller: Ref<Space>, [space, address, memory, _]: [u32; 4]) -> Result<[u32; 3]> {
+        let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
+        if self.pool[space].header.is_dying() {
+            return Err(Error::BadState);
+        }
+        if address >= USER_END {
+            return Err(Error::BadAddress);
+        }
+        let memory = match memory {
+            0 => None,
+            selector => Some(self.pool[self.object::<Memory>(caller, selector, Kind::Memory, Rights::NONE)?]),
+        };
+        // Numbers of ports are no physical addresses.
+        if memory.is_some_and(|memory| memory.class == class::PORTS) {
+            return Err(Error::BadArgument);
+        }
+        let (found, bytes) = self.translate(space, address);
+        let Some(Leaf { physical, rights, .. }) = found else { return Ok([0, bytes, ELSEWHERE]) };
+        let offset = memory.and_then(|memory| physical.checked_sub(memory.base).filter(|offset| *offset < memory.bytes));
+        Ok([rights.0, bytes, offset.unwrap_or(ELSEWHERE)])
+    }
+
+    /// The page at an address, as a processor finds it, and the bytes that its entry is for.
+    fn translate(&self, space: Ref<Space>, address: u32) -> (Option<Leaf>, u32) {
+        let entry = self.top_entry(Owner::Space(space), top_index(address));
+        if let Some((large, _)) = P::Format::decode_large(entry) {
+            let physical = large.physical + address % TABLE_SPAN / PAGE_SIZE * PAGE_SIZE;
+            return (Some(Leaf { physical, ..large }), TABLE_SPAN);
+        }
+        let Some((physical, _)) = P::Format::decode_table(entry) else { return (None, TABLE_SPAN) };
+        let table: Ref<Table> = Ref::new(self.port.pool_address(physical));
+        let leaf = self.pool[table].0.get(leaf_index(address)).and_then(|leaf| P::Format::decode(*leaf));
+        let leaf = leaf.map(|leaf| Leaf { rights: leaf.rights.intersection(P::Format::table_rights(entry)), ..leaf });
+        (leaf, PAGE_SIZE)
+    }
+}
