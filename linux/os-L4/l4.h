@@ -121,6 +121,17 @@ void l4_map_stage(void);
 struct mm_struct;
 void l4_tlb_collect(struct mm_struct *mm);
 
+/* A page table that is compared with the microkernel's (linux/tests/walk.c). */
+#ifdef L4_TESTS
+/* The process is told of a range: records are made for it. */
+void l4_walk_told(struct mm_struct *mm, unsigned long from, unsigned long to);
+/* It has run, and all records have been carried out before. */
+void l4_walk_event(struct mm_struct *mm);
+#else
+static inline void l4_walk_told(struct mm_struct *mm, unsigned long from, unsigned long to) { }
+static inline void l4_walk_event(struct mm_struct *mm) { }
+#endif
+
 /* The first words of the kernel information page, in Linux's own data: a page less that is touched. */
 extern u32 l4_kip[];
 

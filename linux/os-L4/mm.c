@@ -231,6 +231,7 @@ static int collect(struct mm_struct *mm)
 		mm->context.sync[i].from = mm->context.sync[i].to = 0;
 		if (sync_range(mm, space, from, to))
 			err = -ENOMEM;
+		l4_walk_told(mm, from, to);
 	}
 	return err;
 }

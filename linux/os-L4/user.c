@@ -443,6 +443,7 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 		for (delivery = map_and_run(&handle, &word);; delivery = l4_run(&handle, &word)) {
 			arch_l4_store_registers(regs, frame);
 			signals_enabled = 1;
+			l4_walk_event(task->mm);
 			if (unlikely(!is_alien(delivery, word, L4_VECTOR_SYSTEM_CALL)) ||
 			    unlikely(!system_call(regs, task_thread_info(task))))
 				break;

@@ -9,10 +9,16 @@
 #include <linux/init.h>
 #include <linux/kernel.h>
 #include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
 #include <linux/notifier.h>
 #include <linux/panic_notifier.h>
+#include <linux/pgtable.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
+#include <asm/tlbflush.h>
+#include <os.h>
 #include "l4.h"
 #include "layout.h"
 
@@ -78,6 +84,40 @@ static int provoke_thread(void)
 				      L4_INTERRUPT_PRIORITY) : -ENOMEM;
 }
 
+/*
+ * The microkernel's entry for a page of the process that asks becomes another than Linux's: of another page, with
+ * more rights, none, or one where Linux has none.  Only walk.c sees it: nobody uses these pages.
+ */
+static int provoke_entry(const char *how)
+{
+	struct mm_struct *mm = current->mm;
+	bool rights = !strcmp(how, "rights");
+	unsigned long at = vm_mmap(NULL, 0, 2 * PAGE_SIZE, rights ? PROT_READ : PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, 0);
+	u32 space = mm->context.id.pid;
+	unsigned long page;
+	int err, word;
+
+	if (IS_ERR_VALUE(at))
+		return at;
+	err = rights ? get_user(word, (int __user *)at) : put_user(1, (int __user *)at);
+	if (err)
+		return err;
+	um_tlb_sync(mm);
+	page = pte_val(*pte_offset_kernel(pmd_off(mm, at), at)) & PAGE_MASK;
+	if (!strcmp(how, "page"))
+		err = l4_ram_record(space, at, page ^ PAGE_SIZE, PAGE_SIZE, UM_PROT_READ | UM_PROT_WRITE);
+	else if (rights)
+		err = l4_ram_record(space, at, page, PAGE_SIZE, UM_PROT_READ | UM_PROT_WRITE);
+	else if (!strcmp(how, "gone"))
+		err = l4_unmap_record(space, at, PAGE_SIZE);
+	else if (!strcmp(how, "left"))
+		err = l4_ram_record(space, at + PAGE_SIZE, page, PAGE_SIZE, UM_PROT_READ);
+	else
+		err = -EINVAL;
+	return err ?: l4_map_flush();
+}
+
 /* The panic itself fails. */
 static int fail_again(struct notifier_block *block, unsigned long event, void *text)
 {
@@ -95,6 +135,8 @@ static ssize_t provoke_write(struct file *file, const char __user *buf, size_t b
 	if (copy_from_user(how, buf, bytes))
 		return -EFAULT;
 	strim(how);
+	if (str_has_prefix(how, "entry-"))
+		return provoke_entry(how + strlen("entry-")) ?: bytes;
 	if (!strcmp(how, "null"))
 		provoke_null();
 	else if (!strcmp(how, "jump"))

@@ -121,16 +121,24 @@ fn with_tests(source: &Path) -> PathBuf {
     source.with_extension("tests")
 }
 
-/// Links the server once more with `linux/tests`, if that was not done with this one.
+/// Links the server once more with `linux/tests`, if that was not done with this one and these.
 fn make_tests(source: &Path) -> Result<()> {
     let (plain, of) = (source.join(IMAGE), source.with_extension("tests-of"));
-    if with_tests(source).exists() && std::fs::read(&of).ok() == Some(std::fs::read(&plain)?) {
+    // What is only for tests leaves the plain image as it is.
+    let made_from = || {
+        let mut contents = std::fs::read(&plain)?;
+        for file in OURS.iter().map(|(from, _)| files(from)).collect::<Result<Vec<_>>>()?.concat() {
+            contents.append(&mut std::fs::read(file)?);
+        }
+        anyhow::Ok(contents)
+    };
+    if with_tests(source).exists() && std::fs::read(&of).ok() == Some(made_from()?) {
         return Ok(());
     }
     make(source, "um", &[IMAGE, "L4_TESTS=y"])?;
     std::fs::copy(&plain, with_tests(source))?;
     make(source, "um", &[IMAGE])?;
-    std::fs::copy(&plain, &of)?;
+    std::fs::write(&of, made_from()?)?;
     Ok(())
 }
 
@@ -275,6 +283,7 @@ fn header() -> String {
         ("SET_DEBUG", Op::SetDebug),
         ("FPU_SYNC", Op::FpuSync),
         ("MAP", Op::Map),
+        ("LOOKUP", Op::Lookup),
         ("ALARM", Op::Alarm),
     ] {
         define(&format!("OP_{name}"), op as u32);

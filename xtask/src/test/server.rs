@@ -12,6 +12,7 @@ use std::time::Duration;
 /// All of them.
 pub const ALL: &[Test] = &[
     ("linux.faults", faults),
+    ("linux.walk", walk),
     ("linux.starved", starved),
     ("linux.share", share),
     ("linux.results", results),
@@ -89,6 +90,33 @@ fn again(session: &mut Session, word: &str) -> Result<()> {
     session.expect(word)?;
     session.expect("Linux version")?;
     session.expect(PROMPT)
+}
+
+/// Page tables that the microkernel has are those of Linux, whatever programs do to them; and each way in which they
+/// could be others is noticed.
+fn walk() -> Result<()> {
+    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?)];
+    let guest =
+        || Guest { system: "tests/systems/linux-walk.toml", inserts: inserts.clone(), own_time: true, timeout: LONG, ..Guest::default() };
+    let checks = "exceptions threads processes copy_on_write file_mappings debugging signals proc";
+    let o = guest().run(&format!(
+        "for check in {checks}; do abi $check || exit 1; done; for i in 1 2 3 4 5 6 7 8; do ls -l /proc /bin | sort | grep -c i & done; wait; cat /proc/macadamia-walk"
+    ))?;
+    let text = o.text();
+    ensure!(o.status == 0, "status {}: {text}{}", o.status, String::from_utf8_lossy(&o.err));
+    let count = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name} in: {text}"))?;
+        anyhow::Ok(line.trim().parse::<u64>()?)
+    };
+    let (walks, pages, mapped) = (count("walks")?, count("pages")?, count("mapped")?);
+    println!("# {walks} times all of a process compared; {pages} pages in all, of which the microkernel had {mapped}");
+    ensure!(walks > 100 && mapped > 10_000 && pages > 10 * mapped, "{text}");
+    for how in ["page", "rights", "gone", "left"] {
+        let o = guest().run(&format!("echo entry-{how} > /dev/macadamia/provoke; sleep 1; sleep 1"))?;
+        let said = String::from_utf8_lossy(&o.err);
+        ensure!(o.status == 125 && said.contains("Kernel panic - not syncing: walk: "), "{how}: status {}: {said}", o.status);
+    }
+    Ok(())
 }
 
 /// Somebody between Linux and the thread that forces interrupts on it computes for 3 s, while Linux would: the

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * With "walk" among the arguments: holds the microkernel's page tables against Linux's, as they are said to be in
+ * mm.c and asm/pgtable.h, and panics at the first page of which that is not true:
+ *
+ * - an entry without a mark: the microkernel has just this page with just these rights, or nothing if the entry
+ *   is not used;
+ * - an entry with a mark: the microkernel has nothing, or the entry is in a range that is to be told.
+ *
+ * At each event of a process all records have been carried out.  Then what they were made for is compared, and all of
+ * the process's pages if another one ran before, and now and then: so a copy is compared before its first
+ * system call, and a process before its last.  Numbers are in /proc/macadamia-walk.
+ */
+#include <linux/init.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+#include <linux/proc_fs.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <asm/sections.h>
+#include "l4.h"
+#include "layout.h"
+
+/* Events of one process until all its pages are compared. */
+#define OFTEN		64
+#define RIGHTS		(L4_RIGHT_READ | L4_RIGHT_WRITE)
+
+static bool wanted;
+static const struct l4_grant *ram;
+/* Whose event was the last. */
+static struct mm_struct *last;
+/* What it was told since: so many ranges, or all. */
+static struct told {
+	unsigned long from, to;
+} told[2 * UM_SYNC_RANGES];
+static unsigned int ranges, events;
+static unsigned long whole, pages, mapped;
+
+static int __init walk_setup(char *text)
+{
+	wanted = true;
+	return 1;
+}
+__setup("walk", walk_setup);
+
+void l4_walk_told(struct mm_struct *mm, unsigned long from, unsigned long to)
+{
+	if (!wanted || mm != last)
+		return;
+	if (ranges < ARRAY_SIZE(told))
+		told[ranges++] = (struct told){ from, to };
+	else
+		last = NULL;
+}
+
+/* What the microkernel has at an address: rights, offset in Linux's RAM, and how many bytes that is true of. */
+struct found {
+	u32 rights, bytes, offset;
+};
+
+static struct found look(u32 space, unsigned long at)
+{
+	struct l4_regs r;
+	u32 status = l4_call_out(L4_OP_LOOKUP, space, at, ram->slot, 0, &r);
+
+	if (status)
+		panic("walk: no lookup at %lx: error %u", at, status);
+	return (struct found){ r.ebx, r.esi, r.edi };
+}
+
+/* Offset in the Memory of a page of Linux's. */
+static u32 offset_of_page(pte_t pte)
+{
+	return (pte_val(pte) & PAGE_MASK) - (ram->address - ((unsigned long)__binary_start & PAGE_MASK));
+}
+
+static u32 expected(pte_t pte)
+{
+	if (!pte_present(pte) || !pte_young(pte) || !pte_read(pte))
+		return 0;
+	return pte_write(pte) && pte_dirty(pte) ? RIGHTS : L4_RIGHT_READ;
+}
+
+static bool is_to_be_told(struct mm_struct *mm, unsigned long at)
+{
+	int i;
+
+	for (i = 0; i < UM_SYNC_RANGES; i++)
+		if (mm->context.sync[i].from <= at && at < mm->context.sync[i].to)
+			return true;
+	return false;
+}
+
+static void compare_page(struct mm_struct *mm, unsigned long at, pte_t pte, bool marked, struct found found)
+{
+	u32 want = expected(pte);
+
+	pages++;
+	mapped += !!found.rights;
+	if (marked ? !found.rights || is_to_be_told(mm, at) :
+		     (found.rights & RIGHTS) == want && (!want || found.offset == offset_of_page(pte)))
+		return;
+	panic("walk: %s[%d] at %lx: Linux has %lx%s, rights %x, offset %x; the microkernel rights %x, offset %x",
+	      current->comm, task_pid_nr(current), at, (unsigned long)pte_val(pte),
+	      marked ? " (to be told)" : "", want, want ? offset_of_page(pte) : 0, found.rights & RIGHTS, found.offset);
+}
+
+/* Pages of one table. */
+static void compare_table(struct mm_struct *mm, unsigned long at, unsigned long end)
+{
+	struct found found = { };
+	pmd_t *pmd = pmd_off(mm, at);
+	bool there = pmd_present(*pmd);
+	unsigned long known = at;
+
+	for (; at < end; at += PAGE_SIZE) {
+		pte_t pte = there ? *pte_offset_kernel(pmd, at) : __pte(0);
+		bool marked = there ? pte_get_bits(pte, _PAGE_NEWPAGE | _PAGE_NEWPROT) : pmd_newpage(*pmd);
+
+		if (at >= known) {
+			found = look(mm->context.id.pid, at);
+			/* A hole of a whole table is known at once; one that Linux has none for either is done. */
+			known = found.rights ? at + PAGE_SIZE : ALIGN_DOWN(at, found.bytes) + found.bytes;
+			if (!there && known >= end)
+				return;
+		}
+		compare_page(mm, at, pte, marked, found);
+	}
+}
+
+static void compare(struct mm_struct *mm, unsigned long at, unsigned long end)
+{
+	unsigned long next;
+
+	for (; at < end; at = next) {
+		next = pgd_addr_end(at, end);
+		compare_table(mm, at, next);
+	}
+}
+
+void l4_walk_event(struct mm_struct *mm)
+{
+	unsigned int i;
+
+	/* With records that are left nothing is known yet. */
+	if (!wanted || l4_batched)
+		return;
+	if (mm != last || ++events % OFTEN == 0) {
+		compare(mm, 0, TASK_SIZE);
+		whole++;
+	} else {
+		for (i = 0; i < ranges; i++)
+			compare(mm, told[i].from, told[i].to);
+	}
+	last = mm;
+	ranges = 0;
+}
+
+static int show(struct seq_file *m, void *nothing)
+{
+	seq_printf(m, "walks   %lu\npages   %lu\nmapped  %lu\n", whole, pages, mapped);
+	return 0;
+}
+
+static int __init walk_init(void)
+{
+	if (!wanted)
+		return 0;
+	ram = l4_find_grant("ram");
+	return ram && proc_create_single("macadamia-walk", 0444, NULL, show) ? 0 : -ENOMEM;
+}
+/* Before there are processes. */
+core_initcall(walk_init);
