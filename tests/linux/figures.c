@@ -21,11 +21,12 @@
 
 #define REPETITIONS	40
 #define PAGE		4096
+#define MEGABYTE	(1 << 20)
 /* `test eax, imm32`: abi::marker. */
 #define MARK(kind, id)	asm volatile (".byte 0xa9; .long %c0" : : "i" (0x4d410000 | (kind) << 12 | (id)) : "cc", "memory")
 #define MEASURE(id, what) do { int n_; for (n_ = 0; n_ < REPETITIONS; n_++) { MARK(1, id); what; MARK(2, id); } } while (0)
 
-enum { GETPID = 1, GETTIMEOFDAY, READ, WRITE, PIPE, FAULT, FORK, EXEC, RING2, RING8, CLOCK, SIGNAL };
+enum { GETPID = 1, GETTIMEOFDAY, READ, WRITE, PIPE, FAULT, FORK, EXEC, RING2, RING8, CLOCK, SIGNAL, MMAP };
 
 static char buffer[PAGE];
 
@@ -92,6 +93,19 @@ static void ring(int count, int rounds, int id)
 	close(in);
 }
 
+/* As lmbench's lat_mmap: maps a file of a megabyte, writes to each tenth page, and unmaps it. */
+static void touch(int file)
+{
+	char *at = mmap(NULL, MEGABYTE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	int i;
+
+	if (at == MAP_FAILED)
+		die("mmap");
+	for (i = 0; i < MEGABYTE; i += 10 * PAGE)
+		((volatile char *)at)[i] = 1;
+	munmap(at, MEGABYTE);
+}
+
 /* Calls that the process makes. */
 static void calls(void)
 {
@@ -121,6 +135,11 @@ static void calls(void)
 	raise(SIGUSR1);
 	i = getpid();
 	MEASURE(SIGNAL, raw(__NR_kill, i, SIGUSR1, 0));
+	/* The file's pages are there, as lmbench's are. */
+	for (i = 0; i < MEGABYTE; i += PAGE)
+		if (pwrite(file, buffer, PAGE, i) != PAGE)
+			die("write");
+	MEASURE(MMAP, touch(file));
 	unlink(path);
 	close(file);
 	close(both[0]);
