@@ -10,6 +10,7 @@
 #include <linux/irqflags.h>
 #include <linux/linkage.h>
 #include <linux/types.h>
+#include <asm/page.h>
 #include "abi.h"
 
 /* Slots of the capability table that every component starts with. */
@@ -64,12 +65,13 @@ unsigned int l4_slots_used(void);
  * cleared for each process: where in them something may be mapped is noted here.
  */
 #define L4_KEPT_TABLES	8
+#define L4_BLOCK	(PGDIR_SIZE / 32)
 struct l4_space {
 	u32 slot;
 	unsigned int tables;
 	bool more;		/* there are others */
-	/* Its addresses begin at base; from is above to where there is nothing.  The one that changed last is looked at first. */
-	struct l4_table { unsigned long base, from, to; } table[L4_KEPT_TABLES], *last;
+	/* Its addresses begin at base; a bit for each block that may have pages.  The one that changed last is looked at first. */
+	struct l4_table { unsigned long base; u32 used; } table[L4_KEPT_TABLES], *last;
 };
 /* An empty one, or NULL; and what becomes of it. */
 struct l4_space *l4_space_alloc(void);
@@ -105,8 +107,6 @@ extern long long physmem_size;
 int l4_ram_init(void);
 /* Before the first page is given out. */
 void l4_keep_together(void);
-int l4_ram_record(u32 space, unsigned long virt, unsigned long phys,
-		  unsigned long len, unsigned int prot);
 int l4_unmap_record(u32 space, unsigned long virt, unsigned long len);
 /* At once, whatever is collected. */
 void l4_unmap_all(u32 space);
@@ -114,10 +114,34 @@ void l4_unmap_all(u32 space);
 extern unsigned int l4_untold;
 /* Carries out all records, before anybody runs. */
 int l4_map_flush(void);
-/* The same by the next L4_OP_MAP_RUN, which takes them from the UTCB: interrupts are disabled until then. */
+/* Records that wait, and what makes the last of them longer. */
+extern struct l4_record { u32 word[4]; } l4_batch[];
 extern unsigned int l4_batched;
-void l4_map_stage(void);
-/* As um_tlb_sync(), but the last records are left for that. */
+extern struct l4_next { u32 selectors, what, offset; } l4_next;
+int l4_begin_record(u32 selectors, u32 what, u32 offset, unsigned long len);
+static __always_inline int l4_add_record(u32 selectors, u32 what, u32 offset, unsigned long len)
+{
+	if (l4_next.what != what || l4_next.offset != offset || l4_next.selectors != selectors || !l4_batched)
+		return l4_begin_record(selectors, what, offset, len);
+	l4_next.what += len;
+	l4_next.offset += len;
+	l4_batch[l4_batched - 1].word[3] += len;
+	return 0;
+}
+/* The selector of the Memory, and where in Linux's physical memory it begins: what is below the microkernel refuses. */
+extern u32 l4_ram_slot;
+extern unsigned long l4_ram_start;
+static __always_inline int l4_ram_record(u32 space, unsigned long virt, unsigned long phys,
+					 unsigned long len, unsigned int prot)
+{
+	return l4_add_record(l4_ram_slot << 16 | space, virt | L4_MAP_MAP << 8 | prot, phys - l4_ram_start, len);
+}
+/* One page is for L4_OP_MAP_RUN, whose fast path is for that; behind others, carried out before, L4_OP_RUN has one. */
+static inline bool l4_is_one_page(void)
+{
+	return l4_batched == 1 && l4_batch[0].word[3] == PAGE_SIZE;
+}
+/* As um_tlb_sync(), but one page is left for that. */
 struct mm_struct;
 void l4_tlb_collect(struct mm_struct *mm);
 

@@ -25,14 +25,12 @@
 
 #define RAM_FD		1
 #define INITRD_FD	2
-#define RECORD_WORDS	4
 #define MAX_RECORDS	L4_MAP_MAX
 
-static u32 ram_slot;
-/* Offset in Linux's physical memory where the Memory begins. */
-static unsigned long ram_start;
+u32 l4_ram_slot;
+unsigned long l4_ram_start;
 
-static struct { u32 word[RECORD_WORDS]; } batch[MAX_RECORDS];
+struct l4_record l4_batch[MAX_RECORDS];
 unsigned int l4_batched;
 
 int __init l4_ram_init(void)
@@ -46,9 +44,9 @@ int __init l4_ram_init(void)
 		return -ENOMEM;
 	/* What stays shares the large page of the server's data. */
 	memblock_set_bottom_up(true);
-	ram_slot = ram->slot;
-	ram_start = end - base;
-	physmem_size = ram_start + ram->bytes;
+	l4_ram_slot = ram->slot;
+	l4_ram_start = end - base;
+	physmem_size = l4_ram_start + ram->bytes;
 	return 0;
 }
 
@@ -67,7 +65,7 @@ static u32 carry_out(const void *records, unsigned int count, u32 *bad)
 
 	/* The UTCB is also that of an interrupt which prints something. */
 	local_irq_save(flags);
-	memcpy((void *)l4_utcb, records, count * sizeof(batch[0]));
+	memcpy((void *)l4_utcb, records, count * sizeof(l4_batch[0]));
 	status = l4_call_out(L4_OP_MAP, count, 0, 0, 0, &r);
 	local_irq_restore(flags);
 	*bad = min(r.ebx, count - 1);
@@ -76,7 +74,7 @@ static u32 carry_out(const void *records, unsigned int count, u32 *bad)
 
 void l4_unmap_all(u32 space)
 {
-	const u32 record[RECORD_WORDS] = { space, L4_MAP_UNMAP << 8, 0, L4_USER_END };
+	const u32 record[4] = { space, L4_MAP_UNMAP << 8, 0, L4_USER_END };
 	u32 bad;
 
 	/* Of what is there no record fails. */
@@ -97,11 +95,11 @@ int l4_map_flush(void)
 		const u32 *bad;
 		u32 status, failed;
 
-		status = carry_out(&batch[first], count - first, &failed);
+		status = carry_out(&l4_batch[first], count - first, &failed);
 		if (!status)
 			break;
 		first += failed;
-		bad = batch[first].word;
+		bad = l4_batch[first].word;
 		if (l4_is_full(status) && first >= helped && l4_make_room(bad[0] & 0xffff, &own)) {
 			if (own)
 				helped = first + 1;
@@ -116,54 +114,22 @@ int l4_map_flush(void)
 	return err;
 }
 
-void l4_map_stage(void)
-{
-	memcpy((void *)l4_utcb, batch, l4_batched * sizeof(batch[0]));
-}
+struct l4_next l4_next;
 
-static __always_inline int add(u32 selectors, u32 what, u32 offset, unsigned long len, bool maps)
+int l4_begin_record(u32 selectors, u32 what, u32 offset, unsigned long len)
 {
-	u32 *last = l4_batched ? batch[l4_batched - 1].word : NULL;
-	int err = 0;
+	int err = l4_batched == MAX_RECORDS ? l4_map_flush() : 0;
 
-	/* One that goes on where the last one ends makes it longer. */
-	if (last && last[0] == selectors && last[1] + last[3] == what &&
-	    (!maps || last[2] + last[3] == offset)) {
-		last[3] += len;
-		return 0;
-	}
-	if (l4_batched == MAX_RECORDS)
-		err = l4_map_flush();
-	last = batch[l4_batched++].word;
-	last[0] = selectors;
-	last[1] = what;
-	last[2] = offset;
-	last[3] = len;
+	BUILD_BUG_ON(UM_PROT_READ != L4_RIGHT_READ || UM_PROT_WRITE != L4_RIGHT_WRITE || UM_PROT_EXEC != L4_RIGHT_EXECUTE);
+	l4_batch[l4_batched++] = (struct l4_record){ { selectors, what, offset, len } };
+	l4_next = (struct l4_next){ selectors, what + len, offset + len };
 	return err;
-}
-
-int l4_ram_record(u32 space, unsigned long virt, unsigned long phys,
-		  unsigned long len, unsigned int prot)
-{
-	/* By UM_PROT_READ, UM_PROT_WRITE, UM_PROT_EXEC: 1, 2, 4. */
-	static const u8 rights[8] = {
-		0, L4_RIGHT_READ, L4_RIGHT_WRITE, L4_RIGHT_READ | L4_RIGHT_WRITE,
-		L4_RIGHT_EXECUTE, L4_RIGHT_READ | L4_RIGHT_EXECUTE, L4_RIGHT_WRITE | L4_RIGHT_EXECUTE,
-		L4_RIGHT_READ | L4_RIGHT_WRITE | L4_RIGHT_EXECUTE,
-	};
-
-	BUILD_BUG_ON(UM_PROT_READ != 1 || UM_PROT_WRITE != 2 || UM_PROT_EXEC != 4);
-	if (phys < ram_start)
-		return -EINVAL;		/* the image is nobody else's */
-	if (!rights[prot & 7])
-		return l4_unmap_record(space, virt, len);
-	return add(ram_slot << 16 | space, virt | L4_MAP_MAP << 8 | rights[prot & 7],
-		   phys - ram_start, len, true);
 }
 
 int l4_unmap_record(u32 space, unsigned long virt, unsigned long len)
 {
-	return add(space, virt | L4_MAP_UNMAP << 8, 0, len, false);
+	/* The offset is not looked at; so it goes on, too. */
+	return l4_add_record(space, virt | L4_MAP_UNMAP << 8, virt, len);
 }
 
 static unsigned int prot_of(int r, int w, int x)

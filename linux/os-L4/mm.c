@@ -92,6 +92,14 @@ bool l4_make_room(u32 space, bool *its_own)
 	return true;
 }
 
+/* Blocks of a table in which pages from at to before end lie: a bit each. */
+static __always_inline u32 blocks(unsigned long at, unsigned long end)
+{
+	if (__builtin_constant_p(end - at) && end - at == PAGE_SIZE)
+		return 1U << at % PGDIR_SIZE / L4_BLOCK;
+	return (2U << (end - 1) % PGDIR_SIZE / L4_BLOCK) - (1U << at % PGDIR_SIZE / L4_BLOCK);
+}
+
 static noinline void note_other(struct l4_space *space, unsigned long at, unsigned long end)
 {
 	struct l4_table *t;
@@ -104,10 +112,9 @@ static noinline void note_other(struct l4_space *space, unsigned long at, unsign
 	}
 	if (t == space->table + space->tables) {
 		space->tables++;
-		*t = (struct l4_table){ at & PGDIR_MASK, at, end };
+		*t = (struct l4_table){ .base = at & PGDIR_MASK };
 	}
-	t->from = min(t->from, at);
-	t->to = max(t->to, end);
+	t->used |= blocks(at, end);
 	space->last = t;
 }
 
@@ -116,14 +123,10 @@ static __always_inline void note(struct l4_space *space, unsigned long at, unsig
 {
 	struct l4_table *t = space->last;
 
-	if (unlikely(t->base != (at & PGDIR_MASK) || !space->tables)) {
+	if (unlikely(t->base != (at & PGDIR_MASK) || !space->tables))
 		note_other(space, at, end);
-		return;
-	}
-	if (at < t->from)
-		t->from = at;
-	if (end > t->to)
-		t->to = end;
+	else
+		t->used |= blocks(at, end);
 }
 
 /* What the microkernel is to give: nothing before the first use, no right to write before the first write. */
@@ -196,7 +199,33 @@ static int sync_table(struct l4_space *space, pte_t *pte, unsigned long at, unsi
 	return err;
 }
 
-static int sync_range(struct mm_struct *mm, struct l4_space *space, unsigned long at, unsigned long end)
+/*
+ * What is gone at the beginning of a range goes by one record, with the entries in between of which the microkernel
+ * has nothing: munmap() leaves no others.  Returns how many there are.
+ */
+static unsigned int sync_gone(struct l4_space *space, pte_t *pte, unsigned long at, unsigned int count, int *err)
+{
+	unsigned int i, from = 0, to = 0;
+
+	for (i = 0; i < count; i++) {
+		/* Empty, and not new: most of what was mapped and never touched. */
+		if (!pte_val(pte[i]))
+			continue;
+		if (rights(pte[i], space != &own))
+			break;
+		if (!pte_get_bits(pte[i], _PAGE_NEWPAGE | _PAGE_NEWPROT))
+			continue;
+		pte[i] = pte_mkuptodate(pte[i]);
+		if (!to)
+			from = i;
+		to = i + 1;
+	}
+	if (to && l4_unmap_record(space->slot, at + from * PAGE_SIZE, (to - from) * PAGE_SIZE))
+		*err = -ENOMEM;
+	return i;
+}
+
+static noinline int sync_range(struct mm_struct *mm, struct l4_space *space, unsigned long at, unsigned long end)
 {
 	unsigned long next;
 	int err = 0;
@@ -206,7 +235,10 @@ static int sync_range(struct mm_struct *mm, struct l4_space *space, unsigned lon
 
 		next = pgd_addr_end(at, end);
 		if (pmd_present(*pmd)) {
-			if (sync_table(space, pte_offset_kernel(pmd, at), at, next))
+			pte_t *pte = pte_offset_kernel(pmd, at);
+			unsigned int gone = sync_gone(space, pte, at, (next - at) / PAGE_SIZE, &err);
+
+			if (sync_table(space, pte + gone, at + gone * PAGE_SIZE, next))
 				err = -ENOMEM;
 		} else if (pmd_newpage(*pmd)) {
 			/* All that the table had: other ranges in it will find it up to date. */
@@ -216,6 +248,24 @@ static int sync_range(struct mm_struct *mm, struct l4_space *space, unsigned lon
 		}
 	}
 	return err;
+}
+
+/* The same for one page, in short if it is there now: that of most faults. */
+static __always_inline int sync_page(struct mm_struct *mm, struct l4_space *space, unsigned long at)
+{
+	pmd_t *pmd = pmd_off(mm, at);
+	unsigned int may;
+	pte_t *pte;
+
+	if (unlikely(!pmd_present(*pmd)))
+		return sync_range(mm, space, at, at + PAGE_SIZE);
+	pte = pte_offset_kernel(pmd, at);
+	may = rights(*pte, space != &own);
+	if (unlikely(!may || !pte_get_bits(*pte, _PAGE_NEWPAGE | _PAGE_NEWPROT)))
+		return sync_range(mm, space, at, at + PAGE_SIZE);
+	note(space, at, at + PAGE_SIZE);
+	*pte = pte_mkuptodate(*pte);
+	return l4_ram_record(space->slot, at, pte_val(*pte) & PAGE_MASK, PAGE_SIZE, may);
 }
 
 static int collect(struct mm_struct *mm)
@@ -229,7 +279,7 @@ static int collect(struct mm_struct *mm)
 		unsigned long from = mm->context.sync[i].from, to = mm->context.sync[i].to;
 
 		mm->context.sync[i].from = mm->context.sync[i].to = 0;
-		if (sync_range(mm, space, from, to))
+		if (likely(to - from == PAGE_SIZE) ? sync_page(mm, space, from) : sync_range(mm, space, from, to))
 			err = -ENOMEM;
 		l4_walk_told(mm, from, to);
 	}
@@ -254,10 +304,10 @@ int um_tlb_sync(struct mm_struct *mm)
 
 void l4_tlb_collect(struct mm_struct *mm)
 {
-	if (collect(mm)) {
-		l4_map_flush();
+	int err = collect(mm);
+
+	if ((err || (l4_batched && !l4_is_one_page())) && (l4_map_flush() || err))
 		force_sig(SIGKILL);
-	}
 }
 
 void flush_tlb_all(void) { }

@@ -93,10 +93,14 @@ static int space_clear(struct l4_space *space)
 		space->more = false;
 	}
 	for (t = space->table; t < space->table + space->tables; t++) {
-		if (t->from < t->to && l4_unmap_record(space->slot, t->from, t->to - t->from))
-			err = -ENOMEM;
-		t->from = ULONG_MAX;
-		t->to = 0;
+		/* Where a program's stack and heap lie is random: tables that were not used make room for others. */
+		if (!t->used && space->tables > L4_KEPT_TABLES / 2) {
+			err |= l4_unmap_record(space->slot, t->base, PGDIR_SIZE);
+			*t-- = space->table[--space->tables];
+			continue;
+		}
+		for (; t->used; t->used &= t->used - 1)
+			err |= l4_unmap_record(space->slot, t->base + __ffs(t->used) * L4_BLOCK, L4_BLOCK);
 	}
 	space->last = space->table;
 	return l4_map_flush() ?: err;
@@ -387,8 +391,8 @@ static noinline void work(struct task_struct *task)
 			continue;
 		}
 		/*
-		 * No interrupt changes a page table; of the mms that are not loaded __switch_mm() tells.  The
-		 * records go with the next run, before which nobody else can come.
+		 * No interrupt changes a page table; of the mms that are not loaded __switch_mm() tells.  A
+		 * page goes with the next run, before which nobody else can come.
 		 */
 		l4_untold = 0;
 		l4_tlb_collect(task->mm);
@@ -400,15 +404,15 @@ static __always_inline bool is_alien(u32 delivery, u32 word, u32 vector)
 	return L4_DELIVERY_KIND(delivery) == L4_KIND_ALIEN && word == vector;
 }
 
-/* Behind the records that wait, if any.  If one fails the thread has not run, and they still wait. */
+/* Behind the record that waits, if any.  If it fails the thread has not run, and it still waits. */
 static __always_inline u32 map_and_run(u32 *handle, u32 *word)
 {
 	u32 kept = *handle, delivery;
 
 	if (likely(!l4_batched))
 		return l4_run(handle, word);
-	l4_map_stage();
-	*word = l4_batched;
+	memcpy((void *)l4_utcb, l4_batch, sizeof(l4_batch[0]));
+	*word = 1;
 	delivery = l4_run_by(L4_OP_MAP_RUN, handle, word);
 	if (unlikely(L4_DELIVERY_KIND(delivery) == L4_KIND_FAILED))
 		*handle = kept;
