@@ -38,8 +38,6 @@ impl<P: Port> Kernel<P> {
         let Some(space) = t.space.get() else { return false };
         let outcome = match Op::from_code(tag.op()) {
             _ if tag.0 & Tag::RESERVED != 0 => Err(Error::BadOperation),
-            // Each switch between two of a handler's aliens comes here: the shortest way.
-            Some(Op::Run) => self.run(me, space, tag),
             Some(op) => self.execute(me, space, op, tag),
             None => Err(Error::BadOperation),
         };
@@ -86,8 +84,7 @@ impl<P: Port> Kernel<P> {
             Op::MapReplyWait => return self.map_reply_wait(me, space, tag, args),
             Op::MapRun => return self.map_run(me, space, tag, args),
             Op::Receive => return self.receive_call(me, space, tag),
-            // `dispatch` has taken it.
-            Op::Run => return Err(Error::BadOperation),
+            Op::Run => return self.run(me, space, tag),
             Op::Delete => return self.delete(me, space, args[0]),
             Op::Revoke => return self.revoke(me, space, args[0]),
             Op::Reset => return self.reset(me, space, args),

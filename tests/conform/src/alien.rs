@@ -17,6 +17,7 @@ use macadamia::{Error, Space, Thread, sys, time, utcb};
 pub const CASES: &[Case] = &[
     ("int_0x80_arrives_with_all_registers", int_0x80),
     ("sysenter_arrives", sysenter),
+    ("its_sysenter_is_no_answer_of_a_handler", forged_answer),
     ("it_goes_on_by_sysexit", by_sysexit),
     ("a_page_fault_arrives", page_fault),
     ("an_exception_arrives", exception),
@@ -277,6 +278,28 @@ fn sysenter(bed: &mut Bed) -> Result<(), Why> {
     check("ecx and edx", alien.word(offset_of!(Frame, ecx)) == DATA + PAGE && alien.word(offset_of!(Frame, edx)) == CODE + 64)?;
     check("esp from ecx", alien.word(offset_of!(Frame, esp)) == DATA + PAGE)?;
     check("eip from edx", alien.word(offset_of!(Frame, eip)) == CODE + 64)
+}
+
+/// With a breakpoint its state is loaded, but not for its handler.
+fn forged_answer(bed: &mut Bed) -> Result<(), Why> {
+    if time::kip().features & abi::kip::FEATURE_SYSENTER == 0 {
+        return Ok(());
+    }
+    for op in [Op::Run, Op::MapRun] {
+        // mov ecx, esp; mov edx, CODE; sysenter
+        let alien = launch(bed, &[0x89, 0xe1, 0xba, 0, 0x80, 0x04, 0x08, 0x0f, 0x34])?;
+        good(alien.thread.set_debug(0, DATA))?;
+        good(alien.thread.set_debug(7, 1))?;
+        let tag = Tag::new(op, 0, 0).0;
+        for (register, value) in [(offset_of!(Frame, eax), tag), (offset_of!(Frame, ebx), alien.bound.handle), (offset_of!(Frame, esi), 1)]
+        {
+            alien.set(register, value);
+        }
+        let r = alien.run(alien.bound.handle)?;
+        check("an event", r.kind == MessageKind::Alien && r.words[0] == vector::SYSENTER)?;
+        check("eax as it was", alien.word(offset_of!(Frame, eax)) == tag)?;
+    }
+    Ok(())
 }
 
 /// Whether the processor has `sysexit` or not.

@@ -46,7 +46,7 @@ pub const CONTROL: Rights = Rights::CONTROL;
 pub const RW: Rights = Rights(3);
 
 /// Where the threads of a case have their code, in every space.
-const CODE: u32 = image::layout::GRANTS_END;
+pub const CODE: u32 = image::layout::GRANTS_END;
 /// Where in the component's memory that is: behind two spans, of which the first can be a large page.
 const CODE_OFFSET: u32 = 2 * SPAN;
 /// Threads in the crowd.
@@ -125,6 +125,12 @@ impl Bed {
         macadamia::cap::copy(QUOTA.0, Some(space), code::OWN_QUOTA, CONTROL, 0)?;
         macadamia::cap::copy(SPACE.0, Some(space), code::OWN_SPACE, CONTROL, 0)?;
         map(space, CODE, self.ram, CODE_OFFSET, PAGE, Rights::RWX)
+    }
+
+    /// Gives a space of aliens this code at [`CODE`].
+    pub fn furnish_alien(&self, space: Space, code: &Code) -> Result<()> {
+        self.write(code);
+        map(space, CODE, self.ram, CODE_OFFSET, PAGE, Rights::READ)
     }
 
     /// A thread that does not run does what the code says and halts. An error is that of its last system call.

@@ -2,18 +2,22 @@
 //! Mapping much at once, and into places where much is mapped.
 
 use crate::code::Code;
-use crate::{Bed, Case, PAGE, PLACE, QUOTA, RW, SELF, SPAN, batches, expect};
+use crate::{Bed, CODE, Case, PAGE, PLACE, QUOTA, RW, SELF, SPAN, batches, expect};
+use abi::frame::vector;
 use abi::syscall::MapRecord;
-use abi::{MessageKind, Op, Rights, Tag};
+use abi::{Frame, MessageKind, Op, Rights, Tag};
+use macadamia::alien::Alien;
+use macadamia::alloc::vec::Vec;
 use macadamia::cap::revoke;
 use macadamia::interval::case;
-use macadamia::ipc::{map_reply_wait, receive};
+use macadamia::ipc::{map_reply_wait, map_run, receive, run};
 use macadamia::map::map;
 use macadamia::{Memory, Result, Space, sys};
 
 pub const CASES: &[Case] = &[
     ("attachments_map", attachments_map),
     ("attachments_answer", attachments_answer),
+    ("attachments_run", attachments_run),
     ("small_pages", small_pages),
     ("large_pages", large_pages),
     ("ports", ports),
@@ -91,6 +95,30 @@ fn attachments_answer(bed: &mut Bed) -> Result<()> {
     // Without a reply the portable code does it. There is nothing to receive.
     let [selectors, address, offset, _] = MapRecord::new(MapRecord::MAP, space.0, PLACE, first.0, 0, PAGE, RW).0;
     sys::raw(&mut [Tag::new(Op::MapReplyWait, 0, 0).0 | Tag::POLL, 0, selectors, address, offset]);
+    Ok(())
+}
+
+/// And by the answers to an alien's, of a page each and of many.
+fn attachments_run(bed: &mut Bed) -> Result<()> {
+    let space = QUOTA.create_space(0, bed.slot())?;
+    let first = attach(bed, space)?;
+    let (alien, handle) = Alien::create(QUOTA, space, bed.slot(), SELF)?;
+    bed.furnish_alien(space, &Code::read_pages())?;
+    alien.set_frame(&Frame { esi: PLACE, eip: CODE, ..alien.frame() });
+    let mut fault = run(handle)?;
+    for (name, pages) in [("attachments_run.page", 1), ("attachments_run.batch", BATCH)] {
+        case(name);
+        for _ in 0..BATCH {
+            expect(fault.kind == MessageKind::Alien && fault.words[0] == vector::PAGE_FAULT)?;
+            let address = fault.words[1];
+            expect(address > PLACE && address.is_multiple_of(PAGE))?;
+            let record = |page| MapRecord::new(MapRecord::MAP, space.0, address + page * PAGE, first.0, 0, PAGE, RW);
+            let records: Vec<MapRecord> = (0..pages).map(record).collect();
+            fault = map_run(fault.handle, &records)?;
+            // The pages were there.
+            expect(fault.words[1] == address + pages * PAGE)?;
+        }
+    }
     Ok(())
 }
 

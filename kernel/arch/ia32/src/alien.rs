@@ -16,7 +16,7 @@
 //! | R | test at `run` | portable form |
 //! |---|---|---|
 //! | 1 | no flags, no words | `check_tag` |
-//! | 2 | some thread's state is loaded, the FPU closed, no step pending | `lazy` |
+//! | 2 | some thread's state is loaded, none of it private, the FPU closed, no step pending | `lazy` |
 //! | 3 | it is an alien that waits, under this handle (which has its index), for this very thread; or see S | `waiting_caller` |
 //! | 4 | no notification waits | `run` |
 //! | 5 | the alien is at least as urgent as every ready thread | `settle` |
@@ -40,7 +40,7 @@ use crate::entry::ALIEN_CALL;
 use crate::fast::{EIP_SLOT, ESP_SLOT, below, field};
 use crate::gdt;
 use crate::layout::{CPU, POOL_BASE};
-use crate::lazy::{FPU_OPEN, STEP_PENDING};
+use crate::lazy::FLAGS;
 use core::arch::global_asm;
 use core::mem::offset_of;
 use ia32_context::selector::{FLAT, TLS, USER_CODE, USER_DATA};
@@ -54,6 +54,41 @@ macro_rules! frame {
         offset_of!(abi::Frame, $name)
     };
 }
+
+/// R2 to R6 for the thread in ESP and the handle in EBX: EDX becomes the alien, EAX its frame. To `$other` with another
+/// handle than that of the alien whose state is loaded, and with a lost EAX to `$refused`.
+macro_rules! may_run {
+    ($other:literal, $refused:literal) => {
+        concat!(
+            "mov edx, ss:[{loaded}]\n", // R2
+            "test edx, edx\n",
+            "jz slow\n",
+            "test dl, {loaded_flags}\n",
+            "jnz slow\n",
+            "cmp dword ptr ss:[edx + {gate}], {reply_alien}\n", // R3
+            "jne slow\n",
+            "cmp ebx, ss:[edx + {handle}]\n",
+            "jne ",
+            $other,
+            "\n",
+            "cmp ss:[edx + {partner}], esp\n",
+            "jne slow\n",
+            "cmp dword ptr [esp + {signals}], 0\n", // R4
+            "jne slow\n",
+            "mov ecx, ss:[{top}]\n", // R5
+            "cmp ecx, ss:[edx + {priority}]\n",
+            "ja slow\n",
+            "mov eax, ss:[edx + {utcb}]\n",
+            "mov ecx, gs\n", // R6
+            "shl ecx, 16\n",
+            ".byte 0x66, 0x8c, 0xe1\n", // mov cx, fs: the assembler would move 32 bits
+            "cmp ecx, ss:[eax + {f_fs_gs}]\n",
+            "jne ",
+            $refused,
+        )
+    };
+}
+pub(crate) use may_run;
 
 const DELIVERY: u32 = (abi::MessageKind::Alien as u32) << abi::Delivery::KIND_SHIFT | abi::tag::REGISTER_WORDS;
 
@@ -254,29 +289,7 @@ global_asm!(
     "try_run:",
     "cmp eax, {run_op}", // R1
     "jne alien_sysenter",
-    "mov edx, ss:[{loaded}]", // R2
-    "test edx, edx",
-    "jz slow",
-    "test dl, {loaded_flags}",
-    "jnz slow",
-    "cmp dword ptr ss:[edx + {gate}], {reply_alien}", // R3
-    "jne slow",
-    "cmp ebx, ss:[edx + {handle}]",
-    "jne run_other",
-    "cmp ss:[edx + {partner}], esp",
-    "jne slow",
-    "cmp dword ptr [esp + {signals}], 0", // R4
-    "jne slow",
-    "mov ecx, ss:[{top}]", // R5
-    "cmp ecx, ss:[edx + {priority}]",
-    "ja slow",
-    "mov eax, ss:[edx + {utcb}]",
-    // The assembler would move 32 bits.
-    "mov ecx, gs", // R6
-    "shl ecx, 16",
-    ".byte 0x66, 0x8c, 0xe1", // mov cx, fs
-    "cmp ecx, ss:[eax + {f_fs_gs}]",
-    "jne slow_run",
+    may_run!("run_other", "slow_run"),
     ".global resume_alien",
     "resume_alien:", // R7 and R8 hold already
     "cmp dword ptr ss:[eax + {f_changed}], 0", // R7
@@ -452,7 +465,7 @@ global_asm!(
     control_flags = const abi::frame::USER_FLAGS & !ARITHMETIC_FLAGS,
     iret_flags = const crate::regs::EFLAGS_TF | crate::regs::EFLAGS_RF,
     interrupt_flag = const crate::regs::EFLAGS_IF,
-    loaded_flags = const FPU_OPEN | STEP_PENDING,
+    loaded_flags = const FLAGS,
     by_sysexit = const abi::frame::BY_SYSEXIT,
     sysenter = const abi::frame::vector::SYSENTER,
     esp_slot = const ESP_SLOT,
@@ -482,3 +495,6 @@ unsafe extern "C" {
     /// Where a page fault enters.
     pub fn alien_fault();
 }
+
+// `test dl` sees all of them, and without them the word is the thread.
+const _: () = assert!(FLAGS < ANCHOR && FLAGS <= 0xff && ANCHOR.is_power_of_two() && BYTES.is_multiple_of(ANCHOR));

@@ -18,9 +18,10 @@
 //!
 //! An upper-level entry above the user's part is never one that a user may use, so T7 refuses it.
 
+use crate::alien::may_run;
 use crate::fast::{below, field};
 use crate::layout::{CPU, POOL_BASE};
-use crate::lazy::{FPU_OPEN, STEP_PENDING};
+use crate::lazy::FLAGS;
 use abi::{Kind, Rights};
 use core::arch::global_asm;
 use core::mem::offset_of;
@@ -172,29 +173,7 @@ global_asm!(
     "jne slow",
     "cmp esi, 1",
     "jne slow",
-    "mov edx, ss:[{loaded}]", // R2
-    "test edx, edx",
-    "jz slow",
-    "test dl, {loaded_flags}",
-    "jnz slow",
-    "cmp dword ptr ss:[edx + {gate}], {reply_alien}", // R3
-    "jne slow",
-    "cmp ebx, ss:[edx + {handle}]",
-    "jne slow",
-    "cmp ss:[edx + {partner}], esp",
-    "jne slow",
-    "cmp dword ptr [esp + {signals}], 0", // R4
-    "jne slow",
-    "mov ecx, ss:[{top}]", // R5
-    "cmp ecx, ss:[edx + {priority}]",
-    "ja slow",
-    "mov eax, ss:[edx + {utcb}]",
-    // The assembler would move 32 bits.
-    "mov ecx, gs", // R6
-    "shl ecx, 16",
-    ".byte 0x66, 0x8c, 0xe1", // mov cx, fs
-    "cmp ecx, ss:[eax + {f_fs_gs}]",
-    "jne 5f",
+    may_run!("slow", "5f"),
     "cmp dword ptr ss:[eax + {f_ds_es}], {flat}", // R7
     "jne 5f",
     "cmp dword ptr ss:[eax + {f_changed}], 0",
@@ -229,7 +208,7 @@ global_asm!(
     map_reply_wait = const MAP_REPLY_WAIT,
     map_run_op = const abi::Tag::new(abi::Op::MapRun, 0, 0).0,
     loaded = const CPU + offset_of!(Cpu, loaded) as u32,
-    loaded_flags = const FPU_OPEN | STEP_PENDING,
+    loaded_flags = const FLAGS,
     reply_alien = const gate::REPLY | gate::ALIEN,
     utcb = const field!(utcb),
     f_fs_gs = const offset_of!(abi::Frame, fs_gs),

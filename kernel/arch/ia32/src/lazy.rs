@@ -26,7 +26,8 @@ pub const STEP_PENDING: u32 = 2;
 /// In `Cpu::loaded`: what is loaded is not for the handler of the loaded alien, so no fast path
 /// leads there: breakpoints, which would be hit by its addresses, and ports, which are not its own.
 const PRIVATE: u32 = 4;
-const FLAGS: u32 = FPU_OPEN | STEP_PENDING | PRIVATE;
+/// What stands beside the thread in `Cpu::loaded`.
+pub const FLAGS: u32 = FPU_OPEN | STEP_PENDING | PRIVATE;
 /// Parts of a thread's state that are [`PRIVATE`].
 const PRIVATE_PARTS: u32 = lazy::DEBUG | lazy::PORTS;
 
