@@ -21,7 +21,7 @@
 #include <os.h>
 #include "l4.h"
 
-static struct l4_space own = { .slot = L4_SPACE, .last = own.table };
+static struct l4_space own = { .slot = L4_SPACE };
 
 /* In upstream's word for a stub's page, of which there is none. */
 static struct l4_space *space_of(struct mm_struct *mm)
@@ -178,6 +178,7 @@ void destroy_context(struct mm_struct *mm)
 /* One record's error does not stop the others, here and below: what is gone must go. */
 static int sync_table(struct l4_space *space, pte_t *pte, unsigned long at, unsigned long end)
 {
+	bool user = space != &own;
 	unsigned int all = 0;
 	unsigned long from = at;
 	int err = 0;
@@ -187,14 +188,15 @@ static int sync_table(struct l4_space *space, pte_t *pte, unsigned long at, unsi
 
 		if (!pte_get_bits(*pte, _PAGE_NEWPAGE | _PAGE_NEWPROT))
 			continue;
-		may = rights(*pte, space != &own);
+		may = rights(*pte, user);
 		all |= may;
 		if (may ? l4_ram_record(space->slot, at, pte_val(*pte) & PAGE_MASK, PAGE_SIZE, may) :
 			  l4_unmap_record(space->slot, at, PAGE_SIZE))
 			err = -ENOMEM;
 		*pte = pte_mkuptodate(*pte);
 	}
-	if (all)
+	/* Linux's own is never used again. */
+	if (all && user)
 		note(space, from, end);
 	return err;
 }

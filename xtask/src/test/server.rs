@@ -95,12 +95,12 @@ fn again(session: &mut Session, word: &str) -> Result<()> {
 /// Page tables that the microkernel has are those of Linux, whatever programs do to them; and each way in which they
 /// could be others is noticed.
 fn walk() -> Result<()> {
-    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?)];
+    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?), insert("/bin/maps", compile("tests/linux/maps.c")?)];
     let guest =
         || Guest { system: "tests/systems/linux-walk.toml", inserts: inserts.clone(), own_time: true, timeout: LONG, ..Guest::default() };
     let checks = "exceptions threads processes copy_on_write file_mappings debugging signals proc";
     let o = guest().run(&format!(
-        "for check in {checks}; do abi $check || exit 1; done; for i in 1 2 3 4 5 6 7 8; do ls -l /proc /bin | sort | grep -c i & done; wait; cat /proc/macadamia-walk"
+        "maps || exit 1; for check in {checks}; do abi $check || exit 1; done; for i in 1 2 3 4 5 6 7 8; do ls -l /proc /bin | sort | grep -c i & done; wait; cat /proc/macadamia-walk"
     ))?;
     let text = o.text();
     ensure!(o.status == 0, "status {}: {text}{}", o.status, String::from_utf8_lossy(&o.err));
