@@ -203,28 +203,27 @@ static int sync_table(struct l4_space *space, pte_t *pte, unsigned long at, unsi
 
 /*
  * What is gone at the beginning of a range goes by one record, with the entries in between of which the microkernel
- * has nothing: munmap() leaves no others.  Returns how many there are.
+ * has nothing: munmap() leaves no others.  Returns where another begins.
  */
-static unsigned int sync_gone(struct l4_space *space, pte_t *pte, unsigned long at, unsigned int count, int *err)
+static pte_t *sync_gone(struct l4_space *space, pte_t *pte, pte_t *end, unsigned long at, int *err)
 {
-	unsigned int i, from = 0, to = 0;
+	pte_t *first = pte, *from = NULL, *to = NULL;
 
-	for (i = 0; i < count; i++) {
+	for (;; pte++) {
 		/* Empty, and not new: most of what was mapped and never touched. */
-		if (!pte_val(pte[i]))
-			continue;
-		if (rights(pte[i], space != &own))
+		while (pte < end && !pte_val(*pte))
+			pte++;
+		if (pte == end || rights(*pte, space != &own))
 			break;
-		if (!pte_get_bits(pte[i], _PAGE_NEWPAGE | _PAGE_NEWPROT))
+		if (!pte_get_bits(*pte, _PAGE_NEWPAGE | _PAGE_NEWPROT))
 			continue;
-		pte[i] = pte_mkuptodate(pte[i]);
-		if (!to)
-			from = i;
-		to = i + 1;
+		*pte = pte_mkuptodate(*pte);
+		from = from ?: pte;
+		to = pte + 1;
 	}
-	if (to && l4_unmap_record(space->slot, at + from * PAGE_SIZE, (to - from) * PAGE_SIZE))
+	if (to && l4_unmap_record(space->slot, at + (from - first) * PAGE_SIZE, (to - from) * PAGE_SIZE))
 		*err = -ENOMEM;
-	return i;
+	return pte;
 }
 
 static noinline int sync_range(struct mm_struct *mm, struct l4_space *space, unsigned long at, unsigned long end)
@@ -238,9 +237,9 @@ static noinline int sync_range(struct mm_struct *mm, struct l4_space *space, uns
 		next = pgd_addr_end(at, end);
 		if (pmd_present(*pmd)) {
 			pte_t *pte = pte_offset_kernel(pmd, at);
-			unsigned int gone = sync_gone(space, pte, at, (next - at) / PAGE_SIZE, &err);
+			pte_t *other = sync_gone(space, pte, pte + (next - at) / PAGE_SIZE, at, &err);
 
-			if (sync_table(space, pte + gone, at + gone * PAGE_SIZE, next))
+			if (sync_table(space, other, at + (other - pte) * PAGE_SIZE, next))
 				err = -ENOMEM;
 		} else if (pmd_newpage(*pmd)) {
 			/* All that the table had: other ranges in it will find it up to date. */
@@ -253,26 +252,27 @@ static noinline int sync_range(struct mm_struct *mm, struct l4_space *space, uns
 }
 
 /* The same for one page, in short if it is there now: that of most faults. */
-static __always_inline int sync_page(struct mm_struct *mm, struct l4_space *space, unsigned long at)
+static __always_inline int sync_page(struct mm_struct *mm, struct l4_space *space, unsigned long at, bool user)
 {
 	pmd_t *pmd = pmd_off(mm, at);
 	unsigned int may;
-	pte_t *pte;
+	pte_t *pte, page;
 
 	if (unlikely(!pmd_present(*pmd)))
 		return sync_range(mm, space, at, at + PAGE_SIZE);
 	pte = pte_offset_kernel(pmd, at);
-	may = rights(*pte, space != &own);
-	if (unlikely(!may || !pte_get_bits(*pte, _PAGE_NEWPAGE | _PAGE_NEWPROT)))
+	page = *pte;
+	may = rights(page, user);
+	if (unlikely(!may || !pte_get_bits(page, _PAGE_NEWPAGE | _PAGE_NEWPROT)))
 		return sync_range(mm, space, at, at + PAGE_SIZE);
+	*pte = pte_mkuptodate(page);
 	note(space, at, at + PAGE_SIZE);
-	*pte = pte_mkuptodate(*pte);
-	return l4_ram_record(space->slot, at, pte_val(*pte) & PAGE_MASK, PAGE_SIZE, may);
+	return l4_ram_record(space->slot, at, pte_val(page) & PAGE_MASK, PAGE_SIZE, may);
 }
 
-static int collect(struct mm_struct *mm)
+static __always_inline int collect(struct mm_struct *mm, bool user)
 {
-	struct l4_space *space = mm == &init_mm ? &own : space_of(mm);
+	struct l4_space *space = user ? space_of(mm) : &own;
 	int err = 0, i;
 
 	if (space != &own && list_empty(&mm->context.told))
@@ -281,7 +281,7 @@ static int collect(struct mm_struct *mm)
 		unsigned long from = mm->context.sync[i].from, to = mm->context.sync[i].to;
 
 		mm->context.sync[i].from = mm->context.sync[i].to = 0;
-		if (likely(to - from == PAGE_SIZE) ? sync_page(mm, space, from) : sync_range(mm, space, from, to))
+		if (likely(to - from == PAGE_SIZE) ? sync_page(mm, space, from, user) : sync_range(mm, space, from, to))
 			err = -ENOMEM;
 		l4_walk_told(mm, from, to);
 	}
@@ -291,7 +291,7 @@ static int collect(struct mm_struct *mm)
 /* Linux's own pages at once, those of the process that is current before it runs next. */
 int um_tlb_sync(struct mm_struct *mm)
 {
-	int err = collect(mm);
+	int err = mm == &init_mm ? collect(mm, false) : collect(mm, true);
 
 	if (l4_map_flush())
 		err = -ENOMEM;
@@ -306,7 +306,7 @@ int um_tlb_sync(struct mm_struct *mm)
 
 void l4_tlb_collect(struct mm_struct *mm)
 {
-	int err = collect(mm);
+	int err = collect(mm, true);
 
 	if ((err || (l4_batched && !l4_is_one_page())) && (l4_map_flush() || err))
 		force_sig(SIGKILL);

@@ -92,15 +92,17 @@ static int space_clear(struct l4_space *space)
 		space->tables = 0;
 		space->more = false;
 	}
-	for (t = space->table; t < space->table + space->tables; t++) {
+	t = space->table;
+	while (t < space->table + space->tables) {
 		/* Where a program's stack and heap lie is random: tables that were not used make room for others. */
 		if (!t->used && space->tables > L4_KEPT_TABLES / 2) {
 			err |= l4_unmap_record(space->slot, t->base, PGDIR_SIZE);
-			*t-- = space->table[--space->tables];
+			*t = space->table[--space->tables];
 			continue;
 		}
 		for (; t->used; t->used &= t->used - 1)
 			err |= l4_unmap_record(space->slot, t->base + __ffs(t->used) * L4_BLOCK, L4_BLOCK);
+		t++;
 	}
 	space->last = space->table;
 	return l4_map_flush() ?: err;
@@ -341,6 +343,8 @@ static noinline void look_behind(struct uml_pt_regs *r, struct thread_info *ti)
 
 static noinline void user_event(struct uml_pt_regs *regs, u32 trap, u32 address, u32 error)
 {
+	int code;
+
 	switch (trap) {
 	case L4_VECTOR_SYSENTER:
 		if (arch_l4_begin_sysenter(regs) && system_call(regs, current_thread_info()))
@@ -349,6 +353,9 @@ static noinline void user_event(struct uml_pt_regs *regs, u32 trap, u32 address,
 	case L4_VECTOR_PAGE_FAULT:
 		if (unlikely(current->mm->context.forgotten) && l4_tell_again(address, error & L4_FAULT_WRITE))
 			break;
+		if (likely(!handle_page_fault(address, UPT_IP(regs), error & L4_FAULT_WRITE, 1, &code)))
+			break;
+		/* As the program would fault again: segv() tries once more, and makes it a signal. */
 		regs->faultinfo.cr2 = address;
 		/* Whether anything is there is nobody's business, where no process may have anything. */
 		regs->faultinfo.error_code = address < TASK_SIZE ? error : error | L4_FAULT_PROTECTION;
@@ -381,7 +388,7 @@ static __always_inline bool has_work(struct task_struct *task, unsigned long fla
 /* Does it.  Interrupts are disabled before and after. */
 static noinline void work(struct task_struct *task)
 {
-	while (has_work(task, 0)) {
+	do {
 		if (READ_ONCE(task_thread_info(task)->flags) & (_TIF_WORK_MASK | _TIF_HOST_THREAD)) {
 			arch_local_irq_enable();
 			interrupt_end();
@@ -396,7 +403,7 @@ static noinline void work(struct task_struct *task)
 		 */
 		l4_untold = 0;
 		l4_tlb_collect(task->mm);
-	}
+	} while (has_work(task, 0));
 }
 
 static __always_inline bool is_alien(u32 delivery, u32 word, u32 vector)

@@ -212,14 +212,14 @@ const OPERATIONS: [(&str, u64, f64); 13] = [
     ("read 4K", 2_250, 1.07),
     ("write 4K", 2_700, 1.1),
     ("pipe round trip", 1_930, 1.08),
-    ("page fault", 2_800, 1.2),
-    ("fork+exit+wait", 126_600, 1.19),
-    ("vfork+exec+wait", 330_000, 1.22),
+    ("page fault", 2_740, 1.18),
+    ("fork+exit+wait", 124_000, 1.17),
+    ("vfork+exec+wait", 315_000, 1.18),
     ("ring of 2", 8_000, 1.13),
     ("ring of 8", 44_500, 1.1),
     ("gettimeofday by the vDSO", 210, 1.1),
     ("signal and return", 4_150, 1.23),
-    ("file mapped and touched", 86_000, 1.48),
+    ("file mapped and touched", 70_000, 1.2),
 ];
 
 /// What operations of Linux cost in instructions: program, Linux server, microkernel; and on
