@@ -258,5 +258,8 @@ fn lookup_is_checked(bed: &mut Bed) -> Result<(), Why> {
     good(SPACE.lookup(USER_END - 1, Some(bed.ram)))?;
     fails(SPACE.lookup(ADDRESS, Some(Memory(QUOTA.0))), Error::WrongKind)?;
     fails(SPACE.lookup(ADDRESS, Some(Memory(bed.slot()))), Error::NoCapability)?;
-    fails(SPACE.lookup(ADDRESS, bed.ports), Error::BadArgument)
+    match bed.ports {
+        Some(ports) => fails(SPACE.lookup(ADDRESS, Some(ports)), Error::BadArgument),
+        None => Ok(()),
+    }
 }
