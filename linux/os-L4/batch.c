@@ -23,6 +23,7 @@
 #include <linux/uaccess.h>
 #include <linux/umh.h>
 #include <linux/vmalloc.h>
+#include <linux/workqueue.h>
 #include "l4.h"
 
 /* Streams.  The end of the command has its wait status, that of a file an error or 0, in 4 bytes. */
@@ -133,15 +134,12 @@ static int bring_out(const char *path)
 	return n;
 }
 
-static atomic_t begun = ATOMIC_INIT(0);
-
-static ssize_t batch_write(struct file *file, const char __user *buf, size_t count, loff_t *pos)
+/* In a task of the kernel's: a signal that ends the start script must not end the reading of files. */
+static void batch(struct work_struct *work)
 {
 	char *path, *list = NULL, *rest;
 	ssize_t bytes;
 
-	if (atomic_xchg(&begun, 1))
-		return -EBUSY;
 	/* Before the command can change it. */
 	bytes = kernel_read_file_from_path("/run/batch/get", 0, (void **)&list, INT_MAX, NULL,
 					   READING_UNKNOWN);
@@ -153,6 +151,17 @@ static ssize_t batch_write(struct file *file, const char __user *buf, size_t cou
 		if (*path)
 			batch_end(bring_out(path));
 	kfree(list);
+}
+
+static DECLARE_WORK(batch_work, batch);
+static atomic_t begun = ATOMIC_INIT(0);
+
+static ssize_t batch_write(struct file *file, const char __user *buf, size_t count, loff_t *pos)
+{
+	if (atomic_xchg(&begun, 1))
+		return -EBUSY;
+	queue_work(system_unbound_wq, &batch_work);
+	flush_work(&batch_work);
 	return count;
 }
 
@@ -164,11 +173,24 @@ static int batch_open(struct inode *inode, struct file *file)
 	return atomic_xchg(&opened, 1) ? -EBUSY : 0;
 }
 
-/* Whoever wrote has ended, or the command killed it: the one who started this system waits for its end. */
+static void end_anyway(struct work_struct *work)
+{
+	ksys_sync();
+	kernel_power_off();
+}
+
+static DECLARE_DELAYED_WORK(anyway, end_anyway);
+
+/*
+ * Whoever wrote has ended, or the command killed it: the one who started this system waits for its end, for some
+ * minutes for one in order.
+ */
 static int batch_release(struct inode *inode, struct file *file)
 {
-	if (atomic_read(&begun))
+	if (atomic_read(&begun)) {
 		orderly_poweroff(true);
+		schedule_delayed_work(&anyway, 300 * HZ);
+	}
 	return 0;
 }
 

@@ -68,11 +68,16 @@ unsigned int l4_slots_used(void);
 #define L4_BLOCK	(PGDIR_SIZE / 32)
 struct l4_space {
 	u32 slot;
+	bool forgotten;		/* the microkernel was made to forget pages of this mm */
+	struct mm_struct *mm;
+	struct list_head told;	/* among those that may have pages */
 	unsigned int tables;
 	bool more;		/* there are others */
 	/* Its addresses begin at base; a bit for each block that may have pages.  The one that changed last is looked at first. */
 	struct l4_table { unsigned long base; u32 used; } table[L4_KEPT_TABLES], *last;
 };
+/* An mm's, in upstream's word for a stub's page, of which there is none. */
+#define l4_space_of(mm)	((struct l4_space *)(mm)->context.id.stack)
 /* An empty one, or NULL; and what becomes of it. */
 struct l4_space *l4_space_alloc(void);
 void l4_space_free(struct l4_space *space);

@@ -23,31 +23,20 @@
 
 static struct l4_space own = { .slot = L4_SPACE };
 
-/* In upstream's word for a stub's page, of which there is none. */
-static struct l4_space *space_of(struct mm_struct *mm)
-{
-	return (struct l4_space *)mm->context.id.stack;
-}
-
 /* Pages around one that is told again. */
 #define AROUND		(16 * PAGE_SIZE)
 
-/* Contexts whose spaces may have pages; who was told first is in front. */
+/* Spaces that may have pages; who was told first is in front. */
 static LIST_HEAD(told);
 unsigned long l4_forgotten;
 
-static struct mm_struct *mm_of(mm_context_t *context)
-{
-	return container_of(context, struct mm_struct, context);
-}
-
-static void forget(mm_context_t *context)
+static void forget(struct l4_space *space)
 {
 	unsigned long at;
 	unsigned int i;
 
 	for (at = 0; at < L4_USER_END; at += PGDIR_SIZE) {
-		pmd_t *pmd = pmd_off(mm_of(context), at);
+		pmd_t *pmd = pmd_off(space->mm, at);
 		pte_t *pte;
 
 		if (!pmd_present(*pmd))
@@ -57,27 +46,27 @@ static void forget(mm_context_t *context)
 			if (pte_used(*pte))
 				*pte = pte_mknewpage(*pte);
 	}
-	l4_unmap_all(context->id.pid);
+	l4_unmap_all(space->slot);
 	/* Records may wait that were noted: all is unmapped when the space is used again. */
-	space_of(mm_of(context))->more = true;
-	context->forgotten = true;
+	space->more = true;
+	space->forgotten = true;
 	l4_forgotten++;
 }
 
-bool l4_make_room(u32 space, bool *its_own)
+bool l4_make_room(u32 slot, bool *its_own)
 {
-	mm_context_t *context, *running = NULL, *asking = NULL, *which = NULL;
+	struct l4_space *space, *running = NULL, *asking = NULL, *which = NULL;
 
 	*its_own = false;
 	if (l4_spaces_shrink())
 		return true;
-	list_for_each_entry(context, &told, told) {
-		if (context->id.pid == space)
-			asking = context;
-		else if (mm_of(context) == current->mm)
-			running = context;
+	list_for_each_entry(space, &told, told) {
+		if (space->slot == slot)
+			asking = space;
+		else if (space->mm == current->mm)
+			running = space;
 		else {
-			which = context;
+			which = space;
 			break;
 		}
 	}
@@ -163,16 +152,20 @@ int init_new_context(struct task_struct *task, struct mm_struct *mm)
 		return -ENOMEM;
 	mm->context.id.pid = space->slot;
 	mm->context.id.stack = (unsigned long)space;
-	INIT_LIST_HEAD(&mm->context.told);
+	space->mm = mm;
+	space->forgotten = false;
+	INIT_LIST_HEAD(&space->told);
 	return 0;
 }
 
 void destroy_context(struct mm_struct *mm)
 {
-	if (!space_of(mm))
+	struct l4_space *space = l4_space_of(mm);
+
+	if (!space)
 		return;
-	list_del(&mm->context.told);
-	l4_space_free(space_of(mm));
+	list_del(&space->told);
+	l4_space_free(space);
 }
 
 /* One record's error does not stop the others, here and below: what is gone must go. */
@@ -266,17 +259,19 @@ static __always_inline int sync_page(struct mm_struct *mm, struct l4_space *spac
 	if (unlikely(!may || !pte_get_bits(page, _PAGE_NEWPAGE | _PAGE_NEWPROT)))
 		return sync_range(mm, space, at, at + PAGE_SIZE);
 	*pte = pte_mkuptodate(page);
-	note(space, at, at + PAGE_SIZE);
+	/* Linux's own space is not used again. */
+	if (user)
+		note(space, at, at + PAGE_SIZE);
 	return l4_ram_record(space->slot, at, pte_val(page) & PAGE_MASK, PAGE_SIZE, may);
 }
 
 static __always_inline int collect(struct mm_struct *mm, bool user)
 {
-	struct l4_space *space = user ? space_of(mm) : &own;
+	struct l4_space *space = user ? l4_space_of(mm) : &own;
 	int err = 0, i;
 
-	if (space != &own && list_empty(&mm->context.told))
-		list_add_tail(&mm->context.told, &told);
+	if (user && list_empty(&space->told))
+		list_add_tail(&space->told, &told);
 	for (i = 0; i < UM_SYNC_RANGES && mm->context.sync[i].to; i++) {
 		unsigned long from = mm->context.sync[i].from, to = mm->context.sync[i].to;
 

@@ -351,7 +351,7 @@ static noinline void user_event(struct uml_pt_regs *regs, u32 trap, u32 address,
 			look_behind(regs, current_thread_info());
 		break;
 	case L4_VECTOR_PAGE_FAULT:
-		if (unlikely(current->mm->context.forgotten) && l4_tell_again(address, error & L4_FAULT_WRITE))
+		if (unlikely(l4_space_of(current->mm)->forgotten) && l4_tell_again(address, error & L4_FAULT_WRITE))
 			break;
 		if (likely(!handle_page_fault(address, UPT_IP(regs), error & L4_FAULT_WRITE, 1, &code)))
 			break;

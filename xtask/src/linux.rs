@@ -479,6 +479,9 @@ impl std::str::FromStr for Insert {
     fn from_str(text: &str) -> Result<Self, String> {
         let (host, guest) =
             text.rsplit_once(':').filter(|(_, guest)| guest.starts_with('/')).ok_or("HOST:GUEST is wanted, GUEST from /")?;
+        if guest.ends_with('/') || guest.contains('\n') || guest.split('/').any(|part| part == "..") {
+            return Err(format!("{guest:?}: GUEST is the path of a file, without `..` and line ends"));
+        }
         if let Some(anew) = MADE_ANEW.iter().find(|folder| guest.starts_with(**folder)) {
             return Err(format!("{guest}: Linux makes {anew} anew when it starts; choose another place"));
         }
@@ -518,5 +521,8 @@ mod tests {
     fn files_go_where_they_stay() {
         assert!("Cargo.toml:/opt/x".parse::<Insert>().is_ok());
         assert!("Cargo.toml:/tmp/x".parse::<Insert>().is_err_and(|error| error.contains("makes /tmp/ anew")));
+        for wrong in ["/opt/", "/opt/../tmp/x", "/opt/a\nb"] {
+            assert!(format!("Cargo.toml:{wrong}").parse::<Insert>().is_err_and(|error| error.contains("path of a file")), "{wrong}");
+        }
     }
 }

@@ -88,7 +88,7 @@ long long now(void);
 	one(fpu_signals) one(fpu_frames) one(x87) one(fpu_fork) one(threads) one(naps) \
 	one(processes) one(copy_on_write) one(moved_mappings) one(unmapped_mappings) one(last_page) one(packet_ring) one(file_mappings) one(user_faults) \
 	one(debugging) one(own_steps) one(emulation) one(breakpoints) one(tls) one(privileges) \
-	one(clocks) one(vdso_clocks) one(moved_vdso) one(timers) one(futexes) one(signals) one(core_dump) one(events) one(sockets) \
+	one(clocks) one(vdso_clocks) one(moved_vdso) one(timers) one(futexes) one(signals) one(core_dump) one(events) one(sockets) one(socket_filters) \
 	one(sysv_ipc) one(fairness) one(proc) one(cpuinfo)
 #define DECLARE(name) int name(void);
 CHECKS(DECLARE)

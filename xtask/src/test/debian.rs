@@ -251,11 +251,17 @@ fn batch() -> Result<()> {
     );
     clean_disk()?;
 
-    let o = guest().run("rm /root/ended; systemctl kill -s KILL batch.service; exit 8")?;
+    let o = Guest { gets: gets(), ..guest() }.run("rm /root/ended; systemctl kill -s KILL batch.service; exit 8")?;
     ensure!(o.status == 8, "{}", failed("without what runs it", &o));
+    ensure!(std::fs::read(fetched)? == random.contents, "the file that was brought out behind a kill differs");
+    std::fs::remove_file(fetched)?;
     clean_disk()?;
     let o = Guest { gets: gets(), ..guest() }.run("cat /root/ended; rm /root/copy")?;
     ensure!(o.status == FAILED && o.text() == "in order\n", "{}", failed("no file to bring out", &o));
+
+    let o = Guest { inserts: vec![insert("/var/lock/x", vec![])], ..guest() }.run("true")?;
+    let said = String::from_utf8_lossy(&o.err).into_owned();
+    ensure!(o.status == FAILED && said.contains("--file /var/lock/x: one of its folders is a link"), "{}", failed("out of the disk", &o));
 
     let o = Guest { timeout: Duration::from_secs(5), ..guest() }.run("true")?;
     ensure!(o.status == TIMED_OUT, "{}", failed("out of time", &o));

@@ -227,7 +227,7 @@ pub fn all(filter: &str, slow: bool) -> Result<()> {
     let (first, rest): (Vec<&Entry>, Vec<&Entry>) = chosen.into_iter().partition(|test| is_one_of(script::ALL, test));
     let (checks, guests): (Vec<&Entry>, Vec<&Entry>) = rest.into_iter().partition(|test| is_one_of(CHECKS, test));
     let run = |tests: Vec<&Entry>| tests.into_iter().map(Entry::run).collect::<Vec<_>>();
-    // A copy is made of what nobody writes to. Then an emulator and a check use a processor each.
+    // A copy is made of what nobody writes to. Emulators leave a processor to the checks, mostly.
     let mut outcomes = run(first);
     outcomes.extend(std::thread::scope(|scope| {
         let checks = scope.spawn(|| run(checks));
