@@ -329,7 +329,6 @@ static __always_inline bool system_call(struct uml_pt_regs *r, struct thread_inf
 		return false;
 	}
 	UPT_SYSCALL_NR(r) = nr;
-	PT_REGS_SET_SYSCALL_RETURN(regs, -ENOSYS);
 	PT_REGS_SET_SYSCALL_RETURN(regs, arch_l4_execute(r, nr));
 	return true;
 }
@@ -406,35 +405,36 @@ static noinline void work(struct task_struct *task)
 	} while (has_work(task, 0));
 }
 
-static __always_inline bool is_alien(u32 delivery, u32 word, u32 vector)
+static __always_inline bool is_alien(u32 kind, u32 word, u32 vector)
 {
-	return L4_DELIVERY_KIND(delivery) == L4_KIND_ALIEN && word == vector;
+	return kind == L4_KIND_ALIEN && word == vector;
 }
 
 /* Behind the record that waits, if any.  If it fails the thread has not run, and it still waits. */
-static __always_inline u32 map_and_run(u32 *handle, u32 *word)
+static __always_inline u32 map_and_run(bool sysenter, u32 *handle, u32 *word)
 {
-	u32 kept = *handle, delivery;
+	u32 kept = *handle, kind;
 
 	if (likely(!l4_batched))
-		return l4_run(handle, word);
+		return l4_run(sysenter, handle, word);
 	memcpy((void *)l4_utcb, l4_batch, sizeof(l4_batch[0]));
 	*word = 1;
-	delivery = l4_run_by(L4_OP_MAP_RUN, handle, word);
-	if (unlikely(L4_DELIVERY_KIND(delivery) == L4_KIND_FAILED))
+	kind = l4_run_by(L4_OP_MAP_RUN, sysenter, handle, word);
+	if (unlikely(kind == L4_KIND_FAILED))
 		*handle = kept;
 	else
 		l4_batched = 0;
-	return delivery;
+	return kind;
 }
 
-void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
+/* One of its own for each way into the microkernel. */
+static __always_inline void run_user(struct uml_pt_regs *regs, bool sysenter)
 {
 	/* The one that runs, for this stack is its: found by what is in a register anyway. */
 	struct task_struct *task = container_of(regs, struct task_struct, thread.regs.regs);
 	struct l4_thread *t;
 	struct l4_frame *frame;
-	u32 handle, delivery, word;
+	u32 handle, kind, word;
 	/* If it comes from a sysenter: what it goes on with there takes ECX and EDX from the stack. */
 	unsigned long landing = 0;
 
@@ -451,11 +451,11 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 		frame = (void *)t->frame;
 		handle = t->handle;
 		arch_l4_load_registers(regs, frame, landing);
-		for (delivery = map_and_run(&handle, &word);; delivery = l4_run(&handle, &word)) {
+		for (kind = map_and_run(sysenter, &handle, &word);; kind = l4_run(sysenter, &handle, &word)) {
 			arch_l4_store_registers(regs, frame);
 			signals_enabled = 1;
 			l4_walk_event(task->mm);
-			if (unlikely(!is_alien(delivery, word, L4_VECTOR_SYSTEM_CALL)) ||
+			if (unlikely(!is_alien(kind, word, L4_VECTOR_SYSTEM_CALL)) ||
 			    unlikely(!system_call(regs, task_thread_info(task))))
 				break;
 			arch_local_irq_disable();
@@ -470,16 +470,16 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 		t->handle = handle;
 		landing = 0;
 		/* One that has been carried out: interrupts may be disabled, as they will be above. */
-		if (is_alien(delivery, word, L4_VECTOR_SYSTEM_CALL))
+		if (is_alien(kind, word, L4_VECTOR_SYSTEM_CALL))
 			continue;
 		/* Nothing that could be begun again. */
 		PT_SYSCALL_NR(regs->gp) = -1;
 		UPT_SYSCALL_NR(regs) = -1;
-		if (L4_DELIVERY_KIND(delivery) == L4_KIND_ALIEN) {
+		if (kind == L4_KIND_ALIEN) {
 			user_event(regs, frame->vector, frame->address, frame->error);
 			if (word == L4_VECTOR_SYSENTER)
 				landing = arch_l4_landing();
-		} else if (L4_DELIVERY_KIND(delivery) == L4_KIND_INTERRUPTED) {
+		} else if (kind == L4_KIND_INTERRUPTED) {
 			/* It may be that the thread has not run. */
 			frame->changed &= ~L4_BY_SYSEXIT;
 			l4_deliver(word, regs);
@@ -488,7 +488,15 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 			if (l4_map_flush())
 				force_sig(SIGKILL);
 		} else {
-			panic("l4: a user thread cannot run: %x %x", delivery, word);
+			panic("l4: a user thread cannot run: %x %x", kind, word);
 		}
 	}
+}
+
+void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
+{
+	if (arch_l4_has_sysenter())
+		run_user(regs, true);
+	else
+		run_user(regs, false);
 }

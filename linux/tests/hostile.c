@@ -70,7 +70,7 @@ static void __init calls(void)
 /* A user thread with registers that would give it privileges. */
 static bool __init registers(void)
 {
-	u32 space = l4_slot_alloc(), thread = l4_slot_alloc(), handle, delivery, word, i;
+	u32 space = l4_slot_alloc(), thread = l4_slot_alloc(), handle, kind, word, i;
 	bool got = false;
 	struct l4_frame *f;
 	struct l4_regs r;
@@ -89,8 +89,8 @@ static bool __init registers(void)
 		f->ds_es = next();
 		f->fs_gs = next();
 		f->changed = next();
-		delivery = l4_run(&handle, &word);
-		if (L4_DELIVERY_KIND(delivery) == L4_KIND_ALIEN && f->eflags & PRIVILEGE)
+		kind = l4_run(arch_l4_has_sysenter(), &handle, &word);
+		if (kind == L4_KIND_ALIEN && f->eflags & PRIVILEGE)
 			got = true;
 	}
 	return got;

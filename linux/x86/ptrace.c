@@ -18,6 +18,7 @@
 #include <sysdep/ptrace.h>
 #include "../../../um/os-L4/l4.h"
 #include "regset.h"
+#include "selectors.h"
 #include "tls.h"
 
 /* Flags that a debugger may change. */
@@ -27,10 +28,11 @@
 /* Where Linux keeps what debuggers know by these numbers. */
 static const u8 places[] = {
 	[EBX] = HOST_BX, [ECX] = HOST_CX, [EDX] = HOST_DX, [ESI] = HOST_SI,
-	[EDI] = HOST_DI, [EBP] = HOST_BP, [EAX] = HOST_AX, [DS] = HOST_DS,
-	[ES] = HOST_ES, [FS] = HOST_FS, [GS] = HOST_GS, [ORIG_EAX] = HOST_ORIG_AX,
+	[EDI] = HOST_DI, [EBP] = HOST_BP, [EAX] = HOST_AX, [ORIG_EAX] = HOST_ORIG_AX,
 	[EIP] = HOST_IP, [CS] = HOST_CS, [EFL] = HOST_EFLAGS, [UESP] = HOST_SP, [SS] = HOST_SS,
 };
+/* And these selectors, behind the one of DS. */
+static_assert(ES == DS + L4_ES && FS == DS + L4_FS && GS == DS + L4_GS);
 
 static unsigned long *registers(struct task_struct *task)
 {
@@ -40,21 +42,19 @@ static unsigned long *registers(struct task_struct *task)
 unsigned long getreg(struct task_struct *task, int at)
 {
 	unsigned int n = at / sizeof(long);
-	unsigned long value = registers(task)[places[n]];
+	unsigned long *gp = registers(task);
 
 	switch (n) {
-	case DS:
-	case ES:
-	case FS:
-	case GS:
+	case DS ... GS:
+		return l4_selectors(gp)[n - DS];
 	case CS:
 	case SS:
-		return (u16)value;
+		return (u16)gp[places[n]];
 	case EFL:
 		/* One that a debugger steps by is not the program's. */
-		return test_tsk_thread_flag(task, TIF_FORCED_TF) ? value & ~X86_EFLAGS_TF : value;
+		return test_tsk_thread_flag(task, TIF_FORCED_TF) ? gp[HOST_EFLAGS] & ~X86_EFLAGS_TF : gp[HOST_EFLAGS];
 	}
-	return value;
+	return gp[places[n]];
 }
 
 int putreg(struct task_struct *task, int at, unsigned long value)
@@ -68,10 +68,7 @@ int putreg(struct task_struct *task, int at, unsigned long value)
 		if (!(u16)value)
 			return -EIO;
 		fallthrough;
-	case DS:
-	case ES:
-	case FS:
-	case GS:
+	case DS ... GS:
 		value = (u16)value;
 		if (value && (value & 3) != 3)
 			return -EIO;
@@ -87,7 +84,10 @@ int putreg(struct task_struct *task, int at, unsigned long value)
 		UPT_SYSCALL_NR(&task->thread.regs.regs) = value;
 		break;
 	}
-	*to = value;
+	if (n >= DS && n <= GS)
+		l4_selectors(registers(task))[n - DS] = value;
+	else
+		*to = value;
 	set_tsk_thread_flag(task, TIF_HOST_THREAD);
 	return 0;
 }

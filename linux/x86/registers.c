@@ -4,7 +4,12 @@
  */
 #include <linux/kernel.h>
 #include <linux/mm_types.h>
+#include <linux/panic.h>
+#include <linux/printk.h>
+#include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/sched/debug.h>
+#include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include <linux/utsname.h>
@@ -52,8 +57,25 @@ void get_safe_registers(unsigned long *regs, unsigned long *fp_regs)
 {
 	memset(regs, 0, sizeof(unsigned long) * MAX_REG_NR);
 	regs[HOST_CS] = L4_USER_CS;
-	regs[HOST_SS] = regs[HOST_DS] = regs[HOST_ES] = L4_USER_DS;
+	regs[HOST_SS] = L4_USER_DS;
+	regs[HOST_DS_ES] = L4_USER_DS << 16 | L4_USER_DS;
 	regs[HOST_EFLAGS] = X86_EFLAGS_IF | X86_EFLAGS_FIXED;
+}
+
+/* As upstream's of sysrq_32.c. */
+void show_regs(struct pt_regs *regs)
+{
+	const unsigned long *gp = regs->regs.gp;
+	const u16 *selectors = l4_selectors(gp);
+
+	printk("\n");
+	printk("EIP: %04lx:[<%08lx>] CPU: %d %s", gp[HOST_CS] & 0xffff, gp[HOST_IP], smp_processor_id(), print_tainted());
+	if (gp[HOST_CS] & 3)
+		printk(" ESP: %04lx:%08lx", gp[HOST_SS] & 0xffff, gp[HOST_SP]);
+	printk(" EFLAGS: %08lx\n", gp[HOST_EFLAGS]);
+	printk("EAX: %08lx EBX: %08lx ECX: %08lx EDX: %08lx\n", gp[HOST_AX], gp[HOST_BX], gp[HOST_CX], gp[HOST_DX]);
+	printk("ESI: %08lx EDI: %08lx EBP: %08lx DS: %04x ES: %04x FS: %04x GS: %04x\n", gp[HOST_SI], gp[HOST_DI],
+	       gp[HOST_BP], selectors[L4_DS], selectors[L4_ES], selectors[L4_FS], selectors[L4_GS]);
 }
 
 /* Where a sysenter goes on, in the vDSO. */

@@ -10,36 +10,45 @@
 #include <sysdep/syscalls.h>
 #include "../../../um/os-L4/l4.h"
 
+/* How the microkernel is entered: the same for good. */
+static inline bool arch_l4_has_sysenter(void)
+{
+	return l4_kip[L4_KIP_FEATURES / 4] & L4_FEATURE_SYSENTER;
+}
+
 /*
- * Replies to a user thread and waits for its next event: returns the delivery, gives the handle of
+ * Replies to a user thread and waits for its next event: returns the kind of delivery, gives the handle of
  * the next reply and the event's first word.  What l4_syscall() does, on a stack that needs no copies.
  * By L4_OP_MAP_RUN so many records are carried out first, which *word gives.
  */
-static __always_inline u32 l4_run_by(u32 op, u32 *handle, u32 *word)
+static __always_inline u32 l4_run_by(u32 op, bool sysenter, u32 *handle, u32 *word)
 {
 	u32 delivery = op << L4_TAG_OP_SHIFT, next = *handle;
 
-	asm volatile ("pushl	%%ebp\n\t"
-		      "testb	%[sysenter], l4_kip + %c[features]\n\t"
-		      "jz	1f\n\t"
-		      "movl	%%esp, %%ecx\n\t"
-		      "movl	$2f, %%edx\n\t"
-		      "sysenter\n"
-		      "1:	int	%[vector]\n"
-		      "2:	popl	%%ebp"
-		      : "+a" (delivery), "+b" (next), "+S" (*word)
-		      : [vector] "i" (L4_INT_VECTOR), [sysenter] "i" (L4_FEATURE_SYSENTER),
-			[features] "i" (L4_KIP_FEATURES)
-		      : "ecx", "edx", "edi", "memory", "cc");
+	if (sysenter)
+		asm volatile ("pushl	%%ebp\n\t"
+			      "movl	%%esp, %%ecx\n\t"
+			      "movl	$1f, %%edx\n\t"
+			      "sysenter\n"
+			      "1:	popl	%%ebp"
+			      : "+a" (delivery), "+b" (next), "+S" (*word)
+			      : : "ecx", "edx", "edi", "memory", "cc");
+	else
+		asm volatile ("pushl	%%ebp\n\t"
+			      "int	%[vector]\n\t"
+			      "popl	%%ebp"
+			      : "+a" (delivery), "+b" (next), "+S" (*word)
+			      : [vector] "i" (L4_INT_VECTOR)
+			      : "ecx", "edx", "edi", "memory", "cc");
 	*handle = next;
-	return delivery;
+	return L4_DELIVERY_KIND(delivery);
 }
 
-static __always_inline u32 l4_run(u32 *handle, u32 *word)
+static __always_inline u32 l4_run(bool sysenter, u32 *handle, u32 *word)
 {
 	/* Any, as the microkernel does not look at it. */
 	asm ("" : "=S" (*word));
-	return l4_run_by(L4_OP_RUN, handle, word);
+	return l4_run_by(L4_OP_RUN, sysenter, handle, word);
 }
 
 /*
@@ -50,17 +59,14 @@ static __always_inline void arch_l4_load_registers(const struct uml_pt_regs *reg
 						   unsigned long landing)
 {
 	const unsigned long *gp = regs->gp;
-	u32 fs_gs = (u16)gp[HOST_FS] | gp[HOST_GS] << 16;
+	bool segments = f->fs_gs != gp[HOST_FS_GS];
 
-	memcpy(f, gp, offsetof(struct l4_frame, ds_es));
-	f->ds_es = (u16)gp[HOST_DS] | gp[HOST_ES] << 16;
+	memcpy(f, gp, offsetof(struct l4_frame, vector));
 	if (unlikely(landing) && gp[HOST_IP] == landing)
 		f->changed |= L4_BY_SYSEXIT;
 	/* The microkernel clears it when it has taken the registers: not if a notification came first. */
-	if (unlikely(f->fs_gs != fs_gs)) {
-		f->fs_gs = fs_gs;
+	if (unlikely(segments))
 		f->changed |= L4_CHANGED_SEGMENTS;
-	}
 }
 
 /* What a system call returns is all that it changes, mostly. */
@@ -71,13 +77,7 @@ static __always_inline void arch_l4_load_result(const struct uml_pt_regs *regs, 
 
 static __always_inline void arch_l4_store_registers(struct uml_pt_regs *regs, struct l4_frame *f)
 {
-	unsigned long *gp = regs->gp;
-
-	memcpy(gp, f, offsetof(struct l4_frame, ds_es));
-	gp[HOST_DS] = (u16)f->ds_es;
-	gp[HOST_ES] = f->ds_es >> 16;
-	gp[HOST_FS] = (u16)f->fs_gs;
-	gp[HOST_GS] = f->fs_gs >> 16;
+	memcpy(regs->gp, f, offsetof(struct l4_frame, vector));
 	/* CS and SS are those of get_safe_registers(). */
 }
 

@@ -54,9 +54,10 @@ unsigned long l4_sigframe_size(void)
 static void fill_context(struct sigcontext_32 *sc, const unsigned long *gp, void __user *fp, unsigned long mask)
 {
 	const struct faultinfo *fault = &current->thread.arch.faultinfo;
+	const u16 *selectors = l4_selectors(gp);
 
 	*sc = (struct sigcontext_32){
-		.gs = gp[HOST_GS], .fs = gp[HOST_FS], .es = gp[HOST_ES], .ds = gp[HOST_DS],
+		.gs = selectors[L4_GS], .fs = selectors[L4_FS], .es = selectors[L4_ES], .ds = selectors[L4_DS],
 		.di = gp[HOST_DI], .si = gp[HOST_SI], .bp = gp[HOST_BP], .sp = gp[HOST_SP],
 		.bx = gp[HOST_BX], .dx = gp[HOST_DX], .cx = gp[HOST_CX], .ax = gp[HOST_AX],
 		.trapno = fault->trap_no, .err = fault->error_code,
@@ -177,7 +178,8 @@ static void handle_signal(struct ksignal *ksig, struct pt_regs *regs)
 	if (done) {
 		gp[HOST_IP] = (unsigned long)ksig->ka.sa.sa_handler;
 		gp[HOST_AX] = ksig->sig;
-		gp[HOST_DS] = gp[HOST_ES] = gp[HOST_SS] = L4_USER_DS;
+		gp[HOST_DS_ES] = L4_USER_DS << 16 | L4_USER_DS;
+		gp[HOST_SS] = L4_USER_DS;
 		gp[HOST_CS] = L4_USER_CS;
 		gp[HOST_EFLAGS] &= ~(X86_EFLAGS_DF | X86_EFLAGS_RF | X86_EFLAGS_TF);
 	}
@@ -217,6 +219,7 @@ static unsigned long with_rpl(u16 selector)
 static bool restore_context(struct uml_pt_regs *regs, const struct sigcontext_32 *sc)
 {
 	unsigned long *gp = regs->gp;
+	u16 *selectors = l4_selectors(gp);
 
 	current->restart_block.fn = do_no_restart_syscall;
 	set_thread_flag(TIF_HOST_THREAD);
@@ -231,10 +234,10 @@ static bool restore_context(struct uml_pt_regs *regs, const struct sigcontext_32
 	gp[HOST_IP] = sc->ip;
 	gp[HOST_CS] = sc->cs | 3;
 	gp[HOST_SS] = sc->ss | 3;
-	gp[HOST_DS] = with_rpl(sc->ds);
-	gp[HOST_ES] = with_rpl(sc->es);
-	gp[HOST_FS] = with_rpl(sc->fs);
-	gp[HOST_GS] = with_rpl(sc->gs);
+	selectors[L4_DS] = with_rpl(sc->ds);
+	selectors[L4_ES] = with_rpl(sc->es);
+	selectors[L4_FS] = with_rpl(sc->fs);
+	selectors[L4_GS] = with_rpl(sc->gs);
 	gp[HOST_EFLAGS] = (gp[HOST_EFLAGS] & ~FRAME_FLAGS) | (sc->flags & FRAME_FLAGS);
 	/* What went before is no system call that could begin again. */
 	gp[HOST_ORIG_AX] = -1;

@@ -11,7 +11,7 @@
 #include "../../../um/os-L4/abi.h"
 
 #define AS_MICROKERNEL(name, field) DEFINE(name, offsetof(struct l4_frame, field) / sizeof(long))
-#define BEHIND(name, n) DEFINE(name, offsetof(struct l4_frame, ds_es) / sizeof(long) + (n))
+#define BEHIND(name, n) DEFINE(name, offsetof(struct l4_frame, vector) / sizeof(long) + (n))
 
 void foo(void);
 
@@ -31,13 +31,14 @@ void foo(void)
 	AS_MICROKERNEL(HOST_SP, esp);
 	AS_MICROKERNEL(HOST_IP, eip);
 	AS_MICROKERNEL(HOST_EFLAGS, eflags);
-	BEHIND(HOST_DS, 0);
-	BEHIND(HOST_ES, 1);
-	BEHIND(HOST_FS, 2);
-	BEHIND(HOST_GS, 3);
-	BEHIND(HOST_CS, 4);
-	BEHIND(HOST_SS, 5);
-	BEHIND(HOST_ORIG_AX, 6);
+	AS_MICROKERNEL(HOST_DS_ES, ds_es);
+	AS_MICROKERNEL(HOST_FS_GS, fs_gs);
+	/* For macros of upstream's that nobody uses. */
+	AS_MICROKERNEL(HOST_DS, ds_es);
+	AS_MICROKERNEL(HOST_ES, ds_es);
+	BEHIND(HOST_CS, 0);
+	BEHIND(HOST_SS, 1);
+	BEHIND(HOST_ORIG_AX, 2);
 
 	DEFINE(UM_FRAME_SIZE, FRAME_SIZE * sizeof(long));
 

@@ -207,8 +207,8 @@ fn batch() -> Result<()> {
 /// The operations of `tests/linux/figures.c`, in the order of their intervals; the most instructions that
 /// each may take in all, and the most times as many as on Linux alone.
 const OPERATIONS: [(&str, u64, f64); 13] = [
-    ("getpid by int 0x80", 250, 1.19),
-    ("gettimeofday by int 0x80", 415, 1.43),
+    ("getpid by int 0x80", 236, 1.12),
+    ("gettimeofday by int 0x80", 405, 1.4),
     ("read 4K", 2_250, 1.07),
     ("write 4K", 2_700, 1.1),
     ("pipe round trip", 1_930, 1.08),
@@ -218,7 +218,7 @@ const OPERATIONS: [(&str, u64, f64); 13] = [
     ("ring of 2", 8_000, 1.13),
     ("ring of 8", 44_500, 1.1),
     ("gettimeofday by the vDSO", 210, 1.1),
-    ("signal and return", 4_150, 1.23),
+    ("signal and return", 4_050, 1.2),
     ("file mapped and touched", 70_000, 1.2),
 ];
 
