@@ -92,6 +92,8 @@ fn throughput() -> Result<()> {
         forget(IMAGE)?;
         let built = build::plan(Path::new(SYSTEM), Options { interface: Some(interface), ..Options::default() })?.carry_out()?;
         let mut session = Session::start(&built)?;
+        // Of an ATA disk a busy host makes a slow one.
+        session.patience = Duration::from_secs(120);
         session.expect(PROMPT)?;
         let mut took = |command: &str| -> Result<u32> {
             let start = session.own_time();
