@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What Linux is worth to its users: Debian with work that checks itself, and verified file I/O.
 
-use super::Test;
+use super::{Test, disk};
 use crate::batch::{FAILED, Fetch, TIMED_OUT};
 use crate::build::{self, Built};
 use crate::guest::{Guest, Outcome, compile, insert};
 use crate::session::Session;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// All of them.
@@ -26,17 +25,9 @@ const IMAGE: &str = "out/linux-debian/disk.img";
 /// The prompt of root's shell.
 const PROMPT: &str = "root@macadamia:~# ";
 
-/// The next run has a new disk.
-fn forget() -> Result<()> {
-    if Path::new(IMAGE).exists() {
-        std::fs::remove_file(IMAGE)?;
-    }
-    Ok(())
-}
-
 /// A new Debian disk, and what runs it.
 fn debian_system() -> Result<Built> {
-    forget()?;
+    disk::forget(IMAGE)?;
     build::system(Path::new(SYSTEM))
 }
 
@@ -197,12 +188,9 @@ fn on_console(debian: &mut Debian) -> Result<()> {
 
 /// The file system was unmounted, and has no fault.
 fn clean_disk() -> Result<()> {
-    let header = Command::new("/sbin/dumpe2fs").args(["-h", IMAGE]).output()?;
-    let header = String::from_utf8_lossy(&header.stdout).into_owned();
+    let header = disk::superblock(IMAGE)?;
     ensure!(header.contains("Filesystem state:         clean\n") && !header.contains("needs_recovery"), "it was not unmounted: {header}");
-    let checked = Command::new("/sbin/e2fsck").args(["-f", "-n", IMAGE]).output()?;
-    ensure!(checked.status.success(), "the disk has faults: {}", String::from_utf8_lossy(&checked.stdout));
-    Ok(())
+    disk::check(IMAGE)
 }
 
 /// One command in Debian.
@@ -221,7 +209,7 @@ const WITNESS: &str =
 /// A command in the running Debian: output, exit status, files in and out; then services end in order, and the disk
 /// is clean, whatever the command left running or did to what runs it.
 fn batch() -> Result<()> {
-    forget()?;
+    disk::forget(IMAGE)?;
     let random = insert("/opt/random", (0..1 << 18).map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect());
     let fetched = Path::new("out/linux-debian/fetched");
     let gets = || vec![Fetch { guest: "/root/copy".into(), host: fetched.into() }];
@@ -273,7 +261,7 @@ fn batch() -> Result<()> {
 
 /// Users and root use up what there is: services keep their processes, Linux has nothing to report.
 fn bombs() -> Result<()> {
-    forget()?;
+    disk::forget(IMAGE)?;
     let inserts = vec![insert("/usr/local/bin/bombs", compile("tests/linux/bombs.c")?)];
     let services = "systemctl show --property=Id,MainPID,NRestarts $(systemctl list-units --type=service --state=running --plain --no-legend | cut -d ' ' -f 1)";
     let command = format!(

@@ -10,7 +10,7 @@ use crate::guest::{Guest, compile, insert};
 use crate::session::{PROMPT, Session};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// All of them.
@@ -27,11 +27,25 @@ pub const ALL: &[Test] = &[
 
 const SYSTEM: &str = "tests/systems/linux-crash.toml";
 const IMAGE: &str = "out/linux-crash/disk.img";
+
 /// The next run has a new disk.
-fn forget(image: &str) -> Result<()> {
+pub(super) fn forget(image: &str) -> Result<()> {
     if Path::new(image).exists() {
         std::fs::remove_file(image)?;
     }
+    Ok(())
+}
+
+/// What the superblock says, as text.
+pub(super) fn superblock(image: &str) -> Result<String> {
+    let output = Command::new("/sbin/dumpe2fs").args(["-h", image]).output()?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The file system has no fault.
+pub(super) fn check(image: &str) -> Result<()> {
+    let checked = Command::new("/sbin/e2fsck").args(["-f", "-n", image]).output()?;
+    ensure!(checked.status.success(), "the disk has faults: {}", String::from_utf8_lossy(&checked.stdout));
     Ok(())
 }
 
@@ -53,8 +67,7 @@ fn survives(interface: Interface, kills: u32) -> Result<()> {
     // What the command leaves running does not keep the file system from being unmounted.
     let o = guest().run(&format!("while :; do echo >> /mnt/busy; done & echo kept > /mnt/file; {ROUND_TRIP}"))?;
     ensure!(o.status == 0, "what was written is not what is read: {}", String::from_utf8_lossy(&o.err));
-    let header = std::process::Command::new("/sbin/dumpe2fs").args(["-h", IMAGE]).output()?;
-    let header = String::from_utf8_lossy(&header.stdout).into_owned();
+    let header = superblock(IMAGE)?;
     ensure!(header.contains("Filesystem state:") && !header.contains("needs_recovery"), "it was not unmounted: {header}");
     let o = guest().run("cat /mnt/file && md5sum -c -s /mnt/sum")?;
     ensure!(o.status == 0 && o.text() == "kept\n", "after poweroff: status {}, {}", o.status, o.text());
@@ -80,8 +93,7 @@ fn survives(interface: Interface, kills: u32) -> Result<()> {
         promised = written.lines().filter_map(|line| line.parse::<u32>().ok()).next_back().map_or(promised, |last| last + 1);
     }
     ensure!(promised > 0 && checks > 0, "{promised} records were promised, {checks} times they were counted");
-    let mut check = Command::new("/sbin/e2fsck");
-    build::run(check.args(["-f", "-n"]).arg(IMAGE).stdout(Stdio::null()))?;
+    check(IMAGE)?;
     println!("# {interface:?}: {kills} kills, {promised} records, counted {checks} times");
     Ok(())
 }
@@ -199,8 +211,7 @@ fn verified(seeds: std::ops::Range<u32>, operations: u32, timeout: Duration) -> 
     let start = Instant::now();
     let o = guest.run(&command)?;
     ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
-    let mut check = Command::new("/sbin/e2fsck");
-    build::run(check.args(["-f", "-n"]).arg(IMAGE).stdout(Stdio::null()).stderr(Stdio::null()))?;
+    check(IMAGE)?;
     o.text().lines().for_each(|line| println!("# {line}"));
     println!("# in {:.1} s", start.elapsed().as_secs_f32());
     Ok(())
