@@ -46,7 +46,7 @@ pub fn for_each(pool: &Pool, root: Link<Attachment>, f: &mut dyn FnMut(Ref<Attac
 impl<P: Port> Kernel<P> {
     /// Notes that a Memory is mapped into an owner, if that is not noted yet.
     pub(crate) fn note_use(&mut self, memory: Ref<Memory>, owner: Owner) -> Result<()> {
-        if let Some(at) = self.attachment(self.attached_to(owner), memory.address()) {
+        if let Some(at) = self.attachment(self.pool[owner.region()].attached, memory.address()) {
             // A revoke that is under way has to look at the new pages, too.
             self.pool[at].cursor = 0;
             return Ok(());
@@ -56,14 +56,6 @@ impl<P: Port> Kernel<P> {
             Owner::Segment(_) => attachment::MEMORY_IN_SEGMENT,
         };
         self.attach_record(owner, memory.address(), kind, 0, Rights::NONE).map(|_| ())
-    }
-
-    /// Root of the tree of the Memory objects that are mapped into an owner.
-    pub(crate) fn attached_to(&self, owner: Owner) -> Link<Attachment> {
-        match owner {
-            Owner::Space(space) => self.pool[space].attached,
-            Owner::Segment(segment) => self.pool[segment].attached,
-        }
     }
 
     /// The record with this key in a tree.
@@ -83,8 +75,7 @@ impl<P: Port> Kernel<P> {
     fn root(&mut self, record: &Attachment) -> &mut Link<Attachment> {
         match record.owner() {
             Owner::Space(space) if record.kind == attachment::SEGMENT_IN_SPACE => &mut self.pool[space].segments,
-            Owner::Space(space) => &mut self.pool[space].attached,
-            Owner::Segment(segment) => &mut self.pool[segment].attached,
+            owner => &mut self.pool[owner.region()].attached,
         }
     }
 
@@ -140,10 +131,7 @@ impl<P: Port> Kernel<P> {
             self.pool[next].source_prev = record.source_prev;
         }
         self.uproot(at, &record);
-        let quota = match record.owner() {
-            Owner::Space(space) => self.pool[space].header.quota,
-            Owner::Segment(segment) => self.pool[segment].header.quota,
-        };
+        let quota = self.pool[record.owner().region()].header.quota;
         self.release(quota, at.address(), ATTACHMENT_BYTES);
     }
 

@@ -85,7 +85,7 @@ impl<P: Port> Kernel<P> {
         let nowhere = Ref::new(block);
         let space = self.build_space(quota, nowhere, ROOT_SLOTS)?;
         while !self.grow_table(space) {}
-        self.pool[space].header.original = Space::slot(space, slot::SPACE).link();
+        self.pool[space].region.header.original = Space::slot(space, slot::SPACE).link();
         self.pool[quota].header.original = Space::slot(space, slot::QUOTA).link();
         self.put_original(Space::slot(space, slot::QUOTA), Kind::Quota, block);
         self.put_original(Space::slot(space, slot::SPACE), Kind::Space, space.address());

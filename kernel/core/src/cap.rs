@@ -127,7 +127,7 @@ impl<P: Port> Kernel<P> {
     /// An empty slot of a table, as a destination.
     pub(crate) fn empty_slot(&self, space: Ref<Space>, selector: u32) -> Result<Ref<Slot>> {
         let at = self.slot(space, selector).map_err(|_| Error::BadSlot)?;
-        if self.pool[space].header.is_dying() || !self.pool[at].is_empty() { Err(Error::BadSlot) } else { Ok(at) }
+        if self.pool[space].region.header.is_dying() || !self.pool[at].is_empty() { Err(Error::BadSlot) } else { Ok(at) }
     }
 
     /// Writes the original capability of a new object.

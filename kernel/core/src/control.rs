@@ -11,7 +11,7 @@ use crate::thread::{self, Thread, flag, gate, lazy};
 use crate::{Kernel, NOTHING, Result};
 use abi::frame::{Frame, vector};
 use abi::object::BADGE_MAX;
-use abi::{Error, Kind, PRIORITIES, Rights, USER_END};
+use abi::{Error, Kind, PRIORITIES, Rights};
 use core::mem::offset_of;
 use pool::Ref;
 
@@ -38,7 +38,7 @@ impl<P: Port> Kernel<P> {
             Kind::Thread | Kind::Irq => 0,
             Kind::Quota => self.pool[cap.object::<Quota>()].limit,
             Kind::Space => self.pool[cap.object::<Space>()].slots,
-            Kind::Segment => self.pool[cap.object::<Segment>()].entries * abi::TABLE_SPAN,
+            Kind::Segment => self.pool[cap.object::<Segment>()].region.end,
             Kind::Memory => self.pool[cap.object::<Memory>()].bytes,
         };
         Ok([cap.kind() as u32, cap.rights().0 | cap.badge() << abi::Delivery::BADGE_SHIFT, size])
@@ -48,10 +48,12 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn start(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
         let thread = self.thread(space, args[0])?;
         let t = &self.pool[thread];
-        if t.is_alien() || t.space.is_null() || !matches!(t.state(), gate::STOPPED | gate::HALTED) {
+        let runs_in = t.space.get().ok_or(Error::BadState)?;
+        if t.is_alien() || !matches!(t.state(), gate::STOPPED | gate::HALTED) {
             return Err(Error::BadState);
         }
-        if args[1] >= USER_END || args[2] > USER_END {
+        let end = self.pool[runs_in].region.end;
+        if args[1] >= end || args[2] > end {
             return Err(Error::BadAddress);
         }
         self.port.unload(&mut self.pool, thread, false);
@@ -238,7 +240,7 @@ impl<P: Port> Kernel<P> {
     /// `cache`.
     pub(crate) fn cache(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
         let target: Ref<Space> = self.object(space, args[0], Kind::Space, Rights::CONTROL)?;
-        let end = args[1].checked_add(args[2]).filter(|end| *end <= USER_END).ok_or(Error::BadAddress)?;
+        let end = args[1].checked_add(args[2]).filter(|end| *end <= self.pool[target].region.end).ok_or(Error::BadAddress)?;
         if args[3] > 2 {
             return Err(Error::BadArgument);
         }

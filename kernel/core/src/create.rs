@@ -6,12 +6,12 @@ use crate::memory::{Memory, class};
 use crate::port::Port;
 use crate::quota::{Header, Quota};
 use crate::reap::Work;
-use crate::space::{HEADER_BYTES, Owner, Segment, SlotMap, Space, TABLE_BYTES, Table};
+use crate::space::{HEADER_BYTES, Owner, Region, Segment, SlotMap, Space, TABLE_BYTES, Table};
 use crate::thread::{SEQUENCE, Thread, flag, gate};
 use crate::{Kernel, NOTHING, Outcome, Result};
 use abi::frame::{Frame, vector};
 use abi::utcb::{AREA_END, FIRST_SLOT, FPU_OFFSET, FPU_SIZE, KIP_ADDRESS, SLOT_SIZE, Utcb};
-use abi::{Error, Kind, MessageKind, PAGE_SIZE, Rights};
+use abi::{Error, Kind, MessageKind, PAGE_SIZE, Rights, USER_END};
 use bytemuck::Zeroable;
 use core::mem::{offset_of, take};
 use mmu::Format;
@@ -61,7 +61,9 @@ impl<P: Port> Kernel<P> {
         let block = self.allocate_uncleared(quota, bytes)?;
         self.pool.bytes_mut(block, HEADER_BYTES).fill(0);
         let made: Ref<Space> = Ref::new(block);
-        self.pool[made].header = Self::new_header(quota, original);
+        // Where natives have their UTCBs nobody maps.
+        let start = if slots == 0 { 0 } else { AREA_END };
+        self.pool[made].region = Region { header: Self::new_header(quota, original), start, end: USER_END, ..Region::zeroed() };
         self.pool[made].bytes = bytes;
         self.grow_table(made);
         match self.furnish_space(made, quota) {
@@ -86,7 +88,7 @@ impl<P: Port> Kernel<P> {
     }
 
     fn furnish_space(&mut self, made: Ref<Space>, quota: Ref<Quota>) -> Result<()> {
-        self.pool[made].top = Link::from_value(self.allocate(quota, TABLE_BYTES)?);
+        self.pool[made].region.top = Link::from_value(self.allocate(quota, TABLE_BYTES)?);
         self.port.space_created(&mut self.pool, made);
         if self.pool[made].slots == 0 {
             return Ok(());
@@ -103,7 +105,7 @@ impl<P: Port> Kernel<P> {
 
     /// Frees a space that has no threads, capabilities or attachments any more.
     pub(crate) fn discard_space(&mut self, space: Ref<Space>) {
-        let Space { header, top, utcb_map, ports, bytes, .. } = self.pool[space];
+        let Space { region: Region { header, top, .. }, utcb_map, ports, bytes, .. } = self.pool[space];
         if let Some(top) = top.get() {
             self.port.space_dropped(&mut self.pool, space);
             // Of one that could not be made there is the table of its UTCBs.
@@ -124,16 +126,14 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn create_segment(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
         let quota: Ref<Quota> = self.object(space, args[0], Kind::Quota, Rights::CONTROL)?;
         let slot = self.empty_slot(space, args[2])?;
-        if args[1] == 0 || !args[1].is_multiple_of(abi::TABLE_SPAN) || args[1] > abi::USER_END {
+        if args[1] == 0 || !args[1].is_multiple_of(abi::TABLE_SPAN) || args[1] > USER_END {
             return Err(Error::BadArgument);
         }
         let block: Ref<Segment> = Ref::new(self.allocate(quota, size_of::<Segment>() as u32)?);
         match self.allocate(quota, TABLE_BYTES) {
             Ok(top) => {
                 let s = &mut self.pool[block];
-                s.header = Self::new_header(quota, slot);
-                s.top = Link::<Table>::from_value(top);
-                s.entries = args[1] / abi::TABLE_SPAN;
+                s.region = Region { header: Self::new_header(quota, slot), top: Link::from_value(top), end: args[1], ..Region::zeroed() };
                 self.put_original(slot, Kind::Segment, block.address());
                 Ok(NOTHING)
             }
@@ -187,7 +187,7 @@ impl<P: Port> Kernel<P> {
         let runs_in: Ref<Space> = self.object(space, runs_in, Kind::Space, Rights::CONTROL)?;
         let alien = self.pool[runs_in].slots == 0;
         let home = if home == 0 { runs_in } else { self.object(space, home, Kind::Space, Rights::CONTROL)? };
-        if self.pool[runs_in].header.is_dying() || self.pool[home].header.is_dying() {
+        if self.pool[runs_in].region.header.is_dying() || self.pool[home].region.header.is_dying() {
             return Err(Error::BadState);
         }
         if alien == (home == runs_in) || self.pool[home].slots == 0 { Err(Error::BadArgument) } else { Ok((runs_in, home)) }
@@ -322,7 +322,7 @@ impl<P: Port> Kernel<P> {
 
     /// Physical address of a page of a space's UTCB area.
     fn area_page(&self, space: Ref<Space>, address: u32) -> Option<u32> {
-        let top = self.pool[space].top.get()?;
+        let top = self.pool[space].region.top.get()?;
         let (table, _) = P::Format::decode_table(*self.pool[top].0.get(mmu::top_index(address))?)?;
         let table: Ref<Table> = Ref::new(self.port.pool_address(table));
         P::Format::decode(*self.pool[table].0.get(mmu::leaf_index(address))?).map(|leaf| leaf.physical)
@@ -350,7 +350,7 @@ impl<P: Port> Kernel<P> {
     }
 
     fn add_utcb_page(&mut self, home: Ref<Space>, address: u32) -> Result<u32> {
-        let quota = self.pool[home].header.quota.get().ok_or(Error::BadState)?;
+        let quota = self.pool[home].region.header.quota.get().ok_or(Error::BadState)?;
         let page = self.allocate(quota, PAGE_SIZE)?;
         let physical = self.port.physical(page);
         self.set_kernel_leaf(home, address, physical, Rights::READ.union(Rights::WRITE)).inspect_err(|_| {
@@ -369,7 +369,7 @@ impl<P: Port> Kernel<P> {
         *bits &= !(1 << (index % 32));
         let page_bits = ((1 << SLOTS_A_PAGE) - 1) << (index % 32 / SLOTS_A_PAGE * SLOTS_A_PAGE);
         if *bits & page_bits == 0 {
-            let quota = self.pool[home].header.quota;
+            let quota = self.pool[home].region.header.quota;
             self.clear_leaf(home, address & !(PAGE_SIZE - 1));
             self.release(quota, utcb & !(PAGE_SIZE - 1), PAGE_SIZE);
         }

@@ -9,9 +9,9 @@
 use crate::cap::Slot;
 use crate::memory::{Attachment, Irq, Memory, class};
 use crate::port::Port;
-use crate::quota::{Header, Quota};
+use crate::quota::Header;
 use crate::reap::Work;
-use crate::space::{Owner, Segment, Space, TABLE_BYTES, Table};
+use crate::space::{Owner, Region, Segment, Space, TABLE_BYTES, Table};
 use crate::thread::Thread;
 use crate::{Kernel, NOTHING, Outcome, Result};
 use abi::{Kind, PAGE_SIZE, TABLE_SPAN};
@@ -74,11 +74,7 @@ impl<P: Port> Kernel<P> {
     fn header(&mut self, kind: Kind, address: u32) -> &mut Header {
         match kind {
             Kind::Thread => &mut self.pool[Ref::<Thread>::new(address)].header,
-            Kind::Quota => &mut self.pool[Ref::<Quota>::new(address)].header,
-            Kind::Space => &mut self.pool[Ref::<Space>::new(address)].header,
-            Kind::Segment => &mut self.pool[Ref::<Segment>::new(address)].header,
-            Kind::Memory => &mut self.pool[Ref::<Memory>::new(address)].header,
-            Kind::Irq => &mut self.pool[Ref::<Irq>::new(address)].header,
+            _ => &mut self.pool[Ref::new(address)],
         }
     }
 
@@ -116,7 +112,7 @@ impl<P: Port> Kernel<P> {
             }
             Kind::Space => {
                 let space: Ref<Space> = slot.object();
-                self.pool[space].header.original = Link::NULL;
+                self.pool[space].region.header.original = Link::NULL;
                 self.push_work(worker, Work::space(space));
                 true
             }
@@ -141,17 +137,17 @@ impl<P: Port> Kernel<P> {
             self.detach_record(at);
             return false;
         }
-        if let Some(at) = self.pool[segment].attached.get() {
+        if let Some(at) = self.pool[segment].region.attached.get() {
             self.drop_record(at);
             return false;
         }
-        let mut cursor = self.pool[segment].header.cursor;
+        let mut cursor = self.pool[segment].region.header.cursor;
         let is_empty = self.free_tables(Owner::Segment(segment), &mut cursor);
-        self.pool[segment].header.cursor = cursor;
+        self.pool[segment].region.header.cursor = cursor;
         if !is_empty {
             return false;
         }
-        let Segment { header, top, .. } = self.pool[segment];
+        let Region { header, top, .. } = self.pool[segment].region;
         if let Some(top) = top.get() {
             self.release(header.quota, top.address(), TABLE_BYTES);
         }

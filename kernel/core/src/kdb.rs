@@ -61,13 +61,13 @@ impl<P: Port> Kernel<P> {
             }
             let s = &self.pool[space];
             let used = (0..s.slots).filter(|i| !self.pool[Space::slot(space, *i)].is_empty()).count();
-            writeln!(out, "space {:08x}: tables {:08x}, {used} of {} capabilities", space.address(), s.top.value(), s.slots)?;
-            if let Some(quota) = s.header.quota.get() {
+            writeln!(out, "space {:08x}: tables {:08x}, {used} of {} capabilities", space.address(), s.region.top.value(), s.slots)?;
+            if let Some(quota) = s.region.header.quota.get() {
                 let q: &Quota = &self.pool[quota];
                 let address = quota.address();
                 writeln!(out, "  quota {address:08x}: {} of {} bytes, {} of {} threads", q.used, q.limit, q.threads, q.thread_limit)?;
             }
-            for (what, root) in [("memory", s.attached), ("segment", s.segments)] {
+            for (what, root) in [("memory", s.region.attached), ("segment", s.segments)] {
                 let mut result = Ok(());
                 attach::for_each(&self.pool, root, &mut |at| {
                     result = result.and_then(|()| writeln!(out, "  {what} {:08x}", self.pool[at].source));

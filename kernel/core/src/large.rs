@@ -25,20 +25,13 @@ impl<P: Port> Kernel<P> {
         P::Format::decode_large(self.top_entry(owner, index)).and_then(|(leaf, shared)| (!shared).then_some(leaf))
     }
 
-    fn spares(&mut self, owner: Owner) -> &mut Link<Table> {
-        match owner {
-            Owner::Space(space) => &mut self.pool[space].spares,
-            Owner::Segment(segment) => &mut self.pool[segment].spares,
-        }
-    }
-
     /// A table in reserve, if there is a large page at an index. The page has to go at once.
     pub(crate) fn take_spare(&mut self, owner: Owner, index: usize) -> Option<Ref<Table>> {
         self.own_large(owner, index)?;
-        let table = self.spares(owner).get()?;
+        let table = self.pool[owner.region()].spares.get()?;
         // The first word names the next.
         let next = core::mem::take(self.pool[table].0.first_mut()?);
-        *self.spares(owner) = Link::from_value(next);
+        self.pool[owner.region()].spares = Link::from_value(next);
         Some(table)
     }
 
@@ -60,7 +53,7 @@ impl<P: Port> Kernel<P> {
         if old.is_some() {
             self.before(owner, start, end);
         }
-        let next = core::mem::replace(self.spares(owner), table.link());
+        let next = core::mem::replace(&mut self.pool[owner.region()].spares, table.link());
         if let Some(first) = self.pool[table].0.first_mut() {
             *first = next.value();
         }

@@ -7,7 +7,7 @@ use crate::memory::{Memory, class};
 use crate::port::Port;
 use crate::space::{Owner, Space, Table};
 use crate::{Kernel, Result};
-use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN, USER_END};
+use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN};
 use mmu::{Format, Leaf, leaf_index, top_index};
 use pool::Ref;
 
@@ -18,10 +18,10 @@ impl<P: Port> Kernel<P> {
     /// `lookup`.
     pub(crate) fn lookup(&self, caller: Ref<Space>, [space, address, memory, _]: [u32; 4]) -> Result<[u32; 3]> {
         let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
-        if self.pool[space].header.is_dying() {
+        if self.pool[space].region.header.is_dying() {
             return Err(Error::BadState);
         }
-        if address >= USER_END {
+        if address >= self.pool[space].region.end {
             return Err(Error::BadAddress);
         }
         let memory = match memory {

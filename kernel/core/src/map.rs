@@ -8,12 +8,11 @@
 
 use crate::memory::{Attachment, Memory, class};
 use crate::port::Port;
-use crate::space::{Owner, Segment, Space, TABLE_BYTES, Table};
+use crate::space::{Owner, Region, Space, TABLE_BYTES, Table};
 use crate::thread::Thread;
 use crate::{Kernel, Outcome, Result};
 use abi::syscall::MapRecord;
-use abi::utcb::AREA_END;
-use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN, USER_END};
+use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN};
 use mmu::{Attributes, Format, Leaf, leaf_index, top_index};
 use pool::{Link, Pool, Ref};
 
@@ -60,24 +59,14 @@ pub(crate) enum Batch {
 }
 
 impl<P: Port> Kernel<P> {
-    pub(crate) fn top_of(&self, owner: Owner) -> Link<Table> {
-        match owner {
-            Owner::Space(space) => self.pool[space].top,
-            Owner::Segment(segment) => self.pool[segment].top,
-        }
-    }
-
     /// Quota that an owner's tables are charged to.
     pub(crate) fn quota_of(&self, owner: Owner) -> Result<Ref<crate::quota::Quota>> {
-        let header = match owner {
-            Owner::Space(space) => self.pool[space].header,
-            Owner::Segment(segment) => self.pool[segment].header,
-        };
+        let Region { header, .. } = self.pool[owner.region()];
         if header.is_dying() { Err(Error::BadState) } else { header.quota.get().ok_or(Error::BadState) }
     }
 
     pub(crate) fn top_entry(&self, owner: Owner, index: usize) -> u32 {
-        self.top_of(owner).get().and_then(|top| self.pool[top].0.get(index).copied()).unwrap_or(0)
+        self.pool[owner.region()].top.get().and_then(|top| self.pool[top].0.get(index).copied()).unwrap_or(0)
     }
 
     /// The owner's own table at an index of its upper level.
@@ -90,7 +79,7 @@ impl<P: Port> Kernel<P> {
 
     /// Writes an entry of an owner's upper level, wherever that is visible.
     pub(crate) fn set_top(&mut self, owner: Owner, index: usize, entry: u32) {
-        self.write_top(self.top_of(owner), index, entry);
+        self.write_top(self.pool[owner.region()].top, index, entry);
         match owner {
             Owner::Space(space) => self.port.top_changed(&mut self.pool, space, index),
             Owner::Segment(segment) => self.entry_changed(segment, index),
@@ -140,8 +129,7 @@ impl<P: Port> Kernel<P> {
         self.set_top(owner, index, 0);
         match owner {
             Owner::Segment(segment) if self.pool[segment].changing != 0 => self.pool[segment].retired = table.link(),
-            Owner::Segment(segment) => self.release(self.pool[segment].header.quota, table.address(), TABLE_BYTES),
-            Owner::Space(space) => self.release(self.pool[space].header.quota, table.address(), TABLE_BYTES),
+            _ => self.release(self.pool[owner.region()].header.quota, table.address(), TABLE_BYTES),
         }
     }
 
@@ -149,7 +137,7 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn free_tables(&mut self, owner: Owner, cursor: &mut u32) -> bool {
         let end = (*cursor + SEARCHED).min(mmu::USER_ENTRIES as u32);
         for _ in 0..TABLES {
-            let entries = self.top_of(owner).get().and_then(|top| self.pool[top].0.get(*cursor as usize..end as usize));
+            let entries = self.pool[owner.region()].top.get().and_then(|top| self.pool[top].0.get(*cursor as usize..end as usize));
             let Some(passed) = entries.and_then(|entries| entries.iter().position(|entry| *entry != 0)) else {
                 *cursor = end;
                 break;
@@ -340,21 +328,15 @@ impl<P: Port> Kernel<P> {
     /// Checks all of a record.
     fn request(&mut self, caller: Ref<Space>, record: &MapRecord, memory: Option<(Ref<Memory>, Rights)>) -> Result<Request> {
         let (_, cap) = self.cap(caller, record.space())?;
-        // Where a space of natives has its UTCBs nobody maps.
-        let (owner, header, low, high) = match cap.kind() {
-            Kind::Space => {
-                let space = &self.pool[cap.object::<Space>()];
-                (Owner::Space(cap.object()), space.header, if space.slots == 0 { 0 } else { AREA_END }, USER_END)
-            }
-            Kind::Segment => {
-                let segment = &self.pool[cap.object::<Segment>()];
-                (Owner::Segment(cap.object()), segment.header, 0, segment.entries * TABLE_SPAN)
-            }
+        let owner = match cap.kind() {
+            Kind::Space => Owner::Space(cap.object()),
+            Kind::Segment => Owner::Segment(cap.object()),
             _ => return Err(Error::WrongKind),
         };
         if !cap.rights().contains(Rights::CONTROL) {
             return Err(Error::NoRight);
         }
+        let Region { header, start, end, .. } = self.pool[owner.region()];
         if header.is_dying() {
             return Err(Error::BadState);
         }
@@ -362,7 +344,7 @@ impl<P: Port> Kernel<P> {
         if bytes == 0 || !bytes.is_multiple_of(PAGE_SIZE) {
             return Err(Error::BadArgument);
         }
-        if address < low || address >= high || bytes > high - address {
+        if address < start || address >= end || bytes > end - address {
             return Err(Error::BadAddress);
         }
         let rights = record.rights().intersection(Rights::RWX);
@@ -397,7 +379,7 @@ impl<P: Port> Kernel<P> {
             return if is_large { rest } else { rest.min(MAPPED * PAGE_SIZE) };
         }
         let last = address + (bytes - 1);
-        let Some(top) = self.top_of(owner).get() else { return bytes };
+        let Some(top) = self.pool[owner.region()].top.get() else { return bytes };
         let entries = self.pool[top].0.get(top_index(address)..=top_index(last)).unwrap_or_default();
         let (strides, _) = entries.as_chunks::<STRIDE>();
         let passed = strides.iter().take_while(|some| some.iter().fold(0, |all, entry| all | entry) == 0).count() * STRIDE;

@@ -13,7 +13,7 @@ use abi::{Error, Kind, Rights};
 use bytemuck::{Pod, Zeroable};
 use pool::{Link, Object, Ref};
 
-/// What every object starts with (a Thread has it behind its hot words).
+/// What every object starts with; a Thread has it behind its hot words.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable, Debug)]
 pub struct Header {
@@ -26,6 +26,8 @@ pub struct Header {
     /// Where an operation in steps goes on.
     pub cursor: u32,
 }
+
+impl Object for Header {}
 
 impl Header {
     /// Whether deletion has begun: nothing new may refer to it.

@@ -191,7 +191,7 @@ impl<P: Port> Kernel<P> {
     /// may be less urgent than it is, for ever. False if neither of its Spaces dies, or it ends them itself.
     pub(crate) fn end_doomed(&mut self, thread: Ref<Thread>) -> bool {
         let Thread { space, home, flags, .. } = self.pool[thread];
-        let dies = |kernel: &Self, space: Link<Space>| space.get().is_some_and(|space| kernel.pool[space].header.is_dying());
+        let dies = |kernel: &Self, space: Link<Space>| space.get().is_some_and(|space| kernel.pool[space].region.header.is_dying());
         if flags & flag::AGAIN != 0 || !dies(self, space) && !dies(self, home) {
             return false;
         }
@@ -358,7 +358,7 @@ impl<P: Port> Kernel<P> {
     /// One step of ending a Space that is first on a work list: threads, then capabilities,
     /// attachments, tables.
     fn end_space(&mut self, worker: Ref<Thread>, space: Ref<Space>) {
-        let cursor = self.pool[space].header.cursor;
+        let cursor = self.pool[space].region.header.cursor;
         let slots = self.pool[space].slots;
         if cursor < self.threads.count {
             self.empty_of_threads(worker, space, cursor);
@@ -366,14 +366,14 @@ impl<P: Port> Kernel<P> {
             self.empty_of_capabilities(worker, space, cursor - self.threads.count);
         } else if let Some(at) = self.pool[space].segments.get() {
             self.detach_record(at);
-        } else if let Some(at) = self.pool[space].attached.get() {
+        } else if let Some(at) = self.pool[space].region.attached.get() {
             self.drop_record(at);
         } else {
             self.port.space_dropped(&mut self.pool, space);
             let tables = self.threads.count + slots;
             let mut next = cursor - tables;
             let is_empty = self.free_tables(Owner::Space(space), &mut next);
-            self.pool[space].header.cursor = tables + next;
+            self.pool[space].region.header.cursor = tables + next;
             if is_empty {
                 self.pop_work(worker);
                 self.discard_space(space);
@@ -390,7 +390,7 @@ impl<P: Port> Kernel<P> {
             let t = &self.pool[thread];
             (t.space.is(space) || t.home.is(space)).then_some((index, thread))
         });
-        self.pool[space].header.cursor = found.map_or(end, |(index, _)| index + 1);
+        self.pool[space].region.header.cursor = found.map_or(end, |(index, _)| index + 1);
         if let Some((_, thread)) = found {
             // First onto the list: the worker may be the thread.
             if self.pool[thread].flags & flag::LISTED == 0 {
@@ -406,7 +406,7 @@ impl<P: Port> Kernel<P> {
     fn empty_of_capabilities(&mut self, worker: Ref<Thread>, space: Ref<Space>, first: u32) {
         let end = (first + SCAN).min(self.pool[space].slots);
         let found = (first..end).find(|i| !self.pool[Space::slot(space, *i)].is_empty());
-        self.pool[space].header.cursor = self.threads.count + found.unwrap_or(end);
+        self.pool[space].region.header.cursor = self.threads.count + found.unwrap_or(end);
         if let Some(index) = found {
             self.delete_step(worker, Space::slot(space, index));
         }

@@ -10,11 +10,10 @@
 use crate::attach::place;
 use crate::memory::{Attachment, attachment};
 use crate::port::Port;
-use crate::space::{Owner, Segment, Space, TABLE_BYTES};
+use crate::space::{Owner, Region, Segment, Space, TABLE_BYTES};
 use crate::thread::Thread;
 use crate::{Kernel, NOTHING, Outcome, Result};
-use abi::utcb::AREA_END;
-use abi::{Error, Kind, Rights, TABLE_SPAN, USER_END};
+use abi::{Error, Kind, Rights, TABLE_SPAN};
 use mmu::{Format, top_index};
 use pool::Ref;
 
@@ -48,7 +47,7 @@ impl<P: Port> Kernel<P> {
         self.pool[segment].changing = 0;
         self.port.invalidate_all();
         if let Some(table) = core::mem::take(&mut self.pool[segment].retired).get() {
-            let quota = self.pool[segment].header.quota;
+            let quota = self.pool[segment].region.header.quota;
             self.release(quota, table.address(), TABLE_BYTES);
         }
         true
@@ -69,7 +68,7 @@ impl<P: Port> Kernel<P> {
         let Attachment { owner, index: base, rights, .. } = self.pool[at];
         let space: Ref<Space> = Ref::new(owner);
         let slot = base as usize + index;
-        self.write_top(self.pool[space].top, slot, P::Format::shared(entry, Rights(rights)));
+        self.write_top(self.pool[space].region.top, slot, P::Format::shared(entry, Rights(rights)));
         self.port.top_changed(&mut self.pool, space, slot);
     }
 
@@ -83,12 +82,12 @@ impl<P: Port> Kernel<P> {
             return Err(Error::BadArgument);
         }
         let segment: Ref<Segment> = self.object(caller, segment, Kind::Segment, rights)?;
-        if self.pool[segment].header.is_dying() {
+        if self.pool[segment].region.header.is_dying() {
             return Err(Error::BadState);
         }
-        let entries = self.pool[segment].entries;
-        let low = if self.pool[space].slots == 0 { 0 } else { AREA_END };
-        if !address.is_multiple_of(TABLE_SPAN) || address < low || address >= USER_END || entries * TABLE_SPAN > USER_END - address {
+        let entries = self.pool[segment].region.entries();
+        let Region { start, end, .. } = self.pool[space].region;
+        if !address.is_multiple_of(TABLE_SPAN) || address < start || address >= end || entries * TABLE_SPAN > end - address {
             return Err(Error::BadAddress);
         }
         let first = top_index(address) as u32;
@@ -108,8 +107,8 @@ impl<P: Port> Kernel<P> {
 
     /// Notes that a Segment is attached to a space, and marks its part of the upper level.
     fn reserve(&mut self, space: Ref<Space>, segment: Ref<Segment>, first: u32, rights: Rights) -> Result<Ref<Attachment>> {
-        let top = self.pool[space].top.get().ok_or(Error::BadState)?;
-        let entries = first as usize..(first + self.pool[segment].entries) as usize;
+        let top = self.pool[space].region.top.get().ok_or(Error::BadState)?;
+        let entries = first as usize..(first + self.pool[segment].region.entries()) as usize;
         let range = self.pool[top].0.get(entries.clone()).ok_or(Error::BadAddress)?;
         if range.iter().any(|entry| *entry != 0) {
             return Err(Error::Occupied);
@@ -123,7 +122,7 @@ impl<P: Port> Kernel<P> {
 
     /// Copies some more of a Segment's entries into a space; true when it has all.
     fn fill(&mut self, at: Ref<Attachment>, segment: Ref<Segment>) -> bool {
-        let entries = self.pool[segment].entries;
+        let entries = self.pool[segment].region.entries();
         let first = self.pool[at].cursor;
         let end = (first + FILL).min(entries);
         for index in first as usize..end as usize {
@@ -149,9 +148,9 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn detach_record(&mut self, at: Ref<Attachment>) {
         let Attachment { source, owner, index: base, .. } = self.pool[at];
         let (space, segment) = (Ref::<Space>::new(owner), Ref::<Segment>::new(source));
-        let end = base + self.pool[segment].entries;
+        let end = base + self.pool[segment].region.entries();
         self.before(Owner::Space(space), base * TABLE_SPAN, end * TABLE_SPAN);
-        let top = self.pool[space].top.get();
+        let top = self.pool[space].region.top.get();
         if let Some(range) = top.and_then(|top| self.pool[top].0.get_mut(base as usize..end as usize)) {
             range.fill(0);
         }

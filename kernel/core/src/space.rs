@@ -33,34 +33,57 @@ impl Object for PortMap {}
 /// Bytes of a [`PortMap`].
 pub const PORT_MAP_BYTES: u32 = 8192;
 
+/// Translation tables, with who pays for them and what is mapped there: what a Space and a Segment
+/// have in common. Both begin with it, so that [`Owner::region`] finds it in either.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub struct Region {
+    /// Who pays, original capability.
+    pub header: Header,
+    /// Upper level of the translation tables.
+    pub top: Link<Table>,
+    /// Memory that was mapped (`attach.rs`).
+    pub attached: Link<crate::memory::Attachment>,
+    /// Tables in reserve for large pages (`large.rs`).
+    pub spares: Link<Table>,
+    /// First address that users map.
+    pub start: u32,
+    /// First address above those that users map.
+    pub end: u32,
+}
+impl Object for Region {}
+const _: () = assert!(core::mem::offset_of!(Space, region) == 0 && core::mem::offset_of!(Segment, region) == 0);
+
+impl Region {
+    /// How many tables it can have, from the first address on.
+    #[must_use]
+    pub const fn entries(&self) -> u32 {
+        self.end / abi::TABLE_SPAN
+    }
+}
+
 /// An address space. Its capability table follows at [`HEADER_BYTES`].
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Pod, Zeroable)]
 pub struct Space {
-    /// Who pays, original capability.
-    pub header: Header,
-    /// Upper level of its translation tables.
-    pub top: Link<Table>,
+    /// Who pays, and its translation tables.
+    pub region: Region,
     /// Entries of its capability table; 0: a space of aliens.
     pub slots: u32,
     /// Which UTCB slots are taken (native spaces).
     pub utcb_map: Link<SlotMap>,
     /// I/O ports it may use.
     pub ports: Link<PortMap>,
-    /// Memory that was mapped into it (`attach.rs`).
-    pub attached: Link<crate::memory::Attachment>,
-    /// Segments that are attached to it.
-    pub segments: Link<crate::memory::Attachment>,
-    /// Tables in reserve for its large pages (`large.rs`).
-    pub spares: Link<Table>,
-    /// Bytes of its block. Its capability table grows into that while it is made.
-    pub bytes: u32,
     /// What the port keeps: on IA-32 the directory's physical address.
     pub hw: [u32; 8],
+    /// Segments that are attached to it.
+    pub segments: Link<crate::memory::Attachment>,
+    /// Bytes of its block. Its capability table grows into that while it is made.
+    pub bytes: u32,
     /// Next on the work list that it is on while it dies (`reap.rs`).
     pub work_next: crate::reap::Work,
     /// Up to [`HEADER_BYTES`].
-    pub unused: [u32; 11],
+    pub unused: [u32; 9],
 }
 impl Object for Space {}
 
@@ -85,18 +108,10 @@ impl Space {
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 pub struct Segment {
-    /// Who pays, original capability.
-    pub header: Header,
-    /// Its tables, in the form of an upper level.
-    pub top: Link<Table>,
-    /// Number of tables it can have.
-    pub entries: u32,
-    /// Memory that was mapped into it.
-    pub attached: Link<crate::memory::Attachment>,
+    /// Who pays, and its translation tables.
+    pub region: Region,
     /// Spaces it is attached to.
     pub uses: Link<crate::memory::Attachment>,
-    /// Tables in reserve for its large pages (`large.rs`).
-    pub spares: Link<Table>,
     /// 1 + index of an entry that changed and is being copied to the spaces; 0: none.
     pub changing: u32,
     /// The attachment that gets its copy next.
@@ -124,5 +139,11 @@ impl Owner {
             Self::Space(s) => s.address(),
             Self::Segment(s) => s.address(),
         }
+    }
+
+    /// Its tables.
+    #[must_use]
+    pub const fn region(self) -> Ref<Region> {
+        Ref::new(self.address())
     }
 }

@@ -128,10 +128,10 @@ fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], aliens: &[u32], fresh:
     }
     if rng.u32(..16) == 0 {
         let space: Ref<Space> = object(kernel, spaces[rng.usize(1..3)]).object();
-        kernel.pool[space].header.dying = 1;
+        kernel.pool[space].region.header.dying = 1;
     }
     for selector in spaces.iter().chain(aliens) {
-        let root = kernel.pool[object(kernel, *selector).object::<Space>()].attached;
+        let root = kernel.pool[object(kernel, *selector).object::<Space>()].region.attached;
         let mut found = Vec::new();
         attach::for_each(&kernel.pool, root, &mut |at| found.push(at));
         found.into_iter().for_each(|at| kernel.pool[at].cursor = rng.u32(..4));

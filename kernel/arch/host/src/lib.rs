@@ -85,7 +85,7 @@ impl Port for Host {
         physical - POOL_PHYSICAL + POOL_BASE
     }
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {
-        if let Some(top) = pool[space].top.get() {
+        if let Some(top) = pool[space].region.top.get() {
             pool[space].hw[0] = self.physical(top.address());
         }
     }

@@ -74,7 +74,7 @@ proptest! {
                 succeeds(&mut kernel, Op::Revoke, [FIRST + i, 0, 0, 0]);
                 expected.remove(&memory);
             }
-            let tree = kernel.pool[space].attached;
+            let tree = kernel.pool[space].region.attached;
             prop_assert_eq!(&sources(&kernel, tree), &expected);
             prop_assert!(depth(&kernel, tree) <= (POOL / pool::MIN_BYTES).ilog2() + 1);
         }
@@ -192,7 +192,7 @@ fn a_segment_is_attached_in_steps() {
     // The first table is passed over by `pages_of`.
     assert_eq!(pages_of(&kernel, space).len(), 2);
     succeeds(&mut kernel, Op::Detach, [SPACE, 0, 0, 0]);
-    let top = kernel.pool[space].top.get().unwrap();
+    let top = kernel.pool[space].region.top.get().unwrap();
     assert!(kernel.pool[top].0.iter().all(|entry| *entry == 0));
 }
 

@@ -300,12 +300,12 @@ proptest! {
                     check_lookup(&mut kernel, number, &after, (MEMORIES, RAM.base), address);
                 }
                 *before = after;
-                let large = large_spans(&kernel, kernel.pool[space].top, BASE);
-                prop_assert_eq!(reserve(&kernel, kernel.pool[space].spares), large.len());
+                let large = large_spans(&kernel, kernel.pool[space].region.top, BASE);
+                prop_assert_eq!(reserve(&kernel, kernel.pool[space].region.spares), large.len());
                 prop_assert_eq!(large, model.large.iter().filter(|(o, _)| *o == number).map(|(_, span)| *span).collect());
             }
-            let large = large_spans(&kernel, kernel.pool[segment].top, 0);
-            prop_assert_eq!(reserve(&kernel, kernel.pool[segment].spares), large.len());
+            let large = large_spans(&kernel, kernel.pool[segment].region.top, 0);
+            prop_assert_eq!(reserve(&kernel, kernel.pool[segment].region.spares), large.len());
             prop_assert_eq!(large, model.large.iter().filter(|(o, _)| *o == SEGMENT).map(|(_, span)| *span).collect());
             prop_assert_eq!(used(&mut kernel) - start, model.charge());
         }

@@ -93,9 +93,9 @@ fn check_partners(kernel: &Kernel<Host>) {
 /// Every page of RAM in a space's tables is covered by an attachment of a Memory that lives.
 fn check_authority(kernel: &Kernel<Host>, spaces: &[Ref<Space>]) {
     for space in spaces {
-        let Some(top) = kernel.pool[*space].top.get() else { continue };
+        let Some(top) = kernel.pool[*space].region.top.get() else { continue };
         let mut covered = Vec::new();
-        attach::for_each(&kernel.pool, kernel.pool[*space].attached, &mut |at| {
+        attach::for_each(&kernel.pool, kernel.pool[*space].region.attached, &mut |at| {
             let m: &Memory = &kernel.pool[Ref::new(kernel.pool[at].source)];
             if m.class == class::RAM {
                 covered.push((m.base, m.bytes));

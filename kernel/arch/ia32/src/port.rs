@@ -122,7 +122,7 @@ impl Port for Ia32 {
     }
 
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {
-        let Some(top) = pool[space].top.get() else { return };
+        let Some(top) = pool[space].region.top.get() else { return };
         crate::boot::copy_kernel_entries(&mut pool[top].0);
         pool[space].hw[DIRECTORY] = physical(top.address());
     }

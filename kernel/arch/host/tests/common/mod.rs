@@ -75,7 +75,7 @@ pub struct Found {
 /// What a processor would find in a space, by walking the tables as it does.
 pub fn pages_of(kernel: &Kernel<Host>, space: Ref<Space>) -> Vec<Found> {
     let mut found = Vec::new();
-    let top = kernel.pool[space].top.get().expect("a space has an upper level");
+    let top = kernel.pool[space].region.top.get().expect("a space has an upper level");
     // The first table is the kernel's: information page and UTCBs.
     for (i, upper) in (0..).zip(kernel.pool[top].0).skip(1).filter(|(_, upper)| upper & bits::PRESENT != 0) {
         let large = upper & bits::LARGE != 0;
