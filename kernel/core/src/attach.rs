@@ -7,12 +7,56 @@
 //! not its own is in the `lower` or the `upper` part, and each level looks at the next bit. So no
 //! way is longer than a key has bits, without any balancing. The record made last is the root.
 
-use crate::memory::{ATTACHMENT_BYTES, Attachment, Memory, attachment};
 use crate::port::Port;
-use crate::space::{Owner, Segment};
-use crate::{Kernel, Result};
+use crate::{Kernel, Memory, Owner, Result, Segment, Space};
 use abi::Rights;
-use pool::{Link, Pool, Ref};
+use bytemuck::{Pod, Zeroable};
+use pool::{Link, Object, Pool, Ref};
+
+/// Values of `Attachment::kind`.
+pub mod attachment {
+    /// Memory mapped into a Space.
+    pub const MEMORY_IN_SPACE: u32 = 0;
+    /// Memory mapped into a Segment.
+    pub const MEMORY_IN_SEGMENT: u32 = 1;
+    /// A Segment attached to a Space.
+    pub const SEGMENT_IN_SPACE: u32 = 2;
+}
+
+/// One (Memory, owner) or (Segment, Space) pair: in a list of its source and in a tree of its owner
+/// (`attach.rs`).
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub struct Attachment {
+    /// `attachment::*`.
+    pub kind: u32,
+    /// Address of the Memory or Segment.
+    pub source: u32,
+    /// Address of the Space or Segment that has it.
+    pub owner: u32,
+    /// Where revoke goes on; of a Segment, how many of its entries the Space has. (In the line of what
+    /// a mapping reads.)
+    pub cursor: u32,
+    /// In the tree: the bit of a key that tells `lower` from `upper`.
+    pub bit: u32,
+    /// Records whose keys have that bit clear.
+    pub lower: Link<Attachment>,
+    /// Records whose keys have it set.
+    pub upper: Link<Attachment>,
+    /// A Segment's first entry in the space's upper level.
+    pub index: u32,
+    /// Next in the source's list.
+    pub source_next: Link<Attachment>,
+    /// Previous in the source's list.
+    pub source_prev: Link<Attachment>,
+    /// Rights a Segment was attached with.
+    pub rights: u32,
+}
+impl Object for Attachment {}
+
+/// Bytes of an [`Attachment`]'s block.
+pub const ATTACHMENT_BYTES: u32 = pool::MIN_BYTES;
+const _: () = assert!(size_of::<Attachment>() <= ATTACHMENT_BYTES as usize);
 
 /// The lowest bit in which two keys can differ.
 const FIRST_BIT: u32 = pool::MIN_BYTES;
@@ -23,6 +67,16 @@ pub(crate) const fn place(index: u32) -> u32 {
 }
 
 impl Attachment {
+    /// Who has it.
+    #[must_use]
+    pub const fn owner(&self) -> Owner {
+        if self.kind == attachment::MEMORY_IN_SEGMENT {
+            Owner::Segment(Ref::<Segment>::new(self.owner))
+        } else {
+            Owner::Space(Ref::<Space>::new(self.owner))
+        }
+    }
+
     /// What its owner's tree orders it by: a Memory's address; a Segment, which may be there twice, by its place.
     const fn key(&self) -> u32 {
         if self.kind == attachment::SEGMENT_IN_SPACE { place(self.index) } else { self.source }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first objects: everything the machine has, in the hands of the root server.
 
-use crate::memory::{Irq, Memory, class};
-use crate::notify::{ALARM_BYTES, Alarms};
+use crate::alarm::{ALARM_BYTES, Alarms};
+use crate::memory::class;
 use crate::port::{MAX_IRQS, Port};
-use crate::quota::{Header, QUOTA_BYTES, Quota};
+use crate::quota::QUOTA_BYTES;
 use crate::reap::Left;
-use crate::space::Space;
 use crate::thread::{BYTES, MAX_THREADS, Table, flag};
-use crate::{Kernel, Result, Scheduler};
+use crate::{Header, Irq, Kernel, Memory, Quota, Result, Scheduler, Space};
 use abi::boot::{Info, RAM_RANGES, ROOT_SLOTS, slot};
 use abi::kip::Kip;
 use abi::{Error, Kind, PAGE_SIZE, Rights};

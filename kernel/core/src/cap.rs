@@ -15,8 +15,8 @@
 //! ```
 
 use crate::port::Port;
-use crate::space::Space;
-use crate::{Kernel, Result};
+use crate::{Kernel, Memory, NOTHING, Quota, Result, Segment, Space};
+use abi::object::BADGE_MAX;
 use abi::{Error, Kind, Rights};
 use bytemuck::{Pod, Zeroable};
 use pool::{Link, Object, Ref};
@@ -187,5 +187,29 @@ impl<P: Port> Kernel<P> {
             self.pool[prev].set_next(slot.next());
         }
         self.pool[at] = Slot::zeroed();
+    }
+
+    /// `copy`.
+    pub(crate) fn copy_cap(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let (source, _) = self.cap(space, args[0])?;
+        let target = if args[1] == 0 { space } else { self.object(space, args[1], Kind::Space, Rights::CONTROL)? };
+        let slot = self.empty_slot(target, args[2])?;
+        let (rights, badge) = (Rights(args[3] & Rights::ALL.0), args[3] >> abi::Delivery::BADGE_SHIFT);
+        debug_assert!(badge <= BADGE_MAX, "a badge is what is left of a word");
+        self.copy(source, slot, rights, badge)?;
+        Ok(NOTHING)
+    }
+
+    /// `identify`.
+    pub(crate) fn identify(&self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let (_, cap) = self.cap(space, args[0])?;
+        let size = match cap.kind() {
+            Kind::Thread | Kind::Irq => 0,
+            Kind::Quota => self.pool[cap.object::<Quota>()].limit,
+            Kind::Space => self.pool[cap.object::<Space>()].slots,
+            Kind::Segment => self.pool[cap.object::<Segment>()].region.end,
+            Kind::Memory => self.pool[cap.object::<Memory>()].bytes,
+        };
+        Ok([cap.kind() as u32, cap.rights().0 | cap.badge() << abi::Delivery::BADGE_SHIFT, size])
     }
 }

@@ -8,9 +8,8 @@
 
 use crate::map::Batch;
 use crate::port::{FaultIn, Port};
-use crate::space::Space;
-use crate::thread::{SEQUENCE, Thread, flag, gate};
-use crate::{Kernel, Outcome, Result};
+use crate::thread::{SEQUENCE, flag, gate};
+use crate::{Kernel, Outcome, Result, Space, Thread};
 use abi::frame::{self, Frame};
 use abi::tag::REGISTER_WORDS;
 use abi::utcb::Utcb;

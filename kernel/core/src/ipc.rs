@@ -11,9 +11,8 @@
 //! looks at one sender of each priority, however many there are.
 
 use crate::port::Port;
-use crate::space::Space;
-use crate::thread::{SEQUENCE, Thread, flag, gate};
-use crate::{Kernel, NOTHING, Outcome, Result};
+use crate::thread::{SEQUENCE, flag, gate};
+use crate::{Kernel, NOTHING, Outcome, Result, Space, Thread};
 use abi::tag::MAX_WORDS;
 use abi::{Error, Kind, MessageKind, Op, Rights, Tag};
 use pool::{Link, Ref};

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel debugger shows of the portable state (feature `kdb`). Reads only.
 
-use crate::Kernel;
 use crate::attach;
 use crate::port::Port;
-use crate::quota::Quota;
-use crate::space::Space;
-use crate::thread::{Thread, gate};
+use crate::thread::gate;
+use crate::{Kernel, Quota, Space, Thread};
 use abi::{Kind, PRIORITIES};
 use core::fmt::{Result, Write};
 use pool::Ref;

@@ -8,8 +8,7 @@
 
 use crate::map::LOOK;
 use crate::port::Port;
-use crate::space::{Owner, Table};
-use crate::{Kernel, Result};
+use crate::{Kernel, Owner, Result, Table};
 use abi::{PAGE_SIZE, Rights, TABLE_SPAN};
 use mmu::{Format, Leaf};
 use pool::{Link, Ref};

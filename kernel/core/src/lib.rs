@@ -9,27 +9,34 @@
 //! | module | room for |
 //! |---|---|
 //! | `port` | the port contract |
-//! | `thread`, `space`, `cap`, `memory`, `quota` | objects and what they hold |
-//! | `ipc`, `transfer`, `fault`, `notify` | messages, exceptions, notifications, interrupts, alarms |
+//! | `syscall` | decoding |
+//! | `quota`, `cap` | who pays, and who may |
+//! | `thread`, `bind`, `registers` | threads: data, making and binding, starting, stopping, setting |
+//! | `ipc`, `transfer`, `utcb` | messages |
+//! | `fault` | exceptions and aliens |
+//! | `notify`, `irq`, `alarm` | notifications, and what sends them |
 //! | `sched` | who runs |
-//! | `map`, `large`, `segment`, `attach` | translation tables, and who is mapped where |
+//! | `space`, `segment`, `tables`, `attach` | translation tables: who has them, and what is mapped there |
+//! | `memory`, `map`, `large`, `lookup` | mapping memory, taking it back, looking it up |
 //! | `ports` | I/O ports |
 //! | `destroy`, `reap` | deleting and revoking in steps |
-//! | `control` | system calls on objects |
-//! | `syscall` | decoding |
+//! | `boot` | the first objects |
 //! | `kdb` | what the kernel debugger shows |
+//!
+//! The objects refer to each other, so every module takes their types from here.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod alarm;
 pub mod attach;
+mod bind;
 pub mod boot;
 pub mod cap;
-mod control;
-mod create;
 mod destroy;
 mod fault;
 mod ipc;
+mod irq;
 #[cfg(feature = "kdb")]
 mod kdb;
 mod large;
@@ -41,20 +48,33 @@ pub mod port;
 mod ports;
 pub mod quota;
 pub mod reap;
+mod registers;
 mod sched;
 mod segment;
 pub mod space;
 mod syscall;
+mod tables;
 pub mod thread;
 mod transfer;
+mod utcb;
 
+pub use attach::Attachment;
+pub use cap::Slot;
 pub use fault::FRAME_OFFSET;
+pub use irq::Irq;
+pub use memory::Memory;
 pub use port::{Cpu, Port};
+pub use ports::PortMap;
+pub use quota::{Header, Quota};
 pub use sched::Scheduler;
+pub use segment::Segment;
+pub use space::Space;
+pub use tables::{Owner, Region, Table};
+pub use thread::Thread;
+pub use utcb::SlotMap;
 
 use abi::Error;
 use pool::{Link, Pool, Ref};
-use thread::Thread;
 
 /// The whole state of the kernel beside the port's.
 pub struct Kernel<P: Port> {
@@ -67,11 +87,11 @@ pub struct Kernel<P: Port> {
     /// Threads: where the table is and which entries are free.
     pub threads: thread::Table,
     /// Head of the list of dying Quotas that nothing is charged to any more.
-    emptied: Link<quota::Quota>,
+    emptied: Link<Quota>,
     /// The alarms that are set.
-    alarms: notify::Alarms,
+    alarms: alarm::Alarms,
     /// The Irq objects by line.
-    irqs: [Link<memory::Irq>; port::MAX_IRQS],
+    irqs: [Link<Irq>; port::MAX_IRQS],
     /// Pages' worth of work of `map` since its last look at the interrupt controller.
     unlooked: u32,
     /// Work lists that nobody works off but the reaper.

@@ -3,10 +3,9 @@
 //!
 //! A page's physical address is told to nobody: only its offset in a Memory that the caller has.
 
-use crate::memory::{Memory, class};
+use crate::memory::class;
 use crate::port::Port;
-use crate::space::{Owner, Space, Table};
-use crate::{Kernel, Result};
+use crate::{Kernel, Memory, Owner, Result, Space, Table};
 use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN};
 use mmu::{Format, Leaf, leaf_index, top_index};
 use pool::Ref;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory, interrupt lines, and the record that a Memory was mapped or a Segment
-//! attached somewhere.
+//! Memory: ranges of physical addresses or of I/O ports, which users map.
 
-use crate::cap::Slot;
-use crate::quota::Header;
-use crate::space::{Owner, Segment, Space};
+use crate::port::Port;
+use crate::{Attachment, Header, Kernel, NOTHING, Owner, Quota, Result, Space, Table, Thread};
+use abi::utcb::Utcb;
+use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN};
 use bytemuck::{Pod, Zeroable};
+use core::mem::offset_of;
+use mmu::{ENTRIES, Format};
 use pool::{Link, Object, Ref};
 
 /// What a Memory is a range of: values of `Memory::class`.
@@ -35,75 +37,107 @@ pub struct Memory {
 }
 impl Object for Memory {}
 
-/// An interrupt line.
-#[repr(C, align(16))]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub struct Irq {
-    /// Who pays, original capability.
-    pub header: Header,
-    /// Who is notified, with the bits as badge.
-    pub target: Slot,
-    /// Its number.
-    pub line: u32,
-    /// Fills the block.
-    pub unused: [u32; 3],
-}
-impl Object for Irq {}
+const _: () = assert!(size_of::<Memory>() <= pool::MIN_BYTES as usize);
 
-/// Values of `Attachment::kind`.
-pub mod attachment {
-    /// Memory mapped into a Space.
-    pub const MEMORY_IN_SPACE: u32 = 0;
-    /// Memory mapped into a Segment.
-    pub const MEMORY_IN_SEGMENT: u32 = 1;
-    /// A Segment attached to a Space.
-    pub const SEGMENT_IN_SPACE: u32 = 2;
-}
+/// Pages whose mappings are searched in one step of a revoke, a part of a table.
+const PAGES: u32 = 128;
+const PARTS: u32 = ENTRIES as u32 / PAGES;
+/// Entries of an upper level that are passed over in one step because there is nothing.
+const PASSED: u32 = 128;
+/// Parts of all tables that an owner can have.
+const ALL_PARTS: u32 = mmu::USER_ENTRIES as u32 * PARTS;
 
-/// One (Memory, owner) or (Segment, Space) pair: in a list of its source and in a tree of its owner
-/// (`attach.rs`).
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub struct Attachment {
-    /// `attachment::*`.
-    pub kind: u32,
-    /// Address of the Memory or Segment.
-    pub source: u32,
-    /// Address of the Space or Segment that has it.
-    pub owner: u32,
-    /// Where revoke goes on; of a Segment, how many of its entries the Space has. (In the line of what
-    /// a mapping reads.)
-    pub cursor: u32,
-    /// In the tree: the bit of a key that tells `lower` from `upper`.
-    pub bit: u32,
-    /// Records whose keys have that bit clear.
-    pub lower: Link<Attachment>,
-    /// Records whose keys have it set.
-    pub upper: Link<Attachment>,
-    /// A Segment's first entry in the space's upper level.
-    pub index: u32,
-    /// Next in the source's list.
-    pub source_next: Link<Attachment>,
-    /// Previous in the source's list.
-    pub source_prev: Link<Attachment>,
-    /// Rights a Segment was attached with.
-    pub rights: u32,
-}
-impl Object for Attachment {}
-
-/// Bytes of an [`Attachment`]'s block.
-pub const ATTACHMENT_BYTES: u32 = pool::MIN_BYTES;
-const _: () = assert!(size_of::<Attachment>() <= ATTACHMENT_BYTES as usize);
-const _: () = assert!(size_of::<Memory>() <= pool::MIN_BYTES as usize && size_of::<Irq>() <= pool::MIN_BYTES as usize);
-
-impl Attachment {
-    /// Who has it.
-    #[must_use]
-    pub const fn owner(&self) -> Owner {
-        if self.kind == attachment::MEMORY_IN_SEGMENT {
-            Owner::Segment(Ref::<Segment>::new(self.owner))
-        } else {
-            Owner::Space(Ref::<Space>::new(self.owner))
+impl<P: Port> Kernel<P> {
+    /// `derive_memory`.
+    pub(crate) fn derive_memory(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let (parent_slot, cap) = self.slot_of(space, args[0], Kind::Memory, Rights::CONTROL)?;
+        let parent: Ref<Memory> = cap.object();
+        let quota_selector = self.utcb_word(me, offset_of!(Utcb, words) + 12);
+        let quota: Ref<Quota> = self.object(space, quota_selector, Kind::Quota, Rights::CONTROL)?;
+        let slot = self.empty_slot(space, args[3])?;
+        self.may_derive(parent_slot)?;
+        let Memory { header, class: kind, base, bytes, .. } = self.pool[parent];
+        if header.is_dying() {
+            return Err(Error::BadState);
         }
+        let granule = if kind == class::PORTS { 1 } else { PAGE_SIZE };
+        let [_, offset, length, _] = args;
+        if length == 0 || !offset.is_multiple_of(granule) || !length.is_multiple_of(granule) || offset > bytes || length > bytes - offset {
+            return Err(Error::BadArgument);
+        }
+        let block: Ref<Memory> = Ref::new(self.allocate(quota, pool::MIN_BYTES)?);
+        let made = Memory { header: Self::new_header(quota, slot), class: kind, base: base + offset, bytes: length, uses: Link::NULL };
+        self.pool[block] = made;
+        self.derive(parent_slot, slot, (Kind::Memory, block.address(), cap.rights(), 0))?;
+        Ok(NOTHING)
+    }
+
+    pub(crate) fn end_memory(&mut self, memory: Ref<Memory>) -> bool {
+        if !self.unmap_step(memory) {
+            return false;
+        }
+        let quota = self.pool[memory].header.quota;
+        self.release(quota, memory.address(), pool::MIN_BYTES);
+        true
+    }
+
+    /// Searches a part of one owner's tables for pages of a Memory. True when no mapping of it is left.
+    pub(crate) fn unmap_step(&mut self, memory: Ref<Memory>) -> bool {
+        let Memory { class: kind, base, bytes, uses, .. } = self.pool[memory];
+        let Some(at) = uses.get() else { return true };
+        let owner = self.pool[at].owner();
+        if let (class::PORTS, Owner::Space(space)) = (kind, owner) {
+            self.set_ports(space, base, bytes, false);
+            self.drop_record(at);
+            return false;
+        }
+        if let Owner::Segment(segment) = owner
+            && !self.spread(segment)
+        {
+            return false;
+        }
+        let Attachment { mut cursor, .. } = self.pool[at];
+        let most = (cursor + PASSED * PARTS).min(ALL_PARTS);
+        while cursor < most && self.top_entry(owner, (cursor / PARTS) as usize) == 0 {
+            cursor = (cursor / PARTS + 1) * PARTS;
+        }
+        let index = cursor / PARTS;
+        if cursor == ALL_PARTS {
+            self.drop_record(at);
+            return false;
+        }
+        if cursor < most {
+            self.take_from_large(owner, index as usize, (base, bytes));
+            match self.own_table(owner, index as usize) {
+                Some(table) => {
+                    self.unmap_in_table(owner, index * TABLE_SPAN + cursor % PARTS * PAGES * PAGE_SIZE, table, (base, bytes));
+                    cursor += 1;
+                }
+                None => cursor = (index + 1) * PARTS,
+            }
+        }
+        self.pool[at].cursor = cursor;
+        false
+    }
+
+    /// Unmaps pages of a range of physical memory from the part of a table where `start` is.
+    fn unmap_in_table(&mut self, owner: Owner, start: u32, table: Ref<Table>, (base, bytes): (u32, u32)) {
+        let first = mmu::leaf_index(start);
+        let leaves = first..first + PAGES as usize;
+        let within = |entry: u32| P::Format::decode(entry).is_some_and(|leaf| leaf.physical.wrapping_sub(base) < bytes);
+        let (mut low, mut high) = (u32::MAX, 0);
+        let entries = self.pool[table].0.get(leaves.clone()).unwrap_or_default();
+        for (i, _) in entries.iter().enumerate().filter(|(_, entry)| within(**entry)) {
+            let address = start + i as u32 * PAGE_SIZE;
+            low = low.min(address);
+            high = address + PAGE_SIZE;
+        }
+        if low == u32::MAX {
+            return;
+        }
+        self.before(owner, low, high);
+        let entries = self.pool[table].0.get_mut(leaves).unwrap_or_default();
+        entries.iter_mut().filter(|entry| within(**entry)).for_each(|entry| *entry = 0);
+        self.flush(owner, low, high);
     }
 }

@@ -8,8 +8,7 @@
 //! have done, whenever the hot words of both threads say so
 //! ([`crate::thread::gate`]).
 
-use crate::space::Space;
-use crate::thread::Thread;
+use crate::{Space, Thread};
 use abi::{Frame, Rights};
 use mmu::Format;
 use pool::{Link, Pool, Ref};

@@ -2,13 +2,21 @@
 //! I/O ports: a map for each Space that was ever given one, a bit each. The processor reads the map
 //! itself, so a bit counts at once; a port lets a thread use the map when that first asks for it.
 
-use crate::memory::Memory;
 use crate::port::Port;
-use crate::space::{Owner, PORT_MAP_BYTES, PortMap, Space};
-use crate::{Kernel, Result};
+use crate::{Kernel, Memory, Owner, Result, Space};
 use abi::syscall::MapRecord;
 use abi::{Error, Kind, Rights};
-use pool::Ref;
+use bytemuck::{Pod, Zeroable};
+use pool::{Object, Ref};
+
+/// I/O ports a space may use, a bit each, set where it may not.
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub struct PortMap(pub [u32; 2048]);
+impl Object for PortMap {}
+
+/// Bytes of a [`PortMap`].
+pub const PORT_MAP_BYTES: u32 = 8192;
 
 impl<P: Port> Kernel<P> {
     /// A record of `map` that names a Memory of ports, to which the capability allows `allowed`.

@@ -4,11 +4,8 @@
 //! a child's limits are charged to its parent at once, so that what a Quota has
 //! left is there, whatever others do.
 
-use crate::cap::Slot;
 use crate::port::Port;
-use crate::space::Space;
-use crate::thread::Thread;
-use crate::{Kernel, NOTHING, Result};
+use crate::{Kernel, NOTHING, Result, Slot, Space, Thread};
 use abi::{Error, Kind, Rights};
 use bytemuck::{Pod, Zeroable};
 use pool::{Link, Object, Ref};
@@ -208,5 +205,16 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn release(&mut self, quota: Link<Quota>, address: u32, bytes: u32) {
         self.pool.free(address, block(bytes));
         self.uncharge(quota, block(bytes), 0);
+    }
+
+    pub(crate) fn new_header(quota: Ref<Quota>, original: Ref<Slot>) -> Header {
+        Header { quota: quota.link(), original: original.link(), ..Header::zeroed() }
+    }
+
+    /// `quota_info`.
+    pub(crate) fn quota_info(&self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let quota: Ref<Quota> = self.object(space, args[0], Kind::Quota, Rights::CONTROL)?;
+        let Quota { used, limit, threads, thread_limit, .. } = self.pool[quota];
+        Ok([used, limit, threads | thread_limit << 16])
     }
 }

@@ -12,12 +12,10 @@
 //! never kept waiting. How urgent that is may be the choice of what ends: so no thread of a dying Space
 //! runs on beyond a tick of the timer ([`Kernel::end_doomed`]).
 
-use crate::Kernel;
-use crate::cap::Slot;
 use crate::port::Port;
 use crate::sched::Levels;
-use crate::space::{Owner, Space};
-use crate::thread::{self, Thread, flag, gate};
+use crate::thread::{self, flag, gate};
+use crate::{Kernel, Owner, Slot, Space, Thread};
 use abi::{Error, PRIORITIES};
 use bytemuck::{Pod, Zeroable};
 use core::mem::{offset_of, take};

@@ -6,9 +6,9 @@
 //! once before the kernel is left, decides between the current thread, the handoff
 //! and the queues.
 
-use crate::Kernel;
 use crate::port::{Cpu, Port};
-use crate::thread::{Thread, flag, gate};
+use crate::thread::{flag, gate};
+use crate::{Kernel, Thread};
 use abi::PRIORITIES;
 use pool::{Link, Ref};
 
@@ -334,5 +334,19 @@ impl<P: Port> Kernel<P> {
         {
             self.settle();
         }
+    }
+
+    /// Takes a thread out of whatever queue it is in.
+    pub(crate) fn leave_queues(&mut self, thread: Ref<Thread>) {
+        match self.pool[thread].state() {
+            gate::READY => self.unready(thread),
+            gate::SENDING => {
+                if let Some(receiver) = self.pool[thread].partner.get() {
+                    self.leave_senders(receiver, thread);
+                }
+            }
+            _ => {}
+        }
+        self.pool[thread].partner = Link::NULL;
     }
 }

@@ -7,22 +7,61 @@
 //! which one it is and where the copying goes on, and whoever changes, revokes or ends anything of it
 //! next finishes that first. An operation has ended when all copies are written.
 
-use crate::attach::place;
-use crate::memory::{Attachment, attachment};
+use crate::attach::{attachment, place};
 use crate::port::Port;
-use crate::space::{Owner, Region, Segment, Space, TABLE_BYTES};
-use crate::thread::Thread;
-use crate::{Kernel, NOTHING, Outcome, Result};
-use abi::{Error, Kind, Rights, TABLE_SPAN};
+use crate::tables::TABLE_BYTES;
+use crate::{Attachment, Kernel, NOTHING, Outcome, Owner, Quota, Region, Result, Space, Table, Thread};
+use abi::{Error, Kind, Rights, TABLE_SPAN, USER_END};
+use bytemuck::{Pod, Zeroable};
 use mmu::{Format, top_index};
-use pool::Ref;
+use pool::{Link, Object, Ref};
 
 /// Spaces that get a changed entry in one step.
 const SPREAD: u32 = 32;
 /// Entries that a space gets in one step when a Segment is attached.
 const FILL: u32 = 32;
 
+/// Translation tables of their own that spaces share.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub struct Segment {
+    /// Who pays, and its translation tables.
+    pub region: Region,
+    /// Spaces it is attached to.
+    pub uses: Link<Attachment>,
+    /// 1 + index of an entry that changed and is being copied to the spaces; 0: none.
+    pub changing: u32,
+    /// The attachment that gets its copy next.
+    pub visit: Link<Attachment>,
+    /// A table that nobody may use any more once all copies are written.
+    pub retired: Link<Table>,
+}
+impl Object for Segment {}
+const _: () = assert!(size_of::<Segment>() <= pool::MIN_BYTES as usize);
+
 impl<P: Port> Kernel<P> {
+    /// `create_segment`.
+    pub(crate) fn create_segment(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let quota: Ref<Quota> = self.object(space, args[0], Kind::Quota, Rights::CONTROL)?;
+        let slot = self.empty_slot(space, args[2])?;
+        if args[1] == 0 || !args[1].is_multiple_of(abi::TABLE_SPAN) || args[1] > USER_END {
+            return Err(Error::BadArgument);
+        }
+        let block: Ref<Segment> = Ref::new(self.allocate(quota, size_of::<Segment>() as u32)?);
+        match self.allocate(quota, TABLE_BYTES) {
+            Ok(top) => {
+                let s = &mut self.pool[block];
+                s.region = Region { header: Self::new_header(quota, slot), top: Link::from_value(top), end: args[1], ..Region::zeroed() };
+                self.put_original(slot, Kind::Segment, block.address());
+                Ok(NOTHING)
+            }
+            Err(error) => {
+                self.release(quota.link(), block.address(), size_of::<Segment>() as u32);
+                Err(error)
+            }
+        }
+    }
+
     /// An entry of a Segment's upper level was written: copies follow, in steps ([`spread`](Self::spread)).
     pub(crate) fn entry_changed(&mut self, segment: Ref<Segment>, index: usize) {
         let s = &mut self.pool[segment];
@@ -157,5 +196,31 @@ impl<P: Port> Kernel<P> {
         (base..end).for_each(|index| self.port.top_changed(&mut self.pool, space, index as usize));
         self.flush(Owner::Space(space), base * TABLE_SPAN, end * TABLE_SPAN);
         self.drop_record(at);
+    }
+
+    pub(crate) fn end_segment(&mut self, segment: Ref<Segment>) -> bool {
+        if !self.spread(segment) {
+            return false;
+        }
+        if let Some(at) = self.pool[segment].uses.get() {
+            self.detach_record(at);
+            return false;
+        }
+        if let Some(at) = self.pool[segment].region.attached.get() {
+            self.drop_record(at);
+            return false;
+        }
+        let mut cursor = self.pool[segment].region.header.cursor;
+        let is_empty = self.free_tables(Owner::Segment(segment), &mut cursor);
+        self.pool[segment].region.header.cursor = cursor;
+        if !is_empty {
+            return false;
+        }
+        let Region { header, top, .. } = self.pool[segment].region;
+        if let Some(top) = top.get() {
+            self.release(header.quota, top.address(), TABLE_BYTES);
+        }
+        self.release(header.quota, segment.address(), size_of::<Segment>() as u32);
+        true
     }
 }

@@ -1,66 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Spaces and Segments: region owners, and the capability table behind a Space.
+//! Spaces: an address space, with the capability table of those who run in it.
 
-use crate::cap::Slot;
-use crate::quota::Header;
+use crate::port::Port;
+use crate::ports::PORT_MAP_BYTES;
+use crate::reap::Work;
+use crate::tables::TABLE_BYTES;
+use crate::{Attachment, Kernel, Outcome, Owner, PortMap, Quota, Region, Result, Slot, SlotMap, Thread};
+use abi::utcb::{AREA_END, FIRST_SLOT, KIP_ADDRESS, SLOT_SIZE};
+use abi::{Error, Kind, Rights, USER_END};
 use bytemuck::{Pod, Zeroable};
+use core::mem::take;
 use pool::{Link, Object, Ref};
-
-/// A page of translation-table entries, upper or lower level.
-#[repr(C, align(16))]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub struct Table(pub [u32; mmu::ENTRIES]);
-impl Object for Table {}
-
-/// Bytes of a table.
-pub const TABLE_BYTES: u32 = abi::PAGE_SIZE;
-
-/// Which UTCB slots of a space are taken, a bit each.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub struct SlotMap(pub [u32; SLOT_MAP_WORDS]);
-impl Object for SlotMap {}
-
-/// Words of a [`SlotMap`].
-pub const SLOT_MAP_WORDS: usize = (abi::utcb::AREA_END / abi::utcb::SLOT_SIZE / 32) as usize;
-
-/// I/O ports a space may use, a bit each, set where it may not.
-#[repr(C, align(16))]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub struct PortMap(pub [u32; 2048]);
-impl Object for PortMap {}
-
-/// Bytes of a [`PortMap`].
-pub const PORT_MAP_BYTES: u32 = 8192;
-
-/// Translation tables, with who pays for them and what is mapped there: what a Space and a Segment
-/// have in common. Both begin with it, so that [`Owner::region`] finds it in either.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub struct Region {
-    /// Who pays, original capability.
-    pub header: Header,
-    /// Upper level of the translation tables.
-    pub top: Link<Table>,
-    /// Memory that was mapped (`attach.rs`).
-    pub attached: Link<crate::memory::Attachment>,
-    /// Tables in reserve for large pages (`large.rs`).
-    pub spares: Link<Table>,
-    /// First address that users map.
-    pub start: u32,
-    /// First address above those that users map.
-    pub end: u32,
-}
-impl Object for Region {}
-const _: () = assert!(core::mem::offset_of!(Space, region) == 0 && core::mem::offset_of!(Segment, region) == 0);
-
-impl Region {
-    /// How many tables it can have, from the first address on.
-    #[must_use]
-    pub const fn entries(&self) -> u32 {
-        self.end / abi::TABLE_SPAN
-    }
-}
 
 /// An address space. Its capability table follows at [`HEADER_BYTES`].
 #[repr(C, align(16))]
@@ -77,11 +27,11 @@ pub struct Space {
     /// What the port keeps: on IA-32 the directory's physical address.
     pub hw: [u32; 8],
     /// Segments that are attached to it.
-    pub segments: Link<crate::memory::Attachment>,
+    pub segments: Link<Attachment>,
     /// Bytes of its block. Its capability table grows into that while it is made.
     pub bytes: u32,
     /// Next on the work list that it is on while it dies (`reap.rs`).
-    pub work_next: crate::reap::Work,
+    pub work_next: Work,
     /// Up to [`HEADER_BYTES`].
     pub unused: [u32; 9],
 }
@@ -104,46 +54,102 @@ impl Space {
     }
 }
 
-/// Translation tables of their own that spaces share.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub struct Segment {
-    /// Who pays, and its translation tables.
-    pub region: Region,
-    /// Spaces it is attached to.
-    pub uses: Link<crate::memory::Attachment>,
-    /// 1 + index of an entry that changed and is being copied to the spaces; 0: none.
-    pub changing: u32,
-    /// The attachment that gets its copy next.
-    pub visit: Link<crate::memory::Attachment>,
-    /// A table that nobody may use any more once all copies are written.
-    pub retired: Link<Table>,
-}
-impl Object for Segment {}
-const _: () = assert!(size_of::<Segment>() <= pool::MIN_BYTES as usize);
+/// Most slots of a capability table: what the selectors of map records and message items can name.
+const MAX_SLOTS: u32 = 65536;
+/// Slots of a new capability table that are cleared in one step.
+const GROWTH: u32 = 512;
 
-/// Who owns translation tables.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Owner {
-    /// A space.
-    Space(Ref<Space>),
-    /// A Segment.
-    Segment(Ref<Segment>),
-}
+impl<P: Port> Kernel<P> {
+    /// `create_space`: in steps, as a large table takes time to clear.
+    pub(crate) fn create_space(&mut self, me: Ref<Thread>, caller: Ref<Space>, args: [u32; 4]) -> Result<Outcome> {
+        let made = match take(&mut self.pool[me].progress) {
+            0 => {
+                let quota: Ref<Quota> = self.object(caller, args[0], Kind::Quota, Rights::CONTROL)?;
+                let slot = self.empty_slot(caller, args[2])?;
+                if args[1] > MAX_SLOTS {
+                    return Err(Error::BadArgument);
+                }
+                let made = self.build_space(quota, slot, args[1])?;
+                self.put_original(slot, Kind::Space, made.address());
+                made
+            }
+            // Somebody may have deleted what was begun: what stands there now is as good.
+            _ => self.object(caller, args[2], Kind::Space, Rights::CONTROL)?,
+        };
+        while !self.grow_table(made) {
+            if self.port.interrupt_pending() {
+                self.pool[me].progress = 1;
+                return Ok(Outcome::Again);
+            }
+        }
+        Ok(Outcome::Done([self.pool[made].slots, 0, 0]))
+    }
 
-impl Owner {
-    /// Kernel address of the object.
-    #[must_use]
-    pub const fn address(self) -> u32 {
-        match self {
-            Self::Space(s) => s.address(),
-            Self::Segment(s) => s.address(),
+    /// A space with an empty capability table that will have at least `slots` entries
+    /// ([`grow_table`](Self::grow_table)).
+    pub(crate) fn build_space(&mut self, quota: Ref<Quota>, original: Ref<Slot>, slots: u32) -> Result<Ref<Space>> {
+        let bytes = Space::bytes(slots);
+        let block = self.allocate_uncleared(quota, bytes)?;
+        self.pool.bytes_mut(block, HEADER_BYTES).fill(0);
+        let made: Ref<Space> = Ref::new(block);
+        // Where natives have their UTCBs nobody maps.
+        let start = if slots == 0 { 0 } else { AREA_END };
+        self.pool[made].region = Region { header: Self::new_header(quota, original), start, end: USER_END, ..Region::zeroed() };
+        self.pool[made].bytes = bytes;
+        self.grow_table(made);
+        match self.furnish_space(made, quota) {
+            Ok(()) => Ok(made),
+            Err(error) => {
+                self.discard_space(made);
+                Err(error)
+            }
         }
     }
 
-    /// Its tables.
-    #[must_use]
-    pub const fn region(self) -> Ref<Region> {
-        Ref::new(self.address())
+    /// Clears some more of a space's block for its capability table, a part at a time; true when the table
+    /// has its size. What is cleared can be used.
+    pub(crate) fn grow_table(&mut self, space: Ref<Space>) -> bool {
+        let Space { bytes, slots, .. } = self.pool[space];
+        let capacity = ((bytes - HEADER_BYTES) / size_of::<Slot>() as u32).min(MAX_SLOTS);
+        let end = (slots + GROWTH).min(capacity);
+        let first = Space::slot(space, slots).address();
+        self.pool.bytes_mut(first, (end - slots) * size_of::<Slot>() as u32).fill(0);
+        self.pool[space].slots = end;
+        end == capacity
+    }
+
+    fn furnish_space(&mut self, made: Ref<Space>, quota: Ref<Quota>) -> Result<()> {
+        self.pool[made].region.top = Link::from_value(self.allocate(quota, TABLE_BYTES)?);
+        self.port.space_created(&mut self.pool, made);
+        if self.pool[made].slots == 0 {
+            return Ok(());
+        }
+        let map: Ref<SlotMap> = Ref::new(self.allocate(quota, size_of::<SlotMap>() as u32)?);
+        self.pool[made].utcb_map = map.link();
+        // What lies before the first slot is not a slot.
+        if let Some(first) = self.pool[map].0.first_mut() {
+            *first = (1 << (FIRST_SLOT / SLOT_SIZE)) - 1;
+        }
+        let kip = self.port.physical(self.kip);
+        self.set_kernel_leaf(made, KIP_ADDRESS, kip, Rights::READ)
+    }
+
+    /// Frees a space that has no threads, capabilities or attachments any more.
+    pub(crate) fn discard_space(&mut self, space: Ref<Space>) {
+        let Space { region: Region { header, top, .. }, utcb_map, ports, bytes, .. } = self.pool[space];
+        if let Some(top) = top.get() {
+            self.port.space_dropped(&mut self.pool, space);
+            // Of one that could not be made there is the table of its UTCBs.
+            let mut cursor = 0;
+            self.free_tables(Owner::Space(space), &mut cursor);
+            self.release(header.quota, top.address(), TABLE_BYTES);
+        }
+        if let Some(map) = utcb_map.get() {
+            self.release(header.quota, map.address(), size_of::<SlotMap>() as u32);
+        }
+        if let Some(ports) = ports.get() {
+            self.release(header.quota, ports.address(), PORT_MAP_BYTES);
+        }
+        self.release(header.quota, space.address(), bytes);
     }
 }

@@ -3,9 +3,8 @@
 //! everything before it acts.
 
 use crate::port::Port;
-use crate::space::Space;
-use crate::thread::{Thread, flag, gate};
-use crate::{Kernel, NOTHING, Outcome, Result};
+use crate::thread::{flag, gate};
+use crate::{Kernel, NOTHING, Outcome, Result, Space, Thread};
 use abi::{Error, Kind, MessageKind, Op, Rights, Tag};
 use pool::Ref;
 

@@ -14,11 +14,9 @@
 //!   64  the rest
 //! ```
 
-use crate::cap::Slot;
 use crate::port::{CONTEXT_WORDS, Context};
-use crate::quota::Header;
 use crate::reap::{List, Work};
-use crate::space::Space;
+use crate::{Header, Slot, Space};
 use bytemuck::{Pod, Zeroable};
 use pool::{Link, Object, Ref};
 

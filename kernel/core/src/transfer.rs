@@ -2,10 +2,8 @@
 //! Moving a message from one thread to another: words in registers, words in
 //! UTCBs, capabilities. All checks come before the first change.
 
-use crate::Kernel;
-use crate::Result;
 use crate::port::Port;
-use crate::thread::Thread;
+use crate::{Kernel, Result, Thread};
 use abi::tag::REGISTER_WORDS;
 use abi::utcb::{CapItem, Utcb};
 use abi::{Delivery, Error, MessageKind, Tag};

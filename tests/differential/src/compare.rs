@@ -4,8 +4,8 @@
 use anyhow::{Result, ensure};
 use arch_host::{Host, POOL_BASE};
 use ia32_context::{FIXED_FLAGS, word};
-use kcore::Kernel;
-use kcore::thread::{ANCHOR, BYTES, Thread, gate};
+use kcore::thread::{ANCHOR, BYTES, gate};
+use kcore::{Kernel, Thread};
 use pool::Ref;
 use std::collections::BTreeMap;
 

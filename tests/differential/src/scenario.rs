@@ -7,10 +7,8 @@ use abi::syscall::MapRecord;
 use abi::{Error, Frame, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
 use arch_host::{Host, boot_with, results, set_arguments};
 use fastrand::Rng;
-use kcore::memory::Memory;
-use kcore::space::Space;
-use kcore::thread::{SEQUENCE, Thread, gate};
-use kcore::{Kernel, attach};
+use kcore::thread::{SEQUENCE, gate};
+use kcore::{Kernel, Memory, Space, Thread, attach};
 use pool::Ref;
 
 const POOL_BYTES: u32 = 512 << 10;

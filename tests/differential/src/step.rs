@@ -12,8 +12,8 @@ use core::mem::offset_of;
 use fastrand::Rng;
 use ia32_context::selector::{TLS, USER_CODE, USER_DATA};
 use ia32_context::{FIXED_FLAGS, word};
-use kcore::thread::{ANCHOR, Thread, gate, lazy};
-use kcore::{Cpu, Kernel, Port};
+use kcore::thread::{ANCHOR, gate, lazy};
+use kcore::{Cpu, Kernel, Port, Thread};
 use pool::Ref;
 
 /// What happened.

@@ -7,8 +7,7 @@ use abi::boot::slot;
 use abi::{Kind, Op, Rights};
 use arch_host::{Host, boot};
 use common::{call, call_with, seed};
-use kcore::Kernel;
-use kcore::space::Space;
+use kcore::{Kernel, Space};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

@@ -7,9 +7,8 @@ use abi::boot::slot;
 use abi::{Delivery, Error, Op, Rights};
 use arch_host::{Host, boot_with, results};
 use common::{begin, call, named, succeeds};
-use kcore::Kernel;
-use kcore::space::Space;
-use kcore::thread::{Thread, gate};
+use kcore::thread::gate;
+use kcore::{Kernel, Space, Thread};
 use pool::Ref;
 
 const FIRST: u32 = slot::FREE;

@@ -9,8 +9,8 @@ use abi::boot::slot;
 use abi::{Delivery, Error, MessageKind, Op, Rights, Tag};
 use arch_host::{Host, boot, results, set_arguments};
 use common::{call, seed};
-use kcore::Kernel;
-use kcore::thread::{SEQUENCE, Thread, gate};
+use kcore::thread::{SEQUENCE, gate};
+use kcore::{Kernel, Thread};
 use pool::Ref;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -204,7 +204,7 @@ fn set_up(priorities: &[u32]) -> (Kernel<Host>, Vec<Ref<Thread>>) {
         assert_eq!(call(k, Op::Copy, [original, other, FIRST + i, rights | (i + 1 + BADGE) << 12])[0], 0);
     }
     let threads: Vec<Ref<Thread>> =
-        (0..THREADS as u32).map(|i| kernel.pool[kcore::space::Space::slot(root, originals + i)].object::<Thread>()).collect();
+        (0..THREADS as u32).map(|i| kernel.pool[kcore::Space::slot(root, originals + i)].object::<Thread>()).collect();
     for (i, thread) in (0..).zip(&threads) {
         let accept = kernel.pool[*thread].utcb + core::mem::offset_of!(abi::utcb::Utcb, accept) as u32;
         kernel.pool.bytes_mut(accept, 4).copy_from_slice(&1_u32.to_ne_bytes());

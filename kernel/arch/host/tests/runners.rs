@@ -10,8 +10,8 @@ use abi::{Delivery, Error, MessageKind, Op, Rights};
 use arch_host::{Host, boot, results};
 use common::{call, named, succeeds};
 use core::mem::offset_of;
-use kcore::Kernel;
-use kcore::thread::{Thread, gate};
+use kcore::thread::gate;
+use kcore::{Kernel, Thread};
 use pool::Ref;
 
 const SPACE: u32 = slot::FREE;

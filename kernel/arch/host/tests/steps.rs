@@ -5,8 +5,8 @@ use abi::boot::slot;
 use abi::syscall::MapRecord;
 use abi::{Op, Rights, Tag};
 use arch_host::{Host, RAM, boot};
-use kcore::Kernel;
-use kcore::thread::{Thread, flag, gate};
+use kcore::thread::{flag, gate};
+use kcore::{Kernel, Thread};
 use pool::Ref;
 
 const THREAD: u32 = slot::FREE;

@@ -8,8 +8,9 @@
 
 use abi::frame::{BY_SYSEXIT, CHANGED_SEGMENTS, Frame, USER_FLAGS, vector};
 use abi::{Error, USER_END};
+use kcore::Thread;
 use kcore::port::Context;
-use kcore::thread::{Thread, lazy};
+use kcore::thread::lazy;
 
 /// EFLAGS while a thread runs, beside its own flags: bit 1 is always set, and interrupts are open.
 pub const FIXED_FLAGS: u32 = 1 << 9 | 2;

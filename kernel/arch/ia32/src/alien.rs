@@ -436,7 +436,7 @@ global_asm!(
     handle = const field!(handle),
     signals = const field!(signals),
     space = const field!(space),
-    directory = const offset_of!(kcore::space::Space, hw),
+    directory = const offset_of!(kcore::Space, hw),
     fs_gs = const field!(fs_gs),
     lazy = const field!(lazy),
     more_lazy = const !(lazy::SEGMENTS | lazy::TLS),

@@ -27,10 +27,10 @@ use core::arch::global_asm;
 use core::mem::offset_of;
 use ia32_context::selector::FLAT;
 use ia32_context::word;
-use kcore::Cpu;
-use kcore::memory::{Attachment, Memory, class};
-use kcore::space::{HEADER_BYTES, Space};
+use kcore::memory::class;
+use kcore::space::HEADER_BYTES;
 use kcore::thread::{ANCHOR, BYTES, gate};
+use kcore::{Attachment, Cpu, Memory, Space};
 use mmu::ia32::bits;
 
 const REPLY_WAIT: u32 = abi::Tag::new(abi::Op::ReplyWait, 0, 0).0;

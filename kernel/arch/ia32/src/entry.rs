@@ -13,8 +13,7 @@ use core::arch::global_asm;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, Ordering};
 use ia32_context::{selector, word};
-use kcore::Cpu;
-use kcore::thread::Thread;
+use kcore::{Cpu, Thread};
 
 /// Bytes of the saved frame.
 const FRAME_BYTES: u32 = (32 - word::GS as u32) * 4;

@@ -226,7 +226,7 @@ global_asm!(
     senders = const field!(senders),
     signals = const field!(signals),
     slots = const kcore::space::HEADER_BYTES,
-    directory = const offset_of!(kcore::space::Space, hw),
+    directory = const offset_of!(kcore::Space, hw),
     call_right = const abi::Rights::CALL.0,
     open = const gate::OPEN,
     reply = const gate::REPLY,

@@ -6,8 +6,7 @@ use crate::port::Ia32;
 use core::fmt::Write;
 use core::sync::atomic::{AtomicU32, Ordering};
 use ia32_context::word;
-use kcore::Kernel;
-use kcore::thread::Thread;
+use kcore::{Kernel, Thread};
 use plat_pc::uart::{self, Console};
 use pool::Ref;
 

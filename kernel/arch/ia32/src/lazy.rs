@@ -14,9 +14,8 @@ use abi::frame::{CHANGED_SEGMENTS, Frame};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu};
 use core::mem::offset_of;
 use ia32_context::checked_selectors;
-use kcore::Cpu;
-use kcore::space::PortMap;
-use kcore::thread::{Thread, gate, lazy};
+use kcore::thread::{gate, lazy};
+use kcore::{Cpu, PortMap, Thread};
 use pool::{Link, Pool, Ref};
 
 /// In `Cpu::loaded`: the FPU is open to the loaded thread.

@@ -8,8 +8,7 @@ use crate::{panic, state};
 use abi::Rights;
 use abi::frame::{fault, vector};
 use ia32_context::{FIXED_FLAGS, selector, word};
-use kcore::Kernel;
-use kcore::thread::Thread;
+use kcore::{Kernel, Thread};
 use pool::Ref;
 
 const DEBUG: u32 = 1;

@@ -4,9 +4,7 @@
 
 use abi::{Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
 use arch_host::{Host, results, set_arguments};
-use kcore::space::{Space, Table};
-use kcore::thread::Thread;
-use kcore::{Kernel, Port};
+use kcore::{Kernel, Port, Space, Table, Thread};
 use mmu::ia32::bits;
 use pool::Ref;
 

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! System calls on existing objects: threads, capabilities, interrupts, figures.
+//! Starting and stopping threads, and all that one thread may set of another.
 
-use crate::cap::Slot;
 use crate::fault::FRAME_OFFSET;
-use crate::memory::{Irq, Memory};
 use crate::port::Port;
-use crate::quota::Quota;
-use crate::space::{Segment, Space};
-use crate::thread::{self, Thread, flag, gate, lazy};
-use crate::{Kernel, NOTHING, Result};
+use crate::thread::{self, flag, gate, lazy};
+use crate::{Kernel, NOTHING, Result, Slot, Space, Thread};
 use abi::frame::{Frame, vector};
-use abi::object::BADGE_MAX;
 use abi::{Error, Kind, PRIORITIES, Rights};
 use core::mem::offset_of;
 use pool::Ref;
@@ -18,30 +13,6 @@ use pool::Ref;
 impl<P: Port> Kernel<P> {
     fn thread(&self, space: Ref<Space>, selector: u32) -> Result<Ref<Thread>> {
         self.object(space, selector, Kind::Thread, Rights::CONTROL)
-    }
-
-    /// `copy`.
-    pub(crate) fn copy_cap(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
-        let (source, _) = self.cap(space, args[0])?;
-        let target = if args[1] == 0 { space } else { self.object(space, args[1], Kind::Space, Rights::CONTROL)? };
-        let slot = self.empty_slot(target, args[2])?;
-        let (rights, badge) = (Rights(args[3] & Rights::ALL.0), args[3] >> abi::Delivery::BADGE_SHIFT);
-        debug_assert!(badge <= BADGE_MAX, "a badge is what is left of a word");
-        self.copy(source, slot, rights, badge)?;
-        Ok(NOTHING)
-    }
-
-    /// `identify`.
-    pub(crate) fn identify(&self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
-        let (_, cap) = self.cap(space, args[0])?;
-        let size = match cap.kind() {
-            Kind::Thread | Kind::Irq => 0,
-            Kind::Quota => self.pool[cap.object::<Quota>()].limit,
-            Kind::Space => self.pool[cap.object::<Space>()].slots,
-            Kind::Segment => self.pool[cap.object::<Segment>()].region.end,
-            Kind::Memory => self.pool[cap.object::<Memory>()].bytes,
-        };
-        Ok([cap.kind() as u32, cap.rights().0 | cap.badge() << abi::Delivery::BADGE_SHIFT, size])
     }
 
     /// `start`.
@@ -235,67 +206,6 @@ impl<P: Port> Kernel<P> {
         }
         self.port.unload(&mut self.pool, thread, true);
         Ok(NOTHING)
-    }
-
-    /// `cache`.
-    pub(crate) fn cache(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
-        let target: Ref<Space> = self.object(space, args[0], Kind::Space, Rights::CONTROL)?;
-        let end = args[1].checked_add(args[2]).filter(|end| *end <= self.pool[target].region.end).ok_or(Error::BadAddress)?;
-        if args[3] > 2 {
-            return Err(Error::BadArgument);
-        }
-        self.port.cache(&mut self.pool, target, args[1], end, args[3] != 1, args[3] != 0);
-        Ok(NOTHING)
-    }
-
-    /// `bind_irq`.
-    pub(crate) fn bind_irq(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
-        let irq: Ref<Irq> = self.object(space, args[0], Kind::Irq, Rights::CONTROL)?;
-        let slot = Ref::<Slot>::new(irq.address() + offset_of!(Irq, target) as u32);
-        let source = match args[1] {
-            0 => None,
-            selector => Some(self.slot_of(space, selector, Kind::Thread, Rights::NOTIFY)?),
-        };
-        let bound = !self.pool[slot].is_empty();
-        if source.is_some() && bound {
-            return Err(Error::Occupied);
-        }
-        if let Some((at, _)) = source {
-            self.copy(at, slot, Rights::NOTIFY, 0)?;
-        } else if bound {
-            self.clear_slot(slot);
-        }
-        self.port.set_irq(self.pool[irq].line, false);
-        Ok(NOTHING)
-    }
-
-    /// `ack_irq`.
-    pub(crate) fn ack_irq(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
-        let irq: Ref<Irq> = self.object(space, args[0], Kind::Irq, Rights::CONTROL)?;
-        if self.pool[irq].target.is_empty() {
-            return Err(Error::NotThere);
-        }
-        self.port.set_irq(self.pool[irq].line, true);
-        Ok(NOTHING)
-    }
-
-    /// `alarm`.
-    pub(crate) fn alarm(&mut self, me: Ref<Thread>, args: [u32; 4]) -> [u32; 3] {
-        let at = u64::from(args[1]) << 32 | u64::from(args[0]);
-        if at <= self.port.now() {
-            self.cancel_alarm(me);
-            self.notify(me, args[2]);
-        } else {
-            self.set_alarm(me, at, args[2]);
-        }
-        NOTHING
-    }
-
-    /// `quota_info`.
-    pub(crate) fn quota_info(&self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
-        let quota: Ref<Quota> = self.object(space, args[0], Kind::Quota, Rights::CONTROL)?;
-        let Quota { used, limit, threads, thread_limit, .. } = self.pool[quota];
-        Ok([used, limit, threads | thread_limit << 16])
     }
 
     /// `thread_info`.

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! UTCBs: the slots of a space's threads, in pages that the kernel maps there.
+
+use crate::port::Port;
+use crate::{Kernel, Result, Space, Table, Thread};
+use abi::utcb::{AREA_END, SLOT_SIZE};
+use abi::{Error, PAGE_SIZE, Rights};
+use bytemuck::{Pod, Zeroable};
+use mmu::Format;
+use pool::{Object, Ref};
+
+/// Which UTCB slots of a space are taken, a bit each.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub struct SlotMap(pub [u32; SLOT_MAP_WORDS]);
+impl Object for SlotMap {}
+
+/// Words of a [`SlotMap`].
+pub const SLOT_MAP_WORDS: usize = (abi::utcb::AREA_END / abi::utcb::SLOT_SIZE / 32) as usize;
+
+const SLOTS_A_PAGE: u32 = PAGE_SIZE / SLOT_SIZE;
+
+impl<P: Port> Kernel<P> {
+    /// A word of a thread's UTCB.
+    pub(crate) fn utcb_word(&self, thread: Ref<Thread>, offset: usize) -> u32 {
+        let bytes = self.pool.bytes_at(self.pool[thread].utcb + offset as u32, 4);
+        bytes.try_into().map_or(0, u32::from_ne_bytes)
+    }
+
+    /// Writes a word of a thread's UTCB.
+    pub(crate) fn set_utcb_word(&mut self, thread: Ref<Thread>, offset: usize, value: u32) {
+        let at = self.pool[thread].utcb + offset as u32;
+        self.pool.bytes_mut(at, 4).copy_from_slice(&value.to_ne_bytes());
+    }
+
+    /// Takes a free UTCB slot of a native space; returns its address there and in the kernel.
+    pub(crate) fn take_utcb_slot(&mut self, home: Ref<Space>) -> Result<(u32, u32)> {
+        let map = self.pool[home].utcb_map.get().ok_or(Error::BadArgument)?;
+        let words = &self.pool[map].0;
+        let (word, bits) = words.iter().enumerate().find(|(_, bits)| **bits != u32::MAX).ok_or(Error::PoolExhausted)?;
+        let index = word as u32 * 32 + (!*bits).trailing_zeros();
+        let address = index * SLOT_SIZE;
+        debug_assert!(address < AREA_END, "slot map too long");
+        let page_at = address & !(PAGE_SIZE - 1);
+        let page = match self.area_page(home, page_at) {
+            Some(physical) => self.port.pool_address(physical),
+            None => self.add_utcb_page(home, page_at)?,
+        };
+        if let Some(bits) = self.pool[map].0.get_mut(word) {
+            *bits |= 1 << (index % 32);
+        }
+        let utcb = page + address % PAGE_SIZE;
+        self.pool.bytes_mut(utcb, SLOT_SIZE).fill(0);
+        Ok((address, utcb))
+    }
+
+    /// Physical address of a page of a space's UTCB area.
+    fn area_page(&self, space: Ref<Space>, address: u32) -> Option<u32> {
+        let top = self.pool[space].region.top.get()?;
+        let (table, _) = P::Format::decode_table(*self.pool[top].0.get(mmu::top_index(address))?)?;
+        let table: Ref<Table> = Ref::new(self.port.pool_address(table));
+        P::Format::decode(*self.pool[table].0.get(mmu::leaf_index(address))?).map(|leaf| leaf.physical)
+    }
+
+    fn add_utcb_page(&mut self, home: Ref<Space>, address: u32) -> Result<u32> {
+        let quota = self.pool[home].region.header.quota.get().ok_or(Error::BadState)?;
+        let page = self.allocate(quota, PAGE_SIZE)?;
+        let physical = self.port.physical(page);
+        self.set_kernel_leaf(home, address, physical, Rights::READ.union(Rights::WRITE)).inspect_err(|_| {
+            self.release(quota.link(), page, PAGE_SIZE);
+        })?;
+        Ok(page)
+    }
+
+    /// Gives a thread's UTCB slot back, and the page with the last slot in it.
+    pub(crate) fn free_utcb_slot(&mut self, thread: Ref<Thread>) {
+        let Thread { home, utcb, utcb_address: address, .. } = self.pool[thread];
+        let Some(home) = home.get() else { return };
+        let Some(map) = self.pool[home].utcb_map.get() else { return };
+        let index = address / SLOT_SIZE;
+        let Some(bits) = self.pool[map].0.get_mut((index / 32) as usize) else { return };
+        *bits &= !(1 << (index % 32));
+        let page_bits = ((1 << SLOTS_A_PAGE) - 1) << (index % 32 / SLOTS_A_PAGE * SLOTS_A_PAGE);
+        if *bits & page_bits == 0 {
+            let quota = self.pool[home].region.header.quota;
+            self.clear_leaf(home, address & !(PAGE_SIZE - 1));
+            self.release(quota, utcb & !(PAGE_SIZE - 1), PAGE_SIZE);
+        }
+    }
+}
