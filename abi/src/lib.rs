@@ -9,17 +9,17 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod arch;
 pub mod boot;
 pub mod error;
-pub mod frame;
 pub mod kip;
-pub mod marker;
 pub mod object;
 pub mod syscall;
 pub mod tag;
-pub mod tls;
 pub mod utcb;
 
+pub use arch::current::layout::{TABLE_SPAN, USER_END};
+pub use arch::current::{frame, marker, state};
 pub use error::Error;
 pub use frame::Frame;
 pub use object::{Kind, Rights};
@@ -28,14 +28,6 @@ pub use tag::{Delivery, MessageKind, Tag};
 
 /// Bytes in a page, the unit of mapping.
 pub const PAGE_SIZE: u32 = 4096;
-
-/// Bytes that one translation table spans: the granule of a Segment's size and
-/// address (4 MiB on IA-32).
-pub const TABLE_SPAN: u32 = 4 << 20;
-
-/// End (exclusive) of the addresses a space may map: above it lie the area for
-/// small spaces and the kernel (docs/manual.md, "Linear layout").
-pub const USER_END: u32 = 0xC000_0000;
 
 /// Number of priorities; 255 is the most urgent.
 pub const PRIORITIES: u32 = 256;

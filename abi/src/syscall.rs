@@ -122,20 +122,15 @@ pub enum Op {
     /// Name the thread that gets a thread's exceptions (an alien's events). `a0` Thread \[CONTROL\];
     /// `a1` Thread \[CALL\], whose badge the handler will see, or 0 for none.
     SetHandler = 36,
-    /// Set one of three TLS descriptors (selectors 0x33, 0x3b, 0x43). `a0`
-    /// Thread \[CONTROL\]; `a1` index 0 to 2; `a2` base; `a3` limit in bits 19 to 0, and of
-    /// bits 23 to 20: 20 limit in pages, 21 read-only, 22 16-bit, 23 present.
-    SetTls = 37,
+    /// Set a part of a thread's state that only its kind of processor has. `a0` Thread \[CONTROL\]; `a1`
+    /// which part, and `a2`, `a3` its value: see [`state`](crate::state). Returns a result of the part's.
+    SetState = 37,
     /// Read a stopped or waiting thread's registers into UTCB words 3 to 18 as a
     /// [`Frame`](crate::Frame). `a0` Thread \[CONTROL\].
     GetRegisters = 38,
     /// Write a stopped native thread's registers from UTCB words 3 to 18. `a0` Thread
     /// \[CONTROL\]. `a1` 1: also let it run.
     SetRegisters = 39,
-    /// Set a debug register. `a0` Thread \[CONTROL\]; `a1` 0 to 3 or 7; `a2` value: an
-    /// address below `USER_END`, or for 7 enable and condition bits. Reading back
-    /// is by the result: `ebx` is dr6 as of the last debug exception (then cleared).
-    SetDebug = 40,
     /// Make the FPU area of a thread's UTCB slot current and the area the truth
     /// until the thread runs; [`Utcb::fpu`](crate::utcb::Utcb) says whether it is. `a0` Thread \[CONTROL\].
     FpuSync = 41,
@@ -180,7 +175,7 @@ pub enum Op {
 }
 
 /// All operations, in the order of their numbers.
-pub const ALL: [Op; 39] = [
+pub const ALL: [Op; 38] = [
     Op::Call,
     Op::ReplyWait,
     Op::Send,
@@ -205,10 +200,9 @@ pub const ALL: [Op; 39] = [
     Op::Reset,
     Op::SetPriority,
     Op::SetHandler,
-    Op::SetTls,
+    Op::SetState,
     Op::GetRegisters,
     Op::SetRegisters,
-    Op::SetDebug,
     Op::FpuSync,
     Op::Map,
     Op::Attach,

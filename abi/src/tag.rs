@@ -3,8 +3,7 @@
 
 use crate::syscall::Op;
 
-/// Words of a message that travel in registers on IA-32.
-pub const REGISTER_WORDS: u32 = 3;
+pub use crate::arch::current::message::REGISTER_WORDS;
 /// Longest message, in words, registers included.
 pub const MAX_WORDS: u32 = 64;
 /// Most capabilities in one message.

@@ -7,30 +7,18 @@
 //! rest is slots of [`SLOT_SIZE`] bytes. A native thread has a slot in its own
 //! space, an alien in its handler's.
 
+pub use crate::arch::current::layout::{AREA_END, FIRST_SLOT, FPU_OFFSET, FPU_SIZE, KIP_ADDRESS, SLOT_SIZE};
 use bytemuck::{Pod, Zeroable};
 
-/// Bytes of one slot.
-pub const SLOT_SIZE: u32 = 1024;
-/// End of the area: user mappings of a native space start here.
-pub const AREA_END: u32 = 4 << 20;
-/// Address of the kernel information page in native spaces.
-pub const KIP_ADDRESS: u32 = 0x1000;
-/// Address of the first slot.
-pub const FIRST_SLOT: u32 = 0x2000;
 /// Slots of a native space.
 pub const SLOTS: u32 = (AREA_END - FIRST_SLOT) / SLOT_SIZE;
-/// Offset of the FPU state in a slot: 512 bytes in the format of `fxsave`, or
-/// 108 in that of `fnsave` where the CPU has no `fxsave`.
-pub const FPU_OFFSET: u32 = 512;
-/// Bytes of the FPU state.
-pub const FPU_SIZE: u32 = 512;
 
 /// The slot of a native thread. The first half; the second holds FPU state.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 pub struct Utcb {
-    /// Message words. Words 0 to 2 travel in registers on IA-32 and are not
-    /// looked at here.
+    /// Message words. The first [`REGISTER_WORDS`](crate::tag::REGISTER_WORDS)
+    /// travel in registers and are not looked at here.
     pub words: [u32; 64],
     /// Notification bits that a receive of this thread accepts.
     pub accept: u32,

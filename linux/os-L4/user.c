@@ -283,7 +283,7 @@ int l4_set_tls(struct task_struct *task, unsigned int index, u32 base, u32 limit
 {
 	struct l4_thread *t = thread_of(task);
 
-	return t && l4_call(L4_OP_SET_TLS, t->slot, index, base, limit) ? -EINVAL : 0;
+	return t && l4_call(L4_OP_SET_STATE, t->slot, L4_STATE_TLS + index, base, limit) ? -EINVAL : 0;
 }
 
 int l4_set_breakpoints(struct task_struct *task)
@@ -295,8 +295,9 @@ int l4_set_breakpoints(struct task_struct *task)
 	if (!t)
 		return -EAGAIN;
 	for (i = 0; i < 4; i++)
-		status |= l4_call(L4_OP_SET_DEBUG, t->slot, i, own[i], 0);
-	status |= l4_call(L4_OP_SET_DEBUG, t->slot, 7, arch_l4_debug_control(own), 0);
+		status |= l4_call(L4_OP_SET_STATE, t->slot, L4_STATE_DEBUG + i, own[i], 0);
+	status |= l4_call(L4_OP_SET_STATE, t->slot, L4_STATE_DEBUG + 7,
+			  arch_l4_debug_control(own), 0);
 	return status ? -EINVAL : 0;
 }
 
@@ -304,7 +305,7 @@ u32 l4_debug_status(struct task_struct *task)
 {
 	struct l4_regs r;
 
-	if (l4_call_out(L4_OP_SET_DEBUG, thread_of(task)->slot, 7,
+	if (l4_call_out(L4_OP_SET_STATE, thread_of(task)->slot, L4_STATE_DEBUG + 7,
 			arch_l4_debug_control(task->thread.arch.debugregs), 0, &r))
 		return 0;
 	return r.ebx;

@@ -93,9 +93,7 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn clear_registers(&mut self, thread: Ref<Thread>) {
         let t = &mut self.pool[thread];
         t.context = [0; crate::port::CONTEXT_WORDS];
-        t.fs_gs = 0;
-        t.tls = [[0; 2]; 3];
-        t.debug = [0; 6];
+        t.lazy_state = [0; crate::port::STATE_WORDS];
         t.lazy = 0;
         P::start(&mut t.context, 0, 0, 0, 0);
         let fpu = t.utcb + FPU_OFFSET;

@@ -19,6 +19,13 @@ pub const CONTEXT_WORDS: usize = 32;
 /// A thread's saved registers, in the port's own layout.
 pub type Context = [u32; CONTEXT_WORDS];
 
+/// Words of a thread's rarely loaded state.
+pub const STATE_WORDS: usize = 13;
+
+/// A thread's rarely loaded state, in the port's own layout: what is loaded only for a thread that
+/// has any of it. All zeros is none.
+pub type State = [u32; STATE_WORDS];
+
 /// Interrupt lines the kernel can hold.
 pub const MAX_IRQS: usize = 32;
 
@@ -73,13 +80,12 @@ pub trait Port {
     /// The thread's lazily switched state must not be in the processor any more and
     /// need not be saved (`keep` false), or is to be saved to the thread first.
     fn unload(&mut self, pool: &mut Pool, thread: Ref<Thread>, keep: bool);
-    /// Sets a TLS descriptor of a thread that is not loaded.
-    fn set_tls(thread: &mut Thread, index: usize, base: u32, limit: u32);
-    /// Sets a debug register of a thread that is not loaded. Returns the status register.
+    /// Sets part `item` of the rarely loaded state of a thread that is not loaded, and
+    /// [`Thread::lazy`]. The parts are the port's own (`abi::state`). Returns a result of the part's.
     ///
     /// # Errors
-    /// `BadArgument` if the value could reach the kernel, `Unsupported`.
-    fn set_debug(thread: &mut Thread, index: u32, value: u32) -> Result<u32, abi::Error>;
+    /// `BadArgument` if there is no such part, or the value could reach the kernel.
+    fn set_state(thread: &mut Thread, item: u32, values: [u32; 2]) -> Result<u32, abi::Error>;
     /// Initial FPU state, written to the FPU area of a new UTCB slot.
     fn clear_fpu(area: &mut [u8]);
 

@@ -3,7 +3,7 @@
 
 use crate::fault::FRAME_OFFSET;
 use crate::port::Port;
-use crate::thread::{self, flag, gate, lazy};
+use crate::thread::{self, flag, gate};
 use crate::{Kernel, NOTHING, Result, Slot, Space, Thread};
 use abi::frame::{Frame, vector};
 use abi::{Error, Kind, PRIORITIES, Rights};
@@ -121,43 +121,21 @@ impl<P: Port> Kernel<P> {
         Ok(NOTHING)
     }
 
-    /// `set_tls`.
-    pub(crate) fn set_tls(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
-        let thread = self.thread(space, args[0])?;
-        if args[1] > 2 || args[3] >= 1 << 24 || self.pool[thread].space.is_null() {
-            return Err(Error::BadArgument);
-        }
-        self.port.unload(&mut self.pool, thread, true);
-        P::set_tls(&mut self.pool[thread], args[1] as usize, args[2], args[3]);
-        let present = self.pool[thread].tls.iter().any(|d| *d != [0, 0]);
-        self.set_lazy(thread, lazy::TLS, present);
-        Ok(NOTHING)
-    }
-
-    /// `set_debug`.
-    pub(crate) fn set_debug(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
-        let thread = self.thread(space, args[0])?;
+    /// `set_state`.
+    pub(crate) fn set_state(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+        let [thread, item, values @ ..] = args;
+        let thread = self.thread(space, thread)?;
         if self.pool[thread].space.is_null() {
             return Err(Error::BadState);
         }
         self.port.unload(&mut self.pool, thread, true);
-        let status = P::set_debug(&mut self.pool[thread], args[1], args[2])?;
-        let used = self.pool[thread].debug.last().is_some_and(|control| *control != 0);
-        self.set_lazy(thread, lazy::DEBUG, used);
-        Ok([status, 0, 0])
-    }
-
-    /// Sets or clears a lazy part; a waiting thread that has any is not the fast path's.
-    fn set_lazy(&mut self, thread: Ref<Thread>, part: u32, present: bool) {
         let t = &mut self.pool[thread];
-        if present {
-            t.lazy |= part;
-        } else {
-            t.lazy &= !part;
-        }
+        let result = P::set_state(t, item, values)?;
+        // A waiting thread that has any is not the fast path's.
         if t.lazy != 0 && !t.is_alien() {
             t.gate |= gate::SLOW;
         }
+        Ok([result, 0, 0])
     }
 
     /// `get_registers`.

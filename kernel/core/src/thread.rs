@@ -14,7 +14,7 @@
 //!   64  the rest
 //! ```
 
-use crate::port::{CONTEXT_WORDS, Context};
+use crate::port::{CONTEXT_WORDS, Context, State};
 use crate::reap::{List, Work};
 use crate::{Header, Slot, Space};
 use bytemuck::{Pod, Zeroable};
@@ -84,21 +84,6 @@ pub mod flag {
     pub const WORKS: u32 = 128;
 }
 
-/// Parts of a thread's state that are loaded only when they differ from nothing:
-/// values of `Thread::lazy`. A thread with any of them is resumed by the slow path.
-pub mod lazy {
-    /// FS or GS is not null.
-    pub const SEGMENTS: u32 = 1;
-    /// A TLS descriptor is present.
-    pub const TLS: u32 = 2;
-    /// A debug register is set.
-    pub const DEBUG: u32 = 4;
-    /// It used an I/O port, and its space has some (the port's to set).
-    pub const PORTS: u32 = 8;
-    /// Its user flags hold a pending single step (from the entry path).
-    pub const STEP: u32 = 16;
-}
-
 /// A thread of execution.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -143,7 +128,8 @@ pub struct Thread {
     pub utcb: u32,
     /// `flag::*`.
     pub flags: u32,
-    /// `lazy::*`.
+    /// Which parts of its rarely loaded state it has, a bit each, as the port says. A thread with
+    /// any of them is resumed by the slow path.
     pub lazy: u32,
     /// Address of its UTCB slot in `home`.
     pub utcb_address: u32,
@@ -165,8 +151,8 @@ pub struct Thread {
     pub badge: u32,
     /// Address of its last page fault.
     pub fault_address: u32,
-    /// Selectors of FS (low half) and GS while they are not in the processor.
-    pub fs_gs: u32,
+    /// Rarely loaded state, while it is not in the processor.
+    pub lazy_state: State,
     /// Where a system call in steps goes on.
     pub progress: u32,
     /// What is left of its slice, in nanoseconds.
@@ -183,10 +169,6 @@ pub struct Thread {
     pub group_prev: Link<Thread>,
     /// Epochs that were spent, by all threads that this entry was.
     pub epochs: u32,
-    /// TLS descriptors.
-    pub tls: [[u32; 2]; 3],
-    /// Debug registers 0 to 3, 6 and 7.
-    pub debug: [u32; 6],
     /// While it is taken out of its space and not all who wait for it have failed: the error they fail with.
     pub leaving: u32,
     /// What it has to end before its system call ends.

@@ -8,7 +8,7 @@ use crate::state::{has_sysenter, system_call};
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, check, fails, good};
 use abi::frame::{Frame, vector};
 use abi::kip::INT_VECTOR;
-use abi::tls::{PAGES, PRESENT};
+use abi::state::tls::{PAGES, PRESENT};
 use abi::{Op, Rights, Tag};
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{copy, delete, frame, set_frame};

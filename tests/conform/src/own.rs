@@ -6,8 +6,8 @@ use crate::exception::{DATA, create, next};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SPACE, Why, check, good};
 use abi::frame::vector;
 use abi::kip::INT_VECTOR;
+use abi::state::tls::{PAGES, PRESENT};
 use abi::syscall::MapRecord;
-use abi::tls::{PAGES, PRESENT};
 use abi::{Op, Rights, Tag};
 use macadamia::Space;
 use macadamia::alloc::vec::Vec;
@@ -64,7 +64,7 @@ fn ports(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn thread_pointer(bed: &mut Bed) -> Result<(), Why> {
-    let mut code = system_call(Op::SetTls, [OWN, 0, DATA, PRESENT | PAGES]);
+    let mut code = system_call(Op::SetState, [OWN, 0, DATA, PRESENT | PAGES]);
     // mov ecx, eax; mov eax, 0x33; mov fs, ax; mov eax, fs:[4]; ud2
     code.extend([0x89, 0xc1, 0xb8, 0x33, 0, 0, 0, 0x8e, 0xe0, 0x64, 0xa1, 4, 0, 0, 0, 0x0f, 0x0b]);
     let space = bare(bed, &code)?;

@@ -102,7 +102,7 @@ fn occupied_destinations(_: &mut Bed) -> Result<(), Why> {
 }
 
 /// Operations on objects, with arguments that would be good if the first selector were.
-const OPERATIONS: [(Op, [u32; 3]); 22] = [
+const OPERATIONS: [(Op, [u32; 3]); 21] = [
     (Op::CreateQuota, [4096, 0, 0]),
     (Op::CreateSpace, [4, 0, 0]),
     (Op::CreateSegment, [TABLE_SPAN, 0, 0]),
@@ -113,10 +113,9 @@ const OPERATIONS: [(Op, [u32; 3]); 22] = [
     (Op::Reset, [SPACE.0, 0, 0]),
     (Op::SetPriority, [1, 1, 0]),
     (Op::SetHandler, [0; 3]),
-    (Op::SetTls, [0; 3]),
+    (Op::SetState, [0; 3]),
     (Op::GetRegisters, [0; 3]),
     (Op::SetRegisters, [0; 3]),
-    (Op::SetDebug, [0; 3]),
     (Op::FpuSync, [0; 3]),
     (Op::Attach, [OTHER, SELF.0, 1]),
     (Op::Detach, [OTHER, 0, 0]),

@@ -181,7 +181,7 @@ impl Scenario {
             }
             for index in 0..3 {
                 if rng.u32(..16) > index.min(1) * 14 {
-                    must(call(k, Op::SetTls, [thread, index, rng.u32(..2) << 20, rng.u32(..8).min(1) << 23 | 0xf_ffff]));
+                    must(call(k, Op::SetState, [thread, index, rng.u32(..2) << 20, rng.u32(..8).min(1) << 23 | 0xf_ffff]));
                 }
             }
             threads.push(thread);
@@ -396,7 +396,7 @@ impl Scenario {
             83..=86 => [message(Op::Send), self.peer(me, rng), a, b, c],
             87..=90 => [Tag::new(Op::Notify, 0, 0).0, self.peer(me, rng), a, b, c],
             91..=93 => [Tag::new(Op::SetPriority, 0, 0).0, self.peer(me, rng), [50, 60, 70][rng.usize(..3)], 100, c],
-            94 => [Tag::new(Op::SetTls, 0, 0).0, self.peer(me, rng), a % 3, b, rng.u32(..2) << 23 | c & 0xf_ffff],
+            94 => [Tag::new(Op::SetState, 0, 0).0, self.peer(me, rng), a % 3, b, rng.u32(..2) << 23 | c & 0xf_ffff],
             96 if a & 1 == 0 => [Tag::new(Op::Yield, 0, 0).0, a, b, c, 0],
             96 => {
                 let at = self.kernel.port.now + rng.u64(..30_000_000);

@@ -11,8 +11,8 @@ use arch_host::{Host, POOL_BASE};
 use core::mem::offset_of;
 use fastrand::Rng;
 use ia32_context::selector::{TLS, USER_CODE, USER_DATA};
-use ia32_context::{FIXED_FLAGS, word};
-use kcore::thread::{ANCHOR, gate, lazy};
+use ia32_context::{FIXED_FLAGS, lazy, set_fs_gs, state, state_mut, word};
+use kcore::thread::{ANCHOR, gate};
 use kcore::{Cpu, Kernel, Port, Thread};
 use pool::Ref;
 
@@ -263,7 +263,8 @@ fn alien_selectors(kernel: &mut Kernel<Host>, me: Ref<Thread>) -> Option<(Ref<Th
     if loaded == 0 || alien == me {
         return None;
     }
-    let Thread { gate, fs_gs, utcb, .. } = kernel.pool[alien];
+    let t = &kernel.pool[alien];
+    let (gate, fs_gs, utcb) = (t.gate, state(t).fs_gs, t.utcb);
     let frame: Frame = bytemuck::pod_read_unaligned(kernel.pool.bytes_at(utcb, size_of::<Frame>() as u32));
     Some((alien, if gate & gate::ALIEN == 0 { fs_gs } else { frame.fs_gs }))
 }
@@ -272,7 +273,7 @@ fn alien_selectors(kernel: &mut Kernel<Host>, me: Ref<Thread>) -> Option<(Ref<Th
 fn note_segments(kernel: &mut Kernel<Host>, me: Ref<Thread>, user: &User) {
     let fs_gs = u32::from(user.fs) | u32::from(user.gs) << 16;
     if let Some((alien, left)) = alien_selectors(kernel, me) {
-        kernel.pool[alien].fs_gs = left;
+        state_mut(&mut kernel.pool[alien]).fs_gs = left;
         if left != fs_gs {
             kernel.port.cpu().loaded = 0;
         }
@@ -282,9 +283,7 @@ fn note_segments(kernel: &mut Kernel<Host>, me: Ref<Thread>, user: &User) {
     let own = cpu.loaded & !FPU_OPEN == me.address();
     if own || (cpu.loaded == 0 && fs_gs & 0xfffc_fffc != 0) {
         cpu.loaded |= me.address();
-        let t = &mut kernel.pool[me];
-        t.fs_gs = fs_gs;
-        t.lazy = t.lazy & !lazy::SEGMENTS | if fs_gs & 0xfffc_fffc == 0 { 0 } else { lazy::SEGMENTS };
+        set_fs_gs(&mut kernel.pool[me], fs_gs);
     }
 }
 
@@ -292,8 +291,10 @@ fn note_segments(kernel: &mut Kernel<Host>, me: Ref<Thread>, user: &User) {
 fn may_switch(kernel: &Kernel<Host>, me: Ref<Thread>, from: u32, to: u32) -> bool {
     let [from, to] = [from, to].map(|address| kernel.pool[Ref::<Thread>::new(address)]);
     let handled = |t: &Thread| t.is_alien() && t.handler.object::<Thread>() == me && t.lazy & !(lazy::SEGMENTS | lazy::TLS) == 0;
+    let is_handled = handled(&from) && handled(&to);
+    let (from, to) = (state(&from), state(&to));
     let names_first = [to.fs_gs & 0xffff, to.fs_gs >> 16].iter().any(|selector| selector >> 3 == u32::from(TLS >> 3));
-    handled(&from) && handled(&to) && from.tls[1..] == to.tls[1..] && (from.tls[0] == to.tls[0] || !names_first || to.tls[0] != [0; 2])
+    is_handled && from.tls[1..] == to.tls[1..] && (from.tls[0] == to.tls[0] || !names_first || to.tls[0] != [0; 2])
 }
 
 /// Runs the entry code on a copy. Returns what it left in memory and registers if it went
@@ -407,7 +408,7 @@ fn assembly(
     let switched = loaded != cpu.loaded;
     ensure!(!switched || to_alien && may_switch(kernel, me, cpu.loaded, loaded), "{:#x} was loaded", cpu.loaded);
     if switched {
-        let [from, to] = [cpu.loaded, loaded].map(|address| kernel.pool[Ref::<Thread>::new(address)].tls[0]);
+        let [from, to] = [cpu.loaded, loaded].map(|address| state(&kernel.pool[Ref::<Thread>::new(address)]).tls[0]);
         let descriptor = [first_tls, first_tls + 4].map(|at| machine.written.get(&at).copied());
         ensure!(
             descriptor == to.map(Some) || descriptor == [None; 2] && from == to,

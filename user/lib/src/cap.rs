@@ -2,6 +2,7 @@
 //! Typed selectors, and the system calls on objects.
 
 use crate::{Result, sys, utcb};
+use abi::state::{DEBUG, TLS};
 use abi::{Frame, Op, Rights};
 
 macro_rules! selector {
@@ -150,19 +151,19 @@ impl Thread {
     pub fn set_handler(self, handler: Option<Self>) -> Result<()> {
         sys::call(Op::SetHandler, [self.0, handler.map_or(0, |h| h.0), 0, 0]).map(|_| ())
     }
-    /// Sets one of its three TLS descriptors; `limit` with the flags of [`abi::Op::SetTls`].
+    /// Sets one of its three TLS descriptors; `limit` with the flags of [`abi::state::tls`].
     ///
     /// # Errors
     /// What the kernel says.
     pub fn set_tls(self, index: u32, base: u32, limit: u32) -> Result<()> {
-        sys::call(Op::SetTls, [self.0, index, base, limit]).map(|_| ())
+        sys::call(Op::SetState, [self.0, TLS + index, base, limit]).map(|_| ())
     }
     /// Sets a debug register; returns the last status.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn set_debug(self, index: u32, value: u32) -> Result<u32> {
-        sys::call(Op::SetDebug, [self.0, index, value, 0]).map(|[status, _, _]| status)
+        sys::call(Op::SetState, [self.0, DEBUG + index, value, 0]).map(|[status, _, _]| status)
     }
     /// Makes the FPU area of its UTCB slot current.
     ///

@@ -24,7 +24,7 @@ pub fn counter() -> u64 {
 /// Nanoseconds since boot.
 #[must_use]
 pub fn now() -> u64 {
-    kip().nanoseconds(counter())
+    kip().clock.nanoseconds(counter())
 }
 
 /// Sets notification bits of this thread at an absolute time; 0 bits cancel.

@@ -66,12 +66,8 @@ impl Port for Host {
         &mut self.cpu
     }
     fn unload(&mut self, _: &mut Pool, _: Ref<Thread>, _: bool) {}
-    fn set_tls(thread: &mut Thread, index: usize, base: u32, limit: u32) {
-        ia32_context::set_tls(thread, index, base, limit);
-    }
-
-    fn set_debug(thread: &mut Thread, index: u32, value: u32) -> Result<u32, Error> {
-        ia32_context::set_debug(thread, index, value)
+    fn set_state(thread: &mut Thread, item: u32, values: [u32; 2]) -> Result<u32, Error> {
+        ia32_context::set_state(thread, item, values)
     }
     fn clear_fpu(area: &mut [u8]) {
         area.fill(0);

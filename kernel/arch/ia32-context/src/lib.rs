@@ -7,10 +7,11 @@
 #![warn(missing_docs)]
 
 use abi::frame::{BY_SYSEXIT, CHANGED_SEGMENTS, Frame, USER_FLAGS, vector};
+use abi::state::{DEBUG, TLS, TLS_COUNT};
 use abi::{Error, USER_END};
+use bytemuck::{Pod, Zeroable};
 use kcore::Thread;
-use kcore::port::Context;
-use kcore::thread::lazy;
+use kcore::port::{Context, STATE_WORDS};
 
 /// EFLAGS while a thread runs, beside its own flags: bit 1 is always set, and interrupts are open.
 pub const FIXED_FLAGS: u32 = 1 << 9 | 2;
@@ -99,7 +100,7 @@ pub fn frame(thread: &Thread) -> Frame {
         eip: c[word::EIP],
         eflags: c[word::EFLAGS],
         ds_es: c[word::DS] & 0xffff | c[word::ES] << 16,
-        fs_gs: thread.fs_gs,
+        fs_gs: state(thread).fs_gs,
         vector: c[word::VECTOR],
         error: c[word::ERROR],
         address: if is_fault { thread.fault_address } else { 0 },
@@ -109,6 +110,7 @@ pub fn frame(thread: &Thread) -> Frame {
 
 /// Takes registers from a hostile frame.
 pub fn load_frame(thread: &mut Thread, frame: &Frame) {
+    let tls = state(thread).tls;
     let c = &mut thread.context;
     // The fast path may resume it so, and everybody sees the same.
     let by_sysexit = frame.changed & BY_SYSEXIT != 0;
@@ -127,18 +129,13 @@ pub fn load_frame(thread: &mut Thread, frame: &Frame) {
         (word::SS, u32::from(selector::USER_DATA)),
         (word::VECTOR, frame.vector),
         (word::ERROR, frame.error),
-        (word::DS, u32::from(checked_selector(frame.ds_es as u16, &thread.tls))),
-        (word::ES, u32::from(checked_selector((frame.ds_es >> 16) as u16, &thread.tls))),
+        (word::DS, u32::from(checked_selector(frame.ds_es as u16, &tls))),
+        (word::ES, u32::from(checked_selector((frame.ds_es >> 16) as u16, &tls))),
     ] {
         c[index] = value;
     }
     if frame.changed & CHANGED_SEGMENTS != 0 {
-        thread.fs_gs = frame.fs_gs;
-        if frame.fs_gs & 0xfffc_fffc == 0 {
-            thread.lazy &= !lazy::SEGMENTS;
-        } else {
-            thread.lazy |= lazy::SEGMENTS;
-        }
+        set_fs_gs(thread, frame.fs_gs);
     }
 }
 
@@ -168,18 +165,79 @@ pub fn resumes_fast(thread: &Thread) -> bool {
     thread.context[word::VECTOR] == vector::SYSENTER && thread.lazy == 0 && !thread.is_alien()
 }
 
-/// Sets TLS descriptor `index`.
-pub fn set_tls(thread: &mut Thread, index: usize, base: u32, limit: u32) {
-    if let Some(slot) = thread.tls.get_mut(index) {
-        *slot = mmu::descriptor::tls(base, limit);
+/// The rarely loaded state of a thread, while it is not in the processor.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub struct State {
+    /// Selectors of FS (low half) and GS.
+    pub fs_gs: u32,
+    /// TLS descriptors.
+    pub tls: [[u32; 2]; TLS_COUNT as usize],
+    /// Debug registers 0 to 3, 6 and 7.
+    pub debug: [u32; 6],
+}
+const _: () = assert!(size_of::<State>() == STATE_WORDS * 4);
+
+/// Which parts of [`State`] a thread has: bits of `Thread::lazy`.
+pub mod lazy {
+    /// FS or GS is not null.
+    pub const SEGMENTS: u32 = 1;
+    /// A TLS descriptor is present.
+    pub const TLS: u32 = 2;
+    /// A debug register is set.
+    pub const DEBUG: u32 = 4;
+    /// It used an I/O port, and its space has some.
+    pub const PORTS: u32 = 8;
+}
+
+/// A thread's rarely loaded state.
+pub fn state(thread: &Thread) -> &State {
+    bytemuck::cast_ref(&thread.lazy_state)
+}
+
+/// A thread's rarely loaded state, for writing. Who changes it sees to `Thread::lazy`.
+pub fn state_mut(thread: &mut Thread) -> &mut State {
+    bytemuck::cast_mut(&mut thread.lazy_state)
+}
+
+/// Whether FS and GS name something.
+pub const fn names_any(fs_gs: u32) -> bool {
+    fs_gs & 0xfffc_fffc != 0
+}
+
+fn set_part(thread: &mut Thread, part: u32, present: bool) {
+    thread.lazy = thread.lazy & !part | if present { part } else { 0 };
+}
+
+/// Sets the selectors of FS and GS.
+pub fn set_fs_gs(thread: &mut Thread, fs_gs: u32) {
+    state_mut(thread).fs_gs = fs_gs;
+    set_part(thread, lazy::SEGMENTS, names_any(fs_gs));
+}
+
+/// `Port::set_state`.
+///
+/// # Errors
+/// `BadArgument` for a part that there is not, or a value that could reach the kernel.
+pub fn set_state(thread: &mut Thread, item: u32, values: [u32; 2]) -> Result<u32, Error> {
+    match item {
+        DEBUG.. => set_debug(thread, item - DEBUG, values[0]),
+        _ => set_tls(thread, item - TLS, values).map(|()| 0),
     }
 }
 
+/// Sets TLS descriptor `index`.
+fn set_tls(thread: &mut Thread, index: u32, [base, limit]: [u32; 2]) -> Result<(), Error> {
+    let tls = &mut state_mut(thread).tls;
+    let slot = tls.get_mut(index as usize).filter(|_| limit < 1 << 24).ok_or(Error::BadArgument)?;
+    *slot = mmu::descriptor::tls(base, limit);
+    let present = tls.iter().any(|d| *d != [0, 0]);
+    set_part(thread, lazy::TLS, present);
+    Ok(())
+}
+
 /// Sets a debug register, and returns and clears the status register.
-///
-/// # Errors
-/// `BadArgument` for a register that there is not, or a value that could reach the kernel.
-pub fn set_debug(thread: &mut Thread, index: u32, value: u32) -> Result<u32, Error> {
+fn set_debug(thread: &mut Thread, index: u32, value: u32) -> Result<u32, Error> {
     /// DR7: local enables, conditions and lengths; not general detect, not global enables.
     const CONTROL: u32 = 0xffff_0055;
     let slot = match index {
@@ -191,8 +249,11 @@ pub fn set_debug(thread: &mut Thread, index: u32, value: u32) -> Result<u32, Err
     if slot == 5 && (0..4).any(|i| value >> (16 + 4 * i) & 3 == 2) {
         return Err(Error::BadArgument);
     }
-    thread.debug[slot] = if slot == 5 { value & CONTROL } else { value };
-    Ok(core::mem::take(&mut thread.debug[4]))
+    let debug = &mut state_mut(thread).debug;
+    debug[slot] = if slot == 5 { value & CONTROL } else { value };
+    let (status, used) = (core::mem::take(&mut debug[4]), debug[5] != 0);
+    set_part(thread, lazy::DEBUG, used);
+    Ok(status)
 }
 
 /// Selectors that can be loaded without a fault: null, flat data, and TLS slots that are present.

@@ -37,16 +37,16 @@
 //! masked flags are taken; `cs` and `ss` are constants.
 
 use crate::entry::ALIEN_CALL;
-use crate::fast::{EIP_SLOT, ESP_SLOT, below, field};
+use crate::fast::{EIP_SLOT, ESP_SLOT, below, field, lazy_state};
 use crate::gdt;
 use crate::layout::{CPU, POOL_BASE};
 use crate::lazy::FLAGS;
 use core::arch::global_asm;
 use core::mem::offset_of;
 use ia32_context::selector::{FLAT, TLS, USER_CODE, USER_DATA};
-use ia32_context::word;
+use ia32_context::{lazy, word};
 use kcore::Cpu;
-use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate, lazy};
+use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
 
 /// Offset of a register in the frame.
 macro_rules! frame {
@@ -437,10 +437,10 @@ global_asm!(
     signals = const field!(signals),
     space = const field!(space),
     directory = const offset_of!(kcore::Space, hw),
-    fs_gs = const field!(fs_gs),
+    fs_gs = const lazy_state!(fs_gs),
     lazy = const field!(lazy),
     more_lazy = const !(lazy::SEGMENTS | lazy::TLS),
-    tls = const field!(tls),
+    tls = const lazy_state!(tls),
     present = const 1 << 15,
     gdt = sym gdt::GDT,
     tls_offset = const TLS & !7,

@@ -43,6 +43,14 @@ macro_rules! field {
 }
 pub(crate) use field;
 
+/// Offset of a part of a Thread's rarely loaded state from a reference to it.
+macro_rules! lazy_state {
+    ($name:ident) => {
+        crate::fast::field!(lazy_state) + core::mem::offset_of!(ia32_context::State, $name) as i32
+    };
+}
+pub(crate) use lazy_state;
+
 /// Where a word of the context is: bytes below a thread's reference.
 pub(crate) const fn below(index: usize) -> usize {
     (kcore::port::CONTEXT_WORDS - index) * 4

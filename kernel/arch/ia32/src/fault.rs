@@ -14,7 +14,7 @@
 //! All registers are saved in the thread's context first, where the portable code wants them and the
 //! reply finds them.
 
-use crate::fast::field;
+use crate::fast::{field, lazy_state};
 use crate::layout::CPU;
 use core::arch::global_asm;
 use core::mem::offset_of;
@@ -133,7 +133,7 @@ global_asm!(
     priority = const field!(priority),
     user_data = const USER_DATA,
     utcb = const field!(utcb),
-    fs_gs = const field!(fs_gs),
+    fs_gs = const lazy_state!(fs_gs),
     fault_address = const field!(fault_address),
     sending = const field!(sending),
     exception = const abi::MessageKind::Exception as u32,

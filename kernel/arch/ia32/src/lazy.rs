@@ -13,8 +13,8 @@ use crate::state;
 use abi::frame::{CHANGED_SEGMENTS, Frame};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu};
 use core::mem::offset_of;
-use ia32_context::checked_selectors;
-use kcore::thread::{gate, lazy};
+use ia32_context::{checked_selectors, lazy, names_any};
+use kcore::thread::gate;
 use kcore::{Cpu, PortMap, Thread};
 use pool::{Link, Pool, Ref};
 
@@ -30,11 +30,6 @@ pub const FLAGS: u32 = FPU_OPEN | STEP_PENDING | PRIVATE;
 /// Parts of a thread's state that are [`PRIVATE`].
 const PRIVATE_PARTS: u32 = lazy::DEBUG | lazy::PORTS;
 
-/// Whether FS and GS name something.
-const fn names_any(fs_gs: u32) -> bool {
-    fs_gs & 0xfffc_fffc != 0
-}
-
 /// What is in the processor.
 pub struct Lazy {
     features: Features,
@@ -43,15 +38,6 @@ pub struct Lazy {
     /// Which map the bitmap shows. The block may be another object's by now: it is opened only for
     /// a space whose map lies there.
     io_map: Link<PortMap>,
-}
-
-/// Notes whether FS and GS have to be loaded.
-fn note_segments(thread: &mut Thread) {
-    if names_any(thread.fs_gs) {
-        thread.lazy |= lazy::SEGMENTS;
-    } else {
-        thread.lazy &= !lazy::SEGMENTS;
-    }
 }
 
 /// Tells a thread's slot where its FPU registers are.
@@ -77,18 +63,14 @@ impl Lazy {
         let step = cpu.loaded & STEP_PENDING != 0;
         cpu.loaded &= !STEP_PENDING;
         match loaded(cpu) {
-            Some(thread) if thread == current => pool[thread].fs_gs = fs_gs,
+            Some(thread) if thread == current => ia32_context::set_fs_gs(&mut pool[thread], fs_gs),
             None if names_any(fs_gs) => {
-                pool[current].fs_gs = fs_gs;
+                ia32_context::set_fs_gs(&mut pool[current], fs_gs);
                 cpu.loaded |= current.address();
             }
-            Some(alien) => {
-                self.handler_entered(cpu, pool, alien, current, fs_gs);
-                return step;
-            }
-            None => return step,
+            Some(alien) => self.handler_entered(cpu, pool, alien, current, fs_gs),
+            None => {}
         }
-        note_segments(&mut pool[current]);
         step
     }
 
@@ -103,16 +85,15 @@ impl Lazy {
             }
             let frame: Frame = bytemuck::pod_read_unaligned(pool.bytes_at(at, size_of::<Frame>() as u32));
             // The fast path notes them there alone.
-            pool[alien].fs_gs = if frame.changed & CHANGED_SEGMENTS == 0 { frame.fs_gs } else { fs_gs };
+            ia32_context::state_mut(&mut pool[alien]).fs_gs = if frame.changed & CHANGED_SEGMENTS == 0 { frame.fs_gs } else { fs_gs };
         }
-        if pool[alien].fs_gs == fs_gs {
+        if ia32_context::state(&pool[alien]).fs_gs == fs_gs {
             return;
         }
         self.put_away(cpu, pool, alien, false);
-        let own = checked_selectors(fs_gs, &pool[handler].tls);
+        let own = checked_selectors(fs_gs, &ia32_context::state(&pool[handler]).tls);
         if names_any(own) {
-            pool[handler].fs_gs = own;
-            note_segments(&mut pool[handler]);
+            ia32_context::set_fs_gs(&mut pool[handler], own);
             self.load(cpu, pool, handler);
         }
     }
@@ -144,17 +125,17 @@ impl Lazy {
         let t = &pool[thread];
         cpu.loaded = thread.address() | if t.lazy & PRIVATE_PARTS == 0 { 0 } else { PRIVATE };
         if t.lazy & lazy::TLS != 0 {
-            gdt::load_tls(&t.tls);
+            gdt::load_tls(&ia32_context::state(t).tls);
         }
         if t.lazy & lazy::DEBUG != 0 {
-            state::load_debug(&t.debug);
+            state::load_debug(&ia32_context::state(t).debug);
         }
         if t.lazy & lazy::PORTS != 0
             && let Some(map) = t.space.get().and_then(|space| pool[space].ports.get())
         {
             self.open_ports(map);
         }
-        state::set_fs_gs(checked_selectors(t.fs_gs, &t.tls));
+        state::set_fs_gs(checked_selectors(ia32_context::state(t).fs_gs, &ia32_context::state(t).tls));
     }
 
     /// Takes a thread's state out of the processor, saving it if `keep`.
@@ -177,7 +158,7 @@ impl Lazy {
     fn put_away(&mut self, cpu: &mut Cpu, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
         self.close_fpu(cpu);
         if keep {
-            pool[thread].fs_gs = state::fs_gs();
+            ia32_context::state_mut(&mut pool[thread]).fs_gs = state::fs_gs();
         }
         state::set_fs_gs(0);
         if pool[thread].lazy & lazy::TLS != 0 {

@@ -130,9 +130,7 @@ fn information_page(boot: &boot::Boot, threads: u32) -> Kip {
             | feature(boot.features.fxsr, kip::FEATURE_FXSR)
             | feature(boot.features.sse, kip::FEATURE_SSE),
         max_threads: threads,
-        tsc_base: boot.tsc.base,
-        tsc_mult: boot.tsc.mult,
-        tsc_shift: boot.tsc.shift,
+        clock: kip::Clock { base: boot.tsc.base, mult: boot.tsc.mult, shift: boot.tsc.shift },
         slice_ns: 10_000_000,
         pool_bytes: boot.pool_bytes,
         text,

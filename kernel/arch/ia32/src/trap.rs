@@ -49,7 +49,7 @@ pub extern "C" fn enter() {
         vector::GENERAL_PROTECTION if use_ports(kernel, current) => {}
         _ => {
             if vector == DEBUG {
-                kernel.pool[current].debug[4] = state::take_debug_status();
+                ia32_context::state_mut(&mut kernel.pool[current]).debug[4] = state::take_debug_status();
             }
             kernel.exception();
         }
