@@ -22,7 +22,7 @@ pub use arch::current::layout::{TABLE_SPAN, USER_END};
 pub use arch::current::{frame, marker, state};
 pub use error::Error;
 pub use frame::Frame;
-pub use object::{Kind, Rights};
+pub use object::{CacheOp, Kind, Rights, ThreadState};
 pub use syscall::Op;
 pub use tag::{Delivery, MessageKind, Tag};
 

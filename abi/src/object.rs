@@ -94,7 +94,51 @@ impl Rights {
     }
 }
 
-/// Most badges a capability can carry: badges are 20 bits.
+/// What a thread does, as a watcher sees it.
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ThreadState {
+    /// It does not run until somebody starts it.
+    Stopped = 0,
+    /// It runs, or would if nobody more urgent did.
+    Ready = 1,
+    /// It waits to receive a message or a notification, or for an alien's next event.
+    Receiving = 2,
+    /// It waits for a receiver to take its message.
+    Sending = 3,
+    /// It waits for a reply.
+    Calling = 4,
+    /// Nobody handled its exception, or its space is gone.
+    Halted = 5,
+}
+
+/// What is done to the data caches in a range of addresses. No operation drops what was written and
+/// not yet brought to memory: memory may hold what it held before it was cleared for its present owner.
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CacheOp {
+    /// What was written is brought to memory.
+    Clean = 0,
+    /// That, and what is cached is forgotten, so that the next read is from memory.
+    CleanAndInvalidate = 1,
+    /// That, and the instruction side forgets, too: code was written.
+    SyncCode = 2,
+}
+
+impl CacheOp {
+    /// The operation with this number, if there is one.
+    #[must_use]
+    pub const fn from_code(code: u32) -> Option<Self> {
+        Some(match code {
+            0 => Self::Clean,
+            1 => Self::CleanAndInvalidate,
+            2 => Self::SyncCode,
+            _ => return None,
+        })
+    }
+}
+
+/// Bits of a badge.
 pub const BADGE_BITS: u32 = 20;
 
 /// Largest badge; also every notification bit that a capability can set.

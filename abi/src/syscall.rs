@@ -145,8 +145,8 @@ pub enum Op {
     Attach = 49,
     /// Detach the Segment at an address. `a0` Space \[CONTROL\]; `a1` address it was attached at.
     Detach = 50,
-    /// Cache maintenance. `a0` Space \[CONTROL\]; `a1` address; `a2` length; `a3` 0 clean, 1
-    /// invalidate, 2 both (for execution: instruction side too). Free where caches are physical.
+    /// Cache maintenance. `a0` Space \[CONTROL\]; `a1` address; `a2` length; `a3` a
+    /// [`CacheOp`](crate::CacheOp). Free where caches are physical.
     Cache = 51,
     /// Read what is mapped at an address, as the threads of a Space find it. `a0` Space \[CONTROL\]; `a1` address;
     /// `a2` Memory, or 0. Returns in `ebx` the rights, 0 if nothing can be reached; in `esi` how many bytes around
@@ -168,9 +168,8 @@ pub enum Op {
     /// `a0` Quota \[CONTROL\]. Returns bytes used in `ebx`, limit in `esi`; in `edi` threads
     /// used (bits 15 to 0) and their limit (bits 31 to 16).
     QuotaInfo = 61,
-    /// Read a thread's state for a watcher. `a0` Thread \[CONTROL\]. Returns in `ebx`: 0
-    /// stopped, 1 ready or running, 2 waiting to receive, 3 waiting to send, 4 waiting for a reply,
-    /// 5 halted by an exception that nobody handled, or unbound because its space is gone.
+    /// Read a thread's state for a watcher. `a0` Thread \[CONTROL\]. Returns in `r1` a
+    /// [`ThreadState`](crate::ThreadState).
     ThreadInfo = 62,
 }
 

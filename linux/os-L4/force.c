@@ -23,9 +23,6 @@
 #define BIT_ALARM	1
 #define BIT_AWAKE	2
 
-/* What thread_info says of a thread that runs or could. */
-#define STATE_READY	1
-
 /* Where a thread's registers are in the UTCB of the one who asks for them. */
 #define FRAME_OFFSET	(L4_TEXT_WORD * 4)
 #define FRAME_WORDS	(L4_TEXT_WORD + sizeof(struct l4_frame) / 4)
@@ -44,7 +41,7 @@ static void force(void)
 	struct l4_regs r;
 
 	if (READ_ONCE(forced) || !READ_ONCE(signals_enabled) || !l4_bits_arrived() ||
-	    l4_call_out(L4_OP_THREAD_INFO, L4_THREAD, 0, 0, 0, &r) || r.ebx != STATE_READY)
+	    l4_call_out(L4_OP_THREAD_INFO, L4_THREAD, 0, 0, 0, &r) || r.ebx != L4_THREAD_READY)
 		return;
 	/* It is below this thread: it does not run until this one waits. */
 	if (l4_call(L4_OP_STOP, L4_THREAD, 0, 0, 0) ||

@@ -310,6 +310,7 @@ fn header() -> String {
         ("MAP_MAP", syscall::MapRecord::MAP),
         ("MAP_UNMAP", syscall::MapRecord::UNMAP),
         ("MAP_MAX", syscall::MapRecord::MAX),
+        ("THREAD_READY", abi::ThreadState::Ready as u32),
         ("STATE_TLS", abi::state::TLS),
         ("STATE_DEBUG", abi::state::DEBUG),
         ("TLS_PAGES", abi::state::tls::PAGES),

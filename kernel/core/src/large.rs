@@ -6,10 +6,10 @@
 //! it would pay without large pages, and to take away a part of one, or to change its rights,
 //! needs no memory: the page is split into the table.
 
-use crate::map::LOOK;
-use crate::port::Port;
+use crate::map::{LOOK, fill_pages};
+use crate::port::{Change, Port};
 use crate::{Kernel, Owner, Result, Table};
-use abi::{PAGE_SIZE, Rights, TABLE_SPAN};
+use abi::{Rights, TABLE_SPAN};
 use mmu::{Format, Leaf};
 use pool::{Link, Ref};
 
@@ -39,7 +39,7 @@ impl<P: Port> Kernel<P> {
         let (start, end) = span(index);
         if let Some(old) = self.own_large(owner, index) {
             if old != leaf {
-                self.before(owner, start, end);
+                self.before(owner, start, end, Change::Replace);
                 self.set_top(owner, index, P::Format::large(leaf));
             }
             return Ok(old != leaf);
@@ -50,7 +50,7 @@ impl<P: Port> Kernel<P> {
             None => self.new_table(owner, index)?,
         };
         if old.is_some() {
-            self.before(owner, start, end);
+            self.before(owner, start, end, Change::Replace);
         }
         let next = core::mem::replace(&mut self.pool[owner.region()].spares, table.link());
         if let Some(first) = self.pool[table].0.first_mut() {
@@ -65,14 +65,8 @@ impl<P: Port> Kernel<P> {
         let leaf = self.own_large(owner, index)?;
         let table = self.take_spare(owner, index)?;
         self.unlooked += LOOK;
-        // The address is the upper part of an entry (`Format`).
-        let mut page = P::Format::leaf(leaf);
-        for slot in &mut self.pool[table].0 {
-            *slot = page;
-            page = page.wrapping_add(PAGE_SIZE);
-        }
+        self.write_entries(table, 0..mmu::ENTRIES, |entries| fill_pages(entries, P::Format::leaf(leaf)));
         let (start, end) = span(index);
-        self.before(owner, start, end);
         self.set_table(owner, index, table);
         // A processor may hold the large page in pieces, which the flush of a single page would leave.
         self.flush(owner, start, end);
@@ -88,7 +82,7 @@ impl<P: Port> Kernel<P> {
             // It may be carried on only to reach all spaces.
             return true;
         }
-        self.before(owner, start, end);
+        self.before(owner, start, end, rights.map_or(Change::Remove, Change::Protect));
         if let Some(changed) = changed {
             self.set_top(owner, index, P::Format::large(changed));
         } else if let Some(table) = self.take_spare(owner, index) {

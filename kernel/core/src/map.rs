@@ -5,7 +5,7 @@
 //! [`Attachment`](crate::Attachment), and revoke finds the mappings by walking the owner's tables.
 
 use crate::memory::class;
-use crate::port::Port;
+use crate::port::{Change, Port};
 use crate::{Kernel, Memory, Outcome, Owner, Region, Result, Space, Table, Thread};
 use abi::syscall::MapRecord;
 use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN};
@@ -46,6 +46,16 @@ pub(crate) enum Batch {
     Again,
     /// All before this one, which failed.
     Failed(u32, Error),
+}
+
+/// Leaves of neighbouring pages, from that of the first on: the address is the upper part of an entry
+/// ([`Format`]).
+pub(crate) fn fill_pages(entries: &mut [u32], first: u32) {
+    let mut page = first;
+    for entry in entries {
+        *entry = page;
+        page = page.wrapping_add(PAGE_SIZE);
+    }
 }
 
 impl<P: Port> Kernel<P> {
@@ -257,7 +267,7 @@ impl<P: Port> Kernel<P> {
             return Ok(());
         }
         let Some(table) = self.own_leaves(owner, index) else { return Ok(()) };
-        self.before(owner, start, end);
+        self.before(owner, start, end, rights.map_or(Change::Remove, Change::Protect));
         if whole && rights.is_none() {
             self.free_table(owner, index, table);
         } else {
@@ -285,7 +295,6 @@ impl<P: Port> Kernel<P> {
     fn write_leaves(&mut self, owner: Owner, table: Ref<Table>, range: core::ops::Range<u32>, first: Leaf) -> bool {
         let index = leaf_index(range.start);
         let leaves = index..index + ((range.end - range.start) / PAGE_SIZE) as usize;
-        // The address is the upper part of an entry (`Format`).
         let entry = P::Format::leaf(first);
         let mut others = false;
         let mut page = entry;
@@ -294,25 +303,22 @@ impl<P: Port> Kernel<P> {
             page = page.wrapping_add(PAGE_SIZE);
         }
         if others {
-            self.before(owner, range.start, range.end);
+            self.before(owner, range.start, range.end, Change::Replace);
         }
-        page = entry;
-        for slot in self.pool[table].0.get_mut(leaves).unwrap_or_default() {
-            *slot = page;
-            page = page.wrapping_add(PAGE_SIZE);
-        }
+        self.write_entries(table, leaves, |entries| fill_pages(entries, entry));
         others
     }
 
     /// Removes the leaves of a range within one table, or changes their rights.
     fn change_leaves(&mut self, table: Ref<Table>, start: u32, end: u32, rights: Option<Rights>) {
         let first = leaf_index(start);
-        let leaves = self.pool[table].0.get_mut(first..first + ((end - start) / PAGE_SIZE) as usize).unwrap_or_default();
-        let Some(rights) = rights else { return leaves.fill(0) };
-        for entry in leaves {
-            if let Some(leaf) = P::Format::decode(*entry) {
-                *entry = P::Format::leaf(Leaf { rights: rights.intersection(leaf.most), ..leaf });
+        self.write_entries(table, first..first + ((end - start) / PAGE_SIZE) as usize, |leaves| {
+            let Some(rights) = rights else { return leaves.fill(0) };
+            for entry in leaves {
+                if let Some(leaf) = P::Format::decode(*entry) {
+                    *entry = P::Format::leaf(Leaf { rights: rights.intersection(leaf.most), ..leaf });
+                }
             }
-        }
+        });
     }
 }

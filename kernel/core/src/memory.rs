@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory: ranges of physical addresses or of I/O ports, which users map.
 
-use crate::port::Port;
+use crate::port::{Change, Port};
 use crate::{Attachment, Header, Kernel, NOTHING, Owner, Quota, Result, Space, Table, Thread};
 use abi::utcb::Utcb;
 use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN};
@@ -135,9 +135,8 @@ impl<P: Port> Kernel<P> {
         if low == u32::MAX {
             return;
         }
-        self.before(owner, low, high);
-        let entries = self.pool[table].0.get_mut(leaves).unwrap_or_default();
-        entries.iter_mut().filter(|entry| within(**entry)).for_each(|entry| *entry = 0);
+        self.before(owner, low, high, Change::Remove);
+        self.write_entries(table, leaves, |entries| entries.iter_mut().filter(|entry| within(**entry)).for_each(|entry| *entry = 0));
         self.flush(owner, low, high);
     }
 }

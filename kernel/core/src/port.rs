@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The port contract: all that a processor and its board must supply.
 //!
-//! A port keeps each thread's registers in [`Context`], decides in its own entry
-//! code which of the kernel's entries to call, and, on the way out, loads what
-//! `Cpu::current` needs: its space (seam `switch_to`), its lazily switched state, its
-//! registers. The fast path is a port's own; it may do exactly what `ipc.rs` would
-//! have done, whenever the hot words of both threads say so
-//! ([`crate::thread::gate`]).
+//! A port saves the registers of the thread that ran in its [`Context`] and decides in its own entry
+//! code which of the kernel's entries to call. On the way out it loads what the thread in
+//! [`Cpu::current`] needs: its space, its rarely loaded state, its registers.
+//!
+//! A port may have a fast path. It may do exactly what the portable code would have done, and only if the
+//! hot words of both threads say so ([`crate::thread::gate`]).
+//!
+//! The functions of [`Port`] are called with interrupts off. Each takes a bounded time: no longer than
+//! 10,000 instructions for the largest range that a caller can name, or it puts the rest off.
+//!
+//! The columns of the tables below say what the ports do that exist (IA-32) or are planned.
 
-use crate::{Space, Thread};
-use abi::{Frame, Rights};
+use crate::{Segment, Space, Table, Thread};
+use abi::{CacheOp, Frame, Rights};
+use core::ops::Range;
 use mmu::Format;
 use pool::{Link, Pool, Ref};
 
@@ -29,29 +35,42 @@ pub type State = [u32; STATE_WORDS];
 /// Interrupt lines the kernel can hold.
 pub const MAX_IRQS: usize = 32;
 
-/// The words of a processor that its fast path reads: one cache line with the
-/// part of the task-state segment that follows `current`'s predecessor on IA-32.
+/// The words of a processor that its fast path reads. They share one cache line with what the processor
+/// itself reads on each entry. On IA-32 that is the start of the task-state segment: `port` is its first word,
+/// and its second, the stack pointer for ring 0, is `current`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cpu {
-    /// Thread whose lazily switched state (segments, TLS, FPU, debug registers, I/O
+    /// Thread whose rarely loaded state (on IA-32 segment registers, TLS, FPU, debug registers, I/O
     /// ports) is in the processor, plus flags of the port's; 0: none.
     pub loaded: u32,
     /// Highest priority in the ready queues, 0 if they are empty.
     pub top: u32,
-    /// Belongs to the port. (IA-32: the task-state segment starts here.)
+    /// Belongs to the port.
     pub port: u32,
-    /// The thread that runs. (IA-32: this is the stack pointer for ring 0.)
+    /// The thread that runs.
     pub current: Link<Thread>,
 }
 
-/// What a port tells about a translation fault (seam `fault_in`).
+/// What the port did about a translation fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FaultIn {
-    /// A cache of the tables was repaired: let the thread run on.
+    /// What the processor looks at was only a cache of the space's tables, and has the entry now: the thread
+    /// tries again.
     Repaired,
-    /// The thread's handler has to know.
+    /// The space's tables say so, too: the thread's handler has to know.
     Report,
+}
+
+/// What is about to happen to mappings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// They go.
+    Remove,
+    /// They go, and others take their place.
+    Replace,
+    /// They stay, with these rights at most. Some may gain a right, others lose one.
+    Protect(Rights),
 }
 
 /// A processor and its board.
@@ -62,11 +81,12 @@ pub trait Port {
     // --- Registers ------------------------------------------------------------
     /// System-call argument `index`: 0 the tag, 1 to 4 the arguments `a0` to `a3`.
     fn argument(context: &Context, index: usize) -> u32;
-    /// Sets result register `index`: 0 delivery or status, 1 handle or first result, and so on to 4.
+    /// Sets result register `index`, `r0` to `r4`: 0 delivery or status, 1 handle or first result, and so on.
     fn set_result(context: &mut Context, index: usize, value: u32);
-    /// The registers as a handler sees them; `address` is that of the last page fault.
+    /// The registers as a handler sees them. If the thread stopped for a page fault, `address` is
+    /// [`Thread::fault_address`].
     fn frame(thread: &Thread) -> Frame;
-    /// Takes registers from a hostile frame: masks flags, replaces selectors. Whatever
+    /// Takes registers from a frame that a user wrote: masks flags, replaces what cannot be loaded. Whatever
     /// `Frame::changed` does not name stays as it is.
     fn load_frame(thread: &mut Thread, frame: &Frame);
     /// Registers of a thread that starts: entry, stack pointer, UTCB address, argument.
@@ -77,8 +97,8 @@ pub trait Port {
     // --- Processor ---------------------------------------------------------------
     /// The hot words.
     fn cpu(&mut self) -> &mut Cpu;
-    /// The thread's lazily switched state must not be in the processor any more and
-    /// need not be saved (`keep` false), or is to be saved to the thread first.
+    /// Takes a thread's rarely loaded state out of the processor, if it is there: saved to the thread
+    /// (`keep`), or lost.
     fn unload(&mut self, pool: &mut Pool, thread: Ref<Thread>, keep: bool);
     /// Sets part `item` of the rarely loaded state of a thread that is not loaded, and
     /// [`Thread::lazy`]. The parts are the port's own (`abi::state`). Returns a result of the part's.
@@ -94,25 +114,76 @@ pub trait Port {
     fn physical(&self, address: u32) -> u32;
     /// Address in the pool of a physical address in it.
     fn pool_address(&self, physical: u32) -> u32;
-    /// A space was made: fill in `Space::hw` and the part of its upper level that is the kernel's.
+
+    /// A space was made. Its upper level is empty. Afterwards [`Space::hw`] and the kernel's part of the
+    /// upper level are filled in: its threads can run.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | copies the kernel's entries; `hw` is the directory's physical address | picks a slot for the PID, no domain yet | takes VSIDs | as IA-32, and takes a PCID |
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>);
-    /// A space's tables are about to be freed: nothing may use them any more.
+    /// A space's tables are about to be freed. No thread runs in it any more. Afterwards nothing in the
+    /// processor names its tables, and its tags may be another's. It may be called twice.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | leaves its directory, if that is loaded | takes its entries out of the caching page directory; domain and slot become free | its hash entries go when the VSIDs are used again | as IA-32; the PCID becomes free |
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>);
-    /// A mapping in this range of a space is about to be changed or removed (for
-    /// caches that need the old translation).
-    fn before_change(&mut self, pool: &mut Pool, space: Ref<Space>, start: u32, end: u32);
+    /// A Segment was made: it has no tables yet, and is attached nowhere.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | nothing | no domain yet | takes VSIDs | nothing |
+    fn segment_created(&mut self, pool: &mut Pool, segment: Ref<Segment>);
+    /// A Segment ends. It is attached nowhere and has no tables any more. Its tags may be another's afterwards.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | nothing | its domain becomes free | its VSIDs become free | nothing |
+    fn segment_dropped(&mut self, pool: &mut Pool, segment: Ref<Segment>);
+
+    /// Mappings in this range of a space are about to change. The old ones can still be used. Afterwards no
+    /// cache has anything that only the old ones reach.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | nothing: caches are physical | cleans the data cache, and invalidates it unless the mappings stay | nothing | nothing |
+    fn before_change(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<u32>, change: Change);
     /// As [`before_change`](Self::before_change), for any mapping of any space.
-    fn before_all(&mut self);
-    /// Entry `index` of a space's upper level was written (seam `pte_changed`).
+    fn before_change_anywhere(&mut self, change: Change);
+    /// These entries of a table were written; all of them when the table is new. Afterwards the
+    /// processor finds them in memory. Whether it may still use older ones is [`invalidate`](Self::invalidate)'s matter.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | nothing: the walker reads through the caches | cleans the entries' lines: the walker reads memory | nothing: no walker | nothing |
+    fn entries_written(&mut self, pool: &Pool, table: Ref<Table>, range: Range<usize>);
+    /// Entry `index` of a space's upper level was written.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | nothing: this is the level that the processor walks | if the caching page directory has the old one, it goes | nothing | nothing |
     fn top_changed(&mut self, pool: &mut Pool, space: Ref<Space>, index: usize);
-    /// Rights in this range were lowered or removed: no stale translation may be used after this.
-    fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, start: u32, end: u32);
+    /// Mappings in this range of a space were changed. Afterwards the processor uses no older translation.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | `invlpg`, or a write of CR3, if the directory is loaded | TLB operations by address | takes entries out of the hash table and the TLB | `invlpg`, or marks the PCID as stale |
+    fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<u32>);
     /// As [`invalidate`](Self::invalidate), for any translation of any space.
     fn invalidate_all(&mut self);
-    /// A translation fault in user mode.
+    /// A thread of the space had a translation fault at an address.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | never repaired | the caching page directory gets the entry; the data cache is cleaned if the section was another's | the hash table gets the entry | never repaired |
     fn fault_in(&mut self, pool: &mut Pool, space: Ref<Space>, address: u32, access: Rights) -> FaultIn;
-    /// Cache maintenance on a range of a space.
-    fn cache(&mut self, pool: &mut Pool, space: Ref<Space>, start: u32, end: u32, clean: bool, invalidate: bool);
+    /// Cache maintenance on a range of a space, asked for by a user.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | nothing: caches are physical, and coherent with the instruction side | by line, or all of it | `dcbst`, `icbi` | nothing |
+    fn cache(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<u32>, what: CacheOp);
 
     // --- Board ------------------------------------------------------------------------------
     /// Nanoseconds since boot.

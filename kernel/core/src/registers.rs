@@ -6,7 +6,7 @@ use crate::port::Port;
 use crate::thread::{self, flag, gate};
 use crate::{Kernel, NOTHING, Result, Slot, Space, Thread};
 use abi::frame::{Frame, vector};
-use abi::{Error, Kind, PRIORITIES, Rights};
+use abi::{Error, Kind, PRIORITIES, Rights, ThreadState};
 use core::mem::offset_of;
 use pool::Ref;
 
@@ -189,14 +189,14 @@ impl<P: Port> Kernel<P> {
     /// `thread_info`.
     pub(crate) fn thread_info(&self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
         let thread = self.thread(space, args[0])?;
-        let code = match self.pool[thread].state() {
-            gate::STOPPED => 0,
-            gate::READY => 1,
-            gate::SENDING => 3,
-            gate::REPLY => 4,
-            gate::HALTED => 5,
-            _ => 2,
+        let state = match self.pool[thread].state() {
+            gate::STOPPED => ThreadState::Stopped,
+            gate::READY => ThreadState::Ready,
+            gate::SENDING => ThreadState::Sending,
+            gate::REPLY => ThreadState::Calling,
+            gate::HALTED => ThreadState::Halted,
+            _ => ThreadState::Receiving,
         };
-        Ok([code, 0, 0])
+        Ok([state as u32, 0, 0])
     }
 }

@@ -8,7 +8,7 @@
 //! next finishes that first. An operation has ended when all copies are written.
 
 use crate::attach::{attachment, place};
-use crate::port::Port;
+use crate::port::{Change, Port};
 use crate::tables::TABLE_BYTES;
 use crate::{Attachment, Kernel, NOTHING, Outcome, Owner, Quota, Region, Result, Space, Table, Thread};
 use abi::{Error, Kind, Rights, TABLE_SPAN, USER_END};
@@ -35,6 +35,8 @@ pub struct Segment {
     pub visit: Link<Attachment>,
     /// A table that nobody may use any more once all copies are written.
     pub retired: Link<Table>,
+    /// What the port keeps.
+    pub hw: u32,
 }
 impl Object for Segment {}
 const _: () = assert!(size_of::<Segment>() <= pool::MIN_BYTES as usize);
@@ -52,6 +54,7 @@ impl<P: Port> Kernel<P> {
             Ok(top) => {
                 let s = &mut self.pool[block];
                 s.region = Region { header: Self::new_header(quota, slot), top: Link::from_value(top), end: args[1], ..Region::zeroed() };
+                self.port.segment_created(&mut self.pool, block);
                 self.put_original(slot, Kind::Segment, block.address());
                 Ok(NOTHING)
             }
@@ -153,9 +156,7 @@ impl<P: Port> Kernel<P> {
             return Err(Error::Occupied);
         }
         let made = self.attach_record(Owner::Space(space), segment.address(), attachment::SEGMENT_IN_SPACE, first, rights)?;
-        if let Some(range) = self.pool[top].0.get_mut(entries) {
-            range.fill(P::Format::shared(0, rights));
-        }
+        self.write_entries(top, entries, |entries| entries.fill(P::Format::shared(0, rights)));
         Ok(made)
     }
 
@@ -188,10 +189,9 @@ impl<P: Port> Kernel<P> {
         let Attachment { source, owner, index: base, .. } = self.pool[at];
         let (space, segment) = (Ref::<Space>::new(owner), Ref::<Segment>::new(source));
         let end = base + self.pool[segment].region.entries();
-        self.before(Owner::Space(space), base * TABLE_SPAN, end * TABLE_SPAN);
-        let top = self.pool[space].region.top.get();
-        if let Some(range) = top.and_then(|top| self.pool[top].0.get_mut(base as usize..end as usize)) {
-            range.fill(0);
+        self.before(Owner::Space(space), base * TABLE_SPAN, end * TABLE_SPAN, Change::Remove);
+        if let Some(top) = self.pool[space].region.top.get() {
+            self.write_entries(top, base as usize..end as usize, |entries| entries.fill(0));
         }
         (base..end).for_each(|index| self.port.top_changed(&mut self.pool, space, index as usize));
         self.flush(Owner::Space(space), base * TABLE_SPAN, end * TABLE_SPAN);
@@ -216,6 +216,7 @@ impl<P: Port> Kernel<P> {
         if !is_empty {
             return false;
         }
+        self.port.segment_dropped(&mut self.pool, segment);
         let Region { header, top, .. } = self.pool[segment].region;
         if let Some(top) = top.get() {
             self.release(header.quota, top.address(), TABLE_BYTES);

@@ -3,10 +3,11 @@
 //!
 //! A table belongs to one owner, a Space or a Segment, whose Quota pays for it.
 
-use crate::port::Port;
+use crate::port::{Change, Port};
 use crate::{Attachment, Header, Kernel, NOTHING, Quota, Result, Segment, Space};
-use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN};
+use abi::{CacheOp, Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN};
 use bytemuck::{Pod, Zeroable};
+use core::ops::Range;
 use mmu::{Attributes, Format, Leaf, leaf_index, top_index};
 use pool::{Link, Object, Pool, Ref};
 
@@ -116,9 +117,15 @@ impl<P: Port> Kernel<P> {
     }
 
     pub(crate) fn write_top(&mut self, top: Link<Table>, index: usize, entry: u32) {
-        if let Some(slot) = top.get().and_then(|top| self.pool[top].0.get_mut(index)) {
-            *slot = entry;
+        if let Some(top) = top.get() {
+            self.write_entries(top, index..index + 1, |entries| entries.fill(entry));
         }
+    }
+
+    /// Changes entries of a table: the one place where any is written.
+    pub(crate) fn write_entries(&mut self, table: Ref<Table>, range: Range<usize>, change: impl FnOnce(&mut [u32])) {
+        change(self.pool[table].0.get_mut(range.clone()).unwrap_or_default());
+        self.port.entries_written(&self.pool, table, range);
     }
 
     /// As [`own_table`](Self::own_table); a large page there is split.
@@ -143,7 +150,9 @@ impl<P: Port> Kernel<P> {
             return Err(Error::Occupied);
         }
         let quota = self.quota_of(owner)?;
-        self.allocate(quota, TABLE_BYTES).map(Ref::new)
+        let table = Ref::new(self.allocate(quota, TABLE_BYTES)?);
+        self.port.entries_written(&self.pool, table, 0..mmu::ENTRIES);
+        Ok(table)
     }
 
     /// Frees the owner's table at an index, or that in reserve for its large page there: of a Segment
@@ -176,9 +185,16 @@ impl<P: Port> Kernel<P> {
 
     /// Calls a seam of the port for every space in which an owner's range is visible, or if these are
     /// too many the one for all spaces.
-    fn in_each_space(&mut self, owner: Owner, start: u32, end: u32, seam: fn(&mut P, &mut Pool, Ref<Space>, u32, u32), all: fn(&mut P)) {
+    fn in_each_space(
+        &mut self,
+        owner: Owner,
+        start: u32,
+        end: u32,
+        one: impl Fn(&mut P, &mut Pool, Ref<Space>, u32, u32),
+        all: impl Fn(&mut P),
+    ) {
         let segment = match owner {
-            Owner::Space(space) => return seam(&mut self.port, &mut self.pool, space, start, end),
+            Owner::Space(space) => return one(&mut self.port, &mut self.pool, space, start, end),
             Owner::Segment(segment) => segment,
         };
         let mut next = self.pool[segment].uses;
@@ -186,7 +202,7 @@ impl<P: Port> Kernel<P> {
             let Some(at) = next.get() else { return };
             let Attachment { owner, index, source_next, .. } = self.pool[at];
             let base = index * TABLE_SPAN;
-            seam(&mut self.port, &mut self.pool, Ref::new(owner), base + start, base + end);
+            one(&mut self.port, &mut self.pool, Ref::new(owner), base + start, base + end);
             next = source_next;
         }
         if !next.is_null() {
@@ -194,12 +210,14 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    pub(crate) fn before(&mut self, owner: Owner, start: u32, end: u32) {
-        self.in_each_space(owner, start, end, P::before_change, P::before_all);
+    pub(crate) fn before(&mut self, owner: Owner, start: u32, end: u32, change: Change) {
+        let one = |port: &mut P, pool: &mut Pool, space, start, end| port.before_change(pool, space, start..end, change);
+        self.in_each_space(owner, start, end, one, |port| port.before_change_anywhere(change));
     }
 
     pub(crate) fn flush(&mut self, owner: Owner, start: u32, end: u32) {
-        self.in_each_space(owner, start, end, P::invalidate, P::invalidate_all);
+        let one = |port: &mut P, pool: &mut Pool, space, start, end| port.invalidate(pool, space, start..end);
+        self.in_each_space(owner, start, end, one, P::invalidate_all);
     }
 
     /// Writes one leaf of the kernel's own choice (information page, UTCBs, the root
@@ -207,9 +225,8 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn set_kernel_leaf(&mut self, space: Ref<Space>, address: u32, physical: u32, rights: Rights) -> Result<()> {
         let table = self.table_for(Owner::Space(space), top_index(address))?;
         let leaf = Leaf { physical, rights, most: rights, attributes: Attributes::Cached };
-        if let Some(entry) = self.pool[table].0.get_mut(leaf_index(address)) {
-            *entry = P::Format::leaf(leaf);
-        }
+        let index = leaf_index(address);
+        self.write_entries(table, index..index + 1, |entries| entries.fill(P::Format::leaf(leaf)));
         Ok(())
     }
 
@@ -217,10 +234,9 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn clear_leaf(&mut self, space: Ref<Space>, address: u32) {
         let owner = Owner::Space(space);
         let Some(table) = self.own_table(owner, top_index(address)) else { return };
-        self.before(owner, address, address + PAGE_SIZE);
-        if let Some(entry) = self.pool[table].0.get_mut(leaf_index(address)) {
-            *entry = 0;
-        }
+        self.before(owner, address, address + PAGE_SIZE, Change::Remove);
+        let index = leaf_index(address);
+        self.write_entries(table, index..index + 1, |entries| entries.fill(0));
         self.flush(owner, address, address + PAGE_SIZE);
     }
 
@@ -228,10 +244,8 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn cache(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
         let target: Ref<Space> = self.object(space, args[0], Kind::Space, Rights::CONTROL)?;
         let end = args[1].checked_add(args[2]).filter(|end| *end <= self.pool[target].region.end).ok_or(Error::BadAddress)?;
-        if args[3] > 2 {
-            return Err(Error::BadArgument);
-        }
-        self.port.cache(&mut self.pool, target, args[1], end, args[3] != 1, args[3] != 0);
+        let what = CacheOp::from_code(args[3]).ok_or(Error::BadArgument)?;
+        self.port.cache(&mut self.pool, target, args[1]..end, what);
         Ok(NOTHING)
     }
 }

@@ -188,7 +188,7 @@ impl Thread {
         set_frame(frame);
         sys::call(Op::SetRegisters, [self.0, u32::from(run), 0, 0]).map(|_| ())
     }
-    /// Its state, as [`abi::Op::ThreadInfo`] numbers it.
+    /// Its state, a [`abi::ThreadState`] as a number.
     ///
     /// # Errors
     /// What the kernel says.

@@ -6,15 +6,17 @@
 
 use abi::frame::vector;
 use abi::kip::Kip;
-use abi::{Error, Frame, Rights};
+use abi::{CacheOp, Error, Frame, Rights};
 use bytemuck::Zeroable;
 use ia32_context::{ARGUMENTS, word};
-use kcore::boot::{Machine, Range, thread_table};
-use kcore::port::{Context, FaultIn};
-use kcore::{Cpu, Kernel, Port, Space, Thread};
+use kcore::boot::{self, Machine, thread_table};
+use kcore::port::{Change, Context, FaultIn};
+use kcore::{Cpu, Kernel, Port, Segment, Space, Table, Thread};
 use mmu::ia32::Ia32;
 use pool::{Pool, Ref};
 use std::alloc::{Layout, alloc};
+use std::collections::HashMap;
+use std::ops::Range;
 
 /// Where the pool pretends to be.
 pub const POOL_BASE: u32 = pool::BASE;
@@ -23,7 +25,7 @@ pub const POOL_BYTES: u32 = 4 << 20;
 /// Physical minus pretended address of the pool.
 const POOL_PHYSICAL: u32 = 0x0700_0000;
 /// The RAM that the root server gets.
-pub const RAM: Range = Range { base: 0x0100_0000, bytes: 16 << 20 };
+pub const RAM: boot::Range = boot::Range { base: 0x0100_0000, bytes: 16 << 20 };
 
 /// A simulated processor and board.
 #[derive(Default)]
@@ -39,6 +41,8 @@ pub struct Host {
     pub invalidated: Vec<(u32, u32, u32)>,
     /// How often all translations were dropped.
     pub all_invalidated: u32,
+    /// Tables as a walker finds them in memory if nothing but `entries_written` brings them there.
+    pub walker: HashMap<u32, [u32; mmu::ENTRIES]>,
 }
 
 impl Port for Host {
@@ -81,14 +85,21 @@ impl Port for Host {
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {
         if let Some(top) = pool[space].region.top.get() {
             pool[space].hw[0] = self.physical(top.address());
+            self.walker.insert(top.address(), pool[top].0);
         }
     }
     fn space_dropped(&mut self, _: &mut Pool, _: Ref<Space>) {}
-    fn before_change(&mut self, _: &mut Pool, _: Ref<Space>, _: u32, _: u32) {}
-    fn before_all(&mut self) {}
+    fn segment_created(&mut self, _: &mut Pool, _: Ref<Segment>) {}
+    fn segment_dropped(&mut self, _: &mut Pool, _: Ref<Segment>) {}
+    fn before_change(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<u32>, _: Change) {}
+    fn before_change_anywhere(&mut self, _: Change) {}
+    fn entries_written(&mut self, pool: &Pool, table: Ref<Table>, range: Range<usize>) {
+        let seen = self.walker.entry(table.address()).or_insert([0; mmu::ENTRIES]);
+        seen[range.clone()].copy_from_slice(&pool[table].0[range]);
+    }
     fn top_changed(&mut self, _: &mut Pool, _: Ref<Space>, _: usize) {}
-    fn invalidate(&mut self, _: &mut Pool, space: Ref<Space>, start: u32, end: u32) {
-        self.invalidated.push((space.address(), start, end));
+    fn invalidate(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<u32>) {
+        self.invalidated.push((space.address(), range.start, range.end));
     }
     fn invalidate_all(&mut self) {
         self.all_invalidated += 1;
@@ -96,7 +107,7 @@ impl Port for Host {
     fn fault_in(&mut self, _: &mut Pool, _: Ref<Space>, _: u32, _: Rights) -> FaultIn {
         FaultIn::Report
     }
-    fn cache(&mut self, _: &mut Pool, _: Ref<Space>, _: u32, _: u32, _: bool, _: bool) {}
+    fn cache(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<u32>, _: CacheOp) {}
     fn now(&self) -> u64 {
         self.now
     }
@@ -147,8 +158,8 @@ pub fn boot_with(pool_bytes: u32) -> Kernel<Host> {
         abi::boot::Header { root_bytes: 4096, root_address: 0x40_0000, root_offset: 4096, total: 8192, ..abi::boot::Header::zeroed() };
     let machine = Machine {
         ram: &[RAM],
-        devices: [Range { base: 0x0800_0000, bytes: 0x10_0000 }, Range { base: 0xa_0000, bytes: 0x6_0000 }],
-        ports: Range { base: 0, bytes: 0x1_0000 },
+        devices: [boot::Range { base: 0x0800_0000, bytes: 0x10_0000 }, boot::Range { base: 0xa_0000, bytes: 0x6_0000 }],
+        ports: boot::Range { base: 0, bytes: 0x1_0000 },
         image: 0x0300_0000,
         header,
         irq_lines: 0xfffa,

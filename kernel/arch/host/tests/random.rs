@@ -8,7 +8,7 @@ use arch_host::{Host, RAM, boot};
 use kcore::attach;
 use kcore::memory::class;
 use kcore::thread::gate;
-use kcore::{Kernel, Memory, Port, Space, Table, Thread};
+use kcore::{Kernel, Memory, Port, Space, Thread};
 use mmu::Format;
 use mmu::ia32::Ia32;
 use pool::Ref;
@@ -100,12 +100,15 @@ fn check_authority(kernel: &Kernel<Host>, spaces: &[Ref<Space>]) {
                 covered.push((m.base, m.bytes));
             }
         });
-        for entry in kernel.pool[top].0 {
+        for entry in kernel.port.walker[&top.address()] {
             let pages: Vec<u32> = if let Some((leaf, false)) = Ia32::decode_large(entry) {
                 (0..TABLE_SPAN).step_by(PAGE_SIZE as usize).map(|offset| leaf.physical + offset).collect()
             } else if let Some((table, false)) = Ia32::decode_table(entry) {
-                let table: Ref<Table> = Ref::new(kernel.port.pool_address(table));
-                kernel.pool[table].0.iter().filter_map(|e| Ia32::decode(*e)).map(|leaf| leaf.physical).collect()
+                kernel.port.walker[&kernel.port.pool_address(table)]
+                    .iter()
+                    .filter_map(|e| Ia32::decode(*e))
+                    .map(|leaf| leaf.physical)
+                    .collect()
             } else {
                 continue;
             };

@@ -7,10 +7,11 @@ use crate::lazy::Lazy;
 use crate::regs::{self, Features};
 use crate::state;
 use abi::Frame;
-use abi::{Error, PAGE_SIZE, Rights};
+use abi::{CacheOp, Error, PAGE_SIZE, Rights};
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
-use kcore::port::{Context, FaultIn};
-use kcore::{Cpu, Port, Space, Table, Thread};
+use kcore::port::{Change, Context, FaultIn};
+use kcore::{Cpu, Port, Segment, Space, Table, Thread};
 use mmu::ia32::Ia32 as Format;
 use plat_pc::{TscScale, pic, pit, tsc};
 use pool::{Pool, Ref};
@@ -128,27 +129,35 @@ impl Port for Ia32 {
         }
     }
 
-    fn before_change(&mut self, _: &mut Pool, _: Ref<Space>, _: u32, _: u32) {
+    fn segment_created(&mut self, _: &mut Pool, _: Ref<Segment>) {}
+
+    fn segment_dropped(&mut self, _: &mut Pool, _: Ref<Segment>) {}
+
+    fn before_change(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<u32>, _: Change) {
         // Caches are physical.
     }
 
-    fn before_all(&mut self) {
+    fn before_change_anywhere(&mut self, _: Change) {
         // Caches are physical.
+    }
+
+    fn entries_written(&mut self, _: &Pool, _: Ref<Table>, _: Range<usize>) {
+        // The processor walks the tables through its caches.
     }
 
     fn top_changed(&mut self, _: &mut Pool, _: Ref<Space>, _: usize) {
         // The upper level is what the processor walks.
     }
 
-    fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, start: u32, end: u32) {
+    fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<u32>) {
         // Any other space's entries went with the last change of directory: none of them is global.
         if !Self::is_current(pool, space) {
             return;
         }
-        if (end.wrapping_sub(start)) / PAGE_SIZE > FLUSH_ALL {
+        if range.end.wrapping_sub(range.start) / PAGE_SIZE > FLUSH_ALL {
             self.invalidate_all();
         } else {
-            (start..end).step_by(PAGE_SIZE as usize).for_each(regs::invlpg);
+            range.step_by(PAGE_SIZE as usize).for_each(regs::invlpg);
         }
     }
 
@@ -161,7 +170,7 @@ impl Port for Ia32 {
         FaultIn::Report
     }
 
-    fn cache(&mut self, _: &mut Pool, _: Ref<Space>, _: u32, _: u32, _: bool, _: bool) {
+    fn cache(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<u32>, _: CacheOp) {
         // Caches are physical and coherent with the instruction side.
     }
 

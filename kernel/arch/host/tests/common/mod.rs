@@ -4,7 +4,7 @@
 
 use abi::{Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
 use arch_host::{Host, results, set_arguments};
-use kcore::{Kernel, Port, Space, Table, Thread};
+use kcore::{Kernel, Port, Space, Thread};
 use mmu::ia32::bits;
 use pool::Ref;
 
@@ -70,18 +70,19 @@ pub struct Found {
     pub large: bool,
 }
 
-/// What a processor would find in a space, by walking the tables as it does.
+/// What a processor would find in a space, by walking the tables as it does: in memory, where only what the
+/// port was told of is written.
 pub fn pages_of(kernel: &Kernel<Host>, space: Ref<Space>) -> Vec<Found> {
     let mut found = Vec::new();
     let top = kernel.pool[space].region.top.get().expect("a space has an upper level");
     // The first table is the kernel's: information page and UTCBs.
-    for (i, upper) in (0..).zip(kernel.pool[top].0).skip(1).filter(|(_, upper)| upper & bits::PRESENT != 0) {
+    for (i, upper) in (0..).zip(kernel.port.walker[&top.address()]).skip(1).filter(|(_, upper)| upper & bits::PRESENT != 0) {
         let large = upper & bits::LARGE != 0;
         let flags = upper & !bits::ADDRESS;
-        let table: Option<Ref<Table>> = (!large).then(|| Ref::new(kernel.port.pool_address(upper & bits::ADDRESS)));
+        let table = (!large).then(|| &kernel.port.walker[&kernel.port.pool_address(upper & bits::ADDRESS)]);
         for j in 0..1024 {
             let piece = (upper & bits::LARGE_ADDRESS) + j * PAGE_SIZE;
-            let lower = table.map_or(piece | flags, |table| kernel.pool[table].0[j as usize]);
+            let lower = table.map_or(piece | flags, |table| table[j as usize]);
             if lower & bits::PRESENT != 0 && upper & lower & bits::USER != 0 {
                 let (physical, writable) = (lower & bits::ADDRESS, upper & lower & bits::WRITABLE != 0);
                 found.push(Found { address: i * TABLE_SPAN + j * PAGE_SIZE, physical, writable, large });
