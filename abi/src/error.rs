@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a system call failed.
 
-/// A system call's status, in the first result register. Zero is success.
+/// A system call's status, in `r0`. Zero is success.
 ///
-/// In an IPC delivery the code travels in the badge field of a word whose kind
-/// is [`MessageKind::Failed`](crate::MessageKind::Failed).
+/// In a delivery the code is in the place of the badge, and the kind is
+/// [`MessageKind::Failed`](crate::MessageKind::Failed).
 #[repr(u32)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// No such system call, or flags that it does not have.
+    /// There is no such system call, or its tag has something that this call does not take.
     BadOperation = 1,
-    /// The selector is outside the table or names an empty slot.
+    /// The selector is 0, or beyond the table, or names an empty slot.
     NoCapability = 2,
     /// The capability is of another kind than the call wants.
     WrongKind = 3,
     /// The capability lacks a right that the call needs.
     NoRight = 4,
-    /// The destination slot is outside the table or not empty.
+    /// The destination is slot 0, or beyond the table, or not empty.
     BadSlot = 5,
     /// An argument is out of range, misaligned or reserved.
     BadArgument = 6,
     /// The Quota that pays has too little left.
     QuotaExceeded = 7,
-    /// The kernel pool has no block of that size left (though the Quota has).
+    /// The Quota has enough, but the kernel has no block of that size, no thread, or the Space no UTCB slot.
     PoolExhausted = 8,
-    /// An address range is outside the user area or in a reserved part of it.
+    /// An address or a range is not within the part that is the user's.
     BadAddress = 9,
     /// Something is already mapped, attached or bound there.
     Occupied = 10,
-    /// Nothing is mapped, attached or bound there.
+    /// Nothing is attached or bound there.
     NotThere = 11,
     /// The object is in a state in which this cannot be done.
     BadState = 12,
     /// Polled, and the partner was not ready.
     WouldBlock = 13,
-    /// The reply handle is stale, forged, or belongs to another space.
+    /// No thread waits under this reply handle: it is used up, forged, or another Space's.
     BadHandle = 14,
-    /// The partner was destroyed or lost its space while this thread waited.
+    /// The partner has no Space, or was deleted or lost its Space while this thread waited.
     PeerGone = 15,
     /// The partner was reset while this thread waited; calling again may work.
     PeerRestarted = 16,
@@ -46,11 +46,11 @@ pub enum Error {
     /// A capability in a message could not be placed: the receiver's slot is
     /// outside its table or occupied, or the sender named none.
     CapTransfer = 18,
-    /// The capability tree, or Quotas in Quotas, would become deeper than they may.
+    /// The tree of capabilities, or Quotas in Quotas, would become deeper than it may.
     TooDeep = 19,
-    /// This processor lacks what the call needs.
+    /// This processor lacks what the call needs. No call of this version returns it.
     Unsupported = 20,
-    /// The thread was stopped or reset by another while in this call.
+    /// The thread was stopped while it waited in this call.
     Interrupted = 21,
 }
 

@@ -1,19 +1,78 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! System calls: numbers and registers.
+//! System calls: numbers, arguments, results, errors.
 //!
-//! On IA-32 a system call takes the operation (and for IPC the rest of the
-//! [`Tag`](crate::Tag)) in `eax`, further arguments `a0 a1 a2 a3` in
-//! `ebx esi edi ebp`, the stack pointer in `ecx` and the return address in
-//! `edx`, and is made by `sysenter`, or by `int 0x30` if the kernel information
-//! page says so. IPC returns a [`Delivery`](crate::Delivery) in `eax`, a reply
-//! handle in `ebx` and message words in `esi edi ebp`; every other call returns
-//! a status in `eax` (zero or an [`Error`](crate::Error)) and results in
-//! `ebx esi edi`. `ecx`, `edx` and the flags are undefined afterwards; `ds` and
-//! `es` are flat; `fs` and `gs` are kept.
+//! `docs/system-calls.md` is made of the comments here and in `error.rs`, by `./macadamia manual`.
 //!
-//! A *selector* is an index into the caller's capability table; slot 0 is
-//! always empty, and a table has at most [`MAX_SLOTS`]: a selector fits 16 bits. Unless said otherwise a destination slot is in the caller's
-//! own table and must be empty.
+//! # Registers
+//!
+//! A system call takes a *tag* and four arguments, `a0` to `a3`. It returns five results, `r0` to `r4`. Each is
+//! one word. This table says where they are; nothing else names registers of a processor.
+//!
+//! | role | IA-32 |
+//! |---|---|
+//! | instruction | `sysenter`; `int 0x30` if the kernel information page lacks `FEATURE_SYSENTER` |
+//! | tag | `eax` |
+//! | `a0`, `a1`, `a2`, `a3` | `ebx`, `esi`, `edi`, `ebp` |
+//! | `r0` | `eax` |
+//! | `r1`, `r2`, `r3`, `r4` | `ebx`, `esi`, `edi`, `ebp` |
+//! | stack pointer, for `sysenter` | `ecx` |
+//! | return address, for `sysenter` | `edx` |
+//! | undefined afterwards | `ecx`, `edx`, flags |
+//! | flat afterwards | `ds`, `es` |
+//! | kept | `esp`, `fs`, `gs` |
+//!
+//! # Tag
+//!
+//! Bits 31 to 12 of the tag are the operation's number. Bit 11 is reserved and must be 0. For IPC the others say
+//! how many words (bits 6 to 0, at most 64) and capabilities (bits 8 and 7) are sent, and hold two flags: `POLL`
+//! (bit 9) and `NOTIFICATIONS_ONLY` (bit 10). Other system calls ignore them.
+//!
+//! # Results
+//!
+//! `Call`, `ReplyWait`, `Receive`, `Run`, `MapReplyWait` and `MapRun` return a *delivery*. `r0` says what arrived:
+//! its kind, the badge of the capability that was used, and the number of words and capabilities. `r1` is the
+//! reply handle, or 0 if nobody waits for a reply. `r2`, `r3` and `r4` are words 0 to 2; further words are in the
+//! UTCB. If the call fails, the kind is `Failed`, the badge is the error's code, and the other results are 0.
+//!
+//! All other system calls return a status in `r0`: 0, or the error's code. Their results are in `r1` to `r3`. A
+//! result that a page does not name is 0, and all are 0 after an error. `r4` is left as it was.
+//!
+//! A call that fails has changed nothing, unless its page says otherwise.
+//!
+//! # Capabilities
+//!
+//! A *selector* is an index into the caller's capability table. Slot 0 is always empty. A table has at most 65,536
+//! slots, so a selector fits 16 bits. Where a page says `Thread (CALL)`, the argument is the selector of a
+//! capability to a Thread that carries the right `CALL`. The kernel looks it up and may find three errors:
+//!
+//! * `NoCapability`: the selector is 0, or beyond the table, or its slot is empty.
+//! * `WrongKind`: the capability is to an object of another kind.
+//! * `NoRight`: the capability lacks the right.
+//!
+//! A *destination* is a slot of the caller's own table, unless a page names another. It must be empty.
+//!
+//! # Errors of every call
+//!
+//! * `BadOperation`: no operation has this number, or bit 11 of the tag is set.
+//!
+//! The pages do not repeat this one.
+//!
+//! # Who pays
+//!
+//! A call that makes something charges a Quota. Two errors can follow:
+//!
+//! * `QuotaExceeded`: the Quota has too little left.
+//! * `PoolExhausted`: the Quota has enough, but the kernel has no free block of that size, or no free thread.
+//!
+//! Page tables, pages with UTCBs, attachments and the map of I/O ports are charged to the Quota of the Space or
+//! Segment that they belong to. If that Quota was deleted, the call fails with `BadState`.
+//!
+//! # Calls in steps
+//!
+//! `CreateSpace`, `Delete`, `Revoke`, `Reset`, `Map`, `Attach`, `MapReplyWait` and `MapRun` can take long. They go in
+//! steps, and interrupts are taken between two steps. The kernel looks capabilities and handles up again when it
+//! carries such a call on. If somebody took one away meanwhile, the call fails with the error for that, and what
+//! was done stays done.
 
 /// Most slots of a capability table.
 pub const MAX_SLOTS: u32 = 1 << 16;
@@ -23,153 +82,721 @@ pub const MAX_SLOTS: u32 = 1 << 16;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
     // --- IPC -----------------------------------------------------------------
-    /// Send to a thread and wait for its reply.
-    /// `a0` Thread \[CALL\]; `a1 a2 a3` words 0 to 2. Returns a delivery of kind
-    /// `Reply` or `Failed`. With `POLL` fails with `WouldBlock` if the receiver
-    /// is not waiting (the reply is then still waited for).
+    /// Send a message to a thread, and wait for its reply.
+    ///
+    /// The caller waits until the receiver takes the message, then until it replies. The receiver gets a reply handle.
+    /// The capability counts when the message is taken. An alien never takes one.
+    ///
+    /// # Arguments
+    /// * Tag: number of words and capabilities; `POLL`.
+    /// * `a0`: Thread (`CALL`), the receiver.
+    /// * `a1`, `a2`, `a3`: words 0 to 2. They arrive as they are, whatever the number of words is.
+    /// * UTCB: words from 3 on; `send_caps`, the capabilities to send.
+    ///
+    /// # Returns
+    /// A delivery of kind `Reply`. Capabilities of the reply are in the slots from `receive_slot` of the UTCB on.
+    ///
+    /// # Errors
+    /// * `BadOperation`: more than 64 words, or the flag `NOTIFICATIONS_ONLY`.
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`. `NoCapability` also if the caller waited in the receiver's
+    ///   queue, and `a0` is by then empty or another capability.
+    /// * `BadArgument`: the receiver is the caller.
+    /// * `WouldBlock`: `POLL` is set and the receiver does not wait for a message of the caller. (A reply is waited for
+    ///   even with `POLL`.)
+    /// * `CapTransfer`: a capability could not be placed. Nothing was sent; the receiver goes on waiting.
+    /// * `TooDeep`: the copy of a capability would lie deeper than 255 in its tree. Nothing was sent.
+    /// * `PeerGone`: the receiver has no Space, or was deleted or lost its Space while the caller waited.
+    /// * `PeerRestarted`: the receiver was reset while the caller waited.
+    /// * `Interrupted`: the caller was stopped while it waited.
     Call = 1,
-    /// Reply to a caller, then receive from anybody. `a0` reply handle, 0 for
-    /// none; `a1 a2 a3` words. If the reply fails (`BadHandle`, `CapTransfer`)
-    /// nothing is received and the delivery is `Failed`.
+    /// Reply to a caller, then receive from anybody.
+    ///
+    /// The handle may be that of a call or of an exception. Any thread of the Space that received it may use it, once.
+    ///
+    /// # Arguments
+    /// * Tag: number of words and capabilities of the reply; `POLL`. Without a handle also `NOTIFICATIONS_ONLY`.
+    /// * `a0`: the reply handle, or 0 to reply to nobody.
+    /// * `a1`, `a2`, `a3`: words 0 to 2 of the reply.
+    /// * UTCB: as for `Call`. The reply to a native thread's exception sets its registers if it has 19 words or more:
+    ///   words 3 to 18 are the frame.
+    ///
+    /// # Returns
+    /// A delivery, as `Receive`.
+    ///
+    /// # Errors
+    /// * `BadOperation`: with a handle: more than 64 words, or the flag `NOTIFICATIONS_ONLY`.
+    /// * `BadHandle`: no thread waits under this handle for a reply of this Space. Nothing was received.
+    /// * `CapTransfer`: a capability could not be placed in the caller's table. Nothing was replied or received, and the
+    ///   handle stays good.
+    /// * `TooDeep`: the copy of a capability would lie deeper than 255 in its tree. As `CapTransfer`.
+    /// * `WouldBlock`: `POLL` is set and there is nothing to receive. The reply was given.
+    /// * `Interrupted`: the thread was stopped while it waited. The reply was given.
     ReplyWait = 2,
-    /// Send without waiting for a reply. `a0` Thread \[CALL\]; words as `Call`.
-    /// Waits until the receiver takes it (`POLL`: `WouldBlock`). The capability counts when the message is
-    /// taken, as in `Call`: who has lost it or changed it by then fails with `NoCapability`. Returns status.
+    /// Send a message to a thread, without waiting for a reply.
+    ///
+    /// The sender waits until the receiver takes the message. The receiver gets no reply handle. The capability counts
+    /// when the message is taken. An alien never takes one.
+    ///
+    /// # Arguments
+    /// * Tag: number of words and capabilities; `POLL`.
+    /// * `a0`: Thread (`CALL`), the receiver.
+    /// * `a1`, `a2`, `a3`: words 0 to 2.
+    /// * UTCB: as for `Call`.
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `BadOperation`: more than 64 words, or the flag `NOTIFICATIONS_ONLY`.
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`. `NoCapability` also if the sender waited in the receiver's
+    ///   queue, and `a0` is by then empty or another capability.
+    /// * `BadArgument`: the receiver is the sender.
+    /// * `WouldBlock`: `POLL` is set and the receiver does not wait for a message of the sender.
+    /// * `CapTransfer`: a capability could not be placed. Nothing was sent; the receiver goes on waiting.
+    /// * `TooDeep`: the copy of a capability would lie deeper than 255 in its tree. Nothing was sent.
+    /// * `PeerGone`: the receiver has no Space, or was deleted or lost its Space while the sender waited.
+    /// * `PeerRestarted`: the receiver was reset while the sender waited.
+    /// * `Interrupted`: the sender was stopped while it waited.
     Send = 3,
-    /// Receive. `a0` 0: from anybody; otherwise a Thread \[CALL\]: from that
-    /// thread only. `POLL`: `WouldBlock` instead of waiting;
-    /// `NOTIFICATIONS_ONLY`: no message. Bits in `Utcb::accept` come first.
+    /// Receive a message or notification bits.
+    ///
+    /// Bits that `accept` of the UTCB names come before any message. A sender whose capabilities cannot be placed fails,
+    /// and the receiver goes on waiting.
+    ///
+    /// # Arguments
+    /// * Tag: `POLL`, not to wait; `NOTIFICATIONS_ONLY`, to take no message.
+    /// * `a0`: 0 to receive from anybody, or Thread (`CALL`) to receive from that thread only.
+    /// * UTCB: `accept`; `receive_slot`, the first slot for received capabilities.
+    ///
+    /// # Returns
+    /// A delivery of one of these kinds:
+    /// * `Call`: words 0 to 2 in `r2` to `r4`, a reply handle in `r1`.
+    /// * `Send`: words 0 to 2 in `r2` to `r4`.
+    /// * `Notification`: the bits in `r2`.
+    /// * `Exception` or `Alien`: vector, fault address and error code in `r2` to `r4`, a reply handle in `r1`. A native
+    ///   thread's frame is in UTCB words 3 to 18, an alien's in its own UTCB slot.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
+    /// * `BadArgument`: `a0` is the caller itself.
+    /// * `WouldBlock`: `POLL` is set and there is nothing to receive.
+    /// * `PeerGone`: the thread in `a0` has no Space, or was deleted or lost its Space while the caller waited for it.
+    /// * `PeerRestarted`: the thread in `a0` was reset while the caller waited for it.
+    /// * `Interrupted`: the caller was stopped while it waited.
     Receive = 4,
-    /// Reply without receiving. `a0` reply handle; words as `Call`. Never
-    /// waits. Returns status.
+    /// Reply to a caller, without receiving.
+    ///
+    /// It never waits.
+    ///
+    /// # Arguments
+    /// * Tag: number of words and capabilities.
+    /// * `a0`: the reply handle.
+    /// * `a1`, `a2`, `a3`: words 0 to 2.
+    /// * UTCB: as for `ReplyWait`.
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `BadOperation`: more than 64 words, or the flag `NOTIFICATIONS_ONLY`.
+    /// * `BadHandle`: no thread waits under this handle for a reply of this Space.
+    /// * `CapTransfer`: a capability could not be placed in the caller's table. The handle stays good.
+    /// * `TooDeep`: the copy of a capability would lie deeper than 255 in its tree. The handle stays good.
     Reply = 5,
-    /// Reply to an alien (`a0` its handle; its frame is taken from its UTCB slot),
-    /// then wait for that alien's next event or an accepted notification. A
-    /// notification stops the alien and delivers `Interrupted`, or `Alien` with
-    /// the event that the alien already had (the bits then stay pending).
+    /// Resume an alien, and wait for its next event.
+    ///
+    /// The alien's registers are taken from its UTCB slot. An accepted notification ends the wait: the kernel stops the
+    /// alien. If the bits were there before the alien ran, it does not run. The alien's events go to its handler, so a
+    /// caller that is not the handler gets notifications only.
+    ///
+    /// # Arguments
+    /// * Tag: no flags. Words and capabilities are not looked at.
+    /// * `a0`: the alien's reply handle.
+    /// * UTCB: `accept`.
+    ///
+    /// # Returns
+    /// A delivery of one of these kinds:
+    /// * `Alien`: vector, fault address and error code in `r2` to `r4`, the new handle in `r1`. Bits that came at the
+    ///   same time stay pending.
+    /// * `Interrupted`: the bits in `r2`, the alien's handle in `r1`.
+    /// * `Notification`: the bits in `r2`. The alien is not waited for any more: it has halted, or somebody else has it.
+    ///
+    /// # Errors
+    /// * `BadOperation`: more than 64 words, or the flag `NOTIFICATIONS_ONLY`.
+    /// * `BadHandle`: no thread waits under this handle for a reply of this Space.
+    /// * `BadState`: the handle is that of a native thread; or the alien raised an event and has no handler.
+    /// * `PeerGone`: the alien was deleted or lost its Space.
+    /// * `PeerRestarted`: the alien was reset.
+    /// * `Interrupted`: the caller was stopped while it waited.
     Run = 6,
-    /// Set the capability's badge as notification bits. `a0` Thread \[NOTIFY\].
-    /// Never waits. Returns status.
+    /// Set notification bits of a thread.
+    ///
+    /// The bits are the capability's badge. It never waits.
+    ///
+    /// # Arguments
+    /// * `a0`: Thread (`NOTIFY`).
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
+    /// * `PeerGone`: the thread has no Space.
     Notify = 7,
-    /// Give up the rest of the time slice. Returns status.
+    /// Give up the rest of the time slice.
+    ///
+    /// Ready threads of the same priority run first.
+    ///
+    /// # Arguments
+    /// * None.
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * None.
     Yield = 8,
-    /// Carry out a [`MapRecord`] of one page, then `ReplyWait` without words or capabilities. `a0` as there;
-    /// `a1 a2 a3` words 0 to 2 of the record. If the handle is bad nothing is mapped; if the record fails
-    /// nothing is replied or received: the delivery is `Failed`.
+    /// Map one page, then reply, then receive: a pager's answer to a page fault.
+    ///
+    /// It is `Map` with one record of one page, then `ReplyWait` without words or capabilities. (If the record names a
+    /// Memory of I/O ports, it is for 4,096 ports.)
+    ///
+    /// # Arguments
+    /// * Tag: `POLL`. No words and no capabilities.
+    /// * `a0`: the reply handle, or 0 to reply to nobody.
+    /// * `a1`, `a2`, `a3`: words 0 to 2 of the record.
+    ///
+    /// # Returns
+    /// A delivery, as `Receive`.
+    ///
+    /// # Errors
+    /// * `BadOperation`: words, capabilities, or the flag `NOTIFICATIONS_ONLY`.
+    /// * `BadHandle`: no thread waits under this handle for a reply of this Space. Nothing was mapped.
+    /// * `NoCapability`, `WrongKind`, `NoRight`, `BadArgument`, `BadAddress`, `BadState`, `Occupied`, `QuotaExceeded`,
+    ///   `PoolExhausted`: of the record, as for `Map`. Nothing was replied or received, and the handle stays good.
+    /// * `WouldBlock`: `POLL` is set and there is nothing to receive. The page was mapped and the reply given.
+    /// * `Interrupted`: the thread was stopped while it waited. The page was mapped and the reply given.
     MapReplyWait = 9,
-    /// Carry out records as `Map`, then `Run`: an answer to an alien's page fault. `a0` as there; `a1` number of
-    /// records in UTCB words 0 to 63. If the handle is bad nothing is mapped. If a record fails the alien does not run and
-    /// its handle stays good: the delivery is `Failed`, word 0 the number of records done.
+    /// Carry out records, then resume an alien: an answer to its page fault.
+    ///
+    /// It is `Map`, then `Run`. Notification bits that wait are delivered behind the records.
+    ///
+    /// # Arguments
+    /// * Tag: as for `Run`.
+    /// * `a0`: the alien's reply handle.
+    /// * `a1`: number of records, 1 to 16.
+    /// * UTCB: the records, in words 0 to 63; `accept`.
+    ///
+    /// # Returns
+    /// A delivery, as `Run`. If a record fails, `r2` is the number of records done.
+    ///
+    /// # Errors
+    /// * `BadOperation`: more than 64 words in the tag, or the flag `NOTIFICATIONS_ONLY`.
+    /// * `BadHandle`: no thread waits under this handle for a reply of this Space. Nothing was mapped.
+    /// * `BadArgument`: the number of records is not 1 to 16; or of a record, as for `Map`.
+    /// * `NoCapability`, `WrongKind`, `NoRight`, `BadAddress`, `Occupied`, `QuotaExceeded`, `PoolExhausted`: of a record,
+    ///   as for `Map`. The alien did not run, and its handle stays good.
+    /// * `BadState`: the handle is that of a native thread; or of a record, as for `Map`; or the alien raised an event and
+    ///   has no handler.
+    /// * `PeerGone`: the alien was deleted or lost its Space.
+    /// * `PeerRestarted`: the alien was reset.
+    /// * `Interrupted`: the caller was stopped while it waited.
     MapRun = 10,
 
     // --- Objects and capabilities ------------------------------------------------
-    /// Make a Quota out of another. `a0` Quota \[CONTROL\]; `a1` bytes and `a3` threads,
-    /// which the parent is charged; `a2` destination. `TooDeep` if it would have more
-    /// than 16 above it.
+    /// Make a Quota out of another.
+    ///
+    /// The parent is charged all of it at once, and 64 bytes for the Quota itself.
+    ///
+    /// # Arguments
+    /// * `a0`: Quota (`CONTROL`), the parent.
+    /// * `a1`: bytes.
+    /// * `a2`: destination.
+    /// * `a3`: threads.
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
+    /// * `BadSlot`: the destination.
+    /// * `TooDeep`: the Quota would have more than 16 above it.
+    /// * `QuotaExceeded`, `PoolExhausted`: the parent pays.
     CreateQuota = 16,
-    /// Make a Space. `a0` Quota \[CONTROL\]; `a1` number of capability slots, at
-    /// most 65,536, or 0 for a space of aliens; `a2` destination. Returns the
-    /// number of slots in `ebx` (rounded up).
+    /// Make a Space.
+    ///
+    /// It is native if it has capability slots, and for aliens if it has none.
+    ///
+    /// # Arguments
+    /// * `a0`: Quota (`CONTROL`), which pays.
+    /// * `a1`: number of capability slots, at most 65,536; 0 for a Space of aliens.
+    /// * `a2`: destination.
+    ///
+    /// # Returns
+    /// * `r1`: the number of slots, which is rounded up. If the caller is stopped before the call ends, the Space is there
+    ///   with fewer.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`; or of the Space itself, if somebody deleted it meanwhile.
+    /// * `BadSlot`: the destination.
+    /// * `BadArgument`: more than 65,536 slots.
+    /// * `QuotaExceeded`, `PoolExhausted`: the Quota pays.
     CreateSpace = 17,
-    /// Make a Segment. `a0` Quota \[CONTROL\]; `a1` bytes, a multiple of
-    /// `TABLE_SPAN`; `a2` destination.
+    /// Make a Segment.
+    ///
+    /// Nothing is mapped in it.
+    ///
+    /// # Arguments
+    /// * `a0`: Quota (`CONTROL`), which pays.
+    /// * `a1`: bytes, a multiple of `TABLE_SPAN`.
+    /// * `a2`: destination.
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
+    /// * `BadSlot`: the destination.
+    /// * `BadArgument`: the size is 0, no multiple of `TABLE_SPAN`, or above `USER_END`.
+    /// * `QuotaExceeded`, `PoolExhausted`: the Quota pays.
     CreateSegment = 18,
-    /// Make a Thread, stopped, with its creator's priority. `a0` Quota \[CONTROL\]; `a1` Space \[CONTROL\];
-    /// `a2` destination; `a3` 0 for a native thread (`a1` must be native), or
-    /// for an alien the native Space \[CONTROL\] where its UTCB slot goes (`a1`
-    /// must be an alien space). Returns the slot's address in `ebx` and, for an
-    /// alien, its handle in `esi`: it counts as an exception of vector `CREATED`
-    /// that the handler replies to.
+    /// Make a Thread, which is stopped and has its creator's priority.
+    ///
+    /// An alien counts as having raised an event of vector `CREATED`: it waits for the reply of its creator, or of the
+    /// handler that it is given before that.
+    ///
+    /// # Arguments
+    /// * `a0`: Quota (`CONTROL`), which is charged one thread.
+    /// * `a1`: Space (`CONTROL`), where the thread runs.
+    /// * `a2`: destination.
+    /// * `a3`: 0 for a native thread; `a1` must be native. For an alien Space (`CONTROL`), the native Space where its UTCB
+    ///   slot goes; `a1` must be a Space of aliens.
+    ///
+    /// # Returns
+    /// * `r1`: the address of the UTCB slot.
+    /// * `r2`: the reply handle of an alien; 0 for a native thread.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`, `a1` or `a3`.
+    /// * `BadArgument`: `a1` and `a3` do not go together.
+    /// * `BadSlot`: the destination.
+    /// * `QuotaExceeded`: the Quota has no thread left; or the Quota of the Space with the UTCB slot cannot pay a page.
+    /// * `PoolExhausted`: the kernel has no thread left, or no page; or all UTCB slots of that Space are taken.
+    /// * `BadState`: the Quota of the Space with the UTCB slot was deleted, and a page is needed.
     CreateThread = 19,
-    /// Make a Memory that is a part of another; its capability is a child of the
-    /// one used, with the same rights. `a0` Memory \[CONTROL\]; `a1` offset; `a2` length, both
-    /// in bytes and multiples of a page (for I/O ports: in ports); `a3` destination.
-    /// Charged to the Quota named by UTCB word 3 \[CONTROL\].
+    /// Make a Memory that is a part of another.
+    ///
+    /// Its capability is a child of the one used, with the same rights.
+    ///
+    /// # Arguments
+    /// * `a0`: Memory (`CONTROL`).
+    /// * `a1`: offset, in bytes and a multiple of a page. Of I/O ports: in ports.
+    /// * `a2`: length, likewise.
+    /// * `a3`: destination.
+    /// * UTCB: word 3 is the selector of the Quota (`CONTROL`) that pays.
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0` or of UTCB word 3.
+    /// * `BadSlot`: the destination.
+    /// * `TooDeep`: the capability would lie deeper than 255 in its tree.
+    /// * `BadState`: the Memory is being deleted.
+    /// * `BadArgument`: the length is 0, offset or length is no multiple of a page, or the part is not within the Memory.
+    /// * `QuotaExceeded`, `PoolExhausted`: the Quota pays.
     DeriveMemory = 20,
-    /// Delete a capability. The original capability of an object takes the
-    /// object, all capabilities to it and all that was derived from it along.
-    /// `a0` slot.
+    /// Delete a capability.
+    ///
+    /// Everything derived from it goes first. The original capability of an object takes the object along. What a call
+    /// has begun to end ends, even if the caller is stopped or deletes its own Space.
+    ///
+    /// # Arguments
+    /// * `a0`: the slot.
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `NoCapability`: of `a0`.
     Delete = 21,
-    /// Delete everything derived from a capability; if it is the original of a
-    /// Memory, also every mapping of it. `a0` slot.
+    /// Delete everything derived from a capability.
+    ///
+    /// The capability itself stays. If it is the original of a Memory, every mapping of that is removed, too.
+    ///
+    /// # Arguments
+    /// * `a0`: the slot.
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `NoCapability`: of `a0`.
     Revoke = 22,
-    /// Copy a capability. `a0` source slot; `a1` destination Space \[CONTROL\], 0 for the own;
-    /// `a2` destination slot there; `a3` rights mask in bits 5 to 0, badge in
-    /// bits 31 to 12. The badge must be 0 (keep) unless the source has none; it
-    /// exists for Threads only.
+    /// Copy a capability.
+    ///
+    /// The copy is a child of the source.
+    ///
+    /// # Arguments
+    /// * `a0`: the source slot.
+    /// * `a1`: 0 for the caller's own table, or Space (`CONTROL`) whose table gets the copy.
+    /// * `a2`: destination, in that table.
+    /// * `a3`: rights in bits 5 to 0: the copy has those of them that the source has. Badge in bits 31 to 12: 0 keeps the
+    ///   source's.
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `NoCapability`: of `a0` or `a1`.
+    /// * `WrongKind`, `NoRight`: of `a1`.
+    /// * `BadSlot`: the destination; or the Space is being deleted.
+    /// * `BadArgument`: a badge, though the source has one or is no Thread.
+    /// * `TooDeep`: the copy would lie deeper than 255 in its tree.
     Copy = 23,
-    /// Describe a capability. `a0` slot. Returns kind in `ebx`, rights and badge
-    /// (bits 31 to 12) in `esi`, size in `edi` (bytes of a Memory or Segment,
-    /// slots of a Space, limit of a Quota).
+    /// Describe a capability.
+    ///
+    /// It takes no right.
+    ///
+    /// # Arguments
+    /// * `a0`: the slot.
+    ///
+    /// # Returns
+    /// * `r1`: the object's kind.
+    /// * `r2`: rights in bits 5 to 0, badge in bits 31 to 12.
+    /// * `r3`: size: bytes of a Memory or Segment (of I/O ports: ports), slots of a Space, byte limit of a Quota, else 0.
+    ///
+    /// # Errors
+    /// * `NoCapability`: of `a0`.
     Identify = 24,
 
     // --- Threads -------------------------------------------------------------------
-    /// Start a stopped native thread. `a0` Thread \[CONTROL\]; `a1` entry, `a2` stack
-    /// pointer, `a3` argument: the thread finds its UTCB's address in `ebx` and
-    /// the argument in `esi`, other registers zero, TLS descriptors and debug registers, too,
-    /// and the FPU as after a reset. (`SetRegisters` leaves those as they are.)
+    /// Start a stopped native thread.
+    ///
+    /// Its registers become those of a thread that never ran: TLS descriptors, debug registers and FPU, too. It finds the
+    /// address of its UTCB slot in the register of `r1` and its argument in that of `r2`.
+    ///
+    /// # Arguments
+    /// * `a0`: Thread (`CONTROL`).
+    /// * `a1`: entry.
+    /// * `a2`: stack pointer.
+    /// * `a3`: argument.
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
+    /// * `BadState`: the thread is an alien, has no Space, or is neither stopped nor halted.
+    /// * `BadAddress`: the entry is at or above `USER_END`, or the stack pointer above it.
     Start = 32,
-    /// Stop a thread; waiting IPC of its own fails with `Interrupted`. `a0` Thread \[CONTROL\].
+    /// Stop a thread.
+    ///
+    /// A native thread ends the IPC that it waits in with `Interrupted`, and stops. An alien that runs raises an event of
+    /// vector `STOPPED`; one that does not run stays as it is.
+    ///
+    /// # Arguments
+    /// * `a0`: Thread (`CONTROL`). It may be the caller.
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
+    /// * `BadState`: the thread has no Space.
     Stop = 33,
-    /// Stop a thread, fail everyone who waits for it with `PeerRestarted`, and
-    /// bind it to a Space. Capabilities to it stay valid. `a0` Thread \[CONTROL\]; `a1` Space
-    /// \[CONTROL\]; `a2` as `a3` of `CreateThread`. Charged to the Quota the thread is
-    /// charged to. Returns as `CreateThread`.
+    /// Take a thread out of its Space, and bind it to a Space anew.
+    ///
+    /// Capabilities to it stay valid. Who waits for it fails with `PeerRestarted`. The thread is stopped then; an alien
+    /// waits as after `CreateThread`.
+    ///
+    /// # Arguments
+    /// * `a0`: Thread (`CONTROL`).
+    /// * `a1`: Space (`CONTROL`), where the thread will run.
+    /// * `a2`: as `a3` of `CreateThread`.
+    ///
+    /// # Returns
+    /// * `r1`, `r2`: as `CreateThread`.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`, `a1` or `a2`.
+    /// * `BadArgument`: `a1` and `a2` do not go together; or the thread is the caller.
+    /// * `QuotaExceeded`, `PoolExhausted`, `BadState`: of the UTCB slot, as for `CreateThread`. The thread has no Space
+    ///   then; `Reset` can be called again.
     Reset = 34,
-    /// Set the priority. `a0` Thread \[CONTROL\]; `a1` priority; `a2` the highest priority
-    /// that the thread may give to others. Neither may exceed the caller's own limit.
+    /// Set a thread's priority.
+    ///
+    /// # Arguments
+    /// * `a0`: Thread (`CONTROL`).
+    /// * `a1`: priority, 0 to 255.
+    /// * `a2`: the highest priority that the thread may give to others, 0 to 255.
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
+    /// * `BadArgument`: a priority above 255.
+    /// * `BadPriority`: a priority above the highest that the caller may give.
     SetPriority = 35,
-    /// Name the thread that gets a thread's exceptions (an alien's events). `a0` Thread \[CONTROL\];
-    /// `a1` Thread \[CALL\], whose badge the handler will see, or 0 for none.
+    /// Name the thread that gets a thread's exceptions, or an alien's events.
+    ///
+    /// The kernel keeps a copy of the capability: it is revoked with the one used. A thread halts at an exception if it has
+    /// no handler, is its own, or has one without a Space.
+    ///
+    /// # Arguments
+    /// * `a0`: Thread (`CONTROL`).
+    /// * `a1`: Thread (`CALL`), the handler, which will see the badge of this capability; or 0 for none.
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0` or `a1`.
+    /// * `TooDeep`: the copy would lie deeper than 255 in its tree.
     SetHandler = 36,
-    /// Set a part of a thread's state that only its kind of processor has. `a0` Thread \[CONTROL\]; `a1`
-    /// which part, and `a2`, `a3` its value: see [`state`](crate::state). Returns a result of the part's.
+    /// Set a part of a thread's state that only its kind of processor has.
+    ///
+    /// On IA-32 there are these parts:
+    /// * 0 to 2: TLS descriptors, with the selectors 0x33, 0x3b and 0x43. `a2` is the base. `a3` has the limit in bits 19
+    ///   to 0; bit 20: the limit is in pages; bit 21: read-only; bit 22: 16-bit; bit 23: present.
+    /// * 16 to 19: the addresses of breakpoints, below `USER_END`, in `a2`.
+    /// * 23: the control register of breakpoints: local enable bits, conditions and lengths in `a2`.
+    ///
+    /// # Arguments
+    /// * `a0`: Thread (`CONTROL`).
+    /// * `a1`: the part.
+    /// * `a2`, `a3`: its value.
+    ///
+    /// # Returns
+    /// * `r1`: for parts from 16 on the status register of breakpoints, as of the last debug exception, which is then
+    ///   cleared; else 0.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
+    /// * `BadState`: the thread has no Space.
+    /// * `BadArgument`: there is no such part; a limit has a bit above 23; an address is not the user's; the control
+    ///   register has another bit, or a breakpoint on I/O ports.
     SetState = 37,
-    /// Read a stopped or waiting thread's registers into UTCB words 3 to 18 as a
-    /// [`Frame`](crate::Frame). `a0` Thread \[CONTROL\].
+    /// Read the registers of a thread that does not run.
+    ///
+    /// # Arguments
+    /// * `a0`: Thread (`CONTROL`).
+    ///
+    /// # Returns
+    /// A status. The registers are in UTCB words 3 to 18, as a `Frame`.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
+    /// * `BadState`: the thread has no Space, or runs or is ready.
     GetRegisters = 38,
-    /// Write a stopped native thread's registers from UTCB words 3 to 18. `a0` Thread
-    /// \[CONTROL\]. `a1` 1: also let it run.
+    /// Write the registers of a stopped native thread, and let it run.
+    ///
+    /// What the thread may not have is masked. TLS descriptors, debug registers and FPU stay as they are.
+    ///
+    /// # Arguments
+    /// * `a0`: Thread (`CONTROL`).
+    /// * `a1`: 1 to let it run, 0 to leave it stopped.
+    /// * UTCB: words 3 to 18 are the registers, as a `Frame`.
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
+    /// * `BadState`: the thread has no Space, is an alien, or is neither stopped nor halted.
+    /// * `BadArgument`: `a1` is neither 0 nor 1.
     SetRegisters = 39,
-    /// Make the FPU area of a thread's UTCB slot current and the area the truth
-    /// until the thread runs; [`Utcb::fpu`](crate::utcb::Utcb) says whether it is. `a0` Thread \[CONTROL\].
+    /// Put a thread's FPU registers into its UTCB slot.
+    ///
+    /// The area in the slot is the truth until the thread uses the FPU again. `fpu` of the UTCB says whether this call is
+    /// needed.
+    ///
+    /// # Arguments
+    /// * `a0`: Thread (`CONTROL`).
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
+    /// * `BadState`: the thread has no Space.
     FpuSync = 41,
 
     // --- Memory -----------------------------------------------------------------------
-    /// Carry out up to 16 records of [`MapRecord`] from UTCB words 0 to 63, in
-    /// order, until one fails. `a0` number of records. Returns the number done
-    /// in `ebx`.
+    /// Map, unmap, or change rights, by up to 16 records.
+    ///
+    /// The records are carried out in order until one fails. What was done of that one stays done. `MapRecord` in
+    /// `abi/src/syscall.rs` has the layout:
+    /// * `MAP` puts a part of a Memory into a Space or Segment, or opens I/O ports to a Space. What was there is replaced.
+    /// * `UNMAP` takes away what is there, or closes I/O ports. It is no error if nothing is there.
+    /// * `PROTECT` changes rights. It gives none that the mapping did not have when it was made.
+    ///
+    /// Rights that a record asks for are those of a capability: `READ`, `WRITE`, `EXECUTE`. Ports take `WRITE`.
+    ///
+    /// # Arguments
+    /// * `a0`: number of records, 1 to 16.
+    /// * UTCB: the records, in words 0 to 63. Each names a Space or Segment (`CONTROL`) and, to map, a Memory. If the call
+    ///   goes in steps, the kernel writes into a record what is left of it.
+    ///
+    /// # Returns
+    /// * `r1`: the number of records done, after an error, too. If a record fails, `r2` and `r3` are left as they were.
+    ///
+    /// # Errors
+    /// * `BadArgument`: the number of records is not 1 to 16. Of a record: there is no such operation; the length is 0 or
+    ///   no multiple of a page; `MAP` asks for no right, or the offset is no multiple of a page, or the part is not within
+    ///   the Memory.
+    /// * `NoCapability`, `WrongKind`: of the Space or Segment, or of the Memory to map. `WrongKind` also if ports are mapped
+    ///   into a Segment.
+    /// * `NoRight`: the Space or Segment lacks `CONTROL`, or the Memory a right that the record asks for.
+    /// * `BadAddress`: the range is not within the Segment, or not within the part of the Space that is the user's. In a
+    ///   native Space this begins at 4 MiB.
+    /// * `BadState`: the Memory or Segment is being deleted; or the Quota that would pay was deleted.
+    /// * `Occupied`: a Segment is attached where a page is to be mapped.
+    /// * `QuotaExceeded`, `PoolExhausted`: the Quota of the Space or Segment pays.
     Map = 48,
-    /// Attach a Segment to a Space. `a0` Space \[CONTROL\]; `a1` address, a multiple of
-    /// `TABLE_SPAN`; `a2` Segment \[READ and more\]; `a3` rights.
+    /// Attach a Segment to a Space.
+    ///
+    /// If the caller is stopped before the call ends, the Segment may be there in part; `Detach` takes it away.
+    ///
+    /// # Arguments
+    /// * `a0`: Space (`CONTROL`).
+    /// * `a1`: address, a multiple of `TABLE_SPAN`.
+    /// * `a2`: Segment, with all rights of `a3`.
+    /// * `a3`: rights that the Space gets: `READ`, and `WRITE` and `EXECUTE` at choice.
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0` or `a2`.
+    /// * `BadArgument`: the rights lack `READ`, or have another bit than these three.
+    /// * `BadAddress`: the address is no multiple of `TABLE_SPAN`, or the Segment would not lie within the part of the
+    ///   Space that is the user's.
+    /// * `Occupied`: page tables, large pages or another Segment are there.
+    /// * `BadState`: the Segment is being deleted; or the Quota of the Space was deleted.
+    /// * `QuotaExceeded`, `PoolExhausted`: the Quota of the Space pays.
     Attach = 49,
-    /// Detach the Segment at an address. `a0` Space \[CONTROL\]; `a1` address it was attached at.
+    /// Detach a Segment from a Space.
+    ///
+    /// # Arguments
+    /// * `a0`: Space (`CONTROL`).
+    /// * `a1`: the address where the Segment was attached.
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
+    /// * `NotThere`: no Segment was attached at this address.
     Detach = 50,
-    /// Cache maintenance. `a0` Space \[CONTROL\]; `a1` address; `a2` length; `a3` a
-    /// [`CacheOp`](crate::CacheOp). Free where caches are physical.
+    /// Write back or empty caches for a range of a Space.
+    ///
+    /// It is free where caches are physical and coherent, as on IA-32.
+    ///
+    /// # Arguments
+    /// * `a0`: Space (`CONTROL`).
+    /// * `a1`: address.
+    /// * `a2`: length in bytes.
+    /// * `a3`: 0 to clean, 1 to clean and invalidate, 2 for that and for instructions, too (`CacheOp`).
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
+    /// * `BadAddress`: the range ends above `USER_END`.
+    /// * `BadArgument`: `a3` is above 2.
     Cache = 51,
-    /// Read what is mapped at an address, as the threads of a Space find it. `a0` Space \[CONTROL\]; `a1` address;
-    /// `a2` Memory, or 0. Returns in `ebx` the rights, 0 if nothing can be reached; in `esi` how many bytes around
-    /// the address, at a multiple of that, the same entry is for: `PAGE_SIZE` or `TABLE_SPAN`; in `edi` the
-    /// page's offset in the Memory, or all ones if no page of that is mapped there.
+    /// Read what is mapped at an address, as the threads of a Space find it.
+    ///
+    /// It tells no physical address.
+    ///
+    /// # Arguments
+    /// * `a0`: Space (`CONTROL`).
+    /// * `a1`: address.
+    /// * `a2`: Memory, in which the page is looked for; or 0.
+    ///
+    /// # Returns
+    /// * `r1`: the rights, 0 if nothing can be reached there.
+    /// * `r2`: how many bytes the same entry is for, at a multiple of that: `PAGE_SIZE` or `TABLE_SPAN`.
+    /// * `r3`: the page's offset in the Memory; all ones if it is no page of that, or `a2` is 0.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`: of `a0` or `a2`.
+    /// * `NoRight`: of `a0`.
+    /// * `BadAddress`: the address is at or above `USER_END`.
+    /// * `BadArgument`: the Memory is of I/O ports.
     Lookup = 52,
 
     // --- Interrupts, time, information ---------------------------------------------------
-    /// Deliver an interrupt line as a notification: the badge of the capability
-    /// as bits. `a0` Irq \[CONTROL\]; `a1` Thread \[NOTIFY\], or 0 to unbind. Leaves it masked; the first
-    /// acknowledgement unmasks.
+    /// Deliver an interrupt line to a thread, as notification bits.
+    ///
+    /// The bits are the badge of the Thread capability. The line is masked; the first `AckIrq` unmasks it.
+    ///
+    /// # Arguments
+    /// * `a0`: Irq (`CONTROL`).
+    /// * `a1`: Thread (`NOTIFY`), or 0 to unbind.
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0` or `a1`.
+    /// * `Occupied`: the line is bound already: unbind it first.
+    /// * `TooDeep`: the kernel's copy of the capability would lie deeper than 255 in its tree.
     BindIrq = 56,
-    /// Unmask the line after its device was served. `a0` Irq \[CONTROL\].
+    /// Let an interrupt line interrupt again, after its device was served.
+    ///
+    /// # Arguments
+    /// * `a0`: Irq (`CONTROL`).
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
+    /// * `NotThere`: the line is not bound.
     AckIrq = 57,
-    /// Set notification bits of this thread at an absolute time. `a0` low and `a1`
-    /// high half of nanoseconds since boot; `a2` bits, 0 cancels. One alarm a
-    /// thread; a time that has passed fires at once.
+    /// Set notification bits of the caller at an absolute time.
+    ///
+    /// A thread has one alarm: a new one replaces the old. A time that has passed counts at once.
+    ///
+    /// # Arguments
+    /// * `a0`: low half of the time, in nanoseconds since boot.
+    /// * `a1`: high half.
+    /// * `a2`: the bits; 0 cancels.
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * None.
     Alarm = 60,
-    /// `a0` Quota \[CONTROL\]. Returns bytes used in `ebx`, limit in `esi`; in `edi` threads
-    /// used (bits 15 to 0) and their limit (bits 31 to 16).
+    /// Read what a Quota has and what is charged to it.
+    ///
+    /// # Arguments
+    /// * `a0`: Quota (`CONTROL`).
+    ///
+    /// # Returns
+    /// * `r1`: bytes used.
+    /// * `r2`: limit in bytes.
+    /// * `r3`: threads used in bits 15 to 0, their limit in bits 31 to 16.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
     QuotaInfo = 61,
-    /// Read a thread's state for a watcher. `a0` Thread \[CONTROL\]. Returns in `r1` a
-    /// [`ThreadState`](crate::ThreadState).
+    /// Read a thread's state.
+    ///
+    /// # Arguments
+    /// * `a0`: Thread (`CONTROL`).
+    ///
+    /// # Returns
+    /// * `r1`: a `ThreadState`: 0 stopped; 1 ready or running; 2 waiting to receive; 3 waiting to send; 4 waiting for a
+    ///   reply; 5 halted by an exception that nobody handles, or without a Space.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
     ThreadInfo = 62,
 }
 
@@ -239,19 +866,16 @@ pub(crate) const fn fit(selector: u32) -> u32 {
     if selector < MAX_SLOTS { selector } else { 0 }
 }
 
-/// First word of the selector pair and kind of a map record; a record is four words.
+/// A record of `Map`: four words.
 ///
 /// ```text
-///  word 0   31 memory selector 16 15 space or segment selector 0
+///  word 0   31 Memory selector 16 15 Space or Segment selector 0
 ///  word 1   31 address (in a Segment: offset) 12 11 operation 8  7 0  5 rights 0
-///  word 2   offset in the Memory, bytes (ports)
-///  word 3   length, bytes (ports)
+///  word 2   offset in the Memory, in bytes (of I/O ports: in ports)
+///  word 3   length, in bytes (of I/O ports: in ports)
 /// ```
-/// For I/O ports the address is ignored: ports appear where they are.
-/// `UNMAP` and `PROTECT` ignore the memory selector and the offset, except that
-/// `UNMAP` with the selector of a ports Memory takes ports away. `UNMAP` of what
-/// is not there is no error; `PROTECT` never gives a right that the mapping did
-/// not have when it was made.
+/// I/O ports appear where they are: the address is ignored. `UNMAP` looks at the Memory only to see whether it is of
+/// ports. `PROTECT` ignores Memory and offset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MapRecord(pub [u32; 4]);
 
