@@ -13,6 +13,7 @@ mod description;
 mod emulator;
 mod guest;
 mod linux;
+mod manual;
 mod pack;
 mod packages;
 mod patched;
@@ -142,6 +143,8 @@ enum Command {
         /// CPU model: model/cpus/NAME.toml; all of them if absent.
         cpu: Option<String>,
     },
+    /// Write docs/system-calls.md out of the comments in abi/src/syscall.rs and abi/src/error.rs.
+    Manual,
     /// Delete what was built.
     Clean,
     /// Say which tools are there.
@@ -273,6 +276,7 @@ fn carry_out() -> Result<u8> {
             return profile::run(&profile::Request { system: &system, command: batch, files: &file, interval, every, timeout });
         }
         Command::Model { cpu } => calibration::run(cpu.as_deref())?,
+        Command::Manual => manual::write()?,
         Command::Clean => {
             for folder in ["target", "out"] {
                 if Path::new(folder).exists() {

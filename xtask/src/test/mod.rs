@@ -19,7 +19,7 @@ pub use results::Shard;
 use crate::build::{self, Built, Options, Seed, cargo_bare};
 use crate::description::Limit;
 use crate::emulator::{BOCHS_CPU, Machine, Transcript, batch};
-use crate::{bench, catalogue, check, profile};
+use crate::{bench, catalogue, check, manual, profile};
 use anyhow::{Result, bail};
 use results::{Outcome, Results};
 use std::path::{Path, PathBuf};
@@ -120,6 +120,7 @@ const CHECKS: &[Test] = &[
     ("source.format", || cargo(&["fmt", "--all", "--check"])),
     ("source.arrows", check::arrows),
     ("source.unsafe", check::unsafe_code),
+    ("source.manual", manual::check),
     ("source.clippy.host", || cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])),
     ("source.clippy.bare", clippy_bare),
     ("host", || cargo(&["test", "--quiet"])),
