@@ -33,7 +33,7 @@ mod access {
     pub const TASK: u32 = 1 << 15 | 0b1001 << 8;
 }
 
-/// A table that the processor reads and this module alone writes, and `alien.rs` the descriptors of TLS.
+/// A table that the processor reads and this module alone writes, and `fast/alien.S` the segment descriptors of TLS.
 #[repr(C, align(64))]
 pub struct Shared<T>(UnsafeCell<T>);
 // SAFETY: one processor; written only with interrupts off, by this module.

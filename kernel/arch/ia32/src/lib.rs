@@ -7,25 +7,21 @@
 //! | `boot` | from the boot loader to [`start`] |
 //! | `regs`, `state` | registers |
 //! | `gdt` | descriptor tables |
-//! | `entry`, `trap` | entry, what it means, exit |
-//! | `fast` | `sysenter` and the IPC fast path |
-//! | `alien` | the fast path of aliens: system call to handler, and `run` |
+//! | `assembly` | entry and exit, and the fast paths: `*.S`, `fast/*.S` |
+//! | `interrupts` | what comes while the kernel runs |
+//! | `switch` | entering a space |
+//! | `trap` | what an entry means, and the way back |
 //! | `mem` | filling and copying memory |
-//! | `fault` | the fast path of a native thread's page fault to its pager |
-//! | `answer` | the fast path of the pager's answer, which maps a page |
 //! | `lazy` | state switched only on use |
 //! | `port` | the port contract |
 //! | `panic` | the last words |
 //! | `kdb` | the kernel debugger, if it is built in |
 #![no_std]
 
-pub mod alien;
-mod answer;
+mod assembly;
 pub mod boot;
-pub mod entry;
-pub mod fast;
-mod fault;
 pub mod gdt;
+mod interrupts;
 #[cfg(feature = "kdb")]
 mod kdb;
 pub mod layout;
@@ -35,6 +31,7 @@ pub mod panic;
 pub mod port;
 pub mod regs;
 pub mod state;
+mod switch;
 pub mod trap;
 
 use abi::kip::{self, Kip};
@@ -80,11 +77,11 @@ pub fn start(boot: boot::Boot) -> ! {
     unsafe { (*FEATURES.0.get()).write(boot.features) };
     boot::set_window(0, boot::cpu_page_physical());
     boot::set_window(3, boot::ones_page_physical());
-    let (handlers, double_fault) = entry::handlers();
+    let (handlers, double_fault) = assembly::handlers();
     gdt::init(&handlers, double_fault);
     if boot.features.sep {
         // SAFETY: the entry code is ready, and `CPU.current` is set before user mode is.
-        unsafe { regs::init_sysenter(gdt::KERNEL_CODE, ENTRY_STACK_TOP, fast::sysenter_entry as *const () as u32) };
+        unsafe { regs::init_sysenter(gdt::KERNEL_CODE, ENTRY_STACK_TOP, assembly::sysenter_entry as *const () as u32) };
     }
     regs::set_ts();
     plat_pc::pic::init();
@@ -115,7 +112,7 @@ pub fn start(boot: boot::Boot) -> ! {
     }
     trap::leave(kernel);
     // SAFETY: the current thread's context is complete (`Port::start`) and its space is loaded.
-    unsafe { entry::leave_kernel() }
+    unsafe { assembly::leave_kernel() }
 }
 
 fn information_page(boot: &boot::Boot, threads: u32) -> Kip {

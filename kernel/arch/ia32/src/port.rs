@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The port contract for IA-32 on a PC.
 
-use crate::entry;
+use crate::interrupts;
 use crate::layout::{CPU, KERNEL_BASE, POOL_BASE};
 use crate::lazy::Lazy;
 use crate::regs::{self, Features};
-use crate::state;
+use crate::{state, switch};
 use abi::Frame;
 use abi::{Error, PAGE_SIZE, Rights};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -22,8 +22,6 @@ pub static INDEX_MASK: AtomicU32 = AtomicU32::new(0);
 /// Physical minus linear address of the pool.
 pub static POOL_OFFSET: AtomicU32 = AtomicU32::new(0);
 
-/// Where the fast path finds a space's directory.
-const DIRECTORY: usize = 0;
 /// More pages than this are flushed by reloading CR3.
 const FLUSH_ALL: u32 = 32;
 
@@ -54,19 +52,6 @@ impl Ia32 {
         // SAFETY: boot mapped the processor's page, the words are plain data, and the fast path touches
         // them only while no Rust runs; `&mut self` keeps it unique.
         (unsafe { &mut *(CPU as *mut Cpu) }, &mut self.lazy)
-    }
-
-    /// Makes a space's tables the processor's, if they are not.
-    pub fn switch_to(&mut self, pool: &Pool, space: Ref<Space>) {
-        let directory = pool[space].hw[DIRECTORY];
-        if regs::read_cr3() != directory {
-            // SAFETY: the directory has the kernel's part (`space_created`).
-            unsafe { regs::write_cr3(directory) };
-        }
-    }
-
-    fn is_current(pool: &Pool, space: Ref<Space>) -> bool {
-        regs::read_cr3() == pool[space].hw[DIRECTORY]
     }
 }
 
@@ -124,14 +109,11 @@ impl Port for Ia32 {
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {
         let Some(top) = pool[space].top.get() else { return };
         crate::boot::copy_kernel_entries(&mut pool[top].0);
-        pool[space].hw[DIRECTORY] = physical(top.address());
+        pool[space].hw[switch::DIRECTORY] = physical(top.address());
     }
 
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) {
-        if Self::is_current(pool, space) {
-            // SAFETY: boot's directory has the kernel's part and nothing else.
-            unsafe { regs::write_cr3(crate::boot::directory_physical()) };
-        }
+        switch::leave(pool, space);
     }
 
     fn before_change(&mut self, _: &mut Pool, _: Ref<Space>, _: u32, _: u32) {
@@ -148,7 +130,7 @@ impl Port for Ia32 {
 
     fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, start: u32, end: u32) {
         // Any other space's entries went with the last change of directory: none of them is global.
-        if !Self::is_current(pool, space) {
+        if !switch::is_entered(pool, space) {
             return;
         }
         if (end.wrapping_sub(start)) / PAGE_SIZE > FLUSH_ALL {
@@ -186,8 +168,8 @@ impl Port for Ia32 {
     }
 
     fn interrupt_pending(&mut self) -> bool {
-        entry::window(false);
-        entry::is_pending()
+        interrupts::open(false);
+        interrupts::is_pending()
     }
 }
 

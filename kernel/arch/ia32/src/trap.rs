@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an entry means, and the way back to a thread.
 
-use crate::entry;
+use crate::interrupts;
 use crate::port::Ia32;
 use crate::regs::{self, EFLAGS_TF};
-use crate::{panic, state};
+use crate::{panic, state, switch};
 use abi::Rights;
 use abi::frame::{fault, vector};
 use ia32_context::{FIXED_FLAGS, selector, word};
@@ -34,7 +34,7 @@ pub extern "C" fn enter() {
             // What the thread may have given itself (ports, say) is not loaded yet.
             let state = |kernel: &mut Kernel<Ia32>| (kernel.port.parts().0.loaded, kernel.pool[current].lazy);
             let before = state(kernel);
-            if kernel.system_call() && state(kernel) == before && !entry::is_pending() {
+            if kernel.system_call() && state(kernel) == before && !interrupts::is_pending() {
                 // Its space and its lazily loaded state are the processor's still.
                 return;
             }
@@ -122,7 +122,7 @@ fn interrupt(kernel: &mut Kernel<Ia32>, line: u32) {
 }
 
 fn take_interrupts(kernel: &mut Kernel<Ia32>) {
-    let mut lines = entry::take_pending();
+    let mut lines = interrupts::take_pending();
     while lines != 0 {
         interrupt(kernel, lines.trailing_zeros());
         lines &= lines - 1;
@@ -134,13 +134,13 @@ pub fn leave(kernel: &mut Kernel<Ia32>) {
     let next = loop {
         take_interrupts(kernel);
         match kernel.current() {
-            None => entry::window(true),
+            None => interrupts::open(true),
             Some(_) if kernel.carry_on() => {}
             Some(next) => break next,
         }
     };
     let Some(space) = kernel.pool[next].space.get() else { panic!("a thread without a space is to run") };
-    kernel.port.switch_to(&kernel.pool, space);
+    switch::enter(&kernel.pool, space);
     let (cpu, lazy) = kernel.port.parts();
     lazy.leave_to(cpu, &mut kernel.pool, next);
 }
