@@ -10,6 +10,7 @@
 //! | `fast/alien.S` | the fast path of an alien's system calls and page faults, and of `run` |
 //! | `fast/page_fault.S` | the fast path of a native thread's page fault to its pager |
 //! | `fast/map_reply.S` | the fast path of `map_reply_wait` and `map_run`, which map the page |
+//! | `mem.S` | filling and copying memory |
 //!
 //! A name in braces in these files is a constant or a symbol of the list below. The compiler
 //! refuses a name that is not in the list, and one in the list that nobody uses.
@@ -17,11 +18,10 @@
 //! A jump to a `.global` label is always a long one: the linker fills it in. Adding or removing
 //! `.global` moves code from one cache line to another.
 
-use crate::boot::{KERNEL_STACK, PANIC_STACK};
-use crate::gdt;
-use crate::layout::{CPU, POOL_BASE};
+use crate::layout::{CPU, POOL, POOL_BASE, PoolPlace};
 use crate::regs::{EFLAGS_IF, EFLAGS_RF, EFLAGS_TF};
-use crate::{interrupts, lazy as loaded, port, switch, trap};
+use crate::stack::{KERNEL_STACK, PANIC_STACK};
+use crate::{gdt, interrupts, lazy as loaded, switch, trap};
 use abi::frame::{self, vector};
 use abi::tag::REGISTER_WORDS;
 use abi::{Delivery, Kind, MessageKind, Op, Rights, Tag};
@@ -88,15 +88,17 @@ global_asm!(
     include_str!("entry.S"),
     include_str!("fast/ipc.S"),
     include_str!("fast/page_fault.S"),
+    include_str!("mem.S"),
     kdb = const cfg!(feature = "kdb") as u32,
     // --- The processor's words, and where threads are -------------------------------------
     current = const cpu!(current),
     loaded = const cpu!(loaded),
     top = const cpu!(top),
-    index_mask = sym port::INDEX_MASK,
+    pool = sym POOL,
+    index_mask = const offset_of!(PoolPlace, index_mask),
     thread_shift = const BYTES.trailing_zeros(),
     threads = const POOL_BASE + ANCHOR,
-    pool_offset = sym port::POOL_OFFSET,
+    pool_offset = const offset_of!(PoolPlace, offset),
     // --- Fields of a Thread ----------------------------------------------------------------
     cap_limit = const field!(cap_limit),
     fault_address = const field!(fault_address),

@@ -6,12 +6,10 @@
 //! FPU traps. FPU registers may outlive that (`Lazy::fpu_owner`): they are out of
 //! reach until their owner touches the FPU again.
 
-use crate::gdt;
-use crate::layout::WINDOW;
-use crate::regs::{self, Features};
-use crate::state;
+use crate::features::Features;
+use crate::{fpu, gdt, paging, regs};
 use abi::frame::{CHANGED_SEGMENTS, Frame};
-use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu};
+use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu as place};
 use core::mem::offset_of;
 use ia32_context::checked_selectors;
 use kcore::Cpu;
@@ -47,7 +45,7 @@ pub struct Lazy {
 }
 
 /// Notes whether FS and GS have to be loaded.
-fn note_segments(thread: &mut Thread) {
+fn note_selectors(thread: &mut Thread) {
     if names_any(thread.fs_gs) {
         thread.lazy |= lazy::SEGMENTS;
     } else {
@@ -89,7 +87,7 @@ impl Lazy {
             }
             None => return step,
         }
-        note_segments(&mut pool[current]);
+        note_selectors(&mut pool[current]);
         step
     }
 
@@ -113,7 +111,7 @@ impl Lazy {
         let own = checked_selectors(fs_gs, &pool[handler].tls);
         if names_any(own) {
             pool[handler].fs_gs = own;
-            note_segments(&mut pool[handler]);
+            note_selectors(&mut pool[handler]);
             self.load(cpu, pool, handler);
         }
     }
@@ -137,7 +135,7 @@ impl Lazy {
         if wants {
             self.load(cpu, pool, next);
         } else {
-            state::set_fs_gs(0);
+            regs::set_fs_gs(0);
         }
     }
 
@@ -148,14 +146,14 @@ impl Lazy {
             gdt::load_tls(&t.tls);
         }
         if t.lazy & lazy::DEBUG != 0 {
-            state::load_debug(&t.debug);
+            regs::load_debug(&t.debug);
         }
         if t.lazy & lazy::PORTS != 0
             && let Some(map) = t.space.get().and_then(|space| pool[space].ports.get())
         {
             self.open_ports(map);
         }
-        state::set_fs_gs(checked_selectors(t.fs_gs, &t.tls));
+        regs::set_fs_gs(checked_selectors(t.fs_gs, &t.tls));
     }
 
     /// Takes a thread's state out of the processor, saving it if `keep`.
@@ -178,14 +176,14 @@ impl Lazy {
     fn put_away(&mut self, cpu: &mut Cpu, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
         self.close_fpu(cpu);
         if keep {
-            pool[thread].fs_gs = state::fs_gs();
+            pool[thread].fs_gs = regs::fs_gs();
         }
-        state::set_fs_gs(0);
+        regs::set_fs_gs(0);
         if pool[thread].lazy & lazy::TLS != 0 {
             gdt::load_tls(&[[0; 2]; 3]);
         }
         if pool[thread].lazy & lazy::DEBUG != 0 {
-            state::load_debug(&[0; 6]);
+            regs::load_debug(&[0; 6]);
         }
         if pool[thread].lazy & lazy::PORTS != 0 {
             gdt::open_io(false);
@@ -218,15 +216,15 @@ impl Lazy {
 
     fn save_fpu(&self, pool: &mut Pool, thread: Ref<Thread>) {
         let at = pool[thread].utcb + FPU_OFFSET;
-        state::save_fpu(self.features, pool.bytes_mut(at, FPU_SIZE));
-        note_fpu(pool, thread, fpu::SAVED);
+        fpu::save(self.features, pool.bytes_mut(at, FPU_SIZE));
+        note_fpu(pool, thread, place::SAVED);
     }
 
     /// The area is writable by user level: bits that would fault are cleared first.
     fn restore_fpu(&self, pool: &mut Pool, thread: Ref<Thread>) {
         let at = pool[thread].utcb + FPU_OFFSET;
-        state::restore_fpu(self.features, pool.bytes_mut(at, FPU_SIZE));
-        note_fpu(pool, thread, fpu::LOADED);
+        fpu::restore(self.features, pool.bytes_mut(at, FPU_SIZE));
+        note_fpu(pool, thread, place::LOADED);
     }
 
     /// The current thread did what only a thread with ports may do. Returns whether that is news: its
@@ -246,11 +244,7 @@ impl Lazy {
     /// Shows a space's ports to the processor.
     fn open_ports(&mut self, map: Ref<PortMap>) {
         if !self.io_map.is(map) {
-            for page in 0..2 {
-                let physical = crate::port::physical(map.address() + page * abi::PAGE_SIZE);
-                crate::boot::set_window(1 + page as usize, physical);
-                regs::invlpg(WINDOW + (1 + page) * abi::PAGE_SIZE);
-            }
+            paging::map_io_bitmap(map.address());
             self.io_map = map.link();
         }
         gdt::open_io(true);

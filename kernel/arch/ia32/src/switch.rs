@@ -2,7 +2,7 @@
 //! Entering a space: the one place for all Rust that changes the page directory of the processor
 //! for another space. `switch.S` is the same for the assembly.
 
-use crate::regs;
+use crate::{paging, regs};
 use kcore::space::Space;
 use pool::{Pool, Ref};
 
@@ -26,6 +26,6 @@ pub fn enter(pool: &Pool, space: Ref<Space>) {
 pub fn leave(pool: &Pool, space: Ref<Space>) {
     if is_entered(pool, space) {
         // SAFETY: as above.
-        unsafe { regs::write_cr3(crate::boot::directory_physical()) };
+        unsafe { regs::write_cr3(paging::directory_physical()) };
     }
 }

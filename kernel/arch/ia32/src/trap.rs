@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an entry means, and the way back to a thread.
 
-use crate::interrupts;
-use crate::port::Ia32;
+use crate::contract::Ia32;
 use crate::regs::{self, EFLAGS_TF};
-use crate::{panic, state, switch};
+use crate::{interrupts, lock, panic, switch};
 use abi::Rights;
 use abi::frame::{fault, vector};
 use ia32_context::{FIXED_FLAGS, selector, word};
@@ -16,15 +15,14 @@ const DEBUG: u32 = 1;
 const NMI: u32 = 2;
 const NO_FPU: u32 = 7;
 const MACHINE_CHECK: u32 = 18;
-const TIMER_LINE: u32 = 0;
 
 /// Entered from user mode; the current thread's registers are in its context.
 pub extern "C" fn enter() {
     // SAFETY: the entry code calls this once an entry, on the only processor, interrupts off; no
     // reference from an earlier entry is alive.
-    let kernel = unsafe { crate::kernel() };
+    let kernel = unsafe { lock::kernel() };
     let Some(current) = kernel.current() else { panic!("entry from user mode without a thread") };
-    note_segments(kernel, current);
+    note_selectors(kernel, current);
     #[cfg(feature = "kdb")]
     crate::kdb::trace(kernel, current);
     let vector = kernel.pool[current].context[word::VECTOR];
@@ -50,7 +48,7 @@ pub extern "C" fn enter() {
         vector::GENERAL_PROTECTION if use_ports(kernel, current) => {}
         _ => {
             if vector == DEBUG {
-                kernel.pool[current].debug[4] = state::take_debug_status();
+                kernel.pool[current].debug[4] = regs::take_debug_status();
             }
             kernel.exception();
         }
@@ -65,7 +63,7 @@ pub const VIRTUAL_WORDS: usize = 4;
 /// thread, whose saved registers lie [`VIRTUAL_WORDS`] too low.
 pub extern "C" fn enter_virtual() {
     // SAFETY: as in `enter`.
-    let kernel = unsafe { crate::kernel() };
+    let kernel = unsafe { lock::kernel() };
     let Some(current) = kernel.current() else { panic!("entry from virtual 8086 mode without a thread") };
     let context = &mut kernel.pool[current].context;
     context.copy_within(word::EDI - VIRTUAL_WORDS..=word::SS - VIRTUAL_WORDS, word::EDI);
@@ -76,7 +74,7 @@ pub extern "C" fn enter_virtual() {
     context[word::SS] = u32::from(selector::USER_DATA);
     context[word::EFLAGS] = FIXED_FLAGS;
     context[word::VECTOR] = vector::GENERAL_PROTECTION;
-    note_segments(kernel, current);
+    note_selectors(kernel, current);
     kernel.exception();
     if let 0x20..=0x2f = cause {
         interrupt(kernel, cause - 0x20);
@@ -86,7 +84,7 @@ pub extern "C" fn enter_virtual() {
 
 const INT_CALL: u32 = abi::kip::INT_VECTOR;
 
-fn note_segments(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
+fn note_selectors(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
     let context = &kernel.pool[current].context;
     let fs_gs = context[word::FS] & 0xffff | context[word::GS] << 16;
     let (cpu, lazy) = kernel.port.parts();
@@ -118,7 +116,7 @@ fn interrupt(kernel: &mut Kernel<Ia32>, line: u32) {
     if line == plat_pc::uart::IRQ && plat_pc::uart::took_break() {
         crate::kdb::enter(kernel);
     }
-    if line == TIMER_LINE { kernel.tick() } else { kernel.interrupt(line) }
+    if line == interrupts::TIMER_LINE { kernel.tick() } else { kernel.interrupt(line) }
 }
 
 fn take_interrupts(kernel: &mut Kernel<Ia32>) {

@@ -6,7 +6,8 @@ use core::sync::atomic::{AtomicU16, Ordering};
 
 const MASTER: u16 = 0x20;
 const SLAVE: u16 = 0xa0;
-const CASCADE: u32 = 2;
+/// The line of the master that the slave is behind.
+pub const CASCADE: u32 = 2;
 /// Operation word 2: specific end of interrupt.
 const SPECIFIC_EOI: u8 = 0x60;
 /// Operation word 3: read the in-service register.

@@ -314,7 +314,7 @@ slow_run:
 run_other:
     mov [esp + {scratch_1}], esi
     mov [esp + {scratch_2}], edi
-    mov ecx, ss:[{index_mask}]                          // S1
+    mov ecx, ss:[{pool} + {index_mask}]                 // S1
     and ecx, ebx
     shl ecx, {thread_shift}
     add ecx, {threads}

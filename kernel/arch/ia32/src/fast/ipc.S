@@ -113,7 +113,7 @@ fast_switch:
     xor eax, {op_call} ^ {op_reply_wait}                // T2
     test eax, ~3
     jnz 8f
-    mov edx, ss:[{index_mask}]                          // T7
+    mov edx, ss:[{pool} + {index_mask}]                 // T7
     and edx, ebx
     shl edx, {thread_shift}
     add edx, {threads}

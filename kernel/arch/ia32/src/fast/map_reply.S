@@ -92,7 +92,7 @@
     and eax, {low} & ~3
     and esi, ~{low}
     add esi, eax
-    sub esi, ss:[{pool_offset}]
+    sub esi, ss:[{pool} + {pool_offset}]
     .if \replaces == 0
     cmp dword ptr ss:[esi], 0
     jne 9f
@@ -122,7 +122,7 @@
 map_reply:
     cmp eax, {op_reply_wait} ^ {op_map_reply_wait}      // M1
     jne slow_map_reply
-    mov edx, ss:[{index_mask}]                          // T7
+    mov edx, ss:[{pool} + {index_mask}]                 // T7
     and edx, ebx
     shl edx, {thread_shift}
     add edx, {threads}

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The port contract for IA-32 on a PC.
+//! What the portable kernel asks of this processor and its board: `kcore::Port`.
 
-use crate::interrupts;
-use crate::layout::{CPU, KERNEL_BASE, POOL_BASE};
+use crate::features::{self, Features};
+use crate::layout::CPU;
 use crate::lazy::Lazy;
-use crate::regs::{self, Features};
-use crate::{state, switch};
-use abi::Frame;
-use abi::{Error, PAGE_SIZE, Rights};
-use core::sync::atomic::{AtomicU32, Ordering};
+use crate::{fpu, interrupts, paging, switch};
+use abi::{Error, Frame, PAGE_SIZE, Rights};
 use kcore::port::{Context, FaultIn};
 use kcore::space::{Space, Table};
 use kcore::thread::Thread;
@@ -17,28 +14,10 @@ use mmu::ia32::Ia32 as Format;
 use plat_pc::{TscScale, pic, pit, tsc};
 use pool::{Pool, Ref};
 
-/// Bits of a reply handle that are the thread's index, for the fast path.
-pub static INDEX_MASK: AtomicU32 = AtomicU32::new(0);
-/// Physical minus linear address of the pool.
-pub static POOL_OFFSET: AtomicU32 = AtomicU32::new(0);
-
-/// More pages than this are flushed by reloading CR3.
-const FLUSH_ALL: u32 = 32;
-
 /// The processor and its board.
 pub struct Ia32 {
     lazy: Lazy,
     clock: TscScale,
-}
-
-/// Notes where the pool is.
-pub fn set_pool(physical: u32) {
-    POOL_OFFSET.store(physical.wrapping_sub(POOL_BASE), Ordering::Relaxed);
-}
-
-/// Physical address of something in the pool.
-pub fn physical(address: u32) -> u32 {
-    address.wrapping_add(POOL_OFFSET.load(Ordering::Relaxed))
 }
 
 impl Ia32 {
@@ -95,21 +74,21 @@ impl Port for Ia32 {
     }
 
     fn clear_fpu(area: &mut [u8]) {
-        state::initial_fpu(crate::features(), area);
+        fpu::initial(features::get(), area);
     }
 
     fn physical(&self, address: u32) -> u32 {
-        physical(address)
+        paging::physical(address)
     }
 
     fn pool_address(&self, physical: u32) -> u32 {
-        physical.wrapping_sub(POOL_OFFSET.load(Ordering::Relaxed))
+        paging::pool_address(physical)
     }
 
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {
         let Some(top) = pool[space].top.get() else { return };
-        crate::boot::copy_kernel_entries(&mut pool[top].0);
-        pool[space].hw[switch::DIRECTORY] = physical(top.address());
+        paging::copy_kernel_entries(&mut pool[top].0);
+        pool[space].hw[switch::DIRECTORY] = paging::physical(top.address());
     }
 
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) {
@@ -130,19 +109,13 @@ impl Port for Ia32 {
 
     fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, start: u32, end: u32) {
         // Any other space's entries went with the last change of directory: none of them is global.
-        if !switch::is_entered(pool, space) {
-            return;
-        }
-        if (end.wrapping_sub(start)) / PAGE_SIZE > FLUSH_ALL {
-            self.invalidate_all();
-        } else {
-            (start..end).step_by(PAGE_SIZE as usize).for_each(regs::invlpg);
+        if switch::is_entered(pool, space) {
+            paging::flush(start, end);
         }
     }
 
     fn invalidate_all(&mut self) {
-        // SAFETY: the same directory again.
-        unsafe { regs::write_cr3(regs::read_cr3()) };
+        paging::flush_all();
     }
 
     fn fault_in(&mut self, _: &mut Pool, _: Ref<Space>, _: u32, _: Rights) -> FaultIn {
@@ -173,6 +146,4 @@ impl Port for Ia32 {
     }
 }
 
-/// The upper-level entries of the kernel start here.
-pub const KERNEL_ENTRIES: usize = mmu::top_index(KERNEL_BASE);
 const _: () = assert!(size_of::<Table>() == PAGE_SIZE as usize);
