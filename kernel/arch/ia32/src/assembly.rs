@@ -4,8 +4,9 @@
 //!
 //! | file | room for |
 //! |---|---|
-//! | `switch.S` | entering the space of a thread |
+//! | `switch.S` | switching to a thread and its space |
 //! | `entry.S` | entry by interrupt, trap and `int`; saving all registers; exit |
+//! | `fast/steps.S` | steps that several fast paths make |
 //! | `fast/ipc.S` | `sysenter`, and the fast path of `call` and `reply_wait` |
 //! | `fast/alien.S` | the fast path of an alien's system calls and page faults, and of `run` |
 //! | `fast/page_fault.S` | the fast path of a native thread's page fault to its pager |
@@ -34,6 +35,7 @@ use kcore::port::CONTEXT_WORDS;
 use kcore::space::{HEADER_BYTES, Space};
 use kcore::thread::{ANCHOR, BYTES, SEQUENCE, Thread, flag, gate, lazy};
 use mmu::ia32::bits;
+use plat_pc::pic;
 
 /// Where a Thread's field is, from a reference to it.
 macro_rules! field {
@@ -79,10 +81,15 @@ const ARITHMETIC_FLAGS: u32 = 0x8d5;
 const TABLE: u32 = bits::PRESENT | bits::WRITABLE | bits::USER;
 const TABLE_KIND: u32 = TABLE | bits::LARGE | bits::SHARED;
 /// What `pushad`, the vector, the error code and the processor on an entry from ring 3 push.
-const PUSHED: usize = 32 + 4 + 4 + 20;
+const PUSHED: usize = PUSHALL + 4 + 4 + 20;
+/// What `pushad` alone pushes.
+const PUSHALL: usize = 32;
+/// Vectors that have a stub: exceptions, interrupt lines, and the system call by `int`.
+const VECTORS: usize = abi::kip::INT_VECTOR as usize + 1;
 
 global_asm!(
     include_str!("switch.S"),
+    include_str!("fast/steps.S"),
     include_str!("fast/alien.S"),
     include_str!("fast/map_reply.S"),
     include_str!("entry.S"),
@@ -158,6 +165,7 @@ global_asm!(
     space_top = const offset_of!(Space, top),
     upper = const offset_of!(Attachment, upper),
     // --- Capabilities, tags and deliveries ----------------------------------------------------
+    rights = const Rights::ALL.0,
     call_right = const Rights::CALL.0,
     control = const Rights::CONTROL.0,
     memory = const Kind::Memory as u32,
@@ -201,6 +209,9 @@ global_asm!(
     vector_page_fault = const vector::PAGE_FAULT,
     vector_protection = const vector::GENERAL_PROTECTION,
     vector_sysenter = const vector::SYSENTER,
+    vectors = const VECTORS,
+    first_line = const pic::FIRST_VECTOR,
+    last_line = const pic::LAST_VECTOR,
     fixed_flags = const FIXED_FLAGS,
     interrupt_flag = const EFLAGS_IF,
     iret_flags = const EFLAGS_TF | EFLAGS_RF,
@@ -222,6 +233,11 @@ global_asm!(
     page = const abi::PAGE_SIZE,
     table = const TABLE,
     table_kind = const TABLE_KIND,
+    // --- What an entry from kernel mode leaves on the stack, and what lies behind it ----------
+    kernel_vector = const PUSHALL,
+    kernel_eip = const PUSHALL + 8,
+    kernel_eflags = const PUSHALL + 16,
+    kernel_next = const PUSHALL + 20,
     // --- What is called, and on which stack ---------------------------------------------------
     bug = sym trap::kernel_exception,
     double_fault = sym trap::double_fault,
@@ -244,7 +260,7 @@ unsafe extern "C" {
     fn alien_entry();
     fn alien_fault();
     fn double_fault();
-    static vector_table: [u32; 49];
+    static vector_table: [u32; VECTORS];
 }
 
 /// Entry points for the interrupt table, and of the double fault's task.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Entry by interrupt, trap and `int`; the saving of all registers; the way back to user mode.
 //
-// From user mode the processor pushes at `Cpu::current`, that is right below the running Thread's
-// reference, into its `context`. The stubs push the rest there and go on with the kernel's only
-// stack. In kernel mode interrupts are open in one place (`interrupts::open`), and only note what came.
+// On an entry from user mode the processor pushes at `Cpu::current`. That is right below the running
+// Thread's reference, in its `context`. The stubs push the rest there, and go on with the kernel's
+// only stack. In kernel mode interrupts are open in one place (`interrupts::open`); there they are
+// only noted.
 
 // Calls a Rust function on the kernel's stack.
 .macro CALL_KERNEL function
@@ -15,7 +16,8 @@
 .endm
 
 .section .text.entry, "ax", @progbits
-// Vectors 0 to 0x30. Those with an error code: 8, 10 to 14, 17, 21.
+
+// A stub for each of the vectors 0 to 0x30. Those with an error code: 8, 10 to 14, 17, 21.
 .macro STUB vector
     .balign 16
 vector_\vector:
@@ -25,15 +27,16 @@ vector_\vector:
     push \vector
     jmp entered
 .endm
-    .altmacro
-    .set i, 0
-    .rept 49
+.altmacro
+.set i, 0
+.rept {vectors}
     STUB %i
     .set i, i + 1
-    .endr
-    .noaltmacro
-// From user mode the processor began to push at `Cpu::current`. The selector in the frame
-// says as much on a real processor, but QEMU lets ring 3 load CS with a null selector.
+.endr
+.noaltmacro
+
+// On an entry from user mode the pushed words end at `Cpu::current`. The saved CS would tell, too,
+// on a real processor, but QEMU lets ring 3 load CS with a null selector.
 .global entered
 entered:
     pushad
@@ -47,17 +50,18 @@ entered_saved:
 save_registers:
     pushad
 save_segments:
-    // In its Intel syntax the assembler would move 16 bits of a segment register.
+    // As bytes: of a segment register the assembler would push 16 bits.
     .byte 0x1e                                          // push ds
     .byte 0x06                                          // push es
     .byte 0x0f, 0xa0                                    // push fs
     .byte 0x0f, 0xa8                                    // push gs
     CALL_KERNEL {enter}
+
+// To user mode by `iret`, with the saved registers of the thread in `Cpu::current`. FS and GS are not
+// among them: the lazy switch has loaded them. CS and SS are constants, and written here: the fast
+// paths do not save them, and use their words as scratch. A fast path comes here with the user's DS.
 .global leave_kernel
 leave_kernel:
-    // FS and GS were loaded by the lazy switch. The fast path saves only what it
-    // needs itself, and uses the word of SS as scratch: CS and SS are constants.
-    // Through SS: the fast path comes here with the user's DS.
     mov esp, ss:[{current}]
     mov dword ptr [esp - 4], {user_data}
     mov dword ptr [esp - 16], {user_code}
@@ -69,17 +73,19 @@ pop_ds:
     popad
     add esp, 8
     iretd
-// From virtual 8086 mode the processor pushes four words more. Ring 3 cannot get
-// there, but QEMU's `iret` takes the VM flag from ring 3, too.
+
+// On an entry from virtual 8086 mode the processor pushes four words more. A real processor lets
+// ring 3 not get there, but QEMU's `iret` takes the VM flag from ring 3, too.
 not_from_user:
     add eax, {virtual_bytes}
     cmp eax, ss:[{current}]
     jne from_kernel
     CALL_KERNEL {enter_virtual}
     jmp leave_kernel
-// In kernel mode: an interrupt in the window, what a user left behind, or a bug.
+
+// From kernel mode: an interrupt in `interrupts::open`, something that a user left behind, or a bug.
 from_kernel:
-    mov eax, ss:[esp + 32]
+    mov eax, ss:[esp + {kernel_vector}]
     cmp eax, {vector_debug}
     je 2f
     cmp eax, {vector_invalid_tss}
@@ -88,44 +94,46 @@ from_kernel:
     je 5f
     cmp eax, {vector_protection}
     je 5f
-    sub eax, 0x20
-    cmp eax, 0x0f
+    sub eax, {first_line}
+    cmp eax, {last_line} - {first_line}
     ja 3f
     bts ss:[{pending}], eax
-    and dword ptr [esp + 48], ~{interrupt_flag}
+    and dword ptr [esp + {kernel_eflags}], ~{interrupt_flag}
 1:
     popad
     add esp, 8
     iretd
-    // The kernel sets no breakpoint and no TF: it is the user's TF at sysenter's entry, or a
-    // breakpoint at a `mov` to SS, which waits until the instruction behind an `int` was to begin.
-    // What it left in the status register would be told to the next thread that looks.
+    // A debug exception. The kernel sets no breakpoint and no TF. So it is the user's TF, which strikes
+    // at `sysenter_entry`; or the user's breakpoint at a `mov` to SS, which the processor puts off until
+    // the next instruction is done: that may be an `int`. The status register is cleared: the next
+    // thread that looks would see it.
 2:
     xor eax, eax
     mov dr6, eax
-    and dword ptr [esp + 48], ~{trap_flag}
-    cmp dword ptr [esp + 40], offset sysenter_entry
+    and dword ptr [esp + {kernel_eflags}], ~{trap_flag}
+    cmp dword ptr [esp + {kernel_eip}], offset sysenter_entry
     jne 1b
     or dword ptr ss:[{loaded}], {step}
     jmp 1b
-    // `sysenter` leaves NT as the user had it, with which `iretd` is another instruction.
+    // An invalid TSS: the user had set NT, `sysenter` left it, and with it `iretd` switches tasks.
 4:
-    btr dword ptr [esp + 48], {nested_task}
+    btr dword ptr [esp + {kernel_eflags}], {nested_task}
     jc 1b
     jmp 3f
-    // A selector whose descriptor is gone since the thread loaded it: it becomes null.
+    // DS or ES cannot be loaded: the segment descriptor is gone since the thread loaded it. It gets a
+    // null selector.
 5:
-    mov eax, [esp + 40]
+    mov eax, [esp + {kernel_eip}]
     cmp eax, offset pop_es
     je 6f
     cmp eax, offset pop_ds
     jne 3f
 6:
-    mov dword ptr [esp + 52], 0
+    mov dword ptr [esp + {kernel_next}], 0
     jmp 1b
+    // A bug. The stack may be a thread's saved registers: another is taken to say what happened.
 3:
     LOAD_DATA {kernel_data}, eax
-    // The stack may be a thread's saved registers: say what happened on another.
     mov eax, esp
     mov esp, offset {panic_stack} + {panic_stack_bytes}
     push eax
@@ -133,18 +141,20 @@ from_kernel:
 .global double_fault
 double_fault:
     call {double_fault}
+
+// Addresses of the stubs, for the IDT.
 .section .rodata
-    .balign 4
+.balign 4
 .global vector_table
 vector_table:
-    .altmacro
 .macro ENTRY vector
     .long vector_\vector
 .endm
-    .set i, 0
-    .rept 49
+.altmacro
+.set i, 0
+.rept {vectors}
     ENTRY %i
     .set i, i + 1
-    .endr
-    .noaltmacro
+.endr
+.noaltmacro
 .text

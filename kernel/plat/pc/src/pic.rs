@@ -15,6 +15,8 @@ const READ_IN_SERVICE: u8 = 0x0b;
 
 /// Vector of line 0.
 pub const FIRST_VECTOR: u8 = 0x20;
+/// Vector of the last line.
+pub const LAST_VECTOR: u8 = FIRST_VECTOR + 15;
 
 static MASKED: AtomicU16 = AtomicU16::new(0xffff);
 

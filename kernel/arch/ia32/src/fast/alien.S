@@ -79,9 +79,8 @@
     jne \refused
 .endm
 
-.balign 32
-// An event of vector \\vector, for which the processor pushed \\pushed bytes: SS, ESP, EFLAGS, CS,
-// EIP, and the error code of a page fault.
+// An event of this vector, for which the processor pushed so many bytes: SS, ESP, EFLAGS, CS, EIP,
+// and the error code of a page fault.
 .macro EVENT vector, pushed
     .if {kdb}
     jmp 8f
@@ -96,11 +95,10 @@
     lea edx, [esp + \pushed + 12]
     cmp edx, ss:[{loaded}]                              // A1
     jne 9f
-    // Through SS, as everything: DS is the alien's.
     mov ecx, ss:[edx + {handler}]
     test cl, {call_right}                               // A2
     jz 9f
-    and ecx, ~63
+    and ecx, ~{rights}
     cmp dword ptr ss:[ecx + {gate}], {gate_run}         // A3
     jne 9f
     cmp ss:[ecx + {partner}], edx
@@ -142,18 +140,14 @@
     mov dword ptr ss:[eax + {f_changed}], 0
     mov esp, edx
     .if \pushed == 20
-event:                                                  // ESP the alien, ECX its handler, ESI, EDI and EBP the words of the message
+// ESP is the alien, ECX its handler; ESI, EDI and EBP are the words of the message.
+event:
     .endif
     mov eax, [esp + {handler} + 4]
     or eax, {delivery_alien}
-    add dword ptr [esp + {handle}], {sequence}
-    mov ebx, [esp + {handle}]
-    mov [esp + {partner}], ecx
-    mov dword ptr [esp + {gate}], {gate_alien}
-    // As `fast_switch`, but the space is another and DS and ES are flat already.
-    mov dword ptr ss:[ecx + {gate}], {gate_ready}
-    mov ss:[{current}], ecx
-    ENTER_SPACE ecx, edx
+    AWAIT_ANSWER ecx, {gate_alien}
+    // As `fast_switch`, but the space is another, and DS and ES are flat already.
+    SWITCH_TO ecx, edx
     mov edx, ss:[ecx + {saved_eip}]
     mov ecx, ss:[ecx + {saved_esp}]
     push 2
@@ -174,22 +168,26 @@ event:                                                  // ESP the alien, ECX it
     push \vector
     jmp entered
 .endm
+
+.balign 32
 .global alien_entry
 alien_entry:
     EVENT {vector_alien_call}, 20
-// A1 holds for entries from user mode alone, as there the stack ends at the thread.
+
+// A1 holds only for an entry from user mode: there the stack ends at the thread.
 .balign 32
 .global alien_fault
 alien_fault:
     EVENT {vector_page_fault}, 24
-// --- an alien's sysenter: from try_run, ESP the alien, or a thread with an alien's state loaded ---
+
+// An alien's `sysenter`: from `try_run`. ESP is the alien, or a thread with an alien's state loaded.
 alien_sysenter:
     cmp esp, ss:[{loaded}]                              // A1
     jne map_run
     mov ecx, [esp + {handler}]
     test cl, {call_right}                               // A2
     jz slow
-    and ecx, ~63
+    and ecx, ~{rights}
     cmp dword ptr ss:[ecx + {gate}], {gate_run}         // A3
     jne slow
     cmp ss:[ecx + {partner}], esp
@@ -209,7 +207,7 @@ alien_sysenter:
     mov eax, [esp + {saved_eip}]
     mov ss:[edx + {f_edx}], eax
     mov ss:[edx + {f_eip}], eax
-    // What the tests above left is not the alien's.
+    // The tests above changed the arithmetic flags: they are not the alien's any more.
     pushfd
     pop eax
     and eax, {control_flags}
@@ -233,8 +231,8 @@ alien_sysenter:
 7:
     LOAD_DATA {user_data}, esi
     jmp 6b
-// --- run: from sysenter_entry, ESP the thread, EAX and EBX as the user had them ---
-// From the thread in ESP to the alien in EDX, whose frame is at EAX. As in `fast_switch` reading selectors is cheaper than loading them.
+
+// From the thread in ESP to the alien in EDX, whose frame is at EAX.
 .macro TO_ALIEN
     mov ecx, es                                         // R7
     shl ecx, 16
@@ -244,11 +242,11 @@ alien_sysenter:
 3:
     mov [esp + {partner}], edx
     mov dword ptr [esp + {gate}], {gate_run}
-    mov dword ptr ss:[edx + {gate}], {gate_ready}
-    mov ss:[{current}], edx
     // No alien has the space of a thread that makes system calls.
-    ENTER_SPACE edx, esi
+    SWITCH_TO edx, esi
 .endm
+
+// Behind it: DS and ES, which are loaded for the alien if they are flat.
 .macro FLAT_DATA
 4:
     cmp dword ptr ss:[eax + {f_ds_es}], {flat}          // R7
@@ -256,14 +254,17 @@ alien_sysenter:
     LOAD_DATA {user_data}, ecx
     jmp 3b
 .endm
+
+// `run`: from `sysenter_entry`. ESP is the thread, EAX and EBX are as the user had them.
 .balign 32
 .global try_run
 try_run:
     cmp eax, {op_run}                                   // R1
     jne alien_sysenter
     MAY_RUN run_other, slow_run
+// From here also behind `run_other`, and behind `map_run`, for which R7 and R8 hold already.
 .global resume_alien
-resume_alien:                                           // R7 and R8 hold already
+resume_alien:
     cmp dword ptr ss:[eax + {f_changed}], 0             // R7
     jne 5f
     TO_ALIEN
@@ -309,15 +310,13 @@ resume_alien:                                           // R7 and R8 hold alread
 slow_run:
     mov eax, {op_run}
     jmp slow
-// EDX the alien whose state is loaded, which waits for a reply.
+
+// `run` of another alien than the one in EDX, whose state is loaded and which waits for a reply.
 .balign 32
 run_other:
     mov [esp + {scratch_1}], esi
     mov [esp + {scratch_2}], edi
-    mov ecx, ss:[{pool} + {index_mask}]                 // S1
-    and ecx, ebx
-    shl ecx, {thread_shift}
-    add ecx, {threads}
+    THREAD_OF_HANDLE ecx                                // S1
     cmp dword ptr ss:[ecx + {gate}], {gate_alien}
     jne 9f
     cmp ebx, ss:[ecx + {handle}]
@@ -325,7 +324,7 @@ run_other:
     cmp ss:[ecx + {partner}], esp
     jne 9f
     mov eax, ss:[ecx + {handler}]
-    and eax, ~63
+    and eax, ~{rights}
     cmp eax, esp
     jne 9f
     cmp dword ptr [esp + {signals}], 0                  // S2
@@ -333,7 +332,8 @@ run_other:
     mov eax, ss:[{top}]
     cmp eax, ss:[ecx + {priority}]
     ja 9f
-    test dword ptr ss:[ecx + {lazy}], {more_lazy}       // S3; what is private of the loaded one is a flag in EDX
+    // S3. What of the loaded one is private is a flag in EDX.
+    test dword ptr ss:[ecx + {lazy}], {more_lazy}
     jnz 9f
     mov eax, ss:[edx + {utcb}]                          // S4
     mov esi, gs

@@ -32,7 +32,8 @@
 // made flat for the receiver, if they are not.
 
 .section .text.fast, "ax", @progbits
-// The thread in EDX waits under the handle in EBX for this very thread, which may wait then.
+
+// The thread in EDX waits under the handle in EBX for the one in ESP, which may wait then.
 .macro MAY_REPLY
     cmp ebx, ss:[edx + {handle}]                        // T9
     jne slow_reply
@@ -45,6 +46,7 @@
     cmp ecx, ss:[edx + {priority}]
     ja slow_reply
 .endm
+
 .balign 32
 .global sysenter_entry
 sysenter_entry:
@@ -63,15 +65,16 @@ sysenter_entry:
     xor eax, {op_call}                                  // T2
     test eax, ~3
     jnz 3f
-    // --- call -----------------------------------------------------------------
+    // call
     cmp ebx, [esp + {cap_limit}]                        // T3
     jae slow_call
     mov ecx, [esp + {space}]
     shl ebx, 4
     mov edx, ss:[ecx + ebx + {slots}]
-    test edx, {call_right}                              // T4; three bytes longer than of DL, which puts fast_switch at a line's start
+    // Not `test dl`: with three bytes more, `fast_switch` starts a cache line.
+    test edx, {call_right}                              // T4
     jz slow_slot
-    and edx, ~63
+    and edx, ~{rights}
     cmp dword ptr ss:[edx + {gate}], {gate_open}        // T5
     jne slow_slot
     mov ecx, ss:[{top}]                                 // T6
@@ -80,16 +83,12 @@ sysenter_entry:
     // Nothing can fail any more. The badge word of a Thread capability has zeros below the badge.
     mov ecx, [esp + {space}]
     or eax, ss:[ecx + ebx + {slots} + 4]
-    add dword ptr [esp + {handle}], {sequence}
-    mov ebx, [esp + {handle}]
-    mov [esp + {partner}], edx
-    mov dword ptr [esp + {gate}], {gate_reply}
-// --- switch from esp to edx -------------------------------------------------
+    AWAIT_ANSWER edx, {gate_reply}
+
+// From the thread in ESP to the one in EDX, which entered by `sysenter`.
 .global fast_switch
 fast_switch:
-    mov dword ptr ss:[edx + {gate}], {gate_ready}
-    mov ss:[{current}], edx
-    ENTER_SPACE edx, ecx, 4f
+    SWITCH_TO edx, ecx, 4f
 4:
     mov ecx, ds
     cmp cx, {user_data}
@@ -107,16 +106,13 @@ fast_switch:
 6:
     LOAD_DATA {user_data}, ecx
     jmp 5b
-    // --- reply_wait ---------------------------------------------------------------
+
 .balign 32
-3:
+3: // reply_wait
     xor eax, {op_call} ^ {op_reply_wait}                // T2
     test eax, ~3
     jnz 8f
-    mov edx, ss:[{pool} + {index_mask}]                 // T7
-    and edx, ebx
-    shl edx, {thread_shift}
-    add edx, {threads}
+    THREAD_OF_HANDLE edx                                // T7
     cmp dword ptr ss:[edx + {gate}], {gate_reply}       // T8
     jne 7f
     MAY_REPLY
@@ -124,22 +120,23 @@ fast_switch:
     xor ebx, ebx
     mov dword ptr [esp + {gate}], {gate_open}
     jmp fast_switch
-    // In reach of a short jump.
-7:
+7: // in reach of a short jump
     jmp reply_to_exception
 8:
     jmp map_reply
-// --- not for us: give back what was changed ------------------------------------
+
+// Not for the fast path: registers get back what the user had in them.
 slow_slot:
     shr ebx, 4
 slow_call:
     xor eax, {op_call}
     jmp slow
-// A label that is seen elsewhere is out of reach of short jumps.
+// Two names: jumps in this file are short, those to a `.global` label are long.
 .global slow_map_reply
 slow_map_reply:
 slow_reply:
     xor eax, {op_reply_wait}
+// Lays down what an interrupt from user mode and its stub would have pushed. ESP and EIP are there.
 .global slow
 slow:
     mov dword ptr [esp - 4], {user_data}
@@ -148,12 +145,14 @@ slow:
     or dword ptr [esp], {interrupt_flag}
     push {user_code}
     lea esp, [esp - 4]
-    push 0
+    push 0                                              // no error code
     push {vector_sysenter}
     mov edx, [esp + 8]
     mov ecx, [esp + 20]
     jmp save_registers
-// --- reply_wait to a thread that waits for the end of its exception: all registers are its own -----
+
+// `reply_wait` to a thread that waits for the end of its exception: all registers are its own, so it
+// goes on by `iret`.
 reply_to_exception:
     cmp dword ptr ss:[edx + {gate}], {gate_exception}   // T8
     jne slow_reply
@@ -161,10 +160,8 @@ reply_to_exception:
 .global resume_exception
 resume_exception:
     mov dword ptr [esp + {gate}], {gate_open}
-    mov dword ptr ss:[edx + {gate}], {gate_ready}
     mov dword ptr ss:[edx + {sending}], {kind_call}
-    mov ss:[{current}], edx
-    ENTER_SPACE edx, ecx, leave_kernel
+    SWITCH_TO edx, ecx, leave_kernel
     jmp leave_kernel
 .global ipc_end
 ipc_end:

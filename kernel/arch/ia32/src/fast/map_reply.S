@@ -27,10 +27,12 @@
 // M7 refuses the kernel's part of a space, too: no user may use an upper-level entry there.
 
 .section .text.fast, "ax", @progbits
-// Carries out the record of one page whose words are in ESI, EDI and EBP; keeps EBX and EDX. At 9 it
-// has changed nothing but registers.
+
+// Carries out the record of one page, whose words are in ESI, EDI and EBP. Keeps EBX and EDX. With
+// `replaces` a mapping may stand there. Where it goes to 9 it has changed nothing but registers.
 .macro MAP_PAGE replaces
-    mov ecx, esi                                        // M2; the kind's word is a badge, too, which no Memory and no Space has
+    // M2. The second word of a slot is its kind and a badge, which no Memory and no Space has.
+    mov ecx, esi
     shr ecx, 16
     cmp ecx, [esp + {cap_limit}]
     jae 9f
@@ -46,7 +48,7 @@
     jnz 9f
     test edi, {rwx}
     jz 9f
-    and eax, ~63
+    and eax, ~{rights}
     mov ecx, ss:[eax + {memory_class}]                  // M4
     or ecx, ss:[eax + {memory_dying}]
     jnz 9f
@@ -64,7 +66,7 @@
     jne 9f
     mov esi, ss:[esi + {slots}]
     xor esi, {control}
-    test esi, 63
+    test esi, {rights}
     jnz 9f
     cmp dword ptr ss:[esi + {space_dying}], 0
     jne 9f
@@ -105,7 +107,8 @@
     or ebp, edi
     mov ss:[esi], ebp
 .endm
-// Behind it: the way down the tree of what was mapped.
+
+// Behind MAP_PAGE: the way down the tree of Memories that the space has mapped, by the bits of addresses.
 .macro SEARCH
 8:
     test eax, ss:[ecx + {bit}]
@@ -116,16 +119,14 @@
     mov ecx, ss:[ecx + {upper}]
     jmp 2b
 .endm
+
+// From T2 of `reply_wait`. ESP is the thread, EAX the tag, XOR that of `reply_wait`.
 .balign 32
-// From `reply_wait`'s T2: ESP the thread, EAX the tag in difference to that of `reply_wait`.
 .global map_reply
 map_reply:
     cmp eax, {op_reply_wait} ^ {op_map_reply_wait}      // M1
     jne slow_map_reply
-    mov edx, ss:[{pool} + {index_mask}]                 // T7
-    and edx, ebx
-    shl edx, {thread_shift}
-    add edx, {threads}
+    THREAD_OF_HANDLE edx                                // T7
     cmp dword ptr ss:[edx + {gate}], {gate_exception}   // T8
     jne slow_map_reply
     cmp ebx, ss:[edx + {handle}]                        // T9
@@ -138,7 +139,6 @@ map_reply:
     mov ecx, ss:[{top}]                                 // T6
     cmp ecx, ss:[edx + {priority}]
     ja slow_map_reply
-    // Words that the slow way writes anew.
     mov [esp + {scratch_1}], esi
     mov [esp + {scratch_2}], ebp
     MAP_PAGE 0
@@ -149,7 +149,8 @@ map_reply:
     mov ebp, [esp + {scratch_2}]
     mov eax, {op_map_reply_wait}
     jmp slow
-// --- map_run: from alien_sysenter, ESP the thread, EAX and EBX as the user had them ---
+
+// `map_run`: from `alien_sysenter`. ESP is the thread, EAX and EBX are as the user had them.
 .balign 32
 .global map_run
 map_run:

@@ -17,8 +17,9 @@
 // there, and so does the reply.
 
 .section .text.fast, "ax", @progbits
-.balign 32
+
 // The processor pushed SS, ESP, EFLAGS, CS, EIP and the error code.
+.balign 32
 .global native_fault
 native_fault:
     push {vector_page_fault}
@@ -40,7 +41,7 @@ native_fault:
     mov edx, ss:[eax + {handler}]                       // F4
     test dl, {call_right}
     jz entered_saved
-    and edx, ~63
+    and edx, ~{rights}
     cmp dword ptr ss:[edx + {gate}], {gate_open}        // F5
     jne entered_saved
     mov ecx, ss:[{top}]                                 // F6
@@ -51,7 +52,7 @@ native_fault:
     push 0
     push 0
     mov esp, eax
-    // A write alone brings no line into a Pentium's cache: the frame's are read first.
+    // A write alone brings no line into a Pentium's cache: the three of the frame are read first.
     mov ecx, ss:[edx + {utcb}]
     mov eax, ss:[ecx + {message} + {f_eax}]
     mov eax, ss:[ecx + {message} + {f_eax} + 32]
@@ -86,10 +87,7 @@ native_fault:
     mov dword ptr [esp + {sending}], {kind_exception}
     mov eax, [esp + {handler} + 4]
     or eax, {delivery_exception}
-    add dword ptr [esp + {handle}], {sequence}
-    mov ebx, [esp + {handle}]
-    mov [esp + {partner}], edx
-    mov dword ptr [esp + {gate}], {gate_exception}
+    AWAIT_ANSWER edx, {gate_exception}
     jmp fast_switch
 .global native_fault_end
 native_fault_end:
