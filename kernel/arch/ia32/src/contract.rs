@@ -108,7 +108,7 @@ impl Port for Ia32 {
     }
 
     fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, start: u32, end: u32) {
-        // Any other space's entries went with the last change of directory: none of them is global.
+        // The TLB has translations of the current space alone: a write of CR3 drops all that are not global.
         if switch::is_entered(pool, space) {
             paging::flush(start, end);
         }

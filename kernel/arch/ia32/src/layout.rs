@@ -22,15 +22,15 @@ pub struct PoolPlace {
 /// See [`PoolPlace`].
 pub static POOL: PoolPlace = PoolPlace { offset: AtomicU32::new(0), index_mask: AtomicU32::new(0) };
 
-/// The processor's hot words, at the start of a 32-byte line; the task-state
-/// segment starts at their third word and ends before the page does.
+/// The processor's words that fast paths read, at the start of a 32-byte cache line. The task-state
+/// segment starts at the third of them.
 pub const CPU: u32 = CPU_AREA + 0xF80;
-/// The task-state segment: its second word is the ring-0 stack pointer and so
-/// `Cpu::current`.
+/// The task-state segment. Its second word is the stack pointer of ring 0, and that is `Cpu::current`:
+/// the processor pushes into the running Thread.
 pub const TSS: u32 = CPU + core::mem::offset_of!(kcore::Cpu, port) as u32;
 /// The I/O permission bitmap: two pages that are a space's or absent, and one of ones.
 pub const IO_BITMAP: u32 = CPU_AREA + 0x1000;
-/// Top of the stack that `sysenter` starts with; used only by a debug exception there.
+/// Top of the stack that `sysenter` starts with. Only a debug exception at its first instruction uses it.
 pub const ENTRY_STACK_TOP: u32 = CPU_AREA + 0xF00;
 
 const _: () = assert!(core::mem::offset_of!(kcore::Cpu, current) == core::mem::offset_of!(kcore::Cpu, port) + 4);

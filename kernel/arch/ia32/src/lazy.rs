@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State that is switched only when somebody uses it: FS and GS, TLS descriptors,
-//! debug registers, the I/O bitmap, the FPU. `Cpu::loaded` names the thread whose
-//! state of this kind is in the processor; while it is zero, FS and GS are null,
-//! the TLS descriptors empty, no debug register is set, no port is open and the
-//! FPU traps. FPU registers may outlive that (`Lazy::fpu_owner`): they are out of
-//! reach until their owner touches the FPU again.
+//! State that is switched only when somebody uses it: FS and GS, TLS segment descriptors, debug
+//! registers, the I/O bitmap, the FPU.
+//!
+//! `Cpu::loaded` names the thread whose state of this kind is in the processor. While it is zero, FS
+//! and GS are null, the TLS segment descriptors are empty, no debug register is set, no port is open
+//! and the FPU traps. Registers of the FPU may stay there longer (`Lazy::fpu_owner`): they are out of
+//! reach until their owner uses the FPU again.
 
 use crate::features::Features;
 use crate::{fpu, gdt, paging, regs};
 use abi::frame::{CHANGED_SEGMENTS, Frame};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu as place};
 use core::mem::offset_of;
-use ia32_context::checked_selectors;
+use ia32_context::{checked_selectors, names_any, note_selectors};
 use kcore::Cpu;
 use kcore::space::PortMap;
 use kcore::thread::{Thread, gate, lazy};
@@ -21,36 +22,22 @@ use pool::{Link, Pool, Ref};
 pub const FPU_OPEN: u32 = 1;
 /// In `Cpu::loaded`: the current thread entered with a single step pending.
 pub const STEP_PENDING: u32 = 2;
-/// In `Cpu::loaded`: what is loaded is not for the handler of the loaded alien, so no fast path
-/// leads there: breakpoints, which would be hit by its addresses, and ports, which are not its own.
+/// In `Cpu::loaded`: the loaded alien's handler must not run with what is loaded, so no fast path leads
+/// to it. Breakpoints would be hit at the handler's addresses; ports are not the handler's own.
 const PRIVATE: u32 = 4;
 /// What stands beside the thread in `Cpu::loaded`.
 pub const FLAGS: u32 = FPU_OPEN | STEP_PENDING | PRIVATE;
 /// Parts of a thread's state that are [`PRIVATE`].
 const PRIVATE_PARTS: u32 = lazy::DEBUG | lazy::PORTS;
 
-/// Whether FS and GS name something.
-const fn names_any(fs_gs: u32) -> bool {
-    fs_gs & 0xfffc_fffc != 0
-}
-
 /// What is in the processor.
 pub struct Lazy {
     features: Features,
     /// Whose registers the FPU holds.
     fpu_owner: Link<Thread>,
-    /// Which map the bitmap shows. The block may be another object's by now: it is opened only for
-    /// a space whose map lies there.
+    /// Which map the bitmap shows. That object may be gone, and another in its place: the bitmap is
+    /// opened only for a space whose map lies there.
     io_map: Link<PortMap>,
-}
-
-/// Notes whether FS and GS have to be loaded.
-fn note_selectors(thread: &mut Thread) {
-    if names_any(thread.fs_gs) {
-        thread.lazy |= lazy::SEGMENTS;
-    } else {
-        thread.lazy &= !lazy::SEGMENTS;
-    }
 }
 
 /// Tells a thread's slot where its FPU registers are.
@@ -172,7 +159,7 @@ impl Lazy {
         }
     }
 
-    /// Everything but the FPU registers, which are only put out of reach.
+    /// Takes a thread's state out of the processor, but for the registers of the FPU: they are put out of reach.
     fn put_away(&mut self, cpu: &mut Cpu, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
         self.close_fpu(cpu);
         if keep {
@@ -227,8 +214,8 @@ impl Lazy {
         note_fpu(pool, thread, place::LOADED);
     }
 
-    /// The current thread did what only a thread with ports may do. Returns whether that is news: its
-    /// space has some, and from now on they are loaded with the thread.
+    /// The current thread did what only a thread with I/O ports may do. If its space has some and they
+    /// were not loaded, they are loaded with the thread from now on. Returns whether that is so.
     pub fn use_ports(&mut self, cpu: &mut Cpu, pool: &mut Pool, current: Ref<Thread>) -> bool {
         let t = &pool[current];
         if t.lazy & lazy::PORTS != 0 || t.space.get().is_none_or(|space| pool[space].ports.is_null()) {
@@ -241,7 +228,7 @@ impl Lazy {
         true
     }
 
-    /// Shows a space's ports to the processor.
+    /// Opens the I/O ports of this map to the processor.
     fn open_ports(&mut self, map: Ref<PortMap>) {
         if !self.io_map.is(map) {
             paging::map_io_bitmap(map.address());

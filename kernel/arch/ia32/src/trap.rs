@@ -29,11 +29,11 @@ pub extern "C" fn enter() {
     let alien = kernel.pool[current].is_alien();
     match vector {
         vector::SYSENTER | INT_CALL if !alien => {
-            // What the thread may have given itself (ports, say) is not loaded yet.
+            // A system call may change what is to be loaded for the thread itself (its ports, say).
             let state = |kernel: &mut Kernel<Ia32>| (kernel.port.parts().0.loaded, kernel.pool[current].lazy);
             let before = state(kernel);
             if kernel.system_call() && state(kernel) == before && !interrupts::is_pending() {
-                // Its space and its lazily loaded state are the processor's still.
+                // It goes on, and its space and its lazily loaded state are the processor's still.
                 return;
             }
         }
@@ -93,7 +93,7 @@ fn note_selectors(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
     }
 }
 
-/// Whether a protection fault may have been a thread's first use of a port: it tries again then.
+/// Whether a protection fault may have been a thread's first use of an I/O port. The thread tries again then.
 fn use_ports(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) -> bool {
     let (pool, port) = (&mut kernel.pool, &mut kernel.port);
     let (cpu, lazy) = port.parts();
