@@ -78,8 +78,9 @@ impl Lazy {
         step
     }
 
-    /// The handler of the loaded alien entered the kernel. What differs from the alien's selectors it
-    /// loaded itself, unless it has told the alien others by now: `run` does not load them twice.
+    /// The handler of the loaded alien entered the kernel. If FS and GS are not the alien's any more, the
+    /// handler loaded them itself, and they become its own. If it has written other selectors to the
+    /// alien's frame by now, that cannot be told: what the processor has counts as the alien's.
     fn handler_entered(&mut self, cpu: &mut Cpu, pool: &mut Pool, alien: Ref<Thread>, handler: Ref<Thread>, fs_gs: u32) {
         if pool[alien].gate & gate::ALIEN != 0 {
             let at = pool[alien].utcb;
