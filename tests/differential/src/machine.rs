@@ -24,9 +24,12 @@ impl Code {
         let symbols: HashMap<String, u32> =
             file.symbols().filter_map(|s| Some((s.name().ok()?.to_string(), u32::try_from(s.address()).ok()?))).collect();
         let mut code = Self { instructions: BTreeMap::new(), symbols, executed: BTreeMap::new() };
-        for (start, end) in
-            [("sysenter_entry", "fast_end"), ("alien_entry", "alien_end"), ("native_fault", "native_fault_end"), ("answer", "answer_end")]
-        {
+        for (start, end) in [
+            ("sysenter_entry", "ipc_end"),
+            ("alien_entry", "alien_end"),
+            ("native_fault", "native_fault_end"),
+            ("map_reply", "map_reply_end"),
+        ] {
             let (start, end) = (code.symbol(start)?, code.symbol(end)?);
             let section = file
                 .sections()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A thread's saved registers on IA-32: where each is in [`Context`], what a handler sees
-//! of them, and what the kernel takes of what a handler writes. No processor is
-//! touched here, so that the host can test it.
+//! A thread's saved registers on IA-32: where each is in [`Context`], what a handler sees of them, and
+//! what the kernel takes of what a handler writes. Nothing here touches the processor, so that the host
+//! can test it.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -24,7 +24,7 @@ pub mod selector {
     pub const USER_DATA: u16 = 0x23;
     /// DS (low half) and ES with ring-3 data in both, as a frame has them.
     pub const FLAT: u32 = USER_DATA as u32 | (USER_DATA as u32) << 16;
-    /// First of three TLS descriptors, where Linux has them on i386.
+    /// First of three TLS segment descriptors, where Linux has them on i386.
     pub const TLS: u16 = 0x33;
 }
 
@@ -78,7 +78,7 @@ pub fn argument(context: &Context, index: usize) -> u32 {
 
 /// Sets result register `index`, 0 to 4.
 pub fn set_result(context: &mut Context, index: usize, value: u32) {
-    // A thread that waits since the fast path has no saved DS and ES: the contract says flat.
+    // The fast path does not save DS and ES. After a system call they are flat.
     context[word::DS] = u32::from(selector::USER_DATA);
     context[word::ES] = u32::from(selector::USER_DATA);
     context[ARGUMENTS[index]] = value;
@@ -112,7 +112,7 @@ pub fn frame(thread: &Thread) -> Frame {
 pub fn load_frame(thread: &mut Thread, frame: &Frame) {
     let tls = state(thread).tls;
     let c = &mut thread.context;
-    // The fast path may resume it so, and everybody sees the same.
+    // `sysexit` takes EIP from EDX and ESP from ECX. Who goes on by `iret` sees the same.
     let by_sysexit = frame.changed & BY_SYSEXIT != 0;
     for (index, value) in [
         (word::EAX, frame.eax),
@@ -159,8 +159,8 @@ pub fn start(context: &mut Context, entry: u32, stack: u32, utcb: u32, argument:
     }
 }
 
-/// Whether the fast path may resume a thread that now waits: it entered by `sysenter`, so that
-/// ECX and EDX are nobody's, and needs nothing loaded.
+/// Whether the fast path may resume a thread that now waits. It does so by `sysexit`, which destroys ECX
+/// and EDX: only a thread that entered by `sysenter` expects that. And it loads nothing lazily.
 pub fn resumes_fast(thread: &Thread) -> bool {
     thread.context[word::VECTOR] == vector::SYSENTER && thread.lazy == 0 && !thread.is_alien()
 }
@@ -226,7 +226,7 @@ pub fn set_state(thread: &mut Thread, item: u32, values: [u32; 2]) -> Result<u32
     }
 }
 
-/// Sets TLS descriptor `index`.
+/// Sets TLS segment descriptor `index`.
 fn set_tls(thread: &mut Thread, index: u32, [base, limit]: [u32; 2]) -> Result<(), Error> {
     let tls = &mut state_mut(thread).tls;
     let slot = tls.get_mut(index as usize).filter(|_| limit < 1 << 24).ok_or(Error::BadArgument)?;
@@ -245,7 +245,7 @@ fn set_debug(thread: &mut Thread, index: u32, value: u32) -> Result<u32, Error> 
         7 if value & !(CONTROL | 0x3ff) == 0 => 5,
         _ => return Err(Error::BadArgument),
     };
-    // I/O breakpoints want CR4.DE and could watch nobody else's ports, but no one needs them.
+    // Breakpoints at I/O ports would want CR4.DE. Nobody needs them.
     if slot == 5 && (0..4).any(|i| value >> (16 + 4 * i) & 3 == 2) {
         return Err(Error::BadArgument);
     }
@@ -261,12 +261,12 @@ pub fn checked_selectors(fs_gs: u32, tls: &[[u32; 2]; 3]) -> u32 {
     u32::from(checked_selector(fs_gs as u16, tls)) | u32::from(checked_selector((fs_gs >> 16) as u16, tls)) << 16
 }
 
-/// `selector` if a ring-3 thread with these descriptors could load it as data, else null.
+/// `selector` if a ring-3 thread with these TLS segment descriptors could load it as data, else null.
 pub fn checked_selector(selector: u16, tls: &[[u32; 2]; 3]) -> u16 {
     let slot = usize::from(selector >> 3);
     let first = usize::from(selector::TLS >> 3);
     let present = tls.get(slot.wrapping_sub(first)).is_some_and(|d| *d != [0, 0]);
     let known = slot == usize::from(selector::USER_DATA >> 3) || slot == usize::from(selector::USER_CODE >> 3) || present;
-    // Bit 2 would name an LDT, which nobody has.
+    // Bit 2 would name a descriptor of an LDT, which nobody has.
     if selector & 4 == 0 && known { selector | 3 } else { 0 }
 }

@@ -2,7 +2,7 @@
 //! The kernel debugger (feature `kdb`): a break on the first serial line stops the
 //! machine and takes commands there. With it every entry is traced, so the fast paths are left out.
 
-use crate::port::Ia32;
+use crate::contract::Ia32;
 use core::fmt::Write;
 use core::sync::atomic::{AtomicU32, Ordering};
 use ia32_context::word;

@@ -1,23 +1,38 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Linear addresses of the kernel's half GiB (docs/manual.md, "Linear layout").
 
+use core::sync::atomic::AtomicU32;
+
 /// Where the first 4 MiB of physical memory, the kernel's image among them, appear.
 pub const KERNEL_BASE: u32 = 0xE000_0000;
-/// 4 MiB behind one page table: the processor's page and the I/O permission bitmap.
-pub const WINDOW: u32 = 0xE040_0000;
+/// 4 MiB behind one page table: the processor's page, and behind it the I/O permission bitmap.
+pub const CPU_AREA: u32 = 0xE040_0000;
 /// Where the pool appears.
 pub const POOL_BASE: u32 = pool::BASE;
 
-/// The processor's hot words, at the start of a 32-byte line; the task-state
-/// segment starts at their third word and ends before the page does.
-pub const CPU: u32 = WINDOW + 0xF80;
-/// The task-state segment: its second word is the ring-0 stack pointer and so
-/// `Cpu::current`.
+/// What is found out about the pool at boot. Fast paths read both words: they are in one cache line.
+#[repr(C, align(8))]
+pub struct PoolPlace {
+    /// Physical minus linear address.
+    pub offset: AtomicU32,
+    /// Bits of a reply handle that are the index of a thread.
+    pub index_mask: AtomicU32,
+}
+
+/// See [`PoolPlace`].
+pub static POOL: PoolPlace = PoolPlace { offset: AtomicU32::new(0), index_mask: AtomicU32::new(0) };
+
+/// The processor's words that fast paths read, at the start of a 32-byte cache line. The task-state
+/// segment starts at the third of them.
+pub const CPU: u32 = CPU_AREA + 0xF80;
+/// The task-state segment. Its second word is the stack pointer of ring 0, and that is `Cpu::current`:
+/// the processor pushes into the running Thread.
 pub const TSS: u32 = CPU + core::mem::offset_of!(kcore::Cpu, port) as u32;
 /// The I/O permission bitmap: two pages that are a space's or absent, and one of ones.
-pub const IO_BITMAP: u32 = WINDOW + 0x1000;
-/// Top of the stack that `sysenter` starts with; used only by a debug exception there.
-pub const ENTRY_STACK_TOP: u32 = WINDOW + 0xF00;
+pub const IO_BITMAP: u32 = CPU_AREA + 0x1000;
+/// Top of the stack that `sysenter` starts with. Only a debug exception at its first instruction uses it.
+pub const ENTRY_STACK_TOP: u32 = CPU_AREA + 0xF00;
 
 const _: () = assert!(core::mem::offset_of!(kcore::Cpu, current) == core::mem::offset_of!(kcore::Cpu, port) + 4);
 const _: () = assert!(CPU.is_multiple_of(32));
+const _: () = assert!(CPU + 128 <= IO_BITMAP && ENTRY_STACK_TOP.is_multiple_of(4));

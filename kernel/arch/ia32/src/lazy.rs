@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State that is switched only when somebody uses it: FS and GS, TLS descriptors,
-//! debug registers, the I/O bitmap, the FPU. `Cpu::loaded` names the thread whose
-//! state of this kind is in the processor; while it is zero, FS and GS are null,
-//! the TLS descriptors empty, no debug register is set, no port is open and the
-//! FPU traps. FPU registers may outlive that (`Lazy::fpu_owner`): they are out of
-//! reach until their owner touches the FPU again.
+//! State that is switched only when somebody uses it: FS and GS, TLS segment descriptors, debug
+//! registers, the I/O bitmap, the FPU.
+//!
+//! `Cpu::loaded` names the thread whose state of this kind is in the processor. While it is zero, FS
+//! and GS are null, the TLS segment descriptors are empty, no debug register is set, no port is open
+//! and the FPU traps. Registers of the FPU may stay there longer (`Lazy::fpu_owner`): they are out of
+//! reach until their owner uses the FPU again.
 
-use crate::gdt;
-use crate::layout::WINDOW;
-use crate::regs::{self, Features};
-use crate::state;
+use crate::features::Features;
+use crate::{fpu, gdt, paging, regs};
 use abi::frame::{CHANGED_SEGMENTS, Frame};
-use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu};
+use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu as place};
 use core::mem::offset_of;
-use ia32_context::{checked_selectors, lazy, names_any};
+use ia32_context::{checked_selectors, lazy, names_any, set_fs_gs, state, state_mut};
 use kcore::thread::gate;
 use kcore::{Cpu, PortMap, Thread};
 use pool::{Link, Pool, Ref};
@@ -22,8 +21,8 @@ use pool::{Link, Pool, Ref};
 pub const FPU_OPEN: u32 = 1;
 /// In `Cpu::loaded`: the current thread entered with a single step pending.
 pub const STEP_PENDING: u32 = 2;
-/// In `Cpu::loaded`: what is loaded is not for the handler of the loaded alien, so no fast path
-/// leads there: breakpoints, which would be hit by its addresses, and ports, which are not its own.
+/// In `Cpu::loaded`: the loaded alien's handler must not run with what is loaded, so no fast path leads
+/// to it. Breakpoints would be hit at the handler's addresses; ports are not the handler's own.
 const PRIVATE: u32 = 4;
 /// What stands beside the thread in `Cpu::loaded`.
 pub const FLAGS: u32 = FPU_OPEN | STEP_PENDING | PRIVATE;
@@ -35,8 +34,8 @@ pub struct Lazy {
     features: Features,
     /// Whose registers the FPU holds.
     fpu_owner: Link<Thread>,
-    /// Which map the bitmap shows. The block may be another object's by now: it is opened only for
-    /// a space whose map lies there.
+    /// Which map the bitmap shows. That object may be gone, and another in its place: the bitmap is
+    /// opened only for a space whose map lies there.
     io_map: Link<PortMap>,
 }
 
@@ -63,9 +62,9 @@ impl Lazy {
         let step = cpu.loaded & STEP_PENDING != 0;
         cpu.loaded &= !STEP_PENDING;
         match loaded(cpu) {
-            Some(thread) if thread == current => ia32_context::set_fs_gs(&mut pool[thread], fs_gs),
+            Some(thread) if thread == current => set_fs_gs(&mut pool[thread], fs_gs),
             None if names_any(fs_gs) => {
-                ia32_context::set_fs_gs(&mut pool[current], fs_gs);
+                set_fs_gs(&mut pool[current], fs_gs);
                 cpu.loaded |= current.address();
             }
             Some(alien) => self.handler_entered(cpu, pool, alien, current, fs_gs),
@@ -74,8 +73,9 @@ impl Lazy {
         step
     }
 
-    /// The handler of the loaded alien entered the kernel. What differs from the alien's selectors it
-    /// loaded itself, unless it has told the alien others by now: `run` does not load them twice.
+    /// The handler of the loaded alien entered the kernel. If FS and GS are not the alien's any more, the
+    /// handler loaded them itself, and they become its own. If it has written other selectors to the
+    /// alien's frame by now, that cannot be told: what the processor has counts as the alien's.
     fn handler_entered(&mut self, cpu: &mut Cpu, pool: &mut Pool, alien: Ref<Thread>, handler: Ref<Thread>, fs_gs: u32) {
         if pool[alien].gate & gate::ALIEN != 0 {
             let at = pool[alien].utcb;
@@ -85,15 +85,15 @@ impl Lazy {
             }
             let frame: Frame = bytemuck::pod_read_unaligned(pool.bytes_at(at, size_of::<Frame>() as u32));
             // The fast path notes them there alone.
-            ia32_context::state_mut(&mut pool[alien]).fs_gs = if frame.changed & CHANGED_SEGMENTS == 0 { frame.fs_gs } else { fs_gs };
+            state_mut(&mut pool[alien]).fs_gs = if frame.changed & CHANGED_SEGMENTS == 0 { frame.fs_gs } else { fs_gs };
         }
-        if ia32_context::state(&pool[alien]).fs_gs == fs_gs {
+        if state(&pool[alien]).fs_gs == fs_gs {
             return;
         }
         self.put_away(cpu, pool, alien, false);
-        let own = checked_selectors(fs_gs, &ia32_context::state(&pool[handler]).tls);
+        let own = checked_selectors(fs_gs, &state(&pool[handler]).tls);
         if names_any(own) {
-            ia32_context::set_fs_gs(&mut pool[handler], own);
+            set_fs_gs(&mut pool[handler], own);
             self.load(cpu, pool, handler);
         }
     }
@@ -117,7 +117,7 @@ impl Lazy {
         if wants {
             self.load(cpu, pool, next);
         } else {
-            state::set_fs_gs(0);
+            regs::set_fs_gs(0);
         }
     }
 
@@ -125,17 +125,17 @@ impl Lazy {
         let t = &pool[thread];
         cpu.loaded = thread.address() | if t.lazy & PRIVATE_PARTS == 0 { 0 } else { PRIVATE };
         if t.lazy & lazy::TLS != 0 {
-            gdt::load_tls(&ia32_context::state(t).tls);
+            gdt::load_tls(&state(t).tls);
         }
         if t.lazy & lazy::DEBUG != 0 {
-            state::load_debug(&ia32_context::state(t).debug);
+            regs::load_debug(&state(t).debug);
         }
         if t.lazy & lazy::PORTS != 0
             && let Some(map) = t.space.get().and_then(|space| pool[space].ports.get())
         {
             self.open_ports(map);
         }
-        state::set_fs_gs(checked_selectors(ia32_context::state(t).fs_gs, &ia32_context::state(t).tls));
+        regs::set_fs_gs(checked_selectors(state(t).fs_gs, &state(t).tls));
     }
 
     /// Takes a thread's state out of the processor, saving it if `keep`.
@@ -154,18 +154,18 @@ impl Lazy {
         }
     }
 
-    /// Everything but the FPU registers, which are only put out of reach.
+    /// Takes a thread's state out of the processor, but for the registers of the FPU: they are put out of reach.
     fn put_away(&mut self, cpu: &mut Cpu, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
         self.close_fpu(cpu);
         if keep {
-            ia32_context::state_mut(&mut pool[thread]).fs_gs = state::fs_gs();
+            state_mut(&mut pool[thread]).fs_gs = regs::fs_gs();
         }
-        state::set_fs_gs(0);
+        regs::set_fs_gs(0);
         if pool[thread].lazy & lazy::TLS != 0 {
             gdt::load_tls(&[[0; 2]; 3]);
         }
         if pool[thread].lazy & lazy::DEBUG != 0 {
-            state::load_debug(&[0; 6]);
+            regs::load_debug(&[0; 6]);
         }
         if pool[thread].lazy & lazy::PORTS != 0 {
             gdt::open_io(false);
@@ -198,19 +198,19 @@ impl Lazy {
 
     fn save_fpu(&self, pool: &mut Pool, thread: Ref<Thread>) {
         let at = pool[thread].utcb + FPU_OFFSET;
-        state::save_fpu(self.features, pool.bytes_mut(at, FPU_SIZE));
-        note_fpu(pool, thread, fpu::SAVED);
+        fpu::save(self.features, pool.bytes_mut(at, FPU_SIZE));
+        note_fpu(pool, thread, place::SAVED);
     }
 
     /// The area is writable by user level: bits that would fault are cleared first.
     fn restore_fpu(&self, pool: &mut Pool, thread: Ref<Thread>) {
         let at = pool[thread].utcb + FPU_OFFSET;
-        state::restore_fpu(self.features, pool.bytes_mut(at, FPU_SIZE));
-        note_fpu(pool, thread, fpu::LOADED);
+        fpu::restore(self.features, pool.bytes_mut(at, FPU_SIZE));
+        note_fpu(pool, thread, place::LOADED);
     }
 
-    /// The current thread did what only a thread with ports may do. Returns whether that is news: its
-    /// space has some, and from now on they are loaded with the thread.
+    /// The current thread did what only a thread with I/O ports may do. If its space has some and they
+    /// were not loaded, they are loaded with the thread from now on. Returns whether that is so.
     pub fn use_ports(&mut self, cpu: &mut Cpu, pool: &mut Pool, current: Ref<Thread>) -> bool {
         let t = &pool[current];
         if t.lazy & lazy::PORTS != 0 || t.space.get().is_none_or(|space| pool[space].ports.is_null()) {
@@ -223,14 +223,10 @@ impl Lazy {
         true
     }
 
-    /// Shows a space's ports to the processor.
+    /// Opens the I/O ports of this map to the processor.
     fn open_ports(&mut self, map: Ref<PortMap>) {
         if !self.io_map.is(map) {
-            for page in 0..2 {
-                let physical = crate::port::physical(map.address() + page * abi::PAGE_SIZE);
-                crate::boot::set_window(1 + page as usize, physical);
-                regs::invlpg(WINDOW + (1 + page) * abi::PAGE_SIZE);
-            }
+            paging::map_io_bitmap(map.address());
             self.io_map = map.link();
         }
         gdt::open_io(true);

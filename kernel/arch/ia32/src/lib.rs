@@ -1,140 +1,48 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The port to IA-32.
 //!
+//! A module uses only modules above it.
+//!
 //! | module | room for |
 //! |---|---|
+//! | `shared` | statics that are written |
 //! | `layout` | linear addresses |
-//! | `boot` | from the boot loader to [`start`] |
-//! | `regs`, `state` | registers |
-//! | `gdt` | descriptor tables |
-//! | `entry`, `trap` | entry, what it means, exit |
-//! | `fast` | `sysenter` and the IPC fast path |
-//! | `alien` | the fast path of aliens: system call to handler, and `run` |
-//! | `mem` | filling and copying memory |
-//! | `fault` | the fast path of a native thread's page fault to its pager |
-//! | `answer` | the fast path of the pager's answer, which maps a page |
+//! | `regs` | registers of the processor |
+//! | `features` | what the processor can do |
+//! | `fpu` | registers of the FPU |
+//! | `stack` | the kernel's stacks |
+//! | [`panic`] | the last words |
+//! | `paging` | the kernel's own translations |
+//! | `gdt` | segment descriptors |
+//! | `interrupts` | vectors and interrupt lines |
 //! | `lazy` | state switched only on use |
-//! | `port` | the port contract |
-//! | `panic` | the last words |
+//! | `switch` | entering a space |
+//! | `contract` | what the portable kernel asks of a port |
 //! | `kdb` | the kernel debugger, if it is built in |
+//! | `lock` | the kernel's only instance |
+//! | `trap` | what an entry means, and the way back |
+//! | `assembly` | entry, exit and the fast paths (`*.S`, `fast/*.S`), and what they know of Rust |
+//! | `boot` | what the boot loader left |
+//! | `start` | from the boot loader to the first thread |
 #![no_std]
 
-pub mod alien;
-mod answer;
-pub mod boot;
-pub mod entry;
-pub mod fast;
-mod fault;
-pub mod gdt;
+mod assembly;
+mod boot;
+mod contract;
+mod features;
+mod fpu;
+mod gdt;
+mod interrupts;
 #[cfg(feature = "kdb")]
 mod kdb;
-pub mod layout;
-pub mod lazy;
-mod mem;
+mod layout;
+mod lazy;
+mod lock;
+mod paging;
 pub mod panic;
-pub mod port;
-pub mod regs;
-pub mod state;
-pub mod trap;
-
-use abi::kip::{self, Kip};
-use core::cell::UnsafeCell;
-use core::mem::MaybeUninit;
-use kcore::Kernel;
-use kcore::boot::{Machine, Range, thread_table};
-use layout::{CPU, ENTRY_STACK_TOP, POOL_BASE};
-use pool::Pool;
-use port::Ia32;
-use regs::Features;
-
-/// A value that is written once at boot and then guarded by the kernel lock.
-struct Once<T>(UnsafeCell<MaybeUninit<T>>);
-// SAFETY: one processor; see `kernel`.
-unsafe impl<T> Sync for Once<T> {}
-
-static KERNEL: Once<Kernel<Ia32>> = Once(UnsafeCell::new(MaybeUninit::uninit()));
-static FEATURES: Once<Features> = Once(UnsafeCell::new(MaybeUninit::uninit()));
-
-/// The kernel: this is the lock.
-///
-/// # Safety
-/// After [`start`] has made it, and only while no other reference to it is alive: once
-/// an entry, with interrupts off.
-unsafe fn kernel() -> &'static mut Kernel<Ia32> {
-    // SAFETY: the caller's.
-    unsafe { (*KERNEL.0.get()).assume_init_mut() }
-}
-
-/// What the processor can do.
-pub fn features() -> Features {
-    // SAFETY: `start` wrote it before the first thread could exist, and nobody writes it again.
-    unsafe { *(*FEATURES.0.get()).assume_init_ref() }
-}
-
-/// Interrupt lines that components may have: all but the timer's and the cascade.
-const COMPONENT_LINES: u32 = 0xffff & !(1 << 0 | 1 << 2);
-
-/// Makes the kernel out of what boot found, and the first thread; leaves to it.
-pub fn start(boot: boot::Boot) -> ! {
-    // SAFETY: boot, one processor, interrupts off.
-    unsafe { (*FEATURES.0.get()).write(boot.features) };
-    boot::set_window(0, boot::cpu_page_physical());
-    boot::set_window(3, boot::ones_page_physical());
-    let (handlers, double_fault) = entry::handlers();
-    gdt::init(&handlers, double_fault);
-    if boot.features.sep {
-        // SAFETY: the entry code is ready, and `CPU.current` is set before user mode is.
-        unsafe { regs::init_sysenter(gdt::KERNEL_CODE, ENTRY_STACK_TOP, fast::sysenter_entry as *const () as u32) };
-    }
-    regs::set_ts();
-    plat_pc::pic::init();
-    plat_pc::pic::set_enabled(0, true);
-
-    port::set_pool(boot.pool_physical);
-    let (_, reserved) = thread_table(boot.pool_bytes);
-    // SAFETY: boot mapped the pool there, found it free, and nobody else knows of it.
-    let pool = unsafe { Pool::new(POOL_BASE as *mut u8, boot.pool_bytes, reserved) };
-    // SAFETY: boot; the one place that writes it.
-    let kernel = unsafe { (*KERNEL.0.get()).write(Kernel::new(pool, Ia32::new(boot.features, boot.tsc))) };
-
-    port::INDEX_MASK.store(kernel.threads.count - 1, core::sync::atomic::Ordering::Relaxed);
-
-    let mut ram = [Range::default(); 16];
-    let ranges = boot.ram.iter().take(boot.ram_count);
-    ram.iter_mut().zip(ranges).for_each(|(to, from)| *to = Range { base: from.base, bytes: from.bytes });
-    let machine = Machine {
-        ram: &ram[..boot.ram_count.min(16)],
-        devices: [Range { base: boot.ram_end, bytes: 0xffff_f000 - boot.ram_end }, Range { base: 0xa_0000, bytes: 0x6_0000 }],
-        ports: Range { base: 0, bytes: 0x1_0000 },
-        image: boot.image_physical,
-        header: boot.header,
-        irq_lines: COMPONENT_LINES,
-    };
-    if let Err(error) = kernel.start_root(&machine, &information_page(&boot, kernel.threads.count)) {
-        panic!("the machine has too little memory: {}", error.text());
-    }
-    trap::leave(kernel);
-    // SAFETY: the current thread's context is complete (`Port::start`) and its space is loaded.
-    unsafe { entry::leave_kernel() }
-}
-
-fn information_page(boot: &boot::Boot, threads: u32) -> Kip {
-    let feature = |present: bool, bit: u32| if present { bit } else { 0 };
-    let mut text = [0; 64];
-    let version = concat!("Macadamia ", env!("CARGO_PKG_VERSION"), ", IA-32").as_bytes();
-    text.iter_mut().zip(version).for_each(|(to, from)| *to = *from);
-    Kip {
-        magic: kip::MAGIC,
-        version: kip::VERSION,
-        features: feature(boot.features.sep, kip::FEATURE_SYSENTER)
-            | feature(boot.features.fxsr, kip::FEATURE_FXSR)
-            | feature(boot.features.sse, kip::FEATURE_SSE),
-        max_threads: threads,
-        clock: kip::Clock { base: boot.tsc.base, mult: boot.tsc.mult, shift: boot.tsc.shift },
-        slice_ns: 10_000_000,
-        pool_bytes: boot.pool_bytes,
-        text,
-    }
-}
-
-const _: () = assert!(CPU + 128 <= layout::IO_BITMAP);
+mod regs;
+mod shared;
+mod stack;
+mod start;
+mod switch;
+mod trap;

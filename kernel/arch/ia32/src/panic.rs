@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's last words: cause, thread, registers, backtrace.
 
+use crate::layout::CPU;
+use crate::stack;
 use core::fmt::{Display, Write};
 use core::sync::atomic::{AtomicU32, Ordering};
 use plat_pc::uart::Console;
@@ -59,7 +61,7 @@ pub fn report(cause: &dyn Display, registers: Option<&[(&str, u32)]>, frame: u32
     let _ = writeln!(out, "backtrace:");
     let mut frame = frame;
     for number in 0..FRAMES {
-        let Some([next, address]) = crate::boot::stack_words(frame) else { break };
+        let Some([next, address]) = stack::words(frame) else { break };
         print_frame(&mut out, number, address);
         frame = next;
     }
@@ -76,5 +78,5 @@ fn print_frame(out: &mut Console, number: usize, address: u32) {
 fn current_thread() -> u32 {
     // SAFETY: boot mapped the processor's page before anything that can panic with a thread; the
     // word is an integer.
-    unsafe { (crate::layout::CPU as *const kcore::Cpu).read_volatile().current.value() }
+    unsafe { (CPU as *const kcore::Cpu).read_volatile().current.value() }
 }

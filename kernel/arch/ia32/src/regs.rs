@@ -12,8 +12,10 @@ pub const EFLAGS_RF: u32 = 1 << 16;
 pub const EFLAGS_IF: u32 = 1 << 9;
 /// CR0: task switched: the FPU traps.
 pub const CR0_TS: u32 = 1 << 3;
+/// CR0: paging.
+pub const CR0_PG: u32 = 1 << 31;
 /// CR0: monitor coprocessor, native error, write protect, paging.
-pub const CR0_SET: u32 = 1 << 1 | 1 << 5 | 1 << 16 | 1 << 31;
+pub const CR0_SET: u32 = 1 << 1 | 1 << 5 | 1 << 16 | CR0_PG;
 /// CR0: emulate coprocessor, alignment mask, not write-through, cache disable.
 pub const CR0_CLEAR: u32 = 1 << 2 | 1 << 18 | 1 << 29 | 1 << 30;
 /// CR4: 4 MiB pages.
@@ -26,39 +28,6 @@ pub const CR4_FXSR: u32 = 1 << 9 | 1 << 10;
 const MSR_SYSENTER_CS: u32 = 0x174;
 const MSR_SYSENTER_ESP: u32 = 0x175;
 const MSR_SYSENTER_EIP: u32 = 0x176;
-
-/// What the processor can do beyond what is required.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Features {
-    /// Global pages.
-    pub pge: bool,
-    /// `sysenter`.
-    pub sep: bool,
-    /// `fxsave`.
-    pub fxsr: bool,
-    /// SSE.
-    pub sse: bool,
-    /// Bits of MXCSR that can be set, where there is `fxsave`.
-    pub mxcsr_bits: u32,
-}
-
-/// CPUID leaf 1, EDX.
-pub mod cpuid {
-    /// FPU on chip.
-    pub const FPU: u32 = 1;
-    /// 4 MiB pages.
-    pub const PSE: u32 = 1 << 3;
-    /// Time-stamp counter.
-    pub const TSC: u32 = 1 << 4;
-    /// `sysenter`.
-    pub const SEP: u32 = 1 << 11;
-    /// Global pages.
-    pub const PGE: u32 = 1 << 13;
-    /// `fxsave`.
-    pub const FXSR: u32 = 1 << 24;
-    /// SSE.
-    pub const SSE: u32 = 1 << 25;
-}
 
 /// Page-fault address.
 pub fn read_cr2() -> u32 {
@@ -138,21 +107,40 @@ pub unsafe fn init_sysenter(code: u16, stack: u32, entry: u32) {
     write_msr(MSR_SYSENTER_EIP, entry);
 }
 
-/// Whether the processor has CPUID: whether bit 21 of EFLAGS can be changed.
-pub fn has_cpuid() -> bool {
-    let changed: u32;
-    // SAFETY: toggles a flag that has no effect and looks whether it stays.
-    unsafe {
-        asm!(
-            "pushfd", "pop {0}", "mov {1}, {0}", "xor {0}, 0x200000", "push {0}", "popfd", "pushfd", "pop {0}", "xor {0}, {1}",
-            out(reg) changed, out(reg) _
-        );
-    }
-    changed & 0x20_0000 != 0
+/// FS (low half) and GS.
+pub fn fs_gs() -> u32 {
+    let (fs, gs): (u32, u32);
+    // SAFETY: reads two registers.
+    unsafe { asm!("mov {0:e}, fs", "mov {1:e}, gs", out(reg) fs, out(reg) gs, options(nomem, nostack, preserves_flags)) };
+    fs & 0xffff | gs << 16
 }
 
-/// CPUID leaf 1: signature (EAX) and features (EDX).
-pub fn cpuid1() -> (u32, u32) {
-    let result = core::arch::x86::__cpuid(1);
-    (result.eax, result.edx)
+/// Loads FS and GS with selectors that the caller has checked (`ia32_context::checked_selectors`) or 0.
+pub fn set_fs_gs(fs_gs: u32) {
+    // SAFETY: the kernel uses neither register, and the selectors are null or name segment descriptors of data that are present.
+    unsafe { asm!("mov fs, {0:x}", "mov gs, {1:x}", in(reg) fs_gs, in(reg) fs_gs >> 16, options(nostack, preserves_flags)) };
+}
+
+/// Loads debug registers 0 to 3, 6 and 7.
+pub fn load_debug(values: &[u32; 6]) {
+    let [a, b, c, d, status, control] = *values;
+    // SAFETY: `ia32_context::set_debug` lets no address of the kernel and no reserved bit in. DR7 is
+    // cleared first, so that no half-set breakpoint is live.
+    unsafe {
+        asm!("mov dr7, {}", in(reg) 0);
+        asm!("mov dr0, {}", in(reg) a);
+        asm!("mov dr1, {}", in(reg) b);
+        asm!("mov dr2, {}", in(reg) c);
+        asm!("mov dr3, {}", in(reg) d);
+        asm!("mov dr6, {}", in(reg) status);
+        asm!("mov dr7, {}", in(reg) control);
+    }
+}
+
+/// Takes the debug status register, and clears it.
+pub fn take_debug_status() -> u32 {
+    let status: u32;
+    // SAFETY: reads and clears a status register.
+    unsafe { asm!("mov {0}, dr6", "mov dr6, {1}", out(reg) status, in(reg) 0) };
+    status
 }

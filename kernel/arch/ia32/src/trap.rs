@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an entry means, and the way back to a thread.
 
-use crate::entry;
-use crate::port::Ia32;
+use crate::contract::Ia32;
 use crate::regs::{self, EFLAGS_TF};
-use crate::{panic, state};
+use crate::{interrupts, lock, panic, switch};
 use abi::Rights;
 use abi::frame::{fault, vector};
 use ia32_context::{FIXED_FLAGS, selector, word};
@@ -15,26 +14,25 @@ const DEBUG: u32 = 1;
 const NMI: u32 = 2;
 const NO_FPU: u32 = 7;
 const MACHINE_CHECK: u32 = 18;
-const TIMER_LINE: u32 = 0;
 
 /// Entered from user mode; the current thread's registers are in its context.
 pub extern "C" fn enter() {
     // SAFETY: the entry code calls this once an entry, on the only processor, interrupts off; no
     // reference from an earlier entry is alive.
-    let kernel = unsafe { crate::kernel() };
+    let kernel = unsafe { lock::kernel() };
     let Some(current) = kernel.current() else { panic!("entry from user mode without a thread") };
-    note_segments(kernel, current);
+    note_selectors(kernel, current);
     #[cfg(feature = "kdb")]
     crate::kdb::trace(kernel, current);
     let vector = kernel.pool[current].context[word::VECTOR];
     let alien = kernel.pool[current].is_alien();
     match vector {
         vector::SYSENTER | INT_CALL if !alien => {
-            // What the thread may have given itself (ports, say) is not loaded yet.
+            // A system call may change what is to be loaded for the thread itself (its ports, say).
             let state = |kernel: &mut Kernel<Ia32>| (kernel.port.parts().0.loaded, kernel.pool[current].lazy);
             let before = state(kernel);
-            if kernel.system_call() && state(kernel) == before && !entry::is_pending() {
-                // Its space and its lazily loaded state are the processor's still.
+            if kernel.system_call() && state(kernel) == before && !interrupts::is_pending() {
+                // It goes on, and its space and its lazily loaded state are the processor's still.
                 return;
             }
         }
@@ -49,7 +47,7 @@ pub extern "C" fn enter() {
         vector::GENERAL_PROTECTION if use_ports(kernel, current) => {}
         _ => {
             if vector == DEBUG {
-                ia32_context::state_mut(&mut kernel.pool[current]).debug[4] = state::take_debug_status();
+                ia32_context::state_mut(&mut kernel.pool[current]).debug[4] = regs::take_debug_status();
             }
             kernel.exception();
         }
@@ -64,7 +62,7 @@ pub const VIRTUAL_WORDS: usize = 4;
 /// thread, whose saved registers lie [`VIRTUAL_WORDS`] too low.
 pub extern "C" fn enter_virtual() {
     // SAFETY: as in `enter`.
-    let kernel = unsafe { crate::kernel() };
+    let kernel = unsafe { lock::kernel() };
     let Some(current) = kernel.current() else { panic!("entry from virtual 8086 mode without a thread") };
     let context = &mut kernel.pool[current].context;
     context.copy_within(word::EDI - VIRTUAL_WORDS..=word::SS - VIRTUAL_WORDS, word::EDI);
@@ -75,7 +73,7 @@ pub extern "C" fn enter_virtual() {
     context[word::SS] = u32::from(selector::USER_DATA);
     context[word::EFLAGS] = FIXED_FLAGS;
     context[word::VECTOR] = vector::GENERAL_PROTECTION;
-    note_segments(kernel, current);
+    note_selectors(kernel, current);
     kernel.exception();
     if let 0x20..=0x2f = cause {
         interrupt(kernel, cause - 0x20);
@@ -85,7 +83,7 @@ pub extern "C" fn enter_virtual() {
 
 const INT_CALL: u32 = abi::kip::INT_VECTOR;
 
-fn note_segments(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
+fn note_selectors(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
     let context = &kernel.pool[current].context;
     let fs_gs = context[word::FS] & 0xffff | context[word::GS] << 16;
     let (cpu, lazy) = kernel.port.parts();
@@ -94,7 +92,7 @@ fn note_segments(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
     }
 }
 
-/// Whether a protection fault may have been a thread's first use of a port: it tries again then.
+/// Whether a protection fault may have been a thread's first use of an I/O port. The thread tries again then.
 fn use_ports(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) -> bool {
     let (pool, port) = (&mut kernel.pool, &mut kernel.port);
     let (cpu, lazy) = port.parts();
@@ -117,11 +115,11 @@ fn interrupt(kernel: &mut Kernel<Ia32>, line: u32) {
     if line == plat_pc::uart::IRQ && plat_pc::uart::took_break() {
         crate::kdb::enter(kernel);
     }
-    if line == TIMER_LINE { kernel.tick() } else { kernel.interrupt(line) }
+    if line == interrupts::TIMER_LINE { kernel.tick() } else { kernel.interrupt(line) }
 }
 
 fn take_interrupts(kernel: &mut Kernel<Ia32>) {
-    let mut lines = entry::take_pending();
+    let mut lines = interrupts::take_pending();
     while lines != 0 {
         interrupt(kernel, lines.trailing_zeros());
         lines &= lines - 1;
@@ -133,13 +131,13 @@ pub fn leave(kernel: &mut Kernel<Ia32>) {
     let next = loop {
         take_interrupts(kernel);
         match kernel.current() {
-            None => entry::window(true),
+            None => interrupts::open(true),
             Some(_) if kernel.carry_on() => {}
             Some(next) => break next,
         }
     };
     let Some(space) = kernel.pool[next].space.get() else { panic!("a thread without a space is to run") };
-    kernel.port.switch_to(&kernel.pool, space);
+    switch::enter(&kernel.pool, space);
     let (cpu, lazy) = kernel.port.parts();
     lazy.leave_to(cpu, &mut kernel.pool, next);
 }

@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The PC board: serial line for the kernel's own words, interrupt controller,
 //! timer, time-stamp counter, power.
+//!
+//! | module | room for |
+//! |---|---|
+//! | `io` | access to I/O ports |
+//! | [`pic`] | the interrupt controllers |
+//! | [`pit`] | the timer |
+//! | [`tsc`] | the time-stamp counter, measured by the timer |
+//! | [`uart`] | the serial line |
+//! | `power` | the end of the machine |
 #![no_std]
 
+mod io;
 pub mod pic;
 pub mod pit;
-pub mod port;
+mod power;
 pub mod tsc;
 pub mod uart;
 
+pub use power::power_off;
 pub use ruler::Fault;
 pub use tsc::TscScale;
-
-/// Ends the machine: by ACPI in QEMU (PIIX4, PM1a control), by the debug port in
-/// Bochs; on anything else it stops here.
-pub fn power_off() -> ! {
-    port::write16(0x604, 0x2000);
-    for byte in b"Shutdown" {
-        port::write8(0x8900, *byte);
-    }
-    loop {
-        // SAFETY: stops the processor for good: interrupts are off.
-        unsafe { core::arch::asm!("cli", "hlt") };
-    }
-}

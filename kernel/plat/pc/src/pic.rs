@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The two 8259A interrupt controllers.
 
-use crate::port::{read8, write8};
+use crate::io::{read8, write8};
 use core::sync::atomic::{AtomicU16, Ordering};
 
 const MASTER: u16 = 0x20;
 const SLAVE: u16 = 0xa0;
-const CASCADE: u32 = 2;
+/// The line of the master that the slave is behind.
+pub const CASCADE: u32 = 2;
 /// Operation word 2: specific end of interrupt.
 const SPECIFIC_EOI: u8 = 0x60;
 /// Operation word 3: read the in-service register.
@@ -14,6 +15,8 @@ const READ_IN_SERVICE: u8 = 0x0b;
 
 /// Vector of line 0.
 pub const FIRST_VECTOR: u8 = 0x20;
+/// Vector of the last line.
+pub const LAST_VECTOR: u8 = FIRST_VECTOR + 15;
 
 static MASKED: AtomicU16 = AtomicU16::new(0xffff);
 
@@ -37,8 +40,8 @@ pub fn set_enabled(line: u32, enabled: bool) {
     if line < 8 { write8(MASTER + 1, masked as u8) } else { write8(SLAVE + 1, (masked >> 8) as u8) }
 }
 
-/// Whether the interrupt on lines 7 or 15 was none: nothing is in service then. A
-/// spurious one of the slave is one to the master.
+/// Whether an interrupt on line 7 or 15 is spurious: no line is in service then. What the slave has
+/// spuriously raised is a real interrupt of the cascade to the master, and is ended there.
 pub fn is_spurious(line: u32) -> bool {
     let base = match line {
         7 => MASTER,

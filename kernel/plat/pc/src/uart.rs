@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first serial line, polled: what the kernel itself has to say.
 
-use crate::port::{read8, write8};
+use crate::io::{read8, write8};
 
 const BASE: u16 = 0x3f8;
 const LINE_STATUS: u16 = BASE + 5;
@@ -34,7 +34,7 @@ pub fn get() -> u8 {
     read8(BASE)
 }
 
-/// Whether a break came; it and all that was received so far are taken away then.
+/// Whether a break came. If so, takes it and all that was received so far.
 pub fn took_break() -> bool {
     let came = read8(LINE_STATUS) & BREAK != 0;
     while came && read8(LINE_STATUS) & DATA_READY != 0 {

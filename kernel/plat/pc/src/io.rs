@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! I/O ports.
+//! Access to I/O ports.
 
 use core::arch::asm;
 

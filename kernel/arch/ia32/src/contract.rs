@@ -1,45 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The port contract for IA-32 on a PC.
+//! What the portable kernel asks of this processor and its board: `kcore::Port`.
 
-use crate::entry;
-use crate::layout::{CPU, KERNEL_BASE, POOL_BASE};
+use crate::features::{self, Features};
+use crate::layout::CPU;
 use crate::lazy::Lazy;
-use crate::regs::{self, Features};
-use crate::state;
-use abi::Frame;
-use abi::{CacheOp, Error, PAGE_SIZE, Rights};
+use crate::{fpu, interrupts, paging, switch};
+use abi::{CacheOp, Error, Frame, PAGE_SIZE, Rights};
 use core::ops::Range;
-use core::sync::atomic::{AtomicU32, Ordering};
 use kcore::port::{Change, Context, FaultIn};
 use kcore::{Cpu, Port, Segment, Space, Table, Thread};
 use mmu::ia32::Ia32 as Format;
 use plat_pc::{TscScale, pic, pit, tsc};
 use pool::{Pool, Ref};
 
-/// Bits of a reply handle that are the thread's index, for the fast path.
-pub static INDEX_MASK: AtomicU32 = AtomicU32::new(0);
-/// Physical minus linear address of the pool.
-pub static POOL_OFFSET: AtomicU32 = AtomicU32::new(0);
-
-/// Where the fast path finds a space's directory.
-const DIRECTORY: usize = 0;
-/// More pages than this are flushed by reloading CR3.
-const FLUSH_ALL: u32 = 32;
-
 /// The processor and its board.
 pub struct Ia32 {
     lazy: Lazy,
     clock: TscScale,
-}
-
-/// Notes where the pool is.
-pub fn set_pool(physical: u32) {
-    POOL_OFFSET.store(physical.wrapping_sub(POOL_BASE), Ordering::Relaxed);
-}
-
-/// Physical address of something in the pool.
-pub fn physical(address: u32) -> u32 {
-    address.wrapping_add(POOL_OFFSET.load(Ordering::Relaxed))
 }
 
 impl Ia32 {
@@ -53,19 +30,6 @@ impl Ia32 {
         // SAFETY: boot mapped the processor's page, the words are plain data, and the fast path touches
         // them only while no Rust runs; `&mut self` keeps it unique.
         (unsafe { &mut *(CPU as *mut Cpu) }, &mut self.lazy)
-    }
-
-    /// Makes a space's tables the processor's, if they are not.
-    pub fn switch_to(&mut self, pool: &Pool, space: Ref<Space>) {
-        let directory = pool[space].hw[DIRECTORY];
-        if regs::read_cr3() != directory {
-            // SAFETY: the directory has the kernel's part (`space_created`).
-            unsafe { regs::write_cr3(directory) };
-        }
-    }
-
-    fn is_current(pool: &Pool, space: Ref<Space>) -> bool {
-        regs::read_cr3() == pool[space].hw[DIRECTORY]
     }
 }
 
@@ -105,28 +69,25 @@ impl Port for Ia32 {
     }
 
     fn clear_fpu(area: &mut [u8]) {
-        state::initial_fpu(crate::features(), area);
+        fpu::initial(features::get(), area);
     }
 
     fn physical(&self, address: u32) -> u32 {
-        physical(address)
+        paging::physical(address)
     }
 
     fn pool_address(&self, physical: u32) -> u32 {
-        physical.wrapping_sub(POOL_OFFSET.load(Ordering::Relaxed))
+        paging::pool_address(physical)
     }
 
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {
         let Some(top) = pool[space].region.top.get() else { return };
-        crate::boot::copy_kernel_entries(&mut pool[top].0);
-        pool[space].hw[DIRECTORY] = physical(top.address());
+        paging::copy_kernel_entries(&mut pool[top].0);
+        pool[space].hw[switch::DIRECTORY] = paging::physical(top.address());
     }
 
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) {
-        if Self::is_current(pool, space) {
-            // SAFETY: boot's directory has the kernel's part and nothing else.
-            unsafe { regs::write_cr3(crate::boot::directory_physical()) };
-        }
+        switch::leave(pool, space);
     }
 
     fn segment_created(&mut self, _: &mut Pool, _: Ref<Segment>) {}
@@ -150,20 +111,14 @@ impl Port for Ia32 {
     }
 
     fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<u32>) {
-        // Any other space's entries went with the last change of directory: none of them is global.
-        if !Self::is_current(pool, space) {
-            return;
-        }
-        if range.end.wrapping_sub(range.start) / PAGE_SIZE > FLUSH_ALL {
-            self.invalidate_all();
-        } else {
-            range.step_by(PAGE_SIZE as usize).for_each(regs::invlpg);
+        // The TLB has translations of the current space alone: a write of CR3 drops all that are not global.
+        if switch::is_entered(pool, space) {
+            paging::flush(range);
         }
     }
 
     fn invalidate_all(&mut self) {
-        // SAFETY: the same directory again.
-        unsafe { regs::write_cr3(regs::read_cr3()) };
+        paging::flush_all();
     }
 
     fn fault_in(&mut self, _: &mut Pool, _: Ref<Space>, _: u32, _: Rights) -> FaultIn {
@@ -189,11 +144,9 @@ impl Port for Ia32 {
     }
 
     fn interrupt_pending(&mut self) -> bool {
-        entry::window(false);
-        entry::is_pending()
+        interrupts::open(false);
+        interrupts::is_pending()
     }
 }
 
-/// The upper-level entries of the kernel start here.
-pub const KERNEL_ENTRIES: usize = mmu::top_index(KERNEL_BASE);
 const _: () = assert!(size_of::<Table>() == PAGE_SIZE as usize);

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernel's assembly as one unit: its files, all that they know of Rust, and the labels that
+//! Rust knows of them.
+//!
+//! | file | room for |
+//! |---|---|
+//! | `switch.S` | switching to a thread and its space |
+//! | `entry.S` | entry by interrupt, trap and `int`; saving all registers; exit |
+//! | `fast/steps.S` | steps that several fast paths make |
+//! | `fast/ipc.S` | `sysenter`, and the fast path of `call` and `reply_wait` |
+//! | `fast/alien.S` | the fast path of an alien's system calls and page faults, and of `run` |
+//! | `fast/page_fault.S` | the fast path of a native thread's page fault to its pager |
+//! | `fast/map_reply.S` | the fast path of `map_reply_wait` and `map_run`, which map the page |
+//! | `mem.S` | filling and copying memory |
+//!
+//! A name in braces in these files is a constant or a symbol of the list below. The compiler
+//! refuses a name that is not in the list, and one in the list that nobody uses.
+//!
+//! A jump to a `.global` label is always a long one: the linker fills it in. Adding or removing
+//! `.global` moves code from one cache line to another.
+
+use crate::layout::{CPU, POOL, POOL_BASE, PoolPlace};
+use crate::regs::{EFLAGS_IF, EFLAGS_RF, EFLAGS_TF};
+use crate::stack::{KERNEL_STACK, PANIC_STACK};
+use crate::{gdt, interrupts, lazy as loaded, switch, trap};
+use abi::frame::{self, vector};
+use abi::tag::REGISTER_WORDS;
+use abi::{Delivery, Kind, MessageKind, Op, Rights, Tag};
+use core::arch::global_asm;
+use core::mem::offset_of;
+use ia32_context::{FIXED_FLAGS, lazy, selector, word};
+use kcore::memory::class;
+use kcore::port::CONTEXT_WORDS;
+use kcore::space::HEADER_BYTES;
+use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
+use kcore::{Attachment, Cpu, Memory, Space, Thread};
+use mmu::ia32::bits;
+use plat_pc::pic;
+
+/// Where a Thread's field is, from a reference to it.
+macro_rules! field {
+    ($name:ident) => {
+        offset_of!(Thread, $name) as i32 - ANCHOR as i32
+    };
+}
+
+/// Where a part of a Thread's rarely loaded state is, from a reference to it.
+macro_rules! lazy_state {
+    ($name:ident) => {
+        field!(lazy_state) + offset_of!(ia32_context::State, $name) as i32
+    };
+}
+
+/// Where a saved register is, from a reference to its Thread: right below it.
+macro_rules! saved {
+    ($name:ident) => {
+        (word::$name as i32 - CONTEXT_WORDS as i32) * 4
+    };
+}
+
+/// Linear address of a word of the processor's.
+macro_rules! cpu {
+    ($name:ident) => {
+        CPU + offset_of!(Cpu, $name) as u32
+    };
+}
+
+/// Where a register is in a frame.
+macro_rules! frame {
+    ($name:ident) => {
+        offset_of!(abi::Frame, $name)
+    };
+}
+
+/// The tag of a system call without words, capabilities and flags.
+const fn tag(operation: Op) -> u32 {
+    Tag::new(operation, 0, 0).0
+}
+
+/// A delivery of this kind and so many words, to which a badge is added.
+const fn delivery(kind: MessageKind, words: u32) -> u32 {
+    (kind as u32) << Delivery::KIND_SHIFT | words
+}
+
+/// CF PF AF ZF SF OF.
+const ARITHMETIC_FLAGS: u32 = 0x8d5;
+/// What an upper-level entry of an owner's own table has, and of that and others the bits that tell them apart.
+const TABLE: u32 = bits::PRESENT | bits::WRITABLE | bits::USER;
+const TABLE_KIND: u32 = TABLE | bits::LARGE | bits::SHARED;
+/// What `pushad`, the vector, the error code and the processor on an entry from ring 3 push.
+const PUSHED: usize = PUSHALL + 4 + 4 + 20;
+/// What `pushad` alone pushes.
+const PUSHALL: usize = 32;
+/// Vectors that have a stub: exceptions, interrupt lines, and the system call by `int`.
+const VECTORS: usize = abi::kip::INT_VECTOR as usize + 1;
+
+global_asm!(
+    include_str!("switch.S"),
+    include_str!("fast/steps.S"),
+    include_str!("fast/alien.S"),
+    include_str!("fast/map_reply.S"),
+    include_str!("entry.S"),
+    include_str!("fast/ipc.S"),
+    include_str!("fast/page_fault.S"),
+    include_str!("mem.S"),
+    kdb = const cfg!(feature = "kdb") as u32,
+    // --- The processor's words, and where threads are -------------------------------------
+    current = const cpu!(current),
+    loaded = const cpu!(loaded),
+    top = const cpu!(top),
+    pool = sym POOL,
+    index_mask = const offset_of!(PoolPlace, index_mask),
+    thread_shift = const BYTES.trailing_zeros(),
+    threads = const POOL_BASE + ANCHOR,
+    pool_offset = const offset_of!(PoolPlace, offset),
+    // --- Fields of a Thread ----------------------------------------------------------------
+    cap_limit = const field!(cap_limit),
+    fault_address = const field!(fault_address),
+    fs_gs = const lazy_state!(fs_gs),
+    gate = const field!(gate),
+    handle = const field!(handle),
+    handler = const field!(handler),
+    lazy = const field!(lazy),
+    partner = const field!(partner),
+    priority = const field!(priority),
+    senders = const field!(senders),
+    sending = const field!(sending),
+    signals = const field!(signals),
+    space = const field!(space),
+    thread_flags = const field!(flags),
+    tls = const lazy_state!(tls),
+    utcb = const field!(utcb),
+    saved_eax = const saved!(EAX),
+    saved_ecx = const saved!(ECX),
+    saved_edx = const saved!(EDX),
+    saved_error = const saved!(ERROR),
+    saved_eip = const saved!(EIP),
+    saved_eflags = const saved!(EFLAGS),
+    saved_esp = const saved!(ESP),
+    // Words of the saved registers that every way to user mode writes anew.
+    scratch_1 = const saved!(SS),
+    scratch_2 = const saved!(CS),
+    frame_bytes = const -saved!(GS),
+    // --- Their values ----------------------------------------------------------------------
+    alien_flag = const flag::ALIEN,
+    gate_alien = const gate::REPLY | gate::ALIEN,
+    gate_exception = const gate::REPLY | gate::EXCEPTION,
+    gate_open = const gate::OPEN,
+    gate_ready = const gate::READY,
+    gate_reply = const gate::REPLY,
+    gate_run = const gate::RUN,
+    kind_call = const MessageKind::Call as u32,
+    kind_exception = const MessageKind::Exception as u32,
+    loaded_flags = const loaded::FLAGS,
+    more_lazy = const !(lazy::SEGMENTS | lazy::TLS),
+    sequence = const SEQUENCE,
+    step = const loaded::STEP_PENDING,
+    // --- Fields of other objects -----------------------------------------------------------
+    area_end = const abi::utcb::AREA_END,
+    attached = const offset_of!(Space, region.attached),
+    bit = const offset_of!(Attachment, bit),
+    cursor = const offset_of!(Attachment, cursor),
+    directory = const offset_of!(Space, hw) + size_of::<u32>() * switch::DIRECTORY,
+    lower = const offset_of!(Attachment, lower),
+    memory_base = const offset_of!(Memory, base),
+    memory_bytes = const offset_of!(Memory, bytes),
+    memory_class = const offset_of!(Memory, class),
+    memory_dying = const offset_of!(Memory, header.dying),
+    slots = const HEADER_BYTES,
+    source = const offset_of!(Attachment, source),
+    space_dying = const offset_of!(Space, region.header.dying),
+    space_top = const offset_of!(Space, region.top),
+    upper = const offset_of!(Attachment, upper),
+    // --- Capabilities, tags and deliveries ----------------------------------------------------
+    rights = const Rights::ALL.0,
+    call_right = const Rights::CALL.0,
+    control = const Rights::CONTROL.0,
+    memory = const Kind::Memory as u32,
+    rwx = const Rights::RWX.0,
+    space_kind = const Kind::Space as u32,
+    write = const Rights::WRITE.0,
+    op_call = const tag(Op::Call),
+    op_map_reply_wait = const tag(Op::MapReplyWait),
+    op_map_run = const tag(Op::MapRun),
+    op_reply_wait = const tag(Op::ReplyWait),
+    op_run = const tag(Op::Run),
+    delivery_alien = const delivery(MessageKind::Alien, REGISTER_WORDS),
+    delivery_exception = const delivery(MessageKind::Exception, REGISTER_WORDS + frame::WORDS),
+    delivery_reply = const delivery(MessageKind::Reply, 0),
+    // --- A frame -------------------------------------------------------------------------------
+    message = const kcore::FRAME_OFFSET,
+    f_eax = const frame!(eax),
+    f_ebx = const frame!(ebx),
+    f_ecx = const frame!(ecx),
+    f_edx = const frame!(edx),
+    f_esi = const frame!(esi),
+    f_edi = const frame!(edi),
+    f_ebp = const frame!(ebp),
+    f_esp = const frame!(esp),
+    f_eip = const frame!(eip),
+    f_eflags = const frame!(eflags),
+    f_ds_es = const frame!(ds_es),
+    f_fs_gs = const frame!(fs_gs),
+    f_vector = const frame!(vector),
+    f_error = const frame!(error),
+    f_address = const frame!(address),
+    f_changed = const frame!(changed),
+    by_sysexit = const frame::BY_SYSEXIT,
+    user_flags = const frame::USER_FLAGS,
+    control_flags = const frame::USER_FLAGS & !ARITHMETIC_FLAGS,
+    // --- Vectors, flags and selectors --------------------------------------------------------
+    vector_alien_call = const interrupts::ALIEN_CALL,
+    vector_debug = const vector::DEBUG,
+    vector_invalid_tss = const 10,
+    vector_not_present = const 11,
+    vector_page_fault = const vector::PAGE_FAULT,
+    vector_protection = const vector::GENERAL_PROTECTION,
+    vector_sysenter = const vector::SYSENTER,
+    vectors = const VECTORS,
+    first_line = const pic::FIRST_VECTOR,
+    last_line = const pic::LAST_VECTOR,
+    fixed_flags = const FIXED_FLAGS,
+    interrupt_flag = const EFLAGS_IF,
+    iret_flags = const EFLAGS_TF | EFLAGS_RF,
+    trap_flag = const EFLAGS_TF,
+    // The number of a bit.
+    nested_task = const 14,
+    flat = const selector::FLAT,
+    kernel_data = const gdt::KERNEL_DATA,
+    user_code = const selector::USER_CODE,
+    user_data = const selector::USER_DATA,
+    gdt = sym gdt::GDT,
+    present = const 1 << 15,
+    tls_offset = const selector::TLS & !7,
+    // --- Entries of translation tables -------------------------------------------------------
+    leaf = const bits::HELD | bits::PRESENT | bits::USER,
+    // Bits of an address within a page.
+    low = const abi::PAGE_SIZE - 1,
+    most_shift = const (bits::MOST_WRITE / bits::WRITABLE).trailing_zeros(),
+    page = const abi::PAGE_SIZE,
+    table = const TABLE,
+    table_kind = const TABLE_KIND,
+    // --- What an entry from kernel mode leaves on the stack, and what lies behind it ----------
+    kernel_vector = const PUSHALL,
+    kernel_eip = const PUSHALL + 8,
+    kernel_eflags = const PUSHALL + 16,
+    kernel_next = const PUSHALL + 20,
+    // --- What is called, and on which stack ---------------------------------------------------
+    bug = sym trap::kernel_exception,
+    double_fault = sym trap::double_fault,
+    enter = sym trap::enter,
+    enter_virtual = sym trap::enter_virtual,
+    panic_stack = sym PANIC_STACK,
+    panic_stack_bytes = const size_of_val(&PANIC_STACK),
+    pending = sym interrupts::PENDING,
+    pushed = const PUSHED,
+    stack = sym KERNEL_STACK,
+    stack_bytes = const size_of_val(&KERNEL_STACK),
+    virtual_bytes = const trap::VIRTUAL_WORDS * 4,
+);
+
+unsafe extern "C" {
+    /// Leaves to the thread in `Cpu::current`.
+    pub fn leave_kernel() -> !;
+    /// Where `sysenter` enters.
+    pub fn sysenter_entry();
+    fn alien_entry();
+    fn alien_fault();
+    fn double_fault();
+    static vector_table: [u32; VECTORS];
+}
+
+/// Entry points for the interrupt table, and of the double fault's task.
+pub fn handlers() -> ([u32; 256], u32) {
+    let mut all = [0; 256];
+    // SAFETY: a constant table that the assembly lays down.
+    let stubs = unsafe { &vector_table };
+    all[..stubs.len()].copy_from_slice(stubs);
+    all[usize::from(interrupts::ALIEN_CALL)] = alien_entry as *const () as u32;
+    all[vector::PAGE_FAULT as usize] = alien_fault as *const () as u32;
+    (all, double_fault as *const () as u32)
+}
+
+// `context` ends where a reference to the Thread points.
+const _: () = assert!(field!(context) == -128 && offset_of!(Thread, context) == 0);
+// `alien.S`: `test dl` sees all flags of `Cpu::loaded`, and without them the word is the thread.
+const _: () = assert!(loaded::FLAGS < ANCHOR && loaded::FLAGS <= 0xff && ANCHOR.is_power_of_two() && BYTES.is_multiple_of(ANCHOR));
+// `map_reply.S`: a Memory of RAM is told by a zero, and the right to write is the bit of an entry that allows it.
+const _: () = assert!(class::RAM == 0 && Rights::WRITE.0 == bits::WRITABLE);
+// `page_fault.S`: what is pushed behind `pushad`'s registers are words of the context, in its order.
+const _: () = assert!(word::DS + 1 == word::EDI && word::GS + 3 == word::DS && word::EAX + 1 == word::VECTOR);

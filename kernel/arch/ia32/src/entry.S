@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Entry by interrupt, trap and `int`; the saving of all registers; the way back to user mode.
+//
+// On an entry from user mode the processor pushes at `Cpu::current`. That is right below the running
+// Thread's reference, in its `context`. The stubs push the rest there, and go on with the kernel's
+// only stack. In kernel mode interrupts are open in one place (`interrupts::open`); there they are
+// only noted.
+
+// Calls a Rust function on the kernel's stack.
+.macro CALL_KERNEL function
+    cld
+    LOAD_DATA {kernel_data}, eax
+    mov esp, offset {stack} + {stack_bytes}
+    xor ebp, ebp
+    call \function
+.endm
+
+.section .text.entry, "ax", @progbits
+
+// A stub for each of the vectors 0 to 0x30. Those with an error code: 8, 10 to 14, 17, 21.
+.macro STUB vector
+    .balign 16
+vector_\vector:
+    .if ((\vector == 8) || ((\vector >= 10) && (\vector <= 14)) || (\vector == 17) || (\vector == 21)) == 0
+    push 0
+    .endif
+    push \vector
+    jmp entered
+.endm
+.altmacro
+.set i, 0
+.rept {vectors}
+    STUB %i
+    .set i, i + 1
+.endr
+.noaltmacro
+
+// On an entry from user mode the pushed words end at `Cpu::current`. The saved CS would tell, too,
+// on a real processor, but QEMU lets ring 3 load CS with a null selector.
+.global entered
+entered:
+    pushad
+.global entered_saved
+entered_saved:
+    lea eax, [esp + {pushed}]
+    cmp eax, ss:[{current}]
+    jne not_from_user
+    jmp save_segments
+.global save_registers
+save_registers:
+    pushad
+save_segments:
+    // As bytes: of a segment register the assembler would push 16 bits.
+    .byte 0x1e                                          // push ds
+    .byte 0x06                                          // push es
+    .byte 0x0f, 0xa0                                    // push fs
+    .byte 0x0f, 0xa8                                    // push gs
+    CALL_KERNEL {enter}
+
+// To user mode by `iret`, with the saved registers of the thread in `Cpu::current`. FS and GS are not
+// among them: the lazy switch has loaded them. CS and SS are constants, and written here: the fast
+// paths do not save them, and use their words as scratch. A fast path comes here with the user's DS.
+.global leave_kernel
+leave_kernel:
+    mov esp, ss:[{current}]
+    mov dword ptr [esp - 4], {user_data}
+    mov dword ptr [esp - 16], {user_code}
+    sub esp, {frame_bytes} - 8
+pop_es:
+    .byte 0x07                                          // pop es
+pop_ds:
+    .byte 0x1f                                          // pop ds
+    popad
+    add esp, 8
+    iretd
+
+// On an entry from virtual 8086 mode the processor pushes four words more. A real processor lets
+// ring 3 not get there, but QEMU's `iret` takes the VM flag from ring 3, too.
+not_from_user:
+    add eax, {virtual_bytes}
+    cmp eax, ss:[{current}]
+    jne from_kernel
+    CALL_KERNEL {enter_virtual}
+    jmp leave_kernel
+
+// From kernel mode: an interrupt in `interrupts::open`, something that a user left behind, or a bug.
+from_kernel:
+    mov eax, ss:[esp + {kernel_vector}]
+    cmp eax, {vector_debug}
+    je 2f
+    cmp eax, {vector_invalid_tss}
+    je 4f
+    cmp eax, {vector_not_present}
+    je 5f
+    cmp eax, {vector_protection}
+    je 5f
+    sub eax, {first_line}
+    cmp eax, {last_line} - {first_line}
+    ja 3f
+    bts ss:[{pending}], eax
+    and dword ptr [esp + {kernel_eflags}], ~{interrupt_flag}
+1:
+    popad
+    add esp, 8
+    iretd
+    // A debug exception. The kernel sets no breakpoint and no TF. So it is the user's TF, which strikes
+    // at `sysenter_entry`; or the user's breakpoint at a `mov` to SS, which the processor puts off until
+    // the next instruction is done: that may be an `int`. The status register is cleared: the next
+    // thread that looks would see it.
+2:
+    xor eax, eax
+    mov dr6, eax
+    and dword ptr [esp + {kernel_eflags}], ~{trap_flag}
+    cmp dword ptr [esp + {kernel_eip}], offset sysenter_entry
+    jne 1b
+    or dword ptr ss:[{loaded}], {step}
+    jmp 1b
+    // An invalid TSS: the user had set NT, `sysenter` left it, and with it `iretd` switches tasks.
+4:
+    btr dword ptr [esp + {kernel_eflags}], {nested_task}
+    jc 1b
+    jmp 3f
+    // DS or ES cannot be loaded: the segment descriptor is gone since the thread loaded it. It gets a
+    // null selector.
+5:
+    mov eax, [esp + {kernel_eip}]
+    cmp eax, offset pop_es
+    je 6f
+    cmp eax, offset pop_ds
+    jne 3f
+6:
+    mov dword ptr [esp + {kernel_next}], 0
+    jmp 1b
+    // A bug. The stack may be a thread's saved registers: another is taken to say what happened.
+3:
+    LOAD_DATA {kernel_data}, eax
+    mov eax, esp
+    mov esp, offset {panic_stack} + {panic_stack_bytes}
+    push eax
+    call {bug}
+.global double_fault
+double_fault:
+    call {double_fault}
+
+// Addresses of the stubs, for the IDT.
+.section .rodata
+.balign 4
+.global vector_table
+vector_table:
+.macro ENTRY vector
+    .long vector_\vector
+.endm
+.altmacro
+.set i, 0
+.rept {vectors}
+    ENTRY %i
+    .set i, i + 1
+.endr
+.noaltmacro
+.text

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Kernel entry by `sysenter`, and the fast path of IPC: `call` and `reply_wait`.
+//
+// The fast path does what `ipc.rs` of the portable kernel would do in the common case, and nothing
+// else. It changes no word before its last test. On any doubt it goes to `slow` with all registers
+// as the user had them. Interrupts are off from the entry to `sysexit`.
+//
+// The tests, in the order in which they are made. The same numbers stand beside the code.
+//
+//  T | test                                                           | portable form
+// ---|----------------------------------------------------------------|------------------------
+//  1 | FS and GS null, nothing lazily loaded, no step pending         | `lazy`, `Cpu::loaded`
+//  2 | operation, 0 to 3 words, no capabilities, no flags             | `check_tag`
+//  3 | selector below the table's size (0 for an alien)               | `slot`
+//  4 | a Thread capability with the right to call                     | `slot_of`
+//  5 | receiver waits openly and may be resumed fast                  | `receives_from`
+//  6 | receiver at least as urgent as every ready thread              | `settle`
+//  7 | the handle's index, which is always one of the table           | `waiting_caller`
+//  8 | that thread waits for a reply, or for the end of its           | `waiting_caller`
+//    | exception, and may be resumed fast                             |
+//  9 | under this handle, from this very thread                       | `waiting_caller`
+// 10 | this thread has no sender and no notification waiting          | `receive`
+//
+// What fails T1 may be `run`, whose alien's state is loaded: `alien.S`. What fails T2 may be
+// `map_reply_wait`: `map_reply.S`.
+//
+// T3 need not look for selector 0: slot 0 of a table is always empty, so it has no right to call.
+// Receiver and sender cannot be one thread: the sender runs, so its gate is not `OPEN`.
+//
+// Data is addressed through SS, which `sysenter` makes flat. DS and ES are the user's. They are
+// made flat for the receiver, if they are not.
+
+.section .text.fast, "ax", @progbits
+
+// The thread in EDX waits under the handle in EBX for the one in ESP, which may wait then.
+.macro MAY_REPLY
+    cmp ebx, ss:[edx + {handle}]                        // T9
+    jne slow_reply
+    cmp ss:[edx + {partner}], esp
+    jne slow_reply
+    mov ecx, [esp + {senders}]                          // T10
+    or ecx, [esp + {signals}]
+    jnz slow_reply
+    mov ecx, ss:[{top}]                                 // T6
+    cmp ecx, ss:[edx + {priority}]
+    ja slow_reply
+.endm
+
+.balign 32
+.global sysenter_entry
+sysenter_entry:
+    mov esp, ss:[{current}]
+    mov [esp + {saved_esp}], ecx
+    mov [esp + {saved_eip}], edx
+    mov dword ptr [esp + {saved_eflags}], {fixed_flags}
+    .if {kdb}
+    jmp slow
+    .endif
+    mov ecx, fs                                         // T1
+    mov edx, gs
+    or ecx, edx
+    or ecx, ss:[{loaded}]
+    jnz try_run
+    xor eax, {op_call}                                  // T2
+    test eax, ~3
+    jnz 3f
+    // call
+    cmp ebx, [esp + {cap_limit}]                        // T3
+    jae slow_call
+    mov ecx, [esp + {space}]
+    shl ebx, 4
+    mov edx, ss:[ecx + ebx + {slots}]
+    // Not `test dl`: with three bytes more, `fast_switch` starts a cache line.
+    test edx, {call_right}                              // T4
+    jz slow_slot
+    and edx, ~{rights}
+    cmp dword ptr ss:[edx + {gate}], {gate_open}        // T5
+    jne slow_slot
+    mov ecx, ss:[{top}]                                 // T6
+    cmp ecx, ss:[edx + {priority}]
+    ja slow_slot
+    // Nothing can fail any more. The badge word of a Thread capability has zeros below the badge.
+    mov ecx, [esp + {space}]
+    or eax, ss:[ecx + ebx + {slots} + 4]
+    AWAIT_ANSWER edx, {gate_reply}
+
+// From the thread in ESP to the one in EDX, which entered by `sysenter`.
+.global fast_switch
+fast_switch:
+    SWITCH_TO edx, ecx, 4f
+4:
+    mov ecx, ds
+    cmp cx, {user_data}
+    jne 6f
+    mov ecx, es
+    cmp cx, {user_data}
+    jne 6f
+5:
+    mov ecx, ss:[edx + {saved_esp}]
+    mov edx, ss:[edx + {saved_eip}]
+    push 2
+    popfd
+    sti
+    sysexit
+6:
+    LOAD_DATA {user_data}, ecx
+    jmp 5b
+
+.balign 32
+3: // reply_wait
+    xor eax, {op_call} ^ {op_reply_wait}                // T2
+    test eax, ~3
+    jnz 8f
+    THREAD_OF_HANDLE edx                                // T7
+    cmp dword ptr ss:[edx + {gate}], {gate_reply}       // T8
+    jne 7f
+    MAY_REPLY
+    or eax, {delivery_reply}
+    xor ebx, ebx
+    mov dword ptr [esp + {gate}], {gate_open}
+    jmp fast_switch
+7: // in reach of a short jump
+    jmp reply_to_exception
+8:
+    jmp map_reply
+
+// Not for the fast path: registers get back what the user had in them.
+slow_slot:
+    shr ebx, 4
+slow_call:
+    xor eax, {op_call}
+    jmp slow
+// Two names: jumps in this file are short, those to a `.global` label are long.
+.global slow_map_reply
+slow_map_reply:
+slow_reply:
+    xor eax, {op_reply_wait}
+// Lays down what an interrupt from user mode and its stub would have pushed. ESP and EIP are there.
+.global slow
+slow:
+    mov dword ptr [esp - 4], {user_data}
+    lea esp, [esp - 8]
+    pushfd
+    or dword ptr [esp], {interrupt_flag}
+    push {user_code}
+    lea esp, [esp - 4]
+    push 0                                              // no error code
+    push {vector_sysenter}
+    mov edx, [esp + 8]
+    mov ecx, [esp + 20]
+    jmp save_registers
+
+// `reply_wait` to a thread that waits for the end of its exception: all registers are its own, so it
+// goes on by `iret`.
+reply_to_exception:
+    cmp dword ptr ss:[edx + {gate}], {gate_exception}   // T8
+    jne slow_reply
+    MAY_REPLY
+.global resume_exception
+resume_exception:
+    mov dword ptr [esp + {gate}], {gate_open}
+    mov dword ptr ss:[edx + {sending}], {kind_call}
+    SWITCH_TO edx, ecx, leave_kernel
+    jmp leave_kernel
+.global ipc_end
+ipc_end:

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernel's own translations: its half GiB, which is the same in every space, and what boot maps
+//! for a while. The tables of spaces are the portable kernel's.
+
+use crate::features::{self, Features};
+use crate::layout::{CPU_AREA, KERNEL_BASE, POOL, POOL_BASE};
+use crate::regs;
+use crate::shared::{Page, Shared};
+use abi::PAGE_SIZE;
+use core::sync::atomic::Ordering;
+use kcore::boot::Range;
+use mmu::ia32::bits::{GLOBAL, LARGE, PRESENT, WRITABLE};
+
+/// Bytes of a 4 MiB page.
+pub const LARGE_PAGE: u32 = 4 << 20;
+/// Where the boot image is mapped while it is checked.
+pub const IMAGE: u32 = 0xF000_0000;
+/// Behind it, the kernel's symbols. They stay mapped.
+pub const SYMBOLS: u32 = 0xFF00_0000;
+/// Where [`peek`] maps what it reads.
+const PEEK: u32 = 0xFFC0_0000;
+/// The upper-level entries of the kernel start here.
+const KERNEL_ENTRIES: usize = mmu::top_index(KERNEL_BASE);
+/// More pages than this are flushed by reloading CR3.
+const FLUSH_ALL: u32 = 32;
+
+/// Boot's page directory: the kernel's part and nothing else.
+pub static DIRECTORY: Shared<Page<[u32; 1024]>> = Shared::new(Page([0; 1024]));
+static CPU_TABLE: Shared<Page<[u32; 1024]>> = Shared::new(Page([0; 1024]));
+static CPU_PAGE: Shared<Page<[u8; 4096]>> = Shared::new(Page([0; 4096]));
+static ONES_PAGE: Shared<Page<[u8; 4096]>> = Shared::new(Page([0xff; 4096]));
+
+/// Physical address of something in the pool.
+pub fn physical(address: u32) -> u32 {
+    address.wrapping_add(POOL.offset.load(Ordering::Relaxed))
+}
+
+/// Address in the pool of a physical address in it.
+pub fn pool_address(physical: u32) -> u32 {
+    physical.wrapping_sub(POOL.offset.load(Ordering::Relaxed))
+}
+
+fn physical_of<T>(page: &Shared<Page<T>>) -> u32 {
+    page.address() - KERNEL_BASE
+}
+
+/// Physical address of boot's directory.
+pub fn directory_physical() -> u32 {
+    physical_of(&DIRECTORY)
+}
+
+/// The bit of a page that all spaces have at one place, if the processor knows it.
+const fn global(features: Features) -> u32 {
+    if features.pge { GLOBAL } else { 0 }
+}
+
+fn set_directory(index: u32, entry: u32) {
+    // SAFETY: boot's directory is written at boot only, with interrupts off.
+    unsafe { (*DIRECTORY.get()).0[index as usize] = entry };
+}
+
+/// Maps a page of the processor's area, in all spaces at once.
+fn set_cpu_area(index: usize, physical: u32) {
+    // SAFETY: the table is written only here, with interrupts off; its pages are the kernel's own.
+    unsafe { (*CPU_TABLE.get()).0[index] = physical | PRESENT | WRITABLE | global(features::get()) };
+}
+
+/// Maps the processor's page, and the page of ones behind the I/O bitmap.
+pub fn map_cpu_area() {
+    set_cpu_area(0, physical_of(&CPU_PAGE));
+    set_cpu_area(3, physical_of(&ONES_PAGE));
+}
+
+/// Maps the two pages of the I/O bitmap, from this address of the pool on.
+pub fn map_io_bitmap(map: u32) {
+    for page in 0..2 {
+        set_cpu_area(1 + page as usize, physical(map + page * PAGE_SIZE));
+        regs::invlpg(CPU_AREA + (1 + page) * PAGE_SIZE);
+    }
+}
+
+/// Copies the kernel's part into a new directory.
+pub fn copy_kernel_entries(top: &mut [u32; 1024]) {
+    // SAFETY: read only after boot.
+    let directory = unsafe { &(*DIRECTORY.get()).0 };
+    top[KERNEL_ENTRIES..].copy_from_slice(&directory[KERNEL_ENTRIES..]);
+}
+
+/// Drops translations of a range from the TLB.
+pub fn flush(range: core::ops::Range<u32>) {
+    if range.end.wrapping_sub(range.start) / PAGE_SIZE > FLUSH_ALL {
+        flush_all();
+    } else {
+        range.step_by(PAGE_SIZE as usize).for_each(regs::invlpg);
+    }
+}
+
+/// Drops all translations but global ones.
+pub fn flush_all() {
+    // SAFETY: the same directory again.
+    unsafe { regs::write_cr3(regs::read_cr3()) };
+}
+
+fn map_large(linear: u32, physical: u32, flags: u32) {
+    set_directory(linear >> 22, physical & !(LARGE_PAGE - 1) | PRESENT | WRITABLE | LARGE | flags);
+    regs::invlpg(linear);
+}
+
+/// A word of physical memory, at boot.
+pub fn peek(physical: u32) -> u32 {
+    let byte = |at: u32| {
+        map_large(PEEK, at, 0);
+        // SAFETY: the page was just mapped; reading what the loader left has no effect.
+        u32::from(unsafe { ((PEEK + (at & (LARGE_PAGE - 1))) as *const u8).read_volatile() })
+    };
+    (0..4).fold(0, |word, i| word | byte(physical.wrapping_add(i)) << (8 * i))
+}
+
+/// Maps a physical range at `linear`, which has room for it, at boot; returns its address.
+pub fn map_range(linear: u32, range: Range) -> u32 {
+    let first = range.base & !(LARGE_PAGE - 1);
+    for (i, page) in (first..=(range.base + range.bytes - 1) & !(LARGE_PAGE - 1)).step_by(LARGE_PAGE as usize).enumerate() {
+        map_large(linear + i as u32 * LARGE_PAGE, page, 0);
+    }
+    linear + (range.base - first)
+}
+
+/// The final shape of the kernel's part: image, symbols, the processor's area, pool; nothing else.
+pub fn map_kernel(pool: Range, features: Features) {
+    POOL.offset.store(pool.base.wrapping_sub(POOL_BASE), Ordering::Relaxed);
+    map_large(KERNEL_BASE, 0, global(features));
+    set_directory(CPU_AREA >> 22, physical_of(&CPU_TABLE) | PRESENT | WRITABLE);
+    for offset in (0..pool.bytes).step_by(LARGE_PAGE as usize) {
+        map_large(POOL_BASE + offset, pool.base + offset, global(features));
+    }
+    set_directory(0, 0);
+    (IMAGE >> 22..SYMBOLS >> 22).chain(core::iter::once(PEEK >> 22)).for_each(|index| set_directory(index, 0));
+    // SAFETY: the same directory; drops what was mapped for boot.
+    unsafe { regs::write_cr3(directory_physical()) };
+}

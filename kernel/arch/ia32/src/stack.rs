@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernel's stacks: one for all entries, one for its last words.
+
+use crate::shared::{Page, Shared};
+
+/// Bytes of the kernel's stack.
+pub const STACK_BYTES: usize = 16384;
+
+/// The kernel's stack: there is one.
+pub static KERNEL_STACK: Shared<Page<[u8; STACK_BYTES]>> = Shared::new(Page([0; STACK_BYTES]));
+/// Where the kernel says its last words.
+pub static PANIC_STACK: Shared<Page<[u8; 4096]>> = Shared::new(Page([0; 4096]));
+
+/// The two words at a place of the kernel's stack, if it is one.
+pub fn words(address: u32) -> Option<[u32; 2]> {
+    let start = KERNEL_STACK.address();
+    let inside = address >= start && address.checked_add(8)? <= start + STACK_BYTES as u32 && address.is_multiple_of(4);
+    // SAFETY: inside the stack and aligned.
+    inside.then(|| unsafe { (address as *const [u32; 2]).read() })
+}
