@@ -47,7 +47,10 @@ static void forget(struct l4_space *space)
 				*pte = pte_mknewpage(*pte);
 	}
 	l4_unmap_all(space->slot);
-	/* Records may wait that were noted: all is unmapped when the space is used again. */
+	/*
+	 * Records may wait that were noted: all is unmapped when the space is used again.  What they map now has a mark
+	 * without need; it is what the entry gives.
+	 */
 	space->more = true;
 	space->forgotten = true;
 	l4_forgotten++;

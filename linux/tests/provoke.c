@@ -17,6 +17,7 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
+#include <linux/vmalloc.h>
 #include <asm/tlbflush.h>
 #include <os.h>
 #include "l4.h"
@@ -84,9 +85,18 @@ static int provoke_thread(void)
 				      L4_INTERRUPT_PRIORITY) : -ENOMEM;
 }
 
+/* The microkernel loses a page of Linux's own, which nobody uses. */
+static int provoke_own(void)
+{
+	void *page = vmalloc(PAGE_SIZE);
+
+	return page ? l4_unmap_record(L4_SPACE, (unsigned long)page, PAGE_SIZE) ?: l4_map_flush() : -ENOMEM;
+}
+
 /*
  * The microkernel's entry for a page of the process that asks becomes another than Linux's: of another page, with
- * more rights, none, or one where Linux has none.  Only walk.c sees it: nobody uses these pages.
+ * more rights, none, one where Linux has none, or of another page where Linux believes it to be forgotten.  Only
+ * walk.c sees it: nobody uses these pages.
  */
 static int provoke_entry(const char *how)
 {
@@ -97,6 +107,7 @@ static int provoke_entry(const char *how)
 	u32 space = mm->context.id.pid;
 	unsigned long page;
 	int err, word;
+	pte_t *pte;
 
 	if (IS_ERR_VALUE(at))
 		return at;
@@ -104,8 +115,11 @@ static int provoke_entry(const char *how)
 	if (err)
 		return err;
 	um_tlb_sync(mm);
-	page = pte_val(*pte_offset_kernel(pmd_off(mm, at), at)) & PAGE_MASK;
-	if (!strcmp(how, "page"))
+	pte = pte_offset_kernel(pmd_off(mm, at), at);
+	page = pte_val(*pte) & PAGE_MASK;
+	if (!strcmp(how, "kept"))
+		*pte = pte_mknewpage(*pte);
+	if (!strcmp(how, "page") || !strcmp(how, "kept"))
 		err = l4_ram_record(space, at, page ^ PAGE_SIZE, PAGE_SIZE, UM_PROT_READ | UM_PROT_WRITE);
 	else if (rights)
 		err = l4_ram_record(space, at, page, PAGE_SIZE, UM_PROT_READ | UM_PROT_WRITE);
@@ -135,6 +149,8 @@ static ssize_t provoke_write(struct file *file, const char __user *buf, size_t b
 	if (copy_from_user(how, buf, bytes))
 		return -EFAULT;
 	strim(how);
+	if (!strcmp(how, "entry-own"))
+		return provoke_own() ?: bytes;
 	if (str_has_prefix(how, "entry-"))
 		return provoke_entry(how + strlen("entry-")) ?: bytes;
 	if (!strcmp(how, "null"))

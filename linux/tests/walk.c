@@ -5,11 +5,13 @@
  *
  * - an entry without a mark: the microkernel has just this page with just these rights, or nothing if the entry
  *   is not used;
- * - an entry with a mark: the microkernel has nothing, or the entry is in a range that is to be told.
+ * - an entry with a mark: the microkernel has nothing, or that, or the entry is in a range that is to be told.
  *
  * At each event of a process all records have been carried out.  Then what they were made for is compared, and all of
  * the process's pages if another one ran before, and now and then: so a copy is compared before its first
- * system call, and a process before its last.  Numbers are in /proc/macadamia-walk.
+ * system call, and a process before its last.  With all of them Linux's own are compared that have entries: those of
+ * vmalloc.  There an entry that is gone may have a mark alone: Linux collects what was freed, and tells later.
+ * Numbers are in /proc/macadamia-walk.
  */
 #include <linux/init.h>
 #include <linux/kernel.h>
@@ -35,7 +37,7 @@ static struct told {
 	unsigned long from, to;
 } told[2 * UM_SYNC_RANGES];
 static unsigned int ranges, events;
-static unsigned long whole, pages, mapped;
+static unsigned long whole, pages, mapped, own;
 
 static int __init walk_setup(char *text)
 {
@@ -75,9 +77,9 @@ static u32 offset_of_page(pte_t pte)
 	return (pte_val(pte) & PAGE_MASK) - (ram->address - ((unsigned long)__binary_start & PAGE_MASK));
 }
 
-static u32 expected(pte_t pte)
+static u32 expected(struct mm_struct *mm, pte_t pte)
 {
-	if (!pte_present(pte) || !pte_young(pte) || !pte_read(pte))
+	if (!pte_present(pte) || !pte_young(pte) || (mm != &init_mm && !pte_read(pte)))
 		return 0;
 	return pte_write(pte) && pte_dirty(pte) ? RIGHTS : L4_RIGHT_READ;
 }
@@ -94,12 +96,18 @@ static bool is_to_be_told(struct mm_struct *mm, unsigned long at)
 
 static void compare_page(struct mm_struct *mm, unsigned long at, pte_t pte, bool marked, struct found found)
 {
-	u32 want = expected(pte);
+	u32 want = expected(mm, pte);
+	bool late = mm == &init_mm && !pte_present(pte);
 
-	pages++;
-	mapped += !!found.rights;
-	if (marked ? !found.rights || is_to_be_told(mm, at) :
-		     (found.rights & RIGHTS) == want && (!want || found.offset == offset_of_page(pte)))
+	if (mm == &init_mm) {
+		own += !!found.rights;
+	} else {
+		pages++;
+		mapped += !!found.rights;
+	}
+	if ((found.rights & RIGHTS) == want && (!want || found.offset == offset_of_page(pte)))
+		return;
+	if (marked && (!found.rights || late || is_to_be_told(mm, at)))
 		return;
 	panic("walk: %s[%d] at %lx: Linux has %lx%s, rights %x, offset %x; the microkernel rights %x, offset %x",
 	      current->comm, task_pid_nr(current), at, (unsigned long)pte_val(pte),
@@ -112,6 +120,7 @@ static void compare_table(struct mm_struct *mm, unsigned long at, unsigned long 
 	struct found found = { };
 	pmd_t *pmd = pmd_off(mm, at);
 	bool there = pmd_present(*pmd);
+	u32 space = mm == &init_mm ? L4_SPACE : mm->context.id.pid;
 	unsigned long known = at;
 
 	for (; at < end; at += PAGE_SIZE) {
@@ -119,7 +128,7 @@ static void compare_table(struct mm_struct *mm, unsigned long at, unsigned long 
 		bool marked = there ? pte_get_bits(pte, _PAGE_NEWPAGE | _PAGE_NEWPROT) : pmd_newpage(*pmd);
 
 		if (at >= known) {
-			found = look(mm->context.id.pid, at);
+			found = look(space, at);
 			/* A hole of a whole table is known at once; one that Linux has none for either is done. */
 			known = found.rights ? at + PAGE_SIZE : ALIGN_DOWN(at, found.bytes) + found.bytes;
 			if (!there && known >= end)
@@ -148,6 +157,7 @@ void l4_walk_event(struct mm_struct *mm)
 		return;
 	if (mm != last || ++events % OFTEN == 0) {
 		compare(mm, 0, TASK_SIZE);
+		compare(&init_mm, VMALLOC_START, VMALLOC_END);
 		whole++;
 	} else {
 		for (i = 0; i < ranges; i++)
@@ -159,7 +169,7 @@ void l4_walk_event(struct mm_struct *mm)
 
 static int show(struct seq_file *m, void *nothing)
 {
-	seq_printf(m, "walks   %lu\npages   %lu\nmapped  %lu\n", whole, pages, mapped);
+	seq_printf(m, "walks   %lu\npages   %lu\nmapped  %lu\nown     %lu\n", whole, pages, mapped, own);
 	return 0;
 }
 

@@ -80,12 +80,39 @@ static void copy(void)
 	expect(waitpid(child, &status, 0) == child && !status, "a child failed", 0);
 }
 
-int main(void)
+/* A page in each of many tables, again and again; a child looks at them, too. */
+static void spread(unsigned int tables)
+{
+	char *p = mmap(NULL, tables * TABLE * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	unsigned int round, i;
+	int status;
+	pid_t child = 1;
+
+	expect(p != MAP_FAILED, "mmap", 0);
+	for (round = 0; round < 4; round++) {
+		if (round == 3)
+			child = fork();
+		for (i = 0; i < tables; i++) {
+			unsigned int *at = (unsigned int *)(p + i * TABLE * PAGE);
+
+			expect(*at == (round ? i + round : 0), "another word than was written", i * TABLE);
+			*at = i + round + 1;
+		}
+	}
+	if (!child)
+		_exit(0);
+	expect(waitpid(child, &status, 0) == child && !status, "a child failed", 0);
+}
+
+/* With a number: many tables instead. */
+int main(int argc, char **argv)
 {
 	static const int prots[] = { PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE };
 	unsigned int step;
 
-	for (step = 0; step < STEPS; step++) {
+	if (argc > 1)
+		spread(atoi(argv[1]));
+	for (step = 0; step < STEPS && argc == 1; step++) {
 		/* All of a table, now and then. */
 		int whole = !chance(4);
 		unsigned int count = whole ? TABLE * (1 + chance(2)) : 1 + chance(200);

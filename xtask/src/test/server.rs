@@ -92,27 +92,44 @@ fn again(session: &mut Session, word: &str) -> Result<()> {
     session.expect(PROMPT)
 }
 
+const WALK: &str = "tests/systems/linux-walk.toml";
+
 /// Page tables that the microkernel has are those of Linux, whatever programs do to them; and each way in which they
 /// could be others is noticed.
 fn walk() -> Result<()> {
     let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?), insert("/bin/maps", compile("tests/linux/maps.c")?)];
-    let guest =
-        || Guest { system: "tests/systems/linux-walk.toml", inserts: inserts.clone(), own_time: true, timeout: LONG, ..Guest::default() };
-    let checks = "exceptions threads processes copy_on_write file_mappings debugging signals proc";
-    let o = guest().run(&format!(
-        "maps || exit 1; for check in {checks}; do abi $check || exit 1; done; for i in 1 2 3 4 5 6 7 8; do ls -l /proc /bin | sort | grep -c i & done; wait; cat /proc/macadamia-walk"
-    ))?;
-    let text = o.text();
-    ensure!(o.status == 0, "status {}: {text}{}", o.status, String::from_utf8_lossy(&o.err));
-    let count = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name} in: {text}"))?;
-        anyhow::Ok(line.trim().parse::<u64>()?)
+    let guest = |system| Guest { system, inserts: inserts.clone(), own_time: true, timeout: LONG, ..Guest::default() };
+    let compared = |system, command: &str| -> Result<[u64; 5]> {
+        let o = guest(system).run(&format!("{command}; cat /proc/macadamia-walk /proc/macadamia"))?;
+        let text = o.text();
+        ensure!(o.status == 0, "status {}: {text}{}", o.status, String::from_utf8_lossy(&o.err));
+        let mut counts = [0; 5];
+        for (count, name) in counts.iter_mut().zip(["walks", "pages", "mapped", "own", "forgotten"]) {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name} in: {text}"))?;
+            *count = line.trim().parse()?;
+        }
+        let [walks, pages, mapped, own, forgotten] = counts;
+        println!("# {walks} times all of a process compared, with what Linux itself has; {pages} pages in all, of which the microkernel had");
+        println!("# {mapped}, and {own} of Linux's own; tables of a process dropped {forgotten} times");
+        ensure!(walks > 100 && mapped > 10_000 && pages > 10 * mapped && own > 10 * walks, "{text}");
+        Ok(counts)
     };
-    let (walks, pages, mapped) = (count("walks")?, count("pages")?, count("mapped")?);
-    println!("# {walks} times all of a process compared; {pages} pages in all, of which the microkernel had {mapped}");
-    ensure!(walks > 100 && mapped > 10_000 && pages > 10 * mapped, "{text}");
-    for how in ["page", "rights", "gone", "left"] {
-        let o = guest().run(&format!("echo entry-{how} > /dev/macadamia/provoke; sleep 1; sleep 1"))?;
+    let checks = "exceptions threads processes copy_on_write file_mappings debugging signals proc";
+    compared(
+        WALK,
+        &format!(
+            "maps || exit 1; for check in {checks}; do abi $check || exit 1; done; \
+             for i in 1 2 3 4 5 6 7 8; do ls -l /proc /bin | sort | grep -c i & done; wait"
+        ),
+    )?;
+    // More page tables than the microkernel has memory for.
+    let [.., forgotten] = compared(
+        "tests/systems/linux-walk-forget.toml",
+        "sleep 1000 & for i in 1 2 3; do maps 80 || exit 1; ls -l /proc | sort | grep -c i; done; kill $!",
+    )?;
+    ensure!(forgotten > 10, "tables were dropped {forgotten} times");
+    for how in ["page", "rights", "gone", "left", "kept", "own"] {
+        let o = guest(WALK).run(&format!("echo entry-{how} > /dev/macadamia/provoke; sleep 1; sleep 1"))?;
         let said = String::from_utf8_lossy(&o.err);
         ensure!(o.status == 125 && said.contains("Kernel panic - not syncing: walk: "), "{how}: status {}: {said}", o.status);
     }
