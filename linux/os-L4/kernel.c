@@ -21,9 +21,13 @@ u32 l4_call(u32 op, u32 a0, u32 a1, u32 a2, u32 a3)
 
 const char *l4_remedy(u32 status)
 {
+	static char more[100];
+
 	switch (status) {
 	case L4_ERROR_QUOTA_EXCEEDED:
-		return ", give this Linux more `quota` or `threads` (4,088 at most) in the system's description";
+		snprintf(more, sizeof(more), ", give this Linux more `quota` or `threads` (%u at most) in the system's description",
+			 L4_UTCB_SLOTS);
+		return more;
 	case L4_ERROR_POOL_EXHAUSTED:
 		return ", the microkernel has no more memory: give the machine more";
 	}

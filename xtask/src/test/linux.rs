@@ -109,7 +109,7 @@ fn memory() -> Result<()> {
 fn threads() -> Result<()> {
     let inserts = vec![insert("/bin/forks", compile("tests/linux/forks.c")?)];
     let o = Guest { system: "tests/systems/linux-threads.toml", inserts, ..Guest::default() }
-        .run("forks && dmesg | grep -q 'l4: forks.*: no user thread: error 7, give this Linux more `quota` or `threads`'")?;
+        .run("forks && dmesg | grep -q 'l4: forks.*: no user thread: error 7, give this Linux more `quota` or `threads` (4088 at most)'")?;
     ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
     println!("# of 24 threads there were left for a program: {}", o.text().trim().replace('\n', ", "));
     Ok(())
