@@ -109,8 +109,8 @@ fn walk() -> Result<()> {
             *count = line.trim().parse()?;
         }
         let [walks, pages, mapped, own, forgotten] = counts;
-        println!("# {walks} times all of a process compared, with what Linux itself has; {pages} pages in all, of which the microkernel had");
-        println!("# {mapped}, and {own} of Linux's own; tables of a process dropped {forgotten} times");
+        println!("# {walks} times all of a process compared: {pages} pages, of which the microkernel had {mapped}, and {own}");
+        println!("# of Linux's own; tables of a process dropped {forgotten} times");
         ensure!(walks > 100 && mapped > 10_000 && pages > 10 * mapped && own > 10 * walks, "{text}");
         Ok(counts)
     };
