@@ -405,13 +405,19 @@ fn busybox() -> Result<()> {
 /// What mounts a root file system on a disk, by Debian's BusyBox, and puts files there.
 fn initramfs() -> Result<()> {
     let mut archive = Archive::with_shell(&["disk"])?;
-    for folder in ["", "/run", "/run/systemd", "/run/systemd/system", "/run/systemd/system/multi-user.target.wants"] {
+    for folder in ["", "/run", "/run/systemd", "/run/systemd/system"] {
         archive.directory(&format!("{FILES}{folder}"))?;
     }
     let system = format!("{FILES}/run/systemd/system");
     archive.add("init", FILE | 0o755, &std::fs::read("linux/initramfs/init")?, (0, 0))?;
-    archive.add(&format!("{system}/batch.service"), FILE | 0o644, &std::fs::read("linux/initramfs/batch.service")?, (0, 0))?;
-    archive.add(&format!("{system}/multi-user.target.wants/batch.service"), LINK | 0o777, b"../batch.service", (0, 0))?;
+    for (unit, targets) in [("batch.service", &["multi-user"][..]), ("batch-failed.service", &["emergency", "rescue"])] {
+        archive.add(&format!("{system}/{unit}"), FILE | 0o644, &std::fs::read(Path::new("linux/initramfs").join(unit))?, (0, 0))?;
+        for target in targets {
+            let wants = format!("{system}/{target}.target.wants");
+            archive.directory(&wants)?;
+            archive.add(&format!("{wants}/{unit}"), LINK | 0o777, format!("../{unit}").as_bytes(), (0, 0))?;
+        }
+    }
     put(&file(INITRAMFS), &archive.finish()?)
 }
 

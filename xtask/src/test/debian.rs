@@ -251,11 +251,29 @@ fn batch() -> Result<()> {
     let said = String::from_utf8_lossy(&o.err).into_owned();
     ensure!(o.status == FAILED && said.contains("--file /var/lock/x: one of its folders is a link"), "{}", failed("out of the disk", &o));
 
+    in_emergency()?;
+
     let o = Guest { timeout: Duration::from_secs(5), ..guest() }.run("true")?;
     ensure!(o.status == TIMED_OUT, "{}", failed("out of time", &o));
     // Not unmounted this time: the journal is for that.
     let o = guest().run("cat /root/ended")?;
     ensure!(o.status == 0 && o.text() == "in order\n", "{}", failed("after that", &o));
+    clean_disk()
+}
+
+/// A file system that cannot be mounted: the run ends, says why, and its advice helps.
+fn in_emergency() -> Result<()> {
+    let root = "/dev/l4a / ext4 errors=remount-ro 0 1\n";
+    let with = |fstab: String| Guest { inserts: vec![insert("/etc/fstab", fstab.into())], ..guest() };
+    let o = with(format!("{root}nothing /srv nosuchfs defaults 0 0\n")).run("echo never")?;
+    let said = String::from_utf8_lossy(&o.err).into_owned();
+    for text in ["so COMMAND was not run. What failed:\n", "srv.mount loaded failed failed /srv\n", "--file puts a file in the place"] {
+        ensure!(said.contains(text), "`{text}` is missing: {}", failed("in emergency mode", &o));
+    }
+    ensure!(o.status == FAILED && o.text().is_empty(), "{}", failed("in emergency mode", &o));
+    clean_disk()?;
+    let o = with(root.into()).run("echo mended")?;
+    ensure!(o.status == 0 && o.text() == "mended\n", "{}", failed("behind emergency mode", &o));
     clean_disk()
 }
 
