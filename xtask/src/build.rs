@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Building for the bare machine, and putting a system together.
 
+use crate::board::{self, Board, Medium};
 use crate::description::{self, Contents, Description, Interface, OnDeath};
 use crate::{debian, linux, pack};
 use anyhow::{Context, Result, ensure};
@@ -9,12 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::{Mutex, PoisonError};
 
-const TARGET: &str = "targets/i686-macadamia.json";
 /// Where bare-metal builds go, apart from the host's.
 const FOLDER: &str = "target/bare";
-
-/// QEMU's CPU model if none is asked for: it has `sysenter` and SSE.
-const DEFAULT_CPU: &str = "pentium3";
 
 /// What a boot loader needs.
 #[derive(Clone)]
@@ -27,8 +24,10 @@ pub struct Built {
     pub image: PathBuf,
     /// The kernel's symbols.
     pub symbols: PathBuf,
-    /// The disks, if the system has any.
-    pub disks: [Option<Disk>; 2],
+    /// The board that it is for.
+    pub board: &'static Board,
+    /// The disks.
+    pub disks: Vec<Disk>,
     /// MiB of RAM.
     pub memory: u32,
     /// QEMU's CPU model for interactive runs.
@@ -46,6 +45,8 @@ pub struct Disk {
     pub image: PathBuf,
     /// How QEMU attaches it.
     pub interface: Interface,
+    /// What the board says of it.
+    pub medium: &'static Medium,
     bytes: u32,
     holds: Contents,
 }
@@ -53,12 +54,12 @@ pub struct Disk {
 impl Built {
     /// Makes the disks, unless they are there. To be called before the system runs.
     pub fn make_disks(&self) -> Result<()> {
-        self.disks.iter().flatten().try_for_each(|disk| make_disk(&disk.image, disk.bytes, disk.holds))
+        self.disks.iter().try_for_each(|disk| make_disk(&disk.image, disk.bytes, disk.holds))
     }
 
     /// The same with disks that are made anew, in a folder of their own under `out`.
     pub fn with_new_disks(mut self, folder: &str) -> Result<Self> {
-        for disk in self.disks.iter_mut().flatten() {
+        for disk in &mut self.disks {
             disk.image = Path::new("out").join(folder).join(disk.image.file_name().context("a disk without a name")?);
             match std::fs::remove_file(&disk.image) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
@@ -73,11 +74,11 @@ impl Built {
 /// the distribution has no other.
 pub fn cargo_bare(subcommand: &str) -> process::Command {
     let mut cargo = process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.arg(subcommand).env("RUSTC_BOOTSTRAP", "1").args(["--release", "--target", TARGET, "--target-dir", FOLDER]).args([
-        "-Zjson-target-spec",
-        "-Zbuild-std=core,alloc,compiler_builtins",
-        "-Zbuild-std-features=compiler-builtins-mem",
-    ]);
+    cargo
+        .arg(subcommand)
+        .env("RUSTC_BOOTSTRAP", "1")
+        .args(["--release", "--target", &board::chosen().target, "--target-dir", FOLDER])
+        .args(["-Zjson-target-spec", "-Zbuild-std=core,alloc,compiler_builtins", "-Zbuild-std-features=compiler-builtins-mem"]);
     cargo
 }
 
@@ -144,7 +145,8 @@ pub fn model() -> Result<Model> {
 
 /// Where a package's ELF file is when it is built.
 pub fn elf(package: &str) -> PathBuf {
-    linux::elf(package).unwrap_or_else(|| Path::new(FOLDER).join("i686-macadamia/release").join(package))
+    let target = Path::new(&board::chosen().target).file_stem().unwrap_or_default();
+    linux::elf(package).unwrap_or_else(|| Path::new(FOLDER).join(target).join("release").join(package))
 }
 
 /// How a system is built and where its parts go.
@@ -238,7 +240,8 @@ fn give_results(description: &mut Description, wanted: Option<&str>) -> Result<S
 
 /// Plans the building of a system's kernel and components: nothing is done yet.
 pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
-    let mut description = description::read(path)?;
+    let board = board::chosen();
+    let mut description = description::read(path, board)?;
     description.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
     let mut packages = vec!["kernel".to_string(), "root".to_string()];
     for component in &description.component {
@@ -264,23 +267,25 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         Some(memory) => memory,
         None => description.bytes(&description.memory)? >> 20,
     };
-    let disk = |disk: &Option<description::Disk>, file: &str| -> Result<Option<Disk>> {
-        let Some(disk) = disk else { return Ok(None) };
-        Ok(Some(Disk {
-            image: Path::new("out").join(&name).join(file),
+    let disk = |(device, disk): (&String, &description::Disk)| {
+        let medium = board.device.get(device).and_then(|device| device.medium.as_ref()).context("no disk of the board")?;
+        Ok(Disk {
+            image: Path::new("out").join(&name).join(&medium.image),
             interface: options.interface.unwrap_or(disk.interface),
+            medium,
             bytes: description.bytes(&disk.size)?,
             holds: disk.holds,
-        }))
+        })
     };
     let built = Built {
         kernel: folder.join("kernel.elf"),
         image: folder.join("image.bin"),
         symbols: folder.join("kernel.sym"),
-        disks: [disk(&description.disk, "disk.img")?, disk(&description.second_disk, "disk2.img")?],
+        disks: description.disks.iter().map(disk).collect::<Result<_>>()?,
+        board,
         memory,
         test: description.test.clone(),
-        cpu: options.cpu.unwrap_or(DEFAULT_CPU).to_string(),
+        cpu: options.cpu.unwrap_or(&board.qemu.cpu).to_string(),
         packages,
         name,
     };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The names that a command takes: which there are, what each is, and which one was probably meant.
 
-use crate::description::path;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
@@ -78,7 +77,7 @@ fn find(wanted: &str, paths: &[PathBuf]) -> Result<PathBuf> {
     let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
     match near(wanted, names.iter().map(String::as_str)) {
         Some(near) => bail!("there is no system `{wanted}`; did you mean `{near}`? `./macadamia list` shows all"),
-        None => path(wanted),
+        None => bail!("there is no system `{wanted}`: `./macadamia list` shows those that there are"),
     }
 }
 

@@ -2,6 +2,7 @@
 //! The Debian disk, and what comes from Debian's archive for i386: packages and source
 //! packages, fetched once and kept under `target/linux`.
 
+use crate::board;
 use crate::build::run;
 use crate::linux::FOLDER;
 use crate::packages::{Apt, mirror};
@@ -32,7 +33,8 @@ pub fn packages() -> Result<PathBuf> {
         eprintln!("installing Debian for i386 into an archive (a minute or two)");
         let making = archive.with_extension("making");
         let mut install = Command::new("mmdebstrap");
-        install.args(["--quiet", "--architectures=i386", "--variant=minbase", "--format=tar"]);
+        install.args(["--quiet", "--variant=minbase", "--format=tar"]);
+        install.arg(format!("--architectures={}", board::chosen().linux.debian));
         install.arg(format!("--include={}", packages.split_whitespace().collect::<Vec<_>>().join(",")));
         run(install.arg("bookworm").arg(&making).arg(mirror()?))?;
         std::fs::rename(making, &archive)?;

@@ -2,7 +2,8 @@
 //! Running a built system in QEMU or Bochs.
 
 use crate::Emulator;
-use crate::build::{Built, Model, run};
+use crate::board::{self, Board, fill};
+use crate::build::{Built, Disk, Model, run};
 use crate::description::Interface;
 use crate::linux;
 use crate::patience::{Deadline, Limit};
@@ -16,38 +17,36 @@ use std::time::Duration;
 /// What leaves the serial line of Bochs, as in QEMU: Ctrl-A, then x.
 const ESCAPE: u8 = 1;
 
-/// Where a disk of the machine is: its device on the PCI bus, or its ATA channel, whose first disk it is.
-/// With these devices no two disks have one interrupt line.
-struct Place {
-    name: &'static str,
-    pci: u32,
-    channel: u32,
+/// QEMU as a board, with so many MiB of RAM.
+fn machine(board: &Board, cpu: &str, memory: u32) -> Command {
+    let mut command = Command::new(&board.qemu.program);
+    arguments(&mut command, &board.qemu.arguments, &[("cpu", cpu), ("memory", &memory.to_string())]);
+    command
 }
 
-const PLACES: [Place; 2] = [Place { name: "disk", pci: 3, channel: 0 }, Place { name: "second-disk", pci: 5, channel: 1 }];
+/// Adds arguments of a board's file.
+fn arguments(command: &mut Command, arguments: &[String], words: &[(&str, &str)]) {
+    command.args(arguments.iter().map(|argument| fill(argument, words)));
+}
 
 /// QEMU for a built system; serial lines are the caller's.
 fn qemu(built: &Built, cpu: &str) -> Command {
-    let mut command = Command::new("qemu-system-i386");
-    command.args(["-M", "pc", "-cpu", cpu, "-m", &built.memory.to_string(), "-display", "none", "-no-reboot", "-nic", "none", "-kernel"]);
-    command.arg(&built.kernel).arg("-initrd").arg(format!("{},{}", built.image.display(), built.symbols.display()));
-    for (place, disk) in PLACES.iter().zip(&built.disks) {
-        let Some(disk) = disk else { continue };
-        let file = format!("file={},format=raw", disk.image.display());
-        match disk.interface {
-            Interface::Virtio => {
-                let (name, device) = (place.name, place.pci);
-                command.arg("-drive").arg(format!("{file},if=none,id={name}"));
-                command.arg("-device").arg(format!("virtio-blk-pci,drive={name},addr={device},disable-legacy=on"));
-            }
-            Interface::Ata => drop(command.arg("-drive").arg(format!("{file},if=ide,index={}", place.channel * 2))),
-        }
+    let mut command = machine(built.board, cpu, built.memory);
+    let [kernel, image, symbols] = [&built.kernel, &built.image, &built.symbols].map(|file| file.to_string_lossy());
+    arguments(&mut command, &built.board.qemu.system, &[("kernel", &kernel), ("image", &image), ("symbols", &symbols)]);
+    for disk in &built.disks {
+        let drive = match disk.interface {
+            Interface::Virtio => &disk.medium.virtio,
+            Interface::Ata => &disk.medium.ata,
+        };
+        arguments(&mut command, drive, &[("image", &disk.image.to_string_lossy())]);
     }
     command
 }
 
 /// Makes the GRUB ISO image.
 pub fn iso(built: &Built) -> Result<PathBuf> {
+    let iso = built.board.iso.as_ref().with_context(|| format!("a `{}` boots from no ISO image", built.board.name()))?;
     let folder = folder(built);
     let tree = folder.join("iso");
     std::fs::create_dir_all(tree.join("boot/grub"))?;
@@ -56,8 +55,7 @@ pub fn iso(built: &Built) -> Result<PathBuf> {
     for (from, to) in [(&built.image, "image.bin"), (&built.symbols, "kernel.sym")] {
         std::fs::copy(from, tree.join("boot").join(to))?;
     }
-    let menu = "serial --unit=0 --speed=115200\nterminal_output serial\nset timeout=0\nmenuentry Macadamia {\n multiboot /boot/kernel.elf\n module /boot/image.bin image\n module /boot/kernel.sym symbols\n boot\n}\n";
-    std::fs::write(tree.join("boot/grub/grub.cfg"), menu)?;
+    std::fs::write(tree.join("boot/grub/grub.cfg"), &iso.menu)?;
     let path = folder.join(format!("{}.iso", built.name));
     let mut grub = Command::new("grub-mkrescue");
     grub.arg("-o").arg(&path).arg(&tree).stdout(Stdio::null()).stderr(Stdio::null());
@@ -65,33 +63,30 @@ pub fn iso(built: &Built) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The CPU model that Bochs has if nothing else is said.
-pub const BOCHS_CPU: &str = "p4_willamette";
-
-/// Bochs with this CPU model for an ISO image; `lines` are its two serial lines' settings.
-fn bochs(built: &Built, cpu: &str, lines: [&str; 2]) -> Result<Command> {
+/// Bochs with this CPU model, or the usual one, for an ISO image; `lines` are its two serial lines' settings.
+fn bochs(built: &Built, cpu: Option<&str>, lines: [&str; 2]) -> Result<Command> {
+    let bochs = built.board.bochs()?;
     let iso = iso(built)?;
     let folder = folder(built);
     let [first, second] = lines;
-    let mut disks = String::from("ata1: enabled=1, ioaddr1=0x170, ioaddr2=0x370, irq=15\n");
-    for (place, disk) in PLACES.iter().zip(&built.disks) {
-        if let Some(disk) = disk {
-            disks += &format!("ata{}-master: type=disk, path={}, mode=flat\n", place.channel, disk.image.display());
-        }
-    }
-    let settings = format!(
-        "romimage: file=/usr/share/bochs/BIOS-bochs-latest\nvgaromimage: file=/usr/share/bochs/VGABIOS-lgpl-latest\n\
-         cpu: model={cpu}, count=1, ips=100000000, reset_on_triple_fault=0\nclock: sync=none\nmegs: {}\n\
-         {disks}ata0-slave: type=cdrom, path={}, status=inserted\nboot: cdrom\ncom1: enabled=1, {first}\ncom2: enabled=1, {second}\n\
-         display_library: rfb, options=\"timeout=0\"\nsound: waveoutdrv=dummy\npanic: action=fatal\nlog: {}\n",
-        built.memory,
-        iso.display(),
-        folder.join("bochs.log").display(),
+    let attached = |disk: &Disk| Some(fill(disk.medium.bochs.as_ref()?, &[("image", &disk.image.to_string_lossy())]) + "\n");
+    let disks: String = built.disks.iter().filter_map(attached).collect();
+    let [rc, commands, log] = ["bochsrc", "bochs.commands", "bochs.log"].map(|name| folder.join(name));
+    let settings = fill(
+        &bochs.settings,
+        &[
+            ("cpu", cpu.unwrap_or(&bochs.cpu)),
+            ("memory", &built.memory.to_string()),
+            ("disks", &disks),
+            ("iso", &iso.to_string_lossy()),
+            ("first", first),
+            ("second", second),
+            ("log", &log.to_string_lossy()),
+        ],
     );
-    let (rc, commands) = (folder.join("bochsrc"), folder.join("bochs.commands"));
     std::fs::write(&rc, settings)?;
     std::fs::write(&commands, "c\n")?;
-    let mut command = Command::new("bochs");
+    let mut command = Command::new(&bochs.program);
     command.arg("-q").arg("-f").arg(rc).arg("-rc").arg(commands);
     Ok(command)
 }
@@ -134,7 +129,7 @@ fn free_port() -> Result<u16> {
 
 fn interactive_bochs(built: &Built) -> Result<()> {
     let port = free_port()?;
-    let mut command = bochs(built, BOCHS_CPU, [&format!("mode=socket-server, dev=127.0.0.1:{port}"), "mode=null"])?;
+    let mut command = bochs(built, None, [&format!("mode=socket-server, dev=127.0.0.1:{port}"), "mode=null"])?;
     eprintln!("running {} in Bochs; Ctrl-A X leaves", built.name);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot run bochs")?;
     let result = bridge(&mut child, port);
@@ -304,23 +299,9 @@ pub fn native(
     timeout: Duration,
 ) -> Result<(String, Option<model_core::Report>)> {
     let report = initrd.with_extension("json");
-    let mut command = Command::new("qemu-system-i386");
-    command.args([
-        "-M",
-        "pc",
-        "-cpu",
-        "pentium3",
-        "-m",
-        &NATIVE_MIB.to_string(),
-        "-display",
-        "none",
-        "-no-reboot",
-        "-nic",
-        "none",
-        "-serial",
-        "stdio",
-    ]);
-    command.arg("-kernel").arg(kernel).arg("-initrd").arg(initrd).args(["-append", "console=ttyS0 quiet"]);
+    let qemu = &board::chosen().qemu;
+    let mut command = machine(board::chosen(), &qemu.cpu, NATIVE_MIB);
+    arguments(&mut command, &qemu.linux, &[("kernel", &kernel.to_string_lossy()), ("initrd", &initrd.to_string_lossy())]);
     // Linux has all of its memory from 3 GiB on.
     let argument = model.map(|model| model.argument(&report, (0xc000_0000, NATIVE_MIB << 20), None, None));
     instrument(&mut command, own_time, argument);
@@ -393,8 +374,8 @@ pub enum Machine<'a> {
     },
     /// Bochs with this CPU model.
     Bochs {
-        /// Its name, as Bochs has it.
-        cpu: &'a str,
+        /// Its name, as Bochs has it, instead of the usual one.
+        cpu: Option<&'a str>,
     },
 }
 
@@ -403,7 +384,7 @@ impl<'a> Machine<'a> {
     pub fn of(on: Emulator, built: &'a Built, model: Option<&'a Model>) -> Self {
         match on {
             Emulator::Qemu => Self::Qemu { cpu: &built.cpu, icount: model.is_some(), model },
-            Emulator::Bochs => Self::Bochs { cpu: BOCHS_CPU },
+            Emulator::Bochs => Self::Bochs { cpu: None },
         }
     }
 

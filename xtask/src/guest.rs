@@ -3,6 +3,7 @@
 
 use crate::Emulator;
 use crate::batch::{Batch, Fetch};
+use crate::board;
 use crate::build::{self, Options, Seed};
 use crate::description::Interface;
 use crate::emulator::{self, Machine};
@@ -105,13 +106,13 @@ impl Guest<'_> {
     }
 }
 
-/// Compiles a test program, a file or a folder of files, statically, for i386.
+/// Compiles a test program, a file or a folder of files, statically.
 pub fn compile(source: impl AsRef<Path>) -> Result<Vec<u8>> {
     let source = source.as_ref();
     let name = source.file_stem().context("a source without a name")?;
     std::fs::create_dir_all(linux::FOLDER)?;
     let program = Path::new(linux::FOLDER).join(name);
-    let mut gcc = Command::new("i686-linux-gnu-gcc");
+    let mut gcc = Command::new(board::chosen().linux.compiler());
     gcc.args(["-static", "-O2", "-pthread", "-Wall", "-Wno-unused-result", "-o"]).arg(&program);
     if source.is_dir() {
         let mut files = std::fs::read_dir(source)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;

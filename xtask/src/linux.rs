@@ -2,6 +2,7 @@
 //! The Linux server: Debian's packaged source, our patches and host layer, built and
 //! cached under `target/linux`; and the root file system for its shell.
 
+use crate::board;
 use crate::packages;
 use crate::patched::{self, put};
 use anyhow::{Context, Result, bail, ensure};
@@ -151,9 +152,11 @@ pub fn native() -> Result<PathBuf> {
     let shared = std::fs::read_to_string("linux/config")?;
     let shared = shared.lines().filter(|line| !ours.iter().any(|choice| line.starts_with(choice)));
     let wanted = shared.map(|line| format!("{line}\n")).collect::<String>() + &std::fs::read_to_string("linux/native-config")?;
-    configure(&source, "i386", &wanted)?;
-    make(&source, "i386", &["bzImage"])?;
-    Ok(source.join("arch/x86/boot/bzImage"))
+    let linux = &board::chosen().linux;
+    let image = Path::new(&linux.image);
+    configure(&source, &linux.arch, &wanted)?;
+    make(&source, &linux.arch, &[&image.file_name().unwrap_or_default().to_string_lossy()])?;
+    Ok(source.join(image))
 }
 
 /// The shell's root file system with more files in it.
@@ -192,8 +195,7 @@ fn version(source: &Path) -> String {
 /// `make` in a source tree of the kernel.
 pub fn kernel_make(source: &Path, arch: &str) -> Command {
     let mut make = Command::new("make");
-    make.arg("-C").arg(source).arg(format!("ARCH={arch}")).args([
-        "SUBARCH=i386",
+    make.arg("-C").arg(source).arg(format!("ARCH={arch}")).arg(format!("SUBARCH={}", board::chosen().linux.arch)).args([
         "KBUILD_BUILD_USER=macadamia",
         "KBUILD_BUILD_HOST=macadamia",
         // Equal sources make equal images.

@@ -4,6 +4,7 @@
 
 mod batch;
 mod bench;
+mod board;
 mod build;
 mod calibration;
 mod catalogue;
@@ -32,6 +33,9 @@ use std::time::Duration;
 #[derive(Parser)]
 #[command(name = "macadamia", bin_name = "./macadamia", version)]
 struct Arguments {
+    /// The board to build for and to run on: boards/NAME.toml.
+    #[arg(long, global = true, value_name = "NAME", default_value = board::DEFAULT)]
+    board: String,
     #[command(subcommand)]
     command: Command,
 }
@@ -46,7 +50,7 @@ enum Command {
         /// Where to run it.
         #[arg(long, value_enum, default_value = "qemu")]
         on: Emulator,
-        /// CPU model for QEMU (`qemu-system-i386 -cpu help`).
+        /// CPU model for QEMU, as its `-cpu help` lists them.
         #[arg(long)]
         cpu: Option<String>,
         /// MiB of RAM, instead of what the description says.
@@ -243,8 +247,9 @@ fn carry_out() -> Result<u8> {
     if let Some(caller) = std::env::var_os("MACADAMIA_FROM") {
         std::env::set_current_dir(&caller).with_context(|| format!("cannot enter the folder {}", caller.display()))?;
     }
-    let command = Arguments::parse().command;
+    let Arguments { board, command } = Arguments::parse();
     std::env::set_current_dir(root)?;
+    board::choose(&board)?;
     match command {
         Command::Run { system, on, cpu, memory, disk, kdb, file, batch, component, get, timeout, dry_run } => {
             let component = component.as_deref();

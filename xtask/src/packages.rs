@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Debian's packages for i386, by a private apt configuration: this machine's own is left alone.
 
+use crate::board;
 use crate::build::run;
 use crate::linux::{FOLDER, files};
 use anyhow::{Context, Result, ensure};
@@ -97,7 +98,11 @@ impl Apt {
         ] {
             command.arg("-o").arg(format!("{option}={}", self.0.join(value).display()));
         }
-        command.args(["-q", "-o", "Dir::Etc::SourceParts=-", "-o", "APT::Architecture=i386", "-o", "APT::Architectures=i386"]);
+        let architecture = &board::chosen().linux.debian;
+        for name in ["Architecture", "Architectures"] {
+            command.arg("-o").arg(format!("APT::{name}={architecture}"));
+        }
+        command.args(["-q", "-o", "Dir::Etc::SourceParts=-"]);
         command.args(["-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none"]).args(arguments);
         run(command.current_dir(place).stdout(Stdio::null()))
     }

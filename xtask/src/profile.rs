@@ -77,7 +77,7 @@ fn take(request: &Request<'_>, out: &mut dyn Write) -> Result<Outcome> {
     let folder = folder.to_str().context("a name that is no text")?;
     let options = Options { inserts: request.files, folder: Some(folder), command, seed: Seed::Fixed, ..Options::default() };
     let built = build::plan(&path, options)?.carry_out()?;
-    let (mut programs, bounds) = programs(&built, &description::read(&path)?, request.files, batch.is_some())?;
+    let (mut programs, bounds) = programs(&built, &description::read(&path, built.board)?, request.files, batch.is_some())?;
     let mut sampling = format!("sample={:x}", request.every);
     sampling.extend(programs.ranges().map(|range| format!(",code={:x}-{:x}", range.start, range.end)));
     match (request.interval, bounds) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files for both Linuxes besides the program: of the Debian archive, and of the project.
 
+use crate::board;
 use crate::build;
 use crate::debian;
 use crate::guest::insert;
@@ -45,8 +46,11 @@ pub fn sources(paths: &[String]) -> Result<Vec<Insert>> {
         if path.extension().is_none_or(|extension| extension != "c") {
             return Ok(insert(&place(path), std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?));
         }
-        let output =
-            Command::new("i686-linux-gnu-gcc").args(["-E", "-P", "-O2"]).arg(path).output().context("cannot run the preprocessor")?;
+        let output = Command::new(board::chosen().linux.compiler())
+            .args(["-E", "-P", "-O2"])
+            .arg(path)
+            .output()
+            .context("cannot run the preprocessor")?;
         ensure!(output.status.success(), "{} cannot be preprocessed: {}", path.display(), String::from_utf8_lossy(&output.stderr));
         Ok(insert(&place(&path.with_extension("i")), output.stdout))
     };

@@ -7,7 +7,7 @@ mod run;
 mod wall;
 
 use crate::test::{self, Test};
-use crate::{build, calibration};
+use crate::{board, build, calibration};
 use anyhow::{Context, Result, ensure};
 use book::{Book, Cpus, Papers, Plan, Provenance, Results};
 use std::path::Path;
@@ -128,7 +128,7 @@ fn provenance(cpus: &Cpus) -> Result<Provenance> {
     let commit = first_line("git", &["describe", "--always", "--dirty", "--exclude=*"]).unwrap_or_else(|_| "unknown".into());
     Ok(Provenance {
         commit,
-        emulator: format!("{}, with -icount shift=0", first_line("qemu-system-i386", &["--version"])?),
+        emulator: format!("{}, with -icount shift=0", first_line(&board::chosen().qemu.program, &["--version"])?),
         models: cpus.values().map(Into::into).collect(),
     })
 }

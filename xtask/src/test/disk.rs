@@ -181,7 +181,7 @@ fn restart() -> Result<()> {
 /// Without a disk the server says so, and Linux does without.
 fn absent() -> Result<()> {
     let mut built = build::system(Path::new(SYSTEM))?;
-    built.disks = [None, None];
+    built.disks.clear();
     let mut session = Session::start(&built)?;
     session.expect("[disk] no ATA disk: nothing is there (port 0x1f0)")?;
     session.expect("l4a: no disk")?;

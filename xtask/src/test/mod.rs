@@ -18,8 +18,8 @@ pub use results::Shard;
 
 use crate::build::{self, Built, Options, Seed, cargo_bare};
 use crate::description::Limit;
-use crate::emulator::{BOCHS_CPU, Machine, Transcript, batch};
-use crate::{bench, catalogue, check, profile};
+use crate::emulator::{Machine, Transcript, batch};
+use crate::{Emulator, bench, catalogue, check, profile};
 use anyhow::{Result, bail};
 use results::{Outcome, Results};
 use std::path::{Path, PathBuf};
@@ -295,7 +295,7 @@ fn system(path: &Path, name: &str, tally: &mut Tally) {
         Ok(model) => model,
         Err(error) => return tally.note(name, Err(error)),
     };
-    for cpu in &test.cpus {
+    for cpu in test.cpus.as_ref().unwrap_or(&vec![built.cpu.clone()]) {
         let machine = Machine::Qemu { cpu, icount: test.icount || test.latency, model: model.as_ref() };
         let transcript = batch(&built, machine, timeout);
         if let Some(report) = transcript.as_ref().ok().and_then(|transcript| transcript.model.as_ref()).filter(|_| test.latency) {
@@ -304,10 +304,10 @@ fn system(path: &Path, name: &str, tally: &mut Tally) {
         judge(&format!("{name}.{cpu}"), transcript, &test.limit, tally);
     }
     if test.bochs {
-        judge(&format!("{name}.bochs"), batch(&built, Machine::Bochs { cpu: BOCHS_CPU }, timeout), &[], tally);
+        judge(&format!("{name}.bochs"), batch(&built, Machine::Bochs { cpu: None }, timeout), &[], tally);
     }
     for cpu in &test.bochs_cpus {
-        judge(&format!("{name}.bochs-{cpu}"), batch(&built, Machine::Bochs { cpu }, timeout), &[], tally);
+        judge(&format!("{name}.bochs-{cpu}"), batch(&built, Machine::Bochs { cpu: Some(cpu) }, timeout), &[], tally);
     }
 }
 
@@ -421,7 +421,7 @@ fn refused(built: &Built, image: &[u8], expected: abi::boot::Refusal) -> Result<
     let path = built.image.with_file_name("damaged.bin");
     std::fs::write(&path, image)?;
     let damaged = Built { image: path, ..built.clone() };
-    let transcript = batch(&damaged, Machine::Qemu { cpu: "pentium3", icount: false, model: None }, Duration::from_secs(20))?;
+    let transcript = batch(&damaged, Machine::of(Emulator::Qemu, &damaged, None), Duration::from_secs(20))?;
     let sentence = format!("boot image refused: {}", expected.text());
     if transcript.ended && transcript.console.contains(&sentence) {
         return Ok(());

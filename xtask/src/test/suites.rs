@@ -4,7 +4,7 @@
 use super::Test;
 use crate::guest::{self, Guest};
 use crate::linux::{self, FOLDER, Insert};
-use crate::{build, packages};
+use crate::{board, build, packages};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -155,7 +155,8 @@ fn kselftest() -> Result<()> {
     let list = pinned.runs.iter().map(|run| format!("{run}\n")).collect::<String>();
     let mut inserts = vec![build_kselftests(&pinned)?, Insert { guest: "/list".into(), contents: list.into_bytes(), mode: 0o644 }];
     let libraries = ["ld-linux.so.2", "libc.so.6", "libgcc_s.so.1", "libm.so.6"];
-    let libraries = libraries.map(|name| (format!("/lib/{name}"), Path::new("/usr/i686-linux-gnu/lib").join(name)));
+    let folder = Path::new("/usr").join(board::chosen().linux.tools.trim_end_matches('-')).join("lib");
+    let libraries = libraries.map(|name| (format!("/lib/{name}"), folder.join(name)));
     let shell = packages::binaries(KSELFTEST_PACKAGES)?.join("bin/bash-static");
     for (guest, host) in libraries.into_iter().chain([("/bin/bash".into(), shell)]) {
         let contents = std::fs::read(&host).with_context(|| format!("cannot read {}", host.display()))?;
@@ -179,7 +180,7 @@ fn build_kselftests(pinned: &Pinned) -> Result<Insert> {
     let source = root.join("native");
     let libraries = packages::binaries(KSELFTEST_PACKAGES)?;
     if !source.join("usr/include/linux/version.h").exists() {
-        build::run(linux::kernel_make(&source, "i386").args(["-s", "headers"]))?;
+        build::run(linux::kernel_make(&source, &board::chosen().linux.arch).args(["-s", "headers"]))?;
     }
     let out = root.join("kselftest");
     let programs = pinned.runs.iter().filter_map(|run| run.split(' ').next());
@@ -201,10 +202,11 @@ fn build_kselftests(pinned: &Pinned) -> Result<Insert> {
             continue;
         }
         let mut make = Command::new("make");
-        make.args(["-s", "-C"]).arg(&from).args(["ARCH=i386", "CROSS_COMPILE=i686-linux-gnu-"]);
+        let linux = &board::chosen().linux;
+        make.args(["-s", "-C"]).arg(&from).arg(format!("ARCH={}", linux.arch)).arg(format!("CROSS_COMPILE={}", linux.tools));
         make.arg(format!("OUTPUT={}", to.display()));
         make.arg(format!("USERCFLAGS=-w -idirafter {}", libraries.join("usr/include").display()));
-        make.arg(format!("USERLDFLAGS=-s -L{}", libraries.join("usr/lib/i386-linux-gnu").display()));
+        make.arg(format!("USERLDFLAGS=-s -L{}", libraries.join("usr/lib").join(format!("{}-linux-gnu", linux.debian)).display()));
         build::run(make.args(targets.iter().map(|name| to.join(name))).stdout(std::process::Stdio::null()))?;
     }
     archive(&out, paths)
