@@ -22,6 +22,14 @@ pub fn descriptions(folder: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+/// The names of what is described in a folder, in their order.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn names(folder: &str) -> Result<Vec<String>> {
+    Ok(descriptions(folder)?.iter().map(|path| name(path)).collect())
+}
+
 /// The name of a description's system.
 pub fn name(path: &Path) -> String {
     path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()

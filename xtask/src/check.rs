@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks of the source itself, and of the machine it is built on.
 
+mod modules;
+
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::Command;
@@ -39,6 +41,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("hostile", &["abi", "image", "macadamia"]),
     ("rival", &["image", "macadamia"]),
 ];
+
+/// Crates whose files name each other in one direction only.
+const WITHOUT_CIRCLES: &[&str] =
+    &["kernel/mmu", "kernel/arch/host", "kernel/arch/ia32-context", "kernel/plat/pc", "kernel/plat/ruler", "xtask"];
 
 /// Crates without any unsafe code: the compiler forbids it there.
 const SAFE: &[&str] = &[
@@ -89,8 +95,16 @@ const UNSAFE: &[(&str, usize)] = &[
     ("bench/native", 1),
 ];
 
-/// Who sees whom, against [`ARROWS`].
+/// Who sees whom: crates against [`ARROWS`], files of [`WITHOUT_CIRCLES`].
 pub fn arrows() -> Result<()> {
+    for folder in WITHOUT_CIRCLES {
+        let source = Path::new(folder).join("src");
+        let files = sources(&source)?;
+        let names = files.iter().map(|(path, text)| Ok((path.strip_prefix(&source)?.to_str().context("a name")?, text.as_str())));
+        if let Some(circle) = modules::Files::new(names.collect::<Result<Vec<_>>>()?).circle() {
+            bail!("{folder}: a circle of files, {}: let one of them do without what it names of the next", circle.join(" -> "));
+        }
+    }
     for manifest in manifests(Path::new("."))? {
         let text = std::fs::read_to_string(&manifest)?;
         let table: toml::Table = text.parse()?;

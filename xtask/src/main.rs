@@ -2,29 +2,25 @@
 //! Build, image, run, test: all build logic there is. `./macadamia` calls it.
 #![forbid(unsafe_code)]
 
-mod batch;
 mod bench;
-mod board;
 mod build;
 mod calibration;
 mod catalogue;
 mod check;
-mod debian;
 mod description;
-mod emulator;
 mod guest;
 mod linux;
-mod pack;
-mod packages;
-mod patched;
-mod patience;
+mod machine;
+mod process;
 mod profile;
-mod session;
 mod test;
 
 use anyhow::{Context, Result};
-use clap::{Parser, Subcommand, ValueEnum};
-use patience::Limit;
+use clap::{Parser, Subcommand};
+use guest::batch;
+use linux::root::Insert;
+use machine::{Emulator, board, emulator};
+use process::patience::Limit;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -64,7 +60,7 @@ enum Command {
         kdb: bool,
         /// Put a file of this machine into Linux's root file system.
         #[arg(long, value_name = "HOST:GUEST")]
-        file: Vec<linux::Insert>,
+        file: Vec<Insert>,
         /// Run this command in Linux's shell, without a terminal, and end: its output is this
         /// command's output, its exit status this command's (124 after --timeout, 125 if Linux failed).
         #[arg(long, value_name = "COMMAND", conflicts_with = "dry_run")]
@@ -130,7 +126,7 @@ enum Command {
         batch: Option<String>,
         /// Put a file of this machine into Linux's root file system.
         #[arg(long, value_name = "HOST:GUEST")]
-        file: Vec<linux::Insert>,
+        file: Vec<Insert>,
         /// Only what is executed between the markers of this interval.
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=0xfff))]
         interval: Option<u16>,
@@ -150,15 +146,6 @@ enum Command {
     Clean,
     /// Say which tools are there.
     Doctor,
-}
-
-/// An emulator.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Emulator {
-    /// QEMU: fast.
-    Qemu,
-    /// Bochs: exact.
-    Bochs,
 }
 
 /// The project's root: the nearest folder from `folder` upwards that is a checkout. The script goes to its own
@@ -205,7 +192,7 @@ struct Run<'a> {
     memory: Option<u32>,
     disk: Option<description::Interface>,
     kdb: bool,
-    files: &'a [linux::Insert],
+    files: &'a [Insert],
     component: Option<&'a str>,
     dry_run: bool,
 }

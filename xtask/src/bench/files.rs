@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files for both Linuxes besides the program: of the Debian archive, and of the project.
 
-use crate::board;
-use crate::build;
-use crate::debian;
 use crate::guest::insert;
-use crate::linux::Insert;
+use crate::linux::debian;
+use crate::linux::root::Insert;
+use crate::machine::board;
+use crate::process::run;
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,9 +22,7 @@ pub fn debian(paths: &[String]) -> Result<Vec<Insert>> {
     std::fs::create_dir_all(UNPACKED)?;
     let mut wanted: Vec<PathBuf> = paths.iter().map(|path| inside(path)).collect();
     while !wanted.is_empty() {
-        build::run(
-            Command::new("tar").arg("-xf").arg(&archive).args(["-C", UNPACKED]).args(wanted.iter().map(|path| Path::new(".").join(path))),
-        )?;
+        run(Command::new("tar").arg("-xf").arg(&archive).args(["-C", UNPACKED]).args(wanted.iter().map(|path| Path::new(".").join(path))))?;
         // What a link beside it names is wanted, too.
         wanted = wanted.iter().filter_map(|path| Some(path.with_file_name(Path::new(UNPACKED).join(path).read_link().ok()?))).collect();
     }

@@ -2,7 +2,7 @@
 //! What a description must not say, and what it should not.
 
 use super::{BYTES_A_THREAD, Description};
-use crate::board::Board;
+use crate::machine::board::Board;
 use anyhow::Result;
 use toml::Spanned;
 
@@ -148,9 +148,9 @@ impl Description {
 
 #[cfg(test)]
 mod tests {
-    use crate::board::Board;
     use crate::catalogue::descriptions;
     use crate::description::{Description, Interface};
+    use crate::machine::board::Board;
     use anyhow::Result;
     use std::path::Path;
 

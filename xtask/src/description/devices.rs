@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The devices of a description: what its board says of each becomes a component.
 
-use super::{Disk, Mistake, spanned, wrong_toml};
+use super::sources::{Mistake, spanned};
 use crate::catalogue::near;
-use serde::Deserialize;
-use std::collections::BTreeMap;
 use toml::Spanned;
-use toml::de::{DeArray, DeTable, DeValue, ValueDeserializer};
+use toml::de::{DeArray, DeTable, DeValue};
 
 /// The keys of a device that are its disk's.
 const MEDIUM: [&str; 3] = ["size", "holds", "interface"];
 
 /// Puts a component for each of a description's `[devices]` among the others, in the order of the file: the board's
-/// keys, and the description's own in their place. Returns the disks.
-pub(super) fn insert<'a>(root: &mut DeTable<'a>, mut board: DeTable<'a>, name: &str) -> Result<BTreeMap<String, Disk>, Mistake> {
-    let mut disks = BTreeMap::new();
+/// keys, and the description's own in their place. Returns the keys of disks.
+pub(super) fn insert<'a>(
+    root: &mut DeTable<'a>,
+    mut board: DeTable<'a>,
+    name: &str,
+) -> Result<Vec<(String, Spanned<DeValue<'a>>)>, Mistake> {
+    let mut disks = Vec::new();
     let uses = taken(root, "devices")?;
     let known = taken(&mut board, "device")?;
     let mut shared = taken(root, "shared")?;
@@ -45,9 +47,7 @@ pub(super) fn insert<'a>(root: &mut DeTable<'a>, mut board: DeTable<'a>, name: &
             table.insert(key, value);
         }
         if has_medium {
-            let medium = Spanned::new(at.clone(), DeValue::Table(medium));
-            let disk = Disk::deserialize(ValueDeserializer::from(medium)).map_err(|error| wrong_toml(&error, at.start))?;
-            disks.insert(device.get_ref().to_string(), disk);
+            disks.push((device.get_ref().to_string(), Spanned::new(at.clone(), DeValue::Table(medium))));
         }
         let value = Spanned::new(at.clone(), DeValue::String(device.get_ref().clone()));
         keys.insert(Spanned::new(at.clone(), "name".into()), value);

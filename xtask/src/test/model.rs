@@ -2,10 +2,10 @@
 //! Tests of the machine model on the emulator: counts known by hand, nothing to report where nothing is
 //! wrong, and deliberate faults that it must find.
 
-use super::Test;
+use super::tally::Test;
 use crate::build::{self, Built, Model};
-use crate::emulator::{Machine, Transcript, batch};
 use crate::guest;
+use crate::machine::emulator::{Machine, Transcript, batch};
 use anyhow::{Context, Result, bail, ensure};
 use model_core::{ByOwner, Events, Report, Rule};
 use std::ops::RangeInclusive;
@@ -99,7 +99,7 @@ fn counts() -> Result<()> {
 
 /// The report of a run that ended by itself.
 fn finished(transcript: Transcript) -> Result<Report> {
-    ensure!(transcript.results.lines().any(|line| line.trim() == "done"), "the system did not finish: {}", transcript.console);
+    ensure!(transcript.is_done(), "the system did not finish: {}", transcript.console);
     transcript.model.context("no report")
 }
 

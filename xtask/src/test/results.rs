@@ -2,7 +2,7 @@
 //! Results of the whole test run: split into shards, kept test by test under the commit, and
 //! written into a table.
 
-use crate::board;
+use crate::machine::board;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

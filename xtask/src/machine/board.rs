@@ -2,6 +2,7 @@
 //! Boards: what a machine has and how emulators are started as one, from `boards/*.toml`. The
 //! reference is docs/systems.md.
 
+use crate::catalogue::names;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -140,7 +141,7 @@ static CHOSEN: OnceLock<Board> = OnceLock::new();
 pub fn choose(name: &str) -> Result<()> {
     let path = Path::new(FOLDER).join(name).with_extension("toml");
     if !path.is_file() {
-        bail!("there is no board `{name}`: name one of {}", names(Path::new(FOLDER))?.join(", "));
+        bail!("there is no board `{name}`: name one of {}", names(FOLDER)?.join(", "));
     }
     let board = Board::read(&path)?;
     CHOSEN.set(board).ok().context("a board was chosen before")
@@ -149,14 +150,6 @@ pub fn choose(name: &str) -> Result<()> {
 /// The board that was chosen.
 pub fn chosen() -> &'static Board {
     CHOSEN.get().expect("`main` chooses a board before it does anything")
-}
-
-/// The boards that there are.
-fn names(folder: &Path) -> Result<Vec<String>> {
-    let paths = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-    let mut names: Vec<String> = paths.iter().filter_map(|path| Some(path.file_stem()?.to_str()?.into())).collect();
-    names.sort();
-    Ok(names)
 }
 
 impl Board {
@@ -197,11 +190,10 @@ mod tests {
 
     #[test]
     fn every_board_can_be_read() {
-        let folder = Path::new("../boards");
-        let names = names(folder).unwrap_or_default();
+        let names = names("../boards").unwrap_or_default();
         assert!(names.iter().any(|name| name == DEFAULT), "{names:?}");
         for name in names {
-            let board = Board::read(&folder.join(&name).with_extension("toml")).expect("no mistake");
+            let board = Board::read(&Path::new("../boards").join(&name).with_extension("toml")).expect("no mistake");
             assert_eq!(board.name(), name);
         }
     }

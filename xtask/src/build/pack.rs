@@ -2,7 +2,7 @@
 //! Making a boot image out of ELF files and a description.
 
 use crate::description::{Description, OnDeath, Peer};
-use crate::linux::{self, Insert};
+use crate::linux::root::{self, Insert};
 use abi::TABLE_SPAN;
 use abi::boot::{HEADER_BYTES, Header, MAGIC, VERSION, header_crc};
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -165,8 +165,8 @@ fn grants(
         grants.push(Grant { name: piece.name.clone(), what });
     }
     for file in &component.files {
-        let inserts = if file.name == linux::INITRD { inserts } else { &[] };
-        let data = linux::with_inserts(file.from.get_ref(), inserts)?;
+        let inserts = if file.name == root::INITRD { inserts } else { &[] };
+        let data = root::with_inserts(file.from.get_ref(), inserts)?;
         let bytes = data.len() as u32;
         let what = Resource::File { offset: image.add(&data), bytes, address: place.take(bytes) };
         grants.push(Grant { name: file.name.clone(), what });

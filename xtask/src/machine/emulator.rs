@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Running a built system in QEMU or Bochs.
 
-use crate::Emulator;
-use crate::board::{self, Board, fill};
-use crate::build::{Built, Disk, Model, run};
+use super::Emulator;
+use super::board::{self, Board, fill};
+use super::console::{bridge, connect, free_port};
+use crate::build::{Built, Disk, Model};
 use crate::description::Interface;
-use crate::linux;
-use crate::patience::{Deadline, Limit};
-use anyhow::{Context, Result, bail};
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use crate::linux::server;
+use crate::process::patience::{Deadline, Limit};
+use crate::process::run;
+use crate::process::session::Session;
+use anyhow::{Context, Result};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-
-/// What leaves the serial line of Bochs, as in QEMU: Ctrl-A, then x.
-const ESCAPE: u8 = 1;
 
 /// QEMU as a board, with so many MiB of RAM.
 fn machine(board: &Board, cpu: &str, memory: u32) -> Command {
@@ -103,7 +102,7 @@ pub fn interactive(built: &Built, on: Emulator) -> Result<()> {
 }
 
 /// QEMU with its monitor and the first serial line at the standard input and output.
-pub fn interactive_qemu(built: &Built) -> Command {
+fn interactive_qemu(built: &Built) -> Command {
     let mut command = qemu(built, &built.cpu);
     command.args(["-serial", "mon:stdio", "-serial", "null"]);
     command
@@ -122,11 +121,6 @@ fn folder(built: &Built) -> PathBuf {
     built.kernel.parent().map_or_else(PathBuf::new, Path::to_path_buf)
 }
 
-/// A free port of the loopback interface.
-fn free_port() -> Result<u16> {
-    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
-}
-
 fn interactive_bochs(built: &Built) -> Result<()> {
     let port = free_port()?;
     let mut command = bochs(built, None, [&format!("mode=socket-server, dev=127.0.0.1:{port}"), "mode=null"])?;
@@ -138,76 +132,23 @@ fn interactive_bochs(built: &Built) -> Result<()> {
     result
 }
 
-/// Bochs listens as soon as it sets up its serial line.
-fn connect(child: &mut Child, port: u16) -> Result<TcpStream> {
-    let mut deadline = Deadline::new(child.id(), Limit::Own(Duration::from_secs(20)));
-    loop {
-        if let Ok(stream) = TcpStream::connect(("127.0.0.1", port)) {
-            return Ok(stream);
-        }
-        if let Some(status) = child.try_wait()? {
-            bail!("bochs ended ({status}) before it opened its serial line: see bochs.log in the system's folder under out/");
-        }
-        if deadline.is_over() {
-            bail!("bochs did not open its serial line within 20 s");
-        }
-        std::thread::park_timeout(POLL);
-    }
+/// A system that is talked to at its terminal.
+pub fn session(built: &Built) -> Result<Session> {
+    session_with(built, &[])
 }
 
-/// Carries bytes between the terminal, in raw mode, and the line.
-fn bridge(child: &mut Child, port: u16) -> Result<()> {
-    let mut line = connect(child, port)?;
-    let raw = RawTerminal::new();
-    let mut to_line = line.try_clone()?;
-    std::thread::spawn(move || {
-        let mut escaped = false;
-        for byte in std::io::BufReader::with_capacity(1, std::io::stdin()).bytes().map_while(|b| b.ok()) {
-            if escaped && byte.eq_ignore_ascii_case(&b'x') {
-                break;
-            }
-            escaped = byte == ESCAPE && !escaped;
-            if !escaped && to_line.write_all(&[byte]).is_err() {
-                return;
-            }
-        }
-        if escaped {
-            let _ = to_line.shutdown(std::net::Shutdown::Both);
-        }
-    });
-    let mut out = std::io::stdout();
-    let mut buffer = [0; 4096];
-    while let Ok(count) = line.read(&mut buffer) {
-        if count == 0 {
-            break;
-        }
-        out.write_all(&buffer[..count])?;
-        out.flush()?;
-    }
-    drop(raw);
-    Ok(())
+/// The same in the machine's own time: instructions, and at once the next alarm if there is nothing to do. What
+/// waits for a disk or for input sees much time pass.
+pub fn session_in_own_time(built: &Built) -> Result<Session> {
+    session_with(built, &OWN_TIME)
 }
 
-/// The terminal in raw mode, as it was again at the end; nothing if there is none.
-struct RawTerminal(Option<rustix::termios::Termios>);
-
-impl RawTerminal {
-    fn new() -> Self {
-        let saved = rustix::termios::tcgetattr(std::io::stdin()).ok();
-        if let Some(mut raw) = saved.clone() {
-            raw.make_raw();
-            let _ = rustix::termios::tcsetattr(std::io::stdin(), rustix::termios::OptionalActions::Now, &raw);
-        }
-        Self(saved)
-    }
-}
-
-impl Drop for RawTerminal {
-    fn drop(&mut self) {
-        if let Some(saved) = &self.0 {
-            let _ = rustix::termios::tcsetattr(std::io::stdin(), rustix::termios::OptionalActions::Now, saved);
-        }
-    }
+/// The same with more arguments for QEMU.
+pub fn session_with(built: &Built, arguments: &[&str]) -> Result<Session> {
+    built.make_disks()?;
+    let mut command = interactive_qemu(built);
+    command.args(arguments);
+    Session::start(command)
 }
 
 /// A system whose console goes to a file and whose second serial line is ours. Ends with it.
@@ -329,7 +270,7 @@ pub fn read_report(file: &Path) -> Result<model_core::Report> {
 
 /// The machine model's plugin for a system of ours.
 fn model_argument(model: &Model, built: &Built, report: &Path) -> Result<String> {
-    let server = linux::code(&built.packages)?;
+    let server = server::code(&built.packages)?;
     // docs/manual.md, linear layout: the first 4 MiB of physical memory.
     Ok(model.argument(report, (0xe000_0000, 4 << 20), server.as_deref(), Some(&built.symbols)))
 }
@@ -346,7 +287,7 @@ fn instrument(command: &mut Command, icount: bool, model: Option<String>) {
 
 /// Gives QEMU the machine's own time: an instruction is a nanosecond. Nothing of the host's time gets in, not even
 /// the date: equal runs are equal.
-pub const OWN_TIME: [&str; 4] = ["-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm"];
+const OWN_TIME: [&str; 4] = ["-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm"];
 
 /// What a test run left.
 pub struct Transcript {
@@ -358,6 +299,13 @@ pub struct Transcript {
     pub ended: bool,
     /// What the machine model counted, if it was asked to.
     pub model: Option<model_core::Report>,
+}
+
+impl Transcript {
+    /// Whether its last component said that all is done.
+    pub fn is_done(&self) -> bool {
+        self.results.lines().any(|line| line.trim() == "done")
+    }
 }
 
 /// A machine without a terminal.

@@ -4,15 +4,16 @@
 
 mod check;
 mod devices;
+mod sources;
 
-use crate::board::Board;
-use crate::catalogue::near;
-use anyhow::{Result, anyhow};
+use crate::machine::board::Board;
+use anyhow::Result;
 use serde::Deserialize;
+use sources::{Mistake, Sources, spanned, wrong_toml};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 /// A description as it is written.
 #[derive(Deserialize)]
@@ -32,47 +33,6 @@ pub struct Description {
     pub disks: BTreeMap<String, Disk>,
     #[serde(skip)]
     sources: Sources,
-}
-
-/// Where a description comes from: its file, and its board's. An offset in the second counts from the end of the
-/// first.
-#[derive(Default)]
-struct Sources([(PathBuf, String); 2]);
-
-/// What is wrong, and its offset in the sources.
-type Mistake = (usize, String);
-
-impl Sources {
-    /// An error with file and line.
-    fn wrong(&self, (offset, what): Mistake) -> anyhow::Error {
-        let [(file, text), (board, board_text)] = &self.0;
-        let (file, text, offset) = match offset.checked_sub(text.len() + 1) {
-            None => (file, text, offset),
-            Some(offset) => (board, board_text, offset),
-        };
-        let line = text.get(..offset).map_or(1, |before| before.matches('\n').count() + 1);
-        anyhow!("{}:{line}: {what}", file.display())
-    }
-
-    /// Puts the board's devices into the description.
-    fn parse(&self, board: &Board) -> Result<Description, Mistake> {
-        let [(_, text), (_, board_text)] = &self.0;
-        let board_text = " ".repeat(text.len() + 1) + board_text;
-        let read = |text| DeTable::parse(text).map_err(|error| wrong_toml(&error, 0));
-        let mut root = read(text)?;
-        if !root.get_ref().contains_key("memory") {
-            let memory = DeValue::String(board.memory.as_str().into());
-            root.get_mut().insert(spanned("memory".into()), spanned(memory));
-        }
-        let disks = devices::insert(root.get_mut(), read(&board_text)?.into_inner(), &board.name())?;
-        let description = Description::deserialize(toml::Deserializer::from(root)).map_err(|error| wrong_toml(&error, 0))?;
-        Ok(Description { disks, ..description })
-    }
-}
-
-/// What TOML's reader found; `at` is where, if it does not say.
-fn wrong_toml(error: &toml::de::Error, at: usize) -> Mistake {
-    (error.span().map_or(at, |span| span.start), format!("{}{}", error.message(), nearest(error.message())))
 }
 
 /// How a test system is run.
@@ -306,9 +266,6 @@ pub struct Piece {
     pub behind_image: bool,
 }
 
-fn spanned<T>(value: T) -> Spanned<T> {
-    Spanned::new(0..0, value)
-}
 fn default_heap() -> Spanned<String> {
     spanned("1M".into())
 }
@@ -337,17 +294,30 @@ pub fn read(path: &Path, board: &Board) -> Result<Description> {
 /// Parses and checks the text of a description.
 pub fn parse(path: &Path, text: String, board: &Board) -> Result<Description> {
     let sources = Sources([(path.into(), text), (board.file.clone(), board.text.clone())]);
-    let mut description = sources.parse(board).map_err(|mistake| sources.wrong(mistake))?;
+    let mut description = merged(&sources, board).map_err(|mistake| sources.wrong(mistake))?;
     description.sources = sources;
     description.check(board)?;
     Ok(description)
 }
 
-/// For an unknown key: the known one that it is most like, as a sentence.
-fn nearest(message: &str) -> String {
-    let mut names = message.split('`').skip(1).step_by(2);
-    let Some(unknown) = names.next().filter(|_| message.starts_with("unknown")) else { return String::new() };
-    near(unknown, names).map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
+/// Reads both, and puts the board's devices into the description.
+fn merged(sources: &Sources, board: &Board) -> Result<Description, Mistake> {
+    let [(_, text), (_, board_text)] = &sources.0;
+    let board_text = " ".repeat(text.len() + 1) + board_text;
+    let read = |text| DeTable::parse(text).map_err(|error| wrong_toml(&error, 0));
+    let mut root = read(text)?;
+    if !root.get_ref().contains_key("memory") {
+        let memory = DeValue::String(board.memory.as_str().into());
+        root.get_mut().insert(spanned("memory".into()), spanned(memory));
+    }
+    let disks = devices::insert(root.get_mut(), read(&board_text)?.into_inner(), &board.name())?;
+    let description = Description::deserialize(toml::Deserializer::from(root)).map_err(|error| wrong_toml(&error, 0))?;
+    let disk = |(name, keys): (String, Spanned<DeValue<'_>>)| {
+        let at = keys.span().start;
+        let disk = Disk::deserialize(ValueDeserializer::from(keys)).map_err(|error| wrong_toml(&error, at))?;
+        Ok((name, disk))
+    };
+    Ok(Description { disks: disks.into_iter().map(disk).collect::<Result<_, _>>()?, ..description })
 }
 
 impl Description {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Building for the bare machine, and putting a system together.
 
-use crate::board::{self, Board, Medium};
+mod pack;
+
 use crate::description::{self, Contents, Description, Interface, OnDeath};
-use crate::{debian, linux, pack};
+use crate::linux::root::{self, Insert};
+use crate::linux::{debian, server};
+use crate::machine::board::{self, Board, Medium};
+use crate::process::{cargo, run};
 use anyhow::{Context, Result, ensure};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -73,21 +77,13 @@ impl Built {
 /// A cargo command for the bare machine. Nightly options on a stable compiler, as
 /// the distribution has no other.
 pub fn cargo_bare(subcommand: &str) -> process::Command {
-    let mut cargo = process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = cargo();
     cargo
         .arg(subcommand)
         .env("RUSTC_BOOTSTRAP", "1")
         .args(["--release", "--target", &board::chosen().target, "--target-dir", FOLDER])
         .args(["-Zjson-target-spec", "-Zbuild-std=core,alloc,compiler_builtins", "-Zbuild-std-features=compiler-builtins-mem"]);
     cargo
-}
-
-/// Runs a command; an error names it.
-pub fn run(command: &mut process::Command) -> Result<()> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let status = command.status().with_context(|| format!("cannot run {name}: `./macadamia doctor` says what is missing"))?;
-    ensure!(status.success(), "{name} failed ({status}): see its output above");
-    Ok(())
 }
 
 /// The machine model's plugin for QEMU, and what it is to look at (docs/model.md).
@@ -138,24 +134,23 @@ impl Model {
 
 /// Builds the machine model's plugin for QEMU. It counts what needs no CPU model and checks nothing.
 pub fn model() -> Result<Model> {
-    let mut cargo = process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    run(cargo.args(["build", "--quiet", "--release", "--target-dir", "target", "-p", "model-plugin"]))?;
+    run(cargo().args(["build", "--quiet", "--release", "--target-dir", "target", "-p", "model-plugin"]))?;
     Ok(Model { plugin: "./target/release/libmodel_plugin.so".into(), cpu: None, check: false, sampling: None })
 }
 
 /// Where a package's ELF file is when it is built.
 pub fn elf(package: &str) -> PathBuf {
     let target = Path::new(&board::chosen().target).file_stem().unwrap_or_default();
-    linux::elf(package).unwrap_or_else(|| Path::new(FOLDER).join(target).join("release").join(package))
+    server::elf(package).unwrap_or_else(|| Path::new(FOLDER).join(target).join("release").join(package))
 }
 
 /// How a system is built and where its parts go.
 pub struct Plan {
     description: description::Description,
     cargo: process::Command,
-    inserts: Vec<linux::Insert>,
+    inserts: Vec<Insert>,
     /// Who runs a command, and its files.
-    command: Option<(String, Vec<linux::Insert>)>,
+    command: Option<(String, Vec<Insert>)>,
     seed: Seed,
     /// What it will be when it is built.
     pub built: Built,
@@ -171,7 +166,7 @@ pub struct Options<'a> {
     /// QEMU's CPU model.
     pub cpu: Option<&'a str>,
     /// Files for Linux's root file system.
-    pub inserts: &'a [linux::Insert],
+    pub inserts: &'a [Insert],
     /// Folder under `out` for what is made, instead of the system's name: several may be made at once.
     pub folder: Option<&'a str>,
     /// How QEMU attaches disks, instead of what the description says.
@@ -214,14 +209,14 @@ pub struct Command<'a> {
     /// The component that runs it; if absent the description says it, or there is only one.
     pub component: Option<&'a str>,
     /// The files by which it learns of it.
-    pub inserts: &'a [linux::Insert],
+    pub inserts: &'a [Insert],
 }
 
 /// Gives the results to the Linux that runs the command; its end is that of the system, whatever the
 /// description says, and what becomes of another Linux is not.
 fn give_results(description: &mut Description, wanted: Option<&str>) -> Result<String> {
     let all = &mut description.component;
-    let servers: Vec<usize> = (0..all.len()).filter(|i| linux::is_server(all[*i].package())).collect();
+    let servers: Vec<usize> = (0..all.len()).filter(|i| server::is_server(all[*i].package())).collect();
     let found = match wanted {
         Some(name) => {
             servers.iter().find(|i| all[**i].name.get_ref() == name).with_context(|| format!("there is no Linux called `{name}`"))?
@@ -255,7 +250,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     packages.dedup();
     let mut cargo = cargo_bare("build");
     cargo.arg("--quiet");
-    for package in packages.iter().filter(|package| !linux::is_server(package)) {
+    for package in packages.iter().filter(|package| !server::is_server(package)) {
         cargo.args(["-p", package]);
     }
     if options.kdb {
@@ -291,7 +286,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     };
     ensure!(
         (options.inserts.is_empty() && command.is_none())
-            || description.component.iter().flat_map(|component| &component.files).any(|file| file.name == linux::INITRD),
+            || description.component.iter().flat_map(|component| &component.files).any(|file| file.name == root::INITRD),
         "{} has no Linux that begins with an `initrd`: it takes neither --file nor --batch",
         built.name
     );
@@ -313,10 +308,10 @@ impl Plan {
         eprintln!("building {}: {}", built.name, built.packages.join(" "));
         run(&mut self.cargo)?;
         for package in &built.packages {
-            linux::build(package)?;
+            server::build(package)?;
         }
         for file in self.description.component.iter().flat_map(|component| &component.files) {
-            linux::make_file(file.from.get_ref())?;
+            root::make_file(file.from.get_ref())?;
         }
         std::fs::create_dir_all(built.kernel.parent().context("no folder for what is built")?)?;
         std::fs::copy(elf("kernel"), &built.kernel)?;
