@@ -37,7 +37,7 @@ fn system(name: &str) -> Result<Built> {
     build::system(&Path::new("tests/systems").join(name).with_extension("toml"))
 }
 
-/// What `tests/counts` must take in each interval, as medians. The data TLB has 64 entries, replaced in the order of use:
+/// What `tests/known-counts` must take in each interval, as medians. The data TLB has 64 entries, replaced in the order of use:
 /// pages read in turn are all there or none. The data cache has 32 sets of 4 lines of 64 bytes.
 fn expected(found: &ByOwner<Events>) -> [(u16, &'static str, u64, RangeInclusive<u64>); 24] {
     let ByOwner { kernel, components, user, .. } = found;
@@ -71,7 +71,7 @@ fn expected(found: &ByOwner<Events>) -> [(u16, &'static str, u64, RangeInclusive
 
 /// Two equal runs.
 fn counts() -> Result<()> {
-    let built = system("counts")?;
+    let built = system("known-counts")?;
     let model = Model { cpu: Some(PHYSICAL.into()), ..build::model()? };
     let report = finished(run(&built, &model)?)?;
     let file = built.kernel.with_file_name("model.json");
@@ -185,11 +185,11 @@ fn without_tlb_flushes() -> Result<()> {
 /// Caches with virtual addresses, which this kernel does not flush, for it never runs with such.
 fn without_cache_flushes() -> Result<()> {
     let model = Model { cpu: Some(VIRTUAL.into()), ..build::model()? };
-    let report = finished(run(&system("figures")?, &model)?)?;
+    let report = finished(run(&system("fast-paths")?, &model)?)?;
     let found = report.violations.iter().find(|v| v.rule == Rule::CacheAlias.to_string());
     println!("# {:?}", found.context("not noticed: lines of another space are used")?);
     let model = Model { cpu: Some(PHYSICAL.into()), ..model };
-    let report = finished(run(&system("figures")?, &model)?)?;
+    let report = finished(run(&system("fast-paths")?, &model)?)?;
     ensure!(report.violations.is_empty(), "found where there is none: {:?}", report.violations.first());
     Ok(())
 }

@@ -15,7 +15,7 @@ pub const ALL: &[Test] = &[("profile.components", components), ("profile.linux",
 
 /// The same for a test of a short interval: a prime, too.
 const OFTEN: u32 = 7;
-/// The interval of `tests/figures` that has calls to another component and nothing else.
+/// The interval of `tests/fast-paths` that has calls to another component and nothing else.
 const CALLS: u16 = 10;
 /// Takes the same profile twice.
 fn twice(request: &Request<'_>) -> Result<Profile> {
@@ -39,10 +39,10 @@ fn samples(profile: &Profile, wanted: impl Fn(&Frame) -> bool) -> (u64, u64) {
 
 /// The interval of calls from one component to another: both are there, and so is the kernel's fast path for each.
 fn components() -> Result<()> {
-    let request = Request { system: "figures", command: None, files: &[], interval: Some(CALLS), every: OFTEN, timeout: None };
+    let request = Request { system: "fast-paths", command: None, files: &[], interval: Some(CALLS), every: OFTEN, timeout: None };
     let profile = twice(&request)?;
     println!("# {}", profile.table(HEAD).trim_end().replace('\n', "\n# "));
-    let (outside, _) = samples(&profile, |frame| !["kernel", "figures", "server"].contains(&frame.owner.as_str()));
+    let (outside, _) = samples(&profile, |frame| !["kernel", "fast-paths", "server"].contains(&frame.owner.as_str()));
     ensure!(outside == 0, "{outside} samples are outside the interval");
     let counted = counted(request.system)?;
     for (what, kernel, counted) in [("kernel", true, counted[0]), ("user", false, counted[1])] {
@@ -51,7 +51,7 @@ fn components() -> Result<()> {
         println!("# {what} instructions: {sampled} by samples, {counted} counted");
         ensure!(sampled.abs_diff(counted) * 50 <= counted, "{what} instructions: {sampled} by samples, {counted} counted");
     }
-    for name in ["figures", "server"] {
+    for name in ["fast-paths", "server"] {
         ensure!(samples(&profile, |frame| frame.owner == name).0 > 0, "nothing of `{name}`");
         let fast = |frame: &Frame| frame.owner == "kernel" && frame.name.starts_with("fast_");
         let below = profile.paths().filter(|(path, _)| path[0].name == name && path.iter().any(fast));
