@@ -269,6 +269,8 @@ mod tests {
         assert!(said.starts_with("x.toml:4: unknown field `heep`") && said.ends_with("; did you mean `heap`?"), "{said}");
         assert!(error(&using("console = { size = \"64K\" }")).starts_with("x.toml:4: unknown field `size`"));
         assert_eq!(error(&using("console = true")), "x.toml:4: write `console = {}`, or what differs in the braces");
+        assert_eq!(error("[disk]\n"), "x.toml:1: `disk` is a device of the board: write it below `[devices]`");
+        assert!(error("[device]\n").ends_with("; did you mean `devices`?"));
         assert_eq!(error("devices = 1\n"), "x.toml:1: `devices` is a table: write `[devices]`");
         assert_eq!(error("component = 1\n"), "x.toml:1: a component begins with a line `[[component]]`");
     }

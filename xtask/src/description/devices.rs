@@ -10,15 +10,14 @@ use toml::de::{DeArray, DeTable, DeValue};
 const MEDIUM: [&str; 3] = ["size", "holds", "interface"];
 
 /// Puts a component for each of a description's `[devices]` among the others, in the order of the file: the board's
-/// keys, and the description's own in their place. Returns the keys of disks.
-pub(super) fn insert<'a>(
-    root: &mut DeTable<'a>,
-    mut board: DeTable<'a>,
-    name: &str,
-) -> Result<Vec<(String, Spanned<DeValue<'a>>)>, Mistake> {
-    let mut disks = Vec::new();
-    let uses = taken(root, "devices")?;
+/// keys, and the description's own in their place. What is left of `[devices]` are the disks.
+pub(super) fn insert<'a>(root: &mut DeTable<'a>, mut board: DeTable<'a>, name: &str) -> Result<(), Mistake> {
     let known = taken(&mut board, "device")?;
+    if let Some(device) = root.keys().find(|key| known.contains_key(key.get_ref().as_ref())) {
+        return Err((device.span().start, format!("`{}` is a device of the board: write it below `[devices]`", device.get_ref())));
+    }
+    let uses = taken(root, "devices")?;
+    let mut disks = DeTable::new();
     let mut shared = taken(root, "shared")?;
     let mut components = match root.remove("component").map(|value| (value.span(), value.into_inner())) {
         None => DeArray::default(),
@@ -47,17 +46,18 @@ pub(super) fn insert<'a>(
             table.insert(key, value);
         }
         if has_medium {
-            disks.push((device.get_ref().to_string(), Spanned::new(at.clone(), DeValue::Table(medium))));
+            disks.insert(device.clone(), Spanned::new(at.clone(), DeValue::Table(medium)));
         }
         let value = Spanned::new(at.clone(), DeValue::String(device.get_ref().clone()));
         keys.insert(Spanned::new(at.clone(), "name".into()), value);
         components.push(Spanned::new(at, DeValue::Table(keys)));
     }
     components.sort_by_key(|component| component.span().start);
-    for (key, value) in [("component", DeValue::Array(components)), ("shared", DeValue::Table(shared))] {
+    for (key, value) in [("component", DeValue::Array(components)), ("shared", DeValue::Table(shared)), ("devices", DeValue::Table(disks))]
+    {
         root.insert(spanned(key.into()), spanned(value));
     }
-    Ok(disks)
+    Ok(())
 }
 
 /// Takes a table out of another one; an empty one if it is not there.

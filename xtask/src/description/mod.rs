@@ -13,7 +13,7 @@ use sources::{Mistake, Sources, spanned, wrong_toml};
 use std::collections::BTreeMap;
 use std::path::Path;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue, ValueDeserializer};
+use toml::de::{DeTable, DeValue};
 
 /// A description as it is written.
 #[derive(Deserialize)]
@@ -28,8 +28,8 @@ pub struct Description {
     pub component: Vec<Component>,
     /// Only in test systems.
     pub test: Option<Test>,
-    /// The disks, by the names of their devices.
-    #[serde(skip)]
+    /// Of the devices the disks, by their names.
+    #[serde(rename = "devices")]
     pub disks: BTreeMap<String, Disk>,
     #[serde(skip)]
     sources: Sources,
@@ -304,20 +304,14 @@ pub fn parse(path: &Path, text: String, board: &Board) -> Result<Description> {
 fn merged(sources: &Sources, board: &Board) -> Result<Description, Mistake> {
     let [(_, text), (_, board_text)] = &sources.0;
     let board_text = " ".repeat(text.len() + 1) + board_text;
-    let read = |text| DeTable::parse(text).map_err(|error| wrong_toml(&error, 0));
+    let read = |text| DeTable::parse(text).map_err(|error| wrong_toml(&error));
     let mut root = read(text)?;
     if !root.get_ref().contains_key("memory") {
         let memory = DeValue::String(board.memory.as_str().into());
         root.get_mut().insert(spanned("memory".into()), spanned(memory));
     }
-    let disks = devices::insert(root.get_mut(), read(&board_text)?.into_inner(), &board.name())?;
-    let description = Description::deserialize(toml::Deserializer::from(root)).map_err(|error| wrong_toml(&error, 0))?;
-    let disk = |(name, keys): (String, Spanned<DeValue<'_>>)| {
-        let at = keys.span().start;
-        let disk = Disk::deserialize(ValueDeserializer::from(keys)).map_err(|error| wrong_toml(&error, at))?;
-        Ok((name, disk))
-    };
-    Ok(Description { disks: disks.into_iter().map(disk).collect::<Result<_, _>>()?, ..description })
+    devices::insert(root.get_mut(), read(&board_text)?.into_inner(), &board.name())?;
+    Description::deserialize(toml::Deserializer::from(root)).map_err(|error| wrong_toml(&error))
 }
 
 impl Description {

@@ -27,15 +27,16 @@ impl Sources {
     }
 }
 
-/// What TOML's reader found; `at` is where, if it does not say.
-pub(super) fn wrong_toml(error: &toml::de::Error, at: usize) -> Mistake {
-    (error.span().map_or(at, |span| span.start), format!("{}{}", error.message(), nearest(error.message())))
+/// What TOML's reader found.
+pub(super) fn wrong_toml(error: &toml::de::Error) -> Mistake {
+    (error.span().map_or(0, |span| span.start), format!("{}{}", error.message(), nearest(error.message())))
 }
 
 /// A value that stands in no file.
 pub(super) fn spanned<T>(value: T) -> Spanned<T> {
     Spanned::new(0..0, value)
 }
+
 /// For an unknown key: the known one that it is most like, as a sentence.
 fn nearest(message: &str) -> String {
     let mut names = message.split('`').skip(1).step_by(2);
