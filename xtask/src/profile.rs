@@ -91,8 +91,7 @@ pub fn take(request: &Request<'_>, out: &mut dyn Write) -> Result<Outcome> {
         }
     };
     let folder = built.image.parent().context("no folder")?.to_path_buf();
-    let text =
-        std::fs::read_to_string(folder.join("model.json")).context("the plugin left no samples: the system did not end by itself")?;
+    let text = std::fs::read_to_string(emulator::report(&built)).context("the plugin left no samples: the system did not end by itself")?;
     let profile = sum(&mut programs, &Samples::from_json(&text)?);
     ensure!(profile.samples() > 0, "there are no samples: it was too short, or the interval did not begin");
     let title = format!("{}: {}", built.name, request.command.as_deref().unwrap_or("from power-on to its end"));

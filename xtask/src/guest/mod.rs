@@ -117,7 +117,7 @@ impl Guest<'_> {
         }
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let status = batch.run(&built, machine, &mut out, &mut err)?;
-        let report = self.model.map(|_| emulator::read_report(&built.image.with_file_name("model.json"))).transpose()?;
+        let report = self.model.map(|_| emulator::read_report(&emulator::report(&built))).transpose()?;
         Ok(Outcome { status, out, err, report })
     }
 

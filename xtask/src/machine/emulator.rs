@@ -162,11 +162,15 @@ pub struct Headless {
 
 /// Starts a system without a terminal.
 pub fn headless(built: &Built, machine: Machine<'_>) -> Result<Headless> {
+    start(built, machine, folder(built).join("console.log"), None)
+}
+
+/// Starts a system whose console goes to a file, and the second serial line to another one or to us.
+fn start(built: &Built, machine: Machine<'_>, log: PathBuf, results: Option<&Path>) -> Result<Headless> {
     built.make_disks()?;
-    let log = folder(built).join("console.log");
-    let report = folder(built).join("model.json");
+    let report = report(built);
     // What is from before must not be taken for this run's.
-    for file in [&log, &report] {
+    for file in [Some(log.as_path()), results, Some(&report)].into_iter().flatten() {
         let _ = std::fs::remove_file(file);
     }
     let quiet = |command: &mut Command| command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot start the emulator");
@@ -175,42 +179,50 @@ pub fn headless(built: &Built, machine: Machine<'_>) -> Result<Headless> {
             let mut command = qemu(built, cpu);
             let argument = model.map(|model| model_argument(model, built, &report)).transpose()?;
             instrument(&mut command, icount, argument);
-            command.arg("-serial").arg(format!("file:{}", log.display())).args(["-serial", "stdio"]).stdout(Stdio::piped());
+            let (second, ours) = match results {
+                Some(file) => (format!("file:{}", file.display()), Stdio::null()),
+                None => ("stdio".into(), Stdio::piped()),
+            };
+            command.arg("-serial").arg(format!("file:{}", log.display())).args(["-serial", &second]).stdout(ours);
             let mut child = quiet(&mut command)?;
             let line = child.stdout.take().map(|line| Box::new(line) as _);
             Ok(Headless { child, line, log })
         }
         Machine::Bochs { cpu } => {
+            let file = |file: &Path| format!("mode=file, dev={}", file.display());
             let port = free_port()?;
-            let mut command =
-                bochs(built, cpu, [&format!("mode=file, dev={}", log.display()), &format!("mode=socket-server, dev=127.0.0.1:{port}")])?;
+            let second = results.map_or_else(|| format!("mode=socket-server, dev=127.0.0.1:{port}"), file);
+            let mut command = bochs(built, cpu, [&file(&log), &second])?;
             let mut child = quiet(command.stdout(Stdio::null()))?;
-            let line = connect(&mut child, port)?;
-            Ok(Headless { child, line: Some(Box::new(line)), log })
+            let line = match results {
+                Some(_) => None,
+                None => Some(Box::new(connect(&mut child, port)?) as _),
+            };
+            Ok(Headless { child, line, log })
         }
     }
+}
+
+/// Where the machine model's report of a system's last run is.
+pub fn report(built: &Built) -> PathBuf {
+    folder(built).join("model.json")
 }
 
 /// Between two looks whether an emulator has ended.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Waits until a process has ended by itself, at most until `deadline`; false if it has not.
-fn wait(child: &mut Child, mut deadline: Option<&mut Deadline>) -> Result<bool> {
-    loop {
-        if child.try_wait()?.is_some() {
-            return Ok(true);
-        }
-        if deadline.as_mut().is_some_and(|deadline| deadline.is_over()) {
-            return Ok(false);
-        }
-        std::thread::park_timeout(POLL);
-    }
-}
-
 impl Headless {
     /// Waits until it has ended by itself, at most until `deadline`; false if it has not.
-    pub fn wait(&mut self, deadline: Option<&mut Deadline>) -> Result<bool> {
-        wait(&mut self.child, deadline)
+    pub fn wait(&mut self, mut deadline: Option<&mut Deadline>) -> Result<bool> {
+        loop {
+            if self.child.try_wait()?.is_some() {
+                return Ok(true);
+            }
+            if deadline.as_mut().is_some_and(|deadline| deadline.is_over()) {
+                return Ok(false);
+            }
+            std::thread::park_timeout(POLL);
+        }
     }
 
     /// A limit for it, from now on.
@@ -347,37 +359,14 @@ impl<'a> Machine<'a> {
 
 /// Runs a system without a terminal, both serial lines to files, for at most so much of the emulator's own time.
 pub fn batch(built: &Built, machine: Machine<'_>, timeout: Duration) -> Result<Transcript> {
-    built.make_disks()?;
     let folder = folder(built);
     let [console, results] = ["console", "results"].map(|line| folder.join(format!("{line}.{}", machine.name())));
-    let report = folder.join("model.json");
-    for file in [&console, &results, &report] {
-        let _ = std::fs::remove_file(file);
-    }
-    let mut command = match machine {
-        Machine::Qemu { cpu, icount, model } => {
-            let mut command = qemu(built, cpu);
-            command.arg("-serial").arg(format!("file:{}", console.display())).arg("-serial").arg(format!("file:{}", results.display()));
-            let argument = model.map(|model| model_argument(model, built, &report)).transpose()?;
-            instrument(&mut command, icount, argument);
-            command
-        }
-        Machine::Bochs { cpu } => {
-            let [first, second] = [&console, &results].map(|file| format!("mode=file, dev={}", file.display()));
-            bochs(built, cpu, [&first, &second])?
-        }
-    };
-    let mut child =
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
-    let mut deadline = Deadline::new(child.id(), Limit::Own(timeout));
-    let ended = wait(&mut child, Some(&mut deadline))?;
-    if !ended {
-        child.kill()?;
-        child.wait()?;
-    }
+    let mut run = start(built, machine, console.clone(), Some(&results))?;
+    let ended = run.wait(Some(&mut run.deadline(Limit::Own(timeout))))?;
+    run.end()?;
     let read = |file: &Path| std::fs::read(file).map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned());
     let model = match machine {
-        Machine::Qemu { model: Some(model), .. } if ended && model.sampling.is_none() => Some(read_report(&report)?),
+        Machine::Qemu { model: Some(model), .. } if ended && model.sampling.is_none() => Some(read_report(&report(built))?),
         _ => None,
     };
     Ok(Transcript { console: read(&console), results: read(&results), ended, model })

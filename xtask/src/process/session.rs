@@ -122,6 +122,13 @@ impl Session {
         self.expect(&format!("input goes to {name}"))
     }
 
+    /// The same, to a Linux whose shell waits for a command.
+    pub fn shell(&mut self, number: u8, name: &str) -> Result<()> {
+        self.focus(number, name)?;
+        self.send(b"\r")?;
+        self.expect(PROMPT)
+    }
+
     /// Waits until the system has ended.
     pub fn end(mut self) -> Result<()> {
         let mut deadline = Deadline::new(self.child.id(), Limit::Own(self.patience));

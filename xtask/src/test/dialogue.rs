@@ -291,9 +291,7 @@ fn rhythm() -> Result<()> {
     let built = build::plan(Path::new("systems/two-linuxes.toml"), options)?.carry_out()?.with_new_disks("linux-rhythm")?;
     let mut session = emulator::session_in_own_time(&built)?;
     session.expect(PROMPT)?;
-    session.focus(3, "one")?;
-    session.send(b"\r")?;
-    session.expect(PROMPT)?;
+    session.shell(3, "one")?;
     command(&mut session, "pauses /tmp/stop > /tmp/pauses &", "\n")?;
     panic_of_two(&mut session)?;
     session.focus(3, "one")?;
@@ -314,9 +312,7 @@ fn two_with(interface: Interface) -> Result<Session> {
     let mut session = emulator::session(&built)?;
     session.expect(PROMPT)?;
     for (number, name) in [(4, "two"), (3, "one")] {
-        session.focus(number, name)?;
-        session.send(b"\r")?;
-        session.expect(PROMPT)?;
+        session.shell(number, name)?;
         command(&mut session, &format!("hostname linux-{name}; hostname"), &format!("\nlinux-{name}"))?;
         command(&mut session, &format!("ls /mnt; echo {name} > /mnt/name; sync"), "\nlost+found\n")?;
     }

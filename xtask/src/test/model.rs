@@ -5,7 +5,7 @@
 use super::tally::Test;
 use crate::build::{self, Built, Model};
 use crate::guest;
-use crate::machine::emulator::{Machine, Transcript, batch};
+use crate::machine::emulator::{self, Machine, Transcript, batch};
 use anyhow::{Context, Result, bail, ensure};
 use model_core::{ByOwner, Events, Report, Rule};
 use std::ops::RangeInclusive;
@@ -74,7 +74,7 @@ fn counts() -> Result<()> {
     let built = system("known-counts")?;
     let model = Model { cpu: Some(PHYSICAL.into()), ..build::model()? };
     let report = finished(run(&built, &model)?)?;
-    let file = built.kernel.with_file_name("model.json");
+    let file = emulator::report(&built);
     let first = std::fs::read(&file)?;
     let mut wrong = Vec::new();
     for (&id, interval) in &report.intervals {

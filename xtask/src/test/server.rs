@@ -30,14 +30,10 @@ const LONG: Duration = Duration::from_secs(600);
 fn faults() -> Result<()> {
     let mut session = emulator::session(&build::system(Path::new("tests/systems/linux-provoke.toml"))?)?;
     session.expect(PROMPT)?;
-    session.focus(4, "two")?;
-    session.send(b"\r")?;
-    session.expect(PROMPT)?;
+    session.shell(4, "two")?;
     session.send(b"while [ ! -e /tmp/stop ]; do usleep 10000; done &\r")?;
     session.expect(PROMPT)?;
-    session.focus(3, "one")?;
-    session.send(b"\r")?;
-    session.expect(PROMPT)?;
+    session.shell(3, "one")?;
     for (how, lines) in [
         ("null", &["BUG: page fault: read at 00000008, nothing is there", "At provoke_null+"][..]),
         ("jump", &["BUG: page fault: execution at 00000000, nothing is there", "At 0x0,"]),
