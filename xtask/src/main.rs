@@ -207,7 +207,7 @@ impl Run<'_> {
     fn interactive(&self) -> Result<u8> {
         let plan = self.plan(None, None)?;
         if self.dry_run {
-            show(&format!("{}\n{}\n", plan.command(), emulator::describe(&plan.built, self.on)))?;
+            show(&format!("{}\n{}\n", plan.command(), emulator::describe(&plan.built, self.on)?))?;
         } else {
             emulator::interactive(&plan.carry_out()?, self.on)?;
         }

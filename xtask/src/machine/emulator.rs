@@ -109,11 +109,12 @@ fn interactive_qemu(built: &Built) -> Command {
 }
 
 /// What [`interactive`] would execute, for people to read.
-pub fn describe(built: &Built, on: Emulator) -> String {
-    match on {
-        Emulator::Qemu => format!("{:?}", interactive_qemu(built)),
-        Emulator::Bochs => format!("grub-mkrescue -o {0}/{1}.iso {0}/iso\nbochs -q -f {0}/bochsrc", folder(built).display(), built.name),
+pub fn describe(built: &Built, on: Emulator) -> Result<String> {
+    if on == Emulator::Qemu {
+        return Ok(format!("{:?}", interactive_qemu(built)));
     }
+    let (folder, bochs) = (folder(built), built.board.bochs()?);
+    Ok(format!("grub-mkrescue -o {0}/{1}.iso {0}/iso\n{2} -q -f {0}/bochsrc", folder.display(), built.name, bochs.program))
 }
 
 /// Where a system's files are.
