@@ -2,30 +2,26 @@
 //! The machine model's constants with their sources, and how far it is from published figures. Method: docs/model.md.
 
 use crate::build::{self, Model};
+use crate::catalogue::names;
 use crate::guest;
 use anyhow::{Context, Result, ensure};
 use model_core::{Cpu, Report};
+
+/// Where the CPU models are.
+const FOLDER: &str = "model/cpus";
 
 /// Prints one CPU model, or all, as text for docs/model.md.
 pub fn run(name: Option<&str>) -> Result<()> {
     match name {
         Some(name) => print(&read(name)?),
-        None => names()?.iter().try_for_each(|name| print(&read(name)?)),
+        None => names(FOLDER)?.iter().try_for_each(|name| print(&read(name)?)),
     }
-}
-
-/// The CPU models that there are.
-pub fn names() -> Result<Vec<String>> {
-    let files = std::fs::read_dir("model/cpus")?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-    let mut names: Vec<String> = files.iter().filter_map(|file| Some(file.file_stem()?.to_str()?.to_string())).collect();
-    names.sort();
-    Ok(names)
 }
 
 /// A CPU model.
 pub fn read(name: &str) -> Result<Cpu> {
     let path = Model::cpu_file(name);
-    let all = names()?;
+    let all = names(FOLDER)?;
     ensure!(all.iter().any(|known| known == name), "there is no CPU model `{name}`: name one of {}", all.join(", "));
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     Cpu::parse(&text).with_context(|| path.display().to_string())

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The names that a command takes: which there are, what each is, and which one was probably meant.
 
-use crate::description::path;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
@@ -21,6 +20,14 @@ pub fn descriptions(folder: &str) -> Result<Vec<PathBuf>> {
     found.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     found.sort();
     Ok(found)
+}
+
+/// The names of what is described in a folder, in their order.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn names(folder: &str) -> Result<Vec<String>> {
+    Ok(descriptions(folder)?.iter().map(|path| name(path)).collect())
 }
 
 /// The name of a description's system.
@@ -78,7 +85,7 @@ fn find(wanted: &str, paths: &[PathBuf]) -> Result<PathBuf> {
     let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
     match near(wanted, names.iter().map(String::as_str)) {
         Some(near) => bail!("there is no system `{wanted}`; did you mean `{near}`? `./macadamia list` shows all"),
-        None => path(wanted),
+        None => bail!("there is no system `{wanted}`: `./macadamia list` shows those that there are"),
     }
 }
 

@@ -2,29 +2,26 @@
 //! Build, image, run, test: all build logic there is. `./macadamia` calls it.
 #![forbid(unsafe_code)]
 
-mod batch;
 mod bench;
 mod build;
 mod calibration;
 mod catalogue;
 mod check;
-mod debian;
 mod description;
-mod emulator;
 mod guest;
 mod linux;
+mod machine;
 mod manual;
-mod pack;
-mod packages;
-mod patched;
-mod patience;
+mod process;
 mod profile;
-mod session;
 mod test;
 
 use anyhow::{Context, Result};
-use clap::{Parser, Subcommand, ValueEnum};
-use patience::Limit;
+use clap::{Parser, Subcommand};
+use guest::batch;
+use linux::root::Insert;
+use machine::{Emulator, board, emulator};
+use process::patience::Limit;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -33,6 +30,9 @@ use std::time::Duration;
 #[derive(Parser)]
 #[command(name = "macadamia", bin_name = "./macadamia", version)]
 struct Arguments {
+    /// The board to build for and to run on: boards/NAME.toml.
+    #[arg(long, global = true, value_name = "NAME", default_value = board::DEFAULT)]
+    board: String,
     #[command(subcommand)]
     command: Command,
 }
@@ -47,7 +47,7 @@ enum Command {
         /// Where to run it.
         #[arg(long, value_enum, default_value = "qemu")]
         on: Emulator,
-        /// CPU model for QEMU (`qemu-system-i386 -cpu help`).
+        /// CPU model for QEMU, as its `-cpu help` lists them.
         #[arg(long)]
         cpu: Option<String>,
         /// MiB of RAM, instead of what the description says.
@@ -61,7 +61,7 @@ enum Command {
         kdb: bool,
         /// Put a file of this machine into Linux's root file system.
         #[arg(long, value_name = "HOST:GUEST")]
-        file: Vec<linux::Insert>,
+        file: Vec<Insert>,
         /// Run this command in Linux's shell, without a terminal, and end: its output is this
         /// command's output, its exit status this command's (124 after --timeout, 125 if Linux failed).
         #[arg(long, value_name = "COMMAND", conflicts_with = "dry_run")]
@@ -127,7 +127,7 @@ enum Command {
         batch: Option<String>,
         /// Put a file of this machine into Linux's root file system.
         #[arg(long, value_name = "HOST:GUEST")]
-        file: Vec<linux::Insert>,
+        file: Vec<Insert>,
         /// Only what is executed between the markers of this interval.
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=0xfff))]
         interval: Option<u16>,
@@ -149,15 +149,6 @@ enum Command {
     Clean,
     /// Say which tools are there.
     Doctor,
-}
-
-/// An emulator.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Emulator {
-    /// QEMU: fast.
-    Qemu,
-    /// Bochs: exact.
-    Bochs,
 }
 
 /// The project's root: the nearest folder from `folder` upwards that is a checkout. The script goes to its own
@@ -204,7 +195,7 @@ struct Run<'a> {
     memory: Option<u32>,
     disk: Option<description::Interface>,
     kdb: bool,
-    files: &'a [linux::Insert],
+    files: &'a [Insert],
     component: Option<&'a str>,
     dry_run: bool,
 }
@@ -219,7 +210,7 @@ impl Run<'_> {
     fn interactive(&self) -> Result<u8> {
         let plan = self.plan(None, None)?;
         if self.dry_run {
-            show(&format!("{}\n{}\n", plan.command(), emulator::describe(&plan.built, self.on)))?;
+            show(&format!("{}\n{}\n", plan.command(), emulator::describe(&plan.built, self.on)?))?;
         } else {
             emulator::interactive(&plan.carry_out()?, self.on)?;
         }
@@ -246,8 +237,9 @@ fn carry_out() -> Result<u8> {
     if let Some(caller) = std::env::var_os("MACADAMIA_FROM") {
         std::env::set_current_dir(&caller).with_context(|| format!("cannot enter the folder {}", caller.display()))?;
     }
-    let command = Arguments::parse().command;
+    let Arguments { board, command } = Arguments::parse();
     std::env::set_current_dir(root)?;
+    board::choose(&board)?;
     match command {
         Command::Run { system, on, cpu, memory, disk, kdb, file, batch, component, get, timeout, dry_run } => {
             let component = component.as_deref();

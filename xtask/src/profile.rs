@@ -1,34 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where a system spends its instructions: `profile` (docs/model.md).
 
-use crate::batch::Batch;
 use crate::build::{self, Built, Model, Options, Seed};
-use crate::emulator::{self, Machine};
-use crate::guest::{compile, insert};
-use crate::linux::{self, Insert};
-use crate::patience::Limit;
-use crate::test::Test;
+use crate::guest::batch::Batch;
+use crate::linux::root::Insert;
+use crate::linux::{FOLDER, server};
+use crate::machine::emulator::{self, Machine};
+use crate::process::patience::Limit;
 use crate::{catalogue, description};
 use anyhow::{Context, Result, bail, ensure};
-use model_profile::{Frame, Part, Profile, Program, Programs, Samples, flame_graph};
+use model_profile::{Part, Profile, Program, Programs, Samples, flame_graph};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Their names.
-pub const ALL: &[Test] = &[("profile.components", components), ("profile.linux", in_linux)];
-
 /// Instructions from one sample to the next, unless asked otherwise: a prime, so that no loop keeps step with it.
 pub const EVERY: u32 = 1009;
-/// The same for a test of a short interval: a prime, too.
-const OFTEN: u32 = 7;
-/// The interval of `tests/figures` that has calls to another component and nothing else.
-const CALLS: u16 = 10;
 /// The longest that a system may take to end by itself.
-const TIMEOUT: Duration = Duration::from_secs(600);
+pub const TIMEOUT: Duration = Duration::from_secs(600);
 /// Lines of the table on the terminal, and paths in the text.
-const HEAD: usize = 20;
+pub const HEAD: usize = 20;
 const PATHS: usize = 30;
 /// Where the batch driver begins and ends a command (linux/os-L4/batch.c).
 const BOUNDS: [&str; 2] = ["batch_run", "batch_end"];
@@ -50,10 +42,13 @@ pub struct Request<'a> {
 }
 
 /// A profile, and the folder of its files.
-struct Outcome {
-    profile: Profile,
-    folder: PathBuf,
-    status: u8,
+pub struct Outcome {
+    /// The profile.
+    pub profile: Profile,
+    /// Where its files are.
+    pub folder: PathBuf,
+    /// The command's exit status.
+    pub status: u8,
 }
 
 /// Profiles, prints the table's head. Returns the command's exit status.
@@ -66,7 +61,7 @@ pub fn run(request: &Request<'_>) -> Result<u8> {
 }
 
 /// Runs the system with the sampler, and writes what was found. The command's output goes to `out`.
-fn take(request: &Request<'_>, out: &mut dyn Write) -> Result<Outcome> {
+pub fn take(request: &Request<'_>, out: &mut dyn Write) -> Result<Outcome> {
     let path = catalogue::any_system(request.system)?;
     let timeout = request.timeout.unwrap_or(TIMEOUT);
     let batch =
@@ -77,7 +72,7 @@ fn take(request: &Request<'_>, out: &mut dyn Write) -> Result<Outcome> {
     let folder = folder.to_str().context("a name that is no text")?;
     let options = Options { inserts: request.files, folder: Some(folder), command, seed: Seed::Fixed, ..Options::default() };
     let built = build::plan(&path, options)?.carry_out()?;
-    let (mut programs, bounds) = programs(&built, &description::read(&path)?, request.files, batch.is_some())?;
+    let (mut programs, bounds) = programs(&built, &description::read(&path, built.board)?, request.files, batch.is_some())?;
     let mut sampling = format!("sample={:x}", request.every);
     sampling.extend(programs.ranges().map(|range| format!(",code={:x}-{:x}", range.start, range.end)));
     match (request.interval, bounds) {
@@ -96,8 +91,7 @@ fn take(request: &Request<'_>, out: &mut dyn Write) -> Result<Outcome> {
         }
     };
     let folder = built.image.parent().context("no folder")?.to_path_buf();
-    let text =
-        std::fs::read_to_string(folder.join("model.json")).context("the plugin left no samples: the system did not end by itself")?;
+    let text = std::fs::read_to_string(emulator::report(&built)).context("the plugin left no samples: the system did not end by itself")?;
     let profile = sum(&mut programs, &Samples::from_json(&text)?);
     ensure!(profile.samples() > 0, "there are no samples: it was too short, or the interval did not begin");
     let title = format!("{}: {}", built.name, request.command.as_deref().unwrap_or("from power-on to its end"));
@@ -123,7 +117,7 @@ fn programs(built: &Built, description: &description::Description, files: &[Inse
     programs.add(Part::Component, read("root", &std::fs::read(build::elf("root"))?)?);
     for component in &description.component {
         let program = read(component.name.get_ref(), &std::fs::read(build::elf(component.package()))?)?;
-        if batch && linux::is_server(component.package()) {
+        if batch && server::is_server(component.package()) {
             let [Some(from), Some(to)] = BOUNDS.map(|name| program.address(name)) else {
                 bail!("`{}` has no {BOUNDS:?}", program.name);
             };
@@ -135,7 +129,7 @@ fn programs(built: &Built, description: &description::Description, files: &[Inse
         let name = file.guest.rsplit('/').next().unwrap_or(&file.guest);
         programs.add(Part::Process, read(name, &file.contents)?);
     }
-    let busybox = Path::new(linux::FOLDER).join("busybox");
+    let busybox = Path::new(FOLDER).join("busybox");
     if busybox.exists() {
         programs.add(Part::Process, read("busybox", &std::fs::read(busybox)?)?);
     }
@@ -161,75 +155,4 @@ fn read(name: &str, data: &[u8]) -> Result<Program> {
         symbols.extend(code.iter().map(|(address, _)| (*address, format!("[{name}]"))));
     }
     Ok(Program::new(name, code, symbols))
-}
-
-/// Takes the same profile twice.
-fn twice(request: &Request<'_>) -> Result<Profile> {
-    let mut files = Vec::new();
-    let mut last = None;
-    for _ in 0..2 {
-        let outcome = take(request, &mut std::io::sink())?;
-        ensure!(outcome.status == 0, "the command's exit status is {}", outcome.status);
-        files.push(["profile.txt", "flame.svg", "folded.txt"].map(|name| std::fs::read(outcome.folder.join(name)).unwrap_or_default()));
-        last = Some(outcome.profile);
-    }
-    ensure!(files[0] == files[1] && files[0].iter().all(|file| !file.is_empty()), "two runs differ");
-    last.context("no run")
-}
-
-/// Samples of the functions that `wanted` names, alone and with what they call.
-fn samples(profile: &Profile, wanted: impl Fn(&Frame) -> bool) -> (u64, u64) {
-    let found = profile.functions().into_iter().filter(|function| wanted(&function.frame));
-    found.fold((0, 0), |(own, total), function| (own + function.own, total + function.total))
-}
-
-/// The interval of calls from one component to another: both are there, and so is the kernel's fast path for each.
-fn components() -> Result<()> {
-    let request = Request { system: "figures", command: None, files: &[], interval: Some(CALLS), every: OFTEN, timeout: None };
-    let profile = twice(&request)?;
-    println!("# {}", profile.table(HEAD).trim_end().replace('\n', "\n# "));
-    let (outside, _) = samples(&profile, |frame| !["kernel", "figures", "server"].contains(&frame.owner.as_str()));
-    ensure!(outside == 0, "{outside} samples are outside the interval");
-    let counted = counted(request.system)?;
-    for (what, kernel, counted) in [("kernel", true, counted[0]), ("user", false, counted[1])] {
-        let (own, _) = samples(&profile, |frame| (frame.owner == "kernel") == kernel);
-        let sampled = own * u64::from(OFTEN);
-        println!("# {what} instructions: {sampled} by samples, {counted} counted");
-        ensure!(sampled.abs_diff(counted) * 50 <= counted, "{what} instructions: {sampled} by samples, {counted} counted");
-    }
-    for name in ["figures", "server"] {
-        ensure!(samples(&profile, |frame| frame.owner == name).0 > 0, "nothing of `{name}`");
-        let fast = |frame: &Frame| frame.owner == "kernel" && frame.name.starts_with("fast_");
-        let below = profile.paths().filter(|(path, _)| path[0].name == name && path.iter().any(fast));
-        ensure!(below.map(|(_, times)| times).sum::<u64>() > 0, "the fast path was never executed for `{name}`");
-    }
-    Ok(())
-}
-
-/// Instructions of the kernel and of user mode in all repetitions of that interval, as the plugin counts them.
-fn counted(system: &str) -> Result<[u64; 2]> {
-    let built = build::system(&Path::new("tests/systems").join(system).with_extension("toml"))?;
-    let model = build::model()?;
-    let machine = Machine::Qemu { cpu: &built.cpu, icount: true, model: Some(&model) };
-    let report = emulator::batch(&built, machine, TIMEOUT)?.model.context("nothing was counted")?;
-    let interval = report.intervals.get(&CALLS).context("the interval was not counted")?;
-    Ok([&interval.kernel_instructions, &interval.user_instructions].map(|each| each.median * interval.repetitions))
-}
-
-/// A program that computes in one function, which main calls through another one.
-fn in_linux() -> Result<()> {
-    let files = [insert("/bin/busy", compile("tests/linux/busy.c")?)];
-    let request = Request { system: "linux", command: Some("busy".into()), files: &files, interval: None, every: EVERY, timeout: None };
-    let profile = twice(&request)?;
-    println!("# {}", profile.table(HEAD).trim_end().replace('\n', "\n# "));
-    let share = |name: &str| samples(&profile, |frame| frame.owner == "busy" && frame.name == name);
-    let (own, _) = share("compute");
-    let path = |path: &[Frame]| path.iter().map(|frame| frame.name.clone()).collect::<Vec<_>>().join(";");
-    let called: u64 = profile.paths().filter(|(p, _)| path(p).ends_with("main;prepare;compute")).map(|(_, times)| times).sum();
-    println!("# {own} of {} samples in compute, {called} of them below main and prepare", profile.samples());
-    ensure!(own * 2 > profile.samples(), "compute has {own} of {} samples", profile.samples());
-    ensure!(called * 100 > own * 99, "only {called} of {own} samples have their callers");
-    let server = profile.paths().filter(|(path, _)| path[0].name == "linux" && path.iter().any(|frame| frame.name == "do_exit"));
-    ensure!(server.count() > 0, "the Linux server's part is not there");
-    Ok(())
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files for both Linuxes besides the program: of the Debian archive, and of the project.
 
-use crate::build;
-use crate::debian;
 use crate::guest::insert;
-use crate::linux::Insert;
+use crate::linux::debian;
+use crate::linux::root::Insert;
+use crate::machine::board;
+use crate::process::run;
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,9 +22,7 @@ pub fn debian(paths: &[String]) -> Result<Vec<Insert>> {
     std::fs::create_dir_all(UNPACKED)?;
     let mut wanted: Vec<PathBuf> = paths.iter().map(|path| inside(path)).collect();
     while !wanted.is_empty() {
-        build::run(
-            Command::new("tar").arg("-xf").arg(&archive).args(["-C", UNPACKED]).args(wanted.iter().map(|path| Path::new(".").join(path))),
-        )?;
+        run(Command::new("tar").arg("-xf").arg(&archive).args(["-C", UNPACKED]).args(wanted.iter().map(|path| Path::new(".").join(path))))?;
         // What a link beside it names is wanted, too.
         wanted = wanted.iter().filter_map(|path| Some(path.with_file_name(Path::new(UNPACKED).join(path).read_link().ok()?))).collect();
     }
@@ -45,8 +44,11 @@ pub fn sources(paths: &[String]) -> Result<Vec<Insert>> {
         if path.extension().is_none_or(|extension| extension != "c") {
             return Ok(insert(&place(path), std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?));
         }
-        let output =
-            Command::new("i686-linux-gnu-gcc").args(["-E", "-P", "-O2"]).arg(path).output().context("cannot run the preprocessor")?;
+        let output = Command::new(board::chosen().linux.compiler())
+            .args(["-E", "-P", "-O2"])
+            .arg(path)
+            .output()
+            .context("cannot run the preprocessor")?;
         ensure!(output.status.success(), "{} cannot be preprocessed: {}", path.display(), String::from_utf8_lossy(&output.stderr));
         Ok(insert(&place(&path.with_extension("i")), output.stdout))
     };

@@ -3,10 +3,10 @@
 //! writes it. How it is read: docs/bench.md.
 
 mod files;
-mod run;
+pub mod run;
 mod wall;
 
-use crate::test::{self, Test};
+use crate::machine::board;
 use crate::{build, calibration};
 use anyhow::{Context, Result, ensure};
 use book::{Book, Cpus, Papers, Plan, Provenance, Results};
@@ -15,49 +15,13 @@ use std::process::Command;
 use std::time::Instant;
 
 /// Where plan and papers are.
-const FOLDER: &str = "bench";
+pub const FOLDER: &str = "bench";
 /// Where the book goes.
 const REPORT: &str = "bench/report";
 /// What asks for wall-clock time instead of the machine model.
 const WALL: &str = "wall";
 /// The tables that the repository has.
 const TABLE: &str = "docs/figures.md";
-
-/// Tests: their names, and what they do.
-pub const ALL: &[Test] = &[("bench.goals", goals), ("bench.checker", checked)];
-
-/// The goals that are reached stay reached.
-fn goals() -> Result<()> {
-    let book = measure(&Plan::read(Path::new(FOLDER))?.only(book::plan::SectionPlan::is_held))?;
-    let mut missed = Vec::new();
-    for figure in book.figures() {
-        let Some(goal) = figure.goal.filter(|goal| goal.held) else { continue };
-        println!("# {}: {} {} (at most {})", figure.name, figure.value, figure.unit, goal.most);
-        if figure.reached() != Some(true) {
-            missed.push(figure.name.as_str());
-        }
-    }
-    for path in book.chapters.iter().flat_map(|chapter| &chapter.sections).flat_map(|section| &section.paths) {
-        let (listed, measured) = (path.sum(), path.measured);
-        ensure!(path.adds_up(), "{}: bench/sections lists {listed} instructions, {measured} were measured", path.title);
-    }
-    ensure!(missed.is_empty(), "goals that were reached are not: {}", missed.join(", "));
-    Ok(())
-}
-
-/// Every program of the book uses only what is not stale, on Macadamia and on Linux alone.
-fn checked() -> Result<()> {
-    let model = build::Model { check: true, ..build::model()? };
-    for (name, run) in Plan::read(Path::new(FOLDER))?.runs {
-        let counted = run::carry_out(&run, &model).with_context(|| format!("run `{name}`"))?;
-        for (system, report) in [("Macadamia", Some(&counted.ours)), ("Linux alone", counted.native.as_ref())] {
-            let Some(report) = report else { continue };
-            println!("# {name} on {system}");
-            test::clean(report).with_context(|| format!("run `{name}` on {system}"))?;
-        }
-    }
-    Ok(())
-}
 
 /// Measures the sections that `filter` asks for and shows their figures; writes the whole book if it
 /// asks for everything. `json` is a file for the figures as one object, or `-`; with `table` the repository's
@@ -128,7 +92,7 @@ fn provenance(cpus: &Cpus) -> Result<Provenance> {
     let commit = first_line("git", &["describe", "--always", "--dirty", "--exclude=*"]).unwrap_or_else(|_| "unknown".into());
     Ok(Provenance {
         commit,
-        emulator: format!("{}, with -icount shift=0", first_line("qemu-system-i386", &["--version"])?),
+        emulator: format!("{}, with -icount shift=0", first_line(&board::chosen().qemu.program, &["--version"])?),
         models: cpus.values().map(Into::into).collect(),
     })
 }

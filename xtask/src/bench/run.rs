@@ -3,8 +3,8 @@
 
 use super::files;
 use crate::build::{self, Model};
-use crate::emulator::{Machine, batch};
 use crate::guest::{self, Guest};
+use crate::machine::emulator::{Machine, batch};
 use anyhow::{Context, Result, bail, ensure};
 use book::Counted;
 use book::plan::Run;
@@ -30,7 +30,7 @@ fn system_run(path: &Path, model: &Model, timeout: Duration) -> Result<Report> {
     let built = build::system(path)?;
     let machine = Machine::Qemu { cpu: &built.cpu, icount: true, model: Some(model) };
     let transcript = batch(&built, machine, timeout)?;
-    ensure!(transcript.results.lines().any(|line| line.trim() == "done"), "{} failed:\n{}", built.name, transcript.console);
+    ensure!(transcript.is_done(), "{} failed:\n{}", built.name, transcript.console);
     transcript.model.with_context(|| format!("{} did not end in {} s", built.name, timeout.as_secs()))
 }
 
@@ -44,6 +44,6 @@ fn linux_run(run: &Run, program: &Path, model: &Model, timeout: Duration) -> Res
     let usual = Guest::default();
     let system = run.linux.as_deref().unwrap_or(usual.system);
     let outcome = Guest { system, inserts, model: Some(model), timeout, ..usual }.run(command)?;
-    ensure!(outcome.status == 0, "status {}: {}{}", outcome.status, outcome.text(), String::from_utf8_lossy(&outcome.err));
+    ensure!(outcome.status == 0, "{}", outcome.said());
     Ok(Counted { ours: outcome.report.context("no report")?, native })
 }

@@ -2,7 +2,7 @@
 //! `bench wall`: what operations of Linux take by the clock, in QEMU beside Linux alone. No figure of the book:
 //! an emulator's time is not a machine's (each CR3 write empties the emulator's TLB).
 
-use crate::guest::{Clock, Guest, compile, insert, native_by};
+use crate::guest::{Clock, Guest, native_by, program};
 use anyhow::{Context, Result, ensure};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -20,12 +20,12 @@ struct Row {
 
 /// Measures and prints the table.
 pub fn run() -> Result<()> {
-    let inserts = vec![insert("/bin/wall", compile("tests/linux/wall.c")?)];
+    let inserts = vec![program("wall")?];
     let mut rows: Vec<Row> = Vec::new();
     for pair in 1..=PAIRS {
         eprintln!("[{pair}/{PAIRS}] on Macadamia and on Linux alone");
         let here = Guest { inserts: inserts.clone(), timeout: TIMEOUT, ..Guest::default() }.run("wall")?;
-        ensure!(here.status == 0, "status {}: {}", here.status, String::from_utf8_lossy(&here.err));
+        ensure!(here.status == 0, "{}", here.said());
         let alone = native_by(Clock::Host, "wall", inserts.clone(), None, TIMEOUT)?;
         let (here, alone) = (read(&here.text())?, read(&alone.out)?);
         ensure!(here.iter().map(|(name, _)| name).eq(alone.iter().map(|(name, _)| name)), "not the same operations");

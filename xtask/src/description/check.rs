@@ -2,12 +2,13 @@
 //! What a description must not say, and what it should not.
 
 use super::{BYTES_A_THREAD, Description};
+use crate::machine::board::Board;
 use anyhow::Result;
 use toml::Spanned;
 
 impl Description {
     /// Everything that can be wrong with what was read.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(super) fn check(&self, board: &Board) -> Result<()> {
         let mut ranges: Vec<(u32, u32, &str, &str)> = Vec::new();
         for (i, component) in self.component.iter().enumerate() {
             let name = component.name.get_ref();
@@ -31,13 +32,17 @@ impl Description {
                 }
             }
             for ports in &component.ports {
-                let end = ports.base.get_ref().checked_add(ports.count).filter(|end| *end <= 0x1_0000 && ports.count > 0);
-                let end = end.ok_or_else(|| self.wrong(&ports.base, "ports go from 0 to 65535"))?;
+                let end = ports.base.get_ref().checked_add(ports.count).filter(|end| *end <= board.ports && ports.count > 0);
+                let end = end.ok_or_else(|| {
+                    self.wrong(&ports.base, &format!("`{}` has {} ports, from 0 on: use at least one of them", board.name(), board.ports))
+                })?;
                 self.claim(&mut ranges, ("ports", name), &ports.base, end)?;
             }
             for irq in &component.irqs {
-                if *irq.get_ref() > 15 || matches!(irq.get_ref(), 0 | 2) {
-                    return Err(self.wrong(irq, "this line cannot be given: use 1 or 3 to 15"));
+                let lines = &board.interrupts;
+                if *irq.get_ref() >= lines.lines || lines.kernel.contains(irq.get_ref()) {
+                    let what = format!("this line cannot be given: use one below {}, but for {:?}", lines.lines, lines.kernel);
+                    return Err(self.wrong(irq, &what));
                 }
                 self.claim(&mut ranges, ("irqs", name), irq, irq.get_ref() + 1)?;
             }
@@ -143,11 +148,19 @@ impl Description {
 
 #[cfg(test)]
 mod tests {
-    use crate::description::{Interface, parse};
+    use crate::catalogue::descriptions;
+    use crate::description::{Description, Interface};
+    use crate::machine::board::Board;
+    use anyhow::Result;
     use std::path::Path;
 
+    fn parse(text: &str) -> Result<Description> {
+        let board = Board::read(Path::new("../boards/pc.toml")).expect("a board");
+        crate::description::parse(Path::new("x.toml"), text.into(), &board)
+    }
+
     fn error(text: &str) -> String {
-        match parse(Path::new("x.toml"), text.into()) {
+        match parse(text) {
             Ok(_) => panic!("accepted"),
             Err(error) => error.to_string(),
         }
@@ -155,7 +168,23 @@ mod tests {
 
     #[test]
     fn accepts_a_small_system() {
-        assert!(parse(Path::new("x.toml"), "[[component]]\nname = \"a\"\n".into()).is_ok());
+        assert!(parse("[[component]]\nname = \"a\"\n").is_ok());
+    }
+
+    #[test]
+    fn systems_leave_ports_lines_and_addresses_to_the_board() {
+        // What is given by hand there is what they test.
+        let by_hand = ["conform.toml", "latency.toml"];
+        for folder in ["../systems", "../tests/systems", "../bench/systems"] {
+            for path in descriptions(folder).expect("a folder") {
+                let text = std::fs::read_to_string(&path).expect("a file");
+                if let Err(error) = parse(&text) {
+                    panic!("{}: {error}", path.display());
+                }
+                let raw = ["0x", "ports =", "irqs =", "pci ="].iter().any(|word| text.contains(word));
+                assert_eq!(raw, by_hand.iter().any(|name| path.ends_with(name)), "{}", path.display());
+            }
+        }
     }
 
     #[test]
@@ -186,7 +215,7 @@ mod tests {
     #[test]
     fn refuses_overlapping_devices() {
         let one = |name: &str, base: &str| {
-            format!("[[component]]\nname = \"{name}\"\ndevices = [{{ as = \"d\", base = {base}, size = \"8K\", at = 0x50000000 }}]\n")
+            format!("[[component]]\nname = \"{name}\"\ndevices = [{{ as = \"d\", base = {base}, size = \"8K\" }}]\n")
         };
         let message = error(&(one("a", "0xfeb00000") + &one("b", "0xfeb01000")));
         assert!(message.starts_with("x.toml:6: devices of `b` overlap"), "{message}");
@@ -194,20 +223,67 @@ mod tests {
 
     #[test]
     fn refuses_a_pci_device_given_twice() {
-        let one = |name: &str, device: u32| {
-            format!("[[component]]\nname = \"{name}\"\npci = [{{ as = \"d\", device = {device}, at = 0x50000000 }}]\n")
-        };
+        let one = |name: &str, device: u32| format!("[[component]]\nname = \"{name}\"\npci = [{{ as = \"d\", device = {device} }}]\n");
         assert!(error(&(one("a", 3) + &one("b", 3))).starts_with("x.toml:6: PCI devices of `b` overlap those of `a`"));
         assert_eq!(error(&one("a", 32)), "x.toml:3: a PCI bus has devices 0 to 31");
     }
 
+    /// A system that uses devices of the board, behind a component.
+    fn using(devices: &str) -> String {
+        format!("[[component]]\nname = \"a\"\n[devices]\n{devices}\n")
+    }
+
+    #[test]
+    fn a_device_is_a_component() {
+        let description = parse(&using("console = { heap = \"64K\" }\nclock = {}\n[[component]]\nname = \"b\"")).expect("sound");
+        let names: Vec<&str> = description.component.iter().map(|component| component.name.get_ref().as_str()).collect();
+        assert_eq!(names, ["a", "console", "clock", "b"], "in the order of the file");
+        let console = &description.component[1];
+        assert_eq!((console.heap.get_ref().as_str(), *console.priority.get_ref(), console.ports.len()), ("64K", 200, 2));
+    }
+
     #[test]
     fn knows_disks_and_their_interfaces() {
-        let with = |keys: &str| format!("[disk]\nsize = \"1M\"\n{keys}\n[second-disk]\nsize = \"1M\"\n[[component]]\nname = \"a\"\n");
-        let parsed = parse(Path::new("x.toml"), with("interface = \"ata\"")).expect("sound");
-        let interfaces = [parsed.disk, parsed.second_disk].map(|disk| disk.map(|disk| disk.interface == Interface::Ata));
+        let with = |keys: &str| using(&format!("disk = {{ size = \"1M\"{keys} }}\nsecond-disk = {{ size = \"1M\" }}"));
+        let parsed = parse(&with(", interface = \"ata\"")).expect("sound");
+        let interfaces = ["disk", "second-disk"].map(|name| parsed.disks.get(name).map(|disk| disk.interface == Interface::Ata));
         assert_eq!(interfaces, [Some(true), Some(false)]);
-        assert!(error(&with("interface = \"scsi\"")).starts_with("x.toml:3: unknown variant `scsi`"));
+        assert!(parsed.shared.contains_key("disk-buffer") && parsed.shared.contains_key("second-disk-queue"));
+        assert!(error(&with(", interface = \"scsi\"")).starts_with("x.toml:4: unknown variant `scsi`"));
+        assert!(error(&using("disk = {}")).starts_with("x.toml:4: missing field `size`"));
+    }
+
+    #[test]
+    fn refuses_what_the_board_does_not_have() {
+        let said = error(&using("consol = {}"));
+        assert!(
+            said.starts_with("x.toml:4: the board `pc` has no device `consol`: name one of clock, console, disk, second-disk"),
+            "{said}"
+        );
+        assert!(said.ends_with("; did you mean `console`?"), "{said}");
+    }
+
+    #[test]
+    fn refuses_a_wrong_key_of_a_device() {
+        let said = error(&using("console = { heep = \"64K\" }"));
+        assert!(said.starts_with("x.toml:4: unknown field `heep`") && said.ends_with("; did you mean `heap`?"), "{said}");
+        assert!(error(&using("console = { size = \"64K\" }")).starts_with("x.toml:4: unknown field `size`"));
+        assert_eq!(error(&using("console = true")), "x.toml:4: write `console = {}`, or what differs in the braces");
+        assert_eq!(error("[disk]\n"), "x.toml:1: `disk` is a device of the board: write it below `[devices]`");
+        assert!(error("[device]\n").ends_with("; did you mean `devices`?"));
+        assert_eq!(error("devices = 1\n"), "x.toml:1: `devices` is a table: write `[devices]`");
+        assert_eq!(error("component = 1\n"), "x.toml:1: a component begins with a line `[[component]]`");
+    }
+
+    #[test]
+    fn a_device_belongs_to_one_component() {
+        let said = error(&using("console = {}\n[[component]]\nname = \"b\"\nirqs = [4]"));
+        assert_eq!(said, "x.toml:7: irqs of `b` overlap those of `console`: each belongs to one component");
+        let said = error(&using("console = {}\n[[component]]\nname = \"console\""));
+        assert!(said.starts_with("x.toml:6: there are two components `console`"), "{said}");
+        // What is wrong in the board's file is said with its line.
+        let said = error("[[component]]\nname = \"b\"\nirqs = [4]\n[devices]\nconsole = {}\n");
+        assert!(said.starts_with("../boards/pc.toml:") && said.contains("irqs of `console` overlap those of `b`"), "{said}");
     }
 
     #[test]
@@ -225,7 +301,7 @@ mod tests {
         let two = |one: u32| format!("[[component]]\nname = \"a\"\nthreads = {one}\n[[component]]\nname = \"b\"\n");
         // 128 MiB have 2048 entries, of which 3 are spoken for; each component's first thread is one besides.
         let most = 2045 - 2 - 32;
-        assert!(parse(Path::new("x.toml"), two(most)).is_ok());
+        assert!(parse(&two(most)).is_ok());
         assert!(error(&two(most + 1)).starts_with("x.toml:5: with this component's there are 2046 threads, but only 2045 for 128M"));
         assert!(error(&two(5000)).starts_with("x.toml:3: with this component's there are 5001 threads"));
     }
@@ -234,7 +310,7 @@ mod tests {
     fn gives_threads_in_proportion_to_kernel_memory() {
         let threads = |keys: &str| {
             let text = format!("[[component]]\nname = \"a\"\n{keys}\n");
-            let description = parse(Path::new("x.toml"), text).expect("sound");
+            let description = parse(&text).expect("sound");
             description.threads(&description.component[0]).expect("a size")
         };
         assert_eq!(["", "quota = \"4M\"", "quota = \"4K\"", "threads = 0"].map(threads), [32, 512, 16, 0]);
@@ -256,7 +332,7 @@ mod tests {
     fn gives_the_results_to_one() {
         let two = "[[component]]\nname = \"a\"\nresults = true\n[[component]]\nname = \"b\"\nresults = true\n";
         assert!(error(two).starts_with("x.toml:5: two components have `results`"));
-        assert!(parse(Path::new("x.toml"), format!("{two}[test]\ntimeout = 1\n")).is_ok());
+        assert!(parse(&format!("{two}[test]\ntimeout = 1\n")).is_ok());
     }
 
     #[test]
@@ -265,7 +341,7 @@ mod tests {
             let text = format!(
                 "[[component]]\nname = \"a\"\npriority = 100\nmax-priority = {most}\n[[component]]\nname = \"b\"\npriority = {peer}\n"
             );
-            parse(Path::new("x.toml"), text).expect("sound").warnings()
+            parse(&text).expect("sound").warnings()
         };
         assert_eq!(
             with(120, 100),

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What Linux is worth to its users: Debian with work that checks itself, and verified file I/O.
 
-use super::{Test, disk};
-use crate::batch::{FAILED, Fetch, TIMED_OUT};
+use super::disk;
+use super::tally::Test;
 use crate::build::{self, Built};
+use crate::guest::batch::{FAILED, Fetch, TIMED_OUT};
 use crate::guest::{Guest, Outcome, compile, insert};
-use crate::session::Session;
+use crate::machine::emulator;
+use crate::process::session::Session;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -36,7 +38,7 @@ struct Debian(Session);
 
 impl Debian {
     fn start(built: &Built) -> Result<Self> {
-        let mut session = Session::start(built)?;
+        let mut session = emulator::session(built)?;
         session.patience = Duration::from_secs(120);
         session.expect("macadamia login: ")?;
         session.send(b"root\r")?;
@@ -199,7 +201,7 @@ fn guest() -> Guest<'static> {
 }
 
 fn failed(what: &str, o: &Outcome) -> String {
-    format!("{what}: status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err))
+    format!("{what}: {}", o.said())
 }
 
 /// A service that says on the disk how it was ended.

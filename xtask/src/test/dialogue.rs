@@ -2,12 +2,13 @@
 //! Tests that talk to a system: input and focus, the tutorial's output, the kernel
 //! debugger, the kernel's last words.
 
-use super::Test;
+use super::tally::Test;
 use crate::build::{self, Built, Options};
 use crate::description::Interface;
-use crate::guest::{compile, insert};
-use crate::patience::stretched;
-use crate::session::{BREAK, PROMPT, Session};
+use crate::guest::program;
+use crate::machine::emulator;
+use crate::process::patience::stretched;
+use crate::process::session::{BREAK, PROMPT, Session};
 use anyhow::{Result, bail, ensure};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -41,7 +42,7 @@ fn boot_checks() -> Result<()> {
         (Built { memory: 4, ..hello.clone() }, "too little memory: no free 8 MiB for the kernel"),
         (Built { memory: 64, ..threads }, "cannot make `hello`: it is to have 256 KiB of kernel memory and 1500 threads, but"),
     ] {
-        let mut session = Session::start(&change)?;
+        let mut session = emulator::session(&change)?;
         session.expect(sentence)?;
         session.end()?;
     }
@@ -50,7 +51,7 @@ fn boot_checks() -> Result<()> {
 
 /// Two components read; each gets what was typed while it had the focus.
 fn focus() -> Result<()> {
-    let mut session = Session::start(&built("echo", false)?)?;
+    let mut session = emulator::session(&built("echo", false)?)?;
     session.expect("[first] > ")?;
     session.expect("[second] > ")?;
     session.send(b"\x142one\r")?;
@@ -67,7 +68,7 @@ fn focus() -> Result<()> {
 fn tutorial() -> Result<()> {
     let page = std::fs::read_to_string("docs/tutorial.md")?;
     // What the client says depends on how soon it calls again.
-    let mut session = Session::start_in_own_time(&built("tutorial", false)?)?;
+    let mut session = emulator::session_in_own_time(&built("tutorial", false)?)?;
     let promised = page.lines().skip_while(|line| *line != "$ ./macadamia run tutorial").skip(1).take_while(|line| *line != "```");
     let promised: Vec<&str> = promised.collect();
     ensure!(promised.len() > 5, "the tutorial shows no output");
@@ -81,7 +82,7 @@ fn tutorial() -> Result<()> {
 /// the machine's own, which goes from one alarm to the next at once.
 fn wrong_clock() -> Result<()> {
     let clock = build::system(Path::new("tests/systems/clock-alone.toml"))?;
-    let mut session = Session::start_with(&clock, &["-icount", "shift=0,sleep=off", "-rtc", "clock=host"])?;
+    let mut session = emulator::session_with(&clock, &["-icount", "shift=0,sleep=off", "-rtc", "clock=host"])?;
     session.expect("[clock] time is wrong: ")?;
     session.expect(" s by the time-stamp counter, ")?;
     session.expect(" s by the real-time clock")
@@ -89,7 +90,7 @@ fn wrong_clock() -> Result<()> {
 
 /// A break stops the machine; threads, spaces, queues and the last entries can be looked at; it goes on.
 fn debugger() -> Result<()> {
-    let mut session = Session::start(&built("echo", true)?)?;
+    let mut session = emulator::session(&built("echo", true)?)?;
     session.expect("[second] > ")?;
     session.send(BREAK)?;
     session.expect("kdb> ")?;
@@ -107,7 +108,7 @@ fn debugger() -> Result<()> {
 
 /// A kernel panic names cause and thread and shows the way to it by symbols.
 fn last_words() -> Result<()> {
-    let mut session = Session::start(&built("echo", true)?)?;
+    let mut session = emulator::session(&built("echo", true)?)?;
     session.expect("[second] > ")?;
     session.send(BREAK)?;
     session.expect("kdb> ")?;
@@ -132,7 +133,7 @@ fn command(session: &mut Session, command: &str, expected: &str) -> Result<()> {
 /// Linux boots to a shell in time; processes, job control, Ctrl-C, time and `poweroff` work.
 fn shell() -> Result<()> {
     let linux = built("linux", false)?;
-    let mut session = Session::start(&linux)?;
+    let mut session = emulator::session(&linux)?;
     session.expect(PROMPT)?;
     let boot = session.own_time();
     ensure!(boot < stretched(Duration::from_secs(5)), "Linux took {} ms to its prompt", boot.as_millis());
@@ -191,7 +192,7 @@ fn shell() -> Result<()> {
 
 /// What comes faster than it is read, all at once, arrives whole.
 fn paste() -> Result<()> {
-    let mut session = Session::start(&built("linux", false)?)?;
+    let mut session = emulator::session(&built("linux", false)?)?;
     session.expect(PROMPT)?;
     session.send(b"echo re'a'dy; cat > /tmp/pasted\r")?;
     session.expect("ready")?;
@@ -208,7 +209,7 @@ fn paste() -> Result<()> {
 
 /// `reboot` starts Linux again, and so does the root server after a panic.
 fn reboot() -> Result<()> {
-    let mut session = Session::start(&built("linux", false)?)?;
+    let mut session = emulator::session(&built("linux", false)?)?;
     session.expect(PROMPT)?;
     session.send(b"touch /tmp/here; reboot\r")?;
     session.expect("Restarting system")?;
@@ -226,7 +227,7 @@ fn reboot() -> Result<()> {
 /// Linux servers that were taken over: each attempt ends that Linux or is refused, and the IPC of
 /// others goes on without a mistake.
 fn hostile() -> Result<()> {
-    let mut session = Session::start(&build::system(Path::new("tests/systems/linux-hostile.toml"))?)?;
+    let mut session = emulator::session(&build::system(Path::new("tests/systems/linux-hostile.toml"))?)?;
     session.patience = Duration::from_secs(60);
     let mut wanted = vec![
         "`ports` died: privileged instruction",
@@ -285,14 +286,12 @@ const LATEST: u64 = 100_000;
 
 /// One Linux keeps a rhythm while the other panics and starts again, in the machine's own time.
 fn rhythm() -> Result<()> {
-    let inserts = [insert("/bin/pauses", compile("tests/linux/pauses.c")?)];
+    let inserts = [program("pauses")?];
     let options = Options { inserts: &inserts, folder: Some("linux-rhythm"), ..Options::default() };
     let built = build::plan(Path::new("systems/two-linuxes.toml"), options)?.carry_out()?.with_new_disks("linux-rhythm")?;
-    let mut session = Session::start_in_own_time(&built)?;
+    let mut session = emulator::session_in_own_time(&built)?;
     session.expect(PROMPT)?;
-    session.focus(3, "one")?;
-    session.send(b"\r")?;
-    session.expect(PROMPT)?;
+    session.shell(3, "one")?;
     command(&mut session, "pauses /tmp/stop > /tmp/pauses &", "\n")?;
     panic_of_two(&mut session)?;
     session.focus(3, "one")?;
@@ -310,12 +309,10 @@ fn rhythm() -> Result<()> {
 fn two_with(interface: Interface) -> Result<Session> {
     let options = Options { interface: Some(interface), ..Options::default() };
     let built = build::plan(Path::new("systems/two-linuxes.toml"), options)?.carry_out()?.with_new_disks("two-linuxes-test")?;
-    let mut session = Session::start(&built)?;
+    let mut session = emulator::session(&built)?;
     session.expect(PROMPT)?;
     for (number, name) in [(4, "two"), (3, "one")] {
-        session.focus(number, name)?;
-        session.send(b"\r")?;
-        session.expect(PROMPT)?;
+        session.shell(number, name)?;
         command(&mut session, &format!("hostname linux-{name}; hostname"), &format!("\nlinux-{name}"))?;
         command(&mut session, &format!("ls /mnt; echo {name} > /mnt/name; sync"), "\nlost+found\n")?;
     }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of Linux's disk, with each interface that the disk server drives.
 
-use super::Test;
-use crate::Emulator;
-use crate::batch::TIMED_OUT;
+use super::tally::Test;
 use crate::build::{self, Options};
 use crate::description::Interface;
-use crate::guest::{Guest, compile, insert};
-use crate::session::{PROMPT, Session};
+use crate::guest::batch::TIMED_OUT;
+use crate::guest::{Guest, program};
+use crate::machine::Emulator;
+use crate::machine::emulator;
+use crate::process::session::{PROMPT, Session};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use std::process::Command;
@@ -62,15 +63,15 @@ fn disk() -> Result<()> {
 /// Kills the machine so often under a write load.
 fn survives(interface: Interface, kills: u32) -> Result<()> {
     forget(IMAGE)?;
-    let inserts = vec![insert("/bin/records", compile("tests/linux/records.c")?)];
+    let inserts = vec![program("records")?];
     let guest = || Guest { system: SYSTEM, interface: Some(interface), inserts: inserts.clone(), ..Guest::default() };
     // What the command leaves running does not keep the file system from being unmounted.
     let o = guest().run(&format!("while :; do echo >> /mnt/busy; done & echo kept > /mnt/file; {ROUND_TRIP}"))?;
-    ensure!(o.status == 0, "what was written is not what is read: {}", String::from_utf8_lossy(&o.err));
+    ensure!(o.status == 0, "what was written is not what is read: {}", o.said());
     let header = superblock(IMAGE)?;
     ensure!(header.contains("Filesystem state:") && !header.contains("needs_recovery"), "it was not unmounted: {header}");
     let o = guest().run("cat /mnt/file && md5sum -c -s /mnt/sum")?;
-    ensure!(o.status == 0 && o.text() == "kept\n", "after poweroff: status {}, {}", o.status, o.text());
+    ensure!(o.status == 0 && o.text() == "kept\n", "after poweroff: {}", o.said());
     // Each life checks what the one before left, then writes on; the last one only checks.
     let (mut promised, mut checks) = (0, 0);
     for kill in 0..=kills {
@@ -82,7 +83,7 @@ fn survives(interface: Interface, kills: u32) -> Result<()> {
         let command = format!("[ ! -e /mnt/log ] || records check /mnt/log || exit; echo writes; {write}");
         let o = Guest { timeout, ..guest() }.run(&command)?;
         let expected = if last { 0 } else { TIMED_OUT };
-        ensure!(o.status == expected, "life {kill}: status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+        ensure!(o.status == expected, "life {kill}: {}", o.said());
         // Killed before it wrote: nothing new.
         let text = o.text();
         let Some((checked, written)) = text.split_once("writes\n") else { continue };
@@ -103,7 +104,7 @@ fn throughput() -> Result<()> {
     let [virtio, ata] = [Interface::Virtio, Interface::Ata].map(|interface| -> Result<[u32; 2]> {
         forget(IMAGE)?;
         let built = build::plan(Path::new(SYSTEM), Options { interface: Some(interface), ..Options::default() })?.carry_out()?;
-        let mut session = Session::start(&built)?;
+        let mut session = emulator::session(&built)?;
         // Of an ATA disk a busy host makes a slow one.
         session.patience = Duration::from_secs(120);
         session.expect(PROMPT)?;
@@ -140,7 +141,7 @@ fn throughput() -> Result<()> {
 fn flush() -> Result<()> {
     for interface in [Interface::Virtio, Interface::Ata] {
         let built = build::plan(Path::new(SYSTEM), Options { interface: Some(interface), ..Options::default() })?.carry_out()?;
-        let mut session = Session::start(&built)?;
+        let mut session = emulator::session(&built)?;
         session.expect(PROMPT)?;
         let before = flushes(&mut session)?;
         session.send(b"for i in 1 2 3; do echo $i > /mnt/$i; sync; done; echo re'a'dy\r")?;
@@ -171,7 +172,7 @@ fn restart() -> Result<()> {
         let o = Guest { system: "tests/systems/linux-disk-restart.toml", interface: Some(interface), ..Guest::default() }.run(&format!(
             "for i in 1 2 3; do {ROUND_TRIP} || exit; for j in $(seq 50); do echo $i $j > /mnt/file; sync; done; done; dmesg | grep -c 'l4a: error'"
         ))?;
-        ensure!(o.text() == "0\n", "{interface:?}: status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+        ensure!(o.text() == "0\n", "{interface:?}: {}", o.said());
         let log = std::fs::read_to_string("out/linux-test/console.log")?;
         ensure!(log.contains("`disk` ended with code 1"), "{interface:?}: it did not end");
     }
@@ -181,8 +182,8 @@ fn restart() -> Result<()> {
 /// Without a disk the server says so, and Linux does without.
 fn absent() -> Result<()> {
     let mut built = build::system(Path::new(SYSTEM))?;
-    built.disks = [None, None];
-    let mut session = Session::start(&built)?;
+    built.disks.clear();
+    let mut session = emulator::session(&built)?;
     session.expect("[disk] no ATA disk: nothing is there (port 0x1f0)")?;
     session.expect("l4a: no disk")?;
     session.expect(PROMPT)?;
@@ -193,15 +194,14 @@ fn absent() -> Result<()> {
 /// The same system in Bochs, which has ATA only.
 fn on_bochs() -> Result<()> {
     forget(IMAGE)?;
-    let o = Guest { system: SYSTEM, on: Emulator::Bochs, ..Guest::default() }.run(ROUND_TRIP)?;
-    ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    Guest { system: SYSTEM, on: Emulator::Bochs, ..Guest::default() }.succeed(ROUND_TRIP)?;
     Ok(())
 }
 
 /// Random operations on a file of the disk agree with a model in memory; then the file system is checked.
 fn verified(seeds: std::ops::Range<u32>, operations: u32, timeout: Duration) -> Result<()> {
     forget(IMAGE)?;
-    let inserts = vec![insert("/bin/fsx", compile("tests/linux/fsx.c")?)];
+    let inserts = vec![program("fsx")?];
     let guest = Guest { system: SYSTEM, inserts, timeout, ..Guest::default() };
     // Two files at a time, so that requests of one come between those of the other.
     let seeds: String = seeds.map(|seed| format!("{seed} ")).collect();
@@ -209,8 +209,7 @@ fn verified(seeds: std::ops::Range<u32>, operations: u32, timeout: Duration) -> 
         "for seed in {seeds}; do fsx /mnt/first $seed {operations} & fsx /mnt/second $((seed + 1000)) {operations} || exit 1; wait $! || exit 1; done"
     );
     let start = Instant::now();
-    let o = guest.run(&command)?;
-    ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    let o = guest.succeed(&command)?;
     check(IMAGE)?;
     o.text().lines().for_each(|line| println!("# {line}"));
     println!("# in {:.1} s", start.elapsed().as_secs_f32());

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests that run programs in Linux.
 
-use super::{Test, latency};
-use crate::batch::Fetch;
-use crate::guest::{Guest, Outcome, TIMEOUT, compile, figures_with, insert, native, native_figures};
-use crate::{Emulator, build};
+use super::latency;
+use super::tally::Test;
+use crate::build;
+use crate::guest::batch::Fetch;
+use crate::guest::{Guest, Outcome, TIMEOUT, figures_with, insert, native, native_figures, program};
+use crate::machine::Emulator;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use std::time::Duration;
@@ -30,7 +32,7 @@ fn simple(command: &str) -> Result<Outcome> {
 
 /// What programs expect of Linux, here and on Linux alone.
 fn abi() -> Result<()> {
-    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?)];
+    let inserts = vec![program("abi")?];
     let reference = native("abi", inserts.clone(), None, TIMEOUT)?;
     let o = Guest { inserts, own_time: true, ..Guest::default() }.run("abi")?;
     let passed = |text: &str| text.lines().filter(|line| line.starts_with("ok ")).count();
@@ -49,11 +51,10 @@ fn abi() -> Result<()> {
 
 /// Random numbers are there from the first program on, and are others in each run; measured runs have the same.
 fn random() -> Result<()> {
-    let program = compile("tests/linux/random.c")?;
+    let program = program("random")?;
     let run = |own_time, cpu| {
-        let o = Guest { inserts: vec![insert("/bin/random", program.clone())], own_time, cpu, ..Guest::default() }.run("random")?;
-        ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
-        Ok(o.text())
+        let o = Guest { inserts: vec![program.clone()], own_time, cpu, ..Guest::default() }.succeed("random")?;
+        anyhow::Ok(o.text())
     };
     let runs = [run(false, None)?, run(false, None)?, run(false, Some("max"))?, run(true, None)?];
     let mut different = runs.to_vec();
@@ -66,12 +67,11 @@ fn random() -> Result<()> {
 
 /// The exact emulator boots Linux, too, and runs the checks that do not measure time.
 fn on_bochs() -> Result<()> {
-    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?)];
+    let inserts = vec![program("abi")?];
     let checks = "int80 registers sysenter vdso exceptions write_barrier sse_exceptions fpu_frames x87 fpu_fork threads processes copy_on_write file_mappings \
                   debugging futexes signals proc";
     let command = format!("for check in {checks}; do abi $check || exit 1; done");
-    let o = Guest { on: Emulator::Bochs, inserts, timeout: Duration::from_secs(90), ..Guest::default() }.run(&command)?;
-    ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    let o = Guest { on: Emulator::Bochs, inserts, timeout: Duration::from_secs(90), ..Guest::default() }.succeed(&command)?;
     ensure!(!o.text().contains("# no SSE exceptions\n"), "Bochs raises none");
     Ok(())
 }
@@ -101,27 +101,26 @@ fn memory() -> Result<()> {
     ))?;
     let text = o.text();
     let killed: u32 = text.lines().next().and_then(|line| line.parse().ok()).unwrap_or(0);
-    ensure!(killed > 0 && text.ends_with("alive\n"), "status {}: {text}", o.status);
+    ensure!(killed > 0 && text.ends_with("alive\n"), "{}", o.said());
     Ok(())
 }
 
 /// A Linux that has used up its threads makes no more processes and threads, and goes on.
 fn threads() -> Result<()> {
-    let inserts = vec![insert("/bin/forks", compile("tests/linux/forks.c")?)];
-    let o = Guest { system: "tests/systems/linux-threads.toml", inserts, ..Guest::default() }
-        .run("forks && dmesg | grep -q 'l4: forks.*: no user thread: error 7, give this Linux more `quota` or `threads` (4088 at most)'")?;
-    ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    let inserts = vec![program("forks")?];
+    let o = Guest { system: "tests/systems/linux-threads.toml", inserts, ..Guest::default() }.succeed(
+        "forks && dmesg | grep -q 'l4: forks.*: no user thread: error 7, give this Linux more `quota` or `threads` (4088 at most)'",
+    )?;
     println!("# of 24 threads there were left for a program: {}", o.text().trim().replace('\n', ", "));
     Ok(())
 }
 
 /// Users and root use up what there is, here and on Linux alone.
 fn bombs() -> Result<()> {
-    let inserts = vec![insert("/bin/bombs", compile("tests/linux/bombs.c")?)];
+    let inserts = vec![program("bombs")?];
     let timeout = Duration::from_secs(300);
     native("bombs", inserts.clone(), None, timeout)?;
-    let o = Guest { inserts, timeout, ..Guest::default() }.run("bombs")?;
-    ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    let o = Guest { inserts, timeout, ..Guest::default() }.succeed("bombs")?;
     print!("{}", o.text());
     Ok(())
 }
@@ -131,7 +130,7 @@ fn gateway() -> Result<()> {
     let guest = || Guest { system: "systems/gateway.toml", ..Guest::default() };
     let o = guest().run("sign 'what do ya want for nothing?'; for i in 1 2 3; do sign $i | wc -c; done")?;
     let expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843\n65\n65\n65\n";
-    ensure!(o.status == 0 && o.text() == expected, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    ensure!(o.status == 0 && o.text() == expected, "{}", o.said());
     let o = guest().run("head -c 300 /dev/zero > /dev/macadamia/signer")?;
     ensure!(o.err.ends_with(b"Message too long\n"), "too long: {}", String::from_utf8_lossy(&o.err));
     let o = guest().run("exec 3<> /dev/macadamia/signer; exec 4<> /dev/macadamia/signer")?;
@@ -150,7 +149,7 @@ fn mute() -> Result<()> {
     let never = format!("printf never >&3; cat <&3 & kill -9 $!; wait $!; echo $?; exec 3>&-; {busy}");
     let guest = Guest { system: "tests/systems/linux-mute.toml", own_time: true, ..Guest::default() };
     let o = guest.run(&format!("{late}; {never}"))?;
-    ensure!(o.status == 0 && o.text() == "busy\nnow\n137\nbusy\n", "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    ensure!(o.status == 0 && o.text() == "busy\nnow\n137\nbusy\n", "{}", o.said());
     Ok(())
 }
 
@@ -174,7 +173,7 @@ fn batch() -> Result<()> {
 
     let o = simple("printf '\\0\\4\\0\\0\\0\\0\\0' > /dev/stdout; echo > /dev/macadamia/batch || kill -9 $$")?;
     ensure!(o.status == 137 && o.out == [0, 4, 0, 0, 0, 0, 0], "a forged end: status {}, {:?}", o.status, o.out);
-    let inserts = vec![insert("/bin/forge", compile("tests/linux/forge.c")?)];
+    let inserts = vec![program("forge")?];
     let o = Guest { inserts, ..Guest::default() }.run("forge; exit 7")?;
     let said = String::from_utf8_lossy(&o.err).into_owned();
     ensure!(
@@ -187,7 +186,7 @@ fn batch() -> Result<()> {
     let o = Guest { gets, ..Guest::default() }.run(
         "while :; do echo noise; touch /tmp/noisy; done & until [ -e /tmp/noisy ]; do :; done; head -c 100000 /dev/zero > /tmp/copy",
     )?;
-    ensure!(o.status == 0 && o.text().starts_with("noise\n"), "status {}: {}", o.status, String::from_utf8_lossy(&o.err));
+    ensure!(o.status == 0 && o.text().starts_with("noise\n"), "{}", o.said());
     ensure!(std::fs::read(fetched)? == vec![0; 100_000], "what the command left running is in the file that was brought out");
     std::fs::remove_file(fetched)?;
     let gets = vec![Fetch { guest: "/tmp/nothing".into(), host: fetched.into() }];

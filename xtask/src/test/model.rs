@@ -2,10 +2,10 @@
 //! Tests of the machine model on the emulator: counts known by hand, nothing to report where nothing is
 //! wrong, and deliberate faults that it must find.
 
-use super::Test;
+use super::tally::Test;
 use crate::build::{self, Built, Model};
-use crate::emulator::{Machine, Transcript, batch};
 use crate::guest;
+use crate::machine::emulator::{self, Machine, Transcript, batch};
 use anyhow::{Context, Result, bail, ensure};
 use model_core::{ByOwner, Events, Report, Rule};
 use std::ops::RangeInclusive;
@@ -37,7 +37,7 @@ fn system(name: &str) -> Result<Built> {
     build::system(&Path::new("tests/systems").join(name).with_extension("toml"))
 }
 
-/// What `tests/counts` must take in each interval, as medians. The data TLB has 64 entries, replaced in the order of use:
+/// What `tests/known-counts` must take in each interval, as medians. The data TLB has 64 entries, replaced in the order of use:
 /// pages read in turn are all there or none. The data cache has 32 sets of 4 lines of 64 bytes.
 fn expected(found: &ByOwner<Events>) -> [(u16, &'static str, u64, RangeInclusive<u64>); 24] {
     let ByOwner { kernel, components, user, .. } = found;
@@ -71,10 +71,10 @@ fn expected(found: &ByOwner<Events>) -> [(u16, &'static str, u64, RangeInclusive
 
 /// Two equal runs.
 fn counts() -> Result<()> {
-    let built = system("counts")?;
+    let built = system("known-counts")?;
     let model = Model { cpu: Some(PHYSICAL.into()), ..build::model()? };
     let report = finished(run(&built, &model)?)?;
-    let file = built.kernel.with_file_name("model.json");
+    let file = emulator::report(&built);
     let first = std::fs::read(&file)?;
     let mut wrong = Vec::new();
     for (&id, interval) in &report.intervals {
@@ -99,7 +99,7 @@ fn counts() -> Result<()> {
 
 /// The report of a run that ended by itself.
 fn finished(transcript: Transcript) -> Result<Report> {
-    ensure!(transcript.results.lines().any(|line| line.trim() == "done"), "the system did not finish: {}", transcript.console);
+    ensure!(transcript.is_done(), "the system did not finish: {}", transcript.console);
     transcript.model.context("no report")
 }
 
@@ -185,11 +185,11 @@ fn without_tlb_flushes() -> Result<()> {
 /// Caches with virtual addresses, which this kernel does not flush, for it never runs with such.
 fn without_cache_flushes() -> Result<()> {
     let model = Model { cpu: Some(VIRTUAL.into()), ..build::model()? };
-    let report = finished(run(&system("figures")?, &model)?)?;
+    let report = finished(run(&system("fast-paths")?, &model)?)?;
     let found = report.violations.iter().find(|v| v.rule == Rule::CacheAlias.to_string());
     println!("# {:?}", found.context("not noticed: lines of another space are used")?);
     let model = Model { cpu: Some(PHYSICAL.into()), ..model };
-    let report = finished(run(&system("figures")?, &model)?)?;
+    let report = finished(run(&system("fast-paths")?, &model)?)?;
     ensure!(report.violations.is_empty(), "found where there is none: {:?}", report.violations.first());
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! Results of the whole test run: split into shards, kept test by test under the commit, and
 //! written into a table.
 
+use crate::machine::board;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -152,7 +153,8 @@ pub fn clean() -> Result<()> {
 fn machine() -> Result<String> {
     let processors = std::fs::read_to_string("/proc/cpuinfo")?;
     let model = processors.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map_or("unknown", |(_, name)| name);
-    let qemu = Command::new("qemu-system-i386").arg("--version").output().context("cannot run qemu-system-i386")?;
+    let program = &board::chosen().qemu.program;
+    let qemu = Command::new(program).arg("--version").output().with_context(|| format!("cannot run {program}"))?;
     let qemu = String::from_utf8_lossy(&qemu.stdout).lines().next().unwrap_or_default().to_string();
     let count = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     Ok(format!("{count} processors ({model}), {qemu}"))

@@ -2,7 +2,7 @@
 //! The script in front of xtask: what it does on a machine where packages are missing, played by programs
 //! that only say that they install; and a checkout that was copied to another folder.
 
-use super::Test;
+use super::tally::Test;
 use crate::build;
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the Linux server itself: its faults, its layout, what it keeps, an old processor.
 
-use super::Test;
+use super::tally::Test;
 use crate::build;
-use crate::guest::{Guest, compile, insert};
-use crate::session::{PROMPT, Session};
+use crate::guest::{Guest, insert, program};
+use crate::machine::emulator;
+use crate::process::session::{PROMPT, Session};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use std::time::Duration;
@@ -27,16 +28,12 @@ const LONG: Duration = Duration::from_secs(600);
 /// A fault of Linux itself is its own panic, with registers and a call trace; it is started again, and
 /// another Linux does not notice. A fault of the panic, or of another thread, ends it, too.
 fn faults() -> Result<()> {
-    let mut session = Session::start(&build::system(Path::new("tests/systems/linux-provoke.toml"))?)?;
+    let mut session = emulator::session(&build::system(Path::new("tests/systems/linux-provoke.toml"))?)?;
     session.expect(PROMPT)?;
-    session.focus(4, "two")?;
-    session.send(b"\r")?;
-    session.expect(PROMPT)?;
+    session.shell(4, "two")?;
     session.send(b"while [ ! -e /tmp/stop ]; do usleep 10000; done &\r")?;
     session.expect(PROMPT)?;
-    session.focus(3, "one")?;
-    session.send(b"\r")?;
-    session.expect(PROMPT)?;
+    session.shell(3, "one")?;
     for (how, lines) in [
         ("null", &["BUG: page fault: read at 00000008, nothing is there", "At provoke_null+"][..]),
         ("jump", &["BUG: page fault: execution at 00000000, nothing is there", "At 0x0,"]),
@@ -97,12 +94,12 @@ const WALK: &str = "tests/systems/linux-walk.toml";
 /// Page tables that the microkernel has are those of Linux, whatever programs do to them; and each way in which they
 /// could be others is noticed.
 fn walk() -> Result<()> {
-    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?), insert("/bin/maps", compile("tests/linux/maps.c")?)];
+    let inserts = vec![program("abi")?, program("maps")?];
     let guest = |system| Guest { system, inserts: inserts.clone(), own_time: true, timeout: LONG, ..Guest::default() };
     let compared = |system, command: &str| -> Result<[u64; 5]> {
         let o = guest(system).run(&format!("{command}; cat /proc/macadamia-walk /proc/macadamia"))?;
         let text = o.text();
-        ensure!(o.status == 0, "status {}: {text}{}", o.status, String::from_utf8_lossy(&o.err));
+        ensure!(o.status == 0, "{}", o.said());
         let mut counts = [0; 5];
         for (count, name) in counts.iter_mut().zip(["walks", "pages", "mapped", "own", "forgotten"]) {
             let line = text.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name} in: {text}"))?;
@@ -142,7 +139,7 @@ fn starved() -> Result<()> {
     let command = "while :; do :; done & exec 3<> /dev/macadamia/hog; printf 3000 >&3; head -n 1 <&3; kill $!; usleep 100000; echo alive";
     let guest = Guest { system: "tests/systems/linux-starved.toml", own_time: true, timeout: LONG, ..Guest::default() };
     let o = guest.run(command)?;
-    ensure!(o.status == 0 && o.text() == "done\nalive\n", "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    ensure!(o.status == 0 && o.text() == "done\nalive\n", "{}", o.said());
     Ok(())
 }
 
@@ -156,7 +153,7 @@ const FORGE: &str = "/bin/busybox --install -s\nmount -t proc proc /proc\nmount 
 fn results() -> Result<()> {
     let guest = || Guest { system: "systems/two-linuxes.toml", inserts: vec![insert("/etc/rc", FORGE.into())], ..Guest::default() };
     let o = guest().run("sleep 2; echo mine; exit 42")?;
-    ensure!(o.status == 42 && o.text() == "mine\n", "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    ensure!(o.status == 42 && o.text() == "mine\n", "{}", o.said());
     Ok(())
 }
 
@@ -168,12 +165,12 @@ const LATEST: u64 = 100;
 /// give, some by alarms. Another one keeps its rhythm, by the machine's own time.
 fn share() -> Result<()> {
     let spin = insert("/bin/spin", "#!/bin/busybox sh\nwhile :; do :; done\n".into());
-    let inserts = vec![insert("/bin/rhythm", compile("tests/linux/rhythm.c")?), spin];
+    let inserts = vec![program("rhythm")?, spin];
     let guest = Guest { system: "tests/systems/linux-share.toml", inserts, own_time: true, timeout: LONG, ..Guest::default() };
     let o = guest.run("rhythm")?;
     let text = o.text();
     let numbers: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let [beats, latest, share] = numbers[..] else { anyhow::bail!("status {}: {text}{}", o.status, String::from_utf8_lossy(&o.err)) };
+    let [beats, latest, share] = numbers[..] else { anyhow::bail!("{}", o.said()) };
     println!("# beside a Linux that spins: {beats} beats, the latest by {latest} ms; {share} % of the time for a program that computes");
     ensure!(beats == 20 && latest < LATEST && share >= 10, "{text}");
     Ok(())
@@ -182,11 +179,11 @@ fn share() -> Result<()> {
 /// Another server base, end of vmalloc and end of user processes, RAM and vmalloc within 128 MiB:
 /// what programs expect holds there, too.
 fn layout() -> Result<()> {
-    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?)];
+    let inserts = vec![program("abi")?];
     let o = Guest { system: "tests/systems/linux-small.toml", inserts, own_time: true, ..Guest::default() }
         .run("abi && tail -n 1 /proc/self/maps && grep VmallocTotal /proc/meminfo")?;
     let text = o.text();
-    ensure!(o.status == 0, "status {}: {text}{}", o.status, String::from_utf8_lossy(&o.err));
+    ensure!(o.status == 0, "{}", o.said());
     ensure!(text.contains("7ffff000-80000000 r-xp"), "no vDSO at the end of user processes: {text}");
     let total = text.split_whitespace().rev().nth(1).and_then(|word| word.parse::<u32>().ok()).context("no size of vmalloc")?;
     println!("# vmalloc has {total} KiB");
@@ -196,9 +193,8 @@ fn layout() -> Result<()> {
 
 /// A processor without `fxsave`: programs keep their FPU state, signal frames and debuggers have it.
 fn no_fxsave() -> Result<()> {
-    let inserts = vec![insert("/bin/abi", compile("tests/linux/abi")?)];
-    let o = Guest { cpu: Some("pentium2,-fxsr"), inserts, own_time: true, ..Guest::default() }.run("abi")?;
-    ensure!(o.status == 0, "status {}: {}{}", o.status, o.text(), String::from_utf8_lossy(&o.err));
+    let inserts = vec![program("abi")?];
+    let o = Guest { cpu: Some("pentium2,-fxsr"), inserts, own_time: true, ..Guest::default() }.succeed("abi")?;
     ensure!(o.text().contains("# no fxsave\n"), "this processor has fxsave");
     Ok(())
 }
@@ -209,11 +205,9 @@ const PROCESSES: [(u16, &str); 2] = [(7, "fork+exit+wait"), (8, "vfork+exec+wait
 /// What it saves to use spaces and threads of dead processes again, in instructions.
 fn reuse() -> Result<()> {
     let model = build::model()?;
-    let program = compile("tests/linux/figures.c")?;
+    let program = program("figures")?;
     let report = |system| -> Result<model_core::Report> {
-        let inserts = vec![insert("/bin/figures", program.clone())];
-        let o = Guest { system, inserts, model: Some(&model), ..Guest::default() }.run("figures")?;
-        ensure!(o.status == 0, "{system}: {}{}", o.text(), String::from_utf8_lossy(&o.err));
+        let o = Guest { system, inserts: vec![program.clone()], model: Some(&model), ..Guest::default() }.succeed("figures")?;
         o.report.context("no report")
     };
     let (with, without) = (report("systems/linux.toml")?, report("tests/systems/linux-noreuse.toml")?);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Test suites of others, run in Linux on Macadamia and on Linux alone: the same cases must pass.
 
-use super::Test;
+use super::tally::Test;
 use crate::guest::{self, Guest};
-use crate::linux::{self, FOLDER, Insert};
-use crate::{build, packages};
+use crate::linux::root::Insert;
+use crate::linux::{FOLDER, packages, server};
+use crate::machine::board;
+use crate::process::run;
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -76,7 +78,7 @@ impl Passed {
 /// alone; both are kept as files, too.
 fn both(name: &str, inserts: Vec<Insert>, script: &str) -> Result<[String; 2]> {
     let kept = |kind: &str, text: &str| std::fs::write(Path::new(FOLDER).join(name).with_extension(kind), text);
-    linux::native()?;
+    server::native()?;
     let (here, alone) = std::thread::scope(|scope| {
         let copy = inserts.clone();
         let alone = scope.spawn(|| guest::native(script, copy, None, TIMEOUT));
@@ -88,7 +90,7 @@ fn both(name: &str, inserts: Vec<Insert>, script: &str) -> Result<[String; 2]> {
     kept("here", &here.text())?;
     let alone = alone?.out;
     kept("alone", &alone)?;
-    ensure!(here.status == 0, "status {}: {}", here.status, String::from_utf8_lossy(&here.err));
+    ensure!(here.status == 0, "{}", here.said());
     Ok([here.text(), alone])
 }
 
@@ -155,7 +157,8 @@ fn kselftest() -> Result<()> {
     let list = pinned.runs.iter().map(|run| format!("{run}\n")).collect::<String>();
     let mut inserts = vec![build_kselftests(&pinned)?, Insert { guest: "/list".into(), contents: list.into_bytes(), mode: 0o644 }];
     let libraries = ["ld-linux.so.2", "libc.so.6", "libgcc_s.so.1", "libm.so.6"];
-    let libraries = libraries.map(|name| (format!("/lib/{name}"), Path::new("/usr/i686-linux-gnu/lib").join(name)));
+    let folder = Path::new("/usr").join(board::chosen().linux.tools.trim_end_matches('-')).join("lib");
+    let libraries = libraries.map(|name| (format!("/lib/{name}"), folder.join(name)));
     let shell = packages::binaries(KSELFTEST_PACKAGES)?.join("bin/bash-static");
     for (guest, host) in libraries.into_iter().chain([("/bin/bash".into(), shell)]) {
         let contents = std::fs::read(&host).with_context(|| format!("cannot read {}", host.display()))?;
@@ -174,12 +177,12 @@ const KSELFTEST_PACKAGES: &[&str] = &["libcap-dev", "libpopt-dev", "bash-static"
 
 /// Builds what is listed as the suite's Makefiles say, and packs it.
 fn build_kselftests(pinned: &Pinned) -> Result<Insert> {
-    linux::native()?;
+    server::native()?;
     let root = std::env::current_dir()?.join(FOLDER);
     let source = root.join("native");
     let libraries = packages::binaries(KSELFTEST_PACKAGES)?;
     if !source.join("usr/include/linux/version.h").exists() {
-        build::run(linux::kernel_make(&source, "i386").args(["-s", "headers"]))?;
+        run(server::kernel_make(&source, &board::chosen().linux.arch).args(["-s", "headers"]))?;
     }
     let out = root.join("kselftest");
     let programs = pinned.runs.iter().filter_map(|run| run.split(' ').next());
@@ -201,11 +204,12 @@ fn build_kselftests(pinned: &Pinned) -> Result<Insert> {
             continue;
         }
         let mut make = Command::new("make");
-        make.args(["-s", "-C"]).arg(&from).args(["ARCH=i386", "CROSS_COMPILE=i686-linux-gnu-"]);
+        let linux = &board::chosen().linux;
+        make.args(["-s", "-C"]).arg(&from).arg(format!("ARCH={}", linux.arch)).arg(format!("CROSS_COMPILE={}", linux.tools));
         make.arg(format!("OUTPUT={}", to.display()));
         make.arg(format!("USERCFLAGS=-w -idirafter {}", libraries.join("usr/include").display()));
-        make.arg(format!("USERLDFLAGS=-s -L{}", libraries.join("usr/lib/i386-linux-gnu").display()));
-        build::run(make.args(targets.iter().map(|name| to.join(name))).stdout(std::process::Stdio::null()))?;
+        make.arg(format!("USERLDFLAGS=-s -L{}", libraries.join("usr/lib").join(format!("{}-linux-gnu", linux.debian)).display()));
+        run(make.args(targets.iter().map(|name| to.join(name))).stdout(std::process::Stdio::null()))?;
     }
     archive(&out, paths)
 }

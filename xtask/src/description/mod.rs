@@ -3,34 +3,36 @@
 //! docs/systems.md. Every mistake is an error with file, line and what to do.
 
 mod check;
+mod devices;
+mod sources;
 
-use anyhow::{Result, bail};
+use crate::machine::board::Board;
+use anyhow::Result;
 use serde::Deserialize;
+use sources::{Mistake, Sources, spanned, wrong_toml};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 /// A description as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Description {
-    /// Bytes of RAM of the machine.
-    #[serde(default = "default_memory")]
+    /// Bytes of RAM of the machine; as many as the board says if absent.
     pub memory: Spanned<String>,
     /// Memory shared by components.
     #[serde(default)]
     pub shared: BTreeMap<String, SharedMemory>,
-    /// The machine's disks.
-    pub disk: Option<Disk>,
-    pub second_disk: Option<Disk>,
-    /// The components, started in the order of their names within `order`.
+    /// The components, started in this order, those that drive the board's devices among them.
     pub component: Vec<Component>,
     /// Only in test systems.
     pub test: Option<Test>,
+    /// Of the devices the disks, by their names.
+    #[serde(rename = "devices")]
+    pub disks: BTreeMap<String, Disk>,
     #[serde(skip)]
-    file: PathBuf,
-    #[serde(skip)]
-    text: String,
+    sources: Sources,
 }
 
 /// How a test system is run.
@@ -39,9 +41,8 @@ pub struct Description {
 pub struct Test {
     /// Seconds of the emulator's own time until it counts as hung.
     pub timeout: u64,
-    /// CPU models for QEMU; one run each.
-    #[serde(default = "default_cpus")]
-    pub cpus: Vec<String>,
+    /// CPU models for QEMU, one run each; the board's if absent.
+    pub cpus: Option<Vec<String>>,
     /// Whether it also runs in Bochs.
     #[serde(default)]
     pub bochs: bool,
@@ -184,7 +185,6 @@ pub struct File {
     pub name: String,
     /// Its path from the project's root, or `busybox` or `initramfs`, which the build makes.
     pub from: Spanned<String>,
-    pub at: u32,
 }
 
 /// What to do when a component dies.
@@ -228,7 +228,6 @@ pub struct Device {
     pub name: String,
     pub base: Spanned<u32>,
     pub size: Spanned<String>,
-    pub at: u32,
 }
 
 /// A device of PCI bus 0.
@@ -238,7 +237,6 @@ pub struct Pci {
     #[serde(rename = "as")]
     pub name: String,
     pub device: Spanned<u32>,
-    pub at: u32,
 }
 
 /// Shared memory in a component.
@@ -249,7 +247,6 @@ pub struct Share {
     #[serde(rename = "as")]
     pub name: Option<String>,
     pub region: Spanned<String>,
-    pub at: u32,
     #[serde(default)]
     pub writable: bool,
     /// Whether it is told the physical address.
@@ -269,12 +266,6 @@ pub struct Piece {
     pub behind_image: bool,
 }
 
-fn spanned<T>(value: T) -> Spanned<T> {
-    Spanned::new(0..0, value)
-}
-fn default_memory() -> Spanned<String> {
-    spanned("128M".into())
-}
 fn default_heap() -> Spanned<String> {
     spanned("1M".into())
 }
@@ -283,9 +274,6 @@ fn default_priority() -> Spanned<u8> {
 }
 fn default_slots() -> Spanned<u32> {
     spanned(240)
-}
-fn default_cpus() -> Vec<String> {
-    vec!["pentium3".into()]
 }
 
 /// Kernel memory for each entry of the kernel's thread table.
@@ -298,56 +286,42 @@ const LEAST_QUOTA: u32 = 256 << 10;
 /// Memory behind an image for each byte of that.
 const BEHIND_A_BYTE: u64 = 8;
 
-/// The description of a system by its name.
-pub fn path(name: &str) -> Result<PathBuf> {
-    let path = Path::new("systems").join(name).with_extension("toml");
-    if path.exists() {
-        return Ok(path);
-    }
-    bail!("there is no system `{name}`: `./macadamia list` shows those that there are")
-}
-
 /// Reads and checks a description.
-pub fn read(path: &Path) -> Result<Description> {
-    let text = std::fs::read_to_string(path)?;
-    parse(path, text)
+pub fn read(path: &Path, board: &Board) -> Result<Description> {
+    parse(path, std::fs::read_to_string(path)?, board)
 }
 
 /// Parses and checks the text of a description.
-pub fn parse(path: &Path, text: String) -> Result<Description> {
-    let mut description: Description = match toml::from_str(&text) {
-        Ok(description) => description,
-        Err(error) => {
-            let line = error.span().map_or(1, |span| line_of(&text, span.start));
-            bail!("{}:{line}: {}{}", path.display(), error.message(), nearest(error.message()));
-        }
-    };
-    description.file = path.into();
-    description.text = text;
-    description.check()?;
+pub fn parse(path: &Path, text: String, board: &Board) -> Result<Description> {
+    let sources = Sources([(path.into(), text), (board.file.clone(), board.text.clone())]);
+    let mut description = merged(&sources, board).map_err(|mistake| sources.wrong(mistake))?;
+    description.sources = sources;
+    description.check(board)?;
     Ok(description)
 }
 
-/// For an unknown key: the known one that it is most like, as a sentence.
-fn nearest(message: &str) -> String {
-    let mut names = message.split('`').skip(1).step_by(2);
-    let Some(unknown) = names.next().filter(|_| message.starts_with("unknown")) else { return String::new() };
-    let like = |name: &&str| (strsim::jaro_winkler(unknown, name) * 1000.0) as u32;
-    names.max_by_key(like).filter(|name| like(name) > 800).map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
-}
-
-fn line_of(text: &str, offset: usize) -> usize {
-    text.get(..offset).map_or(1, |before| before.matches('\n').count() + 1)
+/// Reads both, and puts the board's devices into the description.
+fn merged(sources: &Sources, board: &Board) -> Result<Description, Mistake> {
+    let [(_, text), (_, board_text)] = &sources.0;
+    let board_text = " ".repeat(text.len() + 1) + board_text;
+    let read = |text| DeTable::parse(text).map_err(|error| wrong_toml(&error));
+    let mut root = read(text)?;
+    if !root.get_ref().contains_key("memory") {
+        let memory = DeValue::String(board.memory.as_str().into());
+        root.get_mut().insert(spanned("memory".into()), spanned(memory));
+    }
+    devices::insert(root.get_mut(), read(&board_text)?.into_inner(), &board.name())?;
+    Description::deserialize(toml::Deserializer::from(root)).map_err(|error| wrong_toml(&error))
 }
 
 impl Description {
     /// The system's name.
     pub fn name(&self) -> String {
-        self.file.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned())
+        self.sources.0[0].0.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned())
     }
 
     fn wrong<T>(&self, at: &Spanned<T>, what: &str) -> anyhow::Error {
-        anyhow::anyhow!("{}:{}: {what}", self.file.display(), line_of(&self.text, at.span().start))
+        self.sources.wrong((at.span().start, what.into()))
     }
 
     /// A size such as `64K`, a multiple of a page.
@@ -396,11 +370,11 @@ impl Description {
         }
     }
 
-    /// Index of a piece of shared memory.
-    pub fn region(&self, name: &Spanned<String>) -> Result<u16> {
-        let found = self.shared.keys().position(|n| n == name.get_ref());
-        found
-            .map(|i| i as u16)
-            .ok_or_else(|| self.wrong(name, &format!("there is no shared memory `{0}`: add [shared.{0}]", name.get_ref())))
+    /// A piece of shared memory: its index, and its bytes.
+    pub fn region(&self, name: &Spanned<String>) -> Result<(u16, u32)> {
+        let found = self.shared.iter().enumerate().find(|(_, (n, _))| *n == name.get_ref());
+        let what = || format!("there is no shared memory `{0}`: add [shared.{0}]", name.get_ref());
+        let (index, (_, region)) = found.ok_or_else(|| self.wrong(name, &what()))?;
+        Ok((index as u16, self.bytes(&region.size)?))
     }
 }

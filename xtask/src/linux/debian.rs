@@ -2,9 +2,10 @@
 //! The Debian disk, and what comes from Debian's archive for i386: packages and source
 //! packages, fetched once and kept under `target/linux`.
 
-use crate::build::run;
-use crate::linux::FOLDER;
-use crate::packages::{Apt, mirror};
+use super::packages::{Apt, mirror};
+use super::{FOLDER, files};
+use crate::machine::board;
+use crate::process::run;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,7 +33,8 @@ pub fn packages() -> Result<PathBuf> {
         eprintln!("installing Debian for i386 into an archive (a minute or two)");
         let making = archive.with_extension("making");
         let mut install = Command::new("mmdebstrap");
-        install.args(["--quiet", "--architectures=i386", "--variant=minbase", "--format=tar"]);
+        install.args(["--quiet", "--variant=minbase", "--format=tar"]);
+        install.arg(format!("--architectures={}", board::chosen().linux.debian));
         install.arg(format!("--include={}", packages.split_whitespace().collect::<Vec<_>>().join(",")));
         run(install.arg("bookworm").arg(&making).arg(mirror()?))?;
         std::fs::rename(making, &archive)?;
@@ -62,8 +64,7 @@ fn sources() -> Result<PathBuf> {
         }
         std::fs::create_dir_all(&place)?;
         apt.get(&["source", package], &place)?;
-        let entries = std::fs::read_dir(&place)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>>>()?;
-        let unpacked = entries.into_iter().find(|path| path.is_dir()).with_context(|| format!("{package} was not unpacked"))?;
+        let unpacked = files(&place)?.into_iter().find(|path| path.is_dir()).with_context(|| format!("{package} was not unpacked"))?;
         std::fs::rename(unpacked, folder.join(package))?;
     }
     std::fs::write(stamp, wanted)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the machine model counts: the IPC fast path and the alien fast path, an
-//! interval each (numbers below; limits in `tests/systems/figures.toml`).
+//! interval each (numbers below; limits in `tests/systems/fast-paths.toml`).
 //!
 //! Interval 1 is another thing: the program counts it, too, by the time-stamp counter, which
 //! counts instructions under QEMU's `-icount shift=0`. The line `ticks 1 N` tells the

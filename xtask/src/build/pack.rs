@@ -2,11 +2,11 @@
 //! Making a boot image out of ELF files and a description.
 
 use crate::description::{Description, OnDeath, Peer};
-use crate::linux::{self, Insert};
+use crate::linux::root::{self, Insert};
 use abi::TABLE_SPAN;
 use abi::boot::{HEADER_BYTES, Header, MAGIC, VERSION, header_crc};
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use image::{Component, Grant, Load, Resource, Shared, System};
+use image::{Component, Grant, Load, Resource, Shared, System, layout};
 use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use std::path::Path;
@@ -107,6 +107,21 @@ impl Image {
     }
 }
 
+/// Room for the registers of a PCI device, of which only the machine knows how many there are.
+const PCI_SPAN: u32 = 64 << 20;
+
+/// Where the next thing goes that a component finds mapped.
+struct Place(u32);
+
+impl Place {
+    /// A place for so many bytes. Each begins a translation table of its own.
+    fn take(&mut self, bytes: u32) -> u32 {
+        let address = self.0;
+        self.0 = address.saturating_add(bytes).checked_next_multiple_of(TABLE_SPAN).unwrap_or(layout::GRANTS_END);
+        address
+    }
+}
+
 fn grants(
     description: &Description,
     component: &crate::description::Component,
@@ -114,6 +129,7 @@ fn grants(
     inserts: &[Insert],
 ) -> Result<Vec<Grant>> {
     let mut grants = Vec::new();
+    let mut place = Place(layout::GRANTS);
     let label = |peer: &Peer| peer.name.clone().unwrap_or_else(|| peer.to.get_ref().clone());
     for (i, peer) in component.calls.iter().enumerate() {
         let badge = peer.badge.as_ref().map_or(i as u32 + 1, |b| *b.get_ref());
@@ -131,16 +147,17 @@ fn grants(
         grants.push(Grant { name: format!("ports{base:x}"), what: Resource::Ports { base, count: ports.count } });
     }
     for device in &component.devices {
-        let what = Resource::Device { base: *device.base.get_ref(), bytes: description.bytes(&device.size)?, address: device.at };
+        let bytes = description.bytes(&device.size)?;
+        let what = Resource::Device { base: *device.base.get_ref(), bytes, address: place.take(bytes) };
         grants.push(Grant { name: device.name.clone(), what });
     }
     for pci in &component.pci {
-        let what = Resource::Pci { device: *pci.device.get_ref() as u8, address: pci.at };
+        let what = Resource::Pci { device: *pci.device.get_ref() as u8, address: place.take(PCI_SPAN) };
         grants.push(Grant { name: pci.name.clone(), what });
     }
     for share in &component.shares {
-        let region = description.region(&share.region)?;
-        let what = Resource::Shared { region, address: share.at, writable: share.writable, dma: share.dma };
+        let (region, bytes) = description.region(&share.region)?;
+        let what = Resource::Shared { region, address: place.take(bytes), writable: share.writable, dma: share.dma };
         grants.push(Grant { name: share.name.clone().unwrap_or_else(|| share.region.get_ref().clone()), what });
     }
     for piece in &component.memory {
@@ -148,9 +165,10 @@ fn grants(
         grants.push(Grant { name: piece.name.clone(), what });
     }
     for file in &component.files {
-        let inserts = if file.name == linux::INITRD { inserts } else { &[] };
-        let data = linux::with_inserts(file.from.get_ref(), inserts)?;
-        let what = Resource::File { offset: image.add(&data), bytes: data.len() as u32, address: file.at };
+        let inserts = if file.name == root::INITRD { inserts } else { &[] };
+        let data = root::with_inserts(file.from.get_ref(), inserts)?;
+        let bytes = data.len() as u32;
+        let what = Resource::File { offset: image.add(&data), bytes, address: place.take(bytes) };
         grants.push(Grant { name: file.name.clone(), what });
     }
     if let Some(twice) = grants.iter().enumerate().find(|(i, g)| grants.iter().take(*i).any(|o| o.name == g.name)) {

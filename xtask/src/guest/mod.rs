@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs run in Linux, on Macadamia and on the machine alone.
 
-use crate::Emulator;
-use crate::batch::{Batch, Fetch};
+pub mod batch;
+
 use crate::build::{self, Options, Seed};
 use crate::description::Interface;
-use crate::emulator::{self, Machine};
-use crate::linux::{self, Insert};
-use crate::patience::Limit;
+use crate::linux::root::{self, Insert};
+use crate::linux::{FOLDER, files, server};
+use crate::machine::Emulator;
+use crate::machine::board;
+use crate::machine::emulator::{self, Machine};
+use crate::process::patience::Limit;
+use crate::process::run;
 use anyhow::{Context, Result, ensure};
+use batch::{Batch, Fetch};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -33,11 +38,23 @@ impl Outcome {
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.out).into_owned()
     }
+
+    /// All of it, for a message.
+    pub fn said(&self) -> String {
+        format!("status {}: {}{}", self.status, self.text(), String::from_utf8_lossy(&self.err))
+    }
 }
 
 /// A program for a run, or a file.
 pub fn insert(guest: &str, contents: Vec<u8>) -> Insert {
     Insert { guest: guest.into(), contents, mode: 0o755 }
+}
+
+/// A program of `tests/linux`, a file or a folder of this name, in the folder for programs.
+pub fn program(name: &str) -> Result<Insert> {
+    let folder = Path::new("tests/linux").join(name);
+    let source = if folder.is_dir() { folder } else { folder.with_extension("c") };
+    Ok(insert(&format!("/bin/{name}"), compile(source)?))
 }
 
 /// How to run a command in Linux.
@@ -100,42 +117,45 @@ impl Guest<'_> {
         }
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let status = batch.run(&built, machine, &mut out, &mut err)?;
-        let report = self.model.map(|_| emulator::read_report(&built.image.with_file_name("model.json"))).transpose()?;
+        let report = self.model.map(|_| emulator::read_report(&emulator::report(&built))).transpose()?;
         Ok(Outcome { status, out, err, report })
+    }
+
+    /// The same of a command that must succeed.
+    pub fn succeed(self, command: &str) -> Result<Outcome> {
+        let outcome = self.run(command)?;
+        ensure!(outcome.status == 0, "{}", outcome.said());
+        Ok(outcome)
     }
 }
 
-/// Compiles a test program, a file or a folder of files, statically, for i386.
+/// Compiles a test program, a file or a folder of files, statically.
 pub fn compile(source: impl AsRef<Path>) -> Result<Vec<u8>> {
     let source = source.as_ref();
     let name = source.file_stem().context("a source without a name")?;
-    std::fs::create_dir_all(linux::FOLDER)?;
-    let program = Path::new(linux::FOLDER).join(name);
-    let mut gcc = Command::new("i686-linux-gnu-gcc");
+    std::fs::create_dir_all(FOLDER)?;
+    let program = Path::new(FOLDER).join(name);
+    let mut gcc = Command::new(board::chosen().linux.compiler());
     gcc.args(["-static", "-O2", "-pthread", "-Wall", "-Wno-unused-result", "-o"]).arg(&program);
     if source.is_dir() {
-        let mut files = std::fs::read_dir(source)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-        files.retain(|file| file.extension().is_some_and(|extension| extension == "c"));
-        files.sort();
-        gcc.args(files);
+        gcc.args(files(source)?.iter().filter(|file| file.extension().is_some_and(|extension| extension == "c")));
     } else {
         gcc.arg(source);
     }
-    build::run(&mut gcc)?;
+    run(&mut gcc)?;
     Ok(std::fs::read(program)?)
 }
 
 /// What the operations of `tests/linux/figures.c` take on the Linux server.
 pub fn figures_with(model: &build::Model) -> Result<model_core::Report> {
-    let inserts = vec![insert("/bin/figures", compile("tests/linux/figures.c")?)];
-    let o = Guest { inserts, model: Some(model), ..Guest::default() }.run("figures")?;
-    ensure!(o.status == 0, "the program failed: {}{}", o.text(), String::from_utf8_lossy(&o.err));
+    let inserts = vec![program("figures")?];
+    let o = Guest { inserts, model: Some(model), ..Guest::default() }.succeed("figures")?;
     o.report.context("no report")
 }
 
 /// What they take on Linux alone.
 pub fn native_figures(model: &build::Model) -> Result<model_core::Report> {
-    let inserts = vec![insert("/bin/figures", compile("tests/linux/figures.c")?)];
+    let inserts = vec![program("figures")?];
     native("figures", inserts, Some(model), TIMEOUT)?.report.context("no report of Linux alone")
 }
 
@@ -172,8 +192,8 @@ pub fn native_by(
 ) -> Result<Reference> {
     let batch = Batch { command: command.into(), gets: Vec::new(), timeout: None };
     inserts.extend(batch.inserts());
-    let kernel = linux::native()?;
-    let initrd = linux::root_with(&inserts)?;
+    let kernel = server::native()?;
+    let initrd = root::root_with(&inserts)?;
     let (console, report) = emulator::native(&kernel, &initrd, clock == Clock::Machine, model, timeout)?;
     let (_, rest) = console.split_once("batch begins\n").with_context(|| format!("Linux alone did not run the command: {console}"))?;
     let (out, status) = rest.split_once("batch ends: ").with_context(|| format!("the command did not end: {console}"))?;

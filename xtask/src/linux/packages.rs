@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Debian's packages for i386, by a private apt configuration: this machine's own is left alone.
 
-use crate::build::run;
-use crate::linux::{FOLDER, files};
+use super::{FOLDER, files};
+use crate::machine::board;
+use crate::process::run;
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,7 +19,7 @@ pub fn mirror() -> Result<String> {
 pub fn binaries(packages: &[&str]) -> Result<PathBuf> {
     fetched(&packages.join("+"), |place, apt| {
         apt.get(&[&["download"], packages].concat(), place)?;
-        for package in files(&place.to_string_lossy())?.iter().filter(|path| path.extension().is_some_and(|e| e == "deb")) {
+        for package in files(place)?.iter().filter(|path| path.extension().is_some_and(|e| e == "deb")) {
             run(Command::new("dpkg-deb").arg("-x").arg(package).arg(place))?;
         }
         Ok(())
@@ -30,7 +31,7 @@ pub fn binaries(packages: &[&str]) -> Result<PathBuf> {
 pub fn source(package: &str) -> Result<PathBuf> {
     fetched(&format!("{package}-source"), |place, apt| {
         apt.get(&["source", "--download-only", package], place)?;
-        for archive in files(&place.to_string_lossy())? {
+        for archive in files(place)? {
             let name = archive.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let strip = if name.contains(".orig.tar.") { "--strip-components=1" } else { "--strip-components=0" };
             if name.contains(".tar.") {
@@ -97,7 +98,11 @@ impl Apt {
         ] {
             command.arg("-o").arg(format!("{option}={}", self.0.join(value).display()));
         }
-        command.args(["-q", "-o", "Dir::Etc::SourceParts=-", "-o", "APT::Architecture=i386", "-o", "APT::Architectures=i386"]);
+        let architecture = &board::chosen().linux.debian;
+        for name in ["Architecture", "Architectures"] {
+            command.arg("-o").arg(format!("APT::{name}={architecture}"));
+        }
+        command.args(["-q", "-o", "Dir::Etc::SourceParts=-"]);
         command.args(["-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none"]).args(arguments);
         run(command.current_dir(place).stdout(Stdio::null()))
     }

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A running system that a test talks to, as a user at the terminal would.
+//! A running program that a test talks to, as a user at its terminal would.
 
-use crate::build::Built;
-use crate::emulator;
-use crate::patience::{Deadline, Limit, OwnTime, stretched};
+use super::patience::{Deadline, Limit, OwnTime, stretched};
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{Read, Write};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -24,7 +22,7 @@ pub const PROMPT: &str = "/root # ";
 /// Ctrl-A b: a break on QEMU's serial line.
 pub const BREAK: &[u8] = b"\x01b";
 
-/// A system in QEMU whose terminal is ours. Ends with it.
+/// A program, an emulator of a system, whose terminal is ours. Ends with it.
 pub struct Session {
     child: Child,
     output: Receiver<Vec<u8>>,
@@ -38,22 +36,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts a built system.
-    pub fn start(built: &Built) -> Result<Self> {
-        Self::start_with(built, &[])
-    }
-
-    /// The same in the machine's own time: instructions, and at once the next alarm if there is nothing to do. What
-    /// waits for a disk or for input sees much time pass.
-    pub fn start_in_own_time(built: &Built) -> Result<Self> {
-        Self::start_with(built, &emulator::OWN_TIME)
-    }
-
-    /// The same with more arguments for QEMU.
-    pub fn start_with(built: &Built, arguments: &[&str]) -> Result<Self> {
-        built.make_disks()?;
-        let mut command = emulator::interactive_qemu(built);
-        command.args(arguments);
+    /// Starts it.
+    pub fn start(mut command: Command) -> Result<Self> {
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
         let mut stdout = child.stdout.take().context("no output")?;
@@ -136,6 +120,13 @@ impl Session {
     pub fn focus(&mut self, number: u8, name: &str) -> Result<()> {
         self.send(&[0x14, b'0' + number])?;
         self.expect(&format!("input goes to {name}"))
+    }
+
+    /// The same, to a Linux whose shell waits for a command.
+    pub fn shell(&mut self, number: u8, name: &str) -> Result<()> {
+        self.focus(number, name)?;
+        self.send(b"\r")?;
+        self.expect(PROMPT)
     }
 
     /// Waits until the system has ended.

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Building for the bare machine, and putting a system together.
 
+mod pack;
+
 use crate::description::{self, Contents, Description, Interface, OnDeath};
-use crate::{debian, linux, pack};
+use crate::linux::root::{self, Insert};
+use crate::linux::{debian, server};
+use crate::machine::board::{self, Board, Medium};
+use crate::process::{cargo, run};
 use anyhow::{Context, Result, ensure};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::{Mutex, PoisonError};
 
-const TARGET: &str = "targets/i686-macadamia.json";
 /// Where bare-metal builds go, apart from the host's.
 const FOLDER: &str = "target/bare";
-
-/// QEMU's CPU model if none is asked for: it has `sysenter` and SSE.
-const DEFAULT_CPU: &str = "pentium3";
 
 /// What a boot loader needs.
 #[derive(Clone)]
@@ -27,8 +28,10 @@ pub struct Built {
     pub image: PathBuf,
     /// The kernel's symbols.
     pub symbols: PathBuf,
-    /// The disks, if the system has any.
-    pub disks: [Option<Disk>; 2],
+    /// The board that it is for.
+    pub board: &'static Board,
+    /// The disks.
+    pub disks: Vec<Disk>,
     /// MiB of RAM.
     pub memory: u32,
     /// QEMU's CPU model for interactive runs.
@@ -46,6 +49,8 @@ pub struct Disk {
     pub image: PathBuf,
     /// How QEMU attaches it.
     pub interface: Interface,
+    /// What the board says of it.
+    pub medium: &'static Medium,
     bytes: u32,
     holds: Contents,
 }
@@ -53,12 +58,12 @@ pub struct Disk {
 impl Built {
     /// Makes the disks, unless they are there. To be called before the system runs.
     pub fn make_disks(&self) -> Result<()> {
-        self.disks.iter().flatten().try_for_each(|disk| make_disk(&disk.image, disk.bytes, disk.holds))
+        self.disks.iter().try_for_each(|disk| make_disk(&disk.image, disk.bytes, disk.holds))
     }
 
     /// The same with disks that are made anew, in a folder of their own under `out`.
     pub fn with_new_disks(mut self, folder: &str) -> Result<Self> {
-        for disk in self.disks.iter_mut().flatten() {
+        for disk in &mut self.disks {
             disk.image = Path::new("out").join(folder).join(disk.image.file_name().context("a disk without a name")?);
             match std::fs::remove_file(&disk.image) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
@@ -72,21 +77,13 @@ impl Built {
 /// A cargo command for the bare machine. Nightly options on a stable compiler, as
 /// the distribution has no other.
 pub fn cargo_bare(subcommand: &str) -> process::Command {
-    let mut cargo = process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.arg(subcommand).env("RUSTC_BOOTSTRAP", "1").args(["--release", "--target", TARGET, "--target-dir", FOLDER]).args([
-        "-Zjson-target-spec",
-        "-Zbuild-std=core,alloc,compiler_builtins",
-        "-Zbuild-std-features=compiler-builtins-mem",
-    ]);
+    let mut cargo = cargo();
     cargo
-}
-
-/// Runs a command; an error names it.
-pub fn run(command: &mut process::Command) -> Result<()> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let status = command.status().with_context(|| format!("cannot run {name}: `./macadamia doctor` says what is missing"))?;
-    ensure!(status.success(), "{name} failed ({status}): see its output above");
-    Ok(())
+        .arg(subcommand)
+        .env("RUSTC_BOOTSTRAP", "1")
+        .args(["--release", "--target", &board::chosen().target, "--target-dir", FOLDER])
+        .args(["-Zjson-target-spec", "-Zbuild-std=core,alloc,compiler_builtins", "-Zbuild-std-features=compiler-builtins-mem"]);
+    cargo
 }
 
 /// The machine model's plugin for QEMU, and what it is to look at (docs/model.md).
@@ -137,23 +134,23 @@ impl Model {
 
 /// Builds the machine model's plugin for QEMU. It counts what needs no CPU model and checks nothing.
 pub fn model() -> Result<Model> {
-    let mut cargo = process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    run(cargo.args(["build", "--quiet", "--release", "--target-dir", "target", "-p", "model-plugin"]))?;
+    run(cargo().args(["build", "--quiet", "--release", "--target-dir", "target", "-p", "model-plugin"]))?;
     Ok(Model { plugin: "./target/release/libmodel_plugin.so".into(), cpu: None, check: false, sampling: None })
 }
 
 /// Where a package's ELF file is when it is built.
 pub fn elf(package: &str) -> PathBuf {
-    linux::elf(package).unwrap_or_else(|| Path::new(FOLDER).join("i686-macadamia/release").join(package))
+    let target = Path::new(&board::chosen().target).file_stem().unwrap_or_default();
+    server::elf(package).unwrap_or_else(|| Path::new(FOLDER).join(target).join("release").join(package))
 }
 
 /// How a system is built and where its parts go.
 pub struct Plan {
     description: description::Description,
     cargo: process::Command,
-    inserts: Vec<linux::Insert>,
+    inserts: Vec<Insert>,
     /// Who runs a command, and its files.
-    command: Option<(String, Vec<linux::Insert>)>,
+    command: Option<(String, Vec<Insert>)>,
     seed: Seed,
     /// What it will be when it is built.
     pub built: Built,
@@ -169,7 +166,7 @@ pub struct Options<'a> {
     /// QEMU's CPU model.
     pub cpu: Option<&'a str>,
     /// Files for Linux's root file system.
-    pub inserts: &'a [linux::Insert],
+    pub inserts: &'a [Insert],
     /// Folder under `out` for what is made, instead of the system's name: several may be made at once.
     pub folder: Option<&'a str>,
     /// How QEMU attaches disks, instead of what the description says.
@@ -212,14 +209,14 @@ pub struct Command<'a> {
     /// The component that runs it; if absent the description says it, or there is only one.
     pub component: Option<&'a str>,
     /// The files by which it learns of it.
-    pub inserts: &'a [linux::Insert],
+    pub inserts: &'a [Insert],
 }
 
 /// Gives the results to the Linux that runs the command; its end is that of the system, whatever the
 /// description says, and what becomes of another Linux is not.
 fn give_results(description: &mut Description, wanted: Option<&str>) -> Result<String> {
     let all = &mut description.component;
-    let servers: Vec<usize> = (0..all.len()).filter(|i| linux::is_server(all[*i].package())).collect();
+    let servers: Vec<usize> = (0..all.len()).filter(|i| server::is_server(all[*i].package())).collect();
     let found = match wanted {
         Some(name) => {
             servers.iter().find(|i| all[**i].name.get_ref() == name).with_context(|| format!("there is no Linux called `{name}`"))?
@@ -238,7 +235,8 @@ fn give_results(description: &mut Description, wanted: Option<&str>) -> Result<S
 
 /// Plans the building of a system's kernel and components: nothing is done yet.
 pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
-    let mut description = description::read(path)?;
+    let board = board::chosen();
+    let mut description = description::read(path, board)?;
     description.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
     let mut packages = vec!["kernel".to_string(), "root".to_string()];
     for component in &description.component {
@@ -252,7 +250,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     packages.dedup();
     let mut cargo = cargo_bare("build");
     cargo.arg("--quiet");
-    for package in packages.iter().filter(|package| !linux::is_server(package)) {
+    for package in packages.iter().filter(|package| !server::is_server(package)) {
         cargo.args(["-p", package]);
     }
     if options.kdb {
@@ -264,29 +262,31 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         Some(memory) => memory,
         None => description.bytes(&description.memory)? >> 20,
     };
-    let disk = |disk: &Option<description::Disk>, file: &str| -> Result<Option<Disk>> {
-        let Some(disk) = disk else { return Ok(None) };
-        Ok(Some(Disk {
-            image: Path::new("out").join(&name).join(file),
+    let disk = |(device, disk): (&String, &description::Disk)| {
+        let medium = board.device.get(device).and_then(|device| device.medium.as_ref()).context("no disk of the board")?;
+        Ok(Disk {
+            image: Path::new("out").join(&name).join(&medium.image),
             interface: options.interface.unwrap_or(disk.interface),
+            medium,
             bytes: description.bytes(&disk.size)?,
             holds: disk.holds,
-        }))
+        })
     };
     let built = Built {
         kernel: folder.join("kernel.elf"),
         image: folder.join("image.bin"),
         symbols: folder.join("kernel.sym"),
-        disks: [disk(&description.disk, "disk.img")?, disk(&description.second_disk, "disk2.img")?],
+        disks: description.disks.iter().map(disk).collect::<Result<_>>()?,
+        board,
         memory,
         test: description.test.clone(),
-        cpu: options.cpu.unwrap_or(DEFAULT_CPU).to_string(),
+        cpu: options.cpu.unwrap_or(&board.qemu.cpu).to_string(),
         packages,
         name,
     };
     ensure!(
         (options.inserts.is_empty() && command.is_none())
-            || description.component.iter().flat_map(|component| &component.files).any(|file| file.name == linux::INITRD),
+            || description.component.iter().flat_map(|component| &component.files).any(|file| file.name == root::INITRD),
         "{} has no Linux that begins with an `initrd`: it takes neither --file nor --batch",
         built.name
     );
@@ -308,10 +308,10 @@ impl Plan {
         eprintln!("building {}: {}", built.name, built.packages.join(" "));
         run(&mut self.cargo)?;
         for package in &built.packages {
-            linux::build(package)?;
+            server::build(package)?;
         }
         for file in self.description.component.iter().flat_map(|component| &component.files) {
-            linux::make_file(file.from.get_ref())?;
+            root::make_file(file.from.get_ref())?;
         }
         std::fs::create_dir_all(built.kernel.parent().context("no folder for what is built")?)?;
         std::fs::copy(elf("kernel"), &built.kernel)?;

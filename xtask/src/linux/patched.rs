@@ -5,7 +5,7 @@
 //! Beside the tree are a folder with the archive's own version of each file that a patch touches
 //! (`NAME.upstream`), and a stamp of what the tree was made from (`NAME.unpacked`).
 
-use crate::build::run;
+use crate::process::run;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The C header of the microkernel's contract: numbers of system calls, messages, layouts and errors, out of the
+//! crates that define them, for C and assembly. The Linux server includes it as `os-L4/abi.h`.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+use abi::{Delivery, Frame, MessageKind, Op, Rights, Tag, frame, kip, syscall, utcb};
+use core::mem::offset_of;
+use image::protocol;
+use std::fmt::Write as _;
+
+/// The header's text.
+///
+/// # Panics
+/// If the fields of a frame are not words in the order of the structure that it declares.
+#[must_use]
+pub fn header() -> String {
+    let mut text = String::from(
+        "/* SPDX-License-Identifier: GPL-2.0 */\n/* Made by the build out of the crate `abi`. */\n#ifndef __OS_L4_ABI_H\n#define __OS_L4_ABI_H\n\n",
+    );
+    let mut define = |name: &str, value: u32| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "#define L4_{name}\t{value:#x}");
+    };
+    for (name, op) in [
+        ("CALL", Op::Call),
+        ("RECEIVE", Op::Receive),
+        ("RUN", Op::Run),
+        ("MAP_RUN", Op::MapRun),
+        ("REPLY_WAIT", Op::ReplyWait),
+        ("REVOKE", Op::Revoke),
+        ("NOTIFY", Op::Notify),
+        ("YIELD", Op::Yield),
+        ("CREATE_SPACE", Op::CreateSpace),
+        ("CREATE_QUOTA", Op::CreateQuota),
+        ("QUOTA_INFO", Op::QuotaInfo),
+        ("CREATE_THREAD", Op::CreateThread),
+        ("DELETE", Op::Delete),
+        ("COPY", Op::Copy),
+        ("START", Op::Start),
+        ("RESET", Op::Reset),
+        ("SET_PRIORITY", Op::SetPriority),
+        ("SET_HANDLER", Op::SetHandler),
+        ("SET_STATE", Op::SetState),
+        ("STOP", Op::Stop),
+        ("GET_REGISTERS", Op::GetRegisters),
+        ("SET_REGISTERS", Op::SetRegisters),
+        ("THREAD_INFO", Op::ThreadInfo),
+        ("FPU_SYNC", Op::FpuSync),
+        ("MAP", Op::Map),
+        ("LOOKUP", Op::Lookup),
+        ("ALARM", Op::Alarm),
+    ] {
+        define(&format!("OP_{name}"), op as u32);
+    }
+    for (name, kind) in [
+        ("NOTIFICATION", MessageKind::Notification),
+        ("EXCEPTION", MessageKind::Exception),
+        ("ALIEN", MessageKind::Alien),
+        ("INTERRUPTED", MessageKind::Interrupted),
+        ("FAILED", MessageKind::Failed),
+    ] {
+        define(&format!("KIND_{name}"), (kind as u32) << Delivery::KIND_SHIFT);
+    }
+    for (name, value) in [
+        ("TAG_OP_SHIFT", Tag::OP_SHIFT),
+        ("TAG_POLL", Tag::POLL),
+        ("TAG_NOTIFICATIONS_ONLY", Tag::NOTIFICATIONS_ONLY),
+        ("KIND_MASK", 7 << Delivery::KIND_SHIFT),
+        ("BADGE_SHIFT", Delivery::BADGE_SHIFT),
+        ("MAX_WORDS", abi::tag::MAX_WORDS),
+        ("RIGHT_READ", Rights::READ.0),
+        ("RIGHT_WRITE", Rights::WRITE.0),
+        ("RIGHT_EXECUTE", Rights::EXECUTE.0),
+        ("RIGHT_NOTIFY", Rights::NOTIFY.0),
+        ("MAP_MAP", syscall::MapRecord::MAP),
+        ("MAP_UNMAP", syscall::MapRecord::UNMAP),
+        ("MAP_MAX", syscall::MapRecord::MAX),
+        ("THREAD_READY", abi::ThreadState::Ready as u32),
+        ("STATE_TLS", abi::state::TLS),
+        ("STATE_DEBUG", abi::state::DEBUG),
+        ("TLS_PAGES", abi::state::tls::PAGES),
+        ("TLS_READ_ONLY", abi::state::tls::READ_ONLY),
+        ("TLS_SIXTEEN_BIT", abi::state::tls::SIXTEEN_BIT),
+        ("TLS_PRESENT", abi::state::tls::PRESENT),
+        ("UTCB_ACCEPT", offset_of!(utcb::Utcb, accept) as u32),
+        ("UTCB_PENDING", offset_of!(utcb::Utcb, pending) as u32),
+        ("UTCB_FPU", offset_of!(utcb::Utcb, fpu) as u32),
+        ("FPU_INITIAL", utcb::fpu::INITIAL),
+        ("FPU_LOADED", utcb::fpu::LOADED),
+        ("FPU_SAVED", utcb::fpu::SAVED),
+        ("FPU_OFFSET", utcb::FPU_OFFSET),
+        ("FPU_SIZE", utcb::FPU_SIZE),
+        ("KIP_ADDRESS", utcb::KIP_ADDRESS),
+        ("KIP_FEATURES", offset_of!(kip::Kip, features) as u32),
+        ("KIP_TSC_BASE", offset_of!(kip::Kip, clock.base) as u32),
+        ("KIP_TSC_MULT", offset_of!(kip::Kip, clock.mult) as u32),
+        ("KIP_TSC_SHIFT", offset_of!(kip::Kip, clock.shift) as u32),
+        ("FEATURE_SYSENTER", kip::FEATURE_SYSENTER),
+        ("FEATURE_FXSR", kip::FEATURE_FXSR),
+        ("FEATURE_SSE", kip::FEATURE_SSE),
+        ("INT_VECTOR", kip::INT_VECTOR),
+        ("CHANGED_SEGMENTS", frame::CHANGED_SEGMENTS),
+        ("BY_SYSEXIT", frame::BY_SYSEXIT),
+        ("FAULT_PROTECTION", frame::fault::PROTECTION),
+        ("FAULT_WRITE", frame::fault::WRITE),
+        ("VECTOR_PAGE_FAULT", frame::vector::PAGE_FAULT),
+        ("VECTOR_SYSTEM_CALL", frame::vector::SYSTEM_CALL),
+        ("VECTOR_SYSENTER", frame::vector::SYSENTER),
+        ("ROOT_EXIT", protocol::root::EXIT),
+        ("CONSOLE_READ", protocol::console::READ),
+        ("CONSOLE_RESULT", protocol::console::RESULT),
+        ("CONSOLE_RAW", protocol::console::RAW),
+        ("CLOCK_NOW", protocol::clock::NOW),
+        ("DISK_READ", protocol::disk::READ),
+        ("DISK_WRITE", protocol::disk::WRITE),
+        ("DISK_FLUSH", protocol::disk::FLUSH),
+        ("DISK_SIZE", protocol::disk::SIZE),
+        ("UTCB_SLOT_SIZE", utcb::SLOT_SIZE),
+        ("UTCB_SLOTS", utcb::SLOTS),
+        ("ERROR_QUOTA_EXCEEDED", abi::Error::QuotaExceeded as u32),
+        ("ERROR_POOL_EXHAUSTED", abi::Error::PoolExhausted as u32),
+        ("ERROR_BAD_PRIORITY", abi::Error::BadPriority as u32),
+        ("ERROR_QUOTA_EXCEEDED", abi::Error::QuotaExceeded as u32),
+        ("ERROR_POOL_EXHAUSTED", abi::Error::PoolExhausted as u32),
+        ("ERROR_PEER_RESTARTED", abi::Error::PeerRestarted as u32),
+    ] {
+        define(name, value);
+    }
+    text += "\n#define L4_DELIVERY_KIND(delivery)\t((delivery) & L4_KIND_MASK)\n\n#ifndef __ASSEMBLY__\nstruct l4_frame {\n\tu32 ";
+    let fields = [
+        ("eax", offset_of!(Frame, eax)),
+        ("ebx", offset_of!(Frame, ebx)),
+        ("ecx", offset_of!(Frame, ecx)),
+        ("edx", offset_of!(Frame, edx)),
+        ("esi", offset_of!(Frame, esi)),
+        ("edi", offset_of!(Frame, edi)),
+        ("ebp", offset_of!(Frame, ebp)),
+        ("esp", offset_of!(Frame, esp)),
+        ("eip", offset_of!(Frame, eip)),
+        ("eflags", offset_of!(Frame, eflags)),
+        ("ds_es", offset_of!(Frame, ds_es)),
+        ("fs_gs", offset_of!(Frame, fs_gs)),
+        ("vector", offset_of!(Frame, vector)),
+        ("error", offset_of!(Frame, error)),
+        ("address", offset_of!(Frame, address)),
+        ("changed", offset_of!(Frame, changed)),
+    ];
+    assert!(fields.iter().enumerate().all(|(i, (_, offset))| *offset == i * 4), "the frame's fields are in another order");
+    text += &fields.map(|(name, _)| name).join(", ");
+    text += ";\n};\n#endif\n\n#endif\n";
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    /// C takes a definition that is repeated, and no other one of the same name.
+    #[test]
+    fn a_name_has_one_value() {
+        let header = super::header();
+        let mut lines: Vec<&str> = header.lines().filter_map(|line| line.strip_prefix("#define L4_")).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        let name = |line: &str| line.split(['\t', '(']).next().unwrap_or_default().to_string();
+        let twice = lines.windows(2).find(|pair| name(pair[0]) == name(pair[1]));
+        assert!(lines.len() > 50 && twice.is_none(), "{twice:?}");
+    }
+}

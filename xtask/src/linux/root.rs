@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Linux's first root file systems: of the shell, of what mounts a disk, and with files of a run in them.
+
+use super::patched::put;
+use super::{FOLDER, files, packages};
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+
+/// The name of the file that Linux makes its first root file system from.
+pub const INITRD: &str = "initrd";
+/// The file that is the BusyBox root file system.
+const BUSYBOX: &str = "busybox";
+/// The file that mounts a root file system on a disk.
+const INITRAMFS: &str = "initramfs";
+
+/// The file that a description's `from` names.
+pub fn file(from: &str) -> PathBuf {
+    if [BUSYBOX, INITRAMFS].contains(&from) { Path::new(FOLDER).join(from).with_extension("cpio") } else { PathBuf::from(from) }
+}
+
+/// Builds what a file of a description is made from, if it is made here.
+pub fn make_file(from: &str) -> Result<()> {
+    match from {
+        BUSYBOX => busybox(),
+        INITRAMFS => initramfs(),
+        _ => Ok(()),
+    }
+}
+
+/// The shell's root file system with more files in it.
+pub fn root_with(inserts: &[Insert]) -> Result<PathBuf> {
+    busybox()?;
+    let root = with_inserts(BUSYBOX, inserts)?;
+    let path = Path::new(FOLDER).join("native.cpio");
+    std::fs::write(&path, root)?;
+    Ok(path)
+}
+
+/// The root file system of the shell: Debian's BusyBox for i386 and what is in `linux/root`.
+fn busybox() -> Result<()> {
+    let mut archive = Archive::with_shell(&["etc", "root", "sbin", "sys", "tmp", "usr", "usr/bin", "usr/sbin"])?;
+    archive.add("bin/sh", LINK | 0o777, b"busybox", (0, 0))?;
+    for path in files("linux/root")? {
+        let name = path.file_name().context("a file without a name")?.to_string_lossy().into_owned();
+        let (place, mode) = match &*name {
+            "init" => (name, 0o755),
+            "sign" => (format!("usr/bin/{name}"), 0o755),
+            _ => (format!("etc/{name}"), 0o644),
+        };
+        archive.add(&place, FILE | mode, &std::fs::read(&path)?, (0, 0))?;
+    }
+    put(&file(BUSYBOX), &archive.finish()?)
+}
+
+/// What mounts a root file system on a disk, by Debian's BusyBox, and puts files there.
+fn initramfs() -> Result<()> {
+    let mut archive = Archive::with_shell(&["disk"])?;
+    for folder in ["", "/run", "/run/systemd", "/run/systemd/system"] {
+        archive.directory(&format!("{FILES}{folder}"))?;
+    }
+    let system = format!("{FILES}/run/systemd/system");
+    archive.add("init", FILE | 0o755, &std::fs::read("linux/initramfs/init")?, (0, 0))?;
+    for (unit, targets) in [("batch.service", &["multi-user"][..]), ("batch-failed.service", &["emergency", "rescue"])] {
+        archive.add(&format!("{system}/{unit}"), FILE | 0o644, &std::fs::read(Path::new("linux/initramfs").join(unit))?, (0, 0))?;
+        for target in targets {
+            let wants = format!("{system}/{target}.target.wants");
+            archive.directory(&wants)?;
+            archive.add(&format!("{wants}/{unit}"), LINK | 0o777, format!("../{unit}").as_bytes(), (0, 0))?;
+        }
+    }
+    put(&file(INITRAMFS), &archive.finish()?)
+}
+
+/// Where `linux/initramfs/init` finds the files for the disk.
+const FILES: &str = "files";
+
+const DIRECTORY: u32 = 0o040_000;
+const FILE: u32 = 0o100_000;
+const LINK: u32 = 0o120_000;
+const CHARACTER: u32 = 0o020_000;
+
+/// A cpio archive, as Linux unpacks it into its first root file system.
+#[derive(Default)]
+struct Archive(Vec<u8>);
+
+impl Archive {
+    /// One with BusyBox in it, and with folders.
+    fn with_shell(folders: &[&str]) -> Result<Self> {
+        let binary = Path::new(FOLDER).join("busybox");
+        if !binary.exists() {
+            std::fs::copy(packages::binaries(&["busybox-static"])?.join("bin/busybox"), &binary)?;
+        }
+        let mut archive = Self::default();
+        for name in ["bin", "dev", "proc"].iter().chain(folders) {
+            archive.directory(name)?;
+        }
+        archive.add("dev/console", CHARACTER | 0o600, &[], (5, 1))?;
+        archive.add("bin/busybox", FILE | 0o755, &std::fs::read(&binary)?, (0, 0))?;
+        Ok(archive)
+    }
+
+    fn add(&mut self, name: &str, mode: u32, contents: &[u8], device: (u32, u32)) -> Result<()> {
+        let entry = cpio::NewcBuilder::new(name).mode(mode).nlink(1).rdev_major(device.0).rdev_minor(device.1);
+        let mut writer = entry.write(&mut self.0, contents.len() as u32);
+        std::io::Write::write_all(&mut writer, contents)?;
+        writer.finish()?;
+        Ok(())
+    }
+
+    fn directory(&mut self, name: &str) -> Result<()> {
+        self.add(name, DIRECTORY | 0o755, &[], (0, 0))
+    }
+
+    fn finish(mut self) -> Result<Vec<u8>> {
+        cpio::newc::trailer(&mut self.0)?;
+        Ok(self.0)
+    }
+}
+
+/// Where no file that was put there is left when Linux is up.
+const MADE_ANEW: [&str; 4] = ["/dev/", "/proc/", "/sys/", "/tmp/"];
+
+/// A file that goes into Linux's root file system.
+#[derive(Clone)]
+pub struct Insert {
+    /// Its absolute path there.
+    pub guest: String,
+    /// Its bytes.
+    pub contents: Vec<u8>,
+    /// Its permissions.
+    pub mode: u32,
+}
+
+impl std::str::FromStr for Insert {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (host, guest) =
+            text.rsplit_once(':').filter(|(_, guest)| guest.starts_with('/')).ok_or("HOST:GUEST is wanted, GUEST from /")?;
+        if guest.ends_with('/') || guest.contains('\n') || guest.split('/').any(|part| part == "..") {
+            return Err(format!("{guest:?}: GUEST is the path of a file, without `..` and line ends"));
+        }
+        if let Some(anew) = MADE_ANEW.iter().find(|folder| guest.starts_with(**folder)) {
+            return Err(format!("{guest}: Linux makes {anew} anew when it starts; choose another place"));
+        }
+        let read = || Ok((std::fs::read(host)?, std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(host)?.permissions())));
+        let (contents, mode) = read().map_err(|error: std::io::Error| format!("cannot read {host}: {error}"))?;
+        Ok(Self { guest: guest.into(), contents, mode: mode & 0o7777 })
+    }
+}
+
+/// The archive of this name with another behind it: Linux unpacks one after the other. Each begins at a multiple of 4.
+pub fn with_inserts(from: &str, inserts: &[Insert]) -> Result<Vec<u8>> {
+    let path = file(from);
+    let mut root = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    if inserts.is_empty() {
+        return Ok(root);
+    }
+    let mut archive = Archive::default();
+    for insert in inserts {
+        let name = insert.guest.trim_start_matches('/');
+        let name = if from == INITRAMFS { &format!("{FILES}/{name}") } else { name };
+        let parents: Vec<_> = Path::new(name).ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()).collect();
+        for parent in parents.iter().rev() {
+            archive.directory(&parent.to_string_lossy())?;
+        }
+        archive.add(name, FILE | insert.mode, &insert.contents, (0, 0))?;
+    }
+    root.resize(root.len().next_multiple_of(4), 0);
+    root.extend(archive.finish()?);
+    Ok(root)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_go_where_they_stay() {
+        assert!("Cargo.toml:/opt/x".parse::<Insert>().is_ok());
+        assert!("Cargo.toml:/tmp/x".parse::<Insert>().is_err_and(|error| error.contains("makes /tmp/ anew")));
+        for wrong in ["/opt/", "/opt/../tmp/x", "/opt/a\nb"] {
+            assert!(format!("Cargo.toml:{wrong}").parse::<Insert>().is_err_and(|error| error.contains("path of a file")), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The Linux server: Debian's packaged source, our patches and host layer, built and
+//! cached under `target/linux`; and Linux for the machine itself.
+
+use super::patched::{self, put};
+use super::{FOLDER, files};
+use crate::machine::board;
+use anyhow::{Context, Result, bail, ensure};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A server that is built here.
+struct Server {
+    /// What a description calls it.
+    package: &'static str,
+    /// Its source, unpacked, under `target/linux`.
+    folder: &'static str,
+    /// The header that places it.
+    layout: &'static str,
+    /// Whether `linux/tests` is in it.
+    tests: bool,
+}
+
+const SERVERS: [Server; 3] = [
+    Server { package: "linux", folder: "source", layout: "linux/os-L4/layout.h", tests: false },
+    Server { package: "linux-tests", folder: "source", layout: "linux/os-L4/layout.h", tests: true },
+    Server { package: "linux-small", folder: "small", layout: "tests/linux/small-layout.h", tests: false },
+];
+const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
+/// The file that a server's own takes the place of.
+const LAYOUT: &str = "layout.h";
+/// Folders of ours, and where they go in the source.
+const OURS: [(&str, &str); 4] = [
+    ("linux/os-L4", "arch/um/os-L4"),
+    ("linux/tests", "arch/um/os-L4/tests"),
+    ("linux/x86", "arch/x86/um/os-L4"),
+    ("linux/vdso", "arch/x86/um/asm/vdso"),
+];
+/// What is built of a server.
+const IMAGE: &str = "vmlinux";
+
+fn server(package: &str) -> Option<&'static Server> {
+    SERVERS.iter().find(|server| server.package == package)
+}
+
+/// Whether a component's ELF file is built here.
+pub fn is_server(package: &str) -> bool {
+    server(package).is_some()
+}
+
+/// A server's ELF file; nothing if it is not built here.
+pub fn elf(package: &str) -> Option<PathBuf> {
+    server(package).map(|server| {
+        let source = Path::new(FOLDER).join(server.folder);
+        if server.tests { with_tests(&source) } else { source.join(IMAGE) }
+    })
+}
+
+/// Where the code of the first server among the packages is, for the machine model: `START-END`.
+pub fn code(packages: &[String]) -> Result<Option<String>> {
+    let Some(server) = packages.iter().find_map(|package| server(package)) else { return Ok(None) };
+    let header = std::fs::read_to_string(server.layout)?;
+    let value = |name: &str| {
+        let number = header.lines().find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name)?.trim().strip_prefix("0x"));
+        number.with_context(|| format!("{}: `{name}` is no hexadecimal number", server.layout))
+    };
+    Ok(Some(format!("{}-{}", value("L4_SERVER_BASE")?, value("L4_VMALLOC_END")?)))
+}
+
+/// Builds a server, if the package is one.
+pub fn build(package: &str) -> Result<()> {
+    let Some(server) = server(package) else { return Ok(()) };
+    let source = Path::new(FOLDER).join(server.folder);
+    unpack(&source, &files("linux/patches")?)?;
+    for (from, to) in OURS {
+        for file in files(from)? {
+            let name = file.file_name().context("a file without a name")?;
+            let file = if name == LAYOUT { Path::new(server.layout) } else { &file };
+            put(&source.join(to).join(name), &std::fs::read(file)?)?;
+        }
+    }
+    put(&source.join("arch/um/os-L4/abi.h"), abi_header::header().as_bytes())?;
+    configure(&source, "um", &std::fs::read_to_string("linux/config")?)?;
+    make(&source, "um", &[IMAGE])?;
+    if server.tests { make_tests(&source) } else { Ok(()) }
+}
+
+/// The ELF file of the server that has `linux/tests` in it, of a source.
+fn with_tests(source: &Path) -> PathBuf {
+    source.with_extension("tests")
+}
+
+/// Links the server once more with `linux/tests`, if that was not done with this one and these.
+fn make_tests(source: &Path) -> Result<()> {
+    let (plain, of) = (source.join(IMAGE), source.with_extension("tests-of"));
+    // What is only for tests leaves the plain image as it is.
+    let made_from = || {
+        let mut contents = std::fs::read(&plain)?;
+        for file in OURS.iter().map(|(from, _)| files(from)).collect::<Result<Vec<_>>>()?.concat() {
+            contents.append(&mut std::fs::read(file)?);
+        }
+        anyhow::Ok(contents)
+    };
+    if with_tests(source).exists() && std::fs::read(&of).ok() == Some(made_from()?) {
+        return Ok(());
+    }
+    make(source, "um", &[IMAGE, "L4_TESTS=y"])?;
+    std::fs::copy(&plain, with_tests(source))?;
+    make(source, "um", &[IMAGE])?;
+    std::fs::write(&of, made_from()?)?;
+    Ok(())
+}
+
+/// Builds Linux for the machine itself, of the same source without our patches.
+pub fn native() -> Result<PathBuf> {
+    let source = Path::new(FOLDER).join("native");
+    unpack(&source, &[])?;
+    // Choices that only User-Mode Linux has.
+    let ours = ["CONFIG_UML", "CONFIG_M686", "CONFIG_MAGIC_SYSRQ", "CONFIG_VMAP_STACK"];
+    let shared = std::fs::read_to_string("linux/config")?;
+    let shared = shared.lines().filter(|line| !ours.iter().any(|choice| line.starts_with(choice)));
+    let wanted = shared.map(|line| format!("{line}\n")).collect::<String>() + &std::fs::read_to_string("linux/native-config")?;
+    let linux = &board::chosen().linux;
+    let image = Path::new(&linux.image);
+    configure(&source, &linux.arch, &wanted)?;
+    make(&source, &linux.arch, &[&image.file_name().unwrap_or_default().to_string_lossy()])?;
+    Ok(source.join(image))
+}
+
+/// Unpacks and patches the source, as far as it was not done.
+fn unpack(source: &Path, patches: &[PathBuf]) -> Result<()> {
+    let place = std::env::current_dir()?;
+    ensure!(
+        can_hold(&place),
+        "Linux cannot be built in {}: its Makefile refuses folders with a space or a colon in their path; move the checkout",
+        place.display()
+    );
+    ensure!(Path::new(SOURCE).exists(), "{SOURCE} is missing: install linux-source-6.12");
+    patched::unpack(source, Path::new(SOURCE), patches, |source| format!("Linux {}", version(source)))
+}
+
+/// Whether Linux's Makefile works below a folder.
+fn can_hold(folder: &Path) -> bool {
+    !folder.to_string_lossy().contains([' ', '\t', '\n', ':'])
+}
+
+/// The version that a source tree's Makefile tells.
+fn version(source: &Path) -> String {
+    let text = std::fs::read_to_string(source.join("Makefile")).unwrap_or_default();
+    let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_prefix('=')).unwrap_or("?").trim().to_string();
+    format!("{}.{}.{}", of("VERSION "), of("PATCHLEVEL "), of("SUBLEVEL "))
+}
+
+/// `make` in a source tree of the kernel.
+pub fn kernel_make(source: &Path, arch: &str) -> Command {
+    let mut make = Command::new("make");
+    make.arg("-C").arg(source).arg(format!("ARCH={arch}")).arg(format!("SUBARCH={}", board::chosen().linux.arch)).args([
+        "KBUILD_BUILD_USER=macadamia",
+        "KBUILD_BUILD_HOST=macadamia",
+        // Equal sources make equal images.
+        "KBUILD_BUILD_VERSION=1",
+        "KBUILD_BUILD_TIMESTAMP=Thu Jan  1 00:00:00 UTC 1970",
+    ]);
+    make
+}
+
+/// Makes `.config` out of the choices, and checks that every one was taken.
+fn configure(source: &Path, arch: &str, wanted: &str) -> Result<()> {
+    let stamp = source.with_extension("configured");
+    if source.join(".config").exists() && std::fs::read_to_string(&stamp).is_ok_and(|old| old == wanted) {
+        return Ok(());
+    }
+    let choices = std::env::current_dir()?.join(source.with_extension("choices"));
+    std::fs::write(&choices, wanted)?;
+    let output = kernel_make(source, arch).arg("allnoconfig").env("KCONFIG_ALLCONFIG", choices).output().context("cannot run make")?;
+    ensure!(output.status.success(), "the configuration of Linux failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    let made = std::fs::read_to_string(source.join(".config"))?;
+    for line in wanted.lines().filter(|line| line.starts_with("CONFIG_")) {
+        ensure!(made.lines().any(|other| other == line), "linux: `{line}` was not taken; something that it needs is missing");
+    }
+    std::fs::write(stamp, wanted)?;
+    Ok(())
+}
+
+/// Compiles, with a line of progress now and then.
+fn make(source: &Path, arch: &str, targets: &[&str]) -> Result<()> {
+    let jobs = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let log = Path::new(FOLDER).join("build.log");
+    let mut command = kernel_make(source, arch);
+    command.arg(format!("-j{jobs}")).args(targets).stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?);
+    let mut child = command.spawn().context("cannot run make")?;
+    let stdout = child.stdout.take().context("no output of make")?;
+    let mut objects = 0;
+    for line in BufReader::new(stdout).lines() {
+        if line?.trim_start().starts_with("CC ") {
+            objects += 1;
+            if objects % 50 == 0 {
+                eprintln!("building linux ({arch}): {objects} objects");
+            }
+        }
+    }
+    if !child.wait()?.success() {
+        bail!("the build of Linux failed; its messages are in {}:\n{}", log.display(), std::fs::read_to_string(&log)?);
+    }
+    Ok(())
+}

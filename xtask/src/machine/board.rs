@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Boards: what a machine has and how emulators are started as one, from `boards/*.toml`. The
+//! reference is docs/systems.md.
+
+use crate::catalogue::names;
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Where their files are.
+const FOLDER: &str = "boards";
+/// The board if none is asked for.
+pub const DEFAULT: &str = "pc";
+
+/// A board as its file says it.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Board {
+    /// What Rust compiles for: a triple, or a file from the project's root.
+    pub target: String,
+    /// RAM where a description does not say how much.
+    pub memory: String,
+    /// How many I/O ports there are.
+    #[serde(default)]
+    pub ports: u32,
+    /// The interrupt lines.
+    pub interrupts: Interrupts,
+    /// How QEMU runs it.
+    pub qemu: Qemu,
+    /// How Bochs runs it, if it can.
+    pub bochs: Option<Bochs>,
+    /// How it boots from an ISO image, if it can.
+    pub iso: Option<Iso>,
+    /// What Linux is built with.
+    pub linux: Linux,
+    /// The devices.
+    pub device: BTreeMap<String, Device>,
+    #[serde(skip)]
+    pub(crate) file: PathBuf,
+    #[serde(skip)]
+    pub(crate) text: String,
+}
+
+/// Interrupt lines of a board.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Interrupts {
+    /// How many there are.
+    pub lines: u32,
+    /// Those that the kernel keeps.
+    pub kernel: Vec<u32>,
+}
+
+/// QEMU as this board. In arguments a word in braces stands for what a run puts there.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Qemu {
+    /// The program.
+    pub program: String,
+    /// The CPU model if none is asked for.
+    pub cpu: String,
+    /// The machine: `{cpu}`, `{memory}` in MiB.
+    pub arguments: Vec<String>,
+    /// A system of ours: `{kernel}`, `{image}`, `{symbols}`.
+    pub system: Vec<String>,
+    /// Linux alone, its console at the standard output: `{kernel}`, `{initrd}`.
+    pub linux: Vec<String>,
+}
+
+/// Bochs as this board.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Bochs {
+    /// The program.
+    pub program: String,
+    /// The CPU model if none is asked for.
+    pub cpu: String,
+    /// Its file of settings: `{cpu}`, `{memory}` in MiB, `{disks}`, `{iso}`, `{log}`, and the serial lines `{first}`
+    /// and `{second}`.
+    pub settings: String,
+}
+
+/// A bootable ISO image.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Iso {
+    /// GRUB's menu.
+    pub menu: String,
+}
+
+/// What Linux and its programs are built with.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Linux {
+    /// `ARCH` of Linux's Makefile.
+    pub arch: String,
+    /// Debian's name of the architecture.
+    pub debian: String,
+    /// What the names of the C compiler and its companions begin with.
+    pub tools: String,
+    /// The image that a boot loader starts, in Linux's source.
+    pub image: String,
+}
+
+impl Linux {
+    /// The C compiler for its programs.
+    pub fn compiler(&self) -> String {
+        format!("{}gcc", self.tools)
+    }
+}
+
+/// A device. What else its table has are the keys of the component that drives it.
+#[derive(Deserialize, Debug)]
+pub struct Device {
+    /// What is in it, of a disk.
+    pub medium: Option<Medium>,
+}
+
+/// How emulators attach a disk; `{image}` is its file.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Medium {
+    /// The name of that file.
+    pub image: String,
+    /// QEMU's arguments for a virtio device.
+    pub virtio: Vec<String>,
+    /// QEMU's arguments for an ATA disk.
+    pub ata: Vec<String>,
+    /// A line of Bochs's settings.
+    pub bochs: Option<String>,
+}
+
+static CHOSEN: OnceLock<Board> = OnceLock::new();
+
+/// Makes a board the one that everything is built for and run on.
+///
+/// # Errors
+/// If there is no such board, or its file has a mistake.
+pub fn choose(name: &str) -> Result<()> {
+    let path = Path::new(FOLDER).join(name).with_extension("toml");
+    if !path.is_file() {
+        bail!("there is no board `{name}`: name one of {}", names(FOLDER)?.join(", "));
+    }
+    let board = Board::read(&path)?;
+    CHOSEN.set(board).ok().context("a board was chosen before")
+}
+
+/// The board that was chosen.
+pub fn chosen() -> &'static Board {
+    CHOSEN.get().expect("`main` chooses a board before it does anything")
+}
+
+impl Board {
+    /// Reads a board's file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or has a mistake.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let mut board: Self = toml::from_str(&text).with_context(|| path.display().to_string())?;
+        board.file = path.into();
+        board.text = text;
+        Ok(board)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> String {
+        self.file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+    }
+
+    /// Bochs as this board.
+    ///
+    /// # Errors
+    /// If Bochs is no such machine.
+    pub fn bochs(&self) -> Result<&Bochs> {
+        self.bochs.as_ref().with_context(|| format!("Bochs cannot be a `{}`: leave out `--on bochs`", self.name()))
+    }
+}
+
+/// A text with each word in braces replaced.
+pub fn fill(text: &str, words: &[(&str, &str)]) -> String {
+    words.iter().fold(text.to_string(), |text, (word, value)| text.replace(&format!("{{{word}}}"), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_board_can_be_read() {
+        let names = names("../boards").unwrap_or_default();
+        assert!(names.iter().any(|name| name == DEFAULT), "{names:?}");
+        for name in names {
+            let board = Board::read(&Path::new("../boards").join(&name).with_extension("toml")).expect("no mistake");
+            assert_eq!(board.name(), name);
+        }
+    }
+
+    #[test]
+    fn words_in_braces() {
+        assert_eq!(fill("-m {memory} {x}", &[("memory", "64")]), "-m 64 {x}");
+    }
+}

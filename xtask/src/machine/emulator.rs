@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Running a built system in QEMU or Bochs.
+
+use super::Emulator;
+use super::board::{self, Board, fill};
+use super::console::{bridge, connect, free_port};
+use crate::build::{Built, Disk, Model};
+use crate::description::Interface;
+use crate::linux::server;
+use crate::process::patience::{Deadline, Limit};
+use crate::process::run;
+use crate::process::session::Session;
+use anyhow::{Context, Result};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// QEMU as a board, with so many MiB of RAM.
+fn machine(board: &Board, cpu: &str, memory: u32) -> Command {
+    let mut command = Command::new(&board.qemu.program);
+    arguments(&mut command, &board.qemu.arguments, &[("cpu", cpu), ("memory", &memory.to_string())]);
+    command
+}
+
+/// Adds arguments of a board's file.
+fn arguments(command: &mut Command, arguments: &[String], words: &[(&str, &str)]) {
+    command.args(arguments.iter().map(|argument| fill(argument, words)));
+}
+
+/// QEMU for a built system; serial lines are the caller's.
+fn qemu(built: &Built, cpu: &str) -> Command {
+    let mut command = machine(built.board, cpu, built.memory);
+    let [kernel, image, symbols] = [&built.kernel, &built.image, &built.symbols].map(|file| file.to_string_lossy());
+    arguments(&mut command, &built.board.qemu.system, &[("kernel", &kernel), ("image", &image), ("symbols", &symbols)]);
+    for disk in &built.disks {
+        let drive = match disk.interface {
+            Interface::Virtio => &disk.medium.virtio,
+            Interface::Ata => &disk.medium.ata,
+        };
+        arguments(&mut command, drive, &[("image", &disk.image.to_string_lossy())]);
+    }
+    command
+}
+
+/// Makes the GRUB ISO image.
+pub fn iso(built: &Built) -> Result<PathBuf> {
+    let iso = built.board.iso.as_ref().with_context(|| format!("a `{}` boots from no ISO image", built.board.name()))?;
+    let folder = folder(built);
+    let tree = folder.join("iso");
+    std::fs::create_dir_all(tree.join("boot/grub"))?;
+    let mut strip = Command::new("strip");
+    run(strip.arg("-o").arg(tree.join("boot/kernel.elf")).arg(&built.kernel))?;
+    for (from, to) in [(&built.image, "image.bin"), (&built.symbols, "kernel.sym")] {
+        std::fs::copy(from, tree.join("boot").join(to))?;
+    }
+    std::fs::write(tree.join("boot/grub/grub.cfg"), &iso.menu)?;
+    let path = folder.join(format!("{}.iso", built.name));
+    let mut grub = Command::new("grub-mkrescue");
+    grub.arg("-o").arg(&path).arg(&tree).stdout(Stdio::null()).stderr(Stdio::null());
+    run(&mut grub)?;
+    Ok(path)
+}
+
+/// Bochs with this CPU model, or the usual one, for an ISO image; `lines` are its two serial lines' settings.
+fn bochs(built: &Built, cpu: Option<&str>, lines: [&str; 2]) -> Result<Command> {
+    let bochs = built.board.bochs()?;
+    let iso = iso(built)?;
+    let folder = folder(built);
+    let [first, second] = lines;
+    let attached = |disk: &Disk| Some(fill(disk.medium.bochs.as_ref()?, &[("image", &disk.image.to_string_lossy())]) + "\n");
+    let disks: String = built.disks.iter().filter_map(attached).collect();
+    let [rc, commands, log] = ["bochsrc", "bochs.commands", "bochs.log"].map(|name| folder.join(name));
+    let settings = fill(
+        &bochs.settings,
+        &[
+            ("cpu", cpu.unwrap_or(&bochs.cpu)),
+            ("memory", &built.memory.to_string()),
+            ("disks", &disks),
+            ("iso", &iso.to_string_lossy()),
+            ("first", first),
+            ("second", second),
+            ("log", &log.to_string_lossy()),
+        ],
+    );
+    std::fs::write(&rc, settings)?;
+    std::fs::write(&commands, "c\n")?;
+    let mut command = Command::new(&bochs.program);
+    command.arg("-q").arg("-f").arg(rc).arg("-rc").arg(commands);
+    Ok(command)
+}
+
+/// Runs a system on this terminal.
+pub fn interactive(built: &Built, on: Emulator) -> Result<()> {
+    built.make_disks()?;
+    if on == Emulator::Bochs {
+        return interactive_bochs(built);
+    }
+    let mut command = interactive_qemu(built);
+    eprintln!("running {}; Ctrl-A X leaves", built.name);
+    run(&mut command)
+}
+
+/// QEMU with its monitor and the first serial line at the standard input and output.
+fn interactive_qemu(built: &Built) -> Command {
+    let mut command = qemu(built, &built.cpu);
+    command.args(["-serial", "mon:stdio", "-serial", "null"]);
+    command
+}
+
+/// What [`interactive`] would execute, for people to read.
+pub fn describe(built: &Built, on: Emulator) -> Result<String> {
+    if on == Emulator::Qemu {
+        return Ok(format!("{:?}", interactive_qemu(built)));
+    }
+    let (folder, bochs) = (folder(built), built.board.bochs()?);
+    Ok(format!("grub-mkrescue -o {0}/{1}.iso {0}/iso\n{2} -q -f {0}/bochsrc", folder.display(), built.name, bochs.program))
+}
+
+/// Where a system's files are.
+fn folder(built: &Built) -> PathBuf {
+    built.kernel.parent().map_or_else(PathBuf::new, Path::to_path_buf)
+}
+
+fn interactive_bochs(built: &Built) -> Result<()> {
+    let port = free_port()?;
+    let mut command = bochs(built, None, [&format!("mode=socket-server, dev=127.0.0.1:{port}"), "mode=null"])?;
+    eprintln!("running {} in Bochs; Ctrl-A X leaves", built.name);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot run bochs")?;
+    let result = bridge(&mut child, port);
+    let _ = child.kill();
+    child.wait()?;
+    result
+}
+
+/// A system that is talked to at its terminal.
+pub fn session(built: &Built) -> Result<Session> {
+    session_with(built, &[])
+}
+
+/// The same in the machine's own time: instructions, and at once the next alarm if there is nothing to do. What
+/// waits for a disk or for input sees much time pass.
+pub fn session_in_own_time(built: &Built) -> Result<Session> {
+    session_with(built, &OWN_TIME)
+}
+
+/// The same with more arguments for QEMU.
+pub fn session_with(built: &Built, arguments: &[&str]) -> Result<Session> {
+    built.make_disks()?;
+    let mut command = interactive_qemu(built);
+    command.args(arguments);
+    Session::start(command)
+}
+
+/// A system whose console goes to a file and whose second serial line is ours. Ends with it.
+pub struct Headless {
+    child: Child,
+    /// What comes on the second serial line.
+    pub line: Option<Box<dyn Read + Send>>,
+    /// Where the console's output is.
+    pub log: PathBuf,
+}
+
+/// Starts a system without a terminal.
+pub fn headless(built: &Built, machine: Machine<'_>) -> Result<Headless> {
+    start(built, machine, folder(built).join("console.log"), None)
+}
+
+/// Starts a system whose console goes to a file, and the second serial line to another one or to us.
+fn start(built: &Built, machine: Machine<'_>, log: PathBuf, results: Option<&Path>) -> Result<Headless> {
+    built.make_disks()?;
+    let report = report(built);
+    // What is from before must not be taken for this run's.
+    for file in [Some(log.as_path()), results, Some(&report)].into_iter().flatten() {
+        let _ = std::fs::remove_file(file);
+    }
+    let quiet = |command: &mut Command| command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot start the emulator");
+    match machine {
+        Machine::Qemu { cpu, icount, model } => {
+            let mut command = qemu(built, cpu);
+            let argument = model.map(|model| model_argument(model, built, &report)).transpose()?;
+            instrument(&mut command, icount, argument);
+            let (second, ours) = match results {
+                Some(file) => (format!("file:{}", file.display()), Stdio::null()),
+                None => ("stdio".into(), Stdio::piped()),
+            };
+            command.arg("-serial").arg(format!("file:{}", log.display())).args(["-serial", &second]).stdout(ours);
+            let mut child = quiet(&mut command)?;
+            let line = child.stdout.take().map(|line| Box::new(line) as _);
+            Ok(Headless { child, line, log })
+        }
+        Machine::Bochs { cpu } => {
+            let file = |file: &Path| format!("mode=file, dev={}", file.display());
+            let port = free_port()?;
+            let second = results.map_or_else(|| format!("mode=socket-server, dev=127.0.0.1:{port}"), file);
+            let mut command = bochs(built, cpu, [&file(&log), &second])?;
+            let mut child = quiet(command.stdout(Stdio::null()))?;
+            let line = match results {
+                Some(_) => None,
+                None => Some(Box::new(connect(&mut child, port)?) as _),
+            };
+            Ok(Headless { child, line, log })
+        }
+    }
+}
+
+/// Where the machine model's report of a system's last run is.
+pub fn report(built: &Built) -> PathBuf {
+    folder(built).join("model.json")
+}
+
+/// Between two looks whether an emulator has ended.
+const POLL: Duration = Duration::from_millis(20);
+
+impl Headless {
+    /// Waits until it has ended by itself, at most until `deadline`; false if it has not.
+    pub fn wait(&mut self, mut deadline: Option<&mut Deadline>) -> Result<bool> {
+        loop {
+            if self.child.try_wait()?.is_some() {
+                return Ok(true);
+            }
+            if deadline.as_mut().is_some_and(|deadline| deadline.is_over()) {
+                return Ok(false);
+            }
+            std::thread::park_timeout(POLL);
+        }
+    }
+
+    /// A limit for it, from now on.
+    pub fn deadline(&self, limit: Limit) -> Deadline {
+        Deadline::new(self.child.id(), limit)
+    }
+
+    /// Ends it now, if it has not ended.
+    pub fn end(&mut self) -> Result<()> {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        self.child.wait()?;
+        Ok(())
+    }
+}
+
+/// MiB of RAM of Linux alone.
+const NATIVE_MIB: u32 = 192;
+
+/// Runs Linux alone until it ends, in the machine's own time or the host's; returns its console and what the model
+/// counted.
+pub fn native(
+    kernel: &Path,
+    initrd: &Path,
+    own_time: bool,
+    model: Option<&Model>,
+    timeout: Duration,
+) -> Result<(String, Option<model_core::Report>)> {
+    let report = initrd.with_extension("json");
+    let qemu = &board::chosen().qemu;
+    let mut command = machine(board::chosen(), &qemu.cpu, NATIVE_MIB);
+    arguments(&mut command, &qemu.linux, &[("kernel", &kernel.to_string_lossy()), ("initrd", &initrd.to_string_lossy())]);
+    // Linux has all of its memory from 3 GiB on.
+    let argument = model.map(|model| model.argument(&report, (0xc000_0000, NATIVE_MIB << 20), None, None));
+    instrument(&mut command, own_time, argument);
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
+    let mut stdout = child.stdout.take().context("no output")?;
+    let reader = std::thread::spawn(move || {
+        let mut console = Vec::new();
+        stdout.read_to_end(&mut console).map(|_| console)
+    });
+    let mut run = Headless { child, line: None, log: PathBuf::new() };
+    let ended = run.wait(Some(&mut run.deadline(Limit::Own(timeout))))?;
+    run.end()?;
+    let console = reader.join().map_err(|_| anyhow::anyhow!("the console could not be read"))??;
+    let console = String::from_utf8_lossy(&console).replace('\r', "");
+    anyhow::ensure!(ended, "Linux alone did not end in {} s: {console}", timeout.as_secs());
+    Ok((console, model.map(|_| read_report(&report)).transpose()?))
+}
+
+/// What the machine model counted.
+pub fn read_report(file: &Path) -> Result<model_core::Report> {
+    let text = std::fs::read_to_string(file).context("the machine model left no report")?;
+    serde_json::from_str(&text).context("the machine model's report cannot be read")
+}
+
+/// The machine model's plugin for a system of ours.
+fn model_argument(model: &Model, built: &Built, report: &Path) -> Result<String> {
+    let server = server::code(&built.packages)?;
+    // docs/manual.md, linear layout: the first 4 MiB of physical memory.
+    Ok(model.argument(report, (0xe000_0000, 4 << 20), server.as_deref(), Some(&built.symbols)))
+}
+
+/// The clock of a QEMU that counts, and the machine model's plugin.
+fn instrument(command: &mut Command, icount: bool, model: Option<String>) {
+    if icount {
+        command.args(OWN_TIME);
+    }
+    if let Some(argument) = model {
+        command.arg("-plugin").arg(argument);
+    }
+}
+
+/// Gives QEMU the machine's own time: an instruction is a nanosecond. Nothing of the host's time gets in, not even
+/// the date: equal runs are equal.
+const OWN_TIME: [&str; 4] = ["-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm"];
+
+/// What a test run left.
+pub struct Transcript {
+    /// The console.
+    pub console: String,
+    /// The machine-readable line.
+    pub results: String,
+    /// Whether it ended by itself in time.
+    pub ended: bool,
+    /// What the machine model counted, if it was asked to.
+    pub model: Option<model_core::Report>,
+}
+
+impl Transcript {
+    /// Whether its last component said that all is done.
+    pub fn is_done(&self) -> bool {
+        self.results.lines().any(|line| line.trim() == "done")
+    }
+}
+
+/// A machine without a terminal.
+#[derive(Clone, Copy)]
+pub enum Machine<'a> {
+    /// QEMU with this CPU model.
+    Qemu {
+        /// Its name, as QEMU has it.
+        cpu: &'a str,
+        /// One instruction is a nanosecond: the time-stamp counter counts instructions.
+        icount: bool,
+        /// The machine model. Its report goes to `model.json`.
+        model: Option<&'a Model>,
+    },
+    /// Bochs with this CPU model.
+    Bochs {
+        /// Its name, as Bochs has it, instead of the usual one.
+        cpu: Option<&'a str>,
+    },
+}
+
+impl<'a> Machine<'a> {
+    /// An emulator with what a system asks of it, counted by a plugin or not.
+    pub fn of(on: Emulator, built: &'a Built, model: Option<&'a Model>) -> Self {
+        match on {
+            Emulator::Qemu => Self::Qemu { cpu: &built.cpu, icount: model.is_some(), model },
+            Emulator::Bochs => Self::Bochs { cpu: None },
+        }
+    }
+
+    /// A short name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Qemu { cpu, .. } => cpu,
+            Self::Bochs { .. } => "bochs",
+        }
+    }
+}
+
+/// Runs a system without a terminal, both serial lines to files, for at most so much of the emulator's own time.
+pub fn batch(built: &Built, machine: Machine<'_>, timeout: Duration) -> Result<Transcript> {
+    let folder = folder(built);
+    let [console, results] = ["console", "results"].map(|line| folder.join(format!("{line}.{}", machine.name())));
+    let mut run = start(built, machine, console.clone(), Some(&results))?;
+    let ended = run.wait(Some(&mut run.deadline(Limit::Own(timeout))))?;
+    run.end()?;
+    let read = |file: &Path| std::fs::read(file).map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let model = match machine {
+        Machine::Qemu { model: Some(model), .. } if ended && model.sampling.is_none() => Some(read_report(&report(built))?),
+        _ => None,
+    };
+    Ok(Transcript { console: read(&console), results: read(&results), ended, model })
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Machines: boards, the emulators that play them, and their consoles. A machine runs what was built; what is run on
+//! it is told to it as commands, or by a session.
+
+pub mod board;
+mod console;
+pub mod emulator;
+
+use clap::ValueEnum;
+
+/// An emulator.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Emulator {
+    /// QEMU: fast.
+    Qemu,
+    /// Bochs: exact.
+    Bochs,
+}

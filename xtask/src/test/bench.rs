@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of the benchmark book.
+
+use super::model::clean;
+use super::tally::Test;
+use crate::{bench, build};
+use anyhow::{Context, Result, ensure};
+use book::Plan;
+use std::path::Path;
+
+/// All of them.
+pub const ALL: &[Test] = &[("bench.goals", goals), ("bench.checker", checked)];
+
+/// The goals that are reached stay reached.
+fn goals() -> Result<()> {
+    let book = bench::measure(&Plan::read(Path::new(bench::FOLDER))?.only(book::plan::SectionPlan::is_held))?;
+    let mut missed = Vec::new();
+    for figure in book.figures() {
+        let Some(goal) = figure.goal.filter(|goal| goal.held) else { continue };
+        println!("# {}: {} {} (at most {})", figure.name, figure.value, figure.unit, goal.most);
+        if figure.reached() != Some(true) {
+            missed.push(figure.name.as_str());
+        }
+    }
+    for path in book.chapters.iter().flat_map(|chapter| &chapter.sections).flat_map(|section| &section.paths) {
+        let (listed, measured) = (path.sum(), path.measured);
+        ensure!(path.adds_up(), "{}: bench/sections lists {listed} instructions, {measured} were measured", path.title);
+    }
+    ensure!(missed.is_empty(), "goals that were reached are not: {}", missed.join(", "));
+    Ok(())
+}
+
+/// Every program of the book uses only what is not stale, on Macadamia and on Linux alone.
+fn checked() -> Result<()> {
+    let model = build::Model { check: true, ..build::model()? };
+    for (name, run) in Plan::read(Path::new(bench::FOLDER))?.runs {
+        let counted = bench::run::carry_out(&run, &model).with_context(|| format!("run `{name}`"))?;
+        for (system, report) in [("Macadamia", Some(&counted.ours)), ("Linux alone", counted.native.as_ref())] {
+            let Some(report) = report else { continue };
+            println!("# {name} on {system}");
+            clean(report).with_context(|| format!("run `{name}` on {system}"))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Systems that say how they are tested: each is run on what it asks for, and its result lines are judged.
+
+use super::latency;
+use super::tally::Tally;
+use crate::build;
+use crate::description::Limit;
+use crate::machine::emulator::{Machine, Transcript, batch};
+use anyhow::{Result, bail};
+use std::path::Path;
+use std::time::Duration;
+
+/// Runs the system of this description.
+pub fn run(path: &Path, name: &str, tally: &mut Tally) {
+    let built = match build::system(path) {
+        Ok(built) => built,
+        Err(error) => return tally.note(name, Err(error)),
+    };
+    let Some(test) = built.test.clone() else { return tally.note(&format!("{name}.build"), Ok(())) };
+    let timeout = Duration::from_secs(test.timeout);
+    let model = match (test.latency || !test.limit.is_empty()).then(build::model).transpose() {
+        Ok(model) => model,
+        Err(error) => return tally.note(name, Err(error)),
+    };
+    for cpu in test.cpus.as_ref().unwrap_or(&vec![built.cpu.clone()]) {
+        let machine = Machine::Qemu { cpu, icount: test.icount || test.latency, model: model.as_ref() };
+        let transcript = batch(&built, machine, timeout);
+        if let Some(report) = transcript.as_ref().ok().and_then(|transcript| transcript.model.as_ref()).filter(|_| test.latency) {
+            tally.note(&format!("{name}.{cpu}: latency"), latency::check(&built.name, report));
+        }
+        judge(&format!("{name}.{cpu}"), transcript, &test.limit, tally);
+    }
+    if test.bochs {
+        judge(&format!("{name}.bochs"), batch(&built, Machine::Bochs { cpu: None }, timeout), &[], tally);
+    }
+    for cpu in &test.bochs_cpus {
+        judge(&format!("{name}.bochs-{cpu}"), batch(&built, Machine::Bochs { cpu: Some(cpu) }, timeout), &[], tally);
+    }
+}
+
+/// Reads result lines: `ok NAME`, `not ok NAME: why`, `# text`, `ticks INTERVAL COUNT`, at last `done`.
+fn judge(run: &str, transcript: Result<Transcript>, limits: &[Limit], tally: &mut Tally) {
+    let transcript = match transcript {
+        Ok(transcript) => transcript,
+        Err(error) => return tally.note(run, Err(error)),
+    };
+    for line in transcript.results.lines().map(str::trim) {
+        if let Some(name) = line.strip_prefix("ok ") {
+            tally.note(&format!("{run}: {name}"), Ok(()));
+        } else if let Some(name) = line.strip_prefix("not ok ") {
+            tally.note(&format!("{run}: {name}"), Err(anyhow::anyhow!("reported by the system")));
+        } else if line.starts_with('#') {
+            println!("{line}");
+        } else if let (Some(ticks), Some(model)) = (line.strip_prefix("ticks "), &transcript.model) {
+            tally.note(&format!("{run}: the model agrees with the time-stamp counter"), agreement(model, ticks));
+        }
+    }
+    if let Some(model) = &transcript.model {
+        for error in &model.errors {
+            tally.note(&format!("{run}: markers"), Err(anyhow::anyhow!("{error}")));
+        }
+        for violation in &model.violations {
+            tally.note(&format!("{run}: flushes"), Err(anyhow::anyhow!("{violation:?}")));
+        }
+        for limit in limits {
+            tally.note(&format!("{run}: {}", limit.name), within(model, limit));
+        }
+    }
+    // Without the root server's word the machine stopped for another reason.
+    let orderly = transcript.console.contains("[root] every component has ended");
+    let result = if transcript.is_done() && orderly && transcript.ended {
+        Ok(())
+    } else {
+        let tail: Vec<&str> = transcript.console.lines().rev().take(25).collect();
+        let tail: Vec<&str> = tail.into_iter().rev().collect();
+        let what = if transcript.ended && !orderly {
+            "stopped, but not by the root server"
+        } else if transcript.ended {
+            "ended without `done`"
+        } else {
+            "did not end in time"
+        };
+        Err(anyhow::anyhow!("{what}; the console's end:\n{}", tail.join("\n")))
+    };
+    tally.note(&format!("{run}: ends"), result);
+}
+
+/// Instructions between the reading of the counter and the marker beside it, at most.
+const BESIDE_MARKERS: u64 = 16;
+
+/// `ticks` is an interval's number and how many instructions the program itself counted in it.
+fn agreement(model: &model_core::Report, ticks: &str) -> Result<()> {
+    let numbers: Option<Vec<u64>> = ticks.split(' ').map(|word| word.parse().ok()).collect();
+    let Some(&[interval, ticks]) = numbers.as_deref() else { bail!("`{ticks}` is not an interval and a count") };
+    let Some(report) = model.intervals.get(&(interval as u16)).filter(|report| report.repetitions == 1) else {
+        bail!("interval {interval} was not counted just once");
+    };
+    let counted = report.kernel_instructions.max + report.user_instructions.max;
+    println!("# interval {interval}: {counted} instructions by the model, {ticks} by the counter");
+    if ticks.checked_sub(counted).is_none_or(|beside| beside > BESIDE_MARKERS) {
+        bail!("the model counted {counted} instructions, the time-stamp counter {ticks}");
+    }
+    Ok(())
+}
+
+fn within(model: &model_core::Report, limit: &Limit) -> Result<()> {
+    let Some(interval) = model.intervals.get(&limit.interval) else { bail!("interval {} was not counted", limit.interval) };
+    let Some(visit) = interval.visits.get(limit.visit) else {
+        bail!("interval {} has {} visits to the kernel, not one numbered {}", limit.interval, interval.visits.len(), limit.visit);
+    };
+    let lines = visit.kernel_code_lines_32 + visit.kernel_data_lines_32;
+    let found = format!(
+        "{} kernel instructions (at most {}), {} + {} lines of code and data (at most {}), {} writes of CR3 (exactly {})",
+        visit.kernel_instructions,
+        limit.instructions,
+        visit.kernel_code_lines_32,
+        visit.kernel_data_lines_32,
+        limit.lines,
+        visit.cr3_writes,
+        limit.cr3_writes
+    );
+    println!("# {}: {found}", limit.name);
+    if visit.kernel_instructions > limit.instructions || lines > limit.lines || visit.cr3_writes != limit.cr3_writes {
+        bail!("{found}");
+    }
+    Ok(())
+}

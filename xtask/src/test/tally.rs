@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a test is to those that list and run it, and the counting of results.
+
+use anyhow::{Result, bail};
+use std::time::Instant;
+
+/// What a check does.
+pub type Check = fn() -> Result<()>;
+
+/// A test: its name, and what it does.
+pub type Test = (&'static str, Check);
+
+/// Counts and prints results.
+#[derive(Default)]
+pub struct Tally {
+    /// How many passed.
+    pub passed: usize,
+    /// What failed, and why.
+    pub failures: Vec<String>,
+}
+
+impl Tally {
+    /// Notes a result, and prints it.
+    pub fn note(&mut self, name: &str, result: Result<()>) {
+        match result {
+            Ok(()) => {
+                self.passed += 1;
+                println!("ok {name}");
+            }
+            Err(error) => {
+                println!("not ok {name}: {error:#}");
+                self.failures.push(format!("{name}: {error:#}"));
+            }
+        }
+    }
+
+    /// Says the sums; an error if something failed.
+    pub fn end(self, start: Instant) -> Result<()> {
+        let failed = self.failures.len();
+        println!("# {} s", start.elapsed().as_secs());
+        println!("{} passed, {failed} failed", self.passed);
+        if failed > 0 {
+            bail!("{failed} tests failed");
+        }
+        Ok(())
+    }
+}
