@@ -2,9 +2,9 @@
 //! The contract between the kernel and everything above it: names of system
 //! calls, layouts shared through memory, rights, errors. Nothing here acts.
 //!
-//! The manual (docs/manual.md) states the semantics of each system call; the
-//! doc comments here give its registers. One word is 32 bits on every port of
-//! this version.
+//! The manual (docs/manual.md) says how they belong together; its pages of system calls are made of the
+//! comments here. What depends on the processor is in [`arch`]. A word has 32 bits on every port of this
+//! version.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -121,8 +121,6 @@ pub fn header() -> String {
         ("ERROR_QUOTA_EXCEEDED", abi::Error::QuotaExceeded as u32),
         ("ERROR_POOL_EXHAUSTED", abi::Error::PoolExhausted as u32),
         ("ERROR_BAD_PRIORITY", abi::Error::BadPriority as u32),
-        ("ERROR_QUOTA_EXCEEDED", abi::Error::QuotaExceeded as u32),
-        ("ERROR_POOL_EXHAUSTED", abi::Error::PoolExhausted as u32),
         ("ERROR_PEER_RESTARTED", abi::Error::PeerRestarted as u32),
     ] {
         define(name, value);

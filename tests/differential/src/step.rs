@@ -310,11 +310,13 @@ fn assembly(
     let cpu = *kernel.port.cpu();
     let hot = [cpu.loaded, cpu.top, cpu.port, cpu.current.value()];
     let first_tls = code.symbol("3gdt3GDT")? + u32::from(TLS & !7);
+    // `PoolPlace`: the offset, and the bits of a handle that are an index.
+    let place = code.symbol("POOL_PLACE")?;
     let statics = [
         (first_tls, 0),
         (first_tls + 4, 0),
-        (code.symbol("INDEX_MASK")?, kernel.threads.count - 1),
-        (code.symbol("POOL_OFFSET")?, kernel.port.physical(POOL_BASE).wrapping_sub(POOL_BASE)),
+        (place, kernel.port.physical(POOL_BASE).wrapping_sub(POOL_BASE)),
+        (place + 4, kernel.threads.count - 1),
     ];
     let pool = &kernel.pool;
     let memory = |address: u32| -> Option<u32> {

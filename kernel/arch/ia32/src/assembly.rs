@@ -19,7 +19,7 @@
 //! A jump to a `.global` label is always a long one: the linker fills it in. Adding or removing
 //! `.global` moves code from one cache line to another.
 
-use crate::layout::{CPU, POOL, POOL_BASE, PoolPlace};
+use crate::layout::{CPU, POOL_BASE, POOL_PLACE, PoolPlace};
 use crate::regs::{EFLAGS_IF, EFLAGS_RF, EFLAGS_TF};
 use crate::stack::{KERNEL_STACK, PANIC_STACK};
 use crate::{gdt, interrupts, lazy as loaded, switch, trap};
@@ -108,7 +108,7 @@ global_asm!(
     current = const cpu!(current),
     loaded = const cpu!(loaded),
     top = const cpu!(top),
-    pool = sym POOL,
+    pool = sym POOL_PLACE,
     index_mask = const offset_of!(PoolPlace, index_mask),
     thread_shift = const BYTES.trailing_zeros(),
     threads = const POOL_BASE + ANCHOR,

@@ -20,7 +20,7 @@ pub struct PoolPlace {
 }
 
 /// See [`PoolPlace`].
-pub static POOL: PoolPlace = PoolPlace { offset: AtomicU32::new(0), index_mask: AtomicU32::new(0) };
+pub static POOL_PLACE: PoolPlace = PoolPlace { offset: AtomicU32::new(0), index_mask: AtomicU32::new(0) };
 
 /// The processor's words that fast paths read, at the start of a 32-byte cache line. The task-state
 /// segment starts at the third of them.

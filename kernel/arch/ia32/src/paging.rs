@@ -3,7 +3,7 @@
 //! for a while. The tables of spaces are the portable kernel's.
 
 use crate::features::{self, Features};
-use crate::layout::{CPU_AREA, KERNEL_BASE, POOL, POOL_BASE};
+use crate::layout::{CPU_AREA, KERNEL_BASE, POOL_BASE, POOL_PLACE};
 use crate::regs;
 use crate::shared::{Page, Shared};
 use abi::PAGE_SIZE;
@@ -32,12 +32,12 @@ static ONES_PAGE: Shared<Page<[u8; 4096]>> = Shared::new(Page([0xff; 4096]));
 
 /// Physical address of something in the pool.
 pub fn physical(address: u32) -> u32 {
-    address.wrapping_add(POOL.offset.load(Ordering::Relaxed))
+    address.wrapping_add(POOL_PLACE.offset.load(Ordering::Relaxed))
 }
 
 /// Address in the pool of a physical address in it.
 pub fn pool_address(physical: u32) -> u32 {
-    physical.wrapping_sub(POOL.offset.load(Ordering::Relaxed))
+    physical.wrapping_sub(POOL_PLACE.offset.load(Ordering::Relaxed))
 }
 
 fn physical_of<T>(page: &Shared<Page<T>>) -> u32 {
@@ -127,7 +127,7 @@ pub fn map_range(linear: u32, range: Range) -> u32 {
 
 /// The final shape of the kernel's part: image, symbols, the processor's area, pool; nothing else.
 pub fn map_kernel(pool: Range, features: Features) {
-    POOL.offset.store(pool.base.wrapping_sub(POOL_BASE), Ordering::Relaxed);
+    POOL_PLACE.offset.store(pool.base.wrapping_sub(POOL_BASE), Ordering::Relaxed);
     map_large(KERNEL_BASE, 0, global(features));
     set_directory(CPU_AREA >> 22, physical_of(&CPU_TABLE) | PRESENT | WRITABLE);
     for offset in (0..pool.bytes).step_by(LARGE_PAGE as usize) {

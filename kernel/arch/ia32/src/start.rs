@@ -5,7 +5,7 @@
 
 use crate::boot::{self, Boot};
 use crate::contract::Ia32;
-use crate::layout::{ENTRY_STACK_TOP, KERNEL_BASE, POOL, POOL_BASE};
+use crate::layout::{ENTRY_STACK_TOP, KERNEL_BASE, POOL_BASE, POOL_PLACE};
 use crate::stack::{KERNEL_STACK, STACK_BYTES};
 use crate::{assembly, features, gdt, interrupts, lock, paging, regs, trap};
 use abi::kip::{self, Kip};
@@ -50,7 +50,7 @@ extern "C" fn start(magic: u32, info: u32) -> ! {
     let pool = unsafe { Pool::new(POOL_BASE as *mut u8, boot.pool.bytes, reserved) };
     // SAFETY: boot; the one place that sets it.
     let kernel = unsafe { lock::set(Kernel::new(pool, Ia32::new(boot.features, boot.tsc))) };
-    POOL.index_mask.store(kernel.threads.count - 1, Ordering::Relaxed);
+    POOL_PLACE.index_mask.store(kernel.threads.count - 1, Ordering::Relaxed);
 
     let machine = Machine {
         ram: boot.ram.ranges(),
