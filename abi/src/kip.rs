@@ -8,7 +8,7 @@ use bytemuck::{Pod, Zeroable};
 /// First word of the page: "MKIP" in memory order.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"MKIP");
 /// Version of this contract; a library built for another refuses to start.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What the page holds.
 #[repr(C)]

@@ -114,7 +114,7 @@ pub enum Op {
     /// The handle may be that of a call or of an exception. Any thread of the Space that received it may use it, once.
     ///
     /// # Arguments
-    /// * Tag: number of words and capabilities of the reply; `POLL`. Without a handle also `NOTIFICATIONS_ONLY`.
+    /// * Tag: number of words and capabilities of the reply; `POLL`.
     /// * `a0`: the reply handle, or 0 to reply to nobody.
     /// * `a1`, `a2`, `a3`: words 0 to 2 of the reply.
     /// * UTCB: as for `Call`. The reply to a native thread's exception sets its registers if it has 19 words or more:
@@ -124,7 +124,7 @@ pub enum Op {
     /// A delivery, as `Receive`.
     ///
     /// # Errors
-    /// * `BadOperation`: with a handle: more than 64 words, or the flag `NOTIFICATIONS_ONLY`.
+    /// * `BadOperation`: more than 64 words, or the flag `NOTIFICATIONS_ONLY`.
     /// * `BadHandle`: no thread waits under this handle for a reply of this Space. Nothing was received.
     /// * `CapTransfer`: a capability could not be placed in the caller's table. Nothing was replied or received, and the
     ///   handle stays good.
@@ -258,8 +258,7 @@ pub enum Op {
     Yield = 8,
     /// Map one page, then reply, then receive: a pager's answer to a page fault.
     ///
-    /// It is `Map` with one record of one page, then `ReplyWait` without words or capabilities. (If the record names a
-    /// Memory of I/O ports, it is for 4,096 ports.)
+    /// It is `Map` with one record of one page, then `ReplyWait` without words or capabilities.
     ///
     /// # Arguments
     /// * Tag: `POLL`. No words and no capabilities.
@@ -492,7 +491,7 @@ pub enum Op {
     Start = 32,
     /// Stop a thread.
     ///
-    /// A native thread ends the IPC that it waits in with `Interrupted`, and stops. An alien that runs raises an event of
+    /// A native thread ends the IPC that it waits in, or the call that it is in the middle of, with `Interrupted`, and stops. An alien that runs raises an event of
     /// vector `STOPPED`; one that does not run stays as it is.
     ///
     /// # Arguments
@@ -640,7 +639,7 @@ pub enum Op {
     ///   goes in steps, the kernel writes into a record what is left of it.
     ///
     /// # Returns
-    /// * `r1`: the number of records done, after an error, too. If a record fails, `r2` and `r3` are left as they were.
+    /// * `r1`: the number of records done, after an error, too.
     ///
     /// # Errors
     /// * `BadArgument`: the number of records is not 1 to 16. Of a record: there is no such operation; the length is 0 or

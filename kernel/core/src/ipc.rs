@@ -183,6 +183,7 @@ impl<P: Port> Kernel<P> {
 
     /// `reply_wait`.
     pub(crate) fn reply_wait(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag) -> Result<Outcome> {
+        Self::check_tag(tag)?;
         if P::argument(&self.pool[me].context, 1) != 0 {
             self.reply(me, space, tag)?;
         }

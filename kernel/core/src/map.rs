@@ -65,9 +65,8 @@ impl<P: Port> Kernel<P> {
             Batch::Done => Ok(Outcome::Done([count, 0, 0])),
             Batch::Again => Ok(Outcome::Again),
             Batch::Failed(index, error) => {
-                let context = &mut self.pool[me].context;
-                P::set_result(context, 0, error as u32);
-                P::set_result(context, 1, index);
+                self.set_status(me, Err(error));
+                P::set_result(&mut self.pool[me].context, 1, index);
                 Ok(Outcome::Handled)
             }
         }
@@ -119,7 +118,12 @@ impl<P: Port> Kernel<P> {
     /// A record of one page; its length is not given. False if an interrupt came first: then all of it
     /// is to be done again.
     pub(crate) fn map_page(&mut self, caller: Ref<Space>, [selectors, address, offset]: [u32; 3]) -> Result<bool> {
-        self.carry_out_record(caller, &mut MapRecord([selectors, address, offset, PAGE_SIZE]))
+        let mut record = MapRecord([selectors, address, offset, PAGE_SIZE]);
+        match self.record_memory(caller, &record)? {
+            // As many ports as a page has bytes are nothing that anybody means.
+            Some((memory, _)) if self.pool[memory].class == class::PORTS => Err(Error::BadArgument),
+            _ => self.carry_out_record(caller, &mut record),
+        }
     }
 
     /// One record; false if an interrupt came first: the record is what is left then.

@@ -49,8 +49,13 @@ impl<P: Port> Kernel<P> {
             }
             return Ok(NOTHING);
         }
-        if !matches!(self.pool[thread].state(), gate::READY | gate::STOPPED | gate::HALTED) {
-            self.write_failure(thread, Error::Interrupted);
+        match self.pool[thread].state() {
+            // What it finds if its registers are set and it goes on: not the tag of a call that it was in the middle of.
+            gate::READY if self.pool[thread].flags & flag::AGAIN != 0 => self.fail_call(thread, Error::Interrupted),
+            gate::READY | gate::STOPPED | gate::HALTED => {}
+            _ => {
+                self.write_failure(thread, Error::Interrupted);
+            }
         }
         self.forget_handle(thread);
         self.leave_queues(thread);

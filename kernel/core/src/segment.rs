@@ -50,10 +50,10 @@ impl<P: Port> Kernel<P> {
             return Err(Error::BadArgument);
         }
         let block: Ref<Segment> = Ref::new(self.allocate(quota, size_of::<Segment>() as u32)?);
-        match self.allocate(quota, TABLE_BYTES) {
+        match self.allocate_table(quota) {
             Ok(top) => {
                 let s = &mut self.pool[block];
-                s.region = Region { header: Self::new_header(quota, slot), top: Link::from_value(top), end: args[1], ..Region::zeroed() };
+                s.region = Region { header: Self::new_header(quota, slot), top: top.link(), end: args[1], ..Region::zeroed() };
                 self.port.segment_created(&mut self.pool, block);
                 self.put_original(slot, Kind::Segment, block.address());
                 Ok(NOTHING)

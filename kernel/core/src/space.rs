@@ -6,6 +6,7 @@ use crate::ports::PORT_MAP_BYTES;
 use crate::reap::Work;
 use crate::tables::TABLE_BYTES;
 use crate::{Attachment, Kernel, Outcome, Owner, PortMap, Quota, Region, Result, Slot, SlotMap, Thread};
+use abi::syscall::MAX_SLOTS;
 use abi::utcb::{AREA_END, FIRST_SLOT, KIP_ADDRESS, SLOT_SIZE};
 use abi::{Error, Kind, Rights, USER_END};
 use bytemuck::{Pod, Zeroable};
@@ -54,8 +55,6 @@ impl Space {
     }
 }
 
-/// Most slots of a capability table: what the selectors of map records and message items can name.
-const MAX_SLOTS: u32 = 65536;
 /// Slots of a new capability table that are cleared in one step.
 const GROWTH: u32 = 512;
 
@@ -119,7 +118,7 @@ impl<P: Port> Kernel<P> {
     }
 
     fn furnish_space(&mut self, made: Ref<Space>, quota: Ref<Quota>) -> Result<()> {
-        self.pool[made].region.top = Link::from_value(self.allocate(quota, TABLE_BYTES)?);
+        self.pool[made].region.top = self.allocate_table(quota)?.link();
         self.port.space_created(&mut self.pool, made);
         if self.pool[made].slots == 0 {
             return Ok(());

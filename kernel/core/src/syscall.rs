@@ -45,8 +45,7 @@ impl<P: Port> Kernel<P> {
             Ok(Outcome::Done(results)) => self.set_status(me, Ok(results)),
             Ok(Outcome::Handled) => {}
             Ok(Outcome::Again) => self.pool[me].flags |= flag::AGAIN,
-            Err(error) if is_ipc(tag) => self.set_failed(me, error),
-            Err(error) => self.set_status(me, Err(error)),
+            Err(error) => self.fail_call(me, error),
         }
         let t = &mut self.pool[me];
         if t.state() == gate::READY {
@@ -56,6 +55,15 @@ impl<P: Port> Kernel<P> {
             self.leave_work(me);
         }
         !again
+    }
+
+    /// Writes an error as the result of the system call that is in a thread's registers.
+    pub(crate) fn fail_call(&mut self, thread: Ref<Thread>, error: Error) {
+        if is_ipc(Tag(P::argument(&self.pool[thread].context, 0))) {
+            self.set_failed(thread, error);
+        } else {
+            self.set_status(thread, Err(error));
+        }
     }
 
     /// Writes the status and results of a system call that is no receive.

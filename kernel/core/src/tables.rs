@@ -150,6 +150,11 @@ impl<P: Port> Kernel<P> {
             return Err(Error::Occupied);
         }
         let quota = self.quota_of(owner)?;
+        self.allocate_table(quota)
+    }
+
+    /// An empty table, of the upper or the lower level.
+    pub(crate) fn allocate_table(&mut self, quota: Ref<Quota>) -> Result<Ref<Table>> {
         let table = Ref::new(self.allocate(quota, TABLE_BYTES)?);
         self.port.entries_written(&self.pool, table, 0..mmu::ENTRIES);
         Ok(table)

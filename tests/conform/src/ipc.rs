@@ -159,9 +159,13 @@ extern "C" fn caller(to: u32) -> ! {
 }
 
 fn receive_refuses_reserved_flags(_: &mut Bed) -> Result<(), Why> {
-    for (op, flags) in
-        [(abi::Op::Receive, Tag::RESERVED | Tag::POLL), (abi::Op::Run, Tag::RESERVED), (abi::Op::Run, Tag::NOTIFICATIONS_ONLY)]
-    {
+    for (op, flags) in [
+        (abi::Op::Receive, Tag::RESERVED | Tag::POLL),
+        (abi::Op::Run, Tag::RESERVED),
+        (abi::Op::Run, Tag::NOTIFICATIONS_ONLY),
+        (abi::Op::ReplyWait, Tag::NOTIFICATIONS_ONLY),
+        (abi::Op::ReplyWait, abi::tag::MAX_WORDS + 1),
+    ] {
         let mut registers = [Tag::new(op, 0, 0).0 | flags, 0, 0, 0, 0];
         sys::raw(&mut registers);
         check("BadOperation", abi::Delivery(registers[0]).error() == Some(Error::BadOperation))?;

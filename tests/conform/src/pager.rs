@@ -255,6 +255,9 @@ fn bad_records(bed: &mut Bed) -> Result<(), Why> {
     ] {
         fails(map_reply_wait(r.handle, &record), error)?;
     }
+    if let Some(ports) = bed.ports {
+        fails(map_reply_wait(r.handle, &MapRecord::new(map, own, 0, ports.0, 0, 1, RW)), Error::BadArgument)?;
+    }
     let again = good(reply_wait(r.handle, Message::default()))?;
     check("nothing was mapped, and the handle stayed good", again.words[..2] == [vector::PAGE_FAULT, DATA])?;
     touched(map_reply_wait(again.handle, &page(bed.ram, PAGE))).map(|_| ())

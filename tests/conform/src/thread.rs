@@ -3,6 +3,7 @@
 
 use crate::object::yield_now;
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SELF, SHARED, SPACE, Why, check, fails, good};
+use abi::state::{DEBUG, TLS_COUNT};
 use abi::{Op, Rights, TABLE_SPAN, USER_END};
 use core::sync::atomic::{AtomicU32, Ordering};
 use macadamia::cap::{copy, delete, identify};
@@ -20,7 +21,10 @@ pub const CASES: &[Case] = &[
     ("states_are_told", states),
     ("registers_of_a_running_thread_are_not_read", |_| fails(SELF.registers().map(|_| ()), Error::BadState)),
     ("registers_of_a_running_thread_are_not_set", |_| fails(SELF.set_registers(&macadamia::Frame::default(), false), Error::BadState)),
-    ("tls_slots_are_three", |_| fails(SELF.set_tls(3, 0, 0), Error::BadArgument)),
+    ("tls_slots_are_three", |_| {
+        fails(SELF.set_tls(DEBUG, 0, 0), Error::BadArgument)?;
+        (TLS_COUNT..DEBUG).try_for_each(|item| fails(sys::call(Op::SetState, [SELF.0, item, 0, 0]).map(|_| ()), Error::BadArgument))
+    }),
     ("tls_limits_have_24_bits", |_| fails(SELF.set_tls(0, 0, 1 << 24), Error::BadArgument)),
     ("debug_registers_4_to_6_are_refused", |_| {
         (4..7).try_for_each(|index| fails(SELF.set_debug(index, 0).map(|_| ()), Error::BadArgument))

@@ -35,6 +35,8 @@ pub mod layout {
     pub const GRANTS: u32 = 0x5000_0000;
     /// End of devices and shared memory, and start of what a component maps itself.
     pub const GRANTS_END: u32 = 0x8000_0000;
+    /// Most bytes of the registers of one PCI device: only the machine knows how many there are.
+    pub const PCI_SPAN: u32 = 64 << 20;
     /// End of the first thread's stack. Nothing is mapped below the stack, so that
     /// an overflow is an exception.
     pub const STACK_END: u32 = 0xb000_0000;

@@ -2,8 +2,8 @@
 //! Typed selectors, and the system calls on objects.
 
 use crate::{Result, sys, utcb};
-use abi::state::{DEBUG, TLS};
-use abi::{Frame, Op, Rights};
+use abi::state::{DEBUG, TLS, TLS_COUNT};
+use abi::{Error, Frame, Op, Rights};
 
 macro_rules! selector {
     ($(#[$doc:meta])* $name:ident) => {
@@ -156,6 +156,9 @@ impl Thread {
     /// # Errors
     /// What the kernel says.
     pub fn set_tls(self, index: u32, base: u32, limit: u32) -> Result<()> {
+        if index >= TLS_COUNT {
+            return Err(Error::BadArgument);
+        }
         sys::call(Op::SetState, [self.0, TLS + index, base, limit]).map(|_| ())
     }
     /// Sets a debug register; returns the last status.
@@ -163,7 +166,8 @@ impl Thread {
     /// # Errors
     /// What the kernel says.
     pub fn set_debug(self, index: u32, value: u32) -> Result<u32> {
-        sys::call(Op::SetState, [self.0, DEBUG + index, value, 0]).map(|[status, _, _]| status)
+        let part = DEBUG.checked_add(index).ok_or(Error::BadArgument)?;
+        sys::call(Op::SetState, [self.0, part, value, 0]).map(|[status, _, _]| status)
     }
     /// Makes the FPU area of its UTCB slot current.
     ///

@@ -3,7 +3,9 @@
 //! what happens when it ends or panics.
 
 use crate::ipc::{Message, call};
+use crate::time::kip;
 use crate::{Error, Irq, Memory, Result, Thread};
+use abi::kip::{Kip, MAGIC, VERSION};
 use alloc::string::String;
 use core::arch::global_asm;
 use image::{Given, Start};
@@ -82,6 +84,12 @@ impl Env {
     }
 }
 
+/// A component of one version of the contract does not start on a kernel of another.
+fn check_version() {
+    let Kip { magic, version, .. } = kip();
+    assert!(magic == MAGIC && version == VERSION, "the kernel has version {version} of the contract, this was built for {VERSION}");
+}
+
 /// Reads the start block, makes the heap.
 ///
 /// # Safety
@@ -94,6 +102,7 @@ pub unsafe fn init(block: u32) -> Env {
     unsafe { init_heap(heap, heap_bytes) };
     // SAFETY: see above.
     let bytes = unsafe { core::slice::from_raw_parts((block + 16) as *const u8, bytes as usize) };
+    check_version();
     match postcard::from_bytes::<Start>(bytes) {
         Ok(start) => Env { next_slot: start.free_slot, start },
         Err(error) => panic!("start block unreadable: {error}"),

@@ -107,9 +107,6 @@ impl Image {
     }
 }
 
-/// Room for the registers of a PCI device, of which only the machine knows how many there are.
-const PCI_SPAN: u32 = 64 << 20;
-
 /// Where the next thing goes that a component finds mapped.
 struct Place(u32);
 
@@ -152,7 +149,7 @@ fn grants(
         grants.push(Grant { name: device.name.clone(), what });
     }
     for pci in &component.pci {
-        let what = Resource::Pci { device: *pci.device.get_ref() as u8, address: place.take(PCI_SPAN) };
+        let what = Resource::Pci { device: *pci.device.get_ref() as u8, address: place.take(layout::PCI_SPAN) };
         grants.push(Grant { name: pci.name.clone(), what });
     }
     for share in &component.shares {

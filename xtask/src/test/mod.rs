@@ -37,8 +37,10 @@ const SLOW: &[&str] = &[
     "system.linux-small",
     "linux.project",
     "linux.stress",
+    "linux.walk",
     "linux.fsx.long",
     "linux.busybox",
+    "linux.kselftest",
     "bench.checker",
 ];
 
@@ -58,10 +60,16 @@ struct Entry {
 }
 
 impl Entry {
-    /// Whether it runs when `filter` is asked for: a part of its name, or something of what it consists of.
-    fn is_selected(&self, filter: &str, slow: bool) -> bool {
+    /// Whether it runs when `filter` is asked for: a part of its name, or something of what it consists of. If a test is
+    /// called so (`whole`), only that one and those of its group.
+    fn is_selected(&self, filter: &str, whole: bool, slow: bool) -> bool {
         let parts = !matches!(self.action, Action::Check(_)) && filter.starts_with(&self.name);
-        (parts || self.name.contains(filter)) && (slow || self.name == filter || !SLOW.contains(&self.name.as_str()))
+        let named = if whole {
+            self.name.strip_prefix(filter).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        } else {
+            self.name.contains(filter)
+        };
+        (parts || named) && (slow || self.name == filter || !SLOW.contains(&self.name.as_str()))
     }
 
     fn run(&self) -> Outcome {
@@ -115,11 +123,12 @@ pub fn names() -> Result<Vec<(String, String)>> {
     list()?.into_iter().map(row).collect()
 }
 
-/// Runs everything whose name contains `filter`; of what is slow only what it names, unless `slow`.
+/// Runs the test that is called `filter` with those of its group, or everything whose name contains it; of what is slow only what it names, unless `slow`.
 pub fn all(filter: &str, slow: bool) -> Result<()> {
     let start = Instant::now();
     let tests = list()?;
-    let chosen: Vec<&Entry> = tests.iter().filter(|test| test.is_selected(filter, slow)).collect();
+    let whole = tests.iter().any(|test| test.name == filter);
+    let chosen: Vec<&Entry> = tests.iter().filter(|test| test.is_selected(filter, whole, slow)).collect();
     if chosen.is_empty() {
         let near = catalogue::near(filter, tests.iter().map(|test| test.name.as_str()));
         let near = near.map_or_else(String::new, |name| format!("did you mean `{name}`? "));

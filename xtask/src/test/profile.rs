@@ -17,6 +17,7 @@ pub const ALL: &[Test] = &[("profile.components", components), ("profile.linux",
 const OFTEN: u32 = 7;
 /// The interval of `tests/fast-paths` that has calls to another component and nothing else.
 const CALLS: u16 = 10;
+
 /// Takes the same profile twice.
 fn twice(request: &Request<'_>) -> Result<Profile> {
     let mut files = Vec::new();

@@ -85,7 +85,6 @@ impl Port for Host {
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {
         if let Some(top) = pool[space].region.top.get() {
             pool[space].hw[0] = self.physical(top.address());
-            self.walker.insert(top.address(), pool[top].0);
         }
     }
     fn space_dropped(&mut self, _: &mut Pool, _: Ref<Space>) {}

@@ -3,7 +3,7 @@
 
 use abi::boot::slot;
 use abi::syscall::MapRecord;
-use abi::{Op, Rights, Tag};
+use abi::{Error, Op, Rights, Tag};
 use arch_host::{Host, RAM, boot};
 use kcore::thread::{flag, gate};
 use kcore::{Kernel, Thread};
@@ -58,9 +58,22 @@ fn a_stopped_call_is_not_carried_on() {
     let other = in_the_middle(&mut kernel);
     assert_eq!(call(&mut kernel, Op::Stop, [THREAD, 0, 0, 0]), 0);
     assert_eq!(kernel.pool[other].state(), gate::STOPPED);
+    let result = arch_host::results(&kernel.pool[other])[0];
+    assert_eq!(result, Error::Interrupted as u32, "what it finds if it goes on by `set_registers`");
     assert_eq!(call(&mut kernel, Op::Start, [THREAD, 0x40_0000, 0x50_0000, 0]), 0);
     call(&mut kernel, Op::Yield, [0; 4]);
     assert_eq!(kernel.current(), Some(other));
     assert!(!kernel.carry_on(), "a thread that was started anew makes no system call");
     assert_eq!(kernel.pool[other].progress, 0);
+}
+
+#[test]
+fn a_failed_map_leaves_nothing_of_its_arguments() {
+    let mut kernel = boot();
+    let me = kernel.current().expect("the root server runs");
+    let utcb = kernel.pool[me].utcb;
+    let record = MapRecord::new(MapRecord::MAP, slot::SPACE, 0x1000_0000, THREAD, 0, abi::PAGE_SIZE, Rights(3));
+    kernel.pool.bytes_mut(utcb, 16).copy_from_slice(bytemuck::bytes_of(&record.0));
+    assert_eq!(call(&mut kernel, Op::Map, [1, 7, 8, 9]), Error::NoCapability as u32);
+    assert_eq!(arch_host::results(&kernel.pool[me])[1..4], [0; 3], "no record was done");
 }

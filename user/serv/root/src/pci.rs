@@ -6,7 +6,7 @@
 use crate::load::RW;
 use crate::resources::Resources;
 use crate::say;
-use image::layout::GRANTS_END;
+use image::layout::{GRANTS_END, PCI_SPAN};
 use image::pci::{BARS, Device, Range};
 use macadamia::alloc::vec::Vec;
 use macadamia::{Memory, Result, Space, map, pci};
@@ -39,11 +39,13 @@ pub fn find(resources: &mut Resources, name: &str, device: u8, address: u32) -> 
 
 fn grant(resources: &mut Resources, name: &str, found: pci::Found, (irq, mut address): (u32, u32)) -> Result<Granted> {
     let (mut ranges, mut mapped) = (Vec::new(), [None; BARS]);
+    // Behind that another grant may begin.
+    let most = address.saturating_add(PCI_SPAN).min(GRANTS_END);
     for (range, mapped) in found.ranges.into_iter().zip(&mut mapped) {
         let Some(range) = range else { continue };
         // Aligned as in the device. What finds no room is as if the device did not have it.
         let place = address.checked_next_multiple_of(range.bytes).map(|address| Range { address, bytes: range.bytes });
-        let fits = |place: &Range| place.address.checked_add(place.bytes).is_some_and(|end| end <= GRANTS_END);
+        let fits = |place: &Range| place.address.checked_add(place.bytes).is_some_and(|end| end <= most);
         let Some(place) = place.filter(fits) else { continue };
         let memory = resources.device(range.address, range.bytes)?;
         ranges.push((memory, place));
