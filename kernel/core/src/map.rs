@@ -122,7 +122,7 @@ impl<P: Port> Kernel<P> {
         match self.record_memory(caller, &record)? {
             // As many ports as a page has bytes are nothing that anybody means.
             Some((memory, _)) if self.pool[memory].class == class::PORTS => Err(Error::BadArgument),
-            _ => self.carry_out_record(caller, &mut record),
+            memory => self.carry_out_pages(caller, &mut record, memory),
         }
     }
 
@@ -134,6 +134,11 @@ impl<P: Port> Kernel<P> {
             self.unlooked += LOOK;
             return Ok(true);
         }
+        self.carry_out_pages(caller, record, memory)
+    }
+
+    /// As [`carry_out_record`](Self::carry_out_record), of a record that is not for I/O ports.
+    fn carry_out_pages(&mut self, caller: Ref<Space>, record: &mut MapRecord, memory: Option<(Ref<Memory>, Rights)>) -> Result<bool> {
         loop {
             let request = self.request(caller, record, memory)?;
             // What somebody else has changed of a Segment goes first.

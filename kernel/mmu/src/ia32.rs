@@ -20,10 +20,6 @@ pub mod bits {
     pub const WRITE_THROUGH: u32 = 1 << 3;
     /// Not cached.
     pub const CACHE_DISABLE: u32 = 1 << 4;
-    /// Set by the processor.
-    pub const ACCESSED: u32 = 1 << 5;
-    /// Set by the processor.
-    pub const DIRTY: u32 = 1 << 6;
     /// In a directory entry: a 4 MiB page.
     pub const LARGE: u32 = 1 << 7;
     /// Kept in the TLB over a change of directory.

@@ -221,18 +221,6 @@ impl Pool {
         self.at(start).cast()
     }
 
-    /// Two different objects at once.
-    ///
-    /// # Panics
-    /// If they overlap.
-    pub fn pair<A: Object, B: Object>(&mut self, a: Ref<A>, b: Ref<B>) -> (&mut A, &mut B) {
-        let (pa, pb) = (self.pointer(a), self.pointer(b));
-        let (start_a, start_b) = (pa as usize, pb as usize);
-        assert!(start_a + size_of::<A>() <= start_b || start_b + size_of::<B>() <= start_a, "overlapping objects");
-        // SAFETY: both are within the pool (`pointer`), aligned, plain data, and disjoint; `self` is borrowed for both.
-        unsafe { (&mut *pa, &mut *pb) }
-    }
-
     /// Raw bytes of the pool.
     #[must_use]
     #[inline]
