@@ -59,6 +59,18 @@ impl Session {
         self.until(text).map(|_| ())
     }
 
+    /// Waits for output that contains each of `texts`, in any order; what came up to the last of them is done with.
+    pub fn expect_all(&mut self, texts: &[&str]) -> Result<()> {
+        let start = self.transcript.len() - self.seen.len();
+        for text in texts {
+            let done = self.transcript.get(start..self.transcript.len() - self.seen.len()).unwrap_or_default();
+            if !done.contains(text) {
+                self.expect(text)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Waits for output that contains `text`, and returns what came before it.
     pub fn until(&mut self, text: &str) -> Result<String> {
         let patience = stretched(self.patience);
@@ -144,5 +156,23 @@ impl Drop for Session {
         // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Session;
+    use std::process::Command;
+
+    #[test]
+    fn order_does_not_matter_where_it_must_not() {
+        for says in ["first> second> rest", "second> first> rest"] {
+            let mut command = Command::new("printf");
+            command.arg(says);
+            let mut session = Session::start(command).unwrap();
+            session.expect_all(&["first> ", "second> "]).unwrap();
+            session.expect("rest").unwrap();
+            assert!(session.expect_all(&["third> "]).is_err());
+        }
     }
 }

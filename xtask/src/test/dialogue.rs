@@ -52,8 +52,7 @@ fn boot_checks() -> Result<()> {
 /// Two components read; each gets what was typed while it had the focus.
 fn focus() -> Result<()> {
     let mut session = emulator::session(&built("echo", false)?)?;
-    session.expect("[first] > ")?;
-    session.expect("[second] > ")?;
+    session.expect_all(&["[first] > ", "[second] > "])?;
     session.send(b"\x142one\r")?;
     session.expect("[first] one")?;
     session.send(b"\x143two\r")?;

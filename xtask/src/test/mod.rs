@@ -21,7 +21,9 @@ mod tally;
 
 pub use results::Shard;
 
-use crate::catalogue;
+use crate::linux::server::is_server;
+use crate::machine::board;
+use crate::{catalogue, description};
 use anyhow::{Result, bail};
 use results::{Outcome, Results};
 use std::path::PathBuf;
@@ -40,7 +42,6 @@ const SLOW: &[&str] = &[
     "linux.walk",
     "linux.fsx.long",
     "linux.busybox",
-    "linux.kselftest",
     "bench.checker",
 ];
 
@@ -57,6 +58,8 @@ enum Action {
 struct Entry {
     name: String,
     action: Action,
+    /// Whether it runs a Linux server. Such tests run one after the other: they share folders, disks and fetched files.
+    linux: bool,
 }
 
 impl Entry {
@@ -98,12 +101,18 @@ fn list() -> Result<Vec<Entry>> {
         .chain(suites::ALL)
         .chain(disk::ALL)
         .chain(debian::ALL);
-    let mut tests: Vec<Entry> = checks.map(|&(name, check)| Entry { name: name.into(), action: Action::Check(check) }).collect();
+    let entry = |&(name, check): &Test| Entry {
+        name: name.into(),
+        action: Action::Check(check),
+        linux: name.contains("linux") || bench::ALL.iter().any(|(other, _)| *other == name),
+    };
+    let mut tests: Vec<Entry> = checks.map(entry).collect();
     for path in systems()? {
-        let name = format!("system.{}", catalogue::name(&path));
-        tests.push(Entry { name, action: Action::System(path) });
+        let components = description::read(&path, board::chosen())?.component;
+        let linux = components.iter().any(|component| is_server(component.package()));
+        tests.push(Entry { name: format!("system.{}", catalogue::name(&path)), action: Action::System(path), linux });
     }
-    tests.push(Entry { name: "image".into(), action: Action::Refusals });
+    tests.push(Entry { name: "image".into(), action: Action::Refusals, linux: false });
     Ok(tests)
 }
 
@@ -134,16 +143,16 @@ pub fn all(filter: &str, slow: bool) -> Result<()> {
         let near = near.map_or_else(String::new, |name| format!("did you mean `{name}`? "));
         bail!("no test that runs has `{filter}` in its name; {near}`./macadamia list --tests` shows all");
     }
-    let is_one_of = |tests: &[Test], entry: &Entry| tests.iter().any(|(name, _)| *name == entry.name);
-    let (first, rest): (Vec<&Entry>, Vec<&Entry>) = chosen.into_iter().partition(|test| is_one_of(script::ALL, test));
-    let (checks, guests): (Vec<&Entry>, Vec<&Entry>) = rest.into_iter().partition(|test| is_one_of(source::ALL, test));
+    // A copy is made of what nobody writes to. Then two lanes, as an emulator keeps one processor busy.
+    let (first, rest): (Vec<&Entry>, Vec<&Entry>) =
+        chosen.into_iter().partition(|test| script::ALL.iter().any(|(name, _)| *name == test.name));
+    let (linux, others): (Vec<&Entry>, Vec<&Entry>) = rest.into_iter().partition(|test| test.linux);
     let run = |tests: Vec<&Entry>| tests.into_iter().map(Entry::run).collect::<Vec<_>>();
-    // A copy is made of what nobody writes to. Emulators leave a processor to the checks, mostly.
     let mut outcomes = run(first);
     outcomes.extend(std::thread::scope(|scope| {
-        let checks = scope.spawn(|| run(checks));
-        let mut outcomes = run(guests);
-        outcomes.extend(checks.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let others = scope.spawn(|| run(others));
+        let mut outcomes = run(linux);
+        outcomes.extend(others.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         outcomes
     }));
     let mut tally = Tally::default();

@@ -34,9 +34,10 @@ impl Tally {
         }
     }
 
-    /// Says the sums; an error if something failed.
+    /// Says what failed, once more and together, and the sums; an error if something failed.
     pub fn end(self, start: Instant) -> Result<()> {
         let failed = self.failures.len();
+        self.failures.iter().for_each(|failure| println!("failed: {failure}"));
         println!("# {} s", start.elapsed().as_secs());
         println!("{} passed, {failed} failed", self.passed);
         if failed > 0 {
