@@ -7,6 +7,8 @@
 //! system   the system description for the root server (its format is not the kernel's business)
 //! ```
 
+use crate::utcb::AREA_END;
+use crate::{PhysAddr, USER_END, Word};
 use bytemuck::{Pod, Zeroable};
 
 /// First word: "MCDM" in memory order.
@@ -18,7 +20,7 @@ pub const MAX_BYTES: u32 = 256 << 20;
 /// Bytes of the header.
 pub const HEADER_BYTES: u32 = 64;
 
-/// Head of a boot image. All offsets are from the image's start.
+/// Head of a boot image, in memory as a list of 32-bit words, low byte first on every processor. All offsets are from the image's start.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -103,11 +105,26 @@ impl Refusal {
     }
 }
 
+impl Header {
+    /// The header as it stands in an image.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; HEADER_BYTES as usize] {
+        let words: [u32; HEADER_BYTES as usize / 4] = bytemuck::cast(*self);
+        bytemuck::cast(words.map(u32::to_le))
+    }
+
+    /// The header that these bytes of an image are, unchecked.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; HEADER_BYTES as usize]) -> Self {
+        let words: [u32; HEADER_BYTES as usize / 4] = bytemuck::cast(bytes);
+        bytemuck::cast(words.map(u32::from_le))
+    }
+}
+
 /// Checksum for `Header::header_crc`.
 #[must_use]
 pub fn header_crc(header: &Header) -> u32 {
-    let bare = Header { crc: 0, header_crc: 0, ..*header };
-    crc32fast::hash(bytemuck::bytes_of(&bare))
+    crc32fast::hash(&Header { crc: 0, header_crc: 0, ..*header }.to_bytes())
 }
 
 /// Checks everything about an image that is in a file of `image.len()` bytes.
@@ -115,9 +132,9 @@ pub fn header_crc(header: &Header) -> u32 {
 /// # Errors
 /// The first thing found wrong.
 pub fn check(image: &[u8]) -> Result<Header, Refusal> {
-    let head = image.get(..HEADER_BYTES as usize).ok_or(Refusal::TooShort)?;
-    let header: Header = bytemuck::pod_read_unaligned(head);
-    let page = crate::PAGE_SIZE;
+    let (head, _) = image.split_first_chunk().ok_or(Refusal::TooShort)?;
+    let header = Header::from_bytes(*head);
+    let page = crate::PAGE_SIZE as u32;
     let aligned = |x: u32| x.is_multiple_of(page);
     if header.magic != MAGIC {
         return Err(Refusal::NotAnImage);
@@ -144,7 +161,7 @@ pub fn check(image: &[u8]) -> Result<Header, Refusal> {
         return Err(Refusal::RootPlacement);
     }
     let root_end = header.root_address.checked_add(header.root_bytes).ok_or(Refusal::RootAddress)?;
-    if !aligned(header.root_address) || header.root_address < crate::utcb::AREA_END || root_end > crate::USER_END {
+    if !aligned(header.root_address) || (header.root_address as Word) < AREA_END || root_end as Word > USER_END {
         return Err(Refusal::RootAddress);
     }
     let inside = |x: u32| x >= header.root_address && x <= root_end;
@@ -190,7 +207,10 @@ pub const RAM_RANGES: usize = 16;
 /// Slots of the root server's table (at least).
 pub const ROOT_SLOTS: u32 = 4096;
 
-/// What `esi` points to when the root server starts: in its UTCB slot's words.
+/// Words that align [`Info::ram`].
+const PADDING: usize = size_of::<Word>() / 4 - 1;
+
+/// What the argument of the first thread points to when the root server starts: in its UTCB slot's words.
 /// (The pointer is the UTCB's own address.)
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable, Debug)]
@@ -205,6 +225,8 @@ pub struct Info {
     pub system_bytes: u32,
     /// Slots in the root server's capability table.
     pub slots: u32,
+    /// Aligns what follows to a word.
+    pub unused: [u32; PADDING],
     /// Physical address of each RAM capability's first byte: devices that reach memory want it.
-    pub ram: [u32; RAM_RANGES],
+    pub ram: [PhysAddr; RAM_RANGES],
 }

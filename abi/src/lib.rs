@@ -3,12 +3,12 @@
 //! calls, layouts shared through memory, rights, errors. Nothing here acts.
 //!
 //! The manual (docs/manual.md) says how they belong together; its pages of system calls are made of the
-//! comments here. What depends on the processor is in [`arch`]. A word has 32 bits on every port of this
-//! version.
+//! comments here. What depends on the processor is in [`arch`].
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod address;
 pub mod arch;
 pub mod boot;
 pub mod error;
@@ -18,8 +18,10 @@ pub mod syscall;
 pub mod tag;
 pub mod utcb;
 
+pub use address::{PhysAddr, UserAddr};
+pub use arch::current::Word;
 pub use arch::current::layout::{TABLE_SPAN, USER_END};
-pub use arch::current::{frame, marker, state};
+pub use arch::current::{frame, state};
 pub use error::Error;
 pub use frame::Frame;
 pub use object::{CacheOp, Kind, Rights, ThreadState};
@@ -27,7 +29,7 @@ pub use syscall::Op;
 pub use tag::{Delivery, MessageKind, Tag};
 
 /// Bytes in a page, the unit of mapping.
-pub const PAGE_SIZE: u32 = 4096;
+pub const PAGE_SIZE: Word = 4096;
 
 /// Number of priorities; 255 is the most urgent.
 pub const PRIORITIES: u32 = 256;

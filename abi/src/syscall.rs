@@ -6,7 +6,7 @@
 //! # Registers
 //!
 //! A system call takes a *tag* and four arguments, `a0` to `a3`. It returns five results, `r0` to `r4`. Each is
-//! one word. This table says where they are; nothing else names registers of a processor.
+//! one word: 32 or 64 bits, as the processor's user registers have. This table says where they are; nothing else names registers of a processor.
 //!
 //! | role | IA-32 |
 //! |---|---|
@@ -73,6 +73,8 @@
 //! steps, and interrupts are taken between two steps. The kernel looks capabilities and handles up again when it
 //! carries such a call on. If somebody took one away meanwhile, the call fails with the error for that, and what
 //! was done stays done.
+
+use crate::{UserAddr, Word};
 
 /// Most slots of a capability table.
 pub const MAX_SLOTS: u32 = 1 << 16;
@@ -861,8 +863,8 @@ impl Op {
 }
 
 /// A selector in 16 bits; 0 for one that no table has.
-pub(crate) const fn fit(selector: u32) -> u32 {
-    if selector < MAX_SLOTS { selector } else { 0 }
+pub(crate) const fn fit(selector: Word) -> u32 {
+    if selector < MAX_SLOTS as Word { selector as u32 } else { 0 }
 }
 
 /// A record of `Map`: four words.
@@ -876,7 +878,7 @@ pub(crate) const fn fit(selector: u32) -> u32 {
 /// I/O ports appear where they are: the address is ignored. `UNMAP` looks at the Memory only to see whether it is of
 /// ports. `PROTECT` ignores Memory and offset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MapRecord(pub [u32; 4]);
+pub struct MapRecord(pub [Word; 4]);
 
 impl MapRecord {
     /// Operation: make mappings; what was there before is replaced.
@@ -890,42 +892,43 @@ impl MapRecord {
 
     /// A record. A selector that does not fit 16 bits names no slot: it becomes 0, which the kernel refuses.
     #[must_use]
-    pub const fn new(op: u32, space: u32, address: u32, memory: u32, offset: u32, length: u32, rights: crate::Rights) -> Self {
-        Self([fit(memory) << 16 | fit(space), (address & !0xfff) | (op & 15) << 8 | (rights.0 & 63), offset, length])
+    pub const fn new(op: u32, space: Word, address: Word, memory: Word, offset: Word, length: Word, rights: crate::Rights) -> Self {
+        let (selectors, low) = (fit(memory) << 16 | fit(space), (op & 15) << 8 | (rights.0 & 63));
+        Self([selectors as Word, (address & !0xfff) | low as Word, offset, length])
     }
     /// The operation.
     #[must_use]
     pub const fn op(&self) -> u32 {
-        (self.0[1] >> 8) & 15
+        (self.0[1] >> 8) as u32 & 15
     }
     /// Selector of the Space or Segment.
     #[must_use]
     pub const fn space(&self) -> u32 {
-        self.0[0] & 0xffff
+        self.0[0] as u32 & 0xffff
     }
     /// Selector of the Memory.
     #[must_use]
     pub const fn memory(&self) -> u32 {
-        self.0[0] >> 16
+        self.0[0] as u32 >> 16
     }
     /// Address in the Space, or offset in the Segment.
     #[must_use]
-    pub const fn address(&self) -> u32 {
-        self.0[1] & !0xfff
+    pub const fn address(&self) -> UserAddr {
+        UserAddr(self.0[1] & !0xfff)
     }
     /// Rights asked for.
     #[must_use]
     pub const fn rights(&self) -> crate::Rights {
-        crate::Rights(self.0[1] & 63)
+        crate::Rights(self.0[1] as u32 & 63)
     }
     /// Offset in the Memory.
     #[must_use]
-    pub const fn offset(&self) -> u32 {
+    pub const fn offset(&self) -> Word {
         self.0[2]
     }
     /// Bytes, or ports.
     #[must_use]
-    pub const fn length(&self) -> u32 {
+    pub const fn length(&self) -> Word {
         self.0[3]
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The word that describes a message: as sent ([`Tag`]) and as received ([`Delivery`]).
 
+use crate::Word;
 use crate::syscall::Op;
 
 pub use crate::arch::current::message::REGISTER_WORDS;
@@ -33,6 +34,13 @@ impl Tag {
     #[must_use]
     pub const fn new(op: Op, words: u32, caps: u32) -> Self {
         Self((op as u32) << Self::OP_SHIFT | (caps & 3) << 7 | (words & 0x7f))
+    }
+
+    /// The tag in a register. Bits beyond 31 are reserved, too.
+    #[must_use]
+    pub const fn of_word(word: Word) -> Self {
+        let reserved = if word as u64 >> 32 == 0 { 0 } else { Self::RESERVED };
+        Self(word as u32 | reserved)
     }
 
     /// The operation's number.

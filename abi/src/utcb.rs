@@ -8,10 +8,15 @@
 //! space, an alien in its handler's.
 
 pub use crate::arch::current::layout::{AREA_END, FIRST_SLOT, FPU_OFFSET, FPU_SIZE, KIP_ADDRESS, SLOT_SIZE};
+use crate::{UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
 
 /// Slots of a native space.
-pub const SLOTS: u32 = (AREA_END - FIRST_SLOT) / SLOT_SIZE;
+pub const SLOTS: u32 = (AREA_END - FIRST_SLOT) as u32 / SLOT_SIZE;
+
+/// 32-bit words between the last field that is used and the FPU state.
+const RESERVED: usize = (FPU_OFFSET as usize - 64 * size_of::<Word>() - 6 * 4 - size_of::<UserAddr>() - 4) / 4;
+const _: () = assert!(size_of::<Utcb>() == FPU_OFFSET as usize);
 
 /// The slot of a native thread. The first half; the second holds FPU state.
 #[repr(C)]
@@ -19,7 +24,7 @@ pub const SLOTS: u32 = (AREA_END - FIRST_SLOT) / SLOT_SIZE;
 pub struct Utcb {
     /// Message words. The first [`REGISTER_WORDS`](crate::tag::REGISTER_WORDS)
     /// travel in registers and are not looked at here.
-    pub words: [u32; 64],
+    pub words: [Word; 64],
     /// Notification bits that a receive of this thread accepts.
     pub accept: u32,
     /// Mirror of the bits that arrived and were not taken: to look at without a
@@ -30,12 +35,12 @@ pub struct Utcb {
     /// Capabilities to send: [`CapItem`] each.
     pub send_caps: [u32; 3],
     /// This slot's address, written at creation.
-    pub address: u32,
+    pub address: UserAddr,
     /// Where the FPU's registers are: one of [`fpu`]. An alien's slot has this word, too. The kernel
     /// writes it and never reads it.
     pub fpu: u32,
     /// Reserved, zero.
-    pub reserved: [u32; 56],
+    pub reserved: [u32; RESERVED],
 }
 
 /// Values of [`Utcb::fpu`].
@@ -62,7 +67,7 @@ impl CapItem {
     /// Send a copy of `selector` with at most these rights. One that does not fit 16 bits names no slot: it
     /// becomes 0, which the kernel refuses.
     #[must_use]
-    pub const fn new(selector: u32, rights: crate::Rights) -> Self {
+    pub const fn new(selector: Word, rights: crate::Rights) -> Self {
         Self(crate::syscall::fit(selector) << 16 | rights.0)
     }
     /// The selector.

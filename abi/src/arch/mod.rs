@@ -3,16 +3,37 @@
 //!
 //! | module or name | what it is for |
 //! |---|---|
+//! | `Word` | a user register |
 //! | `frame` | the registers of a thread, as its handler sees them |
 //! | `state` | what `set_state` sets |
-//! | `marker` | instructions that the machine model recognises |
 //! | `layout` | user addresses: where they end, and where the kernel's part of them is |
-//! | `kip` | features and clock of the kernel information page |
 //! | `message` | how much of a message travels in registers |
+//!
+//! A module may have more: on IA-32 `kip` has the features that the kernel information page tells of, and `marker` the
+//! instructions that the machine model recognises.
 //!
 //! The rest of this crate names the words of a system call by their role: arguments `a0` to `a3`, results
 //! `r0` to `r4`.
 
+pub mod armv5;
 pub mod ia32;
+pub mod powerpc;
+pub mod riscv64;
+pub mod x86_64;
 
+#[cfg(target_arch = "arm")]
+pub use armv5 as current;
+#[cfg(target_arch = "powerpc")]
+pub use powerpc as current;
+#[cfg(target_arch = "riscv64")]
+pub use riscv64 as current;
+#[cfg(all(target_arch = "x86_64", any(target_os = "none", feature = "wide")))]
+pub use x86_64 as current;
+// Programs of the host are about IA-32, and tests of the portable crates have its word.
+#[cfg(not(any(
+    target_arch = "arm",
+    target_arch = "powerpc",
+    target_arch = "riscv64",
+    all(target_arch = "x86_64", any(target_os = "none", feature = "wide"))
+)))]
 pub use ia32 as current;

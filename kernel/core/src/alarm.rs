@@ -4,6 +4,7 @@
 use crate::port::Port;
 use crate::thread::flag;
 use crate::{Kernel, NOTHING, Thread};
+use abi::Word;
 use bytemuck::{Pod, Zeroable};
 use pool::{Link, Object, Ref};
 
@@ -39,13 +40,13 @@ impl Alarms {
 
 impl<P: Port> Kernel<P> {
     /// `alarm`.
-    pub(crate) fn alarm(&mut self, me: Ref<Thread>, args: [u32; 4]) -> [u32; 3] {
-        let at = u64::from(args[1]) << 32 | u64::from(args[0]);
+    pub(crate) fn alarm(&mut self, me: Ref<Thread>, args: [Word; 4]) -> [Word; 3] {
+        let at = u64::from(args[1] as u32) << 32 | u64::from(args[0] as u32);
         if at <= self.port.now() {
             self.cancel_alarm(me);
-            self.notify(me, args[2]);
+            self.notify(me, args[2] as u32);
         } else {
-            self.set_alarm(me, at, args[2]);
+            self.set_alarm(me, at, args[2] as u32);
         }
         NOTHING
     }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Making threads, and binding them to spaces.
 
-use crate::port::Port;
+use crate::port::{Port, Registers};
 use crate::reap::Work;
 use crate::thread::{SEQUENCE, flag, gate};
 use crate::{Kernel, Outcome, Quota, Result, Slot, Space, Thread};
 use abi::frame::{Frame, vector};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb};
-use abi::{Error, Kind, MessageKind, Rights};
+use abi::{Error, Kind, MessageKind, Rights, UserAddr, Word};
 use bytemuck::Zeroable;
 use core::mem::offset_of;
 use pool::Ref;
 
 impl<P: Port> Kernel<P> {
     /// `create_thread`.
-    pub(crate) fn create_thread(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn create_thread(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let quota: Ref<Quota> = self.object(space, args[0], Kind::Quota, Rights::CONTROL)?;
         let (runs_in, home) = self.binding(space, args[1], args[3])?;
         let slot = self.empty_slot(space, args[2])?;
@@ -28,7 +28,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// The space a thread is to run in and the one its UTCB slot goes to.
-    fn binding(&self, space: Ref<Space>, runs_in: u32, home: u32) -> Result<(Ref<Space>, Ref<Space>)> {
+    fn binding(&self, space: Ref<Space>, runs_in: Word, home: Word) -> Result<(Ref<Space>, Ref<Space>)> {
         let runs_in: Ref<Space> = self.object(space, runs_in, Kind::Space, Rights::CONTROL)?;
         let alien = self.pool[runs_in].slots == 0;
         let home = if home == 0 { runs_in } else { self.object(space, home, Kind::Space, Rights::CONTROL)? };
@@ -84,7 +84,8 @@ impl<P: Port> Kernel<P> {
         t.gate = gate::STOPPED;
         self.clear_registers(thread);
         if slots != 0 {
-            self.set_utcb_word(thread, offset_of!(Utcb, address), address);
+            let at = utcb + offset_of!(Utcb, address) as u32;
+            self.pool.bytes_mut(at, size_of::<UserAddr>() as u32).copy_from_slice(bytemuck::bytes_of(&address));
         }
         Ok(())
     }
@@ -95,7 +96,7 @@ impl<P: Port> Kernel<P> {
         t.context = [0; crate::port::CONTEXT_WORDS];
         t.lazy_state = [0; crate::port::STATE_WORDS];
         t.lazy = 0;
-        P::start(&mut t.context, 0, 0, 0, 0);
+        P::Registers::start(&mut t.context, UserAddr(0), UserAddr(0), UserAddr(0), 0);
         let fpu = t.utcb + FPU_OFFSET;
         P::clear_fpu(self.pool.bytes_mut(fpu, FPU_SIZE));
         self.set_utcb_word(thread, offset_of!(Utcb, fpu), abi::utcb::fpu::INITIAL);
@@ -103,13 +104,13 @@ impl<P: Port> Kernel<P> {
 
     /// The results of `create_thread` and `reset`. A new alien waits for a reply, as
     /// if it had raised an exception that its handler (the creator, if it has none) got.
-    fn bound(&mut self, me: Ref<Thread>, thread: Ref<Thread>) -> [u32; 3] {
+    fn bound(&mut self, me: Ref<Thread>, thread: Ref<Thread>) -> [Word; 3] {
         let address = self.pool[thread].utcb_address;
         if !self.pool[thread].is_alien() {
-            return [address, 0, 0];
+            return [address.0, 0, 0];
         }
         let handler = self.pool[thread].handler;
-        let frame = Frame { vector: vector::CREATED, ..P::frame(&self.pool[thread]) };
+        let frame = Frame { vector: vector::CREATED, ..P::Registers::frame(&self.pool[thread]) };
         let at = self.pool[thread].utcb;
         self.pool.bytes_mut(at, size_of::<Frame>() as u32).copy_from_slice(bytemuck::bytes_of(&frame));
         let t = &mut self.pool[thread];
@@ -121,11 +122,11 @@ impl<P: Port> Kernel<P> {
             self.pool[partner].flags |= flag::WATCHED;
         }
         let t = &self.pool[thread];
-        [address, t.handle, 0]
+        [address.0, t.handle as Word, 0]
     }
 
     /// `reset`: in steps, as everybody who waits for the thread has to be found.
-    pub(crate) fn reset(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [u32; 4]) -> Result<Outcome> {
+    pub(crate) fn reset(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [Word; 4]) -> Result<Outcome> {
         let target: Ref<Thread> = self.object(space, args[0], Kind::Thread, Rights::CONTROL)?;
         let (runs_in, home) = self.binding(space, args[1], args[2])?;
         if target == me {

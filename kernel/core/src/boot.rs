@@ -3,14 +3,14 @@
 
 use crate::alarm::{ALARM_BYTES, Alarms};
 use crate::memory::class;
-use crate::port::{MAX_IRQS, Port};
+use crate::port::{MAX_IRQS, Port, Registers};
 use crate::quota::QUOTA_BYTES;
 use crate::reap::Left;
 use crate::thread::{BYTES, MAX_THREADS, Table, flag};
-use crate::{Header, Irq, Kernel, Memory, Quota, Result, Scheduler, Space};
+use crate::{Header, Irq, Kernel, Memory, PAGE, Quota, Result, Scheduler, Space};
 use abi::boot::{Info, RAM_RANGES, ROOT_SLOTS, slot};
 use abi::kip::Kip;
-use abi::{Error, Kind, PAGE_SIZE, Rights};
+use abi::{Error, Kind, PAGE_SIZE, PhysAddr, Rights, UserAddr, Word};
 use bytemuck::Zeroable;
 use pool::{Link, Pool, Ref};
 
@@ -18,9 +18,9 @@ use pool::{Link, Pool, Ref};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
     /// First.
-    pub base: u32,
+    pub base: PhysAddr,
     /// How many.
-    pub bytes: u32,
+    pub bytes: Word,
 }
 
 /// What the port found out about the machine.
@@ -33,7 +33,7 @@ pub struct Machine<'a> {
     /// I/O ports, if the processor has such.
     pub ports: Range,
     /// Where the boot image lies.
-    pub image: u32,
+    pub image: PhysAddr,
     /// Its checked header.
     pub header: abi::boot::Header,
     /// Interrupt lines that components may have, a bit each.
@@ -46,7 +46,7 @@ pub struct Machine<'a> {
 pub const fn thread_table(pool_bytes: u32) -> (u32, u32) {
     let count = (pool_bytes / 8192).next_power_of_two();
     let count = if count > MAX_THREADS { MAX_THREADS } else { count };
-    (count, (count * (BYTES + ALARM_BYTES)).next_multiple_of(PAGE_SIZE))
+    (count, (count * (BYTES + ALARM_BYTES)).next_multiple_of(PAGE))
 }
 
 impl<P: Port> Kernel<P> {
@@ -77,7 +77,7 @@ impl<P: Port> Kernel<P> {
         let quota: Ref<Quota> = Ref::new(block);
         self.pool[quota].limit = self.pool.free_bytes();
         self.pool[quota].thread_limit = self.threads.count - 1;
-        self.kip = self.allocate(quota, PAGE_SIZE)?;
+        self.kip = self.allocate(quota, PAGE)?;
         self.pool.bytes_mut(self.kip, size_of::<Kip>() as u32).copy_from_slice(bytemuck::bytes_of(kip));
 
         // The table has to exist before the slots in it are named.
@@ -93,12 +93,12 @@ impl<P: Port> Kernel<P> {
             kernel.give_memory(quota, space, selector, (kind, range, rights))
         };
         let all = Rights::of(Kind::Memory);
-        let image = Range { base: machine.image, bytes: machine.header.total };
+        let image = Range { base: machine.image, bytes: machine.header.total as Word };
         give(self, slot::DEVICES, class::DEVICE, machine.devices[0], all)?;
         give(self, slot::LEGACY, class::DEVICE, machine.devices[1], all)?;
         give(self, slot::PORTS, class::PORTS, machine.ports, all)?;
         give(self, slot::IMAGE, class::RAM, image, Rights::READ.union(Rights::EXECUTE).union(Rights::CONTROL))?;
-        let (mut ram, mut ram_count) = ([0; RAM_RANGES], 0);
+        let (mut ram, mut ram_count) = ([PhysAddr::default(); RAM_RANGES], 0);
         for (range, base) in machine.ram.iter().zip(&mut ram) {
             give(self, slot::RAM + ram_count, class::RAM, *range, all)?;
             *base = range.base;
@@ -119,11 +119,13 @@ impl<P: Port> Kernel<P> {
             system_offset: machine.header.system_offset,
             system_bytes: machine.header.system_bytes,
             slots: self.pool[space].slots,
+            unused: Default::default(),
             ram,
         };
         let (utcb, address) = (self.pool[thread].utcb, self.pool[thread].utcb_address);
         self.pool.bytes_mut(utcb, size_of::<Info>() as u32).copy_from_slice(bytemuck::bytes_of(&info));
-        P::start(&mut self.pool[thread].context, machine.header.root_entry, machine.header.root_stack, address, address);
+        let [entry, stack] = [machine.header.root_entry, machine.header.root_stack].map(|at| UserAddr(at as Word));
+        P::Registers::start(&mut self.pool[thread].context, entry, stack, address, address.0);
         self.wake(thread);
         self.settle();
         Ok(())
@@ -157,8 +159,8 @@ impl<P: Port> Kernel<P> {
     fn map_root(&mut self, space: Ref<Space>, machine: &Machine<'_>) -> Result<()> {
         let header = machine.header;
         for offset in (0..header.root_bytes).step_by(PAGE_SIZE as usize) {
-            let physical = machine.image + header.root_offset + offset;
-            self.set_kernel_leaf(space, header.root_address + offset, physical, Rights::RWX)?;
+            let physical = machine.image + (header.root_offset + offset) as Word;
+            self.set_kernel_leaf(space, UserAddr((header.root_address + offset) as Word), physical, Rights::RWX)?;
         }
         Ok(())
     }

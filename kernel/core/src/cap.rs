@@ -17,7 +17,7 @@
 use crate::port::Port;
 use crate::{Kernel, Memory, NOTHING, Quota, Result, Segment, Space};
 use abi::object::BADGE_MAX;
-use abi::{Error, Kind, Rights};
+use abi::{Error, Kind, Rights, Word};
 use bytemuck::{Pod, Zeroable};
 use pool::{Link, Object, Ref};
 
@@ -93,27 +93,27 @@ impl Slot {
 
 impl<P: Port> Kernel<P> {
     /// The slot that a selector names, empty or not.
-    pub(crate) fn slot(&self, space: Ref<Space>, selector: u32) -> Result<Ref<Slot>> {
-        if selector == 0 || selector >= self.pool[space].slots {
+    pub(crate) fn slot(&self, space: Ref<Space>, selector: Word) -> Result<Ref<Slot>> {
+        if selector == 0 || selector >= self.pool[space].slots as Word {
             return Err(Error::NoCapability);
         }
-        Ok(Space::slot(space, selector))
+        Ok(Space::slot(space, selector as u32))
     }
 
     /// The capability that a selector names.
-    pub(crate) fn cap(&self, space: Ref<Space>, selector: u32) -> Result<(Ref<Slot>, Slot)> {
+    pub(crate) fn cap(&self, space: Ref<Space>, selector: Word) -> Result<(Ref<Slot>, Slot)> {
         let at = self.slot(space, selector)?;
         let slot = self.pool[at];
         if slot.is_empty() { Err(Error::NoCapability) } else { Ok((at, slot)) }
     }
 
     /// The object of this kind that a selector names with these rights.
-    pub(crate) fn object<T>(&self, space: Ref<Space>, selector: u32, kind: Kind, rights: Rights) -> Result<Ref<T>> {
+    pub(crate) fn object<T>(&self, space: Ref<Space>, selector: Word, kind: Kind, rights: Rights) -> Result<Ref<T>> {
         self.slot_of(space, selector, kind, rights).map(|(_, slot)| slot.object())
     }
 
     /// As [`object`](Self::object), with the slot.
-    pub(crate) fn slot_of(&self, space: Ref<Space>, selector: u32, kind: Kind, rights: Rights) -> Result<(Ref<Slot>, Slot)> {
+    pub(crate) fn slot_of(&self, space: Ref<Space>, selector: Word, kind: Kind, rights: Rights) -> Result<(Ref<Slot>, Slot)> {
         let (at, slot) = self.cap(space, selector)?;
         if slot.kind() != kind {
             return Err(Error::WrongKind);
@@ -125,7 +125,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// An empty slot of a table, as a destination.
-    pub(crate) fn empty_slot(&self, space: Ref<Space>, selector: u32) -> Result<Ref<Slot>> {
+    pub(crate) fn empty_slot(&self, space: Ref<Space>, selector: Word) -> Result<Ref<Slot>> {
         let at = self.slot(space, selector).map_err(|_| Error::BadSlot)?;
         if self.pool[space].region.header.is_dying() || !self.pool[at].is_empty() { Err(Error::BadSlot) } else { Ok(at) }
     }
@@ -190,26 +190,28 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `copy`.
-    pub(crate) fn copy_cap(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn copy_cap(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let (source, _) = self.cap(space, args[0])?;
         let target = if args[1] == 0 { space } else { self.object(space, args[1], Kind::Space, Rights::CONTROL)? };
         let slot = self.empty_slot(target, args[2])?;
-        let (rights, badge) = (Rights(args[3] & Rights::ALL.0), args[3] >> abi::Delivery::BADGE_SHIFT);
-        debug_assert!(badge <= BADGE_MAX, "a badge is what is left of a word");
+        let what = crate::narrow(args[3])?;
+        let (rights, badge) = (Rights(what & Rights::ALL.0), what >> abi::Delivery::BADGE_SHIFT);
+        debug_assert!(badge <= BADGE_MAX, "a badge is what is left of 32 bits");
         self.copy(source, slot, rights, badge)?;
         Ok(NOTHING)
     }
 
     /// `identify`.
-    pub(crate) fn identify(&self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn identify(&self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let (_, cap) = self.cap(space, args[0])?;
         let size = match cap.kind() {
             Kind::Thread | Kind::Irq => 0,
-            Kind::Quota => self.pool[cap.object::<Quota>()].limit,
-            Kind::Space => self.pool[cap.object::<Space>()].slots,
-            Kind::Segment => self.pool[cap.object::<Segment>()].region.end,
+            Kind::Quota => self.pool[cap.object::<Quota>()].limit as Word,
+            Kind::Space => self.pool[cap.object::<Space>()].slots as Word,
+            Kind::Segment => self.pool[cap.object::<Segment>()].region.end.0,
             Kind::Memory => self.pool[cap.object::<Memory>()].bytes,
         };
-        Ok([cap.kind() as u32, cap.rights().0 | cap.badge() << abi::Delivery::BADGE_SHIFT, size])
+        let what = cap.rights().0 | cap.badge() << abi::Delivery::BADGE_SHIFT;
+        Ok([cap.kind() as Word, what as Word, size])
     }
 }

@@ -9,7 +9,7 @@
 use crate::port::Port;
 use crate::reap::Work;
 use crate::{Header, Kernel, NOTHING, Outcome, Result, Slot, Space, Thread};
-use abi::Kind;
+use abi::{Kind, Word};
 use core::mem::take;
 use pool::{Link, Ref};
 
@@ -18,7 +18,7 @@ const LISTED: u32 = 1;
 
 impl<P: Port> Kernel<P> {
     /// `delete`.
-    pub(crate) fn delete(&mut self, me: Ref<Thread>, caller: Ref<Space>, selector: u32) -> Result<Outcome> {
+    pub(crate) fn delete(&mut self, me: Ref<Thread>, caller: Ref<Space>, selector: Word) -> Result<Outcome> {
         let mut progress = take(&mut self.pool[me].progress);
         loop {
             if progress == LISTED {
@@ -43,7 +43,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `revoke`.
-    pub(crate) fn revoke(&mut self, me: Ref<Thread>, caller: Ref<Space>, selector: u32) -> Result<Outcome> {
+    pub(crate) fn revoke(&mut self, me: Ref<Thread>, caller: Ref<Space>, selector: Word) -> Result<Outcome> {
         let (target, cap) = self.cap(caller, selector)?;
         loop {
             if let Some(child) = self.descendant(target) {

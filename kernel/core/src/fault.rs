@@ -7,19 +7,19 @@
 //! which lies in its handler's space, and read from there when it is resumed.
 
 use crate::map::Batch;
-use crate::port::{FaultIn, Port};
+use crate::port::{FaultIn, Port, Registers};
 use crate::thread::{SEQUENCE, flag, gate};
 use crate::{Kernel, Outcome, Result, Space, Thread};
 use abi::frame::{self, Frame};
 use abi::tag::REGISTER_WORDS;
 use abi::utcb::Utcb;
-use abi::{Delivery, Error, MessageKind, Rights, Tag};
+use abi::{Delivery, Error, MessageKind, Rights, Tag, UserAddr, Word};
 use core::mem::offset_of;
 use pool::Ref;
 
 /// Where a native thread's frame is in a message: bytes from the receiver's UTCB.
-pub const FRAME_OFFSET: u32 = offset_of!(Utcb, words) as u32 + REGISTER_WORDS * 4;
-const FRAME_BYTES: u32 = frame::WORDS * 4;
+pub const FRAME_OFFSET: u32 = offset_of!(Utcb, words) as u32 + REGISTER_WORDS * size_of::<Word>() as u32;
+const FRAME_BYTES: u32 = size_of::<Frame>() as u32;
 
 impl<P: Port> Kernel<P> {
     /// The current thread did what it may not or cannot do; its registers, the
@@ -32,7 +32,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// The current thread had a translation fault in user mode.
-    pub fn page_fault(&mut self, address: u32, access: Rights) {
+    pub fn page_fault(&mut self, address: UserAddr, access: Rights) {
         let Some(me) = self.current() else { return };
         self.pool[me].fault_address = address;
         let repaired = match self.pool[me].space.get() {
@@ -80,7 +80,7 @@ impl<P: Port> Kernel<P> {
 
     /// Delivers an exception to a handler that receives; the thread then waits for its reply.
     pub(crate) fn transfer_exception(&mut self, from: Ref<Thread>, to: Ref<Thread>, badge: u32, handle: u32) {
-        let frame = P::frame(&self.pool[from]);
+        let frame = P::Registers::frame(&self.pool[from]);
         let alien = self.pool[from].is_alien();
         let (kind, words) =
             if alien { (MessageKind::Alien, REGISTER_WORDS) } else { (MessageKind::Exception, REGISTER_WORDS + frame::WORDS) };
@@ -93,7 +93,7 @@ impl<P: Port> Kernel<P> {
                 (false, 0) => gate::EXCEPTION,
                 (false, _) => gate::SLOW,
             };
-        self.set_results(to, Delivery::new(kind, badge, words, 0).0, handle, [frame.vector, frame.address, frame.error]);
+        self.set_results(to, Delivery::new(kind, badge, words, 0).0, handle, Self::registers([frame.vector, frame.address, frame.error]));
     }
 
     /// Takes a thread's registers as its handler left them: an alien's from its
@@ -107,23 +107,23 @@ impl<P: Port> Kernel<P> {
             return;
         };
         let frame: Frame = bytemuck::pod_read_unaligned(self.pool.bytes_at(at, FRAME_BYTES));
-        if frame.changed & frame::CHANGED_SEGMENTS != 0 {
+        if frame.changed & frame::CHANGED_STATE != 0 {
             // What is in the processor would be the old state.
             self.port.unload(&mut self.pool, thread, true);
         }
-        P::load_frame(&mut self.pool[thread], &frame);
+        P::Registers::load_frame(&mut self.pool[thread], &frame);
     }
 
     /// The alien that a thread may run by a handle.
     #[inline(always)]
-    fn waiting_alien(&self, space: Ref<Space>, tag: Tag, handle: u32) -> Result<Ref<Thread>> {
+    fn waiting_alien(&self, space: Ref<Space>, tag: Tag, handle: Word) -> Result<Ref<Thread>> {
         Self::check_tag(tag)?;
         let alien = self.waiting_caller(space, handle)?;
         if self.pool[alien].is_alien() { Ok(alien) } else { Err(Error::BadState) }
     }
 
     /// `map_run`: an answer to an alien's page fault, mostly.
-    pub(crate) fn map_run(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, args: [u32; 4]) -> Result<Outcome> {
+    pub(crate) fn map_run(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, args: [Word; 4]) -> Result<Outcome> {
         let [handle, count, ..] = args;
         if let Err(error) = self.waiting_alien(space, tag, handle) {
             // The records that an interruption had left.
@@ -135,7 +135,7 @@ impl<P: Port> Kernel<P> {
             Batch::Again => Ok(Outcome::Again),
             Batch::Failed(index, error) => {
                 self.set_failed(me, error);
-                P::set_result(&mut self.pool[me].context, 2, index);
+                P::Registers::set_result(&mut self.pool[me].context, 2, index as Word);
                 Ok(Outcome::Handled)
             }
         }
@@ -144,12 +144,12 @@ impl<P: Port> Kernel<P> {
     /// `run`: reply to an alien, then wait for its next event or a notification.
     #[inline(always)]
     pub(crate) fn run(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag) -> Result<Outcome> {
-        let handle = P::argument(&self.pool[me].context, 1);
+        let handle = P::Registers::argument(&self.pool[me].context, 1);
         let alien = self.waiting_alien(space, tag, handle)?;
         let bits = self.accepted(me);
         if bits != 0 {
             // The alien has not run: its handle stays good.
-            self.take_signals(me, bits, MessageKind::Interrupted, handle);
+            self.take_signals(me, bits, MessageKind::Interrupted, handle as u32);
             return Ok(Outcome::Handled);
         }
         self.resume_exception(me, alien, tag);
@@ -178,7 +178,7 @@ impl<P: Port> Kernel<P> {
         let badge = self.pool[alien].handler.badge();
         self.transfer_exception(alien, me, badge, handle);
         let at = self.pool[alien].utcb + offset_of!(Frame, vector) as u32;
-        self.pool.bytes_mut(at, 4).copy_from_slice(&frame::vector::INTERRUPTED.to_ne_bytes());
+        self.pool.bytes_mut(at, size_of::<Word>() as u32).copy_from_slice(&frame::vector::INTERRUPTED.to_ne_bytes());
         self.pool[alien].sending = MessageKind::Alien as u32;
         self.pool[alien].handle = handle;
         self.pool[alien].partner = me.link();

@@ -10,17 +10,17 @@
 //! one. The first sender of each priority is in a second circle, of such senders alone: who joins
 //! looks at one sender of each priority, however many there are.
 
-use crate::port::Port;
+use crate::port::{Port, Registers};
 use crate::thread::{SEQUENCE, flag, gate};
 use crate::{Kernel, NOTHING, Outcome, Result, Space, Thread};
 use abi::tag::MAX_WORDS;
-use abi::{Error, Kind, MessageKind, Op, Rights, Tag};
+use abi::{Error, Kind, MessageKind, Op, Rights, Tag, Word};
 use pool::{Link, Ref};
 
 impl<P: Port> Kernel<P> {
     /// Sets the state of a thread that now waits, with the flags that the fast path tests.
     pub(crate) fn wait(&mut self, thread: Ref<Thread>, state: u32) {
-        let fast = P::resumes_fast(&self.pool[thread]);
+        let fast = P::Registers::resumes_fast(&self.pool[thread]);
         self.pool[thread].gate = state | if fast { 0 } else { gate::SLOW };
     }
 
@@ -32,7 +32,7 @@ impl<P: Port> Kernel<P> {
     /// `call` and `send`: `kind` says which.
     pub(crate) fn send(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, kind: MessageKind) -> Result<Outcome> {
         Self::check_tag(tag)?;
-        let selector = P::argument(&self.pool[me].context, 1);
+        let selector = P::Registers::argument(&self.pool[me].context, 1);
         let (_, slot) = self.slot_of(space, selector, Kind::Thread, Rights::CALL)?;
         let to: Ref<Thread> = slot.object();
         if to == me {
@@ -143,7 +143,7 @@ impl<P: Port> Kernel<P> {
 
     /// The system call `receive`: open, or from the thread that `a0` names.
     pub(crate) fn receive_call(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag) -> Result<Outcome> {
-        let from = match P::argument(&self.pool[me].context, 1) {
+        let from = match P::Registers::argument(&self.pool[me].context, 1) {
             0 => None,
             selector => Some(self.object::<Thread>(space, selector, Kind::Thread, Rights::CALL)?),
         };
@@ -157,7 +157,8 @@ impl<P: Port> Kernel<P> {
     }
 
     /// The thread that waits for a reply under a handle, if this space may give it.
-    pub(crate) fn waiting_caller(&self, space: Ref<Space>, handle: u32) -> Result<Ref<Thread>> {
+    pub(crate) fn waiting_caller(&self, space: Ref<Space>, handle: Word) -> Result<Ref<Thread>> {
+        let handle = u32::try_from(handle).map_err(|_| Error::BadHandle)?;
         let caller = self.threads.named(handle);
         let t = &self.pool[caller];
         let partner_space = t.partner.get().map_or(Link::NULL, |partner| self.pool[partner].space);
@@ -170,7 +171,7 @@ impl<P: Port> Kernel<P> {
     /// `reply`: never waits.
     pub(crate) fn reply(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag) -> Result<()> {
         Self::check_tag(tag)?;
-        let handle = P::argument(&self.pool[me].context, 1);
+        let handle = P::Registers::argument(&self.pool[me].context, 1);
         let caller = self.waiting_caller(space, handle)?;
         if self.pool[caller].sending == MessageKind::Call as u32 {
             self.transfer(me, caller, MessageKind::Reply, 0, 0)?;
@@ -184,21 +185,21 @@ impl<P: Port> Kernel<P> {
     /// `reply_wait`.
     pub(crate) fn reply_wait(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag) -> Result<Outcome> {
         Self::check_tag(tag)?;
-        if P::argument(&self.pool[me].context, 1) != 0 {
+        if P::Registers::argument(&self.pool[me].context, 1) != 0 {
             self.reply(me, space, tag)?;
         }
         let outcome = self.receive(me, None, tag)?;
         if matches!(outcome, Outcome::Again) {
             // What is carried on is the receive: the reply was given.
             let context = &mut self.pool[me].context;
-            P::set_result(context, 0, Tag::new(Op::Receive, 0, 0).0 | tag.0 & Tag::POLL);
-            P::set_result(context, 1, 0);
+            P::Registers::set_result(context, 0, (Tag::new(Op::Receive, 0, 0).0 | tag.0 & Tag::POLL) as Word);
+            P::Registers::set_result(context, 1, 0);
         }
         Ok(outcome)
     }
 
     /// `map_reply_wait`: a pager's answer to a page fault, mostly. Behind the mapping nothing can fail but a receive that polls.
-    pub(crate) fn map_reply_wait(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, args: [u32; 4]) -> Result<Outcome> {
+    pub(crate) fn map_reply_wait(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, args: [Word; 4]) -> Result<Outcome> {
         Self::check_tag(tag)?;
         if tag.words() != 0 || tag.caps() != 0 {
             return Err(Error::BadOperation);
@@ -211,7 +212,7 @@ impl<P: Port> Kernel<P> {
             return Ok(Outcome::Again);
         }
         // A caller's registers get nothing of the record.
-        (2..=4).for_each(|index| P::set_result(&mut self.pool[me].context, index, 0));
+        (2..=4).for_each(|index| P::Registers::set_result(&mut self.pool[me].context, index, 0));
         self.reply_wait(me, space, tag)
     }
 
@@ -229,7 +230,7 @@ impl<P: Port> Kernel<P> {
         let slot = if self.raised(sender) {
             Some(t.handler)
         } else {
-            let selector = P::argument(&t.context, 1);
+            let selector = P::Registers::argument(&t.context, 1);
             t.space.get().and_then(|space| self.slot_of(space, selector, Kind::Thread, Rights::CALL).ok()).map(|(_, slot)| slot)
         };
         slot.is_some_and(|slot| !slot.is_empty() && slot.object() == to && slot.badge() == t.badge)

@@ -3,7 +3,7 @@
 
 use crate::port::Port;
 use crate::{Header, Kernel, NOTHING, Result, Slot, Space};
-use abi::{Error, Kind, Rights};
+use abi::{Error, Kind, Rights, Word};
 use bytemuck::{Pod, Zeroable};
 use core::mem::offset_of;
 use pool::{Link, Object, Ref};
@@ -43,7 +43,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `bind_irq`.
-    pub(crate) fn bind_irq(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn bind_irq(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let irq: Ref<Irq> = self.object(space, args[0], Kind::Irq, Rights::CONTROL)?;
         let slot = Ref::<Slot>::new(irq.address() + offset_of!(Irq, target) as u32);
         let source = match args[1] {
@@ -64,7 +64,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `ack_irq`.
-    pub(crate) fn ack_irq(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn ack_irq(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let irq: Ref<Irq> = self.object(space, args[0], Kind::Irq, Rights::CONTROL)?;
         if self.pool[irq].target.is_empty() {
             return Err(Error::NotThere);

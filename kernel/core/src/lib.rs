@@ -73,7 +73,7 @@ pub use tables::{Owner, Region, Table};
 pub use thread::Thread;
 pub use utcb::SlotMap;
 
-use abi::Error;
+use abi::{Error, Word};
 use pool::{Link, Pool, Ref};
 
 /// The whole state of the kernel beside the port's.
@@ -103,7 +103,7 @@ pub struct Kernel<P: Port> {
 /// How a system call ended.
 enum Outcome {
     /// With this status and these results.
-    Done([u32; 3]),
+    Done([Word; 3]),
     /// The thread waits, or was given its result by other means.
     Handled,
     /// An interrupt is pending: call it again when the thread runs again.
@@ -112,8 +112,25 @@ enum Outcome {
 
 type Result<T> = core::result::Result<T, Error>;
 
+/// An entry of a translation table.
+type Entry<P> = <<P as Port>::Format as mmu::Format>::Entry;
+
+/// Bytes of a page, as the pool counts them.
+const PAGE: u32 = abi::PAGE_SIZE as u32;
+
+/// 32-bit words that align a word behind an odd number of them.
+const ALIGN: usize = size_of::<Word>() / 4 - 1;
+
+/// An argument that no word has more than 32 bits of.
+///
+/// # Errors
+/// `BadArgument`: this one has.
+fn narrow(word: Word) -> Result<u32> {
+    u32::try_from(word).map_err(|_| Error::BadArgument)
+}
+
 /// Success without results.
-const NOTHING: [u32; 3] = [0; 3];
+const NOTHING: [Word; 3] = [0; 3];
 
 impl<P: Port> Kernel<P> {
     /// The thread that the processor last ran; none while it idles.

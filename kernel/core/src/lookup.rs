@@ -6,20 +6,21 @@
 use crate::memory::class;
 use crate::port::Port;
 use crate::{Kernel, Memory, Owner, Result, Space, Table};
-use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN};
-use mmu::{Format, Leaf, leaf_index, top_index};
+use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN, UserAddr, Word};
+use mmu::{Format, Leaf};
 use pool::Ref;
 
 /// The offset of what is no page of the Memory.
-const ELSEWHERE: u32 = u32::MAX;
+const ELSEWHERE: Word = Word::MAX;
 
 impl<P: Port> Kernel<P> {
     /// `lookup`.
-    pub(crate) fn lookup(&self, caller: Ref<Space>, [space, address, memory, _]: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn lookup(&self, caller: Ref<Space>, [space, address, memory, _]: [Word; 4]) -> Result<[Word; 3]> {
         let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
         if self.pool[space].region.header.is_dying() {
             return Err(Error::BadState);
         }
+        let address = UserAddr(address);
         if address >= self.pool[space].region.end {
             return Err(Error::BadAddress);
         }
@@ -33,20 +34,20 @@ impl<P: Port> Kernel<P> {
         }
         let (found, bytes) = self.translate(space, address);
         let Some(Leaf { physical, rights, .. }) = found else { return Ok([0, bytes, ELSEWHERE]) };
-        let offset = memory.and_then(|memory| physical.checked_sub(memory.base).filter(|offset| *offset < memory.bytes));
-        Ok([rights.0, bytes, offset.unwrap_or(ELSEWHERE)])
+        let offset = memory.and_then(|memory| Some(physical.offset_from(memory.base)).filter(|offset| *offset < memory.bytes));
+        Ok([rights.0 as Word, bytes, offset.unwrap_or(ELSEWHERE)])
     }
 
     /// The page at an address, as a processor finds it, and the bytes that its entry is for.
-    fn translate(&self, space: Ref<Space>, address: u32) -> (Option<Leaf>, u32) {
-        let entry = self.top_entry(Owner::Space(space), top_index(address));
+    fn translate(&self, space: Ref<Space>, address: UserAddr) -> (Option<Leaf>, Word) {
+        let entry = self.table_entry(Owner::Space(space), P::Format::table_index(address));
         if let Some((large, _)) = P::Format::decode_large(entry) {
-            let physical = large.physical + address % TABLE_SPAN / PAGE_SIZE * PAGE_SIZE;
+            let physical = large.physical + (address.align_down(PAGE_SIZE) - address.align_down(TABLE_SPAN));
             return (Some(Leaf { physical, ..large }), TABLE_SPAN);
         }
         let Some((physical, _)) = P::Format::decode_table(entry) else { return (None, TABLE_SPAN) };
         let table: Ref<Table> = Ref::new(self.port.pool_address(physical));
-        let leaf = self.pool[table].0.get(leaf_index(address)).and_then(|leaf| P::Format::decode(*leaf));
+        let leaf = self.entry(table, P::Format::leaf_index(address)).and_then(P::Format::decode);
         let leaf = leaf.map(|leaf| Leaf { rights: leaf.rights.intersection(P::Format::table_rights(entry)), ..leaf });
         (leaf, PAGE_SIZE)
     }

@@ -5,11 +5,12 @@
 //! [`Attachment`](crate::Attachment), and revoke finds the mappings by walking the owner's tables.
 
 use crate::memory::class;
-use crate::port::{Change, Port};
-use crate::{Kernel, Memory, Outcome, Owner, Region, Result, Space, Table, Thread};
+use crate::port::{Change, Port, Registers};
+use crate::{Entry, Kernel, Memory, Outcome, Owner, Region, Result, Space, Table, Thread};
 use abi::syscall::MapRecord;
-use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN};
-use mmu::{Attributes, Format, Leaf, leaf_index, top_index};
+use abi::{Error, Kind, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, UserAddr, Word};
+use core::ops::Range;
+use mmu::{Attributes, Format, Leaf};
 use pool::Ref;
 
 /// Bytes of a record in the UTCB.
@@ -31,11 +32,11 @@ pub(crate) const LOOK: u32 = 32;
 struct Request {
     owner: Owner,
     operation: u32,
-    address: u32,
-    bytes: u32,
+    address: UserAddr,
+    bytes: Word,
     rights: Rights,
     /// Physical address and attributes, to map.
-    source: Option<(u32, Attributes)>,
+    source: Option<(PhysAddr, Attributes)>,
 }
 
 /// How far the records of a batch were carried out.
@@ -48,32 +49,32 @@ pub(crate) enum Batch {
     Failed(u32, Error),
 }
 
-/// Leaves of neighbouring pages, from that of the first on: the address is the upper part of an entry
-/// ([`Format`]).
-pub(crate) fn fill_pages(entries: &mut [u32], first: u32) {
+/// Leaves of neighbouring pages, from that of the first on.
+pub(crate) fn fill_pages<F: Format>(entries: &mut [F::Entry], first: F::Entry) {
     let mut page = first;
     for entry in entries {
         *entry = page;
-        page = page.wrapping_add(PAGE_SIZE);
+        page = F::next(page);
     }
 }
 
 impl<P: Port> Kernel<P> {
     /// `map`: the records in the caller's UTCB.
-    pub(crate) fn map_batch(&mut self, me: Ref<Thread>, space: Ref<Space>, count: u32) -> Result<Outcome> {
+    pub(crate) fn map_batch(&mut self, me: Ref<Thread>, space: Ref<Space>, count: Word) -> Result<Outcome> {
         match self.map_records(me, space, count)? {
             Batch::Done => Ok(Outcome::Done([count, 0, 0])),
             Batch::Again => Ok(Outcome::Again),
             Batch::Failed(index, error) => {
                 self.set_status(me, Err(error));
-                P::set_result(&mut self.pool[me].context, 1, index);
+                P::Registers::set_result(&mut self.pool[me].context, 1, index as Word);
                 Ok(Outcome::Handled)
             }
         }
     }
 
     /// The records in the caller's UTCB, from the one it was interrupted in.
-    pub(crate) fn map_records(&mut self, me: Ref<Thread>, caller: Ref<Space>, count: u32) -> Result<Batch> {
+    pub(crate) fn map_records(&mut self, me: Ref<Thread>, caller: Ref<Space>, count: Word) -> Result<Batch> {
+        let count = crate::narrow(count)?;
         if count == 0 || count > MapRecord::MAX {
             return Err(Error::BadArgument);
         }
@@ -117,7 +118,7 @@ impl<P: Port> Kernel<P> {
 
     /// A record of one page; its length is not given. False if an interrupt came first: then all of it
     /// is to be done again.
-    pub(crate) fn map_page(&mut self, caller: Ref<Space>, [selectors, address, offset]: [u32; 3]) -> Result<bool> {
+    pub(crate) fn map_page(&mut self, caller: Ref<Space>, [selectors, address, offset]: [Word; 3]) -> Result<bool> {
         let mut record = MapRecord([selectors, address, offset, PAGE_SIZE]);
         match self.record_memory(caller, &record)? {
             // As many ports as a page has bytes are nothing that anybody means.
@@ -156,13 +157,13 @@ impl<P: Port> Kernel<P> {
                 return Ok(false);
             }
             if bytes == request.bytes {
-                self.unlooked += bytes / PAGE_SIZE;
+                self.unlooked += (bytes / PAGE_SIZE) as u32;
                 return Ok(true);
             }
             record.0[1] += bytes;
             record.0[2] = record.0[2].wrapping_add(bytes);
             record.0[3] -= bytes;
-            if self.is_time(bytes / PAGE_SIZE) {
+            if self.is_time((bytes / PAGE_SIZE) as u32) {
                 return Ok(false);
             }
         }
@@ -182,7 +183,7 @@ impl<P: Port> Kernel<P> {
 
     /// The Memory of a record that needs one.
     fn record_memory(&self, caller: Ref<Space>, record: &MapRecord) -> Result<Option<(Ref<Memory>, Rights)>> {
-        let found = self.slot_of(caller, record.memory(), Kind::Memory, Rights::NONE);
+        let found = self.slot_of(caller, record.memory() as Word, Kind::Memory, Rights::NONE);
         match (record.op(), found) {
             (MapRecord::MAP, Err(error)) => Err(error),
             (MapRecord::MAP, Ok((_, cap))) if self.pool[cap.object::<Memory>()].header.is_dying() => Err(Error::BadState),
@@ -194,7 +195,7 @@ impl<P: Port> Kernel<P> {
 
     /// Checks all of a record.
     fn request(&mut self, caller: Ref<Space>, record: &MapRecord, memory: Option<(Ref<Memory>, Rights)>) -> Result<Request> {
-        let (_, cap) = self.cap(caller, record.space())?;
+        let (_, cap) = self.cap(caller, record.space() as Word)?;
         let owner = match cap.kind() {
             Kind::Space => Owner::Space(cap.object()),
             Kind::Segment => Owner::Segment(cap.object()),
@@ -238,91 +239,110 @@ impl<P: Port> Kernel<P> {
 
     /// How much of a request is done between two looks at the interrupt controller. To take away
     /// what is not there takes no time: up to the first table that there is, and into it.
-    fn step(&self, request: &Request) -> u32 {
+    fn step(&self, request: &Request) -> Word {
         let Request { owner, operation, address, bytes, .. } = *request;
         if operation == MapRecord::MAP {
-            let rest = bytes.min(TABLE_SPAN - address % TABLE_SPAN);
-            let is_large = rest == TABLE_SPAN && request.source.is_some_and(|(physical, _)| physical.is_multiple_of(TABLE_SPAN));
-            return if is_large { rest } else { rest.min(MAPPED * PAGE_SIZE) };
+            let rest = bytes.min(TABLE_SPAN - address.0 % TABLE_SPAN);
+            let is_large = rest == TABLE_SPAN && request.source.is_some_and(|(physical, _)| physical.is_aligned(TABLE_SPAN));
+            return if is_large { rest } else { rest.min(MAPPED as Word * PAGE_SIZE) };
         }
         let last = address + (bytes - 1);
-        let Some(top) = self.pool[owner.region()].top.get() else { return bytes };
-        let entries = self.pool[top].0.get(top_index(address)..=top_index(last)).unwrap_or_default();
-        let (strides, _) = entries.as_chunks::<STRIDE>();
-        let passed = strides.iter().take_while(|some| some.iter().fold(0, |all, entry| all | entry) == 0).count() * STRIDE;
-        let Some(first) = entries.iter().skip(passed).position(|entry| *entry != 0) else { return bytes };
-        let index = top_index(address) + passed + first;
-        let start = address.max(index as u32 * TABLE_SPAN);
-        let rest = (index as u32 * TABLE_SPAN + (TABLE_SPAN - 1)).min(last) - start + 1;
+        let all = P::Format::table_index(address)..P::Format::table_index(last) + 1;
+        let (first, found) = match self.table_entries(owner, all.clone()) {
+            Err(missing) => (missing, false),
+            Ok(entries) => Self::first_used(entries),
+        };
+        if !found {
+            // Nothing there, as far as it was looked at.
+            let end = P::Format::table_start(all.start + first);
+            return if end > last { bytes } else { end - address };
+        }
+        let index = all.start + first;
+        let start = address.max(P::Format::table_start(index));
+        let rest = (P::Format::table_start(index) + (TABLE_SPAN - 1)).min(last) - start + 1;
         let at_once =
-            rest == TABLE_SPAN && (operation == MapRecord::UNMAP || P::Format::decode_large(self.top_entry(owner, index)).is_some());
+            rest == TABLE_SPAN && (operation == MapRecord::UNMAP || P::Format::decode_large(self.table_entry(owner, index)).is_some());
         let most = if operation == MapRecord::UNMAP { MAPPED } else { CHANGED };
-        start - address + if at_once { rest } else { rest.min(most * PAGE_SIZE) }
+        start - address + if at_once { rest } else { rest.min(most as Word * PAGE_SIZE) }
+    }
+
+    /// The first entry that is not empty, or how many there are, and whether there is one.
+    pub(crate) fn first_used(entries: &[Entry<P>]) -> (usize, bool) {
+        let (strides, _) = entries.as_chunks::<STRIDE>();
+        let unused = |some: &&[Entry<P>; STRIDE]| some.iter().all(|entry| P::Format::is_empty(*entry));
+        let passed = strides.iter().take_while(unused).count() * STRIDE;
+        let found = entries.iter().skip(passed).position(|entry| !P::Format::is_empty(*entry));
+        (found.map_or(entries.len(), |first| passed + first), found.is_some())
     }
 
     /// The first `bytes` of a checked request, as `step` gave them.
-    fn carry_out(&mut self, request: &Request, bytes: u32) -> Result<()> {
+    fn carry_out(&mut self, request: &Request, bytes: Word) -> Result<()> {
         let Request { owner, address, rights, .. } = *request;
         let end = address + bytes;
         if request.operation == MapRecord::MAP {
             let Some((physical, attributes)) = request.source else { return Err(Error::NoCapability) };
-            return self.map_pages(owner, address, end, Leaf { physical, rights, most: rights, attributes });
+            return self.map_pages(owner, address..end, Leaf { physical, rights, most: rights, attributes });
         }
         // Only the last table of a step can be there.
-        let start = address.max((end - 1) & !(TABLE_SPAN - 1));
+        let start = address.max(UserAddr(end.0 - 1).align_down(TABLE_SPAN));
         let rights = (request.operation == MapRecord::PROTECT).then_some(rights);
-        let (index, whole) = (top_index(start), end - start == TABLE_SPAN);
+        let (index, whole) = (P::Format::table_index(start), end - start == TABLE_SPAN);
         if whole && self.change_large(owner, index, rights) {
             return Ok(());
         }
         let Some(table) = self.own_leaves(owner, index) else { return Ok(()) };
-        self.before(owner, start, end, rights.map_or(Change::Remove, Change::Protect));
+        self.before(owner, start..end, rights.map_or(Change::Remove, Change::Protect));
         if whole && rights.is_none() {
             self.free_table(owner, index, table);
         } else {
-            self.change_leaves(table, start, end, rights);
+            self.change_leaves(table, start..end, rights);
         }
-        self.flush(owner, start, end);
+        self.flush(owner, start..end);
         Ok(())
     }
 
     /// Maps a range within one table's span.
-    fn map_pages(&mut self, owner: Owner, start: u32, end: u32, first: Leaf) -> Result<()> {
-        let replaced = if end - start == TABLE_SPAN && first.physical.is_multiple_of(TABLE_SPAN) {
-            self.map_large(owner, top_index(start), first)?
+    fn map_pages(&mut self, owner: Owner, range: Range<UserAddr>, first: Leaf) -> Result<()> {
+        let index = P::Format::table_index(range.start);
+        let replaced = if range.end - range.start == TABLE_SPAN && first.physical.is_aligned(TABLE_SPAN) {
+            self.map_large(owner, index, first)?
         } else {
-            let table = self.table_for(owner, top_index(start))?;
-            self.write_leaves(owner, table, start..end, first)
+            let table = self.table_for(owner, index)?;
+            self.write_leaves(owner, table, range.clone(), first)
         };
         if replaced {
-            self.flush(owner, start, end);
+            self.flush(owner, range);
         }
         Ok(())
     }
 
+    /// Indices of a range's pages in the leaf table that it lies in.
+    fn leaves(range: &Range<UserAddr>) -> Range<usize> {
+        let first = P::Format::leaf_index(range.start);
+        first..first + ((range.end - range.start) / PAGE_SIZE) as usize
+    }
+
     /// Maps a range within one table; whether another mapping was replaced.
-    fn write_leaves(&mut self, owner: Owner, table: Ref<Table>, range: core::ops::Range<u32>, first: Leaf) -> bool {
-        let index = leaf_index(range.start);
-        let leaves = index..index + ((range.end - range.start) / PAGE_SIZE) as usize;
+    fn write_leaves(&mut self, owner: Owner, table: Ref<Table>, range: Range<UserAddr>, first: Leaf) -> bool {
+        let leaves = Self::leaves(&range);
         let entry = P::Format::leaf(first);
         let mut others = false;
         let mut page = entry;
-        for old in self.pool[table].0.get(leaves.clone()).unwrap_or_default() {
-            others |= *old != 0 && *old != page;
-            page = page.wrapping_add(PAGE_SIZE);
+        for old in self.pool[table].entries::<P::Format>().get(leaves.clone()).unwrap_or_default() {
+            others |= !P::Format::is_empty(*old) && *old != page;
+            page = P::Format::next(page);
         }
         if others {
-            self.before(owner, range.start, range.end, Change::Replace);
+            self.before(owner, range, Change::Replace);
         }
-        self.write_entries(table, leaves, |entries| fill_pages(entries, entry));
+        self.write_entries(table, leaves, |entries| fill_pages::<P::Format>(entries, entry));
         others
     }
 
     /// Removes the leaves of a range within one table, or changes their rights.
-    fn change_leaves(&mut self, table: Ref<Table>, start: u32, end: u32, rights: Option<Rights>) {
-        let first = leaf_index(start);
-        self.write_entries(table, first..first + ((end - start) / PAGE_SIZE) as usize, |leaves| {
-            let Some(rights) = rights else { return leaves.fill(0) };
+    fn change_leaves(&mut self, table: Ref<Table>, range: Range<UserAddr>, rights: Option<Rights>) {
+        self.write_entries(table, Self::leaves(&range), |leaves| {
+            let Some(rights) = rights else { return leaves.fill(P::Format::empty()) };
             for entry in leaves {
                 if let Some(leaf) = P::Format::decode(*entry) {
                     *entry = P::Format::leaf(Leaf { rights: rights.intersection(leaf.most), ..leaf });

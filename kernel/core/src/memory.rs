@@ -2,12 +2,10 @@
 //! Memory: ranges of physical addresses or of I/O ports, which users map.
 
 use crate::port::{Change, Port};
-use crate::{Attachment, Header, Kernel, NOTHING, Owner, Quota, Result, Space, Table, Thread};
-use abi::utcb::Utcb;
-use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN};
+use crate::{Attachment, Entry, Header, Kernel, NOTHING, Owner, Quota, Result, Space, Table, Thread};
+use abi::{Error, Kind, PAGE_SIZE, PhysAddr, Rights, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
-use core::mem::offset_of;
-use mmu::{ENTRIES, Format};
+use mmu::Format;
 use pool::{Link, Object, Ref};
 
 /// What a Memory is a range of: values of `Memory::class`.
@@ -28,31 +26,28 @@ pub struct Memory {
     pub header: Header,
     /// `class::*`.
     pub class: u32,
-    /// First physical address or port.
-    pub base: u32,
-    /// Bytes or ports.
-    pub bytes: u32,
     /// Where it was mapped.
     pub uses: Link<Attachment>,
+    /// First physical address or port.
+    pub base: PhysAddr,
+    /// Bytes or ports.
+    pub bytes: Word,
 }
 impl Object for Memory {}
 
 const _: () = assert!(size_of::<Memory>() <= pool::MIN_BYTES as usize);
 
 /// Pages whose mappings are searched in one step of a revoke, a part of a table.
-const PAGES: u32 = 128;
-const PARTS: u32 = ENTRIES as u32 / PAGES;
-/// Entries of an upper level that are passed over in one step because there is nothing.
-const PASSED: u32 = 128;
-/// Parts of all tables that an owner can have.
-const ALL_PARTS: u32 = mmu::USER_ENTRIES as u32 * PARTS;
+const PAGES: usize = 128;
+/// Entries of a directory that are passed over in one step because there is nothing.
+const PASSED: usize = 128;
 
 impl<P: Port> Kernel<P> {
     /// `derive_memory`.
-    pub(crate) fn derive_memory(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn derive_memory(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let (parent_slot, cap) = self.slot_of(space, args[0], Kind::Memory, Rights::CONTROL)?;
         let parent: Ref<Memory> = cap.object();
-        let quota_selector = self.utcb_word(me, offset_of!(Utcb, words) + 12);
+        let quota_selector = self.message_word(me, 3);
         let quota: Ref<Quota> = self.object(space, quota_selector, Kind::Quota, Rights::CONTROL)?;
         let slot = self.empty_slot(space, args[3])?;
         self.may_derive(parent_slot)?;
@@ -87,7 +82,7 @@ impl<P: Port> Kernel<P> {
         let Some(at) = uses.get() else { return true };
         let owner = self.pool[at].owner();
         if let (class::PORTS, Owner::Space(space)) = (kind, owner) {
-            self.set_ports(space, base, bytes, false);
+            self.set_ports(space, base.0 as u32, bytes as u32, false);
             self.drop_record(at);
             return false;
         }
@@ -96,47 +91,45 @@ impl<P: Port> Kernel<P> {
         {
             return false;
         }
-        let Attachment { mut cursor, .. } = self.pool[at];
-        let most = (cursor + PASSED * PARTS).min(ALL_PARTS);
-        while cursor < most && self.top_entry(owner, (cursor / PARTS) as usize) == 0 {
-            cursor = (cursor / PARTS + 1) * PARTS;
-        }
-        let index = cursor / PARTS;
-        if cursor == ALL_PARTS {
+        let parts = P::Format::ENTRIES / PAGES;
+        let (mut index, mut part) = (self.pool[at].cursor as usize / parts, self.pool[at].cursor as usize % parts);
+        if index == P::Format::USER_TABLES {
             self.drop_record(at);
             return false;
         }
-        if cursor < most {
-            self.take_from_large(owner, index as usize, (base, bytes));
-            match self.own_table(owner, index as usize) {
+        let (passed, found) = match self.table_entries(owner, index..(index + PASSED).min(P::Format::USER_TABLES)) {
+            Err(missing) => (missing, false),
+            Ok(entries) => Self::first_used(entries),
+        };
+        if passed != 0 {
+            (index, part) = (index + passed, 0);
+        }
+        if found {
+            self.take_from_large(owner, index, (base, bytes));
+            match self.own_table(owner, index) {
                 Some(table) => {
-                    self.unmap_in_table(owner, index * TABLE_SPAN + cursor % PARTS * PAGES * PAGE_SIZE, table, (base, bytes));
-                    cursor += 1;
+                    self.unmap_in_table(owner, P::Format::table_start(index), table, part * PAGES, (base, bytes));
+                    part += 1;
                 }
-                None => cursor = (index + 1) * PARTS,
+                None => (index, part) = (index + 1, 0),
             }
         }
-        self.pool[at].cursor = cursor;
+        self.pool[at].cursor = (index * parts + part) as u32;
         false
     }
 
-    /// Unmaps pages of a range of physical memory from the part of a table where `start` is.
-    fn unmap_in_table(&mut self, owner: Owner, start: u32, table: Ref<Table>, (base, bytes): (u32, u32)) {
-        let first = mmu::leaf_index(start);
-        let leaves = first..first + PAGES as usize;
-        let within = |entry: u32| P::Format::decode(entry).is_some_and(|leaf| leaf.physical.wrapping_sub(base) < bytes);
-        let (mut low, mut high) = (u32::MAX, 0);
-        let entries = self.pool[table].0.get(leaves.clone()).unwrap_or_default();
-        for (i, _) in entries.iter().enumerate().filter(|(_, entry)| within(**entry)) {
-            let address = start + i as u32 * PAGE_SIZE;
-            low = low.min(address);
-            high = address + PAGE_SIZE;
-        }
-        if low == u32::MAX {
-            return;
-        }
-        self.before(owner, low, high, Change::Remove);
-        self.write_entries(table, leaves, |entries| entries.iter_mut().filter(|entry| within(**entry)).for_each(|entry| *entry = 0));
-        self.flush(owner, low, high);
+    /// Unmaps pages of a range of physical memory from a part of a table, from entry `first` on. The table maps what is at `start`.
+    fn unmap_in_table(&mut self, owner: Owner, start: UserAddr, table: Ref<Table>, first: usize, (base, bytes): (PhysAddr, Word)) {
+        let leaves = first..first + PAGES;
+        let within = |entry: Entry<P>| P::Format::decode(entry).is_some_and(|leaf| leaf.physical.offset_from(base) < bytes);
+        let entries = self.pool[table].entries::<P::Format>().get(leaves.clone()).unwrap_or_default();
+        let Some(low) = entries.iter().position(|entry| within(*entry)) else { return };
+        let high = entries.iter().rposition(|entry| within(*entry)).unwrap_or(low);
+        let at = |index: usize| start + (first + index) as Word * PAGE_SIZE;
+        self.before(owner, at(low)..at(high + 1), Change::Remove);
+        self.write_entries(table, leaves, |entries| {
+            entries.iter_mut().filter(|entry| within(**entry)).for_each(|entry| *entry = P::Format::empty());
+        });
+        self.flush(owner, at(low)..at(high + 1));
     }
 }

@@ -6,7 +6,7 @@ use crate::port::Port;
 use crate::thread::gate;
 use crate::{Kernel, Thread};
 use abi::utcb::Utcb;
-use abi::{Delivery, MessageKind};
+use abi::{Delivery, MessageKind, Word};
 use core::mem::offset_of;
 use pool::Ref;
 
@@ -46,6 +46,6 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn take_signals(&mut self, thread: Ref<Thread>, bits: u32, kind: MessageKind, handle: u32) {
         let signals = self.pool[thread].signals & !bits;
         self.set_signals(thread, signals);
-        self.set_results(thread, Delivery::new(kind, 0, 1, 0).0, handle, [bits, 0, 0]);
+        self.set_results(thread, Delivery::new(kind, 0, 1, 0).0, handle, Self::registers([bits as Word, 0, 0]));
     }
 }

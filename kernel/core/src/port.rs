@@ -14,7 +14,7 @@
 //! The columns of the tables below say what the ports do that exist (IA-32) or are planned.
 
 use crate::{Segment, Space, Table, Thread};
-use abi::{CacheOp, Frame, Rights};
+use abi::{CacheOp, Frame, PhysAddr, Rights, UserAddr, Word};
 use core::ops::Range;
 use mmu::Format;
 use pool::{Link, Pool, Ref};
@@ -23,14 +23,14 @@ use pool::{Link, Pool, Ref};
 pub const CONTEXT_WORDS: usize = 32;
 
 /// A thread's saved registers, in the port's own layout.
-pub type Context = [u32; CONTEXT_WORDS];
+pub type Context = [Word; CONTEXT_WORDS];
 
 /// Words of a thread's rarely loaded state.
 pub const STATE_WORDS: usize = 13;
 
 /// A thread's rarely loaded state, in the port's own layout: what is loaded only for a thread that
 /// has any of it. All zeros is none.
-pub type State = [u32; STATE_WORDS];
+pub type State = [Word; STATE_WORDS];
 
 /// Interrupt lines the kernel can hold.
 pub const MAX_IRQS: usize = 32;
@@ -73,16 +73,15 @@ pub enum Change {
     Protect(Rights),
 }
 
-/// A processor and its board.
-pub trait Port {
-    /// Layout of translation tables.
-    type Format: Format;
-
-    // --- Registers ------------------------------------------------------------
-    /// System-call argument `index`: 0 the tag, 1 to 4 the arguments `a0` to `a3`.
-    fn argument(context: &Context, index: usize) -> u32;
-    /// Sets result register `index`, `r0` to `r4`: 0 delivery or status, 1 handle or first result, and so on.
-    fn set_result(context: &mut Context, index: usize, value: u32);
+/// The registers of threads that do not run: what of a processor is only a layout of words, so that a test on another
+/// machine can have it, too.
+pub trait Registers {
+    /// System-call argument `index`: 0 the tag, 1 to 4 the arguments `a0` to `a3`. The words of a message begin at 2;
+    /// there are as many as `abi::tag::REGISTER_WORDS` says.
+    fn argument(context: &Context, index: usize) -> Word;
+    /// Sets result register `index`, `r0` to `r4`: 0 delivery or status, 1 handle or first result, and so on. The words of
+    /// a message begin at 2.
+    fn set_result(context: &mut Context, index: usize, value: Word);
     /// The registers as a handler sees them. If the thread stopped for a page fault, `address` is
     /// [`Thread::fault_address`].
     fn frame(thread: &Thread) -> Frame;
@@ -90,9 +89,23 @@ pub trait Port {
     /// `Frame::changed` does not name stays as it is.
     fn load_frame(thread: &mut Thread, frame: &Frame);
     /// Registers of a thread that starts: entry, stack pointer, UTCB address, argument.
-    fn start(context: &mut Context, entry: u32, stack: u32, utcb: u32, argument: u32);
+    fn start(context: &mut Context, entry: UserAddr, stack: UserAddr, utcb: UserAddr, argument: Word);
     /// Whether the thread, now waiting in IPC, may be resumed by the fast path.
     fn resumes_fast(thread: &Thread) -> bool;
+    /// Sets part `item` of the rarely loaded state of a thread that is not loaded, and
+    /// [`Thread::lazy`]. The parts are the port's own (`abi::state`). Returns a result of the part's.
+    ///
+    /// # Errors
+    /// `BadArgument` if there is no such part, or the value could reach the kernel.
+    fn set_state(thread: &mut Thread, item: Word, values: [Word; 2]) -> Result<Word, abi::Error>;
+}
+
+/// A processor and its board.
+pub trait Port {
+    /// Layout of translation tables.
+    type Format: Format;
+    /// Layout of a thread's registers.
+    type Registers: Registers;
 
     // --- Processor ---------------------------------------------------------------
     /// The hot words.
@@ -100,20 +113,15 @@ pub trait Port {
     /// Takes a thread's rarely loaded state out of the processor, if it is there: saved to the thread
     /// (`keep`), or lost.
     fn unload(&mut self, pool: &mut Pool, thread: Ref<Thread>, keep: bool);
-    /// Sets part `item` of the rarely loaded state of a thread that is not loaded, and
-    /// [`Thread::lazy`]. The parts are the port's own (`abi::state`). Returns a result of the part's.
-    ///
-    /// # Errors
-    /// `BadArgument` if there is no such part, or the value could reach the kernel.
-    fn set_state(thread: &mut Thread, item: u32, values: [u32; 2]) -> Result<u32, abi::Error>;
+
     /// Initial FPU state, written to the FPU area of a new UTCB slot.
     fn clear_fpu(area: &mut [u8]);
 
     // --- Memory: the seams of address-space multiplexing ------------------------------
     /// Physical address of a block of the pool.
-    fn physical(&self, address: u32) -> u32;
+    fn physical(&self, address: u32) -> PhysAddr;
     /// Address in the pool of a physical address in it.
-    fn pool_address(&self, physical: u32) -> u32;
+    fn pool_address(&self, physical: PhysAddr) -> u32;
 
     /// A space was made. Its upper level is empty. Afterwards [`Space::hw`] and the kernel's part of the
     /// upper level are filled in: its threads can run.
@@ -148,7 +156,7 @@ pub trait Port {
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
     /// | nothing: caches are physical | cleans the data cache, and invalidates it unless the mappings stay | nothing | nothing |
-    fn before_change(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<u32>, change: Change);
+    fn before_change(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, change: Change);
     /// As [`before_change`](Self::before_change), for any mapping of any space.
     fn before_change_anywhere(&mut self, change: Change);
     /// These entries of a table were written; all of them when the table is new. Afterwards the
@@ -158,7 +166,7 @@ pub trait Port {
     /// |---|---|---|---|
     /// | nothing: the walker reads through the caches | cleans the entries' lines: the walker reads memory | nothing: no walker | nothing |
     fn entries_written(&mut self, pool: &Pool, table: Ref<Table>, range: Range<usize>);
-    /// Entry `index` of a space's upper level was written.
+    /// Entry `index` of those that name a space's leaf tables was written, in the directory that has it.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
@@ -169,7 +177,7 @@ pub trait Port {
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
     /// | `invlpg`, or a write of CR3, if the directory is loaded | TLB operations by address | takes entries out of the hash table and the TLB | `invlpg`, or marks the PCID as stale |
-    fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<u32>);
+    fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>);
     /// As [`invalidate`](Self::invalidate), for any translation of any space.
     fn invalidate_all(&mut self);
     /// A thread of the space had a translation fault at an address.
@@ -177,13 +185,13 @@ pub trait Port {
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
     /// | never repaired | the caching page directory gets the entry; the data cache is cleaned if the section was another's | the hash table gets the entry | never repaired |
-    fn fault_in(&mut self, pool: &mut Pool, space: Ref<Space>, address: u32, access: Rights) -> FaultIn;
+    fn fault_in(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr, access: Rights) -> FaultIn;
     /// Cache maintenance on a range of a space, asked for by a user.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
     /// | nothing: caches are physical, and coherent with the instruction side | by line, or all of it | `dcbst`, `icbi` | nothing |
-    fn cache(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<u32>, what: CacheOp);
+    fn cache(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp);
 
     // --- Board ------------------------------------------------------------------------------
     /// Nanoseconds since boot.

@@ -5,7 +5,7 @@
 use crate::port::Port;
 use crate::{Kernel, Memory, Owner, Result, Space};
 use abi::syscall::MapRecord;
-use abi::{Error, Kind, Rights};
+use abi::{Error, Kind, Rights, Word};
 use bytemuck::{Pod, Zeroable};
 use pool::{Object, Ref};
 
@@ -21,7 +21,7 @@ pub const PORT_MAP_BYTES: u32 = 8192;
 impl<P: Port> Kernel<P> {
     /// A record of `map` that names a Memory of ports, to which the capability allows `allowed`.
     pub(crate) fn map_ports(&mut self, caller: Ref<Space>, record: &MapRecord, memory: Ref<Memory>, allowed: Rights) -> Result<()> {
-        let space: Ref<Space> = self.object(caller, record.space(), Kind::Space, Rights::CONTROL)?;
+        let space: Ref<Space> = self.object(caller, record.space() as Word, Kind::Space, Rights::CONTROL)?;
         let owner = Owner::Space(space);
         let quota = self.quota_of(owner)?;
         let Memory { base, bytes: size, .. } = self.pool[memory];
@@ -44,7 +44,7 @@ impl<P: Port> Kernel<P> {
         } else if open {
             self.note_use(memory, owner)?;
         }
-        self.set_ports(space, base + offset, count, open);
+        self.set_ports(space, (base.0 + offset) as u32, count as u32, open);
         Ok(())
     }
 

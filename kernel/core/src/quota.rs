@@ -6,7 +6,7 @@
 
 use crate::port::Port;
 use crate::{Kernel, NOTHING, Result, Slot, Space, Thread};
-use abi::{Error, Kind, Rights};
+use abi::{Error, Kind, Rights, Word};
 use bytemuck::{Pod, Zeroable};
 use pool::{Link, Object, Ref};
 
@@ -78,7 +78,7 @@ pub const fn block(bytes: u32) -> u32 {
 
 impl<P: Port> Kernel<P> {
     /// `create_quota`.
-    pub(crate) fn create_quota(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn create_quota(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let [parent, limit, slot, thread_limit] = args;
         let parent: Ref<Quota> = self.object(space, parent, Kind::Quota, Rights::CONTROL)?;
         let slot = self.empty_slot(space, slot)?;
@@ -86,6 +86,8 @@ impl<P: Port> Kernel<P> {
         if depth > MAX_DEPTH {
             return Err(Error::TooDeep);
         }
+        let [limit, thread_limit] = [limit, thread_limit].map(|limit| u32::try_from(limit).map_err(|_| Error::QuotaExceeded));
+        let (limit, thread_limit) = (limit?, thread_limit?);
         let total = limit.checked_add(QUOTA_BYTES).ok_or(Error::QuotaExceeded)?;
         self.charge(parent, total, thread_limit)?;
         let Some(block) = self.pool.allocate(QUOTA_BYTES) else {
@@ -212,9 +214,9 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `quota_info`.
-    pub(crate) fn quota_info(&self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn quota_info(&self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let quota: Ref<Quota> = self.object(space, args[0], Kind::Quota, Rights::CONTROL)?;
         let Quota { used, limit, threads, thread_limit, .. } = self.pool[quota];
-        Ok([used, limit, threads | thread_limit << 16])
+        Ok([used, limit, threads | thread_limit << 16].map(|count| count as Word))
     }
 }

@@ -2,21 +2,21 @@
 //! Starting and stopping threads, and all that one thread may set of another.
 
 use crate::fault::FRAME_OFFSET;
-use crate::port::Port;
+use crate::port::{Port, Registers};
 use crate::thread::{self, flag, gate};
 use crate::{Kernel, NOTHING, Result, Slot, Space, Thread};
 use abi::frame::{Frame, vector};
-use abi::{Error, Kind, PRIORITIES, Rights, ThreadState};
+use abi::{Error, Kind, PRIORITIES, Rights, ThreadState, UserAddr, Word};
 use core::mem::offset_of;
 use pool::Ref;
 
 impl<P: Port> Kernel<P> {
-    fn thread(&self, space: Ref<Space>, selector: u32) -> Result<Ref<Thread>> {
+    fn thread(&self, space: Ref<Space>, selector: Word) -> Result<Ref<Thread>> {
         self.object(space, selector, Kind::Thread, Rights::CONTROL)
     }
 
     /// `start`.
-    pub(crate) fn start(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn start(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let thread = self.thread(space, args[0])?;
         let t = &self.pool[thread];
         let runs_in = t.space.get().ok_or(Error::BadState)?;
@@ -24,27 +24,28 @@ impl<P: Port> Kernel<P> {
             return Err(Error::BadState);
         }
         let end = self.pool[runs_in].region.end;
-        if args[1] >= end || args[2] > end {
+        let (entry, stack) = (UserAddr(args[1]), UserAddr(args[2]));
+        if entry >= end || stack > end {
             return Err(Error::BadAddress);
         }
         self.port.unload(&mut self.pool, thread, false);
         self.clear_registers(thread);
         let t = &mut self.pool[thread];
-        P::start(&mut t.context, args[1], args[2], t.utcb_address, args[3]);
+        P::Registers::start(&mut t.context, entry, stack, t.utcb_address, args[3]);
         self.wake(thread);
         Ok(NOTHING)
     }
 
     /// `stop`. An alien that runs raises an event; a native thread's own IPC fails.
-    pub(crate) fn stop(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn stop(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let thread = self.thread(space, args[0])?;
         if self.pool[thread].space.is_null() {
             return Err(Error::BadState);
         }
         if self.pool[thread].is_alien() {
             if self.pool[thread].state() == gate::READY {
-                let stopped = Frame { vector: vector::STOPPED, error: 0, ..P::frame(&self.pool[thread]) };
-                P::load_frame(&mut self.pool[thread], &stopped);
+                let stopped = Frame { vector: vector::STOPPED, error: 0, ..P::Registers::frame(&self.pool[thread]) };
+                P::Registers::load_frame(&mut self.pool[thread], &stopped);
                 self.raise(thread);
             }
             return Ok(NOTHING);
@@ -79,22 +80,23 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `set_priority`.
-    pub(crate) fn set_priority(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn set_priority(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let thread = self.thread(space, args[0])?;
         let limit = self.pool[me].max_priority;
-        if args[1] >= PRIORITIES || args[2] >= PRIORITIES {
+        let (priority, most) = (crate::narrow(args[1])?, crate::narrow(args[2])?);
+        if priority >= PRIORITIES || most >= PRIORITIES {
             return Err(Error::BadArgument);
         }
-        if args[1] > limit || args[2] > limit {
+        if priority > limit || most > limit {
             return Err(Error::BadPriority);
         }
-        self.reprioritise(thread, args[1]);
-        self.pool[thread].max_priority = args[2];
+        self.reprioritise(thread, priority);
+        self.pool[thread].max_priority = most;
         Ok(NOTHING)
     }
 
     /// `set_handler`.
-    pub(crate) fn set_handler(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn set_handler(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let thread = self.thread(space, args[0])?;
         let source = match args[1] {
             0 => None,
@@ -127,7 +129,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `set_state`.
-    pub(crate) fn set_state(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn set_state(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let [thread, item, values @ ..] = args;
         let thread = self.thread(space, thread)?;
         if self.pool[thread].space.is_null() {
@@ -135,7 +137,7 @@ impl<P: Port> Kernel<P> {
         }
         self.port.unload(&mut self.pool, thread, true);
         let t = &mut self.pool[thread];
-        let result = P::set_state(t, item, values)?;
+        let result = P::Registers::set_state(t, item, values)?;
         // A waiting thread that has any is not the fast path's.
         if t.lazy != 0 && !t.is_alien() {
             t.gate |= gate::SLOW;
@@ -144,14 +146,14 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `get_registers`.
-    pub(crate) fn get_registers(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn get_registers(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let thread = self.thread(space, args[0])?;
         if self.pool[thread].space.is_null() || self.pool[thread].state() == gate::READY {
             return Err(Error::BadState);
         }
         self.port.unload(&mut self.pool, thread, true);
         let frame: Frame = if self.pool[thread].gate & gate::ALIEN == 0 {
-            P::frame(&self.pool[thread])
+            P::Registers::frame(&self.pool[thread])
         } else {
             // What its handler has is the truth; the fast path writes nothing else.
             bytemuck::pod_read_unaligned(self.pool.bytes_at(self.pool[thread].utcb, size_of::<Frame>() as u32))
@@ -162,7 +164,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `set_registers`.
-    pub(crate) fn set_registers(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn set_registers(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let thread = self.thread(space, args[0])?;
         let stopped = matches!(self.pool[thread].state(), gate::STOPPED | gate::HALTED);
         if self.pool[thread].space.is_null() || self.pool[thread].is_alien() || !stopped {
@@ -174,7 +176,7 @@ impl<P: Port> Kernel<P> {
         self.port.unload(&mut self.pool, thread, true);
         let at = self.pool[me].utcb + FRAME_OFFSET;
         let frame: Frame = bytemuck::pod_read_unaligned(self.pool.bytes_at(at, size_of::<Frame>() as u32));
-        P::load_frame(&mut self.pool[thread], &frame);
+        P::Registers::load_frame(&mut self.pool[thread], &frame);
         if args[1] == 1 {
             self.wake(thread);
         }
@@ -182,7 +184,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `fpu_sync`.
-    pub(crate) fn fpu_sync(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn fpu_sync(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let thread = self.thread(space, args[0])?;
         if self.pool[thread].space.is_null() {
             return Err(Error::BadState);
@@ -192,7 +194,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `thread_info`.
-    pub(crate) fn thread_info(&self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn thread_info(&self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let thread = self.thread(space, args[0])?;
         let state = match self.pool[thread].state() {
             gate::STOPPED => ThreadState::Stopped,
@@ -202,6 +204,6 @@ impl<P: Port> Kernel<P> {
             gate::HALTED => ThreadState::Halted,
             _ => ThreadState::Receiving,
         };
-        Ok([state as u32, 0, 0])
+        Ok([state as Word, 0, 0])
     }
 }

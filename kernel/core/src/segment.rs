@@ -10,10 +10,10 @@
 use crate::attach::{attachment, place};
 use crate::port::{Change, Port};
 use crate::tables::TABLE_BYTES;
-use crate::{Attachment, Kernel, NOTHING, Outcome, Owner, Quota, Region, Result, Space, Table, Thread};
-use abi::{Error, Kind, Rights, TABLE_SPAN, USER_END};
+use crate::{ALIGN, Attachment, Entry, Kernel, NOTHING, Outcome, Owner, Quota, Region, Result, Space, Table, Thread};
+use abi::{Error, Kind, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
-use mmu::{Format, top_index};
+use mmu::Format;
 use pool::{Link, Object, Ref};
 
 /// Spaces that get a changed entry in one step.
@@ -37,23 +37,26 @@ pub struct Segment {
     pub retired: Link<Table>,
     /// What the port keeps.
     pub hw: u32,
+    /// Fills the last word.
+    pub unused: [u32; ALIGN],
 }
 impl Object for Segment {}
-const _: () = assert!(size_of::<Segment>() <= pool::MIN_BYTES as usize);
+const _: () = assert!(size_of::<Segment>() <= (1 + ALIGN) * pool::MIN_BYTES as usize);
 
 impl<P: Port> Kernel<P> {
     /// `create_segment`.
-    pub(crate) fn create_segment(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn create_segment(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let quota: Ref<Quota> = self.object(space, args[0], Kind::Quota, Rights::CONTROL)?;
         let slot = self.empty_slot(space, args[2])?;
-        if args[1] == 0 || !args[1].is_multiple_of(abi::TABLE_SPAN) || args[1] > USER_END {
+        let fits = args[1] <= USER_END && args[1] / TABLE_SPAN <= P::Format::ENTRIES as Word;
+        if args[1] == 0 || !args[1].is_multiple_of(TABLE_SPAN) || !fits {
             return Err(Error::BadArgument);
         }
         let block: Ref<Segment> = Ref::new(self.allocate(quota, size_of::<Segment>() as u32)?);
         match self.allocate_table(quota) {
             Ok(top) => {
                 let s = &mut self.pool[block];
-                s.region = Region { header: Self::new_header(quota, slot), top: top.link(), end: args[1], ..Region::zeroed() };
+                s.region = Region { header: Self::new_header(quota, slot), top: top.link(), end: UserAddr(args[1]), ..Region::zeroed() };
                 self.port.segment_created(&mut self.pool, block);
                 self.put_original(slot, Kind::Segment, block.address());
                 Ok(NOTHING)
@@ -77,7 +80,7 @@ impl<P: Port> Kernel<P> {
     /// Copies the entry that changed to some more spaces; true when all have it.
     pub(crate) fn spread(&mut self, segment: Ref<Segment>) -> bool {
         let Some(index) = self.pool[segment].changing.checked_sub(1) else { return true };
-        let entry = self.top_entry(Owner::Segment(segment), index as usize);
+        let entry = self.table_entry(Owner::Segment(segment), index as usize);
         for _ in 0..SPREAD {
             let Some(at) = self.pool[segment].visit.get() else { break };
             self.pool[segment].visit = self.pool[at].source_next;
@@ -106,20 +109,20 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Writes a space's copy of a Segment's entry.
-    fn copy_entry(&mut self, at: Ref<Attachment>, index: usize, entry: u32) {
+    fn copy_entry(&mut self, at: Ref<Attachment>, index: usize, entry: Entry<P>) {
         let Attachment { owner, index: base, rights, .. } = self.pool[at];
         let space: Ref<Space> = Ref::new(owner);
         let slot = base as usize + index;
-        self.write_top(self.pool[space].region.top, slot, P::Format::shared(entry, Rights(rights)));
+        self.write_table_entries(Owner::Space(space), slot..slot + 1, P::Format::shared(entry, Rights(rights)));
         self.port.top_changed(&mut self.pool, space, slot);
     }
 
     /// `attach`: in steps, as a Segment may have many entries.
-    pub(crate) fn attach(&mut self, me: Ref<Thread>, caller: Ref<Space>, args: [u32; 4]) -> Result<Outcome> {
+    pub(crate) fn attach(&mut self, me: Ref<Thread>, caller: Ref<Space>, args: [Word; 4]) -> Result<Outcome> {
         let [space, address, segment, rights] = args;
         let begun = core::mem::take(&mut self.pool[me].progress) != 0;
         let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
-        let rights = Rights(rights);
+        let rights = Rights(crate::narrow(rights)?);
         if !rights.contains(Rights::READ) || !Rights::RWX.contains(rights) {
             return Err(Error::BadArgument);
         }
@@ -127,12 +130,13 @@ impl<P: Port> Kernel<P> {
         if self.pool[segment].region.header.is_dying() {
             return Err(Error::BadState);
         }
-        let entries = self.pool[segment].region.entries();
+        let bytes = self.pool[segment].region.end.0;
         let Region { start, end, .. } = self.pool[space].region;
-        if !address.is_multiple_of(TABLE_SPAN) || address < start || address >= end || entries * TABLE_SPAN > end - address {
+        let address = UserAddr(address);
+        if !address.is_aligned(TABLE_SPAN) || address < start || address >= end || bytes > end - address {
             return Err(Error::BadAddress);
         }
-        let first = top_index(address) as u32;
+        let first = P::Format::table_index(address) as u32;
         let there = self.attachment(self.pool[space].segments, place(first)).filter(|at| self.pool[*at].source == segment.address());
         let made = match there.filter(|_| begun) {
             Some(made) => made,
@@ -149,25 +153,32 @@ impl<P: Port> Kernel<P> {
 
     /// Notes that a Segment is attached to a space, and marks its part of the upper level.
     fn reserve(&mut self, space: Ref<Space>, segment: Ref<Segment>, first: u32, rights: Rights) -> Result<Ref<Attachment>> {
-        let top = self.pool[space].region.top.get().ok_or(Error::BadState)?;
-        let entries = first as usize..(first + self.pool[segment].region.entries()) as usize;
-        let range = self.pool[top].0.get(entries.clone()).ok_or(Error::BadAddress)?;
-        if range.iter().any(|entry| *entry != 0) {
-            return Err(Error::Occupied);
+        let owner = Owner::Space(space);
+        let places = first as usize..(first + self.pool[segment].region.tables()) as usize;
+        let mut index = places.start;
+        while index < places.end {
+            index += match self.table_entries(owner, index..places.end) {
+                Ok(entries) if Self::first_used(entries).1 => return Err(Error::Occupied),
+                Ok(entries) => entries.len(),
+                Err(missing) => missing,
+            };
         }
-        let made = self.attach_record(Owner::Space(space), segment.address(), attachment::SEGMENT_IN_SPACE, first, rights)?;
-        self.write_entries(top, entries, |entries| entries.fill(P::Format::shared(0, rights)));
+        // A Segment has a directory's size at most: it lies in two of them, or in one.
+        self.make_directory(owner, places.start)?;
+        self.make_directory(owner, places.end - 1)?;
+        let made = self.attach_record(owner, segment.address(), attachment::SEGMENT_IN_SPACE, first, rights)?;
+        self.write_table_entries(owner, places, P::Format::shared(P::Format::empty(), rights));
         Ok(made)
     }
 
     /// Copies some more of a Segment's entries into a space; true when it has all.
     fn fill(&mut self, at: Ref<Attachment>, segment: Ref<Segment>) -> bool {
-        let entries = self.pool[segment].region.entries();
+        let entries = self.pool[segment].region.tables();
         let first = self.pool[at].cursor;
         let end = (first + FILL).min(entries);
         for index in first as usize..end as usize {
-            let entry = self.top_entry(Owner::Segment(segment), index);
-            if entry != 0 {
+            let entry = self.table_entry(Owner::Segment(segment), index);
+            if !P::Format::is_empty(entry) {
                 self.copy_entry(at, index, entry);
             }
         }
@@ -176,10 +187,11 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `detach`.
-    pub(crate) fn detach(&mut self, caller: Ref<Space>, space: u32, address: u32) -> Result<[u32; 3]> {
+    pub(crate) fn detach(&mut self, caller: Ref<Space>, space: Word, address: Word) -> Result<[Word; 3]> {
         let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
-        let at = self.attachment(self.pool[space].segments, place(top_index(address) as u32));
-        let at = at.filter(|_| address.is_multiple_of(TABLE_SPAN)).ok_or(Error::NotThere)?;
+        let address = UserAddr(address);
+        let at = self.attachment(self.pool[space].segments, place(P::Format::table_index(address) as u32));
+        let at = at.filter(|_| address.is_aligned(TABLE_SPAN)).ok_or(Error::NotThere)?;
         self.detach_record(at);
         Ok(NOTHING)
     }
@@ -188,13 +200,13 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn detach_record(&mut self, at: Ref<Attachment>) {
         let Attachment { source, owner, index: base, .. } = self.pool[at];
         let (space, segment) = (Ref::<Space>::new(owner), Ref::<Segment>::new(source));
-        let end = base + self.pool[segment].region.entries();
-        self.before(Owner::Space(space), base * TABLE_SPAN, end * TABLE_SPAN, Change::Remove);
-        if let Some(top) = self.pool[space].region.top.get() {
-            self.write_entries(top, base as usize..end as usize, |entries| entries.fill(0));
-        }
-        (base..end).for_each(|index| self.port.top_changed(&mut self.pool, space, index as usize));
-        self.flush(Owner::Space(space), base * TABLE_SPAN, end * TABLE_SPAN);
+        let owner = Owner::Space(space);
+        let places = base as usize..(base + self.pool[segment].region.tables()) as usize;
+        let range = P::Format::table_start(places.start)..P::Format::table_start(places.end);
+        self.before(owner, range.clone(), Change::Remove);
+        self.write_table_entries(owner, places.clone(), P::Format::empty());
+        places.for_each(|index| self.port.top_changed(&mut self.pool, space, index));
+        self.flush(owner, range);
         self.drop_record(at);
     }
 

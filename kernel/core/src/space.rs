@@ -5,10 +5,10 @@ use crate::port::Port;
 use crate::ports::PORT_MAP_BYTES;
 use crate::reap::Work;
 use crate::tables::TABLE_BYTES;
-use crate::{Attachment, Kernel, Outcome, Owner, PortMap, Quota, Region, Result, Slot, SlotMap, Thread};
+use crate::{ALIGN, Attachment, Kernel, Outcome, Owner, PortMap, Quota, Region, Result, Slot, SlotMap, Thread};
 use abi::syscall::MAX_SLOTS;
 use abi::utcb::{AREA_END, FIRST_SLOT, KIP_ADDRESS, SLOT_SIZE};
-use abi::{Error, Kind, Rights, USER_END};
+use abi::{Error, Kind, Rights, USER_END, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
 use core::mem::take;
 use pool::{Link, Object, Ref};
@@ -34,7 +34,7 @@ pub struct Space {
     /// Next on the work list that it is on while it dies (`reap.rs`).
     pub work_next: Work,
     /// Up to [`HEADER_BYTES`].
-    pub unused: [u32; 9],
+    pub unused: [u32; 9 - 3 * ALIGN],
 }
 impl Object for Space {}
 
@@ -60,15 +60,16 @@ const GROWTH: u32 = 512;
 
 impl<P: Port> Kernel<P> {
     /// `create_space`: in steps, as a large table takes time to clear.
-    pub(crate) fn create_space(&mut self, me: Ref<Thread>, caller: Ref<Space>, args: [u32; 4]) -> Result<Outcome> {
+    pub(crate) fn create_space(&mut self, me: Ref<Thread>, caller: Ref<Space>, args: [Word; 4]) -> Result<Outcome> {
         let made = match take(&mut self.pool[me].progress) {
             0 => {
                 let quota: Ref<Quota> = self.object(caller, args[0], Kind::Quota, Rights::CONTROL)?;
                 let slot = self.empty_slot(caller, args[2])?;
-                if args[1] > MAX_SLOTS {
+                let slots = crate::narrow(args[1])?;
+                if slots > MAX_SLOTS {
                     return Err(Error::BadArgument);
                 }
-                let made = self.build_space(quota, slot, args[1])?;
+                let made = self.build_space(quota, slot, slots)?;
                 self.put_original(slot, Kind::Space, made.address());
                 made
             }
@@ -81,7 +82,7 @@ impl<P: Port> Kernel<P> {
                 return Ok(Outcome::Again);
             }
         }
-        Ok(Outcome::Done([self.pool[made].slots, 0, 0]))
+        Ok(Outcome::Done([self.pool[made].slots as Word, 0, 0]))
     }
 
     /// A space with an empty capability table that will have at least `slots` entries
@@ -92,8 +93,8 @@ impl<P: Port> Kernel<P> {
         self.pool.bytes_mut(block, HEADER_BYTES).fill(0);
         let made: Ref<Space> = Ref::new(block);
         // Where natives have their UTCBs nobody maps.
-        let start = if slots == 0 { 0 } else { AREA_END };
-        self.pool[made].region = Region { header: Self::new_header(quota, original), start, end: USER_END, ..Region::zeroed() };
+        let start = UserAddr(if slots == 0 { 0 } else { AREA_END });
+        self.pool[made].region = Region { header: Self::new_header(quota, original), start, end: UserAddr(USER_END), ..Region::zeroed() };
         self.pool[made].bytes = bytes;
         self.grow_table(made);
         match self.furnish_space(made, quota) {
@@ -127,10 +128,10 @@ impl<P: Port> Kernel<P> {
         self.pool[made].utcb_map = map.link();
         // What lies before the first slot is not a slot.
         if let Some(first) = self.pool[map].0.first_mut() {
-            *first = (1 << (FIRST_SLOT / SLOT_SIZE)) - 1;
+            *first = (1 << (FIRST_SLOT as u32 / SLOT_SIZE)) - 1;
         }
         let kip = self.port.physical(self.kip);
-        self.set_kernel_leaf(made, KIP_ADDRESS, kip, Rights::READ)
+        self.set_kernel_leaf(made, UserAddr(KIP_ADDRESS), kip, Rights::READ)
     }
 
     /// Frees a space that has no threads, capabilities or attachments any more.

@@ -2,10 +2,10 @@
 //! Decoding system calls: raw registers become a call of the function that checks
 //! everything before it acts.
 
-use crate::port::Port;
+use crate::port::{Port, Registers};
 use crate::thread::{flag, gate};
 use crate::{Kernel, NOTHING, Outcome, Result, Space, Thread};
-use abi::{Error, Kind, MessageKind, Op, Rights, Tag};
+use abi::{Error, Kind, MessageKind, Op, Rights, Tag, Word};
 use pool::Ref;
 
 impl<P: Port> Kernel<P> {
@@ -33,7 +33,7 @@ impl<P: Port> Kernel<P> {
     fn dispatch(&mut self, me: Ref<Thread>) -> bool {
         let t = &mut self.pool[me];
         t.flags &= !flag::AGAIN;
-        let tag = Tag(P::argument(&t.context, 0));
+        let tag = Tag::of_word(P::Registers::argument(&t.context, 0));
         let Some(space) = t.space.get() else { return false };
         let outcome = match Op::from_code(tag.op()) {
             _ if tag.0 & Tag::RESERVED != 0 => Err(Error::BadOperation),
@@ -59,7 +59,7 @@ impl<P: Port> Kernel<P> {
 
     /// Writes an error as the result of the system call that is in a thread's registers.
     pub(crate) fn fail_call(&mut self, thread: Ref<Thread>, error: Error) {
-        if is_ipc(Tag(P::argument(&self.pool[thread].context, 0))) {
+        if is_ipc(Tag::of_word(P::Registers::argument(&self.pool[thread].context, 0))) {
             self.set_failed(thread, error);
         } else {
             self.set_status(thread, Err(error));
@@ -67,20 +67,20 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Writes the status and results of a system call that is no receive.
-    pub(crate) fn set_status(&mut self, thread: Ref<Thread>, status: Result<[u32; 3]>) {
+    pub(crate) fn set_status(&mut self, thread: Ref<Thread>, status: Result<[Word; 3]>) {
         let (code, results) = match status {
             Ok(results) => (0, results),
-            Err(error) => (error as u32, NOTHING),
+            Err(error) => (error as Word, NOTHING),
         };
         let context = &mut self.pool[thread].context;
-        P::set_result(context, 0, code);
+        P::Registers::set_result(context, 0, code);
         for (i, result) in results.into_iter().enumerate() {
-            P::set_result(context, 1 + i, result);
+            P::Registers::set_result(context, 1 + i, result);
         }
     }
 
     fn execute(&mut self, me: Ref<Thread>, space: Ref<Space>, op: Op, tag: Tag) -> Result<Outcome> {
-        let args = [1, 2, 3, 4].map(|i| P::argument(&self.pool[me].context, i));
+        let args = [1, 2, 3, 4].map(|i| P::Registers::argument(&self.pool[me].context, i));
         if self.has_emptied() && is_charged(op) && self.settle_quotas(op == Op::QuotaInfo) {
             return Ok(Outcome::Again);
         }
@@ -127,7 +127,7 @@ impl<P: Port> Kernel<P> {
         Ok(Outcome::Done(results))
     }
 
-    fn notify_call(&mut self, space: Ref<Space>, selector: u32) -> Result<[u32; 3]> {
+    fn notify_call(&mut self, space: Ref<Space>, selector: Word) -> Result<[Word; 3]> {
         let (_, slot) = self.slot_of(space, selector, Kind::Thread, Rights::NOTIFY)?;
         let target: Ref<Thread> = slot.object();
         if self.pool[target].space.is_null() {
@@ -137,7 +137,7 @@ impl<P: Port> Kernel<P> {
         Ok(NOTHING)
     }
 
-    fn yield_call(&mut self, me: Ref<Thread>) -> [u32; 3] {
+    fn yield_call(&mut self, me: Ref<Thread>) -> [Word; 3] {
         if self.pool[me].state() == gate::READY {
             self.rotate(me);
         }

@@ -1,29 +1,44 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Translation tables: who owns them, making and freeing them, and their entries.
 //!
-//! A table belongs to one owner, a Space or a Segment, whose Quota pays for it.
+//! A table belongs to one owner, a Space or a Segment, whose Quota pays for it. A Segment has one directory and the leaf
+//! tables in it. So has a Space where the processor walks two levels. With more, a Space has a tree above its
+//! directories: it is made as it is needed, and stays until the Space ends. Leaf tables are numbered through all
+//! directories of a Space.
 
 use crate::port::{Change, Port};
-use crate::{Attachment, Header, Kernel, NOTHING, Quota, Result, Segment, Space};
-use abi::{CacheOp, Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN};
+use crate::{ALIGN, Attachment, Entry, Header, Kernel, NOTHING, Quota, Result, Segment, Space};
+use abi::{CacheOp, Error, Kind, PAGE_SIZE, PhysAddr, Rights, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
 use core::ops::Range;
-use mmu::{Attributes, Format, Leaf, leaf_index, top_index};
+use mmu::{Attributes, Format, Leaf};
 use pool::{Link, Object, Pool, Ref};
 
-/// A page of translation-table entries, upper or lower level.
+/// A page of translation-table entries, of any level, in the port's format.
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Pod, Zeroable)]
-pub struct Table(pub [u32; mmu::ENTRIES]);
+pub struct Table([u64; TABLE_BYTES as usize / 8]);
 impl Object for Table {}
 
+impl Table {
+    /// Its entries.
+    #[must_use]
+    pub fn entries<F: Format>(&self) -> &[F::Entry] {
+        bytemuck::cast_slice(&self.0)
+    }
+    /// Its entries, for writing. Of a table in use the portable kernel alone writes any but the port's own.
+    pub fn entries_mut<F: Format>(&mut self) -> &mut [F::Entry] {
+        bytemuck::cast_slice_mut(&mut self.0)
+    }
+}
+
 /// Bytes of a table.
-pub const TABLE_BYTES: u32 = abi::PAGE_SIZE;
+pub const TABLE_BYTES: u32 = crate::PAGE;
 
 /// Tables that are freed in one step.
 const TABLES: u32 = 2;
-/// Entries of an upper level that are searched for them in one step.
-const SEARCHED: u32 = 256;
+/// Entries of a directory that are searched for them in one step.
+const SEARCHED: usize = 256;
 /// Spaces with a Segment for which a port's seam is called one by one.
 const SPACES: u32 = 16;
 
@@ -34,25 +49,27 @@ const SPACES: u32 = 16;
 pub struct Region {
     /// Who pays, original capability.
     pub header: Header,
-    /// Upper level of the translation tables.
+    /// The highest of the translation tables: of a Segment its directory.
     pub top: Link<Table>,
     /// Memory that was mapped (`attach.rs`).
     pub attached: Link<Attachment>,
     /// Tables in reserve for large pages (`large.rs`).
     pub spares: Link<Table>,
+    /// Aligns what follows to a word.
+    pub unused: [u32; ALIGN],
     /// First address that users map.
-    pub start: u32,
+    pub start: UserAddr,
     /// First address above those that users map.
-    pub end: u32,
+    pub end: UserAddr,
 }
 impl Object for Region {}
 const _: () = assert!(core::mem::offset_of!(Space, region) == 0 && core::mem::offset_of!(Segment, region) == 0);
 
 impl Region {
-    /// How many tables it can have, from the first address on.
+    /// How many leaf tables it can have, from the first address on.
     #[must_use]
-    pub const fn entries(&self) -> u32 {
-        self.end / abi::TABLE_SPAN
+    pub const fn tables(&self) -> u32 {
+        (self.end.0 / abi::TABLE_SPAN) as u32
     }
 }
 
@@ -89,42 +106,108 @@ impl<P: Port> Kernel<P> {
         if header.is_dying() { Err(Error::BadState) } else { header.quota.get().ok_or(Error::BadState) }
     }
 
-    pub(crate) fn top_entry(&self, owner: Owner, index: usize) -> u32 {
-        self.pool[owner.region()].top.get().and_then(|top| self.pool[top].0.get(index).copied()).unwrap_or(0)
+    /// Level of an owner's highest table; 1 is a directory.
+    const fn top_level(owner: Owner) -> u32 {
+        match owner {
+            Owner::Space(_) => P::Format::LEVELS - 1,
+            Owner::Segment(_) => 1,
+        }
     }
 
-    /// The owner's own table at an index of its upper level.
+    /// The owner's table of this level that leads to the leaf table `index`, or if that is missing the first leaf table
+    /// behind those that are missing with it.
+    fn descend(&self, owner: Owner, index: usize, to: u32) -> core::result::Result<Ref<Table>, usize> {
+        let mut table = self.pool[owner.region()].top.get().ok_or(usize::MAX)?;
+        for level in (to + 1..=Self::top_level(owner)).rev() {
+            let span = P::Format::tables_of_entry(level);
+            let entry = self.entry(table, index / span).and_then(P::Format::decode_table);
+            let (physical, _) = entry.ok_or((index / span + 1) * span)?;
+            table = Ref::new(self.port.pool_address(physical));
+        }
+        Ok(table)
+    }
+
+    /// The directory that names the owner's leaf table `index`.
+    fn directory(&self, owner: Owner, index: usize) -> Option<Ref<Table>> {
+        self.descend(owner, index, 1).ok()
+    }
+
+    /// The same, made if it is missing, and all that leads to it.
+    pub(crate) fn make_directory(&mut self, owner: Owner, index: usize) -> Result<Ref<Table>> {
+        let mut table = self.pool[owner.region()].top.get().ok_or(Error::BadState)?;
+        for level in (2..=Self::top_level(owner)).rev() {
+            let at = index / P::Format::tables_of_entry(level) % P::Format::ENTRIES;
+            table = match self.entry(table, at).and_then(P::Format::decode_table) {
+                Some((physical, _)) => Ref::new(self.port.pool_address(physical)),
+                None => {
+                    let made = self.allocate_table(self.quota_of(owner)?)?;
+                    let entry = P::Format::table(self.port.physical(made.address()));
+                    self.write_entries(table, at..at + 1, |entries| entries.fill(entry));
+                    made
+                }
+            };
+        }
+        Ok(table)
+    }
+
+    /// An entry of a table, by its index in that or in a row of such tables.
+    pub(crate) fn entry(&self, table: Ref<Table>, index: usize) -> Option<Entry<P>> {
+        self.pool[table].entries::<P::Format>().get(index % P::Format::ENTRIES).copied()
+    }
+
+    /// The directory's entry for the owner's leaf table `index`.
+    pub(crate) fn table_entry(&self, owner: Owner, index: usize) -> Entry<P> {
+        self.directory(owner, index).and_then(|directory| self.entry(directory, index)).unwrap_or_else(P::Format::empty)
+    }
+
+    /// Directories' entries of an owner, from `index` up to `end` at most, as many as one directory has of them; or how
+    /// many are passed over because their directory is missing.
+    pub(crate) fn table_entries(&self, owner: Owner, range: Range<usize>) -> core::result::Result<&[Entry<P>], usize> {
+        let directory = self.descend(owner, range.start, 1).map_err(|behind| behind.min(range.end) - range.start)?;
+        let first = range.start % P::Format::ENTRIES;
+        let last = (first + range.len()).min(P::Format::ENTRIES);
+        Ok(self.pool[directory].entries::<P::Format>().get(first..last).unwrap_or_default())
+    }
+
+    /// The owner's own leaf table `index`.
     pub(crate) fn own_table(&self, owner: Owner, index: usize) -> Option<Ref<Table>> {
-        match P::Format::decode_table(self.top_entry(owner, index)) {
+        match P::Format::decode_table(self.table_entry(owner, index)) {
             Some((physical, false)) => Some(Ref::new(self.port.pool_address(physical))),
             _ => None,
         }
     }
 
-    /// Writes an entry of an owner's upper level, wherever that is visible.
-    pub(crate) fn set_top(&mut self, owner: Owner, index: usize, entry: u32) {
-        self.write_top(self.pool[owner.region()].top, index, entry);
+    /// Writes a directory's entry of an owner, wherever that is visible.
+    pub(crate) fn set_entry(&mut self, owner: Owner, index: usize, entry: Entry<P>) {
+        self.write_table_entries(owner, index..index + 1, entry);
         match owner {
             Owner::Space(space) => self.port.top_changed(&mut self.pool, space, index),
             Owner::Segment(segment) => self.entry_changed(segment, index),
         }
     }
 
-    /// Puts a table into an owner's upper level.
+    /// Puts a leaf table into an owner's directory.
     pub(crate) fn set_table(&mut self, owner: Owner, index: usize, table: Ref<Table>) {
         let physical = self.port.physical(table.address());
-        self.set_top(owner, index, P::Format::table(physical));
+        self.set_entry(owner, index, P::Format::table(physical));
     }
 
-    pub(crate) fn write_top(&mut self, top: Link<Table>, index: usize, entry: u32) {
-        if let Some(top) = top.get() {
-            self.write_entries(top, index..index + 1, |entries| entries.fill(entry));
+    /// Writes the same to directories' entries of an owner, as far as there are directories.
+    pub(crate) fn write_table_entries(&mut self, owner: Owner, range: Range<usize>, entry: Entry<P>) {
+        let mut index = range.start;
+        while index < range.end {
+            let first = index % P::Format::ENTRIES;
+            let last = (first + (range.end - index)).min(P::Format::ENTRIES);
+            if let Some(directory) = self.directory(owner, index) {
+                self.write_entries(directory, first..last, |entries| entries.fill(entry));
+            }
+            index += last - first;
         }
     }
 
     /// Changes entries of a table: the one place where any is written.
-    pub(crate) fn write_entries(&mut self, table: Ref<Table>, range: Range<usize>, change: impl FnOnce(&mut [u32])) {
-        change(self.pool[table].0.get_mut(range.clone()).unwrap_or_default());
+    pub(crate) fn write_entries(&mut self, table: Ref<Table>, range: Range<usize>, change: impl FnOnce(&mut [Entry<P>])) {
+        change(self.pool[table].entries_mut::<P::Format>().get_mut(range.clone()).unwrap_or_default());
         self.port.entries_written(&self.pool, table, range);
     }
 
@@ -146,46 +229,72 @@ impl<P: Port> Kernel<P> {
     /// A table for an index at which there is nothing.
     pub(crate) fn new_table(&mut self, owner: Owner, index: usize) -> Result<Ref<Table>> {
         // A Segment's range is marked even where it has no table yet.
-        if self.top_entry(owner, index) != 0 {
+        if !P::Format::is_empty(self.table_entry(owner, index)) {
             return Err(Error::Occupied);
         }
         let quota = self.quota_of(owner)?;
+        self.make_directory(owner, index)?;
         self.allocate_table(quota)
     }
 
-    /// An empty table, of the upper or the lower level.
+    /// An empty table, of any level.
     pub(crate) fn allocate_table(&mut self, quota: Ref<Quota>) -> Result<Ref<Table>> {
         let table = Ref::new(self.allocate(quota, TABLE_BYTES)?);
-        self.port.entries_written(&self.pool, table, 0..mmu::ENTRIES);
+        self.port.entries_written(&self.pool, table, 0..P::Format::ENTRIES);
         Ok(table)
     }
 
     /// Frees the owner's table at an index, or that in reserve for its large page there: of a Segment
     /// once no space has a copy of the entry any more.
     pub(crate) fn free_table(&mut self, owner: Owner, index: usize, table: Ref<Table>) {
-        self.set_top(owner, index, 0);
+        self.set_entry(owner, index, P::Format::empty());
         match owner {
             Owner::Segment(segment) if self.pool[segment].changing != 0 => self.pool[segment].retired = table.link(),
             _ => self.release(self.pool[owner.region()].header.quota, table.address(), TABLE_BYTES),
         }
     }
 
-    /// Frees some of the owner's tables, whose entry `cursor` is the next to look at; true when none is left.
+    /// Frees some of the owner's tables but the highest. Leaf table `cursor` is the next to look at; true when none is left.
     pub(crate) fn free_tables(&mut self, owner: Owner, cursor: &mut u32) -> bool {
-        let end = (*cursor + SEARCHED).min(mmu::USER_ENTRIES as u32);
         for _ in 0..TABLES {
-            let entries = self.pool[owner.region()].top.get().and_then(|top| self.pool[top].0.get(*cursor as usize..end as usize));
-            let Some(passed) = entries.and_then(|entries| entries.iter().position(|entry| *entry != 0)) else {
-                *cursor = end;
-                break;
+            let index = *cursor as usize;
+            let most = (index + SEARCHED).min(P::Format::USER_TABLES);
+            let (found, next) = match self.table_entries(owner, index..most.max(index)) {
+                Err(missing) => (None, index + missing),
+                Ok(entries) => match entries.iter().position(|entry| !P::Format::is_empty(*entry)) {
+                    None => (None, index + entries.len()),
+                    Some(passed) => (Some(index + passed), index + passed + 1),
+                },
             };
-            let index = *cursor as usize + passed;
-            if let Some(table) = self.own_table(owner, index).or_else(|| self.take_spare(owner, index)) {
+            if let Some(index) = found
+                && let Some(table) = self.own_table(owner, index).or_else(|| self.take_spare(owner, index))
+            {
                 self.free_table(owner, index, table);
             }
-            *cursor = index as u32 + 1;
+            self.free_directories(owner, next);
+            *cursor = next as u32;
+            if found.is_none() {
+                break;
+            }
         }
-        *cursor as usize == mmu::USER_ENTRIES
+        *cursor as usize == P::Format::USER_TABLES
+    }
+
+    /// Frees the tables above leaf tables that all leaf tables below `end` have left.
+    fn free_directories(&mut self, owner: Owner, end: usize) {
+        for level in 2..=Self::top_level(owner) {
+            let span = P::Format::tables_of_entry(level);
+            if !end.is_multiple_of(span) {
+                return;
+            }
+            let Ok(table) = self.descend(owner, end - 1, level) else { continue };
+            let at = (end - 1) / span % P::Format::ENTRIES;
+            if let Some((physical, _)) = self.entry(table, at).and_then(P::Format::decode_table) {
+                self.write_entries(table, at..at + 1, |entries| entries.fill(P::Format::empty()));
+                let quota = self.pool[owner.region()].header.quota;
+                self.release(quota, self.port.pool_address(physical), TABLE_BYTES);
+            }
+        }
     }
 
     /// Calls a seam of the port for every space in which an owner's range is visible, or if these are
@@ -193,21 +302,20 @@ impl<P: Port> Kernel<P> {
     fn in_each_space(
         &mut self,
         owner: Owner,
-        start: u32,
-        end: u32,
-        one: impl Fn(&mut P, &mut Pool, Ref<Space>, u32, u32),
+        Range { start, end }: Range<UserAddr>,
+        one: impl Fn(&mut P, &mut Pool, Ref<Space>, Range<UserAddr>),
         all: impl Fn(&mut P),
     ) {
         let segment = match owner {
-            Owner::Space(space) => return one(&mut self.port, &mut self.pool, space, start, end),
+            Owner::Space(space) => return one(&mut self.port, &mut self.pool, space, start..end),
             Owner::Segment(segment) => segment,
         };
         let mut next = self.pool[segment].uses;
         for _ in 0..SPACES {
             let Some(at) = next.get() else { return };
             let Attachment { owner, index, source_next, .. } = self.pool[at];
-            let base = index * TABLE_SPAN;
-            one(&mut self.port, &mut self.pool, Ref::new(owner), base + start, base + end);
+            let base = P::Format::table_start(index as usize);
+            one(&mut self.port, &mut self.pool, Ref::new(owner), base + start.0..base + end.0);
             next = source_next;
         }
         if !next.is_null() {
@@ -215,42 +323,43 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    pub(crate) fn before(&mut self, owner: Owner, start: u32, end: u32, change: Change) {
-        let one = |port: &mut P, pool: &mut Pool, space, start, end| port.before_change(pool, space, start..end, change);
-        self.in_each_space(owner, start, end, one, |port| port.before_change_anywhere(change));
+    pub(crate) fn before(&mut self, owner: Owner, range: Range<UserAddr>, change: Change) {
+        let one = |port: &mut P, pool: &mut Pool, space, range| port.before_change(pool, space, range, change);
+        self.in_each_space(owner, range, one, |port| port.before_change_anywhere(change));
     }
 
-    pub(crate) fn flush(&mut self, owner: Owner, start: u32, end: u32) {
-        let one = |port: &mut P, pool: &mut Pool, space, start, end| port.invalidate(pool, space, start..end);
-        self.in_each_space(owner, start, end, one, P::invalidate_all);
+    pub(crate) fn flush(&mut self, owner: Owner, range: Range<UserAddr>) {
+        let one = |port: &mut P, pool: &mut Pool, space, range| port.invalidate(pool, space, range);
+        self.in_each_space(owner, range, one, P::invalidate_all);
     }
 
     /// Writes one leaf of the kernel's own choice (information page, UTCBs, the root
     /// server's image) into a space. Nothing is attached: no Memory names it.
-    pub(crate) fn set_kernel_leaf(&mut self, space: Ref<Space>, address: u32, physical: u32, rights: Rights) -> Result<()> {
-        let table = self.table_for(Owner::Space(space), top_index(address))?;
+    pub(crate) fn set_kernel_leaf(&mut self, space: Ref<Space>, address: UserAddr, physical: PhysAddr, rights: Rights) -> Result<()> {
+        let table = self.table_for(Owner::Space(space), P::Format::table_index(address))?;
         let leaf = Leaf { physical, rights, most: rights, attributes: Attributes::Cached };
-        let index = leaf_index(address);
+        let index = P::Format::leaf_index(address);
         self.write_entries(table, index..index + 1, |entries| entries.fill(P::Format::leaf(leaf)));
         Ok(())
     }
 
     /// Removes one leaf of a space.
-    pub(crate) fn clear_leaf(&mut self, space: Ref<Space>, address: u32) {
+    pub(crate) fn clear_leaf(&mut self, space: Ref<Space>, address: UserAddr) {
         let owner = Owner::Space(space);
-        let Some(table) = self.own_table(owner, top_index(address)) else { return };
-        self.before(owner, address, address + PAGE_SIZE, Change::Remove);
-        let index = leaf_index(address);
-        self.write_entries(table, index..index + 1, |entries| entries.fill(0));
-        self.flush(owner, address, address + PAGE_SIZE);
+        let Some(table) = self.own_table(owner, P::Format::table_index(address)) else { return };
+        self.before(owner, address..address + PAGE_SIZE, Change::Remove);
+        let index = P::Format::leaf_index(address);
+        self.write_entries(table, index..index + 1, |entries| entries.fill(P::Format::empty()));
+        self.flush(owner, address..address + PAGE_SIZE);
     }
 
     /// `cache`.
-    pub(crate) fn cache(&mut self, space: Ref<Space>, args: [u32; 4]) -> Result<[u32; 3]> {
+    pub(crate) fn cache(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let target: Ref<Space> = self.object(space, args[0], Kind::Space, Rights::CONTROL)?;
-        let end = args[1].checked_add(args[2]).filter(|end| *end <= self.pool[target].region.end).ok_or(Error::BadAddress)?;
-        let what = CacheOp::from_code(args[3]).ok_or(Error::BadArgument)?;
-        self.port.cache(&mut self.pool, target, args[1]..end, what);
+        let [_, start, bytes, what] = args;
+        let end = start.checked_add(bytes).map(UserAddr).filter(|end| *end <= self.pool[target].region.end).ok_or(Error::BadAddress)?;
+        let what = CacheOp::from_code(crate::narrow(what)?).ok_or(Error::BadArgument)?;
+        self.port.cache(&mut self.pool, target, UserAddr(start)..end, what);
         Ok(NOTHING)
     }
 }

@@ -14,16 +14,17 @@
 //!   64  the rest
 //! ```
 
-use crate::port::{CONTEXT_WORDS, Context, State};
+use crate::port::{Context, State};
 use crate::reap::{List, Work};
-use crate::{Header, Slot, Space};
+use crate::{ALIGN, Header, Slot, Space};
+use abi::{UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
 use pool::{Link, Object, Ref};
 
 /// Bytes of a Thread, and distance between two.
-pub const BYTES: u32 = 512;
+pub const BYTES: u32 = 128 * size_of::<Word>() as u32;
 /// Distance from a Thread's start to where a reference points.
-pub const ANCHOR: u32 = (CONTEXT_WORDS * 4) as u32;
+pub const ANCHOR: u32 = size_of::<Context>() as u32;
 /// Most threads: a power of two.
 pub const MAX_THREADS: u32 = 1 << 16;
 /// What one call adds to a handle; what overflows is lost.
@@ -131,8 +132,10 @@ pub struct Thread {
     /// Which parts of its rarely loaded state it has, a bit each, as the port says. A thread with
     /// any of them is resumed by the slow path.
     pub lazy: u32,
+    /// Aligns what follows to a word.
+    pub gap: [u32; ALIGN],
     /// Address of its UTCB slot in `home`.
-    pub utcb_address: u32,
+    pub utcb_address: UserAddr,
 
     /// Who pays, original capability.
     pub header: Header,
@@ -150,7 +153,7 @@ pub struct Thread {
     /// Badge of the capability that it sends with.
     pub badge: u32,
     /// Address of its last page fault.
-    pub fault_address: u32,
+    pub fault_address: UserAddr,
     /// Rarely loaded state, while it is not in the processor.
     pub lazy_state: State,
     /// Where a system call in steps goes on.
@@ -178,7 +181,7 @@ pub struct Thread {
     /// Next on the work list that it is on.
     pub work_next: Work,
     /// Fills the entry.
-    pub unused: [u32; 42],
+    pub unused: [u32; 42 + 80 * ALIGN],
 }
 
 impl Object for Thread {

@@ -2,30 +2,39 @@
 //! Moving a message from one thread to another: words in registers, words in
 //! UTCBs, capabilities. All checks come before the first change.
 
-use crate::port::Port;
+use crate::port::{Port, Registers};
 use crate::{Kernel, Result, Thread};
 use abi::tag::REGISTER_WORDS;
 use abi::utcb::{CapItem, Utcb};
-use abi::{Delivery, Error, MessageKind, Tag};
+use abi::{Delivery, Error, MessageKind, Tag, Word};
 use core::mem::offset_of;
 use pool::Ref;
 
 const WORDS_OFFSET: u32 = offset_of!(Utcb, words) as u32;
+const WORD_BYTES: u32 = size_of::<Word>() as u32;
+/// Words of a message that travel in registers.
+pub(crate) const REGISTERS: usize = REGISTER_WORDS as usize;
+const _: () = assert!(REGISTERS >= 3, "what an exception's message has");
 
 impl<P: Port> Kernel<P> {
+    /// The message of which only these words, in registers, are not zero.
+    pub(crate) fn registers(words: [Word; 3]) -> [Word; REGISTERS] {
+        core::array::from_fn(|i| words.get(i).copied().unwrap_or_default())
+    }
+
     /// Writes the results of an IPC system call.
-    pub(crate) fn set_results(&mut self, thread: Ref<Thread>, delivery: u32, handle: u32, words: [u32; 3]) {
+    pub(crate) fn set_results(&mut self, thread: Ref<Thread>, delivery: u32, handle: u32, words: [Word; REGISTERS]) {
         let context = &mut self.pool[thread].context;
-        P::set_result(context, 0, delivery);
-        P::set_result(context, 1, handle);
+        P::Registers::set_result(context, 0, delivery as Word);
+        P::Registers::set_result(context, 1, handle as Word);
         for (i, word) in words.into_iter().enumerate() {
-            P::set_result(context, 2 + i, word);
+            P::Registers::set_result(context, 2 + i, word);
         }
     }
 
     /// Writes a failure as the result of an IPC system call.
     pub(crate) fn set_failed(&mut self, thread: Ref<Thread>, error: Error) {
-        self.set_results(thread, Delivery::new(MessageKind::Failed, error as u32, 0, 0).0, 0, [0; 3]);
+        self.set_results(thread, Delivery::new(MessageKind::Failed, error as u32, 0, 0).0, 0, [0; REGISTERS]);
     }
 
     /// Moves the message that `from` sends (its tag and words are in its registers) to
@@ -35,8 +44,8 @@ impl<P: Port> Kernel<P> {
     /// `CapTransfer`, `TooDeep`: nothing was moved; the sender has to know.
     pub(crate) fn transfer(&mut self, from: Ref<Thread>, to: Ref<Thread>, kind: MessageKind, badge: u32, handle: u32) -> Result<()> {
         let context = &self.pool[from].context;
-        let tag = Tag(P::argument(context, 0));
-        let words = [2, 3, 4].map(|i| P::argument(context, i));
+        let tag = Tag::of_word(P::Registers::argument(context, 0));
+        let words: [Word; REGISTERS] = core::array::from_fn(|i| P::Registers::argument(context, 2 + i));
         if tag.caps() != 0 {
             self.transfer_caps(from, to, tag.caps())?;
         }
@@ -49,10 +58,10 @@ impl<P: Port> Kernel<P> {
 
     /// Copies UTCB words `first..end` between native threads.
     fn copy_words(&mut self, from: Ref<Thread>, to: Ref<Thread>, first: u32, end: u32) {
-        let mut buffer = [0; (abi::tag::MAX_WORDS * 4) as usize];
-        let bytes = (end - first) * 4;
-        let source = self.pool[from].utcb + WORDS_OFFSET + first * 4;
-        let target = self.pool[to].utcb + WORDS_OFFSET + first * 4;
+        let mut buffer = [0; (abi::tag::MAX_WORDS * WORD_BYTES) as usize];
+        let bytes = (end - first) * WORD_BYTES;
+        let source = self.pool[from].utcb + WORDS_OFFSET + first * WORD_BYTES;
+        let target = self.pool[to].utcb + WORDS_OFFSET + first * WORD_BYTES;
         if let Some(buffer) = buffer.get_mut(..bytes as usize) {
             buffer.copy_from_slice(self.pool.bytes_at(source, bytes));
             self.pool.bytes_mut(target, bytes).copy_from_slice(buffer);
@@ -69,10 +78,10 @@ impl<P: Port> Kernel<P> {
         let mut pairs = [None; abi::tag::MAX_CAPS as usize];
         for (i, pair) in pairs.iter_mut().enumerate().take(count as usize) {
             let item = CapItem(self.utcb_word(from, offset_of!(Utcb, send_caps) + i * 4));
-            let (source, _) = self.cap(sender, item.selector()).map_err(|_| Error::CapTransfer)?;
+            let (source, _) = self.cap(sender, item.selector() as Word).map_err(|_| Error::CapTransfer)?;
             self.may_derive(source)?;
             let slot = first.checked_add(i as u32).ok_or(Error::CapTransfer)?;
-            let target = self.empty_slot(receiver, slot).map_err(|_| Error::CapTransfer)?;
+            let target = self.empty_slot(receiver, slot as Word).map_err(|_| Error::CapTransfer)?;
             *pair = Some((source, target, item));
         }
         for (source, target, item) in pairs.into_iter().flatten() {

@@ -2,9 +2,10 @@
 //! UTCBs: the slots of a space's threads, in pages that the kernel maps there.
 
 use crate::port::Port;
-use crate::{Kernel, Result, Space, Table, Thread};
-use abi::utcb::{AREA_END, SLOT_SIZE};
-use abi::{Error, PAGE_SIZE, Rights};
+use crate::{Kernel, Owner, PAGE, Result, Space, Thread};
+use abi::utcb::{AREA_END, SLOT_SIZE, Utcb};
+use core::mem::offset_of;
+use abi::{Error, PAGE_SIZE, PhysAddr, Rights, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
 use mmu::Format;
 use pool::{Object, Ref};
@@ -16,32 +17,39 @@ pub struct SlotMap(pub [u32; SLOT_MAP_WORDS]);
 impl Object for SlotMap {}
 
 /// Words of a [`SlotMap`].
-pub const SLOT_MAP_WORDS: usize = (abi::utcb::AREA_END / abi::utcb::SLOT_SIZE / 32) as usize;
+pub const SLOT_MAP_WORDS: usize = AREA_END as usize / SLOT_SIZE as usize / 32;
 
-const SLOTS_A_PAGE: u32 = PAGE_SIZE / SLOT_SIZE;
+const SLOTS_A_PAGE: u32 = PAGE / SLOT_SIZE;
 
 impl<P: Port> Kernel<P> {
-    /// A word of a thread's UTCB.
+    /// 32 bits of a thread's UTCB.
     pub(crate) fn utcb_word(&self, thread: Ref<Thread>, offset: usize) -> u32 {
         let bytes = self.pool.bytes_at(self.pool[thread].utcb + offset as u32, 4);
         bytes.try_into().map_or(0, u32::from_ne_bytes)
     }
 
-    /// Writes a word of a thread's UTCB.
+    /// A word of the message in a thread's UTCB.
+    pub(crate) fn message_word(&self, thread: Ref<Thread>, index: u32) -> Word {
+        let bytes = size_of::<Word>() as u32;
+        let at = self.pool[thread].utcb + offset_of!(Utcb, words) as u32 + index * bytes;
+        bytemuck::pod_read_unaligned(self.pool.bytes_at(at, bytes))
+    }
+
+    /// Writes 32 bits of a thread's UTCB.
     pub(crate) fn set_utcb_word(&mut self, thread: Ref<Thread>, offset: usize, value: u32) {
         let at = self.pool[thread].utcb + offset as u32;
         self.pool.bytes_mut(at, 4).copy_from_slice(&value.to_ne_bytes());
     }
 
     /// Takes a free UTCB slot of a native space; returns its address there and in the kernel.
-    pub(crate) fn take_utcb_slot(&mut self, home: Ref<Space>) -> Result<(u32, u32)> {
+    pub(crate) fn take_utcb_slot(&mut self, home: Ref<Space>) -> Result<(UserAddr, u32)> {
         let map = self.pool[home].utcb_map.get().ok_or(Error::BadArgument)?;
         let words = &self.pool[map].0;
         let (word, bits) = words.iter().enumerate().find(|(_, bits)| **bits != u32::MAX).ok_or(Error::PoolExhausted)?;
         let index = word as u32 * 32 + (!*bits).trailing_zeros();
-        let address = index * SLOT_SIZE;
-        debug_assert!(address < AREA_END, "slot map too long");
-        let page_at = address & !(PAGE_SIZE - 1);
+        let address = UserAddr((index * SLOT_SIZE) as Word);
+        debug_assert!(address.0 < AREA_END, "slot map too long");
+        let page_at = address.align_down(PAGE_SIZE);
         let page = match self.area_page(home, page_at) {
             Some(physical) => self.port.pool_address(physical),
             None => self.add_utcb_page(home, page_at)?,
@@ -49,25 +57,23 @@ impl<P: Port> Kernel<P> {
         if let Some(bits) = self.pool[map].0.get_mut(word) {
             *bits |= 1 << (index % 32);
         }
-        let utcb = page + address % PAGE_SIZE;
+        let utcb = page + (address - page_at) as u32;
         self.pool.bytes_mut(utcb, SLOT_SIZE).fill(0);
         Ok((address, utcb))
     }
 
     /// Physical address of a page of a space's UTCB area.
-    fn area_page(&self, space: Ref<Space>, address: u32) -> Option<u32> {
-        let top = self.pool[space].region.top.get()?;
-        let (table, _) = P::Format::decode_table(*self.pool[top].0.get(mmu::top_index(address))?)?;
-        let table: Ref<Table> = Ref::new(self.port.pool_address(table));
-        P::Format::decode(*self.pool[table].0.get(mmu::leaf_index(address))?).map(|leaf| leaf.physical)
+    fn area_page(&self, space: Ref<Space>, address: UserAddr) -> Option<PhysAddr> {
+        let table = self.own_table(Owner::Space(space), P::Format::table_index(address))?;
+        self.entry(table, P::Format::leaf_index(address)).and_then(P::Format::decode).map(|leaf| leaf.physical)
     }
 
-    fn add_utcb_page(&mut self, home: Ref<Space>, address: u32) -> Result<u32> {
+    fn add_utcb_page(&mut self, home: Ref<Space>, address: UserAddr) -> Result<u32> {
         let quota = self.pool[home].region.header.quota.get().ok_or(Error::BadState)?;
-        let page = self.allocate(quota, PAGE_SIZE)?;
+        let page = self.allocate(quota, PAGE)?;
         let physical = self.port.physical(page);
         self.set_kernel_leaf(home, address, physical, Rights::READ.union(Rights::WRITE)).inspect_err(|_| {
-            self.release(quota.link(), page, PAGE_SIZE);
+            self.release(quota.link(), page, PAGE);
         })?;
         Ok(page)
     }
@@ -77,14 +83,14 @@ impl<P: Port> Kernel<P> {
         let Thread { home, utcb, utcb_address: address, .. } = self.pool[thread];
         let Some(home) = home.get() else { return };
         let Some(map) = self.pool[home].utcb_map.get() else { return };
-        let index = address / SLOT_SIZE;
+        let index = address.0 as u32 / SLOT_SIZE;
         let Some(bits) = self.pool[map].0.get_mut((index / 32) as usize) else { return };
         *bits &= !(1 << (index % 32));
         let page_bits = ((1 << SLOTS_A_PAGE) - 1) << (index % 32 / SLOTS_A_PAGE * SLOTS_A_PAGE);
         if *bits & page_bits == 0 {
             let quota = self.pool[home].region.header.quota;
-            self.clear_leaf(home, address & !(PAGE_SIZE - 1));
-            self.release(quota, utcb & !(PAGE_SIZE - 1), PAGE_SIZE);
+            self.clear_leaf(home, address.align_down(PAGE_SIZE));
+            self.release(quota, utcb & !(PAGE - 1), PAGE);
         }
     }
 }

@@ -2,18 +2,18 @@
 //! IA-32 segment descriptors (Intel SDM volume 3, section 3.4.5).
 
 /// A data segment at ring 3 as a thread may ask for it with `set_state`: `limit` holds the
-/// limit in bits 19 to 0 and the flags of [`abi::state::tls`] above.
+/// limit in bits 19 to 0 and the flags of [`abi::arch::ia32::state::tls`] above.
 ///
 /// The result is always a present ring-3 data segment or, without the present
 /// flag, the empty descriptor: no gate, no system or code segment can be made.
 #[must_use]
 pub const fn tls(base: u32, limit: u32) -> [u32; 2] {
-    if limit & abi::state::tls::PRESENT == 0 {
+    if limit & abi::arch::ia32::state::tls::PRESENT == 0 {
         return [0, 0];
     }
-    let writable = if limit & abi::state::tls::READ_ONLY == 0 { 1 << 9 } else { 0 };
-    let pages = if limit & abi::state::tls::PAGES != 0 { 1 << 23 } else { 0 };
-    let wide = if limit & abi::state::tls::SIXTEEN_BIT == 0 { 1 << 22 } else { 0 };
+    let writable = if limit & abi::arch::ia32::state::tls::READ_ONLY == 0 { 1 << 9 } else { 0 };
+    let pages = if limit & abi::arch::ia32::state::tls::PAGES != 0 { 1 << 23 } else { 0 };
+    let wide = if limit & abi::arch::ia32::state::tls::SIXTEEN_BIT == 0 { 1 << 22 } else { 0 };
     // Accessed, so that the processor never writes to the table.
     let access = 1 << 15 | 3 << 13 | 1 << 12 | writable | 1 << 8;
     segment(base, limit & 0xf_ffff, access | pages | wide)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a port's translation-table entries mean. The truth is a two-level table
-//! of physical addresses in every port; only the bits differ.
+//! What a port's translation tables look like. The truth is a tree of tables of a page each in every port; how
+//! many levels it has, how wide an entry is and what its bits mean differ.
 
-use abi::Rights;
+use abi::{PAGE_SIZE, PhysAddr, Rights, UserAddr, Word};
+use bytemuck::Pod;
 
 /// How memory behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,11 +14,11 @@ pub enum Attributes {
     Device,
 }
 
-/// A lower-level entry, decoded.
+/// An entry of the lowest level, decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Leaf {
     /// Physical address of the page.
-    pub physical: u32,
+    pub physical: PhysAddr,
     /// Rights in force.
     pub rights: Rights,
     /// The most that `protect` may give: what `map` gave.
@@ -26,26 +27,73 @@ pub struct Leaf {
     pub attributes: Attributes,
 }
 
-/// Encodes and decodes entries. An all-zero entry is empty; a lower-level entry has the page's
-/// address in its upper bits, so that those of neighbouring pages differ by the size of one.
+/// Layout of translation tables. A *leaf table* has the entries of pages; a *directory* those of leaf tables, or of
+/// large pages in their place; every level above those of tables.
+///
+/// An all-zero entry is empty.
 pub trait Format {
+    /// An entry.
+    type Entry: Pod + PartialEq + Eq;
+    /// Levels of tables, at least 2. With 2 a space has one directory.
+    const LEVELS: u32;
+
+    /// Entries of a table.
+    const ENTRIES: usize = PAGE_SIZE as usize / size_of::<Self::Entry>();
+    /// Bytes that a leaf table maps.
+    const SPAN: Word = PAGE_SIZE * Self::ENTRIES as Word;
+    /// Leaf tables that cover the user's addresses.
+    const USER_TABLES: usize = (abi::USER_END / Self::SPAN) as usize;
+
+    /// The empty entry.
+    #[must_use]
+    fn empty() -> Self::Entry {
+        bytemuck::Zeroable::zeroed()
+    }
+    /// Whether an entry is empty.
+    #[must_use]
+    fn is_empty(entry: Self::Entry) -> bool {
+        entry == Self::empty()
+    }
+
+    /// The leaf table that maps an address: its number among all of a space.
+    #[must_use]
+    fn table_index(address: UserAddr) -> usize {
+        (address.0 / Self::SPAN) as usize
+    }
+    /// The first address that a leaf table maps.
+    #[must_use]
+    fn table_start(index: usize) -> UserAddr {
+        UserAddr(index as Word * Self::SPAN)
+    }
+    /// Index of an address in its leaf table.
+    #[must_use]
+    fn leaf_index(address: UserAddr) -> usize {
+        (address.0 / PAGE_SIZE) as usize % Self::ENTRIES
+    }
+    /// Leaf tables that one entry spans in a table of this level: 1 is a directory.
+    #[must_use]
+    fn tables_of_entry(level: u32) -> usize {
+        Self::ENTRIES.pow(level - 1)
+    }
+
     /// The entry for a page.
-    fn leaf(leaf: Leaf) -> u32;
-    /// What a lower-level entry says; `None` if it is empty.
-    fn decode(entry: u32) -> Option<Leaf>;
-    /// An upper-level entry that names a table at a physical address.
-    fn table(physical: u32) -> u32;
-    /// Physical address of the table that an upper-level entry names, and whether it is a
-    /// Segment's.
-    fn decode_table(entry: u32) -> Option<(u32, bool)>;
-    /// The most that an upper-level entry which names a table lets the table's entries give.
-    fn table_rights(entry: u32) -> Rights;
-    /// An upper-level entry that maps all of its span itself: a page of `TABLE_SPAN` bytes at a
+    fn leaf(leaf: Leaf) -> Self::Entry;
+    /// The entry for the page that lies physically behind, with the same rights and attributes.
+    fn next(entry: Self::Entry) -> Self::Entry;
+    /// What an entry of a leaf table says; `None` if it is empty.
+    fn decode(entry: Self::Entry) -> Option<Leaf>;
+    /// An entry of a higher level that names a table.
+    fn table(physical: PhysAddr) -> Self::Entry;
+    /// The table that an entry of a higher level names, and whether it is a Segment's.
+    fn decode_table(entry: Self::Entry) -> Option<(PhysAddr, bool)>;
+    /// The most that an entry which names a table lets the table's entries give.
+    fn table_rights(entry: Self::Entry) -> Rights;
+    /// A directory's entry that maps all of its span itself: a page of [`SPAN`](Self::SPAN) bytes at a
     /// multiple of its size.
-    fn large(leaf: Leaf) -> u32;
-    /// The large page that an upper-level entry maps, and whether it is a Segment's.
-    fn decode_large(entry: u32) -> Option<(Leaf, bool)>;
-    /// A space's copy of an upper-level entry of a Segment, which gives at most `rights`. The copy of an
+    fn large(leaf: Leaf) -> Self::Entry;
+    /// The large page that a directory's entry maps, and whether it is a Segment's.
+    fn decode_large(entry: Self::Entry) -> Option<(Leaf, bool)>;
+    /// A space's copy of an entry of a Segment's directory, which gives at most `rights`. The copy of an
     /// empty entry maps nothing, but is not empty: the place is the Segment's.
-    fn shared(entry: u32, rights: Rights) -> u32;
+    fn shared(entry: Self::Entry, rights: Rights) -> Self::Entry;
 }

@@ -6,7 +6,7 @@
 //! `protect` can give rights back. So does a directory entry of a 4 MiB page.
 
 use crate::format::{Attributes, Format, Leaf};
-use abi::Rights;
+use abi::{PAGE_SIZE, PhysAddr, Rights, Word};
 
 /// Entry bits.
 pub mod bits {
@@ -32,8 +32,6 @@ pub mod bits {
     pub const HELD: u32 = 1 << 11;
     /// Address part.
     pub const ADDRESS: u32 = !0xfff;
-    /// Address part of a 4 MiB page's entry.
-    pub const LARGE_ADDRESS: u32 = !0x3f_ffff;
 }
 use bits::*;
 
@@ -42,8 +40,11 @@ use bits::*;
 pub struct Ia32;
 
 impl Format for Ia32 {
+    type Entry = u32;
+    const LEVELS: u32 = 2;
+
     fn leaf(leaf: Leaf) -> u32 {
-        let mut entry = leaf.physical & ADDRESS | HELD;
+        let mut entry = leaf.physical.0 as u32 & ADDRESS | HELD;
         if leaf.rights.intersection(Rights::RWX) != Rights::NONE {
             entry |= PRESENT | USER;
         }
@@ -59,6 +60,10 @@ impl Format for Ia32 {
         entry
     }
 
+    fn next(entry: u32) -> u32 {
+        entry.wrapping_add(PAGE_SIZE as u32)
+    }
+
     fn decode(entry: u32) -> Option<Leaf> {
         if entry & HELD == 0 {
             return None;
@@ -67,15 +72,15 @@ impl Format for Ia32 {
         let with_write = |base: Rights, bit: u32| if entry & bit != 0 { base.union(Rights::WRITE) } else { base };
         let rights = if entry & PRESENT == 0 { Rights::NONE } else { with_write(readable, WRITABLE) };
         let attributes = if entry & CACHE_DISABLE != 0 { Attributes::Device } else { Attributes::Cached };
-        Some(Leaf { physical: entry & ADDRESS, rights, most: with_write(readable, MOST_WRITE), attributes })
+        Some(Leaf { physical: PhysAddr((entry & ADDRESS) as Word), rights, most: with_write(readable, MOST_WRITE), attributes })
     }
 
-    fn table(physical: u32) -> u32 {
-        physical & ADDRESS | PRESENT | USER | WRITABLE
+    fn table(physical: PhysAddr) -> u32 {
+        physical.0 as u32 & ADDRESS | PRESENT | USER | WRITABLE
     }
 
-    fn decode_table(entry: u32) -> Option<(u32, bool)> {
-        (entry & PRESENT != 0 && entry & LARGE == 0).then_some((entry & ADDRESS, entry & SHARED != 0))
+    fn decode_table(entry: u32) -> Option<(PhysAddr, bool)> {
+        (entry & PRESENT != 0 && entry & LARGE == 0).then_some((PhysAddr((entry & ADDRESS) as Word), entry & SHARED != 0))
     }
 
     fn table_rights(entry: u32) -> Rights {
@@ -83,7 +88,7 @@ impl Format for Ia32 {
     }
 
     fn large(leaf: Leaf) -> u32 {
-        Self::leaf(Leaf { physical: leaf.physical & LARGE_ADDRESS, ..leaf }) | LARGE
+        Self::leaf(Leaf { physical: leaf.physical.align_down(Self::SPAN), ..leaf }) | LARGE
     }
 
     fn decode_large(entry: u32) -> Option<(Leaf, bool)> {

@@ -11,20 +11,3 @@ pub mod format;
 pub mod ia32;
 
 pub use format::{Attributes, Format, Leaf};
-
-/// Index of an address in the upper of two levels (4 MiB each).
-#[must_use]
-pub const fn top_index(address: u32) -> usize {
-    (address >> 22) as usize
-}
-
-/// Index of an address in the lower of two levels (4 KiB each).
-#[must_use]
-pub const fn leaf_index(address: u32) -> usize {
-    ((address >> 12) & 1023) as usize
-}
-
-/// Entries of a translation table, upper or lower.
-pub const ENTRIES: usize = 1024;
-/// Entries of the upper level that belong to the user.
-pub const USER_ENTRIES: usize = (abi::USER_END / abi::TABLE_SPAN) as usize;

@@ -53,7 +53,7 @@ impl Buddy {
 
     /// Places the map behind the reserved bytes and frees the rest.
     pub(crate) fn start(pool: &mut Pool, reserved: u32) {
-        let map_bytes = (pool.bytes / MIN_BYTES).next_multiple_of(abi::PAGE_SIZE);
+        let map_bytes = (pool.bytes / MIN_BYTES).next_multiple_of(abi::PAGE_SIZE as u32);
         assert!(reserved + map_bytes <= pool.bytes, "pool too small for its tables");
         pool.buddy.map = BASE + reserved;
         pool.buddy.start = BASE + reserved + map_bytes;

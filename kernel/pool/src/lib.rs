@@ -120,12 +120,14 @@ unsafe impl<T> Zeroable for Link<T> {}
 // SAFETY: as above; the marker is a function pointer type, so `Link<T>` is `'static` data exactly if `T` is.
 unsafe impl<T: 'static> Pod for Link<T> {}
 
-/// Kernel address of the pool's first byte, in every port.
+/// Kernel address of the pool's first byte, in every port: its lower 32 bits, as references have them.
 pub const BASE: u32 = 0xE080_0000;
+/// The rest of a kernel address. With 64 bits the kernel lives in the last 4 GiB.
+const WINDOW: usize = !(u32::MAX as usize);
 
 /// Bytes of the largest object. So many are left unused at the pool's end: an object that begins inside
 /// ends inside, and one comparison checks it.
-const LARGEST: u32 = 2 * abi::PAGE_SIZE;
+const LARGEST: u32 = 2 * abi::PAGE_SIZE as u32;
 
 /// The kernel's memory for objects.
 pub struct Pool {
@@ -148,9 +150,9 @@ impl Pool {
     /// # Panics
     /// If `bytes` or `reserved` are not multiples of a page, or there are too few.
     pub unsafe fn new(memory: *mut u8, bytes: u32, reserved: u32) -> Self {
-        let page = abi::PAGE_SIZE;
+        let page = abi::PAGE_SIZE as u32;
         assert!(bytes > LARGEST, "a pool that is too small");
-        assert!(cfg!(not(target_os = "none")) || memory.expose_provenance() == BASE as usize, "the pool is elsewhere");
+        assert!(cfg!(not(target_os = "none")) || memory.expose_provenance() == WINDOW | BASE as usize, "the pool is elsewhere");
         assert!(bytes.is_multiple_of(page) && reserved.is_multiple_of(page), "pool not page aligned");
         // SAFETY: the caller gives us all of it.
         unsafe { memory.write_bytes(0, bytes as usize) };
@@ -197,7 +199,7 @@ impl Pool {
     #[inline]
     fn at(&self, address: u32) -> *mut u8 {
         if cfg!(target_os = "none") {
-            core::ptr::with_exposed_provenance_mut(address as usize)
+            core::ptr::with_exposed_provenance_mut(WINDOW | address as usize)
         } else {
             self.memory.wrapping_add(address.wrapping_sub(BASE) as usize)
         }

@@ -2,10 +2,10 @@
 //! What an instruction's encoding says about it.
 
 use crate::Privilege;
-use abi::marker::{BEGIN, BEGIN_FREE, CASE, END, MAGIC, OPCODE};
+use abi::arch::ia32::marker::{BEGIN, BEGIN_FREE, CASE, END, MAGIC, OPCODE};
 
 /// A marker instruction, `test eax, imm32` with the immediate of
-/// [`abi::marker::immediate`].
+/// [`abi::arch::ia32::marker::immediate`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Marker {
     /// The interval with this number begins.
@@ -32,11 +32,11 @@ impl Marker {
     #[must_use]
     pub const fn immediate(self) -> u32 {
         match self {
-            Self::Begin(id) => abi::marker::immediate(BEGIN, id as u32),
-            Self::BeginFree(id) => abi::marker::immediate(BEGIN_FREE, id as u32),
-            Self::End(id) => abi::marker::immediate(END, id as u32),
-            Self::Case => abi::marker::immediate(CASE, 0),
-            Self::Unknown(kind, id) => abi::marker::immediate(kind as u32, id as u32),
+            Self::Begin(id) => abi::arch::ia32::marker::immediate(BEGIN, id as u32),
+            Self::BeginFree(id) => abi::arch::ia32::marker::immediate(BEGIN_FREE, id as u32),
+            Self::End(id) => abi::arch::ia32::marker::immediate(END, id as u32),
+            Self::Case => abi::arch::ia32::marker::immediate(CASE, 0),
+            Self::Unknown(kind, id) => abi::arch::ia32::marker::immediate(kind as u32, id as u32),
         }
     }
 
@@ -217,14 +217,14 @@ mod tests {
             bytes.extend(immediate.to_le_bytes());
             bytes
         };
-        assert_eq!(Marker::decode(&encode(abi::marker::immediate(BEGIN, 0xabc))), Some(Marker::Begin(0xabc)));
-        assert_eq!(Marker::decode(&encode(abi::marker::immediate(END, 7))), Some(Marker::End(7)));
-        assert_eq!(Marker::decode(&encode(abi::marker::immediate(9, 7))), Some(Marker::Unknown(9, 7)));
+        assert_eq!(Marker::decode(&encode(abi::arch::ia32::marker::immediate(BEGIN, 0xabc))), Some(Marker::Begin(0xabc)));
+        assert_eq!(Marker::decode(&encode(abi::arch::ia32::marker::immediate(END, 7))), Some(Marker::End(7)));
+        assert_eq!(Marker::decode(&encode(abi::arch::ia32::marker::immediate(9, 7))), Some(Marker::Unknown(9, 7)));
         for marker in [Marker::Begin(0xabc), Marker::BeginFree(1), Marker::End(7), Marker::Case, Marker::Unknown(9, 7)] {
             assert_eq!(Marker::from_immediate(marker.immediate()), Some(marker));
         }
         assert_eq!(Marker::decode(&encode(0x4d40_1001)), None, "other magic");
-        let marker = encode(abi::marker::immediate(BEGIN, 1));
+        let marker = encode(abi::arch::ia32::marker::immediate(BEGIN, 1));
         assert_eq!(Marker::decode(&marker[..3]), None, "16-bit form");
         let mut other = marker;
         other[0] = 0xa8;

@@ -64,7 +64,7 @@ impl Latency {
     /// With the kernel's symbols: two of them are entries of system calls.
     #[must_use]
     pub fn new(symbols: &Symbols) -> Self {
-        let int = format!("vector_{}", abi::kip::INT_VECTOR);
+        let int = format!("vector_{}", abi::arch::ia32::kip::INT_VECTOR);
         Self {
             state: State::Boot,
             calls: ["sysenter_entry", &int].into_iter().filter_map(|name| symbols.address(name)).collect(),

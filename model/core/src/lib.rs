@@ -2,7 +2,7 @@
 //! The machine model, without the emulator it is attached to.
 //!
 //! User code encloses what is to be measured in marker instructions
-//! ([`abi::marker`]). [`Counter`] is told of each marker, each chunk of code,
+//! ([`abi::arch::ia32::marker`]). [`Counter`] is told of each marker, each chunk of code,
 //! each special instruction and each memory access, in the order in which the processor
 //! executes them, and makes a [`Report`] of the intervals between markers. With a [`Machine`] it
 //! models the TLBs and caches of a [`Cpu`], with a [`Checker`] it looks for missing flushes.

@@ -249,7 +249,7 @@ fn data_segments(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn data_segments_by_sysenter(bed: &mut Bed) -> Result<(), Why> {
-    if time::kip().features & abi::kip::FEATURE_SYSENTER == 0 {
+    if time::kip().features & abi::arch::ia32::kip::FEATURE_SYSENTER == 0 {
         return Ok(());
     }
     let mut code = SEGMENTS.to_vec();
@@ -264,7 +264,7 @@ fn data_segments_by_sysenter(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn sysenter(bed: &mut Bed) -> Result<(), Why> {
-    if time::kip().features & abi::kip::FEATURE_SYSENTER == 0 {
+    if time::kip().features & abi::arch::ia32::kip::FEATURE_SYSENTER == 0 {
         return Ok(());
     }
     // mov eax, 0x1003; mov ecx, esp; mov edx, CODE + 64; mov ebx, 1; sysenter
@@ -282,7 +282,7 @@ fn sysenter(bed: &mut Bed) -> Result<(), Why> {
 
 /// With a breakpoint its state is loaded, but not for its handler.
 fn forged_answer(bed: &mut Bed) -> Result<(), Why> {
-    if time::kip().features & abi::kip::FEATURE_SYSENTER == 0 {
+    if time::kip().features & abi::arch::ia32::kip::FEATURE_SYSENTER == 0 {
         return Ok(());
     }
     for op in [Op::Run, Op::MapRun] {

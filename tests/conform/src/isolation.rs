@@ -152,7 +152,7 @@ fn fresh_fpu(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn sse_registers(bed: &mut Bed) -> Result<(), Why> {
-    if time::kip().features & abi::kip::FEATURE_SSE == 0 {
+    if time::kip().features & abi::arch::ia32::kip::FEATURE_SSE == 0 {
         return Ok(());
     }
     // movss xmm0, [DATA]; ud2; movss [DATA + 4], xmm0; ud2; at 24: movss [DATA + 8], xmm0; ud2

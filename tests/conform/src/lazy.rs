@@ -7,7 +7,7 @@ use crate::own::bare;
 use crate::state::{has_sysenter, system_call};
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, check, fails, good};
 use abi::frame::{Frame, vector};
-use abi::kip::INT_VECTOR;
+use abi::arch::ia32::kip::INT_VECTOR;
 use abi::state::tls::{PAGES, PRESENT};
 use abi::{Op, Rights, Tag};
 use macadamia::alloc::vec::Vec;
@@ -209,7 +209,7 @@ fn word(at: u32) -> u32 {
 
 /// Whether the processor knows MXCSR.
 fn has_sse() -> bool {
-    time::kip().features & abi::kip::FEATURE_SSE != 0
+    time::kip().features & abi::arch::ia32::kip::FEATURE_SSE != 0
 }
 
 /// A thread runs `first`, is stopped and started at `second`; its frame then.

@@ -5,7 +5,7 @@
 use crate::exception::{DATA, create, next};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SPACE, Why, check, good};
 use abi::frame::vector;
-use abi::kip::INT_VECTOR;
+use abi::arch::ia32::kip::INT_VECTOR;
 use abi::state::tls::{PAGES, PRESENT};
 use abi::syscall::MapRecord;
 use abi::{Op, Rights, Tag};

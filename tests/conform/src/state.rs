@@ -29,7 +29,7 @@ pub fn system_call(op: Op, address: u32) -> [u8; 14] {
 
 /// Whether the processor has it.
 pub fn has_sysenter() -> bool {
-    time::kip().features & abi::kip::FEATURE_SYSENTER != 0
+    time::kip().features & abi::arch::ia32::kip::FEATURE_SYSENTER != 0
 }
 
 /// `sysenter` does not clear it, and with it `iret` is another instruction.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What must be the same, and what nobody will ever read again.
 
+use abi::UserAddr;
 use anyhow::{Result, ensure};
-use arch_host::{Host, POOL_BASE};
+use crate::scenario::Host;
+use arch_host::POOL_BASE;
 use ia32_context::{FIXED_FLAGS, word};
 use kcore::thread::{ANCHOR, BYTES, gate};
 use kcore::{Kernel, Thread};
@@ -49,7 +51,7 @@ fn normalise(thread: &mut Thread, runs: bool) {
         thread.partner = pool::Link::NULL;
     }
     if frame_elsewhere {
-        thread.fault_address = 0;
+        thread.fault_address = UserAddr(0);
     }
     if thread.state() != gate::SENDING {
         thread.badge = 0;

@@ -2,11 +2,12 @@
 //! Random systems of threads, and what their threads may do next.
 
 use abi::boot::slot;
-use abi::frame::BY_SYSEXIT;
+use abi::frame::{BY_SYSEXIT, vector};
 use abi::syscall::MapRecord;
 use abi::{Error, Frame, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
-use arch_host::{Host, boot_with, results, set_arguments};
+use arch_host::boot_with;
 use fastrand::Rng;
+use ia32_context::{Ia32, word};
 use kcore::thread::{SEQUENCE, gate};
 use kcore::{Kernel, Memory, Space, Thread, attach};
 use pool::Ref;
@@ -54,12 +55,21 @@ pub enum Event {
     Tick,
 }
 
+/// The machine whose memory the assembly gets: IA-32's registers and translation tables.
+pub type Host = arch_host::Host<Ia32, mmu::ia32::Ia32>;
+
+/// A thread's registers as if it had just made a system call by `sysenter`.
+fn set_arguments(thread: &mut Thread, arguments: [u32; 5]) {
+    arch_host::set_arguments::<Ia32>(thread, arguments);
+    thread.context[word::VECTOR] = vector::SYSENTER;
+}
+
 /// Makes a system call for the running thread.
 fn call(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> Result<[u32; 3], Error> {
     let me = kernel.current().expect("the root server runs");
     set_arguments(&mut kernel.pool[me], [Tag::new(op, 0, 0).0, args[0], args[1], args[2], args[3]]);
     kernel.system_call();
-    let [status, a, b, c, _] = results(&kernel.pool[me]);
+    let [status, a, b, c, _] = arch_host::results::<Ia32>(&kernel.pool[me]);
     if status == 0 { Ok([a, b, c]) } else { Err(Error::from_code(status).expect("a known error")) }
 }
 

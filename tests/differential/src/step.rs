@@ -4,10 +4,11 @@
 use crate::compare::{Expected, WORDS, compare};
 use crate::machine::{Code, DS, ES, Exit, FS, GS, Machine, reg};
 use crate::scenario::Event;
-use abi::Rights;
+use abi::{Rights, UserAddr};
 use abi::frame::{Frame, USER_FLAGS, vector};
 use anyhow::{Result, bail, ensure};
-use arch_host::{Host, POOL_BASE};
+use crate::scenario::Host;
+use arch_host::POOL_BASE;
 use core::mem::offset_of;
 use fastrand::Rng;
 use ia32_context::selector::{TLS, USER_CODE, USER_DATA};
@@ -204,7 +205,7 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
         }
         Event::Int(_) => {
             note_segments(kernel, me, &user);
-            user.save(&mut kernel.pool[me], abi::kip::INT_VECTOR);
+            user.save(&mut kernel.pool[me], abi::arch::ia32::kip::INT_VECTOR);
             kernel.system_call();
             while kernel.carry_on() {}
         }
@@ -215,7 +216,7 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
             portable(kernel, me, expected.as_ref(), |kernel| {
                 user.save(&mut kernel.pool[me], vector::PAGE_FAULT);
                 kernel.pool[me].context[word::ERROR] = error;
-                kernel.page_fault(address, Rights::READ);
+                kernel.page_fault(UserAddr(address), Rights::READ);
             })?;
         }
         Event::Tick => {
@@ -315,7 +316,7 @@ fn assembly(
     let statics = [
         (first_tls, 0),
         (first_tls + 4, 0),
-        (place, kernel.port.physical(POOL_BASE).wrapping_sub(POOL_BASE)),
+        (place, kernel.port.physical(POOL_BASE).0.wrapping_sub(POOL_BASE)),
         (place + 4, kernel.threads.count - 1),
     ];
     let pool = &kernel.pool;

@@ -2,7 +2,7 @@
 //! Machine code for threads that need neither stack nor heap: system calls with fixed arguments, then an
 //! exception, which halts a thread that has no handler.
 
-use abi::kip::INT_VECTOR;
+use abi::arch::ia32::kip::INT_VECTOR;
 use abi::{Op, Tag};
 use macadamia::alloc::vec::Vec;
 

@@ -3,7 +3,7 @@
 //! a message to the handler, and their registers lie in the handler's space.
 
 use crate::{Quota, Result, Space, Thread};
-use abi::Frame;
+use abi::{Frame, Word};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE};
 
 /// An alien that this component handles.
@@ -11,7 +11,7 @@ use abi::utcb::{FPU_OFFSET, FPU_SIZE};
 pub struct Alien {
     /// The thread.
     pub thread: Thread,
-    slot: u32,
+    slot: Word,
 }
 
 impl Alien {
@@ -22,8 +22,8 @@ impl Alien {
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn create(quota: Quota, space: Space, slot: u32, handler: Thread) -> Result<(Self, u32)> {
-        let (thread, bound) = quota.create_thread(space, slot, Some(Space(image::slot::SPACE)))?;
+    pub fn create(quota: Quota, space: Space, slot: Word, handler: Thread) -> Result<(Self, Word)> {
+        let (thread, bound) = quota.create_thread(space, slot, Some(Space(image::slot::SPACE as Word)))?;
         thread.set_handler(Some(handler))?;
         Ok((Self { thread, slot: bound.utcb }, bound.handle))
     }
@@ -59,6 +59,6 @@ impl Alien {
 
     fn fpu(&self, index: u32) -> *mut u32 {
         assert!(index < FPU_SIZE / 4, "word {index} of the FPU state");
-        (self.slot + FPU_OFFSET + index * 4) as *mut u32
+        (self.slot + (FPU_OFFSET + index * 4) as Word) as *mut u32
     }
 }

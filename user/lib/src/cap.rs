@@ -2,14 +2,17 @@
 //! Typed selectors, and the system calls on objects.
 
 use crate::{Result, sys, utcb};
-use abi::state::{DEBUG, TLS, TLS_COUNT};
-use abi::{Error, Frame, Op, Rights};
+use abi::tag::REGISTER_WORDS;
+use abi::{Frame, Op, Rights, Word};
+
+/// Words of a frame.
+const FRAME_WORDS: usize = abi::frame::WORDS as usize;
 
 macro_rules! selector {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub struct $name(pub u32);
+        pub struct $name(pub Word);
     };
 }
 selector!(
@@ -41,9 +44,9 @@ selector!(
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
     /// Address of its UTCB slot.
-    pub utcb: u32,
+    pub utcb: Word,
     /// An alien's first reply handle.
-    pub handle: u32,
+    pub handle: Word,
 }
 
 /// What is mapped at an address.
@@ -52,9 +55,9 @@ pub struct Found {
     /// What may be done there.
     pub rights: Rights,
     /// Bytes that one entry of a translation table is for there.
-    pub bytes: u32,
+    pub bytes: Word,
     /// The page's offset in the Memory that was named, if it is one of its pages.
-    pub offset: Option<u32>,
+    pub offset: Option<Word>,
 }
 
 impl Quota {
@@ -62,28 +65,28 @@ impl Quota {
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn create_quota(self, bytes: u32, threads: u32, slot: u32) -> Result<Self> {
+    pub fn create_quota(self, bytes: Word, threads: Word, slot: Word) -> Result<Self> {
         sys::call(Op::CreateQuota, [self.0, bytes, slot, threads]).map(|_| Self(slot))
     }
     /// Makes a Space with `slots` capability slots (0: for aliens) in `slot`.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn create_space(self, slots: u32, slot: u32) -> Result<Space> {
+    pub fn create_space(self, slots: Word, slot: Word) -> Result<Space> {
         sys::call(Op::CreateSpace, [self.0, slots, slot, 0]).map(|_| Space(slot))
     }
     /// Makes a Segment of `bytes` in `slot`.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn create_segment(self, bytes: u32, slot: u32) -> Result<Segment> {
+    pub fn create_segment(self, bytes: Word, slot: Word) -> Result<Segment> {
         sys::call(Op::CreateSegment, [self.0, bytes, slot, 0]).map(|_| Segment(slot))
     }
     /// Makes a native thread in `space`, or with `home` an alien whose UTCB slot lies there.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn create_thread(self, space: Space, slot: u32, home: Option<Space>) -> Result<(Thread, Bound)> {
+    pub fn create_thread(self, space: Space, slot: Word, home: Option<Space>) -> Result<(Thread, Bound)> {
         let [utcb, handle, _] = sys::call(Op::CreateThread, [self.0, space.0, slot, home.map_or(0, |h| h.0)])?;
         Ok((Thread(slot), Bound { utcb, handle }))
     }
@@ -91,14 +94,14 @@ impl Quota {
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn info(self) -> Result<(u32, u32)> {
+    pub fn info(self) -> Result<(Word, Word)> {
         sys::call(Op::QuotaInfo, [self.0, 0, 0, 0]).map(|[used, limit, _]| (used, limit))
     }
     /// Threads used and limit.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn threads(self) -> Result<(u32, u32)> {
+    pub fn threads(self) -> Result<(Word, Word)> {
         sys::call(Op::QuotaInfo, [self.0, 0, 0, 0]).map(|[_, _, threads]| (threads & 0xffff, threads >> 16))
     }
 }
@@ -108,18 +111,18 @@ impl Memory {
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn derive(self, offset: u32, bytes: u32, slot: u32, quota: Quota) -> Result<Self> {
+    pub fn derive(self, offset: Word, bytes: Word, slot: Word, quota: Quota) -> Result<Self> {
         utcb::set_word(3, quota.0);
         sys::call(Op::DeriveMemory, [self.0, offset, bytes, slot]).map(|_| Self(slot))
     }
 }
 
 impl Thread {
-    /// Starts it: entry, stack pointer, argument (in ESI).
+    /// Starts it: entry, stack pointer, argument.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn start(self, entry: u32, stack: u32, argument: u32) -> Result<()> {
+    pub fn start(self, entry: Word, stack: Word, argument: Word) -> Result<()> {
         sys::call(Op::Start, [self.0, entry, stack, argument]).map(|_| ())
     }
     /// Stops it.
@@ -141,7 +144,7 @@ impl Thread {
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn set_priority(self, priority: u32, most: u32) -> Result<()> {
+    pub fn set_priority(self, priority: Word, most: Word) -> Result<()> {
         sys::call(Op::SetPriority, [self.0, priority, most, 0]).map(|_| ())
     }
     /// Names who gets its exceptions.
@@ -150,24 +153,6 @@ impl Thread {
     /// What the kernel says.
     pub fn set_handler(self, handler: Option<Self>) -> Result<()> {
         sys::call(Op::SetHandler, [self.0, handler.map_or(0, |h| h.0), 0, 0]).map(|_| ())
-    }
-    /// Sets one of its three TLS descriptors; `limit` with the flags of [`abi::state::tls`].
-    ///
-    /// # Errors
-    /// What the kernel says.
-    pub fn set_tls(self, index: u32, base: u32, limit: u32) -> Result<()> {
-        if index >= TLS_COUNT {
-            return Err(Error::BadArgument);
-        }
-        sys::call(Op::SetState, [self.0, TLS + index, base, limit]).map(|_| ())
-    }
-    /// Sets a debug register; returns the last status.
-    ///
-    /// # Errors
-    /// What the kernel says.
-    pub fn set_debug(self, index: u32, value: u32) -> Result<u32> {
-        let part = DEBUG.checked_add(index).ok_or(Error::BadArgument)?;
-        sys::call(Op::SetState, [self.0, part, value, 0]).map(|[status, _, _]| status)
     }
     /// Makes the FPU area of its UTCB slot current.
     ///
@@ -190,13 +175,13 @@ impl Thread {
     /// What the kernel says.
     pub fn set_registers(self, frame: &Frame, run: bool) -> Result<()> {
         set_frame(frame);
-        sys::call(Op::SetRegisters, [self.0, u32::from(run), 0, 0]).map(|_| ())
+        sys::call(Op::SetRegisters, [self.0, Word::from(run), 0, 0]).map(|_| ())
     }
     /// Its state, a [`abi::ThreadState`] as a number.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn state(self) -> Result<u32> {
+    pub fn state(self) -> Result<Word> {
         sys::call(Op::ThreadInfo, [self.0, 0, 0, 0]).map(|[state, _, _]| state)
     }
     /// Sets the notification bits that are this capability's badge.
@@ -213,23 +198,23 @@ impl Space {
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn attach(self, address: u32, segment: Segment, rights: Rights) -> Result<()> {
-        sys::call(Op::Attach, [self.0, address, segment.0, rights.0]).map(|_| ())
+    pub fn attach(self, address: Word, segment: Segment, rights: Rights) -> Result<()> {
+        sys::call(Op::Attach, [self.0, address, segment.0, rights.0 as Word]).map(|_| ())
     }
     /// Detaches the Segment at an address.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn detach(self, address: u32) -> Result<()> {
+    pub fn detach(self, address: Word) -> Result<()> {
         sys::call(Op::Detach, [self.0, address, 0, 0]).map(|_| ())
     }
     /// What its threads find at an address; with `memory` also which page of that it is.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn lookup(self, address: u32, memory: Option<Memory>) -> Result<Found> {
+    pub fn lookup(self, address: Word, memory: Option<Memory>) -> Result<Found> {
         let [rights, bytes, offset] = sys::call(Op::Lookup, [self.0, address, memory.map_or(0, |m| m.0), 0])?;
-        Ok(Found { rights: Rights(rights), bytes, offset: (offset != u32::MAX).then_some(offset) })
+        Ok(Found { rights: Rights(rights as u32), bytes, offset: (offset != Word::MAX).then_some(offset) })
     }
 }
 
@@ -253,34 +238,14 @@ impl Irq {
 /// The frame in the message words of the UTCB (an exception's, or `registers`').
 #[must_use]
 pub fn frame() -> Frame {
-    let w = |i: usize| utcb::word(3 + i);
-    Frame {
-        eax: w(0),
-        ebx: w(1),
-        ecx: w(2),
-        edx: w(3),
-        esi: w(4),
-        edi: w(5),
-        ebp: w(6),
-        esp: w(7),
-        eip: w(8),
-        eflags: w(9),
-        ds_es: w(10),
-        fs_gs: w(11),
-        vector: w(12),
-        error: w(13),
-        address: w(14),
-        changed: w(15),
-    }
+    bytemuck::cast::<[Word; FRAME_WORDS], Frame>(core::array::from_fn(|i| utcb::word(REGISTER_WORDS as usize + i)))
 }
 
 /// Writes a frame to where [`frame`] reads it.
-pub fn set_frame(f: &Frame) {
-    let words = [
-        f.eax, f.ebx, f.ecx, f.edx, f.esi, f.edi, f.ebp, f.esp, f.eip, f.eflags, f.ds_es, f.fs_gs, f.vector, f.error, f.address, f.changed,
-    ];
+pub fn set_frame(frame: &Frame) {
+    let words: [Word; FRAME_WORDS] = bytemuck::cast(*frame);
     for (i, word) in words.into_iter().enumerate() {
-        utcb::set_word(3 + i, word);
+        utcb::set_word(REGISTER_WORDS as usize + i, word);
     }
 }
 
@@ -288,15 +253,15 @@ pub fn set_frame(f: &Frame) {
 ///
 /// # Errors
 /// What the kernel says.
-pub fn copy(from: u32, to: Option<Space>, slot: u32, rights: Rights, badge: u32) -> Result<()> {
-    sys::call(Op::Copy, [from, to.map_or(0, |s| s.0), slot, rights.0 | badge << abi::Delivery::BADGE_SHIFT]).map(|_| ())
+pub fn copy(from: Word, to: Option<Space>, slot: Word, rights: Rights, badge: Word) -> Result<()> {
+    sys::call(Op::Copy, [from, to.map_or(0, |s| s.0), slot, rights.0 as Word | badge << abi::Delivery::BADGE_SHIFT]).map(|_| ())
 }
 
 /// Deletes a capability, with its object if it is the original.
 ///
 /// # Errors
 /// What the kernel says.
-pub fn delete(slot: u32) -> Result<()> {
+pub fn delete(slot: Word) -> Result<()> {
     sys::call(Op::Delete, [slot, 0, 0, 0]).map(|_| ())
 }
 
@@ -304,7 +269,7 @@ pub fn delete(slot: u32) -> Result<()> {
 ///
 /// # Errors
 /// What the kernel says.
-pub fn revoke(slot: u32) -> Result<()> {
+pub fn revoke(slot: Word) -> Result<()> {
     sys::call(Op::Revoke, [slot, 0, 0, 0]).map(|_| ())
 }
 
@@ -312,6 +277,6 @@ pub fn revoke(slot: u32) -> Result<()> {
 ///
 /// # Errors
 /// What the kernel says.
-pub fn identify(slot: u32) -> Result<[u32; 3]> {
+pub fn identify(slot: Word) -> Result<[Word; 3]> {
     sys::call(Op::Identify, [slot, 0, 0, 0])
 }

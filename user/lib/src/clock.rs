@@ -2,6 +2,7 @@
 //! Asking the clock server for the time of day.
 
 use crate::{Result, Thread};
+use abi::Word;
 
 pub use image::protocol::clock::NOW;
 
@@ -19,6 +20,6 @@ pub struct Wall {
 /// # Errors
 /// What the kernel says.
 pub fn now(server: Thread) -> Result<Wall> {
-    let [low, high, nanoseconds] = server.ask([NOW, 0, 0])?;
-    Ok(Wall { seconds: u64::from(high) << 32 | u64::from(low), nanoseconds })
+    let [low, high, nanoseconds] = server.ask([NOW as Word, 0, 0])?;
+    Ok(Wall { seconds: u64::from(high as u32) << 32 | u64::from(low as u32), nanoseconds: nanoseconds as u32 })
 }

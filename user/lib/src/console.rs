@@ -3,17 +3,18 @@
 //! call, so output that was printed is output that the console has.
 
 use crate::ipc::{Message, TEXT_BYTES, call};
-use crate::{Error, Result, Thread};
+use crate::{Result, Thread, sys};
+use abi::Word;
 use core::fmt::{self, Write};
 
 pub use image::protocol::console::{MAY_WRITE_RESULTS, PRINT, RAW, READ, READERS, RESULT};
 
-const CONSOLE: Thread = Thread(image::slot::CONSOLE);
+const CONSOLE: Thread = Thread(image::slot::CONSOLE as Word);
 
 /// Text on its way: sent when the buffer is full, and at the end. Needs no heap, so
 /// that a panic for want of memory can be told.
 struct Pieces {
-    request: u32,
+    request: Word,
     buffer: [u8; TEXT_BYTES],
     used: usize,
 }
@@ -44,7 +45,7 @@ impl Write for Pieces {
 /// Sends formatted text with [`PRINT`] or [`RESULT`]. Without a console it is lost: there
 /// is nobody to tell. So are results that the description does not let the component write: the console
 /// says so.
-pub fn write(request: u32, text: fmt::Arguments<'_>) {
+pub fn write(request: Word, text: fmt::Arguments<'_>) {
     let mut pieces = Pieces { request, buffer: [0; TEXT_BYTES], used: 0 };
     let _ = pieces.write_fmt(text).and_then(|()| pieces.flush());
 }
@@ -54,8 +55,8 @@ pub fn write(request: u32, text: fmt::Arguments<'_>) {
 /// # Errors
 /// `BadState` if [`READERS`] more of the component's threads read since; what the kernel says.
 pub fn read() -> Result<u8> {
-    match call(CONSOLE, Message::new([READ, 0, 0]))?.words {
-        [u32::MAX, error, _] => Err(Error::from_code(error).unwrap_or(Error::BadOperation)),
+    match call(CONSOLE, Message::new([READ as Word, 0, 0]))?.words {
+        [Word::MAX, error, _] => Err(sys::error(error)),
         [byte, ..] => Ok(byte as u8),
     }
 }
@@ -63,7 +64,7 @@ pub fn read() -> Result<u8> {
 /// Prints to the console. Without a console the text is lost: there is nowhere to put it.
 #[macro_export]
 macro_rules! print {
-    ($($arg:tt)*) => { $crate::console::write($crate::console::PRINT, format_args!($($arg)*)) };
+    ($($arg:tt)*) => { $crate::console::write($crate::console::PRINT as $crate::Word, format_args!($($arg)*)) };
 }
 
 /// Prints a line to the console.
@@ -76,5 +77,5 @@ macro_rules! println {
 /// Writes a line to the machine-readable line.
 #[macro_export]
 macro_rules! result {
-    ($($arg:tt)*) => { $crate::console::write($crate::console::RESULT, format_args!("{}\n", format_args!($($arg)*))) };
+    ($($arg:tt)*) => { $crate::console::write($crate::console::RESULT as $crate::Word, format_args!("{}\n", format_args!($($arg)*))) };
 }

@@ -4,7 +4,7 @@
 
 use crate::{Result, Thread, sys, utcb};
 use abi::syscall::MapRecord;
-use abi::{Delivery, Error, MessageKind, Op, Tag};
+use abi::{Delivery, Error, MessageKind, Op, Tag, Word};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -16,20 +16,20 @@ pub struct Received {
     /// Badge of the capability that was used.
     pub badge: u32,
     /// Reply handle, 0 if nobody waits.
-    pub handle: u32,
+    pub handle: Word,
     /// Words in all.
     pub count: u32,
     /// Capabilities that arrived.
     pub caps: u32,
     /// Words 0 to 2.
-    pub words: [u32; 3],
+    pub words: [Word; 3],
 }
 
 /// What to send: words 0 to 2, how many in all, and how many capabilities.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Message {
     /// Words 0 to 2.
-    pub words: [u32; 3],
+    pub words: [Word; 3],
     /// Words in all, at most 64.
     pub count: u32,
     /// Capabilities, at most 3, from the UTCB.
@@ -52,7 +52,7 @@ impl Received {
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let words = TEXT_WORD..TEXT_WORD.max(self.count as usize);
-        words.flat_map(|i| utcb::word(i).to_le_bytes()).take(self.words[1] as usize).collect()
+        words.flat_map(|i| (utcb::word(i) as u32).to_le_bytes()).take(self.words[1] as usize).collect()
     }
 }
 
@@ -61,51 +61,52 @@ impl Message {
     /// request, word 1 the number of bytes, word 2 zero; the text is in the words from 3
     /// on, low byte first. It is put into the UTCB: nothing else may be until it is sent.
     #[must_use]
-    pub fn text(request: u32, text: &[u8]) -> Self {
+    pub fn text(request: Word, text: &[u8]) -> Self {
         let bytes = text.len().min(TEXT_BYTES);
         for (i, part) in text[..bytes].chunks(4).enumerate() {
             let mut word = [0; 4];
             word[..part.len()].copy_from_slice(part);
-            utcb::set_word(TEXT_WORD + i, u32::from_le_bytes(word));
+            utcb::set_word(TEXT_WORD + i, u32::from_le_bytes(word) as Word);
         }
-        Self { words: [request, bytes as u32, 0], count: (TEXT_WORD + bytes.div_ceil(4)) as u32, caps: 0 }
+        Self { words: [request, bytes as Word, 0], count: (TEXT_WORD + bytes.div_ceil(4)) as u32, caps: 0 }
     }
 
     /// A message of three words.
     #[must_use]
-    pub const fn new(words: [u32; 3]) -> Self {
+    pub const fn new(words: [Word; 3]) -> Self {
         Self { words, count: 3, caps: 0 }
     }
     const fn tag(&self, op: Op) -> Tag {
         Tag::new(op, self.count, self.caps)
     }
     /// What its registers hold: the receiver sees all three, so what is not sent is zero.
-    fn registers(&self) -> [u32; 3] {
+    fn registers(&self) -> [Word; 3] {
         let mut words = self.words;
         words.iter_mut().skip(self.count as usize).for_each(|word| *word = 0);
         words
     }
 }
 
-fn exchange(tag: Tag, first: u32, words: [u32; 3]) -> Result<Received> {
+#[inline(always)]
+fn exchange(tag: Tag, first: Word, words: [Word; 3]) -> Result<Received> {
     let [a, b, c] = words;
-    let mut registers = [tag.0, first, a, b, c];
+    let mut registers = sys::registers([tag.0 as Word, first, a, b, c]);
     sys::raw(&mut registers);
-    let [delivery, handle, a, b, c] = registers;
-    let delivery = Delivery(delivery);
+    let [delivery, handle, a, b, c, ..] = registers;
+    let delivery = Delivery(delivery as u32);
     match delivery.kind() {
         MessageKind::Failed => Err(delivery.error().unwrap_or(Error::BadOperation)),
         kind => Ok(Received { kind, badge: delivery.badge(), handle, count: delivery.words(), caps: delivery.caps(), words: [a, b, c] }),
     }
 }
 
-fn status(tag: Tag, first: u32, message: &Message) -> Result<()> {
+fn status(tag: Tag, first: Word, message: &Message) -> Result<()> {
     let [a, b, c] = message.registers();
-    let mut registers = [tag.0, first, a, b, c];
+    let mut registers = sys::registers([tag.0 as Word, first, a, b, c]);
     sys::raw(&mut registers);
     match registers[0] {
         0 => Ok(()),
-        code => Err(Error::from_code(code).unwrap_or(Error::BadOperation)),
+        code => Err(sys::error(code)),
     }
 }
 
@@ -122,7 +123,7 @@ impl Thread {
     ///
     /// # Errors
     /// As [`call`].
-    pub fn ask(self, words: [u32; 3]) -> Result<[u32; 3]> {
+    pub fn ask(self, words: [Word; 3]) -> Result<[Word; 3]> {
         call(self, Message::new(words)).map(|reply| reply.words)
     }
 }
@@ -130,7 +131,7 @@ impl Thread {
 /// Receives for ever, and replies to each message with the words that `answer`
 /// returns. With `None` there is no reply: nobody waits for it, or `answer` keeps the
 /// handle and replies later.
-pub fn serve(mut answer: impl FnMut(&Received) -> Option<[u32; 3]>) -> ! {
+pub fn serve(mut answer: impl FnMut(&Received) -> Option<[Word; 3]>) -> ! {
     let (mut handle, mut reply) = (0, Message::default());
     loop {
         // An error is the reply's: the caller is gone, or was restarted. On with the next one.
@@ -161,7 +162,7 @@ pub fn send_poll(to: Thread, message: Message) -> Result<()> {
 ///
 /// # Errors
 /// `BadHandle`, `CapTransfer`: the reply failed and nothing was received.
-pub fn reply_wait(handle: u32, message: Message) -> Result<Received> {
+pub fn reply_wait(handle: Word, message: Message) -> Result<Received> {
     exchange(message.tag(Op::ReplyWait), handle, message.registers())
 }
 
@@ -170,7 +171,8 @@ pub fn reply_wait(handle: u32, message: Message) -> Result<Received> {
 ///
 /// # Errors
 /// `BadHandle`, or what [`crate::map`] says of the record: nothing was replied and nothing received.
-pub fn map_reply_wait(handle: u32, record: &MapRecord) -> Result<Received> {
+#[inline(always)]
+pub fn map_reply_wait(handle: Word, record: &MapRecord) -> Result<Received> {
     let [selectors, address, offset, _] = record.0;
     exchange(Tag::new(Op::MapReplyWait, 0, 0), handle, [selectors, address, offset])
 }
@@ -179,7 +181,7 @@ pub fn map_reply_wait(handle: u32, record: &MapRecord) -> Result<Received> {
 ///
 /// # Errors
 /// `BadHandle`, `CapTransfer`.
-pub fn reply(handle: u32, message: Message) -> Result<()> {
+pub fn reply(handle: Word, message: Message) -> Result<()> {
     status(message.tag(Op::Reply), handle, &message)
 }
 
@@ -205,14 +207,14 @@ pub fn poll() -> Result<Received> {
 /// What the kernel says.
 pub fn wait(bits: u32) -> Result<u32> {
     utcb::accept(bits);
-    exchange(Tag(Tag::new(Op::Receive, 0, 0).0 | Tag::NOTIFICATIONS_ONLY), 0, [0; 3]).map(|r| r.words[0])
+    exchange(Tag(Tag::new(Op::Receive, 0, 0).0 | Tag::NOTIFICATIONS_ONLY), 0, [0; 3]).map(|r| r.words[0] as u32)
 }
 
 /// Resumes an alien and waits for its next event or an accepted notification.
 ///
 /// # Errors
 /// What the kernel says.
-pub fn run(handle: u32) -> Result<Received> {
+pub fn run(handle: Word) -> Result<Received> {
     exchange(Tag::new(Op::Run, 0, 0), handle, [0; 3])
 }
 
@@ -220,8 +222,8 @@ pub fn run(handle: u32) -> Result<Received> {
 ///
 /// # Errors
 /// `BadHandle`, or what [`crate::map`] says of a record: those before it were carried out, the alien has not run and its handle is good.
-pub fn map_run(handle: u32, records: &[MapRecord]) -> Result<Received> {
+pub fn map_run(handle: Word, records: &[MapRecord]) -> Result<Received> {
     let words = records.iter().take(MapRecord::MAX as usize).flat_map(|record| record.0);
     words.enumerate().for_each(|(i, word)| utcb::set_word(i, word));
-    exchange(Tag::new(Op::MapRun, 0, 0), handle, [records.len() as u32, 0, 0])
+    exchange(Tag::new(Op::MapRun, 0, 0), handle, [records.len() as Word, 0, 0])
 }

@@ -18,22 +18,27 @@
 pub extern crate alloc;
 
 pub mod alien;
+mod arch;
 pub mod cap;
 pub mod clock;
 pub mod console;
+#[cfg(target_arch = "x86")]
 pub mod interval;
 pub mod ipc;
 pub mod map;
+#[cfg(target_arch = "x86")]
 pub mod pci;
+#[cfg(target_arch = "x86")]
 pub mod port;
 pub mod start;
 pub mod sys;
 pub mod thread;
 pub mod time;
 pub mod utcb;
+#[cfg(target_arch = "x86")]
 pub mod virtio;
 
-pub use abi::{Error, Frame, MessageKind, Rights};
+pub use abi::{Error, Frame, MessageKind, Rights, Word};
 pub use cap::{Irq, Memory, Quota, Segment, Space, Thread};
 pub use image::protocol::disk;
 pub use image::slot;

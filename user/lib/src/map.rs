@@ -3,7 +3,7 @@
 
 use crate::{Memory, Result, Space, sys, utcb};
 use abi::syscall::MapRecord;
-use abi::{Error, Op, PAGE_SIZE, Rights};
+use abi::{Error, Op, PAGE_SIZE, Rights, Tag, Word};
 use image::layout::{GRANTS_END, STACK_BYTES, STACK_END};
 
 /// Records to be carried out together.
@@ -39,11 +39,11 @@ impl Batch {
     /// # Errors
     /// The number of records done, and why the next failed.
     pub fn commit(self) -> core::result::Result<(), (u32, Error)> {
-        let mut registers = [abi::Tag::new(Op::Map, 0, 0).0, self.count, 0, 0, 0];
+        let mut registers = sys::registers([Tag::new(Op::Map, 0, 0).0, self.count, 0, 0, 0].map(|word| word as Word));
         sys::raw(&mut registers);
         match registers[0] {
             0 => Ok(()),
-            code => Err((registers[1], Error::from_code(code).unwrap_or(Error::BadOperation))),
+            code => Err((registers[1] as u32, sys::error(code))),
         }
     }
 }
@@ -58,7 +58,7 @@ fn one(record: MapRecord) -> Result<()> {
 ///
 /// # Errors
 /// What the kernel says.
-pub fn map(space: Space, address: u32, memory: Memory, offset: u32, bytes: u32, rights: Rights) -> Result<()> {
+pub fn map(space: Space, address: Word, memory: Memory, offset: Word, bytes: Word, rights: Rights) -> Result<()> {
     one(MapRecord::new(MapRecord::MAP, space.0, address, memory.0, offset, bytes, rights))
 }
 
@@ -66,7 +66,7 @@ pub fn map(space: Space, address: u32, memory: Memory, offset: u32, bytes: u32, 
 ///
 /// # Errors
 /// What the kernel says.
-pub fn unmap(space: Space, address: u32, bytes: u32) -> Result<()> {
+pub fn unmap(space: Space, address: Word, bytes: Word) -> Result<()> {
     one(MapRecord::new(MapRecord::UNMAP, space.0, address, 0, 0, bytes, Rights::NONE))
 }
 
@@ -74,7 +74,7 @@ pub fn unmap(space: Space, address: u32, bytes: u32) -> Result<()> {
 ///
 /// # Errors
 /// What the kernel says.
-pub fn protect(space: Space, address: u32, bytes: u32, rights: Rights) -> Result<()> {
+pub fn protect(space: Space, address: Word, bytes: Word, rights: Rights) -> Result<()> {
     one(MapRecord::new(MapRecord::PROTECT, space.0, address, 0, 0, bytes, rights))
 }
 
@@ -84,8 +84,8 @@ pub fn protect(space: Space, address: u32, bytes: u32, rights: Rights) -> Result
 /// ever is, so that whatever others do to that memory harms nobody here.
 #[derive(Debug)]
 pub struct Window {
-    address: u32,
-    bytes: u32,
+    address: Word,
+    bytes: Word,
 }
 
 impl Window {
@@ -93,30 +93,30 @@ impl Window {
     ///
     /// # Errors
     /// `BadAddress` outside of the area for windows; what the kernel says.
-    pub fn open(address: u32, memory: Memory, offset: u32, bytes: u32, rights: Rights) -> Result<Self> {
-        let end = address.checked_add(bytes).filter(|end| *end <= STACK_END - STACK_BYTES);
-        if address < GRANTS_END || end.is_none() || !address.is_multiple_of(PAGE_SIZE) {
+    pub fn open(address: Word, memory: Memory, offset: Word, bytes: Word, rights: Rights) -> Result<Self> {
+        let end = address.checked_add(bytes).filter(|end| *end <= (STACK_END - STACK_BYTES) as Word);
+        if address < GRANTS_END as Word || end.is_none() || !address.is_multiple_of(PAGE_SIZE) {
             return Err(Error::BadAddress);
         }
-        map(Space(image::slot::SPACE), address, memory, offset, bytes, rights)?;
+        map(Space(image::slot::SPACE as Word), address, memory, offset, bytes, rights)?;
         Ok(Self { address, bytes })
     }
 
-    fn word(&self, offset: u32) -> *mut u32 {
+    fn word(&self, offset: Word) -> *mut u32 {
         assert!(offset.is_multiple_of(4) && offset < self.bytes, "offset {offset:#x} of a window of {:#x} bytes", self.bytes);
         (self.address + offset) as *mut u32
     }
 
-    /// Reads the word at an offset, a multiple of 4.
+    /// Reads the 32 bits at an offset, a multiple of 4.
     #[must_use]
-    pub fn read(&self, offset: u32) -> u32 {
+    pub fn read(&self, offset: Word) -> u32 {
         // SAFETY: `word` keeps to the window, where no Rust object lies; if its mapping
         // was revoked, this is an exception.
         unsafe { self.word(offset).read_volatile() }
     }
 
-    /// Writes the word at an offset, a multiple of 4.
-    pub fn write(&self, offset: u32, value: u32) {
+    /// Writes the 32 bits at an offset, a multiple of 4.
+    pub fn write(&self, offset: Word, value: u32) {
         // SAFETY: as `read`.
         unsafe { self.word(offset).write_volatile(value) };
     }
@@ -125,6 +125,6 @@ impl Window {
 impl Drop for Window {
     fn drop(&mut self) {
         // Removing what is there cannot fail, and what was revoked needs no removing.
-        let _ = unmap(Space(image::slot::SPACE), self.address, self.bytes);
+        let _ = unmap(Space(image::slot::SPACE as Word), self.address, self.bytes);
     }
 }

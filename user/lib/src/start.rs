@@ -4,31 +4,12 @@
 
 use crate::ipc::{Message, call};
 use crate::time::kip;
-use crate::{Error, Irq, Memory, Result, Thread};
+use crate::{Irq, Memory, Result, Thread, sys};
+use abi::Word;
 use abi::kip::{Kip, MAGIC, VERSION};
 use alloc::string::String;
-use core::arch::global_asm;
 use image::{Given, Start};
 use linked_list_allocator::LockedHeap;
-
-global_asm!(
-    ".section .text.start, \"ax\", @progbits",
-    ".global _start",
-    // EBX: UTCB address; ESI: argument; ESP: top of the stack.
-    "_start:",
-    "test byte ptr [{features}], {sysenter}",
-    "jnz 2f",
-    "or ebx, {by_int}",
-    "2:",
-    "push ebx",
-    "xor ebp, ebp",
-    "push esi",
-    "call macadamia_main",
-    "ud2",
-    features = const abi::utcb::KIP_ADDRESS + core::mem::offset_of!(abi::kip::Kip, features) as u32,
-    sysenter = const abi::kip::FEATURE_SYSENTER,
-    by_int = const crate::sys::BY_INT,
-);
 
 #[global_allocator]
 static HEAP: LockedHeap = LockedHeap::empty();
@@ -37,7 +18,7 @@ static HEAP: LockedHeap = LockedHeap::empty();
 ///
 /// # Safety
 /// Once, with memory that nobody else uses.
-pub unsafe fn init_heap(address: u32, bytes: u32) {
+pub unsafe fn init_heap(address: Word, bytes: Word) {
     // SAFETY: the caller's.
     unsafe { HEAP.lock().init(address as *mut u8, bytes as usize) };
 }
@@ -46,7 +27,7 @@ pub unsafe fn init_heap(address: u32, bytes: u32) {
 pub struct Env {
     /// The start block.
     pub start: Start,
-    next_slot: u32,
+    next_slot: Word,
 }
 
 impl Env {
@@ -55,9 +36,9 @@ impl Env {
     pub fn given(&self, name: &str) -> Option<&Given> {
         self.start.grants.iter().find(|g| g.name == name)
     }
-    fn slot(&self, name: &str) -> u32 {
+    fn slot(&self, name: &str) -> Word {
         match self.given(name) {
-            Some(given) if given.slot != 0 => given.slot,
+            Some(given) if given.slot != 0 => given.slot as Word,
             _ => panic!("the system description gives `{}` no capability `{name}`", self.start.name),
         }
     }
@@ -77,8 +58,8 @@ impl Env {
         Memory(self.slot(name))
     }
     /// An empty slot. Panics when the table is full.
-    pub fn free_slot(&mut self) -> u32 {
-        assert!(self.next_slot < self.start.slots, "the capability table is full");
+    pub fn free_slot(&mut self) -> Word {
+        assert!(self.next_slot < self.start.slots as Word, "the capability table is full");
         self.next_slot += 1;
         self.next_slot - 1
     }
@@ -95,16 +76,16 @@ fn check_version() {
 /// # Safety
 /// Called once, by [`main!`](crate::main), with what the root server passed.
 #[must_use]
-pub unsafe fn init(block: u32) -> Env {
+pub unsafe fn init(block: Word) -> Env {
     // SAFETY: the root server maps the block read-only: two words of heap, two lengths, and the bytes.
-    let [heap, heap_bytes, bytes, _] = unsafe { (block as *const [u32; 4]).read() };
+    let [heap, heap_bytes, bytes, _] = unsafe { (block as *const [Word; 4]).read() };
     // SAFETY: the root server mapped the heap for this.
     unsafe { init_heap(heap, heap_bytes) };
     // SAFETY: see above.
-    let bytes = unsafe { core::slice::from_raw_parts((block + 16) as *const u8, bytes as usize) };
+    let bytes = unsafe { core::slice::from_raw_parts((block + 4 * size_of::<Word>() as Word) as *const u8, bytes as usize) };
     check_version();
     match postcard::from_bytes::<Start>(bytes) {
-        Ok(start) => Env { next_slot: start.free_slot, start },
+        Ok(start) => Env { next_slot: start.free_slot as Word, start },
         Err(error) => panic!("start block unreadable: {error}"),
     }
 }
@@ -119,7 +100,7 @@ pub struct Status {
     /// How often it was started again.
     pub restarts: u32,
     /// Bytes of kernel memory that are charged to it.
-    pub used: u32,
+    pub used: Word,
 }
 
 /// Asks the root server about a component.
@@ -127,21 +108,20 @@ pub struct Status {
 /// # Errors
 /// `BadArgument` if there is none of that name; what the kernel says.
 pub fn status(name: &str) -> Result<Status> {
-    match call(ROOT, Message::text(STATUS, name.as_bytes()))?.words {
-        [lives @ 0..=1, restarts, used] => Ok(Status { lives: lives == 1, restarts, used }),
-        [_, error, _] => Err(Error::from_code(error).unwrap_or(Error::BadOperation)),
+    match call(ROOT, Message::text(STATUS as Word, name.as_bytes()))?.words {
+        [lives @ 0..=1, restarts, used] => Ok(Status { lives: lives == 1, restarts: restarts as u32, used }),
+        [_, error, _] => Err(sys::error(error)),
     }
 }
 
-const ROOT: Thread = Thread(image::slot::ROOT);
+const ROOT: Thread = Thread(image::slot::ROOT as Word);
 
 /// Ends the component.
-pub fn exit(code: u32) -> ! {
-    let _ = call(ROOT, Message::new([EXIT, code, 0]));
+pub fn exit(code: Word) -> ! {
+    let _ = call(ROOT, Message::new([EXIT as Word, code, 0]));
     // The root server does not answer; if there is none, this is an exception.
     loop {
-        // SAFETY: raises an exception and nothing else.
-        unsafe { core::arch::asm!("ud2") };
+        crate::arch::raise();
     }
 }
 
@@ -150,7 +130,7 @@ pub fn exit(code: u32) -> ! {
 macro_rules! main {
     ($function:path) => {
         #[unsafe(no_mangle)]
-        extern "C" fn macadamia_main(block: u32) -> ! {
+        extern "C" fn macadamia_main(block: $crate::Word) -> ! {
             // SAFETY: the one call, by `_start`.
             let env = unsafe { $crate::start::init(block) };
             $function(env);
@@ -169,7 +149,7 @@ macro_rules! main {
 macro_rules! root {
     ($function:path) => {
         #[unsafe(no_mangle)]
-        extern "C" fn macadamia_main(info: u32) -> ! {
+        extern "C" fn macadamia_main(info: $crate::Word) -> ! {
             // SAFETY: the one call, by `_start`, with what the kernel passed.
             let info = unsafe { $crate::start::init_root(info) };
             $function(info)
@@ -191,23 +171,23 @@ const ROOT_HEAP: usize = 512 << 10;
 /// # Safety
 /// Called once, by [`root!`](crate::root).
 #[must_use]
-pub unsafe fn init_root(info: u32) -> abi::boot::Info {
+pub unsafe fn init_root(info: Word) -> abi::boot::Info {
     static mut MEMORY: [u64; ROOT_HEAP / 8] = [0; ROOT_HEAP / 8];
     // SAFETY: the one use of this memory.
-    unsafe { init_heap(&raw mut MEMORY as u32, ROOT_HEAP as u32) };
+    unsafe { init_heap(&raw mut MEMORY as Word, ROOT_HEAP as Word) };
     // SAFETY: the kernel wrote it to the words of the UTCB.
     unsafe { (info as *const abi::boot::Info).read_volatile() }
 }
 
 /// Memory that is mapped read-only for good, such as the boot image in the root server.
 #[must_use]
-pub fn bytes(address: u32, bytes: u32) -> &'static [u8] {
+pub fn bytes(address: Word, bytes: Word) -> &'static [u8] {
     // SAFETY: nobody writes it; if it is not mapped the component gets an exception at the first use.
     unsafe { core::slice::from_raw_parts(address as *const u8, bytes as usize) }
 }
 
 /// Fills memory that was mapped for this with a copy of `with` and zeros.
-pub fn fill(address: u32, bytes: u32, with: &[u8]) {
+pub fn fill(address: Word, bytes: Word, with: &[u8]) {
     let count = with.len().min(bytes as usize);
     let to = address as *mut u8;
     // SAFETY: the caller mapped `bytes` there at an address that no object of its own has; if not,

@@ -2,47 +2,50 @@
 //! The current thread's UTCB, word by word: the kernel writes it, so no reference to
 //! it is ever made.
 
-use crate::STACK_BYTES;
-use crate::sys::BY_INT;
+use crate::{STACK_BYTES, arch};
+use abi::Word;
 use abi::utcb::Utcb;
 use core::mem::offset_of;
 
-/// The last word of the current thread's stack: its UTCB's address, and [`BY_INT`] below that.
-pub(crate) fn stack_word() -> u32 {
-    let stack: u32;
-    // SAFETY: reads the stack pointer.
-    unsafe { core::arch::asm!("mov {}, esp", out(reg) stack, options(nomem, nostack, preserves_flags)) };
+/// The last word of the current thread's stack: its UTCB's address, and flags of the processor's library below that.
+fn stack_word() -> Word {
+    let last = (arch::stack_pointer() | (STACK_BYTES as Word - 1)) + 1 - size_of::<Word>() as Word;
     // SAFETY: start-up (`start.rs`, `thread.rs`) wrote it to the last word of each stack.
-    unsafe { (((stack | (STACK_BYTES - 1)) - 3) as *const u32).read_volatile() }
+    unsafe { (last as *const Word).read_volatile() }
+}
+
+/// The flags of the current thread's stack, which are those of all.
+pub(crate) fn stack_flags() -> Word {
+    stack_word() & arch::STACK_FLAGS
 }
 
 /// Address of the current thread's UTCB.
 #[must_use]
-pub fn address() -> u32 {
-    stack_word() & !BY_INT
+pub fn address() -> Word {
+    stack_word() & !arch::STACK_FLAGS
 }
 
-fn read(offset: usize) -> u32 {
-    // SAFETY: inside the UTCB, which the kernel keeps mapped for as long as the thread lives.
-    unsafe { ((address() + offset as u32) as *const u32).read_volatile() }
+fn read<T: Copy>(offset: usize) -> T {
+    // SAFETY: inside the UTCB, which the kernel keeps mapped for as long as the thread lives. `T` is an integer.
+    unsafe { ((address() as usize + offset) as *const T).read_volatile() }
 }
 
-fn write(offset: usize, value: u32) {
+fn write<T: Copy>(offset: usize, value: T) {
     // SAFETY: as `read`.
-    unsafe { ((address() + offset as u32) as *mut u32).write_volatile(value) };
+    unsafe { ((address() as usize + offset) as *mut T).write_volatile(value) };
 }
 
 /// Message word `index`, 0 to 63.
 #[must_use]
-pub fn word(index: usize) -> u32 {
+pub fn word(index: usize) -> Word {
     assert!(index < 64, "message word {index}");
-    read(offset_of!(Utcb, words) + index * 4)
+    read(offset_of!(Utcb, words) + index * size_of::<Word>())
 }
 
 /// Sets message word `index`, 0 to 63.
-pub fn set_word(index: usize, value: u32) {
+pub fn set_word(index: usize, value: Word) {
     assert!(index < 64, "message word {index}");
-    write(offset_of!(Utcb, words) + index * 4, value);
+    write(offset_of!(Utcb, words) + index * size_of::<Word>(), value);
 }
 
 /// Names the notification bits that receives accept from now on.

@@ -264,7 +264,7 @@ fn seal(mut image: Vec<u8>, root: &Flat, (root_offset, system_offset, system_byt
         reserved: [0; 4],
     };
     header.header_crc = header_crc(&header);
-    image[..HEADER_BYTES as usize].copy_from_slice(bytemuck::bytes_of(&header));
+    image[..HEADER_BYTES as usize].copy_from_slice(&header.to_bytes());
     image
 }
 

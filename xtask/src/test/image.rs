@@ -45,7 +45,7 @@ fn damages(image: &[u8]) -> Vec<(&'static str, abi::boot::Refusal, Vec<u8>)> {
         let mut header: Header = bytemuck::pod_read_unaligned(&damaged[..HEAD]);
         change(&mut header);
         header.header_crc = header_crc(&header);
-        damaged[..HEAD].copy_from_slice(bytemuck::bytes_of(&header));
+        damaged[..HEAD].copy_from_slice(&header.to_bytes());
         damaged
     };
     let flipped = |at: usize| {

@@ -7,3 +7,6 @@ pub mod layout;
 pub mod marker;
 pub mod message;
 pub mod state;
+
+/// A user register.
+pub type Word = u32;

@@ -1,35 +1,41 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The port to the host: the real contract over simulated registers, for tests of
-//! the portable kernel. Translation tables have IA-32's format; nothing walks them
-//! but tests.
+//! The port to the host: the real contract over simulated registers, for tests of the portable kernel. It has registers
+//! and translation tables of its own, in two shapes: with 32-bit words and two levels of tables, and with the feature
+//! `wide` 64-bit words and four. A test can give it a processor's instead. Nothing walks the tables but tests.
 #![warn(missing_docs)]
 
-use abi::frame::vector;
+mod format;
+mod registers;
+
+pub use format::HostFormat;
+pub use registers::{ARGUMENTS, HostRegisters, set_vector};
+
 use abi::kip::Kip;
-use abi::{CacheOp, Error, Frame, Rights};
+use abi::{CacheOp, PhysAddr, Rights, UserAddr, Word};
 use bytemuck::Zeroable;
-use ia32_context::{ARGUMENTS, word};
 use kcore::boot::{self, Machine, thread_table};
-use kcore::port::{Change, Context, FaultIn};
+use kcore::port::{Change, FaultIn, Registers};
 use kcore::{Cpu, Kernel, Port, Segment, Space, Table, Thread};
-use mmu::ia32::Ia32;
+use mmu::Format;
 use pool::{Pool, Ref};
 use std::alloc::{Layout, alloc};
 use std::collections::HashMap;
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Where the pool pretends to be.
 pub const POOL_BASE: u32 = pool::BASE;
 /// Bytes of the pool.
 pub const POOL_BYTES: u32 = 4 << 20;
-/// Physical minus pretended address of the pool.
-const POOL_PHYSICAL: u32 = 0x0700_0000;
+/// What physical addresses have above bit 31, where they are that long.
+const HIGH: Word = (0x12 as Word).unbounded_shl(32);
+/// Physical address of the pool.
+const POOL_PHYSICAL: PhysAddr = PhysAddr(HIGH + 0x0700_0000);
 /// The RAM that the root server gets.
-pub const RAM: boot::Range = boot::Range { base: 0x0100_0000, bytes: 16 << 20 };
+pub const RAM: boot::Range = boot::Range { base: PhysAddr(HIGH + 0x0100_0000), bytes: 16 << 20 };
 
-/// A simulated processor and board.
-#[derive(Default)]
-pub struct Host {
+/// A simulated processor and board, with these registers and translation tables.
+pub struct Host<R = HostRegisters, F = HostFormat> {
     cpu: Cpu,
     /// The time, which tests advance.
     pub now: u64,
@@ -37,76 +43,60 @@ pub struct Host {
     pub timer: Option<u64>,
     /// Whether long operations are told that an interrupt waits.
     pub pending: bool,
-    /// Ranges whose translations were dropped.
-    pub invalidated: Vec<(u32, u32, u32)>,
+    /// Ranges whose translations were dropped, with the space's kernel address.
+    pub invalidated: Vec<(u32, Range<UserAddr>)>,
     /// How often all translations were dropped.
     pub all_invalidated: u32,
     /// Tables as a walker finds them in memory if nothing but `entries_written` brings them there.
-    pub walker: HashMap<u32, [u32; mmu::ENTRIES]>,
+    pub walker: HashMap<u32, Table>,
+    shape: PhantomData<fn() -> (R, F)>,
 }
 
-impl Port for Host {
-    type Format = Ia32;
+impl<R, F> Default for Host<R, F> {
+    fn default() -> Self {
+        let (invalidated, walker) = (Vec::new(), HashMap::new());
+        Self { cpu: Cpu::default(), now: 0, timer: None, pending: false, invalidated, all_invalidated: 0, walker, shape: PhantomData }
+    }
+}
 
-    fn argument(context: &Context, index: usize) -> u32 {
-        ia32_context::argument(context, index)
-    }
-    fn set_result(context: &mut Context, index: usize, value: u32) {
-        ia32_context::set_result(context, index, value);
-    }
-    fn frame(thread: &Thread) -> Frame {
-        ia32_context::frame(thread)
-    }
-    fn load_frame(thread: &mut Thread, frame: &Frame) {
-        ia32_context::load_frame(thread, frame);
-    }
-    fn start(context: &mut Context, entry: u32, stack: u32, utcb: u32, argument: u32) {
-        ia32_context::start(context, entry, stack, utcb, argument);
-    }
-    fn resumes_fast(thread: &Thread) -> bool {
-        ia32_context::resumes_fast(thread)
-    }
+impl<R: Registers, F: Format> Port for Host<R, F> {
+    type Format = F;
+    type Registers = R;
+
     fn cpu(&mut self) -> &mut Cpu {
         &mut self.cpu
     }
     fn unload(&mut self, _: &mut Pool, _: Ref<Thread>, _: bool) {}
-    fn set_state(thread: &mut Thread, item: u32, values: [u32; 2]) -> Result<u32, Error> {
-        ia32_context::set_state(thread, item, values)
-    }
     fn clear_fpu(area: &mut [u8]) {
         area.fill(0);
     }
-    fn physical(&self, address: u32) -> u32 {
-        address - POOL_BASE + POOL_PHYSICAL
+    fn physical(&self, address: u32) -> PhysAddr {
+        POOL_PHYSICAL + (address - POOL_BASE) as Word
     }
-    fn pool_address(&self, physical: u32) -> u32 {
-        physical - POOL_PHYSICAL + POOL_BASE
+    fn pool_address(&self, physical: PhysAddr) -> u32 {
+        (physical - POOL_PHYSICAL) as u32 + POOL_BASE
     }
-    fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {
-        if let Some(top) = pool[space].region.top.get() {
-            pool[space].hw[0] = self.physical(top.address());
-        }
-    }
+    fn space_created(&mut self, _: &mut Pool, _: Ref<Space>) {}
     fn space_dropped(&mut self, _: &mut Pool, _: Ref<Space>) {}
     fn segment_created(&mut self, _: &mut Pool, _: Ref<Segment>) {}
     fn segment_dropped(&mut self, _: &mut Pool, _: Ref<Segment>) {}
-    fn before_change(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<u32>, _: Change) {}
+    fn before_change(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<UserAddr>, _: Change) {}
     fn before_change_anywhere(&mut self, _: Change) {}
     fn entries_written(&mut self, pool: &Pool, table: Ref<Table>, range: Range<usize>) {
-        let seen = self.walker.entry(table.address()).or_insert([0; mmu::ENTRIES]);
-        seen[range.clone()].copy_from_slice(&pool[table].0[range]);
+        let seen = self.walker.entry(table.address()).or_insert_with(Table::zeroed);
+        seen.entries_mut::<F>()[range.clone()].copy_from_slice(&pool[table].entries::<F>()[range]);
     }
     fn top_changed(&mut self, _: &mut Pool, _: Ref<Space>, _: usize) {}
-    fn invalidate(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<u32>) {
-        self.invalidated.push((space.address(), range.start, range.end));
+    fn invalidate(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) {
+        self.invalidated.push((space.address(), range));
     }
     fn invalidate_all(&mut self) {
         self.all_invalidated += 1;
     }
-    fn fault_in(&mut self, _: &mut Pool, _: Ref<Space>, _: u32, _: Rights) -> FaultIn {
+    fn fault_in(&mut self, _: &mut Pool, _: Ref<Space>, _: UserAddr, _: Rights) -> FaultIn {
         FaultIn::Report
     }
-    fn cache(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<u32>, _: CacheOp) {}
+    fn cache(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<UserAddr>, _: CacheOp) {}
     fn now(&self) -> u64 {
         self.now
     }
@@ -119,18 +109,16 @@ impl Port for Host {
     }
 }
 
-/// A thread's registers as if it had just made a system call by `sysenter`: the tag and `a0` to `a3`.
-pub fn set_arguments(thread: &mut Thread, arguments: [u32; 5]) {
-    thread.context[word::VECTOR] = vector::SYSENTER;
-    for (index, argument) in ARGUMENTS.into_iter().zip(arguments) {
-        thread.context[index] = argument;
-    }
+/// A thread's registers as if it had just made a system call: the tag and `a0` to `a3`.
+pub fn set_arguments<R: Registers>(thread: &mut Thread, arguments: [Word; 5]) {
+    arguments.into_iter().enumerate().for_each(|(index, argument)| R::set_result(&mut thread.context, index, argument));
 }
 
-/// The registers that a system call's results are in.
+/// The registers that a system call's results are in, `r0` to `r4`.
 #[must_use]
-pub fn results(thread: &Thread) -> [u32; 5] {
-    ARGUMENTS.map(|index| thread.context[index])
+pub fn results<R: Registers>(thread: &Thread) -> [Word; 5] {
+    // Arguments and results are in the same registers of every processor so far.
+    std::array::from_fn(|index| R::argument(&thread.context, index))
 }
 
 /// A kernel with a root server that is about to run.
@@ -147,7 +135,7 @@ pub fn boot() -> Kernel<Host> {
 /// # Panics
 /// If the root server does not fit.
 #[must_use]
-pub fn boot_with(pool_bytes: u32) -> Kernel<Host> {
+pub fn boot_with<R: Registers, F: Format>(pool_bytes: u32) -> Kernel<Host<R, F>> {
     let (_, reserved) = thread_table(pool_bytes);
     let layout = Layout::from_size_align(pool_bytes as usize, abi::PAGE_SIZE as usize).expect("a layout of pages");
     // SAFETY: the layout is not empty; the memory is never freed, and used by nobody else.
@@ -157,9 +145,9 @@ pub fn boot_with(pool_bytes: u32) -> Kernel<Host> {
         abi::boot::Header { root_bytes: 4096, root_address: 0x40_0000, root_offset: 4096, total: 8192, ..abi::boot::Header::zeroed() };
     let machine = Machine {
         ram: &[RAM],
-        devices: [boot::Range { base: 0x0800_0000, bytes: 0x10_0000 }, boot::Range { base: 0xa_0000, bytes: 0x6_0000 }],
-        ports: boot::Range { base: 0, bytes: 0x1_0000 },
-        image: 0x0300_0000,
+        devices: [boot::Range { base: PhysAddr(0x0800_0000), bytes: 0x10_0000 }, boot::Range { base: PhysAddr(0xa_0000), bytes: 0x6_0000 }],
+        ports: boot::Range { base: PhysAddr(0), bytes: 0x1_0000 },
+        image: PhysAddr(0x0300_0000),
         header,
         irq_lines: 0xfffa,
     };

@@ -3,42 +3,39 @@
 
 mod common;
 
-use abi::boot::slot;
 use abi::syscall::MapRecord;
-use abi::{Op, PAGE_SIZE, Rights, TABLE_SPAN};
-use arch_host::{Host, boot_with, results};
-use common::{begin, call_with, pages_of, seed, succeeds};
+use abi::{Op, PAGE_SIZE, Rights, TABLE_SPAN, Word};
+use arch_host::{Host, HostFormat, boot_with};
+use common::{begin, leaves_of, named, pages_of, protect, results, seed, set_words, slot, slot_of, succeeds, unmap};
 use kcore::attach;
-use kcore::{Attachment, Kernel, space::Space};
+use kcore::{Attachment, Kernel, Owner, Space};
+use mmu::Format;
 use pool::{Link, Ref};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::BTreeSet;
 
-const SPACE: u32 = slot::FREE;
-const SEGMENT: u32 = slot::FREE + 1;
-const FIRST: u32 = slot::FREE + 2;
+const SPACE: Word = slot::FREE;
+const SEGMENT: Word = slot::FREE + 1;
+const FIRST: Word = slot::FREE + 2;
 const POOL: u32 = 16 << 20;
 /// Where segments are attached.
-const AT: u32 = 0x1000_0000;
+const AT: Word = 0x1000_0000;
+/// A page's rights.
+const READ_WRITE: Rights = Rights::READ.union(Rights::WRITE);
 
 fn root(kernel: &mut Kernel<Host>) -> Ref<Space> {
     let me = kernel.current().unwrap();
     kernel.pool[me].space.get().unwrap()
 }
 
-fn derive(kernel: &mut Kernel<Host>, offset: u32, bytes: u32, to: u32) {
-    let answer = call_with(kernel, Op::DeriveMemory, [slot::RAM, offset, bytes, to], &[(3, slot::QUOTA)]);
-    assert_eq!(answer[0], 0, "derive");
+fn derive(kernel: &mut Kernel<Host>, offset: Word, bytes: Word, to: Word) {
+    assert_eq!(common::derive(kernel, slot::RAM, offset, bytes, to), 0, "derive");
 }
 
-fn words(record: MapRecord) -> Vec<(u32, u32)> {
-    (0..).zip(record.0).collect()
-}
-
-fn map(kernel: &mut Kernel<Host>, to: u32, address: u32, memory: u32, bytes: u32) {
-    let record = MapRecord::new(MapRecord::MAP, to, address, memory, 0, bytes, Rights::READ.union(Rights::WRITE));
-    assert_eq!(call_with(kernel, Op::Map, [1, 0, 0, 0], &words(record))[0], 0, "map");
+fn map(kernel: &mut Kernel<Host>, to: Word, address: Word, memory: Word, bytes: Word) {
+    let record = MapRecord::new(MapRecord::MAP, to, address, memory, 0, bytes, READ_WRITE);
+    assert_eq!(common::map(kernel, record), 0, "map");
 }
 
 fn sources(kernel: &Kernel<Host>, root: Link<Attachment>) -> BTreeSet<u32> {
@@ -51,7 +48,7 @@ fn depth(kernel: &Kernel<Host>, root: Link<Attachment>) -> u32 {
     root.get().map_or(0, |at| 1 + depth(kernel, kernel.pool[at].lower).max(depth(kernel, kernel.pool[at].upper)))
 }
 
-const MEMORIES: u32 = 100;
+const MEMORIES: Word = 100;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, rng_seed: RngSeed::Fixed(seed()), failure_persistence: None, ..ProptestConfig::default() })]
@@ -61,11 +58,11 @@ proptest! {
         let mut kernel = boot_with(POOL);
         let root = root(&mut kernel);
         succeeds(&mut kernel, Op::CreateSpace, [slot::QUOTA, 0, SPACE, 0]);
-        let space: Ref<Space> = kernel.pool[Space::slot(root, SPACE)].object();
+        let space: Ref<Space> = named(&kernel, root, SPACE);
         (0..MEMORIES).for_each(|i| derive(&mut kernel, i * PAGE_SIZE, PAGE_SIZE, FIRST + i));
         let mut expected = BTreeSet::new();
         for (i, maps) in steps {
-            let memory = kernel.pool[Space::slot(root, FIRST + i)].address();
+            let memory = slot_of(&kernel, root, FIRST + i).address();
             if maps {
                 map(&mut kernel, SPACE, AT + i * PAGE_SIZE, FIRST + i, PAGE_SIZE);
                 expected.insert(memory);
@@ -81,8 +78,8 @@ proptest! {
 }
 
 /// Spaces that have the Segment; more than get a copy of an entry in one step.
-const SPACES: u32 = 300;
-const MEMORY: u32 = FIRST + SPACES;
+const SPACES: Word = 300;
+const MEMORY: Word = FIRST + SPACES;
 
 /// A machine with a Segment that many spaces have, and 4 MiB of RAM of its own.
 fn shared() -> Kernel<Host> {
@@ -90,7 +87,7 @@ fn shared() -> Kernel<Host> {
     succeeds(&mut kernel, Op::CreateSegment, [slot::QUOTA, 2 * TABLE_SPAN, SEGMENT, 0]);
     for i in 0..SPACES {
         succeeds(&mut kernel, Op::CreateSpace, [slot::QUOTA, 0, FIRST + i, 0]);
-        succeeds(&mut kernel, Op::Attach, [FIRST + i, AT, SEGMENT, Rights::READ.union(Rights::WRITE).0]);
+        succeeds(&mut kernel, Op::Attach, [FIRST + i, AT, SEGMENT, READ_WRITE.0 as Word]);
     }
     derive(&mut kernel, 4 << 20, 4 << 20, MEMORY);
     kernel
@@ -99,17 +96,14 @@ fn shared() -> Kernel<Host> {
 /// How many of the spaces see how many pages.
 fn seen(kernel: &mut Kernel<Host>) -> BTreeSet<usize> {
     let root = root(kernel);
-    let spaces: Vec<Ref<Space>> = (0..SPACES).map(|i| kernel.pool[Space::slot(root, FIRST + i)].object()).collect();
+    let spaces: Vec<Ref<Space>> = (0..SPACES).map(|i| named(kernel, root, FIRST + i)).collect();
     spaces.into_iter().map(|space| pages_of(kernel, space).len()).collect()
 }
 
 /// Begins a `map` of one record in which an interrupt waits at each look; whether it is to be carried on.
 fn begin_map(kernel: &mut Kernel<Host>, record: MapRecord) -> bool {
     let me = kernel.current().unwrap();
-    let utcb = kernel.pool[me].utcb;
-    for (index, word) in words(record) {
-        kernel.pool.bytes_mut(utcb + index * 4, 4).copy_from_slice(&word.to_ne_bytes());
-    }
+    set_words(kernel, me, 0, &record.0);
     begin(kernel, Op::Map, [1, 0, 0, 0])
 }
 
@@ -123,7 +117,7 @@ fn finish(kernel: &mut Kernel<Host>) {
 #[test]
 fn a_new_table_of_a_segment_reaches_all_spaces_in_steps() {
     let mut kernel = shared();
-    let record = MapRecord::new(MapRecord::MAP, SEGMENT, 0x1000, MEMORY, 0, 5 * PAGE_SIZE, Rights::READ.union(Rights::WRITE));
+    let record = MapRecord::new(MapRecord::MAP, SEGMENT, 0x1000, MEMORY, 0, 5 * PAGE_SIZE, READ_WRITE);
     assert!(begin_map(&mut kernel, record), "it looks at interrupts");
     assert_eq!(seen(&mut kernel), BTreeSet::from([0, 5]));
     finish(&mut kernel);
@@ -139,8 +133,7 @@ fn a_revoke_finishes_what_somebody_left() {
         map(&mut kernel, SEGMENT, 0, MEMORY, bytes);
         let pages = (bytes / PAGE_SIZE) as usize;
         assert_eq!(seen(&mut kernel), BTreeSet::from([pages]));
-        let record = MapRecord::new(MapRecord::UNMAP, SEGMENT, 0, 0, 0, TABLE_SPAN, Rights::NONE);
-        assert!(begin_map(&mut kernel, record), "it looks at interrupts");
+        assert!(begin_map(&mut kernel, unmap(SEGMENT, 0, TABLE_SPAN)), "it looks at interrupts");
         assert_eq!(seen(&mut kernel), BTreeSet::from([0, pages]), "the table cannot be free yet");
         // As `stop` leaves it.
         let me = kernel.current().unwrap();
@@ -156,7 +149,7 @@ fn a_revoke_finishes_what_somebody_left() {
 #[test]
 fn a_space_that_gets_or_loses_a_segment_meanwhile_is_right() {
     let mut kernel = shared();
-    let record = MapRecord::new(MapRecord::MAP, SEGMENT, 0x1000, MEMORY, 0, 5 * PAGE_SIZE, Rights::READ.union(Rights::WRITE));
+    let record = MapRecord::new(MapRecord::MAP, SEGMENT, 0x1000, MEMORY, 0, 5 * PAGE_SIZE, READ_WRITE);
     assert!(begin_map(&mut kernel, record), "it looks at interrupts");
     // Another thread would do so in between: the oldest attachments are visited last.
     let me = kernel.current().unwrap();
@@ -165,7 +158,7 @@ fn a_space_that_gets_or_loses_a_segment_meanwhile_is_right() {
     kernel.port.pending = false;
     for i in (0..SPACES).step_by(2) {
         succeeds(&mut kernel, Op::Detach, [FIRST + i, AT, 0, 0]);
-        succeeds(&mut kernel, Op::Attach, [FIRST + i, AT + 2 * TABLE_SPAN, SEGMENT, Rights::READ.0]);
+        succeeds(&mut kernel, Op::Attach, [FIRST + i, AT + 2 * TABLE_SPAN, SEGMENT, Rights::READ.0 as Word]);
     }
     let t = &mut kernel.pool[me];
     (t.context, t.flags, t.progress) = (context, flags, progress);
@@ -174,33 +167,34 @@ fn a_space_that_gets_or_loses_a_segment_meanwhile_is_right() {
     assert_eq!(seen(&mut kernel), BTreeSet::from([5]));
 }
 
+/// Tables of a Segment that gets its copies in many steps.
+const ENTRIES: Word = HostFormat::ENTRIES as Word * 2 / 3;
+
 #[test]
 fn a_segment_is_attached_in_steps() {
     let mut kernel = boot_with(POOL);
-    let entries = 700;
-    succeeds(&mut kernel, Op::CreateSegment, [slot::QUOTA, entries * TABLE_SPAN, SEGMENT, 0]);
+    succeeds(&mut kernel, Op::CreateSegment, [slot::QUOTA, ENTRIES * TABLE_SPAN, SEGMENT, 0]);
     succeeds(&mut kernel, Op::CreateSpace, [slot::QUOTA, 0, SPACE, 0]);
     derive(&mut kernel, 0, PAGE_SIZE, MEMORY);
-    for index in [0, 300, entries - 1] {
+    for index in [0, 300, ENTRIES - 1] {
         map(&mut kernel, SEGMENT, index * TABLE_SPAN, MEMORY, PAGE_SIZE);
     }
-    assert!(begin(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, Rights::READ.0]), "it looks at interrupts");
+    assert!(begin(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, Rights::READ.0 as Word]), "it looks at interrupts");
     finish(&mut kernel);
     let root = root(&mut kernel);
-    let space: Ref<Space> = kernel.pool[Space::slot(root, SPACE)].object();
-    // The first table is passed over by `pages_of`.
-    assert_eq!(pages_of(&kernel, space).len(), 2);
+    let space: Ref<Space> = named(&kernel, root, SPACE);
+    assert_eq!(leaves_of(&kernel, Owner::Space(space)).len(), 3);
     succeeds(&mut kernel, Op::Detach, [SPACE, 0, 0, 0]);
-    let top = kernel.pool[space].region.top.get().unwrap();
-    assert!(kernel.pool[top].0.iter().all(|entry| *entry == 0));
+    assert!(leaves_of(&kernel, Owner::Space(space)).is_empty());
+    succeeds(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, Rights::READ.0 as Word]);
 }
 
 #[test]
 fn an_attach_that_fails_when_it_is_carried_on_leaves_no_trace() {
     let mut kernel = boot_with(POOL);
-    succeeds(&mut kernel, Op::CreateSegment, [slot::QUOTA, 700 * TABLE_SPAN, SEGMENT, 0]);
+    succeeds(&mut kernel, Op::CreateSegment, [slot::QUOTA, ENTRIES * TABLE_SPAN, SEGMENT, 0]);
     succeeds(&mut kernel, Op::CreateSpace, [slot::QUOTA, 0, SPACE, 0]);
-    assert!(begin(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, Rights::READ.0]), "it looks at interrupts");
+    assert!(begin(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, Rights::READ.0 as Word]), "it looks at interrupts");
     kernel.port.pending = false;
     // Another thread would delete it in between.
     let me = kernel.current().unwrap();
@@ -211,18 +205,17 @@ fn an_attach_that_fails_when_it_is_carried_on_leaves_no_trace() {
     let t = &mut kernel.pool[me];
     (t.context, t.flags, t.progress) = (context, flags, progress);
     while kernel.carry_on() {}
-    assert_eq!(results(&kernel.pool[me])[0], abi::Error::NoCapability as u32);
+    assert_eq!(results(&kernel.pool[me])[0], abi::Error::NoCapability as Word);
     succeeds(&mut kernel, Op::Delete, [SPACE, 0, 0, 0]);
     let root = root(&mut kernel);
-    assert!(kernel.pool[Space::slot(root, SPACE)].is_empty(), "the next call is done, not carried on");
+    assert!(slot_of(&kernel, root, SPACE).is_empty(), "the next call is done, not carried on");
 }
 
 #[test]
 fn rights_of_a_large_page_change_in_all_spaces_whatever_interrupts_come() {
     let mut kernel = shared();
     map(&mut kernel, SEGMENT, 0, MEMORY, TABLE_SPAN);
-    let record = MapRecord::new(MapRecord::PROTECT, SEGMENT, 0, 0, 0, TABLE_SPAN, Rights::NONE);
-    assert!(begin_map(&mut kernel, record), "it looks at interrupts");
+    assert!(begin_map(&mut kernel, protect(SEGMENT, 0, TABLE_SPAN, Rights::NONE)), "it looks at interrupts");
     for _ in 0..1000 {
         kernel.carry_on();
     }

@@ -3,25 +3,25 @@
 
 mod common;
 
-use abi::boot::slot;
-use abi::{Kind, Op, Rights};
+use abi::{Kind, Op, PAGE_SIZE, Rights, Word};
 use arch_host::{Host, boot};
-use common::{call, call_with, seed};
+use common::{PAGE, call, derive, low, named, seed, slot, slot_of, used};
 use kcore::{Kernel, Space};
+use pool::Ref;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 /// Slots of the root server's table that this plays with, and of every other table.
-const FIRST: u32 = slot::FREE;
-const SLOTS: u32 = 16;
+const FIRST: Word = slot::FREE;
+const SLOTS: Word = 16;
 /// A slot that no table here has; the kernel rounds their sizes up.
-const BEYOND: u32 = 1000;
+const BEYOND: Word = 1000;
 
 /// A capability of the model. A table is named by its Space's object; 0 is the root server's.
 #[derive(Clone, Debug, PartialEq)]
 struct Node {
     table: u32,
-    slot: u32,
+    slot: Word,
     parent: Option<u32>,
     id: u32,
     object: u32,
@@ -43,10 +43,10 @@ impl Model {
         self.next += 1;
         self.next
     }
-    fn at(&self, table: u32, slot: u32) -> Option<&Node> {
+    fn at(&self, table: u32, slot: Word) -> Option<&Node> {
         self.nodes.iter().find(|n| n.table == table && n.slot == slot)
     }
-    fn add(&mut self, table: u32, slot: u32, parent: Option<u32>, like: (u32, bool, Kind, u32, u32)) {
+    fn add(&mut self, table: u32, slot: Word, parent: Option<u32>, like: (u32, bool, Kind, u32, u32)) {
         let id = self.fresh();
         let (object, original, kind, rights, badge) = like;
         self.nodes.push(Node { table, slot, parent, id, object, original, kind, rights, badge });
@@ -70,22 +70,22 @@ impl Model {
 }
 
 /// Which Space's table each object number stands for.
-fn table(kernel: &Kernel<Host>, model: &Model, root: pool::Ref<Space>, object: u32) -> Option<pool::Ref<Space>> {
+fn table(kernel: &Kernel<Host>, model: &Model, root: Ref<Space>, object: u32) -> Option<Ref<Space>> {
     if object == 0 {
         return Some(root);
     }
     let original = model.nodes.iter().find(|n| n.original && n.object == object)?;
-    Some(kernel.pool[Space::slot(root, original.slot)].object())
+    Some(named(kernel, root, original.slot))
 }
 
-fn compare(kernel: &Kernel<Host>, model: &Model, root: pool::Ref<Space>) {
+fn compare(kernel: &Kernel<Host>, model: &Model, root: Ref<Space>) {
     let tables: Vec<u32> =
         [0].into_iter().chain(model.nodes.iter().filter(|n| n.original && n.kind == Kind::Space).map(|n| n.object)).collect();
     for object in tables {
         let space = table(kernel, model, root, object).expect("a table of the model");
         let range = if object == 0 { FIRST..FIRST + SLOTS } else { 1..SLOTS };
         for slot in range {
-            let found = kernel.pool[Space::slot(space, slot)];
+            let found = slot_of(kernel, space, slot);
             let found = (!found.is_empty()).then(|| (found.kind(), found.rights().0, found.badge()));
             let expected = model.at(object, slot).map(|n| (n.kind, n.rights, n.badge));
             assert_eq!(found, expected, "slot {slot} of table {object}");
@@ -94,7 +94,7 @@ fn compare(kernel: &Kernel<Host>, model: &Model, root: pool::Ref<Space>) {
 }
 
 /// What one step's four random numbers mean.
-fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [u32; 4]) {
+fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 4]) {
     let [what, a, b, c] = numbers;
     let (a, b) = (FIRST + a % SLOTS, FIRST + b % SLOTS);
     let source = model.at(0, a).cloned();
@@ -112,7 +112,7 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [u32; 4]) {
         }
         2 if free => {
             let object = model.fresh();
-            assert_eq!(call(kernel, Op::CreateQuota, [slot::QUOTA, 4096, b, 0])[0], 0);
+            assert_eq!(call(kernel, Op::CreateQuota, [slot::QUOTA, PAGE_SIZE, b, 0])[0], 0);
             model.add(0, b, None, (object, true, Kind::Quota, Rights::of(Kind::Quota).0, 0));
         }
         3 if free => {
@@ -120,7 +120,7 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [u32; 4]) {
             let from = source.filter(|n| n.kind == Kind::Memory && n.rights & Rights::CONTROL.0 != 0);
             let (selector, parent, rights) = from.map_or((slot::RAM, None, Rights::of(Kind::Memory).0), |n| (a, Some(n.id), n.rights));
             let object = model.fresh();
-            assert_eq!(call_with(kernel, Op::DeriveMemory, [selector, 0, 4096, b], &[(3, slot::QUOTA)])[0], 0);
+            assert_eq!(derive(kernel, selector, 0, PAGE_SIZE, b), 0);
             model.add(0, b, parent, (object, true, Kind::Memory, rights, 0));
         }
         4 => {
@@ -140,16 +140,17 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [u32; 4]) {
 }
 
 /// To the own table, or to that of a Space which slot `b` names, if it may be used.
-fn copy(kernel: &mut Kernel<Host>, model: &mut Model, source: Option<Node>, a: u32, b: u32, c: u32) {
+fn copy(kernel: &mut Kernel<Host>, model: &mut Model, source: Option<Node>, a: Word, b: Word, c: Word) {
     let away = model.at(0, b).filter(|n| n.kind == Kind::Space && n.rights & Rights::CONTROL.0 != 0).map(|n| n.object);
     let (target, to, selector) = match away {
         Some(object) => (object, if c.is_multiple_of(11) { BEYOND } else { c % SLOTS }, b),
         None => (0, b, 0),
     };
-    let (rights, badge) = (c & 63, if c & 64 == 0 { 0 } else { c >> 12 });
+    let what = low(c);
+    let (rights, badge) = (what & 63, if what & 64 == 0 { 0 } else { what >> 12 });
     let outside = to == 0 || (target != 0 && to == BEYOND);
     let occupied = outside || model.at(target, to).is_some();
-    let status = call(kernel, Op::Copy, [a, selector, to, rights | badge << 12])[0];
+    let status = call(kernel, Op::Copy, [a, selector, to, (rights | badge << 12) as Word])[0];
     let badge_is_wrong = |n: &Node| badge != 0 && (n.badge != 0 || n.kind != Kind::Thread);
     // Deeper than the limit these few slots cannot go.
     let good = source.as_ref().is_some_and(|n| !badge_is_wrong(n)) && !occupied;
@@ -163,11 +164,10 @@ fn copy(kernel: &mut Kernel<Host>, model: &mut Model, source: Option<Node>, a: u
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, rng_seed: RngSeed::Fixed(seed()), failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn tables_are_what_the_model_says(steps in prop::collection::vec(any::<[u32; 4]>(), 1..120)) {
+    fn tables_are_what_the_model_says(steps in prop::collection::vec(any::<[Word; 4]>(), 1..120)) {
         let mut kernel = boot();
         let me = kernel.current().expect("the root server runs");
         let root = kernel.pool[me].space.get().expect("in its space");
-        let used = |kernel: &mut Kernel<Host>| call(kernel, Op::QuotaInfo, [slot::QUOTA, 0, 0, 0])[1];
         let before = used(&mut kernel);
         let mut model = Model::default();
         for numbers in steps {
@@ -178,6 +178,6 @@ proptest! {
             call(&mut kernel, Op::Delete, [slot, 0, 0, 0]);
         }
         // The UTCB page of the first thread made in the root server's space stays with that.
-        prop_assert!(used(&mut kernel) <= before + 4096, "all was deleted and {} bytes stayed", used(&mut kernel) - before);
+        prop_assert!(used(&mut kernel) <= before + PAGE, "all was deleted and {} bytes stayed", used(&mut kernel) - before);
     }
 }

@@ -3,20 +3,19 @@
 
 mod common;
 
-use abi::boot::slot;
-use abi::{Delivery, Error, Op, Rights};
-use arch_host::{Host, boot_with, results};
-use common::{begin, call, named, succeeds};
+use abi::{Error, Op, Rights, Word};
+use arch_host::{Host, boot_with};
+use common::{begin, call, delivery, named, results, slot, slot_of, succeeds, used};
 use kcore::thread::gate;
 use kcore::{Kernel, Space, Thread};
 use pool::Ref;
 
-const FIRST: u32 = slot::FREE;
-const ENTRY: u32 = 0x40_0000;
-const STACK: u32 = 0x50_0000;
+const FIRST: Word = slot::FREE;
+const ENTRY: Word = 0x40_0000;
+const STACK: Word = 0x50_0000;
 /// Priority of the first thread, and of those that wait for their turn.
-const HIGH: u32 = abi::PRIORITIES - 1;
-const LOW: u32 = 100;
+const HIGH: Word = abi::PRIORITIES as Word - 1;
+const LOW: Word = 100;
 /// Bytes of the pool: for 2,048 threads.
 const POOL: u32 = 16 << 20;
 
@@ -28,12 +27,8 @@ fn machine() -> (Kernel<Host>, Ref<Thread>, Ref<Space>) {
     (kernel, me, root)
 }
 
-fn used(kernel: &mut Kernel<Host>) -> u32 {
-    succeeds(kernel, Op::QuotaInfo, [slot::QUOTA, 0, 0, 0])[1]
-}
-
 /// A thread of the root server's space, which runs only when it is let ([`run`]).
-fn thread(kernel: &mut Kernel<Host>, root: Ref<Space>, slot: u32) -> Ref<Thread> {
+fn thread(kernel: &mut Kernel<Host>, root: Ref<Space>, slot: Word) -> Ref<Thread> {
     succeeds(kernel, Op::CreateThread, [slot::QUOTA, slot::SPACE, slot, 0]);
     succeeds(kernel, Op::SetPriority, [slot, LOW, LOW, 0]);
     succeeds(kernel, Op::Start, [slot, ENTRY, STACK, 0]);
@@ -41,8 +36,8 @@ fn thread(kernel: &mut Kernel<Host>, root: Ref<Space>, slot: u32) -> Ref<Thread>
 }
 
 /// Makes the thread in `slot` as urgent as the first one, and gives way to it.
-fn run(kernel: &mut Kernel<Host>, root: Ref<Space>, slot: u32) {
-    let thread = named(kernel, root, slot);
+fn run(kernel: &mut Kernel<Host>, root: Ref<Space>, slot: Word) {
+    let thread: Ref<Thread> = named(kernel, root, slot);
     succeeds(kernel, Op::SetPriority, [slot, HIGH, HIGH, 0]);
     call(kernel, Op::Yield, [0; 4]);
     assert_eq!(kernel.current(), Some(thread));
@@ -69,7 +64,7 @@ fn finish(kernel: &mut Kernel<Host>) -> u32 {
 }
 
 /// Threads in `slots` call the one in `to`; the first thread of the machine runs then.
-fn callers(kernel: &mut Kernel<Host>, root: Ref<Space>, to: u32, slots: core::ops::Range<u32>) -> Vec<Ref<Thread>> {
+fn callers(kernel: &mut Kernel<Host>, root: Ref<Space>, to: Word, slots: core::ops::Range<Word>) -> Vec<Ref<Thread>> {
     let make = |slot| {
         let caller = thread(kernel, root, slot);
         run(kernel, root, slot);
@@ -81,7 +76,7 @@ fn callers(kernel: &mut Kernel<Host>, root: Ref<Space>, to: u32, slots: core::op
 }
 
 fn failed(kernel: &Kernel<Host>, thread: Ref<Thread>) -> Option<Error> {
-    (kernel.pool[thread].state() == gate::READY).then(|| Delivery(results(&kernel.pool[thread])[0]).error()).flatten()
+    (kernel.pool[thread].state() == gate::READY).then(|| delivery(&kernel.pool[thread]).error()).flatten()
 }
 
 #[test]
@@ -186,7 +181,7 @@ fn half_deleted() -> (Kernel<Host>, Ref<Thread>, Ref<Thread>) {
     kernel.port.now += 20_000_000;
     kernel.tick();
     assert_eq!(kernel.current(), Some(me), "its slice is over");
-    let inhabitant = named(&kernel, root, FIRST + 2);
+    let inhabitant: Ref<Thread> = named(&kernel, root, FIRST + 2);
     assert!(!kernel.pool[inhabitant].space.is_null(), "it is not out yet");
     // What it began is not urgent any more.
     succeeds(&mut kernel, Op::SetPriority, [FIRST + 1, 0, 0, 0]);
@@ -224,7 +219,7 @@ fn who_is_bound_again_while_another_lists_it_can_be_deleted() {
     let (mut kernel, _, callers) = interrupted(Op::Reset);
     let me = kernel.current().unwrap();
     let root = kernel.pool[me].space.get().unwrap();
-    let victim = named(&kernel, root, FIRST);
+    let victim: Ref<Thread> = named(&kernel, root, FIRST);
     succeeds(&mut kernel, Op::Reset, [FIRST, slot::SPACE, 0, 0]);
     assert!(callers.iter().all(|caller| failed(&kernel, *caller) == Some(Error::PeerRestarted)));
     succeeds(&mut kernel, Op::Start, [FIRST, ENTRY, STACK, 0]);
@@ -234,7 +229,7 @@ fn who_is_bound_again_while_another_lists_it_can_be_deleted() {
 
 #[test]
 fn nobody_waits_for_a_thread_that_had_no_space_when_it_went() {
-    const ALIEN: u32 = FIRST + 2;
+    const ALIEN: Word = FIRST + 2;
     let (mut kernel, _, root) = machine();
     succeeds(&mut kernel, Op::CreateSpace, [slot::QUOTA, 16, FIRST, 0]);
     succeeds(&mut kernel, Op::CreateThread, [slot::QUOTA, FIRST, FIRST + 1, 0]);
@@ -242,7 +237,7 @@ fn nobody_waits_for_a_thread_that_had_no_space_when_it_went() {
     succeeds(&mut kernel, Op::CreateSpace, [slot::QUOTA, 0, FIRST, 0]);
     succeeds(&mut kernel, Op::CreateThread, [slot::QUOTA, FIRST, ALIEN, slot::SPACE]);
     succeeds(&mut kernel, Op::SetHandler, [ALIEN, FIRST + 1, 0, 0]);
-    let alien = named(&kernel, root, ALIEN);
+    let alien: Ref<Thread> = named(&kernel, root, ALIEN);
     assert_eq!(kernel.pool[alien].state(), gate::REPLY);
     succeeds(&mut kernel, Op::Delete, [FIRST + 1, 0, 0, 0]);
     assert_eq!(kernel.pool[alien].state(), gate::HALTED);
@@ -256,17 +251,17 @@ fn spaces_within_spaces_all_end() {
     let (mut kernel, me, root) = machine();
     let before = used(&mut kernel);
     succeeds(&mut kernel, Op::CreateSpace, [slot::QUOTA, 16, FIRST, 0]);
-    succeeds(&mut kernel, Op::Copy, [slot::QUOTA, FIRST, 1, Rights::ALL.0]);
+    succeeds(&mut kernel, Op::Copy, [slot::QUOTA, FIRST, 1, Rights::ALL.0 as Word]);
     succeeds(&mut kernel, Op::CreateThread, [slot::QUOTA, FIRST, FIRST + 1, 0]);
     succeeds(&mut kernel, Op::Start, [FIRST + 1, ENTRY, STACK, 0]);
-    let mut maker = named(&kernel, root, FIRST + 1);
+    let mut maker: Ref<Thread> = named(&kernel, root, FIRST + 1);
     for _ in 0..DEEP {
         while kernel.current() != Some(maker) {
             call(&mut kernel, Op::Yield, [0; 4]);
         }
         let space = kernel.pool[maker].space.get().unwrap();
         succeeds(&mut kernel, Op::CreateSpace, [1, 16, 2, 0]);
-        succeeds(&mut kernel, Op::Copy, [1, 2, 1, Rights::ALL.0]);
+        succeeds(&mut kernel, Op::Copy, [1, 2, 1, Rights::ALL.0 as Word]);
         succeeds(&mut kernel, Op::CreateThread, [1, 2, 3, 0]);
         succeeds(&mut kernel, Op::Start, [3, ENTRY, STACK, 0]);
         maker = named(&kernel, space, 3);
@@ -290,13 +285,13 @@ fn a_large_table_is_cleared_in_steps_and_complete_in_the_end() {
     kernel.pool.bytes_mut(dirty, 1 << 20).fill(0xff);
     kernel.pool.free(dirty, 1 << 20);
     assert!(begin(&mut kernel, Op::CreateSpace, [slot::QUOTA, 40_000, FIRST, 0]));
-    let begun: Ref<Space> = kernel.pool[Space::slot(root, FIRST)].object();
+    let begun: Ref<Space> = named(&kernel, root, FIRST);
     assert!(kernel.pool[begun].slots < 40_000, "what is not cleared is no slot yet");
     let steps = finish(&mut kernel);
     assert!(steps > 50, "{steps} steps");
-    assert_eq!(results(&kernel.pool[me])[..2], [0, kernel.pool[begun].slots]);
+    assert_eq!(results(&kernel.pool[me])[..2], [0, kernel.pool[begun].slots as Word]);
     assert!((40_000..=65_536).contains(&kernel.pool[begun].slots));
-    assert!((1..kernel.pool[begun].slots).all(|i| kernel.pool[Space::slot(begun, i)].is_empty()));
+    assert!((1..kernel.pool[begun].slots).all(|i| slot_of(&kernel, begun, i as Word).is_empty()));
     succeeds(&mut kernel, Op::Delete, [FIRST, 0, 0, 0]);
     assert_eq!(used(&mut kernel), before);
 }
@@ -306,5 +301,5 @@ fn a_table_has_at_most_what_a_record_can_name() {
     let (mut kernel, _, _) = machine();
     let [_, slots, ..] = succeeds(&mut kernel, Op::CreateSpace, [slot::QUOTA, 65_536, FIRST, 0]);
     assert_eq!(slots, 65_536);
-    assert_eq!(call(&mut kernel, Op::CreateSpace, [slot::QUOTA, 65_537, FIRST + 1, 0])[0], Error::BadArgument as u32);
+    assert_eq!(call(&mut kernel, Op::CreateSpace, [slot::QUOTA, 65_537, FIRST + 1, 0])[0], Error::BadArgument as Word);
 }

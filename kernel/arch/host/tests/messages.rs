@@ -5,10 +5,11 @@
 
 mod common;
 
-use abi::boot::slot;
-use abi::{Delivery, Error, MessageKind, Op, Rights, Tag};
-use arch_host::{Host, boot, results, set_arguments};
-use common::{call, seed};
+use abi::tag::REGISTER_WORDS;
+use abi::{Delivery, Error, MessageKind, Op, Rights, Word};
+use arch_host::{ARGUMENTS, Host, HostRegisters, boot};
+use common::{call, named, seed, slot, tag};
+use kcore::port::Registers;
 use kcore::thread::{SEQUENCE, gate};
 use kcore::{Kernel, Thread};
 use pool::Ref;
@@ -19,8 +20,12 @@ use std::collections::{BTreeMap, VecDeque};
 /// Threads, half of them in the root server's space.
 const THREADS: usize = 6;
 /// Slot of thread `i` in the tables of both spaces; its badge is `i + 1`, and `BADGE` more in the second.
-const FIRST: u32 = slot::FREE;
+const FIRST: Word = slot::FREE;
 const BADGE: u32 = 0x100;
+
+/// The words of a message, all of them in registers; and all registers of a system call.
+type Words = [Word; REGISTER_WORDS as usize];
+type Found = [Word; ARGUMENTS];
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum State {
@@ -34,15 +39,15 @@ enum State {
 #[derive(Clone, Debug)]
 struct Model {
     state: Vec<State>,
-    priority: Vec<u32>,
-    /// The message that a sender waits with: kind, tag, badge, words.
-    message: Vec<(MessageKind, u32, [u32; 3])>,
+    priority: Vec<Word>,
+    /// The message that a sender waits with: kind, badge, words.
+    message: Vec<(MessageKind, u32, Words)>,
     senders: Vec<Vec<usize>>,
     handle: Vec<u32>,
     signals: Vec<u32>,
     /// What a thread finds when it runs next: delivery or status, second register, words; `None`: whatever.
-    found: Vec<Option<[u32; 5]>>,
-    queues: BTreeMap<u32, VecDeque<usize>>,
+    found: Vec<Option<Found>>,
+    queues: BTreeMap<Word, VecDeque<usize>>,
     current: Option<usize>,
     woken: Option<usize>,
 }
@@ -52,17 +57,31 @@ const fn same_space(a: usize, b: usize) -> bool {
     a % 2 == b % 2
 }
 
+/// What a delivery has in the registers; a failure's words are zero.
+fn found(delivery: Delivery, handle: u32, words: Words) -> Found {
+    let mut found = [0; ARGUMENTS];
+    let (first, last) = found.split_at_mut(2);
+    first.copy_from_slice(&[delivery.0 as Word, handle as Word]);
+    last.copy_from_slice(&words);
+    found
+}
+
+/// What a notification of bit 0 has, the only one that is accepted.
+fn notified() -> Found {
+    let words = std::array::from_fn(|i| if i == 0 { 1 } else { 0 });
+    found(Delivery::new(MessageKind::Notification, 0, 1, 0), 0, words)
+}
+
 impl Model {
     fn badge(from: usize, to: usize) -> u32 {
         to as u32 + 1 + if from.is_multiple_of(2) { 0 } else { BADGE }
     }
     fn fail(&mut self, me: usize, error: Error, delivery: bool) {
-        let code = if delivery { Delivery::new(MessageKind::Failed, error as u32, 0, 0).0 } else { error as u32 };
-        self.found[me] = Some([code, 0, 0, 0, 0]);
+        let failed = if delivery { Delivery::new(MessageKind::Failed, error as u32, 0, 0) } else { Delivery(error as u32) };
+        self.found[me] = Some(found(failed, 0, Words::default()));
     }
     fn done(&mut self, me: usize) {
-        // A status has three results behind it; the fifth register is nobody's.
-        self.found[me] = Some([0; 5]);
+        self.found[me] = Some(Found::default());
     }
     fn takes(&self, thread: usize, from: usize) -> bool {
         matches!(self.state[thread], State::Open) || self.state[thread] == State::Closed(from)
@@ -80,10 +99,9 @@ impl Model {
             handle = self.handle[from];
             self.state[from] = State::Reply(to);
         }
-        let [a, b, c] = words;
-        self.found[to] = Some([Delivery::new(kind, badge, 3, 0).0, handle, a, b, c]);
+        self.found[to] = Some(found(Delivery::new(kind, badge, REGISTER_WORDS, 0), handle, words));
     }
-    fn send(&mut self, me: usize, to: usize, kind: MessageKind, words: [u32; 3]) {
+    fn send(&mut self, me: usize, to: usize, kind: MessageKind, words: Words) {
         let delivery = kind == MessageKind::Call;
         if me == to {
             return self.fail(me, Error::BadArgument, delivery);
@@ -102,11 +120,11 @@ impl Model {
             self.senders[to].insert(at, me);
         }
     }
-    fn reply(&mut self, me: usize, handle: u32, words: [u32; 3]) -> Result<(), Error> {
-        let waits = |t: &usize| matches!(self.state[*t], State::Reply(server) if same_space(server, me)) && self.handle[*t] == handle;
+    fn reply(&mut self, me: usize, handle: Word, words: Words) -> Result<(), Error> {
+        let waits =
+            |t: &usize| matches!(self.state[*t], State::Reply(server) if same_space(server, me)) && self.handle[*t] as Word == handle;
         let caller = (0..THREADS).find(waits).ok_or(Error::BadHandle)?;
-        let [a, b, c] = words;
-        self.found[caller] = Some([Delivery::new(MessageKind::Reply, 0, 3, 0).0, 0, a, b, c]);
+        self.found[caller] = Some(found(Delivery::new(MessageKind::Reply, 0, REGISTER_WORDS, 0), 0, words));
         self.wake(caller);
         Ok(())
     }
@@ -114,7 +132,7 @@ impl Model {
         // Bit 0 is accepted by all.
         if self.signals[me] & 1 != 0 {
             self.signals[me] &= !1;
-            self.found[me] = Some([Delivery::new(MessageKind::Notification, 0, 1, 0).0, 0, 1, 0, 0]);
+            self.found[me] = Some(notified());
             return;
         }
         let at = self.senders[me].iter().position(|sender| from.is_none_or(|from| from == *sender));
@@ -136,11 +154,11 @@ impl Model {
         self.signals[to] |= Self::badge(me, to);
         if self.signals[to] & 1 != 0 && matches!(self.state[to], State::Open | State::Closed(_)) {
             self.signals[to] &= !1;
-            self.found[to] = Some([Delivery::new(MessageKind::Notification, 0, 1, 0).0, 0, 1, 0, 0]);
+            self.found[to] = Some(notified());
             self.wake(to);
         }
     }
-    fn top(&self) -> Option<u32> {
+    fn top(&self) -> Option<Word> {
         self.queues.iter().rev().find(|(_, queue)| !queue.is_empty()).map(|(priority, _)| *priority)
     }
     fn queue(&mut self, thread: usize, front: bool) {
@@ -186,25 +204,26 @@ fn state_of(kernel: &Kernel<Host>, threads: &[Ref<Thread>], thread: usize) -> St
 }
 
 /// Makes the system; the root server's first thread then stops.
-fn set_up(priorities: &[u32]) -> (Kernel<Host>, Vec<Ref<Thread>>) {
+fn set_up(priorities: &[Word]) -> (Kernel<Host>, Vec<Ref<Thread>>) {
     let mut kernel = boot();
     let me = kernel.current().expect("the root server runs");
     let root = kernel.pool[me].space.get().expect("in its space");
-    let other = FIRST + 2 * THREADS as u32;
+    let other = FIRST + 2 * THREADS as Word;
     let k = &mut kernel;
     assert_eq!(call(k, Op::CreateSpace, [slot::QUOTA, 128, other, 0])[0], 0);
     let spaces = [slot::SPACE, other];
-    let originals = FIRST + THREADS as u32;
+    let originals = FIRST + THREADS as Word;
     for (i, priority) in (0..).zip(priorities) {
         let original = originals + i;
         assert_eq!(call(k, Op::CreateThread, [slot::QUOTA, spaces[i as usize % 2], original, 0])[0], 0);
         assert_eq!(call(k, Op::SetPriority, [original, *priority, 100, 0])[0], 0);
-        let rights = Rights::CALL.0 | Rights::NOTIFY.0;
-        assert_eq!(call(k, Op::Copy, [original, 0, FIRST + i, rights | (i + 1) << 12])[0], 0);
-        assert_eq!(call(k, Op::Copy, [original, other, FIRST + i, rights | (i + 1 + BADGE) << 12])[0], 0);
+        for (from, table) in [0, other].into_iter().enumerate() {
+            let badge = Model::badge(from, i as usize) << Delivery::BADGE_SHIFT;
+            let rights = Rights::CALL.0 | Rights::NOTIFY.0;
+            assert_eq!(call(k, Op::Copy, [original, table, FIRST + i, (rights | badge) as Word])[0], 0);
+        }
     }
-    let threads: Vec<Ref<Thread>> =
-        (0..THREADS as u32).map(|i| kernel.pool[kcore::Space::slot(root, originals + i)].object::<Thread>()).collect();
+    let threads: Vec<Ref<Thread>> = (0..THREADS as Word).map(|i| named(&kernel, root, originals + i)).collect();
     for (i, thread) in (0..).zip(&threads) {
         let accept = kernel.pool[*thread].utcb + core::mem::offset_of!(abi::utcb::Utcb, accept) as u32;
         kernel.pool.bytes_mut(accept, 4).copy_from_slice(&1_u32.to_ne_bytes());
@@ -224,8 +243,9 @@ fn check(kernel: &mut Kernel<Host>, model: &mut Model, threads: &[Ref<Thread>]) 
     if let Some(me) = current
         && let Some(expected) = model.found[me].take()
     {
-        let found = results(&kernel.pool[threads[me]]);
-        let registers = if Delivery(expected[0]).kind() == MessageKind::Call && expected[0] < 32 { 4 } else { 5 };
+        let found: Found = std::array::from_fn(|i| HostRegisters::argument(&kernel.pool[threads[me]].context, i));
+        // A status has three results behind it; the other registers are nobody's.
+        let registers = if expected[0] < 32 { 4 } else { ARGUMENTS };
         assert_eq!(found[..registers], expected[..registers], "what thread {me} finds");
     }
 }
@@ -233,12 +253,12 @@ fn check(kernel: &mut Kernel<Host>, model: &mut Model, threads: &[Ref<Thread>]) 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, rng_seed: RngSeed::Fixed(seed()), failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn messages_go_as_the_model_says(priorities in prop::collection::vec(10u32..13, THREADS), steps in prop::collection::vec(any::<[u32; 3]>(), 1..150)) {
+    fn messages_go_as_the_model_says(priorities in prop::collection::vec(10..13 as Word, THREADS), steps in prop::collection::vec(any::<[Word; 3]>(), 1..150)) {
         let (mut kernel, threads) = set_up(&priorities);
         let mut model = Model {
             state: vec![State::Ready; THREADS],
             priority: priorities,
-            message: vec![(MessageKind::Send, 0, [0; 3]); THREADS],
+            message: vec![(MessageKind::Send, 0, Words::default()); THREADS],
             senders: vec![Vec::new(); THREADS],
             handle: threads.iter().map(|t| kernel.pool[*t].handle).collect(),
             signals: vec![0; THREADS],
@@ -253,23 +273,25 @@ proptest! {
         for [what, a, b] in steps {
             let Some(me) = model.current else { break };
             let to = a as usize % THREADS;
-            let words = [what, a, b];
+            let words = std::array::from_fn(|i| [what, a, b, !what][i]);
             // Mostly a handle that somebody waits under.
             let waiting: Vec<usize> = (0..THREADS).filter(|t| matches!(model.state[*t], State::Reply(_))).collect();
             let good = waiting.get(a as usize % waiting.len().max(1)).map_or(0, |t| model.handle[*t]);
             let handle = match b % 8 {
                 0 => b,
-                1 => good.wrapping_sub(SEQUENCE),
-                _ => good,
+                1 => good.wrapping_sub(SEQUENCE) as Word,
+                // More than a handle has is not overlooked.
+                2 => good as Word | (1 as Word).unbounded_shl(u32::BITS),
+                _ => good as Word,
             };
             let (op, first) = match what % 16 {
-                0..=3 => (Op::Call, FIRST + to as u32),
-                4..=5 => (Op::Send, FIRST + to as u32),
+                0..=3 => (Op::Call, FIRST + to as Word),
+                4..=5 => (Op::Send, FIRST + to as Word),
                 6..=8 => (Op::Receive, 0),
-                9 => (Op::Receive, FIRST + to as u32),
+                9 => (Op::Receive, FIRST + to as Word),
                 10..=11 => (Op::Reply, handle),
                 12..=14 => (Op::ReplyWait, handle),
-                _ => (Op::Notify, FIRST + to as u32),
+                _ => (Op::Notify, FIRST + to as Word),
             };
             match op {
                 Op::Call => model.send(me, to, MessageKind::Call, words),
@@ -300,7 +322,9 @@ proptest! {
                 _ => model.notify(me, to),
             }
             model.settle();
-            set_arguments(&mut kernel.pool[threads[me]], [Tag::new(op, 3, 0).0, first, words[0], words[1], words[2]]);
+            let arguments = [tag(op, REGISTER_WORDS, 0), first].into_iter().chain(words);
+            let context = &mut kernel.pool[threads[me]].context;
+            arguments.enumerate().for_each(|(i, argument)| HostRegisters::set_result(context, i, argument));
             kernel.system_call();
             check(&mut kernel, &mut model, &threads);
         }

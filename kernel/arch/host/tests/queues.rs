@@ -4,12 +4,11 @@
 
 mod common;
 
-use abi::boot::slot;
-use abi::{Delivery, MessageKind, Op, Tag};
-use arch_host::{Host, boot, results, set_arguments};
-use common::{call, seed};
+use abi::{MessageKind, Op, PAGE_SIZE, Tag, Word};
+use arch_host::{Host, boot};
+use common::{call, delivery, low, named, results, seed, set_arguments, slot, tag};
 use kcore::thread::{flag, gate};
-use kcore::{Kernel, Port, Space, Thread};
+use kcore::{Kernel, Port, Thread};
 use pool::Ref;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -17,7 +16,7 @@ use proptest::test_runner::RngSeed;
 /// Threads beside the root server's; the first receives.
 const THREADS: usize = 12;
 /// Slot of thread `i`.
-const FIRST: u32 = slot::FREE;
+const FIRST: Word = slot::FREE;
 /// Most alarms that one tick delivers.
 const FIRE: usize = 4;
 
@@ -25,16 +24,16 @@ fn set_up() -> (Kernel<Host>, Vec<Ref<Thread>>) {
     let mut kernel = boot();
     let me = kernel.current().expect("the root server runs");
     let root = kernel.pool[me].space.get().expect("in its space");
-    let threads = (0..THREADS as u32).map(|i| {
+    let threads = (0..THREADS as Word).map(|i| {
         assert_eq!(call(&mut kernel, Op::CreateThread, [slot::QUOTA, slot::SPACE, FIRST + i, 0])[0], 0);
-        kernel.pool[Space::slot(root, FIRST + i)].object()
+        named(&kernel, root, FIRST + i)
     });
     let threads = threads.collect();
     (kernel, threads)
 }
 
 /// A stopped thread makes a system call in the root server's place, and stops again if it does not wait.
-fn as_thread(kernel: &mut Kernel<Host>, thread: Ref<Thread>, tag: u32, args: [u32; 4]) -> [u32; 5] {
+fn as_thread(kernel: &mut Kernel<Host>, thread: Ref<Thread>, tag: Word, args: [Word; 4]) -> [Word; 5] {
     let root = kernel.current().expect("the root server runs");
     kernel.pool[thread].gate = gate::READY;
     kernel.port.cpu().current = thread.link();
@@ -68,12 +67,12 @@ fn queue(kernel: &Kernel<Host>, receiver: Ref<Thread>) -> (Vec<Ref<Thread>>, Vec
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, rng_seed: RngSeed::Fixed(seed()), failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn senders_wait_in_order(steps in prop::collection::vec((0u32..8, 1..THREADS, 0u32..5), 1..120)) {
+    fn senders_wait_in_order(steps in prop::collection::vec((0u32..8, 1..THREADS, 0..5 as Word), 1..120)) {
         let (mut kernel, threads) = set_up();
         let receiver = threads[0];
         let mut priority = [255; THREADS];
         let mut model: Vec<usize> = Vec::new();
-        let insert = |model: &mut Vec<usize>, priority: &[u32; THREADS], i: usize| {
+        let insert = |model: &mut Vec<usize>, priority: &[Word; THREADS], i: usize| {
             let at = model.iter().position(|other| priority[*other] < priority[i]).unwrap_or(model.len());
             model.insert(at, i);
         };
@@ -81,11 +80,11 @@ proptest! {
             let waits = model.contains(&i);
             match what {
                 0..=3 if !waits => {
-                    as_thread(&mut kernel, threads[i], Tag::new(Op::Call, 1, 0).0, [FIRST, i as u32, 0, 0]);
+                    as_thread(&mut kernel, threads[i], tag(Op::Call, 1, 0), [FIRST, i as Word, 0, 0]);
                     insert(&mut model, &priority, i);
                 }
                 4..=5 => {
-                    call(&mut kernel, Op::SetPriority, [FIRST + i as u32, value, 255, 0]);
+                    call(&mut kernel, Op::SetPriority, [FIRST + i as Word, value, 255, 0]);
                     priority[i] = value;
                     if waits {
                         model.retain(|other| *other != i);
@@ -93,17 +92,17 @@ proptest! {
                     }
                 }
                 6 => {
-                    call(&mut kernel, Op::Stop, [FIRST + i as u32, 0, 0, 0]);
+                    call(&mut kernel, Op::Stop, [FIRST + i as Word, 0, 0, 0]);
                     model.retain(|other| *other != i);
                 }
                 _ => {
-                    let found = as_thread(&mut kernel, receiver, Tag::new(Op::Receive, 0, 0).0 | Tag::POLL, [0; 4]);
+                    let found = as_thread(&mut kernel, receiver, tag(Op::Receive, 0, 0) | Tag::POLL as Word, [0; 4]);
                     if model.is_empty() {
-                        prop_assert_eq!(Delivery(found[0]).kind(), MessageKind::Failed);
+                        prop_assert_eq!(delivery(&kernel.pool[receiver]).kind(), MessageKind::Failed);
                     } else {
                         let sender = model.remove(0);
-                        prop_assert_eq!(found[2], sender as u32);
-                        call(&mut kernel, Op::Stop, [FIRST + sender as u32, 0, 0, 0]);
+                        prop_assert_eq!(found[2], sender as Word);
+                        call(&mut kernel, Op::Stop, [FIRST + sender as Word, 0, 0, 0]);
                     }
                 }
             }
@@ -122,18 +121,18 @@ proptest! {
         kernel.port.now = 1000;
         for (what, i, value) in steps {
             let (past, at) = (kernel.port.now - value, kernel.port.now + value);
-            let alarm = Tag::new(Op::Alarm, 0, 0).0;
+            let alarm = tag(Op::Alarm, 0, 0);
             match what {
                 0..=2 => {
-                    as_thread(&mut kernel, threads[i], alarm, [at as u32, 0, 1, 0]);
+                    as_thread(&mut kernel, threads[i], alarm, [at as Word, 0, 1, 0]);
                     model[i] = Some(at);
                 }
                 3 => {
-                    as_thread(&mut kernel, threads[i], alarm, [at as u32, 0, 0, 0]);
+                    as_thread(&mut kernel, threads[i], alarm, [at as Word, 0, 0, 0]);
                     model[i] = None;
                 }
                 4 => {
-                    as_thread(&mut kernel, threads[i], alarm, [past as u32, 0, 2, 0]);
+                    as_thread(&mut kernel, threads[i], alarm, [past as Word, 0, 2, 0]);
                     model[i] = None;
                     signals[i] |= 2;
                 }
@@ -173,18 +172,18 @@ proptest! {
 fn a_receive_steps_over_senders_in_steps() {
     let (mut kernel, threads) = set_up();
     let (server, client) = (threads[0], threads[1]);
-    as_thread(&mut kernel, client, Tag::new(Op::Call, 0, 0).0, [FIRST, 0, 0, 0]);
-    let handle = as_thread(&mut kernel, server, Tag::new(Op::Receive, 0, 0).0, [0; 4])[1];
+    as_thread(&mut kernel, client, tag(Op::Call, 0, 0), [FIRST, 0, 0, 0]);
+    let handle = as_thread(&mut kernel, server, tag(Op::Receive, 0, 0), [0; 4])[1];
     // Capabilities that nobody has: the selectors in their UTCBs are 0.
     for sender in &threads[2..] {
-        as_thread(&mut kernel, *sender, Tag::new(Op::Call, 0, 1).0, [FIRST, 0, 0, 0]);
+        as_thread(&mut kernel, *sender, tag(Op::Call, 0, 1), [FIRST, 0, 0, 0]);
     }
     let root = kernel.current().expect("the root server runs");
     let waiting = |kernel: &Kernel<Host>| threads[2..].iter().filter(|t| kernel.pool[**t].state() == gate::SENDING).count();
     kernel.port.pending = true;
     kernel.pool[server].gate = gate::READY;
     kernel.port.cpu().current = server.link();
-    set_arguments(&mut kernel.pool[server], [Tag::new(Op::ReplyWait, 1, 0).0, handle, 7, 0, 0]);
+    set_arguments(&mut kernel.pool[server], [tag(Op::ReplyWait, 1, 0), handle, 7, 0, 0]);
     assert!(!kernel.system_call(), "it is not finished");
     assert_eq!(waiting(&kernel), THREADS - 3, "one was looked at");
     assert_eq!(results(&kernel.pool[client])[2], 7, "the reply was given");
@@ -216,8 +215,8 @@ fn an_entry_that_is_used_again_has_other_handles() {
     let epoch = |handle: u32, kernel: &Kernel<Host>| handle % kcore::thread::SEQUENCE / kernel.threads.count;
     let mut seen = Vec::new();
     for _ in 0..20 {
-        as_thread(&mut kernel, client, Tag::new(Op::Call, 0, 0).0, [FIRST, 0, 0, 0]);
-        let handle = as_thread(&mut kernel, server, Tag::new(Op::Receive, 0, 0).0, [0; 4])[1];
+        as_thread(&mut kernel, client, tag(Op::Call, 0, 0), [FIRST, 0, 0, 0]);
+        let handle = low(as_thread(&mut kernel, server, tag(Op::Receive, 0, 0), [0; 4])[1]);
         assert_eq!(kernel.threads.named(handle), client);
         assert!(!seen.contains(&epoch(handle, &kernel)), "an ended call's number");
         seen.push(epoch(handle, &kernel));
@@ -230,17 +229,17 @@ fn an_entry_that_is_used_again_has_other_handles() {
 fn an_entry_that_is_worn_out_is_used_no_more_until_its_quota_ends() {
     let (mut kernel, threads) = set_up();
     let server = threads[0];
-    let (quota, victim, next) = (FIRST + THREADS as u32, FIRST + THREADS as u32 + 1, FIRST + THREADS as u32 + 2);
+    let (quota, victim, next) = (FIRST + THREADS as Word, FIRST + THREADS as Word + 1, FIRST + THREADS as Word + 2);
     let root = kernel.current().and_then(|me| kernel.pool[me].space.get()).expect("the root server runs");
-    let in_slot = |kernel: &Kernel<Host>, slot| kernel.pool[Space::slot(root, slot)].object::<Thread>();
+    let in_slot = |kernel: &Kernel<Host>, slot| named::<Thread>(kernel, root, slot);
     let threads_used = |kernel: &mut Kernel<Host>, quota| call(kernel, Op::QuotaInfo, [quota, 0, 0, 0])[3] & 0xffff;
     let before = threads_used(&mut kernel, slot::QUOTA);
-    assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, 4096, quota, 3])[0], 0);
+    assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, PAGE_SIZE, quota, 3])[0], 0);
     assert_eq!(call(&mut kernel, Op::CreateThread, [quota, slot::SPACE, victim, 0])[0], 0);
     let client = in_slot(&kernel, victim);
     for _ in 0..kernel.threads.epochs() / 2 {
-        as_thread(&mut kernel, client, Tag::new(Op::Call, 0, 0).0, [FIRST, 0, 0, 0]);
-        as_thread(&mut kernel, server, Tag::new(Op::Receive, 0, 0).0, [0; 4]);
+        as_thread(&mut kernel, client, tag(Op::Call, 0, 0), [FIRST, 0, 0, 0]);
+        as_thread(&mut kernel, server, tag(Op::Receive, 0, 0), [0; 4]);
         call(&mut kernel, Op::Stop, [victim, 0, 0, 0]);
     }
     call(&mut kernel, Op::Delete, [victim, 0, 0, 0]);

@@ -4,23 +4,25 @@
 
 mod common;
 
-use abi::boot::slot;
-use abi::{Error, Op, PAGE_SIZE, Tag};
-use arch_host::{Host, boot, results, set_arguments};
-use common::{call, call_with, seed};
+use abi::{Error, Op, PAGE_SIZE, Word};
+use arch_host::{Host, boot};
+use common::{begin, call, call_with, results, seed, slot};
 use kcore::Kernel;
-use kcore::quota::{MAX_DEPTH, QUOTA_BYTES};
+use kcore::quota::MAX_DEPTH;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::BTreeMap;
 
-const FIRST: u32 = slot::FREE;
-const SLOTS: u32 = 20;
+const FIRST: Word = slot::FREE;
+const SLOTS: Word = 20;
+/// Bytes of a Quota, and of a Memory.
+const QUOTA_BYTES: Word = kcore::quota::QUOTA_BYTES as Word;
+const MEMORY_BYTES: Word = pool::MIN_BYTES as Word;
 /// The root server's own Quota, whose charges from elsewhere the model does not know.
 const ROOT: u32 = 0;
 
 /// Bytes and threads.
-type Cost = (u32, u32);
+type Cost = (Word, Word);
 
 #[derive(Clone, Debug)]
 enum What {
@@ -38,7 +40,7 @@ struct Item {
 #[derive(Default)]
 struct Model {
     items: BTreeMap<u32, Item>,
-    slots: BTreeMap<u32, u32>,
+    slots: BTreeMap<Word, u32>,
     next: u32,
 }
 
@@ -56,7 +58,7 @@ impl Model {
     fn limit(&self, quota: u32) -> Cost {
         match self.items.get(&quota) {
             Some(Item { what: What::Quota { limit, .. }, .. }) => *limit,
-            _ => (u32::MAX, u32::MAX),
+            _ => (Word::MAX, Word::MAX),
         }
     }
     fn fits(&self, quota: u32, (bytes, threads): Cost) -> bool {
@@ -67,13 +69,13 @@ impl Model {
     fn depth(&self, quota: u32) -> u32 {
         self.items.get(&quota).map_or(0, |item| self.depth(item.payer) + 1)
     }
-    fn add(&mut self, slot: u32, payer: u32, what: What) {
+    fn add(&mut self, slot: Word, payer: u32, what: What) {
         self.next += 1;
         self.items.insert(self.next, Item { payer, what });
         self.slots.insert(slot, self.next);
     }
     /// A deleted quota lives until nothing is charged to it.
-    fn delete(&mut self, slot: u32) {
+    fn delete(&mut self, slot: Word) {
         let Some(id) = self.slots.remove(&slot) else { return };
         match &mut self.items.get_mut(&id).expect("what a slot names").what {
             What::Quota { deleted, .. } => *deleted = true,
@@ -92,21 +94,21 @@ impl Model {
     }
 }
 
-fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [u32; 4]) {
+fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 4]) {
     let [what, a, b, c] = numbers;
     let to = FIRST + a % SLOTS;
-    let quotas: Vec<(u32, u32)> =
+    let quotas: Vec<(Word, u32)> =
         model.slots.iter().filter(|(_, id)| matches!(model.items[id].what, What::Quota { .. })).map(|(slot, id)| (*slot, *id)).collect();
     // Mostly a quota of the model, else the root server's.
     let (selector, payer) = quotas.get(b as usize % (quotas.len() + 1)).copied().unwrap_or((slot::QUOTA, ROOT));
     let free = !model.slots.contains_key(&to);
-    let expect = |status: u32, fits: bool| {
+    let expect = |status: Word, fits: bool| {
         let expected = if !free {
-            Error::BadSlot as u32
+            Error::BadSlot as Word
         } else if fits {
             0
         } else {
-            Error::QuotaExceeded as u32
+            Error::QuotaExceeded as Word
         };
         assert_eq!(status, expected);
         status == 0
@@ -117,13 +119,13 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [u32; 4]) {
             let (bytes, threads) = limit;
             let [status, ..] = call(kernel, Op::CreateQuota, [selector, bytes, to, threads]);
             if free && model.depth(payer) == MAX_DEPTH {
-                assert_eq!(status, Error::TooDeep as u32);
+                assert_eq!(status, Error::TooDeep as Word);
             } else if expect(status, model.fits(payer, (bytes + QUOTA_BYTES, threads))) {
                 model.add(to, payer, What::Quota { limit, deleted: false });
             }
         }
         1 => {
-            let cost = (pool::MIN_BYTES, 0);
+            let cost = (MEMORY_BYTES, 0);
             let fits = model.fits(payer, cost);
             if expect(call_with(kernel, Op::DeriveMemory, [slot::RAM, 0, PAGE_SIZE, to], &[(3, selector)])[0], fits) {
                 model.add(to, payer, What::Charge(cost));
@@ -143,16 +145,20 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [u32; 4]) {
 }
 
 /// What `quota_info` tells: used, limit.
-fn figures(kernel: &mut Kernel<Host>, selector: u32) -> (Cost, Cost) {
+fn figures(kernel: &mut Kernel<Host>, selector: Word) -> (Cost, Cost) {
     let [status, used, limit, threads, _] = call(kernel, Op::QuotaInfo, [selector, 0, 0, 0]);
     assert_eq!(status, 0);
     ((used, threads & 0xffff), (limit, threads >> 16))
 }
 
+fn free_bytes(kernel: &Kernel<Host>) -> Word {
+    kernel.pool.free_bytes() as Word
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, rng_seed: RngSeed::Fixed(seed()), failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn charges_are_what_the_model_says(steps in prop::collection::vec(any::<[u32; 4]>(), 1..150)) {
+    fn charges_are_what_the_model_says(steps in prop::collection::vec(any::<[Word; 4]>(), 1..150)) {
         let mut kernel = boot();
         // The UTCB page of the first further thread is the space's, and stays.
         prop_assert_eq!(call(&mut kernel, Op::CreateThread, [slot::QUOTA, slot::SPACE, FIRST, 0])[0], 0);
@@ -182,7 +188,7 @@ proptest! {
 }
 
 /// Creates in the root server's slots from the first on until it fails: how many, and the error.
-fn exhaust(kernel: &mut Kernel<Host>, mut create: impl FnMut(&mut Kernel<Host>, u32) -> u32) -> (u32, u32) {
+fn exhaust(kernel: &mut Kernel<Host>, mut create: impl FnMut(&mut Kernel<Host>, Word) -> Word) -> (Word, Word) {
     let mut to = FIRST + SLOTS;
     loop {
         match create(kernel, to) {
@@ -202,19 +208,17 @@ fn a_chain_of_quotas_ends_at_its_depth() {
         parent = to;
         status
     });
-    assert_eq!((made, error), (MAX_DEPTH, Error::TooDeep as u32));
+    assert_eq!((made, error), (MAX_DEPTH as Word, Error::TooDeep as Word));
     // The outermost first: the end of the innermost ends them all, each in a step of its own.
     for to in FIRST + SLOTS..FIRST + SLOTS + made {
         assert_eq!(figures(&mut kernel, slot::QUOTA).0.1, before.1 + 3);
-        let free = kernel.pool.free_bytes();
+        let free = free_bytes(&kernel);
         assert_eq!(call(&mut kernel, Op::Delete, [to, 0, 0, 0])[0], 0);
-        assert!(kernel.pool.free_bytes() - free <= QUOTA_BYTES, "more than one ended at a time");
+        assert!(free_bytes(&kernel) - free <= QUOTA_BYTES, "more than one ended at a time");
     }
-    kernel.port.pending = true;
-    let (free, me) = (kernel.pool.free_bytes(), kernel.current().expect("the root server runs"));
-    set_arguments(&mut kernel.pool[me], [Tag::new(Op::QuotaInfo, 0, 0).0, slot::QUOTA, 0, 0, 0]);
-    kernel.system_call();
-    assert_eq!(kernel.pool.free_bytes() - free, QUOTA_BYTES, "an interrupt comes between two");
+    let (free, me) = (free_bytes(&kernel), kernel.current().expect("the root server runs"));
+    begin(&mut kernel, Op::QuotaInfo, [slot::QUOTA, 0, 0, 0]);
+    assert_eq!(free_bytes(&kernel) - free, QUOTA_BYTES, "an interrupt comes between two");
     kernel.port.pending = false;
     while kernel.carry_on() {}
     assert_eq!(results(&kernel.pool[me])[1], before.0);
@@ -223,27 +227,38 @@ fn a_chain_of_quotas_ends_at_its_depth() {
 
 #[test]
 fn threads_promised_to_one_are_not_taken_by_another() {
-    const GREEDY: u32 = FIRST;
-    const MODEST: u32 = FIRST + 1;
+    const GREEDY: Word = FIRST;
+    const MODEST: Word = FIRST + 1;
     let mut kernel = boot();
     let (used, most) = figures(&mut kernel, slot::QUOTA);
-    assert_eq!(most.1, kernel.threads.count - 1);
+    assert_eq!(most.1, kernel.threads.count as Word - 1);
     let left = most.1 - used.1;
     assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, 0, MODEST, 5])[0], 0);
-    assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, 1 << 20, GREEDY, left - 4])[0], Error::QuotaExceeded as u32);
+    assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, 1 << 20, GREEDY, left - 4])[0], Error::QuotaExceeded as Word);
     assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, 1 << 20, GREEDY, left - 5])[0], 0);
-    let threads_of = |quota| move |kernel: &mut Kernel<Host>, to: u32| call(kernel, Op::CreateThread, [quota, slot::SPACE, to, 0])[0];
-    assert_eq!(exhaust(&mut kernel, threads_of(GREEDY)), (left - 5, Error::QuotaExceeded as u32));
-    assert_eq!(threads_of(slot::QUOTA)(&mut kernel, FIRST + 2), Error::QuotaExceeded as u32);
+    let threads_of = |quota| move |kernel: &mut Kernel<Host>, to: Word| call(kernel, Op::CreateThread, [quota, slot::SPACE, to, 0])[0];
+    assert_eq!(exhaust(&mut kernel, threads_of(GREEDY)), (left - 5, Error::QuotaExceeded as Word));
+    assert_eq!(threads_of(slot::QUOTA)(&mut kernel, FIRST + 2), Error::QuotaExceeded as Word);
     for to in FIRST + 2..FIRST + 7 {
         assert_eq!(threads_of(MODEST)(&mut kernel, to), 0);
     }
-    assert_eq!(threads_of(MODEST)(&mut kernel, FIRST + 7), Error::QuotaExceeded as u32);
+    assert_eq!(threads_of(MODEST)(&mut kernel, FIRST + 7), Error::QuotaExceeded as Word);
 }
 
 #[test]
 fn what_is_promised_is_there() {
     let mut kernel = boot();
     let (used, most) = figures(&mut kernel, slot::QUOTA);
-    assert_eq!(most.0 - used.0, kernel.pool.free_bytes(), "a byte of the pool for each that can be charged");
+    assert_eq!(most.0 - used.0, free_bytes(&kernel), "a byte of the pool for each that can be charged");
+}
+
+/// Of numbers as large as a word, too, whose lower half would be little.
+#[test]
+fn more_than_there_is_is_not_promised() {
+    let mut kernel = boot();
+    for most in [Word::MAX, 1 << (Word::BITS - 1)] {
+        for [bytes, threads] in [[most, 0], [0, most]] {
+            assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, bytes, FIRST, threads])[0], Error::QuotaExceeded as Word);
+        }
+    }
 }

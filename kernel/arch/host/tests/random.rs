@@ -2,32 +2,21 @@
 //! Random system calls on a simulated machine. After each, what must always hold is
 //! computed naively from all objects and compared.
 
-use abi::boot::slot;
-use abi::{Op, PAGE_SIZE, TABLE_SPAN, Tag};
-use arch_host::{Host, RAM, boot};
+mod common;
+
+use abi::syscall::MapRecord;
+use abi::{Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag, USER_END, Word};
+use arch_host::{Host, HostFormat, RAM, boot};
+use common::{PAGE, call, call_tag, leaves_of, low, seed, set_words, slot, slot_of, tag, used};
 use kcore::attach;
 use kcore::memory::class;
 use kcore::thread::gate;
-use kcore::{Kernel, Memory, Port, Space, Thread};
+use kcore::{Kernel, Memory, Owner, Port, Space, Thread};
 use mmu::Format;
-use mmu::ia32::Ia32;
 use pool::Ref;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::HashSet;
-
-/// Makes a system call for the current thread; its status.
-fn call(kernel: &mut Kernel<Host>, op: u32, args: [u32; 4]) -> Option<[u32; 5]> {
-    let me = kernel.current()?;
-    arch_host::set_arguments(&mut kernel.pool[me], [op, args[0], args[1], args[2], args[3]]);
-    kernel.system_call();
-    for _ in 0..1_000_000 {
-        if !kernel.carry_on() {
-            break;
-        }
-    }
-    Some(arch_host::results(&kernel.pool[me]))
-}
 
 fn threads(kernel: &Kernel<Host>) -> Vec<Ref<Thread>> {
     (0..kernel.threads.count).filter_map(|i| kernel.threads.get(i)).filter(|t| !kernel.pool[*t].space.is_null()).collect()
@@ -92,7 +81,6 @@ fn check_partners(kernel: &Kernel<Host>) {
 /// Every page of RAM in a space's tables is covered by an attachment of a Memory that lives.
 fn check_authority(kernel: &Kernel<Host>, spaces: &[Ref<Space>]) {
     for space in spaces {
-        let Some(top) = kernel.pool[*space].region.top.get() else { continue };
         let mut covered = Vec::new();
         attach::for_each(&kernel.pool, kernel.pool[*space].region.attached, &mut |at| {
             let m: &Memory = &kernel.pool[Ref::new(kernel.pool[at].source)];
@@ -100,60 +88,44 @@ fn check_authority(kernel: &Kernel<Host>, spaces: &[Ref<Space>]) {
                 covered.push((m.base, m.bytes));
             }
         });
-        for entry in kernel.port.walker[&top.address()] {
-            let pages: Vec<u32> = if let Some((leaf, false)) = Ia32::decode_large(entry) {
-                (0..TABLE_SPAN).step_by(PAGE_SIZE as usize).map(|offset| leaf.physical + offset).collect()
-            } else if let Some((table, false)) = Ia32::decode_table(entry) {
-                kernel.port.walker[&kernel.port.pool_address(table)]
-                    .iter()
-                    .filter_map(|e| Ia32::decode(*e))
-                    .map(|leaf| leaf.physical)
-                    .collect()
-            } else {
-                continue;
-            };
-            for page in pages {
-                let in_ram = page.wrapping_sub(RAM.base) < RAM.bytes;
-                let allowed = covered.iter().any(|(base, bytes)| page.wrapping_sub(*base) < *bytes);
-                assert!(!in_ram || allowed, "page {page:#x} is mapped without authority");
-            }
+        for page in leaves_of(kernel, Owner::Space(*space)).into_iter().filter(|found| !found.shared) {
+            let in_ram = page.physical.offset_from(RAM.base) < RAM.bytes;
+            let allowed = covered.iter().any(|(base, bytes)| page.physical.offset_from(*base) < *bytes);
+            assert!(!in_ram || allowed, "{page:?} is mapped without authority");
         }
     }
 }
 
 /// Spaces that live, by the capabilities in the root server's table.
 fn spaces(kernel: &Kernel<Host>, root: Ref<Space>) -> Vec<Ref<Space>> {
-    let slots = (1..200).map(|i| kernel.pool[Space::slot(root, i)]);
+    let slots = (1..200).map(|i| slot_of(kernel, root, i));
     slots.filter(|s| !s.is_empty() && s.kind() == abi::Kind::Space).map(|s| s.object()).collect()
 }
 
-/// The same calls each time, unless MACADAMIA_SEED asks for others.
-fn seed() -> u64 {
-    std::env::var("MACADAMIA_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1)
+const FIRST: Word = slot::FREE;
+
+fn selector() -> impl Strategy<Value = Word> {
+    prop_oneof![6 => FIRST..FIRST + 24, 1 => Just(slot::QUOTA), 1 => Just(slot::RAM), 1 => 0..70 as Word]
 }
 
-const FIRST: u32 = slot::FREE;
-
-fn selector() -> impl Strategy<Value = u32> {
-    prop_oneof![6 => FIRST..FIRST + 24, 1 => Just(slot::QUOTA), 1 => Just(slot::RAM), 1 => 0u32..70]
-}
-
-fn value() -> impl Strategy<Value = u32> {
+fn value() -> impl Strategy<Value = Word> {
     prop_oneof![
         4 => selector(),
-        1 => Just(0u32),
-        1 => any::<u32>(),
-        1 => (0u32..64).prop_map(|n| n << 12),
-        1 => Just(4u32 << 20),
-        1 => (0u32..16).prop_map(|n| 0x40_0000 + (n << 12)),
+        1 => Just(0),
+        1 => any::<Word>(),
+        1 => (0..64 as Word).prop_map(|n| n * PAGE_SIZE),
+        1 => Just(TABLE_SPAN),
+        1 => (0..16 as Word).prop_map(|n| 0x40_0000 + n * PAGE_SIZE),
+        // Far apart, up to the end and above.
+        1 => (1..10 as Word).prop_map(|n| USER_END / 8 * n),
     ]
 }
 
 #[derive(Clone, Debug)]
 struct Step {
-    op: u32,
-    args: [u32; 4],
-    words: [u32; 8],
+    op: Op,
+    args: [Word; 4],
+    words: [Word; 8],
     pending: bool,
 }
 
@@ -161,8 +133,6 @@ fn step() -> impl Strategy<Value = Step> {
     let op = prop::sample::select(abi::syscall::ALL.to_vec());
     (op, selector(), [value(), value(), value()], prop::array::uniform8(value()), any::<bool>()).prop_map(
         |(op, a, [b, c, d], words, pending)| {
-            // Polling always: the one thread that makes the calls must not wait.
-            let tag = Tag::new(op, if op == Op::MapReplyWait { 0 } else { 3 }, 0).0 | Tag::POLL;
             let first = match op {
                 Op::Map => a % 3,
                 Op::MapReplyWait => b & (a % 2).wrapping_neg(),
@@ -170,7 +140,7 @@ fn step() -> impl Strategy<Value = Step> {
                 Op::Delete | Op::Revoke | Op::Stop | Op::Reset | Op::SetPriority if a < FIRST => FIRST,
                 _ => a,
             };
-            Step { op: tag, args: [first, b, c, d], words, pending }
+            Step { op, args: [first, b, c, d], words, pending }
         },
     )
 }
@@ -182,21 +152,18 @@ proptest! {
         let mut kernel = boot();
         let me = kernel.current().expect("the root server runs");
         let root = kernel.pool[me].space.get().expect("in its space");
-        let empty: Vec<u32> = (1..kernel.pool[root].slots).filter(|i| kernel.pool[Space::slot(root, *i)].is_empty()).collect();
-        let before = call(&mut kernel, Tag::new(Op::QuotaInfo, 0, 0).0, [slot::QUOTA, 0, 0, 0]).expect("it runs")[1];
+        let empty: Vec<Word> = (1..kernel.pool[root].slots as Word).filter(|i| slot_of(&kernel, root, *i).is_empty()).collect();
+        let before = used(&mut kernel);
         for mut s in steps {
-            let utcb = kernel.pool[me].utcb;
-            for (i, word) in s.words.iter().enumerate() {
-                kernel.pool.bytes_mut(utcb + i as u32 * 4, 4).copy_from_slice(&word.to_ne_bytes());
-            }
+            set_words(&mut kernel, me, 0, &s.words);
             // A record that is often good: RAM or a part of it into one of the spaces.
-            let record = [((s.words[0] % 128) << 16) | (s.words[1] % 128), (s.words[2] & !0xfff) | ((s.words[3] % 3) << 8) | 3, s.words[4] & 0xf000, 0x1000 + (s.words[5] & 0x3000)];
-            if s.op >> 12 == Op::MapReplyWait as u32 {
-                s.args[1..].copy_from_slice(&record[..3]);
-            } else if s.op >> 12 == Op::Map as u32 {
-                for (i, word) in record.iter().enumerate() {
-                    kernel.pool.bytes_mut(utcb + i as u32 * 4, 4).copy_from_slice(&word.to_ne_bytes());
-                }
+            let [memory, space, address, op, offset, bytes, ..] = s.words;
+            let (op, bytes) = (low(op % 3), PAGE_SIZE + (bytes & 0x3000));
+            let record = MapRecord::new(op, space % 128, address, memory % 128, offset & 0xf000, bytes, Rights(3));
+            match s.op {
+                Op::MapReplyWait => s.args[1..].copy_from_slice(&record.0[..3]),
+                Op::Map => set_words(&mut kernel, me, 0, &record.0),
+                _ => {}
             }
             kernel.port.pending = s.pending;
             // Woken threads of the same priority would take the processor from the one that tests.
@@ -205,7 +172,9 @@ proptest! {
                 kernel.tick();
             }
             if kernel.current() == Some(me) {
-                call(&mut kernel, s.op, s.args);
+                // Polling always: the one thread that makes the calls must not wait.
+                let words = if s.op == Op::MapReplyWait { 0 } else { 3 };
+                call_tag(&mut kernel, tag(s.op, words, 0) | Tag::POLL as Word, s.args);
             }
             check_queues(&mut kernel);
             check_partners(&kernel);
@@ -221,12 +190,12 @@ proptest! {
         }
         if kernel.current() == Some(me) {
             for selector in &empty {
-                call(&mut kernel, Tag::new(Op::Delete, 0, 0).0, [*selector, 0, 0, 0]);
+                call(&mut kernel, Op::Delete, [*selector, 0, 0, 0]);
             }
-            call(&mut kernel, Tag::new(Op::Revoke, 0, 0).0, [slot::RAM, 0, 0, 0]);
-            let after = call(&mut kernel, Tag::new(Op::QuotaInfo, 0, 0).0, [slot::QUOTA, 0, 0, 0]).expect("it runs")[1];
-            // What it mapped into its own space stays: tables and attachments.
-            prop_assert!(after <= before + 16 * 4096, "{} bytes before, {} after", before, after);
+            call(&mut kernel, Op::Revoke, [slot::RAM, 0, 0, 0]);
+            let after = used(&mut kernel);
+            // What it mapped into its own space stays: tables of each level below the highest, and attachments.
+            prop_assert!(after <= before + 16 * (HostFormat::LEVELS - 1) * PAGE, "{} bytes before, {} after", before, after);
         }
     }
 }

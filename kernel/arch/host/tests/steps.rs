@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! System calls in steps: interrupted, stopped, started again.
 
-use abi::boot::slot;
+mod common;
+
 use abi::syscall::MapRecord;
-use abi::{Error, Op, Rights, Tag};
+use abi::{Error, Op, PAGE_SIZE, Rights, Word};
 use arch_host::{Host, RAM, boot};
+use common::{results, set_arguments, set_words, slot, tag};
 use kcore::thread::{flag, gate};
 use kcore::{Kernel, Thread};
 use pool::Ref;
 
-const THREAD: u32 = slot::FREE;
+const THREAD: Word = slot::FREE;
 
-fn call(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> u32 {
+/// Makes a system call, which may be interrupted: its status.
+fn call(kernel: &mut Kernel<Host>, op: Op, args: [Word; 4]) -> Word {
     let me = kernel.current().expect("somebody runs");
-    arch_host::set_arguments(&mut kernel.pool[me], [Tag::new(op, 0, 0).0, args[0], args[1], args[2], args[3]]);
+    set_arguments(&mut kernel.pool[me], [tag(op, 0, 0), args[0], args[1], args[2], args[3]]);
     kernel.system_call();
-    arch_host::results(&kernel.pool[me])[0]
+    results(&kernel.pool[me])[0]
 }
 
 /// A second thread of the root server's space that is in the middle of a long `map`;
@@ -27,10 +30,7 @@ fn in_the_middle(kernel: &mut Kernel<Host>) -> Ref<Thread> {
     assert_eq!(call(kernel, Op::Yield, [0; 4]), 0);
     let other = kernel.current().filter(|t| *t != me).expect("the second thread runs");
     let record = MapRecord::new(MapRecord::MAP, slot::SPACE, 0x1000_0000, slot::RAM, 0, RAM.bytes, Rights(3));
-    let utcb = kernel.pool[other].utcb;
-    for (i, word) in record.0.iter().enumerate() {
-        kernel.pool.bytes_mut(utcb + i as u32 * 4, 4).copy_from_slice(&word.to_ne_bytes());
-    }
+    set_words(kernel, other, 0, &record.0);
     kernel.port.pending = true;
     call(kernel, Op::Map, [1, 0, 0, 0]);
     kernel.port.pending = false;
@@ -49,7 +49,7 @@ fn an_interrupted_call_is_carried_on() {
     assert_eq!(kernel.current(), Some(other));
     assert!(kernel.carry_on());
     assert!(!kernel.carry_on());
-    assert_eq!(arch_host::results(&kernel.pool[other])[..2], [0, 1], "done, one record");
+    assert_eq!(results(&kernel.pool[other])[..2], [0, 1], "done, one record");
 }
 
 #[test]
@@ -58,8 +58,8 @@ fn a_stopped_call_is_not_carried_on() {
     let other = in_the_middle(&mut kernel);
     assert_eq!(call(&mut kernel, Op::Stop, [THREAD, 0, 0, 0]), 0);
     assert_eq!(kernel.pool[other].state(), gate::STOPPED);
-    let result = arch_host::results(&kernel.pool[other])[0];
-    assert_eq!(result, Error::Interrupted as u32, "what it finds if it goes on by `set_registers`");
+    let result = results(&kernel.pool[other])[0];
+    assert_eq!(result, Error::Interrupted as Word, "what it finds if it goes on by `set_registers`");
     assert_eq!(call(&mut kernel, Op::Start, [THREAD, 0x40_0000, 0x50_0000, 0]), 0);
     call(&mut kernel, Op::Yield, [0; 4]);
     assert_eq!(kernel.current(), Some(other));
@@ -71,9 +71,8 @@ fn a_stopped_call_is_not_carried_on() {
 fn a_failed_map_leaves_nothing_of_its_arguments() {
     let mut kernel = boot();
     let me = kernel.current().expect("the root server runs");
-    let utcb = kernel.pool[me].utcb;
-    let record = MapRecord::new(MapRecord::MAP, slot::SPACE, 0x1000_0000, THREAD, 0, abi::PAGE_SIZE, Rights(3));
-    kernel.pool.bytes_mut(utcb, 16).copy_from_slice(bytemuck::bytes_of(&record.0));
-    assert_eq!(call(&mut kernel, Op::Map, [1, 7, 8, 9]), Error::NoCapability as u32);
-    assert_eq!(arch_host::results(&kernel.pool[me])[1..4], [0; 3], "no record was done");
+    let record = MapRecord::new(MapRecord::MAP, slot::SPACE, 0x1000_0000, THREAD, 0, PAGE_SIZE, Rights(3));
+    set_words(&mut kernel, me, 0, &record.0);
+    assert_eq!(call(&mut kernel, Op::Map, [1, 7, 8, 9]), Error::NoCapability as Word);
+    assert_eq!(results(&kernel.pool[me])[1..4], [0; 3], "no record was done");
 }

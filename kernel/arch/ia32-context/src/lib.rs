@@ -8,10 +8,10 @@
 
 use abi::frame::{BY_SYSEXIT, CHANGED_SEGMENTS, Frame, USER_FLAGS, vector};
 use abi::state::{DEBUG, TLS, TLS_COUNT};
-use abi::{Error, USER_END};
+use abi::{Error, USER_END, UserAddr};
 use bytemuck::{Pod, Zeroable};
 use kcore::Thread;
-use kcore::port::{Context, STATE_WORDS};
+use kcore::port::{Context, Registers, STATE_WORDS};
 
 /// EFLAGS while a thread runs, beside its own flags: bit 1 is always set, and interrupts are open.
 pub const FIXED_FLAGS: u32 = 1 << 9 | 2;
@@ -71,98 +71,105 @@ pub mod word {
 /// Where a system call's arguments and results are.
 pub const ARGUMENTS: [usize; 5] = [word::EAX, word::EBX, word::ESI, word::EDI, word::EBP];
 
-/// System-call argument `index`: 0 the tag, 1 to 4 the others.
-pub fn argument(context: &Context, index: usize) -> u32 {
-    context[ARGUMENTS[index]]
-}
+/// The layout of a thread's registers.
+pub struct Ia32;
 
-/// Sets result register `index`, 0 to 4.
-pub fn set_result(context: &mut Context, index: usize, value: u32) {
-    // The fast path does not save DS and ES. After a system call they are flat.
-    context[word::DS] = u32::from(selector::USER_DATA);
-    context[word::ES] = u32::from(selector::USER_DATA);
-    context[ARGUMENTS[index]] = value;
-}
-
-/// The registers as a handler sees them.
-pub fn frame(thread: &Thread) -> Frame {
-    let c = &thread.context;
-    let is_fault = c[word::VECTOR] == vector::PAGE_FAULT;
-    Frame {
-        eax: c[word::EAX],
-        ebx: c[word::EBX],
-        ecx: c[word::ECX],
-        edx: c[word::EDX],
-        esi: c[word::ESI],
-        edi: c[word::EDI],
-        ebp: c[word::EBP],
-        esp: c[word::ESP],
-        eip: c[word::EIP],
-        eflags: c[word::EFLAGS],
-        ds_es: c[word::DS] & 0xffff | c[word::ES] << 16,
-        fs_gs: state(thread).fs_gs,
-        vector: c[word::VECTOR],
-        error: c[word::ERROR],
-        address: if is_fault { thread.fault_address } else { 0 },
-        changed: 0,
+impl Registers for Ia32 {
+    fn argument(context: &Context, index: usize) -> u32 {
+        context[ARGUMENTS[index]]
     }
-}
 
-/// Takes registers from a hostile frame.
-pub fn load_frame(thread: &mut Thread, frame: &Frame) {
-    let tls = state(thread).tls;
-    let c = &mut thread.context;
-    // `sysexit` takes EIP from EDX and ESP from ECX. Who goes on by `iret` sees the same.
-    let by_sysexit = frame.changed & BY_SYSEXIT != 0;
-    for (index, value) in [
-        (word::EAX, frame.eax),
-        (word::EBX, frame.ebx),
-        (word::ECX, if by_sysexit { frame.esp } else { frame.ecx }),
-        (word::EDX, if by_sysexit { frame.eip } else { frame.edx }),
-        (word::ESI, frame.esi),
-        (word::EDI, frame.edi),
-        (word::EBP, frame.ebp),
-        (word::ESP, frame.esp),
-        (word::EIP, frame.eip),
-        (word::EFLAGS, frame.eflags & USER_FLAGS | FIXED_FLAGS),
-        (word::CS, u32::from(selector::USER_CODE)),
-        (word::SS, u32::from(selector::USER_DATA)),
-        (word::VECTOR, frame.vector),
-        (word::ERROR, frame.error),
-        (word::DS, u32::from(checked_selector(frame.ds_es as u16, &tls))),
-        (word::ES, u32::from(checked_selector((frame.ds_es >> 16) as u16, &tls))),
-    ] {
-        c[index] = value;
+    fn set_result(context: &mut Context, index: usize, value: u32) {
+        // The fast path does not save DS and ES. After a system call they are flat.
+        context[word::DS] = u32::from(selector::USER_DATA);
+        context[word::ES] = u32::from(selector::USER_DATA);
+        context[ARGUMENTS[index]] = value;
     }
-    if frame.changed & CHANGED_SEGMENTS != 0 {
-        set_fs_gs(thread, frame.fs_gs);
-    }
-}
 
-/// Registers of a thread that starts.
-pub fn start(context: &mut Context, entry: u32, stack: u32, utcb: u32, argument: u32) {
-    let data = u32::from(selector::USER_DATA);
-    *context = [0; kcore::port::CONTEXT_WORDS];
-    for (index, value) in [
-        (word::EIP, entry),
-        (word::ESP, stack),
-        (word::EBX, utcb),
-        (word::ESI, argument),
-        (word::EFLAGS, FIXED_FLAGS),
-        (word::CS, u32::from(selector::USER_CODE)),
-        (word::SS, data),
-        (word::DS, data),
-        (word::ES, data),
-        (word::VECTOR, vector::CREATED),
-    ] {
-        context[index] = value;
+    fn frame(thread: &Thread) -> Frame {
+        let c = &thread.context;
+        let is_fault = c[word::VECTOR] == vector::PAGE_FAULT;
+        Frame {
+            eax: c[word::EAX],
+            ebx: c[word::EBX],
+            ecx: c[word::ECX],
+            edx: c[word::EDX],
+            esi: c[word::ESI],
+            edi: c[word::EDI],
+            ebp: c[word::EBP],
+            esp: c[word::ESP],
+            eip: c[word::EIP],
+            eflags: c[word::EFLAGS],
+            ds_es: c[word::DS] & 0xffff | c[word::ES] << 16,
+            fs_gs: state(thread).fs_gs,
+            vector: c[word::VECTOR],
+            error: c[word::ERROR],
+            address: if is_fault { thread.fault_address.0 } else { 0 },
+            changed: 0,
+        }
     }
-}
 
-/// Whether the fast path may resume a thread that now waits. It does so by `sysexit`, which destroys ECX
-/// and EDX: only a thread that entered by `sysenter` expects that. And it loads nothing lazily.
-pub fn resumes_fast(thread: &Thread) -> bool {
-    thread.context[word::VECTOR] == vector::SYSENTER && thread.lazy == 0 && !thread.is_alien()
+    fn load_frame(thread: &mut Thread, frame: &Frame) {
+        let tls = state(thread).tls;
+        let c = &mut thread.context;
+        // `sysexit` takes EIP from EDX and ESP from ECX. Who goes on by `iret` sees the same.
+        let by_sysexit = frame.changed & BY_SYSEXIT != 0;
+        for (index, value) in [
+            (word::EAX, frame.eax),
+            (word::EBX, frame.ebx),
+            (word::ECX, if by_sysexit { frame.esp } else { frame.ecx }),
+            (word::EDX, if by_sysexit { frame.eip } else { frame.edx }),
+            (word::ESI, frame.esi),
+            (word::EDI, frame.edi),
+            (word::EBP, frame.ebp),
+            (word::ESP, frame.esp),
+            (word::EIP, frame.eip),
+            (word::EFLAGS, frame.eflags & USER_FLAGS | FIXED_FLAGS),
+            (word::CS, u32::from(selector::USER_CODE)),
+            (word::SS, u32::from(selector::USER_DATA)),
+            (word::VECTOR, frame.vector),
+            (word::ERROR, frame.error),
+            (word::DS, u32::from(checked_selector(frame.ds_es as u16, &tls))),
+            (word::ES, u32::from(checked_selector((frame.ds_es >> 16) as u16, &tls))),
+        ] {
+            c[index] = value;
+        }
+        if frame.changed & CHANGED_SEGMENTS != 0 {
+            set_fs_gs(thread, frame.fs_gs);
+        }
+    }
+
+    fn start(context: &mut Context, entry: UserAddr, stack: UserAddr, utcb: UserAddr, argument: u32) {
+        let data = u32::from(selector::USER_DATA);
+        *context = [0; kcore::port::CONTEXT_WORDS];
+        for (index, value) in [
+            (word::EIP, entry.0),
+            (word::ESP, stack.0),
+            (word::EBX, utcb.0),
+            (word::ESI, argument),
+            (word::EFLAGS, FIXED_FLAGS),
+            (word::CS, u32::from(selector::USER_CODE)),
+            (word::SS, data),
+            (word::DS, data),
+            (word::ES, data),
+            (word::VECTOR, vector::CREATED),
+        ] {
+            context[index] = value;
+        }
+    }
+
+    // It does so by `sysexit`, which destroys ECX and EDX: only a thread that entered by `sysenter` expects that. And it
+    // loads nothing lazily.
+    fn resumes_fast(thread: &Thread) -> bool {
+        thread.context[word::VECTOR] == vector::SYSENTER && thread.lazy == 0 && !thread.is_alien()
+    }
+
+    fn set_state(thread: &mut Thread, item: u32, values: [u32; 2]) -> Result<u32, Error> {
+        match item {
+            DEBUG.. => set_debug(thread, item - DEBUG, values[0]),
+            _ => set_tls(thread, item - TLS, values).map(|()| 0),
+        }
+    }
 }
 
 /// The rarely loaded state of a thread, while it is not in the processor.
@@ -213,17 +220,6 @@ fn set_part(thread: &mut Thread, part: u32, present: bool) {
 pub fn set_fs_gs(thread: &mut Thread, fs_gs: u32) {
     state_mut(thread).fs_gs = fs_gs;
     set_part(thread, lazy::SEGMENTS, names_any(fs_gs));
-}
-
-/// `Port::set_state`.
-///
-/// # Errors
-/// `BadArgument` for a part that there is not, or a value that could reach the kernel.
-pub fn set_state(thread: &mut Thread, item: u32, values: [u32; 2]) -> Result<u32, Error> {
-    match item {
-        DEBUG.. => set_debug(thread, item - DEBUG, values[0]),
-        _ => set_tls(thread, item - TLS, values).map(|()| 0),
-    }
 }
 
 /// Sets TLS segment descriptor `index`.

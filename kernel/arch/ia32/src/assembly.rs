@@ -92,7 +92,7 @@ const PUSHED: usize = PUSHALL + 4 + 4 + 20;
 /// What `pushad` alone pushes.
 const PUSHALL: usize = 32;
 /// Vectors that have a stub: exceptions, interrupt lines, and the system call by `int`.
-const VECTORS: usize = abi::kip::INT_VECTOR as usize + 1;
+const VECTORS: usize = abi::arch::ia32::kip::INT_VECTOR as usize + 1;
 
 global_asm!(
     include_str!("switch.S"),

@@ -4,6 +4,7 @@
 //! All of it (information, modules) is looked at through [`peek`], and the boot image is checked at
 //! [`IMAGE`].
 
+use abi::{PAGE_SIZE, PhysAddr};
 use crate::features::{self, Features, cpuid};
 use crate::layout::KERNEL_BASE;
 use crate::paging::{IMAGE, LARGE_PAGE, SYMBOLS, map_range, peek};
@@ -29,13 +30,13 @@ pub struct Boot {
     /// Where the pool is.
     pub pool: Range,
     /// Where the boot image is.
-    pub image: u32,
+    pub image: PhysAddr,
     /// Its checked header.
     pub header: abi::boot::Header,
     /// Free RAM.
     pub ram: Ram,
     /// End of RAM below 4 GiB.
-    pub ram_end: u32,
+    pub ram_end: PhysAddr,
     /// The processor.
     pub features: Features,
     /// The clock.
@@ -70,7 +71,7 @@ fn check_processor() -> Features {
 }
 
 /// Behind the last address of a range.
-const fn end(range: &Range) -> u32 {
+fn end(range: &Range) -> PhysAddr {
     range.base + range.bytes
 }
 
@@ -81,7 +82,7 @@ impl Ram {
     }
 
     /// Adds a range, if it is not empty and there is room.
-    fn add(&mut self, base: u32, end: u32) {
+    fn add(&mut self, base: PhysAddr, end: PhysAddr) {
         if base < end && self.count < RAM_RANGES {
             self.ranges[self.count] = Range { base, bytes: end - base };
             self.count += 1;
@@ -90,8 +91,8 @@ impl Ram {
 
     /// Takes the pages of `hole` out of the ranges.
     fn exclude(&mut self, hole: Range) {
-        let hole_start = hole.base & !(abi::PAGE_SIZE - 1);
-        let hole_end = end(&hole).next_multiple_of(abi::PAGE_SIZE);
+        let hole_start = hole.base.align_down(PAGE_SIZE);
+        let hole_end = end(&hole).align_up(PAGE_SIZE);
         let mut left = Self::default();
         for range in self.ranges() {
             if end(range) <= hole_start || range.base >= hole_end {
@@ -122,7 +123,7 @@ fn memory_map(info: u32) -> Ram {
         }
         let limit = 0xffff_f000 - base.min(0xffff_f000);
         let length = if length_high != 0 { limit } else { length.min(limit) };
-        ram.add(base.next_multiple_of(abi::PAGE_SIZE), (base + length) & !(abi::PAGE_SIZE - 1));
+        ram.add(PhysAddr(base).align_up(PAGE_SIZE), PhysAddr(base + length).align_down(PAGE_SIZE));
     }
     ram
 }
@@ -134,7 +135,7 @@ fn module(info: u32, index: u32) -> Option<Range> {
     }
     let entry = peek(info + 24) + index * 16;
     let (base, end) = (peek(entry), peek(entry + 4));
-    (end > base).then_some(Range { base, bytes: end - base })
+    (end > base).then_some(Range { base: PhysAddr(base), bytes: end - base })
 }
 
 /// Checks the boot image, which must start at a page.
@@ -146,7 +147,7 @@ fn check_image(image: Range) -> abi::boot::Header {
     // SAFETY: mapped just now, and nobody writes it.
     let bytes = unsafe { core::slice::from_raw_parts(address as *const u8, image.bytes as usize) };
     match abi::boot::check(bytes) {
-        Ok(_) if !image.base.is_multiple_of(abi::PAGE_SIZE) => {
+        Ok(_) if !image.base.is_aligned(PAGE_SIZE) => {
             refuse(format_args!("the boot loader did not align the boot image to a page"))
         }
         Ok(header) => header,
@@ -167,7 +168,7 @@ fn clock() -> TscScale {
 fn place_pool(ram: &[Range]) -> Range {
     let total: u64 = ram.iter().map(|r| u64::from(r.bytes)).sum();
     let bytes = ((total / 8) as u32).next_multiple_of(LARGE_PAGE).clamp(2 * LARGE_PAGE, 64 * LARGE_PAGE);
-    let base = |r: &Range| Some((end(r) & !(LARGE_PAGE - 1)).checked_sub(bytes)?).filter(|base| *base >= r.base);
+    let base = |r: &Range| end(r).align_down(LARGE_PAGE).0.checked_sub(bytes).map(PhysAddr).filter(|base| *base >= r.base);
     match ram.iter().filter_map(base).max() {
         Some(base) => Range { base, bytes },
         None => refuse(format_args!("too little memory: no free {} MiB for the kernel", bytes >> 20)),
@@ -196,11 +197,11 @@ pub fn find(magic: u32, info: u32) -> Boot {
         refuse(format_args!("started by something that is not a Multiboot 1 loader"));
     }
     let mut ram = memory_map(info);
-    let ram_end = ram.ranges().iter().map(end).max().unwrap_or(0);
+    let ram_end = ram.ranges().iter().map(end).max().unwrap_or_default();
     let Some(image) = module(info, 0) else { refuse(format_args!("the boot loader gave no boot image: name it as the first module")) };
     let header = check_image(image);
     let kernel = (&raw const kernel_end) as u32 - KERNEL_BASE;
-    ram.exclude(Range { base: 0, bytes: kernel.max(1 << 20) });
+    ram.exclude(Range { base: PhysAddr(0), bytes: kernel.max(1 << 20) });
     ram.exclude(image);
     if let Some(symbols) = module(info, 1).filter(|s| s.bytes < 2 * LARGE_PAGE) {
         ram.exclude(symbols);

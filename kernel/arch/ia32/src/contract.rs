@@ -5,10 +5,11 @@ use crate::features::{self, Features};
 use crate::layout::CPU;
 use crate::lazy::Lazy;
 use crate::{fpu, interrupts, paging, switch};
-use abi::{CacheOp, Error, Frame, PAGE_SIZE, Rights};
+use abi::{CacheOp, PhysAddr, Rights, UserAddr};
 use core::ops::Range;
-use kcore::port::{Change, Context, FaultIn};
+use kcore::port::{Change, FaultIn};
 use kcore::{Cpu, Port, Segment, Space, Table, Thread};
+use ia32_context::Ia32 as Registers;
 use mmu::ia32::Ia32 as Format;
 use plat_pc::{TscScale, pic, pit, tsc};
 use pool::{Pool, Ref};
@@ -35,25 +36,7 @@ impl Ia32 {
 
 impl Port for Ia32 {
     type Format = Format;
-
-    fn argument(context: &Context, index: usize) -> u32 {
-        ia32_context::argument(context, index)
-    }
-    fn set_result(context: &mut Context, index: usize, value: u32) {
-        ia32_context::set_result(context, index, value);
-    }
-    fn frame(thread: &Thread) -> Frame {
-        ia32_context::frame(thread)
-    }
-    fn load_frame(thread: &mut Thread, frame: &Frame) {
-        ia32_context::load_frame(thread, frame);
-    }
-    fn start(context: &mut Context, entry: u32, stack: u32, utcb: u32, argument: u32) {
-        ia32_context::start(context, entry, stack, utcb, argument);
-    }
-    fn resumes_fast(thread: &Thread) -> bool {
-        ia32_context::resumes_fast(thread)
-    }
+    type Registers = Registers;
 
     fn cpu(&mut self) -> &mut Cpu {
         self.parts().0
@@ -64,25 +47,21 @@ impl Port for Ia32 {
         lazy.unload(cpu, pool, thread, keep);
     }
 
-    fn set_state(thread: &mut Thread, item: u32, values: [u32; 2]) -> Result<u32, Error> {
-        ia32_context::set_state(thread, item, values)
-    }
-
     fn clear_fpu(area: &mut [u8]) {
         fpu::initial(features::get(), area);
     }
 
-    fn physical(&self, address: u32) -> u32 {
-        paging::physical(address)
+    fn physical(&self, address: u32) -> PhysAddr {
+        PhysAddr(paging::physical(address))
     }
 
-    fn pool_address(&self, physical: u32) -> u32 {
-        paging::pool_address(physical)
+    fn pool_address(&self, physical: PhysAddr) -> u32 {
+        paging::pool_address(physical.0)
     }
 
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {
         let Some(top) = pool[space].region.top.get() else { return };
-        paging::copy_kernel_entries(&mut pool[top].0);
+        paging::copy_kernel_entries(pool[top].entries_mut::<Format>());
         pool[space].hw[switch::DIRECTORY] = paging::physical(top.address());
     }
 
@@ -94,7 +73,7 @@ impl Port for Ia32 {
 
     fn segment_dropped(&mut self, _: &mut Pool, _: Ref<Segment>) {}
 
-    fn before_change(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<u32>, _: Change) {
+    fn before_change(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<UserAddr>, _: Change) {
         // Caches are physical.
     }
 
@@ -110,10 +89,10 @@ impl Port for Ia32 {
         // The upper level is what the processor walks.
     }
 
-    fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<u32>) {
+    fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) {
         // The TLB has translations of the current space alone: a write of CR3 drops all that are not global.
         if switch::is_entered(pool, space) {
-            paging::flush(range);
+            paging::flush(range.start.0..range.end.0);
         }
     }
 
@@ -121,11 +100,11 @@ impl Port for Ia32 {
         paging::flush_all();
     }
 
-    fn fault_in(&mut self, _: &mut Pool, _: Ref<Space>, _: u32, _: Rights) -> FaultIn {
+    fn fault_in(&mut self, _: &mut Pool, _: Ref<Space>, _: UserAddr, _: Rights) -> FaultIn {
         FaultIn::Report
     }
 
-    fn cache(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<u32>, _: CacheOp) {
+    fn cache(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<UserAddr>, _: CacheOp) {
         // Caches are physical and coherent with the instruction side.
     }
 
@@ -148,5 +127,3 @@ impl Port for Ia32 {
         interrupts::is_pending()
     }
 }
-
-const _: () = assert!(size_of::<Table>() == PAGE_SIZE as usize);

@@ -20,7 +20,7 @@ pub const SYMBOLS: u32 = 0xFF00_0000;
 /// Where [`peek`] maps what it reads.
 const PEEK: u32 = 0xFFC0_0000;
 /// The upper-level entries of the kernel start here.
-const KERNEL_ENTRIES: usize = mmu::top_index(KERNEL_BASE);
+const KERNEL_ENTRIES: usize = (KERNEL_BASE / LARGE_PAGE) as usize;
 /// More pages than this are flushed by reloading CR3.
 const FLUSH_ALL: u32 = 32;
 
@@ -80,10 +80,10 @@ pub fn map_io_bitmap(map: u32) {
 }
 
 /// Copies the kernel's part into a new directory.
-pub fn copy_kernel_entries(top: &mut [u32; 1024]) {
+pub fn copy_kernel_entries(directory: &mut [u32]) {
     // SAFETY: read only after boot.
-    let directory = unsafe { &(*DIRECTORY.get()).0 };
-    top[KERNEL_ENTRIES..].copy_from_slice(&directory[KERNEL_ENTRIES..]);
+    let boots = unsafe { &(*DIRECTORY.get()).0 };
+    directory[KERNEL_ENTRIES..].copy_from_slice(&boots[KERNEL_ENTRIES..]);
 }
 
 /// Drops translations of a range from the TLB.
@@ -118,20 +118,20 @@ pub fn peek(physical: u32) -> u32 {
 
 /// Maps a physical range at `linear`, which has room for it, at boot; returns its address.
 pub fn map_range(linear: u32, range: Range) -> u32 {
-    let first = range.base & !(LARGE_PAGE - 1);
-    for (i, page) in (first..=(range.base + range.bytes - 1) & !(LARGE_PAGE - 1)).step_by(LARGE_PAGE as usize).enumerate() {
+    let (base, first) = (range.base.0, range.base.0 & !(LARGE_PAGE - 1));
+    for (i, page) in (first..=(base + range.bytes - 1) & !(LARGE_PAGE - 1)).step_by(LARGE_PAGE as usize).enumerate() {
         map_large(linear + i as u32 * LARGE_PAGE, page, 0);
     }
-    linear + (range.base - first)
+    linear + (base - first)
 }
 
 /// The final shape of the kernel's part: image, symbols, the processor's area, pool; nothing else.
 pub fn map_kernel(pool: Range, features: Features) {
-    POOL_PLACE.offset.store(pool.base.wrapping_sub(POOL_BASE), Ordering::Relaxed);
+    POOL_PLACE.offset.store(pool.base.0.wrapping_sub(POOL_BASE), Ordering::Relaxed);
     map_large(KERNEL_BASE, 0, global(features));
     set_directory(CPU_AREA >> 22, physical_of(&CPU_TABLE) | PRESENT | WRITABLE);
     for offset in (0..pool.bytes).step_by(LARGE_PAGE as usize) {
-        map_large(POOL_BASE + offset, pool.base + offset, global(features));
+        map_large(POOL_BASE + offset, pool.base.0 + offset, global(features));
     }
     set_directory(0, 0);
     (IMAGE >> 22..SYMBOLS >> 22).chain(core::iter::once(PEEK >> 22)).for_each(|index| set_directory(index, 0));

@@ -8,6 +8,7 @@ use crate::contract::Ia32;
 use crate::layout::{ENTRY_STACK_TOP, KERNEL_BASE, POOL_BASE, POOL_PLACE};
 use crate::stack::{KERNEL_STACK, STACK_BYTES};
 use crate::{assembly, features, gdt, interrupts, lock, paging, regs, trap};
+use abi::PhysAddr;
 use abi::kip::{self, Kip};
 use core::arch::global_asm;
 use core::sync::atomic::Ordering;
@@ -54,8 +55,8 @@ extern "C" fn start(magic: u32, info: u32) -> ! {
 
     let machine = Machine {
         ram: boot.ram.ranges(),
-        devices: [Range { base: boot.ram_end, bytes: 0xffff_f000 - boot.ram_end }, Range { base: 0xa_0000, bytes: 0x6_0000 }],
-        ports: Range { base: 0, bytes: 0x1_0000 },
+        devices: [Range { base: boot.ram_end, bytes: 0xffff_f000 - boot.ram_end.0 }, Range { base: PhysAddr(0xa_0000), bytes: 0x6_0000 }],
+        ports: Range { base: PhysAddr(0), bytes: 0x1_0000 },
         image: boot.image,
         header: boot.header,
         irq_lines: interrupts::COMPONENT_LINES,
@@ -76,9 +77,9 @@ fn information_page(boot: &Boot, threads: u32) -> Kip {
     Kip {
         magic: kip::MAGIC,
         version: kip::VERSION,
-        features: feature(boot.features.sep, kip::FEATURE_SYSENTER)
-            | feature(boot.features.fxsr, kip::FEATURE_FXSR)
-            | feature(boot.features.sse, kip::FEATURE_SSE),
+        features: feature(boot.features.sep, abi::arch::ia32::kip::FEATURE_SYSENTER)
+            | feature(boot.features.fxsr, abi::arch::ia32::kip::FEATURE_FXSR)
+            | feature(boot.features.sse, abi::arch::ia32::kip::FEATURE_SSE),
         max_threads: threads,
         clock: kip::Clock { base: boot.tsc.base, mult: boot.tsc.mult, shift: boot.tsc.shift },
         slice_ns: 10_000_000,

@@ -4,7 +4,7 @@
 use crate::contract::Ia32;
 use crate::regs::{self, EFLAGS_TF};
 use crate::{interrupts, lock, panic, switch};
-use abi::Rights;
+use abi::{Rights, UserAddr};
 use abi::frame::{fault, vector};
 use ia32_context::{FIXED_FLAGS, selector, word};
 use kcore::{Kernel, Thread};
@@ -81,7 +81,7 @@ pub extern "C" fn enter_virtual() {
     leave(kernel);
 }
 
-const INT_CALL: u32 = abi::kip::INT_VECTOR;
+const INT_CALL: u32 = abi::arch::ia32::kip::INT_VECTOR;
 
 fn note_selectors(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
     let context = &kernel.pool[current].context;
@@ -102,7 +102,7 @@ fn use_ports(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) -> bool {
 fn page_fault(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
     let address = regs::read_cr2();
     let write = kernel.pool[current].context[word::ERROR] & fault::WRITE != 0;
-    kernel.page_fault(address, if write { Rights::WRITE } else { Rights::READ });
+    kernel.page_fault(UserAddr(address), if write { Rights::WRITE } else { Rights::READ });
 }
 
 /// A line fired: it is acknowledged at the controller and handled.

@@ -73,7 +73,7 @@ impl Resources {
             slots: info.slots,
             free_slots: Vec::new(),
             free_ram,
-            ram: info.ram,
+            ram: info.ram.map(|at| at.0),
             free_lines: LINES,
         })
     }

@@ -2,57 +2,150 @@
 //! System calls for the thread that runs.
 #![allow(dead_code, reason = "each test uses its part")]
 
-use abi::{Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
-use arch_host::{Host, results, set_arguments};
-use kcore::{Kernel, Port, Space, Thread};
-use mmu::ia32::bits;
+use abi::syscall::MapRecord;
+use abi::utcb::AREA_END;
+use abi::{Delivery, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, Tag, UserAddr, Word};
+use arch_host::{Host, HostFormat, HostRegisters};
+use kcore::{Kernel, Owner, Port, Slot, Space, Table, Thread};
+use mmu::{Format, Leaf};
 use pool::Ref;
+use std::collections::BTreeMap;
 
-/// What of a page can be had that may be read.
-const READABLE: Rights = Rights::READ.union(Rights::EXECUTE);
+/// Selectors that the root server starts with, as arguments.
+pub mod slot {
+    use abi::Word;
+    use abi::boot::slot;
+
+    pub const QUOTA: Word = slot::QUOTA as Word;
+    pub const SPACE: Word = slot::SPACE as Word;
+    pub const THREAD: Word = slot::THREAD as Word;
+    pub const PORTS: Word = slot::PORTS as Word;
+    pub const RAM: Word = slot::RAM as Word;
+    pub const FREE: Word = slot::FREE as Word;
+}
+
+/// Bytes of a page, as the pool counts them.
+pub const PAGE: u32 = low(PAGE_SIZE);
+/// Bytes of a word.
+const WORD_BYTES: u32 = size_of::<Word>() as u32;
+
+/// The low 32 bits of a word.
+#[allow(clippy::unnecessary_cast, reason = "a word may have more of them")]
+pub const fn low(word: Word) -> u32 {
+    word as u32
+}
+
+/// A thread's registers as if it had just made a system call.
+pub fn set_arguments(thread: &mut Thread, arguments: [Word; 5]) {
+    arch_host::set_arguments::<HostRegisters>(thread, arguments);
+}
+
+/// The registers that a system call's results are in.
+pub fn results(thread: &Thread) -> [Word; 5] {
+    arch_host::results::<HostRegisters>(thread)
+}
+
+/// What a receive has found.
+pub fn delivery(thread: &Thread) -> Delivery {
+    Delivery(low(results(thread)[0]))
+}
+
+/// The tag of a message, as an argument.
+pub const fn tag(op: Op, words: u32, caps: u32) -> Word {
+    Tag::new(op, words, caps).0 as Word
+}
 
 /// Makes a system call to its end: status and results, or what a delivery has in these registers.
-pub fn call(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> [u32; 5] {
+pub fn call(kernel: &mut Kernel<Host>, op: Op, args: [Word; 4]) -> [Word; 5] {
     call_with(kernel, op, args, &[])
 }
 
 /// A system call that must succeed.
-pub fn succeeds(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> [u32; 5] {
+pub fn succeeds(kernel: &mut Kernel<Host>, op: Op, args: [Word; 4]) -> [Word; 5] {
     let answer = call(kernel, op, args);
     assert_eq!(answer[0], 0, "{op:?} {args:?}");
     answer
 }
 
-/// The thread that a slot of a space's table names.
-pub fn named(kernel: &Kernel<Host>, space: Ref<Space>, slot: u32) -> Ref<Thread> {
-    kernel.pool[Space::slot(space, slot)].object()
+/// A capability of a space's table.
+pub fn slot_of(kernel: &Kernel<Host>, space: Ref<Space>, selector: Word) -> Slot {
+    kernel.pool[Space::slot(space, low(selector))]
+}
+
+/// The object that a capability of a space's table names.
+pub fn named<T>(kernel: &Kernel<Host>, space: Ref<Space>, selector: Word) -> Ref<T> {
+    slot_of(kernel, space, selector).object()
 }
 
 /// Begins a system call in which an interrupt waits at each look; whether it is to be carried on.
-pub fn begin(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> bool {
+pub fn begin(kernel: &mut Kernel<Host>, op: Op, args: [Word; 4]) -> bool {
     let me = kernel.current().expect("somebody runs");
-    set_arguments(&mut kernel.pool[me], [Tag::new(op, 0, 0).0, args[0], args[1], args[2], args[3]]);
+    set_arguments(&mut kernel.pool[me], [tag(op, 0, 0), args[0], args[1], args[2], args[3]]);
     kernel.port.pending = true;
     !kernel.system_call()
 }
 
-/// The same with words in the UTCB.
-pub fn call_with(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4], words: &[(u32, u32)]) -> [u32; 5] {
+/// Makes a system call to its end, with words in the UTCB.
+pub fn call_with(kernel: &mut Kernel<Host>, op: Op, args: [Word; 4], words: &[(u32, Word)]) -> [Word; 5] {
     let me = kernel.current().expect("somebody runs");
-    let utcb = kernel.pool[me].utcb;
     for (index, word) in words {
-        kernel.pool.bytes_mut(utcb + index * 4, 4).copy_from_slice(&word.to_ne_bytes());
+        set_words(kernel, me, *index, &[*word]);
     }
-    call_tag(kernel, Tag::new(op, 0, 0).0, args)
+    call_tag(kernel, tag(op, 0, 0), args)
 }
 
 /// The same with a tag.
-pub fn call_tag(kernel: &mut Kernel<Host>, tag: u32, args: [u32; 4]) -> [u32; 5] {
+pub fn call_tag(kernel: &mut Kernel<Host>, tag: Word, args: [Word; 4]) -> [Word; 5] {
     let me = kernel.current().expect("somebody runs");
     set_arguments(&mut kernel.pool[me], [tag, args[0], args[1], args[2], args[3]]);
     kernel.system_call();
     while kernel.carry_on() {}
     results(&kernel.pool[me])
+}
+
+/// Writes words of the message in a thread's UTCB.
+pub fn set_words(kernel: &mut Kernel<Host>, thread: Ref<Thread>, first: u32, words: &[Word]) {
+    let at = kernel.pool[thread].utcb + first * WORD_BYTES;
+    let bytes = bytemuck::cast_slice(words);
+    kernel.pool.bytes_mut(at, bytes.len() as u32).copy_from_slice(bytes);
+}
+
+/// A part of a Memory that the root server's Quota pays for: the status.
+pub fn derive(kernel: &mut Kernel<Host>, memory: Word, offset: Word, bytes: Word, to: Word) -> Word {
+    call_with(kernel, Op::DeriveMemory, [memory, offset, bytes, to], &[(3, slot::QUOTA)])[0]
+}
+
+/// A record of `map` that takes away.
+pub fn unmap(owner: Word, address: Word, length: Word) -> MapRecord {
+    MapRecord::new(MapRecord::UNMAP, owner, address, 0, 0, length, Rights::NONE)
+}
+
+/// A record of `map` that changes rights.
+pub fn protect(owner: Word, address: Word, length: Word, rights: Rights) -> MapRecord {
+    MapRecord::new(MapRecord::PROTECT, owner, address, 0, 0, length, rights)
+}
+
+/// `map` of one record: the status.
+pub fn map(kernel: &mut Kernel<Host>, record: MapRecord) -> Word {
+    let me = kernel.current().expect("somebody runs");
+    set_words(kernel, me, 0, &record.0);
+    call(kernel, Op::Map, [1, 0, 0, 0])[0]
+}
+
+/// Bytes that are charged to the root server's Quota.
+pub fn used(kernel: &mut Kernel<Host>) -> u32 {
+    low(succeeds(kernel, Op::QuotaInfo, [slot::QUOTA, 0, 0, 0])[1])
+}
+
+/// Some of the rights to a page, at least one, by a random number.
+pub const fn some_rights(number: Word) -> Rights {
+    Rights(1 + low(number % Rights::RWX.0 as Word))
+}
+
+/// Tables above the leaf table that a space needs for an address, but the highest: of each the level, and which it is.
+pub fn upper_tables(address: Word) -> impl Iterator<Item = (u32, Word)> {
+    let entries = HostFormat::ENTRIES as Word;
+    (1..HostFormat::LEVELS - 1).map(move |level| (level, address / TABLE_SPAN / entries.pow(level)))
 }
 
 /// The same steps each time, unless MACADAMIA_SEED asks for others.
@@ -63,45 +156,94 @@ pub fn seed() -> u64 {
 /// A page as a processor would find it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Found {
-    pub address: u32,
-    pub physical: u32,
-    pub writable: bool,
-    /// Whether an entry of the upper level maps it, with its neighbours.
+    pub address: UserAddr,
+    pub physical: PhysAddr,
+    pub rights: Rights,
+    /// Whether an entry of a directory maps it, with its neighbours.
     pub large: bool,
+    /// Whether that entry, or the one for its table, is a copy of a Segment's.
+    pub shared: bool,
 }
 
-/// What a processor would find in a space, by walking the tables as it does: in memory, where only what the
-/// port was told of is written.
-pub fn pages_of(kernel: &Kernel<Host>, space: Ref<Space>) -> Vec<Found> {
+/// All that an owner's tables map, by walking them as a processor does: in memory, where only what the port was told of
+/// is written.
+pub fn leaves_of(kernel: &Kernel<Host>, owner: Owner) -> Vec<Found> {
     let mut found = Vec::new();
-    let top = kernel.pool[space].region.top.get().expect("a space has an upper level");
-    // The first table is the kernel's: information page and UTCBs.
-    for (i, upper) in (0..).zip(kernel.port.walker[&top.address()]).skip(1).filter(|(_, upper)| upper & bits::PRESENT != 0) {
-        let large = upper & bits::LARGE != 0;
-        let flags = upper & !bits::ADDRESS;
-        let table = (!large).then(|| &kernel.port.walker[&kernel.port.pool_address(upper & bits::ADDRESS)]);
-        for j in 0..1024 {
-            let piece = (upper & bits::LARGE_ADDRESS) + j * PAGE_SIZE;
-            let lower = table.map_or(piece | flags, |table| table[j as usize]);
-            if lower & bits::PRESENT != 0 && upper & lower & bits::USER != 0 {
-                let (physical, writable) = (lower & bits::ADDRESS, upper & lower & bits::WRITABLE != 0);
-                found.push(Found { address: i * TABLE_SPAN + j * PAGE_SIZE, physical, writable, large });
+    let top = kernel.pool[owner.region()].top.get().expect("an owner has tables");
+    let level = match owner {
+        Owner::Space(_) => HostFormat::LEVELS - 1,
+        Owner::Segment(_) => 1,
+    };
+    walk(kernel, top, level, 0, (Rights::RWX, false), &mut found);
+    found
+}
+
+/// What a processor would find in a space that the user may use. Below it is what the kernel maps: information page and
+/// UTCBs.
+pub fn pages_of(kernel: &Kernel<Host>, space: Ref<Space>) -> Vec<Found> {
+    let mut found = leaves_of(kernel, Owner::Space(space));
+    found.retain(|page| page.address.0 >= AREA_END && page.rights != Rights::NONE);
+    found
+}
+
+/// Notes what is found by way of a table of this level that begins with leaf table `first`. The entry for the table gives
+/// at most these rights, and is a Segment's or not.
+fn walk(kernel: &Kernel<Host>, table: Ref<Table>, level: u32, first: usize, (most, shared): (Rights, bool), found: &mut Vec<Found>) {
+    let entries = kernel.port.walker[&table.address()].entries::<HostFormat>().iter();
+    for (i, entry) in entries.enumerate().filter(|(_, entry)| **entry != 0) {
+        let index = first + i * if level == 0 { 0 } else { HostFormat::tables_of_entry(level) };
+        let start = HostFormat::table_start(index);
+        let mut note = |page: usize, leaf: Leaf, large, shared| {
+            let (address, rights) = (start + page as Word * PAGE_SIZE, leaf.rights.intersection(most));
+            found.push(Found { address, physical: leaf.physical, rights, large, shared });
+        };
+        if level == 0 {
+            note(i, HostFormat::decode(*entry).expect("a page"), false, shared);
+        } else if let Some((leaf, shared)) = HostFormat::decode_large(*entry) {
+            for page in 0..HostFormat::ENTRIES {
+                note(page, Leaf { physical: leaf.physical + page as Word * PAGE_SIZE, ..leaf }, true, shared);
             }
+        } else if let Some((physical, shared)) = HostFormat::decode_table(*entry) {
+            let below = Ref::new(kernel.port.pool_address(physical));
+            walk(kernel, below, level - 1, index, (most.intersection(HostFormat::table_rights(*entry)), shared), found);
         }
     }
-    found
+}
+
+/// What is where, and what may be done with it.
+pub type Seen = BTreeMap<UserAddr, (PhysAddr, Rights)>;
+
+/// What is found, to be compared.
+pub fn seen(pages: &[Found]) -> Seen {
+    pages.iter().map(|found| (found.address, (found.physical, found.rights))).collect()
+}
+
+/// What was in a space's tables and is not there any more, or gives less, has been flushed: all of a span
+/// whose form has changed.
+pub fn check_flushes(kernel: &Kernel<Host>, space: Ref<Space>, before: &[Found], after: &[Found]) {
+    let flushed = |start: UserAddr, bytes: Word| {
+        let mut here = kernel.port.invalidated.iter().filter(|(of, _)| *of == space.address());
+        here.any(|(_, range)| range.start <= start && start + bytes <= range.end)
+    };
+    let now: BTreeMap<UserAddr, &Found> = after.iter().map(|found| (found.address, found)).collect();
+    for old in before {
+        let kept = now.get(&old.address).is_some_and(|new| new.physical == old.physical && new.rights.contains(old.rights));
+        assert!(kept || flushed(old.address, PAGE_SIZE), "{:?} may be in a TLB", old.address);
+        let same_form = now.get(&old.address).is_none_or(|new| new.large == old.large);
+        assert!(same_form || flushed(old.address.align_down(TABLE_SPAN), TABLE_SPAN), "{:?} changed its form", old.address);
+    }
 }
 
 /// `lookup` tells of an address what a processor would find there: `pages`. The space and the memory are given by
 /// their slots, and the memory's first page.
-pub fn check_lookup(kernel: &mut Kernel<Host>, space: u32, pages: &[Found], (memory, base): (u32, u32), address: u32) {
-    let [_, rights, bytes, offset, _] = succeeds(kernel, Op::Lookup, [space, address, memory, 0]);
-    match pages.iter().find(|found| found.address == address & !(PAGE_SIZE - 1)) {
+pub fn check_lookup(kernel: &mut Kernel<Host>, space: Word, pages: &[Found], (memory, base): (Word, PhysAddr), address: UserAddr) {
+    let [_, rights, bytes, offset, _] = succeeds(kernel, Op::Lookup, [space, address.0, memory, 0]);
+    match pages.iter().find(|found| found.address == address.align_down(PAGE_SIZE)) {
         Some(found) => {
             let size = if found.large { TABLE_SPAN } else { PAGE_SIZE };
-            let told = [if found.writable { Rights::RWX.0 } else { READABLE.0 }, size, found.physical - base];
-            assert_eq!([rights, bytes, offset], told, "{address:#x}");
+            let told = [found.rights.0 as Word, size, found.physical - base];
+            assert_eq!([rights, bytes, offset], told, "{address:?}");
         }
-        None => assert_eq!(rights, 0, "{address:#x}"),
+        None => assert_eq!(rights, 0, "{address:?}"),
     }
 }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The registers of a thread that stopped, as its handler sees them (PowerPC, 32 bits, big-endian).
+
+use bytemuck::{Pod, Zeroable};
+
+/// A thread's registers, in the words behind an exception message or at the start of an alien's UTCB slot.
+///
+/// What a handler writes here is hostile to the kernel.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]
+pub struct Frame {
+    /// General registers, r0 to r31; r1 is the stack pointer.
+    pub gpr: [u32; 32],
+    /// Link register.
+    pub lr: u32,
+    /// Count register.
+    pub ctr: u32,
+    /// Fixed-point exception register.
+    pub xer: u32,
+    /// Condition register.
+    pub cr: u32,
+    /// Instruction address: of the faulting instruction, or behind a system call's (SRR0).
+    pub pc: u32,
+    /// Machine state; a handler may change those bits in [`USER_FLAGS`] (SRR1).
+    pub msr: u32,
+    /// Why the thread stopped: an exception's number, or one of [`vector`].
+    pub vector: u32,
+    /// The processor's word on a fault, or 0.
+    pub error: u32,
+    /// The address of a page fault, or 0.
+    pub address: u32,
+    /// What the handler changed beside the general registers: only then does the kernel look at it.
+    pub changed: u32,
+}
+
+/// In `Frame::changed`: what belongs to the rarely loaded state.
+pub const CHANGED_STATE: u32 = 1;
+
+/// Bits of the status that a user may set: FE0 FE1.
+pub const USER_FLAGS: u32 = 0x0000_0900;
+
+/// Words of a [`Frame`].
+pub const WORDS: u32 = 42;
+
+/// Values of `Frame::vector`: below 256 the processor's exceptions.
+pub mod vector {
+    /// An alien made a system call.
+    pub const SYSTEM_CALL: u32 = 0x80;
+    /// An alien that was created or reset and has not run yet.
+    pub const CREATED: u32 = 0x100;
+    /// An alien that `run` stopped for a notification.
+    pub const INTERRUPTED: u32 = 0x101;
+    /// A thread that another one stopped.
+    pub const STOPPED: u32 = 0x102;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! User addresses on PowerPC, 32 bits, big-endian.
+
+/// Bytes that one translation table spans: the granule of a Segment's size and address.
+pub const TABLE_SPAN: u32 = 4 << 20;
+/// End (exclusive) of the addresses a space may map.
+pub const USER_END: u32 = 0xC000_0000;
+/// End of the area of the information page and the UTCBs: user mappings of a native space start here.
+pub const AREA_END: u32 = 4 << 20;
+/// Address of the kernel information page in native spaces.
+pub const KIP_ADDRESS: u32 = 0x1000;
+/// Address of the first UTCB slot.
+pub const FIRST_SLOT: u32 = 0x2000;
+/// Bytes of one UTCB slot.
+pub const SLOT_SIZE: u32 = 1024;
+/// Offset of the FPU state in a slot.
+pub const FPU_OFFSET: u32 = 512;
+/// Bytes of the FPU state.
+pub const FPU_SIZE: u32 = 512;

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! PowerPC, 32 bits, big-endian. There is no port yet: this is what the portable crates are compiled for.
+
+pub mod frame;
+pub mod layout;
+pub mod message;
+pub mod state;
+
+/// A user register.
+pub type Word = u32;

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The registers of a thread that stopped, as its handler sees them (RISC-V, 64 bits).
+
+use bytemuck::{Pod, Zeroable};
+
+/// A thread's registers, in the words behind an exception message or at the start of an alien's UTCB slot.
+///
+/// What a handler writes here is hostile to the kernel.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]
+pub struct Frame {
+    /// General registers, x1 to x31; x2 is the stack pointer.
+    pub x: [u64; 31],
+    /// Program counter: of the faulting instruction, or of the system call's.
+    pub pc: u64,
+    /// Why the thread stopped: an exception's number, or one of [`vector`].
+    pub vector: u64,
+    /// The processor's word on a fault, or 0.
+    pub error: u64,
+    /// The address of a page fault, or 0.
+    pub address: u64,
+    /// What the handler changed beside the general registers: only then does the kernel look at it.
+    pub changed: u64,
+}
+
+/// In `Frame::changed`: what belongs to the rarely loaded state.
+pub const CHANGED_STATE: u64 = 1;
+
+/// Words of a [`Frame`].
+pub const WORDS: u32 = 36;
+
+/// Values of `Frame::vector`: below 256 the processor's exceptions.
+pub mod vector {
+    /// An alien made a system call.
+    pub const SYSTEM_CALL: u64 = 0x80;
+    /// An alien that was created or reset and has not run yet.
+    pub const CREATED: u64 = 0x100;
+    /// An alien that `run` stopped for a notification.
+    pub const INTERRUPTED: u64 = 0x101;
+    /// A thread that another one stopped.
+    pub const STOPPED: u64 = 0x102;
+}

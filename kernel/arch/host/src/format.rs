@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Translation tables of no processor: two levels of 32-bit entries, or four of 64-bit ones. An entry has the address in
+//! its upper bits and tells all rights apart.
+
+use abi::{PAGE_SIZE, PhysAddr, Rights, Word};
+use mmu::{Attributes, Format, Leaf};
+
+/// Rights in force, in their own bits.
+const RIGHTS: Word = 7;
+/// Most rights, in theirs.
+const MOST_SHIFT: u32 = 3;
+/// It holds a page.
+const PAGE: Word = 1 << 6;
+/// It names a table.
+const TABLE: Word = 1 << 7;
+/// It is a copy of a Segment's.
+const SHARED: Word = 1 << 8;
+/// It holds a large page.
+const LARGE: Word = 1 << 9;
+/// The page is a device's.
+const DEVICE: Word = 1 << 10;
+
+/// The format of translation tables on the host.
+#[derive(Clone, Copy, Debug)]
+pub struct HostFormat;
+
+const fn rights(entry: Word) -> Rights {
+    Rights((entry & RIGHTS) as u32)
+}
+
+impl Format for HostFormat {
+    type Entry = Word;
+    const LEVELS: u32 = if size_of::<Word>() == 4 { 2 } else { 4 };
+
+    fn leaf(leaf: Leaf) -> Word {
+        let device = if leaf.attributes == Attributes::Device { DEVICE } else { 0 };
+        leaf.physical.align_down(PAGE_SIZE).0 | leaf.rights.0 as Word | (leaf.most.0 as Word) << MOST_SHIFT | PAGE | device
+    }
+    fn next(entry: Word) -> Word {
+        entry.wrapping_add(PAGE_SIZE)
+    }
+    fn decode(entry: Word) -> Option<Leaf> {
+        let attributes = if entry & DEVICE != 0 { Attributes::Device } else { Attributes::Cached };
+        let physical = PhysAddr(entry).align_down(PAGE_SIZE);
+        (entry & PAGE != 0).then_some(Leaf { physical, rights: rights(entry), most: rights(entry >> MOST_SHIFT), attributes })
+    }
+    fn table(physical: PhysAddr) -> Word {
+        physical.0 | TABLE | RIGHTS
+    }
+    fn decode_table(entry: Word) -> Option<(PhysAddr, bool)> {
+        (entry & TABLE != 0).then_some((PhysAddr(entry).align_down(PAGE_SIZE), entry & SHARED != 0))
+    }
+    fn table_rights(entry: Word) -> Rights {
+        rights(entry)
+    }
+    fn large(leaf: Leaf) -> Word {
+        Self::leaf(Leaf { physical: leaf.physical.align_down(Self::SPAN), ..leaf }) | LARGE
+    }
+    fn decode_large(entry: Word) -> Option<(Leaf, bool)> {
+        Self::decode(entry).filter(|_| entry & LARGE != 0).map(|leaf| (leaf, entry & SHARED != 0))
+    }
+    fn shared(entry: Word, rights: Rights) -> Word {
+        entry & (!RIGHTS | rights.0 as Word) | SHARED
+    }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! IA-32.
+
+use crate::sys::{self, Registers};
+use crate::{Result, STACK_BYTES, Thread};
+use abi::arch::ia32::kip::{FEATURE_SYSENTER, INT_VECTOR};
+use abi::arch::ia32::marker::{CASE, immediate};
+use abi::state::{DEBUG, TLS, TLS_COUNT};
+use abi::{Error, Op};
+use core::arch::{asm, global_asm};
+
+global_asm!(
+    ".section .text.start, \"ax\", @progbits",
+    ".global _start",
+    // EBX: UTCB address; ESI: argument; ESP: top of the stack.
+    "_start:",
+    "test byte ptr [{features}], {sysenter}",
+    "jnz 2f",
+    "or ebx, {by_int}",
+    "2:",
+    "push ebx",
+    "xor ebp, ebp",
+    "push esi",
+    "call macadamia_main",
+    "ud2",
+    features = const abi::utcb::KIP_ADDRESS + core::mem::offset_of!(abi::kip::Kip, features) as u32,
+    sysenter = const FEATURE_SYSENTER,
+    by_int = const BY_INT,
+);
+
+global_asm!(
+    ".section .text.thread, \"ax\", @progbits",
+    ".global macadamia_thread",
+    // ESI: argument; on the stack: the function. Never returns.
+    "macadamia_thread:",
+    "pop eax",
+    "xor ebp, ebp",
+    "push esi",
+    "call eax",
+    "ud2",
+);
+
+unsafe extern "C" {
+    fn macadamia_thread();
+}
+
+/// Where a thread begins: its argument is in ESI, its function on top of the stack.
+pub fn thread_entry() -> u32 {
+    macadamia_thread as *const () as u32
+}
+
+/// In a stack's last word, beside the UTCB's address: system calls are made by `int`.
+const BY_INT: u32 = 1;
+/// What a stack's last word has beside the UTCB's address.
+pub const STACK_FLAGS: u32 = BY_INT;
+
+/// Makes a system call with these registers. How is read from the stack, which is in use anyway, and
+/// not from the information page: a translation less.
+#[inline(always)]
+pub fn raw(registers: &mut Registers) {
+    let [eax, ebx, esi, edi, ebp] = registers;
+    // SAFETY: the kernel changes no registers but those named and writes no memory of this space but
+    // the UTCB, which no Rust reference covers (`utcb.rs`). ESI and EBP, which the compiler
+    // keeps for itself, are restored. System calls that change mappings are safe because this library
+    // builds references only to memory that it was given at start or allocated.
+    unsafe {
+        asm!(
+            "push esi",
+            "push ebp",
+            "mov esi, ecx",
+            "mov ebp, edx",
+            "mov ecx, esp",
+            "or ecx, {mask}",
+            "test byte ptr [ecx - 3], {by_int}",
+            "mov ecx, esp",
+            "jnz 2f",
+            "lea edx, [3f]",
+            "sysenter",
+            "2:",
+            "int {vector}",
+            "3:",
+            "mov ecx, esi",
+            "mov edx, ebp",
+            "pop ebp",
+            "pop esi",
+            mask = const STACK_BYTES - 1,
+            by_int = const BY_INT,
+            vector = const INT_VECTOR,
+            inout("eax") *eax,
+            inout("ebx") *ebx,
+            inout("ecx") *esi,
+            inout("edi") *edi,
+            inout("edx") *ebp,
+        );
+    }
+}
+
+/// Raises an exception: the thread ends here if nobody handles it.
+pub fn raise() {
+    // SAFETY: raises an exception and nothing else.
+    unsafe { asm!("ud2") };
+}
+
+/// The stack pointer.
+pub fn stack_pointer() -> u32 {
+    let stack: u32;
+    // SAFETY: reads the stack pointer.
+    unsafe { asm!("mov {}, esp", out(reg) stack, options(nomem, nostack, preserves_flags)) };
+    stack
+}
+
+/// The time-stamp counter.
+#[must_use]
+pub fn counter() -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: reads a counter that every supported processor has.
+    unsafe { core::arch::asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags)) };
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// A marker.
+#[inline(always)]
+pub fn mark<const KIND: u32, const ID: u32>() {
+    // SAFETY: changes only flags. It may touch memory as far as the compiler knows, so
+    // that it does not move what is measured.
+    unsafe { asm!("test eax, {}", const immediate(KIND, ID), options(nostack)) };
+}
+
+/// From here on what the machine is at is called so in the model's report of how long the kernel looks at no interrupts.
+pub fn case(name: &'static str) {
+    // SAFETY: changes only flags.
+    unsafe { asm!("test eax, {}", const immediate(CASE, 0), in("eax") name.as_ptr(), in("ecx") name.len(), options(nostack)) };
+}
+
+impl Thread {
+    /// Sets one of its three TLS descriptors; `limit` with the flags of [`abi::state::tls`].
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn set_tls(self, index: u32, base: u32, limit: u32) -> Result<()> {
+        if index >= TLS_COUNT {
+            return Err(Error::BadArgument);
+        }
+        sys::call(Op::SetState, [self.0, TLS + index, base, limit]).map(|_| ())
+    }
+    /// Sets a debug register; returns the last status.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn set_debug(self, index: u32, value: u32) -> Result<u32> {
+        let part = DEBUG.checked_add(index).ok_or(Error::BadArgument)?;
+        sys::call(Op::SetState, [self.0, part, value, 0]).map(|[status, _, _]| status)
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A processor that has no port yet. What is portable compiles for it, and nothing of this runs.
+
+use crate::sys::Registers;
+use abi::Word;
+
+/// What a stack's last word has beside the UTCB's address: nothing.
+pub const STACK_FLAGS: Word = 0;
+
+/// Makes a system call.
+///
+/// # Panics
+/// There is no kernel.
+pub fn raw(_: &mut Registers) {
+    panic!("no port to this processor")
+}
+
+/// Raises an exception.
+pub fn raise() {}
+
+/// The stack pointer.
+pub fn stack_pointer() -> Word {
+    0
+}
+
+/// Where a thread begins.
+pub fn thread_entry() -> Word {
+    0
+}
+
+/// The clock's counter.
+#[must_use]
+pub fn counter() -> u64 {
+    0
+}
