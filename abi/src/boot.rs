@@ -144,7 +144,9 @@ pub fn check(image: &[u8]) -> Result<Header, Refusal> {
         return Err(Refusal::RootPlacement);
     }
     let root_end = header.root_address.checked_add(header.root_bytes).ok_or(Refusal::RootAddress)?;
-    if !aligned(header.root_address) || header.root_address < crate::utcb::AREA_END || root_end > crate::USER_END {
+    let area = crate::utcb::AREA_START..crate::utcb::AREA_END;
+    let apart = header.root_address >= area.end || root_end <= area.start;
+    if !aligned(header.root_address) || !apart || root_end > crate::USER_END {
         return Err(Refusal::RootAddress);
     }
     let inside = |x: u32| x >= header.root_address && x <= root_end;

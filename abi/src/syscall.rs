@@ -649,7 +649,7 @@ pub enum Op {
     ///   into a Segment.
     /// * `NoRight`: the Space or Segment lacks `CONTROL`, or the Memory a right that the record asks for.
     /// * `BadAddress`: the range is not within the Segment, or not within the part of the Space that is the user's. In a
-    ///   native Space this begins at 4 MiB.
+    ///   native Space the addresses from `AREA_START` to `AREA_END` are the kernel's (IA-32: below 4 MiB).
     /// * `BadState`: the Memory or Segment is being deleted; or the Quota that would pay was deleted.
     /// * `Occupied`: a Segment is attached where a page is to be mapped.
     /// * `QuotaExceeded`, `PoolExhausted`: the Quota of the Space or Segment pays.

@@ -6,7 +6,7 @@
 
 use crate::memory::class;
 use crate::port::{Change, Port};
-use crate::{Kernel, Memory, Outcome, Owner, Region, Result, Space, Table, Thread};
+use crate::{Kernel, Memory, Outcome, Owner, Result, Space, Table, Thread};
 use abi::syscall::MapRecord;
 use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN};
 use mmu::{Attributes, Format, Leaf, leaf_index, top_index};
@@ -203,15 +203,14 @@ impl<P: Port> Kernel<P> {
         if !cap.rights().contains(Rights::CONTROL) {
             return Err(Error::NoRight);
         }
-        let Region { header, start, end, .. } = self.pool[owner.region()];
-        if header.is_dying() {
+        if self.pool[owner.region()].header.is_dying() {
             return Err(Error::BadState);
         }
         let (address, bytes) = (record.address(), record.length());
         if bytes == 0 || !bytes.is_multiple_of(PAGE_SIZE) {
             return Err(Error::BadArgument);
         }
-        if address < start || address >= end || bytes > end - address {
+        if !self.is_users(owner, address, bytes) {
             return Err(Error::BadAddress);
         }
         let rights = record.rights().intersection(Rights::RWX);

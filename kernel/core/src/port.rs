@@ -14,6 +14,7 @@
 //! The columns of the tables below say what the ports do that exist (IA-32) or are planned.
 
 use crate::{Segment, Space, Table, Thread};
+use abi::utcb::{AREA_END, AREA_START, FIRST_SLOT, KIP_ADDRESS};
 use abi::{CacheOp, Frame, Rights};
 use core::ops::Range;
 use mmu::Format;
@@ -73,6 +74,24 @@ pub enum Change {
     Protect(Rights),
 }
 
+/// The kernel's part of a native space: nobody else maps there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Area {
+    /// First address, a multiple of `TABLE_SPAN`.
+    pub start: u32,
+    /// End (exclusive), a multiple of `TABLE_SPAN`.
+    pub end: u32,
+    /// Address of the information page: in the area, and the same in all spaces.
+    pub kip: u32,
+    /// Address of the first UTCB slot, a multiple of a page. There is room for [`abi::utcb::SLOTS`].
+    pub first_slot: u32,
+}
+
+impl Area {
+    /// The part that the contract names, the same in all spaces.
+    pub const ALL: Self = Self { start: AREA_START, end: AREA_END, kip: KIP_ADDRESS, first_slot: FIRST_SLOT };
+}
+
 /// A processor and its board.
 pub trait Port {
     /// Layout of translation tables.
@@ -129,6 +148,21 @@ pub trait Port {
     /// |---|---|---|---|
     /// | leaves its directory, if that is loaded | takes its entries out of the caching page directory; domain and slot become free | its hash entries go when the VSIDs are used again | as IA-32; the PCID becomes free |
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>);
+    /// Where a native space, which has no tables yet, will have its UTCBs and the information page.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | the same part in all spaces | a part of its own for each: no address is two spaces' | as IA-32 | as IA-32 |
+    fn area(&mut self, pool: &Pool, space: Ref<Space>) -> Area;
+    /// A UTCB slot was taken in the page at `page` of the pool, which is mapped at `address` of a space. Returns the address by
+    /// which the kernel reaches that page from now on. It is in the pool, or in what [`Pool::add_window`] names. No cache
+    /// has anything of the page by another address afterwards. The page goes as any mapping does:
+    /// by [`before_change`](Self::before_change).
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | `page`: caches are physical | `address`: the cache would have two copies otherwise; the lines of `page` are written back | `page` | `page` |
+    fn utcb_page(&mut self, page: u32, address: u32) -> u32;
     /// A Segment was made: it has no tables yet, and is attached nowhere.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |

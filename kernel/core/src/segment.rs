@@ -128,8 +128,7 @@ impl<P: Port> Kernel<P> {
             return Err(Error::BadState);
         }
         let entries = self.pool[segment].region.entries();
-        let Region { start, end, .. } = self.pool[space].region;
-        if !address.is_multiple_of(TABLE_SPAN) || address < start || address >= end || entries * TABLE_SPAN > end - address {
+        if !address.is_multiple_of(TABLE_SPAN) || !self.is_users(Owner::Space(space), address, entries * TABLE_SPAN) {
             return Err(Error::BadAddress);
         }
         let first = top_index(address) as u32;

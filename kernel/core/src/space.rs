@@ -7,7 +7,6 @@ use crate::reap::Work;
 use crate::tables::TABLE_BYTES;
 use crate::{Attachment, Kernel, Outcome, Owner, PortMap, Quota, Region, Result, Slot, SlotMap, Thread};
 use abi::syscall::MAX_SLOTS;
-use abi::utcb::{AREA_END, FIRST_SLOT, KIP_ADDRESS, SLOT_SIZE};
 use abi::{Error, Kind, Rights, USER_END};
 use bytemuck::{Pod, Zeroable};
 use core::mem::take;
@@ -33,8 +32,14 @@ pub struct Space {
     pub bytes: u32,
     /// Next on the work list that it is on while it dies (`reap.rs`).
     pub work_next: Work,
+    /// Start of the kernel's part, where it has UTCBs.
+    pub area_start: u32,
+    /// End of that; 0: there is none.
+    pub area_end: u32,
+    /// Address of its first UTCB slot.
+    pub first_slot: u32,
     /// Up to [`HEADER_BYTES`].
-    pub unused: [u32; 9],
+    pub unused: [u32; 7],
 }
 impl Object for Space {}
 
@@ -91,9 +96,7 @@ impl<P: Port> Kernel<P> {
         let block = self.allocate_uncleared(quota, bytes)?;
         self.pool.bytes_mut(block, HEADER_BYTES).fill(0);
         let made: Ref<Space> = Ref::new(block);
-        // Where natives have their UTCBs nobody maps.
-        let start = if slots == 0 { 0 } else { AREA_END };
-        self.pool[made].region = Region { header: Self::new_header(quota, original), start, end: USER_END, ..Region::zeroed() };
+        self.pool[made].region = Region { header: Self::new_header(quota, original), end: USER_END, ..Region::zeroed() };
         self.pool[made].bytes = bytes;
         self.grow_table(made);
         match self.furnish_space(made, quota) {
@@ -125,12 +128,12 @@ impl<P: Port> Kernel<P> {
         }
         let map: Ref<SlotMap> = Ref::new(self.allocate(quota, size_of::<SlotMap>() as u32)?);
         self.pool[made].utcb_map = map.link();
-        // What lies before the first slot is not a slot.
-        if let Some(first) = self.pool[map].0.first_mut() {
-            *first = (1 << (FIRST_SLOT / SLOT_SIZE)) - 1;
-        }
+        self.pool[map] = SlotMap::EMPTY;
+        let area = self.port.area(&self.pool, made);
+        let s = &mut self.pool[made];
+        (s.area_start, s.area_end, s.first_slot) = (area.start, area.end, area.first_slot);
         let kip = self.port.physical(self.kip);
-        self.set_kernel_leaf(made, KIP_ADDRESS, kip, Rights::READ)
+        self.set_kernel_leaf(made, area.kip, kip, Rights::READ)
     }
 
     /// Frees a space that has no threads, capabilities or attachments any more.

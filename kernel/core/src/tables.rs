@@ -40,8 +40,6 @@ pub struct Region {
     pub attached: Link<Attachment>,
     /// Tables in reserve for large pages (`large.rs`).
     pub spares: Link<Table>,
-    /// First address that users map.
-    pub start: u32,
     /// First address above those that users map.
     pub end: u32,
 }
@@ -49,7 +47,7 @@ impl Object for Region {}
 const _: () = assert!(core::mem::offset_of!(Space, region) == 0 && core::mem::offset_of!(Segment, region) == 0);
 
 impl Region {
-    /// How many tables it can have, from the first address on.
+    /// How many tables it can have, from address 0 on.
     #[must_use]
     pub const fn entries(&self) -> u32 {
         self.end / abi::TABLE_SPAN
@@ -83,6 +81,17 @@ impl Owner {
 }
 
 impl<P: Port> Kernel<P> {
+    /// Whether a range is within the part that users map.
+    pub(crate) fn is_users(&self, owner: Owner, address: u32, bytes: u32) -> bool {
+        let end = self.pool[owner.region()].end;
+        if address >= end || bytes > end - address {
+            return false;
+        }
+        let Owner::Space(space) = owner else { return true };
+        let Space { area_start, area_end, .. } = self.pool[space];
+        address >= area_end || address + bytes <= area_start
+    }
+
     /// Quota that an owner's tables are charged to.
     pub(crate) fn quota_of(&self, owner: Owner) -> Result<Ref<Quota>> {
         let Region { header, .. } = self.pool[owner.region()];

@@ -3,7 +3,7 @@
 
 use crate::port::Port;
 use crate::{Kernel, Result, Space, Table, Thread};
-use abi::utcb::{AREA_END, SLOT_SIZE};
+use abi::utcb::{SLOT_SIZE, SLOTS};
 use abi::{Error, PAGE_SIZE, Rights};
 use bytemuck::{Pod, Zeroable};
 use mmu::Format;
@@ -16,7 +16,16 @@ pub struct SlotMap(pub [u32; SLOT_MAP_WORDS]);
 impl Object for SlotMap {}
 
 /// Words of a [`SlotMap`].
-pub const SLOT_MAP_WORDS: usize = (abi::utcb::AREA_END / abi::utcb::SLOT_SIZE / 32) as usize;
+pub const SLOT_MAP_WORDS: usize = SLOTS.div_ceil(32) as usize;
+
+impl SlotMap {
+    /// All slots are free; the last word's other bits are no slots.
+    pub(crate) const EMPTY: Self = {
+        let mut words = [0; SLOT_MAP_WORDS];
+        words[SLOT_MAP_WORDS - 1] = u32::MAX.unbounded_shl(SLOTS - 32 * (SLOT_MAP_WORDS as u32 - 1));
+        Self(words)
+    };
+}
 
 const SLOTS_A_PAGE: u32 = PAGE_SIZE / SLOT_SIZE;
 
@@ -39,13 +48,13 @@ impl<P: Port> Kernel<P> {
         let words = &self.pool[map].0;
         let (word, bits) = words.iter().enumerate().find(|(_, bits)| **bits != u32::MAX).ok_or(Error::PoolExhausted)?;
         let index = word as u32 * 32 + (!*bits).trailing_zeros();
-        let address = index * SLOT_SIZE;
-        debug_assert!(address < AREA_END, "slot map too long");
+        let address = self.pool[home].first_slot + index * SLOT_SIZE;
         let page_at = address & !(PAGE_SIZE - 1);
         let page = match self.area_page(home, page_at) {
-            Some(physical) => self.port.pool_address(physical),
+            Some(page) => page,
             None => self.add_utcb_page(home, page_at)?,
         };
+        let page = self.port.utcb_page(page, page_at);
         if let Some(bits) = self.pool[map].0.get_mut(word) {
             *bits |= 1 << (index % 32);
         }
@@ -54,12 +63,12 @@ impl<P: Port> Kernel<P> {
         Ok((address, utcb))
     }
 
-    /// Physical address of a page of a space's UTCB area.
+    /// Address in the pool of a page of a space's UTCB area.
     fn area_page(&self, space: Ref<Space>, address: u32) -> Option<u32> {
         let top = self.pool[space].region.top.get()?;
         let (table, _) = P::Format::decode_table(*self.pool[top].0.get(mmu::top_index(address))?)?;
         let table: Ref<Table> = Ref::new(self.port.pool_address(table));
-        P::Format::decode(*self.pool[table].0.get(mmu::leaf_index(address))?).map(|leaf| leaf.physical)
+        P::Format::decode(*self.pool[table].0.get(mmu::leaf_index(address))?).map(|leaf| self.port.pool_address(leaf.physical))
     }
 
     fn add_utcb_page(&mut self, home: Ref<Space>, address: u32) -> Result<u32> {
@@ -74,17 +83,19 @@ impl<P: Port> Kernel<P> {
 
     /// Gives a thread's UTCB slot back, and the page with the last slot in it.
     pub(crate) fn free_utcb_slot(&mut self, thread: Ref<Thread>) {
-        let Thread { home, utcb, utcb_address: address, .. } = self.pool[thread];
+        let Thread { home, utcb_address: address, .. } = self.pool[thread];
         let Some(home) = home.get() else { return };
         let Some(map) = self.pool[home].utcb_map.get() else { return };
-        let index = address / SLOT_SIZE;
+        let index = (address - self.pool[home].first_slot) / SLOT_SIZE;
         let Some(bits) = self.pool[map].0.get_mut((index / 32) as usize) else { return };
         *bits &= !(1 << (index % 32));
         let page_bits = ((1 << SLOTS_A_PAGE) - 1) << (index % 32 / SLOTS_A_PAGE * SLOTS_A_PAGE);
         if *bits & page_bits == 0 {
-            let quota = self.pool[home].region.header.quota;
-            self.clear_leaf(home, address & !(PAGE_SIZE - 1));
-            self.release(quota, utcb & !(PAGE_SIZE - 1), PAGE_SIZE);
+            let (quota, address) = (self.pool[home].region.header.quota, address & !(PAGE_SIZE - 1));
+            if let Some(page) = self.area_page(home, address) {
+                self.clear_leaf(home, address);
+                self.release(quota, page, PAGE_SIZE);
+            }
         }
     }
 }

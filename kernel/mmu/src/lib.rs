@@ -27,5 +27,6 @@ pub const fn leaf_index(address: u32) -> usize {
 
 /// Entries of a translation table, upper or lower.
 pub const ENTRIES: usize = 1024;
-/// Entries of the upper level that belong to the user.
-pub const USER_ENTRIES: usize = (abi::USER_END / abi::TABLE_SPAN) as usize;
+/// Entries of the upper level that are a space's own: those of user addresses, and of its UTCBs.
+pub const USER_ENTRIES: usize =
+    (if abi::USER_END < abi::utcb::AREA_END { abi::utcb::AREA_END } else { abi::USER_END } / abi::TABLE_SPAN) as usize;

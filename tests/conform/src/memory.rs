@@ -16,7 +16,7 @@ pub const CASES: &[Case] = &[
     ("mapped_memory_keeps_its_contents", keeps_contents),
     ("map_replaces_what_was_there", map_replaces),
     ("unmapping_nothing_is_no_error", |_| good(unmap(SPACE, OTHER, PAGE * 10))),
-    ("the_kernels_area_is_refused", |bed| fails(map(SPACE, 0x2000, bed.ram, 0, PAGE, RW), Error::BadAddress)),
+    ("the_kernels_area_is_refused", |bed| fails(map(SPACE, abi::utcb::FIRST_SLOT, bed.ram, 0, PAGE, RW), Error::BadAddress)),
     ("beyond_the_user_area_is_refused", |bed| fails(map(SPACE, USER_END - PAGE, bed.ram, 0, 2 * PAGE, RW), Error::BadAddress)),
     ("beyond_the_memory_is_refused", beyond_the_memory),
     ("part_pages_are_refused", |bed| fails(map(SPACE, ADDRESS, bed.ram, 0, 100, RW), Error::BadArgument)),

@@ -10,7 +10,7 @@ use abi::{CacheOp, Error, Frame, Rights};
 use bytemuck::Zeroable;
 use ia32_context::{ARGUMENTS, word};
 use kcore::boot::{self, Machine, thread_table};
-use kcore::port::{Change, Context, FaultIn};
+use kcore::port::{Area, Change, Context, FaultIn};
 use kcore::{Cpu, Kernel, Port, Segment, Space, Table, Thread};
 use mmu::ia32::Ia32;
 use pool::{Pool, Ref};
@@ -27,8 +27,14 @@ const POOL_PHYSICAL: u32 = 0x0700_0000;
 /// The RAM that the root server gets.
 pub const RAM: boot::Range = boot::Range { base: 0x0100_0000, bytes: 16 << 20 };
 
+/// A place for the kernel's part of a native space that is not at its start. Its first page has UTCBs, the last but one the
+/// information page.
+pub const ELSEWHERE: Area = Area { start: 0x2000_0000, end: 0x2040_0000, kip: 0x203f_e000, first_slot: 0x2000_0000 };
+
+/// Where the kernel reaches UTCBs if not in the pool ([`Host::window`]).
+const WINDOW: u32 = 0xc000_0000;
+
 /// A simulated processor and board.
-#[derive(Default)]
 pub struct Host {
     cpu: Cpu,
     /// The time, which tests advance.
@@ -43,6 +49,26 @@ pub struct Host {
     pub all_invalidated: u32,
     /// Tables as a walker finds them in memory if nothing but `entries_written` brings them there.
     pub walker: HashMap<u32, [u32; mmu::ENTRIES]>,
+    /// Where the kernel's part of a native space is.
+    pub area: Area,
+    /// Whether the kernel reaches UTCBs by other addresses than those in the pool, as with caches that are virtual.
+    pub window: bool,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self {
+            cpu: Cpu::default(),
+            now: 0,
+            timer: None,
+            pending: false,
+            invalidated: Vec::new(),
+            all_invalidated: 0,
+            walker: HashMap::new(),
+            area: Area::ALL,
+            window: false,
+        }
+    }
 }
 
 impl Port for Host {
@@ -88,6 +114,12 @@ impl Port for Host {
         }
     }
     fn space_dropped(&mut self, _: &mut Pool, _: Ref<Space>) {}
+    fn area(&mut self, _: &Pool, _: Ref<Space>) -> Area {
+        self.area
+    }
+    fn utcb_page(&mut self, page: u32, _: u32) -> u32 {
+        if self.window { page - POOL_BASE + WINDOW } else { page }
+    }
     fn segment_created(&mut self, _: &mut Pool, _: Ref<Segment>) {}
     fn segment_dropped(&mut self, _: &mut Pool, _: Ref<Segment>) {}
     fn before_change(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<u32>, _: Change) {}
@@ -148,11 +180,28 @@ pub fn boot() -> Kernel<Host> {
 /// If the root server does not fit.
 #[must_use]
 pub fn boot_with(pool_bytes: u32) -> Kernel<Host> {
+    boot_on(Host::default(), pool_bytes)
+}
+
+/// As [`boot`], with the kernel's part of a native space elsewhere, and UTCBs that the kernel does not reach in the pool.
+///
+/// # Panics
+/// If the host has no memory.
+#[must_use]
+pub fn boot_elsewhere() -> Kernel<Host> {
+    boot_on(Host { area: ELSEWHERE, window: true, ..Host::default() }, POOL_BYTES)
+}
+
+fn boot_on(host: Host, pool_bytes: u32) -> Kernel<Host> {
     let (_, reserved) = thread_table(pool_bytes);
     let layout = Layout::from_size_align(pool_bytes as usize, abi::PAGE_SIZE as usize).expect("a layout of pages");
-    // SAFETY: the layout is not empty; the memory is never freed, and used by nobody else.
-    let pool = unsafe { Pool::new(alloc(layout), pool_bytes, reserved) };
-    let mut kernel = Kernel::new(pool, Host::default());
+    // SAFETY: the layout is not empty; the memory is never freed, and used by nobody else. The window has no memory of its own.
+    let pool = unsafe {
+        let mut pool = Pool::new(alloc(layout), pool_bytes, reserved);
+        pool.add_window(WINDOW, pool_bytes);
+        pool
+    };
+    let mut kernel = Kernel::new(pool, host);
     let header =
         abi::boot::Header { root_bytes: 4096, root_address: 0x40_0000, root_offset: 4096, total: 8192, ..abi::boot::Header::zeroed() };
     let machine = Machine {

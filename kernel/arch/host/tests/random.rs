@@ -4,7 +4,7 @@
 
 use abi::boot::slot;
 use abi::{Op, PAGE_SIZE, TABLE_SPAN, Tag};
-use arch_host::{Host, RAM, boot};
+use arch_host::{Host, RAM, boot, boot_elsewhere};
 use kcore::attach;
 use kcore::memory::class;
 use kcore::thread::gate;
@@ -178,8 +178,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, rng_seed: RngSeed::Fixed(seed()), failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn what_must_hold_holds_after_every_call(steps in prop::collection::vec(step(), 1..250)) {
-        let mut kernel = boot();
+    fn what_must_hold_holds_after_every_call(steps in prop::collection::vec(step(), 1..250), elsewhere in any::<bool>()) {
+        let mut kernel = if elsewhere { boot_elsewhere() } else { boot() };
         let me = kernel.current().expect("the root server runs");
         let root = kernel.pool[me].space.get().expect("in its space");
         let empty: Vec<u32> = (1..kernel.pool[root].slots).filter(|i| kernel.pool[Space::slot(root, *i)].is_empty()).collect();

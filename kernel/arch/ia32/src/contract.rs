@@ -7,7 +7,7 @@ use crate::lazy::Lazy;
 use crate::{fpu, interrupts, paging, switch};
 use abi::{CacheOp, Error, Frame, PAGE_SIZE, Rights};
 use core::ops::Range;
-use kcore::port::{Change, Context, FaultIn};
+use kcore::port::{Area, Change, Context, FaultIn};
 use kcore::{Cpu, Port, Segment, Space, Table, Thread};
 use mmu::ia32::Ia32 as Format;
 use plat_pc::{TscScale, pic, pit, tsc};
@@ -88,6 +88,15 @@ impl Port for Ia32 {
 
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) {
         switch::leave(pool, space);
+    }
+
+    fn area(&mut self, _: &Pool, _: Ref<Space>) -> Area {
+        Area::ALL
+    }
+
+    fn utcb_page(&mut self, page: u32, _: u32) -> u32 {
+        // Caches are physical.
+        page
     }
 
     fn segment_created(&mut self, _: &mut Pool, _: Ref<Segment>) {}
