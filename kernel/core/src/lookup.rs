@@ -6,8 +6,9 @@
 use crate::memory::class;
 use crate::port::Port;
 use crate::{Kernel, Memory, Owner, Result, Space, Table};
+use abi::syscall::MapRecord;
 use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN};
-use mmu::{Format, Leaf, leaf_index, top_index};
+use mmu::{Attributes, Format, Leaf, leaf_index, top_index};
 use pool::Ref;
 
 /// The offset of what is no page of the Memory.
@@ -32,9 +33,10 @@ impl<P: Port> Kernel<P> {
             return Err(Error::BadArgument);
         }
         let (found, bytes) = self.translate(space, address);
-        let Some(Leaf { physical, rights, .. }) = found else { return Ok([0, bytes, ELSEWHERE]) };
+        let Some(Leaf { physical, rights, attributes, .. }) = found else { return Ok([0, bytes, ELSEWHERE]) };
         let offset = memory.and_then(|memory| physical.checked_sub(memory.base).filter(|offset| *offset < memory.bytes));
-        Ok([rights.0, bytes, offset.unwrap_or(ELSEWHERE)])
+        let flag = if attributes == Attributes::Cached { 0 } else { MapRecord::UNCACHED };
+        Ok([rights.0 | flag, bytes, offset.unwrap_or(ELSEWHERE)])
     }
 
     /// The page at an address, as a processor finds it, and the bytes that its entry is for.

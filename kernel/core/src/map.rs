@@ -228,7 +228,12 @@ impl<P: Port> Kernel<P> {
                     return Err(Error::BadArgument);
                 }
                 self.note_use(memory, owner)?;
-                Some((base + offset, if kind == class::DEVICE { Attributes::Device } else { Attributes::Cached }))
+                let attributes = match kind {
+                    class::DEVICE => Attributes::Device,
+                    _ if record.is_uncached() => Attributes::Uncached,
+                    _ => Attributes::Cached,
+                };
+                Some((base + offset, attributes))
             }
             _ => None,
         };

@@ -9,6 +9,8 @@ use abi::Rights;
 pub enum Attributes {
     /// RAM: cached.
     Cached,
+    /// RAM, not cached. Writes may be combined.
+    Uncached,
     /// Device registers: neither cached nor combined.
     Device,
 }

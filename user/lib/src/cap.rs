@@ -3,6 +3,7 @@
 
 use crate::{Result, sys, utcb};
 use abi::state::{DEBUG, TLS, TLS_COUNT};
+use abi::syscall::MapRecord;
 use abi::{Error, Frame, Op, Rights};
 
 macro_rules! selector {
@@ -55,6 +56,8 @@ pub struct Found {
     pub bytes: u32,
     /// The page's offset in the Memory that was named, if it is one of its pages.
     pub offset: Option<u32>,
+    /// Whether it is not cached: registers of a device, or RAM that was mapped so.
+    pub uncached: bool,
 }
 
 impl Quota {
@@ -229,7 +232,9 @@ impl Space {
     /// What the kernel says.
     pub fn lookup(self, address: u32, memory: Option<Memory>) -> Result<Found> {
         let [rights, bytes, offset] = sys::call(Op::Lookup, [self.0, address, memory.map_or(0, |m| m.0), 0])?;
-        Ok(Found { rights: Rights(rights), bytes, offset: (offset != u32::MAX).then_some(offset) })
+        let uncached = rights & MapRecord::UNCACHED != 0;
+        let rights = Rights(rights).intersection(Rights::ALL);
+        Ok(Found { rights, bytes, offset: (offset != u32::MAX).then_some(offset), uncached })
     }
 }
 

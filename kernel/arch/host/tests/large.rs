@@ -36,7 +36,11 @@ struct Page {
     writable: bool,
     most: bool,
     usable: bool,
+    uncached: bool,
 }
+
+/// Pages by address: physical address, whether they may be written, whether they are not cached.
+type Seen = BTreeMap<u32, (u32, bool, bool)>;
 
 #[derive(Clone)]
 struct Part {
@@ -94,11 +98,11 @@ impl Model {
         self.attached.retain(|(_, m)| *m != memory);
     }
 
-    /// What a processor finds in a space: address, physical address, whether it may write.
-    fn seen(&self, space: u32) -> BTreeMap<u32, (u32, bool)> {
+    /// What a processor finds in a space.
+    fn seen(&self, space: u32) -> Seen {
         let of = |owner: u32, base: u32, may_write: bool| {
             let pages = (0..).zip(&self.pages[&owner]).filter_map(|(i, page)| Some((i, page.filter(|page| page.usable)?)));
-            pages.map(move |(i, page)| (base + i * PAGE_SIZE, (page.physical, page.writable && may_write)))
+            pages.map(move |(i, page)| (base + i * PAGE_SIZE, (page.physical, page.writable && may_write, page.uncached)))
         };
         let segments = self.places.iter().filter(|((s, _), _)| *s == space).flat_map(|((_, place), writes)| of(SEGMENT, *place, *writes));
         of(space, BASE, true).chain(segments).collect()
@@ -140,7 +144,7 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [u32; 5]) {
     let address = if owner == SEGMENT { page * PAGE_SIZE } else { BASE + page * PAGE_SIZE };
     let memory = *model.memories.keys().nth(d as usize % model.memories.len()).expect("one stays");
     let part = model.memories[&memory].clone();
-    let writes = what & 64 != 0;
+    let (writes, uncached) = (what & 64 != 0, what & 128 != 0);
     let rights = if writes { Rights(3) } else { Rights::READ };
     match what % 12 {
         0..=3 => {
@@ -150,10 +154,11 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [u32; 5]) {
             let offset = if d & 48 == 0 { d / 64 % part.pages } else { (aligned + d / 64 % 3 * SPAN) % part.pages };
             let count = count.min(part.pages - offset);
             let given = [memory, offset * PAGE_SIZE, count * PAGE_SIZE];
-            assert!(record(kernel, MapRecord::new(MapRecord::MAP, owner, address, given[0], given[1], given[2], rights)));
+            let cached = MapRecord::new(MapRecord::MAP, owner, address, given[0], given[1], given[2], rights);
+            assert!(record(kernel, if uncached { cached.uncached() } else { cached }));
             let base = part.base + offset * PAGE_SIZE;
             model.change(owner, page, count, |i, _| {
-                Some(Page { physical: base + i * PAGE_SIZE, writable: writes, most: writes, usable: true })
+                Some(Page { physical: base + i * PAGE_SIZE, writable: writes, most: writes, usable: true, uncached })
             });
             for (span, whole) in Model::spans(page, count) {
                 model.tables.insert((owner, span));
@@ -244,15 +249,17 @@ fn check_flushes(kernel: &Kernel<Host>, space: Ref<Space>, before: &[Found], aft
     };
     let now: BTreeMap<u32, &Found> = after.iter().map(|found| (found.address, found)).collect();
     for old in before {
-        let kept = now.get(&old.address).is_some_and(|new| new.physical == old.physical && (new.writable || !old.writable));
+        let kept = now
+            .get(&old.address)
+            .is_some_and(|new| new.physical == old.physical && new.uncached == old.uncached && (new.writable || !old.writable));
         assert!(kept || flushed(old.address, PAGE_SIZE), "{:#x} may be in a TLB", old.address);
         let same_form = now.get(&old.address).is_none_or(|new| new.large == old.large);
         assert!(same_form || flushed(old.address & !(TABLE_SPAN - 1), TABLE_SPAN), "{:#x} changed its form", old.address);
     }
 }
 
-fn seen(found: &[Found]) -> BTreeMap<u32, (u32, bool)> {
-    found.iter().map(|found| (found.address, (found.physical, found.writable))).collect()
+fn seen(found: &[Found]) -> Seen {
+    found.iter().map(|found| (found.address, (found.physical, found.writable, found.uncached))).collect()
 }
 
 /// A root server with two spaces, a segment and all of the RAM as one memory.

@@ -33,7 +33,11 @@ struct Page {
     writable: bool,
     most: bool,
     usable: bool,
+    uncached: bool,
 }
+
+/// Pages by address: physical address, whether they may be written, whether they are not cached.
+type Seen = BTreeMap<u32, (u32, bool, bool)>;
 
 #[derive(Clone)]
 struct Part {
@@ -68,18 +72,18 @@ impl Model {
     }
 
     /// What a processor finds in a space.
-    fn seen(&self, space: u32) -> BTreeMap<u32, (u32, bool)> {
+    fn seen(&self, space: u32) -> Seen {
         let of = |owner: u32, base: u32, may_write: bool| {
             let pages = self.pages.iter().filter(move |((o, _), page)| *o == owner && page.usable);
-            pages.map(move |((_, at), page)| (base + at * PAGE_SIZE, (page.physical, page.writable && may_write)))
+            pages.map(move |((_, at), page)| (base + at * PAGE_SIZE, (page.physical, page.writable && may_write, page.uncached)))
         };
         let segments = self.places.iter().filter(|((s, _), _)| *s == space).flat_map(|((_, place), writes)| of(SEGMENT, *place, *writes));
         of(space, BASE, true).chain(segments).collect()
     }
 }
 
-fn seen(pages: &[Found]) -> BTreeMap<u32, (u32, bool)> {
-    pages.iter().map(|found| (found.address, (found.physical, found.writable))).collect()
+fn seen(pages: &[Found]) -> Seen {
+    pages.iter().map(|found| (found.address, (found.physical, found.writable, found.uncached))).collect()
 }
 
 /// One record; whether the kernel took it. `alone`: one of one page by the system call that replies, too.
@@ -106,21 +110,18 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [u32; 5]) {
     let (owner, address) = owner_and_address(a, page);
     let memory = *model.memories.keys().nth(d as usize % model.memories.len()).expect("one stays");
     let part = model.memories[&memory].clone();
-    let (writes, alone) = (c & 64 != 0, c & 128 != 0);
+    let (writes, alone, uncached) = (c & 64 != 0, c & 128 != 0, c & 256 != 0);
     let rights = if writes { Rights(3) } else { Rights::READ };
     match what % 12 {
         0..=4 => {
             let offset = d / 16 % part.pages;
             let fits = count <= part.pages - offset;
-            let taken = record(
-                kernel,
-                MapRecord::new(MapRecord::MAP, owner, address, memory, offset * PAGE_SIZE, count * PAGE_SIZE, rights),
-                alone,
-            );
+            let cached = MapRecord::new(MapRecord::MAP, owner, address, memory, offset * PAGE_SIZE, count * PAGE_SIZE, rights);
+            let taken = record(kernel, if uncached { cached.uncached() } else { cached }, alone);
             assert_eq!(taken, fits, "map of {count} pages at {offset} of {}", part.pages);
             for i in (0..count).filter(|_| fits) {
                 let physical = part.base + (offset + i) * PAGE_SIZE;
-                model.pages.insert((owner, page + i), Page { physical, writable: writes, most: writes, usable: true });
+                model.pages.insert((owner, page + i), Page { physical, writable: writes, most: writes, usable: true, uncached });
                 model.attached.insert((owner, memory));
             }
         }

@@ -2,6 +2,7 @@
 //! System calls for the thread that runs.
 #![allow(dead_code, reason = "each test uses its part")]
 
+use abi::syscall::MapRecord;
 use abi::{Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
 use arch_host::{Host, results, set_arguments};
 use kcore::{Kernel, Port, Space, Thread};
@@ -66,6 +67,7 @@ pub struct Found {
     pub address: u32,
     pub physical: u32,
     pub writable: bool,
+    pub uncached: bool,
     /// Whether an entry of the upper level maps it, with its neighbours.
     pub large: bool,
 }
@@ -85,7 +87,8 @@ pub fn pages_of(kernel: &Kernel<Host>, space: Ref<Space>) -> Vec<Found> {
             let lower = table.map_or(piece | flags, |table| table[j as usize]);
             if lower & bits::PRESENT != 0 && upper & lower & bits::USER != 0 {
                 let (physical, writable) = (lower & bits::ADDRESS, upper & lower & bits::WRITABLE != 0);
-                found.push(Found { address: i * TABLE_SPAN + j * PAGE_SIZE, physical, writable, large });
+                let uncached = lower & bits::CACHE_DISABLE != 0;
+                found.push(Found { address: i * TABLE_SPAN + j * PAGE_SIZE, physical, writable, uncached, large });
             }
         }
     }
@@ -99,9 +102,10 @@ pub fn check_lookup(kernel: &mut Kernel<Host>, space: u32, pages: &[Found], (mem
     match pages.iter().find(|found| found.address == address & !(PAGE_SIZE - 1)) {
         Some(found) => {
             let size = if found.large { TABLE_SPAN } else { PAGE_SIZE };
-            let told = [if found.writable { Rights::RWX.0 } else { READABLE.0 }, size, found.physical - base];
+            let flag = if found.uncached { MapRecord::UNCACHED } else { 0 };
+            let told = [if found.writable { Rights::RWX.0 } else { READABLE.0 } | flag, size, found.physical - base];
             assert_eq!([rights, bytes, offset], told, "{address:#x}");
         }
-        None => assert_eq!(rights, 0, "{address:#x}"),
+        None => assert_eq!(rights & Rights::ALL.0, 0, "{address:#x}"),
     }
 }
