@@ -91,7 +91,7 @@ pub struct Kernel<P: Port> {
     /// The alarms that are set.
     alarms: alarm::Alarms,
     /// The Irq objects by line.
-    irqs: [Link<Irq>; port::MAX_IRQS],
+    irqs: P::Irqs,
     /// Pages' worth of work of `map` since its last look at the interrupt controller.
     unlooked: u32,
     /// Work lists that nobody works off but the reaper.

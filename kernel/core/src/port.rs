@@ -13,9 +13,10 @@
 //!
 //! The columns of the tables below say what the ports do that exist (IA-32) or are planned.
 
-use crate::{Segment, Space, Table, Thread};
+use crate::{Irq, Segment, Space, Table, Thread};
 use abi::utcb::{AREA_END, AREA_START, FIRST_SLOT, KIP_ADDRESS};
 use abi::{CacheOp, Frame, Rights};
+use bytemuck::Zeroable;
 use core::ops::Range;
 use mmu::Format;
 use pool::{Link, Pool, Ref};
@@ -32,9 +33,6 @@ pub const STATE_WORDS: usize = 13;
 /// A thread's rarely loaded state, in the port's own layout: what is loaded only for a thread that
 /// has any of it. All zeros is none.
 pub type State = [u32; STATE_WORDS];
-
-/// Interrupt lines the kernel can hold.
-pub const MAX_IRQS: usize = 32;
 
 /// The words of a processor that its fast path reads. They share one cache line with what the processor
 /// itself reads on each entry. On IA-32 that is the start of the task-state segment: `port` is its first word,
@@ -96,6 +94,8 @@ impl Area {
 pub trait Port {
     /// Layout of translation tables.
     type Format: Format;
+    /// A link for each interrupt line of the board, at most [`abi::boot::MAX_IRQS`]: an array.
+    type Irqs: AsRef<[Link<Irq>]> + AsMut<[Link<Irq>]> + Zeroable;
 
     // --- Registers ------------------------------------------------------------
     /// System-call argument `index`: 0 the tag, 1 to 4 the arguments `a0` to `a3`.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random systems of threads, and what their threads may do next.
 
-use abi::boot::slot;
 use abi::frame::BY_SYSEXIT;
 use abi::syscall::MapRecord;
 use abi::{Error, Frame, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
-use arch_host::{Host, boot_with, results, set_arguments};
+use arch_host::{Host, boot_with, results, set_arguments, slot};
 use fastrand::Rng;
 use kcore::thread::{SEQUENCE, gate};
 use kcore::{Kernel, Memory, Space, Thread, attach};

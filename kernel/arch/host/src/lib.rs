@@ -11,9 +11,9 @@ use bytemuck::Zeroable;
 use ia32_context::{ARGUMENTS, word};
 use kcore::boot::{self, Machine, thread_table};
 use kcore::port::{Area, Change, Context, FaultIn};
-use kcore::{Cpu, Kernel, Port, Segment, Space, Table, Thread};
+use kcore::{Cpu, Irq, Kernel, Port, Segment, Space, Table, Thread};
 use mmu::ia32::Ia32;
-use pool::{Pool, Ref};
+use pool::{Link, Pool, Ref};
 use std::alloc::{Layout, alloc};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -26,6 +26,16 @@ pub const POOL_BYTES: u32 = 4 << 20;
 const POOL_PHYSICAL: u32 = 0x0700_0000;
 /// The RAM that the root server gets.
 pub const RAM: boot::Range = boot::Range { base: 0x0100_0000, bytes: 16 << 20 };
+
+/// Interrupt lines: more than a word has bits.
+pub const LINES: usize = 40;
+
+/// Selectors in the root server's table.
+pub mod slot {
+    pub use abi::boot::slot::*;
+    /// First slot that is empty.
+    pub const FREE: u32 = IRQ + super::LINES as u32;
+}
 
 /// A place for the kernel's part of a native space that is not at its start. Its first page has UTCBs, the last but one the
 /// information page.
@@ -73,6 +83,7 @@ impl Default for Host {
 
 impl Port for Host {
     type Format = Ia32;
+    type Irqs = [Link<Irq>; LINES];
 
     fn argument(context: &Context, index: usize) -> u32 {
         ia32_context::argument(context, index)
@@ -210,7 +221,7 @@ fn boot_on(host: Host, pool_bytes: u32) -> Kernel<Host> {
         ports: boot::Range { base: 0, bytes: 0x1_0000 },
         image: 0x0300_0000,
         header,
-        irq_lines: 0xfffa,
+        irq_lines: &[1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 39],
     };
     kernel.start_root(&machine, &Kip::zeroed()).expect("the root server fits");
     kernel

@@ -3,11 +3,10 @@
 
 mod common;
 
-use abi::boot::slot;
 use abi::syscall::MapRecord;
 use abi::utcb::{SLOT_SIZE, SLOTS};
 use abi::{Error, Op, PAGE_SIZE, Rights, TABLE_SPAN};
-use arch_host::{ELSEWHERE, Host, boot_elsewhere};
+use arch_host::{ELSEWHERE, Host, boot_elsewhere, slot};
 use common::{call, call_with, named, succeeds};
 use kcore::Kernel;
 

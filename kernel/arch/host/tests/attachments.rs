@@ -3,10 +3,9 @@
 
 mod common;
 
-use abi::boot::slot;
 use abi::syscall::MapRecord;
 use abi::{Op, PAGE_SIZE, Rights, TABLE_SPAN};
-use arch_host::{Host, boot_with, results};
+use arch_host::{Host, boot_with, results, slot};
 use common::{begin, call_with, pages_of, seed, succeeds};
 use kcore::attach;
 use kcore::{Attachment, Kernel, space::Space};

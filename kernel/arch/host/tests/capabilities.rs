@@ -3,9 +3,8 @@
 
 mod common;
 
-use abi::boot::slot;
 use abi::{Kind, Op, Rights};
-use arch_host::{Host, boot};
+use arch_host::{Host, boot, slot};
 use common::{call, call_with, seed};
 use kcore::{Kernel, Space};
 use proptest::prelude::*;

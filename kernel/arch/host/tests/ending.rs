@@ -3,9 +3,8 @@
 
 mod common;
 
-use abi::boot::slot;
 use abi::{Delivery, Error, Op, Rights};
-use arch_host::{Host, boot_with, results};
+use arch_host::{Host, boot_with, results, slot};
 use common::{begin, call, named, succeeds};
 use kcore::thread::gate;
 use kcore::{Kernel, Space, Thread};

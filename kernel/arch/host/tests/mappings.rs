@@ -4,10 +4,9 @@
 
 mod common;
 
-use abi::boot::slot;
 use abi::syscall::MapRecord;
 use abi::{Delivery, Error, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
-use arch_host::{Host, RAM, boot};
+use arch_host::{Host, RAM, boot, slot};
 use common::{Found, call, call_tag, call_with, check_lookup, pages_of, seed};
 use kcore::{Kernel, Space};
 use proptest::prelude::*;

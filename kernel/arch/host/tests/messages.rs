@@ -5,9 +5,8 @@
 
 mod common;
 
-use abi::boot::slot;
 use abi::{Delivery, Error, MessageKind, Op, Rights, Tag};
-use arch_host::{Host, boot, results, set_arguments};
+use arch_host::{Host, boot, results, set_arguments, slot};
 use common::{call, seed};
 use kcore::thread::{SEQUENCE, gate};
 use kcore::{Kernel, Thread};

@@ -3,10 +3,9 @@
 
 mod common;
 
-use abi::boot::slot;
 use abi::syscall::MapRecord;
 use abi::{Op, Rights};
-use arch_host::{Host, boot};
+use arch_host::{Host, boot, slot};
 use common::{call, call_with, seed};
 use kcore::{Kernel, Space};
 use pool::Ref;

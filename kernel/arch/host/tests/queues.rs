@@ -4,9 +4,8 @@
 
 mod common;
 
-use abi::boot::slot;
 use abi::{Delivery, MessageKind, Op, Tag};
-use arch_host::{Host, boot, results, set_arguments};
+use arch_host::{Host, boot, results, set_arguments, slot};
 use common::{call, seed};
 use kcore::thread::{flag, gate};
 use kcore::{Kernel, Port, Space, Thread};

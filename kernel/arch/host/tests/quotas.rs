@@ -4,9 +4,8 @@
 
 mod common;
 
-use abi::boot::slot;
 use abi::{Error, Op, PAGE_SIZE, Tag};
-use arch_host::{Host, boot, results, set_arguments};
+use arch_host::{Host, boot, results, set_arguments, slot};
 use common::{call, call_with, seed};
 use kcore::Kernel;
 use kcore::quota::{MAX_DEPTH, QUOTA_BYTES};

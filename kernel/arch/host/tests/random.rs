@@ -2,9 +2,8 @@
 //! Random system calls on a simulated machine. After each, what must always hold is
 //! computed naively from all objects and compared.
 
-use abi::boot::slot;
 use abi::{Op, PAGE_SIZE, TABLE_SPAN, Tag};
-use arch_host::{Host, RAM, boot, boot_elsewhere};
+use arch_host::{Host, RAM, boot, boot_elsewhere, slot};
 use kcore::attach;
 use kcore::memory::class;
 use kcore::thread::gate;

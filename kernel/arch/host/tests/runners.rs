@@ -4,10 +4,9 @@
 
 mod common;
 
-use abi::boot::slot;
 use abi::frame::vector;
 use abi::{Delivery, Error, MessageKind, Op, Rights};
-use arch_host::{Host, boot, results};
+use arch_host::{Host, boot, results, slot};
 use common::{call, named, succeeds};
 use core::mem::offset_of;
 use kcore::thread::gate;

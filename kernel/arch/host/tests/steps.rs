@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! System calls in steps: interrupted, stopped, started again.
 
-use abi::boot::slot;
 use abi::syscall::MapRecord;
 use abi::{Error, Op, Rights, Tag};
-use arch_host::{Host, RAM, boot};
+use arch_host::{Host, RAM, boot, slot};
 use kcore::thread::{flag, gate};
 use kcore::{Kernel, Thread};
 use pool::Ref;

@@ -8,10 +8,10 @@ use crate::{fpu, interrupts, paging, switch};
 use abi::{CacheOp, Error, Frame, PAGE_SIZE, Rights};
 use core::ops::Range;
 use kcore::port::{Area, Change, Context, FaultIn};
-use kcore::{Cpu, Port, Segment, Space, Table, Thread};
+use kcore::{Cpu, Irq, Port, Segment, Space, Table, Thread};
 use mmu::ia32::Ia32 as Format;
 use plat_pc::{TscScale, pic, pit, tsc};
-use pool::{Pool, Ref};
+use pool::{Link, Pool, Ref};
 
 /// The processor and its board.
 pub struct Ia32 {
@@ -35,6 +35,7 @@ impl Ia32 {
 
 impl Port for Ia32 {
     type Format = Format;
+    type Irqs = [Link<Irq>; pic::LINES];
 
     fn argument(context: &Context, index: usize) -> u32 {
         ia32_context::argument(context, index)

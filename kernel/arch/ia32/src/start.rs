@@ -58,7 +58,7 @@ extern "C" fn start(magic: u32, info: u32) -> ! {
         ports: Range { base: 0, bytes: 0x1_0000 },
         image: boot.image,
         header: boot.header,
-        irq_lines: interrupts::COMPONENT_LINES,
+        irq_lines: &interrupts::COMPONENT_LINES,
     };
     if let Err(error) = kernel.start_root(&machine, &information_page(&boot, kernel.threads.count)) {
         panic!("the machine has too little memory: {}", error.text());
