@@ -14,7 +14,7 @@ use abi::{Error, Kind, PAGE_SIZE, Rights};
 use bytemuck::Zeroable;
 use pool::{Link, Pool, Ref};
 
-/// A range of physical addresses (or ports).
+/// A range of physical addresses, or of other numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
     /// First.
@@ -30,8 +30,8 @@ pub struct Machine<'a> {
     pub ram: &'a [Range],
     /// Device registers above RAM, and in the first MiB.
     pub devices: [Range; 2],
-    /// I/O ports, if the processor has such.
-    pub ports: Range,
+    /// What only this kind of processor has (IA-32: I/O ports), if there is any.
+    pub special: Range,
     /// Where the boot image lies.
     pub image: u32,
     /// Its checked header.
@@ -97,7 +97,7 @@ impl<P: Port> Kernel<P> {
         let image = Range { base: machine.image, bytes: machine.header.total };
         give(self, slot::DEVICES, class::DEVICE, machine.devices[0], all)?;
         give(self, slot::LEGACY, class::DEVICE, machine.devices[1], all)?;
-        give(self, slot::PORTS, class::PORTS, machine.ports, all)?;
+        give(self, slot::PORTS, class::SPECIAL, machine.special, all)?;
         give(self, slot::IMAGE, class::RAM, image, Rights::READ.union(Rights::EXECUTE).union(Rights::CONTROL))?;
         let (mut ram, mut ram_count) = ([0; RAM_RANGES], 0);
         for (range, base) in machine.ram.iter().zip(&mut ram) {

@@ -28,8 +28,8 @@ impl<P: Port> Kernel<P> {
             0 => None,
             selector => Some(self.pool[self.object::<Memory>(caller, selector, Kind::Memory, Rights::NONE)?]),
         };
-        // Numbers of ports are no physical addresses.
-        if memory.is_some_and(|memory| memory.class == class::PORTS) {
+        // Other numbers are no physical addresses.
+        if memory.is_some_and(|memory| memory.class == class::SPECIAL) {
             return Err(Error::BadArgument);
         }
         let (found, bytes) = self.translate(space, address);

@@ -120,8 +120,8 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn map_page(&mut self, caller: Ref<Space>, [selectors, address, offset]: [u32; 3]) -> Result<bool> {
         let mut record = MapRecord([selectors, address, offset, PAGE_SIZE]);
         match self.record_memory(caller, &record)? {
-            // As many ports as a page has bytes are nothing that anybody means.
-            Some((memory, _)) if self.pool[memory].class == class::PORTS => Err(Error::BadArgument),
+            // As many of what is special as a page has bytes are nothing that anybody means.
+            Some((memory, _)) if self.pool[memory].class == class::SPECIAL => Err(Error::BadArgument),
             memory => self.carry_out_pages(caller, &mut record, memory),
         }
     }
@@ -129,15 +129,15 @@ impl<P: Port> Kernel<P> {
     /// One record; false if an interrupt came first: the record is what is left then.
     fn carry_out_record(&mut self, caller: Ref<Space>, record: &mut MapRecord) -> Result<bool> {
         let memory = self.record_memory(caller, record)?;
-        if let Some((memory, rights)) = memory.filter(|(memory, _)| self.pool[*memory].class == class::PORTS) {
-            self.map_ports(caller, record, memory, rights)?;
+        if let Some((memory, rights)) = memory.filter(|(memory, _)| self.pool[*memory].class == class::SPECIAL) {
+            self.map_special(caller, record, memory, rights)?;
             self.unlooked += LOOK;
             return Ok(true);
         }
         self.carry_out_pages(caller, record, memory)
     }
 
-    /// As [`carry_out_record`](Self::carry_out_record), of a record that is not for I/O ports.
+    /// As [`carry_out_record`](Self::carry_out_record), of a record that is for memory.
     fn carry_out_pages(&mut self, caller: Ref<Space>, record: &mut MapRecord, memory: Option<(Ref<Memory>, Rights)>) -> Result<bool> {
         loop {
             let request = self.request(caller, record, memory)?;

@@ -19,7 +19,7 @@ use abi::{CacheOp, Frame, Rights};
 use bytemuck::Zeroable;
 use core::ops::Range;
 use mmu::Format;
-use pool::{Link, Pool, Ref};
+use pool::{Link, Object, Pool, Ref};
 
 /// Words of a thread's saved registers.
 pub const CONTEXT_WORDS: usize = 32;
@@ -90,12 +90,28 @@ impl Area {
     pub const ALL: Self = Self { start: AREA_START, end: AREA_END, kip: KIP_ADDRESS, first_slot: FIRST_SLOT };
 }
 
+/// What a space has of what only this kind of processor has, by number.
+///
+/// | IA-32 | ARMv5 | PowerPC | x86-64 |
+/// |---|---|---|---|
+/// | I/O ports: their bitmap | nothing | nothing | as IA-32 |
+pub trait Special: Object {
+    /// A space has none of them. The object was zero.
+    fn close_all(&mut self);
+    /// A space has, or has no more, `count` of them from `first` on. It is at least one, and they are within what the board
+    /// has ([`Machine::special`](crate::boot::Machine::special)).
+    fn set(&mut self, first: u32, count: u32, open: bool);
+}
+
 /// A processor and its board.
 pub trait Port {
     /// Layout of translation tables.
     type Format: Format;
     /// A link for each interrupt line of the board, at most [`abi::boot::MAX_IRQS`]: an array.
     type Irqs: AsRef<[Link<Irq>]> + AsMut<[Link<Irq>]> + Zeroable;
+
+    /// What a space has that is no memory: [`Space::special`] is its address.
+    type Special: Special;
 
     // --- Registers ------------------------------------------------------------
     /// System-call argument `index`: 0 the tag, 1 to 4 the arguments `a0` to `a3`.

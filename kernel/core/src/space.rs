@@ -2,10 +2,9 @@
 //! Spaces: an address space, with the capability table of those who run in it.
 
 use crate::port::Port;
-use crate::ports::PORT_MAP_BYTES;
 use crate::reap::Work;
 use crate::tables::TABLE_BYTES;
-use crate::{Attachment, Kernel, Outcome, Owner, PortMap, Quota, Region, Result, Slot, SlotMap, Thread};
+use crate::{Attachment, Kernel, Outcome, Owner, Quota, Region, Result, Slot, SlotMap, Thread};
 use abi::syscall::MAX_SLOTS;
 use abi::{Error, Kind, Rights, USER_END};
 use bytemuck::{Pod, Zeroable};
@@ -22,8 +21,8 @@ pub struct Space {
     pub slots: u32,
     /// Which UTCB slots are taken (native spaces).
     pub utcb_map: Link<SlotMap>,
-    /// I/O ports it may use.
-    pub ports: Link<PortMap>,
+    /// Address of what it has that only one kind of processor has ([`Port::Special`]); 0: nothing.
+    pub special: u32,
     /// What the port keeps: on IA-32 the directory's physical address.
     pub hw: [u32; 8],
     /// Segments that are attached to it.
@@ -138,7 +137,7 @@ impl<P: Port> Kernel<P> {
 
     /// Frees a space that has no threads, capabilities or attachments any more.
     pub(crate) fn discard_space(&mut self, space: Ref<Space>) {
-        let Space { region: Region { header, top, .. }, utcb_map, ports, bytes, .. } = self.pool[space];
+        let Space { region: Region { header, top, .. }, utcb_map, bytes, .. } = self.pool[space];
         if let Some(top) = top.get() {
             self.port.space_dropped(&mut self.pool, space);
             // Of one that could not be made there is the table of its UTCBs.
@@ -149,9 +148,7 @@ impl<P: Port> Kernel<P> {
         if let Some(map) = utcb_map.get() {
             self.release(header.quota, map.address(), size_of::<SlotMap>() as u32);
         }
-        if let Some(ports) = ports.get() {
-            self.release(header.quota, ports.address(), PORT_MAP_BYTES);
-        }
+        self.discard_special(space);
         self.release(header.quota, space.address(), bytes);
     }
 }

@@ -8,6 +8,7 @@ use abi::frame::vector;
 use abi::kip::Kip;
 use abi::{CacheOp, Error, Frame, Rights};
 use bytemuck::Zeroable;
+use ia32_context::ports::PortMap;
 use ia32_context::{ARGUMENTS, word};
 use kcore::boot::{self, Machine, thread_table};
 use kcore::port::{Area, Change, Context, FaultIn};
@@ -84,6 +85,7 @@ impl Default for Host {
 impl Port for Host {
     type Format = Ia32;
     type Irqs = [Link<Irq>; LINES];
+    type Special = PortMap;
 
     fn argument(context: &Context, index: usize) -> u32 {
         ia32_context::argument(context, index)
@@ -218,7 +220,7 @@ fn boot_on(host: Host, pool_bytes: u32) -> Kernel<Host> {
     let machine = Machine {
         ram: &[RAM],
         devices: [boot::Range { base: 0x0800_0000, bytes: 0x10_0000 }, boot::Range { base: 0xa_0000, bytes: 0x6_0000 }],
-        ports: boot::Range { base: 0, bytes: 0x1_0000 },
+        special: boot::Range { base: 0, bytes: 0x1_0000 },
         image: 0x0300_0000,
         header,
         irq_lines: &[1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 39],

@@ -7,8 +7,9 @@ use abi::syscall::MapRecord;
 use abi::{Op, Rights};
 use arch_host::{Host, boot, slot};
 use common::{call, call_with, seed};
+use ia32_context::ports::PortMap;
 use kcore::{Kernel, Space};
-use pool::Ref;
+use pool::{Link, Ref};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -57,7 +58,7 @@ proptest! {
             };
             prop_assert_eq!(status, 0);
             open[first as usize..(first + count) as usize].fill(opens);
-            if let Some(map) = kernel.pool[space].ports.get() {
+            if let Some(map) = Link::<PortMap>::from_value(kernel.pool[space].special).get() {
                 let words = kernel.pool[map].0;
                 let wrong = (0..ALL as usize).find(|port| (words[port / 32] >> (port % 32) & 1 == 0) != open[*port]);
                 prop_assert_eq!(wrong, None, "a port is not as the model has it");

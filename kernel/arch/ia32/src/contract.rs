@@ -7,6 +7,7 @@ use crate::lazy::Lazy;
 use crate::{fpu, interrupts, paging, switch};
 use abi::{CacheOp, Error, Frame, PAGE_SIZE, Rights};
 use core::ops::Range;
+use ia32_context::ports::PortMap;
 use kcore::port::{Area, Change, Context, FaultIn};
 use kcore::{Cpu, Irq, Port, Segment, Space, Table, Thread};
 use mmu::ia32::Ia32 as Format;
@@ -36,6 +37,7 @@ impl Ia32 {
 impl Port for Ia32 {
     type Format = Format;
     type Irqs = [Link<Irq>; pic::LINES];
+    type Special = PortMap;
 
     fn argument(context: &Context, index: usize) -> u32 {
         ia32_context::argument(context, index)

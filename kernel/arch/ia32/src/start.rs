@@ -55,7 +55,7 @@ extern "C" fn start(magic: u32, info: u32) -> ! {
     let machine = Machine {
         ram: boot.ram.ranges(),
         devices: [Range { base: boot.ram_end, bytes: 0xffff_f000 - boot.ram_end }, Range { base: 0xa_0000, bytes: 0x6_0000 }],
-        ports: Range { base: 0, bytes: 0x1_0000 },
+        special: Range { base: 0, bytes: 0x1_0000 },
         image: boot.image,
         header: boot.header,
         irq_lines: &interrupts::COMPONENT_LINES,
