@@ -862,6 +862,12 @@ impl Op {
     pub fn from_code(code: u32) -> Option<Self> {
         BY_CODE.get(code as usize).copied().flatten()
     }
+
+    /// Whether it returns a delivery; all others return a status.
+    #[must_use]
+    pub const fn returns_delivery(self) -> bool {
+        matches!(self, Self::Call | Self::ReplyWait | Self::Receive | Self::Run | Self::MapReplyWait | Self::MapRun)
+    }
 }
 
 /// A selector in 16 bits; 0 for one that no table has.
