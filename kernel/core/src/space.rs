@@ -4,6 +4,7 @@
 use crate::port::Port;
 use crate::reap::Work;
 use crate::tables::TABLE_BYTES;
+use crate::utcb::NO_SLOTS;
 use crate::{Attachment, Kernel, Outcome, Owner, Quota, Region, Result, Slot, SlotMap, Thread};
 use abi::syscall::MAX_SLOTS;
 use abi::{Error, Kind, Rights, USER_END};
@@ -127,7 +128,9 @@ impl<P: Port> Kernel<P> {
         }
         let map: Ref<SlotMap> = Ref::new(self.allocate(quota, size_of::<SlotMap>() as u32)?);
         self.pool[made].utcb_map = map.link();
-        self.pool[map] = SlotMap::EMPTY;
+        if let Some(last) = self.pool[map].0.last_mut() {
+            *last = NO_SLOTS;
+        }
         let area = self.port.area(&self.pool, made);
         let s = &mut self.pool[made];
         (s.area_start, s.area_end, s.first_slot) = (area.start, area.end, area.first_slot);

@@ -18,14 +18,8 @@ impl Object for SlotMap {}
 /// Words of a [`SlotMap`].
 pub const SLOT_MAP_WORDS: usize = SLOTS.div_ceil(32) as usize;
 
-impl SlotMap {
-    /// All slots are free; the last word's other bits are no slots.
-    pub(crate) const EMPTY: Self = {
-        let mut words = [0; SLOT_MAP_WORDS];
-        words[SLOT_MAP_WORDS - 1] = u32::MAX.unbounded_shl(SLOTS - 32 * (SLOT_MAP_WORDS as u32 - 1));
-        Self(words)
-    };
-}
+/// Bits of its last word that are no slots.
+pub(crate) const NO_SLOTS: u32 = u32::MAX.unbounded_shl(SLOTS - 32 * (SLOT_MAP_WORDS as u32 - 1));
 
 const SLOTS_A_PAGE: u32 = PAGE_SIZE / SLOT_SIZE;
 
