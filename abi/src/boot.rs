@@ -7,7 +7,6 @@
 //! system   the system description for the root server (its format is not the kernel's business)
 //! ```
 
-use crate::utcb::AREA_END;
 use crate::{PhysAddr, USER_END, Word};
 use bytemuck::{Pod, Zeroable};
 
@@ -161,7 +160,10 @@ pub fn check(image: &[u8]) -> Result<Header, Refusal> {
         return Err(Refusal::RootPlacement);
     }
     let root_end = header.root_address.checked_add(header.root_bytes).ok_or(Refusal::RootAddress)?;
-    if !aligned(header.root_address) || (header.root_address as Word) < AREA_END || root_end as Word > USER_END {
+    let area = crate::utcb::AREA_START..crate::utcb::AREA_END;
+    let [start, end] = [header.root_address, root_end].map(|at| at as Word);
+    let apart = start >= area.end || end <= area.start;
+    if !aligned(header.root_address) || !apart || end > USER_END {
         return Err(Refusal::RootAddress);
     }
     let inside = |x: u32| x >= header.root_address && x <= root_end;
@@ -193,16 +195,17 @@ pub mod slot {
     pub const IMAGE: u32 = 6;
     /// Device memory: the display's and the firmware's part of the first MiB.
     pub const LEGACY: u32 = 7;
-    /// Interrupt line 0; line n is at `IRQ + n`.
-    pub const IRQ: u32 = 16;
     /// First of the free RAM ranges; see [`super::Info`].
-    pub const RAM: u32 = 48;
-    /// First slot that is empty.
-    pub const FREE: u32 = RAM + super::RAM_RANGES as u32;
+    pub const RAM: u32 = 16;
+    /// Interrupt line 0; line n is at `IRQ + n`. How many there are is the board's ([`super::Info::irq_count`]).
+    pub const IRQ: u32 = RAM + super::RAM_RANGES as u32;
 }
 
 /// Most ranges of free RAM.
 pub const RAM_RANGES: usize = 16;
+
+/// Most interrupt lines of a board: so many have room in the root server's table beside what it makes.
+pub const MAX_IRQS: usize = 1024;
 
 /// Slots of the root server's table (at least).
 pub const ROOT_SLOTS: u32 = 4096;
@@ -217,7 +220,8 @@ const PADDING: usize = size_of::<Word>() / 4 - 1;
 pub struct Info {
     /// Number of RAM capabilities from [`slot::RAM`] on; ask `Identify` for sizes.
     pub ram_count: u32,
-    /// Number of interrupt lines from [`slot::IRQ`] on.
+    /// Number of interrupt lines from [`slot::IRQ`] on. The slots behind them are empty, and those of lines that
+    /// components may not have.
     pub irq_count: u32,
     /// Offset of the system description in the image Memory.
     pub system_offset: u32,

@@ -635,6 +635,10 @@ pub enum Op {
     ///
     /// Rights that a record asks for are those of a capability: `READ`, `WRITE`, `EXECUTE`. Ports take `WRITE`.
     ///
+    /// `MAP` with the flag `UNCACHED` maps RAM so that reads and writes go to memory, for a device that does not see the
+    /// caches. What was written through another, cached mapping comes to memory when that is unmapped or by `Cache`.
+    /// `PROTECT` keeps the flag. Of a Memory of device registers it changes nothing: they are never cached.
+    ///
     /// # Arguments
     /// * `a0`: number of records, 1 to 16.
     /// * UTCB: the records, in words 0 to 63. Each names a Space or Segment (`CONTROL`) and, to map, a Memory. If the call
@@ -651,7 +655,7 @@ pub enum Op {
     ///   into a Segment.
     /// * `NoRight`: the Space or Segment lacks `CONTROL`, or the Memory a right that the record asks for.
     /// * `BadAddress`: the range is not within the Segment, or not within the part of the Space that is the user's. In a
-    ///   native Space this begins at 4 MiB.
+    ///   native Space the addresses from `AREA_START` to `AREA_END` are the kernel's (IA-32: below 4 MiB).
     /// * `BadState`: the Memory or Segment is being deleted; or the Quota that would pay was deleted.
     /// * `Occupied`: a Segment is attached where a page is to be mapped.
     /// * `QuotaExceeded`, `PoolExhausted`: the Quota of the Space or Segment pays.
@@ -719,7 +723,7 @@ pub enum Op {
     /// * `a2`: Memory, in which the page is looked for; or 0.
     ///
     /// # Returns
-    /// * `r1`: the rights, 0 if nothing can be reached there.
+    /// * `r1`: the rights in bits 5 to 0, 0 if nothing can be reached there; bit 6: what is there is not cached.
     /// * `r2`: how many bytes the same entry is for, at a multiple of that: `PAGE_SIZE` or `TABLE_SPAN`.
     /// * `r3`: the page's offset in the Memory; all ones if it is no page of that, or `a2` is 0.
     ///
@@ -860,6 +864,12 @@ impl Op {
     pub fn from_code(code: u32) -> Option<Self> {
         BY_CODE.get(code as usize).copied().flatten()
     }
+
+    /// Whether it returns a delivery; all others return a status.
+    #[must_use]
+    pub const fn returns_delivery(self) -> bool {
+        matches!(self, Self::Call | Self::ReplyWait | Self::Receive | Self::Run | Self::MapReplyWait | Self::MapRun)
+    }
 }
 
 /// A selector in 16 bits; 0 for one that no table has.
@@ -871,7 +881,7 @@ pub(crate) const fn fit(selector: Word) -> u32 {
 ///
 /// ```text
 ///  word 0   31 Memory selector 16 15 Space or Segment selector 0
-///  word 1   31 address (in a Segment: offset) 12 11 operation 8  7 0  5 rights 0
+///  word 1   31 address (in a Segment: offset) 12 11 operation 8  7 0  6 uncached  5 rights 0
 ///  word 2   offset in the Memory, in bytes (of I/O ports: in ports)
 ///  word 3   length, in bytes (of I/O ports: in ports)
 /// ```
@@ -889,6 +899,8 @@ impl MapRecord {
     pub const PROTECT: u32 = 2;
     /// Most records in one call.
     pub const MAX: u32 = 16;
+    /// Flag in word 1, and in what `Lookup` returns: the pages are not cached.
+    pub const UNCACHED: u32 = 1 << 6;
 
     /// A record. A selector that does not fit 16 bits names no slot: it becomes 0, which the kernel refuses.
     #[must_use]
@@ -915,6 +927,17 @@ impl MapRecord {
     #[must_use]
     pub const fn address(&self) -> UserAddr {
         UserAddr(self.0[1] & !0xfff)
+    }
+    /// The same record, which maps RAM uncached.
+    #[must_use]
+    pub const fn uncached(self) -> Self {
+        let [selectors, word, offset, length] = self.0;
+        Self([selectors, word | Self::UNCACHED as Word, offset, length])
+    }
+    /// Whether RAM is to be mapped uncached.
+    #[must_use]
+    pub const fn is_uncached(&self) -> bool {
+        self.0[1] as u32 & Self::UNCACHED != 0
     }
     /// Rights asked for.
     #[must_use]

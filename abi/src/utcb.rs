@@ -2,12 +2,12 @@
 //! The page-resident part of a thread: message words beyond the registers,
 //! capabilities in transit, notification mirror.
 //!
-//! The area from 0 to [`AREA_END`] of a native space belongs to the kernel's
-//! layout: page 0 is never mapped, page 1 is the kernel information page, the
-//! rest is slots of [`SLOT_SIZE`] bytes. A native thread has a slot in its own
+//! The area from [`AREA_START`] to [`AREA_END`] of a native space belongs to the kernel's
+//! layout: the kernel information page is at [`KIP_ADDRESS`], slots of [`SLOT_SIZE`] bytes
+//! are from [`FIRST_SLOT`] on. Nothing else is mapped there. A native thread has a slot in its own
 //! space, an alien in its handler's.
 
-pub use crate::arch::current::layout::{AREA_END, FIRST_SLOT, FPU_OFFSET, FPU_SIZE, KIP_ADDRESS, SLOT_SIZE};
+pub use crate::arch::current::layout::{AREA_END, AREA_START, FIRST_SLOT, FPU_OFFSET, FPU_SIZE, KIP_ADDRESS, SLOT_SIZE};
 use crate::{UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
 

@@ -15,7 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("kcore", &["abi", "mmu", "pool"]),
     ("ruler", &[]),
     ("plat-pc", &["ruler"]),
-    ("ia32-context", &["abi", "mmu", "kcore"]),
+    ("ia32-context", &["abi", "mmu", "pool", "kcore"]),
     ("arch-ia32", &["abi", "mmu", "pool", "kcore", "ia32-context", "plat-pc"]),
     ("arch-host", &["abi", "mmu", "pool", "kcore", "ia32-context"]),
     ("kernel", &["arch-ia32"]),

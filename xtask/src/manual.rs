@@ -60,7 +60,7 @@ fn pages() -> Result<String> {
             Entry::Group(name) => text += &format!("\n## {name}\n"),
             Entry::Variant { name, number, comment } => {
                 check_page(comment).with_context(|| format!("{CALLS}, the comment of `{name}`"))?;
-                let kind = if syscall::ALL.iter().any(|op| *op as u32 == *number && is_ipc(*op)) { ", returns a delivery" } else { "" };
+                let kind = if Op::from_code(*number).is_some_and(Op::returns_delivery) { ", returns a delivery" } else { "" };
                 text += &format!("\n### {name}\n\nOperation {number}{kind}.\n\n{}", sections(comment, "###"));
             }
         }
@@ -74,11 +74,6 @@ fn pages() -> Result<String> {
         }
     }
     Ok(text)
-}
-
-/// What returns a delivery.
-const fn is_ipc(op: Op) -> bool {
-    matches!(op, Op::Call | Op::ReplyWait | Op::Receive | Op::Run | Op::MapReplyWait | Op::MapRun)
 }
 
 /// The pages by groups, as links.

@@ -3,18 +3,18 @@
 
 use crate::alarm::{ALARM_BYTES, Alarms};
 use crate::memory::class;
-use crate::port::{MAX_IRQS, Port, Registers};
+use crate::port::{Port, Registers};
 use crate::quota::QUOTA_BYTES;
 use crate::reap::Left;
 use crate::thread::{BYTES, MAX_THREADS, Table, flag};
 use crate::{Header, Irq, Kernel, Memory, PAGE, Quota, Result, Scheduler, Space};
-use abi::boot::{Info, RAM_RANGES, ROOT_SLOTS, slot};
+use abi::boot::{Info, MAX_IRQS, RAM_RANGES, ROOT_SLOTS, slot};
 use abi::kip::Kip;
 use abi::{Error, Kind, PAGE_SIZE, PhysAddr, Rights, UserAddr, Word};
 use bytemuck::Zeroable;
 use pool::{Link, Pool, Ref};
 
-/// A range of physical addresses (or ports).
+/// A range of physical addresses, or of other numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
     /// First.
@@ -30,14 +30,14 @@ pub struct Machine<'a> {
     pub ram: &'a [Range],
     /// Device registers above RAM, and in the first MiB.
     pub devices: [Range; 2],
-    /// I/O ports, if the processor has such.
-    pub ports: Range,
+    /// What only this kind of processor has (IA-32: I/O ports), if there is any.
+    pub special: Range,
     /// Where the boot image lies.
     pub image: PhysAddr,
     /// Its checked header.
     pub header: abi::boot::Header,
-    /// Interrupt lines that components may have, a bit each.
-    pub irq_lines: u32,
+    /// Interrupt lines that components may have.
+    pub irq_lines: &'a [u32],
 }
 
 /// Entries of the thread table for a pool of this size, and the bytes to reserve
@@ -53,10 +53,11 @@ impl<P: Port> Kernel<P> {
     /// A kernel over a pool whose first bytes are reserved for the thread table.
     #[must_use]
     pub fn new(pool: Pool, port: P) -> Self {
+        const { assert!(size_of::<P::Irqs>() <= MAX_IRQS * size_of::<Link<Irq>>()) };
         let (count, _) = thread_table(pool.bytes());
         let threads = Table { start: pool::BASE, count, free: Link::NULL };
         let alarms = Alarms::new(pool::BASE + count * BYTES);
-        let (sched, irqs) = (Scheduler::default(), [Link::NULL; MAX_IRQS]);
+        let (sched, irqs) = (Scheduler::default(), P::Irqs::zeroed());
         let mut kernel = Self { pool, port, sched, threads, emptied: Link::NULL, alarms, irqs, unlooked: 0, left: Left::default(), kip: 0 };
         for thread in (1..count).rev().filter_map(|i| threads.get(i)) {
             kernel.pool[thread].next = kernel.threads.free;
@@ -96,7 +97,7 @@ impl<P: Port> Kernel<P> {
         let image = Range { base: machine.image, bytes: machine.header.total as Word };
         give(self, slot::DEVICES, class::DEVICE, machine.devices[0], all)?;
         give(self, slot::LEGACY, class::DEVICE, machine.devices[1], all)?;
-        give(self, slot::PORTS, class::PORTS, machine.ports, all)?;
+        give(self, slot::PORTS, class::SPECIAL, machine.special, all)?;
         give(self, slot::IMAGE, class::RAM, image, Rights::READ.union(Rights::EXECUTE).union(Rights::CONTROL))?;
         let (mut ram, mut ram_count) = ([PhysAddr::default(); RAM_RANGES], 0);
         for (range, base) in machine.ram.iter().zip(&mut ram) {
@@ -104,8 +105,8 @@ impl<P: Port> Kernel<P> {
             *base = range.base;
             ram_count += 1;
         }
-        for line in (0..MAX_IRQS as u32).filter(|line| machine.irq_lines >> line & 1 != 0) {
-            self.give_irq(quota, space, line)?;
+        for line in machine.irq_lines {
+            self.give_irq(quota, space, *line)?;
         }
         self.map_root(space, machine)?;
 
@@ -115,7 +116,7 @@ impl<P: Port> Kernel<P> {
         self.bind(thread, space, space)?;
         let info = Info {
             ram_count,
-            irq_count: MAX_IRQS as u32,
+            irq_count: self.irqs.as_ref().len() as u32,
             system_offset: machine.header.system_offset,
             system_bytes: machine.header.system_bytes,
             slots: self.pool[space].slots,

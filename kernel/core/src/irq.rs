@@ -28,7 +28,7 @@ impl<P: Port> Kernel<P> {
     /// An interrupt line fired: masked until it is acknowledged.
     pub fn interrupt(&mut self, line: u32) {
         self.port.set_irq(line, false);
-        let irq = self.irqs.get(line as usize).and_then(|irq| irq.get());
+        let irq = self.irqs.as_ref().get(line as usize).and_then(|irq| irq.get());
         if let Some(target) = irq.map(|irq| self.pool[irq].target).filter(|target| !target.is_empty()) {
             self.notify(target.object(), target.badge());
         }
@@ -37,7 +37,7 @@ impl<P: Port> Kernel<P> {
 
     /// The Irq object of a line.
     pub(crate) fn set_irq_object(&mut self, line: u32, irq: Link<Irq>) {
-        if let Some(entry) = self.irqs.get_mut(line as usize) {
+        if let Some(entry) = self.irqs.as_mut().get_mut(line as usize) {
             *entry = irq;
         }
     }

@@ -18,7 +18,7 @@
 //! | `sched` | who runs |
 //! | `space`, `segment`, `tables`, `attach` | translation tables: who has them, and what is mapped there |
 //! | `memory`, `map`, `large`, `lookup` | mapping memory, taking it back, looking it up |
-//! | `ports` | I/O ports |
+//! | `special` | what only one kind of processor has |
 //! | `destroy`, `reap` | deleting and revoking in steps |
 //! | `boot` | the first objects |
 //! | `kdb` | what the kernel debugger shows |
@@ -45,13 +45,13 @@ mod map;
 pub mod memory;
 mod notify;
 pub mod port;
-mod ports;
 pub mod quota;
 pub mod reap;
 mod registers;
 mod sched;
 mod segment;
 pub mod space;
+mod special;
 mod syscall;
 mod tables;
 pub mod thread;
@@ -64,7 +64,6 @@ pub use fault::FRAME_OFFSET;
 pub use irq::Irq;
 pub use memory::Memory;
 pub use port::{Cpu, Port};
-pub use ports::PortMap;
 pub use quota::{Header, Quota};
 pub use sched::Scheduler;
 pub use segment::Segment;
@@ -91,7 +90,7 @@ pub struct Kernel<P: Port> {
     /// The alarms that are set.
     alarms: alarm::Alarms,
     /// The Irq objects by line.
-    irqs: [Link<Irq>; port::MAX_IRQS],
+    irqs: P::Irqs,
     /// Pages' worth of work of `map` since its last look at the interrupt controller.
     unlooked: u32,
     /// Work lists that nobody works off but the reaper.

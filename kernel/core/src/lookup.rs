@@ -6,8 +6,9 @@
 use crate::memory::class;
 use crate::port::Port;
 use crate::{Kernel, Memory, Owner, Result, Space, Table};
+use abi::syscall::MapRecord;
 use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN, UserAddr, Word};
-use mmu::{Format, Leaf};
+use mmu::{Attributes, Format, Leaf};
 use pool::Ref;
 
 /// The offset of what is no page of the Memory.
@@ -28,14 +29,15 @@ impl<P: Port> Kernel<P> {
             0 => None,
             selector => Some(self.pool[self.object::<Memory>(caller, selector, Kind::Memory, Rights::NONE)?]),
         };
-        // Numbers of ports are no physical addresses.
-        if memory.is_some_and(|memory| memory.class == class::PORTS) {
+        // Other numbers are no physical addresses.
+        if memory.is_some_and(|memory| memory.class == class::SPECIAL) {
             return Err(Error::BadArgument);
         }
         let (found, bytes) = self.translate(space, address);
-        let Some(Leaf { physical, rights, .. }) = found else { return Ok([0, bytes, ELSEWHERE]) };
+        let Some(Leaf { physical, rights, attributes, .. }) = found else { return Ok([0, bytes, ELSEWHERE]) };
         let offset = memory.and_then(|memory| Some(physical.offset_from(memory.base)).filter(|offset| *offset < memory.bytes));
-        Ok([rights.0 as Word, bytes, offset.unwrap_or(ELSEWHERE)])
+        let flag = if attributes == Attributes::Cached { 0 } else { MapRecord::UNCACHED };
+        Ok([(rights.0 | flag) as Word, bytes, offset.unwrap_or(ELSEWHERE)])
     }
 
     /// The page at an address, as a processor finds it, and the bytes that its entry is for.

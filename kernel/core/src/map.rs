@@ -6,7 +6,7 @@
 
 use crate::memory::class;
 use crate::port::{Change, Port, Registers};
-use crate::{Entry, Kernel, Memory, Outcome, Owner, Region, Result, Space, Table, Thread};
+use crate::{Entry, Kernel, Memory, Outcome, Owner, Result, Space, Table, Thread};
 use abi::syscall::MapRecord;
 use abi::{Error, Kind, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, UserAddr, Word};
 use core::ops::Range;
@@ -121,8 +121,8 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn map_page(&mut self, caller: Ref<Space>, [selectors, address, offset]: [Word; 3]) -> Result<bool> {
         let mut record = MapRecord([selectors, address, offset, PAGE_SIZE]);
         match self.record_memory(caller, &record)? {
-            // As many ports as a page has bytes are nothing that anybody means.
-            Some((memory, _)) if self.pool[memory].class == class::PORTS => Err(Error::BadArgument),
+            // As many of what is special as a page has bytes are nothing that anybody means.
+            Some((memory, _)) if self.pool[memory].class == class::SPECIAL => Err(Error::BadArgument),
             memory => self.carry_out_pages(caller, &mut record, memory),
         }
     }
@@ -130,15 +130,15 @@ impl<P: Port> Kernel<P> {
     /// One record; false if an interrupt came first: the record is what is left then.
     fn carry_out_record(&mut self, caller: Ref<Space>, record: &mut MapRecord) -> Result<bool> {
         let memory = self.record_memory(caller, record)?;
-        if let Some((memory, rights)) = memory.filter(|(memory, _)| self.pool[*memory].class == class::PORTS) {
-            self.map_ports(caller, record, memory, rights)?;
+        if let Some((memory, rights)) = memory.filter(|(memory, _)| self.pool[*memory].class == class::SPECIAL) {
+            self.map_special(caller, record, memory, rights)?;
             self.unlooked += LOOK;
             return Ok(true);
         }
         self.carry_out_pages(caller, record, memory)
     }
 
-    /// As [`carry_out_record`](Self::carry_out_record), of a record that is not for I/O ports.
+    /// As [`carry_out_record`](Self::carry_out_record), of a record that is for memory.
     fn carry_out_pages(&mut self, caller: Ref<Space>, record: &mut MapRecord, memory: Option<(Ref<Memory>, Rights)>) -> Result<bool> {
         loop {
             let request = self.request(caller, record, memory)?;
@@ -204,15 +204,14 @@ impl<P: Port> Kernel<P> {
         if !cap.rights().contains(Rights::CONTROL) {
             return Err(Error::NoRight);
         }
-        let Region { header, start, end, .. } = self.pool[owner.region()];
-        if header.is_dying() {
+        if self.pool[owner.region()].header.is_dying() {
             return Err(Error::BadState);
         }
         let (address, bytes) = (record.address(), record.length());
         if bytes == 0 || !bytes.is_multiple_of(PAGE_SIZE) {
             return Err(Error::BadArgument);
         }
-        if address < start || address >= end || bytes > end - address {
+        if !self.is_users(owner, address, bytes) {
             return Err(Error::BadAddress);
         }
         let rights = record.rights().intersection(Rights::RWX);
@@ -230,7 +229,12 @@ impl<P: Port> Kernel<P> {
                     return Err(Error::BadArgument);
                 }
                 self.note_use(memory, owner)?;
-                Some((base + offset, if kind == class::DEVICE { Attributes::Device } else { Attributes::Cached }))
+                let attributes = match kind {
+                    class::DEVICE => Attributes::Device,
+                    _ if record.is_uncached() => Attributes::Uncached,
+                    _ => Attributes::Cached,
+                };
+                Some((base + offset, attributes))
             }
             _ => None,
         };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory: ranges of physical addresses or of I/O ports, which users map.
+//! Memory: ranges of physical addresses, or of what else a processor has, which users map.
 
 use crate::port::{Change, Port};
 use crate::{Attachment, Entry, Header, Kernel, NOTHING, Owner, Quota, Result, Space, Table, Thread};
@@ -14,11 +14,11 @@ pub mod class {
     pub const RAM: u32 = 0;
     /// Device registers.
     pub const DEVICE: u32 = 1;
-    /// I/O ports.
-    pub const PORTS: u32 = 2;
+    /// What only one kind of processor has, such as I/O ports, by number (`special.rs`).
+    pub const SPECIAL: u32 = 2;
 }
 
-/// A range of physical addresses or of I/O ports.
+/// A range of physical addresses, or of the numbers of what is special.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 pub struct Memory {
@@ -28,9 +28,9 @@ pub struct Memory {
     pub class: u32,
     /// Where it was mapped.
     pub uses: Link<Attachment>,
-    /// First physical address or port.
+    /// First physical address or number.
     pub base: PhysAddr,
-    /// Bytes or ports.
+    /// Bytes, or how many.
     pub bytes: Word,
 }
 impl Object for Memory {}
@@ -55,7 +55,7 @@ impl<P: Port> Kernel<P> {
         if header.is_dying() {
             return Err(Error::BadState);
         }
-        let granule = if kind == class::PORTS { 1 } else { PAGE_SIZE };
+        let granule = if kind == class::SPECIAL { 1 } else { PAGE_SIZE };
         let [_, offset, length, _] = args;
         if length == 0 || !offset.is_multiple_of(granule) || !length.is_multiple_of(granule) || offset > bytes || length > bytes - offset {
             return Err(Error::BadArgument);
@@ -81,8 +81,8 @@ impl<P: Port> Kernel<P> {
         let Memory { class: kind, base, bytes, uses, .. } = self.pool[memory];
         let Some(at) = uses.get() else { return true };
         let owner = self.pool[at].owner();
-        if let (class::PORTS, Owner::Space(space)) = (kind, owner) {
-            self.set_ports(space, base.0 as u32, bytes as u32, false);
+        if let (class::SPECIAL, Owner::Space(space)) = (kind, owner) {
+            self.set_special(space, base.0 as u32, bytes as u32, false);
             self.drop_record(at);
             return false;
         }

@@ -13,11 +13,13 @@
 //!
 //! The columns of the tables below say what the ports do that exist (IA-32) or are planned.
 
-use crate::{Segment, Space, Table, Thread};
+use crate::{Irq, Segment, Space, Table, Thread};
+use abi::utcb::{AREA_END, AREA_START, FIRST_SLOT, KIP_ADDRESS};
 use abi::{CacheOp, Frame, PhysAddr, Rights, UserAddr, Word};
+use bytemuck::Zeroable;
 use core::ops::Range;
 use mmu::Format;
-use pool::{Link, Pool, Ref};
+use pool::{Link, Object, Pool, Ref};
 
 /// Words of a thread's saved registers.
 pub const CONTEXT_WORDS: usize = 32;
@@ -31,9 +33,6 @@ pub const STATE_WORDS: usize = 13;
 /// A thread's rarely loaded state, in the port's own layout: what is loaded only for a thread that
 /// has any of it. All zeros is none.
 pub type State = [Word; STATE_WORDS];
-
-/// Interrupt lines the kernel can hold.
-pub const MAX_IRQS: usize = 32;
 
 /// The words of a processor that its fast path reads. They share one cache line with what the processor
 /// itself reads on each entry. On IA-32 that is the start of the task-state segment: `port` is its first word,
@@ -100,12 +99,47 @@ pub trait Registers {
     fn set_state(thread: &mut Thread, item: Word, values: [Word; 2]) -> Result<Word, abi::Error>;
 }
 
+/// The kernel's part of a native space: nobody else maps there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Area {
+    /// First address, a multiple of `TABLE_SPAN`.
+    pub start: UserAddr,
+    /// End (exclusive), a multiple of `TABLE_SPAN`.
+    pub end: UserAddr,
+    /// Address of the information page: in the area, and the same in all spaces.
+    pub kip: UserAddr,
+    /// Address of the first UTCB slot, a multiple of a page. There is room for [`abi::utcb::SLOTS`].
+    pub first_slot: UserAddr,
+}
+
+impl Area {
+    /// The part that the contract names, the same in all spaces.
+    pub const ALL: Self = Self { start: UserAddr(AREA_START), end: UserAddr(AREA_END), kip: UserAddr(KIP_ADDRESS), first_slot: UserAddr(FIRST_SLOT) };
+}
+
+/// What a space has of what only this kind of processor has, by number.
+///
+/// | IA-32 | ARMv5 | PowerPC | x86-64 |
+/// |---|---|---|---|
+/// | I/O ports: their bitmap | nothing | nothing | as IA-32 |
+pub trait Special: Object {
+    /// A space has none of them. The object was zero.
+    fn close_all(&mut self);
+    /// A space has, or has no more, `count` of them from `first` on. It is at least one, and they are within what the board
+    /// has ([`Machine::special`](crate::boot::Machine::special)).
+    fn set(&mut self, first: u32, count: u32, open: bool);
+}
+
 /// A processor and its board.
 pub trait Port {
     /// Layout of translation tables.
     type Format: Format;
     /// Layout of a thread's registers.
     type Registers: Registers;
+    /// A link for each interrupt line of the board, at most [`abi::boot::MAX_IRQS`]: an array.
+    type Irqs: AsRef<[Link<Irq>]> + AsMut<[Link<Irq>]> + Zeroable;
+    /// What a space has that is no memory: [`Space::special`] is its address.
+    type Special: Special;
 
     // --- Processor ---------------------------------------------------------------
     /// The hot words.
@@ -123,8 +157,8 @@ pub trait Port {
     /// Address in the pool of a physical address in it.
     fn pool_address(&self, physical: PhysAddr) -> u32;
 
-    /// A space was made. Its upper level is empty. Afterwards [`Space::hw`] and the kernel's part of the
-    /// upper level are filled in: its threads can run.
+    /// A space was made. Its highest table is empty. Afterwards [`Space::hw`] and the kernel's part of that
+    /// table are filled in: its threads can run.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
@@ -137,6 +171,21 @@ pub trait Port {
     /// |---|---|---|---|
     /// | leaves its directory, if that is loaded | takes its entries out of the caching page directory; domain and slot become free | its hash entries go when the VSIDs are used again | as IA-32; the PCID becomes free |
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>);
+    /// Where a native space, which has no tables yet, will have its UTCBs and the information page.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | the same part in all spaces | a part of its own for each: no address is two spaces' | as IA-32 | as IA-32 |
+    fn area(&mut self, pool: &Pool, space: Ref<Space>) -> Area;
+    /// A UTCB slot was taken in the page at `page` of the pool, which is mapped at `address` of a space. Returns the address by
+    /// which the kernel reaches that page from now on. It is in the pool, or in what [`Pool::add_window`] names. No cache
+    /// has anything of the page by another address afterwards. The page goes as any mapping does:
+    /// by [`before_change`](Self::before_change).
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | `page`: caches are physical | `address`: the cache would have two copies otherwise; the lines of `page` are written back | `page` | `page` |
+    fn utcb_page(&mut self, page: u32, address: UserAddr) -> u32;
     /// A Segment was made: it has no tables yet, and is attached nowhere.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |

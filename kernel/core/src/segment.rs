@@ -131,9 +131,8 @@ impl<P: Port> Kernel<P> {
             return Err(Error::BadState);
         }
         let bytes = self.pool[segment].region.end.0;
-        let Region { start, end, .. } = self.pool[space].region;
         let address = UserAddr(address);
-        if !address.is_aligned(TABLE_SPAN) || address < start || address >= end || bytes > end - address {
+        if !address.is_aligned(TABLE_SPAN) || !self.is_users(Owner::Space(space), address, bytes) {
             return Err(Error::BadAddress);
         }
         let first = P::Format::table_index(address) as u32;

@@ -2,12 +2,11 @@
 //! Spaces: an address space, with the capability table of those who run in it.
 
 use crate::port::Port;
-use crate::ports::PORT_MAP_BYTES;
 use crate::reap::Work;
 use crate::tables::TABLE_BYTES;
-use crate::{ALIGN, Attachment, Kernel, Outcome, Owner, PortMap, Quota, Region, Result, Slot, SlotMap, Thread};
+use crate::utcb::NO_SLOTS;
+use crate::{ALIGN, Attachment, Kernel, Outcome, Owner, Quota, Region, Result, Slot, SlotMap, Thread};
 use abi::syscall::MAX_SLOTS;
-use abi::utcb::{AREA_END, FIRST_SLOT, KIP_ADDRESS, SLOT_SIZE};
 use abi::{Error, Kind, Rights, USER_END, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
 use core::mem::take;
@@ -23,8 +22,8 @@ pub struct Space {
     pub slots: u32,
     /// Which UTCB slots are taken (native spaces).
     pub utcb_map: Link<SlotMap>,
-    /// I/O ports it may use.
-    pub ports: Link<PortMap>,
+    /// Address of what it has that only one kind of processor has ([`Port::Special`]); 0: nothing.
+    pub special: u32,
     /// What the port keeps: on IA-32 the directory's physical address.
     pub hw: [u32; 8],
     /// Segments that are attached to it.
@@ -33,8 +32,14 @@ pub struct Space {
     pub bytes: u32,
     /// Next on the work list that it is on while it dies (`reap.rs`).
     pub work_next: Work,
+    /// Start of the kernel's part, where it has UTCBs.
+    pub area_start: UserAddr,
+    /// End of that; 0: there is none.
+    pub area_end: UserAddr,
+    /// Address of its first UTCB slot.
+    pub first_slot: UserAddr,
     /// Up to [`HEADER_BYTES`].
-    pub unused: [u32; 9 - 3 * ALIGN],
+    pub unused: [u32; 7 - 5 * ALIGN],
 }
 impl Object for Space {}
 
@@ -92,9 +97,7 @@ impl<P: Port> Kernel<P> {
         let block = self.allocate_uncleared(quota, bytes)?;
         self.pool.bytes_mut(block, HEADER_BYTES).fill(0);
         let made: Ref<Space> = Ref::new(block);
-        // Where natives have their UTCBs nobody maps.
-        let start = UserAddr(if slots == 0 { 0 } else { AREA_END });
-        self.pool[made].region = Region { header: Self::new_header(quota, original), start, end: UserAddr(USER_END), ..Region::zeroed() };
+        self.pool[made].region = Region { header: Self::new_header(quota, original), end: UserAddr(USER_END), ..Region::zeroed() };
         self.pool[made].bytes = bytes;
         self.grow_table(made);
         match self.furnish_space(made, quota) {
@@ -126,17 +129,19 @@ impl<P: Port> Kernel<P> {
         }
         let map: Ref<SlotMap> = Ref::new(self.allocate(quota, size_of::<SlotMap>() as u32)?);
         self.pool[made].utcb_map = map.link();
-        // What lies before the first slot is not a slot.
-        if let Some(first) = self.pool[map].0.first_mut() {
-            *first = (1 << (FIRST_SLOT as u32 / SLOT_SIZE)) - 1;
+        if let Some(last) = self.pool[map].0.last_mut() {
+            *last = NO_SLOTS;
         }
+        let area = self.port.area(&self.pool, made);
+        let s = &mut self.pool[made];
+        (s.area_start, s.area_end, s.first_slot) = (area.start, area.end, area.first_slot);
         let kip = self.port.physical(self.kip);
-        self.set_kernel_leaf(made, UserAddr(KIP_ADDRESS), kip, Rights::READ)
+        self.set_kernel_leaf(made, area.kip, kip, Rights::READ)
     }
 
     /// Frees a space that has no threads, capabilities or attachments any more.
     pub(crate) fn discard_space(&mut self, space: Ref<Space>) {
-        let Space { region: Region { header, top, .. }, utcb_map, ports, bytes, .. } = self.pool[space];
+        let Space { region: Region { header, top, .. }, utcb_map, bytes, .. } = self.pool[space];
         if let Some(top) = top.get() {
             self.port.space_dropped(&mut self.pool, space);
             // Of one that could not be made there is the table of its UTCBs.
@@ -147,9 +152,7 @@ impl<P: Port> Kernel<P> {
         if let Some(map) = utcb_map.get() {
             self.release(header.quota, map.address(), size_of::<SlotMap>() as u32);
         }
-        if let Some(ports) = ports.get() {
-            self.release(header.quota, ports.address(), PORT_MAP_BYTES);
-        }
+        self.discard_special(space);
         self.release(header.quota, space.address(), bytes);
     }
 }

@@ -59,7 +59,8 @@ impl<P: Port> Kernel<P> {
 
     /// Writes an error as the result of the system call that is in a thread's registers.
     pub(crate) fn fail_call(&mut self, thread: Ref<Thread>, error: Error) {
-        if is_ipc(Tag::of_word(P::Registers::argument(&self.pool[thread].context, 0))) {
+        let tag = Tag::of_word(P::Registers::argument(&self.pool[thread].context, 0));
+        if Op::from_code(tag.op()).is_some_and(Op::returns_delivery) {
             self.set_failed(thread, error);
         } else {
             self.set_status(thread, Err(error));
@@ -161,9 +162,4 @@ const fn is_charged(op: Op) -> bool {
             | Op::Attach
             | Op::QuotaInfo
     )
-}
-
-/// Whether a system call's result is a delivery.
-fn is_ipc(tag: Tag) -> bool {
-    matches!(Op::from_code(tag.op()), Some(Op::Call | Op::ReplyWait | Op::MapReplyWait | Op::Receive | Op::Run | Op::MapRun))
 }

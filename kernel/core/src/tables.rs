@@ -57,8 +57,6 @@ pub struct Region {
     pub spares: Link<Table>,
     /// Aligns what follows to a word.
     pub unused: [u32; ALIGN],
-    /// First address that users map.
-    pub start: UserAddr,
     /// First address above those that users map.
     pub end: UserAddr,
 }
@@ -66,7 +64,7 @@ impl Object for Region {}
 const _: () = assert!(core::mem::offset_of!(Space, region) == 0 && core::mem::offset_of!(Segment, region) == 0);
 
 impl Region {
-    /// How many leaf tables it can have, from the first address on.
+    /// How many leaf tables it can have, from address 0 on.
     #[must_use]
     pub const fn tables(&self) -> u32 {
         (self.end.0 / abi::TABLE_SPAN) as u32
@@ -100,6 +98,17 @@ impl Owner {
 }
 
 impl<P: Port> Kernel<P> {
+    /// Whether a range is within the part that users map.
+    pub(crate) fn is_users(&self, owner: Owner, address: UserAddr, bytes: Word) -> bool {
+        let end = self.pool[owner.region()].end;
+        if address >= end || bytes > end - address {
+            return false;
+        }
+        let Owner::Space(space) = owner else { return true };
+        let Space { area_start, area_end, .. } = self.pool[space];
+        address >= area_end || address + bytes <= area_start
+    }
+
     /// Quota that an owner's tables are charged to.
     pub(crate) fn quota_of(&self, owner: Owner) -> Result<Ref<Quota>> {
         let Region { header, .. } = self.pool[owner.region()];

@@ -125,7 +125,7 @@ pub struct Thread {
 
     /// Who gets its exceptions, with the badge that it will see.
     pub handler: Slot,
-    /// Kernel address of its UTCB slot.
+    /// Address by which the kernel reaches its UTCB slot ([`Port::utcb_page`](crate::Port::utcb_page)).
     pub utcb: u32,
     /// `flag::*`.
     pub flags: u32,

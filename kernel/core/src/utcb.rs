@@ -3,9 +3,9 @@
 
 use crate::port::Port;
 use crate::{Kernel, Owner, PAGE, Result, Space, Thread};
-use abi::utcb::{AREA_END, SLOT_SIZE, Utcb};
+use abi::utcb::{SLOT_SIZE, SLOTS, Utcb};
 use core::mem::offset_of;
-use abi::{Error, PAGE_SIZE, PhysAddr, Rights, UserAddr, Word};
+use abi::{Error, PAGE_SIZE, Rights, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
 use mmu::Format;
 use pool::{Object, Ref};
@@ -17,7 +17,10 @@ pub struct SlotMap(pub [u32; SLOT_MAP_WORDS]);
 impl Object for SlotMap {}
 
 /// Words of a [`SlotMap`].
-pub const SLOT_MAP_WORDS: usize = AREA_END as usize / SLOT_SIZE as usize / 32;
+pub const SLOT_MAP_WORDS: usize = SLOTS.div_ceil(32) as usize;
+
+/// Bits of its last word that are no slots.
+pub(crate) const NO_SLOTS: u32 = u32::MAX.unbounded_shl(SLOTS - 32 * (SLOT_MAP_WORDS as u32 - 1));
 
 const SLOTS_A_PAGE: u32 = PAGE / SLOT_SIZE;
 
@@ -47,13 +50,13 @@ impl<P: Port> Kernel<P> {
         let words = &self.pool[map].0;
         let (word, bits) = words.iter().enumerate().find(|(_, bits)| **bits != u32::MAX).ok_or(Error::PoolExhausted)?;
         let index = word as u32 * 32 + (!*bits).trailing_zeros();
-        let address = UserAddr((index * SLOT_SIZE) as Word);
-        debug_assert!(address.0 < AREA_END, "slot map too long");
+        let address = self.pool[home].first_slot + (index * SLOT_SIZE) as Word;
         let page_at = address.align_down(PAGE_SIZE);
         let page = match self.area_page(home, page_at) {
-            Some(physical) => self.port.pool_address(physical),
+            Some(page) => page,
             None => self.add_utcb_page(home, page_at)?,
         };
+        let page = self.port.utcb_page(page, page_at);
         if let Some(bits) = self.pool[map].0.get_mut(word) {
             *bits |= 1 << (index % 32);
         }
@@ -62,10 +65,10 @@ impl<P: Port> Kernel<P> {
         Ok((address, utcb))
     }
 
-    /// Physical address of a page of a space's UTCB area.
-    fn area_page(&self, space: Ref<Space>, address: UserAddr) -> Option<PhysAddr> {
+    /// Address in the pool of a page of a space's UTCB area.
+    fn area_page(&self, space: Ref<Space>, address: UserAddr) -> Option<u32> {
         let table = self.own_table(Owner::Space(space), P::Format::table_index(address))?;
-        self.entry(table, P::Format::leaf_index(address)).and_then(P::Format::decode).map(|leaf| leaf.physical)
+        self.entry(table, P::Format::leaf_index(address)).and_then(P::Format::decode).map(|leaf| self.port.pool_address(leaf.physical))
     }
 
     fn add_utcb_page(&mut self, home: Ref<Space>, address: UserAddr) -> Result<u32> {
@@ -80,17 +83,19 @@ impl<P: Port> Kernel<P> {
 
     /// Gives a thread's UTCB slot back, and the page with the last slot in it.
     pub(crate) fn free_utcb_slot(&mut self, thread: Ref<Thread>) {
-        let Thread { home, utcb, utcb_address: address, .. } = self.pool[thread];
+        let Thread { home, utcb_address: address, .. } = self.pool[thread];
         let Some(home) = home.get() else { return };
         let Some(map) = self.pool[home].utcb_map.get() else { return };
-        let index = address.0 as u32 / SLOT_SIZE;
+        let index = (address - self.pool[home].first_slot) as u32 / SLOT_SIZE;
         let Some(bits) = self.pool[map].0.get_mut((index / 32) as usize) else { return };
         *bits &= !(1 << (index % 32));
         let page_bits = ((1 << SLOTS_A_PAGE) - 1) << (index % 32 / SLOTS_A_PAGE * SLOTS_A_PAGE);
         if *bits & page_bits == 0 {
-            let quota = self.pool[home].region.header.quota;
-            self.clear_leaf(home, address.align_down(PAGE_SIZE));
-            self.release(quota, utcb & !(PAGE - 1), PAGE);
+            let (quota, address) = (self.pool[home].region.header.quota, address.align_down(PAGE_SIZE));
+            if let Some(page) = self.area_page(home, address) {
+                self.clear_leaf(home, address);
+                self.release(quota, page, PAGE);
+            }
         }
     }
 }

@@ -10,6 +10,8 @@ use bytemuck::Pod;
 pub enum Attributes {
     /// RAM: cached.
     Cached,
+    /// RAM, not cached. Writes may be combined.
+    Uncached,
     /// Device registers: neither cached nor combined.
     Device,
 }

@@ -54,10 +54,14 @@ impl Format for Ia32 {
         if leaf.most.contains(Rights::WRITE) {
             entry |= MOST_WRITE;
         }
-        if leaf.attributes == Attributes::Device {
-            entry |= CACHE_DISABLE | WRITE_THROUGH;
-        }
         entry
+            | match leaf.attributes {
+                Attributes::Cached => 0,
+                // Type "uncached minus": a memory type range register may say that writes are combined
+                // (Intel SDM volume 3, table 12-7).
+                Attributes::Uncached => CACHE_DISABLE,
+                Attributes::Device => CACHE_DISABLE | WRITE_THROUGH,
+            }
     }
 
     fn next(entry: u32) -> u32 {
@@ -71,7 +75,11 @@ impl Format for Ia32 {
         let readable = Rights::READ.union(Rights::EXECUTE);
         let with_write = |base: Rights, bit: u32| if entry & bit != 0 { base.union(Rights::WRITE) } else { base };
         let rights = if entry & PRESENT == 0 { Rights::NONE } else { with_write(readable, WRITABLE) };
-        let attributes = if entry & CACHE_DISABLE != 0 { Attributes::Device } else { Attributes::Cached };
+        let attributes = match entry & (CACHE_DISABLE | WRITE_THROUGH) {
+            0 => Attributes::Cached,
+            CACHE_DISABLE => Attributes::Uncached,
+            _ => Attributes::Device,
+        };
         Some(Leaf { physical: PhysAddr((entry & ADDRESS) as Word), rights, most: with_write(readable, MOST_WRITE), attributes })
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pure algorithms of address-space multiplexing, shared by ports and tested on
-//! the host: translation-table formats and the bookkeeping of ranges. No
-//! hardware is touched here.
+//! the host: translation-table formats and who has which tag. No hardware is
+//! touched here.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -9,5 +9,6 @@
 pub mod descriptor;
 pub mod format;
 pub mod ia32;
+pub mod tags;
 
 pub use format::{Attributes, Format, Leaf};

@@ -9,11 +9,12 @@ use proptest::prelude::*;
 fn leaf() -> impl Strategy<Value = Leaf> {
     let rights = prop_oneof![Just(Rights::NONE), Just(Rights(5)), Just(Rights::RWX)];
     let most = prop_oneof![Just(Rights(5)), Just(Rights::RWX)];
-    (any::<u32>(), rights, most, any::<bool>()).prop_map(|(physical, rights, most, device)| Leaf {
+    let attributes = prop_oneof![Just(Attributes::Cached), Just(Attributes::Uncached), Just(Attributes::Device)];
+    (any::<u32>(), rights, most, attributes).prop_map(|(physical, rights, most, attributes)| Leaf {
         physical: physical & bits::ADDRESS,
         rights: rights.intersection(most),
         most,
-        attributes: if device { Attributes::Device } else { Attributes::Cached },
+        attributes,
     })
 }
 

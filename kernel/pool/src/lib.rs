@@ -133,6 +133,8 @@ const LARGEST: u32 = 2 * abi::PAGE_SIZE as u32;
 pub struct Pool {
     memory: *mut u8,
     bytes: u32,
+    /// Where blocks can be seen a second time: address and bytes.
+    window: (u32, u32),
     buddy: Buddy,
 }
 
@@ -156,9 +158,19 @@ impl Pool {
         assert!(bytes.is_multiple_of(page) && reserved.is_multiple_of(page), "pool not page aligned");
         // SAFETY: the caller gives us all of it.
         unsafe { memory.write_bytes(0, bytes as usize) };
-        let mut pool = Self { memory, bytes: bytes - LARGEST, buddy: Buddy::new() };
+        let mut pool = Self { memory, bytes: bytes - LARGEST, window: (0, 0), buddy: Buddy::new() };
         Buddy::start(&mut pool, reserved);
         pool
+    }
+
+    /// Lets raw bytes be named by these addresses, too: for blocks that the port maps a second time
+    /// there. (On the host they are the pool's in the same order.)
+    ///
+    /// # Safety
+    /// On the machine itself whatever is named there is mapped, and is memory of the pool. While it is
+    /// named there it is not named by its address in the pool.
+    pub const unsafe fn add_window(&mut self, address: u32, bytes: u32) {
+        self.window = (address, bytes);
     }
 
     /// Bytes in the pool.
@@ -208,9 +220,19 @@ impl Pool {
     #[inline]
     fn range(&self, address: u32, bytes: u32) -> *mut u8 {
         if bytes > self.bytes || address.wrapping_sub(BASE) > self.bytes - bytes {
-            outside(address);
+            return self.in_window(address, bytes);
         }
         self.at(address)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn in_window(&self, address: u32, bytes: u32) -> *mut u8 {
+        let (start, most) = self.window;
+        if bytes > most || address.wrapping_sub(start) > most - bytes {
+            outside(address);
+        }
+        if cfg!(target_os = "none") { self.at(address) } else { self.range(BASE + (address - start), bytes) }
     }
 
     #[inline]

@@ -76,6 +76,7 @@ pub fn header() -> String {
         ("MAP_MAP", syscall::MapRecord::MAP),
         ("MAP_UNMAP", syscall::MapRecord::UNMAP),
         ("MAP_MAX", syscall::MapRecord::MAX),
+        ("MAP_UNCACHED", syscall::MapRecord::UNCACHED),
         ("THREAD_READY", abi::ThreadState::Ready as u32),
         ("STATE_TLS", abi::state::TLS),
         ("STATE_DEBUG", abi::state::DEBUG),

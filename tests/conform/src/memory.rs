@@ -3,11 +3,11 @@
 
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, check, fails, good};
 use abi::syscall::MapRecord;
-use abi::{Rights, TABLE_SPAN, USER_END};
+use abi::{CacheOp, Op, Rights, TABLE_SPAN, USER_END};
 use macadamia::cap::{Found, copy, delete, identify, revoke};
-use macadamia::map::{Batch, map, protect, unmap};
+use macadamia::map::{Batch, map, map_uncached, protect, unmap};
 use macadamia::start::{bytes, fill};
-use macadamia::{Error, Memory};
+use macadamia::{Error, Memory, sys};
 
 const RW: Rights = Rights(3);
 
@@ -16,7 +16,7 @@ pub const CASES: &[Case] = &[
     ("mapped_memory_keeps_its_contents", keeps_contents),
     ("map_replaces_what_was_there", map_replaces),
     ("unmapping_nothing_is_no_error", |_| good(unmap(SPACE, OTHER, PAGE * 10))),
-    ("the_kernels_area_is_refused", |bed| fails(map(SPACE, 0x2000, bed.ram, 0, PAGE, RW), Error::BadAddress)),
+    ("the_kernels_area_is_refused", |bed| fails(map(SPACE, abi::utcb::FIRST_SLOT, bed.ram, 0, PAGE, RW), Error::BadAddress)),
     ("beyond_the_user_area_is_refused", |bed| fails(map(SPACE, USER_END - PAGE, bed.ram, 0, 2 * PAGE, RW), Error::BadAddress)),
     ("beyond_the_memory_is_refused", beyond_the_memory),
     ("part_pages_are_refused", |bed| fails(map(SPACE, ADDRESS, bed.ram, 0, 100, RW), Error::BadArgument)),
@@ -38,6 +38,7 @@ pub const CASES: &[Case] = &[
     ("a_lookup_sees_a_segment_as_threads_do", lookup_of_segment),
     ("a_lookup_sees_large_pages", lookup_of_large),
     ("a_lookup_is_checked", lookup_is_checked),
+    ("ram_can_be_mapped_uncached", uncached),
 ];
 
 fn read(address: u32) -> u8 {
@@ -186,12 +187,12 @@ fn attached_range(bed: &mut Bed) -> Result<(), Why> {
 }
 
 const READABLE: Rights = Rights::READ.union(Rights::EXECUTE);
-const NOTHING: Found = Found { rights: Rights::NONE, bytes: PAGE, offset: None };
+const NOTHING: Found = Found { rights: Rights::NONE, bytes: PAGE, offset: None, uncached: false };
 
 fn lookup_tells(bed: &mut Bed) -> Result<(), Why> {
     let seen = |address| good(SPACE.lookup(address, Some(bed.ram)));
     good(map(SPACE, ADDRESS, bed.ram, PAGE, 2 * PAGE, RW))?;
-    let second = Found { rights: Rights::RWX, bytes: PAGE, offset: Some(2 * PAGE) };
+    let second = Found { rights: Rights::RWX, bytes: PAGE, offset: Some(2 * PAGE), ..NOTHING };
     check("the second page", seen(ADDRESS + PAGE)? == second)?;
     check("from its first to its last byte", seen(ADDRESS + 2 * PAGE - 1)? == second)?;
     check("none behind", seen(ADDRESS + 2 * PAGE)? == NOTHING)?;
@@ -212,7 +213,7 @@ fn lookup_of_others(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, ADDRESS, bed.ram, 0, 4 * PAGE, Rights::READ))?;
     for (page, offset) in [(0, None), (1, Some(0)), (2, Some(PAGE)), (3, None)] {
         let at = ADDRESS + page * PAGE;
-        check("in the part", good(SPACE.lookup(at, Some(part)))? == Found { rights: READABLE, bytes: PAGE, offset })?;
+        check("in the part", good(SPACE.lookup(at, Some(part)))? == Found { rights: READABLE, bytes: PAGE, offset, ..NOTHING })?;
         check("without a Memory", good(SPACE.lookup(at, None))?.offset.is_none())?;
         check("it need give no right", good(SPACE.lookup(at, Some(Memory(nothing))))?.offset == Some(page * PAGE))?;
     }
@@ -232,7 +233,7 @@ fn lookup_of_segment(bed: &mut Bed) -> Result<(), Why> {
     check("empty", good(SPACE.lookup(READ_ONLY, None))? == Found { bytes: TABLE_SPAN, ..NOTHING })?;
     good(map(macadamia::Space(segment.0), PAGE, bed.ram, 3 * PAGE, PAGE, RW))?;
     for (place, rights) in [(READ_ONLY - TABLE_SPAN, Rights::RWX), (READ_ONLY, READABLE)] {
-        let found = Found { rights, bytes: PAGE, offset: Some(3 * PAGE) };
+        let found = Found { rights, bytes: PAGE, offset: Some(3 * PAGE), ..NOTHING };
         check("as attached", good(SPACE.lookup(place + PAGE, Some(bed.ram)))? == found)?;
         good(SPACE.detach(place))?;
     }
@@ -243,10 +244,29 @@ fn lookup_of_large(bed: &mut Bed) -> Result<(), Why> {
     const LARGE: u32 = 0x5400_0000;
     good(map(SPACE, LARGE, bed.large, 0, TABLE_SPAN, RW))?;
     let seen = |page| good(SPACE.lookup(LARGE + page * PAGE, Some(bed.large)));
-    check("one entry", seen(5)? == Found { rights: Rights::RWX, bytes: TABLE_SPAN, offset: Some(5 * PAGE) })?;
+    check("one entry", seen(5)? == Found { rights: Rights::RWX, bytes: TABLE_SPAN, offset: Some(5 * PAGE), ..NOTHING })?;
     good(unmap(SPACE, LARGE, PAGE))?;
-    check("many", seen(5)? == Found { rights: Rights::RWX, bytes: PAGE, offset: Some(5 * PAGE) })?;
+    check("many", seen(5)? == Found { rights: Rights::RWX, bytes: PAGE, offset: Some(5 * PAGE), ..NOTHING })?;
     check("and a gap", seen(0)? == NOTHING)?;
+    good(unmap(SPACE, LARGE, TABLE_SPAN))
+}
+
+fn uncached(bed: &mut Bed) -> Result<(), Why> {
+    const LARGE: u32 = 0x5400_0000;
+    let seen = |address| good(SPACE.lookup(address, None)).map(|found| (found.uncached, found.rights));
+    good(map_uncached(SPACE, ADDRESS, bed.ram, 0, 2 * PAGE, RW))?;
+    good(map(SPACE, OTHER, bed.ram, 0, PAGE, RW))?;
+    check("that alone", seen(ADDRESS)? == (true, Rights::RWX) && seen(OTHER)? == (false, Rights::RWX))?;
+    good(sys::call(Op::Cache, [SPACE.0, OTHER, PAGE, CacheOp::CleanAndInvalidate as u32]))?;
+    fill(ADDRESS, PAGE, b"past the caches");
+    check("the same memory", bytes(OTHER, 15) == b"past the caches")?;
+    good(protect(SPACE, ADDRESS, PAGE, Rights::READ))?;
+    check("kept with other rights", seen(ADDRESS)? == (true, READABLE))?;
+    good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, RW))?;
+    check("not kept by another mapping", seen(ADDRESS)? == (false, Rights::RWX) && seen(ADDRESS + PAGE)? == (true, Rights::RWX))?;
+    good(map_uncached(SPACE, LARGE, bed.large, 0, TABLE_SPAN, RW))?;
+    good(protect(SPACE, LARGE, PAGE, Rights::READ))?;
+    check("in pieces", seen(LARGE)? == (true, READABLE) && seen(LARGE + PAGE)? == (true, Rights::RWX))?;
     good(unmap(SPACE, LARGE, TABLE_SPAN))
 }
 

@@ -4,6 +4,7 @@
 use crate::object::yield_now;
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SELF, SHARED, SPACE, Why, check, fails, good};
 use abi::state::{DEBUG, TLS_COUNT};
+use abi::utcb::{AREA_END, FIRST_SLOT, SLOT_SIZE};
 use abi::{Op, Rights, TABLE_SPAN, USER_END};
 use core::sync::atomic::{AtomicU32, Ordering};
 use macadamia::cap::{copy, delete, identify};
@@ -86,7 +87,7 @@ fn finds_its_argument(bed: &mut Bed) -> Result<(), Why> {
     waiting(bed)?;
     check("the argument", ARGUMENT.load(Ordering::Relaxed) == 0x7777)?;
     let at = UTCB.load(Ordering::Relaxed);
-    check("its own UTCB", at != utcb::address() && at.is_multiple_of(abi::utcb::SLOT_SIZE) && at < abi::utcb::AREA_END)
+    check("its own UTCB", at != utcb::address() && at.is_multiple_of(SLOT_SIZE) && (FIRST_SLOT..AREA_END).contains(&at))
 }
 
 fn start_beyond(bed: &mut Bed) -> Result<(), Why> {

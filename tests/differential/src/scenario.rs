@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random systems of threads, and what their threads may do next.
 
-use abi::boot::slot;
 use abi::frame::{BY_SYSEXIT, vector};
 use abi::syscall::MapRecord;
 use abi::{Error, Frame, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
-use arch_host::boot_with;
+use arch_host::{boot_with, slot};
 use fastrand::Rng;
 use ia32_context::{Ia32, word};
 use kcore::thread::{SEQUENCE, gate};

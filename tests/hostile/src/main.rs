@@ -115,7 +115,7 @@ fn one(random: &mut Random) -> Option<u32> {
     utcb::set_send_cap(0, CapItem::new(random.slot() & 0xffff, Rights(random.below(64))));
     let mut registers = [number << Tag::OP_SHIFT | flags | shape, a, args[0], args[1], args[2]];
     sys::raw(&mut registers);
-    if matches!(op, Some(Op::Call | Op::ReplyWait | Op::MapReplyWait | Op::Receive | Op::Run | Op::MapRun)) {
+    if op.is_some_and(Op::returns_delivery) {
         return Delivery(registers[0]).error().map(|error| error as u32);
     }
     Some(registers[0]).filter(|status| *status != 0)

@@ -111,6 +111,5 @@ fn death_of_an_alien(bed: &mut Bed) -> Result<()> {
 
 /// Nearly as many threads as a Space has room for.
 fn utcb_slots(bed: &mut Bed) -> Result<()> {
-    const ROOM: u32 = (abi::utcb::AREA_END - abi::utcb::FIRST_SLOT) / abi::utcb::SLOT_SIZE;
-    (CROWD..ROOM - 8).try_for_each(|_| target(bed).map(|_| ()))
+    (CROWD..abi::utcb::SLOTS - 8).try_for_each(|_| target(bed).map(|_| ()))
 }

@@ -3,6 +3,7 @@
 
 use crate::{Result, sys, utcb};
 use abi::tag::REGISTER_WORDS;
+use abi::syscall::MapRecord;
 use abi::{Frame, Op, Rights, Word};
 
 /// Words of a frame.
@@ -58,6 +59,8 @@ pub struct Found {
     pub bytes: Word,
     /// The page's offset in the Memory that was named, if it is one of its pages.
     pub offset: Option<Word>,
+    /// Whether it is not cached: registers of a device, or RAM that was mapped so.
+    pub uncached: bool,
 }
 
 impl Quota {
@@ -214,7 +217,9 @@ impl Space {
     /// What the kernel says.
     pub fn lookup(self, address: Word, memory: Option<Memory>) -> Result<Found> {
         let [rights, bytes, offset] = sys::call(Op::Lookup, [self.0, address, memory.map_or(0, |m| m.0), 0])?;
-        Ok(Found { rights: Rights(rights as u32), bytes, offset: (offset != Word::MAX).then_some(offset) })
+        let uncached = rights as u32 & MapRecord::UNCACHED != 0;
+        let rights = Rights(rights as u32).intersection(Rights::ALL);
+        Ok(Found { rights, bytes, offset: (offset != Word::MAX).then_some(offset), uncached })
     }
 }
 

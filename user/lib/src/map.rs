@@ -62,6 +62,14 @@ pub fn map(space: Space, address: Word, memory: Memory, offset: Word, bytes: Wor
     one(MapRecord::new(MapRecord::MAP, space.0, address, memory.0, offset, bytes, rights))
 }
 
+/// Maps a part of a Memory into a space, so that a device without a view of the caches sees what is written there.
+///
+/// # Errors
+/// What the kernel says.
+pub fn map_uncached(space: Space, address: u32, memory: Memory, offset: u32, bytes: u32, rights: Rights) -> Result<()> {
+    one(MapRecord::new(MapRecord::MAP, space.0, address, memory.0, offset, bytes, rights).uncached())
+}
+
 /// Removes mappings.
 ///
 /// # Errors

@@ -77,11 +77,16 @@ impl Built {
 /// A cargo command for the bare machine. Nightly options on a stable compiler, as
 /// the distribution has no other.
 pub fn cargo_bare(subcommand: &str) -> process::Command {
+    cargo_for(subcommand, &board::chosen().target)
+}
+
+/// The same for another target.
+pub fn cargo_for(subcommand: &str, target: &str) -> process::Command {
     let mut cargo = cargo();
     cargo
         .arg(subcommand)
         .env("RUSTC_BOOTSTRAP", "1")
-        .args(["--release", "--target", &board::chosen().target, "--target-dir", FOLDER])
+        .args(["--release", "--target", target, "--target-dir", FOLDER])
         .args(["-Zjson-target-spec", "-Zbuild-std=core,alloc,compiler_builtins", "-Zbuild-std-features=compiler-builtins-mem"]);
     cargo
 }

@@ -2,10 +2,10 @@
 //! Tests of the source, and what is tested on this machine.
 
 use super::tally::Test;
-use crate::build::{self, Options, Seed, cargo_bare};
+use crate::build::{self, Options, Seed, cargo_bare, cargo_for};
 use crate::process::run;
 use crate::{check, manual};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::path::Path;
 
 /// All of them.
@@ -15,10 +15,22 @@ pub const ALL: &[Test] = &[
     ("source.unsafe", check::unsafe_code),
     ("source.manual", manual::check),
     ("source.clippy.host", || cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])),
+    ("source.clippy.wide", || cargo(&["clippy", "--quiet", "-p", HOST, "--features", WIDE, "--all-targets", "--", "-D", "warnings"])),
     ("source.clippy.bare", clippy_bare),
+    ("source.portable", portable),
     ("host", || cargo(&["test", "--quiet"])),
+    ("host.wide", || cargo(&["test", "--quiet", "-p", HOST, "--features", WIDE])),
     ("differential", differential),
 ];
+
+/// The port to the host, and the feature with which it has 64-bit words and four levels of tables.
+const HOST: &str = "arch-host";
+const WIDE: &str = "wide";
+
+/// Crates without a processor in them.
+const PORTABLE: &[&str] = &["abi", "pool", "mmu", "kcore", "macadamia"];
+/// Processors that they compile for, beside IA-32: 32 and 64 bits, little- and big-endian.
+const TARGETS: &[&str] = &["targets/armv5te-macadamia.json", "powerpc-unknown-linux-gnu", "x86_64-unknown-none", "riscv64gc-unknown-none-elf"];
 
 fn cargo(arguments: &[&str]) -> Result<()> {
     run(crate::process::cargo().args(arguments))
@@ -53,6 +65,17 @@ fn clippy_bare() -> Result<()> {
         command.args(["-p", package]);
     }
     run(command.args(["--", "-D", "warnings"]))
+}
+
+/// What is portable compiles for processors that have no port yet.
+fn portable() -> Result<()> {
+    for target in TARGETS {
+        let mut command = cargo_for("check", target);
+        command.arg("--quiet");
+        PORTABLE.iter().for_each(|package| _ = command.args(["-p", package]));
+        run(&mut command).with_context(|| format!("for {target}"))?;
+    }
+    Ok(())
 }
 
 /// The fast paths as built against the portable kernel.

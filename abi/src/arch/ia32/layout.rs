@@ -5,11 +5,14 @@
 pub const TABLE_SPAN: u32 = 4 << 20;
 /// End (exclusive) of the addresses a space may map: above it lie the area for small spaces and the kernel.
 pub const USER_END: u32 = 0xC000_0000;
-/// End of the area of the information page and the UTCBs: user mappings of a native space start here.
+/// Start of the area of the information page and the UTCBs, a multiple of `TABLE_SPAN`. In a native space the kernel
+/// alone maps there.
+pub const AREA_START: u32 = 0;
+/// End (exclusive) of that area, a multiple of `TABLE_SPAN`.
 pub const AREA_END: u32 = 4 << 20;
-/// Address of the kernel information page in native spaces.
+/// Address of the kernel information page in native spaces, in that area.
 pub const KIP_ADDRESS: u32 = 0x1000;
-/// Address of the first UTCB slot.
+/// Address of the first UTCB slot, a multiple of a page. They go up to the end of the area.
 pub const FIRST_SLOT: u32 = 0x2000;
 /// Bytes of one UTCB slot.
 pub const SLOT_SIZE: u32 = 1024;

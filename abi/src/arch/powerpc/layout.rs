@@ -5,7 +5,9 @@
 pub const TABLE_SPAN: u32 = 4 << 20;
 /// End (exclusive) of the addresses a space may map.
 pub const USER_END: u32 = 0xC000_0000;
-/// End of the area of the information page and the UTCBs: user mappings of a native space start here.
+/// Start of the area of the information page and the UTCBs in native spaces.
+pub const AREA_START: u32 = 0;
+/// End of that area: users map above it.
 pub const AREA_END: u32 = 4 << 20;
 /// Address of the kernel information page in native spaces.
 pub const KIP_ADDRESS: u32 = 0x1000;

@@ -19,6 +19,8 @@ const SHARED: Word = 1 << 8;
 const LARGE: Word = 1 << 9;
 /// The page is a device's.
 const DEVICE: Word = 1 << 10;
+/// The page is RAM that is not cached.
+const UNCACHED: Word = 1 << 11;
 
 /// The format of translation tables on the host.
 #[derive(Clone, Copy, Debug)]
@@ -33,14 +35,22 @@ impl Format for HostFormat {
     const LEVELS: u32 = if size_of::<Word>() == 4 { 2 } else { 4 };
 
     fn leaf(leaf: Leaf) -> Word {
-        let device = if leaf.attributes == Attributes::Device { DEVICE } else { 0 };
-        leaf.physical.align_down(PAGE_SIZE).0 | leaf.rights.0 as Word | (leaf.most.0 as Word) << MOST_SHIFT | PAGE | device
+        let attributes = match leaf.attributes {
+            Attributes::Cached => 0,
+            Attributes::Uncached => UNCACHED,
+            Attributes::Device => DEVICE,
+        };
+        leaf.physical.align_down(PAGE_SIZE).0 | leaf.rights.0 as Word | (leaf.most.0 as Word) << MOST_SHIFT | PAGE | attributes
     }
     fn next(entry: Word) -> Word {
         entry.wrapping_add(PAGE_SIZE)
     }
     fn decode(entry: Word) -> Option<Leaf> {
-        let attributes = if entry & DEVICE != 0 { Attributes::Device } else { Attributes::Cached };
+        let attributes = match entry & (DEVICE | UNCACHED) {
+            0 => Attributes::Cached,
+            UNCACHED => Attributes::Uncached,
+            _ => Attributes::Device,
+        };
         let physical = PhysAddr(entry).align_down(PAGE_SIZE);
         (entry & PAGE != 0).then_some(Leaf { physical, rights: rights(entry), most: rights(entry >> MOST_SHIFT), attributes })
     }

@@ -5,19 +5,21 @@
 #![warn(missing_docs)]
 
 mod format;
+mod numbers;
 mod registers;
 
 pub use format::HostFormat;
+pub use numbers::{NUMBERS, Numbers};
 pub use registers::{ARGUMENTS, HostRegisters, set_vector};
 
 use abi::kip::Kip;
 use abi::{CacheOp, PhysAddr, Rights, UserAddr, Word};
 use bytemuck::Zeroable;
 use kcore::boot::{self, Machine, thread_table};
-use kcore::port::{Change, FaultIn, Registers};
-use kcore::{Cpu, Kernel, Port, Segment, Space, Table, Thread};
+use kcore::port::{Area, Change, FaultIn, Registers};
+use kcore::{Cpu, Irq, Kernel, Port, Segment, Space, Table, Thread};
 use mmu::Format;
-use pool::{Pool, Ref};
+use pool::{Link, Pool, Ref};
 use std::alloc::{Layout, alloc};
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -34,6 +36,23 @@ const POOL_PHYSICAL: PhysAddr = PhysAddr(HIGH + 0x0700_0000);
 /// The RAM that the root server gets.
 pub const RAM: boot::Range = boot::Range { base: PhysAddr(HIGH + 0x0100_0000), bytes: 16 << 20 };
 
+/// Interrupt lines: more than a word has bits.
+pub const LINES: usize = 40;
+
+/// Selectors in the root server's table.
+pub mod slot {
+    pub use abi::boot::slot::*;
+    /// First slot that is empty.
+    pub const FREE: u32 = IRQ + super::LINES as u32;
+}
+
+/// A place for the kernel's part of a native space that is not at its start. Its first page has UTCBs, the last but one the
+/// information page.
+pub const ELSEWHERE: Area = Area { start: UserAddr(0x2000_0000), end: UserAddr(0x2040_0000), kip: UserAddr(0x203f_e000), first_slot: UserAddr(0x2000_0000) };
+
+/// Where the kernel reaches UTCBs if not in the pool ([`Host::window`]).
+const WINDOW: u32 = 0xc000_0000;
+
 /// A simulated processor and board, with these registers and translation tables.
 pub struct Host<R = HostRegisters, F = HostFormat> {
     cpu: Cpu,
@@ -49,19 +68,35 @@ pub struct Host<R = HostRegisters, F = HostFormat> {
     pub all_invalidated: u32,
     /// Tables as a walker finds them in memory if nothing but `entries_written` brings them there.
     pub walker: HashMap<u32, Table>,
+    /// Where the kernel's part of a native space is.
+    pub area: Area,
+    /// Whether the kernel reaches UTCBs by other addresses than those in the pool, as with caches that are virtual.
+    pub window: bool,
     shape: PhantomData<fn() -> (R, F)>,
 }
 
 impl<R, F> Default for Host<R, F> {
     fn default() -> Self {
-        let (invalidated, walker) = (Vec::new(), HashMap::new());
-        Self { cpu: Cpu::default(), now: 0, timer: None, pending: false, invalidated, all_invalidated: 0, walker, shape: PhantomData }
+        Self {
+            cpu: Cpu::default(),
+            now: 0,
+            timer: None,
+            pending: false,
+            invalidated: Vec::new(),
+            all_invalidated: 0,
+            walker: HashMap::new(),
+            area: Area::ALL,
+            window: false,
+            shape: PhantomData,
+        }
     }
 }
 
 impl<R: Registers, F: Format> Port for Host<R, F> {
     type Format = F;
     type Registers = R;
+    type Irqs = [Link<Irq>; LINES];
+    type Special = Numbers;
 
     fn cpu(&mut self) -> &mut Cpu {
         &mut self.cpu
@@ -78,6 +113,12 @@ impl<R: Registers, F: Format> Port for Host<R, F> {
     }
     fn space_created(&mut self, _: &mut Pool, _: Ref<Space>) {}
     fn space_dropped(&mut self, _: &mut Pool, _: Ref<Space>) {}
+    fn area(&mut self, _: &Pool, _: Ref<Space>) -> Area {
+        self.area
+    }
+    fn utcb_page(&mut self, page: u32, _: UserAddr) -> u32 {
+        if self.window { page - POOL_BASE + WINDOW } else { page }
+    }
     fn segment_created(&mut self, _: &mut Pool, _: Ref<Segment>) {}
     fn segment_dropped(&mut self, _: &mut Pool, _: Ref<Segment>) {}
     fn before_change(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<UserAddr>, _: Change) {}
@@ -136,20 +177,37 @@ pub fn boot() -> Kernel<Host> {
 /// If the root server does not fit.
 #[must_use]
 pub fn boot_with<R: Registers, F: Format>(pool_bytes: u32) -> Kernel<Host<R, F>> {
+    boot_on(Host::default(), pool_bytes)
+}
+
+/// As [`boot`], with the kernel's part of a native space elsewhere, and UTCBs that the kernel does not reach in the pool.
+///
+/// # Panics
+/// If the host has no memory.
+#[must_use]
+pub fn boot_elsewhere() -> Kernel<Host> {
+    boot_on(Host { area: ELSEWHERE, window: true, ..Host::default() }, POOL_BYTES)
+}
+
+fn boot_on<R: Registers, F: Format>(host: Host<R, F>, pool_bytes: u32) -> Kernel<Host<R, F>> {
     let (_, reserved) = thread_table(pool_bytes);
     let layout = Layout::from_size_align(pool_bytes as usize, abi::PAGE_SIZE as usize).expect("a layout of pages");
-    // SAFETY: the layout is not empty; the memory is never freed, and used by nobody else.
-    let pool = unsafe { Pool::new(alloc(layout), pool_bytes, reserved) };
-    let mut kernel = Kernel::new(pool, Host::default());
+    // SAFETY: the layout is not empty; the memory is never freed, and used by nobody else. The window has no memory of its own.
+    let pool = unsafe {
+        let mut pool = Pool::new(alloc(layout), pool_bytes, reserved);
+        pool.add_window(WINDOW, pool_bytes);
+        pool
+    };
+    let mut kernel = Kernel::new(pool, host);
     let header =
         abi::boot::Header { root_bytes: 4096, root_address: 0x40_0000, root_offset: 4096, total: 8192, ..abi::boot::Header::zeroed() };
     let machine = Machine {
         ram: &[RAM],
         devices: [boot::Range { base: PhysAddr(0x0800_0000), bytes: 0x10_0000 }, boot::Range { base: PhysAddr(0xa_0000), bytes: 0x6_0000 }],
-        ports: boot::Range { base: PhysAddr(0), bytes: 0x1_0000 },
+        special: boot::Range { base: PhysAddr(0), bytes: NUMBERS as Word },
         image: PhysAddr(0x0300_0000),
         header,
-        irq_lines: 0xfffa,
+        irq_lines: &[1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 39],
     };
     kernel.start_root(&machine, &Kip::zeroed()).expect("the root server fits");
     kernel

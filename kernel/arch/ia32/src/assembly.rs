@@ -285,6 +285,8 @@ pub fn handlers() -> ([u32; 256], u32) {
 const _: () = assert!(field!(context) == -128 && offset_of!(Thread, context) == 0);
 // `alien.S`: `test dl` sees all flags of `Cpu::loaded`, and without them the word is the thread.
 const _: () = assert!(loaded::FLAGS < ANCHOR && loaded::FLAGS <= 0xff && ANCHOR.is_power_of_two() && BYTES.is_multiple_of(ANCHOR));
+// `map_reply.S`: nobody maps below the end of the UTCBs.
+const _: () = assert!(abi::utcb::AREA_START == 0);
 // `map_reply.S`: a Memory of RAM is told by a zero, and the right to write is the bit of an entry that allows it.
 const _: () = assert!(class::RAM == 0 && Rights::WRITE.0 == bits::WRITABLE);
 // `page_fault.S`: what is pushed behind `pushad`'s registers are words of the context, in its order.

@@ -7,12 +7,13 @@ use crate::lazy::Lazy;
 use crate::{fpu, interrupts, paging, switch};
 use abi::{CacheOp, PhysAddr, Rights, UserAddr};
 use core::ops::Range;
-use kcore::port::{Change, FaultIn};
-use kcore::{Cpu, Port, Segment, Space, Table, Thread};
 use ia32_context::Ia32 as Registers;
+use ia32_context::ports::PortMap;
+use kcore::port::{Area, Change, FaultIn};
+use kcore::{Cpu, Irq, Port, Segment, Space, Table, Thread};
 use mmu::ia32::Ia32 as Format;
 use plat_pc::{TscScale, pic, pit, tsc};
-use pool::{Pool, Ref};
+use pool::{Link, Pool, Ref};
 
 /// The processor and its board.
 pub struct Ia32 {
@@ -37,6 +38,8 @@ impl Ia32 {
 impl Port for Ia32 {
     type Format = Format;
     type Registers = Registers;
+    type Irqs = [Link<Irq>; pic::LINES];
+    type Special = PortMap;
 
     fn cpu(&mut self) -> &mut Cpu {
         self.parts().0
@@ -67,6 +70,15 @@ impl Port for Ia32 {
 
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) {
         switch::leave(pool, space);
+    }
+
+    fn area(&mut self, _: &Pool, _: Ref<Space>) -> Area {
+        Area::ALL
+    }
+
+    fn utcb_page(&mut self, page: u32, _: UserAddr) -> u32 {
+        // Caches are physical.
+        page
     }
 
     fn segment_created(&mut self, _: &mut Pool, _: Ref<Segment>) {}

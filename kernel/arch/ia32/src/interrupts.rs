@@ -17,7 +17,17 @@ const DOUBLE_FAULT: usize = 8;
 /// Line of the timer.
 pub const TIMER_LINE: u32 = 0;
 /// Interrupt lines that components may have: all but the timer's and the cascade.
-pub const COMPONENT_LINES: u32 = 0xffff & !(1 << TIMER_LINE | 1 << pic::CASCADE);
+pub const COMPONENT_LINES: [u32; pic::LINES - 2] = {
+    let (mut lines, mut count, mut line) = ([0; pic::LINES - 2], 0, 0);
+    while line < pic::LINES as u32 {
+        if line != TIMER_LINE && line != pic::CASCADE {
+            lines[count] = line;
+            count += 1;
+        }
+        line += 1;
+    }
+    lines
+};
 
 /// A gate's type: an interrupt gate, or a task gate; both present.
 const INTERRUPT_GATE: u32 = 0x8e00;

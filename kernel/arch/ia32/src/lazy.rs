@@ -12,9 +12,10 @@ use crate::{fpu, gdt, paging, regs};
 use abi::frame::{CHANGED_SEGMENTS, Frame};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu as place};
 use core::mem::offset_of;
+use ia32_context::ports::PortMap;
 use ia32_context::{checked_selectors, lazy, names_any, set_fs_gs, state, state_mut};
 use kcore::thread::gate;
-use kcore::{Cpu, PortMap, Thread};
+use kcore::{Cpu, Space, Thread};
 use pool::{Link, Pool, Ref};
 
 /// In `Cpu::loaded`: the FPU is open to the loaded thread.
@@ -43,6 +44,11 @@ pub struct Lazy {
 fn note_fpu(pool: &mut Pool, thread: Ref<Thread>, place: u32) {
     let at = pool[thread].utcb + offset_of!(Utcb, fpu) as u32;
     pool.bytes_mut(at, 4).copy_from_slice(&place.to_ne_bytes());
+}
+
+/// The map of a space's I/O ports, if it was ever given one.
+fn ports_of(pool: &Pool, space: Ref<Space>) -> Option<Ref<PortMap>> {
+    Link::from_value(pool[space].special).get()
 }
 
 /// The thread named by `Cpu::loaded`.
@@ -131,7 +137,7 @@ impl Lazy {
             regs::load_debug(&state(t).debug);
         }
         if t.lazy & lazy::PORTS != 0
-            && let Some(map) = t.space.get().and_then(|space| pool[space].ports.get())
+            && let Some(map) = t.space.get().and_then(|space| ports_of(pool, space))
         {
             self.open_ports(map);
         }
@@ -213,7 +219,7 @@ impl Lazy {
     /// were not loaded, they are loaded with the thread from now on. Returns whether that is so.
     pub fn use_ports(&mut self, cpu: &mut Cpu, pool: &mut Pool, current: Ref<Thread>) -> bool {
         let t = &pool[current];
-        if t.lazy & lazy::PORTS != 0 || t.space.get().is_none_or(|space| pool[space].ports.is_null()) {
+        if t.lazy & lazy::PORTS != 0 || t.space.get().and_then(|space| ports_of(pool, space)).is_none() {
             return false;
         }
         if loaded(cpu) == Some(current) {

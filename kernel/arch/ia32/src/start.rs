@@ -56,10 +56,10 @@ extern "C" fn start(magic: u32, info: u32) -> ! {
     let machine = Machine {
         ram: boot.ram.ranges(),
         devices: [Range { base: boot.ram_end, bytes: 0xffff_f000 - boot.ram_end.0 }, Range { base: PhysAddr(0xa_0000), bytes: 0x6_0000 }],
-        ports: Range { base: PhysAddr(0), bytes: 0x1_0000 },
+        special: Range { base: PhysAddr(0), bytes: 0x1_0000 },
         image: boot.image,
         header: boot.header,
-        irq_lines: interrupts::COMPONENT_LINES,
+        irq_lines: &interrupts::COMPONENT_LINES,
     };
     if let Err(error) = kernel.start_root(&machine, &information_page(&boot, kernel.threads.count)) {
         panic!("the machine has too little memory: {}", error.text());

@@ -8,6 +8,8 @@ const MASTER: u16 = 0x20;
 const SLAVE: u16 = 0xa0;
 /// The line of the master that the slave is behind.
 pub const CASCADE: u32 = 2;
+/// How many lines there are.
+pub const LINES: usize = 16;
 /// Operation word 2: specific end of interrupt.
 const SPECIFIC_EOI: u8 = 0x60;
 /// Operation word 3: read the in-service register.
@@ -16,7 +18,7 @@ const READ_IN_SERVICE: u8 = 0x0b;
 /// Vector of line 0.
 pub const FIRST_VECTOR: u8 = 0x20;
 /// Vector of the last line.
-pub const LAST_VECTOR: u8 = FIRST_VECTOR + 15;
+pub const LAST_VECTOR: u8 = FIRST_VECTOR + (LINES as u8 - 1);
 
 static MASKED: AtomicU16 = AtomicU16::new(0xffff);
 

@@ -9,8 +9,6 @@ use macadamia::{Error, Memory, Quota, Result, Rights, Space, map};
 
 /// Slots of the space in which threads wait for their restart: none is used.
 const LIMBO_SLOTS: u32 = 1;
-/// Interrupt lines of components: all of the controller but the timer's and the cascade.
-const LINES: u32 = 0xffff & !(1 << 0 | 1 << 2);
 /// The last page of the first 4 GiB belongs to nobody, so that ends fit into a word.
 const DEVICES_END: u32 = 0xffff_f000;
 /// The display's and the firmware's part of the first MiB.
@@ -49,8 +47,8 @@ pub struct Resources {
     free_ram: Vec<Range>,
     /// Physical address of each RAM capability.
     ram: [u32; RAM_RANGES],
-    /// Interrupt lines that nobody was given, a bit each.
-    free_lines: u32,
+    /// Interrupt lines that nobody was given.
+    free_lines: Vec<u32>,
 }
 
 impl Resources {
@@ -59,7 +57,8 @@ impl Resources {
     pub fn new(info: &Info) -> Result<Self> {
         let (space, quota) = (Space(slot::SPACE), Quota(slot::QUOTA));
         map::map(space, 0, Memory(slot::PORTS), 0, 1 << 16, Rights::WRITE)?;
-        let limbo = quota.create_space(LIMBO_SLOTS, slot::FREE)?;
+        let first = slot::IRQ + info.irq_count;
+        let limbo = quota.create_space(LIMBO_SLOTS, first)?;
         let mut free_ram = Vec::new();
         for ram in slot::RAM..slot::RAM + info.ram_count {
             let [_, _, bytes] = identify(ram)?;
@@ -69,12 +68,12 @@ impl Resources {
             space,
             quota,
             limbo,
-            next_slot: slot::FREE + 1,
+            next_slot: first + 1,
             slots: info.slots,
             free_slots: Vec::new(),
             free_ram,
             ram: info.ram.map(|at| at.0),
-            free_lines: LINES,
+            free_lines: (0..info.irq_count).filter(|line| identify(slot::IRQ + line).is_ok()).collect(),
         })
     }
 
@@ -167,8 +166,8 @@ impl Resources {
 
     /// The capability of an interrupt line, of which nobody else was given it.
     pub fn line(&mut self, line: u32) -> Result<u32> {
-        let bit = 1u32.checked_shl(line).filter(|bit| self.free_lines & bit != 0).ok_or(Error::Occupied)?;
-        self.free_lines &= !bit;
+        let index = self.free_lines.iter().position(|free| *free == line).ok_or(Error::Occupied)?;
+        self.free_lines.swap_remove(index);
         Ok(slot::IRQ + line)
     }
 

@@ -21,7 +21,8 @@ pub mod slot {
     pub const THREAD: Word = slot::THREAD as Word;
     pub const PORTS: Word = slot::PORTS as Word;
     pub const RAM: Word = slot::RAM as Word;
-    pub const FREE: Word = slot::FREE as Word;
+    pub const FREE: Word = arch_host::slot::FREE as Word;
+    pub const IRQ: Word = slot::IRQ as Word;
 }
 
 /// Bytes of a page, as the pool counts them.

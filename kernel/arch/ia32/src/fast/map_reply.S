@@ -14,7 +14,7 @@
 //  1 | no words, capabilities or flags; one record, of one page       | `map_reply_wait`,
 //    |                                                                | `map_run`
 //  2 | the memory's selector names a Memory                           | `record_memory`
-//  3 | to map, with rights, all of which the capability has           | `request`
+//  3 | to map, with rights, all of which the capability has, cached   | `request`
 //  4 | RAM that does not die, and the page lies in it                 | `request`
 //  5 | the space's selector names a Space with the right to control   | `request`
 //    | it, which does not die                                         |

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! I/O ports: a map for each Space that was ever given one, a bit each. The processor reads the map
+//! itself, so a bit counts at once; a thread is let use the map when it first asks for it.
+
+use bytemuck::{Pod, Zeroable};
+use kcore::port::Special;
+use pool::Object;
+
+/// I/O ports a space may use, a bit each, set where it may not.
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub struct PortMap(pub [u32; 2048]);
+impl Object for PortMap {}
+
+impl Special for PortMap {
+    fn close_all(&mut self) {
+        self.0.fill(u32::MAX);
+    }
+
+    fn set(&mut self, first: u32, count: u32, open: bool) {
+        let last = first + (count - 1);
+        let words = self.0.get_mut((first / 32) as usize..=(last / 32) as usize).unwrap_or_default();
+        let (low, high) = (u32::MAX << (first % 32), u32::MAX >> (31 - last % 32));
+        let change = |word: &mut u32, bits: u32| if open { *word &= !bits } else { *word |= bits };
+        match words {
+            [] => {}
+            [word] => change(word, low & high),
+            [head, whole @ .., tail] => {
+                change(head, low);
+                whole.fill(if open { 0 } else { u32::MAX });
+                change(tail, high);
+            }
+        }
+    }
+}

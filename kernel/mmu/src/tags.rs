@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tags: the numbers by which an MMU or a cache tells address spaces apart, of which there are few.
+//!
+//! | processor | tags | who has them | what flushes them all |
+//! |---|---|---|---|
+//! | IA-32 | slots of small spaces: groups by size | Spaces | the TLB's flush |
+//! | ARMv5 | domains, but for those of the kernel | Spaces, Segments | the TLB's flush |
+//! | ARMv5 | slots of PID relocation | Spaces | the data cache's cleaning |
+//! | PowerPC | contexts of 16 VSIDs | Spaces, Segments | the TLB's flush, and a sweep of the hash table |
+//! | x86-64 | PCIDs | Spaces | the TLB's flush |
+//!
+//! Tags are revoked lazily. One that was given back may still be in the TLB, and so is *returned*, not *clean*.
+//! Clean ones are given out first. When a group has none left, one flush makes all the returned ones
+//! of all groups clean. When everybody keeps his, somebody loses it who has not used it lately.
+//!
+//! A caller does four things:
+//!
+//! 1. Before the first use of a tag that [`Tags::take`] granted it does what [`Grant::first`] says.
+//! 2. It says [`Tags::used`] when it makes a tag current. It need not do so each time.
+//! 3. Before it makes an owner current it asks whether that has its tag still ([`Tags::has`]), or it notes
+//!    who lost one ([`First::Evict`]).
+//! 4. It says [`Tags::flushed`] when it flushed everything for a reason of its own.
+//!
+//! Each function takes a bounded time, whatever the number of tags: [`Tags::take`] looks at [`LOOKS`] of them at most.
+
+/// Most owners that are looked at to find one who loses its tag.
+pub const LOOKS: u16 = 64;
+
+/// No tag.
+const NONE: u16 = u16::MAX;
+
+/// What has to be done before a tag is used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum First<O> {
+    /// Nothing: no TLB has anything of this tag.
+    Nothing,
+    /// Flush everything that has a tag. All returned tags count as clean already.
+    FlushAll,
+    /// This owner has lost the tag. Flush what has the tag, or everything, and then say so ([`Tags::flushed`]).
+    Evict(O),
+}
+
+/// A tag, and its price.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Grant<O> {
+    /// The tag.
+    pub tag: u16,
+    /// What has to be done before it is used.
+    pub first: First<O>,
+}
+
+#[derive(Clone, Copy)]
+enum Entry<O> {
+    /// In no group: never given out.
+    Reserved,
+    /// In a queue of its group, before this one.
+    Free(u16),
+    Taken {
+        owner: O,
+        used: bool,
+    },
+}
+
+/// Free tags, linked by their entries. The first is [`NONE`] if there are none.
+#[derive(Clone, Copy)]
+struct Queue {
+    first: u16,
+    last: u16,
+}
+
+const EMPTY: Queue = Queue { first: NONE, last: NONE };
+
+#[derive(Clone, Copy)]
+struct Group {
+    start: u16,
+    end: u16,
+    /// Whose turn it is to be looked at when somebody has to lose its tag.
+    hand: u16,
+    clean: Queue,
+    returned: Queue,
+}
+
+/// `N` tags, of which some are in `G` groups, and who has them: an `O` each.
+pub struct Tags<O, const N: usize, const G: usize> {
+    entries: [Entry<O>; N],
+    groups: [Group; G],
+}
+
+impl<O: Copy + PartialEq, const N: usize, const G: usize> Tags<O, N, G> {
+    /// All tags of these groups, clean: from the first number to the one before the second. What is in no group
+    /// is never given out.
+    ///
+    /// # Panics
+    /// If a group has tags that there are not, or that another has, too.
+    #[must_use]
+    pub const fn new(ranges: [(u16, u16); G]) -> Self {
+        assert!(N < NONE as usize, "too many tags");
+        let mut entries = [Entry::Reserved; N];
+        let mut groups = [Group { start: 0, end: 0, hand: 0, clean: EMPTY, returned: EMPTY }; G];
+        let mut i = 0;
+        while i < G {
+            let (start, end) = ranges[i];
+            let mut tag = start;
+            while tag < end {
+                assert!(matches!(entries[tag as usize], Entry::Reserved), "a tag in two groups");
+                entries[tag as usize] = Entry::Free(if tag + 1 < end { tag + 1 } else { NONE });
+                tag += 1;
+            }
+            let clean = if start < end { Queue { first: start, last: end - 1 } } else { EMPTY };
+            groups[i] = Group { start, end, hand: start, clean, returned: EMPTY };
+            i += 1;
+        }
+        Self { entries, groups }
+    }
+
+    /// Gives a tag of a group to an owner that has none of it. Nobody loses one whom `keeps` names: those who run.
+    ///
+    /// `None` if all that were looked at keep theirs. So there is always one if fewer keep theirs than the group has tags, and
+    /// fewer than [`LOOKS`].
+    pub fn take(&mut self, group: usize, owner: O, keeps: impl Fn(O) -> bool) -> Option<Grant<O>> {
+        let (tag, first) = if let Some(tag) = self.take_clean(group) {
+            (tag, First::Nothing)
+        } else if self.groups.get(group)?.returned.first != NONE {
+            self.flushed();
+            (self.take_clean(group)?, First::FlushAll)
+        } else {
+            let (tag, loser) = self.victim(group, keeps)?;
+            (tag, First::Evict(loser))
+        };
+        self.entries[usize::from(tag)] = Entry::Taken { owner, used: true };
+        Some(Grant { tag, first })
+    }
+
+    /// An owner gives its tag back. It does not run. If it has lost the tag, this does nothing.
+    pub fn give_back(&mut self, tag: u16, owner: O) {
+        let group = self.groups.iter().position(|group| (group.start..group.end).contains(&tag));
+        if let Some(group) = group.filter(|_| self.has(tag, owner)) {
+            self.entries[usize::from(tag)] = Entry::Free(NONE);
+            let returned = self.groups[group].returned;
+            self.groups[group].returned = self.join(returned, Queue { first: tag, last: tag });
+        }
+    }
+
+    /// Whether an owner has this tag.
+    #[must_use]
+    pub fn has(&self, tag: u16, owner: O) -> bool {
+        self.owner(tag) == Some(owner)
+    }
+
+    /// Who has a tag.
+    #[must_use]
+    pub fn owner(&self, tag: u16) -> Option<O> {
+        match self.entries.get(usize::from(tag)) {
+            Some(Entry::Taken { owner, .. }) => Some(*owner),
+            _ => None,
+        }
+    }
+
+    /// The owner of a tag runs.
+    pub fn used(&mut self, tag: u16) {
+        if let Some(Entry::Taken { used, .. }) = self.entries.get_mut(usize::from(tag)) {
+            *used = true;
+        }
+    }
+
+    /// Everything that has a tag was flushed: the returned ones are clean.
+    pub fn flushed(&mut self) {
+        for i in 0..G {
+            let Group { clean, returned, .. } = self.groups[i];
+            self.groups[i].clean = self.join(clean, returned);
+            self.groups[i].returned = EMPTY;
+        }
+    }
+
+    fn take_clean(&mut self, group: usize) -> Option<u16> {
+        let clean = &mut self.groups.get_mut(group)?.clean;
+        let tag = clean.first;
+        let Entry::Free(next) = *self.entries.get(usize::from(tag))? else { return None };
+        clean.first = next;
+        Some(tag)
+    }
+
+    /// One queue behind another.
+    fn join(&mut self, front: Queue, back: Queue) -> Queue {
+        if front.first == NONE || back.first == NONE {
+            return if front.first == NONE { back } else { front };
+        }
+        self.entries[usize::from(front.last)] = Entry::Free(back.first);
+        Queue { first: front.first, last: back.last }
+    }
+
+    /// Who loses its tag, as all of the group are taken: the first who has not used it since the hand passed last, or
+    /// if there is none the first that the hand comes to.
+    fn victim(&mut self, group: usize, keeps: impl Fn(O) -> bool) -> Option<(u16, O)> {
+        let Group { start, end, hand, .. } = self.groups.get_mut(group)?;
+        let mut passed = None;
+        // Twice around, as the first time may only find out that all were used.
+        for _ in 0..LOOKS.min((*end - *start).saturating_mul(2)) {
+            let tag = *hand;
+            *hand = if tag + 1 == *end { *start } else { tag + 1 };
+            let Some(Entry::Taken { owner, used }) = self.entries.get_mut(usize::from(tag)) else { continue };
+            if keeps(*owner) {
+                continue;
+            }
+            if !core::mem::take(used) {
+                return Some((tag, *owner));
+            }
+            passed = passed.or(Some((tag, *owner)));
+        }
+        passed
+    }
+}
