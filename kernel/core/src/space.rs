@@ -5,7 +5,7 @@ use crate::port::Port;
 use crate::ports::PORT_MAP_BYTES;
 use crate::reap::Work;
 use crate::tables::TABLE_BYTES;
-use crate::{ALIGN, Attachment, Kernel, Outcome, Owner, PortMap, Quota, Region, Result, Slot, SlotMap, Thread};
+use crate::{ALIGN, Attachment, Kernel, Outcome, PortMap, Quota, Region, Result, Slot, SlotMap, Thread};
 use abi::syscall::MAX_SLOTS;
 use abi::utcb::{AREA_END, FIRST_SLOT, KIP_ADDRESS, SLOT_SIZE};
 use abi::{Error, Kind, Rights, USER_END, UserAddr, Word};
@@ -139,9 +139,8 @@ impl<P: Port> Kernel<P> {
         let Space { region: Region { header, top, .. }, utcb_map, ports, bytes, .. } = self.pool[space];
         if let Some(top) = top.get() {
             self.port.space_dropped(&mut self.pool, space);
-            // Of one that could not be made there is the table of its UTCBs.
-            let mut cursor = 0;
-            self.free_tables(Owner::Space(space), &mut cursor);
+            // Of one that could not be made there are the table of its UTCBs and what leads to it.
+            self.free_first(space);
             self.release(header.quota, top.address(), TABLE_BYTES);
         }
         if let Some(map) = utcb_map.get() {
