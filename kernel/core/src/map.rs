@@ -105,6 +105,11 @@ impl<P: Port> Kernel<P> {
         self.port.interrupt_pending()
     }
 
+    /// What a step of so many bytes counts, in pages: of what is not there they may be more than 32 bits can tell.
+    fn effort(bytes: Word) -> u32 {
+        (bytes / PAGE_SIZE).min(LOOK as Word) as u32
+    }
+
     /// One record of the UTCB; false if an interrupt came first: what is left stands there then.
     fn map_record(&mut self, me: Ref<Thread>, caller: Ref<Space>, index: u32) -> Result<bool> {
         let at = self.pool[me].utcb + index * RECORD_BYTES;
@@ -157,13 +162,13 @@ impl<P: Port> Kernel<P> {
                 return Ok(false);
             }
             if bytes == request.bytes {
-                self.unlooked += (bytes / PAGE_SIZE) as u32;
+                self.unlooked += Self::effort(bytes);
                 return Ok(true);
             }
             record.0[1] += bytes;
             record.0[2] = record.0[2].wrapping_add(bytes);
             record.0[3] -= bytes;
-            if self.is_time((bytes / PAGE_SIZE) as u32) {
+            if self.is_time(Self::effort(bytes)) {
                 return Ok(false);
             }
         }

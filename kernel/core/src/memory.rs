@@ -93,13 +93,14 @@ impl<P: Port> Kernel<P> {
         }
         let parts = P::Format::ENTRIES / PAGES;
         let (mut index, mut part) = (self.pool[at].cursor as usize / parts, self.pool[at].cursor as usize % parts);
-        if index == P::Format::USER_TABLES {
+        let tables = self.pool[owner.region()].tables() as usize;
+        if index == tables {
             self.drop_record(at);
             return false;
         }
-        let (passed, found) = match self.table_entries(owner, index..(index + PASSED).min(P::Format::USER_TABLES)) {
+        let (passed, found) = match self.table_entries(owner, index..tables) {
             Err(missing) => (missing, false),
-            Ok(entries) => Self::first_used(entries),
+            Ok(entries) => Self::first_used(entries.get(..PASSED).unwrap_or(entries)),
         };
         if passed != 0 {
             (index, part) = (index + passed, 0);

@@ -189,8 +189,10 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn detach(&mut self, caller: Ref<Space>, space: Word, address: Word) -> Result<[Word; 3]> {
         let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
         let address = UserAddr(address);
-        let at = self.attachment(self.pool[space].segments, place(P::Format::table_index(address) as u32));
-        let at = at.filter(|_| address.is_aligned(TABLE_SPAN)).ok_or(Error::NotThere)?;
+        if !address.is_aligned(TABLE_SPAN) || address >= self.pool[space].region.end {
+            return Err(Error::NotThere);
+        }
+        let at = self.attachment(self.pool[space].segments, place(P::Format::table_index(address) as u32)).ok_or(Error::NotThere)?;
         self.detach_record(at);
         Ok(NOTHING)
     }

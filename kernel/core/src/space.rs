@@ -5,7 +5,7 @@ use crate::port::Port;
 use crate::reap::Work;
 use crate::tables::TABLE_BYTES;
 use crate::utcb::NO_SLOTS;
-use crate::{ALIGN, Attachment, Kernel, Outcome, Owner, Quota, Region, Result, Slot, SlotMap, Thread};
+use crate::{ALIGN, Attachment, Kernel, Outcome, Quota, Region, Result, Slot, SlotMap, Thread};
 use abi::syscall::MAX_SLOTS;
 use abi::{Error, Kind, Rights, USER_END, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
@@ -144,9 +144,9 @@ impl<P: Port> Kernel<P> {
         let Space { region: Region { header, top, .. }, utcb_map, bytes, .. } = self.pool[space];
         if let Some(top) = top.get() {
             self.port.space_dropped(&mut self.pool, space);
-            // Of one that could not be made there is the table of its UTCBs.
-            let mut cursor = 0;
-            self.free_tables(Owner::Space(space), &mut cursor);
+            // Of one that could not be made there are the table of its information page and what leads to it.
+            let page = self.port.area(&self.pool, space).kip;
+            self.free_only(space, page);
             self.release(header.quota, top.address(), TABLE_BYTES);
         }
         if let Some(map) = utcb_map.get() {

@@ -129,8 +129,10 @@ impl<P: Port> Kernel<P> {
         let mut table = self.pool[owner.region()].top.get().ok_or(usize::MAX)?;
         for level in (to + 1..=Self::top_level(owner)).rev() {
             let span = P::Format::tables_of_entry(level);
-            let entry = self.entry(table, index / span).and_then(P::Format::decode_table);
-            let (physical, _) = entry.ok_or((index / span + 1) * span)?;
+            let at = index / span % P::Format::ENTRIES;
+            let entries = self.pool[table].entries::<P::Format>().get(at..).unwrap_or_default();
+            let entry = entries.first().copied().and_then(P::Format::decode_table);
+            let (physical, _) = entry.ok_or_else(|| (index / span + Self::first_used(entries).0.max(1)) * span)?;
             table = Ref::new(self.port.pool_address(physical));
         }
         Ok(table)
@@ -265,15 +267,18 @@ impl<P: Port> Kernel<P> {
 
     /// Frees some of the owner's tables but the highest. Leaf table `cursor` is the next to look at; true when none is left.
     pub(crate) fn free_tables(&mut self, owner: Owner, cursor: &mut u32) -> bool {
+        let tables = self.pool[owner.region()].tables() as usize;
         for _ in 0..TABLES {
-            let index = *cursor as usize;
-            let most = (index + SEARCHED).min(P::Format::USER_TABLES);
-            let (found, next) = match self.table_entries(owner, index..most.max(index)) {
+            let index = (*cursor as usize).min(tables);
+            let (found, next) = match self.table_entries(owner, index..tables) {
                 Err(missing) => (None, index + missing),
-                Ok(entries) => match entries.iter().position(|entry| !P::Format::is_empty(*entry)) {
-                    None => (None, index + entries.len()),
-                    Some(passed) => (Some(index + passed), index + passed + 1),
-                },
+                Ok(entries) => {
+                    let entries = entries.get(..SEARCHED).unwrap_or(entries);
+                    match entries.iter().position(|entry| !P::Format::is_empty(*entry)) {
+                        None => (None, index + entries.len()),
+                        Some(passed) => (Some(index + passed), index + passed + 1),
+                    }
+                }
             };
             if let Some(index) = found
                 && let Some(table) = self.own_table(owner, index).or_else(|| self.take_spare(owner, index))
@@ -286,24 +291,38 @@ impl<P: Port> Kernel<P> {
                 break;
             }
         }
-        *cursor as usize == P::Format::USER_TABLES
+        *cursor as usize == tables
     }
 
     /// Frees the tables above leaf tables that all leaf tables below `end` have left.
     fn free_directories(&mut self, owner: Owner, end: usize) {
         for level in 2..=Self::top_level(owner) {
             let span = P::Format::tables_of_entry(level);
-            if !end.is_multiple_of(span) {
+            if end == 0 || !end.is_multiple_of(span) {
                 return;
             }
-            let Ok(table) = self.descend(owner, end - 1, level) else { continue };
-            let at = (end - 1) / span % P::Format::ENTRIES;
-            if let Some((physical, _)) = self.entry(table, at).and_then(P::Format::decode_table) {
-                self.write_entries(table, at..at + 1, |entries| entries.fill(P::Format::empty()));
-                let quota = self.pool[owner.region()].header.quota;
-                self.release(quota, self.port.pool_address(physical), TABLE_BYTES);
-            }
+            self.free_below(owner, end - 1, level);
         }
+    }
+
+    /// Frees the table that leads to the leaf table `index` and is named by one of this level.
+    fn free_below(&mut self, owner: Owner, index: usize, level: u32) {
+        let Ok(table) = self.descend(owner, index, level) else { return };
+        let at = index / P::Format::tables_of_entry(level) % P::Format::ENTRIES;
+        if let Some((physical, _)) = self.entry(table, at).and_then(P::Format::decode_table) {
+            self.write_entries(table, at..at + 1, |entries| entries.fill(P::Format::empty()));
+            let quota = self.pool[owner.region()].header.quota;
+            self.release(quota, self.port.pool_address(physical), TABLE_BYTES);
+        }
+    }
+
+    /// Frees the leaf table of an address, and what leads to it, of a space that has nothing else.
+    pub(crate) fn free_only(&mut self, space: Ref<Space>, address: UserAddr) {
+        let (owner, index) = (Owner::Space(space), P::Format::table_index(address));
+        if let Some(table) = self.own_table(owner, index) {
+            self.free_table(owner, index, table);
+        }
+        (2..=Self::top_level(owner)).for_each(|level| self.free_below(owner, index, level));
     }
 
     /// Calls a seam of the port for every space in which an owner's range is visible, or if these are
