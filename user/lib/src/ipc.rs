@@ -87,6 +87,7 @@ impl Message {
     }
 }
 
+#[inline(always)]
 fn exchange(tag: Tag, first: u32, words: [u32; 3]) -> Result<Received> {
     let [a, b, c] = words;
     let mut registers = [tag.0, first, a, b, c];
@@ -170,6 +171,7 @@ pub fn reply_wait(handle: u32, message: Message) -> Result<Received> {
 ///
 /// # Errors
 /// `BadHandle`, or what [`crate::map`] says of the record: nothing was replied and nothing received.
+#[inline(always)]
 pub fn map_reply_wait(handle: u32, record: &MapRecord) -> Result<Received> {
     let [selectors, address, offset, _] = record.0;
     exchange(Tag::new(Op::MapReplyWait, 0, 0), handle, [selectors, address, offset])
