@@ -16,7 +16,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include <linux/wait.h>
-#include "asker.h"
+#include "async_call.h"
 
 #define MAX_CHANNELS	4
 /* The request that a message of a channel is. */
@@ -32,7 +32,7 @@ enum state {
 struct channel {
 	char name[24];
 	struct miscdevice device;
-	struct l4_asker asker;
+	struct l4_async_call asker;
 	enum state state;
 	struct mutex lock;
 	wait_queue_head_t changed;
@@ -121,7 +121,7 @@ static ssize_t channel_write(struct file *file, const char __user *buf, size_t b
 	c->asker.ask[0] = REQUEST_MESSAGE;
 	c->asker.ask[1] = bytes;
 	WRITE_ONCE(c->state, SENT);
-	l4_asker_go(&c->asker);
+	l4_async_call_start(&c->asker);
 	mutex_unlock(&c->lock);
 	return bytes;
 }
@@ -200,7 +200,7 @@ static int __init add(const char *name, unsigned int irq)
 	c->device.mode = 0600;
 	if (!c->device.nodename)
 		goto fail;
-	err = l4_asker_init(&c->asker, name, irq, answered, c->name, c);
+	err = l4_async_call_init(&c->asker, name, irq, answered, c->name, c);
 	if (!err)
 		err = misc_register(&c->device);
 	if (!err)

@@ -59,7 +59,7 @@ static asmlinkage void input_thread(void *arg)
 				wait_for_notification();
 			continue;
 		}
-		if (l4_ask(L4_CONSOLE, 3, L4_CONSOLE_READ, 0, 0, &r) || r.esi == REFUSED) {
+		if (l4_ipc_call(L4_CONSOLE, 3, L4_CONSOLE_READ, 0, 0, &r) || r.esi == REFUSED) {
 			/* It may be started again. */
 			again = l4_time_ns() + AGAIN_NS;
 			l4_call(L4_OP_ALARM, (u32)again, again >> 32, BIT_AGAIN, 0);
@@ -86,7 +86,7 @@ static bool send(u32 request, const void *data, unsigned int n)
 		/* The UTCB is also that of an interrupt which prints something. */
 		local_irq_save(flags);
 		memcpy((void *)(l4_utcb + L4_TEXT_WORD * 4), s, part);
-		taken &= !l4_ask(L4_CONSOLE, L4_TEXT_WORD + DIV_ROUND_UP(part, 4),
+		taken &= !l4_ipc_call(L4_CONSOLE, L4_TEXT_WORD + DIV_ROUND_UP(part, 4),
 				 request, part, 0, &r) && r.esi != REFUSED;
 		local_irq_restore(flags);
 		s += part;

@@ -10,12 +10,12 @@
 #include <linux/init.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
-#include "asker.h"
+#include "async_call.h"
 
 /* A request that the server dies of is not given to it more often than this. */
 #define MAX_RESTARTS	5
 
-static struct l4_asker asker;
+static struct l4_async_call asker;
 static char *buffer;
 static struct request *current_request;
 /* How often the server was started anew while it had this request. */
@@ -63,7 +63,7 @@ static blk_status_t queue(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_
 	asker.words = 3;
 	asker.ask[1] = blk_rq_pos(request);
 	asker.ask[2] = blk_rq_sectors(request);
-	l4_asker_go(&asker);
+	l4_async_call_start(&asker);
 	return BLK_STS_OK;
 }
 
@@ -76,7 +76,7 @@ static irqreturn_t answered(int irq, void *data)
 		return IRQ_NONE;
 	/* Nobody knows how far it came, but doing it again does no harm: its data is still here. */
 	if (asker.restarted && restarts++ < MAX_RESTARTS) {
-		l4_asker_go(&asker);
+		l4_async_call_start(&asker);
 		return IRQ_HANDLED;
 	}
 	current_request = NULL;
@@ -104,7 +104,7 @@ static int __init disk_init(void)
 		return 0;
 	/* Nothing waits for the disk yet: Linux itself may. */
 	do
-		failed = l4_ask(disk->slot, 3, L4_DISK_SIZE, 0, 0, &r);
+		failed = l4_ipc_call(disk->slot, 3, L4_DISK_SIZE, 0, 0, &r);
 	while (failed && l4_was_restarted(r.eax));
 	if (failed || r.esi) {
 		pr_err("l4a: no disk\n");
@@ -115,7 +115,7 @@ static int __init disk_init(void)
 	limits.max_hw_sectors = min_t(u32, r.ebp, shared->bytes / SECTOR_SIZE);
 	limits.max_segments = limits.max_hw_sectors;
 	limits.io_opt = limits.max_hw_sectors * SECTOR_SIZE;
-	err = l4_asker_init(&asker, "disk", L4_IRQ_DISK, answered, "disk", NULL);
+	err = l4_async_call_init(&asker, "disk", L4_IRQ_DISK, answered, "disk", NULL);
 	if (err)
 		return err;
 	major = register_blkdev(0, "l4disk");

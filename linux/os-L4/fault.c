@@ -3,7 +3,7 @@
  * A fault of Linux itself: message, registers, call trace, panic.
  *
  * No fault of the server is expected: user memory is reached by a walk of page tables.
- * The thread above Linux (force.c) gets its exceptions and makes it enter l4_fault() on a
+ * The thread above Linux (inject.c) gets its exceptions and makes it enter l4_fault() on a
  * stack of its own, as the old one may be the reason.
  */
 #include <linux/compiler.h>

@@ -128,9 +128,9 @@ void os_idle_sleep(void)
 
 	if (l4_pending)
 		return;
-	l4_watch_idle();
+	l4_inject_pause();
 	l4_syscall(&r);
-	l4_watch_busy();
+	l4_inject_resume();
 	if (L4_DELIVERY_KIND(r.eax) == L4_KIND_NOTIFICATION)
 		l4_pending |= r.esi;
 }

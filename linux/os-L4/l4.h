@@ -40,9 +40,9 @@ void l4_syscall(struct l4_regs *regs);
 u32 l4_call_out(u32 op, u32 a0, u32 a1, u32 a2, u32 a3, struct l4_regs *out);
 u32 l4_call(u32 op, u32 a0, u32 a1, u32 a2, u32 a3);
 /* What helps against an error, behind its number in a message. */
-const char *l4_remedy(u32 status);
+const char *l4_error_hint(u32 status);
 /* A call of a thread with three words; the answer's words are in esi, edi, ebp. */
-u32 l4_ask(u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out);
+u32 l4_ipc_call(u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out);
 
 /* What the root server told in the start block. */
 struct l4_grant {
@@ -93,7 +93,7 @@ int l4_quota_init(void);
 u32 l4_user_space_create(void);
 void l4_user_space_delete(u32 space);
 /* Whether an operation failed for want of the microkernel's memory. */
-static inline bool l4_is_full(u32 status)
+static inline bool l4_is_out_of_memory(u32 status)
 {
 	return status == L4_ERROR_QUOTA_EXCEEDED || status == L4_ERROR_POOL_EXHAUSTED;
 }
@@ -101,22 +101,22 @@ static inline bool l4_is_full(u32 status)
  * Drops the page tables of a process, if possible neither of the one that runs nor those of this space; of
  * this space *its_own tells.  False: there are none.
  */
-bool l4_make_room(u32 space, bool *its_own);
+bool l4_reclaim_tables(u32 space, bool *its_own);
 /* How often that was done. */
-extern unsigned long l4_forgotten;
+extern unsigned long l4_reclaims;
 /* A process faults on a page of which the microkernel was made to forget: it is told again. */
-bool l4_tell_again(unsigned long address, bool write);
+bool l4_restore_mappings(unsigned long address, bool write);
 
 /* RAM: offsets are those of Linux's physical addresses. Its bytes are upstream's. */
 extern long long physmem_size;
 int l4_ram_init(void);
 /* Before the first page is given out. */
-void l4_keep_together(void);
+void l4_group_unmovable(void);
 int l4_unmap_record(u32 space, unsigned long virt, unsigned long len);
 /* At once, whatever is collected. */
 void l4_unmap_all(u32 space);
 /* A page table has changed that may be that of the process which runs next (asm/pgtable.h). */
-extern unsigned int l4_untold;
+extern unsigned int l4_mappings_dirty;
 /* Carries out all records, before anybody runs. */
 int l4_map_flush(void);
 /* Records that wait, and what makes the last of them longer. */
@@ -153,11 +153,11 @@ void l4_tlb_collect(struct mm_struct *mm);
 /* A page table that is compared with the microkernel's (linux/tests/walk.c). */
 #ifdef L4_TESTS
 /* The process is told of a range: records are made for it. */
-void l4_walk_told(struct mm_struct *mm, unsigned long from, unsigned long to);
+void l4_walk_synced(struct mm_struct *mm, unsigned long from, unsigned long to);
 /* It has run, and all records have been carried out before. */
 void l4_walk_event(struct mm_struct *mm);
 #else
-static inline void l4_walk_told(struct mm_struct *mm, unsigned long from, unsigned long to) { }
+static inline void l4_walk_synced(struct mm_struct *mm, unsigned long from, unsigned long to) { }
 static inline void l4_walk_event(struct mm_struct *mm) { }
 #endif
 
@@ -176,10 +176,10 @@ static inline bool l4_bits_arrived(void)
 }
 
 /* Starts the thread above Linux, which forces interrupts on it and gets its exceptions. */
-int l4_watch_init(void);
+int l4_inject_init(void);
 /* Linux is going to wait, or works again: while it works, interrupts can be forced on it. */
-void l4_watch_idle(void);
-void l4_watch_busy(void);
+void l4_inject_pause(void);
+void l4_inject_resume(void);
 
 /* Interrupts: of a user process, whose registers these are. */
 struct uml_pt_regs;
@@ -208,10 +208,10 @@ struct task_struct;
 unsigned long arch_l4_landing(void);
 /* False if the system call's arguments cannot be read. */
 bool arch_l4_begin_sysenter(struct uml_pt_regs *regs);
-/* Changes the registers of the Linux thread so that it calls l4_forced_interrupt() and goes on. */
+/* Changes the registers of the Linux thread so that it calls l4_injected_interrupt() and goes on. */
 struct l4_frame;
-void arch_l4_interrupt(struct l4_frame *frame);
-void l4_forced_interrupt(void);
+void arch_l4_inject_interrupt(struct l4_frame *frame);
+void l4_injected_interrupt(void);
 /* Linux's own exception: changes its registers so that it panics. */
 void l4_fault(struct l4_frame *frame);
 void arch_l4_enter(struct l4_frame *frame, void (*fn)(void), void *stack_top);

@@ -51,7 +51,7 @@ int __init l4_ram_init(void)
 }
 
 /* Tasks and their like first come from what is left of that large page. */
-void __init l4_keep_together(void)
+void __init l4_group_unmovable(void)
 {
 	set_pageblock_migratetype(virt_to_page((unsigned long)_end), MIGRATE_UNMOVABLE);
 }
@@ -100,13 +100,13 @@ int l4_map_flush(void)
 			break;
 		first += failed;
 		bad = l4_batch[first].word;
-		if (l4_is_full(status) && first >= helped && l4_make_room(bad[0] & 0xffff, &own)) {
+		if (l4_is_out_of_memory(status) && first >= helped && l4_reclaim_tables(bad[0] & 0xffff, &own)) {
 			if (own)
 				helped = first + 1;
 			continue;
 		}
 		pr_err("l4: %s[%d]: a page cannot be mapped: error %u%s (record %u of %u: %x %x %x %x)\n",
-		       current->comm, task_pid_nr(current), status, l4_remedy(status), first, count,
+		       current->comm, task_pid_nr(current), status, l4_error_hint(status), first, count,
 		       bad[0], bad[1], bad[2], bad[3]);
 		err = -ENOMEM;
 		first++;

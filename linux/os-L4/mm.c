@@ -28,7 +28,7 @@ static struct l4_space own = { .slot = L4_SPACE };
 
 /* Spaces that may have pages; who was told first is in front. */
 static LIST_HEAD(told);
-unsigned long l4_forgotten;
+unsigned long l4_reclaims;
 
 static void forget(struct l4_space *space)
 {
@@ -53,10 +53,10 @@ static void forget(struct l4_space *space)
 	 */
 	space->more = true;
 	space->forgotten = true;
-	l4_forgotten++;
+	l4_reclaims++;
 }
 
-bool l4_make_room(u32 slot, bool *its_own)
+bool l4_reclaim_tables(u32 slot, bool *its_own)
 {
 	struct l4_space *space, *running = NULL, *asking = NULL, *which = NULL;
 
@@ -129,7 +129,7 @@ static unsigned int rights(pte_t pte, bool user)
 	return UM_PROT_READ | UM_PROT_EXEC | (pte_write(pte) && pte_dirty(pte) ? UM_PROT_WRITE : 0);
 }
 
-bool l4_tell_again(unsigned long address, bool write)
+bool l4_restore_mappings(unsigned long address, bool write)
 {
 	struct mm_struct *mm = current->mm;
 	unsigned long from = ALIGN_DOWN(address, AROUND);
@@ -281,7 +281,7 @@ static __always_inline int collect(struct mm_struct *mm, bool user)
 		mm->context.sync[i].from = mm->context.sync[i].to = 0;
 		if (likely(to - from == PAGE_SIZE) ? sync_page(mm, space, from, user) : sync_range(mm, space, from, to))
 			err = -ENOMEM;
-		l4_walk_told(mm, from, to);
+		l4_walk_synced(mm, from, to);
 	}
 	return err;
 }

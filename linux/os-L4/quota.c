@@ -97,7 +97,7 @@ u32 l4_user_space_create(void)
 		local_irq_save(flags);
 		status = l4_call(L4_OP_CREATE_SPACE, l4_user_quota, 0, slot, 0);
 		local_irq_restore(flags);
-	} while (l4_is_full(status) && l4_make_room(0, &own));
+	} while (l4_is_out_of_memory(status) && l4_reclaim_tables(0, &own));
 	if (status) {
 		l4_slot_free(slot);
 		return 0;
@@ -123,7 +123,7 @@ static int show(struct seq_file *m, void *nothing)
 	seq_printf(m, "slots      %6u of %6u\n", l4_slots_used(), l4_slots());
 	seq_printf(m, "processes  %6u of %6u KiB\n", user.bytes / 1024, user.limit / 1024);
 	seq_printf(m, "Linux      %6u of %6u KiB\n", (own.bytes - user.limit) / 1024, (own.limit - user.limit) / 1024);
-	seq_printf(m, "forgotten  %6lu\n", l4_forgotten);
+	seq_printf(m, "forgotten  %6lu\n", l4_reclaims);
 	return 0;
 }
 

@@ -136,7 +136,7 @@ void __init os_l4_main(const u32 *block)
 	int argc = 1;
 
 	read_start_block((const char *)(block + 4) + block[2]);
-	if (l4_watch_init()) {
+	if (l4_inject_init()) {
 		os_warn("linux: no thread for interrupts and faults: the quota is too small\n");
 		l4_exit(125);
 	}

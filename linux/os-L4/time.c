@@ -67,7 +67,7 @@ long long os_persistent_clock_emulation(void)
 	const struct l4_grant *clock = l4_find_grant("clock");
 	struct l4_regs r;
 
-	if (!clock || l4_ask(clock->slot, 3, L4_CLOCK_NOW, 0, 0, &r))
+	if (!clock || l4_ipc_call(clock->slot, 3, L4_CLOCK_NOW, 0, 0, &r))
 		return 0;
 	return ((s64)r.edi << 32 | r.esi) * NSEC_PER_SEC + r.ebp;
 }

@@ -137,7 +137,7 @@ void os_kill_ptraced_process(int pid, int reap_child) { }
 void __switch_mm(struct mm_id *mm_idp)
 {
 	userspace_pid[0] = mm_idp->pid;
-	l4_untold |= container_of(mm_idp, struct mm_struct, context.id)->context.sync[0].to;
+	l4_mappings_dirty |= container_of(mm_idp, struct mm_struct, context.id)->context.sync[0].to;
 }
 
 /* The loop below looks at notifications itself. */
@@ -202,7 +202,7 @@ static int thread_give(struct task_struct *task, u32 space)
 		status = l4_call_out(L4_OP_RESET, t->slot, space, L4_SPACE, 0, &r);
 	if (status) {
 		pr_warn_ratelimited("l4: %s[%d]: no user thread: error %u%s\n", current->comm,
-				    task_pid_nr(current), status, l4_remedy(status));
+				    task_pid_nr(current), status, l4_error_hint(status));
 		if (t != thread_of(task))
 			thread_free(t);
 		return -EAGAIN;
@@ -351,7 +351,7 @@ static noinline void user_event(struct uml_pt_regs *regs, u32 trap, u32 address,
 			look_behind(regs, current_thread_info());
 		break;
 	case L4_VECTOR_PAGE_FAULT:
-		if (unlikely(l4_space_of(current->mm)->forgotten) && l4_tell_again(address, error & L4_FAULT_WRITE))
+		if (unlikely(l4_space_of(current->mm)->forgotten) && l4_restore_mappings(address, error & L4_FAULT_WRITE))
 			break;
 		if (likely(!handle_page_fault(address, UPT_IP(regs), error & L4_FAULT_WRITE, 1, &code)))
 			break;
@@ -382,7 +382,7 @@ static void get_ready(struct task_struct *task)
 static __always_inline bool has_work(struct task_struct *task, unsigned long flags)
 {
 	flags |= _TIF_WORK_MASK | _TIF_HOST_THREAD;
-	return l4_untold | (READ_ONCE(task_thread_info(task)->flags) & flags);
+	return l4_mappings_dirty | (READ_ONCE(task_thread_info(task)->flags) & flags);
 }
 
 /* Does it.  Interrupts are disabled before and after. */
@@ -401,7 +401,7 @@ static noinline void work(struct task_struct *task)
 		 * No interrupt changes a page table; of the mms that are not loaded __switch_mm() tells.  A
 		 * page goes with the next run, before which nobody else can come.
 		 */
-		l4_untold = 0;
+		l4_mappings_dirty = 0;
 		l4_tlb_collect(task->mm);
 	} while (has_work(task, 0));
 }

@@ -46,7 +46,7 @@ static int __init walk_setup(char *text)
 }
 __setup("walk", walk_setup);
 
-void l4_walk_told(struct mm_struct *mm, unsigned long from, unsigned long to)
+void l4_walk_synced(struct mm_struct *mm, unsigned long from, unsigned long to)
 {
 	if (!wanted || mm != last)
 		return;

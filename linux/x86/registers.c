@@ -125,7 +125,7 @@ static bool interrupted_half_way(const struct l4_frame *f)
 	return false;
 }
 
-void arch_l4_interrupt(struct l4_frame *f)
+void arch_l4_inject_interrupt(struct l4_frame *f)
 {
 	extern const char l4_syscall_again[], l4_interrupt_entry[];
 	u32 *sp;

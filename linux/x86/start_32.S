@@ -47,8 +47,8 @@ l4_kip:
 	.globl	signals_enabled
 signals_enabled:
 	.long	0
-	.globl	l4_untold
-l4_untold:
+	.globl	l4_mappings_dirty
+l4_mappings_dirty:
 	.long	0
 	.globl	l4_utcb
 l4_utcb:

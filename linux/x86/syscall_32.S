@@ -42,7 +42,7 @@ SYM_FUNC_END(l4_syscall)
 SYM_FUNC_START(l4_interrupt_entry)
 	pushal
 	cld
-	call	l4_forced_interrupt
+	call	l4_injected_interrupt
 	popal
 	popfl
 	ret

@@ -48,7 +48,7 @@ static void force(void)
 	    l4_call(L4_OP_GET_REGISTERS, L4_THREAD, 0, 0, 0))
 		return;
 	WRITE_ONCE(forced, true);
-	arch_l4_interrupt(frame);
+	arch_l4_inject_interrupt(frame);
 	l4_call(L4_OP_SET_REGISTERS, L4_THREAD, 1, 0, 0);
 }
 
@@ -82,12 +82,12 @@ static asmlinkage void watch(void *arg)
 	}
 }
 
-void l4_watch_idle(void)
+void l4_inject_pause(void)
 {
 	WRITE_ONCE(idle, true);
 }
 
-void l4_watch_busy(void)
+void l4_inject_resume(void)
 {
 	WRITE_ONCE(idle, false);
 	if (watcher_awake && !READ_ONCE(watching) && !l4_one_priority)
@@ -95,14 +95,14 @@ void l4_watch_busy(void)
 }
 
 /* From the code that the watcher made Linux enter; interrupts were enabled. */
-void l4_forced_interrupt(void)
+void l4_injected_interrupt(void)
 {
 	block_signals();
 	WRITE_ONCE(forced, false);
 	unblock_signals();
 }
 
-int __init l4_watch_init(void)
+int __init l4_inject_init(void)
 {
 	u32 thread = l4_thread_create(&watcher_utcb);
 	int err;

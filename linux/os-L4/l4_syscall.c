@@ -19,7 +19,7 @@ u32 l4_call(u32 op, u32 a0, u32 a1, u32 a2, u32 a3)
 	return l4_call_out(op, a0, a1, a2, a3, &r);
 }
 
-const char *l4_remedy(u32 status)
+const char *l4_error_hint(u32 status)
 {
 	static char more[100];
 
@@ -34,7 +34,7 @@ const char *l4_remedy(u32 status)
 	return "";
 }
 
-u32 l4_ask(u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out)
+u32 l4_ipc_call(u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out)
 {
 	*out = (struct l4_regs){ L4_OP_CALL << L4_TAG_OP_SHIFT | tag, to, a, b, c };
 	l4_syscall(out);
@@ -99,7 +99,7 @@ void __noreturn l4_exit(int code)
 {
 	struct l4_regs r;
 
-	l4_ask(L4_ROOT, 3, L4_ROOT_EXIT, code, 0, &r);
+	l4_ipc_call(L4_ROOT, 3, L4_ROOT_EXIT, code, 0, &r);
 	for (;;)
 		asm volatile ("ud2");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * With "hostile=HOW" among the arguments: a Linux whose kernel has been taken over, which
+ * With "attack=HOW" among the arguments: a Linux whose kernel has been taken over, which
  * tries what it must not be able to do.  For tests.
  */
 #include <linux/init.h>
@@ -29,12 +29,12 @@
 
 static char how[16] __initdata;
 
-static int __init hostile_setup(char *text)
+static int __init attack_setup(char *text)
 {
 	strscpy(how, text, sizeof(how));
 	return 1;
 }
-__setup("hostile=", hostile_setup);
+__setup("attack=", attack_setup);
 
 static u32 __init next(void)
 {
@@ -77,7 +77,7 @@ static bool __init registers(void)
 
 	if (l4_call(L4_OP_CREATE_SPACE, L4_QUOTA, 0, space, 0) ||
 	    l4_call_out(L4_OP_CREATE_THREAD, L4_QUOTA, space, thread, L4_SPACE, &r))
-		panic("hostile: no thread");
+		panic("attack: no thread");
 	f = (struct l4_frame *)r.ebx;
 	handle = r.esi;
 	l4_call(L4_OP_SET_HANDLER, thread, L4_THREAD, 0, 0);
@@ -123,20 +123,20 @@ static void __init take_processor(void)
 	for (i = 0; i < SPINNERS; i++) {
 		thread = l4_thread_create(&utcb);
 		if (!thread)
-			panic("hostile: no thread");
+			panic("attack: no thread");
 		*(u32 *)(utcb + L4_UTCB_ACCEPT) = 1;
 		for (highest = 255; l4_call(L4_OP_SET_PRIORITY, thread, highest, highest, 0); highest--)
 			;
-		pr_info("hostile: a thread at priority %u\n", highest);
+		pr_info("attack: a thread at priority %u\n", highest);
 		if (l4_thread_run(thread, spin, (void *)(unsigned long)i, stacks[i] + STACK,
 				  highest))
-			panic("hostile: a thread does not run");
+			panic("attack: a thread does not run");
 	}
 	for (end = l4_time_ns() + COMPUTE_NS; l4_time_ns() < end;)
 		;
 }
 
-static int __init hostile(void)
+static int __init attack(void)
 {
 	bool got = false;
 	u8 byte = 'H';
@@ -165,4 +165,4 @@ static int __init hostile(void)
 	}
 	l4_exit(got ? GOT_IT : REFUSED);
 }
-late_initcall(hostile);
+late_initcall(attack);

@@ -39,7 +39,7 @@ ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)
 void __init setup_hostinfo(char *buf, int len)
 {
 	/* Blocks of memory are known by now, and nothing comes between this and their use. */
-	l4_keep_together();
+	l4_group_unmovable();
 	l4_seed_pool();
 	strscpy(buf, "Macadamia", len);
 }

@@ -7,7 +7,7 @@
 #include <linux/interrupt.h>
 #include <linux/kernel.h>
 #include <linux/slab.h>
-#include "asker.h"
+#include "async_call.h"
 #include "layout.h"
 
 #define STACK	4096
@@ -15,7 +15,7 @@
 /* On its own stack and UTCB; it calls nothing of Linux. */
 static asmlinkage void ask(void *arg)
 {
-	struct l4_asker *a = arg;
+	struct l4_async_call *a = arg;
 	struct l4_regs r;
 
 	for (;;) {
@@ -23,7 +23,7 @@ static asmlinkage void ask(void *arg)
 		l4_syscall(&r);
 		if (L4_DELIVERY_KIND(r.eax) != L4_KIND_NOTIFICATION)
 			continue;
-		a->failed = l4_ask(a->component, a->words, a->ask[0], a->ask[1], a->ask[2], &r);
+		a->failed = l4_ipc_call(a->component, a->words, a->ask[0], a->ask[1], a->ask[2], &r);
 		a->restarted = l4_was_restarted(r.eax);
 		a->answer[0] = r.esi;
 		a->answer[1] = r.edi;
@@ -32,7 +32,7 @@ static asmlinkage void ask(void *arg)
 	}
 }
 
-int __init l4_asker_init(struct l4_asker *a, const char *grant, unsigned int irq,
+int __init l4_async_call_init(struct l4_async_call *a, const char *grant, unsigned int irq,
 			 irq_handler_t handler, const char *name, void *data)
 {
 	const struct l4_grant *g = l4_find_grant(grant);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef __OS_L4_ASKER_H
-#define __OS_L4_ASKER_H
+#ifndef __OS_L4_ASYNC_CALL_H
+#define __OS_L4_ASYNC_CALL_H
 
 #include <linux/interrupt.h>
 #include "l4.h"
@@ -10,7 +10,7 @@
 #define L4_IRQ_CHANNELS	8
 
 /* A thread that calls a component. */
-struct l4_asker {
+struct l4_async_call {
 	u32 component;	/* capability: who is called */
 	u32 wake;	/* capability: a bit of the calling thread */
 	u32 answered;	/* capability: the interrupt */
@@ -22,7 +22,7 @@ struct l4_asker {
 	bool restarted;	/* and lives again: it may be asked once more */
 };
 
-int l4_asker_init(struct l4_asker *a, const char *grant, unsigned int irq,
+int l4_async_call_init(struct l4_async_call *a, const char *grant, unsigned int irq,
 		  irq_handler_t handler, const char *name, void *data);
 
 /* Whether a call whose delivery this is failed because the component was started anew. */
@@ -33,7 +33,7 @@ static inline bool l4_was_restarted(u32 delivery)
 }
 
 /* Makes the call that was prepared; the interrupt tells when it is answered. */
-static inline void l4_asker_go(struct l4_asker *a)
+static inline void l4_async_call_start(struct l4_async_call *a)
 {
 	l4_call(L4_OP_NOTIFY, a->wake, 0, 0, 0);
 }
