@@ -8,7 +8,7 @@
 #include <linux/kernel.h>
 #include <linux/slab.h>
 #include "async_call.h"
-#include "layout.h"
+#include <os-L4/layout.h>
 
 #define STACK	4096
 
@@ -21,13 +21,13 @@ static asmlinkage void ask(void *arg)
 	for (;;) {
 		r = (struct l4_regs){ L4_OP_RECEIVE << L4_TAG_OP_SHIFT | L4_TAG_NOTIFICATIONS_ONLY };
 		l4_syscall(&r);
-		if (L4_DELIVERY_KIND(r.eax) != L4_KIND_NOTIFICATION)
+		if (L4_DELIVERY_KIND(r.r0) != L4_KIND_NOTIFICATION)
 			continue;
 		a->failed = l4_ipc_call(a->component, a->words, a->ask[0], a->ask[1], a->ask[2], &r);
-		a->restarted = l4_was_restarted(r.eax);
-		a->answer[0] = r.esi;
-		a->answer[1] = r.edi;
-		a->answer[2] = r.ebp;
+		a->restarted = l4_was_restarted(r.r0);
+		a->answer[0] = r.r2;
+		a->answer[1] = r.r3;
+		a->answer[2] = r.r4;
 		l4_call(L4_OP_NOTIFY, a->answered, 0, 0, 0);
 	}
 }

@@ -11,7 +11,7 @@
 #include <linux/string.h>
 #include "../../../drivers/tty/hvc/hvc_console.h"
 #include "l4.h"
-#include "layout.h"
+#include <os-L4/layout.h>
 
 /* The interrupt line of input, and its notification bit. */
 #define INPUT_IRQ	1
@@ -59,14 +59,14 @@ static asmlinkage void input_thread(void *arg)
 				wait_for_notification();
 			continue;
 		}
-		if (l4_ipc_call(L4_CONSOLE, 3, L4_CONSOLE_READ, 0, 0, &r) || r.esi == REFUSED) {
+		if (l4_ipc_call(L4_CONSOLE, 3, L4_CONSOLE_READ, 0, 0, &r) || r.r2 == REFUSED) {
 			/* It may be started again. */
 			again = l4_time_ns() + AGAIN_NS;
 			l4_call(L4_OP_ALARM, (u32)again, again >> 32, BIT_AGAIN, 0);
 			wait_for_notification();
 			continue;
 		}
-		ring[ring_in % RING] = r.esi;
+		ring[ring_in % RING] = r.r2;
 		smp_wmb();
 		WRITE_ONCE(ring_in, ring_in + 1);
 		l4_call(L4_OP_NOTIFY, input_bit, 0, 0, 0);
@@ -87,7 +87,7 @@ static bool send(u32 request, const void *data, unsigned int n)
 		local_irq_save(flags);
 		memcpy((void *)(l4_utcb + L4_TEXT_WORD * 4), s, part);
 		taken &= !l4_ipc_call(L4_CONSOLE, L4_TEXT_WORD + DIV_ROUND_UP(part, 4),
-				 request, part, 0, &r) && r.esi != REFUSED;
+				 request, part, 0, &r) && r.r2 != REFUSED;
 		local_irq_restore(flags);
 		s += part;
 		n -= part;

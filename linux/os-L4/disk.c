@@ -105,14 +105,14 @@ static int __init disk_init(void)
 	/* Nothing waits for the disk yet: Linux itself may. */
 	do
 		failed = l4_ipc_call(disk->slot, 3, L4_DISK_SIZE, 0, 0, &r);
-	while (failed && l4_was_restarted(r.eax));
-	if (failed || r.esi) {
+	while (failed && l4_was_restarted(r.r0));
+	if (failed || r.r2) {
 		pr_err("l4a: no disk\n");
 		return -ENODEV;
 	}
 	buffer = (char *)shared->address;
 	/* As much at a time as the buffer takes, in parts of any size: they are copied. */
-	limits.max_hw_sectors = min_t(u32, r.ebp, shared->bytes / SECTOR_SIZE);
+	limits.max_hw_sectors = min_t(u32, r.r4, shared->bytes / SECTOR_SIZE);
 	limits.max_segments = limits.max_hw_sectors;
 	limits.io_opt = limits.max_hw_sectors * SECTOR_SIZE;
 	err = l4_async_call_init(&asker, "disk", L4_IRQ_DISK, answered, "disk", NULL);
@@ -131,7 +131,7 @@ static int __init disk_init(void)
 	gendisk->minors = 16;
 	gendisk->fops = &disk_ops;
 	strscpy(gendisk->disk_name, "l4a", sizeof(gendisk->disk_name));
-	set_capacity(gendisk, r.edi);
+	set_capacity(gendisk, r.r3);
 	return device_add_disk(NULL, gendisk, NULL);
 }
 device_initcall(disk_init);

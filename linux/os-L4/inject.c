@@ -14,7 +14,7 @@
 #include <kern_util.h>
 #include <os.h>
 #include "l4.h"
-#include "layout.h"
+#include <os-L4/layout.h>
 
 #define PERIOD_NS	1000000ULL
 #define STACK		4096
@@ -41,7 +41,7 @@ static void force(void)
 	struct l4_regs r;
 
 	if (READ_ONCE(forced) || !READ_ONCE(signals_enabled) || !l4_bits_arrived() ||
-	    l4_call_out(L4_OP_THREAD_INFO, L4_THREAD, 0, 0, 0, &r) || r.ebx != L4_THREAD_READY)
+	    l4_call_out(L4_OP_THREAD_INFO, L4_THREAD, 0, 0, 0, &r) || r.r1 != L4_THREAD_READY)
 		return;
 	/* It is below this thread: it does not run until this one waits. */
 	if (l4_call(L4_OP_STOP, L4_THREAD, 0, 0, 0) ||
@@ -71,11 +71,11 @@ static asmlinkage void watch(void *arg)
 		l4_syscall(&r);
 		operation = L4_OP_RECEIVE << L4_TAG_OP_SHIFT;
 		handle = 0;
-		if (L4_DELIVERY_KIND(r.eax) == L4_KIND_EXCEPTION) {
+		if (L4_DELIVERY_KIND(r.r0) == L4_KIND_EXCEPTION) {
 			/* The answer has all registers. */
 			l4_fault((void *)(watcher_utcb + FRAME_OFFSET));
 			operation = L4_OP_REPLY_WAIT << L4_TAG_OP_SHIFT | FRAME_WORDS;
-			handle = r.ebx;
+			handle = r.r1;
 		} else {
 			force();
 		}

@@ -28,7 +28,7 @@ static unsigned long take_bits(void)
 	if (!l4_bits_arrived())
 		return 0;
 	l4_syscall(&r);
-	return L4_DELIVERY_KIND(r.eax) == L4_KIND_NOTIFICATION ? r.esi : 0;
+	return L4_DELIVERY_KIND(r.r0) == L4_KIND_NOTIFICATION ? r.r2 : 0;
 }
 
 /* Of kernel mode: is_user is 0. */
@@ -131,8 +131,8 @@ void os_idle_sleep(void)
 	l4_inject_pause();
 	l4_syscall(&r);
 	l4_inject_resume();
-	if (L4_DELIVERY_KIND(r.eax) == L4_KIND_NOTIFICATION)
-		l4_pending |= r.esi;
+	if (L4_DELIVERY_KIND(r.r0) == L4_KIND_NOTIFICATION)
+		l4_pending |= r.r2;
 }
 
 /* Upstream would spin on jiffies, before there is anybody to force interrupts on it. */

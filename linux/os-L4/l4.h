@@ -28,12 +28,15 @@
 #define L4_TEXT_WORD	3
 #define L4_TEXT_BYTES	((L4_MAX_WORDS - L4_TEXT_WORD) * 4)
 
-/* Registers of a system call, in and out. */
+/*
+ * Registers of a system call by their roles: the tag or operation and its arguments a0 to a3 go in, results come
+ * out.  r0 is the status or delivery.
+ */
 struct l4_regs {
-	u32 eax, ebx, esi, edi, ebp;
+	u32 r0, r1, r2, r3, r4;
 };
 
-/* In assembly: enters the microkernel by sysenter, or by int without it. */
+/* Enters the microkernel; in assembly. */
 void l4_syscall(struct l4_regs *regs);
 
 /* An operation on an object; returns the status, results are in *out. */
@@ -41,8 +44,15 @@ u32 l4_call_out(u32 op, u32 a0, u32 a1, u32 a2, u32 a3, struct l4_regs *out);
 u32 l4_call(u32 op, u32 a0, u32 a1, u32 a2, u32 a3);
 /* What helps against an error, behind its number in a message. */
 const char *l4_error_hint(u32 status);
-/* A call of a thread with three words; the answer's words are in esi, edi, ebp. */
+/* A call of a thread with three words; the reply's words are in r2 to r4. */
 u32 l4_ipc_call(u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out);
+
+/*
+ * Priorities.  Linux's own is the description's and lies between these two.  If the description allows nothing
+ * above Linux, all its threads have Linux's priority.
+ */
+#define L4_USER_PRIORITY	80
+#define L4_INTERRUPT_PRIORITY	120
 
 /* What the root server told in the start block. */
 struct l4_grant {
@@ -191,7 +201,7 @@ u32 l4_notifier(unsigned int irq);
 u32 l4_thread_create(u32 *utcb);
 /* It begins: fn(arg) on a stack of its own. */
 typedef asmlinkage void l4_thread_fn(void *arg);
-/* Whether everything of this Linux has one priority (layout.h). Known once the watching thread runs. */
+/* Whether everything of this Linux has one priority. Known once the watching thread runs. */
 extern bool l4_one_priority;
 int l4_thread_run(u32 slot, l4_thread_fn *fn, void *arg, void *stack_top, u32 priority);
 

@@ -9,7 +9,7 @@ u32 l4_call_out(u32 op, u32 a0, u32 a1, u32 a2, u32 a3, struct l4_regs *out)
 {
 	*out = (struct l4_regs){ op << L4_TAG_OP_SHIFT, a0, a1, a2, a3 };
 	l4_syscall(out);
-	return out->eax;
+	return out->r0;
 }
 
 u32 l4_call(u32 op, u32 a0, u32 a1, u32 a2, u32 a3)
@@ -38,7 +38,7 @@ u32 l4_ipc_call(u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out)
 {
 	*out = (struct l4_regs){ L4_OP_CALL << L4_TAG_OP_SHIFT | tag, to, a, b, c };
 	l4_syscall(out);
-	return L4_DELIVERY_KIND(out->eax) == L4_KIND_FAILED;
+	return L4_DELIVERY_KIND(out->r0) == L4_KIND_FAILED;
 }
 
 u32 l4_notifier_of(u32 thread, u32 bits)
@@ -63,7 +63,7 @@ u32 l4_thread_create(u32 *utcb)
 
 	if (!slot || l4_call_out(L4_OP_CREATE_THREAD, L4_QUOTA, L4_SPACE, slot, 0, &r))
 		return 0;
-	*utcb = r.ebx;
+	*utcb = r.r1;
 	/* A fault there ends this Linux. */
 	if (l4_call(L4_OP_SET_HANDLER, slot, L4_ROOT, 0, 0))
 		return 0;

@@ -21,7 +21,7 @@
 #include <mem_user.h>
 #include <os.h>
 #include "l4.h"
-#include "layout.h"
+#include <os-L4/layout.h>
 
 #define RAM_FD		1
 #define INITRD_FD	2
@@ -68,7 +68,7 @@ static u32 carry_out(const void *records, unsigned int count, u32 *bad)
 	memcpy((void *)l4_utcb, records, count * sizeof(l4_batch[0]));
 	status = l4_call_out(L4_OP_MAP, count, 0, 0, 0, &r);
 	local_irq_restore(flags);
-	*bad = min(r.ebx, count - 1);
+	*bad = min(r.r1, count - 1);
 	return status;
 }
 

@@ -19,7 +19,7 @@
 #include <mem_user.h>
 #include <os.h>
 #include "l4.h"
-#include "layout.h"
+#include <os-L4/layout.h>
 
 /* More than a process can need at a time: an instruction reaches eight at most. */
 #define TABLES_KEPT	64
@@ -42,7 +42,7 @@ static struct use use_of(u32 quota)
 
 	if (l4_call_out(L4_OP_QUOTA_INFO, quota, 0, 0, 0, &r))
 		return (struct use){ };
-	return (struct use){ r.ebx, r.esi, r.edi & 0xffff, r.edi >> 16 };
+	return (struct use){ r.r1, r.r2, r.r3 & 0xffff, r.r3 >> 16 };
 }
 
 /* Bytes that a space takes without its tables, with the note that RAM was mapped into it; 0 without memory. */

@@ -69,7 +69,7 @@ long long os_persistent_clock_emulation(void)
 
 	if (!clock || l4_ipc_call(clock->slot, 3, L4_CLOCK_NOW, 0, 0, &r))
 		return 0;
-	return ((s64)r.edi << 32 | r.esi) * NSEC_PER_SEC + r.ebp;
+	return ((s64)r.r3 << 32 | r.r2) * NSEC_PER_SEC + r.r4;
 }
 
 static void alarm_at(u64 ns)

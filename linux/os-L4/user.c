@@ -28,7 +28,7 @@
 #include <skas.h>
 #include <sysdep/ptrace_user.h>
 #include "l4.h"
-#include "layout.h"
+#include <os-L4/layout.h>
 #include <os-L4/run.h>
 
 /* The dead that are kept, unless "noreuse" is among the arguments. */
@@ -207,8 +207,8 @@ static int thread_give(struct task_struct *task, u32 space)
 			thread_free(t);
 		return -EAGAIN;
 	}
-	t->frame = r.ebx;
-	t->handle = r.esi;
+	t->frame = r.r1;
+	t->handle = r.r2;
 	t->space = space;
 	task->thread.arch.host = t;
 	if (fresh) {
@@ -308,7 +308,7 @@ u32 l4_debug_status(struct task_struct *task)
 	if (l4_call_out(L4_OP_SET_STATE, thread_of(task)->slot, L4_STATE_DEBUG + 7,
 			arch_l4_debug_control(task->thread.arch.debugregs), 0, &r))
 		return 0;
-	return r.ebx;
+	return r.r1;
 }
 
 #define SYSCALL_WORK	(_TIF_SYSCALL_TRACE | _TIF_SYSCALL_EMU | _TIF_SYSCALL_AUDIT | _TIF_SECCOMP | \

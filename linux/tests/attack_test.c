@@ -78,8 +78,8 @@ static bool __init registers(void)
 	if (l4_call(L4_OP_CREATE_SPACE, L4_QUOTA, 0, space, 0) ||
 	    l4_call_out(L4_OP_CREATE_THREAD, L4_QUOTA, space, thread, L4_SPACE, &r))
 		panic("attack: no thread");
-	f = (struct l4_frame *)r.ebx;
-	handle = r.esi;
+	f = (struct l4_frame *)r.r1;
+	handle = r.r2;
 	l4_call(L4_OP_SET_HANDLER, thread, L4_THREAD, 0, 0);
 	l4_call(L4_OP_SET_PRIORITY, thread, 80, 80, 0);
 	for (i = 0; i < ROUNDS; i++) {

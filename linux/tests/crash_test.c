@@ -21,7 +21,7 @@
 #include <asm/tlbflush.h>
 #include <os.h>
 #include "l4.h"
-#include "layout.h"
+#include <os-L4/layout.h>
 
 /* Mapped by nobody: the first page. */
 static volatile u32 *const nothing = (u32 *)8;

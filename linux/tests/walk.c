@@ -22,7 +22,7 @@
 #include <linux/seq_file.h>
 #include <asm/sections.h>
 #include "l4.h"
-#include "layout.h"
+#include <os-L4/layout.h>
 
 /* Events of one process until all its pages are compared. */
 #define OFTEN		64
@@ -68,7 +68,7 @@ static struct found look(u32 space, unsigned long at)
 
 	if (status)
 		panic("walk: no lookup at %lx: error %u", at, status);
-	return (struct found){ r.ebx, r.esi, r.edi };
+	return (struct found){ r.r1, r.r2, r.r3 };
 }
 
 /* Offset in the Memory of a page of Linux's. */

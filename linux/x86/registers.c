@@ -20,7 +20,7 @@
 #include <registers.h>
 #include <sysdep/ptrace_user.h>
 #include "../../../um/os-L4/l4.h"
-#include "../../../um/os-L4/layout.h"
+#include "layout.h"
 #include "selectors.h"
 #include "vdso.h"
 
@@ -116,11 +116,11 @@ static bool interrupted_half_way(const struct l4_frame *f)
 		return false;
 	r = *(const struct l4_regs **)f->esp;
 	/* Results are not stored yet; those of such an operation are no tag. */
-	switch (r->eax >> L4_TAG_OP_SHIFT) {
+	switch (r->r0 >> L4_TAG_OP_SHIFT) {
 	case L4_OP_MAP:
 	case L4_OP_RESET:
 	case L4_OP_DELETE:
-		return f->eax == r->eax;
+		return f->eax == r->r0;
 	}
 	return false;
 }
