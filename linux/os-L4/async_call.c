@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls of other components while Linux goes on: each asker is a thread of the microkernel
- * that makes one call at a time and raises an interrupt when it is answered.
+ * Asynchronous calls of other components: Linux goes on while a component works.  The call itself is made by
+ * another thread of this server, which raises an interrupt when the reply has come.
  */
 #include <linux/errno.h>
 #include <linux/interrupt.h>
 #include <linux/kernel.h>
 #include <linux/slab.h>
 #include "async_call.h"
-#include <os-L4/layout.h>
 
 #define STACK	4096
 
-/* On its own stack and UTCB; it calls nothing of Linux. */
-static asmlinkage void ask(void *arg)
+/* On its own stack and UTCB.  It must call nothing of Linux. */
+static asmlinkage void caller_thread(void *arg)
 {
-	struct l4_async_call *a = arg;
+	struct l4_async_call *call = arg;
 	struct l4_regs r;
 
 	for (;;) {
@@ -23,17 +22,18 @@ static asmlinkage void ask(void *arg)
 		l4_syscall(&r);
 		if (L4_DELIVERY_KIND(r.r0) != L4_KIND_NOTIFICATION)
 			continue;
-		a->failed = l4_ipc_call(a->component, a->words, a->ask[0], a->ask[1], a->ask[2], &r);
-		a->restarted = l4_was_restarted(r.r0);
-		a->answer[0] = r.r2;
-		a->answer[1] = r.r3;
-		a->answer[2] = r.r4;
-		l4_call(L4_OP_NOTIFY, a->answered, 0, 0, 0);
+		call->failed = l4_ipc_call(call->component, call->words, call->request[0], call->request[1],
+					   call->request[2], &r);
+		call->restarted = l4_was_restarted(r.r0);
+		call->reply[0] = r.r2;
+		call->reply[1] = r.r3;
+		call->reply[2] = r.r4;
+		l4_call(L4_OP_NOTIFY, call->done, 0, 0, 0);
 	}
 }
 
-int __init l4_async_call_init(struct l4_async_call *a, const char *grant, unsigned int irq,
-			 irq_handler_t handler, const char *name, void *data)
+int __init l4_async_call_init(struct l4_async_call *call, const char *grant, unsigned int irq,
+			      irq_handler_t handler, const char *name, void *data)
 {
 	const struct l4_grant *g = l4_find_grant(grant);
 	char *stack = kmalloc(STACK, GFP_KERNEL);
@@ -44,15 +44,15 @@ int __init l4_async_call_init(struct l4_async_call *a, const char *grant, unsign
 		kfree(stack);
 		return g ? -ENOMEM : -ENODEV;
 	}
-	a->component = g->slot;
-	a->answered = l4_notifier(irq);
+	call->component = g->slot;
+	call->done = l4_notifier(irq);
 	thread = l4_thread_create(&utcb);
-	a->wake = thread ? l4_notifier_of(thread, 1) : 0;
-	/* What the microkernel gave is lost if this fails: it happens at boot only. */
-	if (!a->answered || !a->wake)
+	call->wake = thread ? l4_notifier_of(thread, 1) : 0;
+	/* After an error nothing is given back to the microkernel: this is called at boot only. */
+	if (!call->done || !call->wake)
 		return -ENOMEM;
-	a->text = (char *)utcb + L4_TEXT_WORD * 4;
+	call->text = (char *)utcb + L4_TEXT_WORD * 4;
 	*(u32 *)(utcb + L4_UTCB_ACCEPT) = 1;
 	err = request_irq(irq, handler, 0, name, data);
-	return err ? err : l4_thread_run(thread, ask, a, stack + STACK, L4_INTERRUPT_PRIORITY);
+	return err ? err : l4_thread_run(thread, caller_thread, call, stack + STACK, L4_INTERRUPT_PRIORITY);
 }

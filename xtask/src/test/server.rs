@@ -101,13 +101,13 @@ fn walk() -> Result<()> {
         let text = o.text();
         ensure!(o.status == 0, "{}", o.said());
         let mut counts = [0; 5];
-        for (count, name) in counts.iter_mut().zip(["walks", "pages", "mapped", "own", "forgotten"]) {
+        for (count, name) in counts.iter_mut().zip(["walks", "pages", "mapped", "own", "reclaims"]) {
             let line = text.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name} in: {text}"))?;
             *count = line.trim().parse()?;
         }
-        let [walks, pages, mapped, own, forgotten] = counts;
+        let [walks, pages, mapped, own, reclaims] = counts;
         println!("# {walks} times all of a process compared: {pages} pages, of which the microkernel had {mapped}, and {own}");
-        println!("# of Linux's own; tables of a process dropped {forgotten} times");
+        println!("# of Linux's own; tables of a process reclaimed {reclaims} times");
         ensure!(walks > 100 && mapped > 10_000 && pages > 10 * mapped && own > 10 * walks, "{text}");
         Ok(counts)
     };
@@ -120,11 +120,11 @@ fn walk() -> Result<()> {
         ),
     )?;
     // More page tables than the microkernel has memory for.
-    let [.., forgotten] = compared(
+    let [.., reclaims] = compared(
         "tests/systems/linux-walk-reclaim.toml",
         "sleep 1000 & for i in 1 2 3; do maps 80 || exit 1; ls -l /proc | sort | grep -c i; done; kill $!",
     )?;
-    ensure!(forgotten > 10, "tables were dropped {forgotten} times");
+    ensure!(reclaims > 10, "tables were reclaimed {reclaims} times");
     for how in ["page", "rights", "gone", "left", "kept", "own"] {
         let o = guest(WALK).run(&format!("echo entry-{how} > /dev/macadamia/crash-test; sleep 1; sleep 1"))?;
         let said = String::from_utf8_lossy(&o.err);
