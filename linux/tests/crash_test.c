@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * With "crash-test" among the arguments: /dev/macadamia/crash-test, where a word that is written
- * makes Linux itself fail in this way.  For tests.
+ * The crash test.  With the argument "crash-test" there is a device /dev/macadamia/crash-test.  A word that is
+ * written to it makes Linux itself fail in this way.
  */
 #include <linux/compiler.h>
 #include <linux/errno.h>
@@ -21,9 +21,10 @@
 #include <asm/tlbflush.h>
 #include <os.h>
 #include "l4.h"
-#include <os-L4/layout.h>
+#include <os-L4/processor.h>
+#include <os-L4/tests.h>
 
-/* Mapped by nobody: the first page. */
+/* The first page is not mapped. */
 static volatile u32 *const nothing = (u32 *)8;
 
 static noinline void crash_null(void)
@@ -54,14 +55,12 @@ static noinline u32 crash_stack(u32 depth)
 
 static noinline void crash_divide(void)
 {
-	u32 zero = 0;
-
-	asm volatile ("divl %0" : "+r" (zero) : "a" (1), "d" (0) : "cc");
+	arch_l4_divide_by_zero();
 }
 
 static noinline void crash_invalid(void)
 {
-	asm volatile ("ud2");
+	arch_l4_invalid_instruction();
 }
 
 static noinline void crash_bug(void)
@@ -85,7 +84,7 @@ static int crash_thread(void)
 				      L4_INTERRUPT_PRIORITY) : -ENOMEM;
 }
 
-/* The microkernel loses a page of Linux's own, which nobody uses. */
+/* The microkernel loses a page of Linux's own vmalloc, which is not used. */
 static int crash_own(void)
 {
 	void *page = vmalloc(PAGE_SIZE);
@@ -94,9 +93,9 @@ static int crash_own(void)
 }
 
 /*
- * The microkernel's entry for a page of the process that asks becomes another than Linux's: of another page, with
- * more rights, none, one where Linux has none, or of another page where Linux believes it to be forgotten.  Only
- * walk.c sees it: nobody uses these pages.
+ * Makes the microkernel's entry for a page of the current process differ from Linux's: another page, more rights, no
+ * entry, an entry where Linux has none, or another page where Linux has reclaimed it.  The pages are not
+ * used, so only walk.c notices.
  */
 static int crash_entry(const char *how)
 {

@@ -118,7 +118,7 @@ int show_cpuinfo(struct seq_file *m, void *v);
 int show_cpuinfo(struct seq_file *m, void *v)
 {
 	struct leaf first = cpuid(0, 0), version = cpuid(1, 0), sizes = cpuid(0x80000008, 0);
-	u32 khz = div_u64((u64)USEC_PER_SEC << l4_kip[L4_KIP_TSC_SHIFT / 4], l4_kip[L4_KIP_TSC_MULT / 4]);
+	u32 khz = div_u64((u64)USEC_PER_SEC << l4_kip[L4_KIP_CLOCK_SHIFT / 4], l4_kip[L4_KIP_CLOCK_MULT / 4]);
 	unsigned int family = version.eax >> 8 & 0xf, model = version.eax >> 4 & 0xf, word, bit;
 	unsigned int line = (version.edx & F(CLFLUSH)) ? (version.ebx >> 8 & 0xff) * 8 : 32;
 

@@ -12,7 +12,7 @@
 #include <linux/uaccess.h>
 #include <asm/siginfo.h>
 #include <uapi/asm/sigcontext.h>
-#include "../../../um/os-L4/l4.h"
+#include "../../../um/os-L4/subarch.h"
 #include "fpu.h"
 #include "regset.h"
 
@@ -174,8 +174,7 @@ static void begin(u32 slot)
 	*place(slot) = L4_FPU_INITIAL;
 }
 
-/* The child has what its parent has. */
-bool l4_fp_copy(struct task_struct *child, struct task_struct *parent)
+bool arch_l4_copy_fpu(struct task_struct *child, struct task_struct *parent)
 {
 	u32 from = l4_fp_slot(parent), to = l4_fp_slot(child);
 

@@ -17,6 +17,7 @@
 #include <uapi/asm/debugreg.h>
 #include <sysdep/ptrace.h>
 #include "../../../um/os-L4/l4.h"
+#include "debug.h"
 #include "regset.h"
 #include "selectors.h"
 #include "tls.h"
@@ -223,6 +224,44 @@ static bool acceptable(unsigned long address, unsigned int condition)
 	return address < TASK_SIZE && bytes <= TASK_SIZE - address && !(address & (bytes - 1));
 }
 
+/* The debug control register (DR7) for the processor: of the two enabling bits it gets the local one. */
+static u32 debug_control(const unsigned long *own)
+{
+	u32 control = 0;
+	int i;
+
+	for (i = 0; i < 4; i++)
+		if (enabled(own[DR_CONTROL], i))
+			control |= DR_LOCAL_ENABLE << i * DR_ENABLE_SIZE |
+				   condition(own[DR_CONTROL], i) << (DR_CONTROL_SHIFT + i * DR_CONTROL_SIZE);
+	return control;
+}
+
+/* Gives the user thread the task's debug registers. */
+static int set_breakpoints(struct task_struct *task)
+{
+	const unsigned long *own = task->thread.arch.debugregs;
+	struct l4_thread *t = l4_thread_bound(task);
+	u32 i, status = 0;
+
+	if (!t)
+		return -EAGAIN;
+	for (i = 0; i < 4; i++)
+		status |= l4_call(L4_OP_SET_STATE, t->slot, L4_STATE_DEBUG + i, own[i], 0);
+	status |= l4_call(L4_OP_SET_STATE, t->slot, L4_STATE_DEBUG + 7, debug_control(own), 0);
+	return status ? -EINVAL : 0;
+}
+
+u32 l4_debug_status(struct task_struct *task)
+{
+	struct l4_regs r;
+
+	if (l4_call_out(L4_OP_SET_STATE, l4_thread_of(task)->slot, L4_STATE_DEBUG + 7,
+			debug_control(task->thread.arch.debugregs), 0, &r))
+		return 0;
+	return r.r1;
+}
+
 static int set_debug_register(struct task_struct *task, unsigned int n, unsigned long value)
 {
 	unsigned long *own = task->thread.arch.debugregs, old;
@@ -249,7 +288,7 @@ static int set_debug_register(struct task_struct *task, unsigned int n, unsigned
 	}
 	old = own[n];
 	own[n] = value;
-	if (!l4_set_breakpoints(task))
+	if (!set_breakpoints(task))
 		return 0;
 	own[n] = old;
 	return -ENOSPC;
@@ -260,19 +299,6 @@ static unsigned long debug_register(struct task_struct *task, unsigned int n)
 	unsigned long value = task->thread.arch.debugregs[n];
 
 	return n == DR_STATUS ? value ^ DR6_RESERVED : value;
-}
-
-/* What the processor gets of it: the local one of the two enabling bits. */
-u32 arch_l4_debug_control(const unsigned long *own)
-{
-	u32 control = 0;
-	int i;
-
-	for (i = 0; i < 4; i++)
-		if (enabled(own[DR_CONTROL], i))
-			control |= DR_LOCAL_ENABLE << i * DR_ENABLE_SIZE |
-				   condition(own[DR_CONTROL], i) << (DR_CONTROL_SHIFT + i * DR_CONTROL_SIZE);
-	return control;
 }
 
 /* Whether an offset into struct user is that of a debug register. */
@@ -355,7 +381,7 @@ void syscall_trace_leave(struct pt_regs *regs)
 	audit_syscall_exit(regs);
 	/* The step over a system call ends behind it. */
 	if (step) {
-		arch_l4_note_step();
+		l4_note_step();
 		force_sig_fault(SIGTRAP, TRAP_BRKPT, (void __user *)PT_REGS_IP(regs));
 	} else if (test_thread_flag(TIF_SYSCALL_TRACE)) {
 		ptrace_report_syscall_exit(regs, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* RDRAND, as arch/x86/include/asm/archrandom.h has it. */
 #include <linux/types.h>
-#include "../../../um/os-L4/l4.h"
+#include "../../../um/os-L4/subarch.h"
 
 #define CPUID_RDRAND	(1 << 30)
 /* Intel's advice: who gets nothing so often has a broken one. */

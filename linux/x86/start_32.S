@@ -7,7 +7,7 @@
 
 /* Words of the information page that are copied: all that Linux reads. */
 #define KIP_WORDS	8
-	.if	L4_KIP_FEATURES >= 4 * KIP_WORDS || L4_KIP_TSC_SHIFT >= 4 * KIP_WORDS
+	.if	L4_KIP_FEATURES >= 4 * KIP_WORDS || L4_KIP_CLOCK_SHIFT >= 4 * KIP_WORDS
 	.error	"the information page has other offsets"
 	.endif
 

@@ -10,7 +10,7 @@
 #include <linux/uaccess.h>
 #include <asm/desc.h>
 #include <asm/ldt.h>
-#include "../../../um/os-L4/l4.h"
+#include "../../../um/os-L4/subarch.h"
 #include "regset.h"
 #include "tls.h"
 
@@ -33,15 +33,18 @@ static bool acceptable(const struct user_desc *info)
 	return is_empty(info) || (info->seg_32bit && !info->contents && !info->seg_not_present);
 }
 
+/* Tells the user thread of a descriptor.  Without one there is nothing to do: arch_l4_load_state() comes later. */
 static int load(struct task_struct *task, unsigned int i)
 {
 	const struct uml_tls_struct *d = &descriptors(task)[i];
+	struct l4_thread *t = l4_thread_of(task);
 	u32 limit = 0;
 
 	if (d->present)
 		limit = d->tls.limit | L4_TLS_PRESENT | (d->tls.limit_in_pages ? L4_TLS_PAGES : 0) |
 			(d->tls.read_exec_only ? L4_TLS_READ_ONLY : 0);
-	return l4_set_tls(task, i, d->present ? d->tls.base_addr : 0, limit);
+	return t && l4_call(L4_OP_SET_STATE, t->slot, L4_STATE_TLS + i, d->present ? d->tls.base_addr : 0, limit) ?
+	       -EINVAL : 0;
 }
 
 static int set(struct task_struct *task, unsigned int i, const struct user_desc *info)
@@ -67,8 +70,8 @@ static void get(struct task_struct *task, unsigned int i, struct user_desc *info
 		};
 }
 
-/* A task's new thread has none yet. */
-int arch_l4_load_tls(struct task_struct *task)
+/* A new user thread has no descriptors yet. */
+int arch_l4_load_state(struct task_struct *task)
 {
 	unsigned int i;
 
@@ -78,7 +81,7 @@ int arch_l4_load_tls(struct task_struct *task)
 	return 0;
 }
 
-/* They are the thread's: nothing is to be done when tasks are switched, or when one is copied. */
+/* Each user thread has its own descriptors: nothing is to be done when tasks are switched, or on exec. */
 void arch_switch_to(struct task_struct *task) { }
 void clear_flushed_tls(struct task_struct *task) { }
 
