@@ -129,7 +129,10 @@ const struct l4_grant *l4_find_grant(const char *name)
 
 void __init os_l4_main(const u32 *block);
 
-/* On the boot stack.  The start block has four words: the heap and its bytes, the bytes of a binary form, those of the text. */
+/*
+ * On the boot stack.  The start block begins with four words: the heap, its bytes, the bytes of a binary form, those of the
+ * text.
+ */
 void __init os_l4_main(const u32 *block)
 {
 	char *p = given_line, *a;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Clock and timer.  The clock is the processor's counter, read without a system call; the timer is the microkernel's alarm. */
+/* The clock is the processor's counter, read without a system call.  The timer is the microkernel's alarm. */
 #include <linux/clocksource.h>
 #include <linux/init.h>
 #include <linux/kernel.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Exceptions of programs as signals, as arch/x86/kernel/traps.c has them. */
+/* Turns exceptions of programs into signals, as arch/x86/kernel/traps.c does. */
 #include <linux/kernel.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -35,7 +35,7 @@ static void debug_exception(struct uml_pt_regs *regs)
 	for (i = 0; i < 4; i++) {
 		if (!(control >> i * DR_ENABLE_SIZE & 3))
 			cause &= ~(DR_TRAP0 << i);
-		/* A breakpoint of an instruction comes before it.  With RF it does not come again. */
+		/* A breakpoint on an instruction comes before the instruction.  With RF it does not come again. */
 		else if (cause & DR_TRAP0 << i && !(control >> (DR_CONTROL_SHIFT + i * DR_CONTROL_SIZE) & 3))
 			UPT_EFLAGS(regs) |= X86_EFLAGS_RF;
 	}

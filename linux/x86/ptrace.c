@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Debuggers: registers, also as sets, steps, breakpoints, system calls that are watched.  As arch/x86
- * has them (kernel/ptrace.c, kernel/step.c), in place of upstream's, which ends where a host's begins.
+ * ptrace: registers, register sets, single steps, breakpoints, traced system calls.  This does what arch/x86 does
+ * (kernel/ptrace.c, kernel/step.c).  Upstream's file passes half of it on to its host.
  */
 #include <linux/audit.h>
 #include <linux/elf.h>
@@ -26,13 +26,13 @@
 #define FLAGS	(X86_EFLAGS_CF | X86_EFLAGS_PF | X86_EFLAGS_AF | X86_EFLAGS_ZF | X86_EFLAGS_SF | \
 		 X86_EFLAGS_TF | X86_EFLAGS_DF | X86_EFLAGS_OF | X86_EFLAGS_RF | X86_EFLAGS_AC)
 
-/* Where Linux keeps what debuggers know by these numbers. */
+/* The places of registers in uml_pt_regs, by their numbers in struct user_regs_struct. */
 static const u8 places[] = {
 	[EBX] = HOST_BX, [ECX] = HOST_CX, [EDX] = HOST_DX, [ESI] = HOST_SI,
 	[EDI] = HOST_DI, [EBP] = HOST_BP, [EAX] = HOST_AX, [ORIG_EAX] = HOST_ORIG_AX,
 	[EIP] = HOST_IP, [CS] = HOST_CS, [EFL] = HOST_EFLAGS, [UESP] = HOST_SP, [SS] = HOST_SS,
 };
-/* And these selectors, behind the one of DS. */
+/* l4_selectors() has these in the same order. */
 static_assert(ES == DS + L4_ES && FS == DS + L4_FS && GS == DS + L4_GS);
 
 static unsigned long *registers(struct task_struct *task)
@@ -52,7 +52,7 @@ unsigned long getreg(struct task_struct *task, int at)
 	case SS:
 		return (u16)gp[places[n]];
 	case EFL:
-		/* One that a debugger steps by is not the program's. */
+		/* Hides the trap flag if a debugger set it for a single step. */
 		return test_tsk_thread_flag(task, TIF_FORCED_TF) ? gp[HOST_EFLAGS] & ~X86_EFLAGS_TF : gp[HOST_EFLAGS];
 	}
 	return gp[places[n]];
@@ -148,7 +148,7 @@ const struct user_regset_view *task_user_regset_view(struct task_struct *task)
 	return &view;
 }
 
-/* Whether the next instruction sets the flags itself: then the trap flag behind it is the program's. */
+/* Whether the next instruction loads the flags.  Afterwards the trap flag is the program's own. */
 static bool sets_flags(struct task_struct *task)
 {
 	u8 code[15];
@@ -202,7 +202,7 @@ void ptrace_disable(struct task_struct *task)
 	user_disable_single_step(task);
 }
 
-/* Two bits of it for each breakpoint, and then four. */
+/* DR7 has two bits for each breakpoint that enable it, and above them four for its condition. */
 static unsigned int enabled(unsigned long control, int i)
 {
 	return control >> i * DR_ENABLE_SIZE & 3;
@@ -213,12 +213,12 @@ static unsigned int condition(unsigned long control, int i)
 	return control >> (DR_CONTROL_SHIFT + i * DR_CONTROL_SIZE) & 0xf;
 }
 
-/* Of an address in the register i, and of what is done there. */
+/* Whether a breakpoint may have this address and condition. */
 static bool acceptable(unsigned long address, unsigned int condition)
 {
 	unsigned int bytes = (condition >> 2) + 1;
 
-	/* No breakpoints of ports, none of 8 bytes, none of instructions that are longer than a byte. */
+	/* Not on I/O ports, not of 8 bytes; on instructions only of one byte. */
 	if ((condition & 3) == 2 || bytes == 3 || ((condition & 3) == DR_RW_EXECUTE && bytes != 1))
 		return false;
 	return address < TASK_SIZE && bytes <= TASK_SIZE - address && !(address & (bytes - 1));
@@ -277,7 +277,7 @@ static int set_debug_register(struct task_struct *task, unsigned int n, unsigned
 		own[DR_STATUS] = value ^ DR6_RESERVED;
 		return 0;
 	case DR_CONTROL:
-		/* These bits are the processor's. */
+		/* These bits are reserved, or have another meaning. */
 		value &= ~0xfc00UL;
 		for (i = 0; i < 4; i++)
 			if (enabled(value, i) && !acceptable(own[i], condition(value, i)))
@@ -379,7 +379,7 @@ void syscall_trace_leave(struct pt_regs *regs)
 	bool step = test_thread_flag(TIF_SINGLESTEP) && !test_thread_flag(TIF_SYSCALL_EMU);
 
 	audit_syscall_exit(regs);
-	/* The step over a system call ends behind it. */
+	/* A single step over a system call ends after it. */
 	if (step) {
 		l4_note_step();
 		force_sig_fault(SIGTRAP, TRAP_BRKPT, (void __user *)PT_REGS_IP(regs));

@@ -26,7 +26,7 @@ char *elf_aux_platform = "i686";
 long elf_aux_hwcap;
 unsigned long vsyscall_ehdr, vsyscall_end, __kernel_vsyscall;
 
-/* What programs are told of the processor: of FPU state, as far as the microkernel switches it. */
+/* AT_HWCAP.  FPU features count only if the microkernel switches their state. */
 void os_early_checks(void)
 {
 	u32 features = l4_kip[L4_KIP_FEATURES / 4];
@@ -45,7 +45,7 @@ void setup_machinename(char *machine_out)
 	strcpy(machine_out, "i686");
 }
 
-/* The end of user processes, and behind it room for upstream's stub pages, which are not used. */
+/* The end of user processes.  Upstream subtracts room for its stub pages, which are not used here. */
 unsigned long os_get_top_address(void)
 {
 	return L4_USER_END + 0x4000;
@@ -60,7 +60,7 @@ void get_safe_registers(unsigned long *regs, unsigned long *fp_regs)
 	regs[HOST_EFLAGS] = X86_EFLAGS_IF | X86_EFLAGS_FIXED;
 }
 
-/* As upstream's of sysrq_32.c. */
+/* In the form of upstream's sysrq_32.c. */
 void show_regs(struct pt_regs *regs)
 {
 	const unsigned long *gp = regs->regs.gp;

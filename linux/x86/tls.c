@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TLS descriptors: the microkernel has three for each thread, where i386 Linux has them.  In place of
- * upstream's, which tells a host of them at each switch of tasks, and of two only.
+ * TLS descriptors.  The microkernel has three for each thread, at the numbers of i386 Linux.  This takes the place of
+ * upstream's file, which sets those of its host at each switch of tasks.
  */
 #include <linux/kernel.h>
 #include <linux/regset.h>
@@ -19,7 +19,7 @@ static struct uml_tls_struct *descriptors(struct task_struct *task)
 	return task->thread.arch.tls_array;
 }
 
-/* Whether it says that there is none: as it should, or by zeros. */
+/* Whether the user means an empty descriptor: LDT_empty(), or all zeros. */
 static bool is_empty(const struct user_desc *info)
 {
 	return LDT_empty(info) ||
@@ -27,7 +27,7 @@ static bool is_empty(const struct user_desc *info)
 		 info->limit_in_pages | info->seg_not_present | info->useable);
 }
 
-/* Data that grows upwards, of 32 bits: what programs have there. */
+/* The microkernel allows 32-bit data segments that grow upwards. */
 static bool acceptable(const struct user_desc *info)
 {
 	return is_empty(info) || (info->seg_32bit && !info->contents && !info->seg_not_present);
@@ -81,7 +81,7 @@ int arch_l4_load_state(struct task_struct *task)
 	return 0;
 }
 
-/* Each user thread has its own descriptors: nothing is to be done when tasks are switched, or on exec. */
+/* Each user thread has its own descriptors: nothing is to be done when tasks are switched or copied. */
 void arch_switch_to(struct task_struct *task) { }
 void clear_flushed_tls(struct task_struct *task) { }
 
@@ -139,7 +139,7 @@ SYSCALL_DEFINE1(get_thread_area, struct user_desc __user *, user)
 	return tls_read(current, -1, user);
 }
 
-/* Of a child that clone() gives one; it has no thread yet. */
+/* CLONE_SETTLS.  The child has no user thread yet. */
 int arch_set_tls(struct task_struct *task, unsigned long tls)
 {
 	return tls_write(task, -1, (struct user_desc __user *)tls, false);
