@@ -12,7 +12,7 @@
  *
  * <os-L4/run.h>	what each event of a program passes, in line:
  *   arch_l4_has_fast_entry()		whether the microkernel has a faster way in; a constant if there is one way
- *   l4_run(), l4_run_by()		resume a user thread and wait for its next event
+ *   arch_l4_run(), arch_l4_run_by()		resume a user thread and wait for its next event
  *   arch_l4_load_registers()		a task's registers to its user thread's frame
  *   arch_l4_load_result()		the same for the result of a system call alone
  *   arch_l4_store_registers()		a frame to the task's registers

@@ -130,7 +130,7 @@ void __switch_mm(struct mm_id *mm_idp)
 	l4_mappings_dirty |= container_of(mm_idp, struct mm_struct, context.id)->context.sync[0].to;
 }
 
-/* Upstream tells the process of an interrupt.  Here l4_run() returns for each notification. */
+/* Upstream tells the process of an interrupt.  Here arch_l4_run() returns for each notification. */
 void os_alarm_process(int pid) { }
 
 static struct l4_thread *thread_alloc(void)
@@ -374,10 +374,10 @@ static __always_inline u32 map_and_run(bool fast_entry, u32 *handle, u32 *word)
 	u32 kept = *handle, kind;
 
 	if (likely(!l4_batched))
-		return l4_run(fast_entry, handle, word);
+		return arch_l4_run(fast_entry, handle, word);
 	memcpy((void *)l4_utcb, l4_batch, sizeof(l4_batch[0]));
 	*word = 1;
-	kind = l4_run_by(L4_OP_MAP_RUN, fast_entry, handle, word);
+	kind = arch_l4_run_by(L4_OP_MAP_RUN, fast_entry, handle, word);
 	if (unlikely(kind == L4_KIND_FAILED))
 		*handle = kept;
 	else
@@ -400,7 +400,7 @@ static __always_inline void run_user(struct uml_pt_regs *regs, bool fast_entry)
 	for (;;) {
 		/*
 		 * With interrupts disabled no other task runs until this one's registers are back from the frame.  An
-		 * interrupt that comes meanwhile ends l4_run(), or is taken when interrupts are next enabled.
+		 * interrupt that comes meanwhile ends arch_l4_run(), or is taken when interrupts are next enabled.
 		 */
 		arch_local_irq_disable();
 		if (unlikely(has_exit_to_user_work(task, 0)))
@@ -409,7 +409,7 @@ static __always_inline void run_user(struct uml_pt_regs *regs, bool fast_entry)
 		frame = (void *)t->frame;
 		handle = t->handle;
 		arch_l4_load_registers(regs, frame, fast_return);
-		for (kind = map_and_run(fast_entry, &handle, &word);; kind = l4_run(fast_entry, &handle, &word)) {
+		for (kind = map_and_run(fast_entry, &handle, &word);; kind = arch_l4_run(fast_entry, &handle, &word)) {
 			arch_l4_store_registers(regs, frame);
 			signals_enabled = 1;
 			l4_walk_event(task->mm);

@@ -81,7 +81,7 @@ static bool __init registers(void)
 	l4_call(L4_OP_SET_PRIORITY, thread, 80, 80, 0);
 	for (i = 0; i < ROUNDS; i++) {
 		arch_l4_make_privileged(f, i & 1 ? next() : ARCH_L4_KERNEL_ADDRESS, next);
-		kind = l4_run(arch_l4_has_fast_entry(), &handle, &word);
+		kind = arch_l4_run(arch_l4_has_fast_entry(), &handle, &word);
 		if (kind == L4_KIND_ALIEN && arch_l4_is_privileged(f))
 			got = true;
 	}

@@ -22,7 +22,7 @@ static inline bool arch_l4_has_fast_entry(void)
  * the next reply and the first word of the event.  It does what l4_syscall() does, without copies of registers in
  * memory.  By L4_OP_MAP_RUN the microkernel carries out *word records first.
  */
-static __always_inline u32 l4_run_by(u32 op, bool fast_entry, u32 *handle, u32 *word)
+static __always_inline u32 arch_l4_run_by(u32 op, bool fast_entry, u32 *handle, u32 *word)
 {
 	u32 delivery = op << L4_TAG_OP_SHIFT, next = *handle;
 
@@ -45,11 +45,11 @@ static __always_inline u32 l4_run_by(u32 op, bool fast_entry, u32 *handle, u32 *
 	return L4_DELIVERY_KIND(delivery);
 }
 
-static __always_inline u32 l4_run(bool fast_entry, u32 *handle, u32 *word)
+static __always_inline u32 arch_l4_run(bool fast_entry, u32 *handle, u32 *word)
 {
 	/* Any value: the microkernel does not look at it. */
 	asm ("" : "=S" (*word));
-	return l4_run_by(L4_OP_RUN, fast_entry, handle, word);
+	return arch_l4_run_by(L4_OP_RUN, fast_entry, handle, word);
 }
 
 /* A sysenter of a program: the microkernel does not know the program's stack pointer and return address. */
