@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A command for the one who started this system.  The first write to /dev/macadamia/batch, of the start
- * script, begins it: the shell script /run/batch/command is run, the files that /run/batch/get names are
- * brought out.  All later ones are refused, so that the descriptor is worth nothing to who takes it.
+ * `run --batch`: runs a command and brings its results out.
  *
- * What comes of it goes out on the machine-readable line in frames that this driver makes: a byte of
- * stream, two of length, the bytes.  Programs cannot make frames of their own: they have standard output
- * and error, which are devices too, so that they can be opened by name.  The exit status is taken where it
- * arises, and files are read, in the kernel.
+ * The first write to /dev/macadamia/batch, by the start script, runs the shell script /run/batch/command and then
+ * brings out the files that /run/batch/get names.  Later writes are refused: a program that gets hold of the
+ * descriptor can do nothing with it.
+ *
+ * Results go out on the machine-readable line.  This driver makes frames of them: a byte for the stream, two for
+ * the length, the bytes.  Programs cannot make frames: they write standard output and standard error, which are
+ * devices.  The driver itself takes the exit status and reads the files.
  */
 #include <linux/fcntl.h>
 #include <linux/file.h>
@@ -26,7 +27,7 @@
 #include <linux/workqueue.h>
 #include "l4.h"
 
-/* Streams.  The end of the command has its wait status, that of a file an error or 0, in 4 bytes. */
+/* Streams.  STREAM_END has 4 bytes: the wait status of the command, or an error or 0 for a file. */
 enum { STREAM_END, STREAM_OUT, STREAM_ERR, STREAM_GET };
 
 #define PART	512
@@ -74,7 +75,7 @@ static ssize_t err_write(struct file *file, const char __user *buf, size_t count
 	return stream_write(STREAM_ERR, buf, count);
 }
 
-/* In the new process: its files, and a session of its own. */
+/* In the new process: opens its files and makes it the leader of a session. */
 static int start(struct subprocess_info *info, struct cred *new)
 {
 	static const char *const names[] = {
@@ -97,7 +98,7 @@ static int start(struct subprocess_info *info, struct cred *new)
 	return 0;
 }
 
-/* From the one to the other is what a profile is made of (xtask/src/profile.rs): both are found by name. */
+/* A profile covers the time from batch_run() to batch_end().  xtask/src/profile.rs finds them by name. */
 static noinline void batch_end(int status)
 {
 	frame(STREAM_END, &status, sizeof(status));
@@ -134,13 +135,13 @@ static int bring_out(const char *path)
 	return n;
 }
 
-/* In a task of the kernel's: a signal that ends the start script must not end the reading of files. */
+/* On a workqueue: a signal that kills the start script must not end the reading of files. */
 static void batch(struct work_struct *work)
 {
 	char *path, *list = NULL, *rest;
 	ssize_t bytes;
 
-	/* Before the command can change it. */
+	/* Read before the command can change it. */
 	bytes = kernel_read_file_from_path("/run/batch/get", 0, (void **)&list, INT_MAX, NULL,
 					   READING_UNKNOWN);
 	rest = bytes > 0 ? kmemdup_nul(list, bytes, GFP_KERNEL) : NULL;
@@ -165,7 +166,7 @@ static ssize_t batch_write(struct file *file, const char __user *buf, size_t cou
 	return count;
 }
 
-/* Held by one for good: what it starts must not take its place. */
+/* It is opened once.  What the start script runs cannot open it again. */
 static int batch_open(struct inode *inode, struct file *file)
 {
 	static atomic_t opened = ATOMIC_INIT(0);
@@ -173,23 +174,23 @@ static int batch_open(struct inode *inode, struct file *file)
 	return atomic_xchg(&opened, 1) ? -EBUSY : 0;
 }
 
-static void end_anyway(struct work_struct *work)
+static void hard_poweroff(struct work_struct *work)
 {
 	ksys_sync();
 	kernel_power_off();
 }
 
-static DECLARE_DELAYED_WORK(anyway, end_anyway);
+static DECLARE_DELAYED_WORK(hard_poweroff_work, hard_poweroff);
 
 /*
- * Whoever wrote has ended, or the command killed it: the one who started this system waits for its end, for some
- * minutes for one in order.
+ * The start script has ended, or was killed by the command.  Then the system must end: by an orderly power-off, or after
+ * five minutes by a hard one.
  */
 static int batch_release(struct inode *inode, struct file *file)
 {
 	if (atomic_read(&begun)) {
 		orderly_poweroff(true);
-		schedule_delayed_work(&anyway, 300 * HZ);
+		schedule_delayed_work(&hard_poweroff_work, 300 * HZ);
 	}
 	return 0;
 }

@@ -3,8 +3,7 @@
  * Channels to native components: /dev/macadamia/NAME for each "channel=NAME" among the
  * arguments, with a grant of this name that may be called.
  *
- * A message that is written is a call of the component; its answer is what the next read
- * returns.  The call is made by a thread of its own, so that Linux goes on meanwhile.
+ * A write() is an asynchronous call of the component.  The next read() returns its reply.
  */
 #include <linux/fs.h>
 #include <linux/init.h>
@@ -16,23 +15,23 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include <linux/wait.h>
-#include "asker.h"
+#include "async_call.h"
 
 #define MAX_CHANNELS	4
-/* The request that a message of a channel is. */
+/* The request number of a channel's message. */
 #define REQUEST_MESSAGE	1
 
 enum state {
-	IDLE,		/* the next message may be written */
-	SENT,		/* the component has it */
-	ANSWERED,	/* the answer may be read */
-	UNWANTED,	/* the component has it, but the file is closed */
+	IDLE,		/* a message may be written */
+	SENT,		/* the component has the message */
+	REPLIED,	/* the reply may be read */
+	ABANDONED,	/* the component has the message, but the file was closed */
 };
 
 struct channel {
 	char name[24];
 	struct miscdevice device;
-	struct l4_asker asker;
+	struct l4_async_call call;
 	enum state state;
 	struct mutex lock;
 	wait_queue_head_t changed;
@@ -55,15 +54,15 @@ static bool is(struct channel *c, enum state state)
 	return READ_ONCE(c->state) == state;
 }
 
-static irqreturn_t answered(int irq, void *data)
+static irqreturn_t call_done(int irq, void *data)
 {
 	struct channel *c = data;
 
-	if (is(c, UNWANTED)) {
+	if (is(c, ABANDONED)) {
 		WRITE_ONCE(c->state, IDLE);
 		atomic_set(&c->opened, 0);
 	} else {
-		WRITE_ONCE(c->state, ANSWERED);
+		WRITE_ONCE(c->state, REPLIED);
 		wake_up(&c->changed);
 	}
 	return IRQ_HANDLED;
@@ -79,13 +78,13 @@ static bool may_write(struct channel *c)
 	return is(c, IDLE);
 }
 
-/* Without a message there is no answer to wait for. */
+/* If no message was sent, read() returns 0 at once. */
 static bool may_read(struct channel *c)
 {
 	return !is(c, SENT);
 }
 
-/* Waits for a state, as the file's flags say; the lock is held after success. */
+/* Waits until may(c), unless O_NONBLOCK is set.  After success the lock is held. */
 static int await(struct file *file, struct channel *c, bool (*may)(struct channel *))
 {
 	int err;
@@ -113,15 +112,15 @@ static ssize_t channel_write(struct file *file, const char __user *buf, size_t b
 	err = await(file, c, may_write);
 	if (err)
 		return err;
-	if (copy_from_user(c->asker.text, buf, bytes)) {
+	if (copy_from_user(c->call.text, buf, bytes)) {
 		mutex_unlock(&c->lock);
 		return -EFAULT;
 	}
-	c->asker.words = L4_TEXT_WORD + DIV_ROUND_UP(bytes, 4);
-	c->asker.ask[0] = REQUEST_MESSAGE;
-	c->asker.ask[1] = bytes;
+	c->call.words = L4_TEXT_WORD + DIV_ROUND_UP(bytes, 4);
+	c->call.request[0] = REQUEST_MESSAGE;
+	c->call.request[1] = bytes;
 	WRITE_ONCE(c->state, SENT);
-	l4_asker_go(&c->asker);
+	l4_async_call_start(&c->call);
 	mutex_unlock(&c->lock);
 	return bytes;
 }
@@ -133,14 +132,14 @@ static ssize_t channel_read(struct file *file, char __user *buf, size_t bytes, l
 
 	if (err)
 		return err;
-	/* One answer, one read: what does not fit is gone, as with datagrams. */
-	if (!is(c, ANSWERED))
+	/* As with datagrams, what does not fit into the buffer is lost. */
+	if (!is(c, REPLIED))
 		bytes = 0;
-	else if (c->asker.failed)
+	else if (c->call.failed)
 		err = -EPIPE;
 	else
-		bytes = min_t(size_t, bytes, min_t(u32, c->asker.answer[1], L4_TEXT_BYTES));
-	if (!err && copy_to_user(buf, c->asker.text, bytes))
+		bytes = min_t(size_t, bytes, min_t(u32, c->call.reply[1], L4_TEXT_BYTES));
+	if (!err && copy_to_user(buf, c->call.text, bytes))
 		err = -EFAULT;
 	WRITE_ONCE(c->state, IDLE);
 	mutex_unlock(&c->lock);
@@ -153,11 +152,11 @@ static __poll_t channel_poll(struct file *file, poll_table *table)
 	struct channel *c = channel_of(file);
 
 	poll_wait(file, &c->changed, table);
-	return (is(c, ANSWERED) ? EPOLLIN | EPOLLRDNORM : 0) |
+	return (is(c, REPLIED) ? EPOLLIN | EPOLLRDNORM : 0) |
 	       (is(c, IDLE) ? EPOLLOUT | EPOLLWRNORM : 0);
 }
 
-/* Answers belong to messages: one file at a time, and none as long as an earlier one's is owed. */
+/* One file may be open at a time, and none while a closed file's reply has not come. */
 static int channel_open(struct inode *inode, struct file *file)
 {
 	return atomic_xchg(&channel_of(file)->opened, 1) ? -EBUSY : 0;
@@ -167,8 +166,8 @@ static int channel_release(struct inode *inode, struct file *file)
 {
 	struct channel *c = channel_of(file);
 
-	/* An answer may never come: who closes does not wait, and it is dropped when it does. */
-	if (cmpxchg(&c->state, SENT, UNWANTED) != SENT) {
+	/* close() does not wait for a reply, which may never come.  If it comes it is dropped. */
+	if (cmpxchg(&c->state, SENT, ABANDONED) != SENT) {
 		WRITE_ONCE(c->state, IDLE);
 		atomic_set(&c->opened, 0);
 	}
@@ -200,7 +199,7 @@ static int __init add(const char *name, unsigned int irq)
 	c->device.mode = 0600;
 	if (!c->device.nodename)
 		goto fail;
-	err = l4_asker_init(&c->asker, name, irq, answered, c->name, c);
+	err = l4_async_call_init(&c->call, name, irq, call_done, c->name, c);
 	if (!err)
 		err = misc_register(&c->device);
 	if (!err)

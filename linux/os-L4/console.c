@@ -11,20 +11,19 @@
 #include <linux/string.h>
 #include "../../../drivers/tty/hvc/hvc_console.h"
 #include "l4.h"
-#include "layout.h"
 
 /* The interrupt line of input, and its notification bit. */
 #define INPUT_IRQ	1
 #define RING		1024
 #define STACK		4096
-/* The console server's answer to what it does not take. */
+/* The console server's reply to a request that it refuses. */
 #define REFUSED		U32_MAX
 
-/* The input thread's bits: there is room in the ring; it is time to ask again. */
+/* Notification bits of the input thread: the ring has room; it is time to call the console server again. */
 #define BIT_ROOM	1
-#define BIT_AGAIN	2
-/* How long a console server that does not answer is left alone. */
-#define AGAIN_NS	10000000ULL
+#define BIT_RETRY	2
+/* The pause after a call that failed. */
+#define RETRY_NS	10000000ULL
 
 static char ring[RING];
 static unsigned int ring_in, ring_out;
@@ -45,28 +44,28 @@ static bool is_full(void)
 	return READ_ONCE(ring_in) - READ_ONCE(ring_out) >= RING;
 }
 
-/* On its own stack and UTCB; it calls nothing of Linux. */
+/* On its own stack and UTCB.  It must call nothing of Linux. */
 static asmlinkage void input_thread(void *arg)
 {
 	struct l4_regs r;
-	u64 again;
+	u64 retry;
 
 	for (;;) {
-		/* The rest waits at the console server. Linux may run between any two of these lines. */
+		/* The console server keeps further input.  Linux may run between any two of these lines. */
 		if (is_full()) {
 			WRITE_ONCE(full, true);
 			if (is_full())
 				wait_for_notification();
 			continue;
 		}
-		if (l4_ask(L4_CONSOLE, 3, L4_CONSOLE_READ, 0, 0, &r) || r.esi == REFUSED) {
-			/* It may be started again. */
-			again = l4_time_ns() + AGAIN_NS;
-			l4_call(L4_OP_ALARM, (u32)again, again >> 32, BIT_AGAIN, 0);
+		if (l4_ipc_call(L4_CONSOLE, 3, L4_CONSOLE_READ, 0, 0, &r) || r.r2 == REFUSED) {
+			/* The console server may be restarted. */
+			retry = l4_time_ns() + RETRY_NS;
+			l4_call(L4_OP_ALARM, (u32)retry, retry >> 32, BIT_RETRY, 0);
 			wait_for_notification();
 			continue;
 		}
-		ring[ring_in % RING] = r.esi;
+		ring[ring_in % RING] = r.r2;
 		smp_wmb();
 		WRITE_ONCE(ring_in, ring_in + 1);
 		l4_call(L4_OP_NOTIFY, input_bit, 0, 0, 0);
@@ -83,11 +82,11 @@ static bool send(u32 request, const void *data, unsigned int n)
 	while (n) {
 		unsigned int part = min_t(unsigned int, n, L4_TEXT_BYTES);
 
-		/* The UTCB is also that of an interrupt which prints something. */
+		/* An interrupt that prints something uses the same UTCB. */
 		local_irq_save(flags);
 		memcpy((void *)(l4_utcb + L4_TEXT_WORD * 4), s, part);
-		taken &= !l4_ask(L4_CONSOLE, L4_TEXT_WORD + DIV_ROUND_UP(part, 4),
-				 request, part, 0, &r) && r.esi != REFUSED;
+		taken &= !l4_ipc_call(L4_CONSOLE, L4_TEXT_WORD + DIV_ROUND_UP(part, 4),
+				 request, part, 0, &r) && r.r2 != REFUSED;
 		local_irq_restore(flags);
 		s += part;
 		n -= part;
@@ -161,7 +160,7 @@ static int __init console_init_tty(void)
 	thread = l4_thread_create(&utcb);
 	if (!thread)
 		return -ENOMEM;
-	*(u32 *)(utcb + L4_UTCB_ACCEPT) = BIT_ROOM | BIT_AGAIN;
+	*(u32 *)(utcb + L4_UTCB_ACCEPT) = BIT_ROOM | BIT_RETRY;
 	input_room = l4_notifier_of(thread, BIT_ROOM);
 	if (!input_room)
 		return -ENOMEM;

@@ -10,19 +10,19 @@
 #include <linux/init.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
-#include "asker.h"
+#include "async_call.h"
 
-/* A request that the server dies of is not given to it more often than this. */
+/* How often a request is repeated if the disk server dies of it. */
 #define MAX_RESTARTS	5
 
-static struct l4_asker asker;
+static struct l4_async_call call;
 static char *buffer;
 static struct request *current_request;
-/* How often the server was started anew while it had this request. */
+/* How often the disk server was restarted while it had the current request. */
 static unsigned int restarts;
 static struct blk_mq_tag_set tags;
 
-/* Between the request's pages and the buffer. */
+/* Copies between the request's pages and the buffer. */
 static void copy(struct request *request, bool to_buffer)
 {
 	struct req_iterator iter;
@@ -44,13 +44,13 @@ static blk_status_t queue(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_
 
 	switch (req_op(request)) {
 	case REQ_OP_READ:
-		asker.ask[0] = L4_DISK_READ;
+		call.request[0] = L4_DISK_READ;
 		break;
 	case REQ_OP_WRITE:
-		asker.ask[0] = L4_DISK_WRITE;
+		call.request[0] = L4_DISK_WRITE;
 		break;
 	case REQ_OP_FLUSH:
-		asker.ask[0] = L4_DISK_FLUSH;
+		call.request[0] = L4_DISK_FLUSH;
 		break;
 	default:
 		return BLK_STS_NOTSUPP;
@@ -60,28 +60,28 @@ static blk_status_t queue(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_
 	restarts = 0;
 	if (req_op(request) == REQ_OP_WRITE)
 		copy(request, true);
-	asker.words = 3;
-	asker.ask[1] = blk_rq_pos(request);
-	asker.ask[2] = blk_rq_sectors(request);
-	l4_asker_go(&asker);
+	call.words = 3;
+	call.request[1] = blk_rq_pos(request);
+	call.request[2] = blk_rq_sectors(request);
+	l4_async_call_start(&call);
 	return BLK_STS_OK;
 }
 
-static irqreturn_t answered(int irq, void *data)
+static irqreturn_t call_done(int irq, void *data)
 {
 	struct request *request = current_request;
-	bool failed = asker.failed || asker.answer[0];
+	bool failed = call.failed || call.reply[0];
 
 	if (!request)
 		return IRQ_NONE;
-	/* Nobody knows how far it came, but doing it again does no harm: its data is still here. */
-	if (asker.restarted && restarts++ < MAX_RESTARTS) {
-		l4_asker_go(&asker);
+	/* The request may have been carried out in part.  To repeat it does no harm: its data is still in the buffer. */
+	if (call.restarted && restarts++ < MAX_RESTARTS) {
+		l4_async_call_start(&call);
 		return IRQ_HANDLED;
 	}
 	current_request = NULL;
 	if (failed)
-		pr_err_ratelimited("l4a: error %d\n", asker.failed ? -1 : (int)asker.answer[0]);
+		pr_err_ratelimited("l4a: error %d\n", call.failed ? -1 : (int)call.reply[0]);
 	else if (req_op(request) == REQ_OP_READ)
 		copy(request, false);
 	blk_mq_end_request(request, failed ? BLK_STS_IOERR : BLK_STS_OK);
@@ -102,20 +102,20 @@ static int __init disk_init(void)
 
 	if (!disk || !shared || !shared->address)
 		return 0;
-	/* Nothing waits for the disk yet: Linux itself may. */
+	/* Linux boots: it may wait for this call itself. */
 	do
-		failed = l4_ask(disk->slot, 3, L4_DISK_SIZE, 0, 0, &r);
-	while (failed && l4_was_restarted(r.eax));
-	if (failed || r.esi) {
+		failed = l4_ipc_call(disk->slot, 3, L4_DISK_SIZE, 0, 0, &r);
+	while (failed && l4_was_restarted(r.r0));
+	if (failed || r.r2) {
 		pr_err("l4a: no disk\n");
 		return -ENODEV;
 	}
 	buffer = (char *)shared->address;
-	/* As much at a time as the buffer takes, in parts of any size: they are copied. */
-	limits.max_hw_sectors = min_t(u32, r.ebp, shared->bytes / SECTOR_SIZE);
+	/* A request may be as large as the buffer, in segments of any size: they are copied. */
+	limits.max_hw_sectors = min_t(u32, r.r4, shared->bytes / SECTOR_SIZE);
 	limits.max_segments = limits.max_hw_sectors;
 	limits.io_opt = limits.max_hw_sectors * SECTOR_SIZE;
-	err = l4_asker_init(&asker, "disk", L4_IRQ_DISK, answered, "disk", NULL);
+	err = l4_async_call_init(&call, "disk", L4_IRQ_DISK, call_done, "disk", NULL);
 	if (err)
 		return err;
 	major = register_blkdev(0, "l4disk");
@@ -131,7 +131,7 @@ static int __init disk_init(void)
 	gendisk->minors = 16;
 	gendisk->fops = &disk_ops;
 	strscpy(gendisk->disk_name, "l4a", sizeof(gendisk->disk_name));
-	set_capacity(gendisk, r.edi);
+	set_capacity(gendisk, r.r3);
 	return device_add_disk(NULL, gendisk, NULL);
 }
 device_initcall(disk_init);

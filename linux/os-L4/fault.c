@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A fault of Linux itself: message, registers, call trace, panic.
+ * An exception of Linux itself: message, registers, call trace, panic.
  *
- * No fault of the server is expected: user memory is reached by a walk of page tables.
- * The thread above Linux (force.c) gets its exceptions and makes it enter l4_fault() on a
- * stack of its own, as the old one may be the reason.
+ * Linux expects no faults of its own: it reaches user memory by a walk of page tables (uaccess.c).  The
+ * thread above Linux (inject.c) gets Linux's exceptions.  It makes Linux enter fault() on another stack, because
+ * the old stack may be the reason.
  */
 #include <linux/compiler.h>
 #include <linux/irqflags.h>
@@ -18,13 +18,13 @@
 #include <kern_util.h>
 #include <registers.h>
 #include <sysdep/ptrace.h>
-#include "l4.h"
+#include "subarch.h"
 #include <os-L4/run.h>
 
-/* Upstream's stack for the signals of a host. */
+/* The stack on which upstream handles signals of its host. */
 extern union thread_union cpu0_irqstack;
 
-/* What Linux's thread was doing. */
+/* The registers at the exception. */
 static struct l4_frame at;
 static struct pt_regs regs;
 
@@ -37,7 +37,7 @@ static void show_trace(unsigned long stack)
 {
 	unsigned long sp = PT_REGS_SP(&regs);
 
-	/* Of a stack that is full the last calls are shown; its first word is the end of what lies below. */
+	/* The stack has overflowed: the trace begins at its lowest word but one, which marks the stack's end. */
 	if (is_within(sp, stack - PAGE_SIZE, PAGE_SIZE))
 		sp = (unsigned long)(end_of_stack(current) + 1);
 	if (!is_within(sp, stack, THREAD_SIZE)) {
@@ -55,11 +55,11 @@ static void __noreturn fault(void)
 	char what[80];
 
 	local_irq_disable();
-	/* If the following fails, too, this Linux just ends. */
+	/* If the following fails, too, the root server gets the exception and ends this Linux. */
 	l4_call(L4_OP_SET_HANDLER, L4_THREAD, L4_ROOT, 0, 0);
 	get_safe_registers(regs.regs.gp, NULL);
 	arch_l4_store_registers(&regs.regs, &at);
-	arch_l4_name_fault(&at, what, sizeof(what));
+	arch_l4_describe_fault(&at, what, sizeof(what));
 
 	bust_spinlocks(1);
 	if (at.vector == L4_VECTOR_PAGE_FAULT && is_within(at.address, stack - PAGE_SIZE, PAGE_SIZE))
@@ -69,7 +69,7 @@ static void __noreturn fault(void)
 	pr_emerg("At %pS, task %s[%d]\n", (void *)PT_REGS_IP(&regs), current->comm, current->pid);
 	show_regs(&regs);
 	show_trace(stack);
-	/* The trace has been shown. */
+	/* A kernel with this taint shows no second trace. */
 	add_taint(TAINT_DIE, LOCKDEP_NOW_UNRELIABLE);
 	panic("Fault of the kernel: %s", what);
 }

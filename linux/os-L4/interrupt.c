@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Interrupts.  signals_enabled is the virtual interrupt flag (irqflags.h).  Notification
- * bits are kept by the microkernel until they are taken.
+ * Interrupts are notification bits of the Linux thread.  The microkernel keeps them until they are taken.
+ * signals_enabled is the interrupt flag (irqflags.h).
  */
 #include <linux/compiler.h>
 #include <linux/delay.h>
@@ -19,7 +19,7 @@
 unsigned long l4_pending;
 const volatile unsigned int *l4_arrived;	/* set on entry */
 
-/* Takes the bits that have arrived, without a system call if there are none. */
+/* Takes the bits that have arrived.  If there are none this needs no system call. */
 static unsigned long take_bits(void)
 {
 	struct l4_regs r = { L4_OP_RECEIVE << L4_TAG_OP_SHIFT |
@@ -28,17 +28,17 @@ static unsigned long take_bits(void)
 	if (!l4_bits_arrived())
 		return 0;
 	l4_syscall(&r);
-	return L4_DELIVERY_KIND(r.eax) == L4_KIND_NOTIFICATION ? r.esi : 0;
+	return L4_DELIVERY_KIND(r.r0) == L4_KIND_NOTIFICATION ? r.r2 : 0;
 }
 
-/* Of kernel mode: is_user is 0. */
+/* Registers for interrupts of kernel mode: is_user is 0. */
 static struct uml_pt_regs kernel_regs;
 
 /*
- * What arrives while soft interrupts run behind an interrupt comes here again, within this.
- * The timer's bit counts there, too: nobody else sets the alarm anew.
+ * Handles interrupts.  It may nest: soft interrupts run with interrupts enabled.  The timer's interrupt may nest,
+ * too, because it sets a periodic alarm again.
  */
-static void run_bits(unsigned long bits, struct uml_pt_regs *regs)
+static void handle_bits(unsigned long bits, struct uml_pt_regs *regs)
 {
 	unsigned long n;
 
@@ -60,7 +60,7 @@ void l4_take_interrupts(void)
 		bits = l4_pending | take_bits();
 		l4_pending = 0;
 		trace_hardirqs_off();
-		run_bits(bits, &kernel_regs);
+		handle_bits(bits, &kernel_regs);
 		trace_hardirqs_on();
 		signals_enabled = 1;
 		barrier();
@@ -117,25 +117,25 @@ void l4_deliver(unsigned long bits, struct uml_pt_regs *regs)
 		return;
 	}
 	block_signals_trace();
-	run_bits(bits, regs);
+	handle_bits(bits, regs);
 	unblock_signals_trace();
 }
 
-/* Called with interrupts off: the bits wait in l4_pending. */
+/* Interrupts are disabled: bits that arrive go into l4_pending. */
 void os_idle_sleep(void)
 {
 	struct l4_regs r = { L4_OP_RECEIVE << L4_TAG_OP_SHIFT | L4_TAG_NOTIFICATIONS_ONLY };
 
 	if (l4_pending)
 		return;
-	l4_watch_idle();
+	l4_inject_pause();
 	l4_syscall(&r);
-	l4_watch_busy();
-	if (L4_DELIVERY_KIND(r.eax) == L4_KIND_NOTIFICATION)
-		l4_pending |= r.esi;
+	l4_inject_resume();
+	if (L4_DELIVERY_KIND(r.r0) == L4_KIND_NOTIFICATION)
+		l4_pending |= r.r2;
 }
 
-/* Upstream would spin on jiffies, before there is anybody to force interrupts on it. */
+/* Upstream's calibration spins until jiffies change, when interrupts cannot be injected yet. */
 unsigned long calibrate_delay_is_known(void)
 {
 	const unsigned long loops = 1 << 16;
@@ -151,7 +151,7 @@ void init_new_thread_signals(void) { }
 void timer_set_signal_handler(void) { }
 int os_is_signal_stack(void) { return 0; }
 
-/* arch/um/kernel/irq.c dispatches descriptors; there are none. */
+/* arch/um/kernel/irq.c waits for file descriptors of the host.  There are none. */
 int os_setup_epoll(void) { return 0; }
 int os_waiting_for_events_epoll(void) { return 0; }
 void *os_epoll_get_data_pointer(int index) { return NULL; }

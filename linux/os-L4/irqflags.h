@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The interrupt flag, in line: signals_enabled.  Who sets it looks whether something waits;
- * notification bits have a mirror in the UTCB, so that costs no system call.
+ * The interrupt flag, in line: signals_enabled.  When it is set, interrupts that wait are taken.  The UTCB has a
+ * mirror of the notification bits, so this needs no system call if there are none.
  */
 #ifndef __OS_L4_IRQFLAGS_H
 #define __OS_L4_IRQFLAGS_H
@@ -9,9 +9,9 @@
 #include <linux/compiler.h>
 
 extern int signals_enabled;
-/* Bits that were taken from the microkernel while interrupts were off. */
+/* Bits that were taken from the microkernel while interrupts were disabled. */
 extern unsigned long l4_pending;
-/* The mirror. */
+/* The mirror of the notification bits. */
 extern const volatile unsigned int *l4_arrived;
 /* Takes the interrupts that wait. */
 void l4_take_interrupts(void);

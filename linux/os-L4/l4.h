@@ -28,30 +28,40 @@
 #define L4_TEXT_WORD	3
 #define L4_TEXT_BYTES	((L4_MAX_WORDS - L4_TEXT_WORD) * 4)
 
-/* Registers of a system call, in and out. */
+/*
+ * Registers of a system call by their roles: the tag or operation and its arguments a0 to a3 go in, results come
+ * out.  r0 is the status or delivery.
+ */
 struct l4_regs {
-	u32 eax, ebx, esi, edi, ebp;
+	u32 r0, r1, r2, r3, r4;
 };
 
-/* In assembly: enters the microkernel by sysenter, or by int without it. */
+/* Enters the microkernel; in assembly. */
 void l4_syscall(struct l4_regs *regs);
 
-/* An operation on an object; returns the status, results are in *out. */
+/* An operation on an object.  Returns the status; other results are in *out. */
 u32 l4_call_out(u32 op, u32 a0, u32 a1, u32 a2, u32 a3, struct l4_regs *out);
 u32 l4_call(u32 op, u32 a0, u32 a1, u32 a2, u32 a3);
-/* What helps against an error, behind its number in a message. */
-const char *l4_remedy(u32 status);
-/* A call of a thread with three words; the answer's words are in esi, edi, ebp. */
-u32 l4_ask(u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out);
+/* What helps against an error: text that follows its number in a message. */
+const char *l4_error_hint(u32 status);
+/* Calls a thread with a message of three words and waits for the reply, whose words are in r2 to r4.  True: it failed. */
+u32 l4_ipc_call(u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out);
 
-/* What the root server told in the start block. */
+/*
+ * Priorities.  Linux's own is the description's and lies between these two.  If the description allows nothing
+ * above Linux, all its threads have Linux's priority.
+ */
+#define L4_USER_PRIORITY	80
+#define L4_INTERRUPT_PRIORITY	120
+
+/* A capability that the root server gave, by the name in the system description. */
 struct l4_grant {
 	char name[24];
 	u32 slot, address, bytes;
 };
 const struct l4_grant *l4_find_grant(const char *name);
 
-/* Gives the random pool what the root server told. */
+/* Seeds the random pool with the bytes that the root server gave. */
 void l4_seed_pool(void);
 
 /* Capability slots. */
@@ -61,65 +71,70 @@ unsigned int l4_slots(void);
 unsigned int l4_slots_used(void);
 
 /*
- * A process's space.  Used again, it keeps a few of the microkernel's tables, which would be freed, made and
- * cleared for each process: where in them something may be mapped is noted here.
+ * The space of a process.  When the process ends, its space is kept for another one, with a few page tables of
+ * the microkernel: so they need not be freed, allocated and cleared for each process.  The space notes in which
+ * blocks of these tables something may be mapped.
  */
 #define L4_KEPT_TABLES	8
 #define L4_BLOCK	(PGDIR_SIZE / 32)
 struct l4_space {
 	u32 slot;
-	bool forgotten;		/* the microkernel was made to forget pages of this mm */
+	bool reclaimed;		/* page tables of this mm were reclaimed: pages may have to be restored */
 	struct mm_struct *mm;
-	struct list_head told;	/* among those that may have pages */
+	struct list_head populated;	/* in the list of spaces that may have pages */
 	unsigned int tables;
-	bool more;		/* there are others */
-	/* Its addresses begin at base; a bit for each block that may have pages.  The one that changed last is looked at first. */
+	bool more;		/* pages were mapped in more tables than the array has */
+	/* A table spans addresses from base on.  A bit of used is a block that may have pages.  last: changed last. */
 	struct l4_table { unsigned long base; u32 used; } table[L4_KEPT_TABLES], *last;
 };
-/* An mm's, in upstream's word for a stub's page, of which there is none. */
+/* The space of an mm.  Upstream keeps the address of a stub's stack in this member; there is no stub here. */
 #define l4_space_of(mm)	((struct l4_space *)(mm)->context.id.stack)
-/* An empty one, or NULL; and what becomes of it. */
+/* An empty space, or NULL. */
 struct l4_space *l4_space_alloc(void);
 void l4_space_free(struct l4_space *space);
-/* Those that wait to be used again give tables back; false: they have none. */
+/* Frees the page tables of a space that is kept.  False: there are none. */
 bool l4_spaces_shrink(void);
 /* Deletes what is in a slot and frees it. */
 void l4_delete(u32 slot);
 
-/* What pays for processes' spaces, page tables and threads; known before the first one. */
+/* The Quota to which processes' spaces, page tables and threads are charged. */
 extern u32 l4_user_quota;
 int l4_quota_init(void);
-/* A new space, in a slot; 0: none. */
+/* Creates a space and returns its slot; 0: there is no memory. */
 u32 l4_user_space_create(void);
 void l4_user_space_delete(u32 space);
-/* Whether an operation failed for want of the microkernel's memory. */
-static inline bool l4_is_full(u32 status)
+/* Whether an operation failed because the microkernel has no memory left for it. */
+static inline bool l4_is_out_of_memory(u32 status)
 {
 	return status == L4_ERROR_QUOTA_EXCEEDED || status == L4_ERROR_POOL_EXHAUSTED;
 }
 /*
- * Drops the page tables of a process, if possible neither of the one that runs nor those of this space; of
- * this space *its_own tells.  False: there are none.
+ * Reclaims the microkernel's page tables of a process: if possible neither those of the current process nor those
+ * of this space.  *own says whether they are those of this space.  False: there are none.
  */
-bool l4_make_room(u32 space, bool *its_own);
+bool l4_reclaim_tables(u32 space, bool *own);
 /* How often that was done. */
-extern unsigned long l4_forgotten;
-/* A process faults on a page of which the microkernel was made to forget: it is told again. */
-bool l4_tell_again(unsigned long address, bool write);
+extern unsigned long l4_reclaims;
+/* A process faults.  If the page was mapped before a reclaim, maps it again and returns true. */
+bool l4_restore_mappings(unsigned long address, bool write);
 
-/* RAM: offsets are those of Linux's physical addresses. Its bytes are upstream's. */
+/* RAM.  physmem_size is upstream's. */
 extern long long physmem_size;
 int l4_ram_init(void);
-/* Before the first page is given out. */
-void l4_keep_together(void);
+/* Tasks and other unmovable objects are allocated beside the server's data.  Called before the first allocation. */
+void l4_group_unmovable(void);
+
+/*
+ * Changes of mappings are collected as records of L4_OP_MAP.
+ */
 int l4_unmap_record(u32 space, unsigned long virt, unsigned long len);
-/* At once, whatever is collected. */
+/* Unmaps everything at once.  Records that wait are not sent. */
 void l4_unmap_all(u32 space);
-/* A page table has changed that may be that of the process which runs next (asm/pgtable.h). */
-extern unsigned int l4_untold;
-/* Carries out all records, before anybody runs. */
+/* Nonzero: a page table has changed, perhaps that of the process that runs next (asm/pgtable.h). */
+extern unsigned int l4_mappings_dirty;
+/* Sends all records that wait. */
 int l4_map_flush(void);
-/* Records that wait, and what makes the last of them longer. */
+/* Records that wait, and what a record begins with that continues the last of them. */
 extern struct l4_record { u32 word[4]; } l4_batch[];
 extern unsigned int l4_batched;
 extern struct l4_next { u32 selectors, what, offset; } l4_next;
@@ -133,7 +148,7 @@ static __always_inline int l4_add_record(u32 selectors, u32 what, u32 offset, un
 	l4_batch[l4_batched - 1].word[3] += len;
 	return 0;
 }
-/* The selector of the Memory, and where in Linux's physical memory it begins: what is below the microkernel refuses. */
+/* RAM's Memory, and where in Linux's physical memory it begins.  The microkernel refuses to map what is below. */
 extern u32 l4_ram_slot;
 extern unsigned long l4_ram_start;
 static __always_inline int l4_ram_record(u32 space, unsigned long virt, unsigned long phys,
@@ -141,102 +156,90 @@ static __always_inline int l4_ram_record(u32 space, unsigned long virt, unsigned
 {
 	return l4_add_record(l4_ram_slot << 16 | space, virt | L4_MAP_MAP << 8 | prot, phys - l4_ram_start, len);
 }
-/* One page is for L4_OP_MAP_RUN, whose fast path is for that; behind others, carried out before, L4_OP_RUN has one. */
+/* A single page is left to L4_OP_MAP_RUN, which has a fast path for it. */
 static inline bool l4_is_one_page(void)
 {
 	return l4_batched == 1 && l4_batch[0].word[3] == PAGE_SIZE;
 }
-/* As um_tlb_sync(), but one page is left for that. */
+/* As um_tlb_sync(), but leaves a single page to L4_OP_MAP_RUN. */
 struct mm_struct;
 void l4_tlb_collect(struct mm_struct *mm);
 
-/* A page table that is compared with the microkernel's (linux/tests/walk.c). */
+/* Comparison of page tables with the microkernel's (linux/tests/walk.c). */
 #ifdef L4_TESTS
-/* The process is told of a range: records are made for it. */
-void l4_walk_told(struct mm_struct *mm, unsigned long from, unsigned long to);
-/* It has run, and all records have been carried out before. */
+/* A range of a process was synchronised: there are records for it. */
+void l4_walk_synced(struct mm_struct *mm, unsigned long from, unsigned long to);
+/* An event of a process has come.  All records were carried out before. */
 void l4_walk_event(struct mm_struct *mm);
 #else
-static inline void l4_walk_told(struct mm_struct *mm, unsigned long from, unsigned long to) { }
+static inline void l4_walk_synced(struct mm_struct *mm, unsigned long from, unsigned long to) { }
 static inline void l4_walk_event(struct mm_struct *mm) { }
 #endif
 
-/* The first words of the kernel information page, in Linux's own data: a page less that is touched. */
+/* The first words of the kernel information page: a copy in Linux's own data, which costs no page of the TLB. */
 extern u32 l4_kip[];
 
-/* Time.  The microkernel's alarm fires once: a periodic one is set anew when it did. */
+/* Time.  The microkernel's alarm fires once.  A periodic one is set again each time. */
 u64 l4_time_ns(void);
 void l4_timer_rearm(void);
 
-/* Whether notification bits of the Linux thread wait: the UTCB has a mirror of them. */
+/* Whether notification bits of the Linux thread wait.  The UTCB has a mirror of them. */
 extern u32 l4_utcb;
 static inline bool l4_bits_arrived(void)
 {
 	return *l4_arrived;
 }
 
-/* Starts the thread above Linux, which forces interrupts on it and gets its exceptions. */
-int l4_watch_init(void);
-/* Linux is going to wait, or works again: while it works, interrupts can be forced on it. */
-void l4_watch_idle(void);
-void l4_watch_busy(void);
+/* Starts the thread above Linux, which injects interrupts into the Linux thread and gets its exceptions. */
+int l4_inject_init(void);
+/* Linux is going to wait: it needs no injected interrupts.  Linux runs again. */
+void l4_inject_pause(void);
+void l4_inject_resume(void);
+/* What an injected interrupt calls. */
+void l4_injected_interrupt(void);
+/* The Linux thread raised an exception: changes its registers so that it panics. */
+struct l4_frame;
+void l4_fault(struct l4_frame *frame);
 
-/* Interrupts: of a user process, whose registers these are. */
+/* Handles notification bits that interrupted a program with these registers. */
 struct uml_pt_regs;
 void l4_deliver(unsigned long bits, struct uml_pt_regs *regs);
-/* A capability that sets notification bits of a thread; that raises an interrupt of Linux. 0: none. */
+/* A capability that sets these notification bits of a thread; one that raises an interrupt of Linux.  0: no slot is free. */
 u32 l4_notifier_of(u32 thread, u32 bits);
 u32 l4_notifier(unsigned int irq);
-/* Another thread of this server, and where its UTCB is; it calls nothing of Linux. 0: none. */
+/* Creates another thread of this server, which must call nothing of Linux.  0: none is left. */
 u32 l4_thread_create(u32 *utcb);
-/* It begins: fn(arg) on a stack of its own. */
+/* Starts it: fn(arg) on a stack of its own. */
 typedef asmlinkage void l4_thread_fn(void *arg);
-/* Whether everything of this Linux has one priority (layout.h). Known once the watching thread runs. */
-extern bool l4_one_priority;
 int l4_thread_run(u32 slot, l4_thread_fn *fn, void *arg, void *stack_top, u32 priority);
+/* Whether all threads of this Linux have one priority.  Known once l4_inject_init() has returned. */
+extern bool l4_one_priority;
 
 /* Console. */
 void l4_console_write(const char *s, unsigned int n);
-/* To the machine-readable line; false if the description does not let this Linux write it. */
+/* Writes to the machine-readable line.  False: the system description does not let this Linux. */
 bool l4_result(const void *data, unsigned int n);
 
 void __noreturn l4_exit(int code);
 
-/* The user thread of a task, and its registers. */
+/* The user thread of a task: an alien.  task_struct.thread.arch.host names it. */
+struct l4_thread {
+	u32 slot;		/* its capability */
+	u32 frame;		/* its UTCB slot: registers, then FPU state */
+	u32 handle;		/* a reply to it resumes the thread */
+	u32 space;		/* the space to which it is bound */
+	struct l4_thread *next;	/* in the list of those that are kept */
+};
+
+/* The user thread that a task has: perhaps none, or one that is bound to a former space. */
+#define l4_thread_of(task)	((task)->thread.arch.host)
+/* A user thread that is bound to the task's space.  A task without one gets one.  NULL: none is left. */
 struct task_struct;
-/* Where the current process's sysenter goes on. */
-unsigned long arch_l4_landing(void);
-/* False if the system call's arguments cannot be read. */
-bool arch_l4_begin_sysenter(struct uml_pt_regs *regs);
-/* Changes the registers of the Linux thread so that it calls l4_forced_interrupt() and goes on. */
-struct l4_frame;
-void arch_l4_interrupt(struct l4_frame *frame);
-void l4_forced_interrupt(void);
-/* Linux's own exception: changes its registers so that it panics. */
-void l4_fault(struct l4_frame *frame);
-void arch_l4_enter(struct l4_frame *frame, void (*fn)(void), void *stack_top);
-/* In words. */
-void arch_l4_name_fault(const struct l4_frame *frame, char *text, size_t bytes);
-/* Fills whole words from the processor's source of chance; the bytes that it gave, or -1 without one. */
-ssize_t arch_l4_random(unsigned long *words, size_t bytes);
-/* An exception of a program becomes its signal. */
-void arch_l4_exception(struct uml_pt_regs *regs, u32 trap, u32 error);
-/* Another signal if it cannot go on with its selectors. */
-void arch_l4_check_selectors(const struct uml_pt_regs *regs);
-/* A signal frame tells of a step as of the exception. */
-void arch_l4_note_step(void);
+struct l4_thread *l4_thread_bound(struct task_struct *task);
 /*
- * The UTCB slot of a task's user thread, in whose area its FPU state is when this returns, and stays
- * until it runs.  A task that has no thread of its space yet gets one; 0: there is none.
+ * The UTCB slot of such a thread, or 0.  Its area then has the task's newest FPU state, and keeps it until the
+ * thread runs.
  */
 u32 l4_fp_slot(struct task_struct *task);
-bool l4_fp_copy(struct task_struct *child, struct task_struct *parent);
-/* Without a thread there is nothing to do: who gets one loads them. */
-int l4_set_tls(struct task_struct *task, unsigned int index, u32 base, u32 limit);
-int arch_l4_load_tls(struct task_struct *task);
-/* Debug registers of the task become the thread's; its status register, which is clear then. */
-int l4_set_breakpoints(struct task_struct *task);
-u32 arch_l4_debug_control(const unsigned long *registers);
-u32 l4_debug_status(struct task_struct *task);
 
 #endif

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings, and the boot modules seen as files.
+ * Mappings, and the initrd.
  *
- * Linux's physical memory is one window that the root server mapped: the image, and
- * behind it all of the Memory called "ram".  User processes get pages of the latter only.
- * Records collect in the UTCB's order and go to the microkernel when the batch is full, or
- * by l4_map_flush(), which ends whatever made some.
+ * Linux's physical memory is one window that the root server mapped: the image, and behind it all of the Memory
+ * called "ram".  Processes get pages of "ram" only.
+ *
+ * Changes of mappings are collected in a batch of records.  It goes to the microkernel when it is full, and by
+ * l4_map_flush().
  */
 #include <linux/errno.h>
 #include <linux/init.h>
@@ -21,7 +22,7 @@
 #include <mem_user.h>
 #include <os.h>
 #include "l4.h"
-#include "layout.h"
+#include <os-L4/layout.h>
 
 #define RAM_FD		1
 #define INITRD_FD	2
@@ -42,7 +43,7 @@ int __init l4_ram_init(void)
 	BUILD_BUG_ON(L4_SERVER_BASE % (4 << 20));
 	if (!ram || ram->address != end || ram->bytes > L4_RAM_END - end)
 		return -ENOMEM;
-	/* What stays shares the large page of the server's data. */
+	/* What boot allocates, and keeps, shares the large page of the server's data. */
 	memblock_set_bottom_up(true);
 	l4_ram_slot = ram->slot;
 	l4_ram_start = end - base;
@@ -50,25 +51,25 @@ int __init l4_ram_init(void)
 	return 0;
 }
 
-/* Tasks and their like first come from what is left of that large page. */
-void __init l4_keep_together(void)
+/* Later allocations that cannot be moved, such as tasks, begin with the rest of that large page. */
+void __init l4_group_unmovable(void)
 {
 	set_pageblock_migratetype(virt_to_page((unsigned long)_end), MIGRATE_UNMOVABLE);
 }
 
-/* The index of the record that failed is in *bad. */
-static u32 carry_out(const void *records, unsigned int count, u32 *bad)
+/* Sends records to the microkernel.  If one fails, *bad is its index. */
+static u32 send_records(const void *records, unsigned int count, u32 *bad)
 {
 	unsigned long flags;
 	struct l4_regs r;
 	u32 status;
 
-	/* The UTCB is also that of an interrupt which prints something. */
+	/* An interrupt that prints something uses the same UTCB. */
 	local_irq_save(flags);
 	memcpy((void *)l4_utcb, records, count * sizeof(l4_batch[0]));
 	status = l4_call_out(L4_OP_MAP, count, 0, 0, 0, &r);
 	local_irq_restore(flags);
-	*bad = min(r.ebx, count - 1);
+	*bad = min(r.r1, count - 1);
 	return status;
 }
 
@@ -77,36 +78,36 @@ void l4_unmap_all(u32 space)
 	const u32 record[4] = { space, L4_MAP_UNMAP << 8, 0, L4_USER_END };
 	u32 bad;
 
-	/* Of what is there no record fails. */
-	carry_out(record, 1, &bad);
+	/* Unmapping cannot fail. */
+	send_records(record, 1, &bad);
 }
 
 int l4_map_flush(void)
 {
 	unsigned int first = 0, count = l4_batched;
-	/* Behind the record that page tables of its own space were dropped for. */
-	unsigned int helped = 0;
+	/* Records below this index may not reclaim any more: their own space's tables were reclaimed once. */
+	unsigned int reclaimed = 0;
 	bool own;
 	int err = 0;
 
 	l4_batched = 0;
-	/* A record that fails does not keep the others from being carried out. */
+	/* After a record that fails the others are sent all the same. */
 	while (first < count) {
 		const u32 *bad;
 		u32 status, failed;
 
-		status = carry_out(&l4_batch[first], count - first, &failed);
+		status = send_records(&l4_batch[first], count - first, &failed);
 		if (!status)
 			break;
 		first += failed;
 		bad = l4_batch[first].word;
-		if (l4_is_full(status) && first >= helped && l4_make_room(bad[0] & 0xffff, &own)) {
+		if (l4_is_out_of_memory(status) && first >= reclaimed && l4_reclaim_tables(bad[0] & 0xffff, &own)) {
 			if (own)
-				helped = first + 1;
+				reclaimed = first + 1;
 			continue;
 		}
 		pr_err("l4: %s[%d]: a page cannot be mapped: error %u%s (record %u of %u: %x %x %x %x)\n",
-		       current->comm, task_pid_nr(current), status, l4_remedy(status), first, count,
+		       current->comm, task_pid_nr(current), status, l4_error_hint(status), first, count,
 		       bad[0], bad[1], bad[2], bad[3]);
 		err = -ENOMEM;
 		first++;
@@ -128,7 +129,7 @@ int l4_begin_record(u32 selectors, u32 what, u32 offset, unsigned long len)
 
 int l4_unmap_record(u32 space, unsigned long virt, unsigned long len)
 {
-	/* The offset is not looked at; so it goes on, too. */
+	/* The microkernel ignores the offset.  It is the address, so that l4_add_record() can join records. */
 	return l4_add_record(space, virt | L4_MAP_UNMAP << 8, virt, len);
 }
 
@@ -143,7 +144,7 @@ int __init create_mem_file(unsigned long long len)
 	return RAM_FD;
 }
 
-/* The server's own memory: vmalloc; the linear map has been there from the start. */
+/* Maps vmalloc's memory.  The root server has mapped the linear map. */
 int os_map_memory(void *virt, int fd, unsigned long long off,
 		  unsigned long len, int r, int w, int x)
 {
@@ -153,11 +154,6 @@ int os_map_memory(void *virt, int fd, unsigned long long off,
 		return 0;
 	err = l4_ram_record(L4_SPACE, (unsigned long)virt, off, len, prot_of(r, w, x));
 	return err ? err : l4_map_flush();
-}
-
-int os_protect_memory(void *addr, unsigned long len, int r, int w, int x)
-{
-	return -EINVAL;		/* tlb.c maps anew instead */
 }
 
 int os_unmap_memory(void *addr, int len)
@@ -170,7 +166,7 @@ int os_unmap_memory(void *addr, int len)
 void stack_protections(unsigned long address) { }
 int __init parse_iomem(char *str, int *add) { return 1; }
 
-/* initrd=NAME: the grant of this name, which the root server mapped. */
+/* initrd=NAME is the grant of this name.  The root server has mapped it. */
 static const struct l4_grant *initrd;
 
 int __init os_file_size(const char *file, unsigned long long *size_out)
@@ -179,7 +175,7 @@ int __init os_file_size(const char *file, unsigned long long *size_out)
 	if (!initrd || !initrd->address)
 		return -ENOENT;
 	*size_out = initrd->bytes;
-	/* Its memory is given back: until it is closed, if it is opened, from the other end. */
+	/* The memory for its copy is freed later.  So it is allocated from the other end, until the file is closed. */
 	if (initrd->bytes)
 		memblock_set_bottom_up(false);
 	return 0;

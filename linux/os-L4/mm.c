@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An mm's space, and what the microkernel is told of its page table: in place of upstream's
- * tlb.c and skas/mmu.c, which make a page for a stub besides and call a function for each level.
+ * Spaces of mms, and the synchronisation of the microkernel's page tables with Linux's.  This takes the place of
+ * upstream's tlb.c and skas/mmu.c.
  *
- * The microkernel's page tables are a cache of Linux's: without memory for one, another process's are
- * dropped.  Its pages are marked as new then, as if they had never been told, in no range that is to be
- * told; a fault on one tells it again, with those around it.
+ * As upstream, an entry of a page table that has changed is marked by _PAGE_NEWPAGE or _PAGE_NEWPROT, and lies in
+ * a range of mm->context.sync.  l4_mappings_dirty says that there may be such ranges.  Before a process runs,
+ * its ranges become records for the microkernel.
  *
- * The microkernel's protect never gives a right that a mapping did not have when it was
- * made: a page with new rights is mapped anew, which costs as much.
+ * The microkernel's page tables are a cache of Linux's.  If it has no memory for one, those of another process
+ * are reclaimed.  Linux then marks that process's pages as new, but in no range.  A fault on one of them maps
+ * it again, with those around it.
+ *
+ * L4_OP_MAP also changes rights: the microkernel's protect cannot add a right.
  */
 #include <linux/errno.h>
 #include <linux/irqflags.h>
@@ -20,17 +23,19 @@
 #include <asm/tlbflush.h>
 #include <os.h>
 #include "l4.h"
+#include <os-L4/layout.h>
 
+/* Linux's own space. */
 static struct l4_space own = { .slot = L4_SPACE };
 
-/* Pages around one that is told again. */
+/* Bytes that are restored at a fault after a reclaim. */
 #define AROUND		(16 * PAGE_SIZE)
 
-/* Spaces that may have pages; who was told first is in front. */
-static LIST_HEAD(told);
-unsigned long l4_forgotten;
+/* Spaces that may have pages, in the order of their first synchronisation. */
+static LIST_HEAD(populated_spaces);
+unsigned long l4_reclaims;
 
-static void forget(struct l4_space *space)
+static void reclaim(struct l4_space *space)
 {
 	unsigned long at;
 	unsigned int i;
@@ -48,22 +53,22 @@ static void forget(struct l4_space *space)
 	}
 	l4_unmap_all(space->slot);
 	/*
-	 * Records may wait that were noted: all is unmapped when the space is used again.  What they map now has a mark
-	 * without need; it is what the entry gives.
+	 * Records may still wait, which map pages after this.  So everything is unmapped when the space is used again.
+	 * The marks of these pages are not needed, and do no harm.
 	 */
 	space->more = true;
-	space->forgotten = true;
-	l4_forgotten++;
+	space->reclaimed = true;
+	l4_reclaims++;
 }
 
-bool l4_make_room(u32 slot, bool *its_own)
+bool l4_reclaim_tables(u32 slot, bool *is_own)
 {
 	struct l4_space *space, *running = NULL, *asking = NULL, *which = NULL;
 
-	*its_own = false;
+	*is_own = false;
 	if (l4_spaces_shrink())
 		return true;
-	list_for_each_entry(space, &told, told) {
+	list_for_each_entry(space, &populated_spaces, populated) {
 		if (space->slot == slot)
 			asking = space;
 		else if (space->mm == current->mm)
@@ -74,17 +79,17 @@ bool l4_make_room(u32 slot, bool *its_own)
 		}
 	}
 	which = which ?: running ?: asking;
-	*its_own = which && which == asking;
+	*is_own = which && which == asking;
 	if (!which)
 		return false;
-	/* Who asks goes on to map. */
-	if (!*its_own)
-		list_del_init(&which->told);
-	forget(which);
+	/* The space itself is going to have pages again. */
+	if (!*is_own)
+		list_del_init(&which->populated);
+	reclaim(which);
 	return true;
 }
 
-/* Blocks of a table in which pages from at to before end lie: a bit each. */
+/* A bit for each block of a table in which pages of [at, end) lie. */
 static __always_inline u32 blocks(unsigned long at, unsigned long end)
 {
 	if (__builtin_constant_p(end - at) && end - at == PAGE_SIZE)
@@ -110,7 +115,7 @@ static noinline void note_other(struct l4_space *space, unsigned long at, unsign
 	space->last = t;
 }
 
-/* Pages of one table may have got mappings. */
+/* Notes that pages of [at, end), which lie in one table, may be mapped. */
 static __always_inline void note(struct l4_space *space, unsigned long at, unsigned long end)
 {
 	struct l4_table *t = space->last;
@@ -121,7 +126,7 @@ static __always_inline void note(struct l4_space *space, unsigned long at, unsig
 		t->used |= blocks(at, end);
 }
 
-/* What the microkernel is to give: nothing before the first use, no right to write before the first write. */
+/* The rights that the microkernel is to give: none before the first access, none to write before the first write. */
 static unsigned int rights(pte_t pte, bool user)
 {
 	if (!pte_used(pte) || (user && !pte_read(pte)))
@@ -129,7 +134,7 @@ static unsigned int rights(pte_t pte, bool user)
 	return UM_PROT_READ | UM_PROT_EXEC | (pte_write(pte) && pte_dirty(pte) ? UM_PROT_WRITE : 0);
 }
 
-bool l4_tell_again(unsigned long address, bool write)
+bool l4_restore_mappings(unsigned long address, bool write)
 {
 	struct mm_struct *mm = current->mm;
 	unsigned long from = ALIGN_DOWN(address, AROUND);
@@ -149,15 +154,15 @@ int init_new_context(struct task_struct *task, struct mm_struct *mm)
 {
 	struct l4_space *space = l4_space_alloc();
 
-	/* Fork copied the parent's. */
+	/* Fork has copied the parent's. */
 	mm->context = (struct mm_context){ .id.vdso = mm->context.id.vdso };
 	if (!space)
 		return -ENOMEM;
 	mm->context.id.pid = space->slot;
 	mm->context.id.stack = (unsigned long)space;
 	space->mm = mm;
-	space->forgotten = false;
-	INIT_LIST_HEAD(&space->told);
+	space->reclaimed = false;
+	INIT_LIST_HEAD(&space->populated);
 	return 0;
 }
 
@@ -167,11 +172,11 @@ void destroy_context(struct mm_struct *mm)
 
 	if (!space)
 		return;
-	list_del(&space->told);
+	list_del(&space->populated);
 	l4_space_free(space);
 }
 
-/* One record's error does not stop the others, here and below: what is gone must go. */
+/* Makes records for [at, end) of a table.  An error does not stop the rest: pages that are gone must be unmapped. */
 static int sync_table(struct l4_space *space, pte_t *pte, unsigned long at, unsigned long end)
 {
 	bool user = space != &own;
@@ -191,22 +196,22 @@ static int sync_table(struct l4_space *space, pte_t *pte, unsigned long at, unsi
 			err = -ENOMEM;
 		*pte = pte_mkuptodate(*pte);
 	}
-	/* Linux's own is never used again. */
+	/* Linux's own space is not kept for others. */
 	if (all && user)
 		note(space, from, end);
 	return err;
 }
 
 /*
- * What is gone at the beginning of a range goes by one record, with the entries in between of which the microkernel
- * has nothing: munmap() leaves no others.  Returns where another begins.
+ * Unmaps pages that are gone, up to the first entry that has rights; returns that entry.  This is one
+ * record, as the entries in between are not mapped.  After munmap() it covers the whole range.
  */
 static pte_t *sync_gone(struct l4_space *space, pte_t *pte, pte_t *end, unsigned long at, int *err)
 {
 	pte_t *first = pte, *from = NULL, *to = NULL;
 
 	for (;; pte++) {
-		/* Empty, and not new: most of what was mapped and never touched. */
+		/* Empty and unmarked, as most pages that were never accessed. */
 		while (pte < end && !pte_val(*pte))
 			pte++;
 		if (pte == end || rights(*pte, space != &own))
@@ -238,7 +243,7 @@ static noinline int sync_range(struct mm_struct *mm, struct l4_space *space, uns
 			if (sync_table(space, other, at + (other - pte) * PAGE_SIZE, next))
 				err = -ENOMEM;
 		} else if (pmd_newpage(*pmd)) {
-			/* All that the table had: other ranges in it will find it up to date. */
+			/* Linux's table is gone.  All of it is unmapped, and is up to date for other ranges in it. */
 			if (l4_unmap_record(space->slot, at & PGDIR_MASK, PGDIR_SIZE))
 				err = -ENOMEM;
 			pmd_mkuptodate(*pmd);
@@ -247,7 +252,7 @@ static noinline int sync_range(struct mm_struct *mm, struct l4_space *space, uns
 	return err;
 }
 
-/* The same for one page, in short if it is there now: that of most faults. */
+/* The same for one page, fast if it is present: after most page faults. */
 static __always_inline int sync_page(struct mm_struct *mm, struct l4_space *space, unsigned long at, bool user)
 {
 	pmd_t *pmd = pmd_off(mm, at);
@@ -262,7 +267,7 @@ static __always_inline int sync_page(struct mm_struct *mm, struct l4_space *spac
 	if (unlikely(!may || !pte_get_bits(page, _PAGE_NEWPAGE | _PAGE_NEWPROT)))
 		return sync_range(mm, space, at, at + PAGE_SIZE);
 	*pte = pte_mkuptodate(page);
-	/* Linux's own space is not used again. */
+	/* Linux's own space is not kept for others. */
 	if (user)
 		note(space, at, at + PAGE_SIZE);
 	return l4_ram_record(space->slot, at, pte_val(page) & PAGE_MASK, PAGE_SIZE, may);
@@ -273,30 +278,30 @@ static __always_inline int collect(struct mm_struct *mm, bool user)
 	struct l4_space *space = user ? l4_space_of(mm) : &own;
 	int err = 0, i;
 
-	if (user && list_empty(&space->told))
-		list_add_tail(&space->told, &told);
+	if (user && list_empty(&space->populated))
+		list_add_tail(&space->populated, &populated_spaces);
 	for (i = 0; i < UM_SYNC_RANGES && mm->context.sync[i].to; i++) {
 		unsigned long from = mm->context.sync[i].from, to = mm->context.sync[i].to;
 
 		mm->context.sync[i].from = mm->context.sync[i].to = 0;
 		if (likely(to - from == PAGE_SIZE) ? sync_page(mm, space, from, user) : sync_range(mm, space, from, to))
 			err = -ENOMEM;
-		l4_walk_told(mm, from, to);
+		l4_walk_synced(mm, from, to);
 	}
 	return err;
 }
 
-/* Linux's own pages at once, those of the process that is current before it runs next. */
+/* Synchronises an mm at once.  The ranges of a process usually wait until it runs: l4_tlb_collect(). */
 int um_tlb_sync(struct mm_struct *mm)
 {
 	int err = mm == &init_mm ? collect(mm, false) : collect(mm, true);
 
 	if (l4_map_flush())
 		err = -ENOMEM;
-	/* For Linux itself all memory was set aside (quota.c). */
+	/* The memory for Linux's own page tables was set aside (quota.c). */
 	if (err && mm == &init_mm)
 		panic("l4: no page table for Linux's own memory");
-	/* The entries are marked as told all the same: the process goes, the others go on. */
+	/* The entries are marked as synchronised all the same: only this process is killed. */
 	if (err)
 		force_sig(SIGKILL);
 	return err;
@@ -313,10 +318,10 @@ void l4_tlb_collect(struct mm_struct *mm)
 void flush_tlb_all(void) { }
 
 /*
- * What fork wrote is marked by set_ptes(); what exit cleared nobody will use.  What is taken from a process is
- * marked at the end of each region (tlb_end_vma()), even if two do it at a time and the second ends here.
+ * Nothing is to be done.  Fork's changes are marked by set_ptes(), and after exit nobody uses the mm.  Pages that
+ * are taken from a process are marked by tlb_end_vma(), even if two tasks do so at a time and the second ends here.
  */
 void flush_tlb_mm(struct mm_struct *mm) { }
 
-/* l4_map_flush() has said more. */
+/* l4_map_flush() has reported more. */
 void report_enomem(void) { }

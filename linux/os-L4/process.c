@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Kernel threads are jmp_bufs on one thread of the microkernel, as on a Linux host. */
+/* Switches between tasks: each is a jmp_buf, and all run on one thread of the microkernel, as on a Linux host. */
 #include <linux/init.h>
 #include <linux/kernel.h>
-#include <linux/percpu.h>
-#include <linux/preempt.h>
 #include <linux/sched.h>
-#include <linux/sched/task.h>
 #include <as-layout.h>
 #include <init.h>
 #include <kern_util.h>
@@ -13,15 +10,9 @@
 #include <os.h>
 #include <registers.h>
 #include <skas.h>
+#include <os-L4/processor.h>
 
 static jmp_buf initial_jmpbuf;
-
-/* What `current` is, as on x86 itself. */
-DEFINE_PER_CPU_ALIGNED(struct pcpu_hot, pcpu_hot) = {
-	.current_task = &init_task,
-	.preempt_count = INIT_PREEMPT_COUNT,
-};
-EXPORT_PER_CPU_SYMBOL(pcpu_hot);
 
 enum { JMP_NEW, JMP_CALLBACK, JMP_HALT, JMP_REBOOT };
 
@@ -32,14 +23,13 @@ static jmp_buf *cb_back;
 void new_thread(void *stack, jmp_buf *buf, void (*handler)(void))
 {
 	(*buf)[0].JB_IP = (unsigned long)handler;
-	(*buf)[0].JB_SP = (unsigned long)stack + UM_THREAD_SIZE - sizeof(void *);
+	(*buf)[0].JB_SP = arch_l4_initial_sp((unsigned long)stack + UM_THREAD_SIZE);
 }
 
 void switch_threads(jmp_buf *me, jmp_buf *you)
 {
 	if (UML_SETJMP(me) == 0) {
-		this_cpu_write(pcpu_hot.current_task,
-			       container_of(you, struct task_struct, thread.switch_buf));
+		arch_l4_set_current(container_of(you, struct task_struct, thread.switch_buf));
 		UML_LONGJMP(you, 1);
 	}
 }

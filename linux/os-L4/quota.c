@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What processes may use of the microkernel's memory, threads and capability slots.
+ * What processes may use of the microkernel's memory and threads.
  *
- * A Quota of their own pays for processes' spaces, page tables and threads: what Linux itself will need
- * is set aside at boot.  Page tables of processes are a cache of Linux's own (mm.c): without memory for
- * one, another process's are dropped.  Nothing can be dropped of spaces, so there are never so many that
- * less than TABLES_KEPT tables fit beside them; then fork fails.
+ * What Linux itself will need is set aside at boot.  The rest is a Quota to which processes' spaces, page tables
+ * and threads are charged.  The microkernel's page tables of processes are a cache of Linux's (mm.c): if there
+ * is no memory for one, those of another process are reclaimed.  Spaces cannot be reclaimed.  So fork fails
+ * if beside the spaces there would not be room for TABLES_KEPT page tables.
  */
 #include <linux/init.h>
 #include <linux/irqflags.h>
@@ -19,17 +19,17 @@
 #include <mem_user.h>
 #include <os.h>
 #include "l4.h"
-#include "layout.h"
+#include <os-L4/layout.h>
 
-/* More than a process can need at a time: an instruction reaches eight at most. */
+/* More than an instruction can need: then a process always makes progress. */
 #define TABLES_KEPT	64
-/* Threads of Linux itself that are made later: of disks, of channels. */
+/* Threads that Linux itself creates later, for disks and channels. */
 #define OWN_THREADS	8
-/* Bytes beside tables and UTCBs: the Quota itself, notes of what is mapped where. */
+/* Bytes beside tables and UTCBs: the Quota itself, attachments. */
 #define OWN_BYTES	0x10000
 
 u32 l4_user_quota;
-/* Spaces there are, and the most that there may be. */
+/* The number of spaces, and its limit. */
 static unsigned int spaces, spaces_most;
 
 struct use {
@@ -42,10 +42,10 @@ static struct use use_of(u32 quota)
 
 	if (l4_call_out(L4_OP_QUOTA_INFO, quota, 0, 0, 0, &r))
 		return (struct use){ };
-	return (struct use){ r.ebx, r.esi, r.edi & 0xffff, r.edi >> 16 };
+	return (struct use){ r.r1, r.r2, r.r3 & 0xffff, r.r3 >> 16 };
 }
 
-/* Bytes that a space takes without its tables, with the note that RAM was mapped into it; 0 without memory. */
+/* How many bytes a space takes without page tables, but with the attachment of RAM.  0: there is no memory. */
 static u32 __init measure_space(void)
 {
 	u32 before = use_of(l4_user_quota).bytes, space = l4_slot_alloc(), bytes = 0;
@@ -63,7 +63,7 @@ int __init l4_quota_init(void)
 {
 	struct use own = use_of(L4_QUOTA);
 	u32 threads = min(own.thread_limit, L4_UTCB_SLOTS);
-	/* Page tables of all that vmalloc could map, and the UTCBs of all threads, which lie in Linux's space. */
+	/* Page tables for all of vmalloc, and the UTCBs of all threads, which lie in Linux's space. */
 	u32 vmalloc = (L4_VMALLOC_END - L4_SERVER_BASE - physmem_size) / PGDIR_SIZE + 1;
 	u32 kept = vmalloc * PAGE_SIZE + PAGE_ALIGN(threads * L4_UTCB_SLOT_SIZE) + OWN_BYTES;
 	u32 left = own.limit - own.bytes, a_space;
@@ -97,7 +97,7 @@ u32 l4_user_space_create(void)
 		local_irq_save(flags);
 		status = l4_call(L4_OP_CREATE_SPACE, l4_user_quota, 0, slot, 0);
 		local_irq_restore(flags);
-	} while (l4_is_full(status) && l4_make_room(0, &own));
+	} while (l4_is_out_of_memory(status) && l4_reclaim_tables(0, &own));
 	if (status) {
 		l4_slot_free(slot);
 		return 0;
@@ -108,7 +108,7 @@ u32 l4_user_space_create(void)
 
 void l4_user_space_delete(u32 space)
 {
-	/* Records name spaces by slots. */
+	/* A record that waits might name this slot. */
 	WARN_ON_ONCE(l4_batched);
 	l4_delete(space);
 	spaces--;
@@ -123,11 +123,11 @@ static int show(struct seq_file *m, void *nothing)
 	seq_printf(m, "slots      %6u of %6u\n", l4_slots_used(), l4_slots());
 	seq_printf(m, "processes  %6u of %6u KiB\n", user.bytes / 1024, user.limit / 1024);
 	seq_printf(m, "Linux      %6u of %6u KiB\n", (own.bytes - user.limit) / 1024, (own.limit - user.limit) / 1024);
-	seq_printf(m, "forgotten  %6lu\n", l4_forgotten);
+	seq_printf(m, "reclaims   %6lu\n", l4_reclaims);
 	return 0;
 }
 
-/* What there is of the microkernel, and how often a process's page tables were dropped. */
+/* /proc/macadamia: what Linux uses of the microkernel, and how often page tables were reclaimed. */
 static int __init proc_init(void)
 {
 	return proc_create_single("macadamia", 0444, NULL, show) ? 0 : -ENOMEM;

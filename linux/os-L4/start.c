@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From the root server to linux_main(), and the end. */
+/* Start and end of the server, and capability slots. */
 #include <linux/bitmap.h>
 #include <linux/hex.h>
 #include <linux/init.h>
@@ -16,7 +16,7 @@
 
 #define MAX_ARGS	64
 #define MAX_GRANTS	16
-/* As many as a record of a mapping can name. */
+/* A record of L4_OP_MAP has 16 bits for a slot. */
 #define MAX_SLOTS	0x10000
 
 static char given_line[COMMAND_LINE_SIZE] __initdata;
@@ -25,13 +25,13 @@ static char *args[MAX_ARGS + 1] __initdata = { "linux" };
 static struct l4_grant grants[MAX_GRANTS];
 static unsigned int grant_count;
 
-/* Chance for the random pool, once. */
+/* A seed for the random pool. */
 static u8 seed[32] __initdata;
 static bool seeded __initdata;
 
 /*
- * Those that are Linux's to use, which of them it uses, and the lowest that may be free.  Only tasks ask, and
- * none is preempted.
+ * Linux's slots, which of them are in use, and the lowest that may be free.  Only tasks allocate slots, and Linux is not
+ * preemptible: no lock is needed.
  */
 static u32 first_slot, slots_end, lowest_slot;
 static DECLARE_BITMAP(slots_used, MAX_SLOTS);
@@ -68,7 +68,7 @@ void l4_delete(u32 slot)
 	unsigned long flags;
 	u32 status;
 
-	/* It goes in steps: an interrupt forced between two would make it begin anew, with an empty slot. */
+	/* It goes in steps.  An interrupt injected between two would make it begin again, with a slot that is empty by now. */
 	local_irq_save(flags);
 	status = l4_call(L4_OP_DELETE, slot, 0, 0, 0);
 	local_irq_restore(flags);
@@ -79,8 +79,8 @@ void l4_delete(u32 slot)
 }
 
 /*
- * The text of the start block: a line each, "argument WORD", "slots FIRST END",
- * "grant NAME SLOT ADDRESS BYTES", "seed HEXADECIMAL".
+ * The text of the start block has lines "argument WORD", "slots FIRST END",
+ * "grant NAME SLOT ADDRESS BYTES" and "seed HEXADECIMAL".
  */
 static void __init read_start_block(const char *text)
 {
@@ -109,7 +109,7 @@ static void __init read_start_block(const char *text)
 	}
 }
 
-/* The pool counts it as true chance: who knows it is in docs/linux.md. */
+/* Linux trusts the seed as a boot loader's.  docs/linux.md says who knows it. */
 void __init l4_seed_pool(void)
 {
 	if (seeded)
@@ -129,14 +129,17 @@ const struct l4_grant *l4_find_grant(const char *name)
 
 void __init os_l4_main(const u32 *block);
 
-/* On the boot stack.  The block: heap, its bytes, bytes of a coded form, of the text. */
+/*
+ * On the boot stack.  The start block begins with four words: the heap, its bytes, the bytes of a binary form, those of the
+ * text.
+ */
 void __init os_l4_main(const u32 *block)
 {
 	char *p = given_line, *a;
 	int argc = 1;
 
 	read_start_block((const char *)(block + 4) + block[2]);
-	if (l4_watch_init()) {
+	if (l4_inject_init()) {
 		os_warn("linux: no thread for interrupts and faults: the quota is too small\n");
 		l4_exit(125);
 	}
@@ -152,11 +155,11 @@ void __init os_l4_main(const u32 *block)
 		if (*a)
 			args[argc++] = a;
 
-	/* Returns 0 for halt, 1 for reboot: the root server restarts what fails. */
+	/* linux_main() returns 0 for halt, 1 for reboot.  The root server restarts a component that fails. */
 	l4_exit(linux_main(argc, args) ? 1 : uml_exitcode);
 }
 
-/* The "break" is simply the end of the image. */
+/* Upstream asks where its heap ends.  There is none: the image ends here. */
 void *sbrk(int increment)
 {
 	extern char _end[];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The clock is read without a system call; the alarm is the microkernel's. */
+/* The clock is the processor's counter, read without a system call.  The timer is the microkernel's alarm. */
 #include <linux/clocksource.h>
 #include <linux/init.h>
 #include <linux/kernel.h>
@@ -9,39 +9,32 @@
 #include <kern_util.h>
 #include <os.h>
 #include "l4.h"
+#include <os-L4/processor.h>
 
 static unsigned long long period;
 
-/* The microkernel's conversion of ticks to nanoseconds: ticks * mult >> shift. */
-#define MULT	l4_kip[L4_KIP_TSC_MULT / 4]
-#define SHIFT	l4_kip[L4_KIP_TSC_SHIFT / 4]
-
-static u64 ticks(void)
-{
-	u32 low, high;
-
-	asm volatile ("rdtsc" : "=a" (low), "=d" (high));
-	return (u64)high << 32 | low;
-}
+/* The information page has the scale: nanoseconds are ticks * mult >> shift. */
+#define MULT	l4_kip[L4_KIP_CLOCK_MULT / 4]
+#define SHIFT	l4_kip[L4_KIP_CLOCK_SHIFT / 4]
 
 u64 l4_time_ns(void)
 {
-	return mul_u64_u32_shr(ticks() - *(const u64 *)&l4_kip[L4_KIP_TSC_BASE / 4], MULT, SHIFT);
+	return mul_u64_u32_shr(arch_l4_ticks() - *(const u64 *)&l4_kip[L4_KIP_CLOCK_BASE / 4], MULT, SHIFT);
 }
 
 static u64 ticks_read(struct clocksource *clock)
 {
-	return ticks();
+	return arch_l4_ticks();
 }
 
-/* Better than upstream's, which divides these nanoseconds by 256. */
+/* Upstream's clock source is os_nsecs() with a resolution of 256 ns; this one is better. */
 static struct clocksource clock = {
-	.name	= "tsc",
+	.name	= ARCH_L4_CLOCK_NAME,
 	.rating	= 400,
 	.read	= ticks_read,
 	.mask	= CLOCKSOURCE_MASK(64),
 	.flags	= CLOCK_SOURCE_IS_CONTINUOUS,
-	.vdso_clock_mode = VDSO_CLOCKMODE_TSC,
+	.vdso_clock_mode = ARCH_L4_VDSO_CLOCKMODE,
 };
 
 static int __init clock_init(void)
@@ -50,7 +43,7 @@ static int __init clock_init(void)
 }
 core_initcall(clock_init);
 
-/* In place of one made of jiffies: they stand still while Linux is idle. */
+/* The generic one counts jiffies, which stand still while Linux is idle. */
 unsigned long long notrace sched_clock(void)
 {
 	return l4_time_ns();
@@ -61,15 +54,15 @@ long long os_nsecs(void)
 	return l4_time_ns();
 }
 
-/* Seconds since 1970 from the clock server; without one, time begins at 0. */
+/* The clock server tells the time since 1970 at boot.  Without one, time begins at 0. */
 long long os_persistent_clock_emulation(void)
 {
 	const struct l4_grant *clock = l4_find_grant("clock");
 	struct l4_regs r;
 
-	if (!clock || l4_ask(clock->slot, 3, L4_CLOCK_NOW, 0, 0, &r))
+	if (!clock || l4_ipc_call(clock->slot, 3, L4_CLOCK_NOW, 0, 0, &r))
 		return 0;
-	return ((s64)r.edi << 32 | r.esi) * NSEC_PER_SEC + r.ebp;
+	return ((s64)r.r3 << 32 | r.r2) * NSEC_PER_SEC + r.r4;
 }
 
 static void alarm_at(u64 ns)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory of programs, reached by a walk of the process's page table and through Linux's own
- * mapping of all RAM; what is not there is faulted in first.
+ * Access to user memory: a walk of the process's page table finds the page, which is accessed in the linear map.
+ * A page that is not present, or does not allow the access, is faulted in first.
  *
- * Upstream's code calls functions for each page, also for a word.  This demands of a page what the
- * processor would: that the program may do the same, and that it is marked as used and as written.
+ * The walk demands what the processor would: that the program may do the same access, and that the entry is
+ * marked as accessed, and as dirty for a write.  (The fault handler sets these marks.)
  */
 #include <linux/errno.h>
 #include <linux/export.h>
@@ -19,42 +19,43 @@
 #include <asm/sections.h>
 #include <as-layout.h>
 #include <kern_util.h>
+#include <os-L4/processor.h>
 
 #define READABLE	(_PAGE_PRESENT | _PAGE_USER | _PAGE_ACCESSED)
 #define WRITABLE	(READABLE | _PAGE_RW | _PAGE_DIRTY)
 
-/* Linux's own mapping begins where its image does. */
-static __always_inline void *mapped(unsigned long physical)
+/* As __va(), which reads a variable.  The linear map begins with the image. */
+static __always_inline void *linear_map(unsigned long physical)
 {
 	return __binary_start + physical;
 }
 
-/* What the processor would use: never NULL. */
-static __always_inline pgd_t *tables(void)
+/* The page table in use.  A kernel thread has that of the last process. */
+static __always_inline pgd_t *active_pgd(void)
 {
 	return current->active_mm->pgd;
 }
 
-/* Where Linux has a byte of the process with these tables, if its page has all of these bits. */
-static __always_inline bool find(pgd_t *pgds, const void __user *user, unsigned long bits, void **at)
+/* Walks to a user address.  If its entry has all of these bits, *at is the address in the linear map. */
+static __always_inline bool walk_user(pgd_t *pgds, const void __user *user, unsigned long bits, void **at)
 {
 	unsigned long address = (unsigned long)user;
 	unsigned long pgd = pgd_val(*pgd_offset_pgd(pgds, address)), pte;
 
 	if (unlikely(!(pgd & _PAGE_PRESENT)))
 		return false;
-	pte = pte_val(((pte_t *)mapped(pgd & PAGE_MASK))[pte_index(address)]);
-	*at = mapped(pte & PAGE_MASK) + offset_in_page(address);
+	pte = pte_val(((pte_t *)linear_map(pgd & PAGE_MASK))[pte_index(address)]);
+	*at = linear_map(pte & PAGE_MASK) + offset_in_page(address);
 	return likely(!(~pte & bits));
 }
 
-static __always_inline bool look_up(const void __user *user, unsigned long bits, void **at)
+static __always_inline bool lookup_user(const void __user *user, unsigned long bits, void **at)
 {
-	return find(tables(), user, bits, at);
+	return walk_user(active_pgd(), user, bits, at);
 }
 
-/* The same by a fault; NULL if the program may not. */
-static noinline void *fault_in(const void __user *user, unsigned long bits)
+/* The same by a fault.  NULL: the program may not access it. */
+static noinline void *fault_in_user(const void __user *user, unsigned long bits)
 {
 	void *at;
 	int code;
@@ -62,92 +63,82 @@ static noinline void *fault_in(const void __user *user, unsigned long bits)
 	do {
 		if (handle_page_fault((unsigned long)user, 0, bits == WRITABLE, 0, &code))
 			return NULL;
-	} while (!look_up(user, bits, &at) && !fatal_signal_pending(current));
-	return look_up(user, bits, &at) ? at : NULL;
+	} while (!lookup_user(user, bits, &at) && !fatal_signal_pending(current));
+	return lookup_user(user, bits, &at) ? at : NULL;
 }
 
-static __always_inline void *reach(const void __user *user, unsigned long bits)
+/* The address in the linear map for an access to user memory, up to the end of the page.  NULL: it is not allowed. */
+static __always_inline void *user_page_pointer(const void __user *user, unsigned long bits)
 {
 	void *at;
 
-	return look_up(user, bits, &at) ? at : fault_in(user, bits);
+	return lookup_user(user, bits, &at) ? at : fault_in_user(user, bits);
 }
 
-/* How much of n bytes is in the page of the first one. */
-static __always_inline unsigned long in_page(const void __user *user, unsigned long n)
+/* How many of n bytes are in the first page. */
+static __always_inline unsigned long bytes_in_page(const void __user *user, unsigned long n)
 {
 	return min(n, PAGE_SIZE - offset_in_page(user));
 }
 
-static __always_inline bool is_in_page(const void __user *user, unsigned long n)
+static __always_inline bool is_in_one_page(const void __user *user, unsigned long n)
 {
 	return likely(offset_in_page(user) + n <= PAGE_SIZE);
 }
 
-/* memcpy() that leaves both pointers behind what was copied. */
-static __always_inline void copy(void **to, const void **from, unsigned long n)
-{
-	unsigned long count = n / 4;
-
-	asm volatile ("rep movsl" : "+D" (*to), "+S" (*from), "+c" (count) : : "memory");
-	count = n % 4;
-	if (unlikely(count))
-		asm volatile ("rep movsb" : "+D" (*to), "+S" (*from), "+c" (count) : : "memory");
-}
-
-/* Here and below reach() is written out: what it returns need not be looked at for a page that is there. */
+/* This and the next are as with user_page_pointer(), but a page that is present costs no test for NULL. */
 static noinline unsigned long copy_from_pages(void *to, const void __user *from, unsigned long n)
 {
-	pgd_t *pgds = tables();
+	pgd_t *pgds = active_pgd();
 
 	while (n) {
-		unsigned long part = in_page(from, n);
+		unsigned long part = bytes_in_page(from, n);
 		void *at;
 
-		if (unlikely(!find(pgds, from, READABLE, &at))) {
-			at = fault_in(from, READABLE);
+		if (unlikely(!walk_user(pgds, from, READABLE, &at))) {
+			at = fault_in_user(from, READABLE);
 			if (!at)
 				break;
 		}
 		from += part;
 		n -= part;
-		copy(&to, (const void **)&at, part);
+		arch_l4_copy(&to, (const void **)&at, part);
 	}
 	return n;
 }
 
 static noinline unsigned long copy_to_pages(void __user *to, const void *from, unsigned long n)
 {
-	pgd_t *pgds = tables();
+	pgd_t *pgds = active_pgd();
 
 	while (n) {
-		unsigned long part = in_page(to, n);
+		unsigned long part = bytes_in_page(to, n);
 		void *at;
 
-		if (unlikely(!find(pgds, to, WRITABLE, &at))) {
-			at = fault_in(to, WRITABLE);
+		if (unlikely(!walk_user(pgds, to, WRITABLE, &at))) {
+			at = fault_in_user(to, WRITABLE);
 			if (!at)
 				break;
 		}
 		to += part;
 		n -= part;
-		copy(&at, &from, part);
+		arch_l4_copy(&at, &from, part);
 	}
 	return n;
 }
 
-/* A word or a byte of a page that is there, mostly. */
+/* Most calls copy a word or a byte of a page that is present. */
 unsigned long raw_copy_from_user(void *to, const void __user *from, unsigned long n)
 {
 	void *at;
 
 	if (n == sizeof(u32)) {
-		if (is_in_page(from, n) && look_up(from, READABLE, &at)) {
+		if (is_in_one_page(from, n) && lookup_user(from, READABLE, &at)) {
 			*(u32 *)to = *(const u32 *)at;
 			return 0;
 		}
 	} else if (n == sizeof(u8)) {
-		if (look_up(from, READABLE, &at)) {
+		if (lookup_user(from, READABLE, &at)) {
 			*(u8 *)to = *(const u8 *)at;
 			return 0;
 		}
@@ -161,12 +152,12 @@ unsigned long raw_copy_to_user(void __user *to, const void *from, unsigned long 
 	void *at;
 
 	if (n == sizeof(u32)) {
-		if (is_in_page(to, n) && look_up(to, WRITABLE, &at)) {
+		if (is_in_one_page(to, n) && lookup_user(to, WRITABLE, &at)) {
 			*(u32 *)at = *(const u32 *)from;
 			return 0;
 		}
 	} else if (n == sizeof(u8)) {
-		if (look_up(to, WRITABLE, &at)) {
+		if (lookup_user(to, WRITABLE, &at)) {
 			*(u8 *)at = *(const u8 *)from;
 			return 0;
 		}
@@ -178,8 +169,8 @@ EXPORT_SYMBOL(raw_copy_to_user);
 unsigned long __clear_user(void __user *to, unsigned long n)
 {
 	while (n) {
-		unsigned long part = in_page(to, n);
-		void *at = reach(to, WRITABLE);
+		unsigned long part = bytes_in_page(to, n);
+		void *at = user_page_pointer(to, WRITABLE);
 
 		if (!at)
 			break;
@@ -191,7 +182,7 @@ unsigned long __clear_user(void __user *to, unsigned long n)
 }
 EXPORT_SYMBOL(__clear_user);
 
-/* Its length without the end; `count` if the end is not among so many bytes. */
+/* Returns the length without the final 0; `count` if there is no 0 among so many bytes. */
 long strncpy_from_user(char *to, const char __user *from, long count)
 {
 	long done = 0;
@@ -199,8 +190,8 @@ long strncpy_from_user(char *to, const char __user *from, long count)
 	if (!access_ok(from, 1))
 		return -EFAULT;
 	while (done < count) {
-		unsigned long part = in_page(from + done, count - done);
-		const char *at = reach(from + done, READABLE), *end;
+		unsigned long part = bytes_in_page(from + done, count - done);
+		const char *at = user_page_pointer(from + done, READABLE), *end;
 
 		if (!at)
 			return -EFAULT;
@@ -218,7 +209,7 @@ long strncpy_from_user(char *to, const char __user *from, long count)
 }
 EXPORT_SYMBOL(strncpy_from_user);
 
-/* Its length with the end; more than `count` if the end is not among so many bytes; 0 if it cannot be read. */
+/* Returns the length with the final 0; more than `count` if there is no 0 among so many bytes; 0 if it cannot be read. */
 long strnlen_user(const char __user *text, long count)
 {
 	long done = 0;
@@ -226,8 +217,8 @@ long strnlen_user(const char __user *text, long count)
 	if (!access_ok(text, 1))
 		return 0;
 	while (done < count) {
-		unsigned long part = in_page(text + done, count - done);
-		const char *at = reach(text + done, READABLE), *end;
+		unsigned long part = bytes_in_page(text + done, count - done);
+		const char *at = user_page_pointer(text + done, READABLE), *end;
 
 		if (!at)
 			return 0;
@@ -240,14 +231,14 @@ long strnlen_user(const char __user *text, long count)
 }
 EXPORT_SYMBOL(strnlen_user);
 
-/* Nothing comes between: there is one processor, and no preemption of Linux. */
+/* This and the next are atomic: there is one processor, and Linux is not preemptible. */
 int arch_futex_atomic_op_inuser(int op, u32 argument, int *old, u32 __user *address)
 {
 	u32 *at, value;
 
 	if (!access_ok(address, sizeof(*address)))
 		return -EFAULT;
-	at = reach(address, WRITABLE);
+	at = user_page_pointer(address, WRITABLE);
 	if (!at)
 		return -EFAULT;
 	value = *at;
@@ -281,7 +272,7 @@ int futex_atomic_cmpxchg_inatomic(u32 *found, u32 __user *address, u32 old, u32 
 
 	if (!access_ok(address, sizeof(*address)))
 		return -EFAULT;
-	at = reach(address, WRITABLE);
+	at = user_page_pointer(address, WRITABLE);
 	if (!at)
 		return -EFAULT;
 	*found = *at;

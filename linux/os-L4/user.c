@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * User processes: a space of aliens for each mm, an alien thread for each task, and the
- * loop that runs them.
+ * Processes and tasks of users, and the loop that runs them.  A process is a space of aliens, a task an
+ * alien thread in it: its user thread.
  *
- * The thread is made with its task, so that fork and clone fail if there is none left, or
- * when a task that was Linux's own first runs in user mode, and bound anew when
- * the task's mm changes.  Its registers lie in its UTCB slot, which is in this
- * server's space, and so does its FPU state, unless the processor has it.
+ * A task gets its user thread when it is forked, so that fork and clone fail if none is left.  A kernel thread
+ * that becomes a program gets one when it first runs in user mode.  If the task's mm changes, its user
+ * thread is bound to the new space.
  *
- * Spaces and threads of the dead are kept and used again.  Only tasks take and give
- * threads, of which none is preempted.
+ * The registers of a user thread and its FPU state lie in its UTCB slot, which is in this server's space.
+ * (The FPU state may be newer in the processor.)
+ *
+ * Spaces and user threads of the dead are kept for others.  Only tasks allocate and free user threads, and
+ * Linux is not preemptible: no lock is needed.
  */
 #include <linux/errno.h>
 #include <linux/init.h>
@@ -27,22 +29,12 @@
 #include <registers.h>
 #include <skas.h>
 #include <sysdep/ptrace_user.h>
-#include "l4.h"
-#include "layout.h"
+#include "subarch.h"
 #include <os-L4/run.h>
 
-/* The dead that are kept, unless "noreuse" is among the arguments. */
+/* How many of the dead are kept.  None are with the argument "noreuse". */
 #define CACHE_SPACES	16
 #define CACHE_THREADS	32
-
-/* A user thread.  Named by task_struct.thread.arch.host. */
-struct l4_thread {
-	u32 slot;		/* its capability */
-	u32 frame;		/* its UTCB slot: registers, then FPU state */
-	u32 handle;		/* replying to it lets it run */
-	u32 space;		/* the space it is bound to */
-	struct l4_thread *next;	/* in the cache */
-};
 
 int userspace_pid[NR_CPUS];
 
@@ -58,11 +50,6 @@ static int __init noreuse_setup(char *text)
 	return 1;
 }
 __setup("noreuse", noreuse_setup);
-
-static struct l4_thread *thread_of(struct task_struct *task)
-{
-	return task->thread.arch.host;
-}
 
 struct l4_space *l4_space_alloc(void)
 {
@@ -81,7 +68,7 @@ struct l4_space *l4_space_alloc(void)
 	return NULL;
 }
 
-/* Unmaps all that it may have; of the tables the first few stay. */
+/* Unmaps all pages.  The first few page tables stay. */
 static int space_clear(struct l4_space *space)
 {
 	struct l4_table *t;
@@ -94,7 +81,10 @@ static int space_clear(struct l4_space *space)
 	}
 	t = space->table;
 	while (t < space->table + space->tables) {
-		/* Where a program's stack and heap lie is random: tables that were not used make room for others. */
+		/*
+		 * Stacks and heaps lie at random addresses.  A table that the last process did not use is unlikely
+		 * to be used by the next.
+		 */
 		if (!t->used && space->tables > L4_KEPT_TABLES / 2) {
 			err |= l4_unmap_record(space->slot, t->base, PGDIR_SIZE);
 			*t = space->table[--space->tables];
@@ -131,16 +121,16 @@ void l4_space_free(struct l4_space *space)
 	kfree(space);
 }
 
-/* Called for every process at shutdown, in any order: nobody runs any more. */
+/* Upstream kills its processes at shutdown.  Here nothing is to be done: they do not run any more. */
 void os_kill_ptraced_process(int pid, int reap_child) { }
 
 void __switch_mm(struct mm_id *mm_idp)
 {
 	userspace_pid[0] = mm_idp->pid;
-	l4_untold |= container_of(mm_idp, struct mm_struct, context.id)->context.sync[0].to;
+	l4_mappings_dirty |= container_of(mm_idp, struct mm_struct, context.id)->context.sync[0].to;
 }
 
-/* The loop below looks at notifications itself. */
+/* Upstream tells the process of an interrupt.  Here arch_l4_run() returns for each notification. */
 void os_alarm_process(int pid) { }
 
 static struct l4_thread *thread_alloc(void)
@@ -162,7 +152,7 @@ static struct l4_thread *thread_alloc(void)
 	return NULL;
 }
 
-/* For another task; false if there are enough of them. */
+/* Keeps a user thread for another task.  False: enough are kept. */
 static bool thread_keep(struct l4_thread *t)
 {
 	if (threads_cached == CACHE_THREADS)
@@ -183,10 +173,10 @@ static void thread_free(struct l4_thread *t)
 	kfree(t);
 }
 
-/* Gives the task a thread of the space, a new one if it has none. */
+/* Binds the task's user thread to a space.  A task without one gets one. */
 static int thread_give(struct task_struct *task, u32 space)
 {
-	struct l4_thread *t = thread_of(task);
+	struct l4_thread *t = l4_thread_of(task);
 	bool fresh;
 	struct l4_regs r;
 	u32 status;
@@ -202,55 +192,54 @@ static int thread_give(struct task_struct *task, u32 space)
 		status = l4_call_out(L4_OP_RESET, t->slot, space, L4_SPACE, 0, &r);
 	if (status) {
 		pr_warn_ratelimited("l4: %s[%d]: no user thread: error %u%s\n", current->comm,
-				    task_pid_nr(current), status, l4_remedy(status));
-		if (t != thread_of(task))
+				    task_pid_nr(current), status, l4_error_hint(status));
+		if (t != l4_thread_of(task))
 			thread_free(t);
 		return -EAGAIN;
 	}
-	t->frame = r.ebx;
-	t->handle = r.esi;
+	t->frame = r.r1;
+	t->handle = r.r2;
 	t->space = space;
 	task->thread.arch.host = t;
 	if (fresh) {
 		/*
-		 * Linux gets all their events. It runs above its processes, or beside them: what
-		 * arrives for it stops the one that runs.
+		 * Linux gets all events of the thread.  The thread's priority is not above Linux's: a notification for
+		 * Linux interrupts it.
 		 */
 		l4_call(L4_OP_SET_HANDLER, t->slot, L4_THREAD, 0, 0);
 		if (!l4_one_priority)
 			l4_call(L4_OP_SET_PRIORITY, t->slot, L4_USER_PRIORITY, L4_USER_PRIORITY, 0);
 	}
-	return arch_l4_load_tls(task);
+	return arch_l4_load_state(task);
 }
 
-/* The thread of the task's space. */
-static struct l4_thread *thread_bound(struct task_struct *task)
+struct l4_thread *l4_thread_bound(struct task_struct *task)
 {
-	struct l4_thread *t = thread_of(task);
+	struct l4_thread *t = l4_thread_of(task);
 	u32 space = task->mm->context.id.pid;
 
 	if (likely(t && t->space == space))
 		return t;
-	return thread_give(task, space) ? NULL : thread_of(task);
+	return thread_give(task, space) ? NULL : l4_thread_of(task);
 }
 
-/* The copy of a task gets its thread. */
+/* Gives a forked task its user thread (patch 18). */
 int arch_fork_host(struct task_struct *task)
 {
 	int err = thread_give(task, task->mm->context.id.pid);
 
-	if (!err && !l4_fp_copy(task, current))
+	if (!err && !arch_l4_copy_fpu(task, current))
 		err = -EAGAIN;
-	/* copy_process() does not: for it the thread is not there. */
+	/* copy_process() does so only if copy_thread() has succeeded. */
 	if (err)
 		exit_thread(task);
 	return err;
 }
 
-/* A task exits, or its copy was not finished. */
+/* A task exits, or fork has failed after it got its user thread. */
 void exit_thread(struct task_struct *task)
 {
-	struct l4_thread *t = thread_of(task);
+	struct l4_thread *t = l4_thread_of(task);
 
 	if (!t)
 		return;
@@ -259,7 +248,7 @@ void exit_thread(struct task_struct *task)
 		thread_free(t);
 }
 
-/* A copy of a task has none of its thread. */
+/* A forked task does not share its parent's user thread. */
 int arch_dup_task_struct(struct task_struct *dst, struct task_struct *src)
 {
 	*dst = *src;
@@ -270,7 +259,7 @@ int arch_dup_task_struct(struct task_struct *dst, struct task_struct *src)
 
 u32 l4_fp_slot(struct task_struct *task)
 {
-	struct l4_thread *t = thread_bound(task);
+	struct l4_thread *t = l4_thread_bound(task);
 
 	if (!t)
 		return 0;
@@ -279,52 +268,20 @@ u32 l4_fp_slot(struct task_struct *task)
 	return t->frame;
 }
 
-int l4_set_tls(struct task_struct *task, unsigned int index, u32 base, u32 limit)
-{
-	struct l4_thread *t = thread_of(task);
-
-	return t && l4_call(L4_OP_SET_STATE, t->slot, L4_STATE_TLS + index, base, limit) ? -EINVAL : 0;
-}
-
-int l4_set_breakpoints(struct task_struct *task)
-{
-	const unsigned long *own = task->thread.arch.debugregs;
-	struct l4_thread *t = thread_bound(task);
-	u32 i, status = 0;
-
-	if (!t)
-		return -EAGAIN;
-	for (i = 0; i < 4; i++)
-		status |= l4_call(L4_OP_SET_STATE, t->slot, L4_STATE_DEBUG + i, own[i], 0);
-	status |= l4_call(L4_OP_SET_STATE, t->slot, L4_STATE_DEBUG + 7,
-			  arch_l4_debug_control(own), 0);
-	return status ? -EINVAL : 0;
-}
-
-u32 l4_debug_status(struct task_struct *task)
-{
-	struct l4_regs r;
-
-	if (l4_call_out(L4_OP_SET_STATE, thread_of(task)->slot, L4_STATE_DEBUG + 7,
-			arch_l4_debug_control(task->thread.arch.debugregs), 0, &r))
-		return 0;
-	return r.ebx;
-}
-
+/* The system call is traced, audited or filtered. */
 #define SYSCALL_WORK	(_TIF_SYSCALL_TRACE | _TIF_SYSCALL_EMU | _TIF_SYSCALL_AUDIT | _TIF_SECCOMP | \
 			 _TIF_SINGLESTEP)
 
 /*
- * As handle_syscall(), which is for those that are looked at.  The number is in the register of the result.
- * True if it changed the result for the program, and nothing else but what TIF_HOST_THREAD tells of: then
- * look_behind() has still to be done.
+ * Carries out a system call.  Those with SYSCALL_WORK go to upstream's handle_syscall(); then false is returned.
+ * True: the result is the only register that has changed, unless TIF_HOST_THREAD is set.  The caller still has to
+ * call syscall_exit_work(), unless it sees that there is none.
  */
 static __always_inline bool system_call(struct uml_pt_regs *r, struct thread_info *ti)
 {
 	struct pt_regs *regs = container_of(r, struct pt_regs, regs);
-	unsigned long nr = PT_REGS_SYSCALL_RET(regs);
+	unsigned long nr = arch_l4_begin_system_call(r);
 
-	PT_SYSCALL_NR(r->gp) = nr;
 	if (unlikely(READ_ONCE(ti->flags) & SYSCALL_WORK || nr >= __NR_syscalls)) {
 		handle_syscall(r);
 		return false;
@@ -334,76 +291,73 @@ static __always_inline bool system_call(struct uml_pt_regs *r, struct thread_inf
 	return true;
 }
 
-/* Somebody may have begun to look while it was carried out. */
-static noinline void look_behind(struct uml_pt_regs *r, struct thread_info *ti)
+/* A debugger may have attached during the system call. */
+static noinline void syscall_exit_work(struct uml_pt_regs *r, struct thread_info *ti)
 {
 	if (READ_ONCE(ti->flags) & SYSCALL_WORK)
 		syscall_trace_leave(container_of(r, struct pt_regs, regs));
 }
 
-static noinline void user_event(struct uml_pt_regs *regs, u32 trap, u32 address, u32 error)
+/* Any event but a plain system call. */
+static noinline void user_event(struct uml_pt_regs *regs, const struct l4_frame *frame, u32 vector)
 {
 	int code;
 
-	switch (trap) {
-	case L4_VECTOR_SYSENTER:
-		if (arch_l4_begin_sysenter(regs) && system_call(regs, current_thread_info()))
-			look_behind(regs, current_thread_info());
-		break;
-	case L4_VECTOR_PAGE_FAULT:
-		if (unlikely(l4_space_of(current->mm)->forgotten) && l4_tell_again(address, error & L4_FAULT_WRITE))
-			break;
-		if (likely(!handle_page_fault(address, UPT_IP(regs), error & L4_FAULT_WRITE, 1, &code)))
-			break;
-		/* As the program would fault again: segv() tries once more, and makes it a signal. */
-		regs->faultinfo.cr2 = address;
-		/* Whether anything is there is nobody's business, where no process may have anything. */
-		regs->faultinfo.error_code = address < TASK_SIZE ? error : error | L4_FAULT_PROTECTION;
-		regs->faultinfo.trap_no = trap;
+	if (vector == L4_VECTOR_PAGE_FAULT) {
+		u32 address = frame->address, write = frame->error & L4_FAULT_WRITE;
+
+		if (unlikely(l4_space_of(current->mm)->reclaimed) && l4_restore_mappings(address, write))
+			return;
+		if (likely(!handle_page_fault(address, UPT_IP(regs), write, 1, &code)))
+			return;
+		/* The program would fault again.  segv() tries once more and sends the signal. */
+		arch_l4_note_page_fault(regs, frame);
 		segv(regs->faultinfo, UPT_IP(regs), 1, regs);
-		break;
-	default:
-		arch_l4_exception(regs, trap, error);
+	} else if (arch_l4_is_vdso_call(vector)) {
+		if (arch_l4_begin_vdso_call(regs) && system_call(regs, current_thread_info()))
+			syscall_exit_work(regs, current_thread_info());
+	} else {
+		arch_l4_exception(regs, frame);
 	}
 }
 
-/* Gives the task a thread of its space.  Without memory for it the task goes. */
-static void get_ready(struct task_struct *task)
+/* TIF_HOST_THREAD: binds the task's user thread to its space.  If none is left the task is killed. */
+static void prepare_user_thread(struct task_struct *task)
 {
-	if (!thread_bound(task)) {
+	if (!l4_thread_bound(task)) {
 		force_sig(SIGKILL);
 		return;
 	}
 	clear_tsk_thread_flag(task, TIF_HOST_THREAD);
-	arch_l4_check_selectors(&task->thread.regs.regs);
+	arch_l4_check_registers(&task->thread.regs.regs);
 }
 
-/* Whether something is to be done before the task's thread runs: this, or what these flags say. */
-static __always_inline bool has_work(struct task_struct *task, unsigned long flags)
+/* Whether there is work before the task returns to user mode.  `flags` are further flags that count as work. */
+static __always_inline bool has_exit_to_user_work(struct task_struct *task, unsigned long flags)
 {
 	flags |= _TIF_WORK_MASK | _TIF_HOST_THREAD;
-	return l4_untold | (READ_ONCE(task_thread_info(task)->flags) & flags);
+	return l4_mappings_dirty | (READ_ONCE(task_thread_info(task)->flags) & flags);
 }
 
-/* Does it.  Interrupts are disabled before and after. */
-static noinline void work(struct task_struct *task)
+/* Does this work.  Interrupts are disabled before and after. */
+static noinline void exit_to_user_work(struct task_struct *task)
 {
 	do {
 		if (READ_ONCE(task_thread_info(task)->flags) & (_TIF_WORK_MASK | _TIF_HOST_THREAD)) {
 			arch_local_irq_enable();
 			interrupt_end();
-			get_ready(task);
+			prepare_user_thread(task);
 			arch_local_irq_disable();
-			/* Flags may be set again: records that are collected must not wait while others run. */
+			/* Flags may be set again.  Mappings are collected last: records must not wait while other tasks run. */
 			continue;
 		}
 		/*
-		 * No interrupt changes a page table; of the mms that are not loaded __switch_mm() tells.  A
-		 * page goes with the next run, before which nobody else can come.
+		 * Interrupts change no page table.  __switch_mm() sets l4_mappings_dirty if the next mm has changes.  A
+		 * single page is left to the next run, before which no other task can run.
 		 */
-		l4_untold = 0;
+		l4_mappings_dirty = 0;
 		l4_tlb_collect(task->mm);
-	} while (has_work(task, 0));
+	} while (has_exit_to_user_work(task, 0));
 }
 
 static __always_inline bool is_alien(u32 kind, u32 word, u32 vector)
@@ -411,16 +365,19 @@ static __always_inline bool is_alien(u32 kind, u32 word, u32 vector)
 	return kind == L4_KIND_ALIEN && word == vector;
 }
 
-/* Behind the record that waits, if any.  If it fails the thread has not run, and it still waits. */
-static __always_inline u32 map_and_run(bool sysenter, u32 *handle, u32 *word)
+/*
+ * Resumes the user thread; the record that waits, if any, is carried out before.  If that fails the thread has not
+ * run, and the record still waits.
+ */
+static __always_inline u32 map_and_run(bool fast_entry, u32 *handle, u32 *word)
 {
 	u32 kept = *handle, kind;
 
 	if (likely(!l4_batched))
-		return l4_run(sysenter, handle, word);
+		return arch_l4_run(fast_entry, handle, word);
 	memcpy((void *)l4_utcb, l4_batch, sizeof(l4_batch[0]));
 	*word = 1;
-	kind = l4_run_by(L4_OP_MAP_RUN, sysenter, handle, word);
+	kind = arch_l4_run_by(L4_OP_MAP_RUN, fast_entry, handle, word);
 	if (unlikely(kind == L4_KIND_FAILED))
 		*handle = kept;
 	else
@@ -428,31 +385,31 @@ static __always_inline u32 map_and_run(bool sysenter, u32 *handle, u32 *word)
 	return kind;
 }
 
-/* One of its own for each way into the microkernel. */
-static __always_inline void run_user(struct uml_pt_regs *regs, bool sysenter)
+/* The loop of a task in user mode.  It is compiled once for each way into the microkernel. */
+static __always_inline void run_user(struct uml_pt_regs *regs, bool fast_entry)
 {
-	/* The one that runs, for this stack is its: found by what is in a register anyway. */
+	/* As `current`, but computed from a register. */
 	struct task_struct *task = container_of(regs, struct task_struct, thread.regs.regs);
 	struct l4_thread *t;
 	struct l4_frame *frame;
 	u32 handle, kind, word;
-	/* If it comes from a sysenter: what it goes on with there takes ECX and EDX from the stack. */
-	unsigned long landing = 0;
+	/* See arch_l4_fast_return(). */
+	unsigned long fast_return = 0;
 
 	regs->is_user = 1;
 	for (;;) {
 		/*
-		 * From here to the registers' return nothing else may run.  What arrives
-		 * meanwhile interrupts the thread, or is seen at the next unblocking.
+		 * With interrupts disabled no other task runs until this one's registers are back from the frame.  An
+		 * interrupt that comes meanwhile ends arch_l4_run(), or is taken when interrupts are next enabled.
 		 */
 		arch_local_irq_disable();
-		if (unlikely(has_work(task, 0)))
-			work(task);
-		t = thread_of(task);
+		if (unlikely(has_exit_to_user_work(task, 0)))
+			exit_to_user_work(task);
+		t = l4_thread_of(task);
 		frame = (void *)t->frame;
 		handle = t->handle;
-		arch_l4_load_registers(regs, frame, landing);
-		for (kind = map_and_run(sysenter, &handle, &word);; kind = l4_run(sysenter, &handle, &word)) {
+		arch_l4_load_registers(regs, frame, fast_return);
+		for (kind = map_and_run(fast_entry, &handle, &word);; kind = arch_l4_run(fast_entry, &handle, &word)) {
 			arch_l4_store_registers(regs, frame);
 			signals_enabled = 1;
 			l4_walk_event(task->mm);
@@ -460,32 +417,30 @@ static __always_inline void run_user(struct uml_pt_regs *regs, bool sysenter)
 			    unlikely(!system_call(regs, task_thread_info(task))))
 				break;
 			arch_local_irq_disable();
-			if (unlikely(has_work(task, SYSCALL_WORK))) {
+			if (unlikely(has_exit_to_user_work(task, SYSCALL_WORK))) {
 				arch_local_irq_enable();
-				look_behind(regs, task_thread_info(task));
+				syscall_exit_work(regs, task_thread_info(task));
 				break;
 			}
-			/* The frame has the other registers still. */
+			/* The other registers are still in the frame. */
 			arch_l4_load_result(regs, frame);
 		}
 		t->handle = handle;
-		landing = 0;
-		/* One that has been carried out: interrupts may be disabled, as they will be above. */
+		fast_return = 0;
+		/* The system call has been carried out.  Interrupts may be disabled: they are above, too. */
 		if (is_alien(kind, word, L4_VECTOR_SYSTEM_CALL))
 			continue;
-		/* Nothing that could be begun again. */
-		PT_SYSCALL_NR(regs->gp) = -1;
-		UPT_SYSCALL_NR(regs) = -1;
+		arch_l4_no_system_call(regs);
 		if (kind == L4_KIND_ALIEN) {
-			user_event(regs, frame->vector, frame->address, frame->error);
-			if (word == L4_VECTOR_SYSENTER)
-				landing = arch_l4_landing();
+			user_event(regs, frame, word);
+			fast_return = arch_l4_fast_return(word);
 		} else if (kind == L4_KIND_INTERRUPTED) {
-			/* It may be that the thread has not run. */
-			frame->changed &= ~L4_BY_SYSEXIT;
+			/* The thread may not have run: what was asked for above does not hold any more. */
+			arch_l4_cancel_fast_return(frame);
 			l4_deliver(word, regs);
 		} else if (l4_batched) {
-			frame->changed &= ~L4_BY_SYSEXIT;
+			/* The record has failed.  l4_map_flush() tries to make room. */
+			arch_l4_cancel_fast_return(frame);
 			if (l4_map_flush())
 				force_sig(SIGKILL);
 		} else {
@@ -496,7 +451,7 @@ static __always_inline void run_user(struct uml_pt_regs *regs, bool sysenter)
 
 void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 {
-	if (arch_l4_has_sysenter())
+	if (arch_l4_has_fast_entry())
 		run_user(regs, true);
 	else
 		run_user(regs, false);

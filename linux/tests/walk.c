@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * With "walk" among the arguments: holds the microkernel's page tables against Linux's, as they are said to be in
- * mm.c and asm/pgtable.h, and panics at the first page of which that is not true:
+ * With the argument "walk": compares the microkernel's page tables with Linux's.  The invariant is that of mm.c and
+ * asm/pgtable.h.  At the first page that breaks it Linux panics:
  *
- * - an entry without a mark: the microkernel has just this page with just these rights, or nothing if the entry
- *   is not used;
- * - an entry with a mark: the microkernel has nothing, or that, or the entry is in a range that is to be told.
+ * - An entry without a mark: the microkernel has this page with these rights; nothing if it was not accessed.
+ * - An entry with a mark: the microkernel has nothing, or the same, or the entry is in a range that waits for
+ *   synchronisation.
  *
- * At each event of a process all records have been carried out.  Then what they were made for is compared, and all of
- * the process's pages if another one ran before, and now and then: so a copy is compared before its first
- * system call, and a process before its last.  With all of them Linux's own are compared that have entries: those of
- * vmalloc.  There an entry that is gone may have a mark alone: Linux collects what was freed, and tells later.
- * Numbers are in /proc/macadamia-walk.
+ * At each event of a process all records have been carried out.  Then the ranges are compared for which records were
+ * made.  All pages of the process are compared if another process ran before, and every OFTEN events.  So a
+ * forked process is compared before its first system call, and a process before its last.
+ *
+ * With all pages of a process goes what Linux itself has in vmalloc.  An entry that is gone may have a mark alone
+ * there: Linux frees vmalloc's addresses lazily.
+ *
+ * /proc/macadamia-walk has numbers.
  */
 #include <linux/init.h>
 #include <linux/kernel.h>
@@ -22,20 +25,19 @@
 #include <linux/seq_file.h>
 #include <asm/sections.h>
 #include "l4.h"
-#include "layout.h"
 
-/* Events of one process until all its pages are compared. */
+/* All pages of a process are compared after so many events. */
 #define OFTEN		64
 #define RIGHTS		(L4_RIGHT_READ | L4_RIGHT_WRITE)
 
 static bool wanted;
 static const struct l4_grant *ram;
-/* Whose event was the last. */
+/* The mm of the last event. */
 static struct mm_struct *last;
-/* What it was told since: so many ranges, or all. */
-static struct told {
+/* Its ranges that were synchronised since then.  If they are too many, last is NULL: all pages are compared. */
+static struct synced_range {
 	unsigned long from, to;
-} told[2 * UM_SYNC_RANGES];
+} synced[2 * UM_SYNC_RANGES];
 static unsigned int ranges, events;
 static unsigned long whole, pages, mapped, own;
 
@@ -46,17 +48,17 @@ static int __init walk_setup(char *text)
 }
 __setup("walk", walk_setup);
 
-void l4_walk_told(struct mm_struct *mm, unsigned long from, unsigned long to)
+void l4_walk_synced(struct mm_struct *mm, unsigned long from, unsigned long to)
 {
 	if (!wanted || mm != last)
 		return;
-	if (ranges < ARRAY_SIZE(told))
-		told[ranges++] = (struct told){ from, to };
+	if (ranges < ARRAY_SIZE(synced))
+		synced[ranges++] = (struct synced_range){ from, to };
 	else
 		last = NULL;
 }
 
-/* What the microkernel has at an address: rights, offset in Linux's RAM, and how many bytes that is true of. */
+/* What the microkernel has at an address: rights, offset in Linux's RAM, and the size of the mapping or hole. */
 struct found {
 	u32 rights, bytes, offset;
 };
@@ -68,10 +70,10 @@ static struct found look(u32 space, unsigned long at)
 
 	if (status)
 		panic("walk: no lookup at %lx: error %u", at, status);
-	return (struct found){ r.ebx, r.esi, r.edi };
+	return (struct found){ r.r1, r.r2, r.r3 };
 }
 
-/* Offset in the Memory of a page of Linux's. */
+/* The offset of a page in Linux's RAM. */
 static u32 offset_of_page(pte_t pte)
 {
 	return (pte_val(pte) & PAGE_MASK) - (ram->address - ((unsigned long)__binary_start & PAGE_MASK));
@@ -84,7 +86,7 @@ static u32 expected(struct mm_struct *mm, pte_t pte)
 	return pte_write(pte) && pte_dirty(pte) ? RIGHTS : L4_RIGHT_READ;
 }
 
-static bool is_to_be_told(struct mm_struct *mm, unsigned long at)
+static bool is_pending(struct mm_struct *mm, unsigned long at)
 {
 	int i;
 
@@ -107,14 +109,14 @@ static void compare_page(struct mm_struct *mm, unsigned long at, pte_t pte, bool
 	}
 	if ((found.rights & RIGHTS) == want && (!want || found.offset == offset_of_page(pte)))
 		return;
-	if (marked && (!found.rights || late || is_to_be_told(mm, at)))
+	if (marked && (!found.rights || late || is_pending(mm, at)))
 		return;
 	panic("walk: %s[%d] at %lx: Linux has %lx%s, rights %x, offset %x; the microkernel rights %x, offset %x",
 	      current->comm, task_pid_nr(current), at, (unsigned long)pte_val(pte),
-	      marked ? " (to be told)" : "", want, want ? offset_of_page(pte) : 0, found.rights & RIGHTS, found.offset);
+	      marked ? " (marked)" : "", want, want ? offset_of_page(pte) : 0, found.rights & RIGHTS, found.offset);
 }
 
-/* Pages of one table. */
+/* Compares pages of one table. */
 static void compare_table(struct mm_struct *mm, unsigned long at, unsigned long end)
 {
 	struct found found = { };
@@ -129,7 +131,7 @@ static void compare_table(struct mm_struct *mm, unsigned long at, unsigned long 
 
 		if (at >= known) {
 			found = look(space, at);
-			/* A hole of a whole table is known at once; one that Linux has none for either is done. */
+			/* A hole may be known in one step.  If Linux has no table here either, this table is done. */
 			known = found.rights ? at + PAGE_SIZE : ALIGN_DOWN(at, found.bytes) + found.bytes;
 			if (!there && known >= end)
 				return;
@@ -152,7 +154,7 @@ void l4_walk_event(struct mm_struct *mm)
 {
 	unsigned int i;
 
-	/* With records that are left nothing is known yet. */
+	/* While records wait the tables differ. */
 	if (!wanted || l4_batched)
 		return;
 	if (mm != last || ++events % OFTEN == 0) {
@@ -161,7 +163,7 @@ void l4_walk_event(struct mm_struct *mm)
 		whole++;
 	} else {
 		for (i = 0; i < ranges; i++)
-			compare(mm, told[i].from, told[i].to);
+			compare(mm, synced[i].from, synced[i].to);
 	}
 	last = mm;
 	ranges = 0;

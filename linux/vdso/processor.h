@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* cpu_relax() is in User-Mode Linux's own header: x86's would define it again. */
+/* In place of x86's header: User-Mode Linux's asm/processor.h has cpu_relax() already. */
 #ifndef __ASM_VDSO_PROCESSOR_H
 #define __ASM_VDSO_PROCESSOR_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* /proc/cpuinfo, as arch/x86/kernel/cpu/proc.c shows it, of what CPUID tells. */
+/* /proc/cpuinfo in the form of arch/x86/kernel/cpu/proc.c, from CPUID. */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
@@ -35,8 +35,8 @@ static struct leaf cpuid(u32 number, u32 part)
 #define SSE_7B	F(SHA_NI)
 
 /*
- * What a program may use, by its word in cpufeatures.h: what is for a kernel alone would be a promise of
- * what this one does not do, and the microkernel keeps no registers wider than those of SSE.
+ * The features that a program may use, by their word in cpufeatures.h.  Those for kernels are left out: this one does
+ * not use them.  So are AVX and the like, as the microkernel does not save wider registers than SSE's.
  */
 static u32 features(unsigned int word)
 {
@@ -61,7 +61,7 @@ static u32 features(unsigned int word)
 	return 0;
 }
 
-/* KiB of the cache that is nearest to memory; 0: it does not say. */
+/* The size of the last-level cache in KiB, or 0 if CPUID does not have it. */
 static u32 cache_size(void)
 {
 	u32 bytes = 0, i;
@@ -76,7 +76,7 @@ static u32 cache_size(void)
 	return bytes ? bytes >> 10 : cpuid(0x80000006, 0).ecx >> 16;
 }
 
-/* The names in arch/x86/kernel/cpu/intel.c of those that do not tell their own. */
+/* Names of processors whose CPUID has none: those of arch/x86/kernel/cpu/intel.c. */
 static const char *intel_name(unsigned int family, unsigned int model)
 {
 	static const char *const six[16] = {
@@ -112,13 +112,13 @@ static void show_model(struct seq_file *m, bool intel, unsigned int family, unsi
 		seq_printf(m, "model name\t: %02x/%02x\n", family, model);
 }
 
-/* For patch 19. */
+/* Called by um_arch.c (patch 19). */
 int show_cpuinfo(struct seq_file *m, void *v);
 
 int show_cpuinfo(struct seq_file *m, void *v)
 {
 	struct leaf first = cpuid(0, 0), version = cpuid(1, 0), sizes = cpuid(0x80000008, 0);
-	u32 khz = div_u64((u64)USEC_PER_SEC << l4_kip[L4_KIP_TSC_SHIFT / 4], l4_kip[L4_KIP_TSC_MULT / 4]);
+	u32 khz = div_u64((u64)USEC_PER_SEC << l4_kip[L4_KIP_CLOCK_SHIFT / 4], l4_kip[L4_KIP_CLOCK_MULT / 4]);
 	unsigned int family = version.eax >> 8 & 0xf, model = version.eax >> 4 & 0xf, word, bit;
 	unsigned int line = (version.edx & F(CLFLUSH)) ? (version.ebx >> 8 & 0xff) * 8 : 32;
 

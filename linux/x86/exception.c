@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Exceptions of programs as signals, as arch/x86/kernel/traps.c has them. */
+/* Turns exceptions of programs into signals, as arch/x86/kernel/traps.c does. */
 #include <linux/kernel.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -7,34 +7,35 @@
 #include <asm/processor-flags.h>
 #include <asm/trapnr.h>
 #include <sysdep/ptrace.h>
-#include "../../../um/os-L4/l4.h"
+#include "../../../um/os-L4/subarch.h"
+#include "debug.h"
 #include "fpu.h"
 #include "selectors.h"
 
-/* What a signal frame tells; CR2 stays that of the last page fault. */
+/* Records what signal frames say of an exception.  CR2 stays that of the last page fault. */
 static void note(u32 trap, u32 error)
 {
 	current->thread.arch.faultinfo.trap_no = trap;
 	current->thread.arch.faultinfo.error_code = error;
 }
 
-void arch_l4_note_step(void)
+void l4_note_step(void)
 {
 	note(X86_TRAP_DB, 0);
 }
 
-/* A step or a breakpoint; an `int1` shows no cause. */
+/* A single step, a breakpoint, or `int1`, which shows no cause. */
 static void debug_exception(struct uml_pt_regs *regs)
 {
 	unsigned long *own = current->thread.arch.debugregs;
 	u32 cause = l4_debug_status(current), control = own[DR_CONTROL];
 	int code = TRAP_BRKPT, i;
 
-	/* The processor also names breakpoints that are not enabled. */
+	/* The processor also reports breakpoints that are not enabled. */
 	for (i = 0; i < 4; i++) {
 		if (!(control >> i * DR_ENABLE_SIZE & 3))
 			cause &= ~(DR_TRAP0 << i);
-		/* Before an instruction: it is carried out when the program goes on. */
+		/* A breakpoint on an instruction comes before the instruction.  With RF it does not come again. */
 		else if (cause & DR_TRAP0 << i && !(control >> (DR_CONTROL_SHIFT + i * DR_CONTROL_SIZE) & 3))
 			UPT_EFLAGS(regs) |= X86_EFLAGS_RF;
 	}
@@ -47,12 +48,21 @@ static void debug_exception(struct uml_pt_regs *regs)
 	force_sig_fault(SIGTRAP, code, (void __user *)UPT_IP(regs));
 }
 
-void arch_l4_exception(struct uml_pt_regs *regs, u32 trap, u32 error)
+void arch_l4_note_page_fault(struct uml_pt_regs *regs, const struct l4_frame *frame)
 {
+	regs->faultinfo.cr2 = frame->address;
+	/* Whether a page of the kernel is present is not a program's business. */
+	regs->faultinfo.error_code = frame->address < TASK_SIZE ? frame->error : frame->error | L4_FAULT_PROTECTION;
+	regs->faultinfo.trap_no = frame->vector;
+}
+
+void arch_l4_exception(struct uml_pt_regs *regs, const struct l4_frame *frame)
+{
+	u32 trap = frame->vector, error = frame->error;
 	void __user *ip = (void __user *)UPT_IP(regs);
 	int code;
 
-	/* The microkernel's own system call is none of a program's: as any other `int`, it is not allowed. */
+	/* A program must not make the microkernel's system calls: it gets what any other `int` gives. */
 	if (trap == L4_INT_VECTOR) {
 		UPT_IP(regs) -= 2;
 		error = trap << 3 | 2;
@@ -93,8 +103,8 @@ void arch_l4_exception(struct uml_pt_regs *regs, u32 trap, u32 error)
 	}
 }
 
-/* The processor would refuse to go on with such selectors. */
-void arch_l4_check_selectors(const struct uml_pt_regs *regs)
+/* The processor would refuse to return to user mode with other selectors. */
+void arch_l4_check_registers(const struct uml_pt_regs *regs)
 {
 	if (likely(UPT_CS(regs) == L4_USER_CS && UPT_SS(regs) == L4_USER_DS))
 		return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * FPU state.  It lies in the area of the task's user thread, in the format of fxsave, or of fsave
- * where the processor has no fxsave: there is no other copy.  Signal frames have both formats, as
- * debuggers and core dumps want them.
+ * FPU state.  It lies in the UTCB slot of the task's user thread and nowhere else.  The format is that of fxsave, or of
+ * fsave where the processor has no fxsave.  Signal frames have both formats; debuggers and core dumps
+ * want either.
  */
 #include <linux/init.h>
 #include <linux/kernel.h>
@@ -12,11 +12,11 @@
 #include <linux/uaccess.h>
 #include <asm/siginfo.h>
 #include <uapi/asm/sigcontext.h>
-#include "../../../um/os-L4/l4.h"
+#include "../../../um/os-L4/subarch.h"
 #include "fpu.h"
 #include "regset.h"
 
-/* What fxsave and fsave write. */
+/* The formats of fxsave and fsave. */
 struct fxsave {
 	u16 cwd, swd;
 	u8 tags, reserved;
@@ -33,7 +33,7 @@ struct fsave {
 	u8 st[8][10];
 };
 
-/* In a signal frame: without fxsave the first part alone. */
+/* FPU state in a signal frame.  Without fxsave it ends before fx. */
 struct frame {
 	struct fsave old;
 	u16 status, magic;
@@ -50,10 +50,10 @@ enum { TAG_VALID, TAG_ZERO, TAG_SPECIAL, TAG_EMPTY };
 #define CONTROL		0x037f
 #define MXCSR		0x1f80
 
-/* That of a program that begins. */
+/* The state of a new program. */
 static struct frame initial __ro_after_init;
 
-/* Tags are by register, contents by distance from the top of the stack. */
+/* fxsave numbers tags by register, but contents by distance from the top of the stack. */
 static const u8 *contents(const struct fxsave *fx, unsigned int reg)
 {
 	return fx->st[(reg - (fx->swd >> 11)) & 7];
@@ -86,7 +86,7 @@ static void to_fsave(struct fsave *f, const struct fxsave *fx)
 	}
 }
 
-/* The rest, SSE registers, stays. */
+/* SSE's registers stay as they are. */
 static void from_fsave(struct fxsave *fx, const struct fsave *f)
 {
 	unsigned int i;
@@ -118,7 +118,7 @@ static int __init fpu_init(void)
 	if (has_fxsave()) {
 		static struct fxsave own __initdata __aligned(16);
 
-		/* For the bits of MXCSR that the processor has. */
+		/* Tells which bits of MXCSR the processor has. */
 		asm volatile ("fxsave %0" : "=m" (own));
 		fx->mxcsr_mask = own.mxcsr_mask ?: 0xffbf;
 	}
@@ -126,7 +126,7 @@ static int __init fpu_init(void)
 	fx->mxcsr = MXCSR;
 	to_fsave(&initial.old, fx);
 	initial.magic = has_fxsave() ? X86_FXSR_MAGIC : 0xffff;
-	/* There is no more state than this, and no processor's feature names it. */
+	/* Programs look for extended state (AVX) by these words.  There is none. */
 	fx->software = (struct _fpx_sw_bytes){
 		.magic1 = FP_XSTATE_MAGIC1, .xstate_size = sizeof(struct fxsave),
 		.extended_size = sizeof(struct frame) + FP_XSTATE_MAGIC2_SIZE,
@@ -145,7 +145,7 @@ static u32 *place(u32 slot)
 	return (u32 *)(slot + L4_UTCB_FPU);
 }
 
-/* A thread's, in the format of fxsave. */
+/* Reads a thread's state in the format of fxsave. */
 static void get_state(u32 slot, struct fxsave *fx)
 {
 	if (likely(has_fxsave())) {
@@ -174,8 +174,7 @@ static void begin(u32 slot)
 	*place(slot) = L4_FPU_INITIAL;
 }
 
-/* The child has what its parent has. */
-bool l4_fp_copy(struct task_struct *child, struct task_struct *parent)
+bool arch_l4_copy_fpu(struct task_struct *child, struct task_struct *parent)
 {
 	u32 from = l4_fp_slot(parent), to = l4_fp_slot(child);
 
@@ -229,7 +228,7 @@ bool l4_fp_to_frame(void __user *to)
 	return true;
 }
 
-/* By words: memcmp() goes by bytes. */
+/* Compares by words; memcmp() compares by bytes. */
 static bool is_initial(const struct frame *f)
 {
 	const void *a = f, *b = &initial;
@@ -258,10 +257,10 @@ bool l4_fp_from_frame(const void __user *from)
 		*place(slot) = L4_FPU_SAVED;
 		return true;
 	}
-	/* A handler that left it alone: the program goes on as one that has not used it. */
+	/* Neither the program nor its handler has used the FPU. */
 	if (*place(slot) == L4_FPU_INITIAL && is_initial(&f))
 		return true;
-	/* What both formats have is taken from the old one. */
+	/* Both formats have the registers of the x87.  Those of the old one count. */
 	from_fsave(&f.fx, &f.old);
 	f.fx.mxcsr &= initial.fx.mxcsr_mask;
 	put_state(slot, &f.fx);
@@ -283,13 +282,13 @@ int l4_fp_exception(bool sse)
 		return FPE_FLTDIV;
 	if (err & 0x08)
 		return FPE_FLTOVF;
-	/* A denormal operand, or underflow. */
+	/* Denormal operand or underflow. */
 	if (err & 0x12)
 		return FPE_FLTUND;
 	return err & 0x20 ? FPE_FLTRES : 0;
 }
 
-/* Sets of registers: the two formats. */
+/* Register sets of both formats. */
 int fsave_get(struct task_struct *task, const struct user_regset *set, struct membuf to)
 {
 	u32 slot = l4_fp_slot(task);
@@ -314,7 +313,7 @@ int fsave_set(struct task_struct *task, const struct user_regset *set, unsigned 
 
 	if (!slot)
 		return -EIO;
-	/* What is not given stays. */
+	/* What the debugger does not give stays as it is. */
 	get_state(slot, &fx);
 	to_fsave(&f, &fx);
 	err = user_regset_copyin(&at, &bytes, &from, &user, &f, 0, sizeof(f));

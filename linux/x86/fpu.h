@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* FPU state of tasks, in their user threads: what signals and exceptions want of it. */
+/* FPU state of tasks, for signals and exceptions. */
 #ifndef __OS_L4_FPU_H
 #define __OS_L4_FPU_H
 
 #include <linux/types.h>
 
-/* Where the state goes on a stack that ends here. */
+/* The address of the state in a signal frame, on a stack that grows down from sp. */
 unsigned long l4_fp_frame(unsigned long sp);
-/* Writes the state of the current task there, which then has that of a program that begins. */
+/* Writes the state of the current task to a signal frame.  Afterwards the task has the state of a new program. */
 bool l4_fp_to_frame(void __user *to);
-/* Takes it from there; NULL: that of a program that begins. */
+/* Reads it from a signal frame.  NULL: the task gets the state of a new program. */
 bool l4_fp_from_frame(const void __user *from);
-/* si_code of an exception of the x87, or of SSE; 0: it is over. */
+/* si_code for an exception of the x87 or of SSE.  0: the state shows no exception any more. */
 int l4_fp_exception(bool sse);
 
 #endif

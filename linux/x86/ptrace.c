@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Debuggers: registers, also as sets, steps, breakpoints, system calls that are watched.  As arch/x86
- * has them (kernel/ptrace.c, kernel/step.c), in place of upstream's, which ends where a host's begins.
+ * ptrace: registers, register sets, single steps, breakpoints, traced system calls.  This does what arch/x86 does
+ * (kernel/ptrace.c, kernel/step.c).  Upstream's file passes half of it on to its host.
  */
 #include <linux/audit.h>
 #include <linux/elf.h>
@@ -17,6 +17,7 @@
 #include <uapi/asm/debugreg.h>
 #include <sysdep/ptrace.h>
 #include "../../../um/os-L4/l4.h"
+#include "debug.h"
 #include "regset.h"
 #include "selectors.h"
 #include "tls.h"
@@ -25,13 +26,13 @@
 #define FLAGS	(X86_EFLAGS_CF | X86_EFLAGS_PF | X86_EFLAGS_AF | X86_EFLAGS_ZF | X86_EFLAGS_SF | \
 		 X86_EFLAGS_TF | X86_EFLAGS_DF | X86_EFLAGS_OF | X86_EFLAGS_RF | X86_EFLAGS_AC)
 
-/* Where Linux keeps what debuggers know by these numbers. */
+/* The places of registers in uml_pt_regs, by their numbers in struct user_regs_struct. */
 static const u8 places[] = {
 	[EBX] = HOST_BX, [ECX] = HOST_CX, [EDX] = HOST_DX, [ESI] = HOST_SI,
 	[EDI] = HOST_DI, [EBP] = HOST_BP, [EAX] = HOST_AX, [ORIG_EAX] = HOST_ORIG_AX,
 	[EIP] = HOST_IP, [CS] = HOST_CS, [EFL] = HOST_EFLAGS, [UESP] = HOST_SP, [SS] = HOST_SS,
 };
-/* And these selectors, behind the one of DS. */
+/* l4_selectors() has these in the same order. */
 static_assert(ES == DS + L4_ES && FS == DS + L4_FS && GS == DS + L4_GS);
 
 static unsigned long *registers(struct task_struct *task)
@@ -51,7 +52,7 @@ unsigned long getreg(struct task_struct *task, int at)
 	case SS:
 		return (u16)gp[places[n]];
 	case EFL:
-		/* One that a debugger steps by is not the program's. */
+		/* Hides the trap flag if a debugger set it for a single step. */
 		return test_tsk_thread_flag(task, TIF_FORCED_TF) ? gp[HOST_EFLAGS] & ~X86_EFLAGS_TF : gp[HOST_EFLAGS];
 	}
 	return gp[places[n]];
@@ -147,7 +148,7 @@ const struct user_regset_view *task_user_regset_view(struct task_struct *task)
 	return &view;
 }
 
-/* Whether the next instruction sets the flags itself: then the trap flag behind it is the program's. */
+/* Whether the next instruction loads the flags.  Afterwards the trap flag is the program's own. */
 static bool sets_flags(struct task_struct *task)
 {
 	u8 code[15];
@@ -201,7 +202,7 @@ void ptrace_disable(struct task_struct *task)
 	user_disable_single_step(task);
 }
 
-/* Two bits of it for each breakpoint, and then four. */
+/* DR7 has two bits for each breakpoint that enable it, and above them four for its condition. */
 static unsigned int enabled(unsigned long control, int i)
 {
 	return control >> i * DR_ENABLE_SIZE & 3;
@@ -212,15 +213,53 @@ static unsigned int condition(unsigned long control, int i)
 	return control >> (DR_CONTROL_SHIFT + i * DR_CONTROL_SIZE) & 0xf;
 }
 
-/* Of an address in the register i, and of what is done there. */
+/* Whether a breakpoint may have this address and condition. */
 static bool acceptable(unsigned long address, unsigned int condition)
 {
 	unsigned int bytes = (condition >> 2) + 1;
 
-	/* No breakpoints of ports, none of 8 bytes, none of instructions that are longer than a byte. */
+	/* Not on I/O ports, not of 8 bytes; on instructions only of one byte. */
 	if ((condition & 3) == 2 || bytes == 3 || ((condition & 3) == DR_RW_EXECUTE && bytes != 1))
 		return false;
 	return address < TASK_SIZE && bytes <= TASK_SIZE - address && !(address & (bytes - 1));
+}
+
+/* The debug control register (DR7) for the processor: of the two enabling bits it gets the local one. */
+static u32 debug_control(const unsigned long *own)
+{
+	u32 control = 0;
+	int i;
+
+	for (i = 0; i < 4; i++)
+		if (enabled(own[DR_CONTROL], i))
+			control |= DR_LOCAL_ENABLE << i * DR_ENABLE_SIZE |
+				   condition(own[DR_CONTROL], i) << (DR_CONTROL_SHIFT + i * DR_CONTROL_SIZE);
+	return control;
+}
+
+/* Gives the user thread the task's debug registers. */
+static int set_breakpoints(struct task_struct *task)
+{
+	const unsigned long *own = task->thread.arch.debugregs;
+	struct l4_thread *t = l4_thread_bound(task);
+	u32 i, status = 0;
+
+	if (!t)
+		return -EAGAIN;
+	for (i = 0; i < 4; i++)
+		status |= l4_call(L4_OP_SET_STATE, t->slot, L4_STATE_DEBUG + i, own[i], 0);
+	status |= l4_call(L4_OP_SET_STATE, t->slot, L4_STATE_DEBUG + 7, debug_control(own), 0);
+	return status ? -EINVAL : 0;
+}
+
+u32 l4_debug_status(struct task_struct *task)
+{
+	struct l4_regs r;
+
+	if (l4_call_out(L4_OP_SET_STATE, l4_thread_of(task)->slot, L4_STATE_DEBUG + 7,
+			debug_control(task->thread.arch.debugregs), 0, &r))
+		return 0;
+	return r.r1;
 }
 
 static int set_debug_register(struct task_struct *task, unsigned int n, unsigned long value)
@@ -238,7 +277,7 @@ static int set_debug_register(struct task_struct *task, unsigned int n, unsigned
 		own[DR_STATUS] = value ^ DR6_RESERVED;
 		return 0;
 	case DR_CONTROL:
-		/* These bits are the processor's. */
+		/* These bits are reserved, or have another meaning. */
 		value &= ~0xfc00UL;
 		for (i = 0; i < 4; i++)
 			if (enabled(value, i) && !acceptable(own[i], condition(value, i)))
@@ -249,7 +288,7 @@ static int set_debug_register(struct task_struct *task, unsigned int n, unsigned
 	}
 	old = own[n];
 	own[n] = value;
-	if (!l4_set_breakpoints(task))
+	if (!set_breakpoints(task))
 		return 0;
 	own[n] = old;
 	return -ENOSPC;
@@ -260,19 +299,6 @@ static unsigned long debug_register(struct task_struct *task, unsigned int n)
 	unsigned long value = task->thread.arch.debugregs[n];
 
 	return n == DR_STATUS ? value ^ DR6_RESERVED : value;
-}
-
-/* What the processor gets of it: the local one of the two enabling bits. */
-u32 arch_l4_debug_control(const unsigned long *own)
-{
-	u32 control = 0;
-	int i;
-
-	for (i = 0; i < 4; i++)
-		if (enabled(own[DR_CONTROL], i))
-			control |= DR_LOCAL_ENABLE << i * DR_ENABLE_SIZE |
-				   condition(own[DR_CONTROL], i) << (DR_CONTROL_SHIFT + i * DR_CONTROL_SIZE);
-	return control;
 }
 
 /* Whether an offset into struct user is that of a debug register. */
@@ -353,9 +379,9 @@ void syscall_trace_leave(struct pt_regs *regs)
 	bool step = test_thread_flag(TIF_SINGLESTEP) && !test_thread_flag(TIF_SYSCALL_EMU);
 
 	audit_syscall_exit(regs);
-	/* The step over a system call ends behind it. */
+	/* A single step over a system call ends after it. */
 	if (step) {
-		arch_l4_note_step();
+		l4_note_step();
 		force_sig_fault(SIGTRAP, TRAP_BRKPT, (void __user *)PT_REGS_IP(regs));
 	} else if (test_thread_flag(TIF_SYSCALL_TRACE)) {
 		ptrace_report_syscall_exit(regs, 0);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* RDRAND, as arch/x86/include/asm/archrandom.h has it. */
+/* Random numbers by RDRAND, as in arch/x86/include/asm/archrandom.h. */
 #include <linux/types.h>
-#include "../../../um/os-L4/l4.h"
+#include "../../../um/os-L4/subarch.h"
 
 #define CPUID_RDRAND	(1 << 30)
-/* Intel's advice: who gets nothing so often has a broken one. */
+/* Intel's manual: a generator that fails so often is broken. */
 #define TRIES		10
 
 static bool rdrand(unsigned long *word)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Registers of i386 user threads.
- */
+/* Registers of programs, and what programs are told of the processor. */
 #include <linux/kernel.h>
 #include <linux/mm_types.h>
 #include <linux/panic.h>
@@ -19,8 +17,8 @@
 #include <os.h>
 #include <registers.h>
 #include <sysdep/ptrace_user.h>
-#include "../../../um/os-L4/l4.h"
-#include "../../../um/os-L4/layout.h"
+#include "layout.h"
+#include "run.h"
 #include "selectors.h"
 #include "vdso.h"
 
@@ -28,7 +26,7 @@ char *elf_aux_platform = "i686";
 long elf_aux_hwcap;
 unsigned long vsyscall_ehdr, vsyscall_end, __kernel_vsyscall;
 
-/* What programs are told of the processor: of FPU state, as far as the microkernel switches it. */
+/* AT_HWCAP.  FPU features count only if the microkernel switches their state. */
 void os_early_checks(void)
 {
 	u32 features = l4_kip[L4_KIP_FEATURES / 4];
@@ -47,7 +45,7 @@ void setup_machinename(char *machine_out)
 	strcpy(machine_out, "i686");
 }
 
-/* The end of user processes, and behind it room for upstream's stub pages, which are not used. */
+/* The end of user processes.  Upstream subtracts room for its stub pages, which are not used here. */
 unsigned long os_get_top_address(void)
 {
 	return L4_USER_END + 0x4000;
@@ -62,7 +60,7 @@ void get_safe_registers(unsigned long *regs, unsigned long *fp_regs)
 	regs[HOST_EFLAGS] = X86_EFLAGS_IF | X86_EFLAGS_FIXED;
 }
 
-/* As upstream's of sysrq_32.c. */
+/* In the form of upstream's sysrq_32.c. */
 void show_regs(struct pt_regs *regs)
 {
 	const unsigned long *gp = regs->regs.gp;
@@ -78,66 +76,28 @@ void show_regs(struct pt_regs *regs)
 	       gp[HOST_BP], selectors[L4_DS], selectors[L4_ES], selectors[L4_FS], selectors[L4_GS]);
 }
 
-/* Where a sysenter goes on, in the vDSO. */
-unsigned long arch_l4_landing(void)
+unsigned long l4_landing_pad(void)
 {
 	return current->mm->context.id.vdso + L4_VDSO_LANDING;
 }
 
 /*
- * Linux's convention: ECX and EDX, which the microkernel took for stack pointer and return
- * address, are arguments; EBP is the stack pointer, and the sixth argument lies there.
+ * Linux's convention for sysenter: ECX and EDX are arguments.  The microkernel takes them for stack pointer and
+ * return address.  EBP is the stack pointer, where the sixth argument lies.
  */
-bool arch_l4_begin_sysenter(struct uml_pt_regs *regs)
+bool arch_l4_begin_vdso_call(struct uml_pt_regs *regs)
 {
 	unsigned long *gp = regs->gp;
 
 	gp[HOST_CX] = gp[HOST_SP];
 	gp[HOST_DX] = gp[HOST_IP];
 	gp[HOST_SP] = gp[HOST_BP];
-	gp[HOST_IP] = arch_l4_landing();
+	gp[HOST_IP] = l4_landing_pad();
 	if (get_user(gp[HOST_BP], (unsigned long __user *)gp[HOST_SP])) {
 		gp[HOST_AX] = -EFAULT;
 		return false;
 	}
 	return true;
-}
-
-/*
- * A batch of mappings or a reset that was interrupted half way is not carried on by the
- * microkernel after its thread was stopped: it is begun anew, which does no harm.
- */
-static bool interrupted_half_way(const struct l4_frame *f)
-{
-	extern const char l4_syscall_done[];
-	const struct l4_regs *r;
-
-	if (f->eip != (u32)l4_syscall_done)
-		return false;
-	r = *(const struct l4_regs **)f->esp;
-	/* Results are not stored yet; those of such an operation are no tag. */
-	switch (r->eax >> L4_TAG_OP_SHIFT) {
-	case L4_OP_MAP:
-	case L4_OP_RESET:
-	case L4_OP_DELETE:
-		return f->eax == r->eax;
-	}
-	return false;
-}
-
-void arch_l4_interrupt(struct l4_frame *f)
-{
-	extern const char l4_syscall_again[], l4_interrupt_entry[];
-	u32 *sp;
-
-	if (interrupted_half_way(f))
-		f->eip = (u32)l4_syscall_again;
-	sp = (u32 *)f->esp;
-	*--sp = f->eip;
-	*--sp = f->eflags;
-	f->esp = (u32)sp;
-	f->eip = (u32)l4_interrupt_entry;
-	f->changed = 0;
 }
 
 unsigned long get_thread_reg(int reg, jmp_buf *buf)

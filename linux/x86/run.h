@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What every system call of a program passes, in line: registers, and the microkernel. */
+/* What each event of a program passes, in line: registers, and the microkernel (os-L4/subarch.h). */
 #ifndef __X86_OS_L4_RUN_H
 #define __X86_OS_L4_RUN_H
 
@@ -7,25 +7,26 @@
 #include <linux/stddef.h>
 #include <linux/string.h>
 #include <sysdep/ptrace.h>
+#include <sysdep/ptrace_user.h>
 #include <sysdep/syscalls.h>
-#include "../../../um/os-L4/l4.h"
+#include "../../../um/os-L4/subarch.h"
 
-/* How the microkernel is entered: the same for good. */
-static inline bool arch_l4_has_sysenter(void)
+/* The microkernel is entered by sysenter, or by int where the processor has no sysenter.  This does not change. */
+static inline bool arch_l4_has_fast_entry(void)
 {
 	return l4_kip[L4_KIP_FEATURES / 4] & L4_FEATURE_SYSENTER;
 }
 
 /*
- * Replies to a user thread and waits for its next event: returns the kind of delivery, gives the handle of
- * the next reply and the event's first word.  What l4_syscall() does, on a stack that needs no copies.
- * By L4_OP_MAP_RUN so many records are carried out first, which *word gives.
+ * Replies to a user thread and waits for its next event.  Returns the kind of delivery, the handle for
+ * the next reply and the first word of the event.  It does what l4_syscall() does, without copies of registers in
+ * memory.  By L4_OP_MAP_RUN the microkernel carries out *word records first.
  */
-static __always_inline u32 l4_run_by(u32 op, bool sysenter, u32 *handle, u32 *word)
+static __always_inline u32 arch_l4_run_by(u32 op, bool fast_entry, u32 *handle, u32 *word)
 {
 	u32 delivery = op << L4_TAG_OP_SHIFT, next = *handle;
 
-	if (sysenter)
+	if (fast_entry)
 		asm volatile ("pushl	%%ebp\n\t"
 			      "movl	%%esp, %%ecx\n\t"
 			      "movl	$1f, %%edx\n\t"
@@ -44,44 +45,75 @@ static __always_inline u32 l4_run_by(u32 op, bool sysenter, u32 *handle, u32 *wo
 	return L4_DELIVERY_KIND(delivery);
 }
 
-static __always_inline u32 l4_run(bool sysenter, u32 *handle, u32 *word)
+static __always_inline u32 arch_l4_run(bool fast_entry, u32 *handle, u32 *word)
 {
-	/* Any, as the microkernel does not look at it. */
+	/* Any value: the microkernel does not look at it. */
 	asm ("" : "=S" (*word));
-	return l4_run_by(L4_OP_RUN, sysenter, handle, word);
+	return arch_l4_run_by(L4_OP_RUN, fast_entry, handle, word);
+}
+
+/* A sysenter of a program: the microkernel does not know the program's stack pointer and return address. */
+static __always_inline bool arch_l4_is_vdso_call(u32 vector)
+{
+	return vector == L4_VECTOR_SYSENTER;
+}
+
+/* A program that entered by sysenter goes on at the vDSO's landing pad, which restores ECX and EDX from the stack. */
+unsigned long l4_landing_pad(void);
+
+static __always_inline unsigned long arch_l4_fast_return(u32 vector)
+{
+	return vector == L4_VECTOR_SYSENTER ? l4_landing_pad() : 0;
+}
+
+static __always_inline void arch_l4_cancel_fast_return(struct l4_frame *f)
+{
+	f->changed &= ~L4_BY_SYSEXIT;
 }
 
 /*
- * The first registers lie in uml_pt_regs as in the microkernel's frame (user-offsets.c).  Where a sysenter
- * lands, if one is what the thread comes from, ECX and EDX may be lost.
+ * The first registers lie in uml_pt_regs as in the microkernel's frame (user-offsets.c).  At the address
+ * fast_return, if it is not 0, the program does not need ECX and EDX: the microkernel may return by sysexit.
  */
 static __always_inline void arch_l4_load_registers(const struct uml_pt_regs *regs, struct l4_frame *f,
-						   unsigned long landing)
+						   unsigned long fast_return)
 {
 	const unsigned long *gp = regs->gp;
 	bool segments = f->fs_gs != gp[HOST_FS_GS];
 
 	memcpy(f, gp, offsetof(struct l4_frame, vector));
-	if (unlikely(landing) && gp[HOST_IP] == landing)
+	if (unlikely(fast_return) && gp[HOST_IP] == fast_return)
 		f->changed |= L4_BY_SYSEXIT;
-	/* The microkernel clears it when it has taken the registers: not if a notification came first. */
+	/* The microkernel clears the flag when it takes the registers: not if a notification comes first. */
 	if (unlikely(segments))
 		f->changed |= L4_CHANGED_SEGMENTS;
 }
 
-/* What a system call returns is all that it changes, mostly. */
+/* Most system calls change the result alone. */
 static __always_inline void arch_l4_load_result(const struct uml_pt_regs *regs, struct l4_frame *f)
 {
 	f->eax = regs->gp[HOST_AX];
 }
 
+/* CS and SS stay those of get_safe_registers(). */
 static __always_inline void arch_l4_store_registers(struct uml_pt_regs *regs, struct l4_frame *f)
 {
 	memcpy(regs->gp, f, offsetof(struct l4_frame, vector));
-	/* CS and SS are those of get_safe_registers(). */
 }
 
-/* Its functions take their arguments, six at most, from the stack (asmlinkage), and may overwrite them there. */
+/* The number of a system call is in the register of its result. */
+static __always_inline unsigned long arch_l4_begin_system_call(struct uml_pt_regs *regs)
+{
+	return PT_SYSCALL_NR(regs->gp) = regs->gp[HOST_AX];
+}
+
+static __always_inline void arch_l4_no_system_call(struct uml_pt_regs *regs)
+{
+	PT_SYSCALL_NR(regs->gp) = -1;
+	UPT_SYSCALL_NR(regs) = -1;
+}
+
+/* The functions of system calls take six arguments from the stack (asmlinkage), and may overwrite them there. */
 static __always_inline long arch_l4_execute(const struct uml_pt_regs *regs, unsigned long nr)
 {
 	long result = nr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Signal frames, as arch/x86 makes them for i386 (kernel/signal.c, signal_32.c): in place of
- * upstream's signal.c, here and in arch/um.  Each part is copied once.
+ * Signal frames, as arch/x86 makes them for i386 (kernel/signal.c, signal_32.c).  This takes the place of
+ * upstream's signal.c in arch/um and arch/x86/um.
  */
 #include <linux/kernel.h>
 #include <linux/ptrace.h>
@@ -20,12 +20,12 @@
 #include "selectors.h"
 #include "vdso.h"
 
-/* Flags that a frame gives back. */
+/* Flags that sigreturn restores. */
 #define FRAME_FLAGS	(X86_EFLAGS_AC | X86_EFLAGS_OF | X86_EFLAGS_DF | X86_EFLAGS_TF | \
 			 X86_EFLAGS_SF | X86_EFLAGS_ZF | X86_EFLAGS_AF | X86_EFLAGS_PF | \
 			 X86_EFLAGS_CF | X86_EFLAGS_RF)
 
-/* Where the frame and the FPU state go; an address that nobody has if that would leave the signal's stack. */
+/* The addresses of the frame and of the FPU state.  If the frame would overflow the alternate stack: an invalid address. */
 static void __user *frame_place(struct ksignal *ksig, unsigned long sp, size_t size, void __user **fp)
 {
 	bool on_altstack = on_sig_stack(sp);
@@ -36,14 +36,14 @@ static void __user *frame_place(struct ksignal *ksig, unsigned long sp, size_t s
 	}
 	sp = l4_fp_frame(sp);
 	*fp = (void __user *)sp;
-	/* At a function's entry the word above the return address is aligned. */
+	/* By the ABI the word above the return address is aligned to 16 bytes. */
 	sp = ((sp - size + 4) & -16UL) - 4;
 	if (on_altstack && !__on_sig_stack(sp))
 		return (void __user *)-1L;
 	return (void __user *)sp;
 }
 
-/* What a signal takes of a stack at most, wherever that ends: the frame, the FPU state, and what aligns them. */
+/* AT_MINSIGSTKSZ: the most that a signal takes of a stack, with FPU state and alignment. */
 unsigned long l4_sigframe_size(void)
 {
 	size_t frame = max(sizeof(struct sigframe_ia32), sizeof(struct rt_sigframe_ia32));
@@ -72,7 +72,7 @@ static u32 restorer(const struct ksignal *ksig, unsigned long ours)
 	return ksig->ka.sa.sa_flags & SA_RESTORER ? (u32)ksig->ka.sa.sa_restorer : current->mm->context.id.vdso + ours;
 }
 
-/* Debuggers know frames by these instructions, which nobody executes. */
+/* Debuggers recognise frames by these instructions.  They are not executed. */
 static void fill_code(char *code, const char *instructions, u32 nr)
 {
 	memcpy(code, instructions, 8);
@@ -93,7 +93,7 @@ static bool setup_frame(struct ksignal *ksig, unsigned long *gp, const sigset_t 
 	f.extramask[0] = set->sig[1];
 	/* pop %eax; mov $nr, %eax; int $0x80 */
 	fill_code(f.retcode, "\x58\xb8\0\0\0\0\xcd\x80", __NR_sigreturn);
-	/* Between these lies room for an FPU state that is elsewhere today. */
+	/* The gap is the former place of the FPU state. */
 	if (__copy_to_user(to, &f, offsetof(struct sigframe_ia32, fpstate_unused)) ||
 	    __copy_to_user(&to->extramask, &f.extramask,
 			   sizeof(f) - offsetof(struct sigframe_ia32, extramask)))
@@ -140,8 +140,8 @@ static bool came_from_system_call(const unsigned long *gp)
 	return (long)gp[HOST_ORIG_AX] != -1;
 }
 
-/* It is carried out again when the program goes on: with another number, if it is to go on where it was. */
-static void begin_again(unsigned long *gp, unsigned long nr)
+/* Restarts a system call.  The number is the same, or that of restart_syscall(). */
+static void restart_system_call(unsigned long *gp, unsigned long nr)
 {
 	gp[HOST_AX] = nr;
 	gp[HOST_IP] -= 2;
@@ -166,11 +166,11 @@ static void handle_signal(struct ksignal *ksig, struct pt_regs *regs)
 			}
 			fallthrough;
 		case -ERESTARTNOINTR:
-			begin_again(gp, gp[HOST_ORIG_AX]);
+			restart_system_call(gp, gp[HOST_ORIG_AX]);
 			break;
 		}
 	}
-	/* The frame has no trap flag of a debugger's, who is told of the handler instead. */
+	/* The frame must not have a debugger's trap flag.  The debugger gets the step at the handler's first instruction. */
 	stepping = test_thread_flag(TIF_SINGLESTEP);
 	if (stepping)
 		user_disable_single_step(current);
@@ -200,17 +200,17 @@ void do_signal(struct pt_regs *regs)
 		case -ERESTARTNOHAND:
 		case -ERESTARTSYS:
 		case -ERESTARTNOINTR:
-			begin_again(gp, gp[HOST_ORIG_AX]);
+			restart_system_call(gp, gp[HOST_ORIG_AX]);
 			break;
 		case -ERESTART_RESTARTBLOCK:
-			begin_again(gp, __NR_restart_syscall);
+			restart_system_call(gp, __NR_restart_syscall);
 			break;
 		}
 	}
 	restore_saved_sigmask();
 }
 
-/* A null selector may have any of its four values. */
+/* Adds user privilege, unless the selector is null: that has four values. */
 static unsigned long with_rpl(u16 selector)
 {
 	return selector <= 3 ? selector : selector | 3;
@@ -239,7 +239,7 @@ static bool restore_context(struct uml_pt_regs *regs, const struct sigcontext_32
 	selectors[L4_FS] = with_rpl(sc->fs);
 	selectors[L4_GS] = with_rpl(sc->gs);
 	gp[HOST_EFLAGS] = (gp[HOST_EFLAGS] & ~FRAME_FLAGS) | (sc->flags & FRAME_FLAGS);
-	/* What went before is no system call that could begin again. */
+	/* The interrupted system call is not restarted by this one. */
 	gp[HOST_ORIG_AX] = -1;
 	UPT_SYSCALL_NR(regs) = -1;
 	return l4_fp_from_frame((void __user *)sc->fpstate);

@@ -5,9 +5,9 @@
 #include <asm/thread_info.h>
 #include "../../../um/os-L4/abi.h"
 
-/* Words of the information page that are copied: all that Linux reads. */
+/* The words of the information page that Linux reads are copied. */
 #define KIP_WORDS	8
-	.if	L4_KIP_FEATURES >= 4 * KIP_WORDS || L4_KIP_TSC_SHIFT >= 4 * KIP_WORDS
+	.if	L4_KIP_FEATURES >= 4 * KIP_WORDS || L4_KIP_CLOCK_SHIFT >= 4 * KIP_WORDS
 	.error	"the information page has other offsets"
 	.endif
 
@@ -23,7 +23,7 @@ SYM_CODE_START(_start)
 	movl	$KIP_WORDS, %ecx
 	rep movsl
 	movl	%edx, %esi
-	/* Every notification bit is for a receive or run to take. */
+	/* A receive or run takes any notification bit. */
 	movl	$-1, L4_UTCB_ACCEPT(%ebx)
 	addl	$L4_UTCB_PENDING, %ebx
 	movl	%ebx, l4_arrived
@@ -32,13 +32,13 @@ SYM_CODE_START(_start)
 1:	jmp	1b
 SYM_CODE_END(_start)
 
-/* Aligned: call traces end where a stack could end. */
+/* Aligned, as call traces find the end of a stack by its alignment. */
 	.section .data..init_irqstack, "aw"
 	.balign	THREAD_SIZE
 boot_stack:
 	.skip	THREAD_SIZE
 
-/* What each system call looks at: a line of the data cache. */
+/* The words that each system call reads share a line of the data cache. */
 	.data
 	.balign	64
 	.globl	l4_kip
@@ -47,8 +47,8 @@ l4_kip:
 	.globl	signals_enabled
 signals_enabled:
 	.long	0
-	.globl	l4_untold
-l4_untold:
+	.globl	l4_mappings_dirty
+l4_mappings_dirty:
 	.long	0
 	.globl	l4_utcb
 l4_utcb:

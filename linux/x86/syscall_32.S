@@ -38,11 +38,11 @@ l4_syscall_done:
 	ret
 SYM_FUNC_END(l4_syscall)
 
-/* Entered as an interrupt is: EIP and EFLAGS of what it interrupted are on the stack. */
+/* An injected interrupt begins here.  arch_l4_inject_interrupt() has pushed EIP and EFLAGS. */
 SYM_FUNC_START(l4_interrupt_entry)
 	pushal
 	cld
-	call	l4_forced_interrupt
+	call	l4_injected_interrupt
 	popal
 	popfl
 	ret

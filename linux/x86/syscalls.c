@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* System calls about the processor, which is not Linux's here. */
+/* System calls that would change the processor.  Linux has no privileges here to do that. */
 #include <linux/capability.h>
 #include <linux/prctl.h>
 #include <linux/syscalls.h>
 #include <asm/prctl.h>
 
-/* CPUID is open, and cannot be closed; nothing else is known on i386. */
+/* CPUID cannot be made to fault.  i386 knows no other option. */
 SYSCALL_DEFINE2(arch_prctl, int, option, unsigned long, argument)
 {
 	switch (option) {
@@ -17,7 +17,7 @@ SYSCALL_DEFINE2(arch_prctl, int, option, unsigned long, argument)
 	return -EINVAL;
 }
 
-/* So is the time-stamp counter. */
+/* The time-stamp counter cannot be made to fault either. */
 int get_tsc_mode(unsigned long address)
 {
 	return put_user(PR_TSC_ENABLE, (unsigned int __user *)address);
@@ -28,7 +28,7 @@ int set_tsc_mode(unsigned int mode)
 	return mode == PR_TSC_ENABLE ? 0 : -EINVAL;
 }
 
-/* A component has no ports of the machine: everybody is as one who may not. */
+/* This component has no I/O ports: ioperm() and iopl() fail as without CAP_SYS_RAWIO. */
 SYSCALL_DEFINE3(ioperm, unsigned long, from, unsigned long, count, int, turn_on)
 {
 	if (from + count <= from || from + count > 65536)

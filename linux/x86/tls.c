@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TLS descriptors: the microkernel has three for each thread, where i386 Linux has them.  In place of
- * upstream's, which tells a host of them at each switch of tasks, and of two only.
+ * TLS descriptors.  The microkernel has three for each thread, at the numbers of i386 Linux.  This takes the place of
+ * upstream's file, which sets those of its host at each switch of tasks.
  */
 #include <linux/kernel.h>
 #include <linux/regset.h>
@@ -10,7 +10,7 @@
 #include <linux/uaccess.h>
 #include <asm/desc.h>
 #include <asm/ldt.h>
-#include "../../../um/os-L4/l4.h"
+#include "../../../um/os-L4/subarch.h"
 #include "regset.h"
 #include "tls.h"
 
@@ -19,7 +19,7 @@ static struct uml_tls_struct *descriptors(struct task_struct *task)
 	return task->thread.arch.tls_array;
 }
 
-/* Whether it says that there is none: as it should, or by zeros. */
+/* Whether the user means an empty descriptor: LDT_empty(), or all zeros. */
 static bool is_empty(const struct user_desc *info)
 {
 	return LDT_empty(info) ||
@@ -27,21 +27,24 @@ static bool is_empty(const struct user_desc *info)
 		 info->limit_in_pages | info->seg_not_present | info->useable);
 }
 
-/* Data that grows upwards, of 32 bits: what programs have there. */
+/* The microkernel allows 32-bit data segments that grow upwards. */
 static bool acceptable(const struct user_desc *info)
 {
 	return is_empty(info) || (info->seg_32bit && !info->contents && !info->seg_not_present);
 }
 
+/* Tells the user thread of a descriptor.  Without one there is nothing to do: arch_l4_load_state() comes later. */
 static int load(struct task_struct *task, unsigned int i)
 {
 	const struct uml_tls_struct *d = &descriptors(task)[i];
+	struct l4_thread *t = l4_thread_of(task);
 	u32 limit = 0;
 
 	if (d->present)
 		limit = d->tls.limit | L4_TLS_PRESENT | (d->tls.limit_in_pages ? L4_TLS_PAGES : 0) |
 			(d->tls.read_exec_only ? L4_TLS_READ_ONLY : 0);
-	return l4_set_tls(task, i, d->present ? d->tls.base_addr : 0, limit);
+	return t && l4_call(L4_OP_SET_STATE, t->slot, L4_STATE_TLS + i, d->present ? d->tls.base_addr : 0, limit) ?
+	       -EINVAL : 0;
 }
 
 static int set(struct task_struct *task, unsigned int i, const struct user_desc *info)
@@ -67,8 +70,8 @@ static void get(struct task_struct *task, unsigned int i, struct user_desc *info
 		};
 }
 
-/* A task's new thread has none yet. */
-int arch_l4_load_tls(struct task_struct *task)
+/* A new user thread has no descriptors yet. */
+int arch_l4_load_state(struct task_struct *task)
 {
 	unsigned int i;
 
@@ -78,7 +81,7 @@ int arch_l4_load_tls(struct task_struct *task)
 	return 0;
 }
 
-/* They are the thread's: nothing is to be done when tasks are switched, or when one is copied. */
+/* Each user thread has its own descriptors: nothing is to be done when tasks are switched or copied. */
 void arch_switch_to(struct task_struct *task) { }
 void clear_flushed_tls(struct task_struct *task) { }
 
@@ -136,7 +139,7 @@ SYSCALL_DEFINE1(get_thread_area, struct user_desc __user *, user)
 	return tls_read(current, -1, user);
 }
 
-/* Of a child that clone() gives one; it has no thread yet. */
+/* CLONE_SETTLS.  The child has no user thread yet. */
 int arch_set_tls(struct task_struct *task, unsigned long tls)
 {
 	return tls_write(task, -1, (struct user_desc __user *)tls, false);

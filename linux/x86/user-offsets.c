@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Register frame and protection constants shared by the kernel proper and
- * the host layer.  No host headers: the frame layout is ours to choose.  It is
- * the microkernel's as far as that has a word for each, so that one copy does (run.h).
+ * The layout of registers in uml_pt_regs, and constants.  The first registers lie as in the microkernel's frame, so that
+ * one copy suffices (run.h).
  */
 #include <linux/kbuild.h>
 #include <asm/ptrace-abi.h>
@@ -33,7 +32,7 @@ void foo(void)
 	AS_MICROKERNEL(HOST_EFLAGS, eflags);
 	AS_MICROKERNEL(HOST_DS_ES, ds_es);
 	AS_MICROKERNEL(HOST_FS_GS, fs_gs);
-	/* For macros of upstream's that nobody uses. */
+	/* Upstream has macros with these names, which are not used. */
 	AS_MICROKERNEL(HOST_DS, ds_es);
 	AS_MICROKERNEL(HOST_ES, ds_es);
 	BEHIND(HOST_CS, 0);

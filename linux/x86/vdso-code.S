@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the vDSO begins with.  The auxiliary vector names the entry: by sysenter, or by int 0x80
- * where there is none.  By Linux's convention for sysenter ECX, EDX and EBP are pushed, and EBP is the
- * stack pointer; whoever follows it comes back at the landing.
+ * The code of the vDSO, but for its clocks.  The auxiliary vector names the entry: by sysenter, or by int 0x80 where
+ * the processor has none.  Linux's convention for sysenter: ECX, EDX and EBP are pushed, EBP is the stack
+ * pointer, and the program goes on at the landing pad.
  */
 #include <linux/linkage.h>
 #include <asm/unistd_32.h>
@@ -35,7 +35,7 @@ by_sysenter:
 	.cfi_rel_offset ebp, 0
 	movl	%esp, %ebp
 	sysenter
-	/* A system call that starts again begins at the instruction before the landing. */
+	/* A restarted system call executes the instruction before the landing pad. */
 	AT(L4_VDSO_LANDING - 2)
 	int	$0x80
 	popl	%ebp
@@ -51,7 +51,7 @@ by_sysenter:
 	.cfi_endproc
 	.size	by_sysenter, . - by_sysenter
 
-	/* Debuggers know these by their instructions. */
+	/* Debuggers recognise these by their instructions. */
 	AT(L4_VDSO_SIGRETURN)
 	.globl	__kernel_sigreturn
 	.type	__kernel_sigreturn, @function

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The pages themselves. */
+/* The image of the vDSO. */
 	.section .rodata
 	.balign	4096
 	.globl	l4_vdso_image

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Mapping the vDSO into each process, as arch/x86/entry/vdso does, and what its clocks read. */
+/* Maps the vDSO and the data of its clocks into each process, as arch/x86/entry/vdso does. */
 #include <linux/binfmts.h>
 #include <linux/init.h>
 #include <linux/irqflags.h>
@@ -15,13 +15,13 @@
 
 static unsigned long entry __ro_after_init = L4_VDSO_SYSCALL;
 
-/* Clocks are set before there are pages. */
+/* Linux writes clock data before pages can be allocated. */
 static struct vdso_data first[CS_BASES] __initdata;
 struct vdso_data *l4_vdso_data __refdata = first;
 
 static struct page *data_pages[1 + 1], *code_pages[L4_VDSO_PAGES + 1];
 
-/* RAM, which processes may be shown: pages of the image are nobody else's. */
+/* Allocates pages of RAM.  Pages of the server's image cannot be mapped into processes. */
 static void *__init ram(struct page **pages, unsigned int count)
 {
 	void *at = alloc_pages_exact(count * PAGE_SIZE, GFP_KERNEL | __GFP_ZERO);
@@ -57,7 +57,7 @@ unsigned long l4_vdso_entry(void)
 	return current->mm->context.id.vdso + entry;
 }
 
-/* A process moves it: its system call, if it came from there, returns to the new place. */
+/* mremap() by a process.  If this system call came by the vDSO's landing pad, it returns to the new one. */
 static int moved(const struct vm_special_mapping *mapping, struct vm_area_struct *vma)
 {
 	unsigned long *vdso = &current->mm->context.id.vdso;
@@ -72,8 +72,8 @@ static int moved(const struct vm_special_mapping *mapping, struct vm_area_struct
 }
 
 /*
- * Behind the stack, at a random place in what its page table has left, as x86-64 did for long: a table
- * of its own would cost each process a page of the microkernel's.
+ * The vDSO lies above the stack, at a random address for which the stack's page table suffices.  Elsewhere it would cost
+ * each process a page of the microkernel's memory for a table.
  */
 static unsigned long beside(unsigned long stack_end, unsigned long bytes)
 {
@@ -102,7 +102,7 @@ int arch_setup_additional_pages(struct linux_binprm *bprm, int uses_interp)
 	vma = _install_special_mapping(mm, at, PAGE_SIZE, VM_READ | VM_MAYREAD | VM_DONTDUMP, &data);
 	if (IS_ERR(vma))
 		goto out;
-	/* Debuggers set breakpoints in a copy of their own. */
+	/* VM_MAYWRITE: a debugger's breakpoint makes a copy of the page. */
 	vma = _install_special_mapping(mm, at + PAGE_SIZE, L4_VDSO_PAGES * PAGE_SIZE,
 				       VM_READ | VM_EXEC | VM_MAYREAD | VM_MAYWRITE | VM_MAYEXEC,
 				       &code);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What lies where in the vDSO, from where it is mapped; a page of data lies before it. */
+/* Offsets in the vDSO.  A page of data lies before it. */
 #ifndef __OS_L4_VDSO_H
 #define __OS_L4_VDSO_H
 
@@ -12,7 +12,7 @@
 #define L4_VDSO_RT_SIGRETURN	(L4_VDSO_TEXT + 0x60)
 
 #ifndef __ASSEMBLY__
-/* For patch 9: where the current process calls Linux. */
+/* AT_SYSINFO of the current process (patch 9). */
 unsigned long l4_vdso_entry(void);
 #endif
 

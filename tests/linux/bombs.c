@@ -276,6 +276,6 @@ int main(void)
 		printf("not ok: no program runs any more\n");
 		failed = 1;
 	}
-	printf("# page tables of processes dropped: %d\n", used("forgotten"));
+	printf("# page tables of processes reclaimed: %d\n", used("reclaims"));
 	return failed;
 }

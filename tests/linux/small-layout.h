@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Another layout for a test, in place of linux/os-L4/layout.h: RAM and vmalloc within 128 MiB. */
+/* Another layout for a test, in place of linux/x86/layout.h: RAM and vmalloc within 128 MiB. */
 #ifndef __OS_L4_LAYOUT_H
 #define __OS_L4_LAYOUT_H
 
@@ -7,8 +7,5 @@
 #define L4_VMALLOC_END	0x0c000000
 #define L4_RAM_END	(L4_VMALLOC_END - (72 << 20))
 #define L4_USER_END	0x80000000
-
-#define L4_USER_PRIORITY	80
-#define L4_INTERRUPT_PRIORITY	120
 
 #endif

@@ -23,8 +23,8 @@ struct Server {
 }
 
 const SERVERS: [Server; 3] = [
-    Server { package: "linux", folder: "source", layout: "linux/os-L4/layout.h", tests: false },
-    Server { package: "linux-tests", folder: "source", layout: "linux/os-L4/layout.h", tests: true },
+    Server { package: "linux", folder: "source", layout: "linux/x86/layout.h", tests: false },
+    Server { package: "linux-tests", folder: "source", layout: "linux/x86/layout.h", tests: true },
     Server { package: "linux-small", folder: "small", layout: "tests/linux/small-layout.h", tests: false },
 ];
 const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";

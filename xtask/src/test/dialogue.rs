@@ -26,7 +26,7 @@ pub const ALL: &[Test] = &[
     ("linux.reboot", reboot),
     ("linux.two", two),
     ("linux.two.rhythm", rhythm),
-    ("linux.hostile", hostile),
+    ("linux.attack", attack),
 ];
 
 fn built(system: &str, kdb: bool) -> Result<Built> {
@@ -225,8 +225,8 @@ fn reboot() -> Result<()> {
 
 /// Linux servers that were taken over: each attempt ends that Linux or is refused, and the IPC of
 /// others goes on without a mistake.
-fn hostile() -> Result<()> {
-    let mut session = emulator::session(&build::system(Path::new("tests/systems/linux-hostile.toml"))?)?;
+fn attack() -> Result<()> {
+    let mut session = emulator::session(&build::system(Path::new("tests/systems/linux-attack.toml"))?)?;
     session.patience = Duration::from_secs(60);
     let mut wanted = vec![
         "`ports` died: privileged instruction",

@@ -28,42 +28,42 @@ const LONG: Duration = Duration::from_secs(600);
 /// A fault of Linux itself is its own panic, with registers and a call trace; it is started again, and
 /// another Linux does not notice. A fault of the panic, or of another thread, ends it, too.
 fn faults() -> Result<()> {
-    let mut session = emulator::session(&build::system(Path::new("tests/systems/linux-provoke.toml"))?)?;
+    let mut session = emulator::session(&build::system(Path::new("tests/systems/linux-faults.toml"))?)?;
     session.expect(PROMPT)?;
     session.shell(4, "two")?;
     session.send(b"while [ ! -e /tmp/stop ]; do usleep 10000; done &\r")?;
     session.expect(PROMPT)?;
     session.shell(3, "one")?;
     for (how, lines) in [
-        ("null", &["BUG: page fault: read at 00000008, nothing is there", "At provoke_null+"][..]),
+        ("null", &["BUG: page fault: read at 00000008, nothing is there", "At crash_null+"][..]),
         ("jump", &["BUG: page fault: execution at 00000000, nothing is there", "At 0x0,"]),
-        ("text", &["BUG: page fault: write at ", ", not allowed", "At provoke_text+"]),
-        ("stack", &["BUG: stack overflow: the guard page of [", "At provoke_stack"]),
-        ("divide", &["BUG: divide error: exception 0, error code 0000", "At provoke_divide+"]),
-        ("invalid", &["BUG: invalid opcode: exception 6, error code 0000", "At provoke_invalid+"]),
+        ("text", &["BUG: page fault: write at ", ", not allowed", "At crash_text+"]),
+        ("stack", &["BUG: stack overflow: the guard page of [", "At crash_stack"]),
+        ("divide", &["BUG: divide error: exception 0, error code 0000", "At crash_divide+"]),
+        ("invalid", &["BUG: invalid opcode: exception 6, error code 0000", "At crash_invalid+"]),
     ] {
-        provoke(&mut session, how)?;
+        crash(&mut session, how)?;
         for line in lines {
             session.expect(line)?;
         }
         session.expect("EAX: ")?;
         session.expect("Call Trace:\n")?;
-        session.expect(if how == "stack" { "provoke_stack" } else { "provoke_write+" })?;
+        session.expect(if how == "stack" { "crash_stack" } else { "crash_write+" })?;
         session.expect("Kernel panic - not syncing: Fault of the kernel: ")?;
         again(&mut session, "`one` ended with code 125")?;
     }
-    provoke(&mut session, "bug")?;
-    session.expect("BUG: failure at arch/um/os-L4/tests/provoke.c:")?;
+    crash(&mut session, "bug")?;
+    session.expect("BUG: failure at arch/um/os-L4/tests/crash_test.c:")?;
     session.expect("Call Trace:\n")?;
-    session.expect("provoke_write")?;
+    session.expect("crash_write")?;
     again(&mut session, "`one` ended with code 125")?;
 
-    provoke(&mut session, "thread")?;
+    crash(&mut session, "thread")?;
     again(&mut session, "`one` died: access to memory that it does not have")?;
 
-    provoke(&mut session, "twice")?;
+    crash(&mut session, "twice")?;
     session.expect(PROMPT)?;
-    provoke(&mut session, "null")?;
+    crash(&mut session, "null")?;
     session.expect("Kernel panic - not syncing: Fault of the kernel: ")?;
     again(&mut session, "`one` died: access to memory that it does not have")?;
 
@@ -77,9 +77,9 @@ fn faults() -> Result<()> {
     session.end()
 }
 
-fn provoke(session: &mut Session, how: &str) -> Result<()> {
-    session.send(format!("echo {how} > /dev/macadamia/provoke\r").as_bytes())?;
-    session.expect("/dev/macadamia/provoke\n")
+fn crash(session: &mut Session, how: &str) -> Result<()> {
+    session.send(format!("echo {how} > /dev/macadamia/crash-test\r").as_bytes())?;
+    session.expect("/dev/macadamia/crash-test\n")
 }
 
 /// Waits for the root server's word and for a new life.
@@ -101,13 +101,13 @@ fn walk() -> Result<()> {
         let text = o.text();
         ensure!(o.status == 0, "{}", o.said());
         let mut counts = [0; 5];
-        for (count, name) in counts.iter_mut().zip(["walks", "pages", "mapped", "own", "forgotten"]) {
+        for (count, name) in counts.iter_mut().zip(["walks", "pages", "mapped", "own", "reclaims"]) {
             let line = text.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name} in: {text}"))?;
             *count = line.trim().parse()?;
         }
-        let [walks, pages, mapped, own, forgotten] = counts;
+        let [walks, pages, mapped, own, reclaims] = counts;
         println!("# {walks} times all of a process compared: {pages} pages, of which the microkernel had {mapped}, and {own}");
-        println!("# of Linux's own; tables of a process dropped {forgotten} times");
+        println!("# of Linux's own; tables of a process reclaimed {reclaims} times");
         ensure!(walks > 100 && mapped > 10_000 && pages > 10 * mapped && own > 10 * walks, "{text}");
         Ok(counts)
     };
@@ -120,13 +120,13 @@ fn walk() -> Result<()> {
         ),
     )?;
     // More page tables than the microkernel has memory for.
-    let [.., forgotten] = compared(
-        "tests/systems/linux-walk-forget.toml",
+    let [.., reclaims] = compared(
+        "tests/systems/linux-walk-reclaim.toml",
         "sleep 1000 & for i in 1 2 3; do maps 80 || exit 1; ls -l /proc | sort | grep -c i; done; kill $!",
     )?;
-    ensure!(forgotten > 10, "tables were dropped {forgotten} times");
+    ensure!(reclaims > 10, "tables were reclaimed {reclaims} times");
     for how in ["page", "rights", "gone", "left", "kept", "own"] {
-        let o = guest(WALK).run(&format!("echo entry-{how} > /dev/macadamia/provoke; sleep 1; sleep 1"))?;
+        let o = guest(WALK).run(&format!("echo entry-{how} > /dev/macadamia/crash-test; sleep 1; sleep 1"))?;
         let said = String::from_utf8_lossy(&o.err);
         ensure!(o.status == 125 && said.contains("Kernel panic - not syncing: walk: "), "{how}: status {}: {said}", o.status);
     }

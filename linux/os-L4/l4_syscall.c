@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-/* System calls of the microkernel. */
+/* The microkernel's system calls, and what is made of a few of them: messages, notifications, threads, the end. */
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
-#include "l4.h"
+#include "subarch.h"
+#include <os-L4/processor.h>
 
 u32 l4_call_out(u32 op, u32 a0, u32 a1, u32 a2, u32 a3, struct l4_regs *out)
 {
 	*out = (struct l4_regs){ op << L4_TAG_OP_SHIFT, a0, a1, a2, a3 };
 	l4_syscall(out);
-	return out->eax;
+	return out->r0;
 }
 
 u32 l4_call(u32 op, u32 a0, u32 a1, u32 a2, u32 a3)
@@ -19,7 +20,7 @@ u32 l4_call(u32 op, u32 a0, u32 a1, u32 a2, u32 a3)
 	return l4_call_out(op, a0, a1, a2, a3, &r);
 }
 
-const char *l4_remedy(u32 status)
+const char *l4_error_hint(u32 status)
 {
 	static char more[100];
 
@@ -34,11 +35,11 @@ const char *l4_remedy(u32 status)
 	return "";
 }
 
-u32 l4_ask(u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out)
+u32 l4_ipc_call(u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out)
 {
 	*out = (struct l4_regs){ L4_OP_CALL << L4_TAG_OP_SHIFT | tag, to, a, b, c };
 	l4_syscall(out);
-	return L4_DELIVERY_KIND(out->eax) == L4_KIND_FAILED;
+	return L4_DELIVERY_KIND(out->r0) == L4_KIND_FAILED;
 }
 
 u32 l4_notifier_of(u32 thread, u32 bits)
@@ -63,8 +64,8 @@ u32 l4_thread_create(u32 *utcb)
 
 	if (!slot || l4_call_out(L4_OP_CREATE_THREAD, L4_QUOTA, L4_SPACE, slot, 0, &r))
 		return 0;
-	*utcb = r.ebx;
-	/* A fault there ends this Linux. */
+	*utcb = r.r1;
+	/* An exception of the thread goes to the root server, which ends this Linux. */
 	if (l4_call(L4_OP_SET_HANDLER, slot, L4_ROOT, 0, 0))
 		return 0;
 	return slot;
@@ -72,8 +73,8 @@ u32 l4_thread_create(u32 *utcb)
 
 bool l4_one_priority;
 
-/* A thread has its creator's priority from the start. */
-static bool raise(u32 slot, u32 priority)
+/* A new thread has its creator's priority.  False: it cannot get this one, though there is one above Linux. */
+static bool set_priority(u32 slot, u32 priority)
 {
 	u32 status = l4_call(L4_OP_SET_PRIORITY, slot, priority, priority, 0);
 
@@ -84,13 +85,7 @@ static bool raise(u32 slot, u32 priority)
 
 int l4_thread_run(u32 slot, l4_thread_fn *fn, void *arg, void *stack_top, u32 priority)
 {
-	u32 *sp = stack_top;
-
-	/* As if called: its argument, and no way back. */
-	*--sp = (u32)arg;
-	*--sp = 0;
-	if (!raise(slot, priority) ||
-	    l4_call(L4_OP_START, slot, (u32)fn, (u32)sp, 0))
+	if (!set_priority(slot, priority) || arch_l4_thread_start(slot, fn, arg, stack_top))
 		return -EPERM;
 	return 0;
 }
@@ -99,7 +94,7 @@ void __noreturn l4_exit(int code)
 {
 	struct l4_regs r;
 
-	l4_ask(L4_ROOT, 3, L4_ROOT_EXIT, code, 0, &r);
+	l4_ipc_call(L4_ROOT, 3, L4_ROOT_EXIT, code, 0, &r);
 	for (;;)
-		asm volatile ("ud2");
+		arch_l4_invalid_instruction();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The rest of what arch/um asks of its host. */
+/* Messages, random numbers, the host's name, the end after a panic: os-Linux/util.c is upstream's. */
 #include <linux/init.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -7,7 +7,7 @@
 #include <kern.h>
 #include <kern_util.h>
 #include <os.h>
-#include "l4.h"
+#include "subarch.h"
 
 #define PUT_FORMATTED(fmt) do {					\
 	char buf[256];						\
@@ -30,7 +30,7 @@ void arch_check_bugs(void) { }
 void arch_examine_signal(int sig, struct uml_pt_regs *regs) { }
 void get_host_cpu_features(void (*flags)(char *line), void (*cache)(char *line)) { }
 
-/* The processor's, if it has any; the time-stamp counter random.c has itself. */
+/* Numbers of the processor's generator, if it has one. */
 ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)
 {
 	return arch_l4_random(buf, len);
@@ -38,8 +38,8 @@ ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)
 
 void __init setup_hostinfo(char *buf, int len)
 {
-	/* Blocks of memory are known by now, and nothing comes between this and their use. */
-	l4_keep_together();
+	/* Page blocks are set up now, and nothing has been allocated from them yet. */
+	l4_group_unmovable();
 	l4_seed_pool();
 	strscpy(buf, "Macadamia", len);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * With "provoke" among the arguments: /dev/macadamia/provoke, where a word that is written
- * makes Linux itself fail in this way.  For tests.
+ * The crash test.  With the argument "crash-test" there is a device /dev/macadamia/crash-test.  A word that is
+ * written to it makes Linux itself fail in this way.
  */
 #include <linux/compiler.h>
 #include <linux/errno.h>
@@ -21,17 +21,18 @@
 #include <asm/tlbflush.h>
 #include <os.h>
 #include "l4.h"
-#include "layout.h"
+#include <os-L4/processor.h>
+#include <os-L4/tests.h>
 
-/* Mapped by nobody: the first page. */
+/* The first page is not mapped. */
 static volatile u32 *const nothing = (u32 *)8;
 
-static noinline void provoke_null(void)
+static noinline void crash_null(void)
 {
 	*nothing;
 }
 
-static noinline void provoke_jump(void)
+static noinline void crash_jump(void)
 {
 	void (*volatile fn)(void) = NULL;
 
@@ -39,54 +40,52 @@ static noinline void provoke_jump(void)
 	barrier();
 }
 
-static noinline void provoke_text(void)
+static noinline void crash_text(void)
 {
-	*(volatile u8 *)provoke_jump = 0;
+	*(volatile u8 *)crash_jump = 0;
 }
 
-static noinline u32 provoke_stack(u32 depth)
+static noinline u32 crash_stack(u32 depth)
 {
 	volatile u32 local[16];
 
 	local[depth % 16] = depth;
-	return provoke_stack(depth + 1) + local[0];
+	return crash_stack(depth + 1) + local[0];
 }
 
-static noinline void provoke_divide(void)
+static noinline void crash_divide(void)
 {
-	u32 zero = 0;
-
-	asm volatile ("divl %0" : "+r" (zero) : "a" (1), "d" (0) : "cc");
+	arch_l4_divide_by_zero();
 }
 
-static noinline void provoke_invalid(void)
+static noinline void crash_invalid(void)
 {
-	asm volatile ("ud2");
+	arch_l4_invalid_instruction();
 }
 
-static noinline void provoke_bug(void)
+static noinline void crash_bug(void)
 {
 	BUG();
 }
 
 /* On its own stack and UTCB. */
-static asmlinkage void provoke_other(void *arg)
+static asmlinkage void crash_other(void *arg)
 {
 	*nothing;
 }
 
 /* Another thread of the server fails. */
-static int provoke_thread(void)
+static int crash_thread(void)
 {
 	static char stack[4096] __aligned(16);
 	u32 utcb, thread = l4_thread_create(&utcb);
 
-	return thread ? l4_thread_run(thread, provoke_other, NULL, stack + sizeof(stack),
+	return thread ? l4_thread_run(thread, crash_other, NULL, stack + sizeof(stack),
 				      L4_INTERRUPT_PRIORITY) : -ENOMEM;
 }
 
-/* The microkernel loses a page of Linux's own, which nobody uses. */
-static int provoke_own(void)
+/* The microkernel loses a page of Linux's own vmalloc, which is not used. */
+static int crash_own(void)
 {
 	void *page = vmalloc(PAGE_SIZE);
 
@@ -94,11 +93,11 @@ static int provoke_own(void)
 }
 
 /*
- * The microkernel's entry for a page of the process that asks becomes another than Linux's: of another page, with
- * more rights, none, one where Linux has none, or of another page where Linux believes it to be forgotten.  Only
- * walk.c sees it: nobody uses these pages.
+ * Makes the microkernel's entry for a page of the current process differ from Linux's: another page, more rights, no
+ * entry, an entry where Linux has none, or another page where Linux has reclaimed it.  The pages are not
+ * used, so only walk.c notices.
  */
-static int provoke_entry(const char *how)
+static int crash_entry(const char *how)
 {
 	struct mm_struct *mm = current->mm;
 	bool rights = !strcmp(how, "rights");
@@ -139,7 +138,7 @@ static int fail_again(struct notifier_block *block, unsigned long event, void *t
 	return NOTIFY_DONE;
 }
 
-static ssize_t provoke_write(struct file *file, const char __user *buf, size_t bytes, loff_t *pos)
+static ssize_t crash_write(struct file *file, const char __user *buf, size_t bytes, loff_t *pos)
 {
 	static struct notifier_block twice = { .notifier_call = fail_again, .priority = INT_MAX };
 	char how[16] = "";
@@ -150,25 +149,25 @@ static ssize_t provoke_write(struct file *file, const char __user *buf, size_t b
 		return -EFAULT;
 	strim(how);
 	if (!strcmp(how, "entry-own"))
-		return provoke_own() ?: bytes;
+		return crash_own() ?: bytes;
 	if (str_has_prefix(how, "entry-"))
-		return provoke_entry(how + strlen("entry-")) ?: bytes;
+		return crash_entry(how + strlen("entry-")) ?: bytes;
 	if (!strcmp(how, "null"))
-		provoke_null();
+		crash_null();
 	else if (!strcmp(how, "jump"))
-		provoke_jump();
+		crash_jump();
 	else if (!strcmp(how, "text"))
-		provoke_text();
+		crash_text();
 	else if (!strcmp(how, "stack"))
-		provoke_stack(0);
+		crash_stack(0);
 	else if (!strcmp(how, "divide"))
-		provoke_divide();
+		crash_divide();
 	else if (!strcmp(how, "invalid"))
-		provoke_invalid();
+		crash_invalid();
 	else if (!strcmp(how, "bug"))
-		provoke_bug();
+		crash_bug();
 	else if (!strcmp(how, "thread"))
-		return provoke_thread();
+		return crash_thread();
 	else if (!strcmp(how, "twice"))
 		atomic_notifier_chain_register(&panic_notifier_list, &twice);
 	else
@@ -176,22 +175,22 @@ static ssize_t provoke_write(struct file *file, const char __user *buf, size_t b
 	return bytes;
 }
 
-static const struct file_operations ops = { .write = provoke_write };
+static const struct file_operations ops = { .write = crash_write };
 static struct miscdevice device = {
-	.minor = MISC_DYNAMIC_MINOR, .name = "provoke", .nodename = "macadamia/provoke",
+	.minor = MISC_DYNAMIC_MINOR, .name = "crash-test", .nodename = "macadamia/crash-test",
 	.fops = &ops, .mode = 0200,
 };
 static bool wanted __initdata;
 
-static int __init provoke_setup(char *text)
+static int __init crash_setup(char *text)
 {
 	wanted = true;
 	return 1;
 }
-__setup("provoke", provoke_setup);
+__setup("crash-test", crash_setup);
 
-static int __init provoke_init(void)
+static int __init crash_init(void)
 {
 	return wanted ? misc_register(&device) : 0;
 }
-device_initcall(provoke_init);
+device_initcall(crash_init);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * With "hostile=HOW" among the arguments: a Linux whose kernel has been taken over, which
- * tries what it must not be able to do.  For tests.
+ * The attack test.  With the argument "attack=HOW" this Linux behaves as one whose kernel has been taken over: it
+ * tries what it must not be able to do.
  */
 #include <linux/init.h>
 #include <linux/kernel.h>
@@ -9,32 +9,29 @@
 #include <os.h>
 #include "l4.h"
 #include <os-L4/run.h>
+#include <os-L4/tests.h>
 
-#define KERNEL_ADDRESS	0xe0100000
-#define SERIAL_PORT	0x3f8
 #define CALLS		300000
 #define ROUNDS		2000
-/* I/O privilege, virtual interrupts, virtual 8086 mode. */
-#define PRIVILEGE	0x001a3000
 
-/* Threads that spin, and how soon an alarm wakes one. */
+/* Threads that spin, and the period of their alarms. */
 #define SPINNERS	4
 #define ALARM_NS	100000ULL
 #define COMPUTE_NS	4000000000ULL
 #define STACK		4096
 
-/* How it ends, if it does not die. */
+/* Exit codes, if it does not die. */
 #define REFUSED		7
 #define GOT_IT		8
 
 static char how[16] __initdata;
 
-static int __init hostile_setup(char *text)
+static int __init attack_setup(char *text)
 {
 	strscpy(how, text, sizeof(how));
 	return 1;
 }
-__setup("hostile=", hostile_setup);
+__setup("attack=", attack_setup);
 
 static u32 __init next(void)
 {
@@ -45,7 +42,7 @@ static u32 __init next(void)
 	return state ^= state << 5;
 }
 
-/* Any operation on any slot, with arguments that are nearly right. */
+/* Makes random system calls, with arguments that are nearly right. */
 static void __init calls(void)
 {
 	u32 i;
@@ -56,7 +53,7 @@ static void __init calls(void)
 
 		for (n = 0; n < 3; n++)
 			args[n] = next() % 3 ? next() % 64 : next();
-		/* Never wait, nor stop this very thread: that would be all. */
+		/* Not those that wait, or end this thread. */
 		if (op == L4_OP_RECEIVE || op == L4_OP_REPLY_WAIT || op == L4_OP_CALL ||
 		    op == L4_OP_RUN || op == L4_OP_MAP_RUN || op == L4_OP_STOP || op == L4_OP_RESET ||
 		    op == L4_OP_DELETE || op == L4_OP_REVOKE || op == L4_OP_MAP)
@@ -67,7 +64,7 @@ static void __init calls(void)
 	}
 }
 
-/* A user thread with registers that would give it privileges. */
+/* Runs a user thread with registers that would give it privileges.  True: it got some. */
 static bool __init registers(void)
 {
 	u32 space = l4_slot_alloc(), thread = l4_slot_alloc(), handle, kind, word, i;
@@ -77,26 +74,21 @@ static bool __init registers(void)
 
 	if (l4_call(L4_OP_CREATE_SPACE, L4_QUOTA, 0, space, 0) ||
 	    l4_call_out(L4_OP_CREATE_THREAD, L4_QUOTA, space, thread, L4_SPACE, &r))
-		panic("hostile: no thread");
-	f = (struct l4_frame *)r.ebx;
-	handle = r.esi;
+		panic("attack: no thread");
+	f = (struct l4_frame *)r.r1;
+	handle = r.r2;
 	l4_call(L4_OP_SET_HANDLER, thread, L4_THREAD, 0, 0);
 	l4_call(L4_OP_SET_PRIORITY, thread, 80, 80, 0);
 	for (i = 0; i < ROUNDS; i++) {
-		f->eflags = next() | PRIVILEGE;
-		f->eip = i & 1 ? next() : KERNEL_ADDRESS;
-		f->esp = next();
-		f->ds_es = next();
-		f->fs_gs = next();
-		f->changed = next();
-		kind = l4_run(arch_l4_has_sysenter(), &handle, &word);
-		if (kind == L4_KIND_ALIEN && f->eflags & PRIVILEGE)
+		arch_l4_make_privileged(f, i & 1 ? next() : ARCH_L4_KERNEL_ADDRESS, next);
+		kind = arch_l4_run(arch_l4_has_fast_entry(), &handle, &word);
+		if (kind == L4_KIND_ALIEN && arch_l4_is_privileged(f))
 			got = true;
 	}
 	return got;
 }
 
-/* On its own stack and UTCB; every other one is woken by alarms in between. */
+/* On its own stack and UTCB.  Every other thread sets alarms and waits for them. */
 static asmlinkage void __noreturn spin(void *arg)
 {
 	bool alarms = (unsigned long)arg & 1;
@@ -113,7 +105,7 @@ static asmlinkage void __noreturn spin(void *arg)
 	}
 }
 
-/* Threads at the highest priority that it may give keep the processor for good, and this one for a while. */
+/* Starts threads at the highest priority that is allowed, which never stop, and computes for a while. */
 static void __init take_processor(void)
 {
 	static char stacks[SPINNERS][STACK] __aligned(16);
@@ -123,23 +115,22 @@ static void __init take_processor(void)
 	for (i = 0; i < SPINNERS; i++) {
 		thread = l4_thread_create(&utcb);
 		if (!thread)
-			panic("hostile: no thread");
+			panic("attack: no thread");
 		*(u32 *)(utcb + L4_UTCB_ACCEPT) = 1;
 		for (highest = 255; l4_call(L4_OP_SET_PRIORITY, thread, highest, highest, 0); highest--)
 			;
-		pr_info("hostile: a thread at priority %u\n", highest);
+		pr_info("attack: a thread at priority %u\n", highest);
 		if (l4_thread_run(thread, spin, (void *)(unsigned long)i, stacks[i] + STACK,
 				  highest))
-			panic("hostile: a thread does not run");
+			panic("attack: a thread does not run");
 	}
 	for (end = l4_time_ns() + COMPUTE_NS; l4_time_ns() < end;)
 		;
 }
 
-static int __init hostile(void)
+static int __init attack(void)
 {
 	bool got = false;
-	u8 byte = 'H';
 
 	if (!how[0])
 		return 0;
@@ -148,7 +139,7 @@ static int __init hostile(void)
 		return 0;
 	}
 	block_signals();
-	/* Its faults are not Linux's own affair. */
+	/* The root server gets its exceptions. */
 	l4_call(L4_OP_SET_HANDLER, L4_THREAD, L4_ROOT, 0, 0);
 	if (!strcmp(how, "calls")) {
 		calls();
@@ -157,12 +148,12 @@ static int __init hostile(void)
 	} else {
 		got = true;
 		if (!strcmp(how, "memory"))
-			*(volatile u32 *)KERNEL_ADDRESS;
+			*(volatile u32 *)ARCH_L4_KERNEL_ADDRESS;
 		else if (!strcmp(how, "ports"))
-			asm volatile ("outb %0, %1" : : "a" (byte), "dN" ((u16)SERIAL_PORT));
+			arch_l4_access_device();
 		else
-			asm volatile ("cli");
+			arch_l4_disable_interrupts();
 	}
 	l4_exit(got ? GOT_IT : REFUSED);
 }
-late_initcall(hostile);
+late_initcall(attack);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a sub-architecture of the Linux server supplies.
+ *
+ * os-L4 names no register, instruction or exception of a processor.  Of the microkernel's contract it uses what
+ * every port has: in struct l4_frame the members vector, error, address and changed, L4_VECTOR_PAGE_FAULT,
+ * L4_VECTOR_SYSTEM_CALL, L4_FAULT_WRITE.  What depends on the processor is in the sub-architecture's folder:
+ * linux/x86 here, arch/x86/um/os-L4 in the source of Linux.  It has:
+ *
+ * <os-L4/layout.h>	where the server and its processes lie: L4_SERVER_BASE, L4_VMALLOC_END, L4_RAM_END,
+ *			L4_USER_END.
+ *
+ * <os-L4/run.h>	what each event of a program passes, in line:
+ *   arch_l4_has_fast_entry()		whether the microkernel has a faster way in; a constant if there is one way
+ *   arch_l4_run(), arch_l4_run_by()		resume a user thread and wait for its next event
+ *   arch_l4_load_registers()		a task's registers to its user thread's frame
+ *   arch_l4_load_result()		the same for the result of a system call alone
+ *   arch_l4_store_registers()		a frame to the task's registers
+ *   arch_l4_fast_return()		where the program may go on by the microkernel's fast return, or 0
+ *   arch_l4_cancel_fast_return()	the frame's registers are all to be restored
+ *   arch_l4_is_vdso_call()		whether an event is a system call whose registers arch_l4_begin_vdso_call()
+ *					has to put in order first
+ *   arch_l4_begin_system_call()	notes the number for a restart and for debuggers, and returns it
+ *   arch_l4_execute()			calls the function of a system call
+ *   arch_l4_no_system_call()		nothing is to be restarted
+ *
+ * <os-L4/processor.h>	the rest that is in line:
+ *   arch_l4_copy()			memcpy() that advances both pointers
+ *   arch_l4_ticks()			the counter of which the information page tells the scale
+ *   ARCH_L4_CLOCK_NAME, ARCH_L4_VDSO_CLOCKMODE		its names
+ *   arch_l4_initial_sp()		the stack pointer with which a function is entered on an empty stack
+ *   arch_l4_set_current()		changes `current`
+ *   arch_l4_invalid_instruction()	raises an exception that nothing handles
+ *
+ * <os-L4/tests.h>	what linux/tests asks of the processor: instructions that fail, registers that ask for privileges.
+ *
+ * the functions that are declared below;
+ *
+ * in assembly _start, which stores what the root server gave (l4_utcb, l4_arrived, l4_kip), defines the words
+ * that each system call reads (l4_kip, signals_enabled, l4_mappings_dirty, l4_utcb) side by side, and calls
+ * os_l4_main(); and l4_syscall();
+ *
+ * what arch/um asks of any sub-architecture: user-offsets.c, signal frames, ptrace, the vDSO, cpuinfo.
+ * In its struct arch_thread a pointer `host` names the user thread.
+ */
+#ifndef __OS_L4_SUBARCH_H
+#define __OS_L4_SUBARCH_H
+
+#include "l4.h"
+
+struct task_struct;
+struct uml_pt_regs;
+
+/*
+ * Events of programs.
+ */
+
+/* Puts the registers of a system call by the vDSO where Linux expects them.  False: an argument cannot be read. */
+bool arch_l4_begin_vdso_call(struct uml_pt_regs *regs);
+/* Records a page fault that becomes a signal, for the signal's frame. */
+void arch_l4_note_page_fault(struct uml_pt_regs *regs, const struct l4_frame *frame);
+/* Turns an exception into its signal. */
+void arch_l4_exception(struct uml_pt_regs *regs, const struct l4_frame *frame);
+/* Sends a signal if the processor would refuse to return to user mode with these registers. */
+void arch_l4_check_registers(const struct uml_pt_regs *regs);
+
+/*
+ * State of a task that its user thread has beside the registers: TLS, the FPU.
+ */
+
+/* Gives a task's new user thread what the task has. */
+int arch_l4_load_state(struct task_struct *task);
+/* Gives a forked task its parent's FPU state.  False: there is no user thread. */
+bool arch_l4_copy_fpu(struct task_struct *child, struct task_struct *parent);
+
+/*
+ * Threads of the server.
+ */
+
+/* Starts a new one: fn(arg) on this stack.  Returns the status of L4_OP_START. */
+u32 arch_l4_thread_start(u32 slot, l4_thread_fn *fn, void *arg, void *stack_top);
+/* Changes registers of the Linux thread, which was stopped, so that it calls l4_injected_interrupt() and goes on. */
+void arch_l4_inject_interrupt(struct l4_frame *frame);
+/* Changes registers of the Linux thread so that it enters fn on another stack and does not return. */
+void arch_l4_enter(struct l4_frame *frame, void (*fn)(void), void *stack_top);
+/* Describes an exception of the server. */
+void arch_l4_describe_fault(const struct l4_frame *frame, char *text, size_t bytes);
+
+/* Fills whole words from the processor's random number generator.  Returns how many bytes it filled, or -1 without one. */
+ssize_t arch_l4_random(unsigned long *words, size_t bytes);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What os-L4 asks of the processor in line, except what run.h has (os-L4/subarch.h). */
+#ifndef __X86_OS_L4_PROCESSOR_H
+#define __X86_OS_L4_PROCESSOR_H
+
+#include <linux/compiler.h>
+#include <linux/percpu.h>
+#include <linux/types.h>
+#include <asm/current.h>
+
+/* memcpy() that advances both pointers. */
+static __always_inline void arch_l4_copy(void **to, const void **from, unsigned long n)
+{
+	unsigned long count = n / 4;
+
+	asm volatile ("rep movsl" : "+D" (*to), "+S" (*from), "+c" (count) : : "memory");
+	count = n % 4;
+	if (unlikely(count))
+		asm volatile ("rep movsb" : "+D" (*to), "+S" (*from), "+c" (count) : : "memory");
+}
+
+/* The time-stamp counter. */
+#define ARCH_L4_CLOCK_NAME	"tsc"
+#define ARCH_L4_VDSO_CLOCKMODE	VDSO_CLOCKMODE_TSC
+
+static inline u64 arch_l4_ticks(void)
+{
+	u32 low, high;
+
+	asm volatile ("rdtsc" : "=a" (low), "=d" (high));
+	return (u64)high << 32 | low;
+}
+
+/* A function finds its return address on the stack; here the word is not used. */
+static inline unsigned long arch_l4_initial_sp(unsigned long stack_top)
+{
+	return stack_top - sizeof(void *);
+}
+
+static __always_inline void arch_l4_set_current(struct task_struct *task)
+{
+	this_cpu_write(pcpu_hot.current_task, task);
+}
+
+static __always_inline void arch_l4_invalid_instruction(void)
+{
+	asm volatile ("ud2");
+}
+
+#endif
