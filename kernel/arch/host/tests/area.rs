@@ -5,22 +5,24 @@ mod common;
 
 use abi::syscall::MapRecord;
 use abi::utcb::{SLOT_SIZE, SLOTS};
-use abi::{Error, Op, PAGE_SIZE, Rights, TABLE_SPAN};
-use arch_host::{ELSEWHERE, Host, boot_elsewhere, slot};
-use common::{call, call_with, named, succeeds};
-use kcore::Kernel;
+use abi::{Error, Op, PAGE_SIZE, Rights, TABLE_SPAN, Word};
+use arch_host::{ELSEWHERE, Host, boot_elsewhere};
+use common::{call, low, named, slot, succeeds};
+use kcore::{Kernel, Space, Thread};
+use pool::Ref;
 
-const SPACE: u32 = slot::FREE;
-const SEGMENT: u32 = slot::FREE + 1;
-const FIRST: u32 = slot::FREE + 2;
+const SPACE: Word = slot::FREE;
+const SEGMENT: Word = slot::FREE + 1;
+const FIRST: Word = slot::FREE + 2;
+/// Bytes of a slot, and how many there are.
+const SLOT: Word = SLOT_SIZE as Word;
+const ALL: Word = SLOTS as Word;
 
-fn map(kernel: &mut Kernel<Host>, address: u32, bytes: u32) -> u32 {
-    let record = MapRecord::new(MapRecord::MAP, SPACE, address, slot::RAM, 0, bytes, Rights::READ);
-    let words: Vec<(u32, u32)> = (0..).zip(record.0).collect();
-    call_with(kernel, Op::Map, [1, 0, 0, 0], &words)[0]
+fn map(kernel: &mut Kernel<Host>, address: Word, bytes: Word) -> Word {
+    common::map(kernel, MapRecord::new(MapRecord::MAP, SPACE, address, slot::RAM, 0, bytes, Rights::READ))
 }
 
-fn create_thread(kernel: &mut Kernel<Host>, to: u32) -> [u32; 5] {
+fn create_thread(kernel: &mut Kernel<Host>, to: Word) -> [Word; 5] {
     call(kernel, Op::CreateThread, [slot::QUOTA, SPACE, to, 0])
 }
 
@@ -29,7 +31,7 @@ fn users_map_below_and_above_it_but_not_in_it() {
     let mut kernel = boot_elsewhere();
     succeeds(&mut kernel, Op::CreateSpace, [slot::QUOTA, 4, SPACE, 0]);
     succeeds(&mut kernel, Op::CreateSegment, [slot::QUOTA, TABLE_SPAN, SEGMENT, 0]);
-    let (start, end, refused) = (ELSEWHERE.start, ELSEWHERE.end, Error::BadAddress as u32);
+    let (start, end, refused) = (ELSEWHERE.start.0, ELSEWHERE.end.0, Error::BadAddress as Word);
     let pages = [(0, 0), (start - PAGE_SIZE, 0), (start, refused), (end - PAGE_SIZE, refused), (end, 0)];
     for (address, status) in pages {
         assert_eq!(map(&mut kernel, address, PAGE_SIZE), status, "{address:#x}");
@@ -37,10 +39,10 @@ fn users_map_below_and_above_it_but_not_in_it() {
     assert_eq!(map(&mut kernel, start - PAGE_SIZE, 2 * PAGE_SIZE), refused, "into it");
     assert_eq!(map(&mut kernel, start - PAGE_SIZE, TABLE_SPAN + 2 * PAGE_SIZE), refused, "across it");
     for (address, status) in [(start - 2 * TABLE_SPAN, 0), (start, refused), (end + TABLE_SPAN, 0)] {
-        assert_eq!(call(&mut kernel, Op::Attach, [SPACE, address, SEGMENT, Rights::READ.0])[0], status, "{address:#x}");
+        assert_eq!(call(&mut kernel, Op::Attach, [SPACE, address, SEGMENT, Rights::READ.0 as Word])[0], status, "{address:#x}");
     }
     let readable = |kernel: &mut Kernel<Host>, address| succeeds(kernel, Op::Lookup, [SPACE, address, 0, 0])[1] != 0;
-    assert!(readable(&mut kernel, ELSEWHERE.kip) && !readable(&mut kernel, ELSEWHERE.first_slot));
+    assert!(readable(&mut kernel, ELSEWHERE.kip.0) && !readable(&mut kernel, ELSEWHERE.first_slot.0));
 }
 
 #[test]
@@ -49,19 +51,19 @@ fn every_slot_is_a_place_of_its_own_and_can_be_had_again() {
     succeeds(&mut kernel, Op::CreateSpace, [slot::QUOTA, 4, SPACE, 0]);
     let before = succeeds(&mut kernel, Op::QuotaInfo, [slot::QUOTA, 0, 0, 0]);
     let pages = 3;
-    let count = pages * PAGE_SIZE / SLOT_SIZE;
+    let count = pages * PAGE_SIZE / SLOT;
     let root = kernel.current().and_then(|me| kernel.pool[me].space.get()).expect("the root server runs");
     for turn in 0..2 {
         for i in 0..count {
             let [status, address, ..] = create_thread(&mut kernel, FIRST + i);
-            assert_eq!((status, address), (0, ELSEWHERE.first_slot + i * SLOT_SIZE));
-            let utcb = kernel.pool[named(&kernel, root, FIRST + i)].utcb;
+            assert_eq!((status, address), (0, ELSEWHERE.first_slot.0 + i * SLOT));
+            let utcb = kernel.pool[named::<Thread>(&kernel, root, FIRST + i)].utcb;
             assert!(utcb < pool::BASE, "not in the pool");
             assert!(kernel.pool.bytes_at(utcb, 64).iter().all(|byte| *byte == 0), "not clear in turn {turn}");
             kernel.pool.bytes_mut(utcb, SLOT_SIZE).fill(0xa5);
         }
-        let there = succeeds(&mut kernel, Op::Lookup, [SPACE, ELSEWHERE.first_slot + (pages - 1) * PAGE_SIZE, 0, 0]);
-        assert_eq!(Rights(there[1]).intersection(Rights::WRITE), Rights::WRITE);
+        let there = succeeds(&mut kernel, Op::Lookup, [SPACE, ELSEWHERE.first_slot.0 + (pages - 1) * PAGE_SIZE, 0, 0]);
+        assert_eq!(Rights(low(there[1])).intersection(Rights::WRITE), Rights::WRITE);
         (0..count).for_each(|i| _ = succeeds(&mut kernel, Op::Delete, [FIRST + i, 0, 0, 0]));
         assert_eq!(succeeds(&mut kernel, Op::QuotaInfo, [slot::QUOTA, 0, 0, 0])[1], before[1], "a page stays");
     }
@@ -72,12 +74,12 @@ fn a_space_has_as_many_slots_as_the_contract_says() {
     let mut kernel = boot_elsewhere();
     succeeds(&mut kernel, Op::CreateSpace, [slot::QUOTA, 4, SPACE, 0]);
     let root = kernel.current().and_then(|me| kernel.pool[me].space.get()).expect("the root server runs");
-    let space = kernel.pool[kcore::Space::slot(root, SPACE)].object::<kcore::Space>();
+    let space: Ref<Space> = named(&kernel, root, SPACE);
     // All but one are marked, as so many threads do not fit.
     let map = kernel.pool[space].utcb_map.get().expect("it is native");
     for index in 0..SLOTS as usize - 1 {
         kernel.pool[map].0[index / 32] |= 1 << (index % 32);
     }
-    assert_eq!(create_thread(&mut kernel, FIRST)[..2], [0, ELSEWHERE.first_slot + (SLOTS - 1) * SLOT_SIZE]);
-    assert_eq!(create_thread(&mut kernel, FIRST + 1)[0], Error::PoolExhausted as u32);
+    assert_eq!(create_thread(&mut kernel, FIRST)[..2], [0, ELSEWHERE.first_slot.0 + (ALL - 1) * SLOT]);
+    assert_eq!(create_thread(&mut kernel, FIRST + 1)[0], Error::PoolExhausted as Word);
 }

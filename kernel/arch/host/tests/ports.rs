@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! I/O ports against a naive model: after every call a space's map says what a list of ports says.
+//! What a processor has beside memory, such as I/O ports, against a naive model: after every call a space has what a
+//! list says.
 
 mod common;
 
 use abi::syscall::MapRecord;
 use abi::{Op, Rights, Word};
-use arch_host::{Host, boot};
+use arch_host::{Host, NUMBERS, Numbers, boot};
 use common::{call, derive, map, named, seed, slot};
 use kcore::{Kernel, Space};
 use pool::Ref;
@@ -14,7 +15,7 @@ use proptest::test_runner::RngSeed;
 
 const SPACE: Word = slot::FREE;
 const PART: Word = slot::FREE + 1;
-const ALL: Word = 0x1_0000;
+const ALL: Word = NUMBERS as Word;
 
 /// A record of `map` for ports: its status.
 fn record(kernel: &mut Kernel<Host>, operation: u32, memory: Word, (offset, count): (Word, Word)) -> Word {
@@ -55,9 +56,10 @@ proptest! {
             };
             prop_assert_eq!(status, 0);
             open[first as usize..(first + count) as usize].fill(opens);
-            if let Some(map) = kernel.pool[space].ports.get() {
-                let words = kernel.pool[map].0;
-                let wrong = (0..ALL as usize).find(|port| (words[port / 32] >> (port % 32) & 1 == 0) != open[*port]);
+            let special = kernel.pool[space].special;
+            if special != 0 {
+                let numbers = &kernel.pool[Ref::<Numbers>::new(special)];
+                let wrong = (0..NUMBERS).find(|number| numbers.is_open(*number) != open[*number as usize]);
                 prop_assert_eq!(wrong, None, "a port is not as the model has it");
             }
         }
