@@ -319,22 +319,15 @@ impl Plan {
             root::make_file(file.from.get_ref())?;
         }
         std::fs::create_dir_all(built.kernel.parent().context("no folder for what is built")?)?;
-        replace(&built.kernel, &std::fs::read(elf("kernel"))?)?;
+        std::fs::copy(elf("kernel"), &built.kernel)?;
         let inserts = |name: &str| {
             let own = self.command.iter().filter(|(runs, _)| runs == name).flat_map(|(_, files)| files);
             self.inserts.iter().chain(own).cloned().collect()
         };
-        replace(&built.image, &pack::image(&self.description, self.seed.bytes()?, elf, inserts)?)?;
-        replace(&built.symbols, pack::symbols(&built.kernel)?.as_bytes())?;
+        std::fs::write(&built.image, pack::image(&self.description, self.seed.bytes()?, elf, inserts)?)?;
+        std::fs::write(&built.symbols, pack::symbols(&built.kernel)?)?;
         Ok(built)
     }
-}
-
-/// Writes a file whole: an emulator that starts with it meanwhile sees the old one or the new one.
-fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let making = path.with_extension("making");
-    std::fs::write(&making, bytes)?;
-    std::fs::rename(&making, path).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Makes the image of a disk, unless it is there.

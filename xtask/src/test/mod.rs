@@ -58,8 +58,20 @@ enum Action {
 struct Entry {
     name: String,
     action: Action,
-    /// Whether it runs a Linux server. Such tests run one after the other: they share folders, disks and fetched files.
-    linux: bool,
+    lane: Lane,
+}
+
+/// Beside what a test may run. Two tests of one system write to one folder, so they never do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lane {
+    /// Before all others: it copies the checkout, to which nobody writes then.
+    First,
+    /// Beside [`Lane::Linux`]: it is about the source, or runs a system without a Linux server.
+    Native,
+    /// Beside [`Lane::Native`]: it runs a Linux server.
+    Linux,
+    /// Alone: it counts or samples what systems of both kinds do.
+    Alone,
 }
 
 impl Entry {
@@ -101,18 +113,26 @@ fn list() -> Result<Vec<Entry>> {
         .chain(suites::ALL)
         .chain(disk::ALL)
         .chain(debian::ALL);
-    let entry = |&(name, check): &Test| Entry {
-        name: name.into(),
-        action: Action::Check(check),
-        linux: name.contains("linux") || bench::ALL.iter().any(|(other, _)| *other == name),
+    let is_one_of = |tests: &[Test], name| tests.iter().any(|(other, _)| *other == name);
+    let entry = |&(name, check): &Test| {
+        let lane = if is_one_of(script::ALL, name) {
+            Lane::First
+        } else if [bench::ALL, model::ALL, profile::ALL].iter().any(|tests| is_one_of(tests, name)) {
+            Lane::Alone
+        } else if name.starts_with("linux.") {
+            Lane::Linux
+        } else {
+            Lane::Native
+        };
+        Entry { name: name.into(), action: Action::Check(check), lane }
     };
     let mut tests: Vec<Entry> = checks.map(entry).collect();
     for path in systems()? {
         let components = description::read(&path, board::chosen())?.component;
-        let linux = components.iter().any(|component| is_server(component.package()));
-        tests.push(Entry { name: format!("system.{}", catalogue::name(&path)), action: Action::System(path), linux });
+        let lane = if components.iter().any(|component| is_server(component.package())) { Lane::Linux } else { Lane::Native };
+        tests.push(Entry { name: format!("system.{}", catalogue::name(&path)), action: Action::System(path), lane });
     }
-    tests.push(Entry { name: "image".into(), action: Action::Refusals, linux: false });
+    tests.push(Entry { name: "image".into(), action: Action::Refusals, lane: Lane::Native });
     Ok(tests)
 }
 
@@ -143,18 +163,16 @@ pub fn all(filter: &str, slow: bool) -> Result<()> {
         let near = near.map_or_else(String::new, |name| format!("did you mean `{name}`? "));
         bail!("no test that runs has `{filter}` in its name; {near}`./macadamia list --tests` shows all");
     }
-    // A copy is made of what nobody writes to. Then two lanes, as an emulator keeps one processor busy.
-    let (first, rest): (Vec<&Entry>, Vec<&Entry>) =
-        chosen.into_iter().partition(|test| script::ALL.iter().any(|(name, _)| *name == test.name));
-    let (linux, others): (Vec<&Entry>, Vec<&Entry>) = rest.into_iter().partition(|test| test.linux);
-    let run = |tests: Vec<&Entry>| tests.into_iter().map(Entry::run).collect::<Vec<_>>();
-    let mut outcomes = run(first);
+    let run = |lane| chosen.iter().filter(|test| test.lane == lane).map(|test| test.run()).collect::<Vec<_>>();
+    let mut outcomes = run(Lane::First);
+    // An emulator keeps one processor busy.
     outcomes.extend(std::thread::scope(|scope| {
-        let others = scope.spawn(|| run(others));
-        let mut outcomes = run(linux);
-        outcomes.extend(others.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let native = scope.spawn(|| run(Lane::Native));
+        let mut outcomes = run(Lane::Linux);
+        outcomes.extend(native.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         outcomes
     }));
+    outcomes.extend(run(Lane::Alone));
     let mut tally = Tally::default();
     outcomes.into_iter().for_each(|outcome| add(&mut tally, outcome));
     tally.end(start)
