@@ -74,8 +74,6 @@
 //! carries such a call on. If somebody took one away meanwhile, the call fails with the error for that, and what
 //! was done stays done.
 
-use crate::{UserAddr, Word};
-
 /// Most slots of a capability table.
 pub const MAX_SLOTS: u32 = 1 << 16;
 
@@ -628,7 +626,7 @@ pub enum Op {
     /// Map, unmap, or change rights, by up to 16 records.
     ///
     /// The records are carried out in order until one fails. What was done of that one stays done. `MapRecord` in
-    /// `abi/src/syscall.rs` has the layout:
+    /// `abi/src/map_record.rs` has the layout:
     /// * `MAP` puts a part of a Memory into a Space or Segment, or opens I/O ports to a Space. What was there is replaced.
     /// * `UNMAP` takes away what is there, or closes I/O ports. It is no error if nothing is there.
     /// * `PROTECT` changes rights. It gives none that the mapping did not have when it was made.
@@ -869,89 +867,5 @@ impl Op {
     #[must_use]
     pub const fn returns_delivery(self) -> bool {
         matches!(self, Self::Call | Self::ReplyWait | Self::Receive | Self::Run | Self::MapReplyWait | Self::MapRun)
-    }
-}
-
-/// A selector in 16 bits; 0 for one that no table has.
-pub(crate) const fn fit(selector: Word) -> u32 {
-    if selector < MAX_SLOTS as Word { selector as u32 } else { 0 }
-}
-
-/// A record of `Map`: four words.
-///
-/// ```text
-///  word 0   31 Memory selector 16 15 Space or Segment selector 0
-///  word 1   31 address (in a Segment: offset) 12 11 operation 8  7 0  6 uncached  5 rights 0
-///  word 2   offset in the Memory, in bytes (of I/O ports: in ports)
-///  word 3   length, in bytes (of I/O ports: in ports)
-/// ```
-/// I/O ports appear where they are: the address is ignored. `UNMAP` looks at the Memory only to see whether it is of
-/// ports. `PROTECT` ignores Memory and offset.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MapRecord(pub [Word; 4]);
-
-impl MapRecord {
-    /// Operation: make mappings; what was there before is replaced.
-    pub const MAP: u32 = 0;
-    /// Operation: remove mappings.
-    pub const UNMAP: u32 = 1;
-    /// Operation: change rights.
-    pub const PROTECT: u32 = 2;
-    /// Most records in one call.
-    pub const MAX: u32 = 16;
-    /// Flag in word 1, and in what `Lookup` returns: the pages are not cached.
-    pub const UNCACHED: u32 = 1 << 6;
-
-    /// A record. A selector that does not fit 16 bits names no slot: it becomes 0, which the kernel refuses.
-    #[must_use]
-    pub const fn new(op: u32, space: Word, address: Word, memory: Word, offset: Word, length: Word, rights: crate::Rights) -> Self {
-        let (selectors, low) = (fit(memory) << 16 | fit(space), (op & 15) << 8 | (rights.0 & 63));
-        Self([selectors as Word, (address & !0xfff) | low as Word, offset, length])
-    }
-    /// The operation.
-    #[must_use]
-    pub const fn op(&self) -> u32 {
-        (self.0[1] >> 8) as u32 & 15
-    }
-    /// Selector of the Space or Segment.
-    #[must_use]
-    pub const fn space(&self) -> u32 {
-        self.0[0] as u32 & 0xffff
-    }
-    /// Selector of the Memory.
-    #[must_use]
-    pub const fn memory(&self) -> u32 {
-        self.0[0] as u32 >> 16
-    }
-    /// Address in the Space, or offset in the Segment.
-    #[must_use]
-    pub const fn address(&self) -> UserAddr {
-        UserAddr(self.0[1] & !0xfff)
-    }
-    /// The same record, which maps RAM uncached.
-    #[must_use]
-    pub const fn uncached(self) -> Self {
-        let [selectors, word, offset, length] = self.0;
-        Self([selectors, word | Self::UNCACHED as Word, offset, length])
-    }
-    /// Whether RAM is to be mapped uncached.
-    #[must_use]
-    pub const fn is_uncached(&self) -> bool {
-        self.0[1] as u32 & Self::UNCACHED != 0
-    }
-    /// Rights asked for.
-    #[must_use]
-    pub const fn rights(&self) -> crate::Rights {
-        crate::Rights(self.0[1] as u32 & 63)
-    }
-    /// Offset in the Memory.
-    #[must_use]
-    pub const fn offset(&self) -> Word {
-        self.0[2]
-    }
-    /// Bytes, or ports.
-    #[must_use]
-    pub const fn length(&self) -> Word {
-        self.0[3]
     }
 }

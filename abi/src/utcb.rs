@@ -68,7 +68,7 @@ impl CapItem {
     /// becomes 0, which the kernel refuses.
     #[must_use]
     pub const fn new(selector: Word, rights: crate::Rights) -> Self {
-        Self(crate::syscall::fit(selector) << 16 | rights.0)
+        Self(crate::map_record::fit(selector) << 16 | rights.0)
     }
     /// The selector.
     #[must_use]

@@ -2,9 +2,9 @@
 //! A page fault that a pager in user mode handles: it maps a page that is there.
 //! What happened is in the message's first three words; the rest of it nobody needs.
 
+use abi::MapRecord;
 use abi::arch::ia32::marker::{BEGIN, END, OPCODE, immediate};
 use abi::frame::{fault, vector};
-use abi::syscall::MapRecord;
 use core::arch::global_asm;
 use macadamia::cap::copy;
 use macadamia::ipc::{map_reply_wait, receive};

@@ -2,8 +2,8 @@
 //! Making threads, and binding them to spaces.
 
 use crate::port::{Port, Registers};
-use crate::reap::Work;
 use crate::thread::{SEQUENCE, flag, gate};
+use crate::work::Work;
 use crate::{Kernel, Outcome, Quota, Result, Slot, Space, Thread};
 use abi::frame::{Frame, vector};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb};

@@ -128,7 +128,7 @@ impl<P: Port> Kernel<P> {
         let [entry, stack] = [machine.header.root_entry, machine.header.root_stack].map(|at| UserAddr(at as Word));
         P::Registers::start(&mut self.pool[thread].context, entry, stack, address, address.0);
         self.wake(thread);
-        self.settle();
+        self.schedule();
         Ok(())
     }
 

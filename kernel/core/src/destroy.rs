@@ -7,7 +7,7 @@
 //! Spaces only lose their original capability here: `reap.rs` ends them.
 
 use crate::port::Port;
-use crate::reap::Work;
+use crate::work::Work;
 use crate::{Header, Kernel, NOTHING, Outcome, Result, Slot, Space, Thread};
 use abi::{Kind, Word};
 use core::mem::take;

@@ -28,7 +28,7 @@ impl<P: Port> Kernel<P> {
         if let Some(me) = self.current() {
             self.raise(me);
         }
-        self.settle();
+        self.schedule();
     }
 
     /// The current thread had a translation fault in user mode.
@@ -42,7 +42,7 @@ impl<P: Port> Kernel<P> {
         if repaired == FaultIn::Report {
             self.raise(me);
         }
-        self.settle();
+        self.schedule();
     }
 
     /// Sends a thread's exception to its handler, or halts it if there is none.

@@ -32,7 +32,7 @@ impl<P: Port> Kernel<P> {
         if let Some(target) = irq.map(|irq| self.pool[irq].target).filter(|target| !target.is_empty()) {
             self.notify(target.object(), target.badge());
         }
-        self.settle();
+        self.schedule();
     }
 
     /// The Irq object of a line.

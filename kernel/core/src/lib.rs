@@ -19,7 +19,7 @@
 //! | `space`, `segment`, `tables`, `attach` | translation tables: who has them, and what is mapped there |
 //! | `memory`, `map`, `large`, `lookup` | mapping memory, taking it back, looking it up |
 //! | `special` | what only one kind of processor has |
-//! | `destroy`, `reap` | deleting and revoking in steps |
+//! | `destroy`, `work`, `reap` | deleting and revoking in steps |
 //! | `boot` | the first objects |
 //! | `kdb` | what the kernel debugger shows |
 //!
@@ -46,7 +46,7 @@ pub mod memory;
 mod notify;
 pub mod port;
 pub mod quota;
-pub mod reap;
+mod reap;
 mod registers;
 mod sched;
 mod segment;
@@ -57,6 +57,7 @@ mod tables;
 pub mod thread;
 mod transfer;
 mod utcb;
+pub mod work;
 
 pub use attach::Attachment;
 pub use cap::Slot;

@@ -6,8 +6,7 @@
 use crate::memory::class;
 use crate::port::Port;
 use crate::{Kernel, Memory, Owner, Result, Space, Table};
-use abi::syscall::MapRecord;
-use abi::{Error, Kind, PAGE_SIZE, Rights, TABLE_SPAN, UserAddr, Word};
+use abi::{Error, Kind, MapRecord, PAGE_SIZE, Rights, TABLE_SPAN, UserAddr, Word};
 use mmu::{Attributes, Format, Leaf};
 use pool::Ref;
 

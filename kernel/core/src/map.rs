@@ -7,8 +7,7 @@
 use crate::memory::class;
 use crate::port::{Change, Port, Registers};
 use crate::{Entry, Kernel, Memory, Outcome, Owner, Result, Space, Table, Thread};
-use abi::syscall::MapRecord;
-use abi::{Error, Kind, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, UserAddr, Word};
+use abi::{Error, Kind, MapRecord, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, UserAddr, Word};
 use core::ops::Range;
 use mmu::{Attributes, Format, Leaf};
 use pool::Ref;

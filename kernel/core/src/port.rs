@@ -114,7 +114,8 @@ pub struct Area {
 
 impl Area {
     /// The part that the contract names, the same in all spaces.
-    pub const ALL: Self = Self { start: UserAddr(AREA_START), end: UserAddr(AREA_END), kip: UserAddr(KIP_ADDRESS), first_slot: UserAddr(FIRST_SLOT) };
+    pub const ALL: Self =
+        Self { start: UserAddr(AREA_START), end: UserAddr(AREA_END), kip: UserAddr(KIP_ADDRESS), first_slot: UserAddr(FIRST_SLOT) };
 }
 
 /// What a space has of what only this kind of processor has, by number.
@@ -215,12 +216,12 @@ pub trait Port {
     /// |---|---|---|---|
     /// | nothing: the walker reads through the caches | cleans the entries' lines: the walker reads memory | nothing: no walker | nothing |
     fn entries_written(&mut self, pool: &Pool, table: Ref<Table>, range: Range<usize>);
-    /// Entry `index` of those that name a space's leaf tables was written, in the directory that has it.
+    /// Of the entries that name a space's leaf tables these were written, as far as there are directories that have them.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | nothing: this is the level that the processor walks | if the caching page directory has the old one, it goes | nothing | nothing |
-    fn top_changed(&mut self, pool: &mut Pool, space: Ref<Space>, index: usize);
+    /// | nothing: this is the level that the processor walks | the old ones go from the caching page directory | nothing | nothing |
+    fn directory_written(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<usize>);
     /// Mappings in this range of a space were changed. Afterwards the processor uses no older translation.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |

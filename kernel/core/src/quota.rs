@@ -172,7 +172,7 @@ impl<P: Port> Kernel<P> {
 
     /// What comes before an operation that charges, or tells what is charged (`all`): ends emptied
     /// Quotas, as many as may lie in each other or all. True if an interrupt is pending.
-    pub(crate) fn settle_quotas(&mut self, all: bool) -> bool {
+    pub(crate) fn end_some_emptied(&mut self, all: bool) -> bool {
         let mut ended = 0;
         while (all || ended < MAX_DEPTH) && self.end_emptied() {
             if self.port.interrupt_pending() {

@@ -15,9 +15,9 @@
 use crate::port::Port;
 use crate::sched::Levels;
 use crate::thread::{self, flag, gate};
+use crate::work::{Ends, List, Work};
 use crate::{Kernel, Owner, Slot, Space, Thread};
 use abi::{Error, PRIORITIES};
-use bytemuck::{Pod, Zeroable};
 use core::mem::{offset_of, take};
 use pool::{Link, Ref};
 
@@ -25,56 +25,6 @@ use pool::{Link, Ref};
 const SCAN: u32 = 64;
 /// Threads that fail in one step.
 const FAILED: u32 = 8;
-
-/// A Thread or a Space that is to be ended, or neither: its address, plus 1 for a Space.
-#[repr(transparent)]
-#[derive(Clone, Copy, PartialEq, Eq, Pod, Zeroable, Default, Debug)]
-pub struct Work(u32);
-
-/// What a [`Work`] names.
-enum Ends {
-    Thread(Ref<Thread>),
-    Space(Ref<Space>),
-}
-
-impl Work {
-    const SPACE: u32 = 1;
-
-    pub(crate) const fn thread(thread: Ref<Thread>) -> Self {
-        Self(thread.address())
-    }
-    pub(crate) const fn space(space: Ref<Space>) -> Self {
-        Self(space.address() | Self::SPACE)
-    }
-    const fn get(self) -> Option<Ends> {
-        match self.0 {
-            0 => None,
-            value if value & Self::SPACE != 0 => Some(Ends::Space(Ref::new(value & !Self::SPACE))),
-            value => Some(Ends::Thread(Ref::new(value))),
-        }
-    }
-}
-
-/// What a thread has to end, what it found last first.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable, Default, Debug)]
-pub struct List {
-    first: Work,
-    last: Work,
-}
-
-impl List {
-    const fn of(work: Work) -> Self {
-        Self { first: work, last: work }
-    }
-    fn is_empty(&self) -> bool {
-        self.first == Work::default()
-    }
-    /// Whether this comes next.
-    pub(crate) fn is_first(&self, work: Work) -> bool {
-        self.first == work
-    }
-}
 
 /// Work lists whose threads do not work them off any more, by the priority they had.
 #[derive(Debug)]

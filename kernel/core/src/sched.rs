@@ -2,7 +2,7 @@
 //! Who runs: 256 priorities, a bitmap, the slice donated along calls.
 //!
 //! The running thread is in no ready queue and a blocked one never is. A system
-//! call that wakes a thread leaves it as `handoff`; [`Kernel::settle`], called
+//! call that wakes a thread leaves it as `handoff`; [`Kernel::schedule`], called
 //! once before the kernel is left, decides between the current thread, the handoff
 //! and the queues.
 
@@ -197,7 +197,7 @@ impl<P: Port> Kernel<P> {
 
     /// Decides who runs next. Called once before the kernel is left. Returns whether all is as it
     /// was: the usual end of a system call, when nobody was woken and who ran still may.
-    pub fn settle(&mut self) -> bool {
+    pub fn schedule(&mut self) -> bool {
         if self.sched.handoff.is_none()
             && !self.sched.stale
             && let Cpu { top, current, .. } = *self.port.cpu()
@@ -208,11 +208,12 @@ impl<P: Port> Kernel<P> {
         {
             return true;
         }
-        self.decide();
+        self.reschedule();
         false
     }
 
-    fn decide(&mut self) {
+    /// Puts whoever runs next in `current`, of the running thread, the handoff and the queues.
+    fn reschedule(&mut self) {
         let running = self.current().filter(|c| self.pool[*c].state() == gate::READY && !self.is_queued(*c));
         let handoff = self.sched.handoff.take().filter(|h| Some(*h) != running);
         let top = self.sched.top();
@@ -224,10 +225,10 @@ impl<P: Port> Kernel<P> {
                     self.pick();
                 } else {
                     self.enqueue(woken, false);
-                    self.settle_running(current);
+                    self.preempt_if_outranked(current);
                 }
             }
-            (Some(current), None) => self.settle_running(current),
+            (Some(current), None) => self.preempt_if_outranked(current),
             (None, Some(woken)) if top.is_none_or(|top| self.pool[woken].priority >= top) => {
                 self.port.cpu().current = woken.link();
                 if self.sched.owner.is_null() {
@@ -244,7 +245,8 @@ impl<P: Port> Kernel<P> {
         self.program_timer();
     }
 
-    fn settle_running(&mut self, current: Ref<Thread>) {
+    /// Somebody more urgent takes the running thread's place.
+    fn preempt_if_outranked(&mut self, current: Ref<Thread>) {
         if self.sched.top().is_some_and(|top| top > self.pool[current].priority) {
             self.preempt(current);
             self.pick();
@@ -328,11 +330,11 @@ impl<P: Port> Kernel<P> {
         self.sched.stale = true;
         self.fire_alarms();
         self.end_slice();
-        self.settle();
+        self.schedule();
         if let Some(next) = self.current()
             && self.end_doomed(next)
         {
-            self.settle();
+            self.schedule();
         }
     }
 

@@ -114,7 +114,6 @@ impl<P: Port> Kernel<P> {
         let space: Ref<Space> = Ref::new(owner);
         let slot = base as usize + index;
         self.write_table_entries(Owner::Space(space), slot..slot + 1, P::Format::shared(entry, Rights(rights)));
-        self.port.top_changed(&mut self.pool, space, slot);
     }
 
     /// `attach`: in steps, as a Segment may have many entries.
@@ -205,8 +204,7 @@ impl<P: Port> Kernel<P> {
         let places = base as usize..(base + self.pool[segment].region.tables()) as usize;
         let range = P::Format::table_start(places.start)..P::Format::table_start(places.end);
         self.before(owner, range.clone(), Change::Remove);
-        self.write_table_entries(owner, places.clone(), P::Format::empty());
-        places.for_each(|index| self.port.top_changed(&mut self.pool, space, index));
+        self.write_table_entries(owner, places, P::Format::empty());
         self.flush(owner, range);
         self.drop_record(at);
     }

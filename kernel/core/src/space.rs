@@ -2,9 +2,9 @@
 //! Spaces: an address space, with the capability table of those who run in it.
 
 use crate::port::Port;
-use crate::reap::Work;
 use crate::tables::TABLE_BYTES;
 use crate::utcb::NO_SLOTS;
+use crate::work::Work;
 use crate::{ALIGN, Attachment, Kernel, Outcome, Quota, Region, Result, Slot, SlotMap, Thread};
 use abi::syscall::MAX_SLOTS;
 use abi::{Error, Kind, Rights, USER_END, UserAddr, Word};
@@ -100,7 +100,7 @@ impl<P: Port> Kernel<P> {
         self.pool[made].region = Region { header: Self::new_header(quota, original), end: UserAddr(USER_END), ..Region::zeroed() };
         self.pool[made].bytes = bytes;
         self.grow_table(made);
-        match self.furnish_space(made, quota) {
+        match self.set_up_space(made, quota) {
             Ok(()) => Ok(made),
             Err(error) => {
                 self.discard_space(made);
@@ -121,7 +121,7 @@ impl<P: Port> Kernel<P> {
         end == capacity
     }
 
-    fn furnish_space(&mut self, made: Ref<Space>, quota: Ref<Quota>) -> Result<()> {
+    fn set_up_space(&mut self, made: Ref<Space>, quota: Ref<Quota>) -> Result<()> {
         self.pool[made].region.top = self.allocate_table(quota)?.link();
         self.port.space_created(&mut self.pool, made);
         if self.pool[made].slots == 0 {

@@ -5,8 +5,7 @@
 
 use crate::port::{Port, Special};
 use crate::{Kernel, Memory, Owner, Result, Space};
-use abi::syscall::MapRecord;
-use abi::{Error, Kind, Rights, Word};
+use abi::{Error, Kind, MapRecord, Rights, Word};
 use pool::Ref;
 
 impl<P: Port> Kernel<P> {

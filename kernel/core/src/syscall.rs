@@ -13,7 +13,7 @@ impl<P: Port> Kernel<P> {
     /// goes on: neither who runs nor the rest of a system call in steps is to be looked at.
     pub fn system_call(&mut self) -> bool {
         let finished = self.current().is_some_and(|me| self.dispatch(me));
-        self.settle() && finished
+        self.schedule() && finished
     }
 
     /// Carries on the system call that the current thread was interrupted in, if
@@ -25,7 +25,7 @@ impl<P: Port> Kernel<P> {
         } else {
             self.dispatch(me);
         }
-        self.settle();
+        self.schedule();
         true
     }
 
@@ -82,7 +82,7 @@ impl<P: Port> Kernel<P> {
 
     fn execute(&mut self, me: Ref<Thread>, space: Ref<Space>, op: Op, tag: Tag) -> Result<Outcome> {
         let args = [1, 2, 3, 4].map(|i| P::Registers::argument(&self.pool[me].context, i));
-        if self.has_emptied() && is_charged(op) && self.settle_quotas(op == Op::QuotaInfo) {
+        if self.has_emptied() && is_charged(op) && self.end_some_emptied(op == Op::QuotaInfo) {
             return Ok(Outcome::Again);
         }
         let results = match op {

@@ -191,9 +191,8 @@ impl<P: Port> Kernel<P> {
     /// Writes a directory's entry of an owner, wherever that is visible.
     pub(crate) fn set_entry(&mut self, owner: Owner, index: usize, entry: Entry<P>) {
         self.write_table_entries(owner, index..index + 1, entry);
-        match owner {
-            Owner::Space(space) => self.port.top_changed(&mut self.pool, space, index),
-            Owner::Segment(segment) => self.entry_changed(segment, index),
+        if let Owner::Segment(segment) = owner {
+            self.entry_changed(segment, index);
         }
     }
 
@@ -213,6 +212,9 @@ impl<P: Port> Kernel<P> {
                 self.write_entries(directory, first..last, |entries| entries.fill(entry));
             }
             index += last - first;
+        }
+        if let Owner::Space(space) = owner {
+            self.port.directory_written(&mut self.pool, space, range);
         }
     }
 

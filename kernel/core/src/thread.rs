@@ -15,7 +15,7 @@
 //! ```
 
 use crate::port::{Context, State};
-use crate::reap::{List, Work};
+use crate::work::{List, Work};
 use crate::{ALIGN, Header, Slot, Space};
 use abi::{UserAddr, Word};
 use bytemuck::{Pod, Zeroable};

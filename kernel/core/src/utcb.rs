@@ -4,9 +4,9 @@
 use crate::port::Port;
 use crate::{Kernel, Owner, PAGE, Result, Space, Thread};
 use abi::utcb::{SLOT_SIZE, SLOTS, Utcb};
-use core::mem::offset_of;
 use abi::{Error, PAGE_SIZE, Rights, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
+use core::mem::offset_of;
 use mmu::Format;
 use pool::{Object, Ref};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Translation-table entries and descriptors.
 
-use abi::Rights;
+use abi::{PhysAddr, Rights};
 use mmu::ia32::{Ia32, bits};
 use mmu::{Attributes, Format, Leaf};
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ fn leaf() -> impl Strategy<Value = Leaf> {
     let most = prop_oneof![Just(Rights(5)), Just(Rights::RWX)];
     let attributes = prop_oneof![Just(Attributes::Cached), Just(Attributes::Uncached), Just(Attributes::Device)];
     (any::<u32>(), rights, most, attributes).prop_map(|(physical, rights, most, attributes)| Leaf {
-        physical: physical & bits::ADDRESS,
+        physical: PhysAddr((physical & bits::ADDRESS).into()),
         rights: rights.intersection(most),
         most,
         attributes,
@@ -34,14 +34,14 @@ proptest! {
 
     #[test]
     fn a_table_entry_says_what_was_put_into_it(physical in any::<u32>()) {
-        let physical = physical & bits::ADDRESS;
+        let physical = PhysAddr((physical & bits::ADDRESS).into());
         prop_assert_eq!(Ia32::decode_table(Ia32::table(physical)), Some((physical, false)));
         prop_assert_eq!(Ia32::decode_large(Ia32::table(physical)), None);
     }
 
     #[test]
     fn a_large_entry_says_what_was_put_into_it(leaf in leaf()) {
-        let leaf = Leaf { physical: leaf.physical & bits::LARGE_ADDRESS, ..leaf };
+        let leaf = Leaf { physical: leaf.physical.align_down(Ia32::SPAN), ..leaf };
         let entry = Ia32::large(leaf);
         prop_assert_eq!(Ia32::decode_large(entry), Some((leaf, false)));
         prop_assert_eq!(Ia32::decode_table(entry), None);
@@ -53,7 +53,7 @@ proptest! {
     #[test]
     fn a_shared_entry_gives_at_most_its_rights(leaf in leaf(), writes in any::<bool>()) {
         let rights = if writes { Rights::RWX } else { Rights(5) };
-        let leaf = Leaf { physical: leaf.physical & bits::LARGE_ADDRESS, ..leaf };
+        let leaf = Leaf { physical: leaf.physical.align_down(Ia32::SPAN), ..leaf };
         let given = Leaf { rights: leaf.rights.intersection(rights), ..leaf };
         prop_assert_eq!(Ia32::decode_large(Ia32::shared(Ia32::large(leaf), rights)), Some((given, true)));
         let table = Ia32::shared(Ia32::table(leaf.physical), rights);

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-use abi::{Delivery, Frame, MessageKind, Op, Rights, Tag, frame, kip, syscall, utcb};
+use abi::{Delivery, Frame, MapRecord, MessageKind, Op, Rights, Tag, frame, kip, utcb};
 use core::mem::offset_of;
 use image::protocol;
 use std::fmt::Write as _;
@@ -73,10 +73,10 @@ pub fn header() -> String {
         ("RIGHT_WRITE", Rights::WRITE.0),
         ("RIGHT_EXECUTE", Rights::EXECUTE.0),
         ("RIGHT_NOTIFY", Rights::NOTIFY.0),
-        ("MAP_MAP", syscall::MapRecord::MAP),
-        ("MAP_UNMAP", syscall::MapRecord::UNMAP),
-        ("MAP_MAX", syscall::MapRecord::MAX),
-        ("MAP_UNCACHED", syscall::MapRecord::UNCACHED),
+        ("MAP_MAP", MapRecord::MAP),
+        ("MAP_UNMAP", MapRecord::UNMAP),
+        ("MAP_MAX", MapRecord::MAX),
+        ("MAP_UNCACHED", MapRecord::UNCACHED),
         ("THREAD_READY", abi::ThreadState::Ready as u32),
         ("UTCB_ACCEPT", offset_of!(utcb::Utcb, accept) as u32),
         ("UTCB_PENDING", offset_of!(utcb::Utcb, pending) as u32),

@@ -4,9 +4,8 @@
 
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, fails, good};
 use abi::frame::{BY_SYSEXIT, CHANGED_SEGMENTS, Frame, vector};
-use abi::syscall::MapRecord;
 use abi::utcb::{Utcb, fpu};
-use abi::{Delivery, MessageKind, Op, Rights, Tag};
+use abi::{Delivery, MapRecord, MessageKind, Op, Rights, Tag};
 use core::mem::offset_of;
 use macadamia::cap::{Bound, copy};
 use macadamia::ipc::{Received, map_run, reply, run};

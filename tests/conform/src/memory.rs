@@ -2,8 +2,7 @@
 //! Mapping, changing rights, revoking, Segments.
 
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, check, fails, good};
-use abi::syscall::MapRecord;
-use abi::{CacheOp, Op, Rights, TABLE_SPAN, USER_END};
+use abi::{CacheOp, MapRecord, Op, Rights, TABLE_SPAN, USER_END};
 use macadamia::cap::{Found, copy, delete, identify, revoke};
 use macadamia::map::{Batch, map, map_uncached, protect, unmap};
 use macadamia::start::{bytes, fill};

@@ -4,11 +4,10 @@
 
 use crate::exception::{DATA, create, next};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SPACE, Why, check, good};
-use abi::frame::vector;
 use abi::arch::ia32::kip::INT_VECTOR;
+use abi::frame::vector;
 use abi::state::tls::{PAGES, PRESENT};
-use abi::syscall::MapRecord;
-use abi::{Op, Rights, Tag};
+use abi::{MapRecord, Op, Rights, Tag};
 use macadamia::Space;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::copy;

@@ -4,8 +4,7 @@
 use crate::exception::{BADGE, DATA, launch, next, start, toucher};
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SELF, SPACE, Why, check, fails, good};
 use abi::frame::vector;
-use abi::syscall::MapRecord;
-use abi::{Delivery, MessageKind, Op, Rights, TABLE_SPAN, Tag, USER_END};
+use abi::{Delivery, MapRecord, MessageKind, Op, Rights, TABLE_SPAN, Tag, USER_END};
 use macadamia::cap::{copy, frame, identify, revoke, set_frame};
 use macadamia::ipc::{Message, Received, call, map_reply_wait, receive, reply, reply_wait};
 use macadamia::map::{map, protect, unmap};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What must be the same, and what nobody will ever read again.
 
+use crate::scenario::Host;
 use abi::UserAddr;
 use anyhow::{Result, ensure};
-use crate::scenario::Host;
 use arch_host::POOL_BASE;
 use ia32_context::{FIXED_FLAGS, word};
 use kcore::thread::{ANCHOR, BYTES, gate};

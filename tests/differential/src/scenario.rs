@@ -2,8 +2,7 @@
 //! Random systems of threads, and what their threads may do next.
 
 use abi::frame::{BY_SYSEXIT, vector};
-use abi::syscall::MapRecord;
-use abi::{Error, Frame, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
+use abi::{Error, Frame, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
 use arch_host::{boot_with, slot};
 use fastrand::Rng;
 use ia32_context::{Ia32, word};

@@ -4,10 +4,10 @@
 use crate::compare::{Expected, WORDS, compare};
 use crate::machine::{Code, DS, ES, Exit, FS, GS, Machine, reg};
 use crate::scenario::Event;
-use abi::{Rights, UserAddr};
-use abi::frame::{Frame, USER_FLAGS, vector};
-use anyhow::{Result, bail, ensure};
 use crate::scenario::Host;
+use abi::frame::{Frame, USER_FLAGS, vector};
+use abi::{Rights, UserAddr};
+use anyhow::{Result, bail, ensure};
 use arch_host::POOL_BASE;
 use core::mem::offset_of;
 use fastrand::Rng;

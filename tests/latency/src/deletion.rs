@@ -3,8 +3,7 @@
 
 use crate::code::{Code, OWN_QUOTA, OWN_SPACE};
 use crate::{Bed, CONTROL, Case, PAGE, QUOTA, RW, SPAN, batches, expect, pause};
-use abi::syscall::MapRecord;
-use abi::{Op, USER_END};
+use abi::{MapRecord, Op, USER_END};
 use macadamia::cap::{copy, delete, identify, revoke};
 use macadamia::interval::case;
 use macadamia::{Error, Result, Space, Thread};

@@ -80,7 +80,7 @@ impl Bed {
         crowd.iter().try_for_each(|thread| thread.set_priority(URGENT, URGENT))?;
         let spaces = (0..SPACES).map(|_| QUOTA.create_space(0, env.free_slot())).collect::<Result<_>>()?;
         let first = env.free_slot();
-        Ok(Self { ram, ports: env.memory("ports80"), crowd, spaces, code, first, next: first })
+        Ok(Self { ram, ports: env.memory("port"), crowd, spaces, code, first, next: first })
     }
 
     /// An empty slot.
@@ -167,11 +167,11 @@ pub fn expect(holds: bool) -> Result<()> {
 }
 
 /// Carries out records, as many in a system call as it takes.
-pub fn batches(records: impl IntoIterator<Item = abi::syscall::MapRecord>) -> Result<()> {
+pub fn batches(records: impl IntoIterator<Item = abi::MapRecord>) -> Result<()> {
     let mut records = records.into_iter().peekable();
     while records.peek().is_some() {
         let mut batch = Batch::new();
-        for record in records.by_ref().take(abi::syscall::MapRecord::MAX as usize) {
+        for record in records.by_ref().take(abi::MapRecord::MAX as usize) {
             batch.push(record)?;
         }
         batch.commit().map_err(|(_, error)| error)?;

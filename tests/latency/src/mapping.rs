@@ -4,8 +4,7 @@
 use crate::code::Code;
 use crate::{Bed, CODE, Case, PAGE, PLACE, QUOTA, RW, SELF, SPAN, batches, expect};
 use abi::frame::vector;
-use abi::syscall::MapRecord;
-use abi::{Frame, MessageKind, Op, Rights, Tag};
+use abi::{Frame, MapRecord, MessageKind, Op, Rights, Tag};
 use macadamia::alien::Alien;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::revoke;

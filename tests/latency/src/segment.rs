@@ -3,7 +3,7 @@
 
 use crate::mapping::{change_spans, map_spans, protect_a_page};
 use crate::{Bed, Case, PAGE, PLACE, QUOTA, RW, SPAN, batches};
-use abi::syscall::MapRecord;
+use abi::MapRecord;
 use macadamia::cap::{delete, revoke};
 use macadamia::interval::case;
 use macadamia::{Result, Segment};

@@ -3,8 +3,8 @@
 //! a message to the handler, and their registers lie in the handler's space.
 
 use crate::{Quota, Result, Space, Thread};
-use abi::{Frame, Word};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE};
+use abi::{Frame, Word};
 
 /// An alien that this component handles.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,7 @@
 
 use crate::{Result, sys, utcb};
 use abi::tag::REGISTER_WORDS;
-use abi::syscall::MapRecord;
-use abi::{Frame, Op, Rights, Word};
+use abi::{Frame, MapRecord, Op, Rights, Word};
 
 /// Words of a frame.
 const FRAME_WORDS: usize = abi::frame::WORDS as usize;

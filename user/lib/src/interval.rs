@@ -25,4 +25,3 @@ pub fn begin_free<const ID: u32>() {
 pub fn end<const ID: u32>() {
     mark::<END, ID>();
 }
-

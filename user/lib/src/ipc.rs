@@ -3,8 +3,7 @@
 //! messages have the rest in the UTCB ([`crate::utcb`]).
 
 use crate::{Result, Thread, sys, utcb};
-use abi::syscall::MapRecord;
-use abi::{Delivery, Error, MessageKind, Op, Tag, Word};
+use abi::{Delivery, Error, MapRecord, MessageKind, Op, Tag, Word};
 use alloc::string::String;
 use alloc::vec::Vec;
 

@@ -2,8 +2,7 @@
 //! Mapping: up to 16 records in one system call.
 
 use crate::{Memory, Result, Space, sys, utcb};
-use abi::syscall::MapRecord;
-use abi::{Error, Op, PAGE_SIZE, Rights, Tag, Word};
+use abi::{Error, MapRecord, Op, PAGE_SIZE, Rights, Tag, Word};
 use image::layout::{GRANTS_END, STACK_BYTES, STACK_END};
 
 /// Records to be carried out together.

@@ -7,6 +7,7 @@ use crate::time::kip;
 use crate::{Irq, Memory, Result, Thread, sys};
 use abi::Word;
 use abi::kip::{Kip, MAGIC, VERSION};
+use alloc::format;
 use alloc::string::String;
 use image::{Given, Start};
 use linked_list_allocator::LockedHeap;
@@ -47,10 +48,25 @@ impl Env {
     pub fn thread(&self, name: &str) -> Thread {
         Thread(self.slot(name))
     }
-    /// An interrupt line.
+    /// The first of a range of I/O ports. Panics as [`thread`](Self::thread).
     #[must_use]
-    pub fn irq(&self, name: &str) -> Irq {
-        Irq(self.slot(name))
+    pub fn ports(&self, name: &str) -> u16 {
+        self.slot(name);
+        self.given(name).and_then(|given| given.address.try_into().ok()).unwrap_or_else(|| panic!("`{name}` are no I/O ports"))
+    }
+    /// Opens an interrupt line. From now on it sets the bits of `notify`, with which this component may notify its
+    /// own thread, and comes again when it is acknowledged.
+    ///
+    /// # Errors
+    /// A sentence, if the description does not give both, or the kernel refuses.
+    pub fn open_irq(&self, line: &str, notify: &str) -> core::result::Result<Irq, String> {
+        let slot = |name| self.given(name).map(|given| given.slot as Word).filter(|slot| *slot != 0);
+        let (Some(irq), Some(thread)) = (slot(line), slot(notify)) else {
+            return Err(format!("it needs `{line}`, and `{notify}` to notify itself"));
+        };
+        let irq = Irq(irq);
+        let opened = irq.bind(Some(Thread(thread))).and_then(|()| irq.acknowledge());
+        opened.map(|()| irq).map_err(|error| format!("no interrupt: {}", error.text()))
     }
     /// A piece of RAM.
     #[must_use]

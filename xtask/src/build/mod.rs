@@ -83,11 +83,11 @@ pub fn cargo_bare(subcommand: &str) -> process::Command {
 /// The same for another target.
 pub fn cargo_for(subcommand: &str, target: &str) -> process::Command {
     let mut cargo = cargo();
-    cargo
-        .arg(subcommand)
-        .env("RUSTC_BOOTSTRAP", "1")
-        .args(["--release", "--target", target, "--target-dir", FOLDER])
-        .args(["-Zjson-target-spec", "-Zbuild-std=core,alloc,compiler_builtins", "-Zbuild-std-features=compiler-builtins-mem"]);
+    cargo.arg(subcommand).env("RUSTC_BOOTSTRAP", "1").args(["--release", "--target", target, "--target-dir", FOLDER]).args([
+        "-Zjson-target-spec",
+        "-Zbuild-std=core,alloc,compiler_builtins",
+        "-Zbuild-std-features=compiler-builtins-mem",
+    ]);
     cargo
 }
 

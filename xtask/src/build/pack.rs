@@ -137,11 +137,10 @@ fn grants(
         grants.push(Grant { name: label(peer), what: Resource::Notify { component: description.index(&peer.to)?, bits } });
     }
     for irq in &component.irqs {
-        grants.push(Grant { name: format!("irq{}", irq.get_ref()), what: Resource::Irq { line: *irq.get_ref() } });
+        grants.push(Grant { name: irq.name.clone(), what: Resource::Irq { line: *irq.line.get_ref() } });
     }
     for ports in &component.ports {
-        let base = *ports.base.get_ref();
-        grants.push(Grant { name: format!("ports{base:x}"), what: Resource::Ports { base, count: ports.count } });
+        grants.push(Grant { name: ports.name.clone(), what: Resource::Ports { base: *ports.base.get_ref(), count: ports.count } });
     }
     for device in &component.devices {
         let bytes = description.bytes(&device.size)?;

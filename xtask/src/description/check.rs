@@ -40,11 +40,12 @@ impl Description {
             }
             for irq in &component.irqs {
                 let lines = &board.interrupts;
-                if *irq.get_ref() >= lines.lines || lines.kernel.contains(irq.get_ref()) {
+                let line = *irq.line.get_ref();
+                if line >= lines.lines || lines.kernel.contains(&line) {
                     let what = format!("this line cannot be given: use one below {}, but for {:?}", lines.lines, lines.kernel);
-                    return Err(self.wrong(irq, &what));
+                    return Err(self.wrong(&irq.line, &what));
                 }
-                self.claim(&mut ranges, ("irqs", name), irq, irq.get_ref() + 1)?;
+                self.claim(&mut ranges, ("irqs", name), &irq.line, line + 1)?;
             }
             for device in &component.devices {
                 let end = device.base.get_ref().checked_add(self.bytes(&device.size)?);
@@ -207,7 +208,7 @@ mod tests {
     #[test]
     fn refuses_overlapping_ports() {
         let message = error(
-            "[[component]]\nname = \"a\"\nports = [{ base = 8, count = 8 }]\n[[component]]\nname = \"b\"\nports = [{ base = 15, count = 1 }]\n",
+            "[[component]]\nname = \"a\"\nports = [{ as = \"x\", base = 8, count = 8 }]\n[[component]]\nname = \"b\"\nports = [{ as = \"x\", base = 15, count = 1 }]\n",
         );
         assert!(message.starts_with("x.toml:6: ports of `b` overlap those of `a`"), "{message}");
     }
@@ -277,18 +278,20 @@ mod tests {
 
     #[test]
     fn a_device_belongs_to_one_component() {
-        let said = error(&using("console = {}\n[[component]]\nname = \"b\"\nirqs = [4]"));
+        let said = error(&using("console = {}\n[[component]]\nname = \"b\"\nirqs = [{ as = \"x\", line = 4 }]"));
         assert_eq!(said, "x.toml:7: irqs of `b` overlap those of `console`: each belongs to one component");
         let said = error(&using("console = {}\n[[component]]\nname = \"console\""));
         assert!(said.starts_with("x.toml:6: there are two components `console`"), "{said}");
         // What is wrong in the board's file is said with its line.
-        let said = error("[[component]]\nname = \"b\"\nirqs = [4]\n[devices]\nconsole = {}\n");
+        let said = error("[[component]]\nname = \"b\"\nirqs = [{ as = \"x\", line = 4 }]\n[devices]\nconsole = {}\n");
         assert!(said.starts_with("../boards/pc.toml:") && said.contains("irqs of `console` overlap those of `b`"), "{said}");
     }
 
     #[test]
     fn refuses_an_interrupt_of_the_kernel() {
-        assert!(error("[[component]]\nname = \"a\"\nirqs = [0]\n").starts_with("x.toml:3: this line cannot be given"));
+        assert!(
+            error("[[component]]\nname = \"a\"\nirqs = [{ as = \"x\", line = 0 }]\n").starts_with("x.toml:3: this line cannot be given")
+        );
     }
 
     #[test]

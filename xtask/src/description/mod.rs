@@ -155,7 +155,7 @@ pub struct Component {
     #[serde(default)]
     pub notifies: Vec<Peer>,
     #[serde(default)]
-    pub irqs: Vec<Spanned<u32>>,
+    pub irqs: Vec<Irq>,
     #[serde(default)]
     pub ports: Vec<Ports>,
     #[serde(default)]
@@ -212,10 +212,21 @@ pub struct Peer {
     pub badge: Option<Spanned<u32>>,
 }
 
+/// An interrupt line.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Irq {
+    #[serde(rename = "as")]
+    pub name: String,
+    pub line: Spanned<u32>,
+}
+
 /// A range of I/O ports.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ports {
+    #[serde(rename = "as")]
+    pub name: String,
     pub base: Spanned<u32>,
     pub count: u32,
 }

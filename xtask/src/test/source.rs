@@ -30,7 +30,8 @@ const WIDE: &str = "wide";
 /// Crates without a processor in them.
 const PORTABLE: &[&str] = &["abi", "pool", "mmu", "kcore", "macadamia"];
 /// Processors that they compile for, beside IA-32: 32 and 64 bits, little- and big-endian.
-const TARGETS: &[&str] = &["targets/armv5te-macadamia.json", "powerpc-unknown-linux-gnu", "x86_64-unknown-none", "riscv64gc-unknown-none-elf"];
+const TARGETS: &[&str] =
+    &["targets/armv5te-macadamia.json", "powerpc-unknown-linux-gnu", "x86_64-unknown-none", "riscv64gc-unknown-none-elf"];
 
 fn cargo(arguments: &[&str]) -> Result<()> {
     run(crate::process::cargo().args(arguments))

@@ -21,7 +21,7 @@ use kcore::{Cpu, Irq, Kernel, Port, Segment, Space, Table, Thread};
 use mmu::Format;
 use pool::{Link, Pool, Ref};
 use std::alloc::{Layout, alloc};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -48,13 +48,14 @@ pub mod slot {
 
 /// A place for the kernel's part of a native space that is not at its start. Its first page has UTCBs, the last but one the
 /// information page.
-pub const ELSEWHERE: Area = Area { start: UserAddr(0x2000_0000), end: UserAddr(0x2040_0000), kip: UserAddr(0x203f_e000), first_slot: UserAddr(0x2000_0000) };
+pub const ELSEWHERE: Area =
+    Area { start: UserAddr(0x2000_0000), end: UserAddr(0x2040_0000), kip: UserAddr(0x203f_e000), first_slot: UserAddr(0x2000_0000) };
 
 /// Where the kernel reaches UTCBs if not in the pool ([`Host::window`]).
 const WINDOW: u32 = 0xc000_0000;
 
 /// A simulated processor and board, with these registers and translation tables.
-pub struct Host<R = HostRegisters, F = HostFormat> {
+pub struct Host<R = HostRegisters, F: Format = HostFormat> {
     cpu: Cpu,
     /// The time, which tests advance.
     pub now: u64,
@@ -66,6 +67,12 @@ pub struct Host<R = HostRegisters, F = HostFormat> {
     pub invalidated: Vec<(u32, Range<UserAddr>)>,
     /// How often all translations were dropped.
     pub all_invalidated: u32,
+    /// Ranges whose mappings were said to change, and how; the space's kernel address, or none for any mapping of any space.
+    pub announced: Vec<(Option<(u32, Range<UserAddr>)>, Change)>,
+    /// Segments that have begun and not ended, by their addresses.
+    pub segments: BTreeSet<u32>,
+    /// Entries that name leaf tables, by space and number, if nothing but `directory_written` brings them there.
+    pub tops: HashMap<(u32, usize), F::Entry>,
     /// Tables as a walker finds them in memory if nothing but `entries_written` brings them there.
     pub walker: HashMap<u32, Table>,
     /// Where the kernel's part of a native space is.
@@ -75,7 +82,7 @@ pub struct Host<R = HostRegisters, F = HostFormat> {
     shape: PhantomData<fn() -> (R, F)>,
 }
 
-impl<R, F> Default for Host<R, F> {
+impl<R, F: Format> Default for Host<R, F> {
     fn default() -> Self {
         Self {
             cpu: Cpu::default(),
@@ -84,11 +91,28 @@ impl<R, F> Default for Host<R, F> {
             pending: false,
             invalidated: Vec::new(),
             all_invalidated: 0,
+            announced: Vec::new(),
+            segments: BTreeSet::new(),
+            tops: HashMap::new(),
             walker: HashMap::new(),
             area: Area::ALL,
             window: false,
             shape: PhantomData,
         }
+    }
+}
+
+impl<R: Registers, F: Format> Host<R, F> {
+    /// The entry that names leaf table `index` of a space; an empty one where no directory is.
+    fn top_of(&self, pool: &Pool, space: Ref<Space>, index: usize) -> F::Entry {
+        let mut entry = F::empty();
+        let mut table = pool[space].region.top.get();
+        for level in (1..F::LEVELS).rev() {
+            let Some(at) = table else { return F::empty() };
+            entry = pool[at].entries::<F>()[index / F::tables_of_entry(level) % F::ENTRIES];
+            table = F::decode_table(entry).map(|(physical, _)| Ref::new((physical - POOL_PHYSICAL) as u32 + POOL_BASE));
+        }
+        entry
     }
 }
 
@@ -112,22 +136,38 @@ impl<R: Registers, F: Format> Port for Host<R, F> {
         (physical - POOL_PHYSICAL) as u32 + POOL_BASE
     }
     fn space_created(&mut self, _: &mut Pool, _: Ref<Space>) {}
-    fn space_dropped(&mut self, _: &mut Pool, _: Ref<Space>) {}
+    fn space_dropped(&mut self, _: &mut Pool, space: Ref<Space>) {
+        self.tops.retain(|(of, _), _| *of != space.address());
+    }
     fn area(&mut self, _: &Pool, _: Ref<Space>) -> Area {
         self.area
     }
     fn utcb_page(&mut self, page: u32, _: UserAddr) -> u32 {
         if self.window { page - POOL_BASE + WINDOW } else { page }
     }
-    fn segment_created(&mut self, _: &mut Pool, _: Ref<Segment>) {}
-    fn segment_dropped(&mut self, _: &mut Pool, _: Ref<Segment>) {}
-    fn before_change(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<UserAddr>, _: Change) {}
-    fn before_change_anywhere(&mut self, _: Change) {}
+    fn segment_created(&mut self, _: &mut Pool, segment: Ref<Segment>) {
+        assert!(self.segments.insert(segment.address()), "a Segment begins twice");
+    }
+    fn segment_dropped(&mut self, pool: &mut Pool, segment: Ref<Segment>) {
+        assert!(self.segments.remove(&segment.address()), "a Segment ends twice");
+        assert!(pool[segment].uses.is_null(), "it is attached somewhere");
+    }
+    fn before_change(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, change: Change) {
+        self.announced.push((Some((space.address(), range)), change));
+    }
+    fn before_change_anywhere(&mut self, change: Change) {
+        self.announced.push((None, change));
+    }
     fn entries_written(&mut self, pool: &Pool, table: Ref<Table>, range: Range<usize>) {
         let seen = self.walker.entry(table.address()).or_insert_with(Table::zeroed);
         seen.entries_mut::<F>()[range.clone()].copy_from_slice(&pool[table].entries::<F>()[range]);
     }
-    fn top_changed(&mut self, _: &mut Pool, _: Ref<Space>, _: usize) {}
+    fn directory_written(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<usize>) {
+        for index in range {
+            let entry = self.top_of(pool, space, index);
+            self.tops.insert((space.address(), index), entry);
+        }
+    }
     fn invalidate(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) {
         self.invalidated.push((space.address(), range));
     }

@@ -3,9 +3,8 @@
 
 mod common;
 
-use abi::syscall::MapRecord;
 use abi::utcb::{SLOT_SIZE, SLOTS};
-use abi::{Error, Op, PAGE_SIZE, Rights, TABLE_SPAN, Word};
+use abi::{Error, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Word};
 use arch_host::{ELSEWHERE, Host, boot_elsewhere};
 use common::{call, low, named, slot, succeeds};
 use kcore::{Kernel, Space, Thread};

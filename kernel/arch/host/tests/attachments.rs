@@ -3,11 +3,11 @@
 
 mod common;
 
-use abi::syscall::MapRecord;
-use abi::{Op, PAGE_SIZE, Rights, TABLE_SPAN, Word};
+use abi::{MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Word};
 use arch_host::{Host, HostFormat, boot_with};
 use common::{begin, leaves_of, named, pages_of, protect, results, seed, set_words, slot, slot_of, succeeds, unmap};
 use kcore::attach;
+use kcore::port::Change;
 use kcore::{Attachment, Kernel, Owner, Space};
 use mmu::Format;
 use pool::{Link, Ref};
@@ -143,6 +143,7 @@ fn a_revoke_finishes_what_somebody_left() {
         succeeds(&mut kernel, Op::Revoke, [MEMORY, 0, 0, 0]);
         assert_eq!(seen(&mut kernel), BTreeSet::from([0]));
         assert!(kernel.port.all_invalidated > 0, "no translation is left");
+        assert!(kernel.port.announced.contains(&(None, Change::Remove)), "nothing is left in a cache");
     }
 }
 

@@ -5,8 +5,7 @@
 
 mod common;
 
-use abi::syscall::MapRecord;
-use abi::{Error, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
+use abi::{Error, MapRecord, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
 use arch_host::{Host, HostFormat, RAM, boot};
 use common::{
     PAGE, Seen, begin, call, check_flushes, check_lookup, derive, map, named, pages_of, protect, results, seed, seen, set_words, slot,
@@ -232,6 +231,7 @@ proptest! {
         let mut before = spaces(&kernel).map(|space| pages_of(&kernel, space));
         for (numbers, interrupted) in steps {
             kernel.port.invalidated.clear();
+            kernel.port.announced.clear();
             kernel.port.pending = interrupted;
             let anew = step(&mut kernel, &mut model, numbers);
             for (i, space) in spaces(&kernel).into_iter().enumerate() {
@@ -252,6 +252,7 @@ proptest! {
             succeeds(&mut kernel, Op::Delete, [slot, 0, 0, 0]);
         }
         prop_assert_eq!(used(&mut kernel), used(&mut boot()), "all comes back");
+        prop_assert!(kernel.port.segments.is_empty(), "what a Segment had of the port may be another's");
     }
 }
 

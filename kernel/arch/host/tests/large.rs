@@ -4,8 +4,7 @@
 
 mod common;
 
-use abi::syscall::MapRecord;
-use abi::{Error, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
+use abi::{Error, MapRecord, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
 use arch_host::{Host, RAM, boot};
 use common::{
     Found, PAGE, Seen, call, check_flushes, check_lookup, derive, leaves_of, map, named, pages_of, protect, seed, seen, slot, some_rights,
@@ -271,6 +270,7 @@ proptest! {
         let mut before = spaces.map(|space| pages_of(&kernel, space));
         for (numbers, interrupted) in steps {
             kernel.port.invalidated.clear();
+            kernel.port.announced.clear();
             kernel.port.pending = interrupted;
             step(&mut kernel, &mut model, numbers);
             for ((number, space), before) in SPACES.into_iter().zip(spaces).zip(&mut before) {

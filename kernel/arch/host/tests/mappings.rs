@@ -4,8 +4,7 @@
 
 mod common;
 
-use abi::syscall::MapRecord;
-use abi::{Error, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, Tag, USER_END, UserAddr, Word};
+use abi::{Error, MapRecord, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, Tag, USER_END, UserAddr, Word};
 use arch_host::{Host, RAM, boot};
 use common::{Seen, call, call_tag, check_lookup, delivery, derive, map, named, pages_of, protect, seed, seen, slot, some_rights, unmap};
 use kcore::{Kernel, Space};

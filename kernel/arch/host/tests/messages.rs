@@ -166,7 +166,7 @@ impl Model {
         if front { queue.push_front(thread) } else { queue.push_back(thread) }
     }
     /// Who runs next: a woken thread only if it is more urgent, or this one waits.
-    fn settle(&mut self) {
+    fn schedule(&mut self) {
         let running = self.current.filter(|me| self.state[*me] == State::Ready);
         let woken = self.woken.take();
         if let (None, Some(woken)) = (running, woken)
@@ -268,7 +268,7 @@ proptest! {
             woken: None,
         };
         (0..THREADS).for_each(|i| model.queue(i, false));
-        model.settle();
+        model.schedule();
         check(&mut kernel, &mut model, &threads);
         for [what, a, b] in steps {
             let Some(me) = model.current else { break };
@@ -321,7 +321,7 @@ proptest! {
                 },
                 _ => model.notify(me, to),
             }
-            model.settle();
+            model.schedule();
             let arguments = [tag(op, REGISTER_WORDS, 0), first].into_iter().chain(words);
             let context = &mut kernel.pool[threads[me]].context;
             arguments.enumerate().for_each(|(i, argument)| HostRegisters::set_result(context, i, argument));

@@ -4,8 +4,7 @@
 
 mod common;
 
-use abi::syscall::MapRecord;
-use abi::{Op, Rights, Word};
+use abi::{MapRecord, Op, Rights, Word};
 use arch_host::{Host, NUMBERS, Numbers, boot};
 use common::{call, derive, map, named, seed, slot};
 use kcore::{Kernel, Space};

@@ -4,8 +4,7 @@
 
 mod common;
 
-use abi::syscall::MapRecord;
-use abi::{Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag, USER_END, Word};
+use abi::{MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag, USER_END, Word};
 use arch_host::{Host, HostFormat, RAM, boot};
 use common::{PAGE, call, call_tag, leaves_of, low, seed, set_words, slot, slot_of, tag, used};
 use kcore::attach;

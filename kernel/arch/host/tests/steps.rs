@@ -3,8 +3,7 @@
 
 mod common;
 
-use abi::syscall::MapRecord;
-use abi::{Error, Op, PAGE_SIZE, Rights, Word};
+use abi::{Error, MapRecord, Op, PAGE_SIZE, Rights, Word};
 use arch_host::{Host, RAM, boot};
 use common::{results, set_arguments, set_words, slot, tag};
 use kcore::thread::{flag, gate};

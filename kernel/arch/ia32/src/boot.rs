@@ -4,12 +4,12 @@
 //! All of it (information, modules) is looked at through [`peek`], and the boot image is checked at
 //! [`IMAGE`].
 
-use abi::{PAGE_SIZE, PhysAddr};
 use crate::features::{self, Features, cpuid};
 use crate::layout::KERNEL_BASE;
 use crate::paging::{IMAGE, LARGE_PAGE, SYMBOLS, map_range, peek};
 use crate::{fpu, panic, regs};
 use abi::boot::RAM_RANGES;
+use abi::{PAGE_SIZE, PhysAddr};
 use core::fmt::Write;
 use kcore::boot::Range;
 use plat_pc::uart::{self, Console};
@@ -147,9 +147,7 @@ fn check_image(image: Range) -> abi::boot::Header {
     // SAFETY: mapped just now, and nobody writes it.
     let bytes = unsafe { core::slice::from_raw_parts(address as *const u8, image.bytes as usize) };
     match abi::boot::check(bytes) {
-        Ok(_) if !image.base.is_aligned(PAGE_SIZE) => {
-            refuse(format_args!("the boot loader did not align the boot image to a page"))
-        }
+        Ok(_) if !image.base.is_aligned(PAGE_SIZE) => refuse(format_args!("the boot loader did not align the boot image to a page")),
         Ok(header) => header,
         Err(refusal) => refuse(format_args!("boot image refused: {}", refusal.text())),
     }

@@ -97,7 +97,7 @@ impl Port for Ia32 {
         // The processor walks the tables through its caches.
     }
 
-    fn top_changed(&mut self, _: &mut Pool, _: Ref<Space>, _: usize) {
+    fn directory_written(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<usize>) {
         // The upper level is what the processor walks.
     }
 

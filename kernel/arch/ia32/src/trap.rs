@@ -4,8 +4,8 @@
 use crate::contract::Ia32;
 use crate::regs::{self, EFLAGS_TF};
 use crate::{interrupts, lock, panic, switch};
-use abi::{Rights, UserAddr};
 use abi::frame::{fault, vector};
+use abi::{Rights, UserAddr};
 use ia32_context::{FIXED_FLAGS, selector, word};
 use kcore::{Kernel, Thread};
 use pool::Ref;

@@ -2,19 +2,17 @@
 //! The first serial line, polled: what the kernel itself has to say.
 
 use crate::io::{read8, write8};
+use pc::uart::{DATA, LINE_STATUS, TRANSMITTER_EMPTY};
 
-const BASE: u16 = 0x3f8;
-const LINE_STATUS: u16 = BASE + 5;
 const DATA_READY: u8 = 1 << 0;
 const BREAK: u8 = 1 << 4;
-const TRANSMITTER_EMPTY: u8 = 1 << 5;
 /// Its line at the interrupt controller.
 pub const IRQ: u32 = 4;
 
 /// 115,200 baud, 8 bits, no parity, one stop bit, FIFOs on, no interrupts.
 pub fn init() {
     for (register, value) in [(1, 0), (3, 0x80), (0, 1), (1, 0), (3, 3), (2, 7), (4, 3)] {
-        write8(BASE + register, value);
+        write8(DATA + register, value);
     }
 }
 
@@ -25,20 +23,20 @@ pub fn put(byte: u8) {
             break;
         }
     }
-    write8(BASE, byte);
+    write8(DATA, byte);
 }
 
 /// Waits for a byte.
 pub fn get() -> u8 {
     while read8(LINE_STATUS) & DATA_READY == 0 {}
-    read8(BASE)
+    read8(DATA)
 }
 
 /// Whether a break came. If so, takes it and all that was received so far.
 pub fn took_break() -> bool {
     let came = read8(LINE_STATUS) & BREAK != 0;
     while came && read8(LINE_STATUS) & DATA_READY != 0 {
-        read8(BASE);
+        read8(DATA);
     }
     came
 }

@@ -10,8 +10,8 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
+use abi::MapRecord;
 use abi::frame::{fault, vector};
-use abi::syscall::MapRecord;
 use macadamia::cap::{self, copy};
 use macadamia::map::{Window, map, unmap};
 use macadamia::{Env, Memory, MessageKind, Quota, Received, Result, Rights, Space, Thread, ipc, println, result, slot, time};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The clock server: the time of day, from the real-time clock (MC146818 and its
-//! successors, ports 0x70 and 0x71). It reads that once; from then on it adds the
+//! successors; its two ports are the grant `clock`). It reads that once; from then on it adds the
 //! kernel's count of nanoseconds. Alarms are the kernel's.
 //!
 //! From time to time it holds that count against the real-time clock, and says so if
@@ -16,8 +16,6 @@ use macadamia::{Env, MessageKind, ipc, println, time, utcb};
 
 macadamia::main!(serve);
 
-const INDEX: u16 = 0x70;
-const DATA: u16 = 0x71;
 const SECOND: u64 = 1_000_000_000;
 
 /// Registers of the clock.
@@ -47,8 +45,9 @@ const FIRST_CHECK: u64 = 8;
 /// Notification bit of the alarm.
 const ALARM: u32 = 1;
 
-fn serve(_: Env) {
-    let read = calendar::seconds(&stable());
+fn serve(env: Env) {
+    let clock = Clock { index: env.ports("clock") };
+    let read = calendar::seconds(&clock.date());
     let start = time::now();
     let boot = read * SECOND - start;
     let mut check = FIRST_CHECK;
@@ -56,7 +55,7 @@ fn serve(_: Env) {
     alarm(start + check * SECOND);
     ipc::serve(|received| {
         if received.kind == MessageKind::Notification {
-            let (seconds, nanoseconds) = (calendar::seconds(&stable()).wrapping_sub(read), time::now() - start);
+            let (seconds, nanoseconds) = (calendar::seconds(&clock.date()).wrapping_sub(read), time::now() - start);
             if calendar::agrees(seconds, nanoseconds) {
                 check *= 2;
                 alarm(start + check * SECOND);
@@ -79,40 +78,47 @@ fn alarm(at: u64) {
     }
 }
 
-fn register(index: u8) -> u8 {
-    write8(INDEX, index);
-    read8(DATA)
+/// The real-time clock: a register is chosen by the first port, and read by the one behind.
+struct Clock {
+    index: u16,
 }
 
-/// The date as the clock has it: read until two readings agree, as it may change in
-/// the middle of one.
-fn stable() -> Date {
-    let mut last = once();
-    loop {
-        let next = once();
-        if next == last {
-            return next;
-        }
-        last = next;
+impl Clock {
+    fn register(&self, number: u8) -> u8 {
+        write8(self.index, number);
+        read8(self.index + 1)
     }
-}
 
-fn once() -> Date {
-    while register(register::STATUS_A) & UPDATING != 0 {}
-    let format = register(register::STATUS_B);
-    let number = |raw: u8| u32::from(if format & BINARY != 0 { raw } else { (raw >> 4) * 10 + (raw & 15) });
-    let hours = register(register::HOURS);
-    let hour = if format & HOURS_24 != 0 {
-        number(hours)
-    } else {
-        number(hours & !AFTER_NOON) % 12 + if hours & AFTER_NOON != 0 { 12 } else { 0 }
-    };
-    Date {
-        year: CENTURY + number(register(register::YEAR)),
-        month: number(register(register::MONTH)),
-        day: number(register(register::DAY)),
-        hour,
-        minute: number(register(register::MINUTES)),
-        second: number(register(register::SECONDS)),
+    /// The date as the clock has it: read until two readings agree, as it may change in
+    /// the middle of one.
+    fn date(&self) -> Date {
+        let mut last = self.reading();
+        loop {
+            let next = self.reading();
+            if next == last {
+                return next;
+            }
+            last = next;
+        }
+    }
+
+    fn reading(&self) -> Date {
+        while self.register(register::STATUS_A) & UPDATING != 0 {}
+        let format = self.register(register::STATUS_B);
+        let number = |raw: u8| u32::from(if format & BINARY != 0 { raw } else { (raw >> 4) * 10 + (raw & 15) });
+        let hours = self.register(register::HOURS);
+        let hour = if format & HOURS_24 != 0 {
+            number(hours)
+        } else {
+            number(hours & !AFTER_NOON) % 12 + if hours & AFTER_NOON != 0 { 12 } else { 0 }
+        };
+        Date {
+            year: CENTURY + number(self.register(register::YEAR)),
+            month: number(self.register(register::MONTH)),
+            day: number(self.register(register::DAY)),
+            hour,
+            minute: number(self.register(register::MINUTES)),
+            second: number(self.register(register::SECONDS)),
+        }
     }
 }

@@ -30,9 +30,6 @@ macadamia::main!(run);
 /// Notification bit of the first line's interrupt.
 const INPUT: u32 = 1;
 
-const CONSOLE: Uart = Uart::at(0x3f8);
-const RESULTS: Uart = Uart::at(0x2f8);
-
 /// The answer to a request that fails.
 const fn failure(error: Error) -> [u32; 3] {
     [u32::MAX, error as u32, 0]
@@ -40,18 +37,16 @@ const fn failure(error: Error) -> [u32; 3] {
 
 fn run(env: Env) {
     let names = env.start.arguments.clone();
-    let irq = env.irq("irq4");
-    CONSOLE.set_up(true);
-    RESULTS.set_up(false);
+    let [terminal, results] = ["terminal", "results"].map(|line| Uart::at(env.ports(line)));
+    terminal.set_up(true);
+    results.set_up(false);
     utcb::accept(INPUT);
-    if let Err(error) = irq.bind(Some(env.thread("input"))).and_then(|()| irq.acknowledge()) {
-        panic!("no interrupt for the serial line: {}", error.text());
-    }
-    let mut output = Output::new(CONSOLE, names);
+    let irq = env.open_irq("terminal-irq", "input").unwrap_or_else(|reason| panic!("nothing can be typed: {reason}"));
+    let mut output = Output::new(terminal, names);
     let mut input = Input::new();
     serve(|received| {
         if received.kind == MessageKind::Notification {
-            while let Some(byte) = CONSOLE.get() {
+            while let Some(byte) = terminal.get() {
                 input.take(byte, &mut output);
             }
             // The line is given to this component: unmasking it cannot fail.
@@ -70,7 +65,7 @@ fn run(env: Env) {
                 output.note_refusal(client);
                 return Some(failure(Error::NoRight));
             }
-            console::RESULT => received.bytes().iter().for_each(|byte| RESULTS.put(*byte)),
+            console::RESULT => received.bytes().iter().for_each(|byte| results.put(*byte)),
             console::READ => {
                 output.prompt(client);
                 input.read(client, received.handle, &mut output);

@@ -10,18 +10,7 @@ use macadamia::map::Window;
 use macadamia::port::{read8, read32, write8, write32};
 use macadamia::{Env, Memory, Rights, time};
 
-/// A channel of a PC: where its registers are, and its interrupt.
-struct Channel {
-    /// The grant of the first port.
-    ports: &'static str,
-    base: u16,
-    irq: &'static str,
-}
-
-const CHANNELS: [Channel; 2] =
-    [Channel { ports: "ports1f0", base: 0x1f0, irq: "irq14" }, Channel { ports: "ports170", base: 0x170, irq: "irq15" }];
-
-/// Registers of a channel, from its base on.
+/// Registers of a channel, from its first port on.
 mod register {
     /// Two words of 16 bits at a time.
     pub const DATA: u16 = 0;
@@ -33,8 +22,6 @@ mod register {
     /// Reading it takes the interrupt back.
     pub const STATUS: u16 = 7;
     pub const COMMAND: u16 = 7;
-    /// The status again, without that.
-    pub const CONTROL: u16 = 0x206;
 }
 
 /// Bits of the status.
@@ -72,7 +59,10 @@ const BUFFER: u32 = image::layout::GRANTS_END;
 
 /// The disk.
 pub struct Ata {
+    /// The channel's first port.
     base: u16,
+    /// The port of the control register; read, it is the status without what reading that does.
+    control: u16,
     line: Line,
     buffer: Window,
     sectors: u32,
@@ -82,15 +72,22 @@ pub struct Ata {
 impl Ata {
     /// Finds the disk; a sentence if there is none that can be used.
     pub fn find(env: &Env) -> Result<Self, String> {
-        let Some(channel) = CHANNELS.iter().find(|channel| env.given(channel.ports).is_some()) else {
+        if env.given("ata").is_none() {
             return Err("it was given no channel".into());
-        };
+        }
         let Some(given) = env.given("buffer") else { return Err("it was given no memory `buffer`".into()) };
         let buffer = Window::open(BUFFER, Memory(given.slot), 0, given.bytes, Rights::READ.union(Rights::WRITE));
         let buffer = buffer.map_err(|error| format!("no shared memory: {}", error.text()))?;
-        let line = Line::open(env, channel.irq)?;
-        let mut disk = Self { base: channel.base, line, buffer, sectors: 0, most: MOST.min(given.bytes / SECTOR) };
-        disk.sectors = disk.identify().map_err(|why| format!("{why} (port {:#x})", channel.base))?;
+        let line = Line::open(env, "ata-irq")?;
+        let mut disk = Self {
+            base: env.ports("ata"),
+            control: env.ports("ata-control"),
+            line,
+            buffer,
+            sectors: 0,
+            most: MOST.min(given.bytes / SECTOR),
+        };
+        disk.sectors = disk.identify().map_err(|why| format!("{why} (port {:#x})", disk.base))?;
         Ok(disk)
     }
 
@@ -99,14 +96,14 @@ impl Ata {
         // Before the reset: until that is over, a disk that is not selected looks like none.
         self.put(register::DEVICE, LBA);
         // A channel without a disk floats, or is silent.
-        if matches!(self.get(register::CONTROL), 0 | 0xff) {
+        if matches!(read8(self.control), 0 | 0xff) {
             return Err("nothing is there");
         }
         // It may be in the middle of what a server before this one wanted.
-        self.put(register::CONTROL, RESET);
+        write8(self.control, RESET);
         line::pause(PAUSE)
             .and_then(|()| {
-                self.put(register::CONTROL, 0);
+                write8(self.control, 0);
                 line::pause(AFTER_RESET).and_then(|()| self.until_idle())
             })
             .map_err(|_| "it stays busy after a reset")?;
@@ -170,7 +167,7 @@ impl Ata {
     /// Waits where there is no interrupt to wait for.
     fn until_idle(&self) -> Result<(), u32> {
         let deadline = time::now() + PATIENCE;
-        while self.get(register::CONTROL) & status::BUSY != 0 {
+        while read8(self.control) & status::BUSY != 0 {
             if time::now() > deadline {
                 return Err(TIMED_OUT);
             }
@@ -180,7 +177,7 @@ impl Ata {
     }
 
     fn expect_data(&self) -> Result<(), u32> {
-        if self.get(register::CONTROL) & status::DATA_REQUEST == 0 { Err(DISK_FAILED) } else { Ok(()) }
+        if read8(self.control) & status::DATA_REQUEST == 0 { Err(DISK_FAILED) } else { Ok(()) }
     }
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The disk's interrupt line, waited for no longer than a while.
 
-use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::disk::TIMED_OUT;
 use macadamia::{Env, Irq, ipc, time, utcb};
@@ -18,13 +17,7 @@ pub struct Line(Irq);
 impl Line {
     /// The line of a grant, bound and open; a sentence if that is not possible.
     pub fn open(env: &Env, name: &str) -> Result<Self, String> {
-        let slot = |name| env.given(name).map(|given| given.slot).filter(|slot| *slot != 0);
-        let (Some(irq), Some(thread)) = (slot(name), slot("interrupt")) else {
-            return Err(format!("it needs `{name}`, and `interrupt` to notify itself"));
-        };
-        let irq = Irq(irq);
-        let bound = irq.bind(Some(macadamia::Thread(thread))).and_then(|()| irq.acknowledge());
-        bound.map(|()| Self(irq)).map_err(|error| format!("no interrupt: {}", error.text()))
+        env.open_irq(name, "interrupt").map(Self)
     }
 
     /// Waits until `done`, called at each interrupt, takes the device's interrupt back and says what came

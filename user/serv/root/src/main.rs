@@ -20,6 +20,7 @@ use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::cap::identify;
 use macadamia::{Memory, Rights, map, port, start};
+use pc::uart::{DATA, LINE_STATUS, TRANSMITTER_EMPTY};
 use resources::Resources;
 
 /// Where the boot image is mapped.
@@ -31,8 +32,8 @@ pub fn say(text: core::fmt::Arguments<'_>) {
     impl core::fmt::Write for Line {
         fn write_str(&mut self, text: &str) -> core::fmt::Result {
             for byte in text.bytes().flat_map(|b| (b == b'\n').then_some(b'\r').into_iter().chain([b])) {
-                while port::read8(0x3fd) & 0x20 == 0 {}
-                port::write8(0x3f8, byte);
+                while port::read8(LINE_STATUS) & TRANSMITTER_EMPTY == 0 {}
+                port::write8(DATA, byte);
             }
             Ok(())
         }
@@ -40,10 +41,9 @@ pub fn say(text: core::fmt::Arguments<'_>) {
     let _ = core::fmt::Write::write_fmt(&mut Line, format_args!("[root] {text}\n"));
 }
 
-/// Ends the machine: by ACPI in QEMU, by the debug port in Bochs.
+/// Ends the machine.
 pub fn power_off() -> ! {
-    port::write16(0x604, 0x2000);
-    b"Shutdown".iter().for_each(|byte| port::write8(0x8900, *byte));
+    pc::power_off(port::write8, port::write16);
     loop {
         let _ = macadamia::ipc::wait(0);
     }

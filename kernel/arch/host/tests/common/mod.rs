@@ -2,14 +2,15 @@
 //! System calls for the thread that runs.
 #![allow(dead_code, reason = "each test uses its part")]
 
-use abi::syscall::MapRecord;
 use abi::utcb::AREA_END;
-use abi::{Delivery, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, Tag, UserAddr, Word};
+use abi::{Delivery, MapRecord, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, Tag, UserAddr, Word};
 use arch_host::{Host, HostFormat, HostRegisters};
+use kcore::port::Change;
 use kcore::{Kernel, Owner, Port, Slot, Space, Table, Thread};
 use mmu::{Format, Leaf};
 use pool::Ref;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Selectors that the root server starts with, as arguments.
 pub mod slot {
@@ -176,8 +177,34 @@ pub fn leaves_of(kernel: &Kernel<Host>, owner: Owner) -> Vec<Found> {
         Owner::Segment(_) => 1,
     };
     walk(kernel, top, level, 0, (Rights::RWX, false), &mut found);
+    if let Owner::Space(space) = owner {
+        check_tops(kernel, space);
+    }
     found
 }
+
+/// Who keeps copies of the entries that name a space's leaf tables, and hears of them by `directory_written`, has them as they are.
+fn check_tops(kernel: &Kernel<Host>, space: Ref<Space>) {
+    let top = kernel.pool[space].region.top.get().expect("a space has tables");
+    let mut entries = BTreeMap::new();
+    note_tops(kernel, top, HostFormat::LEVELS - 1, 0, &mut entries);
+    let copies = kernel.port.tops.iter().filter(|((of, _), entry)| *of == space.address() && **entry != 0);
+    assert_eq!(copies.map(|((_, index), entry)| (*index, *entry)).collect::<BTreeMap<_, _>>(), entries, "copies and entries");
+}
+
+/// Notes the entries of the directories that a table of this level leads to.
+fn note_tops(kernel: &Kernel<Host>, table: Ref<Table>, level: u32, first: usize, found: &mut BTreeMap<usize, Entry>) {
+    for (i, entry) in kernel.pool[table].entries::<HostFormat>().iter().enumerate().filter(|(_, entry)| **entry != 0) {
+        let index = first + i * HostFormat::tables_of_entry(level);
+        if level == 1 {
+            found.insert(index, *entry);
+        } else if let Some((physical, _)) = HostFormat::decode_table(*entry) {
+            note_tops(kernel, Ref::new(kernel.port.pool_address(physical)), level - 1, index, found);
+        }
+    }
+}
+
+type Entry = <HostFormat as Format>::Entry;
 
 /// What a processor would find in a space that the user may use. Below it is what the kernel maps: information page and
 /// UTCBs.
@@ -219,17 +246,27 @@ pub fn seen(pages: &[Found]) -> Seen {
     pages.iter().map(|found| (found.address, (found.physical, found.rights))).collect()
 }
 
-/// What was in a space's tables and is not there any more, or gives less, has been flushed: all of a span
-/// whose form has changed.
+/// What was in a space's tables and is not there any more, or gives less, was announced and has been flushed: all of a
+/// span whose form has changed.
 pub fn check_flushes(kernel: &Kernel<Host>, space: Ref<Space>, before: &[Found], after: &[Found]) {
     let flushed = |start: UserAddr, bytes: Word| {
         let mut here = kernel.port.invalidated.iter().filter(|(of, _)| *of == space.address());
         here.any(|(_, range)| range.start <= start && start + bytes <= range.end)
     };
+    let announced = |old: &Found, stays: Option<Rights>| {
+        let here = |(of, range): &(u32, Range<UserAddr>)| *of == space.address() && range.contains(&old.address);
+        kernel.port.announced.iter().filter(|(at, _)| at.as_ref().is_none_or(here)).any(|(_, change)| match change {
+            Change::Remove | Change::Replace => true,
+            // One without any right is not found.
+            Change::Protect(most) => stays.map_or(old.rights.intersection(*most) == Rights::NONE, |rights| most.contains(rights)),
+        })
+    };
     let now: BTreeMap<UserAddr, &Found> = after.iter().map(|found| (found.address, found)).collect();
     for old in before {
         let kept = now.get(&old.address).is_some_and(|new| new.physical == old.physical && new.rights.contains(old.rights));
         assert!(kept || flushed(old.address, PAGE_SIZE), "{:?} may be in a TLB", old.address);
+        let stays = now.get(&old.address).filter(|new| new.physical == old.physical).map(|new| new.rights);
+        assert!(kept || announced(old, stays), "{:?} may be in a cache", old.address);
         let same_form = now.get(&old.address).is_none_or(|new| new.large == old.large);
         assert!(same_form || flushed(old.address.align_down(TABLE_SPAN), TABLE_SPAN), "{:?} changed its form", old.address);
     }

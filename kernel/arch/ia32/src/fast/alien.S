@@ -15,7 +15,7 @@
 //  2 | it has a handler                                               | `raise`
 //  3 | which waits in `run` for this thread, an alien then, and may   | `enter`,
 //    | be resumed fast                                                | `receives_from`
-//  4 | and is at least as urgent as every ready thread                | `settle`
+//  4 | and is at least as urgent as every ready thread                | `schedule`
 //
 //  R | test at `run`                                                  | portable form
 // ---|----------------------------------------------------------------|------------------------
@@ -25,7 +25,7 @@
 //  3 | it is an alien that waits, under this handle (which has its    | `waiting_caller`
 //    | index), for this very thread; or see S                         |
 //  4 | no notification waits                                          | `run`
-//  5 | the alien is at least as urgent as every ready thread          | `settle`
+//  5 | the alien is at least as urgent as every ready thread          | `schedule`
 //  6 | FS and GS are the alien's still                                | `lazy`,
 //    |                                                                | `handler_entered`
 //  7 | the frame changes neither selectors nor FPU; DS and ES are     | `load_frame`

@@ -15,7 +15,7 @@
 //  3 | selector below the table's size (0 for an alien)               | `slot`
 //  4 | a Thread capability with the right to call                     | `slot_of`
 //  5 | receiver waits openly and may be resumed fast                  | `receives_from`
-//  6 | receiver at least as urgent as every ready thread              | `settle`
+//  6 | receiver at least as urgent as every ready thread              | `schedule`
 //  7 | the handle's index, which is always one of the table           | `waiting_caller`
 //  8 | that thread waits for a reply, or for the end of its           | `waiting_caller`
 //    | exception, and may be resumed fast                             |

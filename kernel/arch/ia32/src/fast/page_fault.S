@@ -11,7 +11,7 @@
 //  3 | DS and ES are flat                                             | `frame`
 //  4 | the thread has a handler                                       | `raise`
 //  5 | which waits openly and may be resumed fast                     | `receives_from`
-//  6 | and is at least as urgent as every ready thread                | `settle`
+//  6 | and is at least as urgent as every ready thread                | `schedule`
 //
 // All registers are saved in the thread's context before the tests. The portable code wants them
 // there, and so does the reply.
