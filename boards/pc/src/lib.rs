@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel and the root server both know of the PC: where its first serial line is, on which they speak when
-//! nobody else can, and how to end it. Everything else of the board is in `boards/pc.toml`.
+//! nobody else can, how to end it, and how I/O ports are reached. What
+//! else the kernel drives is in `kernel/plat/pc`, and what servers drive in `boards/pc.toml`.
 #![no_std]
-#![forbid(unsafe_code)]
+
+pub mod io;
 
 /// The first serial line, a 16550.
 pub mod uart {
@@ -21,8 +23,8 @@ const SLEEP_OFF: u16 = 1 << 13;
 const DEBUG_PORT: u16 = 0x8900;
 const WORD: &[u8] = b"Shutdown";
 
-/// Ends the machine, if it is QEMU's or Bochs's, with what writes to I/O ports.
-pub fn power_off(write8: impl Fn(u16, u8), write16: impl Fn(u16, u16)) {
-    write16(PM1A_CONTROL, SLEEP_OFF);
-    WORD.iter().for_each(|byte| write8(DEBUG_PORT, *byte));
+/// Ends the machine, if it is QEMU's or Bochs's.
+pub fn power_off() {
+    io::write16(PM1A_CONTROL, SLEEP_OFF);
+    WORD.iter().for_each(|byte| io::write8(DEBUG_PORT, *byte));
 }

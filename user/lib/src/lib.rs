@@ -28,8 +28,6 @@ pub mod ipc;
 pub mod map;
 #[cfg(target_arch = "x86")]
 pub mod pci;
-#[cfg(target_arch = "x86")]
-pub mod port;
 pub mod start;
 pub mod sys;
 pub mod thread;
@@ -43,6 +41,8 @@ pub use cap::{Irq, Memory, Quota, Segment, Space, Thread};
 pub use image::protocol::disk;
 pub use image::slot;
 pub use ipc::Received;
+#[cfg(target_arch = "x86")]
+pub use pc::io as port;
 pub use start::Env;
 
 /// Bytes of every stack, and its alignment.

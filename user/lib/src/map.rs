@@ -65,7 +65,7 @@ pub fn map(space: Space, address: Word, memory: Memory, offset: Word, bytes: Wor
 ///
 /// # Errors
 /// What the kernel says.
-pub fn map_uncached(space: Space, address: u32, memory: Memory, offset: u32, bytes: u32, rights: Rights) -> Result<()> {
+pub fn map_uncached(space: Space, address: Word, memory: Memory, offset: Word, bytes: Word, rights: Rights) -> Result<()> {
     one(MapRecord::new(MapRecord::MAP, space.0, address, memory.0, offset, bytes, rights).uncached())
 }
 

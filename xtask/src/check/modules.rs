@@ -46,7 +46,8 @@ impl Files {
             (1..=path.len()).rev().find_map(|length| passed(&length)).unwrap_or_else(|| path.clone())
         };
         let arrows = named.into_iter().map(|(module, paths)| {
-            let to = paths.iter().map(|path| self.owner(&origin(&path.to))).filter(|to| to != module);
+            let to = paths.iter().map(|path| self.owner(&origin(&path.to)));
+            let to = to.filter(|to| to != module && self.0.contains_key(to));
             (module.clone(), to.collect::<BTreeSet<_>>())
         });
         let arrows: BTreeMap<Module, BTreeSet<Module>> = arrows.collect();

@@ -54,6 +54,9 @@ pub const ELSEWHERE: Area =
 /// Where the kernel reaches UTCBs if not in the pool ([`Host::window`]).
 const WINDOW: u32 = 0xc000_0000;
 
+/// A range of a space, by the space's kernel address.
+pub type Part = (u32, Range<UserAddr>);
+
 /// A simulated processor and board, with these registers and translation tables.
 pub struct Host<R = HostRegisters, F: Format = HostFormat> {
     cpu: Cpu,
@@ -63,12 +66,12 @@ pub struct Host<R = HostRegisters, F: Format = HostFormat> {
     pub timer: Option<u64>,
     /// Whether long operations are told that an interrupt waits.
     pub pending: bool,
-    /// Ranges whose translations were dropped, with the space's kernel address.
-    pub invalidated: Vec<(u32, Range<UserAddr>)>,
+    /// Ranges whose translations were dropped.
+    pub invalidated: Vec<Part>,
     /// How often all translations were dropped.
     pub all_invalidated: u32,
-    /// Ranges whose mappings were said to change, and how; the space's kernel address, or none for any mapping of any space.
-    pub announced: Vec<(Option<(u32, Range<UserAddr>)>, Change)>,
+    /// Ranges whose mappings were said to change, and how; none for any mapping of any space.
+    pub announced: Vec<(Option<Part>, Change)>,
     /// Segments that have begun and not ended, by their addresses.
     pub segments: BTreeSet<u32>,
     /// Entries that name leaf tables, by space and number, if nothing but `directory_written` brings them there.

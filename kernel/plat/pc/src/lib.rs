@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The PC board: serial line for the kernel's own words, interrupt controller,
-//! timer, time-stamp counter, power.
+//! timer, time-stamp counter, power. What user level knows of it, too, is in `boards/pc`.
 //!
 //! | module | room for |
 //! |---|---|
-//! | `io` | access to I/O ports |
 //! | [`pic`] | the interrupt controllers |
 //! | [`pit`] | the timer |
 //! | [`tsc`] | the time-stamp counter, measured by the timer |
@@ -12,7 +11,6 @@
 //! | `power` | the end of the machine |
 #![no_std]
 
-mod io;
 pub mod pic;
 pub mod pit;
 mod power;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The two 8259A interrupt controllers.
 
-use crate::io::{read8, write8};
 use core::sync::atomic::{AtomicU16, Ordering};
+use pc::io::{read8, write8};
 
 const MASTER: u16 = 0x20;
 const SLAVE: u16 = 0xa0;

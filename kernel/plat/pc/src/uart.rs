@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first serial line, polled: what the kernel itself has to say.
 
-use crate::io::{read8, write8};
+use pc::io::{read8, write8};
 use pc::uart::{DATA, LINE_STATUS, TRANSMITTER_EMPTY};
 
 const DATA_READY: u8 = 1 << 0;
@@ -36,7 +36,7 @@ pub fn get() -> u8 {
 pub fn took_break() -> bool {
     let came = read8(LINE_STATUS) & BREAK != 0;
     while came && read8(LINE_STATUS) & DATA_READY != 0 {
-        read8(DATA);
+        let _ = read8(DATA);
     }
     came
 }

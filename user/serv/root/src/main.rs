@@ -43,7 +43,7 @@ pub fn say(text: core::fmt::Arguments<'_>) {
 
 /// Ends the machine.
 pub fn power_off() -> ! {
-    pc::power_off(port::write8, port::write16);
+    pc::power_off();
     loop {
         let _ = macadamia::ipc::wait(0);
     }

@@ -4,13 +4,12 @@
 
 use abi::utcb::AREA_END;
 use abi::{Delivery, MapRecord, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, Tag, UserAddr, Word};
-use arch_host::{Host, HostFormat, HostRegisters};
+use arch_host::{Host, HostFormat, HostRegisters, Part};
 use kcore::port::Change;
 use kcore::{Kernel, Owner, Port, Slot, Space, Table, Thread};
 use mmu::{Format, Leaf};
 use pool::Ref;
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// Selectors that the root server starts with, as arguments.
 pub mod slot {
@@ -254,7 +253,7 @@ pub fn check_flushes(kernel: &Kernel<Host>, space: Ref<Space>, before: &[Found],
         here.any(|(_, range)| range.start <= start && start + bytes <= range.end)
     };
     let announced = |old: &Found, stays: Option<Rights>| {
-        let here = |(of, range): &(u32, Range<UserAddr>)| *of == space.address() && range.contains(&old.address);
+        let here = |(of, range): &Part| *of == space.address() && range.contains(&old.address);
         kernel.port.announced.iter().filter(|(at, _)| at.as_ref().is_none_or(here)).any(|(_, change)| match change {
             Change::Remove | Change::Replace => true,
             // One without any right is not found.
