@@ -23,6 +23,14 @@ pub struct Range {
     pub bytes: Word,
 }
 
+impl Range {
+    /// The address behind the last.
+    #[must_use]
+    pub const fn end(&self) -> PhysAddr {
+        PhysAddr(self.base.0 + self.bytes)
+    }
+}
+
 /// What the port found out about the machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine<'a> {

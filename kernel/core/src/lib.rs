@@ -20,7 +20,7 @@
 //! | `memory`, `map`, `large`, `lookup` | mapping memory, taking it back, looking it up |
 //! | `special` | what only one kind of processor has |
 //! | `destroy`, `work`, `reap` | deleting and revoking in steps |
-//! | `boot` | the first objects |
+//! | `boot`, `ram` | the first objects, and what RAM is free for them |
 //! | `kdb` | what the kernel debugger shows |
 //!
 //! The objects refer to each other, so every module takes their types from here.
@@ -46,6 +46,7 @@ pub mod memory;
 mod notify;
 pub mod port;
 pub mod quota;
+pub mod ram;
 mod reap;
 mod registers;
 mod sched;

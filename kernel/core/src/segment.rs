@@ -111,9 +111,7 @@ impl<P: Port> Kernel<P> {
     /// Writes a space's copy of a Segment's entry.
     fn copy_entry(&mut self, at: Ref<Attachment>, index: usize, entry: Entry<P>) {
         let Attachment { owner, index: base, rights, .. } = self.pool[at];
-        let space: Ref<Space> = Ref::new(owner);
-        let slot = base as usize + index;
-        self.write_table_entries(Owner::Space(space), slot..slot + 1, P::Format::shared(entry, Rights(rights)));
+        self.write_table_entry(Owner::Space(Ref::new(owner)), base as usize + index, P::Format::shared(entry, Rights(rights)));
     }
 
     /// `attach`: in steps, as a Segment may have many entries.

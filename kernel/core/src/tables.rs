@@ -190,7 +190,7 @@ impl<P: Port> Kernel<P> {
 
     /// Writes a directory's entry of an owner, wherever that is visible.
     pub(crate) fn set_entry(&mut self, owner: Owner, index: usize, entry: Entry<P>) {
-        self.write_table_entries(owner, index..index + 1, entry);
+        self.write_table_entry(owner, index, entry);
         if let Owner::Segment(segment) = owner {
             self.entry_changed(segment, index);
         }
@@ -200,6 +200,17 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn set_table(&mut self, owner: Owner, index: usize, table: Ref<Table>) {
         let physical = self.port.physical(table.address());
         self.set_entry(owner, index, P::Format::table(physical));
+    }
+
+    /// Writes the directory's entry of an owner for its leaf table `index`, if there is that directory.
+    pub(crate) fn write_table_entry(&mut self, owner: Owner, index: usize, entry: Entry<P>) {
+        if let Some(directory) = self.directory(owner, index) {
+            let at = index % P::Format::ENTRIES;
+            self.write_entries(directory, at..at + 1, |entries| entries.fill(entry));
+        }
+        if let Owner::Space(space) = owner {
+            self.port.directory_written(&mut self.pool, space, index..index + 1);
+        }
     }
 
     /// Writes the same to directories' entries of an owner, as far as there are directories.

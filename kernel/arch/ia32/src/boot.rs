@@ -8,22 +8,15 @@ use crate::features::{self, Features, cpuid};
 use crate::layout::KERNEL_BASE;
 use crate::paging::{IMAGE, LARGE_PAGE, SYMBOLS, map_range, peek};
 use crate::{fpu, panic, regs};
-use abi::boot::RAM_RANGES;
 use abi::{PAGE_SIZE, PhysAddr};
 use core::fmt::Write;
 use kcore::boot::Range;
+use kcore::ram::Ram;
 use plat_pc::uart::{self, Console};
 use plat_pc::{Fault, TscScale, tsc};
 
 /// What a Multiboot 1 loader leaves in EAX.
 const MAGIC: u32 = 0x2BAD_B002;
-
-/// Free RAM: ranges of whole pages.
-#[derive(Clone, Copy, Default)]
-pub struct Ram {
-    ranges: [Range; RAM_RANGES],
-    count: usize,
-}
 
 /// What boot found.
 pub struct Boot {
@@ -70,42 +63,6 @@ fn check_processor() -> Features {
     }
 }
 
-/// Behind the last address of a range.
-fn end(range: &Range) -> PhysAddr {
-    range.base + range.bytes
-}
-
-impl Ram {
-    /// The ranges.
-    pub fn ranges(&self) -> &[Range] {
-        &self.ranges[..self.count]
-    }
-
-    /// Adds a range, if it is not empty and there is room.
-    fn add(&mut self, base: PhysAddr, end: PhysAddr) {
-        if base < end && self.count < RAM_RANGES {
-            self.ranges[self.count] = Range { base, bytes: end - base };
-            self.count += 1;
-        }
-    }
-
-    /// Takes the pages of `hole` out of the ranges.
-    fn exclude(&mut self, hole: Range) {
-        let hole_start = hole.base.align_down(PAGE_SIZE);
-        let hole_end = end(&hole).align_up(PAGE_SIZE);
-        let mut left = Self::default();
-        for range in self.ranges() {
-            if end(range) <= hole_start || range.base >= hole_end {
-                left.add(range.base, end(range));
-            } else {
-                left.add(range.base, hole_start);
-                left.add(hole_end, end(range));
-            }
-        }
-        *self = left;
-    }
-}
-
 /// RAM below 4 GiB as the loader reports it, whole pages.
 fn memory_map(info: u32) -> Ram {
     if peek(info) & 1 << 6 == 0 {
@@ -123,7 +80,7 @@ fn memory_map(info: u32) -> Ram {
         }
         let limit = 0xffff_f000 - base.min(0xffff_f000);
         let length = if length_high != 0 { limit } else { length.min(limit) };
-        ram.add(PhysAddr(base).align_up(PAGE_SIZE), PhysAddr(base + length).align_down(PAGE_SIZE));
+        ram.add(PhysAddr(base), PhysAddr(base + length));
     }
     ram
 }
@@ -166,7 +123,7 @@ fn clock() -> TscScale {
 fn place_pool(ram: &[Range]) -> Range {
     let total: u64 = ram.iter().map(|r| u64::from(r.bytes)).sum();
     let bytes = ((total / 8) as u32).next_multiple_of(LARGE_PAGE).clamp(2 * LARGE_PAGE, 64 * LARGE_PAGE);
-    let base = |r: &Range| end(r).align_down(LARGE_PAGE).0.checked_sub(bytes).map(PhysAddr).filter(|base| *base >= r.base);
+    let base = |r: &Range| r.end().align_down(LARGE_PAGE).0.checked_sub(bytes).map(PhysAddr).filter(|base| *base >= r.base);
     match ram.iter().filter_map(base).max() {
         Some(base) => Range { base, bytes },
         None => refuse(format_args!("too little memory: no free {} MiB for the kernel", bytes >> 20)),
@@ -195,7 +152,7 @@ pub fn find(magic: u32, info: u32) -> Boot {
         refuse(format_args!("started by something that is not a Multiboot 1 loader"));
     }
     let mut ram = memory_map(info);
-    let ram_end = ram.ranges().iter().map(end).max().unwrap_or_default();
+    let ram_end = ram.ranges().iter().map(Range::end).max().unwrap_or_default();
     let Some(image) = module(info, 0) else { refuse(format_args!("the boot loader gave no boot image: name it as the first module")) };
     let header = check_image(image);
     let kernel = (&raw const kernel_end) as u32 - KERNEL_BASE;
@@ -208,5 +165,8 @@ pub fn find(magic: u32, info: u32) -> Boot {
     }
     let pool = place_pool(ram.ranges());
     ram.exclude(pool);
+    if ram.left_out() != 0 {
+        let _ = writeln!(Console, "{} KiB of RAM are not used: it is in more pieces than can be told of", ram.left_out() >> 10);
+    }
     Boot { pool, image: image.base, header, ram, ram_end, features, tsc: clock() }
 }
