@@ -6,6 +6,9 @@
 //! tables are that those translations came from. A store into a table makes the entries that
 //! depend on it suspect; when a suspect one is used, the tables are walked anew and compared.
 //!
+//! A global entry stays when the directory changes. So it is compared, too, when it is first used below
+//! another directory than it was found or compared below last.
+//!
 //! Not seen: entries that a processor loads by speculation, before the first use; stores into
 //! tables by devices or by user code; pieces of a large page that the flush of one of its pages leaves
 //! after the tables have made small pages of it.
@@ -42,6 +45,8 @@ struct Entry {
     age: u32,
     /// Frame and flags.
     word: u32,
+    /// The directory below which the tables were last seen to have it.
+    root: u32,
 }
 
 const WRITABLE: u32 = 1;
@@ -70,6 +75,8 @@ pub struct Checker {
     is_table: Vec<u64>,
     /// Which instruction made a page's entry suspect.
     causes: FxHashMap<u32, u32>,
+    /// The instruction that loaded the directory.
+    switched_by: u32,
 }
 
 impl Default for Checker {
@@ -80,6 +87,7 @@ impl Default for Checker {
             tables: FxHashMap::default(),
             is_table: vec![0; 1 << 14],
             causes: FxHashMap::default(),
+            switched_by: 0,
         }
     }
 }
@@ -93,24 +101,30 @@ impl Checker {
     pub fn access(&mut self, access: Access, root: u32, memory: &mut impl Physical) -> Verdict {
         let page = (access.address >> 12) as usize;
         let entry = self.entries[page];
+        let is_held = self.is_held(entry);
+        let survived = is_held && entry.word & GLOBAL != 0 && entry.root != root;
+        if survived && entry.word & SUSPECT == 0 {
+            self.causes.insert(page as u32, self.switched_by);
+        }
+        let is_doubtful = survived || is_held && entry.word & SUSPECT != 0;
         // A processor walks again before it refuses a write, so an entry that forbids it is no use of it.
-        if self.is_held(entry) && entry.word & SUSPECT == 0 && (entry.word & WRITABLE != 0 || !access.write) {
+        if is_held && !is_doubtful && (entry.word & WRITABLE != 0 || !access.write) {
             return Verdict::Good(mapping(entry.word));
         }
         let found = match self.walk(access.address, root, memory) {
             Err(NoMapping::Unreachable) => return Verdict::Unknown,
             found => found.ok(),
         };
-        if self.is_held(entry) && entry.word & SUSPECT != 0 && self.contradicts(entry.word, access, found) {
+        if is_doubtful && self.contradicts(entry.word, access, found) {
             // Reported once for each change of the tables.
-            self.enter(page, found);
+            self.enter(page, found, root);
             return self.stale(page);
         }
         match found {
             // Still there with fewer rights than the entry: suspect until flushed.
-            Some(now) if self.is_held(entry) && entry.word & SUSPECT != 0 && !covers(now, entry.word) => Verdict::Good(mapping(entry.word)),
+            Some(now) if is_doubtful && !covers(now, entry.word) => Verdict::Good(mapping(entry.word)),
             Some(now) => {
-                self.enter(page, found);
+                self.enter(page, found, root);
                 Verdict::Good(now)
             }
             // It was done, and the tables say that it cannot be: no entry of ours explains it.
@@ -136,14 +150,14 @@ impl Checker {
         }
     }
 
-    fn enter(&mut self, page: usize, found: Option<Mapping>) {
+    fn enter(&mut self, page: usize, found: Option<Mapping>, root: u32) {
         self.entries[page] = match found {
             None => Entry::default(),
             Some(now) => {
                 let flags = [(now.writable, WRITABLE), (now.user, USER), (now.global, GLOBAL), (now.large, LARGE)];
                 let flags = flags.into_iter().filter(|(set, _)| *set).fold(0, |all, (_, flag)| all | flag);
                 let frame = now.physical((page as u32) << 12) & FRAME;
-                Entry { age: self.ages[usize::from(now.global)], word: frame | flags }
+                Entry { age: self.ages[usize::from(now.global)], word: frame | flags, root }
             }
         };
     }
@@ -196,8 +210,9 @@ impl Checker {
         large.for_each(|entry| *entry = Entry::default());
     }
 
-    /// What is not global is flushed.
-    pub fn flush_local(&mut self) {
+    /// What is not global is flushed, by the instruction at this address, which may also load another directory.
+    pub fn flush_local(&mut self, instruction: u32) {
+        self.switched_by = instruction;
         self.ages[0] += 1;
     }
 

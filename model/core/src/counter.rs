@@ -379,18 +379,19 @@ impl Counter {
         let (old, root) = (self.root, world.root());
         self.paging = world.paging();
         self.root = root;
+        let instruction = self.base.wrapping_add(u32::from(offset));
         let events = self.totals.of(self.owner);
         match class {
             Class::WriteCr3 if root != old => {
                 events.space_switches += 1;
                 self.native = None;
                 self.setup.machine.iter_mut().for_each(|machine| machine.switch(root));
-                self.setup.checker.iter_mut().for_each(Checker::flush_local);
+                self.setup.checker.iter_mut().for_each(|checker| checker.flush_local(instruction));
             }
             Class::WriteCr3 => {
                 events.tlb_flushes += 1;
                 self.setup.machine.iter_mut().for_each(Machine::flush_local);
-                self.setup.checker.iter_mut().for_each(Checker::flush_local);
+                self.setup.checker.iter_mut().for_each(|checker| checker.flush_local(instruction));
             }
             Class::WriteCr4 => {
                 events.tlb_flushes += 1;

@@ -82,11 +82,11 @@ pub enum Class {
     Int = 8,
     /// `sysenter`.
     Sysenter = 9,
-    /// `mov sreg, r/m`, `pop sreg`, `lds` and the like.
+    /// `mov sreg, r/m`, `pop sreg`, `lds` and the like; far `jmp` and `call`, which load CS.
     LoadSegment = 10,
     /// `in`, `out`, `ins`, `outs`.
     Port = 11,
-    /// Others for which the processor reads a descriptor table: far `jmp` and `call`, `lar`, `lsl`, `verr`, `verw`.
+    /// Others for which the processor reads a descriptor table: `lar`, `lsl`, `verr`, `verw`.
     Descriptor = 12,
     /// `sti`.
     OpenInterrupts = 13,
@@ -134,9 +134,10 @@ impl Class {
             [0x0f, 0x34, ..] => Self::Sysenter,
             [0x8e | 0x07 | 0x17 | 0x1f, ..] | [0x0f, 0xa1 | 0xa9, ..] => Self::LoadSegment,
             [0xc4 | 0xc5, modrm, ..] | [0x0f, 0xb2 | 0xb4 | 0xb5, modrm, ..] if memory(modrm) => Self::LoadSegment,
-            [0x0f, 0x02 | 0x03, ..] | [0xea | 0x9a, ..] => Self::Descriptor,
+            [0x0f, 0x02 | 0x03, ..] => Self::Descriptor,
+            [0xea | 0x9a, ..] => Self::LoadSegment,
             [0x0f, 0x00, modrm, ..] if matches!(modrm >> 3 & 7, 4 | 5) => Self::Descriptor,
-            [0xff, modrm, ..] if memory(modrm) && matches!(modrm >> 3 & 7, 3 | 5) => Self::Descriptor,
+            [0xff, modrm, ..] if memory(modrm) && matches!(modrm >> 3 & 7, 3 | 5) => Self::LoadSegment,
             [0xe4..=0xe7 | 0xec..=0xef | 0x6c..=0x6f, ..] => Self::Port,
             [0xfb, ..] => Self::OpenInterrupts,
             [0xf4, ..] => Self::Halt,
@@ -243,8 +244,8 @@ mod tests {
                     _ => Class::Plain,
                 };
             }
-            Code::Jmp_m1616 | Code::Jmp_m1632 | Code::Call_m1616 | Code::Call_m1632 => return Class::Descriptor,
-            Code::Jmp_ptr1616 | Code::Jmp_ptr1632 | Code::Call_ptr1616 | Code::Call_ptr1632 => return Class::Descriptor,
+            Code::Jmp_m1616 | Code::Jmp_m1632 | Code::Call_m1616 | Code::Call_m1632 => return Class::LoadSegment,
+            Code::Jmp_ptr1616 | Code::Jmp_ptr1632 | Code::Call_ptr1616 | Code::Call_ptr1632 => return Class::LoadSegment,
             Code::Mov_Sreg_rm16 | Code::Mov_Sreg_r32m16 => return Class::LoadSegment,
             _ => {}
         }

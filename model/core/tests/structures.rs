@@ -167,7 +167,7 @@ proptest! {
                     held.retain(|other, mapping| *other != page && !mapping.large);
                 }
                 Operation::FlushLocal => {
-                    checker.flush_local();
+                    checker.flush_local(0);
                     held.clear();
                 }
                 Operation::Access(page, write) => {
@@ -357,7 +357,7 @@ fn the_checker_knows_large_pages_global_pages_and_directories() {
     guest.0.extend([(ROOT, 0x3007), (ROOT + 4, 0x0080_0187), (0x3000, 0x10_2107), (0x3004, 0x10_3007)]);
     checker.stored(ROOT, 1);
     checker.stored(ROOT + 4, 2);
-    checker.flush_local();
+    checker.flush_local(0);
     assert!(good(access(&mut checker, &mut guest, 0x1000)), "flushed: it is not global");
     assert_eq!(access(&mut checker, &mut guest, 0), Verdict::Stale(1), "global: still there");
     assert_eq!(access(&mut checker, &mut guest, 0x40_0000), Verdict::Stale(2));
@@ -367,4 +367,33 @@ fn the_checker_knows_large_pages_global_pages_and_directories() {
     guest.0.insert(ROOT + 8, 0x0020_0007);
     assert_eq!(access(&mut checker, &mut guest, 0x0080_0000), Verdict::Unknown);
     checker.stored(0x1234_5678, 3);
+}
+
+/// A global entry outlives its directory: it must be what the next one has at this place.
+#[test]
+fn the_checker_compares_global_pages_below_each_directory() {
+    const OTHER: u32 = 0x8000;
+    let mut guest = Guest::new();
+    // Page 1 is the same below both, page 2 another, page 3 is not there, page 4 is another, but not global.
+    guest.0.extend([(0x2004, 0x10_1107), (0x2008, 0x10_2107), (0x200c, 0x10_3107), (0x2010, 0x10_4007)]);
+    guest.0.extend([(OTHER, 0x9007), (0x9004, 0x10_1107), (0x9008, 0x20_2107), (0x9010, 0x20_4007)]);
+    let mut checker = Checker::default();
+    let access = |checker: &mut Checker, guest: &mut Guest, page: u32, root| {
+        checker.access(Access { address: page << 12, write: true, user: false }, root, guest)
+    };
+    let good = |verdict: Verdict| matches!(verdict, Verdict::Good(_));
+    for page in 1..=4 {
+        assert!(good(access(&mut checker, &mut guest, page, ROOT)));
+    }
+    checker.flush_local(0x99);
+    assert!(good(access(&mut checker, &mut guest, 1, OTHER)), "the same below both");
+    assert_eq!(access(&mut checker, &mut guest, 2, OTHER), Verdict::Stale(0x99), "another frame");
+    assert!(good(access(&mut checker, &mut guest, 2, OTHER)), "reported once");
+    assert_eq!(access(&mut checker, &mut guest, 3, OTHER), Verdict::Stale(0x99), "nothing is there");
+    assert!(good(access(&mut checker, &mut guest, 4, OTHER)), "not global");
+    checker.flush_local(0xaa);
+    assert_eq!(access(&mut checker, &mut guest, 2, ROOT), Verdict::Stale(0xaa), "and back");
+    checker.flush_page(0x2000);
+    checker.flush_local(0xbb);
+    assert!(good(access(&mut checker, &mut guest, 2, OTHER)), "flushed by hand");
 }
