@@ -14,7 +14,7 @@ use macadamia::cap::copy;
 use macadamia::map::map;
 use macadamia::start::fill;
 
-pub const CASES: &[Case] = &[("ports_are_open_when_map_returns", ports), ("a_thread_pointer_works_when_set_tls_returns", thread_pointer)];
+pub const CASES: &[Case] = &[("ports_are_open_when_map_returns", ports), ("a_thread_pointer_works_when_set_state_returns", thread_pointer)];
 
 /// Code that loads `eax ebx esi edi ebp` and makes a system call.
 fn system_call(op: Op, args: [u32; 4]) -> Vec<u8> {

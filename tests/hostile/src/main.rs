@@ -78,7 +78,7 @@ fn guard(op: Option<Op>, slot: u32) -> u32 {
 }
 
 fn one(random: &mut Random) -> Option<u32> {
-    let number = match random.below(40) {
+    let number = match random.below(abi::syscall::ALL.len() as u32 + 2) {
         n if (n as usize) < abi::syscall::ALL.len() => abi::syscall::ALL[n as usize] as u32,
         _ => random.below(70),
     };

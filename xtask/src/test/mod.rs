@@ -78,7 +78,7 @@ impl Entry {
     /// Whether it runs when `filter` is asked for: a part of its name, or something of what it consists of. If a test is
     /// called so (`whole`), only that one and those of its group.
     fn is_selected(&self, filter: &str, whole: bool, slow: bool) -> bool {
-        let parts = !matches!(self.action, Action::Check(_)) && filter.starts_with(&self.name);
+        let parts = !matches!(self.action, Action::Check(_)) && filter.strip_prefix(&self.name).is_some_and(|part| part.starts_with('.'));
         let named = if whole {
             self.name.strip_prefix(filter).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         } else {
