@@ -118,7 +118,7 @@ pub enum Op {
     /// * `a0`: the reply handle, or 0 to reply to nobody.
     /// * `a1`, `a2`, `a3`: words 0 to 2 of the reply.
     /// * UTCB: as for `Call`. The reply to a native thread's exception sets its registers if it has 19 words or more:
-    ///   words 3 to 18 are the frame.
+    ///   the frame is in the first words that are in no register (IA-32: 3 to 18).
     ///
     /// # Returns
     /// A delivery, as `Receive`.
@@ -174,7 +174,8 @@ pub enum Op {
     /// * `Send`: words 0 to 2 in `r2` to `r4`.
     /// * `Notification`: the bits in `r2`.
     /// * `Exception` or `Alien`: vector, fault address and error code in `r2` to `r4`, a reply handle in `r1`. A native
-    ///   thread's frame is in UTCB words 3 to 18, an alien's in its own UTCB slot.
+    ///   thread's frame is in the first words that are in no register (IA-32: UTCB words 3 to 18), an alien's in its own
+    ///   UTCB slot.
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
@@ -583,7 +584,7 @@ pub enum Op {
     /// * `a0`: Thread (`CONTROL`).
     ///
     /// # Returns
-    /// A status. The registers are in UTCB words 3 to 18, as a `Frame`.
+    /// A status. The registers are in the first words that are in no register (IA-32: UTCB words 3 to 18), as a `Frame`.
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
@@ -596,7 +597,7 @@ pub enum Op {
     /// # Arguments
     /// * `a0`: Thread (`CONTROL`).
     /// * `a1`: 1 to let it run, 0 to leave it stopped.
-    /// * UTCB: words 3 to 18 are the registers, as a `Frame`.
+    /// * UTCB: the first words that are in no register (IA-32: 3 to 18) are the registers, as a `Frame`.
     ///
     /// # Returns
     /// A status.

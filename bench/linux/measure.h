@@ -11,7 +11,7 @@
 
 #define PAGE	4096
 
-/* `test eax, imm32`: abi::marker. */
+/* `test eax, imm32`: abi::arch::ia32::marker. */
 #define MARK(kind, id)	asm volatile (".byte 0xa9; .long %c0" : : "i" (0x4d410000 | (kind) << 12 | (id)) : "cc", "memory")
 #define BEGIN(id)	MARK(1, id)
 #define END(id)		MARK(2, id)

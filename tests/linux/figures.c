@@ -22,7 +22,7 @@
 #define REPETITIONS	40
 #define PAGE		4096
 #define MEGABYTE	(1 << 20)
-/* `test eax, imm32`: abi::marker. */
+/* `test eax, imm32`: abi::arch::ia32::marker. */
 #define MARK(kind, id)	asm volatile (".byte 0xa9; .long %c0" : : "i" (0x4d410000 | (kind) << 12 | (id)) : "cc", "memory")
 #define MEASURE(id, what) do { int n_; for (n_ = 0; n_ < REPETITIONS; n_++) { MARK(1, id); what; MARK(2, id); } } while (0)
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Access to I/O ports. To a component a port that it was not given raises an exception, so it can harm nobody
-//! else. The kernel has all ports.
+//! else. The kernel has all ports, and uses those that `kernel/plat/pc` and this crate name.
 
 use core::arch::asm;
 
@@ -8,14 +8,14 @@ use core::arch::asm;
 #[must_use]
 pub fn read8(port: u16) -> u8 {
     let value: u8;
-    // SAFETY: touches no memory; the processor checks the port.
+    // SAFETY: touches no memory; the processor checks a component's port.
     unsafe { asm!("in al, dx", in("dx") port, out("al") value, options(nomem, nostack, preserves_flags)) };
     value
 }
 
 /// Writes a byte.
 pub fn write8(port: u16, value: u8) {
-    // SAFETY: touches no memory (devices that do are given to whom the description trusts); the processor checks the port.
+    // SAFETY: touches no memory (devices that do are given to whom the description trusts); the processor checks a component's port.
     unsafe { asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags)) };
 }
 

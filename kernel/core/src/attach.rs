@@ -43,7 +43,7 @@ pub struct Attachment {
     pub lower: Link<Attachment>,
     /// Records whose keys have it set.
     pub upper: Link<Attachment>,
-    /// A Segment's first entry in the space's upper level.
+    /// A Segment's first entry in the space's directory.
     pub index: u32,
     /// Next in the source's list.
     pub source_next: Link<Attachment>,
@@ -61,7 +61,7 @@ const _: () = assert!(size_of::<Attachment>() <= ATTACHMENT_BYTES as usize);
 /// The lowest bit in which two keys can differ.
 const FIRST_BIT: u32 = pool::MIN_BYTES;
 
-/// Key of a Segment's record: by the entry of the Space's upper level where it begins.
+/// Key of a Segment's record: by the entry of the Space's directory where it begins.
 pub(crate) const fn place(index: u32) -> u32 {
     index * FIRST_BIT
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Segments: translation tables that several spaces share, attached and detached
-//! as a whole (fass-wombat-arm-2007, section 3.4). A space's upper level holds
+//! as a whole (fass-wombat-arm-2007, section 3.4). A space's directory holds
 //! copies of the Segment's entries; the Segment's own list of uses finds them.
 //!
 //! Any number of spaces may have a Segment. So a changed entry is copied in steps: the Segment notes
@@ -68,7 +68,7 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    /// An entry of a Segment's upper level was written: copies follow, in steps ([`spread`](Self::spread)).
+    /// An entry of a Segment's directory was written: copies follow, in steps ([`spread`](Self::spread)).
     pub(crate) fn entry_changed(&mut self, segment: Ref<Segment>, index: usize) {
         let s = &mut self.pool[segment];
         debug_assert!(s.changing == 0, "a change while another one is copied");
@@ -147,7 +147,7 @@ impl<P: Port> Kernel<P> {
         Ok(Outcome::Done(NOTHING))
     }
 
-    /// Notes that a Segment is attached to a space, and marks its part of the upper level.
+    /// Notes that a Segment is attached to a space, and marks its part of the directory.
     fn reserve(&mut self, space: Ref<Space>, segment: Ref<Segment>, first: u32, rights: Rights) -> Result<Ref<Attachment>> {
         let owner = Owner::Space(space);
         let places = first as usize..(first + self.pool[segment].region.tables()) as usize;

@@ -102,7 +102,7 @@ fn run(mut env: Env) {
     let mut bed = Bed {
         ram: env.memory("ram"),
         large: env.memory("large"),
-        ports: env.given("port").map(|given| macadamia::Memory(given.slot)),
+        ports: env.start.arguments.iter().any(|argument| argument == "ports").then(|| env.memory("port")),
         first,
         next: first,
     };

@@ -56,7 +56,7 @@ pub fn write(request: Word, text: fmt::Arguments<'_>) {
 /// `BadState` if [`READERS`] more of the component's threads read since; what the kernel says.
 pub fn read() -> Result<u8> {
     match call(CONSOLE, Message::new([READ as Word, 0, 0]))?.words {
-        [Word::MAX, error, _] => Err(sys::error(error)),
+        [failed, error, _] if failed as u32 == u32::MAX => Err(sys::error(error)),
         [byte, ..] => Ok(byte as u8),
     }
 }

@@ -37,8 +37,8 @@ pub struct Message {
 
 /// Most bytes of text in a message.
 pub const TEXT_BYTES: usize = (abi::tag::MAX_WORDS as usize - TEXT_WORD) * 4;
-/// First word of the text.
-const TEXT_WORD: usize = 3;
+/// First word of the text: the first that is in no register.
+const TEXT_WORD: usize = abi::tag::REGISTER_WORDS as usize;
 
 impl Received {
     /// The text of a message that [`Message::text`] made, as far as it is there.
@@ -57,8 +57,8 @@ impl Received {
 
 impl Message {
     /// A request with text, of which the first [`TEXT_BYTES`] are sent: word 0 is the
-    /// request, word 1 the number of bytes, word 2 zero; the text is in the words from 3
-    /// on, low byte first. It is put into the UTCB: nothing else may be until it is sent.
+    /// request, word 1 the number of bytes, word 2 zero; the text is in the words that are
+    /// in no register, low byte first. It is put into the UTCB: nothing else may be until it is sent.
     #[must_use]
     pub fn text(request: Word, text: &[u8]) -> Self {
         let bytes = text.len().min(TEXT_BYTES);

@@ -52,7 +52,8 @@ impl Env {
     #[must_use]
     pub fn ports(&self, name: &str) -> u16 {
         self.slot(name);
-        self.given(name).and_then(|given| given.address.try_into().ok()).unwrap_or_else(|| panic!("`{name}` are no I/O ports"))
+        let given = self.given(name).filter(|given| given.bytes != 0);
+        given.and_then(|given| given.address.try_into().ok()).unwrap_or_else(|| panic!("`{name}` is no range of I/O ports"))
     }
     /// Opens an interrupt line. From now on it sets the bits of `notify`, with which this component may notify its
     /// own thread, and comes again when it is acknowledged.

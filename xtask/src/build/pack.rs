@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Making a boot image out of ELF files and a description.
 
-use crate::description::{Description, OnDeath, Peer};
+use crate::description::{Description, OnDeath};
 use crate::linux::root::{self, Insert};
 use abi::TABLE_SPAN;
 use abi::boot::{HEADER_BYTES, Header, MAGIC, VERSION, header_crc};
@@ -127,14 +127,13 @@ fn grants(
 ) -> Result<Vec<Grant>> {
     let mut grants = Vec::new();
     let mut place = Place(layout::GRANTS);
-    let label = |peer: &Peer| peer.name.clone().unwrap_or_else(|| peer.to.get_ref().clone());
     for (i, peer) in component.calls.iter().enumerate() {
         let badge = peer.badge.as_ref().map_or(i as u32 + 1, |b| *b.get_ref());
-        grants.push(Grant { name: label(peer), what: Resource::Call { component: description.index(&peer.to)?, badge } });
+        grants.push(Grant { name: peer.label().into(), what: Resource::Call { component: description.index(&peer.to)?, badge } });
     }
     for peer in &component.notifies {
         let bits = peer.badge.as_ref().map_or(1, |b| *b.get_ref());
-        grants.push(Grant { name: label(peer), what: Resource::Notify { component: description.index(&peer.to)?, bits } });
+        grants.push(Grant { name: peer.label().into(), what: Resource::Notify { component: description.index(&peer.to)?, bits } });
     }
     for irq in &component.irqs {
         grants.push(Grant { name: irq.name.clone(), what: Resource::Irq { line: *irq.line.get_ref() } });
@@ -154,7 +153,7 @@ fn grants(
     for share in &component.shares {
         let (region, bytes) = description.region(&share.region)?;
         let what = Resource::Shared { region, address: place.take(bytes), writable: share.writable, dma: share.dma };
-        grants.push(Grant { name: share.name.clone().unwrap_or_else(|| share.region.get_ref().clone()), what });
+        grants.push(Grant { name: share.label().into(), what });
     }
     for piece in &component.memory {
         let what = Resource::Memory { bytes: description.bytes(&piece.size)?, behind_image: piece.behind_image };
@@ -166,9 +165,6 @@ fn grants(
         let bytes = data.len() as u32;
         let what = Resource::File { offset: image.add(&data), bytes, address: place.take(bytes) };
         grants.push(Grant { name: file.name.clone(), what });
-    }
-    if let Some(twice) = grants.iter().enumerate().find(|(i, g)| grants.iter().take(*i).any(|o| o.name == g.name)) {
-        bail!("`{}` is given two things called `{}`: name one with `as`", component.name.get_ref(), twice.1.name);
     }
     Ok(grants)
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a description must not say, and what it should not.
 
-use super::{BYTES_A_THREAD, Description};
+use super::{BYTES_A_THREAD, Component, Description};
 use crate::machine::board::Board;
 use anyhow::Result;
 use toml::Spanned;
+
+/// Bytes of a grant's name: as many as the Linux server reads (`start.c`).
+const NAME_BYTES: usize = 23;
 
 impl Description {
     /// Everything that can be wrong with what was read.
@@ -61,9 +64,26 @@ impl Description {
             for share in &component.shares {
                 self.region(&share.region)?;
             }
+            self.check_grants(component)?;
         }
         self.check_threads()?;
         self.check_memory()
+    }
+
+    /// A component finds what it was given by its name, which the start block's text has between blanks.
+    fn check_grants(&self, component: &Component) -> Result<()> {
+        let grants = component.grants();
+        for (i, (name, at)) in grants.iter().enumerate() {
+            let mistake = if name.is_empty() || name.len() > NAME_BYTES || name.contains(|c: char| c.is_whitespace() || c.is_control()) {
+                format!("`{name}` is no name: use 1 to {NAME_BYTES} bytes without blanks")
+            } else if grants.iter().take(i).any(|(other, _)| other == name) {
+                format!("`{}` is given two things called `{name}`: give one another name with `as`", component.name.get_ref())
+            } else {
+                continue;
+            };
+            return Err(self.sources.wrong((*at, mistake)));
+        }
+        Ok(())
     }
 
     fn check_threads(&self) -> Result<()> {
@@ -211,6 +231,27 @@ mod tests {
             "[[component]]\nname = \"a\"\nports = [{ as = \"x\", base = 8, count = 8 }]\n[[component]]\nname = \"b\"\nports = [{ as = \"x\", base = 15, count = 1 }]\n",
         );
         assert!(message.starts_with("x.toml:6: ports of `b` overlap those of `a`"), "{message}");
+    }
+
+    #[test]
+    fn refuses_two_grants_of_one_name_and_names_that_are_none() {
+        let one = |name: &str| {
+            error(&format!(
+                "[[component]]\nname = \"a\"\nirqs = [{{ as = \"x\", line = 5 }}]\nmemory = [{{ as = \"{name}\", size = \"4K\" }}]\n"
+            ))
+        };
+        assert_eq!(one("x"), "x.toml:4: `a` is given two things called `x`: give one another name with `as`");
+        for name in ["", "two words", "a-name-that-is-too-long-1"] {
+            assert_eq!(one(name), format!("x.toml:4: `{name}` is no name: use 1 to 23 bytes without blanks"));
+        }
+    }
+
+    #[test]
+    fn refuses_numbers_where_names_are_given() {
+        let said = error("[[component]]\nname = \"a\"\nirqs = [4]\n");
+        assert!(said.starts_with("x.toml:3:") && said.ends_with("expected { as = \"NAME\", line = N }"), "{said}");
+        let said = error("[[component]]\nname = \"a\"\nports = [4]\n");
+        assert!(said.ends_with("expected { as = \"NAME\", base = N, count = N }"), "{said}");
     }
 
     #[test]

@@ -175,6 +175,22 @@ impl Component {
     pub fn package(&self) -> &str {
         self.package.as_ref().unwrap_or(&self.name).get_ref()
     }
+
+    /// The names by which it finds what it is given, and where in the description that stands.
+    fn grants(&self) -> Vec<(&str, usize)> {
+        fn named<'a, T>(name: &'a str, at: &Spanned<T>) -> (&'a str, usize) {
+            (name, at.span().start)
+        }
+        let peers = self.calls.iter().chain(&self.notifies).map(|peer| named(peer.label(), &peer.to));
+        let irqs = self.irqs.iter().map(|irq| named(&irq.name, &irq.line));
+        let ports = self.ports.iter().map(|ports| named(&ports.name, &ports.base));
+        let devices = self.devices.iter().map(|device| named(&device.name, &device.base));
+        let pci = self.pci.iter().map(|pci| named(&pci.name, &pci.device));
+        let shares = self.shares.iter().map(|share| named(share.label(), &share.region));
+        let memory = self.memory.iter().map(|piece| named(&piece.name, &piece.size));
+        let files = self.files.iter().map(|file| named(&file.name, &file.from));
+        peers.chain(irqs).chain(ports).chain(devices).chain(pci).chain(shares).chain(memory).chain(files).collect()
+    }
 }
 
 /// A file that the boot image carries for a component.
@@ -212,9 +228,16 @@ pub struct Peer {
     pub badge: Option<Spanned<u32>>,
 }
 
+impl Peer {
+    /// What the component calls it.
+    pub fn label(&self) -> &str {
+        self.name.as_ref().unwrap_or(self.to.get_ref())
+    }
+}
+
 /// An interrupt line.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "{ as = \"NAME\", line = N }")]
 pub struct Irq {
     #[serde(rename = "as")]
     pub name: String,
@@ -223,7 +246,7 @@ pub struct Irq {
 
 /// A range of I/O ports.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "{ as = \"NAME\", base = N, count = N }")]
 pub struct Ports {
     #[serde(rename = "as")]
     pub name: String,
@@ -263,6 +286,13 @@ pub struct Share {
     /// Whether it is told the physical address.
     #[serde(default)]
     pub dma: bool,
+}
+
+impl Share {
+    /// What the component calls it.
+    pub fn label(&self) -> &str {
+        self.name.as_ref().unwrap_or(self.region.get_ref())
+    }
 }
 
 /// RAM as a capability.

@@ -84,7 +84,7 @@ impl Entry {
         } else {
             self.name.contains(filter)
         };
-        (parts || named) && (slow || self.name == filter || !SLOW.contains(&self.name.as_str()))
+        (parts || named) && (slow || parts || self.name == filter || !SLOW.contains(&self.name.as_str()))
     }
 
     fn run(&self) -> Outcome {
@@ -225,4 +225,28 @@ fn systems() -> Result<Vec<PathBuf>> {
         found.extend(catalogue::descriptions(folder)?);
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Action, Entry, Lane};
+
+    fn selected(filter: &str, whole: bool) -> Vec<&'static str> {
+        let names = ["system.conform", "system.conform-fast", "system.linux-small", "linux.two", "linux.two.rhythm"];
+        let entry = |name: &str| Entry { name: name.into(), action: Action::System(name.into()), lane: Lane::Native };
+        names.into_iter().filter(|name| entry(name).is_selected(filter, whole, false)).collect()
+    }
+
+    #[test]
+    fn a_name_selects_its_test_its_group_and_the_test_that_it_is_a_line_of() {
+        assert_eq!(selected("system.conform", true), ["system.conform"]);
+        assert_eq!(selected("system.conform-fast", true), ["system.conform-fast"]);
+        assert_eq!(selected("system.conform-fast.pentium3", false), ["system.conform-fast"]);
+        assert_eq!(selected("linux.two", true), ["linux.two", "linux.two.rhythm"]);
+        assert_eq!(selected("two.rhythm", false), ["linux.two.rhythm"]);
+        // A slow one runs if it is named, or a line of it.
+        assert_eq!(selected("system.linux-small", true), ["system.linux-small"]);
+        assert_eq!(selected("system.linux-small.pentium3", false), ["system.linux-small"]);
+        assert_eq!(selected("small", false), [""; 0]);
+    }
 }

@@ -72,7 +72,7 @@ pub struct Ata {
 impl Ata {
     /// Finds the disk; a sentence if there is none that can be used.
     pub fn find(env: &Env) -> Result<Self, String> {
-        if env.given("ata").is_none() {
+        if ["ata", "ata-control"].iter().any(|ports| env.given(ports).is_none()) {
             return Err("it was given no channel".into());
         }
         let Some(given) = env.given("buffer") else { return Err("it was given no memory `buffer`".into()) };
