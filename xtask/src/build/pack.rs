@@ -5,7 +5,7 @@ use crate::description::{Description, OnDeath};
 use crate::linux::root::{self, Insert};
 use abi::TABLE_SPAN;
 use abi::boot::{HEADER_BYTES, Header, MAGIC, VERSION, header_crc};
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use image::{Component, Grant, Load, Resource, Shared, System, layout};
 use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
