@@ -12,6 +12,7 @@ use abi::boot::{Info, MAX_IRQS, RAM_RANGES, ROOT_SLOTS, slot};
 use abi::kip::Kip;
 use abi::{Error, Kind, PAGE_SIZE, PhysAddr, Rights, UserAddr, Word};
 use bytemuck::Zeroable;
+use mmu::Format;
 use pool::{Link, Pool, Ref};
 
 /// A range of physical addresses, or of other numbers.
@@ -62,6 +63,11 @@ impl<P: Port> Kernel<P> {
     #[must_use]
     pub fn new(pool: Pool, port: P) -> Self {
         const { assert!(size_of::<P::Irqs>() <= MAX_IRQS * size_of::<Link<Irq>>()) };
+        const { assert!(P::Format::SPAN == abi::TABLE_SPAN, "a leaf table spans what the contract says") };
+        let _: () = const {
+            let highest = P::Format::SPAN * P::Format::ENTRIES.pow(P::Format::LEVELS - 2) as Word;
+            assert!(abi::USER_END.is_multiple_of(highest), "users' addresses end with an entry of the highest table")
+        };
         let (count, _) = thread_table(pool.bytes());
         let threads = Table { start: pool::BASE, count, free: Link::NULL };
         let alarms = Alarms::new(pool::BASE + count * BYTES);

@@ -166,7 +166,8 @@ pub trait Port {
     /// | copies the kernel's entries; `hw` is the directory's physical address | picks a slot for the PID, no domain yet | takes VSIDs | as IA-32, and takes a PCID |
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>);
     /// A space's tables are about to be freed. No thread runs in it any more. Afterwards nothing in the
-    /// processor names its tables, and its tags may be another's. It may be called twice.
+    /// processor names its tables, no cache has anything of its pages by their addresses there, and its tags may be another's. It
+    /// may be called twice.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
@@ -193,7 +194,7 @@ pub trait Port {
     /// |---|---|---|---|
     /// | nothing | no domain yet | takes VSIDs | nothing |
     fn segment_created(&mut self, pool: &mut Pool, segment: Ref<Segment>);
-    /// A Segment ends. It is attached nowhere and has no tables any more. Its tags may be another's afterwards.
+    /// A Segment ends. It is attached nowhere and has no tables any more but its empty directory. Its tags may be another's afterwards.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|

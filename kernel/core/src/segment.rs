@@ -136,7 +136,15 @@ impl<P: Port> Kernel<P> {
         let there = self.attachment(self.pool[space].segments, place(first)).filter(|at| self.pool[*at].source == segment.address());
         let made = match there.filter(|_| begun) {
             Some(made) => made,
-            None => self.reserve(space, segment, first, rights)?,
+            None => {
+                let made = self.reserve(space, segment, first, rights)?;
+                // That may have needed several tables.
+                if self.port.interrupt_pending() {
+                    self.pool[me].progress = 1;
+                    return Ok(Outcome::Again);
+                }
+                made
+            }
         };
         while !self.fill(made, segment) {
             if self.port.interrupt_pending() {

@@ -38,8 +38,10 @@ pub struct Space {
     pub area_end: UserAddr,
     /// Address of its first UTCB slot.
     pub first_slot: UserAddr,
+    /// Address of the information page; 0: it has none.
+    pub kip: UserAddr,
     /// Up to [`HEADER_BYTES`].
-    pub unused: [u32; 7 - 5 * ALIGN],
+    pub unused: [u32; 6 - 6 * ALIGN],
 }
 impl Object for Space {}
 
@@ -134,19 +136,20 @@ impl<P: Port> Kernel<P> {
         }
         let area = self.port.area(&self.pool, made);
         let s = &mut self.pool[made];
-        (s.area_start, s.area_end, s.first_slot) = (area.start, area.end, area.first_slot);
+        (s.area_start, s.area_end, s.first_slot, s.kip) = (area.start, area.end, area.first_slot, area.kip);
         let kip = self.port.physical(self.kip);
         self.set_kernel_leaf(made, area.kip, kip, Rights::READ)
     }
 
     /// Frees a space that has no threads, capabilities or attachments any more.
     pub(crate) fn discard_space(&mut self, space: Ref<Space>) {
-        let Space { region: Region { header, top, .. }, utcb_map, bytes, .. } = self.pool[space];
+        let Space { region: Region { header, top, .. }, utcb_map, bytes, kip, .. } = self.pool[space];
         if let Some(top) = top.get() {
             self.port.space_dropped(&mut self.pool, space);
             // Of one that could not be made there are the table of its information page and what leads to it.
-            let page = self.port.area(&self.pool, space).kip;
-            self.free_only(space, page);
+            if kip != UserAddr::default() {
+                self.free_only(space, kip);
+            }
             self.release(header.quota, top.address(), TABLE_BYTES);
         }
         if let Some(map) = utcb_map.get() {

@@ -6,6 +6,7 @@
 //! directories: it is made as it is needed, and stays until the Space ends. Leaf tables are numbered through all
 //! directories of a Space.
 
+use crate::map::LOOK;
 use crate::port::{Change, Port};
 use crate::{ALIGN, Attachment, Entry, Header, Kernel, NOTHING, Quota, Result, Segment, Space};
 use abi::{CacheOp, Error, Kind, PAGE_SIZE, PhysAddr, Rights, UserAddr, Word};
@@ -152,6 +153,7 @@ impl<P: Port> Kernel<P> {
                 Some((physical, _)) => Ref::new(self.port.pool_address(physical)),
                 None => {
                     let made = self.allocate_table(self.quota_of(owner)?)?;
+                    self.unlooked += LOOK;
                     let entry = P::Format::table(self.port.physical(made.address()));
                     self.write_entries(table, at..at + 1, |entries| entries.fill(entry));
                     made
