@@ -134,23 +134,17 @@ impl<P: Port> Kernel<P> {
         }
         let first = P::Format::table_index(address) as u32;
         let there = self.attachment(self.pool[space].segments, place(first)).filter(|at| self.pool[*at].source == segment.address());
-        let made = match there.filter(|_| begun) {
-            Some(made) => made,
-            None => {
-                let made = self.reserve(space, segment, first, rights)?;
-                // That may have needed several tables.
-                if self.port.interrupt_pending() {
-                    self.pool[me].progress = 1;
-                    return Ok(Outcome::Again);
-                }
-                made
-            }
+        // To reserve may need several tables: it is a step of its own.
+        let (made, mut is_filled) = match there.filter(|_| begun) {
+            Some(made) => (made, self.fill(made, segment)),
+            None => (self.reserve(space, segment, first, rights)?, false),
         };
-        while !self.fill(made, segment) {
+        while !is_filled {
             if self.port.interrupt_pending() {
                 self.pool[me].progress = 1;
                 return Ok(Outcome::Again);
             }
+            is_filled = self.fill(made, segment);
         }
         Ok(Outcome::Done(NOTHING))
     }
