@@ -23,7 +23,7 @@ pub struct Access {
     pub address: u32,
     /// Whether it writes.
     pub write: bool,
-    /// Whether user mode does it.
+    /// Whether ring 3 does it: others may use supervisor pages.
     pub user: bool,
 }
 

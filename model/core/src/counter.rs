@@ -12,6 +12,7 @@ use crate::events::{ByOwner, Events, Owner};
 use crate::interval::{Interval, Repetition};
 use crate::latency::Latency;
 use crate::machine::{Machine, Tables};
+use crate::segment;
 use crate::symbols::Symbols;
 use crate::violation::{Rule, Violation, Violations};
 use crate::walk::{Mapping, Physical, walk};
@@ -27,6 +28,10 @@ pub trait World: Physical {
     fn paging(&mut self) -> bool;
     /// Whether the present space has a kernel information page, and so belongs to a native component.
     fn is_native(&mut self) -> bool;
+    /// The selectors in DS, ES, FS and GS.
+    fn data_segments(&mut self) -> [u16; 4];
+    /// So many bytes from a linear address on, if the present tables map them.
+    fn read_linear(&mut self, address: u32, count: usize) -> Option<Vec<u8>>;
 }
 
 /// What to count besides instructions and the kernel's lines.
@@ -36,8 +41,11 @@ pub struct Setup {
     pub machine: Option<Machine>,
     /// Uses of what should have been flushed.
     pub checker: Option<Checker>,
-    /// Where the Linux server's code is, in spaces of native components.
+    /// Where the Linux server's code is: in spaces of native components, or in every space that shows the
+    /// server if the range lies high.
     pub server: Range<u32>,
+    /// Where the kernel's part of the linear addresses begins.
+    pub kernel: u32,
     /// What user code may access, if that is to be checked.
     pub window: Option<Range<u32>>,
     /// How long the kernel looks at no interrupts.
@@ -46,9 +54,22 @@ pub struct Setup {
     pub symbols: Symbols,
 }
 
+impl Setup {
+    /// The end of what the server may reach, if its range lies high: at addresses that no process of its has.
+    /// It may run at ring 1 then, in the spaces of its processes, where its segments end with the kernel's part.
+    fn limit(&self) -> Option<u32> {
+        (self.server.start >= LOWEST_WINDOW && self.server.end <= self.kernel).then_some(self.kernel)
+    }
+}
+
+/// The lowest address at which a server's part of its processes' spaces may begin: 2 GiB below the kernel.
+const LOWEST_WINDOW: u32 = 0x6000_0000;
+
 /// The instrument. One processor; see the crate's head for the units.
 pub struct Counter {
     setup: Setup,
+    /// [`Setup::limit`].
+    limit: Option<u32>,
     armed: bool,
     open: Vec<(u16, Repetition)>,
     intervals: BTreeMap<u16, Interval>,
@@ -63,12 +84,20 @@ pub struct Counter {
     owner: Owner,
     /// Whose code user mode executes in this space: native or not, if that is known.
     native: Option<bool>,
-    /// Privilege of the instruction that is due if nothing intervenes.
+    /// Privilege of the code that is executed.
+    privilege: Privilege,
+    /// Privilege of the instruction that is due if nothing intervenes. After a far return ring 1 is [`Privilege::User`], too.
     due: Privilege,
     /// How user mode is about to enter the kernel.
     gate: Option<Class>,
     /// Words popped by the far return in progress, if there is one.
     popped: Option<u32>,
+    /// The last special instruction is `lgdt`.
+    loads_table: bool,
+    /// Base and limit of the global descriptor table, when an instruction has loaded them.
+    table: Option<(u32, u16)>,
+    /// Returns to ring 1 at which that was not known.
+    blind: u64,
     /// Where in the chunk the last special instruction is: what it reads may be the processor's own
     /// tables, which user mode has no right to.
     implicit: Option<u16>,
@@ -121,6 +150,7 @@ impl Counter {
     #[must_use]
     pub fn new(setup: Setup) -> Self {
         Self {
+            limit: setup.limit(),
             setup,
             armed: false,
             open: Vec::new(),
@@ -132,9 +162,13 @@ impl Counter {
             modelled: 0,
             owner: Owner::Kernel,
             native: None,
+            privilege: Privilege::User,
             due: Privilege::User,
             gate: None,
             popped: None,
+            loads_table: false,
+            table: None,
+            blind: 0,
             implicit: None,
             written: None,
             root: 0,
@@ -211,14 +245,18 @@ impl Counter {
         if let Some((class, offset)) = self.written.take() {
             self.control_written(class, offset, world);
         }
+        if self.privilege == Privilege::Kernel && chunk.privilege == Privilege::Ring1 {
+            self.check_segments(world);
+        }
         self.base = base;
         let kernel = chunk.privilege == Privilege::Kernel;
-        let enters = kernel && self.due == Privilege::User;
-        let owner = if kernel { Owner::Kernel } else { self.user_owner(base, world) };
+        let enters = kernel && self.due != Privilege::Kernel;
+        let owner = if kernel { Owner::Kernel } else { self.user_owner(chunk.privilege, base, world) };
         if enters || owner != self.owner {
             self.settle(executed);
             self.owner = owner;
         }
+        self.privilege = chunk.privilege;
         if enters {
             self.enter();
         }
@@ -239,9 +277,11 @@ impl Counter {
         }
         if self.setup.checker.is_some() {
             let last = base.wrapping_add(u32::from(chunk.bytes) - 1);
-            self.check(base, Access { address: base, write: false, user: !kernel }, world);
+            self.check_limit(base, base, last);
+            let user = chunk.privilege == Privilege::User;
+            self.check(base, Access { address: base, write: false, user }, world);
             if last >> 12 != base >> 12 {
-                self.check(base, Access { address: last, write: false, user: !kernel }, world);
+                self.check(base, Access { address: last, write: false, user }, world);
             }
         }
     }
@@ -251,8 +291,9 @@ impl Counter {
     pub fn special(&mut self, class: Class, offset: u16, operand: u32) {
         let events = self.totals.of(self.owner);
         self.implicit = Some(offset);
+        self.loads_table = class == Class::LoadTable;
         match class {
-            Class::Plain | Class::Descriptor | Class::OpenInterrupts | Class::Halt => {}
+            Class::Plain | Class::Descriptor | Class::OpenInterrupts | Class::Halt | Class::LoadTable => {}
             Class::WriteCr0 | Class::WriteCr3 | Class::WriteCr4 => self.written = Some((class, offset)),
             Class::Invlpg => {
                 events.page_flushes += 1;
@@ -283,7 +324,7 @@ impl Counter {
     }
 
     /// The instruction `offset` bytes from the chunk's start has read or written `bytes` at linear
-    /// address `address`; `value` is what it read or wrote (asked only for a far return).
+    /// address `address`; `value` is what it read or wrote (asked only for a far return and `lgdt`).
     pub fn access(&mut self, offset: u16, address: u32, bytes: u32, write: bool, value: impl FnOnce() -> u32, world: &mut impl World) {
         // A far return reads EIP first and CS second.
         if let Some(popped) = &mut self.popped {
@@ -291,16 +332,19 @@ impl Counter {
             if *popped == 2 && value() & 3 != 0 {
                 self.due = Privilege::User;
             }
+        } else if self.loads_table && self.implicit == Some(offset) {
+            // The limit comes first.
+            self.table = match self.table {
+                Some((_, limit)) if bytes == 4 => Some((value(), limit)),
+                _ => Some((0, value() as u16)),
+            };
         }
         let kernel = self.owner == Owner::Kernel;
-        let user = !kernel && self.implicit != Some(offset);
+        let user = self.privilege == Privilege::User && self.implicit != Some(offset);
         let instruction = self.base.wrapping_add(u32::from(offset));
         if kernel {
             self.open.iter_mut().for_each(|(_, repetition)| repetition.access(address, bytes));
-        } else if let Some(window) = &self.setup.window
-            && user
-            && (!window.contains(&address) || !window.contains(&address.wrapping_add(bytes - 1)))
-        {
+        } else if user && [address, address.wrapping_add(bytes - 1)].into_iter().any(|end| self.is_outside(end)) {
             self.violate(Rule::OutsideWindow, instruction, address, None);
         }
         if let Some(machine) = &mut self.setup.machine {
@@ -314,6 +358,9 @@ impl Counter {
         if self.setup.checker.is_some() {
             self.accesses += u64::from(self.paging);
             let last = address.wrapping_add(bytes - 1);
+            if self.implicit != Some(offset) {
+                self.check_limit(instruction, address, last);
+            }
             self.check(instruction, Access { address, write, user }, world);
             if last >> 12 != address >> 12 {
                 self.check(instruction, Access { address: last, write, user }, world);
@@ -334,6 +381,9 @@ impl Counter {
             errors
                 .push(format!("the translation of {} accesses was not found: the tables cannot be read, or do not have it", self.unknown));
         }
+        if self.blind > 0 {
+            errors.push(format!("the descriptor table was not known at {} returns to ring 1", self.blind));
+        }
         Report {
             intervals: self.intervals.iter().map(|(&id, interval)| (id, interval.report())).collect(),
             errors,
@@ -345,7 +395,18 @@ impl Counter {
         }
     }
 
-    fn user_owner(&mut self, address: u32, world: &mut impl World) -> Owner {
+    /// Whether an address is outside the window of ring 3. What the server has is its own: it may also run at ring 3.
+    fn is_outside(&self, address: u32) -> bool {
+        let Some(window) = &self.setup.window else { return false };
+        let own = self.limit.filter(|_| self.owner == Owner::Server);
+        !(window.start..own.unwrap_or(window.end)).contains(&address)
+    }
+
+    /// Whose code is at an address. High addresses are the server's in every space, and nobody else runs at ring 1.
+    fn user_owner(&mut self, privilege: Privilege, address: u32, world: &mut impl World) -> Owner {
+        if self.limit.is_some() && (privilege == Privilege::Ring1 || self.setup.server.contains(&address)) {
+            return Owner::Server;
+        }
         if !*self.native.get_or_insert_with(|| world.is_native()) {
             Owner::User
         } else if self.setup.server.contains(&address) {
@@ -419,9 +480,34 @@ impl Counter {
                 if access.write {
                     checker.stored(mapping.physical(access.address), instruction);
                 }
+                if mapping.global && mapping.user && self.limit.is_some() {
+                    self.violate(Rule::GlobalUserPage, instruction, access.address & !0xfff, None);
+                }
             }
             Verdict::Stale(cause) => self.violate(Rule::StaleTranslation, instruction, access.address, Some(cause)),
             Verdict::Unknown => self.unknown += 1,
+        }
+    }
+
+    /// Ring 1 uses the addresses from `first` to `last`.
+    fn check_limit(&mut self, instruction: u32, first: u32, last: u32) {
+        if let Some(limit) = self.limit.filter(|_| self.privilege == Privilege::Ring1)
+            && first.max(last) >= limit
+        {
+            self.violate(Rule::BeyondLimit, instruction, first.max(limit), None);
+        }
+    }
+
+    /// The far return that was executed last has led to ring 1.
+    fn check_segments(&mut self, world: &mut impl World) {
+        let Some(limit) = self.limit.filter(|_| self.setup.checker.is_some()) else { return };
+        let Some(table) = self.table.and_then(|(base, last)| world.read_linear(base, usize::from(last) + 1)) else {
+            self.blind += 1;
+            return;
+        };
+        let instruction = self.base.wrapping_add(u32::from(self.implicit.unwrap_or(0)));
+        for (rule, selector) in segment::violations(&table, &world.data_segments(), limit) {
+            self.violate(rule, instruction, selector.into(), None);
         }
     }
 

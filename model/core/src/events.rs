@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Owner {
     /// Ring 0.
     Kernel,
-    /// The Linux server.
+    /// The Linux server: ring 1, or user mode at its addresses.
     Server,
     /// Any other native component: a space with a kernel information page.
     Components,

@@ -92,11 +92,13 @@ pub enum Class {
     OpenInterrupts = 13,
     /// `hlt`.
     Halt = 14,
+    /// `lgdt m`.
+    LoadTable = 15,
 }
 
 impl Class {
     /// All of them, by their numbers.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Plain,
         Self::WriteCr3,
         Self::WriteCr0,
@@ -112,6 +114,7 @@ impl Class {
         Self::Descriptor,
         Self::OpenInterrupts,
         Self::Halt,
+        Self::LoadTable,
     ];
 
     /// The class of the 32-bit instruction that is encoded as `bytes`.
@@ -127,6 +130,7 @@ impl Class {
                 _ => Self::Plain,
             },
             [0x0f, 0x01, modrm, ..] if modrm >> 3 & 7 == 7 && memory(modrm) => Self::Invlpg,
+            [0x0f, 0x01, modrm, ..] if modrm >> 3 & 7 == 2 && memory(modrm) => Self::LoadTable,
             [0x0f, 0x08 | 0x09, ..] => Self::FlushCaches,
             [0xcf | 0xca | 0xcb, ..] => Self::FarReturn,
             [0x0f, 0x35, ..] => Self::Sysexit,
@@ -254,6 +258,7 @@ mod tests {
             Mnemonic::Sysexit => Class::Sysexit,
             Mnemonic::Sysenter => Class::Sysenter,
             Mnemonic::Invlpg => Class::Invlpg,
+            Mnemonic::Lgdt => Class::LoadTable,
             Mnemonic::Wbinvd | Mnemonic::Invd => Class::FlushCaches,
             Mnemonic::Int | Mnemonic::Int3 | Mnemonic::Into => Class::Int,
             Mnemonic::Lds | Mnemonic::Les | Mnemonic::Lss | Mnemonic::Lfs | Mnemonic::Lgs => Class::LoadSegment,
@@ -290,7 +295,9 @@ mod tests {
         for prefix in [None, Some(0x66), Some(0x67), Some(0x2e), Some(0x64)] {
             for first in 0..=255_u8 {
                 for second in 0..=255_u8 {
-                    for third in [0, 0x05, 0x18, 0x1b, 0x28, 0x38, 0x3c, 0x3d, 0x7c, 0x78, 0xb8, 0xbc, 0xd8, 0xdb, 0xe0, 0xf8, 0xff] {
+                    for third in
+                        [0, 0x05, 0x15, 0x18, 0x1b, 0x28, 0x38, 0x3c, 0x3d, 0x7c, 0x78, 0xb8, 0xbc, 0xd0, 0xd8, 0xdb, 0xe0, 0xf8, 0xff]
+                    {
                         for fourth in if prefix.is_none() { &[0x24, 0x98, 0x25][..] } else { &[0x24] } {
                             let body = [first, second, third, *fourth, 0x87, 1, 2, 3, 0, 0, 0, 0];
                             let bytes: Vec<u8> = prefix.into_iter().chain(body).collect();

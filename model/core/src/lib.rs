@@ -25,6 +25,7 @@ mod lines;
 mod machine;
 mod replacement;
 mod report;
+mod segment;
 mod stats;
 mod symbols;
 mod tlb;
@@ -52,7 +53,9 @@ pub use walk::{Mapping, NoMapping, Physical, walk};
 pub enum Privilege {
     /// Ring 0.
     Kernel,
-    /// Ring 3, and rings 1 and 2.
+    /// Ring 1, and ring 2, which nobody uses: no privileged instructions, but supervisor pages.
+    Ring1,
+    /// Ring 3.
     User,
 }
 
@@ -66,7 +69,13 @@ impl Privilege {
         const VIRTUAL_8086: u32 = 1 << 17;
         let real = cr0 & PROTECTED_MODE == 0;
         let virtual_8086 = eflags & VIRTUAL_8086 != 0;
-        if real || (!virtual_8086 && cs & 3 == 0) { Self::Kernel } else { Self::User }
+        match cs & 3 {
+            _ if real => Self::Kernel,
+            _ if virtual_8086 => Self::User,
+            0 => Self::Kernel,
+            3 => Self::User,
+            _ => Self::Ring1,
+        }
     }
 }
 
@@ -79,7 +88,8 @@ mod tests {
         assert_eq!(Privilege::of(0xf003, 0x10, 0), Privilege::Kernel, "real mode");
         assert_eq!(Privilege::of(0x8, 0x11, 0), Privilege::Kernel);
         assert_eq!(Privilege::of(0x1b, 0x11, 0), Privilege::User);
-        assert_eq!(Privilege::of(0x19, 0x11, 0), Privilege::User, "ring 1");
+        assert_eq!(Privilege::of(0x51, 0x11, 0), Privilege::Ring1);
+        assert_eq!(Privilege::of(0x52, 0x11, 0), Privilege::Ring1, "ring 2");
         assert_eq!(Privilege::of(0xf000, 0x11, 1 << 17), Privilege::User, "virtual 8086 mode");
     }
 }

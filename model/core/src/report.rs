@@ -76,7 +76,7 @@ pub struct ViolationReport {
     pub instruction: String,
     /// The function that it is in, with the distance from its start.
     pub symbol: Option<String>,
-    /// Linear address that it accessed, or the interval's number.
+    /// Linear address that it accessed, or the interval's number, or a selector.
     pub address: String,
     /// Of a stale translation: what changed the tables, as `symbol` or as an address.
     pub cause: Option<String>,

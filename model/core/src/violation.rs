@@ -18,6 +18,14 @@ pub enum Rule {
     FlushInFreeInterval,
     /// User code reached beyond its window of linear addresses.
     OutsideWindow,
+    /// Ring 1 reached into the kernel's part of the linear addresses: its segments must end below.
+    BeyondLimit,
+    /// A global translation was used that ring 3 may use: it stays when the space changes.
+    GlobalUserPage,
+    /// Ring 1 goes on, and a descriptor that it may load reaches into the kernel's part.
+    OpenDescriptor,
+    /// Ring 1 goes on, and a segment register has a descriptor that does, or that is gone.
+    OpenSegmentRegister,
 }
 
 impl fmt::Display for Rule {
@@ -27,6 +35,10 @@ impl fmt::Display for Rule {
             Self::CacheAlias => "cache line of other memory used",
             Self::FlushInFreeInterval => "flush in an interval declared free of flushes",
             Self::OutsideWindow => "user access outside the window",
+            Self::BeyondLimit => "ring 1 in the kernel's part",
+            Self::GlobalUserPage => "global translation of a user page used",
+            Self::OpenDescriptor => "descriptor for ring 1 reaches the kernel's part",
+            Self::OpenSegmentRegister => "segment register of ring 1 may reach the kernel's part",
         })
     }
 }
@@ -38,7 +50,7 @@ pub struct Violation {
     pub rule: Rule,
     /// Linear address of the instruction.
     pub instruction: u32,
-    /// Linear address that it accessed, or the interval's number.
+    /// Linear address that it accessed, or the interval's number, or a selector.
     pub address: u32,
     /// Whose instruction it is.
     pub owner: Owner,

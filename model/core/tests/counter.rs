@@ -28,6 +28,12 @@ impl World for Guest {
     fn is_native(&mut self) -> bool {
         self.native
     }
+    fn data_segments(&mut self) -> [u16; 4] {
+        [0x23, 0x23, 0, 0]
+    }
+    fn read_linear(&mut self, _: u32, _: usize) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 /// Feeds a counter as a processor would.

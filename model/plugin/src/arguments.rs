@@ -20,7 +20,7 @@ pub struct Arguments {
     latency: bool,
     /// `user=FROM-TO`: what user code may access.
     user: Option<Range<u32>>,
-    /// `window=LINEAR+BYTES`: where physical memory appears from 0 on.
+    /// `window=LINEAR+BYTES`: where the kernel's part begins, and how much of physical memory appears there from 0 on.
     pub window: Range<u32>,
     /// `symbols=FILE`, any number of them: names for addresses in the report.
     symbols: Symbols,
@@ -82,6 +82,7 @@ impl Arguments {
             machine: self.cpu.as_ref().map(|cpu| Machine::new(&cpu.geometry)),
             checker: self.check.then(Checker::default),
             server: self.server.clone(),
+            kernel: self.window.start,
             window: self.user.clone(),
             latency: self.latency.then(|| Latency::new(&self.symbols)),
             symbols: std::mem::take(&mut self.symbols),

@@ -115,4 +115,13 @@ impl World for Guest {
     fn is_native(&mut self) -> bool {
         self.registers.memory(abi::utcb::KIP_ADDRESS) == Some(abi::kip::MAGIC)
     }
+
+    fn data_segments(&mut self) -> [u16; 4] {
+        self.registers.data_segments()
+    }
+
+    fn read_linear(&mut self, address: u32, count: usize) -> Option<Vec<u8>> {
+        let mut found = Vec::with_capacity(count);
+        self.registers.bytes(address, count, &mut found).then_some(found)
+    }
 }

@@ -290,7 +290,8 @@ extern "C" fn crossed(_: c_uint, data: *mut c_void) {
 /// Puts callbacks and counting into a block that is being translated.
 fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
     let Some(guest) = &plugin.guest else { return };
-    let kernel = guest.privilege() == Privilege::Kernel;
+    let privilege = guest.privilege();
+    let kernel = privilege == Privilege::Kernel;
     // SAFETY: `tb` is the block being translated; its instructions are valid in this callback, and the
     // buffer is as long as said.
     let instructions: Vec<_> = unsafe {
@@ -328,7 +329,6 @@ fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
         if at_start {
             let rest = instructions[index..].iter().map(|(_, bytes)| bytes).take_while(|bytes| Marker::decode(bytes).is_none());
             let lengths: Vec<u8> = rest.map(|bytes| bytes.len() as u8).collect();
-            let privilege = if kernel { Privilege::Kernel } else { Privilege::User };
             let chunk = plugin.chunks.intern(Chunk::new(privilege, &lengths, plugin.arguments.per_line), offset);
             if markers {
                 conditional(*instruction, chunk_begins, flags::QEMU_PLUGIN_CB_R_REGS, armed, chunk);

@@ -16,6 +16,8 @@ pub struct Registers {
     eflags: Handle,
     cr0: Handle,
     cr3: Handle,
+    /// DS, ES, FS and GS.
+    data: [Handle; 4],
     /// In the order of their numbers in encodings.
     general: [Handle; 8],
     buffer: *mut qemu::GByteArray,
@@ -42,10 +44,13 @@ impl Registers {
             let handle = |name: &str| all.iter().find(|r| CStr::from_ptr(r.name).to_bytes() == name.as_bytes()).map(|r| r.handle);
             let found = ["eip", "cs", "eflags", "cr0", "cr3"].map(handle);
             let general = ["eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"].map(handle);
+            let data = ["ds", "es", "fs", "gs"].map(handle);
             g_array_free(array, 1);
             let [Some(eip), Some(cs), Some(eflags), Some(cr0), Some(cr3)] = found else { return None };
             let general: Vec<Handle> = general.into_iter().collect::<Option<_>>()?;
-            Some(Self { eip, cs, eflags, cr0, cr3, general: general.try_into().ok()?, buffer: g_byte_array_new() })
+            let [Some(ds), Some(es), Some(fs), Some(gs)] = data else { return None };
+            let data = [ds, es, fs, gs];
+            Some(Self { eip, cs, eflags, cr0, cr3, data, general: general.try_into().ok()?, buffer: g_byte_array_new() })
         }
     }
 
@@ -91,6 +96,10 @@ impl Registers {
     /// The code segment's selector.
     pub fn cs(&self) -> u32 {
         self.read(self.cs)
+    }
+    /// The selectors in DS, ES, FS and GS.
+    pub fn data_segments(&self) -> [u16; 4] {
+        self.data.map(|register| self.read(register) as u16)
     }
     /// The flags.
     pub fn eflags(&self) -> u32 {

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What ring 1 can reach by segments (Intel SDM, volume 3, 3.4.5 and 3.5.1).
+//!
+//! Ring 1 uses supervisor pages, so segment limits alone keep it from the kernel, and an emulator may not check them.
+
+use crate::violation::Rule;
+
+/// The table indicator of a selector: that of local descriptors, which nobody has.
+const LOCAL: u16 = 4;
+
+/// A descriptor in the global table.
+#[derive(Clone, Copy)]
+struct Descriptor {
+    low: u32,
+    high: u32,
+}
+
+impl Descriptor {
+    /// Whether it is of code or data, and present.
+    fn is_loadable(self) -> bool {
+        const SEGMENT: u32 = 1 << 12;
+        const PRESENT: u32 = 1 << 15;
+        self.high & (SEGMENT | PRESENT) == SEGMENT | PRESENT
+    }
+
+    fn privilege(self) -> u32 {
+        self.high >> 13 & 3
+    }
+
+    /// The first and the last offset, if it has any.
+    fn offsets(self) -> Option<(u32, u32)> {
+        const CODE: u32 = 1 << 11;
+        const EXPAND_DOWN: u32 = 1 << 10;
+        const BIG: u32 = 1 << 22;
+        const IN_PAGES: u32 = 1 << 23;
+        let limit = self.low & 0xffff | self.high & 0xf_0000;
+        let limit = if self.high & IN_PAGES == 0 { limit } else { limit << 12 | 0xfff };
+        if self.high & (CODE | EXPAND_DOWN) != EXPAND_DOWN {
+            return Some((0, limit));
+        }
+        let last = if self.high & BIG == 0 { 0xffff } else { u32::MAX };
+        limit.checked_add(1).filter(|first| *first <= last).map(|first| (first, last))
+    }
+
+    /// Whether a byte of it lies at `address` or above. Linear addresses wrap around.
+    fn reaches(self, address: u32) -> bool {
+        const AROUND: u64 = 1 << 32;
+        let base = self.low >> 16 | (self.high & 0xff) << 16 | self.high & 0xff00_0000;
+        self.offsets().is_some_and(|(first, last)| {
+            let [first, last] = [first, last].map(|offset| u64::from(base) + u64::from(offset));
+            last >= AROUND + u64::from(address) || first < AROUND && last >= u64::from(address)
+        })
+    }
+}
+
+/// What breaks a rule when ring 1 goes on with this table and these selectors in its data segment registers, and with
+/// the kernel from `limit` on: rules and selectors.
+pub fn violations(table: &[u8], registers: &[u16], limit: u32) -> Vec<(Rule, u16)> {
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
+    let descriptors: Vec<Descriptor> =
+        table.chunks_exact(8).map(|bytes| Descriptor { low: word(&bytes[..4]), high: word(&bytes[4..]) }).collect();
+    let for_ring1 = |descriptor: &Descriptor| descriptor.is_loadable() && descriptor.privilege() > 0;
+    let open = descriptors.iter().enumerate().skip(1).filter(|(_, descriptor)| for_ring1(descriptor) && descriptor.reaches(limit));
+    // A register keeps what it was loaded with: of a descriptor that is gone nobody knows where it ended.
+    let is_null = |selector: u16| selector & !3 == 0;
+    let ends_below = |selector: u16| {
+        let descriptor = descriptors.get(usize::from(selector >> 3)).filter(|_| selector & LOCAL == 0);
+        descriptor.is_some_and(|descriptor| descriptor.is_loadable() && !descriptor.reaches(limit))
+    };
+    let loaded = registers.iter().filter(|&&selector| !is_null(selector) && !ends_below(selector));
+    let open = open.map(|(index, _)| (Rule::OpenDescriptor, (index * 8) as u16));
+    open.chain(loaded.map(|&selector| (Rule::OpenSegmentRegister, selector))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const KERNEL: u32 = 0xe000_0000;
+    /// Access bytes: present code and data of ring 3, data that expands down.
+    const CODE: u32 = 0xfb;
+    const DATA: u32 = 0xf3;
+    const DOWN: u32 = 0xf7;
+    /// Flags: limit in pages, 32 bits.
+    const PAGES: u32 = 8;
+    const BIG: u32 = 4;
+
+    fn descriptor(base: u32, limit: u32, access: u32, flags: u32) -> Descriptor {
+        Descriptor {
+            low: base << 16 | limit & 0xffff,
+            high: base & 0xff00_0000 | flags << 20 | limit & 0xf_0000 | access << 8 | base >> 16 & 0xff,
+        }
+    }
+
+    /// Null, then these.
+    fn table(descriptors: &[Descriptor]) -> Vec<u8> {
+        let words = descriptors.iter().flat_map(|descriptor| [descriptor.low, descriptor.high]);
+        [0, 0].into_iter().chain(words).flat_map(u32::to_le_bytes).collect()
+    }
+
+    #[test]
+    fn segments_end_where_they_say() {
+        let reaches = |base, limit, access, flags| descriptor(base, limit, access, flags).reaches(KERNEL);
+        for access in [CODE, DATA] {
+            assert!(!reaches(0, 0xd_ffff, access, PAGES | BIG), "[0, K)");
+            assert!(reaches(0, 0xe_0000, access, PAGES | BIG), "a page more");
+            assert!(reaches(0, 0xf_ffff, access, PAGES | BIG), "flat");
+            assert!(!reaches(0, 0xf_ffff, access, BIG), "1 MiB");
+            assert!(!reaches(0xdfff_ff00, 0xff, access, BIG), "up to K");
+            assert!(reaches(0xdfff_ff01, 0xff, access, BIG), "a byte more");
+            assert!(reaches(0x1000, 0xf_ffff, access, PAGES | BIG), "around");
+        }
+        assert!(reaches(0, 0xf_ffff, CODE | 4, PAGES | BIG), "conforming code does not expand down");
+        assert!(reaches(0, 0, DOWN, PAGES | BIG), "from a page to the end");
+        assert!(!reaches(0, 0, DOWN, PAGES), "up to 64 KiB");
+        assert!(!reaches(0, 0xf_ffff, DOWN, PAGES | BIG), "nothing");
+        assert!(!reaches(KERNEL, 0x1_ffff, DOWN, PAGES | BIG), "behind the last address alone");
+        assert!(reaches(0xf000_0000, 0x1_0000, DOWN, PAGES | BIG), "behind it, and up again");
+    }
+
+    proptest! {
+        #[test]
+        fn a_segment_reaches_what_one_of_its_bytes_does(
+            base in any::<u32>(),
+            limit in 0..0x10_0000_u32,
+            (access, big, pages) in (prop_oneof![Just(CODE), Just(DATA), Just(DOWN)], any::<bool>(), any::<bool>()),
+            kernel in 1_u32..,
+            somewhere in prop::collection::vec(any::<u32>(), 20),
+        ) {
+            let flags = u32::from(big) * BIG + u32::from(pages) * PAGES;
+            let size = if pages { limit * 4096 + 4095 } else { limit };
+            let top = if big { u32::MAX } else { 0xffff };
+            let valid = |offset: u32| if access == DOWN { offset > size && offset <= top } else { offset <= size };
+            // Where offsets begin and end to be of the segment, and linear addresses of the kernel.
+            let ends = [0, size, size.wrapping_add(1), top, kernel.wrapping_sub(base), base.wrapping_neg().wrapping_sub(1)];
+            let reached = |offset: &u32| valid(*offset) && base.wrapping_add(*offset) >= kernel;
+            let found = descriptor(base, limit, access, flags).reaches(kernel);
+            prop_assert_eq!(found, ends.iter().any(reached));
+            prop_assert!(found || !somewhere.iter().any(reached));
+        }
+    }
+
+    #[test]
+    fn all_that_ring_1_can_load_is_looked_at() {
+        let flat = |access| descriptor(0, 0xf_ffff, access, PAGES | BIG);
+        let found = |access| violations(&table(&[flat(access)]), &[0; 4], KERNEL);
+        for (what, access, expected) in [
+            ("ring 0", 0x93, false),
+            ("ring 1", 0xb3, true),
+            ("ring 2", 0xd3, true),
+            ("ring 3", DATA, true),
+            ("ring 3's code", CODE, true),
+            ("not present", 0x73, false),
+            ("a task-state segment", 0xeb, false),
+        ] {
+            assert_eq!(found(access), [(Rule::OpenDescriptor, 8)][..usize::from(expected)], "{what}");
+        }
+        let mut bytes = table(&[descriptor(0, 0xd_ffff, DATA, PAGES | BIG)]);
+        bytes[..8].copy_from_slice(&table(&[flat(DATA)])[8..]);
+        assert!(violations(&bytes, &[0; 4], KERNEL).is_empty(), "nobody can load the null descriptor");
+    }
+
+    #[test]
+    fn registers_hold_what_ends_below() {
+        let limited = descriptor(0, 0xd_ffff, DATA, PAGES | BIG);
+        let absent = descriptor(0, 0xd_ffff, 0x73, PAGES | BIG);
+        let kernel = descriptor(0, 0xf_ffff, 0x93, PAGES | BIG);
+        let task = descriptor(0, 0x67, 0xeb, 0);
+        let table = table(&[limited, absent, kernel, task]);
+        for (what, selector, expected) in [
+            ("null", 0, false),
+            ("null with a privilege", 3, false),
+            ("ends below", 0xb, false),
+            ("not present", 0x13, true),
+            ("ring 0's, flat", 0x18, true),
+            ("no segment", 0x23, true),
+            ("beyond the table", 0x2b, true),
+            ("a local one", 0xf, true),
+        ] {
+            for place in 0..4 {
+                let mut registers = [0; 4];
+                registers[place] = selector;
+                let expected = &[(Rule::OpenSegmentRegister, selector)][..usize::from(expected)];
+                assert_eq!(violations(&table, &registers, KERNEL), expected, "{what} in register {place}");
+            }
+        }
+    }
+}
