@@ -195,6 +195,8 @@ pub mod slot {
     pub const IMAGE: u32 = 6;
     /// Device memory: the display's and the firmware's part of the first MiB.
     pub const LEGACY: u32 = 7;
+    /// The addresses at which servers may have their windows ([`Op::Serve`](crate::Op::Serve)), where the processor can have any.
+    pub const WINDOWS: u32 = 8;
     /// First of the free RAM ranges; see [`super::Info`].
     pub const RAM: u32 = 16;
     /// Interrupt line 0; line n is at `IRQ + n`. How many there are is the board's ([`super::Info::irq_count`]).

@@ -14,7 +14,7 @@ pub enum Kind {
     Space = 2,
     /// Translation tables that several spaces share.
     Segment = 3,
-    /// A range of physical memory, of device registers or of I/O ports.
+    /// A range of physical memory, of device registers, of I/O ports, or of addresses for servers' windows.
     Memory = 4,
     /// An interrupt line.
     Irq = 5,

@@ -331,6 +331,8 @@ pub enum Op {
     /// * `a0`: Quota (`CONTROL`), which pays.
     /// * `a1`: number of capability slots, at most 65,536; 0 for a Space of aliens.
     /// * `a2`: destination.
+    /// * `a3`: place of the kernel's part, where the information page and the UTCBs are: 0, or what the port names.
+    ///   IA-32: an address, a multiple of `TABLE_SPAN`. It is 0 for a Space of aliens, which has no such part.
     ///
     /// # Returns
     /// * `r1`: the number of slots, which is rounded up. If the caller is stopped before the call ends, the Space is there
@@ -339,7 +341,8 @@ pub enum Op {
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`; or of the Space itself, if somebody deleted it meanwhile.
     /// * `BadSlot`: the destination.
-    /// * `BadArgument`: more than 65,536 slots.
+    /// * `BadArgument`: more than 65,536 slots; or a Space of aliens has a place.
+    /// * `BadAddress`: the kernel's part cannot be at this place.
     /// * `QuotaExceeded`, `PoolExhausted`: the Quota pays.
     CreateSpace = 17,
     /// Make a Segment.
@@ -649,50 +652,57 @@ pub enum Op {
     /// # Errors
     /// * `BadArgument`: the number of records is not 1 to 16. Of a record: there is no such operation; the length is 0 or
     ///   no multiple of a page; `MAP` asks for no right, or the offset is no multiple of a page, or the part is not within
-    ///   the Memory.
+    ///   the Memory, or that is of addresses.
     /// * `NoCapability`, `WrongKind`: of the Space or Segment, or of the Memory to map. `WrongKind` also if ports are mapped
     ///   into a Segment.
     /// * `NoRight`: the Space or Segment lacks `CONTROL`, or the Memory a right that the record asks for.
     /// * `BadAddress`: the range is not within the Segment, or not within the part of the Space that is the user's. In a
-    ///   native Space the addresses from `AREA_START` to `AREA_END` are the kernel's (IA-32: below 4 MiB).
+    ///   native Space the kernel's part is not (IA-32: 4 MiB from the place on that `CreateSpace` was given). Of a server only
+    ///   its window is.
     /// * `BadState`: the Memory or Segment is being deleted; or the Quota that would pay was deleted.
     /// * `Occupied`: a Segment is attached where a page is to be mapped.
     /// * `QuotaExceeded`, `PoolExhausted`: the Quota of the Space or Segment pays.
     Map = 48,
-    /// Attach a Segment to a Space.
+    /// Attach a Segment to a Space, or show a server in it.
     ///
-    /// If the caller is stopped before the call ends, the Segment may be there in part; `Detach` takes it away.
+    /// A server is a Space that [`Serve`](Self::Serve) made one. Who shows it gives it all that the Space's threads can reach,
+    /// and the Space nothing. The addresses of its window are not the Space's any more.
+    ///
+    /// If the caller is stopped before the call ends, the Segment may be there in part; `Detach` takes it away. A server
+    /// that is there in part does not run in the Space.
     ///
     /// # Arguments
     /// * `a0`: Space (`CONTROL`).
     /// * `a1`: address, a multiple of `TABLE_SPAN`.
-    /// * `a2`: Segment, with all rights of `a3`.
-    /// * `a3`: rights that the Space gets: `READ`, and `WRITE` and `EXECUTE` at choice.
+    /// * `a2`: Segment, with all rights of `a3`; or Space (`CONTROL`), a server, whose window is at the address.
+    /// * `a3`: rights that the Space gets: `READ`, and `WRITE` and `EXECUTE` at choice; of a server all three.
     ///
     /// # Returns
     /// A status.
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0` or `a2`.
-    /// * `BadArgument`: the rights lack `READ`, or have another bit than these three.
+    /// * `BadArgument`: the rights lack `READ`, or have another bit than these three; or they are not all of a server's.
     /// * `BadAddress`: the address is no multiple of `TABLE_SPAN`, or the Segment would not lie within the part of the
-    ///   Space that is the user's.
-    /// * `Occupied`: page tables, large pages or another Segment are there.
-    /// * `BadState`: the Segment is being deleted; or the Quota of the Space was deleted.
+    ///   Space that is the user's; or the server's window is not there.
+    /// * `Occupied`: page tables, large pages, another Segment or a server are there. (A second server whose window begins elsewhere
+    ///   is `BadAddress`.)
+    /// * `BadState`: the Segment or server is being deleted; or the Quota of the Space was deleted; or `a2` is a Space that is
+    ///   no server; or `a0` is a server: it has nothing attached.
     /// * `QuotaExceeded`, `PoolExhausted`: the Quota of the Space pays.
     Attach = 49,
-    /// Detach a Segment from a Space.
+    /// Detach a Segment from a Space, or show a server in it no more.
     ///
     /// # Arguments
     /// * `a0`: Space (`CONTROL`).
-    /// * `a1`: the address where the Segment was attached.
+    /// * `a1`: the address where the Segment or server was attached.
     ///
     /// # Returns
     /// A status.
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
-    /// * `NotThere`: no Segment was attached at this address.
+    /// * `NotThere`: nothing was attached at this address.
     Detach = 50,
     /// Write back or empty caches for a range of a Space.
     ///
@@ -709,7 +719,7 @@ pub enum Op {
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
-    /// * `BadAddress`: the range ends above `USER_END`.
+    /// * `BadAddress`: the range ends above `USER_END`, or in the window of a server that the Space shows.
     /// * `BadArgument`: `a3` is above 2.
     Cache = 51,
     /// Read what is mapped at an address, as the threads of a Space find it.
@@ -729,9 +739,34 @@ pub enum Op {
     /// # Errors
     /// * `NoCapability`, `WrongKind`: of `a0` or `a2`.
     /// * `NoRight`: of `a0`.
-    /// * `BadAddress`: the address is at or above `USER_END`.
-    /// * `BadArgument`: the Memory is of I/O ports.
+    /// * `BadAddress`: the address is at or above `USER_END`, or in the window of a server that the Space shows.
+    /// * `BadArgument`: the Memory is of I/O ports or addresses.
     Lookup = 52,
+    /// Make a Space a server, which others can show: `Attach`.
+    ///
+    /// A server runs in the Spaces that show it without a switch to its own tables, and reaches what their threads reach. They
+    /// do not reach it. (IA-32: it runs at ring 1, on pages of the supervisor's.) It maps in its window alone, which
+    /// ends at `USER_END`. It is a server until it is deleted.
+    ///
+    /// # Arguments
+    /// * `a0`: Space (`CONTROL`), native, without threads, with nothing mapped or attached. The kernel's part is at the
+    ///   window's start.
+    /// * `a1`: Memory (`CONTROL`) of addresses: the window.
+    /// * `a2`: 1 if it is the only server as long as it lives, else 0. Then a change of tables leaves its translations in the TLB.
+    ///   A Space that does not show it and maps something in its window may find the server's pages in the place: it faults.
+    ///
+    /// # Returns
+    /// A status.
+    ///
+    /// # Errors
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0` or `a1`.
+    /// * `BadArgument`: the Memory is not of addresses; or `a2` is above 1.
+    /// * `Occupied`: there is another server, and it or this one is to be the only one.
+    /// * `BadAddress`: the window does not begin where the kernel's part does, or does not end at `USER_END`.
+    /// * `BadState`: the Space or Memory is being deleted; or the Space is for aliens, a server already, has threads, or something is
+    ///   mapped or attached.
+    /// * `Unsupported`: this machine has no servers: `FEATURE_SERVERS` is missing in the information page.
+    Serve = 53,
 
     // --- Interrupts, time, information ---------------------------------------------------
     /// Deliver an interrupt line to a thread, as notification bits.
@@ -805,7 +840,7 @@ pub enum Op {
 }
 
 /// All operations, in the order of their numbers.
-pub const ALL: [Op; 38] = [
+pub const ALL: [Op; 39] = [
     Op::Call,
     Op::ReplyWait,
     Op::Send,
@@ -839,6 +874,7 @@ pub const ALL: [Op; 38] = [
     Op::Detach,
     Op::Cache,
     Op::Lookup,
+    Op::Serve,
     Op::BindIrq,
     Op::AckIrq,
     Op::Alarm,

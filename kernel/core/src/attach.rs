@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Attachments: the record that a Memory was mapped into an owner of tables, or a Segment attached
-//! to a Space.
+//! to a Space, or a server shown in it.
 //!
 //! The records of one source are a list. Those of one owner are a digital search tree, as every
 //! `map` looks one up and others may have made thousands: a node's `bit` says whether a key that is
@@ -8,7 +8,7 @@
 //! way is longer than a key has bits, without any balancing. The record made last is the root.
 
 use crate::port::Port;
-use crate::{Kernel, Memory, Owner, Result, Segment, Space};
+use crate::{Kernel, Memory, Owner, Region, Result, Segment, Space};
 use abi::Rights;
 use bytemuck::{Pod, Zeroable};
 use pool::{Link, Object, Pool, Ref};
@@ -21,20 +21,22 @@ pub mod attachment {
     pub const MEMORY_IN_SEGMENT: u32 = 1;
     /// A Segment attached to a Space.
     pub const SEGMENT_IN_SPACE: u32 = 2;
+    /// A server shown in a Space.
+    pub const SERVER_IN_SPACE: u32 = 3;
 }
 
-/// One (Memory, owner) or (Segment, Space) pair: in a list of its source and in a tree of its owner
+/// One (Memory, owner), (Segment, Space) or (server, Space) pair: in a list of its source and in a tree of its owner
 /// (`attach.rs`).
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 pub struct Attachment {
     /// `attachment::*`.
     pub kind: u32,
-    /// Address of the Memory or Segment.
+    /// Address of the Memory, Segment or server.
     pub source: u32,
     /// Address of the Space or Segment that has it.
     pub owner: u32,
-    /// Where revoke goes on; of a Segment, how many of its entries the Space has. (In the line of what
+    /// Where revoke goes on; of a directory, up to which of its entries the Space has copies. (In the line of what
     /// a mapping reads.)
     pub cursor: u32,
     /// In the tree: the bit of a key that tells `lower` from `upper`.
@@ -43,13 +45,13 @@ pub struct Attachment {
     pub lower: Link<Attachment>,
     /// Records whose keys have it set.
     pub upper: Link<Attachment>,
-    /// A Segment's first entry in the space's directory.
+    /// The first copy's place in the space's directory.
     pub index: u32,
     /// Next in the source's list.
     pub source_next: Link<Attachment>,
     /// Previous in the source's list.
     pub source_prev: Link<Attachment>,
-    /// Rights a Segment was attached with.
+    /// Rights that the copies give.
     pub rights: u32,
 }
 impl Object for Attachment {}
@@ -61,7 +63,7 @@ const _: () = assert!(size_of::<Attachment>() <= ATTACHMENT_BYTES as usize);
 /// The lowest bit in which two keys can differ.
 const FIRST_BIT: u32 = pool::MIN_BYTES;
 
-/// Key of a Segment's record: by the entry of the Space's directory where it begins.
+/// Key of a Segment's or server's record: by the entry of the Space's directory where it begins.
 pub(crate) const fn place(index: u32) -> u32 {
     index * FIRST_BIT
 }
@@ -77,9 +79,28 @@ impl Attachment {
         }
     }
 
+    /// Whether it is of a directory, of which the Space has copies of entries.
+    pub(crate) const fn is_of_directory(&self) -> bool {
+        matches!(self.kind, attachment::SEGMENT_IN_SPACE | attachment::SERVER_IN_SPACE)
+    }
+
+    /// The directory's owner, of such a one.
+    pub(crate) const fn directory(&self) -> Owner {
+        if self.kind == attachment::SERVER_IN_SPACE {
+            Owner::Space(Ref::<Space>::new(self.source))
+        } else {
+            Owner::Segment(Ref::<Segment>::new(self.source))
+        }
+    }
+
+    /// Where the copy of the directory's entry 0 is, or would be: a server's lie where its own do.
+    pub(crate) const fn base(&self) -> u32 {
+        if self.kind == attachment::SERVER_IN_SPACE { 0 } else { self.index }
+    }
+
     /// What its owner's tree orders it by: a Memory's address; a Segment, which may be there twice, by its place.
     const fn key(&self) -> u32 {
-        if self.kind == attachment::SEGMENT_IN_SPACE { place(self.index) } else { self.source }
+        if self.is_of_directory() { place(self.index) } else { self.source }
     }
 
     const fn child(&mut self, key: u32) -> &mut Link<Self> {
@@ -128,16 +149,16 @@ impl<P: Port> Kernel<P> {
     /// Root of the tree that a record is in or belongs into.
     fn root(&mut self, record: &Attachment) -> &mut Link<Attachment> {
         match record.owner() {
-            Owner::Space(space) if record.kind == attachment::SEGMENT_IN_SPACE => &mut self.pool[space].segments,
+            Owner::Space(space) if record.is_of_directory() => &mut self.pool[space].segments,
             owner => &mut self.pool[owner.region()].attached,
         }
     }
 
-    fn source_list(&mut self, kind: u32, source: u32) -> &mut Link<Attachment> {
-        if kind == attachment::SEGMENT_IN_SPACE {
-            &mut self.pool[Ref::<Segment>::new(source)].uses
+    fn source_list(&mut self, record: &Attachment) -> &mut Link<Attachment> {
+        if record.is_of_directory() {
+            &mut self.pool[Ref::<Region>::new(record.source)].uses
         } else {
-            &mut self.pool[Ref::<Memory>::new(source)].uses
+            &mut self.pool[Ref::<Memory>::new(record.source)].uses
         }
     }
 
@@ -145,13 +166,13 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn attach_record(&mut self, owner: Owner, source: u32, kind: u32, index: u32, rights: Rights) -> Result<Ref<Attachment>> {
         let quota = self.quota_of(owner)?;
         let made: Ref<Attachment> = Ref::new(self.allocate(quota, ATTACHMENT_BYTES)?);
-        let source_next = core::mem::replace(self.source_list(kind, source), made.link());
-        if let Some(next) = source_next.get() {
+        let mut record =
+            Attachment { kind, source, owner: owner.address(), index, rights: rights.0, bit: FIRST_BIT, ..Attachment::zeroed() };
+        record.source_next = core::mem::replace(self.source_list(&record), made.link());
+        if let Some(next) = record.source_next.get() {
             self.pool[next].source_prev = made.link();
         }
-        let a = &mut self.pool[made];
-        (a.kind, a.source, a.owner, a.source_next) = (kind, source, owner.address(), source_next);
-        (a.index, a.rights, a.bit) = (index, rights.0, FIRST_BIT);
+        self.pool[made] = record;
         self.plant(made);
         Ok(made)
     }
@@ -179,7 +200,7 @@ impl<P: Port> Kernel<P> {
         self.skip_use(at, &record);
         match record.source_prev.get() {
             Some(prev) => self.pool[prev].source_next = record.source_next,
-            None => *self.source_list(record.kind, record.source) = record.source_next,
+            None => *self.source_list(&record) = record.source_next,
         }
         if let Some(next) = record.source_next.get() {
             self.pool[next].source_prev = record.source_prev;

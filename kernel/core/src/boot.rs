@@ -15,7 +15,7 @@ use bytemuck::Zeroable;
 use mmu::Format;
 use pool::{Link, Pool, Ref};
 
-/// A range of physical addresses, or of other numbers.
+/// A range of physical addresses, of user addresses, or of other numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
     /// First.
@@ -41,6 +41,8 @@ pub struct Machine<'a> {
     pub devices: [Range; 2],
     /// What only this kind of processor has (IA-32: I/O ports), if there is any.
     pub special: Range,
+    /// Addresses at which servers may have their windows, if there can be any (`server.rs`).
+    pub windows: Range,
     /// Where the boot image lies.
     pub image: PhysAddr,
     /// Its checked header.
@@ -72,7 +74,20 @@ impl<P: Port> Kernel<P> {
         let threads = Table { start: pool::BASE, count, free: Link::NULL };
         let alarms = Alarms::new(pool::BASE + count * BYTES);
         let (sched, irqs) = (Scheduler::default(), P::Irqs::zeroed());
-        let mut kernel = Self { pool, port, sched, threads, emptied: Link::NULL, alarms, irqs, unlooked: 0, left: Left::default(), kip: 0 };
+        let mut kernel = Self {
+            pool,
+            port,
+            sched,
+            threads,
+            emptied: Link::NULL,
+            alarms,
+            irqs,
+            servers: 0,
+            global: Link::NULL,
+            unlooked: 0,
+            left: Left::default(),
+            kip: 0,
+        };
         for thread in (1..count).rev().filter_map(|i| threads.get(i)) {
             kernel.pool[thread].next = kernel.threads.free;
             kernel.pool[thread].handle = threads.index(thread);
@@ -97,7 +112,7 @@ impl<P: Port> Kernel<P> {
 
         // The table has to exist before the slots in it are named.
         let nowhere = Ref::new(block);
-        let space = self.build_space(quota, nowhere, ROOT_SLOTS)?;
+        let space = self.build_space(quota, nowhere, ROOT_SLOTS, 0)?;
         while !self.grow_table(space) {}
         self.pool[space].region.header.original = Space::slot(space, slot::SPACE).link();
         self.pool[quota].header.original = Space::slot(space, slot::QUOTA).link();
@@ -112,6 +127,7 @@ impl<P: Port> Kernel<P> {
         give(self, slot::DEVICES, class::DEVICE, machine.devices[0], all)?;
         give(self, slot::LEGACY, class::DEVICE, machine.devices[1], all)?;
         give(self, slot::PORTS, class::SPECIAL, machine.special, all)?;
+        give(self, slot::WINDOWS, class::WINDOW, machine.windows, all)?;
         give(self, slot::IMAGE, class::RAM, image, Rights::READ.union(Rights::EXECUTE).union(Rights::CONTROL))?;
         let (mut ram, mut ram_count) = ([PhysAddr::default(); RAM_RANGES], 0);
         for (range, base) in machine.ram.iter().zip(&mut ram) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel debugger shows of the portable state (feature `kdb`). Reads only.
 
-use crate::attach;
+use crate::attach::{self, attachment};
 use crate::port::Port;
 use crate::thread::gate;
-use crate::{Kernel, Quota, Space, Thread};
-use abi::{Kind, PRIORITIES};
+use crate::{Attachment, Kernel, Quota, Space, Thread};
+use abi::{Kind, PRIORITIES, UserAddr};
 use core::fmt::{Result, Write};
+use mmu::Format;
 use pool::Ref;
 
 const STATES: [&str; 9] = ["stopped", "ready", "open", "closed", "reply", "run", "sending", "halted", "notified"];
@@ -59,16 +60,26 @@ impl<P: Port> Kernel<P> {
             }
             let s = &self.pool[space];
             let used = (0..s.slots).filter(|i| !self.pool[Space::slot(space, *i)].is_empty()).count();
-            writeln!(out, "space {:08x}: tables {:08x}, {used} of {} capabilities", space.address(), s.region.top.value(), s.slots)?;
+            write!(out, "space {:08x}: tables {:08x}, {used} of {} capabilities", space.address(), s.region.top.value(), s.slots)?;
+            match s.window {
+                UserAddr(0) => writeln!(out)?,
+                window => writeln!(out, ", a server, window {:08x} to {:08x}", window.0, s.region.end.0)?,
+            }
             if let Some(quota) = s.region.header.quota.get() {
                 let q: &Quota = &self.pool[quota];
                 let address = quota.address();
                 writeln!(out, "  quota {address:08x}: {} of {} bytes, {} of {} threads", q.used, q.limit, q.threads, q.thread_limit)?;
             }
-            for (what, root) in [("memory", s.region.attached), ("segment", s.segments)] {
+            for root in [s.region.attached, s.segments] {
                 let mut result = Ok(());
                 attach::for_each(&self.pool, root, &mut |at| {
-                    result = result.and_then(|()| writeln!(out, "  {what} {:08x}", self.pool[at].source));
+                    let Attachment { kind, source, index, .. } = self.pool[at];
+                    let start = P::Format::table_start(index as usize).0;
+                    result = result.and_then(|()| match kind {
+                        attachment::SEGMENT_IN_SPACE => writeln!(out, "  segment {source:08x} at {start:08x}"),
+                        attachment::SERVER_IN_SPACE => writeln!(out, "  server {source:08x} from {start:08x} on"),
+                        _ => writeln!(out, "  memory {source:08x}"),
+                    });
                 });
                 result?;
             }

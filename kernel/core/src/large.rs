@@ -90,10 +90,10 @@ impl<P: Port> Kernel<P> {
         self.before(owner, span.clone(), rights.map_or(Change::Remove, Change::Protect));
         if let Some(changed) = changed {
             self.set_entry(owner, index, P::Format::large(changed));
+            self.flush(owner, span);
         } else if let Some(table) = self.take_spare(owner, index) {
-            self.free_table(owner, index, table);
+            self.withdraw_table(owner, index, span, table);
         }
-        self.flush(owner, span);
         true
     }
 

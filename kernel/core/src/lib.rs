@@ -16,7 +16,8 @@
 //! | `fault` | exceptions and aliens |
 //! | `notify`, `irq`, `alarm` | notifications, and what sends them |
 //! | `sched` | who runs |
-//! | `space`, `segment`, `tables`, `attach` | translation tables: who has them, and what is mapped there |
+//! | `space`, `segment`, `server`, `tables` | translation tables: who has them |
+//! | `attach`, `share` | what is mapped there, and which directories have copies of which |
 //! | `memory`, `map`, `large`, `lookup` | mapping memory, taking it back, looking it up |
 //! | `special` | what only one kind of processor has |
 //! | `destroy`, `work`, `reap` | deleting and revoking in steps |
@@ -51,6 +52,8 @@ mod reap;
 mod registers;
 mod sched;
 mod segment;
+mod server;
+mod share;
 pub mod space;
 mod special;
 mod syscall;
@@ -93,6 +96,10 @@ pub struct Kernel<P: Port> {
     alarms: alarm::Alarms,
     /// The Irq objects by line.
     irqs: P::Irqs,
+    /// How many servers there are.
+    servers: u32,
+    /// The one whose pages are global: there is no other then.
+    global: Link<Space>,
     /// Pages' worth of work of `map` since its last look at the interrupt controller.
     unlooked: u32,
     /// Work lists that nobody works off but the reaper.

@@ -29,7 +29,7 @@ impl<P: Port> Kernel<P> {
             selector => Some(self.pool[self.object::<Memory>(caller, selector, Kind::Memory, Rights::NONE)?]),
         };
         // Other numbers are no physical addresses.
-        if memory.is_some_and(|memory| memory.class == class::SPECIAL) {
+        if memory.is_some_and(|memory| matches!(memory.class, class::SPECIAL | class::WINDOW)) {
             return Err(Error::BadArgument);
         }
         let (found, bytes) = self.translate(space, address);

@@ -146,10 +146,8 @@ impl<P: Port> Kernel<P> {
     fn carry_out_pages(&mut self, caller: Ref<Space>, record: &mut MapRecord, memory: Option<(Ref<Memory>, Rights)>) -> Result<bool> {
         loop {
             let request = self.request(caller, record, memory)?;
-            // What somebody else has changed of a Segment goes first.
-            if let Owner::Segment(segment) = request.owner
-                && !self.spread(segment)
-            {
+            // What somebody else has changed goes first.
+            if !self.spread(request.owner) {
                 if self.port.interrupt_pending() {
                     return Ok(false);
                 }
@@ -173,14 +171,13 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    /// Copies what changed of a Segment to all who have it; false if an interrupt came first.
+    /// Copies what changed to all who have copies; false if an interrupt came first.
     fn spread_all(&mut self, owner: Owner) -> bool {
-        let Owner::Segment(segment) = owner else { return true };
-        while self.pool[segment].changing != 0 {
+        while self.pool[owner.region()].changing != 0 {
             if self.port.interrupt_pending() {
                 return false;
             }
-            self.spread(segment);
+            self.spread(owner);
         }
         true
     }
@@ -191,6 +188,7 @@ impl<P: Port> Kernel<P> {
         match (record.op(), found) {
             (MapRecord::MAP, Err(error)) => Err(error),
             (MapRecord::MAP, Ok((_, cap))) if self.pool[cap.object::<Memory>()].header.is_dying() => Err(Error::BadState),
+            (MapRecord::MAP, Ok((_, cap))) if self.pool[cap.object::<Memory>()].class == class::WINDOW => Err(Error::BadArgument),
             (MapRecord::MAP | MapRecord::UNMAP, Ok((_, cap))) => Ok(Some((cap.object(), cap.rights()))),
             (MapRecord::UNMAP, Err(_)) | (MapRecord::PROTECT, _) => Ok(None),
             _ => Err(Error::BadArgument),
@@ -289,7 +287,8 @@ impl<P: Port> Kernel<P> {
         let end = address + bytes;
         if request.operation == MapRecord::MAP {
             let Some((physical, attributes)) = request.source else { return Err(Error::NoCapability) };
-            return self.map_pages(owner, address..end, Leaf { physical, rights, most: rights, attributes });
+            let leaf = Leaf { physical, rights, most: rights, attributes, global: self.is_global(owner) };
+            return self.map_pages(owner, address..end, leaf);
         }
         // Only the last table of a step can be there.
         let start = address.max(UserAddr(end.0 - 1).align_down(TABLE_SPAN));
@@ -301,11 +300,11 @@ impl<P: Port> Kernel<P> {
         let Some(table) = self.own_leaves(owner, index) else { return Ok(()) };
         self.before(owner, start..end, rights.map_or(Change::Remove, Change::Protect));
         if whole && rights.is_none() {
-            self.free_table(owner, index, table);
+            self.withdraw_table(owner, index, start..end, table);
         } else {
             self.change_leaves(table, start..end, rights);
+            self.flush(owner, start..end);
         }
-        self.flush(owner, start..end);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory: ranges of physical addresses, or of what else a processor has, which users map.
+//! Memory: ranges of physical addresses, or of what else a processor has, which users map; or of what they may take for a
+//! server's window.
 
 use crate::port::{Change, Port};
 use crate::{Attachment, Entry, Header, Kernel, NOTHING, Owner, Quota, Result, Space, Table, Thread};
@@ -16,6 +17,8 @@ pub mod class {
     pub const DEVICE: u32 = 1;
     /// What only one kind of processor has, such as I/O ports, by number (`special.rs`).
     pub const SPECIAL: u32 = 2;
+    /// Addresses at which servers may have their windows (`server.rs`).
+    pub const WINDOW: u32 = 3;
 }
 
 /// A range of physical addresses, or of the numbers of what is special.
@@ -86,15 +89,14 @@ impl<P: Port> Kernel<P> {
             self.drop_record(at);
             return false;
         }
-        if let Owner::Segment(segment) = owner
-            && !self.spread(segment)
-        {
+        if !self.spread(owner) {
             return false;
         }
         let parts = P::Format::ENTRIES / PAGES;
         let (mut index, mut part) = (self.pool[at].cursor as usize / parts, self.pool[at].cursor as usize % parts);
         let tables = self.pool[owner.region()].tables() as usize;
-        if index == tables {
+        // Since this began the space may have come to show a server: it has fewer then.
+        if index >= tables {
             self.drop_record(at);
             return false;
         }

@@ -15,7 +15,7 @@
 
 use crate::{Irq, Segment, Space, Table, Thread};
 use abi::utcb::{AREA_END, AREA_START, FIRST_SLOT, KIP_ADDRESS};
-use abi::{CacheOp, Frame, PhysAddr, Rights, UserAddr, Word};
+use abi::{CacheOp, Error, Frame, PhysAddr, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
 use bytemuck::Zeroable;
 use core::ops::Range;
 use mmu::Format;
@@ -96,7 +96,7 @@ pub trait Registers {
     ///
     /// # Errors
     /// `BadArgument` if there is no such part, or the value could reach the kernel.
-    fn set_state(thread: &mut Thread, item: Word, values: [Word; 2]) -> Result<Word, abi::Error>;
+    fn set_state(thread: &mut Thread, item: Word, values: [Word; 2]) -> Result<Word, Error>;
 }
 
 /// The kernel's part of a native space: nobody else maps there.
@@ -106,16 +106,23 @@ pub struct Area {
     pub start: UserAddr,
     /// End (exclusive), a multiple of `TABLE_SPAN`.
     pub end: UserAddr,
-    /// Address of the information page: in the area, and the same in all spaces.
+    /// Address of the information page, in the area.
     pub kip: UserAddr,
     /// Address of the first UTCB slot, a multiple of a page. There is room for [`abi::utcb::SLOTS`].
     pub first_slot: UserAddr,
 }
 
 impl Area {
-    /// The part that the contract names, the same in all spaces.
-    pub const ALL: Self =
-        Self { start: UserAddr(AREA_START), end: UserAddr(AREA_END), kip: UserAddr(KIP_ADDRESS), first_slot: UserAddr(FIRST_SLOT) };
+    /// The part that the contract names, but at a place.
+    ///
+    /// # Errors
+    /// `BadAddress`: it would not be aligned, or not lie among the users' addresses.
+    pub fn at(place: Word) -> Result<Self, Error> {
+        let fits = place.is_multiple_of(TABLE_SPAN) && place < USER_END && AREA_END - AREA_START <= USER_END - place;
+        let moved = |address: Word| UserAddr(address - AREA_START + place);
+        fits.then(|| Self { start: moved(AREA_START), end: moved(AREA_END), kip: moved(KIP_ADDRESS), first_slot: moved(FIRST_SLOT) })
+            .ok_or(Error::BadAddress)
+    }
 }
 
 /// What a space has of what only this kind of processor has, by number.
@@ -173,12 +180,33 @@ pub trait Port {
     /// |---|---|---|---|
     /// | leaves its directory, if that is loaded | takes its entries out of the caching page directory; domain and slot become free | its hash entries go when the VSIDs are used again | as IA-32; the PCID becomes free |
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>);
-    /// Where a native space, which has no tables yet, will have its UTCBs and the information page.
+    /// Where a native space, which has no tables yet, will have its UTCBs and the information page. `place` is what its
+    /// maker says of that; 0 is nothing.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | the same part in all spaces | a part of its own for each: no address is two spaces' | as IA-32 | as IA-32 |
-    fn area(&mut self, pool: &Pool, space: Ref<Space>) -> Area;
+    /// | at the address `place` | a part of its own for each: no address is two spaces' | as IA-32 | as IA-32 |
+    ///
+    /// # Errors
+    /// `BadAddress`: it cannot be there.
+    fn area(&mut self, pool: &mut Pool, space: Ref<Space>, place: Word) -> Result<Area, Error>;
+    /// A space without threads becomes a server: [`Space::window`] says so. Afterwards its threads run privileged enough for pages
+    /// that [`Format::supervisor`] keeps from others, and not enough for the kernel's.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | its threads run at ring 1, if segment limits hold | none: user pages are told apart by domains | none | none: a PCID makes the switch cheap |
+    ///
+    /// # Errors
+    /// `Unsupported`: there are none on this machine.
+    fn space_served(&mut self, pool: &mut Pool, space: Ref<Space>) -> Result<(), Error>;
+    /// A space shows a server from now on, or none any more. The entries are there, or will be gone. Afterwards the server's threads run
+    /// by the space's tables while these are the processor's, or by their own.
+    ///
+    /// | IA-32 | others |
+    /// |---|---|
+    /// | noted for the switch | nothing |
+    fn server_shown(&mut self, pool: &mut Pool, space: Ref<Space>, server: Link<Space>);
     /// A UTCB slot was taken in the page at `page` of the pool, which is mapped at `address` of a space. Returns the address by
     /// which the kernel reaches that page from now on. It is in the pool, or in what [`Pool::add_window`] names. No cache
     /// has anything of the page by another address afterwards. The page goes as any mapping does:

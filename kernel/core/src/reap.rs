@@ -312,7 +312,9 @@ impl<P: Port> Kernel<P> {
             self.empty_of_threads(worker, space, cursor);
         } else if cursor - self.threads.count < slots {
             self.empty_of_capabilities(worker, space, cursor - self.threads.count);
-        } else if let Some(at) = self.pool[space].segments.get() {
+        } else if !self.spread(Owner::Space(space)) {
+            // Another step of what was changed last.
+        } else if let Some(at) = self.pool[space].region.uses.get().or(self.pool[space].segments.get()) {
             self.detach_record(at);
         } else if let Some(at) = self.pool[space].region.attached.get() {
             self.drop_record(at);

@@ -24,10 +24,10 @@ pub struct Space {
     pub utcb_map: Link<SlotMap>,
     /// Address of what it has that only one kind of processor has ([`Port::Special`]); 0: nothing.
     pub special: u32,
-    /// What the port keeps: on IA-32 the directory's physical address.
-    pub hw: [u32; 8],
-    /// Segments that are attached to it.
+    /// Segments that are attached to it, and the server that it shows.
     pub segments: Link<Attachment>,
+    /// What the port keeps: where words are short, a cache line of its own.
+    pub hw: [u32; 8],
     /// Bytes of its block. Its capability table grows into that while it is made.
     pub bytes: u32,
     /// Next on the work list that it is on while it dies (`reap.rs`).
@@ -40,14 +40,16 @@ pub struct Space {
     pub first_slot: UserAddr,
     /// Address of the information page; 0: it has none.
     pub kip: UserAddr,
+    /// Start of its window, of a server (`server.rs`); 0: it is none.
+    pub window: UserAddr,
     /// Up to [`HEADER_BYTES`].
-    pub unused: [u32; 6 - 6 * ALIGN],
+    pub unused: [u32; 1 + 25 * ALIGN],
 }
 impl Object for Space {}
 
-/// Distance from a Space to its capability table.
-pub const HEADER_BYTES: u32 = 128;
-const _: () = assert!(size_of::<Space>() == HEADER_BYTES as usize);
+/// Distance from a Space to its capability table: a block's size, so that no slot fits behind it in a space of aliens.
+pub const HEADER_BYTES: u32 = 128 << ALIGN;
+const _: () = assert!(size_of::<Space>() == HEADER_BYTES as usize && Space::bytes(0) == HEADER_BYTES);
 
 impl Space {
     /// Bytes of the block for a Space with this many slots.
@@ -76,7 +78,7 @@ impl<P: Port> Kernel<P> {
                 if slots > MAX_SLOTS {
                     return Err(Error::BadArgument);
                 }
-                let made = self.build_space(quota, slot, slots)?;
+                let made = self.build_space(quota, slot, slots, args[3])?;
                 self.put_original(slot, Kind::Space, made.address());
                 made
             }
@@ -93,8 +95,11 @@ impl<P: Port> Kernel<P> {
     }
 
     /// A space with an empty capability table that will have at least `slots` entries
-    /// ([`grow_table`](Self::grow_table)).
-    pub(crate) fn build_space(&mut self, quota: Ref<Quota>, original: Ref<Slot>, slots: u32) -> Result<Ref<Space>> {
+    /// ([`grow_table`](Self::grow_table)), and the kernel's part at `place`.
+    pub(crate) fn build_space(&mut self, quota: Ref<Quota>, original: Ref<Slot>, slots: u32, place: Word) -> Result<Ref<Space>> {
+        if slots == 0 && place != 0 {
+            return Err(Error::BadArgument);
+        }
         let bytes = Space::bytes(slots);
         let block = self.allocate_uncleared(quota, bytes)?;
         self.pool.bytes_mut(block, HEADER_BYTES).fill(0);
@@ -102,7 +107,7 @@ impl<P: Port> Kernel<P> {
         self.pool[made].region = Region { header: Self::new_header(quota, original), end: UserAddr(USER_END), ..Region::zeroed() };
         self.pool[made].bytes = bytes;
         self.grow_table(made);
-        match self.set_up_space(made, quota) {
+        match self.set_up_space(made, quota, place) {
             Ok(()) => Ok(made),
             Err(error) => {
                 self.discard_space(made);
@@ -123,7 +128,7 @@ impl<P: Port> Kernel<P> {
         end == capacity
     }
 
-    fn set_up_space(&mut self, made: Ref<Space>, quota: Ref<Quota>) -> Result<()> {
+    fn set_up_space(&mut self, made: Ref<Space>, quota: Ref<Quota>, place: Word) -> Result<()> {
         self.pool[made].region.top = self.allocate_table(quota)?.link();
         self.port.space_created(&mut self.pool, made);
         if self.pool[made].slots == 0 {
@@ -134,7 +139,7 @@ impl<P: Port> Kernel<P> {
         if let Some(last) = self.pool[map].0.last_mut() {
             *last = NO_SLOTS;
         }
-        let area = self.port.area(&self.pool, made);
+        let area = self.port.area(&mut self.pool, made, place)?;
         let s = &mut self.pool[made];
         (s.area_start, s.area_end, s.first_slot, s.kip) = (area.start, area.end, area.first_slot, area.kip);
         let kip = self.port.physical(self.kip);
@@ -155,6 +160,7 @@ impl<P: Port> Kernel<P> {
         if let Some(map) = utcb_map.get() {
             self.release(header.quota, map.address(), size_of::<SlotMap>() as u32);
         }
+        self.unserve(space);
         self.discard_special(space);
         self.release(header.quota, space.address(), bytes);
     }

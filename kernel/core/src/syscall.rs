@@ -119,6 +119,7 @@ impl<P: Port> Kernel<P> {
             Op::Detach => self.detach(space, args[0], args[1])?,
             Op::Cache => self.cache(space, args)?,
             Op::Lookup => self.lookup(space, args)?,
+            Op::Serve => self.serve(space, args)?,
             Op::BindIrq => self.bind_irq(space, args)?,
             Op::AckIrq => self.ack_irq(space, args)?,
             Op::Alarm => self.alarm(me, args),

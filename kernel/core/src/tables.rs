@@ -56,6 +56,14 @@ pub struct Region {
     pub attached: Link<Attachment>,
     /// Tables in reserve for large pages (`large.rs`).
     pub spares: Link<Table>,
+    /// Spaces that have copies of the directory's entries (`segment.rs`).
+    pub uses: Link<Attachment>,
+    /// 1 + index of an entry that changed and is being copied to them; 0: none.
+    pub changing: u32,
+    /// The attachment that gets its copy next.
+    pub visit: Link<Attachment>,
+    /// A table that nobody may use any more once all copies are written.
+    pub retired: Link<Table>,
     /// Aligns what follows to a word.
     pub unused: [u32; ALIGN],
     /// First address above those that users map.
@@ -192,9 +200,10 @@ impl<P: Port> Kernel<P> {
 
     /// Writes a directory's entry of an owner, wherever that is visible.
     pub(crate) fn set_entry(&mut self, owner: Owner, index: usize, entry: Entry<P>) {
+        let entry = if self.is_server(owner) { P::Format::supervisor(entry) } else { entry };
         self.write_table_entry(owner, index, entry);
-        if let Owner::Segment(segment) = owner {
-            self.entry_changed(segment, index);
+        if !self.pool[owner.region()].uses.is_null() {
+            self.entry_changed(owner, index);
         }
     }
 
@@ -218,12 +227,17 @@ impl<P: Port> Kernel<P> {
 
     /// Writes the same to directories' entries of an owner, as far as there are directories.
     pub(crate) fn write_table_entries(&mut self, owner: Owner, range: Range<usize>, entry: Entry<P>) {
+        self.change_table_entries(owner, range, |entries| entries.fill(entry));
+    }
+
+    /// Changes directories' entries of an owner, as far as there are directories.
+    pub(crate) fn change_table_entries(&mut self, owner: Owner, range: Range<usize>, change: impl Fn(&mut [Entry<P>])) {
         let mut index = range.start;
         while index < range.end {
             let first = index % P::Format::ENTRIES;
             let last = (first + (range.end - index)).min(P::Format::ENTRIES);
             if let Some(directory) = self.directory(owner, index) {
-                self.write_entries(directory, first..last, |entries| entries.fill(entry));
+                self.write_entries(directory, first..last, &change);
             }
             index += last - first;
         }
@@ -271,13 +285,28 @@ impl<P: Port> Kernel<P> {
         Ok(table)
     }
 
-    /// Frees the owner's table at an index, or that in reserve for its large page there: of a Segment
-    /// once no space has a copy of the entry any more.
+    /// Frees the owner's table at an index, or that in reserve for its large page there. No processor looks at it any more.
     pub(crate) fn free_table(&mut self, owner: Owner, index: usize, table: Ref<Table>) {
         self.set_entry(owner, index, P::Format::empty());
-        match owner {
-            Owner::Segment(segment) if self.pool[segment].changing != 0 => self.pool[segment].retired = table.link(),
-            _ => self.release(self.pool[owner.region()].header.quota, table.address(), TABLE_BYTES),
+        self.drop_table(owner, table);
+    }
+
+    /// Takes away what is in a range that the owner's table at an index spans, and frees the table.
+    pub(crate) fn withdraw_table(&mut self, owner: Owner, index: usize, range: Range<UserAddr>, table: Ref<Table>) {
+        self.set_entry(owner, index, P::Format::empty());
+        self.flush(owner, range);
+        self.drop_table(owner, table);
+    }
+
+    /// Frees a table that the owner's directories do not name any more: once no other has a copy of the entry. The processor
+    /// was told, as it may walk a table that it remembers.
+    fn drop_table(&mut self, owner: Owner, table: Ref<Table>) {
+        let region = &mut self.pool[owner.region()];
+        if region.changing != 0 {
+            region.retired = table.link();
+        } else {
+            let quota = region.header.quota;
+            self.release(quota, table.address(), TABLE_BYTES);
         }
     }
 
@@ -354,7 +383,7 @@ impl<P: Port> Kernel<P> {
             Owner::Space(space) => return one(&mut self.port, &mut self.pool, space, start..end),
             Owner::Segment(segment) => segment,
         };
-        let mut next = self.pool[segment].uses;
+        let mut next = self.pool[segment].region.uses;
         for _ in 0..SPACES {
             let Some(at) = next.get() else { return };
             let Attachment { owner, index, source_next, .. } = self.pool[at];
@@ -381,7 +410,8 @@ impl<P: Port> Kernel<P> {
     /// server's image) into a space. Nothing is attached: no Memory names it.
     pub(crate) fn set_kernel_leaf(&mut self, space: Ref<Space>, address: UserAddr, physical: PhysAddr, rights: Rights) -> Result<()> {
         let table = self.table_for(Owner::Space(space), P::Format::table_index(address))?;
-        let leaf = Leaf { physical, rights, most: rights, attributes: Attributes::Cached };
+        let global = self.is_global(Owner::Space(space));
+        let leaf = Leaf { physical, rights, most: rights, attributes: Attributes::Cached, global };
         let index = P::Format::leaf_index(address);
         self.write_entries(table, index..index + 1, |entries| entries.fill(P::Format::leaf(leaf)));
         Ok(())

@@ -19,6 +19,30 @@ pub const fn tls(base: u32, limit: u32) -> [u32; 2] {
     segment(base, limit & 0xf_ffff, access | pages | wide)
 }
 
+/// A data segment as [`tls`] makes it, without what lies at `end` or above: shorter, or the empty descriptor if nothing is left.
+#[must_use]
+pub const fn clipped(descriptor: [u32; 2], end: u32) -> [u32; 2] {
+    const PAGES: u32 = 1 << 23;
+    let [low, high] = descriptor;
+    let base = low >> 16 | (high & 0xff) << 16 | high & 0xff00_0000;
+    if high & 1 << 15 == 0 || base >= end {
+        return [0, 0];
+    }
+    let limit = low & 0xffff | high & 0xf_0000;
+    let (limit, most) = (if high & PAGES == 0 { limit } else { limit << 12 | 0xfff }, end - 1 - base);
+    if limit <= most {
+        return descriptor;
+    }
+    let flags = high & 0x00f0_ff00;
+    // Whole pages, unless it is too short for that: it may end earlier than `end`.
+    if most >= 1 << 20 {
+        let pages = (most + 1) / 0x1000;
+        segment(base, pages - 1, flags | PAGES)
+    } else {
+        segment(base, most, flags & !PAGES)
+    }
+}
+
 /// A descriptor from its parts; `flags` are the bits of the upper word that are neither base nor limit.
 #[must_use]
 pub const fn segment(base: u32, limit: u32, flags: u32) -> [u32; 2] {

@@ -27,6 +27,9 @@ pub struct Leaf {
     pub most: Rights,
     /// How it behaves.
     pub attributes: Attributes,
+    /// Whether all spaces that have anything at the address have this: its translation may outlive a change of tables.
+    /// (A port that has no use for that forgets it.)
+    pub global: bool,
 }
 
 /// Layout of translation tables. A *leaf table* has the entries of pages; a *directory* those of leaf tables, or of
@@ -95,7 +98,10 @@ pub trait Format {
     fn large(leaf: Leaf) -> Self::Entry;
     /// The large page that a directory's entry maps, and whether it is a Segment's.
     fn decode_large(entry: Self::Entry) -> Option<(Leaf, bool)>;
-    /// A space's copy of an entry of a Segment's directory, which gives at most `rights`. The copy of an
+    /// A server's own entry of its directory: users of the spaces that show the server reach nothing by a copy of it. (Where
+    /// there are no servers, the entry as it is.)
+    fn supervisor(entry: Self::Entry) -> Self::Entry;
+    /// A space's copy of an entry of another directory, which gives at most `rights`. The copy of an
     /// empty entry maps nothing, but is not empty: the place is the Segment's.
     fn shared(entry: Self::Entry, rights: Rights) -> Self::Entry;
 }

@@ -22,7 +22,7 @@ pub mod bits {
     pub const CACHE_DISABLE: u32 = 1 << 4;
     /// In a directory entry: a 4 MiB page.
     pub const LARGE: u32 = 1 << 7;
-    /// Kept in the TLB over a change of directory.
+    /// Kept in the TLB over a change of directory, if the processor knows of that.
     pub const GLOBAL: u32 = 1 << 8;
     /// Software: the page was mapped writable.
     pub const MOST_WRITE: u32 = 1 << 9;
@@ -54,6 +54,9 @@ impl Format for Ia32 {
         if leaf.most.contains(Rights::WRITE) {
             entry |= MOST_WRITE;
         }
+        if leaf.global {
+            entry |= GLOBAL;
+        }
         entry
             | match leaf.attributes {
                 Attributes::Cached => 0,
@@ -80,7 +83,8 @@ impl Format for Ia32 {
             CACHE_DISABLE => Attributes::Uncached,
             _ => Attributes::Device,
         };
-        Some(Leaf { physical: PhysAddr((entry & ADDRESS) as Word), rights, most: with_write(readable, MOST_WRITE), attributes })
+        let (physical, global) = (PhysAddr((entry & ADDRESS) as Word), entry & GLOBAL != 0);
+        Some(Leaf { physical, rights, most: with_write(readable, MOST_WRITE), attributes, global })
     }
 
     fn table(physical: PhysAddr) -> u32 {
@@ -102,6 +106,10 @@ impl Format for Ia32 {
     fn decode_large(entry: u32) -> Option<(Leaf, bool)> {
         let leaf = Self::decode(entry).filter(|_| entry & LARGE != 0)?;
         Some((leaf, entry & SHARED != 0))
+    }
+
+    fn supervisor(entry: u32) -> u32 {
+        entry & !USER
     }
 
     fn shared(entry: u32, rights: Rights) -> u32 {

@@ -10,11 +10,12 @@ fn leaf() -> impl Strategy<Value = Leaf> {
     let rights = prop_oneof![Just(Rights::NONE), Just(Rights(5)), Just(Rights::RWX)];
     let most = prop_oneof![Just(Rights(5)), Just(Rights::RWX)];
     let attributes = prop_oneof![Just(Attributes::Cached), Just(Attributes::Uncached), Just(Attributes::Device)];
-    (any::<u32>(), rights, most, attributes).prop_map(|(physical, rights, most, attributes)| Leaf {
+    (any::<u32>(), rights, most, attributes, any::<bool>()).prop_map(|(physical, rights, most, attributes, global)| Leaf {
         physical: PhysAddr((physical & bits::ADDRESS).into()),
         rights: rights.intersection(most),
         most,
         attributes,
+        global,
     })
 }
 
@@ -27,7 +28,7 @@ proptest! {
     #[test]
     fn no_entry_gives_a_right_that_was_not_asked_for(leaf in leaf()) {
         let entry = Ia32::leaf(leaf);
-        prop_assert_eq!(entry & bits::GLOBAL, 0);
+        prop_assert_eq!(entry & bits::GLOBAL != 0, leaf.global);
         prop_assert_eq!(entry & bits::PRESENT != 0, leaf.rights != Rights::NONE);
         prop_assert_eq!(entry & bits::WRITABLE != 0, leaf.rights.contains(Rights::WRITE));
     }

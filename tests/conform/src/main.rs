@@ -17,6 +17,7 @@ mod notification;
 mod object;
 mod own;
 mod pager;
+mod server;
 mod state;
 mod thread;
 
@@ -51,6 +52,8 @@ pub struct Bed {
     pub ram: macadamia::Memory,
     /// The I/O port 0x80, which is open to this component then.
     pub ports: Option<macadamia::Memory>,
+    /// Addresses for a server.
+    pub window: macadamia::Memory,
     /// A piece that has room for two large pages.
     pub large: macadamia::Memory,
     first: u32,
@@ -102,11 +105,12 @@ fn run(mut env: Env) {
     let mut bed = Bed {
         ram: env.memory("ram"),
         large: env.memory("large"),
+        window: env.memory("window"),
         ports: env.start.arguments.iter().any(|argument| argument == "ports").then(|| env.memory("port")),
         first,
         next: first,
     };
-    let groups: [(&str, &[Case]); 14] = [
+    let groups: [(&str, &[Case]); 15] = [
         // At its end this thread uses its port: from then on it takes no fast path.
         ("lazy", lazy::CASES),
         ("capability", capability::CASES),
@@ -122,6 +126,7 @@ fn run(mut env: Env) {
         ("isolation", isolation::CASES),
         ("own", own::CASES),
         ("state", state::CASES),
+        ("server", server::CASES),
     ];
     let mut cases = 0;
     for (group, list) in groups {

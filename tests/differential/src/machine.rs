@@ -25,10 +25,11 @@ impl Code {
             file.symbols().filter_map(|s| Some((s.name().ok()?.to_string(), u32::try_from(s.address()).ok()?))).collect();
         let mut code = Self { instructions: BTreeMap::new(), symbols, executed: BTreeMap::new() };
         for (start, end) in [
-            ("sysenter_entry", "ipc_end"),
+            ("ipc_start", "ipc_end"),
             ("alien_entry", "alien_end"),
             ("native_fault", "native_fault_end"),
             ("map_reply", "map_reply_end"),
+            ("enter_server", "enter_server_end"),
         ] {
             let (start, end) = (code.symbol(start)?, code.symbol(end)?);
             let section = file
@@ -113,6 +114,8 @@ pub struct Machine<'a> {
     pub cr3: Option<u32>,
     /// What the flags are on a return by `sysexit`.
     pub eflags: u32,
+    /// Addresses whose translations were dropped.
+    pub dropped: Vec<u32>,
     /// Words that were written, by address.
     pub written: BTreeMap<u32, u32>,
     memory: &'a dyn Fn(u32) -> Option<u32>,
@@ -135,7 +138,8 @@ const MOST_STEPS: u32 = 200;
 impl<'a> Machine<'a> {
     /// A processor in front of `memory`, which gives the word at an address.
     pub fn new(memory: &'a dyn Fn(u32) -> Option<u32>) -> Self {
-        Self { regs: [0; 8], segments: [0; 6], cr2: 0, cr3: None, eflags: 0, written: BTreeMap::new(), memory, carry: false, zero: false }
+        let (dropped, written) = (Vec::new(), BTreeMap::new());
+        Self { regs: [0; 8], segments: [0; 6], cr2: 0, cr3: None, eflags: 0, dropped, written, memory, carry: false, zero: false }
     }
 
     /// The word at an address, a multiple of 4.
@@ -218,6 +222,8 @@ impl<'a> Machine<'a> {
                     self.regs[r.number()] = value;
                 } else if r.is_gpr16() {
                     self.regs[r.number()] = self.regs[r.number()] & 0xffff_0000 | value & 0xffff;
+                } else if r.is_gpr8() && r.number() < 4 {
+                    self.regs[r.number()] = self.regs[r.number()] & 0xffff_ff00 | value & 0xff;
                 } else {
                     bail!("unknown register in {i}");
                 }
@@ -306,7 +312,13 @@ impl<'a> Machine<'a> {
                 Mnemonic::Nop => {}
                 Mnemonic::Sysexit => return Ok(Exit::Sysexit),
                 Mnemonic::Iretd => return Ok(Exit::Iret),
-                Mnemonic::Jmp => at = i.near_branch32(),
+                Mnemonic::Xchg => {
+                    let (a, b) = (self.get(&i, 0)?, self.get(&i, 1)?);
+                    self.set(&i, 0, b)?;
+                    self.set(&i, 1, a)?;
+                }
+                Mnemonic::Invlpg => self.dropped.push(self.address(&i)),
+                Mnemonic::Jmp => at = self.get(&i, 0)?,
                 jump => {
                     let taken = match jump {
                         Mnemonic::Je => self.zero,

@@ -15,7 +15,7 @@ mod step;
 
 use anyhow::{Context, Result, ensure};
 use fastrand::Rng;
-use scenario::Scenario;
+use scenario::{Scenario, Ways};
 
 /// Events in one system, at most.
 const EVENTS_A_SYSTEM: u32 = 80;
@@ -28,11 +28,15 @@ fn main() -> Result<()> {
     let seed = arguments.next().map_or(Ok(1), |s| s.parse())?;
     let wanted: u64 = arguments.next().map_or(Ok(200_000), |s| s.parse())?;
     let mut code = machine::Code::read(path.as_ref())?;
+    let ways = Ways {
+        large: [code.symbol("enter_large")?, code.symbol("event_large")?],
+        server: [code.symbol("enter_server")?, code.symbol("event_server")?],
+    };
     let mut rng = Rng::with_seed(seed);
     let mut tally = step::Tally::default();
     while tally.events < wanted {
         let before = rng.get_seed();
-        let mut scenario = Scenario::new(&mut rng);
+        let mut scenario = Scenario::new(ways, &mut rng);
         for number in 0..EVENTS_A_SYSTEM {
             let Some(event) = scenario.next(&mut rng) else { break };
             step::step(&mut scenario.kernel, &event, &mut code, &mut rng, &mut tally)
@@ -48,6 +52,9 @@ fn main() -> Result<()> {
         ("alien calls", tally.alien_calls),
         ("alien faults", tally.alien_faults),
         ("alien sysenters", tally.alien_sysenters),
+        ("entries into a server", tally.server_entries),
+        ("of them from an alien", tally.put_away),
+        ("runs by a server", tally.fetched),
         ("runs", tally.runs),
         ("runs by sysexit", tally.quick_runs),
         ("runs of another alien", tally.switches),

@@ -5,6 +5,8 @@ use abi::frame::{BY_SYSEXIT, vector};
 use abi::{Error, Frame, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
 use arch_host::{boot_with, slot};
 use fastrand::Rng;
+use ia32_context::hw::{CODE, DIRECTORY, ENTER, EVENT, SERVER, STACK};
+use ia32_context::selector::{SERVER_CODE, SERVER_DATA, USER_CODE, USER_DATA};
 use ia32_context::{Ia32, word};
 use kcore::thread::{SEQUENCE, gate};
 use kcore::{Kernel, Memory, Space, Thread, attach};
@@ -22,6 +24,18 @@ const BYTES: u32 = 16 * PAGE_SIZE;
 const RANGE: u32 = 0x1010_0000;
 /// First slot of the root server's table that this uses.
 const FIRST: u32 = slot::FREE;
+
+/// A word that the port keeps of a space.
+pub fn hw(kernel: &Kernel<Host>, space: Ref<Space>, index: usize) -> u32 {
+    kernel.pool[space].hw[index]
+}
+
+/// Addresses of the ways into spaces at ring 3 and at ring 1: of a thread that goes on, and of an alien's event.
+#[derive(Clone, Copy)]
+pub struct Ways {
+    pub large: [u32; 2],
+    pub server: [u32; 2],
+}
 
 /// A system, and what is known about it.
 pub struct Scenario {
@@ -145,10 +159,27 @@ fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], aliens: &[u32], fresh:
     memories
 }
 
+/// What the port keeps of spaces. In every other system that of the handlers is a server, which most spaces of aliens show, and some others.
+fn set_up_spaces(kernel: &mut Kernel<Host>, root: Ref<Space>, (natives, aliens): (&[u32], &[u32]), ways: Ways, rng: &mut Rng) {
+    let serves = rng.bool();
+    for (number, selector) in (1..).zip(natives.iter().chain(aliens)) {
+        let space: Ref<Space> = kernel.pool[Space::slot(root, *selector)].object();
+        let is_server = serves && space == root;
+        let often = if aliens.contains(selector) { 7 } else { 2 };
+        let shows = is_server || serves && rng.u32(..8) < often;
+        let hw = &mut kernel.pool[space].hw;
+        hw[DIRECTORY] = number << 12;
+        [hw[ENTER], hw[EVENT]] = if is_server { ways.server } else { ways.large };
+        hw[SERVER] = if shows { root.address() } else { 0 };
+        let [code, stack] = if is_server { [SERVER_CODE, SERVER_DATA] } else { [USER_CODE, USER_DATA] };
+        (hw[CODE], hw[STACK]) = (u32::from(code), u32::from(stack));
+    }
+}
+
 impl Scenario {
     /// Spaces, threads with priorities that are often equal, capabilities with all kinds of rights,
     /// three aliens whose handlers are in the root server's space. The root server then waits.
-    pub fn new(rng: &mut Rng) -> Self {
+    pub fn new(ways: Ways, rng: &mut Rng) -> Self {
         let mut kernel = boot_with(POOL_BYTES);
         let me = kernel.current().expect("the root server runs");
         let root = kernel.pool[me].space.get().expect("in its space");
@@ -220,6 +251,9 @@ impl Scenario {
         for thread in &native[1..] {
             must(call(k, Op::Start, [*thread, 0x40_0000, 0x50_0000, 0]));
         }
+        set_up_spaces(k, root, (&spaces, &aliens), ways, rng);
+        let selectors = [hw(&kernel, root, CODE), hw(&kernel, root, STACK)];
+        [kernel.pool[me].context[word::CS], kernel.pool[me].context[word::SS]] = selectors;
         set_arguments(&mut kernel.pool[me], [Tag::new(Op::Receive, 0, 0).0, 0, 0, 0, 0]);
         kernel.system_call();
         Self { kernel, root, threads, memories, spaces, aliens }

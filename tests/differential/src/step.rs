@@ -3,19 +3,20 @@
 
 use crate::compare::{Expected, WORDS, compare};
 use crate::machine::{Code, DS, ES, Exit, FS, GS, Machine, reg};
-use crate::scenario::Event;
-use crate::scenario::Host;
+use crate::scenario::{Event, Host, hw};
 use abi::frame::{Frame, USER_FLAGS, vector};
 use abi::{Rights, UserAddr};
 use anyhow::{Result, bail, ensure};
-use arch_host::POOL_BASE;
+use arch_host::{POOL_BASE, Part};
 use core::mem::offset_of;
 use fastrand::Rng;
-use ia32_context::selector::{TLS, USER_CODE, USER_DATA};
+use ia32_context::hw::{CODE, SERVER, STACK};
+use ia32_context::loaded::{AWAY, FLAGS, FPU_OPEN, PRIVATE, STEP_PENDING};
+use ia32_context::selector::{TLS, USER_DATA};
 use ia32_context::{FIXED_FLAGS, lazy, set_fs_gs, state, state_mut, word};
 use kcore::thread::{ANCHOR, gate};
-use kcore::{Cpu, Kernel, Port, Thread};
-use pool::Ref;
+use kcore::{Cpu, Kernel, Port, Space, Thread};
+use pool::{Link, Ref};
 
 /// What happened.
 #[derive(Default)]
@@ -46,17 +47,25 @@ pub struct Tally {
     pub switches: u64,
     /// `map_run`, by both.
     pub map_runs: u64,
+    /// Ways into a server, from anybody.
+    pub server_entries: u64,
+    /// Those that put an alien's state away.
+    pub put_away: u64,
+    /// `run` by a server, which brings that back.
+    pub fetched: u64,
     /// Fast paths that left it to the portable kernel.
     pub given_up: u64,
 }
 
 /// Address of the processor's hot words, as in the kernel's layout.
 const CPU: u32 = 0xe040_0f80;
-/// The FPU is open: in `Cpu::loaded` (`lazy.rs` of the port).
-const FPU_OPEN: u32 = 1;
-const STEP_PENDING: u32 = 2;
+/// The byte of a segment descriptor's upper word that says that it is present.
+const ACCESS: u32 = 0xff00;
 /// RF: no thread has it while it runs.
 const RESUME_FLAG: u32 = 1 << 16;
+
+/// Selectors that some user can load (`gdt.rs` of the port).
+const LOADABLE: [u16; 8] = [0, 0x18, 0x20, 0x30, 0x38, 0x40, 0x50, 0x58];
 
 /// How the kernel is entered.
 #[derive(Clone, Copy, PartialEq)]
@@ -100,7 +109,7 @@ impl Entry {
     /// What the processor pushes, from the last word.
     fn pushed(self, user: &User) -> Vec<u32> {
         let [.., esp, eip, eflags] = user.regs;
-        let common = [eip, u32::from(USER_CODE), eflags, esp, u32::from(USER_DATA)];
+        let common = [eip, user.cs, eflags, esp, user.ss];
         match self {
             Self::Sysenter => Vec::new(),
             Self::Call => common.to_vec(),
@@ -113,6 +122,8 @@ impl Entry {
 struct User {
     /// `eax ebx ecx edx esi edi ebp esp eip eflags`
     regs: [u32; 10],
+    cs: u32,
+    ss: u32,
     ds: u16,
     es: u16,
     fs: u16,
@@ -120,12 +131,14 @@ struct User {
 }
 
 impl User {
-    fn random(arguments: [u32; 5], rng: &mut Rng) -> Self {
+    fn random(arguments: [u32; 5], (cs, ss): (u32, u32), rng: &mut Rng) -> Self {
         let [eax, ebx, esi, edi, ebp] = arguments;
         let [ecx, edx, esp, eip] = [(); 4].map(|()| rng.u32(..));
-        let odd = |rng: &mut Rng, usual: u16| if rng.u32(..32) == 0 { rng.u16(..) } else { usual };
+        let odd = |rng: &mut Rng, usual: u16| if rng.u32(..32) == 0 { LOADABLE[rng.usize(..LOADABLE.len())] | rng.u16(..4) } else { usual };
         Self {
             regs: [eax, ebx, ecx, edx, esi, edi, ebp, esp, eip, rng.u32(..) & USER_FLAGS & !RESUME_FLAG | FIXED_FLAGS],
+            cs,
+            ss,
             ds: odd(rng, USER_DATA),
             es: odd(rng, USER_DATA),
             fs: odd(rng, 0),
@@ -147,8 +160,8 @@ impl User {
             (word::ESP, esp),
             (word::EIP, eip),
             (word::EFLAGS, eflags),
-            (word::CS, u32::from(USER_CODE)),
-            (word::SS, u32::from(USER_DATA)),
+            (word::CS, self.cs),
+            (word::SS, self.ss),
             (word::DS, u32::from(self.ds)),
             (word::ES, u32::from(self.es)),
             (word::FS, u32::from(self.fs)),
@@ -170,9 +183,15 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
             Event::Sysenter(arguments) | Event::Int(arguments) => *arguments,
             _ => [(); 5].map(|()| rng.u32(..)),
         },
+        enter(kernel, me),
         rng,
     );
+    // Some aliens use the same selector.
+    if kernel.pool[me].is_alien() && rng.u32(..10) == 0 {
+        user.fs = TLS;
+    }
     load(kernel, me, rng);
+    let directory_of = directory_of(kernel, me, rng);
     if let Some((_, fs_gs)) = alien_selectors(kernel, me)
         && rng.u32(..8) != 0
     {
@@ -183,7 +202,7 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
             // The user passes its stack and instruction pointer in ECX and EDX.
             (user.regs[7], user.regs[8]) = (user.regs[2], user.regs[3]);
             user.regs[9] = FIXED_FLAGS;
-            let expected = assembly(kernel, me, &user, code, Entry::Sysenter, tally)?;
+            let expected = assembly(kernel, (me, directory_of), &user, code, Entry::Sysenter, tally)?;
             note_segments(kernel, me, &user);
             portable(kernel, me, expected.as_ref(), |kernel| {
                 user.save(&mut kernel.pool[me], vector::SYSENTER);
@@ -196,7 +215,7 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
             })?;
         }
         Event::AlienCall => {
-            let expected = assembly(kernel, me, &user, code, Entry::Call, tally)?;
+            let expected = assembly(kernel, (me, directory_of), &user, code, Entry::Call, tally)?;
             note_segments(kernel, me, &user);
             portable(kernel, me, expected.as_ref(), |kernel| {
                 user.save(&mut kernel.pool[me], vector::SYSTEM_CALL);
@@ -211,7 +230,7 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
         }
         Event::PageFault => {
             let (error, address) = (rng.u32(..8), rng.u32(..));
-            let expected = assembly(kernel, me, &user, code, Entry::Fault { error, address }, tally)?;
+            let expected = assembly(kernel, (me, directory_of), &user, code, Entry::Fault { error, address }, tally)?;
             note_segments(kernel, me, &user);
             portable(kernel, me, expected.as_ref(), |kernel| {
                 user.save(&mut kernel.pool[me], vector::PAGE_FAULT);
@@ -239,16 +258,50 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
     Ok(())
 }
 
+/// What the port's way out has written of a thread that runs: the selectors of its space, with which it enters again.
+fn enter(kernel: &mut Kernel<Host>, me: Ref<Thread>) -> (u32, u32) {
+    let (cs, ss) = kernel.pool[me].space.get().map_or((0, 0), |space| (hw(kernel, space, CODE), hw(kernel, space, STACK)));
+    let context = &mut kernel.pool[me].context;
+    (context[word::CS], context[word::SS]) = (cs, ss);
+    (cs, ss)
+}
+
+/// Whose directory is the processor's while a thread runs: its space's own; or, if that is a server, that of a space that shows
+/// it, mostly of the alien's that ran.
+fn directory_of(kernel: &mut Kernel<Host>, me: Ref<Thread>, rng: &mut Rng) -> Ref<Space> {
+    let own = kernel.pool[me].space.get().expect("who runs has a space");
+    if !is_server(kernel, own) {
+        return own;
+    }
+    let loaded = Link::<Thread>::from_value(kernel.port.cpu().loaded & !FLAGS).get();
+    let all = (0..kernel.threads.count).filter_map(|index| kernel.pool[kernel.threads.get(index)?].space.get());
+    let shows = |space: &Ref<Space>| hw(kernel, *space, SERVER) == own.address();
+    let showing: Vec<Ref<Space>> = all.filter(shows).collect();
+    match loaded.and_then(|alien| kernel.pool[alien].space.get()).filter(shows) {
+        Some(space) if rng.u32(..8) > 0 => space,
+        _ => showing[rng.usize(..showing.len())],
+    }
+}
+
+fn is_server(kernel: &Kernel<Host>, space: Ref<Space>) -> bool {
+    hw(kernel, space, SERVER) == space.address()
+}
+
 /// What the port's way out does with `Cpu::loaded` (`Lazy::leave_to`); an alien may have the FPU open,
 /// and a step may be pending.
 fn load(kernel: &mut Kernel<Host>, next: Ref<Thread>, rng: &mut Rng) {
     let t = kernel.pool[next];
-    let other = Ref::<Thread>::new(kernel.port.cpu().loaded & !(FPU_OPEN | STEP_PENDING));
-    let handles = other.address() != 0 && kernel.pool[other].is_alien() && kernel.pool[other].handler.object::<Thread>() == next;
+    let other = Ref::<Thread>::new(kernel.port.cpu().loaded & !FLAGS);
+    let handles = other.address() != 0
+        && kernel.pool[other].is_alien()
+        && kernel.pool[other].handler.object::<Thread>() == next
+        && kernel.pool[other].lazy & lazy::MORE_TLS == 0;
+    let serves = t.space.get().is_some_and(|space| is_server(kernel, space));
     kernel.port.cpu().loaded = if t.lazy != 0 || t.is_alien() {
-        next.address() | if rng.u32(..12) == 0 { FPU_OPEN } else { 0 }
+        let private = if t.lazy & lazy::MORE_TLS == 0 { 0 } else { PRIVATE };
+        next.address() | private | if rng.u32(..12) == 0 { FPU_OPEN } else { 0 }
     } else if handles {
-        other.address()
+        other.address() | if serves { AWAY } else { 0 }
     } else {
         0
     };
@@ -259,10 +312,13 @@ fn load(kernel: &mut Kernel<Host>, next: Ref<Thread>, rng: &mut Rng) {
 
 /// The alien whose state is loaded while its handler runs, and what FS and GS it left.
 fn alien_selectors(kernel: &mut Kernel<Host>, me: Ref<Thread>) -> Option<(Ref<Thread>, u32)> {
-    let loaded = kernel.port.cpu().loaded & !(FPU_OPEN | STEP_PENDING);
+    let loaded = kernel.port.cpu().loaded & !FLAGS;
     let alien = Ref::<Thread>::new(loaded);
     if loaded == 0 || alien == me {
         return None;
+    }
+    if kernel.port.cpu().loaded & AWAY != 0 {
+        return Some((alien, 0));
     }
     let t = &kernel.pool[alien];
     let (gate, fs_gs, utcb) = (t.gate, state(t).fs_gs, t.utcb);
@@ -274,14 +330,16 @@ fn alien_selectors(kernel: &mut Kernel<Host>, me: Ref<Thread>) -> Option<(Ref<Th
 fn note_segments(kernel: &mut Kernel<Host>, me: Ref<Thread>, user: &User) {
     let fs_gs = u32::from(user.fs) | u32::from(user.gs) << 16;
     if let Some((alien, left)) = alien_selectors(kernel, me) {
-        state_mut(&mut kernel.pool[alien]).fs_gs = left;
+        if kernel.port.cpu().loaded & AWAY == 0 {
+            state_mut(&mut kernel.pool[alien]).fs_gs = left;
+        }
         if left != fs_gs {
             kernel.port.cpu().loaded = 0;
         }
     }
     let cpu = kernel.port.cpu();
     cpu.loaded &= !STEP_PENDING;
-    let own = cpu.loaded & !FPU_OPEN == me.address();
+    let own = cpu.loaded & !FLAGS == me.address();
     if own || (cpu.loaded == 0 && fs_gs & 0xfffc_fffc != 0) {
         cpu.loaded |= me.address();
         set_fs_gs(&mut kernel.pool[me], fs_gs);
@@ -302,20 +360,25 @@ fn may_switch(kernel: &Kernel<Host>, me: Ref<Thread>, from: u32, to: u32) -> boo
 /// to user mode; otherwise checks that it left everything as it was.
 fn assembly(
     kernel: &mut Kernel<Host>,
-    me: Ref<Thread>,
+    (me, directory_of): (Ref<Thread>, Ref<Space>),
     user: &User,
     code: &mut Code,
     entry: Entry,
     tally: &mut Tally,
 ) -> Result<Option<Expected>> {
     let cpu = *kernel.port.cpu();
-    let hot = [cpu.loaded, cpu.top, cpu.port, cpu.current.value()];
+    // Behind them the task-state segment goes on: the stack segment of ring 0, and whose directory it is.
+    // That is noted for a server only.
+    let own = kernel.pool[me].space.get().expect("who runs has a space");
+    let noted = if is_server(kernel, own) { directory_of.address() } else { hw(kernel, own, SERVER) };
+    let hot = [cpu.loaded, cpu.top, cpu.port, cpu.current.value(), 0, noted];
     let first_tls = code.symbol("3gdt3GDT")? + u32::from(TLS & !7);
     // `PoolPlace`: the offset, and the bits of a handle that are an index.
     let place = code.symbol("POOL_PLACE")?;
+    let loaded_tls = Link::<Thread>::from_value(cpu.loaded & !FLAGS).get().map_or([0; 2], |thread| state(&kernel.pool[thread]).tls[0]);
     let statics = [
-        (first_tls, 0),
-        (first_tls + 4, 0),
+        (first_tls, loaded_tls[0]),
+        (first_tls + 4, if cpu.loaded & AWAY == 0 { loaded_tls[1] } else { loaded_tls[1] & !ACCESS }),
         (place, kernel.port.physical(POOL_BASE).0.wrapping_sub(POOL_BASE)),
         (place + 4, kernel.threads.count - 1),
     ];
@@ -357,7 +420,9 @@ fn assembly(
     match exit {
         Exit::Sysexit => registers[7..].copy_from_slice(&[machine.regs[reg::ECX], machine.regs[reg::EDX], machine.eflags]),
         Exit::Iret => {
-            ensure!(at(4)? == u32::from(USER_CODE) && at(16)? == u32::from(USER_DATA), "a return to other segments");
+            let to = machine.word(CPU + offset_of!(Cpu, current) as u32)?;
+            let space = kernel.pool[Ref::<Thread>::new(to)].space.get().expect("who runs has a space");
+            ensure!([at(4)?, at(16)?] == [CODE, STACK].map(|index| hw(kernel, space, index)), "a return to other segments");
             registers[7..].copy_from_slice(&[at(12)?, at(0)?, at(8)?]);
         }
         // All that was saved comes back.
@@ -386,11 +451,18 @@ fn assembly(
                     && at(more + 4)? == error
                     && at(more + 8)? == eip
                     && at(more + 16)? & FIXED_FLAGS == FIXED_FLAGS
-                    && at(more + 20)? == esp,
+                    && at(more + 20)? == esp
+                    && [at(more + 12)?, at(more + 24)?] == [user.cs, user.ss],
                 "the saved words are wrong"
             );
             let scratch = me.address() - ANCHOR..me.address();
-            ensure!(machine.written.keys().all(|a| scratch.contains(a)), "something was changed before the slow way");
+            // What was put away may have been brought back: the portable kernel puts it away again.
+            let fetched = |a: u32| cpu.loaded & AWAY != 0 && (a == CPU || a & !4 == first_tls);
+            ensure!(
+                machine.written.keys().all(|a| scratch.contains(a) || fetched(*a)),
+                "something was changed before the slow way: {:x?}",
+                machine.written
+            );
             return Ok(None);
         }
     }
@@ -406,19 +478,36 @@ fn assembly(
         (false, true) => current,
         (false, false) => 0,
     };
+    let target = kernel.pool[Ref::<Thread>::new(current)].space.get().expect("who runs has a space");
+    let puts_away = alien && is_server(kernel, target);
+    let fetches = to_alien && cpu.loaded & AWAY != 0;
     let loaded = machine.word(CPU)?;
-    ensure!(loaded == alien_involved, "{loaded:#x} is loaded");
-    let switched = loaded != cpu.loaded;
-    ensure!(!switched || to_alien && may_switch(kernel, me, cpu.loaded, loaded), "{:#x} was loaded", cpu.loaded);
-    if switched {
-        let [from, to] = [cpu.loaded, loaded].map(|address| state(&kernel.pool[Ref::<Thread>::new(address)]).tls[0]);
-        let descriptor = [first_tls, first_tls + 4].map(|at| machine.written.get(&at).copied());
-        ensure!(
-            descriptor == to.map(Some) || descriptor == [None; 2] && from == to,
-            "the descriptor is {descriptor:x?} in place of {to:x?}"
-        );
+    ensure!(loaded == alien_involved | if puts_away { AWAY } else { 0 }, "{loaded:#x} is loaded");
+    let switched = loaded & !AWAY != cpu.loaded & !AWAY;
+    ensure!(!switched || to_alien && may_switch(kernel, me, cpu.loaded & !AWAY, loaded), "{:#x} was loaded", cpu.loaded);
+    if switched || fetches || puts_away {
+        let of = Ref::<Thread>::new(if alien { me.address() } else { current });
+        let [low, high] = state(&kernel.pool[of]).tls[0];
+        let descriptor = [machine.word(first_tls)?, machine.word(first_tls + 4)?];
+        let expected = [low, if puts_away { high & !ACCESS } else { high }];
+        let from = state(&kernel.pool[Ref::<Thread>::new(cpu.loaded & !FLAGS)]).tls[0];
+        ensure!(descriptor == expected || switched && from == [low, high], "the descriptor is {descriptor:x?} in place of {expected:x?}");
     }
-    ensure!([machine.segments[FS], machine.segments[GS]] == [user.fs, user.gs], "FS or GS was changed");
+    let fs_gs = u32::from(machine.segments[FS]) | u32::from(machine.segments[GS]) << 16;
+    let expected = if puts_away {
+        0
+    } else if fetches {
+        state(&kernel.pool[Ref::<Thread>::new(current)]).fs_gs
+    } else {
+        u32::from(user.fs) | u32::from(user.gs) << 16
+    };
+    ensure!(fs_gs == expected, "FS and GS are {fs_gs:#x} in place of {expected:#x}");
+    let word = machine.word(CPU + 20)?;
+    let tables = if machine.cr3.is_some() { target } else { directory_of };
+    ensure!(!is_server(kernel, target) || word == tables.address(), "the directory is said to be {word:#x}'s");
+    tally.server_entries += u64::from(is_server(kernel, target));
+    tally.put_away += u64::from(puts_away);
+    tally.fetched += u64::from(fetches);
     *match entry {
         Entry::Call => &mut tally.alien_calls,
         Entry::Fault { .. } if alien => &mut tally.alien_faults,
@@ -436,9 +525,12 @@ fn assembly(
     Ok(Some(Expected {
         current: Ref::new(current),
         registers,
-        whole: by_iret || to_alien,
+        whole: restored || to_alien,
         data,
         cr3: machine.cr3,
+        space: own,
+        directory_of,
+        dropped: machine.dropped.clone(),
         written: machine.written.clone(),
     }))
 }
@@ -454,11 +546,15 @@ fn portable(kernel: &mut Kernel<Host>, me: Ref<Thread>, expected: Option<&Expect
     let timer = kernel.port.timer.take();
     kernel.port.invalidated.clear();
     handle(kernel);
-    // No translation of another space is left when its directory is loaded.
+    // No translation is left but of the space whose directory is loaded, and of the server that it shows.
     let own = kernel.pool[me].space.get().map_or(0, Ref::address);
-    ensure!(kernel.port.invalidated.iter().all(|(space, ..)| *space != own), "the portable kernel dropped translations");
+    let is_dropped = |(space, range): &Part| {
+        let dropped = expected.dropped.iter().any(|address| address & !(abi::PAGE_SIZE - 1) == range.start.0);
+        *space != own && (*space != expected.directory_of.address() || dropped)
+    };
+    ensure!(kernel.port.invalidated.iter().all(is_dropped), "the portable kernel dropped translations");
     ensure!(kernel.sched == sched, "the portable kernel changed the ready queues or the slice");
     ensure!(kernel.port.timer.is_none(), "the portable kernel programmed the timer");
     kernel.port.timer = timer;
-    compare(kernel, me, before, expected)
+    compare(kernel, before, expected)
 }

@@ -2,7 +2,7 @@
 //! What the root server checks before it believes a [`System`]: everything that
 //! it would otherwise use as an address, a length or an index.
 
-use crate::{Component, Load, Resource, System, layout};
+use crate::{Component, Load, Places, Resource, System, layout};
 use alloc::format;
 use alloc::string::String;
 
@@ -27,8 +27,17 @@ impl System {
     }
 
     fn check_component(&self, component: &Component, image_bytes: u32) -> Result<(), String> {
+        if let Some(window) = component.window.filter(|window| !window.is_possible()) {
+            return Err(format!(
+                "its window cannot begin at {:#x}: the place is a multiple of 4 MiB, {} MiB below {:#x} at most",
+                window.start,
+                layout::WINDOW_MOST >> 20,
+                layout::WINDOW_END
+            ));
+        }
+        let places = component.places();
         for load in &component.loads {
-            check_load(load, image_bytes)?;
+            check_load(load, &places, image_bytes)?;
         }
         let ordered = component.loads.is_sorted_by(|one, next| (one.address + one.memory_bytes).next_multiple_of(PAGE) <= next.address);
         if !ordered {
@@ -40,14 +49,22 @@ impl System {
         if component.stack != layout::STACK_BYTES {
             return Err(format!("the stack has {} bytes instead of {}", component.stack, layout::STACK_BYTES));
         }
-        if !component.heap.is_multiple_of(PAGE) || component.heap > layout::HEAP_MOST {
+        if !component.heap.is_multiple_of(PAGE) || component.heap > places.heap_most {
             return Err("the size of the heap is impossible".into());
         }
         if component.slots > 65_536 || component.slots < crate::slot::GRANTS + component.grants.len() as u32 {
             return Err("the capability table is too small or too large".into());
         }
         let behind = |grant: &&crate::Grant| matches!(grant.what, Resource::Memory { behind_image: true, .. });
-        let room = layout::START_BLOCK.saturating_sub(component.image_end());
+        let room = places.image_end.saturating_sub(component.image_end());
+        if let Some(window) = component.window.filter(|_| component.behind_image() > room) {
+            return Err(format!(
+                "its window of {} MiB has room for {} MiB behind its image, but {} MiB are to lie there: give it less memory",
+                window.bytes() >> 20,
+                room >> 20,
+                component.behind_image() >> 20
+            ));
+        }
         if component.grants.iter().filter(behind).count() > 1 || component.behind_image() > room {
             return Err("two pieces of memory lie behind its image, or one that is too large".into());
         }
@@ -56,23 +73,27 @@ impl System {
             return Err("memory lies behind an image whose last part cannot be written".into());
         }
         component.grants.iter().try_for_each(|grant| {
-            let fits = self.fits(&grant.what, image_bytes);
-            if fits { Ok(()) } else { Err(format!("grant `{}` is impossible", grant.name)) }
+            let fits = self.fits(&grant.what, component, image_bytes);
+            let room = if component.window.is_some() { ", or has no room in its window" } else { "" };
+            if fits { Ok(()) } else { Err(format!("grant `{}` is impossible{room}", grant.name)) }
         })
     }
 
-    fn fits(&self, what: &Resource, image_bytes: u32) -> bool {
-        let grant_area = |address: u32, bytes: u32| {
-            address.is_multiple_of(PAGE)
-                && address >= layout::GRANTS
-                && address.checked_add(bytes).is_some_and(|end| end <= layout::GRANTS_END)
+    fn fits(&self, what: &Resource, component: &Component, image_bytes: u32) -> bool {
+        let Places { grants, grants_end, files, files_end, .. } = component.places();
+        let within = |address: u32, bytes: u32, (start, end): (u32, u32)| {
+            address.is_multiple_of(PAGE) && address >= start && address.checked_add(bytes).is_some_and(|last| last <= end)
         };
+        let grant_area = |address: u32, bytes: u32| within(address, bytes, (grants, grants_end));
+        let behind = component.image_end().saturating_add(component.behind_image());
+        let file_area = |address: u32, bytes: u32| within(address, bytes, (files.max(behind), files_end));
         match *what {
             Resource::Call { component, badge } | Resource::Notify { component, bits: badge } => {
                 usize::from(component) < self.components.len() && badge < 1 << 20
             }
             // The root server knows the lines that there are, and refuses others.
             Resource::Irq { .. } => true,
+            Resource::Addresses { bytes } => bytes > 0 && bytes.is_multiple_of(crate::Window::KERNEL_BYTES) && bytes <= layout::WINDOW_MOST,
             Resource::Ports { base, count } => count > 0 && base.checked_add(count).is_some_and(|end| end <= 1 << 16),
             Resource::Device { base, bytes, address } => base.is_multiple_of(PAGE) && whole_pages(bytes) && grant_area(address, bytes),
             Resource::Shared { region, address, .. } => {
@@ -82,7 +103,7 @@ impl System {
             Resource::Memory { bytes, .. } => whole_pages(bytes),
             Resource::File { offset, bytes, address } => {
                 let in_image = offset.checked_add(bytes).is_some_and(|end| end <= image_bytes);
-                bytes > 0 && offset.is_multiple_of(PAGE) && in_image && grant_area(address, bytes)
+                bytes > 0 && offset.is_multiple_of(PAGE) && in_image && file_area(address, bytes)
             }
         }
     }
@@ -92,20 +113,20 @@ const fn whole_pages(bytes: u32) -> bool {
     bytes > 0 && bytes.is_multiple_of(PAGE)
 }
 
-fn check_load(load: &Load, image_bytes: u32) -> Result<(), String> {
+fn check_load(load: &Load, places: &Places, image_bytes: u32) -> Result<(), String> {
     let in_image = load.offset.checked_add(load.file_bytes).is_some_and(|end| end <= image_bytes);
     if !in_image || load.file_bytes > load.memory_bytes {
         return Err("a part of its image lies outside the boot image".into());
     }
     let end = load.address.checked_add(load.memory_bytes);
-    let placed = load.address.is_multiple_of(PAGE) && load.address >= layout::IMAGE && end.is_some_and(|end| end <= layout::START_BLOCK);
+    let placed = load.address.is_multiple_of(PAGE) && load.address >= places.image && end.is_some_and(|end| end <= places.image_end);
     if placed && load.memory_bytes > 0 { Ok(()) } else { Err("a part of its image has an impossible address".into()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Grant, OnDeath, Shared};
+    use crate::{Grant, OnDeath, Shared, Window};
     use alloc::vec;
 
     fn sound() -> System {
@@ -122,6 +143,7 @@ mod tests {
             quota: 65536,
             threads: 8,
             slots: 64,
+            window: None,
             on_death: OnDeath::Report,
             service: false,
             results: false,
@@ -176,6 +198,61 @@ mod tests {
         assert!(refusal(|s, i| s.components[i].grants = vec![memory(PAGE), memory(PAGE)]).contains("behind its image"));
     }
 
+    /// A sound description of a component with a window.
+    fn with_window(start: u32) -> System {
+        let mut system = sound();
+        let component = &mut system.components[0];
+        let window = Window { start, serve: true };
+        component.window = Some(window);
+        component.loads[0].address = start + Window::KERNEL_BYTES;
+        component.entry = component.loads[0].address;
+        let address = component.places().grants;
+        component.grants[0].what = Resource::Shared { region: 0, address, writable: true, dma: true };
+        system
+    }
+
+    #[test]
+    fn everything_of_a_component_with_a_window_is_in_it() {
+        const START: u32 = 0xc000_0000;
+        assert_eq!(with_window(START).check(8192), Ok(()));
+        let refusal = |change: &dyn Fn(&mut Component)| {
+            let mut system = with_window(START);
+            change(&mut system.components[0]);
+            system.check(8192).expect_err("accepted")
+        };
+        assert!(
+            refusal(&|c| c.window = Some(Window { start: START + PAGE, serve: true })).contains("its window cannot begin at 0xc0001000")
+        );
+        assert!(refusal(&|c| c.loads[0].address = 0x100_0000).contains("impossible address"));
+        assert!(refusal(&|c| c.loads[0].address = START).contains("impossible address"));
+        assert!(refusal(&|c| c.heap = 4 << 20).contains("heap"));
+        let memory = |bytes: u32| Grant { name: "m".into(), what: Resource::Memory { bytes, behind_image: true } };
+        let said = refusal(&|c| c.grants = vec![memory(512 << 20)]);
+        assert_eq!(
+            said,
+            "component `a`: its window of 512 MiB has room for 475 MiB behind its image, but 512 MiB are to lie there: give it less memory"
+        );
+        let share = |address: u32| Resource::Shared { region: 0, address, writable: true, dma: true };
+        for address in [layout::GRANTS, layout::WINDOW_START_BLOCK, layout::WINDOW_END] {
+            assert!(refusal(&|c| c.grants[0].what = share(address)).contains("no room in its window"), "{address:#x}");
+        }
+    }
+
+    #[test]
+    fn files_lie_behind_the_memory_of_a_window() {
+        let file = |address: u32| Grant { name: "f".into(), what: Resource::File { offset: 4096, bytes: 4096, address } };
+        let mut system = with_window(0xc000_0000);
+        let memory = Grant { name: "m".into(), what: Resource::Memory { bytes: 64 << 20, behind_image: true } };
+        let last = layout::WINDOW_START_BLOCK - PAGE;
+        system.components[0].grants = vec![memory, file(last)];
+        assert_eq!(system.check(8192), Ok(()));
+        let end = system.components[0].image_end() + (64 << 20);
+        for (address, good) in [(end, true), (end - PAGE, false), (last + PAGE, false)] {
+            system.components[0].grants[1] = file(address);
+            assert_eq!(system.check(8192).is_ok(), good, "{address:#x}");
+        }
+    }
+
     #[test]
     fn refuses_images_in_disorder() {
         let twice = |s: &mut System, i: usize| s.components[i].loads = vec![s.components[i].loads[0].clone(); 2];
@@ -198,6 +275,9 @@ mod tests {
             Resource::Notify { component: 0, bits: 1 << 20 },
             Resource::Ports { base: 0xffff, count: 2 },
             Resource::Ports { base: 8, count: 0 },
+            Resource::Addresses { bytes: 0 },
+            Resource::Addresses { bytes: 5 << 20 },
+            Resource::Addresses { bytes: layout::WINDOW_MOST + (4 << 20) },
             Resource::Device { base: 1, bytes: 4096, address: layout::GRANTS },
             Resource::Device { base: 0, bytes: 4096, address: layout::GRANTS_END },
             Resource::Shared { region: 1, address: layout::GRANTS, writable: false, dma: false },

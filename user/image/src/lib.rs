@@ -14,13 +14,15 @@ extern crate alloc;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+pub use places::{Places, Window};
 use serde::{Deserialize, Serialize};
 
 mod check;
 pub mod pci;
+mod places;
 pub mod protocol;
 
-/// Where a component finds what, beside the kernel's area below 4 MiB. The tool
+/// Where a component without a window finds what, beside the kernel's area below 4 MiB ([`Places`] has both). The tool
 /// places devices and shared memory; the root server refuses what is elsewhere.
 pub mod layout {
     /// Images of components lie from here on.
@@ -43,6 +45,13 @@ pub mod layout {
     /// Bytes of every stack, and its alignment: its last word is the address of the
     /// thread's UTCB, found by setting the low bits of the stack pointer.
     pub const STACK_BYTES: u32 = 65536;
+    /// End of all windows, and of the users' addresses.
+    pub const WINDOW_END: u32 = 0xe000_0000;
+    /// The largest window.
+    pub const WINDOW_MOST: u32 = 2 << 30;
+    /// The start block of every component with a window, and the end of its memory and files. Behind it are heap,
+    /// stack, devices and shared memory.
+    pub const WINDOW_START_BLOCK: u32 = WINDOW_END - (32 << 20);
 }
 
 /// A whole system.
@@ -56,6 +65,16 @@ pub struct System {
     pub components: Vec<Component>,
     /// Memory shared by components, named in their grants by index.
     pub shared: Vec<Shared>,
+}
+
+impl System {
+    /// Whether exactly one component can be a server, and none makes any itself.
+    #[must_use]
+    pub fn has_one_server(&self) -> bool {
+        let servers = self.components.iter().filter(|component| component.window.is_some_and(|window| window.serve)).count();
+        let makes = |grant: &Grant| matches!(grant.what, Resource::Addresses { .. });
+        servers == 1 && !self.components.iter().flat_map(|component| &component.grants).any(makes)
+    }
 }
 
 /// A piece of RAM that several components see.
@@ -92,6 +111,8 @@ pub struct Component {
     pub threads: u32,
     /// Slots of its capability table.
     pub slots: u32,
+    /// The addresses of all that it maps, if it can be a server.
+    pub window: Option<Window>,
     /// What to do when it dies.
     pub on_death: OnDeath,
     /// Whether it serves others for as long as they live: the system ends when all
@@ -108,6 +129,12 @@ impl Component {
     #[must_use]
     pub fn image_end(&self) -> u32 {
         self.loads.last().map_or(0, |load| (load.address + load.memory_bytes).next_multiple_of(check::PAGE))
+    }
+
+    /// Where it finds what.
+    #[must_use]
+    pub fn places(&self) -> Places {
+        self.window.map_or(Places::LOW, Places::within)
     }
 
     /// Bytes of memory that is mapped behind its image.
@@ -188,6 +215,11 @@ pub enum Resource {
         base: u32,
         /// How many.
         count: u32,
+    },
+    /// Addresses for the windows of servers that it makes itself: up to the end of all windows.
+    Addresses {
+        /// Bytes, a multiple of 4 MiB.
+        bytes: u32,
     },
     /// Device registers, mapped from the start.
     Device {
@@ -271,11 +303,13 @@ pub struct Start {
     pub grants: Vec<Given>,
     /// What is to be known of each PCI device that was granted and is there.
     pub pci: Vec<pci::Device>,
+    /// Whether its space is a server: it is to be shown in the spaces that the component makes.
+    pub server: bool,
 }
 
 impl Start {
     /// For components without `postcard`: a line each for `name NAME`, `argument WORD`,
-    /// `slots FIRST_FREE END`, `grant NAME SLOT ADDRESS BYTES`, `seed HEXADECIMAL`, and a zero byte.
+    /// `slots FIRST_FREE END`, `grant NAME SLOT ADDRESS BYTES`, `seed HEXADECIMAL`, `server` if it is one, and a zero byte.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!("name {}\nslots {} {}\n", self.name, self.free_slot, self.slots);
@@ -285,6 +319,9 @@ impl Start {
             text += "seed ";
             seed.iter().for_each(|byte| text += &format!("{byte:02x}"));
             text.push('\n');
+        }
+        if self.server {
+            text += "server\n";
         }
         text.push('\0');
         text
@@ -300,7 +337,7 @@ pub struct Given {
     pub slot: u32,
     /// Where it is mapped, or its first port, or 0 for memory that is not mapped.
     pub address: u32,
-    /// Bytes of memory, or ports, or 0.
+    /// Bytes of memory or of addresses, or ports, or 0.
     pub bytes: u32,
     /// Physical address of memory that was granted for a device to reach, else 0.
     pub physical: u32,

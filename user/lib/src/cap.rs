@@ -75,7 +75,14 @@ impl Quota {
     /// # Errors
     /// What the kernel says.
     pub fn create_space(self, slots: Word, slot: Word) -> Result<Space> {
-        sys::call(Op::CreateSpace, [self.0, slots, slot, 0]).map(|_| Space(slot))
+        self.create_space_at(slots, slot, 0)
+    }
+    /// Makes a native Space with `slots` capability slots in `slot`, the kernel's part of it at `place`.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn create_space_at(self, slots: Word, slot: Word, place: Word) -> Result<Space> {
+        sys::call(Op::CreateSpace, [self.0, slots, slot, place]).map(|_| Space(slot))
     }
     /// Makes a Segment of `bytes` in `slot`.
     ///
@@ -202,6 +209,20 @@ impl Space {
     /// What the kernel says.
     pub fn attach(self, address: Word, segment: Segment, rights: Rights) -> Result<()> {
         sys::call(Op::Attach, [self.0, address, segment.0, rights.0 as Word]).map(|_| ())
+    }
+    /// Makes it a server in a window, a Memory of addresses; with `alone`, the only one as long as it lives.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn serve(self, window: Memory, alone: bool) -> Result<()> {
+        sys::call(Op::Serve, [self.0, window.0, Word::from(alone), 0]).map(|_| ())
+    }
+    /// Shows a server, whose window begins at an address.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn show(self, address: Word, server: Self) -> Result<()> {
+        sys::call(Op::Attach, [self.0, address, server.0, Rights::RWX.0 as Word]).map(|_| ())
     }
     /// Detaches the Segment at an address.
     ///

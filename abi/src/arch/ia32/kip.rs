@@ -8,5 +8,8 @@ pub const FEATURE_FXSR: u32 = 2;
 /// Feature: the processor has SSE.
 pub const FEATURE_SSE: u32 = 4;
 
+/// Feature: a Space can be made a server of others ([`Op::Serve`](crate::Op::Serve)).
+pub const FEATURE_SERVERS: u32 = 8;
+
 /// Vector of the system-call gate where `sysenter` is missing.
 pub const INT_VECTOR: u32 = 0x30;

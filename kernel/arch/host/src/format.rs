@@ -9,14 +9,16 @@ use mmu::{Attributes, Format, Leaf};
 const RIGHTS: Word = 7;
 /// Most rights, in theirs.
 const MOST_SHIFT: u32 = 3;
-/// It holds a page.
+/// It holds a page, of whichever size.
 const PAGE: Word = 1 << 6;
-/// It names a table.
+/// It names a table; or with [`PAGE`], the page is a large one.
 const TABLE: Word = 1 << 7;
-/// It is a copy of a Segment's.
+/// What it is.
+const KIND: Word = PAGE | TABLE;
+/// It is a copy of another directory's.
 const SHARED: Word = 1 << 8;
-/// It holds a large page.
-const LARGE: Word = 1 << 9;
+/// It is a server's.
+const SUPERVISOR: Word = 1 << 9;
 /// The page is a device's.
 const DEVICE: Word = 1 << 10;
 /// The page is RAM that is not cached.
@@ -52,22 +54,26 @@ impl Format for HostFormat {
             _ => Attributes::Device,
         };
         let physical = PhysAddr(entry).align_down(PAGE_SIZE);
-        (entry & PAGE != 0).then_some(Leaf { physical, rights: rights(entry), most: rights(entry >> MOST_SHIFT), attributes })
+        let (rights, most) = (rights(entry), rights(entry >> MOST_SHIFT));
+        (entry & PAGE != 0).then_some(Leaf { physical, rights, most, attributes, global: false })
     }
     fn table(physical: PhysAddr) -> Word {
         physical.0 | TABLE | RIGHTS
     }
     fn decode_table(entry: Word) -> Option<(PhysAddr, bool)> {
-        (entry & TABLE != 0).then_some((PhysAddr(entry).align_down(PAGE_SIZE), entry & SHARED != 0))
+        (entry & KIND == TABLE).then_some((PhysAddr(entry).align_down(PAGE_SIZE), entry & SHARED != 0))
     }
     fn table_rights(entry: Word) -> Rights {
         rights(entry)
     }
     fn large(leaf: Leaf) -> Word {
-        Self::leaf(Leaf { physical: leaf.physical.align_down(Self::SPAN), ..leaf }) | LARGE
+        Self::leaf(Leaf { physical: leaf.physical.align_down(Self::SPAN), ..leaf }) | TABLE
     }
     fn decode_large(entry: Word) -> Option<(Leaf, bool)> {
-        Self::decode(entry).filter(|_| entry & LARGE != 0).map(|leaf| (leaf, entry & SHARED != 0))
+        Self::decode(entry).filter(|_| entry & KIND == KIND).map(|leaf| (leaf, entry & SHARED != 0))
+    }
+    fn supervisor(entry: Word) -> Word {
+        if entry & KIND == 0 { entry } else { entry | SUPERVISOR }
     }
     fn shared(entry: Word, rights: Rights) -> Word {
         entry & (!RIGHTS | rights.0 as Word) | SHARED

@@ -13,7 +13,7 @@ pub use numbers::{NUMBERS, Numbers};
 pub use registers::{ARGUMENTS, HostRegisters, set_vector};
 
 use abi::kip::Kip;
-use abi::{CacheOp, PhysAddr, Rights, UserAddr, Word};
+use abi::{CacheOp, Error, PhysAddr, Rights, USER_END, UserAddr, Word};
 use bytemuck::Zeroable;
 use kcore::boot::{self, Machine, thread_table};
 use kcore::port::{Area, Change, FaultIn, Registers};
@@ -35,6 +35,9 @@ const HIGH: Word = (0x12 as Word).unbounded_shl(32);
 const POOL_PHYSICAL: PhysAddr = PhysAddr(HIGH + 0x0700_0000);
 /// The RAM that the root server gets.
 pub const RAM: boot::Range = boot::Range { base: PhysAddr(HIGH + 0x0100_0000), bytes: 16 << 20 };
+
+/// Where windows of servers may begin.
+pub const WINDOWS: Word = USER_END - (0x1000_0000 as Word);
 
 /// Interrupt lines: more than a word has bits.
 pub const LINES: usize = 40;
@@ -78,8 +81,12 @@ pub struct Host<R = HostRegisters, F: Format = HostFormat> {
     pub tops: HashMap<(u32, usize), F::Entry>,
     /// Tables as a walker finds them in memory if nothing but `entries_written` brings them there.
     pub walker: HashMap<u32, Table>,
-    /// Where the kernel's part of a native space is.
-    pub area: Area,
+    /// Where the kernel's part of a native space is, if not where its maker says.
+    pub area: Option<Area>,
+    /// Which space shows which server, by their addresses.
+    pub shown: HashMap<u32, u32>,
+    /// Whether there can be no servers, as on most processors.
+    pub has_no_servers: bool,
     /// Whether the kernel reaches UTCBs by other addresses than those in the pool, as with caches that are virtual.
     pub window: bool,
     shape: PhantomData<fn() -> (R, F)>,
@@ -98,7 +105,9 @@ impl<R, F: Format> Default for Host<R, F> {
             segments: BTreeSet::new(),
             tops: HashMap::new(),
             walker: HashMap::new(),
-            area: Area::ALL,
+            area: None,
+            shown: HashMap::new(),
+            has_no_servers: false,
             window: false,
             shape: PhantomData,
         }
@@ -142,8 +151,17 @@ impl<R: Registers, F: Format> Port for Host<R, F> {
     fn space_dropped(&mut self, _: &mut Pool, space: Ref<Space>) {
         self.tops.retain(|(of, _), _| *of != space.address());
     }
-    fn area(&mut self, _: &Pool, _: Ref<Space>) -> Area {
-        self.area
+    fn area(&mut self, _: &mut Pool, _: Ref<Space>, place: Word) -> Result<Area, Error> {
+        self.area.map_or_else(|| Area::at(place), Ok)
+    }
+    fn space_served(&mut self, _: &mut Pool, _: Ref<Space>) -> Result<(), Error> {
+        if self.has_no_servers { Err(Error::Unsupported) } else { Ok(()) }
+    }
+    fn server_shown(&mut self, _: &mut Pool, space: Ref<Space>, server: Link<Space>) {
+        match server.get() {
+            Some(server) => drop(self.shown.insert(space.address(), server.address())),
+            None => drop(self.shown.remove(&space.address())),
+        }
     }
     fn utcb_page(&mut self, page: u32, _: UserAddr) -> u32 {
         if self.window { page - POOL_BASE + WINDOW } else { page }
@@ -153,7 +171,7 @@ impl<R: Registers, F: Format> Port for Host<R, F> {
     }
     fn segment_dropped(&mut self, pool: &mut Pool, segment: Ref<Segment>) {
         assert!(self.segments.remove(&segment.address()), "a Segment ends twice");
-        assert!(pool[segment].uses.is_null(), "it is attached somewhere");
+        assert!(pool[segment].region.uses.is_null(), "it is attached somewhere");
     }
     fn before_change(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, change: Change) {
         self.announced.push((Some((space.address(), range)), change));
@@ -229,7 +247,7 @@ pub fn boot_with<R: Registers, F: Format>(pool_bytes: u32) -> Kernel<Host<R, F>>
 /// If the host has no memory.
 #[must_use]
 pub fn boot_elsewhere() -> Kernel<Host> {
-    boot_on(Host { area: ELSEWHERE, window: true, ..Host::default() }, POOL_BYTES)
+    boot_on(Host { area: Some(ELSEWHERE), window: true, ..Host::default() }, POOL_BYTES)
 }
 
 fn boot_on<R: Registers, F: Format>(host: Host<R, F>, pool_bytes: u32) -> Kernel<Host<R, F>> {
@@ -248,6 +266,7 @@ fn boot_on<R: Registers, F: Format>(host: Host<R, F>, pool_bytes: u32) -> Kernel
         ram: &[RAM],
         devices: [boot::Range { base: PhysAddr(0x0800_0000), bytes: 0x10_0000 }, boot::Range { base: PhysAddr(0xa_0000), bytes: 0x6_0000 }],
         special: boot::Range { base: PhysAddr(0), bytes: NUMBERS as Word },
+        windows: boot::Range { base: PhysAddr(WINDOWS), bytes: USER_END - WINDOWS },
         image: PhysAddr(0x0300_0000),
         header,
         irq_lines: &[1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 39],

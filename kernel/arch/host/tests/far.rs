@@ -31,7 +31,7 @@ const SPANS: Word = 4;
 /// Where tables of many levels end: an eighth of all addresses, and a 256th (at least 512 GiB with four levels), lie between two.
 fn border(number: Word) -> Word {
     let border = number % 8 * (USER_END / 8) + number / 8 % 4 * (USER_END / 256);
-    border.max(SPANS * TABLE_SPAN)
+    (border - border % TABLE_SPAN).max(SPANS * TABLE_SPAN)
 }
 
 #[derive(Clone, Copy)]

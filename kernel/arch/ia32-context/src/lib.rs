@@ -18,6 +18,41 @@ use kcore::port::{Context, Registers, STATE_WORDS};
 /// EFLAGS while a thread runs, beside its own flags: bit 1 is always set, and interrupts are open.
 pub const FIXED_FLAGS: u32 = 1 << 9 | 2;
 
+/// What the port keeps of a space: which word of `Space::hw` is what.
+pub mod hw {
+    /// The physical address of the space's page directory.
+    pub const DIRECTORY: usize = 0;
+    /// The address of the way into it (`switch.S`).
+    pub const ENTER: usize = 1;
+    /// The server that it shows; of a server, itself; or null.
+    pub const SERVER: usize = 2;
+    /// The code segment of its threads.
+    pub const CODE: usize = 3;
+    /// The stack segment of its threads.
+    pub const STACK: usize = 4;
+    /// The address of the way of an alien's event into it (`alien.S`).
+    pub const EVENT: usize = 5;
+    /// The index of the directory's entry for the kernel's part of a native space.
+    pub const AREA: usize = 7;
+}
+
+/// What stands beside the thread in `Cpu::loaded`.
+pub mod loaded {
+    /// The FPU is open to the loaded thread.
+    pub const FPU_OPEN: u32 = 1;
+    /// The current thread entered with a single step pending.
+    pub const STEP_PENDING: u32 = 2;
+    /// The loaded alien's handler must not run with what is loaded, so no fast path leads
+    /// to it. Breakpoints would be hit at the handler's addresses; ports are not the handler's own; and fast paths
+    /// know the first TLS segment descriptor alone.
+    pub const PRIVATE: u32 = 4;
+    /// The loaded alien's FS and GS are noted in the thread, and null in the processor; its TLS segment descriptor
+    /// cannot be loaded. A server runs, which could reach the kernel by them.
+    pub const AWAY: u32 = 8;
+    /// All of them.
+    pub const FLAGS: u32 = FPU_OPEN | STEP_PENDING | PRIVATE | AWAY;
+}
+
 /// Selectors of user mode.
 pub mod selector {
     /// Ring-3 code.
@@ -26,6 +61,10 @@ pub mod selector {
     pub const USER_DATA: u16 = 0x23;
     /// DS (low half) and ES with ring-3 data in both, as a frame has them.
     pub const FLAT: u32 = USER_DATA as u32 | (USER_DATA as u32) << 16;
+    /// Ring-1 code, of servers.
+    pub const SERVER_CODE: u16 = 0x51;
+    /// Ring-1 data, of servers.
+    pub const SERVER_DATA: u16 = 0x59;
     /// First of three TLS segment descriptors, where Linux has them on i386.
     pub const TLS: u16 = 0x33;
 }
@@ -127,8 +166,6 @@ impl Registers for Ia32 {
             (word::ESP, frame.esp),
             (word::EIP, frame.eip),
             (word::EFLAGS, frame.eflags & USER_FLAGS | FIXED_FLAGS),
-            (word::CS, u32::from(selector::USER_CODE)),
-            (word::SS, u32::from(selector::USER_DATA)),
             (word::VECTOR, frame.vector),
             (word::ERROR, frame.error),
             (word::DS, u32::from(checked_selector(frame.ds_es as u16, &tls))),
@@ -150,8 +187,6 @@ impl Registers for Ia32 {
             (word::EBX, utcb.0),
             (word::ESI, argument),
             (word::EFLAGS, FIXED_FLAGS),
-            (word::CS, u32::from(selector::USER_CODE)),
-            (word::SS, data),
             (word::DS, data),
             (word::ES, data),
             (word::VECTOR, vector::CREATED),
@@ -197,6 +232,8 @@ pub mod lazy {
     pub const DEBUG: u32 = 4;
     /// It used an I/O port, and its space has some.
     pub const PORTS: u32 = 8;
+    /// Another TLS descriptor than the first is present.
+    pub const MORE_TLS: u32 = 16;
 }
 
 /// A thread's rarely loaded state.
@@ -229,8 +266,9 @@ fn set_tls(thread: &mut Thread, index: u32, [base, limit]: [u32; 2]) -> Result<(
     let tls = &mut state_mut(thread).tls;
     let slot = tls.get_mut(index as usize).filter(|_| limit < 1 << 24).ok_or(Error::BadArgument)?;
     *slot = mmu::descriptor::tls(base, limit);
-    let present = tls.iter().any(|d| *d != [0, 0]);
+    let (present, more) = (tls.iter().any(|d| *d != [0, 0]), tls.iter().skip(1).any(|d| *d != [0, 0]));
     set_part(thread, lazy::TLS, present);
+    set_part(thread, lazy::MORE_TLS, more);
     Ok(())
 }
 
@@ -252,6 +290,15 @@ fn set_debug(thread: &mut Thread, index: u32, value: u32) -> Result<u32, Error> 
     let (status, used) = (core::mem::take(&mut debug[4]), debug[5] != 0);
     set_part(thread, lazy::DEBUG, used);
     Ok(status)
+}
+
+/// Switches off those breakpoints of a set of debug registers that lie at `end` or above.
+pub fn limit_debug(debug: &mut [u32; 6], end: UserAddr) {
+    for index in 0..4 {
+        if debug[index] >= end.0 {
+            debug[5] &= !(3 << (2 * index));
+        }
+    }
 }
 
 /// Selectors that can be loaded without a fault: null, flat data, and TLS slots that are present.

@@ -22,13 +22,14 @@
 use crate::layout::{CPU, POOL_BASE, POOL_PLACE, PoolPlace};
 use crate::regs::{EFLAGS_IF, EFLAGS_RF, EFLAGS_TF};
 use crate::stack::{KERNEL_STACK, PANIC_STACK};
-use crate::{gdt, interrupts, lazy as loaded, switch, trap};
+use crate::switch::{self, Ways};
+use crate::{gdt, interrupts, trap};
 use abi::frame::{self, vector};
 use abi::tag::REGISTER_WORDS;
 use abi::{Delivery, Kind, MessageKind, Op, Rights, Tag};
-use core::arch::global_asm;
+use core::arch::{asm, global_asm};
 use core::mem::offset_of;
-use ia32_context::{FIXED_FLAGS, lazy, selector, word};
+use ia32_context::{FIXED_FLAGS, hw, lazy, loaded, selector, word};
 use kcore::memory::class;
 use kcore::port::CONTEXT_WORDS;
 use kcore::space::HEADER_BYTES;
@@ -62,6 +63,13 @@ macro_rules! saved {
 macro_rules! cpu {
     ($name:ident) => {
         CPU + offset_of!(Cpu, $name) as u32
+    };
+}
+
+/// Where a word of a Space's that the port keeps is.
+macro_rules! hw {
+    ($name:ident) => {
+        offset_of!(Space, hw) + size_of::<u32>() * hw::$name
     };
 }
 
@@ -113,6 +121,7 @@ global_asm!(
     thread_shift = const BYTES.trailing_zeros(),
     threads = const POOL_BASE + ANCHOR,
     pool_offset = const offset_of!(PoolPlace, offset),
+    directory_of = const switch::DIRECTORY_OF,
     // --- Fields of a Thread ----------------------------------------------------------------
     cap_limit = const field!(cap_limit),
     fault_address = const field!(fault_address),
@@ -137,9 +146,9 @@ global_asm!(
     saved_eip = const saved!(EIP),
     saved_eflags = const saved!(EFLAGS),
     saved_esp = const saved!(ESP),
-    // Words of the saved registers that every way to user mode writes anew.
-    scratch_1 = const saved!(SS),
-    scratch_2 = const saved!(CS),
+    // Words of the saved registers that every slow entry writes anew.
+    scratch_1 = const saved!(EAX),
+    scratch_2 = const saved!(ERROR),
     frame_bytes = const -saved!(GS),
     // --- Their values ----------------------------------------------------------------------
     alien_flag = const flag::ALIEN,
@@ -151,24 +160,32 @@ global_asm!(
     gate_run = const gate::RUN,
     kind_call = const MessageKind::Call as u32,
     kind_exception = const MessageKind::Exception as u32,
+    away = const loaded::AWAY,
+    // The low byte of each reference to a thread is the same.
+    away_alone = const loaded::AWAY | ANCHOR,
     loaded_flags = const loaded::FLAGS,
     more_lazy = const !(lazy::SEGMENTS | lazy::TLS),
     sequence = const SEQUENCE,
     step = const loaded::STEP_PENDING,
     // --- Fields of other objects -----------------------------------------------------------
-    area_end = const abi::utcb::AREA_END,
+    area = const hw!(AREA),
     attached = const offset_of!(Space, region.attached),
     bit = const offset_of!(Attachment, bit),
     cursor = const offset_of!(Attachment, cursor),
-    directory = const offset_of!(Space, hw) + size_of::<u32>() * switch::DIRECTORY,
+    code_segment = const hw!(CODE),
+    directory = const hw!(DIRECTORY),
+    enter_space = const hw!(ENTER),
+    event_way = const hw!(EVENT),
     lower = const offset_of!(Attachment, lower),
     memory_base = const offset_of!(Memory, base),
     memory_bytes = const offset_of!(Memory, bytes),
     memory_class = const offset_of!(Memory, class),
     memory_dying = const offset_of!(Memory, header.dying),
+    server = const hw!(SERVER),
     slots = const HEADER_BYTES,
     source = const offset_of!(Attachment, source),
     space_dying = const offset_of!(Space, region.header.dying),
+    stack_segment = const hw!(STACK),
     space_top = const offset_of!(Space, region.top),
     upper = const offset_of!(Attachment, upper),
     // --- Capabilities, tags and deliveries ----------------------------------------------------
@@ -227,6 +244,7 @@ global_asm!(
     nested_task = const 14,
     flat = const selector::FLAT,
     kernel_data = const gdt::KERNEL_DATA,
+    access = const gdt::ACCESS_BYTE,
     user_code = const selector::USER_CODE,
     user_data = const selector::USER_DATA,
     gdt = sym gdt::GDT,
@@ -245,10 +263,12 @@ global_asm!(
     kernel_eip = const PUSHALL + 8,
     kernel_eflags = const PUSHALL + 16,
     kernel_next = const PUSHALL + 20,
+    kernel_eax = const PUSHALL - 4,
     // --- What is called, and on which stack ---------------------------------------------------
     bug = sym trap::kernel_exception,
     double_fault = sym trap::double_fault,
     enter = sym trap::enter,
+    enter_beyond = sym trap::enter_beyond,
     enter_virtual = sym trap::enter_virtual,
     panic_stack = sym PANIC_STACK,
     panic_stack_bytes = const size_of_val(&PANIC_STACK),
@@ -264,10 +284,31 @@ unsafe extern "C" {
     pub fn leave_kernel() -> !;
     /// Where `sysenter` enters.
     pub fn sysenter_entry();
+    fn enter_large();
+    fn enter_server();
+    fn event_large();
+    fn event_server();
+    fn limit_probe_entry();
     fn alien_entry();
     fn alien_fault();
     fn double_fault();
     static vector_table: [u32; VECTORS];
+}
+
+/// Whether a read through FS at an offset is refused. Exceptions lead to the entry code.
+pub fn read_faults(offset: u32) -> bool {
+    let faulted: u32;
+    // SAFETY: a read has no effect; if it is refused, `from_kernel` goes on behind it.
+    unsafe {
+        asm!("call {}", sym limit_probe_entry, out("eax") faulted, out("ecx") _, in("edx") offset);
+    }
+    faulted != 0
+}
+
+/// The ways into a space of each kind (`switch.S`).
+pub fn ways() -> Ways {
+    let large = [enter_large as *const () as u32, event_large as *const () as u32];
+    Ways { large, server: [enter_server as *const () as u32, event_server as *const () as u32] }
 }
 
 /// Entry points for the interrupt table, and of the double fault's task.
@@ -285,8 +326,11 @@ pub fn handlers() -> ([u32; 256], u32) {
 const _: () = assert!(field!(context) == -128 && offset_of!(Thread, context) == 0);
 // `alien.S`: `test dl` sees all flags of `Cpu::loaded`, and without them the word is the thread.
 const _: () = assert!(loaded::FLAGS < ANCHOR && loaded::FLAGS <= 0xff && ANCHOR.is_power_of_two() && BYTES.is_multiple_of(ANCHOR));
-// `map_reply.S`: nobody maps below the end of the UTCBs.
-const _: () = assert!(abi::utcb::AREA_START == 0);
+const _: () = assert!(ANCHOR < 1 << 8 && BYTES.is_multiple_of(1 << 8) && (POOL_BASE & 0xff) == 0);
+// Selectors that a user can load have one of the bits 4 to 6, which no flag has, and nothing above.
+const _: () = assert!(selector::USER_CODE >> 4 != 0 && selector::SERVER_DATA < 1 << 7 && loaded::FLAGS < 1 << 4);
+// `map_reply.S`: the kernel's part of a space is one entry of its directory.
+const _: () = assert!(abi::utcb::AREA_END - abi::utcb::AREA_START == abi::TABLE_SPAN);
 // `map_reply.S`: a Memory of RAM is told by a zero, and the right to write is the bit of an entry that allows it.
 const _: () = assert!(class::RAM == 0 && Rights::WRITE.0 == bits::WRITABLE);
 // `page_fault.S`: what is pushed behind `pushad`'s registers are words of the context, in its order.

@@ -18,6 +18,17 @@ use plat_pc::{Fault, TscScale, tsc};
 /// What a Multiboot 1 loader leaves in EAX.
 const MAGIC: u32 = 0x2BAD_B002;
 
+/// Whether servers run at ring 1.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Spaces {
+    /// If segment limits hold, which keep them off the kernel.
+    Auto,
+    /// In any case: for measurements on an emulator that does not check limits, or for servers that are trusted.
+    Force,
+    /// Never.
+    No,
+}
+
 /// What boot found.
 pub struct Boot {
     /// Where the pool is.
@@ -34,6 +45,8 @@ pub struct Boot {
     pub features: Features,
     /// The clock.
     pub tsc: TscScale,
+    /// What the command line says of servers.
+    pub spaces: Spaces,
 }
 
 /// Says why the kernel cannot start, and ends the machine.
@@ -60,6 +73,29 @@ fn check_processor() -> Features {
         fxsr: bits & cpuid::FXSR != 0,
         sse: bits & cpuid::SSE != 0 && bits & cpuid::FXSR != 0,
         mxcsr_bits: 0,
+    }
+}
+
+/// What the command line says of servers.
+fn spaces(info: u32) -> Spaces {
+    const OPTION: &[u8] = b"smallspaces=";
+    let mut line = [0; 256];
+    if peek(info) & 1 << 2 != 0 {
+        let start = peek(info + 16);
+        // It ends with a zero. What does not fit is not looked at.
+        for (at, byte) in (start..).zip(&mut line) {
+            *byte = peek(at) as u8;
+            if *byte == 0 {
+                break;
+            }
+        }
+    }
+    let mut options = line.split(|byte| byte.is_ascii_whitespace() || *byte == 0).filter_map(|word| word.strip_prefix(OPTION));
+    match options.next() {
+        None => Spaces::Auto,
+        Some(b"force") => Spaces::Force,
+        Some(b"no") => Spaces::No,
+        Some(_) => refuse(format_args!("the kernel's command line is wrong: smallspaces= takes force or no")),
     }
 }
 
@@ -151,6 +187,7 @@ pub fn find(magic: u32, info: u32) -> Boot {
     if magic != MAGIC {
         refuse(format_args!("started by something that is not a Multiboot 1 loader"));
     }
+    let spaces = spaces(info);
     let mut ram = memory_map(info);
     let ram_end = ram.ranges().iter().map(Range::end).max().unwrap_or_default();
     let Some(image) = module(info, 0) else { refuse(format_args!("the boot loader gave no boot image: name it as the first module")) };
@@ -168,5 +205,5 @@ pub fn find(magic: u32, info: u32) -> Boot {
     if ram.left_out() != 0 {
         let _ = writeln!(Console, "{} KiB of RAM are not used: it is in more pieces than can be told of", ram.left_out() >> 10);
     }
-    Boot { pool, image: image.base, header, ram, ram_end, features, tsc: clock() }
+    Boot { pool, image: image.base, header, ram, ram_end, features, tsc: clock(), spaces }
 }

@@ -4,10 +4,12 @@
 use crate::features::{self, Features};
 use crate::layout::CPU;
 use crate::lazy::Lazy;
+use crate::switch::Ways;
 use crate::{fpu, interrupts, paging, switch};
-use abi::{CacheOp, PhysAddr, Rights, UserAddr};
+use abi::{CacheOp, Error, PhysAddr, Rights, TABLE_SPAN, UserAddr};
 use core::ops::Range;
 use ia32_context::Ia32 as Registers;
+use ia32_context::hw;
 use ia32_context::ports::PortMap;
 use kcore::port::{Area, Change, FaultIn};
 use kcore::{Cpu, Irq, Port, Segment, Space, Table, Thread};
@@ -19,12 +21,15 @@ use pool::{Link, Pool, Ref};
 pub struct Ia32 {
     lazy: Lazy,
     clock: TscScale,
+    ways: Ways,
+    /// Whether there can be servers: segment limits hold, or are taken to.
+    servers: bool,
 }
 
 impl Ia32 {
     /// The port on a processor with these features.
-    pub const fn new(features: Features, clock: TscScale) -> Self {
-        Self { lazy: Lazy::new(features), clock }
+    pub const fn new(features: Features, clock: TscScale, ways: Ways, servers: bool) -> Self {
+        Self { lazy: Lazy::new(features), clock, ways, servers }
     }
 
     /// The hot words and the lazily switched state, at once.
@@ -65,15 +70,32 @@ impl Port for Ia32 {
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {
         let Some(top) = pool[space].region.top.get() else { return };
         paging::copy_kernel_entries(pool[top].entries_mut::<Format>());
-        pool[space].hw[switch::DIRECTORY] = paging::physical(top.address());
+        switch::set_up(pool, space, paging::physical(top.address()), self.ways);
     }
 
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) {
-        switch::leave(pool, space);
+        switch::leave(space);
+        if switch::is_server(pool, space) {
+            paging::flush_global();
+        }
     }
 
-    fn area(&mut self, _: &Pool, _: Ref<Space>) -> Area {
-        Area::ALL
+    fn area(&mut self, pool: &mut Pool, space: Ref<Space>, place: u32) -> Result<Area, Error> {
+        let area = Area::at(place)?;
+        pool[space].hw[hw::AREA] = area.start.0 / TABLE_SPAN;
+        Ok(area)
+    }
+
+    fn space_served(&mut self, pool: &mut Pool, space: Ref<Space>) -> Result<(), Error> {
+        if !self.servers {
+            return Err(Error::Unsupported);
+        }
+        switch::serve(pool, space, self.ways);
+        Ok(())
+    }
+
+    fn server_shown(&mut self, pool: &mut Pool, space: Ref<Space>, server: Link<Space>) {
+        switch::show(pool, space, server);
     }
 
     fn utcb_page(&mut self, page: u32, _: UserAddr) -> u32 {
@@ -102,14 +124,15 @@ impl Port for Ia32 {
     }
 
     fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) {
-        // The TLB has translations of the current space alone: a write of CR3 drops all that are not global.
-        if switch::is_entered(pool, space) {
-            paging::flush(range.start.0..range.end.0);
+        // The TLB has translations of the processor's tables alone, and a server's, which may be global: a write of CR3 drops
+        // all that are not.
+        if switch::is_entered(pool, space) || switch::is_server(pool, space) {
+            paging::flush(range.start.0..range.end.0, switch::is_server(pool, space));
         }
     }
 
     fn invalidate_all(&mut self) {
-        paging::flush_all();
+        paging::flush_global();
     }
 
     fn fault_in(&mut self, _: &mut Pool, _: Ref<Space>, _: UserAddr, _: Rights) -> FaultIn {

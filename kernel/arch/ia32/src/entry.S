@@ -58,13 +58,16 @@ save_segments:
     CALL_KERNEL {enter}
 
 // To user mode by `iret`, with the saved registers of the thread in `Cpu::current`. FS and GS are not
-// among them: the lazy switch has loaded them. CS and SS are constants, and written here: the fast
-// paths do not save them, and use their words as scratch. A fast path comes here with the user's DS.
+// among them: the lazy switch has loaded them. CS and SS are the space's. They are written here and on a slow
+// entry, and a server's thread that waits has them right: it may be entered by them alone. A fast path comes here with the user's DS.
 .global leave_kernel
 leave_kernel:
     mov esp, ss:[{current}]
-    mov dword ptr [esp - 4], {user_data}
-    mov dword ptr [esp - 16], {user_code}
+    mov ecx, [esp + {space}]
+    mov eax, ss:[ecx + {stack_segment}]
+    mov [esp - 4], eax
+    mov eax, ss:[ecx + {code_segment}]
+    mov [esp - 16], eax
     sub esp, {frame_bytes} - 8
 pop_es:
     .byte 0x07                                          // pop es
@@ -72,6 +75,7 @@ pop_ds:
     .byte 0x1f                                          // pop ds
     popad
     add esp, 8
+leave_iret:
     iretd
 
 // On an entry from virtual 8086 mode the processor pushes four words more. A real processor lets
@@ -82,6 +86,15 @@ not_from_user:
     jne from_kernel
     CALL_KERNEL {enter_virtual}
     jmp leave_kernel
+
+// Whether a byte can be read through FS at EDX, which is beyond FS's limit: EAX becomes 1 if not.
+.global limit_probe_entry
+limit_probe_entry:
+    xor eax, eax
+limit_probe:
+    mov cl, fs:[edx]
+limit_probe_end:
+    ret
 
 // From kernel mode: an interrupt in `interrupts::open`, something that a user left behind, or a bug.
 from_kernel:
@@ -127,10 +140,35 @@ from_kernel:
     cmp eax, offset pop_es
     je 6f
     cmp eax, offset pop_ds
+    je 6f
+    cmp eax, offset leave_iret
+    je 7f
+    cmp eax, offset alien_iret
+    je 7f
+    cmp eax, offset away_iret
+    je 7f
+    cmp eax, offset server_iret
+    je 7f
+    cmp eax, offset event_iret
+    je 7f
+    cmp eax, offset limit_probe
     jne 3f
+    // The boot's question whether segment limits hold: they do.
+    mov dword ptr [esp + {kernel_eip}], offset limit_probe_end
+    mov dword ptr [esp + {kernel_eax}], 1
+    jmp 1b
 6:
     mov dword ptr [esp + {kernel_next}], 0
     jmp 1b
+    // The address at which the thread goes on lies beyond its code segment. All of its registers but those that `iret`
+    // loads are its own again: the fault is its own.
+7:
+    .byte 0x1e                                          // push ds
+    .byte 0x06                                          // push es
+    .byte 0x0f, 0xa0                                    // push fs
+    .byte 0x0f, 0xa8                                    // push gs
+    CALL_KERNEL {enter_beyond}
+    jmp leave_kernel
     // A bug. The stack may be a thread's saved registers: another is taken to say what happened.
 3:
     LOAD_DATA {kernel_data}, eax

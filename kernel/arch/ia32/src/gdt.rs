@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Segment descriptors: the GDT and the task-state segments (Intel SDM, volume 3, chapters 3 and 7).
 
-use crate::layout::{IO_BITMAP, TSS};
+use crate::layout::{IO_BITMAP, KERNEL_BASE, TSS};
 use crate::regs;
 use crate::shared::{Lines, Shared};
 use core::arch::asm;
-use ia32_context::selector::TLS;
+use ia32_context::selector::{SERVER_CODE, SERVER_DATA, TLS};
 use mmu::descriptor::segment;
 
 /// Ring-0 code; `sysenter` wants ring-0 data, ring-3 code and data to follow.
@@ -15,7 +15,11 @@ pub const KERNEL_DATA: u16 = 0x10;
 const TASK: u16 = 0x28;
 /// The task that a double fault switches to.
 pub const DOUBLE_FAULT_TASK: u16 = 0x48;
-const ENTRIES: usize = 10;
+/// For the question whether segment limits hold ([`probe_limits`]).
+const PROBE: u16 = 0x30;
+const ENTRIES: usize = 12;
+/// Which byte of a segment descriptor says that it is present, its ring and its type.
+pub const ACCESS_BYTE: usize = 5;
 
 /// Bytes from the task-state segment to the end of the I/O bitmap and the byte of
 /// ones behind it.
@@ -27,18 +31,28 @@ const NO_IO: u16 = 0xffff;
 
 /// Access parts of a segment descriptor's upper word.
 mod access {
-    pub const FLAT: u32 = 1 << 23 | 1 << 22 | 1 << 15 | 1 << 12;
+    /// Limits count pages.
+    pub const PAGES: u32 = 1 << 23;
+    pub const FLAT: u32 = PAGES | 1 << 22 | 1 << 15 | 1 << 12;
+    /// The byte of presence, ring and type.
+    pub const ALL: u32 = 0xff << (8 * (super::ACCESS_BYTE - 4));
     pub const CODE: u32 = 0b1011 << 8;
     pub const DATA: u32 = 0b0011 << 8;
+    pub const RING1: u32 = 1 << 13;
     pub const RING3: u32 = 3 << 13;
     pub const TASK: u32 = 1 << 15 | 0b1001 << 8;
 }
 
+/// Limit of a segment that ends where the kernel begins, in pages.
+const BELOW_KERNEL: u32 = (KERNEL_BASE >> 12) - 1;
+
 /// Words of a task-state segment.
-mod task {
+pub mod task {
     pub const WORDS: usize = 26;
     /// Stack segment of ring 0.
     pub const SS0: usize = 2;
+    /// Stack pointer of ring 1, which nobody enters: the processor does not read it.
+    pub const ESP1: usize = 3;
     pub const CR3: usize = 7;
     pub const EIP: usize = 8;
     pub const EFLAGS: usize = 9;
@@ -66,16 +80,25 @@ pub struct Pointer {
     pub base: u32,
 }
 
+/// Changes the table.
+fn change<T>(how: impl FnOnce(&mut [[u32; 2]; ENTRIES]) -> T) -> T {
+    // SAFETY: one processor, interrupts off, and no `how` calls anything that changes it: nobody else has a reference. The
+    // processor reads it only when a selector is loaded.
+    how(unsafe { &mut (*GDT.get()).0 })
+}
+
 /// Loads the table and the task register. A double fault goes to `double_fault`.
 pub fn init(double_fault: u32) {
-    // SAFETY: one processor at boot; nobody else has a reference.
-    let gdt = unsafe { &mut (*GDT.get()).0 };
-    gdt[1] = segment(0, 0xf_ffff, access::FLAT | access::CODE);
-    gdt[2] = segment(0, 0xf_ffff, access::FLAT | access::DATA);
-    gdt[3] = segment(0, 0xf_ffff, access::FLAT | access::CODE | access::RING3);
-    gdt[4] = segment(0, 0xf_ffff, access::FLAT | access::DATA | access::RING3);
-    gdt[usize::from(TASK >> 3)] = segment(TSS, TASK_LIMIT, access::TASK);
-    gdt[usize::from(DOUBLE_FAULT_TASK >> 3)] = segment(DOUBLE_FAULT_TSS.address(), task::WORDS as u32 * 4 - 1, access::TASK);
+    change(|gdt| {
+        gdt[1] = segment(0, 0xf_ffff, access::FLAT | access::CODE);
+        gdt[2] = segment(0, 0xf_ffff, access::FLAT | access::DATA);
+        gdt[3] = segment(0, 0xf_ffff, access::FLAT | access::CODE | access::RING3);
+        gdt[4] = segment(0, 0xf_ffff, access::FLAT | access::DATA | access::RING3);
+        gdt[usize::from(SERVER_CODE >> 3)] = segment(0, BELOW_KERNEL, access::FLAT | access::CODE | access::RING1);
+        gdt[usize::from(SERVER_DATA >> 3)] = segment(0, BELOW_KERNEL, access::FLAT | access::DATA | access::RING1);
+        gdt[usize::from(TASK >> 3)] = segment(TSS, TASK_LIMIT, access::TASK);
+        gdt[usize::from(DOUBLE_FAULT_TASK >> 3)] = segment(DOUBLE_FAULT_TSS.address(), task::WORDS as u32 * 4 - 1, access::TASK);
+    });
     init_double_fault(double_fault);
     // SAFETY: the task-state segment lies in the processor's page, which boot mapped; only the
     // fields of ring 0 and the bitmap's offset matter.
@@ -110,11 +133,34 @@ fn init_double_fault(handler: u32) {
     }
 }
 
+/// Whether the machine checks segment limits: QEMU does not. At boot, when exceptions can be taken. `faults` says whether a
+/// read through FS at this offset does; FS is a segment of one byte, at the start of the kernel's image.
+pub fn probe_limits(faults: impl FnOnce(u32) -> bool) -> bool {
+    let set = |descriptor| change(|gdt| gdt[usize::from(PROBE >> 3)] = descriptor);
+    set(segment(KERNEL_BASE, 0, access::FLAT & !access::PAGES | access::DATA));
+    regs::set_fs_gs(u32::from(PROBE));
+    let hold = faults(1);
+    regs::set_fs_gs(0);
+    set([0; 2]);
+    hold
+}
+
+/// Ends the segments of ring 3 where the kernel begins: who runs at ring 1 can load them, too.
+pub fn limit_users() {
+    change(|gdt| {
+        gdt[3] = segment(0, BELOW_KERNEL, access::FLAT | access::CODE | access::RING3);
+        gdt[4] = segment(0, BELOW_KERNEL, access::FLAT | access::DATA | access::RING3);
+    });
+}
+
+/// Makes the first TLS segment descriptor one that cannot be loaded, but keeps its base and limit. `switch.S` does the same.
+pub fn hide_tls() {
+    change(|gdt| gdt[usize::from(TLS >> 3)][1] &= !access::ALL);
+}
+
 /// Puts a thread's TLS segment descriptors (or empty ones) into the GDT.
 pub fn load_tls(tls: &[[u32; 2]; 3]) {
-    // SAFETY: with interrupts off nobody reads the table but the processor, when a selector is loaded.
-    let gdt = unsafe { &mut (*GDT.get()).0 };
-    gdt[usize::from(TLS >> 3)..][..3].copy_from_slice(tls);
+    change(|gdt| gdt[usize::from(TLS >> 3)..][..3].copy_from_slice(tls));
 }
 
 /// Opens the I/O bitmap to the processor, or closes it.

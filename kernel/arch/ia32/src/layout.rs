@@ -5,6 +5,8 @@ use core::sync::atomic::AtomicU32;
 
 /// Where the first 4 MiB of physical memory, the kernel's image among them, appear.
 pub const KERNEL_BASE: u32 = 0xE000_0000;
+/// Where windows of servers may begin: they have 2 GiB at most, and end where the kernel begins.
+pub const WINDOWS: u32 = 0x6000_0000;
 /// 4 MiB behind one page table: the processor's page, and behind it the I/O permission bitmap.
 pub const CPU_AREA: u32 = 0xE040_0000;
 /// Where the pool appears.
@@ -34,5 +36,6 @@ pub const IO_BITMAP: u32 = CPU_AREA + 0x1000;
 pub const ENTRY_STACK_TOP: u32 = CPU_AREA + 0xF00;
 
 const _: () = assert!(core::mem::offset_of!(kcore::Cpu, current) == core::mem::offset_of!(kcore::Cpu, port) + 4);
+const _: () = assert!(KERNEL_BASE == abi::USER_END);
 const _: () = assert!(CPU.is_multiple_of(32));
 const _: () = assert!(CPU + 128 <= IO_BITMAP && ENTRY_STACK_TOP.is_multiple_of(4));

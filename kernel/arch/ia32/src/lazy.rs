@@ -8,27 +8,20 @@
 //! reach until their owner uses the FPU again.
 
 use crate::features::Features;
-use crate::{fpu, gdt, paging, regs};
+use crate::layout::KERNEL_BASE;
+use crate::{fpu, gdt, paging, regs, switch};
 use abi::frame::{CHANGED_SEGMENTS, Frame};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu as place};
 use core::mem::offset_of;
+use ia32_context::loaded::{AWAY, FLAGS, FPU_OPEN, PRIVATE, STEP_PENDING};
 use ia32_context::ports::PortMap;
-use ia32_context::{checked_selectors, lazy, names_any, set_fs_gs, state, state_mut};
+use ia32_context::{checked_selectors, lazy, limit_debug, names_any, set_fs_gs, state, state_mut};
 use kcore::thread::gate;
 use kcore::{Cpu, Space, Thread};
 use pool::{Link, Pool, Ref};
 
-/// In `Cpu::loaded`: the FPU is open to the loaded thread.
-pub const FPU_OPEN: u32 = 1;
-/// In `Cpu::loaded`: the current thread entered with a single step pending.
-pub const STEP_PENDING: u32 = 2;
-/// In `Cpu::loaded`: the loaded alien's handler must not run with what is loaded, so no fast path leads
-/// to it. Breakpoints would be hit at the handler's addresses; ports are not the handler's own.
-const PRIVATE: u32 = 4;
-/// What stands beside the thread in `Cpu::loaded`.
-pub const FLAGS: u32 = FPU_OPEN | STEP_PENDING | PRIVATE;
 /// Parts of a thread's state that are [`PRIVATE`].
-const PRIVATE_PARTS: u32 = lazy::DEBUG | lazy::PORTS;
+const PRIVATE_PARTS: u32 = lazy::DEBUG | lazy::PORTS | lazy::MORE_TLS;
 
 /// What is in the processor.
 pub struct Lazy {
@@ -83,6 +76,13 @@ impl Lazy {
     /// handler loaded them itself, and they become its own. If it has written other selectors to the
     /// alien's frame by now, that cannot be told: what the processor has counts as the alien's.
     fn handler_entered(&mut self, cpu: &mut Cpu, pool: &mut Pool, alien: Ref<Thread>, handler: Ref<Thread>, fs_gs: u32) {
+        if cpu.loaded & AWAY != 0 {
+            if names_any(fs_gs) {
+                self.put_away(cpu, pool, alien, false);
+                self.load_own(cpu, pool, handler, fs_gs);
+            }
+            return;
+        }
         if pool[alien].gate & gate::ALIEN != 0 {
             let at = pool[alien].utcb;
             if pool.bytes_at(at + offset_of!(Frame, fs_gs) as u32, 4) == fs_gs.to_ne_bytes() {
@@ -97,24 +97,44 @@ impl Lazy {
             return;
         }
         self.put_away(cpu, pool, alien, false);
-        let own = checked_selectors(fs_gs, &state(&pool[handler]).tls);
+        self.load_own(cpu, pool, handler, fs_gs);
+    }
+
+    /// Loads the state of a thread that loaded these selectors itself while another's was loaded.
+    fn load_own(&mut self, cpu: &mut Cpu, pool: &mut Pool, thread: Ref<Thread>, fs_gs: u32) {
+        let own = checked_selectors(fs_gs, &state(&pool[thread]).tls);
         if names_any(own) {
-            set_fs_gs(&mut pool[handler], own);
-            self.load(cpu, pool, handler);
+            set_fs_gs(&mut pool[thread], own);
+            self.load(cpu, pool, thread);
         }
     }
 
     /// On exit: what the next thread needs is in the processor, what it must not
-    /// see is not.
-    pub fn leave_to(&mut self, cpu: &mut Cpu, pool: &mut Pool, next: Ref<Thread>) {
+    /// see or, if it is a server's, use is not.
+    pub fn leave_to(&mut self, cpu: &mut Cpu, pool: &mut Pool, next: Ref<Thread>, is_server: bool) {
         let wants = pool[next].lazy != 0 || pool[next].is_alien();
         match loaded(cpu) {
-            Some(thread) if thread == next => return,
+            Some(thread) if thread == next => {
+                if cpu.loaded & AWAY != 0 {
+                    self.load(cpu, pool, next);
+                }
+                return;
+            }
             // A handler may find its alien's FS, GS and TLS descriptors (`handler_entered`).
             Some(thread)
-                if !wants && cpu.loaded & PRIVATE == 0 && pool[thread].is_alien() && pool[thread].handler.object::<Thread>() == next =>
+                if !wants
+                    && cpu.loaded & PRIVATE == 0
+                    && (is_server || cpu.loaded & AWAY == 0)
+                    && pool[thread].is_alien()
+                    && pool[thread].handler.object::<Thread>() == next =>
             {
                 self.close_fpu(cpu);
+                if is_server && cpu.loaded & AWAY == 0 {
+                    state_mut(&mut pool[thread]).fs_gs = regs::fs_gs();
+                    regs::set_fs_gs(0);
+                    gdt::hide_tls();
+                    cpu.loaded |= AWAY;
+                }
                 return;
             }
             Some(thread) => self.put_away(cpu, pool, thread, true),
@@ -130,18 +150,26 @@ impl Lazy {
     fn load(&mut self, cpu: &mut Cpu, pool: &Pool, thread: Ref<Thread>) {
         let t = &pool[thread];
         cpu.loaded = thread.address() | if t.lazy & PRIVATE_PARTS == 0 { 0 } else { PRIVATE };
+        let (space, mut tls, mut debug) = (t.space.get(), state(t).tls, state(t).debug);
+        if let Some(space) = space {
+            if switch::is_server(pool, space) {
+                tls.iter_mut().for_each(|segment| *segment = mmu::descriptor::clipped(*segment, KERNEL_BASE));
+            }
+            // What is above may be a server's: no breakpoint is hit there.
+            limit_debug(&mut debug, pool[space].region.end);
+        }
         if t.lazy & lazy::TLS != 0 {
-            gdt::load_tls(&state(t).tls);
+            gdt::load_tls(&tls);
         }
         if t.lazy & lazy::DEBUG != 0 {
-            regs::load_debug(&state(t).debug);
+            regs::load_debug(&debug);
         }
         if t.lazy & lazy::PORTS != 0
-            && let Some(map) = t.space.get().and_then(|space| ports_of(pool, space))
+            && let Some(map) = space.and_then(|space| ports_of(pool, space))
         {
             self.open_ports(map);
         }
-        regs::set_fs_gs(checked_selectors(state(t).fs_gs, &state(t).tls));
+        regs::set_fs_gs(checked_selectors(state(t).fs_gs, &tls));
     }
 
     /// Takes a thread's state out of the processor, saving it if `keep`.
@@ -163,7 +191,7 @@ impl Lazy {
     /// Takes a thread's state out of the processor, but for the registers of the FPU: they are put out of reach.
     fn put_away(&mut self, cpu: &mut Cpu, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
         self.close_fpu(cpu);
-        if keep {
+        if keep && cpu.loaded & AWAY == 0 {
             state_mut(&mut pool[thread]).fs_gs = regs::fs_gs();
         }
         regs::set_fs_gs(0);

@@ -86,10 +86,10 @@ pub fn copy_kernel_entries(directory: &mut [u32]) {
     directory[KERNEL_ENTRIES..].copy_from_slice(&boots[KERNEL_ENTRIES..]);
 }
 
-/// Drops translations of a range from the TLB.
-pub fn flush(range: core::ops::Range<u32>) {
+/// Drops translations of a range from the TLB, which may be global ones or not.
+pub fn flush(range: core::ops::Range<u32>, global: bool) {
     if range.end.wrapping_sub(range.start) / PAGE_SIZE > FLUSH_ALL {
-        flush_all();
+        if global { flush_global() } else { flush_all() }
     } else {
         range.step_by(PAGE_SIZE as usize).for_each(regs::invlpg);
     }
@@ -99,6 +99,15 @@ pub fn flush(range: core::ops::Range<u32>) {
 pub fn flush_all() {
     // SAFETY: the same directory again.
     unsafe { regs::write_cr3(regs::read_cr3()) };
+}
+
+/// Drops all translations.
+pub fn flush_global() {
+    if features::get().pge {
+        regs::flip_global();
+    } else {
+        flush_all();
+    }
 }
 
 fn map_large(linear: u32, physical: u32, flags: u32) {

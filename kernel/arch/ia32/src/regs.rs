@@ -81,6 +81,14 @@ pub unsafe fn set_cr4(bits: u32) {
     unsafe { asm!("mov {0}, cr4", "or {0}, {1}", "mov cr4, {0}", out(reg) _, in(reg) bits, options(nostack)) };
 }
 
+/// Drops all translations, global ones, too, if the processor has global pages: a change of the bit in CR4 does.
+pub fn flip_global() {
+    // SAFETY: the bit is as it was afterwards, and only translations that are looked up again are dropped.
+    unsafe {
+        asm!("mov {0}, cr4", "mov {1}, {0}", "and {1}, {2}", "mov cr4, {1}", "mov cr4, {0}", out(reg) _, out(reg) _, const !CR4_PGE, options(nostack));
+    }
+}
+
 /// Sets up CR0 as the kernel wants it.
 ///
 /// # Safety

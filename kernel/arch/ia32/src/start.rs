@@ -3,9 +3,9 @@
 //!
 //! `start.S` turns paging on, with the first 4 MiB of memory at `KERNEL_BASE`, and calls [`start`].
 
-use crate::boot::{self, Boot};
+use crate::boot::{self, Boot, Spaces};
 use crate::contract::Ia32;
-use crate::layout::{ENTRY_STACK_TOP, KERNEL_BASE, POOL_BASE, POOL_PLACE};
+use crate::layout::{self, ENTRY_STACK_TOP, KERNEL_BASE, POOL_BASE, POOL_PLACE};
 use crate::stack::{KERNEL_STACK, STACK_BYTES};
 use crate::{assembly, features, gdt, interrupts, lock, paging, regs, trap};
 use abi::PhysAddr;
@@ -45,23 +45,32 @@ extern "C" fn start(magic: u32, info: u32) -> ! {
     }
     regs::set_ts();
     interrupts::init(&handlers);
+    let servers = match boot.spaces {
+        Spaces::Auto => gdt::probe_limits(assembly::read_faults),
+        Spaces::Force => true,
+        Spaces::No => false,
+    };
+    if servers {
+        gdt::limit_users();
+    }
 
     let (_, reserved) = thread_table(boot.pool.bytes);
     // SAFETY: boot mapped the pool there, found it free, and nobody else knows of it.
     let pool = unsafe { Pool::new(POOL_BASE as *mut u8, boot.pool.bytes, reserved) };
     // SAFETY: boot; the one place that sets it.
-    let kernel = unsafe { lock::set(Kernel::new(pool, Ia32::new(boot.features, boot.tsc))) };
+    let kernel = unsafe { lock::set(Kernel::new(pool, Ia32::new(boot.features, boot.tsc, assembly::ways(), servers))) };
     POOL_PLACE.index_mask.store(kernel.threads.count - 1, Ordering::Relaxed);
 
     let machine = Machine {
         ram: boot.ram.ranges(),
         devices: [Range { base: boot.ram_end, bytes: 0xffff_f000 - boot.ram_end.0 }, Range { base: PhysAddr(0xa_0000), bytes: 0x6_0000 }],
         special: Range { base: PhysAddr(0), bytes: 0x1_0000 },
+        windows: Range { base: PhysAddr(layout::WINDOWS), bytes: abi::USER_END - layout::WINDOWS },
         image: boot.image,
         header: boot.header,
         irq_lines: &interrupts::COMPONENT_LINES,
     };
-    if let Err(error) = kernel.start_root(&machine, &information_page(&boot, kernel.threads.count)) {
+    if let Err(error) = kernel.start_root(&machine, &information_page(&boot, servers, kernel.threads.count)) {
         panic!("the machine has too little memory: {}", error.text());
     }
     trap::leave(kernel);
@@ -69,7 +78,7 @@ extern "C" fn start(magic: u32, info: u32) -> ! {
     unsafe { assembly::leave_kernel() }
 }
 
-fn information_page(boot: &Boot, threads: u32) -> Kip {
+fn information_page(boot: &Boot, servers: bool, threads: u32) -> Kip {
     let feature = |present: bool, bit: u32| if present { bit } else { 0 };
     let mut text = [0; 64];
     let version = concat!("Macadamia ", env!("CARGO_PKG_VERSION"), ", IA-32").as_bytes();
@@ -79,7 +88,8 @@ fn information_page(boot: &Boot, threads: u32) -> Kip {
         version: kip::VERSION,
         features: feature(boot.features.sep, abi::arch::ia32::kip::FEATURE_SYSENTER)
             | feature(boot.features.fxsr, abi::arch::ia32::kip::FEATURE_FXSR)
-            | feature(boot.features.sse, abi::arch::ia32::kip::FEATURE_SSE),
+            | feature(boot.features.sse, abi::arch::ia32::kip::FEATURE_SSE)
+            | feature(servers, abi::arch::ia32::kip::FEATURE_SERVERS),
         max_threads: threads,
         clock: kip::Clock { base: boot.tsc.base, mult: boot.tsc.mult, shift: boot.tsc.shift },
         slice_ns: 10_000_000,

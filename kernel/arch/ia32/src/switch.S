@@ -5,18 +5,17 @@
 //
 // The thread that goes is in ESP. Data is addressed through SS, as DS and ES may still be a user's.
 
-// Makes `thread` the running one, and its space the processor's. With `same`, goes there if both
-// threads have one space. Without, the caller knows that they have two.
-.macro SWITCH_TO thread, scratch, same
+// Makes a thread the running one.
+.macro RUN thread
     mov dword ptr ss:[\thread + {gate}], {gate_ready}
     mov ss:[{current}], \thread
-    mov \scratch, ss:[\thread + {space}]
-    .ifnb \same
-    cmp \scratch, [esp + {space}]
-    je \same
-    .endif
-    mov \scratch, ss:[\scratch + {directory}]
-    mov cr3, \scratch
+.endm
+
+// Makes the tables of `space` the processor's. Whose they are is the running thread's space, unless that is a
+// server: then, and only then, it is noted.
+.macro LOAD_TABLES space
+    mov \space, ss:[\space + {directory}]
+    mov cr3, \space
 .endm
 
 // Loads DS and ES. Loading a selector reads its segment descriptor: that takes a cache line, and is
@@ -27,3 +26,82 @@
     mov es, \scratch
 .endm
 
+// Takes FS, GS and the first TLS segment descriptor of the alien in ESP, which are loaded, out of the
+// reach of a server. FS and GS are noted in the alien. Destroys EDX.
+.macro PUT_AWAY
+    mov edx, gs
+    shl edx, 16
+    .byte 0x66, 0x8c, 0xe2                              // mov dx, fs: the assembler would move 32 bits
+    mov [esp + {fs_gs}], edx
+    xor edx, edx
+    mov fs, edx
+    mov gs, edx
+    mov byte ptr ss:[{gdt} + {tls_offset} + {access}], dl
+    or byte ptr ss:[{loaded}], {away}
+.endm
+
+.section .text.fast, "ax", @progbits
+
+// Ways into a space, of a thread that entered by `sysenter` and goes on (`Space::hw`). The thread is in EDX, its
+// space in ECX, the thread that goes in ESP. EAX, EBX, ESI, EDI and EBP are results.
+//
+// To ring 3, by `sysexit`. Where both have one space, the tables are its own.
+.macro ENTER_LARGE
+    cmp ecx, [esp + {space}]
+    je 4f
+    LOAD_TABLES ecx
+4:
+    // The low byte tells all selectors that there are.
+    mov ecx, ds
+    cmp cl, {user_data}
+    jne 6f
+    mov ecx, es
+    cmp cl, {user_data}
+    jne 6f
+5:
+    // What is pushed now may destroy a saved selector of the thread that goes on: it needs none.
+    mov esp, edx
+    mov ecx, [esp + {saved_esp}]
+    mov edx, [esp + {saved_eip}]
+    push 2
+    popfd
+    sti
+    sysexit
+6:
+    LOAD_DATA {user_data}, ecx
+    jmp 5b
+.endm
+
+// To a server, by `iret` from the words that its context has. Nobody's rarely loaded state is in the processor: it is
+// an event's way that puts an alien's away.
+.balign 32
+.global enter_server
+enter_server:
+    mov esp, [esp + {space}]
+    cmp esp, ecx
+    je 1f
+    cmp ecx, ss:[esp + {server}]
+    jne 7f
+    mov ss:[{directory_of}], esp
+1:
+    mov ecx, ds
+    cmp cl, {user_data}
+    jne 8f
+    mov ecx, es
+    cmp cl, {user_data}
+    jne 8f
+2:
+    lea esp, [edx - 20]
+    xor edx, edx
+.global server_iret
+server_iret:
+    iretd
+7:
+    mov ss:[{directory_of}], ecx
+    LOAD_TABLES ecx
+    jmp 1b
+8:
+    LOAD_DATA {user_data}, ecx
+    jmp 2b
+.global enter_server_end
+enter_server_end:

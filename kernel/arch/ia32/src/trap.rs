@@ -6,7 +6,7 @@ use crate::regs::{self, EFLAGS_TF};
 use crate::{interrupts, lock, panic, switch};
 use abi::frame::{fault, vector};
 use abi::{Rights, UserAddr};
-use ia32_context::{FIXED_FLAGS, selector, word};
+use ia32_context::{FIXED_FLAGS, word};
 use kcore::{Kernel, Thread};
 use pool::Ref;
 
@@ -29,10 +29,10 @@ pub extern "C" fn enter() {
     match vector {
         vector::SYSENTER | INT_CALL if !alien => {
             // A system call may change what is to be loaded for the thread itself (its ports, say).
-            let state = |kernel: &mut Kernel<Ia32>| (kernel.port.parts().0.loaded, kernel.pool[current].lazy);
+            let state = |kernel: &mut Kernel<Ia32>| (kernel.port.parts().0.loaded, kernel.pool[current].lazy, switch::tables(&kernel.pool));
             let before = state(kernel);
             if kernel.system_call() && state(kernel) == before && !interrupts::is_pending() {
-                // It goes on, and its space and its lazily loaded state are the processor's still.
+                // It goes on, and its tables and its lazily loaded state are the processor's still.
                 return;
             }
         }
@@ -69,8 +69,6 @@ pub extern "C" fn enter_virtual() {
     let cause = context[word::VECTOR];
     // The processor left null selectors in DS, ES, FS and GS.
     [word::DS, word::ES, word::FS, word::GS, word::ERROR].into_iter().for_each(|index| context[index] = 0);
-    context[word::CS] = u32::from(selector::USER_CODE);
-    context[word::SS] = u32::from(selector::USER_DATA);
     context[word::EFLAGS] = FIXED_FLAGS;
     context[word::VECTOR] = vector::GENERAL_PROTECTION;
     note_selectors(kernel, current);
@@ -81,9 +79,28 @@ pub extern "C" fn enter_virtual() {
     leave(kernel);
 }
 
+/// Words that an exception at `iret` pushes between what that loads and the saved registers: EFLAGS, CS and EIP of the kernel.
+const IRET_WORDS: usize = 3;
+
+/// The current thread was to go on beyond its code segment, and that faulted in the kernel: a protection fault of its own. Its
+/// saved registers but those that `iret` loads lie [`IRET_WORDS`] too low.
+pub extern "C" fn enter_beyond() {
+    // SAFETY: as in `enter`.
+    let kernel = unsafe { lock::kernel() };
+    let Some(current) = kernel.current() else { panic!("a fault on the way to no thread") };
+    let context = &mut kernel.pool[current].context;
+    context.copy_within(word::GS - IRET_WORDS..=word::ERROR - IRET_WORDS, word::GS);
+    context[word::VECTOR] = vector::GENERAL_PROTECTION;
+    note_selectors(kernel, current);
+    kernel.exception();
+    leave(kernel);
+}
+
 const INT_CALL: u32 = abi::arch::ia32::kip::INT_VECTOR;
 
+/// What an entry from user mode finds in the processor, and fast paths have not noted.
 fn note_selectors(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
+    switch::arrived(&kernel.pool, kernel.pool[current].space.get());
     let context = &kernel.pool[current].context;
     let fs_gs = context[word::FS] & 0xffff | context[word::GS] << 16;
     let (cpu, lazy) = kernel.port.parts();
@@ -138,8 +155,9 @@ pub fn leave(kernel: &mut Kernel<Ia32>) {
     };
     let Some(space) = kernel.pool[next].space.get() else { panic!("a thread without a space is to run") };
     switch::enter(&kernel.pool, space);
+    let is_server = switch::is_server(&kernel.pool, space);
     let (cpu, lazy) = kernel.port.parts();
-    lazy.leave_to(cpu, &mut kernel.pool, next);
+    lazy.leave_to(cpu, &mut kernel.pool, next, is_server);
 }
 
 /// An exception in kernel mode: a bug. `registers` is what `pushad` and the

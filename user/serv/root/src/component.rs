@@ -8,7 +8,10 @@
 use crate::load::{self, Filler, RW};
 use crate::pci::{self, Granted};
 use crate::resources::{Piece, Resources};
+use crate::say;
+use abi::arch::ia32::kip::FEATURE_SERVERS;
 use abi::boot::slot as root_slot;
+use image::layout::WINDOW_END;
 use image::pci::Device;
 use image::protocol::console::MAY_WRITE_RESULTS;
 use image::{Component, Given, Resource, Start, System, slot};
@@ -50,6 +53,8 @@ pub struct Running {
     /// Made anew at each start; `None` while it is dead.
     space: Option<Space>,
     memory: Option<Piece>,
+    /// The addresses that it serves in, if it is a server.
+    window: Option<Memory>,
     objects: Vec<Object>,
     /// How often it was started again.
     pub restarts: u32,
@@ -118,13 +123,16 @@ fn prepare(resources: &mut Resources, (component, quota): (&Component, Quota), i
     for grant in &component.grants {
         objects.push(match grant.what {
             Resource::Ports { base, count } => Object::Lent(resources.ports(base, count)?.0),
+            Resource::Addresses { bytes } => Object::Lent(resources.window(bytes)?.0),
             Resource::Device { base, bytes, .. } => Object::Lent(resources.device(base, bytes)?.0),
             Resource::Shared { region, dma, .. } => {
                 let piece = shared.get(usize::from(region)).ok_or(Error::BadArgument)?;
                 Object::Shared(piece.memory.0, if dma { piece.physical } else { 0 })
             }
             Resource::Irq { line } => Object::Lent(root_slot::IRQ + line),
-            Resource::Pci { device, address } => Object::Pci(pci::find(resources, &grant.name, device, address)),
+            Resource::Pci { device, address } => {
+                Object::Pci(pci::find(resources, &grant.name, device, address..component.places().grants_end))
+            }
             Resource::Memory { bytes, behind_image: true } => {
                 Object::Behind(resources.part(&memory, load::image_bytes(component)?, bytes)?)
             }
@@ -133,15 +141,35 @@ fn prepare(resources: &mut Resources, (component, quota): (&Component, Quota), i
         });
     }
     let space_slot = resources.slot()?;
-    Ok(Running { thread, quota, handler, space_slot, space: None, memory: Some(memory), objects, restarts: 0, started: 0, delay_ms: 0 })
+    let (memory, window) = (Some(memory), window(resources, component)?);
+    Ok(Running { thread, quota, handler, space_slot, space: None, memory, window, objects, restarts: 0, started: 0, delay_ms: 0 })
+}
+
+/// The addresses of a component's window, if it is to be a server and the kernel has any. Says what becomes of it.
+fn window(resources: &mut Resources, component: &Component) -> Result<Option<Memory>> {
+    let (Some(window), name) = (component.window, &component.name) else { return Ok(None) };
+    if !window.serve {
+        say(format_args!("{name}: large, as its description says"));
+        return Ok(None);
+    }
+    if time::kip().features & FEATURE_SERVERS == 0 {
+        say(format_args!("{name}: large, as this machine does not check segment limits, or is not to"));
+        return Ok(None);
+    }
+    say(format_args!("{name}: ring 1, window {} MiB", window.bytes() >> 20));
+    resources.window(window.bytes()).map(Some)
 }
 
 /// Starts a component that does not live: space, image, capabilities, start block.
 pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], index: usize) -> Result<()> {
     let component = system.components.get(index).ok_or(Error::BadArgument)?;
     let running = all.get_mut(index).ok_or(Error::BadArgument)?;
-    let space = running.quota.create_space(component.slots, running.space_slot)?;
+    let place = component.window.map_or(0, |window| window.start);
+    let space = running.quota.create_space_at(component.slots, running.space_slot, place)?;
     running.space = Some(space);
+    if let Some(window) = running.window {
+        space.serve(window, system.has_one_server())?;
+    }
     running.thread.reset(space, None)?;
     // The component may have named another one in its last life.
     running.thread.set_handler(Some(running.handler))?;
@@ -161,10 +189,12 @@ pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], in
         slots: component.slots,
         grants,
         pci,
+        server: running.window.is_some(),
     };
     filler.block(component, &block)?;
     running.started = time::now();
-    running.thread.start(component.entry, image::layout::STACK_END, image::layout::START_BLOCK)
+    let places = component.places();
+    running.thread.start(component.entry, places.stack_end, places.start_block)
 }
 
 /// Each life of a component has a seed of its own, from which nobody learns another.
@@ -216,6 +246,7 @@ fn grant(component: &Component, space: Space, all: &[Running], index: usize) -> 
             Resource::Call { component, badge } => copy(peer(component)?, Some(space), to, Rights::CALL, badge)?,
             Resource::Notify { component, bits } => copy(peer(component)?, Some(space), to, Rights::NOTIFY, bits)?,
             Resource::Irq { .. } => {}
+            Resource::Addresses { bytes: size } => (address, bytes) = (WINDOW_END - size, size),
             Resource::Pci { address: at, .. } => address = at,
             Resource::Memory { bytes: size, behind_image } => {
                 address = if behind_image { component.image_end() } else { 0 };
@@ -276,6 +307,9 @@ pub fn take_down(resources: &mut Resources, running: &mut Running, again: bool) 
         }
         if let Some(memory) = running.memory.take() {
             resources.give_back(memory)?;
+        }
+        if let Some(window) = running.window.take() {
+            resources.discard(window.0)?;
         }
     }
     Ok((used, threads))

@@ -8,7 +8,7 @@
 
 use crate::IMAGE;
 use crate::resources::Resources;
-use image::{Component, Start, layout};
+use image::{Component, Start};
 use macadamia::alloc::vec::Vec;
 use macadamia::{Error, Memory, Result, Rights, Space, map, start};
 
@@ -72,26 +72,27 @@ impl Filler {
 
     /// The image, and cleared heap and stack.
     pub fn load(&mut self, component: &Component) -> Result<()> {
-        let end = component.image_end();
+        let (end, places) = (component.image_end(), component.places());
         for part in &component.loads {
             let rights = if part.writable { Rights::RWX } else { Rights::READ.union(Rights::EXECUTE) };
             let bytes = pages(part.memory_bytes);
             let more = if part.address + bytes == end { component.behind_image() } else { 0 };
             self.put(part.address, (bytes, more), start::bytes(IMAGE + part.offset, part.file_bytes), rights)?;
         }
-        self.put(layout::HEAP, (component.heap, 0), &[], RW)?;
-        self.put(layout::STACK_END - component.stack, (component.stack, 0), &[], RW)
+        self.put(places.heap, (component.heap, 0), &[], RW)?;
+        self.put(places.stack_end - component.stack, (component.stack, 0), &[], RW)
     }
 
     /// The start block.
     pub fn block(mut self, component: &Component, block: &Start) -> Result<()> {
         let encoded = postcard::to_allocvec(block).map_err(|_| Error::BadArgument)?;
         let text = block.text();
-        let words = [layout::HEAP, component.heap, encoded.len() as u32, text.len() as u32];
+        let places = component.places();
+        let words = [places.heap, component.heap, encoded.len() as u32, text.len() as u32];
         let all: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).chain(encoded).chain(text.into_bytes()).collect();
         if all.len() > BLOCK_BYTES as usize {
             return Err(Error::BadArgument);
         }
-        self.put(layout::START_BLOCK, (BLOCK_BYTES, 0), &all, Rights::READ)
+        self.put(places.start_block, (BLOCK_BYTES, 0), &all, Rights::READ)
     }
 }

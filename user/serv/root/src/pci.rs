@@ -6,8 +6,9 @@
 use crate::load::RW;
 use crate::resources::Resources;
 use crate::say;
-use image::layout::{GRANTS_END, PCI_SPAN};
-use image::pci::{BARS, Device, Range};
+use core::ops::Range;
+use image::layout::PCI_SPAN;
+use image::pci::{BARS, Device, Range as Place};
 use macadamia::alloc::vec::Vec;
 use macadamia::{Memory, Result, Space, map, pci};
 
@@ -16,7 +17,7 @@ pub struct Granted {
     /// Capability of its interrupt line.
     pub irq: u32,
     /// Its ranges, and where they are mapped.
-    pub ranges: Vec<(Memory, Range)>,
+    pub ranges: Vec<(Memory, Place)>,
     /// What the component is told.
     pub device: Device,
 }
@@ -28,24 +29,25 @@ impl Granted {
     }
 }
 
-/// Finds a device for the grant `name`, whose ranges are mapped from `address` on. `None` if there is
+/// Finds a device for the grant `name`, whose ranges are mapped at these addresses. `None` if there is
 /// none, or none that can be used, which is said.
-pub fn find(resources: &mut Resources, name: &str, device: u8, address: u32) -> Option<Granted> {
+pub fn find(resources: &mut Resources, name: &str, device: u8, addresses: Range<u32>) -> Option<Granted> {
     let found = pci::find(device)?;
     let line = found.line;
-    let granted = resources.line(line).and_then(|irq| grant(resources, name, found, (irq, address)));
+    let granted = resources.line(line).and_then(|irq| grant(resources, name, found, (irq, addresses)));
     granted.map_err(|error| say(format_args!("no use of PCI device {device} with interrupt line {line}: {}", error.text()))).ok()
 }
 
-fn grant(resources: &mut Resources, name: &str, found: pci::Found, (irq, mut address): (u32, u32)) -> Result<Granted> {
+fn grant(resources: &mut Resources, name: &str, found: pci::Found, (irq, addresses): (u32, Range<u32>)) -> Result<Granted> {
     let (mut ranges, mut mapped) = (Vec::new(), [None; BARS]);
+    let mut address = addresses.start;
     // Behind that another grant may begin.
-    let most = address.saturating_add(PCI_SPAN).min(GRANTS_END);
+    let most = address.saturating_add(PCI_SPAN).min(addresses.end);
     for (range, mapped) in found.ranges.into_iter().zip(&mut mapped) {
         let Some(range) = range else { continue };
         // Aligned as in the device. What finds no room is as if the device did not have it.
-        let place = address.checked_next_multiple_of(range.bytes).map(|address| Range { address, bytes: range.bytes });
-        let fits = |place: &Range| place.address.checked_add(place.bytes).is_some_and(|end| end <= most);
+        let place = address.checked_next_multiple_of(range.bytes).map(|address| Place { address, bytes: range.bytes });
+        let fits = |place: &Place| place.address.checked_add(place.bytes).is_some_and(|end| end <= most);
         let Some(place) = place.filter(fits) else { continue };
         let memory = resources.device(range.address, range.bytes)?;
         ranges.push((memory, place));

@@ -171,6 +171,14 @@ impl Resources {
         Ok(slot::IRQ + line)
     }
 
+    /// The addresses of a window as a Memory of their own.
+    pub fn window(&mut self, bytes: u32) -> Result<Memory> {
+        let [_, _, all] = identify(slot::WINDOWS)?;
+        let offset = all.checked_sub(bytes).ok_or(Error::BadArgument)?;
+        let to = self.slot()?;
+        Memory(slot::WINDOWS).derive(offset, bytes, to, self.quota)
+    }
+
     /// I/O ports as a Memory of their own.
     pub fn ports(&mut self, base: u32, count: u32) -> Result<Memory> {
         let to = self.slot()?;

@@ -5,7 +5,8 @@ use crate::component::{self, Running};
 use crate::resources::Resources;
 use crate::{power_off, say};
 use abi::boot::slot;
-use image::{OnDeath, System, layout};
+use image::layout::STACK_BYTES;
+use image::{Component, OnDeath, Places, System};
 use macadamia::alloc::vec::Vec;
 use macadamia::ipc::{Message, Received, receive, reply};
 use macadamia::{Error, MessageKind, Thread, cap, start, time, utcb};
@@ -72,10 +73,11 @@ impl Watch<'_> {
         match (received.kind, request) {
             (MessageKind::Exception, vector) => {
                 let [_, address, error] = received.words;
+                let places = self.system.components.get(index).map_or(Places::LOW, Component::places);
                 say(format_args!(
                     "`{}` died: {} (exception {vector}, error {error:#x}), address {address:#x}, at {:#x}",
                     self.name(index),
-                    cause(vector, error, address),
+                    cause(vector, error, (address, places.stack_end)),
                     cap::frame().eip
                 ));
                 self.bury(index, true);
@@ -155,16 +157,16 @@ impl Watch<'_> {
 }
 
 /// An exception in words.
-fn cause(vector: u32, error: u32, address: u32) -> &'static str {
+fn cause(vector: u32, error: u32, (address, stack_end): (u32, u32)) -> &'static str {
     use abi::frame::{fault, vector as v};
-    const BELOW_STACK: core::ops::Range<u32> = layout::STACK_END - 2 * layout::STACK_BYTES..layout::STACK_END - layout::STACK_BYTES;
+    let below_stack = stack_end - 2 * STACK_BYTES..stack_end - STACK_BYTES;
     match vector {
         0 => "division error",
         v::DEBUG => "debug exception",
         3 => "breakpoint",
         v::INVALID_OPCODE => "invalid instruction",
         v::GENERAL_PROTECTION => "privileged instruction or bad segment",
-        v::PAGE_FAULT if BELOW_STACK.contains(&address) => "stack overflow",
+        v::PAGE_FAULT if below_stack.contains(&address) => "stack overflow",
         v::PAGE_FAULT if error & fault::PROTECTION == 0 => "access to memory that it does not have",
         v::PAGE_FAULT if error & fault::WRITE == 0 => "read of memory that it may not read",
         v::PAGE_FAULT => "write to memory that it may not write",

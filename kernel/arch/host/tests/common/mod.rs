@@ -2,6 +2,8 @@
 //! System calls for the thread that runs.
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod servers;
+
 use abi::utcb::AREA_END;
 use abi::{Delivery, MapRecord, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, Tag, UserAddr, Word};
 use arch_host::{Host, HostFormat, HostRegisters, Part};
@@ -248,12 +250,17 @@ pub fn seen(pages: &[Found]) -> Seen {
 /// What was in a space's tables and is not there any more, or gives less, was announced and has been flushed: all of a
 /// span whose form has changed.
 pub fn check_flushes(kernel: &Kernel<Host>, space: Ref<Space>, before: &[Found], after: &[Found]) {
+    check_flushes_of(kernel, &[space.address()], before, after);
+}
+
+/// The same of a space that shows a server: what is flushed of that counts, too.
+pub fn check_flushes_of(kernel: &Kernel<Host>, spaces: &[u32], before: &[Found], after: &[Found]) {
     let flushed = |start: UserAddr, bytes: Word| {
-        let mut here = kernel.port.invalidated.iter().filter(|(of, _)| *of == space.address());
+        let mut here = kernel.port.invalidated.iter().filter(|(of, _)| spaces.contains(of));
         here.any(|(_, range)| range.start <= start && start + bytes <= range.end)
     };
     let announced = |old: &Found, stays: Option<Rights>| {
-        let here = |(of, range): &Part| *of == space.address() && range.contains(&old.address);
+        let here = |(of, range): &Part| spaces.contains(of) && range.contains(&old.address);
         kernel.port.announced.iter().filter(|(at, _)| at.as_ref().is_none_or(here)).any(|(_, change)| match change {
             Change::Remove | Change::Replace => true,
             // One without any right is not found.

@@ -37,29 +37,32 @@
 // ---|----------------------------------------------------------------|------------------------
 //  1 | R3, for the other; and this thread is its handler              | `waiting_caller`, `run`
 //  2 | R4, R5, R7, R8; DS and ES flat                                 |
-//  3 | neither has more to load than FS, GS and TLS                   | `put_away`, `load`
+//  3 | neither has more to load than FS, GS and the first TLS segment | `put_away`, `load`
+//    | descriptor                                                     |
 //  4 | FS and GS are the first one's still, and the other's are the   | `handler_entered`,
 //    | same                                                           | `checked_selectors`
-//  5 | so are the TLS segment descriptors, but for the first, which   | `load_tls`
-//    | may be another that is present                                 |
+//  5 | the TLS segment descriptor is the same, or another that is     | `load_tls`
+//    | present                                                        |
+//
+//  P | test at `run` by a server, of an alien whose state is put away | portable form
+// ---|----------------------------------------------------------------|------------------------
+//  1 | FS and GS null; some alien's state is put away, none of it     | `lazy`
+//    | private, the FPU closed, no step pending                       |
+//  2 | R1, R3 to R5; or S1, S3 to S5, R4 and R5                       |
+//  3 | R7, R8                                                         |
 //
 // The alien's FS, GS and TLS stay in the processor while its handler runs. The handler may see
-// them. If it loads other selectors, R6 finds them.
+// them. If it loads other selectors, R6 finds them. But a server could reach the kernel by them: they are put away while it
+// runs. If it loads other selectors, P1 finds them.
 //
 // The frame is hostile: the handler writes it. Only registers and masked flags are taken from it.
-// CS and SS are constants.
+// CS and SS are constants: aliens run at ring 3.
 
 .section .text.fast, "ax", @progbits
 
-// R2 to R6 for the thread in ESP and the handle in EBX: EDX becomes the alien, EAX its frame. To
-// `other` with another handle than that of the alien whose state is loaded, and with a lost EAX to
-// `refused`.
-.macro MAY_RUN other, refused
-    mov edx, ss:[{loaded}]                              // R2
-    test edx, edx
-    jz slow
-    test dl, {loaded_flags}
-    jnz slow
+// R3 to R5 for the thread in ESP, the handle in EBX and the alien in EDX: EAX becomes its frame. To
+// `other` with another handle than the alien's.
+.macro WAITS other
     cmp dword ptr ss:[edx + {gate}], {gate_alien}       // R3
     jne slow
     cmp ebx, ss:[edx + {handle}]
@@ -72,6 +75,18 @@
     cmp ecx, ss:[edx + {priority}]
     ja slow
     mov eax, ss:[edx + {utcb}]
+.endm
+
+// R2 to R6 for the thread in ESP and the handle in EBX: EDX becomes the alien, EAX its frame. To
+// `other` with another handle than that of the alien whose state is loaded, and with a lost EAX to
+// `refused`.
+.macro MAY_RUN other, refused
+    mov edx, ss:[{loaded}]                              // R2
+    test edx, edx
+    jz slow
+    test dl, {loaded_flags}
+    jnz slow
+    WAITS \other
     mov ecx, gs                                         // R6
     shl ecx, 16
     .byte 0x66, 0x8c, 0xe1                              // mov cx, fs: the assembler would move 32 bits
@@ -140,20 +155,28 @@
     mov dword ptr ss:[eax + {f_changed}], 0
     mov esp, edx
     .if \pushed == 20
-// ESP is the alien, ECX its handler; ESI, EDI and EBP are the words of the message.
+// ESP is the alien, ECX its handler; ESI, EDI and EBP are the words of the message. DS and ES are flat.
 event:
-    .endif
     mov eax, [esp + {handler} + 4]
     or eax, {delivery_alien}
     AWAIT_ANSWER ecx, {gate_alien}
-    // As `fast_switch`, but the space is another, and DS and ES are flat already.
-    SWITCH_TO ecx, edx
+    RUN ecx
+    mov edx, ss:[ecx + {space}]
+    jmp ss:[edx + {event_way}]
+// The way of an event into the space of a large handler, which is in EDX: as `enter_large`, but the space is another, and
+// DS and ES are flat already. What is pushed destroys a saved selector of the alien, which needs none.
+.global event_large
+event_large:
+    LOAD_TABLES edx
     mov edx, ss:[ecx + {saved_eip}]
     mov ecx, ss:[ecx + {saved_esp}]
     push 2
     popfd
     sti
     sysexit
+    .else
+    jmp event
+    .endif
 7:
     LOAD_DATA {user_data}, esi
     jmp 6b
@@ -179,6 +202,27 @@ alien_entry:
 .global alien_fault
 alien_fault:
     EVENT {vector_page_fault}, 24
+
+// The same into a server. The alien's state is put away; the server runs by the alien's tables if it is shown there.
+.balign 32
+.global event_server
+event_server:
+    PUT_AWAY
+    mov esp, [esp + {space}]
+    mov edx, ss:[ecx + {space}]
+    cmp edx, ss:[esp + {server}]
+    jne 3f
+    mov ss:[{directory_of}], esp
+2:
+    lea esp, [ecx - 20]
+    xor ecx, ecx
+    xor edx, edx
+event_iret:
+    iretd
+3:
+    mov ss:[{directory_of}], edx
+    LOAD_TABLES edx
+    jmp 2b
 
 // An alien's `sysenter`: from `try_run`. ESP is the alien, or a thread with an alien's state loaded.
 alien_sysenter:
@@ -232,8 +276,8 @@ alien_sysenter:
     LOAD_DATA {user_data}, esi
     jmp 6b
 
-// From the thread in ESP to the alien in EDX, whose frame is at EAX.
-.macro TO_ALIEN
+// From the thread in ESP to the alien in EDX, whose frame is at EAX. A `server` may have run by the alien's tables.
+.macro TO_ALIEN server
     mov ecx, es                                         // R7
     shl ecx, 16
     .byte 0x66, 0x8c, 0xd9                              // mov cx, ds
@@ -242,8 +286,15 @@ alien_sysenter:
 3:
     mov [esp + {partner}], edx
     mov dword ptr [esp + {gate}], {gate_run}
+    RUN edx
     // No alien has the space of a thread that makes system calls.
-    SWITCH_TO edx, esi
+    mov esi, ss:[edx + {space}]
+    .if \server
+    cmp esi, ss:[{directory_of}]
+    je 2f
+    .endif
+    LOAD_TABLES esi
+2:
 .endm
 
 // Behind it: DS and ES, which are loaded for the alien if they are flat.
@@ -255,19 +306,11 @@ alien_sysenter:
     jmp 3b
 .endm
 
-// `run`: from `sysenter_entry`. ESP is the thread, EAX and EBX are as the user had them.
-.balign 32
-.global try_run
-try_run:
-    cmp eax, {op_run}                                   // R1
-    jne alien_sysenter
-    MAY_RUN run_other, slow_run
-// From here also behind `run_other`, and behind `map_run`, for which R7 and R8 hold already.
-.global resume_alien
-resume_alien:
+// From the thread in ESP to the alien in EDX, whose frame is at EAX. The label is that of `iret`.
+.macro RESUME server, iret
     cmp dword ptr ss:[eax + {f_changed}], 0             // R7
     jne 5f
-    TO_ALIEN
+    TO_ALIEN \server
     mov esp, edx
     push {user_data}
     push dword ptr ss:[eax + {f_esp}]
@@ -284,6 +327,7 @@ resume_alien:
     mov edi, ss:[eax + {f_edi}]
     mov ebp, ss:[eax + {f_ebp}]
     mov eax, ss:[eax + {f_eax}]
+\iret:
     iretd
     FLAT_DATA
 5:
@@ -291,10 +335,14 @@ resume_alien:
     jne slow_run
     test dword ptr ss:[eax + {f_eflags}], {iret_flags}  // R8
     jnz slow_run
-    TO_ALIEN
+    TO_ALIEN \server
     mov ecx, ss:[eax + {f_eflags}]
     and ecx, {user_flags}
     or ecx, {fixed_flags} ^ {interrupt_flag}
+    .if \server
+    // What is pushed destroys a saved selector, which the alien needs no more, but a server's thread does.
+    mov esp, edx
+    .endif
     push ecx
     popfd
     mov ebx, ss:[eax + {f_ebx}]
@@ -307,34 +355,84 @@ resume_alien:
     sti
     sysexit
     FLAT_DATA
+.endm
+
+// Loads FS, GS and the first TLS segment descriptor of the alien in EDX, which were put away: base and limit
+// are in the GDT still. If a test fails afterwards, they may stay: the way to a server puts them away again. Destroys ECX.
+.macro FETCH
+    mov ss:[{loaded}], edx
+    mov cl, ss:[edx + {tls} + {access}]
+    mov ss:[{gdt} + {tls_offset} + {access}], cl
+    mov ecx, ss:[edx + {fs_gs}]
+    test cx, cx
+    jz 1f
+    mov fs, ecx
+1:
+    shr ecx, 16
+    mov gs, ecx
+.endm
+
+// `run`: from `sysenter_entry`. ESP is the thread, EAX and EBX are as the user had them. ECX is FS, GS and `Cpu::loaded`, in one.
+.balign 32
+.global try_run
+try_run:
+    // FS and GS add nothing to this low byte of `Cpu::loaded` if they are null, and a bit if not.
+    cmp cl, {away_alone}                                // P1
+    je run_away
+    cmp eax, {op_run}                                   // R1
+    jne alien_sysenter
+    MAY_RUN run_other, slow_run
+// From here also behind `run_other`, and behind `map_run`, for which R7 and R8 hold already.
+.global resume_alien
+resume_alien:
+    RESUME 0, alien_iret
 slow_run:
     mov eax, {op_run}
     jmp slow
+
+// By a server: what the alien has to load is put away.
+.balign 32
+run_away:
+    cmp eax, {op_run}                                   // R1
+    jne map_run_away
+    mov edx, ss:[{loaded}]
+    xor edx, {away}
+    WAITS run_other_away
+    FETCH
+.global resume_away
+resume_away:
+    RESUME 1, away_iret
+
+// S1, S3 and of S2 R4 and R5, for the thread in ESP and the handle in EBX: ECX becomes the other alien. With a lost EAX to
+// `refused`.
+.macro OTHER_WAITS refused
+    THREAD_OF_HANDLE ecx                                // S1
+    cmp dword ptr ss:[ecx + {gate}], {gate_alien}
+    jne \refused
+    cmp ebx, ss:[ecx + {handle}]
+    jne \refused
+    cmp ss:[ecx + {partner}], esp
+    jne \refused
+    mov eax, ss:[ecx + {handler}]
+    and eax, ~{rights}
+    cmp eax, esp
+    jne \refused
+    cmp dword ptr [esp + {signals}], 0                  // S2
+    jne \refused
+    mov eax, ss:[{top}]
+    cmp eax, ss:[ecx + {priority}]
+    ja \refused
+    // S3. What of the loaded one is private is a flag in EDX, so it has none.
+    test dword ptr ss:[ecx + {lazy}], {more_lazy}
+    jnz \refused
+.endm
 
 // `run` of another alien than the one in EDX, whose state is loaded and which waits for a reply.
 .balign 32
 run_other:
     mov [esp + {scratch_1}], esi
     mov [esp + {scratch_2}], edi
-    THREAD_OF_HANDLE ecx                                // S1
-    cmp dword ptr ss:[ecx + {gate}], {gate_alien}
-    jne 9f
-    cmp ebx, ss:[ecx + {handle}]
-    jne 9f
-    cmp ss:[ecx + {partner}], esp
-    jne 9f
-    mov eax, ss:[ecx + {handler}]
-    and eax, ~{rights}
-    cmp eax, esp
-    jne 9f
-    cmp dword ptr [esp + {signals}], 0                  // S2
-    jne 9f
-    mov eax, ss:[{top}]
-    cmp eax, ss:[ecx + {priority}]
-    ja 9f
-    // S3. What of the loaded one is private is a flag in EDX.
-    test dword ptr ss:[ecx + {lazy}], {more_lazy}
-    jnz 9f
+    OTHER_WAITS 9f
     mov eax, ss:[edx + {utcb}]                          // S4
     mov esi, gs
     shl esi, 16
@@ -353,19 +451,7 @@ run_other:
     test dword ptr ss:[eax + {f_eflags}], {iret_flags}
     jnz 9f
 6:
-    mov edi, ss:[edx + {tls} + 8]                       // S5
-    cmp edi, ss:[ecx + {tls} + 8]
-    jne 9f
-    mov edi, ss:[edx + {tls} + 12]
-    cmp edi, ss:[ecx + {tls} + 12]
-    jne 9f
-    mov edi, ss:[edx + {tls} + 16]
-    cmp edi, ss:[ecx + {tls} + 16]
-    jne 9f
-    mov edi, ss:[edx + {tls} + 20]
-    cmp edi, ss:[ecx + {tls} + 20]
-    jne 9f
-    mov edi, ss:[ecx + {tls} + 4]
+    mov edi, ss:[ecx + {tls} + 4]                       // S5
     cmp edi, ss:[edx + {tls} + 4]
     jne 8f
     mov edi, ss:[ecx + {tls}]
@@ -392,5 +478,23 @@ run_other:
     mov esi, [esp + {scratch_1}]
     mov edi, [esp + {scratch_2}]
     jmp slow_run
+
+// The same by a server, for which the state of the one in EDX is put away.
+.balign 32
+run_other_away:
+    OTHER_WAITS slow_run
+    mov eax, ss:[edx + {fs_gs}]                         // S4
+    cmp eax, ss:[ecx + {fs_gs}]
+    jne slow_run
+    mov eax, ss:[ecx + {tls} + 4]                       // S5
+    test eax, {present}
+    jz slow_run
+    mov ss:[{gdt} + {tls_offset} + 4], eax
+    mov eax, ss:[ecx + {tls}]
+    mov ss:[{gdt} + {tls_offset}], eax
+    mov edx, ecx
+    mov eax, ss:[edx + {utcb}]
+    FETCH
+    jmp resume_away
 .global alien_end
 alien_end:

@@ -4,7 +4,7 @@
 //
 // The fast path does what `ipc.rs` of the portable kernel would do in the common case, and nothing
 // else. It changes no word before its last test. On any doubt it goes to `slow` with all registers
-// as the user had them. Interrupts are off from the entry to `sysexit`.
+// as the user had them. Interrupts are off from the entry to user mode.
 //
 // The tests, in the order in which they are made. The same numbers stand beside the code.
 //
@@ -33,6 +33,12 @@
 
 .section .text.fast, "ax", @progbits
 
+// The thread in EDX, which waited without any flag in its gate, goes on: ECX becomes its space.
+.macro GOES_ON
+    mov byte ptr ss:[edx + {gate}], {gate_ready}
+    mov ecx, ss:[edx + {space}]
+.endm
+
 // The thread in EDX waits under the handle in EBX for the one in ESP, which may wait then.
 .macro MAY_REPLY
     cmp ebx, ss:[edx + {handle}]                        // T9
@@ -46,6 +52,16 @@
     cmp ecx, ss:[edx + {priority}]
     ja slow_reply
 .endm
+
+// Not for the fast path: registers get back what the user had in them. Here, jumps to them are short.
+.global ipc_start
+ipc_start:
+slow_slot:
+    shr ebx, 4
+.global slow_call
+slow_call:
+    xor eax, {op_call}
+    jmp slow
 
 .balign 32
 .global sysenter_entry
@@ -71,7 +87,8 @@ sysenter_entry:
     mov ecx, [esp + {space}]
     shl ebx, 4
     mov edx, ss:[ecx + ebx + {slots}]
-    // Not `test dl`: with three bytes more, `fast_switch` starts a cache line.
+    // Not `test dl`: with three bytes more, `fast_switch` starts a cache line. So it does with long jumps to
+    // `slow_call`, and with a test of all of EAX above.
     test edx, {call_right}                              // T4
     jz slow_slot
     and edx, ~{rights}
@@ -84,34 +101,22 @@ sysenter_entry:
     mov ecx, [esp + {space}]
     or eax, ss:[ecx + ebx + {slots} + 4]
     AWAIT_ANSWER edx, {gate_reply}
+    GOES_ON
 
-// From the thread in ESP to the one in EDX, which entered by `sysenter`.
+// From the thread in ESP to the one in EDX, behind GOES_ON.
 .global fast_switch
 fast_switch:
-    SWITCH_TO edx, ecx, 4f
-4:
-    mov ecx, ds
-    cmp cx, {user_data}
-    jne 6f
-    mov ecx, es
-    cmp cx, {user_data}
-    jne 6f
-5:
-    mov ecx, ss:[edx + {saved_esp}]
-    mov edx, ss:[edx + {saved_eip}]
-    push 2
-    popfd
-    sti
-    sysexit
-6:
-    LOAD_DATA {user_data}, ecx
-    jmp 5b
+    mov ss:[{current}], edx
+    jmp ss:[ecx + {enter_space}]
+.global enter_large
+enter_large:
+    ENTER_LARGE
 
 .balign 32
 3: // reply_wait
     xor eax, {op_call} ^ {op_reply_wait}                // T2
-    test eax, ~3
-    jnz 8f
+    cmp eax, 3
+    ja 8f
     THREAD_OF_HANDLE edx                                // T7
     cmp dword ptr ss:[edx + {gate}], {gate_reply}       // T8
     jne 7f
@@ -119,18 +124,13 @@ fast_switch:
     or eax, {delivery_reply}
     xor ebx, ebx
     mov dword ptr [esp + {gate}], {gate_open}
+    GOES_ON
     jmp fast_switch
 7: // in reach of a short jump
     jmp reply_to_exception
 8:
     jmp map_reply
 
-// Not for the fast path: registers get back what the user had in them.
-slow_slot:
-    shr ebx, 4
-slow_call:
-    xor eax, {op_call}
-    jmp slow
 // Two names: jumps in this file are short, those to a `.global` label are long.
 .global slow_map_reply
 slow_map_reply:
@@ -139,11 +139,13 @@ slow_reply:
 // Lays down what an interrupt from user mode and its stub would have pushed. ESP and EIP are there.
 .global slow
 slow:
-    mov dword ptr [esp - 4], {user_data}
+    mov ecx, [esp + {space}]
+    mov edx, ss:[ecx + {stack_segment}]
+    mov [esp - 4], edx
     lea esp, [esp - 8]
     pushfd
     or dword ptr [esp], {interrupt_flag}
-    push {user_code}
+    push dword ptr ss:[ecx + {code_segment}]
     lea esp, [esp - 4]
     push 0                                              // no error code
     push {vector_sysenter}
@@ -161,7 +163,22 @@ reply_to_exception:
 resume_exception:
     mov dword ptr [esp + {gate}], {gate_open}
     mov dword ptr ss:[edx + {sending}], {kind_call}
-    SWITCH_TO edx, ecx, leave_kernel
+    RUN edx
+    mov ecx, ss:[edx + {space}]
+    mov eax, [esp + {space}]
+    cmp ecx, eax
+    je leave_kernel
+    cmp ecx, ss:[ecx + {server}]
+    je 1f
+    LOAD_TABLES ecx
+    jmp leave_kernel
+1: // a server
+    cmp ecx, ss:[eax + {server}]
+    je 2f
+    mov eax, ecx
+    LOAD_TABLES ecx
+2:
+    mov ss:[{directory_of}], eax
     jmp leave_kernel
 .global ipc_end
 ipc_end:

@@ -19,10 +19,11 @@
 //  5 | the space's selector names a Space with the right to control   | `request`
 //    | it, which does not die                                         |
 //  6 | that has mapped this Memory before                             | `note_use`
-//  7 | the address is above the UTCBs, and the space has a table of   | `request`, `own_table`
-//    | its own there                                                  |
+//  7 | the address is not among the UTCBs, and the space has a table  | `request`, `own_table`
+//    | of its own there, which is not for a server's pages            |
 //  8 | in which nothing is mapped there; or it is not this thread's   | `write_leaves`,
-//    | space, so no TLB has its translations (`map_run`)              | `invalidate`
+//    | space, so the TLB has its translations only if the thread is a | `invalidate`
+//    | server that it shows: they are dropped (`map_run`)             |
 //
 // M7 refuses the kernel's part of a space, too: no user may use an upper-level entry there.
 
@@ -80,10 +81,10 @@
     jz 9f
     cmp ss:[ecx + {source}], eax
     jne 8f
-    cmp edi, {area_end}                                 // M7
-    jb 9f
-    mov eax, edi
+    mov eax, edi                                        // M7
     shr eax, 22
+    cmp eax, ss:[esi + {area}]
+    je 9f
     mov esi, ss:[esi + {space_top}]
     mov esi, ss:[esi + eax*4]
     xor esi, {table}
@@ -101,11 +102,22 @@
     .endif
     // Nothing can fail any more. The right to write is the bit that allows it.
     mov dword ptr ss:[ecx + {cursor}], 0
+    .if \replaces
+    mov eax, edi
+    .endif
     and edi, {write}
     lea ebp, [ebp + edi + {leaf}]
     shl edi, {most_shift}
     or ebp, edi
+    .if \replaces
+    cmp dword ptr ss:[esi], 0
     mov ss:[esi], ebp
+    je 3f
+    invlpg ss:[eax]
+3:
+    .else
+    mov ss:[esi], ebp
+    .endif
 .endm
 
 // Behind MAP_PAGE: the way down the tree of Memories that the space has mapped, by the bits of addresses.
@@ -150,15 +162,9 @@ map_reply:
     mov eax, {op_map_reply_wait}
     jmp slow
 
-// `map_run`: from `alien_sysenter`. ESP is the thread, EAX and EBX are as the user had them.
-.balign 32
-.global map_run
-map_run:
-    cmp eax, {op_map_run}                               // M1
-    jne slow
-    cmp esi, 1
-    jne slow
-    MAY_RUN slow, 5f
+// The page of an answer to the alien in EDX, whose frame is at EAX; then to `resume`. With `away` the alien's state is put away.
+// To 5 with a lost EAX.
+.macro ANSWER away, resume
     cmp dword ptr ss:[eax + {f_ds_es}], {flat}          // R7
     jne 5f
     cmp dword ptr ss:[eax + {f_changed}], 0
@@ -178,7 +184,10 @@ map_run:
     jne 9f
     MAP_PAGE 1
     mov eax, ss:[edx + {utcb}]
-    jmp resume_alien
+    .if \away
+    FETCH
+    .endif
+    jmp \resume
     SEARCH
 9:
     mov esi, 1
@@ -187,5 +196,30 @@ map_run:
 5:
     mov eax, {op_map_run}
     jmp slow
+.endm
+
+// `map_run`: from `alien_sysenter`. ESP is the thread, EAX and EBX are as the user had them.
+.balign 32
+.global map_run
+map_run:
+    cmp eax, {op_map_run}                               // M1
+    jne slow
+    cmp esi, 1
+    jne slow
+    MAY_RUN slow, 5f
+    ANSWER 0, resume_alien
+
+// The same by a server: P1 holds.
+.balign 32
+.global map_run_away
+map_run_away:
+    cmp eax, {op_map_run}                               // M1
+    jne slow
+    cmp esi, 1
+    jne slow
+    mov edx, ss:[{loaded}]
+    xor edx, {away}
+    WAITS slow
+    ANSWER 1, resume_away
 .global map_reply_end
 map_reply_end:

@@ -88,6 +88,7 @@ native_fault:
     mov eax, [esp + {handler} + 4]
     or eax, {delivery_exception}
     AWAIT_ANSWER edx, {gate_exception}
+    GOES_ON
     jmp fast_switch
 .global native_fault_end
 native_fault_end:

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Servers: spaces that others show, so that it costs no switch of tables to enter them.
+//!
+//! A server has a window, the addresses from some place to the end of the users' part. Its directory's entries for the window
+//! are copied into each space that shows it (`share.rs`), where the processor keeps the space's own threads off them. So the server's
+//! threads run by the tables of such a space, if these are the processor's, and reach all that the space's threads reach. What they reach
+//! outside the window depends on whose tables these are: so a server maps nothing there.
+//!
+//! All windows end at one address. So if there is one server alone, no space shows anything else at its addresses, and the
+//! translations of its pages may stay when the tables change: it can be *global*. A space that shows none and maps
+//! something there itself harms itself: its accesses may find the supervisor's pages.
+
+use crate::memory::class;
+use crate::port::Port;
+use crate::utcb::{NO_SLOTS, SLOT_MAP_WORDS};
+use crate::{Kernel, Memory, NOTHING, Owner, Result, Space};
+use abi::{Error, Kind, Rights, TABLE_SPAN, UserAddr, Word};
+use mmu::Format;
+use pool::{Link, Ref};
+
+impl<P: Port> Kernel<P> {
+    /// Whether an owner of tables is a server.
+    pub(crate) fn is_server(&self, owner: Owner) -> bool {
+        matches!(owner, Owner::Space(space) if self.pool[space].window != UserAddr::default())
+    }
+
+    /// `serve`.
+    pub(crate) fn serve(&mut self, caller: Ref<Space>, [space, window, global, _]: [Word; 4]) -> Result<[Word; 3]> {
+        let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
+        let window: Ref<Memory> = self.object(caller, window, Kind::Memory, Rights::CONTROL)?;
+        let Memory { class: kind, base, bytes, header, .. } = self.pool[window];
+        if kind != class::WINDOW || global > 1 {
+            return Err(Error::BadArgument);
+        }
+        if header.is_dying() || !self.is_fresh(space) {
+            return Err(Error::BadState);
+        }
+        let Space { area_start, region, .. } = self.pool[space];
+        let fits = bytes / TABLE_SPAN <= P::Format::ENTRIES as Word;
+        if area_start != UserAddr(base.0) || region.end.0 - base.0 != bytes || !fits {
+            return Err(Error::BadAddress);
+        }
+        if !self.global.is_null() || global == 1 && self.servers != 0 {
+            return Err(Error::Occupied);
+        }
+        self.port.space_served(&mut self.pool, space)?;
+        self.servers += 1;
+        if global == 1 {
+            self.global = space.link();
+        }
+        let s = &mut self.pool[space];
+        s.window = area_start;
+        // All below the window is nobody's to map, either.
+        s.area_start = UserAddr::default();
+        // Tables that somebody has emptied may still be there.
+        let places = P::Format::table_index(area_start)..P::Format::table_index(area_start) + (bytes / TABLE_SPAN) as usize;
+        self.change_table_entries(Owner::Space(space), places, |entries| {
+            entries.iter_mut().for_each(|entry| *entry = P::Format::supervisor(*entry));
+        });
+        Ok(NOTHING)
+    }
+
+    /// Whether the pages of an owner of tables are global.
+    pub(crate) fn is_global(&self, owner: Owner) -> bool {
+        matches!(owner, Owner::Space(space) if self.global.is(space))
+    }
+
+    /// A server ended, and nothing of it is in the processor any more.
+    pub(crate) fn unserve(&mut self, space: Ref<Space>) {
+        if self.is_server(Owner::Space(space)) {
+            self.servers -= 1;
+            if self.global.is(space) {
+                self.global = Link::NULL;
+            }
+        }
+    }
+
+    /// Whether a space is native and as it was made: without threads, and without anything of a user's in its tables.
+    fn is_fresh(&self, space: Ref<Space>) -> bool {
+        let Space { region, segments, utcb_map, window, .. } = self.pool[space];
+        let is_bare = !region.header.is_dying() && region.attached.is_null() && segments.is_null() && window == UserAddr::default();
+        let has_no_threads = |(index, bits): (usize, &u32)| *bits == if index + 1 == SLOT_MAP_WORDS { NO_SLOTS } else { 0 };
+        is_bare && utcb_map.get().is_some_and(|map| self.pool[map].0.iter().enumerate().all(has_no_threads))
+    }
+}

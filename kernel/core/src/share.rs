@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Directories of which others have copies: a Segment's, in the spaces that it is attached to
+//! (fass-wombat-arm-2007, section 3.4), and a server's, in the spaces that show it. Spaces with copies share the leaf
+//! tables. A list of uses at the directory's owner finds them.
+//!
+//! Any number of spaces may have copies. So a changed entry is copied in steps: the owner notes
+//! which one it is and where the copying goes on, and whoever changes, revokes or ends anything of it
+//! next finishes that first. An operation has ended when all copies are written.
+
+use crate::attach::{attachment, place};
+use crate::port::{Change, Port};
+use crate::tables::TABLE_BYTES;
+use crate::{Attachment, Entry, Kernel, NOTHING, Outcome, Owner, Region, Result, Segment, Space, Thread};
+use abi::{Error, Kind, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
+use core::ops::Range;
+use mmu::Format;
+use pool::{Link, Ref};
+
+/// Spaces that get a changed entry in one step.
+const SPREAD: u32 = 32;
+/// Entries that a space gets in one step when a directory is attached.
+const FILL: u32 = 32;
+
+/// A directory to be attached, checked.
+struct Source {
+    kind: u32,
+    owner: Owner,
+    /// Addresses that it takes.
+    bytes: Word,
+}
+
+impl<P: Port> Kernel<P> {
+    /// A directory's entry was written that others have copies of: those follow, in steps ([`spread`](Self::spread)).
+    pub(crate) fn entry_changed(&mut self, owner: Owner, index: usize) {
+        let region = &mut self.pool[owner.region()];
+        debug_assert!(region.changing == 0, "a change while another one is copied");
+        region.changing = index as u32 + 1;
+        region.visit = region.uses;
+        self.spread(owner);
+    }
+
+    /// Copies the entry that changed to some more spaces; true when all have it.
+    pub(crate) fn spread(&mut self, owner: Owner) -> bool {
+        let region = owner.region();
+        let Some(index) = self.pool[region].changing.checked_sub(1) else { return true };
+        let entry = self.table_entry(owner, index as usize);
+        for _ in 0..SPREAD {
+            let Some(at) = self.pool[region].visit.get() else { break };
+            self.pool[region].visit = self.pool[at].source_next;
+            self.copy_entry(at, index as usize, entry);
+        }
+        if !self.pool[region].visit.is_null() {
+            return false;
+        }
+        self.pool[region].changing = 0;
+        self.port.invalidate_all();
+        if let Some(table) = core::mem::take(&mut self.pool[region].retired).get() {
+            let quota = self.pool[region].header.quota;
+            self.release(quota, table.address(), TABLE_BYTES);
+        }
+        true
+    }
+
+    /// A record goes: a change that is being copied passes over it.
+    pub(crate) fn skip_use(&mut self, at: Ref<Attachment>, record: &Attachment) {
+        if record.is_of_directory() {
+            let visit = &mut self.pool[Ref::<Region>::new(record.source)].visit;
+            if visit.is(at) {
+                *visit = record.source_next;
+            }
+        }
+    }
+
+    /// Writes a space's copy of a directory's entry.
+    fn copy_entry(&mut self, at: Ref<Attachment>, index: usize, entry: Entry<P>) {
+        let record = self.pool[at];
+        let copy = P::Format::shared(entry, Rights(record.rights));
+        self.write_table_entry(record.owner(), record.base() as usize + index, copy);
+    }
+
+    /// `attach`: in steps, as there may be many entries.
+    pub(crate) fn attach(&mut self, me: Ref<Thread>, caller: Ref<Space>, args: [Word; 4]) -> Result<Outcome> {
+        let [space, address, source, rights] = args;
+        let begun = core::mem::take(&mut self.pool[me].progress) != 0;
+        let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
+        let rights = Rights(crate::narrow(rights)?);
+        if !rights.contains(Rights::READ) || !Rights::RWX.contains(rights) {
+            return Err(Error::BadArgument);
+        }
+        let address = UserAddr(address);
+        let source = self.source(caller, source, address, rights)?;
+        if self.is_server(Owner::Space(space)) {
+            return Err(Error::BadState);
+        }
+        // If it has begun, the address is good.
+        let there = if begun { self.attachment(self.pool[space].segments, place(P::Format::table_index(address) as u32)) } else { None };
+        let there = there.filter(|at| self.pool[*at].source == source.owner.address());
+        // To reserve may need several tables: it is a step of its own.
+        let (made, mut is_filled) = match there {
+            Some(made) => (made, self.fill(made)),
+            None => (self.reserve(space, &source, address, rights)?, false),
+        };
+        while !is_filled {
+            if self.port.interrupt_pending() {
+                self.pool[me].progress = 1;
+                return Ok(Outcome::Again);
+            }
+            is_filled = self.fill(made);
+        }
+        if source.kind == attachment::SERVER_IN_SPACE {
+            self.port.server_shown(&mut self.pool, space, Link::from_value(source.owner.address()));
+        }
+        Ok(Outcome::Done(NOTHING))
+    }
+
+    /// The directory that a selector names, to be attached at an address with these rights.
+    fn source(&self, caller: Ref<Space>, selector: Word, address: UserAddr, rights: Rights) -> Result<Source> {
+        let (_, cap) = self.cap(caller, selector)?;
+        let source = if cap.kind() == Kind::Space {
+            let server: Ref<Space> = self.object(caller, selector, Kind::Space, Rights::CONTROL)?;
+            if rights != Rights::RWX {
+                return Err(Error::BadArgument);
+            }
+            let window = self.pool[server].window;
+            if window == UserAddr::default() {
+                return Err(Error::BadState);
+            }
+            if address != window {
+                return Err(Error::BadAddress);
+            }
+            let bytes = self.pool[server].region.end - window;
+            Source { kind: attachment::SERVER_IN_SPACE, owner: Owner::Space(server), bytes }
+        } else {
+            let segment: Ref<Segment> = self.object(caller, selector, Kind::Segment, rights)?;
+            let bytes = self.pool[segment].region.end.0;
+            Source { kind: attachment::SEGMENT_IN_SPACE, owner: Owner::Segment(segment), bytes }
+        };
+        if self.pool[source.owner.region()].header.is_dying() { Err(Error::BadState) } else { Ok(source) }
+    }
+
+    /// Notes that a directory is attached to a space, and marks its part of the space's.
+    fn reserve(&mut self, space: Ref<Space>, source: &Source, address: UserAddr, rights: Rights) -> Result<Ref<Attachment>> {
+        let owner = Owner::Space(space);
+        if !address.is_aligned(TABLE_SPAN) || !self.is_users(owner, address, source.bytes) {
+            let shown = source.kind == attachment::SERVER_IN_SPACE && self.pool[space].region.end == address;
+            return Err(if shown { Error::Occupied } else { Error::BadAddress });
+        }
+        let places = P::Format::table_index(address)..P::Format::table_index(address) + (source.bytes / TABLE_SPAN) as usize;
+        let mut index = places.start;
+        while index < places.end {
+            index += match self.table_entries(owner, index..places.end) {
+                Ok(entries) if Self::first_used(entries).1 => return Err(Error::Occupied),
+                Ok(entries) => entries.len(),
+                Err(missing) => missing,
+            };
+        }
+        // What is attached has a directory's size at most: it lies in two of them, or in one.
+        self.make_directory(owner, places.start)?;
+        self.make_directory(owner, places.end - 1)?;
+        let made = self.attach_record(owner, source.owner.address(), source.kind, places.start as u32, rights)?;
+        self.pool[made].cursor = self.entries(made).start;
+        if source.kind == attachment::SERVER_IN_SPACE {
+            // Nothing of the window is the space's own until it is detached.
+            self.pool[space].region.end = address;
+        }
+        self.write_table_entries(owner, places, P::Format::shared(P::Format::empty(), rights));
+        Ok(made)
+    }
+
+    /// The entries of a directory of which an attachment's space has copies.
+    fn entries(&self, at: Ref<Attachment>) -> Range<u32> {
+        let record = &self.pool[at];
+        record.index - record.base()..self.pool[record.directory().region()].tables()
+    }
+
+    /// Copies some more of a directory's entries into a space; true when it has all.
+    fn fill(&mut self, at: Ref<Attachment>) -> bool {
+        let last = self.entries(at).end;
+        let Attachment { cursor: first, .. } = self.pool[at];
+        let source = self.pool[at].directory();
+        let end = (first + FILL).min(last);
+        for index in first as usize..end as usize {
+            let entry = self.table_entry(source, index);
+            if !P::Format::is_empty(entry) {
+                self.copy_entry(at, index, entry);
+            }
+        }
+        self.pool[at].cursor = end;
+        end == last
+    }
+
+    /// `detach`.
+    pub(crate) fn detach(&mut self, caller: Ref<Space>, space: Word, address: Word) -> Result<[Word; 3]> {
+        let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
+        let address = UserAddr(address);
+        // A server begins where the space's own part ends.
+        if !address.is_aligned(TABLE_SPAN) || address.0 >= USER_END || address > self.pool[space].region.end {
+            return Err(Error::NotThere);
+        }
+        let at = self.attachment(self.pool[space].segments, place(P::Format::table_index(address) as u32)).ok_or(Error::NotThere)?;
+        self.detach_record(at);
+        Ok(NOTHING)
+    }
+
+    /// Ends one attachment of a directory.
+    pub(crate) fn detach_record(&mut self, at: Ref<Attachment>) {
+        let record = self.pool[at];
+        let (owner, space) = (record.owner(), Ref::<Space>::new(record.owner));
+        let places = record.index as usize..record.index as usize + self.entries(at).len();
+        let range = P::Format::table_start(places.start)..P::Format::table_start(places.end);
+        self.before(owner, range.clone(), Change::Remove);
+        self.write_table_entries(owner, places, P::Format::empty());
+        self.flush(owner, range);
+        if record.kind == attachment::SERVER_IN_SPACE {
+            self.pool[space].region.end = UserAddr(USER_END);
+            self.port.server_shown(&mut self.pool, space, Link::NULL);
+        }
+        self.drop_record(at);
+    }
+}
