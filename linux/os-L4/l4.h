@@ -97,6 +97,9 @@ bool l4_spaces_shrink(void);
 /* Deletes what is in a slot and frees it. */
 void l4_delete(u32 slot);
 
+/* Whether the spaces of processes show this server, which then runs in them without a switch to its own page tables. */
+extern bool l4_is_server;
+
 /* The Quota to which processes' spaces, page tables and threads are charged. */
 extern u32 l4_user_quota;
 int l4_quota_init(void);

@@ -40,7 +40,7 @@ int __init l4_ram_init(void)
 	unsigned long base = (unsigned long)__binary_start & PAGE_MASK;
 	unsigned long end = PAGE_ALIGN((unsigned long)_end);
 
-	BUILD_BUG_ON(L4_SERVER_BASE % (4 << 20));
+	BUILD_BUG_ON(L4_SERVER_BASE % (4 << 20) || L4_USER_END % (4 << 20));
 	if (!ram || ram->address != end || ram->bytes > L4_RAM_END - end)
 		return -ENOMEM;
 	/* What boot allocates, and keeps, shares the large page of the server's data. */
@@ -166,7 +166,7 @@ int os_unmap_memory(void *addr, int len)
 void stack_protections(unsigned long address) { }
 int __init parse_iomem(char *str, int *add) { return 1; }
 
-/* initrd=NAME is the grant of this name.  The root server has mapped it. */
+/* initrd=NAME is the grant of this name.  The root server has mapped it, below L4_VMALLOC_END. */
 static const struct l4_grant *initrd;
 
 int __init os_file_size(const char *file, unsigned long long *size_out)
@@ -192,9 +192,11 @@ int os_read_file(int fd, void *buf, int len)
 	return len;
 }
 
+/* The initrd was read.  It lies where vmalloc is going to be. */
 void __init os_close_file(int fd)
 {
 	memblock_set_bottom_up(true);
+	os_unmap_memory((void *)initrd->address, PAGE_ALIGN(initrd->bytes));
 }
 
 /* setup_physmem() copies the stub page into the RAM file; there is no stub. */

@@ -45,12 +45,25 @@ static struct use use_of(u32 quota)
 	return (struct use){ r.r1, r.r2, r.r3 & 0xffff, r.r3 >> 16 };
 }
 
-/* How many bytes a space takes without page tables, but with the attachment of RAM.  0: there is no memory. */
+/* Creates a space for a process.  If this Linux is a server, the space shows it before anything runs there. */
+static u32 create_space(u32 slot)
+{
+	u32 status = l4_call(L4_OP_CREATE_SPACE, l4_user_quota, 0, slot, 0);
+
+	if (status || !l4_is_server)
+		return status;
+	status = l4_call(L4_OP_ATTACH, slot, L4_USER_END, L4_SPACE, L4_RIGHT_READ | L4_RIGHT_WRITE | L4_RIGHT_EXECUTE);
+	if (status)
+		l4_call(L4_OP_DELETE, slot, 0, 0, 0);
+	return status;
+}
+
+/* How many bytes a space takes without page tables, but with its attachments.  0: there is no memory. */
 static u32 __init measure_space(void)
 {
 	u32 before = use_of(l4_user_quota).bytes, space = l4_slot_alloc(), bytes = 0;
 
-	if (!space || l4_call(L4_OP_CREATE_SPACE, l4_user_quota, 0, space, 0))
+	if (!space || create_space(space))
 		return 0;
 	if (!l4_ram_record(space, 0, physmem_size - PAGE_SIZE, PAGE_SIZE, UM_PROT_READ) && !l4_map_flush() &&
 	    !l4_unmap_record(space, 0, L4_USER_END) && !l4_map_flush())
@@ -95,7 +108,7 @@ u32 l4_user_space_create(void)
 	do {
 		/* In steps, as l4_delete(). */
 		local_irq_save(flags);
-		status = l4_call(L4_OP_CREATE_SPACE, l4_user_quota, 0, slot, 0);
+		status = create_space(slot);
 		local_irq_restore(flags);
 	} while (l4_is_out_of_memory(status) && l4_reclaim_tables(0, &own));
 	if (status) {

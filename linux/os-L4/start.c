@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Start and end of the server, and capability slots. */
 #include <linux/bitmap.h>
+#include <linux/cache.h>
 #include <linux/hex.h>
 #include <linux/init.h>
 #include <linux/kernel.h>
@@ -24,6 +25,8 @@ static char *args[MAX_ARGS + 1] __initdata = { "linux" };
 
 static struct l4_grant grants[MAX_GRANTS];
 static unsigned int grant_count;
+
+bool l4_is_server __ro_after_init;
 
 /* A seed for the random pool. */
 static u8 seed[32] __initdata;
@@ -79,7 +82,7 @@ void l4_delete(u32 slot)
 }
 
 /*
- * The text of the start block has lines "argument WORD", "slots FIRST END",
+ * The text of the start block has lines "argument WORD", "slots FIRST END", "server",
  * "grant NAME SLOT ADDRESS BYTES" and "seed HEXADECIMAL".
  */
 static void __init read_start_block(const char *text)
@@ -97,6 +100,8 @@ static void __init read_start_block(const char *text)
 			sscanf(text + 6, "%u %u", &first_slot, &slots_end);
 			slots_end = min(slots_end, MAX_SLOTS);
 			lowest_slot = first_slot;
+		} else if (!strncmp(text, "server\n", 7)) {
+			l4_is_server = true;
 		} else if (!strncmp(text, "grant ", 6) && grant_count < MAX_GRANTS) {
 			g = &grants[grant_count];
 			if (sscanf(text + 6, "%23s %u %u %u", g->name, &g->slot,

@@ -7,8 +7,9 @@
  * L4_VECTOR_SYSTEM_CALL, L4_FAULT_WRITE.  What depends on the processor is in the sub-architecture's folder:
  * linux/x86 here, arch/x86/um/os-L4 in the source of Linux.  It has:
  *
- * <os-L4/layout.h>	where the server and its processes lie: L4_SERVER_BASE, L4_VMALLOC_END, L4_RAM_END,
- *			L4_USER_END.
+ * <os-L4/layout.h>	where the server and its processes lie: L4_USER_END, L4_SERVER_BASE, L4_RAM_END,
+ *			L4_VMALLOC_END.  If the processor has servers that are shown in other spaces, all that
+ *			Linux maps lies from L4_USER_END on.
  *
  * <os-L4/run.h>	what each event of a program passes, in line:
  *   arch_l4_has_fast_entry()		whether the microkernel has a faster way in; a constant if there is one way

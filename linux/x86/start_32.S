@@ -18,7 +18,10 @@ SYM_CODE_START(_start)
 	movl	$boot_stack + THREAD_SIZE, %esp
 	movl	%ebx, l4_utcb
 	movl	%esi, %edx
-	movl	$L4_KIP_ADDRESS, %esi
+	/* The information page is beside the UTCBs. */
+	movl	%ebx, %esi
+	andl	$-L4_TABLE_SPAN, %esi
+	addl	$L4_KIP_OFFSET, %esi
 	movl	$l4_kip, %edi
 	movl	$KIP_WORDS, %ecx
 	rep movsl

@@ -91,7 +91,9 @@ const SAFE: &[&str] = &[
 /// Unsafe blocks, functions and impls that a crate may have: more needs a reason and a new figure here.
 const UNSAFE: &[(&str, usize)] = &[
     ("kernel/pool", 11),
-    ("kernel/arch/ia32", 63),
+    // Three of them are for servers: the word that says whose tables these are, the question whether limits hold, and the flush
+    // of global pages.
+    ("kernel/arch/ia32", 66),
     ("kernel/arch/host", 1),
     ("kernel/plat/pc", 2),
     ("boards/pc", 6),

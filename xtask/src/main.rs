@@ -20,6 +20,7 @@ use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use guest::batch;
 use linux::root::Insert;
+use machine::spaces::{self, Spaces};
 use machine::{Emulator, board, emulator};
 use process::patience::Limit;
 use std::io::{ErrorKind, Write};
@@ -56,6 +57,9 @@ enum Command {
         /// How QEMU attaches the disks, instead of what the description says.
         #[arg(long, value_enum)]
         disk: Option<description::Interface>,
+        /// Whether Linux runs in the spaces of its processes, instead of what the machine allows.
+        #[arg(long, value_enum)]
+        spaces: Option<Spaces>,
         /// Build the kernel with its debugger: a break on the serial line (Ctrl-A B) enters it.
         #[arg(long)]
         kdb: bool,
@@ -104,6 +108,9 @@ enum Command {
         /// Write what the shards left into docs/results.md.
         #[arg(long, requires = "all", conflicts_with_all = ["filter", "shard"])]
         table: bool,
+        /// Whether Linux runs in the spaces of its processes, instead of what the machine allows.
+        #[arg(long, value_enum, conflicts_with_all = ["shard", "table"])]
+        spaces: Option<Spaces>,
     },
     /// Measure what the papers measured, and write the benchmark book (docs/bench.md).
     Bench {
@@ -116,6 +123,9 @@ enum Command {
         /// Write the tables of the whole book to docs/figures.md, too.
         #[arg(long, conflicts_with = "filter")]
         table: bool,
+        /// Whether Linux runs in the spaces of its processes, instead of what the machine allows.
+        #[arg(long, value_enum, conflicts_with = "table")]
+        spaces: Option<Spaces>,
     },
     /// Profile a system that ends by itself, or a command in its Linux: by function and call path, as text
     /// and as a flame graph, in out/SYSTEM/profile.
@@ -240,8 +250,11 @@ fn carry_out() -> Result<u8> {
     let Arguments { board, command } = Arguments::parse();
     std::env::set_current_dir(root)?;
     board::choose(&board)?;
+    if let Command::Run { spaces, .. } | Command::Test { spaces, .. } | Command::Bench { spaces, .. } = &command {
+        spaces::choose(*spaces)?;
+    }
     match command {
-        Command::Run { system, on, cpu, memory, disk, kdb, file, batch, component, get, timeout, dry_run } => {
+        Command::Run { system, on, cpu, memory, disk, spaces: _, kdb, file, batch, component, get, timeout, dry_run } => {
             let component = component.as_deref();
             let run = Run { system: &system, on, cpu: cpu.as_deref(), memory, disk, kdb, files: &file, component, dry_run };
             let Some(command) = batch else { return run.interactive() };
@@ -262,7 +275,7 @@ fn carry_out() -> Result<u8> {
         Command::Test { shard: Some(shard), .. } => test::shard(shard)?,
         Command::Test { table: true, .. } => test::table()?,
         Command::Test { filter, all, .. } => test::all(filter.as_deref().unwrap_or(""), all)?,
-        Command::Bench { filter, json, table } => bench::run(filter.as_deref().unwrap_or(""), json.as_deref(), table)?,
+        Command::Bench { filter, json, table, spaces: _ } => bench::run(filter.as_deref().unwrap_or(""), json.as_deref(), table)?,
         Command::Profile { system, batch, file, interval, every, timeout } => {
             let timeout = timeout.map(Duration::from_secs);
             return profile::run(&profile::Request { system: &system, command: batch, files: &file, interval, every, timeout });

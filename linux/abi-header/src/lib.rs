@@ -48,6 +48,7 @@ pub fn header() -> String {
         ("THREAD_INFO", Op::ThreadInfo),
         ("FPU_SYNC", Op::FpuSync),
         ("MAP", Op::Map),
+        ("ATTACH", Op::Attach),
         ("LOOKUP", Op::Lookup),
         ("ALARM", Op::Alarm),
     ] {
@@ -86,7 +87,8 @@ pub fn header() -> String {
         ("FPU_SAVED", utcb::fpu::SAVED),
         ("FPU_OFFSET", utcb::FPU_OFFSET),
         ("FPU_SIZE", utcb::FPU_SIZE),
-        ("KIP_ADDRESS", utcb::KIP_ADDRESS),
+        ("KIP_OFFSET", utcb::KIP_ADDRESS - utcb::AREA_START),
+        ("TABLE_SPAN", abi::TABLE_SPAN),
         ("KIP_FEATURES", offset_of!(kip::Kip, features) as u32),
         ("KIP_CLOCK_BASE", offset_of!(kip::Kip, clock.base) as u32),
         ("KIP_CLOCK_MULT", offset_of!(kip::Kip, clock.mult) as u32),

@@ -137,6 +137,9 @@ int exception_frames(void)
 	volatile int zero = 0, result;
 	char *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int bounds[2] = { 1, 2 };
+	/* In the window of a server that has one: the information page, the image, what is free. */
+	static const unsigned long kernel[] = { 0xc0001000, 0xc0400000, 0xd9c00000, 0xdfffe000 };
+	volatile unsigned int i;
 
 	TELLS(SIGSEGV, SEGV_ACCERR, 14, 6, ANYWHERE, page[7] = 1);
 	/* That the page is there is known after the first read. */
@@ -156,8 +159,20 @@ int exception_frames(void)
 	TELLS(SIGSEGV, SI_KERNEL, 5, 0, ANYWHERE, asm volatile (".intel_syntax noprefix; bound eax, [edx]; .att_syntax" : : "a" (3), "d" (bounds) : "memory"));
 	TELLS(SIGILL, ILL_ILLOPN, 6, 0, 0, asm volatile ("ud2"));
 	TELLS(SIGTRAP, TRAP_BRKPT, 1, 0, 0, asm volatile (".byte 0xf1"));
-	/* Where no process may have anything, something is there. */
-	TELLS(SIGSEGV, SEGV_MAPERR, 14, 5, ANYWHERE, result = *(volatile char *)0xffffe000);
+	/* Where no process may have anything, something is there, whatever is. */
+	for (i = 0; i < sizeof(kernel) / sizeof(*kernel); i++) {
+		TELLS(SIGSEGV, SEGV_MAPERR, 14, 5, ANYWHERE, result = *(volatile char *)kernel[i]);
+		CHECK(told.cr2 == (int)kernel[i] && got.si_addr == (void *)kernel[i]);
+		TELLS(SIGSEGV, SEGV_MAPERR, 14, 7, ANYWHERE, *(volatile char *)kernel[i] = 1);
+	}
+	/* Segments may end before the last addresses: then it is no page fault. */
+	catch(SIGSEGV, tell, SA_NODEFER);
+	if (!sigsetjmp(back, 1)) {
+		result = *(volatile char *)0xffffe000;
+		CHECK(!"no signal");
+	}
+	CHECK((told.trap == 14 && told.error == 5 && told.code == SEGV_MAPERR) ||
+	      (told.trap == 13 && told.error == 0 && told.code == SI_KERNEL));
 	TELLS(SIGSEGV, SEGV_MAPERR, 14, 4, ANYWHERE, result = *(volatile char *)(8 + zero));
 	(void)result;
 	return 1;

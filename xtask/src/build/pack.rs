@@ -3,10 +3,11 @@
 
 use crate::description::{Description, OnDeath};
 use crate::linux::root::{self, Insert};
+use crate::linux::server;
 use abi::TABLE_SPAN;
 use abi::boot::{HEADER_BYTES, Header, MAGIC, VERSION, header_crc};
 use anyhow::{Context, Result, anyhow, ensure};
-use image::{Component, Grant, Load, Resource, Shared, System, layout};
+use image::{Component, Grant, Load, Places, Resource, Shared, System, Window, layout};
 use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use std::path::Path;
@@ -108,14 +109,31 @@ impl Image {
 }
 
 /// Where the next thing goes that a component finds mapped.
-struct Place(u32);
+struct Next {
+    address: u32,
+    /// The end of the next file, if files are apart.
+    files_end: Option<u32>,
+}
 
-impl Place {
+impl Next {
+    /// The first.
+    fn of(window: Option<Window>) -> Self {
+        let places = window.map_or(Places::LOW, Places::within);
+        Self { address: places.grants, files_end: window.map(|_| places.files_end) }
+    }
+
     /// A place for so many bytes. Each begins a translation table of its own.
     fn take(&mut self, bytes: u32) -> u32 {
-        let address = self.0;
-        self.0 = address.saturating_add(bytes).checked_next_multiple_of(TABLE_SPAN).unwrap_or(layout::GRANTS_END);
+        let address = self.address;
+        self.address = address.saturating_add(bytes).checked_next_multiple_of(TABLE_SPAN).unwrap_or(u32::MAX);
         address
+    }
+
+    /// The same for a file.
+    fn take_for_file(&mut self, bytes: u32) -> u32 {
+        let Some(end) = &mut self.files_end else { return self.take(bytes) };
+        *end = end.saturating_sub(bytes) & !(TABLE_SPAN - 1);
+        *end
     }
 }
 
@@ -126,7 +144,7 @@ fn grants(
     inserts: &[Insert],
 ) -> Result<Vec<Grant>> {
     let mut grants = Vec::new();
-    let mut place = Place(layout::GRANTS);
+    let mut next = Next::of(description.window(component)?);
     for (i, peer) in component.calls.iter().enumerate() {
         let badge = peer.badge.as_ref().map_or(i as u32 + 1, |b| *b.get_ref());
         grants.push(Grant { name: peer.label().into(), what: Resource::Call { component: description.index(&peer.to)?, badge } });
@@ -141,18 +159,21 @@ fn grants(
     for ports in &component.ports {
         grants.push(Grant { name: ports.name.clone(), what: Resource::Ports { base: *ports.base.get_ref(), count: ports.count } });
     }
+    for addresses in &component.addresses {
+        grants.push(Grant { name: addresses.name.clone(), what: Resource::Addresses { bytes: description.bytes(&addresses.size)? } });
+    }
     for device in &component.devices {
         let bytes = description.bytes(&device.size)?;
-        let what = Resource::Device { base: *device.base.get_ref(), bytes, address: place.take(bytes) };
+        let what = Resource::Device { base: *device.base.get_ref(), bytes, address: next.take(bytes) };
         grants.push(Grant { name: device.name.clone(), what });
     }
     for pci in &component.pci {
-        let what = Resource::Pci { device: *pci.device.get_ref() as u8, address: place.take(layout::PCI_SPAN) };
+        let what = Resource::Pci { device: *pci.device.get_ref() as u8, address: next.take(layout::PCI_SPAN) };
         grants.push(Grant { name: pci.name.clone(), what });
     }
     for share in &component.shares {
         let (region, bytes) = description.region(&share.region)?;
-        let what = Resource::Shared { region, address: place.take(bytes), writable: share.writable, dma: share.dma };
+        let what = Resource::Shared { region, address: next.take(bytes), writable: share.writable, dma: share.dma };
         grants.push(Grant { name: share.label().into(), what });
     }
     for piece in &component.memory {
@@ -163,10 +184,26 @@ fn grants(
         let inserts = if file.name == root::INITRD { inserts } else { &[] };
         let data = root::with_inserts(file.from.get_ref(), inserts)?;
         let bytes = data.len() as u32;
-        let what = Resource::File { offset: image.add(&data), bytes, address: place.take(bytes) };
+        let what = Resource::File { offset: image.add(&data), bytes, address: next.take_for_file(bytes) };
         grants.push(Grant { name: file.name.clone(), what });
     }
     Ok(grants)
+}
+
+/// A Linux has as much memory as vmalloc leaves it of its window.
+fn check_window(description: &Description, source: &crate::description::Component, made: &Component) -> Result<()> {
+    let Some(linux) = server::layout(source.package())? else { return Ok(()) };
+    let room = linux.ram_end.saturating_sub(made.image_end());
+    let Some(piece) = source.memory.iter().find(|piece| piece.behind_image).filter(|_| made.behind_image() > room) else { return Ok(()) };
+    Err(description.wrong(
+        &piece.size,
+        &format!(
+            "the window of `{}` is {} MiB, and has room for {} MiB of memory behind the image: give it no more",
+            made.name,
+            (layout::WINDOW_END - linux.window) >> 20,
+            room >> 20
+        ),
+    ))
 }
 
 /// Memory behind an image that is large enough for large pages ends with one.
@@ -193,9 +230,9 @@ pub fn image(
     let root_offset = image.add(&root.bytes);
     let names: Vec<String> = description.component.iter().map(|c| c.name.get_ref().clone()).collect();
     let mut components = Vec::new();
-    for component in &description.component {
-        let name = component.name.get_ref().clone();
-        let file = read_elf(&elf(component.package()))?;
+    for source in &description.component {
+        let name = source.name.get_ref().clone();
+        let file = read_elf(&elf(source.package()))?;
         let loads = file.parts.iter().map(|part| Load {
             address: part.address,
             offset: image.add(&part.data),
@@ -206,27 +243,29 @@ pub fn image(
         let loads = loads.collect();
         let mut component = Component {
             // The console shows names.
-            arguments: if name == "console" { names.clone() } else { component.arguments.clone() },
+            arguments: if name == "console" { names.clone() } else { source.arguments.clone() },
             entry: file.entry,
             loads,
-            heap: description.bytes(&component.heap)?,
+            heap: description.bytes(&source.heap)?,
             stack: STACK,
-            priority: *component.priority.get_ref(),
-            max_priority: component.max_priority.as_ref().map_or(*component.priority.get_ref(), |p| *p.get_ref()),
-            quota: description.quota(component)?,
-            threads: description.threads(component)?,
-            slots: *component.slots.get_ref(),
-            on_death: match component.on_death {
+            priority: *source.priority.get_ref(),
+            max_priority: source.max_priority.as_ref().map_or(*source.priority.get_ref(), |p| *p.get_ref()),
+            quota: description.quota(source)?,
+            threads: description.threads(source)?,
+            slots: *source.slots.get_ref(),
+            window: description.window(source)?,
+            on_death: match source.on_death {
                 OnDeath::Report => image::OnDeath::Report,
                 OnDeath::Stop => image::OnDeath::Stop,
                 OnDeath::Restart { first_ms, most_ms } => image::OnDeath::Restart { first_ms, most_ms },
             },
-            service: component.service,
-            results: component.results,
-            grants: grants(description, component, &mut image, &inserts(&name))?,
+            service: source.service,
+            results: source.results,
+            grants: grants(description, source, &mut image, &inserts(&name))?,
             name,
         };
         fill_large_pages(&mut component);
+        check_window(description, source, &component)?;
         components.push(component);
     }
     let mut shared = Vec::new();

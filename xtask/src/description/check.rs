@@ -4,6 +4,7 @@
 use super::{BYTES_A_THREAD, Component, Description};
 use crate::machine::board::Board;
 use anyhow::Result;
+use image::{Window, layout};
 use toml::Spanned;
 
 /// Bytes of a grant's name: as many as the Linux server reads (`start.c`).
@@ -65,6 +66,13 @@ impl Description {
                 self.region(&share.region)?;
             }
             self.check_grants(component)?;
+            self.check_window(component)?;
+            for addresses in &component.addresses {
+                let bytes = self.bytes(&addresses.size)?;
+                if bytes == 0 || bytes % Window::KERNEL_BYTES != 0 || bytes > layout::WINDOW_MOST {
+                    return Err(self.wrong(&addresses.size, "a server's window has a multiple of 4M, and 2048M at most"));
+                }
+            }
         }
         self.check_threads()?;
         self.check_memory()
@@ -82,6 +90,24 @@ impl Description {
                 continue;
             };
             return Err(self.sources.wrong((*at, mistake)));
+        }
+        Ok(())
+    }
+
+    /// Only a Linux has a window, and of one size: its addresses are in its image.
+    fn check_window(&self, component: &Component) -> Result<()> {
+        let (package, window) = (component.package(), self.window(component)?);
+        let Some(window) = window else {
+            let server = component.server.as_ref().map(|at| (at.span().start, "server"));
+            let size = component.window.as_ref().map(|at| (at.span().start, "window"));
+            let Some((at, key)) = server.or(size) else { return Ok(()) };
+            let what = format!("`{key}` is for a Linux, and the package `{package}` is none: leave it out");
+            return Err(self.sources.wrong((at, what)));
+        };
+        let Some(size) = component.window.as_ref() else { return Ok(()) };
+        if self.bytes(size)? != window.bytes() {
+            let what = format!("`{package}` is built for a window of {}M only: write that, or leave `window` out", window.bytes() >> 20);
+            return Err(self.wrong(size, &what));
         }
         Ok(())
     }
@@ -365,6 +391,35 @@ mod tests {
         let piece = "{ as = \"ram\", size = \"3072M\", behind-image = true }";
         let said = error(&format!("[[component]]\nname = \"a\"\nmemory = [{piece}, {piece}]\n"));
         assert!(said.starts_with("x.toml:"), "{said}");
+    }
+
+    #[test]
+    fn addresses_are_whole_tables() {
+        let said = error("[[component]]\nname = \"a\"\naddresses = [{ as = \"w\", size = \"6M\" }]\n");
+        assert_eq!(said, "x.toml:3: a server's window has a multiple of 4M, and 2048M at most");
+    }
+
+    #[test]
+    fn a_linux_has_a_window() {
+        let linux = |keys: &str| format!("[[component]]\nname = \"linux\"\n{keys}\n");
+        let serves = |keys: &str| {
+            let description = parse(&linux(keys)).expect("sound");
+            let window = description.window(&description.component[0]).expect("plain numbers").expect("a window");
+            (window.start, window.serve)
+        };
+        assert_eq!(serves(""), (0xc000_0000, true));
+        assert_eq!(serves("server = \"auto\"\nwindow = \"512M\""), (0xc000_0000, true));
+        assert_eq!(serves("server = \"large\""), (0xc000_0000, false));
+        assert_eq!(
+            error(&linux("window = \"1024M\"")),
+            "x.toml:3: `linux` is built for a window of 512M only: write that, or leave `window` out"
+        );
+        assert!(error(&linux("server = \"small\"")).starts_with("x.toml:3: unknown variant `small`"));
+        assert_eq!(
+            error("[[component]]\nname = \"a\"\nserver = \"large\"\n"),
+            "x.toml:3: `server` is for a Linux, and the package `a` is none: leave it out"
+        );
+        assert!(error("[[component]]\nname = \"a\"\nwindow = \"512M\"\n").starts_with("x.toml:3: `window` is for a Linux"));
     }
 
     #[test]

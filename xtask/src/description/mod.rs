@@ -6,8 +6,10 @@ mod check;
 mod devices;
 mod sources;
 
+use crate::linux::server;
 use crate::machine::board::Board;
 use anyhow::Result;
+use image::Window;
 use serde::Deserialize;
 use sources::{Mistake, Sources, spanned, wrong_toml};
 use std::collections::BTreeMap;
@@ -159,6 +161,8 @@ pub struct Component {
     #[serde(default)]
     pub ports: Vec<Ports>,
     #[serde(default)]
+    pub addresses: Vec<Addresses>,
+    #[serde(default)]
     pub devices: Vec<Device>,
     #[serde(default)]
     pub pci: Vec<Pci>,
@@ -168,6 +172,21 @@ pub struct Component {
     pub memory: Vec<Piece>,
     #[serde(default)]
     pub files: Vec<File>,
+    /// How a Linux runs; where the machine allows it by itself, if absent.
+    pub server: Option<Spanned<Server>>,
+    /// The size of a Linux's window; what it is built for if absent.
+    pub window: Option<Spanned<String>>,
+}
+
+/// How a Linux runs.
+#[derive(Deserialize, Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub enum Server {
+    /// In the spaces of its processes, where the machine keeps it off the kernel.
+    #[default]
+    Auto,
+    /// In a space of its own.
+    Large,
 }
 
 impl Component {
@@ -184,12 +203,13 @@ impl Component {
         let peers = self.calls.iter().chain(&self.notifies).map(|peer| named(peer.label(), &peer.to));
         let irqs = self.irqs.iter().map(|irq| named(&irq.name, &irq.line));
         let ports = self.ports.iter().map(|ports| named(&ports.name, &ports.base));
+        let addresses = self.addresses.iter().map(|addresses| named(&addresses.name, &addresses.size));
         let devices = self.devices.iter().map(|device| named(&device.name, &device.base));
         let pci = self.pci.iter().map(|pci| named(&pci.name, &pci.device));
         let shares = self.shares.iter().map(|share| named(share.label(), &share.region));
         let memory = self.memory.iter().map(|piece| named(&piece.name, &piece.size));
         let files = self.files.iter().map(|file| named(&file.name, &file.from));
-        peers.chain(irqs).chain(ports).chain(devices).chain(pci).chain(shares).chain(memory).chain(files).collect()
+        peers.chain(irqs).chain(ports).chain(addresses).chain(devices).chain(pci).chain(shares).chain(memory).chain(files).collect()
     }
 }
 
@@ -252,6 +272,15 @@ pub struct Ports {
     pub name: String,
     pub base: Spanned<u32>,
     pub count: u32,
+}
+
+/// Addresses for the windows of servers, up to the end of the users'.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "{ as = \"NAME\", size = \"SIZE\" }")]
+pub struct Addresses {
+    #[serde(rename = "as")]
+    pub name: String,
+    pub size: Spanned<String>,
 }
 
 /// A range of device registers.
@@ -361,7 +390,8 @@ impl Description {
         self.sources.0[0].0.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned())
     }
 
-    fn wrong<T>(&self, at: &Spanned<T>, what: &str) -> anyhow::Error {
+    /// A mistake, with file and line.
+    pub fn wrong<T>(&self, at: &Spanned<T>, what: &str) -> anyhow::Error {
         self.sources.wrong((at.span().start, what.into()))
     }
 
@@ -409,6 +439,13 @@ impl Description {
             Some(threads) => Ok(*threads.get_ref()),
             None => Ok((self.quota(component)? / BYTES_A_THREAD).max(FEWEST_THREADS)),
         }
+    }
+
+    /// A Linux's window, and whether it serves there.
+    pub fn window(&self, component: &Component) -> Result<Option<Window>> {
+        let Some(layout) = server::layout(component.package())? else { return Ok(None) };
+        let server = component.server.as_ref().map_or_else(Server::default, |server| *server.get_ref());
+        Ok(Some(Window { start: layout.window, serve: server == Server::Auto }))
     }
 
     /// A piece of shared memory: its index, and its bytes.

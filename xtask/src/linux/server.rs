@@ -17,19 +17,29 @@ struct Server {
     /// Its source, unpacked, under `target/linux`.
     folder: &'static str,
     /// The header that places it.
-    layout: &'static str,
+    layout: Header,
     /// Whether `linux/tests` is in it.
     tests: bool,
 }
 
+/// A header that places a server.
+#[derive(Clone, Copy)]
+struct Header {
+    file: &'static str,
+    text: &'static str,
+}
+
+const LAYOUT: Header = Header { file: "linux/x86/layout.h", text: include_str!("../../../linux/x86/layout.h") };
+const SMALL_LAYOUT: Header = Header { file: "tests/linux/small-layout.h", text: include_str!("../../../tests/linux/small-layout.h") };
+
 const SERVERS: [Server; 3] = [
-    Server { package: "linux", folder: "source", layout: "linux/x86/layout.h", tests: false },
-    Server { package: "linux-tests", folder: "source", layout: "linux/x86/layout.h", tests: true },
-    Server { package: "linux-small", folder: "small", layout: "tests/linux/small-layout.h", tests: false },
+    Server { package: "linux", folder: "source", layout: LAYOUT, tests: false },
+    Server { package: "linux-tests", folder: "source", layout: LAYOUT, tests: true },
+    Server { package: "linux-small", folder: "small", layout: SMALL_LAYOUT, tests: false },
 ];
 const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
 /// The file that a server's own takes the place of.
-const LAYOUT: &str = "layout.h";
+const LAYOUT_FILE: &str = "layout.h";
 /// Folders of ours, and where they go in the source.
 const OURS: [(&str, &str); 4] = [
     ("linux/os-L4", "arch/um/os-L4"),
@@ -57,15 +67,41 @@ pub fn elf(package: &str) -> Option<PathBuf> {
     })
 }
 
+/// Where a server is, as its header says.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// The end of its processes, where the window begins.
+    pub window: u32,
+    /// Its image.
+    pub base: u32,
+    /// The highest end of its memory.
+    pub ram_end: u32,
+    /// The end of all that it maps itself.
+    pub vmalloc_end: u32,
+}
+
+impl Header {
+    fn layout(self) -> Result<Layout> {
+        let value = |name: &str| {
+            let digits = self.text.lines().find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name)?.trim().strip_prefix("0x"));
+            let number = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+            number.with_context(|| format!("{}: `{name}` is no hexadecimal number", self.file))
+        };
+        let [window, base] = [value("L4_USER_END")?, value("L4_SERVER_BASE")?];
+        Ok(Layout { window, base, ram_end: value("L4_RAM_END")?, vmalloc_end: value("L4_VMALLOC_END")? })
+    }
+}
+
+/// Where a server is; nothing if the package is none.
+pub fn layout(package: &str) -> Result<Option<Layout>> {
+    server(package).map(|server| server.layout.layout()).transpose()
+}
+
 /// Where the code of the first server among the packages is, for the machine model: `START-END`.
 pub fn code(packages: &[String]) -> Result<Option<String>> {
     let Some(server) = packages.iter().find_map(|package| server(package)) else { return Ok(None) };
-    let header = std::fs::read_to_string(server.layout)?;
-    let value = |name: &str| {
-        let number = header.lines().find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name)?.trim().strip_prefix("0x"));
-        number.with_context(|| format!("{}: `{name}` is no hexadecimal number", server.layout))
-    };
-    Ok(Some(format!("{}-{}", value("L4_SERVER_BASE")?, value("L4_VMALLOC_END")?)))
+    let Layout { base, vmalloc_end, .. } = server.layout.layout()?;
+    Ok(Some(format!("{base:08x}-{vmalloc_end:08x}")))
 }
 
 /// Builds a server, if the package is one.
@@ -76,7 +112,7 @@ pub fn build(package: &str) -> Result<()> {
     for (from, to) in OURS {
         for file in files(from)? {
             let name = file.file_name().context("a file without a name")?;
-            let file = if name == LAYOUT { Path::new(server.layout) } else { &file };
+            let file = if name == LAYOUT_FILE { Path::new(server.layout.file) } else { &file };
             put(&source.join(to).join(name), &std::fs::read(file)?)?;
         }
     }
@@ -204,4 +240,23 @@ fn make(source: &Path, arch: &str, targets: &[&str]) -> Result<()> {
         bail!("the build of Linux failed; its messages are in {}:\n{}", log.display(), std::fs::read_to_string(&log)?);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use image::{Window, layout};
+
+    #[test]
+    fn servers_keep_to_their_windows() {
+        for server in SERVERS {
+            let at = server.layout.layout().expect("plain numbers");
+            let window = Window { start: at.window, serve: true };
+            assert!(window.is_possible() && at.base == at.window + Window::KERNEL_BYTES, "{at:x?}");
+            assert!(at.base < at.ram_end && at.ram_end + (64 << 20) < at.vmalloc_end, "{at:x?}");
+            assert!(at.vmalloc_end <= layout::WINDOW_START_BLOCK && at.ram_end.is_multiple_of(abi::TABLE_SPAN), "{at:x?}");
+        }
+        assert_eq!(layout::WINDOW_END, abi::USER_END);
+        assert_eq!(code(&["root".into(), "linux".into()]).ok().flatten().as_deref(), Some("c0400000-de000000"));
+    }
 }

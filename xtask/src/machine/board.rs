@@ -63,7 +63,7 @@ pub struct Qemu {
     pub cpu: String,
     /// The machine: `{cpu}`, `{memory}` in MiB.
     pub arguments: Vec<String>,
-    /// A system of ours: `{kernel}`, `{image}`, `{symbols}`.
+    /// A system of ours: `{kernel}`, `{image}`, `{symbols}`, and the kernel's command line `{words}`.
     pub system: Vec<String>,
     /// Linux alone, its console at the standard output: `{kernel}`, `{initrd}`.
     pub linux: Vec<String>,
@@ -86,7 +86,7 @@ pub struct Bochs {
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Iso {
-    /// GRUB's menu.
+    /// GRUB's menu: the kernel's command line `{words}`.
     pub menu: String,
 }
 

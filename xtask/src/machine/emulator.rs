@@ -4,6 +4,7 @@
 use super::Emulator;
 use super::board::{self, Board, fill};
 use super::console::{bridge, connect, free_port};
+use super::spaces;
 use crate::build::{Built, Disk, Model};
 use crate::description::Interface;
 use crate::linux::server;
@@ -32,7 +33,8 @@ fn arguments(command: &mut Command, arguments: &[String], words: &[(&str, &str)]
 fn qemu(built: &Built, cpu: &str) -> Command {
     let mut command = machine(built.board, cpu, built.memory);
     let [kernel, image, symbols] = [&built.kernel, &built.image, &built.symbols].map(|file| file.to_string_lossy());
-    arguments(&mut command, &built.board.qemu.system, &[("kernel", &kernel), ("image", &image), ("symbols", &symbols)]);
+    let words = [("kernel", &*kernel), ("image", &image), ("symbols", &symbols), ("words", spaces::words())];
+    arguments(&mut command, &built.board.qemu.system, &words);
     for disk in &built.disks {
         let drive = match disk.interface {
             Interface::Virtio => &disk.medium.virtio,
@@ -54,7 +56,7 @@ pub fn iso(built: &Built) -> Result<PathBuf> {
     for (from, to) in [(&built.image, "image.bin"), (&built.symbols, "kernel.sym")] {
         std::fs::copy(from, tree.join("boot").join(to))?;
     }
-    std::fs::write(tree.join("boot/grub/grub.cfg"), &iso.menu)?;
+    std::fs::write(tree.join("boot/grub/grub.cfg"), fill(&iso.menu, &[("words", spaces::words())]))?;
     let path = folder.join(format!("{}.iso", built.name));
     let mut grub = Command::new("grub-mkrescue");
     grub.arg("-o").arg(&path).arg(&tree).stdout(Stdio::null()).stderr(Stdio::null());

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether Linux runs in the spaces of its processes, by the kernel's command line: `--spaces`.
+
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use std::sync::OnceLock;
+
+/// What overrules the machine: by itself it has servers if its processor checks segment limits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Spaces {
+    /// Linux at ring 1 in the spaces of its processes, also where nothing keeps it off the kernel (QEMU).
+    Force,
+    /// Linux in a space of its own.
+    Large,
+}
+
+impl Spaces {
+    /// The word for the kernel.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Force => "smallspaces=force",
+            Self::Large => "smallspaces=no",
+        }
+    }
+
+    /// What it means.
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Force => {
+                "--spaces force: Linux runs at ring 1 in the spaces of its processes. QEMU checks no segment limits, so there \
+                 Linux can read and write the kernel: for measurements, and for who trusts this Linux"
+            }
+            Self::Large => "--spaces large: Linux runs in a space of its own, and each of its system calls switches page tables twice",
+        }
+    }
+}
+
+static CHOSEN: OnceLock<Spaces> = OnceLock::new();
+
+/// Makes it so for each system that this command runs, and says what it means.
+///
+/// # Errors
+/// If it was chosen before.
+pub fn choose(spaces: Option<Spaces>) -> Result<()> {
+    let Some(spaces) = spaces else { return Ok(()) };
+    eprintln!("{}", spaces.text());
+    CHOSEN.set(spaces).ok().context("--spaces was chosen before")
+}
+
+/// The kernel's command line.
+pub fn words() -> &'static str {
+    CHOSEN.get().map_or("", |spaces| spaces.word())
+}
