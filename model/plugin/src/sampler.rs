@@ -5,7 +5,7 @@
 //! The block that begins then is the sample: its share of samples is its share of instructions.
 
 use crate::guest::Guest;
-use model_core::{Marker, Privilege, World};
+use model_core::{Marker, Privilege, World, walk};
 use model_profile::{CODE_BYTES, Sample, Samples, Space};
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ const STACK_BYTES: u32 = 8192;
 /// The longest name of a component that is read.
 const NAME_BYTES: u32 = 64;
 const PAGE: u32 = abi::PAGE_SIZE;
-/// Where a component finds its name: behind the four words of the start block, its length first.
-const NAME: u32 = image::layout::START_BLOCK + 16;
+/// Where a component finds its name in its start block: behind the four words, its length first.
+const NAME: u32 = 16;
 
 /// A count up to 2^64 that is below this has passed it; one that stands at it is far from passing.
 pub const SMALL: u64 = 1 << 63;
@@ -57,13 +57,13 @@ impl Sampler {
         let root = guest.paging().then(|| guest.root());
         let kernel = guest.privilege() == Privilege::Kernel;
         let eip = guest.eip();
-        let native = guest.is_native();
-        let space = match root {
-            _ if native => Space::Component(name(guest)),
-            Some(root) if guest.first_root().is_some_and(|first| first != root) => Space::Process,
+        let component = component(guest);
+        let code = if component.is_some() || kernel { Vec::new() } else { guest.bytes(eip, CODE_BYTES as u32) };
+        let space = match (component, root) {
+            (Some(name), _) => Space::Component(name),
+            (None, Some(root)) if guest.first_root().is_some_and(|first| first != root) => Space::Process,
             _ => Space::First,
         };
-        let code = if native || kernel { Vec::new() } else { guest.bytes(eip, CODE_BYTES as u32) };
         let stack = self.stack(guest);
         self.samples.add(Sample { space, kernel, eip, code, stack }, times);
     }
@@ -79,7 +79,7 @@ impl Sampler {
 
     /// One of the bounds is executed, or what is at its address in a process.
     pub fn cross(&mut self, guest: &mut Guest, address: u32) {
-        if guest.is_native() {
+        if component(guest).is_some() {
             self.on = self.sampling.bounds.as_ref().is_some_and(|bounds| bounds.start == address);
         }
     }
@@ -115,11 +115,26 @@ impl Sampler {
     }
 }
 
-/// The name of the component whose tables are in use; the root server has no start block.
-fn name(guest: &Guest) -> String {
-    let block = guest.bytes(NAME, 1 + NAME_BYTES);
-    let name = block.split_first().and_then(|(&length, rest)| std::str::from_utf8(rest.get(..usize::from(length))?).ok());
-    name.unwrap_or("root").into()
+/// The component that runs or, in the kernel, whose directory is in use: a process's directory shows a server, but is not
+/// its own. A server at ring 1 and a component with a window have their start block there; the root server has none.
+fn component(guest: &mut Guest) -> Option<String> {
+    use image::layout::{START_BLOCK, WINDOW_START_BLOCK};
+    if guest.privilege() == Privilege::Ring1 {
+        return name(guest, WINDOW_START_BLOCK);
+    }
+    if guest.is_native() {
+        return Some(name(guest, START_BLOCK).unwrap_or_else(|| "root".into()));
+    }
+    let root = guest.root();
+    let own = guest.paging() && walk(guest, root, WINDOW_START_BLOCK, |_| ()).is_ok_and(|mapping| mapping.user);
+    own.then(|| name(guest, WINDOW_START_BLOCK)).flatten()
+}
+
+/// The name in a start block.
+fn name(guest: &Guest, block: u32) -> Option<String> {
+    let name = guest.bytes(block + NAME, 1 + NAME_BYTES);
+    let (&length, rest) = name.split_first()?;
+    Some(std::str::from_utf8(rest.get(..usize::from(length))?).ok()?.into())
 }
 
 impl Guest {
