@@ -33,5 +33,8 @@ pub use tag::{Delivery, MessageKind, Tag};
 /// Bytes in a page, the unit of mapping.
 pub const PAGE_SIZE: Word = 4096;
 
+/// The place that makes a Space a home ([`Op::CreateSpace`]).
+pub const HOME: Word = 1;
+
 /// Number of priorities; 255 is the most urgent.
 pub const PRIORITIES: u32 = 256;

@@ -325,14 +325,16 @@ pub enum Op {
     CreateQuota = 16,
     /// Make a Space.
     ///
-    /// It is native if it has capability slots, and for aliens if it has none.
+    /// It is native if it has capability slots. If it has none it is for aliens, or a *home*: that has no threads. Small Spaces
+    /// are attached to it, and their threads run by its page tables.
     ///
     /// # Arguments
     /// * `a0`: Quota (`CONTROL`), which pays.
-    /// * `a1`: number of capability slots, at most 65,536; 0 for a Space of aliens.
+    /// * `a1`: number of capability slots, at most 65,536; 0 for a Space of aliens and for a home.
     /// * `a2`: destination.
     /// * `a3`: place of the kernel's part, where the information page and the UTCBs are: 0, or what the port names.
-    ///   IA-32: an address, a multiple of `TABLE_SPAN`. It is 0 for a Space of aliens, which has no such part.
+    ///   IA-32: an address, a multiple of `TABLE_SPAN`. It is 0 for a Space of aliens, which has no such part, and 1 (`HOME`)
+    ///   for a home.
     ///
     /// # Returns
     /// * `r1`: the number of slots, which is rounded up. If the caller is stopped before the call ends, the Space is there
@@ -341,7 +343,7 @@ pub enum Op {
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`; or of the Space itself, if somebody deleted it meanwhile.
     /// * `BadSlot`: the destination.
-    /// * `BadArgument`: more than 65,536 slots; or a Space of aliens has a place.
+    /// * `BadArgument`: more than 65,536 slots; or a Space without slots has another place than 0 and 1.
     /// * `BadAddress`: the kernel's part cannot be at this place.
     /// * `QuotaExceeded`, `PoolExhausted`: the Quota pays.
     CreateSpace = 17,
@@ -381,7 +383,7 @@ pub enum Op {
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`, `a1` or `a3`.
-    /// * `BadArgument`: `a1` and `a3` do not go together.
+    /// * `BadArgument`: `a1` and `a3` do not go together, or `a1` is a home.
     /// * `BadSlot`: the destination.
     /// * `QuotaExceeded`: the Quota has no thread left; or the Quota of the Space with the UTCB slot cannot pay a page.
     /// * `PoolExhausted`: the kernel has no thread left, or no page; or all UTCB slots of that Space are taken.
@@ -663,39 +665,49 @@ pub enum Op {
     /// * `Occupied`: a Segment is attached where a page is to be mapped.
     /// * `QuotaExceeded`, `PoolExhausted`: the Quota of the Space or Segment pays.
     Map = 48,
-    /// Attach a Segment to a Space, or show a server in it.
+    /// Attach a Segment to a Space, show a server in it, or make a Space small.
     ///
     /// A server is a Space that [`Serve`](Self::Serve) made one. Who shows it gives it all that the Space's threads can reach,
     /// and the Space nothing. The addresses of its window are not the Space's any more.
     ///
+    /// A Space that is attached to a home is *small*: its addresses end at its size. It has them from 0 on as before, and its threads
+    /// go on. But they run by the home's page tables, where these addresses begin at `a1`. So a switch between two small
+    /// Spaces of one home costs no change of tables. It is in one home at most.
+    ///
     /// If the caller is stopped before the call ends, the Segment may be there in part; `Detach` takes it away. A server
-    /// that is there in part does not run in the Space.
+    /// that is there in part does not run in the Space, and a small Space not in its home.
     ///
     /// # Arguments
-    /// * `a0`: Space (`CONTROL`).
-    /// * `a1`: address, a multiple of `TABLE_SPAN`.
-    /// * `a2`: Segment, with all rights of `a3`; or Space (`CONTROL`), a server, whose window is at the address.
-    /// * `a3`: rights that the Space gets: `READ`, and `WRITE` and `EXECUTE` at choice; of a server all three.
+    /// * `a0`: Space (`CONTROL`). It is a home to make another small.
+    /// * `a1`: address, a multiple of `TABLE_SPAN`, and of a small Space's size.
+    /// * `a2`: Segment, with all rights of `a3`; or Space (`CONTROL`), a server, whose window is at the address; or Space
+    ///   (`CONTROL`) that becomes small.
+    /// * `a3`: rights that the Space gets: `READ`, and `WRITE` and `EXECUTE` at choice; of a server and of a small Space all
+    ///   three. For a small Space its size is added, a power of two from `TABLE_SPAN` to 1 GiB.
     ///
     /// # Returns
     /// A status.
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0` or `a2`.
-    /// * `BadArgument`: the rights lack `READ`, or have another bit than these three; or they are not all of a server's.
+    /// * `BadArgument`: the rights lack `READ`, or have another bit than these three; or they are not all three of a Space; or
+    ///   there is no such size.
     /// * `BadAddress`: the address is no multiple of `TABLE_SPAN`, or the Segment would not lie within the part of the
-    ///   Space that is the user's; or the server's window is not there.
+    ///   Space that is the user's; or the server's window is not there; or the small Space would not lie in the home.
     /// * `Occupied`: page tables, large pages, another Segment or a server are there. (A second server whose window begins elsewhere
     ///   is `BadAddress`.)
-    /// * `BadState`: the Segment or server is being deleted; or the Quota of the Space was deleted; or `a2` is a Space that is
-    ///   no server; or `a0` is a server: it has nothing attached.
+    ///   Or the small Space is in a home already, or has something behind its size.
+    /// * `BadState`: the Segment, server or small Space is being deleted; or the Quota of `a0` was deleted; or `a2` is a
+    ///   Space that is no server, and there is no size; or `a0` is a server: it has nothing attached; or there is a size, and `a0`
+    ///   is no home, or `a2` a home or server.
+    /// * `Unsupported`: a Space cannot be small on this machine.
     /// * `QuotaExceeded`, `PoolExhausted`: the Quota of the Space pays.
     Attach = 49,
-    /// Detach a Segment from a Space, or show a server in it no more.
+    /// Detach a Segment from a Space, show a server in it no more, or make a small Space large again.
     ///
     /// # Arguments
-    /// * `a0`: Space (`CONTROL`).
-    /// * `a1`: the address where the Segment or server was attached.
+    /// * `a0`: Space (`CONTROL`); the home of a small Space.
+    /// * `a1`: the address where the Segment, server or small Space was attached.
     ///
     /// # Returns
     /// A status.

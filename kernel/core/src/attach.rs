@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Attachments: the record that a Memory was mapped into an owner of tables, or a Segment attached
-//! to a Space, or a server shown in it.
+//! to a Space, a server shown in it, or a small Space put into it.
 //!
 //! The records of one source are a list. Those of one owner are a digital search tree, as every
 //! `map` looks one up and others may have made thousands: a node's `bit` says whether a key that is
@@ -23,16 +23,18 @@ pub mod attachment {
     pub const SEGMENT_IN_SPACE: u32 = 2;
     /// A server shown in a Space.
     pub const SERVER_IN_SPACE: u32 = 3;
+    /// A small Space in a home.
+    pub const SMALL_IN_HOME: u32 = 4;
 }
 
-/// One (Memory, owner), (Segment, Space) or (server, Space) pair: in a list of its source and in a tree of its owner
+/// One (Memory, owner), (Segment, Space), (server, Space) or (small Space, home) pair: in a list of its source and in a tree of its owner
 /// (`attach.rs`).
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 pub struct Attachment {
     /// `attachment::*`.
     pub kind: u32,
-    /// Address of the Memory, Segment or server.
+    /// Address of the Memory, Segment, server or small Space.
     pub source: u32,
     /// Address of the Space or Segment that has it.
     pub owner: u32,
@@ -53,6 +55,8 @@ pub struct Attachment {
     pub source_prev: Link<Attachment>,
     /// Rights that the copies give.
     pub rights: u32,
+    /// Leaf tables that a small Space can have when it is large again ([`Region::tables`]).
+    pub large_tables: u32,
 }
 impl Object for Attachment {}
 
@@ -63,7 +67,7 @@ const _: () = assert!(size_of::<Attachment>() <= ATTACHMENT_BYTES as usize);
 /// The lowest bit in which two keys can differ.
 const FIRST_BIT: u32 = pool::MIN_BYTES;
 
-/// Key of a Segment's or server's record: by the entry of the Space's directory where it begins.
+/// Key of the record of a Segment, a server or a small Space: by the entry of the Space's directory where it begins.
 pub(crate) const fn place(index: u32) -> u32 {
     index * FIRST_BIT
 }
@@ -81,16 +85,21 @@ impl Attachment {
 
     /// Whether it is of a directory, of which the Space has copies of entries.
     pub(crate) const fn is_of_directory(&self) -> bool {
-        matches!(self.kind, attachment::SEGMENT_IN_SPACE | attachment::SERVER_IN_SPACE)
+        matches!(self.kind, attachment::SEGMENT_IN_SPACE | attachment::SERVER_IN_SPACE | attachment::SMALL_IN_HOME)
     }
 
     /// The directory's owner, of such a one.
     pub(crate) const fn directory(&self) -> Owner {
-        if self.kind == attachment::SERVER_IN_SPACE {
-            Owner::Space(Ref::<Space>::new(self.source))
-        } else {
+        if self.kind == attachment::SEGMENT_IN_SPACE {
             Owner::Segment(Ref::<Segment>::new(self.source))
+        } else {
+            Owner::Space(Ref::<Space>::new(self.source))
         }
+    }
+
+    /// Whether it is of this space and has this place there.
+    pub(crate) fn is_at(&self, space: Ref<Space>, index: usize) -> bool {
+        self.owner == space.address() && self.index as usize == index
     }
 
     /// Where the copy of the directory's entry 0 is, or would be: a server's lie where its own do.
@@ -98,7 +107,7 @@ impl Attachment {
         if self.kind == attachment::SERVER_IN_SPACE { 0 } else { self.index }
     }
 
-    /// What its owner's tree orders it by: a Memory's address; a Segment, which may be there twice, by its place.
+    /// What its owner's tree orders it by: a Memory's address; a directory, which may be there twice, by its place.
     const fn key(&self) -> u32 {
         if self.is_of_directory() { place(self.index) } else { self.source }
     }

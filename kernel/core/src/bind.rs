@@ -32,6 +32,9 @@ impl<P: Port> Kernel<P> {
         let runs_in: Ref<Space> = self.object(space, runs_in, Kind::Space, Rights::CONTROL)?;
         let alien = self.pool[runs_in].slots == 0;
         let home = if home == 0 { runs_in } else { self.object(space, home, Kind::Space, Rights::CONTROL)? };
+        if self.pool[runs_in].is_home() {
+            return Err(Error::BadArgument);
+        }
         if self.pool[runs_in].region.header.is_dying() || self.pool[home].region.header.is_dying() {
             return Err(Error::BadState);
         }

@@ -36,6 +36,7 @@ pub mod boot;
 pub mod cap;
 mod destroy;
 mod fault;
+mod home;
 mod ipc;
 mod irq;
 #[cfg(feature = "kdb")]

@@ -207,6 +207,20 @@ pub trait Port {
     /// |---|---|
     /// | noted for the switch | nothing |
     fn server_shown(&mut self, pool: &mut Pool, space: Ref<Space>, server: Link<Space>);
+    /// Whether spaces can be small: [`space_moved`](Self::space_moved).
+    ///
+    /// | IA-32 | ARMv5 | others |
+    /// |---|---|---|
+    /// | if segment limits hold | by the PID | no |
+    fn has_small_spaces(&self) -> bool;
+    /// A space is small from now on: its home's tables have its entries at `place`. Afterwards its threads run by
+    /// its home's tables, with the addresses from 0 on that there are from `place` on, and reach nothing outside. Or its home is null
+    /// and the space large again: its threads run by its own tables. It may be loaded either time, and it may be large already.
+    ///
+    /// | IA-32 | ARMv5 |
+    /// |---|---|
+    /// | base and limit of its threads' segments | its slot |
+    fn space_moved(&mut self, pool: &mut Pool, space: Ref<Space>, home: Link<Space>, place: Range<UserAddr>);
     /// A UTCB slot was taken in the page at `page` of the pool, which is mapped at `address` of a space. Returns the address by
     /// which the kernel reaches that page from now on. It is in the pool, or in what [`Pool::add_window`] names. No cache
     /// has anything of the page by another address afterwards. The page goes as any mapping does:

@@ -78,7 +78,11 @@ impl<P: Port> Kernel<P> {
     /// Whether a space is native and as it was made: without threads, and without anything of a user's in its tables.
     fn is_fresh(&self, space: Ref<Space>) -> bool {
         let Space { region, segments, utcb_map, window, .. } = self.pool[space];
-        let is_bare = !region.header.is_dying() && region.attached.is_null() && segments.is_null() && window == UserAddr::default();
+        let is_bare = !region.header.is_dying()
+            && region.uses.is_null()
+            && region.attached.is_null()
+            && segments.is_null()
+            && window == UserAddr::default();
         let has_no_threads = |(index, bits): (usize, &u32)| *bits == if index + 1 == SLOT_MAP_WORDS { NO_SLOTS } else { 0 };
         is_bare && utcb_map.get().is_some_and(|map| self.pool[map].0.iter().enumerate().all(has_no_threads))
     }

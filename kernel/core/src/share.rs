@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Directories of which others have copies: a Segment's, in the spaces that it is attached to
-//! (fass-wombat-arm-2007, section 3.4), and a server's, in the spaces that show it. Spaces with copies share the leaf
-//! tables. A list of uses at the directory's owner finds them.
+//! (fass-wombat-arm-2007, section 3.4), a server's, in the spaces that show it, and a small space's, in its home. Spaces with
+//! copies share the leaf tables. A list of uses at the directory's owner finds them.
 //!
 //! Any number of spaces may have copies. So a changed entry is copied in steps: the owner notes
 //! which one it is and where the copying goes on, and whoever changes, revokes or ends anything of it
@@ -22,11 +22,12 @@ const SPREAD: u32 = 32;
 const FILL: u32 = 32;
 
 /// A directory to be attached, checked.
-struct Source {
-    kind: u32,
-    owner: Owner,
+pub(crate) struct Source {
+    /// Of the record that it gets.
+    pub kind: u32,
+    pub owner: Owner,
     /// Addresses that it takes.
-    bytes: Word,
+    pub bytes: Word,
 }
 
 impl<P: Port> Kernel<P> {
@@ -72,7 +73,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Writes a space's copy of a directory's entry.
-    fn copy_entry(&mut self, at: Ref<Attachment>, index: usize, entry: Entry<P>) {
+    pub(crate) fn copy_entry(&mut self, at: Ref<Attachment>, index: usize, entry: Entry<P>) {
         let record = self.pool[at];
         let copy = P::Format::shared(entry, Rights(record.rights));
         self.write_table_entry(record.owner(), record.base() as usize + index, copy);
@@ -83,12 +84,19 @@ impl<P: Port> Kernel<P> {
         let [space, address, source, rights] = args;
         let begun = core::mem::take(&mut self.pool[me].progress) != 0;
         let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
-        let rights = Rights(crate::narrow(rights)?);
-        if !rights.contains(Rights::READ) || !Rights::RWX.contains(rights) {
-            return Err(Error::BadArgument);
-        }
+        let (rights, size) = Self::rights_and_size(rights)?;
         let address = UserAddr(address);
-        let source = self.source(caller, source, address, rights)?;
+        let source = if size == 0 {
+            self.source(caller, source, address, rights)?
+        } else if rights != Rights::RWX {
+            return Err(Error::BadArgument);
+        } else {
+            let small: Ref<Space> = self.object(caller, source, Kind::Space, Rights::CONTROL)?;
+            self.small_source(space, small, address, size, begun)?
+        };
+        if self.pool[source.owner.region()].header.is_dying() {
+            return Err(Error::BadState);
+        }
         if self.is_server(Owner::Space(space)) {
             return Err(Error::BadState);
         }
@@ -107,8 +115,10 @@ impl<P: Port> Kernel<P> {
             }
             is_filled = self.fill(made);
         }
-        if source.kind == attachment::SERVER_IN_SPACE {
-            self.port.server_shown(&mut self.pool, space, Link::from_value(source.owner.address()));
+        match (source.kind, source.owner) {
+            (attachment::SERVER_IN_SPACE, owner) => self.port.server_shown(&mut self.pool, space, Link::from_value(owner.address())),
+            (attachment::SMALL_IN_HOME, Owner::Space(small)) => self.moved_in(small, space, address),
+            _ => {}
         }
         Ok(Outcome::Done(NOTHING))
     }
@@ -116,7 +126,7 @@ impl<P: Port> Kernel<P> {
     /// The directory that a selector names, to be attached at an address with these rights.
     fn source(&self, caller: Ref<Space>, selector: Word, address: UserAddr, rights: Rights) -> Result<Source> {
         let (_, cap) = self.cap(caller, selector)?;
-        let source = if cap.kind() == Kind::Space {
+        Ok(if cap.kind() == Kind::Space {
             let server: Ref<Space> = self.object(caller, selector, Kind::Space, Rights::CONTROL)?;
             if rights != Rights::RWX {
                 return Err(Error::BadArgument);
@@ -134,8 +144,7 @@ impl<P: Port> Kernel<P> {
             let segment: Ref<Segment> = self.object(caller, selector, Kind::Segment, rights)?;
             let bytes = self.pool[segment].region.end.0;
             Source { kind: attachment::SEGMENT_IN_SPACE, owner: Owner::Segment(segment), bytes }
-        };
-        if self.pool[source.owner.region()].header.is_dying() { Err(Error::BadState) } else { Ok(source) }
+        })
     }
 
     /// Notes that a directory is attached to a space, and marks its part of the space's.
@@ -158,11 +167,18 @@ impl<P: Port> Kernel<P> {
         self.make_directory(owner, places.start)?;
         self.make_directory(owner, places.end - 1)?;
         let made = self.attach_record(owner, source.owner.address(), source.kind, places.start as u32, rights)?;
-        self.pool[made].cursor = self.entries(made).start;
-        if source.kind == attachment::SERVER_IN_SPACE {
+        match source.kind {
             // Nothing of the window is the space's own until it is detached.
-            self.pool[space].region.end = address;
+            attachment::SERVER_IN_SPACE => self.pool[space].region.end = address,
+            // Nothing behind its size is a small space's.
+            attachment::SMALL_IN_HOME => {
+                let region = &mut self.pool[source.owner.region()];
+                let large_tables = core::mem::replace(&mut region.end, UserAddr(source.bytes)).0 / TABLE_SPAN;
+                self.pool[made].large_tables = large_tables as u32;
+            }
+            _ => {}
         }
+        self.pool[made].cursor = self.entries(made).start;
         self.write_table_entries(owner, places, P::Format::shared(P::Format::empty(), rights));
         Ok(made)
     }
@@ -194,7 +210,10 @@ impl<P: Port> Kernel<P> {
         let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
         let address = UserAddr(address);
         // A server begins where the space's own part ends.
-        if !address.is_aligned(TABLE_SPAN) || address.0 >= USER_END || address > self.pool[space].region.end {
+        let tables = Owner::Space(space);
+        let end =
+            self.smallness(tables).map_or(self.pool[space].region.end, |at| P::Format::table_start(self.pool[at].large_tables as usize));
+        if !address.is_aligned(TABLE_SPAN) || address.0 >= USER_END || address > end {
             return Err(Error::NotThere);
         }
         let at = self.attachment(self.pool[space].segments, place(P::Format::table_index(address) as u32)).ok_or(Error::NotThere)?;
@@ -207,12 +226,15 @@ impl<P: Port> Kernel<P> {
         let record = self.pool[at];
         let (owner, space) = (record.owner(), Ref::<Space>::new(record.owner));
         let places = record.index as usize..record.index as usize + self.entries(at).len();
+        if record.kind == attachment::SMALL_IN_HOME {
+            self.moved_out(at);
+        }
         let range = P::Format::table_start(places.start)..P::Format::table_start(places.end);
         self.before(owner, range.clone(), Change::Remove);
         self.write_table_entries(owner, places, P::Format::empty());
         self.flush(owner, range);
         if record.kind == attachment::SERVER_IN_SPACE {
-            self.pool[space].region.end = UserAddr(USER_END);
+            self.set_end(space, UserAddr(USER_END));
             self.port.server_shown(&mut self.pool, space, Link::NULL);
         }
         self.drop_record(at);

@@ -24,14 +24,18 @@ pub struct Space {
     pub utcb_map: Link<SlotMap>,
     /// Address of what it has that only one kind of processor has ([`Port::Special`]); 0: nothing.
     pub special: u32,
-    /// Segments that are attached to it, and the server that it shows.
+    /// Segments that are attached to it, the server that it shows, and, in a home, small Spaces.
     pub segments: Link<Attachment>,
-    /// What the port keeps: where words are short, a cache line of its own.
-    pub hw: [u32; 8],
-    /// Bytes of its block. Its capability table grows into that while it is made.
-    pub bytes: u32,
+    /// What the port keeps: where words are short, the first eight are a cache line of their own.
+    pub hw: [u32; HW_WORDS],
+    /// Bytes of its block are 2 to this power. Its capability table grows into that while it is made.
+    pub order: u16,
+    /// 1 if it is a home (`home.rs`), else 0.
+    pub home: u16,
     /// Next on the work list that it is on while it dies (`reap.rs`).
     pub work_next: Work,
+    /// Aligns what follows to a word.
+    pub align: [u32; ALIGN],
     /// Start of the kernel's part, where it has UTCBs.
     pub area_start: UserAddr,
     /// End of that; 0: there is none.
@@ -43,9 +47,12 @@ pub struct Space {
     /// Start of its window, of a server (`server.rs`); 0: it is none.
     pub window: UserAddr,
     /// Up to [`HEADER_BYTES`].
-    pub unused: [u32; 1 + 25 * ALIGN],
+    pub unused: [u32; 24 * ALIGN],
 }
 impl Object for Space {}
+
+/// Words of [`Space::hw`].
+pub const HW_WORDS: usize = 9;
 
 /// Distance from a Space to its capability table: a block's size, so that no slot fits behind it in a space of aliens.
 pub const HEADER_BYTES: u32 = 128 << ALIGN;
@@ -57,6 +64,12 @@ impl Space {
     pub const fn bytes(slots: u32) -> u32 {
         crate::quota::block(HEADER_BYTES + slots * size_of::<Slot>() as u32)
     }
+    /// Whether it is a home, which has no threads.
+    #[must_use]
+    pub const fn is_home(&self) -> bool {
+        self.home != 0
+    }
+
     /// The slot with this index, which the caller has checked.
     #[must_use]
     pub const fn slot(space: Ref<Self>, index: u32) -> Ref<Slot> {
@@ -97,7 +110,8 @@ impl<P: Port> Kernel<P> {
     /// A space with an empty capability table that will have at least `slots` entries
     /// ([`grow_table`](Self::grow_table)), and the kernel's part at `place`.
     pub(crate) fn build_space(&mut self, quota: Ref<Quota>, original: Ref<Slot>, slots: u32, place: Word) -> Result<Ref<Space>> {
-        if slots == 0 && place != 0 {
+        let is_home = slots == 0 && place == abi::HOME;
+        if slots == 0 && place != 0 && !is_home {
             return Err(Error::BadArgument);
         }
         let bytes = Space::bytes(slots);
@@ -105,7 +119,8 @@ impl<P: Port> Kernel<P> {
         self.pool.bytes_mut(block, HEADER_BYTES).fill(0);
         let made: Ref<Space> = Ref::new(block);
         self.pool[made].region = Region { header: Self::new_header(quota, original), end: UserAddr(USER_END), ..Region::zeroed() };
-        self.pool[made].bytes = bytes;
+        self.pool[made].order = bytes.trailing_zeros() as u16;
+        self.pool[made].home = u16::from(is_home);
         self.grow_table(made);
         match self.set_up_space(made, quota, place) {
             Ok(()) => Ok(made),
@@ -119,8 +134,8 @@ impl<P: Port> Kernel<P> {
     /// Clears some more of a space's block for its capability table, a part at a time; true when the table
     /// has its size. What is cleared can be used.
     pub(crate) fn grow_table(&mut self, space: Ref<Space>) -> bool {
-        let Space { bytes, slots, .. } = self.pool[space];
-        let capacity = ((bytes - HEADER_BYTES) / size_of::<Slot>() as u32).min(MAX_SLOTS);
+        let Space { order, slots, .. } = self.pool[space];
+        let capacity = (((1 << order) - HEADER_BYTES) / size_of::<Slot>() as u32).min(MAX_SLOTS);
         let end = (slots + GROWTH).min(capacity);
         let first = Space::slot(space, slots).address();
         self.pool.bytes_mut(first, (end - slots) * size_of::<Slot>() as u32).fill(0);
@@ -148,7 +163,7 @@ impl<P: Port> Kernel<P> {
 
     /// Frees a space that has no threads, capabilities or attachments any more.
     pub(crate) fn discard_space(&mut self, space: Ref<Space>) {
-        let Space { region: Region { header, top, .. }, utcb_map, bytes, kip, .. } = self.pool[space];
+        let Space { region: Region { header, top, .. }, utcb_map, order, kip, .. } = self.pool[space];
         if let Some(top) = top.get() {
             self.port.space_dropped(&mut self.pool, space);
             // Of one that could not be made there are the table of its information page and what leads to it.
@@ -162,6 +177,6 @@ impl<P: Port> Kernel<P> {
         }
         self.unserve(space);
         self.discard_special(space);
-        self.release(header.quota, space.address(), bytes);
+        self.release(header.quota, space.address(), 1 << order);
     }
 }

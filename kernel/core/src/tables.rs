@@ -202,7 +202,7 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn set_entry(&mut self, owner: Owner, index: usize, entry: Entry<P>) {
         let entry = if self.is_server(owner) { P::Format::supervisor(entry) } else { entry };
         self.write_table_entry(owner, index, entry);
-        if !self.pool[owner.region()].uses.is_null() {
+        if !self.pool[owner.region()].uses.is_null() && self.smallness(owner).is_none() {
             self.entry_changed(owner, index);
         }
     }
@@ -222,6 +222,7 @@ impl<P: Port> Kernel<P> {
         }
         if let Owner::Space(space) = owner {
             self.port.directory_written(&mut self.pool, space, index..index + 1);
+            self.bring_home(space, index..index + 1);
         }
     }
 
@@ -242,7 +243,8 @@ impl<P: Port> Kernel<P> {
             index += last - first;
         }
         if let Owner::Space(space) = owner {
-            self.port.directory_written(&mut self.pool, space, range);
+            self.port.directory_written(&mut self.pool, space, range.clone());
+            self.bring_home(space, range);
         }
     }
 

@@ -85,7 +85,9 @@ pub struct Host<R = HostRegisters, F: Format = HostFormat> {
     pub area: Option<Area>,
     /// Which space shows which server, by their addresses.
     pub shown: HashMap<u32, u32>,
-    /// Whether there can be no servers, as on most processors.
+    /// Where small spaces are: home and place, by their addresses.
+    pub moved: HashMap<u32, (u32, Range<UserAddr>)>,
+    /// Whether there can be no servers and no small spaces, as on most processors.
     pub has_no_servers: bool,
     /// Whether the kernel reaches UTCBs by other addresses than those in the pool, as with caches that are virtual.
     pub window: bool,
@@ -107,6 +109,7 @@ impl<R, F: Format> Default for Host<R, F> {
             walker: HashMap::new(),
             area: None,
             shown: HashMap::new(),
+            moved: HashMap::new(),
             has_no_servers: false,
             window: false,
             shape: PhantomData,
@@ -161,6 +164,15 @@ impl<R: Registers, F: Format> Port for Host<R, F> {
         match server.get() {
             Some(server) => drop(self.shown.insert(space.address(), server.address())),
             None => drop(self.shown.remove(&space.address())),
+        }
+    }
+    fn has_small_spaces(&self) -> bool {
+        !self.has_no_servers
+    }
+    fn space_moved(&mut self, _: &mut Pool, space: Ref<Space>, home: Link<Space>, place: Range<UserAddr>) {
+        match home.get() {
+            Some(home) => drop(self.moved.insert(space.address(), (home.address(), place))),
+            None => drop(self.moved.remove(&space.address())),
         }
     }
     fn utcb_page(&mut self, page: u32, _: UserAddr) -> u32 {

@@ -61,7 +61,7 @@ fn a_place_is_where_the_kernels_part_fits() {
     for place in [PAGE_SIZE, WINDOWS + PAGE_SIZE, USER_END, USER_END - AREA + TABLE_SPAN, Word::MAX & !(TABLE_SPAN - 1), Word::MAX] {
         fails(&mut kernel, Op::CreateSpace, [slot::QUOTA, 4, SERVER, place], Error::BadAddress);
     }
-    for place in [TABLE_SPAN, WINDOWS, 1] {
+    for place in [TABLE_SPAN, WINDOWS, 2] {
         fails(&mut kernel, Op::CreateSpace, [slot::QUOTA, 0, SERVER, place], Error::BadArgument);
     }
     assert_eq!(used(&mut kernel), before);
