@@ -24,7 +24,7 @@ pub const fn tls(base: u32, limit: u32) -> [u32; 2] {
 pub const fn clipped(descriptor: [u32; 2], end: u32) -> [u32; 2] {
     const PAGES: u32 = 1 << 23;
     let [low, high] = descriptor;
-    let base = low >> 16 | (high & 0xff) << 16 | high & 0xff00_0000;
+    let base = base(descriptor);
     if high & 1 << 15 == 0 || base >= end {
         return [0, 0];
     }
@@ -41,6 +41,34 @@ pub const fn clipped(descriptor: [u32; 2], end: u32) -> [u32; 2] {
     } else {
         segment(base, most, flags & !PAGES)
     }
+}
+
+/// The data segment of a small space whose addresses begin at `base`, and that has `bytes` of them: both are multiples of a page.
+/// The code segment differs in [`CODE`] alone.
+#[must_use]
+pub const fn region(base: u32, bytes: u32) -> [u32; 2] {
+    // Pages, 32 bits, present, ring 3, writable, accessed.
+    segment(base, (bytes >> 12) - 1, 1 << 23 | 1 << 22 | 1 << 15 | 3 << 13 | 1 << 12 | 1 << 9 | 1 << 8)
+}
+
+/// In the upper word: a segment of code, which can be read if it can be written as data.
+pub const CODE: u32 = 1 << 11;
+
+/// The address at which a segment begins.
+#[must_use]
+pub const fn base([low, high]: [u32; 2]) -> u32 {
+    low >> 16 | (high & 0xff) << 16 | high & 0xff00_0000
+}
+
+/// The same segment so many bytes higher; the empty descriptor stays that.
+#[must_use]
+pub const fn moved(descriptor: [u32; 2], by: u32) -> [u32; 2] {
+    let [low, high] = descriptor;
+    if high & 1 << 15 == 0 {
+        return [0, 0];
+    }
+    let base = base(descriptor).wrapping_add(by);
+    [base << 16 | low & 0xffff, base & 0xff00_0000 | (base >> 16) & 0xff | high & 0x00ff_ff00]
 }
 
 /// A descriptor from its parts; `flags` are the bits of the upper word that are neither base nor limit.

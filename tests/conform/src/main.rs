@@ -18,6 +18,7 @@ mod object;
 mod own;
 mod pager;
 mod server;
+mod small;
 mod state;
 mod thread;
 
@@ -110,7 +111,7 @@ fn run(mut env: Env) {
         first,
         next: first,
     };
-    let groups: [(&str, &[Case]); 15] = [
+    let groups: [(&str, &[Case]); 16] = [
         // At its end this thread uses its port: from then on it takes no fast path.
         ("lazy", lazy::CASES),
         ("capability", capability::CASES),
@@ -127,6 +128,7 @@ fn run(mut env: Env) {
         ("own", own::CASES),
         ("state", state::CASES),
         ("server", server::CASES),
+        ("small", small::CASES),
     ];
     let mut cases = 0;
     for (group, list) in groups {

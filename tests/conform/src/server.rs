@@ -38,7 +38,7 @@ const CODE: u32 = START + TABLE_SPAN;
 const DATA: u32 = CODE + PAGE;
 
 /// Whether this machine has servers.
-fn has_servers() -> bool {
+pub fn has_servers() -> bool {
     time::kip().features & FEATURE_SERVERS != 0
 }
 
@@ -142,7 +142,7 @@ fn runs_at_ring_1(bed: &mut Bed, server: Space) -> Result<(), Why> {
 }
 
 /// Whether segment limits hold, as a thread sees it: where they do not, servers were forced and are not kept off the kernel.
-fn limits_hold(bed: &mut Bed) -> Result<bool, Why> {
+pub fn limits_hold(bed: &mut Bed) -> Result<bool, Why> {
     // mov eax, [0xe0100000]; without limits it is the page that refuses.
     let thread = crate::exception::launch(bed, &[0xa1, 0x00, 0x00, 0x10, 0xe0])?;
     let (_, f) = next()?;

@@ -84,6 +84,13 @@ impl Quota {
     pub fn create_space_at(self, slots: Word, slot: Word, place: Word) -> Result<Space> {
         sys::call(Op::CreateSpace, [self.0, slots, slot, place]).map(|_| Space(slot))
     }
+    /// Makes a home in `slot`: a Space without threads, for small Spaces.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn create_home(self, slot: Word) -> Result<Space> {
+        self.create_space_at(0, slot, abi::HOME)
+    }
     /// Makes a Segment of `bytes` in `slot`.
     ///
     /// # Errors
@@ -224,7 +231,15 @@ impl Space {
     pub fn show(self, address: Word, server: Self) -> Result<()> {
         sys::call(Op::Attach, [self.0, address, server.0, Rights::RWX.0 as Word]).map(|_| ())
     }
-    /// Detaches the Segment at an address.
+    /// Makes a Space small that has nothing behind `size`, a power of two: from now on its threads run by the tables of this home, where
+    /// its addresses begin at `address`.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn take_in(self, address: Word, small: Self, size: Word) -> Result<()> {
+        sys::call(Op::Attach, [self.0, address, small.0, size + Rights::RWX.0 as Word]).map(|_| ())
+    }
+    /// Detaches the Segment, server or small Space at an address.
     ///
     /// # Errors
     /// What the kernel says.

@@ -26,14 +26,18 @@ pub mod hw {
     pub const ENTER: usize = 1;
     /// The server that it shows; of a server, itself; or null.
     pub const SERVER: usize = 2;
-    /// The code segment of its threads.
-    pub const CODE: usize = 3;
-    /// The stack segment of its threads.
-    pub const STACK: usize = 4;
+    /// The code segment of its threads, and in the upper half their stack segment.
+    pub const SEGMENTS: usize = 3;
+    /// Of a small space, the lower word of its threads' segment descriptors (`mmu::descriptor::region`); else 0.
+    pub const REGION_LOW: usize = 4;
     /// The address of the way of an alien's event into it (`alien.S`).
     pub const EVENT: usize = 5;
+    /// The space whose page directory it has: of a small space its home, else itself.
+    pub const HOME: usize = 6;
     /// The index of the directory's entry for the kernel's part of a native space.
     pub const AREA: usize = 7;
+    /// The upper word of [`REGION_LOW`]'s: of the data segment.
+    pub const REGION_HIGH: usize = 8;
 }
 
 /// What stands beside the thread in `Cpu::loaded`.
@@ -65,6 +69,10 @@ pub mod selector {
     pub const SERVER_CODE: u16 = 0x51;
     /// Ring-1 data, of servers.
     pub const SERVER_DATA: u16 = 0x59;
+    /// Ring-3 code of the small space that runs.
+    pub const SMALL_CODE: u16 = 0x63;
+    /// Ring-3 data of the small space that runs.
+    pub const SMALL_DATA: u16 = 0x6b;
     /// First of three TLS segment descriptors, where Linux has them on i386.
     pub const TLS: u16 = 0x33;
 }
@@ -301,6 +309,18 @@ pub fn limit_debug(debug: &mut [u32; 6], end: UserAddr) {
     }
 }
 
+/// A data selector as a thread has it in a small space, or in one that is not: both name the same there.
+#[must_use]
+pub const fn translated(selector: u16, is_small: bool) -> u16 {
+    match (selector | 3, is_small) {
+        (selector::USER_CODE, true) => selector::SMALL_CODE,
+        (selector::USER_DATA, true) => selector::SMALL_DATA,
+        (selector::SMALL_CODE, false) => selector::USER_CODE,
+        (selector::SMALL_DATA, false) => selector::USER_DATA,
+        _ => selector,
+    }
+}
+
 /// Selectors that can be loaded without a fault: null, flat data, and TLS slots that are present.
 pub fn checked_selectors(fs_gs: u32, tls: &[[u32; 2]; 3]) -> u32 {
     u32::from(checked_selector(fs_gs as u16, tls)) | u32::from(checked_selector((fs_gs >> 16) as u16, tls)) << 16
@@ -311,7 +331,8 @@ pub fn checked_selector(selector: u16, tls: &[[u32; 2]; 3]) -> u16 {
     let slot = usize::from(selector >> 3);
     let first = usize::from(selector::TLS >> 3);
     let present = tls.get(slot.wrapping_sub(first)).is_some_and(|d| *d != [0, 0]);
-    let known = slot == usize::from(selector::USER_DATA >> 3) || slot == usize::from(selector::USER_CODE >> 3) || present;
+    let flat = [selector::USER_DATA, selector::USER_CODE, selector::SMALL_DATA, selector::SMALL_CODE];
+    let known = flat.iter().any(|flat| slot == usize::from(flat >> 3)) || present;
     // Bit 2 would name a descriptor of an LDT, which nobody has.
     if selector & 4 == 0 && known { selector | 3 } else { 0 }
 }

@@ -35,6 +35,7 @@ use kcore::port::CONTEXT_WORDS;
 use kcore::space::HEADER_BYTES;
 use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
 use kcore::{Attachment, Cpu, Memory, Space, Thread};
+use mmu::descriptor;
 use mmu::ia32::bits;
 use plat_pc::pic;
 
@@ -140,6 +141,12 @@ global_asm!(
     tls = const lazy_state!(tls),
     utcb = const field!(utcb),
     saved_eax = const saved!(EAX),
+    saved_ebx = const saved!(EBX),
+    saved_esi = const saved!(ESI),
+    saved_edi = const saved!(EDI),
+    saved_ebp = const saved!(EBP),
+    saved_ds = const saved!(DS),
+    saved_es = const saved!(ES),
     saved_ecx = const saved!(ECX),
     saved_edx = const saved!(EDX),
     saved_error = const saved!(ERROR),
@@ -172,20 +179,22 @@ global_asm!(
     attached = const offset_of!(Space, region.attached),
     bit = const offset_of!(Attachment, bit),
     cursor = const offset_of!(Attachment, cursor),
-    code_segment = const hw!(CODE),
     directory = const hw!(DIRECTORY),
     enter_space = const hw!(ENTER),
     event_way = const hw!(EVENT),
+    home = const hw!(HOME),
     lower = const offset_of!(Attachment, lower),
     memory_base = const offset_of!(Memory, base),
     memory_bytes = const offset_of!(Memory, bytes),
     memory_class = const offset_of!(Memory, class),
     memory_dying = const offset_of!(Memory, header.dying),
+    region_low = const hw!(REGION_LOW),
+    region_high = const hw!(REGION_HIGH),
+    segments = const hw!(SEGMENTS),
     server = const hw!(SERVER),
     slots = const HEADER_BYTES,
     source = const offset_of!(Attachment, source),
     space_dying = const offset_of!(Space, region.header.dying),
-    stack_segment = const hw!(STACK),
     space_top = const offset_of!(Space, region.top),
     upper = const offset_of!(Attachment, upper),
     // --- Capabilities, tags and deliveries ----------------------------------------------------
@@ -246,7 +255,16 @@ global_asm!(
     kernel_data = const gdt::KERNEL_DATA,
     access = const gdt::ACCESS_BYTE,
     user_code = const selector::USER_CODE,
+    user_code_offset = const selector::USER_CODE & !7,
     user_data = const selector::USER_DATA,
+    user_data_offset = const selector::USER_DATA & !7,
+    code_access = const gdt::USER_ACCESS[0],
+    data_access = const gdt::USER_ACCESS[1],
+    small_code = const selector::SMALL_CODE,
+    small_code_offset = const selector::SMALL_CODE & !7,
+    small_data = const selector::SMALL_DATA,
+    small_data_offset = const selector::SMALL_DATA & !7,
+    code_bit = const descriptor::CODE,
     gdt = sym gdt::GDT,
     present = const 1 << 15,
     tls_offset = const selector::TLS & !7,
@@ -270,6 +288,7 @@ global_asm!(
     enter = sym trap::enter,
     enter_beyond = sym trap::enter_beyond,
     enter_virtual = sym trap::enter_virtual,
+    leave_with_care = sym trap::leave_with_care,
     panic_stack = sym PANIC_STACK,
     panic_stack_bytes = const size_of_val(&PANIC_STACK),
     pending = sym interrupts::PENDING,
@@ -286,8 +305,10 @@ unsafe extern "C" {
     pub fn sysenter_entry();
     fn enter_large();
     fn enter_server();
+    fn enter_small();
     fn event_large();
     fn event_server();
+    fn event_small();
     fn limit_probe_entry();
     fn alien_entry();
     fn alien_fault();
@@ -308,7 +329,8 @@ pub fn read_faults(offset: u32) -> bool {
 /// The ways into a space of each kind (`switch.S`).
 pub fn ways() -> Ways {
     let large = [enter_large as *const () as u32, event_large as *const () as u32];
-    Ways { large, server: [enter_server as *const () as u32, event_server as *const () as u32] }
+    let server = [enter_server as *const () as u32, event_server as *const () as u32];
+    Ways { large, server, small: [enter_small as *const () as u32, event_small as *const () as u32] }
 }
 
 /// Entry points for the interrupt table, and of the double fault's task.
@@ -328,7 +350,7 @@ const _: () = assert!(field!(context) == -128 && offset_of!(Thread, context) == 
 const _: () = assert!(loaded::FLAGS < ANCHOR && loaded::FLAGS <= 0xff && ANCHOR.is_power_of_two() && BYTES.is_multiple_of(ANCHOR));
 const _: () = assert!(ANCHOR < 1 << 8 && BYTES.is_multiple_of(1 << 8) && (POOL_BASE & 0xff) == 0);
 // Selectors that a user can load have one of the bits 4 to 6, which no flag has, and nothing above.
-const _: () = assert!(selector::USER_CODE >> 4 != 0 && selector::SERVER_DATA < 1 << 7 && loaded::FLAGS < 1 << 4);
+const _: () = assert!(selector::USER_CODE >> 4 != 0 && selector::SMALL_DATA < 1 << 7 && loaded::FLAGS < 1 << 4);
 // `map_reply.S`: the kernel's part of a space is one entry of its directory.
 const _: () = assert!(abi::utcb::AREA_END - abi::utcb::AREA_START == abi::TABLE_SPAN);
 // `map_reply.S`: a Memory of RAM is told by a zero, and the right to write is the bit of an entry that allows it.

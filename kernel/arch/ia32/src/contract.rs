@@ -22,14 +22,14 @@ pub struct Ia32 {
     lazy: Lazy,
     clock: TscScale,
     ways: Ways,
-    /// Whether there can be servers: segment limits hold, or are taken to.
-    servers: bool,
+    /// Whether there can be servers and small spaces: segment limits hold, or are taken to.
+    limits: bool,
 }
 
 impl Ia32 {
     /// The port on a processor with these features.
-    pub const fn new(features: Features, clock: TscScale, ways: Ways, servers: bool) -> Self {
-        Self { lazy: Lazy::new(features), clock, ways, servers }
+    pub const fn new(features: Features, clock: TscScale, ways: Ways, limits: bool) -> Self {
+        Self { lazy: Lazy::new(features), clock, ways, limits }
     }
 
     /// The hot words and the lazily switched state, at once.
@@ -87,7 +87,7 @@ impl Port for Ia32 {
     }
 
     fn space_served(&mut self, pool: &mut Pool, space: Ref<Space>) -> Result<(), Error> {
-        if !self.servers {
+        if !self.limits {
             return Err(Error::Unsupported);
         }
         switch::serve(pool, space, self.ways);
@@ -96,6 +96,20 @@ impl Port for Ia32 {
 
     fn server_shown(&mut self, pool: &mut Pool, space: Ref<Space>, server: Link<Space>) {
         switch::show(pool, space, server);
+    }
+
+    fn has_small_spaces(&self) -> bool {
+        self.limits
+    }
+
+    fn space_moved(&mut self, pool: &mut Pool, space: Ref<Space>, home: Link<Space>, place: Range<UserAddr>) {
+        let (cpu, lazy) = self.parts();
+        lazy.unload_of(cpu, pool, space);
+        match (home.get(), pool[space].region.top.get()) {
+            (Some(home), _) => switch::move_in(pool, space, home, place, self.ways),
+            (None, Some(top)) => switch::move_out(pool, space, paging::physical(top.address()), self.ways),
+            (None, None) => {}
+        }
     }
 
     fn utcb_page(&mut self, page: u32, _: UserAddr) -> u32 {
@@ -127,7 +141,8 @@ impl Port for Ia32 {
         // The TLB has translations of the processor's tables alone, and a server's, which may be global: a write of CR3 drops
         // all that are not.
         if switch::is_entered(pool, space) || switch::is_server(pool, space) {
-            paging::flush(range.start.0..range.end.0, switch::is_server(pool, space));
+            let base = switch::base(pool, space);
+            paging::flush(base + range.start.0..base + range.end.0, switch::is_server(pool, space));
         }
     }
 

@@ -64,10 +64,10 @@ save_segments:
 leave_kernel:
     mov esp, ss:[{current}]
     mov ecx, [esp + {space}]
-    mov eax, ss:[ecx + {stack_segment}]
-    mov [esp - 4], eax
-    mov eax, ss:[ecx + {code_segment}]
+    mov eax, ss:[ecx + {segments}]
     mov [esp - 16], eax
+    shr eax, 16
+    mov [esp - 4], eax
     sub esp, {frame_bytes} - 8
 pop_es:
     .byte 0x07                                          // pop es
@@ -77,6 +77,18 @@ pop_ds:
     add esp, 8
 leave_iret:
     iretd
+
+// As `leave_kernel`, from the space in EAX, if a small space is left or entered. Whose tables the processor has is noted, unless it
+// is noted already: by a server.
+.global leave_kernel_with_care
+leave_kernel_with_care:
+    cmp eax, ss:[eax + {server}]
+    je 1f
+    mov eax, ss:[eax + {home}]
+    mov ss:[{directory_of}], eax
+1:
+    CALL_KERNEL {leave_with_care}
+    jmp leave_kernel
 
 // On an entry from virtual 8086 mode the processor pushes four words more. A real processor lets
 // ring 3 not get there, but QEMU's `iret` takes the VM flag from ring 3, too.
@@ -150,6 +162,8 @@ from_kernel:
     cmp eax, offset server_iret
     je 7f
     cmp eax, offset event_iret
+    je 7f
+    cmp eax, offset small_iret
     je 7f
     cmp eax, offset limit_probe
     jne 3f

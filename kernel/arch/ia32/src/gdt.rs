@@ -5,8 +5,8 @@ use crate::layout::{IO_BITMAP, KERNEL_BASE, TSS};
 use crate::regs;
 use crate::shared::{Lines, Shared};
 use core::arch::asm;
-use ia32_context::selector::{SERVER_CODE, SERVER_DATA, TLS};
-use mmu::descriptor::segment;
+use ia32_context::selector::{SERVER_CODE, SERVER_DATA, SMALL_CODE, SMALL_DATA, TLS, USER_CODE, USER_DATA};
+use mmu::descriptor::{self, segment};
 
 /// Ring-0 code; `sysenter` wants ring-0 data, ring-3 code and data to follow.
 pub const KERNEL_CODE: u16 = 0x08;
@@ -17,7 +17,7 @@ const TASK: u16 = 0x28;
 pub const DOUBLE_FAULT_TASK: u16 = 0x48;
 /// For the question whether segment limits hold ([`probe_limits`]).
 const PROBE: u16 = 0x30;
-const ENTRIES: usize = 12;
+const ENTRIES: usize = 14;
 /// Which byte of a segment descriptor says that it is present, its ring and its type.
 pub const ACCESS_BYTE: usize = 5;
 
@@ -43,6 +43,13 @@ mod access {
     pub const TASK: u32 = 1 << 15 | 0b1001 << 8;
 }
 
+/// That byte of the segments of ring 3 that large spaces have: code, data.
+pub const USER_ACCESS: [u8; 2] = [user_access(access::CODE), user_access(access::DATA)];
+
+const fn user_access(kind: u32) -> u8 {
+    ((access::FLAT | kind | access::RING3) >> (8 * (ACCESS_BYTE - 4))) as u8
+}
+
 /// Limit of a segment that ends where the kernel begins, in pages.
 const BELOW_KERNEL: u32 = (KERNEL_BASE >> 12) - 1;
 
@@ -65,8 +72,8 @@ pub mod task {
     pub const IO: usize = 25;
 }
 
-/// The global descriptor table. This module alone writes it, and `fast/alien.S` the segment
-/// descriptors of TLS.
+/// The global descriptor table. This module alone writes it, `fast/alien.S` the segment descriptors of TLS, and
+/// `switch.S` those of small spaces.
 pub static GDT: Shared<Lines<[[u32; 2]; ENTRIES]>> = Shared::new(Lines([[0; 2]; ENTRIES]));
 static DOUBLE_FAULT_TSS: Shared<Lines<[u32; task::WORDS]>> = Shared::new(Lines([0; task::WORDS]));
 static DOUBLE_FAULT_STACK: Shared<Lines<[u32; 1024]>> = Shared::new(Lines([0; 1024]));
@@ -150,6 +157,21 @@ pub fn limit_users() {
     change(|gdt| {
         gdt[3] = segment(0, BELOW_KERNEL, access::FLAT | access::CODE | access::RING3);
         gdt[4] = segment(0, BELOW_KERNEL, access::FLAT | access::DATA | access::RING3);
+    });
+}
+
+/// Gives ring 3 the segments of a small space (`mmu::descriptor::region`) and no other, or those of large spaces.
+pub fn set_region(region: Option<[u32; 2]>) {
+    change(|gdt| {
+        let accesses = if region.is_some() { [0; 2] } else { USER_ACCESS };
+        for (selector, access) in [USER_CODE, USER_DATA].into_iter().zip(accesses) {
+            let high = &mut gdt[usize::from(selector >> 3)][1];
+            *high = *high & !access::ALL | u32::from(access) << (8 * (ACCESS_BYTE - 4));
+        }
+        if let Some([low, high]) = region {
+            gdt[usize::from(SMALL_CODE >> 3)] = [low, high | descriptor::CODE];
+            gdt[usize::from(SMALL_DATA >> 3)] = [low, high];
+        }
     });
 }
 

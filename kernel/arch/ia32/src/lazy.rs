@@ -15,13 +15,25 @@ use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu as place};
 use core::mem::offset_of;
 use ia32_context::loaded::{AWAY, FLAGS, FPU_OPEN, PRIVATE, STEP_PENDING};
 use ia32_context::ports::PortMap;
-use ia32_context::{checked_selectors, lazy, limit_debug, names_any, set_fs_gs, state, state_mut};
+use ia32_context::{checked_selectors, lazy, limit_debug, names_any, set_fs_gs, state, state_mut, translated};
 use kcore::thread::gate;
 use kcore::{Cpu, Space, Thread};
+use mmu::descriptor;
 use pool::{Link, Pool, Ref};
 
 /// Parts of a thread's state that are [`PRIVATE`].
 const PRIVATE_PARTS: u32 = lazy::DEBUG | lazy::PORTS | lazy::MORE_TLS;
+
+/// Kinds of spaces.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Its threads run at ring 3, with segments that are no smaller than others'.
+    Large,
+    /// Its threads run at ring 1.
+    Server,
+    /// Its threads run at ring 3, in a part of its home's addresses.
+    Small,
+}
 
 /// What is in the processor.
 pub struct Lazy {
@@ -110,8 +122,9 @@ impl Lazy {
     }
 
     /// On exit: what the next thread needs is in the processor, what it must not
-    /// see or, if it is a server's, use is not.
-    pub fn leave_to(&mut self, cpu: &mut Cpu, pool: &mut Pool, next: Ref<Thread>, is_server: bool) {
+    /// see or, if it is a server's or in a small space, use is not.
+    pub fn leave_to(&mut self, cpu: &mut Cpu, pool: &mut Pool, next: Ref<Thread>, kind: Kind) {
+        let is_server = kind == Kind::Server;
         let wants = pool[next].lazy != 0 || pool[next].is_alien();
         match loaded(cpu) {
             Some(thread) if thread == next => {
@@ -123,6 +136,7 @@ impl Lazy {
             // A handler may find its alien's FS, GS and TLS descriptors (`handler_entered`).
             Some(thread)
                 if !wants
+                    && kind != Kind::Small
                     && cpu.loaded & PRIVATE == 0
                     && (is_server || cpu.loaded & AWAY == 0)
                     && pool[thread].is_alien()
@@ -149,14 +163,22 @@ impl Lazy {
 
     fn load(&mut self, cpu: &mut Cpu, pool: &Pool, thread: Ref<Thread>) {
         let t = &pool[thread];
-        cpu.loaded = thread.address() | if t.lazy & PRIVATE_PARTS == 0 { 0 } else { PRIVATE };
         let (space, mut tls, mut debug) = (t.space.get(), state(t).tls, state(t).debug);
+        let region = space.and_then(|space| switch::region(pool, space));
+        // No fast path leads to or from an alien in a small space.
+        cpu.loaded = thread.address() | if t.lazy & PRIVATE_PARTS == 0 && region.is_none() { 0 } else { PRIVATE };
         if let Some(space) = space {
             if switch::is_server(pool, space) {
-                tls.iter_mut().for_each(|segment| *segment = mmu::descriptor::clipped(*segment, KERNEL_BASE));
+                tls.iter_mut().for_each(|segment| *segment = descriptor::clipped(*segment, KERNEL_BASE));
             }
             // What is above may be a server's: no breakpoint is hit there.
             limit_debug(&mut debug, pool[space].region.end);
+            if let Some(region) = region {
+                let base = descriptor::base(region);
+                let end = pool[space].region.end.0;
+                tls.iter_mut().for_each(|segment| *segment = descriptor::moved(descriptor::clipped(*segment, end), base));
+                debug[..4].iter_mut().for_each(|address| *address = address.wrapping_add(base));
+            }
         }
         if t.lazy & lazy::TLS != 0 {
             gdt::load_tls(&tls);
@@ -169,7 +191,16 @@ impl Lazy {
         {
             self.open_ports(map);
         }
-        regs::set_fs_gs(checked_selectors(state(t).fs_gs, &tls));
+        let fs_gs = state(t).fs_gs;
+        let [fs, gs] = [fs_gs as u16, (fs_gs >> 16) as u16].map(|selector| u32::from(translated(selector, region.is_some())));
+        regs::set_fs_gs(checked_selectors(fs | gs << 16, &tls));
+    }
+
+    /// Takes out of the processor what of a space's thread is loaded, and saves it: it is to be loaded in another way.
+    pub fn unload_of(&mut self, cpu: &mut Cpu, pool: &mut Pool, space: Ref<Space>) {
+        if let Some(thread) = loaded(cpu).filter(|thread| pool[*thread].space.is(space)) {
+            self.put_away(cpu, pool, thread, true);
+        }
     }
 
     /// Takes a thread's state out of the processor, saving it if `keep`.

@@ -26,6 +26,12 @@
     mov es, \scratch
 .endm
 
+// Gives ring 3 the segments of large spaces, or takes them from it: in a home they would reach all of it.
+.macro USER_SEGMENTS code, data
+    mov byte ptr ss:[{gdt} + {user_code_offset} + {access}], \code
+    mov byte ptr ss:[{gdt} + {user_data_offset} + {access}], \data
+.endm
+
 // Takes FS, GS and the first TLS segment descriptor of the alien in ESP, which are loaded, out of the
 // reach of a server. FS and GS are noted in the alien. Destroys EDX.
 .macro PUT_AWAY
@@ -45,7 +51,8 @@
 // Ways into a space, of a thread that entered by `sysenter` and goes on (`Space::hw`). The thread is in EDX, its
 // space in ECX, the thread that goes in ESP. EAX, EBX, ESI, EDI and EBP are results.
 //
-// To ring 3, by `sysexit`. Where both have one space, the tables are its own.
+// To ring 3, by `sysexit`. Where both have one space, the tables are its own. Who comes from a small space has neither DS
+// nor ES flat.
 .macro ENTER_LARGE
     cmp ecx, [esp + {space}]
     je 4f
@@ -68,6 +75,7 @@
     sti
     sysexit
 6:
+    USER_SEGMENTS {code_access}, {data_access}
     LOAD_DATA {user_data}, ecx
     jmp 5b
 .endm
@@ -80,7 +88,8 @@ enter_server:
     mov esp, [esp + {space}]
     cmp esp, ecx
     je 1f
-    cmp ecx, ss:[esp + {server}]
+    mov esp, [esp + {home}]
+    cmp ecx, [esp + {server}]
     jne 7f
     mov ss:[{directory_of}], esp
 1:
@@ -101,7 +110,51 @@ server_iret:
     LOAD_TABLES ecx
     jmp 1b
 8:
+    USER_SEGMENTS {code_access}, {data_access}
     LOAD_DATA {user_data}, ecx
     jmp 2b
-.global enter_server_end
-enter_server_end:
+
+// To a small space, by `iret`. If its home's tables are the processor's, the segments of ring 3 alone are another's. Of a space that
+// has become small, waiting threads have the selectors of a large one in their context.
+.balign 32
+.global enter_small
+enter_small:
+    mov esp, [esp + {space}]
+    cmp esp, ecx
+    je 2f
+    mov esp, [esp + {directory}]
+    cmp esp, ss:[ecx + {directory}]
+    jne 3f
+1:
+    mov esp, ss:[ecx + {region_low}]
+    mov ss:[{gdt} + {small_code_offset}], esp
+    mov ss:[{gdt} + {small_data_offset}], esp
+    mov esp, ss:[ecx + {region_high}]
+    mov ss:[{gdt} + {small_data_offset} + 4], esp
+    xor esp, {code_bit}
+    mov ss:[{gdt} + {small_code_offset} + 4], esp
+5:
+    LOAD_DATA {small_data}, ecx
+4:
+    mov dword ptr ss:[edx - 4], {small_data}
+    mov dword ptr ss:[edx - 16], {small_code}
+    lea esp, [edx - 20]
+    xor edx, edx
+.global small_iret
+small_iret:
+    iretd
+2:
+    mov ecx, ds
+    cmp cl, {small_data}
+    jne 5b
+    mov ecx, es
+    cmp cl, {small_data}
+    jne 5b
+    jmp 4b
+3:
+    USER_SEGMENTS 0, 0
+    mov esp, ss:[ecx + {directory}]
+    mov cr3, esp
+    jmp 1b
+.global enter_small_end
+enter_small_end:

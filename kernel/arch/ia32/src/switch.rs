@@ -4,11 +4,15 @@
 
 use crate::gdt;
 use crate::layout::{CPU, TSS};
+use crate::lazy::Kind;
 use crate::{paging, regs};
 use core::sync::atomic::{AtomicU32, Ordering};
-use ia32_context::hw::{CODE, DIRECTORY, ENTER, EVENT, SERVER, STACK};
+use abi::UserAddr;
+use core::ops::Range;
+use ia32_context::hw::{DIRECTORY, ENTER, EVENT, HOME, REGION_HIGH, REGION_LOW, SEGMENTS, SERVER};
 use ia32_context::selector;
 use kcore::Space;
+use mmu::descriptor;
 use pool::{Link, Pool, Ref};
 
 /// Addresses of the ways into a space: of a thread that goes on, and of an alien's event.
@@ -18,6 +22,8 @@ pub struct Ways {
     pub large: [u32; 2],
     /// A server's, at ring 1.
     pub server: [u32; 2],
+    /// A small one, at ring 3 in segments of its own.
+    pub small: [u32; 2],
 }
 
 /// Where it is noted whose page directory is the processor's, while a server runs and from [`arrived`] on: in a word of
@@ -31,10 +37,11 @@ fn noted() -> &'static AtomicU32 {
     unsafe { &*(DIRECTORY_OF as *const AtomicU32) }
 }
 
-/// The kernel was entered from a space. Fast paths note the tables for a server only: the tables of others are their own.
+/// The kernel was entered from a space. Fast paths note the tables for a server only: the tables of others are their
+/// own, or their home's.
 pub fn arrived(pool: &Pool, space: Option<Ref<Space>>) {
     if let Some(space) = space.filter(|space| !is_server(pool, *space)) {
-        noted().store(space.address(), Ordering::Relaxed);
+        noted().store(pool[space].hw[HOME], Ordering::Relaxed);
     }
 }
 
@@ -48,17 +55,23 @@ fn shown(pool: &Pool) -> Link<Space> {
     directory_of().get().map_or(Link::NULL, |space| Link::from_value(pool[space].hw[SERVER]))
 }
 
-/// What of the processor's tables a thread depends on that goes on without a look at them: whose they are, and what they show.
-pub fn tables(pool: &Pool) -> (Link<Space>, Link<Space>) {
-    (directory_of(), shown(pool))
+/// What of the processor's tables a thread depends on that goes on without a look at them: whose they are, and what they
+/// show. None for a thread of a small space, whose segments are to be looked at.
+pub fn tables(pool: &Pool, space: Option<Ref<Space>>) -> Option<(Link<Space>, Link<Space>)> {
+    space.filter(|space| region(pool, *space).is_none()).map(|_| (directory_of(), shown(pool)))
 }
 
 /// What the port keeps of a new space: its threads run at ring 3.
 pub fn set_up(pool: &mut Pool, space: Ref<Space>, directory: u32, ways: Ways) {
     let hw = &mut pool[space].hw;
     hw[DIRECTORY] = directory;
+    hw[HOME] = space.address();
     [hw[ENTER], hw[EVENT]] = ways.large;
-    (hw[CODE], hw[STACK]) = (u32::from(selector::USER_CODE), u32::from(selector::USER_DATA));
+    hw[SEGMENTS] = segments(selector::USER_CODE, selector::USER_DATA);
+}
+
+const fn segments(code: u16, stack: u16) -> u32 {
+    code as u32 | (stack as u32) << 16
 }
 
 /// A space's threads run at ring 1.
@@ -66,7 +79,35 @@ pub fn serve(pool: &mut Pool, space: Ref<Space>, ways: Ways) {
     let hw = &mut pool[space].hw;
     [hw[ENTER], hw[EVENT]] = ways.server;
     hw[SERVER] = space.address();
-    (hw[CODE], hw[STACK]) = (u32::from(selector::SERVER_CODE), u32::from(selector::SERVER_DATA));
+    hw[SEGMENTS] = segments(selector::SERVER_CODE, selector::SERVER_DATA);
+}
+
+/// A space becomes small: its home's tables have its pages at `place`.
+pub fn move_in(pool: &mut Pool, space: Ref<Space>, home: Ref<Space>, place: Range<UserAddr>, ways: Ways) {
+    let directory = pool[home].hw[DIRECTORY];
+    let hw = &mut pool[space].hw;
+    hw[DIRECTORY] = directory;
+    hw[HOME] = home.address();
+    [hw[ENTER], hw[EVENT]] = ways.small;
+    hw[SEGMENTS] = segments(selector::SMALL_CODE, selector::SMALL_DATA);
+    [hw[REGION_LOW], hw[REGION_HIGH]] = descriptor::region(place.start.0, place.end - place.start);
+}
+
+/// A space is large again.
+pub fn move_out(pool: &mut Pool, space: Ref<Space>, directory: u32, ways: Ways) {
+    [pool[space].hw[REGION_LOW], pool[space].hw[REGION_HIGH]] = [0; 2];
+    set_up(pool, space, directory, ways);
+}
+
+/// The segment that a small space has.
+pub fn region(pool: &Pool, space: Ref<Space>) -> Option<[u32; 2]> {
+    let hw = &pool[space].hw;
+    (hw[REGION_LOW] != 0).then_some([hw[REGION_LOW], hw[REGION_HIGH]])
+}
+
+/// Where a space's addresses begin in the tables by which its threads run.
+pub fn base(pool: &Pool, space: Ref<Space>) -> u32 {
+    region(pool, space).map_or(0, descriptor::base)
 }
 
 /// A space shows a server, or none any more.
@@ -74,20 +115,30 @@ pub fn show(pool: &mut Pool, space: Ref<Space>, server: Link<Space>) {
     pool[space].hw[SERVER] = server.value();
 }
 
+/// Which kind of space it is.
+pub fn kind(pool: &Pool, space: Ref<Space>) -> Kind {
+    match region(pool, space) {
+        Some(_) => Kind::Small,
+        None if is_server(pool, space) => Kind::Server,
+        None => Kind::Large,
+    }
+}
+
 /// Whether a space is a server.
 pub fn is_server(pool: &Pool, space: Ref<Space>) -> bool {
     pool[space].hw[SERVER] == space.address()
 }
 
-/// Whether the processor's tables have this space's pages: its own, or those of one that shows it.
+/// Whether the processor's tables have this space's pages: its own, its home's, or those of one that shows it.
 pub fn is_entered(pool: &Pool, space: Ref<Space>) -> bool {
-    directory_of().is(space) || shown(pool).is(space)
+    directory_of().value() == pool[space].hw[HOME] || shown(pool).is(space)
 }
 
 /// Makes the space the processor's, if it is not.
 pub fn enter(pool: &Pool, space: Ref<Space>) {
+    gdt::set_region(region(pool, space));
     if !is_entered(pool, space) {
-        noted().store(space.address(), Ordering::Relaxed);
+        noted().store(pool[space].hw[HOME], Ordering::Relaxed);
         // SAFETY: the directory has the kernel's part (`Port::space_created`).
         unsafe { regs::write_cr3(pool[space].hw[DIRECTORY]) };
     }

@@ -2,6 +2,7 @@
 //! What an entry means, and the way back to a thread.
 
 use crate::contract::Ia32;
+use crate::lazy::Kind;
 use crate::regs::{self, EFLAGS_TF};
 use crate::{interrupts, lock, panic, switch};
 use abi::frame::{fault, vector};
@@ -29,9 +30,12 @@ pub extern "C" fn enter() {
     match vector {
         vector::SYSENTER | INT_CALL if !alien => {
             // A system call may change what is to be loaded for the thread itself (its ports, say).
-            let state = |kernel: &mut Kernel<Ia32>| (kernel.port.parts().0.loaded, kernel.pool[current].lazy, switch::tables(&kernel.pool));
+            let state = |kernel: &mut Kernel<Ia32>| {
+                let tables = switch::tables(&kernel.pool, kernel.pool[current].space.get())?;
+                Some((kernel.port.parts().0.loaded, kernel.pool[current].lazy, tables))
+            };
             let before = state(kernel);
-            if kernel.system_call() && state(kernel) == before && !interrupts::is_pending() {
+            if kernel.system_call() && before.is_some() && state(kernel) == before && !interrupts::is_pending() {
                 // It goes on, and its tables and its lazily loaded state are the processor's still.
                 return;
             }
@@ -117,7 +121,8 @@ fn use_ports(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) -> bool {
 }
 
 fn page_fault(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
-    let address = regs::read_cr2();
+    let base = kernel.pool[current].space.get().map_or(0, |space| switch::base(&kernel.pool, space));
+    let address = regs::read_cr2().wrapping_sub(base);
     let write = kernel.pool[current].context[word::ERROR] & fault::WRITE != 0;
     kernel.page_fault(UserAddr(address), if write { Rights::WRITE } else { Rights::READ });
 }
@@ -155,9 +160,19 @@ pub fn leave(kernel: &mut Kernel<Ia32>) {
     };
     let Some(space) = kernel.pool[next].space.get() else { panic!("a thread without a space is to run") };
     switch::enter(&kernel.pool, space);
-    let is_server = switch::is_server(&kernel.pool, space);
+    let kind = switch::kind(&kernel.pool, space);
     let (cpu, lazy) = kernel.port.parts();
-    lazy.leave_to(cpu, &mut kernel.pool, next, is_server);
+    lazy.leave_to(cpu, &mut kernel.pool, next, kind);
+    for index in [word::DS, word::ES] {
+        let selector = &mut kernel.pool[next].context[index];
+        *selector = u32::from(ia32_context::translated(*selector as u16, kind == Kind::Small));
+    }
+}
+
+/// A fast path leaves to the current thread, whose registers are in its context, in a space that asks for more care.
+pub extern "C" fn leave_with_care() {
+    // SAFETY: as in `enter`.
+    leave(unsafe { lock::kernel() });
 }
 
 /// An exception in kernel mode: a bug. `registers` is what `pushad` and the

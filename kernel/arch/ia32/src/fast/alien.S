@@ -38,7 +38,7 @@
 //  1 | R3, for the other; and this thread is its handler              | `waiting_caller`, `run`
 //  2 | R4, R5, R7, R8; DS and ES flat                                 |
 //  3 | neither has more to load than FS, GS and the first TLS segment | `put_away`, `load`
-//    | descriptor                                                     |
+//    | descriptor, and neither is in a small space                    |
 //  4 | FS and GS are the first one's still, and the other's are the   | `handler_entered`,
 //    | same                                                           | `checked_selectors`
 //  5 | the TLS segment descriptor is the same, or another that is     | `load_tls`
@@ -403,6 +403,20 @@ run_away:
 resume_away:
     RESUME 1, away_iret
 
+// The way of an event into the space of a small handler: the alien's state must not be in the processor while that runs. The
+// results go to the handler's context.
+.global event_small
+event_small:
+    mov ss:[ecx + {saved_eax}], eax
+    mov ss:[ecx + {saved_ebx}], ebx
+    mov ss:[ecx + {saved_esi}], esi
+    mov ss:[ecx + {saved_edi}], edi
+    mov ss:[ecx + {saved_ebp}], ebp
+    mov dword ptr ss:[ecx + {saved_ds}], {user_data}
+    mov dword ptr ss:[ecx + {saved_es}], {user_data}
+    mov eax, [esp + {space}]
+    jmp leave_kernel_with_care
+
 // S1, S3 and of S2 R4 and R5, for the thread in ESP and the handle in EBX: ECX becomes the other alien. With a lost EAX to
 // `refused`.
 .macro OTHER_WAITS refused
@@ -425,6 +439,9 @@ resume_away:
     // S3. What of the loaded one is private is a flag in EDX, so it has none.
     test dword ptr ss:[ecx + {lazy}], {more_lazy}
     jnz \refused
+    mov eax, ss:[ecx + {space}]
+    cmp dword ptr ss:[eax + {region_low}], 0
+    jne \refused
 .endm
 
 // `run` of another alien than the one in EDX, whose state is loaded and which waits for a reply.

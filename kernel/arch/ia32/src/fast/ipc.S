@@ -140,12 +140,13 @@ slow_reply:
 .global slow
 slow:
     mov ecx, [esp + {space}]
-    mov edx, ss:[ecx + {stack_segment}]
+    mov edx, ss:[ecx + {segments}]
+    shr edx, 16
     mov [esp - 4], edx
     lea esp, [esp - 8]
     pushfd
     or dword ptr [esp], {interrupt_flag}
-    push dword ptr ss:[ecx + {code_segment}]
+    push dword ptr ss:[ecx + {segments}]
     lea esp, [esp - 4]
     push 0                                              // no error code
     push {vector_sysenter}
@@ -168,6 +169,9 @@ resume_exception:
     mov eax, [esp + {space}]
     cmp ecx, eax
     je leave_kernel
+    mov ebx, ss:[eax + {region_low}]
+    or ebx, ss:[ecx + {region_low}]
+    jnz leave_kernel_with_care
     cmp ecx, ss:[ecx + {server}]
     je 1f
     LOAD_TABLES ecx

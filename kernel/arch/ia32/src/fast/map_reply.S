@@ -23,7 +23,8 @@
 //    | of its own there, which is not for a server's pages            |
 //  8 | in which nothing is mapped there; or it is not this thread's   | `write_leaves`,
 //    | space, so the TLB has its translations only if the thread is a | `invalidate`
-//    | server that it shows: they are dropped (`map_run`)             |
+//    | server that it shows: they are dropped (`map_run`), unless     |
+//    | they are at other addresses there: of a small space            |
 //
 // M7 refuses the kernel's part of a space, too: no user may use an upper-level entry there.
 
@@ -74,6 +75,8 @@
     .if \replaces
     cmp esi, [esp + {space}]                            // M8
     je 9f
+    cmp dword ptr ss:[esi + {region_low}], 0
+    jne 9f
     .endif
     mov ecx, ss:[esi + {attached}]                      // M6
 2:

@@ -1,0 +1,596 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Small spaces and their homes. Where the machine has none, each case looks whether it says so.
+
+use crate::exception::{create, next};
+use crate::server::{has_servers, limits_hold};
+use crate::state::{has_sysenter, system_call};
+use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, Why, check, fails, good};
+use abi::arch::ia32::kip::INT_VECTOR;
+use abi::frame::{Frame, vector};
+use abi::state::tls::{PAGES, PRESENT};
+use abi::{Error, MessageKind, Op, Rights, TABLE_SPAN, Tag};
+use macadamia::alien::Alien;
+use macadamia::alloc::vec::Vec;
+use macadamia::cap::{copy, delete};
+use image::layout::GRANTS_END;
+use macadamia::map::{Window, map, unmap};
+use macadamia::start::fill;
+use macadamia::{Space, Thread, result};
+
+pub const CASES: &[Case] = &[
+    ("a_home_has_no_threads", no_threads),
+    ("a_space_is_in_one_home", |bed| with_home(bed, one_home)),
+    ("a_small_space_ends_at_its_size", |bed| with_home(bed, ends_at_its_size)),
+    ("an_alien_goes_on_small_and_large", |bed| with_home(bed, goes_on)),
+    ("a_native_thread_goes_on_small_and_large", |bed| with_home(bed, goes_on_by_itself)),
+    ("each_has_its_own_memory", |bed| with_home(bed, own_memory)),
+    ("a_fault_tells_its_own_address", |bed| with_home(bed, own_address)),
+    ("it_reaches_nothing_behind_its_size", |bed| with_home(bed, reaches_nothing)),
+    ("its_thread_pointer_is_its_own", |bed| with_home(bed, thread_pointer)),
+    ("its_breakpoints_are_its_own", |bed| with_home(bed, breakpoint)),
+    ("what_is_mapped_and_unmapped_counts_at_once", |bed| with_home(bed, at_once)),
+    ("a_segment_in_it_is_there", |bed| with_home(bed, segment)),
+    ("it_goes_on_when_its_home_ends", |bed| with_home(bed, home_ends)),
+    ("it_goes_on_when_another_ends", |bed| with_home(bed, another_ends)),
+    ("calls_between_all_kinds_of_spaces", |bed| with_home(bed, calls)),
+    ("a_handler_of_each_kind_serves_each_kind", |bed| with_home(bed, handlers)),
+    ("hostile_registers_do_no_harm_in_it", |bed| with_home(bed, hostile_registers)),
+];
+
+/// Size of the small spaces, and where in them code and data are.
+const SIZE: u32 = 16 << 20;
+const CODE: u32 = 0x80_0000;
+const DATA: u32 = CODE + PAGE;
+/// Where they lie in a home.
+const FIRST: u32 = 0x0200_0000;
+const SECOND: u32 = FIRST + SIZE;
+
+/// Carries out a case with a home; without small spaces, looks that there are none.
+fn with_home(bed: &mut Bed, case: fn(&mut Bed, Space) -> Result<(), Why>) -> Result<(), Why> {
+    let home = new_home(bed)?;
+    if !has_servers() {
+        result!("# no small spaces on this machine: the case only sees that there are none");
+        let slot = bed.slot();
+        let space = good(QUOTA.create_space(0, slot))?;
+        return fails(home.take_in(FIRST, space, SIZE), Error::Unsupported);
+    }
+    case(bed, home)
+}
+
+fn new_home(bed: &mut Bed) -> Result<Space, Why> {
+    let slot = bed.slot();
+    good(QUOTA.create_home(slot))
+}
+
+/// A native space with this code; its data is the page `page` of the RAM behind that of the code.
+fn native(bed: &mut Bed, page: u32, code: &[u8]) -> Result<Space, Why> {
+    let slot = bed.slot();
+    let space = good(QUOTA.create_space(16, slot))?;
+    write(bed, page, code)?;
+    good(map(space, CODE, bed.ram, page * PAGE, 2 * PAGE, Rights::RWX))?;
+    Ok(space)
+}
+
+/// Fills a page of the RAM.
+fn write(bed: &Bed, page: u32, bytes: &[u8]) -> Result<(), Why> {
+    good(map(crate::SPACE, ADDRESS, bed.ram, page * PAGE, PAGE, Rights(3)))?;
+    fill(ADDRESS, PAGE, bytes);
+    Ok(())
+}
+
+/// The first word of a page of the RAM.
+fn word(bed: &Bed, page: u32) -> Result<u32, Why> {
+    Ok(good(Window::open(GRANTS_END, bed.ram, page * PAGE, PAGE, Rights(1)))?.read(0))
+}
+
+/// As [`check`], of an event: says what it was.
+fn seen(what: &str, f: &Frame, holds: bool) -> Result<(), Why> {
+    let Frame { vector, error, address, eip, eax, .. } = f;
+    if holds { Ok(()) } else { Err(macadamia::alloc::format!("{what}: vector {vector}, error {error:#x}, address {address:#x}, eip {eip:#x}, eax {eax:#x}")) }
+}
+
+/// The exception that this code ends with in a small space, which lies at `FIRST`.
+fn outcome(bed: &mut Bed, home: Space, code: &[u8]) -> Result<Frame, Why> {
+    let space = native(bed, 0, code)?;
+    good(home.take_in(FIRST, space, SIZE))?;
+    let thread = launch(bed, space)?;
+    let (_, frame) = next()?;
+    for slot in [thread.0, space.0] {
+        good(delete(slot))?;
+    }
+    Ok(frame)
+}
+
+fn launch(bed: &mut Bed, space: Space) -> Result<Thread, Why> {
+    let thread = create(bed, space)?;
+    good(thread.start(CODE, DATA + PAGE, 0))?;
+    Ok(thread)
+}
+
+/// An alien, with its reply handle. It begins at [`CODE`].
+fn alien(bed: &mut Bed, page: u32, code: &[u8]) -> Result<(Space, Alien, u32), Why> {
+    let slot = bed.slot();
+    let space = good(QUOTA.create_space(0, slot))?;
+    write(bed, page, code)?;
+    good(map(space, CODE, bed.ram, page * PAGE, 2 * PAGE, Rights::RWX))?;
+    let (slot, handler) = (bed.slot(), bed.slot());
+    good(copy(SELF.0, None, handler, Rights::CALL, 0))?;
+    let (alien, handle) = good(Alien::create(QUOTA, space, slot, Thread(handler)))?;
+    alien.set_frame(&Frame { eip: CODE, esp: DATA + PAGE, ..alien.frame() });
+    Ok((space, alien, handle))
+}
+
+fn no_threads(bed: &mut Bed) -> Result<(), Why> {
+    let home = new_home(bed)?;
+    let slot = bed.slot();
+    fails(QUOTA.create_thread(home, slot, None).map(|_| ()), Error::BadArgument)?;
+    fails(QUOTA.create_thread(home, slot, Some(crate::SPACE)).map(|_| ()), Error::BadArgument)?;
+    fails(QUOTA.create_space_at(0, slot, 2).map(|_| ()), Error::BadArgument)?;
+    fails(home.serve(bed.window, false), Error::BadState)
+}
+
+fn one_home(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    let other = new_home(bed)?;
+    let space = native(bed, 0, &[])?;
+    for size in [0, PAGE, TABLE_SPAN + PAGE, 3 * TABLE_SPAN, 1 << 31] {
+        check("a size that there is not", home.take_in(0, space, size).is_err())?;
+    }
+    fails(home.take_in(TABLE_SPAN, space, SIZE), Error::BadAddress)?;
+    fails(home.take_in(abi::USER_END, space, SIZE), Error::BadAddress)?;
+    fails(space.take_in(FIRST, space, SIZE), Error::BadState)?;
+    fails(home.take_in(FIRST, home, SIZE), Error::BadState)?;
+    fails(home.take_in(FIRST, other, SIZE), Error::BadState)?;
+    good(home.take_in(FIRST, space, SIZE))?;
+    fails(home.take_in(SECOND, space, SIZE), Error::Occupied)?;
+    fails(other.take_in(FIRST, space, SIZE), Error::Occupied)?;
+    let second = native(bed, 0, &[])?;
+    fails(home.take_in(FIRST, second, SIZE), Error::Occupied)?;
+    good(home.detach(FIRST))?;
+    fails(home.detach(FIRST), Error::NotThere)?;
+    good(other.take_in(FIRST, space, SIZE))
+}
+
+fn ends_at_its_size(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    let space = native(bed, 0, &[])?;
+    good(map(space, SIZE, bed.ram, 0, PAGE, Rights(3)))?;
+    fails(home.take_in(FIRST, space, SIZE), Error::Occupied)?;
+    good(unmap(space, SIZE, TABLE_SPAN))?;
+    good(home.take_in(FIRST, space, SIZE))?;
+    fails(map(space, SIZE, bed.ram, 0, PAGE, Rights(3)), Error::BadAddress)?;
+    fails(map(space, SIZE - PAGE, bed.ram, 0, 2 * PAGE, Rights(3)), Error::BadAddress)?;
+    good(map(space, SIZE - PAGE, bed.ram, 0, PAGE, Rights(3)))?;
+    good(home.detach(FIRST))?;
+    good(map(space, SIZE, bed.ram, 0, PAGE, Rights(3)))
+}
+
+/// It counts in a register and in memory, by DS and ES, and on its stack.
+fn goes_on(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    // inc eax; inc dword [DATA]; inc dword es:[DATA]; push eax; pop ecx; int 0x80; jmp back
+    let mut code = [0x40, 0xff, 0x05, 0, 0, 0, 0, 0x26, 0xff, 0x05, 0, 0, 0, 0, 0x50, 0x59, 0xcd, 0x80, 0xeb, 0xec];
+    code[3..7].copy_from_slice(&DATA.to_le_bytes());
+    code[10..14].copy_from_slice(&DATA.to_le_bytes());
+    let (space, alien, mut handle) = alien(bed, 0, &code)?;
+    let start = word(bed, 1)?;
+    let other = new_home(bed)?;
+    let places = [(home, FIRST), (home, SECOND), (other, 0), (other, FIRST)];
+    for turn in 1..=16 {
+        let r = good(macadamia::ipc::run(handle))?;
+        handle = r.handle;
+        let f = alien.frame();
+        check("an event", r.kind == MessageKind::Alien)?;
+        if f.vector != vector::SYSTEM_CALL {
+            return Err(macadamia::alloc::format!("turn {turn}: vector {}, error {:#x}, address {:#x}, eip {:#x}", f.vector, f.error, f.address, f.eip));
+        }
+        check("its registers", f.eax == turn && f.ecx == turn && f.esp == DATA + PAGE)?;
+        check("its memory", word(bed, 1)? == start + 2 * turn)?;
+        let (there, address) = places[turn as usize / 2 % 4];
+        if turn % 2 == 1 {
+            good(there.take_in(address, space, SIZE))?;
+        } else {
+            let (there, address) = places[(turn as usize - 1) / 2 % 4];
+            good(there.detach(address))?;
+        }
+    }
+    Ok(())
+}
+
+/// It makes itself small and large by its own system calls.
+fn goes_on_by_itself(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    const HOME: u32 = 1;
+    const OWN: u32 = 2;
+    let mut code = Vec::new();
+    let mut call = |op: Op, args: [u32; 4]| {
+        let moves = [(0xb8, Tag::new(op, 0, 0).0), (0xbb, args[0]), (0xbe, args[1]), (0xbf, args[2]), (0xbd, args[3])];
+        for (mov, value) in moves {
+            code.push(mov);
+            code.extend(u32::to_le_bytes(value));
+        }
+        code.extend([0xcd, INT_VECTOR as u8]);
+        // add [DATA], eax; inc dword [DATA + 4]: status 0 is success
+        for (opcode, address) in [(&[0x01, 0x05][..], DATA), (&[0xff, 0x05], DATA + 4)] {
+            code.extend(opcode);
+            code.extend(u32::to_le_bytes(address));
+        }
+    };
+    for _ in 0..3 {
+        call(Op::Attach, [HOME, FIRST, OWN, SIZE | Rights::RWX.0]);
+        call(Op::Detach, [HOME, FIRST, 0, 0]);
+    }
+    call(Op::Attach, [HOME, SECOND, OWN, SIZE | Rights::RWX.0]);
+    code.extend([0x0f, 0x0b]);
+    write(bed, 1, &[])?;
+    let space = native(bed, 0, &code)?;
+    good(copy(home.0, Some(space), HOME, Rights::ALL, 0))?;
+    good(copy(space.0, Some(space), OWN, Rights::ALL, 0))?;
+    launch(bed, space)?;
+    let (_, f) = next()?;
+    check("it got there", f.vector == vector::INVALID_OPCODE && f.eip == CODE + code.len() as u32 - 2)?;
+    check("all succeeded", word(bed, 1)? == 0)
+}
+
+fn own_memory(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    // L: inc dword [DATA]; int 0x80; jmp L
+    let mut code = [0xff, 0x05, 0, 0, 0, 0, 0xcd, 0x80, 0xeb, 0xf6];
+    code[2..6].copy_from_slice(&DATA.to_le_bytes());
+    let (one, _, mut first) = alien(bed, 0, &code)?;
+    let (two, _, mut second) = alien(bed, 2, &code)?;
+    write(bed, 1, &[])?;
+    write(bed, 3, &[])?;
+    good(home.take_in(FIRST, one, SIZE))?;
+    good(home.take_in(SECOND, two, SIZE))?;
+    for turn in 1..=20 {
+        first = good(macadamia::ipc::run(first))?.handle;
+        if turn % 4 == 0 {
+            second = good(macadamia::ipc::run(second))?.handle;
+        }
+        check("the first counts", word(bed, 1)? == turn)?;
+        check("the second counts", word(bed, 3)? == turn / 4)?;
+    }
+    Ok(())
+}
+
+fn own_address(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    for address in [0, PAGE * 5, CODE + 8 * PAGE, SIZE - 4] {
+        // mov [address], eax
+        let mut code = [0xa3, 0, 0, 0, 0];
+        code[1..].copy_from_slice(&address.to_le_bytes());
+        let f = outcome(bed, home, &code)?;
+        check("a page fault there", f.vector == vector::PAGE_FAULT && f.address == address && f.eip == CODE)?;
+    }
+    Ok(())
+}
+
+/// A stack segment's limit.
+const STACK: u32 = 12;
+
+fn reaches_nothing(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    if !limits_hold(bed)? {
+        return Ok(());
+    }
+    let neighbour = native(bed, 2, &[])?;
+    good(home.take_in(SECOND, neighbour, SIZE))?;
+    // The neighbour's, its end, what straddles it, the kernel's, and what wraps around to below its own.
+    for address in [SIZE + CODE, SIZE, SIZE - 3, 0xe010_0000, 0u32.wrapping_sub(TABLE_SPAN)] {
+        for prefix in [0x2e, 0x3e, 0x26, 0x36] {
+            for opcode in [0xa1, 0xa3] {
+                let mut code = [prefix, opcode, 0, 0, 0, 0, 0x0f, 0x0b];
+                code[2..6].copy_from_slice(&u32::to_le_bytes(address));
+                let f = outcome(bed, home, &code)?;
+                let refused = matches!(f.vector, vector::GENERAL_PROTECTION | STACK);
+                if !refused {
+                    return Err(macadamia::alloc::format!("{code:02x?} came as {}", f.vector));
+                }
+            }
+        }
+        // Selectors that there are for others: those of large spaces, servers and the kernel.
+        for selector in [0x08u8, 0x10, 0x18, 0x20, 0x28, 0x30, 0x48, 0x50, 0x58] {
+            // mov eax, selector; mov fs, ax; mov eax, fs:[address]; ud2
+            let mut code = [0xb8, selector | 3, 0, 0, 0, 0x8e, 0xe0, 0x64, 0xa1, 0, 0, 0, 0, 0x0f, 0x0b];
+            code[9..13].copy_from_slice(&u32::to_le_bytes(address));
+            let f = outcome(bed, home, &code)?;
+            check("not to be loaded", f.vector != vector::INVALID_OPCODE && f.vector != vector::PAGE_FAULT && f.eip == CODE + 5)?;
+        }
+        // mov eax, address; jmp eax
+        let mut code = [0xb8, 0, 0, 0, 0, 0xff, 0xe0];
+        code[1..5].copy_from_slice(&u32::to_le_bytes(address.max(SIZE)));
+        check("no jump", outcome(bed, home, &code)?.vector == vector::GENERAL_PROTECTION)?;
+        // mov esp, address + 4; push eax
+        let mut code = [0xbc, 0, 0, 0, 0, 0x50];
+        code[1..5].copy_from_slice(&u32::to_le_bytes(address.wrapping_add(4)));
+        check("no push", outcome(bed, home, &code)?.vector == STACK)?;
+    }
+    Ok(())
+}
+
+fn thread_pointer(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    // mov eax, 0x33; mov gs, ax; mov eax, gs:[address]; ud2
+    let reads = |address: u32| {
+        let mut code = [0xb8, 0x33, 0, 0, 0, 0x8e, 0xe8, 0x65, 0xa1, 0, 0, 0, 0, 0x0f, 0x0b];
+        code[9..13].copy_from_slice(&u32::to_le_bytes(address));
+        code
+    };
+    let limits = limits_hold(bed)?;
+    for (base, address, fine) in [(DATA, 0, true), (0, DATA, true), (0, SIZE, false), (DATA, SIZE - DATA, false), (SIZE, 0, false), (SIZE + CODE, 0, false)] {
+        write(bed, 1, &[0x5a, 0x5a, 0x5a, 0x5a])?;
+        let (space, alien, handle) = alien(bed, 0, &reads(address))?;
+        good(home.take_in(FIRST, space, SIZE))?;
+        good(alien.thread.set_tls(0, base, PRESENT | PAGES | 0xf_ffff))?;
+        good(macadamia::ipc::run(handle))?;
+        let f = alien.frame();
+        if fine {
+            seen("its own word", &f, f.vector == vector::INVALID_OPCODE && f.eax == 0x5a5a_5a5a)?;
+        } else if limits {
+            check("refused", f.vector == vector::GENERAL_PROTECTION || f.vector == 11)?;
+        }
+        for slot in [alien.thread.0, space.0] {
+            good(delete(slot))?;
+        }
+    }
+    Ok(())
+}
+
+fn breakpoint(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    // An emulator without limits is QEMU, which crashes at the breakpoint of an instruction whose segment has a base.
+    let instructions = limits_hold(bed)?;
+    // nop; nop; mov [DATA], eax; ud2
+    let mut code = [0x90, 0x90, 0xa3, 0, 0, 0, 0, 0x0f, 0x0b];
+    code[3..7].copy_from_slice(&DATA.to_le_bytes());
+    let (space, alien, mut handle) = alien(bed, 0, &code)?;
+    good(home.take_in(FIRST, space, SIZE))?;
+    // The instruction at CODE + 1; a write of four bytes at DATA.
+    for (address, control, at) in [(CODE + 1, 1, CODE + 1), (DATA, 1 | 0b1101 << 16, CODE + 7)].into_iter().skip(usize::from(!instructions)) {
+        good(alien.thread.set_debug(0, address))?;
+        good(alien.thread.set_debug(7, control))?;
+        alien.set_frame(&Frame { eip: CODE, ..alien.frame() });
+        handle = good(macadamia::ipc::run(handle))?.handle;
+        let f = alien.frame();
+        seen("a breakpoint there", &f, f.vector == vector::DEBUG && f.eip == at)?;
+    }
+    Ok(())
+}
+
+fn at_once(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    // L: mov eax, [DATA]; int 0x80; jmp L
+    let mut code = [0xa1, 0, 0, 0, 0, 0xcd, 0x80, 0xeb, 0xf7];
+    code[1..5].copy_from_slice(&DATA.to_le_bytes());
+    let (space, alien, mut handle) = alien(bed, 0, &code)?;
+    good(home.take_in(FIRST, space, SIZE))?;
+    write(bed, 4, &[4])?;
+    write(bed, 5, &[5])?;
+    for turn in 0..8 {
+        let page = 4 + turn % 2;
+        good(map(space, DATA, bed.ram, page * PAGE, PAGE, Rights(1)))?;
+        handle = good(macadamia::ipc::run(handle))?.handle;
+        check("what was mapped", alien.frame().vector == vector::SYSTEM_CALL && alien.frame().eax == page)?;
+        if turn % 3 == 2 {
+            good(unmap(space, DATA, PAGE))?;
+            handle = good(macadamia::ipc::run(handle))?.handle;
+            check("it is gone", alien.frame().vector == vector::PAGE_FAULT && alien.frame().address == DATA)?;
+            alien.set_frame(&Frame { eip: CODE, ..alien.frame() });
+        }
+    }
+    Ok(())
+}
+
+fn segment(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    // mov eax, [2 * TABLE_SPAN ..]; int 0x80; jmp back
+    let at = 3 * TABLE_SPAN;
+    let mut code = [0xa1, 0, 0, 0, 0, 0xcd, 0x80, 0xeb, 0xf7];
+    code[1..5].copy_from_slice(&at.to_le_bytes());
+    let (space, alien, mut handle) = alien(bed, 0, &code)?;
+    let slot = bed.slot();
+    let segment = good(QUOTA.create_segment(TABLE_SPAN, slot))?;
+    good(home.take_in(FIRST, space, SIZE))?;
+    good(space.attach(at, segment, Rights(3)))?;
+    write(bed, 6, &[6])?;
+    good(map(Space(segment.0), 0, bed.ram, 6 * PAGE, PAGE, Rights(3)))?;
+    handle = good(macadamia::ipc::run(handle))?.handle;
+    check("what is in the Segment", alien.frame().vector == vector::SYSTEM_CALL && alien.frame().eax == 6)?;
+    good(unmap(Space(segment.0), 0, TABLE_SPAN))?;
+    handle = good(macadamia::ipc::run(handle))?.handle;
+    check("nothing is", alien.frame().vector == vector::PAGE_FAULT && alien.frame().address == at)?;
+    good(map(Space(segment.0), 0, bed.ram, 6 * PAGE, PAGE, Rights(3)))?;
+    handle = good(macadamia::ipc::run(handle))?.handle;
+    check("there again", alien.frame().vector == vector::SYSTEM_CALL)?;
+    good(space.detach(at))?;
+    good(macadamia::ipc::run(handle))?;
+    check("detached", alien.frame().vector == vector::PAGE_FAULT && alien.frame().address == at)
+}
+
+fn home_ends(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    let (space, alien, mut handle) = alien(bed, 0, &[0x40, 0xcd, 0x80, 0xeb, 0xfb])?;
+    good(home.take_in(FIRST, space, SIZE))?;
+    handle = good(macadamia::ipc::run(handle))?.handle;
+    good(delete(home.0))?;
+    good(macadamia::ipc::run(handle))?;
+    check("it goes on", alien.frame().eax == 2)?;
+    good(map(space, ADDRESS, bed.ram, 0, PAGE, Rights(3)))
+}
+
+fn another_ends(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    let (one, alien_one, mut handle) = alien(bed, 0, &[0x40, 0xcd, 0x80, 0xeb, 0xfb])?;
+    let (two, _, second) = alien(bed, 2, &[0x40, 0xcd, 0x80, 0xeb, 0xfb])?;
+    good(home.take_in(FIRST, one, SIZE))?;
+    good(home.take_in(SECOND, two, SIZE))?;
+    handle = good(macadamia::ipc::run(handle))?.handle;
+    good(macadamia::ipc::run(second))?;
+    good(delete(two.0))?;
+    good(macadamia::ipc::run(handle))?;
+    check("it goes on", alien_one.frame().eax == 2)?;
+    let third = native(bed, 4, &[])?;
+    good(home.take_in(SECOND, third, SIZE))
+}
+
+/// Kinds of spaces.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Kind {
+    Large,
+    /// In the first home, in its first or second region; in another home.
+    First,
+    Second,
+    Elsewhere,
+}
+
+const KINDS: [Kind; 4] = [Kind::Large, Kind::First, Kind::Second, Kind::Elsewhere];
+
+fn put(home: Space, other: Space, kind: Kind, space: Space) -> Result<(), Why> {
+    good(match kind {
+        Kind::Large => Ok(()),
+        Kind::First => home.take_in(FIRST, space, SIZE),
+        Kind::Second => home.take_in(SECOND, space, SIZE),
+        Kind::Elsewhere => other.take_in(FIRST, space, SIZE),
+    })
+}
+
+/// Who works with whom: two in one region there cannot be.
+fn pairs() -> impl Iterator<Item = (Kind, Kind)> {
+    KINDS.into_iter().flat_map(|from| KINDS.map(|to| (from, to))).filter(|(from, to)| from != to || *from == Kind::Large)
+}
+
+/// Appends a short jump with this opcode to an offset in the code.
+fn jump(code: &mut Vec<u8>, opcode: u8, to: usize) {
+    let distance = to as i32 - (code.len() as i32 + 2);
+    code.extend([opcode, distance as u8]);
+}
+
+/// Appends `inc dword [DATA]`.
+fn count(code: &mut Vec<u8>) {
+    code.extend([0xff, 0x05]);
+    code.extend(DATA.to_le_bytes());
+}
+
+/// In the client's table: the server.
+const SERVER: u32 = 1;
+/// Calls in each pair.
+const CALLS: u32 = 100;
+
+/// A client and a server count their calls in memory of their own.
+fn calls(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    if !has_sysenter() {
+        return Ok(());
+    }
+    // mov ebx, SERVER; call; inc dword [DATA]; cmp dword [DATA], CALLS; jb back; ud2
+    let mut client = [0xbb, SERVER as u8, 0, 0, 0].to_vec();
+    client.extend(system_call(Op::Call, CODE + client.len() as u32));
+    count(&mut client);
+    client.extend([0x81, 0x3d]);
+    client.extend(DATA.to_le_bytes());
+    client.extend(CALLS.to_le_bytes());
+    jump(&mut client, 0x72, 0);
+    client.extend([0x0f, 0x0b]);
+    // xor ebx, ebx; receive; inc dword [DATA]; reply_wait; jmp back
+    let mut server = [0x31, 0xdb].to_vec();
+    server.extend(system_call(Op::Receive, CODE + 2));
+    let again = server.len();
+    count(&mut server);
+    server.extend(system_call(Op::ReplyWait, CODE + server.len() as u32));
+    jump(&mut server, 0xeb, again);
+    let other = new_home(bed)?;
+    for (from, to) in pairs() {
+        write(bed, 1, &[])?;
+        write(bed, 3, &[])?;
+        let (client_space, server_space) = (native(bed, 0, &client)?, native(bed, 2, &server)?);
+        put(home, other, from, client_space)?;
+        put(home, other, to, server_space)?;
+        let serves = launch(bed, server_space)?;
+        good(copy(serves.0, Some(client_space), SERVER, Rights::ALL, 0))?;
+        let calls = launch(bed, client_space)?;
+        let (r, f) = next()?;
+        if f.vector != vector::INVALID_OPCODE {
+            return Err(macadamia::alloc::format!("{from:?} to {to:?}: vector {} at {:#x} for {:#x}, {:#x}", f.vector, f.eip, f.address, r.words[0]));
+        }
+        check("both have counted", word(bed, 1)? == CALLS && word(bed, 3)? == CALLS)?;
+        for slot in [calls.0, serves.0, client_space.0, server_space.0] {
+            good(delete(slot))?;
+        }
+    }
+    Ok(())
+}
+
+/// A thread raises exceptions, and a handler of each kind lets it go on: behind a page fault by a frame, behind a breakpoint without.
+fn handlers(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    if !has_sysenter() {
+        return Ok(());
+    }
+    // mov eax, [SIZE - 4], of 5 bytes, where nothing is; int3
+    let mut fault = [0xa1, 0, 0, 0, 0];
+    fault[1..].copy_from_slice(&(SIZE - 4).to_le_bytes());
+    let other = new_home(bed)?;
+    for (event, moves_on) in [(&fault[..], true), (&[0xcc], false)] {
+        // Ten of them; mov ebx, SERVER; call
+        let mut thread_code = event.repeat(10);
+        thread_code.extend([0xbb, SERVER as u8, 0, 0, 0]);
+        thread_code.extend(system_call(Op::Call, CODE + thread_code.len() as u32));
+        let handler_code = handler(moves_on);
+        for (from, to) in pairs() {
+            write(bed, 3, &[])?;
+            let (space, handler_space) = (native(bed, 0, &thread_code)?, native(bed, 2, &handler_code)?);
+            put(home, other, from, space)?;
+            put(home, other, to, handler_space)?;
+            let handles = launch(bed, handler_space)?;
+            let thread = create(bed, space)?;
+            good(thread.set_handler(Some(handles)))?;
+            good(copy(SELF.0, Some(space), SERVER, Rights::CALL, 0))?;
+            good(thread.start(CODE, DATA + PAGE, 0))?;
+            let r = good(macadamia::ipc::receive(None))?;
+            let handled = word(bed, 3)?;
+            if r.kind != MessageKind::Call || handled != 10 {
+                return Err(macadamia::alloc::format!("{from:?} with a handler {to:?}: {handled} exceptions"));
+            }
+            for slot in [thread.0, handles.0, space.0, handler_space.0] {
+                good(delete(slot))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The code of a handler, which counts. It replies with the frame in its UTCB, EIP five bytes further, or with nothing.
+fn handler(moves_on: bool) -> Vec<u8> {
+    // EBX is the UTCB at the start: mov [DATA + 8], ebx; xor ebx, ebx; receive
+    let mut code = [0x89, 0x1d].to_vec();
+    code.extend((DATA + 8).to_le_bytes());
+    code.extend([0x31, 0xdb]);
+    code.extend(system_call(Op::Receive, CODE + code.len() as u32));
+    let again = code.len();
+    // mov ecx, [DATA + 8]; add dword [ecx + eip], 5; inc dword [DATA]; reply_wait; jmp again
+    let eip = (core::mem::offset_of!(abi::utcb::Utcb, words) + abi::tag::REGISTER_WORDS as usize * 4 + core::mem::offset_of!(Frame, eip)) as u8;
+    code.extend([0x8b, 0x0d]);
+    code.extend((DATA + 8).to_le_bytes());
+    code.extend([0x83, 0x41, eip, 5]);
+    count(&mut code);
+    let mut reply = system_call(Op::ReplyWait, CODE + code.len() as u32);
+    let words = if moves_on { abi::tag::REGISTER_WORDS + abi::frame::WORDS } else { 0 };
+    reply[1..5].copy_from_slice(&Tag::new(Op::ReplyWait, words, 0).0.to_le_bytes());
+    code.extend(reply);
+    jump(&mut code, 0xeb, again);
+    code
+}
+
+fn hostile_registers(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    let limits = limits_hold(bed)?;
+    let (space, alien, mut handle) = alien(bed, 0, &[0xcd, 0x80])?;
+    good(home.take_in(FIRST, space, SIZE))?;
+    let good_frame = alien.frame();
+    let selectors = [0u32, 3, 0x08, 0x10, 0x1b, 0x23, 0x28, 0x33, 0x48, 0x51, 0x59, 0x63, 0x6b, 0xffff];
+    for selector in selectors {
+        let both = selector | selector << 16;
+        alien.set_frame(&Frame { ds_es: both, fs_gs: both, changed: abi::frame::CHANGED_SEGMENTS, ..good_frame });
+        handle = good(macadamia::ipc::run(handle))?.handle;
+        let f = alien.frame();
+        seen(&macadamia::alloc::format!("its system call with {selector:#x}"), &f, f.vector == vector::SYSTEM_CALL)?;
+    }
+    for eip in [SIZE - 1, SIZE, SIZE + CODE, 0xdfff_ffff, 0xe000_0000, 0xffff_ffff] {
+        alien.set_frame(&Frame { eip, changed: abi::frame::CHANGED_SEGMENTS, ds_es: 0x23_0023, fs_gs: 0, ..good_frame });
+        handle = good(macadamia::ipc::run(handle))?.handle;
+        let f = alien.frame();
+        check("a fault of its own", f.vector == vector::GENERAL_PROTECTION || f.vector == vector::PAGE_FAULT)?;
+        check("at the limit", !limits || eip < SIZE || f.vector == vector::GENERAL_PROTECTION)?;
+    }
+    for eflags in [0u32, 0xffff_ffff, 0x4000, 0x2_0000, 0x3000, 0x400, 0x4_0000] {
+        alien.set_frame(&Frame { eflags: eflags & !0x100, ..good_frame });
+        handle = good(macadamia::ipc::run(handle))?.handle;
+        check("it came back", alien.frame().vector == vector::SYSTEM_CALL)?;
+    }
+    Ok(())
+}
