@@ -76,6 +76,8 @@ static void __noreturn fault(void)
 
 void l4_fault(struct l4_frame *frame)
 {
+	if (l4_attack_fault(frame))
+		return;
 	at = *frame;
 	preempt_count_set(0);
 	arch_l4_enter(frame, fault, (void *)&cpu0_irqstack + THREAD_SIZE);

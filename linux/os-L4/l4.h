@@ -179,6 +179,18 @@ static inline void l4_walk_synced(struct mm_struct *mm, unsigned long from, unsi
 static inline void l4_walk_event(struct mm_struct *mm) { }
 #endif
 
+/* Attacks of a server that was taken over (a sub-architecture's). */
+struct l4_frame;
+#ifdef L4_TESTS
+/* The Linux thread raised an exception.  True: by an attack, and goes on with these registers. */
+bool l4_attack_fault(struct l4_frame *frame);
+/* An event of a process has come. */
+void l4_attack_event(u32 kind, u32 vector);
+#else
+static inline bool l4_attack_fault(struct l4_frame *frame) { return false; }
+static inline void l4_attack_event(u32 kind, u32 vector) { }
+#endif
+
 /* The first words of the kernel information page: a copy in Linux's own data, which costs no page of the TLB. */
 extern u32 l4_kip[];
 
@@ -201,7 +213,6 @@ void l4_inject_resume(void);
 /* What an injected interrupt calls. */
 void l4_injected_interrupt(void);
 /* The Linux thread raised an exception: changes its registers so that it panics. */
-struct l4_frame;
 void l4_fault(struct l4_frame *frame);
 
 /* Handles notification bits that interrupted a program with these registers. */

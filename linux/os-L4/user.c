@@ -410,6 +410,7 @@ static __always_inline void run_user(struct uml_pt_regs *regs, bool fast_entry)
 		handle = t->handle;
 		arch_l4_load_registers(regs, frame, fast_return);
 		for (kind = map_and_run(fast_entry, &handle, &word);; kind = arch_l4_run(fast_entry, &handle, &word)) {
+			l4_attack_event(kind, word);
 			arch_l4_store_registers(regs, frame);
 			signals_enabled = 1;
 			l4_walk_event(task->mm);

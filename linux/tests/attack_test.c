@@ -67,12 +67,13 @@ static void __init calls(void)
 /* Runs a user thread with registers that would give it privileges.  True: it got some. */
 static bool __init registers(void)
 {
-	u32 space = l4_slot_alloc(), thread = l4_slot_alloc(), handle, kind, word, i;
+	/* It shows this Linux, if that is a server. */
+	u32 space = l4_user_space_create(), thread = l4_slot_alloc(), handle, kind, word, i;
 	bool got = false;
 	struct l4_frame *f;
 	struct l4_regs r;
 
-	if (l4_call(L4_OP_CREATE_SPACE, L4_QUOTA, 0, space, 0) ||
+	if (!space ||
 	    l4_call_out(L4_OP_CREATE_THREAD, L4_QUOTA, space, thread, L4_SPACE, &r))
 		panic("attack: no thread");
 	f = (struct l4_frame *)r.r1;

@@ -6,8 +6,10 @@
 #define L4_USER_CS		0x1b
 #define L4_USER_DS		0x23
 
+#ifndef __ASSEMBLY__
 /* In uml_pt_regs, as in the microkernel's frame, two selectors share a word. */
 enum { L4_DS, L4_ES, L4_FS, L4_GS };
 #define l4_selectors(gp)	((u16 *)&(gp)[HOST_DS_ES])
+#endif
 
 #endif

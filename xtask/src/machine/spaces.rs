@@ -3,6 +3,7 @@
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
+use std::cell::Cell;
 use std::sync::OnceLock;
 
 /// What overrules the machine: by itself it has servers if its processor checks segment limits.
@@ -47,7 +48,20 @@ pub fn choose(spaces: Option<Spaces>) -> Result<()> {
     CHOSEN.set(spaces).ok().context("--spaces was chosen before")
 }
 
+thread_local! {
+    /// For what this thread runs, whatever was chosen.
+    static HERE: Cell<Option<Spaces>> = const { Cell::new(None) };
+}
+
+/// Makes it so for each system that `what` runs on this thread.
+pub fn with<T>(spaces: Spaces, what: impl FnOnce() -> T) -> T {
+    let before = HERE.replace(Some(spaces));
+    let result = what();
+    HERE.set(before);
+    result
+}
+
 /// The kernel's command line.
 pub fn words() -> &'static str {
-    CHOSEN.get().map_or("", |spaces| spaces.word())
+    HERE.get().or(CHOSEN.get().copied()).map_or("", Spaces::word)
 }

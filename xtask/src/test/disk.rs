@@ -58,7 +58,7 @@ const ROUND_TRIP: &str = "dd if=/dev/urandom of=/mnt/random bs=64k count=64 2>/d
                           echo 3 > /proc/sys/vm/drop_caches; md5sum -c -s /mnt/sum";
 
 /// What was written is there after `poweroff`, and what was synchronised after the machine was killed.
-fn disk() -> Result<()> {
+pub(super) fn disk() -> Result<()> {
     survives(Interface::Virtio, 20)?;
     survives(Interface::Ata, 4)
 }

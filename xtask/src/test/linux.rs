@@ -6,7 +6,6 @@ use super::tally::Test;
 use crate::build;
 use crate::guest::batch::Fetch;
 use crate::guest::{Guest, Outcome, TIMEOUT, figures_with, insert, native, native_figures, program};
-use crate::machine::Emulator;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use std::time::Duration;
@@ -23,7 +22,6 @@ pub const ALL: &[Test] = &[
     ("linux.memory", memory),
     ("linux.threads", threads),
     ("linux.bombs", bombs),
-    ("linux.bochs", on_bochs),
 ];
 
 fn simple(command: &str) -> Result<Outcome> {
@@ -31,7 +29,7 @@ fn simple(command: &str) -> Result<Outcome> {
 }
 
 /// What programs expect of Linux, here and on Linux alone.
-fn abi() -> Result<()> {
+pub(super) fn abi() -> Result<()> {
     let inserts = vec![program("abi")?];
     let reference = native("abi", inserts.clone(), None, TIMEOUT)?;
     let o = Guest { inserts, own_time: true, ..Guest::default() }.run("abi")?;
@@ -65,19 +63,8 @@ fn random() -> Result<()> {
     Ok(())
 }
 
-/// The exact emulator boots Linux, too, and runs the checks that do not measure time.
-fn on_bochs() -> Result<()> {
-    let inserts = vec![program("abi")?];
-    let checks = "int80 registers sysenter vdso exceptions write_barrier sse_exceptions fpu_frames x87 fpu_fork threads processes copy_on_write file_mappings \
-                  debugging futexes signals proc";
-    let command = format!("for check in {checks}; do abi $check || exit 1; done");
-    let o = Guest { on: Emulator::Bochs, inserts, timeout: Duration::from_secs(90), ..Guest::default() }.succeed(&command)?;
-    ensure!(!o.text().contains("# no SSE exceptions\n"), "Bochs raises none");
-    Ok(())
-}
-
 /// Interrupts reach a Linux that computes, and one that has just enabled them.
-fn interrupts() -> Result<()> {
+pub(super) fn interrupts() -> Result<()> {
     let o = Guest { system: "tests/systems/linux-selftest.toml", own_time: true, ..Guest::default() }.run("dmesg | grep selftest:")?;
     let text = o.text();
     let numbers: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
@@ -90,7 +77,7 @@ fn interrupts() -> Result<()> {
 }
 
 /// Processes that want more memory than there is are killed, and Linux goes on.
-fn memory() -> Result<()> {
+pub(super) fn memory() -> Result<()> {
     // Each keeps what it has until the first was killed.
     let killed = "dmesg | grep -c 'Out of memory: Killed process'";
     let hog = "(head -c 40m /dev/zero | tail -c 30m | until [ -e /tmp/killed ]; do usleep 50000; done) &";

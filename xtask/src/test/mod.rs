@@ -15,6 +15,7 @@ mod results;
 mod script;
 mod server;
 mod source;
+mod spaces;
 mod suites;
 mod system;
 mod tally;
@@ -42,6 +43,13 @@ const SLOW: &[&str] = &[
     "linux.walk",
     "linux.fsx.long",
     "linux.busybox",
+    "linux.busybox.forced",
+    "linux.abi.checked",
+    "linux.memory.forced",
+    "linux.interrupts.forced",
+    "linux.reboot.forced",
+    "linux.two.forced",
+    "linux.disk.forced",
     "bench.checker",
 ];
 
@@ -106,6 +114,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(script::ALL)
         .chain(dialogue::ALL)
         .chain(linux::ALL)
+        .chain(spaces::ALL)
         .chain(bench::ALL)
         .chain(model::ALL)
         .chain(profile::ALL)

@@ -27,7 +27,7 @@ const LONG: Duration = Duration::from_secs(600);
 
 /// A fault of Linux itself is its own panic, with registers and a call trace; it is started again, and
 /// another Linux does not notice. A fault of the panic, or of another thread, ends it, too.
-fn faults() -> Result<()> {
+pub(super) fn faults() -> Result<()> {
     let mut session = emulator::session(&build::system(Path::new("tests/systems/linux-faults.toml"))?)?;
     session.expect(PROMPT)?;
     session.shell(4, "two")?;

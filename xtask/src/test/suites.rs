@@ -215,7 +215,7 @@ fn build_kselftests(pinned: &Pinned) -> Result<Insert> {
 }
 
 /// BusyBox's own tests, of the source package of Debian's binary.
-fn busybox() -> Result<()> {
+pub(super) fn busybox() -> Result<()> {
     let pinned = Pinned::read("tests/linux/busybox")?;
     let source = packages::source("busybox")?;
     let configuration = std::fs::read(source.join("debian/config/pkg/static"))?;

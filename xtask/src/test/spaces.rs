@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Linux at ring 1 in the spaces of its processes: what it may try, and what it must do as well as in a space of its own.
+//! Where segment limits hold (Bochs) it is there by itself; in QEMU it is forced.
+
+use super::dialogue::Attacked;
+use super::tally::{Check, Test};
+use super::{dialogue, disk, linux, model, server, suites};
+use crate::build::{self, Model};
+use crate::guest::{Guest, Outcome, program};
+use crate::machine::Emulator;
+use crate::machine::emulator::{Machine, batch};
+use crate::machine::spaces::{self, Spaces};
+use anyhow::{Context, Result, ensure};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+/// All of them.
+pub const ALL: &[Test] = &[
+    ("linux.bochs", on_bochs),
+    ("linux.attack.server", server_attacks),
+    ("linux.attack.reported", reported_attacks),
+    ("linux.attack.bochs", attacks_on_bochs),
+    ("linux.attack.forced", || forced(|| dialogue::attack_with(false))),
+    ("linux.abi.forced", || forced(linux::abi)),
+    ("linux.abi.checked", checked),
+    ("linux.faults.forced", || forced(server::faults)),
+    ("linux.memory.forced", || forced(linux::memory)),
+    ("linux.interrupts.forced", || forced(linux::interrupts)),
+    ("linux.reboot.forced", || forced(dialogue::reboot)),
+    ("linux.two.forced", || forced(dialogue::two)),
+    ("linux.disk.forced", || forced(disk::disk)),
+    ("linux.busybox.forced", || forced(suites::busybox)),
+];
+
+/// A check with Linux at ring 1, though nothing there keeps it off the kernel.
+fn forced(check: Check) -> Result<()> {
+    spaces::with(Spaces::Force, check)
+}
+
+/// The last run's console says that Linux was at ring 1; and nobody else had anything wrong.
+fn at_ring_1() -> Result<String> {
+    let log = std::fs::read_to_string("out/linux-test/console.log")?;
+    ensure!(log.contains("linux: ring 1, window 512 MiB"), "Linux was not at ring 1: {log}");
+    let wrong = |line: &&str| line.contains(" wrong") && !line.contains(" 0 wrong");
+    ensure!(!log.lines().any(|line| wrong(&line)), "somebody else noticed: {log}");
+    Ok(log)
+}
+
+/// The exact emulator boots Linux, too, at ring 1, and runs the checks that do not measure time.
+fn on_bochs() -> Result<()> {
+    let inserts = vec![program("abi")?];
+    let checks = "int80 registers sysenter vdso exceptions write_barrier sse_exceptions fpu_frames x87 fpu_fork threads processes copy_on_write file_mappings \
+                  debugging futexes signals proc";
+    let command = format!("for check in {checks}; do abi $check || exit 1; done");
+    let o = Guest { on: Emulator::Bochs, inserts, timeout: Duration::from_secs(90), ..Guest::default() }.succeed(&command)?;
+    ensure!(!o.text().contains("# no SSE exceptions\n"), "Bochs raises none");
+    // Segment limits hold there: nobody has to ask for it.
+    at_ring_1()?;
+    Ok(())
+}
+
+/// The program that enters Linux in all ways, with Linux looking at what it can load then.
+const WAYS: &str = "echo watch > /dev/macadamia/server-attacks && ways && echo ways > /dev/macadamia/server-attacks && \
+                    cat /dev/macadamia/server-attacks";
+
+/// Kinds of events that a program must have had, as `linux/x86/server_attacks.c` numbers them: exceptions, `int`,
+/// `sysenter`, interrupts.
+const EVENTS: [u32; 9] = [0, 1, 3, 6, 13, 14, 32, 33, 34];
+
+/// An attack that succeeded, as Linux says it.
+#[derive(Debug)]
+struct Success<'a> {
+    what: &'a str,
+    address: u32,
+}
+
+fn successes(text: &str) -> Result<Vec<Success<'_>>> {
+    let parse = |line| {
+        let (what, rest) = str::split_once(line, " at ")?;
+        Some(Success { what, address: u32::from_str_radix(rest.split(' ').next()?, 16).ok()? })
+    };
+    text.lines().filter_map(|line| line.strip_prefix("succeeded: ")).map(|line| parse(line).context("no such line")).collect()
+}
+
+/// Lets Linux try groups of attacks, then enter itself in all ways. Each group must have been tried.
+fn attacked(guest: Guest<'_>, groups: &str) -> Result<Outcome> {
+    let each = "echo $group > /dev/macadamia/server-attacks && cat /dev/macadamia/server-attacks || exit 1";
+    let inserts = vec![program("ways")?];
+    let guest = Guest { system: "tests/systems/linux-server-attacks.toml", inserts, timeout: Duration::from_secs(240), ..guest };
+    let o = guest.succeed(&format!("for group in {groups}; do {each}; done; {WAYS}"))?;
+    let text = o.text();
+    for group in groups.split_whitespace().chain(["ways"]) {
+        let line = text.lines().find_map(|line| line.strip_prefix(group)?.strip_prefix(": "));
+        let line = line.with_context(|| format!("no {group} in: {text}"))?;
+        println!("# {group}: {line}");
+        ensure!(!line.starts_with("0 attempts"), "{group} tried nothing");
+    }
+    for event in EVENTS {
+        ensure!(text.contains(&format!("\nevents {event}: ")), "a program had no event of kind {event}: {text}");
+    }
+    Ok(o)
+}
+
+/// A Linux at ring 1 that was taken over, where limits hold: nothing that it tries succeeds, and it gets the exceptions.
+fn server_attacks() -> Result<()> {
+    let groups = "segments execution strings privileged flags interrupts system-calls frames far-jumps ports selectors";
+    let o = attacked(Guest { on: Emulator::Bochs, ..Guest::default() }, groups)?;
+    ensure!(successes(&o.text())?.is_empty(), "attacks succeeded: {}", o.text());
+    let log = at_ring_1()?;
+    ensure!(log.contains("server-attacks: segment limits are checked"), "limits do not hold: {log}");
+    Ok(())
+}
+
+/// The same where limits do not hold: what succeeds is seen by the machine model, each at its address and as Linux's; and what
+/// depends on no limit fails there, too.
+fn reported_attacks() -> Result<()> {
+    let model = Model { check: true, ..build::model()? };
+    let guest = || Guest { model: Some(&model), ..Guest::default() };
+    let o =
+        spaces::with(Spaces::Force, || attacked(guest(), "segments execution strings privileged flags interrupts system-calls frames"))?;
+    let log = at_ring_1()?;
+    ensure!(log.contains("server-attacks: segment limits are not checked"), "limits hold: {log}");
+    let (text, report) = (o.text(), o.report.context("no report")?);
+    let beyond = model_core::Rule::BeyondLimit.to_string();
+    let (found, other): (Vec<_>, Vec<_>) = report.violations.iter().partition(|v| v.rule == beyond);
+    ensure!(other.is_empty() && report.further_violations == 0, "found besides: {other:?}");
+    ensure!(found.iter().all(|v| v.owner == "server"), "not Linux's: {found:?}");
+    let found: BTreeSet<&str> = found.iter().map(|v| v.address.as_str()).collect();
+    let successes = successes(&text)?;
+    for kind in ["read by FS", "write by SS", "read by CS", "call", "rep movsd", "push", "sysenter"] {
+        ensure!(successes.iter().any(|success| success.what == kind), "no {kind} succeeded: {text}");
+    }
+    for Success { what, address } in &successes {
+        ensure!(*address >= abi::USER_END - 3, "{what} at {address:#x} succeeded");
+        let reported = found.contains(format!("{:#010x}", address.max(&abi::USER_END)).as_str());
+        ensure!(reported, "not reported: {what} at {address:#x}; reported: {found:?}");
+    }
+    println!("# {} attacks succeeded, at {} addresses; all were reported", successes.len(), found.len());
+    Ok(())
+}
+
+/// Linux servers that were taken over, each at ring 1: as `linux.attack`.
+fn attacks_on_bochs() -> Result<()> {
+    let built = build::system(Path::new("tests/systems/linux-attack.toml"))?;
+    let transcript = batch(&built, Machine::Bochs { cpu: None }, Duration::from_secs(300))?;
+    let console = transcript.console;
+    ensure!(transcript.ended, "the system did not end: {console}");
+    ensure!(console.contains("calls: ring 1, window 512 MiB"), "Linux was not at ring 1: {console}");
+    let mut attacked = Attacked::new(true);
+    console.lines().try_for_each(|line| attacked.hear(line))?;
+    ensure!(attacked.is_done(), "something was not said: {console}");
+    Ok(())
+}
+
+/// Linux boots and does what programs expect of it, and the model finds nothing wrong.
+fn checked() -> Result<()> {
+    let model = Model { check: true, ..build::model()? };
+    let guest = Guest { inserts: vec![program("abi")?], model: Some(&model), timeout: Duration::from_secs(240), ..Guest::default() };
+    let o = spaces::with(Spaces::Force, || guest.succeed("abi"))?;
+    at_ring_1()?;
+    model::clean(&o.report.context("no report")?)
+}
