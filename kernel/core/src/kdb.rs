@@ -61,9 +61,14 @@ impl<P: Port> Kernel<P> {
             let s = &self.pool[space];
             let used = (0..s.slots).filter(|i| !self.pool[Space::slot(space, *i)].is_empty()).count();
             write!(out, "space {:08x}: tables {:08x}, {used} of {} capabilities", space.address(), s.region.top.value(), s.slots)?;
-            match s.window {
-                UserAddr(0) => writeln!(out)?,
-                window => writeln!(out, ", a server, window {:08x} to {:08x}", window.0, s.region.end.0)?,
+            match (s.window, self.smallness(Owner::Space(space))) {
+                (UserAddr(0), None) => writeln!(out)?,
+                (UserAddr(0), Some(at)) => {
+                    let Attachment { owner, index, .. } = self.pool[at];
+                    let (start, bytes) = (P::Format::table_start(index as usize).0, s.region.end.0);
+                    writeln!(out, ", small: {bytes:x} bytes at {start:08x} of home {owner:08x}")?;
+                }
+                (window, _) => writeln!(out, ", a server, window {:08x} to {:08x}", window.0, s.region.end.0)?,
             }
             if let Some(quota) = s.region.header.quota.get() {
                 let q: &Quota = &self.pool[quota];
@@ -78,6 +83,7 @@ impl<P: Port> Kernel<P> {
                     result = result.and_then(|()| match kind {
                         attachment::SEGMENT_IN_SPACE => writeln!(out, "  segment {source:08x} at {start:08x}"),
                         attachment::SERVER_IN_SPACE => writeln!(out, "  server {source:08x} from {start:08x} on"),
+                        attachment::SMALL_IN_HOME => writeln!(out, "  small space {source:08x} at {start:08x}"),
                         _ => writeln!(out, "  memory {source:08x}"),
                     });
                 });

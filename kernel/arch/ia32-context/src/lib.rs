@@ -24,11 +24,14 @@ pub mod hw {
     pub const DIRECTORY: usize = 0;
     /// The address of the way into it (`switch.S`).
     pub const ENTER: usize = 1;
-    /// The server that it shows; of a server, itself; or null.
+    /// The server that it shows; of a server, itself; or null. Of a small space, which shows what its home does: [`REGION_HIGH`].
     pub const SERVER: usize = 2;
+    /// Of a small space, the upper word of the segment descriptor of its threads' data (`mmu::descriptor::region`): never a
+    /// server's address, which lies above all bases.
+    pub const REGION_HIGH: usize = SERVER;
     /// The code segment of its threads, and in the upper half their stack segment.
     pub const SEGMENTS: usize = 3;
-    /// Of a small space, the lower word of its threads' segment descriptors (`mmu::descriptor::region`); else 0.
+    /// Of a small space, the lower word of its threads' segment descriptors; else 0.
     pub const REGION_LOW: usize = 4;
     /// The address of the way of an alien's event into it (`alien.S`).
     pub const EVENT: usize = 5;
@@ -36,8 +39,8 @@ pub mod hw {
     pub const HOME: usize = 6;
     /// The index of the directory's entry for the kernel's part of a native space.
     pub const AREA: usize = 7;
-    /// The upper word of [`REGION_LOW`]'s: of the data segment.
-    pub const REGION_HIGH: usize = 8;
+    /// Of a small space, [`SERVER`] when it is large again.
+    pub const LARGE_SERVER: usize = 8;
 }
 
 /// What stands beside the thread in `Cpu::loaded`.

@@ -123,6 +123,7 @@ global_asm!(
     threads = const POOL_BASE + ANCHOR,
     pool_offset = const offset_of!(PoolPlace, offset),
     directory_of = const switch::DIRECTORY_OF,
+    small_home = const switch::SMALL_HOME,
     // --- Fields of a Thread ----------------------------------------------------------------
     cap_limit = const field!(cap_limit),
     fault_address = const field!(fault_address),
@@ -261,7 +262,6 @@ global_asm!(
     code_access = const gdt::USER_ACCESS[0],
     data_access = const gdt::USER_ACCESS[1],
     small_code = const selector::SMALL_CODE,
-    small_code_offset = const selector::SMALL_CODE & !7,
     small_data = const selector::SMALL_DATA,
     small_data_offset = const selector::SMALL_DATA & !7,
     code_bit = const descriptor::CODE,
@@ -357,3 +357,5 @@ const _: () = assert!(abi::utcb::AREA_END - abi::utcb::AREA_START == abi::TABLE_
 const _: () = assert!(class::RAM == 0 && Rights::WRITE.0 == bits::WRITABLE);
 // `page_fault.S`: what is pushed behind `pushad`'s registers are words of the context, in its order.
 const _: () = assert!(word::DS + 1 == word::EDI && word::GS + 3 == word::DS && word::EAX + 1 == word::VECTOR);
+// `switch.S`: the descriptors of a small space are pushed.
+const _: () = assert!(selector::SMALL_CODE + 8 == selector::SMALL_DATA);

@@ -60,6 +60,8 @@ pub mod task {
     pub const SS0: usize = 2;
     /// Stack pointer of ring 1, which nobody enters: the processor does not read it.
     pub const ESP1: usize = 3;
+    /// The same of ring 2.
+    pub const ESP2: usize = 5;
     pub const CR3: usize = 7;
     pub const EIP: usize = 8;
     pub const EFLAGS: usize = 9;

@@ -9,7 +9,8 @@
 
 use crate::features::Features;
 use crate::layout::KERNEL_BASE;
-use crate::{fpu, gdt, paging, regs, switch};
+use crate::switch::{self, Kind};
+use crate::{fpu, gdt, paging, regs};
 use abi::frame::{CHANGED_SEGMENTS, Frame};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu as place};
 use core::mem::offset_of;
@@ -23,17 +24,6 @@ use pool::{Link, Pool, Ref};
 
 /// Parts of a thread's state that are [`PRIVATE`].
 const PRIVATE_PARTS: u32 = lazy::DEBUG | lazy::PORTS | lazy::MORE_TLS;
-
-/// Kinds of spaces.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Its threads run at ring 3, with segments that are no smaller than others'.
-    Large,
-    /// Its threads run at ring 1.
-    Server,
-    /// Its threads run at ring 3, in a part of its home's addresses.
-    Small,
-}
 
 /// What is in the processor.
 pub struct Lazy {

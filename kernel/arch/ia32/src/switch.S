@@ -26,10 +26,12 @@
     mov es, \scratch
 .endm
 
-// Gives ring 3 the segments of large spaces, or takes them from it: in a home they would reach all of it.
-.macro USER_SEGMENTS code, data
+// Takes the segments of large spaces from ring 3, as in a home they would reach all of it: the home's directory is in ESP. Or, with 0 in
+// ECX, gives them back.
+.macro USER_SEGMENTS code, data, home
     mov byte ptr ss:[{gdt} + {user_code_offset} + {access}], \code
     mov byte ptr ss:[{gdt} + {user_data_offset} + {access}], \data
+    mov ss:[{small_home}], \home
 .endm
 
 // Takes FS, GS and the first TLS segment descriptor of the alien in ESP, which are loaded, out of the
@@ -75,7 +77,8 @@
     sti
     sysexit
 6:
-    USER_SEGMENTS {code_access}, {data_access}
+    xor ecx, ecx
+    USER_SEGMENTS {code_access}, {data_access}, ecx
     LOAD_DATA {user_data}, ecx
     jmp 5b
 .endm
@@ -110,11 +113,12 @@ server_iret:
     LOAD_TABLES ecx
     jmp 1b
 8:
-    USER_SEGMENTS {code_access}, {data_access}
+    xor ecx, ecx
+    USER_SEGMENTS {code_access}, {data_access}, ecx
     LOAD_DATA {user_data}, ecx
     jmp 2b
 
-// To a small space, by `iret`. If its home's tables are the processor's, the segments of ring 3 alone are another's. Of a space that
+// To a small space, by `iret`. If another of its home runs, the segments of ring 3 alone are to be changed. Of a space that
 // has become small, waiting threads have the selectors of a large one in their context.
 .balign 32
 .global enter_small
@@ -122,17 +126,17 @@ enter_small:
     mov esp, [esp + {space}]
     cmp esp, ecx
     je 2f
-    mov esp, [esp + {directory}]
-    cmp esp, ss:[ecx + {directory}]
+    mov esp, ss:[ecx + {directory}]
+    cmp esp, ss:[{small_home}]
     jne 3f
 1:
-    mov esp, ss:[ecx + {region_low}]
-    mov ss:[{gdt} + {small_code_offset}], esp
-    mov ss:[{gdt} + {small_data_offset}], esp
-    mov esp, ss:[ecx + {region_high}]
-    mov ss:[{gdt} + {small_data_offset} + 4], esp
-    xor esp, {code_bit}
-    mov ss:[{gdt} + {small_code_offset} + 4], esp
+    // The descriptor of the data lies above that of the code.
+    mov esp, offset {gdt} + {small_data_offset} + 8
+    push dword ptr ss:[ecx + {region_high}]
+    push dword ptr ss:[ecx + {region_low}]
+    push dword ptr ss:[ecx + {region_high}]
+    xor dword ptr [esp], {code_bit}
+    push dword ptr ss:[ecx + {region_low}]
 5:
     LOAD_DATA {small_data}, ecx
 4:
@@ -152,8 +156,7 @@ small_iret:
     jne 5b
     jmp 4b
 3:
-    USER_SEGMENTS 0, 0
-    mov esp, ss:[ecx + {directory}]
+    USER_SEGMENTS 0, 0, esp
     mov cr3, esp
     jmp 1b
 .global enter_small_end

@@ -4,16 +4,26 @@
 
 use crate::gdt;
 use crate::layout::{CPU, TSS};
-use crate::lazy::Kind;
 use crate::{paging, regs};
-use core::sync::atomic::{AtomicU32, Ordering};
 use abi::UserAddr;
 use core::ops::Range;
-use ia32_context::hw::{DIRECTORY, ENTER, EVENT, HOME, REGION_HIGH, REGION_LOW, SEGMENTS, SERVER};
+use core::sync::atomic::{AtomicU32, Ordering};
+use ia32_context::hw::{DIRECTORY, ENTER, EVENT, HOME, LARGE_SERVER, REGION_HIGH, REGION_LOW, SEGMENTS, SERVER};
 use ia32_context::selector;
 use kcore::Space;
 use mmu::descriptor;
 use pool::{Link, Pool, Ref};
+
+/// Kinds of spaces.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Its threads run at ring 3, with segments that are no smaller than others'.
+    Large,
+    /// Its threads run at ring 1.
+    Server,
+    /// Its threads run at ring 3, in a part of its home's addresses.
+    Small,
+}
 
 /// Addresses of the ways into a space: of a thread that goes on, and of an alien's event.
 #[derive(Clone, Copy)]
@@ -32,9 +42,20 @@ pub struct Ways {
 pub const DIRECTORY_OF: u32 = TSS + 4 * gdt::task::ESP1 as u32;
 const _: () = assert!(DIRECTORY_OF + 4 <= CPU + 32);
 
+/// The page directory of the home whose small spaces alone ring 3 has segments for; 0: it has those of large spaces. A word of the
+/// task-state segment as [`DIRECTORY_OF`].
+pub const SMALL_HOME: u32 = TSS + 4 * gdt::task::ESP2 as u32;
+const _: () = assert!(SMALL_HOME + 4 <= CPU + 32);
+
+/// One of these words.
+fn word<const AT: u32>() -> &'static AtomicU32 {
+    // SAFETY: `AT` is one of the constants above. Boot mapped the processor's page; the word is plain data, and `switch.S` writes it
+    // while no Rust runs.
+    unsafe { &*(AT as *const AtomicU32) }
+}
+
 fn noted() -> &'static AtomicU32 {
-    // SAFETY: boot mapped the processor's page; the word is plain data, and `switch.S` writes it while no Rust runs.
-    unsafe { &*(DIRECTORY_OF as *const AtomicU32) }
+    word::<DIRECTORY_OF>()
 }
 
 /// The kernel was entered from a space. Fast paths note the tables for a server only: the tables of others are their
@@ -90,13 +111,20 @@ pub fn move_in(pool: &mut Pool, space: Ref<Space>, home: Ref<Space>, place: Rang
     hw[HOME] = home.address();
     [hw[ENTER], hw[EVENT]] = ways.small;
     hw[SEGMENTS] = segments(selector::SMALL_CODE, selector::SMALL_DATA);
+    if hw[REGION_LOW] == 0 {
+        hw[LARGE_SERVER] = hw[SERVER];
+    }
     [hw[REGION_LOW], hw[REGION_HIGH]] = descriptor::region(place.start.0, place.end - place.start);
 }
 
-/// A space is large again.
+/// A space is large again, if it was small.
 pub fn move_out(pool: &mut Pool, space: Ref<Space>, directory: u32, ways: Ways) {
-    [pool[space].hw[REGION_LOW], pool[space].hw[REGION_HIGH]] = [0; 2];
-    set_up(pool, space, directory, ways);
+    let hw = &mut pool[space].hw;
+    if hw[REGION_LOW] != 0 {
+        hw[REGION_LOW] = 0;
+        hw[SERVER] = hw[LARGE_SERVER];
+        set_up(pool, space, directory, ways);
+    }
 }
 
 /// The segment that a small space has.
@@ -112,7 +140,8 @@ pub fn base(pool: &Pool, space: Ref<Space>) -> u32 {
 
 /// A space shows a server, or none any more.
 pub fn show(pool: &mut Pool, space: Ref<Space>, server: Link<Space>) {
-    pool[space].hw[SERVER] = server.value();
+    let word = if region(pool, space).is_some() { LARGE_SERVER } else { SERVER };
+    pool[space].hw[word] = server.value();
 }
 
 /// Which kind of space it is.
@@ -136,7 +165,9 @@ pub fn is_entered(pool: &Pool, space: Ref<Space>) -> bool {
 
 /// Makes the space the processor's, if it is not.
 pub fn enter(pool: &Pool, space: Ref<Space>) {
-    gdt::set_region(region(pool, space));
+    let region = region(pool, space);
+    gdt::set_region(region);
+    word::<SMALL_HOME>().store(region.map_or(0, |_| pool[space].hw[DIRECTORY]), Ordering::Relaxed);
     if !is_entered(pool, space) {
         noted().store(pool[space].hw[HOME], Ordering::Relaxed);
         // SAFETY: the directory has the kernel's part (`Port::space_created`).

@@ -2,9 +2,9 @@
 //! What an entry means, and the way back to a thread.
 
 use crate::contract::Ia32;
-use crate::lazy::Kind;
 use crate::regs::{self, EFLAGS_TF};
-use crate::{interrupts, lock, panic, switch};
+use crate::switch::{self, Kind};
+use crate::{interrupts, lock, panic};
 use abi::frame::{fault, vector};
 use abi::{Rights, UserAddr};
 use ia32_context::{FIXED_FLAGS, word};
