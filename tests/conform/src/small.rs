@@ -9,10 +9,10 @@ use abi::arch::ia32::kip::INT_VECTOR;
 use abi::frame::{Frame, vector};
 use abi::state::tls::{PAGES, PRESENT};
 use abi::{Error, MessageKind, Op, Rights, TABLE_SPAN, Tag};
+use image::layout::GRANTS_END;
 use macadamia::alien::Alien;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{copy, delete};
-use image::layout::GRANTS_END;
 use macadamia::map::{Window, map, unmap};
 use macadamia::start::fill;
 use macadamia::{Space, Thread, result};
@@ -86,7 +86,11 @@ fn word(bed: &Bed, page: u32) -> Result<u32, Why> {
 /// As [`check`], of an event: says what it was.
 fn seen(what: &str, f: &Frame, holds: bool) -> Result<(), Why> {
     let Frame { vector, error, address, eip, eax, .. } = f;
-    if holds { Ok(()) } else { Err(macadamia::alloc::format!("{what}: vector {vector}, error {error:#x}, address {address:#x}, eip {eip:#x}, eax {eax:#x}")) }
+    if holds {
+        Ok(())
+    } else {
+        Err(macadamia::alloc::format!("{what}: vector {vector}, error {error:#x}, address {address:#x}, eip {eip:#x}, eax {eax:#x}"))
+    }
 }
 
 /// The exception that this code ends with in a small space, which lies at `FIRST`.
@@ -179,7 +183,13 @@ fn goes_on(bed: &mut Bed, home: Space) -> Result<(), Why> {
         let f = alien.frame();
         check("an event", r.kind == MessageKind::Alien)?;
         if f.vector != vector::SYSTEM_CALL {
-            return Err(macadamia::alloc::format!("turn {turn}: vector {}, error {:#x}, address {:#x}, eip {:#x}", f.vector, f.error, f.address, f.eip));
+            return Err(macadamia::alloc::format!(
+                "turn {turn}: vector {}, error {:#x}, address {:#x}, eip {:#x}",
+                f.vector,
+                f.error,
+                f.address,
+                f.eip
+            ));
         }
         check("its registers", f.eax == turn && f.ecx == turn && f.esp == DATA + PAGE)?;
         check("its memory", word(bed, 1)? == start + 2 * turn)?;
@@ -310,7 +320,9 @@ fn thread_pointer(bed: &mut Bed, home: Space) -> Result<(), Why> {
         code
     };
     let limits = limits_hold(bed)?;
-    for (base, address, fine) in [(DATA, 0, true), (0, DATA, true), (0, SIZE, false), (DATA, SIZE - DATA, false), (SIZE, 0, false), (SIZE + CODE, 0, false)] {
+    for (base, address, fine) in
+        [(DATA, 0, true), (0, DATA, true), (0, SIZE, false), (DATA, SIZE - DATA, false), (SIZE, 0, false), (SIZE + CODE, 0, false)]
+    {
         write(bed, 1, &[0x5a, 0x5a, 0x5a, 0x5a])?;
         let (space, alien, handle) = alien(bed, 0, &reads(address))?;
         good(home.take_in(FIRST, space, SIZE))?;
@@ -338,7 +350,8 @@ fn breakpoint(bed: &mut Bed, home: Space) -> Result<(), Why> {
     let (space, alien, mut handle) = alien(bed, 0, &code)?;
     good(home.take_in(FIRST, space, SIZE))?;
     // The instruction at CODE + 1; a write of four bytes at DATA.
-    for (address, control, at) in [(CODE + 1, 1, CODE + 1), (DATA, 1 | 0b1101 << 16, CODE + 7)].into_iter().skip(usize::from(!instructions)) {
+    for (address, control, at) in [(CODE + 1, 1, CODE + 1), (DATA, 1 | 0b1101 << 16, CODE + 7)].into_iter().skip(usize::from(!instructions))
+    {
         good(alien.thread.set_debug(0, address))?;
         good(alien.thread.set_debug(7, control))?;
         alien.set_frame(&Frame { eip: CODE, ..alien.frame() });
@@ -497,7 +510,13 @@ fn calls(bed: &mut Bed, home: Space) -> Result<(), Why> {
         let calls = launch(bed, client_space)?;
         let (r, f) = next()?;
         if f.vector != vector::INVALID_OPCODE {
-            return Err(macadamia::alloc::format!("{from:?} to {to:?}: vector {} at {:#x} for {:#x}, {:#x}", f.vector, f.eip, f.address, r.words[0]));
+            return Err(macadamia::alloc::format!(
+                "{from:?} to {to:?}: vector {} at {:#x} for {:#x}, {:#x}",
+                f.vector,
+                f.eip,
+                f.address,
+                r.words[0]
+            ));
         }
         check("both have counted", word(bed, 1)? == CALLS && word(bed, 3)? == CALLS)?;
         for slot in [calls.0, serves.0, client_space.0, server_space.0] {
@@ -554,7 +573,8 @@ fn handler(moves_on: bool) -> Vec<u8> {
     code.extend(system_call(Op::Receive, CODE + code.len() as u32));
     let again = code.len();
     // mov ecx, [DATA + 8]; add dword [ecx + eip], 5; inc dword [DATA]; reply_wait; jmp again
-    let eip = (core::mem::offset_of!(abi::utcb::Utcb, words) + abi::tag::REGISTER_WORDS as usize * 4 + core::mem::offset_of!(Frame, eip)) as u8;
+    let eip =
+        (core::mem::offset_of!(abi::utcb::Utcb, words) + abi::tag::REGISTER_WORDS as usize * 4 + core::mem::offset_of!(Frame, eip)) as u8;
     code.extend([0x8b, 0x0d]);
     code.extend((DATA + 8).to_le_bytes());
     code.extend([0x83, 0x41, eip, 5]);

@@ -45,22 +45,22 @@ fn calls<const ID: u32>(to: Thread, count: u32) {
 
 /// An alien's system calls: visit 0 is `run`, which resumes it, visit 1 `int 0x80`.
 fn alien<const ID: u32>(env: &mut Env) -> Result<()> {
-    const PLACE: u32 = image::layout::GRANTS_END;
+    let place = macadamia::map::own().start;
     let ram = env.memory("ram");
     // int 0x80; jmp back
-    Window::open(PLACE, ram, 0, abi::PAGE_SIZE, Rights(3))?.write(0, u32::from_le_bytes([0xcd, 0x80, 0xeb, 0xfc]));
+    Window::open(place, ram, 0, abi::PAGE_SIZE, Rights(3))?.write(0, u32::from_le_bytes([0xcd, 0x80, 0xeb, 0xfc]));
     let quota = Quota(image::slot::QUOTA);
     let space = quota.create_space(0, env.free_slot())?;
-    map(space, PLACE, ram, 0, abi::PAGE_SIZE, Rights(5))?;
+    map(space, place, ram, 0, abi::PAGE_SIZE, Rights(5))?;
     let (alien, handle) = Alien::create(quota, space, env.free_slot(), Thread(image::slot::THREAD))?;
     alien.thread.set_priority(90, 90)?;
-    alien.set_frame(&Frame { eip: PLACE, ..alien.frame() });
+    alien.set_frame(&Frame { eip: place, ..alien.frame() });
     let mut event = run(handle)?;
     for _ in 0..REPETITIONS {
         begin::<ID>();
         event = run(event.handle)?;
         end::<ID>();
-        assert!(alien.frame().eip == PLACE + 2, "stopped at {:#x}", alien.frame().eip);
+        assert!(alien.frame().eip == place + 2, "stopped at {:#x}", alien.frame().eip);
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 //! What the root server checks before it believes a [`System`]: everything that
 //! it would otherwise use as an address, a length or an index.
 
-use crate::{Component, Load, Places, Resource, System, layout};
+use crate::{Component, Load, Places, Resource, Small, System, layout};
 use alloc::format;
 use alloc::string::String;
 
@@ -35,6 +35,7 @@ impl System {
                 layout::WINDOW_END
             ));
         }
+        self.check_small(component)?;
         let places = component.places();
         for load in &component.loads {
             check_load(load, &places, image_bytes)?;
@@ -77,6 +78,30 @@ impl System {
             let room = if component.window.is_some() { ", or has no room in its window" } else { "" };
             if fits { Ok(()) } else { Err(format!("grant `{}` is impossible{room}", grant.name)) }
         })
+    }
+
+    /// A small component lies in a home that there is, beside the others.
+    fn check_small(&self, component: &Component) -> Result<(), String> {
+        let Some(small) = component.small else { return Ok(()) };
+        if component.window.is_some() {
+            return Err("it has a window, and is to be small".into());
+        }
+        if !small.is_possible() || usize::from(small.home) >= self.homes.len() {
+            return Err(format!("it cannot be small with {:#x} bytes at {:#x} of home {}", small.bytes, small.address, small.home));
+        }
+        let others = self.components.iter().filter(|other| other.name != component.name);
+        let overlaps = |other: &&Component| {
+            let beside = |other: Small| {
+                other.home != small.home
+                    || other.address >= small.address + small.bytes
+                    || small.address >= other.address.saturating_add(other.bytes)
+            };
+            other.small.is_some_and(|other| !beside(other))
+        };
+        match others.filter(overlaps).map(|other| &other.name).next() {
+            Some(other) => Err(format!("it lies where `{other}` does in their home")),
+            None => Ok(()),
+        }
     }
 
     fn fits(&self, what: &Resource, component: &Component, image_bytes: u32) -> bool {
@@ -144,6 +169,7 @@ mod tests {
             threads: 8,
             slots: 64,
             window: None,
+            small: None,
             on_death: OnDeath::Report,
             service: false,
             results: false,
@@ -152,7 +178,13 @@ mod tests {
                 what: Resource::Shared { region: 0, address: layout::GRANTS, writable: true, dma: true },
             }],
         };
-        System { name: "s".into(), seed: None, components: vec![component], shared: vec![Shared { name: "r".into(), bytes: 4096 }] }
+        System {
+            name: "s".into(),
+            seed: None,
+            components: vec![component],
+            shared: vec![Shared { name: "r".into(), bytes: 4096 }],
+            homes: vec!["h".into()],
+        }
     }
 
     /// What is wrong with a sound description after a change.
@@ -170,6 +202,39 @@ mod tests {
     #[test]
     fn refuses_an_empty_system() {
         assert!(refusal(|s, _| s.components.clear()).contains("no components"));
+    }
+
+    #[test]
+    fn refuses_small_components_without_room() {
+        let small = |home, address, bytes| Some(Small { home, address, bytes });
+        let mut system = sound();
+        let mut other = system.components[0].clone();
+        other.name = "b".into();
+        system.components.push(other);
+        for component in &mut system.components {
+            component.grants.clear();
+        }
+        let mut with = |one, two| {
+            [system.components[0].small, system.components[1].small] = [one, two];
+            system.components.iter_mut().for_each(|component| component.loads[0].address = layout::IMAGE);
+            system.components.iter_mut().for_each(|component| component.entry = layout::IMAGE);
+            system.check(8192)
+        };
+        assert_eq!(with(small(0, 0, 16 << 20), small(0, 16 << 20, 16 << 20)), Ok(()));
+        assert_eq!(with(small(0, 32 << 20, 32 << 20), small(0, 16 << 20, 16 << 20)), Ok(()));
+        for two in [
+            small(1, 0, 16 << 20),
+            small(0, 8 << 20, 16 << 20),
+            small(0, 0, 8 << 20),
+            small(0, 0, 24 << 20),
+            small(0, 0xe000_0000, 16 << 20),
+        ] {
+            assert!(with(None, two).expect_err("accepted").contains("cannot be small"), "{two:x?}");
+        }
+        for two in [small(0, 0, 16 << 20), small(0, 0, 64 << 20), small(0, 16 << 20, 16 << 20)] {
+            assert!(with(small(0, 0, 32 << 20), two).expect_err("accepted").contains("lies where"), "{two:x?}");
+        }
+        assert!(refusal(|s, i| s.components[i].small = small(0, 0, 16 << 20)).contains("impossible"));
     }
 
     #[test]

@@ -14,7 +14,7 @@ extern crate alloc;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-pub use places::{Places, Window};
+pub use places::{Places, Small, Window};
 use serde::{Deserialize, Serialize};
 
 mod check;
@@ -65,6 +65,8 @@ pub struct System {
     pub components: Vec<Component>,
     /// Memory shared by components, named in their grants by index.
     pub shared: Vec<Shared>,
+    /// Groups of components that are small in one home, by name.
+    pub homes: Vec<String>,
 }
 
 impl System {
@@ -113,6 +115,8 @@ pub struct Component {
     pub slots: u32,
     /// The addresses of all that it maps, if it can be a server.
     pub window: Option<Window>,
+    /// Where it lies in its home, if its space is to be small.
+    pub small: Option<Small>,
     /// What to do when it dies.
     pub on_death: OnDeath,
     /// Whether it serves others for as long as they live: the system ends when all
@@ -134,7 +138,11 @@ impl Component {
     /// Where it finds what.
     #[must_use]
     pub fn places(&self) -> Places {
-        self.window.map_or(Places::LOW, Places::within)
+        match (self.window, self.small) {
+            (Some(window), _) => Places::within(window),
+            (None, Some(small)) => Places::below(small.bytes),
+            (None, None) => Places::LOW,
+        }
     }
 
     /// Bytes of memory that is mapped behind its image.
@@ -305,6 +313,8 @@ pub struct Start {
     pub pci: Vec<pci::Device>,
     /// Whether its space is a server: it is to be shown in the spaces that the component makes.
     pub server: bool,
+    /// Where it finds what.
+    pub places: Places,
 }
 
 impl Start {

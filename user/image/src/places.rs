@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a component finds what: at the usual places, or all of it within a window.
+//! Where a component finds what: at the usual places, all of it within a window, or within a small space's size.
 
 use crate::layout;
+use alloc::vec;
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// Addresses up to [`layout::WINDOW_END`] for all that a component maps. It can be a server there: the spaces that it makes
@@ -32,8 +34,50 @@ impl Window {
     }
 }
 
+/// A component whose space is small, where the kernel has small spaces: it runs by its home's tables, as the others of its group.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Small {
+    /// Which home, by its index in [`System::homes`](crate::System).
+    pub home: u16,
+    /// Where it lies there, a multiple of its size.
+    pub address: u32,
+    /// Its size.
+    pub bytes: u32,
+}
+
+impl Small {
+    /// Sizes, powers of two.
+    pub const SIZES: core::ops::RangeInclusive<u32> = 16 << 20..=1 << 30;
+
+    /// Whether there can be such a component.
+    #[must_use]
+    pub fn is_possible(self) -> bool {
+        let is_size = Self::SIZES.contains(&self.bytes) && self.bytes.is_power_of_two();
+        is_size && self.address.is_multiple_of(self.bytes) && self.address <= layout::WINDOW_END - self.bytes
+    }
+
+    /// Places for spaces of these sizes in one home, whose order stays: none overlaps another. None if a size is no power of two, or they
+    /// have no room.
+    #[must_use]
+    pub fn arrange(sizes: &[u32]) -> Option<Vec<u32>> {
+        let mut order: Vec<usize> = (0..sizes.len()).collect();
+        // With the largest first, each begins where the one before it ends, which is a multiple of its size.
+        order.sort_by_key(|index| core::cmp::Reverse(sizes[*index]));
+        let (mut places, mut next) = (vec![0; sizes.len()], 0u32);
+        for index in order {
+            let small = Self { home: 0, address: next, bytes: sizes[index] };
+            if !small.is_possible() {
+                return None;
+            }
+            places[index] = next;
+            next += small.bytes;
+        }
+        Some(places)
+    }
+}
+
 /// Where a component finds what, beside the kernel's part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Places {
     /// The image, and the memory behind it, from here on.
     pub image: u32,
@@ -55,6 +99,10 @@ pub struct Places {
     pub files: u32,
     /// Their end.
     pub files_end: u32,
+    /// What it maps itself from here on.
+    pub own: u32,
+    /// Its end.
+    pub own_end: u32,
 }
 
 impl Places {
@@ -70,6 +118,8 @@ impl Places {
         grants_end: layout::GRANTS_END,
         files: layout::GRANTS,
         files_end: layout::GRANTS_END,
+        own: layout::GRANTS_END,
+        own_end: layout::STACK_END - layout::STACK_BYTES,
     };
 
     /// Within a window. Start block, heap and stack are near each other, so that one translation table is enough. Files
@@ -89,6 +139,32 @@ impl Places {
             grants_end: layout::WINDOW_END,
             files: image,
             files_end: rest,
+            own: layout::WINDOW_END,
+            own_end: layout::WINDOW_END,
+        }
+    }
+
+    /// Within a small space of this size, a quarter for each: two for the image, one for heap and stack, one for what is mapped.
+    #[must_use]
+    pub const fn below(bytes: u32) -> Self {
+        let quarter = bytes / 4;
+        let (start_block, stack_end) = (2 * quarter, 3 * quarter);
+        let heap = start_block + (64 << 10);
+        let own = stack_end + quarter / 2;
+        Self {
+            image: layout::IMAGE,
+            image_end: start_block,
+            start_block,
+            heap,
+            // Nothing is mapped below the stack.
+            heap_most: stack_end - 2 * layout::STACK_BYTES - heap,
+            stack_end,
+            grants: stack_end,
+            grants_end: own,
+            files: stack_end,
+            files_end: own,
+            own,
+            own_end: bytes,
         }
     }
 }
@@ -96,6 +172,47 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_spaces_are_arranged_without_overlap() {
+        let mib = |sizes: &[u32]| sizes.iter().map(|size| size << 20).collect::<Vec<_>>();
+        for sizes in [&[16][..], &[16, 64, 16, 32], &[1024, 1024, 1024], &[16, 1024, 256, 256, 16, 1024], &[]] {
+            let sizes = mib(sizes);
+            let places = Small::arrange(&sizes).expect("there is room");
+            for (i, (place, bytes)) in places.iter().zip(&sizes).enumerate() {
+                assert!(Small { home: 0, address: *place, bytes: *bytes }.is_possible());
+                for (other, size) in places.iter().zip(&sizes).skip(i + 1) {
+                    assert!(place + bytes <= *other || other + size <= *place, "{sizes:x?}: {places:x?}");
+                }
+            }
+        }
+        for sizes in [&[8][..], &[24], &[2048], &[1024; 4]] {
+            assert_eq!(Small::arrange(&mib(sizes)), None);
+        }
+    }
+
+    #[test]
+    fn a_small_component_finds_all_below_its_size() {
+        for bytes in [16 << 20, 64 << 20, 1 << 30] {
+            let Places { image, image_end, start_block, heap, heap_most, stack_end, grants, grants_end, own, own_end, .. } =
+                Places::below(bytes);
+            let order = [
+                image,
+                image_end,
+                start_block,
+                heap,
+                heap + heap_most,
+                stack_end - 2 * layout::STACK_BYTES,
+                stack_end,
+                grants,
+                grants_end,
+                own,
+                own_end,
+            ];
+            assert!(order.is_sorted() && own_end == bytes, "{order:x?}");
+            assert!(order.iter().all(|address| address.is_multiple_of(4096)));
+        }
+    }
 
     #[test]
     fn windows_are_above_what_else_is_mapped_and_end_where_users_do() {

@@ -3,7 +3,9 @@
 
 use crate::{Memory, Result, Space, sys, utcb};
 use abi::{Error, MapRecord, Op, PAGE_SIZE, Rights, Tag, Word};
-use image::layout::{GRANTS_END, STACK_BYTES, STACK_END};
+use core::ops::Range;
+use core::sync::atomic::{AtomicU32, Ordering};
+use image::Places;
 
 /// Records to be carried out together.
 #[derive(Default)]
@@ -85,10 +87,40 @@ pub fn protect(space: Space, address: Word, bytes: Word, rights: Rights) -> Resu
     one(MapRecord::new(MapRecord::PROTECT, space.0, address, 0, 0, bytes, rights))
 }
 
+/// Start and end of [`grants`] and of [`own`].
+static BOUNDS: [AtomicU32; 4] = [
+    AtomicU32::new(Places::LOW.grants),
+    AtomicU32::new(Places::LOW.grants_end),
+    AtomicU32::new(Places::LOW.own),
+    AtomicU32::new(Places::LOW.own_end),
+];
+
+/// Notes where this component finds what, before anything is mapped.
+pub(crate) fn settle(places: &Places) {
+    let bounds = [places.grants, places.grants_end, places.own, places.own_end];
+    BOUNDS.iter().zip(bounds).for_each(|(bound, address)| bound.store(address, Ordering::Relaxed));
+}
+
+fn bounds(first: usize) -> Range<Word> {
+    let [start, end] = [first, first + 1].map(|index| BOUNDS[index].load(Ordering::Relaxed) as Word);
+    start..end
+}
+
+/// The addresses of devices and shared memory that the component was given.
+#[must_use]
+pub fn grants() -> Range<Word> {
+    bounds(0)
+}
+
+/// The addresses of what the component maps itself: no Rust object ever lies there.
+#[must_use]
+pub fn own() -> Range<Word> {
+    bounds(2)
+}
+
 /// A part of a Memory that the component itself has mapped, word by word.
 ///
-/// It lies between [`GRANTS_END`] and the first thread's stack, where no Rust object
-/// ever is, so that whatever others do to that memory harms nobody here.
+/// It lies in [`own`], so that whatever others do to that memory harms no Rust object.
 #[derive(Debug)]
 pub struct Window {
     address: Word,
@@ -101,8 +133,9 @@ impl Window {
     /// # Errors
     /// `BadAddress` outside of the area for windows; what the kernel says.
     pub fn open(address: Word, memory: Memory, offset: Word, bytes: Word, rights: Rights) -> Result<Self> {
-        let end = address.checked_add(bytes).filter(|end| *end <= (STACK_END - STACK_BYTES) as Word);
-        if address < GRANTS_END as Word || end.is_none() || !address.is_multiple_of(PAGE_SIZE) {
+        let own = own();
+        let end = address.checked_add(bytes).filter(|end| *end <= own.end);
+        if address < own.start || end.is_none() || !address.is_multiple_of(PAGE_SIZE) {
             return Err(Error::BadAddress);
         }
         map(Space(image::slot::SPACE as Word), address, memory, offset, bytes, rights)?;

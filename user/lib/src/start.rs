@@ -102,7 +102,10 @@ pub unsafe fn init(block: Word) -> Env {
     let bytes = unsafe { core::slice::from_raw_parts((block + 4 * size_of::<Word>() as Word) as *const u8, bytes as usize) };
     check_version();
     match postcard::from_bytes::<Start>(bytes) {
-        Ok(start) => Env { next_slot: start.free_slot as Word, start },
+        Ok(start) => {
+            crate::map::settle(&start.places);
+            Env { next_slot: start.free_slot as Word, start }
+        }
         Err(error) => panic!("start block unreadable: {error}"),
     }
 }

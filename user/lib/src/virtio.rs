@@ -6,6 +6,7 @@
 //! shared memory of the description with `dma = true`. No IOMMU keeps the device to them, so
 //! whoever drives a device is trusted with all memory.
 
+use crate::map::grants;
 use crate::pci::View;
 use crate::{Env, Error, Result};
 use alloc::format;
@@ -13,7 +14,6 @@ use alloc::string::String;
 use bitflags::bitflags;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use image::layout::{GRANTS, GRANTS_END};
 use virtio_drivers::queue::VirtQueue;
 use virtio_drivers::transport::pci::PciTransport;
 use virtio_drivers::transport::pci::bus::{DeviceFunction, PciRoot};
@@ -28,7 +28,7 @@ const PAGE: u32 = abi::PAGE_SIZE;
 const QUEUE: u16 = 0;
 const QUEUE_LENGTH: usize = 4;
 
-/// A piece of memory that the device reaches. It is mapped between [`GRANTS`] and [`GRANTS_END`],
+/// A piece of memory that the device reaches. It is mapped in [`grants`],
 /// where no Rust object lies.
 struct Area {
     address: AtomicU32,
@@ -116,8 +116,8 @@ unsafe impl Hal for Dma {
 
     unsafe fn mmio_phys_to_virt(address: PhysAddr, bytes: usize) -> NonNull<u8> {
         // `View` says where the ranges are mapped.
-        let end = address.checked_add(bytes as PhysAddr);
-        assert!(address >= GRANTS.into() && end.is_some_and(|end| end <= GRANTS_END.into()), "registers at {address:#x}");
+        let (grants, end) = (grants(), address.checked_add(bytes as PhysAddr));
+        assert!(address >= grants.start.into() && end.is_some_and(|end| end <= grants.end.into()), "registers at {address:#x}");
         NonNull::new(address as usize as *mut u8).unwrap_or(NonNull::dangling())
     }
 

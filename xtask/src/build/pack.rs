@@ -7,7 +7,7 @@ use crate::linux::server;
 use abi::TABLE_SPAN;
 use abi::boot::{HEADER_BYTES, Header, MAGIC, VERSION, header_crc};
 use anyhow::{Context, Result, anyhow, ensure};
-use image::{Component, Grant, Load, Places, Resource, Shared, System, Window, layout};
+use image::{Component, Grant, Load, Places, Resource, Shared, Small, System, Window, layout};
 use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use std::path::Path;
@@ -111,21 +111,28 @@ impl Image {
 /// Where the next thing goes that a component finds mapped.
 struct Next {
     address: u32,
+    /// Each place is a multiple of it.
+    step: u32,
     /// The end of the next file, if files are apart.
     files_end: Option<u32>,
 }
 
 impl Next {
     /// The first.
-    fn of(window: Option<Window>) -> Self {
-        let places = window.map_or(Places::LOW, Places::within);
-        Self { address: places.grants, files_end: window.map(|_| places.files_end) }
+    fn of(window: Option<Window>, small: Option<Small>) -> Self {
+        let places = match (window, small) {
+            (Some(window), _) => Places::within(window),
+            (None, Some(small)) => Places::below(small.bytes),
+            (None, None) => Places::LOW,
+        };
+        let step = if small.is_some() { abi::PAGE_SIZE } else { TABLE_SPAN };
+        Self { address: places.grants, step, files_end: window.map(|_| places.files_end) }
     }
 
-    /// A place for so many bytes. Each begins a translation table of its own.
+    /// A place for so many bytes. Each begins a translation table of its own, but where there is little room.
     fn take(&mut self, bytes: u32) -> u32 {
         let address = self.address;
-        self.address = address.saturating_add(bytes).checked_next_multiple_of(TABLE_SPAN).unwrap_or(u32::MAX);
+        self.address = address.saturating_add(bytes).checked_next_multiple_of(self.step).unwrap_or(u32::MAX);
         address
     }
 
@@ -142,9 +149,10 @@ fn grants(
     component: &crate::description::Component,
     image: &mut Image,
     inserts: &[Insert],
+    small: Option<Small>,
 ) -> Result<Vec<Grant>> {
     let mut grants = Vec::new();
-    let mut next = Next::of(description.window(component)?);
+    let mut next = Next::of(description.window(component)?, small);
     for (i, peer) in component.calls.iter().enumerate() {
         let badge = peer.badge.as_ref().map_or(i as u32 + 1, |b| *b.get_ref());
         grants.push(Grant { name: peer.label().into(), what: Resource::Call { component: description.index(&peer.to)?, badge } });
@@ -230,7 +238,8 @@ pub fn image(
     let root_offset = image.add(&root.bytes);
     let names: Vec<String> = description.component.iter().map(|c| c.name.get_ref().clone()).collect();
     let mut components = Vec::new();
-    for source in &description.component {
+    let (homes, places) = description.homes()?;
+    for (source, small) in description.component.iter().zip(places) {
         let name = source.name.get_ref().clone();
         let file = read_elf(&elf(source.package()))?;
         let loads = file.parts.iter().map(|part| Load {
@@ -254,6 +263,7 @@ pub fn image(
             threads: description.threads(source)?,
             slots: *source.slots.get_ref(),
             window: description.window(source)?,
+            small,
             on_death: match source.on_death {
                 OnDeath::Report => image::OnDeath::Report,
                 OnDeath::Stop => image::OnDeath::Stop,
@@ -261,7 +271,7 @@ pub fn image(
             },
             service: source.service,
             results: source.results,
-            grants: grants(description, source, &mut image, &inserts(&name))?,
+            grants: grants(description, source, &mut image, &inserts(&name), small)?,
             name,
         };
         fill_large_pages(&mut component);
@@ -272,7 +282,7 @@ pub fn image(
     for (name, region) in &description.shared {
         shared.push(Shared { name: name.clone(), bytes: description.bytes(&region.size)? });
     }
-    let system = System { name: description.name(), seed, components, shared };
+    let system = System { name: description.name(), seed, components, shared, homes };
     // What the root server would refuse at boot is refused here.
     system.check(image.0.len() as u32).map_err(|what| anyhow!("{}: {what}", description.name()))?;
     let system = postcard::to_allocvec(&system)?;

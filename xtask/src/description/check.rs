@@ -2,9 +2,10 @@
 //! What a description must not say, and what it should not.
 
 use super::{BYTES_A_THREAD, Component, Description};
+use crate::linux::server;
 use crate::machine::board::Board;
 use anyhow::Result;
-use image::{Window, layout};
+use image::{Places, Small, Window, layout};
 use toml::Spanned;
 
 /// Bytes of a grant's name: as many as the Linux server reads (`start.c`).
@@ -67,6 +68,7 @@ impl Description {
             }
             self.check_grants(component)?;
             self.check_window(component)?;
+            self.check_small(component)?;
             for addresses in &component.addresses {
                 let bytes = self.bytes(&addresses.size)?;
                 if bytes == 0 || bytes % Window::KERNEL_BYTES != 0 || bytes > layout::WINDOW_MOST {
@@ -74,6 +76,7 @@ impl Description {
                 }
             }
         }
+        self.homes()?;
         self.check_threads()?;
         self.check_memory()
     }
@@ -108,6 +111,32 @@ impl Description {
         if self.bytes(size)? != window.bytes() {
             let what = format!("`{package}` is built for a window of {}M only: write that, or leave `window` out", window.bytes() >> 20);
             return Err(self.wrong(size, &what));
+        }
+        Ok(())
+    }
+
+    /// A small space has one of the sizes, and a group is of small ones.
+    fn check_small(&self, component: &Component) -> Result<()> {
+        let package = component.package();
+        let Some(size) = &component.small else {
+            let Some(group) = &component.group else { return Ok(()) };
+            return Err(self.wrong(group, "only small components have a group: write `small = \"16M\"`, too, or leave this out"));
+        };
+        if server::is_server(package) {
+            return Err(self.wrong(size, "a Linux is a server or large, and never small: leave this out"));
+        }
+        let bytes = self.bytes(size)?;
+        if !bytes.is_power_of_two() || !Small::SIZES.contains(&bytes) {
+            return Err(self.wrong(size, "a small space has 16M, 32M, ... up to 1024M: a power of two"));
+        }
+        let most = Places::below(bytes).heap_most;
+        if self.bytes(&component.heap)? > most {
+            let what = format!(
+                "a small space of {} has room for a heap of {}K: write a larger `small`, or a smaller `heap`",
+                size.get_ref(),
+                most >> 10
+            );
+            return Err(self.wrong(&component.heap, &what));
         }
         Ok(())
     }

@@ -8,8 +8,9 @@ mod sources;
 
 use crate::linux::server;
 use crate::machine::board::Board;
-use anyhow::Result;
-use image::Window;
+use crate::machine::spaces::Spaces;
+use anyhow::{Context, Result};
+use image::{Small, Window};
 use serde::Deserialize;
 use sources::{Mistake, Sources, spanned, wrong_toml};
 use std::collections::BTreeMap;
@@ -57,6 +58,8 @@ pub struct Test {
     /// Whether the machine model measures in QEMU how long the kernel looks at no interrupts, and the limit holds.
     #[serde(default)]
     pub latency: bool,
+    /// What overrules the machine about small spaces, in QEMU.
+    pub spaces: Option<Spaces>,
     /// What the machine model must find.
     #[serde(default)]
     pub limit: Vec<Limit>,
@@ -176,6 +179,10 @@ pub struct Component {
     pub server: Option<Spanned<Server>>,
     /// The size of a Linux's window; what it is built for if absent.
     pub window: Option<Spanned<String>>,
+    /// The size of its space, if that is to be small where the machine has small spaces.
+    pub small: Option<Spanned<String>>,
+    /// With whom it shares a home then; alone if absent.
+    pub group: Option<Spanned<String>>,
 }
 
 /// How a Linux runs.
@@ -439,6 +446,37 @@ impl Description {
             Some(threads) => Ok(*threads.get_ref()),
             None => Ok((self.quota(component)? / BYTES_A_THREAD).max(FEWEST_THREADS)),
         }
+    }
+
+    /// The groups of components that are small, and for each component where it lies in which of them.
+    ///
+    /// # Errors
+    /// A size that there is not, a group without a size, a group that has no room.
+    pub fn homes(&self) -> Result<(Vec<String>, Vec<Option<Small>>)> {
+        let mut homes: Vec<(String, Vec<(usize, u32)>)> = Vec::new();
+        for (index, component) in self.component.iter().enumerate() {
+            let Some(size) = &component.small else { continue };
+            let group = component.group.as_ref().unwrap_or(&component.name).get_ref();
+            let member = (index, self.bytes(size)?);
+            match homes.iter_mut().find(|(name, _)| name == group) {
+                Some((_, members)) => members.push(member),
+                None => homes.push((group.clone(), vec![member])),
+            }
+        }
+        let mut places = vec![None; self.component.len()];
+        for (home, (name, members)) in (0..).zip(&homes) {
+            let sizes: Vec<u32> = members.iter().map(|(_, bytes)| *bytes).collect();
+            let addresses = Small::arrange(&sizes).with_context(|| {
+                format!(
+                    "the group `{name}` has no room for all: its members have {} MiB, and a home has 3584",
+                    sizes.iter().map(|b| b >> 20).sum::<u32>()
+                )
+            })?;
+            for ((index, bytes), address) in members.iter().zip(addresses) {
+                places[*index] = Some(Small { home, address, bytes: *bytes });
+            }
+        }
+        Ok((homes.into_iter().map(|(name, _)| name).collect(), places))
     }
 
     /// A Linux's window, and whether it serves there.

@@ -6,6 +6,7 @@ use super::tally::Tally;
 use crate::build;
 use crate::description::Limit;
 use crate::machine::emulator::{Machine, Transcript, batch};
+use crate::machine::spaces;
 use anyhow::{Result, bail};
 use std::path::Path;
 use std::time::Duration;
@@ -24,7 +25,8 @@ pub fn run(path: &Path, name: &str, tally: &mut Tally) {
     };
     for cpu in test.cpus.as_ref().unwrap_or(&vec![built.cpu.clone()]) {
         let machine = Machine::Qemu { cpu, icount: test.icount || test.latency, model: model.as_ref() };
-        let transcript = batch(&built, machine, timeout);
+        let run = || batch(&built, machine, timeout);
+        let transcript = test.spaces.map_or_else(run, |spaces| spaces::with(spaces, run));
         if let Some(report) = transcript.as_ref().ok().and_then(|transcript| transcript.model.as_ref()).filter(|_| test.latency) {
             tally.note(&format!("{name}.{cpu}: latency"), latency::check(&built.name, report));
         }

@@ -6,7 +6,7 @@ use crate::{Disk, Task};
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::disk::{DISK_FAILED, SECTOR, TIMED_OUT};
-use macadamia::map::Window;
+use macadamia::map::{Window, own};
 use macadamia::port::{read8, read32, write8, write32};
 use macadamia::{Env, Memory, Rights, time};
 
@@ -54,8 +54,6 @@ const AFTER_RESET: u64 = 2_000_000;
 const PAUSE: u64 = 100_000;
 /// Most sectors of a command.
 const MOST: u32 = 256;
-/// Where the shared memory is seen here.
-const BUFFER: u32 = image::layout::GRANTS_END;
 
 /// The disk.
 pub struct Ata {
@@ -76,7 +74,7 @@ impl Ata {
             return Err("it was given no channel".into());
         }
         let Some(given) = env.given("buffer") else { return Err("it was given no memory `buffer`".into()) };
-        let buffer = Window::open(BUFFER, Memory(given.slot), 0, given.bytes, Rights::READ.union(Rights::WRITE));
+        let buffer = Window::open(own().start, Memory(given.slot), 0, given.bytes, Rights::READ.union(Rights::WRITE));
         let buffer = buffer.map_err(|error| format!("no shared memory: {}", error.text()))?;
         let line = Line::open(env, "ata-irq")?;
         let mut disk = Self {

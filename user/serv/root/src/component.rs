@@ -55,6 +55,8 @@ pub struct Running {
     memory: Option<Piece>,
     /// The addresses that it serves in, if it is a server.
     window: Option<Memory>,
+    /// Its home and its place there, while its space is small.
+    home: Option<(Space, u32)>,
     objects: Vec<Object>,
     /// How often it was started again.
     pub restarts: u32,
@@ -68,6 +70,12 @@ impl Running {
     /// Whether it was started and has not ended.
     pub const fn is_alive(&self) -> bool {
         self.space.is_some()
+    }
+
+    /// Makes its space large, if it is small; whether it was.
+    pub fn grow(&mut self) -> Result<bool> {
+        let Some((home, address)) = self.home.take() else { return Ok(false) };
+        home.detach(address).map(|()| true)
     }
 }
 
@@ -86,6 +94,7 @@ pub fn create_all(resources: &mut Resources, system: &System) -> core::result::R
             }
         }
     }
+    make_homes(resources, system).map_err(|error| named(&system.name, error))?;
     let mut all = Vec::new();
     for (index, component) in system.components.iter().enumerate() {
         let quota = promise(resources, component).map_err(|why| (component.name.clone(), why))?;
@@ -95,6 +104,22 @@ pub fn create_all(resources: &mut Resources, system: &System) -> core::result::R
         start(resources, system, &mut all, index).map_err(|error| named(&component.name, error))?;
     }
     Ok(all)
+}
+
+/// Makes the homes of groups, if the kernel has small spaces. Says what becomes of them.
+fn make_homes(resources: &mut Resources, system: &System) -> Result<()> {
+    for (index, name) in (0..).zip(&system.homes) {
+        if time::kip().features & FEATURE_SERVERS == 0 {
+            say(format_args!("group `{name}`: large spaces, as this machine does not check segment limits, or is not to"));
+            continue;
+        }
+        let slot = resources.slot()?;
+        let home = resources.quota.create_home(slot)?;
+        resources.homes.push(home);
+        let members = system.components.iter().filter(|component| component.small.is_some_and(|small| small.home == index));
+        say(format_args!("group `{name}`: {} small spaces in one home", members.count()));
+    }
+    Ok(())
 }
 
 /// A component's Quota, or why there is none.
@@ -142,7 +167,20 @@ fn prepare(resources: &mut Resources, (component, quota): (&Component, Quota), i
     }
     let space_slot = resources.slot()?;
     let (memory, window) = (Some(memory), window(resources, component)?);
-    Ok(Running { thread, quota, handler, space_slot, space: None, memory, window, objects, restarts: 0, started: 0, delay_ms: 0 })
+    Ok(Running {
+        thread,
+        quota,
+        handler,
+        space_slot,
+        space: None,
+        memory,
+        window,
+        home: None,
+        objects,
+        restarts: 0,
+        started: 0,
+        delay_ms: 0,
+    })
 }
 
 /// The addresses of a component's window, if it is to be a server and the kernel has any. Says what becomes of it.
@@ -190,8 +228,14 @@ pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], in
         grants,
         pci,
         server: running.window.is_some(),
+        places: component.places(),
     };
     filler.block(component, &block)?;
+    running.home = None;
+    if let Some((small, home)) = component.small.and_then(|small| Some((small, resources.homes.get(usize::from(small.home))?))) {
+        home.take_in(small.address, space, small.bytes)?;
+        running.home = Some((*home, small.address));
+    }
     running.started = time::now();
     let places = component.places();
     running.thread.start(component.entry, places.stack_end, places.start_block)

@@ -49,6 +49,8 @@ pub struct Resources {
     ram: [u32; RAM_RANGES],
     /// Interrupt lines that nobody was given.
     free_lines: Vec<u32>,
+    /// The homes of groups, by their index in the description; none where the kernel has no small spaces.
+    pub homes: Vec<Space>,
 }
 
 impl Resources {
@@ -71,6 +73,7 @@ impl Resources {
             next_slot: first + 1,
             slots: info.slots,
             free_slots: Vec::new(),
+            homes: Vec::new(),
             free_ram,
             ram: info.ram.map(|at| at.0),
             free_lines: (0..info.irq_count).filter(|line| identify(slot::IRQ + line).is_ok()).collect(),

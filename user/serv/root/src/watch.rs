@@ -5,12 +5,15 @@ use crate::component::{self, Running};
 use crate::resources::Resources;
 use crate::{power_off, say};
 use abi::boot::slot;
+use abi::frame::vector::GENERAL_PROTECTION;
 use image::layout::STACK_BYTES;
 use image::{Component, OnDeath, Places, System};
 use macadamia::alloc::vec::Vec;
 use macadamia::ipc::{Message, Received, receive, reply};
 use macadamia::{Error, MessageKind, Thread, cap, start, time, utcb};
 
+/// The exception of a stack segment's limit.
+const STACK: u32 = 12;
 /// Notification bit of the alarm for restarts.
 const RESTART: u32 = 1 << 31;
 /// Its priority once everything runs: burying and starting a component takes
@@ -71,6 +74,10 @@ impl Watch<'_> {
         }
         let [request, argument, _] = received.words;
         match (received.kind, request) {
+            (MessageKind::Exception, vector @ (GENERAL_PROTECTION | STACK)) if self.grow(index, vector) => {
+                // The instruction runs again.
+                let _ = reply(received.handle, Message::default());
+            }
             (MessageKind::Exception, vector) => {
                 let [_, address, error] = received.words;
                 let places = self.system.components.get(index).map_or(Places::LOW, Component::places);
@@ -97,6 +104,17 @@ impl Watch<'_> {
                 let _ = reply(received.handle, Message::new([u32::MAX, Error::BadOperation as u32, 0]));
             }
         }
+    }
+
+    /// Makes a component's space large, if it is small: its instruction may want an address that only a large one has. Whether it was.
+    fn grow(&mut self, index: usize, vector: u32) -> bool {
+        let grown = self.all.get_mut(index).map_or(Ok(false), Running::grow);
+        match grown {
+            Ok(true) => say(format_args!("`{}` is large from now on: exception {vector} at {:#x}", self.name(index), cap::frame().eip)),
+            Ok(false) => {}
+            Err(error) => say(format_args!("cannot make `{}` large: {}", self.name(index), error.text())),
+        }
+        grown == Ok(true)
     }
 
     /// What [`start::STATUS`] is answered with.
