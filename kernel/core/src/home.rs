@@ -12,7 +12,7 @@
 use crate::attach::attachment;
 use crate::port::Port;
 use crate::share::Source;
-use crate::{Attachment, Kernel, Owner, Result, Space};
+use crate::{Attachment, Entry, Kernel, Owner, Region, Result, Space};
 use abi::{Error, Rights, TABLE_SPAN, UserAddr, Word};
 use core::ops::Range;
 use mmu::Format;
@@ -65,14 +65,28 @@ impl<P: Port> Kernel<P> {
         false
     }
 
-    /// Directory entries of a space were written: if it is small, its home gets them, too.
-    pub(crate) fn bring_home(&mut self, space: Ref<Space>, range: Range<usize>) {
-        if let Some(at) = self.smallness(Owner::Space(space)) {
-            for index in range {
-                let entry = self.table_entry(Owner::Space(space), index);
-                self.copy_entry(at, index, entry);
-            }
+    /// An entry was written to a range of a space's directory: if it is small, its home gets that, too, but for what is behind
+    /// its size, as the window of a server is that it shows.
+    pub(crate) fn bring_home(&mut self, space: Ref<Space>, range: Range<usize>, entry: Entry<P>) {
+        let Some(at) = self.smallness(Owner::Space(space)) else { return };
+        let end = range.end.min(self.pool[space].region.tables() as usize);
+        if range.start < end {
+            let record = self.pool[at];
+            let base = record.base() as usize;
+            let copy = P::Format::shared(entry, Rights(record.rights));
+            self.write_table_entries(record.owner(), base + range.start..base + end, copy);
         }
+    }
+
+    /// Where a range of a space is in its home as long as the port does not know of the place: the processor may find there what
+    /// was brought home until then.
+    pub(crate) fn unknown_place(&self, space: Ref<Space>, range: &Range<UserAddr>) -> Option<(Ref<Space>, Range<UserAddr>)> {
+        let record = self.pool[self.smallness(Owner::Space(space))?];
+        let Region { end, .. } = self.pool[space].region;
+        let is_known = record.cursor == self.pool[space].region.tables();
+        let base = P::Format::table_start(record.base() as usize);
+        let part = base + range.start.0.min(end.0)..base + range.end.0.min(end.0);
+        (!is_known && part.start < part.end).then(|| (Ref::new(record.owner), part))
     }
 
     /// Tells the port where a small space is, once its home has all of its entries.

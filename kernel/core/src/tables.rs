@@ -222,16 +222,19 @@ impl<P: Port> Kernel<P> {
         }
         if let Owner::Space(space) = owner {
             self.port.directory_written(&mut self.pool, space, index..index + 1);
-            self.bring_home(space, index..index + 1);
+            self.bring_home(space, index..index + 1, entry);
         }
     }
 
     /// Writes the same to directories' entries of an owner, as far as there are directories.
     pub(crate) fn write_table_entries(&mut self, owner: Owner, range: Range<usize>, entry: Entry<P>) {
-        self.change_table_entries(owner, range, |entries| entries.fill(entry));
+        self.change_table_entries(owner, range.clone(), |entries| entries.fill(entry));
+        if let Owner::Space(space) = owner {
+            self.bring_home(space, range, entry);
+        }
     }
 
-    /// Changes directories' entries of an owner, as far as there are directories.
+    /// Changes directories' entries of an owner that is not small, as far as there are directories.
     pub(crate) fn change_table_entries(&mut self, owner: Owner, range: Range<usize>, change: impl Fn(&mut [Entry<P>])) {
         let mut index = range.start;
         while index < range.end {
@@ -243,8 +246,7 @@ impl<P: Port> Kernel<P> {
             index += last - first;
         }
         if let Owner::Space(space) = owner {
-            self.port.directory_written(&mut self.pool, space, range.clone());
-            self.bring_home(space, range);
+            self.port.directory_written(&mut self.pool, space, range);
         }
     }
 
@@ -382,7 +384,7 @@ impl<P: Port> Kernel<P> {
         all: impl Fn(&mut P),
     ) {
         let segment = match owner {
-            Owner::Space(space) => return one(&mut self.port, &mut self.pool, space, start..end),
+            Owner::Space(space) => return self.in_space(space, start..end, &one),
             Owner::Segment(segment) => segment,
         };
         let mut next = self.pool[segment].region.uses;
@@ -390,12 +392,20 @@ impl<P: Port> Kernel<P> {
             let Some(at) = next.get() else { return };
             let Attachment { owner, index, source_next, .. } = self.pool[at];
             let base = P::Format::table_start(index as usize);
-            one(&mut self.port, &mut self.pool, Ref::new(owner), base + start.0..base + end.0);
+            self.in_space(Ref::new(owner), base + start.0..base + end.0, &one);
             next = source_next;
         }
         if !next.is_null() {
             all(&mut self.port);
         }
+    }
+
+    /// Calls a seam of the port for a space, and for the home that it moves into.
+    fn in_space(&mut self, space: Ref<Space>, range: Range<UserAddr>, one: &impl Fn(&mut P, &mut Pool, Ref<Space>, Range<UserAddr>)) {
+        if let Some((home, part)) = self.unknown_place(space, &range) {
+            one(&mut self.port, &mut self.pool, home, part);
+        }
+        one(&mut self.port, &mut self.pool, space, range);
     }
 
     pub(crate) fn before(&mut self, owner: Owner, range: Range<UserAddr>, change: Change) {

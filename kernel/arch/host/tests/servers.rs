@@ -8,7 +8,8 @@ use abi::{Error, MapRecord, MessageKind, Op, PAGE_SIZE, Rights, TABLE_SPAN, USER
 use arch_host::{Host, HostFormat, RAM, WINDOWS, boot, boot_with};
 use common::servers::{ALL_WINDOWS, AREA, READ_WRITE, RWX, STARTS, check_shown, check_space, create, fails, records, root, space_of};
 use common::{
-    Found, begin, call, delivery, derive, leaves_of, low, map, protect, results, seen, set_words, slot, slot_of, succeeds, unmap, used,
+    Found, aside, begin, begin_map, call, delivery, derive, finish, leaves_of, low, map, protect, record, results, seen, slot, slot_of,
+    stop, succeeds, unmap, used,
 };
 use kcore::{Kernel, Owner, Space};
 use mmu::Format;
@@ -35,11 +36,6 @@ fn serve(kernel: &mut Kernel<Host>, space: Word) {
 
 fn show(kernel: &mut Kernel<Host>, space: Word, server: Word) {
     succeeds(kernel, Op::Attach, [space, WINDOWS, server, RWX]);
-}
-
-/// `map` of this many pages from the start of a memory.
-fn record(owner: Word, address: Word, memory: Word, pages: Word) -> MapRecord {
-    MapRecord::new(MapRecord::MAP, owner, address, memory, 0, pages * PAGE_SIZE, READ_WRITE)
 }
 
 /// A machine with a server, a space of aliens, a segment and 16 pages of RAM.
@@ -412,53 +408,6 @@ fn attach_cursor(address: Word) -> u32 {
 }
 
 // --- Steps --------------------------------------------------------------------------------------------------------------
-
-/// Does something that another thread would do in between.
-fn aside<T>(kernel: &mut Kernel<Host>, f: impl FnOnce(&mut Kernel<Host>) -> T) -> T {
-    let me = kernel.current().expect("the root server runs");
-    let (context, flags, progress) = (kernel.pool[me].context, kernel.pool[me].flags, kernel.pool[me].progress);
-    let work = kernel.pool[me].work;
-    let words = kernel.pool.bytes_at(kernel.pool[me].utcb, 512).to_vec();
-    kernel.pool[me].flags &= !(kcore::thread::flag::AGAIN | kcore::thread::flag::WORKS);
-    kernel.pool[me].progress = 0;
-    kernel.pool[me].work = Default::default();
-    let pending = std::mem::replace(&mut kernel.port.pending, false);
-    let done = f(kernel);
-    let utcb = kernel.pool[me].utcb;
-    kernel.pool.bytes_mut(utcb, 512).copy_from_slice(&words);
-    let t = &mut kernel.pool[me];
-    (t.context, t.flags, t.progress, t.work) = (context, flags, progress, work);
-    kernel.port.pending = pending;
-    done
-}
-
-/// Ends what was begun as `stop` does.
-fn stop(kernel: &mut Kernel<Host>) {
-    let me = kernel.current().expect("the root server runs");
-    kernel.pool[me].flags &= !kcore::thread::flag::AGAIN;
-    kernel.pool[me].progress = 0;
-    kernel.port.pending = false;
-}
-
-/// Carries on what was begun, with a look at it between all steps; it must succeed.
-fn finish(kernel: &mut Kernel<Host>, mut look: impl FnMut(&Kernel<Host>)) {
-    let mut steps = 0;
-    while kernel.carry_on() {
-        look(kernel);
-        steps += 1;
-        assert!(steps < 500, "it does not end");
-    }
-    kernel.port.pending = false;
-    let me = kernel.current().expect("the root server runs");
-    assert_eq!(results(&kernel.pool[me])[0], 0);
-}
-
-/// Begins a `map` of one record; whether it is to be carried on.
-fn begin_map(kernel: &mut Kernel<Host>, record: MapRecord) -> bool {
-    let me = kernel.current().expect("the root server runs");
-    set_words(kernel, me, 0, &record.0);
-    begin(kernel, Op::Map, [1, 0, 0, 0])
-}
 
 /// Spaces that show the server; more than get a copy of an entry in one step.
 const SPACES: Word = 100;

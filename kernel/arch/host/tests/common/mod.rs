@@ -135,6 +135,58 @@ pub fn map(kernel: &mut Kernel<Host>, record: MapRecord) -> Word {
     call(kernel, Op::Map, [1, 0, 0, 0])[0]
 }
 
+/// `map` of this many pages from the start of a memory.
+pub fn record(owner: Word, address: Word, memory: Word, pages: Word) -> MapRecord {
+    MapRecord::new(MapRecord::MAP, owner, address, memory, 0, pages * PAGE_SIZE, servers::READ_WRITE)
+}
+
+/// Does something that another thread would do in between.
+pub fn aside<T>(kernel: &mut Kernel<Host>, f: impl FnOnce(&mut Kernel<Host>) -> T) -> T {
+    let me = kernel.current().expect("the root server runs");
+    let (context, flags, progress) = (kernel.pool[me].context, kernel.pool[me].flags, kernel.pool[me].progress);
+    let work = kernel.pool[me].work;
+    let words = kernel.pool.bytes_at(kernel.pool[me].utcb, 512).to_vec();
+    kernel.pool[me].flags &= !(kcore::thread::flag::AGAIN | kcore::thread::flag::WORKS);
+    kernel.pool[me].progress = 0;
+    kernel.pool[me].work = Default::default();
+    let pending = std::mem::replace(&mut kernel.port.pending, false);
+    let done = f(kernel);
+    let utcb = kernel.pool[me].utcb;
+    kernel.pool.bytes_mut(utcb, 512).copy_from_slice(&words);
+    let t = &mut kernel.pool[me];
+    (t.context, t.flags, t.progress, t.work) = (context, flags, progress, work);
+    kernel.port.pending = pending;
+    done
+}
+
+/// Ends what was begun as `stop` does.
+pub fn stop(kernel: &mut Kernel<Host>) {
+    let me = kernel.current().expect("the root server runs");
+    kernel.pool[me].flags &= !kcore::thread::flag::AGAIN;
+    kernel.pool[me].progress = 0;
+    kernel.port.pending = false;
+}
+
+/// Carries on what was begun, with a look at it between all steps; it must succeed.
+pub fn finish(kernel: &mut Kernel<Host>, mut look: impl FnMut(&Kernel<Host>)) {
+    let mut steps = 0;
+    while kernel.carry_on() {
+        look(kernel);
+        steps += 1;
+        assert!(steps < 500, "it does not end");
+    }
+    kernel.port.pending = false;
+    let me = kernel.current().expect("the root server runs");
+    assert_eq!(results(&kernel.pool[me])[0], 0);
+}
+
+/// Begins a `map` of one record; whether it is to be carried on.
+pub fn begin_map(kernel: &mut Kernel<Host>, record: MapRecord) -> bool {
+    let me = kernel.current().expect("the root server runs");
+    set_words(kernel, me, 0, &record.0);
+    begin(kernel, Op::Map, [1, 0, 0, 0])
+}
+
 /// Bytes that are charged to the root server's Quota.
 pub fn used(kernel: &mut Kernel<Host>) -> u32 {
     low(succeeds(kernel, Op::QuotaInfo, [slot::QUOTA, 0, 0, 0])[1])

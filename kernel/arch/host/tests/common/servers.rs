@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What tests of servers have in common: spaces with a place, and what holds of all of them at any time.
 
-use super::{call, leaves_of, named, slot, succeeds};
+use super::{Found, call, leaves_of, named, slot, succeeds};
 use abi::utcb::{AREA_END, AREA_START};
 use abi::{Error, Op, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
-use arch_host::{Host, HostFormat, WINDOWS};
+use arch_host::{Host, HostFormat, Part, WINDOWS};
 use kcore::attach::{self, attachment};
 use kcore::{Attachment, Kernel, Owner, Segment, Space, Table};
 use mmu::Format;
 use pool::Ref;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 
 /// The kernel's part of a native space.
 pub const AREA: Word = AREA_END - AREA_START;
@@ -38,6 +39,11 @@ pub fn create(kernel: &mut Kernel<Host>, space: Word, place: Option<Word>) {
     succeeds(kernel, Op::CreateSpace, [slot::QUOTA, if place.is_some() { 4 } else { 0 }, space, place.unwrap_or(0)]);
 }
 
+/// Makes a home.
+pub fn create_home(kernel: &mut Kernel<Host>, home: Word) {
+    succeeds(kernel, Op::CreateSpace, [slot::QUOTA, 0, home, abi::HOME]);
+}
+
 /// The entry that names a leaf table of an owner, as a processor finds it.
 pub fn entry_of(kernel: &Kernel<Host>, owner: Owner, index: usize) -> Word {
     let level = match owner {
@@ -64,32 +70,73 @@ pub fn records(kernel: &Kernel<Host>, space: Ref<Space>) -> Vec<Attachment> {
     found
 }
 
-/// A space shows one server at most, has copies of each directory's entries as they are, and has nothing of its own there. A
-/// server has nothing but its window, where all that it has is the supervisor's.
+/// Whether an entry of a directory is another's, or marked as the place of one.
+fn is_shared(entry: Word) -> bool {
+    HostFormat::shared(entry, Rights::RWX) == entry
+}
+
+/// Whose directory a record is of.
+fn source_of(record: &Attachment) -> Owner {
+    match record.kind {
+        attachment::SEGMENT_IN_SPACE => Owner::Segment(Ref::<Segment>::new(record.source)),
+        _ => Owner::Space(Ref::new(record.source)),
+    }
+}
+
+/// The record by which a space is in a home.
+pub fn smallness(kernel: &Kernel<Host>, space: Ref<Space>) -> Option<Attachment> {
+    let mut found = Vec::new();
+    let mut next = kernel.pool[space].region.uses;
+    while let Some(at) = next.get() {
+        found.push(kernel.pool[at]);
+        next = kernel.pool[at].source_next;
+    }
+    let small = found.iter().find(|record| record.kind == attachment::SMALL_IN_HOME).copied();
+    assert!(small.is_none() || found.len() == 1, "a small space is in one home, and no server");
+    small
+}
+
+/// A space shows one server at most, has copies of each directory's entries as they are, and has nothing of its own there, nor
+/// anything of another's elsewhere. A server has nothing but its window, where all that it has is the supervisor's. A
+/// small space has nothing behind its size but the server that it shows.
 pub fn check_space(kernel: &Kernel<Host>, space: Ref<Space>) {
     let owner = Owner::Space(space);
     let Space { window, region, .. } = kernel.pool[space];
     let records = records(kernel, space);
     let shown: Vec<&Attachment> = records.iter().filter(|record| record.kind == attachment::SERVER_IN_SPACE).collect();
     assert!(shown.len() <= 1, "two servers");
+    let mut copies = BTreeSet::new();
     for record in &records {
-        let is_server = record.kind == attachment::SERVER_IN_SPACE;
-        let source = if is_server { Owner::Space(Ref::new(record.source)) } else { Owner::Segment(Ref::<Segment>::new(record.source)) };
+        let source = source_of(record);
         let of = kernel.pool[source.region()];
-        let base = if is_server { 0 } else { record.index as usize };
+        let base = if record.kind == attachment::SERVER_IN_SPACE { 0 } else { record.index as usize };
+        assert!(kernel.pool[space].is_home() || record.kind != attachment::SMALL_IN_HOME, "it is no home");
         for index in record.index as usize - base..of.tables() as usize {
             let (original, copy) = (entry_of(kernel, source, index), entry_of(kernel, owner, base + index));
             let expected = HostFormat::shared(original, Rights(record.rights));
             let is_late = of.changing as usize == index + 1;
             let is_missing = index >= record.cursor as usize && copy == HostFormat::shared(0, Rights(record.rights));
             assert!(copy == expected || is_late || is_missing, "entry {index}: {copy:#x} of {original:#x}");
+            assert!(copies.insert(base + index), "entry {index} is a copy of two");
         }
     }
+    let found = leaves_of(kernel, owner);
+    let entries = kernel.port.tops.iter().filter(|((of, _), entry)| *of == space.address() && **entry != 0);
+    for ((_, index), entry) in entries {
+        assert_eq!(is_shared(*entry), copies.contains(index), "entry {index}: {entry:#x}");
+    }
     let end = shown.first().map_or(USER_END, |record| kernel.pool[Ref::<Space>::new(record.source)].window.0);
-    assert_eq!(region.end.0, end, "where its own part ends");
+    if let Some(small) = smallness(kernel, space) {
+        assert_eq!(Word::from(small.large_tables) * TABLE_SPAN, end, "where its own part ended");
+        assert!(region.end.0.is_power_of_two() && region.end.0 <= 1 << 30 && !kernel.pool[space].is_home());
+        let behind = |found: &&Found| found.address >= region.end && found.address.0 < end;
+        assert_eq!(found.iter().find(behind).map(|found| found.address), None, "something is behind its size");
+    } else {
+        assert_eq!(region.end.0, end, "where its own part ends");
+    }
     let is_server = window != UserAddr::default();
     assert!(!is_server || records.is_empty(), "a server has nothing attached");
-    for found in leaves_of(kernel, owner) {
+    for found in found {
         let entry = entry_of(kernel, owner, HostFormat::table_index(found.address));
         assert_eq!(HostFormat::supervisor(entry) == entry, is_server || found.address.0 >= end, "{found:?}: whose it is");
         assert!(found.shared || !is_server || found.address >= window, "{found:?} is not in the window");
@@ -101,6 +148,37 @@ pub fn check_space(kernel: &Kernel<Host>, space: Ref<Space>) {
             assert_eq!(HostFormat::supervisor(entry), entry, "entry {index} is the users'");
         }
     }
+}
+
+/// What was flushed of spaces that a port knew to be small, and announced, was so in their homes, too.
+pub fn flush_homes(kernel: &mut Kernel<Host>, moved: &HashMap<u32, (u32, Range<UserAddr>)>) {
+    let in_home = |(of, range): &Part| {
+        let (home, place) = moved.get(of)?;
+        let bytes = place.end - place.start;
+        let (start, end) = (range.start.0.min(bytes), range.end.0.min(bytes));
+        (start < end).then(|| (*home, place.start + start..place.start + end))
+    };
+    let port = &mut kernel.port;
+    port.invalidated.extend(port.invalidated.iter().filter_map(in_home).collect::<Vec<_>>());
+    let announced = port.announced.iter().filter_map(|(part, change)| Some((Some(in_home(part.as_ref()?)?), *change)));
+    port.announced.extend(announced.collect::<Vec<_>>());
+}
+
+/// The port knows where small spaces are: of these homes, which there are, and of no others. One that is there in part
+/// is not known.
+pub fn check_moved(kernel: &Kernel<Host>, homes: &[Ref<Space>]) {
+    let mut expected = HashMap::new();
+    for home in homes {
+        for record in records(kernel, *home).into_iter().filter(|record| record.kind == attachment::SMALL_IN_HOME) {
+            let small: Ref<Space> = Ref::new(record.source);
+            let region = kernel.pool[small].region;
+            if record.cursor == region.tables() {
+                let start = HostFormat::table_start(record.index as usize);
+                expected.insert(small.address(), (home.address(), start..start + region.end.0));
+            }
+        }
+    }
+    assert_eq!(kernel.port.moved, expected);
 }
 
 /// The port knows who shows whom: of these spaces, which there are, and of no others.
