@@ -2,6 +2,7 @@
 //! System calls for the thread that runs.
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod model;
 pub mod servers;
 
 use abi::utcb::AREA_END;
