@@ -13,6 +13,7 @@ use common::{
     Found, Seen, aside, begin, begin_map, call, check_flushes, derive, finish, leaves_of, low, map, protect, record, results, seen, slot,
     slot_of, stop, succeeds, unmap, used,
 };
+use kcore::port::Area;
 use kcore::{Kernel, Owner, Space};
 use mmu::Format;
 use pool::Ref;
@@ -471,6 +472,26 @@ fn threads_of_a_small_space_have_their_utcbs_in_its_home() {
         assert_eq!(check_home(&kernel, NATIVE), 1);
         assert!(kernel.port.invalidated.iter().any(|(of, range)| *of == native.address() && range.contains(&UserAddr(utcb))));
     }
+}
+
+/// UTCBs that lie behind the size of a small space are nowhere in its home.
+#[test]
+fn utcbs_behind_a_size_are_not_brought_home() {
+    let mut kernel = boot();
+    create_home(&mut kernel, PLACE);
+    let area = Area { start: UserAddr(0), end: UserAddr(8 * TABLE_SPAN), kip: UserAddr(0), first_slot: UserAddr(TABLE_SPAN) };
+    kernel.port.area = Some(area);
+    create(&mut kernel, NATIVE, Some(0));
+    succeeds(&mut kernel, Op::Attach, attach(PLACE, 2 * TABLE_SPAN, NATIVE, TABLE_SPAN));
+    let own = part(&kernel, NATIVE, 0, TABLE_SPAN);
+    succeeds(&mut kernel, Op::CreateThread, [slot::QUOTA, NATIVE, THREAD, 0]);
+    assert_eq!(found(&kernel, NATIVE).len(), 2);
+    assert_eq!((part(&kernel, PLACE, 2 * TABLE_SPAN, 3 * TABLE_SPAN), found(&kernel, PLACE).len()), (own, 1));
+    check_space(&kernel, space_of(&kernel, PLACE));
+    // They are in reach again when it is large.
+    succeeds(&mut kernel, Op::Detach, [PLACE, 2 * TABLE_SPAN, 0, 0]);
+    assert!(found(&kernel, PLACE).is_empty());
+    check_all(&kernel);
 }
 
 /// The window of a server that a small space shows itself is behind its size, and nothing of the home's.
