@@ -181,6 +181,10 @@ fn what_cannot_be_small_is_not() {
     for rights in (0..RWX).chain([8, RWX + 8, RWX + PAGE_SIZE, RWX + TABLE_SPAN / 2]) {
         refused(&mut kernel, Op::Attach, [SMALL, odd, COPY, 3 * TABLE_SPAN + rights], Error::BadArgument);
     }
+    for rights in [0, 2, 4, 6, 8 + 1, 8 + RWX, PAGE_SIZE + 1] {
+        refused(&mut kernel, Op::Attach, [SMALL, 0, SEGMENT, rights], Error::BadArgument);
+    }
+    refused(&mut kernel, Op::Attach, [SMALL, 0, SEGMENT, SIZE + RWX], Error::WrongKind);
     let bad = 3 * TABLE_SPAN;
     refused(&mut kernel, Op::Attach, attach(SMALL, odd, COPY, bad), Error::NoCapability);
     for what in [SEGMENT, MEMORY, slot::QUOTA] {
@@ -433,6 +437,10 @@ fn what_changes_is_brought_home() {
     assert_eq!(map(&mut kernel, unmap(SMALL, SIZE - PAGE_SIZE, PAGE_SIZE)), 0);
     assert!(found(&kernel, PLACE).iter().all(|found| !found.large), "it is split");
     assert_eq!(check_home(&kernel, SMALL), 4 + span as usize);
+    // The port knows the place: to flush there is its own business.
+    let home = space_of(&kernel, PLACE).address();
+    assert!(!kernel.port.invalidated.is_empty() && kernel.port.invalidated.iter().all(|(of, _)| *of != home));
+    assert_eq!(kernel.port.all_invalidated, 0);
     // A segment in it, and what changes there.
     assert_eq!(map(&mut kernel, record(SEGMENT, 0, MEMORY, 2)), 0);
     succeeds(&mut kernel, Op::Attach, [SMALL, 4 * TABLE_SPAN, SEGMENT, 1]);
@@ -829,6 +837,20 @@ fn what_ends_leaves_no_trace() {
         assert_eq!(used(&mut kernel), used(&mut boot()), "all comes back");
         assert!(used(&mut kernel) < start);
     }
+}
+
+/// What is about to end is attached nowhere any more.
+#[test]
+fn a_segment_that_ends_is_not_attached() {
+    let mut kernel = machine();
+    move_in(&mut kernel, SMALL);
+    for place in [0, 4 * TABLE_SPAN, 8 * TABLE_SPAN] {
+        succeeds(&mut kernel, Op::Attach, [SMALL, place, SEGMENT, RWX]);
+    }
+    assert!(begin(&mut kernel, Op::Delete, [SEGMENT, 0, 0, 0]), "it looks at interrupts");
+    aside(&mut kernel, |kernel| refused(kernel, Op::Attach, [SMALL, 16 * TABLE_SPAN, SEGMENT, RWX], Error::BadState));
+    finish(&mut kernel, check_all);
+    assert_eq!(check_home(&kernel, SMALL), 0);
 }
 
 /// A segment that many small spaces of one home have: a change reaches the home at each place.
