@@ -49,6 +49,7 @@ const SLOW: &[&str] = &[
     "linux.interrupts.forced",
     "linux.reboot.forced",
     "linux.two.forced",
+    "linux.two.lives",
     "linux.disk.forced",
     "bench.checker",
 ];

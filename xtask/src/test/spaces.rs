@@ -8,8 +8,9 @@ use super::{dialogue, disk, linux, model, server, suites};
 use crate::build::{self, Model};
 use crate::guest::{Guest, Outcome, program};
 use crate::machine::Emulator;
-use crate::machine::emulator::{Machine, batch};
+use crate::machine::emulator::{self, Machine, batch};
 use crate::machine::spaces::{self, Spaces};
+use crate::process::session::PROMPT;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -30,6 +31,7 @@ pub const ALL: &[Test] = &[
     ("linux.reboot.forced", || forced(dialogue::reboot)),
     ("linux.two.forced", || forced(dialogue::two)),
     ("linux.disk.forced", || forced(disk::disk)),
+    ("linux.two.lives", || forced(lives)),
     ("linux.busybox.forced", || forced(suites::busybox)),
 ];
 
@@ -160,4 +162,51 @@ fn checked() -> Result<()> {
     let o = spaces::with(Spaces::Force, || guest.succeed("abi"))?;
     at_ring_1()?;
     model::clean(&o.report.context("no report")?)
+}
+
+/// How a Linux ends, and what is said of that.
+const ENDS: [(&str, &str); 6] = [
+    ("echo null > /dev/macadamia/crash-test", " ended with code 125"),
+    ("echo thread > /dev/macadamia/crash-test", " died: access to memory that it does not have"),
+    ("echo stack > /dev/macadamia/crash-test", " ended with code 125"),
+    ("echo twice > /dev/macadamia/crash-test; echo bug > /dev/macadamia/crash-test", " died: access to memory that it does not have"),
+    ("echo c > /proc/sysrq-trigger", " ended with code 125"),
+    ("reboot -f", " ended with code"),
+];
+/// How often each of two ends.
+const LIVES: usize = 60;
+
+/// Makes and ends processes, which tell each other what is checked.
+const BUSY: &str = "(while [ $(seq 300 | sort -n | tail -n 1) = 300 ]; do echo >> /tmp/rounds; done; touch /tmp/wrong) &";
+/// Whether that went on since it was asked last.
+const STEADY: &str = "n=$(wc -l < /tmp/rounds); [ ! -e /tmp/wrong ] && [ $n -gt ${last:-0} ] && echo st'ead'y; last=$n";
+
+/// Two Linux servers end in turn, again and again, and are started again. Processes of both run all the time: the other one
+/// does not notice, and the kernel has all of its memory back each time, as the root server says otherwise.
+fn lives() -> Result<()> {
+    let mut session = emulator::session(&build::system(Path::new("tests/systems/linux-lives.toml"))?)?;
+    session.expect_all(&["one: ring 1, window 512 MiB", "two: ring 1, window 512 MiB", PROMPT])?;
+    let both = [(3, "one"), (4, "two")];
+    for (number, name) in both {
+        session.shell(number, name)?;
+        session.send(format!("{BUSY}\r").as_bytes())?;
+        session.expect(PROMPT)?;
+    }
+    for life in 0..2 * LIVES {
+        let ((number, name), (other, witness)) = (both[life % 2], both[(life + 1) % 2]);
+        let (command, end) = ENDS[life / 2 % ENDS.len()];
+        session.shell(number, name)?;
+        session.send(format!("{command}\r").as_bytes())?;
+        session.expect(&format!("`{name}`{end}"))?;
+        session.expect("Linux version")?;
+        session.expect(PROMPT)?;
+        session.send(format!("{BUSY}\r").as_bytes())?;
+        session.expect(PROMPT)?;
+        session.shell(other, witness)?;
+        session.send(format!("{STEADY}\r").as_bytes())?;
+        session.expect("\nsteady\n")?;
+        session.expect(PROMPT)?;
+        ensure!(!session.transcript.contains("still charged"), "the kernel lost memory: {}", session.transcript);
+    }
+    Ok(())
 }
