@@ -42,6 +42,7 @@ const SLOW: &[&str] = &[
     "linux.stress",
     "linux.walk",
     "linux.fsx.long",
+    "linux.kselftest.bochs",
     "linux.busybox",
     "linux.busybox.forced",
     "linux.abi.checked",

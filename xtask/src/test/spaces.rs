@@ -19,6 +19,7 @@ use std::time::Duration;
 /// All of them.
 pub const ALL: &[Test] = &[
     ("linux.bochs", on_bochs),
+    ("linux.kselftest.bochs", kselftest),
     ("linux.attack.server", server_attacks),
     ("linux.attack.reported", reported_attacks),
     ("linux.attack.bochs", attacks_on_bochs),
@@ -60,6 +61,12 @@ fn on_bochs() -> Result<()> {
     // Segment limits hold there: nobody has to ask for it.
     at_ring_1()?;
     Ok(())
+}
+
+/// The kernel's own tests, too.
+fn kselftest() -> Result<()> {
+    suites::kselftest_on_bochs()?;
+    at_ring_1().map(|_| ())
 }
 
 /// The program that enters Linux in all ways, with Linux looking at what it can load then.

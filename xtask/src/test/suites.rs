@@ -5,7 +5,7 @@ use super::tally::Test;
 use crate::guest::{self, Guest};
 use crate::linux::root::Insert;
 use crate::linux::{FOLDER, packages, server};
-use crate::machine::board;
+use crate::machine::{Emulator, board};
 use crate::process::run;
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,6 +36,8 @@ struct Pinned {
     differ: BTreeSet<String>,
     /// How the names of cases begin whose rest is another in each run.
     vary: Vec<String>,
+    /// How programs begin that measure time, or take too much of it in Bochs.
+    timed: Vec<String>,
 }
 
 impl Pinned {
@@ -47,9 +49,10 @@ impl Pinned {
                 Some(("needs", files)) => pinned.needs.extend(files.split_whitespace().map(String::from)),
                 Some(("without", files)) => pinned.without.extend(files.split_whitespace().map(String::from)),
                 Some(("run", command)) => pinned.runs.push(command.trim().into()),
+                Some(("timed", program)) => pinned.timed.push(program.trim().into()),
                 Some(("varies", case)) => pinned.vary.push(case.trim().into()),
                 Some(("differs", case)) => _ = pinned.differ.insert(case.trim().into()),
-                _ => bail!("{path}: `{line}` begins with none of needs, run, without, varies, differs"),
+                _ => bail!("{path}: `{line}` begins with none of needs, run, without, timed, varies, differs"),
             }
         }
         Ok(pinned)
@@ -73,16 +76,18 @@ impl Passed {
     }
 }
 
-/// Runs a script on both at a time, each in its machine's own time: what it measures and waits for is the same
+/// Runs a script on both at a time, in QEMU each in its machine's own time: what it measures and waits for is the same
 /// on a busy host. Returns what it printed in Linux on Macadamia, and on Linux
 /// alone; both are kept as files, too.
-fn both(name: &str, inserts: Vec<Insert>, script: &str) -> Result<[String; 2]> {
+fn both(name: &str, on: Emulator, inserts: Vec<Insert>, script: &str) -> Result<[String; 2]> {
     let kept = |kind: &str, text: &str| std::fs::write(Path::new(FOLDER).join(name).with_extension(kind), text);
+    // Bochs is slow.
+    let timeout = if on == Emulator::Bochs { 3 * TIMEOUT } else { TIMEOUT };
     server::native()?;
     let (here, alone) = std::thread::scope(|scope| {
         let copy = inserts.clone();
         let alone = scope.spawn(|| guest::native(script, copy, None, TIMEOUT));
-        let here = Guest { system: SYSTEM, inserts, timeout: TIMEOUT, own_time: true, ..Guest::default() }.run(script);
+        let here = Guest { system: SYSTEM, on, inserts, timeout, own_time: true, ..Guest::default() }.run(script);
         (here, alone.join())
     });
     let alone = alone.map_err(|_| anyhow::anyhow!("the run on Linux alone panicked"))?;
@@ -153,9 +158,21 @@ fn kselftest_cases(text: &str, vary: &[String]) -> BTreeSet<String> {
 
 /// The kernel's own tests, of the source that Linux is made from.
 fn kselftest() -> Result<()> {
-    let pinned = Pinned::read("tests/linux/kselftests")?;
+    run_kselftests("kselftest", Emulator::Qemu, &Pinned::read("tests/linux/kselftests")?)
+}
+
+/// Those that do not measure time, in Bochs.
+pub(super) fn kselftest_on_bochs() -> Result<()> {
+    let mut pinned = Pinned::read("tests/linux/kselftests")?;
+    let is_timed = |case: &String| pinned.timed.iter().any(|timed| case.starts_with(timed));
+    pinned.runs.retain(|run| !is_timed(run));
+    pinned.differ.retain(|case| !is_timed(case));
+    run_kselftests("kselftest-bochs", Emulator::Bochs, &pinned)
+}
+
+fn run_kselftests(name: &str, on: Emulator, pinned: &Pinned) -> Result<()> {
     let list = pinned.runs.iter().map(|run| format!("{run}\n")).collect::<String>();
-    let mut inserts = vec![build_kselftests(&pinned)?, Insert { guest: "/list".into(), contents: list.into_bytes(), mode: 0o644 }];
+    let mut inserts = vec![build_kselftests(pinned)?, Insert { guest: "/list".into(), contents: list.into_bytes(), mode: 0o644 }];
     let libraries = ["ld-linux.so.2", "libc.so.6", "libgcc_s.so.1", "libm.so.6"];
     let folder = Path::new("/usr").join(board::chosen().linux.tools.trim_end_matches('-')).join("lib");
     let libraries = libraries.map(|name| (format!("/lib/{name}"), folder.join(name)));
@@ -164,12 +181,12 @@ fn kselftest() -> Result<()> {
         let contents = std::fs::read(&host).with_context(|| format!("cannot read {}", host.display()))?;
         inserts.push(Insert { guest, contents, mode: 0o755 });
     }
-    let [here, alone] = both("kselftest", inserts, &format!("{UNPACK}{RUN_LIST}"))?.map(|text| kselftest_cases(&text, &pinned.vary));
+    let [here, alone] = both(name, on, inserts, &format!("{UNPACK}{RUN_LIST}"))?.map(|text| kselftest_cases(&text, &pinned.vary));
     for run in &pinned.runs {
         let passes = alone.iter().any(|case| case == run || case.starts_with(&format!("{run}: ")));
         ensure!(passes, "no case of `{run}` passes on Linux alone: do not list it");
     }
-    compare("kselftest", &here, &alone, &pinned.differ)
+    compare(name, &here, &alone, &pinned.differ)
 }
 
 /// What kselftests are linked with, and a shell that one of them names.
@@ -225,7 +242,7 @@ pub(super) fn busybox() -> Result<()> {
         "{UNPACK}export SHELL=/bin/sh; cd /tmp/suite && cp /config .config && ln -s /bin/busybox busybox && cd testsuite && rm {without} && \
          timeout -s KILL 600 ./runtest > /tmp/output 2>&1 < /dev/null; grep '^[A-Z]*: ' /tmp/output"
     );
-    let [here, alone] = both("busybox", inserts, &script)?.map(|text| {
+    let [here, alone] = both("busybox", Emulator::Qemu, inserts, &script)?.map(|text| {
         let mut passed = Passed::default();
         text.lines().filter_map(|line| line.strip_prefix("PASS: ")).for_each(|case| passed.add(case));
         passed.cases()
