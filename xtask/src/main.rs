@@ -213,7 +213,7 @@ struct Run<'a> {
 impl Run<'_> {
     fn plan(&self, folder: Option<&str>, command: Option<build::Command<'_>>) -> Result<build::Plan> {
         let (memory, interface, kdb, cpu, inserts) = (self.memory, self.disk, self.kdb, self.cpu, self.files);
-        let options = build::Options { memory, interface, kdb, cpu, inserts, folder, command, seed: build::Seed::Fresh };
+        let options = build::Options { memory, interface, kdb, cpu, inserts, folder, command, ..build::Options::default() };
         build::plan(&catalogue::system(self.system)?, options)
     }
 

@@ -3,11 +3,14 @@
 //! wrong, and deliberate faults that it must find.
 
 use super::tally::Test;
-use crate::build::{self, Built, Model};
+use crate::build::{self, Built, Model, Seed};
 use crate::guest;
+use crate::guest::batch::Batch;
+use crate::linux::root::Insert;
 use crate::machine::emulator::{self, Machine, Transcript, batch};
+use crate::machine::spaces::{self, Spaces};
 use anyhow::{Context, Result, bail, ensure};
-use model_core::{ByOwner, Events, Report, Rule};
+use model_core::{ByOwner, Events, Report, Rule, ViolationReport};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
@@ -17,16 +20,30 @@ pub const ALL: &[Test] = &[
     ("model.counts", counts),
     ("model.checker.conform", conformance),
     ("model.checker.linux", linux),
+    ("model.checker.linux.forced", || spaces::with(Spaces::Force, forced)),
     ("model.checker.native", native),
     ("model.large-pages", large_pages),
     ("model.fault.page-flush", without_page_flushes),
     ("model.fault.tlb-flush", without_tlb_flushes),
     ("model.fault.cache-flush", without_cache_flushes),
+    ("model.fault.gs", || spaces::with(Spaces::Force, with_gs)),
+    ("model.fault.global-flush", || spaces::with(Spaces::Force, without_global_flushes)),
+    ("model.fault.user-data", || spaces::with(Spaces::Force, with_user_data)),
+    ("model.fault.server-data", || spaces::with(Spaces::Force, with_server_data)),
 ];
 
 /// A CPU model whose caches have physical addresses, and one whose caches have virtual ones.
 const PHYSICAL: &str = "pentium4-1400";
 const VIRTUAL: &str = "../../tests/cpus/virtual-caches";
+const NOP: u8 = 0x90;
+/// Selectors, as the model writes addresses: the data segments of ring 3 and of servers, and glibc's for TLS.
+const USER_DATA: &str = "0x00000020";
+const SERVER_DATA: &str = "0x00000058";
+const TLS: &str = "0x00000033";
+/// Where the server's window begins.
+const WINDOW: &str = "0xc0000000";
+/// Intervals of `tests/linux/figures.c`.
+const GETPID: u16 = 1;
 
 fn run(built: &Built, model: &Model) -> Result<Transcript> {
     let machine = Machine::Qemu { cpu: &built.cpu, icount: true, model: Some(model) };
@@ -126,6 +143,19 @@ fn linux() -> Result<()> {
     clean(&guest::figures_with(&Model { check: true, ..build::model()? })?)
 }
 
+/// The same as a server at ring 1, in the spaces of its processes, where its translations are global.
+fn forced() -> Result<()> {
+    let model = Model { check: true, ..build::model()? };
+    let report = guest::figures_with(&model)?;
+    clean(&report)?;
+    let getpid = report.intervals.get(&GETPID).context("getpid was not measured")?.medians();
+    ensure!(
+        getpid.kernel.space_switches == 0 && getpid.server.instructions > 0,
+        "Linux was not in the spaces of its processes: {getpid:?}"
+    );
+    Ok(())
+}
+
 /// Linux alone: another kernel, which has been right for long.
 fn native() -> Result<()> {
     clean(&guest::native_figures(&Model { check: true, ..build::model()? })?)
@@ -142,44 +172,109 @@ fn large_pages() -> Result<()> {
     Ok(())
 }
 
-/// A system whose kernel has each `pattern` replaced by instructions that do nothing; it may end as it likes.
-fn damaged(pattern: fn(&[u8]) -> usize, rule: Rule) -> Result<()> {
-    let built = system("conform")?;
-    let mut kernel = std::fs::read(&built.kernel)?;
-    let mut places = 0;
-    for at in 0..kernel.len() {
-        let length = pattern(&kernel[at..]);
-        kernel[at..at + length].fill(0x90);
-        places += usize::from(length > 0);
+/// Changes code, given from a place on, if what is looked for begins there. Returns whether it did.
+type Damage = fn(&mut [u8]) -> bool;
+
+/// Replaces what a place begins with.
+fn replace(code: &mut [u8], old: &[u8], new: &[u8]) -> bool {
+    let found = code.starts_with(old);
+    if found {
+        code[..old.len()].copy_from_slice(new);
     }
-    ensure!(places > 0, "the kernel has no such instruction");
+    found
+}
+
+/// The system with a kernel that has the damage at each place, and at how many.
+fn damage(built: Built, damage: Damage) -> Result<(Built, usize)> {
+    let mut kernel = std::fs::read(&built.kernel)?;
+    let places = (0..kernel.len()).filter(|at| damage(&mut kernel[*at..])).count();
+    ensure!(places > 0, "the kernel has no such code");
     let path = built.kernel.with_file_name("damaged.elf");
     std::fs::write(&path, kernel)?;
+    Ok((Built { kernel: path, ..built }, places))
+}
+
+/// Runs a damaged system, which may end as it likes: the rule is broken, and of a violation `is` is true.
+fn damaged(built: Built, how: Damage, rule: Rule, is: fn(&ViolationReport) -> bool) -> Result<()> {
+    let (built, places) = damage(built, how)?;
     let model = Model { check: true, ..build::model()? };
-    let transcript = run(&Built { kernel: path, ..built }, &model)?;
+    let transcript = run(&built, &model)?;
     let report = transcript.model.context("the damaged system did not end in time")?;
-    let found = report.violations.iter().find(|v| v.rule == rule.to_string());
-    let found = found.with_context(|| format!("not noticed: {places} instructions are missing"))?;
-    println!("# {places} instructions are missing: {found:?}");
+    let found = report.violations.iter().find(|v| v.rule == rule.to_string() && is(v));
+    let found = found.with_context(|| format!("not noticed: {places} places are damaged; found: {:?}", report.violations.first()))?;
+    println!("# {places} places are damaged: {found:?}");
     Ok(())
 }
 
 /// No `invlpg`.
 fn without_page_flushes() -> Result<()> {
-    let invlpg = |code: &[u8]| match code {
-        [0x0f, 0x01, 0x38..=0x3b | 0x3e..=0x3f, ..] => 3,
-        _ => 0,
+    let invlpg: Damage = |code| {
+        let found = matches!(code, [0x0f, 0x01, 0x38..=0x3b | 0x3e..=0x3f, ..]);
+        if found {
+            code[..3].fill(NOP);
+        }
+        found
     };
-    damaged(invlpg, Rule::StaleTranslation)
+    damaged(system("conform")?, invlpg, Rule::StaleTranslation, |_| true)
 }
 
 /// No loading of CR3 with what it holds.
 fn without_tlb_flushes() -> Result<()> {
-    let reload = |code: &[u8]| match *code {
-        [0x0f, 0x20, from, 0x0f, 0x22, to, ..] if from == to && from >> 3 == 0b11011 => 6,
-        _ => 0,
+    let reload: Damage = |code| {
+        let found = matches!(*code, [0x0f, 0x20, from, 0x0f, 0x22, to, ..] if from == to && from >> 3 == 0b11011);
+        if found {
+            code[..6].fill(NOP);
+        }
+        found
     };
-    damaged(reload, Rule::StaleTranslation)
+    damaged(system("conform")?, reload, Rule::StaleTranslation, |_| true)
+}
+
+/// A Linux as a server at ring 1, which runs a command and ends.
+fn server(command: &str, inserts: &[Insert]) -> Result<Built> {
+    let batch = Batch { command: command.into(), gets: Vec::new(), timeout: None }.inserts();
+    let command = build::Command { component: None, inserts: &batch };
+    let options =
+        build::Options { inserts, command: Some(command), folder: Some("linux-damaged"), seed: Seed::Fixed, ..build::Options::default() };
+    build::plan(Path::new("systems/linux.toml"), options)?.carry_out()
+}
+
+/// GS stays as a process loaded it while its server runs.
+fn with_gs() -> Result<()> {
+    // `mov fs, edx; mov gs, edx`: a glibc program has its TLS in GS.
+    let left: Damage = |code| replace(code, &[0x8e, 0xe2, 0x8e, 0xea], &[0x8e, 0xe2, NOP, NOP]);
+    let inserts = [guest::program("figures")?];
+    damaged(server("figures", &inserts)?, left, Rule::OpenSegmentRegister, |v| v.owner == "kernel" && v.address == TLS)
+}
+
+/// Translations that are global stay when the server's pages change.
+fn without_global_flushes() -> Result<()> {
+    // `mov cr4, ecx; mov cr4, eax`: PGE off and on again.
+    let flip: Damage = |code| {
+        let found = matches!(*code, [0x0f, 0x22, first, 0x0f, 0x22, second, ..] if first >> 3 == 0b11100 && second >> 3 == 0b11100);
+        if found {
+            code[..6].fill(NOP);
+        }
+        found
+    };
+    let inserts = [guest::program("descriptors")?];
+    let built = server("descriptors", &inserts)?;
+    let sound = run(&built, &Model { check: true, ..build::model()? })?;
+    ensure!(sound.results.contains("6 tables"), "the tables were not made: {}", sound.console);
+    clean(sound.model.as_ref().context("no report")?)?;
+    damaged(built, flip, Rule::StaleTranslation, |v| v.owner == "server" && v.address.as_str() >= WINDOW)
+}
+
+/// A data segment of ring 3 that reaches 4 GiB: ring 1 can load it as well.
+fn with_user_data() -> Result<()> {
+    let open: Damage = |code| replace(code, &[0x00, 0xf3, 0xcd, 0x00], &[0x00, 0xf3, 0xcf, 0x00]);
+    damaged(server("true", &[])?, open, Rule::OpenDescriptor, |v| v.address == USER_DATA)
+}
+
+/// The server's own.
+fn with_server_data() -> Result<()> {
+    let open: Damage = |code| replace(code, &[0x00, 0xb3, 0xcd, 0x00], &[0x00, 0xb3, 0xcf, 0x00]);
+    damaged(server("true", &[])?, open, Rule::OpenDescriptor, |v| v.address == SERVER_DATA)
 }
 
 /// Caches with virtual addresses, which this kernel does not flush, for it never runs with such.
