@@ -525,7 +525,7 @@ pub enum Op {
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`, `a1` or `a2`.
-    /// * `BadArgument`: `a1` and `a2` do not go together; or the thread is the caller.
+    /// * `BadArgument`: `a1` and `a2` do not go together, or `a1` is a home; or the thread is the caller.
     /// * `QuotaExceeded`, `PoolExhausted`, `BadState`: of the UTCB slot, as for `CreateThread`. The thread has no Space
     ///   then; `Reset` can be called again.
     Reset = 34,
@@ -660,7 +660,7 @@ pub enum Op {
     /// * `NoRight`: the Space or Segment lacks `CONTROL`, or the Memory a right that the record asks for.
     /// * `BadAddress`: the range is not within the Segment, or not within the part of the Space that is the user's. In a
     ///   native Space the kernel's part is not (IA-32: 4 MiB from the place on that `CreateSpace` was given). Of a server only
-    ///   its window is.
+    ///   its window is; of a small Space nothing from its size on.
     /// * `BadState`: the Memory or Segment is being deleted; or the Quota that would pay was deleted.
     /// * `Occupied`: a Segment is attached where a page is to be mapped.
     /// * `QuotaExceeded`, `PoolExhausted`: the Quota of the Space or Segment pays.
@@ -731,7 +731,8 @@ pub enum Op {
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
-    /// * `BadAddress`: the range ends above `USER_END`, or in the window of a server that the Space shows.
+    /// * `BadAddress`: the range ends above `USER_END`, in the window of a server that the Space shows, or behind a small Space's
+    ///   size.
     /// * `BadArgument`: `a3` is above 2.
     Cache = 51,
     /// Read what is mapped at an address, as the threads of a Space find it.
@@ -751,7 +752,8 @@ pub enum Op {
     /// # Errors
     /// * `NoCapability`, `WrongKind`: of `a0` or `a2`.
     /// * `NoRight`: of `a0`.
-    /// * `BadAddress`: the address is at or above `USER_END`, or in the window of a server that the Space shows.
+    /// * `BadAddress`: the address is at or above `USER_END`, in the window of a server that the Space shows, or behind a small
+    ///   Space's size.
     /// * `BadArgument`: the Memory is of I/O ports or addresses.
     Lookup = 52,
     /// Make a Space a server, which others can show: `Attach`.

@@ -265,7 +265,8 @@ pub trait Port {
     /// |---|---|---|---|
     /// | nothing: this is the level that the processor walks | the old ones go from the caching page directory | nothing | nothing |
     fn directory_written(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<usize>);
-    /// Mappings in this range of a space were changed. Afterwards the processor uses no older translation.
+    /// Mappings in this range of a space were changed. Afterwards the processor uses no older translation; of a small space
+    /// ([`space_moved`](Self::space_moved)) at no place in its home, whoever of that runs.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|

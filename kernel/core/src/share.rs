@@ -16,8 +16,8 @@ use core::ops::Range;
 use mmu::Format;
 use pool::{Link, Ref};
 
-/// Spaces that get a changed entry in one step.
-const SPREAD: u32 = 32;
+/// Spaces that get a changed entry in one step. If they are small, so do their homes.
+const SPREAD: u32 = 20;
 /// Entries that a space gets in one step when a directory is attached.
 const FILL: u32 = 32;
 

@@ -214,7 +214,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Writes the directory's entry of an owner for its leaf table `index`, if there is that directory. (Apart from
-    /// [`write_table_entries`](Self::write_table_entries): a Segment's entry is copied so to 32 spaces in one step.)
+    /// [`write_table_entries`](Self::write_table_entries): a Segment's entry is copied so to many spaces in one step.)
     pub(crate) fn write_table_entry(&mut self, owner: Owner, index: usize, entry: Entry<P>) {
         if let Some(directory) = self.directory(owner, index) {
             let at = index % P::Format::ENTRIES;
