@@ -5,6 +5,7 @@ mod pack;
 
 use crate::description::{self, Contents, Description, Interface, OnDeath};
 use crate::linux::root::{self, Insert};
+use crate::linux::server::Layout;
 use crate::linux::{debian, server};
 use crate::machine::board::{self, Board, Medium};
 use crate::process::{cargo, run};
@@ -107,19 +108,20 @@ pub struct Model {
 impl Model {
     /// The argument that makes QEMU load it. `report` is where its report goes, `place` where the
     /// kernel's part of the linear addresses begins and how much of physical memory appears there,
-    /// `server` where the code of a watched server is (`START-END`).
-    pub fn argument(&self, report: &Path, place: (u32, u32), server: Option<&str>, symbols: Option<&Path>) -> String {
+    /// `server` where a watched server is.
+    pub fn argument(&self, report: &Path, place: (u32, u32), server: Option<Layout>, symbols: Option<&Path>) -> String {
         let (base, bytes) = place;
         let mut text = format!("{},out={},window={base:x}+{bytes:x}", self.plugin.display(), report.display());
-        if let Some(code) = server {
-            text += &format!(",server={code}");
+        if let Some(Layout { base, vmalloc_end, .. }) = server {
+            text += &format!(",server={base:08x}-{vmalloc_end:08x}");
         }
         if let Some(cpu) = &self.cpu {
             text += &format!(",cpu={}", Self::cpu_file(cpu).display());
         }
         if self.check {
-            // User processes end there (docs/manual.md; Linux alone: 3 GiB).
-            text += ",check=on,user=0-c0000000";
+            // Processes end where the server's window begins; those of Linux alone at 3 GiB, and so does what the tool maps for others.
+            let end = server.map_or(0xc000_0000, |server| server.window);
+            text += &format!(",check=on,user=0-{end:08x}");
         }
         if let Some(sampling) = &self.sampling {
             text += &format!(",{sampling}");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Making a boot image out of ELF files and a description.
 
-use crate::description::{Description, OnDeath};
+use crate::description::{Description, OnDeath, text_of};
 use crate::linux::root::{self, Insert};
 use crate::linux::server;
 use abi::TABLE_SPAN;
@@ -203,15 +203,11 @@ fn check_window(description: &Description, source: &crate::description::Componen
     let Some(linux) = server::layout(source.package())? else { return Ok(()) };
     let room = linux.ram_end.saturating_sub(made.image_end());
     let Some(piece) = source.memory.iter().find(|piece| piece.behind_image).filter(|_| made.behind_image() > room) else { return Ok(()) };
-    Err(description.wrong(
-        &piece.size,
-        &format!(
-            "the window of `{}` is {} MiB, and has room for {} MiB of memory behind the image: give it no more",
-            made.name,
-            (layout::WINDOW_END - linux.window) >> 20,
-            room >> 20
-        ),
-    ))
+    let size = layout::WINDOW_END - linux.window;
+    let sizes = server::larger(source.package())?.map_or_else(String::new, |size| format!(", or write `window = \"{}\"`", text_of(size)));
+    let (name, window, room) = (&made.name, text_of(size), room >> 20);
+    let what = format!("the window of `{name}`, {window}, has room for {room} MiB of memory behind the image: give it no more{sizes}");
+    Err(description.wrong(&piece.size, &what))
 }
 
 /// Memory behind an image that is large enough for large pages ends with one.

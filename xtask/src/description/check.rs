@@ -97,22 +97,13 @@ impl Description {
         Ok(())
     }
 
-    /// Only a Linux has a window, and of one size: its addresses are in its image.
+    /// Only a Linux has a window.
     fn check_window(&self, component: &Component) -> Result<()> {
         let (package, window) = (component.package(), self.window(component)?);
-        let Some(window) = window else {
-            let server = component.server.as_ref().map(|at| (at.span().start, "server"));
-            let size = component.window.as_ref().map(|at| (at.span().start, "window"));
-            let Some((at, key)) = server.or(size) else { return Ok(()) };
-            let what = format!("`{key}` is for a Linux, and the package `{package}` is none: leave it out");
-            return Err(self.sources.wrong((at, what)));
-        };
-        let Some(size) = component.window.as_ref() else { return Ok(()) };
-        if self.bytes(size)? != window.bytes() {
-            let what = format!("`{package}` is built for a window of {}M only: write that, or leave `window` out", window.bytes() >> 20);
-            return Err(self.wrong(size, &what));
-        }
-        Ok(())
+        let server = component.server.as_ref().map(|at| (at.span().start, "server"));
+        let size = component.window.as_ref().map(|at| (at.span().start, "window"));
+        let Some((at, key)) = server.or(size).filter(|_| window.is_none()) else { return Ok(()) };
+        Err(self.sources.wrong((at, format!("`{key}` is for a Linux, and the package `{package}` is none: leave it out"))))
     }
 
     /// A small space has one of the sizes, and a group is of small ones.
@@ -439,9 +430,17 @@ mod tests {
         assert_eq!(serves(""), (0xc000_0000, true));
         assert_eq!(serves("server = \"auto\"\nwindow = \"512M\""), (0xc000_0000, true));
         assert_eq!(serves("server = \"large\""), (0xc000_0000, false));
+        for size in ["1G", "1024M", "1048576K", "1073741824"] {
+            assert_eq!(serves(&format!("window = \"{size}\"")), (0xa000_0000, true));
+        }
+        assert_eq!(serves("server = \"large\"\nwindow = \"2G\""), (0x6000_0000, false));
+        for size in ["256M", "768M", "3G"] {
+            let said = format!("x.toml:3: `linux` has no window of {size}: write one of 512M, 1G, 2G");
+            assert_eq!(error(&linux(&format!("window = \"{size}\""))), said);
+        }
         assert_eq!(
-            error(&linux("window = \"1024M\"")),
-            "x.toml:3: `linux` is built for a window of 512M only: write that, or leave `window` out"
+            error("[[component]]\nname = \"a\"\npackage = \"linux-tests\"\nwindow = \"1G\"\n"),
+            "x.toml:4: `linux-tests` has no window of 1G: write one of 512M"
         );
         assert!(error(&linux("server = \"small\"")).starts_with("x.toml:3: unknown variant `small`"));
         assert_eq!(
@@ -454,6 +453,10 @@ mod tests {
     #[test]
     fn refuses_a_size_that_is_none() {
         assert!(error("[[component]]\nname = \"a\"\nheap = \"12\"\n").starts_with("x.toml:3: `12` is no size"));
+        // More than a number holds.
+        for size in ["4G", "17179869185G"] {
+            assert!(error(&format!("[[component]]\nname = \"a\"\nheap = \"{size}\"\n")).starts_with("x.toml:3: `"), "{size}");
+        }
     }
 
     #[test]

@@ -177,7 +177,7 @@ pub struct Component {
     pub files: Vec<File>,
     /// How a Linux runs; where the machine allows it by itself, if absent.
     pub server: Option<Spanned<Server>>,
-    /// The size of a Linux's window; what it is built for if absent.
+    /// The size of a Linux's window; that of its package if absent.
     pub window: Option<Spanned<String>>,
     /// The size of its space, if that is to be small where the machine has small spaces.
     pub small: Option<Spanned<String>>,
@@ -363,6 +363,11 @@ const LEAST_QUOTA: u32 = 256 << 10;
 /// Memory behind an image for each byte of that.
 const BEHIND_A_BYTE: u64 = 8;
 
+/// A window's size, as it is written.
+pub fn text_of(bytes: u32) -> String {
+    if bytes.is_multiple_of(1 << 30) { format!("{}G", bytes >> 30) } else { format!("{}M", bytes >> 20) }
+}
+
 /// Reads and checks a description.
 pub fn read(path: &Path, board: &Board) -> Result<Description> {
     parse(path, std::fs::read_to_string(path)?, board)
@@ -373,6 +378,7 @@ pub fn parse(path: &Path, text: String, board: &Board) -> Result<Description> {
     let sources = Sources([(path.into(), text), (board.file.clone(), board.text.clone())]);
     let mut description = merged(&sources, board).map_err(|mistake| sources.wrong(mistake))?;
     description.sources = sources;
+    description.choose_windows()?;
     description.check(board)?;
     Ok(description)
 }
@@ -408,11 +414,15 @@ impl Description {
         let (digits, shift) = match text.as_bytes().last() {
             Some(b'K') => (&text[..text.len() - 1], 10),
             Some(b'M') => (&text[..text.len() - 1], 20),
+            Some(b'G') => (&text[..text.len() - 1], 30),
             _ => (text.as_str(), 0),
         };
-        let value = digits.parse::<u64>().ok().and_then(|n| u32::try_from(n << shift).ok());
+        let value = digits.parse::<u64>().ok().and_then(|n| u32::try_from(n.checked_mul(1 << shift)?).ok());
         value.filter(|v| v.is_multiple_of(abi::PAGE_SIZE)).ok_or_else(|| {
-            self.wrong(size, &format!("`{text}` is no size: write a multiple of 4096, as a number or with K or M behind it (`64K`, `2M`)"))
+            self.wrong(
+                size,
+                &format!("`{text}` is no size: write a multiple of 4096, as a number or with K, M or G behind it (`64K`, `2M`)"),
+            )
         })
     }
 
@@ -477,6 +487,27 @@ impl Description {
             }
         }
         Ok((homes.into_iter().map(|(name, _)| name).collect(), places))
+    }
+
+    /// A Linux's addresses are in its image: a window of another size is that of another package.
+    fn choose_windows(&mut self) -> Result<()> {
+        for i in 0..self.component.len() {
+            let Component { window: Some(size), .. } = &self.component[i] else { continue };
+            let package = self.component[i].package();
+            let sizes = server::sizes(package)?;
+            let bytes = self.bytes(size)?;
+            match sizes.iter().find(|(other, _)| *other == bytes) {
+                Some((_, package)) => self.component[i].package = Some(spanned((*package).into())),
+                // That there is no window at all is said with the rest.
+                None if sizes.is_empty() => {}
+                None => {
+                    let known: Vec<String> = sizes.iter().map(|(bytes, _)| text_of(*bytes)).collect();
+                    let what = format!("`{package}` has no window of {}: write one of {}", size.get_ref(), known.join(", "));
+                    return Err(self.wrong(size, &what));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A Linux's window, and whether it serves there.

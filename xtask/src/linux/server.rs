@@ -6,6 +6,8 @@ use super::patched::{self, put};
 use super::{FOLDER, files};
 use crate::machine::board;
 use anyhow::{Context, Result, bail, ensure};
+use image::Window;
+use image::layout::WINDOW_END;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,10 +16,14 @@ use std::process::{Command, Stdio};
 struct Server {
     /// What a description calls it.
     package: &'static str,
+    /// What a description may call it together with its window's size.
+    family: &'static str,
     /// Its source, unpacked, under `target/linux`.
     folder: &'static str,
     /// The header that places it.
     layout: Header,
+    /// Where its window begins, instead of where the header says.
+    start: Option<u32>,
     /// Whether `linux/tests` is in it.
     tests: bool,
 }
@@ -32,12 +38,17 @@ struct Header {
 const LAYOUT: Header = Header { file: "linux/x86/layout.h", text: include_str!("../../../linux/x86/layout.h") };
 const SMALL_LAYOUT: Header = Header { file: "tests/linux/small-layout.h", text: include_str!("../../../tests/linux/small-layout.h") };
 
-const SERVERS: [Server; 3] = [
-    Server { package: "linux", folder: "source", layout: LAYOUT, tests: false },
-    Server { package: "linux-tests", folder: "source", layout: LAYOUT, tests: true },
-    Server { package: "linux-small", folder: "small", layout: SMALL_LAYOUT, tests: false },
+const SERVERS: [Server; 5] = [
+    Server { package: "linux", family: "linux", folder: "source", layout: LAYOUT, start: None, tests: false },
+    Server { package: "linux-1g", family: "linux", folder: "window-1g", layout: LAYOUT, start: Some(WINDOW_END - (1 << 30)), tests: false },
+    Server { package: "linux-2g", family: "linux", folder: "window-2g", layout: LAYOUT, start: Some(WINDOW_END - (2 << 30)), tests: false },
+    Server { package: "linux-tests", family: "linux-tests", folder: "source", layout: LAYOUT, start: None, tests: true },
+    Server { package: "linux-small", family: "linux-small", folder: "small", layout: SMALL_LAYOUT, start: None, tests: false },
 ];
 const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
+/// Its names for the window's start, and for the place of the image.
+const START: &str = "L4_USER_END";
+const BASE: &str = "L4_SERVER_BASE";
 /// The file that a server's own takes the place of.
 const LAYOUT_FILE: &str = "layout.h";
 /// Folders of ours, and where they go in the source.
@@ -80,28 +91,51 @@ pub struct Layout {
     pub vmalloc_end: u32,
 }
 
-impl Header {
-    fn layout(self) -> Result<Layout> {
-        let value = |name: &str| {
-            let digits = self.text.lines().find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name)?.trim().strip_prefix("0x"));
-            let number = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-            number.with_context(|| format!("{}: `{name}` is no hexadecimal number", self.file))
+impl Server {
+    /// Its header: window and image may begin elsewhere, all that is counted from the window's end is the same.
+    fn header(&self) -> String {
+        let Some(start) = self.start else { return self.layout.text.into() };
+        let line = |line: &str| {
+            let placed =
+                |name, address: u32| line.starts_with(&format!("#define {name}")).then(|| format!("#define {name}\t0x{address:08x}\n"));
+            placed(START, start).or_else(|| placed(BASE, start + Window::KERNEL_BYTES)).unwrap_or_else(|| format!("{line}\n"))
         };
-        let [window, base] = [value("L4_USER_END")?, value("L4_SERVER_BASE")?];
+        self.layout.text.lines().map(line).collect()
+    }
+
+    fn layout(&self) -> Result<Layout> {
+        let header = self.header();
+        let value = |name: &str| {
+            let digits = header.lines().find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name)?.trim().strip_prefix("0x"));
+            let number = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+            number.with_context(|| format!("{}: `{name}` is no hexadecimal number", self.layout.file))
+        };
+        let [window, base] = [value(START)?, value(BASE)?];
         Ok(Layout { window, base, ram_end: value("L4_RAM_END")?, vmalloc_end: value("L4_VMALLOC_END")? })
     }
 }
 
 /// Where a server is; nothing if the package is none.
 pub fn layout(package: &str) -> Result<Option<Layout>> {
-    server(package).map(|server| server.layout.layout()).transpose()
+    server(package).map(Server::layout).transpose()
 }
 
-/// Where the code of the first server among the packages is, for the machine model: `START-END`.
-pub fn code(packages: &[String]) -> Result<Option<String>> {
-    let Some(server) = packages.iter().find_map(|package| server(package)) else { return Ok(None) };
-    let Layout { base, vmalloc_end, .. } = server.layout.layout()?;
-    Ok(Some(format!("{base:08x}-{vmalloc_end:08x}")))
+/// The packages that a description may mean by a package's name, each with the bytes of its window.
+pub fn sizes(package: &str) -> Result<Vec<(u32, &'static str)>> {
+    let of = |server: &'static Server| Ok((WINDOW_END - server.layout()?.window, server.package));
+    SERVERS.iter().filter(|server| server.family == package).map(of).collect()
+}
+
+/// The bytes of the next larger window than a server's, if there is one.
+pub fn larger(package: &str) -> Result<Option<u32>> {
+    let Some(server) = server(package) else { return Ok(None) };
+    let own = WINDOW_END - server.layout()?.window;
+    Ok(sizes(server.family)?.into_iter().map(|(bytes, _)| bytes).filter(|bytes| *bytes > own).min())
+}
+
+/// Where the first server among the packages is, which the machine model watches.
+pub fn watched(packages: &[String]) -> Result<Option<Layout>> {
+    packages.iter().find_map(|package| server(package)).map(Server::layout).transpose()
 }
 
 /// Builds a server, if the package is one.
@@ -112,8 +146,8 @@ pub fn build(package: &str) -> Result<()> {
     for (from, to) in OURS {
         for file in files(from)? {
             let name = file.file_name().context("a file without a name")?;
-            let file = if name == LAYOUT_FILE { Path::new(server.layout.file) } else { &file };
-            put(&source.join(to).join(name), &std::fs::read(file)?)?;
+            let contents = if name == LAYOUT_FILE { server.header().into_bytes() } else { std::fs::read(&file)? };
+            put(&source.join(to).join(name), &contents)?;
         }
     }
     put(&source.join("arch/um/os-L4/abi.h"), abi_header::header().as_bytes())?;
@@ -245,18 +279,32 @@ fn make(source: &Path, arch: &str, targets: &[&str]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use image::{Window, layout};
+    use image::layout;
 
     #[test]
     fn servers_keep_to_their_windows() {
         for server in SERVERS {
-            let at = server.layout.layout().expect("plain numbers");
+            let at = server.layout().expect("plain numbers");
             let window = Window { start: at.window, serve: true };
             assert!(window.is_possible() && at.base == at.window + Window::KERNEL_BYTES, "{at:x?}");
             assert!(at.base < at.ram_end && at.ram_end + (64 << 20) < at.vmalloc_end, "{at:x?}");
             assert!(at.vmalloc_end <= layout::WINDOW_START_BLOCK && at.ram_end.is_multiple_of(abi::TABLE_SPAN), "{at:x?}");
         }
         assert_eq!(layout::WINDOW_END, abi::USER_END);
-        assert_eq!(code(&["root".into(), "linux".into()]).ok().flatten().as_deref(), Some("c0400000-de000000"));
+        let watched = |package: &str| watched(&["root".into(), package.into()]).expect("plain numbers").map(|at| (at.window, at.base));
+        assert_eq!(watched("linux"), Some((0xc000_0000, 0xc040_0000)));
+        assert_eq!(watched("hello"), None);
+    }
+
+    #[test]
+    fn a_linux_has_windows_of_several_sizes() {
+        let all = sizes("linux").expect("plain numbers");
+        assert_eq!(all, [(512 << 20, "linux"), (1 << 30, "linux-1g"), (2 << 30, "linux-2g")]);
+        let at = |package| layout(package).expect("plain numbers").expect("a server");
+        assert_eq!((at("linux-2g").window, at("linux-2g").base), (0x6000_0000, 0x6040_0000));
+        assert_eq!((at("linux-2g").ram_end, at("linux-2g").vmalloc_end), (at("linux").ram_end, at("linux").vmalloc_end));
+        assert_eq!(sizes("hello").expect("none"), []);
+        let larger = |package| larger(package).expect("plain numbers");
+        assert_eq!(["linux", "linux-1g", "linux-2g", "linux-tests", "hello"].map(larger), [Some(1 << 30), Some(2 << 30), None, None, None]);
     }
 }

@@ -285,9 +285,9 @@ pub fn read_report(file: &Path) -> Result<model_core::Report> {
 
 /// The machine model's plugin for a system of ours.
 fn model_argument(model: &Model, built: &Built, report: &Path) -> Result<String> {
-    let server = server::code(&built.packages)?;
+    let server = server::watched(&built.packages)?;
     // docs/manual.md, linear layout: the first 4 MiB of physical memory.
-    Ok(model.argument(report, (0xe000_0000, 4 << 20), server.as_deref(), Some(&built.symbols)))
+    Ok(model.argument(report, (0xe000_0000, 4 << 20), server, Some(&built.symbols)))
 }
 
 /// The clock of a QEMU that counts, and the machine model's plugin.

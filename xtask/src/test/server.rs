@@ -5,6 +5,7 @@ use super::tally::Test;
 use crate::build;
 use crate::guest::{Guest, insert, program};
 use crate::machine::emulator;
+use crate::machine::spaces::{self, Spaces};
 use crate::process::session::{PROMPT, Session};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
@@ -18,6 +19,7 @@ pub const ALL: &[Test] = &[
     ("linux.share", share),
     ("linux.results", results),
     ("linux.layout", layout),
+    ("linux.windows", windows),
     ("linux.reuse", reuse),
     ("linux.no_fxsave", no_fxsave),
 ];
@@ -191,6 +193,40 @@ fn layout() -> Result<()> {
     let total = text.split_whitespace().rev().nth(1).and_then(|word| word.parse::<u32>().ok()).context("no size of vmalloc")?;
     println!("# vmalloc has {total} KiB");
     ensure!((32 << 10..76 << 10).contains(&total), "vmalloc has {total} KiB");
+    Ok(())
+}
+
+/// Windows of other sizes, each with more RAM than a smaller one has room for, in a space of its own and in those of the
+/// processes: these have the addresses below, and Linux can use its memory.
+fn windows() -> Result<()> {
+    let sizes = [("tests/systems/linux-1g.toml", 1024, 0xa000_0000_u32, 600), ("tests/systems/linux-2g.toml", 2048, 0x6000_0000, 900)];
+    for (system, window, end, least) in sizes {
+        for how in [Spaces::Large, Spaces::Force] {
+            let fill = format!("mount -o remount,size={least}m /tmp 2> /dev/null || mount -t tmpfs -o size={least}m none /tmp");
+            let command = format!(
+                "grep MemTotal /proc/meminfo && tail -n 1 /proc/self/maps && {fill} && dd if=/dev/zero of=/tmp/most bs=1M count={} 2> /dev/null && \
+                 wc -c < /tmp/most",
+                least * 3 / 4
+            );
+            let guest = Guest { system, own_time: true, timeout: LONG, ..Guest::default() };
+            let o = spaces::with(how, || guest.succeed(&command))?;
+            let text = o.text();
+            let lines: Vec<&str> = text.lines().collect();
+            let [total, vdso, bytes] = lines[..] else { anyhow::bail!("{text}") };
+            let total = total.split_whitespace().nth(1).and_then(|word| word.parse::<u32>().ok()).context("no size of memory")? >> 10;
+            let top = vdso.split(['-', ' ']).nth(1).and_then(|end| u32::from_str_radix(end, 16).ok()).context("no mapping")?;
+            println!("# window of {window} MiB, {how:?}: {total} MiB of RAM, processes up to {top:#x}");
+            ensure!(total > least, "{total} MiB of RAM, not {least}");
+            ensure!((end - (32 << 20)..=end).contains(&top), "no vDSO at the end of user processes: {text}");
+            ensure!(bytes.trim().parse() == Ok(u64::from(least * 3 / 4) << 20), "the file in memory has {bytes} bytes");
+            let said = std::fs::read_to_string("out/linux-test/console.log")?;
+            let expected = match how {
+                Spaces::Large => "linux: large, as this machine does not check segment limits".into(),
+                Spaces::Force => format!("linux: ring 1, window {window} MiB"),
+            };
+            ensure!(said.contains(&expected), "the root server did not say `{expected}`: {said}");
+        }
+    }
     Ok(())
 }
 
