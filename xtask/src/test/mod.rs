@@ -54,6 +54,9 @@ const SLOW: &[&str] = &[
     "linux.reboot.forced",
     "linux.two.forced",
     "linux.two.lives",
+    "linux.attack.reported",
+    "linux.attack.forced",
+    "linux.faults.forced",
     "linux.disk.forced",
     "bench.checker",
 ];

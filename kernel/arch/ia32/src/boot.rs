@@ -5,7 +5,7 @@
 //! [`IMAGE`].
 
 use crate::features::{self, Features, cpuid};
-use crate::layout::KERNEL_BASE;
+use crate::layout::{KERNEL_BASE, POOL_BASE};
 use crate::paging::{IMAGE, LARGE_PAGE, SYMBOLS, map_range, peek};
 use crate::{fpu, panic, regs};
 use abi::{PAGE_SIZE, PhysAddr};
@@ -155,10 +155,10 @@ fn clock() -> TscScale {
     }
 }
 
-/// A place for the pool: an eighth of RAM, aligned to a large page, as high as it goes.
+/// A place for the pool: an eighth of RAM, aligned to a large page, as high as it goes. It ends where the boot image is mapped, at most.
 fn place_pool(ram: &[Range]) -> Range {
     let total: u64 = ram.iter().map(|r| u64::from(r.bytes)).sum();
-    let bytes = ((total / 8) as u32).next_multiple_of(LARGE_PAGE).clamp(2 * LARGE_PAGE, 64 * LARGE_PAGE);
+    let bytes = ((total / 8) as u32).next_multiple_of(LARGE_PAGE).clamp(2 * LARGE_PAGE, IMAGE - POOL_BASE);
     let base = |r: &Range| r.end().align_down(LARGE_PAGE).0.checked_sub(bytes).map(PhysAddr).filter(|base| *base >= r.base);
     match ram.iter().filter_map(base).max() {
         Some(base) => Range { base, bytes },
