@@ -5,7 +5,7 @@ use abi::frame::{BY_SYSEXIT, vector};
 use abi::{Error, Frame, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
 use arch_host::{boot_with, slot};
 use fastrand::Rng;
-use ia32_context::hw::{CODE, DIRECTORY, ENTER, EVENT, SERVER, STACK};
+use ia32_context::hw::{DIRECTORY, ENTER, EVENT, HOME, SEGMENTS, SERVER};
 use ia32_context::selector::{SERVER_CODE, SERVER_DATA, USER_CODE, USER_DATA};
 use ia32_context::{Ia32, word};
 use kcore::thread::{SEQUENCE, gate};
@@ -28,6 +28,12 @@ const FIRST: u32 = slot::FREE;
 /// A word that the port keeps of a space.
 pub fn hw(kernel: &Kernel<Host>, space: Ref<Space>, index: usize) -> u32 {
     kernel.pool[space].hw[index]
+}
+
+/// The code segment and the stack segment of a space's threads.
+pub fn code_and_stack(kernel: &Kernel<Host>, space: Ref<Space>) -> [u32; 2] {
+    let segments = hw(kernel, space, SEGMENTS);
+    [segments & 0xffff, segments >> 16]
 }
 
 /// Addresses of the ways into spaces at ring 3 and at ring 1: of a thread that goes on, and of an alien's event.
@@ -170,9 +176,10 @@ fn set_up_spaces(kernel: &mut Kernel<Host>, root: Ref<Space>, (natives, aliens):
         let hw = &mut kernel.pool[space].hw;
         hw[DIRECTORY] = number << 12;
         [hw[ENTER], hw[EVENT]] = if is_server { ways.server } else { ways.large };
+        hw[HOME] = space.address();
         hw[SERVER] = if shows { root.address() } else { 0 };
         let [code, stack] = if is_server { [SERVER_CODE, SERVER_DATA] } else { [USER_CODE, USER_DATA] };
-        (hw[CODE], hw[STACK]) = (u32::from(code), u32::from(stack));
+        hw[SEGMENTS] = u32::from(code) | u32::from(stack) << 16;
     }
 }
 
@@ -252,7 +259,7 @@ impl Scenario {
             must(call(k, Op::Start, [*thread, 0x40_0000, 0x50_0000, 0]));
         }
         set_up_spaces(k, root, (&spaces, &aliens), ways, rng);
-        let selectors = [hw(&kernel, root, CODE), hw(&kernel, root, STACK)];
+        let selectors = code_and_stack(&kernel, root);
         [kernel.pool[me].context[word::CS], kernel.pool[me].context[word::SS]] = selectors;
         set_arguments(&mut kernel.pool[me], [Tag::new(Op::Receive, 0, 0).0, 0, 0, 0, 0]);
         kernel.system_call();

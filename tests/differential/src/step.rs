@@ -3,14 +3,14 @@
 
 use crate::compare::{Expected, WORDS, compare};
 use crate::machine::{Code, DS, ES, Exit, FS, GS, Machine, reg};
-use crate::scenario::{Event, Host, hw};
+use crate::scenario::{Event, Host, code_and_stack, hw};
 use abi::frame::{Frame, USER_FLAGS, vector};
 use abi::{Rights, UserAddr};
 use anyhow::{Result, bail, ensure};
 use arch_host::{POOL_BASE, Part};
 use core::mem::offset_of;
 use fastrand::Rng;
-use ia32_context::hw::{CODE, SERVER, STACK};
+use ia32_context::hw::SERVER;
 use ia32_context::loaded::{AWAY, FLAGS, FPU_OPEN, PRIVATE, STEP_PENDING};
 use ia32_context::selector::{TLS, USER_DATA};
 use ia32_context::{FIXED_FLAGS, lazy, set_fs_gs, state, state_mut, word};
@@ -260,7 +260,7 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
 
 /// What the port's way out has written of a thread that runs: the selectors of its space, with which it enters again.
 fn enter(kernel: &mut Kernel<Host>, me: Ref<Thread>) -> (u32, u32) {
-    let (cs, ss) = kernel.pool[me].space.get().map_or((0, 0), |space| (hw(kernel, space, CODE), hw(kernel, space, STACK)));
+    let [cs, ss] = kernel.pool[me].space.get().map_or([0; 2], |space| code_and_stack(kernel, space));
     let context = &mut kernel.pool[me].context;
     (context[word::CS], context[word::SS]) = (cs, ss);
     (cs, ss)
@@ -422,7 +422,7 @@ fn assembly(
         Exit::Iret => {
             let to = machine.word(CPU + offset_of!(Cpu, current) as u32)?;
             let space = kernel.pool[Ref::<Thread>::new(to)].space.get().expect("who runs has a space");
-            ensure!([at(4)?, at(16)?] == [CODE, STACK].map(|index| hw(kernel, space, index)), "a return to other segments");
+            ensure!([at(4)?, at(16)?] == code_and_stack(kernel, space), "a return to other segments");
             registers[7..].copy_from_slice(&[at(12)?, at(0)?, at(8)?]);
         }
         // All that was saved comes back.
