@@ -29,7 +29,7 @@ impl Code {
             ("alien_entry", "alien_end"),
             ("native_fault", "native_fault_end"),
             ("map_reply", "map_reply_end"),
-            ("enter_server", "enter_small_end"),
+            ("enter_server", "enter_server_end"),
         ] {
             let (start, end) = (code.symbol(start)?, code.symbol(end)?);
             let section = file

@@ -12,7 +12,7 @@ use core::mem::offset_of;
 use fastrand::Rng;
 use ia32_context::hw::SERVER;
 use ia32_context::loaded::{AWAY, FLAGS, FPU_OPEN, PRIVATE, STEP_PENDING};
-use ia32_context::selector::{TLS, USER_DATA};
+use ia32_context::selector::{TLS, USER_CODE, USER_DATA};
 use ia32_context::{FIXED_FLAGS, lazy, set_fs_gs, state, state_mut, word};
 use kcore::thread::{ANCHOR, gate};
 use kcore::{Cpu, Kernel, Port, Space, Thread};
@@ -371,14 +371,21 @@ fn assembly(
     // That is noted for a server only.
     let own = kernel.pool[me].space.get().expect("who runs has a space");
     let noted = if is_server(kernel, own) { directory_of.address() } else { hw(kernel, own, SERVER) };
-    let hot = [cpu.loaded, cpu.top, cpu.port, cpu.current.value(), 0, noted];
-    let first_tls = code.symbol("3gdt3GDT")? + u32::from(TLS & !7);
+    // Then two words for stacks of rings that nobody enters: the second says that ring 3 has the segments of large spaces.
+    let hot = [cpu.loaded, cpu.top, cpu.port, cpu.current.value(), 0, noted, 0, 0];
+    let gdt = code.symbol("3gdt3GDT")?;
+    let first_tls = gdt + u32::from(TLS & !7);
+    let flat = mmu::descriptor::region(0, abi::USER_END)[1];
+    let large =
+        [(USER_CODE, flat | mmu::descriptor::CODE), (USER_DATA, flat)].map(|(selector, word)| (gdt + u32::from(selector & !7) + 4, word));
     // `PoolPlace`: the offset, and the bits of a handle that are an index.
     let place = code.symbol("POOL_PLACE")?;
     let loaded_tls = Link::<Thread>::from_value(cpu.loaded & !FLAGS).get().map_or([0; 2], |thread| state(&kernel.pool[thread]).tls[0]);
     let statics = [
         (first_tls, loaded_tls[0]),
         (first_tls + 4, if cpu.loaded & AWAY == 0 { loaded_tls[1] } else { loaded_tls[1] & !ACCESS }),
+        large[0],
+        large[1],
         (place, kernel.port.physical(POOL_BASE).0.wrapping_sub(POOL_BASE)),
         (place + 4, kernel.threads.count - 1),
     ];
@@ -422,7 +429,7 @@ fn assembly(
         Exit::Iret => {
             let to = machine.word(CPU + offset_of!(Cpu, current) as u32)?;
             let space = kernel.pool[Ref::<Thread>::new(to)].space.get().expect("who runs has a space");
-            ensure!([at(4)?, at(16)?] == code_and_stack(kernel, space), "a return to other segments");
+            ensure!([at(4)? & 0xffff, at(16)?] == code_and_stack(kernel, space), "a return to other segments");
             registers[7..].copy_from_slice(&[at(12)?, at(0)?, at(8)?]);
         }
         // All that was saved comes back.
@@ -452,7 +459,8 @@ fn assembly(
                     && at(more + 8)? == eip
                     && at(more + 16)? & FIXED_FLAGS == FIXED_FLAGS
                     && at(more + 20)? == esp
-                    && [at(more + 12)?, at(more + 24)?] == [user.cs, user.ss],
+                    // The word of CS has that of SS in its upper half, which `iret` does not look at.
+                    && [at(more + 12)? & 0xffff, at(more + 24)?] == [user.cs, user.ss],
                 "the saved words are wrong"
             );
             let scratch = me.address() - ANCHOR..me.address();
@@ -466,6 +474,10 @@ fn assembly(
             return Ok(None);
         }
     }
+    for (address, word) in large {
+        ensure!(machine.word(address)? == word, "ring 3 has no segments of large spaces any more");
+    }
+    ensure!(machine.word(CPU + 28)? == 0, "a home is noted");
     let current = machine.word(CPU + offset_of!(Cpu, current) as u32)?;
     ensure!(machine.word(CPU + offset_of!(Cpu, top) as u32)? == cpu.top, "a hot word was changed");
     let by_iret = exit != Exit::Sysexit;

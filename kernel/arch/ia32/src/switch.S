@@ -117,6 +117,8 @@ server_iret:
     USER_SEGMENTS {code_access}, {data_access}, ecx
     LOAD_DATA {user_data}, ecx
     jmp 2b
+.global enter_server_end
+enter_server_end:
 
 // To a small space, by `iret`. If another of its home runs, the segments of ring 3 alone are to be changed. Of a space that
 // has become small, waiting threads have the selectors of a large one in their context.
@@ -159,5 +161,17 @@ small_iret:
     USER_SEGMENTS 0, 0, esp
     mov cr3, esp
     jmp 1b
-.global enter_small_end
-enter_small_end:
+
+// The way of an event into the space of a small handler: the alien's state must not be in the processor while that runs. The
+// results go to the handler's context.
+.global event_small
+event_small:
+    mov ss:[ecx + {saved_eax}], eax
+    mov ss:[ecx + {saved_ebx}], ebx
+    mov ss:[ecx + {saved_esi}], esi
+    mov ss:[ecx + {saved_edi}], edi
+    mov ss:[ecx + {saved_ebp}], ebp
+    mov dword ptr ss:[ecx + {saved_ds}], {user_data}
+    mov dword ptr ss:[ecx + {saved_es}], {user_data}
+    mov eax, [esp + {space}]
+    jmp leave_kernel_with_care

@@ -403,20 +403,6 @@ run_away:
 resume_away:
     RESUME 1, away_iret
 
-// The way of an event into the space of a small handler: the alien's state must not be in the processor while that runs. The
-// results go to the handler's context.
-.global event_small
-event_small:
-    mov ss:[ecx + {saved_eax}], eax
-    mov ss:[ecx + {saved_ebx}], ebx
-    mov ss:[ecx + {saved_esi}], esi
-    mov ss:[ecx + {saved_edi}], edi
-    mov ss:[ecx + {saved_ebp}], ebp
-    mov dword ptr ss:[ecx + {saved_ds}], {user_data}
-    mov dword ptr ss:[ecx + {saved_es}], {user_data}
-    mov eax, [esp + {space}]
-    jmp leave_kernel_with_care
-
 // S1, S3 and of S2 R4 and R5, for the thread in ESP and the handle in EBX: ECX becomes the other alien. With a lost EAX to
 // `refused`.
 .macro OTHER_WAITS refused
