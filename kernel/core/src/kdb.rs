@@ -4,7 +4,7 @@
 use crate::attach::{self, attachment};
 use crate::port::Port;
 use crate::thread::gate;
-use crate::{Attachment, Kernel, Quota, Space, Thread};
+use crate::{Attachment, Kernel, Owner, Quota, Space, Thread};
 use abi::{Kind, PRIORITIES, UserAddr};
 use core::fmt::{Result, Write};
 use mmu::Format;
