@@ -41,8 +41,12 @@
     shl edx, 16
     .byte 0x66, 0x8c, 0xe2                              // mov dx, fs: the assembler would move 32 bits
     mov [esp + {fs_gs}], edx
-    xor edx, edx
+    // A load is slow, also of null, which FS mostly is.
+    test dx, dx
+    mov edx, 0
+    jz 9f
     mov fs, edx
+9:
     mov gs, edx
     mov byte ptr ss:[{gdt} + {tls_offset} + {access}], dl
     or byte ptr ss:[{loaded}], {away}
