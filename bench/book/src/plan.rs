@@ -29,6 +29,8 @@ pub struct Run {
     pub command: Option<String>,
     /// The system in which Linux runs on Macadamia, if not that of the shell.
     pub linux: Option<String>,
+    /// What overrules the machine about small spaces on Macadamia: `force` or `large`.
+    pub spaces: Option<String>,
     /// Files of the Debian archive that both Linuxes get, by their paths in it.
     #[serde(default)]
     pub debian: Vec<String>,
@@ -39,6 +41,15 @@ pub struct Run {
     pub budget: f64,
     /// Seconds until it counts as hung.
     pub timeout: u64,
+}
+
+impl Run {
+    /// Whether Linux alone executes the same for it as for another.
+    #[must_use]
+    pub fn is_same_alone(&self, other: &Self) -> bool {
+        let parts = |run: &Self| (run.program.clone(), run.command.clone(), run.debian.clone(), run.sources.clone());
+        self.program.is_some() && parts(self) == parts(other)
+    }
 }
 
 /// A chapter: what one paper measured, or a set of benchmarks.

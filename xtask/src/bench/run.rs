@@ -5,19 +5,27 @@ use super::files;
 use crate::build::{self, Model};
 use crate::guest::{self, Guest};
 use crate::machine::emulator::{Machine, batch};
-use anyhow::{Context, Result, bail, ensure};
+use crate::machine::spaces::{self, Spaces};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use book::Counted;
 use book::plan::Run;
+use clap::ValueEnum;
 use model_core::Report;
 use std::path::Path;
 use std::time::Duration;
 
-/// Runs it.
-pub fn carry_out(run: &Run, model: &Model) -> Result<Counted> {
+/// Runs it. What Linux alone takes is not measured again if that is known.
+pub fn carry_out(run: &Run, model: &Model, native: Option<Report>) -> Result<Counted> {
+    let Some(spaces) = &run.spaces else { return measure(run, model, native) };
+    let spaces = Spaces::from_str(spaces, false).map_err(|error| anyhow!("`spaces`: {error}"))?;
+    spaces::with(spaces, || measure(run, model, native))
+}
+
+fn measure(run: &Run, model: &Model, native: Option<Report>) -> Result<Counted> {
     let timeout = Duration::from_secs(run.timeout);
     let counted = match (&run.system, &run.program) {
         (Some(system), None) => Counted { ours: system_run(Path::new(system), model, timeout)?, native: None },
-        (None, Some(program)) => linux_run(run, Path::new(program), model, timeout)?,
+        (None, Some(program)) => linux_run(run, Path::new(program), model, (timeout, native))?,
         _ => bail!("a run is of a system or of a program for Linux"),
     };
     for report in std::iter::once(&counted.ours).chain(&counted.native) {
@@ -34,13 +42,16 @@ fn system_run(path: &Path, model: &Model, timeout: Duration) -> Result<Report> {
     transcript.model.with_context(|| format!("{} did not end in {} s", built.name, timeout.as_secs()))
 }
 
-fn linux_run(run: &Run, program: &Path, model: &Model, timeout: Duration) -> Result<Counted> {
+fn linux_run(run: &Run, program: &Path, model: &Model, (timeout, native): (Duration, Option<Report>)) -> Result<Counted> {
     let name = program.file_stem().context("a program without a name")?.to_string_lossy().into_owned();
     let mut inserts = vec![guest::insert(&format!("/bin/{name}"), guest::compile(program)?)];
     inserts.extend(files::debian(&run.debian)?);
     inserts.extend(files::sources(&run.sources)?);
     let command = run.command.as_ref().unwrap_or(&name);
-    let native = guest::native(command, inserts.clone(), Some(model), timeout)?.report;
+    let native = match native {
+        Some(known) => Some(known),
+        None => guest::native(command, inserts.clone(), Some(model), timeout)?.report,
+    };
     let usual = Guest::default();
     let system = run.linux.as_deref().unwrap_or(usual.system);
     let outcome = Guest { system, inserts, model: Some(model), timeout, ..usual }.run(command)?;

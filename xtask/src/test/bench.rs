@@ -34,7 +34,7 @@ fn goals() -> Result<()> {
 fn checked() -> Result<()> {
     let model = build::Model { check: true, ..build::model()? };
     for (name, run) in Plan::read(Path::new(bench::FOLDER))?.runs {
-        let counted = bench::run::carry_out(&run, &model).with_context(|| format!("run `{name}`"))?;
+        let counted = bench::run::carry_out(&run, &model, None).with_context(|| format!("run `{name}`"))?;
         for (system, report) in [("Macadamia", Some(&counted.ours)), ("Linux alone", counted.native.as_ref())] {
             let Some(report) = report else { continue };
             println!("# {name} on {system}");
