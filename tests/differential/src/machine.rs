@@ -14,6 +14,8 @@ pub struct Code {
     symbols: HashMap<String, u32>,
     /// How often each instruction was executed.
     pub executed: BTreeMap<u32, u64>,
+    /// Where `leave_kernel_with_care` begins to call Rust.
+    pub calls_rust: u32,
 }
 
 impl Code {
@@ -23,13 +25,14 @@ impl Code {
         let file = object::File::parse(&*data)?;
         let symbols: HashMap<String, u32> =
             file.symbols().filter_map(|s| Some((s.name().ok()?.to_string(), u32::try_from(s.address()).ok()?))).collect();
-        let mut code = Self { instructions: BTreeMap::new(), symbols, executed: BTreeMap::new() };
+        let mut code = Self { instructions: BTreeMap::new(), symbols, executed: BTreeMap::new(), calls_rust: 0 };
         for (start, end) in [
             ("ipc_start", "ipc_end"),
             ("alien_entry", "alien_end"),
             ("native_fault", "native_fault_end"),
             ("map_reply", "map_reply_end"),
-            ("enter_server", "enter_server_end"),
+            ("enter_server", "event_small_end"),
+            ("leave_kernel_with_care", "not_from_user"),
         ] {
             let (start, end) = (code.symbol(start)?, code.symbol(end)?);
             let section = file
@@ -40,6 +43,11 @@ impl Code {
             for instruction in Decoder::with_ip(32, bytes, u64::from(start), DecoderOptions::NONE) {
                 if instruction.is_invalid() {
                     bail!("no instruction at {:#x}", instruction.ip());
+                }
+                // So begins the way to Rust.
+                if instruction.mnemonic() == Mnemonic::Cld {
+                    code.calls_rust = instruction.ip32();
+                    break;
                 }
                 // The others may be the user's, and this machine does not know of their bases.
                 let memory = (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
@@ -108,6 +116,9 @@ pub struct Machine<'a> {
     pub regs: [u32; 8],
     /// ES, CS, SS, DS, FS, GS.
     pub segments: [u16; 6],
+    /// What these hold of their descriptors since they were loaded, in the same order: two words, where a descriptor is known.
+    pub hidden: [Option<[u32; 2]>; 6],
+    gdt: u32,
     /// Address of a page fault.
     pub cr2: u32,
     /// The last value written to CR3.
@@ -136,10 +147,23 @@ pub const GS: usize = 5;
 const MOST_STEPS: u32 = 200;
 
 impl<'a> Machine<'a> {
-    /// A processor in front of `memory`, which gives the word at an address.
-    pub fn new(memory: &'a dyn Fn(u32) -> Option<u32>) -> Self {
+    /// A processor in front of `memory`, which gives the word at an address; with the segment descriptors at `gdt`.
+    pub fn new(memory: &'a dyn Fn(u32) -> Option<u32>, gdt: u32) -> Self {
         let (dropped, written) = (Vec::new(), BTreeMap::new());
-        Self { regs: [0; 8], segments: [0; 6], cr2: 0, cr3: None, eflags: 0, dropped, written, memory, carry: false, zero: false }
+        Self {
+            regs: [0; 8],
+            segments: [0; 6],
+            hidden: [None; 6],
+            gdt,
+            cr2: 0,
+            cr3: None,
+            eflags: 0,
+            dropped,
+            written,
+            memory,
+            carry: false,
+            zero: false,
+        }
     }
 
     /// The word at an address, a multiple of 4.
@@ -148,6 +172,18 @@ impl<'a> Machine<'a> {
             Some(word) => Ok(*word),
             None => (self.memory)(address).with_context(|| format!("a read at {address:#x}, where nothing is")),
         }
+    }
+
+    /// The segment descriptor that a selector names, where it is known.
+    pub fn descriptor(&self, selector: u16) -> Option<[u32; 2]> {
+        let at = self.gdt + u32::from(selector & !7);
+        Some([self.word(at).ok()?, self.word(at + 4).ok()?])
+    }
+
+    /// Loads a segment register: the processor reads the descriptor now, and not again.
+    pub fn load_segment(&mut self, index: usize, selector: u16) {
+        self.segments[index] = selector;
+        self.hidden[index] = self.descriptor(selector);
     }
 
     fn load(&self, address: u32, bytes: usize) -> Result<u32> {
@@ -215,7 +251,7 @@ impl<'a> Machine<'a> {
             OpKind::Register => {
                 let r = i.op_register(operand);
                 if r.is_segment_register() {
-                    self.segments[r.number()] = value as u16;
+                    self.load_segment(r.number(), value as u16);
                 } else if r == Register::CR3 {
                     self.cr3 = Some(value);
                 } else if r.is_gpr32() {

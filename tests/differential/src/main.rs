@@ -31,6 +31,7 @@ fn main() -> Result<()> {
     let ways = Ways {
         large: [code.symbol("enter_large")?, code.symbol("event_large")?],
         server: [code.symbol("enter_server")?, code.symbol("event_server")?],
+        small: [code.symbol("enter_small")?, code.symbol("event_small")?],
     };
     let mut rng = Rng::with_seed(seed);
     let mut tally = step::Tally::default();
@@ -59,6 +60,9 @@ fn main() -> Result<()> {
         ("runs by sysexit", tally.quick_runs),
         ("runs of another alien", tally.switches),
         ("runs that map", tally.map_runs),
+        ("entries into a small space", tally.small_entries),
+        ("alien events to a small handler", tally.small_events),
+        ("exits with care", tally.careful),
         ("given up", tally.given_up),
     ];
     let text: Vec<String> = taken.iter().map(|(name, count)| format!("{count} {name}")).collect();

@@ -5,8 +5,8 @@ use abi::frame::{BY_SYSEXIT, vector};
 use abi::{Error, Frame, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
 use arch_host::{boot_with, slot};
 use fastrand::Rng;
-use ia32_context::hw::{DIRECTORY, ENTER, EVENT, HOME, SEGMENTS, SERVER};
-use ia32_context::selector::{SERVER_CODE, SERVER_DATA, USER_CODE, USER_DATA};
+use ia32_context::hw::{DIRECTORY, ENTER, EVENT, HOME, LARGE_SERVER, REGION_HIGH, REGION_LOW, SEGMENTS, SERVER};
+use ia32_context::selector::{SERVER_CODE, SERVER_DATA, SMALL_CODE, SMALL_DATA, USER_CODE, USER_DATA};
 use ia32_context::{Ia32, word};
 use kcore::thread::{SEQUENCE, gate};
 use kcore::{Kernel, Memory, Space, Thread, attach};
@@ -22,6 +22,10 @@ const SPACES: u32 = 3;
 const BYTES: u32 = 16 * PAGE_SIZE;
 /// That range, in the middle of a table.
 const RANGE: u32 = 0x1010_0000;
+/// Spaces in which others may be small.
+const HOMES: usize = 2;
+/// Bytes of a small space.
+const SMALL_BYTES: u32 = 512 << 20;
 /// First slot of the root server's table that this uses.
 const FIRST: u32 = slot::FREE;
 
@@ -36,11 +40,18 @@ pub fn code_and_stack(kernel: &Kernel<Host>, space: Ref<Space>) -> [u32; 2] {
     [segments & 0xffff, segments >> 16]
 }
 
-/// Addresses of the ways into spaces at ring 3 and at ring 1: of a thread that goes on, and of an alien's event.
+/// The segment descriptor that a small space's threads have as data.
+pub fn region(kernel: &Kernel<Host>, space: Ref<Space>) -> Option<[u32; 2]> {
+    let words = [REGION_LOW, REGION_HIGH].map(|index| hw(kernel, space, index));
+    (words[0] != 0).then_some(words)
+}
+
+/// Addresses of the ways into large spaces, servers and small spaces: of a thread that goes on, and of an alien's event.
 #[derive(Clone, Copy)]
 pub struct Ways {
     pub large: [u32; 2],
     pub server: [u32; 2],
+    pub small: [u32; 2],
 }
 
 /// A system, and what is known about it.
@@ -166,7 +177,10 @@ fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], aliens: &[u32], fresh:
 }
 
 /// What the port keeps of spaces. In every other system that of the handlers is a server, which most spaces of aliens show, and some others.
+/// In some systems some spaces are small, in one of the homes. The last two natives are the homes.
 fn set_up_spaces(kernel: &mut Kernel<Host>, root: Ref<Space>, (natives, aliens): (&[u32], &[u32]), ways: Ways, rng: &mut Rng) {
+    let homes = &natives[natives.len() - HOMES..];
+    let has_small = rng.u32(..4) == 0;
     let serves = rng.bool();
     for (number, selector) in (1..).zip(natives.iter().chain(aliens)) {
         let space: Ref<Space> = kernel.pool[Space::slot(root, *selector)].object();
@@ -180,6 +194,20 @@ fn set_up_spaces(kernel: &mut Kernel<Host>, root: Ref<Space>, (natives, aliens):
         hw[SERVER] = if shows { root.address() } else { 0 };
         let [code, stack] = if is_server { [SERVER_CODE, SERVER_DATA] } else { [USER_CODE, USER_DATA] };
         hw[SEGMENTS] = u32::from(code) | u32::from(stack) << 16;
+    }
+    for selector in natives[..natives.len() - HOMES].iter().chain(aliens) {
+        let space: Ref<Space> = kernel.pool[Space::slot(root, *selector)].object();
+        let often = if aliens.contains(selector) { 1 } else { 6 };
+        if !has_small || serves && space == root || rng.u32(..8) >= often {
+            continue;
+        }
+        let home: Ref<Space> = kernel.pool[Space::slot(root, homes[rng.usize(..HOMES)])].object();
+        let directory = kernel.pool[home].hw[DIRECTORY];
+        let hw = &mut kernel.pool[space].hw;
+        (hw[DIRECTORY], hw[HOME], hw[LARGE_SERVER]) = (directory, home.address(), hw[SERVER]);
+        [hw[ENTER], hw[EVENT]] = ways.small;
+        hw[SEGMENTS] = u32::from(SMALL_CODE) | u32::from(SMALL_DATA) << 16;
+        [hw[REGION_LOW], hw[REGION_HIGH]] = mmu::descriptor::region(rng.u32(..4) * SMALL_BYTES, SMALL_BYTES);
     }
 }
 
@@ -258,7 +286,13 @@ impl Scenario {
         for thread in &native[1..] {
             must(call(k, Op::Start, [*thread, 0x40_0000, 0x50_0000, 0]));
         }
-        set_up_spaces(k, root, (&spaces, &aliens), ways, rng);
+        let mut natives = spaces.clone();
+        for _ in 0..HOMES {
+            let home = fresh();
+            must(call(k, Op::CreateSpace, [slot::QUOTA, 0, home, 0]));
+            natives.push(home);
+        }
+        set_up_spaces(k, root, (&natives, &aliens), ways, rng);
         let selectors = code_and_stack(&kernel, root);
         [kernel.pool[me].context[word::CS], kernel.pool[me].context[word::SS]] = selectors;
         set_arguments(&mut kernel.pool[me], [Tag::new(Op::Receive, 0, 0).0, 0, 0, 0, 0]);
@@ -321,7 +355,7 @@ impl Scenario {
                     frame = Frame { changed: 0, ds_es: 0x23_0023, ..frame };
                     [frame.eax, frame.ecx, frame.esp, frame.eip, frame.eflags] = [(); 5].map(|()| rng.u32(..));
                 }
-                8..=19 => {
+                8..=21 => {
                     // The trap flag, the resume flag.
                     let special = [0x100, 0x100, 0x1_0000].get(rng.u32(..12) as usize).copied().unwrap_or_default();
                     frame = Frame { changed: BY_SYSEXIT, ds_es: 0x23_0023, eflags: rng.u32(..) & !0x1_0100 | special, ..frame };
@@ -433,7 +467,7 @@ impl Scenario {
             return [tag, handle, selectors, address, offset];
         }
         match rng.u32(..100) {
-            0..=84 if has_aliens => [Tag::new(Op::Run, rng.u32(..64) / 63, 0).0 | flags, self.handle(me, true, rng), a, b, c],
+            0..=89 if has_aliens => [Tag::new(Op::Run, rng.u32(..64) / 63, 0).0 | flags, self.handle(me, true, rng), a, b, c],
             0..=31 => [message(Op::Call), self.peer(me, rng), a, b, c],
             32..=72 => [message(Op::ReplyWait), self.handle(me, false, rng), a, b, c],
             73..=82 if rng.u32(..3) > 0 => [Tag::new(Op::Receive, 0, 0).0, 0, a, b, c],

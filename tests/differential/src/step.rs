@@ -3,17 +3,17 @@
 
 use crate::compare::{Expected, WORDS, compare};
 use crate::machine::{Code, DS, ES, Exit, FS, GS, Machine, reg};
-use crate::scenario::{Event, Host, code_and_stack, hw};
+use crate::scenario::{Event, Host, code_and_stack, hw, region};
 use abi::frame::{Frame, USER_FLAGS, vector};
 use abi::{Rights, UserAddr};
 use anyhow::{Result, bail, ensure};
 use arch_host::{POOL_BASE, Part};
 use core::mem::offset_of;
 use fastrand::Rng;
-use ia32_context::hw::SERVER;
+use ia32_context::hw::{DIRECTORY, HOME, SERVER};
 use ia32_context::loaded::{AWAY, FLAGS, FPU_OPEN, PRIVATE, STEP_PENDING};
-use ia32_context::selector::{TLS, USER_CODE, USER_DATA};
-use ia32_context::{FIXED_FLAGS, lazy, set_fs_gs, state, state_mut, word};
+use ia32_context::selector::{SMALL_CODE, SMALL_DATA, TLS, USER_CODE, USER_DATA};
+use ia32_context::{FIXED_FLAGS, lazy, set_fs_gs, state, state_mut, translated, word};
 use kcore::thread::{ANCHOR, gate};
 use kcore::{Cpu, Kernel, Port, Space, Thread};
 use pool::{Link, Ref};
@@ -53,19 +53,27 @@ pub struct Tally {
     pub put_away: u64,
     /// `run` by a server, which brings that back.
     pub fetched: u64,
+    /// Ways into a small space that `enter_small` goes to the end.
+    pub small_entries: u64,
+    /// Events of aliens to a handler in a small space.
+    pub small_events: u64,
+    /// Ways out through the portable kernel, from or into a small space.
+    pub careful: u64,
     /// Fast paths that left it to the portable kernel.
     pub given_up: u64,
 }
 
 /// Address of the processor's hot words, as in the kernel's layout.
 const CPU: u32 = 0xe040_0f80;
+/// Where the directory of the home is noted whose small spaces alone ring 3 has segments for (`switch.rs`), among them.
+const SMALL_HOME: u32 = CPU + 28;
 /// The byte of a segment descriptor's upper word that says that it is present.
 const ACCESS: u32 = 0xff00;
 /// RF: no thread has it while it runs.
 const RESUME_FLAG: u32 = 1 << 16;
 
-/// Selectors that some user can load (`gdt.rs` of the port).
-const LOADABLE: [u16; 8] = [0, 0x18, 0x20, 0x30, 0x38, 0x40, 0x50, 0x58];
+/// Selectors that some user can load (`gdt.rs` of the port), outside of small spaces and in them.
+const LOADABLE: [&[u16]; 2] = [&[0, 0x18, 0x20, 0x30, 0x38, 0x40, 0x50, 0x58], &[0, 0x30, 0x38, 0x40, 0x60, 0x68]];
 
 /// How the kernel is entered.
 #[derive(Clone, Copy, PartialEq)]
@@ -134,13 +142,15 @@ impl User {
     fn random(arguments: [u32; 5], (cs, ss): (u32, u32), rng: &mut Rng) -> Self {
         let [eax, ebx, esi, edi, ebp] = arguments;
         let [ecx, edx, esp, eip] = [(); 4].map(|()| rng.u32(..));
-        let odd = |rng: &mut Rng, usual: u16| if rng.u32(..32) == 0 { LOADABLE[rng.usize(..LOADABLE.len())] | rng.u16(..4) } else { usual };
+        let is_small = cs == u32::from(SMALL_CODE);
+        let (loadable, data) = (LOADABLE[usize::from(is_small)], translated(USER_DATA, is_small));
+        let odd = |rng: &mut Rng, usual: u16| if rng.u32(..32) == 0 { loadable[rng.usize(..loadable.len())] | rng.u16(..4) } else { usual };
         Self {
             regs: [eax, ebx, ecx, edx, esi, edi, ebp, esp, eip, rng.u32(..) & USER_FLAGS & !RESUME_FLAG | FIXED_FLAGS],
             cs,
             ss,
-            ds: odd(rng, USER_DATA),
-            es: odd(rng, USER_DATA),
+            ds: odd(rng, data),
+            es: odd(rng, data),
             fs: odd(rng, 0),
             gs: odd(rng, 0),
         }
@@ -266,17 +276,18 @@ fn enter(kernel: &mut Kernel<Host>, me: Ref<Thread>) -> (u32, u32) {
     (cs, ss)
 }
 
-/// Whose directory is the processor's while a thread runs: its space's own; or, if that is a server, that of a space that shows
+/// Whose directory is the processor's while a thread runs: its space's own, or its home's; or, if that is a server, that of a space that shows
 /// it, mostly of the alien's that ran.
 fn directory_of(kernel: &mut Kernel<Host>, me: Ref<Thread>, rng: &mut Rng) -> Ref<Space> {
     let own = kernel.pool[me].space.get().expect("who runs has a space");
     if !is_server(kernel, own) {
-        return own;
+        return Ref::new(hw(kernel, own, HOME));
     }
     let loaded = Link::<Thread>::from_value(kernel.port.cpu().loaded & !FLAGS).get();
     let all = (0..kernel.threads.count).filter_map(|index| kernel.pool[kernel.threads.get(index)?].space.get());
+    let home = |space: Ref<Space>| Ref::<Space>::new(hw(kernel, space, HOME));
     let shows = |space: &Ref<Space>| hw(kernel, *space, SERVER) == own.address();
-    let showing: Vec<Ref<Space>> = all.filter(shows).collect();
+    let showing: Vec<Ref<Space>> = all.map(home).filter(shows).collect();
     match loaded.and_then(|alien| kernel.pool[alien].space.get()).filter(shows) {
         Some(space) if rng.u32(..8) > 0 => space,
         _ => showing[rng.usize(..showing.len())],
@@ -287,6 +298,32 @@ fn is_server(kernel: &Kernel<Host>, space: Ref<Space>) -> bool {
     hw(kernel, space, SERVER) == space.address()
 }
 
+fn is_small(kernel: &Kernel<Host>, thread: Ref<Thread>) -> bool {
+    kernel.pool[thread].space.get().is_some_and(|space| region(kernel, space).is_some())
+}
+
+/// The words of the segment descriptors of ring 3, by address, and `SMALL_HOME`, while a thread of this space runs (`switch::enter`).
+/// Those of small spaces mean nothing outside of them.
+fn mode(kernel: &Kernel<Host>, gdt: u32, space: Ref<Space>) -> [(u32, u32); 9] {
+    let region = region(kernel, space);
+    let [flat_low, flat] = mmu::descriptor::region(0, abi::USER_END);
+    let mask = if region.is_some() { !ACCESS } else { !0 };
+    let [low, high] = region.unwrap_or_else(|| mmu::descriptor::region(abi::USER_END / 2, abi::PAGE_SIZE));
+    let at = |selector: u16| gdt + u32::from(selector & !7);
+    let code = mmu::descriptor::CODE;
+    [
+        (SMALL_HOME, region.map_or(0, |_| hw(kernel, space, DIRECTORY))),
+        (at(USER_CODE), flat_low),
+        (at(USER_CODE) + 4, (flat | code) & mask),
+        (at(USER_DATA), flat_low),
+        (at(USER_DATA) + 4, flat & mask),
+        (at(SMALL_CODE), low),
+        (at(SMALL_CODE) + 4, high | code),
+        (at(SMALL_DATA), low),
+        (at(SMALL_DATA) + 4, high),
+    ]
+}
+
 /// What the port's way out does with `Cpu::loaded` (`Lazy::leave_to`); an alien may have the FPU open,
 /// and a step may be pending.
 fn load(kernel: &mut Kernel<Host>, next: Ref<Thread>, rng: &mut Rng) {
@@ -295,10 +332,11 @@ fn load(kernel: &mut Kernel<Host>, next: Ref<Thread>, rng: &mut Rng) {
     let handles = other.address() != 0
         && kernel.pool[other].is_alien()
         && kernel.pool[other].handler.object::<Thread>() == next
-        && kernel.pool[other].lazy & lazy::MORE_TLS == 0;
+        && kernel.pool[other].lazy & lazy::MORE_TLS == 0
+        && ![other, next].iter().any(|thread| is_small(kernel, *thread));
     let serves = t.space.get().is_some_and(|space| is_server(kernel, space));
     kernel.port.cpu().loaded = if t.lazy != 0 || t.is_alien() {
-        let private = if t.lazy & lazy::MORE_TLS == 0 { 0 } else { PRIVATE };
+        let private = if t.lazy & lazy::MORE_TLS == 0 && !is_small(kernel, next) { 0 } else { PRIVATE };
         next.address() | private | if rng.u32(..12) == 0 { FPU_OPEN } else { 0 }
     } else if handles {
         other.address() | if serves { AWAY } else { 0 }
@@ -371,21 +409,17 @@ fn assembly(
     // That is noted for a server only.
     let own = kernel.pool[me].space.get().expect("who runs has a space");
     let noted = if is_server(kernel, own) { directory_of.address() } else { hw(kernel, own, SERVER) };
-    // Then two words for stacks of rings that nobody enters: the second says that ring 3 has the segments of large spaces.
-    let hot = [cpu.loaded, cpu.top, cpu.port, cpu.current.value(), 0, noted, 0, 0];
+    // Then a word that nobody uses. `SMALL_HOME` follows.
+    let hot = [cpu.loaded, cpu.top, cpu.port, cpu.current.value(), 0, noted, 0];
     let gdt = code.symbol("3gdt3GDT")?;
     let first_tls = gdt + u32::from(TLS & !7);
-    let flat = mmu::descriptor::region(0, abi::USER_END)[1];
-    let large =
-        [(USER_CODE, flat | mmu::descriptor::CODE), (USER_DATA, flat)].map(|(selector, word)| (gdt + u32::from(selector & !7) + 4, word));
+    let mode_before = mode(kernel, gdt, own);
     // `PoolPlace`: the offset, and the bits of a handle that are an index.
     let place = code.symbol("POOL_PLACE")?;
     let loaded_tls = Link::<Thread>::from_value(cpu.loaded & !FLAGS).get().map_or([0; 2], |thread| state(&kernel.pool[thread]).tls[0]);
     let statics = [
         (first_tls, loaded_tls[0]),
         (first_tls + 4, if cpu.loaded & AWAY == 0 { loaded_tls[1] } else { loaded_tls[1] & !ACCESS }),
-        large[0],
-        large[1],
         (place, kernel.port.physical(POOL_BASE).0.wrapping_sub(POOL_BASE)),
         (place + 4, kernel.threads.count - 1),
     ];
@@ -394,16 +428,16 @@ fn assembly(
         if address.wrapping_sub(POOL_BASE) < pool.bytes() {
             return pool.bytes_at(address, 4).try_into().map(u32::from_ne_bytes).ok();
         }
-        if let Some((_, value)) = statics.iter().find(|(at, _)| *at == address) {
+        if let Some((_, value)) = statics.iter().chain(&mode_before).find(|(at, _)| *at == address) {
             return Some(*value);
         }
         hot.get((address.wrapping_sub(CPU) / 4) as usize).copied()
     };
-    let mut machine = Machine::new(&memory);
+    let mut machine = Machine::new(&memory, gdt);
     let [eax, ebx, ecx, edx, esi, edi, ebp, esp, eip, _] = user.regs;
     machine.regs = [eax, ecx, edx, ebx, 0, ebp, esi, edi];
-    machine.segments[DS] = user.ds;
-    machine.segments[ES] = user.es;
+    machine.load_segment(DS, user.ds);
+    machine.load_segment(ES, user.es);
     machine.segments[FS] = user.fs;
     machine.segments[GS] = user.gs;
     let alien = kernel.pool[me].is_alien();
@@ -433,7 +467,7 @@ fn assembly(
             registers[7..].copy_from_slice(&[at(12)?, at(0)?, at(8)?]);
         }
         // All that was saved comes back.
-        Exit::Left(address) if address == restores => {
+        Exit::Left(address) if address == restores || address == code.calls_rust => {
             let context = machine.word(CPU + offset_of!(Cpu, current) as u32)? - ANCHOR;
             for (register, index) in registers.iter_mut().zip(WORDS) {
                 *register = machine.word(context + index as u32 * 4)?;
@@ -451,6 +485,7 @@ fn assembly(
             } else {
                 [at(0)?, at(4)?, at(8)?, at(16)?, at(20)?, at(24)?, at(28)?] == [edi, esi, ebp, ebx, edx, ecx, eax]
             };
+            ensure!([DS, ES].map(|index| machine.segments[index]) == [user.ds, user.es], "DS and ES are not as the user had them");
             ensure!(kept, "registers are not as the user had them");
             ensure!(machine.regs[reg::ESP] == me.address() - 28 - more, "the stack is at {:#x}", machine.regs[reg::ESP]);
             ensure!(
@@ -474,15 +509,35 @@ fn assembly(
             return Ok(None);
         }
     }
-    for (address, word) in large {
-        ensure!(machine.word(address)? == word, "ring 3 has no segments of large spaces any more");
-    }
-    ensure!(machine.word(CPU + 28)? == 0, "a home is noted");
     let current = machine.word(CPU + offset_of!(Cpu, current) as u32)?;
+    let target = kernel.pool[Ref::<Thread>::new(current)].space.get().expect("who runs has a space");
+    let with_care = exit == Exit::Left(code.calls_rust);
+    let to_small = region(kernel, target).is_some();
+    // The portable kernel does the rest of a way with care: the assembly leaves the segments of ring 3 alone.
+    let after = mode(kernel, gdt, if with_care { own } else { target });
+    for (address, word) in &after[..if to_small && !with_care { 9 } else { 5 }] {
+        ensure!(machine.word(*address)? == *word, "{:#x} is at {address:#x} in place of {word:#x}", machine.word(*address)?);
+    }
+    if with_care {
+        let small = to_small || region(kernel, own).is_some();
+        ensure!(small && own != target, "care for nothing");
+        ensure!(machine.cr3.is_none(), "the tables are the portable kernel's business");
+        let word = machine.word(CPU + 20)?;
+        ensure!(word == directory_of.address(), "the directory is said to be {word:#x}'s");
+    }
     ensure!(machine.word(CPU + offset_of!(Cpu, top) as u32)? == cpu.top, "a hot word was changed");
     let by_iret = exit != Exit::Sysexit;
     let restored = by_iret && exit != Exit::Iret;
-    ensure!(restored || data == [u32::from(USER_DATA); 2], "DS and ES are not flat");
+    if restored {
+        // With care, the portable kernel translates them.
+        let right = |selector: &u32| translated(*selector as u16, to_small) | 3 == *selector as u16 | 3;
+        ensure!(with_care || data.iter().all(right), "DS and ES of another kind of space: {data:x?}");
+    } else {
+        ensure!(data == [u32::from(translated(USER_DATA, to_small)); 2], "DS and ES are {data:x?}");
+        let fresh = |index: usize| machine.hidden[index] == machine.descriptor(machine.segments[index]);
+        ensure!(fresh(DS) && fresh(ES), "DS or ES was loaded before its descriptor was written");
+        data = data.map(|selector| u32::from(translated(selector as u16, false)));
+    }
     // What may be loaded is the port's business, so the portable kernel cannot tell: the rule itself.
     let to_alien = kernel.pool[Ref::<Thread>::new(current)].is_alien();
     let alien_involved = match (alien, to_alien) {
@@ -490,11 +545,12 @@ fn assembly(
         (false, true) => current,
         (false, false) => 0,
     };
-    let target = kernel.pool[Ref::<Thread>::new(current)].space.get().expect("who runs has a space");
     let puts_away = alien && is_server(kernel, target);
     let fetches = to_alien && cpu.loaded & AWAY != 0;
     let loaded = machine.word(CPU)?;
-    ensure!(loaded == alien_involved | if puts_away { AWAY } else { 0 }, "{loaded:#x} is loaded");
+    let right = if with_care { cpu.loaded } else { alien_involved | if puts_away { AWAY } else { 0 } };
+    ensure!(loaded == right, "{loaded:#x} is loaded");
+    ensure!(!to_alien || restored || !to_small, "an alien in a small space goes on");
     let switched = loaded & !AWAY != cpu.loaded & !AWAY;
     ensure!(!switched || to_alien && may_switch(kernel, me, cpu.loaded & !AWAY, loaded), "{:#x} was loaded", cpu.loaded);
     if switched || fetches || puts_away {
@@ -516,8 +572,11 @@ fn assembly(
     ensure!(fs_gs == expected, "FS and GS are {fs_gs:#x} in place of {expected:#x}");
     let word = machine.word(CPU + 20)?;
     let tables = if machine.cr3.is_some() { target } else { directory_of };
-    ensure!(!is_server(kernel, target) || word == tables.address(), "the directory is said to be {word:#x}'s");
+    ensure!(with_care || !is_server(kernel, target) || word == tables.address(), "the directory is said to be {word:#x}'s");
     tally.server_entries += u64::from(is_server(kernel, target));
+    tally.small_entries += u64::from(to_small && !restored);
+    tally.small_events += u64::from(to_small && alien);
+    tally.careful += u64::from(with_care);
     tally.put_away += u64::from(puts_away);
     tally.fetched += u64::from(fetches);
     *match entry {
@@ -537,9 +596,10 @@ fn assembly(
     Ok(Some(Expected {
         current: Ref::new(current),
         registers,
-        whole: restored || to_alien,
+        whole: restored && !alien || to_alien,
         data,
         cr3: machine.cr3,
+        with_care,
         space: own,
         directory_of,
         dropped: machine.dropped.clone(),
@@ -560,9 +620,13 @@ fn portable(kernel: &mut Kernel<Host>, me: Ref<Thread>, expected: Option<&Expect
     handle(kernel);
     // No translation is left but of the space whose directory is loaded, and of the server that it shows.
     let own = kernel.pool[me].space.get().map_or(0, Ref::address);
+    let place = |space: Ref<Space>| (space.address(), region(kernel, space).map_or(0, mmu::descriptor::base), hw(kernel, space, HOME));
+    let threads = (0..kernel.threads.count).filter_map(|index| kernel.threads.get(index));
+    let places: Vec<_> = threads.filter_map(|thread| kernel.pool[thread].space.get()).map(place).collect();
     let is_dropped = |(space, range): &Part| {
-        let dropped = expected.dropped.iter().any(|address| address & !(abi::PAGE_SIZE - 1) == range.start.0);
-        *space != own && (*space != expected.directory_of.address() || dropped)
+        let (base, home) = places.iter().find(|(at, ..)| at == space).map_or((0, *space), |(_, base, home)| (*base, *home));
+        let dropped = expected.dropped.iter().any(|address| address & !(abi::PAGE_SIZE - 1) == base + range.start.0);
+        *space != own && (home != expected.directory_of.address() || dropped)
     };
     ensure!(kernel.port.invalidated.iter().all(is_dropped), "the portable kernel dropped translations");
     ensure!(kernel.sched == sched, "the portable kernel changed the ready queues or the slice");

@@ -179,3 +179,5 @@ event_small:
     mov dword ptr ss:[ecx + {saved_es}], {user_data}
     mov eax, [esp + {space}]
     jmp leave_kernel_with_care
+.global event_small_end
+event_small_end:
