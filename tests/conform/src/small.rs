@@ -13,6 +13,7 @@ use image::layout::GRANTS_END;
 use macadamia::alien::Alien;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{copy, delete};
+use macadamia::ipc::Message;
 use macadamia::map::{Window, map, unmap};
 use macadamia::start::fill;
 use macadamia::{Space, Thread, result};
@@ -34,6 +35,7 @@ pub const CASES: &[Case] = &[
     ("it_goes_on_when_another_ends", |bed| with_home(bed, another_ends)),
     ("calls_between_all_kinds_of_spaces", |bed| with_home(bed, calls)),
     ("a_handler_of_each_kind_serves_each_kind", |bed| with_home(bed, handlers)),
+    ("it_goes_on_from_an_exception_in_another_kind", |bed| with_home(bed, moved_in_exception)),
     ("hostile_registers_do_no_harm_in_it", |bed| with_home(bed, hostile_registers)),
 ];
 
@@ -585,6 +587,38 @@ fn handler(moves_on: bool) -> Vec<u8> {
     code.extend(reply);
     jump(&mut code, 0xeb, again);
     code
+}
+
+/// Its space is made small or large while a thread waits for the end of an exception, which its handler ends by the fast path or not.
+fn moved_in_exception(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    // int3; mov eax, [DATA]; int3; ...; ud2
+    let mut code = Vec::new();
+    for _ in 0..8 {
+        code.extend([0xcc, 0xa1]);
+        code.extend(DATA.to_le_bytes());
+    }
+    code.extend([0x0f, 0x0b]);
+    write(bed, 1, &[0x5a, 0x5a, 0x5a, 0x5a])?;
+    let space = native(bed, 0, &code)?;
+    launch(bed, space)?;
+    let (mut r, mut f) = next()?;
+    for turn in 0..8 {
+        check("a breakpoint", f.vector == 3)?;
+        if turn % 2 == 0 {
+            good(home.take_in(SECOND, space, SIZE))?;
+        } else {
+            good(home.detach(SECOND))?;
+        }
+        if turn % 4 < 2 {
+            r = good(macadamia::ipc::reply_wait(r.handle, Message::default()))?;
+        } else {
+            good(macadamia::ipc::reply(r.handle, Message::default()))?;
+            r = good(macadamia::ipc::receive(None))?;
+        }
+        f = macadamia::cap::frame();
+        seen("its own word", &f, f.eax == 0x5a5a_5a5a)?;
+    }
+    check("it came to its end", f.vector == vector::INVALID_OPCODE)
 }
 
 fn hostile_registers(bed: &mut Bed, home: Space) -> Result<(), Why> {

@@ -6,11 +6,12 @@ use abi::{Error, Frame, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
 use arch_host::{boot_with, slot};
 use fastrand::Rng;
 use ia32_context::hw::{DIRECTORY, ENTER, EVENT, HOME, LARGE_SERVER, REGION_HIGH, REGION_LOW, SEGMENTS, SERVER};
+use ia32_context::loaded::FLAGS;
 use ia32_context::selector::{SERVER_CODE, SERVER_DATA, SMALL_CODE, SMALL_DATA, USER_CODE, USER_DATA};
 use ia32_context::{Ia32, word};
 use kcore::thread::{SEQUENCE, gate};
-use kcore::{Kernel, Memory, Space, Thread, attach};
-use pool::Ref;
+use kcore::{Kernel, Memory, Port, Space, Thread, attach};
+use pool::{Link, Ref};
 
 const POOL_BYTES: u32 = 512 << 10;
 /// Capability slots that a space's threads have other threads in: from 1 on.
@@ -68,6 +69,11 @@ pub struct Scenario {
     spaces: Vec<u32>,
     /// Of spaces of aliens.
     aliens: Vec<u32>,
+    /// Of homes.
+    homes: Vec<u32>,
+    /// Whether spaces become small and large while their threads wait.
+    moves: bool,
+    ways: Ways,
 }
 
 /// What the processor does next.
@@ -202,13 +208,26 @@ fn set_up_spaces(kernel: &mut Kernel<Host>, root: Ref<Space>, (natives, aliens):
             continue;
         }
         let home: Ref<Space> = kernel.pool[Space::slot(root, homes[rng.usize(..HOMES)])].object();
-        let directory = kernel.pool[home].hw[DIRECTORY];
-        let hw = &mut kernel.pool[space].hw;
-        (hw[DIRECTORY], hw[HOME], hw[LARGE_SERVER]) = (directory, home.address(), hw[SERVER]);
-        [hw[ENTER], hw[EVENT]] = ways.small;
-        hw[SEGMENTS] = u32::from(SMALL_CODE) | u32::from(SMALL_DATA) << 16;
-        [hw[REGION_LOW], hw[REGION_HIGH]] = mmu::descriptor::region(rng.u32(..4) * SMALL_BYTES, SMALL_BYTES);
+        move_in(kernel, space, home, ways, rng);
     }
+}
+
+/// What the port does when a space becomes small.
+fn move_in(kernel: &mut Kernel<Host>, space: Ref<Space>, home: Ref<Space>, ways: Ways, rng: &mut Rng) {
+    let directory = kernel.pool[home].hw[DIRECTORY];
+    let hw = &mut kernel.pool[space].hw;
+    (hw[DIRECTORY], hw[HOME], hw[LARGE_SERVER]) = (directory, home.address(), hw[SERVER]);
+    [hw[ENTER], hw[EVENT]] = ways.small;
+    hw[SEGMENTS] = u32::from(SMALL_CODE) | u32::from(SMALL_DATA) << 16;
+    [hw[REGION_LOW], hw[REGION_HIGH]] = mmu::descriptor::region(rng.u32(..4) * SMALL_BYTES, SMALL_BYTES);
+}
+
+/// The same when it is large again, with this directory.
+fn move_out(kernel: &mut Kernel<Host>, space: Ref<Space>, directory: u32, ways: Ways) {
+    let hw = &mut kernel.pool[space].hw;
+    (hw[DIRECTORY], hw[HOME], hw[SERVER], hw[REGION_LOW]) = (directory, space.address(), hw[LARGE_SERVER], 0);
+    [hw[ENTER], hw[EVENT]] = ways.large;
+    hw[SEGMENTS] = u32::from(USER_CODE) | u32::from(USER_DATA) << 16;
 }
 
 impl Scenario {
@@ -297,7 +316,35 @@ impl Scenario {
         [kernel.pool[me].context[word::CS], kernel.pool[me].context[word::SS]] = selectors;
         set_arguments(&mut kernel.pool[me], [Tag::new(Op::Receive, 0, 0).0, 0, 0, 0, 0]);
         kernel.system_call();
-        Self { kernel, root, threads, memories, spaces, aliens }
+        Self {
+            kernel,
+            root,
+            threads,
+            memories,
+            spaces,
+            aliens,
+            homes: natives.split_off(natives.len() - HOMES),
+            moves: rng.u32(..8) == 0,
+            ways,
+        }
+    }
+
+    /// Some native space, of which nobody runs or has anything loaded, becomes small or large: its threads wait on.
+    fn move_one(&mut self, me: Ref<Thread>, rng: &mut Rng) {
+        let object = |kernel: &Kernel<Host>, selector: u32| -> Ref<Space> { kernel.pool[Space::slot(self.root, selector)].object() };
+        let home = object(&self.kernel, self.homes[rng.usize(..HOMES)]);
+        let index = rng.usize(..self.spaces.len());
+        let space = object(&self.kernel, self.spaces[index]);
+        let loaded = Link::<Thread>::from_value(self.kernel.port.cpu().loaded & !FLAGS).get();
+        let in_use = |thread: Ref<Thread>| self.kernel.pool[thread].space.is(space);
+        if in_use(me) || loaded.is_some_and(in_use) || hw(&self.kernel, space, SERVER) == space.address() {
+            return;
+        }
+        if hw(&self.kernel, space, REGION_LOW) == 0 {
+            move_in(&mut self.kernel, space, home, self.ways, rng);
+        } else {
+            move_out(&mut self.kernel, space, (index as u32 + 1) << 12, self.ways);
+        }
     }
 
     /// A random event; mostly one that the fast paths are made for.
@@ -313,6 +360,9 @@ impl Scenario {
                 }
                 _ => Event::AlienCall,
             });
+        }
+        if self.moves && rng.u32(..8) == 0 {
+            self.move_one(me, rng);
         }
         self.prepare(me, rng);
         let mut registers = self.system_call(me, rng);

@@ -91,6 +91,10 @@ const fn delivery(kind: MessageKind, words: u32) -> u32 {
     (kind as u32) << Delivery::KIND_SHIFT | words
 }
 
+/// A bit that the selectors of small spaces have, and those of large ones not, but for the last of TLS.
+const SMALL_BIT: u16 = 1 << 6;
+const _: () =
+    assert!(selector::SMALL_CODE & selector::SMALL_DATA & SMALL_BIT != 0 && (selector::USER_CODE | selector::USER_DATA) & SMALL_BIT == 0);
 /// CF PF AF ZF SF OF.
 const ARITHMETIC_FLAGS: u32 = 0x8d5;
 /// What an upper-level entry of an owner's own table has, and of that and others the bits that tell them apart.
@@ -265,6 +269,7 @@ global_asm!(
     small_data = const selector::SMALL_DATA,
     small_data_offset = const selector::SMALL_DATA & !7,
     code_bit = const descriptor::CODE,
+    small_bit = const SMALL_BIT,
     gdt = sym gdt::GDT,
     present = const 1 << 15,
     tls_offset = const selector::TLS & !7,

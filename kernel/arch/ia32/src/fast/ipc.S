@@ -167,11 +167,16 @@ resume_exception:
     RUN edx
     mov ecx, ss:[edx + {space}]
     mov eax, [esp + {space}]
-    cmp ecx, eax
-    je leave_kernel
+    // With care if one of the spaces is small, or was when the thread stopped: then DS or ES is a small space's still.
     mov ebx, ss:[eax + {region_low}]
     or ebx, ss:[ecx + {region_low}]
     jnz leave_kernel_with_care
+    mov ebx, ss:[edx + {saved_ds}]
+    or ebx, ss:[edx + {saved_es}]
+    test bl, {small_bit}
+    jnz leave_kernel_with_care
+    cmp ecx, eax
+    je leave_kernel
     cmp ecx, ss:[ecx + {server}]
     je 1f
     LOAD_TABLES ecx
