@@ -28,7 +28,7 @@ pub const CONTEXT_WORDS: usize = 32;
 pub type Context = [Word; CONTEXT_WORDS];
 
 /// Words of a thread's rarely loaded state.
-pub const STATE_WORDS: usize = 13;
+pub const STATE_WORDS: usize = 17;
 
 /// A thread's rarely loaded state, in the port's own layout: what is loaded only for a thread that
 /// has any of it. All zeros is none.

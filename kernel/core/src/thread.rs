@@ -181,7 +181,7 @@ pub struct Thread {
     /// Next on the work list that it is on.
     pub work_next: Work,
     /// Fills the entry.
-    pub unused: [u32; 42 + 80 * ALIGN],
+    pub unused: [u32; 38 + 76 * ALIGN],
 }
 
 impl Object for Thread {

@@ -33,7 +33,7 @@ pub const CASES: &[Case] = &[
 ];
 
 /// The start of the window, and where its code and its data are: behind the kernel's part.
-const START: u32 = USER_END - (512 << 20);
+pub const START: u32 = USER_END - (512 << 20);
 const CODE: u32 = START + TABLE_SPAN;
 const DATA: u32 = CODE + PAGE;
 
@@ -43,7 +43,7 @@ pub fn has_servers() -> bool {
 }
 
 /// A space with its kernel's part where the window begins.
-fn placed(bed: &mut Bed) -> Result<Space, Why> {
+pub fn placed(bed: &mut Bed) -> Result<Space, Why> {
     let slot = bed.slot();
     good(QUOTA.create_space_at(16, slot, START))
 }

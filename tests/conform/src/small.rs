@@ -2,7 +2,7 @@
 //! Small spaces and their homes. Where the machine has none, each case looks whether it says so.
 
 use crate::exception::{create, next};
-use crate::server::{has_servers, limits_hold};
+use crate::server::{self, has_servers, limits_hold};
 use crate::state::{has_sysenter, system_call};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, Why, check, fails, good};
 use abi::arch::ia32::kip::INT_VECTOR;
@@ -35,6 +35,7 @@ pub const CASES: &[Case] = &[
     ("it_goes_on_when_another_ends", |bed| with_home(bed, another_ends)),
     ("calls_between_all_kinds_of_spaces", |bed| with_home(bed, calls)),
     ("a_handler_of_each_kind_serves_each_kind", |bed| with_home(bed, handlers)),
+    ("the_server_of_their_homes_runs_aliens", |bed| with_home(bed, run_by_a_server)),
     ("it_goes_on_from_an_exception_in_another_kind", |bed| with_home(bed, moved_in_exception)),
     ("hostile_registers_do_no_harm_in_it", |bed| with_home(bed, hostile_registers)),
 ];
@@ -587,6 +588,157 @@ fn handler(moves_on: bool) -> Vec<u8> {
     code.extend(reply);
     jump(&mut code, 0xeb, again);
     code
+}
+
+/// Appends a `mov` between a register and a word of the server's data, or another instruction that has such a word as its operand.
+fn with_word(code: &mut Vec<u8>, opcode: &[u8], index: u32) {
+    code.extend(opcode);
+    code.extend((server::START + TABLE_SPAN + PAGE + 4 * index).to_le_bytes());
+}
+
+/// Events in each pair.
+const EVENTS: u32 = 200;
+
+/// The code of a server that runs two aliens in turn, until there is an event that is no system call or there were [`EVENTS`]; then `ud2`. Its data: their
+/// handles, their frames, events. In the end ESI is the vector and EDI the address of the last event.
+fn runs_two(sysenter: bool) -> Vec<u8> {
+    const MOV_EAX_FROM: &[u8] = &[0xa1];
+    const MOV_EAX_TO: &[u8] = &[0xa3];
+    const MOV_EBX_FROM: &[u8] = &[0x8b, 0x1d];
+    const MOV_EBX_TO: &[u8] = &[0x89, 0x1d];
+    const XCHG_EAX: &[u8] = &[0x87, 0x05];
+    let mut code = Vec::new();
+    for index in [2, 3] {
+        with_word(&mut code, MOV_EAX_FROM, index);
+        for (register, value) in
+            [(core::mem::offset_of!(Frame, eip), CODE), (core::mem::offset_of!(Frame, esp), DATA + PAGE), (core::mem::offset_of!(Frame, edi), 0)]
+        {
+            // mov dword [eax + register], value
+            code.extend([0xc7, 0x40, register as u8]);
+            code.extend(value.to_le_bytes());
+        }
+    }
+    let again = code.len();
+    with_word(&mut code, MOV_EBX_FROM, 0);
+    code.extend(system_call(Op::Run, server::START + TABLE_SPAN + code.len() as u32));
+    // cmp esi, vector; jne to the end, which is written below
+    let wanted = if sysenter { vector::SYSENTER } else { vector::SYSTEM_CALL };
+    code.extend([0x81, 0xfe]);
+    code.extend(wanted.to_le_bytes());
+    code.extend([0x75, 0]);
+    let behind = code.len();
+    if sysenter {
+        // mov eax, [frame]; mov dword [eax + changed], BY_SYSEXIT
+        with_word(&mut code, MOV_EAX_FROM, 2);
+        code.extend([0xc7, 0x40, core::mem::offset_of!(Frame, changed) as u8]);
+        code.extend(abi::frame::BY_SYSEXIT.to_le_bytes());
+        // mov ecx, [eax + ebp]; mov [eax + eip], ecx: there it waits for the end of its call
+        code.extend([0x8b, 0x48, core::mem::offset_of!(Frame, ebp) as u8, 0x89, 0x48, core::mem::offset_of!(Frame, eip) as u8]);
+    }
+    // Now the other's.
+    with_word(&mut code, MOV_EBX_TO, 0);
+    for (one, other) in [(0, 1), (2, 3)] {
+        with_word(&mut code, MOV_EAX_FROM, one);
+        with_word(&mut code, XCHG_EAX, other);
+        with_word(&mut code, MOV_EAX_TO, one);
+    }
+    with_word(&mut code, &[0xff, 0x05], 4);
+    with_word(&mut code, &[0x81, 0x3d], 4);
+    code.extend(EVENTS.to_le_bytes());
+    // jb back
+    code.extend([0x0f, 0x82]);
+    code.extend((again as i32 - (code.len() as i32 + 4)).to_le_bytes());
+    code[behind - 1] = (code.len() - behind) as u8;
+    code.extend([0x0f, 0x0b]);
+    code
+}
+
+/// The code of an alien, whose GS is a segment of all memory from [`DATA`] on: it counts there through DS and GS, and on its stack.
+/// The last word of the space is read in the end.
+fn counts(sysenter: bool) -> Vec<u8> {
+    // mov eax, 0x33; mov gs, ax
+    let mut code = [0xb8, 0x33, 0, 0, 0, 0x8e, 0xe8].to_vec();
+    let again = code.len();
+    count(&mut code);
+    // inc dword gs:[4]; push eax; pop ecx; inc edi; cmp edi, EVENTS / 4 - 1; ja to the end
+    code.extend([0x65, 0xff, 0x05, 4, 0, 0, 0, 0x50, 0x59, 0x47, 0x81, 0xff]);
+    code.extend((EVENTS / 4 - 1).to_le_bytes());
+    code.extend([0x77, 0]);
+    let behind = code.len();
+    if sysenter {
+        // mov ebp, behind; mov ecx, esp; mov edx, ebp; sysenter
+        code.push(0xbd);
+        code.extend((CODE + code.len() as u32 + 10).to_le_bytes());
+        code.extend([0x89, 0xe1, 0x89, 0xea, 0x0f, 0x34]);
+    } else {
+        code.extend([0xcd, 0x80]);
+    }
+    jump(&mut code, 0xeb, again);
+    code[behind - 1] = (code.len() - behind) as u8;
+    // mov eax, [SIZE - 4]
+    code.push(0xa1);
+    code.extend((SIZE - 4).to_le_bytes());
+    code
+}
+
+/// A server runs two aliens in turn, each in a space of each kind: they count in memory of their own, and the address of a page fault is
+/// what they have used.
+fn run_by_a_server(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    if !has_sysenter() {
+        return Ok(());
+    }
+    let other = new_home(bed)?;
+    let serves = server::placed(bed)?;
+    good(serves.serve(bed.window, false))?;
+    for place in [home, other] {
+        good(place.show(server::START, serves))?;
+    }
+    let code = server::START + TABLE_SPAN;
+    good(map(serves, code, bed.ram, 4 * PAGE, 2 * PAGE, Rights::RWX))?;
+    for (sysenter, (from, to)) in [false, true].into_iter().flat_map(|how| pairs().map(move |pair| (how, pair))) {
+        let runner = create(bed, serves)?;
+        let mut words = [0; 5];
+        let mut made = Vec::new();
+        for (index, kind) in [from, to].into_iter().enumerate() {
+            let (slot, thread) = (bed.slot(), bed.slot());
+            let space = good(QUOTA.create_space(0, slot))?;
+            let page = 2 * index as u32;
+            write(bed, page, &counts(sysenter))?;
+            write(bed, page + 1, &[])?;
+            good(map(space, CODE, bed.ram, page * PAGE, 2 * PAGE, Rights::RWX))?;
+            match kind {
+                Kind::Large => good(space.show(server::START, serves))?,
+                _ => put(home, other, kind, space)?,
+            }
+            let (alien, bound) = good(QUOTA.create_thread(space, thread, Some(serves)))?;
+            good(alien.set_handler(Some(runner)))?;
+            good(alien.set_tls(0, DATA, PRESENT | PAGES | 0xf_ffff))?;
+            [words[index], words[2 + index]] = [bound.handle, bound.utcb];
+            made.extend([alien.0, space.0]);
+        }
+        write(bed, 4, &runs_two(sysenter))?;
+        write(bed, 5, words.map(u32::to_le_bytes).as_flattened())?;
+        good(runner.start(code, code + 2 * PAGE, 0))?;
+        let (_, f) = next()?;
+        let counted = |page| -> Result<bool, Why> {
+            let window = good(Window::open(GRANTS_END, bed.ram, page * PAGE, PAGE, Rights(1)))?;
+            Ok([0, 4].into_iter().all(|at| (EVENTS / 4 - 1..=EVENTS / 4).contains(&window.read(at))))
+        };
+        let is_right = f.vector == vector::INVALID_OPCODE && f.esi == vector::PAGE_FAULT && f.edi == SIZE - 4 && counted(1)? && counted(3)?;
+        if !is_right {
+            let Frame { vector, eip, esi, edi, .. } = f;
+            return Err(macadamia::alloc::format!(
+                "{from:?} and {to:?}, sysenter {sysenter}: vector {vector} at {eip:#x}; last event {esi} for {edi:#x}; {} and {} counted",
+                word(bed, 1)?,
+                word(bed, 3)?
+            ));
+        }
+        made.push(runner.0);
+        for slot in made {
+            good(delete(slot))?;
+        }
+    }
+    Ok(())
 }
 
 /// Its space is made small or large while a thread waits for the end of an exception, which its handler ends by the fast path or not.

@@ -152,8 +152,9 @@ impl Registers for Ia32 {
             esp: c[word::ESP],
             eip: c[word::EIP],
             eflags: c[word::EFLAGS],
-            ds_es: c[word::DS] & 0xffff | c[word::ES] << 16,
-            fs_gs: state(thread).fs_gs,
+            // Where its space is, is not for its handler to know.
+            ds_es: flat_selectors(c[word::DS] & 0xffff | c[word::ES] << 16),
+            fs_gs: flat_selectors(state(thread).fs_gs),
             vector: c[word::VECTOR],
             error: c[word::ERROR],
             address: if is_fault { thread.fault_address.0 } else { 0 },
@@ -230,6 +231,10 @@ pub struct State {
     pub tls: [[u32; 2]; TLS_COUNT as usize],
     /// Debug registers 0 to 3, 6 and 7.
     pub debug: [u32; 6],
+    /// Of an alien in a small space: the first TLS descriptor as it was last in the processor.
+    pub shown: [u32; 2],
+    /// The segment descriptor that the space had then. If it has that still, the other may be loaded again. 0: no space has it.
+    pub shown_in: [u32; 2],
 }
 const _: () = assert!(size_of::<State>() == STATE_WORDS * 4);
 
@@ -278,6 +283,7 @@ fn set_tls(thread: &mut Thread, index: u32, [base, limit]: [u32; 2]) -> Result<(
     let slot = tls.get_mut(index as usize).filter(|_| limit < 1 << 24).ok_or(Error::BadArgument)?;
     *slot = mmu::descriptor::tls(base, limit);
     let (present, more) = (tls.iter().any(|d| *d != [0, 0]), tls.iter().skip(1).any(|d| *d != [0, 0]));
+    state_mut(thread).shown_in = [0; 2];
     set_part(thread, lazy::TLS, present);
     set_part(thread, lazy::MORE_TLS, more);
     Ok(())
@@ -322,6 +328,11 @@ pub const fn translated(selector: u16, is_small: bool) -> u16 {
         (selector::SMALL_DATA, false) => selector::USER_DATA,
         _ => selector,
     }
+}
+
+/// Two data selectors (one in each half) as a thread has them in a space that is not small.
+const fn flat_selectors(both: u32) -> u32 {
+    translated(both as u16, false) as u32 | (translated((both >> 16) as u16, false) as u32) << 16
 }
 
 /// Selectors that can be loaded without a fault: null, flat data, and TLS slots that are present.

@@ -10,6 +10,7 @@
 //! | `fast/ipc.S` | `sysenter`, and the fast path of `call` and `reply_wait` |
 //! | `fast/alien.S` | the fast path of an alien's system calls and page faults, and of `run` |
 //! | `fast/page_fault.S` | the fast path of a native thread's page fault to its pager |
+//! | `fast/small.S` | what that has besides for aliens in small spaces |
 //! | `fast/map_reply.S` | the fast path of `map_reply_wait` and `map_run`, which map the page |
 //! | `mem.S` | filling and copying memory |
 //!
@@ -110,6 +111,7 @@ const VECTORS: usize = abi::arch::ia32::kip::INT_VECTOR as usize + 1;
 global_asm!(
     include_str!("switch.S"),
     include_str!("fast/steps.S"),
+    include_str!("fast/small.S"),
     include_str!("fast/alien.S"),
     include_str!("fast/map_reply.S"),
     include_str!("entry.S"),
@@ -141,6 +143,8 @@ global_asm!(
     senders = const field!(senders),
     sending = const field!(sending),
     signals = const field!(signals),
+    shown = const lazy_state!(shown),
+    shown_in = const lazy_state!(shown_in),
     space = const field!(space),
     thread_flags = const field!(flags),
     tls = const lazy_state!(tls),
@@ -270,6 +274,11 @@ global_asm!(
     small_data_offset = const selector::SMALL_DATA & !7,
     code_bit = const descriptor::CODE,
     small_bit = const SMALL_BIT,
+    // In the selectors of FS or GS.
+    small_bits = const (SMALL_BIT as u32) * 0x1_0001,
+    small_flat = const (selector::SMALL_DATA as u32) * 0x1_0001,
+    // In GS, and nothing in FS.
+    tls_alone = const (selector::TLS as u32) << 16,
     gdt = sym gdt::GDT,
     present = const 1 << 15,
     tls_offset = const selector::TLS & !7,

@@ -165,6 +165,8 @@ from_kernel:
     je 7f
     cmp eax, offset small_iret
     je 7f
+    cmp eax, offset small_alien_iret
+    je 7f
     cmp eax, offset limit_probe
     jne 3f
     // The boot's question whether segment limits hold: they do.

@@ -46,6 +46,11 @@ fn ports_of(pool: &Pool, space: Ref<Space>) -> Option<Ref<PortMap>> {
     Link::from_value(pool[space].special).get()
 }
 
+/// Whether a thread's space is small.
+fn is_small(pool: &Pool, thread: Ref<Thread>) -> bool {
+    pool[thread].space.get().is_some_and(|space| switch::region(pool, space).is_some())
+}
+
 /// The thread named by `Cpu::loaded`.
 fn loaded(cpu: &Cpu) -> Option<Ref<Thread>> {
     Link::from_value(cpu.loaded & !FLAGS).get()
@@ -128,7 +133,7 @@ impl Lazy {
                 if !wants
                     && kind != Kind::Small
                     && cpu.loaded & PRIVATE == 0
-                    && (is_server || cpu.loaded & AWAY == 0)
+                    && (is_server || cpu.loaded & AWAY == 0 && !is_small(pool, thread))
                     && pool[thread].is_alien()
                     && pool[thread].handler.object::<Thread>() == next =>
             {
@@ -151,12 +156,10 @@ impl Lazy {
         }
     }
 
-    fn load(&mut self, cpu: &mut Cpu, pool: &Pool, thread: Ref<Thread>) {
-        let t = &pool[thread];
-        let (space, mut tls, mut debug) = (t.space.get(), state(t).tls, state(t).debug);
+    fn load(&mut self, cpu: &mut Cpu, pool: &mut Pool, thread: Ref<Thread>) {
+        let t = pool[thread];
+        let (space, mut tls, mut debug) = (t.space.get(), state(&t).tls, state(&t).debug);
         let region = space.and_then(|space| switch::region(pool, space));
-        // No fast path leads to or from an alien in a small space.
-        cpu.loaded = thread.address() | if t.lazy & PRIVATE_PARTS == 0 && region.is_none() { 0 } else { PRIVATE };
         if let Some(space) = space {
             if switch::is_server(pool, space) {
                 tls.iter_mut().for_each(|segment| *segment = descriptor::clipped(*segment, KERNEL_BASE));
@@ -168,8 +171,13 @@ impl Lazy {
                 let end = pool[space].region.end.0;
                 tls.iter_mut().for_each(|segment| *segment = descriptor::moved(descriptor::clipped(*segment, end), base));
                 debug[..4].iter_mut().for_each(|address| *address = address.wrapping_add(base));
+                state_mut(&mut pool[thread]).shown = tls[0];
+                state_mut(&mut pool[thread]).shown_in = region;
             }
         }
+        // Fast paths take it that a TLS descriptor that was asked for is there.
+        let is_cut_off = state(&t).tls[0] != [0; 2] && tls[0] == [0; 2];
+        cpu.loaded = thread.address() | if t.lazy & PRIVATE_PARTS == 0 && !is_cut_off { 0 } else { PRIVATE };
         if t.lazy & lazy::TLS != 0 {
             gdt::load_tls(&tls);
         }
@@ -181,7 +189,7 @@ impl Lazy {
         {
             self.open_ports(map);
         }
-        let fs_gs = state(t).fs_gs;
+        let fs_gs = state(&t).fs_gs;
         let [fs, gs] = [fs_gs as u16, (fs_gs >> 16) as u16].map(|selector| u32::from(translated(selector, region.is_some())));
         regs::set_fs_gs(checked_selectors(fs | gs << 16, &tls));
     }

@@ -34,6 +34,17 @@
     mov ss:[{small_home}], \home
 .endm
 
+// Gives ring 3 the segments of a small space. Destroys ESP.
+.macro SMALL_SEGMENTS space
+    // The descriptor of the data lies above that of the code.
+    mov esp, offset {gdt} + {small_data_offset} + 8
+    push dword ptr ss:[\space + {region_high}]
+    push dword ptr ss:[\space + {region_low}]
+    push dword ptr ss:[\space + {region_high}]
+    xor dword ptr [esp], {code_bit}
+    push dword ptr ss:[\space + {region_low}]
+.endm
+
 // Takes FS, GS and the first TLS segment descriptor of the alien in ESP, which are loaded, out of the
 // reach of a server. FS and GS are noted in the alien. Destroys EDX.
 .macro PUT_AWAY
@@ -136,13 +147,7 @@ enter_small:
     cmp esp, ss:[{small_home}]
     jne 3f
 1:
-    // The descriptor of the data lies above that of the code.
-    mov esp, offset {gdt} + {small_data_offset} + 8
-    push dword ptr ss:[ecx + {region_high}]
-    push dword ptr ss:[ecx + {region_low}]
-    push dword ptr ss:[ecx + {region_high}]
-    xor dword ptr [esp], {code_bit}
-    push dword ptr ss:[ecx + {region_low}]
+    SMALL_SEGMENTS ecx
 5:
     LOAD_DATA {small_data}, ecx
 4:

@@ -38,7 +38,7 @@
 //  1 | R3, for the other; and this thread is its handler              | `waiting_caller`, `run`
 //  2 | R4, R5, R7, R8; DS and ES flat                                 |
 //  3 | neither has more to load than FS, GS and the first TLS segment | `put_away`, `load`
-//    | descriptor, and neither is in a small space                    |
+//    | descriptor, and neither is in a small space (but see `small.S`)|
 //  4 | FS and GS are the first one's still, and the other's are the   | `handler_entered`,
 //    | same                                                           | `checked_selectors`
 //  5 | the TLS segment descriptor is the same, or another that is     | `load_tls`
@@ -177,9 +177,23 @@ event_large:
     .else
     jmp event
     .endif
-7:
-    LOAD_DATA {user_data}, esi
-    jmp 6b
+    FLATTEN edx, eax, \pushed, 5f
+5:
+    push dword ptr ss:[eax + {f_eip}]
+    .if \pushed == 24
+    push ebp
+    .else
+    push 0
+    .endif
+    push \vector
+    mov ebx, ss:[eax + {f_ebx}]
+    mov ecx, ss:[eax + {f_ecx}]
+    mov edx, ss:[eax + {f_edx}]
+    mov esi, ss:[eax + {f_esi}]
+    mov edi, ss:[eax + {f_edi}]
+    mov ebp, ss:[eax + {f_ebp}]
+    mov eax, ss:[eax + {f_eax}]
+    jmp entered
 9:
     pop edx
     pop ecx
@@ -209,6 +223,7 @@ alien_fault:
 event_server:
     PUT_AWAY
     mov esp, [esp + {space}]
+    mov esp, ss:[esp + {home}]
     mov edx, ss:[ecx + {space}]
     cmp edx, ss:[esp + {server}]
     jne 3f
@@ -272,9 +287,11 @@ alien_sysenter:
     mov ss:[edx + {f_address}], edi
     mov ss:[edx + {f_changed}], edi
     jmp event
-7:
-    LOAD_DATA {user_data}, esi
-    jmp 6b
+    FLATTEN esp, edx, 0, 5f
+5:
+    mov eax, ss:[edx + {f_eax}]
+    mov ebx, ss:[edx + {f_ebx}]
+    jmp slow
 
 // From the thread in ESP to the alien in EDX, whose frame is at EAX. A `server` may have run by the alien's tables.
 .macro TO_ALIEN server
@@ -284,26 +301,34 @@ alien_sysenter:
     cmp ecx, ss:[eax + {f_ds_es}]
     jne 4f
 3:
+    // No alien has the space of a thread that makes system calls.
+    mov ecx, ss:[edx + {space}]
+    .if \server
+    cmp ecx, ss:[{directory_of}]
+    jne 7f
+    .else
+    LOAD_TABLES ecx
+    .endif
+2:
     mov [esp + {partner}], edx
     mov dword ptr [esp + {gate}], {gate_run}
     RUN edx
-    // No alien has the space of a thread that makes system calls.
-    mov esi, ss:[edx + {space}]
-    .if \server
-    cmp esi, ss:[{directory_of}]
-    je 2f
-    .endif
-    LOAD_TABLES esi
-2:
 .endm
 
-// Behind it: DS and ES, which are loaded for the alien if they are flat.
-.macro FLAT_DATA
+// Behind it: DS and ES, which are loaded for the alien if they are flat; and other tables than those that a server ran by.
+.macro OTHER_DATA server
 4:
     cmp dword ptr ss:[eax + {f_ds_es}], {flat}          // R7
     jne slow_run
     LOAD_DATA {user_data}, ecx
     jmp 3b
+    .if \server
+7:
+    cmp dword ptr ss:[ecx + {region_low}], 0
+    jne resume_small
+    LOAD_TABLES ecx
+    jmp 2b
+    .endif
 .endm
 
 // From the thread in ESP to the alien in EDX, whose frame is at EAX. The label is that of `iret`.
@@ -329,7 +354,7 @@ alien_sysenter:
     mov eax, ss:[eax + {f_eax}]
 \iret:
     iretd
-    FLAT_DATA
+    OTHER_DATA \server
 5:
     cmp dword ptr ss:[eax + {f_changed}], {by_sysexit}  // R7
     jne slow_run
@@ -354,22 +379,7 @@ alien_sysenter:
     mov eax, ss:[eax + {f_eax}]
     sti
     sysexit
-    FLAT_DATA
-.endm
-
-// Loads FS, GS and the first TLS segment descriptor of the alien in EDX, which were put away: base and limit
-// are in the GDT still. If a test fails afterwards, they may stay: the way to a server puts them away again. Destroys ECX.
-.macro FETCH
-    mov ss:[{loaded}], edx
-    mov cl, ss:[edx + {tls} + {access}]
-    mov ss:[{gdt} + {tls_offset} + {access}], cl
-    mov ecx, ss:[edx + {fs_gs}]
-    test cx, cx
-    jz 1f
-    mov fs, ecx
-1:
-    shr ecx, 16
-    mov gs, ecx
+    OTHER_DATA \server
 .endm
 
 // `run`: from `sysenter_entry`. ESP is the thread, EAX and EBX are as the user had them. ECX is FS, GS and `Cpu::loaded`, in one.
@@ -405,7 +415,7 @@ resume_away:
 
 // S1, S3 and of S2 R4 and R5, for the thread in ESP and the handle in EBX: ECX becomes the other alien. With a lost EAX to
 // `refused`.
-.macro OTHER_WAITS refused
+.macro OTHER_WAITS refused, small
     THREAD_OF_HANDLE ecx                                // S1
     cmp dword ptr ss:[ecx + {gate}], {gate_alien}
     jne \refused
@@ -427,7 +437,7 @@ resume_away:
     jnz \refused
     mov eax, ss:[ecx + {space}]
     cmp dword ptr ss:[eax + {region_low}], 0
-    jne \refused
+    jne \small
 .endm
 
 // `run` of another alien than the one in EDX, whose state is loaded and which waits for a reply.
@@ -435,7 +445,7 @@ resume_away:
 run_other:
     mov [esp + {scratch_1}], esi
     mov [esp + {scratch_2}], edi
-    OTHER_WAITS 9f
+    OTHER_WAITS 9f, 9f
     mov eax, ss:[edx + {utcb}]                          // S4
     mov esi, gs
     shl esi, 16
@@ -485,7 +495,7 @@ run_other:
 // The same by a server, for which the state of the one in EDX is put away.
 .balign 32
 run_other_away:
-    OTHER_WAITS slow_run
+    OTHER_WAITS slow_run, run_other_small
     mov eax, ss:[edx + {fs_gs}]                         // S4
     cmp eax, ss:[ecx + {fs_gs}]
     jne slow_run

@@ -23,8 +23,8 @@
 //    | of its own there, which is not for a server's pages            |
 //  8 | in which nothing is mapped there; or it is not this thread's   | `write_leaves`,
 //    | space, so the TLB has its translations only if the thread is a | `invalidate`
-//    | server that it shows: they are dropped (`map_run`), unless     |
-//    | they are at other addresses there: of a small space            |
+//    | server that it shows, or its home does: they are dropped       |
+//    | (`map_run`); of a small space, if it is the alien's            |
 //
 // M7 refuses the kernel's part of a space, too: no user may use an upper-level entry there.
 
@@ -76,7 +76,8 @@
     cmp esi, [esp + {space}]                            // M8
     je 9f
     cmp dword ptr ss:[esi + {region_low}], 0
-    jne 9f
+    jne 6f
+1:
     .endif
     mov ecx, ss:[esi + {attached}]                      // M6
 2:
@@ -116,6 +117,12 @@
     cmp dword ptr ss:[esi], 0
     mov ss:[esi], ebp
     je 3f
+    invlpg ss:[eax]
+    mov ecx, ss:[edx + {space}]
+    cmp dword ptr ss:[ecx + {region_low}], 0
+    je 3f
+    BASE_OF_REGION ecx
+    add eax, ecx
     invlpg ss:[eax]
 3:
     .else
@@ -192,6 +199,9 @@ map_reply:
     .endif
     jmp \resume
     SEARCH
+6:
+    cmp esi, ss:[edx + {space}]                         // M8
+    je 1b
 9:
     mov esi, 1
     mov edi, [esp + {scratch_1}]

@@ -17,3 +17,26 @@
     mov dword ptr [esp + {gate}], \gate
 .endm
 
+
+// Where a small space begins in its home: `base` is the space, and becomes that.
+.macro BASE_OF_REGION base
+    mov \base, ss:[\base + {region_high}]
+    and \base, 0xff0000ff
+    rol \base, 8
+    bswap \base
+.endm
+
+// Loads FS, GS and the first TLS segment descriptor of the alien in EDX, which were put away: base and limit
+// are in the GDT still. If a test fails afterwards, they may stay: the way to a server puts them away again. Destroys ECX.
+.macro FETCH
+    mov ss:[{loaded}], edx
+    mov cl, ss:[edx + {tls} + {access}]
+    mov ss:[{gdt} + {tls_offset} + {access}], cl
+    mov ecx, ss:[edx + {fs_gs}]
+    test cx, cx
+    jz 1f
+    mov fs, ecx
+1:
+    shr ecx, 16
+    mov gs, ecx
+.endm
