@@ -31,6 +31,7 @@ impl Code {
             ("alien_entry", "alien_end"),
             ("native_fault", "native_fault_end"),
             ("map_reply", "map_reply_end"),
+            ("resume_small", "small_end"),
             ("enter_server", "event_small_end"),
             ("leave_kernel_with_care", "not_from_user"),
         ] {
@@ -144,7 +145,7 @@ pub const FS: usize = 4;
 pub const GS: usize = 5;
 
 /// More than this is a loop.
-const MOST_STEPS: u32 = 200;
+const MOST_STEPS: u32 = 400;
 
 impl<'a> Machine<'a> {
     /// A processor in front of `memory`, which gives the word at an address; with the segment descriptors at `gdt`.
@@ -326,6 +327,14 @@ impl<'a> Machine<'a> {
                 }
                 Mnemonic::Shr => {
                     let value = self.get(&i, 0)? >> (self.get(&i, 1)? & 31);
+                    self.set(&i, 0, value)?;
+                }
+                Mnemonic::Rol => {
+                    let value = self.get(&i, 0)?.rotate_left(self.get(&i, 1)? & 31);
+                    self.set(&i, 0, value)?;
+                }
+                Mnemonic::Bswap => {
+                    let value = self.get(&i, 0)?.swap_bytes();
                     self.set(&i, 0, value)?;
                 }
                 Mnemonic::Push => {

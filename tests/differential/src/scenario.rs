@@ -2,6 +2,7 @@
 //! Random systems of threads, and what their threads may do next.
 
 use abi::frame::{BY_SYSEXIT, vector};
+use abi::state::tls::{PAGES, PRESENT};
 use abi::{Error, Frame, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
 use arch_host::{boot_with, slot};
 use fastrand::Rng;
@@ -26,7 +27,7 @@ const RANGE: u32 = 0x1010_0000;
 /// Spaces in which others may be small.
 const HOMES: usize = 2;
 /// Bytes of a small space.
-const SMALL_BYTES: u32 = 512 << 20;
+pub const SMALL_BYTES: u32 = 512 << 20;
 /// First slot of the root server's table that this uses.
 const FIRST: u32 = slot::FREE;
 
@@ -186,12 +187,12 @@ fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], aliens: &[u32], fresh:
 /// In some systems some spaces are small, in one of the homes. The last two natives are the homes.
 fn set_up_spaces(kernel: &mut Kernel<Host>, root: Ref<Space>, (natives, aliens): (&[u32], &[u32]), ways: Ways, rng: &mut Rng) {
     let homes = &natives[natives.len() - HOMES..];
-    let has_small = rng.u32(..4) == 0;
+    let has_small = rng.bool();
     let serves = rng.bool();
     for (number, selector) in (1..).zip(natives.iter().chain(aliens)) {
         let space: Ref<Space> = kernel.pool[Space::slot(root, *selector)].object();
         let is_server = serves && space == root;
-        let often = if aliens.contains(selector) { 7 } else { 2 };
+        let often = if aliens.contains(selector) || homes.contains(selector) { 7 } else { 2 };
         let shows = is_server || serves && rng.u32(..8) < often;
         let hw = &mut kernel.pool[space].hw;
         hw[DIRECTORY] = number << 12;
@@ -203,7 +204,7 @@ fn set_up_spaces(kernel: &mut Kernel<Host>, root: Ref<Space>, (natives, aliens):
     }
     for selector in natives[..natives.len() - HOMES].iter().chain(aliens) {
         let space: Ref<Space> = kernel.pool[Space::slot(root, *selector)].object();
-        let often = if aliens.contains(selector) { 1 } else { 6 };
+        let often = if !aliens.contains(selector) || serves { 6 } else { 1 };
         if !has_small || serves && space == root || rng.u32(..8) >= often {
             continue;
         }
@@ -274,7 +275,9 @@ impl Scenario {
             }
             for index in 0..3 {
                 if rng.u32(..16) > index.min(1) * 14 {
-                    must(call(k, Op::SetState, [thread, index, rng.u32(..2) << 20, rng.u32(..8).min(1) << 23 | 0xf_ffff]));
+                    // Not even in a small space is the second behind the end.
+                    let base = [0, 1 << 20, SMALL_BYTES][rng.usize(..16) / 7];
+                    must(call(k, Op::SetState, [thread, index, base, rng.u32(..8).min(1) * (PRESENT | PAGES) | 0xf_ffff]));
                 }
             }
             threads.push(thread);
@@ -329,12 +332,16 @@ impl Scenario {
         }
     }
 
-    /// Some native space, of which nobody runs or has anything loaded, becomes small or large: its threads wait on.
+    /// Some space, of which nobody runs or has anything loaded, becomes small or large: its threads wait on.
     fn move_one(&mut self, me: Ref<Thread>, rng: &mut Rng) {
         let object = |kernel: &Kernel<Host>, selector: u32| -> Ref<Space> { kernel.pool[Space::slot(self.root, selector)].object() };
         let home = object(&self.kernel, self.homes[rng.usize(..HOMES)]);
-        let index = rng.usize(..self.spaces.len());
-        let space = object(&self.kernel, self.spaces[index]);
+        let (natives, aliens) = (self.spaces.len(), self.aliens.len());
+        let index = rng.usize(..natives + aliens);
+        // The directories of homes lie between theirs.
+        let (selector, number) =
+            if index < natives { (self.spaces[index], index) } else { (self.aliens[index - natives], index + HOMES) };
+        let space = object(&self.kernel, selector);
         let loaded = Link::<Thread>::from_value(self.kernel.port.cpu().loaded & !FLAGS).get();
         let in_use = |thread: Ref<Thread>| self.kernel.pool[thread].space.is(space);
         if in_use(me) || loaded.is_some_and(in_use) || hw(&self.kernel, space, SERVER) == space.address() {
@@ -343,7 +350,7 @@ impl Scenario {
         if hw(&self.kernel, space, REGION_LOW) == 0 {
             move_in(&mut self.kernel, space, home, self.ways, rng);
         } else {
-            move_out(&mut self.kernel, space, (index as u32 + 1) << 12, self.ways);
+            move_out(&mut self.kernel, space, (number as u32 + 1) << 12, self.ways);
         }
     }
 

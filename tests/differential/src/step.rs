@@ -3,7 +3,7 @@
 
 use crate::compare::{Expected, WORDS, compare};
 use crate::machine::{Code, DS, ES, Exit, FS, GS, Machine, reg};
-use crate::scenario::{Event, Host, code_and_stack, hw, region};
+use crate::scenario::{Event, Host, SMALL_BYTES, code_and_stack, hw, region};
 use abi::frame::{Frame, USER_FLAGS, vector};
 use abi::{Rights, UserAddr};
 use anyhow::{Result, bail, ensure};
@@ -59,6 +59,12 @@ pub struct Tally {
     pub small_events: u64,
     /// Ways out through the portable kernel, from or into a small space.
     pub careful: u64,
+    /// Events of aliens in small spaces, to a server.
+    pub small_aliens: u64,
+    /// `run` of such an alien.
+    pub small_runs: u64,
+    /// The same, of another than the last.
+    pub small_switches: u64,
     /// Fast paths that left it to the portable kernel.
     pub given_up: u64,
 }
@@ -197,8 +203,13 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
         rng,
     );
     // Some aliens use the same selector.
-    if kernel.pool[me].is_alien() && rng.u32(..10) == 0 {
-        user.fs = TLS;
+    if kernel.pool[me].is_alien() {
+        match rng.u32(..20) {
+            0..=1 => user.fs = TLS,
+            2..=6 => user.gs = TLS,
+            _ if is_small(kernel, me) => (user.fs, user.gs) = (0, TLS),
+            _ => {}
+        }
     }
     load(kernel, me, rng);
     let directory_of = directory_of(kernel, me, rng);
@@ -324,6 +335,24 @@ fn mode(kernel: &Kernel<Host>, gdt: u32, space: Ref<Space>) -> [(u32, u32); 9] {
     ]
 }
 
+/// A TLS descriptor as it is in the processor for a small space.
+fn in_region(descriptor: [u32; 2], region: [u32; 2]) -> [u32; 2] {
+    mmu::descriptor::moved(mmu::descriptor::clipped(descriptor, SMALL_BYTES), mmu::descriptor::base(region))
+}
+
+/// The first TLS descriptor of a thread, as it is in the processor.
+fn first_tls_of(kernel: &Kernel<Host>, thread: Ref<Thread>) -> [u32; 2] {
+    let descriptor = state(&kernel.pool[thread]).tls[0];
+    let region = kernel.pool[thread].space.get().and_then(|space| region(kernel, space));
+    region.map_or(descriptor, |region| in_region(descriptor, region))
+}
+
+/// Whether no fast path may lead to this thread's handler, or from there to it (`Lazy::load`).
+fn is_private(kernel: &Kernel<Host>, thread: Ref<Thread>) -> bool {
+    let is_cut_off = state(&kernel.pool[thread]).tls[0] != [0; 2] && first_tls_of(kernel, thread) == [0; 2];
+    kernel.pool[thread].lazy & lazy::MORE_TLS != 0 || is_cut_off
+}
+
 /// What the port's way out does with `Cpu::loaded` (`Lazy::leave_to`); an alien may have the FPU open,
 /// and a step may be pending.
 fn load(kernel: &mut Kernel<Host>, next: Ref<Thread>, rng: &mut Rng) {
@@ -332,11 +361,16 @@ fn load(kernel: &mut Kernel<Host>, next: Ref<Thread>, rng: &mut Rng) {
     let handles = other.address() != 0
         && kernel.pool[other].is_alien()
         && kernel.pool[other].handler.object::<Thread>() == next
-        && kernel.pool[other].lazy & lazy::MORE_TLS == 0
-        && ![other, next].iter().any(|thread| is_small(kernel, *thread));
+        && !is_private(kernel, other)
+        && !is_small(kernel, next);
     let serves = t.space.get().is_some_and(|space| is_server(kernel, space));
+    let handles = handles && (serves || !is_small(kernel, other));
     kernel.port.cpu().loaded = if t.lazy != 0 || t.is_alien() {
-        let private = if t.lazy & lazy::MORE_TLS == 0 && !is_small(kernel, next) { 0 } else { PRIVATE };
+        if let Some(region) = t.space.get().and_then(|space| region(kernel, space)) {
+            let shown = in_region(state(&t).tls[0], region);
+            (state_mut(&mut kernel.pool[next]).shown, state_mut(&mut kernel.pool[next]).shown_in) = (shown, region);
+        }
+        let private = if is_private(kernel, next) { PRIVATE } else { 0 };
         next.address() | private | if rng.u32(..12) == 0 { FPU_OPEN } else { 0 }
     } else if handles {
         other.address() | if serves { AWAY } else { 0 }
@@ -389,9 +423,10 @@ fn may_switch(kernel: &Kernel<Host>, me: Ref<Thread>, from: u32, to: u32) -> boo
     let [from, to] = [from, to].map(|address| kernel.pool[Ref::<Thread>::new(address)]);
     let handled = |t: &Thread| t.is_alien() && t.handler.object::<Thread>() == me && t.lazy & !(lazy::SEGMENTS | lazy::TLS) == 0;
     let is_handled = handled(&from) && handled(&to);
+    let is_known = to.space.get().and_then(|space| region(kernel, space)).is_none_or(|region| state(&to).shown_in == region);
     let (from, to) = (state(&from), state(&to));
     let names_first = [to.fs_gs & 0xffff, to.fs_gs >> 16].iter().any(|selector| selector >> 3 == u32::from(TLS >> 3));
-    is_handled && from.tls[1..] == to.tls[1..] && (from.tls[0] == to.tls[0] || !names_first || to.tls[0] != [0; 2])
+    is_known && is_handled && from.tls[1..] == to.tls[1..] && (from.tls[0] == to.tls[0] || !names_first || to.tls[0] != [0; 2])
 }
 
 /// Runs the entry code on a copy. Returns what it left in memory and registers if it went
@@ -416,7 +451,7 @@ fn assembly(
     let mode_before = mode(kernel, gdt, own);
     // `PoolPlace`: the offset, and the bits of a handle that are an index.
     let place = code.symbol("POOL_PLACE")?;
-    let loaded_tls = Link::<Thread>::from_value(cpu.loaded & !FLAGS).get().map_or([0; 2], |thread| state(&kernel.pool[thread]).tls[0]);
+    let loaded_tls = Link::<Thread>::from_value(cpu.loaded & !FLAGS).get().map_or([0; 2], |thread| first_tls_of(kernel, thread));
     let statics = [
         (first_tls, loaded_tls[0]),
         (first_tls + 4, if cpu.loaded & AWAY == 0 { loaded_tls[1] } else { loaded_tls[1] & !ACCESS }),
@@ -442,7 +477,7 @@ fn assembly(
     machine.segments[GS] = user.gs;
     let alien = kernel.pool[me].is_alien();
     if let Entry::Fault { address, .. } = entry {
-        machine.cr2 = address;
+        machine.cr2 = address.wrapping_add(region(kernel, own).map_or(0, mmu::descriptor::base));
     }
     let pushed = entry.pushed(user);
     if !pushed.is_empty() {
@@ -486,7 +521,7 @@ fn assembly(
                 [at(0)?, at(4)?, at(8)?, at(16)?, at(20)?, at(24)?, at(28)?] == [edi, esi, ebp, ebx, edx, ecx, eax]
             };
             ensure!([DS, ES].map(|index| machine.segments[index]) == [user.ds, user.es], "DS and ES are not as the user had them");
-            ensure!(kept, "registers are not as the user had them");
+            ensure!(kept, "registers are not as the user had them: {:x?}, not {:x?}", machine.regs, user.regs);
             ensure!(machine.regs[reg::ESP] == me.address() - 28 - more, "the stack is at {:#x}", machine.regs[reg::ESP]);
             ensure!(
                 at(more)? == vector
@@ -501,8 +536,11 @@ fn assembly(
             let scratch = me.address() - ANCHOR..me.address();
             // What was put away may have been brought back: the portable kernel puts it away again.
             let fetched = |a: u32| cpu.loaded & AWAY != 0 && (a == CPU || a & !4 == first_tls);
+            // The portable kernel writes the same frame.
+            let frame = kernel.pool[me].utcb..kernel.pool[me].utcb + size_of::<Frame>() as u32;
+            let framed = |a: u32| is_small(kernel, me) && alien && frame.contains(&a);
             ensure!(
-                machine.written.keys().all(|a| scratch.contains(a) || fetched(*a)),
+                machine.written.keys().all(|a| scratch.contains(a) || fetched(*a) || framed(*a)),
                 "something was changed before the slow way: {:x?}",
                 machine.written
             );
@@ -553,15 +591,14 @@ fn assembly(
     let loaded = machine.word(CPU)?;
     let right = if with_care { cpu.loaded } else { alien_involved | if puts_away { AWAY } else { 0 } };
     ensure!(loaded == right, "{loaded:#x} is loaded");
-    ensure!(!to_alien || restored || !to_small, "an alien in a small space goes on");
     let switched = loaded & !AWAY != cpu.loaded & !AWAY;
     ensure!(!switched || to_alien && may_switch(kernel, me, cpu.loaded & !AWAY, loaded), "{:#x} was loaded", cpu.loaded);
     if switched || fetches || puts_away {
         let of = Ref::<Thread>::new(if alien { me.address() } else { current });
-        let [low, high] = state(&kernel.pool[of]).tls[0];
+        let [low, high] = first_tls_of(kernel, of);
         let descriptor = [machine.word(first_tls)?, machine.word(first_tls + 4)?];
         let expected = [low, if puts_away { high & !ACCESS } else { high }];
-        let from = state(&kernel.pool[Ref::<Thread>::new(cpu.loaded & !FLAGS)]).tls[0];
+        let from = first_tls_of(kernel, Ref::new(cpu.loaded & !FLAGS));
         ensure!(descriptor == expected || switched && from == [low, high], "the descriptor is {descriptor:x?} in place of {expected:x?}");
     }
     let fs_gs = u32::from(machine.segments[FS]) | u32::from(machine.segments[GS]) << 16;
@@ -580,6 +617,9 @@ fn assembly(
     tally.small_entries += u64::from(to_small && !restored);
     tally.small_events += u64::from(to_small && alien);
     tally.careful += u64::from(with_care);
+    tally.small_aliens += u64::from(puts_away && region(kernel, own).is_some());
+    tally.small_runs += u64::from(fetches && to_small);
+    tally.small_switches += u64::from(fetches && to_small && switched);
     tally.put_away += u64::from(puts_away);
     tally.fetched += u64::from(fetches);
     *match entry {

@@ -277,8 +277,7 @@ global_asm!(
     // In the selectors of FS or GS.
     small_bits = const (SMALL_BIT as u32) * 0x1_0001,
     small_flat = const (selector::SMALL_DATA as u32) * 0x1_0001,
-    // In GS, and nothing in FS.
-    tls_alone = const (selector::TLS as u32) << 16,
+    tls_selector = const selector::TLS,
     gdt = sym gdt::GDT,
     present = const 1 << 15,
     tls_offset = const selector::TLS & !7,

@@ -291,6 +291,7 @@ alien_sysenter:
 5:
     mov eax, ss:[edx + {f_eax}]
     mov ebx, ss:[edx + {f_ebx}]
+    mov esi, ss:[edx + {f_esi}]
     jmp slow
 
 // From the thread in ESP to the alien in EDX, whose frame is at EAX. A `server` may have run by the alien's tables.

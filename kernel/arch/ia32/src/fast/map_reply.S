@@ -31,8 +31,9 @@
 .section .text.fast, "ax", @progbits
 
 // Carries out the record of one page, whose words are in ESI, EDI and EBP. Keeps EBX and EDX. With
-// `replaces` a mapping may stand there. Where it goes to 9 it has changed nothing but registers.
-.macro MAP_PAGE replaces
+// `replaces` a mapping may stand there; with `away` the space may be the small one of the alien in EDX. Where it goes to 9 it
+// has changed nothing but registers.
+.macro MAP_PAGE replaces, away
     // M2. The second word of a slot is its kind and a badge, which no Memory and no Space has.
     mov ecx, esi
     shr ecx, 16
@@ -76,8 +77,12 @@
     cmp esi, [esp + {space}]                            // M8
     je 9f
     cmp dword ptr ss:[esi + {region_low}], 0
+    .if \away
     jne 6f
-1:
+10:
+    .else
+    jne 9f
+    .endif
     .endif
     mov ecx, ss:[esi + {attached}]                      // M6
 2:
@@ -118,12 +123,14 @@
     mov ss:[esi], ebp
     je 3f
     invlpg ss:[eax]
+    .if \away
     mov ecx, ss:[edx + {space}]
     cmp dword ptr ss:[ecx + {region_low}], 0
     je 3f
     BASE_OF_REGION ecx
     add eax, ecx
     invlpg ss:[eax]
+    .endif
 3:
     .else
     mov ss:[esi], ebp
@@ -163,7 +170,7 @@ map_reply:
     ja slow_map_reply
     mov [esp + {scratch_1}], esi
     mov [esp + {scratch_2}], ebp
-    MAP_PAGE 0
+    MAP_PAGE 0, 0
     jmp resume_exception
     SEARCH
 9:
@@ -192,16 +199,18 @@ map_reply:
     mov ebp, ss:[ecx + 8]
     cmp dword ptr ss:[ecx + 12], {page}                 // M1
     jne 9f
-    MAP_PAGE 1
+    MAP_PAGE 1, \away
     mov eax, ss:[edx + {utcb}]
     .if \away
     FETCH
     .endif
     jmp \resume
     SEARCH
+    .if \away
 6:
     cmp esi, ss:[edx + {space}]                         // M8
-    je 1b
+    je 10b
+    .endif
 9:
     mov esi, 1
     mov edi, [esp + {scratch_1}]

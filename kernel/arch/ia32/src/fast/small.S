@@ -47,6 +47,7 @@
 // From the server's thread in ESP to the alien in EDX, whose frame is at EAX and whose small space is in ECX: from `alien.S`.
 // FS, GS and TLS are the alien's again.
 .balign 32
+.global resume_small
 resume_small:
     cmp dword ptr ss:[eax + {f_ds_es}], {flat}          // H3
     jne slow_run
@@ -90,7 +91,7 @@ small_alien_iret:
 // `run` of the other alien in ECX, whose small space is in EAX, by a server: from `run_other_away`.
 .balign 32
 run_other_small:
-    cmp dword ptr ss:[ecx + {fs_gs}], {tls_alone}       // H4
+    cmp dword ptr ss:[ecx + {fs_gs}], {tls_selector} << 16 // H4
     jne slow_run
     mov edx, ss:[eax + {region_low}]
     cmp edx, ss:[ecx + {shown_in}]
@@ -104,9 +105,11 @@ run_other_small:
     mov ss:[{gdt} + {tls_offset} + 4], eax
     mov eax, ss:[ecx + {shown}]
     mov ss:[{gdt} + {tls_offset}], eax
+    mov ss:[{loaded}], ecx
     mov edx, ecx
     mov eax, ss:[edx + {utcb}]
-    FETCH
+    mov ecx, {tls_selector}
+    mov gs, ecx
     jmp resume_away
 .global small_end
 small_end:
