@@ -9,7 +9,10 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
+use abi::frame::vector;
+use abi::state::tls::{PAGES, PRESENT};
 use macadamia::alien::Alien;
+use macadamia::alloc::vec::Vec;
 use macadamia::cap::copy;
 use macadamia::interval::{begin, end};
 use macadamia::ipc::{Message, call, reply_wait, run};
@@ -65,6 +68,38 @@ fn alien<const ID: u32>(env: &mut Env) -> Result<()> {
     Ok(())
 }
 
+/// Two aliens with thread pointers of their own in turn: visit 0 is `run` of the other than the last, visit 1 its `int 0x80`.
+fn aliens_in_turn<const ID: u32>(env: &mut Env) -> Result<()> {
+    let place = macadamia::map::own().start;
+    let ram = env.memory("ram");
+    let window = Window::open(place, ram, 0, abi::PAGE_SIZE, Rights(3))?;
+    // mov eax, 0x33; mov gs, ax; int 0x80; jmp back
+    let code = [0xb8, 0x33, 0, 0, 0, 0x8e, 0xe8, 0xcd, 0x80, 0xeb, 0xfc, 0];
+    for (at, word) in (0..).step_by(4).zip(code.as_chunks().0) {
+        window.write(at, u32::from_le_bytes(*word));
+    }
+    let quota = Quota(image::slot::QUOTA);
+    let mut events = Vec::new();
+    for base in [0, place] {
+        let space = quota.create_space(0, env.free_slot())?;
+        map(space, place, ram, 0, abi::PAGE_SIZE, Rights(5))?;
+        let (alien, handle) = Alien::create(quota, space, env.free_slot(), Thread(image::slot::THREAD))?;
+        alien.thread.set_priority(90, 90)?;
+        alien.thread.set_tls(0, base, PRESENT | PAGES | 0xf_ffff)?;
+        alien.set_frame(&Frame { eip: place, ..alien.frame() });
+        events.push(run(handle)?.handle);
+    }
+    for turn in 0..2 * REPETITIONS {
+        let handle = &mut events[turn as usize % 2];
+        begin::<ID>();
+        let event = run(*handle)?;
+        end::<ID>();
+        assert!(event.words[0] == vector::SYSTEM_CALL, "event {}", event.words[0]);
+        *handle = event.handle;
+    }
+    Ok(())
+}
+
 /// One long interval with kernel and user code of all kinds, counted twice.
 fn ticks<const ID: u32>(to: Thread) {
     let start = time::counter();
@@ -103,6 +138,9 @@ fn start(mut env: Env) {
     calls::<23>(near, 3);
     if let Err(error) = alien::<30>(&mut env) {
         panic!("no alien: {}", error.text());
+    }
+    if let Err(error) = aliens_in_turn::<31>(&mut env) {
+        panic!("no two aliens: {}", error.text());
     }
     result!("done");
 }
