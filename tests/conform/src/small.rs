@@ -458,6 +458,15 @@ fn put(home: Space, other: Space, kind: Kind, space: Space) -> Result<(), Why> {
     })
 }
 
+fn take_out(home: Space, other: Space, kind: Kind) -> Result<(), Why> {
+    good(match kind {
+        Kind::Large => Ok(()),
+        Kind::First => home.detach(FIRST),
+        Kind::Second => home.detach(SECOND),
+        Kind::Elsewhere => other.detach(FIRST),
+    })
+}
+
 /// Who works with whom: two in one region there cannot be.
 fn pairs() -> impl Iterator<Item = (Kind, Kind)> {
     KINDS.into_iter().flat_map(|from| KINDS.map(|to| (from, to))).filter(|(from, to)| from != to || *from == Kind::Large)
@@ -596,11 +605,13 @@ fn with_word(code: &mut Vec<u8>, opcode: &[u8], index: u32) {
     code.extend((server::START + TABLE_SPAN + PAGE + 4 * index).to_le_bytes());
 }
 
-/// Events in each pair.
-const EVENTS: u32 = 200;
+/// System calls of an alien.
+const EVENTS: u32 = 50;
+/// After so many of two aliens their server pauses.
+const PAUSE: u32 = 14;
 
-/// The code of a server that runs two aliens in turn, until there is an event that is no system call or there were [`EVENTS`]; then `ud2`. Its data: their
-/// handles, their frames, events. In the end ESI is the vector and EDI the address of the last event.
+/// The code of a server that runs two aliens in turn. `ud2` ends it at an event that is no system call; at [`PAUSE`] events it may go on behind it. Its
+/// data: their handles, their frames, events. At the end ESI is the vector and EDI the address of the last event.
 fn runs_two(sysenter: bool) -> Vec<u8> {
     const MOV_EAX_FROM: &[u8] = &[0xa1];
     const MOV_EAX_TO: &[u8] = &[0xa3];
@@ -610,9 +621,11 @@ fn runs_two(sysenter: bool) -> Vec<u8> {
     let mut code = Vec::new();
     for index in [2, 3] {
         with_word(&mut code, MOV_EAX_FROM, index);
-        for (register, value) in
-            [(core::mem::offset_of!(Frame, eip), CODE), (core::mem::offset_of!(Frame, esp), DATA + PAGE), (core::mem::offset_of!(Frame, edi), 0)]
-        {
+        for (register, value) in [
+            (core::mem::offset_of!(Frame, eip), CODE),
+            (core::mem::offset_of!(Frame, esp), DATA + PAGE),
+            (core::mem::offset_of!(Frame, edi), 0),
+        ] {
             // mov dword [eax + register], value
             code.extend([0xc7, 0x40, register as u8]);
             code.extend(value.to_le_bytes());
@@ -644,12 +657,18 @@ fn runs_two(sysenter: bool) -> Vec<u8> {
     }
     with_word(&mut code, &[0xff, 0x05], 4);
     with_word(&mut code, &[0x81, 0x3d], 4);
-    code.extend(EVENTS.to_le_bytes());
-    // jb back
-    code.extend([0x0f, 0x82]);
-    code.extend((again as i32 - (code.len() as i32 + 4)).to_le_bytes());
+    code.extend(PAUSE.to_le_bytes());
+    // jb back; ud2; mov dword [events], 0; jmp back
+    let back = |code: &mut Vec<u8>, opcode: &[u8]| {
+        code.extend(opcode);
+        code.extend((again as i32 - (code.len() as i32 + 4)).to_le_bytes());
+    };
+    back(&mut code, &[0x0f, 0x82]);
     code[behind - 1] = (code.len() - behind) as u8;
     code.extend([0x0f, 0x0b]);
+    with_word(&mut code, &[0xc7, 0x05], 4);
+    code.extend([0; 4]);
+    back(&mut code, &[0xe9]);
     code
 }
 
@@ -660,9 +679,9 @@ fn counts(sysenter: bool) -> Vec<u8> {
     let mut code = [0xb8, 0x33, 0, 0, 0, 0x8e, 0xe8].to_vec();
     let again = code.len();
     count(&mut code);
-    // inc dword gs:[4]; push eax; pop ecx; inc edi; cmp edi, EVENTS / 4 - 1; ja to the end
+    // inc dword gs:[4]; push eax; pop ecx; inc edi; cmp edi, EVENTS; ja to the end
     code.extend([0x65, 0xff, 0x05, 4, 0, 0, 0, 0x50, 0x59, 0x47, 0x81, 0xff]);
-    code.extend((EVENTS / 4 - 1).to_le_bytes());
+    code.extend(EVENTS.to_le_bytes());
     code.extend([0x77, 0]);
     let behind = code.len();
     if sysenter {
@@ -682,7 +701,7 @@ fn counts(sysenter: bool) -> Vec<u8> {
 }
 
 /// A server runs two aliens in turn, each in a space of each kind: they count in memory of their own, and the address of a page fault is
-/// what they have used.
+/// what they have used. At each pause their spaces change places.
 fn run_by_a_server(bed: &mut Bed, home: Space) -> Result<(), Why> {
     if !has_sysenter() {
         return Ok(());
@@ -698,7 +717,7 @@ fn run_by_a_server(bed: &mut Bed, home: Space) -> Result<(), Why> {
     for (sysenter, (from, to)) in [false, true].into_iter().flat_map(|how| pairs().map(move |pair| (how, pair))) {
         let runner = create(bed, serves)?;
         let mut words = [0; 5];
-        let mut made = Vec::new();
+        let (mut made, mut spaces) = (Vec::new(), Vec::new());
         for (index, kind) in [from, to].into_iter().enumerate() {
             let (slot, thread) = (bed.slot(), bed.slot());
             let space = good(QUOTA.create_space(0, slot))?;
@@ -706,10 +725,9 @@ fn run_by_a_server(bed: &mut Bed, home: Space) -> Result<(), Why> {
             write(bed, page, &counts(sysenter))?;
             write(bed, page + 1, &[])?;
             good(map(space, CODE, bed.ram, page * PAGE, 2 * PAGE, Rights::RWX))?;
-            match kind {
-                Kind::Large => good(space.show(server::START, serves))?,
-                _ => put(home, other, kind, space)?,
-            }
+            good(space.show(server::START, serves))?;
+            put(home, other, kind, space)?;
+            spaces.push((space, kind));
             let (alien, bound) = good(QUOTA.create_thread(space, thread, Some(serves)))?;
             good(alien.set_handler(Some(runner)))?;
             good(alien.set_tls(0, DATA, PRESENT | PAGES | 0xf_ffff))?;
@@ -719,10 +737,24 @@ fn run_by_a_server(bed: &mut Bed, home: Space) -> Result<(), Why> {
         write(bed, 4, &runs_two(sysenter))?;
         write(bed, 5, words.map(u32::to_le_bytes).as_flattened())?;
         good(runner.start(code, code + 2 * PAGE, 0))?;
-        let (_, f) = next()?;
+        let (mut r, mut f) = next()?;
+        while f.vector == vector::INVALID_OPCODE && f.esi != vector::PAGE_FAULT {
+            for (_, kind) in &spaces {
+                take_out(home, other, *kind)?;
+            }
+            let [(one, a), (two, b)] = [spaces[0], spaces[1]];
+            spaces = [(one, b), (two, a)].to_vec();
+            for (space, kind) in &spaces {
+                put(home, other, *kind, *space)?;
+            }
+            macadamia::cap::set_frame(&Frame { eip: f.eip + 2, ..f });
+            let whole = Message { count: abi::tag::REGISTER_WORDS + abi::frame::WORDS, ..Message::default() };
+            r = good(macadamia::ipc::reply_wait(r.handle, whole))?;
+            f = macadamia::cap::frame();
+        }
         let counted = |page| -> Result<bool, Why> {
             let window = good(Window::open(GRANTS_END, bed.ram, page * PAGE, PAGE, Rights(1)))?;
-            Ok([0, 4].into_iter().all(|at| (EVENTS / 4 - 1..=EVENTS / 4).contains(&window.read(at))))
+            Ok([0, 4].into_iter().all(|at| (EVENTS..=EVENTS + 1).contains(&window.read(at))))
         };
         let is_right = f.vector == vector::INVALID_OPCODE && f.esi == vector::PAGE_FAULT && f.edi == SIZE - 4 && counted(1)? && counted(3)?;
         if !is_right {

@@ -26,8 +26,8 @@ const BYTES: u32 = 16 * PAGE_SIZE;
 const RANGE: u32 = 0x1010_0000;
 /// Spaces in which others may be small.
 const HOMES: usize = 2;
-/// Bytes of a small space.
-pub const SMALL_BYTES: u32 = 512 << 20;
+/// Bytes of a small space, or half as many.
+const SMALL_BYTES: u32 = 256 << 20;
 /// First slot of the root server's table that this uses.
 const FIRST: u32 = slot::FREE;
 
@@ -220,7 +220,7 @@ fn move_in(kernel: &mut Kernel<Host>, space: Ref<Space>, home: Ref<Space>, ways:
     (hw[DIRECTORY], hw[HOME], hw[LARGE_SERVER]) = (directory, home.address(), hw[SERVER]);
     [hw[ENTER], hw[EVENT]] = ways.small;
     hw[SEGMENTS] = u32::from(SMALL_CODE) | u32::from(SMALL_DATA) << 16;
-    [hw[REGION_LOW], hw[REGION_HIGH]] = mmu::descriptor::region(rng.u32(..4) * SMALL_BYTES, SMALL_BYTES);
+    [hw[REGION_LOW], hw[REGION_HIGH]] = mmu::descriptor::region(rng.u32(..3) * SMALL_BYTES, SMALL_BYTES >> rng.u32(..2));
 }
 
 /// The same when it is large again, with this directory.
@@ -327,7 +327,7 @@ impl Scenario {
             spaces,
             aliens,
             homes: natives.split_off(natives.len() - HOMES),
-            moves: rng.u32(..8) == 0,
+            moves: rng.u32(..4) == 0,
             ways,
         }
     }
@@ -337,10 +337,9 @@ impl Scenario {
         let object = |kernel: &Kernel<Host>, selector: u32| -> Ref<Space> { kernel.pool[Space::slot(self.root, selector)].object() };
         let home = object(&self.kernel, self.homes[rng.usize(..HOMES)]);
         let (natives, aliens) = (self.spaces.len(), self.aliens.len());
-        let index = rng.usize(..natives + aliens);
+        let index = if rng.bool() { rng.usize(..natives) } else { natives + rng.usize(..aliens) };
         // The directories of homes lie between theirs.
-        let (selector, number) =
-            if index < natives { (self.spaces[index], index) } else { (self.aliens[index - natives], index + HOMES) };
+        let (selector, number) = if index < natives { (self.spaces[index], index) } else { (self.aliens[index - natives], index + HOMES) };
         let space = object(&self.kernel, selector);
         let loaded = Link::<Thread>::from_value(self.kernel.port.cpu().loaded & !FLAGS).get();
         let in_use = |thread: Ref<Thread>| self.kernel.pool[thread].space.is(space);
@@ -351,6 +350,10 @@ impl Scenario {
             move_in(&mut self.kernel, space, home, self.ways, rng);
         } else {
             move_out(&mut self.kernel, space, (number as u32 + 1) << 12, self.ways);
+            // To another place, mostly.
+            if rng.u32(..4) > 0 {
+                move_in(&mut self.kernel, space, home, self.ways, rng);
+            }
         }
     }
 

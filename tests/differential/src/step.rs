@@ -3,7 +3,7 @@
 
 use crate::compare::{Expected, WORDS, compare};
 use crate::machine::{Code, DS, ES, Exit, FS, GS, Machine, reg};
-use crate::scenario::{Event, Host, SMALL_BYTES, code_and_stack, hw, region};
+use crate::scenario::{Event, Host, code_and_stack, hw, region};
 use abi::frame::{Frame, USER_FLAGS, vector};
 use abi::{Rights, UserAddr};
 use anyhow::{Result, bail, ensure};
@@ -337,7 +337,9 @@ fn mode(kernel: &Kernel<Host>, gdt: u32, space: Ref<Space>) -> [(u32, u32); 9] {
 
 /// A TLS descriptor as it is in the processor for a small space.
 fn in_region(descriptor: [u32; 2], region: [u32; 2]) -> [u32; 2] {
-    mmu::descriptor::moved(mmu::descriptor::clipped(descriptor, SMALL_BYTES), mmu::descriptor::base(region))
+    let [low, high] = region;
+    let bytes = ((low & 0xffff | high & 0xf_0000) + 1) * abi::PAGE_SIZE;
+    mmu::descriptor::moved(mmu::descriptor::clipped(descriptor, bytes), mmu::descriptor::base(region))
 }
 
 /// The first TLS descriptor of a thread, as it is in the processor.

@@ -41,7 +41,7 @@
     push dword ptr ss:[\space + {region_high}]
     push dword ptr ss:[\space + {region_low}]
     push dword ptr ss:[\space + {region_high}]
-    xor dword ptr [esp], {code_bit}
+    xor byte ptr [esp + 1], {code_bit} >> 8
     push dword ptr ss:[\space + {region_low}]
 .endm
 
@@ -135,37 +135,25 @@ server_iret:
 .global enter_server_end
 enter_server_end:
 
-// To a small space, by `iret`. If another of its home runs, the segments of ring 3 alone are to be changed. Of a space that
-// has become small, waiting threads have the selectors of a large one in their context.
+// To a small space, by `iret`. If one of its home runs, the segments of ring 3 alone are to be changed: to ask whether that is
+// the same one would cost the others a cache line. Of a space that has become small, waiting threads have the selectors of a large one in
+// their context: one byte tells all that there are.
 .balign 32
 .global enter_small
 enter_small:
-    mov esp, [esp + {space}]
-    cmp esp, ecx
-    je 2f
     mov esp, ss:[ecx + {directory}]
     cmp esp, ss:[{small_home}]
     jne 3f
 1:
     SMALL_SEGMENTS ecx
-5:
     LOAD_DATA {small_data}, ecx
-4:
-    mov dword ptr ss:[edx - 4], {small_data}
-    mov dword ptr ss:[edx - 16], {small_code}
+    mov ss:[edx - 4], ecx
+    mov byte ptr ss:[edx - 16], {small_code}
     lea esp, [edx - 20]
     xor edx, edx
 .global small_iret
 small_iret:
     iretd
-2:
-    mov ecx, ds
-    cmp cl, {small_data}
-    jne 5b
-    mov ecx, es
-    cmp cl, {small_data}
-    jne 5b
-    jmp 4b
 3:
     USER_SEGMENTS 0, 0, esp
     mov cr3, esp
