@@ -226,7 +226,7 @@ impl Component {
 pub struct File {
     #[serde(rename = "as")]
     pub name: String,
-    /// Its path from the project's root, or `busybox` or `initramfs`, which the build makes.
+    /// Its path from the project's root, or `busybox`, `busybox-musl` or `initramfs`, which the build makes.
     pub from: Spanned<String>,
 }
 

@@ -2,7 +2,7 @@
 //! Linux's first root file systems: of the shell, of what mounts a disk, and with files of a run in them.
 
 use super::patched::put;
-use super::{FOLDER, files, packages};
+use super::{FOLDER, files, musl, packages};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
@@ -10,18 +10,25 @@ use std::path::{Path, PathBuf};
 pub const INITRD: &str = "initrd";
 /// The file that is the BusyBox root file system.
 const BUSYBOX: &str = "busybox";
+/// The same with a BusyBox that can be small.
+const SMALL_BUSYBOX: &str = "busybox-musl";
 /// The file that mounts a root file system on a disk.
 const INITRAMFS: &str = "initramfs";
 
 /// The file that a description's `from` names.
 pub fn file(from: &str) -> PathBuf {
-    if [BUSYBOX, INITRAMFS].contains(&from) { Path::new(FOLDER).join(from).with_extension("cpio") } else { PathBuf::from(from) }
+    if [BUSYBOX, SMALL_BUSYBOX, INITRAMFS].contains(&from) {
+        Path::new(FOLDER).join(from).with_extension("cpio")
+    } else {
+        PathBuf::from(from)
+    }
 }
 
 /// Builds what a file of a description is made from, if it is made here.
 pub fn make_file(from: &str) -> Result<()> {
     match from {
-        BUSYBOX => busybox(),
+        BUSYBOX => shell(BUSYBOX, &debians_busybox()?),
+        SMALL_BUSYBOX => shell(SMALL_BUSYBOX, &musl::busybox()?),
         INITRAMFS => initramfs(),
         _ => Ok(()),
     }
@@ -29,32 +36,41 @@ pub fn make_file(from: &str) -> Result<()> {
 
 /// The shell's root file system with more files in it.
 pub fn root_with(inserts: &[Insert]) -> Result<PathBuf> {
-    busybox()?;
+    make_file(BUSYBOX)?;
     let root = with_inserts(BUSYBOX, inserts)?;
     let path = Path::new(FOLDER).join("native.cpio");
     std::fs::write(&path, root)?;
     Ok(path)
 }
 
-/// The root file system of the shell: Debian's BusyBox for i386 and what is in `linux/root`.
-fn busybox() -> Result<()> {
-    let mut archive = Archive::with_shell(&["etc", "root", "sbin", "sys", "tmp", "usr", "usr/bin", "usr/sbin"])?;
+/// Debian's BusyBox for i386.
+fn debians_busybox() -> Result<PathBuf> {
+    let binary = Path::new(FOLDER).join(BUSYBOX);
+    if !binary.exists() {
+        std::fs::copy(packages::binaries(&["busybox-static"])?.join("bin/busybox"), &binary)?;
+    }
+    Ok(binary)
+}
+
+/// A root file system of the shell: a BusyBox and what is in `linux/root`.
+fn shell(name: &str, busybox: &Path) -> Result<()> {
+    let mut archive = Archive::with_shell(busybox, &["etc", "root", "sbin", "sys", "tmp", "usr", "usr/bin", "usr/sbin"])?;
     archive.add("bin/sh", LINK | 0o777, b"busybox", (0, 0))?;
     for path in files("linux/root")? {
-        let name = path.file_name().context("a file without a name")?.to_string_lossy().into_owned();
-        let (place, mode) = match &*name {
-            "init" => (name, 0o755),
-            "sign" => (format!("usr/bin/{name}"), 0o755),
-            _ => (format!("etc/{name}"), 0o644),
+        let file = path.file_name().context("a file without a name")?.to_string_lossy().into_owned();
+        let (place, mode) = match &*file {
+            "init" => (file, 0o755),
+            "sign" => (format!("usr/bin/{file}"), 0o755),
+            _ => (format!("etc/{file}"), 0o644),
         };
         archive.add(&place, FILE | mode, &std::fs::read(&path)?, (0, 0))?;
     }
-    put(&file(BUSYBOX), &archive.finish()?)
+    put(&file(name), &archive.finish()?)
 }
 
 /// What mounts a root file system on a disk, by Debian's BusyBox, and puts files there.
 fn initramfs() -> Result<()> {
-    let mut archive = Archive::with_shell(&["disk"])?;
+    let mut archive = Archive::with_shell(&debians_busybox()?, &["disk"])?;
     for folder in ["", "/run", "/run/systemd", "/run/systemd/system"] {
         archive.directory(&format!("{FILES}{folder}"))?;
     }
@@ -84,18 +100,14 @@ const CHARACTER: u32 = 0o020_000;
 struct Archive(Vec<u8>);
 
 impl Archive {
-    /// One with BusyBox in it, and with folders.
-    fn with_shell(folders: &[&str]) -> Result<Self> {
-        let binary = Path::new(FOLDER).join("busybox");
-        if !binary.exists() {
-            std::fs::copy(packages::binaries(&["busybox-static"])?.join("bin/busybox"), &binary)?;
-        }
+    /// One with this BusyBox in it, and with folders.
+    fn with_shell(busybox: &Path, folders: &[&str]) -> Result<Self> {
         let mut archive = Self::default();
         for name in ["bin", "dev", "proc"].iter().chain(folders) {
             archive.directory(name)?;
         }
         archive.add("dev/console", CHARACTER | 0o600, &[], (5, 1))?;
-        archive.add("bin/busybox", FILE | 0o755, &std::fs::read(&binary)?, (0, 0))?;
+        archive.add("bin/busybox", FILE | 0o755, &std::fs::read(busybox)?, (0, 0))?;
         Ok(archive)
     }
 
