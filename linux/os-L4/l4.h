@@ -86,6 +86,10 @@ struct l4_space {
 	bool more;		/* pages were mapped in more tables than the array has */
 	/* A table spans addresses from base on.  A bit of used is a block that may have pages.  last: changed last. */
 	struct l4_table { unsigned long base; u32 used; } table[L4_KEPT_TABLES], *last;
+	/* Of a small process (small.c): its home, where it is there, and the size of its region; else NULL and 0. */
+	struct home *home;
+	unsigned int unit;
+	unsigned long region;
 };
 /* The space of an mm.  Upstream keeps the address of a stub's stack in this member; there is no stub here. */
 #define l4_space_of(mm)	((struct l4_space *)(mm)->context.id.stack)
@@ -94,6 +98,19 @@ struct l4_space *l4_space_alloc(void);
 void l4_space_free(struct l4_space *space);
 /* Frees the page tables of a space that is kept.  False: there are none. */
 bool l4_spaces_shrink(void);
+
+/* Small processes (small.c). */
+/* Makes a space small, if there is room.  It may have nothing mapped but below the region's size. */
+void l4_space_move_in(struct l4_space *space, unsigned long region);
+/* Makes it large again, if it is small. */
+void l4_space_move_out(struct l4_space *space);
+/* A program was laid out: its space becomes small if its layout is for a region. */
+void l4_enter_region(struct mm_struct *mm);
+/* A process needs more than its region has.  False: it is not small. */
+bool l4_leave_region(struct mm_struct *mm);
+struct seq_file;
+void l4_small_show(struct seq_file *m);
+
 /* Deletes what is in a slot and frees it. */
 void l4_delete(u32 slot);
 
@@ -103,6 +120,8 @@ extern bool l4_is_server;
 /* The Quota to which processes' spaces, page tables and threads are charged. */
 extern u32 l4_user_quota;
 int l4_quota_init(void);
+/* Creates a space in a slot, at a place (of L4_OP_CREATE_SPACE), that shows this Linux if it is a server.  Returns the status. */
+u32 l4_space_show(u32 slot, u32 place);
 /* Creates a space and returns its slot; 0: there is no memory. */
 u32 l4_user_space_create(void);
 void l4_user_space_delete(u32 space);

@@ -155,7 +155,7 @@ int init_new_context(struct task_struct *task, struct mm_struct *mm)
 	struct l4_space *space = l4_space_alloc();
 
 	/* Fork has copied the parent's. */
-	mm->context = (struct mm_context){ .id.vdso = mm->context.id.vdso };
+	mm->context = (struct mm_context){ .id.vdso = mm->context.id.vdso, .id.region = mm->context.id.region };
 	if (!space)
 		return -ENOMEM;
 	mm->context.id.pid = space->slot;
@@ -163,6 +163,9 @@ int init_new_context(struct task_struct *task, struct mm_struct *mm)
 	space->mm = mm;
 	space->reclaimed = false;
 	INIT_LIST_HEAD(&space->populated);
+	/* Exec has chosen no layout yet. */
+	if (mm->context.id.region)
+		l4_space_move_in(space, mm->context.id.region);
 	return 0;
 }
 
@@ -173,6 +176,7 @@ void destroy_context(struct mm_struct *mm)
 	if (!space)
 		return;
 	list_del(&space->populated);
+	l4_space_move_out(space);
 	l4_space_free(space);
 }
 
@@ -284,6 +288,8 @@ static __always_inline int collect(struct mm_struct *mm, bool user)
 		unsigned long from = mm->context.sync[i].from, to = mm->context.sync[i].to;
 
 		mm->context.sync[i].from = mm->context.sync[i].to = 0;
+		if (unlikely(user && space->home && to > space->region))
+			l4_leave_region(mm);
 		if (likely(to - from == PAGE_SIZE) ? sync_page(mm, space, from, user) : sync_range(mm, space, from, to))
 			err = -ENOMEM;
 		l4_walk_synced(mm, from, to);

@@ -45,10 +45,9 @@ static struct use use_of(u32 quota)
 	return (struct use){ r.r1, r.r2, r.r3 & 0xffff, r.r3 >> 16 };
 }
 
-/* Creates a space for a process.  If this Linux is a server, the space shows it before anything runs there. */
-static u32 create_space(u32 slot)
+u32 l4_space_show(u32 slot, u32 place)
 {
-	u32 status = l4_call(L4_OP_CREATE_SPACE, l4_user_quota, 0, slot, 0);
+	u32 status = l4_call(L4_OP_CREATE_SPACE, l4_user_quota, 0, slot, place);
 
 	if (status || !l4_is_server)
 		return status;
@@ -56,6 +55,12 @@ static u32 create_space(u32 slot)
 	if (status)
 		l4_call(L4_OP_DELETE, slot, 0, 0, 0);
 	return status;
+}
+
+/* Creates a space for a process. */
+static u32 create_space(u32 slot)
+{
+	return l4_space_show(slot, 0);
 }
 
 /* How many bytes a space takes without page tables, but with its attachments.  0: there is no memory. */
@@ -137,6 +142,7 @@ static int show(struct seq_file *m, void *nothing)
 	seq_printf(m, "processes  %6u of %6u KiB\n", user.bytes / 1024, user.limit / 1024);
 	seq_printf(m, "Linux      %6u of %6u KiB\n", (own.bytes - user.limit) / 1024, (own.limit - user.limit) / 1024);
 	seq_printf(m, "reclaims   %6lu\n", l4_reclaims);
+	l4_small_show(m);
 	return 0;
 }
 

@@ -308,6 +308,9 @@ static noinline void user_event(struct uml_pt_regs *regs, const struct l4_frame 
 
 		if (unlikely(l4_space_of(current->mm)->reclaimed) && l4_restore_mappings(address, write))
 			return;
+		/* Where segment limits are not checked a small process gets that far. */
+		if (unlikely(address >= l4_space_of(current->mm)->region) && l4_leave_region(current->mm))
+			return;
 		if (likely(!handle_page_fault(address, UPT_IP(regs), write, 1, &code)))
 			return;
 		/* The program would fault again.  segv() tries once more and sends the signal. */

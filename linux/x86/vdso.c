@@ -110,5 +110,8 @@ int arch_setup_additional_pages(struct linux_binprm *bprm, int uses_interp)
 		mm->context.id.vdso = at + PAGE_SIZE;
 out:
 	mmap_write_unlock(mm);
+	/* Exec lays out nothing any more. */
+	if (!IS_ERR_OR_NULL(vma))
+		l4_enter_region(mm);
 	return PTR_ERR_OR_ZERO(vma);
 }

@@ -49,6 +49,7 @@ pub fn header() -> String {
         ("FPU_SYNC", Op::FpuSync),
         ("MAP", Op::Map),
         ("ATTACH", Op::Attach),
+        ("DETACH", Op::Detach),
         ("LOOKUP", Op::Lookup),
         ("ALARM", Op::Alarm),
     ] {
@@ -89,6 +90,7 @@ pub fn header() -> String {
         ("FPU_SIZE", utcb::FPU_SIZE),
         ("KIP_OFFSET", utcb::KIP_ADDRESS - utcb::AREA_START),
         ("TABLE_SPAN", abi::TABLE_SPAN),
+        ("HOME", abi::HOME),
         ("KIP_FEATURES", offset_of!(kip::Kip, features) as u32),
         ("KIP_CLOCK_BASE", offset_of!(kip::Kip, clock.base) as u32),
         ("KIP_CLOCK_MULT", offset_of!(kip::Kip, clock.mult) as u32),

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Small processes.  Their spaces lie side by side in the page tables of a home, which shows this server: so it costs
+ * no switch of page tables to go from one to another.  A small process reaches the addresses below the size of its
+ * region alone.  It does not learn where the region is, nor does Linux: the microkernel adds and subtracts.
+ *
+ * A program is laid out for a region when it is executed: stack, libraries, heap.  The end of its addresses is that of
+ * other programs all the same.  When it maps something beyond, or when its segments do not let it do what it wants, its
+ * space becomes a large one, and the instruction runs again.  It stays large until it executes another program.
+ *
+ * A thread's segment ends where the region does.  So variables of a thread must not lie at negative offsets from its
+ * pointer, as with glibc: a program with such variables has a PT_TLS segment or a dynamic linker that is not musl's.  Another
+ * that has them all the same becomes large at the first.
+ */
+#include <linux/bitmap.h>
+#include <linux/elf.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/init.h>
+#include <linux/irqflags.h>
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/proc_fs.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/string.h>
+#include <asm/tlbflush.h>
+#include <os.h>
+#include "l4.h"
+#include <os-L4/layout.h>
+
+/* Regions are multiples of this, and powers of two of it.  One is enough for a program that may lie anywhere. */
+#define UNIT		(64UL << 20)
+#define UNITS		(L4_USER_END / UNIT)
+/* The largest region. */
+#define MOST		(256UL << 20)
+/* What a program gets in its region beside its image, at least: stack, heap, memory that it maps. */
+#define ROOM		(40UL << 20)
+#define HOMES		16
+#define PROGRAM_HEADERS	16
+
+static struct home {
+	u32 slot;
+	DECLARE_BITMAP(used, UNITS);
+} homes[HOMES];
+
+/* l4_small=: "off", and "all" that can be. */
+static bool wanted;
+
+static int __init small_setup(char *text)
+{
+	wanted = !strcmp(text, "all");
+	return wanted || !strcmp(text, "off");
+}
+__setup("l4_small=", small_setup);
+
+/* Small spaces; how often one became large. */
+static unsigned int small_spaces;
+static unsigned long promotions;
+
+/* Whether a dynamic linker's path, of which this is the last segment read, is that of musl. */
+static bool is_musl(struct file *file, const struct elf32_phdr *ph)
+{
+	char path[64] = "";
+	loff_t pos = ph->p_offset;
+
+	return ph->p_filesz < sizeof(path) && kernel_read(file, path, ph->p_filesz, &pos) == ph->p_filesz &&
+	       strstarts(kbasename(path), "ld-musl-");
+}
+
+/* The region that a program needs, or 0 if it cannot be small. */
+static unsigned long region_for(struct file *file, const struct elf32_hdr *elf)
+{
+	struct elf32_phdr ph[PROGRAM_HEADERS];
+	size_t bytes = elf->e_phnum * sizeof(ph[0]);
+	loff_t pos = elf->e_phoff;
+	unsigned long end = 0;
+	int i;
+
+	if (elf->e_phnum > PROGRAM_HEADERS || kernel_read(file, ph, bytes, &pos) != bytes)
+		return 0;
+	for (i = 0; i < elf->e_phnum; i++) {
+		if (ph[i].p_type == PT_TLS || (ph[i].p_type == PT_INTERP && !is_musl(file, &ph[i])))
+			return 0;
+		if (ph[i].p_type == PT_LOAD)
+			end = max_t(unsigned long, end, ph[i].p_vaddr + ph[i].p_memsz);
+	}
+	if (end > MOST - ROOM)
+		return 0;
+	return max(UNIT, roundup_pow_of_two(end + ROOM));
+}
+
+/* Exec has installed the program's mm, and is about to lay it out (patch 20). */
+void l4_set_layout(const struct elf32_hdr *elf)
+{
+	struct mm_struct *mm = current->mm;
+	struct file *file = wanted && l4_is_server ? get_mm_exe_file(mm) : NULL;
+
+	mm->context.id.region = 0;
+	if (!file)
+		return;
+	mm->context.id.region = region_for(file, elf);
+	fput(file);
+}
+
+/* Where the current process's stack ends at most.  In a region there is room for the vDSO above. */
+unsigned long l4_stack_top(void)
+{
+	unsigned long region = current->mm ? current->mm->context.id.region : 0;
+
+	return region ? region - 4 * PAGE_SIZE : TASK_SIZE - 2 * PAGE_SIZE;
+}
+
+/* Where a program lies that may lie anywhere and has a dynamic linker, and otherwise its heap.  The heap is then up to 32 MiB higher. */
+unsigned long l4_dyn_base(void)
+{
+	unsigned long region = current->mm->context.id.region;
+
+	return region ? region / 8 : TASK_SIZE / 3 * 2;
+}
+
+/* Finds room in a home for so many units, and takes it.  Regions lie at multiples of their size.  Returns the unit, or -1. */
+static int take(struct home *home, unsigned int units)
+{
+	unsigned long at = bitmap_find_next_zero_area(home->used, UNITS, 0, units, units - 1);
+
+	if (at + units > UNITS)
+		return -1;
+	bitmap_set(home->used, at, units);
+	return at;
+}
+
+static bool home_create(struct home *home)
+{
+	home->slot = l4_slot_alloc();
+	if (!home->slot)
+		return false;
+	if (!l4_space_show(home->slot, L4_HOME))
+		return true;
+	l4_slot_free(home->slot);
+	home->slot = 0;
+	return false;
+}
+
+void l4_space_move_in(struct l4_space *space, unsigned long region)
+{
+	unsigned int units = region / UNIT, i = 0;
+	struct l4_table *t = space->table;
+	struct home *home = homes;
+	unsigned long flags;
+	u32 status;
+	int at;
+
+	for (; home < homes + HOMES; home++) {
+		if (!home->slot && !home_create(home))
+			return;
+		at = take(home, units);
+		if (at >= 0)
+			break;
+	}
+	if (home == homes + HOMES)
+		return;
+	/* The space may have tables of an earlier process there. */
+	if (l4_unmap_record(space->slot, region, L4_USER_END - region) | l4_map_flush())
+		goto out;
+	while (i < space->tables) {
+		if (t[i].base >= region)
+			t[i] = t[--space->tables];
+		else
+			i++;
+	}
+	space->last = t;
+	/* In steps, as l4_delete(). */
+	local_irq_save(flags);
+	status = l4_call(L4_OP_ATTACH, home->slot, at * UNIT, space->slot,
+			 region | L4_RIGHT_READ | L4_RIGHT_WRITE | L4_RIGHT_EXECUTE);
+	local_irq_restore(flags);
+	if (status) {
+		pr_warn_ratelimited("l4: %s[%d] cannot be small: error %u\n", current->comm, task_pid_nr(current), status);
+		goto out;
+	}
+	space->home = home;
+	space->unit = at;
+	space->region = region;
+	small_spaces++;
+	return;
+out:
+	bitmap_clear(home->used, at, units);
+}
+
+void l4_space_move_out(struct l4_space *space)
+{
+	struct home *home = space->home;
+	unsigned long flags;
+
+	if (!home)
+		return;
+	local_irq_save(flags);
+	if (l4_call(L4_OP_DETACH, home->slot, space->unit * UNIT, 0, 0))
+		panic("l4: space %u does not leave its home", space->slot);
+	local_irq_restore(flags);
+	bitmap_clear(home->used, space->unit, space->region / UNIT);
+	space->home = NULL;
+	space->region = 0;
+	small_spaces--;
+}
+
+void l4_enter_region(struct mm_struct *mm)
+{
+	if (!mm->context.id.region)
+		return;
+	/* The stack was made elsewhere, and then moved. */
+	um_tlb_sync(mm);
+	l4_space_move_in(l4_space_of(mm), mm->context.id.region);
+}
+
+bool l4_leave_region(struct mm_struct *mm)
+{
+	struct l4_space *space = l4_space_of(mm);
+
+	if (!space->home)
+		return false;
+	l4_space_move_out(space);
+	/* Nor are its children small. */
+	mm->context.id.region = 0;
+	promotions++;
+	return true;
+}
+
+void l4_small_show(struct seq_file *m)
+{
+	seq_printf(m, "small      %6u\n", small_spaces);
+	seq_printf(m, "promotions %6lu\n", promotions);
+}
+
+/* In /proc/PID/status. */
+void arch_proc_pid_thread_features(struct seq_file *m, struct task_struct *task)
+{
+	struct mm_struct *mm = get_task_mm(task);
+
+	if (!mm)
+		return;
+	seq_printf(m, "L4Small:\t%lu kB\n", l4_space_of(mm)->region / 1024);
+	mmput(mm);
+}
