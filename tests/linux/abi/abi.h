@@ -52,6 +52,12 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+/* The same under the names of musl. */
+#ifndef __GLIBC__
+#define _libc_fpstate _fpstate
+#define __NR_clock_getres __NR_clock_getres_time32
+#endif
+
 #define PAGE 4096
 #define CHECK(condition) do { if (!(condition)) { printf("# %s:%d: %s (errno %d)\n", __func__, __LINE__, #condition, errno); return 0; } } while (0)
 

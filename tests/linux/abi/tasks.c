@@ -2,7 +2,19 @@
 /* Threads, processes, and how they wait for each other. */
 #include "abi.h"
 
+/* A variable that each thread has. */
+#ifdef __GLIBC__
 static __thread int mine;
+static int get(void) { return mine; }
+static void set(int value) { mine = value; }
+static void make(void) { }
+#else
+/* A small program has no segment for such variables (docs/small-spaces.md). */
+static pthread_key_t mine;
+static int get(void) { return (int)(long)pthread_getspecific(mine); }
+static void set(int value) { pthread_setspecific(mine, (void *)(long)value); }
+static void make(void) { pthread_key_create(&mine, NULL); }
+#endif
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static int sum, started;
@@ -11,7 +23,7 @@ static void *thread(void *arg)
 {
 	int i;
 
-	mine = (int)(long)arg;
+	set((int)(long)arg);
 	pthread_mutex_lock(&mutex);
 	started++;
 	pthread_cond_broadcast(&cond);
@@ -20,12 +32,12 @@ static void *thread(void *arg)
 	pthread_mutex_unlock(&mutex);
 	for (i = 0; i < 200; i++) {
 		pthread_mutex_lock(&mutex);
-		sum += mine;
+		sum += get();
 		pthread_mutex_unlock(&mutex);
 		if (i % 10 == 0)
 			sched_yield();
 	}
-	return (void *)(long)(mine == (int)(long)arg);
+	return (void *)(long)(get() == (int)(long)arg);
 }
 
 int threads(void)
@@ -35,6 +47,7 @@ int threads(void)
 	void *r;
 
 	sum = started = 0;
+	make();
 	for (i = 0; i < 8; i++)
 		CHECK(!pthread_create(&t[i], NULL, thread, (void *)(i + 1)));
 	for (i = 0; i < 8; i++) {

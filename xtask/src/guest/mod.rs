@@ -6,7 +6,7 @@ pub mod batch;
 use crate::build::{self, Options, Seed};
 use crate::description::Interface;
 use crate::linux::root::{self, Insert};
-use crate::linux::{FOLDER, files, server};
+use crate::linux::{FOLDER, files, musl, server};
 use crate::machine::Emulator;
 use crate::machine::board;
 use crate::machine::emulator::{self, Machine};
@@ -55,6 +55,13 @@ pub fn program(name: &str) -> Result<Insert> {
     let folder = Path::new("tests/linux").join(name);
     let source = if folder.is_dir() { folder } else { folder.with_extension("c") };
     Ok(insert(&format!("/bin/{name}"), compile(source)?))
+}
+
+/// The same of one that can be small.
+pub fn small_program(name: &str) -> Result<Insert> {
+    let folder = Path::new("tests/linux").join(name);
+    let source = if folder.is_dir() { folder } else { folder.with_extension("c") };
+    Ok(insert(&format!("/bin/{name}"), compile_small(source)?))
 }
 
 /// How to run a command in Linux.
@@ -131,11 +138,18 @@ impl Guest<'_> {
 
 /// Compiles a test program, a file or a folder of files, statically.
 pub fn compile(source: impl AsRef<Path>) -> Result<Vec<u8>> {
-    let source = source.as_ref();
-    let name = source.file_stem().context("a source without a name")?;
+    compile_with(Command::new(board::chosen().linux.compiler()), source.as_ref(), "")
+}
+
+/// Compiles one that can be small.
+pub fn compile_small(source: impl AsRef<Path>) -> Result<Vec<u8>> {
+    compile_with(musl::compiler()?, source.as_ref(), "-small")
+}
+
+fn compile_with(mut gcc: Command, source: &Path, suffix: &str) -> Result<Vec<u8>> {
+    let name = source.file_stem().context("a source without a name")?.to_string_lossy();
     std::fs::create_dir_all(FOLDER)?;
-    let program = Path::new(FOLDER).join(name);
-    let mut gcc = Command::new(board::chosen().linux.compiler());
+    let program = Path::new(FOLDER).join(format!("{name}{suffix}"));
     gcc.args(["-static", "-O2", "-pthread", "-Wall", "-Wno-unused-result", "-o"]).arg(&program);
     if source.is_dir() {
         gcc.args(files(source)?.iter().filter(|file| file.extension().is_some_and(|extension| extension == "c")));

@@ -7,7 +7,7 @@ use crate::machine::board;
 use crate::process::run;
 use anyhow::{Context, Result, ensure};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Options of Debian's BusyBox that want the regular expressions of glibc.
@@ -80,13 +80,3 @@ pub fn busybox() -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Compiles a C file to such a program.
-pub fn compile(source: impl AsRef<Path>) -> Result<Vec<u8>> {
-    let source = source.as_ref();
-    let name = source.file_stem().context("a source without a name")?;
-    let program = Path::new(FOLDER).join(name).with_extension("musl");
-    let mut gcc = compiler()?;
-    gcc.args(["-static", "-O2", "-Wall", "-Wno-unused-result", "-o"]).arg(&program).arg(source);
-    run(&mut gcc)?;
-    Ok(fs::read(program)?)
-}

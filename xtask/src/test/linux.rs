@@ -7,6 +7,7 @@ use crate::build;
 use crate::guest::batch::Fetch;
 use crate::guest::{Guest, Outcome, TIMEOUT, figures_with, insert, native, native_figures, program};
 use anyhow::{Context, Result, ensure};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -28,12 +29,17 @@ fn simple(command: &str) -> Result<Outcome> {
     Guest::default().run(command)
 }
 
+/// The checks that passed.
+pub(super) fn passed(text: &str) -> BTreeSet<String> {
+    text.lines().filter_map(|line| line.strip_prefix("ok ")).map(String::from).collect()
+}
+
 /// What programs expect of Linux, here and on Linux alone.
 pub(super) fn abi() -> Result<()> {
     let inserts = vec![program("abi")?];
     let reference = native("abi", inserts.clone(), None, TIMEOUT)?;
     let o = Guest { inserts, own_time: true, ..Guest::default() }.run("abi")?;
-    let passed = |text: &str| text.lines().filter(|line| line.starts_with("ok ")).count();
+    let passed = |text: &str| passed(text).len();
     let here = o.text();
     ensure!(o.status == 0, "{} checks failed, {} passed:\n{here}", o.status, passed(&here));
     ensure!(

@@ -14,6 +14,7 @@ mod profile;
 mod results;
 mod script;
 mod server;
+mod small;
 mod source;
 mod spaces;
 mod suites;
@@ -48,6 +49,7 @@ const SLOW: &[&str] = &[
     "linux.kselftest.bochs",
     "linux.busybox",
     "linux.busybox.forced",
+    "linux.busybox.small",
     "linux.abi.checked",
     "linux.memory.forced",
     "linux.interrupts.forced",
@@ -123,6 +125,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(dialogue::ALL)
         .chain(linux::ALL)
         .chain(spaces::ALL)
+        .chain(small::ALL)
         .chain(bench::ALL)
         .chain(model::ALL)
         .chain(profile::ALL)

@@ -79,7 +79,7 @@ impl Passed {
 /// Runs a script on both at a time, in QEMU each in its machine's own time: what it measures and waits for is the same
 /// on a busy host. Returns what it printed in Linux on Macadamia, and on Linux
 /// alone; both are kept as files, too.
-fn both(name: &str, on: Emulator, inserts: Vec<Insert>, script: &str) -> Result<[String; 2]> {
+fn both(name: &str, system: &str, on: Emulator, inserts: Vec<Insert>, script: &str) -> Result<[String; 2]> {
     let kept = |kind: &str, text: &str| std::fs::write(Path::new(FOLDER).join(name).with_extension(kind), text);
     // Bochs is slow.
     let timeout = if on == Emulator::Bochs { 3 * TIMEOUT } else { TIMEOUT };
@@ -87,7 +87,7 @@ fn both(name: &str, on: Emulator, inserts: Vec<Insert>, script: &str) -> Result<
     let (here, alone) = std::thread::scope(|scope| {
         let copy = inserts.clone();
         let alone = scope.spawn(|| guest::native(script, copy, None, TIMEOUT));
-        let here = Guest { system: SYSTEM, on, inserts, timeout, own_time: true, ..Guest::default() }.run(script);
+        let here = Guest { system, on, inserts, timeout, own_time: true, ..Guest::default() }.run(script);
         (here, alone.join())
     });
     let alone = alone.map_err(|_| anyhow::anyhow!("the run on Linux alone panicked"))?;
@@ -181,7 +181,7 @@ fn run_kselftests(name: &str, on: Emulator, pinned: &Pinned) -> Result<()> {
         let contents = std::fs::read(&host).with_context(|| format!("cannot read {}", host.display()))?;
         inserts.push(Insert { guest, contents, mode: 0o755 });
     }
-    let [here, alone] = both(name, on, inserts, &format!("{UNPACK}{RUN_LIST}"))?.map(|text| kselftest_cases(&text, &pinned.vary));
+    let [here, alone] = both(name, SYSTEM, on, inserts, &format!("{UNPACK}{RUN_LIST}"))?.map(|text| kselftest_cases(&text, &pinned.vary));
     for run in &pinned.runs {
         let passes = alone.iter().any(|case| case == run || case.starts_with(&format!("{run}: ")));
         ensure!(passes, "no case of `{run}` passes on Linux alone: do not list it");
@@ -233,16 +233,22 @@ fn build_kselftests(pinned: &Pinned) -> Result<Insert> {
 
 /// BusyBox's own tests, of the source package of Debian's binary.
 pub(super) fn busybox() -> Result<()> {
+    busybox_of(SYSTEM, Vec::new())
+}
+
+/// The same in another system, perhaps with another binary.
+pub(super) fn busybox_of(system: &str, binary: Vec<Insert>) -> Result<()> {
     let pinned = Pinned::read("tests/linux/busybox")?;
     let source = packages::source("busybox")?;
     let configuration = std::fs::read(source.join("debian/config/pkg/static"))?;
-    let inserts = vec![archive(&source, ["testsuite"])?, Insert { guest: "/config".into(), contents: configuration, mode: 0o644 }];
+    let mut inserts = vec![archive(&source, ["testsuite"])?, Insert { guest: "/config".into(), contents: configuration, mode: 0o644 }];
+    inserts.extend(binary);
     let without = pinned.without.join(" ");
     let script = format!(
         "{UNPACK}export SHELL=/bin/sh; cd /tmp/suite && cp /config .config && ln -s /bin/busybox busybox && cd testsuite && rm {without} && \
          timeout -s KILL 600 ./runtest > /tmp/output 2>&1 < /dev/null; grep '^[A-Z]*: ' /tmp/output"
     );
-    let [here, alone] = both("busybox", Emulator::Qemu, inserts, &script)?.map(|text| {
+    let [here, alone] = both("busybox", system, Emulator::Qemu, inserts, &script)?.map(|text| {
         let mut passed = Passed::default();
         text.lines().filter_map(|line| line.strip_prefix("PASS: ")).for_each(|case| passed.add(case));
         passed.cases()

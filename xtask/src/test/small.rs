@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Small processes of Linux: what they may do, what makes them large, and that programs do not notice.
+
+use super::tally::Test;
+use super::{linux, suites};
+use crate::guest::{Guest, Outcome, native, small_program};
+use crate::linux::musl;
+use crate::linux::root::Insert;
+use crate::machine::Emulator;
+use crate::machine::spaces::{Spaces, with};
+use anyhow::{Context, Result, ensure};
+use std::time::Duration;
+
+/// All of them.
+pub const ALL: &[Test] = &[
+    ("linux.regions", || with(Spaces::Force, || regions(Emulator::Qemu))),
+    ("linux.regions.bochs", || regions(Emulator::Bochs)),
+    ("linux.regions.homes", || with(Spaces::Force, homes)),
+    ("linux.abi.small", || with(Spaces::Force, abi)),
+    ("linux.busybox.small", || with(Spaces::Force, busybox)),
+];
+
+const SYSTEM: &str = "systems/linux-small-programs.toml";
+
+/// A line of `/proc/macadamia`.
+fn count(o: &Outcome, name: &str) -> Result<u64> {
+    let text = o.text();
+    let line = text.lines().rev().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name} in: {text}"))?;
+    line.trim().parse().with_context(|| format!("{name} is {line}"))
+}
+
+/// Each way out of a region makes a process large, and it goes on; the neighbours do not notice. Where segment limits hold, they are what
+/// tells; in QEMU page faults do.
+fn regions(on: Emulator) -> Result<()> {
+    let guest = Guest { system: SYSTEM, on, inserts: vec![small_program("regions")?], timeout: Duration::from_secs(180), ..Guest::default() };
+    // Processes beside it, that count.
+    let o = guest.succeed("yes | head -c 3000000 | md5sum & regions && wait && cat /proc/macadamia")?;
+    let text = o.text();
+    let passed = text.lines().filter(|line| line.starts_with("ok ")).count();
+    ensure!(passed >= 17, "{passed} checks: {text}");
+    ensure!(text.contains(MD5_OF_YES), "the neighbour counted something else: {text}");
+    ensure!(count(&o, "promotions")? >= 12, "too few became large: {text}");
+    Ok(())
+}
+
+/// Of 3,000,000 bytes of `yes`, as `md5sum` of any Linux says.
+const MD5_OF_YES: &str = "f30a749ec7a7b55d3a75349f242c4cd8";
+
+/// More processes than a home has regions for, in a ring; nothing of them is left.
+fn homes() -> Result<()> {
+    let guest = Guest { system: SYSTEM, inserts: vec![small_program("regions")?], ..Guest::default() };
+    let o = guest.succeed("grep small /proc/macadamia; regions ring 120 10 && regions ring 120 10 && cat /proc/macadamia")?;
+    let text = o.text();
+    let before = text.lines().next().and_then(|line| line.strip_prefix("small")).context("no figure before")?;
+    // `grep` was small then, and now `cat` is.
+    ensure!(count(&o, "small")? == before.trim().parse::<u64>()?, "regions are left: {text}");
+    ensure!(count(&o, "promotions")? == 0, "some became large: {text}");
+    Ok(())
+}
+
+/// What programs expect of Linux, of a program that is small: the same as the same program gets from Linux alone.
+fn abi() -> Result<()> {
+    let inserts = vec![small_program("abi")?];
+    let reference = native("abi", inserts.clone(), None, crate::guest::TIMEOUT)?;
+    let o = Guest { system: SYSTEM, inserts, own_time: true, ..Guest::default() }.run("abi; cat /proc/macadamia")?;
+    let [alone, here] = [reference.out, o.text()].map(|text| linux::passed(&text));
+    ensure!(alone.len() > 100 && alone == here, "passes on one only: {:?}", alone.symmetric_difference(&here));
+    println!("# {} checks pass as on Linux alone, of a program that is linked with musl and small", here.len());
+    Ok(())
+}
+
+/// BusyBox's own tests, with all of its processes small.
+fn busybox() -> Result<()> {
+    let contents = std::fs::read(musl::busybox()?)?;
+    suites::busybox_of("tests/systems/linux-suites-small.toml", vec![Insert { guest: "/bin/busybox".into(), contents, mode: 0o755 }])
+}
