@@ -26,8 +26,9 @@ pub trait World: Physical {
     fn root(&mut self) -> u32;
     /// Whether paging is on.
     fn paging(&mut self) -> bool;
-    /// Whether the present space has a kernel information page, and so belongs to a native component.
-    fn is_native(&mut self) -> bool;
+    /// Whether the space whose addresses begin at linear address `base` has a kernel information page, and so belongs to a
+    /// native component.
+    fn is_native(&mut self, base: u32) -> bool;
     /// The selectors in DS, ES, FS and GS.
     fn data_segments(&mut self) -> [u16; 4];
     /// So many bytes from a linear address on, if the present tables map them.
@@ -82,8 +83,8 @@ pub struct Counter {
     modelled: u64,
     /// Whose code is executed.
     owner: Owner,
-    /// Whose code user mode executes in this space: native or not, if that is known.
-    native: Option<bool>,
+    /// Whose code user mode executes in this space, which begins there: native or not, if that is known.
+    native: Option<(u32, bool)>,
     /// Privilege of the code that is executed.
     privilege: Privilege,
     /// Privilege of the instruction that is due if nothing intervenes. After a far return ring 1 is [`Privilege::User`], too.
@@ -251,7 +252,7 @@ impl Counter {
         self.base = base;
         let kernel = chunk.privilege == Privilege::Kernel;
         let enters = kernel && self.due != Privilege::Kernel;
-        let owner = if kernel { Owner::Kernel } else { self.user_owner(chunk.privilege, base, world) };
+        let owner = if kernel { Owner::Kernel } else { self.user_owner(chunk, base, world) };
         if enters || owner != self.owner {
             self.settle(executed);
             self.owner = owner;
@@ -403,11 +404,14 @@ impl Counter {
     }
 
     /// Whose code is at an address. High addresses are the server's in every space, and nobody else runs at ring 1.
-    fn user_owner(&mut self, privilege: Privilege, address: u32, world: &mut impl World) -> Owner {
-        if self.limit.is_some() && (privilege == Privilege::Ring1 || self.setup.server.contains(&address)) {
+    fn user_owner(&mut self, chunk: &Chunk, address: u32, world: &mut impl World) -> Owner {
+        if self.limit.is_some() && (chunk.privilege == Privilege::Ring1 || self.setup.server.contains(&address)) {
             return Owner::Server;
         }
-        if !*self.native.get_or_insert_with(|| world.is_native()) {
+        // Small spaces lie side by side below one directory.
+        let known = self.native.filter(|(base, _)| *base == chunk.segment);
+        let (_, native) = *self.native.insert(known.unwrap_or_else(|| (chunk.segment, world.is_native(chunk.segment))));
+        if !native {
             Owner::User
         } else if self.setup.server.contains(&address) {
             Owner::Server

@@ -188,6 +188,8 @@ const fn is_prefix(byte: u8) -> bool {
 pub struct Chunk {
     /// Who executes it.
     pub privilege: Privilege,
+    /// Linear address at which its code segment begins: what instruction pointers count from.
+    pub segment: u32,
     /// Bytes.
     pub bytes: u16,
     /// Where each line of decoded instructions begins, in bytes from the start.
@@ -195,7 +197,7 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Of instructions with these lengths, so many in each line of decoded ones.
+    /// Of instructions with these lengths, so many in each line of decoded ones, in a code segment that begins at 0.
     #[must_use]
     pub fn new(privilege: Privilege, lengths: &[u8], per_line: usize) -> Self {
         let mut heads = Vec::new();
@@ -206,7 +208,7 @@ impl Chunk {
             }
             bytes += u16::from(length);
         }
-        Self { privilege, bytes, heads }
+        Self { privilege, segment: 0, bytes, heads }
     }
 }
 

@@ -25,7 +25,7 @@ impl World for Guest {
     fn paging(&mut self) -> bool {
         false
     }
-    fn is_native(&mut self) -> bool {
+    fn is_native(&mut self, _: u32) -> bool {
         self.native
     }
     fn data_segments(&mut self) -> [u16; 4] {

@@ -69,7 +69,7 @@ impl World for Guest {
     fn paging(&mut self) -> bool {
         true
     }
-    fn is_native(&mut self) -> bool {
+    fn is_native(&mut self, _: u32) -> bool {
         false
     }
     fn data_segments(&mut self) -> [u16; 4] {

@@ -112,8 +112,8 @@ impl World for Guest {
         self.registers.cr0() >> 31 != 0
     }
 
-    fn is_native(&mut self) -> bool {
-        self.registers.memory(abi::utcb::KIP_ADDRESS) == Some(abi::kip::MAGIC)
+    fn is_native(&mut self, base: u32) -> bool {
+        self.registers.memory(base.wrapping_add(abi::utcb::KIP_ADDRESS)) == Some(abi::kip::MAGIC)
     }
 
     fn data_segments(&mut self) -> [u16; 4] {

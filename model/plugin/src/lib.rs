@@ -13,8 +13,8 @@
 //! Everything else has callbacks that QEMU skips (or, for memory, that return at once) until the first
 //! marker; with `check=on` they act from the machine's start. With `latency=on` each block of the kernel
 //! has one more, which acts always. A block's callback reads EIP, because
-//! QEMU shares a block among all addresses that its page is mapped at. At the machine's end the
-//! report goes to FILE as JSON.
+//! QEMU shares a block among all addresses that its page is mapped at, but not among code segments: where
+//! that begins is known when the block is translated. At the machine's end the report goes to FILE as JSON.
 #![warn(missing_docs)]
 
 mod arguments;
@@ -225,15 +225,16 @@ extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: *mut qemu::qemu_plugin_tb
 
 /// Has the instructions of a block counted, and where sampling begins and ends told.
 fn watch(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
-    let Some(sampler) = &plugin.sampler else { return };
+    let (Some(sampler), Some(guest)) = (&plugin.sampler, &plugin.guest) else { return };
+    let segment = code_segment(guest, tb);
     let until = plugin.word(std::mem::offset_of!(Words, until));
     let (add, lt) = (qemu::qemu_plugin_op::QEMU_PLUGIN_INLINE_ADD_U64, cond::QEMU_PLUGIN_COND_LT);
-    let (registers, none) = (flags::QEMU_PLUGIN_CB_R_REGS, std::ptr::null_mut());
+    let (registers, data) = (flags::QEMU_PLUGIN_CB_R_REGS, segment as usize as *mut c_void);
     // SAFETY: `tb` is the block being translated; QEMU carries out what is registered first first.
     let count = unsafe {
         let count = qemu::qemu_plugin_tb_n_insns(tb);
         qemu::qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(tb, add, until, count as u64);
-        qemu::qemu_plugin_register_vcpu_tb_exec_cond_cb(tb, Some(enough), registers, lt, until, sampler::SMALL, none);
+        qemu::qemu_plugin_register_vcpu_tb_exec_cond_cb(tb, Some(enough), registers, lt, until, sampler::SMALL, data);
         count
     };
     for index in 0..count {
@@ -256,13 +257,13 @@ fn watch(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
     }
 }
 
-/// A block begins with which enough instructions were executed for a sample.
-extern "C" fn enough(_: c_uint, _: *mut c_void) {
+/// A block begins with which enough instructions were executed for a sample. `segment` is where the code segment begins.
+extern "C" fn enough(_: c_uint, segment: *mut c_void) {
     with(|plugin| {
         let every = plugin.sampler.as_ref().map_or(1, |sampler| sampler.sampling.every);
         let due = plugin.take_due(every);
         if let (Some(sampler), Some(guest)) = (&mut plugin.sampler, &mut plugin.guest) {
-            sampler.sample(guest, due);
+            sampler.sample(guest, due, segment as u32);
         }
     });
 }
@@ -287,11 +288,20 @@ extern "C" fn crossed(_: c_uint, data: *mut c_void) {
     });
 }
 
+/// The linear address at which the code segment of a block begins that is being translated. QEMU translates what it is about to
+/// execute, so EIP is that of the first instruction.
+fn code_segment(guest: &Guest, tb: *mut qemu::qemu_plugin_tb) -> u32 {
+    // SAFETY: `tb` is the block being translated; every block has an instruction.
+    let first = unsafe { qemu::qemu_plugin_insn_vaddr(qemu::qemu_plugin_tb_get_insn(tb, 0)) };
+    (first as u32).wrapping_sub(guest.eip())
+}
+
 /// Puts callbacks and counting into a block that is being translated.
 fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
     let Some(guest) = &plugin.guest else { return };
     let privilege = guest.privilege();
     let kernel = privilege == Privilege::Kernel;
+    let segment = code_segment(guest, tb);
     // SAFETY: `tb` is the block being translated; its instructions are valid in this callback, and the
     // buffer is as long as said.
     let instructions: Vec<_> = unsafe {
@@ -310,7 +320,8 @@ fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
         // It may arm the counter in the middle, and must then know where it is.
         // SAFETY: `tb` is the block being translated.
         unsafe {
-            qemu::qemu_plugin_register_vcpu_tb_exec_cb(tb, Some(block_begins), flags::QEMU_PLUGIN_CB_R_REGS, std::ptr::null_mut());
+            let data = segment as usize as *mut c_void;
+            qemu::qemu_plugin_register_vcpu_tb_exec_cb(tb, Some(block_begins), flags::QEMU_PLUGIN_CB_R_REGS, data);
         }
     }
     if kernel {
@@ -329,7 +340,8 @@ fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
         if at_start {
             let rest = instructions[index..].iter().map(|(_, bytes)| bytes).take_while(|bytes| Marker::decode(bytes).is_none());
             let lengths: Vec<u8> = rest.map(|bytes| bytes.len() as u8).collect();
-            let chunk = plugin.chunks.intern(Chunk::new(privilege, &lengths, plugin.arguments.per_line), offset);
+            let chunk = Chunk { segment, ..Chunk::new(privilege, &lengths, plugin.arguments.per_line) };
+            let chunk = plugin.chunks.intern(chunk, offset);
             if markers {
                 conditional(*instruction, chunk_begins, flags::QEMU_PLUGIN_CB_R_REGS, armed, chunk);
             } else {
@@ -396,10 +408,11 @@ fn conditional(
     }
 }
 
-extern "C" fn block_begins(_: c_uint, _: *mut c_void) {
+/// `segment` is where the code segment begins.
+extern "C" fn block_begins(_: c_uint, segment: *mut c_void) {
     with(|plugin| {
         if let Some(guest) = &plugin.guest {
-            plugin.block = guest.eip();
+            plugin.block = guest.eip().wrapping_add(segment as u32);
         }
     });
 }
@@ -409,8 +422,8 @@ extern "C" fn block_of_one(_: c_uint, index: *mut c_void) {
     with(|plugin| {
         let executed = plugin.executed();
         if let Some(guest) = &mut plugin.guest {
-            let base = guest.eip();
-            plugin.counter.chunk(&plugin.chunks.all[index as usize].0, base, executed, guest);
+            let chunk = &plugin.chunks.all[index as usize].0;
+            plugin.counter.chunk(chunk, guest.eip().wrapping_add(chunk.segment), executed, guest);
         }
     });
 }

@@ -52,19 +52,20 @@ impl Sampler {
         Self { sampling, samples: Samples::default(), on, left }
     }
 
-    /// A block begins with which enough instructions have been executed for so many samples.
-    pub fn sample(&mut self, guest: &mut Guest, times: u64) {
+    /// A block begins with which enough instructions have been executed for so many samples. Its code segment begins at
+    /// linear address `segment`, and so do the space and the stack, if it is user mode's.
+    pub fn sample(&mut self, guest: &mut Guest, times: u64, segment: u32) {
         let root = guest.paging().then(|| guest.root());
         let kernel = guest.privilege() == Privilege::Kernel;
         let eip = guest.eip();
-        let component = component(guest);
-        let code = if component.is_some() || kernel { Vec::new() } else { guest.bytes(eip, CODE_BYTES as u32) };
+        let component = component(guest, segment);
+        let code = if component.is_some() || kernel { Vec::new() } else { guest.bytes(eip.wrapping_add(segment), CODE_BYTES as u32) };
         let space = match (component, root) {
             (Some(name), _) => Space::Component(name),
             (None, Some(root)) if guest.first_root().is_some_and(|first| first != root) => Space::Process,
             _ => Space::First,
         };
-        let stack = self.stack(guest);
+        let stack = self.stack(guest, segment);
         self.samples.add(Sample { space, kernel, eip, code, stack }, times);
     }
 
@@ -79,7 +80,7 @@ impl Sampler {
 
     /// One of the bounds is executed, or what is at its address in a process.
     pub fn cross(&mut self, guest: &mut Guest, address: u32) {
-        if component(guest).is_some() {
+        if component(guest, 0).is_some() {
             self.on = self.sampling.bounds.as_ref().is_some_and(|bounds| bounds.start == address);
         }
     }
@@ -107,9 +108,9 @@ impl Sampler {
     }
 
     /// The words on the stack that are addresses of code.
-    fn stack(&self, guest: &Guest) -> Vec<u32> {
+    fn stack(&self, guest: &Guest, segment: u32) -> Vec<u32> {
         let top = guest.general(4);
-        let words = guest.bytes(top, STACK_BYTES - top % STACK_BYTES);
+        let words = guest.bytes(top.wrapping_add(segment), STACK_BYTES - top % STACK_BYTES);
         let words = words.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
         words.filter(|&word| self.sampling.code.iter().any(|range| range.contains(&word))).collect()
     }
@@ -117,13 +118,14 @@ impl Sampler {
 
 /// The component that runs or, in the kernel, whose directory is in use: a process's directory shows a server, but is not
 /// its own. A server at ring 1 and a component with a window have their start block there; the root server has none.
-fn component(guest: &mut Guest) -> Option<String> {
+/// Its addresses begin at linear address `segment`.
+fn component(guest: &mut Guest, segment: u32) -> Option<String> {
     use image::layout::{START_BLOCK, WINDOW_START_BLOCK};
     if guest.privilege() == Privilege::Ring1 {
         return name(guest, WINDOW_START_BLOCK);
     }
-    if guest.is_native() {
-        return Some(name(guest, START_BLOCK).unwrap_or_else(|| "root".into()));
+    if guest.is_native(segment) {
+        return Some(name(guest, segment.wrapping_add(START_BLOCK)).unwrap_or_else(|| "root".into()));
     }
     let root = guest.root();
     let own = guest.paging() && walk(guest, root, WINDOW_START_BLOCK, |_| ()).is_ok_and(|mapping| mapping.user);

@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use macadamia::alien::Alien;
 use macadamia::interval::{begin, begin_free, end};
 use macadamia::ipc::{Message, call, reply_wait, run};
-use macadamia::map::{Window, map};
+use macadamia::map::{Window, map, own};
 use macadamia::{Env, Frame, Quota, Result, Rights, Thread, result};
 
 macadamia::main!(start);
@@ -22,6 +22,8 @@ macadamia::main!(start);
 const REPETITIONS: u32 = 21;
 /// Pages that the alien's code is on.
 const CODE_PAGES: u32 = 40;
+/// Where a small space of as many bytes lies in its home.
+const HIGHER: u32 = 16 << 20;
 const WORD: usize = size_of::<AtomicU32>();
 const PAGE: usize = abi::PAGE_SIZE as usize;
 
@@ -63,12 +65,12 @@ fn system_calls<const ID: u32>(count: u32) {
 }
 
 /// An alien whose code jumps through [`CODE_PAGES`] pages, one instruction on each, and back to the first by
-/// way of the handler.
+/// way of the handler. If this is a small space, the alien's is one, too, in a home of its own.
 fn jumps<const ID: u32>(env: &mut Env) -> Result<()> {
-    const PLACE: u32 = image::layout::GRANTS_END;
+    let place = own().start;
     let ram = env.memory("ram");
     let last = (CODE_PAGES - 1) * abi::PAGE_SIZE;
-    let window = Window::open(PLACE, ram, 0, CODE_PAGES * abi::PAGE_SIZE, Rights(3))?;
+    let window = Window::open(place, ram, 0, CODE_PAGES * abi::PAGE_SIZE, Rights(3))?;
     for page in 0..CODE_PAGES - 1 {
         // jmp to the next page
         let distance = abi::PAGE_SIZE - 5;
@@ -81,16 +83,19 @@ fn jumps<const ID: u32>(env: &mut Env) -> Result<()> {
     window.write(last + 4, distance >> 8);
     let quota = Quota(image::slot::QUOTA);
     let space = quota.create_space(0, env.free_slot())?;
-    map(space, PLACE, ram, 0, CODE_PAGES * abi::PAGE_SIZE, Rights(5))?;
+    map(space, place, ram, 0, CODE_PAGES * abi::PAGE_SIZE, Rights(5))?;
+    if env.start.arguments.iter().any(|argument| argument == "small") {
+        quota.create_home(env.free_slot())?.take_in(HIGHER, space, HIGHER)?;
+    }
     let (alien, handle) = Alien::create(quota, space, env.free_slot(), Thread(image::slot::THREAD))?;
     alien.thread.set_priority(90, 90)?;
-    alien.set_frame(&Frame { eip: PLACE, ..alien.frame() });
+    alien.set_frame(&Frame { eip: place, ..alien.frame() });
     let mut event = run(handle)?;
     for _ in 0..REPETITIONS {
         begin::<ID>();
         event = run(event.handle)?;
         end::<ID>();
-        assert!(alien.frame().eip == PLACE + last + 2, "stopped at {:#x}", alien.frame().eip);
+        assert!(alien.frame().eip == place + last + 2, "stopped at {:#x}", alien.frame().eip);
     }
     Ok(())
 }
