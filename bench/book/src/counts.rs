@@ -55,6 +55,9 @@ pub fn ratio_of(count: &str) -> Option<&'static str> {
     })
 }
 
+/// Of the same program in small spaces and in large ones.
+pub const LARGE_RATIO: &str = "large_ratio";
+
 /// What is known of a count that has a name.
 pub fn kind(count: &str) -> Option<Kind> {
     if let Some(of) = native(count) {
@@ -86,6 +89,7 @@ pub fn kind(count: &str) -> Option<Kind> {
         "tlb_misses" => ("TLB misses", "misses", true),
         "trace_misses" => ("trace-cache misses", "misses", true),
         "ratio" => ("cycles, ours to Linux alone", "", true),
+        LARGE_RATIO => ("cycles, small spaces to large ones", "", true),
         "ratio_without_trace_cache" => ("cycles without trace-cache misses, ours to Linux alone", "", true),
         "mb_per_s" => ("bandwidth", "MB/s", true),
         "microseconds" => ("time", "µs", true),

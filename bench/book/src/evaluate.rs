@@ -39,7 +39,9 @@ pub fn evaluate(plan: &Plan, papers: &Papers, cpus: &Cpus, results: &Results, pr
         let paper = chapter.paper.as_deref().unwrap_or_default();
         let sections = chapter.section.iter().map(|section| {
             let cpu = cpus.get(&section.model).with_context(|| format!("there is no CPU model `{}`", section.model))?;
-            let from = Sources { plan, papers, chapter: paper, section, cpu, counted: counted(results, section)? };
+            let of = |run: &String| counted(results, section, run);
+            let (counted, large) = (of(&section.run)?, section.large.as_ref().map(of).transpose()?);
+            let from = Sources { plan, papers, chapter: paper, section, cpu, counted, large };
             from.section().with_context(|| format!("section `{}`", section.name))
         });
         Ok(Chapter {
@@ -52,9 +54,9 @@ pub fn evaluate(plan: &Plan, papers: &Papers, cpus: &Cpus, results: &Results, pr
     Ok(Book { chapters: chapters.collect::<Result<_>>()?, provenance })
 }
 
-fn counted<'a>(results: &'a Results, section: &SectionPlan) -> Result<&'a Counted> {
-    let found = results.get(&(section.run.clone(), section.model.clone()));
-    found.with_context(|| format!("`{}` was not run for section `{}`", section.run, section.name))
+fn counted<'a>(results: &'a Results, section: &SectionPlan, run: &str) -> Result<&'a Counted> {
+    let found = results.get(&(run.into(), section.model.clone()));
+    found.with_context(|| format!("`{run}` was not run for section `{}`", section.name))
 }
 
 /// What a section is made from.
@@ -66,6 +68,8 @@ struct Sources<'a> {
     section: &'a SectionPlan,
     cpu: &'a Cpu,
     counted: &'a Counted,
+    /// The same program in large spaces.
+    large: Option<&'a Counted>,
 }
 
 impl Sources<'_> {
@@ -123,6 +127,11 @@ impl Sources<'_> {
         if let Some(of) = counts::ratio_of(count) {
             let (ours, native) = self.values(row, of)?;
             return Some((Value { median: quotient(ours.median, native?.median)?, spread: None }, None));
+        }
+        if count == counts::LARGE_RATIO {
+            let large = Self { counted: self.large?, large: None, ..*self };
+            let [ours, large] = [self, &large].map(|from| from.values(row, "cycles"));
+            return Some((Value { median: quotient(ours?.0.median, large?.0.median)?, spread: None }, None));
         }
         if let Some(of) = counts::native(count) {
             return Some((self.values(row, of)?.1?, None));
@@ -187,9 +196,14 @@ impl Sources<'_> {
             native.extend(figure.native.map(|native| (f64::from(x), native)));
             figures.push(figure);
         }
-        let mut lines = vec![Line { label: "Macadamia, large spaces".into(), points: ours }];
+        let mut lines = vec![Line { label: format!("Macadamia, {} spaces", sweep.suffix), points: ours }];
+        if let Some(large) = self.large {
+            let large = Self { counted: large, large: None, ..*self };
+            let point = |(x, row): (u32, Row)| Some((f64::from(x), large.values(&row, &sweep.count)?.0.median));
+            lines.push(Line { label: "Macadamia, large spaces".into(), points: sweep.rows().filter_map(point).collect() });
+        }
         if !native.is_empty() {
-            lines[0].label = "Linux on Macadamia, large spaces".into();
+            lines[0].label = format!("Linux on Macadamia, {} spaces", sweep.suffix);
             lines.push(Line { label: "Linux alone".into(), points: native });
         }
         let kind = counts::kind(&sweep.count).with_context(|| format!("nothing is counted as `{}`", sweep.count))?;

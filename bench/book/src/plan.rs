@@ -82,6 +82,8 @@ pub struct SectionPlan {
     pub why: String,
     /// The program, of the plan's runs.
     pub run: String,
+    /// The run of the same program in large spaces, if it is compared with that.
+    pub large: Option<String>,
     /// The CPU model.
     pub model: String,
     /// What is measured.
@@ -227,6 +229,11 @@ impl Sweep {
 }
 
 impl SectionPlan {
+    /// What it needs, of the plan's runs.
+    fn runs(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.run).chain(&self.large)
+    }
+
     /// The names of its figures.
     fn names(&self) -> Vec<String> {
         let rows = self.row.iter().cloned().chain(self.sweep.iter().flat_map(|sweep| sweep.rows().map(|(_, row)| row)));
@@ -277,7 +284,9 @@ impl Plan {
         }
         for section in self.sections() {
             ensure!(sections.insert(&section.name), "two sections are called `{}`", section.name);
-            ensure!(self.runs.contains_key(&section.run), "section `{}`: there is no run `{}`", section.name, section.run);
+            for run in section.runs() {
+                ensure!(self.runs.contains_key(run), "section `{}`: there is no run `{run}`", section.name);
+            }
             for name in section.names() {
                 ensure!(!figures.contains(&name), "two figures are called `{name}`");
                 figures.insert(name);
@@ -302,6 +311,6 @@ impl Plan {
     /// What has to be run for its sections: runs, each with a CPU model.
     #[must_use]
     pub fn needed(&self) -> BTreeSet<(String, String)> {
-        self.sections().map(|section| (section.run.clone(), section.model.clone())).collect()
+        self.sections().flat_map(|section| section.runs().map(|run| (run.clone(), section.model.clone()))).collect()
     }
 }

@@ -2,11 +2,9 @@
 //! Code that is made at run time, to fill caches and TLBs with.
 
 use core::arch::asm;
-use macadamia::map::Window;
+use macadamia::map::{Window, own};
 use macadamia::{Env, Result, Rights};
 
-/// Where it lies.
-const PLACE: u32 = 0x8000_0000;
 const NOP: u8 = 0x90;
 const RET: u8 = 0xc3;
 const JUMP: u8 = 0xe9;
@@ -15,6 +13,8 @@ const JUMP_BYTES: u32 = 5;
 
 /// `nop`s and jumps that end with a return.
 pub struct Code {
+    /// Where it lies: the first of what a component maps itself.
+    place: u32,
     window: Window,
     bytes: u32,
 }
@@ -23,7 +23,8 @@ impl Code {
     /// Code in the Memory `code`, of `bytes` bytes; for the present only a return.
     pub fn open(env: &Env, bytes: u32) -> Result<Self> {
         let rights = Rights::READ.union(Rights::WRITE).union(Rights::EXECUTE);
-        let code = Self { window: Window::open(PLACE, env.memory("code"), 0, bytes, rights)?, bytes };
+        let place = own().start;
+        let code = Self { place, window: Window::open(place, env.memory("code"), 0, bytes, rights)?, bytes };
         code.put(0, &[RET]);
         Ok(code)
     }
@@ -55,6 +56,6 @@ impl Code {
     pub fn run(&self) {
         // SAFETY: this module alone writes there, within the window: instructions that change
         // nothing, each followed by another or by a return.
-        unsafe { asm!("call {}", in(reg) PLACE, options(preserves_flags)) };
+        unsafe { asm!("call {}", in(reg) self.place, options(preserves_flags)) };
     }
 }

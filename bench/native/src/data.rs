@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data that is read, to fill caches and TLBs with.
 
-use macadamia::map::Window;
+use macadamia::map::{Window, own};
 use macadamia::{Env, Result, Rights};
 
-/// Where it lies.
-const PLACE: u32 = 0x8100_0000;
+/// Where it lies, from the first address of what a component maps itself.
+const PLACE: u32 = 0x0100_0000;
 
 /// Memory that nobody else uses.
 pub struct Data(Window);
@@ -13,7 +13,7 @@ pub struct Data(Window);
 impl Data {
     /// The first `bytes` bytes of the Memory `data`.
     pub fn open(env: &Env, bytes: u32) -> Result<Self> {
-        Window::open(PLACE, env.memory("data"), 0, bytes, Rights::READ).map(Self)
+        Window::open(own().start + PLACE, env.memory("data"), 0, bytes, Rights::READ).map(Self)
     }
 
     /// Reads `count` words, each `stride` bytes from the one before.

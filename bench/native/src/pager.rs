@@ -8,7 +8,7 @@ use abi::frame::{fault, vector};
 use core::arch::global_asm;
 use macadamia::cap::copy;
 use macadamia::ipc::{map_reply_wait, receive};
-use macadamia::map::{Window, map, unmap};
+use macadamia::map::{Window, map, own, unmap};
 use macadamia::{Env, Memory, MessageKind, Quota, Result, Rights, Space, Thread, slot};
 
 const FAULT: u32 = 20;
@@ -22,8 +22,8 @@ const RANGE: u32 = 0x1000_0000;
 /// Bytes of the range: a power of two.
 const BYTES: u32 = 64 * PAGE;
 const HALF: u32 = BYTES / 2;
-/// Where the pager itself sees the code while it writes it.
-const VIEW: u32 = 0x9000_0000;
+/// Where the pager itself sees the code while it writes it, from the first address of what it maps itself.
+const VIEW: u32 = 0x0180_0000;
 const BADGE: u32 = 7;
 const SLOTS: u32 = 16;
 const RW: Rights = Rights::READ.union(Rights::WRITE);
@@ -45,7 +45,7 @@ fn program() -> [u8; 36] {
 }
 
 fn write_program(code: Memory) -> Result<()> {
-    let window = Window::open(VIEW, code, 0, PAGE, RW)?;
+    let window = Window::open(own().start + VIEW, code, 0, PAGE, RW)?;
     for (offset, bytes) in (0..).step_by(4).zip(program().chunks(4)) {
         let mut word = [0; 4];
         word[..bytes.len()].copy_from_slice(bytes);
