@@ -18,7 +18,7 @@ use crate::violation::{Rule, Violation, Violations};
 use crate::walk::{Mapping, Physical, walk};
 use crate::{Chunk, Class, Fault, Marker, Privilege, Report};
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// What the counter asks of the emulator.
 pub trait World: Physical {
@@ -29,6 +29,8 @@ pub trait World: Physical {
     /// Whether the space whose addresses begin at linear address `base` has a kernel information page, and so belongs to a
     /// native component.
     fn is_native(&mut self, base: u32) -> bool;
+    /// The selector in CS.
+    fn code_segment(&mut self) -> u16;
     /// The selectors in DS, ES, FS and GS.
     fn data_segments(&mut self) -> [u16; 4];
     /// So many bytes from a linear address on, if the present tables map them.
@@ -97,8 +99,14 @@ pub struct Counter {
     loads_table: bool,
     /// Base and limit of the global descriptor table, when an instruction has loaded them.
     table: Option<(u32, u16)>,
-    /// Returns to ring 1 at which that was not known.
+    /// Returns to ring 1 or to a small space at which that was not known.
     blind: u64,
+    /// The selector of code in large spaces, when it was seen.
+    large_code: Option<u16>,
+    /// Where ring 3's code segment lies, if it is a small space's.
+    region: Option<RangeInclusive<u32>>,
+    /// The tables with which ring 3 runs, or ran last, if that was in a small space.
+    home: Option<u32>,
     /// Where in the chunk the last special instruction is: what it reads may be the processor's own
     /// tables, which user mode has no right to.
     implicit: Option<u16>,
@@ -170,6 +178,9 @@ impl Counter {
             loads_table: false,
             table: None,
             blind: 0,
+            large_code: None,
+            region: None,
+            home: None,
             implicit: None,
             written: None,
             root: 0,
@@ -246,8 +257,11 @@ impl Counter {
         if let Some((class, offset)) = self.written.take() {
             self.control_written(class, offset, world);
         }
-        if self.privilege == Privilege::Kernel && chunk.privilege == Privilege::Ring1 {
-            self.check_segments(world);
+        match chunk.privilege {
+            _ if self.privilege != Privilege::Kernel => {}
+            Privilege::Kernel => {}
+            Privilege::Ring1 => self.check_segments(world),
+            Privilege::User => self.check_small(chunk.segment, world),
         }
         self.base = base;
         let kernel = chunk.privilege == Privilege::Kernel;
@@ -279,6 +293,7 @@ impl Counter {
         if self.setup.checker.is_some() {
             let last = base.wrapping_add(u32::from(chunk.bytes) - 1);
             self.check_limit(base, base, last);
+            self.check_inside(base, base, last);
             let user = chunk.privilege == Privilege::User;
             self.check(base, Access { address: base, write: false, user }, world);
             if last >> 12 != base >> 12 {
@@ -361,6 +376,7 @@ impl Counter {
             let last = address.wrapping_add(bytes - 1);
             if self.implicit != Some(offset) {
                 self.check_limit(instruction, address, last);
+                self.check_inside(instruction, address, last);
             }
             self.check(instruction, Access { address, write, user }, world);
             if last >> 12 != address >> 12 {
@@ -383,7 +399,7 @@ impl Counter {
                 .push(format!("the translation of {} accesses was not found: the tables cannot be read, or do not have it", self.unknown));
         }
         if self.blind > 0 {
-            errors.push(format!("the descriptor table was not known at {} returns to ring 1", self.blind));
+            errors.push(format!("the descriptor table was not known at {} returns to ring 1 or small spaces", self.blind));
         }
         Report {
             intervals: self.intervals.iter().map(|(&id, interval)| (id, interval.report())).collect(),
@@ -505,13 +521,58 @@ impl Counter {
     /// The far return that was executed last has led to ring 1.
     fn check_segments(&mut self, world: &mut impl World) {
         let Some(limit) = self.limit.filter(|_| self.setup.checker.is_some()) else { return };
-        let Some(table) = self.table.and_then(|(base, last)| world.read_linear(base, usize::from(last) + 1)) else {
+        let Some(table) = self.read_table(world) else {
             self.blind += 1;
             return;
         };
-        let instruction = self.base.wrapping_add(u32::from(self.implicit.unwrap_or(0)));
         for (rule, selector) in segment::violations(&table, &world.data_segments(), limit) {
-            self.violate(rule, instruction, selector.into(), None);
+            self.violate(rule, self.returned(), selector.into(), None);
+        }
+    }
+
+    /// The global descriptor table, if it is known.
+    fn read_table(&self, world: &mut impl World) -> Option<Vec<u8>> {
+        self.table.and_then(|(base, last)| world.read_linear(base, usize::from(last) + 1))
+    }
+
+    /// The instruction by which the kernel was left.
+    fn returned(&self) -> u32 {
+        self.base.wrapping_add(u32::from(self.implicit.unwrap_or(0)))
+    }
+
+    /// Ring 3 uses the addresses from `first` to `last`.
+    fn check_inside(&mut self, instruction: u32, first: u32, last: u32) {
+        let region = self.region.as_ref().filter(|_| self.privilege == Privilege::User);
+        if let Some(outside) = region.and_then(|region| [first, last].into_iter().find(|address| !region.contains(address))) {
+            self.violate(Rule::OutsideRegion, instruction, outside, None);
+        }
+    }
+
+    /// The kernel has been left for ring 3, whose code segment begins at `base`.
+    fn check_small(&mut self, base: u32, world: &mut impl World) {
+        if self.setup.checker.is_none() {
+            return;
+        }
+        let code = world.code_segment();
+        // Reading the table takes time, and most code has this selector.
+        let is_large = base == 0 && self.large_code == Some(code);
+        let table = if is_large { None } else { self.read_table(world) };
+        self.region = table.as_ref().and_then(|table| segment::region(table, code, self.setup.kernel));
+        match (&self.region, table) {
+            (Some(region), Some(table)) => {
+                let found = segment::small_violations(&table, code, &world.data_segments(), region);
+                self.home = Some(self.root);
+                for (rule, selector) in found {
+                    self.violate(rule, self.returned(), selector.into(), None);
+                }
+            }
+            _ if base != 0 => self.blind += 1,
+            (_, table) => {
+                self.large_code = table.map(|_| code).or(self.large_code);
+                if self.home.take() == Some(self.root) {
+                    self.violate(Rule::LargeInHome, self.returned(), code.into(), None);
+                }
+            }
         }
     }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What ring 1 can reach by segments (Intel SDM, volume 3, 3.4.5 and 3.5.1).
+//! What ring 1, and a small space at ring 3, can reach by segments (Intel SDM, volume 3, 3.4.5 and 3.5.1).
 //!
-//! Ring 1 uses supervisor pages, so segment limits alone keep it from the kernel, and an emulator may not check them.
+//! Ring 1 uses supervisor pages, so segment limits alone keep it from the kernel. A small space lies beside others that have user
+//! pages, too: its segments must end with it. An emulator may not check limits.
 
 use crate::violation::Rule;
+use std::ops::RangeInclusive;
 
 /// The table indicator of a selector: that of local descriptors, which nobody has.
 const LOCAL: u16 = 4;
@@ -42,34 +44,76 @@ impl Descriptor {
         limit.checked_add(1).filter(|first| *first <= last).map(|first| (first, last))
     }
 
+    /// Linear addresses of the first and the last byte, from 2^32 on those that wrap around, if it has any.
+    fn linear(self) -> Option<(u64, u64)> {
+        let base = u64::from(self.low >> 16 | (self.high & 0xff) << 16 | self.high & 0xff00_0000);
+        self.offsets().map(|(first, last)| (base + u64::from(first), base + u64::from(last)))
+    }
+
     /// Whether a byte of it lies at `address` or above. Linear addresses wrap around.
     fn reaches(self, address: u32) -> bool {
         const AROUND: u64 = 1 << 32;
-        let base = self.low >> 16 | (self.high & 0xff) << 16 | self.high & 0xff00_0000;
-        self.offsets().is_some_and(|(first, last)| {
-            let [first, last] = [first, last].map(|offset| u64::from(base) + u64::from(offset));
-            last >= AROUND + u64::from(address) || first < AROUND && last >= u64::from(address)
-        })
+        self.linear().is_some_and(|(first, last)| last >= AROUND + u64::from(address) || first < AROUND && last >= u64::from(address))
     }
+
+    /// Whether a byte of it lies elsewhere.
+    fn leaves(self, region: &RangeInclusive<u32>) -> bool {
+        self.linear().is_some_and(|(first, last)| first < u64::from(*region.start()) || last > u64::from(*region.end()))
+    }
+}
+
+/// The descriptors of a table.
+fn descriptors(table: &[u8]) -> Vec<Descriptor> {
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
+    table.chunks_exact(8).map(|bytes| Descriptor { low: word(&bytes[..4]), high: word(&bytes[4..]) }).collect()
+}
+
+/// The one that a selector names.
+fn named(descriptors: &[Descriptor], selector: u16) -> Option<Descriptor> {
+    descriptors.get(usize::from(selector >> 3)).filter(|_| selector & LOCAL == 0).copied()
+}
+
+/// Selectors of the descriptors that code of privileges from `least` on can load and that are open, and of registers with such or
+/// with one that is gone: it keeps what it was loaded with, and nobody knows where that ended.
+fn open(descriptors: &[Descriptor], registers: &[u16], least: u32, is_open: impl Fn(Descriptor) -> bool) -> [Vec<u16>; 2] {
+    let loadable = |descriptor: Descriptor| descriptor.is_loadable() && descriptor.privilege() >= least;
+    let all = descriptors.iter().enumerate().skip(1);
+    let left = all.filter(|(_, descriptor)| loadable(**descriptor) && is_open(**descriptor)).map(|(index, _)| (index * 8) as u16);
+    let is_null = |selector: u16| selector & !3 == 0;
+    let is_closed = |selector: u16| named(descriptors, selector).is_some_and(|descriptor| descriptor.is_loadable() && !is_open(descriptor));
+    let loaded = registers.iter().filter(|&&selector| !is_null(selector) && !is_closed(selector));
+    [left.collect(), loaded.copied().collect()]
+}
+
+fn named_rules(rules: [Rule; 2], selectors: [Vec<u16>; 2]) -> Vec<(Rule, u16)> {
+    rules.into_iter().zip(selectors).flat_map(|(rule, selectors)| selectors.into_iter().map(move |selector| (rule, selector))).collect()
 }
 
 /// What breaks a rule when ring 1 goes on with this table and these selectors in its data segment registers, and with
 /// the kernel from `limit` on: rules and selectors.
 pub fn violations(table: &[u8], registers: &[u16], limit: u32) -> Vec<(Rule, u16)> {
-    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
-    let descriptors: Vec<Descriptor> =
-        table.chunks_exact(8).map(|bytes| Descriptor { low: word(&bytes[..4]), high: word(&bytes[4..]) }).collect();
-    let for_ring1 = |descriptor: &Descriptor| descriptor.is_loadable() && descriptor.privilege() > 0;
-    let open = descriptors.iter().enumerate().skip(1).filter(|(_, descriptor)| for_ring1(descriptor) && descriptor.reaches(limit));
-    // A register keeps what it was loaded with: of a descriptor that is gone nobody knows where it ended.
-    let is_null = |selector: u16| selector & !3 == 0;
-    let ends_below = |selector: u16| {
-        let descriptor = descriptors.get(usize::from(selector >> 3)).filter(|_| selector & LOCAL == 0);
-        descriptor.is_some_and(|descriptor| descriptor.is_loadable() && !descriptor.reaches(limit))
-    };
-    let loaded = registers.iter().filter(|&&selector| !is_null(selector) && !ends_below(selector));
-    let open = open.map(|(index, _)| (Rule::OpenDescriptor, (index * 8) as u16));
-    open.chain(loaded.map(|&selector| (Rule::OpenSegmentRegister, selector))).collect()
+    let selectors = open(&descriptors(table), registers, 1, |descriptor| descriptor.reaches(limit));
+    named_rules([Rule::OpenDescriptor, Rule::OpenSegmentRegister], selectors)
+}
+
+/// The linear addresses of a code segment, if it is one of a small space: another one reaches from 0 to the kernel, which begins at
+/// `limit`.
+pub fn region(table: &[u8], code: u16, limit: u32) -> Option<RangeInclusive<u32>> {
+    let (first, last) = named(&descriptors(table), code).filter(|descriptor| descriptor.is_loadable())?.linear()?;
+    let is_small = first > 0 || last < u64::from(limit) - 1;
+    is_small.then(|| first as u32..=last.min(u64::from(u32::MAX)) as u32)
+}
+
+/// What breaks a rule when ring 3 goes on in a small space, with this table and these selectors in its code segment register and in
+/// those for data: rules and selectors.
+pub fn small_violations(table: &[u8], code: u16, registers: &[u16], region: &RangeInclusive<u32>) -> Vec<(Rule, u16)> {
+    const LEAST: u64 = 4 << 20;
+    let size = u64::from(*region.end()) + 1 - u64::from(*region.start());
+    let is_region = size >= LEAST && size.is_power_of_two() && u64::from(*region.start()).is_multiple_of(size);
+    let selectors = open(&descriptors(table), registers, 3, |descriptor| descriptor.leaves(region));
+    let mut found = named_rules([Rule::WideDescriptor, Rule::WideSegmentRegister], selectors);
+    found.extend((!is_region).then_some((Rule::OddRegion, code)));
+    found
 }
 
 #[cfg(test)]

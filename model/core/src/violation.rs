@@ -26,6 +26,16 @@ pub enum Rule {
     OpenDescriptor,
     /// Ring 1 goes on, and a segment register has a descriptor that does, or that is gone.
     OpenSegmentRegister,
+    /// Ring 3 of a small space reached beyond its code segment.
+    OutsideRegion,
+    /// A small space goes on, and its code segment has no size or place that a small space can have.
+    OddRegion,
+    /// A small space goes on, and a descriptor that it may load reaches beyond its code segment.
+    WideDescriptor,
+    /// A small space goes on, and a segment register has a descriptor that does, or that is gone.
+    WideSegmentRegister,
+    /// Ring 3 goes on with the segments of a large space, by the tables by which a small one ran last.
+    LargeInHome,
 }
 
 impl fmt::Display for Rule {
@@ -39,6 +49,11 @@ impl fmt::Display for Rule {
             Self::GlobalUserPage => "global translation of a user page used",
             Self::OpenDescriptor => "descriptor for ring 1 reaches the kernel's part",
             Self::OpenSegmentRegister => "segment register of ring 1 may reach the kernel's part",
+            Self::OutsideRegion => "small space beyond its region",
+            Self::OddRegion => "code segment of a small space is no region",
+            Self::WideDescriptor => "descriptor for a small space reaches beyond its region",
+            Self::WideSegmentRegister => "segment register of a small space may reach beyond its region",
+            Self::LargeInHome => "segments of a large space in a home",
         })
     }
 }

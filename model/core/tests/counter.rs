@@ -28,6 +28,9 @@ impl World for Guest {
     fn is_native(&mut self, _: u32) -> bool {
         self.native
     }
+    fn code_segment(&mut self) -> u16 {
+        0x1b
+    }
     fn data_segments(&mut self) -> [u16; 4] {
         [0x23, 0x23, 0, 0]
     }

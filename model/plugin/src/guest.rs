@@ -116,6 +116,10 @@ impl World for Guest {
         self.registers.memory(base.wrapping_add(abi::utcb::KIP_ADDRESS)) == Some(abi::kip::MAGIC)
     }
 
+    fn code_segment(&mut self) -> u16 {
+        self.registers.cs() as u16
+    }
+
     fn data_segments(&mut self) -> [u16; 4] {
         self.registers.data_segments()
     }

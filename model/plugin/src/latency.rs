@@ -2,9 +2,8 @@
 //! Tells [`model_core::Latency`] of the kernel's blocks, from the machine's start on.
 
 use crate::guest::Guest;
-use crate::{EAX, Plugin, Words, always, conditional, with};
+use crate::{EAX, Instruction, Plugin, Words, always, conditional, with};
 use model_core::Class;
-use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::qemu_plugin_cb_flags as flags;
 use std::ffi::{c_uint, c_void};
 
@@ -12,22 +11,20 @@ use std::ffi::{c_uint, c_void};
 const ESP: u8 = 4;
 
 /// Has a block of the kernel told to what measures how long that looks at no interrupts.
-pub fn follow(plugin: &mut Plugin, instructions: &[(*mut qemu::qemu_plugin_insn, Vec<u8>)]) {
+pub fn follow(plugin: &mut Plugin, instructions: &[Instruction]) {
     let entering = plugin.word(std::mem::offset_of!(Words, entering));
-    let (Some(latency), Some((first, _))) = (plugin.counter.latency(), instructions.first()) else { return };
-    // SAFETY: an instruction of the block being translated.
-    let address = unsafe { qemu::qemu_plugin_insn_vaddr(*first) } as u32;
+    let (Some(latency), Some(first)) = (plugin.counter.latency(), instructions.first()) else { return };
     // The firmware and what boots the kernel lie below. Nobody runs the kernel's code at two addresses.
-    if address < plugin.arguments.window.start {
+    if first.address < plugin.arguments.window.start {
         return;
     }
-    let block = latency.intern(address);
-    conditional(*first, entered, flags::QEMU_PLUGIN_CB_R_REGS, entering, block);
-    always(*first, went_on, flags::QEMU_PLUGIN_CB_NO_REGS, block);
-    for (instruction, bytes) in instructions {
+    let block = latency.intern(first.address);
+    conditional(first.handle, entered, flags::QEMU_PLUGIN_CB_R_REGS, entering, block);
+    always(first.handle, went_on, flags::QEMU_PLUGIN_CB_NO_REGS, block);
+    for Instruction { handle, bytes, .. } in instructions {
         match Class::decode(bytes) {
-            class @ (Class::FarReturn | Class::Sysexit) => always(*instruction, returns, flags::QEMU_PLUGIN_CB_R_REGS, class as usize),
-            class @ (Class::OpenInterrupts | Class::Halt) => always(*instruction, opens, flags::QEMU_PLUGIN_CB_NO_REGS, class as usize),
+            class @ (Class::FarReturn | Class::Sysexit) => always(*handle, returns, flags::QEMU_PLUGIN_CB_R_REGS, class as usize),
+            class @ (Class::OpenInterrupts | Class::Halt) => always(*handle, opens, flags::QEMU_PLUGIN_CB_NO_REGS, class as usize),
             _ => {}
         }
     }

@@ -226,25 +226,18 @@ extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: *mut qemu::qemu_plugin_tb
 /// Has the instructions of a block counted, and where sampling begins and ends told.
 fn watch(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
     let (Some(sampler), Some(guest)) = (&plugin.sampler, &plugin.guest) else { return };
-    let segment = code_segment(guest, tb);
+    let instructions = instructions(tb);
+    let segment = code_segment(guest, &instructions);
     let until = plugin.word(std::mem::offset_of!(Words, until));
     let (add, lt) = (qemu::qemu_plugin_op::QEMU_PLUGIN_INLINE_ADD_U64, cond::QEMU_PLUGIN_COND_LT);
     let (registers, data) = (flags::QEMU_PLUGIN_CB_R_REGS, segment as usize as *mut c_void);
+    let count = instructions.len();
     // SAFETY: `tb` is the block being translated; QEMU carries out what is registered first first.
-    let count = unsafe {
-        let count = qemu::qemu_plugin_tb_n_insns(tb);
+    unsafe {
         qemu::qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(tb, add, until, count as u64);
         qemu::qemu_plugin_register_vcpu_tb_exec_cond_cb(tb, Some(enough), registers, lt, until, sampler::SMALL, data);
-        count
-    };
-    for index in 0..count {
-        // SAFETY: the instruction is of the block being translated, the buffer as long as said.
-        let (instruction, address, bytes) = unsafe {
-            let instruction = qemu::qemu_plugin_tb_get_insn(tb, index);
-            let mut bytes = [0_u8; 15];
-            let length = qemu::qemu_plugin_insn_data(instruction, bytes.as_mut_ptr().cast(), bytes.len());
-            (instruction, qemu::qemu_plugin_insn_vaddr(instruction) as u32, bytes[..length.min(15)].to_vec())
-        };
+    }
+    for (index, Instruction { handle, address, bytes }) in instructions.into_iter().enumerate() {
         let bound = sampler.sampling.bounds.as_ref().is_some_and(|bounds| [bounds.start, bounds.end].contains(&address));
         let told = match Marker::decode(&bytes) {
             Some(marker) => Some((sample_marked as extern "C" fn(c_uint, *mut c_void), marker.immediate())),
@@ -252,7 +245,7 @@ fn watch(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
             None => (Class::decode(&bytes) == Class::WriteCr3).then_some((root_changes as _, 0)),
         };
         if let Some((callback, data)) = told {
-            always(instruction, callback, registers, data as usize | (count - index - 1) << 32);
+            always(handle, callback, registers, data as usize | (count - index - 1) << 32);
         }
     }
 }
@@ -288,12 +281,33 @@ extern "C" fn crossed(_: c_uint, data: *mut c_void) {
     });
 }
 
-/// The linear address at which the code segment of a block begins that is being translated. QEMU translates what it is about to
-/// execute, so EIP is that of the first instruction.
-fn code_segment(guest: &Guest, tb: *mut qemu::qemu_plugin_tb) -> u32 {
-    // SAFETY: `tb` is the block being translated; every block has an instruction.
-    let first = unsafe { qemu::qemu_plugin_insn_vaddr(qemu::qemu_plugin_tb_get_insn(tb, 0)) };
-    (first as u32).wrapping_sub(guest.eip())
+/// An instruction of a block that is being translated.
+struct Instruction {
+    handle: *mut qemu::qemu_plugin_insn,
+    /// Linear.
+    address: u32,
+    bytes: Vec<u8>,
+}
+
+/// Those of a block: at least one.
+fn instructions(tb: *mut qemu::qemu_plugin_tb) -> Vec<Instruction> {
+    // SAFETY: `tb` is the block being translated, for only callbacks of `translate` have one; the buffer is as long as said.
+    unsafe {
+        let one = |index| {
+            let handle = qemu::qemu_plugin_tb_get_insn(tb, index);
+            let mut bytes = [0_u8; 15];
+            let length = qemu::qemu_plugin_insn_data(handle, bytes.as_mut_ptr().cast(), bytes.len());
+            let address = qemu::qemu_plugin_insn_vaddr(handle) as u32;
+            Instruction { handle, address, bytes: bytes[..length.min(15)].to_vec() }
+        };
+        (0..qemu::qemu_plugin_tb_n_insns(tb)).map(one).collect()
+    }
+}
+
+/// The linear address at which the code segment of these begins. QEMU translates what it is about to execute, so EIP is that of
+/// the first.
+fn code_segment(guest: &Guest, instructions: &[Instruction]) -> u32 {
+    instructions.first().map_or(0, |first| first.address.wrapping_sub(guest.eip()))
 }
 
 /// Puts callbacks and counting into a block that is being translated.
@@ -301,19 +315,9 @@ fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
     let Some(guest) = &plugin.guest else { return };
     let privilege = guest.privilege();
     let kernel = privilege == Privilege::Kernel;
-    let segment = code_segment(guest, tb);
-    // SAFETY: `tb` is the block being translated; its instructions are valid in this callback, and the
-    // buffer is as long as said.
-    let instructions: Vec<_> = unsafe {
-        let one = |index| {
-            let instruction = qemu::qemu_plugin_tb_get_insn(tb, index);
-            let mut bytes = [0_u8; 15];
-            let length = qemu::qemu_plugin_insn_data(instruction, bytes.as_mut_ptr().cast(), bytes.len());
-            (instruction, bytes[..length.min(15)].to_vec())
-        };
-        (0..qemu::qemu_plugin_tb_n_insns(tb)).map(one).collect()
-    };
-    let markers = instructions.iter().any(|(_, bytes)| Marker::decode(bytes).is_some());
+    let instructions = instructions(tb);
+    let segment = code_segment(guest, &instructions);
+    let markers = instructions.iter().any(|instruction| Marker::decode(&instruction.bytes).is_some());
     let armed = plugin.word(std::mem::offset_of!(Words, armed));
     let executed = plugin.word(std::mem::offset_of!(Words, executed));
     if markers {
@@ -328,22 +332,23 @@ fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
         latency::follow(plugin, &instructions);
     }
     let (mut start, mut offset, mut at_start) = (0, 0, true);
-    for (index, (instruction, bytes)) in instructions.iter().enumerate() {
+    for (index, Instruction { handle, bytes, .. }) in instructions.iter().enumerate() {
         let length = bytes.len() as u16;
         if let Some(marker) = Marker::decode(bytes) {
             let data = marker.immediate() as usize | usize::from(kernel) << 32;
-            always(*instruction, marked, flags::QEMU_PLUGIN_CB_R_REGS, data);
+            always(*handle, marked, flags::QEMU_PLUGIN_CB_R_REGS, data);
             offset += length;
             at_start = true;
             continue;
         }
         if at_start {
-            let rest = instructions[index..].iter().map(|(_, bytes)| bytes).take_while(|bytes| Marker::decode(bytes).is_none());
+            let rest =
+                instructions[index..].iter().map(|instruction| &instruction.bytes).take_while(|bytes| Marker::decode(bytes).is_none());
             let lengths: Vec<u8> = rest.map(|bytes| bytes.len() as u8).collect();
             let chunk = Chunk { segment, ..Chunk::new(privilege, &lengths, plugin.arguments.per_line) };
             let chunk = plugin.chunks.intern(chunk, offset);
             if markers {
-                conditional(*instruction, chunk_begins, flags::QEMU_PLUGIN_CB_R_REGS, armed, chunk);
+                conditional(*handle, chunk_begins, flags::QEMU_PLUGIN_CB_R_REGS, armed, chunk);
             } else {
                 let (registers, ne) = (flags::QEMU_PLUGIN_CB_R_REGS, cond::QEMU_PLUGIN_COND_NE);
                 // SAFETY: `tb` is the block being translated; the data is a number.
@@ -359,7 +364,7 @@ fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
             if class == Class::WriteCr3 {
                 // Also before the counter is armed: the first tables are those of the kernel alone.
                 let data = std::ptr::null_mut();
-                qemu::qemu_plugin_register_vcpu_insn_exec_cb(*instruction, Some(root_changes), flags::QEMU_PLUGIN_CB_R_REGS, data);
+                qemu::qemu_plugin_register_vcpu_insn_exec_cb(*handle, Some(root_changes), flags::QEMU_PLUGIN_CB_R_REGS, data);
             }
             if class != Class::Plain {
                 let mut data = usize::from(offset - start) | (class as usize) << 16;
@@ -367,11 +372,11 @@ fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
                     data |= plugin.invlpg.len() << 24;
                     plugin.invlpg.push(bytes.clone());
                 }
-                conditional(*instruction, special, flags::QEMU_PLUGIN_CB_R_REGS, armed, data);
+                conditional(*handle, special, flags::QEMU_PLUGIN_CB_R_REGS, armed, data);
             }
             if kernel || plugin.counter.wants_user_accesses() {
                 qemu::qemu_plugin_register_vcpu_mem_cb(
-                    *instruction,
+                    *handle,
                     Some(accessed),
                     flags::QEMU_PLUGIN_CB_NO_REGS,
                     qemu::qemu_plugin_mem_rw::QEMU_PLUGIN_MEM_RW,
@@ -379,7 +384,7 @@ fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
                 );
             }
             let add = qemu::qemu_plugin_op::QEMU_PLUGIN_INLINE_ADD_U64;
-            qemu::qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(*instruction, add, executed, 1);
+            qemu::qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(*handle, add, executed, 1);
         }
         offset += length;
     }

@@ -22,6 +22,7 @@ pub const ALL: &[Test] = &[
     ("model.checker.conform", conformance),
     ("model.checker.linux", linux),
     ("model.checker.linux.forced", || spaces::with(Spaces::Force, forced)),
+    ("model.checker.small", || spaces::with(Spaces::Force, small)),
     ("model.checker.native", native),
     ("model.large-pages", large_pages),
     ("model.fault.page-flush", without_page_flushes),
@@ -31,15 +32,21 @@ pub const ALL: &[Test] = &[
     ("model.fault.global-flush", || spaces::with(Spaces::Force, without_global_flushes)),
     ("model.fault.user-data", || spaces::with(Spaces::Force, with_user_data)),
     ("model.fault.server-data", || spaces::with(Spaces::Force, with_server_data)),
+    ("model.fault.region", || spaces::with(Spaces::Force, with_larger_region)),
+    ("model.fault.large-data", || spaces::with(Spaces::Force, with_large_data)),
+    ("model.fault.small-data", || spaces::with(Spaces::Force, with_left_data)),
+    ("model.fault.small-exit", || spaces::with(Spaces::Force, with_fast_exit)),
 ];
 
 /// A CPU model whose caches have physical addresses, and one whose caches have virtual ones.
 const PHYSICAL: &str = "pentium4-1400";
+const PENTIUM: &str = "pentium-166";
 const VIRTUAL: &str = "../../tests/cpus/virtual-caches";
 const NOP: u8 = 0x90;
-/// Selectors, as the model writes addresses: the data segments of ring 3 and of servers, and glibc's for TLS.
+/// Selectors, as the model writes addresses: the data segments of ring 3 and of servers, a small space's code, and glibc's for TLS.
 const USER_DATA: &str = "0x00000020";
 const SERVER_DATA: &str = "0x00000058";
+const SMALL_CODE: &str = "0x00000063";
 const TLS: &str = "0x00000033";
 /// Where the server's window begins.
 const WINDOW: &str = "0xc0000000";
@@ -171,6 +178,19 @@ fn forced() -> Result<()> {
     Ok(())
 }
 
+/// Small spaces: what there is to do with them, and calls under each CPU model of which they are.
+fn small() -> Result<()> {
+    let model = Model { check: true, ..build::model()? };
+    clean(&finished(run(&system("conform")?, &model)?)?)?;
+    let calls = system("fast-paths-small")?;
+    for cpu in [PHYSICAL, PENTIUM] {
+        let report = finished(run(&calls, &Model { cpu: Some(cpu.into()), ..model.clone() })?)?;
+        ensure!(report.errors.is_empty() && report.violations.is_empty(), "{cpu}: {:?}, {:?}", report.errors, report.violations);
+        println!("# {cpu}: {:?} accesses to data checked", report.checked);
+    }
+    Ok(())
+}
+
 /// Linux alone: another kernel, which has been right for long.
 fn native() -> Result<()> {
     clean(&guest::native_figures(&Model { check: true, ..build::model()? })?)
@@ -290,6 +310,66 @@ fn with_user_data() -> Result<()> {
 fn with_server_data() -> Result<()> {
     let open: Damage = |code| replace(code, &[0x00, 0xb3, 0xcd, 0x00], &[0x00, 0xb3, 0xcf, 0x00]);
     damaged(server("true", &[])?, open, Rule::OpenDescriptor, |v| v.address == SERVER_DATA)
+}
+
+/// The segments of a small space end a page behind it.
+fn with_larger_region() -> Result<()> {
+    // `shr REGISTER, 12; dec REGISTER`, where the flags of the segment follow: pages, and not the last one.
+    let larger: Damage = |code| {
+        const FLAGS: [u8; 4] = [0x00, 0xf3, 0xc0, 0x00];
+        let found = matches!(*code, [0xc1, pages, 0x0c, last, ..] if pages >> 3 == 0b11101 && last == 0x48 | pages & 7)
+            && code.get(..64).is_some_and(|code| code.windows(4).any(|word| word == FLAGS));
+        if found {
+            code[3] = NOP;
+        }
+        found
+    };
+    damaged(system("fast-paths-small")?, larger, Rule::OddRegion, |v| v.owner == "kernel" && v.address == SMALL_CODE)
+}
+
+/// The data segment of large spaces can be loaded in a home.
+fn with_large_data() -> Result<()> {
+    // `mov byte ptr ss:[..], 0`, twice: access to code and data.
+    let left: Damage = |code| {
+        const CLEAR: [u8; 3] = [0x36, 0xc6, 0x05];
+        let clears = |at: usize| code.get(at..at + 8).is_some_and(|code| code.starts_with(&CLEAR) && code[7] == 0);
+        let found = clears(0) && clears(8);
+        if found {
+            code[15] = 0xf3;
+        }
+        found
+    };
+    damaged(system("conform")?, left, Rule::WideDescriptor, |v| v.owner == "kernel" && v.address == USER_DATA)
+}
+
+/// DS stays as the small space loaded it that ran before.
+fn with_left_data() -> Result<()> {
+    // `mov ecx, SMALL_DATA; mov ds, ecx; mov es, ecx`.
+    let left: Damage = |code| {
+        let found = code.starts_with(&[0xb9, 0x6b, 0, 0, 0, 0x8e, 0xd9, 0x8e, 0xc1]);
+        if found {
+            code[5..7].fill(NOP);
+        }
+        found
+    };
+    damaged(system("fast-paths-small")?, left, Rule::OutsideRegion, |v| v.owner == "components")
+}
+
+/// A small space is entered by `sysexit`, which loads segments of large ones.
+fn with_fast_exit() -> Result<()> {
+    // `mov dword ptr ss:[edx - 4], SMALL_DATA; mov dword ptr ss:[edx - 16], SMALL_CODE; lea esp, [edx - 20]; xor edx, edx; iretd`.
+    const BY_IRET: [u8; 22] =
+        [0x36, 0xc7, 0x42, 0xfc, 0x6b, 0, 0, 0, 0x36, 0xc7, 0x42, 0xf0, 0x63, 0, 0, 0, 0x8d, 0x62, 0xec, 0x31, 0xd2, 0xcf];
+    // `mov ecx, ss:[edx - 8]; mov edx, ss:[edx - 20]; sysexit`.
+    const BY_SYSEXIT: [u8; 10] = [0x36, 0x8b, 0x4a, 0xf8, 0x36, 0x8b, 0x52, 0xec, 0x0f, 0x35];
+    let fast: Damage = |code| {
+        let found = code.starts_with(&BY_IRET);
+        if found {
+            code[..BY_SYSEXIT.len()].copy_from_slice(&BY_SYSEXIT);
+        }
+        found
+    };
+    damaged(system("fast-paths-small")?, fast, Rule::LargeInHome, |v| v.owner == "kernel")
 }
 
 /// Caches with virtual addresses, which this kernel does not flush, for it never runs with such.
