@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A hostile handler: its alien executes random bytes with random registers, flags,
 //! selectors, TLS descriptors, debug registers and FPU state. Whatever comes of that must come back
-//! to the handler as an event, with flags that give no privilege.
+//! to the handler as an event, with flags that give no privilege. Where there are small spaces, the alien's becomes
+//! small and large meanwhile; a neighbour's memory stays as it is.
 
 use crate::{QUOTA, Random};
 use abi::Rights;
+use abi::arch::ia32::kip::FEATURE_SERVERS;
 use abi::frame::vector;
 use macadamia::alien::Alien;
+use macadamia::alloc::vec::Vec;
 use macadamia::cap::delete;
 use macadamia::ipc::run;
 use macadamia::map::{Window, map};
-use macadamia::{Env, Frame, MessageKind, Result, Thread, println, result, time, utcb};
+use macadamia::{Env, Frame, Memory, MessageKind, Result, Space, Thread, println, result, time, utcb};
 
 /// Replies with hostile registers.
 const ROUNDS: u32 = 30_000;
@@ -18,6 +21,14 @@ const ROUNDS: u32 = 30_000;
 const HERE: u32 = image::layout::GRANTS_END;
 const THERE: u32 = 0x0804_8000;
 const BYTES: u32 = 64 << 10;
+const PAGE: u32 = abi::PAGE_SIZE;
+/// The alien's size while it is small, and where it may be in its home, between two neighbours.
+const SIZE: u32 = 256 << 20;
+const PLACES: [u32; 2] = [SIZE, 3 * SIZE];
+const NEIGHBOURS: [u32; 3] = [0, 2 * SIZE, 4 * SIZE];
+/// The neighbours' memory: behind the random bytes in the handler's space, at the same addresses in theirs.
+const WITNESS: u32 = HERE + BYTES;
+const PATTERN: u32 = 0x5a5a_5a5a;
 /// The longest that an alien may run, in nanoseconds, and the bit that says it did.
 const TURN: u64 = 100_000;
 const TIME_IS_UP: u32 = 1;
@@ -31,8 +42,12 @@ fn frame(random: &mut Random) -> Frame {
         1 => 0x0033_003b ^ random.below(4),
         _ => 0x0023_0023,
     };
-    let [eax, ebx, ecx, edx, esi, edi, ebp] =
-        [(); 7].map(|()| if random.below(2) == 0 { random.value() } else { THERE + random.below(BYTES) });
+    let [eax, ebx, ecx, edx, esi, edi, ebp] = [(); 7].map(|()| match random.below(4) {
+        0 | 1 => random.value(),
+        2 => THERE + random.below(BYTES),
+        // Where a neighbour's are, seen from the alien's base.
+        _ => (THERE + random.below(BYTES)).wrapping_add(SIZE.wrapping_mul(random.below(7).wrapping_sub(3))),
+    });
     Frame {
         eax,
         ebx,
@@ -59,6 +74,60 @@ fn frame(random: &mut Random) -> Frame {
 fn code(random: &mut Random, mild: bool) -> u32 {
     const NOP: u8 = 0x90;
     u32::from_le_bytes(random.next().to_le_bytes().map(|byte| if mild && matches!(byte, 0x0f | 0x8e | 0xcf) { NOP } else { byte }))
+}
+
+/// A home in which the alien's space is small at times.
+struct Home {
+    home: Space,
+    alien: Space,
+    place: Option<u32>,
+    neighbours: Vec<Space>,
+    memory: Window,
+    /// How often the alien's space has moved.
+    moves: u32,
+    /// Faults of it, while it was small, at addresses that it does not have then.
+    strange: u32,
+}
+
+impl Home {
+    /// With neighbours, all of whose pages are one.
+    fn new(env: &mut Env, alien: Space, ram: Memory) -> Result<Self> {
+        let home = QUOTA.create_home(env.free_slot())?;
+        let neighbours: Vec<Space> = NEIGHBOURS.iter().map(|_| QUOTA.create_space(0, env.free_slot())).collect::<Result<_>>()?;
+        for (address, space) in NEIGHBOURS.into_iter().zip(&neighbours) {
+            (0..BYTES / PAGE).try_for_each(|page| map(*space, THERE + page * PAGE, ram, BYTES, PAGE, Rights(3)))?;
+            home.take_in(address, *space, SIZE)?;
+        }
+        let memory = Window::open(WITNESS, ram, BYTES, PAGE, Rights(3))?;
+        (0..PAGE / 4).for_each(|word| memory.write(word * 4, PATTERN));
+        Ok(Self { home, alien, place: None, neighbours, memory, moves: 0, strange: 0 })
+    }
+
+    fn shift(&mut self, random: &mut Random) -> Result<()> {
+        if let Some(place) = self.place.take() {
+            self.home.detach(place)?;
+        } else {
+            let place = PLACES[random.below(2) as usize];
+            self.home.take_in(place, self.alien, SIZE)?;
+            self.place = Some(place);
+        }
+        self.moves += 1;
+        Ok(())
+    }
+
+    fn look_at(&mut self, after: &Frame) {
+        self.strange += u32::from(self.place.is_some() && after.vector == vector::PAGE_FAULT && after.address >= SIZE);
+    }
+
+    /// Says what came of it, and takes it away.
+    fn end(self) -> Result<()> {
+        let changed = (0..PAGE / 4).filter(|word| self.memory.read(word * 4) != PATTERN).count();
+        let good = changed == 0 && self.strange == 0 && self.moves > 0;
+        let (moves, strange) = (self.moves, self.strange);
+        let verdict = if good { "ok" } else { "not ok" };
+        result!("{verdict} hostile.neighbours: {moves} moves, {changed} words changed, {strange} faults at strange addresses");
+        self.neighbours.iter().chain([&self.home]).try_for_each(|space| delete(space.0))
+    }
 }
 
 /// Calls that change what the alien will find; most of them are refused.
@@ -88,8 +157,14 @@ fn fuzz(env: &mut Env, random: &mut Random, seen: &mut Seen, mild: bool) -> Resu
     let (alien, mut handle) = Alien::create(QUOTA, alien_space, slot, Thread(image::slot::THREAD))?;
     alien.thread.set_priority(90, 90)?;
     utcb::accept(TIME_IS_UP);
+    // QEMU checks no limits, and crashes at some breakpoints in segments that have a base.
+    let has_small = !mild && time::kip().features & FEATURE_SERVERS != 0;
+    let mut home = if has_small { Some(Home::new(env, alien_space, ram)?) } else { None };
     let mut privileged = 0;
     for round in 0..ROUNDS {
+        if let Some(home) = home.as_mut().filter(|_| random.below(16) == 0) {
+            home.shift(random)?;
+        }
         if round % 64 == 0 {
             (0..64).for_each(|_| window.write(random.below(BYTES / 4) * 4, code(random, mild)));
         }
@@ -100,6 +175,9 @@ fn fuzz(env: &mut Env, random: &mut Random, seen: &mut Seen, mild: bool) -> Resu
         let event = run(handle)?;
         handle = event.handle;
         let after = alien.frame();
+        if let Some(home) = &mut home {
+            home.look_at(&after);
+        }
         // Time may be up before it has run: then the frame is still the given one.
         if after == given {
             continue;
@@ -117,6 +195,9 @@ fn fuzz(env: &mut Env, random: &mut Random, seen: &mut Seen, mild: bool) -> Resu
     time::alarm(0, 0)?;
     delete(alien.thread.0)?;
     delete(space)?;
+    if let Some(home) = home {
+        home.end()?;
+    }
     let (after, _) = QUOTA.info()?;
     result!("{} hostile.aliens: {privileged} of {ROUNDS} returned with privileged flags", if privileged == 0 { "ok" } else { "not ok" });
     Ok((before, after))

@@ -4,13 +4,14 @@
 //! goes on beside it) nor keep memory: at the end its Quota is what it was.
 //!
 //! It gives away what would only let it end itself: its Thread, its Space. It
-//! polls where it could wait for ever.
+//! polls where it could wait for ever. Where there are small spaces, its spaces become small and large again.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
 
+use abi::arch::ia32::kip::FEATURE_SERVERS;
 use abi::utcb::CapItem;
-use abi::{Delivery, Op, Rights, Tag};
+use abi::{Delivery, HOME, Op, Rights, TABLE_SPAN, Tag};
 use macadamia::cap::delete;
 use macadamia::{Env, Quota, println, result, sys, time, utcb};
 
@@ -27,6 +28,10 @@ const LAST: u32 = 120;
 const RAM: u32 = image::slot::GRANTS;
 /// More slots than it has.
 const SLOTS: u32 = 512;
+/// Half of what is attached and detached goes to spaces in so many slots from [`FIRST`] on: some are homes.
+const HOMES: u32 = 4;
+/// Spaces that must have become small, and large again, at least.
+const MOVES: u32 = 100;
 
 /// xorshift32 (Marsaglia 2003).
 struct Random(u32);
@@ -67,6 +72,24 @@ impl Random {
     }
 }
 
+/// Arguments of calls with which homes come, and spaces become small and large.
+fn moves(op: Option<Op>, random: &mut Random) -> Option<[u32; 4]> {
+    if random.below(2) == 0 {
+        return None;
+    }
+    let home = FIRST + random.below(HOMES);
+    let address = random.below(4) << (22 + random.below(5));
+    match op? {
+        Op::CreateSpace => {
+            let (to, place) = if random.below(2) == 0 { (home, HOME) } else { (random.slot(), 0) };
+            Some([QUOTA.0, 0, to, place])
+        }
+        Op::Attach => Some([home, address, random.slot(), TABLE_SPAN << random.below(9) | Rights::RWX.0]),
+        Op::Detach => Some([home, address, 0, 0]),
+        _ => None,
+    }
+}
+
 /// Replaces what would end the attacker or silence it.
 fn guard(op: Option<Op>, slot: u32) -> u32 {
     let needed = slot < FIRST && slot != RAM;
@@ -77,7 +100,15 @@ fn guard(op: Option<Op>, slot: u32) -> u32 {
     }
 }
 
-fn one(random: &mut Random) -> Option<u32> {
+/// What came of a call: an error, or that a space was made small or something detached.
+enum Outcome {
+    Failed(u32),
+    Small,
+    Detached,
+    Other,
+}
+
+fn one(random: &mut Random) -> Outcome {
     let number = match random.below(abi::syscall::ALL.len() as u32 + 2) {
         n if (n as usize) < abi::syscall::ALL.len() => abi::syscall::ALL[n as usize] as u32,
         _ => random.below(70),
@@ -113,12 +144,17 @@ fn one(random: &mut Random) -> Option<u32> {
     }
     utcb::set_receive_slot(random.slot());
     utcb::set_send_cap(0, CapItem::new(random.slot() & 0xffff, Rights(random.below(64))));
-    let mut registers = [number << Tag::OP_SHIFT | flags | shape, a, args[0], args[1], args[2]];
+    let [a, b, c, d] = moves(op, random).unwrap_or([a, args[0], args[1], args[2]]);
+    let mut registers = [number << Tag::OP_SHIFT | flags | shape, a, b, c, d];
     sys::raw(&mut registers);
-    if op.is_some_and(Op::returns_delivery) {
-        return Delivery(registers[0]).error().map(|error| error as u32);
+    let status =
+        if op.is_some_and(Op::returns_delivery) { Delivery(registers[0]).error().map_or(0, |error| error as u32) } else { registers[0] };
+    match op {
+        _ if status != 0 => Outcome::Failed(status),
+        Some(Op::Attach) if d >= TABLE_SPAN => Outcome::Small,
+        Some(Op::Detach) => Outcome::Detached,
+        _ => Outcome::Other,
     }
-    Some(registers[0]).filter(|status| *status != 0)
 }
 
 fn empty() {
@@ -142,10 +178,14 @@ fn attack() {
     let Ok((before, _)) = QUOTA.info() else { panic!("no quota") };
     let mut random = Random(0x2545_f491);
     let mut seen = [0u32; 64];
+    let (mut small, mut detached) = (0, 0);
     let start = time::now();
     for _ in 0..CALLS {
-        if let Some(code) = one(&mut random) {
-            seen[code as usize % 64] += 1;
+        match one(&mut random) {
+            Outcome::Failed(code) => seen[code as usize % 64] += 1,
+            Outcome::Small => small += 1,
+            Outcome::Detached => detached += 1,
+            Outcome::Other => {}
         }
     }
     let milliseconds = (time::now() - start) / 1_000_000;
@@ -157,5 +197,7 @@ fn attack() {
     result!("# {} system calls a second, {kinds} distinct errors", u64::from(CALLS) * 1000 / milliseconds.max(1));
     result!("{} hostile.quota: {before} bytes before, {after} after", if after == before { "ok" } else { "not ok" });
     result!("{} hostile.errors: {kinds} distinct errors were reached", if kinds >= 10 { "ok" } else { "not ok" });
+    let has_moved = time::kip().features & FEATURE_SERVERS == 0 || small.min(detached) >= MOVES;
+    result!("{} hostile.small: {small} spaces became small, {detached} were detached", if has_moved { "ok" } else { "not ok" });
     macadamia::start::exit(0);
 }
