@@ -14,6 +14,7 @@ mod code;
 mod deletion;
 mod mapping;
 mod segment;
+mod small;
 mod waiting;
 
 use code::Code;
@@ -193,7 +194,7 @@ fn run(mut env: Env) {
         Ok(bed) => bed,
         Err(error) => panic!("no bed: {}", error.text()),
     };
-    for (name, act) in [deletion::CASES, mapping::CASES, segment::CASES, waiting::CASES].into_iter().flatten() {
+    for (name, act) in [deletion::CASES, mapping::CASES, segment::CASES, small::CASES, waiting::CASES].into_iter().flatten() {
         if !asked.is_empty() && !asked.iter().any(|asked| asked == name) {
             continue;
         }
