@@ -41,7 +41,7 @@ const TABLES: u32 = 2;
 /// Entries of a directory that are searched for them in one step.
 const SEARCHED: usize = 256;
 /// Spaces with a Segment for which a port's seam is called one by one.
-const SPACES: u32 = 16;
+const SPACES: u32 = 8;
 
 /// Translation tables, with who pays for them and what is mapped there: what a Space and a Segment
 /// have in common. Both begin with it, so that [`Owner::region`] finds it in either.

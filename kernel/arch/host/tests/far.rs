@@ -209,7 +209,7 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) -> Opt
             model.places.remove(&(space, place));
         }
         // Across the border. If it were at more places, all translations would be dropped.
-        _ if model.places.len() < 12 => {
+        _ if model.places.len() < 8 => {
             let (place, rights) = (border(b) - SPANS / 2 * TABLE_SPAN, rights.union(Rights::READ));
             let expected = if model.attach(space, place, rights) { 0 } else { Error::Occupied as Word };
             assert_eq!(call(kernel, Op::Attach, [space, place, SEGMENT, rights.0 as Word])[0], expected);
