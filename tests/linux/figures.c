@@ -19,6 +19,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* The same under musl's name. */
+#ifndef __NR_gettimeofday
+#define __NR_gettimeofday	__NR_gettimeofday_time32
+#endif
+
 #define REPETITIONS	40
 #define PAGE		4096
 #define MEGABYTE	(1 << 20)

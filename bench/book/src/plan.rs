@@ -31,6 +31,9 @@ pub struct Run {
     pub linux: Option<String>,
     /// What overrules the machine about small spaces on Macadamia: `force` or `large`.
     pub spaces: Option<String>,
+    /// Whether the program and BusyBox are linked so that they can be small (docs/small-spaces.md), on both Linuxes.
+    #[serde(default)]
+    pub small: bool,
     /// Files of the Debian archive that both Linuxes get, by their paths in it.
     #[serde(default)]
     pub debian: Vec<String>,
@@ -47,7 +50,7 @@ impl Run {
     /// Whether Linux alone executes the same for it as for another.
     #[must_use]
     pub fn is_same_alone(&self, other: &Self) -> bool {
-        let parts = |run: &Self| (run.program.clone(), run.command.clone(), run.debian.clone(), run.sources.clone());
+        let parts = |run: &Self| (run.program.clone(), run.small, run.command.clone(), run.debian.clone(), run.sources.clone());
         self.program.is_some() && parts(self) == parts(other)
     }
 }
