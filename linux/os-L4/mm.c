@@ -163,9 +163,8 @@ int init_new_context(struct task_struct *task, struct mm_struct *mm)
 	space->mm = mm;
 	space->reclaimed = false;
 	INIT_LIST_HEAD(&space->populated);
-	/* Exec has chosen no layout yet. */
-	if (mm->context.id.region)
-		l4_space_move_in(space, mm->context.id.region);
+	/* A fork's is its parent's.  Exec has chosen none yet. */
+	l4_region_begin(space, mm->context.id.region);
 	return 0;
 }
 
@@ -176,7 +175,7 @@ void destroy_context(struct mm_struct *mm)
 	if (!space)
 		return;
 	list_del(&space->populated);
-	l4_space_move_out(space);
+	l4_region_end(space);
 	l4_space_free(space);
 }
 
@@ -288,7 +287,7 @@ static __always_inline int collect(struct mm_struct *mm, bool user)
 		unsigned long from = mm->context.sync[i].from, to = mm->context.sync[i].to;
 
 		mm->context.sync[i].from = mm->context.sync[i].to = 0;
-		if (unlikely(user && space->home && to > space->region))
+		if (unlikely(user && space->region && to > space->region))
 			l4_leave_region(mm);
 		if (likely(to - from == PAGE_SIZE) ? sync_page(mm, space, from, user) : sync_range(mm, space, from, to))
 			err = -ENOMEM;
@@ -315,8 +314,13 @@ int um_tlb_sync(struct mm_struct *mm)
 
 void l4_tlb_collect(struct mm_struct *mm)
 {
+	struct l4_space *space = l4_space_of(mm);
 	int err = collect(mm, true);
 
+	if (unlikely(space->moves)) {
+		err |= l4_map_flush();
+		l4_region_move(space);
+	}
 	if ((err || (l4_batched && !l4_is_one_page())) && (l4_map_flush() || err))
 		force_sig(SIGKILL);
 }

@@ -14,7 +14,6 @@
  */
 #include <linux/bitmap.h>
 #include <linux/elf.h>
-#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/init.h>
 #include <linux/irqflags.h>
@@ -38,50 +37,60 @@
 /* What a program gets in its region beside its image, at least: stack, heap, memory that it maps. */
 #define ROOM		(40UL << 20)
 #define HOMES		16
-#define PROGRAM_HEADERS	16
 
 static struct home {
 	u32 slot;
 	DECLARE_BITMAP(used, UNITS);
 } homes[HOMES];
 
-/* l4_small=: "off", and "all" that can be. */
-static bool wanted;
+/*
+ * l4_small=: "off", "all" that can be, or, by default, those that it pays for.  A small process pays for each of its events
+ * what the segments cost, and saves at each switch from another small one what the page tables would cost: as much as for PAYS
+ * events.  This is looked at after PERIOD such switches.
+ */
+static enum { OFF, AUTO, ALL } policy = AUTO;
+#define PAYS		15
+#define PERIOD		64
 
 static int __init small_setup(char *text)
 {
-	wanted = !strcmp(text, "all");
-	return wanted || !strcmp(text, "off");
+	if (!strcmp(text, "off"))
+		policy = OFF;
+	else if (!strcmp(text, "all"))
+		policy = ALL;
+	else if (strcmp(text, "auto"))
+		return 0;
+	return 1;
 }
 __setup("l4_small=", small_setup);
 
-/* Small spaces; how often one became large. */
+/* Small spaces; how often one became large as its program needed that. */
 static unsigned int small_spaces;
 static unsigned long promotions;
 
-/* Whether a dynamic linker's path, of which this is the last segment read, is that of musl. */
-static bool is_musl(struct file *file, const struct elf32_phdr *ph)
-{
-	char path[64] = "";
-	loff_t pos = ph->p_offset;
+/* All events of processes; what they were when the last space began to run, unless it is gone. */
+u32 l4_events;
+static u32 events_before;
+static struct l4_space *last;
 
-	return ph->p_filesz < sizeof(path) && kernel_read(file, path, ph->p_filesz, &pos) == ph->p_filesz &&
-	       strstarts(kbasename(path), "ld-musl-");
+/* Whether this is musl's dynamic linker. */
+static bool is_musl(const struct file *interpreter)
+{
+	const char *name = interpreter->f_path.dentry->d_name.name;
+
+	return strstarts(name, "ld-musl-") || !strcmp(name, "libc.so");
 }
 
 /* The region that a program needs, or 0 if it cannot be small. */
-static unsigned long region_for(struct file *file, const struct elf32_hdr *elf)
+static unsigned long region_for(const struct elf32_hdr *elf, const struct elf32_phdr *ph, const struct file *interpreter)
 {
-	struct elf32_phdr ph[PROGRAM_HEADERS];
-	size_t bytes = elf->e_phnum * sizeof(ph[0]);
-	loff_t pos = elf->e_phoff;
 	unsigned long end = 0;
 	int i;
 
-	if (elf->e_phnum > PROGRAM_HEADERS || kernel_read(file, ph, bytes, &pos) != bytes)
+	if (interpreter && !is_musl(interpreter))
 		return 0;
 	for (i = 0; i < elf->e_phnum; i++) {
-		if (ph[i].p_type == PT_TLS || (ph[i].p_type == PT_INTERP && !is_musl(file, &ph[i])))
+		if (ph[i].p_type == PT_TLS)
 			return 0;
 		if (ph[i].p_type == PT_LOAD)
 			end = max_t(unsigned long, end, ph[i].p_vaddr + ph[i].p_memsz);
@@ -92,16 +101,11 @@ static unsigned long region_for(struct file *file, const struct elf32_hdr *elf)
 }
 
 /* Exec has installed the program's mm, and is about to lay it out (patch 20). */
-void l4_set_layout(const struct elf32_hdr *elf)
+void l4_set_layout(const struct elf32_hdr *elf, const struct elf32_phdr *ph, const struct file *interpreter)
 {
-	struct mm_struct *mm = current->mm;
-	struct file *file = wanted && l4_is_server ? get_mm_exe_file(mm) : NULL;
+	bool wanted = policy != OFF && l4_is_server;
 
-	mm->context.id.region = 0;
-	if (!file)
-		return;
-	mm->context.id.region = region_for(file, elf);
-	fput(file);
+	current->mm->context.id.region = wanted ? region_for(elf, ph, interpreter) : 0;
 }
 
 /* Where the current process's stack ends at most.  In a region there is room for the vDSO above. */
@@ -143,9 +147,10 @@ static bool home_create(struct home *home)
 	return false;
 }
 
-void l4_space_move_in(struct l4_space *space, unsigned long region)
+/* Makes a space small, if there is room. */
+static void move_in(struct l4_space *space)
 {
-	unsigned int units = region / UNIT, i = 0;
+	unsigned int units = space->region / UNIT, i = 0;
 	struct l4_table *t = space->table;
 	struct home *home = homes;
 	unsigned long flags;
@@ -161,11 +166,11 @@ void l4_space_move_in(struct l4_space *space, unsigned long region)
 	}
 	if (home == homes + HOMES)
 		return;
-	/* The space may have tables of an earlier process there. */
-	if (l4_unmap_record(space->slot, region, L4_USER_END - region) | l4_map_flush())
+	/* The space may have tables of an earlier process, or of exec's, behind its end. */
+	if (l4_unmap_record(space->slot, space->region, L4_USER_END - space->region) | l4_map_flush())
 		goto out;
 	while (i < space->tables) {
-		if (t[i].base >= region)
+		if (t[i].base >= space->region)
 			t[i] = t[--space->tables];
 		else
 			i++;
@@ -174,7 +179,7 @@ void l4_space_move_in(struct l4_space *space, unsigned long region)
 	/* In steps, as l4_delete(). */
 	local_irq_save(flags);
 	status = l4_call(L4_OP_ATTACH, home->slot, at * UNIT, space->slot,
-			 region | L4_RIGHT_READ | L4_RIGHT_WRITE | L4_RIGHT_EXECUTE);
+			 space->region | L4_RIGHT_READ | L4_RIGHT_WRITE | L4_RIGHT_EXECUTE);
 	local_irq_restore(flags);
 	if (status) {
 		pr_warn_ratelimited("l4: %s[%d] cannot be small: error %u\n", current->comm, task_pid_nr(current), status);
@@ -182,28 +187,42 @@ void l4_space_move_in(struct l4_space *space, unsigned long region)
 	}
 	space->home = home;
 	space->unit = at;
-	space->region = region;
 	small_spaces++;
 	return;
 out:
 	bitmap_clear(home->used, at, units);
 }
 
-void l4_space_move_out(struct l4_space *space)
+static void move_out(struct l4_space *space)
 {
 	struct home *home = space->home;
 	unsigned long flags;
 
-	if (!home)
-		return;
 	local_irq_save(flags);
 	if (l4_call(L4_OP_DETACH, home->slot, space->unit * UNIT, 0, 0))
 		panic("l4: space %u does not leave its home", space->slot);
 	local_irq_restore(flags);
 	bitmap_clear(home->used, space->unit, space->region / UNIT);
 	space->home = NULL;
-	space->region = 0;
 	small_spaces--;
+}
+
+void l4_region_begin(struct l4_space *space, unsigned long region)
+{
+	space->region = region;
+	space->moves = false;
+	space->events = space->switches = 0;
+	if (region && policy == ALL)
+		move_in(space);
+}
+
+void l4_region_end(struct l4_space *space)
+{
+	if (space->home)
+		move_out(space);
+	space->region = 0;
+	if (last == space)
+		last = NULL;
 }
 
 void l4_enter_region(struct mm_struct *mm)
@@ -212,20 +231,66 @@ void l4_enter_region(struct mm_struct *mm)
 		return;
 	/* The stack was made elsewhere, and then moved. */
 	um_tlb_sync(mm);
-	l4_space_move_in(l4_space_of(mm), mm->context.id.region);
+	l4_region_begin(l4_space_of(mm), mm->context.id.region);
 }
 
 bool l4_leave_region(struct mm_struct *mm)
 {
 	struct l4_space *space = l4_space_of(mm);
+	bool was_small = space->home;
 
-	if (!space->home)
-		return false;
-	l4_space_move_out(space);
+	if (was_small) {
+		move_out(space);
+		promotions++;
+	}
 	/* Nor are its children small. */
+	space->region = 0;
 	mm->context.id.region = 0;
-	promotions++;
-	return true;
+	return was_small;
+}
+
+void l4_region_move(struct l4_space *space)
+{
+	space->moves = false;
+	if (space->home)
+		move_out(space);
+	else if (space->region)
+		move_in(space);
+}
+
+/* Whether a space is small that is better large, or the other way round.  If so it moves before it runs again. */
+static void look_at(struct l4_space *space)
+{
+	bool pays = space->switches >= PERIOD && space->events < PAYS * PERIOD;
+
+	space->moves = policy == AUTO && pays != !!space->home;
+	space->events = space->switches = 0;
+}
+
+void l4_region_tick(struct l4_space *space)
+{
+	space->events += l4_events - events_before;
+	events_before = l4_events;
+	if (space->events >= PAYS * PERIOD)
+		look_at(space);
+	l4_mappings_dirty |= space->moves;
+}
+
+/* Another mm is to run. */
+void l4_region_switched(struct l4_space *space)
+{
+	if (space == last)
+		return;
+	if (last && last->region) {
+		last->events += l4_events - events_before;
+		if (last->events >= PAYS * PERIOD)
+			look_at(last);
+		if (space->region && ++space->switches == PERIOD)
+			look_at(space);
+	}
+	events_before = l4_events;
+	last = space;
+	l4_mappings_dirty |= space->moves;
 }
 
 void l4_small_show(struct seq_file *m)
@@ -241,6 +306,6 @@ void arch_proc_pid_thread_features(struct seq_file *m, struct task_struct *task)
 
 	if (!mm)
 		return;
-	seq_printf(m, "L4Small:\t%lu kB\n", l4_space_of(mm)->region / 1024);
+	seq_printf(m, "L4Small:\t%lu kB\n", l4_space_of(mm)->home ? l4_space_of(mm)->region / 1024 : 0);
 	mmput(mm);
 }

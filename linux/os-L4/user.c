@@ -128,6 +128,7 @@ void __switch_mm(struct mm_id *mm_idp)
 {
 	userspace_pid[0] = mm_idp->pid;
 	l4_mappings_dirty |= container_of(mm_idp, struct mm_struct, context.id)->context.sync[0].to;
+	l4_region_switched((struct l4_space *)mm_idp->stack);
 }
 
 /* Upstream tells the process of an interrupt.  Here arch_l4_run() returns for each notification. */
@@ -309,7 +310,8 @@ static noinline void user_event(struct uml_pt_regs *regs, const struct l4_frame 
 		if (unlikely(l4_space_of(current->mm)->reclaimed) && l4_restore_mappings(address, write))
 			return;
 		/* Where segment limits are not checked a small process gets that far. */
-		if (unlikely(address >= l4_space_of(current->mm)->region) && l4_leave_region(current->mm))
+		if (unlikely(l4_space_of(current->mm)->home) && address >= l4_space_of(current->mm)->region &&
+		    l4_leave_region(current->mm))
 			return;
 		if (likely(!handle_page_fault(address, UPT_IP(regs), write, 1, &code)))
 			return;
@@ -414,6 +416,7 @@ static __always_inline void run_user(struct uml_pt_regs *regs, bool fast_entry)
 		arch_l4_load_registers(regs, frame, fast_return);
 		for (kind = map_and_run(fast_entry, &handle, &word);; kind = arch_l4_run(fast_entry, &handle, &word)) {
 			l4_attack_event(kind, word);
+			l4_events++;
 			arch_l4_store_registers(regs, frame);
 			signals_enabled = 1;
 			l4_walk_event(task->mm);
@@ -442,6 +445,8 @@ static __always_inline void run_user(struct uml_pt_regs *regs, bool fast_entry)
 			/* The thread may not have run: what was asked for above does not hold any more. */
 			arch_l4_cancel_fast_return(frame);
 			l4_deliver(word, regs);
+			if (unlikely(l4_space_of(task->mm)->home))
+				l4_region_tick(l4_space_of(task->mm));
 		} else if (l4_batched) {
 			/* The record has failed.  l4_map_flush() tries to make room. */
 			arch_l4_cancel_fast_return(frame);

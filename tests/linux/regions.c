@@ -288,6 +288,36 @@ static int ring(int count, int rounds)
 	return wrong || token != count * rounds;
 }
 
+/* By default: small while two switch to each other, large while one makes system calls alone. */
+static int by_use(void)
+{
+	int to[2], from[2], i, status, round;
+	char byte = 0;
+	pid_t child;
+
+	CHECK(!pipe(to) && !pipe(from) && is_large());
+	child = fork();
+	if (!child) {
+		close(to[1]);
+		while (read(to[0], &byte, 1) == 1)
+			write(from[1], &byte, 1);
+		_exit(0);
+	}
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < 300; i++)
+			CHECK(write(to[1], &byte, 1) == 1 && read(from[0], &byte, 1) == 1);
+		CHECK(is_small());
+		for (i = 0; i < 20000; i++)
+			syscall(SYS_getppid);
+		/* Once more to the other and back: that is looked at when a process is switched to. */
+		CHECK(write(to[1], &byte, 1) == 1 && read(from[0], &byte, 1) == 1);
+		CHECK(is_large());
+	}
+	close(to[1]);
+	CHECK(waitpid(child, &status, 0) == child && !status);
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	struct sigaction action = { .sa_sigaction = jump, .sa_flags = SA_SIGINFO };
@@ -295,6 +325,8 @@ int main(int argc, char **argv)
 
 	sigaction(SIGSEGV, &action, NULL);
 	sigaction(SIGBUS, &action, NULL);
+	if (argc == 2 && !strcmp(argv[1], "use"))
+		return !by_use();
 	if (argc == 4)
 		return ring(atoi(argv[2]), atoi(argv[3]));
 	if (argc > 1)

@@ -45,7 +45,8 @@ fn system_run(path: &Path, model: &Model, timeout: Duration) -> Result<Report> {
 
 fn linux_run(run: &Run, program: &Path, model: &Model, (timeout, native): (Duration, Option<Report>)) -> Result<Counted> {
     let name = program.file_stem().context("a program without a name")?.to_string_lossy().into_owned();
-    let mut inserts = vec![guest::insert(&format!("/bin/{name}"), if run.small { guest::compile_small(program) } else { guest::compile(program) }?)];
+    let mut inserts =
+        vec![guest::insert(&format!("/bin/{name}"), if run.small { guest::compile_small(program) } else { guest::compile(program) }?)];
     if run.small {
         inserts.push(guest::insert("/bin/busybox", std::fs::read(musl::busybox()?)?));
     }

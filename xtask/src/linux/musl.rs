@@ -79,4 +79,3 @@ pub fn busybox() -> Result<PathBuf> {
     fs::rename(making, &tree)?;
     Ok(program)
 }
-

@@ -15,6 +15,7 @@ use std::time::Duration;
 pub const ALL: &[Test] = &[
     ("linux.regions", || with(Spaces::Force, || regions(Emulator::Qemu))),
     ("linux.regions.bochs", || regions(Emulator::Bochs)),
+    ("linux.regions.use", || with(Spaces::Force, by_use)),
     ("linux.regions.homes", || with(Spaces::Force, homes)),
     ("linux.abi.small", || with(Spaces::Force, abi)),
     ("linux.busybox.small", || with(Spaces::Force, busybox)),
@@ -32,7 +33,8 @@ fn count(o: &Outcome, name: &str) -> Result<u64> {
 /// Each way out of a region makes a process large, and it goes on; the neighbours do not notice. Where segment limits hold, they are what
 /// tells; in QEMU page faults do.
 fn regions(on: Emulator) -> Result<()> {
-    let guest = Guest { system: SYSTEM, on, inserts: vec![small_program("regions")?], timeout: Duration::from_secs(180), ..Guest::default() };
+    let guest =
+        Guest { system: SYSTEM, on, inserts: vec![small_program("regions")?], timeout: Duration::from_secs(180), ..Guest::default() };
     // Processes beside it, that count.
     let o = guest.succeed("yes | head -c 3000000 | md5sum & regions && wait && cat /proc/macadamia")?;
     let text = o.text();
@@ -45,6 +47,14 @@ fn regions(on: Emulator) -> Result<()> {
 
 /// Of 3,000,000 bytes of `yes`, as `md5sum` of any Linux says.
 const MD5_OF_YES: &str = "f30a749ec7a7b55d3a75349f242c4cd8";
+
+/// Without `l4_small=` processes are small for whom it pays: while they switch to each other often.
+fn by_use() -> Result<()> {
+    let guest = Guest { inserts: vec![small_program("regions")?], ..Guest::default() };
+    let o = guest.succeed("regions use && cat /proc/macadamia")?;
+    ensure!(count(&o, "small")? == 0 && count(&o, "promotions")? == 0, "some are left, or needed more: {}", o.text());
+    Ok(())
+}
 
 /// More processes than a home has regions for, in a ring; nothing of them is left.
 fn homes() -> Result<()> {
