@@ -27,6 +27,8 @@ pub const CASES: &[Case] = &[
     ("each_has_its_own_memory", |bed| with_home(bed, own_memory)),
     ("a_fault_tells_its_own_address", |bed| with_home(bed, own_address)),
     ("it_reaches_nothing_behind_its_size", |bed| with_home(bed, reaches_nothing)),
+    ("no_instruction_reaches_behind_its_size", |bed| with_home(bed, no_instruction)),
+    ("it_does_not_learn_its_place", |bed| with_home(bed, place_unknown)),
     ("its_thread_pointer_is_its_own", |bed| with_home(bed, thread_pointer)),
     ("its_breakpoints_are_its_own", |bed| with_home(bed, breakpoint)),
     ("what_is_mapped_and_unmapped_counts_at_once", |bed| with_home(bed, at_once)),
@@ -317,6 +319,141 @@ fn reaches_nothing(bed: &mut Bed, home: Space) -> Result<(), Why> {
     Ok(())
 }
 
+/// In a region between two others, whose pages at its borders are there: nothing of them is read or written.
+fn no_instruction(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    if !limits_hold(bed)? {
+        return Ok(());
+    }
+    write(bed, 6, &[])?;
+    for address in [FIRST - SIZE, SECOND] {
+        let slot = bed.slot();
+        let neighbour = good(QUOTA.create_space(0, slot))?;
+        good(map(neighbour, 0, bed.ram, 6 * PAGE, PAGE, Rights(3)))?;
+        good(map(neighbour, SIZE - PAGE, bed.ram, 6 * PAGE, PAGE, Rights(3)))?;
+        good(home.take_in(address, neighbour, SIZE))?;
+    }
+    let word = |opcode: &[u8], value: u32, rest: &[u8]| [opcode, &value.to_le_bytes()[..], rest].concat();
+    let esi = |value: u32, rest: &[u8]| word(&[0xbe], value, rest);
+    let edi = |value: u32, rest: &[u8]| word(&[0xbf], value, rest);
+    let esp = |value: u32, rest: &[u8]| word(&[0xbc], value, rest);
+    let far = |address: u32| [&word(&[0xea], address, &[])[..], &[0x63, 0]].concat();
+    let end = SIZE - 4;
+    let codes: [(&str, Vec<u8>); 24] = [
+        ("lodsd below", esi(0u32.wrapping_sub(4), &[0xad])),
+        ("lodsd behind", esi(SIZE, &[0xad])),
+        ("lodsd across", esi(SIZE - 1, &[0xad])),
+        ("stosd below", edi(0u32.wrapping_sub(4), &[0xab])),
+        ("stosd behind", edi(SIZE, &[0xab])),
+        ("rep stosd across", word(&[0xb9], 8, &edi(end - 8, &[0xf3, 0xab]))),
+        ("rep stosd down", word(&[0xb9], 8, &edi(8, &[0xfd, 0xf3, 0xab]))),
+        ("rep movsd across", word(&[0xb9], 8, &esi(CODE, &edi(end - 8, &[0xf3, 0xa5])))),
+        ("rep movsd from behind", word(&[0xb9], 8, &esi(SIZE, &edi(DATA, &[0xf3, 0xa5])))),
+        ("push below", esp(0, &[0x50])),
+        ("pusha across", esp(SIZE + 16, &[0x60])),
+        ("pusha below", esp(0, &[0x60])),
+        ("pop behind", esp(SIZE, &[0x58])),
+        ("popa across", esp(SIZE - 16, &[0x61])),
+        ("enter below", esp(0, &[0xc8, 0x10, 0, 1])),
+        ("leave behind", word(&[0xbd], SIZE, &[0xc9])),
+        ("call behind", word(&[0xb8], SIZE, &[0xff, 0xd0])),
+        ("call below", word(&[0xb8], 0u32.wrapping_sub(16), &[0xff, 0xd0])),
+        ("far jump behind", far(SIZE)),
+        ("ret behind", word(&[0x68], SIZE, &[0xc3])),
+        ("iret behind", [&[0x9c, 0x6a, 0x63][..], &word(&[0x68], SIZE, &[0xcf])].concat()),
+        ("fst behind", word(&[0xd9, 0xee, 0xdd, 0x1d], SIZE - 4, &[])),
+        ("lock behind", word(&[0xf0, 0xff, 0x05], SIZE, &[])),
+        ("by address with scale", word(&[0xb8], 0x4000_0000, &word(&[0xff, 0x04, 0x85], end + 4, &[]))),
+    ];
+    for place in [FIRST, FIRST + 4 * SIZE] {
+        for (what, code) in &codes {
+            let mut code = code.clone();
+            code.extend([0x0f, 0x0b]);
+            let space = native(bed, 0, &code)?;
+            good(map(space, SIZE - PAGE, bed.ram, 8 * PAGE, PAGE, Rights(3)))?;
+            good(home.take_in(place, space, SIZE))?;
+            let thread = launch(bed, space)?;
+            let (_, f) = next()?;
+            // On the way down it comes to its own first page, where nothing is.
+            let refused = matches!(f.vector, vector::GENERAL_PROTECTION | STACK) || f.vector == vector::PAGE_FAULT && f.address < SIZE;
+            seen(what, &f, refused)?;
+            for slot in [thread.0, space.0] {
+                good(delete(slot))?;
+            }
+        }
+    }
+    // Far pointers to segments that are not its own.
+    for selector in [0x08u8, 0x10, 0x18, 0x1b, 0x20, 0x23, 0x28, 0x33, 0x3b, 0x43, 0x48, 0x51, 0x59] {
+        // push selector; push 0; lds, les, lfs, lgs eax, [esp]
+        for load in [&[0xc5, 0x04, 0x24][..], &[0xc4, 0x04, 0x24], &[0x0f, 0xb4, 0x04, 0x24], &[0x0f, 0xb5, 0x04, 0x24]] {
+            let code = [&[0x6a, selector, 0x6a, 0][..], load, &[0x0f, 0x0b]].concat();
+            let f = outcome(bed, home, &code)?;
+            let refused = matches!(f.vector, vector::GENERAL_PROTECTION | NOT_PRESENT) && f.eip == CODE + 4;
+            seen(&macadamia::alloc::format!("{selector:#x} by {load:02x?}"), &f, refused)?;
+        }
+    }
+    let page = good(Window::open(GRANTS_END, bed.ram, 6 * PAGE, PAGE, Rights(1)))?;
+    check("the neighbours have what they had", (0..PAGE / 4).all(|index| page.read(index * 4) == 0))
+}
+
+/// All that it can read of itself and of the processor is the same wherever it lies.
+fn place_unknown(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    let mut code = Vec::new();
+    let mut stores = |opcode: &[u8], offset: u32| {
+        code.extend(opcode);
+        code.extend((DATA + offset).to_le_bytes());
+    };
+    // fld, fnstenv; sgdt, sidt, str, sldt, smsw; all segment registers
+    stores(&[0xd9, 0x05], 0);
+    for (opcode, offset) in [(&[0xd9, 0x35][..], 0x10), (&[0x0f, 0x01, 0x05], 0x40), (&[0x0f, 0x01, 0x0d], 0x48)] {
+        stores(opcode, offset);
+    }
+    for (opcode, offset) in [(&[0x0f, 0x00, 0x0d][..], 0x50), (&[0x0f, 0x00, 0x05], 0x54), (&[0x0f, 0x01, 0x25], 0x58)] {
+        stores(opcode, offset);
+    }
+    for register in 0..6 {
+        stores(&[0x8c, 0x05 | register << 3], 0x60 + 4 * u32::from(register));
+    }
+    // Of every selector: lsl, lar. L: xor eax, eax; lsl eax, cx; mov [ecx*4 + DATA + 0x200], eax; ...; inc ecx; cmp ecx, 128; jb L
+    code.extend([0x31, 0xc9]);
+    let again = code.len();
+    for (opcode, offset) in [(0x03, 0x200), (0x02, 0x400)] {
+        code.extend([0x31, 0xc0, 0x0f, opcode, 0xc1, 0x89, 0x04, 0x8d]);
+        code.extend((DATA + offset).to_le_bytes());
+    }
+    code.extend([0x41, 0x81, 0xf9, 128, 0, 0, 0]);
+    jump(&mut code, 0x72, again);
+    code.extend([0x0f, 0x0b]);
+    let mut found: Vec<(Frame, Vec<u32>)> = Vec::new();
+    for place in [FIRST, SECOND, 0, 16 * SIZE] {
+        write(bed, 1, &[0x5a])?;
+        let space = native(bed, 0, &code)?;
+        good(home.take_in(place, space, SIZE))?;
+        let thread = launch(bed, space)?;
+        let (_, f) = next()?;
+        seen("the end", &f, f.vector == vector::INVALID_OPCODE && f.eip == CODE + code.len() as u32 - 2)?;
+        // What others find of it is the same, too.
+        let registers = good(thread.registers())?;
+        check("its own address", registers.eip == f.eip && registers.esp == f.esp)?;
+        let page = good(Window::open(GRANTS_END, bed.ram, PAGE, PAGE, Rights(1)))?;
+        found.push((f, (0..PAGE / 4).map(|index| page.read(index * 4)).collect()));
+        for slot in [thread.0, space.0] {
+            good(delete(slot))?;
+        }
+    }
+    let (frame, words) = &found[0];
+    for (other, others) in &found[1..] {
+        let differs = words.iter().zip(others).position(|(one, other)| one != other);
+        if let Some(index) = differs {
+            return Err(macadamia::alloc::format!("word {index:#x}: {:#x} and {:#x}", words[index], others[index]));
+        }
+        check("its registers", frame == other)?;
+    }
+    Ok(())
+}
+
+/// A segment descriptor that is not present.
+const NOT_PRESENT: u32 = 11;
+
 fn thread_pointer(bed: &mut Bed, home: Space) -> Result<(), Why> {
     // mov eax, 0x33; mov gs, ax; mov eax, gs:[address]; ud2
     let reads = |address: u32| {
@@ -325,9 +462,16 @@ fn thread_pointer(bed: &mut Bed, home: Space) -> Result<(), Why> {
         code
     };
     let limits = limits_hold(bed)?;
-    for (base, address, fine) in
-        [(DATA, 0, true), (0, DATA, true), (0, SIZE, false), (DATA, SIZE - DATA, false), (SIZE, 0, false), (SIZE + CODE, 0, false)]
-    {
+    for (base, address, fine) in [
+        (DATA, 0, true),
+        (0, DATA, true),
+        (0, SIZE, false),
+        (DATA, SIZE - DATA, false),
+        (SIZE, 0, false),
+        (SIZE + CODE, 0, false),
+        (DATA, 0u32.wrapping_sub(DATA + 4), false),
+        (SIZE - 4, 1, false),
+    ] {
         write(bed, 1, &[0x5a, 0x5a, 0x5a, 0x5a])?;
         let (space, alien, handle) = alien(bed, 0, &reads(address))?;
         good(home.take_in(FIRST, space, SIZE))?;
@@ -337,7 +481,7 @@ fn thread_pointer(bed: &mut Bed, home: Space) -> Result<(), Why> {
         if fine {
             seen("its own word", &f, f.vector == vector::INVALID_OPCODE && f.eax == 0x5a5a_5a5a)?;
         } else if limits {
-            check("refused", f.vector == vector::GENERAL_PROTECTION || f.vector == 11)?;
+            check("refused", matches!(f.vector, vector::GENERAL_PROTECTION | NOT_PRESENT))?;
         }
         for slot in [alien.thread.0, space.0] {
             good(delete(slot))?;
