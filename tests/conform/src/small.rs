@@ -41,6 +41,7 @@ pub const CASES: &[Case] = &[
     ("a_handler_of_each_kind_serves_each_kind", |bed| with_home(bed, handlers)),
     ("the_server_of_their_homes_runs_aliens", |bed| with_home(bed, run_by_a_server)),
     ("it_goes_on_from_an_exception_in_another_kind", |bed| with_home(bed, moved_in_exception)),
+    ("a_selector_that_it_keeps_means_the_same_when_it_is_large", |bed| with_home(bed, keeps_selectors)),
     ("hostile_registers_do_no_harm_in_it", |bed| with_home(bed, hostile_registers)),
 ];
 
@@ -1141,6 +1142,40 @@ fn moved_in_exception(bed: &mut Bed, home: Space) -> Result<(), Why> {
         seen("its own word", &f, f.eax == 0x5a5a_5a5a)?;
     }
     check("it came to its end", f.vector == vector::INVALID_OPCODE)
+}
+
+/// As between `push ds` and `pop es`: meanwhile its space becomes large, and another thread small.
+fn keeps_selectors(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    let neighbour = native(bed, 2, &[0x0f, 0x0b])?;
+    good(home.take_in(SECOND, neighbour, SIZE))?;
+    for register in [0xd8, 0xc0, 0xe0, 0xe8] {
+        // mov eax, ds; int3; mov ds, es, fs or gs, eax; mov ebx, [DATA] by that; ud2
+        let prefix = match register {
+            0xd8 => 0x3e,
+            0xc0 => 0x26,
+            0xe0 => 0x64,
+            _ => 0x65,
+        };
+        let mut code = [0x8c, 0xd8, 0xcc, 0x8e, register, prefix, 0x8b, 0x1d].to_vec();
+        code.extend(DATA.to_le_bytes());
+        code.extend([0x0f, 0x0b]);
+        write(bed, 1, &[0x5a, 0x5a, 0x5a, 0x5a])?;
+        let space = native(bed, 0, &code)?;
+        good(home.take_in(FIRST, space, SIZE))?;
+        let thread = launch(bed, space)?;
+        let (r, f) = next()?;
+        seen("a breakpoint", &f, f.vector == 3)?;
+        good(home.detach(FIRST))?;
+        let runs = launch(bed, neighbour)?;
+        next()?;
+        good(macadamia::ipc::reply(r.handle, Message::default()))?;
+        let (_, f) = next()?;
+        seen("its own word", &f, f.vector == vector::INVALID_OPCODE && f.ebx == 0x5a5a_5a5a)?;
+        for slot in [runs.0, thread.0, space.0] {
+            good(delete(slot))?;
+        }
+    }
+    Ok(())
 }
 
 fn hostile_registers(bed: &mut Bed, home: Space) -> Result<(), Why> {

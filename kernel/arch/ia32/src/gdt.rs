@@ -162,7 +162,8 @@ pub fn limit_users() {
     });
 }
 
-/// Gives ring 3 the segments of a small space (`mmu::descriptor::region`) and no other, or those of large spaces.
+/// Gives ring 3 the segments of a small space (`mmu::descriptor::region`) and no other, or those of large spaces. A thread whose space
+/// was small may have kept its selectors: then they name those, too.
 pub fn set_region(region: Option<[u32; 2]>) {
     change(|gdt| {
         let accesses = if region.is_some() { [0; 2] } else { USER_ACCESS };
@@ -170,10 +171,10 @@ pub fn set_region(region: Option<[u32; 2]>) {
             let high = &mut gdt[usize::from(selector >> 3)][1];
             *high = *high & !access::ALL | u32::from(access) << (8 * (ACCESS_BYTE - 4));
         }
-        if let Some([low, high]) = region {
-            gdt[usize::from(SMALL_CODE >> 3)] = [low, high | descriptor::CODE];
-            gdt[usize::from(SMALL_DATA >> 3)] = [low, high];
-        }
+        let large = [gdt[usize::from(USER_CODE >> 3)], gdt[usize::from(USER_DATA >> 3)]];
+        let [code, data] = region.map_or(large, |[low, high]| [[low, high | descriptor::CODE], [low, high]]);
+        gdt[usize::from(SMALL_CODE >> 3)] = code;
+        gdt[usize::from(SMALL_DATA >> 3)] = data;
     });
 }
 
