@@ -42,6 +42,7 @@ pub const CASES: &[Case] = &[
     ("the_server_of_their_homes_runs_aliens", |bed| with_home(bed, run_by_a_server)),
     ("it_goes_on_from_an_exception_in_another_kind", |bed| with_home(bed, moved_in_exception)),
     ("a_selector_that_it_keeps_means_the_same_when_it_is_large", |bed| with_home(bed, keeps_selectors)),
+    ("its_selectors_are_flat_where_it_replies_to_a_large_space", |bed| with_home(bed, flat_behind_a_reply)),
     ("hostile_registers_do_no_harm_in_it", |bed| with_home(bed, hostile_registers)),
 ];
 
@@ -1176,6 +1177,28 @@ fn keeps_selectors(bed: &mut Bed, home: Space) -> Result<(), Why> {
         }
     }
     Ok(())
+}
+
+/// A large space calls a small one, and loads such a selector when it is back.
+fn flat_behind_a_reply(bed: &mut Bed, home: Space) -> Result<(), Why> {
+    if !has_sysenter() {
+        return Ok(());
+    }
+    let mut code = [0xbb, SERVER as u8, 0, 0, 0].to_vec();
+    code.extend(system_call(Op::Call, CODE + code.len() as u32));
+    // mov eax, SMALL_DATA; mov ds, eax; mov ebx, [DATA]; ud2
+    code.extend([0xb8, 0x6b, 0, 0, 0, 0x8e, 0xd8, 0x8b, 0x1d]);
+    code.extend(DATA.to_le_bytes());
+    code.extend([0x0f, 0x0b]);
+    write(bed, 1, &[0x5a, 0x5a, 0x5a, 0x5a])?;
+    write(bed, 3, &[])?;
+    let (space, other) = (native(bed, 0, &code)?, native(bed, 2, &changer(&[], true))?);
+    good(home.take_in(SECOND, other, SIZE))?;
+    let replies = launch(bed, other)?;
+    good(copy(replies.0, Some(space), SERVER, Rights::ALL, 0))?;
+    launch(bed, space)?;
+    let (_, f) = next()?;
+    seen("its own word", &f, f.vector == vector::INVALID_OPCODE && f.ebx == 0x5a5a_5a5a)
 }
 
 fn hostile_registers(bed: &mut Bed, home: Space) -> Result<(), Why> {

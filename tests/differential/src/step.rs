@@ -79,7 +79,7 @@ const ACCESS: u32 = 0xff00;
 const RESUME_FLAG: u32 = 1 << 16;
 
 /// Selectors that some user can load (`gdt.rs` of the port), outside of small spaces and in them.
-const LOADABLE: [&[u16]; 2] = [&[0, 0x18, 0x20, 0x30, 0x38, 0x40, 0x50, 0x58], &[0, 0x30, 0x38, 0x40, 0x60, 0x68]];
+const LOADABLE: [&[u16]; 2] = [&[0, 0x18, 0x20, 0x30, 0x38, 0x40, 0x50, 0x58, 0x60, 0x68], &[0, 0x30, 0x38, 0x40, 0x60, 0x68]];
 
 /// How the kernel is entered.
 #[derive(Clone, Copy, PartialEq)]
@@ -314,12 +314,12 @@ fn is_small(kernel: &Kernel<Host>, thread: Ref<Thread>) -> bool {
 }
 
 /// The words of the segment descriptors of ring 3, by address, and `SMALL_HOME`, while a thread of this space runs (`switch::enter`).
-/// Those of small spaces mean nothing outside of them.
+/// Those of small spaces are flat outside of them.
 fn mode(kernel: &Kernel<Host>, gdt: u32, space: Ref<Space>) -> [(u32, u32); 9] {
     let region = region(kernel, space);
     let [flat_low, flat] = mmu::descriptor::region(0, abi::USER_END);
     let mask = if region.is_some() { !ACCESS } else { !0 };
-    let [low, high] = region.unwrap_or_else(|| mmu::descriptor::region(abi::USER_END / 2, abi::PAGE_SIZE));
+    let [low, high] = region.unwrap_or([flat_low, flat]);
     let at = |selector: u16| gdt + u32::from(selector & !7);
     let code = mmu::descriptor::CODE;
     [
@@ -554,8 +554,7 @@ fn assembly(
     let with_care = exit == Exit::Left(code.calls_rust);
     let to_small = region(kernel, target).is_some();
     // The portable kernel does the rest of a way with care: the assembly leaves the segments of ring 3 alone.
-    let after = mode(kernel, gdt, if with_care { own } else { target });
-    for (address, word) in &after[..if to_small && !with_care { 9 } else { 5 }] {
+    for (address, word) in &mode(kernel, gdt, if with_care { own } else { target }) {
         ensure!(machine.word(*address)? == *word, "{:#x} is at {address:#x} in place of {word:#x}", machine.word(*address)?);
     }
     if with_care {

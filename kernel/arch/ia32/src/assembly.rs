@@ -20,7 +20,7 @@
 //! A jump to a `.global` label is always a long one: the linker fills it in. Adding or removing
 //! `.global` moves code from one cache line to another.
 
-use crate::layout::{CPU, POOL_BASE, POOL_PLACE, PoolPlace};
+use crate::layout::{CPU, KERNEL_BASE, POOL_BASE, POOL_PLACE, PoolPlace};
 use crate::regs::{EFLAGS_IF, EFLAGS_RF, EFLAGS_TF};
 use crate::stack::{KERNEL_STACK, PANIC_STACK};
 use crate::switch::{self, Ways};
@@ -263,6 +263,9 @@ global_asm!(
     flat = const selector::FLAT,
     kernel_data = const gdt::KERNEL_DATA,
     access = const gdt::ACCESS_BYTE,
+    user_low = const descriptor::region(0, KERNEL_BASE)[0],
+    user_code_high = const descriptor::region(0, KERNEL_BASE)[1] | descriptor::CODE,
+    user_data_high = const descriptor::region(0, KERNEL_BASE)[1],
     user_code = const selector::USER_CODE,
     user_code_offset = const selector::USER_CODE & !7,
     user_data = const selector::USER_DATA,

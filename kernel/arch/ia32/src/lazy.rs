@@ -46,6 +46,11 @@ fn ports_of(pool: &Pool, space: Ref<Space>) -> Option<Ref<PortMap>> {
     Link::from_value(pool[space].special).get()
 }
 
+/// Whether FS or GS names the data of a small space: outside of that they would be flat when they are loaded again.
+fn names_small(fs_gs: u32) -> bool {
+    [fs_gs as u16, (fs_gs >> 16) as u16].into_iter().any(|selector| translated(selector, false) != selector)
+}
+
 /// Whether a thread's space is small.
 fn is_small(pool: &Pool, thread: Ref<Thread>) -> bool {
     pool[thread].space.get().is_some_and(|space| switch::region(pool, space).is_some())
@@ -134,6 +139,7 @@ impl Lazy {
                     && kind != Kind::Small
                     && cpu.loaded & PRIVATE == 0
                     && (is_server || cpu.loaded & AWAY == 0 && !is_small(pool, thread))
+                    && (cpu.loaded & AWAY != 0 || !names_small(regs::fs_gs()))
                     && pool[thread].is_alien()
                     && pool[thread].handler.object::<Thread>() == next =>
             {

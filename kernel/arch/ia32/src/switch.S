@@ -27,7 +27,7 @@
 .endm
 
 // Takes the segments of large spaces from ring 3, as in a home they would reach all of it: the home's directory is in ESP. Or, with 0 in
-// ECX, gives them back.
+// a register, gives them back: `LARGE_SEGMENTS`.
 .macro USER_SEGMENTS code, data, home
     mov byte ptr ss:[{gdt} + {user_code_offset} + {access}], \code
     mov byte ptr ss:[{gdt} + {user_data_offset} + {access}], \data
@@ -43,6 +43,17 @@
     push dword ptr ss:[\space + {region_high}]
     xor byte ptr [esp + 1], {code_bit} >> 8
     push dword ptr ss:[\space + {region_low}]
+.endm
+
+// Those of large spaces, also under the names that small ones have, which a thread may have kept.
+.macro LARGE_SEGMENTS scratch
+    xor \scratch, \scratch
+    USER_SEGMENTS {code_access}, {data_access}, \scratch
+    mov dword ptr ss:[{gdt} + {small_data_offset} - 8], {user_low}
+    mov dword ptr ss:[{gdt} + {small_data_offset} - 4], {user_code_high}
+    mov dword ptr ss:[{gdt} + {small_data_offset}], {user_low}
+    mov dword ptr ss:[{gdt} + {small_data_offset} + 4], {user_data_high}
+    LOAD_DATA {user_data}, \scratch
 .endm
 
 // Takes FS, GS and the first TLS segment descriptor of the alien in ESP, which are loaded, out of the
@@ -92,9 +103,7 @@
     sti
     sysexit
 6:
-    xor ecx, ecx
-    USER_SEGMENTS {code_access}, {data_access}, ecx
-    LOAD_DATA {user_data}, ecx
+    LARGE_SEGMENTS ecx
     jmp 5b
 .endm
 
@@ -128,9 +137,7 @@ server_iret:
     LOAD_TABLES ecx
     jmp 1b
 8:
-    xor ecx, ecx
-    USER_SEGMENTS {code_access}, {data_access}, ecx
-    LOAD_DATA {user_data}, ecx
+    LARGE_SEGMENTS ecx
     jmp 2b
 .global enter_server_end
 enter_server_end:

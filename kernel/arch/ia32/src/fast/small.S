@@ -35,8 +35,8 @@
     BASE_OF_REGION esi
     sub edi, esi
     .endif
-    xor esi, esi
-    USER_SEGMENTS {code_access}, {data_access}, esi
+    LARGE_SEGMENTS esi
+    jmp 6b
 4:
     LOAD_DATA {user_data}, esi
     jmp 6b
