@@ -950,9 +950,9 @@ const EVENTS: u32 = 50;
 /// After so many of two aliens their server pauses.
 const PAUSE: u32 = 14;
 
-/// The code of a server that runs two aliens in turn. `ud2` ends it at an event that is no system call; at [`PAUSE`] events it may go on behind it. Its
+/// The code of a server that runs two aliens in turn, or one alone. `ud2` ends it at an event that is no system call; at [`PAUSE`] events it may go on behind it. Its
 /// data: their handles, their frames, events. At the end ESI is the vector and EDI the address of the last event.
-fn runs_two(sysenter: bool) -> Vec<u8> {
+fn runs_two(sysenter: bool, alone: bool) -> Vec<u8> {
     const MOV_EAX_FROM: &[u8] = &[0xa1];
     const MOV_EAX_TO: &[u8] = &[0xa3];
     const MOV_EBX_FROM: &[u8] = &[0x8b, 0x1d];
@@ -990,7 +990,7 @@ fn runs_two(sysenter: bool) -> Vec<u8> {
     }
     // Now the other's.
     with_word(&mut code, MOV_EBX_TO, 0);
-    for (one, other) in [(0, 1), (2, 3)] {
+    for (one, other) in if alone { &[][..] } else { &[(0, 1), (2, 3)] }.iter().copied() {
         with_word(&mut code, MOV_EAX_FROM, one);
         with_word(&mut code, XCHG_EAX, other);
         with_word(&mut code, MOV_EAX_TO, one);
@@ -1013,10 +1013,14 @@ fn runs_two(sysenter: bool) -> Vec<u8> {
 }
 
 /// The code of an alien, whose GS is a segment of all memory from [`DATA`] on: it counts there through DS and GS, and on its stack.
-/// The last word of the space is read in the end.
-fn counts(sysenter: bool) -> Vec<u8> {
+/// The last word of the space is read in the end; `by_fs`, it has its data segment in FS and reads by that what is behind its end.
+fn counts(sysenter: bool, by_fs: bool) -> Vec<u8> {
     // mov eax, 0x33; mov gs, ax
     let mut code = [0xb8, 0x33, 0, 0, 0, 0x8e, 0xe8].to_vec();
+    if by_fs {
+        // mov eax, ds; mov fs, ax
+        code.extend([0x8c, 0xd8, 0x8e, 0xe0]);
+    }
     let again = code.len();
     count(&mut code);
     // inc dword gs:[4]; push eax; pop ecx; inc edi; cmp edi, EVENTS; ja to the end
@@ -1034,9 +1038,9 @@ fn counts(sysenter: bool) -> Vec<u8> {
     }
     jump(&mut code, 0xeb, again);
     code[behind - 1] = (code.len() - behind) as u8;
-    // mov eax, [SIZE - 4]
-    code.push(0xa1);
-    code.extend((SIZE - 4).to_le_bytes());
+    // mov eax, [SIZE - 4], or fs:[SIZE]
+    code.extend(if by_fs { &[0x64, 0xa1][..] } else { &[0xa1] });
+    code.extend(if by_fs { SIZE } else { SIZE - 4 }.to_le_bytes());
     code
 }
 
@@ -1054,7 +1058,9 @@ fn run_by_a_server(bed: &mut Bed, home: Space) -> Result<(), Why> {
     }
     let code = server::START + TABLE_SPAN;
     good(map(serves, code, bed.ram, 4 * PAGE, 2 * PAGE, Rights::RWX))?;
-    for (sysenter, (from, to)) in [false, true].into_iter().flat_map(|how| pairs().map(move |pair| (how, pair))) {
+    let limits = limits_hold(bed)?;
+    let hows = [(false, false), (true, false), (false, true)].into_iter();
+    for ((sysenter, by_fs), (from, to)) in hows.flat_map(|how| pairs().map(move |pair| (how, pair))) {
         let runner = create(bed, serves)?;
         let mut words = [0; 5];
         let (mut made, mut spaces) = (Vec::new(), Vec::new());
@@ -1062,7 +1068,7 @@ fn run_by_a_server(bed: &mut Bed, home: Space) -> Result<(), Why> {
             let (slot, thread) = (bed.slot(), bed.slot());
             let space = good(QUOTA.create_space(0, slot))?;
             let page = 2 * index as u32;
-            write(bed, page, &counts(sysenter))?;
+            write(bed, page, &counts(sysenter, by_fs))?;
             write(bed, page + 1, &[])?;
             good(map(space, CODE, bed.ram, page * PAGE, 2 * PAGE, Rights::RWX))?;
             good(space.show(server::START, serves))?;
@@ -1074,11 +1080,11 @@ fn run_by_a_server(bed: &mut Bed, home: Space) -> Result<(), Why> {
             [words[index], words[2 + index]] = [bound.handle, bound.utcb];
             made.extend([alien.0, space.0]);
         }
-        write(bed, 4, &runs_two(sysenter))?;
+        write(bed, 4, &runs_two(sysenter, by_fs))?;
         write(bed, 5, words.map(u32::to_le_bytes).as_flattened())?;
         good(runner.start(code, code + 2 * PAGE, 0))?;
         let (mut r, mut f) = next()?;
-        while f.vector == vector::INVALID_OPCODE && f.esi != vector::PAGE_FAULT {
+        while f.vector == vector::INVALID_OPCODE && ![vector::PAGE_FAULT, vector::GENERAL_PROTECTION].contains(&f.esi) {
             for (_, kind) in &spaces {
                 take_out(home, other, *kind)?;
             }
@@ -1096,11 +1102,17 @@ fn run_by_a_server(bed: &mut Bed, home: Space) -> Result<(), Why> {
             let window = good(Window::open(GRANTS_END, bed.ram, page * PAGE, PAGE, Rights(1)))?;
             Ok([0, 4].into_iter().all(|at| (EVENTS..=EVENTS + 1).contains(&window.read(at))))
         };
-        let is_right = f.vector == vector::INVALID_OPCODE && f.esi == vector::PAGE_FAULT && f.edi == SIZE - 4 && counted(1)? && counted(3)?;
+        let is_large = [from, to].contains(&Kind::Large);
+        let is_end = if by_fs {
+            limits && f.esi == vector::GENERAL_PROTECTION || (is_large || !limits) && f.esi == vector::PAGE_FAULT && f.edi == SIZE
+        } else {
+            f.esi == vector::PAGE_FAULT && f.edi == SIZE - 4
+        };
+        let is_right = f.vector == vector::INVALID_OPCODE && is_end && counted(1)? && (by_fs || counted(3)?);
         if !is_right {
             let Frame { vector, eip, esi, edi, .. } = f;
             return Err(macadamia::alloc::format!(
-                "{from:?} and {to:?}, sysenter {sysenter}: vector {vector} at {eip:#x}; last event {esi} for {edi:#x}; {} and {} counted",
+                "{from:?} and {to:?}, sysenter {sysenter}, by FS {by_fs}: vector {vector} at {eip:#x}; last event {esi} for {edi:#x}; {} and {} counted",
                 word(bed, 1)?,
                 word(bed, 3)?
             ));

@@ -540,7 +540,7 @@ fn assembly(
             let fetched = |a: u32| cpu.loaded & AWAY != 0 && (a == CPU || a & !4 == first_tls);
             // The portable kernel writes the same frame.
             let frame = kernel.pool[me].utcb..kernel.pool[me].utcb + size_of::<Frame>() as u32;
-            let framed = |a: u32| is_small(kernel, me) && alien && frame.contains(&a);
+            let framed = |a: u32| alien && frame.contains(&a);
             ensure!(
                 machine.written.keys().all(|a| scratch.contains(a) || fetched(*a) || framed(*a)),
                 "something was changed before the slow way: {:x?}",

@@ -152,9 +152,9 @@ impl Registers for Ia32 {
             esp: c[word::ESP],
             eip: c[word::EIP],
             eflags: c[word::EFLAGS],
-            // Where its space is, is not for its handler to know.
+            // Whether its space is small is not for its handler to know.
             ds_es: flat_selectors(c[word::DS] & 0xffff | c[word::ES] << 16),
-            fs_gs: flat_selectors(state(thread).fs_gs),
+            fs_gs: state(thread).fs_gs,
             vector: c[word::VECTOR],
             error: c[word::ERROR],
             address: if is_fault { thread.fault_address.0 } else { 0 },
