@@ -11,6 +11,7 @@ mod data;
 mod oneway;
 mod pager;
 mod pingpong;
+mod ring;
 
 use macadamia::{Env, Result, result};
 
@@ -32,5 +33,6 @@ fn start(mut env: Env) {
 fn measure(env: &mut Env) -> Result<()> {
     oneway::measure(env)?;
     pager::measure(env)?;
-    pingpong::measure(env)
+    pingpong::measure(env)?;
+    ring::measure(env)
 }

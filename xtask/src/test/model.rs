@@ -178,11 +178,11 @@ fn forced() -> Result<()> {
     Ok(())
 }
 
-/// Small spaces: what there is to do with them, and calls under each CPU model of which they are.
+/// Small spaces: what there is to do with them, and their programs of the book under CPU models: calls, a pager, rings of groups.
 fn small() -> Result<()> {
     let model = Model { check: true, ..build::model()? };
     clean(&finished(run(&system("conform")?, &model)?)?)?;
-    let calls = system("fast-paths-small")?;
+    let calls = build::system(Path::new("bench/systems/measured-small.toml"))?;
     for cpu in [PHYSICAL, PENTIUM] {
         let report = finished(run(&calls, &Model { cpu: Some(cpu.into()), ..model.clone() })?)?;
         ensure!(report.errors.is_empty() && report.violations.is_empty(), "{cpu}: {:?}, {:?}", report.errors, report.violations);
