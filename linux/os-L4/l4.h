@@ -112,6 +112,8 @@ bool l4_leave_region(struct mm_struct *mm);
 /* A space that has nothing mapped at its region's end or above, for a process; the process ends. */
 void l4_region_begin(struct l4_space *space, unsigned long region);
 void l4_region_end(struct l4_space *space);
+/* Makes a space large if it is small.  It may become small again. */
+void l4_region_leave(struct l4_space *space);
 /* Makes a space that `moves` small or large. */
 void l4_region_move(struct l4_space *space);
 /* What decides that: a space's mm is to run; it was interrupted; an event. */

@@ -51,6 +51,8 @@ static void reclaim(struct l4_space *space)
 			if (pte_used(*pte))
 				*pte = pte_mknewpage(*pte);
 	}
+	/* Of a small space nothing behind its region could be named. */
+	l4_region_leave(space);
 	l4_unmap_all(space->slot);
 	/*
 	 * Records may still wait, which map pages after this.  So everything is unmapped when the space is used again.

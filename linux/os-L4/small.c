@@ -216,10 +216,15 @@ void l4_region_begin(struct l4_space *space, unsigned long region)
 		move_in(space);
 }
 
-void l4_region_end(struct l4_space *space)
+void l4_region_leave(struct l4_space *space)
 {
 	if (space->home)
 		move_out(space);
+}
+
+void l4_region_end(struct l4_space *space)
+{
+	l4_region_leave(space);
 	space->region = 0;
 	if (last == space)
 		last = NULL;

@@ -277,7 +277,7 @@ impl Scenario {
                 if rng.u32(..16) > index.min(1) * 14 {
                     // Not even in a small space is the second behind the end.
                     let base = [0, 1 << 20, SMALL_BYTES][rng.usize(..16) / 7];
-                    must(call(k, Op::SetState, [thread, index, base, rng.u32(..8).min(1) * (PRESENT | PAGES) | 0xf_ffff]));
+                    must(call(k, Op::SetState, [thread, index, base, (rng.u32(..8).min(1) * (PRESENT | PAGES)) | 0xf_ffff]));
                 }
             }
             threads.push(thread);

@@ -142,7 +142,8 @@ impl Port for Ia32 {
         // all that are not.
         if switch::is_entered(pool, space) || switch::is_server(pool, space) {
             let base = switch::base(pool, space);
-            paging::flush(base + range.start.0..base + range.end.0, switch::is_server(pool, space));
+            // A small space has nothing of what lies beyond its size: the window of a server that it shows when it is large.
+            paging::flush(base.wrapping_add(range.start.0)..base.wrapping_add(range.end.0), switch::is_server(pool, space));
         }
     }
 
