@@ -60,7 +60,10 @@ struct uml_pt_regs;
 bool arch_l4_begin_vdso_call(struct uml_pt_regs *regs);
 /* Records a page fault that becomes a signal, for the signal's frame. */
 void arch_l4_note_page_fault(struct uml_pt_regs *regs, const struct l4_frame *frame);
-/* Turns an exception into its signal. */
+/*
+ * Turns an exception into its signal.  Of one that a small process has beyond its region it first asks l4_leave_region():
+ * true means that the instruction runs again.
+ */
 void arch_l4_exception(struct uml_pt_regs *regs, const struct l4_frame *frame);
 /* Sends a signal if the processor would refuse to return to user mode with these registers. */
 void arch_l4_check_registers(const struct uml_pt_regs *regs);
