@@ -3,6 +3,7 @@
 
 use super::tally::Test;
 use super::{linux, suites};
+use crate::build::{self, Model};
 use crate::guest::{Guest, Outcome, native, small_program};
 use crate::linux::musl;
 use crate::linux::root::Insert;
@@ -17,6 +18,7 @@ pub const ALL: &[Test] = &[
     ("linux.regions.bochs", || regions(Emulator::Bochs)),
     ("linux.regions.use", || with(Spaces::Force, by_use)),
     ("linux.regions.homes", || with(Spaces::Force, homes)),
+    ("linux.regions.checked", || with(Spaces::Force, checked)),
     ("linux.abi.small", || with(Spaces::Force, abi)),
     ("linux.busybox.small", || with(Spaces::Force, busybox)),
 ];
@@ -65,6 +67,21 @@ fn homes() -> Result<()> {
     // `grep` was small then, and now `cat` is.
     ensure!(count(&o, "small")? == before.trim().parse::<u64>()?, "regions are left: {text}");
     ensure!(count(&o, "promotions")? == 0, "some became large: {text}");
+    Ok(())
+}
+
+/// The machine model looks at each access, and at each return to a small space: none reaches beyond its region or uses what is stale.
+fn checked() -> Result<()> {
+    let model = Model { check: true, ..build::model()? };
+    let inserts = vec![small_program("regions")?];
+    let guest = Guest { system: SYSTEM, inserts, model: Some(&model), timeout: Duration::from_secs(400), ..Guest::default() };
+    let o = guest.succeed("regions ring 60 10 && yes | head -c 300000 | md5sum && ls -lR / | wc && cat /proc/macadamia")?;
+    ensure!(count(&o, "promotions")? == 0, "some became large: {}", o.text());
+    let report = o.report.context("no report")?;
+    ensure!(report.violations.is_empty() && report.errors.is_empty(), "{:?} {:?}", report.violations, report.errors);
+    let checked = report.checked.context("nothing was checked")?;
+    ensure!(checked > 1_000_000, "only {checked} accesses were checked");
+    println!("# {checked} accesses to data checked, all processes small");
     Ok(())
 }
 
