@@ -132,10 +132,8 @@ extern bool l4_is_server;
 /* The Quota to which processes' spaces, page tables and threads are charged. */
 extern u32 l4_user_quota;
 int l4_quota_init(void);
-/* Creates a space in a slot, at a place (of L4_OP_CREATE_SPACE), that shows this Linux if it is a server.  Returns the status. */
-u32 l4_space_show(u32 slot, u32 place);
-/* Creates a space and returns its slot; 0: there is no memory. */
-u32 l4_user_space_create(void);
+/* Creates a space at a place (of L4_OP_CREATE_SPACE) and returns its slot; 0: there is no memory. */
+u32 l4_user_space_create(u32 place);
 void l4_user_space_delete(u32 space);
 /* Whether an operation failed because the microkernel has no memory left for it. */
 static inline bool l4_is_out_of_memory(u32 status)

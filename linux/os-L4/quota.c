@@ -45,7 +45,8 @@ static struct use use_of(u32 quota)
 	return (struct use){ r.r1, r.r2, r.r3 & 0xffff, r.r3 >> 16 };
 }
 
-u32 l4_space_show(u32 slot, u32 place)
+/* Creates a space for a process, or a home.  If this Linux is a server, the space shows it before anything runs there. */
+static u32 create_space(u32 slot, u32 place)
 {
 	u32 status = l4_call(L4_OP_CREATE_SPACE, l4_user_quota, 0, slot, place);
 
@@ -57,18 +58,12 @@ u32 l4_space_show(u32 slot, u32 place)
 	return status;
 }
 
-/* Creates a space for a process. */
-static u32 create_space(u32 slot)
-{
-	return l4_space_show(slot, 0);
-}
-
 /* How many bytes a space takes without page tables, but with its attachments.  0: there is no memory. */
 static u32 __init measure_space(void)
 {
 	u32 before = use_of(l4_user_quota).bytes, space = l4_slot_alloc(), bytes = 0;
 
-	if (!space || create_space(space))
+	if (!space || create_space(space, 0))
 		return 0;
 	if (!l4_ram_record(space, 0, physmem_size - PAGE_SIZE, PAGE_SIZE, UM_PROT_READ) && !l4_map_flush() &&
 	    !l4_unmap_record(space, 0, L4_USER_END) && !l4_map_flush())
@@ -99,7 +94,7 @@ int __init l4_quota_init(void)
 	return 0;
 }
 
-u32 l4_user_space_create(void)
+u32 l4_user_space_create(u32 place)
 {
 	unsigned long flags;
 	u32 slot, status;
@@ -113,7 +108,7 @@ u32 l4_user_space_create(void)
 	do {
 		/* In steps, as l4_delete(). */
 		local_irq_save(flags);
-		status = create_space(slot);
+		status = create_space(slot, place);
 		local_irq_restore(flags);
 	} while (l4_is_out_of_memory(status) && l4_reclaim_tables(0, &own));
 	if (status) {

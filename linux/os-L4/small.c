@@ -135,18 +135,6 @@ static int take(struct home *home, unsigned int units)
 	return at;
 }
 
-static bool home_create(struct home *home)
-{
-	home->slot = l4_slot_alloc();
-	if (!home->slot)
-		return false;
-	if (!l4_space_show(home->slot, L4_HOME))
-		return true;
-	l4_slot_free(home->slot);
-	home->slot = 0;
-	return false;
-}
-
 /* Makes a space small, if there is room. */
 static void move_in(struct l4_space *space)
 {
@@ -158,7 +146,9 @@ static void move_in(struct l4_space *space)
 	int at;
 
 	for (; home < homes + HOMES; home++) {
-		if (!home->slot && !home_create(home))
+		if (!home->slot)
+			home->slot = l4_user_space_create(L4_HOME);
+		if (!home->slot)
 			return;
 		at = take(home, units);
 		if (at >= 0)

@@ -61,7 +61,7 @@ struct l4_space *l4_space_alloc(void)
 	if (!space)
 		return NULL;
 	space->last = space->table;
-	space->slot = l4_user_space_create();
+	space->slot = l4_user_space_create(0);
 	if (space->slot)
 		return space;
 	kfree(space);

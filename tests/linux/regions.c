@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define PAGE 4096
@@ -191,6 +192,22 @@ static int read_beyond(void)
 	return is_large();
 }
 
+static void returns_to(int sig, siginfo_t *si, void *context)
+{
+	((ucontext_t *)context)->uc_mcontext.gregs[REG_EIP] = 0x10000000;
+}
+
+/* From a signal's handler to an address that its segment does not have. */
+static int returns_beyond(void)
+{
+	struct sigaction action = { .sa_sigaction = returns_to, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGUSR1, &action, NULL);
+	CHECK(FAULTS(raise(SIGUSR1)));
+	CHECK(got.si_signo == SIGSEGV && got.si_addr == (void *)0x10000000);
+	return is_large();
+}
+
 static void *adds(void *to)
 {
 	int i;
@@ -245,7 +262,7 @@ static const struct check {
 } checks[] = {
 #define C(name) { #name, name }
 	C(layout), C(selectors), C(beyond_ds), C(goes_on), C(beyond_es), C(beyond_ss), C(beyond_cs), C(beyond_gs), C(writes_beyond),
-	C(jumps_beyond), C(loads_ds), C(below_thread), C(at_the_end), C(much_memory), C(read_beyond), C(threads), C(executes),
+	C(jumps_beyond), C(returns_beyond), C(loads_ds), C(below_thread), C(at_the_end), C(much_memory), C(read_beyond), C(threads), C(executes),
 };
 
 /* A token goes around so many small processes so many times; each adds one. */
