@@ -152,18 +152,21 @@ static void compare(struct mm_struct *mm, unsigned long at, unsigned long end)
 
 void l4_walk_event(struct mm_struct *mm)
 {
+	struct l4_space *space = l4_space_of(mm);
+	/* A small space has nothing at its region's end or above, and no lookup there. */
+	unsigned long end = space->home ? space->region : TASK_SIZE;
 	unsigned int i;
 
 	/* While records wait the tables differ. */
 	if (!wanted || l4_batched)
 		return;
 	if (mm != last || ++events % OFTEN == 0) {
-		compare(mm, 0, TASK_SIZE);
+		compare(mm, 0, end);
 		compare(&init_mm, VMALLOC_START, VMALLOC_END);
 		whole++;
 	} else {
 		for (i = 0; i < ranges; i++)
-			compare(mm, synced[i].from, synced[i].to);
+			compare(mm, min(synced[i].from, end), min(synced[i].to, end));
 	}
 	last = mm;
 	ranges = 0;

@@ -50,6 +50,7 @@ const SLOW: &[&str] = &[
     "linux.busybox",
     "linux.busybox.forced",
     "linux.busybox.small",
+    "linux.regions.reclaim",
     "linux.abi.checked",
     "linux.memory.forced",
     "linux.interrupts.forced",

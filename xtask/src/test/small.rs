@@ -18,6 +18,7 @@ pub const ALL: &[Test] = &[
     ("linux.regions.bochs", || regions(Emulator::Bochs)),
     ("linux.regions.use", || with(Spaces::Force, by_use)),
     ("linux.regions.homes", || with(Spaces::Force, homes)),
+    ("linux.regions.reclaim", || with(Spaces::Force, reclaim)),
     ("linux.regions.checked", || with(Spaces::Force, checked)),
     ("linux.abi.small", || with(Spaces::Force, abi)),
     ("linux.busybox.small", || with(Spaces::Force, busybox)),
@@ -67,6 +68,18 @@ fn homes() -> Result<()> {
     // `grep` was small then, and now `cat` is.
     ensure!(count(&o, "small")? == before.trim().parse::<u64>()?, "regions are left: {text}");
     ensure!(count(&o, "promotions")? == 0, "some became large: {text}");
+    Ok(())
+}
+
+/// With less memory than page tables want, some of small processes are reclaimed, too. After each event Linux compares its page tables with the
+/// microkernel's.
+fn reclaim() -> Result<()> {
+    let system = "tests/systems/linux-small-reclaim.toml";
+    let guest = Guest { system, inserts: vec![small_program("regions")?], timeout: Duration::from_secs(240), ..Guest::default() };
+    let o = guest.succeed("regions ring 50 20 any && ls -lR /proc/self | wc && regions ring 50 20 any && cat /proc/macadamia")?;
+    let reclaims = count(&o, "reclaims")?;
+    ensure!(reclaims > 10, "tables were reclaimed {reclaims} times: {}", o.text());
+    println!("# tables were reclaimed {reclaims} times");
     Ok(())
 }
 
