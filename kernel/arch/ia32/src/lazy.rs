@@ -16,7 +16,7 @@ use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu as place};
 use core::mem::offset_of;
 use ia32_context::loaded::{AWAY, FLAGS, FPU_OPEN, PRIVATE, STEP_PENDING};
 use ia32_context::ports::PortMap;
-use ia32_context::{checked_selectors, lazy, limit_debug, names_any, set_fs_gs, state, state_mut, translated};
+use ia32_context::{State, checked_selectors, lazy, limit_debug, names_any, set_fs_gs, state, state_mut, translated};
 use kcore::thread::gate;
 use kcore::{Cpu, Space, Thread};
 use mmu::descriptor;
@@ -163,8 +163,9 @@ impl Lazy {
     }
 
     fn load(&mut self, cpu: &mut Cpu, pool: &mut Pool, thread: Ref<Thread>) {
-        let t = pool[thread];
-        let (space, mut tls, mut debug) = (t.space.get(), state(&t).tls, state(&t).debug);
+        let (space, parts) = (pool[thread].space.get(), pool[thread].lazy);
+        let State { fs_gs, mut tls, mut debug, .. } = *state(&pool[thread]);
+        let is_asked_for = tls[0] != [0; 2];
         let region = space.and_then(|space| switch::region(pool, space));
         if let Some(space) = space {
             if switch::is_server(pool, space) {
@@ -182,20 +183,19 @@ impl Lazy {
             }
         }
         // Fast paths take it that a TLS descriptor that was asked for is there.
-        let is_cut_off = state(&t).tls[0] != [0; 2] && tls[0] == [0; 2];
-        cpu.loaded = thread.address() | if t.lazy & PRIVATE_PARTS == 0 && !is_cut_off { 0 } else { PRIVATE };
-        if t.lazy & lazy::TLS != 0 {
+        let is_cut_off = is_asked_for && tls[0] == [0; 2];
+        cpu.loaded = thread.address() | if parts & PRIVATE_PARTS == 0 && !is_cut_off { 0 } else { PRIVATE };
+        if parts & lazy::TLS != 0 {
             gdt::load_tls(&tls);
         }
-        if t.lazy & lazy::DEBUG != 0 {
+        if parts & lazy::DEBUG != 0 {
             regs::load_debug(&debug);
         }
-        if t.lazy & lazy::PORTS != 0
+        if parts & lazy::PORTS != 0
             && let Some(map) = space.and_then(|space| ports_of(pool, space))
         {
             self.open_ports(map);
         }
-        let fs_gs = state(&t).fs_gs;
         let [fs, gs] = [fs_gs as u16, (fs_gs >> 16) as u16].map(|selector| u32::from(translated(selector, region.is_some())));
         regs::set_fs_gs(checked_selectors(fs | gs << 16, &tls));
     }
