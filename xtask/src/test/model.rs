@@ -357,9 +357,8 @@ fn with_left_data() -> Result<()> {
 
 /// A small space is entered by `sysexit`, which loads segments of large ones.
 fn with_fast_exit() -> Result<()> {
-    // `mov dword ptr ss:[edx - 4], SMALL_DATA; mov dword ptr ss:[edx - 16], SMALL_CODE; lea esp, [edx - 20]; xor edx, edx; iretd`.
-    const BY_IRET: [u8; 22] =
-        [0x36, 0xc7, 0x42, 0xfc, 0x6b, 0, 0, 0, 0x36, 0xc7, 0x42, 0xf0, 0x63, 0, 0, 0, 0x8d, 0x62, 0xec, 0x31, 0xd2, 0xcf];
+    // `mov ss:[edx - 4], ecx; mov byte ptr ss:[edx - 16], SMALL_CODE; lea esp, [edx - 20]; xor edx, edx; iretd`.
+    const BY_IRET: [u8; 15] = [0x36, 0x89, 0x4a, 0xfc, 0x36, 0xc6, 0x42, 0xf0, 0x63, 0x8d, 0x62, 0xec, 0x31, 0xd2, 0xcf];
     // `mov ecx, ss:[edx - 8]; mov edx, ss:[edx - 20]; sysexit`.
     const BY_SYSEXIT: [u8; 10] = [0x36, 0x8b, 0x4a, 0xf8, 0x36, 0x8b, 0x52, 0xec, 0x0f, 0x35];
     let fast: Damage = |code| {
