@@ -143,7 +143,7 @@ static void move_in(struct l4_space *space)
 	struct home *home = homes;
 	unsigned long flags;
 	u32 status;
-	int at;
+	int at, err;
 
 	for (; home < homes + HOMES; home++) {
 		if (!home->slot)
@@ -157,7 +157,8 @@ static void move_in(struct l4_space *space)
 	if (home == homes + HOMES)
 		return;
 	/* The space may have tables of an earlier process, or of exec's, behind its end. */
-	if (l4_unmap_record(space->slot, space->region, L4_USER_END - space->region) | l4_map_flush())
+	err = l4_unmap_record(space->slot, space->region, L4_USER_END - space->region);
+	if (l4_map_flush() || err)
 		goto out;
 	while (i < space->tables) {
 		if (t[i].base >= space->region)
