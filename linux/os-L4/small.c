@@ -22,6 +22,7 @@
 #include <linux/mm.h>
 #include <linux/proc_fs.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/string.h>
 #include <asm/tlbflush.h>
@@ -36,6 +37,9 @@
 #define MOST		(256UL << 20)
 /* What a program gets in its region beside its image, at least: stack, heap, memory that it maps. */
 #define ROOM		(40UL << 20)
+/* The largest limit of stacks, and the most random bits of addresses, for which that is enough. */
+#define STACK_MOST	(16UL << 20)
+#define RANDOM_MOST	10
 #define HOMES		16
 
 static struct home {
@@ -88,6 +92,9 @@ static unsigned long region_for(const struct elf32_hdr *elf, const struct elf32_
 	int i;
 
 	if (interpreter && !is_musl(interpreter))
+		return 0;
+	/* A stack's end is not moved later, and mmap() looks for room below it alone. */
+	if (rlimit(RLIMIT_STACK) > STACK_MOST || mmap_rnd_bits > RANDOM_MOST)
 		return 0;
 	for (i = 0; i < elf->e_phnum; i++) {
 		if (ph[i].p_type == PT_TLS)

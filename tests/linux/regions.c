@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -256,6 +257,35 @@ static int executes(void)
 	return 1;
 }
 
+/* Uses so much of the stack, by frames that the compiler does not join. */
+static __attribute__((noinline)) int use_stack(size_t bytes)
+{
+	char part[64 << 10];
+	int below = bytes > sizeof(part) ? use_stack(bytes - sizeof(part)) : 0;
+
+	asm volatile ("movb $1, (%0)" : : "r" (part) : "memory");
+	return part[0] + below;
+}
+
+/* A program that may have a larger stack than a region has room for gets it. */
+static int large_stack(void)
+{
+	struct rlimit limit;
+	int status;
+	pid_t child;
+
+	CHECK(!getrlimit(RLIMIT_STACK, &limit));
+	limit.rlim_cur = 96 << 20;
+	CHECK(!setrlimit(RLIMIT_STACK, &limit));
+	child = vfork();
+	if (!child) {
+		execl("/proc/self/exe", "regions", "stack", NULL);
+		_exit(9);
+	}
+	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	return 1;
+}
+
 static const struct check {
 	const char *name;
 	int (*check)(void);
@@ -263,6 +293,7 @@ static const struct check {
 #define C(name) { #name, name }
 	C(layout), C(selectors), C(beyond_ds), C(goes_on), C(beyond_es), C(beyond_ss), C(beyond_cs), C(beyond_gs), C(writes_beyond),
 	C(jumps_beyond), C(returns_beyond), C(loads_ds), C(below_thread), C(at_the_end), C(much_memory), C(read_beyond), C(threads), C(executes),
+	C(large_stack),
 };
 
 /* A token goes around so many processes so many times; each adds one.  All are small at the end, if that is wanted. */
@@ -344,6 +375,10 @@ int main(int argc, char **argv)
 	sigaction(SIGBUS, &action, NULL);
 	if (argc == 2 && !strcmp(argv[1], "use"))
 		return !by_use();
+	if (argc == 2 && !strcmp(argv[1], "stack"))
+		return use_stack(80 << 20) == 80 << 4 ? 7 : 8;
+	if (argc == 2 && !strcmp(argv[1], "maps"))
+		return mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED;
 	if (argc >= 4)
 		return ring(atoi(argv[2]), atoi(argv[3]), argc == 4);
 	if (argc > 1)
