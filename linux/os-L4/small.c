@@ -180,7 +180,8 @@ static void move_in(struct l4_space *space)
 			 space->region | L4_RIGHT_READ | L4_RIGHT_WRITE | L4_RIGHT_EXECUTE);
 	local_irq_restore(flags);
 	if (status) {
-		pr_warn_ratelimited("l4: %s[%d] cannot be small: error %u\n", current->comm, task_pid_nr(current), status);
+		if (!l4_is_out_of_memory(status))
+			pr_warn_ratelimited("l4: %s[%d] cannot be small: error %u\n", current->comm, task_pid_nr(current), status);
 		goto out;
 	}
 	space->home = home;
