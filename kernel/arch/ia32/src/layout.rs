@@ -7,6 +7,8 @@ use core::sync::atomic::AtomicU32;
 pub const KERNEL_BASE: u32 = 0xE000_0000;
 /// Where windows of servers may begin: they have 2 GiB at most, and end where the kernel begins.
 pub const WINDOWS: u32 = 0x6000_0000;
+// A small space, which has 1 GiB at most, ends below the window of a server that its space shows when it is large.
+const _: () = assert!(WINDOWS >= 1 << 30);
 /// 4 MiB behind one page table: the processor's page, and behind it the I/O permission bitmap.
 pub const CPU_AREA: u32 = 0xE040_0000;
 /// Where the pool appears.

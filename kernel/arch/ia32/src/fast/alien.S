@@ -186,13 +186,7 @@ event_large:
     push 0
     .endif
     push \vector
-    mov ebx, ss:[eax + {f_ebx}]
-    mov ecx, ss:[eax + {f_ecx}]
-    mov edx, ss:[eax + {f_edx}]
-    mov esi, ss:[eax + {f_esi}]
-    mov edi, ss:[eax + {f_edi}]
-    mov ebp, ss:[eax + {f_ebp}]
-    mov eax, ss:[eax + {f_eax}]
+    LOAD_REGISTERS {f_ecx}, {f_edx}
     jmp entered
 9:
     pop edx
@@ -338,21 +332,8 @@ alien_sysenter:
     jne 5f
     TO_ALIEN \server
     mov esp, edx
-    push {user_data}
-    push dword ptr ss:[eax + {f_esp}]
-    mov ecx, ss:[eax + {f_eflags}]
-    and ecx, {user_flags}
-    or ecx, {fixed_flags}
-    push ecx
-    push {user_code}
-    push dword ptr ss:[eax + {f_eip}]
-    mov ebx, ss:[eax + {f_ebx}]
-    mov ecx, ss:[eax + {f_ecx}]
-    mov edx, ss:[eax + {f_edx}]
-    mov esi, ss:[eax + {f_esi}]
-    mov edi, ss:[eax + {f_edi}]
-    mov ebp, ss:[eax + {f_ebp}]
-    mov eax, ss:[eax + {f_eax}]
+    PUSH_IRET_FRAME {user_code}, {user_data}
+    LOAD_REGISTERS {f_ecx}, {f_edx}
 \iret:
     iretd
     OTHER_DATA \server
@@ -371,13 +352,7 @@ alien_sysenter:
     .endif
     push ecx
     popfd
-    mov ebx, ss:[eax + {f_ebx}]
-    mov esi, ss:[eax + {f_esi}]
-    mov edi, ss:[eax + {f_edi}]
-    mov ebp, ss:[eax + {f_ebp}]
-    mov edx, ss:[eax + {f_eip}]
-    mov ecx, ss:[eax + {f_esp}]
-    mov eax, ss:[eax + {f_eax}]
+    LOAD_REGISTERS {f_esp}, {f_eip}
     sti
     sysexit
     OTHER_DATA \server

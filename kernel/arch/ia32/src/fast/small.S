@@ -67,29 +67,16 @@ resume_small:
     SMALL_SEGMENTS ecx
     LOAD_DATA {small_data}, ecx
     mov esp, edx
-    push {small_data}
-    push dword ptr ss:[eax + {f_esp}]
-    mov ecx, ss:[eax + {f_eflags}]
-    and ecx, {user_flags}
-    or ecx, {fixed_flags}
-    push ecx
-    push {small_code}
-    push dword ptr ss:[eax + {f_eip}]
-    mov ecx, ss:[eax + {f_ecx}]
-    mov edx, ss:[eax + {f_edx}]
+    PUSH_IRET_FRAME {small_code}, {small_data}
     cmp dword ptr ss:[eax + {f_changed}], 0
-    je 2f
-    // As if by `sysexit`.
-    mov ecx, ss:[eax + {f_esp}]
-    mov edx, ss:[eax + {f_eip}]
-2:
-    mov ebx, ss:[eax + {f_ebx}]
-    mov esi, ss:[eax + {f_esi}]
-    mov edi, ss:[eax + {f_edi}]
-    mov ebp, ss:[eax + {f_ebp}]
-    mov eax, ss:[eax + {f_eax}]
+    jne 2f
+    LOAD_REGISTERS {f_ecx}, {f_edx}
 small_alien_iret:
     iretd
+    // As if by `sysexit`.
+2:
+    LOAD_REGISTERS {f_esp}, {f_eip}
+    jmp small_alien_iret
 
 // `run` of the other alien in ECX, whose small space is in EAX, by a server: from `run_other_away`.
 .balign 32

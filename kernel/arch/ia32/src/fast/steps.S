@@ -17,7 +17,6 @@
     mov dword ptr [esp + {gate}], \gate
 .endm
 
-
 // Where a small space begins in its home: `base` is the space, and becomes that.
 .macro BASE_OF_REGION base
     mov \base, ss:[\base + {region_high}]
@@ -39,4 +38,28 @@
 1:
     shr ecx, 16
     mov gs, ecx
+.endm
+
+// What `iret` takes, from the frame at EAX, on the stack. Destroys ECX. CS and SS are constants, and flags are masked: the handler
+// writes the frame.
+.macro PUSH_IRET_FRAME code, data
+    push \data
+    push dword ptr ss:[eax + {f_esp}]
+    mov ecx, ss:[eax + {f_eflags}]
+    and ecx, {user_flags}
+    or ecx, {fixed_flags}
+    push ecx
+    push \code
+    push dword ptr ss:[eax + {f_eip}]
+.endm
+
+// The general registers of the frame at EAX but ESP, ECX and EDX, which are first given. EAX is the last.
+.macro LOAD_REGISTERS ecx, edx
+    mov ecx, ss:[eax + \ecx]
+    mov edx, ss:[eax + \edx]
+    mov ebx, ss:[eax + {f_ebx}]
+    mov esi, ss:[eax + {f_esi}]
+    mov edi, ss:[eax + {f_edi}]
+    mov ebp, ss:[eax + {f_ebp}]
+    mov eax, ss:[eax + {f_eax}]
 .endm
