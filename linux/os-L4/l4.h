@@ -113,7 +113,7 @@ bool l4_leave_region(struct mm_struct *mm);
 void l4_region_begin(struct l4_space *space, unsigned long region);
 void l4_region_end(struct l4_space *space);
 /* Makes a space large if it is small.  It may become small again. */
-void l4_region_leave(struct l4_space *space);
+void l4_space_enlarge(struct l4_space *space);
 /* Makes a space that `moves` small or large. */
 void l4_region_move(struct l4_space *space);
 /* What decides that: a space's mm is to run; it was interrupted; an event. */

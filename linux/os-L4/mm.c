@@ -52,7 +52,7 @@ static void reclaim(struct l4_space *space)
 				*pte = pte_mknewpage(*pte);
 	}
 	/* Of a small space nothing behind its region could be named. */
-	l4_region_leave(space);
+	l4_space_enlarge(space);
 	l4_unmap_all(space->slot);
 	/*
 	 * Records may still wait, which map pages after this.  So everything is unmapped when the space is used again.

@@ -215,7 +215,7 @@ void l4_region_begin(struct l4_space *space, unsigned long region)
 		move_in(space);
 }
 
-void l4_region_leave(struct l4_space *space)
+void l4_space_enlarge(struct l4_space *space)
 {
 	if (space->home)
 		move_out(space);
@@ -223,7 +223,7 @@ void l4_region_leave(struct l4_space *space)
 
 void l4_region_end(struct l4_space *space)
 {
-	l4_region_leave(space);
+	l4_space_enlarge(space);
 	space->region = 0;
 	if (last == space)
 		last = NULL;
@@ -271,12 +271,18 @@ static void look_at(struct l4_space *space)
 	space->events = space->switches = 0;
 }
 
-void l4_region_tick(struct l4_space *space)
+/* Counts the events since the last time as this space's.  So many without PERIOD switches do not pay. */
+static void note_events(struct l4_space *space)
 {
 	space->events += l4_events - events_before;
 	events_before = l4_events;
 	if (space->events >= PAYS * PERIOD)
 		look_at(space);
+}
+
+void l4_region_tick(struct l4_space *space)
+{
+	note_events(space);
 	l4_mappings_dirty |= space->moves;
 }
 
@@ -286,9 +292,7 @@ void l4_region_switched(struct l4_space *space)
 	if (space == last)
 		return;
 	if (last && last->region) {
-		last->events += l4_events - events_before;
-		if (last->events >= PAYS * PERIOD)
-			look_at(last);
+		note_events(last);
 		if (space->region && ++space->switches == PERIOD)
 			look_at(space);
 	}

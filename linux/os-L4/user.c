@@ -126,9 +126,11 @@ void os_kill_ptraced_process(int pid, int reap_child) { }
 
 void __switch_mm(struct mm_id *mm_idp)
 {
+	struct mm_struct *mm = container_of(mm_idp, struct mm_struct, context.id);
+
 	userspace_pid[0] = mm_idp->pid;
-	l4_mappings_dirty |= container_of(mm_idp, struct mm_struct, context.id)->context.sync[0].to;
-	l4_region_switched((struct l4_space *)mm_idp->stack);
+	l4_mappings_dirty |= mm->context.sync[0].to;
+	l4_region_switched(l4_space_of(mm));
 }
 
 /* Upstream tells the process of an interrupt.  Here arch_l4_run() returns for each notification. */
