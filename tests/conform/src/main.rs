@@ -10,6 +10,7 @@ mod capability;
 mod exception;
 mod ipc;
 mod isolation;
+mod kinds;
 mod large;
 mod lazy;
 mod memory;
@@ -111,7 +112,7 @@ fn run(mut env: Env) {
         first,
         next: first,
     };
-    let groups: [(&str, &[Case]); 16] = [
+    let groups: [(&str, &[Case]); 17] = [
         // At its end this thread uses its port: from then on it takes no fast path.
         ("lazy", lazy::CASES),
         ("capability", capability::CASES),
@@ -129,6 +130,7 @@ fn run(mut env: Env) {
         ("state", state::CASES),
         ("server", server::CASES),
         ("small", small::CASES),
+        ("kinds", kinds::CASES),
     ];
     let mut cases = 0;
     for (group, list) in groups {

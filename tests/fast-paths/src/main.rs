@@ -46,51 +46,49 @@ fn calls<const ID: u32>(to: Thread, count: u32) {
     }
 }
 
-/// An alien's system calls: visit 0 is `run`, which resumes it, visit 1 `int 0x80`.
-fn alien<const ID: u32>(env: &mut Env) -> Result<()> {
+/// An alien that runs this code, with its first reply handle.
+fn alien_with(env: &mut Env, code: &[u8; 12]) -> Result<(Alien, u32)> {
     let place = macadamia::map::own().start;
     let ram = env.memory("ram");
-    // int 0x80; jmp back
-    Window::open(place, ram, 0, abi::PAGE_SIZE, Rights(3))?.write(0, u32::from_le_bytes([0xcd, 0x80, 0xeb, 0xfc]));
+    let window = Window::open(place, ram, 0, abi::PAGE_SIZE, Rights(3))?;
+    for (at, word) in (0..).step_by(4).zip(code.as_chunks().0) {
+        window.write(at, u32::from_le_bytes(*word));
+    }
     let quota = Quota(image::slot::QUOTA);
     let space = quota.create_space(0, env.free_slot())?;
     map(space, place, ram, 0, abi::PAGE_SIZE, Rights(5))?;
     let (alien, handle) = Alien::create(quota, space, env.free_slot(), Thread(image::slot::THREAD))?;
     alien.thread.set_priority(90, 90)?;
     alien.set_frame(&Frame { eip: place, ..alien.frame() });
+    Ok((alien, handle))
+}
+
+/// An alien's system calls: visit 0 is `run`, which resumes it, visit 1 `int 0x80`.
+fn alien<const ID: u32>(env: &mut Env) -> Result<()> {
+    // int 0x80; jmp back
+    let (alien, handle) = alien_with(env, &[0xcd, 0x80, 0xeb, 0xfc, 0, 0, 0, 0, 0, 0, 0, 0])?;
     let mut event = run(handle)?;
+    let behind = alien.frame().eip;
     for _ in 0..REPETITIONS {
         begin::<ID>();
         event = run(event.handle)?;
         end::<ID>();
-        assert!(alien.frame().eip == place + 2, "stopped at {:#x}", alien.frame().eip);
+        assert!(alien.frame().eip == behind, "stopped at {:#x}", alien.frame().eip);
     }
     Ok(())
 }
 
 /// Two aliens with thread pointers of their own in turn: visit 0 is `run` of the other than the last, visit 1 its `int 0x80`.
 fn aliens_in_turn<const ID: u32>(env: &mut Env) -> Result<()> {
-    let place = macadamia::map::own().start;
-    let ram = env.memory("ram");
-    let window = Window::open(place, ram, 0, abi::PAGE_SIZE, Rights(3))?;
-    // mov eax, 0x33; mov gs, ax; int 0x80; jmp back
-    let code = [0xb8, 0x33, 0, 0, 0, 0x8e, 0xe8, 0xcd, 0x80, 0xeb, 0xfc, 0];
-    for (at, word) in (0..).step_by(4).zip(code.as_chunks().0) {
-        window.write(at, u32::from_le_bytes(*word));
-    }
-    let quota = Quota(image::slot::QUOTA);
-    let mut events = Vec::new();
-    for base in [0, place] {
-        let space = quota.create_space(0, env.free_slot())?;
-        map(space, place, ram, 0, abi::PAGE_SIZE, Rights(5))?;
-        let (alien, handle) = Alien::create(quota, space, env.free_slot(), Thread(image::slot::THREAD))?;
-        alien.thread.set_priority(90, 90)?;
+    let mut handles = Vec::new();
+    for base in [0, macadamia::map::own().start] {
+        // mov eax, 0x33; mov gs, ax; int 0x80; jmp back
+        let (alien, handle) = alien_with(env, &[0xb8, 0x33, 0, 0, 0, 0x8e, 0xe8, 0xcd, 0x80, 0xeb, 0xfc, 0])?;
         alien.thread.set_tls(0, base, PRESENT | PAGES | 0xf_ffff)?;
-        alien.set_frame(&Frame { eip: place, ..alien.frame() });
-        events.push(run(handle)?.handle);
+        handles.push(run(handle)?.handle);
     }
     for turn in 0..2 * REPETITIONS {
-        let handle = &mut events[turn as usize % 2];
+        let handle = &mut handles[turn as usize % 2];
         begin::<ID>();
         let event = run(*handle)?;
         end::<ID>();
