@@ -4,7 +4,6 @@
 use super::files;
 use crate::build::{self, Model};
 use crate::guest::{self, Guest};
-use crate::linux::musl;
 use crate::machine::emulator::{Machine, batch};
 use crate::machine::spaces::{self, Spaces};
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -45,10 +44,10 @@ fn system_run(path: &Path, model: &Model, timeout: Duration) -> Result<Report> {
 
 fn linux_run(run: &Run, program: &Path, model: &Model, (timeout, native): (Duration, Option<Report>)) -> Result<Counted> {
     let name = program.file_stem().context("a program without a name")?.to_string_lossy().into_owned();
-    let mut inserts =
-        vec![guest::insert(&format!("/bin/{name}"), if run.small { guest::compile_small(program) } else { guest::compile(program) }?)];
+    let compiled = if run.small { guest::compile_small(program) } else { guest::compile(program) }?;
+    let mut inserts = vec![guest::insert(&format!("/bin/{name}"), compiled)];
     if run.small {
-        inserts.push(guest::insert("/bin/busybox", std::fs::read(musl::busybox()?)?));
+        inserts.push(guest::small_busybox()?);
     }
     inserts.extend(files::debian(&run.debian)?);
     inserts.extend(files::sources(&run.sources)?);

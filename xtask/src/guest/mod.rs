@@ -14,7 +14,7 @@ use crate::process::patience::Limit;
 use crate::process::run;
 use anyhow::{Context, Result, ensure};
 use batch::{Batch, Fetch};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -52,16 +52,22 @@ pub fn insert(guest: &str, contents: Vec<u8>) -> Insert {
 
 /// A program of `tests/linux`, a file or a folder of this name, in the folder for programs.
 pub fn program(name: &str) -> Result<Insert> {
-    let folder = Path::new("tests/linux").join(name);
-    let source = if folder.is_dir() { folder } else { folder.with_extension("c") };
-    Ok(insert(&format!("/bin/{name}"), compile(source)?))
+    Ok(insert(&format!("/bin/{name}"), compile(source_of(name))?))
 }
 
 /// The same of one that can be small.
 pub fn small_program(name: &str) -> Result<Insert> {
+    Ok(insert(&format!("/bin/{name}"), compile_small(source_of(name))?))
+}
+
+fn source_of(name: &str) -> PathBuf {
     let folder = Path::new("tests/linux").join(name);
-    let source = if folder.is_dir() { folder } else { folder.with_extension("c") };
-    Ok(insert(&format!("/bin/{name}"), compile_small(source)?))
+    if folder.is_dir() { folder } else { folder.with_extension("c") }
+}
+
+/// A BusyBox that can be small, in place of Debian's.
+pub fn small_busybox() -> Result<Insert> {
+    Ok(insert("/bin/busybox", std::fs::read(musl::busybox()?)?))
 }
 
 /// How to run a command in Linux.

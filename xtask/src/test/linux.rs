@@ -39,17 +39,11 @@ pub(super) fn abi() -> Result<()> {
     let inserts = vec![program("abi")?];
     let reference = native("abi", inserts.clone(), None, TIMEOUT)?;
     let o = Guest { inserts, own_time: true, ..Guest::default() }.run("abi")?;
-    let passed = |text: &str| passed(text).len();
-    let here = o.text();
-    ensure!(o.status == 0, "{} checks failed, {} passed:\n{here}", o.status, passed(&here));
-    ensure!(
-        passed(&reference.out) == passed(&here),
-        "on Linux alone {} checks pass, here {}:\n{}",
-        passed(&reference.out),
-        passed(&here),
-        reference.out
-    );
-    println!("# {} checks of what programs expect of Linux, the same on Linux alone", passed(&here));
+    let (here, alone) = (o.text(), reference.out);
+    let [passed_here, passed_alone] = [&here, &alone].map(|text| passed(text).len());
+    ensure!(o.status == 0, "{} checks failed, {passed_here} passed:\n{here}", o.status);
+    ensure!(passed_alone == passed_here, "on Linux alone {passed_alone} checks pass, here {passed_here}:\n{alone}");
+    println!("# {passed_here} checks of what programs expect of Linux, the same on Linux alone");
     Ok(())
 }
 
