@@ -262,6 +262,24 @@ impl SectionPlan {
     }
 }
 
+/// The runs of a file. What one with the key `like` does not say itself is as in the run of that name.
+fn runs(text: &str) -> Result<BTreeMap<String, Run>> {
+    let tables: BTreeMap<String, toml::Table> = toml::from_str(text)?;
+    let whole = |(name, own): (&String, &toml::Table)| {
+        let mut own = own.clone();
+        let mut all = match own.remove("like") {
+            Some(like) => {
+                let other = like.as_str().and_then(|like| tables.get(like));
+                other.with_context(|| format!("the run `{name}`: there is no run {like}"))?.clone()
+            }
+            None => toml::Table::new(),
+        };
+        all.extend(own);
+        Ok((name.clone(), all.try_into().with_context(|| format!("the run `{name}`"))?))
+    };
+    tables.iter().map(whole).collect()
+}
+
 impl Plan {
     /// Reads `runs.toml` and `sections` of a folder, and checks that names are unique.
     ///
@@ -270,7 +288,7 @@ impl Plan {
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join("runs.toml");
         let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let runs = toml::from_str(&text).with_context(|| path.display().to_string())?;
+        let runs = runs(&text).with_context(|| path.display().to_string())?;
         let mut chapters = Vec::new();
         for (name, text) in files(&folder.join("sections"))? {
             chapters.push(toml::from_str(&text).with_context(|| format!("{}/sections/{name}.toml", folder.display()))?);
