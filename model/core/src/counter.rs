@@ -12,7 +12,7 @@ use crate::events::{ByOwner, Events, Owner};
 use crate::interval::{Interval, Repetition};
 use crate::latency::Latency;
 use crate::machine::{Machine, Tables};
-use crate::segment;
+use crate::segment::{self, SegmentRegister};
 use crate::symbols::Symbols;
 use crate::violation::{Rule, Violation, Violations};
 use crate::walk::{Mapping, Physical, walk};
@@ -29,10 +29,8 @@ pub trait World: Physical {
     /// Whether the space whose addresses begin at linear address `base` has a kernel information page, and so belongs to a
     /// native component.
     fn is_native(&mut self, base: u32) -> bool;
-    /// The selector in CS.
-    fn code_segment(&mut self) -> u16;
-    /// The selectors in DS, ES, FS and GS.
-    fn data_segments(&mut self) -> [u16; 4];
+    /// The selector in a segment register.
+    fn selector(&mut self, register: SegmentRegister) -> u16;
     /// So many bytes from a linear address on, if the present tables map them.
     fn read_linear(&mut self, address: u32, count: usize) -> Option<Vec<u8>>;
 }
@@ -292,8 +290,7 @@ impl Counter {
         }
         if self.setup.checker.is_some() {
             let last = base.wrapping_add(u32::from(chunk.bytes) - 1);
-            self.check_limit(base, base, last);
-            self.check_inside(base, base, last);
+            self.check_reach(base, (base, last), None, world);
             let user = chunk.privilege == Privilege::User;
             self.check(base, Access { address: base, write: false, user }, world);
             if last >> 12 != base >> 12 {
@@ -375,8 +372,7 @@ impl Counter {
             self.accesses += u64::from(self.paging);
             let last = address.wrapping_add(bytes - 1);
             if self.implicit != Some(offset) {
-                self.check_limit(instruction, address, last);
-                self.check_inside(instruction, address, last);
+                self.check_reach(instruction, (address, last), Some(write), world);
             }
             self.check(instruction, Access { address, write, user }, world);
             if last >> 12 != address >> 12 {
@@ -509,13 +505,20 @@ impl Counter {
         }
     }
 
-    /// Ring 1 uses the addresses from `first` to `last`.
-    fn check_limit(&mut self, instruction: u32, first: u32, last: u32) {
-        if let Some(limit) = self.limit.filter(|_| self.privilege == Privilege::Ring1)
-            && first.max(last) >= limit
-        {
-            self.violate(Rule::BeyondLimit, instruction, first.max(limit), None);
-        }
+    /// The addresses from `first` to `last` are used; `write` says how if they are of data.
+    fn check_reach(&mut self, instruction: u32, (first, last): (u32, u32), write: Option<bool>, world: &mut impl World) {
+        let (rule, address) = match (self.privilege, self.limit, &self.region) {
+            (Privilege::Ring1, Some(limit), _) if first.max(last) >= limit => (Rule::BeyondLimit, first.max(limit)),
+            (Privilege::User, _, Some(region)) if !region.contains(&first) => (Rule::OutsideRegion, first),
+            (Privilege::User, _, Some(region)) if !region.contains(&last) => (Rule::OutsideRegion, last),
+            _ => return,
+        };
+        let register = match write {
+            None => Some(SegmentRegister::Cs),
+            Some(write) => code(instruction, world).and_then(|bytes| SegmentRegister::used_by(&bytes, write)),
+        };
+        let segment = register.map(|register| (register, world.selector(register)));
+        self.violations.add(Violation { rule, instruction, address, owner: self.owner, segment, cause: None });
     }
 
     /// The far return that was executed last has led to ring 1.
@@ -525,7 +528,7 @@ impl Counter {
             self.blind += 1;
             return;
         };
-        for (rule, selector) in segment::violations(&table, &world.data_segments(), limit) {
+        for (rule, selector) in segment::violations(&table, &data_selectors(world), limit) {
             self.violate(rule, self.returned(), selector.into(), None);
         }
     }
@@ -540,27 +543,19 @@ impl Counter {
         self.base.wrapping_add(u32::from(self.implicit.unwrap_or(0)))
     }
 
-    /// Ring 3 uses the addresses from `first` to `last`.
-    fn check_inside(&mut self, instruction: u32, first: u32, last: u32) {
-        let region = self.region.as_ref().filter(|_| self.privilege == Privilege::User);
-        if let Some(outside) = region.and_then(|region| [first, last].into_iter().find(|address| !region.contains(address))) {
-            self.violate(Rule::OutsideRegion, instruction, outside, None);
-        }
-    }
-
     /// The kernel has been left for ring 3, whose code segment begins at `base`.
     fn check_small(&mut self, base: u32, world: &mut impl World) {
         if self.setup.checker.is_none() {
             return;
         }
-        let code = world.code_segment();
+        let code = world.selector(SegmentRegister::Cs);
         // Reading the table takes time, and most code has this selector.
         let is_large = base == 0 && self.large_code == Some(code);
         let table = if is_large { None } else { self.read_table(world) };
         self.region = table.as_ref().and_then(|table| segment::region(table, code, self.setup.kernel));
         match (&self.region, table) {
             (Some(region), Some(table)) => {
-                let found = segment::small_violations(&table, code, &world.data_segments(), region);
+                let found = segment::small_violations(&table, code, &data_selectors(world), region);
                 self.home = Some(self.root);
                 for (rule, selector) in found {
                     self.violate(rule, self.returned(), selector.into(), None);
@@ -577,7 +572,7 @@ impl Counter {
     }
 
     fn violate(&mut self, rule: Rule, instruction: u32, address: u32, cause: Option<u32>) {
-        self.violations.add(Violation { rule, instruction, address, owner: self.owner, cause });
+        self.violations.add(Violation { rule, instruction, address, owner: self.owner, segment: None, cause });
     }
 
     fn close(&mut self, id: u16) -> Option<Repetition> {
@@ -588,4 +583,17 @@ impl Counter {
     fn fault(&mut self, fault: Fault) {
         *self.faults.entry(fault).or_insert(0) += 1;
     }
+}
+
+/// The selectors by which code can reach data.
+fn data_selectors(world: &mut impl World) -> [u16; 4] {
+    SegmentRegister::DATA.map(|register| world.selector(register))
+}
+
+/// An instruction's bytes, and perhaps others behind them.
+fn code(instruction: u32, world: &mut impl World) -> Option<Vec<u8>> {
+    const LONGEST: usize = 15;
+    const PAGE: usize = 4096;
+    let to_page_end = PAGE - instruction as usize % PAGE;
+    world.read_linear(instruction, LONGEST).or_else(|| world.read_linear(instruction, LONGEST.min(to_page_end)))
 }

@@ -43,6 +43,7 @@ pub use latency::Latency;
 pub use machine::{Machine, Tables};
 pub use replacement::Replacement;
 pub use report::{IntervalReport, LatencyReport, Report, Spread, StretchReport, ViolationReport, VisitReport};
+pub use segment::SegmentRegister;
 pub use symbols::Symbols;
 pub use tlb::{LargePages, Tlb, TlbGeometry};
 pub use violation::Rule;

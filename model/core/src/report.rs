@@ -78,6 +78,9 @@ pub struct ViolationReport {
     pub symbol: Option<String>,
     /// Linear address that it accessed, or the interval's number, or a selector.
     pub address: String,
+    /// Of an access beyond a limit: by which segment register, and its selector.
+    #[serde(default)]
+    pub segment: Option<String>,
     /// Of a stale translation: what changed the tables, as `symbol` or as an address.
     pub cause: Option<String>,
     /// Whose instruction it is, as in [`ByOwner`].

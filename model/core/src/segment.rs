@@ -5,7 +5,69 @@
 //! pages, too: its segments must end with it. An emulator may not check limits.
 
 use crate::violation::Rule;
+use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, OpAccess, Register};
+use std::fmt;
 use std::ops::RangeInclusive;
+
+/// A segment register, by its number in encodings.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum SegmentRegister {
+    /// Destinations of string instructions.
+    Es = 0,
+    /// Code.
+    Cs = 1,
+    /// The stack.
+    Ss = 2,
+    /// Data.
+    Ds = 3,
+    /// Data of a thread, by a prefix.
+    Fs = 4,
+    /// The same.
+    Gs = 5,
+}
+
+impl SegmentRegister {
+    /// Those that `mov` and `pop` load with data segments at any privilege; SS has the privilege of CS.
+    pub const DATA: [Self; 4] = [Self::Ds, Self::Es, Self::Fs, Self::Gs];
+
+    /// The one by which the 32-bit instruction encoded in the first of `bytes` reads memory, or writes it if `write`. Of two by
+    /// which it does the same, as `cmps` has, it is the one of the source.
+    #[must_use]
+    pub fn used_by(bytes: &[u8], write: bool) -> Option<Self> {
+        let instruction = Decoder::new(32, bytes, DecoderOptions::NONE).decode();
+        let does = |access: OpAccess| {
+            let (read, written) = match access {
+                OpAccess::Read | OpAccess::CondRead => (true, false),
+                OpAccess::Write | OpAccess::CondWrite => (false, true),
+                OpAccess::ReadWrite | OpAccess::ReadCondWrite => (true, true),
+                _ => (false, false),
+            };
+            if write { written } else { read }
+        };
+        let mut factory = InstructionInfoFactory::new();
+        let used = factory.info(&instruction).used_memory();
+        used.iter().find(|memory| does(memory.access())).and_then(|memory| Self::named(memory.segment()))
+    }
+
+    fn named(register: Register) -> Option<Self> {
+        Some(match register {
+            Register::ES => Self::Es,
+            Register::CS => Self::Cs,
+            Register::SS => Self::Ss,
+            Register::DS => Self::Ds,
+            Register::FS => Self::Fs,
+            Register::GS => Self::Gs,
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for SegmentRegister {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(["ES", "CS", "SS", "DS", "FS", "GS"][*self as usize])
+    }
+}
 
 /// The table indicator of a selector: that of local descriptors, which nobody has.
 const LOCAL: u16 = 4;
@@ -182,6 +244,34 @@ mod tests {
             let found = descriptor(base, limit, access, flags).reaches(kernel);
             prop_assert_eq!(found, ends.iter().any(reached));
             prop_assert!(found || !somewhere.iter().any(reached));
+        }
+    }
+
+    #[test]
+    fn instructions_say_which_segment_they_use() {
+        use SegmentRegister::{Cs, Ds, Es, Fs, Gs, Ss};
+        for (what, bytes, read, written) in [
+            ("mov eax, [ecx]", &[0x8b, 0x01][..], Some(Ds), None),
+            ("mov [ebp], eax", &[0x89, 0x45, 0], None, Some(Ss)),
+            ("mov [esp], eax", &[0x89, 0x04, 0x24], None, Some(Ss)),
+            ("mov [ds:ebp], eax", &[0x3e, 0x89, 0x45, 0], None, Some(Ds)),
+            ("mov eax, [fs:ecx]", &[0x64, 0x8b, 0x01], Some(Fs), None),
+            ("mov [gs:1], eax", &[0x65, 0xa3, 1, 0, 0, 0], None, Some(Gs)),
+            ("mov eax, [cs:ecx]", &[0x2e, 0x8b, 0x01], Some(Cs), None),
+            ("lock add [es:ecx], eax", &[0xf0, 0x26, 0x01, 0x01], Some(Es), Some(Es)),
+            ("rep movsd", &[0xf3, 0xa5], Some(Ds), Some(Es)),
+            ("rep movsd from gs", &[0xf3, 0x65, 0xa5], Some(Gs), Some(Es)),
+            ("push dword [ecx]", &[0xff, 0x31], Some(Ds), Some(Ss)),
+            ("call 0", &[0xe8, 0, 0, 0, 0], None, Some(Ss)),
+            ("mov eax, ecx", &[0x89, 0xc8], None, None),
+            ("no instruction", &[0x0f, 0xff], None, None),
+        ] {
+            let mut with_next = bytes.to_vec();
+            with_next.extend([0x90; 4]);
+            for bytes in [bytes, &with_next] {
+                assert_eq!(SegmentRegister::used_by(bytes, false), read, "{what} reads");
+                assert_eq!(SegmentRegister::used_by(bytes, true), written, "{what} writes");
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 
 use crate::events::Owner;
 use crate::report::ViolationReport;
+use crate::segment::SegmentRegister;
 use crate::symbols::Symbols;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -69,6 +70,8 @@ pub struct Violation {
     pub address: u32,
     /// Whose instruction it is.
     pub owner: Owner,
+    /// The segment register that an address beyond a limit was reached by, and its selector, if that is known.
+    pub segment: Option<(SegmentRegister, u16)>,
     /// Linear address of the instruction that changed the table.
     pub cause: Option<u32>,
 }
@@ -105,6 +108,7 @@ impl Violations {
             instruction: format!("{:#010x}", violation.instruction),
             symbol: symbols.name(violation.instruction),
             address: format!("{:#010x}", violation.address),
+            segment: violation.segment.map(|(register, selector)| format!("{register} {selector:#06x}")),
             cause: violation.cause.map(|cause| symbols.name(cause).unwrap_or_else(|| format!("{cause:#010x}"))),
             owner: format!("{:?}", violation.owner).to_lowercase(),
             times,

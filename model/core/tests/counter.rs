@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The counter against streams of events whose counts are known.
 
-use model_core::{ByOwner, Chunk, Class, Counter, Events, IntervalReport, Marker, Physical, Privilege, Setup, Spread, VisitReport, World};
+use model_core::{
+    ByOwner, Chunk, Class, Counter, Events, IntervalReport, Marker, Physical, Privilege, SegmentRegister, Setup, Spread, VisitReport, World,
+};
 
 const IRET_TO_USER: [u32; 5] = [0x40_0000, 0x1b, 0x202, 0x80_0000, 0x23];
 
@@ -28,11 +30,12 @@ impl World for Guest {
     fn is_native(&mut self, _: u32) -> bool {
         self.native
     }
-    fn code_segment(&mut self) -> u16 {
-        0x1b
-    }
-    fn data_segments(&mut self) -> [u16; 4] {
-        [0x23, 0x23, 0, 0]
+    fn selector(&mut self, register: SegmentRegister) -> u16 {
+        match register {
+            SegmentRegister::Cs => 0x1b,
+            SegmentRegister::Fs | SegmentRegister::Gs => 0,
+            _ => 0x23,
+        }
     }
     fn read_linear(&mut self, _: u32, _: usize) -> Option<Vec<u8>> {
         None

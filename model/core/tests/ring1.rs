@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A server at ring 1 in the spaces of its processes: whose its code is, and what it may use.
 
-use model_core::{Checker, Chunk, Class, Counter, Marker, Physical, Privilege, Report, Setup, World};
+use model_core::{Checker, Chunk, Class, Counter, Marker, Physical, Privilege, Report, SegmentRegister, Setup, World};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -72,11 +72,8 @@ impl World for Guest {
     fn is_native(&mut self, _: u32) -> bool {
         false
     }
-    fn code_segment(&mut self) -> u16 {
-        0x1b
-    }
-    fn data_segments(&mut self) -> [u16; 4] {
-        self.selectors
+    fn selector(&mut self, register: SegmentRegister) -> u16 {
+        SegmentRegister::DATA.iter().position(|data| *data == register).map_or(0x1b, |index| self.selectors[index])
     }
     fn read_linear(&mut self, address: u32, count: usize) -> Option<Vec<u8>> {
         let bytes: Vec<u8> = self.table.iter().flat_map(|word| word.to_le_bytes()).collect();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small spaces side by side below one directory: whose code is where, and what it may use.
 
-use model_core::{Checker, Chunk, Class, Counter, Marker, Physical, Privilege, Setup, World};
+use model_core::{Checker, Chunk, Class, Counter, Marker, Physical, Privilege, SegmentRegister, Setup, World};
 
 const KERNEL: u32 = 0xe000_0000;
 /// Linear address of the global descriptor table.
@@ -79,17 +79,22 @@ impl World for Guest {
     fn is_native(&mut self, base: u32) -> bool {
         base == self.native
     }
-    fn code_segment(&mut self) -> u16 {
-        self.code
-    }
-    fn data_segments(&mut self) -> [u16; 4] {
-        self.data
+    fn selector(&mut self, register: SegmentRegister) -> u16 {
+        let data = SegmentRegister::DATA.iter().position(|data| *data == register);
+        data.map_or(self.code, |index| self.data[index])
     }
     fn read_linear(&mut self, address: u32, count: usize) -> Option<Vec<u8>> {
+        if address == BASE + EIP {
+            return Some(STORE_BY_FS.iter().chain([NOP; 15].iter()).take(count).copied().collect());
+        }
         let bytes: Vec<u8> = self.table.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
         (address == TABLE && count == bytes.len()).then_some(bytes)
     }
 }
+
+/// `mov [fs:0], eax`.
+const STORE_BY_FS: [u8; 6] = [0x64, 0xa3, 0, 0, 0, 0];
+const NOP: u8 = 0x90;
 
 /// Feeds a counter as a processor would.
 struct Stream {
@@ -188,6 +193,24 @@ fn small_spaces_stay_in_their_regions() {
     stream.go_on(Guest::large(LARGE), Class::Sysexit, 0);
     stream.counter.access(0, BASE + SIZE, 4, true, || 0, &mut stream.guest);
     assert_eq!(stream.found(), []);
+}
+
+#[test]
+fn an_access_beyond_a_region_is_reported_with_its_segment() {
+    let segments = |eip| {
+        let mut stream = Stream::new();
+        stream.go_on(Guest { data: [SMALL_DATA, SMALL_DATA, TLS, 0], ..Guest::small() }, Class::FarReturn, BASE);
+        stream.step(Privilege::User, Class::Plain, BASE, BASE + eip);
+        stream.counter.access(0, BASE + SIZE, 4, true, || 0, &mut stream.guest);
+        let report = stream.counter.report();
+        report.violations.into_iter().map(|violation| violation.segment).collect::<Vec<_>>()
+    };
+    assert_eq!(segments(EIP), [Some(format!("FS {TLS:#06x}"))]);
+    assert_eq!(segments(EIP + 0x1000), [None], "its code cannot be read");
+    let mut stream = Stream::new();
+    stream.go_on(Guest::small(), Class::FarReturn, BASE);
+    stream.step(Privilege::User, Class::Plain, BASE, BASE + SIZE);
+    assert_eq!(stream.counter.report().violations[0].segment, Some(format!("CS {SMALL_CODE:#06x}")), "execution");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! first directory, which is the kernel's own.
 
 use crate::registers::Registers;
-use model_core::{Physical, Privilege, World};
+use model_core::{Physical, Privilege, SegmentRegister, World};
 use std::ops::Range;
 
 /// The guest, in a callback that may read registers.
@@ -116,12 +116,8 @@ impl World for Guest {
         self.registers.memory(base.wrapping_add(abi::utcb::KIP_ADDRESS)) == Some(abi::kip::MAGIC)
     }
 
-    fn code_segment(&mut self) -> u16 {
-        self.registers.cs() as u16
-    }
-
-    fn data_segments(&mut self) -> [u16; 4] {
-        self.registers.data_segments()
+    fn selector(&mut self, register: SegmentRegister) -> u16 {
+        self.registers.selector(register)
     }
 
     fn read_linear(&mut self, address: u32, count: usize) -> Option<Vec<u8>> {

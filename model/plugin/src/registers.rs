@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The processor's registers, by QEMU's names for them, and its memory.
 
+use model_core::SegmentRegister;
 use qemu_plugin_sys as qemu;
 use std::ffi::{CStr, c_char};
 
@@ -12,12 +13,11 @@ type Handle = *mut qemu::qemu_plugin_register;
 /// registered with the right to read registers, both on the processor's thread; memory in memory callbacks, too.
 pub struct Registers {
     eip: Handle,
-    cs: Handle,
     eflags: Handle,
     cr0: Handle,
     cr3: Handle,
-    /// DS, ES, FS and GS.
-    data: [Handle; 4],
+    /// In the order of their numbers in encodings.
+    segments: [Handle; 6],
     /// In the order of their numbers in encodings.
     general: [Handle; 8],
     buffer: *mut qemu::GByteArray,
@@ -42,15 +42,15 @@ impl Registers {
             let array = qemu::qemu_plugin_get_registers();
             let all = std::slice::from_raw_parts((*array).data as *const qemu::qemu_plugin_reg_descriptor, (*array).len as usize);
             let handle = |name: &str| all.iter().find(|r| CStr::from_ptr(r.name).to_bytes() == name.as_bytes()).map(|r| r.handle);
-            let found = ["eip", "cs", "eflags", "cr0", "cr3"].map(handle);
+            let found = ["eip", "eflags", "cr0", "cr3"].map(handle);
             let general = ["eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"].map(handle);
-            let data = ["ds", "es", "fs", "gs"].map(handle);
+            let segments = ["es", "cs", "ss", "ds", "fs", "gs"].map(handle);
             g_array_free(array, 1);
-            let [Some(eip), Some(cs), Some(eflags), Some(cr0), Some(cr3)] = found else { return None };
+            let [Some(eip), Some(eflags), Some(cr0), Some(cr3)] = found else { return None };
             let general: Vec<Handle> = general.into_iter().collect::<Option<_>>()?;
-            let [Some(ds), Some(es), Some(fs), Some(gs)] = data else { return None };
-            let data = [ds, es, fs, gs];
-            Some(Self { eip, cs, eflags, cr0, cr3, data, general: general.try_into().ok()?, buffer: g_byte_array_new() })
+            let segments: Vec<Handle> = segments.into_iter().collect::<Option<_>>()?;
+            let (segments, general) = (segments.try_into().ok()?, general.try_into().ok()?);
+            Some(Self { eip, eflags, cr0, cr3, segments, general, buffer: g_byte_array_new() })
         }
     }
 
@@ -95,11 +95,12 @@ impl Registers {
     }
     /// The code segment's selector.
     pub fn cs(&self) -> u32 {
-        self.read(self.cs)
+        self.selector(SegmentRegister::Cs).into()
     }
-    /// The selectors in DS, ES, FS and GS.
-    pub fn data_segments(&self) -> [u16; 4] {
-        self.data.map(|register| self.read(register) as u16)
+    /// The selector in a segment register. A memory callback may ask for it, too: QEMU keeps selectors nowhere else than in the
+    /// processor's state.
+    pub fn selector(&self, register: SegmentRegister) -> u16 {
+        self.read(self.segments[register as usize]) as u16
     }
     /// The flags.
     pub fn eflags(&self) -> u32 {

@@ -82,12 +82,16 @@ const EVENTS: [u32; 9] = [0, 1, 3, 6, 13, 14, 32, 33, 34];
 struct Success<'a> {
     what: &'a str,
     address: u32,
+    /// What the segment register was loaded with for it, or 0.
+    selector: u16,
 }
 
 fn successes(text: &str) -> Result<Vec<Success<'_>>> {
     let parse = |line| {
-        let (what, rest) = str::split_once(line, " at ")?;
-        Some(Success { what, address: u32::from_str_radix(rest.split(' ').next()?, 16).ok()? })
+        let (what, place) = str::split_once(line, " at ")?;
+        let (address, selector) = place.split_once(" by selector ")?;
+        let (address, selector) = (u32::from_str_radix(address, 16).ok()?, u16::from_str_radix(selector, 16).ok()?);
+        Some(Success { what, address, selector })
     };
     text.lines().filter_map(|line| line.strip_prefix("succeeded: ")).map(|line| parse(line).context("no such line")).collect()
 }
@@ -135,15 +139,20 @@ fn reported_attacks() -> Result<()> {
     let (found, other): (Vec<_>, Vec<_>) = report.violations.iter().partition(|v| v.rule == beyond);
     ensure!(other.is_empty() && report.further_violations == 0, "found besides: {other:?}");
     ensure!(found.iter().all(|v| v.owner == "server"), "not Linux's: {found:?}");
-    let found: BTreeSet<&str> = found.iter().map(|v| v.address.as_str()).collect();
+    let found: BTreeSet<(&str, &str)> = found.iter().map(|v| (v.address.as_str(), v.segment.as_deref().unwrap_or("unknown"))).collect();
     let successes = successes(&text)?;
     for kind in ["read by FS", "write by SS", "read by CS", "call", "rep movsd", "push", "sysenter"] {
         ensure!(successes.iter().any(|success| success.what == kind), "no {kind} succeeded: {text}");
     }
-    for Success { what, address } in &successes {
+    for Success { what, address, selector } in &successes {
         ensure!(*address >= abi::USER_END - 3, "{what} at {address:#x} succeeded");
-        let reported = found.contains(format!("{:#010x}", address.max(&abi::USER_END)).as_str());
-        ensure!(reported, "not reported: {what} at {address:#x}; reported: {found:?}");
+        let address = format!("{:#010x}", address.max(&abi::USER_END));
+        // What an attack does not say may be any, but it must be known.
+        let register = what.split_once(" by ").map_or("", |(_, register)| register);
+        let selector = if *selector == 0 { String::new() } else { format!("{selector:#06x}") };
+        let is_it = |segment: &str| segment.starts_with(register) && segment.ends_with(&selector) && segment != "unknown";
+        let reported = found.iter().any(|(at, segment)| *at == address && is_it(segment));
+        ensure!(reported, "not reported: {what} at {address} by {selector}; reported: {found:?}");
     }
     println!("# {} attacks succeeded, at {} addresses; all were reported", successes.len(), found.len());
     Ok(())
