@@ -61,3 +61,59 @@ pub mod disk {
     /// Error: there is no disk.
     pub const NO_DISK: u32 = 4;
 }
+
+/// Between the network switch and its clients, `nic` among them (docs/net.md). Frames go through a port's memory: a switch and a
+/// client share it.
+pub mod net {
+    /// Request: this client begins anew at slot 0 of both rings. Reply: 0; bytes 0 to 3 of its address, low byte first; bytes
+    /// 4 and 5, and [`LINK_UP`].
+    pub const ATTACH: u32 = 1;
+    /// Request by the driver of the card: as [`ATTACH`]. Words 1 and 2 have the card's address, [`LINK_UP`] and [`HAS_CARD`].
+    pub const ATTACH_CARD: u32 = 2;
+    /// Request by the driver of the card: word 1 is 1 if the link is up, else 0.
+    pub const LINK: u32 = 3;
+    /// Request: a counter of the client's port, by its number in word 1. Reply: 0, low word, high word.
+    pub const STATISTICS: u32 = 4;
+
+    /// Beside bytes 4 and 5 of an address: the link is up.
+    pub const LINK_UP: u32 = 1 << 16;
+    /// Beside bytes 4 and 5 of an address: there is a card.
+    pub const HAS_CARD: u32 = 1 << 17;
+
+    /// Error: no such request, or not of this client.
+    pub const BAD_REQUEST: u32 = 1;
+
+    /// The switch notifies clients with this: there are frames, or free slots.
+    pub const BIT_FRAMES: u32 = 18;
+    /// The switch notifies clients with this: attach again.
+    pub const BIT_ATTACH: u32 = 19;
+
+    /// Offset of the words of the ring *in*, from the switch to the client.
+    pub const IN: u32 = 0;
+    /// Offset of the words of the ring *out*, from the client to the switch.
+    pub const OUT: u32 = 1024;
+    /// Offset of the first slot of *in*. Those of *out* follow the last.
+    pub const SLOTS: u32 = 4096;
+    /// Most slots of a ring; their number is a power of two.
+    pub const MOST_SLOTS: u32 = 1024;
+
+    /// In a ring's words: slots that were filled.
+    pub const PRODUCED: u32 = 0;
+    /// In a ring's words: slots that were emptied.
+    pub const CONSUMED: u32 = 64;
+    /// In a ring's words: the consumer is to be notified of the next frame.
+    pub const CONSUMER_WAITS: u32 = 128;
+    /// In a ring's words: the producer is to be notified of the next free slot.
+    pub const PRODUCER_WAITS: u32 = 192;
+
+    /// Bytes of a slot. Its first word has the frame's bytes.
+    pub const SLOT: u32 = 2048;
+    /// Offset of 12 bytes for the side's own use.
+    pub const SLOT_OWN: u32 = 4;
+    /// Offset of the frame.
+    pub const SLOT_FRAME: u32 = 16;
+    /// Most bytes of a frame.
+    pub const MOST_BYTES: u32 = SLOT - SLOT_FRAME;
+    /// Fewest bytes of a frame: addresses and type.
+    pub const FEWEST_BYTES: u32 = 14;
+}
