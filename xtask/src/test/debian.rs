@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What Linux is worth to its users: Debian with work that checks itself, and verified file I/O.
 
-use super::disk;
 use super::tally::Test;
+use super::{disk, spaces};
 use crate::build::{self, Built};
 use crate::guest::batch::{FAILED, Fetch, TIMED_OUT};
 use crate::guest::{Guest, Outcome, compile, insert};
-use crate::machine::emulator;
+use crate::machine::{Emulator, emulator};
 use crate::process::session::Session;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 pub const ALL: &[Test] = &[
     ("linux.debian", debian),
     ("linux.debian.batch", batch),
+    ("linux.debian.bochs", on_bochs),
     ("linux.debian.bombs", bombs),
     ("linux.project", project),
     ("linux.stress", stress),
@@ -276,6 +277,48 @@ fn in_emergency() -> Result<()> {
     clean_disk()?;
     let o = with(root.into()).run("echo mended")?;
     ensure!(o.status == 0 && o.text() == "mended\n", "{}", failed("behind emergency mode", &o));
+    clean_disk()
+}
+
+/// What programs of Debian, which are glibc's, answer, with what they complain of.
+const ANSWERS: [(&str, &str); 10] = [
+    ("systemctl is-system-running --wait || systemctl --failed --no-legend", "running"),
+    ("systemctl is-active dbus ssh systemd-journald systemd-udevd | uniq -c", "      4 active"),
+    ("getconf GNU_LIBC_VERSION", "glibc 2.36"),
+    ("dpkg -l systemd libc6 gdb | grep -c ^ii", "3"),
+    ("perl -e 'print join(\" \", map { $_ * $_ } 1 .. 5), \"\\n\"'", "1 4 9 16 25"),
+    ("seq 20000 | sort -rn | tac | paste -sd+ | tr + '\\n' | awk '{ sum += $1 } END { print sum }'", "200010000"),
+    (
+        "printf '#include <stdio.h>\\nint main(void) { return printf(\"six times seven: %%d\\\\n\", 42) < 0; }\\n' > /root/a.c && \
+         gcc -o /root/a /root/a.c && /root/a && strace /root/a 2>&1 | grep -c ^execve",
+        "six times seven: 42\n1",
+    ),
+    // Python, a thread of it and its variables.
+    ("gdb -batch -ex 'python import threading; t = threading.Thread(target=print, args=(6 * 7,)); t.start(); t.join()'", "42"),
+    ("sh -c 'kill -SEGV $$'; echo $?", "Segmentation fault\n139"),
+    ("dmesg --level=emerg,alert,crit,err", ""),
+];
+
+/// Between two answers.
+const NEXT: &str = "-- next\n";
+
+/// Debian at ring 1, in the emulator that checks segment limits: systemd starts everything, programs answer, services end,
+/// the machine switches itself off.
+fn on_bochs() -> Result<()> {
+    disk::forget(IMAGE)?;
+    let command: String =
+        ANSWERS.iter().map(|(command, _)| format!("{{ {command}; }} 2>&1 || echo status $?; echo {}; ", NEXT.trim())).collect();
+    let start = Instant::now();
+    let o = Guest { on: Emulator::Bochs, timeout: Duration::from_secs(1500), ..guest() }.succeed(&command).context("Debian in Bochs")?;
+    println!("# {} s", start.elapsed().as_secs());
+    let log = spaces::at_ring_1()?;
+    let text = o.text();
+    let mut answers = text.split_terminator(NEXT);
+    for (command, expected) in ANSWERS {
+        let answer = answers.next().with_context(|| format!("`{command}` answers nothing: {}", o.said()))?;
+        ensure!(answer.trim_end() == expected, "`{command}` answers {answer:?}, not {expected:?}");
+    }
+    ensure!(log.contains("reboot: Power down"), "Linux did not switch off: {log}");
     clean_disk()
 }
 

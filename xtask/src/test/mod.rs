@@ -36,6 +36,7 @@ use tally::{Check, Tally, Test};
 const SLOW: &[&str] = &[
     "linux.debian",
     "linux.debian.batch",
+    "linux.debian.bochs",
     "linux.debian.bombs",
     "linux.layout",
     "linux.windows",

@@ -42,7 +42,7 @@ fn forced(check: Check) -> Result<()> {
 }
 
 /// The last run's console says that Linux was at ring 1; and nobody else had anything wrong.
-fn at_ring_1() -> Result<String> {
+pub(super) fn at_ring_1() -> Result<String> {
     let log = std::fs::read_to_string("out/linux-test/console.log")?;
     ensure!(log.contains("linux: ring 1, window 512 MiB"), "Linux was not at ring 1: {log}");
     let wrong = |line: &&str| line.contains(" wrong") && !line.contains(" 0 wrong");
