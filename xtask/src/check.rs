@@ -65,6 +65,7 @@ const SAFE: &[&str] = &[
     "user/serv/clock",
     "user/serv/disk",
     "user/calendar",
+    "user/frames",
     "linux/abi-header",
     "user/demo/hello",
     "user/demo/pingpong",

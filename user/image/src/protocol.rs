@@ -108,7 +108,7 @@ pub mod net {
 
     /// Bytes of a slot. Its first word has the frame's bytes.
     pub const SLOT: u32 = 2048;
-    /// Offset of 12 bytes for the side's own use.
+    /// Offset of 12 bytes for the client's own use.
     pub const SLOT_OWN: u32 = 4;
     /// Offset of the frame.
     pub const SLOT_FRAME: u32 = 16;

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which addresses are behind which port.
+
+use alloc::collections::BTreeMap;
+use core::fmt;
+
+/// An Ethernet address.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Address(pub [u8; 6]);
+
+impl Address {
+    /// Whether it is of several receivers.
+    #[must_use]
+    pub const fn is_group(self) -> bool {
+        self.0[0] & 1 != 0
+    }
+
+    /// The address of client number `number`, from 1 on, of a card with this address: the first has the card's own, the others have it plus
+    /// their distance, as addresses that nobody else administers.
+    #[must_use]
+    pub fn of_client(self, number: u32) -> Self {
+        const LOCAL: u8 = 2;
+        let distance = number.saturating_sub(1);
+        if distance == 0 {
+            return self;
+        }
+        let [a, b, c, d, e, f] = self.0;
+        let [_, d, e, f] = (u32::from_be_bytes([0, d, e, f]) + distance).to_be_bytes();
+        Self([a | LOCAL, b, c, d, e, f])
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+/// Addresses that a port may have learned: a flood of them drives out its own only.
+const MOST: usize = 256;
+
+/// An address that was seen.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    port: usize,
+    /// When it was seen last, as a number of a frame.
+    last: u64,
+}
+
+/// All addresses that are known.
+#[derive(Default, Debug)]
+pub struct Addresses {
+    /// Those that the switch gave out: nobody else can have them.
+    given: BTreeMap<Address, usize>,
+    seen: BTreeMap<Address, Seen>,
+    /// Frames so far.
+    frames: u64,
+}
+
+impl Addresses {
+    /// Gives an address to a port, whatever was known of it.
+    pub fn give(&mut self, address: Address, port: usize) {
+        self.given.retain(|_, owner| *owner != port);
+        self.given.insert(address, port);
+        self.seen.remove(&address);
+    }
+
+    /// What was learned of a port holds no longer.
+    pub fn forget(&mut self, port: usize) {
+        self.seen.retain(|_, seen| seen.port != port);
+    }
+
+    /// A frame comes from `address` by `port`. Whether it may: an address belongs to the port that had it first, until that port
+    /// is attached anew or has used more addresses since than it may have.
+    #[must_use]
+    pub fn comes_from(&mut self, address: Address, port: usize) -> bool {
+        if address.is_group() {
+            return false;
+        }
+        if let Some(owner) = self.given.get(&address) {
+            return *owner == port;
+        }
+        self.frames += 1;
+        let last = self.frames;
+        if let Some(seen) = self.seen.get_mut(&address) {
+            if seen.port == port {
+                seen.last = last;
+            }
+            return seen.port == port;
+        }
+        let own = || self.seen.iter().filter(|(_, seen)| seen.port == port);
+        if own().count() >= MOST {
+            let oldest = own().min_by_key(|(_, seen)| seen.last).map(|(address, _)| *address);
+            oldest.map(|address| self.seen.remove(&address));
+        }
+        self.seen.insert(address, Seen { port, last });
+        true
+    }
+
+    /// Behind which port an address is, if that is known.
+    #[must_use]
+    pub fn port(&self, address: Address) -> Option<usize> {
+        self.given.get(&address).copied().or_else(|| self.seen.get(&address).map(|seen| seen.port))
+    }
+}

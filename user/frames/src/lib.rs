@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The network's protocol: rings of frames in memory that two sides share, and the switch between them (docs/net.md).
+//!
+//! Nothing here trusts what the other side writes. The memory is a trait, so that all of it runs on the host, too.
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+mod addresses;
+mod ring;
+mod switch;
+
+pub use addresses::{Address, Addresses};
+pub use ring::{Broken, Consumer, Layout, Producer, Ring, Shared};
+pub use switch::{CARD, Counters, Outcome, Switch};

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The switch and its rings against a naive model, and against clients that write anything anywhere.
+
+use frames::{Address, CARD, Consumer, Layout, Producer, Shared, Switch};
+use image::protocol::net::{CONSUMED, OUT, PRODUCED, SLOT, SLOT_FRAME, SLOTS};
+use proptest::prelude::*;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+const RING: u32 = 8;
+const BYTES: u32 = SLOTS + 2 * RING * SLOT;
+
+/// Memory that several sides see.
+#[derive(Clone)]
+struct Memory(Rc<RefCell<Vec<u8>>>);
+
+impl Memory {
+    fn new() -> Self {
+        Self(Rc::new(RefCell::new(vec![0; BYTES as usize])))
+    }
+
+    fn put(&self, offset: u32, bytes: &[u8]) {
+        self.0.borrow_mut()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn get(&self, offset: u32, bytes: u32) -> Vec<u8> {
+        self.0.borrow()[offset as usize..][..bytes as usize].to_vec()
+    }
+}
+
+impl Shared for Memory {
+    fn bytes(&self) -> u32 {
+        BYTES
+    }
+    fn read(&self, offset: u32) -> u32 {
+        assert!(offset.is_multiple_of(4));
+        u32::from_le_bytes(self.get(offset, 4).try_into().expect("four bytes"))
+    }
+    fn write(&self, offset: u32, value: u32) {
+        assert!(offset.is_multiple_of(4));
+        self.put(offset, &value.to_le_bytes());
+    }
+    fn copy(&self, from: u32, other: &Self, to: u32, bytes: u32) {
+        assert!(from.is_multiple_of(4) && to.is_multiple_of(4) && bytes.is_multiple_of(4));
+        other.put(to, &self.get(from, bytes));
+    }
+    fn fence(&self) {}
+}
+
+/// A client that keeps to the protocol.
+struct Client {
+    memory: Memory,
+    input: Consumer,
+    output: Producer,
+}
+
+impl Client {
+    fn new(memory: &Memory) -> Self {
+        let layout = Layout::of(BYTES).expect("room for rings");
+        assert_eq!(layout.slots(), RING);
+        Self { memory: memory.clone(), input: Consumer::new(layout.to_client()), output: Producer::new(layout.from_client()) }
+    }
+
+    /// Whether there was room.
+    fn send(&mut self, frame: &[u8]) -> bool {
+        if self.output.room(&self.memory).expect("a sound switch") == 0 {
+            return false;
+        }
+        let slot = self.output.slot(0);
+        self.memory.write(slot, frame.len() as u32);
+        self.memory.put(slot + SLOT_FRAME, frame);
+        let _ = self.output.publish(&self.memory, 1);
+        true
+    }
+
+    fn receive(&mut self) -> Option<Vec<u8>> {
+        if self.input.available(&self.memory).expect("a sound switch") == 0 {
+            return None;
+        }
+        let slot = self.input.slot(0);
+        let frame = self.memory.get(slot + SLOT_FRAME, self.memory.read(slot));
+        let _ = self.input.release(&self.memory, 1);
+        Some(frame)
+    }
+}
+
+/// A switch with clients at all ports.
+struct Net {
+    switch: Switch<Memory>,
+    memories: Vec<Memory>,
+    clients: Vec<Client>,
+}
+
+const CARDS: Address = Address([0x52, 0x54, 0, 0x12, 0x34, 0xff]);
+
+fn given(port: usize) -> Address {
+    CARDS.of_client(port as u32)
+}
+
+impl Net {
+    fn new(ports: usize) -> Self {
+        let memories: Vec<_> = (0..ports).map(|_| Memory::new()).collect();
+        let mut switch = Switch::new(memories.clone()).expect("room");
+        (0..ports).for_each(|port| switch.attach(port, (port != CARD).then(|| given(port))));
+        let clients = memories.iter().map(Client::new).collect();
+        Self { switch, memories, clients }
+    }
+
+    fn settle(&mut self) {
+        for _ in 0..1000 {
+            if !self.switch.round(0).again {
+                return;
+            }
+        }
+        panic!("the switch never rests");
+    }
+
+    fn attach(&mut self, port: usize) {
+        self.switch.attach(port, (port != CARD).then(|| given(port)));
+        self.clients[port] = Client::new(&self.memories[port]);
+    }
+}
+
+fn frame(to: Address, from: Address, number: u32, bytes: usize) -> Vec<u8> {
+    let mut frame: Vec<u8> = to.0.into_iter().chain(from.0).chain([8, 0]).collect();
+    frame.extend(number.to_le_bytes());
+    frame.resize(bytes.max(18), number as u8);
+    frame
+}
+
+const EVERYBODY: Address = Address([0xff; 6]);
+
+#[test]
+fn clients_have_addresses_of_their_own() {
+    assert_eq!(given(1), CARDS);
+    assert_eq!(given(2), Address([0x52, 0x54, 0, 0x12, 0x35, 0]), "it carries");
+    assert_eq!(Address([0, 1, 2, 3, 4, 5]).of_client(3), Address([2, 1, 2, 3, 4, 7]));
+    assert_eq!(given(2).to_string(), "52:54:00:12:35:00");
+}
+
+#[test]
+fn rings_need_room() {
+    assert_eq!(Layout::of(SLOTS + 2 * SLOT - 1), None);
+    assert_eq!(Layout::of(0), None);
+    assert_eq!(Layout::of(SLOTS + 7 * 2 * SLOT).map(Layout::slots), Some(4));
+    assert_eq!(Layout::of(u32::MAX).map(Layout::slots), Some(1024));
+}
+
+#[test]
+fn who_is_not_known_is_behind_the_card() {
+    let mut net = Net::new(3);
+    let stranger = Address([2, 9, 9, 9, 9, 9]);
+    assert!(net.clients[1].send(&frame(stranger, given(1), 1, 60)));
+    net.settle();
+    assert!(net.clients[CARD].receive().is_some() && net.clients[2].receive().is_none());
+    // From there it answers; from another port it is not believed.
+    assert!(net.clients[CARD].send(&frame(given(1), stranger, 2, 60)));
+    net.settle();
+    assert!(net.clients[1].receive().is_some());
+    assert!(net.clients[2].send(&frame(given(1), stranger, 3, 60)) && net.clients[2].send(&frame(EVERYBODY, given(1), 4, 60)));
+    net.settle();
+    assert!(net.clients[1].receive().is_none() && net.clients[CARD].receive().is_none());
+    assert_eq!(net.switch.counters(2).expect("a port").refused, 2);
+    // Nor if the card's driver is attached anew.
+    net.attach(CARD);
+    assert!(net.clients[2].send(&frame(given(1), stranger, 5, 60)));
+    net.settle();
+    assert!(net.clients[1].receive().is_none());
+    // What a client used is free when it is attached anew.
+    let moved = Address([2, 8, 8, 8, 8, 8]);
+    assert!(net.clients[1].send(&frame(given(2), moved, 6, 60)));
+    net.settle();
+    net.attach(1);
+    assert!(net.clients[2].receive().is_some() && net.clients[2].send(&frame(given(1), moved, 7, 60)));
+    net.settle();
+    assert!(net.clients[1].receive().is_some());
+}
+
+#[test]
+fn a_client_that_takes_nothing_loses_its_own_frames_only() {
+    let mut net = Net::new(3);
+    for number in 0..4 * RING {
+        assert!(net.clients[CARD].send(&frame(EVERYBODY, Address([2, 0, 0, 0, 0, 1]), number, 100)));
+        net.settle();
+        let got = net.clients[2].receive().expect("every frame");
+        assert_eq!(got, frame(EVERYBODY, Address([2, 0, 0, 0, 0, 1]), number, 100));
+    }
+    assert_eq!(net.switch.counters(1).expect("a port").lost, u64::from(3 * RING));
+    assert_eq!(net.switch.counters(2).expect("a port").lost, 0);
+}
+
+#[test]
+fn a_card_that_is_slow_is_waited_for_and_one_that_is_stuck_is_not() {
+    let mut net = Net::new(3);
+    let out = Address([2, 9, 9, 9, 9, 9]);
+    for number in 0..RING {
+        assert!(net.clients[1].send(&frame(out, given(1), number, 60)));
+    }
+    assert!(!net.switch.round(0).waits_for_card);
+    assert!(net.clients[1].send(&frame(out, given(1), RING, 60)) && net.clients[1].send(&frame(given(2), given(1), RING + 1, 60)));
+    let outcome = net.switch.round(0);
+    assert!(outcome.waits_for_card && !outcome.again);
+    // Another client's frames go on, and it is heard.
+    assert!(net.clients[2].send(&frame(given(1), given(2), 0, 60)));
+    net.settle();
+    assert!(net.clients[1].receive().is_some() && net.clients[2].receive().is_none());
+    // The driver makes room, and is asked to say so.
+    assert!(net.clients[CARD].receive().is_some());
+    net.settle();
+    assert!(net.clients[2].receive().is_some(), "the frame behind it");
+    (1..=RING).for_each(|_| assert!(net.clients[CARD].receive().is_some()));
+    assert!(net.clients[CARD].receive().is_none());
+    // It does no more.
+    for number in 0..RING {
+        assert!(net.clients[1].send(&frame(out, given(1), number, 60)));
+    }
+    net.settle();
+    assert!(net.clients[1].send(&frame(out, given(1), 0, 60)) && net.clients[1].send(&frame(given(2), given(1), 1, 60)));
+    assert!(net.switch.round(5).waits_for_card);
+    assert!(net.switch.round(1_000_000_004).waits_for_card);
+    assert!(!net.switch.round(1_000_000_005).waits_for_card);
+    assert!(net.clients[2].receive().is_some());
+    assert_eq!(net.switch.counters(CARD).expect("a port").lost, 1);
+}
+
+#[test]
+fn who_sleeps_is_notified_once() {
+    let mut net = Net::new(2);
+    net.settle();
+    assert!(!net.clients[1].input.wait(&net.memories[1]).expect("sound"));
+    for number in 0..3 {
+        // The switch sleeps: the first frame wakes it.
+        let client = &mut net.clients[CARD];
+        let slot = client.output.slot(0);
+        client.memory.write(slot, 60);
+        client.memory.put(slot + SLOT_FRAME, &frame(given(1), Address([2, 0, 0, 0, 0, 1]), number, 60));
+        assert_eq!(client.output.publish(&client.memory, 1), number == 0);
+    }
+    assert_eq!(net.switch.round(0).notify, 1 << 1);
+    assert!(net.clients[CARD].send(&frame(given(1), Address([2, 0, 0, 0, 0, 1]), 3, 60)));
+    assert_eq!(net.switch.round(0).notify, 0, "it was notified, and has not slept since");
+}
+
+#[test]
+fn an_address_flood_drives_out_nobody_else() {
+    let mut net = Net::new(3);
+    let at_card = Address([2, 0, 0, 0, 0, 1]);
+    assert!(net.clients[CARD].send(&frame(given(1), at_card, 0, 60)));
+    for number in 0..2000_u32 {
+        let [a, b, ..] = number.to_le_bytes();
+        while !net.clients[2].send(&frame(given(1), Address([6, 0, 0, 0, a, b]), number, 60)) {
+            net.settle();
+        }
+    }
+    net.settle();
+    while net.clients[1].receive().is_some() {}
+    assert!(
+        net.clients[1].send(&frame(at_card, given(1), 0, 60))
+            && net.clients[1].send(&frame(Address([6, 0, 0, 0, 207, 7]), given(1), 1, 60))
+    );
+    net.settle();
+    assert!(net.clients[CARD].receive().is_some() && net.clients[CARD].receive().is_none());
+    assert!(net.clients[2].receive().is_some(), "the last one that it used");
+}
+
+/// What clients do.
+#[derive(Clone, Debug)]
+enum Act {
+    Send { from: usize, to: usize, bytes: usize },
+    Broadcast { from: usize, bytes: usize },
+    Receive { at: usize },
+    Round,
+    Attach { port: usize },
+}
+
+const PORTS: usize = 4;
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        4 => (0..PORTS, 0..PORTS, 18..=2032_usize).prop_map(|(from, to, bytes)| Act::Send { from, to, bytes }),
+        1 => (0..PORTS, 18..200_usize).prop_map(|(from, bytes)| Act::Broadcast { from, bytes }),
+        4 => (0..PORTS).prop_map(|at| Act::Receive { at }),
+        3 => Just(Act::Round),
+        1 => (0..PORTS).prop_map(|port| Act::Attach { port }),
+    ]
+}
+
+/// The address that a port sends from; the card's hosts are many, this is one.
+fn own(port: usize) -> Address {
+    if port == CARD { Address([2, 0, 0, 0, 0, 1]) } else { given(port) }
+}
+
+proptest! {
+    /// Every frame comes once, whole, in its order, to whom it is for; or it was lost because a ring was full or begun anew.
+    #[test]
+    fn frames_go_where_a_naive_switch_sends_them(acts in prop::collection::vec(act(), 1..300)) {
+        let mut net = Net::new(PORTS);
+        // The card's host is known from here on.
+        prop_assert!(net.clients[CARD].send(&frame(EVERYBODY, own(CARD), 0, 18)));
+        net.settle();
+        net.clients.iter_mut().for_each(|client| while client.receive().is_some() {});
+        let mut waiting: Vec<VecDeque<Vec<u8>>> = vec![VecDeque::new(); PORTS];
+        let mut sent: Vec<VecDeque<(usize, Vec<u8>)>> = vec![VecDeque::new(); PORTS];
+        for (number, act) in acts.into_iter().enumerate() {
+            match act {
+                Act::Send { from, to, bytes } => {
+                    let frame = frame(own(to), own(from), number as u32, bytes);
+                    let room = sent[from].len() < RING as usize;
+                    prop_assert_eq!(net.clients[from].send(&frame), room);
+                    if room { sent[from].push_back((1 << to, frame)); }
+                }
+                Act::Broadcast { from, bytes } => {
+                    let frame = frame(EVERYBODY, own(from), number as u32, bytes);
+                    let room = sent[from].len() < RING as usize;
+                    prop_assert_eq!(net.clients[from].send(&frame), room);
+                    if room { sent[from].push_back(((1 << PORTS) - 1, frame)); }
+                }
+                Act::Receive { at } => prop_assert_eq!(net.clients[at].receive(), waiting[at].pop_front()),
+                Act::Round => {
+                    // Which port is first matters where rings are full: the naive switch has no rings.
+                    let before: Vec<_> = (0..PORTS).map(|port| net.switch.counters(port).expect("a port").given).collect();
+                    net.settle();
+                    let given: Vec<u64> = (0..PORTS).map(|port| net.switch.counters(port).expect("a port").given - before[port]).collect();
+                    for (port, given) in given.iter().enumerate() {
+                        // Look at what came without taking it.
+                        let client = &net.clients[port];
+                        let memory = &client.memory;
+                        let all = client.input.available(memory).expect("sound");
+                        prop_assert_eq!(u64::from(all), waiting[port].len() as u64 + given);
+                        for new in waiting[port].len() as u32..all {
+                            let slot = client.input.slot(new);
+                            waiting[port].push_back(memory.get(slot + SLOT_FRAME, memory.read(slot)));
+                        }
+                    }
+                    // What was taken; the rest waits for the card.
+                    let mut taken: Vec<Vec<(usize, Vec<u8>)>> = Vec::new();
+                    for (client, sent) in net.clients.iter().zip(&mut sent) {
+                        let left = RING - client.output.room(&client.memory).expect("sound");
+                        taken.push(sent.drain(..sent.len() - left as usize).collect());
+                        prop_assert!(sent.is_empty() || waiting[CARD].len() == RING as usize);
+                    }
+                    // What came was sent to this port, each source's in its order; what is missing found a full ring.
+                    for (port, given) in given.iter().enumerate() {
+                        let new: Vec<_> = waiting[port].iter().rev().take(*given as usize).rev().collect();
+                        for (from, taken) in taken.iter().enumerate().filter(|(from, _)| *from != port) {
+                            let expected: Vec<_> = taken.iter().filter(|(to, _)| to >> port & 1 == 1).map(|(_, frame)| frame).collect();
+                            let came: Vec<_> = new.iter().filter(|frame| frame[6..12] == own(from).0).collect();
+                            let mut rest = expected.iter();
+                            prop_assert!(came.iter().all(|frame| rest.any(|other| other == *frame)), "in order and whole");
+                            prop_assert!(came.len() == expected.len() || waiting[port].len() == RING as usize, "lost without need");
+                        }
+                    }
+                }
+                Act::Attach { port } => {
+                    net.attach(port);
+                    waiting[port].clear();
+                    sent[port].clear();
+                    if port == CARD {
+                        prop_assert!(net.clients[CARD].send(&frame(given(1), own(CARD), 0, 18)));
+                        sent[CARD].push_back((1 << 1, frame(given(1), own(CARD), 0, 18)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A client that writes anything anywhere at any time harms nobody else.
+    #[test]
+    fn a_hostile_client_harms_itself(
+        writes in prop::collection::vec((prop_oneof![0..64_u32, 256..320_u32, 0..BYTES / 4], any::<u32>(), any::<bool>()), 1..400),
+        indices in prop::collection::vec((any::<bool>(), prop_oneof![0..20_u32, any::<u32>()]), 1..400),
+    ) {
+        let mut net = Net::new(4);
+        const HOSTILE: usize = 3;
+        let (mut number, mut sent) = (0, 0);
+        for ((word, value, attach), (produced, index)) in writes.into_iter().zip(indices) {
+            net.memories[HOSTILE].write(word * 4, value);
+            net.memories[HOSTILE].write(OUT + if produced { PRODUCED } else { CONSUMED }, index);
+            if attach { net.attach(HOSTILE); }
+            // The others talk to each other and to the card, without loss.
+            number += 1;
+            prop_assert!(net.clients[1].send(&frame(given(2), given(1), number, 300)));
+            prop_assert!(net.clients[2].send(&frame(own(CARD), given(2), number, 300)));
+            net.settle();
+            let mut came = Vec::new();
+            while let Some(frame) = net.clients[2].receive() { came.push(frame); }
+            came.retain(|f| f[6..12] == given(1).0);
+            prop_assert_eq!(came, vec![frame(given(2), given(1), number, 300)]);
+            let mut came = Vec::new();
+            while let Some(frame) = net.clients[CARD].receive() { came.push(frame); }
+            came.retain(|f| f[6..12] == given(2).0);
+            prop_assert_eq!(came, vec![frame(own(CARD), given(2), number, 300)]);
+            while net.clients[1].receive().is_some() { sent += 1; }
+        }
+        for port in [1, 2] {
+            let counters = net.switch.counters(port).expect("a port");
+            prop_assert_eq!((counters.broken, counters.malformed, counters.refused), (0, 0, 0));
+        }
+        // What it sent to one of them, it sent by the rules.
+        prop_assert_eq!(net.switch.counters(1).expect("a port").given, sent);
+    }
+}
