@@ -22,6 +22,7 @@ mod server;
 mod small;
 mod state;
 mod thread;
+mod ways;
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use macadamia::alloc::string::String;
@@ -112,7 +113,7 @@ fn run(mut env: Env) {
         first,
         next: first,
     };
-    let groups: [(&str, &[Case]); 17] = [
+    let groups: [(&str, &[Case]); 18] = [
         // At its end this thread uses its port: from then on it takes no fast path.
         ("lazy", lazy::CASES),
         ("capability", capability::CASES),
@@ -129,6 +130,7 @@ fn run(mut env: Env) {
         ("own", own::CASES),
         ("state", state::CASES),
         ("server", server::CASES),
+        ("ways", ways::CASES),
         ("small", small::CASES),
         ("kinds", kinds::CASES),
     ];
