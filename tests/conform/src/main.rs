@@ -13,6 +13,7 @@ mod isolation;
 mod kinds;
 mod large;
 mod lazy;
+mod lives;
 mod memory;
 mod notification;
 mod object;
@@ -113,7 +114,7 @@ fn run(mut env: Env) {
         first,
         next: first,
     };
-    let groups: [(&str, &[Case]); 18] = [
+    let groups: [(&str, &[Case]); 19] = [
         // At its end this thread uses its port: from then on it takes no fast path.
         ("lazy", lazy::CASES),
         ("capability", capability::CASES),
@@ -131,6 +132,7 @@ fn run(mut env: Env) {
         ("state", state::CASES),
         ("server", server::CASES),
         ("ways", ways::CASES),
+        ("lives", lives::CASES),
         ("small", small::CASES),
         ("kinds", kinds::CASES),
     ];

@@ -123,7 +123,7 @@ fn each(bed: &mut Bed, way: Way) -> Result<(), Why> {
 }
 
 /// A system call of a native thread at `address`, whose arguments are in its registers.
-fn native_call(op: Op, sysenter: bool, address: u32) -> Vec<u8> {
+pub fn native_call(op: Op, sysenter: bool, address: u32) -> Vec<u8> {
     if sysenter {
         return system_call(op, address).into();
     }
