@@ -445,7 +445,7 @@ fn flat_behind_a_reply(bed: &mut Bed, home: Space) -> Result<(), Why> {
     code.extend([0x0f, 0x0b]);
     write(bed, 1, &[0x5a, 0x5a, 0x5a, 0x5a])?;
     write(bed, 3, &[])?;
-    let (space, other) = (native(bed, 0, &code)?, native(bed, 2, &changer(&[], true))?);
+    let (space, other) = (native(bed, 0, &code)?, native(bed, 2, &changer(CODE, &[], true))?);
     good(home.take_in(SECOND, other, SIZE))?;
     let replies = launch(bed, other)?;
     good(copy(replies.0, Some(space), SERVER, Rights::ALL, 0))?;

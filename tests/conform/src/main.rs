@@ -19,6 +19,7 @@ mod notification;
 mod object;
 mod own;
 mod pager;
+mod revoked;
 mod server;
 mod small;
 mod state;
@@ -114,7 +115,7 @@ fn run(mut env: Env) {
         first,
         next: first,
     };
-    let groups: [(&str, &[Case]); 19] = [
+    let groups: [(&str, &[Case]); 20] = [
         // At its end this thread uses its port: from then on it takes no fast path.
         ("lazy", lazy::CASES),
         ("capability", capability::CASES),
@@ -133,6 +134,7 @@ fn run(mut env: Env) {
         ("server", server::CASES),
         ("ways", ways::CASES),
         ("lives", lives::CASES),
+        ("revoked", revoked::CASES),
         ("small", small::CASES),
         ("kinds", kinds::CASES),
     ];

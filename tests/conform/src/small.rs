@@ -123,7 +123,7 @@ pub fn jump(code: &mut Vec<u8>, opcode: u8, to: usize) {
 }
 
 /// An alien, with its reply handle. It begins at [`CODE`].
-fn alien(bed: &mut Bed, page: u32, code: &[u8]) -> Result<(Space, Alien, u32), Why> {
+pub fn alien(bed: &mut Bed, page: u32, code: &[u8]) -> Result<(Space, Alien, u32), Why> {
     let slot = bed.slot();
     let space = good(QUOTA.create_space(0, slot))?;
     write(bed, page, code)?;
@@ -215,8 +215,8 @@ fn goes_on(bed: &mut Bed, home: Space) -> Result<(), Why> {
     Ok(())
 }
 
-/// Appends a system call by `int`, whose status is added to the first word of the data: 0 is success.
-fn call(code: &mut Vec<u8>, op: Op, args: [u32; 4]) {
+/// Appends a system call by `int`, whose status is added to the first word of `data`: 0 is success.
+fn call(code: &mut Vec<u8>, data: u32, op: Op, args: [u32; 4]) {
     let moves = [(0xb8, Tag::new(op, 0, 0).0), (0xbb, args[0]), (0xbe, args[1]), (0xbf, args[2]), (0xbd, args[3])];
     for (mov, value) in moves {
         code.push(mov);
@@ -224,7 +224,7 @@ fn call(code: &mut Vec<u8>, op: Op, args: [u32; 4]) {
     }
     // add [DATA], eax
     code.extend([0xcd, INT_VECTOR as u8, 0x01, 0x05]);
-    code.extend(DATA.to_le_bytes());
+    code.extend(data.to_le_bytes());
 }
 
 /// It makes itself small and large by its own system calls.
@@ -232,7 +232,7 @@ fn goes_on_by_itself(bed: &mut Bed, home: Space) -> Result<(), Why> {
     const HOME: u32 = 1;
     const OWN: u32 = 2;
     let mut code = Vec::new();
-    let mut call = |op: Op, args: [u32; 4]| call(&mut code, op, args);
+    let mut call = |op: Op, args: [u32; 4]| call(&mut code, DATA, op, args);
     for _ in 0..3 {
         call(Op::Attach, [HOME, FIRST, OWN, SIZE | Rights::RWX.0]);
         call(Op::Detach, [HOME, FIRST, 0, 0]);
@@ -566,7 +566,7 @@ fn segment(bed: &mut Bed, home: Space) -> Result<(), Why> {
 /// A page that threads of one home read, between which no write of CR3 hides what was not flushed.
 const READ: u32 = 3 * TABLE_SPAN;
 /// What a neighbour that changes it has in its table.
-mod its {
+pub mod its {
     pub const SPACE: u32 = 1;
     pub const MEMORY: u32 = 2;
     pub const SEGMENT: u32 = 3;
@@ -577,16 +577,16 @@ mod its {
     pub const PART: u32 = 8;
 }
 
-/// Code that calls the neighbour, if it is to prepare something, reads the page, calls it, and reads again.
-fn reader(prepares: bool) -> Vec<u8> {
+/// Code at `at` that calls who changes the page, by this selector, if he is to prepare something, reads it, calls him, and reads again.
+pub fn reader(at: u32, page: u32, changer: u32, prepares: bool) -> Vec<u8> {
     let mut code = Vec::new();
     for calls in [prepares, true] {
         if calls {
-            code.extend([0xbb, SERVER as u8, 0, 0, 0]);
-            code.extend(system_call(Op::Call, CODE + code.len() as u32));
+            code.extend([0xbb, changer as u8, 0, 0, 0]);
+            code.extend(system_call(Op::Call, at + code.len() as u32));
         }
         code.push(0xa1);
-        code.extend(READ.to_le_bytes());
+        code.extend(page.to_le_bytes());
     }
     code.extend([0x0f, 0x0b]);
     code
@@ -603,47 +603,48 @@ pub enum Step {
     Answer,
 }
 
-/// Its code, which ends with a reply, or with a call of another.
-pub fn changer(steps: &[Step], replies: bool) -> Vec<u8> {
-    // EBX is the UTCB: mov [DATA + 4], ebx; xor ebx, ebx; receive; mov [DATA + 8], ebx
+/// Its code at `at`, which ends with a reply, or with a call of another.
+pub fn changer(at: u32, steps: &[Step], replies: bool) -> Vec<u8> {
+    let data = at + PAGE;
+    // EBX is the UTCB: mov [data + 4], ebx; xor ebx, ebx; receive; mov [data + 8], ebx
     let mut code = [0x89, 0x1d].to_vec();
-    code.extend((DATA + 4).to_le_bytes());
+    code.extend((data + 4).to_le_bytes());
     code.extend([0x31, 0xdb]);
-    code.extend(system_call(Op::Receive, CODE + code.len() as u32));
-    let keep = [&[0x89, 0x1d], &(DATA + 8).to_le_bytes()[..]].concat();
+    code.extend(system_call(Op::Receive, at + code.len() as u32));
+    let keep = [&[0x89, 0x1d], &(data + 8).to_le_bytes()[..]].concat();
     code.extend(&keep);
     let words = |code: &mut Vec<u8>, first: usize, words: &[u32]| {
-        // mov ecx, [DATA + 4]; mov dword [ecx + offset], word
+        // mov ecx, [data + 4]; mov dword [ecx + offset], word
         code.extend([0x8b, 0x0d]);
-        code.extend((DATA + 4).to_le_bytes());
+        code.extend((data + 4).to_le_bytes());
         for (index, word) in words.iter().enumerate() {
             code.extend([0xc7, 0x41, (core::mem::offset_of!(abi::utcb::Utcb, words) + 4 * (first + index)) as u8]);
             code.extend(word.to_le_bytes());
         }
     };
-    // mov ebx, [DATA + 8]
-    let answer = [&[0x8b, 0x1d], &(DATA + 8).to_le_bytes()[..]].concat();
+    // mov ebx, [data + 8]
+    let answer = [&[0x8b, 0x1d], &(data + 8).to_le_bytes()[..]].concat();
     for step in steps {
         match *step {
             Step::Map(record) => {
                 words(&mut code, 0, &record.0);
-                call(&mut code, Op::Map, [1, 0, 0, 0]);
+                call(&mut code, data, Op::Map, [1, 0, 0, 0]);
             }
-            Step::Call(op, args) => call(&mut code, op, args),
+            Step::Call(op, args) => call(&mut code, data, op, args),
             Step::Derive => {
                 words(&mut code, 3, &[its::QUOTA]);
-                call(&mut code, Op::DeriveMemory, [its::MEMORY, 0, PAGE, its::PART]);
+                call(&mut code, data, Op::DeriveMemory, [its::MEMORY, 0, PAGE, its::PART]);
             }
             Step::Answer => {
                 code.extend(&answer);
-                code.extend(system_call(Op::ReplyWait, CODE + code.len() as u32));
+                code.extend(system_call(Op::ReplyWait, at + code.len() as u32));
                 code.extend(&keep);
             }
         }
     }
     // Or mov ebx, THREAD; call
     code.extend(if replies { answer } else { [0xbb, its::THREAD as u8, 0, 0, 0].into() });
-    code.extend(system_call(if replies { Op::ReplyWait } else { Op::Call }, CODE + code.len() as u32));
+    code.extend(system_call(if replies { Op::ReplyWait } else { Op::Call }, at + code.len() as u32));
     code
 }
 
@@ -652,7 +653,7 @@ pub fn changer(steps: &[Step], replies: bool) -> Vec<u8> {
 fn neighbours(bed: &mut Bed, home: Space, steps: &[Step], replies: bool) -> Result<[u32; 4], Why> {
     write(bed, 3, &[])?;
     let prepares = steps.iter().any(|step| matches!(step, Step::Answer));
-    let (space, other) = (native(bed, 0, &reader(prepares))?, native(bed, 2, &changer(steps, replies))?);
+    let (space, other) = (native(bed, 0, &reader(CODE, READ, SERVER, prepares))?, native(bed, 2, &changer(CODE, steps, replies))?);
     good(home.take_in(FIRST, space, SIZE))?;
     good(home.take_in(SECOND, other, SIZE))?;
     let changes = launch(bed, other)?;

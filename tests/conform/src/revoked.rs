@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory of a server is revoked while a process's tables, or those of a home, are the processor's: the server has a fault at its next
+//! access, and nobody else notices. Where the machine has no servers, `server` looks whether it says so.
+
+use crate::exception::{create, next};
+use crate::server::{self, has_servers};
+use crate::small::{CODE, DATA, FIRST, SECOND, SIZE, Step, alien, changer, its, jump, native, new_home, reader, seen, word, write};
+use crate::state::{has_sysenter, system_call};
+use crate::{Bed, Case, PAGE, QUOTA, Why, check, good};
+use abi::frame::{Frame, WORDS, vector};
+use abi::{MapRecord, MessageKind, Op, Rights, TABLE_SPAN};
+use macadamia::alloc::format;
+use macadamia::alloc::vec::Vec;
+use macadamia::cap::{copy, delete, set_frame};
+use macadamia::ipc::{Message, reply, run};
+use macadamia::map::map;
+use macadamia::{Memory, Space, Thread};
+
+pub const CASES: &[Case] = &[
+    ("a_server_without_its_page_has_a_fault", |bed| each(bed, Lost::Page)),
+    ("a_server_without_its_code_has_a_fault", |bed| each(bed, Lost::Code)),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lost {
+    Page,
+    Code,
+}
+
+/// Whose the tables are, and who revokes by them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum By {
+    /// A thread of the server, by the tables of a process.
+    Process,
+    /// The same, by those of a process's home.
+    Home,
+    /// A small space of that home.
+    Neighbour,
+}
+
+/// In the window: the server's code, its data, those of a thread that revokes.
+const SERVER_CODE: u32 = server::START + TABLE_SPAN;
+const SERVER_DATA: u32 = SERVER_CODE + PAGE;
+const REVOKES: u32 = SERVER_CODE + 2 * PAGE;
+/// And a page far from them. Bochs's TLB has one place for pages whose numbers end alike: no other one here has that of this page.
+const READ: u32 = SERVER_CODE + 8 * TABLE_SPAN + 0x123 * PAGE;
+/// In the RAM: code and data each of the server, of who revokes, of the process and of another one; what the server reads, and what then.
+const SERVER_PAGE: u32 = 0;
+const REVOKES_PAGE: u32 = 2;
+const PROCESS_PAGE: u32 = 4;
+const OTHER_PAGE: u32 = 6;
+const FIRST_READ: u32 = 8;
+const THEN_READ: u32 = 9;
+/// In the server's capability table: who revokes, where that is another's.
+const REVOKER: u32 = 9;
+
+fn each(bed: &mut Bed, lost: Lost) -> Result<(), Why> {
+    if !has_servers() || !has_sysenter() {
+        return Ok(());
+    }
+    for by in [By::Process, By::Home, By::Neighbour] {
+        go(bed, lost, by).map_err(|why| format!("{by:?}: {why}"))?;
+        bed.clean();
+    }
+    Ok(())
+}
+
+/// Appends `mov ebx, [DATA]; run; mov [DATA], ebx`.
+fn run_alien(code: &mut Vec<u8>) {
+    for (opcode, calls) in [(0x8b, true), (0x89, false)] {
+        code.extend([opcode, 0x1d]);
+        code.extend(SERVER_DATA.to_le_bytes());
+        if calls {
+            code.extend(system_call(Op::Run, SERVER_CODE + code.len() as u32));
+        }
+    }
+}
+
+/// The server's code: runs its process, reads the page before and after it is revoked, `ud2`, and runs its process again. And where it reads
+/// for the second time.
+fn server_code() -> (Vec<u8>, u32) {
+    // mov eax, [DATA + 4]; mov dword [eax + eip], CODE; mov dword [eax + esp], DATA + PAGE
+    let mut code = [0xa1].to_vec();
+    code.extend((SERVER_DATA + 4).to_le_bytes());
+    for (register, value) in [(core::mem::offset_of!(Frame, eip), CODE), (core::mem::offset_of!(Frame, esp), DATA + PAGE)] {
+        code.extend([0xc7, 0x40, register as u8]);
+        code.extend(value.to_le_bytes());
+    }
+    run_alien(&mut code);
+    code.extend(reader(SERVER_CODE + code.len() as u32, READ, REVOKER, true));
+    // The read has 5 bytes, `ud2` has 2.
+    let second = SERVER_CODE + code.len() as u32 - 7;
+    run_alien(&mut code);
+    code.extend([0x0f, 0x0b]);
+    (code, second)
+}
+
+/// The code of a process, which counts: inc eax; inc dword [DATA]; int 0x80; jmp back
+fn process_code() -> Vec<u8> {
+    let mut code = [0x40, 0xff, 0x05].to_vec();
+    code.extend(DATA.to_le_bytes());
+    code.extend([0xcd, 0x80]);
+    jump(&mut code, 0xeb, 0);
+    code
+}
+
+/// A thread that makes a part of the server's memory, maps it for the server, and revokes it when it is called again.
+fn revoker(bed: &mut Bed, serves: Space, home: Space, lost: Lost, by: By) -> Result<(), Why> {
+    let (address, page) = if lost == Lost::Page { (READ, FIRST_READ) } else { (SERVER_CODE, SERVER_PAGE) };
+    let maps = MapRecord::new(MapRecord::MAP, its::SPACE, address, its::PART, 0, PAGE, Rights::RWX);
+    let steps = [Step::Derive, Step::Map(maps), Step::Answer, Step::Call(Op::Revoke, [its::MEMORY, 0, 0, 0])];
+    let memory = Memory(bed.slot());
+    good(bed.ram.derive(page * PAGE, PAGE, memory.0, QUOTA))?;
+    write(bed, REVOKES_PAGE + 1, &[])?;
+    let (space, code) = if by == By::Neighbour {
+        let space = native(bed, REVOKES_PAGE, &changer(CODE, &steps, true))?;
+        good(home.take_in(SECOND, space, SIZE))?;
+        (space, CODE)
+    } else {
+        write(bed, REVOKES_PAGE, &changer(REVOKES, &steps, true))?;
+        good(map(serves, REVOKES, bed.ram, REVOKES_PAGE * PAGE, 2 * PAGE, Rights::RWX))?;
+        (serves, REVOKES)
+    };
+    for (from, to) in [(serves.0, its::SPACE), (memory.0, its::MEMORY), (QUOTA.0, its::QUOTA)] {
+        good(copy(from, Some(space), to, Rights::ALL, 0))?;
+    }
+    let thread: Thread = create(bed, space)?;
+    good(thread.start(code, code + 2 * PAGE, 0))?;
+    good(copy(thread.0, Some(serves), REVOKER, Rights::ALL, 0))
+}
+
+fn go(bed: &mut Bed, lost: Lost, by: By) -> Result<(), Why> {
+    let serves = server::placed(bed)?;
+    good(serves.serve(bed.window, false))?;
+    let home = new_home(bed)?;
+    good(home.show(server::START, serves))?;
+    write(bed, FIRST_READ, &FIRST_READ.to_le_bytes())?;
+    write(bed, THEN_READ, &THEN_READ.to_le_bytes())?;
+    let (code, second) = server_code();
+    write(bed, SERVER_PAGE, &code)?;
+    good(map(serves, SERVER_CODE, bed.ram, SERVER_PAGE * PAGE, 2 * PAGE, Rights::RWX))?;
+    // Its table stays when the page is revoked.
+    good(map(serves, READ + PAGE, bed.ram, THEN_READ * PAGE, PAGE, Rights(1)))?;
+    if lost == Lost::Code {
+        good(map(serves, READ, bed.ram, FIRST_READ * PAGE, PAGE, Rights(1)))?;
+    }
+    revoker(bed, serves, home, lost, by)?;
+    // The process; and one of another handler, in the same home, or beside it, that shows the server as well.
+    write(bed, PROCESS_PAGE, &process_code())?;
+    write(bed, PROCESS_PAGE + 1, &[])?;
+    write(bed, OTHER_PAGE + 1, &[])?;
+    let (space, slot) = (bed.slot(), bed.slot());
+    let process = good(QUOTA.create_space(0, space))?;
+    good(map(process, CODE, bed.ram, PROCESS_PAGE * PAGE, 2 * PAGE, Rights::RWX))?;
+    let (other, other_alien, handle) = alien(bed, OTHER_PAGE, &process_code())?;
+    for space in [process, other] {
+        good(space.show(server::START, serves))?;
+    }
+    if by != By::Process {
+        good(home.take_in(FIRST, process, SIZE))?;
+        good(home.take_in(SECOND + SIZE, other, SIZE))?;
+    }
+    let handle = good(run(handle))?.handle;
+    let runner = create(bed, serves)?;
+    let (thread, bound) = good(QUOTA.create_thread(process, slot, Some(serves)))?;
+    good(thread.set_handler(Some(runner)))?;
+    write(bed, SERVER_PAGE + 1, [bound.handle, bound.utcb].map(u32::to_le_bytes).as_flattened())?;
+    good(runner.start(SERVER_CODE, SERVER_DATA + PAGE, 0))?;
+
+    let (r, f) = next()?;
+    let address = if lost == Lost::Page { READ } else { second };
+    seen("a fault of its own", &f, f.vector == vector::PAGE_FAULT && f.address == address && f.eip == second)?;
+    check("it had run its process, and all succeeded", word(bed, PROCESS_PAGE + 1)? == 1 && word(bed, REVOKES_PAGE + 1)? == 0)?;
+    if lost == Lost::Page {
+        good(map(serves, READ, bed.ram, THEN_READ * PAGE, PAGE, Rights(1)))?;
+        good(reply(r.handle, Message::default()))?;
+        let (r, f) = next()?;
+        seen("it goes on with another", &f, f.vector == vector::INVALID_OPCODE && f.eax == THEN_READ)?;
+        set_frame(&Frame { eip: f.eip + 2, ..f });
+        good(reply(r.handle, Message { count: abi::tag::REGISTER_WORDS + WORDS, ..Message::default() }))?;
+        let (_, f) = next()?;
+        seen("and so does its process", &f, f.vector == vector::INVALID_OPCODE && f.esi == vector::SYSTEM_CALL)?;
+        check("which has counted", word(bed, PROCESS_PAGE + 1)? == 2)?;
+    } else {
+        good(delete(serves.0))?;
+    }
+    let r = good(run(handle))?;
+    check("the other one has an event", r.kind == MessageKind::Alien && other_alien.frame().vector == vector::SYSTEM_CALL)?;
+    check("and has counted", other_alien.frame().eax == 2 && word(bed, OTHER_PAGE + 1)? == 2)
+}
