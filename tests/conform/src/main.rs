@@ -14,12 +14,12 @@ mod kinds;
 mod large;
 mod lazy;
 mod lives;
+mod lost;
 mod memory;
 mod notification;
 mod object;
 mod own;
 mod pager;
-mod revoked;
 mod server;
 mod small;
 mod state;
@@ -134,7 +134,7 @@ fn run(mut env: Env) {
         ("server", server::CASES),
         ("ways", ways::CASES),
         ("lives", lives::CASES),
-        ("revoked", revoked::CASES),
+        ("lost", lost::CASES),
         ("small", small::CASES),
         ("kinds", kinds::CASES),
     ];

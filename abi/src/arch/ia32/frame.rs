@@ -92,6 +92,6 @@ pub mod fault {
     pub const PROTECTION: u32 = 1;
     /// It was a write.
     pub const WRITE: u32 = 2;
-    /// It was an access in user mode (always set).
+    /// It was an access at ring 3. A server's own at ring 1 have it clear.
     pub const USER: u32 = 4;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory of a server is revoked while a process's tables, or those of a home, are the processor's: the server has a fault at its next
-//! access, and nobody else notices. Where the machine has no servers, `server` looks whether it says so.
+//! A server loses something while a process's tables, or those of a home, are the processor's. Memory of its own is revoked: it has a fault
+//! at its next access. Or these very tables go, or show it no longer: it goes on by its own. Nobody else notices. Where the machine has
+//! no servers, `server` looks whether it says so.
 
 use crate::exception::{create, next};
 use crate::server::{self, has_servers};
@@ -9,6 +10,7 @@ use crate::state::{has_sysenter, system_call};
 use crate::{Bed, Case, PAGE, QUOTA, Why, check, good};
 use abi::frame::{Frame, WORDS, vector};
 use abi::{MapRecord, MessageKind, Op, Rights, TABLE_SPAN};
+use macadamia::alien::Alien;
 use macadamia::alloc::format;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{copy, delete, set_frame};
@@ -19,15 +21,21 @@ use macadamia::{Memory, Space, Thread};
 pub const CASES: &[Case] = &[
     ("a_server_without_its_page_has_a_fault", |bed| each(bed, Lost::Page)),
     ("a_server_without_its_code_has_a_fault", |bed| each(bed, Lost::Code)),
+    ("a_server_goes_on_without_the_tables_it_ran_by", |bed| each(bed, Lost::Tables)),
+    ("a_server_goes_on_where_it_is_shown_no_longer", |bed| each(bed, Lost::Place)),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lost {
     Page,
     Code,
+    /// Those of the process or the home: that is deleted, and its memory used again.
+    Tables,
+    /// Its place in those.
+    Place,
 }
 
-/// Whose the tables are, and who revokes by them.
+/// Whose the tables are, and who revokes or deletes by them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum By {
     /// A thread of the server, by the tables of a process.
@@ -104,11 +112,27 @@ fn process_code() -> Vec<u8> {
     code
 }
 
-/// A thread that makes a part of the server's memory, maps it for the server, and revokes it when it is called again.
-fn revoker(bed: &mut Bed, serves: Space, home: Space, lost: Lost, by: By) -> Result<(), Why> {
-    let (address, page) = if lost == Lost::Page { (READ, FIRST_READ) } else { (SERVER_CODE, SERVER_PAGE) };
+/// What a thread does that makes a part of the server's memory, maps it for the server, and revokes it when it is called again; or that
+/// deletes whose tables it runs by, and makes other spaces of what they were; or takes the server out of them.
+fn steps(lost: Lost) -> (u32, Vec<Step>) {
+    let (address, page) = match lost {
+        Lost::Page => (READ, FIRST_READ),
+        Lost::Code => (SERVER_CODE, SERVER_PAGE),
+        Lost::Tables => {
+            let new = [its::NEXT, its::PART];
+            let creates = new.map(|slot| Step::Call(Op::CreateSpace, [its::QUOTA, 0, slot, 0]));
+            let deletes = [its::HOME, its::NEXT, its::PART].map(|slot| Step::Call(Op::Delete, [slot, 0, 0, 0]));
+            return (FIRST_READ, [&[Step::Answer, deletes[0]], &creates[..], &deletes[1..]].concat());
+        }
+        Lost::Place => return (FIRST_READ, [Step::Answer, Step::Call(Op::Detach, [its::HOME, server::START, 0, 0])].into()),
+    };
     let maps = MapRecord::new(MapRecord::MAP, its::SPACE, address, its::PART, 0, PAGE, Rights::RWX);
-    let steps = [Step::Derive, Step::Map(maps), Step::Answer, Step::Call(Op::Revoke, [its::MEMORY, 0, 0, 0])];
+    (page, [Step::Derive, Step::Map(maps), Step::Answer, Step::Call(Op::Revoke, [its::MEMORY, 0, 0, 0])].into())
+}
+
+/// Makes the thread that takes something away.
+fn revoker(bed: &mut Bed, (serves, process, home): (Space, Space, Space), lost: Lost, by: By) -> Result<(), Why> {
+    let (page, steps) = steps(lost);
     let memory = Memory(bed.slot());
     good(bed.ram.derive(page * PAGE, PAGE, memory.0, QUOTA))?;
     write(bed, REVOKES_PAGE + 1, &[])?;
@@ -121,7 +145,8 @@ fn revoker(bed: &mut Bed, serves: Space, home: Space, lost: Lost, by: By) -> Res
         good(map(serves, REVOKES, bed.ram, REVOKES_PAGE * PAGE, 2 * PAGE, Rights::RWX))?;
         (serves, REVOKES)
     };
-    for (from, to) in [(serves.0, its::SPACE), (memory.0, its::MEMORY), (QUOTA.0, its::QUOTA)] {
+    let tables = if by == By::Process { process } else { home };
+    for (from, to) in [(serves.0, its::SPACE), (memory.0, its::MEMORY), (QUOTA.0, its::QUOTA), (tables.0, its::HOME)] {
         good(copy(from, Some(space), to, Rights::ALL, 0))?;
     }
     let thread: Thread = create(bed, space)?;
@@ -141,10 +166,9 @@ fn go(bed: &mut Bed, lost: Lost, by: By) -> Result<(), Why> {
     good(map(serves, SERVER_CODE, bed.ram, SERVER_PAGE * PAGE, 2 * PAGE, Rights::RWX))?;
     // Its table stays when the page is revoked.
     good(map(serves, READ + PAGE, bed.ram, THEN_READ * PAGE, PAGE, Rights(1)))?;
-    if lost == Lost::Code {
+    if lost != Lost::Page {
         good(map(serves, READ, bed.ram, FIRST_READ * PAGE, PAGE, Rights(1)))?;
     }
-    revoker(bed, serves, home, lost, by)?;
     // The process; and one of another handler, in the same home, or beside it, that shows the server as well.
     write(bed, PROCESS_PAGE, &process_code())?;
     write(bed, PROCESS_PAGE + 1, &[])?;
@@ -153,6 +177,7 @@ fn go(bed: &mut Bed, lost: Lost, by: By) -> Result<(), Why> {
     let process = good(QUOTA.create_space(0, space))?;
     good(map(process, CODE, bed.ram, PROCESS_PAGE * PAGE, 2 * PAGE, Rights::RWX))?;
     let (other, other_alien, handle) = alien(bed, OTHER_PAGE, &process_code())?;
+    revoker(bed, (serves, process, home), lost, by)?;
     for space in [process, other] {
         good(space.show(server::START, serves))?;
     }
@@ -168,6 +193,11 @@ fn go(bed: &mut Bed, lost: Lost, by: By) -> Result<(), Why> {
     good(runner.start(SERVER_CODE, SERVER_DATA + PAGE, 0))?;
 
     let (r, f) = next()?;
+    if matches!(lost, Lost::Tables | Lost::Place) {
+        seen("it goes on", &f, f.vector == vector::INVALID_OPCODE && f.eip == second + 5 && f.eax == FIRST_READ)?;
+        check("all succeeded", word(bed, REVOKES_PAGE + 1)? == 0)?;
+        return unharmed(bed, &other_alien, handle);
+    }
     let address = if lost == Lost::Page { READ } else { second };
     seen("a fault of its own", &f, f.vector == vector::PAGE_FAULT && f.address == address && f.eip == second)?;
     check("it had run its process, and all succeeded", word(bed, PROCESS_PAGE + 1)? == 1 && word(bed, REVOKES_PAGE + 1)? == 0)?;
@@ -184,6 +214,11 @@ fn go(bed: &mut Bed, lost: Lost, by: By) -> Result<(), Why> {
     } else {
         good(delete(serves.0))?;
     }
+    unharmed(bed, &other_alien, handle)
+}
+
+/// The other process goes on.
+fn unharmed(bed: &Bed, other_alien: &Alien, handle: u32) -> Result<(), Why> {
     let r = good(run(handle))?;
     check("the other one has an event", r.kind == MessageKind::Alien && other_alien.frame().vector == vector::SYSTEM_CALL)?;
     check("and has counted", other_alien.frame().eax == 2 && word(bed, OTHER_PAGE + 1)? == 2)
