@@ -190,7 +190,7 @@ const ENDS: [(&str, &str); 6] = [
     ("reboot -f", " ended with code"),
 ];
 /// How often each of two ends.
-const LIVES: usize = 60;
+const LIVES: usize = 500;
 
 /// Makes and ends processes, which tell each other what is checked.
 const BUSY: &str = "(while [ $(seq 300 | sort -n | tail -n 1) = 300 ]; do echo >> /tmp/rounds; done; touch /tmp/wrong) &";
