@@ -33,8 +33,8 @@ const LIFE: u32 = 200_000;
 const AFTERWARDS: u64 = 20_000;
 
 /// In the window; the last page has a table of its own.
-const SERVER_CODE: u32 = server::START + TABLE_SPAN;
-const SERVER_DATA: u32 = SERVER_CODE + PAGE;
+pub const SERVER_CODE: u32 = server::START + TABLE_SPAN;
+pub const SERVER_DATA: u32 = SERVER_CODE + PAGE;
 const FAR: u32 = SERVER_CODE + 8 * TABLE_SPAN;
 /// Pages of RAM of a server and its process: code and data of each.
 const PAGES: u32 = 4;
@@ -45,24 +45,18 @@ const COUNT: u32 = 2;
 /// Another count, by another address of the same page.
 const FAR_COUNT: u32 = 3;
 
+/// Appends an instruction whose operand is this word of the server's data.
+fn with_word(code: &mut Vec<u8>, opcode: &[u8], index: u32) {
+    code.extend(opcode);
+    code.extend((SERVER_DATA + 4 * index).to_le_bytes());
+}
+
 /// The code of a server. It runs its process, which counts its system calls in EAX, and counts, too; `ud2` if they do not agree.
 fn server_code() -> Vec<u8> {
-    let with_word = |code: &mut Vec<u8>, opcode: &[u8], index: u32| {
-        code.extend(opcode);
-        code.extend((SERVER_DATA + 4 * index).to_le_bytes());
-    };
     let mut code = Vec::new();
-    // mov eax, [FRAME]; mov dword [eax + eip], CODE; mov dword [eax + esp], DATA + PAGE
-    with_word(&mut code, &[0xa1], FRAME);
-    for (register, value) in [(offset_of!(Frame, eip), CODE), (offset_of!(Frame, esp), DATA + PAGE)] {
-        code.extend([0xc7, 0x40, register as u8]);
-        code.extend(value.to_le_bytes());
-    }
+    begin_process(&mut code);
     let again = code.len();
-    // again: mov ebx, [HANDLE]; run; mov [HANDLE], ebx
-    with_word(&mut code, &[0x8b, 0x1d], HANDLE);
-    code.extend(native_call(Op::Run, has_sysenter(), SERVER_CODE + code.len() as u32));
-    with_word(&mut code, &[0x89, 0x1d], HANDLE);
+    run_process(&mut code);
     // mov eax, [FRAME]; mov eax, [eax + its eax]; inc dword [COUNT]; inc dword [FAR_COUNT]
     with_word(&mut code, &[0xa1], FRAME);
     code.extend([0x8b, 0x40, offset_of!(Frame, eax) as u8]);
@@ -79,8 +73,24 @@ fn server_code() -> Vec<u8> {
     code
 }
 
+/// Appends where a server makes its process begin: mov eax, [FRAME]; mov dword [eax + eip], CODE; mov dword [eax + esp], DATA + PAGE
+pub fn begin_process(code: &mut Vec<u8>) {
+    with_word(code, &[0xa1], FRAME);
+    for (register, value) in [(offset_of!(Frame, eip), CODE), (offset_of!(Frame, esp), DATA + PAGE)] {
+        code.extend([0xc7, 0x40, register as u8]);
+        code.extend(value.to_le_bytes());
+    }
+}
+
+/// Appends where it runs it: mov ebx, [HANDLE]; run; mov [HANDLE], ebx
+pub fn run_process(code: &mut Vec<u8>) {
+    with_word(code, &[0x8b, 0x1d], HANDLE);
+    code.extend(native_call(Op::Run, has_sysenter(), SERVER_CODE + code.len() as u32));
+    with_word(code, &[0x89, 0x1d], HANDLE);
+}
+
 /// The code of a process: inc eax; inc dword [DATA]; push eax; pop ecx; int 0x80; jmp back
-fn process_code() -> Vec<u8> {
+pub fn process_code() -> Vec<u8> {
     let mut code = [0x40, 0xff, 0x05].to_vec();
     code.extend(DATA.to_le_bytes());
     code.extend([0x50, 0x59, 0xcd, 0x80, 0xeb, 0xf3]);

@@ -4,9 +4,10 @@
 //! no servers, `server` looks whether it says so.
 
 use crate::exception::{create, next};
+use crate::lives::{SERVER_CODE, SERVER_DATA, begin_process, process_code, run_process};
 use crate::server::{self, has_servers};
-use crate::small::{CODE, DATA, FIRST, SECOND, SIZE, Step, alien, changer, its, jump, native, new_home, reader, seen, word, write};
-use crate::state::{has_sysenter, system_call};
+use crate::small::{CODE, FIRST, SECOND, SIZE, Step, alien, changer, its, native, new_home, reader, seen, word, write};
+use crate::state::has_sysenter;
 use crate::{Bed, Case, PAGE, QUOTA, Why, check, good};
 use abi::frame::{Frame, WORDS, vector};
 use abi::{MapRecord, MessageKind, Op, Rights, TABLE_SPAN};
@@ -46,9 +47,7 @@ enum By {
     Neighbour,
 }
 
-/// In the window: the server's code, its data, those of a thread that revokes.
-const SERVER_CODE: u32 = server::START + TABLE_SPAN;
-const SERVER_DATA: u32 = SERVER_CODE + PAGE;
+/// In the window, behind the server's code and data: those of a thread that revokes.
 const REVOKES: u32 = SERVER_CODE + 2 * PAGE;
 /// And a page far from them. Bochs's TLB has one place for pages whose numbers end alike: no other one here has that of this page.
 const READ: u32 = SERVER_CODE + 8 * TABLE_SPAN + 0x123 * PAGE;
@@ -73,43 +72,18 @@ fn each(bed: &mut Bed, lost: Lost) -> Result<(), Why> {
     Ok(())
 }
 
-/// Appends `mov ebx, [DATA]; run; mov [DATA], ebx`.
-fn run_alien(code: &mut Vec<u8>) {
-    for (opcode, calls) in [(0x8b, true), (0x89, false)] {
-        code.extend([opcode, 0x1d]);
-        code.extend(SERVER_DATA.to_le_bytes());
-        if calls {
-            code.extend(system_call(Op::Run, SERVER_CODE + code.len() as u32));
-        }
-    }
-}
-
 /// The server's code: runs its process, reads the page before and after it is revoked, `ud2`, and runs its process again. And where it reads
 /// for the second time.
 fn server_code() -> (Vec<u8>, u32) {
-    // mov eax, [DATA + 4]; mov dword [eax + eip], CODE; mov dword [eax + esp], DATA + PAGE
-    let mut code = [0xa1].to_vec();
-    code.extend((SERVER_DATA + 4).to_le_bytes());
-    for (register, value) in [(core::mem::offset_of!(Frame, eip), CODE), (core::mem::offset_of!(Frame, esp), DATA + PAGE)] {
-        code.extend([0xc7, 0x40, register as u8]);
-        code.extend(value.to_le_bytes());
-    }
-    run_alien(&mut code);
+    let mut code = Vec::new();
+    begin_process(&mut code);
+    run_process(&mut code);
     code.extend(reader(SERVER_CODE + code.len() as u32, READ, REVOKER, true));
     // The read has 5 bytes, `ud2` has 2.
     let second = SERVER_CODE + code.len() as u32 - 7;
-    run_alien(&mut code);
+    run_process(&mut code);
     code.extend([0x0f, 0x0b]);
     (code, second)
-}
-
-/// The code of a process, which counts: inc eax; inc dword [DATA]; int 0x80; jmp back
-fn process_code() -> Vec<u8> {
-    let mut code = [0x40, 0xff, 0x05].to_vec();
-    code.extend(DATA.to_le_bytes());
-    code.extend([0xcd, 0x80]);
-    jump(&mut code, 0xeb, 0);
-    code
 }
 
 /// What a thread does that makes a part of the server's memory, maps it for the server, and revokes it when it is called again; or that

@@ -8,6 +8,8 @@ use image::protocol::net::{MOST_BYTES, SLOT_FRAME};
 
 /// The port of the card's driver.
 pub const CARD: usize = 0;
+/// As many as a badge has bits.
+const MOST_PORTS: usize = 20;
 /// Frames that are taken from a port in its turn.
 const BATCH: u32 = 32;
 /// The longest that the card's driver may leave its ring full, in nanoseconds. After that what is for it is dropped until it goes on,
@@ -107,14 +109,15 @@ pub struct Switch<M> {
 }
 
 impl<M: Shared> Switch<M> {
-    /// With a port for each memory; `None` if one of them has no room for a slot, or there are more than 32.
+    /// With a port for each memory; `None` if one of them has no room for a slot, or there are more than 20: clients notify by
+    /// the bit of their port, and a badge has 20.
     pub fn new(memories: impl IntoIterator<Item = M>) -> Option<Self> {
         let port = |memory: M| {
             let layout = Layout::of(memory.bytes())?;
             Some(Port { memory, layout, attached: None, counters: Counters::default() })
         };
         let ports: Vec<_> = memories.into_iter().map(port).collect::<Option<_>>()?;
-        (ports.len() <= 32).then(|| Self { ports, addresses: Addresses::default(), turn: 0, full_since: None })
+        (ports.len() <= MOST_PORTS).then(|| Self { ports, addresses: Addresses::default(), turn: 0, full_since: None })
     }
 
     /// A client begins anew: both rings are empty. If it has an address nobody else can use that.
@@ -129,17 +132,6 @@ impl<M: Shared> Switch<M> {
         let input = Producer::new(port.layout.to_client());
         let output = Consumer::new(port.layout.from_client());
         port.attached = Some(Attached { input, filled: 0, output });
-    }
-
-    /// Nothing goes to a client or comes from it until it is attached again.
-    pub fn detach(&mut self, port: usize) {
-        self.ports.iter_mut().skip(port).take(1).for_each(|port| port.attached = None);
-    }
-
-    /// Whether a client is attached.
-    #[must_use]
-    pub fn is_attached(&self, port: usize) -> bool {
-        self.ports.get(port).is_some_and(|port| port.attached.is_some())
     }
 
     /// What became of a port's frames.

@@ -143,6 +143,7 @@ fn clients_have_addresses_of_their_own() {
 fn rings_need_room() {
     assert_eq!(Layout::of(SLOTS + 2 * SLOT - 1), None);
     assert_eq!(Layout::of(0), None);
+    assert!(Switch::new(vec![Memory::new(); 20]).is_some() && Switch::new(vec![Memory::new(); 21]).is_none());
     assert_eq!(Layout::of(SLOTS + 7 * 2 * SLOT).map(Layout::slots), Some(4));
     assert_eq!(Layout::of(u32::MAX).map(Layout::slots), Some(1024));
 }
@@ -161,7 +162,8 @@ fn who_is_not_known_is_behind_the_card() {
     assert!(net.clients[2].send(&frame(given(1), stranger, 3, 60)) && net.clients[2].send(&frame(EVERYBODY, given(1), 4, 60)));
     net.settle();
     assert!(net.clients[1].receive().is_none() && net.clients[CARD].receive().is_none());
-    assert_eq!(net.switch.counters(2).expect("a port").refused, 2);
+    let counters = net.switch.counters(2).expect("a port");
+    assert_eq!((counters.refused, counters.get(6), counters.get(8)), (2, Some(2), None));
     // Nor if the card's driver is attached anew.
     net.attach(CARD);
     assert!(net.clients[2].send(&frame(given(1), stranger, 5, 60)));
