@@ -26,6 +26,7 @@ pub mod console;
 pub mod interval;
 pub mod ipc;
 pub mod map;
+pub mod net;
 #[cfg(target_arch = "x86")]
 pub mod pci;
 pub mod start;

@@ -101,6 +101,25 @@ pub fn raise() {
     unsafe { asm!("ud2") };
 }
 
+/// Copies 32-bit words from memory that others may change at the same time to memory that no Rust object lies in.
+///
+/// # Safety
+/// Both are mapped, do not overlap, and hold no Rust object.
+pub unsafe fn copy_words(from: *const u32, to: *mut u32, words: u32) {
+    // SAFETY: the caller's promise; the direction flag is clear in Rust code. ESI is restored.
+    unsafe {
+        asm!(
+            "xchg esi, edx",
+            "rep movsd",
+            "mov esi, edx",
+            inout("edx") from => _,
+            inout("edi") to => _,
+            inout("ecx") words => _,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
 /// The stack pointer.
 pub fn stack_pointer() -> u32 {
     let stack: u32;

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A port of the network's switch (docs/net.md): shared memory with two rings, and the switch to call and to notify.
+
+use crate::ipc::{Message, call};
+use crate::map::grants;
+use crate::{Env, Error, Result, Thread, Word, arch};
+use core::sync::atomic::{Ordering, fence};
+use frames::{Address, Consumer, Layout, Producer, Shared};
+use image::protocol::net::{ATTACH, ATTACH_CARD, BIT_ATTACH, BIT_FRAMES, HAS_CARD, LINK, LINK_UP};
+
+/// Shared memory that the component was given: whatever others write there harms no Rust object, for none lies there.
+#[derive(Debug)]
+pub struct Region {
+    address: Word,
+    bytes: u32,
+}
+
+impl Region {
+    /// The one that the description shares as `name`; `None` if there is none.
+    #[must_use]
+    pub fn find(env: &Env, name: &str) -> Option<Self> {
+        let given = env.given(name)?;
+        let (address, bytes, grants) = (given.address as Word, given.bytes, grants());
+        let end = address.checked_add(bytes as Word)?;
+        let is_shared = bytes > 0 && address.is_multiple_of(4) && address >= grants.start && end <= grants.end;
+        is_shared.then_some(Self { address, bytes })
+    }
+
+    /// Where a part of it is.
+    fn part(&self, offset: u32, bytes: u32) -> *mut u32 {
+        let inside = bytes <= self.bytes && offset <= self.bytes - bytes;
+        assert!(offset.is_multiple_of(4) && inside, "{bytes} bytes at {offset:#x} of shared memory of {:#x}", self.bytes);
+        (self.address + offset as Word) as *mut u32
+    }
+}
+
+impl Shared for Region {
+    fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    fn read(&self, offset: u32) -> u32 {
+        // SAFETY: `part` keeps to the region, where no Rust object lies; if its mapping was revoked, this is an exception.
+        unsafe { self.part(offset, 4).read_volatile() }
+    }
+
+    fn write(&self, offset: u32, value: u32) {
+        // SAFETY: as `read`.
+        unsafe { self.part(offset, 4).write_volatile(value) };
+    }
+
+    fn copy(&self, from: u32, other: &Self, to: u32, bytes: u32) {
+        assert!(bytes.is_multiple_of(4), "{bytes} bytes are no words");
+        let (from, to) = (self.part(from, bytes), other.part(to, bytes));
+        // SAFETY: as `read`, for both; two regions are different memory.
+        unsafe { arch::copy_words(from, to, bytes / 4) };
+    }
+
+    fn fence(&self) {
+        fence(Ordering::SeqCst);
+    }
+}
+
+/// Notification bits by which the switch says that there are frames, or free slots.
+pub const FRAMES: u32 = 1 << BIT_FRAMES;
+/// And that its client has to attach again.
+pub const AGAIN: u32 = 1 << BIT_ATTACH;
+
+/// A client's side of a port: the memory `network`, the switch to call as `switch`, and to notify as `switch-bell`.
+#[derive(Debug)]
+pub struct Port {
+    memory: Region,
+    layout: Layout,
+    switch: Thread,
+    bell: Thread,
+}
+
+/// The rings of a port that was attached.
+#[derive(Debug)]
+pub struct Rings {
+    /// From the switch.
+    pub input: Consumer,
+    /// To the switch.
+    pub output: Producer,
+}
+
+/// The state of a link, and the client's address at it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// The client's address.
+    pub address: Address,
+    /// Whether frames come through.
+    pub is_up: bool,
+}
+
+impl Port {
+    /// The component's only port; `None` if the description gives it none.
+    #[must_use]
+    pub fn find(env: &Env) -> Option<Self> {
+        let memory = Region::find(env, "network")?;
+        let layout = Layout::of(memory.bytes())?;
+        let given = |name| env.given(name).map(|given| Thread(given.slot as Word));
+        Some(Self { memory, layout, switch: given("switch")?, bell: given("switch-bell")? })
+    }
+
+    /// The memory that both sides see.
+    #[must_use]
+    pub const fn memory(&self) -> &Region {
+        &self.memory
+    }
+
+    fn ask(&self, words: [Word; 3]) -> Result<[Word; 3]> {
+        loop {
+            match call(self.switch, Message::new(words)) {
+                // It lives again, and has not taken this.
+                Err(Error::PeerRestarted) => {}
+                Err(error) => return Err(error),
+                Ok(reply) if reply.words[0] == 0 => return Ok(reply.words),
+                Ok(_) => return Err(Error::BadArgument),
+            }
+        }
+    }
+
+    fn rings(&self) -> Rings {
+        Rings { input: Consumer::new(self.layout.to_client()), output: Producer::new(self.layout.from_client()) }
+    }
+
+    /// Begins anew: what is in the rings is lost.
+    ///
+    /// # Errors
+    /// `BadArgument` if the switch refuses; what the kernel says.
+    pub fn attach(&self) -> Result<(Rings, Link)> {
+        let [_, low, high] = self.ask([ATTACH as Word, 0, 0])?;
+        let ([a, b, c, d], [e, f, ..]) = ((low as u32).to_le_bytes(), (high as u32).to_le_bytes());
+        Ok((self.rings(), Link { address: Address([a, b, c, d, e, f]), is_up: high as u32 & LINK_UP != 0 }))
+    }
+
+    /// The same for the driver of the card, if there is one.
+    ///
+    /// # Errors
+    /// As [`Port::attach`].
+    pub fn attach_card(&self, card: Option<Link>) -> Result<Rings> {
+        let Address([a, b, c, d, e, f]) = card.map_or(Address([0; 6]), |card| card.address);
+        let flags = card.map_or(0, |card| HAS_CARD | if card.is_up { LINK_UP } else { 0 });
+        let high = u32::from_le_bytes([e, f, 0, 0]) | flags;
+        self.ask([ATTACH_CARD as Word, u32::from_le_bytes([a, b, c, d]) as Word, high as Word])?;
+        Ok(self.rings())
+    }
+
+    /// The driver of the card says that its link has changed.
+    ///
+    /// # Errors
+    /// As [`Port::attach`].
+    pub fn link(&self, is_up: bool) -> Result<()> {
+        self.ask([LINK as Word, Word::from(is_up), 0]).map(|_| ())
+    }
+
+    /// Wakes the switch, if `due` says that it sleeps.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn notify(&self, due: bool) -> Result<()> {
+        if due { self.bell.notify() } else { Ok(()) }
+    }
+}
