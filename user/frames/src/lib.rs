@@ -13,5 +13,5 @@ mod ring;
 mod switch;
 
 pub use addresses::{Address, Addresses};
-pub use ring::{Broken, Consumer, Layout, Producer, Ring, Shared};
+pub use ring::{Broken, Consumer, Layout, Producer, Ring, Shared, bytes};
 pub use switch::{CARD, Counters, Outcome, Switch};

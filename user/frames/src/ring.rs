@@ -196,7 +196,7 @@ impl Consumer {
 }
 
 /// Bytes of the frame in a slot, if they can be.
-pub(crate) fn bytes(memory: &impl Shared, slot: u32) -> Option<u32> {
+pub fn bytes(memory: &impl Shared, slot: u32) -> Option<u32> {
     let bytes = memory.read(slot);
     (FEWEST_BYTES..=MOST_BYTES).contains(&bytes).then_some(bytes)
 }

@@ -92,6 +92,8 @@ impl<M: Shared> Port<M> {
 pub struct Outcome {
     /// Ports whose clients are to be notified, a bit each.
     pub notify: u32,
+    /// Ports whose clients have broken their rings, and have to attach again, a bit each.
+    pub broken: u32,
     /// Whether there is more to do already.
     pub again: bool,
     /// Whether a frame waits for the card's driver, which may never go on: another round is due in a while.
@@ -143,6 +145,7 @@ impl<M: Shared> Switch<M> {
     /// Gives each port a turn, at time `now` in nanoseconds.
     pub fn round(&mut self, now: u64) -> Outcome {
         let count = self.ports.len();
+        let attached = self.attached();
         let mut outcome = Outcome::default();
         let mut held = 0;
         for offset in 0..count {
@@ -155,7 +158,13 @@ impl<M: Shared> Switch<M> {
             outcome.again |= more && held >> index & 1 == 0;
         }
         outcome.waits_for_card = held != 0;
+        outcome.broken = attached & !self.attached();
         outcome
+    }
+
+    /// Ports whose clients are attached, a bit each.
+    fn attached(&self) -> u32 {
+        (0..).zip(&self.ports).map(|(index, port)| u32::from(port.attached.is_some()) << index).sum()
     }
 
     /// Takes frames of a port until there is none, or its turn is over. Whether one has to wait for the card's driver.

@@ -245,6 +245,17 @@ fn who_sleeps_is_notified_once() {
 }
 
 #[test]
+fn who_breaks_its_ring_is_told_once() {
+    let mut net = Net::new(3);
+    net.memories[2].write(OUT + PRODUCED, RING + 1);
+    assert_eq!(net.switch.round(0).broken, 1 << 2);
+    assert_eq!(net.switch.round(0).broken, 0);
+    net.attach(2);
+    assert_eq!(net.switch.round(0).broken, 0);
+    assert_eq!(net.switch.counters(2).expect("a port").broken, 1);
+}
+
+#[test]
 fn an_address_flood_drives_out_nobody_else() {
     let mut net = Net::new(3);
     let at_card = Address([2, 0, 0, 0, 0, 1]);

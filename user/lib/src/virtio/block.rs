@@ -1,136 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A virtio block device on PCI (Virtual I/O Device 1.2, 5.2), by the crate `virtio-drivers`.
-//!
-//! The device reads and writes two pieces of memory: the *queue*, which is the component's alone,
-//! and the *buffer*, which others may see, too, and from whose start every transfer goes. Both are
-//! shared memory of the description with `dma = true`. No IOMMU keeps the device to them, so
-//! whoever drives a device is trusted with all memory.
+//! A virtio block device (Virtual I/O Device 1.2, 5.2). Every transfer goes from the buffer's start.
 
-use crate::map::grants;
-use crate::pci::View;
+use super::{BUFFER, Dma, Failed, Opened, PAGE, QUEUE_AREA, open};
 use crate::{Env, Error, Result};
 use alloc::format;
 use alloc::string::String;
 use bitflags::bitflags;
-use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use virtio_drivers::queue::VirtQueue;
 use virtio_drivers::transport::pci::PciTransport;
-use virtio_drivers::transport::pci::bus::{DeviceFunction, PciRoot};
 use virtio_drivers::transport::{DeviceType, Transport};
-use virtio_drivers::{BufferDirection, Hal, PhysAddr};
 
 /// Bytes of a sector, whatever the device's own block is.
 pub const SECTOR: u32 = 512;
 
-const PAGE: u32 = abi::PAGE_SIZE;
 /// The device's only queue, and its length: one request is under way at a time, of three parts.
 const QUEUE: u16 = 0;
 const QUEUE_LENGTH: usize = 4;
 
-/// A piece of memory that the device reaches. It is mapped in [`grants`],
-/// where no Rust object lies.
-struct Area {
-    address: AtomicU32,
-    bytes: AtomicU32,
-    physical: AtomicU32,
-}
-
-/// The queue: pages for the crate from its start, a request's head and status in its last page.
-static QUEUE_AREA: Area = Area::new();
-static BUFFER: Area = Area::new();
-/// Bytes at the queue's start that the crate has.
-static TAKEN: AtomicU32 = AtomicU32::new(0);
-/// A component drives one device: the crate's [`Hal`] has no other place for its state.
-static OPEN: AtomicBool = AtomicBool::new(false);
-
 /// In the queue's last page: type, a zero, the first sector (low, high word); then the status.
 const HEAD_BYTES: u32 = 16;
-
-impl Area {
-    const fn new() -> Self {
-        Self { address: AtomicU32::new(0), bytes: AtomicU32::new(0), physical: AtomicU32::new(0) }
-    }
-
-    fn set(&self, env: &Env, name: &str) -> core::result::Result<(), String> {
-        match env.given(name) {
-            Some(given) if given.physical != 0 => {
-                self.address.store(given.address, Ordering::Relaxed);
-                self.bytes.store(given.bytes, Ordering::Relaxed);
-                self.physical.store(given.physical, Ordering::Relaxed);
-                Ok(())
-            }
-            _ => Err(format!("no memory `{name}` that a device may reach: the description shares it with `dma = true`")),
-        }
-    }
-
-    fn bytes(&self) -> u32 {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    fn pointer(&self, offset: u32) -> *mut u8 {
-        assert!(offset < self.bytes(), "offset {offset:#x} of an area of {:#x} bytes", self.bytes());
-        (self.address.load(Ordering::Relaxed) + offset) as *mut u8
-    }
-
-    /// The physical address of what lies at a linear one.
-    fn physical(&self, address: u32) -> Option<u32> {
-        let offset = address.checked_sub(self.address.load(Ordering::Relaxed)).filter(|offset| *offset < self.bytes())?;
-        Some(self.physical.load(Ordering::Relaxed) + offset)
-    }
-
-    /// A part as the crate's queue wants it, which takes nothing of it but where it is.
-    fn part(&self, offset: u32, bytes: u32) -> &'static mut [u8] {
-        assert!(bytes <= self.bytes() && offset <= self.bytes() - bytes, "{bytes:#x} bytes from {offset:#x} on");
-        // SAFETY: mapped for as long as the component lives, and no Rust object; neither the queue nor
-        // this module reads or writes through it.
-        unsafe { core::slice::from_raw_parts_mut(self.pointer(offset), bytes as usize) }
-    }
-}
-
-/// Memory and addresses for the crate.
-struct Dma;
-
-// SAFETY: `dma_alloc` hands out whole zeroed pages of the queue, each once; addresses of registers are
-// those of the component's own device (`View`), which is opened once; both lie where no Rust object does.
-unsafe impl Hal for Dma {
-    fn dma_alloc(pages: usize, _: BufferDirection) -> (PhysAddr, NonNull<u8>) {
-        const NONE: (PhysAddr, NonNull<u8>) = (0, NonNull::dangling());
-        let from = TAKEN.load(Ordering::Relaxed);
-        // The last page is not the crate's.
-        let room = QUEUE_AREA.bytes().saturating_sub(PAGE).saturating_sub(from);
-        let Some(bytes) = u32::try_from(pages).ok().and_then(|pages| pages.checked_mul(PAGE)).filter(|bytes| *bytes <= room) else {
-            return NONE;
-        };
-        let Some(pointer) = NonNull::new(QUEUE_AREA.pointer(from)) else { return NONE };
-        TAKEN.store(from + bytes, Ordering::Relaxed);
-        // SAFETY: inside the queue, and nobody else's from here on; it may hold what was there before a restart.
-        unsafe { pointer.write_bytes(0, bytes as usize) };
-        (QUEUE_AREA.physical(pointer.as_ptr() as u32).map_or(0, PhysAddr::from), pointer)
-    }
-
-    unsafe fn dma_dealloc(_: PhysAddr, _: NonNull<u8>, _: usize) -> i32 {
-        // With the device it served its time: there is no second one.
-        0
-    }
-
-    unsafe fn mmio_phys_to_virt(address: PhysAddr, bytes: usize) -> NonNull<u8> {
-        // `View` says where the ranges are mapped.
-        let (grants, end) = (grants(), address.checked_add(bytes as PhysAddr));
-        assert!(address >= grants.start.into() && end.is_some_and(|end| end <= grants.end.into()), "registers at {address:#x}");
-        NonNull::new(address as usize as *mut u8).unwrap_or(NonNull::dangling())
-    }
-
-    unsafe fn share(part: NonNull<[u8]>, _: BufferDirection) -> PhysAddr {
-        let address = part.cast::<u8>().as_ptr() as u32;
-        match QUEUE_AREA.physical(address).or_else(|| BUFFER.physical(address)) {
-            Some(physical) => physical.into(),
-            None => panic!("no device reaches {address:#x}"),
-        }
-    }
-
-    unsafe fn unshare(_: PhysAddr, _: NonNull<[u8]>, _: BufferDirection) {}
-}
 
 /// What a device can be asked for; sectors are numbered from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -176,15 +64,12 @@ bitflags! {
     }
 }
 
-/// The device says that it could not carry out a request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Failed;
-
 /// The device. When it is dropped it is reset, and leaves memory alone.
 pub struct Block {
     // In this order: the device goes before the queue.
     transport: PciTransport,
     queue: VirtQueue<Dma, QUEUE_LENGTH>,
+    _opened: Opened,
     sectors: u64,
     has_cache: bool,
     /// What is under way, and the queue's name for it.
@@ -193,23 +78,12 @@ pub struct Block {
 
 impl Block {
     /// Starts the device that was granted as `device`, with the areas `queue` (16 KiB) and `buffer`.
-    /// `None` if the machine has no such device. To be called once.
+    /// `None` if the machine has no such device. A component has one device open at a time.
     ///
     /// # Errors
     /// A sentence that says what is wrong with the device or with what was granted.
     pub fn open(env: &Env, device: &str, queue: &str, buffer: &str) -> core::result::Result<Option<Self>, String> {
-        let Some(device) = env.start.pci.iter().find(|found| found.name == device) else { return Ok(None) };
-        if OPEN.swap(true, Ordering::Relaxed) {
-            return Err("a component drives one device".into());
-        }
-        QUEUE_AREA.set(env, queue)?;
-        BUFFER.set(env, buffer)?;
-        let here = DeviceFunction { bus: 0, device: 0, function: 0 };
-        let mut transport =
-            PciTransport::new::<Dma, _>(&mut PciRoot::new(View(device.clone())), here).map_err(|error| format!("{error}"))?;
-        if transport.device_type() != DeviceType::Block {
-            return Err(format!("a {:?}, not a block device", transport.device_type()));
-        }
+        let Some((mut transport, opened)) = open(env, DeviceType::Block, [device, queue, buffer])? else { return Ok(None) };
         let agreed = transport.begin_init(Features::all());
         let word = |at| transport.read_config_space::<u32>(at);
         let capacity = transport.read_consistent(|| Ok([word(CAPACITY)?, word(CAPACITY + 4)?]));
@@ -217,7 +91,7 @@ impl Block {
         let ([low, high], queue) = capacity.and_then(|capacity| Ok((capacity, queue?))).map_err(|error| format!("{error}"))?;
         transport.finish_init();
         let sectors = u64::from(high) << 32 | u64::from(low);
-        Ok(Some(Self { transport, queue, sectors, has_cache: agreed.contains(Features::FLUSH), running: None }))
+        Ok(Some(Self { transport, queue, _opened: opened, sectors, has_cache: agreed.contains(Features::FLUSH), running: None }))
     }
 
     /// Sectors of the device.

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Virtio devices on PCI (Virtual I/O Device 1.2), by the crate `virtio-drivers`.
+//!
+//! A device reads and writes two pieces of memory: the *queue*, which is the component's alone,
+//! and the *buffer*, which others may see, too. Both are shared memory of the description with
+//! `dma = true`. No IOMMU keeps the device to them, so whoever drives a device is trusted with all
+//! memory.
+
+mod block;
+mod net;
+
+pub use block::{Block, Request, SECTOR};
+pub use net::{Net, Way};
+
+use crate::Env;
+use crate::map::grants;
+use crate::pci::View;
+use alloc::format;
+use alloc::string::String;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use virtio_drivers::transport::pci::PciTransport;
+use virtio_drivers::transport::pci::bus::{DeviceFunction, PciRoot};
+use virtio_drivers::transport::{DeviceType, Transport};
+use virtio_drivers::{BufferDirection, Hal, PhysAddr};
+
+const PAGE: u32 = abi::PAGE_SIZE;
+
+/// A device says that it could not carry out a request, or answers something that it was not asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Failed;
+
+/// A piece of memory that the device reaches. It is mapped in [`grants`],
+/// where no Rust object lies.
+struct Area {
+    address: AtomicU32,
+    bytes: AtomicU32,
+    physical: AtomicU32,
+}
+
+/// Pages for the crate from its start; what the driver has for itself is in its last page.
+static QUEUE_AREA: Area = Area::new();
+static BUFFER: Area = Area::new();
+/// Bytes at the queue's start that the crate has.
+static TAKEN: AtomicU32 = AtomicU32::new(0);
+/// A component drives one device: the crate's [`Hal`] has no other place for its state.
+static OPEN: AtomicBool = AtomicBool::new(false);
+
+/// That the device is open. When this is dropped, it may be opened again; whoever has it drops it after all that uses the queue.
+struct Opened;
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        TAKEN.store(0, Ordering::Relaxed);
+        OPEN.store(false, Ordering::Relaxed);
+    }
+}
+
+/// The device that was granted as `device`, with the areas `queue` and `buffer`. `None` if the machine has no such device.
+/// The transport resets it when it is dropped.
+fn open(env: &Env, kind: DeviceType, [device, queue, buffer]: [&str; 3]) -> core::result::Result<Option<(PciTransport, Opened)>, String> {
+    let Some(device) = env.start.pci.iter().find(|found| found.name == device) else { return Ok(None) };
+    if OPEN.swap(true, Ordering::Relaxed) {
+        return Err("a component drives one device".into());
+    }
+    let opened = Opened;
+    QUEUE_AREA.set(env, queue)?;
+    BUFFER.set(env, buffer)?;
+    let here = DeviceFunction { bus: 0, device: 0, function: 0 };
+    let transport = PciTransport::new::<Dma, _>(&mut PciRoot::new(View(device.clone())), here).map_err(|error| format!("{error}"))?;
+    if transport.device_type() != kind {
+        return Err(format!("a {:?}, not a {kind:?} device", transport.device_type()));
+    }
+    Ok(Some((transport, opened)))
+}
+
+impl Area {
+    const fn new() -> Self {
+        Self { address: AtomicU32::new(0), bytes: AtomicU32::new(0), physical: AtomicU32::new(0) }
+    }
+
+    fn set(&self, env: &Env, name: &str) -> core::result::Result<(), String> {
+        match env.given(name) {
+            Some(given) if given.physical != 0 => {
+                self.address.store(given.address, Ordering::Relaxed);
+                self.bytes.store(given.bytes, Ordering::Relaxed);
+                self.physical.store(given.physical, Ordering::Relaxed);
+                Ok(())
+            }
+            _ => Err(format!("no memory `{name}` that a device may reach: the description shares it with `dma = true`")),
+        }
+    }
+
+    fn bytes(&self) -> u32 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn pointer(&self, offset: u32) -> *mut u8 {
+        assert!(offset < self.bytes(), "offset {offset:#x} of an area of {:#x} bytes", self.bytes());
+        (self.address.load(Ordering::Relaxed) + offset) as *mut u8
+    }
+
+    /// The physical address of what lies at a linear one.
+    fn physical(&self, address: u32) -> Option<u32> {
+        let offset = address.checked_sub(self.address.load(Ordering::Relaxed)).filter(|offset| *offset < self.bytes())?;
+        Some(self.physical.load(Ordering::Relaxed) + offset)
+    }
+
+    /// A part as the crate's queue wants it, which takes nothing of it but where it is.
+    fn part(&self, offset: u32, bytes: u32) -> &'static mut [u8] {
+        assert!(bytes <= self.bytes() && offset <= self.bytes() - bytes, "{bytes:#x} bytes from {offset:#x} on");
+        // SAFETY: mapped for as long as the component lives, and no Rust object; neither the queue nor
+        // this module reads or writes through it.
+        unsafe { core::slice::from_raw_parts_mut(self.pointer(offset), bytes as usize) }
+    }
+}
+
+/// Memory and addresses for the crate.
+struct Dma;
+
+// SAFETY: `dma_alloc` hands out whole zeroed pages of the queue, each once; addresses of registers are
+// those of the component's own device (`View`), which is opened once; both lie where no Rust object does.
+unsafe impl Hal for Dma {
+    fn dma_alloc(pages: usize, _: BufferDirection) -> (PhysAddr, NonNull<u8>) {
+        const NONE: (PhysAddr, NonNull<u8>) = (0, NonNull::dangling());
+        let from = TAKEN.load(Ordering::Relaxed);
+        // The last page is not the crate's.
+        let room = QUEUE_AREA.bytes().saturating_sub(PAGE).saturating_sub(from);
+        let Some(bytes) = u32::try_from(pages).ok().and_then(|pages| pages.checked_mul(PAGE)).filter(|bytes| *bytes <= room) else {
+            return NONE;
+        };
+        let Some(pointer) = NonNull::new(QUEUE_AREA.pointer(from)) else { return NONE };
+        TAKEN.store(from + bytes, Ordering::Relaxed);
+        // SAFETY: inside the queue, and nobody else's from here on; it may hold what was there before a restart.
+        unsafe { pointer.write_bytes(0, bytes as usize) };
+        (QUEUE_AREA.physical(pointer.as_ptr() as u32).map_or(0, PhysAddr::from), pointer)
+    }
+
+    unsafe fn dma_dealloc(_: PhysAddr, _: NonNull<u8>, _: usize) -> i32 {
+        // With the device it served its time: there is no second one.
+        0
+    }
+
+    unsafe fn mmio_phys_to_virt(address: PhysAddr, bytes: usize) -> NonNull<u8> {
+        // `View` says where the ranges are mapped.
+        let (grants, end) = (grants(), address.checked_add(bytes as PhysAddr));
+        assert!(address >= grants.start.into() && end.is_some_and(|end| end <= grants.end.into()), "registers at {address:#x}");
+        NonNull::new(address as usize as *mut u8).unwrap_or(NonNull::dangling())
+    }
+
+    unsafe fn share(part: NonNull<[u8]>, _: BufferDirection) -> PhysAddr {
+        let address = part.cast::<u8>().as_ptr() as u32;
+        match QUEUE_AREA.physical(address).or_else(|| BUFFER.physical(address)) {
+            Some(physical) => physical.into(),
+            None => panic!("no device reaches {address:#x}"),
+        }
+    }
+
+    unsafe fn unshare(_: PhysAddr, _: NonNull<[u8]>, _: BufferDirection) {}
+}

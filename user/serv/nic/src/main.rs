@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The driver of a network card: gives the card slots of its port's memory (docs/net.md), and the switch those that the card
+//! has filled. It sees descriptors and this memory, and no client's.
+//!
+//! The card is a virtio network card (grants `virtio`, `queue`). Whenever the port is attached anew the card is
+//! reset first: from then on it writes to none of the slots.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+mod lane;
+
+use lane::{Receive, Send, Trouble};
+use macadamia::alloc::string::String;
+use macadamia::net::{AGAIN, FRAMES, Port, Rings};
+use macadamia::virtio::Net;
+use macadamia::{Env, Irq, ipc, println, time};
+
+macadamia::main!(run);
+
+/// Notification bits of the card's interrupt (the description's `interrupt`) and of the alarm.
+const INTERRUPT: u32 = 1;
+const ALARM: u32 = 2;
+/// How long nothing is tried after trouble, in nanoseconds: at first, and at most.
+const FIRST_PAUSE: u64 = 1_000_000;
+const LONGEST_PAUSE: u64 = 1_000_000_000;
+
+fn run(env: Env) {
+    let Some(port) = Port::find(&env) else { panic!("it needs the memory `network`, and `switch` and `switch-bell` to call and notify") };
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let began = time::now();
+        let result = match open(&env) {
+            Ok(Some((card, irq))) => drive(&port, card, irq),
+            Ok(None) => idle(&port),
+            Err(reason) => {
+                println!("no network card: {reason}");
+                idle(&port)
+            }
+        };
+        // The card was reset when `drive` dropped it.
+        if let Err(trouble) = result {
+            if time::now() - began > LONGEST_PAUSE {
+                pause = FIRST_PAUSE;
+            }
+            println!("{trouble}: begins anew in {} ms", pause / 1_000_000);
+            wait_for(pause);
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+/// The card and its interrupt line, if the machine has one.
+fn open(env: &Env) -> Result<Option<(Net, Irq)>, String> {
+    let Some(card) = Net::open(env, "virtio", "queue", "network")? else { return Ok(None) };
+    Ok(Some((card, env.open_irq("virtio", "interrupt")?)))
+}
+
+/// Does nothing for so many nanoseconds. What is notified meanwhile waits.
+fn wait_for(nanoseconds: u64) {
+    // Without an alarm it goes on at once.
+    let _ = time::alarm(time::now() + nanoseconds, ALARM).and_then(|()| ipc::wait(ALARM));
+}
+
+/// Without a card: says so to each life of the switch.
+fn idle(port: &Port) -> Result<(), Trouble> {
+    port.attach_card(None)?;
+    while ipc::wait(AGAIN)? & AGAIN == 0 {}
+    Ok(())
+}
+
+/// Carries frames until the port has to be attached anew.
+fn drive(port: &Port, mut card: Net, irq: Irq) -> Result<(), Trouble> {
+    let mut link = card.link();
+    let Rings { input, output } = port.attach_card(Some(link))?;
+    let (mut receive, mut send) = (Receive::new(output), Send::new(input));
+    loop {
+        // As long as one of them has something to do it may have something for the other.
+        while receive.turn(&mut card, port)? | send.turn(&mut card, port)? {}
+        let bits = ipc::wait(INTERRUPT | FRAMES | AGAIN)?;
+        if bits & AGAIN != 0 {
+            return Ok(());
+        }
+        if bits & INTERRUPT != 0 {
+            let changed = card.acknowledge();
+            irq.acknowledge()?;
+            let now = card.link();
+            if changed && now != link {
+                link = now;
+                port.link(link.is_up)?;
+            }
+        }
+    }
+}

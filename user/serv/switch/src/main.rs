@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The network switch: copies frames between the memory of its ports (docs/net.md). What it decides is in the crate `frames`.
+//!
+//! Port 0 is that of the card's driver, each other one that of a client. Of port N it has the memory `port-N`, and two
+//! capabilities to notify its client with: `bell-N` (there are frames, or free slots) and `again-N` (attach again).
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+use frames::{Address, CARD, Switch};
+use image::protocol::net::{ATTACH, ATTACH_CARD, BAD_REQUEST, HAS_CARD, LINK, LINK_UP, STATISTICS};
+use macadamia::alloc::format;
+use macadamia::alloc::vec::Vec;
+use macadamia::ipc::{Message, poll, receive, reply};
+use macadamia::net::Region;
+use macadamia::{Env, MessageKind, Received, Thread, println, time, utcb};
+
+macadamia::main!(run);
+
+/// Where clients' addresses begin if there is no card.
+const NO_CARD: Address = Address([0x02, 0x4d, 0x63, 0x61, 0x64, 0]);
+/// After how many nanoseconds a card that took nothing is looked at again.
+const CARD_PAUSE: u64 = 10_000_000;
+
+/// Whom to notify of a port.
+struct Client {
+    bell: Thread,
+    again: Thread,
+}
+
+/// What the driver of the card has said.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Card {
+    address: Address,
+    link_is_up: bool,
+}
+
+struct Server {
+    switch: Switch<Region>,
+    clients: Vec<Client>,
+    /// Nothing until the driver has attached in this life of the switch.
+    card: Option<Card>,
+    /// Clients that attach and wait for the card's address: ports and reply handles.
+    waiting: Vec<(usize, u32)>,
+    /// The notification bit of the alarm: that of no port.
+    alarm: u32,
+}
+
+fn run(env: Env) {
+    let ports = || (0_u32..).map_while(|port| Region::find(&env, &format!("port-{port}")));
+    let thread = |name, port| env.thread(&format!("{name}-{port}"));
+    let clients: Vec<_> =
+        ports().zip(0_u32..).map(|(_, port)| Client { bell: thread("bell", port), again: thread("again", port) }).collect();
+    let count = clients.len() as u32;
+    let Some(switch) = Switch::new(ports()) else { panic!("{count} ports: too many, or one has memory for no frame") };
+    let mut server = Server { switch, clients, card: None, waiting: Vec::new(), alarm: 1 << count };
+    if env.start.restarts > 0 {
+        // What they had with the life before this one is gone.
+        server.all_again(u32::MAX);
+    }
+    let mut more = false;
+    utcb::accept(server.alarm | (server.alarm - 1));
+    loop {
+        // Requests have their turn between two rounds: no client keeps others from attaching.
+        let received = if more { poll() } else { receive(None) };
+        if let Ok(received) = received
+            && received.kind != MessageKind::Notification
+            && let Some(words) = server.answer(&received)
+        {
+            // If the client is gone it does not care.
+            let _ = reply(received.handle, Message::new(words));
+        }
+        more = server.round();
+    }
+}
+
+impl Server {
+    /// Passes frames on. Whether there is more to do already.
+    fn round(&mut self) -> bool {
+        let outcome = self.switch.round(time::now());
+        for (client, port) in self.clients.iter().zip(0..) {
+            if outcome.notify >> port & 1 != 0 {
+                // A client that is dead attaches when it lives again.
+                let _ = client.bell.notify();
+            }
+        }
+        self.all_again(outcome.broken);
+        if outcome.waits_for_card && !outcome.again {
+            // Without the alarm the frame waits for the next one.
+            let _ = time::alarm(time::now() + CARD_PAUSE, self.alarm);
+        }
+        outcome.again
+    }
+
+    /// Tells clients, a bit each, to attach again.
+    fn all_again(&self, ports: u32) {
+        for (client, port) in self.clients.iter().zip(0..) {
+            if ports >> port & 1 != 0 {
+                let _ = client.again.notify();
+            }
+        }
+    }
+
+    /// Answers a request; `None` if that has to wait.
+    fn answer(&mut self, received: &Received) -> Option<[u32; 3]> {
+        const BAD: Option<[u32; 3]> = Some([BAD_REQUEST, 0, 0]);
+        let Some(port) = (received.badge as usize).checked_sub(1).filter(|port| *port < self.clients.len()) else { return BAD };
+        match (received.words, port) {
+            _ if received.kind != MessageKind::Call => BAD,
+            ([ATTACH, ..], 1..) => match self.card {
+                None => {
+                    self.waiting.retain(|(waiting, _)| *waiting != port);
+                    self.waiting.push((port, received.handle));
+                    None
+                }
+                Some(card) => Some(self.attach(port, card)),
+            },
+            ([ATTACH_CARD, low, high], CARD) => {
+                self.attach_card(low, high);
+                Some([0; 3])
+            }
+            ([LINK, is_up, _], CARD) => {
+                let card = self.card.map(|card| Card { link_is_up: is_up != 0, ..card });
+                self.set_card(card);
+                Some([0; 3])
+            }
+            ([STATISTICS, number, _], _) => {
+                let value = self.switch.counters(port).and_then(|counters| counters.get(number));
+                value.map_or(BAD, |value| Some([0, value as u32, (value >> 32) as u32]))
+            }
+            _ => BAD,
+        }
+    }
+
+    fn attach(&mut self, port: usize, card: Card) -> [u32; 3] {
+        let address = card.address.of_client(port as u32);
+        self.switch.attach(port, Some(address));
+        let Address([a, b, c, d, e, f]) = address;
+        let link = if card.link_is_up { LINK_UP } else { 0 };
+        [0, u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, 0, 0]) | link]
+    }
+
+    /// The driver of the card lives, with a card or without.
+    fn attach_card(&mut self, low: u32, high: u32) {
+        let ([a, b, c, d], [e, f, ..]) = (low.to_le_bytes(), high.to_le_bytes());
+        let has_card = high & HAS_CARD != 0;
+        let card = if has_card {
+            self.switch.attach(CARD, None);
+            Card { address: Address([a, b, c, d, e, f]), link_is_up: high & LINK_UP != 0 }
+        } else {
+            // Clients reach each other all the same.
+            Card { address: NO_CARD, link_is_up: true }
+        };
+        if self.card.is_none() {
+            let state = if !has_card {
+                format!("no card")
+            } else {
+                format!("card {}, link {}", card.address, if card.link_is_up { "up" } else { "down" })
+            };
+            println!("{} ports, {state}", self.clients.len());
+        }
+        self.set_card(Some(card));
+        for (port, handle) in core::mem::take(&mut self.waiting) {
+            let words = self.attach(port, card);
+            let _ = reply(handle, Message::new(words));
+        }
+    }
+
+    /// Clients learn of another state of the link, or another address, by attaching again.
+    fn set_card(&mut self, card: Option<Card>) {
+        let old = core::mem::replace(&mut self.card, card);
+        if old.is_some() && old != card {
+            self.all_again(!(1 << CARD));
+        }
+    }
+}
