@@ -21,6 +21,10 @@ impl System {
         if let Some(region) = self.shared.iter().find(|region| !whole_pages(region.bytes)) {
             return Err(format!("the size of shared memory `{}` is impossible", region.name));
         }
+        let heartbeats = self.components.iter().filter(|component| component.heartbeat_ms().is_some()).count();
+        if heartbeats > Resource::MOST_HEARTBEATS {
+            return Err(format!("{heartbeats} components have a heartbeat: {} can", Resource::MOST_HEARTBEATS));
+        }
         self.components.iter().try_for_each(|component| {
             self.check_component(component, image_bytes).map_err(|what| format!("component `{}`: {what}", component.name))
         })
@@ -116,6 +120,7 @@ impl System {
             Resource::Call { component, badge } | Resource::Notify { component, bits: badge } => {
                 usize::from(component) < self.components.len() && badge < 1 << 20
             }
+            Resource::Heartbeat { ms } => (Resource::LEAST_HEARTBEAT_MS..=Resource::MOST_HEARTBEAT_MS).contains(&ms),
             // The root server knows the lines that there are, and refuses others.
             Resource::Irq { .. } => true,
             Resource::Addresses { bytes } => bytes > 0 && bytes.is_multiple_of(crate::Window::KERNEL_BYTES) && bytes <= layout::WINDOW_MOST,

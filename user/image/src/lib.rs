@@ -145,6 +145,12 @@ impl Component {
         }
     }
 
+    /// How long the watch-dog waits for a sign of life, in milliseconds, if it does.
+    #[must_use]
+    pub fn heartbeat_ms(&self) -> Option<u32> {
+        self.grants.iter().find_map(|grant| if let Resource::Heartbeat { ms } = grant.what { Some(ms) } else { None })
+    }
+
     /// Bytes of memory that is mapped behind its image.
     #[must_use]
     pub fn behind_image(&self) -> u32 {
@@ -212,6 +218,11 @@ pub enum Resource {
         /// Bits.
         bits: u32,
     },
+    /// May tell the root server's watch-dog that it goes on; it is taken for hung, and taken down, if it did not for so long.
+    Heartbeat {
+        /// Milliseconds, from [`Resource::LEAST_HEARTBEAT_MS`] on.
+        ms: u32,
+    },
     /// An interrupt line.
     Irq {
         /// Its number.
@@ -273,6 +284,18 @@ pub enum Resource {
         /// Where it is mapped.
         address: u32,
     },
+}
+
+/// The name under which a component finds [`Resource::Heartbeat`].
+pub const HEARTBEAT: &str = "heartbeat";
+
+impl Resource {
+    /// The shortest time that a component can be given to show that it goes on, in milliseconds.
+    pub const LEAST_HEARTBEAT_MS: u32 = 20;
+    /// The longest.
+    pub const MOST_HEARTBEAT_MS: u32 = 60_000;
+    /// As many components of a system may have a heartbeat as a badge has bits.
+    pub const MOST_HEARTBEATS: usize = 20;
 }
 
 /// Slots that every component starts with.

@@ -22,6 +22,7 @@ mod arch;
 pub mod cap;
 pub mod clock;
 pub mod console;
+pub mod heartbeat;
 #[cfg(target_arch = "x86")]
 pub mod interval;
 pub mod ipc;

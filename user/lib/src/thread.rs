@@ -15,8 +15,16 @@ use alloc::alloc::{Layout, alloc_zeroed};
 /// # Errors
 /// `PoolExhausted` if the heap has no room for the stack; what the kernel says.
 pub fn spawn(function: extern "C" fn(Word) -> !, argument: Word, slot: Word) -> Result<Thread> {
+    spawn_handled(function, argument, slot, Some(Thread(image::slot::ROOT as Word)))
+}
+
+/// The same with another handler of its exceptions; the kernel reports those of a thread without one.
+///
+/// # Errors
+/// As [`spawn`].
+pub fn spawn_handled(function: extern "C" fn(Word) -> !, argument: Word, slot: Word, handler: Option<Thread>) -> Result<Thread> {
     let (thread, bound) = Quota(image::slot::QUOTA as Word).create_thread(Space(image::slot::SPACE as Word), slot, None)?;
-    thread.set_handler(Some(Thread(image::slot::ROOT as Word)))?;
+    thread.set_handler(handler)?;
     let top = new_stack(bound.utcb, function)?;
     thread.start(arch::thread_entry(), top, argument)?;
     Ok(thread)

@@ -161,6 +161,9 @@ fn grants(
         let bits = peer.badge.as_ref().map_or(1, |b| *b.get_ref());
         grants.push(Grant { name: peer.label().into(), what: Resource::Notify { component: description.index(&peer.to)?, bits } });
     }
+    if let Some(ms) = &component.heartbeat_ms {
+        grants.push(Grant { name: image::HEARTBEAT.into(), what: Resource::Heartbeat { ms: *ms.get_ref() } });
+    }
     for irq in &component.irqs {
         grants.push(Grant { name: irq.name.clone(), what: Resource::Irq { line: *irq.line.get_ref() } });
     }

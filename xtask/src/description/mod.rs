@@ -155,6 +155,8 @@ pub struct Component {
     pub results: bool,
     #[serde(default)]
     pub on_death: OnDeath,
+    /// It hangs, and is taken down, if it shows no sign of life for so many milliseconds; nobody looks if absent.
+    pub heartbeat_ms: Option<Spanned<u32>>,
     #[serde(default)]
     pub calls: Vec<Peer>,
     #[serde(default)]
@@ -216,7 +218,18 @@ impl Component {
         let shares = self.shares.iter().map(|share| named(share.label(), &share.region));
         let memory = self.memory.iter().map(|piece| named(&piece.name, &piece.size));
         let files = self.files.iter().map(|file| named(&file.name, &file.from));
-        peers.chain(irqs).chain(ports).chain(addresses).chain(devices).chain(pci).chain(shares).chain(memory).chain(files).collect()
+        let heartbeat = self.heartbeat_ms.iter().map(|ms| named(image::HEARTBEAT, ms));
+        peers
+            .chain(heartbeat)
+            .chain(irqs)
+            .chain(ports)
+            .chain(addresses)
+            .chain(devices)
+            .chain(pci)
+            .chain(shares)
+            .chain(memory)
+            .chain(files)
+            .collect()
     }
 }
 

@@ -46,6 +46,8 @@ fn clippy_bare() -> Result<()> {
         "console",
         "clock",
         "disk",
+        "nic",
+        "switch",
         "hello",
         "date",
         "echo",

@@ -3,9 +3,12 @@
 
 use crate::request;
 use core::hint::black_box;
+use macadamia::heartbeat::Heart;
 use macadamia::ipc::{self, Message};
-use macadamia::{Env, Error, Quota, Thread, port, println, slot, start};
+use macadamia::{Env, Error, MessageKind, Quota, Thread, port, println, slot, start, utcb};
 
+/// Notification bit of the alarm for its signs of life.
+const ALARM: u32 = 1;
 /// Calls that it answers before it misbehaves.
 const CALLS: u32 = 20;
 /// Messages in a flood.
@@ -16,7 +19,7 @@ const INTERRUPT_MASK: u16 = 0x21;
 const NOWHERE: u32 = 0x7000_0000;
 
 /// What it does, life after life; afterwards it behaves.
-const MISDEEDS: [fn(&mut Env); 7] = [read_nowhere, write_kernel_page, write_port, overflow_stack, panic, flood, exhaust_quota];
+const MISDEEDS: [fn(&mut Env); 8] = [read_nowhere, write_kernel_page, write_port, overflow_stack, panic, flood, exhaust_quota, hang];
 
 /// Lives in which it misbehaves.
 pub const LIVES: u32 = MISDEEDS.len() as u32;
@@ -26,8 +29,14 @@ pub fn run(mut env: Env) {
     let life = env.start.restarts;
     let misdeed = MISDEEDS.get(life as usize);
     let (mut handle, mut answer, mut calls) = (0, Message::default(), 0);
+    let mut heart = Heart::new(&env, ALARM);
+    utcb::accept(ALARM);
     loop {
+        if let Err(error) = heart.alarm(None) {
+            println!("cannot give a sign of life: {}", error.text());
+        }
         match ipc::reply_wait(handle, answer) {
+            Ok(received) if received.kind == MessageKind::Notification => handle = 0,
             Ok(received) => {
                 let [asked, number, _] = received.words;
                 let number = if asked == request::ADD_ONE { number.wrapping_add(1) } else { 0 };
@@ -87,6 +96,14 @@ fn flood(env: &mut Env) {
         }
     }
     println!("{taken} taken, {refused} refused");
+}
+
+/// Takes the processor for good: neither its clients nor the root server's first thread get any of it.
+fn hang(_: &mut Env) {
+    println!("going round in circles");
+    loop {
+        core::hint::spin_loop();
+    }
 }
 
 /// Makes spaces until it cannot pay for another, and threads until there is no room either.

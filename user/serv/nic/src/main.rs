@@ -12,6 +12,7 @@ mod lane;
 
 use lane::{Receive, Send, Trouble};
 use macadamia::alloc::string::String;
+use macadamia::heartbeat::Heart;
 use macadamia::net::{AGAIN, FRAMES, Port, Rings};
 use macadamia::virtio::Net;
 use macadamia::{Env, Irq, ipc, println, time};
@@ -27,15 +28,16 @@ const LONGEST_PAUSE: u64 = 1_000_000_000;
 
 fn run(env: Env) {
     let Some(port) = Port::find(&env) else { panic!("it needs the memory `network`, and `switch` and `switch-bell` to call and notify") };
+    let mut heart = Heart::new(&env, ALARM);
     let mut pause = FIRST_PAUSE;
     loop {
         let began = time::now();
         let result = match open(&env) {
-            Ok(Some((card, irq))) => drive(&port, card, irq),
-            Ok(None) => idle(&port),
+            Ok(Some((card, irq))) => drive(&port, &mut heart, card, irq),
+            Ok(None) => idle(&port, &mut heart),
             Err(reason) => {
                 println!("no network card: {reason}");
-                idle(&port)
+                idle(&port, &mut heart)
             }
         };
         // The card was reset when `drive` dropped it.
@@ -44,7 +46,7 @@ fn run(env: Env) {
                 pause = FIRST_PAUSE;
             }
             println!("{trouble}: begins anew in {} ms", pause / 1_000_000);
-            wait_for(pause);
+            pause_for(&mut heart, pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
@@ -57,27 +59,37 @@ fn open(env: &Env) -> Result<Option<(Net, Irq)>, String> {
 }
 
 /// Does nothing for so many nanoseconds. What is notified meanwhile waits.
-fn wait_for(nanoseconds: u64) {
-    // Without an alarm it goes on at once.
-    let _ = time::alarm(time::now() + nanoseconds, ALARM).and_then(|()| ipc::wait(ALARM));
+fn pause_for(heart: &mut Heart, nanoseconds: u64) {
+    let end = time::now() + nanoseconds;
+    while time::now() < end {
+        // Without an alarm it goes on at once.
+        if heart.alarm(Some(end)).and_then(|()| ipc::wait(ALARM)).is_err() {
+            return;
+        }
+    }
 }
 
 /// Without a card: says so to each life of the switch.
-fn idle(port: &Port) -> Result<(), Trouble> {
+fn idle(port: &Port, heart: &mut Heart) -> Result<(), Trouble> {
     port.attach_card(None)?;
-    while ipc::wait(AGAIN)? & AGAIN == 0 {}
-    Ok(())
+    loop {
+        heart.alarm(None)?;
+        if ipc::wait(AGAIN | ALARM)? & AGAIN != 0 {
+            return Ok(());
+        }
+    }
 }
 
 /// Carries frames until the port has to be attached anew.
-fn drive(port: &Port, mut card: Net, irq: Irq) -> Result<(), Trouble> {
+fn drive(port: &Port, heart: &mut Heart, mut card: Net, irq: Irq) -> Result<(), Trouble> {
     let mut link = card.link();
     let Rings { input, output } = port.attach_card(Some(link))?;
     let (mut receive, mut send) = (Receive::new(output), Send::new(input));
     loop {
         // As long as one of them has something to do it may have something for the other.
         while receive.turn(&mut card, port)? | send.turn(&mut card, port)? {}
-        let bits = ipc::wait(INTERRUPT | FRAMES | AGAIN)?;
+        heart.alarm(None)?;
+        let bits = ipc::wait(INTERRUPT | FRAMES | AGAIN | ALARM)?;
         if bits & AGAIN != 0 {
             return Ok(());
         }

@@ -9,6 +9,7 @@ use crate::load::{self, Filler, RW};
 use crate::pci::{self, Granted};
 use crate::resources::{Piece, Resources};
 use crate::say;
+use crate::watchdog;
 use abi::arch::ia32::kip::FEATURE_SERVERS;
 use abi::boot::slot as root_slot;
 use image::layout::WINDOW_END;
@@ -95,6 +96,7 @@ pub fn create_all(resources: &mut Resources, system: &System) -> core::result::R
         }
     }
     make_homes(resources, system).map_err(|error| named(&system.name, error))?;
+    resources.watchdog = watchdog::start(resources, system).map_err(|error| named(&system.name, error))?;
     let mut all = Vec::new();
     for (index, component) in system.components.iter().enumerate() {
         let quota = promise(resources, component).map_err(|why| (component.name.clone(), why))?;
@@ -162,7 +164,7 @@ fn prepare(resources: &mut Resources, (component, quota): (&Component, Quota), i
                 Object::Behind(resources.part(&memory, load::image_bytes(component)?, bytes)?)
             }
             Resource::Memory { bytes, .. } => Object::Own(resources.ram(bytes)?),
-            Resource::Call { .. } | Resource::Notify { .. } | Resource::File { .. } => Object::Peer,
+            Resource::Call { .. } | Resource::Notify { .. } | Resource::Heartbeat { .. } | Resource::File { .. } => Object::Peer,
         });
     }
     let space_slot = resources.slot()?;
@@ -216,7 +218,7 @@ pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], in
     let mut filler = Filler::new(resources, space, memory);
     filler.load(component)?;
     give(system, all, index, space)?;
-    let (grants, pci) = grant(component, space, all, index)?;
+    let (grants, pci) = grant(system, resources.watchdog, space, all, index)?;
     let running = all.get_mut(index).ok_or(Error::BadArgument)?;
     let block = Start {
         name: component.name.clone(),
@@ -237,6 +239,7 @@ pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], in
         running.home = Some((*home, small.address));
     }
     running.started = time::now();
+    watchdog::begins(watchdog::bit(system, index));
     let places = component.places();
     running.thread.start(component.entry, places.stack_end, places.start_block)
 }
@@ -267,7 +270,8 @@ pub fn console(system: &System) -> Option<usize> {
 }
 
 /// Hands out what the description grants.
-fn grant(component: &Component, space: Space, all: &[Running], index: usize) -> Result<(Vec<Given>, Vec<Device>)> {
+fn grant(system: &System, watchdog: Option<Thread>, space: Space, all: &[Running], index: usize) -> Result<(Vec<Given>, Vec<Device>)> {
+    let component = system.components.get(index).ok_or(Error::BadArgument)?;
     let objects = &all.get(index).ok_or(Error::BadArgument)?.objects;
     let (mut given, mut devices) = (Vec::new(), Vec::new());
     for (to, (grant, object)) in (slot::GRANTS..).zip(component.grants.iter().zip(objects)) {
@@ -289,6 +293,11 @@ fn grant(component: &Component, space: Space, all: &[Running], index: usize) -> 
         match grant.what {
             Resource::Call { component, badge } => copy(peer(component)?, Some(space), to, Rights::CALL, badge)?,
             Resource::Notify { component, bits } => copy(peer(component)?, Some(space), to, Rights::NOTIFY, bits)?,
+            Resource::Heartbeat { ms } => {
+                let watchdog = watchdog.ok_or(Error::BadState)?;
+                copy(watchdog.0, Some(space), to, Rights::NOTIFY, watchdog::bit(system, index))?;
+                bytes = ms;
+            }
             Resource::Irq { .. } => {}
             Resource::Addresses { bytes: size } => (address, bytes) = (WINDOW_END - size, size),
             Resource::Pci { address: at, .. } => address = at,

@@ -13,6 +13,7 @@ mod load;
 mod pci;
 mod resources;
 mod watch;
+mod watchdog;
 
 use abi::boot::slot;
 use image::System;

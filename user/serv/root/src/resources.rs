@@ -5,7 +5,7 @@ use abi::boot::{Info, RAM_RANGES, slot};
 use abi::{PAGE_SIZE, TABLE_SPAN};
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{delete, identify};
-use macadamia::{Error, Memory, Quota, Result, Rights, Space, map};
+use macadamia::{Error, Memory, Quota, Result, Rights, Space, Thread, map};
 
 /// Slots of the space in which threads wait for their restart: none is used.
 const LIMBO_SLOTS: u32 = 1;
@@ -51,6 +51,8 @@ pub struct Resources {
     free_lines: Vec<u32>,
     /// The homes of groups, by their index in the description; none where the kernel has no small spaces.
     pub homes: Vec<Space>,
+    /// Where signs of life go, if a component gives any.
+    pub watchdog: Option<Thread>,
 }
 
 impl Resources {
@@ -74,6 +76,7 @@ impl Resources {
             slots: info.slots,
             free_slots: Vec::new(),
             homes: Vec::new(),
+            watchdog: None,
             free_ram,
             ram: info.ram.map(|at| at.0),
             free_lines: (0..info.irq_count).filter(|line| identify(slot::IRQ + line).is_ok()).collect(),

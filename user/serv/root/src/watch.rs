@@ -3,7 +3,7 @@
 
 use crate::component::{self, Running};
 use crate::resources::Resources;
-use crate::{power_off, say};
+use crate::{power_off, say, watchdog};
 use abi::boot::slot;
 use abi::frame::vector::GENERAL_PROTECTION;
 use image::layout::STACK_BYTES;
@@ -16,6 +16,8 @@ use macadamia::{Error, MessageKind, Thread, cap, start, time, utcb};
 const STACK: u32 = 12;
 /// Notification bit of the alarm for restarts.
 const RESTART: u32 = 1 << 31;
+/// Notification bit of the watch-dog.
+pub const HANG: u32 = 1;
 /// Its priority once everything runs: burying and starting a component takes
 /// milliseconds, which drivers and whoever keeps a rhythm must not feel.
 const PRIORITY: u32 = 128;
@@ -35,15 +37,18 @@ struct Watch<'a> {
 /// Serves for ever. Ends the machine when the description says so, or when nothing
 /// but services is left.
 pub fn serve(resources: &mut Resources, system: &System, all: Vec<Running>) -> ! {
-    if let Err(error) = Thread(slot::THREAD).set_priority(PRIORITY, abi::PRIORITIES - 1) {
-        say(format_args!("cannot lower the own priority: {}", error.text()));
-    }
+    settle();
     let mut watch = Watch { resources, system, all, due: Vec::new() };
-    utcb::accept(RESTART);
+    utcb::accept(RESTART | HANG);
     loop {
         let Ok(received) = receive(None) else { continue };
         match received.kind {
-            MessageKind::Notification => watch.restart_due(),
+            MessageKind::Notification => {
+                if received.words[0] & HANG != 0 {
+                    watch.bury_hung();
+                }
+                watch.restart_due();
+            }
             _ => watch.message(&received),
         }
         watch.program();
@@ -51,6 +56,13 @@ pub fn serve(resources: &mut Resources, system: &System, all: Vec<Running>) -> !
             say(format_args!("every component has ended"));
             power_off();
         }
+    }
+}
+
+/// Takes the priority that the root server has while everything runs.
+fn settle() {
+    if let Err(error) = Thread(slot::THREAD).set_priority(PRIORITY, abi::PRIORITIES - 1) {
+        say(format_args!("cannot lower the own priority: {}", error.text()));
     }
 }
 
@@ -125,9 +137,19 @@ impl Watch<'_> {
         }
     }
 
+    /// Takes down what the watch-dog found to hang, above whatever spins there.
+    fn bury_hung(&mut self) {
+        for index in watchdog::hung(self.system) {
+            say(format_args!("`{}` hangs: it gave no sign of life", self.name(index)));
+            self.bury(index, true);
+        }
+        settle();
+    }
+
     /// Takes a component down and does what the description says.
     fn bury(&mut self, index: usize, failed: bool) {
         let (Some(component), Some(running)) = (self.system.components.get(index), self.all.get_mut(index)) else { return };
+        watchdog::ends(watchdog::bit(self.system, index));
         let again = failed && matches!(component.on_death, OnDeath::Restart { .. });
         match component::take_down(self.resources, running, again) {
             Ok((0, 0)) => {}

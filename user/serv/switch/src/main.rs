@@ -11,6 +11,7 @@ use frames::{Address, CARD, Switch};
 use image::protocol::net::{ATTACH, ATTACH_CARD, BAD_REQUEST, HAS_CARD, LINK, LINK_UP, STATISTICS};
 use macadamia::alloc::format;
 use macadamia::alloc::vec::Vec;
+use macadamia::heartbeat::Heart;
 use macadamia::ipc::{Message, poll, receive, reply};
 use macadamia::net::Region;
 use macadamia::{Env, MessageKind, Received, Thread, println, time, utcb};
@@ -21,6 +22,9 @@ macadamia::main!(run);
 const NO_CARD: Address = Address([0x02, 0x4d, 0x63, 0x61, 0x64, 0]);
 /// After how many nanoseconds a card that took nothing is looked at again.
 const CARD_PAUSE: u64 = 10_000_000;
+
+/// Notification bit of the alarm: that of no port.
+const ALARM: u32 = 1 << 31;
 
 /// Whom to notify of a port.
 struct Client {
@@ -42,8 +46,7 @@ struct Server {
     card: Option<Card>,
     /// Clients that attach and wait for the card's address: ports and reply handles.
     waiting: Vec<(usize, u32)>,
-    /// The notification bit of the alarm: that of no port.
-    alarm: u32,
+    heart: Heart,
 }
 
 fn run(env: Env) {
@@ -53,13 +56,13 @@ fn run(env: Env) {
         ports().zip(0_u32..).map(|(_, port)| Client { bell: thread("bell", port), again: thread("again", port) }).collect();
     let count = clients.len() as u32;
     let Some(switch) = Switch::new(ports()) else { panic!("{count} ports: too many, or one has memory for no frame") };
-    let mut server = Server { switch, clients, card: None, waiting: Vec::new(), alarm: 1 << count };
+    let mut server = Server { switch, clients, card: None, waiting: Vec::new(), heart: Heart::new(&env, ALARM) };
     if env.start.restarts > 0 {
         // What they had with the life before this one is gone.
         server.all_again(u32::MAX);
     }
     let mut more = false;
-    utcb::accept(server.alarm | (server.alarm - 1));
+    utcb::accept(ALARM | ((1 << count) - 1));
     loop {
         // Requests have their turn between two rounds: no client keeps others from attaching.
         let received = if more { poll() } else { receive(None) };
@@ -85,9 +88,10 @@ impl Server {
             }
         }
         self.all_again(outcome.broken);
-        if outcome.waits_for_card && !outcome.again {
-            // Without the alarm the frame waits for the next one.
-            let _ = time::alarm(time::now() + CARD_PAUSE, self.alarm);
+        if !outcome.again {
+            let card = outcome.waits_for_card.then(|| time::now() + CARD_PAUSE);
+            // Without the alarm a frame that waits for the card does so until the next one comes.
+            let _ = self.heart.alarm(card);
         }
         outcome.again
     }
@@ -152,11 +156,8 @@ impl Server {
             Card { address: NO_CARD, link_is_up: true }
         };
         if self.card.is_none() {
-            let state = if !has_card {
-                format!("no card")
-            } else {
-                format!("card {}, link {}", card.address, if card.link_is_up { "up" } else { "down" })
-            };
+            let up = if card.link_is_up { "up" } else { "down" };
+            let state = if has_card { format!("card {}, link {up}", card.address) } else { "no card".into() };
             println!("{} ports, {state}", self.clients.len());
         }
         self.set_card(Some(card));

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The watch-dog: a thread above all others, which waits for signs of life of components that have a heartbeat.
+//!
+//! It counts its own ticks without a sign, not time: on a machine that stood still for a while nobody had a chance to
+//! give one. Of a component that hangs it tells the root server's first thread, and puts that above whatever spins.
+
+use crate::resources::Resources;
+use crate::watch::HANG;
+use abi::boot::slot;
+use core::sync::atomic::{AtomicU32, Ordering};
+use image::{Resource, System};
+use macadamia::cap::copy;
+use macadamia::ipc::wait;
+use macadamia::thread::spawn_handled;
+use macadamia::{Result, Rights, Thread, time};
+
+/// Notification bit of the alarm, above all badges.
+const TICK: u32 = 1 << 31;
+const MILLISECOND: u64 = 1_000_000;
+/// Most components with a heartbeat.
+const MOST: usize = Resource::MOST_HEARTBEATS;
+
+/// Components that live, a bit each, as [`bit`] numbers them.
+static LIVES: AtomicU32 = AtomicU32::new(0);
+/// Of these the ones that have begun since the last tick.
+static FRESH: AtomicU32 = AtomicU32::new(0);
+/// Those that hang.
+static HUNG: AtomicU32 = AtomicU32::new(0);
+/// Of each component how long it may be silent, in milliseconds.
+static PATIENCE: [AtomicU32; MOST] = [const { AtomicU32::new(0) }; MOST];
+/// Slot of the capability to notify the first thread with.
+static FIRST_THREAD: AtomicU32 = AtomicU32::new(0);
+
+/// Indices of components with a heartbeat, in the order of their bits.
+fn watched(system: &System) -> impl Iterator<Item = (usize, u32)> {
+    system.components.iter().enumerate().filter_map(|(index, component)| Some((index, component.heartbeat_ms()?)))
+}
+
+/// The bit of a component; 0 if it has no heartbeat.
+pub fn bit(system: &System, index: usize) -> u32 {
+    watched(system).position(|(watched, _)| watched == index).map_or(0, |position| 1 << position)
+}
+
+/// Starts the watch-dog, if a component has a heartbeat.
+pub fn start(resources: &mut Resources, system: &System) -> Result<Option<Thread>> {
+    for ((_, ms), patience) in watched(system).zip(&PATIENCE) {
+        patience.store(ms, Ordering::Relaxed);
+    }
+    if watched(system).next().is_none() {
+        return Ok(None);
+    }
+    let bell = resources.slot()?;
+    copy(slot::THREAD, None, bell, Rights::NOTIFY, HANG)?;
+    FIRST_THREAD.store(bell, Ordering::Relaxed);
+    let thread = spawn_handled(run, 0, resources.slot()?, None)?;
+    thread.set_priority(abi::PRIORITIES - 1, abi::PRIORITIES - 1)?;
+    Ok(Some(thread))
+}
+
+/// A component begins a life.
+pub fn begins(bit: u32) {
+    FRESH.fetch_or(bit, Ordering::Relaxed);
+    LIVES.fetch_or(bit, Ordering::Relaxed);
+}
+
+/// A component's life is over.
+pub fn ends(bit: u32) {
+    LIVES.fetch_and(!bit, Ordering::Relaxed);
+    HUNG.fetch_and(!bit, Ordering::Relaxed);
+}
+
+/// Indices of the components that hang.
+pub fn hung(system: &System) -> impl Iterator<Item = usize> {
+    let hung = HUNG.swap(0, Ordering::Relaxed);
+    watched(system).enumerate().filter(move |(position, _)| hung >> position & 1 != 0).map(|(_, (index, _))| index)
+}
+
+extern "C" fn run(_: u32) -> ! {
+    let patience = PATIENCE.each_ref().map(|ms| ms.load(Ordering::Relaxed));
+    // A component is silent for so long at least, and half as long again at most, before it is noticed.
+    let tick = patience.into_iter().filter(|ms| *ms > 0).min().unwrap_or(Resource::MOST_HEARTBEAT_MS) / 2;
+    let mut silent = [0_u32; MOST];
+    let mut at = time::now();
+    loop {
+        // After a tick that came late the next one is no earlier: whoever could not run has time to.
+        at = time::now().max(at) + u64::from(tick) * MILLISECOND;
+        // An error is none that waiting could change.
+        let _ = time::alarm(at, TICK);
+        loop {
+            let bits = wait(u32::MAX).unwrap_or(0);
+            (0..MOST).filter(|k| bits >> k & 1 != 0).for_each(|k| silent[k] = 0);
+            if bits & TICK != 0 {
+                break;
+            }
+        }
+        let fresh = FRESH.swap(0, Ordering::Relaxed);
+        let lives = LIVES.load(Ordering::Relaxed);
+        let mut hung = 0;
+        for k in 0..MOST {
+            silent[k] = if fresh >> k & 1 != 0 { 0 } else { silent[k] + 1 };
+            if lives >> k & 1 != 0 && silent[k] > patience[k].div_ceil(tick) {
+                hung |= 1 << k;
+                silent[k] = 0;
+            }
+        }
+        if hung != 0 {
+            HUNG.fetch_or(hung, Ordering::Relaxed);
+            let first = Thread(slot::THREAD).set_priority(abi::PRIORITIES - 2, abi::PRIORITIES - 1);
+            let _ = first.and_then(|()| Thread(FIRST_THREAD.load(Ordering::Relaxed)).notify());
+        }
+    }
+}
