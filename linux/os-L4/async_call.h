@@ -7,6 +7,7 @@
 
 /* Interrupt lines.  The console has line 1. */
 #define L4_IRQ_DISK	2
+#define L4_IRQ_NET_ATTACH	3
 #define L4_IRQ_CHANNELS	8
 
 /* Asynchronous calls of one component, one at a time. */

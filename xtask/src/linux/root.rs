@@ -61,6 +61,7 @@ fn shell(name: &str, busybox: &Path) -> Result<()> {
         let (place, mode) = match &*file {
             "init" => (file, 0o755),
             "sign" => (format!("usr/bin/{file}"), 0o755),
+            "udhcpc" => (format!("etc/{file}"), 0o755),
             _ => (format!("etc/{file}"), 0o644),
         };
         archive.add(&place, FILE | mode, &std::fs::read(&path)?, (0, 0))?;
