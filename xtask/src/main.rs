@@ -16,10 +16,12 @@ mod process;
 mod profile;
 mod test;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use build::Wire;
 use clap::{Parser, Subcommand};
 use guest::batch;
 use linux::root::Insert;
+use machine::network::Forward;
 use machine::spaces::{self, Spaces};
 use machine::{Emulator, board, emulator};
 use process::patience::Limit;
@@ -79,6 +81,15 @@ enum Command {
         /// The longest that --batch may take, in seconds.
         #[arg(long, value_name = "SECONDS", requires = "batch")]
         timeout: Option<u64>,
+        /// Let a port of this machine lead to one of the system's, in QEMU; may be given again. It is a port of
+        /// 127.0.0.1, of tcp, or of udp with `udp/` before it: `--forward 2222:22 --forward udp/5353:53`. Where several
+        /// share the card, the system's may have its address: `2222:10.0.2.16:22`; without, it is that of the first who
+        /// asked for one (10.0.2.15).
+        #[arg(long, value_name = "HOST:[ADDRESS:]GUEST", conflicts_with = "no_network")]
+        forward: Vec<Forward>,
+        /// Leave out the network card that the description asks for.
+        #[arg(long)]
+        no_network: bool,
         /// Print what would be executed, and do nothing.
         #[arg(long)]
         dry_run: bool,
@@ -205,6 +216,7 @@ struct Run<'a> {
     memory: Option<u32>,
     disk: Option<description::Interface>,
     kdb: bool,
+    wire: Wire<'a>,
     files: &'a [Insert],
     component: Option<&'a str>,
     dry_run: bool,
@@ -212,8 +224,10 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn plan(&self, folder: Option<&str>, command: Option<build::Command<'_>>) -> Result<build::Plan> {
-        let (memory, interface, kdb, cpu, inserts) = (self.memory, self.disk, self.kdb, self.cpu, self.files);
-        let options = build::Options { memory, interface, kdb, cpu, inserts, folder, command, ..build::Options::default() };
+        let forwards = matches!(self.wire, Wire::Card([_, ..]));
+        ensure!(self.on == Emulator::Qemu || !forwards, "Bochs has no network card here: leave out --forward, or `--on bochs`");
+        let (memory, interface, kdb, cpu, wire, inserts) = (self.memory, self.disk, self.kdb, self.cpu, self.wire, self.files);
+        let options = build::Options { memory, interface, kdb, cpu, wire, inserts, folder, command, ..build::Options::default() };
         build::plan(&catalogue::system(self.system)?, options)
     }
 
@@ -254,9 +268,26 @@ fn carry_out() -> Result<u8> {
         spaces::choose(*spaces)?;
     }
     match command {
-        Command::Run { system, on, cpu, memory, disk, spaces: _, kdb, file, batch, component, get, timeout, dry_run } => {
+        Command::Run {
+            system,
+            on,
+            cpu,
+            memory,
+            disk,
+            spaces: _,
+            kdb,
+            file,
+            batch,
+            component,
+            get,
+            timeout,
+            forward,
+            no_network,
+            dry_run,
+        } => {
             let component = component.as_deref();
-            let run = Run { system: &system, on, cpu: cpu.as_deref(), memory, disk, kdb, files: &file, component, dry_run };
+            let wire = if no_network { Wire::Out } else { Wire::Card(&forward) };
+            let run = Run { system: &system, on, cpu: cpu.as_deref(), memory, disk, kdb, wire, files: &file, component, dry_run };
             let Some(command) = batch else { return run.interactive() };
             let timeout = timeout.map(|seconds| Limit::Wall(Duration::from_secs(seconds)));
             // A status below is the command's own.

@@ -8,8 +8,9 @@ use crate::linux::root::{self, Insert};
 use crate::linux::server::Layout;
 use crate::linux::{debian, server};
 use crate::machine::board::{self, Board, Medium};
+use crate::machine::network::{Forward, Network};
 use crate::process::{cargo, run};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process;
@@ -33,6 +34,8 @@ pub struct Built {
     pub board: &'static Board,
     /// The disks.
     pub disks: Vec<Disk>,
+    /// What its network card is connected to; without a card nothing.
+    pub network: Option<Network>,
     /// MiB of RAM.
     pub memory: u32,
     /// QEMU's CPU model for interactive runs.
@@ -57,8 +60,10 @@ pub struct Disk {
 }
 
 impl Built {
-    /// Makes the disks, unless they are there. To be called before the system runs.
-    pub fn make_disks(&self) -> Result<()> {
+    /// Looks whether it can have the host's ports that it wants, and makes the disks, unless they are there. To be called
+    /// before the system runs.
+    pub fn prepare(&self) -> Result<()> {
+        self.network.as_ref().map_or(Ok(()), Network::check)?;
         self.disks.iter().try_for_each(|disk| make_disk(&disk.image, disk.bytes, disk.holds))
     }
 
@@ -178,10 +183,42 @@ pub struct Options<'a> {
     pub folder: Option<&'a str>,
     /// How QEMU attaches disks, instead of what the description says.
     pub interface: Option<Interface>,
+    /// What the machine's network card is connected to, if the description asks for one.
+    pub wire: Wire<'a>,
     /// A command that one Linux runs, and that is all that the system is for.
     pub command: Option<Command<'a>>,
     /// Where its components' random numbers begin.
     pub seed: Seed,
+}
+
+/// Whether a machine has the network card that its system drives.
+#[derive(Clone, Copy)]
+pub enum Wire<'a> {
+    /// It has, and these ports of the host lead to it.
+    Card(&'a [Forward]),
+    /// It has none.
+    Out,
+}
+
+impl Default for Wire<'_> {
+    fn default() -> Self {
+        Self::Card(&[])
+    }
+}
+
+impl Wire<'_> {
+    /// The network of a system; its description says whether it drives a card.
+    fn network(self, description: &Description, board: &'static Board) -> Result<Option<Network>> {
+        let mut devices = description.devices.iter().filter_map(|name| board.device.get(name));
+        match (self, devices.find_map(|device| device.card.as_ref())) {
+            (Self::Card(forwards), Some(card)) => Ok(Some(Network { card, forwards: forwards.to_vec(), options: Vec::new() })),
+            (Self::Card([_, ..]), None) => bail!(
+                "{} has no network that --forward could lead to: write `net = true` for a component of its description, or leave --forward out",
+                description.name()
+            ),
+            (Self::Card([]), None) | (Self::Out, _) => Ok(None),
+        }
+    }
 }
 
 /// What random numbers of a system's components are made from, besides what the machine has.
@@ -284,6 +321,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         image: folder.join("image.bin"),
         symbols: folder.join("kernel.sym"),
         disks: description.disks.iter().map(disk).collect::<Result<_>>()?,
+        network: options.wire.network(&description, board)?,
         board,
         memory,
         test: description.test.clone(),

@@ -3,7 +3,9 @@
 //! docs/systems.md. Every mistake is an error with file, line and what to do.
 
 mod check;
+mod connect;
 mod devices;
+mod net;
 mod sources;
 
 use crate::linux::server;
@@ -11,9 +13,10 @@ use crate::machine::board::Board;
 use crate::machine::spaces::Spaces;
 use anyhow::{Context, Result};
 use image::{Small, Window};
+use net::Net;
 use serde::Deserialize;
 use sources::{Mistake, Sources, spanned, wrong_toml};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -34,6 +37,9 @@ pub struct Description {
     /// Of the devices the disks, by their names.
     #[serde(rename = "devices")]
     pub disks: BTreeMap<String, Disk>,
+    /// The names of all of them: the components that drive them are called so.
+    #[serde(skip)]
+    pub devices: BTreeSet<String>,
     #[serde(skip)]
     sources: Sources,
 }
@@ -157,6 +163,8 @@ pub struct Component {
     pub on_death: OnDeath,
     /// It hangs, and is taken down, if it shows no sign of life for so many milliseconds; nobody looks if absent.
     pub heartbeat_ms: Option<Spanned<u32>>,
+    /// Whether it has a network: what that means is among the keys below when the description was read.
+    net: Option<Spanned<Net>>,
     #[serde(default)]
     pub calls: Vec<Peer>,
     #[serde(default)]
@@ -391,6 +399,7 @@ pub fn parse(path: &Path, text: String, board: &Board) -> Result<Description> {
     let sources = Sources([(path.into(), text), (board.file.clone(), board.text.clone())]);
     let mut description = merged(&sources, board).map_err(|mistake| sources.wrong(mistake))?;
     description.sources = sources;
+    description.connect()?;
     description.choose_windows()?;
     description.check(board)?;
     Ok(description)
@@ -406,8 +415,9 @@ fn merged(sources: &Sources, board: &Board) -> Result<Description, Mistake> {
         let memory = DeValue::String(board.memory.as_str().into());
         root.get_mut().insert(spanned("memory".into()), spanned(memory));
     }
-    devices::insert(root.get_mut(), read(&board_text)?.into_inner(), &board.name())?;
-    Description::deserialize(toml::Deserializer::from(root)).map_err(|error| wrong_toml(&error))
+    let devices = devices::insert(root.get_mut(), read(&board_text)?.into_inner(), &board.name(), text.len())?;
+    let description = Description::deserialize(toml::Deserializer::from(root)).map_err(|error| wrong_toml(&error))?;
+    Ok(Description { devices, ..description })
 }
 
 impl Description {

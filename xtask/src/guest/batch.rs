@@ -74,8 +74,9 @@ impl Batch {
         match result {
             Ok(status) => Ok(status),
             Err(error) => {
-                let log = std::fs::read(&run.log).unwrap_or_default();
-                err.write_all(&log)?;
+                for file in [&run.said, &run.log] {
+                    err.write_all(&std::fs::read(file).unwrap_or_default())?;
+                }
                 writeln!(err, "macadamia: {error:#}; above is what the system said ({})", run.log.display())?;
                 Ok(if error.is::<TimedOut>() { TIMED_OUT } else { FAILED })
             }

@@ -55,7 +55,7 @@ pub struct Interrupts {
 
 /// QEMU as this board. In arguments a word in braces stands for what a run puts there.
 #[derive(Deserialize, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Qemu {
     /// The program.
     pub program: String,
@@ -63,6 +63,9 @@ pub struct Qemu {
     pub cpu: String,
     /// The machine: `{cpu}`, `{memory}` in MiB.
     pub arguments: Vec<String>,
+    /// A machine without a network card.
+    #[serde(default)]
+    pub no_card: Vec<String>,
     /// A system of ours: `{kernel}`, `{image}`, `{symbols}`, and the kernel's command line `{words}`.
     pub system: Vec<String>,
     /// Linux alone, its console at the standard output: `{kernel}`, `{initrd}`.
@@ -116,6 +119,16 @@ impl Linux {
 pub struct Device {
     /// What is in it, of a disk.
     pub medium: Option<Medium>,
+    /// That it is a network card, and how emulators attach it.
+    pub card: Option<Card>,
+}
+
+/// How emulators attach a network card.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Card {
+    /// QEMU's arguments for a card in its user network: `{options}` of that.
+    pub user: Vec<String>,
 }
 
 /// How emulators attach a disk; `{image}` is its file.

@@ -14,11 +14,6 @@ const ESCAPE: u8 = 1;
 /// Between two looks whether an emulator has ended.
 const POLL: Duration = Duration::from_millis(20);
 
-/// A free port of the loopback interface.
-pub fn free_port() -> Result<u16> {
-    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
-}
-
 /// Bochs listens as soon as it sets up its serial line.
 pub fn connect(child: &mut Child, port: u16) -> Result<TcpStream> {
     let mut deadline = Deadline::new(child.id(), Limit::Own(Duration::from_secs(20)));

@@ -3,7 +3,8 @@
 
 use super::Emulator;
 use super::board::{self, Board, fill};
-use super::console::{bridge, connect, free_port};
+use super::console::{bridge, connect};
+use super::network::{Network, free_port};
 use super::spaces;
 use crate::build::{Built, Disk, Model};
 use crate::description::Interface;
@@ -17,10 +18,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// QEMU as a board, with so many MiB of RAM.
-fn machine(board: &Board, cpu: &str, memory: u32) -> Command {
+/// QEMU as a board, with so many MiB of RAM, and a network card or none.
+fn machine(board: &Board, cpu: &str, memory: u32, network: Option<&Network>) -> Command {
     let mut command = Command::new(&board.qemu.program);
     arguments(&mut command, &board.qemu.arguments, &[("cpu", cpu), ("memory", &memory.to_string())]);
+    match network {
+        Some(network) => arguments(&mut command, &network.card.user, &[("options", &network.options())]),
+        None => arguments(&mut command, &board.qemu.no_card, &[]),
+    }
     command
 }
 
@@ -31,7 +36,7 @@ fn arguments(command: &mut Command, arguments: &[String], words: &[(&str, &str)]
 
 /// QEMU for a built system; serial lines are the caller's.
 fn qemu(built: &Built, cpu: &str) -> Command {
-    let mut command = machine(built.board, cpu, built.memory);
+    let mut command = machine(built.board, cpu, built.memory, built.network.as_ref());
     let [kernel, image, symbols] = [&built.kernel, &built.image, &built.symbols].map(|file| file.to_string_lossy());
     let words = [("kernel", &*kernel), ("image", &image), ("symbols", &symbols), ("words", spaces::words())];
     arguments(&mut command, &built.board.qemu.system, &words);
@@ -94,7 +99,7 @@ fn bochs(built: &Built, cpu: Option<&str>, lines: [&str; 2]) -> Result<Command> 
 
 /// Runs a system on this terminal.
 pub fn interactive(built: &Built, on: Emulator) -> Result<()> {
-    built.make_disks()?;
+    built.prepare()?;
     if on == Emulator::Bochs {
         return interactive_bochs(built);
     }
@@ -148,7 +153,7 @@ pub fn session_in_own_time(built: &Built) -> Result<Session> {
 
 /// The same with more arguments for QEMU.
 pub fn session_with(built: &Built, arguments: &[&str]) -> Result<Session> {
-    built.make_disks()?;
+    built.prepare()?;
     let mut command = interactive_qemu(built);
     command.args(arguments);
     Session::start(command)
@@ -161,6 +166,8 @@ pub struct Headless {
     pub line: Option<Box<dyn Read + Send>>,
     /// Where the console's output is.
     pub log: PathBuf,
+    /// Where what the emulator itself said is.
+    pub said: PathBuf,
 }
 
 /// Starts a system without a terminal.
@@ -170,13 +177,14 @@ pub fn headless(built: &Built, machine: Machine<'_>) -> Result<Headless> {
 
 /// Starts a system whose console goes to a file, and the second serial line to another one or to us.
 fn start(built: &Built, machine: Machine<'_>, log: PathBuf, results: Option<&Path>) -> Result<Headless> {
-    built.make_disks()?;
-    let report = report(built);
+    built.prepare()?;
+    let (report, said) = (report(built), log.with_extension("emulator"));
     // What is from before must not be taken for this run's.
     for file in [Some(log.as_path()), results, Some(&report)].into_iter().flatten() {
         let _ = std::fs::remove_file(file);
     }
-    let quiet = |command: &mut Command| command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot start the emulator");
+    let errors = std::fs::File::create(&said)?;
+    let quiet = |command: &mut Command| command.stdin(Stdio::null()).stderr(errors).spawn().context("cannot start the emulator");
     match machine {
         Machine::Qemu { cpu, icount, model } => {
             let mut command = qemu(built, cpu);
@@ -189,7 +197,7 @@ fn start(built: &Built, machine: Machine<'_>, log: PathBuf, results: Option<&Pat
             command.arg("-serial").arg(format!("file:{}", log.display())).args(["-serial", &second]).stdout(ours);
             let mut child = quiet(&mut command)?;
             let line = child.stdout.take().map(|line| Box::new(line) as _);
-            Ok(Headless { child, line, log })
+            Ok(Headless { child, line, log, said })
         }
         Machine::Bochs { cpu } => {
             let file = |file: &Path| format!("mode=file, dev={}", file.display());
@@ -201,7 +209,7 @@ fn start(built: &Built, machine: Machine<'_>, log: PathBuf, results: Option<&Pat
                 Some(_) => None,
                 None => Some(Box::new(connect(&mut child, port)?) as _),
             };
-            Ok(Headless { child, line, log })
+            Ok(Headless { child, line, log, said })
         }
     }
 }
@@ -256,7 +264,7 @@ pub fn native(
 ) -> Result<(String, Option<model_core::Report>)> {
     let report = initrd.with_extension("json");
     let qemu = &board::chosen().qemu;
-    let mut command = machine(board::chosen(), &qemu.cpu, NATIVE_MIB);
+    let mut command = machine(board::chosen(), &qemu.cpu, NATIVE_MIB, None);
     arguments(&mut command, &qemu.linux, &[("kernel", &kernel.to_string_lossy()), ("initrd", &initrd.to_string_lossy())]);
     // Linux has all of its memory from 3 GiB on.
     let argument = model.map(|model| model.argument(&report, (0xc000_0000, NATIVE_MIB << 20), None, None));
@@ -268,7 +276,7 @@ pub fn native(
         let mut console = Vec::new();
         stdout.read_to_end(&mut console).map(|_| console)
     });
-    let mut run = Headless { child, line: None, log: PathBuf::new() };
+    let mut run = Headless { child, line: None, log: PathBuf::new(), said: PathBuf::new() };
     let ended = run.wait(Some(&mut run.deadline(Limit::Own(timeout))))?;
     run.end()?;
     let console = reader.join().map_err(|_| anyhow::anyhow!("the console could not be read"))??;

@@ -5,6 +5,7 @@
 pub mod board;
 mod console;
 pub mod emulator;
+pub mod network;
 pub mod spaces;
 
 use clap::ValueEnum;

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a description says of a component's network: `net = true`, or with an address.
+
+use super::sources::Mistake;
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use std::fmt;
+use std::net::Ipv4Addr;
+use toml::Spanned;
+
+/// The devices of a board that are its network: the card's driver, and the switch between that and its clients.
+pub(super) const DEVICES: [&str; 2] = ["nic", SWITCH];
+/// The second one.
+pub(super) const SWITCH: &str = "switch";
+/// Bytes of a client's memory, unless the description says others: 128 slots in each direction.
+pub(super) const PORT: &str = "516K";
+/// The address that says to ask for one.
+const DHCP: &str = "dhcp";
+
+/// The key `net`.
+pub enum Net {
+    /// None: as if the key were absent.
+    No,
+    /// A port of the switch.
+    Yes,
+    /// The same for a component that is told an address.
+    At(At),
+}
+
+/// An address as the component is told it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct At {
+    /// `dhcp`, or an address with the length of its network's prefix.
+    address: Spanned<String>,
+    /// The way out of that network.
+    gateway: Option<Spanned<String>>,
+    /// Who knows names.
+    name_server: Option<Spanned<String>>,
+}
+
+impl<'de> Deserialize<'de> for Net {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Value;
+
+        impl<'de> Visitor<'de> for Value {
+            type Value = Net;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`net = true`, or `net = { address = \"dhcp\" }`")
+            }
+
+            fn visit_bool<E>(self, yes: bool) -> Result<Net, E> {
+                Ok(if yes { Net::Yes } else { Net::No })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Net, A::Error> {
+                At::deserialize(MapAccessDeserializer::new(map)).map(Net::At)
+            }
+        }
+
+        deserializer.deserialize_any(Value)
+    }
+}
+
+impl At {
+    /// What the component is told, as its arguments.
+    ///
+    /// # Errors
+    /// An address that is none, or that nobody can have there.
+    pub(super) fn arguments(&self) -> Result<Vec<String>, Mistake> {
+        let others = [("gateway", &self.gateway), ("name-server", &self.name_server)];
+        let others = others.into_iter().filter_map(|(key, value)| Some((key, value.as_ref()?)));
+        let mut arguments = vec![format!("address={}", self.address.get_ref())];
+        let network = (self.address.get_ref() != DHCP).then(|| Network::of(&self.address)).transpose()?;
+        for (key, value) in others {
+            let Some(network) = &network else {
+                return Err(wrong(value, format!("DHCP says the {key}, too: leave this out, or write an address instead of `{DHCP}`")));
+            };
+            let address: Ipv4Addr = value
+                .get_ref()
+                .parse()
+                .map_err(|_| wrong(value, format!("`{}` is no address: write one as `10.0.2.2`", value.get_ref())))?;
+            if key == "gateway" && !network.has(address) {
+                let what =
+                    format!("the gateway {address} is not in the network of {}: nothing could be sent to it", self.address.get_ref());
+                return Err(wrong(value, what));
+            }
+            arguments.push(format!("{key}={address}"));
+        }
+        Ok(arguments)
+    }
+}
+
+fn wrong(at: &Spanned<String>, what: String) -> Mistake {
+    (at.span().start, what)
+}
+
+/// A network of IP version 4.
+struct Network {
+    own: u32,
+    mask: u32,
+}
+
+impl Network {
+    /// That of an address.
+    fn of(text: &Spanned<String>) -> Result<Self, Mistake> {
+        let parts = text.get_ref().split_once('/');
+        let parsed = parts.and_then(|(address, bits)| Some((address.parse::<Ipv4Addr>().ok()?, bits.parse::<u32>().ok()?)));
+        let (address, bits) = parsed.filter(|(_, bits)| (1..=30).contains(bits)).ok_or_else(|| {
+            let what =
+                format!("`{}` is no address: write `{DHCP}`, or one with its prefix of 1 to 30 bits as `10.0.2.40/24`", text.get_ref());
+            wrong(text, what)
+        })?;
+        let network = Self { own: address.to_bits(), mask: !(u32::MAX >> bits) };
+        if address.is_multicast() || address.is_unspecified() || address.is_loopback() || !network.has(address) {
+            return Err(wrong(text, format!("{address} is an address that no single host of its network has: choose another")));
+        }
+        Ok(network)
+    }
+
+    /// Whether a host there may have this address.
+    fn has(&self, address: Ipv4Addr) -> bool {
+        let (network, host) = (address.to_bits() & self.mask, address.to_bits() & !self.mask);
+        network == self.own & self.mask && host != 0 && host != !self.mask
+    }
+}
