@@ -98,6 +98,10 @@ enum Command {
     Build {
         /// Its name: systems/NAME.toml.
         system: String,
+        /// Only print the description with everything that it leaves to the board and to this tool: a description of the
+        /// same system.
+        #[arg(long)]
+        explain: bool,
     },
     /// List the systems, and say what each is.
     List {
@@ -296,7 +300,10 @@ fn carry_out() -> Result<u8> {
                 batch::FAILED
             }));
         }
-        Command::Build { system } => {
+        Command::Build { system, explain: true } => {
+            show(&description::read(&catalogue::system(&system)?, board::chosen())?.explain()?)?;
+        }
+        Command::Build { system, .. } => {
             let options = build::Options { seed: build::Seed::None, ..build::Options::default() };
             let built = build::plan(&catalogue::system(&system)?, options)?.carry_out()?;
             println!("{}", std::path::absolute(emulator::iso(&built)?)?.display());

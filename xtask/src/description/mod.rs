@@ -5,6 +5,7 @@
 mod check;
 mod connect;
 mod devices;
+mod explain;
 mod net;
 mod sources;
 
@@ -14,7 +15,7 @@ use crate::machine::spaces::Spaces;
 use anyhow::{Context, Result};
 use image::{Small, Window};
 use net::Net;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use sources::{Mistake, Sources, spanned, wrong_toml};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -22,7 +23,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// A description as it is written.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Description {
     /// Bytes of RAM of the machine; as many as the board says if absent.
@@ -45,7 +46,7 @@ pub struct Description {
 }
 
 /// How a test system is run.
-#[derive(Deserialize, Clone)]
+#[derive(Deserialize, Serialize, Clone)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Test {
     /// Seconds of the emulator's own time until it counts as hung.
@@ -72,7 +73,7 @@ pub struct Test {
 }
 
 /// The most that one visit to the kernel may cost, as a median over an interval's repetitions.
-#[derive(Deserialize, Clone)]
+#[derive(Deserialize, Serialize, Clone)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Limit {
     /// The test's name.
@@ -90,7 +91,7 @@ pub struct Limit {
 }
 
 /// A disk: a file that is made when it is missing, and kept.
-#[derive(Deserialize, Clone)]
+#[derive(Deserialize, Serialize, Clone)]
 #[serde(deny_unknown_fields)]
 pub struct Disk {
     /// Bytes.
@@ -104,7 +105,7 @@ pub struct Disk {
 }
 
 /// What a disk is to the machine.
-#[derive(Deserialize, clap::ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Deserialize, Serialize, clap::ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Interface {
     /// A virtio block device on PCI.
@@ -115,7 +116,7 @@ pub enum Interface {
 }
 
 /// What is on a new disk.
-#[derive(Deserialize, Clone, Copy, Default)]
+#[derive(Deserialize, Serialize, Clone, Copy, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Contents {
     /// An empty ext4 file system.
@@ -126,7 +127,7 @@ pub enum Contents {
 }
 
 /// A piece of shared memory.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SharedMemory {
     /// Bytes.
@@ -134,7 +135,7 @@ pub struct SharedMemory {
 }
 
 /// A component.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Component {
     /// Its name.
@@ -164,6 +165,7 @@ pub struct Component {
     /// It hangs, and is taken down, if it shows no sign of life for so many milliseconds; nobody looks if absent.
     pub heartbeat_ms: Option<Spanned<u32>>,
     /// Whether it has a network: what that means is among the keys below when the description was read.
+    #[serde(skip_serializing)]
     net: Option<Spanned<Net>>,
     #[serde(default)]
     pub calls: Vec<Peer>,
@@ -196,7 +198,7 @@ pub struct Component {
 }
 
 /// How a Linux runs.
-#[derive(Deserialize, Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Serialize, Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 pub enum Server {
     /// In the spaces of its processes, where the machine keeps it off the kernel.
@@ -242,7 +244,7 @@ impl Component {
 }
 
 /// A file that the boot image carries for a component.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {
     #[serde(rename = "as")]
@@ -252,7 +254,7 @@ pub struct File {
 }
 
 /// What to do when a component dies.
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Serialize, Default)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum OnDeath {
     /// Say so.
@@ -266,7 +268,7 @@ pub enum OnDeath {
 }
 
 /// Somebody to call or notify.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Peer {
     pub to: Spanned<String>,
@@ -284,7 +286,7 @@ impl Peer {
 }
 
 /// An interrupt line.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields, expecting = "{ as = \"NAME\", line = N }")]
 pub struct Irq {
     #[serde(rename = "as")]
@@ -293,7 +295,7 @@ pub struct Irq {
 }
 
 /// A range of I/O ports.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields, expecting = "{ as = \"NAME\", base = N, count = N }")]
 pub struct Ports {
     #[serde(rename = "as")]
@@ -303,7 +305,7 @@ pub struct Ports {
 }
 
 /// Addresses for the windows of servers, up to the end of the users'.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields, expecting = "{ as = \"NAME\", size = \"SIZE\" }")]
 pub struct Addresses {
     #[serde(rename = "as")]
@@ -312,7 +314,7 @@ pub struct Addresses {
 }
 
 /// A range of device registers.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
     #[serde(rename = "as")]
@@ -322,7 +324,7 @@ pub struct Device {
 }
 
 /// A device of PCI bus 0.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pci {
     #[serde(rename = "as")]
@@ -331,7 +333,7 @@ pub struct Pci {
 }
 
 /// Shared memory in a component.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
     /// What the component calls it; the region's name if absent.
@@ -353,7 +355,7 @@ impl Share {
 }
 
 /// RAM as a capability.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Piece {
     #[serde(rename = "as")]

@@ -25,6 +25,11 @@ impl Sources {
         let line = text.get(..offset).map_or(1, |before| before.matches('\n').count() + 1);
         anyhow!("{}:{line}: {what}", file.display())
     }
+
+    /// The lines of the comment at the description's head.
+    pub(super) fn comment(&self) -> impl Iterator<Item = &str> {
+        self.0[0].1.lines().take_while(|line| line.starts_with('#'))
+    }
 }
 
 /// What TOML's reader found.

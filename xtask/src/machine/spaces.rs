@@ -3,12 +3,12 @@
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::sync::OnceLock;
 
 /// What overrules the machine: by itself it has servers if its processor checks segment limits.
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[derive(Deserialize, Serialize, Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spaces {
     /// Linux at ring 1 in the spaces of its processes, also where nothing keeps it off the kernel (QEMU).
