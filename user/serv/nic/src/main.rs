@@ -11,6 +11,7 @@
 mod lane;
 
 use lane::{Receive, Send, Trouble};
+use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::heartbeat::Heart;
 use macadamia::net::{AGAIN, FRAMES, Port, Rings};
@@ -30,9 +31,10 @@ fn run(env: Env) {
     let Some(port) = Port::find(&env) else { panic!("it needs the memory `network`, and `switch` and `switch-bell` to call and notify") };
     let mut heart = Heart::new(&env, ALARM);
     let mut pause = FIRST_PAUSE;
+    let mut line = None;
     loop {
         let began = time::now();
-        let result = match open(&env) {
+        let result = match open(&env, &mut line) {
             Ok(Some((card, irq))) => drive(&port, &mut heart, card, irq),
             Ok(None) => idle(&port, &mut heart),
             Err(reason) => {
@@ -52,10 +54,16 @@ fn run(env: Env) {
     }
 }
 
-/// The card and its interrupt line, if the machine has one.
-fn open(env: &Env) -> Result<Option<(Net, Irq)>, String> {
+/// The card, reset, and its interrupt line, if the machine has one. The line is opened once.
+fn open(env: &Env, line: &mut Option<Irq>) -> Result<Option<(Net, Irq)>, String> {
     let Some(card) = Net::open(env, "virtio", "queue", "network")? else { return Ok(None) };
-    Ok(Some((card, env.open_irq("virtio", "interrupt")?)))
+    let irq = match *line {
+        Some(irq) => irq,
+        None => *line.insert(env.open_irq("virtio", "interrupt")?),
+    };
+    // An interrupt from before the reset was perhaps not taken back.
+    irq.acknowledge().map_err(|error| format!("no interrupt: {}", error.text()))?;
+    Ok(Some((card, irq)))
 }
 
 /// Does nothing for so many nanoseconds. What is notified meanwhile waits.
