@@ -299,9 +299,6 @@ const ANSWERS: [(&str, &str); 10] = [
     ("dmesg --level=emerg,alert,crit,err", ""),
 ];
 
-/// The SSH server has one key: in Bochs the search for the primes of an RSA key takes five minutes, or ten.
-const ONE_KEY: &str = "[Service]\nExecStart=\nExecStart=/usr/bin/ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/ssh_host_ed25519_key\n";
-
 /// Between two answers.
 const NEXT: &str = "-- next\n";
 
@@ -311,10 +308,7 @@ fn on_bochs() -> Result<()> {
     disk::forget(IMAGE)?;
     let command: String =
         ANSWERS.iter().map(|(command, _)| format!("{{ {command}; }} 2>&1 || echo status $?; echo {}; ", NEXT.trim())).collect();
-    let inserts = vec![insert("/etc/systemd/system/ssh-keys.service.d/one.conf", ONE_KEY.into())];
-    let o = Guest { on: Emulator::Bochs, inserts, timeout: Duration::from_secs(600), ..guest() }
-        .succeed(&command)
-        .context("Debian in Bochs")?;
+    let o = Guest { on: Emulator::Bochs, timeout: Duration::from_secs(600), ..guest() }.succeed(&command).context("Debian in Bochs")?;
     let log = spaces::at_ring_1()?;
     let text = o.text();
     let mut answers = text.split_terminator(NEXT);
