@@ -81,6 +81,7 @@ const SAFE: &[&str] = &[
     "model/core",
     "model/profile",
     "bench/book",
+    "tests/chaos",
     "tests/conform",
     "tests/known-counts",
     "tests/differential",

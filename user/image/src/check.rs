@@ -120,6 +120,7 @@ impl System {
             Resource::Call { component, badge } | Resource::Notify { component, bits: badge } => {
                 usize::from(component) < self.components.len() && badge < 1 << 20
             }
+            Resource::Control { component } => usize::from(component) < self.components.len(),
             Resource::Heartbeat { ms } => (Resource::LEAST_HEARTBEAT_MS..=Resource::MOST_HEARTBEAT_MS).contains(&ms),
             // The root server knows the lines that there are, and refuses others.
             Resource::Irq { .. } => true,
@@ -343,6 +344,9 @@ mod tests {
         let grants = [
             Resource::Call { component: 1, badge: 0 },
             Resource::Notify { component: 0, bits: 1 << 20 },
+            Resource::Control { component: 9 },
+            Resource::Heartbeat { ms: Resource::LEAST_HEARTBEAT_MS - 1 },
+            Resource::Heartbeat { ms: Resource::MOST_HEARTBEAT_MS + 1 },
             Resource::Ports { base: 0xffff, count: 2 },
             Resource::Ports { base: 8, count: 0 },
             Resource::Addresses { bytes: 0 },

@@ -218,6 +218,12 @@ pub enum Resource {
         /// Bits.
         bits: u32,
     },
+    /// May stop the first thread of a component, read and write its registers, and let it run: as a debugger does, or a test of
+    /// what others make of its death.
+    Control {
+        /// Index of the component.
+        component: u16,
+    },
     /// May tell the root server's watch-dog that it goes on; it is taken for hung, and taken down, if it did not for so long.
     Heartbeat {
         /// Milliseconds, from [`Resource::LEAST_HEARTBEAT_MS`] on.

@@ -161,6 +161,10 @@ fn grants(
         let bits = peer.badge.as_ref().map_or(1, |b| *b.get_ref());
         grants.push(Grant { name: peer.label().into(), what: Resource::Notify { component: description.index(&peer.to)?, bits } });
     }
+    for controlled in &component.controls {
+        let what = Resource::Control { component: description.index(&controlled.component)? };
+        grants.push(Grant { name: controlled.name.clone(), what });
+    }
     if let Some(ms) = &component.heartbeat_ms {
         grants.push(Grant { name: image::HEARTBEAT.into(), what: Resource::Heartbeat { ms: *ms.get_ref() } });
     }

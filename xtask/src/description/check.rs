@@ -57,6 +57,13 @@ impl Description {
                 let end = end.ok_or_else(|| self.wrong(&device.base, "the device reaches beyond 4 GiB"))?;
                 self.claim(&mut ranges, ("devices", name), &device.base, end)?;
             }
+            for controlled in &component.controls {
+                self.index(&controlled.component)?;
+            }
+            let most = image::Resource::LEAST_HEARTBEAT_MS..=image::Resource::MOST_HEARTBEAT_MS;
+            if let Some(ms) = component.heartbeat_ms.as_ref().filter(|ms| !most.contains(ms.get_ref())) {
+                return Err(self.wrong(ms, &format!("a heartbeat is due within {} to {} milliseconds", most.start(), most.end())));
+            }
             for pci in &component.pci {
                 if *pci.device.get_ref() >= u32::from(image::pci::DEVICES) {
                     return Err(self.wrong(&pci.device, "a PCI bus has devices 0 to 31"));

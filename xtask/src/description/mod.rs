@@ -172,6 +172,8 @@ pub struct Component {
     #[serde(default)]
     pub notifies: Vec<Peer>,
     #[serde(default)]
+    pub controls: Vec<Controlled>,
+    #[serde(default)]
     pub irqs: Vec<Irq>,
     #[serde(default)]
     pub ports: Vec<Ports>,
@@ -228,8 +230,10 @@ impl Component {
         let shares = self.shares.iter().map(|share| named(share.label(), &share.region));
         let memory = self.memory.iter().map(|piece| named(&piece.name, &piece.size));
         let files = self.files.iter().map(|file| named(&file.name, &file.from));
+        let controls = self.controls.iter().map(|controlled| named(&controlled.name, &controlled.component));
         let heartbeat = self.heartbeat_ms.iter().map(|ms| named(image::HEARTBEAT, ms));
         peers
+            .chain(controls)
             .chain(heartbeat)
             .chain(irqs)
             .chain(ports)
@@ -283,6 +287,15 @@ impl Peer {
     pub fn label(&self) -> &str {
         self.name.as_ref().unwrap_or(self.to.get_ref())
     }
+}
+
+/// Somebody to stop, and to change the registers of.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields, expecting = "{ as = \"NAME\", component = \"NAME\" }")]
+pub struct Controlled {
+    #[serde(rename = "as")]
+    pub name: String,
+    pub component: Spanned<String>,
 }
 
 /// An interrupt line.

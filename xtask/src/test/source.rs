@@ -57,6 +57,7 @@ fn clippy_bare() -> Result<()> {
         "crash",
         "tutorial-server",
         "tutorial-client",
+        "chaos",
         "conform",
         "known-counts",
         "fast-paths",

@@ -164,7 +164,11 @@ fn prepare(resources: &mut Resources, (component, quota): (&Component, Quota), i
                 Object::Behind(resources.part(&memory, load::image_bytes(component)?, bytes)?)
             }
             Resource::Memory { bytes, .. } => Object::Own(resources.ram(bytes)?),
-            Resource::Call { .. } | Resource::Notify { .. } | Resource::Heartbeat { .. } | Resource::File { .. } => Object::Peer,
+            Resource::Call { .. }
+            | Resource::Notify { .. }
+            | Resource::Control { .. }
+            | Resource::Heartbeat { .. }
+            | Resource::File { .. } => Object::Peer,
         });
     }
     let space_slot = resources.slot()?;
@@ -293,6 +297,7 @@ fn grant(system: &System, watchdog: Option<Thread>, space: Space, all: &[Running
         match grant.what {
             Resource::Call { component, badge } => copy(peer(component)?, Some(space), to, Rights::CALL, badge)?,
             Resource::Notify { component, bits } => copy(peer(component)?, Some(space), to, Rights::NOTIFY, bits)?,
+            Resource::Control { component } => copy(peer(component)?, Some(space), to, Rights::CONTROL, 0)?,
             Resource::Heartbeat { ms } => {
                 let watchdog = watchdog.ok_or(Error::BadState)?;
                 copy(watchdog.0, Some(space), to, Rights::NOTIFY, watchdog::bit(system, index))?;

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A client of the switch that asks the network's gateway for its address: whether frames go out and come back.
+
+use frames::{Address, Broken, Shared, bytes};
+use image::protocol::net::SLOT_FRAME;
+use macadamia::net::{AGAIN, FRAMES, Port, Rings};
+use macadamia::{Env, Result, ipc, time};
+
+/// Notification bit of the alarm.
+const ALARM: u32 = 1;
+/// How long an answer is waited for, in nanoseconds.
+const PATIENCE: u64 = 20_000_000;
+/// The gateway of QEMU's user network.
+const GATEWAY: [u8; 4] = [10, 0, 2, 2];
+/// Bytes of a question or answer (RFC 826), padded as Ethernet wants it.
+const BYTES: u32 = 60;
+
+/// The client.
+pub struct Probe {
+    port: Port,
+    rings: Rings,
+    own: Address,
+    /// How often the port was attached.
+    pub attached: u32,
+}
+
+/// What became of a question.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The answer has come.
+    Answered,
+    /// None has, for a while.
+    Silence,
+    /// The rings began anew, or are to.
+    Again,
+}
+
+impl Probe {
+    /// The component's port.
+    pub fn new(env: &Env) -> Result<Self> {
+        let Some(port) = Port::find(env) else { panic!("it needs a port of the switch") };
+        let (rings, link) = port.attach()?;
+        Ok(Self { port, rings, own: link.address, attached: 1 })
+    }
+
+    /// Attaches again.
+    pub fn attach(&mut self) -> Result<()> {
+        let (rings, link) = self.port.attach()?;
+        (self.rings, self.own) = (rings, link.address);
+        self.attached += 1;
+        Ok(())
+    }
+
+    /// Asks, and waits for an answer; `number` tells it from earlier ones.
+    pub fn ask(&mut self, number: u32) -> Result<Outcome> {
+        match self.try_ask(number) {
+            Ok(result) => result,
+            Err(Broken) => Ok(Outcome::Again),
+        }
+    }
+
+    fn try_ask(&mut self, number: u32) -> core::result::Result<Result<Outcome>, Broken> {
+        if self.rings.output.room(self.port.memory())? == 0 {
+            return Ok(self.rest().map(|bits| if bits & AGAIN != 0 { Outcome::Again } else { Outcome::Silence }));
+        }
+        let due = self.send(number);
+        if let Err(error) = self.port.notify(due) {
+            return Ok(Err(error));
+        }
+        let end = time::now() + PATIENCE;
+        loop {
+            if self.take(number)? {
+                return Ok(Ok(Outcome::Answered));
+            }
+            if self.rings.input.wait(self.port.memory())? {
+                continue;
+            }
+            let bits = time::alarm(end, ALARM).and_then(|()| ipc::wait(FRAMES | AGAIN | ALARM));
+            match bits {
+                Ok(bits) if bits & AGAIN != 0 => return Ok(Ok(Outcome::Again)),
+                Ok(_) if time::now() >= end => return Ok(Ok(Outcome::Silence)),
+                Ok(_) => {}
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+    }
+
+    /// Lets others run for a while.
+    pub fn rest(&self) -> Result<u32> {
+        time::alarm(time::now() + PATIENCE, ALARM)?;
+        ipc::wait(ALARM | AGAIN)
+    }
+
+    /// Puts the question into the ring: `number` is the lower half of who asks, which the answer repeats.
+    fn send(&mut self, number: u32) -> bool {
+        let memory = self.port.memory();
+        let mut frame = [0; BYTES as usize];
+        frame[..6].fill(0xff);
+        frame[6..12].copy_from_slice(&self.own.0);
+        // ARP over Ethernet and IPv4, a request.
+        frame[12..22].copy_from_slice(&[8, 6, 0, 1, 8, 0, 6, 4, 0, 1]);
+        frame[22..28].copy_from_slice(&self.own.0);
+        frame[28..32].copy_from_slice(&sender(number));
+        frame[38..42].copy_from_slice(&GATEWAY);
+        let slot = self.rings.output.slot(0);
+        memory.write(slot, BYTES);
+        for (word, part) in (0..).zip(frame.chunks_exact(4)) {
+            memory.write(slot + SLOT_FRAME + word * 4, u32::from_le_bytes([part[0], part[1], part[2], part[3]]));
+        }
+        self.rings.output.publish(memory, 1)
+    }
+
+    /// Takes what has come. Whether the answer is among it.
+    fn take(&mut self, number: u32) -> core::result::Result<bool, Broken> {
+        let memory = self.port.memory();
+        let count = self.rings.input.available(memory)?;
+        let is_answer = |slot| {
+            let word = |at: u32| memory.read(slot + SLOT_FRAME + at).to_le_bytes();
+            let operation = [word(20)[0], word(20)[1]];
+            // Who answers is at 28, who asked at 38.
+            let asked = [word(36)[2], word(36)[3], word(40)[0], word(40)[1]];
+            bytes(memory, slot).is_some() && operation == [0, 2] && word(28) == GATEWAY && asked == sender(number)
+        };
+        let answered = (0..count).any(|frame| is_answer(self.rings.input.slot(frame)));
+        let due = self.rings.input.release(memory, count);
+        // If the switch is gone it is told to attach again.
+        let _ = self.port.notify(due);
+        Ok(answered)
+    }
+}
+
+/// Who asks question `number`: the answer is for that address.
+const fn sender(number: u32) -> [u8; 4] {
+    let [low, high, ..] = number.to_le_bytes();
+    [10, 0, 64 | high & 63, low]
+}
