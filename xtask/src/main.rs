@@ -228,7 +228,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn plan(&self, folder: Option<&str>, command: Option<build::Command<'_>>) -> Result<build::Plan> {
-        let forwards = matches!(self.wire, Wire::Card([_, ..]));
+        let forwards = matches!(self.wire, Wire::Card { forwards: [_, ..], .. });
         ensure!(self.on == Emulator::Qemu || !forwards, "Bochs has no network card here: leave out --forward, or `--on bochs`");
         let (memory, interface, kdb, cpu, wire, inserts) = (self.memory, self.disk, self.kdb, self.cpu, self.wire, self.files);
         let options = build::Options { memory, interface, kdb, cpu, wire, inserts, folder, command, ..build::Options::default() };
@@ -290,7 +290,7 @@ fn carry_out() -> Result<u8> {
             dry_run,
         } => {
             let component = component.as_deref();
-            let wire = if no_network { Wire::Out } else { Wire::Card(&forward) };
+            let wire = if no_network { Wire::Out } else { Wire::Card { forwards: &forward, options: &[] } };
             let run = Run { system: &system, on, cpu: cpu.as_deref(), memory, disk, kdb, wire, files: &file, component, dry_run };
             let Some(command) = batch else { return run.interactive() };
             let timeout = timeout.map(|seconds| Limit::Wall(Duration::from_secs(seconds)));

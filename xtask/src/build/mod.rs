@@ -194,15 +194,20 @@ pub struct Options<'a> {
 /// Whether a machine has the network card that its system drives.
 #[derive(Clone, Copy)]
 pub enum Wire<'a> {
-    /// It has, and these ports of the host lead to it.
-    Card(&'a [Forward]),
+    /// It has.
+    Card {
+        /// Ports of the host that lead to it.
+        forwards: &'a [Forward],
+        /// More options of QEMU's user network.
+        options: &'a [String],
+    },
     /// It has none.
     Out,
 }
 
 impl Default for Wire<'_> {
     fn default() -> Self {
-        Self::Card(&[])
+        Self::Card { forwards: &[], options: &[] }
     }
 }
 
@@ -211,12 +216,14 @@ impl Wire<'_> {
     fn network(self, description: &Description, board: &'static Board) -> Result<Option<Network>> {
         let mut devices = description.devices.iter().filter_map(|name| board.device.get(name));
         match (self, devices.find_map(|device| device.card.as_ref())) {
-            (Self::Card(forwards), Some(card)) => Ok(Some(Network { card, forwards: forwards.to_vec(), options: Vec::new() })),
-            (Self::Card([_, ..]), None) => bail!(
+            (Self::Card { forwards, options }, Some(card)) => {
+                Ok(Some(Network { card, forwards: forwards.to_vec(), options: options.to_vec() }))
+            }
+            (Self::Card { forwards: [_, ..], .. }, None) => bail!(
                 "{} has no network that --forward could lead to: write `net = true` for a component of its description, or leave --forward out",
                 description.name()
             ),
-            (Self::Card([]), None) | (Self::Out, _) => Ok(None),
+            (Self::Card { forwards: [], .. }, None) | (Self::Out, _) => Ok(None),
         }
     }
 }

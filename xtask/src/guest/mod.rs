@@ -3,7 +3,7 @@
 
 pub mod batch;
 
-use crate::build::{self, Options, Seed};
+use crate::build::{self, Options, Seed, Wire};
 use crate::description::Interface;
 use crate::linux::root::{self, Insert};
 use crate::linux::{FOLDER, files, musl, server};
@@ -90,6 +90,8 @@ pub struct Guest<'a> {
     pub own_time: bool,
     /// The machine model, if it is to count.
     pub model: Option<&'a build::Model>,
+    /// What its network card is connected to: nothing is there that could disturb what a test looks at, if nobody says otherwise.
+    pub wire: Wire<'a>,
 }
 
 impl Default for Guest<'_> {
@@ -104,6 +106,7 @@ impl Default for Guest<'_> {
             timeout: TIMEOUT,
             own_time: false,
             model: None,
+            wire: Wire::Out,
         }
     }
 }
@@ -117,6 +120,7 @@ impl Guest<'_> {
             cpu: self.cpu,
             inserts: &self.inserts,
             interface: self.interface,
+            wire: self.wire,
             folder: Some("linux-test"),
             command: Some(build::Command { component: None, inserts: &command }),
             // Instructions that are counted are to be the same each time.

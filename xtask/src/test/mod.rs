@@ -10,6 +10,7 @@ mod image;
 mod latency;
 mod linux;
 mod model;
+mod net;
 mod profile;
 mod results;
 mod script;
@@ -134,6 +135,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(server::ALL)
         .chain(suites::ALL)
         .chain(disk::ALL)
+        .chain(net::ALL)
         .chain(debian::ALL);
     let is_one_of = |tests: &[Test], name| tests.iter().any(|(other, _)| *other == name);
     let entry = |&(name, check): &Test| {

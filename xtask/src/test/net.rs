@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of Linux's network: QEMU's user network, in which this machine's loopback interface is 10.0.2.2.
+
+use super::tally::Test;
+use crate::build::Wire;
+use crate::guest::Guest;
+use crate::machine::network::{Forward, free_port};
+use anyhow::{Context, Result, ensure};
+use sha2::{Digest, Sha256};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// All of them.
+pub const ALL: &[Test] = &[
+    ("linux.net", transfers),
+    ("linux.net.forward", forward),
+    ("linux.net.absent", absent),
+    ("linux.net.restarts", restarts),
+    ("linux.net.two", two),
+];
+
+/// A server of the loopback interface that speaks enough of HTTP: `GET /N` is answered with N bytes, each connection's the same; what is
+/// posted, with its checksum; `GET /wait` as soon as [`Server::release`] was called; `GET /more` with `yes` until driver and switch have died
+/// often enough.
+struct Server {
+    port: u16,
+    ends: Arc<AtomicBool>,
+    gate: std::sync::mpsc::Sender<()>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Bytes that no compression and no repetition gets right.
+fn bytes(count: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_u32;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state
+    };
+    (0..count.div_ceil(4)).flat_map(|_| next().to_le_bytes()).take(count).collect()
+}
+
+fn checksum(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Server {
+    fn start() -> Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let port = listener.local_addr()?.port();
+        let ends = Arc::new(AtomicBool::new(false));
+        let (gate, wait) = channel();
+        let stop = Arc::clone(&ends);
+        let thread = std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(|stream| stream.ok().filter(|_| !stop.load(Ordering::Relaxed))) {
+                // A client that goes away in the middle is the test's to notice.
+                let _ = answer(stream, &wait);
+            }
+        });
+        Ok(Self { port, ends, gate, thread: Some(thread) })
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://10.0.2.2:{}/{path}", self.port)
+    }
+
+    /// One `GET /wait` is answered.
+    fn release(&self) {
+        // Without a server the guest notices.
+        let _ = self.gate.send(());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        self.release();
+        // It waits for a connection.
+        let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn answer(stream: TcpStream, wait: &Receiver<()>) -> Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let (mut request, mut length) = (String::new(), 0);
+    reader.read_line(&mut request)?;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 || line == "\r\n" {
+            break;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse()?;
+        }
+    }
+    let path = request.split(' ').nth(1).unwrap_or_default().trim_start_matches('/');
+    let body = if request.starts_with("POST") {
+        let mut posted = vec![0; length];
+        reader.read_exact(&mut posted)?;
+        checksum(&posted).into_bytes()
+    } else if path == "wait" {
+        wait.recv()?;
+        Vec::new()
+    } else if path == "more" {
+        if deaths()?.iter().all(|(_, deaths)| *deaths >= DEATHS) { b"no".to_vec() } else { b"yes".to_vec() }
+    } else {
+        bytes(path.parse()?)
+    };
+    let mut stream = stream;
+    write!(stream, "HTTP/1.0 200 OK\r\nContent-Length: {}\r\n\r\n", body.len())?;
+    stream.write_all(&body)?;
+    Ok(())
+}
+
+/// A Linux with a network.
+fn guest() -> Guest<'static> {
+    Guest { wire: Wire::default(), ..Guest::default() }
+}
+
+/// Bytes of a transfer.
+const BYTES: usize = 8 << 20;
+
+/// Linux has an address by DHCP and one of IPv6; bytes come and go whole.
+fn transfers() -> Result<()> {
+    let server = Server::start()?;
+    let command = format!(
+        "ip -4 -o addr show dev eth0 | grep -o 'inet [^ ]*'; ip -6 -o addr show dev eth0 | grep -o 'inet6 fe80[^ ]*'; \
+         wget -q -O /tmp/data {} && sha256sum < /tmp/data; {{ printf 'POST / HTTP/1.0\\r\\nContent-Length: {BYTES}\\r\\n\\r\\n'; cat /tmp/data; }} | nc 10.0.2.2 {} | tail -n 1; echo; \
+         ping -c 20 -i 0.01 -s 1400 -q 10.0.2.2 | grep -o '.* received'; cat /sys/class/net/eth0/statistics/rx_errors",
+        server.url(&BYTES.to_string()),
+        server.port
+    );
+    let text = guest().succeed(&command)?.text();
+    let sum = checksum(&bytes(BYTES));
+    let expected =
+        format!("inet 10.0.2.15/24\ninet6 fe80::5054:ff:fe12:3456/64\n{sum}  -\n{sum}\n20 packets transmitted, 20 packets received\n0\n");
+    ensure!(text == expected, "Linux says {text:?} instead of {expected:?}");
+    Ok(())
+}
+
+/// A file as a server of the guest's gives it.
+fn get(port: u16, path: &str) -> Result<String> {
+    let mut stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), Duration::from_secs(10))?;
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    write!(stream, "GET {path} HTTP/1.0\r\n\r\n")?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    let (_, body) = text.split_once("\r\n\r\n").context("no answer")?;
+    Ok(body.into())
+}
+
+/// A port of this machine leads to a server in Linux.
+fn forward() -> Result<()> {
+    let server = Server::start()?;
+    let port = free_port()?;
+    let forwards: [Forward; 1] = [format!("{port}:80").parse().map_err(anyhow::Error::msg)?];
+    let wire = Wire::Card { forwards: &forwards, options: &[] };
+    // The second request is made once the first has been answered.
+    let command = format!("httpd -p 80 -h /etc && wget -q -O /dev/null {0} && wget -q -O - {0}", server.url("wait"));
+    let (found, outcome) = std::thread::scope(|scope| {
+        let guest = scope.spawn(|| Guest { wire, ..Guest::default() }.succeed(&command));
+        // The guest says so by asking.
+        server.release();
+        let mut found = Err(anyhow::anyhow!("the guest ended first"));
+        while found.is_err() && !guest.is_finished() {
+            found = get(port, "/inittab");
+        }
+        server.release();
+        (found, guest.join())
+    });
+    outcome.map_err(|panic| std::panic::resume_unwind(panic)).unwrap_or_else(Err)?;
+    let expected = std::fs::read_to_string("linux/root/inittab")?;
+    ensure!(found? == expected, "the guest's server gives something else than the file");
+    Ok(())
+}
+
+/// Without a card Linux starts as fast, and its link is down.
+fn absent() -> Result<()> {
+    let command = "cat /sys/class/net/eth0/carrier; cat /sys/class/net/eth0/operstate; ip -4 -o addr show dev eth0";
+    let text = Guest::default().succeed(command)?.text();
+    ensure!(text == "0\ndown\n", "Linux says {text:?}");
+    Ok(())
+}
+
+/// How often each of the driver and the switch has to die at least.
+const DEATHS: usize = 20;
+/// Bytes of a file that is transferred while they do.
+const LARGE: usize = 100_000_000;
+
+/// How often driver and switch have died in the last run.
+fn deaths() -> Result<[(&'static str, usize); 2]> {
+    let log = std::fs::read_to_string("out/linux-test/console.log")?;
+    Ok(["nic", "switch"].map(|victim| {
+        let ends = [format!("`{victim}` died"), format!("`{victim}` hangs")];
+        (victim, log.lines().filter(|line| ends.iter().any(|end| line.contains(end))).count())
+    }))
+}
+
+/// Driver and switch die and hang while files are transferred, and one over a single connection: each arrives whole.
+fn restarts() -> Result<()> {
+    let server = Server::start()?;
+    let command = format!(
+        "until ip -4 addr show dev eth0 | grep -q inet; do :; done; \
+         wget -q -O - {} | sha256sum; while [ \"$(wget -q -O - {})\" = yes ]; do wget -q -O - {} | sha256sum; done; \
+         cat /sys/class/net/eth0/statistics/rx_errors",
+        server.url(&LARGE.to_string()),
+        server.url("more"),
+        server.url(&BYTES.to_string())
+    );
+    let system = "tests/systems/linux-chaos.toml";
+    let timeout = Duration::from_secs(600);
+    let text = Guest { system, timeout, ..guest() }.succeed(&command)?.text();
+    let (large, small) = (checksum(&bytes(LARGE)), checksum(&bytes(BYTES)));
+    let rest = text.strip_prefix(&format!("{large}  -\n")).with_context(|| format!("Linux says {text:?} instead of {large}"))?;
+    let sums = rest.strip_suffix("0\n").with_context(|| format!("Linux says {rest:?}: frames of no length that there is"))?;
+    ensure!(sums.lines().all(|sum| sum == format!("{small}  -")), "Linux says {sums:?} instead of {small}");
+    for (victim, deaths) in deaths()? {
+        println!("# {victim}: {deaths} deaths");
+        ensure!(deaths >= DEATHS, "`{victim}` died {deaths} times, not {DEATHS}");
+    }
+    Ok(())
+}
+
+/// Two Linuxes have a card each of one switch, and reach each other and the outside.
+fn two() -> Result<()> {
+    let server = Server::start()?;
+    let command = format!(
+        "until ping -6 -c 1 -W 1 -q fe80::5054:ff:fe12:3457%eth0 > /dev/null; do :; done; \
+         ping -6 -c 20 -i 0.01 -s 1400 -q fe80::5054:ff:fe12:3457%eth0 | grep -o '.* received'; wget -q -O - {} | sha256sum",
+        server.url(&BYTES.to_string())
+    );
+    let text = Guest { system: "systems/two-linuxes.toml", ..guest() }.succeed(&command)?.text();
+    let expected = format!("20 packets transmitted, 20 packets received\n{}  -\n", checksum(&bytes(BYTES)));
+    ensure!(text == expected, "the first Linux says {text:?} instead of {expected:?}");
+    Ok(())
+}
