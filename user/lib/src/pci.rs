@@ -2,7 +2,7 @@
 //! Devices of PCI bus 0. The root server finds them by [`find`]; a component sees those that it was
 //! given as [`Device`]s.
 
-use crate::port::{read32, write32};
+use crate::port::{read8, read32, write8, write32};
 use alloc::vec::Vec;
 use image::pci::{BARS, Device, Range, WORDS};
 use virtio_drivers::transport::pci::bus::{BarInfo, Command, ConfigurationAccess, DeviceFunction, PciRoot};
@@ -65,6 +65,27 @@ pub fn find(device: u8) -> Option<Found> {
     let (_, command) = bus.get_status_command(at(device));
     bus.set_command(at(device), (command | Command::MEMORY_SPACE | Command::BUS_MASTER) & !Command::INTERRUPT_DISABLE);
     Some(Found { config, ranges: bars.map(|bar| bar.and_then(whole_pages)), line: Ports.read_word(at(device), LINE) & 0xff })
+}
+
+/// The board's interrupt router, a PIIX3 (82371SB, 2.2.7): bytes from [`ROUTES`] on have the lines of four wires, of which each device has one.
+const ROUTER: u8 = 1;
+const ROUTER_ID: u32 = 0x7000_8086;
+const ROUTES: u8 = 0x60;
+/// Ports of a bit for each line that is level-triggered, as those of PCI devices are (82371SB, 2.5.5).
+const LEVEL: u16 = 0x4d0;
+
+/// Leads the interrupts of a device, and of those that share its wire, to another line, which nobody else uses. Whether the machine can.
+#[must_use]
+pub fn route(device: u8, line: u32) -> bool {
+    if line > 15 || Ports.read_word(at(ROUTER), 0) != ROUTER_ID {
+        return false;
+    }
+    let shift = u32::from(device.wrapping_sub(1) % 4) * 8;
+    let routes = Ports.read_word(at(ROUTER), ROUTES);
+    Ports.write_word(at(ROUTER), ROUTES, routes & !(0xff << shift) | line << shift);
+    let port = LEVEL + line as u16 / 8;
+    write8(port, read8(port) | 1 << (line % 8));
+    true
 }
 
 /// A range of memory that shares no page with another device's.

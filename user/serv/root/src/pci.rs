@@ -33,7 +33,7 @@ impl Granted {
 /// none, or none that can be used, which is said.
 pub fn find(resources: &mut Resources, name: &str, device: u8, addresses: Range<u32>) -> Option<Granted> {
     let found = pci::find(device)?;
-    let line = found.line;
+    let line = resources.spare_line(found.line).filter(|line| *line == found.line || pci::route(device, *line)).unwrap_or(found.line);
     let granted = resources.line(line).and_then(|irq| grant(resources, name, found, (irq, addresses)));
     granted.map_err(|error| say(format_args!("no use of PCI device {device} with interrupt line {line}: {}", error.text()))).ok()
 }

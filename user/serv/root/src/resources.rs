@@ -15,6 +15,9 @@ const DEVICES_END: u32 = 0xffff_f000;
 const LEGACY: u32 = 0xa_0000;
 const LEGACY_END: u32 = 0x10_0000;
 
+/// Interrupt lines that devices of PCI can be led to: those that a second printer and the firmware's power management would have.
+const SPARE_LINES: [u32; 2] = [5, 9];
+
 /// Free bytes in a RAM capability.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Range {
@@ -175,6 +178,11 @@ impl Resources {
         let index = self.free_lines.iter().position(|free| *free == line).ok_or(Error::Occupied)?;
         self.free_lines.swap_remove(index);
         Ok(slot::IRQ + line)
+    }
+
+    /// A line that nobody has: this one if possible, else one that no device of a PC needs to have.
+    pub fn spare_line(&self, wanted: u32) -> Option<u32> {
+        [wanted].into_iter().chain(SPARE_LINES).find(|line| self.free_lines.contains(line))
     }
 
     /// The addresses of a window as a Memory of their own.
