@@ -1,36 +1,74 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A disk (l4a): the disk server, granted as "disk", and memory that it shares with this
- * Linux, granted as "buffer".  One request at a time.
+ * A disk (l4a): a range of the disk server's, by the protocol of docs/disk.md.  The server is granted as "disk" and
+ * "disk-bell", the memory that it shares with this Linux as "disk-memory".  A request's tag is its slot.
  */
 #include <linux/bio.h>
+#include <linux/bitmap.h>
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
 #include <linux/highmem.h>
 #include <linux/init.h>
 #include <linux/kernel.h>
+#include <linux/log2.h>
 #include <linux/string.h>
 #include "async_call.h"
 
-/* How often a request is repeated if the disk server dies of it. */
-#define MAX_RESTARTS	5
+/* More requests would wait for one disk all the same. */
+#define MAX_TAGS	32U
+/* How often the disk server may die while it has a request and no other one, before that fails. */
+#define MAX_DEATHS	10
+/* The server itself finds a device that says nothing within half of that. */
+#define TIMEOUT		(120 * HZ)
 
+/* Calls of the server: there is one, to attach. */
 static struct l4_async_call call;
-static char *buffer;
-static struct request *current_request;
-/* How often the disk server was restarted while it had the current request. */
-static unsigned int restarts;
+static u32 bell;
+static char *memory;
+static u32 slots;
 static struct blk_mq_tag_set tags;
 
-/* Copies between the request's pages and the buffer. */
-static void copy(struct request *request, bool to_buffer)
+/*
+ * Requests by tag, and how often the server died of each.  Bits are tags: those that have a request, those of them
+ * that the server has, and those that the last life of the server had when it died without an answer.  As long as
+ * there are suspects the server has one request at a time, and theirs first: so the one that it dies of is found.
+ */
+static struct request *requests[MAX_TAGS];
+static unsigned int deaths[MAX_TAGS];
+static unsigned long waiting, submitted, suspects;
+static bool answered;
+
+/*
+ * Requests that the server was not told of, because it works on others: it is told of all at once, when an answer
+ * comes, when Linux is idle, or when they are many.  Each time costs the server a look at the ring and the device a
+ * notification.
+ */
+static unsigned int held;
+#define MAX_HELD	8U
+
+/* Requests that were put into the ring, and answers that were taken out, since the server was attached. */
+static u32 produced, consumed;
+static enum { ATTACHED, ATTACHING, ATTACHING_AGAIN, GONE } state;
+
+static u32 *word(u32 offset)
+{
+	return (u32 *)(memory + offset);
+}
+
+static char *data_of(unsigned int tag)
+{
+	return memory + L4_DISK_DATA + tag * L4_DISK_SLOT;
+}
+
+/* Copies between the request's pages and its slot. */
+static void copy(struct request *request, bool to_slot)
 {
 	struct req_iterator iter;
 	struct bio_vec part;
-	char *at = buffer;
+	char *at = data_of(request->tag);
 
 	rq_for_each_segment(part, request, iter) {
-		if (to_buffer)
+		if (to_slot)
 			memcpy_from_bvec(at, &part);
 		else
 			memcpy_to_bvec(&part, at);
@@ -38,92 +76,274 @@ static void copy(struct request *request, bool to_buffer)
 	}
 }
 
-static blk_status_t queue(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *data)
+static u32 operation(struct request *request)
 {
-	struct request *request = data->rq;
-
 	switch (req_op(request)) {
 	case REQ_OP_READ:
-		call.request[0] = L4_DISK_READ;
-		break;
+		return L4_DISK_READ;
 	case REQ_OP_WRITE:
-		call.request[0] = L4_DISK_WRITE;
-		break;
+		return L4_DISK_WRITE;
 	case REQ_OP_FLUSH:
-		call.request[0] = L4_DISK_FLUSH;
-		break;
+		return L4_DISK_FLUSH;
 	default:
-		return BLK_STS_NOTSUPP;
+		return 0;
 	}
-	blk_mq_start_request(request);
-	current_request = request;
-	restarts = 0;
-	if (req_op(request) == REQ_OP_WRITE)
-		copy(request, true);
-	call.words = 3;
-	call.request[1] = blk_rq_pos(request);
-	call.request[2] = blk_rq_sectors(request);
-	l4_async_call_start(&call);
-	return BLK_STS_OK;
 }
 
+static void put(unsigned int tag)
+{
+	u32 at = L4_DISK_FIRST_REQUEST + produced % slots * L4_DISK_REQUEST;
+	struct request *request = requests[tag];
+	u64 first = blk_rq_pos(request);
+
+	WRITE_ONCE(*word(at), tag);
+	WRITE_ONCE(*word(at + L4_DISK_REQUEST_OPERATION), operation(request));
+	WRITE_ONCE(*word(at + L4_DISK_REQUEST_COUNT), blk_rq_sectors(request));
+	WRITE_ONCE(*word(at + L4_DISK_REQUEST_FIRST), lower_32_bits(first));
+	WRITE_ONCE(*word(at + L4_DISK_REQUEST_FIRST + 4), upper_32_bits(first));
+	mb();
+	WRITE_ONCE(*word(L4_DISK_REQUESTS + L4_NET_PRODUCED), ++produced);
+	submitted |= BIT(tag);
+	held++;
+}
+
+/* Tells the server of requests if it sleeps. */
+static void kick(void)
+{
+	u32 *waits = word(L4_DISK_REQUESTS + L4_NET_CONSUMER_WAITS);
+
+	held = 0;
+	mb();
+	if (READ_ONCE(*waits)) {
+		WRITE_ONCE(*waits, 0);
+		l4_call(L4_OP_NOTIFY, bell, 0, 0, 0);
+	}
+}
+
+void l4_disk_idle(void)
+{
+	if (held)
+		kick();
+}
+
+/* Gives the server what it may have.  Interrupts are disabled. */
+static void submit(void)
+{
+	unsigned long next;
+
+	if (state != ATTACHED)
+		return;
+	if (suspects) {
+		if (!submitted)
+			put(__ffs(suspects));
+		return;
+	}
+	while ((next = waiting & ~submitted))
+		put(__ffs(next));
+}
+
+static void end(unsigned int tag, blk_status_t status)
+{
+	struct request *request = requests[tag];
+
+	waiting &= ~BIT(tag);
+	submitted &= ~BIT(tag);
+	suspects &= ~BIT(tag);
+	requests[tag] = NULL;
+	if (status == BLK_STS_OK && req_op(request) == REQ_OP_READ)
+		copy(request, false);
+	blk_mq_end_request(request, status);
+}
+
+/* Begins anew.  What was not answered is repeated: that does no harm, as its data is still in its slot. */
+static void attach(void)
+{
+	if (state == ATTACHING || state == ATTACHING_AGAIN) {
+		/* A life of the server may answer the call that is under way, and be over. */
+		state = ATTACHING_AGAIN;
+		return;
+	}
+	state = ATTACHING;
+	l4_async_call_start(&call);
+}
+
+static void begin(void)
+{
+	u32 *waits = word(L4_DISK_ANSWERS + L4_NET_CONSUMER_WAITS);
+	unsigned int tag;
+
+	produced = 0;
+	consumed = 0;
+	if (submitted && !answered) {
+		suspects |= submitted;
+		tag = __ffs(submitted);
+		if (submitted == BIT(tag) && ++deaths[tag] > MAX_DEATHS) {
+			pr_err_ratelimited("l4a: the disk server dies of a request\n");
+			end(tag, BLK_STS_IOERR);
+		}
+	}
+	submitted = 0;
+	answered = false;
+	state = ATTACHED;
+	WRITE_ONCE(*waits, 1);
+	submit();
+	kick();
+}
+
+/* An attempt to attach has ended. */
 static irqreturn_t call_done(int irq, void *data)
 {
-	struct request *request = current_request;
-	bool failed = call.failed || call.reply[0];
-
-	if (!request)
+	if (state != ATTACHING && state != ATTACHING_AGAIN)
 		return IRQ_NONE;
-	/* The request may have been carried out in part.  To repeat it does no harm: its data is still in the buffer. */
-	if (call.restarted && restarts++ < MAX_RESTARTS) {
+	if (state == ATTACHING_AGAIN || call.restarted) {
+		state = ATTACHING;
 		l4_async_call_start(&call);
-		return IRQ_HANDLED;
+	} else if (call.failed || call.reply[0]) {
+		pr_err("l4a: error %d: the disk is gone\n", call.failed ? -1 : (int)call.reply[0]);
+		state = GONE;
+		while (waiting)
+			end(__ffs(waiting), BLK_STS_IOERR);
+	} else {
+		begin();
 	}
-	current_request = NULL;
-	if (failed)
-		pr_err_ratelimited("l4a: error %d\n", call.failed ? -1 : (int)call.reply[0]);
-	else if (req_op(request) == REQ_OP_READ)
-		copy(request, false);
-	blk_mq_end_request(request, failed ? BLK_STS_IOERR : BLK_STS_OK);
 	return IRQ_HANDLED;
 }
 
-static const struct blk_mq_ops queue_ops = { .queue_rq = queue };
+/* Another life of the server asks for it. */
+static irqreturn_t again(int irq, void *data)
+{
+	attach();
+	return IRQ_HANDLED;
+}
+
+/* Takes an answer.  False: there is none, or the server breaks the ring. */
+static bool take(void)
+{
+	u32 filled = READ_ONCE(*word(L4_DISK_ANSWERS + L4_NET_PRODUCED)) - consumed;
+	u32 at = L4_DISK_FIRST_ANSWER + consumed % slots * L4_DISK_ANSWER, tag, status;
+
+	if (filled > slots)
+		attach();
+	if (!filled || filled > slots)
+		return false;
+	mb();
+	tag = READ_ONCE(*word(at));
+	status = READ_ONCE(*word(at + L4_DISK_ANSWER_STATUS));
+	mb();
+	WRITE_ONCE(*word(L4_DISK_ANSWERS + L4_NET_CONSUMED), ++consumed);
+	if (tag >= MAX_TAGS || !(submitted & BIT(tag)))
+		return true;
+	if (status)
+		pr_err_ratelimited("l4a: error %u\n", status);
+	answered = true;
+	end(tag, status ? BLK_STS_IOERR : BLK_STS_OK);
+	return true;
+}
+
+static irqreturn_t answers(int irq, void *data)
+{
+	bool more;
+
+	if (state != ATTACHED)
+		return IRQ_HANDLED;
+	do {
+		while (take())
+			;
+		WRITE_ONCE(*word(L4_DISK_ANSWERS + L4_NET_CONSUMER_WAITS), 1);
+		mb();
+		more = READ_ONCE(*word(L4_DISK_ANSWERS + L4_NET_PRODUCED)) != consumed;
+	} while (more && state == ATTACHED);
+	submit();
+	if (held)
+		kick();
+	return IRQ_HANDLED;
+}
+
+static blk_status_t queue(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *data)
+{
+	struct request *request = data->rq;
+	unsigned long flags;
+
+	if (!operation(request))
+		return BLK_STS_NOTSUPP;
+	local_irq_save(flags);
+	/* Of a server that is gone the device may still read the slot. */
+	if (state == GONE) {
+		local_irq_restore(flags);
+		return BLK_STS_IOERR;
+	}
+	blk_mq_start_request(request);
+	if (req_op(request) == REQ_OP_WRITE)
+		copy(request, true);
+	requests[request->tag] = request;
+	deaths[request->tag] = 0;
+	waiting |= BIT(request->tag);
+	submit();
+	if (held && held >= min_t(unsigned int, hweight_long(submitted), MAX_HELD))
+		kick();
+	local_irq_restore(flags);
+	return BLK_STS_OK;
+}
+
+/* The server has said nothing for long.  If it lives and waits for nothing, a notification was lost. */
+static enum blk_eh_timer_return timed_out(struct request *request)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	if (state == ATTACHED)
+		attach();
+	local_irq_restore(flags);
+	return BLK_EH_RESET_TIMER;
+}
+
+static const struct blk_mq_ops queue_ops = { .queue_rq = queue, .timeout = timed_out };
 static const struct block_device_operations disk_ops = { .owner = THIS_MODULE };
 
 static int __init disk_init(void)
 {
-	const struct l4_grant *disk = l4_find_grant("disk"), *shared = l4_find_grant("buffer");
+	const struct l4_grant *disk = l4_find_grant("disk"), *shared = l4_find_grant("disk-memory");
+	const struct l4_grant *notified = l4_find_grant("disk-bell");
 	struct queue_limits limits = { .features = BLK_FEAT_WRITE_CACHE };
 	struct gendisk *gendisk;
 	struct l4_regs r;
 	int err, major;
 	bool failed;
 
-	if (!disk || !shared || !shared->address)
+	if (!disk || !notified || !shared || !shared->address || shared->bytes < L4_DISK_DATA + L4_DISK_SLOT)
 		return 0;
 	/* Linux boots: it may wait for this call itself. */
 	do
-		failed = l4_ipc_call(disk->slot, 3, L4_DISK_SIZE, 0, 0, &r);
+		failed = l4_ipc_call(disk->slot, 3, L4_DISK_ATTACH, 0, 0, &r);
 	while (failed && l4_was_restarted(r.r0));
 	if (failed || r.r2) {
 		pr_err("l4a: no disk\n");
 		return -ENODEV;
 	}
-	buffer = (char *)shared->address;
-	/* A request may be as large as the buffer, in segments of any size: they are copied. */
-	limits.max_hw_sectors = min_t(u32, r.r4, shared->bytes / SECTOR_SIZE);
+	memory = (char *)shared->address;
+	bell = notified->slot;
+	slots = rounddown_pow_of_two(min_t(u32, (shared->bytes - L4_DISK_DATA) / L4_DISK_SLOT, L4_DISK_MOST_SLOTS));
+	call.words = 3;
+	call.request[0] = L4_DISK_ATTACH;
+	/* A request may be as large as a slot, in segments of any size: they are copied. */
+	limits.max_hw_sectors = L4_DISK_SLOT / SECTOR_SIZE;
 	limits.max_segments = limits.max_hw_sectors;
-	limits.io_opt = limits.max_hw_sectors * SECTOR_SIZE;
+	limits.io_opt = L4_DISK_SLOT;
+	begin();
 	err = l4_async_call_init(&call, "disk", L4_IRQ_DISK, call_done, "disk", NULL);
+	if (!err)
+		err = request_irq(L4_DISK_BIT_ANSWERS, answers, 0, "disk-answers", NULL);
+	if (!err)
+		err = request_irq(L4_DISK_BIT_ATTACH, again, 0, "disk-again", NULL);
 	if (err)
 		return err;
 	major = register_blkdev(0, "l4disk");
 	if (major < 0)
 		return major;
-	err = blk_mq_alloc_sq_tag_set(&tags, &queue_ops, 1, 0);
+	err = blk_mq_alloc_sq_tag_set(&tags, &queue_ops, min(slots, MAX_TAGS), 0);
 	if (err)
 		return err;
+	tags.timeout = TIMEOUT;
 	gendisk = blk_mq_alloc_disk(&tags, &limits, NULL);
 	if (IS_ERR(gendisk))
 		return PTR_ERR(gendisk);
@@ -131,7 +351,7 @@ static int __init disk_init(void)
 	gendisk->minors = 16;
 	gendisk->fops = &disk_ops;
 	strscpy(gendisk->disk_name, "l4a", sizeof(gendisk->disk_name));
-	set_capacity(gendisk, r.r3);
+	set_capacity(gendisk, (u64)r.r4 << 32 | r.r3);
 	return device_add_disk(NULL, gendisk, NULL);
 }
 device_initcall(disk_init);

@@ -258,6 +258,9 @@ int l4_thread_run(u32 slot, l4_thread_fn *fn, void *arg, void *stack_top, u32 pr
 /* Whether all threads of this Linux have one priority.  Known once l4_inject_init() has returned. */
 extern bool l4_one_priority;
 
+/* Linux is going to wait: the disk server is told of requests that it was not told of. */
+void l4_disk_idle(void);
+
 /* Console. */
 void l4_console_write(const char *s, unsigned int n);
 /* Writes to the machine-readable line.  False: the system description does not let this Linux. */

@@ -47,22 +47,19 @@ impl Layout {
     /// The ring in which the switch produces.
     #[must_use]
     pub const fn to_client(self) -> Ring {
-        Ring { words: IN, first: SLOTS, slots: self.slots }
+        Ring::new(IN, SLOTS, self.slots, SLOT)
     }
 
     /// The ring in which the client produces.
     #[must_use]
     pub const fn from_client(self) -> Ring {
-        Ring { words: OUT, first: SLOTS + self.slots * SLOT, slots: self.slots }
+        Ring::new(OUT, SLOTS + self.slots * SLOT, self.slots, SLOT)
     }
 
     /// Sets all words of both rings to 0.
     pub fn clear(self, memory: &impl Shared) {
-        for ring in [IN, OUT] {
-            for word in [PRODUCED, CONSUMED, CONSUMER_WAITS, PRODUCER_WAITS] {
-                memory.write(ring + word, 0);
-            }
-        }
+        self.to_client().clear(memory);
+        self.from_client().clear(memory);
         memory.fence();
     }
 }
@@ -76,11 +73,26 @@ pub struct Ring {
     first: u32,
     /// A power of two.
     slots: u32,
+    /// Bytes of a slot.
+    bytes: u32,
 }
 
 impl Ring {
+    /// Its words are at the offset `words`, its first slot at `first`; it has so many slots, a power of two, of so many bytes.
+    #[must_use]
+    pub const fn new(words: u32, first: u32, slots: u32, bytes: u32) -> Self {
+        Self { words, first, slots, bytes }
+    }
+
+    /// Sets its words to 0.
+    pub fn clear(&self, memory: &impl Shared) {
+        for word in [PRODUCED, CONSUMED, CONSUMER_WAITS, PRODUCER_WAITS] {
+            memory.write(self.words + word, 0);
+        }
+    }
+
     const fn slot(&self, number: u32) -> u32 {
-        self.first + number % self.slots * SLOT
+        self.first + number % self.slots * self.bytes
     }
 
     /// Writes `index` into a word. Whether the other side is to be notified, which said so in `waits`.

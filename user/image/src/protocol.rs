@@ -36,30 +36,68 @@ pub mod clock {
     pub const NOW: u32 = 1;
 }
 
-/// To the disk server. Its data goes through memory that it shares with its only client, so
-/// requests are made one at a time.
+/// Between the disk server and its clients (docs/disk.md). Requests, answers and data go through memory that the server shares
+/// with each client.
 pub mod disk {
-    /// Request: read sectors into the shared memory, from its start. Word 1 is the first sector,
-    /// word 2 their number. Reply: word 0 is 0, or one of the errors below.
+    /// Request: this client begins anew at slot 0 of both rings. Reply: 0, or an error; the sectors of its range: low word, high
+    /// word.
+    pub const ATTACH: u32 = 1;
+
+    /// Operation: read sectors into the slot's data.
     pub const READ: u32 = 1;
-    /// Request: write sectors from the shared memory; words as for [`READ`].
+    /// Operation: write sectors from the slot's data.
     pub const WRITE: u32 = 2;
-    /// Request: what was written is on the disk when the reply comes.
+    /// Operation: what was written before is on the disk when the answer comes.
     pub const FLUSH: u32 = 3;
-    /// Request: the disk's size. Reply: 0, its sectors, and the most sectors of a request.
-    pub const SIZE: u32 = 4;
 
     /// Bytes of a sector.
     pub const SECTOR: u32 = 512;
 
-    /// Error: the request makes no sense, or reaches beyond the disk or the shared memory.
+    /// Error: the request makes no sense, or reaches beyond the range or the slot.
     pub const BAD_REQUEST: u32 = 1;
     /// Error: the disk says that it failed.
     pub const DISK_FAILED: u32 = 2;
     /// Error: the disk says nothing.
     pub const TIMED_OUT: u32 = 3;
-    /// Error: there is no disk.
+    /// Error: there is no disk, or it has no such range.
     pub const NO_DISK: u32 = 4;
+
+    /// Clients notify the server with this: there are requests.
+    pub const BIT_REQUESTS: u32 = 2;
+    /// The server notifies clients with this: there are answers.
+    pub const BIT_ANSWERS: u32 = 16;
+    /// The server notifies clients with this: attach again.
+    pub const BIT_ATTACH: u32 = 17;
+
+    /// Offset of the words of the ring of answers, which are as those of the network's rings (`net`).
+    pub const ANSWERS: u32 = 0;
+    /// Offset of the words of the ring of requests.
+    pub const REQUESTS: u32 = 256;
+    /// Offset of the first answer.
+    pub const FIRST_ANSWER: u32 = 512;
+    /// Offset of the first request.
+    pub const FIRST_REQUEST: u32 = 1024;
+    /// Offset of the first slot's data.
+    pub const DATA: u32 = 4096;
+
+    /// Bytes of a slot's data.
+    pub const SLOT: u32 = 65536;
+    /// Most slots; their number is a power of two, and the length of both rings.
+    pub const MOST_SLOTS: u32 = 64;
+
+    /// Bytes of an answer: the slot, then 0 or an error.
+    pub const ANSWER: u32 = 8;
+    /// Offset in an answer: 0, or an error.
+    pub const ANSWER_STATUS: u32 = 4;
+
+    /// Bytes of a request: the slot, then what follows.
+    pub const REQUEST: u32 = 32;
+    /// Offset in a request: the operation.
+    pub const REQUEST_OPERATION: u32 = 4;
+    /// Offset in a request: how many sectors.
+    pub const REQUEST_COUNT: u32 = 8;
+    /// Offset in a request: the first sector, counted from the range's start; low word, high word.
+    pub const REQUEST_FIRST: u32 = 12;
 }
 
 /// Between the network switch and its clients, `nic` among them (docs/net.md). Frames go through a port's memory: a switch and a

@@ -22,6 +22,7 @@ mod arch;
 pub mod cap;
 pub mod clock;
 pub mod console;
+pub mod disk;
 pub mod heartbeat;
 #[cfg(target_arch = "x86")]
 pub mod interval;
@@ -40,7 +41,6 @@ pub mod virtio;
 
 pub use abi::{Error, Frame, MessageKind, Rights, Word};
 pub use cap::{Irq, Memory, Quota, Segment, Space, Thread};
-pub use image::protocol::disk;
 pub use image::slot;
 pub use ipc::Received;
 #[cfg(target_arch = "x86")]

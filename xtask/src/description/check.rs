@@ -343,9 +343,59 @@ mod tests {
         let parsed = parse(&with(", interface = \"ata\"")).expect("sound");
         let interfaces = ["disk", "second-disk"].map(|name| parsed.disks.get(name).map(|disk| disk.interface == Interface::Ata));
         assert_eq!(interfaces, [Some(true), Some(false)]);
-        assert!(parsed.shared.contains_key("disk-buffer") && parsed.shared.contains_key("second-disk-queue"));
+        assert!(parsed.shared.contains_key("disk-queue") && parsed.shared.contains_key("second-disk-queue"));
         assert!(error(&with(", interface = \"scsi\"")).starts_with("x.toml:4: unknown variant `scsi`"));
         assert!(error(&using("disk = {}")).starts_with("x.toml:4: missing field `size`"));
+    }
+
+    /// Two components with parts of a disk of 1 MiB.
+    fn parts(one: &str, two: &str) -> String {
+        let component = |name, part| format!("[[component]]\nname = \"{name}\"\ndisk = {part}\n");
+        using("disk = { size = \"1M\" }") + &component("b", one) + &component("c", two)
+    }
+
+    #[test]
+    fn a_disk_has_a_client_for_each_part() {
+        let parsed = parse(&parts("{ first = \"64K\", size = \"64K\" }", "{ partition = 2 }")).expect("sound");
+        let disk = parsed.component.iter().find(|component| component.name.get_ref() == "disk").expect("a server");
+        assert_eq!(disk.arguments, ["range-1=sectors=128+128", "range-2=partition=2"]);
+        let own: Vec<_> = disk.notifies.iter().chain(&disk.calls).map(|peer| (peer.label(), peer.to.get_ref().as_str())).collect();
+        assert_eq!(own, [("interrupt", "disk"), ("bell-1", "b"), ("again-1", "b"), ("bell-2", "c"), ("again-2", "c")]);
+        let shared: Vec<_> = disk.shares.iter().map(|share| (share.label(), share.region.get_ref().as_str(), share.dma)).collect();
+        assert_eq!(shared, [("queue", "disk-queue", true), ("client-1", "disk-b", true), ("client-2", "disk-c", true)]);
+        let client = parsed.component.iter().find(|component| component.name.get_ref() == "c").expect("a client");
+        let badge = |peer: &crate::description::Peer| (peer.label().to_string(), peer.badge.as_ref().map(|badge| *badge.get_ref()));
+        assert_eq!(
+            client.calls.iter().chain(&client.notifies).map(badge).collect::<Vec<_>>(),
+            [("disk".into(), Some(2)), ("disk-bell".into(), Some(4))]
+        );
+        assert!(client.shares.iter().all(|share| share.label() == "disk-memory" && !share.dma && share.writable));
+        // The whole of it, of one component.
+        let parsed = parse(&parts("true", "false")).expect("sound");
+        assert!(parsed.component.iter().all(|component| component.arguments.is_empty() && component.calls.len() < 2));
+    }
+
+    #[test]
+    fn refuses_parts_that_cannot_be() {
+        let both = |one: &str, two: &str| error(&parts(one, two));
+        for (one, two) in [("true", "true"), ("true", "{ partition = 1 }"), ("{ partition = 1 }", "{ partition = 1 }")] {
+            assert_eq!(both(one, two), "x.toml:10: `b` has a part of this, too: give each a part of its own");
+        }
+        let half = "{ size = \"512K\" }";
+        assert!(both(half, "{ first = \"508K\", size = \"4K\" }").starts_with("x.toml:10: `b` has a part"));
+        assert!(parse(&parts(half, "{ first = \"512K\", size = \"512K\" }")).is_ok());
+        assert!(both(half, "{ first = \"512K\", size = \"516K\" }").starts_with("x.toml:10: `disk` has 1M: this part"));
+        assert!(both(half, "{ first = \"512K\", size = \"0\" }").starts_with("x.toml:10: `disk` has 1M: this part"));
+        assert!(both(half, "{ first = \"512K\" }").starts_with("x.toml:10: write `partition`, or `first` and `size`"));
+        assert_eq!(both(half, "{ partition = 0 }"), "x.toml:10: partitions are counted from 1");
+        assert!(both(half, "{ device = \"second-disk\" }").starts_with("x.toml:10: there is no disk `second-disk`: add"));
+        assert!(both(half, "{ part = 1 }").starts_with("x.toml:10: unknown field `part`"));
+        assert!(
+            both(half, "7")
+                .ends_with("expected `disk = true`, `disk = { partition = 1 }`, or `disk = { first = \"32M\", size = \"64M\" }`")
+        );
+        let twice = using("disk = { size = \"1M\" }") + "[[component]]\nname = \"b\"\ndisk = true\ncalls = [{ to = \"disk\" }]\n";
+        assert!(error(&twice).starts_with("x.toml:7: `disk` gives `b` things called disk, disk-bell, disk-memory"));
     }
 
     #[test]

@@ -5,8 +5,10 @@
 mod check;
 mod connect;
 mod devices;
+mod disk;
 mod explain;
 mod net;
+mod parts;
 mod sources;
 
 use crate::linux::server;
@@ -167,6 +169,9 @@ pub struct Component {
     /// Whether it has a network: what that means is among the keys below when the description was read.
     #[serde(skip_serializing)]
     net: Option<Spanned<Net>>,
+    /// What it has of a disk: what that means is among the keys below when the description was read.
+    #[serde(skip_serializing)]
+    disk: Option<Spanned<disk::Use>>,
     #[serde(default)]
     pub calls: Vec<Peer>,
     #[serde(default)]
@@ -415,6 +420,7 @@ pub fn parse(path: &Path, text: String, board: &Board) -> Result<Description> {
     let mut description = merged(&sources, board).map_err(|mistake| sources.wrong(mistake))?;
     description.sources = sources;
     description.connect()?;
+    description.share_disks()?;
     description.choose_windows()?;
     description.check(board)?;
     Ok(description)
@@ -448,6 +454,11 @@ impl Description {
 
     /// A size such as `64K`, a multiple of a page.
     pub fn bytes(&self, size: &Spanned<String>) -> Result<u32> {
+        u32::try_from(self.long(size)?).map_err(|_| self.wrong(size, &format!("`{}` is 4 GiB or more: write less", size.get_ref())))
+    }
+
+    /// The same of a size that may be of a disk.
+    fn long(&self, size: &Spanned<String>) -> Result<u64> {
         let text = size.get_ref();
         let (digits, shift) = match text.as_bytes().last() {
             Some(b'K') => (&text[..text.len() - 1], 10),
@@ -455,8 +466,8 @@ impl Description {
             Some(b'G') => (&text[..text.len() - 1], 30),
             _ => (text.as_str(), 0),
         };
-        let value = digits.parse::<u64>().ok().and_then(|n| u32::try_from(n.checked_mul(1 << shift)?).ok());
-        value.filter(|v| v.is_multiple_of(abi::PAGE_SIZE)).ok_or_else(|| {
+        let value = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift));
+        value.filter(|v| v.is_multiple_of(abi::PAGE_SIZE.into())).ok_or_else(|| {
             self.wrong(
                 size,
                 &format!("`{text}` is no size: write a multiple of 4096, as a number or with K, M or G behind it (`64K`, `2M`)"),

@@ -1,55 +1,109 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A virtio block device (Virtual I/O Device 1.2, 5.2). Every transfer goes from the buffer's start.
+//! A virtio block device (Virtual I/O Device 1.2, 5.2), which transfers between the disk and buffers.
 
-use super::{BUFFER, Dma, Failed, Opened, PAGE, QUEUE_AREA, open};
+use super::{BUFFERS, Dma, Failed, Opened, PAGE, QUEUE_AREA, open};
 use crate::{Env, Error, Result};
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec;
 use bitflags::bitflags;
+use core::result::Result as Answer;
+use image::protocol::disk::SECTOR;
 use virtio_drivers::queue::VirtQueue;
 use virtio_drivers::transport::pci::PciTransport;
 use virtio_drivers::transport::{DeviceType, Transport};
 
-/// Bytes of a sector, whatever the device's own block is.
-pub const SECTOR: u32 = 512;
-
-/// The device's only queue, and its length: one request is under way at a time, of three parts.
+/// The device's only queue, and its length: a request has up to three parts.
 const QUEUE: u16 = 0;
-const QUEUE_LENGTH: usize = 4;
+const LENGTH: usize = 256;
 
-/// In the queue's last page: type, a zero, the first sector (low, high word); then the status.
+/// What the queue's last page has: a head for each request (type, a zero, the first sector: low, high word), a status for each, and
+/// a sector for the driver's own use.
 const HEAD_BYTES: u32 = 16;
+const STATUSES: u32 = Block::MOST * HEAD_BYTES;
+const OWN: u32 = PAGE - SECTOR;
+
+/// Where the data of a request is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// In a buffer, of this number in the order in which they were named, from this offset on.
+    Buffer(usize, u32),
+    /// One sector that nobody else sees ([`Block::own_sector`]).
+    Own,
+}
 
 /// What a device can be asked for; sectors are numbered from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Request {
-    /// Read sectors to the start of the buffer.
+    /// Read sectors.
     Read {
         /// The first.
         first: u64,
         /// How many, at least one.
         count: u32,
+        /// Where to.
+        to: Place,
     },
-    /// Write sectors from the start of the buffer.
+    /// Write sectors.
     Write {
         /// The first.
         first: u64,
         /// How many, at least one.
         count: u32,
+        /// Where from.
+        from: Place,
     },
     /// What was written is on the disk when this is done.
     Flush,
 }
 
-impl Request {
-    /// As the device numbers it, with the first sector and the bytes of the transfer.
-    fn coded(self) -> Option<(u32, u64, u32)> {
-        let bytes = |count: u32| count.checked_mul(SECTOR).filter(|bytes| *bytes > 0 && *bytes <= BUFFER.bytes());
-        Some(match self {
-            Self::Read { first, count } => (0, first, bytes(count)?),
-            Self::Write { first, count } => (1, first, bytes(count)?),
-            Self::Flush => (4, 0, 0),
-        })
+/// What a request is to the queue.
+#[derive(Clone, Copy)]
+struct Parts {
+    /// Which head and status it has.
+    number: u32,
+    kind: u32,
+    first: u64,
+    data: Place,
+    bytes: u32,
+}
+
+/// Types of requests.
+const IN: u32 = 0;
+const OUT: u32 = 1;
+const FLUSH: u32 = 4;
+
+impl Parts {
+    /// `None` if the data is not in its place.
+    fn of(number: u32, request: Request) -> Option<Self> {
+        let (kind, first, count, data) = match request {
+            Request::Read { first, count, to } => (IN, first, count, to),
+            Request::Write { first, count, from } => (OUT, first, count, from),
+            Request::Flush => return (number < Block::MOST).then_some(Self { number, kind: FLUSH, first: 0, data: Place::Own, bytes: 0 }),
+        };
+        let bytes = count.checked_mul(SECTOR).filter(|bytes| *bytes > 0)?;
+        let is_inside = match data {
+            Place::Own => bytes <= SECTOR,
+            Place::Buffer(buffer, offset) => offset.checked_add(bytes)? <= BUFFERS.get(buffer)?.bytes(),
+        };
+        (is_inside && number < Block::MOST).then_some(Self { number, kind, first, data, bytes })
+    }
+
+    /// The parts as the queue wants them: what the device reads, and what it writes.
+    fn with<T>(self, act: impl for<'a> FnOnce(&'a [&'a [u8]], &'a mut [&'a mut [u8]]) -> T) -> T {
+        let last = QUEUE_AREA.bytes() - PAGE;
+        let head = QUEUE_AREA.part(last + self.number * HEAD_BYTES, HEAD_BYTES);
+        let status = QUEUE_AREA.part(last + STATUSES + self.number, 1);
+        let data = match self.data {
+            Place::Own => QUEUE_AREA.part(last + OWN, self.bytes),
+            Place::Buffer(buffer, offset) => BUFFERS[buffer].part(offset, self.bytes),
+        };
+        match self.kind {
+            IN => act(&[head], &mut [data, status]),
+            OUT => act(&[head, data], &mut [status]),
+            _ => act(&[head], &mut [status]),
+        }
     }
 }
 
@@ -68,22 +122,27 @@ bitflags! {
 pub struct Block {
     // In this order: the device goes before the queue.
     transport: PciTransport,
-    queue: VirtQueue<Dma, QUEUE_LENGTH>,
+    queue: VirtQueue<Dma, LENGTH>,
     _opened: Opened,
     sectors: u64,
     has_cache: bool,
-    /// What is under way, and the queue's name for it.
-    running: Option<(Request, u16)>,
+    /// By the queue's name for a request.
+    under_way: Box<[Option<Parts>]>,
+    /// The numbers that are in use, a bit each.
+    numbers: u64,
 }
 
 impl Block {
-    /// Starts the device that was granted as `device`, with the areas `queue` (16 KiB) and `buffer`.
+    /// Most requests that are under way.
+    pub const MOST: u32 = 64;
+
+    /// Starts the device that was granted as `device`, with the area `queue` (16 KiB) and these buffers.
     /// `None` if the machine has no such device. A component has one device open at a time.
     ///
     /// # Errors
     /// A sentence that says what is wrong with the device or with what was granted.
-    pub fn open(env: &Env, device: &str, queue: &str, buffer: &str) -> core::result::Result<Option<Self>, String> {
-        let Some((mut transport, opened)) = open(env, DeviceType::Block, [device, queue, buffer])? else { return Ok(None) };
+    pub fn open(env: &Env, device: &str, queue: &str, buffers: &[impl AsRef<str>]) -> Answer<Option<Self>, String> {
+        let Some((mut transport, opened)) = open(env, DeviceType::Block, [device, queue], buffers)? else { return Ok(None) };
         let agreed = transport.begin_init(Features::all());
         let word = |at| transport.read_config_space::<u32>(at);
         let capacity = transport.read_consistent(|| Ok([word(CAPACITY)?, word(CAPACITY + 4)?]));
@@ -91,7 +150,9 @@ impl Block {
         let ([low, high], queue) = capacity.and_then(|capacity| Ok((capacity, queue?))).map_err(|error| format!("{error}"))?;
         transport.finish_init();
         let sectors = u64::from(high) << 32 | u64::from(low);
-        Ok(Some(Self { transport, queue, _opened: opened, sectors, has_cache: agreed.contains(Features::FLUSH), running: None }))
+        let has_cache = agreed.contains(Features::FLUSH);
+        let under_way = vec![None; LENGTH].into_boxed_slice();
+        Ok(Some(Self { transport, queue, _opened: opened, sectors, has_cache, under_way, numbers: 0 }))
     }
 
     /// Sectors of the device.
@@ -107,67 +168,70 @@ impl Block {
         self.has_cache
     }
 
-    /// Begins to carry out a request; the device's interrupt tells when to call [`Block::finish`].
+    /// Prepares a request of a number below [`Block::MOST`] that no request under way has; [`Block::kick`] begins it, and the device's
+    /// interrupt tells when to call [`Block::finish`].
     ///
     /// # Errors
-    /// `BadState` while another is under way, `BadArgument` if the buffer is too small or the request
-    /// empty. What is beyond the device's end it refuses itself.
-    pub fn start(&mut self, request: Request) -> Result<()> {
-        if self.running.is_some() {
+    /// `BadState` if the number is in use, `BadArgument` if it is too large, or the request's data is not in its place. What is beyond
+    /// the device's end it refuses itself.
+    pub fn start(&mut self, number: u32, request: Request) -> Result<()> {
+        let parts = Parts::of(number, request).ok_or(Error::BadArgument)?;
+        if self.numbers >> number & 1 != 0 {
             return Err(Error::BadState);
         }
-        let (kind, first, bytes) = request.coded().ok_or(Error::BadArgument)?;
-        let head = [kind, 0, first as u32, (first >> 32) as u32];
-        // SAFETY: inside the queue's last page, which is aligned, and the device has no request.
-        unsafe { head_pointer().cast::<[u32; 4]>().write_volatile(head) };
+        let head = [parts.kind, 0, parts.first as u32, (parts.first >> 32) as u32];
+        let last = QUEUE_AREA.bytes() - PAGE;
+        // SAFETY: inside the queue's last page, which is aligned, and the device has no request of this number.
+        unsafe { QUEUE_AREA.pointer(last + number * HEAD_BYTES).cast::<[u32; 4]>().write_volatile(head) };
         // SAFETY: as before.
-        unsafe { status_pointer().write_volatile(u8::MAX) };
+        unsafe { QUEUE_AREA.pointer(last + STATUSES + number).write_volatile(u8::MAX) };
         let queue = &mut self.queue;
-        // SAFETY: the parts stay where they are, and nothing here touches them until `finish` pops them.
-        let added = with_parts(request, bytes, |inputs, outputs| unsafe { queue.add(inputs, outputs) });
-        self.running = Some((request, added.map_err(|_| Error::BadState)?));
-        self.transport.notify(QUEUE);
+        // SAFETY: the parts stay where they are, and nothing here touches them until `finish` pops them; others who see a buffer harm
+        // the data alone.
+        let added = parts.with(|inputs, outputs| unsafe { queue.add(inputs, outputs) });
+        let token = added.map_err(|_| Error::BadState)?;
+        self.under_way[usize::from(token)] = Some(parts);
+        self.numbers |= 1 << number;
         Ok(())
     }
 
-    /// Takes the device's interrupt back, and what came of the request if it is done.
-    pub fn finish(&mut self) -> Option<core::result::Result<(), Failed>> {
-        self.transport.ack_interrupt();
-        let (request, token) = self.running?;
-        let bytes = request.coded().map_or(0, |(_, _, bytes)| bytes);
-        self.queue.peek_used()?;
-        let queue = &mut self.queue;
-        // SAFETY: the same parts as in `start`. If the device names another request, they stay the queue's.
-        let popped = with_parts(request, bytes, |inputs, outputs| unsafe { queue.pop_used(token, inputs, outputs) });
-        if popped.is_err() {
-            return Some(Err(Failed));
+    /// Tells the device of requests, if it does not look by itself.
+    pub fn kick(&mut self) {
+        if self.queue.should_notify() {
+            self.transport.notify(QUEUE);
         }
-        self.running = None;
+    }
+
+    /// Takes the device's interrupt back.
+    pub fn acknowledge(&mut self) {
+        self.transport.ack_interrupt();
+    }
+
+    /// The number of a request that the device is done with, and whether it did it.
+    ///
+    /// # Errors
+    /// [`Failed`] if the device returns what it was not given: it is not to be trusted any more.
+    pub fn finish(&mut self) -> Answer<Option<(u32, bool)>, Failed> {
+        let Some(token) = self.queue.peek_used() else { return Ok(None) };
+        let parts = self.under_way.get_mut(usize::from(token)).and_then(Option::take).ok_or(Failed)?;
+        let queue = &mut self.queue;
+        // SAFETY: the same parts as in `start`.
+        let popped = parts.with(|inputs, outputs| unsafe { queue.pop_used(token, inputs, outputs) });
+        popped.map_err(|_| Failed)?;
+        self.numbers &= !(1 << parts.number);
         // SAFETY: inside the queue's last page; the device is done with it.
-        let status = unsafe { status_pointer().read_volatile() };
-        Some(if status == 0 { Ok(()) } else { Err(Failed) })
+        let status = unsafe { QUEUE_AREA.pointer(QUEUE_AREA.bytes() - PAGE + STATUSES + parts.number).read_volatile() };
+        Ok(Some((parts.number, status == 0)))
+    }
+
+    /// What is in the sector that nobody else sees.
+    #[must_use]
+    pub fn own_sector(&self) -> [u8; SECTOR as usize] {
+        let at = QUEUE_AREA.bytes() - SECTOR;
+        // SAFETY: inside the queue's last page; all bits are bytes, whatever the device writes meanwhile.
+        unsafe { QUEUE_AREA.pointer(at).cast::<[u8; SECTOR as usize]>().read_volatile() }
     }
 }
 
 /// Offset of the capacity in the device's configuration.
 const CAPACITY: usize = 0;
-
-fn head_pointer() -> *mut u8 {
-    QUEUE_AREA.pointer(QUEUE_AREA.bytes() - PAGE)
-}
-
-fn status_pointer() -> *mut u8 {
-    QUEUE_AREA.pointer(QUEUE_AREA.bytes() - PAGE + HEAD_BYTES)
-}
-
-/// The parts of a request as the queue wants them: what the device reads, and what it writes.
-fn with_parts<T>(request: Request, bytes: u32, act: impl for<'a> FnOnce(&'a [&'a [u8]], &'a mut [&'a mut [u8]]) -> T) -> T {
-    let head = QUEUE_AREA.part(QUEUE_AREA.bytes() - PAGE, HEAD_BYTES);
-    let status = QUEUE_AREA.part(QUEUE_AREA.bytes() - PAGE + HEAD_BYTES, 1);
-    let data = BUFFER.part(0, bytes);
-    match request {
-        Request::Read { .. } => act(&[head], &mut [data, status]),
-        Request::Write { .. } => act(&[head, data], &mut [status]),
-        Request::Flush => act(&[head], &mut [status]),
-    }
-}

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtio devices on PCI (Virtual I/O Device 1.2), by the crate `virtio-drivers`.
 //!
-//! A device reads and writes two pieces of memory: the *queue*, which is the component's alone,
-//! and the *buffer*, which others may see, too. Both are shared memory of the description with
+//! A device reads and writes pieces of memory: the *queue*, which is the component's alone,
+//! and *buffers*, which others may see, too. They are shared memory of the description with
 //! `dma = true`. No IOMMU keeps the device to them, so whoever drives a device is trusted with all
 //! memory.
 
 mod block;
 mod net;
 
-pub use block::{Block, Request, SECTOR};
+pub use block::{Block, Place, Request};
 pub use net::{Net, Way};
 
 use crate::Env;
@@ -40,7 +40,9 @@ struct Area {
 
 /// Pages for the crate from its start; what the driver has for itself is in its last page.
 static QUEUE_AREA: Area = Area::new();
-static BUFFER: Area = Area::new();
+static BUFFERS: [Area; MOST_BUFFERS] = [const { Area::new() }; MOST_BUFFERS];
+/// As many as a component can share with others that notify it.
+const MOST_BUFFERS: usize = 20;
 /// Bytes at the queue's start that the crate has.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 /// A component drives one device: the crate's [`Hal`] has no other place for its state.
@@ -56,16 +58,26 @@ impl Drop for Opened {
     }
 }
 
-/// The device that was granted as `device`, with the areas `queue` and `buffer`. `None` if the machine has no such device.
+/// The device that was granted as `device`, with the area `queue` and these buffers. `None` if the machine has no such device.
 /// The transport resets it when it is dropped.
-fn open(env: &Env, kind: DeviceType, [device, queue, buffer]: [&str; 3]) -> core::result::Result<Option<(PciTransport, Opened)>, String> {
+fn open(
+    env: &Env,
+    kind: DeviceType,
+    [device, queue]: [&str; 2],
+    buffers: &[impl AsRef<str>],
+) -> core::result::Result<Option<(PciTransport, Opened)>, String> {
     let Some(device) = env.start.pci.iter().find(|found| found.name == device) else { return Ok(None) };
     if OPEN.swap(true, Ordering::Relaxed) {
         return Err("a component drives one device".into());
     }
     let opened = Opened;
     QUEUE_AREA.set(env, queue)?;
-    BUFFER.set(env, buffer)?;
+    if buffers.len() > MOST_BUFFERS {
+        return Err(format!("a device has {MOST_BUFFERS} buffers"));
+    }
+    for (area, name) in BUFFERS.iter().zip(buffers) {
+        area.set(env, name.as_ref())?;
+    }
     let here = DeviceFunction { bus: 0, device: 0, function: 0 };
     let transport = PciTransport::new::<Dma, _>(&mut PciRoot::new(View(device.clone())), here).map_err(|error| format!("{error}"))?;
     if transport.device_type() != kind {
@@ -150,7 +162,7 @@ unsafe impl Hal for Dma {
 
     unsafe fn share(part: NonNull<[u8]>, _: BufferDirection) -> PhysAddr {
         let address = part.cast::<u8>().as_ptr() as u32;
-        match QUEUE_AREA.physical(address).or_else(|| BUFFER.physical(address)) {
+        match [&QUEUE_AREA].into_iter().chain(&BUFFERS).find_map(|area| area.physical(address)) {
             Some(physical) => physical.into(),
             None => panic!("no device reaches {address:#x}"),
         }

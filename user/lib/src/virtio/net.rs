@@ -2,7 +2,7 @@
 //! A virtio network card (Virtual I/O Device 1.2, 5.1), which transfers between the network and slots of a port's memory
 //! (docs/net.md), the *buffer* here. The header that the card wants before each frame has its place in the slot.
 
-use super::{BUFFER, Dma, Failed, Opened, open};
+use super::{BUFFERS, Dma, Failed, Opened, open};
 use crate::net::Link;
 use crate::{Env, Error, Result};
 use alloc::boxed::Box;
@@ -76,7 +76,7 @@ impl Net {
     /// # Errors
     /// A sentence that says what is wrong with the device or with what was granted.
     pub fn open(env: &Env, device: &str, queue: &str, buffer: &str) -> Answer<Option<Self>, String> {
-        let Some((mut transport, opened)) = open(env, DeviceType::Network, [device, queue, buffer])? else { return Ok(None) };
+        let Some((mut transport, opened)) = open(env, DeviceType::Network, [device, queue], &[buffer])? else { return Ok(None) };
         let agreed = transport.begin_init(Features::all());
         if !agreed.contains(Features::ADDRESS) {
             return Err("a network card without an address".into());
@@ -120,13 +120,13 @@ impl Net {
     pub fn start(&mut self, way: Way, slot: u32, bytes: u32) -> Result<()> {
         let Queue { queue, under_way } = &mut self.queues[way as usize];
         let place = (slot, HEADER + bytes);
-        let inside = bytes <= MOST_BYTES && slot <= BUFFER.bytes().saturating_sub(SLOT_FRAME + MOST_BYTES);
+        let inside = bytes <= MOST_BYTES && slot <= BUFFERS[0].bytes().saturating_sub(SLOT_FRAME + MOST_BYTES);
         if !inside || !slot.is_multiple_of(4) {
             return Err(Error::BadArgument);
         }
         if way == Way::Send {
             // SAFETY: the slot lies in the buffer, as was checked, where no Rust object is.
-            unsafe { BUFFER.pointer(slot + SLOT_OWN).cast::<[u32; HEADER as usize / 4]>().write_volatile([0; HEADER as usize / 4]) };
+            unsafe { BUFFERS[0].pointer(slot + SLOT_OWN).cast::<[u32; HEADER as usize / 4]>().write_volatile([0; HEADER as usize / 4]) };
         }
         // SAFETY: the buffer stays where it is, and nothing here touches the slot until `finish` pops it; others who see the
         // buffer harm the frame alone.
@@ -160,7 +160,7 @@ impl Net {
 
 /// Header and frame in a slot as the queue wants them: what the card reads, and what it writes.
 fn with<T>(way: Way, (slot, bytes): (u32, u32), act: impl for<'a> FnOnce(&'a [&'a [u8]], &'a mut [&'a mut [u8]]) -> T) -> T {
-    let part = BUFFER.part(slot + SLOT_OWN, bytes);
+    let part = BUFFERS[0].part(slot + SLOT_OWN, bytes);
     match way {
         Way::Receive => act(&[], &mut [part]),
         Way::Send => act(&[part], &mut []),

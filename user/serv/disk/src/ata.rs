@@ -2,13 +2,16 @@
 //! The first disk of an ATA channel, by programmed transfers (ATA-2: X3.279, clauses 7 and 8).
 
 use crate::line::{self, Line};
-use crate::{Disk, Task};
+use crate::{Disk, Sector, memories};
+use frames::Shared;
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
-use macadamia::disk::{DISK_FAILED, SECTOR, TIMED_OUT};
-use macadamia::map::{Window, own};
+use macadamia::alloc::vec::Vec;
+use macadamia::disk::{BAD_REQUEST, DISK_FAILED, SECTOR, TIMED_OUT};
+use macadamia::net::Region;
 use macadamia::port::{read8, read32, write8, write32};
-use macadamia::{Env, Memory, Rights, time};
+use macadamia::{Env, time};
+use sectors::{Job, Task, Transfer};
 
 /// Registers of a channel, from its first port on.
 mod register {
@@ -52,8 +55,8 @@ const PATIENCE: u64 = 30_000_000_000;
 const AFTER_RESET: u64 = 2_000_000;
 /// How long it is left alone while it is waited for.
 const PAUSE: u64 = 100_000;
-/// Most sectors of a command.
-const MOST: u32 = 256;
+/// Sectors that 28 bits number.
+const MOST_SECTORS: u64 = 1 << 28;
 
 /// The disk.
 pub struct Ata {
@@ -62,9 +65,11 @@ pub struct Ata {
     /// The port of the control register; read, it is the status without what reading that does.
     control: u16,
     line: Line,
-    buffer: Window,
+    /// Those of the clients.
+    memories: Vec<Region>,
     sectors: u32,
-    most: u32,
+    /// What came of the last task: its tag, and 0 or an error.
+    done: Option<(u32, u32)>,
 }
 
 impl Ata {
@@ -73,17 +78,14 @@ impl Ata {
         if ["ata", "ata-control"].iter().any(|ports| env.given(ports).is_none()) {
             return Err("it was given no channel".into());
         }
-        let Some(given) = env.given("buffer") else { return Err("it was given no memory `buffer`".into()) };
-        let buffer = Window::open(own().start, Memory(given.slot), 0, given.bytes, Rights::READ.union(Rights::WRITE));
-        let buffer = buffer.map_err(|error| format!("no shared memory: {}", error.text()))?;
         let line = Line::open(env, "ata-irq")?;
         let mut disk = Self {
             base: env.ports("ata"),
             control: env.ports("ata-control"),
             line,
-            buffer,
+            memories: memories(env).filter_map(|name| Region::find(env, &name)).collect(),
             sectors: 0,
-            most: MOST.min(given.bytes / SECTOR),
+            done: None,
         };
         disk.sectors = disk.identify().map_err(|why| format!("{why} (port {:#x})", disk.base))?;
         Ok(disk)
@@ -120,30 +122,56 @@ impl Ata {
         write8(self.base + register, value);
     }
 
-    fn read(&self, first: u32, count: u32) -> Result<(), u32> {
+    /// Reads sectors, a word at a time.
+    fn read(&self, first: u32, count: u32, mut put: impl FnMut(u32, u32)) -> Result<(), u32> {
         self.start(command::READ, first, count);
         for sector in 0..count {
             self.finish()?;
             self.expect_data()?;
             for word in (0..SECTOR).step_by(4) {
-                self.buffer.write(sector * SECTOR + word, read32(self.base + register::DATA));
+                put(sector * SECTOR + word, read32(self.base + register::DATA));
             }
         }
         Ok(())
     }
 
-    fn write(&self, first: u32, count: u32) -> Result<(), u32> {
+    fn write(&self, first: u32, count: u32, get: impl Fn(u32) -> u32) -> Result<(), u32> {
         self.start(command::WRITE, first, count);
         // The first sector is asked for without an interrupt.
         self.until_idle()?;
         for sector in 0..count {
             self.expect_data()?;
             for word in (0..SECTOR).step_by(4) {
-                write32(self.base + register::DATA, self.buffer.read(sector * SECTOR + word));
+                write32(self.base + register::DATA, get(sector * SECTOR + word));
             }
             self.finish()?;
         }
         Ok(())
+    }
+
+    /// What a transfer is to the disk.
+    fn place(&self, at: Transfer) -> Result<(u32, &Region), u32> {
+        // A command has up to 256 sectors, and a slot has fewer.
+        let end = at.first.checked_add(at.count.into()).filter(|end| *end <= self.sectors.into()).ok_or(BAD_REQUEST)?;
+        let memory = self.memories.get(at.client).filter(|_| end <= MOST_SECTORS).ok_or(BAD_REQUEST)?;
+        Ok((at.first as u32, memory))
+    }
+
+    fn carry_out(&self, task: Task) -> Result<(), u32> {
+        match task {
+            Task::Read(at) => {
+                let (first, memory) = self.place(at)?;
+                self.read(first, at.count, |word, value| memory.write(at.offset + word, value))
+            }
+            Task::Write(at) => {
+                let (first, memory) = self.place(at)?;
+                self.write(first, at.count, |word| memory.read(at.offset + word))
+            }
+            Task::Flush => {
+                self.start(command::FLUSH, 0, 0);
+                self.finish()
+            }
+        }
     }
 
     fn start(&self, command: u8, first: u32, count: u32) {
@@ -184,22 +212,39 @@ impl Disk for Ata {
         "ATA"
     }
 
-    fn sectors(&self) -> u32 {
-        self.sectors
+    fn sectors(&self) -> u64 {
+        self.sectors.into()
     }
 
     fn most(&self) -> u32 {
-        self.most
+        1
     }
 
-    fn carry_out(&mut self, task: Task) -> Result<(), u32> {
-        match task {
-            Task::Read { first, count } => self.read(first, count),
-            Task::Write { first, count } => self.write(first, count),
-            Task::Flush => {
-                self.start(command::FLUSH, 0, 0);
-                self.finish()
-            }
-        }
+    fn read_sector(&mut self, sector: u64) -> Option<Sector> {
+        let mut bytes = [0; SECTOR as usize];
+        let first = u32::try_from(sector).ok().filter(|first| *first < self.sectors)?;
+        let put = |at: u32, word: u32| bytes[at as usize..][..4].copy_from_slice(&word.to_le_bytes());
+        self.read(first, 1, put).ok().map(|()| bytes)
+    }
+
+    /// Programmed transfers are done when this returns.
+    fn start(&mut self, job: Job) {
+        self.done = Some((job.tag, self.carry_out(job.task).err().unwrap_or(0)));
+    }
+
+    fn kick(&mut self) {}
+
+    fn finish(&mut self) -> Option<(u32, u32)> {
+        self.done.take()
+    }
+
+    fn interrupt(&mut self) {
+        // One that nobody waits for.
+        self.get(register::STATUS);
+        self.line.acknowledge();
+    }
+
+    fn rest(&mut self, _: u64) -> Option<u64> {
+        None
     }
 }

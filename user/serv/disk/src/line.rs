@@ -2,14 +2,20 @@
 //! The disk's interrupt line, waited for no longer than a while.
 
 use macadamia::alloc::string::String;
-use macadamia::disk::TIMED_OUT;
+use macadamia::disk::{BIT_REQUESTS, TIMED_OUT};
 use macadamia::{Env, Irq, ipc, time, utcb};
 
-/// Notification bits of the interrupt (the description's `interrupt`) and of the alarm.
-const INTERRUPT: u32 = 1;
-const ALARM: u32 = 2;
+/// Notification bits of the interrupt (the description's `interrupt`), of the alarm, and of clients.
+pub const INTERRUPT: u32 = 1;
+pub const ALARM: u32 = 2;
+pub const REQUESTS: u32 = 1 << BIT_REQUESTS;
 /// The longest that a disk may take.
-const PATIENCE: u64 = 30_000_000_000;
+pub const PATIENCE: u64 = 30_000_000_000;
+
+/// What the server is woken by, besides calls.
+pub fn accept_all() {
+    utcb::accept(INTERRUPT | ALARM | REQUESTS);
+}
 
 /// An interrupt line.
 pub struct Line(Irq);
@@ -40,15 +46,20 @@ impl Line {
             }
         };
         time::alarm(0, 0).map_err(late)?;
-        // Requests are no notifications.
-        utcb::accept(0);
+        accept_all();
         result
+    }
+
+    /// The next interrupt may come.
+    pub fn acknowledge(&self) {
+        // The line is open.
+        let _ = self.0.acknowledge();
     }
 }
 
 /// Lets others run for so many nanoseconds.
 pub fn pause(nanoseconds: u64) -> Result<(), u32> {
     let paused = time::alarm(time::now() + nanoseconds, ALARM).and_then(|()| ipc::wait(ALARM));
-    utcb::accept(0);
+    accept_all();
     paused.map(|_| ()).map_err(|_| TIMED_OUT)
 }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The disk server: a disk for one client, through memory that both see (`buffer`). The disk is a
-//! virtio block device (grants `virtio`, `queue`), or, if the machine has none, an ATA disk (ports
-//! and interrupt line of a channel).
+//! The disk server: ranges of a disk for several clients, which ask through memory that each of them shares with the server
+//! (docs/disk.md). What it decides is in the crate `sectors`.
+//!
+//! The disk is a virtio block device (grants `virtio`, `queue`), or, if the machine has none, an ATA disk (ports
+//! and interrupt line of a channel). Of client N, counted from 1, it has the memory `client-N`, and two capabilities to notify it
+//! with: `bell-N` (there are answers) and `again-N` (attach again). The argument `range-N=partition=P` or
+//! `range-N=sectors=FIRST+COUNT` says what is the client's; without it the whole disk is.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -11,31 +15,48 @@ mod line;
 mod virtio;
 
 use ata::Ata;
+use line::{ALARM, INTERRUPT};
 use macadamia::alloc::boxed::Box;
-use macadamia::disk::{BAD_REQUEST, FLUSH, NO_DISK, READ, SIZE, WRITE};
-use macadamia::{Env, ipc, println};
+use macadamia::alloc::format;
+use macadamia::alloc::string::String;
+use macadamia::alloc::vec::Vec;
+use macadamia::disk::{ATTACH, BAD_REQUEST, NO_DISK, SECTOR};
+use macadamia::ipc::{Message, poll, receive, reply};
+use macadamia::net::Region;
+use macadamia::{Env, MessageKind, Received, Thread, println, time};
+use sectors::{Attach, Claim, Job, Range, Refused, Server, partition, ranges};
 use virtio::Virtio;
 
 macadamia::main!(run);
 
-/// What a disk is asked to do, between it and the start of the buffer.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Task {
-    Read { first: u32, count: u32 },
-    Write { first: u32, count: u32 },
-    Flush,
-}
+/// A sector's bytes.
+type Sector = [u8; SECTOR as usize];
 
 /// A disk; errors are those of `macadamia::disk`.
 trait Disk {
     /// Its kind, for people.
     fn name(&self) -> &'static str;
     /// Its size.
-    fn sectors(&self) -> u32;
-    /// Most sectors of a task.
+    fn sectors(&self) -> u64;
+    /// Most tasks that it has at once; tags are below that.
     fn most(&self) -> u32;
-    /// Carries out a task that lies within the disk and is no larger than [`Disk::most`].
-    fn carry_out(&mut self, task: Task) -> Result<(), u32>;
+    /// Reads a sector while there are no tasks.
+    fn read_sector(&mut self, sector: u64) -> Option<Sector>;
+    /// Gives it a task.
+    fn start(&mut self, job: Job);
+    /// It was given tasks.
+    fn kick(&mut self);
+    /// A task that it is done with: its tag, and 0 or an error.
+    fn finish(&mut self) -> Option<(u32, u32)>;
+    /// Its interrupt has come.
+    fn interrupt(&mut self);
+    /// There is nothing to do until its interrupt comes, or the time that is returned.
+    fn rest(&mut self, now: u64) -> Option<u64>;
+}
+
+/// The names of the clients' memory.
+fn memories(env: &Env) -> impl Iterator<Item = String> {
+    (1..).map(|client| format!("client-{client}")).take_while(|name| env.given(name).is_some())
 }
 
 /// The disk that there is.
@@ -52,32 +73,186 @@ fn find(env: &Env) -> Option<Box<dyn Disk>> {
     None
 }
 
-/// For a test, the argument `end-after=N`: in its first life the server ends when it was asked N times.
-fn tasks_left(env: &Env) -> Option<u32> {
-    let left = env.start.arguments.iter().find_map(|argument| argument.strip_prefix("end-after=")?.parse().ok());
-    left.filter(|_| env.start.restarts == 0)
+/// The argument that begins like this.
+fn argument<'a>(env: &'a Env, name: &str) -> Option<&'a str> {
+    env.start.arguments.iter().find_map(|argument| argument.strip_prefix(name)?.strip_prefix('='))
+}
+
+/// The range of each client.
+fn settle(env: &Env, disk: &mut dyn Disk) -> Vec<Option<Range>> {
+    let claim = |(number, _)| {
+        let text = argument(env, &format!("range-{number}"));
+        text.map_or(Claim::Whole, |text| Claim::read(text).unwrap_or_else(|| panic!("`{text}` is no range")))
+    };
+    let claims: Vec<_> = (1_u32..).zip(memories(env)).map(claim).collect();
+    let sectors = disk.sectors();
+    let found = ranges(claims, sectors, |number| partition(number, sectors, |sector| disk.read_sector(sector)));
+    let said = |(number, range): (u32, Result<Range, _>)| {
+        range.map_err(|refused| match refused {
+            Refused::Partition(reason) => println!("client {number} has no range: {reason}"),
+            Refused::Beyond => println!("client {number} has no range: it has no sectors, or some that the disk has not"),
+            Refused::Overlaps(other) => println!("client {number} has no range: it overlaps that of client {}", other + 1),
+        })
+    };
+    (1..).zip(found).map(|numbered| said(numbered).ok()).collect()
+}
+
+/// For a test, the argument `end-after=N,M,...`: in its first life the server ends after N steps, in its second after M, and so on.
+/// A step is whatever a client or the device could tell from the next one.
+struct Steps(Option<u32>);
+
+impl Steps {
+    fn of(env: &Env) -> Self {
+        let lives = argument(env, "end-after");
+        Self(lives.and_then(|lives| lives.split(',').nth(env.start.restarts as usize)?.parse().ok()))
+    }
+
+    fn step(&mut self) {
+        if let Some(left) = &mut self.0 {
+            *left = left.checked_sub(1).unwrap_or_else(|| macadamia::start::exit(1));
+        }
+    }
+}
+
+/// Whom to notify.
+struct Client {
+    bell: Thread,
+    again: Thread,
+}
+
+struct Serving {
+    disk: Box<dyn Disk>,
+    server: Server<Region>,
+    clients: Vec<Client>,
+    /// Clients that attach while the disk still does something for a life of theirs that is over: their numbers and reply handles.
+    waiting: Vec<(usize, u32)>,
+    /// When the alarm comes.
+    alarm: u64,
+    steps: Steps,
 }
 
 fn run(env: Env) {
-    let mut disk = find(&env);
-    if let Some(disk) = &disk {
-        println!("{} sectors, {}", disk.sectors(), disk.name());
+    line::accept_all();
+    let thread = |name, number| env.thread(&format!("{name}-{number}"));
+    let count = memories(&env).count();
+    let clients: Vec<_> = (1..=count).map(|number| Client { bell: thread("bell", number), again: thread("again", number) }).collect();
+    let Some(mut disk) = find(&env) else { refuse_all(&clients) };
+    println!("{} sectors, {}", disk.sectors(), disk.name());
+    let ranges = settle(&env, &mut *disk);
+    let memories = memories(&env).filter_map(|name| Region::find(&env, &name));
+    let Some(server) = Server::new(memories.zip(ranges), disk.most()) else {
+        panic!("{count} clients: too many, or one has memory for no slot")
+    };
+    if env.start.restarts > 0 {
+        all_again(&clients, u32::MAX);
     }
-    let mut left = tasks_left(&env);
-    ipc::serve(|received| {
-        if let Some(left) = &mut left {
-            *left = left.checked_sub(1).unwrap_or_else(|| macadamia::start::exit(1));
+    let steps = Steps::of(&env);
+    Serving { disk, server, clients, waiting: Vec::new(), alarm: u64::MAX, steps }.run()
+}
+
+/// Tells clients, a bit each, to attach again.
+fn all_again(clients: &[Client], which: u32) {
+    for (client, number) in clients.iter().zip(0..) {
+        if which >> number & 1 != 0 {
+            // One that is dead attaches when it lives again.
+            let _ = client.again.notify();
         }
-        let Some(disk) = &mut disk else { return Some([NO_DISK, 0, 0]) };
-        let [request, first, count] = received.words;
-        let fits = (1..=disk.most()).contains(&count) && first.checked_add(count).is_some_and(|end| end <= disk.sectors());
-        let result = match request {
-            SIZE => return Some([0, disk.sectors(), disk.most()]),
-            FLUSH => disk.carry_out(Task::Flush),
-            READ if fits => disk.carry_out(Task::Read { first, count }),
-            WRITE if fits => disk.carry_out(Task::Write { first, count }),
-            _ => Err(BAD_REQUEST),
-        };
-        Some([result.err().unwrap_or(0), 0, 0])
-    });
+    }
+}
+
+/// Without a disk.
+fn refuse_all(clients: &[Client]) -> ! {
+    all_again(clients, u32::MAX);
+    macadamia::ipc::serve(|received| (received.kind == MessageKind::Call).then_some([NO_DISK, 0, 0]))
+}
+
+impl Serving {
+    fn run(mut self) -> ! {
+        let mut more = false;
+        loop {
+            // Calls have their turn between two rounds: no client keeps others from attaching.
+            let received = if more { poll() } else { receive(None) };
+            if let Ok(received) = received {
+                self.take(&received);
+            }
+            more = self.round();
+        }
+    }
+
+    /// What has come.
+    fn take(&mut self, received: &Received) {
+        match received.kind {
+            MessageKind::Notification => {
+                let bits = received.words[0] as u32;
+                if bits & INTERRUPT != 0 {
+                    self.disk.interrupt();
+                }
+                if bits & ALARM != 0 {
+                    self.alarm = u64::MAX;
+                }
+            }
+            MessageKind::Call => {
+                let client = (received.badge as usize).checked_sub(1).filter(|client| *client < self.clients.len());
+                match (client, received.words) {
+                    (Some(client), [request, ..]) if request as u32 == ATTACH => {
+                        self.waiting.retain(|(waiting, _)| *waiting != client);
+                        self.waiting.push((client, received.handle));
+                        self.attach_waiting();
+                    }
+                    _ => answer(received.handle, [BAD_REQUEST, 0, 0]),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn attach_waiting(&mut self) {
+        let Self { server, waiting, .. } = self;
+        waiting.retain(|(client, handle)| {
+            match server.attach(*client) {
+                Attach::Later => return true,
+                Attach::Now(sectors) => answer(*handle, [0, sectors as u32, (sectors >> 32) as u32]),
+                Attach::Never => answer(*handle, [NO_DISK, 0, 0]),
+            }
+            false
+        });
+    }
+
+    /// Gives the disk what clients ask for, and clients what the disk is done with. Whether there is more to do already.
+    fn round(&mut self) -> bool {
+        let mut started = false;
+        while let Some(job) = self.server.take() {
+            self.steps.step();
+            self.disk.start(job);
+            started = true;
+        }
+        if started {
+            self.disk.kick();
+            self.steps.step();
+        }
+        while let Some((tag, status)) = self.disk.finish() {
+            self.steps.step();
+            self.server.done(tag, status);
+        }
+        self.attach_waiting();
+        let outcome = self.server.rest();
+        for (client, number) in self.clients.iter().zip(0..) {
+            if outcome.notify >> number & 1 != 0 {
+                self.steps.step();
+                let _ = client.bell.notify();
+            }
+        }
+        all_again(&self.clients, outcome.broken);
+        let now = time::now();
+        let due = self.disk.rest(now).unwrap_or(u64::MAX);
+        if due > now && due < self.alarm && time::alarm(due, ALARM).is_ok() {
+            self.alarm = due;
+        }
+        outcome.again || due <= now
+    }
+}
+
+/// If the client is gone it does not care.
+fn answer(handle: u32, words: [u32; 3]) {
+    let _ = reply(handle, Message::new(words));
 }

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The disks of a description: what each component with `disk` and the disk's server are given (docs/disk.md).
+
+use super::disk::{Part, Use};
+use super::{Component, Description, Peer, Share, SharedMemory, spanned};
+use abi::object::BADGE_MAX;
+use anyhow::Result;
+use image::protocol::disk::{BIT_ANSWERS, BIT_ATTACH, BIT_REQUESTS, SECTOR};
+use toml::Spanned;
+
+/// The device, unless the component names another.
+const DISK: &str = "disk";
+/// What a client calls the server to call, the server to notify, and its memory.
+const GRANTS: [&str; 3] = ["disk", "disk-bell", "disk-memory"];
+/// Bytes of a client's memory, unless the description says others: 16 slots.
+const MEMORY: &str = "1028K";
+/// A server has no more clients: a word of notifications tells these apart.
+const MOST_CLIENTS: usize = BADGE_MAX.ilog2() as usize;
+
+/// What a client has of its disk.
+#[derive(Clone, Copy)]
+enum Claim {
+    Whole,
+    Partition(u32),
+    /// Bytes: the first, and the end.
+    Bytes(u64, u64),
+}
+
+/// A client that a server has already.
+struct Client {
+    server: usize,
+    name: String,
+    claim: Claim,
+}
+
+/// A value of the place where `disk` stands.
+fn at<T>(place: &Spanned<Use>, value: T) -> Spanned<T> {
+    Spanned::new(place.span(), value)
+}
+
+fn peer(place: &Spanned<Use>, to: &str, name: String, badge: u32) -> Peer {
+    Peer { to: at(place, to.into()), name: Some(name), badge: Some(spanned(badge)) }
+}
+
+fn share(place: &Spanned<Use>, region: &str, name: String, dma: bool) -> Share {
+    Share { name: Some(name), region: at(place, region.into()), writable: true, dma }
+}
+
+impl Description {
+    /// Gives each component with `disk` its part of a disk, in the order of the description.
+    pub(super) fn share_disks(&mut self) -> Result<()> {
+        let mut clients: Vec<Client> = Vec::new();
+        for index in 0..self.component.len() {
+            let Some(place) = self.component[index].disk.take() else { continue };
+            let whole = Part::default();
+            let part = match place.get_ref() {
+                Use::No => continue,
+                Use::Whole => &whole,
+                Use::Part(part) => part,
+            };
+            let device = part.device.as_ref().map_or(DISK, |device| device.get_ref());
+            let client = &self.component[index];
+            let name = client.name.get_ref().clone();
+            let server = self.component.iter().position(|component| component.name.get_ref() == device);
+            let Some(server) = server.filter(|_| self.disks.contains_key(device)) else {
+                let what = format!("there is no disk `{device}`: add `{device} = {{ size = \"64M\" }}` below `[devices]`");
+                return Err(part.device.as_ref().map_or_else(|| self.wrong(&place, &what), |at| self.wrong(at, &what)));
+            };
+            let claim = self.claim_of(&place, part, device)?;
+            self.check_client(&place, client, (server, claim), &clients)?;
+            let number = 1 + clients.iter().filter(|other| other.server == server).count() as u32;
+            let region = format!("{device}-{name}");
+            self.shared.entry(region.clone()).or_insert_with(|| SharedMemory { size: spanned(MEMORY.into()) });
+            let [call, bell, memory] = GRANTS.map(String::from);
+            let component = &mut self.component[index];
+            component.calls.push(peer(&place, device, call, number));
+            component.notifies.push(peer(&place, device, bell, 1 << BIT_REQUESTS));
+            component.shares.push(share(&place, &region, memory, false));
+            let component = &mut self.component[server];
+            component.shares.push(share(&place, &region, format!("client-{number}"), true));
+            for (bell, bit) in [("bell", BIT_ANSWERS), ("again", BIT_ATTACH)] {
+                component.notifies.push(peer(&place, &name, format!("{bell}-{number}"), 1 << bit));
+            }
+            let sector = u64::from(SECTOR);
+            component.arguments.extend(match claim {
+                Claim::Whole => None,
+                Claim::Partition(partition) => Some(format!("range-{number}=partition={partition}")),
+                Claim::Bytes(first, end) => Some(format!("range-{number}=sectors={}+{}", first / sector, (end - first) / sector)),
+            });
+            clients.push(Client { server, name, claim });
+        }
+        Ok(())
+    }
+
+    /// What the keys in the braces mean.
+    fn claim_of(&self, place: &Spanned<Use>, part: &Part, device: &str) -> Result<Claim> {
+        match (&part.partition, &part.first, &part.size) {
+            (None, None, None) => Ok(Claim::Whole),
+            (Some(partition), None, None) if *partition.get_ref() > 0 => Ok(Claim::Partition(*partition.get_ref())),
+            (Some(partition), None, None) => Err(self.wrong(partition, "partitions are counted from 1")),
+            (None, first, Some(size)) => {
+                let first = first.as_ref().map_or(Ok(0), |first| self.long(first))?;
+                let all = self.long(&self.disks[device].size)?;
+                let end = first.checked_add(self.long(size)?).filter(|end| *end <= all && *end > first);
+                let end = end.ok_or_else(|| {
+                    self.wrong(
+                        size,
+                        &format!("`{device}` has {}: this part is empty, or reaches beyond it", self.disks[device].size.get_ref()),
+                    )
+                })?;
+                Ok(Claim::Bytes(first, end))
+            }
+            _ => Err(self.wrong(place, "write `partition`, or `first` and `size`, or none of them for the whole disk")),
+        }
+    }
+
+    /// Whether a component can be a client of this server, beside those that are.
+    fn check_client(&self, place: &Spanned<Use>, client: &Component, (server, claim): (usize, Claim), others: &[Client]) -> Result<()> {
+        let name = client.name.get_ref();
+        if let Some((own, _)) = client.grants().iter().find(|(grant, _)| GRANTS.contains(grant)) {
+            let what = format!("`disk` gives `{name}` things called {}, and it has a `{own}` already: leave one out", GRANTS.join(", "));
+            return Err(self.wrong(place, &what));
+        }
+        let others: Vec<&Client> = others.iter().filter(|other| other.server == server).collect();
+        if others.len() >= MOST_CLIENTS {
+            return Err(self.wrong(place, &format!("a disk has at most {MOST_CLIENTS} clients")));
+        }
+        let overlaps = |other: &&&Client| match (claim, other.claim) {
+            (Claim::Whole, _) | (_, Claim::Whole) => true,
+            (Claim::Partition(one), Claim::Partition(two)) => one == two,
+            (Claim::Bytes(first, end), Claim::Bytes(other_first, other_end)) => first < other_end && other_first < end,
+            // The server sees what is on the disk.
+            _ => false,
+        };
+        match others.iter().find(overlaps) {
+            Some(other) => Err(self.wrong(place, &format!("`{}` has a part of this, too: give each a part of its own", other.name))),
+            None => Ok(()),
+        }
+    }
+}
