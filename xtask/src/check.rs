@@ -90,6 +90,7 @@ const SAFE: &[&str] = &[
     "tests/hostile",
     "tests/latency",
     "tests/rival",
+    "tests/trespass",
     "xtask",
 ];
 

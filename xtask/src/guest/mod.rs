@@ -74,6 +74,8 @@ pub fn small_busybox() -> Result<Insert> {
 pub struct Guest<'a> {
     /// The system's description.
     pub system: &'a str,
+    /// The Linux that runs the command, where there are several; the first if absent.
+    pub component: Option<&'a str>,
     /// Where it runs.
     pub on: Emulator,
     /// QEMU's CPU model, instead of the usual one.
@@ -98,6 +100,7 @@ impl Default for Guest<'_> {
     fn default() -> Self {
         Self {
             system: "systems/linux.toml",
+            component: None,
             on: Emulator::Qemu,
             interface: None,
             cpu: None,
@@ -122,7 +125,7 @@ impl Guest<'_> {
             interface: self.interface,
             wire: self.wire,
             folder: Some("linux-test"),
-            command: Some(build::Command { component: None, inserts: &command }),
+            command: Some(build::Command { component: self.component, inserts: &command }),
             // Instructions that are counted are to be the same each time.
             seed: if self.own_time || self.model.is_some() { Seed::Fixed } else { Seed::Fresh },
             ..Options::default()

@@ -10,6 +10,10 @@ use crate::machine::Emulator;
 use crate::machine::emulator;
 use crate::process::session::{PROMPT, Session};
 use anyhow::{Context, Result, ensure};
+use gpt::mbr::ProtectiveMBR;
+use gpt::{GptConfig, partition_types};
+use std::fs::File;
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -20,6 +24,8 @@ pub const ALL: &[Test] = &[
     ("linux.disk.throughput", throughput),
     ("linux.disk.flush", flush),
     ("linux.disk.restart", restart),
+    ("linux.disk.shared", shared),
+    ("linux.disk.depth", depth),
     ("linux.disk.absent", absent),
     ("linux.disk.bochs", on_bochs),
     ("linux.fsx", fsx),
@@ -178,8 +184,88 @@ fn restart() -> Result<()> {
         ))?;
         ensure!(o.text() == "0\n", "{interface:?}: {}", o.said());
         let log = std::fs::read_to_string("out/linux-test/console.log")?;
-        ensure!(log.contains("`disk` ended with code 1"), "{interface:?}: it did not end");
+        let ends = log.matches("`disk` ended with code 1").count();
+        ensure!(ends == 20, "{interface:?}: it ended {ends} times");
     }
+    Ok(())
+}
+
+const SHARED: &str = "out/linux-disk-shared/disk.img";
+
+/// A disk of 64 MiB with partitions of 16 and 4 MiB. The bytes of these.
+fn partitioned(image: &str) -> Result<[Range<usize>; 2]> {
+    const SECTOR: u64 = 512;
+    std::fs::create_dir_all(Path::new(image).parent().context("a folder")?)?;
+    let mut file = File::options().read(true).write(true).create(true).truncate(true).open(image)?;
+    file.set_len(64 << 20)?;
+    ProtectiveMBR::with_lb_size((64 << 20) / SECTOR as u32 - 1).overwrite_lba0(&mut file)?;
+    let mut disk = GptConfig::new().writable(true).create_from_device(file, None)?;
+    for size in [16 << 20, 4 << 20] {
+        disk.add_partition("part", size, partition_types::LINUX_FS, 0, None)?;
+    }
+    let bytes = |number| -> Result<Range<usize>> {
+        let part = disk.partitions().get(&number).context("a partition")?;
+        Ok((part.first_lba * SECTOR) as usize..((part.last_lba + 1) * SECTOR) as usize)
+    };
+    let both = [bytes(1)?, bytes(2)?];
+    disk.write()?;
+    Ok(both)
+}
+
+/// Each client of a disk has its part, and what it does elsewhere is refused.
+fn shared() -> Result<()> {
+    for interface in [Interface::Virtio, Interface::Ata] {
+        let [one, trespass] = partitioned(SHARED)?;
+        let two = 32 << 20..48 << 20;
+        let before = std::fs::read(SHARED)?;
+        let run = |component, command: &str| -> Result<()> {
+            let system = "tests/systems/linux-disk-shared.toml";
+            let o = Guest { system, component: Some(component), interface: Some(interface), ..Guest::default() }.succeed(command)?;
+            ensure!(o.text() == "0\n16777216\n", "{interface:?}: {component}: {}", o.said());
+            let log = std::fs::read_to_string("out/linux-test/console.log")?;
+            ensure!(log.contains("requests beyond the range were refused"), "{interface:?}: nobody trespassed");
+            ensure!(!log.contains("panicked") && !log.contains("ended with code"), "{interface:?}: somebody died");
+            Ok(())
+        };
+        // Bytes that are not its own, and all of them.
+        let check = |byte| format!("echo 3 > /proc/sys/vm/drop_caches; tr -d {byte} < /dev/l4a | wc -c; wc -c < /dev/l4a");
+        let fill = |byte| format!("tr '\\0' {byte} < /dev/zero | dd of=/dev/l4a bs=64k 2>/dev/null; sync; {}", check(byte));
+        run("one", &fill('1'))?;
+        run("two", &fill('2'))?;
+        run("one", &check('1'))?;
+        let after = std::fs::read(SHARED)?;
+        for (range, byte) in [(&one, b'1'), (&two, b'2')] {
+            ensure!(after[range.clone()].iter().all(|found| *found == byte), "{interface:?}: {range:?} is not full of {byte}");
+        }
+        ensure!(after[trespass.end - 512..trespass.end] == *0x0bad_0bad_u32.to_le_bytes().repeat(128), "its own sector was not written");
+        let nobodys = |at: &usize| ![&one, &two, &trespass].iter().any(|range| range.contains(at));
+        let changed = (0..before.len()).filter(nobodys).find(|at| before[*at] != after[*at]);
+        ensure!(changed.is_none(), "{interface:?}: byte {changed:?} is nobody's and was changed");
+    }
+    Ok(())
+}
+
+/// Eight random reads under way at any time, each compared with what the cache has, take half as long as one after the other.
+fn depth() -> Result<()> {
+    forget(IMAGE)?;
+    let guest = || Ok::<_, anyhow::Error>(Guest { system: SYSTEM, inserts: vec![program("reads")?], ..Guest::default() });
+    let o = guest()?.succeed(
+        "dd if=/dev/urandom of=/mnt/noise bs=1M count=32 2>/dev/null; sync; for n in 1 8 16; do reads /dev/l4a $n 2000 check || exit; done",
+    )?;
+    ensure!(o.text().lines().count() == 3, "{}", o.said());
+    let o = guest()?.succeed("for i in 1 2 3 4 5; do reads /dev/l4a 1 4000; reads /dev/l4a 8 4000; done")?;
+    let times: Vec<u32> = o.text().lines().map(|line| line.parse().context("microseconds")).collect::<Result<_>>()?;
+    let median = |first: usize| {
+        let mut of: Vec<u32> = times.iter().skip(first).step_by(2).copied().collect();
+        of.sort_unstable();
+        of.get(2).copied().context("five times")
+    };
+    let (one, eight) = (median(0)?, median(1)?);
+    println!(
+        "# 4,000 random reads of 4 KiB: {one} us one by one, {eight} us with 8 under way, ratio {:.2}",
+        f64::from(one) / f64::from(eight)
+    );
+    ensure!(eight * 2 <= one, "8 under way take {eight} us, one {one} us");
     Ok(())
 }
 
