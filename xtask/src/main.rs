@@ -232,7 +232,12 @@ impl Run<'_> {
         ensure!(self.on == Emulator::Qemu || !forwards, "Bochs has no network card here: leave out --forward, or `--on bochs`");
         let (memory, interface, kdb, cpu, wire, inserts) = (self.memory, self.disk, self.kdb, self.cpu, self.wire, self.files);
         let options = build::Options { memory, interface, kdb, cpu, wire, inserts, folder, command, ..build::Options::default() };
-        build::plan(&catalogue::system(self.system)?, options)
+        let plan = build::plan(&catalogue::system(self.system)?, options)?;
+        // A build may take minutes: first what would end the run after it.
+        if let Some(network) = plan.built.network.as_ref().filter(|_| !self.dry_run) {
+            network.check()?;
+        }
+        Ok(plan)
     }
 
     fn interactive(&self) -> Result<u8> {
