@@ -94,7 +94,7 @@ impl Victims {
             // Stopped, it does nothing any more, and gives no sign of life.
             "hangs" => _ = thread.stop(),
             "wild register" => {
-                let (which, value) = (random.below(10), random.next());
+                let (which, value) = (random.below(10), random.draw());
                 self.change(fault.victim, |frame| {
                     let registers =
                         [&mut frame.eax, &mut frame.ebx, &mut frame.ecx, &mut frame.edx, &mut frame.esi, &mut frame.edi, &mut frame.ebp];
@@ -107,12 +107,12 @@ impl Victims {
             }
             "wild memory" => {
                 for _ in 0..64 {
-                    port.write(random.below(port.bytes() / 4) * 4, random.next());
+                    port.write(random.below(port.bytes() / 4) * 4, random.draw());
                 }
             }
             "broken index" => {
                 let ring = if random.below(2) == 0 { IN } else { OUT };
-                port.write(ring + random.below(2) * 64 + PRODUCED, random.next());
+                port.write(ring + random.below(2) * 64 + PRODUCED, random.draw());
             }
             "lost notification" => {
                 for ring in [IN, OUT] {
@@ -132,7 +132,7 @@ impl Victims {
         if KINDS[fault.kind] == "wild memory" {
             let slots = Layout::of(port.bytes()).map_or(0, Layout::slots);
             for _ in 0..16 {
-                port.write(SLOTS + random.below(2 * slots) * SLOT, random.next());
+                port.write(SLOTS + random.below(2 * slots) * SLOT, random.draw());
             }
         }
     }

@@ -33,7 +33,7 @@ pub struct Random(u32);
 
 impl Random {
     /// The next number.
-    pub fn next(&mut self) -> u32 {
+    pub fn draw(&mut self) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 17;
         self.0 ^= self.0 << 5;
@@ -42,7 +42,7 @@ impl Random {
 
     /// The next below an end.
     pub fn below(&mut self, end: u32) -> u32 {
-        self.next() % end
+        self.draw() % end
     }
 }
 

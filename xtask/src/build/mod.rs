@@ -191,8 +191,8 @@ pub struct Options<'a> {
     pub seed: Seed,
 }
 
-/// Whether a machine has the network card that its system drives.
-#[derive(Clone, Copy)]
+/// Whether a machine has the network card that its system drives. Nothing comes from outside into a run that does not ask for it.
+#[derive(Clone, Copy, Default)]
 pub enum Wire<'a> {
     /// It has.
     Card {
@@ -202,16 +202,14 @@ pub enum Wire<'a> {
         options: &'a [String],
     },
     /// It has none.
+    #[default]
     Out,
 }
 
-impl Default for Wire<'_> {
-    fn default() -> Self {
-        Self::Card { forwards: &[], options: &[] }
-    }
-}
-
 impl Wire<'_> {
+    /// A card in QEMU's user network, to which no port of the host leads.
+    pub const USER: Self = Self::Card { forwards: &[], options: &[] };
+
     /// The network of a system; its description says whether it drives a card.
     fn network(self, description: &Description, board: &'static Board) -> Result<Option<Network>> {
         let mut devices = description.devices.iter().filter_map(|name| board.device.get(name));
@@ -395,5 +393,5 @@ fn make_disk(path: &Path, bytes: u32, holds: Contents) -> Result<()> {
 
 /// Builds a system as its description says, for tests and measurements.
 pub fn system(path: &Path) -> Result<Built> {
-    plan(path, Options { seed: Seed::Fixed, ..Options::default() })?.carry_out()
+    plan(path, Options { seed: Seed::Fixed, wire: Wire::USER, ..Options::default() })?.carry_out()
 }

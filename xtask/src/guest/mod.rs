@@ -109,7 +109,7 @@ impl Default for Guest<'_> {
             timeout: TIMEOUT,
             own_time: false,
             model: None,
-            wire: Wire::Out,
+            wire: Wire::default(),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -30,7 +30,9 @@ pub const ALL: &[Test] = &[
 struct Server {
     port: u16,
     ends: Arc<AtomicBool>,
-    gate: std::sync::mpsc::Sender<()>,
+    gate: Sender<()>,
+    /// Something comes out for each `GET /wait`.
+    asked: Receiver<()>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -55,15 +57,15 @@ impl Server {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = listener.local_addr()?.port();
         let ends = Arc::new(AtomicBool::new(false));
-        let (gate, wait) = channel();
+        let ((gate, wait), (ask, asked)) = (channel(), channel());
         let stop = Arc::clone(&ends);
         let thread = std::thread::spawn(move || {
             for stream in listener.incoming().map_while(|stream| stream.ok().filter(|_| !stop.load(Ordering::Relaxed))) {
                 // A client that goes away in the middle is the test's to notice.
-                let _ = answer(stream, &wait);
+                let _ = answer(stream, &ask, &wait);
             }
         });
-        Ok(Self { port, ends, gate, thread: Some(thread) })
+        Ok(Self { port, ends, gate, asked, thread: Some(thread) })
     }
 
     fn url(&self, path: &str) -> String {
@@ -87,7 +89,7 @@ impl Drop for Server {
     }
 }
 
-fn answer(stream: TcpStream, wait: &Receiver<()>) -> Result<()> {
+fn answer(stream: TcpStream, ask: &Sender<()>, wait: &Receiver<()>) -> Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let (mut request, mut length) = (String::new(), 0);
     reader.read_line(&mut request)?;
@@ -106,6 +108,7 @@ fn answer(stream: TcpStream, wait: &Receiver<()>) -> Result<()> {
         reader.read_exact(&mut posted)?;
         checksum(&posted).into_bytes()
     } else if path == "wait" {
+        ask.send(())?;
         wait.recv()?;
         Vec::new()
     } else if path == "more" {
@@ -121,7 +124,7 @@ fn answer(stream: TcpStream, wait: &Receiver<()>) -> Result<()> {
 
 /// A Linux with a network.
 fn guest() -> Guest<'static> {
-    Guest { wire: Wire::default(), ..Guest::default() }
+    Guest { wire: Wire::USER, ..Guest::default() }
 }
 
 /// Bytes of a transfer.
@@ -162,16 +165,13 @@ fn forward() -> Result<()> {
     let port = free_port()?;
     let forwards: [Forward; 1] = [format!("{port}:80").parse().map_err(anyhow::Error::msg)?];
     let wire = Wire::Card { forwards: &forwards, options: &[] };
-    // The second request is made once the first has been answered.
-    let command = format!("httpd -p 80 -h /etc && wget -q -O /dev/null {0} && wget -q -O - {0}", server.url("wait"));
+    let command = format!("httpd -p 80 -h /etc && wget -q -O /dev/null {}", server.url("wait"));
     let (found, outcome) = std::thread::scope(|scope| {
-        let guest = scope.spawn(|| Guest { wire, ..Guest::default() }.succeed(&command));
-        // The guest says so by asking.
-        server.release();
-        let mut found = Err(anyhow::anyhow!("the guest ended first"));
-        while found.is_err() && !guest.is_finished() {
-            found = get(port, "/inittab");
-        }
+        let guest = scope.spawn(|| Guest { wire, ..guest() }.succeed(&command));
+        // The guest serves when it asks, unless it ends before.
+        let asked = || server.asked.recv_timeout(Duration::from_millis(100)).is_ok();
+        while !asked() && !guest.is_finished() {}
+        let found = get(port, "/inittab");
         server.release();
         (found, guest.join())
     });
