@@ -5,6 +5,9 @@
  *
  * What the switch writes there is used once, and checked: an index, which must not be further from our own than the ring has
  * slots, and the length of a frame.
+ *
+ * Everything here that touches the rings, or says whether they may be touched, runs with soft interrupts disabled: nothing
+ * is in the middle of a ring when the port is attached again.
  */
 #include <linux/completion.h>
 #include <linux/etherdevice.h>
@@ -40,7 +43,9 @@ static struct {
 	bool attached;		/* both sides have begun at slot 0, and the switch has kept to the protocol since */
 	struct l4_async_call attach;
 	bool attaching;		/* that call is under way */
-	bool again;		/* and another one is to follow */
+	bool again;		/* the switch asks for another one */
+	bool done;		/* the interrupt has come */
+	struct tasklet_struct tasklet;
 	bool registered;
 	unsigned long pause;
 	struct completion first;
@@ -77,28 +82,6 @@ static void publish(const struct ring *ring, unsigned int word, unsigned int wai
 	}
 }
 
-static void detach(void)
-{
-	net.attached = false;
-	netif_carrier_off(net.dev);
-	netif_stop_queue(net.dev);
-}
-
-static void try_later(void)
-{
-	schedule_delayed_work(&net.retry, net.pause);
-	net.pause = min(net.pause * 2, LONGEST_PAUSE);
-}
-
-/* The switch wrote an index that cannot be.  Interrupts may be enabled. */
-static void ring_is_broken(void)
-{
-	net_err_ratelimited("%s: the switch broke a ring\n", net.dev->name);
-	net.broken++;
-	detach();
-	try_later();
-}
-
 /* Slots of `out` that are free, slots of `in` that are filled; negative: the ring is broken. */
 static int room(void)
 {
@@ -115,13 +98,36 @@ static int available(void)
 	return full <= net.slots ? full : -EPROTO;
 }
 
-/* With interrupts disabled. */
+/* What is in the ring to the switch is lost. */
+static void detach(void)
+{
+	int free = net.attached ? room() : net.slots;
+
+	if (free >= 0)
+		net.dev->stats.tx_dropped += net.slots - free;
+	net.attached = false;
+	netif_carrier_off(net.dev);
+	netif_stop_queue(net.dev);
+}
+
+static void try_later(void)
+{
+	schedule_delayed_work(&net.retry, net.pause);
+	net.pause = min(net.pause * 2, LONGEST_PAUSE);
+}
+
+/* The switch wrote an index that cannot be. */
+static void ring_is_broken(void)
+{
+	if (net_ratelimit())
+		netdev_err(net.dev, "the switch broke a ring\n");
+	net.broken++;
+	detach();
+	try_later();
+}
+
 static void start_attach(void)
 {
-	if (net.attaching) {
-		net.again = true;
-		return;
-	}
 	detach();
 	net.attaching = true;
 	net.again = false;
@@ -132,11 +138,8 @@ static void start_attach(void)
 
 static void retry(struct work_struct *work)
 {
-	unsigned long flags;
-
-	local_irq_save(flags);
-	start_attach();
-	local_irq_restore(flags);
+	net.again = true;
+	tasklet_schedule(&net.tasklet);
 }
 
 /* The switch gave another address, after the device was registered. */
@@ -144,23 +147,26 @@ static void rename(struct work_struct *work)
 {
 	rtnl_lock();
 	eth_hw_addr_set(net.dev, net.address);
+	net.dev->addr_assign_type = NET_ADDR_PERM;
 	call_netdevice_notifiers(NETDEV_CHANGEADDR, net.dev);
 	rtnl_unlock();
 }
 
-static irqreturn_t attach_done(int irq, void *data)
+/* The reply to ATTACH has come, or the call has failed. */
+static void finish_attach(void)
 {
 	u8 address[ETH_ALEN];
 
 	net.attaching = false;
-	if (net.again || (net.attach.failed && net.attach.restarted)) {
-		start_attach();
-		return IRQ_HANDLED;
+	if (net.attach.failed && net.attach.restarted) {
+		net.again = true;
+		return;
 	}
 	if (net.attach.failed || net.attach.reply[0]) {
-		net_err_ratelimited("%s: the switch refuses its port\n", net.dev->name);
+		if (net_ratelimit())
+			netdev_err(net.dev, "the switch refuses its port\n");
 		try_later();
-		return IRQ_HANDLED;
+		return;
 	}
 	memcpy(address, &net.attach.reply[1], 4);
 	memcpy(address + 4, &net.attach.reply[2], 2);
@@ -169,6 +175,7 @@ static irqreturn_t attach_done(int irq, void *data)
 		if (net.registered)
 			schedule_work(&net.rename);
 	}
+	cancel_delayed_work(&net.retry);
 	net.in.index = 0;
 	net.out.index = 0;
 	net.pause = FIRST_PAUSE;
@@ -182,12 +189,34 @@ static irqreturn_t attach_done(int irq, void *data)
 		napi_schedule(&net.napi);
 	}
 	complete(&net.first);
+}
+
+/* The life cycle of the port, one step at a time. */
+static void attach(struct tasklet_struct *tasklet)
+{
+	if (net.done) {
+		net.done = false;
+		/* The switch may have asked again since it replied: what it replied is out of date. */
+		if (net.again)
+			net.attaching = false;
+		else
+			finish_attach();
+	}
+	if (net.again && !net.attaching)
+		start_attach();
+}
+
+static irqreturn_t attach_done(int irq, void *data)
+{
+	net.done = true;
+	tasklet_schedule(&net.tasklet);
 	return IRQ_HANDLED;
 }
 
 static irqreturn_t attach_again(int irq, void *data)
 {
-	start_attach();
+	net.again = true;
+	tasklet_schedule(&net.tasklet);
 	return IRQ_HANDLED;
 }
 
@@ -196,6 +225,17 @@ static irqreturn_t notified(int irq, void *data)
 	if (net.attached && netif_running(net.dev))
 		napi_schedule(&net.napi);
 	return IRQ_HANDLED;
+}
+
+/* Goes on if there is room.  If the ring is broken nothing else would see it: a stopped queue sends nothing. */
+static void wake_sender(void)
+{
+	int free = room();
+
+	if (free < 0)
+		ring_is_broken();
+	else if (free > 0)
+		netif_wake_queue(net.dev);
 }
 
 static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
@@ -208,14 +248,17 @@ static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
 	if (free <= 0 || skb->len > L4_NET_MOST_BYTES) {
 		dev->stats.tx_dropped++;
 		dev_kfree_skb_any(skb);
+		/* Frames before it in its batch may not have been published. */
+		if (free > 0 && !netdev_xmit_more())
+			publish(&net.out, L4_NET_PRODUCED, L4_NET_CONSUMER_WAITS);
 		return NETDEV_TX_OK;
 	}
 	slot = slot_at(&net.out);
 	skb_copy_and_csum_dev(skb, slot + L4_NET_SLOT_FRAME);
 	WRITE_ONCE(*(u32 *)slot, skb->len);
 	net.out.index++;
-	dev->stats.tx_packets++;
-	dev->stats.tx_bytes += skb->len;
+	skb_tx_timestamp(skb);
+	dev_sw_netstats_tx_add(dev, 1, skb->len);
 	dev_consume_skb_any(skb);
 	if (free == 1) {
 		netif_stop_queue(dev);
@@ -224,8 +267,8 @@ static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
 	if (free == 1 || !netdev_xmit_more())
 		publish(&net.out, L4_NET_PRODUCED, L4_NET_CONSUMER_WAITS);
 	/* The switch may have emptied a slot before it could know that we wait for one. */
-	if (free == 1 && room() > 0)
-		netif_wake_queue(dev);
+	if (free == 1)
+		wake_sender();
 	return NETDEV_TX_OK;
 }
 
@@ -247,8 +290,7 @@ static void receive_frame(const char *slot)
 	}
 	skb_put_data(skb, slot + L4_NET_SLOT_FRAME, bytes);
 	skb->protocol = eth_type_trans(skb, net.dev);
-	net.dev->stats.rx_packets++;
-	net.dev->stats.rx_bytes += bytes;
+	dev_sw_netstats_rx_add(net.dev, bytes);
 	napi_gro_receive(&net.napi, skb);
 }
 
@@ -256,12 +298,12 @@ static int poll(struct napi_struct *napi, int budget)
 {
 	int filled, done;
 
+	if (net.attached && netif_queue_stopped(net.dev))
+		wake_sender();
 	if (!net.attached) {
 		napi_complete(napi);
 		return 0;
 	}
-	if (netif_queue_stopped(net.dev) && room() > 0)
-		netif_wake_queue(net.dev);
 	filled = available();
 	for (done = 0; done < filled && done < budget; done++) {
 		receive_frame(slot_at(&net.in));
@@ -287,12 +329,12 @@ static int poll(struct napi_struct *napi, int budget)
 static int open(struct net_device *dev)
 {
 	napi_enable(&net.napi);
+	local_bh_disable();
 	if (net.attached) {
 		netif_start_queue(dev);
-		local_bh_disable();
 		napi_schedule(&net.napi);
-		local_bh_enable();
 	}
+	local_bh_enable();
 	return 0;
 }
 
@@ -345,6 +387,7 @@ static void get_ethtool_stats(struct net_device *dev, struct ethtool_stats *stat
 static const struct ethtool_ops ethtool_ops = {
 	.get_drvinfo = get_drvinfo,
 	.get_link = ethtool_op_get_link,
+	.get_ts_info = ethtool_op_get_ts_info,
 	.get_ringparam = get_ringparam,
 	.get_sset_count = get_sset_count,
 	.get_strings = get_strings,
@@ -370,7 +413,6 @@ static int __init net_init(void)
 {
 	const struct l4_grant *shared = l4_find_grant("network"), *bell = l4_find_grant("switch-bell");
 	struct net_device *dev;
-	unsigned long flags;
 	int err;
 
 	if (!shared || !shared->address || !bell)
@@ -391,9 +433,11 @@ static int __init net_init(void)
 	dev->features = NETIF_F_SG | NETIF_F_FRAGLIST | NETIF_F_HW_CSUM | NETIF_F_HIGHDMA;
 	dev->hw_features = NETIF_F_SG | NETIF_F_HW_CSUM;
 	dev->vlan_features = dev->features;
+	dev->pcpu_stat_type = NETDEV_PCPU_STAT_TSTATS;
 	dev->max_mtu = L4_NET_MOST_BYTES - VLAN_ETH_HLEN;
 	netif_napi_add(dev, &net.napi, poll);
 	init_completion(&net.first);
+	tasklet_setup(&net.tasklet, attach);
 	INIT_DELAYED_WORK(&net.retry, retry);
 	INIT_WORK(&net.rename, rename);
 	netif_carrier_off(dev);
@@ -404,9 +448,8 @@ static int __init net_init(void)
 		err = request_irq(L4_NET_BIT_ATTACH, attach_again, 0, "eth0-again", NULL);
 	if (err)
 		return err;
-	local_irq_save(flags);
-	start_attach();
-	local_irq_restore(flags);
+	net.again = true;
+	tasklet_schedule(&net.tasklet);
 	/* The switch may not be there yet.  Its answer is taken whenever it comes. */
 	if (wait_for_completion_timeout(&net.first, BOOT_WAIT))
 		eth_hw_addr_set(dev, net.address);
@@ -415,11 +458,11 @@ static int __init net_init(void)
 	err = register_netdev(dev);
 	if (err)
 		return err;
-	local_irq_save(flags);
+	local_bh_disable();
 	net.registered = true;
 	if (net.attached && !ether_addr_equal(dev->dev_addr, net.address))
 		schedule_work(&net.rename);
-	local_irq_restore(flags);
+	local_bh_enable();
 	return 0;
 }
 device_initcall(net_init);
