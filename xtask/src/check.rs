@@ -87,6 +87,7 @@ const SAFE: &[&str] = &[
     "tests/known-counts",
     "tests/differential",
     "tests/fast-paths",
+    "tests/flood",
     "tests/hostile",
     "tests/latency",
     "tests/rival",

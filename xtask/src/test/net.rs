@@ -21,12 +21,13 @@ pub const ALL: &[Test] = &[
     ("linux.net.forward", forward),
     ("linux.net.absent", absent),
     ("linux.net.restarts", restarts),
+    ("linux.net.flood", flood),
     ("linux.net.two", two),
 ];
 
 /// A server of the loopback interface that speaks enough of HTTP: `GET /N` is answered with N bytes, each connection's the same; what is
 /// posted, with its checksum; `GET /wait` as soon as [`Server::release`] was called; `GET /more` with `yes` until driver and switch have died
-/// often enough.
+/// often enough, `GET /flood` as long as a neighbour sends.
 struct Server {
     port: u16,
     ends: Arc<AtomicBool>,
@@ -113,6 +114,8 @@ fn answer(stream: TcpStream, ask: &Sender<()>, wait: &Receiver<()>) -> Result<()
         Vec::new()
     } else if path == "more" {
         if deaths()?.iter().all(|(_, deaths)| *deaths >= DEATHS) { b"no".to_vec() } else { b"yes".to_vec() }
+    } else if path == "flood" {
+        if console()?.contains("frames sent") { b"no".to_vec() } else { b"yes".to_vec() }
     } else {
         bytes(path.parse()?)
     };
@@ -194,9 +197,14 @@ const DEATHS: usize = 20;
 /// Bytes of a file that is transferred while they do.
 const LARGE: usize = 100_000_000;
 
+/// What the last run has said so far.
+fn console() -> Result<String> {
+    Ok(std::fs::read_to_string("out/linux-test/console.log")?)
+}
+
 /// How often driver and switch have died in the last run.
 fn deaths() -> Result<[(&'static str, usize); 2]> {
-    let log = std::fs::read_to_string("out/linux-test/console.log")?;
+    let log = console()?;
     Ok(["nic", "switch"].map(|victim| {
         let ends = [format!("`{victim}` died"), format!("`{victim}` hangs")];
         (victim, log.lines().filter(|line| ends.iter().any(|end| line.contains(end))).count())
@@ -225,6 +233,23 @@ fn restarts() -> Result<()> {
         println!("# {victim}: {deaths} deaths");
         ensure!(deaths >= DEATHS, "`{victim}` died {deaths} times, not {DEATHS}");
     }
+    Ok(())
+}
+
+/// A neighbour sends a million random frames: Linux goes on, and has nothing to report.
+fn flood() -> Result<()> {
+    let server = Server::start()?;
+    let command = format!(
+        "until [ $(wget -q -O - {}) = no ]; do wget -q -O - {} | sha256sum; done; \
+         dmesg -r | grep '^<[0-3]>'; cat /sys/class/net/eth0/statistics/rx_length_errors",
+        server.url("flood"),
+        server.url(&BYTES.to_string())
+    );
+    let (system, timeout) = ("tests/systems/linux-flood.toml", Duration::from_secs(600));
+    let text = Guest { system, timeout, ..guest() }.succeed(&command)?.text();
+    let sum = checksum(&bytes(BYTES));
+    let sums = text.strip_suffix("0\n").with_context(|| format!("Linux says {text:?}"))?;
+    ensure!(!sums.is_empty() && sums.lines().all(|line| line == format!("{sum}  -")), "Linux says {text:?}, not always {sum}");
     Ok(())
 }
 

@@ -61,6 +61,7 @@ fn clippy_bare() -> Result<()> {
         "conform",
         "known-counts",
         "fast-paths",
+        "flood",
         "hostile",
         "latency",
         "rival",
