@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define WARM	(1 << 20)
-/* bench/sections/6-network.toml has the same number. */
+/* The labels of bench/sections/6-network.toml have this number. */
 #define BYTES	(4 << 20)
 
 static char buffer[65536];

@@ -40,6 +40,9 @@ pub struct Run {
     /// Files of the project that both Linuxes get in `/src`; those in C are preprocessed.
     #[serde(default)]
     pub sources: Vec<String>,
+    /// Whether both Linuxes have a network card, in the emulator's user network.
+    #[serde(default)]
+    pub network: bool,
     /// Instructions that may be modelled, on all systems together, in thousands of millions.
     pub budget: f64,
     /// Seconds until it counts as hung.
@@ -50,7 +53,8 @@ impl Run {
     /// Whether Linux alone executes the same for it as for another.
     #[must_use]
     pub fn is_same_alone(&self, other: &Self) -> bool {
-        let parts = |run: &Self| (run.program.clone(), run.small, run.command.clone(), run.debian.clone(), run.sources.clone());
+        let parts =
+            |run: &Self| (run.program.clone(), run.small, run.network, run.command.clone(), run.debian.clone(), run.sources.clone());
         self.program.is_some() && parts(self) == parts(other)
     }
 }

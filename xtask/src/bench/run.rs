@@ -2,8 +2,8 @@
 //! One program of the book: on Macadamia, and on Linux alone if it is for Linux.
 
 use super::files;
-use crate::build::{self, Model};
-use crate::guest::{self, Guest};
+use crate::build::{self, Model, Wire};
+use crate::guest::{self, Clock, Guest};
 use crate::machine::emulator::{Machine, batch};
 use crate::machine::spaces::{self, Spaces};
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -13,6 +13,10 @@ use clap::ValueEnum;
 use model_core::Report;
 use std::path::Path;
 use std::time::Duration;
+
+/// Who is reached in the emulated network: a port that sends for ever, and one that takes everything (bench/linux/stream.c). They are
+/// programs of the emulator's, and no server has to run.
+const PEERS: [&str; 2] = ["guestfwd=tcp:10.0.2.100:5001-cmd:cat /dev/zero", "guestfwd=tcp:10.0.2.100:5002-cmd:dd of=/dev/null"];
 
 /// Runs it. What Linux alone takes is not measured again if that is known.
 pub fn carry_out(run: &Run, model: &Model, native: Option<Report>) -> Result<Counted> {
@@ -52,13 +56,15 @@ fn linux_run(run: &Run, program: &Path, model: &Model, (timeout, native): (Durat
     inserts.extend(files::debian(&run.debian)?);
     inserts.extend(files::sources(&run.sources)?);
     let command = run.command.as_ref().unwrap_or(&name);
+    let peers = PEERS.map(String::from);
+    let wire = if run.network { Wire::Card { forwards: &[], options: &peers } } else { Wire::Out };
     let native = match native {
         Some(known) => Some(known),
-        None => guest::native(command, inserts.clone(), Some(model), timeout)?.report,
+        None => guest::native_on(wire, Clock::Machine, command, inserts.clone(), Some(model), timeout)?.report,
     };
     let usual = Guest::default();
     let system = run.linux.as_deref().unwrap_or(usual.system);
-    let outcome = Guest { system, inserts, model: Some(model), timeout, ..usual }.run(command)?;
+    let outcome = Guest { system, inserts, model: Some(model), timeout, wire, ..usual }.run(command)?;
     ensure!(outcome.status == 0, "{}", outcome.said());
     Ok(Counted { ours: outcome.report.context("no report")?, native })
 }

@@ -210,6 +210,13 @@ impl Wire<'_> {
     /// A card in QEMU's user network, to which no port of the host leads.
     pub const USER: Self = Self::Card { forwards: &[], options: &[] };
 
+    /// The network of a machine that drives what card its board has, if it has one.
+    pub fn of_board(self, board: &'static Board) -> Option<Network> {
+        let Self::Card { forwards, options } = self else { return None };
+        let card = board.device.values().find_map(|device| device.card.as_ref())?;
+        Some(Network { card, forwards: forwards.to_vec(), options: options.to_vec() })
+    }
+
     /// The network of a system; its description says whether it drives a card.
     fn network(self, description: &Description, board: &'static Board) -> Result<Option<Network>> {
         let mut devices = description.devices.iter().filter_map(|name| board.device.get(name));

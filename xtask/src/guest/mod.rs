@@ -210,7 +210,13 @@ pub fn native(command: &str, inserts: Vec<Insert>, model: Option<&build::Model>,
 }
 
 /// The same with time of the machine's or of the host's.
-pub fn native_by(
+pub fn native_by(clock: Clock, command: &str, inserts: Vec<Insert>, model: Option<&build::Model>, timeout: Duration) -> Result<Reference> {
+    native_on(Wire::Out, clock, command, inserts, model, timeout)
+}
+
+/// The same with a network card, or without.
+pub fn native_on(
+    wire: Wire<'_>,
     clock: Clock,
     command: &str,
     mut inserts: Vec<Insert>,
@@ -221,7 +227,8 @@ pub fn native_by(
     inserts.extend(batch.inserts());
     let kernel = server::native()?;
     let initrd = root::root_with(&inserts)?;
-    let (console, report) = emulator::native(&kernel, &initrd, clock == Clock::Machine, model, timeout)?;
+    let (console, report) =
+        emulator::native(&kernel, &initrd, clock == Clock::Machine, (model, wire.of_board(board::chosen()).as_ref()), timeout)?;
     let (_, rest) = console.split_once("batch begins\n").with_context(|| format!("Linux alone did not run the command: {console}"))?;
     let (out, status) = rest.split_once("batch ends: ").with_context(|| format!("the command did not end: {console}"))?;
     ensure!(status.starts_with('0'), "on Linux alone the command failed: {out}{status}");

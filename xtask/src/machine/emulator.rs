@@ -253,18 +253,18 @@ impl Headless {
 /// MiB of RAM of Linux alone.
 const NATIVE_MIB: u32 = 192;
 
-/// Runs Linux alone until it ends, in the machine's own time or the host's; returns its console and what the model
-/// counted.
+/// Runs Linux alone until it ends, in the machine's own time or the host's, with a network or without; returns its console and
+/// what the model counted.
 pub fn native(
     kernel: &Path,
     initrd: &Path,
     own_time: bool,
-    model: Option<&Model>,
+    (model, network): (Option<&Model>, Option<&Network>),
     timeout: Duration,
 ) -> Result<(String, Option<model_core::Report>)> {
     let report = initrd.with_extension("json");
     let qemu = &board::chosen().qemu;
-    let mut command = machine(board::chosen(), &qemu.cpu, NATIVE_MIB, None);
+    let mut command = machine(board::chosen(), &qemu.cpu, NATIVE_MIB, network);
     arguments(&mut command, &qemu.linux, &[("kernel", &kernel.to_string_lossy()), ("initrd", &initrd.to_string_lossy())]);
     // Linux has all of its memory from 3 GiB on.
     let argument = model.map(|model| model.argument(&report, (0xc000_0000, NATIVE_MIB << 20), None, None));
