@@ -39,6 +39,7 @@ const SLOW: &[&str] = &[
     "linux.debian.batch",
     "linux.debian.bochs",
     "linux.debian.bombs",
+    "linux.debian.net",
     "linux.layout",
     "linux.windows",
     "system.linux-small",

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of Linux's network: QEMU's user network, in which this machine's loopback interface is 10.0.2.2.
 
+use super::disk;
 use super::tally::Test;
 use crate::build::Wire;
-use crate::guest::Guest;
+use crate::guest::{Guest, Outcome};
 use crate::machine::network::{Forward, free_port};
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
@@ -23,6 +24,7 @@ pub const ALL: &[Test] = &[
     ("linux.net.restarts", restarts),
     ("linux.net.flood", flood),
     ("linux.net.two", two),
+    ("linux.debian.net", debian),
 ];
 
 /// A server of the loopback interface that speaks enough of HTTP: `GET /N` is answered with N bytes, each connection's the same; what is
@@ -162,25 +164,56 @@ fn get(port: u16, path: &str) -> Result<String> {
     Ok(body.into())
 }
 
+/// Runs a guest of which a port is forwarded, and does something with that port of this machine when the guest asks for `/wait`.
+fn meet<T>(server: &Server, guest: Guest<'_>, port: u16, command: &str, act: impl FnOnce(u16) -> Result<T>) -> Result<(T, Outcome)> {
+    let host = free_port()?;
+    let forwards: [Forward; 1] = [format!("{host}:{port}").parse().map_err(anyhow::Error::msg)?];
+    let wire = Wire::Card { forwards: &forwards, options: &[] };
+    let (found, outcome) = std::thread::scope(|scope| {
+        let run = scope.spawn(|| Guest { wire, ..guest }.succeed(command));
+        // It serves when it asks, unless it ends before.
+        let asked = || server.asked.recv_timeout(Duration::from_millis(100)).is_ok();
+        while !asked() && !run.is_finished() {}
+        let found = act(host);
+        server.release();
+        (found, run.join())
+    });
+    let outcome = outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    Ok((found?, outcome))
+}
+
 /// A port of this machine leads to a server in Linux.
 fn forward() -> Result<()> {
     let server = Server::start()?;
-    let port = free_port()?;
-    let forwards: [Forward; 1] = [format!("{port}:80").parse().map_err(anyhow::Error::msg)?];
-    let wire = Wire::Card { forwards: &forwards, options: &[] };
     let command = format!("httpd -p 80 -h /etc && wget -q -O /dev/null {}", server.url("wait"));
-    let (found, outcome) = std::thread::scope(|scope| {
-        let guest = scope.spawn(|| Guest { wire, ..guest() }.succeed(&command));
-        // The guest serves when it asks, unless it ends before.
-        let asked = || server.asked.recv_timeout(Duration::from_millis(100)).is_ok();
-        while !asked() && !guest.is_finished() {}
-        let found = get(port, "/inittab");
-        server.release();
-        (found, guest.join())
-    });
-    outcome.map_err(|panic| std::panic::resume_unwind(panic)).unwrap_or_else(Err)?;
-    let expected = std::fs::read_to_string("linux/root/inittab")?;
-    ensure!(found? == expected, "the guest's server gives something else than the file");
+    let (found, _) = meet(&server, guest(), 80, &command, |port| get(port, "/inittab"))?;
+    ensure!(found == std::fs::read_to_string("linux/root/inittab")?, "the guest's server gives something else than the file");
+    Ok(())
+}
+
+/// Debian has the network as systemd sets it up: an address, names, a server for SSH that is reached from here.
+fn debian() -> Result<()> {
+    disk::forget("out/linux-debian/disk.img")?;
+    let server = Server::start()?;
+    let command = format!(
+        "systemctl is-system-running --wait; /lib/systemd/systemd-networkd-wait-online --timeout=60; curl -s {} | sha256sum; \
+         grep -c ^nameserver /etc/resolv.conf; curl -s {}",
+        server.url(&BYTES.to_string()),
+        server.url("wait")
+    );
+    let system = "tests/systems/linux-debian.toml";
+    let guest = Guest { system, timeout: Duration::from_secs(300), ..guest() };
+    let greeting = |port| {
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line)?;
+        Ok(line)
+    };
+    let (line, outcome) = meet(&server, guest, 22, &command, greeting)?;
+    ensure!(line.starts_with("SSH-2.0-OpenSSH"), "the SSH server says {line:?}");
+    let expected = format!("running\n{}  -\n1\n", checksum(&bytes(BYTES)));
+    ensure!(outcome.text() == expected, "Debian says {:?} instead of {expected:?}", outcome.text());
     Ok(())
 }
 
