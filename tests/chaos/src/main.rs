@@ -21,10 +21,11 @@ use probe::{Outcome, Probe};
 macadamia::main!(run);
 
 const MILLISECOND: u64 = 1_000_000;
-/// After so long a victim that is of no use is killed.
-const USELESS: u64 = 3_000 * MILLISECOND;
-/// After so long the system is lost.
-const LOST: u64 = 30_000 * MILLISECOND;
+/// After so many questions without an answer, 3 seconds at least, a victim that is of no use is killed. Time alone says nothing: the
+/// machine may have stood still.
+const USELESS: u32 = 150;
+/// After so many the system is lost.
+const LOST: u32 = 10 * USELESS;
 /// Request of a rhythm (`user/demo/crash`): its beats, those missed, and the latest's delay in microseconds.
 const REPORT: u32 = 2;
 
@@ -95,24 +96,21 @@ fn run(env: Env) {
 
 /// Asks until the next answer. Whether a victim had to be killed for that; `None` if none comes.
 fn recover(probe: &mut Probe, victims: &Victims, fault: Option<&Fault>, number: &mut u32) -> Option<bool> {
-    let began = time::now();
     let mut killed = false;
-    loop {
+    for asked in 0..LOST {
         *number += 1;
         match probe.ask(*number) {
             Ok(Outcome::Answered) => return Some(killed),
             Ok(Outcome::Again) => _ = probe.attach(),
-            Ok(Outcome::Silence) | Err(_) => {}
+            Ok(Outcome::Silence) => {}
+            Err(_) => _ = probe.rest(),
         }
-        let waited = time::now() - began;
-        if let Some(fault) = fault.filter(|_| waited > USELESS && !killed) {
+        if let Some(fault) = fault.filter(|_| asked == USELESS) {
             victims.kill(fault.victim);
             killed = true;
         }
-        if waited > LOST {
-            return None;
-        }
     }
+    None
 }
 
 fn report(env: &Env, victims: &Victims, tallies: Vec<Tally>, faults: u32, attached: u32) {
