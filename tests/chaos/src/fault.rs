@@ -7,7 +7,7 @@ use frames::{Layout, Shared};
 use image::protocol::net::{CONSUMER_WAITS, IN, OUT, PRODUCED, PRODUCER_WAITS, SLOT, SLOTS};
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
-use macadamia::net::Region;
+use macadamia::region::Region;
 use macadamia::{Env, Thread};
 
 /// Kinds of faults.
@@ -109,6 +109,11 @@ impl Victims {
                 for _ in 0..64 {
                     port.write(random.below(port.bytes() / 4) * 4, random.draw());
                 }
+                // Lengths of frames, too, where a client's frames are.
+                let slots = Layout::of(port.bytes()).map_or(0, Layout::slots);
+                for _ in 0..16 {
+                    port.write(SLOTS + random.below(2 * slots) * SLOT, random.draw());
+                }
             }
             "broken index" => {
                 let ring = if random.below(2) == 0 { IN } else { OUT };
@@ -126,13 +131,6 @@ impl Victims {
                     // One that is dead does not hear it.
                     let _ = bell.map(|bell| bell.notify());
                 }
-            }
-        }
-        // Lengths of frames, too, where a client's frames are.
-        if KINDS[fault.kind] == "wild memory" {
-            let slots = Layout::of(port.bytes()).map_or(0, Layout::slots);
-            for _ in 0..16 {
-                port.write(SLOTS + random.below(2 * slots) * SLOT, random.draw());
             }
         }
     }

@@ -47,11 +47,6 @@ impl Random {
     }
 }
 
-fn argument(env: &Env, name: &str) -> u32 {
-    let value = |argument: &str| argument.strip_prefix(name)?.strip_prefix('=')?.parse().ok();
-    env.start.arguments.iter().find_map(|argument| value(argument)).unwrap_or_else(|| panic!("write `{name}=N` as argument"))
-}
-
 /// What came of faults of a kind.
 #[derive(Clone, Default)]
 struct Tally {
@@ -61,9 +56,9 @@ struct Tally {
 }
 
 fn run(env: Env) {
-    let [faults, seed, rest] = ["faults", "seed", "rest"].map(|name| argument(&env, name));
+    let [faults, seed, rest] = ["faults", "seed", "rest"].map(|name| env.number(name));
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9) | 1);
-    let victims = Victims::new(&env, argument(&env, "kinds"));
+    let victims = Victims::new(&env, env.number("kinds"));
     let mut probe = Probe::new(&env).unwrap_or_else(|error| panic!("no port: {}", error.text()));
     let mut tallies: Vec<Tally> = KINDS.iter().map(|_| Tally::default()).collect();
     let mut number = 0;

@@ -44,13 +44,8 @@ const KNOWN: [&[u8]; 8] = [
     &[0x81, 0, 0, 1, 8, 0, 0x45],
 ];
 
-fn argument(env: &Env, name: &str) -> u32 {
-    let value = |argument: &str| argument.strip_prefix(name)?.strip_prefix('=')?.parse().ok();
-    env.start.arguments.iter().find_map(|argument| value(argument)).unwrap_or_else(|| panic!("write `{name}=N` as argument"))
-}
-
 fn run(env: Env) {
-    let (frames, seed) = (argument(&env, "frames"), argument(&env, "seed"));
+    let (frames, seed) = (env.number("frames"), env.number("seed"));
     let Some(port) = Port::find(&env) else { panic!("it needs a port of the switch") };
     let mut random = Random(seed | 1);
     match flood(&port, frames, &mut random) {

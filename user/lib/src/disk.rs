@@ -2,7 +2,7 @@
 //! A range of a disk (docs/disk.md): memory that is shared with the disk server, and the server to call and to notify.
 
 use crate::ipc::{Message, call};
-use crate::net::Region;
+use crate::region::Region;
 use crate::{Env, Error, Result, Thread, Word};
 pub use image::protocol::disk::{
     ATTACH, BAD_REQUEST, BIT_ANSWERS, BIT_ATTACH, BIT_REQUESTS, DISK_FAILED, NO_DISK, SECTOR, SLOT, TIMED_OUT,

@@ -31,6 +31,7 @@ pub mod map;
 pub mod net;
 #[cfg(target_arch = "x86")]
 pub mod pci;
+pub mod region;
 pub mod start;
 pub mod sys;
 pub mod thread;

@@ -2,64 +2,10 @@
 //! A port of the network's switch (docs/net.md): shared memory with two rings, and the switch to call and to notify.
 
 use crate::ipc::{Message, call};
-use crate::map::grants;
-use crate::{Env, Error, Result, Thread, Word, arch};
-use core::sync::atomic::{Ordering, fence};
+use crate::region::Region;
+use crate::{Env, Error, Result, Thread, Word};
 use frames::{Address, Consumer, Layout, Producer, Shared};
 use image::protocol::net::{ATTACH, ATTACH_CARD, BIT_ATTACH, BIT_FRAMES, HAS_CARD, LINK, LINK_UP};
-
-/// Shared memory that the component was given: whatever others write there harms no Rust object, for none lies there.
-#[derive(Debug)]
-pub struct Region {
-    address: Word,
-    bytes: u32,
-}
-
-impl Region {
-    /// The one that the description shares as `name`; `None` if there is none.
-    #[must_use]
-    pub fn find(env: &Env, name: &str) -> Option<Self> {
-        let given = env.given(name)?;
-        let (address, bytes, grants) = (given.address as Word, given.bytes, grants());
-        let end = address.checked_add(bytes as Word)?;
-        let is_shared = bytes > 0 && address.is_multiple_of(4) && address >= grants.start && end <= grants.end;
-        is_shared.then_some(Self { address, bytes })
-    }
-
-    /// Where a part of it is.
-    fn part(&self, offset: u32, bytes: u32) -> *mut u32 {
-        let inside = bytes <= self.bytes && offset <= self.bytes - bytes;
-        assert!(offset.is_multiple_of(4) && inside, "{bytes} bytes at {offset:#x} of shared memory of {:#x}", self.bytes);
-        (self.address + offset as Word) as *mut u32
-    }
-}
-
-impl Shared for Region {
-    fn bytes(&self) -> u32 {
-        self.bytes
-    }
-
-    fn read(&self, offset: u32) -> u32 {
-        // SAFETY: `part` keeps to the region, where no Rust object lies; if its mapping was revoked, this is an exception.
-        unsafe { self.part(offset, 4).read_volatile() }
-    }
-
-    fn write(&self, offset: u32, value: u32) {
-        // SAFETY: as `read`.
-        unsafe { self.part(offset, 4).write_volatile(value) };
-    }
-
-    fn copy(&self, from: u32, other: &Self, to: u32, bytes: u32) {
-        assert!(bytes.is_multiple_of(4), "{bytes} bytes are no words");
-        let (from, to) = (self.part(from, bytes), other.part(to, bytes));
-        // SAFETY: as `read`, for both; two regions are different memory.
-        unsafe { arch::copy_words(from, to, bytes / 4) };
-    }
-
-    fn fence(&self) {
-        fence(Ordering::SeqCst);
-    }
-}
 
 /// Notification bits by which the switch says that there are frames, or free slots.
 pub const FRAMES: u32 = 1 << BIT_FRAMES;

@@ -37,6 +37,17 @@ impl Env {
     pub fn given(&self, name: &str) -> Option<&Given> {
         self.start.grants.iter().find(|g| g.name == name)
     }
+    /// What stands behind `NAME=` in the first argument that begins so.
+    #[must_use]
+    pub fn argument(&self, name: &str) -> Option<&str> {
+        self.start.arguments.iter().find_map(|argument| argument.strip_prefix(name)?.strip_prefix('='))
+    }
+    /// The same as a number. Panics, naming it, if there is none.
+    #[must_use]
+    pub fn number(&self, name: &str) -> u32 {
+        let number = self.argument(name).and_then(|text| text.parse().ok());
+        number.unwrap_or_else(|| panic!("write `{name}=N` as an argument of `{}`", self.start.name))
+    }
     fn slot(&self, name: &str) -> Word {
         match self.given(name) {
             Some(given) if given.slot != 0 => given.slot as Word,

@@ -2,7 +2,8 @@
 //! `bench wall`: what operations of Linux take by the clock, in QEMU beside Linux alone. No figure of the book:
 //! an emulator's time is not a machine's (each CR3 write empties the emulator's TLB).
 
-use crate::guest::{Clock, Guest, native_by, program};
+use crate::build::Wire;
+use crate::guest::{Clock, Guest, native_on, program};
 use anyhow::{Context, Result, ensure};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -26,7 +27,7 @@ pub fn run() -> Result<()> {
         eprintln!("[{pair}/{PAIRS}] on Macadamia and on Linux alone");
         let here = Guest { inserts: inserts.clone(), timeout: TIMEOUT, ..Guest::default() }.run("wall")?;
         ensure!(here.status == 0, "{}", here.said());
-        let alone = native_by(Clock::Host, "wall", inserts.clone(), None, TIMEOUT)?;
+        let alone = native_on(Wire::Out, Clock::Host, "wall", inserts.clone(), None, TIMEOUT)?;
         let (here, alone) = (read(&here.text())?, read(&alone.out)?);
         ensure!(here.iter().map(|(name, _)| name).eq(alone.iter().map(|(name, _)| name)), "not the same operations");
         if rows.is_empty() {

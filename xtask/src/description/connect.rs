@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The network of a description: what each component with `net` and the switch are given (docs/net.md).
 
-use super::net::{Net, PORT, SWITCH};
+use super::key::Key;
+use super::net::{At, PORT, SWITCH};
 use super::sources::spanned;
 use super::{Component, Description, Peer, Share, SharedMemory};
 use crate::linux::server;
@@ -16,19 +17,6 @@ const BELL: &str = "switch-bell";
 /// The switch's first port is the card's. Each has a bit of a notification, so there are no more clients.
 const MOST_CLIENTS: u32 = BADGE_MAX.ilog2();
 
-/// A value of the place where `net` stands.
-fn at<T>(place: &Spanned<Net>, value: T) -> Spanned<T> {
-    Spanned::new(place.span(), value)
-}
-
-fn peer(place: &Spanned<Net>, to: &str, name: String, badge: u32) -> Peer {
-    Peer { to: at(place, to.into()), name: Some(name), badge: Some(spanned(badge)) }
-}
-
-fn share(place: &Spanned<Net>, region: &str, name: String) -> Share {
-    Share { name: Some(name), region: at(place, region.into()), writable: true, dma: false }
-}
-
 impl Description {
     /// Gives each component with `net` a port of the switch, in the order of the description.
     pub(super) fn connect(&mut self) -> Result<()> {
@@ -36,9 +24,9 @@ impl Description {
         for client in 0..self.component.len() {
             let Some(net) = self.component[client].net.take() else { continue };
             let arguments = match net.get_ref() {
-                Net::No => continue,
-                Net::Yes => Vec::new(),
-                Net::At(address) => address.arguments().map_err(|mistake| self.sources.wrong(mistake))?,
+                Key::No => continue,
+                Key::Yes => Vec::new(),
+                Key::With(address) => address.arguments().map_err(|mistake| self.sources.wrong(mistake))?,
             };
             port += 1;
             let region = self.port_memory(&self.component[client], &net, port, &arguments)?;
@@ -46,21 +34,21 @@ impl Description {
             self.shared.entry(region.clone()).or_insert_with(|| SharedMemory { size: spanned(PORT.into()) });
             let component = &mut self.component[client];
             component.arguments.extend(arguments);
-            component.calls.push(peer(&net, SWITCH, SWITCH.into(), port + 1));
-            component.notifies.push(peer(&net, SWITCH, BELL.into(), 1 << port));
-            component.shares.push(share(&net, &region, MEMORY.into()));
+            component.calls.push(Peer::of(&net, SWITCH, SWITCH.into(), port + 1));
+            component.notifies.push(Peer::of(&net, SWITCH, BELL.into(), 1 << port));
+            component.shares.push(Share::of(&net, &region, MEMORY.into(), false));
             let switch = self.component.iter_mut().find(|component| component.name.get_ref() == SWITCH);
             let switch = switch.ok_or_else(|| anyhow!("a network without a switch"))?;
-            switch.shares.push(share(&net, &region, format!("port-{port}")));
+            switch.shares.push(Share::of(&net, &region, format!("port-{port}"), false));
             for (bell, bit) in [("bell", BIT_FRAMES), ("again", BIT_ATTACH)] {
-                switch.notifies.push(peer(&net, &name, format!("{bell}-{port}"), 1 << bit));
+                switch.notifies.push(Peer::of(&net, &name, format!("{bell}-{port}"), 1 << bit));
             }
         }
         Ok(())
     }
 
     /// The name of a client's memory.
-    fn port_memory(&self, client: &Component, net: &Spanned<Net>, port: u32, arguments: &[String]) -> Result<String> {
+    fn port_memory(&self, client: &Component, net: &Spanned<Key<At>>, port: u32, arguments: &[String]) -> Result<String> {
         let name = client.name.get_ref();
         if port > MOST_CLIENTS {
             return Err(

@@ -1,21 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a description says of a component's disk: `disk = true`, or which part.
 
+use super::key::Braces;
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, MapAccess, Visitor};
-use std::fmt;
 use toml::Spanned;
-
-/// The key `disk` of a component.
-pub enum Use {
-    /// None: as if the key were absent.
-    No,
-    /// All of the device `disk`.
-    Whole,
-    /// What is written in the braces.
-    Part(Part),
-}
 
 /// A part of a disk, or all of a named one.
 #[derive(Deserialize, Default)]
@@ -31,26 +19,6 @@ pub struct Part {
     pub(super) size: Option<Spanned<String>>,
 }
 
-impl<'de> Deserialize<'de> for Use {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Value;
-
-        impl<'de> Visitor<'de> for Value {
-            type Value = Use;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`disk = true`, `disk = { partition = 1 }`, or `disk = { first = \"32M\", size = \"64M\" }`")
-            }
-
-            fn visit_bool<E>(self, yes: bool) -> Result<Use, E> {
-                Ok(if yes { Use::Whole } else { Use::No })
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Use, A::Error> {
-                Part::deserialize(MapAccessDeserializer::new(map)).map(Use::Part)
-            }
-        }
-
-        deserializer.deserialize_any(Value)
-    }
+impl Braces for Part {
+    const FORMS: &'static str = "`disk = true`, `disk = { partition = 1 }`, or `disk = { first = \"32M\", size = \"64M\" }`";
 }

@@ -7,6 +7,7 @@ mod connect;
 mod devices;
 mod disk;
 mod explain;
+mod key;
 mod net;
 mod parts;
 mod sources;
@@ -16,7 +17,7 @@ use crate::machine::board::Board;
 use crate::machine::spaces::Spaces;
 use anyhow::{Context, Result};
 use image::{Small, Window};
-use net::Net;
+use key::Key;
 use serde::{Deserialize, Serialize};
 use sources::{Mistake, Sources, spanned, wrong_toml};
 use std::collections::{BTreeMap, BTreeSet};
@@ -168,10 +169,10 @@ pub struct Component {
     pub heartbeat_ms: Option<Spanned<u32>>,
     /// Whether it has a network: what that means is among the keys below when the description was read.
     #[serde(skip_serializing)]
-    net: Option<Spanned<Net>>,
+    net: Option<Spanned<Key<net::At>>>,
     /// What it has of a disk: what that means is among the keys below when the description was read.
     #[serde(skip_serializing)]
-    disk: Option<Spanned<disk::Use>>,
+    disk: Option<Spanned<Key<disk::Part>>>,
     #[serde(default)]
     pub calls: Vec<Peer>,
     #[serde(default)]
@@ -287,7 +288,17 @@ pub struct Peer {
     pub badge: Option<Spanned<u32>>,
 }
 
+/// A value of the place where a key stands from which it follows.
+fn at<K, T>(key: &Spanned<K>, value: T) -> Spanned<T> {
+    Spanned::new(key.span(), value)
+}
+
 impl Peer {
+    /// One that follows from a key.
+    fn of<K>(key: &Spanned<K>, to: &str, name: String, badge: u32) -> Self {
+        Self { to: at(key, to.into()), name: Some(name), badge: Some(spanned(badge)) }
+    }
+
     /// What the component calls it.
     pub fn label(&self) -> &str {
         self.name.as_ref().unwrap_or(self.to.get_ref())
@@ -366,6 +377,11 @@ pub struct Share {
 }
 
 impl Share {
+    /// One that follows from a key, and that the component may write; `dma` if it is told where that is.
+    fn of<K>(key: &Spanned<K>, region: &str, name: String, dma: bool) -> Self {
+        Self { name: Some(name), region: at(key, region.into()), writable: true, dma }
+    }
+
     /// What the component calls it.
     pub fn label(&self) -> &str {
         self.name.as_ref().unwrap_or(self.region.get_ref())

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a description says of a component's network: `net = true`, or with an address.
 
+use super::key::Braces;
 use super::sources::Mistake;
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, MapAccess, Visitor};
-use std::fmt;
 use std::net::Ipv4Addr;
 use toml::Spanned;
 
@@ -17,16 +15,6 @@ pub(super) const SWITCH: &str = "switch";
 pub(super) const PORT: &str = "516K";
 /// The address that says to ask for one.
 const DHCP: &str = "dhcp";
-
-/// The key `net`.
-pub enum Net {
-    /// None: as if the key were absent.
-    No,
-    /// A port of the switch.
-    Yes,
-    /// The same for a component that is told an address.
-    At(At),
-}
 
 /// An address as the component is told it.
 #[derive(Deserialize)]
@@ -40,28 +28,8 @@ pub struct At {
     name_server: Option<Spanned<String>>,
 }
 
-impl<'de> Deserialize<'de> for Net {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Value;
-
-        impl<'de> Visitor<'de> for Value {
-            type Value = Net;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`net = true`, or `net = { address = \"dhcp\" }`")
-            }
-
-            fn visit_bool<E>(self, yes: bool) -> Result<Net, E> {
-                Ok(if yes { Net::Yes } else { Net::No })
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Net, A::Error> {
-                At::deserialize(MapAccessDeserializer::new(map)).map(Net::At)
-            }
-        }
-
-        deserializer.deserialize_any(Value)
-    }
+impl Braces for At {
+    const FORMS: &'static str = "`net = true`, or `net = { address = \"dhcp\" }`";
 }
 
 impl At {

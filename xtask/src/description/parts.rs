@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The disks of a description: what each component with `disk` and the disk's server are given (docs/disk.md).
 
-use super::disk::{Part, Use};
+use super::disk::Part;
+use super::key::Key;
 use super::{Component, Description, Peer, Share, SharedMemory, spanned};
 use abi::object::BADGE_MAX;
 use anyhow::Result;
@@ -33,19 +34,6 @@ struct Client {
     claim: Claim,
 }
 
-/// A value of the place where `disk` stands.
-fn at<T>(place: &Spanned<Use>, value: T) -> Spanned<T> {
-    Spanned::new(place.span(), value)
-}
-
-fn peer(place: &Spanned<Use>, to: &str, name: String, badge: u32) -> Peer {
-    Peer { to: at(place, to.into()), name: Some(name), badge: Some(spanned(badge)) }
-}
-
-fn share(place: &Spanned<Use>, region: &str, name: String, dma: bool) -> Share {
-    Share { name: Some(name), region: at(place, region.into()), writable: true, dma }
-}
-
 impl Description {
     /// Gives each component with `disk` its part of a disk, in the order of the description.
     pub(super) fn share_disks(&mut self) -> Result<()> {
@@ -54,9 +42,9 @@ impl Description {
             let Some(place) = self.component[index].disk.take() else { continue };
             let whole = Part::default();
             let part = match place.get_ref() {
-                Use::No => continue,
-                Use::Whole => &whole,
-                Use::Part(part) => part,
+                Key::No => continue,
+                Key::Yes => &whole,
+                Key::With(part) => part,
             };
             let device = part.device.as_ref().map_or(DISK, |device| device.get_ref());
             let client = &self.component[index];
@@ -73,13 +61,13 @@ impl Description {
             self.shared.entry(region.clone()).or_insert_with(|| SharedMemory { size: spanned(MEMORY.into()) });
             let [call, bell, memory] = GRANTS.map(String::from);
             let component = &mut self.component[index];
-            component.calls.push(peer(&place, device, call, number));
-            component.notifies.push(peer(&place, device, bell, 1 << BIT_REQUESTS));
-            component.shares.push(share(&place, &region, memory, false));
+            component.calls.push(Peer::of(&place, device, call, number));
+            component.notifies.push(Peer::of(&place, device, bell, 1 << BIT_REQUESTS));
+            component.shares.push(Share::of(&place, &region, memory, false));
             let component = &mut self.component[server];
-            component.shares.push(share(&place, &region, format!("client-{number}"), true));
+            component.shares.push(Share::of(&place, &region, format!("client-{number}"), true));
             for (bell, bit) in [("bell", BIT_ANSWERS), ("again", BIT_ATTACH)] {
-                component.notifies.push(peer(&place, &name, format!("{bell}-{number}"), 1 << bit));
+                component.notifies.push(Peer::of(&place, &name, format!("{bell}-{number}"), 1 << bit));
             }
             let sector = u64::from(SECTOR);
             component.arguments.extend(match claim {
@@ -93,7 +81,7 @@ impl Description {
     }
 
     /// What the keys in the braces mean.
-    fn claim_of(&self, place: &Spanned<Use>, part: &Part, device: &str) -> Result<Claim> {
+    fn claim_of(&self, place: &Spanned<Key<Part>>, part: &Part, device: &str) -> Result<Claim> {
         match (&part.partition, &part.first, &part.size) {
             (None, None, None) => Ok(Claim::Whole),
             (Some(partition), None, None) if *partition.get_ref() > 0 => Ok(Claim::Partition(*partition.get_ref())),
@@ -115,7 +103,13 @@ impl Description {
     }
 
     /// Whether a component can be a client of this server, beside those that are.
-    fn check_client(&self, place: &Spanned<Use>, client: &Component, (server, claim): (usize, Claim), others: &[Client]) -> Result<()> {
+    fn check_client(
+        &self,
+        place: &Spanned<Key<Part>>,
+        client: &Component,
+        (server, claim): (usize, Claim),
+        others: &[Client],
+    ) -> Result<()> {
         let name = client.name.get_ref();
         if let Some((own, _)) = client.grants().iter().find(|(grant, _)| GRANTS.contains(grant)) {
             let what = format!("`disk` gives `{name}` things called {}, and it has a `{own}` already: leave one out", GRANTS.join(", "));

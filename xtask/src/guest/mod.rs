@@ -206,15 +206,10 @@ pub enum Clock {
 /// Runs a command on Linux of the same source and with the same root file system, on the machine itself, whose time
 /// is its own.
 pub fn native(command: &str, inserts: Vec<Insert>, model: Option<&build::Model>, timeout: Duration) -> Result<Reference> {
-    native_by(Clock::Machine, command, inserts, model, timeout)
+    native_on(Wire::Out, Clock::Machine, command, inserts, model, timeout)
 }
 
-/// The same with time of the machine's or of the host's.
-pub fn native_by(clock: Clock, command: &str, inserts: Vec<Insert>, model: Option<&build::Model>, timeout: Duration) -> Result<Reference> {
-    native_on(Wire::Out, clock, command, inserts, model, timeout)
-}
-
-/// The same with a network card, or without.
+/// The same with time of the machine's or of the host's, and with a network card or without.
 pub fn native_on(
     wire: Wire<'_>,
     clock: Clock,

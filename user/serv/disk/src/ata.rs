@@ -8,8 +8,8 @@ use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::disk::{BAD_REQUEST, DISK_FAILED, SECTOR, TIMED_OUT};
-use macadamia::net::Region;
 use macadamia::port::{read8, read32, write8, write32};
+use macadamia::region::Region;
 use macadamia::{Env, time};
 use sectors::{Job, Task, Transfer};
 

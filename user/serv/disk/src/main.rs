@@ -22,7 +22,7 @@ use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::disk::{ATTACH, BAD_REQUEST, NO_DISK, SECTOR};
 use macadamia::ipc::{Message, poll, receive, reply};
-use macadamia::net::Region;
+use macadamia::region::Region;
 use macadamia::{Env, MessageKind, Received, Thread, println, time};
 use sectors::{Attach, Claim, Job, Range, Refused, Server, partition, ranges};
 use virtio::Virtio;
@@ -73,15 +73,10 @@ fn find(env: &Env) -> Option<Box<dyn Disk>> {
     None
 }
 
-/// The argument that begins like this.
-fn argument<'a>(env: &'a Env, name: &str) -> Option<&'a str> {
-    env.start.arguments.iter().find_map(|argument| argument.strip_prefix(name)?.strip_prefix('='))
-}
-
 /// The range of each client.
 fn settle(env: &Env, disk: &mut dyn Disk) -> Vec<Option<Range>> {
     let claim = |(number, _)| {
-        let text = argument(env, &format!("range-{number}"));
+        let text = env.argument(&format!("range-{number}"));
         text.map_or(Claim::Whole, |text| Claim::read(text).unwrap_or_else(|| panic!("`{text}` is no range")))
     };
     let claims: Vec<_> = (1_u32..).zip(memories(env)).map(claim).collect();
@@ -103,7 +98,7 @@ struct Steps(Option<u32>);
 
 impl Steps {
     fn of(env: &Env) -> Self {
-        let lives = argument(env, "end-after");
+        let lives = env.argument("end-after");
         Self(lives.and_then(|lives| lives.split(',').nth(env.start.restarts as usize)?.parse().ok()))
     }
 

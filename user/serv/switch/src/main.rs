@@ -13,7 +13,7 @@ use macadamia::alloc::format;
 use macadamia::alloc::vec::Vec;
 use macadamia::heartbeat::Heart;
 use macadamia::ipc::{Message, poll, receive, reply};
-use macadamia::net::Region;
+use macadamia::region::Region;
 use macadamia::{Env, MessageKind, Received, Thread, println, time, utcb};
 
 macadamia::main!(run);

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Memory that a component shares with others, who may write it at any time.
+
+use crate::map::grants;
+use crate::{Env, Word, arch};
+use core::sync::atomic::{Ordering, fence};
+use frames::Shared;
+
+/// Shared memory that the component was given: whatever others write there harms no Rust object, for none lies there.
+#[derive(Debug)]
+pub struct Region {
+    address: Word,
+    bytes: u32,
+}
+
+impl Region {
+    /// The one that the description shares as `name`; `None` if there is none.
+    #[must_use]
+    pub fn find(env: &Env, name: &str) -> Option<Self> {
+        let given = env.given(name)?;
+        let (address, bytes, grants) = (given.address as Word, given.bytes, grants());
+        let end = address.checked_add(bytes as Word)?;
+        let is_shared = bytes > 0 && address.is_multiple_of(4) && address >= grants.start && end <= grants.end;
+        is_shared.then_some(Self { address, bytes })
+    }
+
+    /// Where a part of it is.
+    fn part(&self, offset: u32, bytes: u32) -> *mut u32 {
+        let inside = bytes <= self.bytes && offset <= self.bytes - bytes;
+        assert!(offset.is_multiple_of(4) && inside, "{bytes} bytes at {offset:#x} of shared memory of {:#x}", self.bytes);
+        (self.address + offset as Word) as *mut u32
+    }
+}
+
+impl Shared for Region {
+    fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    fn read(&self, offset: u32) -> u32 {
+        // SAFETY: `part` keeps to the region, where no Rust object lies; if its mapping was revoked, this is an exception.
+        unsafe { self.part(offset, 4).read_volatile() }
+    }
+
+    fn write(&self, offset: u32, value: u32) {
+        // SAFETY: as `read`.
+        unsafe { self.part(offset, 4).write_volatile(value) };
+    }
+
+    fn copy(&self, from: u32, other: &Self, to: u32, bytes: u32) {
+        assert!(bytes.is_multiple_of(4), "{bytes} bytes are no words");
+        let (from, to) = (self.part(from, bytes), other.part(to, bytes));
+        // SAFETY: as `read`, for both; two regions are different memory.
+        unsafe { arch::copy_words(from, to, bytes / 4) };
+    }
+
+    fn fence(&self) {
+        fence(Ordering::SeqCst);
+    }
+}
