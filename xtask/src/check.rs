@@ -68,6 +68,7 @@ const SAFE: &[&str] = &[
     "user/serv/switch",
     "user/calendar",
     "user/frames",
+    "user/sockets",
     "user/sectors",
     "linux/abi-header",
     "user/demo/hello",

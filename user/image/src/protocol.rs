@@ -155,3 +155,78 @@ pub mod net {
     /// Fewest bytes of a frame: addresses and type.
     pub const FEWEST_BYTES: u32 = 14;
 }
+
+/// To the IP server (docs/ip.md). Word 1 is a socket, word 2 a place in the memory that it shares with the client. An address is
+/// words 3 to 7: the port, with [`IS_V6`](ip::IS_V6) beside it, then four words in the order of the network, of which IPv4 uses the first.
+pub mod ip {
+    /// Request: a client begins; its sockets of before are closed. Reply, as soon as the server has an address or has waited
+    /// long for one: 0, most sockets.
+    pub const HELLO: u32 = 1;
+    /// Request: listen at an address; port 0 is any. Reply: 0, the socket; the address.
+    pub const LISTEN: u32 = 2;
+    /// Request: the next connection of a listening socket. Reply: 0, its socket; the peer's address.
+    pub const ACCEPT: u32 = 3;
+    /// Request: begin to connect to an address. Reply: 0, the socket; the own address.
+    pub const CONNECT: u32 = 4;
+    /// Request: whether the socket is connected.
+    pub const CONNECTED: u32 = 5;
+    /// Request: receive from a connection. Reply: 0, bytes; none at the end.
+    pub const READ: u32 = 6;
+    /// Request: send to a connection. Reply: 0, bytes taken.
+    pub const WRITE: u32 = 7;
+    /// Request: nothing more will be sent.
+    pub const SHUT_DOWN: u32 = 8;
+    /// Request: the socket is not used any more.
+    pub const CLOSE: u32 = 9;
+    /// Request: a UDP socket at an address; port 0 is any. Reply: 0, the socket; the address.
+    pub const BIND: u32 = 10;
+    /// Request: send a datagram to an address.
+    pub const SEND_TO: u32 = 11;
+    /// Request: receive a datagram. Reply: 0, bytes; whose address.
+    pub const RECEIVE_FROM: u32 = 12;
+    /// Request: wait until a socket is ready. Word 2: for what; word 3: for how many milliseconds at most, [`FOREVER`] without end.
+    /// Reply: 0, what it is ready for, 0 if the time is over.
+    pub const WAIT: u32 = 13;
+    /// Request: the same for as many sockets as word 1 says. Word 2 is the place of two words for each: the socket; for what. In the upper
+    /// half of the second one the server writes what it is ready for. Reply: 0, how many are ready.
+    pub const POLL: u32 = 14;
+    /// Request: the address of a name, which lies at the place; word 1 is 4 or 6, the version. Reply: 0; the address.
+    pub const LOOK_UP: u32 = 15;
+
+    /// Ready to be read, or to accept.
+    pub const READABLE: u32 = 1;
+    /// Ready to be written; of a socket that connects: it has, or failed.
+    pub const WRITABLE: u32 = 2;
+    /// Milliseconds that never end.
+    pub const FOREVER: u32 = u32::MAX;
+
+    /// Beside a port: the address is of IPv6.
+    pub const IS_V6: u32 = 1 << 16;
+    /// Words of a request or reply.
+    pub const WORDS: usize = 8;
+    /// What a place's offset is a multiple of. The offset's number of these is the upper half of the word, the bytes the lower.
+    pub const PLACE: u32 = 16;
+
+    /// Error: no such request, or nonsense in it.
+    pub const BAD_REQUEST: u32 = 1;
+    /// Error: this client has not said hello to this life of the server.
+    pub const NO_HELLO: u32 = 2;
+    /// Error: it has no socket of this number and kind.
+    pub const NO_SOCKET: u32 = 3;
+    /// Error: it would have to wait.
+    pub const WOULD_BLOCK: u32 = 4;
+    /// Error: somebody has this port.
+    pub const ADDRESS_IN_USE: u32 = 5;
+    /// Error: the client has as many sockets, or requests that wait, as it may.
+    pub const QUOTA: u32 = 6;
+    /// Error: the peer refused the connection, or did not answer.
+    pub const REFUSED: u32 = 7;
+    /// Error: the connection was reset.
+    pub const RESET: u32 = 8;
+    /// Error: the socket is not connected, or nothing may be sent any more.
+    pub const NOT_CONNECTED: u32 = 9;
+    /// Error: there is no way to this address, or it is not this machine's.
+    pub const UNREACHABLE: u32 = 10;
+    /// Error: nobody knows this name.
+    pub const NO_NAME: u32 = 11;
+}

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Sockets of clients on a card that is a loop, clients that ask for anything, and frames of any kind.
+
+use image::protocol::ip::*;
+use proptest::prelude::*;
+use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
+use smoltcp::time::Instant;
+use smoltcp::wire::{Ipv4Address, Ipv4Cidr};
+use sockets::{Configuration, Memory, Sockets, Words};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+const BYTES: u32 = 32768;
+const MOST: usize = 12;
+const LIFE: u16 = 3;
+const HERE: u32 = u32::from_be_bytes([10, 0, 2, 15]);
+
+#[derive(Clone)]
+struct Shared(Rc<RefCell<Vec<u8>>>);
+
+impl Memory for Shared {
+    fn bytes(&self) -> u32 {
+        BYTES
+    }
+    fn read(&self, offset: u32, to: &mut [u8]) {
+        to.copy_from_slice(&self.0.borrow()[offset as usize..][..to.len()]);
+    }
+    fn write(&self, offset: u32, from: &[u8]) {
+        self.0.borrow_mut()[offset as usize..][..from.len()].copy_from_slice(from);
+    }
+}
+
+/// What is sent arrives, unless it is lost.
+#[derive(Default)]
+struct Wire {
+    frames: Rc<RefCell<VecDeque<Vec<u8>>>>,
+    /// Every so manieth frame is lost.
+    loss: Option<u32>,
+    count: u32,
+}
+
+struct Receive(Vec<u8>);
+struct Send(Rc<RefCell<VecDeque<Vec<u8>>>>);
+
+impl RxToken for Receive {
+    fn consume<R, F: FnOnce(&[u8]) -> R>(self, f: F) -> R {
+        f(&self.0)
+    }
+}
+
+impl TxToken for Send {
+    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, bytes: usize, f: F) -> R {
+        let mut frame = vec![0; bytes];
+        let result = f(&mut frame);
+        self.0.borrow_mut().push_back(frame);
+        result
+    }
+}
+
+impl Device for Wire {
+    type RxToken<'a> = Receive;
+    type TxToken<'a> = Send;
+    fn receive(&mut self, _: Instant) -> Option<(Receive, Send)> {
+        loop {
+            let frame = self.frames.borrow_mut().pop_front()?;
+            self.count += 1;
+            if self.loss.is_none_or(|loss| !self.count.is_multiple_of(loss)) {
+                return Some((Receive(frame), Send(self.frames.clone())));
+            }
+        }
+    }
+    fn transmit(&mut self, _: Instant) -> Option<Send> {
+        Some(Send(self.frames.clone()))
+    }
+    fn capabilities(&self) -> DeviceCapabilities {
+        let mut capabilities = DeviceCapabilities::default();
+        (capabilities.medium, capabilities.max_transmission_unit) = (Medium::Ethernet, 1514);
+        capabilities
+    }
+}
+
+struct Net {
+    wire: Wire,
+    sockets: Sockets<Shared>,
+    memories: Vec<Shared>,
+    now: i64,
+    /// Answers that came later: whose, and what.
+    late: Vec<(usize, Words)>,
+}
+
+impl Net {
+    fn with(clients: usize, from: Configuration) -> Self {
+        let mut wire = Wire::default();
+        let memories: Vec<_> = (0..clients).map(|_| Shared(Rc::new(RefCell::new(vec![0; BYTES as usize])))).collect();
+        let sockets = Sockets::new(&mut wire, [2, 0, 0, 0, 0, 1], from, memories.clone(), MOST, LIFE, 1, Instant::ZERO);
+        Self { wire, sockets, memories, now: 0, late: Vec::new() }
+    }
+
+    /// With an address, and clients that have said hello.
+    fn new(clients: usize) -> Self {
+        let address = Ipv4Cidr::new(Ipv4Address::from_bits(HERE), 24);
+        let mut net = Self::with(clients, Configuration::Static { address, gateway: None, name_server: None });
+        for client in 0..clients {
+            assert_eq!(net.ask(client, &[HELLO]), [0, MOST as u32, 0, 0, 0, 0, 0, 0]);
+        }
+        net
+    }
+
+    fn begin(&mut self, client: usize, words: &[u32]) -> Option<Words> {
+        let mut request = [0; WORDS];
+        request[..words.len()].copy_from_slice(words);
+        self.sockets.request(client, client as u32, &request, Instant::from_millis(self.now))
+    }
+
+    fn poll(&mut self) {
+        self.now += 10;
+        let late = self.sockets.poll(&mut self.wire, Instant::from_millis(self.now));
+        self.late.extend(late.into_iter().map(|(handle, words)| (handle as usize, words)));
+    }
+
+    /// A request whose answer is waited for.
+    fn ask(&mut self, client: usize, words: &[u32]) -> Words {
+        if let Some(reply) = self.begin(client, words) {
+            return reply;
+        }
+        self.answer(client)
+    }
+
+    fn answer(&mut self, client: usize) -> Words {
+        for _ in 0..10_000 {
+            if let Some(at) = self.late.iter().position(|(whose, _)| *whose == client) {
+                return self.late.remove(at).1;
+            }
+            self.poll();
+        }
+        panic!("client {client} waits for ever");
+    }
+
+    /// The same, which succeeds: what word 1 says.
+    fn get(&mut self, client: usize, words: &[u32]) -> u32 {
+        let reply = self.ask(client, words);
+        assert_eq!(reply[0], 0, "{words:?}");
+        reply[1]
+    }
+
+    fn wait(&mut self, client: usize, socket: u32, what: u32) {
+        assert_eq!(self.get(client, &[WAIT, socket, what, FOREVER]), what);
+    }
+
+    /// Connects client 0 with client 1: their sockets.
+    fn connect(&mut self, port: u32) -> (u32, u32) {
+        let listener = self.get(1, &[LISTEN, 0, 0, port]);
+        let from = self.get(0, &[CONNECT, 0, 0, port, HERE]);
+        self.wait(1, listener, READABLE);
+        self.wait(0, from, WRITABLE);
+        assert_eq!(self.ask(0, &[CONNECTED, from])[0], 0);
+        let to = self.get(1, &[ACCEPT, listener]);
+        assert_eq!(self.ask(1, &[ACCEPT, listener])[0], WOULD_BLOCK);
+        self.get(1, &[CLOSE, listener]);
+        (from, to)
+    }
+
+    /// Sends bytes of one client's socket to the other's, and compares.
+    fn send(&mut self, (from, to): (u32, u32), bytes: usize) {
+        let data: Vec<u8> = (0..bytes as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let (mut sent, mut come) = (0, Vec::new());
+        while come.len() < bytes {
+            if sent < bytes {
+                let part = (bytes - sent).min(3000);
+                self.memories[0].write(16, &data[sent..][..part]);
+                match self.ask(0, &[WRITE, from, 1 << 16 | part as u32]) {
+                    [0, count, ..] => sent += count as usize,
+                    [error, ..] => assert_eq!(error, WOULD_BLOCK),
+                }
+            }
+            match self.ask(1, &[READ, to, 64 << 16 | 5000]) {
+                [0, count, ..] => come.extend_from_slice(&self.memories[1].0.borrow()[1024..][..count as usize]),
+                [error, ..] => assert_eq!(error, WOULD_BLOCK),
+            }
+            self.poll();
+        }
+        assert!(come == data, "what has come is not what was sent");
+    }
+
+    /// A datagram from client 0 to client 1.
+    fn datagram(&mut self, text: &[u8]) {
+        let from = self.ask(0, &[BIND]);
+        let to = self.ask(1, &[BIND]);
+        assert_eq!((from[0], to[0]), (0, 0));
+        self.memories[0].write(16, text);
+        assert_eq!(self.begin(1, &[WAIT, to[1], READABLE, FOREVER]), None, "it waits");
+        assert_eq!(self.get(0, &[SEND_TO, from[1], 1 << 16 | text.len() as u32, to[3], HERE]), text.len() as u32);
+        assert_eq!(self.answer(1)[..2], [0, READABLE]);
+        let words = self.ask(1, &[RECEIVE_FROM, to[1], 100]);
+        assert_eq!((words[0], words[1] as usize, words[3], words[4]), (0, text.len(), from[3], HERE));
+        assert_eq!(&self.memories[1].0.borrow()[..text.len()], text);
+        self.get(0, &[CLOSE, from[1]]);
+        self.get(1, &[CLOSE, to[1]]);
+    }
+}
+
+#[test]
+fn a_client_says_hello_first() {
+    let mut net = Net::with(1, Configuration::Dhcp);
+    assert_eq!(net.ask(0, &[BIND])[0], NO_HELLO);
+    assert_eq!(net.ask(1, &[HELLO])[0], BAD_REQUEST, "there is no such client");
+    assert_eq!(net.begin(0, &[HELLO]), None, "it waits for an address");
+    assert_eq!(net.answer(0)[0], 0, "though not for ever");
+    assert!((4_000..6_000).contains(&net.now), "{} ms", net.now);
+    assert_eq!(net.ask(0, &[CONNECT, 0, 0, 80, HERE])[0], UNREACHABLE);
+}
+
+#[test]
+fn sockets_are_counted_and_ports_are_taken_once() {
+    let mut net = Net::new(2);
+    let socket = net.get(0, &[LISTEN, 0, 0, 80]);
+    assert_eq!(socket >> 16, LIFE.into());
+    assert_eq!(net.ask(0, &[ACCEPT, socket ^ 1 << 16])[0], NO_SOCKET, "that is of another life of the server");
+    assert_eq!(net.ask(1, &[LISTEN, 0, 0, 80])[0], ADDRESS_IN_USE);
+    assert_eq!(net.ask(1, &[LISTEN, 0, 0, 81, HERE + 1])[0], UNREACHABLE, "that is another machine's address");
+    (1..MOST).for_each(|_| assert_eq!(net.ask(0, &[BIND])[0], 0));
+    assert_eq!(net.ask(0, &[BIND])[0], QUOTA);
+    assert_eq!(net.ask(1, &[BIND])[0], 0, "the other has its own");
+    assert_eq!(net.ask(0, &[HELLO])[0], 0);
+    net.poll();
+    assert_eq!(net.ask(1, &[LISTEN, 0, 0, 80])[0], 0, "its new life has none of the sockets");
+    net.datagram(b"text");
+}
+
+#[test]
+fn a_connection_carries_every_byte() {
+    let mut net = Net::new(2);
+    let pair @ (from, to) = net.connect(7);
+    net.send(pair, 100_000);
+    net.wire.loss = Some(10);
+    net.send(pair, 50_000);
+    net.wire.loss = None;
+    assert_eq!(net.ask(0, &[SHUT_DOWN, from])[0], 0);
+    net.wait(1, to, READABLE);
+    assert_eq!(net.ask(1, &[READ, to, 100])[..2], [0, 0], "the end");
+    assert_eq!(net.ask(0, &[WRITE, from, 100])[0], NOT_CONNECTED);
+    net.get(1, &[CLOSE, to]);
+    net.get(0, &[CLOSE, from]);
+    // All that is left of it gives way to new ones, and nothing of it is counted for ever.
+    for round in 0..50 {
+        let (from, to) = net.connect(100 + round);
+        net.get(0, &[CLOSE, from]);
+        net.wait(1, to, READABLE);
+        net.get(1, &[CLOSE, to]);
+    }
+}
+
+#[test]
+fn a_connection_may_be_refused_or_reset() {
+    let mut net = Net::new(2);
+    let socket = net.get(0, &[CONNECT, 0, 0, 9, HERE]);
+    assert_eq!(net.ask(0, &[READ, socket, 1])[0], NOT_CONNECTED);
+    net.wait(0, socket, WRITABLE);
+    assert_eq!(net.ask(0, &[CONNECTED, socket])[0], REFUSED);
+    net.get(0, &[CLOSE, socket]);
+
+    // What was not accepted is reset when its listener goes.
+    let listener = net.get(1, &[LISTEN, 0, 0, 9]);
+    let socket = net.get(0, &[CONNECT, 0, 0, 9, HERE]);
+    net.wait(0, socket, WRITABLE);
+    assert_eq!(net.ask(0, &[CONNECTED, socket])[0], 0);
+    net.get(1, &[CLOSE, listener]);
+    net.wait(0, socket, READABLE);
+    assert_eq!(net.ask(0, &[READ, socket, 1])[0], RESET);
+}
+
+#[test]
+fn many_are_waited_for_at_once_and_for_a_time() {
+    let mut net = Net::new(2);
+    let (from, to) = net.connect(7);
+    let other = net.get(1, &[BIND]);
+    let before = net.now;
+    assert_eq!(net.ask(1, &[WAIT, to, READABLE, 200])[..2], [0, 0]);
+    assert!((200..250).contains(&(net.now - before)));
+    let entries: Vec<u8> = [other, READABLE, to, READABLE].iter().flat_map(|word| word.to_le_bytes()).collect();
+    net.memories[1].write(0, &entries);
+    assert_eq!(net.begin(1, &[POLL, 2, 16, FOREVER]), None);
+    net.get(0, &[WRITE, from, 5]);
+    assert_eq!(net.answer(1)[..2], [0, 1]);
+    assert_eq!(net.memories[1].0.borrow()[4..8], READABLE.to_le_bytes());
+    assert_eq!(net.memories[1].0.borrow()[12..16], (READABLE | READABLE << 16).to_le_bytes());
+    assert_eq!(net.ask(1, &[POLL, 3, 16, FOREVER])[0], BAD_REQUEST, "that is another number of them");
+    assert_eq!(net.ask(1, &[POLL, 0, 0, 0])[..2], [0, 0]);
+}
+
+#[test]
+fn names_are_waited_for_without_harm() {
+    let mut net = Net::new(1);
+    net.memories[0].write(0, b"name.example");
+    assert_eq!(net.ask(0, &[LOOK_UP, 5, 12])[0], BAD_REQUEST);
+    assert_eq!(net.ask(0, &[LOOK_UP, 4, 0])[0], NO_NAME);
+    assert_eq!(net.ask(0, &[LOOK_UP, 4, 300])[0], NO_NAME);
+    assert_eq!(net.ask(0, &[LOOK_UP, 4, 12])[0], NO_NAME, "there is nobody to ask");
+    assert_eq!(net.begin(0, &[LOOK_UP, 4, 12]), None);
+    assert_eq!(net.ask(0, &[HELLO])[0], 0, "its new life does not wait for the answer");
+    (0..100).for_each(|_| net.poll());
+    assert!(net.late.is_empty());
+}
+
+/// Frames that look like something: an Ethernet header for this machine or all, a type that there is, and anything behind it.
+fn frame() -> impl Strategy<Value = Vec<u8>> {
+    let kind = prop_oneof![Just([8_u8, 0]), Just([8, 6]), Just([0x86, 0xdd]), any::<[u8; 2]>()];
+    let body = prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..200),
+        // An IP packet whose header is right, for a protocol and a port that there may be.
+        (prop_oneof![Just(6_u8), Just(17), Just(1), any::<u8>()], prop::collection::vec(any::<u8>(), 0..80)).prop_map(|(protocol, rest)| {
+            let mut packet = vec![0x45, 0, 0, (20 + rest.len()) as u8, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 2, 2, 10, 0, 2, 15];
+            let sum = packet.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
+            let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+            packet[10..12].copy_from_slice(&sum.to_be_bytes());
+            packet.extend(rest);
+            packet
+        }),
+        (prop_oneof![Just(6_u8), Just(17), Just(58), Just(0), any::<u8>()], prop::collection::vec(any::<u8>(), 0..80)).prop_map(|(next, rest)| {
+            let mut packet = vec![0x60, 0, 0, 0, 0, rest.len() as u8, next, 255, 0xfe, 0x80];
+            packet.extend([0; 13]);
+            packet.extend([2, 0xff, 2]);
+            packet.extend([0; 13]);
+            packet.extend([1]);
+            packet.extend(rest);
+            packet
+        }),
+    ];
+    (any::<bool>(), kind, body).prop_map(|(all, kind, body)| {
+        let mut frame = if all { vec![0xff; 6] } else { vec![2, 0, 0, 0, 0, 1] };
+        frame.extend([2, 0, 0, 0, 0, 2]);
+        frame.extend(kind);
+        frame.extend(body);
+        frame
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_hostile_client_harms_only_itself(requests in prop::collection::vec((0_u32..17, prop_oneof![any::<u32>(), 0_u32..16, (0_u32..16).prop_map(|index| index | u32::from(LIFE) << 16)], prop_oneof![any::<u32>(), 0_u32..8192], prop_oneof![any::<u32>(), 0_u32..0x20000], prop_oneof![any::<[u32; 4]>(), Just([HERE, 0, 0, 0])]), 0..200)) {
+        let mut net = Net::new(3);
+        for (what, socket, place, port, address) in requests {
+            net.begin(2, &[what, socket, place, port, address[0], address[1], address[2], address[3]]);
+            net.poll();
+        }
+        net.late.clear();
+        net.datagram(b"of the others");
+        let pair = net.connect(60_000);
+        net.send(pair, 10_000);
+    }
+
+    #[test]
+    fn frames_of_any_kind_harm_nobody(frames in prop::collection::vec(frame(), 0..200)) {
+        for from in [Configuration::Dhcp, Configuration::Static { address: Ipv4Cidr::new(Ipv4Address::from_bits(HERE), 24), gateway: None, name_server: None }] {
+            let mut net = Net::with(2, from);
+            (0..2).for_each(|client| assert_eq!(net.ask(client, &[HELLO])[0], 0));
+            net.ask(0, &[LISTEN, 0, 0, 80]);
+            net.ask(1, &[BIND, 0, 0, 53]);
+            for frame in &frames {
+                net.wire.frames.borrow_mut().push_back(frame.clone());
+                net.poll();
+            }
+            if from != Configuration::Dhcp {
+                net.datagram(b"of the others");
+            }
+        }
+    }
+}
