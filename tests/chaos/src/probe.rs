@@ -3,7 +3,7 @@
 
 use frames::{Address, Broken, Shared, bytes};
 use image::protocol::net::SLOT_FRAME;
-use macadamia::net::{AGAIN, FRAMES, Port, Rings};
+use macadamia::net::port::{AGAIN, FRAMES, Port, Rings};
 use macadamia::{Env, Result, ipc, time};
 
 /// Notification bit of the alarm.

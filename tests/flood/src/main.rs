@@ -9,7 +9,7 @@
 
 use frames::{Address, Shared};
 use image::protocol::net::{FEWEST_BYTES, MOST_BYTES, SLOT_FRAME};
-use macadamia::net::{AGAIN, FRAMES, Port};
+use macadamia::net::port::{AGAIN, FRAMES, Port};
 use macadamia::{Env, Error, Result, ipc, println};
 
 macadamia::main!(run);

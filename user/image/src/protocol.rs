@@ -159,8 +159,8 @@ pub mod net {
 /// To the IP server (docs/ip.md). Word 1 is a socket, word 2 a place in the memory that it shares with the client. An address is
 /// words 3 to 7: the port, with [`IS_V6`](ip::IS_V6) beside it, then four words in the order of the network, of which IPv4 uses the first.
 pub mod ip {
-    /// Request: a client begins; its sockets of before are closed. Reply, as soon as the server has an address or has waited
-    /// long for one: 0, most sockets.
+    /// Request: a client begins; word 1 is which life of the client this is: the sockets of another one are closed. Reply, as soon as
+    /// the server has an address or has waited long for one: 0, most sockets.
     pub const HELLO: u32 = 1;
     /// Request: listen at an address; port 0 is any. Reply: 0, the socket; the address.
     pub const LISTEN: u32 = 2;

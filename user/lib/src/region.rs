@@ -24,6 +24,30 @@ impl Region {
         is_shared.then_some(Self { address, bytes })
     }
 
+    /// Where it is, for who keeps that in a static.
+    pub(crate) const fn place(&self) -> (Word, u32) {
+        (self.address, self.bytes)
+    }
+
+    /// The region at a place that [`Region::place`] said.
+    pub(crate) const fn of_place(address: Word, bytes: u32) -> Self {
+        Self { address, bytes }
+    }
+
+    /// Copies bytes from an offset on, a multiple of 4. Panics if they are not in the region.
+    pub fn read_bytes(&self, offset: u32, to: &mut [u8]) {
+        let from = self.part(offset, to.len() as u32);
+        // SAFETY: `part` keeps to the region, where no Rust object lies, and `to` is the caller's alone.
+        unsafe { arch::copy_bytes(from.cast(), to.as_mut_ptr(), to.len() as u32) };
+    }
+
+    /// Copies bytes to an offset on, a multiple of 4. Panics if they do not fit.
+    pub fn write_bytes(&self, offset: u32, from: &[u8]) {
+        let to = self.part(offset, from.len() as u32);
+        // SAFETY: as `read_bytes`, the other way round.
+        unsafe { arch::copy_bytes(from.as_ptr(), to.cast(), from.len() as u32) };
+    }
+
     /// Where a part of it is.
     fn part(&self, offset: u32, bytes: u32) -> *mut u32 {
         let inside = bytes <= self.bytes && offset <= self.bytes - bytes;

@@ -115,7 +115,9 @@ pub unsafe fn init(block: Word) -> Env {
     match postcard::from_bytes::<Start>(bytes) {
         Ok(start) => {
             crate::map::settle(&start.places);
-            Env { next_slot: start.free_slot as Word, start }
+            let env = Env { next_slot: start.free_slot as Word, start };
+            crate::net::settle(&env);
+            env
         }
         Err(error) => panic!("start block unreadable: {error}"),
     }

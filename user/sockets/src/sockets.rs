@@ -45,7 +45,9 @@ pub enum Kind {
 
 pub struct Client<M> {
     pub memory: M,
-    /// Whether it has said hello.
+    /// Which of its lives has said hello.
+    life: Option<u32>,
+    /// Whether that was answered.
     greeted: bool,
     pub sockets: Vec<Option<Kind>>,
     /// How many smoltcp sockets are its own.
@@ -79,7 +81,7 @@ impl<M: Memory> Sockets<M> {
         seed: u64,
         now: Instant,
     ) -> Self {
-        let client = |memory| Client { memory, greeted: false, sockets: Vec::new(), used: 0 };
+        let client = |memory| Client { memory, life: None, greeted: false, sockets: Vec::new(), used: 0 };
         let mut set = SocketSet::new(Vec::new());
         Self {
             link: Link::new(device, address, from, seed, now, &mut set),
@@ -99,9 +101,9 @@ impl<M: Memory> Sockets<M> {
         self.link.addresses()
     }
 
-    /// Which clients have sockets, or use the server at all.
-    pub fn greeted(&self) -> impl Iterator<Item = usize> {
-        self.clients.iter().enumerate().filter(|(_, client)| client.greeted).map(|(number, _)| number)
+    /// The clients that use the server: their numbers, and which of their lives that is.
+    pub fn users(&self) -> Vec<(usize, u32)> {
+        self.clients.iter().enumerate().filter_map(|(number, client)| Some((number, client.life?))).collect()
     }
 
     /// Answers a client's request; `None` if its answer comes from [`Sockets::poll`]. `handle` is how the client is replied to then.
@@ -181,12 +183,20 @@ impl<M: Memory> Sockets<M> {
         index as u32 | self.life
     }
 
-    /// A client begins anew, or has gone.
+    /// A client says hello; if it has in another life, what it had then goes.
+    pub(crate) fn begin(&mut self, client: usize, life: u32) {
+        if self.clients[client].life != Some(life) {
+            self.reset(client);
+            self.clients[client].life = Some(life);
+        }
+    }
+
+    /// A client has gone: nothing of it stays.
     pub fn reset(&mut self, client: usize) {
         self.forget_waiting(client);
         let kinds = core::mem::take(&mut self.clients[client].sockets);
         kinds.into_iter().flatten().for_each(|kind| self.close(client, kind));
-        self.clients[client].greeted = false;
+        (self.clients[client].life, self.clients[client].greeted) = (None, false);
     }
 
     /// It may use sockets from now on.

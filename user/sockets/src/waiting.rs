@@ -43,7 +43,7 @@ impl<M: Memory> Sockets<M> {
     pub(crate) fn wait(&mut self, client: usize, handle: u32, request: &Words, now: Instant) -> Result<Option<Words>, u32> {
         let [request_code, number, wanted, milliseconds, ..] = *request;
         if request_code == HELLO {
-            self.reset(client);
+            self.begin(client, number);
         }
         if self.waiting.iter().filter(|waiting| waiting.client == client).count() >= MOST {
             return Err(QUOTA);

@@ -222,7 +222,9 @@ fn sockets_are_counted_and_ports_are_taken_once() {
     (1..MOST).for_each(|_| assert_eq!(net.ask(0, &[BIND])[0], 0));
     assert_eq!(net.ask(0, &[BIND])[0], QUOTA);
     assert_eq!(net.ask(1, &[BIND])[0], 0, "the other has its own");
-    assert_eq!(net.ask(0, &[HELLO])[0], 0);
+    assert_eq!(net.ask(0, &[HELLO])[0], 0, "another thread of the same life");
+    assert_eq!(net.ask(1, &[LISTEN, 0, 0, 80])[0], ADDRESS_IN_USE);
+    assert_eq!(net.ask(0, &[HELLO, 1])[0], 0);
     net.poll();
     assert_eq!(net.ask(1, &[LISTEN, 0, 0, 80])[0], 0, "its new life has none of the sockets");
     net.datagram(b"text");
@@ -298,7 +300,7 @@ fn names_are_waited_for_without_harm() {
     assert_eq!(net.ask(0, &[LOOK_UP, 4, 300])[0], NO_NAME);
     assert_eq!(net.ask(0, &[LOOK_UP, 4, 12])[0], NO_NAME, "there is nobody to ask");
     assert_eq!(net.begin(0, &[LOOK_UP, 4, 12]), None);
-    assert_eq!(net.ask(0, &[HELLO])[0], 0, "its new life does not wait for the answer");
+    assert_eq!(net.ask(0, &[HELLO, 1])[0], 0, "its new life does not wait for the answer");
     (0..100).for_each(|_| net.poll());
     assert!(net.late.is_empty());
 }

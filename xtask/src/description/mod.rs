@@ -10,6 +10,7 @@ mod explain;
 mod key;
 mod net;
 mod parts;
+mod sockets;
 mod sources;
 
 use crate::linux::server;
@@ -170,6 +171,9 @@ pub struct Component {
     /// Whether it has a network: what that means is among the keys below when the description was read.
     #[serde(skip_serializing)]
     net: Option<Spanned<Key<net::At>>>,
+    /// The IP server that it has sockets of: what that means is among the keys below when the description was read.
+    #[serde(skip_serializing)]
+    sockets: Option<Spanned<String>>,
     /// What it has of a disk: what that means is among the keys below when the description was read.
     #[serde(skip_serializing)]
     disk: Option<Spanned<Key<disk::Part>>>,
@@ -436,6 +440,7 @@ pub fn parse(path: &Path, text: String, board: &Board) -> Result<Description> {
     let mut description = merged(&sources, board).map_err(|mistake| sources.wrong(mistake))?;
     description.sources = sources;
     description.connect()?;
+    description.give_sockets()?;
     description.share_disks()?;
     description.choose_windows()?;
     description.check(board)?;

@@ -9,6 +9,8 @@ use toml::Spanned;
 
 /// The devices of a board that are its network: the card's driver, and the switch between that and its clients.
 pub(super) const DEVICES: [&str; 2] = ["nic", SWITCH];
+/// The package of an IP server.
+pub(super) const IP: &str = "ip";
 /// The second one.
 pub(super) const SWITCH: &str = "switch";
 /// Bytes of a client's memory, unless the description says others: 128 slots in each direction.

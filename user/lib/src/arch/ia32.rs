@@ -120,6 +120,25 @@ pub unsafe fn copy_words(from: *const u32, to: *mut u32, words: u32) {
     }
 }
 
+/// Copies bytes from or to memory that others may change at the same time.
+///
+/// # Safety
+/// Both are mapped and do not overlap; what is written is the caller's, or holds no Rust object.
+pub unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: u32) {
+    // SAFETY: the caller's promise; the direction flag is clear in Rust code. ESI is restored.
+    unsafe {
+        asm!(
+            "xchg esi, edx",
+            "rep movsb",
+            "mov esi, edx",
+            inout("edx") from => _,
+            inout("edi") to => _,
+            inout("ecx") bytes => _,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
 /// The stack pointer.
 pub fn stack_pointer() -> u32 {
     let stack: u32;

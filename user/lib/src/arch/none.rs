@@ -39,3 +39,9 @@ pub fn counter() -> u64 {
 /// # Safety
 /// Both are mapped, do not overlap, and hold no Rust object.
 pub unsafe fn copy_words(_: *const u32, _: *mut u32, _: u32) {}
+
+/// Copies bytes from or to memory that others may change at the same time.
+///
+/// # Safety
+/// Both are mapped and do not overlap; what is written is the caller's, or holds no Rust object.
+pub unsafe fn copy_bytes(_: *const u8, _: *mut u8, _: u32) {}

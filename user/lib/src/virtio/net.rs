@@ -3,7 +3,7 @@
 //! (docs/net.md), the *buffer* here. The header that the card wants before each frame has its place in the slot.
 
 use super::{BUFFERS, Dma, Failed, Opened, open};
-use crate::net::Link;
+use crate::net::port::Link;
 use crate::{Env, Error, Result};
 use alloc::boxed::Box;
 use alloc::format;

@@ -7,7 +7,7 @@ use frames::{Broken, Consumer, Producer, Shared, bytes};
 use image::protocol::net::{FEWEST_BYTES, MOST_BYTES};
 use macadamia::Error;
 use macadamia::alloc::collections::VecDeque;
-use macadamia::net::Port;
+use macadamia::net::port::Port;
 use macadamia::virtio::{Failed, Net, Way};
 
 /// Why the port has to be attached anew.

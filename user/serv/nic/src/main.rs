@@ -14,7 +14,7 @@ use lane::{Receive, Send, Trouble};
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::heartbeat::Heart;
-use macadamia::net::{AGAIN, FRAMES, Port, Rings};
+use macadamia::net::port::{AGAIN, FRAMES, Port, Rings};
 use macadamia::virtio::Net;
 use macadamia::{Env, Irq, ipc, println, time};
 
