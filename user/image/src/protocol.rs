@@ -9,6 +9,9 @@ pub mod root {
     /// With a name as text: how is the component? The reply: 1 if it lives, restarts,
     /// bytes of its Quota in use; or `u32::MAX` and an error.
     pub const STATUS: u32 = 2;
+    /// Word 1 is a component's number, from 0 on. The reply: 1 if it lives, the bytes of its name, restarts; the name as text; then
+    /// bytes of its Quota in use, and of its Quota; or `u32::MAX` and an error if there are no more.
+    pub const COMPONENT: u32 = 3;
 }
 
 /// To the console. Text follows as the user library lays it out. A request that fails is answered with
@@ -112,6 +115,8 @@ pub mod net {
     pub const LINK: u32 = 3;
     /// Request: a counter of the client's port, by its number in word 1. Reply: 0, low word, high word.
     pub const STATISTICS: u32 = 4;
+    /// The badge of who may read the counters of all ports: word 2 is the port.
+    pub const WATCHER: u32 = 1000;
 
     /// Beside bytes 4 and 5 of an address: the link is up.
     pub const LINK_UP: u32 = 1 << 16;

@@ -34,25 +34,31 @@ impl Region {
         Self { address, bytes }
     }
 
-    /// Copies bytes from an offset on, a multiple of 4. Panics if they are not in the region.
+    /// Copies bytes from an offset on. Panics if they are not in the region.
     pub fn read_bytes(&self, offset: u32, to: &mut [u8]) {
-        let from = self.part(offset, to.len() as u32);
-        // SAFETY: `part` keeps to the region, where no Rust object lies, and `to` is the caller's alone.
-        unsafe { arch::copy_bytes(from.cast(), to.as_mut_ptr(), to.len() as u32) };
+        let from = self.bytes_at(offset, to.len() as u32);
+        // SAFETY: `bytes_at` keeps to the region, where no Rust object lies, and `to` is the caller's alone.
+        unsafe { arch::copy_bytes(from, to.as_mut_ptr(), to.len() as u32) };
     }
 
-    /// Copies bytes to an offset on, a multiple of 4. Panics if they do not fit.
+    /// Copies bytes to an offset on. Panics if they do not fit.
     pub fn write_bytes(&self, offset: u32, from: &[u8]) {
-        let to = self.part(offset, from.len() as u32);
+        let to = self.bytes_at(offset, from.len() as u32);
         // SAFETY: as `read_bytes`, the other way round.
-        unsafe { arch::copy_bytes(from.as_ptr(), to.cast(), from.len() as u32) };
+        unsafe { arch::copy_bytes(from.as_ptr(), to, from.len() as u32) };
     }
 
-    /// Where a part of it is.
+    /// Where bytes of it are.
+    fn bytes_at(&self, offset: u32, bytes: u32) -> *mut u8 {
+        let is_inside = bytes <= self.bytes && offset <= self.bytes - bytes;
+        assert!(is_inside, "{bytes} bytes at {offset:#x} of shared memory of {:#x}", self.bytes);
+        (self.address + offset as Word) as *mut u8
+    }
+
+    /// Where words of it are.
     fn part(&self, offset: u32, bytes: u32) -> *mut u32 {
-        let inside = bytes <= self.bytes && offset <= self.bytes - bytes;
-        assert!(offset.is_multiple_of(4) && inside, "{bytes} bytes at {offset:#x} of shared memory of {:#x}", self.bytes);
-        (self.address + offset as Word) as *mut u32
+        assert!(offset.is_multiple_of(4), "words at {offset:#x} of shared memory");
+        self.bytes_at(offset, bytes).cast()
     }
 }
 

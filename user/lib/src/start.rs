@@ -4,7 +4,7 @@
 
 use crate::ipc::{Message, call};
 use crate::time::kip;
-use crate::{Irq, Memory, Result, Thread, sys};
+use crate::{Irq, Memory, Result, Thread, sys, utcb};
 use abi::Word;
 use abi::kip::{Kip, MAGIC, VERSION};
 use alloc::format;
@@ -42,7 +42,13 @@ impl Env {
     pub fn argument(&self, name: &str) -> Option<&str> {
         self.start.arguments.iter().find_map(|argument| argument.strip_prefix(name)?.strip_prefix('='))
     }
-    /// The same as a number. Panics, naming it, if there is none.
+    /// A file of the boot image that the description gives the component.
+    #[must_use]
+    pub fn file(&self, name: &str) -> Option<&'static [u8]> {
+        let given = self.given(name).filter(|given| given.slot == 0 && given.bytes > 0)?;
+        Some(bytes(given.address as Word, given.bytes as Word))
+    }
+    /// An argument as a number. Panics, naming it, if there is none.
     #[must_use]
     pub fn number(&self, name: &str) -> u32 {
         let number = self.argument(name).and_then(|text| text.parse().ok());
@@ -123,7 +129,7 @@ pub unsafe fn init(block: Word) -> Env {
     }
 }
 
-pub use image::protocol::root::{EXIT, STATUS};
+pub use image::protocol::root::{COMPONENT, EXIT, STATUS};
 
 /// How a component is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -145,6 +151,28 @@ pub fn status(name: &str) -> Result<Status> {
         [lives @ 0..=1, restarts, used] => Ok(Status { lives: lives == 1, restarts: restarts as u32, used }),
         [_, error, _] => Err(sys::error(error)),
     }
+}
+
+/// A component of the system, as the root server sees it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Component {
+    /// Its name.
+    pub name: String,
+    /// How it is.
+    pub status: Status,
+    /// Most bytes of kernel memory that it may use.
+    pub quota: Word,
+}
+
+/// All components, in the order in which they were started.
+#[must_use]
+pub fn components() -> impl Iterator<Item = Component> {
+    (0..).map_while(|index| {
+        let reply = call(ROOT, Message::new([COMPONENT as Word, index, 0])).ok()?;
+        let [lives @ 0..=1, _, restarts] = reply.words else { return None };
+        let (used, quota) = (utcb::word(reply.count as usize - 2), utcb::word(reply.count as usize - 1));
+        Some(Component { name: reply.text(), status: Status { lives: lives == 1, restarts: restarts as u32, used }, quota })
+    })
 }
 
 const ROOT: Thread = Thread(image::slot::ROOT as Word);

@@ -45,7 +45,14 @@ impl Link {
     /// At a card of this hardware address; `seed` is chance.
     ///
     /// The hardware address is one host's: not of a group.
-    pub fn new(device: &mut impl Device, address: [u8; 6], from: Configuration, seed: u64, now: Instant, set: &mut SocketSet<'static>) -> Self {
+    pub fn new(
+        device: &mut impl Device,
+        address: [u8; 6],
+        from: Configuration,
+        seed: u64,
+        now: Instant,
+        set: &mut SocketSet<'static>,
+    ) -> Self {
         let hardware = HardwareAddress::Ethernet(EthernetAddress(address));
         let mut config = Config::new(hardware);
         (config.random_seed, config.slaac) = (seed, true);

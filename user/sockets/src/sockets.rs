@@ -19,9 +19,9 @@ use smoltcp::wire::{IpCidr, IpEndpoint, IpListenEndpoint};
 pub trait Memory {
     /// How many bytes it has.
     fn bytes(&self) -> u32;
-    /// Copies from an offset on; it fits.
+    /// Copies from an offset on, which may be any; it fits.
     fn read(&self, offset: u32, to: &mut [u8]);
-    /// Copies to an offset; it fits.
+    /// Copies to an offset, which may be any; it fits.
     fn write(&self, offset: u32, from: &[u8]);
 }
 
@@ -232,7 +232,8 @@ impl<M: Memory> Sockets<M> {
     /// A client takes one more socket of smoltcp. One that only waits for late segments gives way.
     pub(crate) fn take_quota(&mut self, client: usize) -> Result<(), u32> {
         if self.clients[client].used >= self.most {
-            let is_over = |(owner, handle): &(usize, SocketHandle)| *owner == client && self.set.get::<Tcp>(*handle).state() == State::TimeWait;
+            let is_over =
+                |(owner, handle): &(usize, SocketHandle)| *owner == client && self.set.get::<Tcp>(*handle).state() == State::TimeWait;
             let over = self.ending.iter().position(is_over).ok_or(QUOTA)?;
             let (_, handle) = self.ending.remove(over);
             self.free(client, handle);

@@ -57,7 +57,8 @@ impl<M: Memory> Sockets<M> {
     /// Which of those that have come is connected; `NO_SOCKET` if this is no listener.
     pub(crate) fn acceptable(&self, client: usize, number: u32) -> Result<Option<usize>, u32> {
         let Kind::Listener { come, .. } = self.kind(client, number)? else { return Err(NO_SOCKET) };
-        let is_connected = |handle: &SocketHandle| !matches!(self.set.get::<Tcp>(*handle).state(), State::Listen | State::SynReceived | State::Closed);
+        let is_connected =
+            |handle: &SocketHandle| !matches!(self.set.get::<Tcp>(*handle).state(), State::Listen | State::SynReceived | State::Closed);
         Ok(come.iter().position(is_connected))
     }
 

@@ -32,9 +32,15 @@ enum What {
     /// For an address of the server.
     Hello,
     /// For one socket.
-    Socket { number: u32, wanted: u32 },
+    Socket {
+        number: u32,
+        wanted: u32,
+    },
     /// For one of many: socket and what is wanted, and where their entries are.
-    Sockets { wanted: Vec<(u32, u32)>, offset: u32 },
+    Sockets {
+        wanted: Vec<(u32, u32)>,
+        offset: u32,
+    },
     Name(dns::QueryHandle),
 }
 

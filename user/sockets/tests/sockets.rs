@@ -311,23 +311,27 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
     let body = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..200),
         // An IP packet whose header is right, for a protocol and a port that there may be.
-        (prop_oneof![Just(6_u8), Just(17), Just(1), any::<u8>()], prop::collection::vec(any::<u8>(), 0..80)).prop_map(|(protocol, rest)| {
-            let mut packet = vec![0x45, 0, 0, (20 + rest.len()) as u8, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 2, 2, 10, 0, 2, 15];
-            let sum = packet.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
-            let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
-            packet[10..12].copy_from_slice(&sum.to_be_bytes());
-            packet.extend(rest);
-            packet
-        }),
-        (prop_oneof![Just(6_u8), Just(17), Just(58), Just(0), any::<u8>()], prop::collection::vec(any::<u8>(), 0..80)).prop_map(|(next, rest)| {
-            let mut packet = vec![0x60, 0, 0, 0, 0, rest.len() as u8, next, 255, 0xfe, 0x80];
-            packet.extend([0; 13]);
-            packet.extend([2, 0xff, 2]);
-            packet.extend([0; 13]);
-            packet.extend([1]);
-            packet.extend(rest);
-            packet
-        }),
+        (prop_oneof![Just(6_u8), Just(17), Just(1), any::<u8>()], prop::collection::vec(any::<u8>(), 0..80)).prop_map(
+            |(protocol, rest)| {
+                let mut packet = vec![0x45, 0, 0, (20 + rest.len()) as u8, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 2, 2, 10, 0, 2, 15];
+                let sum = packet.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
+                let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+                packet[10..12].copy_from_slice(&sum.to_be_bytes());
+                packet.extend(rest);
+                packet
+            }
+        ),
+        (prop_oneof![Just(6_u8), Just(17), Just(58), Just(0), any::<u8>()], prop::collection::vec(any::<u8>(), 0..80)).prop_map(
+            |(next, rest)| {
+                let mut packet = vec![0x60, 0, 0, 0, 0, rest.len() as u8, next, 255, 0xfe, 0x80];
+                packet.extend([0; 13]);
+                packet.extend([2, 0xff, 2]);
+                packet.extend([0; 13]);
+                packet.extend([1]);
+                packet.extend(rest);
+                packet
+            }
+        ),
     ];
     (any::<bool>(), kind, body).prop_map(|(all, kind, body)| {
         let mut frame = if all { vec![0xff; 6] } else { vec![2, 0, 0, 0, 0, 1] };
@@ -367,5 +371,33 @@ proptest! {
                 net.datagram(b"of the others");
             }
         }
+    }
+}
+
+#[test]
+fn a_peer_that_sends_and_ends_at_once_is_heard() {
+    let mut net = Net::new(2);
+    let listener = net.get(1, &[LISTEN, 0, 0, 7]);
+    for _ in 0..20 {
+        let begun = net.now;
+        let from = net.get(0, &[CONNECT, 0, 0, 7, HERE]);
+        net.wait(0, from, WRITABLE);
+        assert_eq!(net.ask(0, &[CONNECTED, from])[0], 0);
+        assert_eq!(net.get(0, &[WRITE, from, 6]), 6);
+        assert_eq!(net.ask(0, &[SHUT_DOWN, from])[0], 0);
+        net.wait(1, listener, READABLE);
+        let to = net.get(1, &[ACCEPT, listener]);
+        net.wait(1, to, READABLE);
+        assert_eq!(net.get(1, &[READ, to, 100]), 6);
+        assert_eq!(net.get(1, &[WRITE, to, 6]), 6);
+        net.wait(1, to, READABLE);
+        assert_eq!(net.get(1, &[READ, to, 100]), 0);
+        net.get(1, &[CLOSE, to]);
+        net.wait(0, from, READABLE);
+        assert_eq!(net.get(0, &[READ, from, 100]), 6);
+        net.wait(0, from, READABLE);
+        assert_eq!(net.get(0, &[READ, from, 100]), 0);
+        net.get(0, &[CLOSE, from]);
+        assert!(net.now - begun < 500, "{} ms", net.now - begun);
     }
 }

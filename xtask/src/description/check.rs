@@ -402,7 +402,9 @@ mod tests {
     fn refuses_what_the_board_does_not_have() {
         let said = error(&using("consol = {}"));
         assert!(
-            said.starts_with("x.toml:4: the board `pc` has no device `consol`: name one of clock, console, disk, ip, nic, second-disk, switch"),
+            said.starts_with(
+                "x.toml:4: the board `pc` has no device `consol`: name one of clock, console, disk, ip, nic, second-disk, switch"
+            ),
             "{said}"
         );
         assert!(said.ends_with("; did you mean `console`?"), "{said}");

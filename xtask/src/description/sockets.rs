@@ -43,7 +43,8 @@ impl Description {
             return Err(self.wrong(key, "a Linux has sockets of its own: write `net = true`"));
         }
         if let Some((own, _)) = client.grants().iter().find(|(grant, _)| [SERVER, MEMORY].contains(grant)) {
-            let what = format!("`sockets` gives `{name}` things called `{SERVER}` and `{MEMORY}`, and it has a `{own}` already: leave one out");
+            let what =
+                format!("`sockets` gives `{name}` things called `{SERVER}` and `{MEMORY}`, and it has a `{own}` already: leave one out");
             return Err(self.wrong(key, &what));
         }
         let is_server = |component: &Component| component.name.get_ref() == server && component.package() == IP;
@@ -80,7 +81,11 @@ mod tests {
         let description = parse(&(client("one") + &client("two") + IP_SERVER)).expect("sound");
         let find = |name: &str| description.component.iter().find(|component| component.name.get_ref() == name).expect("a component");
         for (name, number) in [("one", 1), ("two", 2)] {
-            let calls: Vec<_> = find(name).calls.iter().map(|peer| (peer.to.get_ref().as_str(), peer.label(), *peer.badge.as_ref().expect("one").get_ref())).collect();
+            let calls: Vec<_> = find(name)
+                .calls
+                .iter()
+                .map(|peer| (peer.to.get_ref().as_str(), peer.label(), *peer.badge.as_ref().expect("one").get_ref()))
+                .collect();
             assert_eq!(calls, [("ip", "ip", number)]);
             assert_eq!(find(name).shares[0].label(), "sockets");
         }
@@ -94,7 +99,10 @@ mod tests {
     #[test]
     fn refuses_what_is_no_client_or_no_server() {
         let said = error(&client("one"));
-        assert_eq!(said, "x.toml:3: there is no IP server `ip`: add `ip = { net = { address = \"dhcp\" } }` below `[devices]`, and name `ip` here");
+        assert_eq!(
+            said,
+            "x.toml:3: there is no IP server `ip`: add `ip = { net = { address = \"dhcp\" } }` below `[devices]`, and name `ip` here"
+        );
         let said = error(&(client("one").replace("\"ip\"", "\"two\"") + "[[component]]\nname = \"two\"\n" + IP_SERVER));
         assert!(said.starts_with("x.toml:3: there is no IP server `two`"), "{said}");
         assert_eq!(error(&(client("linux") + IP_SERVER)), "x.toml:3: a Linux has sockets of its own: write `net = true`");

@@ -85,9 +85,7 @@ impl Session {
             match self.output.recv_timeout(LOOK) {
                 Ok(bytes) => {
                     heard = self.time.recent();
-                    let more = String::from_utf8_lossy(&bytes).replace('\r', "");
-                    self.seen.push_str(&more);
-                    self.transcript.push_str(&more);
+                    self.hear(&bytes);
                 }
                 Err(RecvTimeoutError::Timeout) => (),
                 Err(RecvTimeoutError::Disconnected) => bail!("the system ended before `{text}` came; what came: {}", self.transcript),
@@ -97,6 +95,20 @@ impl Session {
                 bail!("`{text}` did not come; what came: {}", self.transcript);
             }
         }
+    }
+
+    fn hear(&mut self, bytes: &[u8]) {
+        let more = String::from_utf8_lossy(bytes).replace('\r', "");
+        self.seen.push_str(&more);
+        self.transcript.push_str(&more);
+    }
+
+    /// Everything that was printed by now.
+    pub fn said(&mut self) -> &str {
+        while let Ok(bytes) = self.output.try_recv() {
+            self.hear(&bytes);
+        }
+        &self.transcript
     }
 
     /// The next whole line.

@@ -7,6 +7,7 @@ mod debian;
 mod dialogue;
 mod disk;
 mod image;
+mod ip;
 mod latency;
 mod linux;
 mod model;
@@ -137,6 +138,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(suites::ALL)
         .chain(disk::ALL)
         .chain(net::ALL)
+        .chain(ip::ALL)
         .chain(debian::ALL);
     let is_one_of = |tests: &[Test], name| tests.iter().any(|(other, _)| *other == name);
     let entry = |&(name, check): &Test| {

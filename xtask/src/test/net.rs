@@ -40,7 +40,7 @@ struct Server {
 }
 
 /// Bytes that no compression and no repetition gets right.
-fn bytes(count: usize) -> Vec<u8> {
+pub fn bytes(count: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_u32;
     let mut next = || {
         state ^= state << 13;

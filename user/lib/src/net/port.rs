@@ -5,12 +5,22 @@ use crate::ipc::{Message, call};
 use crate::region::Region;
 use crate::{Env, Error, Result, Thread, Word};
 use frames::{Address, Consumer, Layout, Producer, Shared};
-use image::protocol::net::{ATTACH, ATTACH_CARD, BIT_ATTACH, BIT_FRAMES, HAS_CARD, LINK, LINK_UP};
+use image::protocol::net::{ATTACH, ATTACH_CARD, BIT_ATTACH, BIT_FRAMES, HAS_CARD, LINK, LINK_UP, STATISTICS};
 
 /// Notification bits by which the switch says that there are frames, or free slots.
 pub const FRAMES: u32 = 1 << BIT_FRAMES;
 /// And that its client has to attach again.
 pub const AGAIN: u32 = 1 << BIT_ATTACH;
+
+/// One of the counters of a port (docs/net.md, STATISTICS), from a switch that was granted with the badge of a watcher; `None` if there
+/// is no such port or number, or the switch does not answer.
+#[must_use]
+pub fn counter(switch: Thread, port: u32, number: u32) -> Option<u64> {
+    match switch.ask([STATISTICS as Word, number as Word, port as Word]) {
+        Ok([0, low, high]) => Some(u64::from(high as u32) << 32 | u64::from(low as u32)),
+        _ => None,
+    }
+}
 
 /// A client's side of a port: the memory `network`, the switch to call as `switch`, and to notify as `switch-bell`.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 
 use super::error::{Error, Result};
 use super::server::{Part, Words, ask};
-use super::{IpAddr, SocketAddr};
+use super::{IpAddr, Ipv4Addr, SocketAddr};
 use core::net::Ipv6Addr;
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
@@ -118,9 +118,24 @@ impl ToSocketAddr for SocketAddr {
     }
 }
 
-impl<A: Into<IpAddr> + Copy> ToSocketAddr for (A, u16) {
+impl ToSocketAddr for (IpAddr, u16) {
     fn to_socket_addr(&self) -> Result<SocketAddr> {
-        Ok(SocketAddr::new(self.0.into(), self.1))
+        Ok((*self).into())
+    }
+}
+
+impl ToSocketAddr for (Ipv4Addr, u16) {
+    fn to_socket_addr(&self) -> Result<SocketAddr> {
+        Ok((*self).into())
+    }
+}
+
+/// An address or a name, and the port.
+impl ToSocketAddr for (&str, u16) {
+    fn to_socket_addr(&self) -> Result<SocketAddr> {
+        let (name, port) = *self;
+        let address = name.parse().map_or_else(|_| look_up(name), Ok)?;
+        Ok(SocketAddr::new(address, port))
     }
 }
 
@@ -132,7 +147,7 @@ impl ToSocketAddr for &str {
         }
         let (name, port) = self.rsplit_once(':').ok_or(Error::InvalidInput)?;
         let port = port.parse().map_err(|_| Error::InvalidInput)?;
-        Ok(SocketAddr::new(look_up(name)?, port))
+        (name, port).to_socket_addr()
     }
 }
 

@@ -68,13 +68,14 @@ impl TcpStream {
     /// `ConnectionReset`; `WouldBlock` or `TimedOut` if it may not wait (any longer).
     pub fn read(&self, buffer: &mut [u8]) -> Result<usize> {
         let most = buffer.len().min(Part::most());
-        self.socket.retry(READABLE, || {
-            let part = Part::take()?;
-            let reply = ask([READ, self.socket.number, part.place(most), 0, 0, 0, 0, 0])?;
-            part.read(&mut buffer[..(reply[1] as usize).min(most)]);
-            Ok(reply)
-        })
-        .map(|reply| (reply[1] as usize).min(most))
+        self.socket
+            .retry(READABLE, || {
+                let part = Part::take()?;
+                let reply = ask([READ, self.socket.number, part.place(most), 0, 0, 0, 0, 0])?;
+                part.read(&mut buffer[..(reply[1] as usize).min(most)]);
+                Ok(reply)
+            })
+            .map(|reply| (reply[1] as usize).min(most))
     }
 
     /// Sends some of the bytes: at least one.
@@ -83,12 +84,13 @@ impl TcpStream {
     /// As [`read`](Self::read); `NotConnected` after [`shutdown`](Self::shutdown).
     pub fn write(&self, bytes: &[u8]) -> Result<usize> {
         let most = bytes.len().min(Part::most());
-        self.socket.retry(WRITABLE, || {
-            let part = Part::take()?;
-            part.write(&bytes[..most]);
-            ask([WRITE, self.socket.number, part.place(most), 0, 0, 0, 0, 0])
-        })
-        .map(|reply| (reply[1] as usize).min(most))
+        self.socket
+            .retry(WRITABLE, || {
+                let part = Part::take()?;
+                part.write(&bytes[..most]);
+                ask([WRITE, self.socket.number, part.place(most), 0, 0, 0, 0, 0])
+            })
+            .map(|reply| (reply[1] as usize).min(most))
     }
 
     /// Sends all of them.

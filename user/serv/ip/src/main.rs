@@ -59,7 +59,9 @@ fn now() -> Instant {
 }
 
 fn run(env: Env) {
-    let Some(port) = Port::find(&env) else { panic!("it needs a network: write `net = {{ address = \"dhcp\" }}` for `{}`", env.start.name) };
+    let Some(port) = Port::find(&env) else {
+        panic!("it needs a network: write `net = {{ address = \"dhcp\" }}` for `{}`", env.start.name)
+    };
     let configuration = configuration(&env);
     let clients = (1..).map_while(|client| Region::find(&env, &format!("client-{client}"))).map(Client);
     let most = env.argument("sockets").map_or(SOCKETS, |_| env.number("sockets") as usize);
@@ -106,7 +108,9 @@ fn report(old: Link, new: Link) {
 
 /// What the description says of the address.
 fn configuration(env: &Env) -> Configuration {
-    let parse = |name: &str| -> Option<Ipv4Addr> { env.argument(name).map(|text| text.parse().unwrap_or_else(|_| panic!("`{text}` is no {name}"))) };
+    let parse = |name: &str| -> Option<Ipv4Addr> {
+        env.argument(name).map(|text| text.parse().unwrap_or_else(|_| panic!("`{text}` is no {name}")))
+    };
     match env.argument("address") {
         None => panic!("write `net = {{ address = \"dhcp\" }}` for `{}`", env.start.name),
         Some("dhcp") => Configuration::Dhcp,
@@ -120,9 +124,11 @@ fn configuration(env: &Env) -> Configuration {
 
 /// What peers cannot guess easily: the start block's seed, if there is one, and the time.
 fn chance(env: &Env) -> u64 {
-    let seed = env.start.seed.as_ref().map_or(0, |seed| seed.chunks(8).fold(0, |hash: u64, part| {
-        part.iter().fold(hash.rotate_left(7), |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
-    }));
+    let seed = env.start.seed.as_ref().map_or(0, |seed| {
+        seed.chunks(8).fold(0, |hash: u64, part| {
+            part.iter().fold(hash.rotate_left(7), |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
+        })
+    });
     seed ^ time::counter()
 }
 

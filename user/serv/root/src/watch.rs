@@ -112,6 +112,9 @@ impl Watch<'_> {
                 // A caller that died in the meantime needs no answer.
                 let _ = reply(received.handle, Message::new(answer));
             }
+            (MessageKind::Call, start::COMPONENT) => {
+                let _ = reply(received.handle, self.component(argument as usize));
+            }
             _ => {
                 let _ = reply(received.handle, Message::new([u32::MAX, Error::BadOperation as u32, 0]));
             }
@@ -135,6 +138,18 @@ impl Watch<'_> {
             Some((_, running)) => [u32::from(running.is_alive()), running.restarts, running.quota.info().map_or(0, |(used, _)| used)],
             None => [u32::MAX, Error::BadArgument as u32, 0],
         }
+    }
+
+    /// What [`start::COMPONENT`] is answered with.
+    fn component(&self, index: usize) -> Message {
+        let Some((component, running)) = self.system.components.get(index).zip(self.all.get(index)) else {
+            return Message::new([u32::MAX, Error::BadArgument as u32, 0]);
+        };
+        let (used, limit) = running.quota.info().unwrap_or_default();
+        let text = Message::text(u32::from(running.is_alive()), component.name.as_bytes());
+        let words = [text.words[0], text.words[1], running.restarts];
+        (text.count..).zip([used, limit]).for_each(|(index, word)| utcb::set_word(index as usize, word));
+        Message { words, count: text.count + 2, caps: 0 }
     }
 
     /// Takes down what the watch-dog found to hang, above whatever spins there.
@@ -182,8 +197,9 @@ impl Watch<'_> {
         for index in ready {
             if let Err(error) = component::start(self.resources, self.system, &mut self.all, index) {
                 say(format_args!("cannot start `{}` again: {}", self.name(index), error.text()));
-                // What was made of it is of no use: it stays dead.
-                self.bury(index, false);
+                // Who controls its thread has stopped it before it began: that is a death. Otherwise what was made of it is of no
+                // use, and it stays dead.
+                self.bury(index, error == Error::BadState);
             }
         }
     }

@@ -8,7 +8,7 @@
 #![forbid(unsafe_code)]
 
 use frames::{Address, CARD, Switch};
-use image::protocol::net::{ATTACH, ATTACH_CARD, BAD_REQUEST, HAS_CARD, LINK, LINK_UP, STATISTICS};
+use image::protocol::net::{ATTACH, ATTACH_CARD, BAD_REQUEST, HAS_CARD, LINK, LINK_UP, STATISTICS, WATCHER};
 use macadamia::alloc::format;
 use macadamia::alloc::vec::Vec;
 use macadamia::heartbeat::Heart;
@@ -108,6 +108,9 @@ impl Server {
     /// Answers a request; `None` if that has to wait.
     fn answer(&mut self, received: &Received) -> Option<[u32; 3]> {
         const BAD: Option<[u32; 3]> = Some([BAD_REQUEST, 0, 0]);
+        if let ([STATISTICS, number, port], WATCHER, MessageKind::Call) = (received.words, received.badge, received.kind) {
+            return Some(self.counter(port as usize, number));
+        }
         let Some(port) = (received.badge as usize).checked_sub(1).filter(|port| *port < self.clients.len()) else { return BAD };
         match (received.words, port) {
             _ if received.kind != MessageKind::Call => BAD,
@@ -128,12 +131,15 @@ impl Server {
                 self.set_card(card);
                 Some([0; 3])
             }
-            ([STATISTICS, number, _], _) => {
-                let value = self.switch.counters(port).and_then(|counters| counters.get(number));
-                value.map_or(BAD, |value| Some([0, value as u32, (value >> 32) as u32]))
-            }
+            ([STATISTICS, number, _], _) => Some(self.counter(port, number)),
             _ => BAD,
         }
+    }
+
+    /// What STATISTICS is answered with.
+    fn counter(&self, port: usize, number: u32) -> [u32; 3] {
+        let value = self.switch.counters(port).and_then(|counters| counters.get(number));
+        value.map_or([BAD_REQUEST, 0, 0], |value| [0, value as u32, (value >> 32) as u32])
     }
 
     fn attach(&mut self, port: usize, card: Card) -> [u32; 3] {

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of native components' sockets: this machine connects by a port of its own that leads into QEMU's user network.
+
+use super::net::bytes;
+use super::tally::Test;
+use crate::build::{self, Built, Options, Wire};
+use crate::machine::emulator;
+use crate::machine::network::{Forward, free_port};
+use anyhow::{Result, ensure};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// All of them.
+pub const ALL: &[Test] = &[("net.tutorial", tutorial), ("net.echo", echo), ("net.restarts", restarts)];
+
+/// How long a peer of the loopback interface may be silent.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A system of which a port of TCP is forwarded, and this machine's port.
+fn built(system: &str, guest: &str) -> Result<(Built, u16)> {
+    let host = free_port()?;
+    let forwards: [Forward; 1] = [format!("{host}:{guest}").parse().map_err(anyhow::Error::msg)?];
+    let options = Options { wire: Wire::Card { forwards: &forwards, options: &[] }, ..Options::default() };
+    Ok((build::plan(Path::new(system), options)?.carry_out()?, host))
+}
+
+fn connect(port: u16) -> Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
+/// Sends bytes, and compares what comes back, up to the end: whether that was all of them.
+fn echoes(stream: &TcpStream, data: &[u8]) -> Result<bool> {
+    let mut back = Vec::new();
+    let (come, sent) = std::thread::scope(|scope| {
+        let sends = scope.spawn(|| {
+            let mut stream = stream;
+            stream.write_all(data)?;
+            stream.shutdown(Shutdown::Write)
+        });
+        let mut reader = stream;
+        let come = reader.read_to_end(&mut back);
+        (come, sends.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    ensure!(data.starts_with(&back), "what comes back is not what was sent");
+    Ok(come.is_ok() && sent.is_ok() && back.len() == data.len())
+}
+
+/// The same of a peer that lives.
+fn echoes_all(stream: &TcpStream, data: &[u8]) -> Result<()> {
+    ensure!(echoes(stream, data)?, "the connection has ended in the middle");
+    Ok(())
+}
+
+/// The tutorial's page promises this output.
+fn tutorial() -> Result<()> {
+    let page = std::fs::read_to_string("docs/tutorial-net.md")?;
+    let (built, port) = built("systems/tutorial-net.toml", "7")?;
+    let mut session = emulator::session(&built)?;
+    let promised = page.lines().skip_while(|line| *line != "$ ./macadamia run tutorial-net --forward 7007:7").skip(1);
+    let promised: Vec<&str> = promised.take_while(|line| *line != "```").collect();
+    ensure!(promised.len() > 2, "the tutorial shows no output");
+    promised.iter().try_for_each(|line| session.expect(line))?;
+    echoes_all(&connect(port)?, b"hello\n")
+}
+
+/// Bytes of a large transfer, and of each of many at once.
+const LARGE: usize = 4 << 20;
+const SMALL: usize = 64 << 10;
+/// How many at once. QEMU takes one at a time, and the host tries again after a second.
+const CONNECTIONS: usize = 30;
+
+/// Every byte comes back, over one connection and over many at a time; those that went leave room for others.
+fn echo() -> Result<()> {
+    let (built, port) = built("systems/tutorial-net.toml", "7")?;
+    let mut session = emulator::session(&built)?;
+    session.expect("[echo] listening at 0.0.0.0:7")?;
+    echoes_all(&connect(port)?, &bytes(LARGE))?;
+    let data = bytes(SMALL);
+    for _ in 0..2 {
+        let streams: Vec<TcpStream> = (0..CONNECTIONS).map(|_| connect(port)).collect::<Result<_>>()?;
+        std::thread::scope(|scope| {
+            let all: Vec<_> = streams.iter().map(|stream| scope.spawn(|| echoes_all(stream, &data))).collect();
+            all.into_iter().try_for_each(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        })?;
+    }
+    Ok(())
+}
+
+/// How often each of driver, switch and IP server has to die at least.
+const DEATHS: usize = 20;
+
+/// Driver, switch and IP server die and hang: new connections work each time, and each carries its bytes whole or ends with an error.
+fn restarts() -> Result<()> {
+    let (built, port) = built("tests/systems/net-restarts.toml", "10.0.2.40:7")?;
+    let mut session = emulator::session(&built)?;
+    session.expect("[echo] listening at 0.0.0.0:7")?;
+    let victims = ["nic", "switch", "ip"];
+    let mut deaths = [0; 3];
+    let (mut whole, mut broken) = (0, 0);
+    let data = bytes(SMALL);
+    let end = Instant::now() + Duration::from_secs(600);
+    while deaths.iter().any(|count| *count < DEATHS) {
+        ensure!(Instant::now() < end, "after {whole} connections only these have died: {deaths:?}");
+        // While driver or switch are dead nobody answers: QEMU refuses the connection then, or ends it.
+        match connect(port) {
+            Ok(stream) if echoes(&stream, &data)? => whole += 1,
+            _ => broken += 1,
+        }
+        let said = session.said();
+        for (victim, count) in victims.iter().zip(&mut deaths) {
+            let ends = [format!("`{victim}` died"), format!("`{victim}` hangs")];
+            *count = said.lines().filter(|line| ends.iter().any(|end| line.contains(end))).count();
+        }
+    }
+    println!("# {whole} connections were whole, {broken} were not, while {victims:?} died {deaths:?} times");
+    ensure!(whole >= DEATHS, "of {} connections {whole} were whole", whole + broken);
+    Ok(())
+}
