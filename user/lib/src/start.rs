@@ -165,7 +165,6 @@ pub struct Component {
 }
 
 /// All components, in the order in which they were started.
-#[must_use]
 pub fn components() -> impl Iterator<Item = Component> {
     (0..).map_while(|index| {
         let reply = call(ROOT, Message::new([COMPONENT as Word, index, 0])).ok()?;

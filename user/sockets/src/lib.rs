@@ -16,6 +16,6 @@ mod udp;
 mod waiting;
 mod words;
 
-pub use link::{Configuration, Link};
+pub use link::{Configuration, Setup};
 pub use sockets::{Memory, Sockets};
 pub use words::Words;

@@ -24,6 +24,21 @@ pub enum Configuration {
     },
 }
 
+/// What a server begins with.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// The card's hardware address: one host's, not of a group.
+    pub address: [u8; 6],
+    /// Where the address of IP version 4 comes from.
+    pub from: Configuration,
+    /// Most sockets of a client.
+    pub most: usize,
+    /// Which life of the server this is.
+    pub life: u16,
+    /// Chance.
+    pub seed: u64,
+}
+
 /// How long clients wait for the first address.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// When DHCP asks again while nobody answers.
@@ -42,20 +57,11 @@ pub struct Link {
 }
 
 impl Link {
-    /// At a card of this hardware address; `seed` is chance.
-    ///
-    /// The hardware address is one host's: not of a group.
-    pub fn new(
-        device: &mut impl Device,
-        address: [u8; 6],
-        from: Configuration,
-        seed: u64,
-        now: Instant,
-        set: &mut SocketSet<'static>,
-    ) -> Self {
-        let hardware = HardwareAddress::Ethernet(EthernetAddress(address));
+    /// At a card.
+    pub(crate) fn new(device: &mut impl Device, setup: &Setup, now: Instant, set: &mut SocketSet<'static>) -> Self {
+        let hardware = HardwareAddress::Ethernet(EthernetAddress(setup.address));
         let mut config = Config::new(hardware);
-        (config.random_seed, config.slaac) = (seed, true);
+        (config.random_seed, config.slaac) = (setup.seed, true);
         let mut iface = Interface::new(config, device, now);
         // Router solicitations are sent from it.
         let local = Ipv6Cidr::new(Ipv6Address::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 64);
@@ -63,7 +69,7 @@ impl Link {
         iface.update_ip_addrs(|addresses| addresses.extend(local.map(IpCidr::Ipv6)));
         let names = set.add(dns::Socket::new(&[], Vec::new()));
         let mut link = Self { iface, dhcp: None, names, patience: now + PATIENCE };
-        match from {
+        match setup.from {
             Configuration::Dhcp => {
                 let mut dhcp = dhcpv4::Socket::new();
                 let mut retry = dhcp.get_retry_config();

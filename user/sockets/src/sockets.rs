@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The clients and their sockets.
 
-use crate::link::{Configuration, Link};
+use crate::link::{Link, Setup};
 use crate::waiting::Waiting;
 use crate::words::{Words, endpoint, failed, place, reply, reply_with};
 use alloc::vec::Vec;
@@ -70,29 +70,20 @@ pub struct Sockets<M> {
 }
 
 impl<M: Memory> Sockets<M> {
-    /// For clients with this memory, each with at most so many sockets.
-    pub fn new(
-        device: &mut impl Device,
-        address: [u8; 6],
-        from: Configuration,
-        clients: impl IntoIterator<Item = M>,
-        most: usize,
-        life: u16,
-        seed: u64,
-        now: Instant,
-    ) -> Self {
+    /// For clients with this memory.
+    pub fn new(device: &mut impl Device, setup: &Setup, clients: impl IntoIterator<Item = M>, now: Instant) -> Self {
         let client = |memory| Client { memory, life: None, greeted: false, sockets: Vec::new(), used: 0 };
         let mut set = SocketSet::new(Vec::new());
         Self {
-            link: Link::new(device, address, from, seed, now, &mut set),
+            link: Link::new(device, setup, now, &mut set),
             set,
             clients: clients.into_iter().map(client).collect(),
             waiting: Vec::new(),
             ending: Vec::new(),
-            most,
-            life: u32::from(life) << INDEX,
+            most: setup.most,
+            life: u32::from(setup.life) << INDEX,
             // Those of a life before may still be in the peers' minds.
-            next_port: FIRST_FREE + (seed as u16 & 0x1fff),
+            next_port: FIRST_FREE + (setup.seed as u16 & 0x1fff),
         }
     }
 

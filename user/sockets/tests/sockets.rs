@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
 use smoltcp::wire::{Ipv4Address, Ipv4Cidr};
-use sockets::{Configuration, Memory, Sockets, Words};
+use sockets::{Configuration, Memory, Setup, Sockets, Words};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -93,7 +93,8 @@ impl Net {
     fn with(clients: usize, from: Configuration) -> Self {
         let mut wire = Wire::default();
         let memories: Vec<_> = (0..clients).map(|_| Shared(Rc::new(RefCell::new(vec![0; BYTES as usize])))).collect();
-        let sockets = Sockets::new(&mut wire, [2, 0, 0, 0, 0, 1], from, memories.clone(), MOST, LIFE, 1, Instant::ZERO);
+        let setup = Setup { address: [2, 0, 0, 0, 0, 1], from, most: MOST, life: LIFE, seed: 1 };
+        let sockets = Sockets::new(&mut wire, &setup, memories.clone(), Instant::ZERO);
         Self { wire, sockets, memories, now: 0, late: Vec::new() }
     }
 

@@ -17,6 +17,8 @@ pub const ALL: &[Test] = &[("net.tutorial", tutorial), ("net.echo", echo), ("net
 
 /// How long a peer of the loopback interface may be silent.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// The same if somebody on the way may have died: QEMU sends again after one or two seconds, and is told then.
+const DOUBT: Duration = Duration::from_secs(3);
 
 /// A system of which a port of TCP is forwarded, and this machine's port.
 fn built(system: &str, guest: &str) -> Result<(Built, u16)> {
@@ -27,9 +29,13 @@ fn built(system: &str, guest: &str) -> Result<(Built, u16)> {
 }
 
 fn connect(port: u16) -> Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    connect_within(port, PATIENCE)
+}
+
+fn connect_within(port: u16, patience: Duration) -> Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), patience)?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
     Ok(stream)
 }
 
@@ -92,7 +98,7 @@ fn echo() -> Result<()> {
 }
 
 /// How often each of driver, switch and IP server has to die at least.
-const DEATHS: usize = 20;
+const DEATHS: usize = 10;
 
 /// Driver, switch and IP server die and hang: new connections work each time, and each carries its bytes whole or ends with an error.
 fn restarts() -> Result<()> {
@@ -107,7 +113,7 @@ fn restarts() -> Result<()> {
     while deaths.iter().any(|count| *count < DEATHS) {
         ensure!(Instant::now() < end, "after {whole} connections only these have died: {deaths:?}");
         // While driver or switch are dead nobody answers: QEMU refuses the connection then, or ends it.
-        match connect(port) {
+        match connect_within(port, DOUBT) {
             Ok(stream) if echoes(&stream, &data)? => whole += 1,
             _ => broken += 1,
         }

@@ -24,7 +24,7 @@ use macadamia::region::Region;
 use macadamia::{Env, MessageKind, Received, Word, println, start, time, utcb};
 use smoltcp::time::Instant;
 use smoltcp::wire::Ipv4Cidr;
-use sockets::{Configuration, Memory, Sockets, Words};
+use sockets::{Configuration, Memory, Setup, Sockets, Words};
 
 macadamia::main!(run);
 
@@ -62,13 +62,17 @@ fn run(env: Env) {
     let Some(port) = Port::find(&env) else {
         panic!("it needs a network: write `net = {{ address = \"dhcp\" }}` for `{}`", env.start.name)
     };
-    let configuration = configuration(&env);
     let clients = (1..).map_while(|client| Region::find(&env, &format!("client-{client}"))).map(Client);
-    let most = env.argument("sockets").map_or(SOCKETS, |_| env.number("sockets") as usize);
     let Ok((rings, mut link)) = port.attach() else { panic!("the switch refuses its port") };
     let mut card = Card::new(&port, rings);
-    let life = env.start.restarts as u16;
-    let sockets = Sockets::new(&mut card, link.address.0, configuration, clients, most, life, chance(&env), now());
+    let setup = Setup {
+        address: link.address.0,
+        from: configuration(&env),
+        most: env.argument("sockets").map_or(SOCKETS, |_| env.number("sockets") as usize),
+        life: env.start.restarts as u16,
+        seed: chance(&env),
+    };
+    let sockets = Sockets::new(&mut card, &setup, clients, now());
     let names = (1..).map_while(|client| env.argument(&format!("client-{client}")).map(String::from)).collect();
     let mut server = Server { sockets, names, look: 0, said: String::new() };
     let mut heart = Heart::new(&env, ALARM as Word);
