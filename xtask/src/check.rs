@@ -95,6 +95,7 @@ const SAFE: &[&str] = &[
     "tests/hostile",
     "tests/latency",
     "tests/rival",
+    "tests/sockets",
     "tests/trespass",
     "xtask",
 ];

@@ -68,6 +68,7 @@ fn clippy_bare() -> Result<()> {
         "hostile",
         "latency",
         "rival",
+        "sockets-test",
         "measured",
     ] {
         command.args(["-p", package]);

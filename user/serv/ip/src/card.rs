@@ -3,6 +3,7 @@
 
 use frames::{Broken, Shared, bytes};
 use image::protocol::net::{MOST_BYTES, SLOT_FRAME};
+use macadamia::alloc::collections::VecDeque;
 use macadamia::alloc::vec;
 use macadamia::alloc::vec::Vec;
 use macadamia::net::port::{Port, Rings};
@@ -12,11 +13,15 @@ use smoltcp::time::Instant;
 
 /// Bytes of an Ethernet frame without its check sequence.
 const FRAME: usize = 1514;
+/// Most frames to itself that wait.
+const OWN: usize = 64;
 
 /// A port that is attached.
 pub struct Card<'a> {
     port: &'a Port,
     rings: Rings,
+    /// Frames to itself, which no switch sends back.
+    own: VecDeque<Vec<u8>>,
     /// Whether the switch has written an index that cannot be: the port is to be attached anew.
     is_broken: bool,
     /// Whether frames were taken or given since it was asked.
@@ -26,12 +31,17 @@ pub struct Card<'a> {
 impl<'a> Card<'a> {
     /// With rings that are new.
     pub const fn new(port: &'a Port, rings: Rings) -> Self {
-        Self { port, rings, is_broken: false, has_moved: false }
+        Self { port, rings, own: VecDeque::new(), is_broken: false, has_moved: false }
+    }
+
+    /// Goes on with rings that are new.
+    pub const fn attach(&mut self, rings: Rings) {
+        (self.rings, self.is_broken) = (rings, false);
     }
 
     /// Asks for a notification of the next frame. Whether there is one already, or `Broken`.
     pub fn rest(&self) -> Result<bool, Broken> {
-        if self.is_broken { Err(Broken) } else { self.rings.input.wait(self.port.memory()) }
+        if self.is_broken { Err(Broken) } else { Ok(self.rings.input.wait(self.port.memory())? || !self.own.is_empty()) }
     }
 
     /// Whether frames were taken or given since this was asked before.
@@ -41,6 +51,10 @@ impl<'a> Card<'a> {
 
     /// The next frame, out of the ring. One whose length cannot be is dropped.
     fn take(&mut self) -> Result<Option<Vec<u8>>, Broken> {
+        if let Some(frame) = self.own.pop_front() {
+            self.has_moved = true;
+            return Ok(Some(frame));
+        }
         let memory = self.port.memory();
         let input = &mut self.rings.input;
         while input.available(memory)? > 0 {
@@ -70,6 +84,17 @@ impl<'a> Card<'a> {
     }
 }
 
+/// Whether a frame goes to whom it comes from: by its address, or as the question who has the asker's own address.
+fn is_to_itself(frame: &[u8]) -> bool {
+    let same = |one: usize, other: usize, bytes: usize| {
+        frame.get(one..one + bytes).zip(frame.get(other..other + bytes)).is_some_and(|(one, other)| one == other)
+    };
+    let asks_by_arp = frame.get(12..14) == Some(&[0x08, 0x06]) && same(28, 38, 4);
+    let asks_by_icmp =
+        frame.get(12..14) == Some(&[0x86, 0xdd]) && frame.get(20) == Some(&58) && frame.get(54) == Some(&135) && same(22, 62, 16);
+    same(0, 6, 6) || asks_by_arp || asks_by_icmp
+}
+
 /// A frame that has come.
 pub struct Receive(Vec<u8>);
 
@@ -77,6 +102,7 @@ pub struct Receive(Vec<u8>);
 pub struct Send<'a> {
     port: &'a Port,
     rings: &'a mut Rings,
+    own: &'a mut VecDeque<Vec<u8>>,
     has_moved: &'a mut bool,
 }
 
@@ -91,7 +117,12 @@ impl phy::TxToken for Send<'_> {
         let mut frame = vec![0; bytes];
         let result = f(&mut frame);
         let (memory, output): (&Region, _) = (self.port.memory(), &mut self.rings.output);
-        if bytes <= MOST_BYTES as usize {
+        if is_to_itself(&frame) {
+            if self.own.len() < OWN {
+                self.own.push_back(frame);
+                *self.has_moved = true;
+            }
+        } else if bytes <= MOST_BYTES as usize {
             let slot = output.slot(0);
             memory.write_bytes(slot + SLOT_FRAME, &frame);
             memory.write(slot, bytes as u32);
@@ -120,7 +151,7 @@ impl phy::Device for Card<'_> {
             self.is_broken = true;
             None
         });
-        Some((Receive(frame?), Send { port: self.port, rings: &mut self.rings, has_moved: &mut self.has_moved }))
+        Some((Receive(frame?), Send { port: self.port, rings: &mut self.rings, own: &mut self.own, has_moved: &mut self.has_moved }))
     }
 
     fn transmit(&mut self, _: Instant) -> Option<Send<'_>> {
@@ -128,7 +159,12 @@ impl phy::Device for Card<'_> {
             self.is_broken = true;
             false
         });
-        (room && !self.is_broken).then_some(Send { port: self.port, rings: &mut self.rings, has_moved: &mut self.has_moved })
+        (room && !self.is_broken).then_some(Send {
+            port: self.port,
+            rings: &mut self.rings,
+            own: &mut self.own,
+            has_moved: &mut self.has_moved,
+        })
     }
 
     fn capabilities(&self) -> DeviceCapabilities {

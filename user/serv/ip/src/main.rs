@@ -19,7 +19,7 @@ use macadamia::alloc::vec::Vec;
 use macadamia::heartbeat::Heart;
 use macadamia::ipc::{Message, poll, receive, reply};
 use macadamia::net::Ipv4Addr;
-use macadamia::net::port::{AGAIN, FRAMES, Link, Port};
+use macadamia::net::port::{AGAIN, FRAMES, Port};
 use macadamia::region::Region;
 use macadamia::{Env, MessageKind, Received, Word, println, start, time, utcb};
 use smoltcp::time::Instant;
@@ -97,16 +97,12 @@ fn run(env: Env) {
                 println!("another card: {}", new.address);
                 start::exit(1);
             }
-            report(link, new);
+            if link.is_up != new.is_up {
+                println!("link {}", if new.is_up { "up" } else { "down" });
+            }
             link = new;
-            card = Card::new(&port, rings);
+            card.attach(rings);
         }
-    }
-}
-
-fn report(old: Link, new: Link) {
-    if old.is_up != new.is_up {
-        println!("link {}", if new.is_up { "up" } else { "down" });
     }
 }
 
