@@ -15,6 +15,7 @@ mod manual;
 mod process;
 mod profile;
 mod test;
+mod top;
 
 use anyhow::{Context, Result, ensure};
 use build::Wire;
@@ -102,6 +103,19 @@ enum Command {
         /// same system.
         #[arg(long)]
         explain: bool,
+    },
+    /// Run a system that has the web server `http`, and show a table of its components and its network every second; Ctrl-C
+    /// leaves.
+    Top {
+        /// Its name: systems/NAME.toml.
+        #[arg(default_value = "net")]
+        system: String,
+        /// Let a port of this machine lead to one of the system's, as `run` does.
+        #[arg(long, value_name = "HOST:[ADDRESS:]GUEST")]
+        forward: Vec<Forward>,
+        /// End after so many tables.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        count: Option<u32>,
     },
     /// List the systems, and say what each is.
     List {
@@ -313,6 +327,7 @@ fn carry_out() -> Result<u8> {
             let built = build::plan(&catalogue::system(&system)?, options)?.carry_out()?;
             println!("{}", std::path::absolute(emulator::iso(&built)?)?.display());
         }
+        Command::Top { system, forward, count } => top::run(&system, &forward, count, &mut std::io::stdout())?,
         Command::List { tests: true } => show(&catalogue::columns(&test::names()?))?,
         Command::List { .. } => show(&catalogue::columns(&catalogue::systems()?))?,
         Command::Test { shard: Some(shard), .. } => test::shard(shard)?,

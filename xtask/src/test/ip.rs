@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of native components' sockets: this machine connects by a port of its own that leads into QEMU's user network.
 
-use super::net::bytes;
+use super::net::{bytes, checksum};
 use super::tally::Test;
 use crate::build::{self, Built, Options, Wire};
+use crate::guest::Guest;
 use crate::machine::emulator;
 use crate::machine::network::{Forward, free_port};
+use crate::top;
 use anyhow::{Result, ensure};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
@@ -13,7 +15,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// All of them.
-pub const ALL: &[Test] = &[("net.tutorial", tutorial), ("net.echo", echo), ("net.restarts", restarts)];
+pub const ALL: &[Test] =
+    &[("net.tutorial", tutorial), ("net.echo", echo), ("net.restarts", restarts), ("net.top", table), ("net.http", http)];
 
 /// How long a peer of the loopback interface may be silent.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -125,5 +128,41 @@ fn restarts() -> Result<()> {
     }
     println!("# {whole} connections were whole, {broken} were not, while {victims:?} died {deaths:?} times");
     ensure!(whole >= DEATHS, "of {} connections {whole} were whole", whole + broken);
+    Ok(())
+}
+
+/// The table has each component, and the frames by which it came.
+fn table() -> Result<()> {
+    let mut text = Vec::new();
+    top::run("net", &[], Some(2), &mut text)?;
+    let text = String::from_utf8(text)?;
+    let rows = |name: &str| text.lines().filter(|line| line.split_whitespace().next() == Some(name)).count();
+    for name in ["linux", "http", "ip", "nic", "switch", "console", "clock"] {
+        let wanted = if name == "switch" { 4 } else { 2 };
+        ensure!(rows(name) == wanted, "{} rows of `{name}` in {text}", rows(name));
+    }
+    let frames = text.lines().rev().find_map(|line| line.strip_prefix("card")?.split_whitespace().next()?.parse::<u64>().ok());
+    ensure!(frames.is_some_and(|frames| frames > 0), "no frames of the card in {text}");
+    let refused = top::run("hello", &[], Some(1), &mut Vec::new()).err().map(|error| error.to_string()).unwrap_or_default();
+    ensure!(refused.starts_with("`hello` has no component `http`"), "{refused}");
+    Ok(())
+}
+
+/// A Linux beside the web server on one card fetches its page, asks for what is not there or cannot be, and pings it.
+fn http() -> Result<()> {
+    let ask = |request: &str| format!("printf '{request}' | nc 10.0.2.40 80 | head -n 1; ");
+    let command = String::from(
+        "wget -q -O - http://10.0.2.40/ | sha256sum; wget -q -O - http://10.0.2.40/status.txt | grep -c runs; wget -q -O - 10.0.2.40/status.svg | tail -n 1; ",
+    ) + &ask("GET /nothing HTTP/1.0\\r\\n\\r\\n")
+        + &ask("POST / HTTP/1.0\\r\\n\\r\\n")
+        + &ask("\\001\\r\\n\\r\\n")
+        + "{ printf 'GET / HTTP/1.0\\r\\nA: '; head -c 9000 /dev/zero | tr '\\0' a; } | nc 10.0.2.40 80 | head -n 1; ping -c 20 -i 0.01 -s 1400 -q 10.0.2.40 | grep -o '.* received'";
+    let text = Guest { system: "systems/net.toml", wire: Wire::USER, ..Guest::default() }.succeed(&command)?.text();
+    let page = checksum(&std::fs::read("user/demo/http/pages/index.html")?);
+    let expected = format!(
+        "{page}  -\n7\n</svg>\nHTTP/1.1 404 Not Found\r\nHTTP/1.1 405 Method Not Allowed\r\nHTTP/1.1 400 Bad Request\r\n\
+         HTTP/1.1 431 Request Header Fields Too Large\r\n20 packets transmitted, 20 packets received\n"
+    );
+    ensure!(text == expected, "Linux says {text:?} instead of {expected:?}");
     Ok(())
 }

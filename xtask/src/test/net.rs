@@ -51,7 +51,7 @@ pub fn bytes(count: usize) -> Vec<u8> {
     (0..count.div_ceil(4)).flat_map(|_| next().to_le_bytes()).take(count).collect()
 }
 
-fn checksum(bytes: &[u8]) -> String {
+pub fn checksum(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
