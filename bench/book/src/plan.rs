@@ -43,6 +43,9 @@ pub struct Run {
     /// Whether both Linuxes have a network card, in the emulator's user network.
     #[serde(default)]
     pub network: bool,
+    /// How many pings come by the network card, one when the one before is answered; a datagram to port 9 ends the run. The system is
+    /// 10.0.2.40.
+    pub pings: Option<u32>,
     /// Instructions that may be modelled, on all systems together, in thousands of millions.
     pub budget: f64,
     /// Seconds until it counts as hung.

@@ -32,6 +32,7 @@ impl From<Error> for Failure {
 }
 
 type Verdict = Result<(), Failure>;
+type Test = (&'static str, fn(&Place) -> Verdict);
 
 fn ensure(good: bool, what: impl fmt::Display) -> Verdict {
     if good { Ok(()) } else { Err(Failure(format!("{what}"))) }
@@ -51,7 +52,7 @@ struct Place {
 fn run(env: Env) {
     let address = env.argument("address").and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("write `address=...`"));
     let place = Place { address, server: env.thread("control-ip") };
-    let tests: [(&str, fn(&Place) -> Verdict); 8] = [
+    let tests: [Test; 8] = [
         ("datagrams", datagrams),
         ("connections", connections),
         ("times", times),

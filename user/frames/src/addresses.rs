@@ -28,6 +28,12 @@ impl Address {
         let [_, d, e, f] = (u32::from_be_bytes([0, d, e, f]) + distance).to_be_bytes();
         Self([a | LOCAL, b, c, d, e, f])
     }
+
+    /// All of it in a number.
+    const fn number(self) -> u64 {
+        let [a, b, c, d, e, f] = self.0;
+        u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
+    }
 }
 
 impl fmt::Display for Address {
@@ -51,9 +57,10 @@ struct Seen {
 /// All addresses that are known.
 #[derive(Default, Debug)]
 pub struct Addresses {
+    // Addresses are numbers here, which are compared with one look.
     /// Those that the switch gave out: nobody else can have them.
-    given: BTreeMap<Address, usize>,
-    seen: BTreeMap<Address, Seen>,
+    given: BTreeMap<u64, usize>,
+    seen: BTreeMap<u64, Seen>,
     /// Frames so far.
     frames: u64,
 }
@@ -62,8 +69,8 @@ impl Addresses {
     /// Gives an address to a port, whatever was known of it.
     pub fn give(&mut self, address: Address, port: usize) {
         self.given.retain(|_, owner| *owner != port);
-        self.given.insert(address, port);
-        self.seen.remove(&address);
+        self.given.insert(address.number(), port);
+        self.seen.remove(&address.number());
     }
 
     /// What was learned of a port holds no longer.
@@ -78,12 +85,13 @@ impl Addresses {
         if address.is_group() {
             return false;
         }
-        if let Some(owner) = self.given.get(&address) {
+        let number = address.number();
+        if let Some(owner) = self.given.get(&number) {
             return *owner == port;
         }
         self.frames += 1;
         let last = self.frames;
-        if let Some(seen) = self.seen.get_mut(&address) {
+        if let Some(seen) = self.seen.get_mut(&number) {
             if seen.port == port {
                 seen.last = last;
             }
@@ -91,16 +99,17 @@ impl Addresses {
         }
         let own = || self.seen.iter().filter(|(_, seen)| seen.port == port);
         if own().count() >= MOST {
-            let oldest = own().min_by_key(|(_, seen)| seen.last).map(|(address, _)| *address);
-            oldest.map(|address| self.seen.remove(&address));
+            let oldest = own().min_by_key(|(_, seen)| seen.last).map(|(number, _)| *number);
+            oldest.map(|oldest| self.seen.remove(&oldest));
         }
-        self.seen.insert(address, Seen { port, last });
+        self.seen.insert(number, Seen { port, last });
         true
     }
 
     /// Behind which port an address is, if that is known.
     #[must_use]
     pub fn port(&self, address: Address) -> Option<usize> {
-        self.given.get(&address).copied().or_else(|| self.seen.get(&address).map(|seen| seen.port))
+        let number = address.number();
+        self.given.get(&number).copied().or_else(|| self.seen.get(&number).map(|seen| seen.port))
     }
 }

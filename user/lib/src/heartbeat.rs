@@ -30,8 +30,8 @@ impl Heart {
         Self { sign, bit, due: 0, set: None }
     }
 
-    /// To be called before each wait: gives the sign if it is due, and sets the alarm to when it is due again, or to `other`,
-    /// what the component wants the alarm for (nanoseconds since boot), if that is earlier.
+    /// To be called before each wait: gives the sign if it is due, and sees to it that the alarm comes when it is due again, or at `other`,
+    /// what the component wants the alarm for (nanoseconds since boot), if that is earlier. It may come sooner, too.
     ///
     /// # Errors
     /// What the kernel says.
@@ -47,14 +47,15 @@ impl Heart {
             self.due = now + period;
         }
         let next = self.sign.map(|_| self.due).into_iter().chain(other).min();
-        // One that has passed has come.
-        if next != self.set || self.set.is_some_and(|at| at <= now) {
-            match next {
-                Some(at) => time::alarm(at, self.bit)?,
-                None => time::alarm(0, 0)?,
+        // One that comes too early does no harm, and takes no system call. One that has passed has come.
+        let set = self.set.filter(|at| *at > now);
+        self.set = match next {
+            Some(at) if set.is_none_or(|set| at < set) => {
+                time::alarm(at, self.bit)?;
+                next
             }
-            self.set = next;
-        }
+            _ => set,
+        };
         Ok(())
     }
 }

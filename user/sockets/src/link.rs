@@ -46,6 +46,8 @@ const ASK_AGAIN: Duration = Duration::from_secs(2);
 /// smoltcp 0.14 says nothing of its sockets' timers while it waits for no router ([`Interface::poll_at`]): then they are looked at
 /// this often.
 const LOOK: Duration = Duration::from_millis(50);
+/// The same while there is only DHCP.
+const SELDOM: Duration = Duration::from_secs(1);
 
 /// The card with its addresses.
 pub struct Link {
@@ -85,9 +87,9 @@ impl Link {
     }
 
     /// The addresses, without the one that only neighbours know.
-    pub fn addresses(&self) -> Vec<IpCidr> {
+    pub fn addresses(&self) -> impl Iterator<Item = IpCidr> {
         let is_local = |address: &IpCidr| matches!(address.address(), IpAddress::Ipv6(address) if address.is_unicast_link_local());
-        self.iface.ip_addrs().iter().copied().filter(|address| !is_local(address)).collect()
+        self.iface.ip_addrs().iter().copied().filter(move |address| !is_local(address))
     }
 
     /// Whether there is an address of IP version 4.
@@ -130,8 +132,8 @@ impl Link {
         set.get_mut::<dns::Socket>(self.names).update_servers(name_servers);
     }
 
-    /// When to look again.
-    pub(crate) fn poll_at(&mut self, now: Instant, set: &SocketSet<'static>) -> Instant {
-        self.iface.poll_at(now, set).unwrap_or(now + LOOK)
+    /// When to look again; `has_connections` if there are some that may have to send something again.
+    pub(crate) fn poll_at(&mut self, now: Instant, set: &SocketSet<'static>, has_connections: bool) -> Instant {
+        self.iface.poll_at(now, set).unwrap_or(now + if has_connections { LOOK } else { SELDOM })
     }
 }

@@ -88,7 +88,7 @@ impl<M: Memory> Sockets<M> {
     }
 
     /// The server's addresses, without the one that only neighbours know.
-    pub fn addresses(&self) -> Vec<IpCidr> {
+    pub fn addresses(&self) -> impl Iterator<Item = IpCidr> {
         self.link.addresses()
     }
 
@@ -277,7 +277,8 @@ impl<M: Memory> Sockets<M> {
 
     /// When [`Sockets::poll`] is due again, if nothing comes.
     pub fn poll_at(&mut self, now: Instant) -> Instant {
-        let at = self.link.poll_at(now, &self.set);
+        let has_connections = self.clients.iter().any(|client| client.used > 0);
+        let at = self.link.poll_at(now, &self.set, has_connections);
         self.waiting.iter().filter_map(|waiting| waiting.until).fold(at, Instant::min)
     }
 

@@ -3,6 +3,7 @@
 //! writes it. How it is read: docs/bench.md.
 
 mod files;
+mod ping;
 pub mod run;
 mod wall;
 

@@ -2,7 +2,8 @@
 //! One program of the book: on Macadamia, and on Linux alone if it is for Linux.
 
 use super::files;
-use crate::build::{self, Model, Wire};
+use super::ping::Peer;
+use crate::build::{self, Model, Options, Seed, Wire};
 use crate::guest::{self, Clock, Guest};
 use crate::machine::emulator::{Machine, batch};
 use crate::machine::spaces::{self, Spaces};
@@ -28,7 +29,7 @@ pub fn carry_out(run: &Run, model: &Model, native: Option<Report>) -> Result<Cou
 fn measure(run: &Run, model: &Model, native: Option<Report>) -> Result<Counted> {
     let timeout = Duration::from_secs(run.timeout);
     let counted = match (&run.system, &run.program) {
-        (Some(system), None) => Counted { ours: system_run(Path::new(system), model, timeout)?, native: None },
+        (Some(system), None) => Counted { ours: system_run(Path::new(system), model, (timeout, run.pings))?, native: None },
         (None, Some(program)) => linux_run(run, Path::new(program), model, (timeout, native))?,
         _ => bail!("a run is of a system or of a program for Linux"),
     };
@@ -38,11 +39,16 @@ fn measure(run: &Run, model: &Model, native: Option<Report>) -> Result<Counted> 
     Ok(counted)
 }
 
-fn system_run(path: &Path, model: &Model, timeout: Duration) -> Result<Report> {
-    let built = build::system(path)?;
-    let machine = Machine::Qemu { cpu: &built.cpu, icount: true, model: Some(model) };
+fn system_run(path: &Path, model: &Model, (timeout, pings): (Duration, Option<u32>)) -> Result<Report> {
+    let peer = pings.map(Peer::start).transpose()?;
+    let wire = peer.as_ref().map_or(Wire::USER, Peer::wire);
+    let built = build::plan(path, Options { seed: Seed::Fixed, wire, ..Options::default() })?.carry_out()?;
+    // A peer has the host's time: in the machine's own, alarms would come at once while it thinks.
+    let machine = Machine::Qemu { cpu: &built.cpu, icount: peer.is_none(), model: Some(model) };
     let transcript = batch(&built, machine, timeout)?;
+    let answered = peer.map(Peer::end).transpose();
     ensure!(transcript.is_done(), "{} failed:\n{}", built.name, transcript.console);
+    answered?;
     transcript.model.with_context(|| format!("{} did not end in {} s", built.name, timeout.as_secs()))
 }
 

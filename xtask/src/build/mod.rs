@@ -8,7 +8,7 @@ use crate::linux::root::{self, Insert};
 use crate::linux::server::Layout;
 use crate::linux::{debian, server};
 use crate::machine::board::{self, Board, Medium};
-use crate::machine::network::{Forward, Network};
+use crate::machine::network::{Forward, Network, Peer};
 use crate::process::{cargo, run};
 use anyhow::{Context, Result, bail, ensure};
 use std::io::Read;
@@ -201,6 +201,13 @@ pub enum Wire<'a> {
         /// More options of QEMU's user network.
         options: &'a [String],
     },
+    /// It has, and each frame is a datagram of UDP between two ports of the loopback interface.
+    Frames {
+        /// QEMU's.
+        own: u16,
+        /// That of who is behind the card.
+        other: u16,
+    },
     /// It has none.
     #[default]
     Out,
@@ -212,23 +219,29 @@ impl Wire<'_> {
 
     /// The network of a machine that drives what card its board has, if it has one.
     pub fn of_board(self, board: &'static Board) -> Option<Network> {
-        let Self::Card { forwards, options } = self else { return None };
         let card = board.device.values().find_map(|device| device.card.as_ref())?;
-        Some(Network { card, forwards: forwards.to_vec(), options: options.to_vec() })
+        Some(Network { card, peer: self.peer()? })
+    }
+
+    /// What is behind a card, if there is to be one.
+    fn peer(self) -> Option<Peer> {
+        match self {
+            Self::Card { forwards, options } => Some(Peer::User { forwards: forwards.to_vec(), options: options.to_vec() }),
+            Self::Frames { own, other } => Some(Peer::Frames { own, other }),
+            Self::Out => None,
+        }
     }
 
     /// The network of a system; its description says whether it drives a card.
     fn network(self, description: &Description, board: &'static Board) -> Result<Option<Network>> {
         let mut devices = description.devices.iter().filter_map(|name| board.device.get(name));
         match (self, devices.find_map(|device| device.card.as_ref())) {
-            (Self::Card { forwards, options }, Some(card)) => {
-                Ok(Some(Network { card, forwards: forwards.to_vec(), options: options.to_vec() }))
-            }
+            (wire, Some(card)) => Ok(wire.peer().map(|peer| Network { card, peer })),
             (Self::Card { forwards: [_, ..], .. }, None) => bail!(
                 "{} has no network that --forward could lead to: write `net = true` for a component of its description, or leave --forward out",
                 description.name()
             ),
-            (Self::Card { forwards: [], .. }, None) | (Self::Out, _) => Ok(None),
+            (_, None) => Ok(None),
         }
     }
 }

@@ -182,10 +182,6 @@ fn grants(
         let what = Resource::Device { base: *device.base.get_ref(), bytes, address: next.take(bytes) };
         grants.push(Grant { name: device.name.clone(), what });
     }
-    for pci in &component.pci {
-        let what = Resource::Pci { device: *pci.device.get_ref() as u8, address: next.take(layout::PCI_SPAN) };
-        grants.push(Grant { name: pci.name.clone(), what });
-    }
     for share in &component.shares {
         let (region, bytes) = description.region(&share.region)?;
         let what = Resource::Shared { region, address: next.take(bytes), writable: share.writable, dma: share.dma };
@@ -201,6 +197,11 @@ fn grants(
         let bytes = data.len() as u32;
         let what = Resource::File { offset: image.add(&data), bytes, address: next.take_for_file(bytes) };
         grants.push(Grant { name: file.name.clone(), what });
+    }
+    // Last, as nobody knows how much they need: in a small space they have what is left.
+    for pci in &component.pci {
+        let what = Resource::Pci { device: *pci.device.get_ref() as u8, address: next.take(layout::PCI_SPAN) };
+        grants.push(Grant { name: pci.name.clone(), what });
     }
     Ok(grants)
 }

@@ -127,6 +127,8 @@ pub struct Device {
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Card {
+    /// QEMU's arguments for a card whose frames are datagrams of UDP on the loopback interface, from the port `{own}` to `{other}`.
+    pub frames: Vec<String>,
     /// QEMU's arguments for a card in its user network: `{options}` of that.
     pub user: Vec<String>,
 }

@@ -23,7 +23,11 @@ fn machine(board: &Board, cpu: &str, memory: u32, network: Option<&Network>) -> 
     let mut command = Command::new(&board.qemu.program);
     arguments(&mut command, &board.qemu.arguments, &[("cpu", cpu), ("memory", &memory.to_string())]);
     match network {
-        Some(network) => arguments(&mut command, &network.card.user, &[("options", &network.options())]),
+        Some(network) => {
+            let (own, words) = network.arguments();
+            let words: Vec<(&str, &str)> = words.iter().map(|(name, word)| (*name, word.as_str())).collect();
+            arguments(&mut command, own, &words);
+        }
         None => arguments(&mut command, &board.qemu.no_card, &[]),
     }
     command

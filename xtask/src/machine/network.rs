@@ -103,17 +103,40 @@ pub fn free_port() -> Result<u16> {
 pub struct Network {
     /// The card.
     pub card: &'static Card,
-    /// Ports of the host.
-    pub forwards: Vec<Forward>,
-    /// Other options of QEMU's user network, as `restrict=on`.
-    pub options: Vec<String>,
+    /// What is behind it.
+    pub peer: Peer,
+}
+
+/// What is behind a card.
+#[derive(Clone)]
+pub enum Peer {
+    /// QEMU's user network.
+    User {
+        /// Ports of the host.
+        forwards: Vec<Forward>,
+        /// Other options, as `restrict=on`.
+        options: Vec<String>,
+    },
+    /// A program of the host: each frame is a datagram between two ports of the loopback interface.
+    Frames {
+        /// QEMU's port.
+        own: u16,
+        /// The program's.
+        other: u16,
+    },
 }
 
 impl Network {
-    /// QEMU's arguments, with options of its user network.
-    pub fn options(&self) -> String {
-        let forwards = self.forwards.iter().map(ToString::to_string);
-        forwards.chain(self.options.iter().cloned()).map(|option| format!(",{option}")).collect()
+    /// QEMU's arguments, and what to fill in.
+    pub fn arguments(&self) -> (&'static [String], Vec<(&'static str, String)>) {
+        match &self.peer {
+            Peer::User { forwards, options } => {
+                let forwards = forwards.iter().map(ToString::to_string);
+                let options = forwards.chain(options.iter().cloned()).map(|option| format!(",{option}")).collect();
+                (&self.card.user, vec![("options", options)])
+            }
+            Peer::Frames { own, other } => (&self.card.frames, vec![("own", own.to_string()), ("other", other.to_string())]),
+        }
     }
 
     /// Whether the host's ports can be had.
@@ -121,7 +144,10 @@ impl Network {
     /// # Errors
     /// If one cannot; it says what to do.
     pub fn check(&self) -> Result<()> {
-        self.forwards.iter().try_for_each(Forward::check)
+        match &self.peer {
+            Peer::User { forwards, .. } => forwards.iter().try_for_each(Forward::check),
+            Peer::Frames { .. } => Ok(()),
+        }
     }
 }
 

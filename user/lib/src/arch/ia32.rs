@@ -129,11 +129,14 @@ pub unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: u32) {
     unsafe {
         asm!(
             "xchg esi, edx",
+            "rep movsd",
+            "mov ecx, eax",
             "rep movsb",
             "mov esi, edx",
+            in("eax") bytes % 4,
             inout("edx") from => _,
             inout("edi") to => _,
-            inout("ecx") bytes => _,
+            inout("ecx") bytes / 4 => _,
             options(nostack, preserves_flags),
         );
     }

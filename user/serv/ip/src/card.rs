@@ -3,11 +3,10 @@
 
 use frames::{Broken, Shared, bytes};
 use image::protocol::net::{MOST_BYTES, SLOT_FRAME};
+use macadamia::alloc::boxed::Box;
 use macadamia::alloc::collections::VecDeque;
-use macadamia::alloc::vec;
 use macadamia::alloc::vec::Vec;
 use macadamia::net::port::{Port, Rings};
-use macadamia::region::Region;
 use smoltcp::phy::{self, DeviceCapabilities, Medium};
 use smoltcp::time::Instant;
 
@@ -16,60 +15,75 @@ const FRAME: usize = 1514;
 /// Most frames to itself that wait.
 const OWN: usize = 64;
 
+/// A buffer for a frame, whatever its length says.
+type Buffer = Box<[u8; MOST_BYTES as usize]>;
+
 /// A port that is attached.
 pub struct Card<'a> {
     port: &'a Port,
-    rings: Rings,
-    /// Frames to itself, which no switch sends back.
-    own: VecDeque<Vec<u8>>,
+    /// The frame that was taken last, out of everybody else's reach.
+    input: Buffer,
+    sender: Sender<'a>,
     /// Whether the switch has written an index that cannot be: the port is to be attached anew.
     is_broken: bool,
+}
+
+/// What frames to send go through.
+struct Sender<'a> {
+    port: &'a Port,
+    rings: Rings,
+    /// The frame that is being made.
+    output: Buffer,
+    /// Frames to itself, which no switch sends back.
+    own: VecDeque<Vec<u8>>,
     /// Whether frames were taken or given since it was asked.
     has_moved: bool,
 }
 
 impl<'a> Card<'a> {
     /// With rings that are new.
-    pub const fn new(port: &'a Port, rings: Rings) -> Self {
-        Self { port, rings, own: VecDeque::new(), is_broken: false, has_moved: false }
+    pub fn new(port: &'a Port, rings: Rings) -> Self {
+        let buffer = || Box::new([0; MOST_BYTES as usize]);
+        let sender = Sender { port, rings, output: buffer(), own: VecDeque::new(), has_moved: false };
+        Self { port, input: buffer(), sender, is_broken: false }
     }
 
     /// Goes on with rings that are new.
     pub const fn attach(&mut self, rings: Rings) {
-        (self.rings, self.is_broken) = (rings, false);
+        (self.sender.rings, self.is_broken) = (rings, false);
     }
 
     /// Asks for a notification of the next frame. Whether there is one already, or `Broken`.
     pub fn rest(&self) -> Result<bool, Broken> {
-        if self.is_broken { Err(Broken) } else { Ok(self.rings.input.wait(self.port.memory())? || !self.own.is_empty()) }
+        if self.is_broken { Err(Broken) } else { Ok(self.sender.rings.input.wait(self.port.memory())? || !self.sender.own.is_empty()) }
     }
 
     /// Whether frames were taken or given since this was asked before.
     pub const fn has_moved(&mut self) -> bool {
-        core::mem::replace(&mut self.has_moved, false)
+        core::mem::replace(&mut self.sender.has_moved, false)
     }
 
-    /// The next frame, out of the ring. One whose length cannot be is dropped.
-    fn take(&mut self) -> Result<Option<Vec<u8>>, Broken> {
-        if let Some(frame) = self.own.pop_front() {
-            self.has_moved = true;
-            return Ok(Some(frame));
+    /// Takes the next frame out of the ring: its bytes. One whose length cannot be is dropped.
+    fn take(&mut self) -> Result<Option<usize>, Broken> {
+        let Sender { rings, own, has_moved, .. } = &mut self.sender;
+        if let Some(frame) = own.pop_front() {
+            *has_moved = true;
+            self.input[..frame.len()].copy_from_slice(&frame);
+            return Ok(Some(frame.len()));
         }
         let memory = self.port.memory();
-        let input = &mut self.rings.input;
-        while input.available(memory)? > 0 {
-            let slot = input.slot(0);
-            let frame = bytes(memory, slot).map(|bytes| {
-                let mut frame = vec![0; bytes as usize];
-                memory.read_bytes(slot + SLOT_FRAME, &mut frame);
-                frame
-            });
-            let due = input.release(memory, 1);
-            self.has_moved = true;
+        while rings.input.available(memory)? > 0 {
+            let slot = rings.input.slot(0);
+            let bytes = bytes(memory, slot).map(|bytes| bytes as usize);
+            if let Some(bytes) = bytes {
+                memory.read_bytes(slot + SLOT_FRAME, &mut self.input[..bytes]);
+            }
+            let due = rings.input.release(memory, 1);
+            *has_moved = true;
             // A switch that is dead asks to attach again when it lives.
             let _ = self.port.notify(due);
-            if frame.is_some() {
-                return Ok(frame);
+            if bytes.is_some() {
+                return Ok(bytes);
             }
         }
         Ok(None)
@@ -78,7 +92,7 @@ impl<'a> Card<'a> {
     /// Whether there is a slot for a frame to send. If not, the frame is sent later: smoltcp tries again, and the switch says
     /// when there is one.
     fn has_room(&self) -> Result<bool, Broken> {
-        let output = &self.rings.output;
+        let output = &self.sender.rings.output;
         let memory = self.port.memory();
         Ok(output.room(memory)? > 0 || output.wait(memory)?)
     }
@@ -96,75 +110,66 @@ fn is_to_itself(frame: &[u8]) -> bool {
 }
 
 /// A frame that has come.
-pub struct Receive(Vec<u8>);
+pub struct Receive<'a>(&'a [u8]);
 
 /// A slot for one to send.
-pub struct Send<'a> {
-    port: &'a Port,
-    rings: &'a mut Rings,
-    own: &'a mut VecDeque<Vec<u8>>,
-    has_moved: &'a mut bool,
-}
+pub struct Send<'a, 'p>(&'a mut Sender<'p>);
 
-impl phy::RxToken for Receive {
+impl phy::RxToken for Receive<'_> {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, f: F) -> R {
-        f(&self.0)
+        f(self.0)
     }
 }
 
-impl phy::TxToken for Send<'_> {
+impl phy::TxToken for Send<'_, '_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, bytes: usize, f: F) -> R {
-        let mut frame = vec![0; bytes];
-        let result = f(&mut frame);
-        let (memory, output): (&Region, _) = (self.port.memory(), &mut self.rings.output);
-        if is_to_itself(&frame) {
-            if self.own.len() < OWN {
-                self.own.push_back(frame);
-                *self.has_moved = true;
+        let Sender { port, rings, output, own, has_moved } = self.0;
+        let frame = &mut output[..bytes];
+        let result = f(frame);
+        if is_to_itself(frame) {
+            if own.len() < OWN {
+                own.push_back(frame.to_vec());
+                *has_moved = true;
             }
-        } else if bytes <= MOST_BYTES as usize {
+        } else {
+            let (memory, output) = (port.memory(), &mut rings.output);
             let slot = output.slot(0);
-            memory.write_bytes(slot + SLOT_FRAME, &frame);
+            memory.write_bytes(slot + SLOT_FRAME, frame);
             memory.write(slot, bytes as u32);
             let due = output.publish(memory, 1);
-            let _ = self.port.notify(due);
-            *self.has_moved = true;
+            let _ = port.notify(due);
+            *has_moved = true;
         }
         result
     }
 }
 
-impl phy::Device for Card<'_> {
+impl<'p> phy::Device for Card<'p> {
     type RxToken<'b>
-        = Receive
+        = Receive<'b>
     where
         Self: 'b;
     type TxToken<'b>
-        = Send<'b>
+        = Send<'b, 'p>
     where
         Self: 'b;
 
-    fn receive(&mut self, now: Instant) -> Option<(Receive, Send<'_>)> {
+    fn receive(&mut self, now: Instant) -> Option<(Receive<'_>, Send<'_, 'p>)> {
         // What comes may want an answer: it stays where it is until there is room for one.
         self.transmit(now)?;
-        let frame = self.take().unwrap_or_else(|Broken| {
+        let bytes = self.take().unwrap_or_else(|Broken| {
             self.is_broken = true;
             None
-        });
-        Some((Receive(frame?), Send { port: self.port, rings: &mut self.rings, own: &mut self.own, has_moved: &mut self.has_moved }))
+        })?;
+        Some((Receive(&self.input[..bytes]), Send(&mut self.sender)))
     }
 
-    fn transmit(&mut self, _: Instant) -> Option<Send<'_>> {
+    fn transmit(&mut self, _: Instant) -> Option<Send<'_, 'p>> {
         let room = self.has_room().unwrap_or_else(|Broken| {
             self.is_broken = true;
             false
         });
-        (room && !self.is_broken).then_some(Send {
-            port: self.port,
-            rings: &mut self.rings,
-            own: &mut self.own,
-            has_moved: &mut self.has_moved,
-        })
+        (room && !self.is_broken).then_some(Send(&mut self.sender))
     }
 
     fn capabilities(&self) -> DeviceCapabilities {

@@ -11,7 +11,6 @@
 mod card;
 
 use card::Card;
-use core::fmt::Write;
 use image::protocol::ip::WORDS;
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
@@ -23,7 +22,7 @@ use macadamia::net::port::{AGAIN, FRAMES, Port};
 use macadamia::region::Region;
 use macadamia::{Env, MessageKind, Received, Word, println, start, time, utcb};
 use smoltcp::time::Instant;
-use smoltcp::wire::Ipv4Cidr;
+use smoltcp::wire::{IpCidr, Ipv4Cidr};
 use sockets::{Configuration, Memory, Setup, Sockets, Words};
 
 macadamia::main!(run);
@@ -74,7 +73,7 @@ fn run(env: Env) {
     };
     let sockets = Sockets::new(&mut card, &setup, clients, now());
     let names = (1..).map_while(|client| env.argument(&format!("client-{client}")).map(String::from)).collect();
-    let mut server = Server { sockets, names, look: 0, said: String::new() };
+    let mut server = Server { sockets, names, look: 0, said: Vec::new() };
     let mut heart = Heart::new(&env, ALARM as Word);
     utcb::accept(FRAMES | AGAIN | ALARM);
     loop {
@@ -139,7 +138,7 @@ struct Server {
     /// When clients are looked at again, in nanoseconds.
     look: u64,
     /// The addresses that were printed.
-    said: String,
+    said: Vec<IpCidr>,
 }
 
 impl Server {
@@ -196,14 +195,12 @@ impl Server {
 
     /// Prints the addresses when they are others.
     fn say(&mut self) {
-        let mut text = String::new();
-        for address in self.sockets.addresses() {
-            let _ = write!(text, "{}{address}", if text.is_empty() { "" } else { ", " });
+        if self.sockets.addresses().eq(self.said.iter().copied()) {
+            return;
         }
-        if text != self.said {
-            println!("{}", if text.is_empty() { "no address" } else { &text });
-            self.said = text;
-        }
+        self.said = self.sockets.addresses().collect();
+        let all: Vec<String> = self.said.iter().map(|address| format!("{address}")).collect();
+        println!("{}", if all.is_empty() { "no address".into() } else { all.join(", ") });
     }
 }
 

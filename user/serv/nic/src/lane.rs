@@ -2,6 +2,7 @@
 //! The two directions: slots go to the card in the order of the ring, and return to the switch in that order,
 //! whatever order the card is done with them in.
 
+use crate::measured::Measured;
 use core::fmt;
 use frames::{Broken, Consumer, Producer, Shared, bytes};
 use image::protocol::net::{FEWEST_BYTES, MOST_BYTES};
@@ -87,7 +88,8 @@ impl Receive {
         Self { ring, order: Order::default() }
     }
 
-    /// Passes on what was received, and gives the card all free slots. Whether there may be more to do.
+    /// Passes on what was received, and gives the card all free slots. Whether there is more to do already; of more frames the card
+    /// tells by an interrupt.
     pub fn turn(&mut self, card: &mut Net, port: &Port) -> Result<bool, Trouble> {
         let memory = port.memory();
         self.order.collect(card, Way::Receive)?;
@@ -112,8 +114,7 @@ impl Receive {
             card.kick(Way::Receive);
         }
         // The next frame leads here again. Only a card that has few slots is given more at once.
-        let grows = room < Net::MOST / 4 && self.ring.wait(memory)? && self.ring.room(memory)? > room;
-        Ok(filled > 0 || grows)
+        Ok(room < Net::MOST / 4 && self.ring.wait(memory)? && self.ring.room(memory)? > room)
     }
 }
 
@@ -129,8 +130,8 @@ impl Send {
         Self { ring, order: Order::default() }
     }
 
-    /// Returns slots that were sent, and gives the card those that are to be sent. Whether there may be more to do.
-    pub fn turn(&mut self, card: &mut Net, port: &Port) -> Result<bool, Trouble> {
+    /// Returns slots that were sent, and gives the card those that are to be sent. Whether there is more to do already.
+    pub fn turn(&mut self, card: &mut Net, port: &Port, measured: Option<&Measured>) -> Result<bool, Trouble> {
         let memory = port.memory();
         // Who has many of the switch's slots returns them soon; a few have time until the next frame.
         card.interrupts(Way::Send, self.order.len() >= Net::MOST / 4);
@@ -155,8 +156,10 @@ impl Send {
         }
         if has_filled {
             card.kick(Way::Send);
+            if let Some(measured) = measured {
+                measured.sent();
+            }
         }
-        let grows = self.ring.wait(memory)? && self.ring.available(memory)?.min(Net::MOST) > self.order.len();
-        Ok(sent > 0 || has_filled || grows)
+        Ok(self.ring.wait(memory)? && self.ring.available(memory)?.min(Net::MOST) > self.order.len())
     }
 }

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod lane;
+mod measured;
 
 use lane::{Receive, Send, Trouble};
 use macadamia::alloc::format;
@@ -17,6 +18,7 @@ use macadamia::heartbeat::Heart;
 use macadamia::net::port::{AGAIN, FRAMES, Port, Rings};
 use macadamia::virtio::Net;
 use macadamia::{Env, Irq, ipc, println, time};
+use measured::Measured;
 
 macadamia::main!(run);
 
@@ -30,12 +32,13 @@ const LONGEST_PAUSE: u64 = 1_000_000_000;
 fn run(env: Env) {
     let Some(port) = Port::find(&env) else { panic!("it needs the memory `network`, and `switch` and `switch-bell` to call and notify") };
     let mut heart = Heart::new(&env, ALARM);
+    let measured = Measured::of(&env);
     let mut pause = FIRST_PAUSE;
     let mut line = None;
     loop {
         let began = time::now();
         let result = match open(&env, &mut line) {
-            Ok(Some((card, irq))) => drive(&port, &mut heart, card, irq),
+            Ok(Some((card, irq))) => drive(&port, &mut heart, measured.as_ref(), card, irq),
             Ok(None) => idle(&port, &mut heart),
             Err(reason) => {
                 println!("no network card: {reason}");
@@ -89,19 +92,21 @@ fn idle(port: &Port, heart: &mut Heart) -> Result<(), Trouble> {
 }
 
 /// Carries frames until the port has to be attached anew.
-fn drive(port: &Port, heart: &mut Heart, mut card: Net, irq: Irq) -> Result<(), Trouble> {
+fn drive(port: &Port, heart: &mut Heart, measured: Option<&Measured>, mut card: Net, irq: Irq) -> Result<(), Trouble> {
     let mut link = card.link();
     let Rings { input, output } = port.attach_card(Some(link))?;
     let (mut receive, mut send) = (Receive::new(output), Send::new(input));
     loop {
-        // As long as one of them has something to do it may have something for the other.
-        while receive.turn(&mut card, port)? | send.turn(&mut card, port)? {}
+        while receive.turn(&mut card, port)? | send.turn(&mut card, port, measured)? {}
         heart.alarm(None)?;
         let bits = ipc::wait(INTERRUPT | FRAMES | AGAIN | ALARM)?;
         if bits & AGAIN != 0 {
             return Ok(());
         }
         if bits & INTERRUPT != 0 {
+            if let Some(measured) = measured {
+                measured.interrupted();
+            }
             let changed = card.acknowledge();
             irq.acknowledge()?;
             let now = card.link();

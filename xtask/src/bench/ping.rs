@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A neighbour of the measured system: it is behind the network card, pings the system, and ends the run. Each frame is a datagram between
+//! two ports of the loopback interface.
+
+use crate::build::Wire;
+use anyhow::{Result, bail};
+use smoltcp::phy::ChecksumCapabilities;
+use smoltcp::wire::{
+    ArpOperation, ArpPacket, ArpRepr, EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr, Icmpv4Packet, Icmpv4Repr, IpAddress,
+    IpProtocol, Ipv4Address, Ipv4Packet, Ipv4Repr, UdpPacket, UdpRepr,
+};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The neighbour and the system.
+const OWN: (EthernetAddress, Ipv4Address) = (EthernetAddress([2, 0, 0, 0, 0, 2]), Ipv4Address::new(10, 0, 2, 2));
+const SYSTEM: Ipv4Address = Ipv4Address::new(10, 0, 2, 40);
+/// The port by which the run ends.
+const LAST: u16 = 9;
+/// Bytes that a ping carries, as many as the usual program's.
+const DATA: [u8; 56] = [0x5a; 56];
+/// What is asked is asked again if nothing has come for so long.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Between two pings: the system has come to rest, and each is measured alone.
+const PAUSE: Duration = Duration::from_millis(5);
+/// The largest frame.
+const MOST: usize = 2048;
+
+/// A neighbour at work.
+pub struct Peer {
+    own: u16,
+    other: u16,
+    ends: Arc<AtomicBool>,
+    thread: JoinHandle<Result<()>>,
+}
+
+impl Peer {
+    /// One that sends so many pings.
+    pub fn start(pings: u32) -> Result<Self> {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        // QEMU's port: one that is free now.
+        let own = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+        let other = socket.local_addr()?.port();
+        socket.set_read_timeout(Some(PATIENCE))?;
+        let ends = Arc::new(AtomicBool::new(false));
+        let neighbour = Neighbour { socket, to: own, ends: Arc::clone(&ends), system: EthernetAddress::BROADCAST };
+        Ok(Self { own, other, ends, thread: std::thread::spawn(move || neighbour.carry_out(pings)) })
+    }
+
+    /// How the machine is connected to it.
+    pub const fn wire(&self) -> Wire<'static> {
+        Wire::Frames { own: self.own, other: self.other }
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// If a ping was not answered.
+    pub fn end(self) -> Result<()> {
+        self.ends.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+struct Neighbour {
+    socket: UdpSocket,
+    to: u16,
+    ends: Arc<AtomicBool>,
+    system: EthernetAddress,
+}
+
+impl Neighbour {
+    fn carry_out(mut self, pings: u32) -> Result<()> {
+        let question = arp(ArpOperation::Request, EthernetAddress([0; 6]));
+        self.exchange(&ethernet(EthernetAddress::BROADCAST, EthernetProtocol::Arp, &question), |frame| {
+            let packet = ArpPacket::new_checked(frame.payload()).ok()?;
+            (packet.operation() == ArpOperation::Reply).then(|| frame.src_addr())
+        })
+        .map(|system| self.system = system)?;
+        for number in 0..pings {
+            let sum = ChecksumCapabilities::default();
+            let icmp = Icmpv4Repr::EchoRequest { ident: 1, seq_no: number as u16, data: &DATA };
+            let mut payload = vec![0; icmp.buffer_len()];
+            icmp.emit(&mut Icmpv4Packet::new_unchecked(&mut payload), &sum);
+            self.exchange(&self.ip(IpProtocol::Icmp, &payload), |frame| {
+                let packet = Ipv4Packet::new_checked(frame.payload()).ok()?;
+                let answer = Icmpv4Packet::new_checked(packet.payload()).ok()?;
+                match Icmpv4Repr::parse(&answer, &sum).ok()? {
+                    Icmpv4Repr::EchoReply { seq_no, data, .. } => (u32::from(seq_no) == number && data == DATA).then_some(()),
+                    _ => None,
+                }
+            })?;
+            std::thread::park_timeout(PAUSE);
+        }
+        let udp = UdpRepr { src_port: LAST, dst_port: LAST };
+        let mut payload = vec![0; udp.header_len() + 1];
+        let (from, to) = (IpAddress::Ipv4(OWN.1), IpAddress::Ipv4(SYSTEM));
+        let mut packet = UdpPacket::new_unchecked(&mut payload);
+        udp.emit(&mut packet, &from, &to, 1, |data| data[0] = 1, &ChecksumCapabilities::default());
+        // Its answer ends the last interval.
+        self.exchange(&self.ip(IpProtocol::Udp, &payload), |frame| {
+            let packet = Ipv4Packet::new_checked(frame.payload()).ok()?;
+            (packet.next_header() == IpProtocol::Udp).then_some(())
+        })
+    }
+
+    /// A frame that nobody takes is one that is lost.
+    fn send(&self, frame: &[u8]) {
+        let _ = self.socket.send_to(frame, (Ipv4Addr::LOCALHOST, self.to));
+    }
+
+    /// Sends a frame until what is wanted comes; answers questions for the own address meanwhile.
+    fn exchange<T>(&self, question: &[u8], wanted: impl Fn(&EthernetFrame<&[u8]>) -> Option<T>) -> Result<T> {
+        self.send(question);
+        let mut buffer = [0; MOST];
+        while !self.ends.load(Ordering::Relaxed) {
+            let Ok(bytes) = self.socket.recv(&mut buffer) else {
+                self.send(question);
+                continue;
+            };
+            let Ok(frame) = EthernetFrame::new_checked(&buffer[..bytes]) else { bail!("a frame of {bytes} bytes") };
+            if let Some(found) = wanted(&frame) {
+                return Ok(found);
+            }
+            let asks = ArpPacket::new_checked(frame.payload()).ok().filter(|_| frame.ethertype() == EthernetProtocol::Arp);
+            if asks.is_some_and(|packet| packet.operation() == ArpOperation::Request && packet.target_protocol_addr() == OWN.1.octets()) {
+                self.send(&ethernet(frame.src_addr(), EthernetProtocol::Arp, &arp(ArpOperation::Reply, frame.src_addr())));
+            }
+        }
+        bail!("the system did not answer")
+    }
+
+    /// A packet to the system.
+    fn ip(&self, next_header: IpProtocol, payload: &[u8]) -> Vec<u8> {
+        let header = Ipv4Repr { src_addr: OWN.1, dst_addr: SYSTEM, next_header, payload_len: payload.len(), hop_limit: 64 };
+        let mut packet = vec![0; header.buffer_len() + payload.len()];
+        let mut view = Ipv4Packet::new_unchecked(&mut packet);
+        header.emit(&mut view, &ChecksumCapabilities::default());
+        view.payload_mut().copy_from_slice(payload);
+        ethernet(self.system, EthernetProtocol::Ipv4, &packet)
+    }
+}
+
+fn arp(operation: ArpOperation, to: EthernetAddress) -> Vec<u8> {
+    let arp = ArpRepr::EthernetIpv4 {
+        operation,
+        source_hardware_addr: OWN.0,
+        source_protocol_addr: OWN.1,
+        target_hardware_addr: to,
+        target_protocol_addr: SYSTEM,
+    };
+    let mut packet = vec![0; arp.buffer_len()];
+    arp.emit(&mut ArpPacket::new_unchecked(&mut packet));
+    packet
+}
+
+fn ethernet(dst_addr: EthernetAddress, ethertype: EthernetProtocol, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; EthernetFrame::<&[u8]>::buffer_len(payload.len())];
+    let mut frame = EthernetFrame::new_unchecked(&mut bytes);
+    EthernetRepr { src_addr: OWN.0, dst_addr, ethertype }.emit(&mut frame);
+    frame.payload_mut().copy_from_slice(payload);
+    bytes
+}
