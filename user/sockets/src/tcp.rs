@@ -13,8 +13,6 @@ use smoltcp::wire::{IpEndpoint, IpListenEndpoint};
 
 /// Bytes of each of the two buffers of a connection.
 const BUFFER: usize = 8192;
-/// Most connections of a listener that wait to be accepted.
-const BACKLOG: usize = 128;
 /// A peer that is silent for so long has gone.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often a peer that says nothing is asked whether it lives.
@@ -164,9 +162,8 @@ impl<M: Memory> Sockets<M> {
         let Some(Kind::Listener { endpoint, next, come }) = &mut self.clients[client].sockets[index] else { return };
         let (endpoint, is_used) = (*endpoint, self.set.get::<Tcp>(*next).state() != State::Listen);
         let gone: Vec<_> = come.extract_if(.., |handle| self.set.get::<Tcp>(*handle).state() == State::Closed).collect();
-        let has_room = come.len() < BACKLOG;
         gone.into_iter().for_each(|handle| self.abort(client, handle));
-        if is_used && has_room && self.take_quota(client).is_ok() {
+        if is_used && self.take_quota(client).is_ok() {
             let new = self.listening(endpoint);
             if let Some(Kind::Listener { next, come, .. }) = &mut self.clients[client].sockets[index] {
                 come.push(core::mem::replace(next, new));
