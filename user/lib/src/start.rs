@@ -24,6 +24,12 @@ pub unsafe fn init_heap(address: Word, bytes: Word) {
     unsafe { HEAP.lock().init(address as *mut u8, bytes as usize) };
 }
 
+/// Bytes of the heap that nobody has allocated.
+#[must_use]
+pub fn free_heap() -> usize {
+    HEAP.lock().free()
+}
+
 /// What a component was given.
 pub struct Env {
     /// The start block.

@@ -18,4 +18,5 @@ mod words;
 
 pub use link::{Configuration, Setup};
 pub use sockets::{Memory, Sockets};
+pub use tcp::BYTES;
 pub use words::Words;

@@ -63,7 +63,7 @@ pub struct Sockets<M> {
     /// Connections whose client does not use them any more: they end as TCP wants. The oldest is first.
     ending: Vec<(usize, SocketHandle)>,
     /// Most sockets of a client.
-    most: usize,
+    pub(crate) most: usize,
     /// Upper half of all sockets' numbers: those of another life of the server are not its own.
     life: u32,
     next_port: u16,

@@ -13,6 +13,9 @@ use smoltcp::wire::{IpEndpoint, IpListenEndpoint};
 
 /// Bytes of each of the two buffers of a connection.
 const BUFFER: usize = 8192;
+/// What a connection takes of the heap: its buffers, and what smoltcp knows of it, twice for a moment when the set of sockets grows. A UDP
+/// socket takes less.
+pub const BYTES: usize = 2 * BUFFER + 3072;
 /// A peer that is silent for so long has gone.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often a peer that says nothing is asked whether it lives.

@@ -290,6 +290,8 @@ fn many_are_waited_for_at_once_and_for_a_time() {
     assert_eq!(net.memories[1].0.borrow()[12..16], (READABLE | READABLE << 16).to_le_bytes());
     assert_eq!(net.ask(1, &[POLL, 3, 16, FOREVER])[0], BAD_REQUEST, "that is another number of them");
     assert_eq!(net.ask(1, &[POLL, 0, 0, 0])[..2], [0, 0]);
+    let too_many = MOST as u32 + 1;
+    assert_eq!(net.ask(1, &[POLL, too_many, too_many * 8, 0])[0], BAD_REQUEST);
 }
 
 #[test]

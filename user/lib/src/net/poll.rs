@@ -32,7 +32,7 @@ impl<'a> PollFd<'a> {
     }
 }
 
-/// Waits until at least one of the sockets, of which there are at most 1,024, is ready for what is wanted of it, or the time is over.
+/// Waits until at least one of the sockets, of which there are no more than the component may have, is ready for what is wanted of it, or the time is over.
 /// Returns how many are.
 ///
 /// # Errors

@@ -23,7 +23,7 @@ use macadamia::region::Region;
 use macadamia::{Env, MessageKind, Received, Word, println, start, time, utcb};
 use smoltcp::time::Instant;
 use smoltcp::wire::{IpCidr, Ipv4Cidr};
-use sockets::{Configuration, Memory, Setup, Sockets, Words};
+use sockets::{BYTES, Configuration, Memory, Setup, Sockets, Words};
 
 macadamia::main!(run);
 
@@ -35,6 +35,8 @@ const LOOK: u64 = 500_000_000;
 const PAUSE: u64 = 1_000_000;
 /// Most sockets of a client, unless an argument says another number.
 const SOCKETS: usize = 64;
+/// Bytes of heap for everything but clients' sockets.
+const RESERVE: usize = 256 << 10;
 /// The words of a message that are in registers.
 const REGISTERS: usize = 3;
 
@@ -61,16 +63,21 @@ fn run(env: Env) {
     let Some(port) = Port::find(&env) else {
         panic!("it needs a network: write `net = {{ address = \"dhcp\" }}` for `{}`", env.start.name)
     };
-    let clients = (1..).map_while(|client| Region::find(&env, &format!("client-{client}"))).map(Client);
+    let clients: Vec<_> = (1..).map_while(|client| Region::find(&env, &format!("client-{client}"))).map(Client).collect();
+    let most = env.argument("sockets").map_or(SOCKETS, |_| env.number("sockets") as usize);
+    let (needed, free) = (clients.len() * most * BYTES + RESERVE, start::free_heap());
+    // Memory that is missing is missed now, and not when one client takes it from others.
+    assert!(
+        needed <= free,
+        "{} clients with {most} sockets each want a heap of {} KiB: `{}` has {} KiB",
+        clients.len(),
+        needed.div_ceil(1024),
+        env.start.name,
+        free / 1024
+    );
     let Ok((rings, mut link)) = port.attach() else { panic!("the switch refuses its port") };
     let mut card = Card::new(&port, rings);
-    let setup = Setup {
-        address: link.address.0,
-        from: configuration(&env),
-        most: env.argument("sockets").map_or(SOCKETS, |_| env.number("sockets") as usize),
-        life: env.start.restarts as u16,
-        seed: chance(&env),
-    };
+    let setup = Setup { address: link.address.0, from: configuration(&env), most, life: env.start.restarts as u16, seed: chance(&env) };
     let sockets = Sockets::new(&mut card, &setup, clients, now());
     let names = (1..).map_while(|client| env.argument(&format!("client-{client}")).map(String::from)).collect();
     let mut server = Server { sockets, names, look: 0, said: Vec::new() };
