@@ -223,22 +223,8 @@ impl Description {
 #[cfg(test)]
 mod tests {
     use crate::catalogue::descriptions;
-    use crate::description::{Description, Interface};
-    use crate::machine::board::Board;
-    use anyhow::Result;
-    use std::path::Path;
-
-    fn parse(text: &str) -> Result<Description> {
-        let board = Board::read(Path::new("../boards/pc.toml")).expect("a board");
-        crate::description::parse(Path::new("x.toml"), text.into(), &board)
-    }
-
-    fn error(text: &str) -> String {
-        match parse(text) {
-            Ok(_) => panic!("accepted"),
-            Err(error) => error.to_string(),
-        }
-    }
+    use crate::description::Interface;
+    use crate::description::samples::{error, parse};
 
     #[test]
     fn accepts_a_small_system() {

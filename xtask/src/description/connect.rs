@@ -82,18 +82,10 @@ impl Description {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::description::samples::{error, parse};
     use crate::machine::board::Board;
     use std::fmt::Write;
     use std::path::Path;
-
-    fn parse(text: &str) -> Result<Description> {
-        let board = Board::read(Path::new("../boards/pc.toml"))?;
-        crate::description::parse(Path::new("x.toml"), text.into(), &board)
-    }
-
-    fn error(text: &str) -> String {
-        parse(text).err().map_or_else(|| panic!("accepted: {text}"), |error| error.to_string())
-    }
 
     fn component(name: &str, keys: &str) -> String {
         format!("[[component]]\nname = \"{name}\"\n{keys}\n")

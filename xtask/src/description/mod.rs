@@ -10,6 +10,8 @@ mod explain;
 mod key;
 mod net;
 mod parts;
+#[cfg(test)]
+mod samples;
 mod sockets;
 mod sources;
 

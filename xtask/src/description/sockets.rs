@@ -57,18 +57,7 @@ impl Description {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::machine::board::Board;
-    use std::path::Path;
-
-    fn parse(text: &str) -> Result<Description> {
-        let board = Board::read(Path::new("../boards/pc.toml"))?;
-        crate::description::parse(Path::new("x.toml"), text.into(), &board)
-    }
-
-    fn error(text: &str) -> String {
-        parse(text).err().map_or_else(|| panic!("accepted: {text}"), |error| error.to_string())
-    }
+    use crate::description::samples::{error, parse};
 
     const IP_SERVER: &str = "[devices]\nip = { net = { address = \"dhcp\" } }\n";
 

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the tests of this folder's files read.
+
+use super::{Description, parse as read};
+use crate::machine::board::Board;
+use anyhow::Result;
+use std::path::Path;
+
+/// A description for the PC, as the file x.toml.
+pub fn parse(text: &str) -> Result<Description> {
+    let board = Board::read(Path::new("../boards/pc.toml"))?;
+    read(Path::new("x.toml"), text.into(), &board)
+}
+
+/// Why one is refused.
+pub fn error(text: &str) -> String {
+    parse(text).err().map_or_else(|| panic!("accepted: {text}"), |error| error.to_string())
+}
