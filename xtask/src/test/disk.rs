@@ -2,7 +2,7 @@
 //! Tests of Linux's disk, with each interface that the disk server drives.
 
 use super::tally::Test;
-use crate::build::{self, Options};
+use crate::build::{self, Options, Wire};
 use crate::description::Interface;
 use crate::guest::batch::TIMED_OUT;
 use crate::guest::{Guest, program};
@@ -24,6 +24,7 @@ pub const ALL: &[Test] = &[
     ("linux.disk.throughput", throughput),
     ("linux.disk.flush", flush),
     ("linux.disk.restart", restart),
+    ("linux.disk.hangs", hangs),
     ("linux.disk.shared", shared),
     ("linux.disk.depth", depth),
     ("linux.disk.absent", absent),
@@ -186,6 +187,29 @@ fn restart() -> Result<()> {
         let log = std::fs::read_to_string("out/linux-test/console.log")?;
         let ends = log.matches("`disk` ended with code 1").count();
         ensure!(ends == 20, "{interface:?}: it ended {ends} times");
+    }
+    Ok(())
+}
+
+/// How often the disk server has to die, and to hang, at least.
+const ENDS: usize = 5;
+
+/// The disk server is killed and hangs at any moment, and is started again: what Linux writes meanwhile it reads again, and no request
+/// has failed.
+fn hangs() -> Result<()> {
+    let image = "out/linux-disk-hangs/disk.img";
+    for interface in [Interface::Virtio, Interface::Ata] {
+        forget(image)?;
+        let guest =
+            Guest { system: "tests/systems/linux-disk-hangs.toml", interface: Some(interface), wire: Wire::USER, ..Guest::default() };
+        let o = guest.run(&format!("for i in $(seq 12); do {ROUND_TRIP} || exit; done; dmesg | grep -c 'l4a: error'"))?;
+        ensure!(o.text() == "0\n", "{interface:?}: {}", o.said());
+        let log = std::fs::read_to_string("out/linux-test/console.log")?;
+        for end in ["`disk` died", "`disk` hangs"] {
+            let ends = log.matches(end).count();
+            println!("# {interface:?}: {end} {ends} times");
+            ensure!(ends >= ENDS, "{interface:?}: {end} {ends} times, not {ENDS}");
+        }
     }
     Ok(())
 }

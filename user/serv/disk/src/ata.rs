@@ -244,6 +244,10 @@ impl Disk for Ata {
         self.line.acknowledge();
     }
 
+    fn takes_alarm(&self) -> bool {
+        true
+    }
+
     fn rest(&mut self, _: u64) -> Option<u64> {
         None
     }

@@ -21,6 +21,7 @@ use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::disk::{ATTACH, BAD_REQUEST, NO_DISK, SECTOR};
+use macadamia::heartbeat::Heart;
 use macadamia::ipc::{Message, poll, receive, reply};
 use macadamia::region::Region;
 use macadamia::{Env, MessageKind, Received, Thread, println, time};
@@ -50,6 +51,8 @@ trait Disk {
     fn finish(&mut self) -> Option<(u32, u32)>;
     /// Its interrupt has come.
     fn interrupt(&mut self);
+    /// Whether it waits by itself for what it was given, and takes the thread's alarm for that.
+    fn takes_alarm(&self) -> bool;
     /// There is nothing to do until its interrupt comes, or the time that is returned.
     fn rest(&mut self, now: u64) -> Option<u64>;
 }
@@ -121,8 +124,7 @@ struct Serving {
     clients: Vec<Client>,
     /// Clients that attach while the disk still does something for a life of theirs that is over: their numbers and reply handles.
     waiting: Vec<(usize, u32)>,
-    /// When the alarm comes.
-    alarm: u64,
+    heart: Heart,
     steps: Steps,
 }
 
@@ -142,7 +144,7 @@ fn run(env: Env) {
         all_again(&clients, u32::MAX);
     }
     let steps = Steps::of(&env);
-    Serving { disk, server, clients, waiting: Vec::new(), alarm: u64::MAX, steps }.run()
+    Serving { disk, server, clients, waiting: Vec::new(), heart: Heart::new(&env, ALARM), steps }.run()
 }
 
 /// Tells clients, a bit each, to attach again.
@@ -181,9 +183,6 @@ impl Serving {
                 let bits = received.words[0] as u32;
                 if bits & INTERRUPT != 0 {
                     self.disk.interrupt();
-                }
-                if bits & ALARM != 0 {
-                    self.alarm = u64::MAX;
                 }
             }
             MessageKind::Call => {
@@ -224,6 +223,9 @@ impl Serving {
         if started {
             self.disk.kick();
             self.steps.step();
+            if self.disk.takes_alarm() {
+                self.heart.forget();
+            }
         }
         while let Some((tag, status)) = self.disk.finish() {
             self.steps.step();
@@ -239,11 +241,10 @@ impl Serving {
         }
         all_again(&self.clients, outcome.broken);
         let now = time::now();
-        let due = self.disk.rest(now).unwrap_or(u64::MAX);
-        if due > now && due < self.alarm && time::alarm(due, ALARM).is_ok() {
-            self.alarm = due;
-        }
-        outcome.again || due <= now
+        let due = self.disk.rest(now);
+        // Without the alarm a disk that does not answer is given up later.
+        let _ = self.heart.alarm(due.filter(|due| *due > now));
+        outcome.again || due.is_some_and(|due| due <= now)
     }
 }
 

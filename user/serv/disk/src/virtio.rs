@@ -123,6 +123,10 @@ impl Disk for Virtio {
         self.line.acknowledge();
     }
 
+    fn takes_alarm(&self) -> bool {
+        false
+    }
+
     fn rest(&mut self, now: u64) -> Option<u64> {
         if self.under_way != 0 && now.saturating_sub(self.active) >= PATIENCE {
             self.give_up("the device does not answer");
