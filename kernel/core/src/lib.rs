@@ -51,7 +51,7 @@ pub mod quota;
 pub mod ram;
 mod reap;
 mod registers;
-mod sched;
+pub mod sched;
 mod segment;
 mod server;
 mod share;
@@ -82,13 +82,14 @@ use abi::{Error, Word};
 use pool::{Link, Pool, Ref};
 
 /// The whole state of the kernel beside the port's.
+#[repr(C)]
 pub struct Kernel<P: Port> {
+    /// Ready queues and the time slice: first, where fast paths know them.
+    pub sched: Scheduler,
+    /// The machine, behind them: what it begins with may be known to fast paths, too.
+    pub port: P,
     /// Every object.
     pub pool: Pool,
-    /// The machine.
-    pub port: P,
-    /// Ready queues and the time slice.
-    pub sched: Scheduler,
     /// Threads: where the table is and which entries are free.
     pub threads: thread::Table,
     /// Head of the list of dying Quotas that nothing is charged to any more.

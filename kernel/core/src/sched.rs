@@ -10,13 +10,19 @@ use crate::port::{Cpu, Port};
 use crate::thread::{flag, gate};
 use crate::{Kernel, Thread};
 use abi::PRIORITIES;
+use bytemuck::{Pod, Zeroable};
+use core::mem::offset_of;
 use pool::{Link, Ref};
 
 /// A full time slice in nanoseconds.
-pub const SLICE: u64 = 10_000_000;
+pub const SLICE: u32 = 10_000_000;
+
+/// When no tick was asked for.
+const NEVER: u64 = u64::MAX;
 
 /// Which priorities have something, a bit each.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Pod, Zeroable)]
 pub(crate) struct Levels([u32; PRIORITIES as usize / 32]);
 
 impl Levels {
@@ -33,21 +39,40 @@ impl Levels {
     }
 }
 
-/// Ready queues and the slice that runs.
-#[derive(Clone, PartialEq, Debug)]
+/// Ready queues and the slice that runs. The layout is what fast paths know of it, too: see [`place`].
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Debug, Pod, Zeroable)]
 pub struct Scheduler {
     heads: [Link<Thread>; PRIORITIES as usize],
     occupied: Levels,
-    /// A ready thread in no queue, for which the caller may make way.
-    handoff: Option<Ref<Thread>>,
     /// When the running slice ends.
     slice_end: u64,
+    /// When the timer was told to tick, or [`NEVER`].
+    programmed: u64,
     /// Whose slice it is.
     owner: Link<Thread>,
-    /// When the timer was told to tick.
-    programmed: Option<u64>,
-    /// An alarm was set or a slice began since the timer was looked at.
-    stale: bool,
+    /// A ready thread in no queue, for which the caller may make way. None between two system calls.
+    handoff: Link<Thread>,
+    /// Not 0 if an alarm was set or a slice began since the timer was looked at. Always 0 between two system calls.
+    stale: u32,
+    /// Fills the last word of 8 bytes.
+    gap: u32,
+}
+
+/// Where the parts of a [`Scheduler`] are that fast paths know, in bytes.
+pub mod place {
+    use super::{Scheduler, offset_of};
+
+    /// The first thread of each priority's queue, a word each.
+    pub const HEADS: usize = offset_of!(Scheduler, heads);
+    /// A bit for each priority whose queue is not empty.
+    pub const OCCUPIED: usize = offset_of!(Scheduler, occupied);
+    /// When the running slice ends, 8 bytes, in nanoseconds since boot.
+    pub const SLICE_END: usize = offset_of!(Scheduler, slice_end);
+    /// When the timer ticks, 8 bytes; all ones if it will not.
+    pub const PROGRAMMED: usize = offset_of!(Scheduler, programmed);
+    /// Whose slice it is.
+    pub const OWNER: usize = offset_of!(Scheduler, owner);
 }
 
 impl Default for Scheduler {
@@ -55,11 +80,12 @@ impl Default for Scheduler {
         Self {
             heads: [Link::NULL; PRIORITIES as usize],
             occupied: Levels::default(),
-            handoff: None,
             slice_end: 0,
+            programmed: NEVER,
             owner: Link::NULL,
-            programmed: None,
-            stale: true,
+            handoff: Link::NULL,
+            stale: 1,
+            gap: 0,
         }
     }
 }
@@ -67,7 +93,7 @@ impl Default for Scheduler {
 impl Scheduler {
     /// The timer may have to tick sooner.
     pub(crate) fn alarm_set(&mut self) {
-        self.stale = true;
+        self.stale = 1;
     }
 
     fn head(&mut self, priority: u32) -> &mut Link<Thread> {
@@ -107,6 +133,7 @@ impl<P: Port> Kernel<P> {
         let rest = self.remove_circular(head, thread);
         *self.sched.head(priority) = rest;
         self.sched.occupied.mark(priority, !rest.is_null());
+        self.pool[thread].flags &= !flag::BRIEF;
         self.publish_top();
     }
 
@@ -158,11 +185,11 @@ impl<P: Port> Kernel<P> {
         t.flags &= !flag::EXPIRED;
         if expired {
             self.enqueue(thread, false);
-        } else if let Some(earlier) = self.sched.handoff.replace(thread) {
+        } else if let Some(earlier) = core::mem::replace(&mut self.sched.handoff, thread.link()).get() {
             // Two woken in one call (a death, say): the more urgent is offered the processor.
             let (first, other) =
                 if self.pool[earlier].priority >= self.pool[thread].priority { (earlier, thread) } else { (thread, earlier) };
-            self.sched.handoff = Some(first);
+            self.sched.handoff = first.link();
             self.enqueue(other, false);
         }
     }
@@ -171,8 +198,8 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn unready(&mut self, thread: Ref<Thread>) {
         if self.is_queued(thread) {
             self.dequeue(thread);
-        } else if self.sched.handoff == Some(thread) {
-            self.sched.handoff = None;
+        } else if self.sched.handoff.is(thread) {
+            self.sched.handoff = Link::NULL;
         }
     }
 
@@ -198,8 +225,8 @@ impl<P: Port> Kernel<P> {
     /// Decides who runs next. Called once before the kernel is left. Returns whether all is as it
     /// was: the usual end of a system call, when nobody was woken and who ran still may.
     pub fn schedule(&mut self) -> bool {
-        if self.sched.handoff.is_none()
-            && !self.sched.stale
+        if self.sched.handoff.is_null()
+            && self.sched.stale == 0
             && let Cpu { top, current, .. } = *self.port.cpu()
             && current.get().is_some_and(|current| {
                 let t = &self.pool[current];
@@ -215,7 +242,7 @@ impl<P: Port> Kernel<P> {
     /// Puts whoever runs next in `current`, of the running thread, the handoff and the queues.
     fn reschedule(&mut self) {
         let running = self.current().filter(|c| self.pool[*c].state() == gate::READY && !self.is_queued(*c));
-        let handoff = self.sched.handoff.take().filter(|h| Some(*h) != running);
+        let handoff = core::mem::take(&mut self.sched.handoff).get().filter(|h| Some(*h) != running);
         let top = self.sched.top();
         match (running, handoff) {
             (Some(current), Some(woken)) => {
@@ -273,9 +300,9 @@ impl<P: Port> Kernel<P> {
     }
 
     fn begin_slice(&mut self, thread: Ref<Thread>) {
-        self.sched.stale = true;
-        let left = u64::from(core::mem::take(&mut self.pool[thread].slice_left));
-        self.sched.slice_end = self.port.now() + if left == 0 { SLICE } else { left };
+        self.sched.stale = 1;
+        let left = core::mem::take(&mut self.pool[thread].slice_left);
+        self.sched.slice_end = self.port.now() + u64::from(if left == 0 { SLICE } else { left });
         self.sched.owner = thread.link();
     }
 
@@ -306,28 +333,23 @@ impl<P: Port> Kernel<P> {
 
     /// Asks for the next tick if it must come before the one asked for last.
     fn program_timer(&mut self) {
-        self.sched.stale = false;
+        self.sched.stale = 0;
         let alarm = self.next_alarm();
         let slice = self.current().map(|_| self.sched.slice_end);
         let next = match (alarm, slice) {
             (Some(a), Some(s)) => Some(a.min(s)),
             (a, s) => a.or(s),
         };
-        let sooner = match (next, self.sched.programmed) {
-            (Some(next), Some(programmed)) => next < programmed,
-            (next, None) => next.is_some(),
-            (None, Some(_)) => false,
-        };
-        if sooner {
+        if let Some(next) = next.filter(|next| *next < self.sched.programmed) {
             self.sched.programmed = next;
-            self.port.set_timer(next);
+            self.port.set_timer(Some(next));
         }
     }
 
     /// The timer ticked: alarms that are due, and the slice.
     pub fn tick(&mut self) {
-        self.sched.programmed = None;
-        self.sched.stale = true;
+        self.sched.programmed = NEVER;
+        self.sched.stale = 1;
         self.fire_alarms();
         self.end_slice();
         self.schedule();

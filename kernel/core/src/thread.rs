@@ -83,6 +83,9 @@ pub mod flag {
     pub const LISTED: u32 = 64;
     /// Has a work list of its own.
     pub const WORKS: u32 = 128;
+    /// In a ready queue, and a fast path put it there in its system call: of its registers only what a system call returns or
+    /// keeps counts, and all of that is in `context`. So a fast path may take it from there.
+    pub const BRIEF: u32 = 256;
 }
 
 /// A thread of execution.

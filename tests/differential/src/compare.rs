@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use arch_host::POOL_BASE;
 use ia32_context::hw::{DIRECTORY, HOME, REGION_LOW, SERVER};
 use ia32_context::{FIXED_FLAGS, word};
-use kcore::thread::{ANCHOR, BYTES, gate};
+use kcore::thread::{ANCHOR, BYTES, flag, gate};
 use kcore::{Kernel, Space, Thread};
 use pool::Ref;
 use std::collections::BTreeMap;
@@ -32,6 +32,10 @@ pub struct Expected {
     pub directory_of: Ref<Space>,
     /// Addresses whose translations were dropped.
     pub dropped: Vec<u32>,
+    /// The highest priority that is ready in a queue.
+    pub top: u32,
+    /// Where the kernel's words begin, with those of the scheduler.
+    pub kernel: u32,
     /// Every word written, by address.
     pub written: BTreeMap<u32, u32>,
 }
@@ -40,16 +44,21 @@ pub struct Expected {
 pub const WORDS: [usize; 10] =
     [word::EAX, word::EBX, word::ECX, word::EDX, word::ESI, word::EDI, word::EBP, word::ESP, word::EIP, word::EFLAGS];
 
+/// Words of saved registers that count behind a system call by a fast path, for a thread in a ready queue.
+const KEPT: [usize; 10] = [word::EAX, word::EBX, word::ESI, word::EDI, word::EBP, word::ESP, word::EIP, word::EFLAGS, word::DS, word::ES];
+
 /// Whether a thread that the way into a server lets go on by `iret` has a server's selectors saved. Other ways write them first.
 fn may_go_on(kernel: &Kernel<Host>, thread: &Thread) -> bool {
-    let Some(space) = thread.space.get().filter(|_| matches!(thread.gate, gate::OPEN | gate::REPLY | gate::RUN)) else { return true };
+    let Some(space) = thread.space.get().filter(|_| matches!(thread.gate, gate::OPEN | gate::REPLY | gate::RUN | gate::NOTIFIED)) else {
+        return true;
+    };
     let saved = [thread.context[word::CS] & 0xffff, thread.context[word::SS]];
     hw(kernel, space, SERVER) != space.address() || saved == code_and_stack(kernel, space)
 }
 
 /// Clears what has no meaning in the state that the thread is in.
-fn normalise(thread: &mut Thread, runs: bool) {
-    let waits_fast = matches!(thread.gate, gate::OPEN | gate::REPLY | gate::RUN);
+fn normalise(thread: &mut Thread, runs: bool, is_brief: bool) {
+    let waits_fast = matches!(thread.gate, gate::OPEN | gate::REPLY | gate::RUN | gate::NOTIFIED);
     let frame_elsewhere = thread.gate == gate::REPLY | gate::ALIEN;
     if runs || frame_elsewhere {
         thread.context = [0; kcore::port::CONTEXT_WORDS];
@@ -58,6 +67,13 @@ fn normalise(thread: &mut Thread, runs: bool) {
         let [esp, eip, eflags] = [word::ESP, word::EIP, word::EFLAGS].map(|index| thread.context[index]);
         thread.context = [0; kcore::port::CONTEXT_WORDS];
         (thread.context[word::ESP], thread.context[word::EIP], thread.context[word::EFLAGS]) = (esp, eip, eflags);
+    }
+    if is_brief {
+        // ECX and EDX are nobody's, and its space's selectors are written on the way out.
+        let kept = KEPT.map(|index| thread.context[index]);
+        thread.context = [0; kcore::port::CONTEXT_WORDS];
+        KEPT.into_iter().zip(kept).for_each(|(index, value)| thread.context[index] = value);
+        thread.flags |= flag::BRIEF;
     }
     if thread.gate == gate::REPLY | gate::EXCEPTION {
         // `pushad`'s own stack pointer; and the way out writes its space's selectors.
@@ -112,8 +128,16 @@ pub fn compare(kernel: &mut Kernel<Host>, mut before: Vec<u8>, expected: &Expect
         let range = start..start + BYTES as usize;
         let mut pair = [&before[range.clone()], &after[range.clone()]].map(bytemuck::pod_read_unaligned::<Thread>);
         ensure!(may_go_on(kernel, &pair[0]), "thread {index} waits with the selectors of another kind of space");
+        let is_brief = pair[0].flags & flag::BRIEF != 0;
+        let waits_its_turn = pair[0].gate == gate::READY && !pair[0].next.is_null();
+        ensure!(!is_brief || waits_its_turn, "thread {index} is in no ready queue, and said to be by a fast path");
+        ensure!(is_brief || pair[1].flags & flag::BRIEF == 0, "thread {index} is to go on by a fast path still");
         for t in &mut pair {
-            normalise(t, thread == expected.current);
+            normalise(t, thread == expected.current, is_brief);
+        }
+        if is_brief {
+            // The next event may take it from there.
+            kernel.pool[thread].flags |= flag::BRIEF;
         }
         let [b, a] = pair;
         ensure!(

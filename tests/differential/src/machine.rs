@@ -2,7 +2,7 @@
 //! Executes the kernel's entry code as it was built, instruction by instruction, on a
 //! copy of the memory it touches. Knows the instructions that occur there; any other is an error.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use object::{Object, ObjectSection, ObjectSymbol};
 use std::collections::{BTreeMap, HashMap};
@@ -30,6 +30,7 @@ impl Code {
             ("ipc_start", "ipc_end"),
             ("alien_entry", "alien_end"),
             ("native_fault", "native_fault_end"),
+            ("try_notify", "notify_end"),
             ("map_reply", "map_reply_end"),
             ("resume_small", "small_end"),
             ("enter_server", "event_small_end"),
@@ -122,6 +123,8 @@ pub struct Machine<'a> {
     gdt: u32,
     /// Address of a page fault.
     pub cr2: u32,
+    /// What the time-stamp counter says.
+    pub tsc: u64,
     /// The last value written to CR3.
     pub cr3: Option<u32>,
     /// What the flags are on a return by `sysexit`.
@@ -157,6 +160,7 @@ impl<'a> Machine<'a> {
             hidden: [None; 6],
             gdt,
             cr2: 0,
+            tsc: 0,
             cr3: None,
             eflags: 0,
             dropped,
@@ -321,6 +325,49 @@ impl<'a> Machine<'a> {
                     let (a, b) = (self.get(&i, 0)?, self.get(&i, 1)?);
                     (self.carry, self.zero) = (a < b, a == b);
                 }
+                Mnemonic::Adc => {
+                    let (value, carry) = self.get(&i, 0)?.carrying_add(self.get(&i, 1)?, self.carry);
+                    (self.carry, self.zero) = (carry, value == 0);
+                    self.set(&i, 0, value)?;
+                }
+                Mnemonic::Sbb => {
+                    let (value, borrow) = self.get(&i, 0)?.borrowing_sub(self.get(&i, 1)?, self.carry);
+                    (self.carry, self.zero) = (borrow, value == 0);
+                    self.set(&i, 0, value)?;
+                }
+                Mnemonic::Neg => {
+                    let value = self.get(&i, 0)?;
+                    (self.carry, self.zero) = (value != 0, value == 0);
+                    self.set(&i, 0, value.wrapping_neg())?;
+                }
+                Mnemonic::Mul => {
+                    let product = u64::from(self.regs[reg::EAX]) * u64::from(self.get(&i, 0)?);
+                    [self.regs[reg::EAX], self.regs[reg::EDX]] = [product as u32, (product >> 32) as u32];
+                }
+                Mnemonic::Shrd | Mnemonic::Shld => {
+                    let (here, other, count) = (self.get(&i, 0)?, self.get(&i, 1)?, self.get(&i, 2)? & 31);
+                    let value = if i.mnemonic() == Mnemonic::Shrd {
+                        ((u64::from(other) << 32 | u64::from(here)) >> count) as u32
+                    } else {
+                        ((u64::from(here) << 32 | u64::from(other)) << count >> 32) as u32
+                    };
+                    self.set(&i, 0, value)?;
+                }
+                Mnemonic::Rdtsc => [self.regs[reg::EAX], self.regs[reg::EDX]] = [self.tsc as u32, (self.tsc >> 32) as u32],
+                Mnemonic::Bts | Mnemonic::Btr => {
+                    let bit = self.get(&i, 1)?;
+                    let at = self.address(&i).wrapping_add(bit / 32 * 4);
+                    let word = self.word(at)?;
+                    let value = if i.mnemonic() == Mnemonic::Bts { word | 1 << (bit % 32) } else { word & !(1 << (bit % 32)) };
+                    self.carry = word >> (bit % 32) & 1 != 0;
+                    self.store(at, 4, value)?;
+                }
+                Mnemonic::Bsr => {
+                    let value = self.get(&i, 1)?;
+                    ensure!(value != 0, "the highest bit of 0");
+                    self.zero = false;
+                    self.set(&i, 0, value.ilog2())?;
+                }
                 Mnemonic::Shl => {
                     let value = self.get(&i, 0)? << (self.get(&i, 1)? & 31);
                     self.set(&i, 0, value)?;
@@ -371,6 +418,7 @@ impl<'a> Machine<'a> {
                         Mnemonic::Jb => self.carry,
                         Mnemonic::Jae => !self.carry,
                         Mnemonic::Ja => !self.carry && !self.zero,
+                        Mnemonic::Jbe => self.carry || self.zero,
                         _ => bail!("an instruction that this machine does not know: {i}"),
                     };
                     if taken {

@@ -9,9 +9,11 @@
 #![warn(missing_docs)]
 
 mod compare;
+mod entry;
 mod machine;
 mod scenario;
 mod step;
+mod tally;
 
 use anyhow::{Context, Result, ensure};
 use fastrand::Rng;
@@ -36,7 +38,7 @@ fn main() -> Result<()> {
         small: [code.symbol("enter_small")?, code.symbol("event_small")?],
     };
     let mut rng = Rng::with_seed(seed);
-    let mut tally = step::Tally::default();
+    let mut tally = tally::Tally::default();
     while tally.events < wanted {
         let before = rng.get_seed();
         let mut scenario = Scenario::new(ways, &mut rng);
@@ -67,9 +69,17 @@ fn main() -> Result<()> {
         ("exits with care", tally.careful),
         ("events of aliens in small spaces", tally.small_aliens),
         ("runs of them", tally.small_runs),
+        ("notifications", tally.notifications),
+        ("notifications of more urgent threads", tally.preemptions),
         ("given up", tally.given_up),
     ];
-    let rare = [("runs of another of them", tally.small_switches)];
+    let rare = [
+        ("runs of another alien in a small space", tally.small_switches),
+        ("notifications of waiting threads", tally.wakes),
+        ("receives of notifications", tally.taken),
+        ("receives of nothing", tally.polls),
+        ("receives that wait", tally.waits),
+    ];
     let text: Vec<String> = taken.iter().chain(&rare).map(|(name, count)| format!("{count} {name}")).collect();
     println!("# {} events by fast paths: {}", tally.events, text.join(", "));
     let missed = code.missed();

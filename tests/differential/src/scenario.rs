@@ -10,11 +10,13 @@ use ia32_context::hw::{DIRECTORY, ENTER, EVENT, HOME, LARGE_SERVER, REGION_HIGH,
 use ia32_context::loaded::FLAGS;
 use ia32_context::selector::{SERVER_CODE, SERVER_DATA, SMALL_CODE, SMALL_DATA, USER_CODE, USER_DATA};
 use ia32_context::{Ia32, word};
-use kcore::thread::{SEQUENCE, gate};
+use kcore::thread::{SEQUENCE, flag, gate};
 use kcore::{Kernel, Memory, Port, Space, Thread, attach};
 use pool::{Link, Ref};
 
 const POOL_BYTES: u32 = 512 << 10;
+/// Where a UTCB has the bits that its thread accepts.
+const ACCEPT: u32 = core::mem::offset_of!(abi::utcb::Utcb, accept) as u32;
 /// Capability slots that a space's threads have other threads in: from 1 on.
 const PEERS: u32 = 12;
 /// Behind them, slots of memories and then of spaces.
@@ -300,8 +302,14 @@ impl Scenario {
                 must(call(k, Op::Copy, [source, *space, slot, rights | badge]));
             }
         }
+        // The root server's own are to have badges, too: the bits of a notification.
+        for thread in &native[1..] {
+            let badged = fresh();
+            must(call(k, Op::Copy, [*thread, 0, badged, Rights::ALL.0 | rng.u32(1..0x1000) << 12]));
+            threads.push(badged);
+        }
         let memories = give_memory(k, &spaces, &aliens, &mut fresh, rng);
-        for thread in &threads[1..] {
+        for thread in &threads[1..threads.len() + 1 - native.len()] {
             let priority = [50, 50, 50, 60, 70][rng.usize(..5)];
             must(call(k, Op::SetPriority, [*thread, priority, 100, 0]));
         }
@@ -391,9 +399,12 @@ impl Scenario {
 
     /// What user code may write by itself: UTCBs and aliens' frames.
     fn prepare(&mut self, me: Ref<Thread>, rng: &mut Rng) {
+        // Mostly what waits already: it is taken then.
+        let waits = self.kernel.pool[me].signals;
         if rng.u32(..8) == 0 {
-            let at = self.kernel.pool[me].utcb + core::mem::offset_of!(abi::utcb::Utcb, accept) as u32;
-            self.kernel.pool.bytes_mut(at, 4).copy_from_slice(&rng.u32(..16).to_ne_bytes());
+            let accept = if waits & !self.accepts(me) != 0 { waits | rng.u32(..) } else { rng.u32(..) & rng.u32(..) };
+            let at = self.kernel.pool[me].utcb + ACCEPT;
+            self.kernel.pool.bytes_mut(at, 4).copy_from_slice(&accept.to_ne_bytes());
         }
         if rng.u32(..32) == 0 {
             // Bits that came while they were not accepted.
@@ -475,6 +486,25 @@ impl Scenario {
         }
     }
 
+    /// Notification bits that a thread accepts.
+    fn accepts(&self, thread: Ref<Thread>) -> u32 {
+        let at = self.kernel.pool[thread].utcb + ACCEPT;
+        self.kernel.pool.bytes_at(at, 4).try_into().map_or(0, u32::from_ne_bytes)
+    }
+
+    /// A selector of a thread that waits, and accepts what it would be notified of.
+    fn notifiable(&self, me: Ref<Thread>, rng: &mut Rng) -> Option<u32> {
+        let space = self.kernel.pool[me].space.get()?;
+        let mut all = if space == self.root { self.threads.clone() } else { (1..=PEERS).collect() };
+        all.retain(|selector| {
+            let slot = self.kernel.pool[Space::slot(space, *selector)];
+            let thread = slot.object::<Thread>();
+            let waits = |thread: Ref<Thread>| matches!(self.kernel.pool[thread].gate, gate::OPEN | gate::NOTIFIED);
+            slot.rights().contains(Rights::NOTIFY) && waits(thread) && slot.badge() & self.accepts(thread) != 0
+        });
+        all.get(rng.usize(..all.len().max(1))).copied()
+    }
+
     /// Words of a record of one page, which can often be mapped.
     fn page(&self, me: Ref<Thread>, rng: &mut Rng) -> [u32; 3] {
         let (memories, spaces) = if self.kernel.pool[me].space.is(self.root) {
@@ -526,6 +556,15 @@ impl Scenario {
             let tag = if rng.u32(..16) == 0 { message(Op::MapReplyWait) } else { Tag::new(Op::MapReplyWait, 0, 0).0 };
             return [tag, handle, selectors, address, offset];
         }
+        if let Some(selector) = self.notifiable(me, rng).filter(|_| rng.u32(..3) == 0) {
+            return [Tag::new(Op::Notify, 0, 0).0, selector, a, b, c];
+        }
+        let accepted = pool[me].signals & self.accepts(me) != 0;
+        let waits_its_turn = self.kernel.sched.top().and_then(|top| self.kernel.sched.first(top)).map_or(0, |next| pool[next].flags);
+        if rng.u32(..if accepted || waits_its_turn & flag::BRIEF != 0 { 4 } else { 40 }) == 0 {
+            let flags = [0, 0, Tag::NOTIFICATIONS_ONLY, Tag::NOTIFICATIONS_ONLY, Tag::POLL][rng.usize(..5)];
+            return [Tag::new(Op::Receive, 0, 0).0 | flags, rng.u32(..24) / 23, a, b, c];
+        }
         match rng.u32(..100) {
             0..=89 if has_aliens => [Tag::new(Op::Run, rng.u32(..64) / 63, 0).0 | flags, self.handle(me, true, rng), a, b, c],
             0..=31 => [message(Op::Call), self.peer(me, rng), a, b, c],
@@ -537,7 +576,8 @@ impl Scenario {
                 [message(Op::Reply), self.handle(me, aliens, rng), a, b, c]
             }
             83..=86 => [message(Op::Send), self.peer(me, rng), a, b, c],
-            87..=90 => [Tag::new(Op::Notify, 0, 0).0, self.peer(me, rng), a, b, c],
+            87..=89 => [Tag::new(Op::Notify, 0, 0).0, self.peer(me, rng), a, b, c],
+            90 => [Tag::new(Op::Notify, 0, 0).0, rng.u32(..PEERS + 4), a, b, c],
             91..=93 => [Tag::new(Op::SetPriority, 0, 0).0, self.peer(me, rng), [50, 60, 70][rng.usize(..3)], 100, c],
             94 => [Tag::new(Op::SetState, 0, 0).0, self.peer(me, rng), a % 3, b, rng.u32(..2) << 23 | c & 0xf_ffff],
             96 if a & 1 == 0 => [Tag::new(Op::Yield, 0, 0).0, a, b, c, 0],

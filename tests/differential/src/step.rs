@@ -2,10 +2,12 @@
 //! One event, by the assembly and by the portable kernel.
 
 use crate::compare::{Expected, WORDS, compare};
+use crate::entry::{Clock, Entry, User};
 use crate::machine::{Code, DS, ES, Exit, FS, GS, Machine, reg};
 use crate::scenario::{Event, Host, code_and_stack, hw, region};
-use abi::frame::{Frame, USER_FLAGS, vector};
-use abi::{Rights, UserAddr};
+use crate::tally::Tally;
+use abi::frame::{Frame, vector};
+use abi::{Op, Rights, UserAddr};
 use anyhow::{Result, bail, ensure};
 use arch_host::{POOL_BASE, Part};
 use core::mem::offset_of;
@@ -15,59 +17,8 @@ use ia32_context::loaded::{AWAY, FLAGS, FPU_OPEN, PRIVATE, STEP_PENDING};
 use ia32_context::selector::{SMALL_CODE, SMALL_DATA, TLS, USER_CODE, USER_DATA};
 use ia32_context::{FIXED_FLAGS, lazy, set_fs_gs, state, state_mut, translated, word};
 use kcore::thread::{ANCHOR, gate};
-use kcore::{Cpu, Kernel, Port, Space, Thread};
+use kcore::{Cpu, Kernel, Port, Scheduler, Space, Thread};
 use pool::{Link, Ref};
-
-/// What happened.
-#[derive(Default)]
-pub struct Tally {
-    /// Events.
-    pub events: u64,
-    /// Calls by the fast path.
-    pub calls: u64,
-    /// `reply_wait` by the fast path.
-    pub replies: u64,
-    /// `int 0x80` of aliens by the fast path.
-    pub alien_calls: u64,
-    /// Page faults of aliens by the fast path.
-    pub alien_faults: u64,
-    /// Page faults of natives by the fast path.
-    pub faults: u64,
-    /// Replies to them.
-    pub fault_replies: u64,
-    /// Replies to them that map a page.
-    pub answers: u64,
-    /// `sysenter` of aliens by the fast path.
-    pub alien_sysenters: u64,
-    /// `run` by the fast path, by `iret`.
-    pub runs: u64,
-    /// The same by `sysexit`.
-    pub quick_runs: u64,
-    /// The same from one alien to another.
-    pub switches: u64,
-    /// `map_run`, by both.
-    pub map_runs: u64,
-    /// Ways into a server, from anybody.
-    pub server_entries: u64,
-    /// Those that put an alien's state away.
-    pub put_away: u64,
-    /// `run` by a server, which brings that back.
-    pub fetched: u64,
-    /// Ways into a small space that `enter_small` goes to the end.
-    pub small_entries: u64,
-    /// Events of aliens to a handler in a small space.
-    pub small_events: u64,
-    /// Ways out through the portable kernel, from or into a small space.
-    pub careful: u64,
-    /// Events of aliens in small spaces, to a server.
-    pub small_aliens: u64,
-    /// `run` of such an alien.
-    pub small_runs: u64,
-    /// The same, of another than the last.
-    pub small_switches: u64,
-    /// Fast paths that left it to the portable kernel.
-    pub given_up: u64,
-}
 
 /// Address of the processor's hot words, as in the kernel's layout.
 const CPU: u32 = 0xe040_0f80;
@@ -75,119 +26,12 @@ const CPU: u32 = 0xe040_0f80;
 const SMALL_HOME: u32 = CPU + 28;
 /// The byte of a segment descriptor's upper word that says that it is present.
 const ACCESS: u32 = 0xff00;
-/// RF: no thread has it while it runs.
-const RESUME_FLAG: u32 = 1 << 16;
-
-/// Selectors that some user can load (`gdt.rs` of the port), outside of small spaces and in them.
-const LOADABLE: [&[u16]; 2] = [&[0, 0x18, 0x20, 0x30, 0x38, 0x40, 0x50, 0x58, 0x60, 0x68], &[0, 0x30, 0x38, 0x40, 0x60, 0x68]];
-
-/// How the kernel is entered.
-#[derive(Clone, Copy, PartialEq)]
-enum Entry {
-    /// By `sysenter`.
-    Sysenter,
-    /// By `int 0x80`.
-    Call,
-    /// By a page fault.
-    Fault { error: u32, address: u32 },
-}
-
-impl Entry {
-    /// Where it leads.
-    fn symbol(self) -> &'static str {
-        match self {
-            Self::Sysenter => "sysenter_entry",
-            Self::Call => "alien_entry",
-            Self::Fault { .. } => "alien_fault",
-        }
-    }
-
-    /// Vector and error code as the entry code saves them for the portable kernel.
-    fn saved(self) -> (u32, u32) {
-        match self {
-            Self::Sysenter => (vector::SYSENTER, 0),
-            Self::Call => (vector::SYSTEM_CALL, 0),
-            Self::Fault { error, .. } => (vector::PAGE_FAULT, error),
-        }
-    }
-
-    /// Where the code goes with what it leaves to the portable kernel, and how many bytes more it pushed.
-    fn slow(self, alien: bool) -> (&'static str, u32) {
-        match self {
-            Self::Sysenter => ("save_registers", 0),
-            Self::Fault { .. } if !alien => ("entered_saved", 32),
-            _ => ("entered", 0),
-        }
-    }
-
-    /// What the processor pushes, from the last word.
-    fn pushed(self, user: &User) -> Vec<u32> {
-        let [.., esp, eip, eflags] = user.regs;
-        let common = [eip, user.cs, eflags, esp, user.ss];
-        match self {
-            Self::Sysenter => Vec::new(),
-            Self::Call => common.to_vec(),
-            Self::Fault { error, .. } => [error].into_iter().chain(common).collect(),
-        }
-    }
-}
-
-/// The user's registers at an entry.
-struct User {
-    /// `eax ebx ecx edx esi edi ebp esp eip eflags`
-    regs: [u32; 10],
-    cs: u32,
-    ss: u32,
-    ds: u16,
-    es: u16,
-    fs: u16,
-    gs: u16,
-}
-
-impl User {
-    fn random(arguments: [u32; 5], (cs, ss): (u32, u32), rng: &mut Rng) -> Self {
-        let [eax, ebx, esi, edi, ebp] = arguments;
-        let [ecx, edx, esp, eip] = [(); 4].map(|()| rng.u32(..));
-        let is_small = cs == u32::from(SMALL_CODE);
-        let (loadable, data) = (LOADABLE[usize::from(is_small)], translated(USER_DATA, is_small));
-        let odd = |rng: &mut Rng, usual: u16| if rng.u32(..32) == 0 { loadable[rng.usize(..loadable.len())] | rng.u16(..4) } else { usual };
-        Self {
-            regs: [eax, ebx, ecx, edx, esi, edi, ebp, esp, eip, rng.u32(..) & USER_FLAGS & !RESUME_FLAG | FIXED_FLAGS],
-            cs,
-            ss,
-            ds: odd(rng, data),
-            es: odd(rng, data),
-            fs: odd(rng, 0),
-            gs: odd(rng, 0),
-        }
-    }
-
-    /// As the entry code saves them.
-    fn save(&self, thread: &mut Thread, vector: u32) {
-        let [eax, ebx, ecx, edx, esi, edi, ebp, esp, eip, eflags] = self.regs;
-        for (index, value) in [
-            (word::EAX, eax),
-            (word::EBX, ebx),
-            (word::ECX, ecx),
-            (word::EDX, edx),
-            (word::ESI, esi),
-            (word::EDI, edi),
-            (word::EBP, ebp),
-            (word::ESP, esp),
-            (word::EIP, eip),
-            (word::EFLAGS, eflags),
-            (word::CS, self.cs),
-            (word::SS, self.ss),
-            (word::DS, u32::from(self.ds)),
-            (word::ES, u32::from(self.es)),
-            (word::FS, u32::from(self.fs)),
-            (word::GS, u32::from(self.gs)),
-            (word::VECTOR, vector),
-            (word::ERROR, 0),
-        ] {
-            thread.context[index] = value;
-        }
-    }
+/// Who is in the kernel, and what the processor has.
+#[derive(Clone, Copy)]
+struct Entered {
+    thread: Ref<Thread>,
+    directory_of: Ref<Space>,
+    clock: Clock,
 }
 
 /// Lets the thread that runs do this.
@@ -212,7 +56,11 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
         }
     }
     load(kernel, me, rng);
-    let directory_of = directory_of(kernel, me, rng);
+    // Mostly less than a slice goes by.
+    let passes = if rng.u32(..8) == 0 { 8_000_000 } else { 20_000 };
+    let clock = Clock::random(kernel.port.now + rng.u64(..passes), rng);
+    kernel.port.now = clock.now();
+    let entered = Entered { thread: me, directory_of: directory_of(kernel, me, rng), clock };
     if let Some((_, fs_gs)) = alien_selectors(kernel, me)
         && rng.u32(..8) != 0
     {
@@ -223,7 +71,7 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
             // The user passes its stack and instruction pointer in ECX and EDX.
             (user.regs[7], user.regs[8]) = (user.regs[2], user.regs[3]);
             user.regs[9] = FIXED_FLAGS;
-            let expected = assembly(kernel, (me, directory_of), &user, code, Entry::Sysenter, tally)?;
+            let expected = assembly(kernel, entered, &user, code, Entry::Sysenter, tally)?;
             note_segments(kernel, me, &user);
             portable(kernel, me, expected.as_ref(), |kernel| {
                 user.save(&mut kernel.pool[me], vector::SYSENTER);
@@ -236,7 +84,7 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
             })?;
         }
         Event::AlienCall => {
-            let expected = assembly(kernel, (me, directory_of), &user, code, Entry::Call, tally)?;
+            let expected = assembly(kernel, entered, &user, code, Entry::Call, tally)?;
             note_segments(kernel, me, &user);
             portable(kernel, me, expected.as_ref(), |kernel| {
                 user.save(&mut kernel.pool[me], vector::SYSTEM_CALL);
@@ -251,7 +99,7 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
         }
         Event::PageFault => {
             let (error, address) = (rng.u32(..8), rng.u32(..));
-            let expected = assembly(kernel, (me, directory_of), &user, code, Entry::Fault { error, address }, tally)?;
+            let expected = assembly(kernel, entered, &user, code, Entry::Fault { error, address }, tally)?;
             note_segments(kernel, me, &user);
             portable(kernel, me, expected.as_ref(), |kernel| {
                 user.save(&mut kernel.pool[me], vector::PAGE_FAULT);
@@ -435,7 +283,7 @@ fn may_switch(kernel: &Kernel<Host>, me: Ref<Thread>, from: u32, to: u32) -> boo
 /// to user mode; otherwise checks that it left everything as it was.
 fn assembly(
     kernel: &mut Kernel<Host>,
-    (me, directory_of): (Ref<Thread>, Ref<Space>),
+    Entered { thread: me, directory_of, clock }: Entered,
     user: &User,
     code: &mut Code,
     entry: Entry,
@@ -460,6 +308,9 @@ fn assembly(
         (place, kernel.port.physical(POOL_BASE).0.wrapping_sub(POOL_BASE)),
         (place + 4, kernel.threads.count - 1),
     ];
+    // The scheduler, then the clock.
+    let words = code.symbol("4lock6KERNEL")?;
+    let known: Vec<u32> = bytemuck::cast_slice(bytemuck::bytes_of(&kernel.sched)).iter().copied().chain(clock.words()).collect();
     let pool = &kernel.pool;
     let memory = |address: u32| -> Option<u32> {
         if address.wrapping_sub(POOL_BASE) < pool.bytes() {
@@ -468,9 +319,11 @@ fn assembly(
         if let Some((_, value)) = statics.iter().chain(&mode_before).find(|(at, _)| *at == address) {
             return Some(*value);
         }
-        hot.get((address.wrapping_sub(CPU) / 4) as usize).copied()
+        let at = |start: u32| (address.wrapping_sub(start) / 4) as usize;
+        hot.get(at(CPU)).or_else(|| known.get(at(words))).copied()
     };
     let mut machine = Machine::new(&memory, gdt);
+    machine.tsc = clock.tsc;
     let [eax, ebx, ecx, edx, esi, edi, ebp, esp, eip, _] = user.regs;
     machine.regs = [eax, ecx, edx, ebx, 0, ebp, esi, edi];
     machine.load_segment(DS, user.ds);
@@ -567,7 +420,6 @@ fn assembly(
         let word = machine.word(CPU + 20)?;
         ensure!(word == directory_of.address(), "the directory is said to be {word:#x}'s");
     }
-    ensure!(machine.word(CPU + offset_of!(Cpu, top) as u32)? == cpu.top, "a hot word was changed");
     let by_iret = exit != Exit::Sysexit;
     let restored = by_iret && exit != Exit::Iret;
     if restored {
@@ -628,14 +480,22 @@ fn assembly(
         Entry::Fault { .. } if alien => &mut tally.alien_faults,
         Entry::Fault { .. } => &mut tally.faults,
         Entry::Sysenter if alien => &mut tally.alien_sysenters,
-        Entry::Sysenter if restored && user.regs[0] >> abi::Tag::OP_SHIFT == abi::Op::MapReplyWait as u32 => &mut tally.answers,
+        Entry::Sysenter if restored && user.regs[0] >> abi::Tag::OP_SHIFT == Op::MapReplyWait as u32 => &mut tally.answers,
         Entry::Sysenter if restored => &mut tally.fault_replies,
-        Entry::Sysenter if to_alien && user.regs[0] >> abi::Tag::OP_SHIFT == abi::Op::MapRun as u32 => &mut tally.map_runs,
+        Entry::Sysenter if to_alien && user.regs[0] >> abi::Tag::OP_SHIFT == Op::MapRun as u32 => &mut tally.map_runs,
         Entry::Sysenter if switched => &mut tally.switches,
         Entry::Sysenter if to_alien && by_iret => &mut tally.runs,
         Entry::Sysenter if to_alien => &mut tally.quick_runs,
-        Entry::Sysenter if user.regs[0] >> abi::Tag::OP_SHIFT == abi::Op::Call as u32 => &mut tally.calls,
-        Entry::Sysenter => &mut tally.replies,
+        Entry::Sysenter => match Op::from_code(user.regs[0] >> abi::Tag::OP_SHIFT) {
+            Some(Op::Notify) if current != me.address() => &mut tally.preemptions,
+            Some(Op::Notify) if machine.written.range(words..words + size_of::<Scheduler>() as u32).next().is_some() => &mut tally.wakes,
+            Some(Op::Notify) => &mut tally.notifications,
+            Some(Op::Receive) if current != me.address() => &mut tally.waits,
+            Some(Op::Receive) if registers[4] != 0 => &mut tally.taken,
+            Some(Op::Receive) => &mut tally.polls,
+            Some(Op::Call) => &mut tally.calls,
+            _ => &mut tally.replies,
+        },
     } += 1;
     Ok(Some(Expected {
         current: Ref::new(current),
@@ -647,6 +507,8 @@ fn assembly(
         space: own,
         directory_of,
         dropped: machine.dropped.clone(),
+        top: machine.word(CPU + offset_of!(Cpu, top) as u32)?,
+        kernel: words,
         written: machine.written.clone(),
     }))
 }
@@ -658,7 +520,13 @@ fn portable(kernel: &mut Kernel<Host>, me: Ref<Thread>, expected: Option<&Expect
         return Ok(());
     };
     let before = kernel.pool.bytes_at(POOL_BASE, kernel.pool.bytes()).to_vec();
-    let sched = kernel.sched.clone();
+    let mut sched = kernel.sched;
+    let words: &mut [u32] = bytemuck::cast_slice_mut(bytemuck::bytes_of_mut(&mut sched));
+    for (address, value) in &expected.written {
+        if let Some(word) = words.get_mut((address.wrapping_sub(expected.kernel) / 4) as usize) {
+            *word = *value;
+        }
+    }
     let timer = kernel.port.timer.take();
     kernel.port.invalidated.clear();
     handle(kernel);
@@ -673,7 +541,8 @@ fn portable(kernel: &mut Kernel<Host>, me: Ref<Thread>, expected: Option<&Expect
         *space != own && (home != expected.directory_of.address() || dropped)
     };
     ensure!(kernel.port.invalidated.iter().all(is_dropped), "the portable kernel dropped translations");
-    ensure!(kernel.sched == sched, "the portable kernel changed the ready queues or the slice");
+    ensure!(kernel.sched == sched, "the ready queues or the slice are {:?}, by the assembly {sched:?}", kernel.sched);
+    ensure!(kernel.port.cpu().top == expected.top, "a wrong priority is said to be the highest that is ready");
     ensure!(kernel.port.timer.is_none(), "the portable kernel programmed the timer");
     kernel.port.timer = timer;
     compare(kernel, before, expected)

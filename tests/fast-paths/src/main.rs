@@ -15,7 +15,7 @@ use macadamia::alien::Alien;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::copy;
 use macadamia::interval::{begin, end};
-use macadamia::ipc::{Message, call, reply_wait, run};
+use macadamia::ipc::{Message, call, reply_wait, run, wait};
 use macadamia::map::{Window, map};
 use macadamia::{Env, Frame, Quota, Result, Rights, Thread, result, thread, time};
 
@@ -23,6 +23,9 @@ macadamia::main!(start);
 
 /// Repetitions of each interval: the first ones are slower, and medians are tested.
 const REPETITIONS: u32 = 50;
+
+/// This component's priority.
+const PRIORITY: u32 = 100;
 
 /// Answers every message with its words.
 extern "C" fn serve(_: u32) -> ! {
@@ -98,6 +101,58 @@ fn aliens_in_turn<const ID: u32>(env: &mut Env) -> Result<()> {
     Ok(())
 }
 
+/// Answers every notification with one.
+extern "C" fn echo(to: u32) -> ! {
+    loop {
+        assert!(wait(BIT) == Ok(BIT) && Thread(to).notify().is_ok(), "no notification");
+    }
+}
+
+/// Takes every notification.
+extern "C" fn listen(_: u32) -> ! {
+    loop {
+        assert!(wait(BIT) == Ok(BIT), "no notification");
+    }
+}
+
+/// The bit of all notifications.
+const BIT: u32 = 1;
+
+/// A thread of this priority, and a capability to notify it.
+fn notified(env: &mut Env, function: extern "C" fn(u32) -> !, argument: u32, priority: u32) -> Result<Thread> {
+    let thread = thread::spawn(function, argument, env.free_slot())?;
+    thread.set_priority(priority, priority)?;
+    let to = Thread(env.free_slot());
+    copy(thread.0, None, to.0, Rights::NOTIFY, BIT)?;
+    Ok(to)
+}
+
+/// Notifications within this space. `NOTED`: visit 0 notifies the own thread, visit 1 takes that. `PEERS`: visit 0 notifies a waiting
+/// thread of the own priority, visit 1 waits, and lets that run. `URGENT`: visit 0 notifies a more urgent one, which runs at once,
+/// visit 1 is its waiting.
+fn notifications<const NOTED: u32, const PEERS: u32, const URGENT: u32>(env: &mut Env) -> Result<()> {
+    let own = Thread(env.free_slot());
+    copy(image::slot::THREAD, None, own.0, Rights::NOTIFY, BIT)?;
+    let peer = notified(env, echo, own.0, PRIORITY)?;
+    let urgent = notified(env, listen, 0, PRIORITY + 1)?;
+    for _ in 0..REPETITIONS {
+        begin::<NOTED>();
+        own.notify()?;
+        let bits = wait(BIT);
+        end::<NOTED>();
+        assert!(bits == Ok(BIT), "no notification");
+        begin::<PEERS>();
+        peer.notify()?;
+        let bits = wait(BIT);
+        end::<PEERS>();
+        assert!(bits == Ok(BIT), "no notification");
+        begin::<URGENT>();
+        urgent.notify()?;
+        end::<URGENT>();
+    }
+    Ok(())
+}
+
 /// One long interval with kernel and user code of all kinds, counted twice.
 fn ticks<const ID: u32>(to: Thread) {
     let start = time::counter();
@@ -134,6 +189,9 @@ fn start(mut env: Env) {
     calls::<13>(far, 3);
     calls::<20>(near, 0);
     calls::<23>(near, 3);
+    if let Err(error) = notifications::<40, 41, 42>(&mut env) {
+        panic!("no notifications: {}", error.text());
+    }
     if let Err(error) = alien::<30>(&mut env) {
         panic!("no alien: {}", error.text());
     }

@@ -11,6 +11,7 @@
 //! | `fast/alien.S` | the fast path of an alien's system calls and page faults, and of `run` |
 //! | `fast/page_fault.S` | the fast path of a native thread's page fault to its pager |
 //! | `fast/small.S` | what that has besides for aliens in small spaces |
+//! | `fast/notify.S` | the fast path of `notify` and `receive` |
 //! | `fast/map_reply.S` | the fast path of `map_reply_wait` and `map_run`, which map the page |
 //! | `mem.S` | filling and copying memory |
 //!
@@ -20,25 +21,29 @@
 //! A jump to a `.global` label is always a long one: the linker fills it in. Adding or removing
 //! `.global` moves code from one cache line to another.
 
+use crate::contract::Ia32;
 use crate::layout::{CPU, KERNEL_BASE, POOL_BASE, POOL_PLACE, PoolPlace};
+use crate::lock::KERNEL;
 use crate::regs::{EFLAGS_IF, EFLAGS_RF, EFLAGS_TF};
 use crate::stack::{KERNEL_STACK, PANIC_STACK};
 use crate::switch::{self, Ways};
 use crate::{gdt, interrupts, trap};
 use abi::frame::{self, vector};
 use abi::tag::REGISTER_WORDS;
-use abi::{Delivery, Kind, MessageKind, Op, Rights, Tag};
+use abi::utcb::Utcb;
+use abi::{Delivery, Error, Kind, MessageKind, Op, Rights, Tag};
 use core::arch::{asm, global_asm};
 use core::mem::offset_of;
 use ia32_context::{FIXED_FLAGS, hw, lazy, loaded, selector, word};
 use kcore::memory::class;
 use kcore::port::CONTEXT_WORDS;
+use kcore::sched::{SLICE, place};
 use kcore::space::HEADER_BYTES;
 use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
-use kcore::{Attachment, Cpu, Memory, Space, Thread};
+use kcore::{Attachment, Cpu, Kernel, Memory, Scheduler, Space, Thread};
 use mmu::descriptor;
 use mmu::ia32::bits;
-use plat_pc::pic;
+use plat_pc::{TscScale, pic};
 
 /// Where a Thread's field is, from a reference to it.
 macro_rules! field {
@@ -72,6 +77,16 @@ macro_rules! cpu {
 macro_rules! hw {
     ($name:ident) => {
         offset_of!(Space, hw) + size_of::<u32>() * hw::$name
+    };
+}
+
+/// Where the scheduler is in the kernel.
+const SCHEDULER: usize = offset_of!(Kernel<Ia32>, sched);
+
+/// Where a part of the clock is in the kernel.
+macro_rules! clock {
+    ($name:ident) => {
+        offset_of!(Kernel<Ia32>, port) + Ia32::CLOCK + offset_of!(TscScale, $name)
     };
 }
 
@@ -117,6 +132,7 @@ global_asm!(
     include_str!("entry.S"),
     include_str!("fast/ipc.S"),
     include_str!("fast/page_fault.S"),
+    include_str!("fast/notify.S"),
     include_str!("mem.S"),
     kdb = const cfg!(feature = "kdb") as u32,
     // --- The processor's words, and where threads are -------------------------------------
@@ -130,6 +146,17 @@ global_asm!(
     pool_offset = const offset_of!(PoolPlace, offset),
     directory_of = const switch::DIRECTORY_OF,
     small_home = const switch::SMALL_HOME,
+    // --- The scheduler's words, and the clock ------------------------------------------------
+    kernel = sym KERNEL,
+    clock_base = const clock!(base),
+    clock_mult = const clock!(mult),
+    clock_shift = const clock!(shift),
+    heads = const SCHEDULER + place::HEADS,
+    occupied = const SCHEDULER + place::OCCUPIED,
+    programmed = const SCHEDULER + place::PROGRAMMED,
+    slice = const SLICE,
+    slice_end = const SCHEDULER + place::SLICE_END,
+    slice_owner = const SCHEDULER + place::OWNER,
     // --- Fields of a Thread ----------------------------------------------------------------
     cap_limit = const field!(cap_limit),
     fault_address = const field!(fault_address),
@@ -138,13 +165,16 @@ global_asm!(
     handle = const field!(handle),
     handler = const field!(handler),
     lazy = const field!(lazy),
+    next = const field!(next),
     partner = const field!(partner),
+    prev = const field!(prev),
     priority = const field!(priority),
     senders = const field!(senders),
     sending = const field!(sending),
     signals = const field!(signals),
     shown = const lazy_state!(shown),
     shown_in = const lazy_state!(shown_in),
+    slice_left = const field!(slice_left),
     space = const field!(space),
     thread_flags = const field!(flags),
     tls = const lazy_state!(tls),
@@ -168,8 +198,10 @@ global_asm!(
     frame_bytes = const -saved!(GS),
     // --- Their values ----------------------------------------------------------------------
     alien_flag = const flag::ALIEN,
+    brief = const flag::BRIEF,
     gate_alien = const gate::REPLY | gate::ALIEN,
     gate_exception = const gate::REPLY | gate::EXCEPTION,
+    gate_notified = const gate::NOTIFIED,
     gate_open = const gate::OPEN,
     gate_ready = const gate::READY,
     gate_reply = const gate::REPLY,
@@ -208,20 +240,31 @@ global_asm!(
     upper = const offset_of!(Attachment, upper),
     // --- Capabilities, tags and deliveries ----------------------------------------------------
     rights = const Rights::ALL.0,
+    badge_shift = const Delivery::BADGE_SHIFT,
     call_right = const Rights::CALL.0,
     control = const Rights::CONTROL.0,
     memory = const Kind::Memory as u32,
+    notifications_only = const Tag::NOTIFICATIONS_ONLY,
+    notify_right = const Rights::NOTIFY.0,
+    poll = const Tag::POLL,
     rwx = const Rights::RWX.0,
     space_kind = const Kind::Space as u32,
     write = const Rights::WRITE.0,
     op_call = const tag(Op::Call),
     op_map_reply_wait = const tag(Op::MapReplyWait),
     op_map_run = const tag(Op::MapRun),
+    op_notify = const tag(Op::Notify),
+    op_receive = const tag(Op::Receive),
     op_reply_wait = const tag(Op::ReplyWait),
     op_run = const tag(Op::Run),
     delivery_alien = const delivery(MessageKind::Alien, REGISTER_WORDS),
     delivery_exception = const delivery(MessageKind::Exception, REGISTER_WORDS + frame::WORDS),
+    delivery_notification = const delivery(MessageKind::Notification, 1),
     delivery_reply = const delivery(MessageKind::Reply, 0),
+    delivery_would_block = const Delivery::new(MessageKind::Failed, Error::WouldBlock as u32, 0, 0).0,
+    // --- A UTCB --------------------------------------------------------------------------------
+    accept = const offset_of!(Utcb, accept),
+    pending_bits = const offset_of!(Utcb, pending),
     // --- A frame -------------------------------------------------------------------------------
     message = const kcore::FRAME_OFFSET,
     f_eax = const frame!(eax),
@@ -373,5 +416,8 @@ const _: () = assert!(abi::utcb::AREA_END - abi::utcb::AREA_START == abi::TABLE_
 const _: () = assert!(class::RAM == 0 && Rights::WRITE.0 == bits::WRITABLE);
 // `page_fault.S`: what is pushed behind `pushad`'s registers are words of the context, in its order.
 const _: () = assert!(word::DS + 1 == word::EDI && word::GS + 3 == word::DS && word::EAX + 1 == word::VECTOR);
+// `notify.S`, as the test that executes it knows the kernel: the scheduler, then the clock.
+const _: () = assert!(SCHEDULER == 0 && clock!(base) == size_of::<Scheduler>() && clock!(mult) == clock!(base) + 8);
+const _: () = assert!(clock!(shift) == clock!(mult) + 4);
 // `switch.S`: the descriptors of a small space are pushed.
 const _: () = assert!(selector::SMALL_CODE + 8 == selector::SMALL_DATA);

@@ -7,6 +7,7 @@ use crate::lazy::Lazy;
 use crate::switch::Ways;
 use crate::{fpu, interrupts, paging, switch};
 use abi::{CacheOp, Error, PhysAddr, Rights, TABLE_SPAN, UserAddr};
+use core::mem::offset_of;
 use core::ops::Range;
 use ia32_context::Ia32 as Registers;
 use ia32_context::hw;
@@ -18,18 +19,23 @@ use plat_pc::{TscScale, pic, pit, tsc};
 use pool::{Link, Pool, Ref};
 
 /// The processor and its board.
+#[repr(C)]
 pub struct Ia32 {
-    lazy: Lazy,
+    /// First, where fast paths know it.
     clock: TscScale,
+    lazy: Lazy,
     ways: Ways,
     /// Whether there can be servers and small spaces: segment limits hold, or are taken to.
     limits: bool,
 }
 
 impl Ia32 {
+    /// Where its clock is, which fast paths read.
+    pub const CLOCK: usize = offset_of!(Self, clock);
+
     /// The port on a processor with these features.
     pub const fn new(features: Features, clock: TscScale, ways: Ways, limits: bool) -> Self {
-        Self { lazy: Lazy::new(features), clock, ways, limits }
+        Self { clock, lazy: Lazy::new(features), ways, limits }
     }
 
     /// The hot words and the lazily switched state, at once.

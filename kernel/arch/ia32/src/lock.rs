@@ -6,7 +6,8 @@ use crate::shared::Shared;
 use core::mem::MaybeUninit;
 use kcore::Kernel;
 
-static KERNEL: Shared<MaybeUninit<Kernel<Ia32>>> = Shared::new(MaybeUninit::uninit());
+/// Fast paths read and write its scheduler and read its clock, while no Rust runs.
+pub static KERNEL: Shared<MaybeUninit<Kernel<Ia32>>> = Shared::new(MaybeUninit::uninit());
 
 /// The kernel: this is the lock.
 ///

@@ -7,12 +7,13 @@ use ruler::{Bounds, Fault};
 
 /// How to make nanoseconds out of the counter (`abi::kip::scale`).
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct TscScale {
     /// The counter at nanosecond 0.
     pub base: u64,
     /// Multiplier.
     pub mult: u32,
-    /// Shift, at most 32.
+    /// Shift, at most 31.
     pub shift: u32,
 }
 

@@ -104,10 +104,10 @@ impl Bounds {
 }
 
 /// Multiplier and shift that make nanoseconds of ticks (`abi::kip::scale`), for a counter of
-/// 1 MHz or more: the largest shift, at most 32, whose multiplier fits 32 bits.
+/// 1 MHz or more: the largest shift whose multiplier fits 32 bits, at most 31: the instructions of IA-32 shift no further.
 #[must_use]
 pub const fn scale(hertz: u64) -> (u32, u32) {
-    let mut shift = 32;
+    let mut shift = 31;
     while shift > 0 && (1_000_000_000u128 << shift) / hertz as u128 > u32::MAX as u128 {
         shift -= 1;
     }

@@ -154,7 +154,7 @@
 .global map_reply
 map_reply:
     cmp eax, {op_reply_wait} ^ {op_map_reply_wait}      // M1
-    jne slow_map_reply
+    jne no_map_reply
     THREAD_OF_HANDLE edx                                // T7
     cmp dword ptr ss:[edx + {gate}], {gate_exception}   // T8
     jne slow_map_reply
@@ -178,6 +178,9 @@ map_reply:
     mov ebp, [esp + {scratch_2}]
     mov eax, {op_map_reply_wait}
     jmp slow
+no_map_reply:
+    xor eax, {op_reply_wait}
+    jmp try_notify
 
 // The page of an answer to the alien in EDX, whose frame is at EAX; then to `resume`. With `away` the alien's state is put away.
 // To 5 with a lost EAX.

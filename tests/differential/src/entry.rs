@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An entry into the kernel: how, with which registers, and when.
+
+use abi::frame::{USER_FLAGS, vector};
+use fastrand::Rng;
+use ia32_context::selector::{SMALL_CODE, USER_DATA};
+use ia32_context::{FIXED_FLAGS, translated, word};
+use kcore::Thread;
+
+/// RF: no thread has it while it runs.
+const RESUME_FLAG: u32 = 1 << 16;
+
+/// Selectors that some user can load (`gdt.rs` of the port), outside of small spaces and in them.
+const LOADABLE: [&[u16]; 2] = [&[0, 0x18, 0x20, 0x30, 0x38, 0x40, 0x50, 0x58, 0x60, 0x68], &[0, 0x30, 0x38, 0x40, 0x60, 0x68]];
+
+/// The time-stamp counter, and how the kernel makes nanoseconds of it (`TscScale`).
+#[derive(Clone, Copy)]
+pub struct Clock {
+    base: u64,
+    mult: u32,
+    shift: u32,
+    /// What the counter says.
+    pub tsc: u64,
+}
+
+impl Clock {
+    /// A random one that says what the time is, or a little more.
+    pub fn random(now: u64, rng: &mut Rng) -> Self {
+        let (base, mult, shift) = (rng.u64(..), rng.u32(1 << 20..), rng.u32(22..=31));
+        let ticks = (u128::from(now) << shift).div_ceil(u128::from(mult)) as u64;
+        Self { base, mult, shift, tsc: base.wrapping_add(ticks) }
+    }
+
+    /// The time.
+    pub fn now(self) -> u64 {
+        abi::kip::scale(self.tsc.wrapping_sub(self.base), self.mult, self.shift)
+    }
+
+    /// What the kernel knows of it, word by word.
+    pub fn words(self) -> [u32; 4] {
+        [self.base as u32, (self.base >> 32) as u32, self.mult, self.shift]
+    }
+}
+
+/// How the kernel is entered.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Entry {
+    /// By `sysenter`.
+    Sysenter,
+    /// By `int 0x80`.
+    Call,
+    /// By a page fault.
+    Fault { error: u32, address: u32 },
+}
+
+impl Entry {
+    /// Where it leads.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Sysenter => "sysenter_entry",
+            Self::Call => "alien_entry",
+            Self::Fault { .. } => "alien_fault",
+        }
+    }
+
+    /// Vector and error code as the entry code saves them for the portable kernel.
+    pub fn saved(self) -> (u32, u32) {
+        match self {
+            Self::Sysenter => (vector::SYSENTER, 0),
+            Self::Call => (vector::SYSTEM_CALL, 0),
+            Self::Fault { error, .. } => (vector::PAGE_FAULT, error),
+        }
+    }
+
+    /// Where the code goes with what it leaves to the portable kernel, and how many bytes more it pushed.
+    pub fn slow(self, alien: bool) -> (&'static str, u32) {
+        match self {
+            Self::Sysenter => ("save_registers", 0),
+            Self::Fault { .. } if !alien => ("entered_saved", 32),
+            _ => ("entered", 0),
+        }
+    }
+
+    /// What the processor pushes, from the last word.
+    pub fn pushed(self, user: &User) -> Vec<u32> {
+        let [.., esp, eip, eflags] = user.regs;
+        let common = [eip, user.cs, eflags, esp, user.ss];
+        match self {
+            Self::Sysenter => Vec::new(),
+            Self::Call => common.to_vec(),
+            Self::Fault { error, .. } => [error].into_iter().chain(common).collect(),
+        }
+    }
+}
+
+/// The user's registers at an entry.
+pub struct User {
+    /// `eax ebx ecx edx esi edi ebp esp eip eflags`
+    pub regs: [u32; 10],
+    /// Selectors.
+    pub cs: u32,
+    /// See `cs`.
+    pub ss: u32,
+    /// See `cs`.
+    pub ds: u16,
+    /// See `cs`.
+    pub es: u16,
+    /// See `cs`.
+    pub fs: u16,
+    /// See `cs`.
+    pub gs: u16,
+}
+
+impl User {
+    /// Random ones, with these arguments of a system call and these selectors.
+    pub fn random(arguments: [u32; 5], (cs, ss): (u32, u32), rng: &mut Rng) -> Self {
+        let [eax, ebx, esi, edi, ebp] = arguments;
+        let [ecx, edx, esp, eip] = [(); 4].map(|()| rng.u32(..));
+        let is_small = cs == u32::from(SMALL_CODE);
+        let (loadable, data) = (LOADABLE[usize::from(is_small)], translated(USER_DATA, is_small));
+        let odd = |rng: &mut Rng, usual: u16| if rng.u32(..32) == 0 { loadable[rng.usize(..loadable.len())] | rng.u16(..4) } else { usual };
+        Self {
+            regs: [eax, ebx, ecx, edx, esi, edi, ebp, esp, eip, rng.u32(..) & USER_FLAGS & !RESUME_FLAG | FIXED_FLAGS],
+            cs,
+            ss,
+            ds: odd(rng, data),
+            es: odd(rng, data),
+            fs: odd(rng, 0),
+            gs: odd(rng, 0),
+        }
+    }
+
+    /// As the entry code saves them.
+    pub fn save(&self, thread: &mut Thread, vector: u32) {
+        let [eax, ebx, ecx, edx, esi, edi, ebp, esp, eip, eflags] = self.regs;
+        for (index, value) in [
+            (word::EAX, eax),
+            (word::EBX, ebx),
+            (word::ECX, ecx),
+            (word::EDX, edx),
+            (word::ESI, esi),
+            (word::EDI, edi),
+            (word::EBP, ebp),
+            (word::ESP, esp),
+            (word::EIP, eip),
+            (word::EFLAGS, eflags),
+            (word::CS, self.cs),
+            (word::SS, self.ss),
+            (word::DS, u32::from(self.ds)),
+            (word::ES, u32::from(self.es)),
+            (word::FS, u32::from(self.fs)),
+            (word::GS, u32::from(self.gs)),
+            (word::VECTOR, vector),
+            (word::ERROR, 0),
+        ] {
+            thread.context[index] = value;
+        }
+    }
+}
