@@ -17,12 +17,12 @@ mod profile;
 mod test;
 mod top;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use build::Wire;
 use clap::{Parser, Subcommand};
 use guest::batch;
 use linux::root::Insert;
-use machine::network::Forward;
+use machine::network::{Forward, Nic};
 use machine::spaces::{self, Spaces};
 use machine::{Emulator, board, emulator};
 use process::patience::Limit;
@@ -88,6 +88,9 @@ enum Command {
         /// asked for one (10.0.2.15).
         #[arg(long, value_name = "HOST:[ADDRESS:]GUEST", conflicts_with = "no_network")]
         forward: Vec<Forward>,
+        /// The network card that QEMU has, if the description asks for a network; Bochs always has an e1000.
+        #[arg(long, value_enum, conflicts_with = "no_network")]
+        card: Option<Nic>,
         /// Leave out the network card that the description asks for.
         #[arg(long)]
         no_network: bool,
@@ -234,6 +237,7 @@ struct Run<'a> {
     memory: Option<u32>,
     disk: Option<description::Interface>,
     kdb: bool,
+    nic: Nic,
     wire: Wire<'a>,
     files: &'a [Insert],
     component: Option<&'a str>,
@@ -242,14 +246,18 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn plan(&self, folder: Option<&str>, command: Option<build::Command<'_>>) -> Result<build::Plan> {
-        let forwards = matches!(self.wire, Wire::Card { forwards: [_, ..], .. });
-        ensure!(self.on == Emulator::Qemu || !forwards, "Bochs has no network card here: leave out --forward, or `--on bochs`");
-        let (memory, interface, kdb, cpu, wire, inserts) = (self.memory, self.disk, self.kdb, self.cpu, self.wire, self.files);
-        let options = build::Options { memory, interface, kdb, cpu, wire, inserts, folder, command, ..build::Options::default() };
+        let (memory, interface, kdb, cpu) = (self.memory, self.disk, self.kdb, self.cpu);
+        let (nic, wire, inserts) = (self.nic, self.wire, self.files);
+        let options = build::Options { memory, interface, kdb, cpu, nic, wire, inserts, folder, command, ..build::Options::default() };
         let plan = build::plan(&catalogue::system(self.system)?, options)?;
         // A build may take minutes: first what would end the run after it.
-        if let Some(network) = plan.built.network.as_ref().filter(|_| !self.dry_run) {
-            network.check()?;
+        if let Some(network) = &plan.built.network {
+            if self.on == Emulator::Bochs {
+                network.bochs()?;
+            }
+            if !self.dry_run {
+                network.check()?;
+            }
         }
         Ok(plan)
     }
@@ -305,12 +313,25 @@ fn carry_out() -> Result<u8> {
             get,
             timeout,
             forward,
+            card,
             no_network,
             dry_run,
         } => {
             let component = component.as_deref();
             let wire = if no_network { Wire::Out } else { Wire::Card { forwards: &forward, options: &[] } };
-            let run = Run { system: &system, on, cpu: cpu.as_deref(), memory, disk, kdb, wire, files: &file, component, dry_run };
+            let run = Run {
+                system: &system,
+                on,
+                cpu: cpu.as_deref(),
+                memory,
+                disk,
+                kdb,
+                nic: card.unwrap_or_default(),
+                wire,
+                files: &file,
+                component,
+                dry_run,
+            };
             let Some(command) = batch else { return run.interactive() };
             let timeout = timeout.map(|seconds| Limit::Wall(Duration::from_secs(seconds)));
             // A status below is the command's own.

@@ -50,6 +50,12 @@ impl Device {
         self.config.get(usize::from(offset / 4)).copied().unwrap_or(u32::MAX)
     }
 
+    /// Where the registers behind base address register `bar` are mapped.
+    #[must_use]
+    pub fn range(&self, bar: usize) -> Option<Range> {
+        *self.ranges.get(bar)?
+    }
+
     /// Writes the word at `offset`: only a base address register takes it, and of a range only
     /// what tells its size, as in the device.
     pub fn write(&mut self, offset: u8, value: u32) {

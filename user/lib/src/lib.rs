@@ -20,6 +20,8 @@ pub extern crate alloc;
 pub mod alien;
 mod arch;
 pub mod cap;
+#[cfg(target_arch = "x86")]
+pub mod card;
 pub mod clock;
 pub mod console;
 pub mod disk;

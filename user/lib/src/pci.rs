@@ -3,6 +3,8 @@
 //! given as [`Device`]s.
 
 use crate::port::{read8, read32, write8, write32};
+use crate::region::Region;
+use crate::{Env, Word};
 use alloc::vec::Vec;
 use image::pci::{BARS, Device, Range, WORDS};
 use virtio_drivers::transport::pci::bus::{BarInfo, Command, ConfigurationAccess, DeviceFunction, PciRoot};
@@ -37,6 +39,10 @@ impl ConfigurationAccess for Ports {
         Self
     }
 }
+
+/// A device says that it could not carry out a request, or answers something that it was not asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Failed;
 
 /// A device as it was found.
 pub struct Found {
@@ -94,6 +100,20 @@ fn whole_pages(bar: BarInfo) -> Option<Range> {
     let (address, bytes) = (u32::try_from(address).ok()?, u32::try_from(bytes).ok()?);
     let whole = address.is_multiple_of(abi::PAGE_SIZE) && bytes.is_multiple_of(abi::PAGE_SIZE);
     (address != 0 && bytes != 0 && whole).then_some(Range { address, bytes })
+}
+
+/// The registers of a granted device behind base address register `bar`: reads and writes reach the device, in the order of the
+/// program. `None` if the machine has no such device, or it has none there.
+#[must_use]
+pub fn registers(env: &Env, device: &str, bar: usize) -> Option<Region> {
+    let range = env.start.pci.iter().find(|found| found.name == device)?.range(bar)?;
+    Some(Region::of_place(range.address as Word, range.bytes))
+}
+
+/// What a granted device is: its maker (lower half) and the maker's number for it. `None` if the machine has no such device.
+#[must_use]
+pub fn identity(env: &Env, device: &str) -> Option<u32> {
+    env.start.pci.iter().find(|found| found.name == device).map(|found| found.read(0))
 }
 
 /// The one device of a component, as the crate `virtio-drivers` wants it: at any address.

@@ -8,7 +8,7 @@ use crate::linux::root::{self, Insert};
 use crate::linux::server::Layout;
 use crate::linux::{debian, server};
 use crate::machine::board::{self, Board, Medium};
-use crate::machine::network::{Forward, Network, Peer};
+use crate::machine::network::{Forward, Network, Nic, Peer};
 use crate::process::{cargo, run};
 use anyhow::{Context, Result, bail, ensure};
 use std::io::Read;
@@ -183,6 +183,8 @@ pub struct Options<'a> {
     pub folder: Option<&'a str>,
     /// How QEMU attaches disks, instead of what the description says.
     pub interface: Option<Interface>,
+    /// What network card the machine has in QEMU.
+    pub nic: Nic,
     /// What the machine's network card is connected to, if the description asks for one.
     pub wire: Wire<'a>,
     /// A command that one Linux runs, and that is all that the system is for.
@@ -220,7 +222,7 @@ impl Wire<'_> {
     /// The network of a machine that drives what card its board has, if it has one.
     pub fn of_board(self, board: &'static Board) -> Option<Network> {
         let card = board.device.values().find_map(|device| device.card.as_ref())?;
-        Some(Network { card, peer: self.peer()? })
+        Some(Network { card, nic: Nic::default(), peer: self.peer()? })
     }
 
     /// What is behind a card, if there is to be one.
@@ -233,10 +235,10 @@ impl Wire<'_> {
     }
 
     /// The network of a system; its description says whether it drives a card.
-    fn network(self, description: &Description, board: &'static Board) -> Result<Option<Network>> {
+    fn network(self, description: &Description, board: &'static Board, nic: Nic) -> Result<Option<Network>> {
         let mut devices = description.devices.iter().filter_map(|name| board.device.get(name));
         match (self, devices.find_map(|device| device.card.as_ref())) {
-            (wire, Some(card)) => Ok(wire.peer().map(|peer| Network { card, peer })),
+            (wire, Some(card)) => Ok(wire.peer().map(|peer| Network { card, nic, peer })),
             (Self::Card { forwards: [_, ..], .. }, None) => bail!(
                 "{} has no network that --forward could lead to: write `net = true` for a component of its description, or leave --forward out",
                 description.name()
@@ -346,7 +348,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         image: folder.join("image.bin"),
         symbols: folder.join("kernel.sym"),
         disks: description.disks.iter().map(disk).collect::<Result<_>>()?,
-        network: options.wire.network(&description, board)?,
+        network: options.wire.network(&description, board, options.nic)?,
         board,
         memory,
         test: description.test.clone(),

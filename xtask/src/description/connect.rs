@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(peers(&nic.calls), [("switch", "switch", 1)]);
         assert_eq!(peers(&nic.notifies), [("nic", "interrupt", 1), ("switch", "switch-bell", 1)]);
         assert_eq!(shares(nic), [("network-card", "network", true, true), ("network-queue", "queue", true, true)]);
-        assert_eq!(nic.pci.iter().map(|pci| (pci.name.as_str(), *pci.device.get_ref())).collect::<Vec<_>>(), [("virtio", 6)]);
+        assert_eq!(nic.pci.iter().map(|pci| (pci.name.as_str(), *pci.device.get_ref())).collect::<Vec<_>>(), [("card", 6)]);
 
         let switch = find(&description, "switch");
         assert_eq!((*switch.priority.get_ref(), switch.service), (140, true));

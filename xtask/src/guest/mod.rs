@@ -10,6 +10,7 @@ use crate::linux::{FOLDER, files, musl, server};
 use crate::machine::Emulator;
 use crate::machine::board;
 use crate::machine::emulator::{self, Machine};
+use crate::machine::network::Nic;
 use crate::process::patience::Limit;
 use crate::process::run;
 use anyhow::{Context, Result, ensure};
@@ -82,6 +83,8 @@ pub struct Guest<'a> {
     pub cpu: Option<&'a str>,
     /// How QEMU attaches disks, instead of what the description says.
     pub interface: Option<Interface>,
+    /// What network card it has in QEMU.
+    pub nic: Nic,
     /// Files for it.
     pub inserts: Vec<Insert>,
     /// Files out of it.
@@ -103,6 +106,7 @@ impl Default for Guest<'_> {
             component: None,
             on: Emulator::Qemu,
             interface: None,
+            nic: Nic::default(),
             cpu: None,
             inserts: Vec::new(),
             gets: Vec::new(),
@@ -123,6 +127,7 @@ impl Guest<'_> {
             cpu: self.cpu,
             inserts: &self.inserts,
             interface: self.interface,
+            nic: self.nic,
             wire: self.wire,
             folder: Some("linux-test"),
             command: Some(build::Command { component: self.component, inserts: &command }),

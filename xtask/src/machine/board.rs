@@ -80,7 +80,7 @@ pub struct Bochs {
     pub program: String,
     /// The CPU model if none is asked for.
     pub cpu: String,
-    /// Its file of settings: `{cpu}`, `{memory}` in MiB, `{disks}`, `{iso}`, `{log}`, and the serial lines `{first}`
+    /// Its file of settings: `{cpu}`, `{memory}` in MiB, `{card}`, `{disks}`, `{iso}`, `{log}`, and the serial lines `{first}`
     /// and `{second}`.
     pub settings: String,
 }
@@ -127,10 +127,16 @@ pub struct Device {
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Card {
-    /// QEMU's arguments for a card whose frames are datagrams of UDP on the loopback interface, from the port `{own}` to `{other}`.
+    /// QEMU's arguments for the card itself, of virtio: what it is connected to is `net`.
+    pub virtio: Vec<String>,
+    /// The same for an 82540EM.
+    pub e1000: Vec<String>,
+    /// QEMU's arguments for a network whose frames are datagrams of UDP on the loopback interface, from the port `{own}` to `{other}`.
     pub frames: Vec<String>,
-    /// QEMU's arguments for a card in its user network: `{options}` of that.
+    /// QEMU's arguments for its user network: `{options}` of that.
     pub user: Vec<String>,
+    /// Bochs's settings for an 82540EM in its user network.
+    pub bochs: Option<String>,
 }
 
 /// How emulators attach a disk; `{image}` is its file.

@@ -27,6 +27,7 @@ fn machine(board: &Board, cpu: &str, memory: u32, network: Option<&Network>) -> 
             let (own, words) = network.arguments();
             let words: Vec<(&str, &str)> = words.iter().map(|(name, word)| (*name, word.as_str())).collect();
             arguments(&mut command, own, &words);
+            arguments(&mut command, network.card_arguments(), &[]);
         }
         None => arguments(&mut command, &board.qemu.no_card, &[]),
     }
@@ -81,12 +82,14 @@ fn bochs(built: &Built, cpu: Option<&str>, lines: [&str; 2]) -> Result<Command> 
     let [first, second] = lines;
     let attached = |disk: &Disk| Some(fill(disk.medium.bochs.as_ref()?, &[("image", &disk.image.to_string_lossy())]) + "\n");
     let disks: String = built.disks.iter().filter_map(attached).collect();
+    let card = built.network.as_ref().map(Network::bochs).transpose()?.unwrap_or_default();
     let [rc, commands, log] = ["bochsrc", "bochs.commands", "bochs.log"].map(|name| folder.join(name));
     let settings = fill(
         &bochs.settings,
         &[
             ("cpu", cpu.unwrap_or(&bochs.cpu)),
             ("memory", &built.memory.to_string()),
+            ("card", card),
             ("disks", &disks),
             ("iso", &iso.to_string_lossy()),
             ("first", first),

@@ -3,7 +3,7 @@
 //! and the ports of the host that lead into it (`--forward`).
 
 use super::board::Card;
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use std::fmt;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
@@ -98,11 +98,23 @@ pub fn free_port() -> Result<u16> {
     Ok(TcpListener::bind((HOST, 0))?.local_addr()?.port())
 }
 
+/// What card a machine has in QEMU. In Bochs it is always an 82540EM.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Nic {
+    /// A virtio network card.
+    #[default]
+    Virtio,
+    /// An 82540EM.
+    E1000,
+}
+
 /// The network of a machine that has a card.
 #[derive(Clone)]
 pub struct Network {
-    /// The card.
+    /// The card, as its board says.
     pub card: &'static Card,
+    /// Which it is.
+    pub nic: Nic,
     /// What is behind it.
     pub peer: Peer,
 }
@@ -127,7 +139,15 @@ pub enum Peer {
 }
 
 impl Network {
-    /// QEMU's arguments, and what to fill in.
+    /// QEMU's arguments for the card.
+    pub fn card_arguments(&self) -> &'static [String] {
+        match self.nic {
+            Nic::Virtio => &self.card.virtio,
+            Nic::E1000 => &self.card.e1000,
+        }
+    }
+
+    /// QEMU's arguments for what is behind it, and what to fill in.
     pub fn arguments(&self) -> (&'static [String], Vec<(&'static str, String)>) {
         match &self.peer {
             Peer::User { forwards, options } => {
@@ -136,6 +156,21 @@ impl Network {
                 (&self.card.user, vec![("options", options)])
             }
             Peer::Frames { own, other } => (&self.card.frames, vec![("own", own.to_string()), ("other", other.to_string())]),
+        }
+    }
+
+    /// Bochs's settings for the card.
+    ///
+    /// # Errors
+    /// If what is behind it asks for more than Bochs's user network.
+    pub fn bochs(&self) -> Result<&'static str> {
+        match &self.peer {
+            Peer::User { forwards, options } if forwards.is_empty() && options.is_empty() => {
+                Ok(self.card.bochs.as_deref().unwrap_or_default())
+            }
+            Peer::User { .. } | Peer::Frames { .. } => {
+                bail!("no port of this machine leads into Bochs's network: leave out --forward, or `--on bochs`")
+            }
         }
     }
 

@@ -50,6 +50,7 @@ const SLOW: &[&str] = &[
     "linux.stress",
     "linux.walk",
     "linux.fsx.long",
+    "linux.net.restarts.e1000",
     "linux.kselftest.bochs",
     "linux.busybox",
     "linux.busybox.forced",

@@ -2,10 +2,12 @@
 //! Tests of Linux's network: QEMU's user network, in which this machine's loopback interface is 10.0.2.2.
 
 use super::disk;
+use super::spaces::at_ring_1;
 use super::tally::Test;
 use crate::build::Wire;
 use crate::guest::{Guest, Outcome};
-use crate::machine::network::{Forward, free_port};
+use crate::machine::Emulator;
+use crate::machine::network::{Forward, Nic, free_port};
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -18,10 +20,13 @@ use std::time::Duration;
 
 /// All of them.
 pub const ALL: &[Test] = &[
-    ("linux.net", transfers),
+    ("linux.net", || transfers(guest())),
+    ("linux.net.e1000", || transfers(Guest { nic: Nic::E1000, ..guest() })),
+    ("linux.net.bochs", on_bochs),
     ("linux.net.forward", forward),
     ("linux.net.absent", absent),
-    ("linux.net.restarts", restarts),
+    ("linux.net.restarts", || restarts(Nic::Virtio)),
+    ("linux.net.restarts.e1000", || restarts(Nic::E1000)),
     ("linux.net.flood", flood),
     ("linux.net.two", two),
     ("linux.debian.net", debian),
@@ -136,7 +141,7 @@ fn guest() -> Guest<'static> {
 const BYTES: usize = 8 << 20;
 
 /// Linux has an address by DHCP and one of IPv6; bytes come and go whole.
-fn transfers() -> Result<()> {
+fn transfers(guest: Guest<'_>) -> Result<()> {
     let server = Server::start()?;
     let command = format!(
         "ip -4 -o addr show dev eth0 | grep -o 'inet [^ ]*'; ip -6 -o addr show dev eth0 | grep -o 'inet6 fe80[^ ]*'; \
@@ -145,12 +150,18 @@ fn transfers() -> Result<()> {
         server.url(&BYTES.to_string()),
         server.port
     );
-    let text = guest().succeed(&command)?.text();
+    let text = guest.succeed(&command)?.text();
     let sum = checksum(&bytes(BYTES));
     let expected =
         format!("inet 10.0.2.15/24\ninet6 fe80::5054:ff:fe12:3456/64\n{sum}  -\n{sum}\n20 packets transmitted, 20 packets received\n0\n");
     ensure!(text == expected, "Linux says {text:?} instead of {expected:?}");
     Ok(())
+}
+
+/// So it is behind the limits of segments, with Linux at ring 1.
+fn on_bochs() -> Result<()> {
+    transfers(Guest { on: Emulator::Bochs, timeout: Duration::from_secs(600), ..guest() })?;
+    at_ring_1().map(|_| ())
 }
 
 /// A file as a server of the guest's gives it.
@@ -245,7 +256,7 @@ fn deaths() -> Result<[(&'static str, usize); 2]> {
 }
 
 /// Driver and switch die and hang while files are transferred, and one over a single connection: each arrives whole.
-fn restarts() -> Result<()> {
+fn restarts(nic: Nic) -> Result<()> {
     let server = Server::start()?;
     let command = format!(
         "until ip -4 addr show dev eth0 | grep -q inet; do :; done; \
@@ -257,7 +268,7 @@ fn restarts() -> Result<()> {
     );
     let system = "tests/systems/linux-chaos.toml";
     let timeout = Duration::from_secs(600);
-    let text = Guest { system, timeout, ..guest() }.succeed(&command)?.text();
+    let text = Guest { system, timeout, nic, ..guest() }.succeed(&command)?.text();
     let (large, small) = (checksum(&bytes(LARGE)), checksum(&bytes(BYTES)));
     let rest = text.strip_prefix(&format!("{large}  -\n")).with_context(|| format!("Linux says {text:?} instead of {large}"))?;
     let sums = rest.strip_suffix("0\n").with_context(|| format!("Linux says {rest:?}: frames of no length that there is"))?;

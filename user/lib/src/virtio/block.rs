@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A virtio block device (Virtual I/O Device 1.2, 5.2), which transfers between the disk and buffers.
 
-use super::{BUFFERS, Dma, Failed, Opened, PAGE, QUEUE_AREA, open};
+use super::{BUFFERS, Dma, Opened, PAGE, QUEUE_AREA, open};
+use crate::pci::Failed;
 use crate::{Env, Error, Result};
 use alloc::boxed::Box;
 use alloc::format;

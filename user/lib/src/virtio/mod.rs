@@ -10,7 +10,7 @@ mod block;
 mod net;
 
 pub use block::{Block, Place, Request};
-pub use net::{Net, Way};
+pub use net::Net;
 
 use crate::Env;
 use crate::map::grants;
@@ -25,10 +25,6 @@ use virtio_drivers::transport::{DeviceType, Transport};
 use virtio_drivers::{BufferDirection, Hal, PhysAddr};
 
 const PAGE: u32 = abi::PAGE_SIZE;
-
-/// A device says that it could not carry out a request, or answers something that it was not asked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Failed;
 
 /// A piece of memory that the device reaches. It is mapped in [`grants`],
 /// where no Rust object lies.

@@ -2,8 +2,10 @@
 //! A virtio network card (Virtual I/O Device 1.2, 5.1), which transfers between the network and slots of a port's memory
 //! (docs/net.md), the *buffer* here. The header that the card wants before each frame has its place in the slot.
 
-use super::{BUFFERS, Dma, Failed, Opened, open};
+use super::{BUFFERS, Dma, Opened, open};
+use crate::card::{Card, Way};
 use crate::net::port::Link;
+use crate::pci::Failed;
 use crate::{Env, Error, Result};
 use alloc::boxed::Box;
 use alloc::format;
@@ -40,16 +42,7 @@ bitflags! {
     }
 }
 
-/// A direction, which has a queue of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
-    /// From the network.
-    Receive = 0,
-    /// To it.
-    Send = 1,
-}
-
-/// A queue, and what the card has of it.
+/// The queue of a direction, and what the card has of it.
 struct Queue {
     queue: VirtQueue<Dma, LENGTH>,
     /// By the queue's name for a frame: the slot's offset, and the bytes at its place.
@@ -94,30 +87,23 @@ impl Net {
         let tells_link = agreed.contains(Features::STATUS);
         Ok(Some(Self { transport, queues, _opened: opened, address: Address([a, b, c, d, e, f]), tells_link }))
     }
+}
 
-    /// The card's address, and whether its link is up.
-    #[must_use]
-    pub fn link(&self) -> Link {
+impl Card for Net {
+    fn link(&self) -> Link {
         let status = self.transport.read_config_space::<u16>(STATUS);
         Link { address: self.address, is_up: !self.tells_link || status.is_ok_and(|status| status & STATUS_UP != 0) }
     }
 
-    /// Takes the card's interrupt back. Whether the link may have changed.
-    pub fn acknowledge(&mut self) -> bool {
+    fn acknowledge(&mut self) -> bool {
         self.transport.ack_interrupt().contains(InterruptStatus::DEVICE_CONFIGURATION_INTERRUPT)
     }
 
-    /// Whether the card is to interrupt when it is done with frames of this direction.
-    pub fn interrupts(&mut self, way: Way, enable: bool) {
+    fn interrupts(&mut self, way: Way, enable: bool) {
         self.queues[way as usize].queue.set_dev_notify(enable);
     }
 
-    /// Gives the card a slot at this offset of the buffer: to fill it, or to send the frame of so many bytes in it.
-    /// The slot's words are not touched before [`Net::finish`] returns it.
-    ///
-    /// # Errors
-    /// `BadState` if the card has as many as it can, `BadArgument` if the slot is not in the buffer.
-    pub fn start(&mut self, way: Way, slot: u32, bytes: u32) -> Result<()> {
+    fn start(&mut self, way: Way, slot: u32, bytes: u32) -> Result<()> {
         let Queue { queue, under_way } = &mut self.queues[way as usize];
         let place = (slot, HEADER + bytes);
         let inside = bytes <= MOST_BYTES && slot <= BUFFERS[0].bytes().saturating_sub(SLOT_FRAME + MOST_BYTES);
@@ -136,18 +122,13 @@ impl Net {
         Ok(())
     }
 
-    /// Tells the card of slots that it was given, if it does not look by itself.
-    pub fn kick(&mut self, way: Way) {
+    fn kick(&mut self, way: Way) {
         if self.queues[way as usize].queue.should_notify() {
             self.transport.notify(way as u16);
         }
     }
 
-    /// A slot that the card is done with: its offset, and the bytes of the frame that it has received.
-    ///
-    /// # Errors
-    /// [`Failed`] if the card returns what it was not given: it is not to be trusted any more.
-    pub fn finish(&mut self, way: Way) -> Answer<Option<(u32, u32)>, Failed> {
+    fn finish(&mut self, way: Way) -> Answer<Option<(u32, u32)>, Failed> {
         let Queue { queue, under_way } = &mut self.queues[way as usize];
         let Some(token) = queue.peek_used() else { return Ok(None) };
         let place = under_way.get_mut(usize::from(token)).and_then(Option::take).ok_or(Failed)?;

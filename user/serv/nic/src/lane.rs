@@ -2,14 +2,16 @@
 //! The two directions: slots go to the card in the order of the ring, and return to the switch in that order,
 //! whatever order the card is done with them in.
 
+use crate::card::MOST;
 use crate::measured::Measured;
 use core::fmt;
 use frames::{Broken, Consumer, Producer, Shared, bytes};
 use image::protocol::net::{FEWEST_BYTES, MOST_BYTES};
 use macadamia::Error;
 use macadamia::alloc::collections::VecDeque;
+use macadamia::card::{Card, Way};
 use macadamia::net::port::Port;
-use macadamia::virtio::{Failed, Net, Way};
+use macadamia::pci::Failed;
 
 /// Why the port has to be attached anew.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +62,7 @@ impl Order {
     }
 
     /// Notes what the card is done with.
-    fn collect(&mut self, card: &mut Net, way: Way) -> Result<(), Trouble> {
+    fn collect(&mut self, card: &mut impl Card, way: Way) -> Result<(), Trouble> {
         while let Some((slot, bytes)) = card.finish(way)? {
             // Mostly the first that it still has.
             let entry = self.0.iter_mut().find(|(known, done)| *known == slot && done.is_none());
@@ -90,7 +92,7 @@ impl Receive {
 
     /// Passes on what was received, and gives the card all free slots. Whether there is more to do already; of more frames the card
     /// tells by an interrupt.
-    pub fn turn(&mut self, card: &mut Net, port: &Port) -> Result<bool, Trouble> {
+    pub fn turn(&mut self, card: &mut impl Card, port: &Port) -> Result<bool, Trouble> {
         let memory = port.memory();
         self.order.collect(card, Way::Receive)?;
         let mut filled = 0;
@@ -102,7 +104,7 @@ impl Receive {
         if filled > 0 {
             port.notify(self.ring.publish(memory, filled))?;
         }
-        let room = self.ring.room(memory)?.min(Net::MOST);
+        let room = self.ring.room(memory)?.min(MOST);
         let free = self.order.len()..room;
         let has_free = !free.is_empty();
         for number in free {
@@ -114,7 +116,7 @@ impl Receive {
             card.kick(Way::Receive);
         }
         // The next frame leads here again. Only a card that has few slots is given more at once.
-        Ok(room < Net::MOST / 4 && self.ring.wait(memory)? && self.ring.room(memory)? > room)
+        Ok(room < MOST / 4 && self.ring.wait(memory)? && self.ring.room(memory)? > room)
     }
 }
 
@@ -131,10 +133,10 @@ impl Send {
     }
 
     /// Returns slots that were sent, and gives the card those that are to be sent. Whether there is more to do already.
-    pub fn turn(&mut self, card: &mut Net, port: &Port, measured: Option<&Measured>) -> Result<bool, Trouble> {
+    pub fn turn(&mut self, card: &mut impl Card, port: &Port, measured: Option<&Measured>) -> Result<bool, Trouble> {
         let memory = port.memory();
         // Who has many of the switch's slots returns them soon; a few have time until the next frame.
-        card.interrupts(Way::Send, self.order.len() >= Net::MOST / 4);
+        card.interrupts(Way::Send, self.order.len() >= MOST / 4);
         self.order.collect(card, Way::Send)?;
         let mut sent = 0;
         while self.order.take().is_some() {
@@ -143,7 +145,7 @@ impl Send {
         if sent > 0 {
             port.notify(self.ring.release(memory, sent))?;
         }
-        let filled = self.order.len()..self.ring.available(memory)?.min(Net::MOST);
+        let filled = self.order.len()..self.ring.available(memory)?.min(MOST);
         let has_filled = !filled.is_empty();
         for number in filled {
             let slot = self.ring.slot(number);
@@ -160,6 +162,6 @@ impl Send {
                 measured.sent();
             }
         }
-        Ok(self.ring.wait(memory)? && self.ring.available(memory)?.min(Net::MOST) > self.order.len())
+        Ok(self.ring.wait(memory)? && self.ring.available(memory)?.min(MOST) > self.order.len())
     }
 }

@@ -2,21 +2,24 @@
 //! The driver of a network card: gives the card slots of its port's memory (docs/net.md), and the switch those that the card
 //! has filled. It sees descriptors and this memory, and no client's.
 //!
-//! The card is a virtio network card (grants `virtio`, `queue`). Whenever the port is attached anew the card is
+//! The card is a virtio network card or an 82540EM (grants `card`, `queue`). Whenever the port is attached anew the card is
 //! reset first: from then on it writes to none of the slots.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
 
+mod card;
+mod e1000;
 mod lane;
 mod measured;
 
+use card::Found;
 use lane::{Receive, Send, Trouble};
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
+use macadamia::card::Card;
 use macadamia::heartbeat::Heart;
 use macadamia::net::port::{AGAIN, FRAMES, Port, Rings};
-use macadamia::virtio::Net;
 use macadamia::{Env, Irq, ipc, println, time};
 use measured::Measured;
 
@@ -38,14 +41,15 @@ fn run(env: Env) {
     loop {
         let began = time::now();
         let result = match open(&env, &mut line) {
-            Ok(Some((card, irq))) => drive(&port, &mut heart, measured.as_ref(), card, irq),
+            Ok(Some((Found::Virtio(mut card), irq))) => drive(&port, &mut heart, measured.as_ref(), &mut *card, irq),
+            Ok(Some((Found::E1000(mut card), irq))) => drive(&port, &mut heart, measured.as_ref(), &mut card, irq),
             Ok(None) => idle(&port, &mut heart),
             Err(reason) => {
                 println!("no network card: {reason}");
                 idle(&port, &mut heart)
             }
         };
-        // The card was reset when `drive` dropped it.
+        // The card was reset when it was dropped.
         if let Err(trouble) = result {
             if time::now() - began > LONGEST_PAUSE {
                 pause = FIRST_PAUSE;
@@ -58,11 +62,11 @@ fn run(env: Env) {
 }
 
 /// The card, reset, and its interrupt line, if the machine has one. The line is opened once.
-fn open(env: &Env, line: &mut Option<Irq>) -> Result<Option<(Net, Irq)>, String> {
-    let Some(card) = Net::open(env, "virtio", "queue", "network")? else { return Ok(None) };
+fn open(env: &Env, line: &mut Option<Irq>) -> Result<Option<(Found, Irq)>, String> {
+    let Some(card) = card::open(env)? else { return Ok(None) };
     let irq = match *line {
         Some(irq) => irq,
-        None => *line.insert(env.open_irq("virtio", "interrupt")?),
+        None => *line.insert(env.open_irq(card::GRANT, "interrupt")?),
     };
     // An interrupt from before the reset was perhaps not taken back.
     irq.acknowledge().map_err(|error| format!("no interrupt: {}", error.text()))?;
@@ -92,12 +96,12 @@ fn idle(port: &Port, heart: &mut Heart) -> Result<(), Trouble> {
 }
 
 /// Carries frames until the port has to be attached anew.
-fn drive(port: &Port, heart: &mut Heart, measured: Option<&Measured>, mut card: Net, irq: Irq) -> Result<(), Trouble> {
+fn drive(port: &Port, heart: &mut Heart, measured: Option<&Measured>, card: &mut impl Card, irq: Irq) -> Result<(), Trouble> {
     let mut link = card.link();
     let Rings { input, output } = port.attach_card(Some(link))?;
     let (mut receive, mut send) = (Receive::new(output), Send::new(input));
     loop {
-        while receive.turn(&mut card, port)? | send.turn(&mut card, port, measured)? {}
+        while receive.turn(card, port)? | send.turn(card, port, measured)? {}
         heart.alarm(None)?;
         let bits = ipc::wait(INTERRUPT | FRAMES | AGAIN | ALARM)?;
         if bits & AGAIN != 0 {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The cards that there are drivers of.
+
+use crate::e1000::{self, E1000};
+use macadamia::alloc::boxed::Box;
+use macadamia::alloc::string::String;
+use macadamia::virtio::Net;
+use macadamia::{Env, pci};
+
+/// The grants: the device, memory for its descriptors, and the port's memory with the slots.
+pub const GRANT: &str = "card";
+const QUEUE: &str = "queue";
+const SLOTS: &str = "network";
+
+/// Most slots that a card has in one direction.
+pub const MOST: u32 = Net::MOST;
+
+/// What card the machine has, started, and without slots.
+pub enum Found {
+    /// A virtio network card, which is large.
+    Virtio(Box<Net>),
+    /// An 82540EM.
+    E1000(E1000),
+}
+
+/// Starts the card. `None` if the machine has none.
+///
+/// # Errors
+/// A sentence that says what is wrong with it or with what was granted.
+pub fn open(env: &Env) -> core::result::Result<Option<Found>, String> {
+    match pci::identity(env, GRANT) {
+        None => Ok(None),
+        Some(e1000::IDENTITY) => E1000::open(env, GRANT, QUEUE, SLOTS).map(|card| Some(Found::E1000(card))),
+        Some(_) => Ok(Net::open(env, GRANT, QUEUE, SLOTS)?.map(|card| Found::Virtio(Box::new(card)))),
+    }
+}

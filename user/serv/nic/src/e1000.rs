@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The network card 82540EM, which QEMU and Bochs emulate (PCI/PCI-X Family of Gigabit Ethernet Controllers Software
+//! Developer's Manual, 317453; the sections named here are its own). Both directions have a ring of legacy descriptors, and the card
+//! is done with them in the order of the ring.
+
+use crate::card::MOST;
+use frames::{Address, Shared};
+use image::protocol::net::{MOST_BYTES, SLOT_FRAME};
+use macadamia::alloc::format;
+use macadamia::alloc::string::String;
+use macadamia::alloc::vec;
+use macadamia::alloc::vec::Vec;
+use macadamia::card::{Card, Way};
+use macadamia::net::port::Link;
+use macadamia::pci::Failed;
+use macadamia::region::Region;
+use macadamia::{Env, Error, Result, pci, time};
+
+/// What it is on the PCI bus: Intel's 100E.
+pub const IDENTITY: u32 = 0x100e_8086;
+/// The base address register behind which its registers are.
+const REGISTERS: usize = 0;
+
+/// Descriptors of a ring, a multiple of 8. The card has one less at most: a ring whose head is its tail is empty (3.2.6).
+const LENGTH: u32 = 264;
+const _: () = assert!(LENGTH > MOST && LENGTH.is_multiple_of(8));
+/// Bytes of a descriptor, and of a ring. Rings begin at multiples of 16.
+const DESCRIPTOR: u32 = 16;
+const RING: u32 = LENGTH * DESCRIPTOR;
+
+/// Offsets of registers (13.3).
+mod register {
+    /// Device control.
+    pub const CTRL: u32 = 0;
+    /// Device status.
+    pub const STATUS: u32 = 8;
+    /// Reads the card's own memory.
+    pub const EERD: u32 = 0x14;
+    /// What interrupts; a read takes it back.
+    pub const ICR: u32 = 0xc0;
+    /// What may interrupt, set and cleared.
+    pub const IMS: u32 = 0xd0;
+    /// See `IMS`.
+    pub const IMC: u32 = 0xd8;
+    /// Control of receiving.
+    pub const RCTL: u32 = 0x100;
+    /// Control of sending.
+    pub const TCTL: u32 = 0x400;
+    /// Gaps between frames.
+    pub const TIPG: u32 = 0x410;
+    /// The ring of each direction.
+    pub const RINGS: [u32; 2] = [0x2800, 0x3800];
+    /// In a ring's registers: physical address, low and high word.
+    pub const BASE: u32 = 0;
+    /// See `BASE`.
+    pub const BASE_HIGH: u32 = 4;
+    /// In a ring's registers: bytes.
+    pub const BYTES: u32 = 8;
+    /// In a ring's registers: what the card uses next.
+    pub const HEAD: u32 = 0x10;
+    /// In a ring's registers: behind what the card was given.
+    pub const TAIL: u32 = 0x18;
+}
+
+/// In `CTRL`: full duplex, the speed is found out, the link is to come up; and reset.
+const CTRL_RUN: u32 = 1 | 1 << 5 | 1 << 6;
+const CTRL_RESET: u32 = 1 << 26;
+/// In `STATUS`.
+const STATUS_UP: u32 = 1 << 1;
+/// In `EERD`.
+const MEMORY_READ: u32 = 1;
+const MEMORY_DONE: u32 = 1 << 4;
+/// In `RCTL`: on; all addresses, as the switch's clients have their own; broadcasts; without checksum. Slots count as 2,048 bytes,
+/// but a longer frame than 1,522 bytes is not received (LPE is 0).
+const RECEIVE: u32 = 1 << 1 | 1 << 3 | 1 << 4 | 1 << 15 | 1 << 26;
+/// In `TCTL`: on; short frames are padded; collisions as the manual wants them (14.5).
+const SEND: u32 = 1 << 1 | 1 << 3 | 0xf << 4 | 0x40 << 12;
+/// Gaps of copper (14.5).
+const GAPS: u32 = 10 | 8 << 10 | 6 << 20;
+/// Interrupts: a frame was sent; the link changed; descriptors run out; a frame was lost; a frame was received.
+const SENT: u32 = 1;
+const LINK: u32 = 1 << 2;
+const FEW: u32 = 1 << 4;
+const LOST: u32 = 1 << 6;
+const RECEIVED: u32 = 1 << 7;
+
+/// In the third word of a descriptor to send: end of the frame, add a checksum, report.
+const COMMAND: u32 = (1 | 1 << 1 | 1 << 3) << 24;
+/// In the fourth word: done; the frame ends here; errors.
+const DONE: u32 = 1;
+const END: u32 = 1 << 1;
+const ERRORS: u32 = 0xff << 8;
+
+/// How long a reset may take, and a read of its own memory, in nanoseconds.
+const RESET: u64 = 100_000_000;
+
+/// A ring, and what the card has of it.
+struct Ring {
+    /// Offset of its first descriptor in the queue's memory.
+    start: u32,
+    /// The numbers of the next descriptor that the card will be done with, and of the next that it will be given.
+    head: u32,
+    tail: u32,
+    /// By descriptor: the slot's offset.
+    slots: Vec<u32>,
+}
+
+impl Ring {
+    /// Where a descriptor is.
+    const fn place(&self, number: u32) -> u32 {
+        self.start + number * DESCRIPTOR
+    }
+
+    /// How many the card has.
+    const fn under_way(&self) -> u32 {
+        (self.tail + LENGTH - self.head) % LENGTH
+    }
+}
+
+/// The card. When it is dropped it is reset, and leaves memory alone.
+pub struct E1000 {
+    registers: Region,
+    queue: Region,
+    rings: [Ring; 2],
+    /// Physical address of the slots' memory, and its bytes.
+    slots: (u32, u32),
+    address: Address,
+    tells_sent: bool,
+}
+
+impl E1000 {
+    /// Starts the card that was granted as `device`, with the memory `queue` (16 KiB) for descriptors and `slots`.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong with the card or with what was granted.
+    pub fn open(env: &Env, device: &str, queue: &str, slots: &str) -> core::result::Result<Self, String> {
+        let registers = pci::registers(env, device, REGISTERS).ok_or("the card has no registers in memory")?;
+        let reached = |name: &str| match (env.given(name), Region::find(env, name)) {
+            (Some(given), Some(region)) if given.physical != 0 => Ok((region, given.physical)),
+            _ => Err(format!("no memory `{name}` that a device may reach: the description shares it with `dma = true`")),
+        };
+        let ((queue, physical), (slots, slots_physical)) = (reached(queue)?, reached(slots)?);
+        if queue.bytes() < 2 * RING {
+            return Err(format!("{} bytes for descriptors, of which there are {}", queue.bytes(), 2 * RING));
+        }
+        let rings = [0, RING].map(|start| Ring { start, head: 0, tail: 0, slots: vec![0; LENGTH as usize] });
+        let slots = (slots_physical, slots.bytes());
+        let mut card = Self { registers, queue, rings, slots, address: Address([0; 6]), tells_sent: false };
+        card.reset()?;
+        let [[a, b], [c, d], [e, f]] = [card.memory_word(0)?, card.memory_word(1)?, card.memory_word(2)?].map(u16::to_le_bytes);
+        card.address = Address([a, b, c, d, e, f]);
+        card.begin(physical);
+        Ok(card)
+    }
+
+    /// Neither interrupts nor touches memory any more. What it had begun is done when the read returns.
+    fn quiesce(&self) {
+        self.registers.write(register::IMC, u32::MAX);
+        self.registers.write(register::RCTL, 0);
+        self.registers.write(register::TCTL, 0);
+        self.registers.read(register::STATUS);
+    }
+
+    /// Resets the card (14.3).
+    fn reset(&self) -> core::result::Result<(), String> {
+        self.quiesce();
+        let control = self.registers.read(register::CTRL);
+        self.registers.write(register::CTRL, control | CTRL_RESET);
+        let end = time::now() + RESET;
+        while self.registers.read(register::CTRL) & CTRL_RESET != 0 {
+            if time::now() > end {
+                return Err("the card does not come back from a reset".into());
+            }
+        }
+        // A card that does no more for a reset than to take the order back is quiet, too.
+        self.quiesce();
+        self.registers.read(register::ICR);
+        Ok(())
+    }
+
+    /// A word of the card's own memory (13.4.4), whose first three are its address (5.6.1).
+    fn memory_word(&self, number: u32) -> core::result::Result<u16, String> {
+        self.registers.write(register::EERD, number << 8 | MEMORY_READ);
+        let end = time::now() + RESET;
+        loop {
+            let answer = self.registers.read(register::EERD);
+            if answer & MEMORY_DONE != 0 {
+                return Ok((answer >> 16) as u16);
+            }
+            if time::now() > end {
+                return Err("the card does not tell its address".into());
+            }
+        }
+    }
+
+    /// Empty rings, then both directions are on.
+    fn begin(&self, physical: u32) {
+        (0..2 * RING).step_by(4).for_each(|at| self.queue.write(at, 0));
+        self.queue.fence();
+        for (base, ring) in register::RINGS.into_iter().zip(&self.rings) {
+            self.registers.write(base + register::BASE, physical + ring.start);
+            self.registers.write(base + register::BASE_HIGH, 0);
+            self.registers.write(base + register::BYTES, RING);
+            self.registers.write(base + register::HEAD, 0);
+            self.registers.write(base + register::TAIL, 0);
+        }
+        self.registers.write(register::CTRL, self.registers.read(register::CTRL) | CTRL_RUN);
+        self.registers.write(register::TIPG, GAPS);
+        self.registers.write(register::TCTL, SEND);
+        self.registers.write(register::RCTL, RECEIVE);
+        self.registers.write(register::IMS, LINK | FEW | LOST | RECEIVED);
+    }
+}
+
+impl Card for E1000 {
+    fn link(&self) -> Link {
+        Link { address: self.address, is_up: self.registers.read(register::STATUS) & STATUS_UP != 0 }
+    }
+
+    fn acknowledge(&mut self) -> bool {
+        self.registers.read(register::ICR) & LINK != 0
+    }
+
+    fn interrupts(&mut self, way: Way, enable: bool) {
+        if way == Way::Send && self.tells_sent != enable {
+            self.registers.write(if enable { register::IMS } else { register::IMC }, SENT);
+            self.tells_sent = enable;
+        }
+    }
+
+    fn start(&mut self, way: Way, slot: u32, bytes: u32) -> Result<()> {
+        let (physical, all) = self.slots;
+        let ring = &mut self.rings[way as usize];
+        if bytes > MOST_BYTES || slot > all.saturating_sub(SLOT_FRAME + MOST_BYTES) {
+            return Err(Error::BadArgument);
+        }
+        if ring.under_way() == LENGTH - 1 {
+            return Err(Error::BadState);
+        }
+        let at = ring.place(ring.tail);
+        let what = if way == Way::Send { bytes | COMMAND } else { 0 };
+        for (word, value) in (0..).step_by(4).zip([physical + slot + SLOT_FRAME, 0, what, 0]) {
+            self.queue.write(at + word, value);
+        }
+        ring.slots[ring.tail as usize] = slot;
+        ring.tail = next(ring.tail);
+        Ok(())
+    }
+
+    fn kick(&mut self, way: Way) {
+        self.queue.fence();
+        self.registers.write(register::RINGS[way as usize] + register::TAIL, self.rings[way as usize].tail);
+    }
+
+    fn finish(&mut self, way: Way) -> core::result::Result<Option<(u32, u32)>, Failed> {
+        let ring = &mut self.rings[way as usize];
+        let at = ring.place(ring.head);
+        let status = if ring.head == ring.tail { 0 } else { self.queue.read(at + 12) };
+        if status & DONE == 0 {
+            return Ok(None);
+        }
+        self.queue.fence();
+        // A damaged frame has none.
+        let bytes = if status & END != 0 && status & ERRORS == 0 { self.queue.read(at + 8) & 0xffff } else { 0 };
+        let slot = ring.slots[ring.head as usize];
+        ring.head = next(ring.head);
+        Ok(Some((slot, bytes)))
+    }
+}
+
+/// The number of the descriptor behind one.
+const fn next(number: u32) -> u32 {
+    (number + 1) % LENGTH
+}
+
+impl Drop for E1000 {
+    fn drop(&mut self) {
+        self.quiesce();
+    }
+}
