@@ -115,7 +115,9 @@ pub mod net {
     pub const LINK: u32 = 3;
     /// Request: a counter of the client's port, by its number in word 1. Reply: 0, low word, high word.
     pub const STATISTICS: u32 = 4;
-    /// The badge of who may read the counters of all ports: word 2 is the port.
+    /// Request of a watcher: word 2 is a port. Reply: 0, the bytes of its client's name; the name as text.
+    pub const NAME: u32 = 5;
+    /// The badge of a watcher, who may read the counters of all ports: word 2 is the port.
     pub const WATCHER: u32 = 1000;
 
     /// Beside bytes 4 and 5 of an address: the link is up.

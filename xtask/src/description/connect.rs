@@ -39,6 +39,7 @@ impl Description {
             component.shares.push(Share::of(&net, &region, MEMORY.into(), false));
             let switch = self.component.iter_mut().find(|component| component.name.get_ref() == SWITCH);
             let switch = switch.ok_or_else(|| anyhow!("a network without a switch"))?;
+            switch.arguments.push(format!("port-{port}={name}"));
             switch.shares.push(Share::of(&net, &region, format!("port-{port}"), false));
             for (bell, bit) in [("bell", BIT_FRAMES), ("again", BIT_ATTACH)] {
                 switch.notifies.push(Peer::of(&net, &name, format!("{bell}-{port}"), 1 << bit));
@@ -138,6 +139,7 @@ mod tests {
         let ports =
             [("network-card", "port-0", true, false), ("network-one", "port-1", true, false), ("network-two", "port-2", true, false)];
         assert_eq!(shares(switch), ports);
+        assert_eq!(switch.arguments, ["port-1=one", "port-2=two"]);
         let bells: Vec<_> = peers(&switch.notifies);
         let expected = ["nic", "one", "two"].into_iter().zip(["bell-0 again-0", "bell-1 again-1", "bell-2 again-2"]);
         let expected: Vec<_> =

@@ -6,7 +6,7 @@ use macadamia::alloc::collections::VecDeque;
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
-use macadamia::net::port::counter;
+use macadamia::net::port::{self, counter};
 use macadamia::start::{Component, components};
 use macadamia::{Env, Thread, time};
 
@@ -34,6 +34,7 @@ pub struct Status {
 
 /// A port of the switch.
 struct Port {
+    name: String,
     taken: u64,
     given: u64,
     lost: u64,
@@ -69,6 +70,7 @@ impl Status {
         let Some(switch) = self.switch else { return Vec::new() };
         let port = |number| {
             Some(Port {
+                name: if number == 0 { "card".into() } else { port::name(switch, number).unwrap_or_else(|| format!("client {number}")) },
                 taken: counter(switch, number, TAKEN)?,
                 given: counter(switch, number, GIVEN)?,
                 lost: counter(switch, number, LOST)?,
@@ -79,7 +81,8 @@ impl Status {
 
     /// Frames that the switch was given by all.
     fn sum(&self) -> u64 {
-        self.ports().iter().map(|port| port.taken).sum()
+        let Some(switch) = self.switch else { return 0 };
+        (0..).map_while(|port| counter(switch, port, TAKEN)).sum()
     }
 
     /// A table for people at a terminal.
@@ -100,8 +103,8 @@ impl Status {
         let ports = self.ports();
         if !ports.is_empty() {
             let _ = writeln!(text, "\n{:<16} {:>12} {:>12} {:>12}", "switch", "frames from", "frames to", "lost");
-            for (number, port) in ports.iter().enumerate() {
-                let _ = writeln!(text, "{:<16} {:>12} {:>12} {:>12}", port_name(number), port.taken, port.given, port.lost);
+            for Port { name, taken, given, lost } in &ports {
+                let _ = writeln!(text, "{name:<16} {taken:>12} {given:>12} {lost:>12}");
             }
             let _ = writeln!(text, "\n{} frames in the last second", self.frames.back().copied().unwrap_or_default());
         }
@@ -134,15 +137,8 @@ impl Status {
         if !ports.is_empty() {
             page +=
                 "<h2>Network</h2>\n<table><tr><th>port of the switch</th><th>frames from it</th><th>frames to it</th><th>lost</th></tr>\n";
-            for (number, port) in ports.iter().enumerate() {
-                let _ = writeln!(
-                    page,
-                    "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-                    port_name(number),
-                    port.taken,
-                    port.given,
-                    port.lost
-                );
+            for Port { name, taken, given, lost } in &ports {
+                let _ = writeln!(page, "<tr><td>{}</td><td>{taken}</td><td>{given}</td><td>{lost}</td></tr>", escaped(name));
             }
             let _ = writeln!(
                 page,
@@ -173,14 +169,6 @@ impl Status {
             let _ = write!(picture, "{},{} ", x(index), y(*frames));
         }
         picture + "\"/>\n</svg>\n"
-    }
-}
-
-/// What is behind a port.
-fn port_name(number: usize) -> String {
-    match number {
-        0 => "card".into(),
-        _ => format!("client {number}"),
     }
 }
 

@@ -4,8 +4,9 @@
 use crate::ipc::{Message, call};
 use crate::region::Region;
 use crate::{Env, Error, Result, Thread, Word};
+use alloc::string::String;
 use frames::{Address, Consumer, Layout, Producer, Shared};
-use image::protocol::net::{ATTACH, ATTACH_CARD, BIT_ATTACH, BIT_FRAMES, HAS_CARD, LINK, LINK_UP, STATISTICS};
+use image::protocol::net::{ATTACH, ATTACH_CARD, BIT_ATTACH, BIT_FRAMES, HAS_CARD, LINK, LINK_UP, NAME, STATISTICS};
 
 /// Notification bits by which the switch says that there are frames, or free slots.
 pub const FRAMES: u32 = 1 << BIT_FRAMES;
@@ -20,6 +21,14 @@ pub fn counter(switch: Thread, port: u32, number: u32) -> Option<u64> {
         Ok([0, low, high]) => Some(u64::from(high as u32) << 32 | u64::from(low as u32)),
         _ => None,
     }
+}
+
+/// The name of a port's client, from a switch that was granted with the badge of a watcher; `None` if there is no such port, or the
+/// description does not say, or the switch does not answer.
+#[must_use]
+pub fn name(switch: Thread, port: u32) -> Option<String> {
+    let reply = call(switch, Message::new([NAME as Word, 0, port as Word])).ok()?;
+    (reply.words[0] == 0).then(|| reply.text()).filter(|name| !name.is_empty())
 }
 
 /// A client's side of a port: the memory `network`, the switch to call as `switch`, and to notify as `switch-bell`.

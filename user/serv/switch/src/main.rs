@@ -2,14 +2,16 @@
 //! The network switch: copies frames between the memory of its ports (docs/net.md). What it decides is in the crate `frames`.
 //!
 //! Port 0 is that of the card's driver, each other one that of a client. Of port N it has the memory `port-N`, and two
-//! capabilities to notify its client with: `bell-N` (there are frames, or free slots) and `again-N` (attach again).
+//! capabilities to notify its client with: `bell-N` (there are frames, or free slots) and `again-N` (attach again). An argument
+//! `port-N=NAME` says what the client's name is.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
 
 use frames::{Address, CARD, Switch};
-use image::protocol::net::{ATTACH, ATTACH_CARD, BAD_REQUEST, HAS_CARD, LINK, LINK_UP, STATISTICS, WATCHER};
+use image::protocol::net::{ATTACH, ATTACH_CARD, BAD_REQUEST, HAS_CARD, LINK, LINK_UP, NAME, STATISTICS, WATCHER};
 use macadamia::alloc::format;
+use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::heartbeat::Heart;
 use macadamia::ipc::{Message, poll, receive, reply};
@@ -23,11 +25,16 @@ const NO_CARD: Address = Address([0x02, 0x4d, 0x63, 0x61, 0x64, 0]);
 /// After how many nanoseconds a card that took nothing is looked at again.
 const CARD_PAUSE: u64 = 10_000_000;
 
+/// The answer to what is no request, or not of this client.
+const BAD: [u32; 3] = [BAD_REQUEST, 0, 0];
+
 /// Notification bit of the alarm: that of no port.
 const ALARM: u32 = 1 << 31;
 
 /// Whom to notify of a port.
 struct Client {
+    /// As the description has it; empty if that does not say.
+    name: String,
     bell: Thread,
     again: Thread,
 }
@@ -52,8 +59,11 @@ struct Server {
 fn run(env: Env) {
     let ports = || (0_u32..).map_while(|port| Region::find(&env, &format!("port-{port}")));
     let thread = |name, port| env.thread(&format!("{name}-{port}"));
-    let clients: Vec<_> =
-        ports().zip(0_u32..).map(|(_, port)| Client { bell: thread("bell", port), again: thread("again", port) }).collect();
+    let name = |port| env.argument(&format!("port-{port}")).unwrap_or_default().into();
+    let clients: Vec<_> = ports()
+        .zip(0_u32..)
+        .map(|(_, port)| Client { name: name(port), bell: thread("bell", port), again: thread("again", port) })
+        .collect();
     let count = clients.len() as u32;
     let Some(switch) = Switch::new(ports()) else { panic!("{count} ports: too many, or one has memory for no frame") };
     let mut server = Server { switch, clients, card: None, waiting: Vec::new(), heart: Heart::new(&env, ALARM) };
@@ -68,10 +78,10 @@ fn run(env: Env) {
         let received = if more { poll() } else { receive(None) };
         if let Ok(received) = received
             && received.kind != MessageKind::Notification
-            && let Some(words) = server.answer(&received)
+            && let Some(answer) = server.answer(&received)
         {
             // If the client is gone it does not care.
-            let _ = reply(received.handle, Message::new(words));
+            let _ = reply(received.handle, answer);
         }
         more = server.round();
     }
@@ -106,14 +116,32 @@ impl Server {
     }
 
     /// Answers a request; `None` if that has to wait.
-    fn answer(&mut self, received: &Received) -> Option<[u32; 3]> {
-        const BAD: Option<[u32; 3]> = Some([BAD_REQUEST, 0, 0]);
-        if let ([STATISTICS, number, port], WATCHER, MessageKind::Call) = (received.words, received.badge, received.kind) {
-            return Some(self.counter(port as usize, number));
+    fn answer(&mut self, received: &Received) -> Option<Message> {
+        match (received.kind, received.badge) {
+            (MessageKind::Call, WATCHER) => Some(self.tell(received.words)),
+            (MessageKind::Call, badge) => {
+                let port = (badge as usize).checked_sub(1).filter(|port| *port < self.clients.len());
+                port.map_or(Some(BAD), |port| self.serve(port, received)).map(Message::new)
+            }
+            _ => Some(Message::new(BAD)),
         }
-        let Some(port) = (received.badge as usize).checked_sub(1).filter(|port| *port < self.clients.len()) else { return BAD };
+    }
+
+    /// Answers a watcher.
+    fn tell(&self, words: [u32; 3]) -> Message {
+        match words {
+            [STATISTICS, number, port] => Message::new(self.counter(port as usize, number)),
+            [NAME, _, port] => match self.clients.get(port as usize) {
+                Some(client) => Message::text(0, client.name.as_bytes()),
+                None => Message::new(BAD),
+            },
+            _ => Message::new(BAD),
+        }
+    }
+
+    /// Answers the client of a port; `None` if that has to wait.
+    fn serve(&mut self, port: usize, received: &Received) -> Option<[u32; 3]> {
         match (received.words, port) {
-            _ if received.kind != MessageKind::Call => BAD,
             ([ATTACH, ..], 1..) => match self.card {
                 None => {
                     self.waiting.retain(|(waiting, _)| *waiting != port);
@@ -132,14 +160,14 @@ impl Server {
                 Some([0; 3])
             }
             ([STATISTICS, number, _], _) => Some(self.counter(port, number)),
-            _ => BAD,
+            _ => Some(BAD),
         }
     }
 
     /// What STATISTICS is answered with.
     fn counter(&self, port: usize, number: u32) -> [u32; 3] {
         let value = self.switch.counters(port).and_then(|counters| counters.get(number));
-        value.map_or([BAD_REQUEST, 0, 0], |value| [0, value as u32, (value >> 32) as u32])
+        value.map_or(BAD, |value| [0, value as u32, (value >> 32) as u32])
     }
 
     fn attach(&mut self, port: usize, card: Card) -> [u32; 3] {
