@@ -41,6 +41,7 @@ const SLOW: &[&str] = &[
     "linux.debian.bochs",
     "linux.debian.bombs",
     "linux.debian.net",
+    "linux.debian.two",
     "linux.layout",
     "linux.windows",
     "system.linux-small",

@@ -5,10 +5,10 @@ use super::disk;
 use super::spaces::at_ring_1;
 use super::tally::Test;
 use crate::build::Wire;
-use crate::guest::{Guest, Outcome};
+use crate::guest::{Guest, Outcome, insert};
 use crate::machine::Emulator;
 use crate::machine::network::{Forward, Nic, free_port};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use sha2::{Digest, Sha256};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -30,6 +30,7 @@ pub const ALL: &[Test] = &[
     ("linux.net.flood", flood),
     ("linux.net.two", two),
     ("linux.debian.net", debian),
+    ("linux.debian.two", two_debians),
 ];
 
 /// A server of the loopback interface that speaks enough of HTTP: `GET /N` is answered with N bytes, each connection's the same; what is
@@ -225,6 +226,36 @@ fn debian() -> Result<()> {
     ensure!(line.starts_with("SSH-2.0-OpenSSH"), "the SSH server says {line:?}");
     let expected = format!("running\n{}  -\n1\n", checksum(&bytes(BYTES)));
     ensure!(outcome.text() == expected, "Debian says {:?} instead of {expected:?}", outcome.text());
+    Ok(())
+}
+
+/// Two Debians have a card each of one switch: `ssh` and `iperf3` work between them, and a file is whole on the other side.
+fn two_debians() -> Result<()> {
+    const OTHER: &str = "fe80::5054:ff:fe12:3457%eth0";
+    for image in ["disk.img", "disk2.img"] {
+        disk::forget(&format!("out/two-debians/{image}"))?;
+    }
+    let server = Server::start()?;
+    // Root has no password there.
+    let settings = insert("/etc/ssh/sshd_config.d/open.conf", b"PermitRootLogin yes\nPermitEmptyPasswords yes\n".to_vec());
+    let url = server.url(&BYTES.to_string());
+    let command = format!(
+        "other() {{ ssh -q -o BatchMode=yes -o StrictHostKeyChecking=accept-new root@{OTHER} \"$@\"; }}; until other true; do :; done; \
+         curl -s {url} > data; sha256sum < data; other sha256sum < data; other 'cat > data' < data; other cat data | sha256sum; \
+         other curl -s {url} | sha256sum; other iperf3 -s -D; iperf3 -s -D; \
+         for to in '-c {OTHER}' '-R -c {OTHER}' '-c ::1'; do iperf3 -f m -t 5 $to | grep receiver; done"
+    );
+    let guest = Guest { system: "tests/systems/two-debians.toml", inserts: vec![settings], timeout: Duration::from_secs(600), ..guest() };
+    let outcome = guest.succeed(&command)?;
+    let sum = format!("{}  -\n", checksum(&bytes(BYTES)));
+    let rates = outcome.text();
+    let rates =
+        rates.strip_prefix(&sum.repeat(4)).with_context(|| format!("Debian says {:?} instead of {sum} four times", outcome.said()))?;
+    // "[  5]   0.00-5.00   sec   204 MBytes   342 Mbits/sec                  receiver"
+    let rate = |line: &str| line.split_whitespace().rev().nth(2)?.parse::<f64>().ok().filter(|rate| *rate > 0.0);
+    let rates: Option<Vec<f64>> = rates.lines().map(rate).collect();
+    let Some([there, back, own]) = rates.as_deref() else { bail!("Debian says {:?}: not three rates", outcome.said()) };
+    println!("# there {there} Mbit/s, back {back}, the loopback interface {own}: {:.2}, {:.2} of that", there / own, back / own);
     Ok(())
 }
 
