@@ -129,6 +129,7 @@ void os_idle_sleep(void)
 	if (l4_pending)
 		return;
 	l4_disk_idle();
+	l4_net_idle();
 	l4_inject_pause();
 	l4_syscall(&r);
 	l4_inject_resume();

@@ -153,6 +153,8 @@ bool l4_restore_mappings(unsigned long address, bool write);
 /* RAM.  physmem_size is upstream's. */
 extern long long physmem_size;
 int l4_ram_init(void);
+/* Whether the memory of the network's port is part of it (net.c). */
+extern bool l4_network_pages;
 /* Tasks and other unmovable objects are allocated beside the server's data.  Called before the first allocation. */
 void l4_group_unmovable(void);
 
@@ -260,6 +262,8 @@ extern bool l4_one_priority;
 
 /* Linux is going to wait: the disk server is told of requests that it was not told of. */
 void l4_disk_idle(void);
+/* The same of the network: slots whose frames were read go back.  Interrupts are disabled. */
+void l4_net_idle(void);
 
 /* Console. */
 void l4_console_write(const char *s, unsigned int n);

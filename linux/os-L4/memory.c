@@ -30,13 +30,14 @@
 
 u32 l4_ram_slot;
 unsigned long l4_ram_start;
+bool l4_network_pages;
 
 struct l4_record l4_batch[MAX_RECORDS];
 unsigned int l4_batched;
 
 int __init l4_ram_init(void)
 {
-	const struct l4_grant *ram = l4_find_grant("ram");
+	const struct l4_grant *ram = l4_find_grant("ram"), *network = l4_find_grant("network");
 	unsigned long base = (unsigned long)__binary_start & PAGE_MASK;
 	unsigned long end = PAGE_ALIGN((unsigned long)_end);
 
@@ -48,6 +49,13 @@ int __init l4_ram_init(void)
 	l4_ram_slot = ram->slot;
 	l4_ram_start = end - base;
 	physmem_size = l4_ram_start + ram->bytes;
+	/* Frames that lie behind it have page descriptors.  Nobody is given these pages. */
+	if (network && network->address >= ram->address + ram->bytes && network->address < L4_RAM_END) {
+		l4_network_pages = true;
+		end = PAGE_ALIGN(network->address + network->bytes);
+		memblock_reserve(physmem_size, end - base - physmem_size);
+		physmem_size = end - base;
+	}
 	return 0;
 }
 

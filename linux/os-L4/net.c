@@ -4,21 +4,28 @@
  * that is shared with the switch, which is called as "switch" and notified as "switch-bell".
  *
  * What the switch writes there is used once, and checked: an index, which must not be further from our own than the ring has
- * slots, and the length of a frame.
+ * entries, the number of a slot, and the length of a frame.  The payload of a long frame stays there until who reads it has
+ * freed it.
  *
  * Everything here that touches the rings, or says whether they may be touched, runs with soft interrupts disabled: nothing
  * is in the middle of a ring when the port is attached again.
  */
+#include <linux/bitmap.h>
 #include <linux/completion.h>
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
 #include <linux/if_vlan.h>
 #include <linux/init.h>
+#include <linux/ip.h>
 #include <linux/kernel.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
 #include <linux/string.h>
+#include <linux/tcp.h>
+#include <linux/uio.h>
+#include <linux/virtio_net.h>
 #include <linux/workqueue.h>
+#include "l4.h"
 #include "async_call.h"
 
 /* How long Linux's boot waits for the switch, which may wait for the card's driver. */
@@ -27,20 +34,34 @@
 #define FIRST_PAUSE	(HZ / 10)
 #define LONGEST_PAUSE	(10 * HZ)
 
-/* One of the two rings of the port. */
-struct ring {
+/* Frames of at most so many bytes are copied, and of others the headers: nobody changes those under way. */
+#define COPIED		256
+#define HEADERS		128
+/* As many clients as a switch has. */
+#define MOST_NEIGHBOURS	20
+
+/* One of the two directions of the port: a ring of slots that were filled and one of slots that are free. */
+struct lane {
 	char *words;
+	u32 *filled, *free;	/* entries: numbers of slots */
+	u32 filled_index;	/* our own: produced or consumed, modulo 2^32 */
+	u32 free_index;
 	char *slots;
-	u32 index;		/* our own: produced or consumed, modulo 2^32 */
 };
 
 static struct {
 	struct net_device *dev;
 	struct napi_struct napi;
-	struct ring in, out;
-	u32 slots;		/* of each ring, a power of two */
+	struct lane in, out;
+	char *memory;
+	u32 slots;		/* of each direction, a power of two */
+	u16 own[L4_NET_MOST_SLOTS];	/* slots of `out` to fill; the last became free last */
+	u32 owned;
+	DECLARE_BITMAP(away, L4_NET_MOST_SLOTS);	/* slots of `out` that the switch has */
+	u16 holds[L4_NET_MOST_SLOTS];	/* slots of `in` whose frames are in use */
+	u32 held;
 	u32 bell;		/* capability: notifies the switch */
-	bool attached;		/* both sides have begun at slot 0, and the switch has kept to the protocol since */
+	bool attached;		/* both sides have begun anew, and the switch has kept to the protocol since */
 	struct l4_async_call attach;
 	bool attaching;		/* that call is under way */
 	bool again;		/* the switch asks for another one */
@@ -55,56 +76,121 @@ static struct {
 	u64 attachments, broken;
 } net;
 
-static u32 read_word(const struct ring *ring, unsigned int word)
+static u32 read_word(const char *words, unsigned int word)
 {
-	return READ_ONCE(*(u32 *)(ring->words + word));
+	return READ_ONCE(*(u32 *)(words + word));
 }
 
-static void write_word(const struct ring *ring, unsigned int word, u32 value)
+static void write_word(char *words, unsigned int word, u32 value)
 {
-	WRITE_ONCE(*(u32 *)(ring->words + word), value);
+	WRITE_ONCE(*(u32 *)(words + word), value);
 }
 
-static char *slot_at(const struct ring *ring)
+static u32 read_entry(const u32 *entries, u32 index)
 {
-	return ring->slots + (ring->index & (net.slots - 1)) * L4_NET_SLOT;
+	return READ_ONCE(entries[index & (net.slots - 1)]);
 }
 
-/* Lets the switch see our index, and wakes it if it waits for that. */
-static void publish(const struct ring *ring, unsigned int word, unsigned int waits)
+static void write_entry(u32 *entries, u32 index, u32 slot)
+{
+	WRITE_ONCE(entries[index & (net.slots - 1)], slot);
+}
+
+static char *slot_at(const struct lane *lane, u32 slot)
+{
+	return lane->slots + slot * L4_NET_SLOT;
+}
+
+/* Lets the switch see which entries we have written, and wakes it if it waits for that. */
+static void publish(char *words, u32 index)
 {
 	mb();
-	write_word(ring, word, ring->index);
+	write_word(words, L4_NET_PRODUCED, index);
 	mb();
-	if (read_word(ring, waits)) {
-		write_word(ring, waits, 0);
+	if (read_word(words, L4_NET_CONSUMER_WAITS)) {
+		write_word(words, L4_NET_CONSUMER_WAITS, 0);
 		l4_call(L4_OP_NOTIFY, net.bell, 0, 0, 0);
 	}
 }
 
-/* Slots of `out` that are free, slots of `in` that are filled; negative: the ring is broken. */
-static int room(void)
+/* Entries that the switch has written from index on; negative: the ring is broken. */
+static int available(const char *words, u32 index)
 {
-	u32 full = net.out.index - read_word(&net.out, L4_NET_CONSUMED);
-
-	return full <= net.slots ? net.slots - full : -EPROTO;
-}
-
-static int available(void)
-{
-	u32 full = read_word(&net.in, L4_NET_PRODUCED) - net.in.index;
+	u32 full = read_word(words, L4_NET_PRODUCED) - index;
 
 	mb();
 	return full <= net.slots ? full : -EPROTO;
 }
 
+/* Slots of `out` that are free; negative: the ring is broken. */
+static int room(void)
+{
+	int i, returned = available(net.out.words + L4_NET_FREE, net.out.free_index);
+
+	for (i = 0; i < returned; i++) {
+		u32 slot = read_entry(net.out.free, net.out.free_index++);
+
+		if (slot >= net.slots || !__test_and_clear_bit(slot, net.away))
+			return -EPROTO;
+		net.own[net.owned++] = slot;
+	}
+	return returned < 0 ? returned : net.owned;
+}
+
+static void give_back(u32 slot)
+{
+	write_entry(net.in.free, net.in.free_index++, slot);
+}
+
+/* Gives slots back whose frames nobody uses any more. */
+static void reclaim(void)
+{
+	u32 i, kept = 0, first = net.in.free_index;
+
+	for (i = 0; i < net.held; i++) {
+		u32 slot = net.holds[i];
+
+		/* Frames that begin in one page have one count.  The first reference is ours. */
+		if (page_count(virt_to_page(slot_at(&net.in, slot))) == 1)
+			give_back(slot);
+		else
+			net.holds[kept++] = slot;
+	}
+	net.held = kept;
+	if (net.in.free_index != first)
+		publish(net.in.words + L4_NET_FREE, net.in.free_index);
+}
+
+void l4_net_idle(void)
+{
+	if (net.attached && net.held)
+		reclaim();
+}
+
+/* Both directions begin anew.  The switch gives its slots, we give ours but those whose frames are in use. */
+static void begin(void)
+{
+	DECLARE_BITMAP(in_use, L4_NET_MOST_SLOTS);
+	u32 i;
+
+	net.in.filled_index = net.in.free_index = 0;
+	net.out.filled_index = net.out.free_index = 0;
+	net.owned = 0;
+	bitmap_fill(net.away, net.slots);
+	bitmap_zero(in_use, L4_NET_MOST_SLOTS);
+	for (i = 0; i < net.held; i++)
+		__set_bit(net.holds[i], in_use);
+	for (i = 0; i < net.slots; i++)
+		if (!test_bit(i, in_use))
+			give_back(i);
+	publish(net.in.words + L4_NET_FREE, net.in.free_index);
+}
+
 /* What is in the ring to the switch is lost. */
 static void detach(void)
 {
-	int free = net.attached ? room() : net.slots;
-
-	if (free >= 0)
-		net.dev->stats.tx_dropped += net.slots - free;
+	if (net.attached && room() >= 0)
+		net.dev->stats.tx_dropped += bitmap_weight(net.away, net.slots);
 	net.attached = false;
 	netif_carrier_off(net.dev);
 	netif_stop_queue(net.dev);
@@ -133,6 +219,7 @@ static void start_attach(void)
 	net.again = false;
 	net.attach.words = 3;
 	net.attach.request[0] = L4_NET_ATTACH;
+	net.attach.request[1] = L4_NET_TAKES_LARGE;
 	l4_async_call_start(&net.attach);
 }
 
@@ -176,8 +263,7 @@ static void finish_attach(void)
 			schedule_work(&net.rename);
 	}
 	cancel_delayed_work(&net.retry);
-	net.in.index = 0;
-	net.out.index = 0;
+	begin();
 	net.pause = FIRST_PAUSE;
 	net.attachments++;
 	net.attached = true;
@@ -227,76 +313,278 @@ static irqreturn_t notified(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
+/* Free slots without which nothing is sent: as many as the largest frame takes. */
+static u32 enough(void)
+{
+	return net.dev->features & NETIF_F_TSO ? L4_NET_MOST_PARTS : 1;
+}
+
 /* Goes on if there is room.  If the ring is broken nothing else would see it: a stopped queue sends nothing. */
 static void wake_sender(void)
 {
 	int free = room();
 
+	if (free >= 0 && free < enough()) {
+		write_word(net.out.words + L4_NET_FREE, L4_NET_CONSUMER_WAITS, 1);
+		mb();
+		/* The switch may have emptied a slot before it could know that we wait for one. */
+		free = room();
+	}
 	if (free < 0)
 		ring_is_broken();
-	else if (free > 0)
+	else if (free >= enough())
 		netif_wake_queue(net.dev);
+}
+
+/* Whether the next hop is another client of the switch that takes large frames. */
+static bool takes_large(const struct ethhdr *eth)
+{
+	const char *list = net.memory + L4_NET_NEIGHBOURS;
+	u32 i, count = min_t(u32, read_word(list, 0), MOST_NEIGHBOURS), low = 0, high = 0;
+
+	memcpy(&low, eth->h_dest, 4);
+	memcpy(&high, eth->h_dest + 4, 2);
+	for (i = 0; i < count; i++)
+		if (read_word(list, 4 + i * L4_NET_NEIGHBOUR) == low && read_word(list, 8 + i * L4_NET_NEIGHBOUR) == high)
+			return true;
+	return false;
+}
+
+/* Nobody else cuts frames into segments. */
+static netdev_features_t features_check(struct sk_buff *skb, struct net_device *dev, netdev_features_t features)
+{
+	if (skb_is_gso(skb) && !(net.attached && takes_large(eth_hdr(skb))))
+		features &= ~NETIF_F_GSO_MASK;
+	return vlan_features_check(skb, features);
+}
+
+/* The next free slot. */
+static char *fill_slot(void)
+{
+	u32 slot = net.own[--net.owned];
+
+	__set_bit(slot, net.away);
+	write_entry(net.out.filled, net.out.filled_index++, slot);
+	return slot_at(&net.out, slot);
+}
+
+/* Copies a frame that is cut into segments later, or never: its checksum is not computed, either. */
+static bool send_large(const struct sk_buff *skb)
+{
+	struct virtio_net_hdr header;
+	struct kvec parts[L4_NET_MOST_PARTS];
+	struct iov_iter to;
+	u32 i, count = DIV_ROUND_UP(skb->len, L4_NET_MOST_BYTES);
+
+	if (virtio_net_hdr_from_skb(skb, &header, true, false, 0))
+		return false;
+	for (i = 0; i < count; i++) {
+		char *at = fill_slot();
+
+		if (!i) {
+			memcpy(at + L4_NET_SLOT_OWN, &header, sizeof(header));
+			WRITE_ONCE(*(u32 *)at, skb->len);
+		}
+		parts[i] = (struct kvec){ at + L4_NET_SLOT_FRAME, L4_NET_MOST_BYTES };
+	}
+	iov_iter_kvec(&to, ITER_DEST, parts, count, skb->len);
+	/* It is the kernel's memory, and there is enough. */
+	WARN_ON_ONCE(skb_copy_datagram_iter(skb, 0, &to, skb->len));
+	return true;
+}
+
+static void send_plain(const struct sk_buff *skb)
+{
+	char *at = fill_slot();
+
+	skb_copy_and_csum_dev(skb, at + L4_NET_SLOT_FRAME);
+	/* No header: it is sent as it is. */
+	memset(at + L4_NET_SLOT_OWN, 0, L4_NET_SLOT_FRAME - L4_NET_SLOT_OWN);
+	WRITE_ONCE(*(u32 *)at, skb->len);
 }
 
 static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	int free = net.attached ? room() : 0;
-	char *slot;
+	bool large = skb_is_gso(skb), sent = false, full;
 
 	if (free < 0)
 		ring_is_broken();
-	if (free <= 0 || skb->len > L4_NET_MOST_BYTES) {
+	if (free >= (int)enough() && skb->len <= (large ? L4_NET_MOST_LARGE : L4_NET_MOST_BYTES)) {
+		sent = !large || send_large(skb);
+		if (!large)
+			send_plain(skb);
+	}
+	if (sent) {
+		skb_tx_timestamp(skb);
+		dev_sw_netstats_tx_add(dev, 1, skb->len);
+		dev_consume_skb_any(skb);
+	} else {
 		dev->stats.tx_dropped++;
 		dev_kfree_skb_any(skb);
-		/* Frames before it in its batch may not have been published. */
-		if (free > 0 && !netdev_xmit_more())
-			publish(&net.out, L4_NET_PRODUCED, L4_NET_CONSUMER_WAITS);
+	}
+	if (free <= 0)
 		return NETDEV_TX_OK;
-	}
-	slot = slot_at(&net.out);
-	skb_copy_and_csum_dev(skb, slot + L4_NET_SLOT_FRAME);
-	WRITE_ONCE(*(u32 *)slot, skb->len);
-	net.out.index++;
-	skb_tx_timestamp(skb);
-	dev_sw_netstats_tx_add(dev, 1, skb->len);
-	dev_consume_skb_any(skb);
-	if (free == 1) {
+	full = net.owned < enough();
+	if (full)
 		netif_stop_queue(dev);
-		write_word(&net.out, L4_NET_PRODUCER_WAITS, 1);
+	/* Frames before it in its batch may not have been published. */
+	if (full || !netdev_xmit_more()) {
+		publish(net.out.words, net.out.filled_index);
+		/* Who has read what came sends, sooner or later: its slots are filled next, while the cache has them. */
+		reclaim();
 	}
-	if (free == 1 || !netdev_xmit_more())
-		publish(&net.out, L4_NET_PRODUCED, L4_NET_CONSUMER_WAITS);
-	/* The switch may have emptied a slot before it could know that we wait for one. */
-	if (free == 1)
+	if (full)
 		wake_sender();
 	return NETDEV_TX_OK;
 }
 
-/* Passes one frame on to the network layers, out of a slot that the switch may write at any time. */
-static void receive_frame(const char *slot)
+/* How many of the first bytes of a frame are headers, if it is TCP over IPv4, as most of what is long; else all of them may be. */
+static unsigned int headers(const struct sk_buff *skb)
 {
-	u32 bytes = READ_ONCE(*(u32 *)slot);
-	struct sk_buff *skb;
+	const struct ethhdr *eth = (const struct ethhdr *)skb->data;
+	const struct iphdr *ip = (const struct iphdr *)(eth + 1);
+	unsigned int at = sizeof(*eth) + ip->ihl * 4;
 
-	if (bytes < L4_NET_FEWEST_BYTES || bytes > L4_NET_MOST_BYTES) {
-		net.dev->stats.rx_errors++;
-		net.dev->stats.rx_length_errors++;
-		return;
-	}
-	skb = napi_alloc_skb(&net.napi, bytes);
+	if (eth->h_proto != htons(ETH_P_IP) || ip->protocol != IPPROTO_TCP || at + sizeof(struct tcphdr) > skb->len)
+		return skb->len;
+	return min_t(unsigned int, skb->len, at + ((const struct tcphdr *)(skb->data + at))->doff * 4);
+}
+
+static struct sk_buff *drop(unsigned long *counter)
+{
+	(*counter)++;
+	return NULL;
+}
+
+/*
+ * The frame in a slot, which the switch may write at any time.  Of a long one the headers are copied, and the rest stays where it
+ * is: *kept, and the slot is in use until the network layers have freed its page.
+ */
+static struct sk_buff *plain_frame(u32 slot, u32 bytes, bool *kept)
+{
+	char *at = slot_at(&net.in, slot), *frame = at + L4_NET_SLOT_FRAME;
+	struct sk_buff *skb;
+	struct page *page;
+	u32 copied = HEADERS;
+
+	/* Half of the slots stay the switch's, whatever is not read. */
+	*kept = bytes > COPIED && l4_network_pages && net.held < net.slots / 2;
+	skb = napi_alloc_skb(&net.napi, *kept ? HEADERS : bytes);
 	if (!skb) {
-		net.dev->stats.rx_dropped++;
-		return;
+		*kept = false;
+		return drop(&net.dev->stats.rx_dropped);
 	}
-	skb_put_data(skb, slot + L4_NET_SLOT_FRAME, bytes);
+	if (!*kept)
+		return skb_put_data(skb, frame, bytes), skb;
+	skb_put_data(skb, frame, HEADERS);
+	copied = headers(skb);
+	skb_trim(skb, copied);
+	page = virt_to_page(at);
+	get_page(page);
+	skb_add_rx_frag(skb, 0, page, frame + copied - (char *)page_address(page), bytes - copied, L4_NET_SLOT);
+	net.holds[net.held++] = slot;
+	return skb;
+}
+
+/* A frame of another Linux, in several slots: its segments were not cut, and its checksum not computed. */
+static struct sk_buff *large_frame(const u16 *slots, u32 bytes)
+{
+	struct virtio_net_hdr header;
+	struct sk_buff *skb;
+	u32 done, part, linear = min_t(u32, bytes, HEADERS);
+	int err;
+
+	memcpy(&header, slot_at(&net.in, slots[0]) + L4_NET_SLOT_OWN, sizeof(header));
+	skb = alloc_skb_with_frags(NET_IP_ALIGN + linear, bytes - linear, PAGE_ALLOC_COSTLY_ORDER, &err, GFP_ATOMIC | __GFP_NOWARN);
+	if (!skb)
+		return drop(&net.dev->stats.rx_dropped);
+	skb_reserve(skb, NET_IP_ALIGN);
+	skb_put(skb, linear);
+	skb->data_len = bytes - linear;
+	skb->len = bytes;
+	skb->dev = net.dev;
+	for (done = 0; done < bytes; done += part) {
+		part = min_t(u32, bytes - done, L4_NET_MOST_BYTES);
+		skb_store_bits(skb, done, slot_at(&net.in, slots[done / L4_NET_MOST_BYTES]) + L4_NET_SLOT_FRAME, part);
+	}
+	if (virtio_net_hdr_to_skb(skb, &header, true)) {
+		kfree_skb(skb);
+		return drop(&net.dev->stats.rx_errors);
+	}
+	return skb;
+}
+
+/* Whether somebody has to cut the frame in a slot. */
+static bool is_large(u32 slot, u32 bytes)
+{
+	const u32 *header = (const u32 *)(slot_at(&net.in, slot) + L4_NET_SLOT_OWN);
+
+	return bytes > L4_NET_MOST_BYTES || (READ_ONCE(header[0]) | READ_ONCE(header[1]) | READ_ONCE(header[2]));
+}
+
+/* Passes on the next frame, of at most so many slots.  How many it had; negative: the ring is broken. */
+static int receive_frame(int filled)
+{
+	u16 slots[L4_NET_MOST_PARTS];
+	u32 i, bytes, parts = 1;
+	struct sk_buff *skb;
+	bool kept = false;
+
+	for (i = 0; i < parts; i++) {
+		u32 slot = read_entry(net.in.filled, net.in.filled_index++);
+
+		if (slot >= net.slots)
+			return -EPROTO;
+		slots[i] = slot;
+		if (i)
+			continue;
+		bytes = READ_ONCE(*(u32 *)slot_at(&net.in, slot));
+		if (bytes < L4_NET_FEWEST_BYTES || bytes > L4_NET_MOST_LARGE) {
+			net.dev->stats.rx_errors++;
+			net.dev->stats.rx_length_errors++;
+			give_back(slot);
+			return 1;
+		}
+		parts = DIV_ROUND_UP(bytes, L4_NET_MOST_BYTES);
+		if (parts > filled)
+			return -EPROTO;
+	}
+	if (is_large(slots[0], bytes))
+		skb = large_frame(slots, bytes);
+	else
+		skb = plain_frame(slots[0], bytes, &kept);
+	/* A switch that names a slot again that it does not have harms itself. */
+	for (i = 0; !kept && i < parts; i++)
+		give_back(slots[i]);
+	if (!skb)
+		return parts;
 	skb->protocol = eth_type_trans(skb, net.dev);
 	dev_sw_netstats_rx_add(net.dev, bytes);
 	napi_gro_receive(&net.napi, skb);
+	return parts;
+}
+
+/* Takes frames, up to a budget.  Negative: the ring is broken. */
+static int receive(int budget)
+{
+	int filled = available(net.in.words, net.in.filled_index), parts = 0, done;
+	u32 first = net.in.free_index;
+
+	for (done = 0; filled > 0 && done < budget; done++) {
+		parts = receive_frame(filled);
+		if (parts < 0)
+			return parts;
+		filled -= parts;
+	}
+	if (net.in.free_index != first)
+		publish(net.in.words + L4_NET_FREE, net.in.free_index);
+	return filled < 0 ? filled : done;
 }
 
 static int poll(struct napi_struct *napi, int budget)
 {
-	int filled, done;
+	int done;
 
 	if (net.attached && netif_queue_stopped(net.dev))
 		wake_sender();
@@ -304,23 +592,18 @@ static int poll(struct napi_struct *napi, int budget)
 		napi_complete(napi);
 		return 0;
 	}
-	filled = available();
-	for (done = 0; done < filled && done < budget; done++) {
-		receive_frame(slot_at(&net.in));
-		net.in.index++;
-	}
-	if (done)
-		publish(&net.in, L4_NET_CONSUMED, L4_NET_PRODUCER_WAITS);
-	if (filled < 0) {
+	reclaim();
+	done = receive(budget);
+	if (done < 0) {
 		napi_complete(napi);
 		ring_is_broken();
 		return 0;
 	}
 	if (done < budget && napi_complete_done(napi, done)) {
-		write_word(&net.in, L4_NET_CONSUMER_WAITS, 1);
+		write_word(net.in.words, L4_NET_CONSUMER_WAITS, 1);
 		mb();
 		/* One may have come before the switch could know that we wait for it. */
-		if (available())
+		if (available(net.in.words, net.in.filled_index))
 			napi_schedule(napi);
 	}
 	return done;
@@ -349,6 +632,7 @@ static const struct net_device_ops net_ops = {
 	.ndo_open = open,
 	.ndo_stop = stop,
 	.ndo_start_xmit = start_xmit,
+	.ndo_features_check = features_check,
 	.ndo_set_mac_address = eth_mac_addr,
 	.ndo_validate_addr = eth_validate_addr,
 };
@@ -394,6 +678,16 @@ static const struct ethtool_ops ethtool_ops = {
 	.get_ethtool_stats = get_ethtool_stats,
 };
 
+static void lay_out_lane(struct lane *lane, char *memory, u32 words, u32 number)
+{
+	u32 *entries = (u32 *)(memory + L4_NET_ENTRIES + 2 * number * L4_NET_ENTRIES_BYTES);
+
+	lane->words = memory + words;
+	lane->filled = entries;
+	lane->free = entries + L4_NET_ENTRIES_BYTES / sizeof(u32);
+	lane->slots = memory + L4_NET_SLOTS + number * net.slots * L4_NET_SLOT;
+}
+
 /* Where the rings are in so many bytes.  False: not even one slot fits. */
 static bool lay_out(char *memory, u32 bytes)
 {
@@ -401,11 +695,10 @@ static bool lay_out(char *memory, u32 bytes)
 
 	if (!slots)
 		return false;
+	net.memory = memory;
 	net.slots = rounddown_pow_of_two(min_t(u32, slots, L4_NET_MOST_SLOTS));
-	net.in.words = memory + L4_NET_IN;
-	net.in.slots = memory + L4_NET_SLOTS;
-	net.out.words = memory + L4_NET_OUT;
-	net.out.slots = net.in.slots + net.slots * L4_NET_SLOT;
+	lay_out_lane(&net.in, memory, L4_NET_IN, 0);
+	lay_out_lane(&net.out, memory, L4_NET_OUT, 1);
 	return true;
 }
 
@@ -433,6 +726,11 @@ static int __init net_init(void)
 	dev->features = NETIF_F_SG | NETIF_F_FRAGLIST | NETIF_F_HW_CSUM | NETIF_F_HIGHDMA;
 	dev->hw_features = NETIF_F_SG | NETIF_F_HW_CSUM;
 	dev->vlan_features = dev->features;
+	/* To another client that takes large frames.  Others get segments, which Linux cuts (features_check). */
+	if (net.slots >= 4 * L4_NET_MOST_PARTS) {
+		dev->features |= NETIF_F_TSO | NETIF_F_TSO6 | NETIF_F_TSO_ECN;
+		dev->hw_features |= NETIF_F_TSO | NETIF_F_TSO6 | NETIF_F_TSO_ECN;
+	}
 	dev->pcpu_stat_type = NETDEV_PCPU_STAT_TSTATS;
 	dev->max_mtu = L4_NET_MOST_BYTES - VLAN_ETH_HLEN;
 	netif_napi_add(dev, &net.napi, poll);

@@ -65,7 +65,7 @@ static u32 __init measure_space(void)
 
 	if (!space || create_space(space, 0))
 		return 0;
-	if (!l4_ram_record(space, 0, physmem_size - PAGE_SIZE, PAGE_SIZE, UM_PROT_READ) && !l4_map_flush() &&
+	if (!l4_ram_record(space, 0, l4_ram_start, PAGE_SIZE, UM_PROT_READ) && !l4_map_flush() &&
 	    !l4_unmap_record(space, 0, L4_USER_END) && !l4_map_flush())
 		bytes = use_of(l4_user_quota).bytes - before;
 	l4_delete(space);

@@ -4,7 +4,7 @@
 use crate::Random;
 use core::fmt;
 use frames::{Layout, Shared};
-use image::protocol::net::{CONSUMER_WAITS, IN, OUT, PRODUCED, PRODUCER_WAITS, SLOT, SLOTS};
+use image::protocol::net::{CONSUMER_WAITS, ENTRIES, ENTRIES_BYTES, ENTRY, FREE, IN, OUT, PRODUCED, SLOT, SLOTS};
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::region::Region;
@@ -109,20 +109,21 @@ impl Victims {
                 for _ in 0..64 {
                     port.write(random.below(port.bytes() / 4) * 4, random.draw());
                 }
-                // Lengths of frames, too, where a client's frames are.
+                // Lengths of frames, too, where a client's frames are, and numbers of slots.
                 let slots = Layout::of(port.bytes()).map_or(0, Layout::slots);
                 for _ in 0..16 {
                     port.write(SLOTS + random.below(2 * slots) * SLOT, random.draw());
+                    port.write(ENTRIES + random.below(4) * ENTRIES_BYTES + random.below(slots) * ENTRY, random.draw() % (2 * slots));
                 }
             }
             "broken index" => {
                 let ring = if random.below(2) == 0 { IN } else { OUT };
-                port.write(ring + random.below(2) * 64 + PRODUCED, random.draw());
+                port.write(ring + random.below(2) * FREE + PRODUCED, random.draw());
             }
             "lost notification" => {
                 for ring in [IN, OUT] {
                     port.write(ring + CONSUMER_WAITS, 0);
-                    port.write(ring + PRODUCER_WAITS, 0);
+                    port.write(ring + FREE + CONSUMER_WAITS, 0);
                 }
             }
             _ => {

@@ -94,6 +94,7 @@ impl Probe {
     /// Puts the question into the ring: `number` is the lower half of who asks, which the answer repeats.
     fn send(&mut self, number: u32) -> bool {
         let memory = self.port.memory();
+        let Some(slot) = self.rings.output.take() else { return false };
         let mut frame = [0; BYTES as usize];
         frame[..6].fill(0xff);
         frame[6..12].copy_from_slice(&self.own.0);
@@ -102,18 +103,17 @@ impl Probe {
         frame[22..28].copy_from_slice(&self.own.0);
         frame[28..32].copy_from_slice(&sender(number));
         frame[38..42].copy_from_slice(&GATEWAY);
-        let slot = self.rings.output.slot(0);
         memory.write(slot, BYTES);
         for (word, part) in (0..).zip(frame.chunks_exact(4)) {
             memory.write(slot + SLOT_FRAME + word * 4, u32::from_le_bytes([part[0], part[1], part[2], part[3]]));
         }
-        self.rings.output.publish(memory, 1)
+        self.rings.output.push(memory, slot);
+        self.rings.output.publish(memory)
     }
 
     /// Takes what has come. Whether the answer is among it.
     fn take(&mut self, number: u32) -> core::result::Result<bool, Broken> {
         let memory = self.port.memory();
-        let count = self.rings.input.available(memory)?;
         let is_answer = |slot| {
             let word = |at: u32| memory.read(slot + SLOT_FRAME + at).to_le_bytes();
             let operation = [word(20)[0], word(20)[1]];
@@ -121,8 +121,14 @@ impl Probe {
             let asked = [word(36)[2], word(36)[3], word(40)[0], word(40)[1]];
             bytes(memory, slot).is_some() && operation == [0, 2] && word(28) == GATEWAY && asked == sender(number)
         };
-        let answered = (0..count).any(|frame| is_answer(self.rings.input.slot(frame)));
-        let due = self.rings.input.release(memory, count);
+        let (input, mut answered) = (&mut self.rings.input, false);
+        while input.available(memory)? > 0 {
+            let slot = input.slot(memory, 0)?;
+            input.take();
+            answered |= is_answer(slot);
+            input.give_back(memory, slot);
+        }
+        let due = input.publish(memory);
         // If the switch is gone it is told to attach again.
         let _ = self.port.notify(due);
         Ok(answered)

@@ -60,14 +60,20 @@ fn flood(port: &Port, frames: u32, random: &mut Random) -> Result<()> {
     let mut sent = 0;
     while sent < frames {
         // What comes is of no interest.
-        let come = rings.input.available(memory).map_err(|_| Error::BadState)?;
-        let due = rings.input.release(memory, come);
+        while rings.input.available(memory).map_err(|_| Error::BadState)? > 0 {
+            let slot = rings.input.slot(memory, 0).map_err(|_| Error::BadState)?;
+            rings.input.take();
+            rings.input.give_back(memory, slot);
+        }
+        let due = rings.input.publish(memory);
         port.notify(due)?;
         let room = rings.output.room(memory).map_err(|_| Error::BadState)?.min(frames - sent);
-        for number in 0..room {
-            fill(memory, rings.output.slot(number), link.address, random);
+        for _ in 0..room {
+            let Some(slot) = rings.output.take() else { break };
+            fill(memory, slot, link.address, random);
+            rings.output.push(memory, slot);
         }
-        let due = rings.output.publish(memory, room);
+        let due = rings.output.publish(memory);
         port.notify(due)?;
         sent += room;
         if !rings.output.wait(memory).map_err(|_| Error::BadState)? && ipc::wait(FRAMES | AGAIN)? & AGAIN != 0 {

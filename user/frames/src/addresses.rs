@@ -29,6 +29,13 @@ impl Address {
         Self([a | LOCAL, b, c, d, e, f])
     }
 
+    /// As in the reply to ATTACH: bytes 0 to 3, low byte first, then 4 and 5.
+    #[must_use]
+    pub const fn words(self) -> [u32; 2] {
+        let Self([a, b, c, d, e, f]) = self;
+        [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, 0, 0])]
+    }
+
     /// All of it in a number.
     const fn number(self) -> u64 {
         let [a, b, c, d, e, f] = self.0;

@@ -9,9 +9,13 @@
 extern crate alloc;
 
 mod addresses;
+mod lane;
+mod port;
 mod ring;
 mod switch;
 
 pub use addresses::{Address, Addresses};
-pub use ring::{Broken, Consumer, Layout, Producer, Ring, Shared, bytes};
+pub use lane::{Lane, Receiver, Sender};
+pub use port::{Layout, bytes};
+pub use ring::{Broken, Consumer, Producer, Ring, Shared};
 pub use switch::{CARD, Counters, Outcome, Switch};

@@ -2,9 +2,11 @@
 //! The switch: takes frames out of the rings of its ports and puts them into those of others.
 
 use crate::addresses::{Address, Addresses};
-use crate::ring::{Broken, Consumer, Layout, Producer, Shared, bytes, copy};
+use crate::lane::{Receiver, Sender};
+use crate::port::{Frame, Layout};
+use crate::ring::{Broken, Shared};
 use alloc::vec::Vec;
-use image::protocol::net::{MOST_BYTES, SLOT_FRAME};
+use image::protocol::net::{NEIGHBOUR, NEIGHBOURS};
 
 /// The port of the card's driver.
 pub const CARD: usize = 0;
@@ -57,10 +59,10 @@ impl Counters {
 
 /// A port whose client is attached.
 struct Attached {
-    input: Producer,
-    /// Slots of `input` that were filled and are not published.
-    filled: u32,
-    output: Consumer,
+    input: Sender,
+    output: Receiver,
+    /// Its address, if it has one and takes large frames.
+    large: Option<Address>,
 }
 
 struct Port<M> {
@@ -81,9 +83,14 @@ impl<M: Shared> Port<M> {
         result.ok()
     }
 
-    /// Whether a slot is free for a frame to the client; a client that is not attached has none.
-    fn has_room(&mut self) -> bool {
-        self.with(|rings, memory| rings.input.room(memory).map(|room| room > rings.filled)).unwrap_or(false)
+    /// Whether so many slots are free for a frame to the client; a client that is not attached has none.
+    fn has_room(&mut self, slots: u32) -> bool {
+        self.with(|rings, memory| rings.input.room(memory)).is_some_and(|room| room >= slots)
+    }
+
+    /// Whether the client takes large frames.
+    fn is_large(&self) -> bool {
+        self.attached.as_ref().is_some_and(|rings| rings.large.is_some())
     }
 }
 
@@ -108,7 +115,12 @@ pub struct Switch<M> {
     turn: usize,
     /// Since when the card's driver has left its ring full.
     full_since: Option<u64>,
+    /// Offsets of the slots of the frame that is passed on. They were checked; what the client writes since is not looked at.
+    slots: Vec<u32>,
 }
+
+/// A frame whose length cannot be.
+struct Malformed;
 
 impl<M: Shared> Switch<M> {
     /// With a port for each memory; `None` if one of them has no room for a slot, or there are more than 20: clients notify by
@@ -119,21 +131,39 @@ impl<M: Shared> Switch<M> {
             Some(Port { memory, layout, attached: None, counters: Counters::default() })
         };
         let ports: Vec<_> = memories.into_iter().map(port).collect::<Option<_>>()?;
-        (ports.len() <= MOST_PORTS).then(|| Self { ports, addresses: Addresses::default(), turn: 0, full_since: None })
+        (ports.len() <= MOST_PORTS).then(|| Self { ports, addresses: Addresses::default(), turn: 0, full_since: None, slots: Vec::new() })
     }
 
-    /// A client begins anew: both rings are empty. If it has an address nobody else can use that.
-    pub fn attach(&mut self, port: usize, address: Option<Address>) {
+    /// A client begins anew: its rings are empty. If it has an address nobody else can use that. `large`: it takes large frames.
+    pub fn attach(&mut self, port: usize, address: Option<Address>, large: bool) {
         // Who is behind the card does not change with its driver: no client gets such an address by being faster.
         if port != CARD {
             self.addresses.forget(port);
         }
         address.into_iter().for_each(|address| self.addresses.give(address, port));
+        let large = address.filter(|_| large);
         let Some(port) = self.ports.get_mut(port) else { return };
         port.layout.clear(&port.memory);
-        let input = Producer::new(port.layout.to_client());
-        let output = Consumer::new(port.layout.from_client());
-        port.attached = Some(Attached { input, filled: 0, output });
+        let input = Sender::new(port.layout.to_client());
+        let mut output = Receiver::new(port.layout.from_client(), &port.memory);
+        // The client learns by the answer to its request.
+        let _ = output.publish(&port.memory);
+        port.attached = Some(Attached { input, output, large });
+        self.tell_neighbours();
+    }
+
+    /// Tells each client who takes large frames: nobody sends them to others.
+    fn tell_neighbours(&self) {
+        let takers: Vec<Address> = self.ports.iter().filter_map(|port| port.attached.as_ref()?.large).collect();
+        for port in self.ports.iter().filter(|port| port.is_large()) {
+            for (at, taker) in (NEIGHBOURS + 4..).step_by(NEIGHBOUR as usize).zip(&takers) {
+                let [low, high] = taker.words();
+                port.memory.write(at, low);
+                port.memory.write(at + 4, high);
+            }
+            port.memory.fence();
+            port.memory.write(NEIGHBOURS, takers.len() as u32);
+        }
     }
 
     /// What became of a port's frames.
@@ -170,32 +200,64 @@ impl<M: Shared> Switch<M> {
     /// Takes frames of a port until there is none, or its turn is over. Whether one has to wait for the card's driver.
     fn take(&mut self, from: usize, now: u64, notify: &mut u32) -> bool {
         let Some(available) = self.ports[from].with(|rings, memory| rings.output.available(memory)) else { return false };
-        let batch = available.min(BATCH);
-        let taken = (0..batch).find(|number| !self.pass(from, *number, now, notify)).unwrap_or(batch);
+        let mut waits = false;
+        let (mut left, mut frames) = (available, 0);
+        while left > 0 && frames < BATCH {
+            let Some(frame) = self.look(from, left) else { break };
+            if let Ok(frame) = &frame
+                && !self.pass(from, frame, now, notify)
+            {
+                waits = true;
+                break;
+            }
+            (left, frames) = (left - self.slots.len() as u32, frames + 1);
+            let slots = &self.slots;
+            self.ports[from].with(|rings, memory| {
+                for slot in slots {
+                    rings.output.take();
+                    rings.output.give_back(memory, *slot);
+                }
+                Ok(())
+            });
+        }
         for (index, port) in self.ports.iter_mut().enumerate() {
             let due = port.with(|rings, memory| {
-                let published = publish(rings, memory);
-                let released = index == from && taken > 0 && rings.output.release(memory, taken);
+                let published = rings.input.publish(memory);
+                let released = index == from && rings.output.publish(memory);
                 Ok(published || released)
             });
             *notify |= u32::from(due.unwrap_or(false)) << index;
         }
-        taken < batch
+        waits
     }
 
-    /// Passes on the frame in filled slot `number` of a port. False if it has to wait, for the card's driver.
-    fn pass(&mut self, from: usize, number: u32, now: u64, notify: &mut u32) -> bool {
-        let port = &mut self.ports[from];
-        let Some(slot) = port.attached.as_ref().map(|rings| rings.output.slot(number)) else { return true };
-        let Some(bytes) = bytes(&port.memory, slot) else {
-            port.counters.malformed += 1;
-            return true;
-        };
-        // The client may change the frame at any time. What is decided about is what is passed on.
-        let head = [0, 4, 8].map(|offset| port.memory.read(slot + SLOT_FRAME + offset));
-        let [destination, source] = split(head);
+    /// The first frame of a port that has filled so many slots, and in `slots` those that it takes. One that cannot be is none, and takes
+    /// one slot. `None` if the client has broken its rings.
+    fn look(&mut self, from: usize, filled: u32) -> Option<Result<Frame, Malformed>> {
+        let (port, slots) = (&mut self.ports[from], &mut self.slots);
+        let large = port.is_large();
+        let frame = port.with(|rings, memory| {
+            slots.clear();
+            slots.push(rings.output.slot(memory, 0)?);
+            let frame = Frame::read(memory, slots[0], large);
+            let parts = frame.as_ref().map_or(1, Frame::parts);
+            if parts > filled {
+                return Err(Broken);
+            }
+            for part in 1..parts {
+                slots.push(rings.output.slot(memory, part)?);
+            }
+            Ok(frame)
+        })?;
+        port.counters.malformed += u64::from(frame.is_none());
+        Some(frame.ok_or(Malformed))
+    }
+
+    /// Passes on the frame in `slots` of a port. False if it has to wait, for the card's driver.
+    fn pass(&mut self, from: usize, frame: &Frame, now: u64, notify: &mut u32) -> bool {
+        let [destination, source] = split(frame.head);
         if !self.addresses.comes_from(source, from) {
-            port.counters.refused += 1;
+            self.ports[from].counters.refused += 1;
             return true;
         }
         let to = match self.addresses.port(destination) {
@@ -209,9 +271,9 @@ impl<M: Shared> Switch<M> {
         }
         let port = &mut self.ports[from];
         port.counters.taken += 1;
-        port.counters.taken_bytes += u64::from(bytes);
+        port.counters.taken_bytes += u64::from(frame.bytes);
         for to in to.filter(|to| *to != from) {
-            self.give((from, slot), to, head, bytes);
+            self.give(from, to, frame);
         }
         true
     }
@@ -219,13 +281,13 @@ impl<M: Shared> Switch<M> {
     /// Whether the card's driver has room, or is not waited for.
     fn card_takes(&mut self, now: u64, notify: &mut u32) -> bool {
         let card = &mut self.ports[CARD];
-        if card.attached.is_none() || card.has_room() {
+        if card.attached.is_none() || card.has_room(1) {
             self.full_since = None;
             return true;
         }
         // What was filled in this turn is for the driver to see, or it would never go on.
         let asked = card.with(|rings, memory| {
-            let due = publish(rings, memory);
+            let due = rings.input.publish(memory);
             rings.input.wait(memory).map(|room| (due, room))
         });
         let Some((due, room)) = asked else { return true };
@@ -234,25 +296,23 @@ impl<M: Shared> Switch<M> {
         room || now.saturating_sub(since) >= PATIENCE
     }
 
-    /// Copies a frame to a client that has room for it.
-    fn give(&mut self, (from, slot): (usize, u32), to: usize, head: [u32; 3], bytes: u32) {
-        let has_room = self.ports[to].has_room();
+    /// Copies the frame in `slots` of a port to a client that has room for it, and takes such.
+    fn give(&mut self, from: usize, to: usize, frame: &Frame) {
         let Ok([source, port]) = self.ports.get_disjoint_mut([from, to]) else { return };
-        let Some(rings) = port.attached.as_mut().filter(|_| has_room) else {
+        let (large, parts) = (port.is_large(), frame.parts());
+        let takes = (large || !frame.is_large()) && port.has_room(parts);
+        let Some(rings) = port.attached.as_mut().filter(|_| takes) else {
             port.counters.lost += 1;
             return;
         };
-        copy((&source.memory, slot), (&port.memory, rings.input.slot(rings.filled)), head, bytes.min(MOST_BYTES));
-        rings.filled += 1;
+        for (part, slot) in (0..).zip(&self.slots) {
+            let Some(free) = rings.input.take() else { break };
+            frame.copy(part, (&source.memory, *slot), (&port.memory, free), large);
+            rings.input.push(&port.memory, free);
+        }
         port.counters.given += 1;
-        port.counters.given_bytes += u64::from(bytes);
+        port.counters.given_bytes += u64::from(frame.bytes);
     }
-}
-
-/// Lets a client see what was filled for it. Whether it is to be notified.
-fn publish(rings: &mut Attached, memory: &impl Shared) -> bool {
-    let filled = core::mem::take(&mut rings.filled);
-    filled > 0 && rings.input.publish(memory, filled)
 }
 
 /// Destination and source of a frame that begins with these words.

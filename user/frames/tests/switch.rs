@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The switch and its rings against a naive model, and against clients that write anything anywhere.
 
-use frames::{Address, CARD, Consumer, Layout, Producer, Shared, Switch};
-use image::protocol::net::{CONSUMED, OUT, PRODUCED, SLOT, SLOT_FRAME, SLOTS};
+use frames::{Address, CARD, Layout, Receiver, Sender, Shared, Switch};
+use image::protocol::net::{ENTRIES, ENTRIES_BYTES, ENTRY, FREE, MOST_BYTES, OUT, PRODUCED, SLOT, SLOT_FRAME, SLOTS};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -51,15 +51,17 @@ impl Shared for Memory {
 /// A client that keeps to the protocol.
 struct Client {
     memory: Memory,
-    input: Consumer,
-    output: Producer,
+    input: Receiver,
+    output: Sender,
 }
 
 impl Client {
     fn new(memory: &Memory) -> Self {
         let layout = Layout::of(BYTES).expect("room for rings");
         assert_eq!(layout.slots(), RING);
-        Self { memory: memory.clone(), input: Consumer::new(layout.to_client()), output: Producer::new(layout.from_client()) }
+        let mut input = Receiver::new(layout.to_client(), memory);
+        let _ = input.publish(memory);
+        Self { memory: memory.clone(), input, output: Sender::new(layout.from_client()) }
     }
 
     /// Whether there was room.
@@ -67,20 +69,33 @@ impl Client {
         if self.output.room(&self.memory).expect("a sound switch") == 0 {
             return false;
         }
-        let slot = self.output.slot(0);
+        self.put(frame);
+        let _ = self.output.publish(&self.memory);
+        true
+    }
+
+    /// Puts a frame into a slot that is free.
+    fn put(&mut self, frame: &[u8]) {
+        let slot = self.output.take().expect("room");
         self.memory.write(slot, frame.len() as u32);
         self.memory.put(slot + SLOT_FRAME, frame);
-        let _ = self.output.publish(&self.memory, 1);
-        true
+        self.output.push(&self.memory, slot);
+    }
+
+    /// The frame in a filled slot.
+    fn look(&self, number: u32) -> (u32, Vec<u8>) {
+        let slot = self.input.slot(&self.memory, number).expect("a sound switch");
+        (slot, self.memory.get(slot + SLOT_FRAME, self.memory.read(slot)))
     }
 
     fn receive(&mut self) -> Option<Vec<u8>> {
         if self.input.available(&self.memory).expect("a sound switch") == 0 {
             return None;
         }
-        let slot = self.input.slot(0);
-        let frame = self.memory.get(slot + SLOT_FRAME, self.memory.read(slot));
-        let _ = self.input.release(&self.memory, 1);
+        let (slot, frame) = self.look(0);
+        self.input.take();
+        self.input.give_back(&self.memory, slot);
+        let _ = self.input.publish(&self.memory);
         Some(frame)
     }
 }
@@ -102,7 +117,7 @@ impl Net {
     fn new(ports: usize) -> Self {
         let memories: Vec<_> = (0..ports).map(|_| Memory::new()).collect();
         let mut switch = Switch::new(memories.clone()).expect("room");
-        (0..ports).for_each(|port| switch.attach(port, (port != CARD).then(|| given(port))));
+        (0..ports).for_each(|port| switch.attach(port, (port != CARD).then(|| given(port)), false));
         let clients = memories.iter().map(Client::new).collect();
         Self { switch, memories, clients }
     }
@@ -117,7 +132,7 @@ impl Net {
     }
 
     fn attach(&mut self, port: usize) {
-        self.switch.attach(port, (port != CARD).then(|| given(port)));
+        self.switch.attach(port, (port != CARD).then(|| given(port)), false);
         self.clients[port] = Client::new(&self.memories[port]);
     }
 }
@@ -234,10 +249,9 @@ fn who_sleeps_is_notified_once() {
     for number in 0..3 {
         // The switch sleeps: the first frame wakes it.
         let client = &mut net.clients[CARD];
-        let slot = client.output.slot(0);
-        client.memory.write(slot, 60);
-        client.memory.put(slot + SLOT_FRAME, &frame(given(1), Address([2, 0, 0, 0, 0, 1]), number, 60));
-        assert_eq!(client.output.publish(&client.memory, 1), number == 0);
+        assert!(client.output.room(&client.memory).expect("sound") > 0);
+        client.put(&frame(given(1), Address([2, 0, 0, 0, 0, 1]), number, 60));
+        assert_eq!(client.output.publish(&client.memory), number == 0);
     }
     assert_eq!(net.switch.round(0).notify, 1 << 1);
     assert!(net.clients[CARD].send(&frame(given(1), Address([2, 0, 0, 0, 0, 1]), 3, 60)));
@@ -291,7 +305,7 @@ const PORTS: usize = 4;
 
 fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
-        4 => (0..PORTS, 0..PORTS, 18..=2032_usize).prop_map(|(from, to, bytes)| Act::Send { from, to, bytes }),
+        4 => (0..PORTS, 0..PORTS, 18..=MOST_BYTES as usize).prop_map(|(from, to, bytes)| Act::Send { from, to, bytes }),
         1 => (0..PORTS, 18..200_usize).prop_map(|(from, bytes)| Act::Broadcast { from, bytes }),
         4 => (0..PORTS).prop_map(|at| Act::Receive { at }),
         3 => Just(Act::Round),
@@ -338,17 +352,14 @@ proptest! {
                     for (port, given) in given.iter().enumerate() {
                         // Look at what came without taking it.
                         let client = &net.clients[port];
-                        let memory = &client.memory;
-                        let all = client.input.available(memory).expect("sound");
-                        prop_assert_eq!(u64::from(all), waiting[port].len() as u64 + given);
-                        for new in waiting[port].len() as u32..all {
-                            let slot = client.input.slot(new);
-                            waiting[port].push_back(memory.get(slot + SLOT_FRAME, memory.read(slot)));
+                        for _ in 0..*given {
+                            let (_, frame) = client.look(waiting[port].len() as u32);
+                            waiting[port].push_back(frame);
                         }
                     }
                     // What was taken; the rest waits for the card.
                     let mut taken: Vec<Vec<(usize, Vec<u8>)>> = Vec::new();
-                    for (client, sent) in net.clients.iter().zip(&mut sent) {
+                    for (client, sent) in net.clients.iter_mut().zip(&mut sent) {
                         let left = RING - client.output.room(&client.memory).expect("sound");
                         taken.push(sent.drain(..sent.len() - left as usize).collect());
                         prop_assert!(sent.is_empty() || waiting[CARD].len() == RING as usize);
@@ -381,15 +392,17 @@ proptest! {
     /// A client that writes anything anywhere at any time harms nobody else.
     #[test]
     fn a_hostile_client_harms_itself(
-        writes in prop::collection::vec((prop_oneof![0..64_u32, 256..320_u32, 0..BYTES / 4], any::<u32>(), any::<bool>()), 1..400),
+        writes in prop::collection::vec((prop_oneof![0..256_u32, 0..BYTES / 4], any::<u32>(), any::<bool>()), 1..400),
+        entries in prop::collection::vec((0..4_u32, 0..RING, prop_oneof![0..RING, any::<u32>()]), 400),
         indices in prop::collection::vec((any::<bool>(), prop_oneof![0..20_u32, any::<u32>()]), 1..400),
     ) {
         let mut net = Net::new(4);
         const HOSTILE: usize = 3;
         let (mut number, mut sent) = (0, 0);
-        for ((word, value, attach), (produced, index)) in writes.into_iter().zip(indices) {
+        for (((word, value, attach), (filled, index)), (ring, entry, slot)) in writes.into_iter().zip(indices).zip(entries) {
             net.memories[HOSTILE].write(word * 4, value);
-            net.memories[HOSTILE].write(OUT + if produced { PRODUCED } else { CONSUMED }, index);
+            net.memories[HOSTILE].write(ENTRIES + ring * ENTRIES_BYTES + entry * ENTRY, slot);
+            net.memories[HOSTILE].write(PRODUCED + if filled { OUT } else { FREE }, index);
             if attach { net.attach(HOSTILE); }
             // The others talk to each other and to the card, without loss.
             number += 1;

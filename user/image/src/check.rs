@@ -114,7 +114,15 @@ impl System {
             address.is_multiple_of(PAGE) && address >= start && address.checked_add(bytes).is_some_and(|last| last <= end)
         };
         let grant_area = |address: u32, bytes: u32| within(address, bytes, (grants, grants_end));
-        let behind = component.image_end().saturating_add(component.behind_image());
+        let memory_end = component.image_end().saturating_add(component.behind_image());
+        // A Linux may have a shared region behind its memory.
+        let shared_end = |grant: &crate::Grant| match grant.what {
+            Resource::Shared { region, address, .. } if component.window.is_some() && (memory_end..files_end).contains(&address) => {
+                address.checked_add(self.shared.get(usize::from(region))?.bytes)
+            }
+            _ => None,
+        };
+        let behind = component.grants.iter().filter_map(shared_end).max().unwrap_or(memory_end);
         let file_area = |address: u32, bytes: u32| within(address, bytes, (files.max(behind), files_end));
         match *what {
             Resource::Call { component, badge } | Resource::Notify { component, bits: badge } => {
@@ -128,7 +136,8 @@ impl System {
             Resource::Ports { base, count } => count > 0 && base.checked_add(count).is_some_and(|end| end <= 1 << 16),
             Resource::Device { base, bytes, address } => base.is_multiple_of(PAGE) && whole_pages(bytes) && grant_area(address, bytes),
             Resource::Shared { region, address, .. } => {
-                self.shared.get(usize::from(region)).is_some_and(|region| grant_area(address, region.bytes))
+                let behind_memory = |bytes| component.window.is_some() && within(address, bytes, (memory_end, files_end));
+                self.shared.get(usize::from(region)).is_some_and(|region| grant_area(address, region.bytes) || behind_memory(region.bytes))
             }
             Resource::Pci { device, address } => device < crate::pci::DEVICES && grant_area(address, PAGE),
             Resource::Memory { bytes, .. } => whole_pages(bytes),

@@ -106,8 +106,8 @@ pub mod disk {
 /// Between the network switch and its clients, `nic` among them (docs/net.md). Frames go through a port's memory: a switch and a
 /// client share it.
 pub mod net {
-    /// Request: this client begins anew at slot 0 of both rings. Reply: 0; bytes 0 to 3 of its address, low byte first; bytes
-    /// 4 and 5, and [`LINK_UP`].
+    /// Request: this client begins anew with rings that are empty. Word 1: [`TAKES_LARGE`]. Reply: 0; bytes 0 to 3 of its address, low
+    /// byte first; bytes 4 and 5, and [`LINK_UP`].
     pub const ATTACH: u32 = 1;
     /// Request by the driver of the card: as [`ATTACH`]. Words 1 and 2 have the card's address, [`LINK_UP`] and [`HAS_CARD`].
     pub const ATTACH_CARD: u32 = 2;
@@ -125,6 +125,10 @@ pub mod net {
     /// Beside bytes 4 and 5 of an address: there is a card.
     pub const HAS_CARD: u32 = 1 << 17;
 
+    /// In word 1 of [`ATTACH`]: the client takes frames that are cut into segments later, or not at all: large ones, in several slots, with
+    /// a header for that.
+    pub const TAKES_LARGE: u32 = 1;
+
     /// Error: no such request, or not of this client.
     pub const BAD_REQUEST: u32 = 1;
 
@@ -133,32 +137,50 @@ pub mod net {
     /// The switch notifies clients with this: attach again.
     pub const BIT_ATTACH: u32 = 19;
 
-    /// Offset of the words of the ring *in*, from the switch to the client.
+    /// Offset of the words of the direction *in*, from the switch to the client: those of its ring of filled slots.
     pub const IN: u32 = 0;
-    /// Offset of the words of the ring *out*, from the client to the switch.
-    pub const OUT: u32 = 1024;
+    /// Offset of the words of the direction *out*, from the client to the switch.
+    pub const OUT: u32 = 512;
+    /// In a direction's words: those of its ring of free slots.
+    pub const FREE: u32 = 256;
+    /// Offset of how many other clients take large frames, and then of their addresses, [`NEIGHBOUR`] bytes each: the switch writes them.
+    pub const NEIGHBOURS: u32 = 1024;
+    /// Bytes of an address there: two words, as in the reply to [`ATTACH`].
+    pub const NEIGHBOUR: u32 = 8;
+    /// Offset of the entries of *in*'s filled slots; those of its free slots, of *out*'s filled and of *out*'s free slots follow.
+    pub const ENTRIES: u32 = 4096;
+    /// Bytes of the entries of a ring. An entry is the number of a slot.
+    pub const ENTRIES_BYTES: u32 = MOST_SLOTS * ENTRY;
+    /// Bytes of an entry.
+    pub const ENTRY: u32 = 4;
     /// Offset of the first slot of *in*. Those of *out* follow the last.
-    pub const SLOTS: u32 = 4096;
-    /// Most slots of a ring; their number is a power of two.
+    pub const SLOTS: u32 = ENTRIES + 4 * ENTRIES_BYTES;
+    /// Most slots of a direction; their number is a power of two, and the length of both its rings.
     pub const MOST_SLOTS: u32 = 1024;
 
-    /// In a ring's words: slots that were filled.
+    /// In a ring's words: entries that were written.
     pub const PRODUCED: u32 = 0;
-    /// In a ring's words: slots that were emptied.
+    /// In a ring's words: entries that were read; where the other side has to know.
     pub const CONSUMED: u32 = 64;
-    /// In a ring's words: the consumer is to be notified of the next frame.
+    /// In a ring's words: the consumer is to be notified of the next entry.
     pub const CONSUMER_WAITS: u32 = 128;
-    /// In a ring's words: the producer is to be notified of the next free slot.
+    /// In a ring's words: the producer is to be notified of room for one more; where it has to know.
     pub const PRODUCER_WAITS: u32 = 192;
 
-    /// Bytes of a slot. Its first word has the frame's bytes.
-    pub const SLOT: u32 = 2048;
-    /// Offset of 12 bytes for the client's own use.
+    /// Bytes of a slot: the largest frame that a card has (with a VLAN's tag) in whole cache lines, and none too many, as slots share the
+    /// cache with all else. Its first word has the frame's bytes.
+    pub const SLOT: u32 = 1600;
+    /// Offset of 12 bytes: of frames between two clients that take large ones a header (`struct virtio_net_hdr`: Virtual I/O Device 1.2,
+    /// 5.1.6); else for the client's own use.
     pub const SLOT_OWN: u32 = 4;
     /// Offset of the frame.
     pub const SLOT_FRAME: u32 = 16;
-    /// Most bytes of a frame.
+    /// Most bytes of a frame in one slot. A large one has so many in each of its slots but the last; its length is in the first.
     pub const MOST_BYTES: u32 = SLOT - SLOT_FRAME;
+    /// Most slots of a frame, and its bytes: 65,536 and some headers.
+    pub const MOST_PARTS: u32 = 42;
+    /// Most bytes of a large frame.
+    pub const MOST_LARGE: u32 = MOST_PARTS * MOST_BYTES;
     /// Fewest bytes of a frame: addresses and type.
     pub const FEWEST_BYTES: u32 = 14;
 }

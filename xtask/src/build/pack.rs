@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Making a boot image out of ELF files and a description.
 
-use crate::description::{Description, OnDeath, text_of};
+use crate::description::{Description, NETWORK, OnDeath, text_of};
 use crate::linux::root::{self, Insert};
 use crate::linux::server;
 use abi::TABLE_SPAN;
@@ -230,6 +230,19 @@ fn fill_large_pages(component: &mut Component) {
     }
 }
 
+/// Puts the slots of a Linux's network behind its memory, if they fit: there Linux has page descriptors for them, so that it passes
+/// frames on where they are (linux/os-L4/net.c).
+fn place_network(component: &mut Component, ram_end: u32, bytes_of: impl Fn(u16) -> u32) {
+    let end = component.image_end().saturating_add(component.behind_image()).next_multiple_of(TABLE_SPAN);
+    for grant in component.grants.iter_mut().filter(|grant| grant.name == NETWORK) {
+        if let Resource::Shared { region, address, .. } = &mut grant.what
+            && end.checked_add(bytes_of(*region)).is_some_and(|last| last <= ram_end)
+        {
+            *address = end;
+        }
+    }
+}
+
 /// Makes the boot image. `elf` finds a package's ELF file; `inserts` are a component's files for its Linux.
 pub fn image(
     description: &Description,
@@ -241,6 +254,10 @@ pub fn image(
     let mut image = Image(vec![0; PAGE as usize]);
     let root_offset = image.add(&root.bytes);
     let names: Vec<String> = description.component.iter().map(|c| c.name.get_ref().clone()).collect();
+    let mut shared = Vec::new();
+    for (name, region) in &description.shared {
+        shared.push(Shared { name: name.clone(), bytes: description.bytes(&region.size)? });
+    }
     let mut components = Vec::new();
     let (homes, places) = description.homes()?;
     for (source, small) in description.component.iter().zip(places) {
@@ -280,11 +297,10 @@ pub fn image(
         };
         fill_large_pages(&mut component);
         check_window(description, source, &component)?;
+        if let Some(linux) = server::layout(source.package())? {
+            place_network(&mut component, linux.ram_end, |region| shared.get(usize::from(region)).map_or(0, |region| region.bytes));
+        }
         components.push(component);
-    }
-    let mut shared = Vec::new();
-    for (name, region) in &description.shared {
-        shared.push(Shared { name: name.clone(), bytes: description.bytes(&region.size)? });
     }
     let system = System { name: description.name(), seed, components, shared, homes };
     // What the root server would refuse at boot is refused here.

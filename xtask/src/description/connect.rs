@@ -12,7 +12,7 @@ use image::protocol::net::{BIT_ATTACH, BIT_FRAMES};
 use toml::Spanned;
 
 /// What a client calls its memory, the switch to call, and the switch to notify.
-const MEMORY: &str = "network";
+pub const MEMORY: &str = "network";
 const BELL: &str = "switch-bell";
 /// The switch's first port is the card's. Each has a bit of a notification, so there are no more clients.
 const MOST_CLIENTS: u32 = BADGE_MAX.ilog2();
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(bells, expected);
 
         let sizes: Vec<_> = description.shared.iter().map(|(name, region)| (name.as_str(), region.size.get_ref().as_str())).collect();
-        assert_eq!(sizes, [("network-card", "1028K"), ("network-one", "516K"), ("network-queue", "64K"), ("network-two", "516K")]);
+        assert_eq!(sizes, [("network-card", "820K"), ("network-one", "820K"), ("network-queue", "64K"), ("network-two", "820K")]);
         assert_eq!(description.devices.iter().collect::<Vec<_>>(), ["nic", "switch"]);
     }
 

@@ -15,6 +15,7 @@ mod samples;
 mod sockets;
 mod sources;
 
+pub use connect::MEMORY as NETWORK;
 use crate::linux::server;
 use crate::machine::board::Board;
 use crate::machine::spaces::Spaces;

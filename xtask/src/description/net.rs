@@ -13,8 +13,8 @@ pub(super) const DEVICES: [&str; 2] = ["nic", SWITCH];
 pub(super) const IP: &str = "ip";
 /// The second one.
 pub(super) const SWITCH: &str = "switch";
-/// Bytes of a client's memory, unless the description says others: 128 slots in each direction.
-pub(super) const PORT: &str = "516K";
+/// Bytes of a client's memory, unless the description says others: 256 slots in each direction.
+pub(super) const PORT: &str = "820K";
 /// The address that says to ask for one.
 const DHCP: &str = "dhcp";
 

@@ -5,7 +5,7 @@ use crate::ipc::{Message, call};
 use crate::region::Region;
 use crate::{Env, Error, Result, Thread, Word};
 use alloc::string::String;
-use frames::{Address, Consumer, Layout, Producer, Shared};
+use frames::{Address, Layout, Receiver, Sender, Shared};
 use image::protocol::net::{ATTACH, ATTACH_CARD, BIT_ATTACH, BIT_FRAMES, HAS_CARD, LINK, LINK_UP, NAME, STATISTICS};
 
 /// Notification bits by which the switch says that there are frames, or free slots.
@@ -44,9 +44,9 @@ pub struct Port {
 #[derive(Debug)]
 pub struct Rings {
     /// From the switch.
-    pub input: Consumer,
+    pub input: Receiver,
     /// To the switch.
-    pub output: Producer,
+    pub output: Sender,
 }
 
 /// The state of a link, and the client's address at it.
@@ -86,8 +86,11 @@ impl Port {
         }
     }
 
-    fn rings(&self) -> Rings {
-        Rings { input: Consumer::new(self.layout.to_client()), output: Producer::new(self.layout.from_client()) }
+    /// The rings, begun anew; all slots of *in* are the switch's to fill.
+    fn rings(&self) -> Result<Rings> {
+        let (mut input, output) = (Receiver::new(self.layout.to_client(), &self.memory), Sender::new(self.layout.from_client()));
+        self.notify(input.publish(&self.memory))?;
+        Ok(Rings { input, output })
     }
 
     /// Begins anew: what is in the rings is lost.
@@ -97,7 +100,7 @@ impl Port {
     pub fn attach(&self) -> Result<(Rings, Link)> {
         let [_, low, high] = self.ask([ATTACH as Word, 0, 0])?;
         let ([a, b, c, d], [e, f, ..]) = ((low as u32).to_le_bytes(), (high as u32).to_le_bytes());
-        Ok((self.rings(), Link { address: Address([a, b, c, d, e, f]), is_up: high as u32 & LINK_UP != 0 }))
+        Ok((self.rings()?, Link { address: Address([a, b, c, d, e, f]), is_up: high as u32 & LINK_UP != 0 }))
     }
 
     /// The same for the driver of the card, if there is one.
@@ -109,7 +112,7 @@ impl Port {
         let flags = card.map_or(0, |card| HAS_CARD | if card.is_up { LINK_UP } else { 0 });
         let high = u32::from_le_bytes([e, f, 0, 0]) | flags;
         self.ask([ATTACH_CARD as Word, u32::from_le_bytes([a, b, c, d]) as Word, high as Word])?;
-        Ok(self.rings())
+        self.rings()
     }
 
     /// The driver of the card says that its link has changed.

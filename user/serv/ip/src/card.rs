@@ -54,7 +54,7 @@ impl<'a> Card<'a> {
     }
 
     /// Asks for a notification of the next frame. Whether there is one already, or `Broken`.
-    pub fn rest(&self) -> Result<bool, Broken> {
+    pub fn rest(&mut self) -> Result<bool, Broken> {
         if self.is_broken { Err(Broken) } else { Ok(self.sender.rings.input.wait(self.port.memory())? || !self.sender.own.is_empty()) }
     }
 
@@ -73,12 +73,14 @@ impl<'a> Card<'a> {
         }
         let memory = self.port.memory();
         while rings.input.available(memory)? > 0 {
-            let slot = rings.input.slot(0);
+            let slot = rings.input.slot(memory, 0)?;
+            rings.input.take();
             let bytes = bytes(memory, slot).map(|bytes| bytes as usize);
             if let Some(bytes) = bytes {
                 memory.read_bytes(slot + SLOT_FRAME, &mut self.input[..bytes]);
             }
-            let due = rings.input.release(memory, 1);
+            rings.input.give_back(memory, slot);
+            let due = rings.input.publish(memory);
             *has_moved = true;
             // A switch that is dead asks to attach again when it lives.
             let _ = self.port.notify(due);
@@ -91,8 +93,8 @@ impl<'a> Card<'a> {
 
     /// Whether there is a slot for a frame to send. If not, the frame is sent later: smoltcp tries again, and the switch says
     /// when there is one.
-    fn has_room(&self) -> Result<bool, Broken> {
-        let output = &self.sender.rings.output;
+    fn has_room(&mut self) -> Result<bool, Broken> {
+        let output = &mut self.sender.rings.output;
         let memory = self.port.memory();
         Ok(output.room(memory)? > 0 || output.wait(memory)?)
     }
@@ -133,10 +135,13 @@ impl phy::TxToken for Send<'_, '_> {
             }
         } else {
             let (memory, output) = (port.memory(), &mut rings.output);
-            let slot = output.slot(0);
-            memory.write_bytes(slot + SLOT_FRAME, frame);
-            memory.write(slot, bytes as u32);
-            let due = output.publish(memory, 1);
+            // `transmit` looked for room.
+            if let Some(slot) = output.take() {
+                memory.write_bytes(slot + SLOT_FRAME, frame);
+                memory.write(slot, bytes as u32);
+                output.push(memory, slot);
+            }
+            let due = output.publish(memory);
             let _ = port.notify(due);
             *has_moved = true;
         }

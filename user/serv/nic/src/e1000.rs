@@ -71,7 +71,7 @@ const STATUS_UP: u32 = 1 << 1;
 const MEMORY_READ: u32 = 1;
 const MEMORY_DONE: u32 = 1 << 4;
 /// In `RCTL`: on; all addresses, as the switch's clients have their own; broadcasts; without checksum. Slots count as 2,048 bytes,
-/// but a longer frame than 1,522 bytes is not received (LPE is 0).
+/// but a longer frame than 1,522 bytes is not received (LPE is 0), which they have room for.
 const RECEIVE: u32 = 1 << 1 | 1 << 3 | 1 << 4 | 1 << 15 | 1 << 26;
 /// In `TCTL`: on; short frames are padded; collisions as the manual wants them (14.5).
 const SEND: u32 = 1 << 1 | 1 << 3 | 0xf << 4 | 0x40 << 12;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The two directions: slots go to the card in the order of the ring, and return to the switch in that order,
-//! whatever order the card is done with them in.
+//! The two directions: slots go from the switch to the card and back.
 
 use crate::card::MOST;
 use crate::measured::Measured;
 use core::fmt;
-use frames::{Broken, Consumer, Producer, Shared, bytes};
+use frames::{Broken, Receiver, Sender, Shared, bytes};
 use image::protocol::net::{FEWEST_BYTES, MOST_BYTES};
 use macadamia::Error;
-use macadamia::alloc::collections::VecDeque;
 use macadamia::card::{Card, Way};
 use macadamia::net::port::Port;
 use macadamia::pci::Failed;
@@ -52,116 +50,87 @@ impl From<Error> for Trouble {
     }
 }
 
-/// Slots that the card has, in the order of the ring, with the bytes of those that it is done with.
-#[derive(Default)]
-struct Order(VecDeque<(u32, Option<u32>)>);
-
-impl Order {
-    fn len(&self) -> u32 {
-        self.0.len() as u32
-    }
-
-    /// Notes what the card is done with.
-    fn collect(&mut self, card: &mut impl Card, way: Way) -> Result<(), Trouble> {
-        while let Some((slot, bytes)) = card.finish(way)? {
-            // Mostly the first that it still has.
-            let entry = self.0.iter_mut().find(|(known, done)| *known == slot && done.is_none());
-            entry.ok_or(Trouble::Card)?.1 = Some(bytes);
-        }
-        Ok(())
-    }
-
-    /// The first slot, if the card is done with it, and its bytes.
-    fn take(&mut self) -> Option<(u32, u32)> {
-        let bytes = self.0.front()?.1?;
-        self.0.pop_front().map(|(slot, _)| (slot, bytes))
-    }
-}
-
 /// From the network to the switch.
 pub struct Receive {
-    ring: Producer,
-    order: Order,
+    slots: Sender,
+    /// How many slots the card has.
+    under_way: u32,
 }
 
 impl Receive {
-    /// Into a ring that was just attached.
-    pub fn new(ring: Producer) -> Self {
-        Self { ring, order: Order::default() }
+    /// Into slots that were just attached.
+    pub const fn new(slots: Sender) -> Self {
+        Self { slots, under_way: 0 }
     }
 
     /// Passes on what was received, and gives the card all free slots. Whether there is more to do already; of more frames the card
     /// tells by an interrupt.
     pub fn turn(&mut self, card: &mut impl Card, port: &Port) -> Result<bool, Trouble> {
         let memory = port.memory();
-        self.order.collect(card, Way::Receive)?;
-        let mut filled = 0;
-        while let Some((slot, bytes)) = self.order.take() {
+        while let Some((slot, bytes)) = card.finish(Way::Receive)? {
+            self.under_way = self.under_way.checked_sub(1).ok_or(Trouble::Card)?;
             // The switch counts a frame of no bytes as malformed.
             memory.write(slot, if (FEWEST_BYTES..=MOST_BYTES).contains(&bytes) { bytes } else { 0 });
-            filled += 1;
+            self.slots.push(memory, slot);
         }
-        if filled > 0 {
-            port.notify(self.ring.publish(memory, filled))?;
-        }
-        let room = self.ring.room(memory)?.min(MOST);
-        let free = self.order.len()..room;
-        let has_free = !free.is_empty();
-        for number in free {
-            let slot = self.ring.slot(number);
+        port.notify(self.slots.publish(memory))?;
+        self.slots.room(memory)?;
+        let given = self.under_way;
+        while self.under_way < MOST
+            && let Some(slot) = self.slots.take()
+        {
             card.start(Way::Receive, slot, MOST_BYTES)?;
-            self.order.0.push_back((slot, None));
+            self.under_way += 1;
         }
-        if has_free {
+        if self.under_way > given {
             card.kick(Way::Receive);
         }
         // The next frame leads here again. Only a card that has few slots is given more at once.
-        Ok(room < MOST / 4 && self.ring.wait(memory)? && self.ring.room(memory)? > room)
+        Ok(self.under_way < MOST / 4 && self.slots.wait(memory)?)
     }
 }
 
 /// From the switch to the network.
 pub struct Send {
-    ring: Consumer,
-    order: Order,
+    slots: Receiver,
+    /// How many slots the card has.
+    under_way: u32,
 }
 
 impl Send {
-    /// Out of a ring that was just attached.
-    pub fn new(ring: Consumer) -> Self {
-        Self { ring, order: Order::default() }
+    /// Out of slots that were just attached.
+    pub const fn new(slots: Receiver) -> Self {
+        Self { slots, under_way: 0 }
     }
 
     /// Returns slots that were sent, and gives the card those that are to be sent. Whether there is more to do already.
     pub fn turn(&mut self, card: &mut impl Card, port: &Port, measured: Option<&Measured>) -> Result<bool, Trouble> {
         let memory = port.memory();
         // Who has many of the switch's slots returns them soon; a few have time until the next frame.
-        card.interrupts(Way::Send, self.order.len() >= MOST / 4);
-        self.order.collect(card, Way::Send)?;
-        let mut sent = 0;
-        while self.order.take().is_some() {
-            sent += 1;
+        card.interrupts(Way::Send, self.under_way >= MOST / 4);
+        while let Some((slot, _)) = card.finish(Way::Send)? {
+            self.under_way = self.under_way.checked_sub(1).ok_or(Trouble::Card)?;
+            self.slots.give_back(memory, slot);
         }
-        if sent > 0 {
-            port.notify(self.ring.release(memory, sent))?;
-        }
-        let filled = self.order.len()..self.ring.available(memory)?.min(MOST);
-        let has_filled = !filled.is_empty();
-        for number in filled {
-            let slot = self.ring.slot(number);
-            let bytes = bytes(memory, slot);
-            if let Some(bytes) = bytes {
+        let mut has_filled = false;
+        while self.under_way < MOST && self.slots.available(memory)? > 0 {
+            let slot = self.slots.slot(memory, 0)?;
+            self.slots.take();
+            if let Some(bytes) = bytes(memory, slot) {
                 card.start(Way::Send, slot, bytes)?;
+                self.under_way += 1;
+                has_filled = true;
+            } else {
+                self.slots.give_back(memory, slot);
             }
-            // A frame of a length that cannot be is returned as if it had been sent.
-            self.order.0.push_back((slot, bytes.is_none().then_some(0)));
         }
+        port.notify(self.slots.publish(memory))?;
         if has_filled {
             card.kick(Way::Send);
             if let Some(measured) = measured {
                 measured.sent();
             }
         }
-        Ok(self.ring.wait(memory)? && self.ring.available(memory)?.min(MOST) > self.order.len())
+        Ok(self.slots.wait(memory)? && self.under_way < MOST)
     }
 }

@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 
 use frames::{Address, CARD, Switch};
-use image::protocol::net::{ATTACH, ATTACH_CARD, BAD_REQUEST, HAS_CARD, LINK, LINK_UP, NAME, STATISTICS, WATCHER};
+use image::protocol::net::{ATTACH, ATTACH_CARD, BAD_REQUEST, HAS_CARD, LINK, LINK_UP, NAME, STATISTICS, TAKES_LARGE, WATCHER};
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
@@ -46,13 +46,22 @@ struct Card {
     link_is_up: bool,
 }
 
+/// A client that attaches.
+struct Waiting {
+    port: usize,
+    /// Word 1 of its request.
+    flags: u32,
+    /// Its reply handle.
+    handle: u32,
+}
+
 struct Server {
     switch: Switch<Region>,
     clients: Vec<Client>,
     /// Nothing until the driver has attached in this life of the switch.
     card: Option<Card>,
-    /// Clients that attach and wait for the card's address: ports and reply handles.
-    waiting: Vec<(usize, u32)>,
+    /// Clients that attach and wait for the card's address.
+    waiting: Vec<Waiting>,
     heart: Heart,
 }
 
@@ -142,13 +151,13 @@ impl Server {
     /// Answers the client of a port; `None` if that has to wait.
     fn serve(&mut self, port: usize, received: &Received) -> Option<[u32; 3]> {
         match (received.words, port) {
-            ([ATTACH, ..], 1..) => match self.card {
+            ([ATTACH, flags, _], 1..) => match self.card {
                 None => {
-                    self.waiting.retain(|(waiting, _)| *waiting != port);
-                    self.waiting.push((port, received.handle));
+                    self.waiting.retain(|waiting| waiting.port != port);
+                    self.waiting.push(Waiting { port, flags, handle: received.handle });
                     None
                 }
-                Some(card) => Some(self.attach(port, card)),
+                Some(card) => Some(self.attach(port, flags, card)),
             },
             ([ATTACH_CARD, low, high], CARD) => {
                 self.attach_card(low, high);
@@ -170,12 +179,12 @@ impl Server {
         value.map_or(BAD, |value| [0, value as u32, (value >> 32) as u32])
     }
 
-    fn attach(&mut self, port: usize, card: Card) -> [u32; 3] {
+    fn attach(&mut self, port: usize, flags: u32, card: Card) -> [u32; 3] {
         let address = card.address.of_client(port as u32);
-        self.switch.attach(port, Some(address));
-        let Address([a, b, c, d, e, f]) = address;
+        self.switch.attach(port, Some(address), flags & TAKES_LARGE != 0);
+        let [low, high] = address.words();
         let link = if card.link_is_up { LINK_UP } else { 0 };
-        [0, u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, 0, 0]) | link]
+        [0, low, high | link]
     }
 
     /// The driver of the card lives, with a card or without.
@@ -183,7 +192,7 @@ impl Server {
         let ([a, b, c, d], [e, f, ..]) = (low.to_le_bytes(), high.to_le_bytes());
         let has_card = high & HAS_CARD != 0;
         let card = if has_card {
-            self.switch.attach(CARD, None);
+            self.switch.attach(CARD, None, false);
             Card { address: Address([a, b, c, d, e, f]), link_is_up: high & LINK_UP != 0 }
         } else {
             // Clients reach each other all the same, if there are several.
@@ -195,8 +204,8 @@ impl Server {
             println!("{} ports, {state}", self.clients.len());
         }
         self.set_card(Some(card));
-        for (port, handle) in core::mem::take(&mut self.waiting) {
-            let words = self.attach(port, card);
+        for Waiting { port, flags, handle } in core::mem::take(&mut self.waiting) {
+            let words = self.attach(port, flags, card);
             let _ = reply(handle, Message::new(words));
         }
     }
