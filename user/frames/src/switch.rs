@@ -17,6 +17,9 @@ const BATCH: u32 = 32;
 /// The longest that the card's driver may leave its ring full, in nanoseconds. After that what is for it is dropped until it goes on,
 /// so that clients reach each other.
 const PATIENCE: u64 = 1_000_000_000;
+/// The same for a client to which another one sends: two slices of time, so that it has had its own. It costs the sender this much, and
+/// nobody else.
+const CLIENTS_PATIENCE: u64 = 20_000_000;
 
 /// What became of a port's frames, since the switch began.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -70,6 +73,8 @@ struct Port<M> {
     layout: Layout,
     attached: Option<Attached>,
     counters: Counters,
+    /// Since when somebody waits for room in its ring.
+    full_since: Option<u64>,
 }
 
 impl<M: Shared> Port<M> {
@@ -103,8 +108,8 @@ pub struct Outcome {
     pub broken: u32,
     /// Whether there is more to do already.
     pub again: bool,
-    /// Whether a frame waits for the card's driver, which may never go on: another round is due in a while.
-    pub waits_for_card: bool,
+    /// Whether a frame waits for room, and who is to make it may never go on: another round is due in a while.
+    pub waits: bool,
 }
 
 /// The switch. Port [`CARD`] is that of the card's driver.
@@ -113,8 +118,6 @@ pub struct Switch<M> {
     addresses: Addresses,
     /// Where the next round begins.
     turn: usize,
-    /// Since when the card's driver has left its ring full.
-    full_since: Option<u64>,
     /// Offsets of the slots of the frame that is passed on. They were checked; what the client writes since is not looked at.
     slots: Vec<u32>,
 }
@@ -128,10 +131,10 @@ impl<M: Shared> Switch<M> {
     pub fn new(memories: impl IntoIterator<Item = M>) -> Option<Self> {
         let port = |memory: M| {
             let layout = Layout::of(memory.bytes())?;
-            Some(Port { memory, layout, attached: None, counters: Counters::default() })
+            Some(Port { memory, layout, attached: None, counters: Counters::default(), full_since: None })
         };
         let ports: Vec<_> = memories.into_iter().map(port).collect::<Option<_>>()?;
-        (ports.len() <= MOST_PORTS).then(|| Self { ports, addresses: Addresses::default(), turn: 0, full_since: None, slots: Vec::new() })
+        (ports.len() <= MOST_PORTS).then(|| Self { ports, addresses: Addresses::default(), turn: 0, slots: Vec::new() })
     }
 
     /// A client begins anew: its rings are empty. If it has an address nobody else can use that. `large`: it takes large frames.
@@ -187,7 +190,7 @@ impl<M: Shared> Switch<M> {
             let more = port.with(|rings, memory| rings.output.wait(memory)).unwrap_or(false);
             outcome.again |= more && held >> index & 1 == 0;
         }
-        outcome.waits_for_card = held != 0;
+        outcome.waits = held != 0;
         outcome.broken = attached & !self.attached();
         outcome
     }
@@ -197,7 +200,7 @@ impl<M: Shared> Switch<M> {
         (0..).zip(&self.ports).map(|(index, port)| u32::from(port.attached.is_some()) << index).sum()
     }
 
-    /// Takes frames of a port until there is none, or its turn is over. Whether one has to wait for the card's driver.
+    /// Takes frames of a port until there is none, or its turn is over. Whether one has to wait for room.
     fn take(&mut self, from: usize, now: u64, notify: &mut u32) -> bool {
         let Some(available) = self.ports[from].with(|rings, memory| rings.output.available(memory)) else { return false };
         let mut waits = false;
@@ -253,7 +256,7 @@ impl<M: Shared> Switch<M> {
         Some(frame.ok_or(Malformed))
     }
 
-    /// Passes on the frame in `slots` of a port. False if it has to wait, for the card's driver.
+    /// Passes on the frame in `slots` of a port. False if it has to wait for room.
     fn pass(&mut self, from: usize, frame: &Frame, now: u64, notify: &mut u32) -> bool {
         let [destination, source] = split(frame.head);
         if !self.addresses.comes_from(source, from) {
@@ -266,7 +269,9 @@ impl<M: Shared> Switch<M> {
             // Clients are known by what they were given, or have sent: who is not is behind the card.
             None => CARD..CARD + 1,
         };
-        if from != CARD && to.contains(&CARD) && !self.card_takes(now, notify) {
+        // What the card has received is dropped: others' frames are behind it. So is what is for all, but by the card.
+        let waited_for = if to.len() == 1 { to.start } else { CARD };
+        if from != CARD && waited_for != from && to.contains(&waited_for) && !self.takes(waited_for, frame.parts(), now, notify) {
             return false;
         }
         let port = &mut self.ports[from];
@@ -278,22 +283,24 @@ impl<M: Shared> Switch<M> {
         true
     }
 
-    /// Whether the card's driver has room, or is not waited for.
-    fn card_takes(&mut self, now: u64, notify: &mut u32) -> bool {
-        let card = &mut self.ports[CARD];
-        if card.attached.is_none() || card.has_room(1) {
-            self.full_since = None;
+    /// Whether the client of a port has so many free slots, or is not waited for.
+    fn takes(&mut self, to: usize, parts: u32, now: u64, notify: &mut u32) -> bool {
+        let port = &mut self.ports[to];
+        if port.attached.is_none() || parts > port.layout.slots() || port.has_room(parts) {
+            port.full_since = None;
             return true;
         }
-        // What was filled in this turn is for the driver to see, or it would never go on.
-        let asked = card.with(|rings, memory| {
+        // What was filled in this turn is for the client to see, or it would never go on.
+        let asked = port.with(|rings, memory| {
             let due = rings.input.publish(memory);
-            rings.input.wait(memory).map(|room| (due, room))
+            rings.input.wait(memory)?;
+            rings.input.room(memory).map(|room| (due, room >= parts))
         });
         let Some((due, room)) = asked else { return true };
-        *notify |= u32::from(due) << CARD;
-        let since = *self.full_since.get_or_insert(now);
-        room || now.saturating_sub(since) >= PATIENCE
+        *notify |= u32::from(due) << to;
+        let since = *port.full_since.get_or_insert(now);
+        let patience = if to == CARD { PATIENCE } else { CLIENTS_PATIENCE };
+        room || now.saturating_sub(since) >= patience
     }
 
     /// Copies the frame in `slots` of a port to a client that has room for it, and takes such.

@@ -2,7 +2,9 @@
 //! The switch and its rings against a naive model, and against clients that write anything anywhere.
 
 use frames::{Address, CARD, Layout, Receiver, Sender, Shared, Switch};
-use image::protocol::net::{ENTRIES, ENTRIES_BYTES, ENTRY, FREE, MOST_BYTES, OUT, PRODUCED, SLOT, SLOT_FRAME, SLOTS};
+use image::protocol::net::{
+    ENTRIES, ENTRIES_BYTES, ENTRY, FREE, MOST_BYTES, NEIGHBOUR, NEIGHBOURS, OUT, PRODUCED, SLOT, SLOT_FRAME, SLOT_OWN, SLOTS,
+};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -214,10 +216,10 @@ fn a_card_that_is_slow_is_waited_for_and_one_that_is_stuck_is_not() {
     for number in 0..RING {
         assert!(net.clients[1].send(&frame(out, given(1), number, 60)));
     }
-    assert!(!net.switch.round(0).waits_for_card);
+    assert!(!net.switch.round(0).waits);
     assert!(net.clients[1].send(&frame(out, given(1), RING, 60)) && net.clients[1].send(&frame(given(2), given(1), RING + 1, 60)));
     let outcome = net.switch.round(0);
-    assert!(outcome.waits_for_card && !outcome.again);
+    assert!(outcome.waits && !outcome.again);
     // Another client's frames go on, and it is heard.
     assert!(net.clients[2].send(&frame(given(1), given(2), 0, 60)));
     net.settle();
@@ -234,11 +236,107 @@ fn a_card_that_is_slow_is_waited_for_and_one_that_is_stuck_is_not() {
     }
     net.settle();
     assert!(net.clients[1].send(&frame(out, given(1), 0, 60)) && net.clients[1].send(&frame(given(2), given(1), 1, 60)));
-    assert!(net.switch.round(5).waits_for_card);
-    assert!(net.switch.round(1_000_000_004).waits_for_card);
-    assert!(!net.switch.round(1_000_000_005).waits_for_card);
+    assert!(net.switch.round(5).waits);
+    assert!(net.switch.round(1_000_000_004).waits);
+    assert!(!net.switch.round(1_000_000_005).waits);
     assert!(net.clients[2].receive().is_some());
     assert_eq!(net.switch.counters(CARD).expect("a port").lost, 1);
+}
+
+#[test]
+fn a_client_that_takes_nothing_delays_who_sends_to_it_for_a_while() {
+    let mut net = Net::new(4);
+    for number in 0..RING {
+        assert!(net.clients[1].send(&frame(given(2), given(1), number, 60)));
+    }
+    assert!(!net.switch.round(0).waits);
+    assert!(net.clients[1].send(&frame(given(2), given(1), RING, 60)) && net.clients[1].send(&frame(given(3), given(1), RING + 1, 60)));
+    assert!(net.switch.round(7).waits && net.clients[3].receive().is_none());
+    // Others do not notice.
+    assert!(net.clients[3].send(&frame(given(1), given(3), 0, 60)) && net.clients[CARD].send(&frame(given(3), own(CARD), 1, 60)));
+    assert!(net.switch.round(8).waits);
+    assert!(net.clients[1].receive().is_some() && net.clients[3].receive().is_some());
+    // Nor if the card has something for it, or somebody has for all.
+    assert!(net.clients[CARD].send(&frame(given(2), own(CARD), 2, 60)) && net.clients[3].send(&frame(EVERYBODY, given(3), 3, 60)));
+    assert!(net.switch.round(9).waits);
+    assert!(net.clients[1].receive().is_some() && net.clients[CARD].receive().is_some());
+    assert_eq!(net.switch.counters(2).expect("a port").lost, 2);
+    // It makes room in time, and is asked to say so.
+    assert!(net.clients[2].receive().is_some());
+    net.settle();
+    assert!(net.clients[3].receive().is_some(), "the frame behind it");
+    // It does no more.
+    assert!(net.clients[1].send(&frame(given(2), given(1), 0, 60)) && net.clients[1].send(&frame(given(3), given(1), 1, 60)));
+    assert!(net.switch.round(10).waits && net.switch.round(20_000_009).waits && !net.switch.round(20_000_010).waits);
+    assert!(net.clients[3].receive().is_some());
+    assert_eq!(net.switch.counters(2).expect("a port").lost, 3);
+}
+
+/// Large frames go whole from one client that takes them to another, and to nobody else.
+#[test]
+fn large_frames_are_for_who_takes_them() {
+    const LONG: usize = 3 * MOST_BYTES as usize + 5;
+    let mut net = Net::new(4);
+    let addresses = |memory: &Memory| memory.read(NEIGHBOURS);
+    for port in [1, 2] {
+        net.switch.attach(port, Some(given(port)), true);
+        net.clients[port] = Client::new(&net.memories[port]);
+    }
+    assert_eq!([1, 2, 3].map(|port| addresses(&net.memories[port])), [2, 2, 0]);
+    assert_eq!([0, 4].map(|at| net.memories[1].read(NEIGHBOURS + 4 + NEIGHBOUR + at)), given(2).words());
+    let header = [7, 8, 9];
+    let send = |net: &mut Net, to: Address, from: usize, number: u32, bytes: usize| {
+        let frame = frame(to, given(from), number, bytes);
+        let client = &mut net.clients[from];
+        assert!(client.output.room(&client.memory).expect("sound") >= frame.len().div_ceil(MOST_BYTES as usize) as u32);
+        for (part, bytes) in frame.chunks(MOST_BYTES as usize).enumerate() {
+            let slot = client.output.take().expect("room");
+            if part == 0 {
+                client.memory.write(slot, frame.len() as u32);
+                (0..).zip(header).for_each(|(word, value)| client.memory.write(slot + SLOT_OWN + word * 4, value));
+            }
+            client.memory.put(slot + SLOT_FRAME, bytes);
+            client.output.push(&client.memory, slot);
+        }
+        let _ = client.output.publish(&client.memory);
+        net.settle();
+        frame
+    };
+    for number in 0..20 {
+        let frame = send(&mut net, given(2), 1, number, LONG);
+        let client = &mut net.clients[2];
+        assert_eq!(client.input.available(&client.memory), Ok(4));
+        let slots: Vec<u32> = (0..4).map(|part| client.input.slot(&client.memory, part).expect("sound")).collect();
+        assert_eq!(client.memory.read(slots[0]), LONG as u32);
+        assert_eq!([0, 4, 8].map(|at| client.memory.read(slots[0] + SLOT_OWN + at)), header);
+        let parts = slots.iter().zip(frame.chunks(MOST_BYTES as usize));
+        for (slot, part) in parts {
+            assert_eq!(client.memory.get(slot + SLOT_FRAME, part.len() as u32), part);
+            client.input.take();
+            client.input.give_back(&client.memory, *slot);
+        }
+        let _ = client.input.publish(&client.memory);
+    }
+    // A short one has the header, too; who takes none gets neither, and nobody can send one who did not say so.
+    send(&mut net, given(3), 1, 0, LONG);
+    send(&mut net, given(3), 1, 1, 60);
+    send(&mut net, Address([2, 9, 9, 9, 9, 9]), 1, 2, LONG);
+    assert!(net.clients[3].receive().is_none() && net.clients[CARD].receive().is_none());
+    assert_eq!([CARD, 3].map(|port| net.switch.counters(port).expect("a port").lost), [1, 2]);
+    send(&mut net, given(1), 3, 3, 60);
+    let client = &mut net.clients[1];
+    let slot = client.input.slot(&client.memory, 0).expect("sound");
+    assert_eq!([0, 4, 8].map(|at| client.memory.read(slot + SLOT_OWN + at)), [0; 3], "no header of who may have none");
+    send(&mut net, given(1), 3, 4, LONG);
+    assert_eq!(net.switch.counters(3).expect("a port").malformed, 4, "each of its slots");
+    // One that is not there whole breaks the ring.
+    let client = &mut net.clients[1];
+    assert!(client.output.room(&client.memory).expect("sound") > 0);
+    let slot = client.output.take().expect("room");
+    client.memory.write(slot, LONG as u32);
+    client.output.push(&client.memory, slot);
+    let _ = client.output.publish(&client.memory);
+    assert_eq!(net.switch.round(0).broken, 1 << 1);
 }
 
 #[test]
@@ -278,6 +376,7 @@ fn an_address_flood_drives_out_nobody_else() {
         let [a, b, ..] = number.to_le_bytes();
         while !net.clients[2].send(&frame(given(1), Address([6, 0, 0, 0, a, b]), number, 60)) {
             net.settle();
+            while net.clients[1].receive().is_some() {}
         }
     }
     net.settle();
@@ -362,7 +461,10 @@ proptest! {
                     for (client, sent) in net.clients.iter_mut().zip(&mut sent) {
                         let left = RING - client.output.room(&client.memory).expect("sound");
                         taken.push(sent.drain(..sent.len() - left as usize).collect());
-                        prop_assert!(sent.is_empty() || waiting[CARD].len() == RING as usize);
+                        let is_full = |port: usize| waiting[port].len() == RING as usize;
+                        // For all waits only for the card.
+                        let waits = |to: usize| (0..PORTS).any(|port| is_full(port) && (to == 1 << port || (to >> port & 1 == 1 && port == CARD)));
+                        prop_assert!(sent.front().is_none_or(|(to, _)| waits(*to)), "it waits for nobody");
                     }
                     // What came was sent to this port, each source's in its order; what is missing found a full ring.
                     for (port, given) in given.iter().enumerate() {

@@ -22,8 +22,8 @@ macadamia::main!(run);
 
 /// Where clients' addresses begin if there is no card.
 const NO_CARD: Address = Address([0x02, 0x4d, 0x63, 0x61, 0x64, 0]);
-/// After how many nanoseconds a card that took nothing is looked at again.
-const CARD_PAUSE: u64 = 10_000_000;
+/// After how many nanoseconds a client that had no room is looked at again.
+const PAUSE: u64 = 10_000_000;
 
 /// The answer to what is no request, or not of this client.
 const BAD: [u32; 3] = [BAD_REQUEST, 0, 0];
@@ -108,9 +108,9 @@ impl Server {
         }
         self.all_again(outcome.broken);
         if !outcome.again {
-            let card = outcome.waits_for_card.then(|| time::now() + CARD_PAUSE);
-            // Without the alarm a frame that waits for the card does so until the next one comes.
-            let _ = self.heart.alarm(card);
+            let look = outcome.waits.then(|| time::now() + PAUSE);
+            // Without the alarm a frame that waits for room does so until the next one comes.
+            let _ = self.heart.alarm(look);
         }
         outcome.again
     }
