@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Making a boot image out of ELF files and a description.
 
-use crate::description::{Description, NETWORK, OnDeath, text_of};
+use crate::description::{Description, OnDeath, text_of};
 use crate::linux::root::{self, Insert};
 use crate::linux::server;
 use abi::TABLE_SPAN;
@@ -229,6 +229,9 @@ fn fill_large_pages(component: &mut Component) {
         }
     }
 }
+
+/// What a Linux is given the memory of its network's port as.
+const NETWORK: &str = "network";
 
 /// Puts the slots of a Linux's network behind its memory, if they fit: there Linux has page descriptors for them, so that it passes
 /// frames on where they are (linux/os-L4/net.c).

@@ -12,7 +12,7 @@ use image::protocol::net::{BIT_ATTACH, BIT_FRAMES};
 use toml::Spanned;
 
 /// What a client calls its memory, the switch to call, and the switch to notify.
-pub const MEMORY: &str = "network";
+const MEMORY: &str = "network";
 const BELL: &str = "switch-bell";
 /// The switch's first port is the card's. Each has a bit of a notification, so there are no more clients.
 const MOST_CLIENTS: u32 = BADGE_MAX.ilog2();

@@ -19,7 +19,6 @@ use crate::linux::server;
 use crate::machine::board::Board;
 use crate::machine::spaces::Spaces;
 use anyhow::{Context, Result};
-pub use connect::MEMORY as NETWORK;
 use image::{Small, Window};
 use key::Key;
 use serde::{Deserialize, Serialize};
