@@ -37,6 +37,9 @@ pub struct Run {
     /// Files of the Debian archive that both Linuxes get, by their paths in it.
     #[serde(default)]
     pub debian: Vec<String>,
+    /// The packages that have these files, if the archive is not to be asked.
+    #[serde(default)]
+    pub packages: Vec<String>,
     /// Files of the project that both Linuxes get in `/src`; those in C are preprocessed.
     #[serde(default)]
     pub sources: Vec<String>,
@@ -56,8 +59,8 @@ impl Run {
     /// Whether Linux alone executes the same for it as for another.
     #[must_use]
     pub fn is_same_alone(&self, other: &Self) -> bool {
-        let parts =
-            |run: &Self| (run.program.clone(), run.small, run.network, run.command.clone(), run.debian.clone(), run.sources.clone());
+        let files = |run: &Self| (run.debian.clone(), run.packages.clone(), run.sources.clone());
+        let parts = |run: &Self| (run.program.clone(), run.small, run.network, run.command.clone(), files(run));
         self.program.is_some() && parts(self) == parts(other)
     }
 }

@@ -2,8 +2,8 @@
 //! Files for both Linuxes besides the program: of the Debian archive, and of the project.
 
 use crate::guest::insert;
-use crate::linux::debian;
 use crate::linux::root::Insert;
+use crate::linux::{debian, packages};
 use crate::machine::board;
 use crate::process::run;
 use anyhow::{Context, Result, ensure};
@@ -13,10 +13,15 @@ use std::process::Command;
 /// Where files of the archive are unpacked, so that links to them can be followed.
 const UNPACKED: &str = "target/linux/bench";
 
-/// Files of the Debian archive, at the paths that they have there.
-pub fn debian(paths: &[String]) -> Result<Vec<Insert>> {
+/// Files of Debian at the paths that they have there: of these packages, or if there are none of the disk's archive.
+pub fn debian(paths: &[String], of: &[String]) -> Result<Vec<Insert>> {
     if paths.is_empty() {
         return Ok(Vec::new());
+    }
+    if !of.is_empty() {
+        let tree = packages::binaries(&of.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let read = |path: &String| std::fs::read(tree.join(path)).with_context(|| format!("{path} of {}", of.join(", ")));
+        return paths.iter().map(|path| Ok(insert(&format!("/{path}"), read(path)?))).collect();
     }
     let archive = debian::packages()?;
     std::fs::create_dir_all(UNPACKED)?;

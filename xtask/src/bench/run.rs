@@ -59,7 +59,7 @@ fn linux_run(run: &Run, program: &Path, model: &Model, (timeout, native): (Durat
     if run.small {
         inserts.push(guest::small_busybox()?);
     }
-    inserts.extend(files::debian(&run.debian)?);
+    inserts.extend(files::debian(&run.debian, &run.packages)?);
     inserts.extend(files::sources(&run.sources)?);
     let command = run.command.as_ref().unwrap_or(&name);
     let peers = PEERS.map(String::from);
