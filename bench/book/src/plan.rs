@@ -21,9 +21,9 @@ pub struct Plan {
 #[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Run {
-    /// A system description with a native program; or else
+    /// A system description with a native program, or
     pub system: Option<String>,
-    /// a program for Linux, in C: it runs on Linux on Macadamia and on Linux alone.
+    /// a program for Linux, in C: it runs on Linux on Macadamia and on Linux alone. With a system, too, on Linux alone only.
     pub program: Option<String>,
     /// The command by which Linux runs it; the program's name if absent.
     pub command: Option<String>,
@@ -49,6 +49,8 @@ pub struct Run {
     /// How many pings come by the network card, one when the one before is answered; a datagram to port 9 ends the run. The system is
     /// 10.0.2.40.
     pub pings: Option<u32>,
+    /// How many datagrams come to port 7 in the same way, of 18 bytes; an empty one ends the run. Linux alone gets them, too.
+    pub echoes: Option<u32>,
     /// Instructions that may be modelled, on all systems together, in thousands of millions.
     pub budget: f64,
     /// Seconds until it counts as hung.
@@ -60,7 +62,7 @@ impl Run {
     #[must_use]
     pub fn is_same_alone(&self, other: &Self) -> bool {
         let files = |run: &Self| (run.debian.clone(), run.packages.clone(), run.sources.clone());
-        let parts = |run: &Self| (run.program.clone(), run.small, run.network, run.command.clone(), files(run));
+        let parts = |run: &Self| (run.program.clone(), run.small, run.network, run.command.clone(), files(run), run.echoes);
         self.program.is_some() && parts(self) == parts(other)
     }
 }
@@ -311,7 +313,7 @@ impl Plan {
     fn check(&self) -> Result<()> {
         let (mut sections, mut figures) = (BTreeSet::new(), BTreeSet::new());
         for (name, run) in &self.runs {
-            ensure!(run.system.is_some() != run.program.is_some(), "the run `{name}` needs either a system or a program");
+            ensure!(run.system.is_some() || run.program.is_some(), "the run `{name}` needs a system or a program");
         }
         for section in self.sections() {
             ensure!(sections.insert(&section.name), "two sections are called `{}`", section.name);

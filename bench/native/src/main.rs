@@ -8,6 +8,7 @@
 
 mod code;
 mod data;
+mod echo;
 mod oneway;
 mod pager;
 mod pingpong;
@@ -27,6 +28,8 @@ fn start(mut env: Env) {
     }
     if env.start.arguments.iter().any(|a| a == "last") {
         wait_for_the_last().unwrap_or_else(|error| panic!("{error}"));
+    } else if env.start.arguments.iter().any(|a| a == "echo") {
+        echo::serve().unwrap_or_else(|error| panic!("{error}"));
     } else if let Err(error) = measure(&mut env) {
         panic!("{}", error.text());
     }

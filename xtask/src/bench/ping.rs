@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A neighbour of the measured system: it is behind the network card, pings the system, and ends the run. Each frame is a datagram between
-//! two ports of the loopback interface.
+//! A neighbour of the measured system: it is behind the network card, asks the system for answers, and ends the run. Each frame is a
+//! datagram between two ports of the loopback interface.
 
 use crate::build::Wire;
 use anyhow::{Result, bail};
@@ -18,7 +18,8 @@ use std::time::Duration;
 /// The neighbour and the system.
 const OWN: (EthernetAddress, Ipv4Address) = (EthernetAddress([2, 0, 0, 0, 0, 2]), Ipv4Address::new(10, 0, 2, 2));
 const SYSTEM: Ipv4Address = Ipv4Address::new(10, 0, 2, 40);
-/// The port by which the run ends.
+/// The port of who sends datagrams back, and that by which the run ends.
+const ECHO: u16 = 7;
 const LAST: u16 = 9;
 /// Bytes that a ping carries, as many as the usual program's.
 const DATA: [u8; 56] = [0x5a; 56];
@@ -26,8 +27,21 @@ const DATA: [u8; 56] = [0x5a; 56];
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two pings: the system has come to rest, and each is measured alone.
 const PAUSE: Duration = Duration::from_millis(5);
+/// Between two datagrams that end a run, should the first be lost.
+const LAST_PAUSE: Duration = Duration::from_millis(100);
+/// Bytes of a datagram: its frame is the smallest that there is.
+const SMALL: usize = 18;
 /// The largest frame.
 const MOST: usize = 2048;
+
+/// What a neighbour asks for, each when the one before was answered.
+#[derive(Clone, Copy)]
+pub enum Questions {
+    /// So many pings, and a datagram to another program that ends the run.
+    Pings(u32),
+    /// So many datagrams that are sent back; an empty one to the same program ends the run.
+    Echoes(u32),
+}
 
 /// A neighbour at work.
 pub struct Peer {
@@ -38,8 +52,8 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// One that sends so many pings.
-    pub fn start(pings: u32) -> Result<Self> {
+    /// One that asks.
+    pub fn start(questions: Questions) -> Result<Self> {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
         // QEMU's port: one that is free now.
         let own = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
@@ -47,7 +61,7 @@ impl Peer {
         socket.set_read_timeout(Some(PATIENCE))?;
         let ends = Arc::new(AtomicBool::new(false));
         let neighbour = Neighbour { socket, to: own, ends: Arc::clone(&ends), system: EthernetAddress::BROADCAST };
-        Ok(Self { own, other, ends, thread: std::thread::spawn(move || neighbour.carry_out(pings)) })
+        Ok(Self { own, other, ends, thread: std::thread::spawn(move || neighbour.carry_out(questions)) })
     }
 
     /// How the machine is connected to it.
@@ -58,7 +72,7 @@ impl Peer {
     /// Ends it.
     ///
     /// # Errors
-    /// If a ping was not answered.
+    /// If something was not answered.
     pub fn end(self) -> Result<()> {
         self.ends.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -73,14 +87,21 @@ struct Neighbour {
 }
 
 impl Neighbour {
-    fn carry_out(mut self, pings: u32) -> Result<()> {
+    fn carry_out(mut self, questions: Questions) -> Result<()> {
         let question = arp(ArpOperation::Request, EthernetAddress([0; 6]));
         self.exchange(&ethernet(EthernetAddress::BROADCAST, EthernetProtocol::Arp, &question), |frame| {
             let packet = ArpPacket::new_checked(frame.payload()).ok()?;
             (packet.operation() == ArpOperation::Reply).then(|| frame.src_addr())
         })
         .map(|system| self.system = system)?;
-        for number in 0..pings {
+        match questions {
+            Questions::Pings(count) => self.ping(count),
+            Questions::Echoes(count) => self.echo(count),
+        }
+    }
+
+    fn ping(&self, count: u32) -> Result<()> {
+        for number in 0..count {
             let sum = ChecksumCapabilities::default();
             let icmp = Icmpv4Repr::EchoRequest { ident: 1, seq_no: number as u16, data: &DATA };
             let mut payload = vec![0; icmp.buffer_len()];
@@ -95,16 +116,23 @@ impl Neighbour {
             })?;
             std::thread::park_timeout(PAUSE);
         }
-        let udp = UdpRepr { src_port: LAST, dst_port: LAST };
-        let mut payload = vec![0; udp.header_len() + 1];
-        let (from, to) = (IpAddress::Ipv4(OWN.1), IpAddress::Ipv4(SYSTEM));
-        let mut packet = UdpPacket::new_unchecked(&mut payload);
-        udp.emit(&mut packet, &from, &to, 1, |data| data[0] = 1, &ChecksumCapabilities::default());
         // Its answer ends the last interval.
-        self.exchange(&self.ip(IpProtocol::Udp, &payload), |frame| {
-            let packet = Ipv4Packet::new_checked(frame.payload()).ok()?;
-            (packet.next_header() == IpProtocol::Udp).then_some(())
-        })
+        self.exchange(&self.udp(LAST, &[1]), |frame| datagram(frame).map(|_| ()))
+    }
+
+    fn echo(&self, count: u32) -> Result<()> {
+        let mut data = [0x5a; SMALL];
+        for number in 0..count {
+            data[..4].copy_from_slice(&number.to_be_bytes());
+            self.exchange(&self.udp(ECHO, &data), |frame| (datagram(frame)? == data).then_some(()))?;
+        }
+        // Who gets that has ended, and is not asked for an answer.
+        let last = self.udp(ECHO, &[]);
+        while !self.ends.load(Ordering::Relaxed) {
+            self.send(&last);
+            std::thread::park_timeout(LAST_PAUSE);
+        }
+        Ok(())
     }
 
     /// A frame that nobody takes is one that is lost.
@@ -133,6 +161,16 @@ impl Neighbour {
         bail!("the system did not answer")
     }
 
+    /// A datagram to a port of the system, from the same one.
+    fn udp(&self, port: u16, data: &[u8]) -> Vec<u8> {
+        let udp = UdpRepr { src_port: port, dst_port: port };
+        let mut payload = vec![0; udp.header_len() + data.len()];
+        let (from, to) = (IpAddress::Ipv4(OWN.1), IpAddress::Ipv4(SYSTEM));
+        let mut packet = UdpPacket::new_unchecked(&mut payload);
+        udp.emit(&mut packet, &from, &to, data.len(), |place| place.copy_from_slice(data), &ChecksumCapabilities::default());
+        self.ip(IpProtocol::Udp, &payload)
+    }
+
     /// A packet to the system.
     fn ip(&self, next_header: IpProtocol, payload: &[u8]) -> Vec<u8> {
         let header = Ipv4Repr { src_addr: OWN.1, dst_addr: SYSTEM, next_header, payload_len: payload.len(), hop_limit: 64 };
@@ -142,6 +180,13 @@ impl Neighbour {
         view.payload_mut().copy_from_slice(payload);
         ethernet(self.system, EthernetProtocol::Ipv4, &packet)
     }
+}
+
+/// What a frame has, if that is a datagram for this neighbour.
+fn datagram(frame: &EthernetFrame<&[u8]>) -> Option<Vec<u8>> {
+    let packet = Ipv4Packet::new_checked(frame.payload()).ok()?;
+    let is_own = packet.next_header() == IpProtocol::Udp && packet.dst_addr() == OWN.1;
+    is_own.then(|| Some(UdpPacket::new_checked(packet.payload()).ok()?.payload().to_vec())).flatten()
 }
 
 fn arp(operation: ArpOperation, to: EthernetAddress) -> Vec<u8> {

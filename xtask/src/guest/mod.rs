@@ -93,6 +93,8 @@ pub struct Guest<'a> {
     pub timeout: Duration,
     /// Whether time is the machine's own, in QEMU: instructions, however busy the host is.
     pub own_time: bool,
+    /// Whether time is the host's even with the machine model: of who waits for a program of the host, time does not go by at once.
+    pub hosts_time: bool,
     /// The machine model, if it is to count.
     pub model: Option<&'a build::Model>,
     /// What its network card is connected to: nothing is there that could disturb what a test looks at, if nobody says otherwise.
@@ -112,6 +114,7 @@ impl Default for Guest<'_> {
             gets: Vec::new(),
             timeout: TIMEOUT,
             own_time: false,
+            hosts_time: false,
             model: None,
             wire: Wire::default(),
         }
@@ -138,7 +141,7 @@ impl Guest<'_> {
         let built = build::plan(Path::new(self.system), options)?.carry_out()?;
         let mut machine = Machine::of(self.on, &built, self.model);
         if let Machine::Qemu { icount, .. } = &mut machine {
-            *icount |= self.own_time;
+            *icount = self.own_time || *icount && !self.hosts_time;
         }
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let status = batch.run(&built, machine, &mut out, &mut err)?;
