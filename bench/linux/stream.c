@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
  * TCP by the network card: an interval each for bytes from the host and to it. The host's ends are programs of the emulator's
- * user network at 10.0.2.100: port 5001 sends for ever, port 5002 takes everything.
+ * user network at 10.0.2.100: port 5001 sends for ever, port 5002 takes everything. `stream MIB` measures so much by the clock
+ * instead, and prints a line each: a name and the nanoseconds of a MiB.
  */
 #include "measure.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define WARM	(1 << 20)
@@ -45,17 +47,44 @@ static void transmit(int fd, int bytes)
 		bytes -= checked(write(fd, buffer, bytes < (int)sizeof buffer ? bytes : (int)sizeof buffer), "write");
 }
 
-int main(void)
+static long long now(void)
 {
-	int fd = open_port(5001);
+	struct timespec t;
 
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static void by_the_clock(const char *name, int port, void (*move)(int fd, int bytes), int mib)
+{
+	int fd = open_port(port), i;
+	long long begun;
+
+	move(fd, WARM);
+	begun = now();
+	for (i = 0; i < mib; i++)
+		move(fd, 1 << 20);
+	printf("%s %lld\n", name, (now() - begun) / mib);
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	int fd;
+
+	memset(buffer, 'x', sizeof buffer);
+	if (argc == 2) {
+		by_the_clock("a-MiB-from-the-host", 5001, receive, atoi(argv[1]));
+		by_the_clock("a-MiB-to-the-host", 5002, transmit, atoi(argv[1]));
+		return 0;
+	}
+	fd = open_port(5001);
 	receive(fd, WARM);
 	BEGIN(600);
 	receive(fd, BYTES);
 	END(600);
 	close(fd);
 	fd = open_port(5002);
-	memset(buffer, 'x', sizeof buffer);
 	transmit(fd, WARM);
 	BEGIN(601);
 	transmit(fd, BYTES);

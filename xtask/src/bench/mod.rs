@@ -19,8 +19,11 @@ use std::time::Instant;
 pub const FOLDER: &str = "bench";
 /// Where the book goes.
 const REPORT: &str = "bench/report";
+/// Measures and prints.
+type Measure = fn() -> Result<()>;
+
 /// What asks for wall-clock time instead of the machine model.
-const WALL: &str = "wall";
+const WALL: [(&str, Measure); 2] = [("wall", wall::run), ("wall-net", wall::streams)];
 /// The tables that the repository has.
 const TABLE: &str = "docs/figures.md";
 
@@ -28,9 +31,9 @@ const TABLE: &str = "docs/figures.md";
 /// asks for everything. `json` is a file for the figures as one object, or `-`; with `table` the repository's
 /// copy of the tables is made anew.
 pub fn run(filter: &str, json: Option<&Path>, table: bool) -> Result<()> {
-    if filter == WALL {
-        ensure!(json.is_none(), "`bench {WALL}` has no figures of the book: leave out --json");
-        return wall::run();
+    if let Some((name, measure)) = WALL.iter().find(|(name, _)| *name == filter) {
+        ensure!(json.is_none(), "`bench {name}` has no figures of the book: leave out --json");
+        return measure();
     }
     let whole = filter.is_empty();
     let plan = Plan::read(Path::new(FOLDER))?;

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `bench wall`: what operations of Linux take by the clock, in QEMU beside Linux alone. No figure of the book:
-//! an emulator's time is not a machine's (each CR3 write empties the emulator's TLB).
+//! `bench wall`: what operations of Linux take by the clock, in QEMU beside Linux alone; `bench wall-net`: what its network takes. No
+//! figures of the book: an emulator's time is not a machine's (each CR3 write empties the emulator's TLB).
 
+use super::run::PEERS;
 use crate::build::Wire;
-use crate::guest::{Clock, Guest, native_on, program};
+use crate::guest::{Clock, Guest, compile, insert, native_on, program};
+use crate::machine::spaces::{self, Spaces};
 use anyhow::{Context, Result, ensure};
 use std::fmt::Write as _;
 use std::time::Duration;
 
 /// Runs of each, in turn.
 const PAIRS: usize = 5;
+/// How much goes through a stream.
+const STREAM_MIB: u32 = 128;
 /// The longest that one may take.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -19,22 +23,39 @@ struct Row {
     pairs: Vec<(f64, f64)>,
 }
 
-/// Measures and prints the table.
+/// Measures operations and prints the table.
 pub fn run() -> Result<()> {
-    let inserts = vec![program("wall")?];
+    let guest = Guest { inserts: vec![program("wall")?], ..Guest::default() };
+    pairs(&guest, "wall", &[(None, "")])
+}
+
+/// Measures streams of TCP and prints the table.
+pub fn streams() -> Result<()> {
+    let peers = PEERS.map(String::from);
+    let wire = Wire::Card { forwards: &[], options: &peers };
+    let inserts = vec![insert("/bin/stream", compile("bench/linux/stream.c")?)];
+    let both = [(Some(Spaces::Large), ", Linux in a space of its own"), (Some(Spaces::Force), ", Linux at ring 1")];
+    pairs(&Guest { inserts, wire, ..Guest::default() }, &format!("stream {STREAM_MIB}"), &both)
+}
+
+/// Runs a command in turn here, in each of the ways, and on Linux alone, and prints the table.
+fn pairs(guest: &Guest<'_>, command: &str, ways: &[(Option<Spaces>, &str)]) -> Result<()> {
     let mut rows: Vec<Row> = Vec::new();
     for pair in 1..=PAIRS {
         eprintln!("[{pair}/{PAIRS}] on Macadamia and on Linux alone");
-        let here = Guest { inserts: inserts.clone(), timeout: TIMEOUT, ..Guest::default() }.run("wall")?;
-        ensure!(here.status == 0, "{}", here.said());
-        let alone = native_on(Wire::Out, Clock::Host, "wall", inserts.clone(), None, TIMEOUT)?;
-        let (here, alone) = (read(&here.text())?, read(&alone.out)?);
-        ensure!(here.iter().map(|(name, _)| name).eq(alone.iter().map(|(name, _)| name)), "not the same operations");
-        if rows.is_empty() {
-            rows.extend(here.iter().map(|(name, _)| Row { name: name.clone(), pairs: Vec::new() }));
+        let alone = read(&native_on(guest.wire, Clock::Host, command, guest.inserts.clone(), None, TIMEOUT)?.out)?;
+        let mut found = Vec::new();
+        for (way, label) in ways {
+            let here = || Guest { inserts: guest.inserts.clone(), wire: guest.wire, timeout: TIMEOUT, ..Guest::default() }.succeed(command);
+            let here = read(&way.map_or_else(here, |way| spaces::with(way, here))?.text())?;
+            ensure!(here.iter().map(|(name, _)| name).eq(alone.iter().map(|(name, _)| name)), "not the same operations");
+            found.extend(here.into_iter().zip(&alone).map(|((name, ours), (_, theirs))| (format!("{name}{label}"), (ours, *theirs))));
         }
-        for (row, ((_, ours), (_, theirs))) in rows.iter_mut().zip(here.into_iter().zip(alone)) {
-            row.pairs.push((ours, theirs));
+        if rows.is_empty() {
+            rows.extend(found.iter().map(|(name, _)| Row { name: name.clone(), pairs: Vec::new() }));
+        }
+        for (row, (_, pair)) in rows.iter_mut().zip(found) {
+            row.pairs.push(pair);
         }
     }
     print!("{}", table(&rows));
