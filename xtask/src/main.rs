@@ -357,7 +357,8 @@ fn carry_out() -> Result<u8> {
         Command::Bench { filter, json, table, spaces: _ } => bench::run(filter.as_deref().unwrap_or(""), json.as_deref(), table)?,
         Command::Profile { system, batch, file, interval, every, timeout } => {
             let timeout = timeout.map(Duration::from_secs);
-            return profile::run(&profile::Request { system: &system, command: batch, files: &file, interval, every, timeout });
+            let wire = Wire::default();
+            return profile::run(&profile::Request { system: &system, command: batch, files: &file, interval, every, timeout, wire });
         }
         Command::Model { cpu } => calibration::run(cpu.as_deref())?,
         Command::Manual => manual::write()?,

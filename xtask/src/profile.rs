@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where a system spends its instructions: `profile` (docs/model.md).
 
-use crate::build::{self, Built, Model, Options, Seed};
+use crate::build::{self, Built, Model, Options, Seed, Wire};
 use crate::guest::batch::Batch;
 use crate::linux::root::Insert;
 use crate::linux::{FOLDER, server};
@@ -39,6 +39,8 @@ pub struct Request<'a> {
     pub every: u32,
     /// The longest that it may take, in the emulator's own time.
     pub timeout: Option<Duration>,
+    /// What its network card is connected to.
+    pub wire: Wire<'a>,
 }
 
 /// A profile, and the folder of its files.
@@ -70,7 +72,8 @@ pub fn take(request: &Request<'_>, out: &mut dyn Write) -> Result<Outcome> {
     let command = command.as_ref().map(|inserts| build::Command { component: None, inserts });
     let folder = Path::new(request.system).join("profile");
     let folder = folder.to_str().context("a name that is no text")?;
-    let options = Options { inserts: request.files, folder: Some(folder), command, seed: Seed::Fixed, ..Options::default() };
+    let options =
+        Options { inserts: request.files, folder: Some(folder), command, seed: Seed::Fixed, wire: request.wire, ..Options::default() };
     let built = build::plan(&path, options)?.carry_out()?;
     let (mut programs, bounds) = programs(&built, &description::read(&path, built.board)?, request.files, batch.is_some())?;
     let mut sampling = format!("sample={:x}", request.every);

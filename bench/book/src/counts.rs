@@ -58,6 +58,11 @@ pub fn ratio_of(count: &str) -> Option<&'static str> {
 /// Of the same program in small spaces and in large ones.
 pub const LARGE_RATIO: &str = "large_ratio";
 
+/// Whether it is counted of a part of network frames.
+pub fn of_frames(count: &str) -> bool {
+    ["frame_instructions", "frames"].contains(&count)
+}
+
 /// What is known of a count that has a name.
 pub fn kind(count: &str) -> Option<Kind> {
     if let Some(of) = native(count) {
@@ -66,6 +71,8 @@ pub fn kind(count: &str) -> Option<Kind> {
     }
     let (what, unit, modelled) = match count {
         "instructions" => ("instructions in all", "instructions", false),
+        "frame_instructions" => ("instructions for each frame", "instructions", false),
+        "frames" => ("for each frame", "frames", false),
         "kernel_instructions" => ("instructions in the kernel", "instructions", false),
         "server_instructions" => ("instructions of the Linux server", "instructions", false),
         "kernel_entries" => ("entries into the kernel", "entries", false),

@@ -17,7 +17,12 @@ pub struct Counted {
     pub ours: Report,
     /// On Linux alone, if it is a program for Linux.
     pub native: Option<Report>,
+    /// Of network frames, if they were looked at.
+    pub parts: Parts,
 }
+
+/// What a frame takes in an interval, by the interval and the part's name: here, and on Linux alone where that has such a part.
+pub type Parts = BTreeMap<(u16, String), (f64, Option<f64>)>;
 
 /// What all runs counted, by the run's name and the CPU model's.
 pub type Results = BTreeMap<(String, String), Counted>;
@@ -135,6 +140,11 @@ impl Sources<'_> {
         }
         if let Some(of) = counts::native(count) {
             return Some((self.values(row, of)?.1?, None));
+        }
+        if let Some(part) = &row.part {
+            let (ours, native) = self.counted.parts.get(&(row.interval?, part.clone()))?;
+            let value = |median: f64| Value { median, spread: None };
+            return counts::of_frames(count).then_some((value(*ours), native.map(value)));
         }
         let of = |report: &Report| match row.interval {
             Some(id) => counts::value(count, report.intervals.get(&id)?, row, self.cpu),

@@ -18,7 +18,7 @@ mod papers;
 pub mod plan;
 mod svg;
 
-pub use evaluate::{Counted, Cpus, Results, evaluate, instructions};
+pub use evaluate::{Counted, Cpus, Parts, Results, evaluate, instructions};
 pub use figures::{Account, Book, Chapter, Chart, Figure, Goal, Line, Model, Path, Provenance, Section};
 pub use html::page;
 pub use json::object;

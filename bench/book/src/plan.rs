@@ -46,6 +46,9 @@ pub struct Run {
     /// Whether both Linuxes have a network card, in the emulator's user network.
     #[serde(default)]
     pub network: bool,
+    /// Whether it is bench/linux/stream.c, of which is wanted what a frame takes, by parts.
+    #[serde(default)]
+    pub frames: bool,
     /// How many pings come by the network card, one when the one before is answered; a datagram to port 9 ends the run. The system is
     /// 10.0.2.40.
     pub pings: Option<u32>,
@@ -62,7 +65,7 @@ impl Run {
     #[must_use]
     pub fn is_same_alone(&self, other: &Self) -> bool {
         let files = |run: &Self| (run.debian.clone(), run.packages.clone(), run.sources.clone());
-        let parts = |run: &Self| (run.program.clone(), run.small, run.network, run.command.clone(), files(run), run.echoes);
+        let parts = |run: &Self| (run.program.clone(), run.small, run.network, run.command.clone(), files(run), run.echoes, run.frames);
         self.program.is_some() && parts(self) == parts(other)
     }
 }
@@ -166,6 +169,8 @@ pub struct Row {
     /// The interval in the program. Without one the figure is of the whole run: the most instructions of the kernel
     /// between two looks at interrupts.
     pub interval: Option<u16>,
+    /// Only this part of what a network frame takes in it: of a run with `frames`.
+    pub part: Option<String>,
     /// Only this visit to the kernel within it, from 0.
     pub visit: Option<usize>,
     /// Operations of each repetition: figures are of one.
@@ -232,6 +237,7 @@ impl Sweep {
                 name: format!("{}.{x}.{}", self.name, self.suffix),
                 label: format!("{}, {x} {}", self.label, self.x),
                 interval: Some(self.interval + i),
+                part: None,
                 visit: None,
                 per: 1,
                 bytes: 0,

@@ -3,7 +3,9 @@
 //! writes it. How it is read: docs/bench.md.
 
 mod files;
+mod frames;
 mod ping;
+mod program;
 pub mod run;
 mod wall;
 

@@ -2,7 +2,7 @@
 //! `bench wall`: what operations of Linux take by the clock, in QEMU beside Linux alone; `bench wall-net`: what its network takes. No
 //! figures of the book: an emulator's time is not a machine's (each CR3 write empties the emulator's TLB).
 
-use super::run::PEERS;
+use super::program::PEERS;
 use crate::build::Wire;
 use crate::guest::{Clock, Guest, compile, insert, native_on, program};
 use crate::machine::spaces::{self, Spaces};

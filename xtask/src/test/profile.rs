@@ -2,7 +2,7 @@
 //! Tests of profiles: of a system whose counts are known, and of a program in Linux.
 
 use super::tally::Test;
-use crate::build;
+use crate::build::{self, Wire};
 use crate::guest::program;
 use crate::machine::emulator::{self, Machine};
 use crate::profile::{EVERY, HEAD, Request, TIMEOUT, take};
@@ -40,7 +40,8 @@ fn samples(profile: &Profile, wanted: impl Fn(&Frame) -> bool) -> (u64, u64) {
 
 /// The interval of calls from one component to another: both are there, and so is the kernel's fast path for each.
 fn components() -> Result<()> {
-    let request = Request { system: "fast-paths", command: None, files: &[], interval: Some(CALLS), every: OFTEN, timeout: None };
+    let (interval, wire) = (Some(CALLS), Wire::Out);
+    let request = Request { system: "fast-paths", command: None, files: &[], interval, every: OFTEN, timeout: None, wire };
     let profile = twice(&request)?;
     println!("# {}", profile.table(HEAD).trim_end().replace('\n', "\n# "));
     let (outside, _) = samples(&profile, |frame| !["kernel", "fast-paths", "server"].contains(&frame.owner.as_str()));
@@ -74,7 +75,8 @@ fn counted(system: &str) -> Result<[u64; 2]> {
 /// A program that computes in one function, which main calls through another one.
 fn in_linux() -> Result<()> {
     let files = [program("busy")?];
-    let request = Request { system: "linux", command: Some("busy".into()), files: &files, interval: None, every: EVERY, timeout: None };
+    let (command, wire) = (Some("busy".into()), Wire::Out);
+    let request = Request { system: "linux", command, files: &files, interval: None, every: EVERY, timeout: None, wire };
     let profile = twice(&request)?;
     println!("# {}", profile.table(HEAD).trim_end().replace('\n', "\n# "));
     let share = |name: &str| samples(&profile, |frame| frame.owner == "busy" && frame.name == name);

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A run's program for Linux, and who is behind the network card.
+
+use super::files;
+use super::ping::{Peer, Questions};
+use crate::build::{Model, Wire};
+use crate::guest::{self, Clock, Guest};
+use crate::linux::root::Insert;
+use anyhow::{Context, Result};
+use book::plan::Run;
+use model_core::Report;
+use std::path::Path;
+use std::time::Duration;
+
+/// Who is reached in the emulated network: a port that sends for ever, and one that takes everything (bench/linux/stream.c). They are
+/// programs of the emulator's, and no server has to run.
+pub const PEERS: [&str; 2] = ["guestfwd=tcp:10.0.2.100:5001-cmd:cat /dev/zero", "guestfwd=tcp:10.0.2.100:5002-cmd:dd of=/dev/null"];
+
+/// The longest that one of its machines may take.
+pub const fn timeout(run: &Run) -> Duration {
+    Duration::from_secs(run.timeout)
+}
+
+/// The neighbour of a run that has one.
+pub fn peer(run: &Run) -> Result<Option<Peer>> {
+    let questions = run.pings.map(Questions::Pings).or(run.echoes.map(Questions::Echoes));
+    questions.map(Peer::start).transpose()
+}
+
+/// A program for Linux, here and on Linux alone.
+pub struct Program {
+    /// Files for both.
+    pub inserts: Vec<Insert>,
+    /// What runs it.
+    pub command: String,
+    peers: [String; 2],
+}
+
+impl Program {
+    /// Compiles it and finds its files.
+    pub fn of(run: &Run, program: &Path) -> Result<Self> {
+        let name = program.file_stem().context("a program without a name")?.to_string_lossy().into_owned();
+        let compiled = if run.small { guest::compile_small(program) } else { guest::compile(program) }?;
+        let mut inserts = vec![guest::insert(&format!("/bin/{name}"), compiled)];
+        if run.small {
+            inserts.push(guest::small_busybox()?);
+        }
+        inserts.extend(files::debian(&run.debian, &run.packages)?);
+        inserts.extend(files::sources(&run.sources)?);
+        Ok(Self { inserts, command: run.command.clone().unwrap_or(name), peers: PEERS.map(String::from) })
+    }
+
+    /// What its network card is connected to.
+    pub fn wire<'a>(&'a self, run: &Run, peer: Option<&'a Peer>) -> Wire<'a> {
+        match peer {
+            Some(peer) => peer.wire(),
+            None if run.network => Wire::Card { forwards: &[], options: &self.peers },
+            None => Wire::Out,
+        }
+    }
+
+    /// Runs it here.
+    pub fn here(&self, run: &Run, model: &Model) -> Result<Report> {
+        let peer = peer(run)?;
+        let usual = Guest::default();
+        let (system, wire) = (run.linux.as_deref().unwrap_or(usual.system), self.wire(run, peer.as_ref()));
+        let (inserts, timeout, hosts_time) = (self.inserts.clone(), timeout(run), peer.is_some());
+        let outcome = Guest { system, inserts, model: Some(model), timeout, wire, hosts_time, ..usual }.succeed(&self.command)?;
+        peer.map(Peer::end).transpose()?;
+        outcome.report.context("no report")
+    }
+
+    /// Runs it on Linux alone.
+    pub fn alone(&self, run: &Run, model: &Model) -> Result<Option<Report>> {
+        let peer = peer(run)?;
+        let clock = if peer.is_some() { Clock::Host } else { Clock::Machine };
+        let wire = self.wire(run, peer.as_ref());
+        let report = guest::native_on(wire, clock, &self.command, self.inserts.clone(), Some(model), timeout(run))?.report;
+        peer.map(Peer::end).transpose()?;
+        Ok(report)
+    }
+}
