@@ -147,7 +147,7 @@ enum Command {
     /// Measure what the papers measured, and write the benchmark book (docs/bench.md).
     Bench {
         /// Only the section of this name; or those whose names, or figures' names, contain this. `wall`: what
-        /// operations of Linux take by the clock, under QEMU, beside Linux alone; `wall-net`: what streams of TCP take.
+        /// operations of Linux take by the clock, under QEMU, beside Linux alone; `wall-net`: what streams of TCP take; `wall-echo`: datagrams.
         filter: Option<String>,
         /// Write the figures to this file, one flat JSON object; `-` is the standard output.
         #[arg(long, value_name = "FILE", value_parser = output)]

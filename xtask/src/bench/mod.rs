@@ -25,7 +25,8 @@ const REPORT: &str = "bench/report";
 type Measure = fn() -> Result<()>;
 
 /// What asks for wall-clock time instead of the machine model.
-const WALL: [(&str, Measure); 2] = [("wall", wall::run), ("wall-net", wall::streams)];
+const WALL: [(&str, Measure); 3] =
+    [("wall", wall::run), ("wall-net", wall::streams), ("wall-echo", || wall::echoes(&Plan::read(Path::new(FOLDER))?))];
 /// The tables that the repository has.
 const TABLE: &str = "docs/figures.md";
 

@@ -13,7 +13,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The neighbour and the system.
 const OWN: (EthernetAddress, Ipv4Address) = (EthernetAddress([2, 0, 0, 0, 0, 2]), Ipv4Address::new(10, 0, 2, 2));
@@ -48,7 +48,7 @@ pub struct Peer {
     own: u16,
     other: u16,
     ends: Arc<AtomicBool>,
-    thread: JoinHandle<Result<()>>,
+    thread: JoinHandle<Result<Duration>>,
 }
 
 impl Peer {
@@ -69,11 +69,11 @@ impl Peer {
         Wire::Frames { own: self.own, other: self.other }
     }
 
-    /// Ends it.
+    /// Ends it. How long all questions took by the host's clock; of datagrams all but the first.
     ///
     /// # Errors
     /// If something was not answered.
-    pub fn end(self) -> Result<()> {
+    pub fn end(self) -> Result<Duration> {
         self.ends.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
@@ -87,17 +87,30 @@ struct Neighbour {
 }
 
 impl Neighbour {
-    fn carry_out(mut self, questions: Questions) -> Result<()> {
+    fn carry_out(mut self, questions: Questions) -> Result<Duration> {
         let question = arp(ArpOperation::Request, EthernetAddress([0; 6]));
         self.exchange(&ethernet(EthernetAddress::BROADCAST, EthernetProtocol::Arp, &question), |frame| {
             let packet = ArpPacket::new_checked(frame.payload()).ok()?;
             (packet.operation() == ArpOperation::Reply).then(|| frame.src_addr())
         })
         .map(|system| self.system = system)?;
+        let mut begun = Instant::now();
         match questions {
-            Questions::Pings(count) => self.ping(count),
-            Questions::Echoes(count) => self.echo(count),
+            Questions::Pings(count) => self.ping(count)?,
+            Questions::Echoes(count) => {
+                // The program has perhaps not begun yet.
+                self.echo(0)?;
+                begun = Instant::now();
+                (1..count).try_for_each(|number| self.echo(number))?;
+            }
         }
+        let took = begun.elapsed();
+        match questions {
+            // Its answer ends the last interval.
+            Questions::Pings(_) => self.exchange(&self.udp(LAST, &[1]), |frame| datagram(frame).map(|_| ()))?,
+            Questions::Echoes(_) => self.end_echoes(),
+        }
+        Ok(took)
     }
 
     fn ping(&self, count: u32) -> Result<()> {
@@ -116,23 +129,22 @@ impl Neighbour {
             })?;
             std::thread::park_timeout(PAUSE);
         }
-        // Its answer ends the last interval.
-        self.exchange(&self.udp(LAST, &[1]), |frame| datagram(frame).map(|_| ()))
+        Ok(())
     }
 
-    fn echo(&self, count: u32) -> Result<()> {
+    fn echo(&self, number: u32) -> Result<()> {
         let mut data = [0x5a; SMALL];
-        for number in 0..count {
-            data[..4].copy_from_slice(&number.to_be_bytes());
-            self.exchange(&self.udp(ECHO, &data), |frame| (datagram(frame)? == data).then_some(()))?;
-        }
-        // Who gets that has ended, and is not asked for an answer.
+        data[..4].copy_from_slice(&number.to_be_bytes());
+        self.exchange(&self.udp(ECHO, &data), |frame| (datagram(frame)? == data).then_some(()))
+    }
+
+    /// Who gets an empty datagram ends, and is not asked for an answer.
+    fn end_echoes(&self) {
         let last = self.udp(ECHO, &[]);
         while !self.ends.load(Ordering::Relaxed) {
             self.send(&last);
             std::thread::park_timeout(LAST_PAUSE);
         }
-        Ok(())
     }
 
     /// A frame that nobody takes is one that is lost.

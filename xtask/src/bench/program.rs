@@ -27,6 +27,14 @@ pub fn peer(run: &Run) -> Result<Option<Peer>> {
     questions.map(Peer::start).transpose()
 }
 
+/// What a machine that ended left.
+pub struct Ran {
+    /// What the machine model counted, if it was asked to.
+    pub report: Option<Report>,
+    /// How long all questions of who is behind the card took, by the host's clock.
+    pub took: Option<Duration>,
+}
+
 /// A program for Linux, here and on Linux alone.
 pub struct Program {
     /// Files for both.
@@ -60,23 +68,21 @@ impl Program {
     }
 
     /// Runs it here.
-    pub fn here(&self, run: &Run, model: &Model) -> Result<Report> {
+    pub fn here(&self, run: &Run, model: Option<&Model>) -> Result<Ran> {
         let peer = peer(run)?;
         let usual = Guest::default();
         let (system, wire) = (run.linux.as_deref().unwrap_or(usual.system), self.wire(run, peer.as_ref()));
         let (inserts, timeout, hosts_time) = (self.inserts.clone(), timeout(run), peer.is_some());
-        let outcome = Guest { system, inserts, model: Some(model), timeout, wire, hosts_time, ..usual }.succeed(&self.command)?;
-        peer.map(Peer::end).transpose()?;
-        outcome.report.context("no report")
+        let report = Guest { system, inserts, model, timeout, wire, hosts_time, ..usual }.succeed(&self.command)?.report;
+        Ok(Ran { report, took: peer.map(Peer::end).transpose()? })
     }
 
     /// Runs it on Linux alone.
-    pub fn alone(&self, run: &Run, model: &Model) -> Result<Option<Report>> {
+    pub fn alone(&self, run: &Run, model: Option<&Model>) -> Result<Ran> {
         let peer = peer(run)?;
         let clock = if peer.is_some() { Clock::Host } else { Clock::Machine };
         let wire = self.wire(run, peer.as_ref());
-        let report = guest::native_on(wire, clock, &self.command, self.inserts.clone(), Some(model), timeout(run))?.report;
-        peer.map(Peer::end).transpose()?;
-        Ok(report)
+        let report = guest::native_on(wire, clock, &self.command, self.inserts.clone(), model, timeout(run))?.report;
+        Ok(Ran { report, took: peer.map(Peer::end).transpose()? })
     }
 }

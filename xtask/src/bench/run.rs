@@ -3,7 +3,7 @@
 
 use super::frames;
 use super::ping::Peer;
-use super::program::{Program, peer, timeout};
+use super::program::{Program, Ran, peer, timeout};
 use crate::build::{self, Model, Options, Seed, Wire};
 use crate::machine::emulator::{Machine, batch};
 use crate::machine::spaces::{self, Spaces};
@@ -13,12 +13,22 @@ use book::{Counted, Parts};
 use clap::ValueEnum;
 use model_core::Report;
 use std::path::Path;
+use std::time::Duration;
 
 /// Runs it. What Linux alone takes is not measured again if that is known.
 pub fn carry_out(run: &Run, model: &Model, native: Option<Report>) -> Result<Counted> {
-    let Some(spaces) = &run.spaces else { return measure(run, model, native) };
+    in_its_spaces(run, || measure(run, model, native))
+}
+
+/// Runs it on Macadamia alone, by the clock: how long all questions of who is behind the card took.
+pub fn by_the_clock(run: &Run, program: &Program) -> Result<Duration> {
+    in_its_spaces(run, || here(run, Some(program), None))?.took.context("nobody is behind the card")
+}
+
+fn in_its_spaces<T>(run: &Run, what: impl FnOnce() -> Result<T>) -> Result<T> {
+    let Some(spaces) = &run.spaces else { return what() };
     let spaces = Spaces::from_str(spaces, false).map_err(|error| anyhow!("`spaces`: {error}"))?;
-    spaces::with(spaces, || measure(run, model, native))
+    spaces::with(spaces, what)
 }
 
 fn measure(run: &Run, model: &Model, native: Option<Report>) -> Result<Counted> {
@@ -34,27 +44,31 @@ fn measure(run: &Run, model: &Model, native: Option<Report>) -> Result<Counted> 
 }
 
 fn counted(run: &Run, program: Option<&Program>, model: &Model, native: Option<Report>) -> Result<Counted> {
-    let ours = match (&run.system, program) {
-        (Some(system), _) => system_run(run, Path::new(system), model)?,
-        (None, Some(program)) => program.here(run, model)?,
-        (None, None) => bail!("a run is of a system or of a program for Linux"),
-    };
+    let ours = here(run, program, Some(model))?.report.context("no report")?;
     let native = match (native, program) {
-        (None, Some(program)) => program.alone(run, model)?,
+        (None, Some(program)) => program.alone(run, Some(model))?.report,
         (known, _) => known,
     };
     Ok(Counted { ours, native, parts: Parts::new() })
 }
 
-fn system_run(run: &Run, path: &Path, model: &Model) -> Result<Report> {
+fn here(run: &Run, program: Option<&Program>, model: Option<&Model>) -> Result<Ran> {
+    match (&run.system, program) {
+        (Some(system), _) => system_run(run, Path::new(system), model),
+        (None, Some(program)) => program.here(run, model),
+        (None, None) => bail!("a run is of a system or of a program for Linux"),
+    }
+}
+
+fn system_run(run: &Run, path: &Path, model: Option<&Model>) -> Result<Ran> {
     let peer = peer(run)?;
     let wire = peer.as_ref().map_or(Wire::USER, Peer::wire);
     let built = build::plan(path, Options { seed: Seed::Fixed, wire, ..Options::default() })?.carry_out()?;
     // A peer has the host's time: in the machine's own, alarms would come at once while it thinks.
-    let machine = Machine::Qemu { cpu: &built.cpu, icount: peer.is_none(), model: Some(model) };
+    let machine = Machine::Qemu { cpu: &built.cpu, icount: peer.is_none(), model };
     let transcript = batch(&built, machine, timeout(run))?;
     let answered = peer.map(Peer::end).transpose();
     ensure!(transcript.is_done(), "{} failed:\n{}", built.name, transcript.console);
-    answered?;
-    transcript.model.with_context(|| format!("{} did not end in {} s", built.name, run.timeout))
+    ensure!(transcript.ended, "{} did not end in {} s", built.name, run.timeout);
+    Ok(Ran { report: transcript.model, took: answered? })
 }

@@ -2,18 +2,31 @@
 //! `bench wall`: what operations of Linux take by the clock, in QEMU beside Linux alone; `bench wall-net`: what its network takes. No
 //! figures of the book: an emulator's time is not a machine's (each CR3 write empties the emulator's TLB).
 
-use super::program::PEERS;
+use super::program::{PEERS, Program};
+use super::run::by_the_clock;
 use crate::build::Wire;
 use crate::guest::{Clock, Guest, compile, insert, native_on, program};
 use crate::machine::spaces::{self, Spaces};
 use anyhow::{Context, Result, ensure};
+use book::Plan;
+use book::plan::Run;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::Duration;
 
 /// Runs of each, in turn.
 const PAIRS: usize = 5;
 /// How much goes through a stream.
 const STREAM_MIB: u32 = 128;
+/// Datagrams.
+const ECHOES: u32 = 2000;
+/// The runs of the book that have datagrams sent back, and who sends them.
+const WAYS: [(&str, &str); 4] = [
+    ("echo", "a datagram, a native component"),
+    ("echo-small", "a datagram, a native component of one home"),
+    ("echo-linux", "a datagram, Linux in a space of its own"),
+    ("echo-linux-server", "a datagram, Linux at ring 1"),
+];
 /// The longest that one may take.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -36,6 +49,27 @@ pub fn streams() -> Result<()> {
     let inserts = vec![insert("/bin/stream", compile("bench/linux/stream.c")?)];
     let both = [(Some(Spaces::Large), ", Linux in a space of its own"), (Some(Spaces::Force), ", Linux at ring 1")];
     pairs(&Guest { inserts, wire, ..Guest::default() }, &format!("stream {STREAM_MIB}"), &both)
+}
+
+/// Measures datagrams that are sent back, and prints the table.
+pub fn echoes(plan: &Plan) -> Result<()> {
+    let find = |name: &str| -> Result<Run> {
+        let run = plan.runs.get(name).with_context(|| format!("there is no run `{name}`"))?;
+        Ok(Run { echoes: Some(ECHOES), ..run.clone() })
+    };
+    let of = |took: Duration| took.as_nanos() as f64 / f64::from(ECHOES - 1);
+    let linux = find("echo-linux")?;
+    let program = Program::of(&linux, Path::new(linux.program.as_deref().context("no program")?))?;
+    let mut rows: Vec<Row> = WAYS.iter().map(|(_, name)| Row { name: (*name).into(), pairs: Vec::new() }).collect();
+    for pair in 1..=PAIRS {
+        eprintln!("[{pair}/{PAIRS}] on Macadamia and on Linux alone");
+        let alone = of(program.alone(&linux, None)?.took.context("nobody is behind the card")?);
+        for (row, (run, _)) in rows.iter_mut().zip(WAYS) {
+            row.pairs.push((of(by_the_clock(&find(run)?, &program)?), alone));
+        }
+    }
+    print!("{}", table(&rows));
+    Ok(())
 }
 
 /// Runs a command in turn here, in each of the ways, and on Linux alone, and prints the table.
