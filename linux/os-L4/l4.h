@@ -44,6 +44,8 @@ u32 l4_call_out(u32 op, u32 a0, u32 a1, u32 a2, u32 a3, struct l4_regs *out);
 u32 l4_call(u32 op, u32 a0, u32 a1, u32 a2, u32 a3);
 /* What helps against an error: text that follows its number in a message. */
 const char *l4_error_hint(u32 status);
+/* How many messages threads of this Linux have sent, by l4_ipc_call(): the root server reads it. */
+extern u32 *l4_messages;
 /* Calls a thread with a message of three words and waits for the reply, whose words are in r2 to r4.  True: it failed. */
 u32 l4_ipc_call(u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The microkernel's system calls, and what is made of a few of them: messages, notifications, threads, the end. */
+#include <linux/cache.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -35,8 +36,11 @@ const char *l4_error_hint(u32 status)
 	return "";
 }
 
+u32 *l4_messages __ro_after_init;
+
 u32 l4_ipc_call(u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out)
 {
+	++*l4_messages;
 	*out = (struct l4_regs){ L4_OP_CALL << L4_TAG_OP_SHIFT | tag, to, a, b, c };
 	l4_syscall(out);
 	return L4_DELIVERY_KIND(out->r0) == L4_KIND_FAILED;

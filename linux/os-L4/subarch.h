@@ -37,7 +37,7 @@
  *
  * the functions that are declared below;
  *
- * in assembly _start, which stores what the root server gave (l4_utcb, l4_arrived, l4_kip), defines the words
+ * in assembly _start, which stores what the root server gave (l4_utcb, l4_arrived, l4_messages, l4_kip), defines the words
  * that each system call reads (l4_kip, signals_enabled, l4_mappings_dirty, l4_utcb) side by side, and calls
  * os_l4_main(); and l4_syscall();
  *

@@ -11,10 +11,15 @@
 	.error	"the information page has other offsets"
 	.endif
 
-/* From the root server: EBX is the UTCB's address, ESI that of the start block. */
+/*
+ * From the root server: EBX is the UTCB's address, ESI that of the start block, ESP the end of a stack, of which
+ * only the word that counts messages is used.
+ */
 	.section .init.text, "ax"
 SYM_CODE_START(_start)
 	xorl	%ebp, %ebp
+	leal	-L4_MESSAGES(%esp), %eax
+	movl	%eax, l4_messages
 	movl	$boot_stack + THREAD_SIZE, %esp
 	movl	%ebx, l4_utcb
 	movl	%esi, %edx

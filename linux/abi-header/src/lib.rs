@@ -6,7 +6,7 @@
 
 use abi::{Delivery, Frame, MapRecord, MessageKind, Op, Rights, Tag, frame, kip, utcb};
 use core::mem::offset_of;
-use image::protocol;
+use image::{layout, protocol};
 use std::fmt::Write as _;
 
 /// The header's text.
@@ -99,6 +99,7 @@ pub fn header() -> String {
         ("FAULT_WRITE", frame::fault::WRITE),
         ("VECTOR_PAGE_FAULT", frame::vector::PAGE_FAULT),
         ("VECTOR_SYSTEM_CALL", frame::vector::SYSTEM_CALL),
+        ("MESSAGES", layout::MESSAGES),
         ("ROOT_EXIT", protocol::root::EXIT),
         ("CONSOLE_READ", protocol::console::READ),
         ("CONSOLE_RESULT", protocol::console::RESULT),

@@ -45,6 +45,9 @@ pub mod layout {
     /// Bytes of every stack, and its alignment: its last word is the address of the
     /// thread's UTCB, found by setting the low bits of the stack pointer.
     pub const STACK_BYTES: u32 = 65536;
+    /// So far below the end of the first thread's stack is the word in which a component counts the messages that its threads
+    /// send: calls, sends and replies, modulo 2^32. The word behind it, of every stack, is its address.
+    pub const MESSAGES: u32 = 12;
     /// End of all windows, and of the users' addresses.
     pub const WINDOW_END: u32 = 0xe000_0000;
     /// The largest window.

@@ -10,7 +10,8 @@ pub mod root {
     /// bytes of its Quota in use; or `u32::MAX` and an error.
     pub const STATUS: u32 = 2;
     /// Word 1 is a component's number, from 0 on. The reply: 1 if it lives, the bytes of its name, restarts; the name as text; then
-    /// bytes of its Quota in use, and of its Quota; or `u32::MAX` and an error if there are no more.
+    /// bytes of its Quota in use, and of its Quota, and the messages that it says it has sent; or `u32::MAX` and an error if there
+    /// are no more.
     pub const COMPONENT: u32 = 3;
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages. Words 0 to 2 of a message are passed here as an array; longer
 //! messages have the rest in the UTCB ([`crate::utcb`]).
+//!
+//! A component counts the calls, sends and replies that its threads make, whether they succeed or not, in a word that the root
+//! server reads ([`crate::start::Component::messages`]). Notifications are no messages.
 
-use crate::{Result, Thread, sys, utcb};
+use crate::{Result, Thread, arch, sys, utcb};
 use abi::{Delivery, Error, MapRecord, MessageKind, Op, Tag, Word};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -100,6 +103,7 @@ fn exchange(tag: Tag, first: Word, words: [Word; 3]) -> Result<Received> {
 }
 
 fn status(tag: Tag, first: Word, message: &Message) -> Result<()> {
+    arch::count_message();
     let [a, b, c] = message.registers();
     let mut registers = sys::registers([tag.0 as Word, first, a, b, c]);
     sys::raw(&mut registers);
@@ -109,11 +113,19 @@ fn status(tag: Tag, first: Word, message: &Message) -> Result<()> {
     }
 }
 
+#[inline(always)]
+fn count_reply(handle: Word) {
+    if handle != 0 {
+        arch::count_message();
+    }
+}
+
 /// Sends to a thread and waits for its reply.
 ///
 /// # Errors
 /// What the kernel says; `PeerRestarted` means that calling again may work.
 pub fn call(to: Thread, message: Message) -> Result<Received> {
+    arch::count_message();
     exchange(message.tag(Op::Call), to.0, message.registers())
 }
 
@@ -162,6 +174,7 @@ pub fn send_poll(to: Thread, message: Message) -> Result<()> {
 /// # Errors
 /// `BadHandle`, `CapTransfer`: the reply failed and nothing was received.
 pub fn reply_wait(handle: Word, message: Message) -> Result<Received> {
+    count_reply(handle);
     exchange(message.tag(Op::ReplyWait), handle, message.registers())
 }
 
@@ -173,6 +186,7 @@ pub fn reply_wait(handle: Word, message: Message) -> Result<Received> {
 #[inline(always)]
 pub fn map_reply_wait(handle: Word, record: &MapRecord) -> Result<Received> {
     let [selectors, address, offset, _] = record.0;
+    count_reply(handle);
     exchange(Tag::new(Op::MapReplyWait, 0, 0), handle, [selectors, address, offset])
 }
 

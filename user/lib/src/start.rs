@@ -168,6 +168,8 @@ pub struct Component {
     pub status: Status,
     /// Most bytes of kernel memory that it may use.
     pub quota: Word,
+    /// The messages that it says it has sent since it was started, modulo 2^32 ([`crate::ipc`]).
+    pub messages: Word,
 }
 
 /// All components, in the order in which they were started.
@@ -175,8 +177,8 @@ pub fn components() -> impl Iterator<Item = Component> {
     (0..).map_while(|index| {
         let reply = call(ROOT, Message::new([COMPONENT as Word, index, 0])).ok()?;
         let [lives @ 0..=1, _, restarts] = reply.words else { return None };
-        let (used, quota) = (utcb::word(reply.count as usize - 2), utcb::word(reply.count as usize - 1));
-        Some(Component { name: reply.text(), status: Status { lives: lives == 1, restarts: restarts as u32, used }, quota })
+        let [used, quota, messages] = [3, 2, 1].map(|behind| utcb::word(reply.count as usize - behind));
+        Some(Component { name: reply.text(), status: Status { lives: lives == 1, restarts: restarts as u32, used }, quota, messages })
     })
 }
 

@@ -30,8 +30,8 @@ pub fn spawn_handled(function: extern "C" fn(Word) -> !, argument: Word, slot: W
     Ok(thread)
 }
 
-/// A stack from the heap with the UTCB's address in its last word, and the function below that. Its first
-/// page is read-only, so that an overflow is an exception.
+/// A stack from the heap with the UTCB's address in its last word, before that the address of the count of messages, and below
+/// them the function. Its first page is read-only, so that an overflow is an exception.
 fn new_stack(address: Word, function: extern "C" fn(Word) -> !) -> Result<Word> {
     let Ok(layout) = Layout::from_size_align(STACK_BYTES as usize, STACK_BYTES as usize) else { return Err(crate::Error::BadArgument) };
     // SAFETY: the layout is not empty.
@@ -40,10 +40,11 @@ fn new_stack(address: Word, function: extern "C" fn(Word) -> !) -> Result<Word> 
         return Err(crate::Error::PoolExhausted);
     }
     let stack = stack as Word;
-    let top = stack + STACK_BYTES as Word - 2 * size_of::<Word>() as Word;
-    let words = [function as *const () as Word, address | utcb::stack_flags()];
+    let [messages, own] = utcb::stack_words();
+    let words = [function as *const () as Word, messages, address | own & arch::STACK_FLAGS];
+    let top = stack + STACK_BYTES as Word - size_of_val(&words) as Word;
     // SAFETY: the stack was just allocated, and nobody else knows it; these are its last words.
-    unsafe { (top as *mut [Word; 2]).write(words) };
+    unsafe { (top as *mut [Word; 3]).write(words) };
     map::protect(Space(image::slot::SPACE as Word), stack, PAGE_SIZE, Rights::READ)?;
     Ok(top)
 }

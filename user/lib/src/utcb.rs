@@ -7,22 +7,18 @@ use abi::Word;
 use abi::utcb::Utcb;
 use core::mem::offset_of;
 
-/// The last word of the current thread's stack: its UTCB's address, and flags of the processor's library below that.
-fn stack_word() -> Word {
-    let last = (arch::stack_pointer() | (STACK_BYTES as Word - 1)) + 1 - size_of::<Word>() as Word;
-    // SAFETY: start-up (`start.rs`, `thread.rs`) wrote it to the last word of each stack.
-    unsafe { (last as *const Word).read_volatile() }
-}
-
-/// The flags of the current thread's stack, which are those of all.
-pub(crate) fn stack_flags() -> Word {
-    stack_word() & arch::STACK_FLAGS
+/// The last two words of the current thread's stack: where its component counts messages (`image::layout`), then its UTCB's
+/// address, and flags of the processor's library below that.
+pub(crate) fn stack_words() -> [Word; 2] {
+    let last = (arch::stack_pointer() | (STACK_BYTES as Word - 1)) + 1 - size_of::<[Word; 2]>() as Word;
+    // SAFETY: start-up (`arch`, `thread.rs`) wrote them to the end of each stack.
+    unsafe { (last as *const [Word; 2]).read_volatile() }
 }
 
 /// Address of the current thread's UTCB.
 #[must_use]
 pub fn address() -> Word {
-    stack_word() & !arch::STACK_FLAGS
+    stack_words()[1] & !arch::STACK_FLAGS
 }
 
 fn read<T: Copy>(offset: usize) -> T {

@@ -138,7 +138,7 @@ fn restarts() -> Result<()> {
     Ok(())
 }
 
-/// The table has each component, and the frames by which it came.
+/// The table has each component, and the frames and messages by which it came.
 fn table() -> Result<()> {
     let mut text = Vec::new();
     top::run("net", &[], Some(2), &mut text)?;
@@ -151,6 +151,15 @@ fn table() -> Result<()> {
     }
     let frames = text.lines().rev().find_map(|line| line.strip_prefix("card")?.split_whitespace().next()?.parse::<u64>().ok());
     ensure!(frames.is_some_and(|frames| frames > 0), "no frames of the card in {text}");
+    // "http             runs            0           52          512          345"
+    let messages = |name: &str| -> Vec<u64> {
+        let rows = text.lines().filter_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix("runs"));
+        rows.filter_map(|row| row.split_whitespace().nth(3)?.parse().ok()).collect()
+    };
+    for name in ["http", "ip", "nic", "switch"] {
+        ensure!(matches!(messages(name)[..], [first, second] if first > 0 && second >= first), "messages of `{name}` in {text}");
+    }
+    ensure!(messages("http").is_sorted_by(|first, second| first < second), "no messages of the second request in {text}");
     let refused = top::run("hello", &[], Some(1), &mut Vec::new()).err().map(|error| error.to_string()).unwrap_or_default();
     ensure!(refused.starts_with("`hello` has no component `http`"), "{refused}");
     Ok(())
@@ -160,7 +169,7 @@ fn table() -> Result<()> {
 fn http() -> Result<()> {
     let ask = |request: &str| format!("printf '{request}' | nc 10.0.2.40 80 | head -n 1; ");
     let command = String::from(
-        "wget -q -O - http://10.0.2.40/ | sha256sum; wget -q -O - http://10.0.2.40/status.txt > /tmp/status; grep -c runs /tmp/status; grep -o '^[^ ]* *[0-9 ]*$' /tmp/status | cut -d ' ' -f 1; wget -q -O - 10.0.2.40/status.svg | tail -n 1; ",
+        "wget -q -O - http://10.0.2.40/ | sha256sum; wget -q -O - http://10.0.2.40/status.txt > /tmp/status; grep -c runs /tmp/status; grep -o '^[^ ]* *[0-9 ]*$' /tmp/status | cut -d ' ' -f 1; awk '$2 == \"runs\" && $6 > 0' /tmp/status | wc -l; wget -q -O - 10.0.2.40/status | grep -c '<th>messages</th>'; wget -q -O - 10.0.2.40/status.svg | tail -n 1; ",
     ) + &ask("GET /nothing HTTP/1.0\\r\\n\\r\\n")
         + &ask("POST / HTTP/1.0\\r\\n\\r\\n")
         + &ask("\\001\\r\\n\\r\\n")
@@ -168,7 +177,7 @@ fn http() -> Result<()> {
     let text = Guest { system: "systems/net.toml", wire: Wire::USER, ..Guest::default() }.succeed(&command)?.text();
     let page = checksum(&std::fs::read("user/demo/http/pages/index.html")?);
     let expected = format!(
-        "{page}  -\n7\ncard\nip\nlinux\n</svg>\nHTTP/1.1 404 Not Found\r\nHTTP/1.1 405 Method Not Allowed\r\nHTTP/1.1 400 Bad Request\r\n\
+        "{page}  -\n7\ncard\nip\nlinux\n7\n1\n</svg>\nHTTP/1.1 404 Not Found\r\nHTTP/1.1 405 Method Not Allowed\r\nHTTP/1.1 400 Bad Request\r\n\
          HTTP/1.1 431 Request Header Fields Too Large\r\n20 packets transmitted, 20 packets received\n"
     );
     ensure!(text == expected, "Linux says {text:?} instead of {expected:?}");

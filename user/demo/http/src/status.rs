@@ -88,17 +88,19 @@ impl Status {
     /// A table for people at a terminal.
     pub fn text(&self) -> String {
         let mut text = format!(
-            "up {} s\n\n{:<16} {:<8} {:>8} {:>12} {:>12}\n",
+            "up {} s\n\n{:<16} {:<8} {:>8} {:>12} {:>12} {:>12}\n",
             time::now() / STEP,
             "component",
             "state",
             "restarts",
             "KiB used",
-            "KiB quota"
+            "KiB quota",
+            "messages"
         );
-        for Component { name, status, quota } in components() {
+        for Component { name, status, quota, messages } in components() {
             let state = if status.lives { "runs" } else { "ended" };
-            let _ = writeln!(text, "{name:<16} {state:<8} {:>8} {:>12} {:>12}", status.restarts, status.used / 1024, quota / 1024);
+            let (used, quota) = (status.used / 1024, quota / 1024);
+            let _ = writeln!(text, "{name:<16} {state:<8} {:>8} {used:>12} {quota:>12} {messages:>12}", status.restarts);
         }
         let ports = self.ports();
         if !ports.is_empty() {
@@ -119,13 +121,13 @@ impl Status {
              border-bottom:1px solid #ccc}td:first-child,th:first-child{text-align:left}</style></head>\n<body>\n<h1>Macadamia</h1>\n",
         );
         let _ = writeln!(page, "<p>Up {} s.</p>", time::now() / STEP);
-        page +=
-            "<h2>Components</h2>\n<table><tr><th>component</th><th>state</th><th>restarts</th><th>KiB used</th><th>KiB quota</th></tr>\n";
-        for Component { name, status, quota } in components() {
+        page += "<h2>Components</h2>\n<table><tr><th>component</th><th>state</th><th>restarts</th><th>KiB used</th><th>KiB quota</th>\
+                 <th>messages</th></tr>\n";
+        for Component { name, status, quota, messages } in components() {
             let state = if status.lives { "runs" } else { "ended" };
             let _ = writeln!(
                 page,
-                "<tr><td>{}</td><td>{state}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                "<tr><td>{}</td><td>{state}</td><td>{}</td><td>{}</td><td>{}</td><td>{messages}</td></tr>",
                 escaped(&name),
                 status.restarts,
                 status.used / 1024,

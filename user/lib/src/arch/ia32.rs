@@ -8,6 +8,7 @@ use abi::arch::ia32::marker::{CASE, immediate};
 use abi::state::{DEBUG, TLS, TLS_COUNT};
 use abi::{Error, Op};
 use core::arch::{asm, global_asm};
+use image::layout::MESSAGES;
 
 global_asm!(
     ".section .text.start, \"ax\", @progbits",
@@ -19,6 +20,10 @@ global_asm!(
     "or ebx, {by_int}",
     "2:",
     "push ebx",
+    // The count of messages, and before it its address (image::layout).
+    "lea eax, [esp - {messages} + 4]",
+    "push eax",
+    "push 0",
     "xor ebp, ebp",
     "push esi",
     "call macadamia_main",
@@ -26,6 +31,7 @@ global_asm!(
     features = const abi::utcb::KIP_ADDRESS + core::mem::offset_of!(abi::kip::Kip, features) as u32,
     sysenter = const FEATURE_SYSENTER,
     by_int = const BY_INT,
+    messages = const MESSAGES,
 );
 
 global_asm!(
@@ -91,6 +97,25 @@ pub fn raw(registers: &mut Registers) {
             inout("ecx") *esi,
             inout("edi") *edi,
             inout("edx") *ebp,
+        );
+    }
+}
+
+/// Counts a message that this thread sends. One instruction raises the count: on one processor no thread of the component loses
+/// another's, and on several a few would be lost.
+#[inline(always)]
+pub fn count_message() {
+    // SAFETY: start-up (`_start`, `thread.rs`) wrote the address of that word, in which no Rust object lies, to the last word but
+    // one of each stack.
+    unsafe {
+        asm!(
+            "mov {at}, esp",
+            "or {at}, {mask}",
+            "mov {at}, [{at} - 7]",
+            "inc dword ptr [{at}]",
+            at = out(reg) _,
+            mask = const STACK_BYTES - 1,
+            options(nostack),
         );
     }
 }

@@ -15,6 +15,9 @@ pub fn raw(_: &mut Registers) {
     panic!("no port to this processor")
 }
 
+/// Counts a message that this thread sends.
+pub fn count_message() {}
+
 /// Raises an exception.
 pub fn raise() {}
 

@@ -10,21 +10,26 @@ use crate::pci::{self, Granted};
 use crate::resources::{Piece, Resources};
 use crate::say;
 use crate::watchdog;
+use abi::PAGE_SIZE;
 use abi::arch::ia32::kip::FEATURE_SERVERS;
 use abi::boot::slot as root_slot;
-use image::layout::WINDOW_END;
+use image::layout::{MESSAGES, WINDOW_END};
 use image::pci::Device;
 use image::protocol::console::MAY_WRITE_RESULTS;
-use image::{Component, Given, Resource, Start, System, slot};
+use image::{Component, Given, Places, Resource, Start, System, slot};
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{copy, delete, identify, revoke};
+use macadamia::map::Window;
 use macadamia::{Error, Memory, Quota, Result, Rights, Space, Thread, map, time};
 use sha2::{Digest, Sha256};
 
 /// The name of the component that others print with.
 const CONSOLE: &str = "console";
+
+/// Where the root server looks at a component's memory.
+const LOOK: u32 = Places::LOW.own_end - PAGE_SIZE;
 
 /// What a grant hands out.
 enum Object {
@@ -71,6 +76,13 @@ impl Running {
     /// Whether it was started and has not ended.
     pub const fn is_alive(&self) -> bool {
         self.space.is_some()
+    }
+
+    /// The messages that it says it has sent since it was started: whatever it writes there. None without memory to look at.
+    pub fn messages(&self, component: &Component) -> Option<u32> {
+        let end = load::stack_end(component).ok()?;
+        let page = Window::open(LOOK, self.memory.as_ref()?.memory, end - PAGE_SIZE, PAGE_SIZE, Rights::READ).ok()?;
+        Some(page.read(PAGE_SIZE - MESSAGES))
     }
 
     /// Makes its space large, if it is small; whether it was.

@@ -34,13 +34,21 @@ pub fn image_bytes(component: &Component) -> Result<u32> {
     all.into_iter().try_fold(0u32, u32::checked_add).ok_or(Error::BadArgument)
 }
 
+/// Where in it the stack of the first thread ends.
+///
+/// # Errors
+/// `BadArgument` if no machine has that much.
+pub fn stack_end(component: &Component) -> Result<u32> {
+    let more = [component.behind_image(), component.heap, component.stack];
+    more.into_iter().try_fold(image_bytes(component)?, u32::checked_add).ok_or(Error::BadArgument)
+}
+
 /// Bytes of RAM that a component needs for itself.
 ///
 /// # Errors
 /// `BadArgument` if no machine has that much.
 pub fn bytes(component: &Component) -> Result<u32> {
-    let more = [component.behind_image(), component.heap, component.stack, BLOCK_BYTES];
-    more.into_iter().try_fold(image_bytes(component)?, u32::checked_add).ok_or(Error::BadArgument)
+    stack_end(component)?.checked_add(BLOCK_BYTES).ok_or(Error::BadArgument)
 }
 
 /// A component's memory while it is filled.

@@ -146,10 +146,13 @@ impl Watch<'_> {
             return Message::new([u32::MAX, Error::BadArgument as u32, 0]);
         };
         let (used, limit) = running.quota.info().unwrap_or_default();
+        // To look needs the UTCB, too: before the text is put there.
+        let messages = running.messages(component).unwrap_or_default();
         let text = Message::text(u32::from(running.is_alive()), component.name.as_bytes());
         let words = [text.words[0], text.words[1], running.restarts];
-        (text.count..).zip([used, limit]).for_each(|(index, word)| utcb::set_word(index as usize, word));
-        Message { words, count: text.count + 2, caps: 0 }
+        let more = [used, limit, messages];
+        (text.count..).zip(more).for_each(|(index, word)| utcb::set_word(index as usize, word));
+        Message { words, count: text.count + more.len() as u32, caps: 0 }
     }
 
     /// Takes down what the watch-dog found to hang, above whatever spins there.
