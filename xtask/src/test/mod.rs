@@ -3,6 +3,7 @@
 //! the end `N passed, N failed`.
 
 mod bench;
+mod clients;
 mod debian;
 mod dialogue;
 mod disk;
@@ -10,6 +11,7 @@ mod image;
 mod ip;
 mod latency;
 mod linux;
+mod mirror;
 mod model;
 mod net;
 mod profile;
@@ -141,6 +143,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(disk::ALL)
         .chain(net::ALL)
         .chain(ip::ALL)
+        .chain(clients::ALL)
         .chain(debian::ALL);
     let is_one_of = |tests: &[Test], name| tests.iter().any(|(other, _)| *other == name);
     let entry = |&(name, check): &Test| {

@@ -2,10 +2,12 @@
 //! Tests of Linux's network: QEMU's user network, in which this machine's loopback interface is 10.0.2.2.
 
 use super::disk;
+use super::mirror::{self, NAME, Names};
 use super::spaces::at_ring_1;
 use super::tally::Test;
 use crate::build::Wire;
 use crate::guest::{Guest, Outcome, insert};
+use crate::linux::root::Insert;
 use crate::machine::Emulator;
 use crate::machine::network::{Forward, Nic, free_port};
 use anyhow::{Context, Result, bail, ensure};
@@ -29,15 +31,14 @@ pub const ALL: &[Test] = &[
     ("linux.net.restarts.e1000", || restarts(Nic::E1000)),
     ("linux.net.flood", flood),
     ("linux.net.two", two),
-    ("linux.debian.net", debian),
     ("linux.debian.two", two_debians),
 ];
 
 /// A server of the loopback interface that speaks enough of HTTP: `GET /N` is answered with N bytes, each connection's the same; what is
 /// posted, with its checksum; `GET /wait` as soon as [`Server::release`] was called; `GET /more` with `yes` until driver and switch have died
-/// often enough, `GET /flood` as long as a neighbour sends.
-struct Server {
-    port: u16,
+/// often enough, `GET /flood` as long as a neighbour sends; `GET /mirror/` has a repository of packages.
+pub struct Server {
+    pub port: u16,
     ends: Arc<AtomicBool>,
     gate: Sender<()>,
     /// Something comes out for each `GET /wait`.
@@ -62,7 +63,7 @@ pub fn checksum(bytes: &[u8]) -> String {
 }
 
 impl Server {
-    fn start() -> Result<Self> {
+    pub fn start() -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = listener.local_addr()?.port();
         let ends = Arc::new(AtomicBool::new(false));
@@ -77,7 +78,7 @@ impl Server {
         Ok(Self { port, ends, gate, asked, thread: Some(thread) })
     }
 
-    fn url(&self, path: &str) -> String {
+    pub fn url(&self, path: &str) -> String {
         format!("http://10.0.2.2:{}/{path}", self.port)
     }
 
@@ -122,6 +123,8 @@ fn answer(stream: TcpStream, ask: &Sender<()>, wait: &Receiver<()>) -> Result<()
         Vec::new()
     } else if path == "more" {
         if deaths()?.iter().all(|(_, deaths)| *deaths >= DEATHS) { b"no".to_vec() } else { b"yes".to_vec() }
+    } else if let Some(path) = path.strip_prefix("mirror/") {
+        mirror::file(path)?
     } else if path == "flood" {
         if console()?.contains("frames sent") { b"no".to_vec() } else { b"yes".to_vec() }
     } else {
@@ -134,27 +137,30 @@ fn answer(stream: TcpStream, ask: &Sender<()>, wait: &Receiver<()>) -> Result<()
 }
 
 /// A Linux with a network.
-fn guest() -> Guest<'static> {
+pub fn guest() -> Guest<'static> {
     Guest { wire: Wire::USER, ..Guest::default() }
 }
 
 /// Bytes of a transfer.
-const BYTES: usize = 8 << 20;
+pub const BYTES: usize = 8 << 20;
 
-/// Linux has an address by DHCP and one of IPv6; bytes come and go whole.
+/// Linux has an address by DHCP (`udhcpc` at boot), one of IPv6, and names of a server here; bytes come and go whole.
 fn transfers(guest: Guest<'_>) -> Result<()> {
-    let server = Server::start()?;
+    let (server, names) = (Server::start()?, Names::start()?);
     let command = format!(
         "ip -4 -o addr show dev eth0 | grep -o 'inet [^ ]*'; ip -6 -o addr show dev eth0 | grep -o 'inet6 fe80[^ ]*'; \
-         wget -q -O /tmp/data {} && sha256sum < /tmp/data; {{ printf 'POST / HTTP/1.0\\r\\nContent-Length: {BYTES}\\r\\n\\r\\n'; cat /tmp/data; }} | nc 10.0.2.2 {} | tail -n 1; echo; \
+         nslookup -port={} {NAME} 10.0.2.2 | grep '^Address: '; nslookup -port={} nobody.example.org 10.0.2.2 | grep -q NXDOMAIN; echo $?; wget -q -O /tmp/data {} && sha256sum < /tmp/data; {{ printf 'POST / HTTP/1.0\\r\\nContent-Length: {BYTES}\\r\\n\\r\\n'; cat /tmp/data; }} | nc 10.0.2.2 {} | tail -n 1; echo; \
          ping -c 20 -i 0.01 -s 1400 -q 10.0.2.2 | grep -o '.* received'; cat /sys/class/net/eth0/statistics/rx_errors",
+        names.port,
+        names.port,
         server.url(&BYTES.to_string()),
         server.port
     );
     let text = guest.succeed(&command)?.text();
     let sum = checksum(&bytes(BYTES));
-    let expected =
-        format!("inet 10.0.2.15/24\ninet6 fe80::5054:ff:fe12:3456/64\n{sum}  -\n{sum}\n20 packets transmitted, 20 packets received\n0\n");
+    let expected = format!(
+        "inet 10.0.2.15/24\ninet6 fe80::5054:ff:fe12:3456/64\nAddress: 10.0.2.2\n0\n{sum}  -\n{sum}\n20 packets transmitted, 20 packets received\n0\n"
+    );
     ensure!(text == expected, "Linux says {text:?} instead of {expected:?}");
     Ok(())
 }
@@ -177,8 +183,13 @@ fn get(port: u16, path: &str) -> Result<String> {
 }
 
 /// Runs a guest of which a port is forwarded, and does something with that port of this machine when the guest asks for `/wait`.
-fn meet<T>(server: &Server, guest: Guest<'_>, port: u16, command: &str, act: impl FnOnce(u16) -> Result<T>) -> Result<(T, Outcome)> {
-    let host = free_port()?;
+pub fn meet<T>(
+    server: &Server,
+    guest: Guest<'_>,
+    (host, port): (u16, u16),
+    command: &str,
+    act: impl FnOnce(u16) -> Result<T>,
+) -> Result<(T, Outcome)> {
     let forwards: [Forward; 1] = [format!("{host}:{port}").parse().map_err(anyhow::Error::msg)?];
     let wire = Wire::Card { forwards: &forwards, options: &[] };
     let (found, outcome) = std::thread::scope(|scope| {
@@ -198,35 +209,14 @@ fn meet<T>(server: &Server, guest: Guest<'_>, port: u16, command: &str, act: imp
 fn forward() -> Result<()> {
     let server = Server::start()?;
     let command = format!("httpd -p 80 -h /etc && wget -q -O /dev/null {}", server.url("wait"));
-    let (found, _) = meet(&server, guest(), 80, &command, |port| get(port, "/inittab"))?;
+    let (found, _) = meet(&server, guest(), (free_port()?, 80), &command, |port| get(port, "/inittab"))?;
     ensure!(found == std::fs::read_to_string("linux/root/inittab")?, "the guest's server gives something else than the file");
     Ok(())
 }
 
-/// Debian has the network as systemd sets it up: an address, names, a server for SSH that is reached from here.
-fn debian() -> Result<()> {
-    disk::forget("out/linux-debian/disk.img")?;
-    let server = Server::start()?;
-    let command = format!(
-        "systemctl is-system-running --wait; /lib/systemd/systemd-networkd-wait-online --timeout=60; curl -s {} | sha256sum; \
-         grep -c ^nameserver /etc/resolv.conf; curl -s {}",
-        server.url(&BYTES.to_string()),
-        server.url("wait")
-    );
-    let system = "tests/systems/linux-debian.toml";
-    let guest = Guest { system, timeout: Duration::from_secs(300), ..guest() };
-    let greeting = |port| {
-        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
-        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
-        let mut line = String::new();
-        BufReader::new(stream).read_line(&mut line)?;
-        Ok(line)
-    };
-    let (line, outcome) = meet(&server, guest, 22, &command, greeting)?;
-    ensure!(line.starts_with("SSH-2.0-OpenSSH"), "the SSH server says {line:?}");
-    let expected = format!("running\n{}  -\n1\n", checksum(&bytes(BYTES)));
-    ensure!(outcome.text() == expected, "Debian says {:?} instead of {expected:?}", outcome.text());
-    Ok(())
+/// Lets root of a Debian in, who has no password there.
+pub fn open_ssh() -> Insert {
+    insert("/etc/ssh/sshd_config.d/open.conf", b"PermitRootLogin yes\nPermitEmptyPasswords yes\n".to_vec())
 }
 
 /// Two Debians have a card each of one switch: `ssh` and `iperf3` work between them, and a file is whole on the other side.
@@ -237,8 +227,6 @@ fn two_debians() -> Result<()> {
         disk::forget(&format!("out/two-debians/{image}"))?;
     }
     let server = Server::start()?;
-    // Root has no password there.
-    let settings = insert("/etc/ssh/sshd_config.d/open.conf", b"PermitRootLogin yes\nPermitEmptyPasswords yes\n".to_vec());
     let url = server.url(&BYTES.to_string());
     let command = format!(
         "other() {{ ssh -q -o BatchMode=yes -o StrictHostKeyChecking=accept-new root@{OTHER} \"$@\"; }}; until other true; do :; done; \
@@ -247,7 +235,7 @@ fn two_debians() -> Result<()> {
          for round in $(seq {ROUNDS}); do \
          for to in '-c {OTHER}' '-R -c {OTHER}' '-c ::1'; do iperf3 -f m -t 2 $to | grep receiver; done; done"
     );
-    let guest = Guest { system: "tests/systems/two-debians.toml", inserts: vec![settings], timeout: Duration::from_secs(600), ..guest() };
+    let guest = Guest { system: "tests/systems/two-debians.toml", inserts: vec![open_ssh()], timeout: Duration::from_secs(600), ..guest() };
     let outcome = guest.succeed(&command)?;
     let sum = format!("{}  -\n", checksum(&bytes(BYTES)));
     let rates = outcome.text();
