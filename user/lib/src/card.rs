@@ -33,6 +33,6 @@ pub trait Card {
     /// A slot that the card is done with: its offset, and the bytes of the frame that it has received.
     ///
     /// # Errors
-    /// [`Failed`] if the card returns what it was not given: it is not to be trusted any more.
+    /// [`Failed`] if the card returns what it was not given, or says that it needs a reset: it is not to be trusted any more.
     fn finish(&mut self, way: Way) -> core::result::Result<Option<(u32, u32)>, Failed>;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A virtio block device (Virtual I/O Device 1.2, 5.2), which transfers between the disk and buffers.
 
-use super::{BUFFERS, Dma, Opened, PAGE, QUEUE_AREA, open};
+use super::{BUFFERS, Dma, Opened, PAGE, QUEUE_AREA, acknowledge, open};
 use crate::pci::Failed;
 use crate::{Env, Error, Result};
 use alloc::boxed::Box;
@@ -131,6 +131,8 @@ pub struct Block {
     under_way: Box<[Option<Parts>]>,
     /// The numbers that are in use, a bit each.
     numbers: u64,
+    /// Whether it does nothing any more.
+    has_stopped: bool,
 }
 
 impl Block {
@@ -153,7 +155,7 @@ impl Block {
         let sectors = u64::from(high) << 32 | u64::from(low);
         let has_cache = agreed.contains(Features::FLUSH);
         let under_way = vec![None; LENGTH].into_boxed_slice();
-        Ok(Some(Self { transport, queue, _opened: opened, sectors, has_cache, under_way, numbers: 0 }))
+        Ok(Some(Self { transport, queue, _opened: opened, sectors, has_cache, under_way, numbers: 0, has_stopped: false }))
     }
 
     /// Sectors of the device.
@@ -205,14 +207,17 @@ impl Block {
 
     /// Takes the device's interrupt back.
     pub fn acknowledge(&mut self) {
-        self.transport.ack_interrupt();
+        self.has_stopped |= acknowledge(&mut self.transport).1;
     }
 
     /// The number of a request that the device is done with, and whether it did it.
     ///
     /// # Errors
-    /// [`Failed`] if the device returns what it was not given: it is not to be trusted any more.
+    /// [`Failed`] if the device returns what it was not given, or says that it needs a reset: it is not to be trusted any more.
     pub fn finish(&mut self) -> Answer<Option<(u32, bool)>, Failed> {
+        if self.has_stopped {
+            return Err(Failed);
+        }
         let Some(token) = self.queue.peek_used() else { return Ok(None) };
         let parts = self.under_way.get_mut(usize::from(token)).and_then(Option::take).ok_or(Failed)?;
         let queue = &mut self.queue;

@@ -21,7 +21,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use virtio_drivers::transport::pci::PciTransport;
 use virtio_drivers::transport::pci::bus::{DeviceFunction, PciRoot};
-use virtio_drivers::transport::{DeviceType, Transport};
+use virtio_drivers::transport::{DeviceStatus, DeviceType, InterruptStatus, Transport};
 use virtio_drivers::{BufferDirection, Hal, PhysAddr};
 
 const PAGE: u32 = abi::PAGE_SIZE;
@@ -121,6 +121,13 @@ impl Area {
         // this module reads or writes through it.
         unsafe { core::slice::from_raw_parts_mut(self.pointer(offset), bytes as usize) }
     }
+}
+
+/// Takes a device's interrupt back. Whether its configuration has changed, and whether it does nothing any more until it is reset, as it
+/// was given what cannot be (2.1.2).
+fn acknowledge(transport: &mut PciTransport) -> (bool, bool) {
+    let changed = transport.ack_interrupt().contains(InterruptStatus::DEVICE_CONFIGURATION_INTERRUPT);
+    (changed, changed && transport.get_status().contains(DeviceStatus::DEVICE_NEEDS_RESET))
 }
 
 /// Memory and addresses for the crate.

@@ -2,7 +2,7 @@
 //! A virtio network card (Virtual I/O Device 1.2, 5.1), which transfers between the network and slots of a port's memory
 //! (docs/net.md), the *buffer* here. The header that the card wants before each frame has its place in the slot.
 
-use super::{BUFFERS, Dma, Opened, open};
+use super::{BUFFERS, Dma, Opened, acknowledge, open};
 use crate::card::{Card, Way};
 use crate::net::port::Link;
 use crate::pci::Failed;
@@ -17,7 +17,7 @@ use frames::Address;
 use image::protocol::net::{MOST_BYTES, SLOT_FRAME, SLOT_OWN};
 use virtio_drivers::queue::VirtQueue;
 use virtio_drivers::transport::pci::PciTransport;
-use virtio_drivers::transport::{DeviceType, InterruptStatus, Transport};
+use virtio_drivers::transport::{DeviceType, Transport};
 
 /// Entries of a queue.
 const LENGTH: usize = 256;
@@ -57,6 +57,8 @@ pub struct Net {
     _opened: Opened,
     address: Address,
     tells_link: bool,
+    /// Whether it does nothing any more.
+    has_stopped: bool,
 }
 
 impl Net {
@@ -85,7 +87,7 @@ impl Net {
         transport.finish_init();
         let [[a, b], [c, d], [e, f]] = words.map(u16::to_le_bytes);
         let tells_link = agreed.contains(Features::STATUS);
-        Ok(Some(Self { transport, queues, _opened: opened, address: Address([a, b, c, d, e, f]), tells_link }))
+        Ok(Some(Self { transport, queues, _opened: opened, address: Address([a, b, c, d, e, f]), tells_link, has_stopped: false }))
     }
 }
 
@@ -96,7 +98,9 @@ impl Card for Net {
     }
 
     fn acknowledge(&mut self) -> bool {
-        self.transport.ack_interrupt().contains(InterruptStatus::DEVICE_CONFIGURATION_INTERRUPT)
+        let (changed, stopped) = acknowledge(&mut self.transport);
+        self.has_stopped |= stopped;
+        changed
     }
 
     fn interrupts(&mut self, way: Way, enable: bool) {
@@ -129,6 +133,9 @@ impl Card for Net {
     }
 
     fn finish(&mut self, way: Way) -> Answer<Option<(u32, u32)>, Failed> {
+        if self.has_stopped {
+            return Err(Failed);
+        }
         let Queue { queue, under_way } = &mut self.queues[way as usize];
         let Some(token) = queue.peek_used() else { return Ok(None) };
         let place = under_way.get_mut(usize::from(token)).and_then(Option::take).ok_or(Failed)?;
