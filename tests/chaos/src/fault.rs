@@ -4,30 +4,160 @@
 use crate::Random;
 use core::fmt;
 use frames::{Layout, Shared};
-use image::protocol::net::{CONSUMER_WAITS, ENTRIES, ENTRIES_BYTES, ENTRY, FREE, IN, OUT, PRODUCED, SLOT, SLOTS};
+use image::protocol::disk;
+use image::protocol::net::{
+    CONSUMED, CONSUMER_WAITS, ENTRIES, ENTRIES_BYTES, ENTRY, FREE, IN, OUT, PRODUCED, PRODUCER_WAITS, SLOT, SLOTS,
+};
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::region::Region;
 use macadamia::{Env, Thread};
 
 /// Kinds of faults.
-pub const KINDS: [&str; 7] =
-    ["killed", "hangs", "wild register", "wild memory", "broken index", "lost notification", "notified for nothing"];
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It jumps to nowhere.
+    Killed,
+    /// It does nothing any more, and gives no sign of life.
+    Hangs,
+    /// A register changes in the middle of it.
+    Register,
+    /// Random words in the memory that it shares with a peer.
+    Memory,
+    /// An index of a ring that cannot be.
+    Index,
+    /// The words of a ring that ask for notifications are cleared.
+    Lost,
+    /// It is notified for nothing.
+    Spurious,
+    /// A device's queue: nonsense in descriptors, or answers to what was not asked.
+    Malformed,
+    /// The device is told not to interrupt.
+    Interrupt,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Killed,
+        Self::Hangs,
+        Self::Register,
+        Self::Memory,
+        Self::Index,
+        Self::Lost,
+        Self::Spurious,
+        Self::Malformed,
+        Self::Interrupt,
+    ];
+
+    /// As the argument `kinds` has it.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Killed => "killed",
+            Self::Hangs => "hangs",
+            Self::Register => "register",
+            Self::Memory => "memory",
+            Self::Index => "index",
+            Self::Lost => "lost",
+            Self::Spurious => "spurious",
+            Self::Malformed => "malformed",
+            Self::Interrupt => "interrupt",
+        }
+    }
+
+    /// Those of a list of words with commas.
+    fn read(list: &str) -> Vec<Self> {
+        let read = |word: &str| Self::ALL.into_iter().find(|kind| kind.word() == word);
+        list.split(',').map(|word| read(word).unwrap_or_else(|| panic!("`{word}` is no kind of fault"))).collect()
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Killed => "killed",
+            Self::Hangs => "hangs",
+            Self::Register => "wild register",
+            Self::Memory => "wild memory",
+            Self::Index => "broken index",
+            Self::Lost => "lost notification",
+            Self::Spurious => "notified for nothing",
+            Self::Malformed => "malformed descriptors",
+            Self::Interrupt => "lost interrupts",
+        })
+    }
+}
+
+/// Memory that a component shares with another one.
+enum Peer {
+    /// A port of the network's switch.
+    Port(Region),
+    /// Of a client of the disk's server, which writes all of it.
+    Rings(Region),
+    /// The same, for a client that lives: what it alone writes would be its own fault.
+    Answers(Region),
+}
+
+impl Peer {
+    const fn memory(&self) -> &Region {
+        match self {
+            Self::Port(memory) | Self::Rings(memory) | Self::Answers(memory) => memory,
+        }
+    }
+
+    /// Where the words of its rings are.
+    const fn rings(&self) -> &'static [u32] {
+        match self {
+            Self::Port(_) => &[IN, IN + FREE, OUT, OUT + FREE],
+            Self::Rings(_) | Self::Answers(_) => &[disk::ANSWERS, disk::REQUESTS],
+        }
+    }
+
+    /// Random words.
+    fn scribble(&self, random: &mut Random) {
+        let memory = self.memory();
+        if let Self::Port(_) = self {
+            for _ in 0..64 {
+                memory.write(random.below(memory.bytes() / 4) * 4, random.draw());
+            }
+            // Lengths of frames, too, where a client's frames are, and numbers of slots.
+            let slots = Layout::of(memory.bytes()).map_or(0, Layout::slots);
+            for _ in 0..16 {
+                memory.write(SLOTS + random.below(2 * slots) * SLOT, random.draw());
+                memory.write(ENTRIES + random.below(4) * ENTRIES_BYTES + random.below(slots) * ENTRY, random.draw() % (2 * slots));
+            }
+        } else {
+            // Small numbers are slots, operations and counts.
+            for _ in 0..64 {
+                let value = random.draw();
+                memory.write(random.below(disk::DATA / 4) * 4, if value.is_multiple_of(3) { value } else { value % 17 });
+            }
+        }
+    }
+}
+
+/// A component that fails.
+struct Victim {
+    name: String,
+    /// What may be done to it, if anything.
+    control: Option<Thread>,
+    /// Who notifies it.
+    bells: Vec<Thread>,
+    peers: Vec<Peer>,
+    /// What a virtio device and its driver share.
+    queue: Option<Queue>,
+    /// Who is told that the memory of a disk's client is to be written.
+    hand: Option<Thread>,
+    kinds: Vec<Kind>,
+}
 
 /// Components that fail.
-pub struct Victims {
-    /// By the name that the description gives them: what may be done to them, and who notifies them.
-    all: Vec<(String, Thread, Vec<Thread>)>,
-    /// The memory of ports.
-    memory: Vec<Region>,
-    /// So many kinds of faults happen to them.
-    kinds: u32,
-}
+pub struct Victims(Vec<Victim>);
 
 /// One of them, to be.
 pub struct Fault {
-    /// Index in [`KINDS`].
-    pub kind: usize,
+    /// Its kind.
+    pub kind: Kind,
     /// Index of the component.
     pub victim: usize,
     name: String,
@@ -35,67 +165,114 @@ pub struct Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}`: {}", self.name, KINDS[self.kind])
+        write!(f, "`{}`: {}", self.name, self.kind)
     }
 }
 
 impl Victims {
-    /// Those that the description names: `control-NAME`, and what to notify them with, `bell-NAME-WHAT`; others' memory is `port-WHAT`.
-    pub fn new(env: &Env, kinds: u32) -> Self {
-        let grants = &env.start.grants;
-        let named = |prefix: &str| -> Vec<(String, Thread)> {
-            let some = grants.iter().filter_map(|grant| Some((grant.name.strip_prefix(prefix)?.into(), Thread(grant.slot))));
-            some.collect()
-        };
-        let bells = named("bell-");
-        let all = named("control-").into_iter().map(|(name, thread)| {
-            let own = bells.iter().filter(|(bell, _)| bell.starts_with(&*name)).map(|(_, bell)| *bell).collect();
-            (name, thread, own)
-        });
-        let memory = grants
-            .iter()
-            .filter(|grant| grant.name.starts_with("port-") || grant.name == "network")
-            .filter_map(|grant| Region::find(env, &grant.name));
-        Self { all: all.collect(), memory: memory.collect(), kinds: kinds.clamp(1, KINDS.len() as u32) }
+    /// Those that the description names: `control-NAME`, what to notify them with, `bell-NAME-WHAT`, and memory: `port-NAME`, `rings-NAME`,
+    /// `answers-NAME`, `queue-NAME`. The switch has the component's own port.
+    pub fn new(env: &Env) -> Self {
+        let kinds = env.argument("kinds").map_or_else(|| Kind::ALL.to_vec(), Kind::read);
+        let mut all: Vec<Victim> = Vec::new();
+        for grant in &env.start.grants {
+            let Some((what, rest)) = grant.name.split_once('-') else { continue };
+            let name = match what {
+                "bell" | "hand" => rest.split('-').next().unwrap_or_default(),
+                "control" | "port" | "rings" | "answers" | "queue" => rest,
+                _ => continue,
+            };
+            let at = all.iter().position(|victim| victim.name == name).unwrap_or_else(|| {
+                all.push(Victim::new(name));
+                all.len() - 1
+            });
+            let (victim, thread, region) = (&mut all[at], Thread(grant.slot), Region::find(env, &grant.name));
+            match what {
+                "control" => victim.control = Some(thread),
+                "bell" => victim.bells.push(thread),
+                "hand" => victim.hand = Some(thread),
+                "port" => victim.peers.extend(region.map(Peer::Port)),
+                "rings" => victim.peers.extend(region.map(Peer::Rings)),
+                "answers" => victim.peers.extend(region.map(Peer::Answers)),
+                _ => victim.queue = region.map(Queue),
+            }
+        }
+        if let Some(switch) = all.iter_mut().find(|victim| victim.name == "switch") {
+            switch.peers.extend(Region::find(env, "network").map(Peer::Port));
+        }
+        for victim in &mut all {
+            victim.kinds = kinds.iter().copied().filter(|kind| victim.can(*kind)).collect();
+        }
+        all.retain(|victim| !victim.kinds.is_empty());
+        Self(all)
     }
 
-    /// Their names.
+    /// Names of those that can be taken down.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.all.iter().map(|(name, _, _)| name.as_str())
+        self.0.iter().filter(|victim| victim.control.is_some()).map(|victim| victim.name.as_str())
     }
 
     /// The next fault.
     pub fn choose(&self, random: &mut Random) -> Fault {
-        let victim = random.below(self.all.len() as u32) as usize;
-        Fault { kind: random.below(self.kinds) as usize, victim, name: self.all[victim].0.clone() }
+        let index = random.below(self.0.len() as u32) as usize;
+        let victim = &self.0[index];
+        let kind = victim.kinds[random.below(victim.kinds.len() as u32) as usize];
+        Fault { kind, victim: index, name: victim.name.clone() }
     }
 
-    /// Ends a component as a jump to nowhere does.
-    pub fn kill(&self, victim: usize) {
-        self.change(victim, |frame| frame.eip = 0);
+    /// Ends a component as a jump to nowhere does. Whether that is possible.
+    pub fn kill(&self, victim: usize) -> bool {
+        self.0[victim].change(|frame| frame.eip = 0)
     }
 
-    /// Stops a component, changes its registers, and lets it run.
-    fn change(&self, victim: usize, change: impl FnOnce(&mut abi::Frame)) {
-        let thread = self.all[victim].1;
+    /// Lets it happen.
+    pub fn inject(&self, fault: &Fault, random: &mut Random) {
+        self.0[fault.victim].inject(fault.kind, random);
+    }
+
+    /// What would last takes an end.
+    pub fn mend(&self, fault: &Fault) {
+        if let Some(queue) = self.0[fault.victim].queue.as_ref().filter(|_| fault.kind == Kind::Interrupt) {
+            queue.interrupts(true);
+        }
+    }
+}
+
+impl Victim {
+    fn new(name: &str) -> Self {
+        Self { name: name.into(), control: None, bells: Vec::new(), peers: Vec::new(), queue: None, hand: None, kinds: Vec::new() }
+    }
+
+    /// Whether a kind of fault can happen to it.
+    fn can(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Killed | Kind::Hangs | Kind::Register => self.control.is_some(),
+            Kind::Memory => self.peers.iter().any(|peer| !matches!(peer, Peer::Answers(_))),
+            Kind::Index | Kind::Lost => !self.peers.is_empty(),
+            Kind::Spurious => !self.bells.is_empty(),
+            Kind::Malformed | Kind::Interrupt => self.queue.is_some(),
+        }
+    }
+
+    /// Stops it, changes its registers, and lets it run.
+    fn change(&self, change: impl FnOnce(&mut abi::Frame)) -> bool {
+        let Some(thread) = self.control else { return false };
         // A component that is dead just now has no registers: it has failed already.
         let _ = thread.stop().and_then(|()| thread.registers()).and_then(|mut registers| {
             change(&mut registers);
             thread.set_registers(&registers, true)
         });
+        true
     }
 
-    /// Lets it happen.
-    pub fn inject(&self, fault: &Fault, random: &mut Random) {
-        let (_, thread, bells) = &self.all[fault.victim];
-        let port = &self.memory[random.below(self.memory.len() as u32) as usize];
-        match KINDS[fault.kind] {
-            "killed" => self.kill(fault.victim),
-            // Stopped, it does nothing any more, and gives no sign of life.
-            "hangs" => _ = thread.stop(),
-            "wild register" => {
+    fn inject(&self, kind: Kind, random: &mut Random) {
+        match kind {
+            Kind::Killed => _ = self.change(|frame| frame.eip = 0),
+            // Stopped, it does nothing any more. One that is dead hangs already.
+            Kind::Hangs => _ = self.control.map(|thread| thread.stop()),
+            Kind::Register => {
                 let (which, value) = (random.below(10), random.draw());
-                self.change(fault.victim, |frame| {
+                self.change(|frame| {
                     let registers =
                         [&mut frame.eax, &mut frame.ebx, &mut frame.ecx, &mut frame.edx, &mut frame.esi, &mut frame.edi, &mut frame.ebp];
                     match registers.into_iter().nth(which as usize) {
@@ -105,32 +282,93 @@ impl Victims {
                     }
                 });
             }
-            "wild memory" => {
-                for _ in 0..64 {
-                    port.write(random.below(port.bytes() / 4) * 4, random.draw());
-                }
-                // Lengths of frames, too, where a client's frames are, and numbers of slots.
-                let slots = Layout::of(port.bytes()).map_or(0, Layout::slots);
-                for _ in 0..16 {
-                    port.write(SLOTS + random.below(2 * slots) * SLOT, random.draw());
-                    port.write(ENTRIES + random.below(4) * ENTRIES_BYTES + random.below(slots) * ENTRY, random.draw() % (2 * slots));
-                }
+            Kind::Memory => {
+                let peers: Vec<&Peer> = self.peers.iter().filter(|peer| !matches!(peer, Peer::Answers(_))).collect();
+                peers[random.below(peers.len() as u32) as usize].scribble(random);
+                // The neighbour makes the server look at it, if it is one that does.
+                let _ = self.hand.map(|hand| hand.notify());
             }
-            "broken index" => {
-                let ring = if random.below(2) == 0 { IN } else { OUT };
-                port.write(ring + random.below(2) * FREE + PRODUCED, random.draw());
+            Kind::Index => {
+                let peer = self.peer(random);
+                let rings = peer.rings();
+                let ring = rings[random.below(rings.len() as u32) as usize];
+                peer.memory().write(ring + [PRODUCED, CONSUMED][random.below(2) as usize], random.draw());
             }
-            "lost notification" => {
-                for ring in [IN, OUT] {
-                    port.write(ring + CONSUMER_WAITS, 0);
-                    port.write(ring + FREE + CONSUMER_WAITS, 0);
+            Kind::Lost => {
+                let peer = self.peer(random);
+                for ring in peer.rings() {
+                    peer.memory().write(ring + CONSUMER_WAITS, 0);
+                    peer.memory().write(ring + PRODUCER_WAITS, 0);
                 }
             }
-            _ => {
+            Kind::Spurious => {
                 for _ in 0..random.below(100) {
-                    let bell = bells.get(random.below(bells.len().max(1) as u32) as usize);
                     // One that is dead does not hear it.
-                    let _ = bell.map(|bell| bell.notify());
+                    let _ = self.bells[random.below(self.bells.len() as u32) as usize].notify();
+                }
+            }
+            Kind::Malformed => _ = self.queue.as_ref().map(|queue| queue.scribble(random)),
+            Kind::Interrupt => _ = self.queue.as_ref().map(|queue| queue.interrupts(false)),
+        }
+    }
+
+    fn peer(&self, random: &mut Random) -> &Peer {
+        &self.peers[random.below(self.peers.len() as u32) as usize]
+    }
+}
+
+/// The memory that a virtio device shares with its driver (Virtual I/O Device 1.2, 2.7): for each queue of 256 a page of descriptors,
+/// one of what is available, one of what is used; the last page is the driver's own.
+struct Queue(Region);
+
+impl Queue {
+    const PAGE: u32 = abi::PAGE_SIZE;
+    const LENGTH: u32 = 256;
+    /// Most queues of a device.
+    const MOST: u32 = 2;
+    /// In the flags of what is available: no interrupts.
+    const NO_INTERRUPT: u32 = 1;
+    /// In a descriptor's last word: another one follows, and it is this one.
+    const BEYOND: u32 = 0xffff_0001;
+    /// The same: the device writes there.
+    const DEVICE_WRITES: u32 = 2;
+
+    /// Offsets of its queues.
+    fn queues(&self) -> impl Iterator<Item = u32> {
+        let count = ((self.0.bytes() / Self::PAGE).saturating_sub(1) / 3).min(Self::MOST);
+        (0..count).map(|queue| queue * 3 * Self::PAGE)
+    }
+
+    /// Whether the device interrupts.
+    fn interrupts(&self, enable: bool) {
+        for queue in self.queues() {
+            let at = queue + Self::PAGE;
+            let others = self.0.read(at) & !Self::NO_INTERRUPT;
+            self.0.write(at, others | if enable { 0 } else { Self::NO_INTERRUPT });
+        }
+    }
+
+    /// Something that cannot be. No address of a descriptor changes: the device goes wherever that leads, and no IOMMU keeps it from there.
+    fn scribble(&self, random: &mut Random) {
+        let which = random.below(4);
+        for queue in self.queues() {
+            let [available, used] = [queue + Self::PAGE, queue + 2 * Self::PAGE];
+            // An index is in the upper half of the first word.
+            let jump = |at: u32, by: u32| self.0.write(at, self.0.read(at).wrapping_add(by << 16));
+            match which {
+                0 => (0..Self::LENGTH).for_each(|number| self.0.write(queue + number * 16 + 8, 0)),
+                1 => (0..Self::LENGTH).for_each(|number| {
+                    let at = queue + number * 16 + 12;
+                    self.0.write(at, self.0.read(at) & Self::DEVICE_WRITES | Self::BEYOND);
+                }),
+                2 => {
+                    // Numbers of descriptors that there are not, and more of them than there can be.
+                    (1..=Self::LENGTH / 2).for_each(|word| self.0.write(available + word * 4, random.draw() | 0xff00_ff00));
+                    jump(available, Self::LENGTH + random.below(1000));
+                }
+                _ => {
+                    (0..Self::LENGTH).for_each(|number| self.0.write(used + 4 + number * 8, random.draw()));
+                    jump(used, 1 + random.below(Self::LENGTH));
                 }
             }
         }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes components of the network fail, by a seed, and looks how long frames go nowhere afterwards.
+//! Makes components of the network and the disk fail, by a seed, and looks how long nothing works afterwards.
 //!
-//! Arguments: `faults=N`, `seed=N`, `kinds=N` (the first N of [`KINDS`]), `rest=N` (the longest that nothing fails,
-//! in milliseconds). The victims are what the description lets it control; the memory of all ports is shared with
-//! it, and it may notify the victims with bits of its choice. After each fault it asks the network's gateway for its address until the
-//! answer comes. A victim that is alive but of no use is killed after a while, as a person would do.
+//! Arguments: `faults=N`, `seed=N`, `kinds=WORD,WORD,...` (the words of [`Kind`]; all of them if absent), `rest=N` (the longest that nothing
+//! fails, in milliseconds), `address=` the IP server's, or that of somebody else to ask. The victims are what the description lets it control,
+//! those whose memory it shares, and those that it may notify ([`Victims::new`]). After each fault it asks for answers of all that it has something of, until they
+//! come: the network's gateway, a connection by way of the IP server, a range of a disk. A victim that is alive but of no use is killed after a
+//! while, as a person would do.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -12,11 +13,12 @@
 mod fault;
 mod probe;
 
-use fault::{Fault, KINDS, Victims};
+use fault::{Fault, Kind, Victims};
+use macadamia::alloc::boxed::Box;
 use macadamia::alloc::vec::Vec;
 use macadamia::start::status;
 use macadamia::{Env, Thread, println, result, time};
-use probe::{Outcome, Probe};
+use probe::Probe;
 
 macadamia::main!(run);
 
@@ -55,71 +57,93 @@ struct Tally {
     killed: u32,
 }
 
+/// Those that are asked, and the number of the next question.
+struct Probes {
+    all: Vec<Box<dyn Probe>>,
+    number: u32,
+}
+
 fn run(env: Env) {
-    let [faults, seed, rest] = ["faults", "seed", "rest"].map(|name| env.number(name));
+    let [faults, seed, longest] = ["faults", "seed", "rest"].map(|name| env.number(name));
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9) | 1);
-    let victims = Victims::new(&env, env.number("kinds"));
-    let mut probe = Probe::new(&env).unwrap_or_else(|error| panic!("no port: {}", error.text()));
-    let mut tallies: Vec<Tally> = KINDS.iter().map(|_| Tally::default()).collect();
-    let mut number = 0;
-    if recover(&mut probe, &victims, None, &mut number).is_none() {
-        result!("not ok chaos.begins: no answer of the gateway");
+    let victims = Victims::new(&env);
+    let mut probes = Probes { all: probe::all(&env), number: 0 };
+    let mut tallies: Vec<Tally> = Kind::ALL.iter().map(|_| Tally::default()).collect();
+    if probes.recover(&victims, None).is_none() {
+        result!("not ok chaos.begins: no answer");
         return result!("done");
     }
     for count in 0..faults {
-        let end = time::now() + u64::from(random.below(rest.max(1))) * MILLISECOND;
+        let end = time::now() + u64::from(random.below(longest.max(1))) * MILLISECOND;
         while time::now() < end {
             // Others work while they fail.
-            let _ = probe.ask(number).map(|_| number += 1);
+            probes.ask();
         }
         let fault = victims.choose(&mut random);
         let began = time::now();
         victims.inject(&fault, &mut random);
-        match recover(&mut probe, &victims, Some(&fault), &mut number) {
-            Some(killed) => {
-                tallies[fault.kind].recoveries.push(time::now() - began);
-                tallies[fault.kind].killed += u32::from(killed);
-            }
-            None => {
-                result!("not ok chaos.recovers: fault {count} of seed {seed}, {fault}: no answer of the gateway any more");
-                return result!("done");
-            }
+        let recovered = probes.recover(&victims, Some(&fault));
+        victims.mend(&fault);
+        let Some(killed) = recovered else {
+            result!("not ok chaos.recovers: fault {count} of seed {seed}, {fault}: no answer any more");
+            return result!("done");
+        };
+        let tally = &mut tallies[Kind::ALL.iter().position(|kind| *kind == fault.kind).unwrap_or_default()];
+        tally.recoveries.push(time::now() - began);
+        tally.killed += u32::from(killed);
+        if let Some(wrong) = probes.wrong() {
+            result!("not ok chaos.verified: fault {count} of seed {seed}, {fault}: {wrong} wrong");
+            return result!("done");
         }
     }
-    report(&env, &victims, tallies, faults, probe.attached);
+    verdict(true, format_args!("chaos.verified"), "");
+    report(&env, &victims, tallies, faults, &probes);
 }
 
-/// Asks until the next answer. Whether a victim had to be killed for that; `None` if none comes.
-fn recover(probe: &mut Probe, victims: &Victims, fault: Option<&Fault>, number: &mut u32) -> Option<bool> {
-    let mut killed = false;
-    for asked in 0..LOST {
-        *number += 1;
-        match probe.ask(*number) {
-            Ok(Outcome::Answered) => return Some(killed),
-            Ok(Outcome::Again) => _ = probe.attach(),
-            Ok(Outcome::Silence) => {}
-            Err(_) => _ = probe.rest(),
-        }
-        if let Some(fault) = fault.filter(|_| asked == USELESS) {
-            victims.kill(fault.victim);
-            killed = true;
-        }
+impl Probes {
+    /// Asks all. Whether all have answered.
+    fn ask(&mut self) -> bool {
+        self.number += 1;
+        let number = self.number;
+        self.all.iter_mut().all(|probe| {
+            probe.ask(number).unwrap_or_else(|_| {
+                // If it cannot rest either, the next question is asked at once.
+                let _ = probe::rest();
+                false
+            })
+        })
     }
-    None
+
+    /// Asks until all answer. Whether a victim had to be killed for that; `None` if no answers come.
+    fn recover(&mut self, victims: &Victims, fault: Option<&Fault>) -> Option<bool> {
+        let mut killed = false;
+        for asked in 0..LOST {
+            if self.ask() {
+                return Some(killed);
+            }
+            if let Some(fault) = fault.filter(|_| asked == USELESS) {
+                killed = victims.kill(fault.victim);
+            }
+        }
+        None
+    }
+
+    /// How much was wrong, if anything.
+    fn wrong(&self) -> Option<u32> {
+        Some(self.all.iter().map(|probe| probe.wrong()).sum()).filter(|wrong| *wrong > 0)
+    }
 }
 
-fn report(env: &Env, victims: &Victims, tallies: Vec<Tally>, faults: u32, attached: u32) {
-    for (kind, tally) in KINDS.iter().zip(tallies) {
+fn report(env: &Env, victims: &Victims, tallies: Vec<Tally>, faults: u32, probes: &Probes) {
+    for (kind, tally) in Kind::ALL.into_iter().zip(tallies) {
         let mut times = tally.recoveries;
+        if times.is_empty() {
+            continue;
+        }
         times.sort_unstable();
         let at = |part: usize| times.get(times.len().saturating_sub(1) * part / 100).map_or(0, |time| time / 1000);
         let (count, killed) = (times.len(), tally.killed);
-        result!(
-            "# {kind}: {count} faults, frames again after {} us (median), {} (99 %), {} (most); {killed} killed",
-            at(50),
-            at(99),
-            at(100)
-        );
+        result!("# {kind}: {count} faults, all well after {} us (median), {} (99 %), {} (most); {killed} killed", at(50), at(99), at(100));
     }
     for name in victims.names() {
         let restarts = status(name).map_or(0, |status| status.restarts);
@@ -127,7 +151,7 @@ fn report(env: &Env, victims: &Victims, tallies: Vec<Tally>, faults: u32, attach
         let good = restarts > 0;
         verdict(good, format_args!("chaos.restarts.{name}"), "no fault took it down");
     }
-    println!("attached {attached} times");
+    probes.all.iter().for_each(|probe| probe.report());
     verdict(true, format_args!("chaos.recovers"), "");
     println!("{faults} faults");
     if let Some(rhythm) = env.given("rhythm").map(|given| Thread(given.slot)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A client of the disk server that wants more than its range: first by requests that keep to the protocol, all of which must be
-//! refused, then by whatever words in the memory that it shares with the server, for as long as the system runs.
+//! refused, then by whatever words in the memory that it shares with the server, for as long as the system runs. With the argument `paced`
+//! it does so for a moment each time it is notified.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -13,6 +14,8 @@ macadamia::main!(run);
 
 /// What it would leave behind.
 const MARK: u32 = 0x0bad_0bad;
+/// Notification bit by which it is told to go on.
+const GO: u32 = 1;
 
 fn run(env: Env) {
     let Some(disk) = Disk::find(&env) else { panic!("it needs `disk` in the system description") };
@@ -22,7 +25,7 @@ fn run(env: Env) {
         Ok(refused) => println!("{refused} requests beyond the range were refused"),
         Err(error) => panic!("{}", error.text()),
     }
-    if let Err(error) = by_any_means(&disk) {
+    if let Err(error) = by_any_means(&disk, env.start.arguments.iter().any(|argument| argument == "paced")) {
         panic!("{}", error.text());
     }
 }
@@ -61,7 +64,7 @@ fn answer(disk: &Disk, client: &mut Client, request: Request) -> Result<u32, Err
 }
 
 /// Writes words that make no sense, and some that nearly do, into all that it shares but the slots' data.
-fn by_any_means(disk: &Disk) -> Result<(), Error> {
+fn by_any_means(disk: &Disk, paced: bool) -> Result<(), Error> {
     let mut state = 1_u64;
     let mut next = move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -69,6 +72,9 @@ fn by_any_means(disk: &Disk) -> Result<(), Error> {
     };
     let words = disk.layout().data(0) / 4;
     loop {
+        if paced {
+            ipc::wait(GO)?;
+        }
         disk.attach()?;
         for _ in 0..64 {
             for _ in 0..next() % 16 {

@@ -68,7 +68,10 @@ impl Description {
             return Err(self.wrong(net, &what));
         }
         let region = format!("network-{name}");
-        let sharer = self.component.iter().find(|other| other.shares.iter().any(|share| *share.region.get_ref() == region));
+        // Who controls the client or the switch has all of it already.
+        let controls = |other: &Component| other.controls.iter().any(|it| [name, SWITCH].contains(&it.component.get_ref().as_str()));
+        let shares = |other: &Component| other.shares.iter().any(|share| *share.region.get_ref() == region);
+        let sharer = self.component.iter().find(|other| shares(other) && !controls(other));
         match sharer {
             Some(other) => {
                 let other = other.name.get_ref();
@@ -246,6 +249,12 @@ mod tests {
         let mut sniffer = component("one", "net = true");
         write!(sniffer, "{}", component("sniffer", "shares = [{ region = \"network-one\" }]")).expect("memory");
         assert_eq!(error(&sniffer), format!("x.toml:3: `one` {alone} `network-one`, and `sniffer` does: give one another name"));
+        let controls =
+            |who: &str| format!("shares = [{{ region = \"network-one\" }}]\ncontrols = [{{ as = \"c\", component = \"{who}\" }}]");
+        for who in ["one", "switch"] {
+            assert!(parse(&(component("one", "net = true") + &component("sniffer", &controls(who)))).is_ok(), "it has all of it already");
+        }
+        assert!(error(&(component("one", "net = true") + &component("sniffer", &controls("nic")))).contains(alone));
         let said = error(&(component("one", "net = true") + &component("switch", "")));
         assert!(said.starts_with("x.toml:") && said.contains("there are two components `switch`"), "{said}");
     }

@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A client of the switch that asks the network's gateway for its address: whether frames go out and come back.
 
+use super::{ALARM, PATIENCE, Probe, rest};
 use frames::{Address, Broken, Shared, bytes};
 use image::protocol::net::SLOT_FRAME;
+use macadamia::alloc::vec::Vec;
+use macadamia::net::Ipv4Addr;
 use macadamia::net::port::{AGAIN, FRAMES, Port, Rings};
-use macadamia::{Env, Result, ipc, time};
+use macadamia::{Env, Result, ipc, println, time};
 
-/// Notification bit of the alarm.
-const ALARM: u32 = 1;
-/// How long an answer is waited for, in nanoseconds.
-const PATIENCE: u64 = 20_000_000;
 /// The gateway of QEMU's user network.
 const GATEWAY: [u8; 4] = [10, 0, 2, 2];
 /// Bytes of a question or answer (RFC 826), padded as Ethernet wants it.
 const BYTES: u32 = 60;
 
 /// The client.
-pub struct Probe {
+pub struct Gateway {
     port: Port,
-    rings: Rings,
-    own: Address,
+    /// Nothing until it is attached.
+    attached: Option<(Rings, Address)>,
+    /// Whom it asks in turn.
+    peers: Vec<[u8; 4]>,
     /// How often the port was attached.
-    pub attached: u32,
+    count: u32,
 }
 
 /// What became of a question.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+enum Outcome {
     /// The answer has come.
     Answered,
     /// None has, for a while.
@@ -35,31 +36,61 @@ pub enum Outcome {
     Again,
 }
 
-impl Probe {
-    /// The component's port.
-    pub fn new(env: &Env) -> Result<Self> {
-        let Some(port) = Port::find(env) else { panic!("it needs a port of the switch") };
-        let (rings, link) = port.attach()?;
-        Ok(Self { port, rings, own: link.address, attached: 1 })
+impl Gateway {
+    /// The component's port, if it has one. The argument `address` is somebody else to ask.
+    pub fn find(env: &Env) -> Option<Self> {
+        let port = Port::find(env)?;
+        let other = env.argument("address").and_then(|text| text.parse::<Ipv4Addr>().ok()).map(|address| address.octets());
+        Some(Self { port, attached: None, peers: [GATEWAY].into_iter().chain(other).collect(), count: 0 })
     }
+}
 
-    /// Attaches again.
-    pub fn attach(&mut self) -> Result<()> {
-        let (rings, link) = self.port.attach()?;
-        (self.rings, self.own) = (rings, link.address);
-        self.attached += 1;
-        Ok(())
-    }
-
-    /// Asks, and waits for an answer; `number` tells it from earlier ones.
-    pub fn ask(&mut self, number: u32) -> Result<Outcome> {
-        match self.try_ask(number) {
-            Ok(result) => result,
-            Err(Broken) => Ok(Outcome::Again),
+impl Probe for Gateway {
+    fn ask(&mut self, number: u32) -> Result<bool> {
+        let Some((mut rings, own)) = self.attached.take() else {
+            match self.port.attach() {
+                Ok((rings, link)) => self.attached = Some((rings, link.address)),
+                Err(_) => rest()?,
+            }
+            self.count += 1;
+            return Ok(false);
+        };
+        for peer in &self.peers {
+            let mut asked = Question { port: &self.port, rings: &mut rings, own, peer: *peer };
+            match asked.ask(number) {
+                Ok(Ok(Outcome::Answered)) => {}
+                Ok(Ok(Outcome::Silence)) => {
+                    self.attached = Some((rings, own));
+                    return Ok(false);
+                }
+                // It is attached the next time.
+                Ok(Ok(Outcome::Again)) | Err(Broken) => return Ok(false),
+                Ok(Err(error)) => return Err(error),
+            }
         }
+        self.attached = Some((rings, own));
+        Ok(true)
     }
 
-    fn try_ask(&mut self, number: u32) -> core::result::Result<Result<Outcome>, Broken> {
+    fn wrong(&self) -> u32 {
+        0
+    }
+
+    fn report(&self) {
+        println!("attached {} times to the switch", self.count);
+    }
+}
+
+/// Who has an address.
+struct Question<'a> {
+    port: &'a Port,
+    rings: &'a mut Rings,
+    own: Address,
+    peer: [u8; 4],
+}
+
+impl Question<'_> {
+    fn ask(&mut self, number: u32) -> core::result::Result<Result<Outcome>, Broken> {
         if self.rings.output.room(self.port.memory())? == 0 {
             return Ok(self.rest().map(|bits| if bits & AGAIN != 0 { Outcome::Again } else { Outcome::Silence }));
         }
@@ -86,7 +117,7 @@ impl Probe {
     }
 
     /// Lets others run for a while.
-    pub fn rest(&self) -> Result<u32> {
+    fn rest(&self) -> Result<u32> {
         time::alarm(time::now() + PATIENCE, ALARM)?;
         ipc::wait(ALARM | AGAIN)
     }
@@ -102,7 +133,7 @@ impl Probe {
         frame[12..22].copy_from_slice(&[8, 6, 0, 1, 8, 0, 6, 4, 0, 1]);
         frame[22..28].copy_from_slice(&self.own.0);
         frame[28..32].copy_from_slice(&sender(number));
-        frame[38..42].copy_from_slice(&GATEWAY);
+        frame[38..42].copy_from_slice(&self.peer);
         memory.write(slot, BYTES);
         for (word, part) in (0..).zip(frame.chunks_exact(4)) {
             memory.write(slot + SLOT_FRAME + word * 4, u32::from_le_bytes([part[0], part[1], part[2], part[3]]));
@@ -119,7 +150,7 @@ impl Probe {
             let operation = [word(20)[0], word(20)[1]];
             // Who answers is at 28, who asked at 38.
             let asked = [word(36)[2], word(36)[3], word(40)[0], word(40)[1]];
-            bytes(memory, slot).is_some() && operation == [0, 2] && word(28) == GATEWAY && asked == sender(number)
+            bytes(memory, slot).is_some() && operation == [0, 2] && word(28) == self.peer && asked == sender(number)
         };
         let (input, mut answered) = (&mut self.rings.input, false);
         while input.available(memory)? > 0 {

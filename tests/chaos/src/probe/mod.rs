@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the component asks of those that fail.
+
+mod disk;
+mod gateway;
+mod sockets;
+
+use disk::Range;
+use gateway::Gateway;
+use macadamia::alloc::boxed::Box;
+use macadamia::alloc::vec::Vec;
+use macadamia::{Env, Result, ipc, time};
+use sockets::Connection;
+
+/// Notification bit of the alarm.
+const ALARM: u32 = 1;
+/// How long an answer is waited for, in nanoseconds.
+const PATIENCE: u64 = 20_000_000;
+
+/// Something that answers as long as all is well.
+pub trait Probe {
+    /// Asks, and waits for an answer for a while; `number` tells it from earlier ones. Whether it has come.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    fn ask(&mut self, number: u32) -> Result<bool>;
+    /// What was wrong in what it got: bytes that are not those that it gave, and answers that cannot be.
+    fn wrong(&self) -> u32;
+    /// What it did, for people.
+    fn report(&self);
+}
+
+/// As many as the description gives the component something for: a port of the switch, sockets, a range of a disk.
+pub fn all(env: &Env) -> Vec<Box<dyn Probe>> {
+    let mut all: Vec<Box<dyn Probe>> = Vec::new();
+    if let Some(gateway) = Gateway::find(env) {
+        all.push(Box::new(gateway));
+    }
+    if let Some(connection) = Connection::find(env) {
+        all.push(Box::new(connection));
+    }
+    if let Some(range) = Range::find(env) {
+        all.push(Box::new(range));
+    }
+    all
+}
+
+/// Lets others run for a while.
+pub fn rest() -> Result<()> {
+    let end = time::now() + PATIENCE;
+    while time::now() < end {
+        time::alarm(end, ALARM)?;
+        ipc::wait(ALARM)?;
+    }
+    Ok(())
+}
