@@ -30,7 +30,7 @@ pub enum Kind {
     Lost,
     /// It is notified for nothing.
     Spurious,
-    /// A device's queue: nonsense in descriptors, or answers to what was not asked.
+    /// Nonsense in descriptors: in a device's queue, where it may be answers to what was not asked, or lengths of frames in a port.
     Malformed,
     /// The device is told not to interrupt.
     Interrupt,
@@ -113,6 +113,16 @@ impl Peer {
         }
     }
 
+    /// Random lengths of frames and numbers of slots, in a port.
+    fn lengths(&self, random: &mut Random) {
+        let memory = self.memory();
+        let slots = Layout::of(memory.bytes()).map_or(0, Layout::slots);
+        for _ in 0..16 {
+            memory.write(SLOTS + random.below(2 * slots) * SLOT, random.draw());
+            memory.write(ENTRIES + random.below(4) * ENTRIES_BYTES + random.below(slots) * ENTRY, random.draw() % (2 * slots));
+        }
+    }
+
     /// Random words.
     fn scribble(&self, random: &mut Random) {
         let memory = self.memory();
@@ -120,12 +130,7 @@ impl Peer {
             for _ in 0..64 {
                 memory.write(random.below(memory.bytes() / 4) * 4, random.draw());
             }
-            // Lengths of frames, too, where a client's frames are, and numbers of slots.
-            let slots = Layout::of(memory.bytes()).map_or(0, Layout::slots);
-            for _ in 0..16 {
-                memory.write(SLOTS + random.below(2 * slots) * SLOT, random.draw());
-                memory.write(ENTRIES + random.below(4) * ENTRIES_BYTES + random.below(slots) * ENTRY, random.draw() % (2 * slots));
-            }
+            self.lengths(random);
         } else {
             // Small numbers are slots, operations and counts.
             for _ in 0..64 {
@@ -250,7 +255,8 @@ impl Victim {
             Kind::Memory => self.peers.iter().any(|peer| !matches!(peer, Peer::Answers(_))),
             Kind::Index | Kind::Lost => !self.peers.is_empty(),
             Kind::Spurious => !self.bells.is_empty(),
-            Kind::Malformed | Kind::Interrupt => self.queue.is_some(),
+            Kind::Malformed => self.queue.is_some() || self.ports().next().is_some(),
+            Kind::Interrupt => self.queue.is_some(),
         }
     }
 
@@ -307,9 +313,18 @@ impl Victim {
                     let _ = self.bells[random.below(self.bells.len() as u32) as usize].notify();
                 }
             }
-            Kind::Malformed => _ = self.queue.as_ref().map(|queue| queue.scribble(random)),
+            Kind::Malformed => match (&self.queue, self.ports().next()) {
+                (Some(queue), None) => queue.scribble(random),
+                (Some(queue), _) if random.below(2) == 0 => queue.scribble(random),
+                (_, port) => _ = port.map(|port| port.lengths(random)),
+            },
             Kind::Interrupt => _ = self.queue.as_ref().map(|queue| queue.interrupts(false)),
         }
+    }
+
+    /// Ports of the switch among its memory.
+    fn ports(&self) -> impl Iterator<Item = &Peer> {
+        self.peers.iter().filter(|peer| matches!(peer, Peer::Port(_)))
     }
 
     fn peer(&self, random: &mut Random) -> &Peer {

@@ -15,6 +15,7 @@ mod probe;
 
 use fault::{Fault, Kind, Victims};
 use macadamia::alloc::boxed::Box;
+use macadamia::alloc::format;
 use macadamia::alloc::vec::Vec;
 use macadamia::start::status;
 use macadamia::{Env, Thread, println, result, time};
@@ -85,14 +86,16 @@ fn run(env: Env) {
         let recovered = probes.recover(&victims, Some(&fault));
         victims.mend(&fault);
         let Some(killed) = recovered else {
-            result!("not ok chaos.recovers: fault {count} of seed {seed}, {fault}: no answer any more");
+            let why = format!("fault {count} of seed {seed}, {fault}: no answer any more");
+            verdict(false, format_args!("chaos.recovers"), &why);
             return result!("done");
         };
         let tally = &mut tallies[Kind::ALL.iter().position(|kind| *kind == fault.kind).unwrap_or_default()];
         tally.recoveries.push(time::now() - began);
         tally.killed += u32::from(killed);
         if let Some(wrong) = probes.wrong() {
-            result!("not ok chaos.verified: fault {count} of seed {seed}, {fault}: {wrong} wrong");
+            let why = format!("fault {count} of seed {seed}, {fault}: {wrong} wrong");
+            verdict(false, format_args!("chaos.verified"), &why);
             return result!("done");
         }
     }
@@ -143,7 +146,14 @@ fn report(env: &Env, victims: &Victims, tallies: Vec<Tally>, faults: u32, probes
         times.sort_unstable();
         let at = |part: usize| times.get(times.len().saturating_sub(1) * part / 100).map_or(0, |time| time / 1000);
         let (count, killed) = (times.len(), tally.killed);
-        result!("# {kind}: {count} faults, all well after {} us (median), {} (99 %), {} (most); {killed} killed", at(50), at(99), at(100));
+        let figures = format!(
+            "{kind}: {count} faults, all well after {} us (median), {} (99 %), {} (most); {killed} killed",
+            at(50),
+            at(99),
+            at(100)
+        );
+        println!("{figures}");
+        result!("# {figures}");
     }
     for name in victims.names() {
         let restarts = status(name).map_or(0, |status| status.restarts);
@@ -171,6 +181,7 @@ fn verdict(good: bool, name: core::fmt::Arguments<'_>, why: &str) {
     if good {
         result!("ok {name}");
     } else {
+        println!("{name}: {why}");
         result!("not ok {name}: {why}");
     }
 }

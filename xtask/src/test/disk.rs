@@ -29,6 +29,7 @@ pub const ALL: &[Test] = &[
     ("linux.disk.depth", depth),
     ("linux.disk.absent", absent),
     ("linux.disk.bochs", on_bochs),
+    ("disk.errors", errors),
     ("linux.fsx", fsx),
     ("linux.fsx.long", fsx_long),
 ];
@@ -61,7 +62,7 @@ pub(super) fn check(image: &str) -> Result<()> {
 const MOUNTED: &str = "grep -q ' /mnt ' /proc/mounts || { dmesg; exit 1; }";
 
 /// Writes what no cache can know, and reads it from the disk again.
-const ROUND_TRIP: &str = "dd if=/dev/urandom of=/mnt/random bs=64k count=64 2>/dev/null; md5sum /mnt/random > /mnt/sum; sync; \
+pub(super) const ROUND_TRIP: &str = "dd if=/dev/urandom of=/mnt/random bs=64k count=64 2>/dev/null; md5sum /mnt/random > /mnt/sum; sync; \
                           echo 3 > /proc/sys/vm/drop_caches; md5sum -c -s /mnt/sum";
 
 /// What was written is there after `poweroff`, and what was synchronised after the machine was killed.
@@ -310,6 +311,36 @@ fn on_bochs() -> Result<()> {
     forget(IMAGE)?;
     Guest { system: SYSTEM, on: Emulator::Bochs, ..Guest::default() }.succeed(ROUND_TRIP)?;
     Ok(())
+}
+
+/// Sectors that cannot be read the first time, and as many that cannot be written.
+const BAD: u32 = 40;
+/// How many of these errors a client has to see at least.
+const SEEN: u32 = 20;
+
+/// The device says that it failed, and the server dies and hangs: a request that failed is told to have, and what was answered is
+/// on the disk.
+fn errors() -> Result<()> {
+    let folder = Path::new("out/disk-errors");
+    let image = folder.join("disk.img");
+    forget(&image.to_string_lossy())?;
+    let built = build::plan(Path::new("tests/systems/disk-errors.toml"), Options::default())?.carry_out()?;
+    // The client's blocks are in the first 2,048 sectors.
+    let rule = |(kind, sector): (&str, u32)| {
+        format!("[inject-error]\nevent = \"none\"\niotype = \"{kind}\"\nerrno = \"5\"\nonce = \"on\"\nsector = \"{sector}\"\n")
+    };
+    let rules: String = (0..BAD).flat_map(|number| [("write", number * 50), ("read", number * 50 + 25)]).map(rule).collect();
+    let file = folder.join("errors");
+    std::fs::write(&file, rules)?;
+    let drive = format!("drive.disk.file=blkdebug:{}:{}", file.display(), image.display());
+    let mut session = emulator::session_with(&built, &["-set", &drive])?;
+    let before = session.until(" requests repeated that failed")?;
+    let failed = before.split_whitespace().next_back().and_then(|count| count.parse::<u32>().ok()).context("no count")?;
+    println!("# {}", before.lines().last().unwrap_or_default());
+    ensure!(failed >= SEEN, "{failed} requests failed, not {SEEN}");
+    ensure!(before.contains(" 0 wrong"), "{before}");
+    session.expect("40 faults")?;
+    session.end()
 }
 
 /// Random operations on a file of the disk agree with a model in memory; then the file system is checked.

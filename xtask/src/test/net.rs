@@ -30,13 +30,15 @@ pub const ALL: &[Test] = &[
     ("linux.net.restarts", || restarts(Nic::Virtio)),
     ("linux.net.restarts.e1000", || restarts(Nic::E1000)),
     ("linux.net.flood", flood),
+    ("linux.chaos", chaos),
     ("linux.net.two", two),
     ("linux.debian.two", two_debians),
 ];
 
 /// A server of the loopback interface that speaks enough of HTTP: `GET /N` is answered with N bytes, each connection's the same; what is
 /// posted, with its checksum; `GET /wait` as soon as [`Server::release`] was called; `GET /more` with `yes` until driver and switch have died
-/// often enough, `GET /flood` as long as a neighbour sends; `GET /mirror/` has a repository of packages.
+/// often enough, `GET /flood` as long as a neighbour sends, `GET /faults` as long as nobody says what came
+/// of faults; `GET /mirror/` has a repository of packages.
 pub struct Server {
     pub port: u16,
     ends: Arc<AtomicBool>,
@@ -127,6 +129,8 @@ fn answer(stream: TcpStream, ask: &Sender<()>, wait: &Receiver<()>) -> Result<()
         mirror::file(path)?
     } else if path == "flood" {
         if console()?.contains("frames sent") { b"no".to_vec() } else { b"yes".to_vec() }
+    } else if path == "faults" {
+        if console()?.contains("[chaos] ") { b"no".to_vec() } else { b"yes".to_vec() }
     } else {
         bytes(path.parse()?)
     };
@@ -329,6 +333,36 @@ fn flood() -> Result<()> {
     let sum = checksum(&bytes(BYTES));
     let sums = text.strip_suffix("0\n").with_context(|| format!("Linux says {text:?}"))?;
     ensure!(!sums.is_empty() && sums.lines().all(|line| line == format!("{sum}  -")), "Linux says {text:?}, not always {sum}");
+    Ok(())
+}
+
+/// What is in the rings of Linux's network and disk is nonsense again and again, and those at their other ends die: what Linux writes to the
+/// disk it reads again, what it is sent is whole, and no request has failed.
+fn chaos() -> Result<()> {
+    disk::forget("out/linux-chaos-rings/disk.img")?;
+    let server = Server::start()?;
+    let command = format!(
+        "echo 60 > /proc/sys/net/ipv4/neigh/eth0/mcast_solicit; {{ while [ ! -e /tmp/end ]; do {}; [ $? = 0 ] || echo failed; echo; done > /tmp/disk; }} & \
+         until ip -4 addr show dev eth0 | grep -q inet; do :; done; \
+         while [ \"$(wget -q -O - {})\" = yes ]; do wget -q -O - {} | sha256sum; done; touch /tmp/end; wait; \
+         grep -c failed /tmp/disk; dmesg | grep -c 'l4a: error'; wc -l < /tmp/disk",
+        disk::ROUND_TRIP,
+        server.url("faults"),
+        server.url(&BYTES.to_string())
+    );
+    let (system, timeout) = ("tests/systems/linux-chaos-rings.toml", Duration::from_secs(600));
+    let outcome = Guest { system, timeout, ..guest() }.run(&command)?;
+    let text = outcome.text();
+    let sum = format!("{}  -\n", checksum(&bytes(BYTES)));
+    let rest = text.trim_start_matches(&sum);
+    let transfers = (text.len() - rest.len()) / sum.len();
+    let turns = rest.strip_prefix("0\n0\n").and_then(|turns| turns.trim().parse::<u32>().ok());
+    let turns = turns.filter(|turns| *turns > 0 && transfers > 0).with_context(|| format!("Linux says {:?}", outcome.said()))?;
+    println!("# {transfers} transfers of {BYTES} bytes, {turns} times 4 MiB written and read again");
+    let log = console()?;
+    let said: Vec<&str> = log.lines().filter_map(|line| line.strip_prefix("[chaos] ")).collect();
+    said.iter().for_each(|line| println!("# {line}"));
+    ensure!(said.contains(&"250 faults"), "not after all faults there was an answer of Linux");
     Ok(())
 }
 

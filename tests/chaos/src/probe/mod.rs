@@ -3,6 +3,7 @@
 
 mod disk;
 mod gateway;
+mod progress;
 mod sockets;
 
 use disk::Range;
@@ -10,6 +11,7 @@ use gateway::Gateway;
 use macadamia::alloc::boxed::Box;
 use macadamia::alloc::vec::Vec;
 use macadamia::{Env, Result, ipc, time};
+use progress::Progress;
 use sockets::Connection;
 
 /// Notification bit of the alarm.
@@ -30,7 +32,8 @@ pub trait Probe {
     fn report(&self);
 }
 
-/// As many as the description gives the component something for: a port of the switch, sockets, a range of a disk.
+/// As many as the description gives the component something for: a port of the switch, sockets, a range of a disk, the
+/// memory of another client of a disk.
 pub fn all(env: &Env) -> Vec<Box<dyn Probe>> {
     let mut all: Vec<Box<dyn Probe>> = Vec::new();
     if let Some(gateway) = Gateway::find(env) {
@@ -42,6 +45,7 @@ pub fn all(env: &Env) -> Vec<Box<dyn Probe>> {
     if let Some(range) = Range::find(env) {
         all.push(Box::new(range));
     }
+    all.extend(Progress::of_clients(env).map(|progress| Box::new(progress) as _));
     all
 }
 
