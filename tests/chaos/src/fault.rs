@@ -5,9 +5,7 @@ use crate::Random;
 use core::fmt;
 use frames::{Layout, Shared};
 use image::protocol::disk;
-use image::protocol::net::{
-    CONSUMED, CONSUMER_WAITS, ENTRIES, ENTRIES_BYTES, ENTRY, FREE, IN, OUT, PRODUCED, PRODUCER_WAITS, SLOT, SLOTS,
-};
+use image::protocol::net::{CONSUMED, CONSUMER_WAITS, ENTRIES, ENTRIES_BYTES, ENTRY, FREE, IN, OUT, PRODUCED, PRODUCER_WAITS, SLOT, SLOTS};
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::region::Region;

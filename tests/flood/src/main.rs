@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sends frames into the network that nobody should send, by a seed: of random lengths, and random from some byte on, for everybody,
-//! for a group, for the first client, or for nobody. Many look like IPv4, IPv6 or ARP. Now and then a length is none.
+//! for a group, for the first or the second client, or for nobody. Many look like IPv4, IPv6 or ARP. Now and then a length is none.
 //!
-//! Arguments: `frames=N`, `seed=N`.
+//! Arguments: `frames=N`, `seed=N`. With `witness=N` in their place it counts what others send by way of the network card: at least so many
+//! frames have come when somebody sends it a datagram.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
 
 use frames::{Address, Shared};
 use image::protocol::net::{FEWEST_BYTES, MOST_BYTES, SLOT_FRAME};
-use macadamia::net::port::{AGAIN, FRAMES, Port};
-use macadamia::{Env, Error, Result, ipc, println};
+use macadamia::net::UdpSocket;
+use macadamia::net::port::{AGAIN, FRAMES, Port, counter};
+use macadamia::{Env, Error, Result, ipc, println, result};
 
 macadamia::main!(run);
 
@@ -30,9 +32,9 @@ impl Random {
     }
 }
 
-/// Beginnings of what Linux understands, from the type on.
+/// Beginnings of what clients understand, from the type on.
 const KNOWN: [&[u8]; 8] = [
-    // IPv4: ICMP, TCP, UDP, a fragment; all of them for 10.0.2.15.
+    // IPv4: ICMP, TCP, UDP, a fragment; all of them for 10.0.2.15, or for who has the frame.
     &[8, 0, 0x45, 0, 0, 60, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 2, 2, 10, 0, 2, 15],
     &[8, 0, 0x45, 0, 0, 60, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 2, 2, 10, 0, 2, 15],
     &[8, 0, 0x46, 0, 0, 60, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 2, 2, 10, 0, 2, 15],
@@ -44,7 +46,13 @@ const KNOWN: [&[u8]; 8] = [
     &[0x81, 0, 0, 1, 8, 0, 0x45],
 ];
 
+/// The last bytes of the first two clients' addresses of IPv4, which begin with 10.0.2.
+const CLIENTS: [u8; 2] = [40, 15];
+
 fn run(env: Env) {
+    if env.argument("witness").is_some() {
+        return witness(&env).unwrap_or_else(|error| panic!("{error}"));
+    }
     let (frames, seed) = (env.number("frames"), env.number("seed"));
     let Some(port) = Port::find(&env) else { panic!("it needs a port of the switch") };
     let mut random = Random(seed | 1);
@@ -52,6 +60,26 @@ fn run(env: Env) {
         Ok(()) => println!("{frames} frames sent"),
         Err(error) => println!("stopped: {}", error.text()),
     }
+}
+
+/// The counters of the card's port: frames that were taken, malformed, refused.
+const COUNTERS: [u32; 3] = [0, 5, 6];
+
+/// Waits for a datagram, answers it, and says how many frames have come.
+fn witness(env: &Env) -> macadamia::net::Result<()> {
+    let socket = UdpSocket::bind("0.0.0.0:9")?;
+    let (_, from) = socket.recv_from(&mut [0; 1])?;
+    let counters = COUNTERS.map(|number| counter(env.thread("switch"), 0, number).unwrap_or_default());
+    let [taken, malformed, refused] = counters;
+    result!("# {taken} frames came by the card, {refused} were refused, {malformed} were too short or too long");
+    // The last one is this one.
+    if taken + malformed + refused > u64::from(env.number("witness")) && malformed > 0 {
+        result!("ok flood.card");
+    } else {
+        result!("not ok flood.card: fewer than {}", env.number("witness"));
+    }
+    result!("done");
+    socket.send_to(&[0], from).map(|_| ())
 }
 
 fn flood(port: &Port, frames: u32, random: &mut Random) -> Result<()> {
@@ -92,17 +120,22 @@ fn fill(memory: &impl Shared, slot: u32, own: Address, random: &mut Random) {
     };
     memory.write(slot, bytes);
     let mut head = [0; 36];
+    let client = random.below(CLIENTS.len() as u32) as u8;
     let first = [0x52, 0x54, 0, 0x12, 0x34, 0x56];
+    let one = [0x52, 0x54, 0, 0x12, 0x34, 0x56 + client];
     let to = match random.below(8) {
         0 => [0xff; 6],
         1 => [0x33, 0x33, 0, 0, 0, 1],
         2 => [2, 0, 0, 0, 0, 1],
-        _ => first,
+        _ => one,
     };
     head[..6].copy_from_slice(&to);
     head[6..12].copy_from_slice(&if random.below(16) == 0 { first } else { own.0 });
     let known = KNOWN[random.below(KNOWN.len() as u32) as usize];
     head[12..12 + known.len()].copy_from_slice(known);
+    if known.starts_with(&[8, 0]) {
+        head[33] = CLIENTS[usize::from(client)];
+    }
     // Random from some byte on.
     let sound = 12 + random.below(24) as usize;
     head[sound..].iter_mut().for_each(|byte| *byte = random.draw() as u8);

@@ -4,7 +4,7 @@
 
 mod files;
 mod frames;
-mod ping;
+pub mod ping;
 mod program;
 pub mod run;
 mod wall;

@@ -31,6 +31,20 @@ const PAUSE: Duration = Duration::from_millis(5);
 const LAST_PAUSE: Duration = Duration::from_millis(100);
 /// Bytes of a datagram: its frame is the smallest that there is.
 const SMALL: usize = 18;
+/// Frames that nobody should send between two pings: as many as sockets of the host hold.
+const BATCH: u32 = 48;
+/// Beginnings of what the system understands, from the type on: ICMP, TCP and UDP over IPv4 for it, and a fragment; ARP; IPv6 with ICMP and
+/// with options; a VLAN's tag.
+const KNOWN: [&[u8]; 8] = [
+    &[8, 0, 0x45, 0, 0, 60, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 2, 2, 10, 0, 2, 40],
+    &[8, 0, 0x45, 0, 0, 60, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 2, 2, 10, 0, 2, 40],
+    &[8, 0, 0x46, 0, 0, 60, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 2, 2, 10, 0, 2, 40],
+    &[8, 0, 0x45, 0, 0, 60, 0, 0, 0x20, 1, 64, 17, 0, 0, 10, 0, 2, 2, 10, 0, 2, 40],
+    &[8, 6, 0, 1, 8, 0, 6, 4, 0, 1],
+    &[0x86, 0xdd, 0x60, 0, 0, 0, 0, 20, 58, 255],
+    &[0x86, 0xdd, 0x60, 0, 0, 0, 0, 20, 0, 255],
+    &[0x81, 0, 0, 1, 8, 0, 0x45],
+];
 /// The largest frame.
 const MOST: usize = 2048;
 
@@ -39,6 +53,8 @@ const MOST: usize = 2048;
 pub enum Questions {
     /// So many pings, and a datagram to another program that ends the run.
     Pings(u32),
+    /// So many frames that nobody should send, and then pings.
+    Noise(u32, u32),
     /// So many datagrams that are sent back; an empty one to the same program ends the run.
     Echoes(u32),
 }
@@ -88,15 +104,14 @@ struct Neighbour {
 
 impl Neighbour {
     fn carry_out(mut self, questions: Questions) -> Result<Duration> {
-        let question = arp(ArpOperation::Request, EthernetAddress([0; 6]));
-        self.exchange(&ethernet(EthernetAddress::BROADCAST, EthernetProtocol::Arp, &question), |frame| {
-            let packet = ArpPacket::new_checked(frame.payload()).ok()?;
-            (packet.operation() == ArpOperation::Reply).then(|| frame.src_addr())
-        })
-        .map(|system| self.system = system)?;
+        self.system = self.find()?;
         let mut begun = Instant::now();
         match questions {
             Questions::Pings(count) => self.ping(count)?,
+            Questions::Noise(frames, pings) => {
+                self.make_noise(frames)?;
+                self.ping(pings)?;
+            }
             Questions::Echoes(count) => {
                 // The program has perhaps not begun yet.
                 self.echo(0)?;
@@ -107,10 +122,29 @@ impl Neighbour {
         let took = begun.elapsed();
         match questions {
             // Its answer ends the last interval.
-            Questions::Pings(_) => self.exchange(&self.udp(LAST, &[1]), |frame| datagram(frame).map(|_| ()))?,
+            Questions::Pings(_) | Questions::Noise(..) => self.exchange(&self.udp(LAST, &[1]), |frame| datagram(frame).map(|_| ()))?,
             Questions::Echoes(_) => self.end_echoes(),
         }
         Ok(took)
+    }
+
+    /// Asks for the system's address.
+    fn find(&self) -> Result<EthernetAddress> {
+        let question = arp(ArpOperation::Request, EthernetAddress([0; 6]));
+        self.exchange(&ethernet(EthernetAddress::BROADCAST, EthernetProtocol::Arp, &question), |frame| {
+            let packet = ArpPacket::new_checked(frame.payload()).ok()?;
+            (packet.operation() == ArpOperation::Reply).then(|| frame.src_addr())
+        })
+    }
+
+    fn make_noise(&self, frames: u32) -> Result<()> {
+        let mut random = Random(1);
+        for _ in 0..frames.div_ceil(BATCH) {
+            (0..BATCH).for_each(|_| self.send(&random.frame(self.system)));
+            // The system has taken them when it answers: nothing is lost on the way.
+            self.find()?;
+        }
+        Ok(())
     }
 
     fn ping(&self, count: u32) -> Result<()> {
@@ -220,4 +254,43 @@ fn ethernet(dst_addr: EthernetAddress, ethertype: EthernetProtocol, payload: &[u
     EthernetRepr { src_addr: OWN.0, dst_addr, ethertype }.emit(&mut frame);
     frame.payload_mut().copy_from_slice(payload);
     bytes
+}
+
+/// xorshift32 (Marsaglia 2003).
+struct Random(u32);
+
+impl Random {
+    fn draw(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 17;
+        self.0 ^= self.0 << 5;
+        self.0
+    }
+
+    fn below(&mut self, end: u32) -> u32 {
+        self.draw() % end
+    }
+
+    /// A frame that nobody should send: too short, too long, or random from some byte on, for the system, a group or nobody.
+    fn frame(&mut self, system: EthernetAddress) -> Vec<u8> {
+        let bytes = match self.below(32) {
+            // QEMU takes an empty datagram for the end.
+            0..3 => 1 + self.below(13),
+            3 => 1500 + self.below(2500),
+            4..8 => 14 + self.below(8),
+            _ => 14 + self.below(1501),
+        };
+        let to = match self.below(8) {
+            0 => EthernetAddress::BROADCAST,
+            1 => EthernetAddress([0x33, 0x33, 0, 0, 0, 1]),
+            2 => EthernetAddress([2, 0, 0, 0, 0, 1]),
+            _ => system,
+        };
+        let known = KNOWN[self.below(KNOWN.len() as u32) as usize];
+        let head = [&to.0[..], &OWN.0.0, known].concat();
+        let sound = 12 + self.below(24) as usize;
+        let mut frame: Vec<u8> = head.into_iter().take(sound).collect();
+        frame.resize_with(bytes as usize, || self.draw() as u8);
+        frame
+    }
 }

@@ -3,10 +3,11 @@
 
 use super::net::{bytes, checksum};
 use super::tally::Test;
+use crate::bench::ping::{Peer, Questions};
 use crate::build::{self, Built, Options, Wire};
 use crate::guest::{self, Guest};
-use crate::machine::emulator;
-use crate::machine::network::{Forward, free_port};
+use crate::machine::emulator::{self, Machine, Transcript, batch};
+use crate::machine::network::{Forward, Nic, free_port};
 use crate::top;
 use anyhow::{Result, bail, ensure};
 use std::io::{Read, Write};
@@ -22,6 +23,8 @@ pub const ALL: &[Test] = &[
     ("net.top", table),
     ("net.http", http),
     ("net.many", many),
+    ("net.flood", || flood(Nic::Virtio)),
+    ("net.flood.e1000", || flood(Nic::E1000)),
 ];
 
 /// The longest that a test with Linux may take.
@@ -202,4 +205,24 @@ fn many() -> Result<()> {
     ensure!(first == second && first.starts_with(&format!("{MANY} connections, ")), "Linux says {text:?}");
     ensure!(alone.trim() == page.to_string() && linux == format!("{MANY} connections"), "Linux says {text:?}");
     Ok(())
+}
+
+/// Frames that nobody should send, by the card. Of 32 one is longer, and the card may drop it.
+const FRAMES: u32 = 1_020_000;
+/// Pings that are answered afterwards.
+const PINGS: u32 = 10;
+
+/// So many frames by the card, too short, too long and random: driver, switch and IP server go on.
+fn flood(nic: Nic) -> Result<()> {
+    let peer = Peer::start(Questions::Noise(FRAMES, PINGS))?;
+    let options = Options { wire: peer.wire(), nic, ..Options::default() };
+    let built = build::plan(Path::new("tests/systems/net-flood.toml"), options)?.carry_out()?;
+    let transcript = batch(&built, Machine::Qemu { cpu: &built.cpu, icount: false, model: None }, 5 * MINUTES)?;
+    let answered = peer.end();
+    let Transcript { results, console, .. } = &transcript;
+    results.lines().filter(|line| line.starts_with('#')).for_each(|line| println!("{line}"));
+    ensure!(transcript.is_done() && results.contains("ok flood.card\n"), "{results}{console}");
+    let died = console.lines().find(|line| [" died", " hangs", " ended with", "begins anew"].iter().any(|what| line.contains(what)));
+    ensure!(died.is_none(), "{died:?}");
+    answered.map(|_| ())
 }

@@ -54,6 +54,7 @@ const SLOW: &[&str] = &[
     "linux.walk",
     "linux.fsx.long",
     "linux.net.restarts.e1000",
+    "net.flood.e1000",
     "linux.kselftest.bochs",
     "linux.busybox",
     "linux.busybox.forced",
