@@ -377,6 +377,99 @@ proptest! {
     }
 }
 
+impl Net {
+    /// What it sends to a port by UDP within a second of its own: from which port, and the bytes.
+    fn sent_to(&mut self, port: u16) -> Option<(u16, Vec<u8>)> {
+        for _ in 0..100 {
+            let sent = self.wire.frames.borrow().iter().find_map(|frame| {
+                let is_udp = frame.get(12..14) == Some(&[8, 0]) && frame[23] == 17 && frame[36..38] == port.to_be_bytes();
+                is_udp.then(|| (u16::from_be_bytes([frame[34], frame[35]]), frame[42..].to_vec()))
+            });
+            if sent.is_some() {
+                return sent;
+            }
+            self.poll();
+        }
+        None
+    }
+
+    /// A datagram comes, from a port of this address.
+    fn comes(&mut self, from: [u8; 4], ports: [u16; 2], to: [u8; 4], body: &[u8]) {
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0];
+        frame.extend((28 + body.len() as u16).to_be_bytes());
+        frame.extend([0, 0, 0, 0, 64, 17, 0, 0]);
+        frame.extend([from, to].concat());
+        let sum = frame[14..].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
+        let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+        frame[24..26].copy_from_slice(&sum.to_be_bytes());
+        // A datagram without a checksum is one, too.
+        frame.extend([ports[0].to_be_bytes(), ports[1].to_be_bytes(), (8 + body.len() as u16).to_be_bytes(), [0, 0]].concat());
+        frame.extend(body);
+        self.wire.frames.borrow_mut().push_back(frame);
+        self.poll();
+    }
+}
+
+/// Bytes as options and records have them: a kind, a length that may be right, and something.
+fn parts() -> impl Strategy<Value = Vec<u8>> {
+    let kind = prop_oneof![Just(1_u8), Just(3), Just(6), Just(51), Just(53), Just(54), Just(0xc0), any::<u8>()];
+    let part = (kind, any::<bool>(), prop::collection::vec(any::<u8>(), 0..9)).prop_map(|(kind, right, bytes)| {
+        let length = if right { bytes.len() as u8 } else { bytes.first().copied().unwrap_or(0xff) };
+        [vec![kind, length], bytes].concat()
+    });
+    prop::collection::vec(part, 0..12).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #[test]
+    fn leases_of_any_kind_harm_nobody(answers in prop::collection::vec((prop_oneof![3 => Just(2_u8), 3 => Just(5), 1 => Just(6), 1 => any::<u8>()], prop_oneof![any::<[u8; 4]>(), Just([224, 0, 0, 1]), Just([255; 4]), Just([10, 0, 2, 15])], parts()), 1..20)) {
+        let mut net = Net::with(2, Configuration::Dhcp);
+        for (kind, address, options) in answers {
+            // It asks again and again, and more rarely when it has an address.
+            let Some((68, question)) = net.sent_to(67) else { break };
+            let mut answer = vec![2, 1, 6, 0];
+            answer.extend(&question[4..8]);
+            answer.extend([0; 8]);
+            answer.extend(address);
+            answer.extend([10, 0, 2, 2, 0, 0, 0, 0]);
+            answer.extend(&question[28..44]);
+            answer.resize(236, 0);
+            answer.extend([0x63, 0x82, 0x53, 0x63, 53, 1, kind, 54, 4, 10, 0, 2, 2, 1, 4, 255, 255, 255, 0]);
+            answer.extend(options);
+            net.comes([10, 0, 2, 2], [67, 68], [255; 4], &answer);
+        }
+        (0..2).for_each(|client| assert_eq!(net.ask(client, &[HELLO])[0], 0));
+    }
+
+    #[test]
+    fn answers_about_names_of_any_kind_harm_nobody(answers in prop::collection::vec((prop_oneof![Just(0x8180_u16), any::<u16>()], 0_u16..4, any::<bool>(), parts()), 1..20)) {
+        let (address, server) = (Ipv4Cidr::new(Ipv4Address::from_bits(HERE), 24), Ipv4Address::from_bits(HERE));
+        let mut net = Net::with(2, Configuration::Static { address, gateway: None, name_server: Some(server) });
+        (0..2).for_each(|client| assert_eq!(net.ask(client, &[HELLO])[0], 0));
+        for (flags, count, repeats, records) in answers {
+            net.memories[0].write(0, b"name.example");
+            assert_eq!(net.begin(0, &[LOOK_UP, 4, 12]), None, "it waits");
+            let (port, question) = net.sent_to(53).expect("a question");
+            let mut answer = question[..2].to_vec();
+            answer.extend(flags.to_be_bytes());
+            answer.extend([0, 1]);
+            answer.extend(count.to_be_bytes());
+            answer.extend([0; 4]);
+            answer.extend(&question[12..]);
+            // A name that points to the question's or to itself, a type and a class that were asked for, and an address, if it goes on so.
+            answer.extend([0xc0, if repeats { 12 } else { answer.len() as u8 }, 0, 1, 0, 1, 0, 0, 0, 1]);
+            if repeats {
+                answer.extend([0, 4, 10, 0, 2, 9]);
+            }
+            answer.extend(records);
+            net.comes([10, 0, 2, 15], [53, port], [10, 0, 2, 15], &answer);
+            assert_eq!(net.ask(0, &[HELLO, 1])[0], 0);
+            assert_eq!(net.ask(0, &[HELLO, 0])[0], 0);
+        }
+        net.datagram(b"of the others");
+    }
+}
+
 #[test]
 fn a_peer_that_sends_and_ends_at_once_is_heard() {
     let mut net = Net::new(2);
