@@ -55,6 +55,7 @@ const SLOW: &[&str] = &[
     "linux.fsx.long",
     "linux.net.restarts.e1000",
     "net.flood.e1000",
+    "linux.load",
     "linux.kselftest.bochs",
     "linux.busybox",
     "linux.busybox.forced",
