@@ -30,6 +30,8 @@
 
 /* How long Linux's boot waits for the switch, which may wait for the card's driver. */
 #define BOOT_WAIT	(5 * HZ)
+/* Somebody may write over what we wait by.  After so long we look by ourselves. */
+#define LOOK		HZ
 /* The pause before the port is attached again after an error: at first, and at most. */
 #define FIRST_PAUSE	(HZ / 10)
 #define LONGEST_PAUSE	(10 * HZ)
@@ -58,6 +60,7 @@ static struct {
 	u16 own[L4_NET_MOST_SLOTS];	/* slots of `out` to fill; the last became free last */
 	u32 owned;
 	DECLARE_BITMAP(away, L4_NET_MOST_SLOTS);	/* slots of `out` that the switch has */
+	DECLARE_BITMAP(given, L4_NET_MOST_SLOTS);	/* slots of `in` that the switch has */
 	u16 holds[L4_NET_MOST_SLOTS];	/* slots of `in` whose frames are in use */
 	u32 held;
 	u32 bell;		/* capability: notifies the switch */
@@ -71,6 +74,7 @@ static struct {
 	unsigned long pause;
 	struct completion first;
 	struct delayed_work retry;
+	struct timer_list look;
 	struct work_struct rename;
 	u8 address[ETH_ALEN];	/* what the switch gave */
 	u64 attachments, broken;
@@ -139,6 +143,7 @@ static int room(void)
 
 static void give_back(u32 slot)
 {
+	__set_bit(slot, net.given);
 	write_entry(net.in.free, net.in.free_index++, slot);
 }
 
@@ -177,7 +182,8 @@ static void begin(void)
 	net.out.filled_index = net.out.free_index = 0;
 	net.owned = 0;
 	bitmap_fill(net.away, net.slots);
-	bitmap_zero(in_use, L4_NET_MOST_SLOTS);
+	bitmap_zero(net.given, net.slots);
+	bitmap_zero(in_use, net.slots);
 	for (i = 0; i < net.held; i++)
 		__set_bit(net.holds[i], in_use);
 	for (i = 0; i < net.slots; i++)
@@ -534,7 +540,8 @@ static int receive_frame(int filled)
 	for (i = 0; i < parts; i++) {
 		u32 slot = read_entry(net.in.filled, net.in.filled_index++);
 
-		if (slot >= net.slots)
+		/* One that the switch does not have may be in use. */
+		if (slot >= net.slots || !__test_and_clear_bit(slot, net.given))
 			return -EPROTO;
 		slots[i] = slot;
 		if (i)
@@ -554,7 +561,6 @@ static int receive_frame(int filled)
 		skb = large_frame(slots, bytes);
 	else
 		skb = plain_frame(slots[0], bytes, &kept);
-	/* A switch that names a slot again that it does not have harms itself. */
 	for (i = 0; !kept && i < parts; i++)
 		give_back(slots[i]);
 	if (!skb)
@@ -609,9 +615,17 @@ static int poll(struct napi_struct *napi, int budget)
 	return done;
 }
 
+static void look(struct timer_list *timer)
+{
+	if (net.attached)
+		napi_schedule(&net.napi);
+	mod_timer(&net.look, jiffies + LOOK);
+}
+
 static int open(struct net_device *dev)
 {
 	napi_enable(&net.napi);
+	mod_timer(&net.look, jiffies + LOOK);
 	local_bh_disable();
 	if (net.attached) {
 		netif_start_queue(dev);
@@ -624,6 +638,7 @@ static int open(struct net_device *dev)
 static int stop(struct net_device *dev)
 {
 	netif_stop_queue(dev);
+	timer_delete_sync(&net.look);
 	napi_disable(&net.napi);
 	return 0;
 }
@@ -737,6 +752,7 @@ static int __init net_init(void)
 	init_completion(&net.first);
 	tasklet_setup(&net.tasklet, attach);
 	INIT_DELAYED_WORK(&net.retry, retry);
+	timer_setup(&net.look, look, 0);
 	INIT_WORK(&net.rename, rename);
 	netif_carrier_off(dev);
 	err = l4_async_call_init(&net.attach, "switch", L4_IRQ_NET_ATTACH, attach_done, "eth0-attach", NULL);

@@ -70,11 +70,14 @@ pub struct Addresses {
     seen: BTreeMap<u64, Seen>,
     /// Frames so far.
     frames: u64,
+    /// Where the last frame came from, and where the last one went, if nothing has changed since: mostly the next one does, too.
+    recent: [Option<(u64, usize)>; 2],
 }
 
 impl Addresses {
     /// Gives an address to a port, whatever was known of it.
     pub fn give(&mut self, address: Address, port: usize) {
+        self.recent = [None; 2];
         self.given.retain(|_, owner| *owner != port);
         self.given.insert(address.number(), port);
         self.seen.remove(&address.number());
@@ -82,6 +85,7 @@ impl Addresses {
 
     /// What was learned of a port holds no longer.
     pub fn forget(&mut self, port: usize) {
+        self.recent = [None; 2];
         self.seen.retain(|_, seen| seen.port != port);
     }
 
@@ -93,11 +97,25 @@ impl Addresses {
             return false;
         }
         let number = address.number();
+        self.frames += 1;
+        if self.recent[0] == Some((number, port)) {
+            return true;
+        }
+        let last = self.frames;
+        // What was not noted of the one before.
+        if let Some(seen) = self.recent[0].and_then(|(before, _)| self.seen.get_mut(&before)) {
+            seen.last = last - 1;
+        }
+        let owned = self.owns(number, port, last);
+        self.recent[0] = owned.then_some((number, port));
+        owned
+    }
+
+    /// Whether a port has an address, from the frame with the number `last` on at least.
+    fn owns(&mut self, number: u64, port: usize, last: u64) -> bool {
         if let Some(owner) = self.given.get(&number) {
             return *owner == port;
         }
-        self.frames += 1;
-        let last = self.frames;
         if let Some(seen) = self.seen.get_mut(&number) {
             if seen.port == port {
                 seen.last = last;
@@ -109,14 +127,20 @@ impl Addresses {
             let oldest = own().min_by_key(|(_, seen)| seen.last).map(|(number, _)| *number);
             oldest.map(|oldest| self.seen.remove(&oldest));
         }
+        self.recent = [None; 2];
         self.seen.insert(number, Seen { port, last });
         true
     }
 
     /// Behind which port an address is, if that is known.
     #[must_use]
-    pub fn port(&self, address: Address) -> Option<usize> {
+    pub fn port(&mut self, address: Address) -> Option<usize> {
         let number = address.number();
-        self.given.get(&number).copied().or_else(|| self.seen.get(&number).map(|seen| seen.port))
+        if let Some((_, port)) = self.recent[1].filter(|(recent, _)| *recent == number) {
+            return Some(port);
+        }
+        let port = self.given.get(&number).copied().or_else(|| self.seen.get(&number).map(|seen| seen.port))?;
+        self.recent[1] = Some((number, port));
+        Some(port)
     }
 }

@@ -47,62 +47,66 @@ impl Layout {
     }
 }
 
-/// Bytes of the frame in a slot, if they can be.
-pub fn bytes(memory: &impl Shared, slot: u32) -> Option<u32> {
-    let bytes = memory.read(slot);
-    (FEWEST_BYTES..=MOST_BYTES).contains(&bytes).then_some(bytes)
-}
-
-/// Words of the header for whoever cuts a frame into segments.
-const HEADER: u32 = 3;
+/// Words at a slot's start that the switch looks at: the length, the header for segments, and of the frame the addresses.
+const WORDS: usize = 7;
+/// Those of the header for whoever cuts a frame into segments.
+const HEADER: core::ops::Range<usize> = 1..4;
+/// Bytes of the frame among them.
+const HEAD: u32 = 12;
+const _: () = assert!(SLOT_OWN == 4 * HEADER.start as u32 && SLOT_FRAME == 4 * HEADER.end as u32 && SLOT_FRAME + HEAD == 4 * WORDS as u32);
 
 /// A frame that is passed on: what was read of it once, as a client may change it at any time.
 #[derive(Clone, Copy)]
 pub(crate) struct Frame {
-    /// All bytes.
-    pub bytes: u32,
-    /// Its first three words: addresses.
-    pub head: [u32; 3],
-    /// The header for segments; all 0 if it is not to be cut.
-    pub header: [u32; HEADER as usize],
+    words: [u32; WORDS],
 }
 
 impl Frame {
     /// The one that begins in a slot of a client's, which may send large ones or not; `None` if its length cannot be.
     pub fn read(memory: &impl Shared, slot: u32, large: bool) -> Option<Self> {
+        let mut words: [u32; WORDS] = memory.read_words(slot);
+        if !large {
+            words[HEADER].fill(0);
+        }
         let most = if large { MOST_LARGE } else { MOST_BYTES };
-        let bytes = memory.read(slot);
-        let words = |from: u32| [0, 4, 8].map(|offset| memory.read(slot + from + offset));
-        let header = if large { words(SLOT_OWN) } else { [0; HEADER as usize] };
-        (FEWEST_BYTES..=most).contains(&bytes).then(|| Self { bytes, head: words(SLOT_FRAME), header })
+        (FEWEST_BYTES..=most).contains(&words[0]).then_some(Self { words })
+    }
+
+    /// All its bytes.
+    pub const fn bytes(&self) -> u32 {
+        self.words[0]
+    }
+
+    /// Its first three words: addresses.
+    pub const fn head(&self) -> [u32; 3] {
+        let [.., a, b, c] = self.words;
+        [a, b, c]
     }
 
     /// How many slots it takes.
     pub const fn parts(&self) -> u32 {
-        self.bytes.div_ceil(MOST_BYTES)
+        self.bytes().div_ceil(MOST_BYTES)
     }
 
     /// Whether only who takes large frames may have it.
     pub fn is_large(&self) -> bool {
-        self.bytes > MOST_BYTES || self.header != [0; HEADER as usize]
+        self.bytes() > MOST_BYTES || self.words[HEADER].iter().any(|word| *word != 0)
     }
 
     /// Copies one of its parts from slot to slot.
-    pub fn copy<M: Shared>(&self, part: u32, (from, slot): (&M, u32), (to, other): (&M, u32), large: bool) {
-        const HEAD: u32 = 12;
-        let bytes = (self.bytes - part * MOST_BYTES).min(MOST_BYTES);
-        let put = |at: u32, words: [u32; 3]| (0..).zip(words).for_each(|(word, value)| to.write(other + at + word * 4, value));
-        let known = if part == 0 {
-            to.write(other, self.bytes);
-            if large {
-                put(SLOT_OWN, self.header);
-            }
-            put(SLOT_FRAME, self.head);
-            HEAD
-        } else {
-            0
-        };
+    pub fn copy<M: Shared>(&self, part: u32, (from, slot): (&M, u32), (to, other): (&M, u32)) {
+        let bytes = (self.bytes() - part * MOST_BYTES).min(MOST_BYTES);
+        let known = if part == 0 { HEAD } else { 0 };
+        if part == 0 {
+            to.write_words(other, self.words);
+        }
         let rest = bytes.saturating_sub(known).next_multiple_of(4);
         from.copy(slot + SLOT_FRAME + known, to, other + SLOT_FRAME + known, rest);
     }
+}
+
+/// Bytes of the frame in a slot, if they can be.
+pub fn bytes(memory: &impl Shared, slot: u32) -> Option<u32> {
+    let bytes = memory.read(slot);
+    (FEWEST_BYTES..=MOST_BYTES).contains(&bytes).then_some(bytes)
 }

@@ -12,6 +12,14 @@ pub trait Shared {
     fn read(&self, offset: u32) -> u32;
     /// Writes 32 bits.
     fn write(&self, offset: u32, value: u32);
+    /// Reads words that lie side by side, each as [`Shared::read`] does.
+    fn read_words<const N: usize>(&self, offset: u32) -> [u32; N] {
+        core::array::from_fn(|word| self.read(offset + word as u32 * 4))
+    }
+    /// Writes words that lie side by side.
+    fn write_words<const N: usize>(&self, offset: u32, values: [u32; N]) {
+        (offset..).step_by(4).zip(values).for_each(|(at, value)| self.write(at, value));
+    }
     /// Copies bytes, a multiple of 4, from `from` on to `to` in other memory.
     fn copy(&self, from: u32, other: &Self, to: u32, bytes: u32);
     /// What was written before is seen by the other side before anything is read afterwards.

@@ -258,7 +258,7 @@ impl<M: Shared> Switch<M> {
 
     /// Passes on the frame in `slots` of a port. False if it has to wait for room.
     fn pass(&mut self, from: usize, frame: &Frame, now: u64, notify: &mut u32) -> bool {
-        let [destination, source] = split(frame.head);
+        let [destination, source] = split(frame.head());
         if !self.addresses.comes_from(source, from) {
             self.ports[from].counters.refused += 1;
             return true;
@@ -276,7 +276,7 @@ impl<M: Shared> Switch<M> {
         }
         let port = &mut self.ports[from];
         port.counters.taken += 1;
-        port.counters.taken_bytes += u64::from(frame.bytes);
+        port.counters.taken_bytes += u64::from(frame.bytes());
         for to in to.filter(|to| *to != from) {
             self.give(from, to, frame);
         }
@@ -306,19 +306,18 @@ impl<M: Shared> Switch<M> {
     /// Copies the frame in `slots` of a port to a client that has room for it, and takes such.
     fn give(&mut self, from: usize, to: usize, frame: &Frame) {
         let Ok([source, port]) = self.ports.get_disjoint_mut([from, to]) else { return };
-        let (large, parts) = (port.is_large(), frame.parts());
-        let takes = (large || !frame.is_large()) && port.has_room(parts);
+        let takes = (!frame.is_large() || port.is_large()) && port.has_room(frame.parts());
         let Some(rings) = port.attached.as_mut().filter(|_| takes) else {
             port.counters.lost += 1;
             return;
         };
         for (part, slot) in (0..).zip(&self.slots) {
             let Some(free) = rings.input.take() else { break };
-            frame.copy(part, (&source.memory, *slot), (&port.memory, free), large);
+            frame.copy(part, (&source.memory, *slot), (&port.memory, free));
             rings.input.push(&port.memory, free);
         }
         port.counters.given += 1;
-        port.counters.given_bytes += u64::from(frame.bytes);
+        port.counters.given_bytes += u64::from(frame.bytes());
     }
 }
 

@@ -77,6 +77,20 @@ impl Shared for Region {
         unsafe { self.part(offset, 4).write_volatile(value) };
     }
 
+    fn read_words<const N: usize>(&self, offset: u32) -> [u32; N] {
+        let words = self.part(offset, N as u32 * 4);
+        // SAFETY: as `read`, for each.
+        core::array::from_fn(|word| unsafe { words.add(word).read_volatile() })
+    }
+
+    fn write_words<const N: usize>(&self, offset: u32, values: [u32; N]) {
+        let words = self.part(offset, N as u32 * 4);
+        for (word, value) in values.into_iter().enumerate() {
+            // SAFETY: as `write`, for each.
+            unsafe { words.add(word).write_volatile(value) };
+        }
+    }
+
     fn copy(&self, from: u32, other: &Self, to: u32, bytes: u32) {
         assert!(bytes.is_multiple_of(4), "{bytes} bytes are no words");
         let (from, to) = (self.part(from, bytes), other.part(to, bytes));
