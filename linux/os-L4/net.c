@@ -39,6 +39,10 @@
 /* Frames of at most so many bytes are copied, and of others the headers: nobody changes those under way. */
 #define COPIED		256
 #define HEADERS		128
+/* Rings of a port: of each direction one of slots that are filled, and one of those that are free. */
+#define RINGS		4
+/* With fewer slots frames have one. */
+#define FEWEST_FOR_LARGE	(4 * L4_NET_MOST_PARTS)
 /* As many clients as a switch has. */
 #define MOST_NEIGHBOURS	20
 
@@ -147,6 +151,14 @@ static void give_back(u32 slot)
 	write_entry(net.in.free, net.in.free_index++, slot);
 }
 
+/* Whether somebody has a reference to what is in a slot.  Frames in one page have one count, and the first reference is ours. */
+static bool in_use(u32 slot)
+{
+	const char *at = slot_at(&net.in, slot);
+
+	return page_count(virt_to_page(at)) > 1 || page_count(virt_to_page(at + L4_NET_SLOT - 1)) > 1;
+}
+
 /* Gives slots back whose frames nobody uses any more. */
 static void reclaim(void)
 {
@@ -155,11 +167,10 @@ static void reclaim(void)
 	for (i = 0; i < net.held; i++) {
 		u32 slot = net.holds[i];
 
-		/* Frames that begin in one page have one count.  The first reference is ours. */
-		if (page_count(virt_to_page(slot_at(&net.in, slot))) == 1)
-			give_back(slot);
-		else
+		if (in_use(slot))
 			net.holds[kept++] = slot;
+		else
+			give_back(slot);
 	}
 	net.held = kept;
 	if (net.in.free_index != first)
@@ -225,7 +236,7 @@ static void start_attach(void)
 	net.again = false;
 	net.attach.words = 3;
 	net.attach.request[0] = L4_NET_ATTACH;
-	net.attach.request[1] = L4_NET_TAKES_LARGE;
+	net.attach.request[1] = net.slots >= FEWEST_FOR_LARGE ? L4_NET_TAKES_LARGE : 0;
 	l4_async_call_start(&net.attach);
 }
 
@@ -322,7 +333,7 @@ static irqreturn_t notified(int irq, void *data)
 /* Free slots without which nothing is sent: as many as the largest frame takes. */
 static u32 enough(void)
 {
-	return net.dev->features & NETIF_F_TSO ? L4_NET_MOST_PARTS : 1;
+	return net.dev->features & NETIF_F_ALL_TSO ? L4_NET_MOST_PARTS : 1;
 }
 
 /* Goes on if there is room.  If the ring is broken nothing else would see it: a stopped queue sends nothing. */
@@ -412,11 +423,13 @@ static void send_plain(const struct sk_buff *skb)
 static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	int free = net.attached ? room() : 0;
+	/* What waited for a while may be larger than what would be sent now. */
+	int parts = max_t(int, enough(), DIV_ROUND_UP(skb->len, L4_NET_MOST_BYTES));
 	bool large = skb_is_gso(skb), sent = false, full;
 
 	if (free < 0)
 		ring_is_broken();
-	if (free >= (int)enough() && skb->len <= (large ? L4_NET_MOST_LARGE : L4_NET_MOST_BYTES)) {
+	if (free >= parts && skb->len <= (large ? L4_NET_MOST_LARGE : L4_NET_MOST_BYTES)) {
 		sent = !large || send_large(skb);
 		if (!large)
 			send_plain(skb);
@@ -445,16 +458,28 @@ static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
 	return NETDEV_TX_OK;
 }
 
-/* How many of the first bytes of a frame are headers, if it is TCP over IPv4, as most of what is long; else all of them may be. */
-static unsigned int headers(const struct sk_buff *skb)
+/*
+ * How many of the first bytes of a frame are headers, if it is TCP over IPv4, as most of what is long; else 0.  Nothing else
+ * stays where it is: others decrypt in place.
+ */
+static unsigned int headers(const char *frame)
 {
-	const struct ethhdr *eth = (const struct ethhdr *)skb->data;
+	const struct ethhdr *eth = (const struct ethhdr *)frame;
 	const struct iphdr *ip = (const struct iphdr *)(eth + 1);
-	unsigned int at = sizeof(*eth) + ip->ihl * 4;
+	const struct tcphdr *tcp = (const struct tcphdr *)((const char *)ip + ip->ihl * 4);
 
-	if (eth->h_proto != htons(ETH_P_IP) || ip->protocol != IPPROTO_TCP || at + sizeof(struct tcphdr) > skb->len)
-		return skb->len;
-	return min_t(unsigned int, skb->len, at + ((const struct tcphdr *)(skb->data + at))->doff * 4);
+	if (eth->h_proto != htons(ETH_P_IP) || ip->ihl < 5 || ip->protocol != IPPROTO_TCP || tcp->doff < 5)
+		return 0;
+	return (const char *)tcp + tcp->doff * 4 - frame;
+}
+
+/* Makes bytes of a slot a part of a frame, without a copy. */
+static void add_part(struct sk_buff *skb, const char *from, u32 bytes, u32 truesize)
+{
+	struct page *page = virt_to_page(from);
+
+	get_page(page);
+	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, offset_in_page(from), bytes, truesize);
 }
 
 static struct sk_buff *drop(unsigned long *counter)
@@ -465,30 +490,37 @@ static struct sk_buff *drop(unsigned long *counter)
 
 /*
  * The frame in a slot, which the switch may write at any time.  Of a long one the headers are copied, and the rest stays where it
- * is: *kept, and the slot is in use until the network layers have freed its page.
+ * is: *kept, and the slot is in use until the network layers have freed its pages.
  */
 static struct sk_buff *plain_frame(u32 slot, u32 bytes, bool *kept)
 {
-	char *at = slot_at(&net.in, slot), *frame = at + L4_NET_SLOT_FRAME;
+	const char *frame = slot_at(&net.in, slot) + L4_NET_SLOT_FRAME;
+	u32 copied = bytes, within;
 	struct sk_buff *skb;
-	struct page *page;
-	u32 copied = HEADERS;
+	char start[HEADERS];
 
 	/* Half of the slots stay the switch's, whatever is not read. */
-	*kept = bytes > COPIED && l4_network_pages && net.held < net.slots / 2;
-	skb = napi_alloc_skb(&net.napi, *kept ? HEADERS : bytes);
+	if (bytes > COPIED && l4_network_pages && net.held < net.slots / 2) {
+		memcpy(start, frame, HEADERS);
+		copied = headers(start) ?: bytes;
+	}
+	*kept = copied < bytes;
+	skb = napi_alloc_skb(&net.napi, copied);
 	if (!skb) {
 		*kept = false;
 		return drop(&net.dev->stats.rx_dropped);
 	}
+	skb_put_data(skb, *kept ? start : frame, copied);
 	if (!*kept)
-		return skb_put_data(skb, frame, bytes), skb;
-	skb_put_data(skb, frame, HEADERS);
-	copied = headers(skb);
-	skb_trim(skb, copied);
-	page = virt_to_page(at);
-	get_page(page);
-	skb_add_rx_frag(skb, 0, page, frame + copied - (char *)page_address(page), bytes - copied, L4_NET_SLOT);
+		return skb;
+	frame += copied;
+	bytes -= copied;
+	/* A part lies in one page. */
+	within = min_t(u32, bytes, PAGE_SIZE - offset_in_page(frame));
+	add_part(skb, frame, within, L4_NET_SLOT);
+	if (bytes > within)
+		add_part(skb, frame + within, bytes - within, 0);
+	skb_shinfo(skb)->flags |= SKBFL_SHARED_FRAG;
 	net.holds[net.held++] = slot;
 	return skb;
 }
@@ -695,18 +727,18 @@ static const struct ethtool_ops ethtool_ops = {
 
 static void lay_out_lane(struct lane *lane, char *memory, u32 words, u32 number)
 {
-	u32 *entries = (u32 *)(memory + L4_NET_ENTRIES + 2 * number * L4_NET_ENTRIES_BYTES);
+	u32 *entries = (u32 *)(memory + L4_NET_ENTRIES);
 
 	lane->words = memory + words;
-	lane->filled = entries;
-	lane->free = entries + L4_NET_ENTRIES_BYTES / sizeof(u32);
-	lane->slots = memory + L4_NET_SLOTS + number * net.slots * L4_NET_SLOT;
+	lane->filled = entries + 2 * number * net.slots;
+	lane->free = lane->filled + net.slots;
+	lane->slots = (char *)(entries + RINGS * net.slots) + number * net.slots * L4_NET_SLOT;
 }
 
 /* Where the rings are in so many bytes.  False: not even one slot fits. */
 static bool lay_out(char *memory, u32 bytes)
 {
-	u32 slots = bytes > L4_NET_SLOTS ? (bytes - L4_NET_SLOTS) / (2 * L4_NET_SLOT) : 0;
+	u32 slots = bytes > L4_NET_ENTRIES ? (bytes - L4_NET_ENTRIES) / (2 * L4_NET_SLOT + RINGS * sizeof(u32)) : 0;
 
 	if (!slots)
 		return false;
@@ -742,7 +774,7 @@ static int __init net_init(void)
 	dev->hw_features = NETIF_F_SG | NETIF_F_HW_CSUM;
 	dev->vlan_features = dev->features;
 	/* To another client that takes large frames.  Others get segments, which Linux cuts (features_check). */
-	if (net.slots >= 4 * L4_NET_MOST_PARTS) {
+	if (net.slots >= FEWEST_FOR_LARGE) {
 		dev->features |= NETIF_F_TSO | NETIF_F_TSO6 | NETIF_F_TSO_ECN;
 		dev->hw_features |= NETIF_F_TSO | NETIF_F_TSO6 | NETIF_F_TSO_ECN;
 	}

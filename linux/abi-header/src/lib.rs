@@ -135,8 +135,6 @@ pub fn header() -> String {
         ("NET_NEIGHBOURS", protocol::net::NEIGHBOURS),
         ("NET_NEIGHBOUR", protocol::net::NEIGHBOUR),
         ("NET_ENTRIES", protocol::net::ENTRIES),
-        ("NET_ENTRIES_BYTES", protocol::net::ENTRIES_BYTES),
-        ("NET_SLOTS", protocol::net::SLOTS),
         ("NET_MOST_SLOTS", protocol::net::MOST_SLOTS),
         ("NET_PRODUCED", protocol::net::PRODUCED),
         ("NET_CONSUMED", protocol::net::CONSUMED),

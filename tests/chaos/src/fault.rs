@@ -5,7 +5,7 @@ use crate::Random;
 use core::fmt;
 use frames::{Layout, Shared};
 use image::protocol::disk;
-use image::protocol::net::{CONSUMED, CONSUMER_WAITS, ENTRIES, ENTRIES_BYTES, ENTRY, FREE, IN, OUT, PRODUCED, PRODUCER_WAITS, SLOT, SLOTS};
+use image::protocol::net::{CONSUMED, CONSUMER_WAITS, ENTRIES, ENTRY, FREE, IN, OUT, PRODUCED, PRODUCER_WAITS, SLOT};
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::region::Region;
@@ -114,10 +114,11 @@ impl Peer {
     /// Random lengths of frames and numbers of slots, in a port.
     fn lengths(&self, random: &mut Random) {
         let memory = self.memory();
-        let slots = Layout::of(memory.bytes()).map_or(0, Layout::slots);
+        let Some(layout) = Layout::of(memory.bytes()) else { return };
+        let slots = layout.slots();
         for _ in 0..16 {
-            memory.write(SLOTS + random.below(2 * slots) * SLOT, random.draw());
-            memory.write(ENTRIES + random.below(4) * ENTRIES_BYTES + random.below(slots) * ENTRY, random.draw() % (2 * slots));
+            memory.write(layout.first() + random.below(2 * slots) * SLOT, random.draw());
+            memory.write(ENTRIES + random.below(4 * slots) * ENTRY, random.draw() % (2 * slots));
         }
     }
 

@@ -7,7 +7,7 @@
 use crate::ring::{Broken, Consumer, Producer, Ring, Shared};
 use alloc::vec;
 use alloc::vec::Vec;
-use image::protocol::net::{ENTRIES_BYTES, ENTRY, FREE, SLOT};
+use image::protocol::net::{ENTRY, FREE, SLOT};
 
 /// Where the rings and slots of a direction are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,7 +23,7 @@ impl Lane {
     /// With its words at one offset, the entries of its rings at another, and so many slots from a third on.
     pub(crate) const fn new(words: u32, entries: u32, first: u32, slots: u32) -> Self {
         let filled = Ring::new(words, entries, slots, ENTRY);
-        let free = Ring::new(words + FREE, entries + ENTRIES_BYTES, slots, ENTRY);
+        let free = Ring::new(words + FREE, entries + slots * ENTRY, slots, ENTRY);
         Self { filled, free, first, slots }
     }
 
@@ -56,6 +56,8 @@ pub struct Sender {
     away: Vec<bool>,
     /// Slots that were filled and are not published.
     pushed: u32,
+    /// How many slots it has got, modulo 2^32.
+    got: u32,
 }
 
 impl Sender {
@@ -63,7 +65,7 @@ impl Sender {
     #[must_use]
     pub fn new(lane: Lane) -> Self {
         let (own, away) = (Vec::with_capacity(lane.slots as usize), vec![true; lane.slots as usize]);
-        Self { lane, filled: Producer::new(lane.filled), free: Consumer::new(lane.free), own, away, pushed: 0 }
+        Self { lane, filled: Producer::new(lane.filled), free: Consumer::new(lane.free), own, away, pushed: 0, got: 0 }
     }
 
     /// How many slots may be filled.
@@ -81,7 +83,14 @@ impl Sender {
             self.own.push(number);
         }
         self.free.pass(returned);
+        self.got = self.got.wrapping_add(returned);
         Ok(self.own.len() as u32)
+    }
+
+    /// How many slots it has got from the other side so far, modulo 2^32: those that were free at first, too.
+    #[must_use]
+    pub const fn got(&self) -> u32 {
+        self.got
     }
 
     /// Offset of a slot to fill, as long as there is [`Sender::room`]. Nobody else has it until it is pushed.
@@ -137,6 +146,12 @@ impl Receiver {
         let free = Producer::new(lane.free);
         (0..lane.slots).for_each(|number| memory.write(free.slot(number), number));
         Self { lane, filled: Consumer::new(lane.filled), free, known: 0, returned: lane.slots }
+    }
+
+    /// How many slots there are.
+    #[must_use]
+    pub const fn slots(&self) -> u32 {
+        self.lane.slots
     }
 
     /// How many slots are filled. More may have been since it was 0.

@@ -3,9 +3,10 @@
 
 use crate::lane::Lane;
 use crate::ring::Shared;
-use image::protocol::net::{
-    ENTRIES, ENTRIES_BYTES, FEWEST_BYTES, IN, MOST_BYTES, MOST_LARGE, MOST_SLOTS, OUT, SLOT, SLOT_FRAME, SLOT_OWN, SLOTS,
-};
+use image::protocol::net::{ENTRIES, ENTRY, FEWEST_BYTES, IN, MOST_BYTES, MOST_LARGE, MOST_SLOTS, OUT, SLOT, SLOT_FRAME, SLOT_OWN};
+
+/// Rings of a port.
+const RINGS: u32 = 4;
 
 /// Where the two directions of a port are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,7 +18,7 @@ impl Layout {
     /// In so many bytes; `None` if not even one slot fits.
     #[must_use]
     pub fn of(bytes: u32) -> Option<Self> {
-        let most = (bytes.checked_sub(SLOTS)? / (2 * SLOT)).min(MOST_SLOTS);
+        let most = (bytes.checked_sub(ENTRIES)? / (2 * SLOT + RINGS * ENTRY)).min(MOST_SLOTS);
         most.checked_ilog2().map(|log| Self { slots: 1 << log })
     }
 
@@ -27,16 +28,22 @@ impl Layout {
         self.slots
     }
 
+    /// Offset of the first slot of *in*. Those of *out* follow the last.
+    #[must_use]
+    pub const fn first(self) -> u32 {
+        ENTRIES + RINGS * self.slots * ENTRY
+    }
+
     /// The direction in which the switch fills slots.
     #[must_use]
     pub const fn to_client(self) -> Lane {
-        Lane::new(IN, ENTRIES, SLOTS, self.slots)
+        Lane::new(IN, ENTRIES, self.first(), self.slots)
     }
 
     /// The direction in which the client does.
     #[must_use]
     pub const fn from_client(self) -> Lane {
-        Lane::new(OUT, ENTRIES + 2 * ENTRIES_BYTES, SLOTS + self.slots * SLOT, self.slots)
+        Lane::new(OUT, ENTRIES + 2 * self.slots * ENTRY, self.first() + self.slots * SLOT, self.slots)
     }
 
     /// Sets all words of all rings to 0.

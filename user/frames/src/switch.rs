@@ -14,12 +14,14 @@ pub const CARD: usize = 0;
 const MOST_PORTS: usize = 20;
 /// Frames that are taken from a port in its turn.
 const BATCH: u32 = 32;
-/// The longest that the card's driver may leave its ring full, in nanoseconds. After that what is for it is dropped until it goes on,
-/// so that clients reach each other.
+/// The longest that a frame waits for the card's driver to make room, in nanoseconds. After that what finds no room is dropped until the
+/// driver goes on, so that clients reach each other.
 const PATIENCE: u64 = 1_000_000_000;
 /// The same for a client to which another one sends: two slices of time, so that it has had its own. It costs the sender this much, and
 /// nobody else.
 const CLIENTS_PATIENCE: u64 = 20_000_000;
+/// Who was waited for in vain goes on when it has given back this part of its slots: one alone does not make it worth another wait.
+const GOES_ON: u32 = 4;
 
 /// What became of a port's frames, since the switch began.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -73,8 +75,10 @@ struct Port<M> {
     layout: Layout,
     attached: Option<Attached>,
     counters: Counters,
-    /// Since when somebody waits for room in its ring.
-    full_since: Option<u64>,
+    /// Since when its first frame waits for room in another one's slots.
+    waits_since: Option<u64>,
+    /// It was waited for in vain, when it had given back so many slots ([`Sender::got`]).
+    stuck: Option<u32>,
 }
 
 impl<M: Shared> Port<M> {
@@ -131,7 +135,7 @@ impl<M: Shared> Switch<M> {
     pub fn new(memories: impl IntoIterator<Item = M>) -> Option<Self> {
         let port = |memory: M| {
             let layout = Layout::of(memory.bytes())?;
-            Some(Port { memory, layout, attached: None, counters: Counters::default(), full_since: None })
+            Some(Port { memory, layout, attached: None, counters: Counters::default(), waits_since: None, stuck: None })
         };
         let ports: Vec<_> = memories.into_iter().map(port).collect::<Option<_>>()?;
         (ports.len() <= MOST_PORTS).then(|| Self { ports, addresses: Addresses::default(), turn: 0, slots: Vec::new() })
@@ -144,8 +148,11 @@ impl<M: Shared> Switch<M> {
             self.addresses.forget(port);
         }
         address.into_iter().for_each(|address| self.addresses.give(address, port));
-        let large = address.filter(|_| large);
         let Some(port) = self.ports.get_mut(port) else { return };
+        let large = address.filter(|_| large);
+        port.waits_since = None;
+        // It gives all its slots now, which is nothing that it has done.
+        port.stuck = port.stuck.map(|_| port.layout.slots());
         port.layout.clear(&port.memory);
         let input = Sender::new(port.layout.to_client());
         let mut output = Receiver::new(port.layout.from_client(), &port.memory);
@@ -271,7 +278,7 @@ impl<M: Shared> Switch<M> {
         };
         // What the card has received is dropped: others' frames are behind it. So is what is for all, but by the card.
         let waited_for = if to.len() == 1 { to.start } else { CARD };
-        if from != CARD && waited_for != from && to.contains(&waited_for) && !self.takes(waited_for, frame.parts(), now, notify) {
+        if from != CARD && waited_for != from && to.contains(&waited_for) && !self.takes(from, waited_for, frame.parts(), now, notify) {
             return false;
         }
         let port = &mut self.ports[from];
@@ -283,24 +290,33 @@ impl<M: Shared> Switch<M> {
         true
     }
 
-    /// Whether the client of a port has so many free slots, or is not waited for.
-    fn takes(&mut self, to: usize, parts: u32, now: u64, notify: &mut u32) -> bool {
-        let port = &mut self.ports[to];
-        if port.attached.is_none() || parts > port.layout.slots() || port.has_room(parts) {
-            port.full_since = None;
+    /// Whether the client of a port has so many free slots for a frame of another one, or is not waited for.
+    fn takes(&mut self, from: usize, to: usize, parts: u32, now: u64, notify: &mut u32) -> bool {
+        let Ok([source, port]) = self.ports.get_disjoint_mut([from, to]) else { return true };
+        let since = source.waits_since.take();
+        if parts > port.layout.slots() || port.has_room(parts) {
             return true;
         }
         // What was filled in this turn is for the client to see, or it would never go on.
         let asked = port.with(|rings, memory| {
             let due = rings.input.publish(memory);
             rings.input.wait(memory)?;
-            rings.input.room(memory).map(|room| (due, room >= parts))
+            rings.input.room(memory).map(|room| (due, room >= parts, rings.input.got()))
         });
-        let Some((due, room)) = asked else { return true };
+        // Who is not attached is not waited for.
+        let Some((due, has_room, got)) = asked else { return true };
         *notify |= u32::from(due) << to;
-        let since = *port.full_since.get_or_insert(now);
-        let patience = if to == CARD { PATIENCE } else { CLIENTS_PATIENCE };
-        room || now.saturating_sub(since) >= patience
+        port.stuck = port.stuck.filter(|then| got.wrapping_sub(*then) < port.layout.slots() / GOES_ON);
+        if has_room || port.stuck.is_some() {
+            return true;
+        }
+        let since = since.unwrap_or(now);
+        if now.saturating_sub(since) >= if to == CARD { PATIENCE } else { CLIENTS_PATIENCE } {
+            port.stuck = Some(got);
+            return true;
+        }
+        source.waits_since = Some(since);
+        false
     }
 
     /// Copies the frame in `slots` of a port to a client that has room for it, and takes such.

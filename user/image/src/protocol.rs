@@ -144,18 +144,15 @@ pub mod net {
     pub const OUT: u32 = 512;
     /// In a direction's words: those of its ring of free slots.
     pub const FREE: u32 = 256;
-    /// Offset of how many other clients take large frames, and then of their addresses, [`NEIGHBOUR`] bytes each: the switch writes them.
+    /// Offset of how many clients take large frames, and then of their addresses, [`NEIGHBOUR`] bytes each: the switch writes them.
     pub const NEIGHBOURS: u32 = 1024;
     /// Bytes of an address there: two words, as in the reply to [`ATTACH`].
     pub const NEIGHBOUR: u32 = 8;
-    /// Offset of the entries of *in*'s filled slots; those of its free slots, of *out*'s filled and of *out*'s free slots follow.
-    pub const ENTRIES: u32 = 4096;
-    /// Bytes of the entries of a ring. An entry is the number of a slot.
-    pub const ENTRIES_BYTES: u32 = MOST_SLOTS * ENTRY;
-    /// Bytes of an entry.
+    /// Offset of the entries of *in*'s filled slots; those of its free slots, of *out*'s filled and of *out*'s free slots follow, then the
+    /// slots of *in* and those of *out*.
+    pub const ENTRIES: u32 = 2048;
+    /// Bytes of an entry, which is the number of a slot.
     pub const ENTRY: u32 = 4;
-    /// Offset of the first slot of *in*. Those of *out* follow the last.
-    pub const SLOTS: u32 = ENTRIES + 4 * ENTRIES_BYTES;
     /// Most slots of a direction; their number is a power of two, and the length of both its rings.
     pub const MOST_SLOTS: u32 = 1024;
 

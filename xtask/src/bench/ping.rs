@@ -122,8 +122,10 @@ impl Neighbour {
         let took = begun.elapsed();
         match questions {
             // Its answer ends the last interval.
-            Questions::Pings(_) | Questions::Noise(..) => self.exchange(&self.udp(LAST, &[1]), |frame| datagram(frame).map(|_| ()))?,
-            Questions::Echoes(_) => self.end_echoes(),
+            Questions::Pings(_) => self.exchange(&self.udp(LAST, &[1]), |frame| datagram(frame).map(|_| ()))?,
+            // Who gets it ends, and is not asked for an answer.
+            Questions::Noise(..) => self.insist(&self.udp(LAST, &[1])),
+            Questions::Echoes(_) => self.insist(&self.udp(ECHO, &[])),
         }
         Ok(took)
     }
@@ -172,11 +174,10 @@ impl Neighbour {
         self.exchange(&self.udp(ECHO, &data), |frame| (datagram(frame)? == data).then_some(()))
     }
 
-    /// Who gets an empty datagram ends, and is not asked for an answer.
-    fn end_echoes(&self) {
-        let last = self.udp(ECHO, &[]);
+    /// Sends a frame until the run has ended.
+    fn insist(&self, last: &[u8]) {
         while !self.ends.load(Ordering::Relaxed) {
-            self.send(&last);
+            self.send(last);
             std::thread::park_timeout(LAST_PAUSE);
         }
     }

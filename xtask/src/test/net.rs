@@ -154,17 +154,18 @@ fn transfers(guest: Guest<'_>) -> Result<()> {
     let (server, names) = (Server::start()?, Names::start()?);
     let command = format!(
         "ip -4 -o addr show dev eth0 | grep -o 'inet [^ ]*'; ip -6 -o addr show dev eth0 | grep -o 'inet6 fe80[^ ]*'; \
-         nslookup -port={} {NAME} 10.0.2.2 | grep '^Address: '; nslookup -port={} nobody.example.org 10.0.2.2 | grep -q NXDOMAIN; echo $?; wget -q -O /tmp/data {} && sha256sum < /tmp/data; {{ printf 'POST / HTTP/1.0\\r\\nContent-Length: {BYTES}\\r\\n\\r\\n'; cat /tmp/data; }} | nc 10.0.2.2 {} | tail -n 1; echo; \
-         ping -c 20 -i 0.01 -s 1400 -q 10.0.2.2 | grep -o '.* received'; cat /sys/class/net/eth0/statistics/rx_errors",
+         nslookup -port={} {NAME} 10.0.2.2 | grep '^Address: '; nslookup -port={} nobody.example.org 10.0.2.2 | grep -q NXDOMAIN; echo $?; wget -q -O /tmp/data {} && sha256sum < /tmp/data; relay {} {BYTES} | sha256sum; {{ printf 'POST / HTTP/1.0\\r\\nContent-Length: {BYTES}\\r\\n\\r\\n'; cat /tmp/data; }} | nc 10.0.2.2 {} | tail -n 1; echo; \
+         dmesg | grep -c WARNING; ping -c 20 -i 0.01 -s 1400 -q 10.0.2.2 | grep -o '.* received'; cat /sys/class/net/eth0/statistics/rx_errors",
         names.port,
         names.port,
         server.url(&BYTES.to_string()),
+        server.port,
         server.port
     );
-    let text = guest.succeed(&command)?.text();
+    let text = Guest { inserts: vec![program("relay")?], ..guest }.succeed(&command)?.text();
     let sum = checksum(&bytes(BYTES));
     let expected = format!(
-        "inet 10.0.2.15/24\ninet6 fe80::5054:ff:fe12:3456/64\nAddress: 10.0.2.2\n0\n{sum}  -\n{sum}\n20 packets transmitted, 20 packets received\n0\n"
+        "inet 10.0.2.15/24\ninet6 fe80::5054:ff:fe12:3456/64\nAddress: 10.0.2.2\n0\n{sum}  -\n{sum}  -\n{sum}\n0\n20 packets transmitted, 20 packets received\n0\n"
     );
     ensure!(text == expected, "Linux says {text:?} instead of {expected:?}");
     Ok(())

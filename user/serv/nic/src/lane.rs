@@ -107,7 +107,9 @@ impl Send {
     pub fn turn(&mut self, card: &mut impl Card, port: &Port, measured: Option<&Measured>) -> Result<bool, Trouble> {
         let memory = port.memory();
         // Who has many of the switch's slots returns them soon; a few have time until the next frame.
-        card.interrupts(Way::Send, self.under_way >= MOST / 4);
+        let many = MOST.min(self.slots.slots()) / 4;
+        let had_many = self.under_way >= many;
+        card.interrupts(Way::Send, had_many);
         while let Some((slot, _)) = card.finish(Way::Send)? {
             self.under_way = self.under_way.checked_sub(1).ok_or(Trouble::Card)?;
             self.slots.give_back(memory, slot);
@@ -131,6 +133,8 @@ impl Send {
                 measured.sent();
             }
         }
-        Ok(self.slots.wait(memory)? && self.under_way < MOST)
+        // If the card has many since, it is asked once more, then with interrupts.
+        let has_more = self.slots.wait(memory)? && self.under_way < MOST;
+        Ok(has_more || (self.under_way >= many && !had_many))
     }
 }
