@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * relay PORT PATH: what http://10.0.2.2:PORT/PATH is, on standard output, as it comes through pages that nobody copies: from the
- * socket into a pipe, from that into a connection of the loopback interface, whose reader is slow, and by another pipe out of it.
+ * relay PORT PATH: what http://10.0.2.2:PORT/PATH is, on standard output, twice, as it comes through pages that nobody copies: from
+ * the socket into a pipe; then from that into a connection of the loopback interface, whose reader is slow, and by another pipe out of it.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -26,17 +26,15 @@ static int checked(int result, const char *what)
 	return result;
 }
 
-/* Up to the end of the first; how many bytes. */
-static long pass(int from, int to)
+/* Up to the end of the first. */
+static void pass(int from, int to)
 {
 	int pipes[2], n;
-	long all = 0;
 
 	checked(pipe(pipes), "pipe");
 	while ((n = checked(splice(from, NULL, pipes[1], NULL, PIECE, 0), "splice from")) > 0)
-		for (all += n; n > 0;)
+		while (n > 0)
 			n -= checked(splice(pipes[0], NULL, to, NULL, n, 0), "splice to");
-	return all;
 }
 
 /* The same by read(), out of a pipe that was filled by splice(). */
@@ -54,25 +52,35 @@ static void drain(int from)
 		}
 }
 
+/* A connection on which the file comes next. */
+static int request(int port, const char *path)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port) };
+	int fd = checked(socket(AF_INET, SOCK_STREAM, 0), "socket"), end = 0;
+	char text[256], byte;
+
+	to.sin_addr.s_addr = inet_addr("10.0.2.2");
+	checked(connect(fd, (struct sockaddr *)&to, sizeof to), "connect");
+	snprintf(text, sizeof text, "GET /%s HTTP/1.0\r\n\r\n", path);
+	checked(write(fd, text, strlen(text)), "request");
+	/* Headers end with an empty line. */
+	while (end < 4 && checked(read(fd, &byte, 1), "headers") == 1)
+		end = byte == "\r\n\r\n"[end] ? end + 1 : byte == '\r';
+	return fd;
+}
+
 int main(int argc, char **argv)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET }, own = { .sin_family = AF_INET };
+	struct sockaddr_in own = { .sin_family = AF_INET };
 	socklen_t length = sizeof own;
-	int source, listener, writer, reader;
-	char request[256], byte;
-	int end = 0, status;
+	int source, listener, writer, reader, status;
 
 	if (argc != 3)
 		return 2;
-	to.sin_port = htons(atoi(argv[1]));
-	to.sin_addr.s_addr = inet_addr("10.0.2.2");
-	source = checked(socket(AF_INET, SOCK_STREAM, 0), "socket");
-	checked(connect(source, (struct sockaddr *)&to, sizeof to), "connect");
-	snprintf(request, sizeof request, "GET /%s HTTP/1.0\r\n\r\n", argv[2]);
-	checked(write(source, request, strlen(request)), "request");
-	/* Headers end with an empty line. */
-	while (end < 4 && checked(read(source, &byte, 1), "headers") == 1)
-		end = byte == "\r\n\r\n"[end] ? end + 1 : byte == '\r';
+	source = request(atoi(argv[1]), argv[2]);
+	drain(source);
+	close(source);
+	source = request(atoi(argv[1]), argv[2]);
 	own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	listener = checked(socket(AF_INET, SOCK_STREAM, 0), "socket");
 	checked(bind(listener, (struct sockaddr *)&own, sizeof own), "bind");
@@ -86,6 +94,7 @@ int main(int argc, char **argv)
 		pass(source, writer);
 		_exit(0);
 	}
+	close(source);
 	close(writer);
 	drain(reader);
 	checked(wait(&status), "wait");
