@@ -186,7 +186,7 @@ void l4_net_idle(void)
 /* Both directions begin anew.  The switch gives its slots, we give ours but those whose frames are in use. */
 static void begin(void)
 {
-	DECLARE_BITMAP(in_use, L4_NET_MOST_SLOTS);
+	DECLARE_BITMAP(kept, L4_NET_MOST_SLOTS);
 	u32 i;
 
 	net.in.filled_index = net.in.free_index = 0;
@@ -194,11 +194,11 @@ static void begin(void)
 	net.owned = 0;
 	bitmap_fill(net.away, net.slots);
 	bitmap_zero(net.given, net.slots);
-	bitmap_zero(in_use, net.slots);
+	bitmap_zero(kept, net.slots);
 	for (i = 0; i < net.held; i++)
-		__set_bit(net.holds[i], in_use);
+		__set_bit(net.holds[i], kept);
 	for (i = 0; i < net.slots; i++)
-		if (!test_bit(i, in_use))
+		if (!test_bit(i, kept))
 			give_back(i);
 	publish(net.in.words + L4_NET_FREE, net.in.free_index);
 }
