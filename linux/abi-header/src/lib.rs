@@ -139,7 +139,6 @@ pub fn header() -> String {
         ("NET_PRODUCED", protocol::net::PRODUCED),
         ("NET_CONSUMED", protocol::net::CONSUMED),
         ("NET_CONSUMER_WAITS", protocol::net::CONSUMER_WAITS),
-        ("NET_PRODUCER_WAITS", protocol::net::PRODUCER_WAITS),
         ("NET_SLOT", protocol::net::SLOT),
         ("NET_SLOT_FRAME", protocol::net::SLOT_FRAME),
         ("NET_SLOT_OWN", protocol::net::SLOT_OWN),
