@@ -109,6 +109,7 @@ impl<P: Port> Kernel<P> {
         self.pool[quota].thread_limit = self.threads.count - 1;
         self.kip = self.allocate(quota, PAGE)?;
         self.pool.bytes_mut(self.kip, size_of::<Kip>() as u32).copy_from_slice(bytemuck::bytes_of(kip));
+        self.port.information_page(self.port.physical(self.kip));
 
         // The table has to exist before the slots in it are named.
         let nowhere = Ref::new(block);

@@ -102,12 +102,13 @@ pub trait Registers {
 /// The kernel's part of a native space: nobody else maps there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Area {
-    /// First address, a multiple of `TABLE_SPAN`.
+    /// First address, a multiple of `TABLE_SPAN` if it is among the users' (below `USER_END`).
     pub start: UserAddr,
-    /// End (exclusive), a multiple of `TABLE_SPAN`.
+    /// End (exclusive), a multiple of `TABLE_SPAN` if it is among the users'.
     pub end: UserAddr,
-    /// Address of the information page, in the area.
-    pub kip: UserAddr,
+    /// Address of the information page, in the area; none if the port shows it in every space
+    /// ([`Port::information_page`]).
+    pub kip: Option<UserAddr>,
     /// Address of the first UTCB slot, a multiple of a page. There is room for [`abi::utcb::SLOTS`].
     pub first_slot: UserAddr,
 }
@@ -120,7 +121,7 @@ impl Area {
     pub fn at(place: Word) -> Result<Self, Error> {
         let fits = place.is_multiple_of(TABLE_SPAN) && place < USER_END && AREA_END - AREA_START <= USER_END - place;
         let moved = |address: Word| UserAddr(address - AREA_START + place);
-        fits.then(|| Self { start: moved(AREA_START), end: moved(AREA_END), kip: moved(KIP_ADDRESS), first_slot: moved(FIRST_SLOT) })
+        fits.then(|| Self { start: moved(AREA_START), end: moved(AREA_END), kip: Some(moved(KIP_ADDRESS)), first_slot: moved(FIRST_SLOT) })
             .ok_or(Error::BadAddress)
     }
 }
@@ -165,6 +166,12 @@ pub trait Port {
     /// Address in the pool of a physical address in it.
     fn pool_address(&self, physical: PhysAddr) -> u32;
 
+    /// The information page was written, by its address in the pool. It is called once, before there is any space.
+    ///
+    /// | IA-32 | ARMv5 | others |
+    /// |---|---|---|
+    /// | nothing: each native space maps it | cleans it, and shows it in all spaces | nothing |
+    fn information_page(&mut self, physical: PhysAddr);
     /// A space was made. Its highest table is empty. Afterwards [`Space::hw`] and the kernel's part of that
     /// table are filled in: its threads can run.
     ///

@@ -42,7 +42,7 @@ pub struct Space {
     pub area_end: UserAddr,
     /// Address of its first UTCB slot.
     pub first_slot: UserAddr,
-    /// Address of the information page; 0: it has none.
+    /// Address of the information page; 0: the core has mapped none.
     pub kip: UserAddr,
     /// Start of its window, of a server (`server.rs`); 0: it is none.
     pub window: UserAddr,
@@ -156,9 +156,10 @@ impl<P: Port> Kernel<P> {
         }
         let area = self.port.area(&mut self.pool, made, place)?;
         let s = &mut self.pool[made];
-        (s.area_start, s.area_end, s.first_slot, s.kip) = (area.start, area.end, area.first_slot, area.kip);
-        let kip = self.port.physical(self.kip);
-        self.set_kernel_leaf(made, area.kip, kip, Rights::READ)
+        (s.area_start, s.area_end, s.first_slot) = (area.start, area.end, area.first_slot);
+        let Some(kip) = area.kip else { return Ok(()) };
+        s.kip = kip;
+        self.set_kernel_leaf(made, kip, self.port.physical(self.kip), Rights::READ)
     }
 
     /// Frees a space that has no threads, capabilities or attachments any more.

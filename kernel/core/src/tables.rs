@@ -9,7 +9,7 @@
 use crate::map::LOOK;
 use crate::port::{Change, Port};
 use crate::{ALIGN, Attachment, Entry, Header, Kernel, NOTHING, Quota, Result, Segment, Space};
-use abi::{CacheOp, Error, Kind, PAGE_SIZE, PhysAddr, Rights, UserAddr, Word};
+use abi::{CacheOp, Error, Kind, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
 use core::ops::Range;
 use mmu::{Attributes, Format, Leaf};
@@ -314,9 +314,18 @@ impl<P: Port> Kernel<P> {
         }
     }
 
+    /// How many leaf tables an owner can have, with those of the kernel's part of a space, which may lie above the users' addresses.
+    fn all_tables(&self, owner: Owner) -> usize {
+        let area = match owner {
+            Owner::Space(space) => self.pool[space].area_end.0.div_ceil(TABLE_SPAN),
+            Owner::Segment(_) => 0,
+        };
+        self.pool[owner.region()].tables().max(area as u32) as usize
+    }
+
     /// Frees some of the owner's tables but the highest. Leaf table `cursor` is the next to look at; true when none is left.
     pub(crate) fn free_tables(&mut self, owner: Owner, cursor: &mut u32) -> bool {
-        let tables = self.pool[owner.region()].tables() as usize;
+        let tables = self.all_tables(owner);
         for _ in 0..TABLES {
             let index = (*cursor as usize).min(tables);
             let (found, next) = match self.table_entries(owner, index..tables) {

@@ -17,11 +17,11 @@ pub struct Frame {
     pub lr: u32,
     /// Program counter: of the faulting instruction, or behind a system call's.
     pub pc: u32,
-    /// Status; a handler may change those bits in [`USER_FLAGS`].
+    /// Status; a handler may change those bits in [`USER_FLAGS`]. Bit 0 of `pc` is ignored.
     pub cpsr: u32,
     /// Why the thread stopped: an exception's number, or one of [`vector`].
     pub vector: u32,
-    /// The processor's word on a fault, or 0.
+    /// Bits of [`fault`], the number of an alien's `swi`, or 0.
     pub error: u32,
     /// The address of a page fault, or 0.
     pub address: u32,
@@ -38,9 +38,20 @@ pub const USER_FLAGS: u32 = 0xf800_0020;
 /// Words of a [`Frame`].
 pub const WORDS: u32 = 21;
 
-/// Values of `Frame::vector`: below 256 the processor's exceptions.
+/// Values of `Frame::vector`: below 256 what the processor reports, in the order of its vectors.
 pub mod vector {
-    /// An alien made a system call.
+    /// Undefined instruction.
+    pub const UNDEFINED: u32 = 1;
+    /// `bkpt`.
+    pub const BREAKPOINT: u32 = 3;
+    /// Page fault, of a fetch or of data: `address` is valid, `error` has the bits of [`super::fault`].
+    pub const PAGE_FAULT: u32 = 4;
+    /// Data was not aligned to its size: `address` is valid.
+    pub const ALIGNMENT: u32 = 5;
+    /// The bus reported an error: `address` is valid if it was data.
+    pub const BUS: u32 = 6;
+    /// An alien executed `swi`: `error` has the 24 bits of the instruction's number, 8 of Thumb's. (Linux passes the
+    /// number of a system call in r7, and 0 here.)
     pub const SYSTEM_CALL: u32 = 0x80;
     /// An alien that was created or reset and has not run yet.
     pub const CREATED: u32 = 0x100;
@@ -48,4 +59,14 @@ pub mod vector {
     pub const INTERRUPTED: u32 = 0x101;
     /// A thread that another one stopped.
     pub const STOPPED: u32 = 0x102;
+}
+
+/// Bits of `Frame::error` in a page fault. The processor does not tell them: the kernel decodes the instruction.
+pub mod fault {
+    /// The page was there, the right was not.
+    pub const PROTECTION: u32 = 1;
+    /// It was a write.
+    pub const WRITE: u32 = 2;
+    /// It was a fetch.
+    pub const FETCH: u32 = 4;
 }

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! User addresses on ARMv5TE.
+//! User addresses on ARMv5TE (docs/arm.md, *Virtual memory*).
 
-/// Bytes that one translation table spans (of 1 MiB, as a first-level entry of the processor spans): the granule of a Segment's size and address.
-pub const TABLE_SPAN: u32 = 1 << 20;
+/// Bytes that one translation table spans: four of the processor's coarse tables, of 1 MiB each, lie in a page.
+pub const TABLE_SPAN: u32 = 4 << 20;
 /// End (exclusive) of the addresses a space may map.
 pub const USER_END: u32 = 0xC000_0000;
-/// Start of the area of the information page and the UTCBs in native spaces.
-pub const AREA_START: u32 = 0;
-/// End of that area: users map above it.
-pub const AREA_END: u32 = 4 << 20;
-/// Address of the kernel information page in native spaces.
-pub const KIP_ADDRESS: u32 = 0x1000;
-/// Address of the first UTCB slot.
-pub const FIRST_SLOT: u32 = 0x2000;
+/// Start of the UTCBs of all native spaces: each space has [`AREA_END`] - `AREA_START` bytes of its own there, one section of the
+/// processor, as the cache would have two copies of what the kernel reaches by another address.
+pub const AREA_START: u32 = 0xC000_0000;
+/// End of the first space's.
+pub const AREA_END: u32 = AREA_START + (1 << 20);
+/// How many native spaces there can be.
+pub const AREAS: u32 = 256;
+/// Address of the kernel information page, the same in all spaces; aliens can read it, too.
+pub const KIP_ADDRESS: u32 = 0xD000_0000;
+/// Address of the first space's first UTCB slot.
+pub const FIRST_SLOT: u32 = AREA_START;
 /// Bytes of one UTCB slot.
-pub const SLOT_SIZE: u32 = 1024;
-/// Offset of the FPU state in a slot.
+pub const SLOT_SIZE: u32 = 512;
+/// Offset of the FPU state in a slot: there is no FPU.
 pub const FPU_OFFSET: u32 = 512;
 /// Bytes of the FPU state.
-pub const FPU_SIZE: u32 = 512;
+pub const FPU_SIZE: u32 = 0;
+/// Bytes of a slot of PID relocation: addresses below appear at a multiple of it (fass-wombat-arm-2007, section 2.5).
+pub const SLOT_BYTES: u32 = 32 << 20;

@@ -1,8 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ARMv5TE. There is no port yet: this is what the portable crates are compiled for.
+//! ARMv5TE.
+//!
+//! A system call is the instruction `swi`, with any number. The registers:
+//!
+//! | register | in | out |
+//! |---|---|---|
+//! | r0 | tag | `r0`: delivery or status |
+//! | r1 | `a0` | `r1` |
+//! | r2 to r4 | `a1` to `a3`, or words 0 to 2 of a message | `r2` to `r4`, or words 0 to 2 |
+//! | r5 to r9 | words 3 to 7 of a message | words 3 to 7; kept by a system call that is no message |
+//! | r10 to r12, sp, lr, flags | | kept |
+//!
+//! A thread starts with its UTCB's address in r0 and the argument in r1, all else zero, in Thumb state if bit 0 of the entry is set.
+//!
+//! Programs of Linux find the helpers that its kernel has at `0xffff_0f60` and above (`kuser_helpers`): compare and exchange, the
+//! thread pointer, a barrier. Native programs use them, too.
 
 pub mod frame;
+pub mod kip;
 pub mod layout;
+pub mod marker;
 pub mod message;
 pub mod state;
 

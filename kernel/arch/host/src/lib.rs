@@ -52,7 +52,7 @@ pub mod slot {
 /// A place for the kernel's part of a native space that is not at its start. Its first page has UTCBs, the last but one the
 /// information page.
 pub const ELSEWHERE: Area =
-    Area { start: UserAddr(0x2000_0000), end: UserAddr(0x2040_0000), kip: UserAddr(0x203f_e000), first_slot: UserAddr(0x2000_0000) };
+    Area { start: UserAddr(0x2000_0000), end: UserAddr(0x2040_0000), kip: Some(UserAddr(0x203f_e000)), first_slot: UserAddr(0x2000_0000) };
 
 /// Where the kernel reaches UTCBs if not in the pool ([`Host::window`]).
 const WINDOW: u32 = 0xc000_0000;
@@ -150,6 +150,7 @@ impl<R: Registers, F: Format> Port for Host<R, F> {
     fn pool_address(&self, physical: PhysAddr) -> u32 {
         (physical - POOL_PHYSICAL) as u32 + POOL_BASE
     }
+    fn information_page(&mut self, _: PhysAddr) {}
     fn space_created(&mut self, _: &mut Pool, _: Ref<Space>) {}
     fn space_dropped(&mut self, _: &mut Pool, space: Ref<Space>) {
         self.tops.retain(|(of, _), _| *of != space.address());

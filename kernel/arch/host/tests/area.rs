@@ -41,7 +41,7 @@ fn users_map_below_and_above_it_but_not_in_it() {
         assert_eq!(call(&mut kernel, Op::Attach, [SPACE, address, SEGMENT, Rights::READ.0 as Word])[0], status, "{address:#x}");
     }
     let readable = |kernel: &mut Kernel<Host>, address| succeeds(kernel, Op::Lookup, [SPACE, address, 0, 0])[1] != 0;
-    assert!(readable(&mut kernel, ELSEWHERE.kip.0) && !readable(&mut kernel, ELSEWHERE.first_slot.0));
+    assert!(readable(&mut kernel, ELSEWHERE.kip.expect("it has one").0) && !readable(&mut kernel, ELSEWHERE.first_slot.0));
 }
 
 #[test]

@@ -487,7 +487,7 @@ fn threads_of_a_small_space_have_their_utcbs_in_its_home() {
 fn utcbs_behind_a_size_are_not_brought_home() {
     let mut kernel = boot();
     create_home(&mut kernel, PLACE);
-    let area = Area { start: UserAddr(0), end: UserAddr(8 * TABLE_SPAN), kip: UserAddr(0), first_slot: UserAddr(TABLE_SPAN) };
+    let area = Area { start: UserAddr(0), end: UserAddr(8 * TABLE_SPAN), kip: Some(UserAddr(0)), first_slot: UserAddr(TABLE_SPAN) };
     kernel.port.area = Some(area);
     create(&mut kernel, NATIVE, Some(0));
     succeeds(&mut kernel, Op::Attach, attach(PLACE, 2 * TABLE_SPAN, NATIVE, TABLE_SPAN));

@@ -73,6 +73,10 @@ impl Port for Ia32 {
         paging::pool_address(physical.0)
     }
 
+    fn information_page(&mut self, _: PhysAddr) {
+        // Each native space maps it.
+    }
+
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {
         let Some(top) = pool[space].region.top.get() else { return };
         paging::copy_kernel_entries(pool[top].entries_mut::<Format>());
