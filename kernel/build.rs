@@ -3,7 +3,11 @@
 //! the checkout in them, so that a copy does not link by the script of the original.
 
 fn main() {
+    let port = match std::env::var("CARGO_CFG_TARGET_ARCH").as_deref() {
+        Ok("arm") => "armv5",
+        _ => "ia32",
+    };
     // Cargo looks from the package's folder, the linker runs in the workspace's.
-    println!("cargo:rerun-if-changed=arch/ia32/kernel.ld");
-    println!("cargo:rustc-link-arg-bins=-Tkernel/arch/ia32/kernel.ld");
+    println!("cargo:rerun-if-changed=arch/{port}/kernel.ld");
+    println!("cargo:rustc-link-arg-bins=-Tkernel/arch/{port}/kernel.ld");
 }

@@ -6,7 +6,9 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod armv5;
 pub mod descriptor;
+pub mod fass;
 pub mod format;
 pub mod ia32;
 pub mod tags;

@@ -25,7 +25,7 @@ use crate::contract::Ia32;
 use crate::layout::{CPU, KERNEL_BASE, POOL_BASE, POOL_PLACE, PoolPlace};
 use crate::lock::KERNEL;
 use crate::regs::{EFLAGS_IF, EFLAGS_RF, EFLAGS_TF};
-use crate::stack::{KERNEL_STACK, PANIC_STACK};
+use arch_common::stack::{KERNEL_STACK, PANIC_STACK};
 use crate::switch::{self, Ways};
 use crate::{gdt, interrupts, trap};
 use abi::frame::{self, vector};

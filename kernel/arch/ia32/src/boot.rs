@@ -7,8 +7,9 @@
 use crate::features::{self, Features, cpuid};
 use crate::layout::{KERNEL_BASE, POOL_BASE};
 use crate::paging::{IMAGE, LARGE_PAGE, SYMBOLS, map_range, peek};
-use crate::{fpu, panic, regs};
+use crate::{fpu, regs};
 use abi::{PAGE_SIZE, PhysAddr};
+use arch_common::words;
 use core::fmt::Write;
 use kcore::boot::Range;
 use kcore::ram::Ram;
@@ -198,7 +199,7 @@ pub fn find(magic: u32, info: u32) -> Boot {
     if let Some(symbols) = module(info, 1).filter(|s| s.bytes < 2 * LARGE_PAGE) {
         ram.exclude(symbols);
         // SAFETY: mapped for good, and taken out of RAM.
-        unsafe { panic::set_symbols(map_range(SYMBOLS, symbols), symbols.bytes) };
+        unsafe { words::set_symbols(map_range(SYMBOLS, symbols), symbols.bytes) };
     }
     let pool = place_pool(ram.ranges());
     ram.exclude(pool);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the processor can do: CPUID (Intel SDM, volume 2), looked at once at boot.
 
-use crate::shared::Shared;
+use arch_common::shared::Shared;
 use core::arch::asm;
 use core::mem::MaybeUninit;
 

@@ -3,7 +3,7 @@
 
 use crate::layout::{IO_BITMAP, KERNEL_BASE, TSS};
 use crate::regs;
-use crate::shared::{Lines, Shared};
+use arch_common::shared::{Lines, Shared};
 use core::arch::asm;
 use ia32_context::selector::{SERVER_CODE, SERVER_DATA, SMALL_CODE, SMALL_DATA, TLS, USER_CODE, USER_DATA};
 use mmu::descriptor::{self, segment};

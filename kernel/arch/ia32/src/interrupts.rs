@@ -5,7 +5,7 @@
 //! `from_kernel` in `entry.S`.
 
 use crate::gdt::{DOUBLE_FAULT_TASK, KERNEL_CODE, Pointer};
-use crate::shared::{Lines, Shared};
+use arch_common::shared::{Lines, Shared};
 use core::arch::asm;
 use core::sync::atomic::{AtomicU32, Ordering};
 use plat_pc::pic;

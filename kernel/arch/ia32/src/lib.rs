@@ -5,12 +5,10 @@
 //!
 //! | module | room for |
 //! |---|---|
-//! | `shared` | statics that are written |
 //! | `layout` | linear addresses |
 //! | `regs` | registers of the processor |
 //! | `features` | what the processor can do |
 //! | `fpu` | registers of the FPU |
-//! | `stack` | the kernel's stacks |
 //! | [`panic`] | the last words |
 //! | `paging` | the kernel's own translations |
 //! | `gdt` | segment descriptors |
@@ -41,8 +39,6 @@ mod lock;
 mod paging;
 pub mod panic;
 mod regs;
-mod shared;
-mod stack;
 mod start;
 mod switch;
 mod trap;

@@ -2,7 +2,7 @@
 //! The kernel's only instance. A reference to it is the lock of everything in it.
 
 use crate::contract::Ia32;
-use crate::shared::Shared;
+use arch_common::shared::Shared;
 use core::mem::MaybeUninit;
 use kcore::Kernel;
 

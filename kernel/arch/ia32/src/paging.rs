@@ -5,7 +5,7 @@
 use crate::features::{self, Features};
 use crate::layout::{CPU_AREA, KERNEL_BASE, POOL_BASE, POOL_PLACE};
 use crate::regs;
-use crate::shared::{Page, Shared};
+use arch_common::shared::{Page, Shared};
 use abi::PAGE_SIZE;
 use core::sync::atomic::Ordering;
 use kcore::boot::Range;

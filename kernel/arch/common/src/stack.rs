@@ -6,10 +6,13 @@ use crate::shared::{Page, Shared};
 /// Bytes of the kernel's stack.
 pub const STACK_BYTES: usize = 16384;
 
+/// Bytes of the stack for its last words.
+pub const PANIC_BYTES: usize = 4096;
+
 /// The kernel's stack: there is one.
 pub static KERNEL_STACK: Shared<Page<[u8; STACK_BYTES]>> = Shared::new(Page([0; STACK_BYTES]));
 /// Where the kernel says its last words.
-pub static PANIC_STACK: Shared<Page<[u8; 4096]>> = Shared::new(Page([0; 4096]));
+pub static PANIC_STACK: Shared<Page<[u8; PANIC_BYTES]>> = Shared::new(Page([0; PANIC_BYTES]));
 
 /// The two words at a place of the kernel's stack, if it is one.
 pub fn words(address: u32) -> Option<[u32; 2]> {

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernel's assembly as one unit: its files, and all that they know of Rust.
+//!
+//! | file | room for |
+//! |---|---|
+//! | `entry.S` | entry, saving all registers, exit |
+//! | `vectors.S` | exception vectors, helpers of programs |
+//!
+//! A name in braces in these files is a constant or a symbol of the list below. The compiler refuses a name that is not in the list,
+//! and one in the list that nobody uses.
+
+use crate::contract::Armv5;
+use crate::layout;
+use crate::lock::KERNEL;
+use crate::panic::CPU;
+use crate::trap;
+use arch_common::shared::{Lines, Shared};
+use arch_common::stack::{KERNEL_STACK, PANIC_BYTES, PANIC_STACK, STACK_BYTES};
+use armv5_context::{USER_MODE, hw, vector, word};
+use core::arch::global_asm;
+use core::mem::offset_of;
+use kcore::port::CONTEXT_WORDS;
+use kcore::thread::ANCHOR;
+use kcore::{Cpu, Kernel, Space, Thread};
+
+/// Status: bits of the mode.
+const MODE: u32 = 0x1f;
+/// Status: interrupts and fast interrupts are off.
+const MASKED: u32 = 0xc0;
+/// Supervisor mode.
+pub const SUPERVISOR: u32 = MASKED | 0x13;
+/// Mode of an abort.
+pub const ABORT: u32 = MASKED | 0x17;
+/// Mode of an undefined instruction.
+pub const UNDEFINED: u32 = MASKED | 0x1b;
+/// Mode of an interrupt.
+pub const IRQ: u32 = MASKED | 0x12;
+
+/// What an exception saves while it changes to supervisor mode: r0, where, status.
+pub static SAVED: Shared<Lines<[u32; 3]>> = Shared::new(Lines([0; 3]));
+
+/// Where a saved register is, from a reference to its Thread: below it.
+macro_rules! saved {
+    ($name:ident) => {
+        (word::$name as i32 - CONTEXT_WORDS as i32) * 4
+    };
+}
+
+/// Where a word of a Space's that the port keeps is.
+macro_rules! hw {
+    ($name:ident) => {
+        offset_of!(Space, hw) + size_of::<u32>() * hw::$name
+    };
+}
+
+/// Where a Thread's field is, from a reference to it.
+macro_rules! field {
+    ($name:ident) => {
+        offset_of!(Thread, $name) as i32 - ANCHOR as i32
+    };
+}
+
+global_asm!(
+    include_str!("entry.S"),
+    bug = sym trap::kernel_exception,
+    cpsr = const saved!(CPSR),
+    cpu = sym CPU,
+    current = const offset_of!(Cpu, current),
+    dacr = const hw!(DACR),
+    data = const trap::DATA,
+    dirty = const offset_of!(Kernel<Armv5>, port) + Armv5::DIRTY,
+    enter = sym trap::enter,
+    indifferent = const hw::INDIFFERENT,
+    interrupt = const vector::INTERRUPT,
+    kernel = sym KERNEL,
+    mode = const MODE,
+    panic_stack = sym PANIC_STACK,
+    panic_stack_bytes = const PANIC_BYTES,
+    pc = const saved!(PC),
+    pid = const hw!(PID),
+    prefetch = const trap::PREFETCH,
+    r0 = const saved!(R0),
+    space = const field!(space),
+    stack = sym KERNEL_STACK,
+    stack_bytes = const STACK_BYTES,
+    supervisor = const SUPERVISOR,
+    swi = const vector::SWI,
+    thread_pointer = const field!(lazy_state),
+    thread_pointer_word = const layout::THREAD_POINTER,
+    undefined = const abi::frame::vector::UNDEFINED,
+    user = const USER_MODE,
+    vector = const saved!(VECTOR),
+);
+
+global_asm!(include_str!("vectors.S"), options(raw));
+
+unsafe extern "C" {
+    /// Leaves to the thread in `Cpu::current`, whose context is complete.
+    pub fn leave_kernel() -> !;
+    /// A word that users can read, or 0 if it cannot be read any more.
+    pub fn read_user(address: u32) -> u32;
+}

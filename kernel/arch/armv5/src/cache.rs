@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The caches: indexed and tagged by (modified) virtual addresses, and written back.
+//!
+//! Lines are named by their addresses. To clean the whole cache is another matter on each processor. ARM926EJ-S tests and cleans
+//! (DDI 0198E, section 2.3.6); an XScale core takes as many lines as there are for other addresses, which pushes all out
+//! (Intel XScale Core Developer's Manual, section 6.3.3).
+
+use crate::layout::CLEANING;
+use crate::regs;
+use core::arch::asm;
+use core::ops::Range;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+/// Bytes of a line.
+pub const LINE: u32 = 32;
+/// Bytes of each cache of an XScale core: 32 sets of 32 lines.
+const XSCALE_BYTES: u32 = 32 << 10;
+/// Intel, among those that made the processor.
+const INTEL: u32 = 0x69;
+
+/// Which way the whole cache is cleaned.
+static IS_XSCALE: AtomicBool = AtomicBool::new(false);
+
+/// Looks which processor it is.
+pub fn init() {
+    IS_XSCALE.store(regs::id() >> 24 == INTEL, Ordering::Relaxed);
+}
+
+/// Whether waiting for an interrupt is the same on this processor as on ARM's own.
+pub fn is_arms_own() -> bool {
+    !IS_XSCALE.load(Ordering::Relaxed)
+}
+
+fn lines(range: Range<u32>) -> impl Iterator<Item = u32> {
+    let start = range.start & !(LINE - 1);
+    (start..range.end).step_by(LINE as usize)
+}
+
+/// Writes back what is in the cache of a range.
+pub fn clean(range: Range<u32>) {
+    lines(range).for_each(regs::clean_line);
+    regs::drain(0);
+}
+
+/// Writes back what is in the cache of a range, and drops it, and instructions of it.
+pub fn clean_and_drop(range: Range<u32>) {
+    lines(range).for_each(|line| {
+        regs::clean_and_drop_line(line);
+        regs::drop_instruction_line(line);
+    });
+    regs::drain(0);
+}
+
+/// Writes back what is in the cache of a range, and drops instructions of it: they are fetched again.
+pub fn synchronise(range: Range<u32>) {
+    lines(range).for_each(|line| {
+        regs::clean_line(line);
+        regs::drop_instruction_line(line);
+    });
+    regs::drain(0);
+}
+
+/// Writes the whole data cache back and drops it, and all instructions.
+pub fn clean_all() {
+    if IS_XSCALE.load(Ordering::Relaxed) {
+        push_out();
+    } else {
+        // SAFETY: it cleans line after line until the flags say that none is dirty, and changes nothing but flags.
+        unsafe { asm!("2:", "mrc p15, 0, apsr_nzcv, c7, c14, 3", "bne 2b", options(nostack)) };
+    }
+    regs::drain(0);
+    regs::drop_instructions(0);
+}
+
+/// Takes each line of the cache for an address that nobody uses, and drops those.
+fn push_out() {
+    /// Which of two ranges was taken last: the lines of one are dropped, and still may not be taken twice in turn.
+    static SECOND: AtomicBool = AtomicBool::new(false);
+    let second = SECOND.load(Ordering::Relaxed);
+    SECOND.store(!second, Ordering::Relaxed);
+    let start = CLEANING + if second { XSCALE_BYTES } else { 0 };
+    for line in lines(start..start + XSCALE_BYTES) {
+        // SAFETY: the address is mapped, cached, and nobody's.
+        unsafe { asm!("mcr p15, 0, {}, c7, c2, 5", in(reg) line, options(nostack, preserves_flags)) };
+    }
+    regs::drain(0);
+    // SAFETY: all that was dirty has been written back by the lines above, which hold nothing. The stack's lines are not used between.
+    unsafe { asm!("mcr p15, 0, {}, c7, c6, 0", in(reg) 0, options(nostack, preserves_flags)) };
+}

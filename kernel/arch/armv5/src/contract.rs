@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the portable kernel asks of this processor and its board: `kcore::Port`.
+
+use crate::directory::{Directory, relocated};
+use crate::panic::CPU;
+use crate::{cache, paging, regs, time};
+use abi::kip::Clock;
+use abi::{CacheOp, Error, PAGE_SIZE, PhysAddr, Rights, UserAddr};
+use armv5_context::Armv5 as Registers;
+use bytemuck::{Pod, Zeroable};
+use core::mem::offset_of;
+use core::ops::Range;
+use kcore::port::{Area, Change, FaultIn, Special};
+use kcore::{Cpu, Irq, Port, Segment, Space, Table, Thread};
+use mmu::armv5::Armv5 as Format;
+use plat_versatilepb::{timer, vic};
+use pool::{Link, Object, Pool, Ref};
+
+/// Most bytes that a user's call cleans line by line.
+const BY_LINE: u32 = 8 * PAGE_SIZE;
+
+/// The processor and its board.
+pub struct Armv5 {
+    directory: Directory,
+    clock: Clock,
+}
+
+impl Armv5 {
+    /// Where the word is that notes which domains were open.
+    pub const DIRTY: usize = offset_of!(Self, directory) + Directory::DIRTY;
+
+    /// The port, with the clock as it is now.
+    pub const fn new(clock: Clock) -> Self {
+        Self { directory: Directory::new(), clock }
+    }
+}
+
+/// What a space has beside memory on this processor: nothing.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub struct Nothing(u32);
+impl Object for Nothing {}
+impl Special for Nothing {
+    fn close_all(&mut self) {}
+    fn set(&mut self, _: u32, _: u32, _: bool) {}
+}
+
+impl Port for Armv5 {
+    type Format = Format;
+    type Registers = Registers;
+    type Irqs = [Link<Irq>; vic::LINES];
+    type Special = Nothing;
+
+    fn cpu(&mut self) -> &mut Cpu {
+        // SAFETY: the words are plain data, and fast paths touch them only while no Rust runs; `&mut self` keeps it unique.
+        unsafe { &mut *CPU.get() }
+    }
+
+    fn unload(&mut self, _: &mut Pool, _: Ref<Thread>, _: bool) {
+        // The thread pointer is written on each way out; nobody changes it but by the thread.
+    }
+
+    fn clear_fpu(_: &mut [u8]) {}
+
+    fn physical(&self, address: u32) -> PhysAddr {
+        PhysAddr(paging::physical(address))
+    }
+
+    fn pool_address(&self, physical: PhysAddr) -> u32 {
+        paging::pool_address(physical.0)
+    }
+
+    fn information_page(&mut self, physical: PhysAddr) {
+        let page = self.pool_address(physical);
+        cache::clean_and_drop(page..page + PAGE_SIZE);
+        paging::show_information_page(physical.0);
+        time::write_timer();
+    }
+
+    fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {
+        Directory::space_created(pool, space);
+    }
+
+    fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) {
+        self.directory.space_dropped(pool, space);
+    }
+
+    fn area(&mut self, pool: &mut Pool, space: Ref<Space>, place: u32) -> Result<Area, Error> {
+        if place == 0 { self.directory.take_area(pool, space) } else { Err(Error::BadAddress) }
+    }
+
+    fn space_served(&mut self, _: &mut Pool, _: Ref<Space>) -> Result<(), Error> {
+        // Domains tell user pages apart.
+        Err(Error::Unsupported)
+    }
+
+    fn server_shown(&mut self, _: &mut Pool, _: Ref<Space>, _: Link<Space>) {}
+
+    fn has_small_spaces(&self) -> bool {
+        false
+    }
+
+    fn space_moved(&mut self, _: &mut Pool, _: Ref<Space>, _: Link<Space>, _: Range<UserAddr>) {}
+
+    fn utcb_page(&mut self, page: u32, address: UserAddr) -> u32 {
+        cache::clean_and_drop(page..page + PAGE_SIZE);
+        address.0
+    }
+
+    fn segment_created(&mut self, pool: &mut Pool, segment: Ref<Segment>) {
+        pool[segment].hw = 0;
+    }
+
+    fn segment_dropped(&mut self, pool: &mut Pool, segment: Ref<Segment>) {
+        self.directory.segment_dropped(pool, segment);
+    }
+
+    fn before_change(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, change: Change) {
+        match change {
+            Change::Protect(rights) if rights.contains(Rights::WRITE) => {}
+            Change::Protect(rights) => self.directory.before_change(pool, space, range, rights == Rights::NONE),
+            Change::Remove | Change::Replace => self.directory.before_change(pool, space, range, true),
+        }
+    }
+
+    fn before_change_anywhere(&mut self, _: Change) {
+        self.directory.before_change_anywhere();
+    }
+
+    fn entries_written(&mut self, _: &Pool, table: Ref<Table>, range: Range<usize>) {
+        let entry = size_of::<u32>() as u32;
+        cache::clean(table.address() + range.start as u32 * entry..table.address() + range.end as u32 * entry);
+        self.directory.table_written(table);
+    }
+
+    fn directory_written(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<usize>) {
+        self.directory.written(pool, space, range);
+    }
+
+    fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) {
+        Directory::invalidate(pool, space, &range);
+    }
+
+    fn invalidate_all(&mut self) {
+        regs::flush_all(0);
+    }
+
+    fn fault_in(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr, _: Rights) -> FaultIn {
+        self.directory.fault_in(pool, space, address)
+    }
+
+    fn cache(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) {
+        let bytes = range.end.0 - range.start.0;
+        if bytes > BY_LINE {
+            return self.directory.before_change_anywhere();
+        }
+        let start = relocated(pool, space, range.start.0);
+        let lines = start..start + bytes;
+        match what {
+            CacheOp::Clean => cache::clean(lines),
+            CacheOp::CleanAndInvalidate => cache::clean_and_drop(lines),
+            CacheOp::SyncCode => cache::synchronise(lines),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.clock.nanoseconds(time::ticks())
+    }
+
+    fn set_timer(&mut self, deadline: Option<u64>) {
+        if let Some(deadline) = deadline {
+            time::tick_in(deadline.saturating_sub(self.now()));
+        }
+    }
+
+    fn set_irq(&mut self, line: u32, enabled: bool) {
+        if line != timer::LINE && line != vic::CASCADE {
+            vic::set_enabled(line, enabled);
+        }
+    }
+
+    fn interrupt_pending(&mut self) -> bool {
+        vic::pending() != 0
+    }
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The caching page directory: whose entries are in the processor's one first-level table.
+//!
+//! An entry comes when somebody faults for lack of it, and stays until another owner needs the place or the domain
+//! (`mmu::fass` decides). The truth are the tables of spaces and Segments.
+//!
+//! The sections of UTCBs are apart: each has one owner for its life, and is always in the directory, as the kernel uses it. Of a space
+//! without a domain it has a domain that no space opens.
+
+use crate::layout::{UTCB_BYTES, UTCBS, section};
+use crate::paging;
+use crate::shadow::Shadows;
+use crate::{cache, regs};
+use abi::{Error, PAGE_SIZE, Rights, TABLE_SPAN, UserAddr};
+use armv5_context::hw::{self, AREA, DACR, DOMAIN, INDIFFERENT, PID, VSPACE};
+use core::ops::Range;
+use kcore::attach::{attachment, for_each};
+use kcore::port::{Area, FaultIn};
+use kcore::{Attachment, Owner, Segment, Space, Table};
+use mmu::Format;
+use mmu::armv5::{self, Armv5, COARSE_BYTES, SECTION_BYTES, SECTIONS};
+use mmu::fass::{self, BASE, DOMAINS, FIRST, Fass, GLOBAL, Grant, Hardware, PARKED, client};
+use pool::{Link, Pool, Ref};
+
+/// Tables of a space whose addresses are relocated.
+const LOW_TABLES: usize = (abi::arch::armv5::layout::SLOT_BYTES / TABLE_SPAN) as usize;
+/// How many spaces can have UTCBs.
+const AREAS: usize = (UTCB_BYTES / SECTION_BYTES) as usize;
+/// More pages than this are cleaned with the whole cache, and dropped with the whole TLB.
+const PAGES: u32 = 8;
+
+/// Of a Segment, in `Segment::hw`: its domain.
+const SEGMENT_DOMAIN: u32 = 0xf;
+/// And above that 1 + the section where it begins in all spaces that share its domain; 0: it has had none.
+const SEGMENT_HOME_SHIFT: u32 = 4;
+
+/// The processor.
+struct Processor;
+
+impl Hardware for Processor {
+    fn remove(&mut self, section: usize) {
+        paging::set(section, 0);
+    }
+    fn flush(&mut self) {
+        regs::flush_all(0);
+    }
+    fn clean(&mut self) {
+        cache::clean_all();
+    }
+}
+
+/// Who is in the directory.
+pub struct Directory {
+    fass: Fass<Owner>,
+    shadows: Shadows,
+    /// The spaces that have UTCBs, by the number of their section.
+    areas: [Link<Space>; AREAS],
+}
+
+impl Directory {
+    /// Where the word is that fast paths and the way out note the open domains in.
+    pub const DIRTY: usize = core::mem::offset_of!(Self, fass) + core::mem::offset_of!(Fass<Owner>, dirty);
+
+    /// With nobody in it.
+    pub const fn new() -> Self {
+        Self { fass: Fass::new(), shadows: Shadows::new(), areas: [Link::NULL; AREAS] }
+    }
+
+    /// A space begins.
+    pub fn space_created(pool: &mut Pool, space: Ref<Space>) {
+        pool[space].hw[DACR] = BASE;
+        pool[space].hw[PID] = INDIFFERENT;
+    }
+
+    /// A space ends: its tags may be another's.
+    pub fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) {
+        self.fass.release(domain(pool, space), owner(pool, space), &mut Processor);
+        pool[space].hw[DOMAIN] = 0;
+        pool[space].hw[DACR] = BASE;
+        if let Some(area) = core::mem::take(&mut pool[space].hw[AREA]).checked_sub(1) {
+            self.areas[area as usize] = Link::NULL;
+            paging::set(section(UTCBS) + area as usize, 0);
+            regs::flush_all(0);
+        }
+    }
+
+    /// A Segment ends.
+    pub fn segment_dropped(&mut self, pool: &mut Pool, segment: Ref<Segment>) {
+        let domain = Some(pool[segment].hw & SEGMENT_DOMAIN).filter(|domain| *domain != 0);
+        self.fass.release(domain, fass::Owner { who: Owner::Segment(segment), vspace: 0 }, &mut Processor);
+        if let Some(domain) = domain {
+            self.close(pool, domain);
+        }
+        pool[segment].hw = 0;
+    }
+
+    /// Gives a space a section of UTCBs.
+    ///
+    /// # Errors
+    /// `PoolExhausted`: all have been given.
+    pub fn take_area(&mut self, pool: &mut Pool, space: Ref<Space>) -> Result<Area, Error> {
+        let number = self.areas.iter().position(|area| area.is_null()).ok_or(Error::PoolExhausted)?;
+        self.areas[number] = space.link();
+        pool[space].hw[AREA] = number as u32 + 1;
+        let start = UserAddr(UTCBS + number as u32 * SECTION_BYTES);
+        Ok(Area { start, end: start + SECTION_BYTES, kip: None, first_slot: start })
+    }
+
+    /// A thread of a space had a fault at an address: the directory gets the entry that the space's tables have.
+    pub fn fault_in(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr) -> FaultIn {
+        let entry = top_entry(pool, space, Armv5::table_index(address));
+        if Armv5::is_empty(entry) {
+            return FaultIn::Report;
+        }
+        let had = pool[space].hw[DACR];
+        if address.0 >= UTCBS {
+            let is_own = pool[space].hw[AREA].checked_sub(1) == Some((address.0 - UTCBS) / SECTION_BYTES);
+            if is_own {
+                self.need_domain(pool, space);
+            }
+            return repaired(is_own && pool[space].hw[DACR] != had);
+        }
+        let part = address.0 / SECTION_BYTES % SECTIONS;
+        let section = section(relocated(pool, space, address.0));
+        let own = self.need_domain(pool, space);
+        let (who, domain) = self.tag(pool, space, address, entry, own);
+        let Some(word) = self.word(pool, (entry, part), section, domain) else { return FaultIn::Report };
+        let is_there = paging::get(section) == word;
+        if !is_there {
+            self.fass.install(section, domain, who, &mut Processor);
+            paging::set(section, word);
+        }
+        pool[space].hw[DACR] |= client(domain);
+        self.fass.used(domain);
+        repaired(!is_there || pool[space].hw[DACR] != had)
+    }
+
+    /// Entries of a space's directory were written: the old ones go.
+    pub fn written(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<usize>) {
+        for index in range.clone() {
+            let start = Armv5::table_start(index).0;
+            if start >= UTCBS {
+                self.show_area(pool, space);
+                continue;
+            }
+            let first = section(relocated(pool, space, start));
+            for section in first..first + SECTIONS as usize {
+                let domain = self.fass.domain_of(section);
+                if domain != 0 && !matches!(self.fass.owner(domain), Some(Owner::Space(other)) if other != space) {
+                    self.fass.remove(section, &mut Processor);
+                }
+            }
+        }
+        // What a Segment's domain opened may be attached no more. Who still may comes by a fault again.
+        pool[space].hw[DACR] = BASE | domain(pool, space).map_or(0, client);
+        if range.start < LOW_TABLES {
+            let is_low = (0..LOW_TABLES).any(|index| !Armv5::is_empty(top_entry(pool, space, index)));
+            let hw = &mut pool[space].hw;
+            if hw[PID] <= INDIFFERENT {
+                hw[PID] = if is_low { 0 } else { INDIFFERENT };
+            }
+        }
+    }
+
+    /// Entries of a table were written: copies of it are no good any more.
+    pub fn table_written(&mut self, table: Ref<Table>) {
+        let page = paging::physical(table.address());
+        while let Some(section) = self.shadows.forget_copy(page) {
+            self.fass.remove(section, &mut Processor);
+            regs::flush_all(0);
+        }
+    }
+
+    /// Mappings of a space are to go or to change: nothing that only they reach stays in the cache. `drops` says that lines may
+    /// not stay, either.
+    pub fn before_change(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, drops: bool) {
+        if range.start.0 < UTCBS && !self.may_have_lines(pool, space) {
+            return;
+        }
+        if (range.end.0 - range.start.0) / PAGE_SIZE > PAGES {
+            self.fass.clean(&mut Processor);
+            return;
+        }
+        let start = relocated(pool, space, range.start.0);
+        let lines = start..start + (range.end.0 - range.start.0);
+        if drops { cache::clean_and_drop(lines) } else { cache::clean(lines) }
+    }
+
+    /// The same for anybody's mappings.
+    pub fn before_change_anywhere(&mut self) {
+        self.fass.clean(&mut Processor);
+    }
+
+    /// Drops translations of a range of a space.
+    pub fn invalidate(pool: &Pool, space: Ref<Space>, range: &Range<UserAddr>) {
+        let bytes = range.end.0 - range.start.0;
+        if bytes / PAGE_SIZE > PAGES {
+            return regs::flush_all(0);
+        }
+        let start = relocated(pool, space, range.start.0);
+        for page in (start..start + bytes).step_by(PAGE_SIZE as usize) {
+            regs::flush_data_page(page);
+            regs::flush_instruction_page(page);
+        }
+    }
+
+    /// Whether anything of a space, or of a Segment in it, may be in the cache.
+    fn may_have_lines(&self, pool: &Pool, space: Ref<Space>) -> bool {
+        if self.fass.may_have_lines(domain(pool, space), Owner::Space(space)) {
+            return true;
+        }
+        let mut found = false;
+        for_each(pool, pool[space].segments, &mut |at| {
+            if let Some(segment) = segment(&pool[at]) {
+                let domain = Some(pool[segment].hw & SEGMENT_DOMAIN).filter(|domain| *domain != 0);
+                found |= self.fass.may_have_lines(domain, Owner::Segment(segment));
+            }
+        });
+        found
+    }
+
+    /// Who owns what a space has at an address, and the domain of that: a Segment's, if the space may do all with it and it is at the
+    /// same address in all spaces that share the domain; else the space's own.
+    fn tag(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr, entry: u32, own: u32) -> (fass::Owner<Owner>, u32) {
+        let private = (owner(pool, space), own);
+        let is_shared = entry & armv5::directory::SHARED != 0 && entry & armv5::directory::NO_WRITE == 0;
+        let Some((segment, start)) = is_shared.then(|| attached(pool, space, address)).flatten() else { return private };
+        let home = section(relocated(pool, space, start.0)) as u32 + 1;
+        let state = pool[segment].hw;
+        match state >> SEGMENT_HOME_SHIFT {
+            0 => pool[segment].hw = home << SEGMENT_HOME_SHIFT,
+            other if other == home => {}
+            _ => return private,
+        }
+        let who = fass::Owner { who: Owner::Segment(segment), vspace: 0 };
+        let domain = pool[segment].hw & SEGMENT_DOMAIN;
+        if domain != 0 {
+            return (who, domain);
+        }
+        let Some(grant) = self.fass.acquire(who, |other| other == Owner::Space(space), &mut Processor) else { return private };
+        self.lose(pool, grant);
+        pool[segment].hw |= grant.domain;
+        (who, grant.domain)
+    }
+
+    /// What the processor gets for a section of an entry, by a domain.
+    fn word(&mut self, pool: &Pool, (entry, part): (u32, u32), section: usize, domain: u32) -> Option<u32> {
+        let word = armv5::section(entry, part, domain)?;
+        let Some((table, _)) = Armv5::decode_table(entry).filter(|_| entry & armv5::directory::NO_WRITE != 0) else { return Some(word) };
+        let source = table.0 + part * COARSE_BYTES;
+        if let Some(copy) = self.shadows.find(section, source) {
+            return Some(armv5::coarse(copy, domain));
+        }
+        let first = (part * COARSE_BYTES / 4) as usize;
+        let entries = pool[Ref::<Table>::new(paging::pool_address(table.0))].entries::<Armv5>();
+        let (copy, before) = self.shadows.make(section, source, &entries[first..first + (COARSE_BYTES / 4) as usize]);
+        if let Some(before) = before {
+            self.fass.remove(before, &mut Processor);
+            regs::flush_all(0);
+        }
+        Some(armv5::coarse(copy, domain))
+    }
+
+    /// The domain of a space, which gets one if it has none.
+    fn need_domain(&mut self, pool: &mut Pool, space: Ref<Space>) -> u32 {
+        if let Some(domain) = domain(pool, space) {
+            return domain;
+        }
+        // Nobody keeps a domain here, so there is one.
+        let Some(grant) = self.fass.acquire(owner(pool, space), |_| false, &mut Processor) else { return PARKED };
+        self.lose(pool, grant);
+        pool[space].hw[DOMAIN] = grant.domain;
+        pool[space].hw[DACR] = BASE | client(grant.domain);
+        self.show_area(pool, space);
+        grant.domain
+    }
+
+    /// Who had a domain before has it no more.
+    fn lose(&mut self, pool: &mut Pool, grant: Grant<Owner>) {
+        match grant.loser {
+            None => {}
+            Some(Owner::Space(space)) => {
+                pool[space].hw[DOMAIN] = 0;
+                pool[space].hw[DACR] = BASE;
+                self.show_area(pool, space);
+            }
+            Some(Owner::Segment(segment)) => {
+                pool[segment].hw &= !SEGMENT_DOMAIN;
+                self.close(pool, grant.domain);
+            }
+        }
+    }
+
+    /// Closes a domain to all spaces. Only those that have a domain of their own have others open.
+    fn close(&self, pool: &mut Pool, domain: u32) {
+        for other in u32::from(FIRST)..DOMAINS as u32 {
+            if let Some(Owner::Space(space)) = self.fass.owner(other) {
+                pool[space].hw[DACR] &= !client(domain);
+            }
+        }
+    }
+
+    /// Shows a space's section of UTCBs, by its domain or that of those who have none.
+    fn show_area(&self, pool: &Pool, space: Ref<Space>) {
+        let Some(area) = pool[space].hw[AREA].checked_sub(1) else { return };
+        let start = UTCBS + area * SECTION_BYTES;
+        let entry = top_entry(pool, space, Armv5::table_index(UserAddr(start)));
+        let domain = domain(pool, space).unwrap_or(PARKED);
+        paging::set(section(start), armv5::section(entry, start / SECTION_BYTES % SECTIONS, domain).unwrap_or(0));
+        regs::flush_all(0);
+    }
+}
+
+const fn repaired(is: bool) -> FaultIn {
+    if is { FaultIn::Repaired } else { FaultIn::Report }
+}
+
+/// The entry of a space's directory for its leaf table `index`.
+fn top_entry(pool: &Pool, space: Ref<Space>, index: usize) -> u32 {
+    pool[space].region.top.get().map_or(0, |top| pool[top].entries::<Armv5>()[index])
+}
+
+fn domain(pool: &Pool, space: Ref<Space>) -> Option<u32> {
+    Some(pool[space].hw[DOMAIN]).filter(|domain| *domain > GLOBAL)
+}
+
+fn owner(pool: &Pool, space: Ref<Space>) -> fass::Owner<Owner> {
+    fass::Owner { who: Owner::Space(space), vspace: pool[space].hw[VSPACE] }
+}
+
+/// A space's address as the caches and the TLB know it: the *modified* virtual address.
+pub fn relocated(pool: &Pool, space: Ref<Space>, address: u32) -> u32 {
+    let pid = pool[space].hw[hw::PID];
+    if address < abi::arch::armv5::layout::SLOT_BYTES && pid != INDIFFERENT { pid | address } else { address }
+}
+
+/// The Segment of an attachment, if it is one of a Segment to a space.
+fn segment(at: &Attachment) -> Option<Ref<Segment>> {
+    (at.kind == attachment::SEGMENT_IN_SPACE).then(|| Ref::new(at.source))
+}
+
+/// The Segment that a space has attached at an address, and where it begins there.
+fn attached(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<(Ref<Segment>, UserAddr)> {
+    let mut found = None;
+    for_each(pool, pool[space].segments, &mut |at| {
+        let record = &pool[at];
+        let start = Armv5::table_start(record.index as usize);
+        if let Some(segment) = segment(record)
+            && address >= start
+            && address - start < pool[segment].region.end.0
+            && record.rights == Rights::RWX.0
+        {
+            found = Some((segment, start));
+        }
+    });
+    found
+}
+
+/// What a space's tables say of a page.
+pub fn lookup(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<Rights> {
+    let entry = top_entry(pool, space, Armv5::table_index(address));
+    if let Some((leaf, _)) = Armv5::decode_large(entry) {
+        return Some(leaf.rights);
+    }
+    let (table, _) = Armv5::decode_table(entry)?;
+    let leaf = pool[Ref::<Table>::new(paging::pool_address(table.0))].entries::<Armv5>()[Armv5::leaf_index(address)];
+    Armv5::decode(leaf).map(|leaf| leaf.rights.intersection(Armv5::table_rights(entry)))
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Entry by all exceptions, the saving of all registers, the way back to user mode.
+//
+// While user mode runs, the stack pointer of supervisor mode is the reference to the running Thread: its saved registers end there.
+// The other modes have a stack pointer of their own, which names three words (`SAVED`): what does not fit the processor while it
+// changes to supervisor mode. In the kernel interrupts are off: it looks at the controller itself.
+
+.section .text.entry, "ax", %progbits
+.arm
+
+// A system call, or what an alien takes for one.
+.global swi_entry
+swi_entry:
+    stmdb sp, {{r0-lr}}^
+    nop
+    str lr, [sp, #{pc}]
+    mrs r0, spsr
+    str r0, [sp, #{cpsr}]
+    mov r0, #{swi}
+enter:
+    str r0, [sp, #{vector}]
+    ldr r0, =0x55555555
+    mcr p15, 0, r0, c3, c0, 0
+    ldr sp, ={stack} + {stack_bytes}
+    mov r11, #0
+    bl {enter}
+
+// To user mode, with the saved registers of the thread in `Cpu::current`, and the domains and the process identifier of its space.
+.global leave_kernel
+leave_kernel:
+    ldr r0, ={cpu} + {current}
+    ldr sp, [r0]
+    ldr r1, [sp, #{space}]
+    ldr r2, [r1, #{dacr}]
+    ldr r3, [r1, #{pid}]
+    ldr r4, ={kernel} + {dirty}
+    ldr r5, [r4]
+    orr r5, r5, r2
+    str r5, [r4]
+    // A write would cost an XScale core what it knows of branches.
+    tst r3, #{indifferent}
+    bne 1f
+    mrc p15, 0, r4, c13, c0, 0
+    teq r3, r4
+    mcrne p15, 0, r3, c13, c0, 0
+1:
+    ldr r4, [sp, #{thread_pointer}]
+    ldr r5, ={thread_pointer_word}
+    str r4, [r5]
+    ldr lr, [sp, #{pc}]
+    ldr r0, [sp, #{cpsr}]
+    msr spsr_cxsf, r0
+    mcr p15, 0, r2, c3, c0, 0
+    ldmdb sp, {{r0-lr}}^
+    nop
+    movs pc, lr
+    .ltorg
+
+// An exception that has a mode of its own. The address that is left to is `offset` behind the instruction.
+.macro EXCEPTION name, number, offset
+.global \name
+\name:
+    .if \offset
+    sub lr, lr, #\offset
+    .endif
+    str r0, [sp]
+    str lr, [sp, #4]
+    mrs r0, spsr
+    str r0, [sp, #8]
+    mov r0, sp
+    msr cpsr_c, #{supervisor}
+    stmdb sp, {{r0-lr}}^
+    nop
+    ldmia r0, {{r1, r2, r3}}
+    and r0, r3, #{mode}
+    cmp r0, #{user}
+    bne from_kernel
+    str r1, [sp, #{r0}]
+    str r2, [sp, #{pc}]
+    str r3, [sp, #{cpsr}]
+    mov r0, #\number
+    b enter
+.endm
+
+    EXCEPTION undefined_entry, {undefined}, 0
+    EXCEPTION prefetch_entry, {prefetch}, 4
+    EXCEPTION data_entry, {data}, 8
+    EXCEPTION interrupt_entry, {interrupt}, 4
+
+// From the kernel itself: at a word that a user may have taken away, or a bug. R2 is where.
+from_kernel:
+    adr r0, read_user
+    cmp r2, r0
+    bne 2f
+    mov r0, #0
+    mov pc, lr
+2:
+    mov r0, r2
+    mov r1, r3
+    mov r2, lr
+    mov r3, r11
+    ldr sp, ={panic_stack} + {panic_stack_bytes}
+    mov r11, #0
+    bl {bug}
+
+// A word that a user can read, or 0 if he cannot any more.
+.global read_user
+read_user:
+    ldr r0, [r0]
+    mov pc, lr
+
+// What should never come: reset, the exception that no processor has, and a fast interrupt.
+.global never
+never:
+    ldr sp, ={panic_stack} + {panic_stack_bytes}
+    mov r0, lr
+    mov r1, #0
+    mov r2, #0
+    mov r3, #0
+    bl {bug}
+    .ltorg
+.text

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The port to ARMv5TE: fast address-space switching (docs/arm.md).
+//!
+//! A module uses only modules above it.
+//!
+//! | module | room for |
+//! |---|---|
+//! | `layout` | virtual addresses |
+//! | `regs` | registers of the system-control coprocessor |
+//! | `cache` | the caches, by line and whole |
+//! | [`panic`] | the last words |
+//! | `paging` | the processor's one first-level table, and the kernel's part of it |
+//! | `shadow` | tables of Segments that a space may only read |
+//! | `directory` | whose entries are in that table: the caching page directory |
+//! | `time` | the counter, and what the information page says of it |
+//! | `contract` | what the portable kernel asks of a port |
+//! | `lock` | the kernel's only instance |
+//! | `trap` | what an entry means, and the way back |
+//! | `assembly` | entry and exit (`*.S`), and what they know of Rust |
+//! | `boot` | what the boot loader left |
+//! | `start` | from the boot loader to the first thread |
+#![no_std]
+#![cfg(target_arch = "arm")]
+
+mod assembly;
+mod boot;
+mod cache;
+mod contract;
+mod directory;
+mod layout;
+mod lock;
+mod paging;
+pub mod panic;
+mod regs;
+mod shadow;
+mod start;
+mod time;
+mod trap;

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The processor's first-level table, the only one, and the kernel's part of it.
+//!
+//! The processor reads tables from memory, past the data cache: what is written is cleaned.
+
+use crate::cache;
+use crate::layout::{CLEANING, DEVICES, KERNEL_BASE, KERNEL_BYTES, POOL_BASE, POOL_OFFSET, VECTORS, section};
+use crate::regs;
+use abi::PAGE_SIZE;
+use abi::utcb::KIP_ADDRESS;
+use arch_common::shared::Shared;
+use core::sync::atomic::Ordering;
+use kcore::boot::Range;
+use mmu::armv5::{SECTION_BYTES, bits, coarse, kernel_section};
+use mmu::fass::{GLOBAL, KERNEL, SECTIONS};
+use plat_versatilepb::{counter, registers};
+
+/// The first-level table.
+#[repr(C, align(16384))]
+pub struct First([u32; SECTIONS]);
+/// A coarse table.
+#[repr(C, align(1024))]
+#[derive(Clone, Copy)]
+pub struct Coarse(pub [u32; 256]);
+
+/// The caching page directory.
+pub static DIRECTORY: Shared<First> = Shared::new(First([0; SECTIONS]));
+/// The coarse table of the vectors' section.
+static VECTOR_TABLE: Shared<Coarse> = Shared::new(Coarse([0; 256]));
+/// The coarse table of the information page's section.
+static GLOBAL_TABLE: Shared<Coarse> = Shared::new(Coarse([0; 256]));
+
+/// A page that users read and the kernel writes.
+const READ_ONLY: u32 = bits::SMALL | bits::READ_ONLY;
+/// As that, in a cache.
+const CACHED: u32 = READ_ONLY | bits::CACHED | bits::BUFFERED;
+
+unsafe extern "C" {
+    static vectors: u8;
+}
+
+/// Physical address of something in the kernel's image.
+pub const fn physical_of_image(address: u32) -> u32 {
+    address - KERNEL_BASE
+}
+
+/// Physical address of something in the pool.
+pub fn physical(address: u32) -> u32 {
+    address.wrapping_add(POOL_OFFSET.load(Ordering::Relaxed))
+}
+
+/// Address in the pool of a physical address in it.
+pub fn pool_address(physical: u32) -> u32 {
+    physical.wrapping_sub(POOL_OFFSET.load(Ordering::Relaxed))
+}
+
+/// Writes an entry of the directory.
+pub fn set(section: usize, entry: u32) {
+    let at = DIRECTORY.address() + 4 * section as u32;
+    // SAFETY: `section` is checked by the index; the table is written here only, one processor, interrupts off.
+    unsafe { (*DIRECTORY.get()).0[section] = entry };
+    cache::clean(at..at + 4);
+}
+
+/// An entry of the directory.
+pub fn get(section: usize) -> u32 {
+    // SAFETY: as `set`.
+    unsafe { (*DIRECTORY.get()).0[section] }
+}
+
+/// Maps sections for the kernel alone, cached.
+pub fn map_sections(address: u32, physical: u32, bytes: u32) {
+    for offset in (0..bytes).step_by(SECTION_BYTES as usize) {
+        set(section(address + offset), kernel_section(physical + offset, KERNEL, true));
+    }
+}
+
+/// Takes sections away again. Nothing of them stays in the cache.
+pub fn unmap_sections(address: u32, bytes: u32) {
+    cache::clean_all();
+    (section(address)..section(address + (bytes - 1)) + 1).for_each(|index| set(index, 0));
+    regs::flush_all(0);
+}
+
+/// The sections that a physical range lies in: where they begin, and how many bytes they have.
+pub fn sections_of(range: Range) -> (u32, u32) {
+    let first = range.base.0 & !(SECTION_BYTES - 1);
+    (first, (range.base.0 + range.bytes).next_multiple_of(SECTION_BYTES) - first)
+}
+
+/// Maps a physical range at `address`, which has room for it; returns where it begins there.
+pub fn map_range(address: u32, range: Range) -> u32 {
+    let (first, bytes) = sections_of(range);
+    map_sections(address, first, bytes);
+    address + (range.base.0 - first)
+}
+
+fn set_coarse(table: &Shared<Coarse>, index: usize, entry: u32) {
+    let at = table.address() + 4 * index as u32;
+    // SAFETY: one processor, interrupts off; the table is static and written here only.
+    unsafe { (*table.get()).0[index] = entry };
+    cache::clean(at..at + 4);
+}
+
+/// The kernel's part as boot leaves it: image, registers of the board, pool, vectors; nothing where the boot loader was.
+pub fn map_kernel(pool: Range) {
+    POOL_OFFSET.store(pool.base.0.wrapping_sub(POOL_BASE), Ordering::Relaxed);
+    map_sections(KERNEL_BASE, 0, KERNEL_BYTES);
+    map_sections(POOL_BASE, pool.base.0, pool.bytes);
+    // Lines of it are taken and never written back: any RAM does.
+    map_sections(CLEANING, 0, SECTION_BYTES);
+    let page = (&raw const vectors) as u32;
+    set_coarse(&VECTOR_TABLE, (VECTORS % SECTION_BYTES / PAGE_SIZE) as usize, physical_of_image(page) | CACHED);
+    // From now on it has the address that users see.
+    cache::clean_and_drop(page..page + PAGE_SIZE);
+    set(section(VECTORS), coarse(physical_of_image(VECTOR_TABLE.address()), GLOBAL));
+    set(section(0), 0);
+    regs::flush_all(0);
+}
+
+/// Maps the board's registers, before anything is said.
+pub fn map_devices() {
+    for offset in (0..registers::BYTES).step_by(SECTION_BYTES as usize) {
+        set(section(DEVICES + offset), kernel_section(registers::PHYSICAL + offset, KERNEL, false));
+    }
+}
+
+/// Shows the information page, and the counter's page behind it, to everybody.
+pub fn show_information_page(physical: u32) {
+    let index = (KIP_ADDRESS % SECTION_BYTES / PAGE_SIZE) as usize;
+    set_coarse(&GLOBAL_TABLE, index, physical | CACHED);
+    set_coarse(&GLOBAL_TABLE, index + 1, counter::PHYSICAL & bits::ADDRESS | READ_ONLY);
+    set(section(KIP_ADDRESS), coarse(physical_of_image(GLOBAL_TABLE.address()), GLOBAL));
+}
