@@ -15,6 +15,14 @@ impl System {
     /// # Errors
     /// A sentence that names the component and what is wrong with it.
     pub fn check(&self, image_bytes: u32) -> Result<(), String> {
+        self.check_for(&Places::LOW, image_bytes)
+    }
+
+    /// The same for a processor where components without a window have these places.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn check_for(&self, low: &Places, image_bytes: u32) -> Result<(), String> {
         if self.components.is_empty() {
             return Err("the system has no components".into());
         }
@@ -26,11 +34,11 @@ impl System {
             return Err(format!("{heartbeats} components have a heartbeat: {} can", Resource::MOST_HEARTBEATS));
         }
         self.components.iter().try_for_each(|component| {
-            self.check_component(component, image_bytes).map_err(|what| format!("component `{}`: {what}", component.name))
+            self.check_component(component, low, image_bytes).map_err(|what| format!("component `{}`: {what}", component.name))
         })
     }
 
-    fn check_component(&self, component: &Component, image_bytes: u32) -> Result<(), String> {
+    fn check_component(&self, component: &Component, low: &Places, image_bytes: u32) -> Result<(), String> {
         if let Some(window) = component.window.filter(|window| !window.is_possible()) {
             return Err(format!(
                 "its window cannot begin at {:#x}: the place is a multiple of 4 MiB, {} MiB below {:#x} at most",
@@ -40,7 +48,7 @@ impl System {
             ));
         }
         self.check_small(component)?;
-        let places = component.places();
+        let places = low.of(component.window, component.small);
         for load in &component.loads {
             check_load(load, &places, image_bytes)?;
         }
@@ -78,7 +86,7 @@ impl System {
             return Err("memory lies behind an image whose last part cannot be written".into());
         }
         component.grants.iter().try_for_each(|grant| {
-            let fits = self.fits(&grant.what, component, image_bytes);
+            let fits = self.fits(&grant.what, component, &places, image_bytes);
             let room = if component.window.is_some() { ", or has no room in its window" } else { "" };
             if fits { Ok(()) } else { Err(format!("grant `{}` is impossible{room}", grant.name)) }
         })
@@ -108,8 +116,8 @@ impl System {
         }
     }
 
-    fn fits(&self, what: &Resource, component: &Component, image_bytes: u32) -> bool {
-        let Places { grants, grants_end, files, files_end, .. } = component.places();
+    fn fits(&self, what: &Resource, component: &Component, places: &Places, image_bytes: u32) -> bool {
+        let Places { grants, grants_end, files, files_end, .. } = *places;
         let within = |address: u32, bytes: u32, (start, end): (u32, u32)| {
             address.is_multiple_of(PAGE) && address >= start && address.checked_add(bytes).is_some_and(|last| last <= end)
         };
@@ -261,7 +269,7 @@ mod tests {
 
     #[test]
     fn refuses_impossible_addresses() {
-        for address in [0, 0x1000, 0x100_0001, layout::START_BLOCK, u32::MAX - 4095] {
+        for address in [0, 0x1000, 0x100_0001, Places::LOW.start_block, u32::MAX - 4095] {
             assert!(refusal(|s, i| s.components[i].loads[0].address = address).contains("impossible address"), "{address:#x}");
         }
         assert!(refusal(|s, i| s.components[i].entry = 0x100_0000 + 5000).contains("entry point"));
@@ -271,7 +279,7 @@ mod tests {
     fn refuses_what_has_no_room_behind_the_image() {
         let memory = |bytes: u32| Grant { name: "m".into(), what: Resource::Memory { bytes, behind_image: true } };
         let mut system = sound();
-        let room = layout::START_BLOCK - system.components[0].image_end();
+        let room = Places::LOW.start_block - system.components[0].image_end();
         system.components[0].grants = vec![memory(room)];
         assert_eq!(system.check(8192), Ok(()));
         assert!(refusal(|s, i| s.components[i].grants = vec![memory(room + PAGE)]).contains("behind its image"));
@@ -343,7 +351,7 @@ mod tests {
     fn refuses_impossible_sizes() {
         assert!(refusal(|s, i| s.components[i].stack = 4096).contains("stack"));
         assert!(refusal(|s, i| s.components[i].heap = 1).contains("heap"));
-        assert!(refusal(|s, i| s.components[i].heap = layout::HEAP_MOST + PAGE).contains("heap"));
+        assert!(refusal(|s, i| s.components[i].heap = Places::LOW.heap_most + PAGE).contains("heap"));
         assert!(refusal(|s, i| s.components[i].slots = 8).contains("capability table"));
         assert!(refusal(|s, i| s.shared[i].bytes = 5).contains("shared memory `r`"));
     }

@@ -18,44 +18,10 @@ pub use places::{Places, Small, Window};
 use serde::{Deserialize, Serialize};
 
 mod check;
+pub mod layout;
 pub mod pci;
 mod places;
 pub mod protocol;
-
-/// Where a component without a window finds what, beside the kernel's area below 4 MiB ([`Places`] has both). The tool
-/// places devices and shared memory; the root server refuses what is elsewhere.
-pub mod layout {
-    /// Images of components lie from here on.
-    pub const IMAGE: u32 = 0x0040_0000;
-    /// The start block, and the end of images.
-    pub const START_BLOCK: u32 = 0x3f00_0000;
-    /// The heap.
-    pub const HEAP: u32 = 0x4000_0000;
-    /// Most bytes of a heap.
-    pub const HEAP_MOST: u32 = GRANTS - HEAP;
-    /// Devices and shared memory lie from here on.
-    pub const GRANTS: u32 = 0x5000_0000;
-    /// End of devices and shared memory, and start of what a component maps itself.
-    pub const GRANTS_END: u32 = 0x8000_0000;
-    /// Most bytes of the registers of one PCI device: only the machine knows how many there are.
-    pub const PCI_SPAN: u32 = 64 << 20;
-    /// End of the first thread's stack. Nothing is mapped below the stack, so that
-    /// an overflow is an exception.
-    pub const STACK_END: u32 = 0xb000_0000;
-    /// Bytes of every stack, and its alignment: its last word is the address of the
-    /// thread's UTCB, found by setting the low bits of the stack pointer.
-    pub const STACK_BYTES: u32 = 65536;
-    /// So far below the end of the first thread's stack is the word in which a component counts the messages that its threads
-    /// send: calls, sends and replies, modulo 2^32. The word behind it, of every stack, is its address.
-    pub const MESSAGES: u32 = 12;
-    /// End of all windows, and of the users' addresses.
-    pub const WINDOW_END: u32 = 0xe000_0000;
-    /// The largest window.
-    pub const WINDOW_MOST: u32 = 2 << 30;
-    /// The start block of every component with a window, and the end of its memory and files. Behind it are heap,
-    /// stack, devices and shared memory.
-    pub const WINDOW_START_BLOCK: u32 = WINDOW_END - (32 << 20);
-}
 
 /// A whole system.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
@@ -141,11 +107,7 @@ impl Component {
     /// Where it finds what.
     #[must_use]
     pub fn places(&self) -> Places {
-        match (self.window, self.small) {
-            (Some(window), _) => Places::within(window),
-            (None, Some(small)) => Places::below(small.bytes),
-            (None, None) => Places::LOW,
-        }
+        Places::LOW.of(self.window, self.small)
     }
 
     /// How long the watch-dog waits for a sign of life, in milliseconds, if it does.

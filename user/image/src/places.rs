@@ -107,20 +107,17 @@ pub struct Places {
 
 impl Places {
     /// Without a window.
-    pub const LOW: Self = Self {
-        image: layout::IMAGE,
-        image_end: layout::START_BLOCK,
-        start_block: layout::START_BLOCK,
-        heap: layout::HEAP,
-        heap_most: layout::HEAP_MOST,
-        stack_end: layout::STACK_END,
-        grants: layout::GRANTS,
-        grants_end: layout::GRANTS_END,
-        files: layout::GRANTS,
-        files_end: layout::GRANTS_END,
-        own: layout::GRANTS_END,
-        own_end: layout::STACK_END - layout::STACK_BYTES,
-    };
+    pub const LOW: Self = layout::current::PLACES;
+
+    /// Of a component with these, or neither.
+    #[must_use]
+    pub fn of(self, window: Option<Window>, small: Option<Small>) -> Self {
+        match (window, small) {
+            (Some(window), _) => Self::within(window),
+            (None, Some(small)) => Self::below(small.bytes),
+            (None, None) => self,
+        }
+    }
 
     /// Within a window. Start block, heap and stack are near each other, so that one translation table is enough. Files
     /// are below them and not for long: Linux reads its own at the start, and uses the addresses for something else.

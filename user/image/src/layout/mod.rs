@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where a component without a window finds what, beside the kernel's area ([`Places`] has both). The tool
+//! places devices and shared memory; the root server refuses what is elsewhere. What depends on the processor is in
+//! a module for each.
+
+use crate::Places;
+
+pub mod armv5;
+pub mod ia32;
+
+#[cfg(target_arch = "arm")]
+pub use armv5 as current;
+#[cfg(not(target_arch = "arm"))]
+pub use ia32 as current;
+
+/// Images of components lie from here on.
+pub const IMAGE: u32 = Places::LOW.image;
+/// Devices and shared memory lie from here on.
+pub const GRANTS: u32 = Places::LOW.grants;
+/// End of devices and shared memory.
+pub const GRANTS_END: u32 = Places::LOW.grants_end;
+/// Most bytes of the registers of one PCI device: only the machine knows how many there are.
+pub const PCI_SPAN: u32 = 64 << 20;
+/// Bytes of every stack, and its alignment: its last word is the address of the
+/// thread's UTCB, found by setting the low bits of the stack pointer. Nothing that can be written is mapped below the first
+/// thread's, so that an overflow is an exception.
+pub const STACK_BYTES: u32 = 65536;
+/// So far below the end of the first thread's stack is the word in which a component counts the messages that its threads
+/// send: calls, sends and replies, modulo 2^32. The word behind it, of every stack, is its address.
+pub const MESSAGES: u32 = 12;
+/// End of all windows, and of the users' addresses, where there are any windows.
+pub const WINDOW_END: u32 = 0xe000_0000;
+/// The largest window.
+pub const WINDOW_MOST: u32 = 2 << 30;
+/// The start block of every component with a window, and the end of its memory and files. Behind it are heap,
+/// stack, devices and shared memory.
+pub const WINDOW_START_BLOCK: u32 = WINDOW_END - (32 << 20);
