@@ -3,8 +3,7 @@
 //! same number is counted, by whoever executes it (docs/model.md). Without the model
 //! both are an instruction that does nothing.
 
-use crate::arch::mark;
-use abi::arch::ia32::marker::{BEGIN, BEGIN_FREE, END};
+use crate::arch::{BEGIN, BEGIN_FREE, END, mark};
 
 pub use crate::arch::case;
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages. Words 0 to 2 of a message are passed here as an array; longer
-//! messages have the rest in the UTCB ([`crate::utcb`]).
+//! messages have the rest in the UTCB ([`crate::utcb`]), also what a processor passes in more registers.
 //!
 //! A component counts the calls, sends and replies that its threads make, whether they succeed or not, in a word that the root
 //! server reads ([`crate::start::Component::messages`]). Notifications are no messages.
 
 use crate::{Result, Thread, arch, sys, utcb};
+use abi::tag::REGISTER_WORDS;
 use abi::{Delivery, Error, MapRecord, MessageKind, Op, Tag, Word};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -40,8 +41,10 @@ pub struct Message {
 
 /// Most bytes of text in a message.
 pub const TEXT_BYTES: usize = (abi::tag::MAX_WORDS as usize - TEXT_WORD) * 4;
-/// First word of the text: the first that is in no register.
-const TEXT_WORD: usize = abi::tag::REGISTER_WORDS as usize;
+/// First word of the text: the first behind [`Message::words`].
+const TEXT_WORD: usize = WORDS;
+/// Words that are passed as an array.
+const WORDS: usize = 3;
 
 impl Received {
     /// The text of a message that [`Message::text`] made, as far as it is there.
@@ -60,8 +63,8 @@ impl Received {
 
 impl Message {
     /// A request with text, of which the first [`TEXT_BYTES`] are sent: word 0 is the
-    /// request, word 1 the number of bytes, word 2 zero; the text is in the words that are
-    /// in no register, low byte first. It is put into the UTCB: nothing else may be until it is sent.
+    /// request, word 1 the number of bytes, word 2 zero; the text is in the words from 3
+    /// on, low byte first. It is put into the UTCB: nothing else may be until it is sent.
     #[must_use]
     pub fn text(request: Word, text: &[u8]) -> Self {
         let bytes = text.len().min(TEXT_BYTES);
@@ -81,7 +84,7 @@ impl Message {
     const fn tag(&self, op: Op) -> Tag {
         Tag::new(op, self.count, self.caps)
     }
-    /// What its registers hold: the receiver sees all three, so what is not sent is zero.
+    /// What the array's registers hold: the receiver sees all three, so what is not sent is zero.
     fn registers(&self) -> [Word; 3] {
         let mut words = self.words;
         words.iter_mut().skip(self.count as usize).for_each(|word| *word = 0);
@@ -89,13 +92,27 @@ impl Message {
     }
 }
 
+/// What of a message of so many words is in registers behind the first three, if the processor has so many: users find it in the UTCB.
+fn in_registers(count: u32) -> core::ops::Range<usize> {
+    WORDS..(count as usize).min(REGISTER_WORDS as usize)
+}
+
+/// The registers of a system call that sends what the tag says.
 #[inline(always)]
-fn exchange(tag: Tag, first: Word, words: [Word; 3]) -> Result<Received> {
+fn registers(tag: Tag, first: Word, words: [Word; 3]) -> sys::Registers {
     let [a, b, c] = words;
     let mut registers = sys::registers([tag.0 as Word, first, a, b, c]);
+    in_registers(tag.words()).for_each(|word| registers[2 + word] = utcb::word(word));
+    registers
+}
+
+#[inline(always)]
+fn exchange(tag: Tag, first: Word, words: [Word; 3]) -> Result<Received> {
+    let mut registers = registers(tag, first, words);
     sys::raw(&mut registers);
     let [delivery, handle, a, b, c, ..] = registers;
     let delivery = Delivery(delivery as u32);
+    in_registers(delivery.words()).for_each(|word| utcb::set_word(word, registers[2 + word]));
     match delivery.kind() {
         MessageKind::Failed => Err(delivery.error().unwrap_or(Error::BadOperation)),
         kind => Ok(Received { kind, badge: delivery.badge(), handle, count: delivery.words(), caps: delivery.caps(), words: [a, b, c] }),
@@ -104,8 +121,7 @@ fn exchange(tag: Tag, first: Word, words: [Word; 3]) -> Result<Received> {
 
 fn status(tag: Tag, first: Word, message: &Message) -> Result<()> {
     arch::count_message();
-    let [a, b, c] = message.registers();
-    let mut registers = sys::registers([tag.0 as Word, first, a, b, c]);
+    let mut registers = registers(tag, first, message.registers());
     sys::raw(&mut registers);
     match registers[0] {
         0 => Ok(()),

@@ -26,7 +26,7 @@ pub mod clock;
 pub mod console;
 pub mod disk;
 pub mod heartbeat;
-#[cfg(target_arch = "x86")]
+#[cfg(any(target_arch = "x86", target_arch = "arm"))]
 pub mod interval;
 pub mod ipc;
 pub mod map;

@@ -4,7 +4,7 @@
 use crate::map::grants;
 use crate::{Env, Word, arch};
 use core::sync::atomic::{Ordering, fence};
-use frames::Shared;
+pub use frames::Shared;
 
 /// Shared memory that the component was given: whatever others write there harms no Rust object, for none lies there.
 #[derive(Debug)]

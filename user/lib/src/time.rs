@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Time since boot, without a system call, and the thread's alarm.
+//! What the kernel information page says, such as the time since boot, without a system call; and the thread's alarm.
 
 use crate::{Result, sys};
 use abi::kip::Kip;
@@ -12,6 +12,12 @@ pub use crate::arch::counter;
 pub fn kip() -> Kip {
     // SAFETY: the kernel maps it into every native space, read-only, and never changes it.
     unsafe { (abi::utcb::KIP_ADDRESS as *const Kip).read() }
+}
+
+/// Whether the kernel makes servers and small spaces, if they are asked for.
+#[must_use]
+pub fn has_servers() -> bool {
+    kip().features & crate::arch::FEATURE_SERVERS != 0
 }
 
 /// Nanoseconds since boot.

@@ -3,7 +3,9 @@
 
 use crate::sys::{self, Registers};
 use crate::{Result, STACK_BYTES, Thread};
+pub use abi::arch::ia32::kip::FEATURE_SERVERS;
 use abi::arch::ia32::kip::{FEATURE_SYSENTER, INT_VECTOR};
+pub use abi::arch::ia32::marker::{BEGIN, BEGIN_FREE, END};
 use abi::arch::ia32::marker::{CASE, immediate};
 use abi::state::{DEBUG, TLS, TLS_COUNT};
 use abi::{Error, Op};

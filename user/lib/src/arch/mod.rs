@@ -4,14 +4,20 @@
 //! `raw` makes a system call, `raise` an exception. `stack_pointer` and `STACK_FLAGS` are for the last word of a
 //! stack (`utcb.rs`), `thread_entry` is where threads begin, `counter` the clock's counter. `count_message` is
 //! for `ipc.rs`. `mark` and `case`, which
-//! IA-32 alone has, are markers for the machine model.
+//! those with a port have, are markers for the machine model, of the kinds `BEGIN`, `BEGIN_FREE` and `END`. `FEATURE_SERVERS` is the
+//! bit of the information page that says whether there are servers, if there can be any.
 
 #[cfg(target_arch = "x86")]
 mod ia32;
 #[cfg(target_arch = "x86")]
 pub use ia32::*;
 
-#[cfg(not(target_arch = "x86"))]
+#[cfg(target_arch = "arm")]
+mod armv5;
+#[cfg(target_arch = "arm")]
+pub use armv5::*;
+
+#[cfg(not(any(target_arch = "x86", target_arch = "arm")))]
 mod none;
-#[cfg(not(target_arch = "x86"))]
+#[cfg(not(any(target_arch = "x86", target_arch = "arm")))]
 pub use none::*;

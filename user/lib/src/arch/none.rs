@@ -7,6 +7,9 @@ use abi::Word;
 /// What a stack's last word has beside the UTCB's address: nothing.
 pub const STACK_FLAGS: Word = 0;
 
+/// Whether there are servers: no.
+pub const FEATURE_SERVERS: u32 = 0;
+
 /// Makes a system call.
 ///
 /// # Panics

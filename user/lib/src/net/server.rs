@@ -9,8 +9,8 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use frames::Shared;
 use image::protocol::ip::{HELLO, NO_HELLO, PLACE, WORDS};
 
-/// Words in registers; the others are in the UTCB.
-const REGISTERS: usize = abi::tag::REGISTER_WORDS as usize;
+/// Words of a [`Message`] itself; the others are in the UTCB.
+const REGISTERS: usize = 3;
 /// Bytes of a part of the shared memory, of which one thread uses one at a time: as many as the server's buffers have.
 const PART: u32 = 8192;
 /// Most parts: a word has a bit for each.
