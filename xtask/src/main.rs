@@ -98,7 +98,7 @@ enum Command {
         #[arg(long)]
         dry_run: bool,
     },
-    /// Build a bootable ISO image and print its path.
+    /// Build what a machine boots from, an ISO image or images for U-Boot, and print where it is.
     Build {
         /// Its name: systems/NAME.toml.
         system: String,
@@ -346,7 +346,13 @@ fn carry_out() -> Result<u8> {
         Command::Build { system, .. } => {
             let options = build::Options { seed: build::Seed::None, ..build::Options::default() };
             let built = build::plan(&catalogue::system(&system)?, options)?.carry_out()?;
-            println!("{}", std::path::absolute(emulator::iso(&built)?)?.display());
+            let files = match &built.board.flat {
+                Some(flat) => built.flat.wrap(&built, flat.address)?.to_vec(),
+                None => vec![emulator::iso(&built)?],
+            };
+            for file in files {
+                println!("{}", std::path::absolute(file)?.display());
+            }
         }
         Command::Top { system, forward, count } => top::run(&system, &forward, count, &mut std::io::stdout())?,
         Command::List { tests: true } => show(&catalogue::columns(&test::names()?))?,

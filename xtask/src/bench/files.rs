@@ -49,7 +49,7 @@ pub fn sources(paths: &[String]) -> Result<Vec<Insert>> {
         if path.extension().is_none_or(|extension| extension != "c") {
             return Ok(insert(&place(path), std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?));
         }
-        let output = Command::new(board::chosen().linux.compiler())
+        let output = Command::new(board::chosen().linux()?.compiler())
             .args(["-E", "-P", "-O2"])
             .arg(path)
             .output()

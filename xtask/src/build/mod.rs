@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Building for the bare machine, and putting a system together.
 
+mod flat;
 mod pack;
 
 use crate::description::{self, Contents, Description, Interface, OnDeath};
@@ -11,6 +12,7 @@ use crate::machine::board::{self, Board, Medium};
 use crate::machine::network::{Forward, Network, Nic, Peer};
 use crate::process::{cargo, run};
 use anyhow::{Context, Result, bail, ensure};
+pub use flat::Flat;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process;
@@ -30,6 +32,8 @@ pub struct Built {
     pub image: PathBuf,
     /// The kernel's symbols.
     pub symbols: PathBuf,
+    /// What a boot loader needs that takes no ELF file.
+    pub flat: Flat,
     /// The board that it is for.
     pub board: &'static Board,
     /// The disks.
@@ -347,6 +351,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         kernel: folder.join("kernel.elf"),
         image: folder.join("image.bin"),
         symbols: folder.join("kernel.sym"),
+        flat: Flat::of(&folder),
         disks: description.disks.iter().map(disk).collect::<Result<_>>()?,
         network: options.wire.network(&description, board, options.nic)?,
         board,
@@ -391,8 +396,11 @@ impl Plan {
             let own = self.command.iter().filter(|(runs, _)| runs == name).flat_map(|(_, files)| files);
             self.inserts.iter().chain(own).cloned().collect()
         };
-        std::fs::write(&built.image, pack::image(&self.description, self.seed.bytes()?, elf, inserts)?)?;
+        std::fs::write(&built.image, pack::image(&self.description, built.board.processor, self.seed.bytes()?, elf, inserts)?)?;
         std::fs::write(&built.symbols, pack::symbols(&built.kernel)?)?;
+        if let Some(board) = &built.board.flat {
+            built.flat.write(&built, board.address)?;
+        }
         Ok(built)
     }
 }

@@ -4,12 +4,14 @@
 use crate::description::{Description, OnDeath, text_of};
 use crate::linux::root::{self, Insert};
 use crate::linux::server;
+use crate::machine::board::Processor;
 use abi::TABLE_SPAN;
 use abi::boot::{HEADER_BYTES, Header, MAGIC, VERSION, header_crc};
 use anyhow::{Context, Result, anyhow, ensure};
-use image::{Component, Grant, Load, Places, Resource, Shared, Small, System, Window, layout};
+use image::{Component, Grant, Load, Resource, Shared, Small, System, Window, layout};
 use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 const PAGE: u32 = abi::PAGE_SIZE;
@@ -115,24 +117,33 @@ struct Next {
     step: u32,
     /// The end of the next file, if files are apart.
     files_end: Option<u32>,
+    /// Where shared memory is that has one address in all components, if it is to have that.
+    regions: Option<BTreeMap<u16, u32>>,
 }
 
 impl Next {
-    /// The first.
-    fn of(window: Option<Window>, small: Option<Small>) -> Self {
-        let places = match (window, small) {
-            (Some(window), _) => Places::within(window),
-            (None, Some(small)) => Places::below(small.bytes),
-            (None, None) => Places::LOW,
-        };
+    /// The first of a component, or of all.
+    fn of(processor: Processor, window: Option<Window>, small: Option<Small>) -> Self {
+        let places = processor.places().of(window, small);
         let step = if small.is_some() { abi::PAGE_SIZE } else { TABLE_SPAN };
-        Self { address: places.grants, step, files_end: window.map(|_| places.files_end) }
+        let regions = processor.has_virtual_caches().then(BTreeMap::new);
+        Self { address: places.grants, step, files_end: window.map(|_| places.files_end), regions }
     }
 
     /// A place for so many bytes. Each begins a translation table of its own, but where there is little room.
     fn take(&mut self, bytes: u32) -> u32 {
         let address = self.address;
         self.address = address.saturating_add(bytes).checked_next_multiple_of(self.step).unwrap_or(u32::MAX);
+        address
+    }
+
+    /// The same for shared memory.
+    fn take_for_region(&mut self, region: u16, bytes: u32) -> u32 {
+        if let Some(address) = self.regions.as_ref().and_then(|regions| regions.get(&region)) {
+            return *address;
+        }
+        let address = self.take(bytes);
+        self.regions.as_mut().and_then(|regions| regions.insert(region, address));
         address
     }
 
@@ -149,10 +160,9 @@ fn grants(
     component: &crate::description::Component,
     image: &mut Image,
     inserts: &[Insert],
-    small: Option<Small>,
+    next: &mut Next,
 ) -> Result<Vec<Grant>> {
     let mut grants = Vec::new();
-    let mut next = Next::of(description.window(component)?, small);
     for (i, peer) in component.calls.iter().enumerate() {
         let badge = peer.badge.as_ref().map_or(i as u32 + 1, |b| *b.get_ref());
         grants.push(Grant { name: peer.label().into(), what: Resource::Call { component: description.index(&peer.to)?, badge } });
@@ -184,7 +194,7 @@ fn grants(
     }
     for share in &component.shares {
         let (region, bytes) = description.region(&share.region)?;
-        let what = Resource::Shared { region, address: next.take(bytes), writable: share.writable, dma: share.dma };
+        let what = Resource::Shared { region, address: next.take_for_region(region, bytes), writable: share.writable, dma: share.dma };
         grants.push(Grant { name: share.label().into(), what });
     }
     for piece in &component.memory {
@@ -249,6 +259,7 @@ fn place_network(component: &mut Component, ram_end: u32, bytes_of: impl Fn(u16)
 /// Makes the boot image. `elf` finds a package's ELF file; `inserts` are a component's files for its Linux.
 pub fn image(
     description: &Description,
+    processor: Processor,
     seed: Option<[u8; 32]>,
     elf: impl Fn(&str) -> std::path::PathBuf,
     inserts: impl Fn(&str) -> Vec<Insert>,
@@ -262,7 +273,10 @@ pub fn image(
         shared.push(Shared { name: name.clone(), bytes: description.bytes(&region.size)? });
     }
     let mut components = Vec::new();
-    let (homes, places) = description.homes()?;
+    // Elsewhere components that are to be small are large.
+    let (homes, places) =
+        if processor.has_windows() { description.homes()? } else { (Vec::new(), vec![None; description.component.len()]) };
+    let mut next = Next::of(processor, None, None);
     for (source, small) in description.component.iter().zip(places) {
         let name = source.name.get_ref().clone();
         let file = read_elf(&elf(source.package()))?;
@@ -274,6 +288,10 @@ pub fn image(
             writable: part.writable,
         });
         let loads = loads.collect();
+        let window = description.window(source)?;
+        if !processor.has_virtual_caches() {
+            next = Next::of(processor, window, small);
+        }
         let mut component = Component {
             // The console shows names.
             arguments: if name == "console" { names.clone() } else { source.arguments.clone() },
@@ -286,7 +304,7 @@ pub fn image(
             quota: description.quota(source)?,
             threads: description.threads(source)?,
             slots: *source.slots.get_ref(),
-            window: description.window(source)?,
+            window,
             small,
             on_death: match source.on_death {
                 OnDeath::Report => image::OnDeath::Report,
@@ -295,7 +313,7 @@ pub fn image(
             },
             service: source.service,
             results: source.results,
-            grants: grants(description, source, &mut image, &inserts(&name), small)?,
+            grants: grants(description, source, &mut image, &inserts(&name), &mut next)?,
             name,
         };
         fill_large_pages(&mut component);
@@ -307,7 +325,7 @@ pub fn image(
     }
     let system = System { name: description.name(), seed, components, shared, homes };
     // What the root server would refuse at boot is refused here.
-    system.check(image.0.len() as u32).map_err(|what| anyhow!("{}: {what}", description.name()))?;
+    system.check_for(&processor.places(), image.0.len() as u32).map_err(|what| anyhow!("{}: {what}", description.name()))?;
     let system = postcard::to_allocvec(&system)?;
     let system_offset = image.add(&system);
     Ok(seal(image.0, &root, (root_offset, system_offset, system.len() as u32)))

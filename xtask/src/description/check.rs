@@ -65,6 +65,9 @@ impl Description {
                 return Err(self.wrong(ms, &format!("a heartbeat is due within {} to {} milliseconds", most.start(), most.end())));
             }
             for pci in &component.pci {
+                if !board.pci {
+                    return Err(self.wrong(&pci.device, &format!("the board `{}` has no PCI bus: leave `pci` out", board.name())));
+                }
                 if *pci.device.get_ref() >= u32::from(image::pci::DEVICES) {
                     return Err(self.wrong(&pci.device, "a PCI bus has devices 0 to 31"));
                 }
@@ -74,10 +77,18 @@ impl Description {
                 self.region(&share.region)?;
             }
             self.check_grants(component)?;
+            if server::is_server(component.package()) && board.linux.is_none() {
+                let what = format!("there is no Linux for the board `{}`: leave this component out", board.name());
+                return Err(self.wrong(&component.name, &what));
+            }
             self.check_window(component)?;
             self.check_small(component)?;
             for addresses in &component.addresses {
                 let bytes = self.bytes(&addresses.size)?;
+                if !board.processor.has_windows() {
+                    let what = format!("the processor of the board `{}` has no windows: leave `addresses` out", board.name());
+                    return Err(self.wrong(&addresses.size, &what));
+                }
                 if bytes == 0 || bytes % Window::KERNEL_BYTES != 0 || bytes > layout::WINDOW_MOST {
                     return Err(self.wrong(&addresses.size, "a server's window has a multiple of 4M, and 2048M at most"));
                 }

@@ -159,7 +159,7 @@ impl Guest<'_> {
 
 /// Compiles a test program, a file or a folder of files, statically.
 pub fn compile(source: impl AsRef<Path>) -> Result<Vec<u8>> {
-    compile_with(Command::new(board::chosen().linux.compiler()), source.as_ref(), "")
+    compile_with(Command::new(board::chosen().linux()?.compiler()), source.as_ref(), "")
 }
 
 /// Compiles one that can be small.

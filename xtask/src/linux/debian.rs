@@ -34,7 +34,7 @@ pub fn packages() -> Result<PathBuf> {
         let making = archive.with_extension("making");
         let mut install = Command::new("mmdebstrap");
         install.args(["--quiet", "--variant=minbase", "--format=tar"]);
-        install.arg(format!("--architectures={}", board::chosen().linux.debian));
+        install.arg(format!("--architectures={}", board::chosen().linux()?.debian));
         install.arg(format!("--include={}", packages.split_whitespace().collect::<Vec<_>>().join(",")));
         run(install.arg("bookworm").arg(&making).arg(mirror()?))?;
         std::fs::rename(making, &archive)?;

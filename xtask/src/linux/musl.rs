@@ -40,7 +40,7 @@ fn specs() -> Result<PathBuf> {
 
 /// The compiler for such programs.
 pub fn compiler() -> Result<Command> {
-    let mut gcc = Command::new(board::chosen().linux.compiler());
+    let mut gcc = Command::new(board::chosen().linux()?.compiler());
     gcc.arg(format!("-specs={}", specs()?.display()));
     Ok(gcc)
 }
@@ -67,7 +67,7 @@ pub fn busybox() -> Result<PathBuf> {
     let wanted: String = options.lines().filter(is_wanted).flat_map(|line| [line, "\n"]).collect();
     fs::write(making.join(".config"), wanted + &without.concat())?;
     let log = making.join("build.log");
-    let linux = &board::chosen().linux;
+    let linux = board::chosen().linux()?;
     let mut make = Command::new("make");
     make.current_dir(&making).arg(format!("-j{}", std::thread::available_parallelism()?));
     make.arg(format!("CROSS_COMPILE={}", linux.tools)).arg(format!("CC={} -specs={}", linux.compiler(), specs.display()));

@@ -98,7 +98,7 @@ impl Apt {
         ] {
             command.arg("-o").arg(format!("{option}={}", self.0.join(value).display()));
         }
-        let architecture = &board::chosen().linux.debian;
+        let architecture = &board::chosen().linux()?.debian;
         for name in ["Architecture", "Architectures"] {
             command.arg("-o").arg(format!("APT::{name}={architecture}"));
         }

@@ -191,7 +191,7 @@ pub fn native() -> Result<PathBuf> {
     let shared = std::fs::read_to_string("linux/config")?;
     let shared = shared.lines().filter(|line| !ours.iter().any(|choice| line.starts_with(choice)));
     let wanted = shared.map(|line| format!("{line}\n")).collect::<String>() + &std::fs::read_to_string("linux/native-config")?;
-    let linux = &board::chosen().linux;
+    let linux = board::chosen().linux()?;
     let image = Path::new(&linux.image);
     configure(&source, &linux.arch, &wanted)?;
     make(&source, &linux.arch, &[&image.file_name().unwrap_or_default().to_string_lossy()])?;
@@ -223,16 +223,16 @@ fn version(source: &Path) -> String {
 }
 
 /// `make` in a source tree of the kernel.
-pub fn kernel_make(source: &Path, arch: &str) -> Command {
+pub fn kernel_make(source: &Path, arch: &str) -> Result<Command> {
     let mut make = Command::new("make");
-    make.arg("-C").arg(source).arg(format!("ARCH={arch}")).arg(format!("SUBARCH={}", board::chosen().linux.arch)).args([
+    make.arg("-C").arg(source).arg(format!("ARCH={arch}")).arg(format!("SUBARCH={}", board::chosen().linux()?.arch)).args([
         "KBUILD_BUILD_USER=macadamia",
         "KBUILD_BUILD_HOST=macadamia",
         // Equal sources make equal images.
         "KBUILD_BUILD_VERSION=1",
         "KBUILD_BUILD_TIMESTAMP=Thu Jan  1 00:00:00 UTC 1970",
     ]);
-    make
+    Ok(make)
 }
 
 /// Makes `.config` out of the choices, and checks that every one was taken.
@@ -243,7 +243,7 @@ fn configure(source: &Path, arch: &str, wanted: &str) -> Result<()> {
     }
     let choices = std::env::current_dir()?.join(source.with_extension("choices"));
     std::fs::write(&choices, wanted)?;
-    let output = kernel_make(source, arch).arg("allnoconfig").env("KCONFIG_ALLCONFIG", choices).output().context("cannot run make")?;
+    let output = kernel_make(source, arch)?.arg("allnoconfig").env("KCONFIG_ALLCONFIG", choices).output().context("cannot run make")?;
     ensure!(output.status.success(), "the configuration of Linux failed:\n{}", String::from_utf8_lossy(&output.stderr));
     let made = std::fs::read_to_string(source.join(".config"))?;
     for line in wanted.lines().filter(|line| line.starts_with("CONFIG_")) {
@@ -257,7 +257,7 @@ fn configure(source: &Path, arch: &str, wanted: &str) -> Result<()> {
 fn make(source: &Path, arch: &str, targets: &[&str]) -> Result<()> {
     let jobs = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let log = Path::new(FOLDER).join("build.log");
-    let mut command = kernel_make(source, arch);
+    let mut command = kernel_make(source, arch)?;
     command.arg(format!("-j{jobs}")).args(targets).stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?);
     let mut child = command.spawn().context("cannot run make")?;
     let stdout = child.stdout.take().context("no output of make")?;

@@ -4,6 +4,7 @@
 
 use crate::catalogue::names;
 use anyhow::{Context, Result, bail};
+use image::{Places, layout};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,8 @@ pub const DEFAULT: &str = "pc";
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Board {
+    /// Its processor.
+    pub processor: Processor,
     /// What Rust compiles for: a triple, or a file from the project's root.
     pub target: String,
     /// RAM where a description does not say how much.
@@ -25,6 +28,9 @@ pub struct Board {
     /// How many I/O ports there are.
     #[serde(default)]
     pub ports: u32,
+    /// Whether it has a PCI bus.
+    #[serde(default)]
+    pub pci: bool,
     /// The interrupt lines.
     pub interrupts: Interrupts,
     /// How QEMU runs it.
@@ -33,14 +39,46 @@ pub struct Board {
     pub bochs: Option<Bochs>,
     /// How it boots from an ISO image, if it can.
     pub iso: Option<Iso>,
-    /// What Linux is built with.
-    pub linux: Linux,
+    /// How its boot loader takes a kernel that is no ELF file, if it does.
+    pub flat: Option<Flat>,
+    /// What Linux is built with, if there is one.
+    pub linux: Option<Linux>,
     /// The devices.
     pub device: BTreeMap<String, Device>,
     #[serde(skip)]
     pub(crate) file: PathBuf,
     #[serde(skip)]
     pub(crate) text: String,
+}
+
+/// A processor, as `abi` names it.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub enum Processor {
+    /// IA-32.
+    Ia32,
+    /// ARMv5TE.
+    Armv5,
+}
+
+impl Processor {
+    /// Where a component without a window finds what.
+    pub const fn places(self) -> Places {
+        match self {
+            Self::Ia32 => layout::ia32::PLACES,
+            Self::Armv5 => layout::armv5::PLACES,
+        }
+    }
+
+    /// Whether its caches are virtual: what components share has one address in all of them.
+    pub const fn has_virtual_caches(self) -> bool {
+        matches!(self, Self::Armv5)
+    }
+
+    /// Whether components can have windows, or be small.
+    pub const fn has_windows(self) -> bool {
+        matches!(self, Self::Ia32)
+    }
 }
 
 /// Interrupt lines of a board.
@@ -66,9 +104,10 @@ pub struct Qemu {
     /// A machine without a network card.
     #[serde(default)]
     pub no_card: Vec<String>,
-    /// A system of ours: `{kernel}`, `{image}`, `{symbols}`, and the kernel's command line `{words}`.
+    /// A system of ours: `{kernel}`, `{image}`, `{symbols}`, or `{flat}` and `{boot}`; and the kernel's command line `{words}`.
     pub system: Vec<String>,
     /// Linux alone, its console at the standard output: `{kernel}`, `{initrd}`.
+    #[serde(default)]
     pub linux: Vec<String>,
 }
 
@@ -91,6 +130,14 @@ pub struct Bochs {
 pub struct Iso {
     /// GRUB's menu: the kernel's command line `{words}`.
     pub menu: String,
+}
+
+/// A kernel as it lies in memory, and one file that has the boot image and the symbols behind it.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Flat {
+    /// The physical address at which the boot loader puts the kernel, and enters it.
+    pub address: u32,
 }
 
 /// What Linux and its programs are built with.
@@ -191,6 +238,14 @@ impl Board {
         self.file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
     }
 
+    /// What Linux is built with.
+    ///
+    /// # Errors
+    /// If there is no Linux for this board.
+    pub fn linux(&self) -> Result<&Linux> {
+        self.linux.as_ref().with_context(|| format!("there is no Linux for the board `{}`: choose another one by --board", self.name()))
+    }
+
     /// Bochs as this board.
     ///
     /// # Errors
@@ -217,6 +272,15 @@ mod tests {
             let board = Board::read(&Path::new("../boards").join(&name).with_extension("toml")).expect("no mistake");
             assert_eq!(board.name(), name);
         }
+    }
+
+    #[test]
+    fn places_are_those_of_the_contract() {
+        use abi::arch::armv5::layout::{SLOT_BYTES, USER_END};
+        let Places { image_end, heap, heap_most, stack_end, grants, own_end, .. } = Processor::Armv5.places();
+        assert!(image_end < stack_end && stack_end <= heap && heap + heap_most == SLOT_BYTES);
+        assert!(grants == abi::TABLE_SPAN << 9 && own_end == USER_END);
+        assert!(Processor::Ia32.places().own_end < abi::arch::ia32::layout::USER_END);
     }
 
     #[test]

@@ -42,8 +42,9 @@ fn arguments(command: &mut Command, arguments: &[String], words: &[(&str, &str)]
 /// QEMU for a built system; serial lines are the caller's.
 fn qemu(built: &Built, cpu: &str) -> Command {
     let mut command = machine(built.board, cpu, built.memory, built.network.as_ref());
-    let [kernel, image, symbols] = [&built.kernel, &built.image, &built.symbols].map(|file| file.to_string_lossy());
-    let words = [("kernel", &*kernel), ("image", &image), ("symbols", &symbols), ("words", spaces::words())];
+    let files = [&built.kernel, &built.image, &built.symbols, &built.flat.kernel, &built.flat.boot].map(|file| file.to_string_lossy());
+    let [kernel, image, symbols, flat, boot] = files.each_ref().map(|file| &**file);
+    let words = [("kernel", kernel), ("image", image), ("symbols", symbols), ("flat", flat), ("boot", boot), ("words", spaces::words())];
     arguments(&mut command, &built.board.qemu.system, &words);
     for disk in &built.disks {
         let drive = match disk.interface {

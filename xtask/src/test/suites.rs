@@ -174,7 +174,7 @@ fn run_kselftests(name: &str, on: Emulator, pinned: &Pinned) -> Result<()> {
     let list = pinned.runs.iter().map(|run| format!("{run}\n")).collect::<String>();
     let mut inserts = vec![build_kselftests(pinned)?, Insert { guest: "/list".into(), contents: list.into_bytes(), mode: 0o644 }];
     let libraries = ["ld-linux.so.2", "libc.so.6", "libgcc_s.so.1", "libm.so.6"];
-    let folder = Path::new("/usr").join(board::chosen().linux.tools.trim_end_matches('-')).join("lib");
+    let folder = Path::new("/usr").join(board::chosen().linux()?.tools.trim_end_matches('-')).join("lib");
     let libraries = libraries.map(|name| (format!("/lib/{name}"), folder.join(name)));
     let shell = packages::binaries(KSELFTEST_PACKAGES)?.join("bin/bash-static");
     for (guest, host) in libraries.into_iter().chain([("/bin/bash".into(), shell)]) {
@@ -199,7 +199,7 @@ fn build_kselftests(pinned: &Pinned) -> Result<Insert> {
     let source = root.join("native");
     let libraries = packages::binaries(KSELFTEST_PACKAGES)?;
     if !source.join("usr/include/linux/version.h").exists() {
-        run(server::kernel_make(&source, &board::chosen().linux.arch).args(["-s", "headers"]))?;
+        run(server::kernel_make(&source, &board::chosen().linux()?.arch)?.args(["-s", "headers"]))?;
     }
     let out = root.join("kselftest");
     let programs = pinned.runs.iter().filter_map(|run| run.split(' ').next());
@@ -221,7 +221,7 @@ fn build_kselftests(pinned: &Pinned) -> Result<Insert> {
             continue;
         }
         let mut make = Command::new("make");
-        let linux = &board::chosen().linux;
+        let linux = board::chosen().linux()?;
         make.args(["-s", "-C"]).arg(&from).arg(format!("ARCH={}", linux.arch)).arg(format!("CROSS_COMPILE={}", linux.tools));
         make.arg(format!("OUTPUT={}", to.display()));
         make.arg(format!("USERCFLAGS=-w -idirafter {}", libraries.join("usr/include").display()));

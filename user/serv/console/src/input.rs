@@ -39,7 +39,7 @@ impl Input {
     }
 
     /// A component reads.
-    pub fn read(&mut self, badge: u32, handle: u32, output: &mut Output) {
+    pub fn read(&mut self, badge: u32, handle: u32, output: &mut Output<'_>) {
         if self.focus.is_none() {
             self.focus = Some(badge);
             output.give_terminal(badge);
@@ -58,7 +58,7 @@ impl Input {
     }
 
     /// A byte was typed.
-    pub fn take(&mut self, byte: u8, output: &mut Output) {
+    pub fn take(&mut self, byte: u8, output: &mut Output<'_>) {
         if !self.escaped && byte == ESCAPE {
             self.escaped = true;
             return;
@@ -75,7 +75,7 @@ impl Input {
         self.hand_out(focus);
     }
 
-    fn command(&mut self, byte: u8, output: &mut Output) {
+    fn command(&mut self, byte: u8, output: &mut Output<'_>) {
         let chosen = match byte {
             b'1'..=b'9' => Some(u32::from(byte - b'0')),
             b'n' => {

@@ -37,12 +37,12 @@ const fn failure(error: Error) -> [u32; 3] {
 
 fn run(env: Env) {
     let names = env.start.arguments.clone();
-    let [terminal, results] = ["terminal", "results"].map(|line| Uart::at(env.ports(line)));
+    let [terminal, results] = ["terminal", "results"].map(|line| Uart::find(&env, line));
     terminal.set_up(true);
     results.set_up(false);
     utcb::accept(INPUT);
     let irq = env.open_irq("terminal-irq", "input").unwrap_or_else(|reason| panic!("nothing can be typed: {reason}"));
-    let mut output = Output::new(terminal, names);
+    let mut output = Output::new(&terminal, names);
     let mut input = Input::new();
     serve(|received| {
         if received.kind == MessageKind::Notification {

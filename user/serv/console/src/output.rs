@@ -15,8 +15,8 @@ const LINE: usize = 512;
 const HELD: usize = 8192;
 
 /// The terminal's output.
-pub struct Output {
-    uart: Uart,
+pub struct Output<'a> {
+    uart: &'a Uart,
     names: Vec<String>,
     /// What components printed behind the last end of a line.
     partial: BTreeMap<u32, String>,
@@ -30,9 +30,9 @@ pub struct Output {
     refused: BTreeSet<u32>,
 }
 
-impl Output {
+impl<'a> Output<'a> {
     /// Nothing printed yet; names in the order of badges.
-    pub const fn new(uart: Uart, names: Vec<String>) -> Self {
+    pub const fn new(uart: &'a Uart, names: Vec<String>) -> Self {
         Self { uart, names, partial: BTreeMap::new(), open: None, terminal: None, held: BTreeMap::new(), refused: BTreeSet::new() }
     }
 

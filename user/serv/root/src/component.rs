@@ -5,13 +5,12 @@
 //! was granted. Its Space, and all that the component made itself, does not; it is
 //! charged to the component's Quota, which is therefore empty between two lives.
 
+use crate::board::pci::{self, Granted};
 use crate::load::{self, Filler, RW};
-use crate::pci::{self, Granted};
 use crate::resources::{Piece, Resources};
 use crate::say;
 use crate::watchdog;
 use abi::PAGE_SIZE;
-use abi::arch::ia32::kip::FEATURE_SERVERS;
 use abi::boot::slot as root_slot;
 use image::layout::{MESSAGES, WINDOW_END};
 use image::pci::Device;
@@ -123,7 +122,7 @@ pub fn create_all(resources: &mut Resources, system: &System) -> core::result::R
 /// Makes the homes of groups, if the kernel has small spaces. Says what becomes of them.
 fn make_homes(resources: &mut Resources, system: &System) -> Result<()> {
     for (index, name) in (0..).zip(&system.homes) {
-        if time::kip().features & FEATURE_SERVERS == 0 {
+        if !time::has_servers() {
             say(format_args!("group `{name}`: large spaces, as this machine does not check segment limits, or is not to"));
             continue;
         }
@@ -208,7 +207,7 @@ fn window(resources: &mut Resources, component: &Component) -> Result<Option<Mem
         say(format_args!("{name}: large, as its description says"));
         return Ok(None);
     }
-    if time::kip().features & FEATURE_SERVERS == 0 {
+    if !time::has_servers() {
         say(format_args!("{name}: large, as this machine does not check segment limits, or is not to"));
         return Ok(None);
     }
@@ -299,8 +298,8 @@ fn grant(system: &System, watchdog: Option<Thread>, space: Space, all: &[Running
             Object::Behind(memory) => (memory.0, 0),
             Object::Pci(Some(granted)) => {
                 granted.map(space)?;
-                devices.push(granted.device.clone());
-                (granted.irq, 0)
+                devices.push(granted.device().clone());
+                (granted.irq(), 0)
             }
         };
         let peer = |component: u16| all.get(usize::from(component)).map(|running| running.thread.0).ok_or(Error::BadArgument);

@@ -8,12 +8,13 @@
 
 use crate::IMAGE;
 use crate::resources::Resources;
+use image::layout::GRANTS;
 use image::{Component, Start};
 use macadamia::alloc::vec::Vec;
 use macadamia::{Error, Memory, Result, Rights, Space, map, start};
 
 /// Where the root server maps what it fills.
-const FILL: u32 = 0x6000_0000;
+const FILL: u32 = GRANTS + (256 << 20);
 const PAGE: u32 = abi::PAGE_SIZE;
 /// Room for the start block.
 const BLOCK_BYTES: u32 = 4 * PAGE;

@@ -8,43 +8,44 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
+mod arch;
+mod board;
 mod component;
 mod load;
-mod pci;
 mod resources;
 mod watch;
 mod watchdog;
 
 use abi::boot::slot;
-use image::System;
+use board::Line;
+use image::{Places, System};
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::cap::identify;
-use macadamia::{Memory, Rights, map, port, start};
-use pc::uart::{DATA, LINE_STATUS, TRANSMITTER_EMPTY};
+use macadamia::{Memory, Rights, map, start};
 use resources::Resources;
 
 /// Where the boot image is mapped.
-pub const IMAGE: u32 = 0x8000_0000;
+pub const IMAGE: u32 = Places::LOW.own;
 
 /// Says something without the console: by the serial line, polled.
 pub fn say(text: core::fmt::Arguments<'_>) {
-    struct Line;
-    impl core::fmt::Write for Line {
+    struct Text(Line);
+    impl core::fmt::Write for Text {
         fn write_str(&mut self, text: &str) -> core::fmt::Result {
-            for byte in text.bytes().flat_map(|b| (b == b'\n').then_some(b'\r').into_iter().chain([b])) {
-                while port::read8(LINE_STATUS) & TRANSMITTER_EMPTY == 0 {}
-                port::write8(DATA, byte);
-            }
+            text.bytes().flat_map(|b| (b == b'\n').then_some(b'\r').into_iter().chain([b])).for_each(|byte| self.0.put(byte));
             Ok(())
         }
     }
-    let _ = core::fmt::Write::write_fmt(&mut Line, format_args!("[root] {text}\n"));
+    // Where there is no line, there is nobody to tell.
+    if let Ok(line) = Line::open() {
+        let _ = core::fmt::Write::write_fmt(&mut Text(line), format_args!("[root] {text}\n"));
+    }
 }
 
 /// Ends the machine.
 pub fn power_off() -> ! {
-    pc::power_off();
+    board::power_off();
     loop {
         let _ = macadamia::ipc::wait(0);
     }
@@ -52,8 +53,6 @@ pub fn power_off() -> ! {
 
 /// Makes the system and watches it; an error that leaves nothing to watch ends the machine.
 fn run(info: abi::boot::Info) -> ! {
-    // Without ports the serial line is silent and the switch dead: the exception
-    // that the first use raises has no handler, and the kernel reports it.
     let mut resources = match Resources::new(&info) {
         Ok(resources) => resources,
         Err(error) => panic!("cannot take stock: {}", error.text()),

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel left to the root server: slots, RAM, devices.
 
+use crate::board;
 use abi::boot::{Info, RAM_RANGES, slot};
 use abi::{PAGE_SIZE, TABLE_SPAN};
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{delete, identify};
-use macadamia::{Error, Memory, Quota, Result, Rights, Space, Thread, map};
+use macadamia::{Error, Memory, Quota, Result, Space, Thread};
 
 /// Slots of the space in which threads wait for their restart: none is used.
 const LIMBO_SLOTS: u32 = 1;
@@ -15,15 +16,23 @@ const DEVICES_END: u32 = 0xffff_f000;
 const LEGACY: u32 = 0xa_0000;
 const LEGACY_END: u32 = 0x10_0000;
 
-/// Interrupt lines that devices of PCI can be led to: those that a second printer and the firmware's power management would have.
-const SPARE_LINES: [u32; 2] = [5, 9];
-
 /// Free bytes in a RAM capability.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Range {
     ram: u32,
     offset: u32,
     bytes: u32,
+}
+
+/// The Memory of devices in which physical address `base` is, and where.
+pub fn registers(base: u32) -> Result<(Memory, u32)> {
+    let (from, first) = if (LEGACY..LEGACY_END).contains(&base) {
+        (slot::LEGACY, LEGACY)
+    } else {
+        let [_, _, size] = identify(slot::DEVICES)?;
+        (slot::DEVICES, DEVICES_END - size)
+    };
+    base.checked_sub(first).map(|offset| (Memory(from), offset)).ok_or(Error::BadArgument)
 }
 
 /// A piece of RAM with a Memory of its own.
@@ -59,11 +68,10 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// What the kernel reports. Opens every port to the root server itself, for the
-    /// serial line and the switch.
+    /// What the kernel reports. Opens to the root server what it uses itself of the board.
     pub fn new(info: &Info) -> Result<Self> {
         let (space, quota) = (Space(slot::SPACE), Quota(slot::QUOTA));
-        map::map(space, 0, Memory(slot::PORTS), 0, 1 << 16, Rights::WRITE)?;
+        board::open(space)?;
         let first = slot::IRQ + info.irq_count;
         let limbo = quota.create_space(LIMBO_SLOTS, first)?;
         let mut free_ram = Vec::new();
@@ -163,14 +171,8 @@ impl Resources {
     /// Device registers as a Memory of their own.
     pub fn device(&mut self, base: u32, bytes: u32) -> Result<Memory> {
         let to = self.slot()?;
-        let (from, first) = if (LEGACY..LEGACY_END).contains(&base) {
-            (slot::LEGACY, LEGACY)
-        } else {
-            let [_, _, size] = identify(slot::DEVICES)?;
-            (slot::DEVICES, DEVICES_END - size)
-        };
-        let offset = base.checked_sub(first).ok_or(Error::BadArgument)?;
-        Memory(from).derive(offset, bytes, to, self.quota)
+        let (memory, offset) = registers(base)?;
+        memory.derive(offset, bytes, to, self.quota)
     }
 
     /// The capability of an interrupt line, of which nobody else was given it.
@@ -180,9 +182,10 @@ impl Resources {
         Ok(slot::IRQ + line)
     }
 
-    /// A line that nobody has: this one if possible, else one that no device of a PC needs to have.
-    pub fn spare_line(&self, wanted: u32) -> Option<u32> {
-        [wanted].into_iter().chain(SPARE_LINES).find(|line| self.free_lines.contains(line))
+    /// Whether nobody has a line.
+    #[cfg(target_arch = "x86")]
+    pub fn is_spare(&self, line: u32) -> bool {
+        self.free_lines.contains(&line)
     }
 
     /// The addresses of a window as a Memory of their own.

@@ -3,17 +3,14 @@
 
 use crate::component::{self, Running};
 use crate::resources::Resources;
-use crate::{power_off, say, watchdog};
+use crate::{arch, power_off, say, watchdog};
 use abi::boot::slot;
-use abi::frame::vector::GENERAL_PROTECTION;
 use image::layout::STACK_BYTES;
 use image::{Component, OnDeath, Places, System};
 use macadamia::alloc::vec::Vec;
 use macadamia::ipc::{Message, Received, receive, reply};
 use macadamia::{Error, MessageKind, Thread, cap, start, time, utcb};
 
-/// The exception of a stack segment's limit.
-const STACK: u32 = 12;
 /// Notification bit of the alarm for restarts.
 const RESTART: u32 = 1 << 31;
 /// Notification bit of the watch-dog.
@@ -86,7 +83,7 @@ impl Watch<'_> {
         }
         let [request, argument, _] = received.words;
         match (received.kind, request) {
-            (MessageKind::Exception, vector @ (GENERAL_PROTECTION | STACK)) if self.grow(index, vector) => {
+            (MessageKind::Exception, vector) if arch::wants_large(vector) && self.grow(index, vector) => {
                 // The instruction runs again.
                 let _ = reply(received.handle, Message::default());
             }
@@ -97,7 +94,7 @@ impl Watch<'_> {
                     "`{}` died: {} (exception {vector}, error {error:#x}), address {address:#x}, at {:#x}",
                     self.name(index),
                     cause(vector, error, (address, places.stack_end)),
-                    cap::frame().eip
+                    arch::place(&cap::frame())
                 ));
                 self.bury(index, true);
             }
@@ -125,7 +122,9 @@ impl Watch<'_> {
     fn grow(&mut self, index: usize, vector: u32) -> bool {
         let grown = self.all.get_mut(index).map_or(Ok(false), Running::grow);
         match grown {
-            Ok(true) => say(format_args!("`{}` is large from now on: exception {vector} at {:#x}", self.name(index), cap::frame().eip)),
+            Ok(true) => {
+                say(format_args!("`{}` is large from now on: exception {vector} at {:#x}", self.name(index), arch::place(&cap::frame())))
+            }
             Ok(false) => {}
             Err(error) => say(format_args!("cannot make `{}` large: {}", self.name(index), error.text())),
         }
@@ -217,18 +216,14 @@ impl Watch<'_> {
 
 /// An exception in words.
 fn cause(vector: u32, error: u32, (address, stack_end): (u32, u32)) -> &'static str {
-    use abi::frame::{fault, vector as v};
+    use abi::frame::fault;
+    use abi::frame::vector::PAGE_FAULT;
     let below_stack = stack_end - 2 * STACK_BYTES..stack_end - STACK_BYTES;
     match vector {
-        0 => "division error",
-        v::DEBUG => "debug exception",
-        3 => "breakpoint",
-        v::INVALID_OPCODE => "invalid instruction",
-        v::GENERAL_PROTECTION => "privileged instruction or bad segment",
-        v::PAGE_FAULT if below_stack.contains(&address) => "stack overflow",
-        v::PAGE_FAULT if error & fault::PROTECTION == 0 => "access to memory that it does not have",
-        v::PAGE_FAULT if error & fault::WRITE == 0 => "read of memory that it may not read",
-        v::PAGE_FAULT => "write to memory that it may not write",
-        _ => "exception",
+        PAGE_FAULT if below_stack.contains(&address) => "stack overflow",
+        PAGE_FAULT if error & fault::PROTECTION == 0 => "access to memory that it does not have",
+        PAGE_FAULT if error & fault::WRITE == 0 => "read of memory that it may not read",
+        PAGE_FAULT => "write to memory that it may not write",
+        _ => arch::cause(vector),
     }
 }

@@ -12,17 +12,29 @@ use image::pci::{BARS, Device, Range as Place};
 use macadamia::alloc::vec::Vec;
 use macadamia::{Memory, Result, Space, map, pci};
 
+/// Interrupt lines that devices of PCI can be led to, as no device of a PC needs to have them: those that a second printer and the
+/// firmware's power management would have.
+const SPARE_LINES: [u32; 2] = [5, 9];
+
 /// A device that a component is given.
 pub struct Granted {
-    /// Capability of its interrupt line.
-    pub irq: u32,
+    irq: u32,
     /// Its ranges, and where they are mapped.
-    pub ranges: Vec<(Memory, Place)>,
-    /// What the component is told.
-    pub device: Device,
+    ranges: Vec<(Memory, Place)>,
+    device: Device,
 }
 
 impl Granted {
+    /// Capability of its interrupt line.
+    pub const fn irq(&self) -> u32 {
+        self.irq
+    }
+
+    /// What the component is told.
+    pub const fn device(&self) -> &Device {
+        &self.device
+    }
+
     /// Maps its ranges.
     pub fn map(&self, space: Space) -> Result<()> {
         self.ranges.iter().try_for_each(|(memory, place)| map::map(space, place.address, *memory, 0, place.bytes, RW))
@@ -33,7 +45,8 @@ impl Granted {
 /// none, or none that can be used, which is said.
 pub fn find(resources: &mut Resources, name: &str, device: u8, addresses: Range<u32>) -> Option<Granted> {
     let found = pci::find(device)?;
-    let line = resources.spare_line(found.line).filter(|line| *line == found.line || pci::route(device, *line)).unwrap_or(found.line);
+    let spare = [found.line].into_iter().chain(SPARE_LINES).find(|line| resources.is_spare(*line));
+    let line = spare.filter(|line| *line == found.line || pci::route(device, *line)).unwrap_or(found.line);
     let granted = resources.line(line).and_then(|irq| grant(resources, name, found, (irq, addresses)));
     granted.map_err(|error| say(format_args!("no use of PCI device {device} with interrupt line {line}: {}", error.text()))).ok()
 }

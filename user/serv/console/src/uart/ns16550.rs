@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A 16550 serial line: 115,200 baud, 8 bits, no parity.
 
+use macadamia::Env;
 use macadamia::port::{read8, write8};
 
 /// Registers, and what they mean while the divisor is accessible.
@@ -30,19 +31,18 @@ const DATA_READY: u8 = 1;
 const TRANSMITTER_EMPTY: u8 = 0x20;
 
 /// One line.
-#[derive(Clone, Copy)]
 pub struct Uart {
     base: u16,
 }
 
 impl Uart {
-    /// The line with its registers at these ports.
-    pub const fn at(base: u16) -> Self {
-        Self { base }
+    /// The line whose ports the description gives as `name`. Panics, naming it, if there are none.
+    pub fn find(env: &Env, name: &str) -> Self {
+        Self { base: env.ports(name) }
     }
 
     /// Programs it, with an interrupt for each arrival or without.
-    pub fn set_up(self, interrupts: bool) {
+    pub fn set_up(&self, interrupts: bool) {
         self.write(register::INTERRUPTS, 0);
         self.write(register::LINE, DIVISOR);
         self.write(register::DIVISOR_LOW, 1);
@@ -53,22 +53,22 @@ impl Uart {
         self.write(register::INTERRUPTS, if interrupts { ARRIVED } else { 0 });
     }
 
-    fn read(self, register: u16) -> u8 {
+    fn read(&self, register: u16) -> u8 {
         read8(self.base + register)
     }
 
-    fn write(self, register: u16, value: u8) {
+    fn write(&self, register: u16, value: u8) {
         write8(self.base + register, value);
     }
 
     /// Sends a byte, once the one before has left.
-    pub fn put(self, byte: u8) {
+    pub fn put(&self, byte: u8) {
         while self.read(register::STATUS) & TRANSMITTER_EMPTY == 0 {}
         self.write(register::DATA, byte);
     }
 
     /// A byte that has arrived. When all are taken, so is the interrupt's cause.
-    pub fn get(self) -> Option<u8> {
+    pub fn get(&self) -> Option<u8> {
         (self.read(register::STATUS) & DATA_READY != 0).then(|| self.read(register::DATA))
     }
 }

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A serial line: a module for each kind, of which a board has one, with the same names in all of them.
+
+#[cfg(target_arch = "x86")]
+mod ns16550;
+#[cfg(target_arch = "x86")]
+pub use ns16550::Uart;
+
+#[cfg(target_arch = "arm")]
+mod pl011;
+#[cfg(target_arch = "arm")]
+pub use pl011::Uart;

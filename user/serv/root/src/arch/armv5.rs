@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! ARMv5TE.
+
+use abi::Frame;
+use abi::frame::vector;
+
+/// There are no small spaces.
+pub const fn wants_large(_: u32) -> bool {
+    false
+}
+
+/// An exception in words. Privileged instructions of the status register do nothing, those of coprocessors are invalid.
+pub const fn cause(vector: u32) -> &'static str {
+    match vector {
+        vector::UNDEFINED => "invalid instruction",
+        vector::BREAKPOINT => "breakpoint",
+        vector::ALIGNMENT => "access to memory that is not aligned",
+        vector::BUS => "bus error",
+        _ => "exception",
+    }
+}
+
+/// Where it stopped.
+pub const fn place(frame: &Frame) -> u32 {
+    frame.pc
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Exceptions of a processor: a module for each, with the same names in all of them.
+//!
+//! `cause` names an exception that is no page fault. `wants_large` says whether one may come from an address that only a large space
+//! has. `place` is where the instruction is.
+
+#[cfg(target_arch = "x86")]
+mod ia32;
+#[cfg(target_arch = "x86")]
+pub use ia32::*;
+
+#[cfg(target_arch = "arm")]
+mod armv5;
+#[cfg(target_arch = "arm")]
+pub use armv5::*;

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The Versatile platform baseboard. What is used of it is mapped for that time: it is little, and seldom.
+
+use crate::load::RW;
+use crate::resources::registers;
+use abi::PAGE_SIZE;
+use image::Places;
+use macadamia::map::Window;
+use macadamia::{Result, Space};
+use versatilepb::{system, uart};
+
+/// Where the serial line's registers are seen, and the system's: below where the root server looks at components.
+const LINE: u32 = Places::LOW.own_end - 2 * PAGE_SIZE;
+const SYSTEM: u32 = Places::LOW.own_end - 3 * PAGE_SIZE;
+
+fn window(address: u32, base: u32) -> Result<Window> {
+    let (memory, offset) = registers(base)?;
+    Window::open(address, memory, offset, PAGE_SIZE, RW)
+}
+
+/// The first serial line, polled.
+pub struct Line(Window);
+
+impl Line {
+    /// Maps its registers.
+    pub fn open() -> Result<Self> {
+        window(LINE, uart::FIRST).map(Self)
+    }
+
+    /// Sends a byte.
+    pub fn put(&self, byte: u8) {
+        while self.0.read(uart::FLAGS) & uart::FULL != 0 {}
+        self.0.write(uart::DATA, u32::from(byte));
+    }
+}
+
+/// Nothing has to be opened.
+pub const fn open(_: Space) -> Result<()> {
+    Ok(())
+}
+
+/// Ends the machine, if a reset does, as in QEMU.
+pub fn power_off() {
+    if let Ok(registers) = window(SYSTEM, system::REGISTERS) {
+        registers.write(system::LOCK, system::KEY);
+        registers.write(system::RESET, system::RESET_ALL);
+    }
+}
+
+/// Devices of PCI: the bus has no driver, so none can be given.
+pub mod pci {
+    use crate::resources::Resources;
+    use crate::say;
+    use core::ops::Range;
+    use image::pci::Device;
+    use macadamia::{Result, Space};
+
+    /// A device that a component is given: there is none.
+    pub enum Granted {}
+
+    impl Granted {
+        /// Maps its ranges.
+        pub const fn map(&self, _: Space) -> Result<()> {
+            match *self {}
+        }
+        /// Capability of its interrupt line.
+        pub const fn irq(&self) -> u32 {
+            match *self {}
+        }
+        /// What the component is told.
+        pub const fn device(&self) -> &Device {
+            match *self {}
+        }
+    }
+
+    /// Finds no device, and says so.
+    pub fn find(_: &mut Resources, name: &str, device: u8, _: Range<u32>) -> Option<Granted> {
+        say(format_args!("no PCI device {device} for `{name}`: this board's bus has no driver"));
+        None
+    }
+}
