@@ -52,7 +52,8 @@ fn kernel(path: &Path, address: u32) -> Result<Vec<u8>> {
     let data = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let file: ElfFile32 = ElfFile32::parse(&*data).with_context(|| format!("{} is no 32-bit ELF file", path.display()))?;
     let endian = file.endian();
-    let mut bytes = Vec::new();
+    let entry = file.elf_header().e_entry(endian);
+    let (mut bytes, mut entered) = (Vec::new(), None);
     for header in file.elf_program_headers().iter().filter(|header| header.p_type(endian) == PT_LOAD && header.p_filesz(endian) > 0) {
         let part = header.data(endian, &*data).ok().with_context(|| format!("{} is damaged", path.display()))?;
         let place = header.p_paddr(endian);
@@ -60,9 +61,10 @@ fn kernel(path: &Path, address: u32) -> Result<Vec<u8>> {
         let start = start.with_context(|| format!("{} has a part at {place:#x}, below the kernel's place {address:#x}", path.display()))?;
         bytes.resize(bytes.len().max(start + part.len()), 0);
         bytes[start..start + part.len()].copy_from_slice(part);
+        let offset = entry.checked_sub(header.p_vaddr(endian)).filter(|offset| *offset < header.p_filesz(endian));
+        entered = entered.or(offset.map(|offset| place + offset));
     }
-    let entry = file.elf_header().e_entry(endian);
-    ensure!(entry == address && !bytes.is_empty(), "{} is entered at {entry:#x}, not at its place {address:#x}", path.display());
+    ensure!(entered == Some(address), "{} is not entered at its place {address:#x}, where it begins", path.display());
     Ok(bytes)
 }
 
