@@ -110,7 +110,8 @@ pub fn find(list: u32) -> Boot {
     let (mut ram, disk) = tags(list);
     let ram_end = ram.ranges().iter().map(Range::end).max().unwrap_or_default();
     let room = SYMBOLS - IMAGE - SECTION_BYTES;
-    let is_ram = ram.ranges().iter().any(|r| disk.base >= r.base && disk.bytes <= r.bytes && disk.base.0 - r.base.0 <= r.bytes - disk.bytes);
+    let is_ram =
+        ram.ranges().iter().any(|r| disk.base >= r.base && disk.bytes <= r.bytes && disk.base.0 - r.base.0 <= r.bytes - disk.bytes);
     if disk.bytes == 0 || !is_ram {
         refuse(format_args!("the boot loader gave no boot image: give it as the initial RAM disk"));
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time: the board's counter, and what the information page says of it.
 
+use crate::layout::COUNTER_PAGE;
 use abi::arch::armv5::kip::{TIMER_OFFSET, Timer};
 use abi::kip::Clock;
 use abi::utcb::KIP_ADDRESS;
-use crate::layout::COUNTER_PAGE;
 use core::mem::offset_of;
 use plat_versatilepb::{counter, timer};
 

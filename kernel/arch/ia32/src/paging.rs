@@ -5,8 +5,8 @@
 use crate::features::{self, Features};
 use crate::layout::{CPU_AREA, KERNEL_BASE, POOL_BASE, POOL_PLACE};
 use crate::regs;
-use arch_common::shared::{Page, Shared};
 use abi::PAGE_SIZE;
+use arch_common::shared::{Page, Shared};
 use core::sync::atomic::Ordering;
 use kcore::boot::Range;
 use mmu::ia32::bits::{GLOBAL, LARGE, PRESENT, WRITABLE};

@@ -6,10 +6,10 @@
 use crate::boot::{self, Boot, Spaces};
 use crate::contract::Ia32;
 use crate::layout::{self, ENTRY_STACK_TOP, KERNEL_BASE, POOL_BASE, POOL_PLACE};
-use arch_common::stack::{KERNEL_STACK, STACK_BYTES};
 use crate::{assembly, features, gdt, interrupts, lock, paging, regs, trap};
 use abi::PhysAddr;
 use abi::kip::{self, Kip};
+use arch_common::stack::{KERNEL_STACK, STACK_BYTES};
 use core::arch::global_asm;
 use core::sync::atomic::Ordering;
 use kcore::Kernel;

@@ -5,7 +5,7 @@ use crate::request;
 use core::hint::black_box;
 use macadamia::heartbeat::Heart;
 use macadamia::ipc::{self, Message};
-use macadamia::{Env, Error, MessageKind, Quota, Thread, port, println, slot, start, utcb};
+use macadamia::{Env, Error, MessageKind, Quota, Thread, println, slot, start, utcb};
 
 /// Notification bit of the alarm for its signs of life.
 const ALARM: u32 = 1;
@@ -13,13 +13,11 @@ const ALARM: u32 = 1;
 const CALLS: u32 = 20;
 /// Messages in a flood.
 const FLOOD: u32 = 100_000;
-/// The interrupt controller: nobody's but the kernel's.
-const INTERRUPT_MASK: u16 = 0x21;
 /// Mapped by nobody.
 const NOWHERE: u32 = 0x7000_0000;
 
 /// What it does, life after life; afterwards it behaves.
-const MISDEEDS: [fn(&mut Env); 8] = [read_nowhere, write_kernel_page, write_port, overflow_stack, panic, flood, exhaust_quota, hang];
+const MISDEEDS: [fn(&mut Env); 8] = [read_nowhere, write_kernel_page, mask_interrupts, overflow_stack, panic, flood, exhaust_quota, hang];
 
 /// Lives in which it misbehaves.
 pub const LIVES: u32 = MISDEEDS.len() as u32;
@@ -64,9 +62,20 @@ fn write_kernel_page(_: &mut Env) {
     start::fill(black_box(abi::utcb::KIP_ADDRESS), 4, &[]);
 }
 
-fn write_port(_: &mut Env) {
+/// By the port of the interrupt controller, which is nobody's but the kernel's.
+#[cfg(target_arch = "x86")]
+fn mask_interrupts(_: &mut Env) {
+    const MASK: u16 = 0x21;
     println!("executing a privileged instruction: masking every interrupt");
-    port::write8(INTERRUPT_MASK, 0xff);
+    macadamia::port::write8(MASK, 0xff);
+}
+
+/// By the interrupt controller's register, where the kernel sees it.
+#[cfg(target_arch = "arm")]
+fn mask_interrupts(_: &mut Env) {
+    const DISABLE: u32 = 0xf014_0014;
+    println!("writing the kernel's view of a device: masking every interrupt");
+    start::fill(black_box(DISABLE), 4, &[0xff; 4]);
 }
 
 fn overflow_stack(_: &mut Env) {

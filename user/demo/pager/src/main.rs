@@ -16,33 +16,27 @@ use macadamia::cap::{self, copy};
 use macadamia::map::{Window, map, unmap};
 use macadamia::{Env, Memory, MessageKind, Quota, Received, Result, Rights, Space, Thread, ipc, println, result, slot, time};
 
+#[cfg(target_arch = "arm")]
+#[path = "program/armv5.rs"]
+mod program;
+#[cfg(target_arch = "x86")]
+#[path = "program/ia32.rs"]
+mod program;
+
+use program::{PROGRAM, RANGE, VIEW};
+
 macadamia::main!(run);
 
 const PAGE: u32 = abi::PAGE_SIZE;
-/// The thread's code, and the range that it walks, in the space that is made.
+/// The thread's code in the space that is made.
 const CODE: u32 = 0x0100_0000;
-const RANGE: u32 = 0x1000_0000;
-/// Bytes of the range: a power of two.
+/// Bytes of the range that it walks: a power of two.
 const BYTES: u32 = 64 * PAGE;
 const PAGES: u64 = (BYTES / PAGE) as u64;
-/// Where the pager itself sees the memory.
-const VIEW: u32 = 0x9000_0000;
 const SECOND: u64 = 1_000_000_000;
 const BADGE: u32 = 7;
 const SLOTS: u32 = 16;
 const RW: Rights = Rights::READ.union(Rights::WRITE);
-
-/// What the thread executes, EAX counting:
-///
-/// ```text
-/// 89 06               mov [esi], eax
-/// 40                  inc eax
-/// 81 c6 00 10 00 00   add esi, 4096
-/// 81 e6 ff ff 03 10   and esi, 0x1003ffff     (wraps at the end of the range)
-/// eb ef               jmp to the start
-/// ```
-const PROGRAM: [u32; 5] = [0x8140_0689, 0x0010_00c6, 0xffe6_8100, 0xeb10_03ff, 0x0000_00ef];
-const _: () = assert!(RANGE + BYTES - 1 == 0x1003_ffff);
 
 /// The space with the thread, and what it is given.
 struct Ward {
