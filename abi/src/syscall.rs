@@ -334,16 +334,17 @@ pub enum Op {
     /// * `a2`: destination.
     /// * `a3`: place of the kernel's part, where the information page and the UTCBs are: 0, or what the port names.
     ///   IA-32: an address, a multiple of `TABLE_SPAN`. It is 0 for a Space of aliens, which has no such part, and 1 (`HOME`)
-    ///   for a home.
+    ///   for a home. ARMv5: whether its low addresses are relocated, and its vspace (`arch::armv5::place`), of either kind of Space.
     ///
     /// # Returns
     /// * `r1`: the number of slots, which is rounded up. If the caller is stopped before the call ends, the Space is there
     ///   with fewer.
+    /// * `r2`: on ARMv5 the number of its slot of relocation; else 0.
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`; or of the Space itself, if somebody deleted it meanwhile.
     /// * `BadSlot`: the destination.
-    /// * `BadArgument`: more than 65,536 slots; or a Space without slots has another place than 0 and 1.
+    /// * `BadArgument`: more than 65,536 slots; or a place that says nothing of such a Space.
     /// * `BadAddress`: the kernel's part cannot be at this place.
     /// * `QuotaExceeded`, `PoolExhausted`: the Quota pays.
     CreateSpace = 17,

@@ -192,11 +192,26 @@ pub trait Port {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | at the address `place` | a part of its own for each: no address is two spaces' | as IA-32 | as IA-32 |
+    /// | at the address `place` | a part of its own for each: no address is two spaces'; `place` is as for aliens ([`place`](Self::place)) | as IA-32 | as IA-32 |
     ///
     /// # Errors
     /// `BadAddress`: it cannot be there.
     fn area(&mut self, pool: &mut Pool, space: Ref<Space>, place: Word) -> Result<Area, Error>;
+    /// What the maker of a space of aliens, which has no tables yet, says of its place; not 0.
+    ///
+    /// | IA-32 | ARMv5 | others |
+    /// |---|---|---|
+    /// | there is nothing to say | whether it is relocated, and its vspace (`abi::arch::armv5::place`) | nothing |
+    ///
+    /// # Errors
+    /// `BadArgument`: that says nothing.
+    fn place(&mut self, pool: &mut Pool, space: Ref<Space>, place: Word) -> Result<(), Error>;
+    /// What the maker of a space is told of its place.
+    ///
+    /// | IA-32 | ARMv5 | others |
+    /// |---|---|---|
+    /// | 0 | the number of its slot | 0 |
+    fn place_of(&self, pool: &Pool, space: Ref<Space>) -> Word;
     /// A space without threads becomes a server: [`Space::window`] says so. Afterwards its threads run privileged enough for pages
     /// that [`Format::supervisor`] keeps from others, and not enough for the kernel's.
     ///

@@ -104,16 +104,13 @@ impl<P: Port> Kernel<P> {
                 return Ok(Outcome::Again);
             }
         }
-        Ok(Outcome::Done([self.pool[made].slots as Word, 0, 0]))
+        Ok(Outcome::Done([self.pool[made].slots as Word, self.port.place_of(&self.pool, made), 0]))
     }
 
     /// A space with an empty capability table that will have at least `slots` entries
     /// ([`grow_table`](Self::grow_table)), and the kernel's part at `place`.
     pub(crate) fn build_space(&mut self, quota: Ref<Quota>, original: Ref<Slot>, slots: u32, place: Word) -> Result<Ref<Space>> {
         let is_home = slots == 0 && place == abi::HOME;
-        if slots == 0 && place != 0 && !is_home {
-            return Err(Error::BadArgument);
-        }
         let bytes = Space::bytes(slots);
         let block = self.allocate_uncleared(quota, bytes)?;
         self.pool.bytes_mut(block, HEADER_BYTES).fill(0);
@@ -147,7 +144,8 @@ impl<P: Port> Kernel<P> {
         self.pool[made].region.top = self.allocate_table(quota)?.link();
         self.port.space_created(&mut self.pool, made);
         if self.pool[made].slots == 0 {
-            return Ok(());
+            let is_placed = place != 0 && !self.pool[made].is_home();
+            return if is_placed { self.port.place(&mut self.pool, made, place) } else { Ok(()) };
         }
         let map: Ref<SlotMap> = Ref::new(self.allocate(quota, size_of::<SlotMap>() as u32)?);
         self.pool[made].utcb_map = map.link();

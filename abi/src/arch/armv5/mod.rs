@@ -21,6 +21,7 @@ pub mod kip;
 pub mod layout;
 pub mod marker;
 pub mod message;
+pub mod place;
 pub mod state;
 
 /// A user register.

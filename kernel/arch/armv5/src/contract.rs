@@ -86,7 +86,16 @@ impl Port for Armv5 {
     }
 
     fn area(&mut self, pool: &mut Pool, space: Ref<Space>, place: u32) -> Result<Area, Error> {
-        if place == 0 { self.directory.take_area(pool, space) } else { Err(Error::BadAddress) }
+        self.directory.place(pool, space, place)?;
+        self.directory.take_area(pool, space)
+    }
+
+    fn place(&mut self, pool: &mut Pool, space: Ref<Space>, place: u32) -> Result<(), Error> {
+        self.directory.place(pool, space, place)
+    }
+
+    fn place_of(&self, pool: &Pool, space: Ref<Space>) -> u32 {
+        Directory::slot_of(pool, space)
     }
 
     fn space_served(&mut self, _: &mut Pool, _: Ref<Space>) -> Result<(), Error> {

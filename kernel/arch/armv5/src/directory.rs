@@ -11,6 +11,8 @@ use crate::layout::{UTCB_BYTES, UTCBS, section};
 use crate::paging;
 use crate::shadow::Shadows;
 use crate::{cache, regs};
+use abi::arch::armv5::layout::SLOT_BYTES;
+use abi::arch::armv5::place::{RELOCATED, VSPACE_SHIFT};
 use abi::{Error, PAGE_SIZE, Rights, TABLE_SPAN, UserAddr};
 use armv5_context::hw::{self, AREA, DACR, DOMAIN, INDIFFERENT, PID, VSPACE};
 use core::ops::Range;
@@ -23,9 +25,11 @@ use mmu::fass::{self, BASE, DOMAINS, FIRST, Fass, GLOBAL, Grant, Hardware, PARKE
 use pool::{Link, Pool, Ref};
 
 /// Tables of a space whose addresses are relocated.
-const LOW_TABLES: usize = (abi::arch::armv5::layout::SLOT_BYTES / TABLE_SPAN) as usize;
+const LOW_TABLES: usize = (SLOT_BYTES / TABLE_SPAN) as usize;
 /// How many spaces can have UTCBs.
 const AREAS: usize = (UTCB_BYTES / SECTION_BYTES) as usize;
+/// Slots of PID relocation, below the addresses of spaces that are too large for one.
+const SLOTS: usize = 64;
 /// More pages than this are cleaned with the whole cache, and dropped with the whole TLB.
 const PAGES: u32 = 8;
 
@@ -55,6 +59,10 @@ pub struct Directory {
     shadows: Shadows,
     /// The spaces that have UTCBs, by the number of their section.
     areas: [Link<Space>; AREAS],
+    /// How many spaces have each slot. Slot 0 is that of all who are not relocated.
+    slots: [u16; SLOTS],
+    /// The slot whose turn it is.
+    next_slot: usize,
 }
 
 impl Directory {
@@ -63,7 +71,7 @@ impl Directory {
 
     /// With nobody in it.
     pub const fn new() -> Self {
-        Self { fass: Fass::new(), shadows: Shadows::new(), areas: [Link::NULL; AREAS] }
+        Self { fass: Fass::new(), shadows: Shadows::new(), areas: [Link::NULL; AREAS], slots: [0; SLOTS], next_slot: 1 }
     }
 
     /// A space begins.
@@ -77,6 +85,11 @@ impl Directory {
         self.fass.release(domain(pool, space), owner(pool, space), &mut Processor);
         pool[space].hw[DOMAIN] = 0;
         pool[space].hw[DACR] = BASE;
+        let slot = Self::slot_of(pool, space) as usize;
+        if slot != 0 {
+            self.slots[slot] -= 1;
+            pool[space].hw[PID] = INDIFFERENT;
+        }
         if let Some(area) = core::mem::take(&mut pool[space].hw[AREA]).checked_sub(1) {
             self.areas[area as usize] = Link::NULL;
             paging::set(section(UTCBS) + area as usize, 0);
@@ -94,6 +107,31 @@ impl Directory {
         pool[segment].hw = 0;
     }
 
+    /// What the maker of a space says of its place: a slot is taken, the one that had its turn longest ago, and nobody else's if there is one.
+    ///
+    /// # Errors
+    /// `BadArgument`: it says what means nothing.
+    pub fn place(&mut self, pool: &mut Pool, space: Ref<Space>, place: u32) -> Result<(), Error> {
+        let flags = place & ((1 << VSPACE_SHIFT) - 1);
+        if flags & !RELOCATED != 0 {
+            return Err(Error::BadArgument);
+        }
+        pool[space].hw[VSPACE] = place >> VSPACE_SHIFT;
+        if flags & RELOCATED != 0 {
+            let turn = |number: usize| (self.next_slot + number - 1) % (SLOTS - 1) + 1;
+            let slot = (0..SLOTS - 1).map(turn).find(|slot| self.slots[*slot] == 0).unwrap_or_else(|| turn(0));
+            self.next_slot = slot % (SLOTS - 1) + 1;
+            self.slots[slot] += 1;
+            pool[space].hw[PID] = slot as u32 * SLOT_BYTES;
+        }
+        Ok(())
+    }
+
+    /// The number of a space's slot; 0: it has none.
+    pub fn slot_of(pool: &Pool, space: Ref<Space>) -> u32 {
+        pool[space].hw[PID] / SLOT_BYTES
+    }
+
     /// Gives a space a section of UTCBs.
     ///
     /// # Errors
@@ -109,7 +147,8 @@ impl Directory {
     /// A thread of a space had a fault at an address: the directory gets the entry that the space's tables have.
     pub fn fault_in(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr) -> FaultIn {
         let entry = top_entry(pool, space, Armv5::table_index(address));
-        if Armv5::is_empty(entry) {
+        let slot = Self::slot_of(pool, space);
+        if Armv5::is_empty(entry) || slot != 0 && address.0 / SLOT_BYTES == slot {
             return FaultIn::Report;
         }
         let had = pool[space].hw[DACR];
@@ -156,7 +195,7 @@ impl Directory {
         if range.start < LOW_TABLES {
             let is_low = (0..LOW_TABLES).any(|index| !Armv5::is_empty(top_entry(pool, space, index)));
             let hw = &mut pool[space].hw;
-            if hw[PID] <= INDIFFERENT {
+            if hw[PID] < SLOT_BYTES {
                 hw[PID] = if is_low { 0 } else { INDIFFERENT };
             }
         }
@@ -331,7 +370,7 @@ fn owner(pool: &Pool, space: Ref<Space>) -> fass::Owner<Owner> {
 /// A space's address as the caches and the TLB know it: the *modified* virtual address.
 pub fn relocated(pool: &Pool, space: Ref<Space>, address: u32) -> u32 {
     let pid = pool[space].hw[hw::PID];
-    if address < abi::arch::armv5::layout::SLOT_BYTES && pid != INDIFFERENT { pid | address } else { address }
+    if address < SLOT_BYTES && pid != INDIFFERENT { pid | address } else { address }
 }
 
 /// The Segment of an attachment, if it is one of a Segment to a space.

@@ -158,6 +158,12 @@ impl<R: Registers, F: Format> Port for Host<R, F> {
     fn area(&mut self, _: &mut Pool, _: Ref<Space>, place: Word) -> Result<Area, Error> {
         self.area.map_or_else(|| Area::at(place), Ok)
     }
+    fn place(&mut self, _: &mut Pool, _: Ref<Space>, _: Word) -> Result<(), Error> {
+        Err(Error::BadArgument)
+    }
+    fn place_of(&self, _: &Pool, _: Ref<Space>) -> Word {
+        0
+    }
     fn space_served(&mut self, _: &mut Pool, _: Ref<Space>) -> Result<(), Error> {
         if self.has_no_servers { Err(Error::Unsupported) } else { Ok(()) }
     }

@@ -96,6 +96,14 @@ impl Port for Ia32 {
         Ok(area)
     }
 
+    fn place(&mut self, _: &mut Pool, _: Ref<Space>, _: u32) -> Result<(), Error> {
+        Err(Error::BadArgument)
+    }
+
+    fn place_of(&self, _: &Pool, _: Ref<Space>) -> u32 {
+        0
+    }
+
     fn space_served(&mut self, pool: &mut Pool, space: Ref<Space>) -> Result<(), Error> {
         if !self.limits {
             return Err(Error::Unsupported);

@@ -219,7 +219,7 @@ fn window(resources: &mut Resources, component: &Component) -> Result<Option<Mem
 pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], index: usize) -> Result<()> {
     let component = system.components.get(index).ok_or(Error::BadArgument)?;
     let running = all.get_mut(index).ok_or(Error::BadArgument)?;
-    let place = component.window.map_or(0, |window| window.start);
+    let place = component.window.map_or(crate::arch::PLACE, |window| window.start);
     let space = running.quota.create_space_at(component.slots, running.space_slot, place)?;
     running.space = Some(space);
     if let Some(window) = running.window {

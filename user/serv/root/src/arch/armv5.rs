@@ -4,6 +4,9 @@
 use abi::Frame;
 use abi::frame::vector;
 
+/// What the kernel is told of a component's place: all of its own that it has below 32 MiB is relocated.
+pub const PLACE: u32 = abi::arch::armv5::place::RELOCATED;
+
 /// There are no small spaces.
 pub const fn wants_large(_: u32) -> bool {
     false

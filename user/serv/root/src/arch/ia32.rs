@@ -4,6 +4,9 @@
 use abi::Frame;
 use abi::frame::vector;
 
+/// What the kernel is told of the place of a component without a window: nothing.
+pub const PLACE: u32 = 0;
+
 /// The exception of a stack segment's limit.
 const STACK: u32 = 12;
 

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the maker of a Space says of its place (`CreateSpace`, `a3`): flags, and above them its vspace. The third result is the
+//! number of the slot that it has; 0: none.
+
+/// Its addresses below [`SLOT_BYTES`](super::layout::SLOT_BYTES) are relocated by the process identifier (fass-wombat-arm-2007,
+/// section 3.2): they appear in a slot of its own, so that it has none of them in common with other Spaces. Its threads do not notice: all
+/// addresses in this contract are theirs. If all slots are taken, it shares one: that is correct, and slow. Addresses that lie in its
+/// slot are not its own: what is mapped there cannot be accessed.
+pub const RELOCATED: u32 = 1 << 1;
+/// Number of the lowest bit of its vspace. Spaces with the same vspace that is not 0 promise to have the same memory at the same address, or
+/// nothing (section 3.3): what one of them leaves in the cache is good for all.
+pub const VSPACE_SHIFT: u32 = 8;
+/// The most that a vspace can be.
+pub const VSPACE_MOST: u32 = u32::MAX >> VSPACE_SHIFT;
