@@ -58,7 +58,7 @@ impl Alien {
     }
 
     fn fpu(&self, index: u32) -> *mut u32 {
-        assert!(index < FPU_SIZE / 4, "word {index} of the FPU state");
+        assert!((0..FPU_SIZE / 4).contains(&index), "word {index} of the FPU state");
         (self.slot + (FPU_OFFSET + index * 4) as Word) as *mut u32
     }
 }

@@ -17,7 +17,7 @@ pub fn kip() -> Kip {
 /// Whether the kernel makes servers and small spaces, if they are asked for.
 #[must_use]
 pub fn has_servers() -> bool {
-    kip().features & crate::arch::FEATURE_SERVERS != 0
+    crate::arch::SERVERS.is_some_and(|feature| kip().features & feature != 0)
 }
 
 /// Nanoseconds since boot.

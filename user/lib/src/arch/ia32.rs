@@ -3,8 +3,7 @@
 
 use crate::sys::{self, Registers};
 use crate::{Result, STACK_BYTES, Thread};
-pub use abi::arch::ia32::kip::FEATURE_SERVERS;
-use abi::arch::ia32::kip::{FEATURE_SYSENTER, INT_VECTOR};
+use abi::arch::ia32::kip::{FEATURE_SERVERS, FEATURE_SYSENTER, INT_VECTOR};
 pub use abi::arch::ia32::marker::{BEGIN, BEGIN_FREE, END};
 use abi::arch::ia32::marker::{CASE, immediate};
 use abi::state::{DEBUG, TLS, TLS_COUNT};
@@ -61,6 +60,9 @@ pub fn thread_entry() -> u32 {
 const BY_INT: u32 = 1;
 /// What a stack's last word has beside the UTCB's address.
 pub const STACK_FLAGS: u32 = BY_INT;
+
+/// Of the information page's features, the one that says whether there are servers.
+pub const SERVERS: Option<u32> = Some(FEATURE_SERVERS);
 
 /// Makes a system call with these registers. How is read from the stack, which is in use anyway, and
 /// not from the information page: a translation less.

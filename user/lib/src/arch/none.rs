@@ -7,8 +7,8 @@ use abi::Word;
 /// What a stack's last word has beside the UTCB's address: nothing.
 pub const STACK_FLAGS: Word = 0;
 
-/// Whether there are servers: no.
-pub const FEATURE_SERVERS: u32 = 0;
+/// There are no servers.
+pub const SERVERS: Option<u32> = None;
 
 /// Makes a system call.
 ///

@@ -72,8 +72,8 @@ pub fn thread_entry() -> Word {
 /// What a stack's last word has beside the UTCB's address: nothing, as there is one way to make a system call.
 pub const STACK_FLAGS: Word = 0;
 
-/// Of the information page's features, whether there are servers: a switch of spaces costs no flush of the TLB without them, too.
-pub const FEATURE_SERVERS: u32 = 0;
+/// There are no servers: a switch of spaces flushes no TLB without them, too.
+pub const SERVERS: Option<u32> = None;
 
 /// Makes a system call with these registers.
 pub fn raw(registers: &mut Registers) {
