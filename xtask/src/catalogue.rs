@@ -48,16 +48,16 @@ pub fn columns(rows: &[(String, String)]) -> String {
     rows.iter().map(|(name, what)| format!("{name:width$}  {what}").trim_end().to_string() + "\n").collect()
 }
 
-/// Every system that can be run, and what it is.
+/// Every system that can be run, of those whose description `fits`, and what it is.
 ///
 /// # Errors
 /// If a description cannot be read.
-pub fn systems() -> Result<Vec<(String, String)>> {
+pub fn systems(fits: impl Fn(&Path) -> bool) -> Result<Vec<(String, String)>> {
     let read = |path: &PathBuf| {
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         Ok((name(path), head(&text)))
     };
-    let mut systems = descriptions(SYSTEMS)?.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let mut systems = descriptions(SYSTEMS)?.iter().filter(|path| fits(path)).map(read).collect::<Result<Vec<_>>>()?;
     systems.sort();
     Ok(systems)
 }

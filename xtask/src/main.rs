@@ -356,7 +356,12 @@ fn carry_out() -> Result<u8> {
         }
         Command::Top { system, forward, count } => top::run(&system, &forward, count, &mut std::io::stdout())?,
         Command::List { tests: true } => show(&catalogue::columns(&test::names()?))?,
-        Command::List { .. } => show(&catalogue::columns(&catalogue::systems()?))?,
+        Command::List { .. } => {
+            // Elsewhere those alone that do not ask for what the board lacks.
+            let board = board::chosen();
+            let fits = |path: &Path| board.is_default() || description::read(path, board).is_ok();
+            show(&catalogue::columns(&catalogue::systems(fits)?))?;
+        }
         Command::Test { shard: Some(shard), .. } => test::shard(shard)?,
         Command::Test { table: true, .. } => test::table()?,
         Command::Test { filter, all, .. } => test::all(filter.as_deref().unwrap_or(""), all)?,

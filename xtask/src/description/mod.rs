@@ -57,6 +57,9 @@ pub struct Description {
 pub struct Test {
     /// Seconds of the emulator's own time until it counts as hung.
     pub timeout: u64,
+    /// Boards on which it runs beside the PC. What is said here of CPU models, Bochs and the machine model is the PC's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub boards: Vec<String>,
     /// CPU models for QEMU, one run each; the board's if absent.
     pub cpus: Option<Vec<String>>,
     /// Whether it also runs in Bochs.
@@ -76,6 +79,17 @@ pub struct Test {
     /// What the machine model must find.
     #[serde(default)]
     pub limit: Vec<Limit>,
+}
+
+impl Test {
+    /// The same on this board.
+    pub fn on(self, board: &Board) -> Self {
+        if board.is_default() {
+            return self;
+        }
+        let (cpus, bochs_cpus, limit) = (None, Vec::new(), Vec::new());
+        Self { cpus, bochs: false, bochs_cpus, latency: false, spaces: None, limit, ..self }
+    }
 }
 
 /// The most that one visit to the kernel may cost, as a median over an interval's repetitions.

@@ -6,9 +6,10 @@ use crate::catalogue::names;
 use anyhow::{Context, Result, bail};
 use image::{Places, layout};
 use serde::Deserialize;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Where their files are.
 const FOLDER: &str = "boards";
@@ -200,24 +201,52 @@ pub struct Medium {
     pub bochs: Option<String>,
 }
 
-static CHOSEN: OnceLock<Board> = OnceLock::new();
+static CHOSEN: OnceLock<&Board> = OnceLock::new();
+/// Those that were read.
+static READ: Mutex<Vec<&Board>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// For what this thread does, whatever was chosen.
+    static HERE: Cell<Option<&'static Board>> = const { Cell::new(None) };
+}
+
+/// A board by its name.
+///
+/// # Errors
+/// If there is no such board, or its file has a mistake.
+pub fn get(name: &str) -> Result<&'static Board> {
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(board) = read.iter().find(|board| board.name() == name) {
+        return Ok(board);
+    }
+    let path = Path::new(FOLDER).join(name).with_extension("toml");
+    if !path.is_file() {
+        bail!("there is no board `{name}`: name one of {}", names(FOLDER)?.join(", "));
+    }
+    let board: &'static Board = Box::leak(Box::new(Board::read(&path)?));
+    read.push(board);
+    Ok(board)
+}
 
 /// Makes a board the one that everything is built for and run on.
 ///
 /// # Errors
 /// If there is no such board, or its file has a mistake.
 pub fn choose(name: &str) -> Result<()> {
-    let path = Path::new(FOLDER).join(name).with_extension("toml");
-    if !path.is_file() {
-        bail!("there is no board `{name}`: name one of {}", names(FOLDER)?.join(", "));
-    }
-    let board = Board::read(&path)?;
-    CHOSEN.set(board).ok().context("a board was chosen before")
+    CHOSEN.set(get(name)?).ok().context("a board was chosen before")
+}
+
+/// Makes a board the one for all that `what` does on this thread.
+pub fn with<T>(board: &'static Board, what: impl FnOnce() -> T) -> T {
+    let before = HERE.replace(Some(board));
+    let result = what();
+    HERE.set(before);
+    result
 }
 
 /// The board that was chosen.
 pub fn chosen() -> &'static Board {
-    CHOSEN.get().expect("`main` chooses a board before it does anything")
+    HERE.get().or(CHOSEN.get().copied()).expect("`main` chooses a board before it does anything")
 }
 
 impl Board {
@@ -236,6 +265,11 @@ impl Board {
     /// Its name.
     pub fn name(&self) -> String {
         self.file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+    }
+
+    /// Whether it is the one if none is asked for.
+    pub fn is_default(&self) -> bool {
+        self.name() == DEFAULT
     }
 
     /// What Linux is built with.

@@ -28,7 +28,7 @@ mod tally;
 pub use results::Shard;
 
 use crate::linux::server::is_server;
-use crate::machine::board;
+use crate::machine::board::{self, Board};
 use crate::{catalogue, description};
 use anyhow::{Result, bail};
 use results::{Outcome, Results};
@@ -77,8 +77,8 @@ const SLOW: &[&str] = &[
 /// What a test does.
 enum Action {
     Check(Check),
-    /// Runs the system of this description.
-    System(PathBuf),
+    /// Runs the system of this description on a board.
+    System(PathBuf, &'static Board),
     /// Boots damaged images.
     Refusals,
 }
@@ -121,15 +121,21 @@ impl Entry {
         let mut tally = Tally::default();
         match &self.action {
             Action::Check(check) => tally.note(&self.name, check()),
-            Action::System(path) => system::run(path, &self.name, &mut tally),
+            Action::System(path, board) => board::with(board, || system::run(path, &self.name, &mut tally)),
             Action::Refusals => image::refusals(&mut tally),
         }
         Outcome { test: self.name.clone(), passed: tally.passed, failures: tally.failures, seconds: start.elapsed().as_secs() }
     }
 }
 
-/// Every test there is, in the order in which they run.
+/// Every test there is, in the order in which they run; if another board than the usual one was chosen, those on that board.
 fn list() -> Result<Vec<Entry>> {
+    let board = board::chosen();
+    if !board.is_default() {
+        let mut tests = elsewhere()?;
+        tests.retain(|test| matches!(test.action, Action::System(_, other) if other.name() == board.name()));
+        return Ok(tests);
+    }
     let checks = source::ALL
         .iter()
         .chain(script::ALL)
@@ -162,11 +168,25 @@ fn list() -> Result<Vec<Entry>> {
     };
     let mut tests: Vec<Entry> = checks.map(entry).collect();
     for path in systems()? {
-        let components = description::read(&path, board::chosen())?.component;
+        let components = description::read(&path, board)?.component;
         let lane = if components.iter().any(|component| is_server(component.package())) { Lane::Linux } else { Lane::Native };
-        tests.push(Entry { name: format!("system.{}", catalogue::name(&path)), action: Action::System(path), lane });
+        tests.push(Entry { name: format!("system.{}", catalogue::name(&path)), action: Action::System(path, board), lane });
     }
+    tests.append(&mut elsewhere()?);
     tests.push(Entry { name: "image".into(), action: Action::Refusals, lane: Lane::Native });
+    Ok(tests)
+}
+
+/// Systems on other boards than the usual one.
+fn elsewhere() -> Result<Vec<Entry>> {
+    let usual = board::get(board::DEFAULT)?;
+    let mut tests = Vec::new();
+    for path in systems()? {
+        for board in description::read(&path, usual)?.test.map_or_else(Vec::new, |test| test.boards) {
+            let name = format!("{board}.system.{}", catalogue::name(&path));
+            tests.push(Entry { name, action: Action::System(path.clone(), board::get(&board)?), lane: Lane::Native });
+        }
+    }
     Ok(tests)
 }
 
@@ -177,7 +197,7 @@ fn list() -> Result<Vec<Entry>> {
 pub fn names() -> Result<Vec<(String, String)>> {
     let row = |entry: Entry| {
         let what = match &entry.action {
-            Action::System(path) => catalogue::head(&std::fs::read_to_string(path)?),
+            Action::System(path, _) => catalogue::head(&std::fs::read_to_string(path)?),
             _ if SLOW.contains(&entry.name.as_str()) => "slow: runs when it is named, or with --all".into(),
             _ => String::new(),
         };
@@ -267,7 +287,7 @@ mod tests {
 
     fn selected(filter: &str, whole: bool) -> Vec<&'static str> {
         let names = ["system.conform", "system.conform-fast", "system.linux-small", "linux.two", "linux.two.rhythm"];
-        let entry = |name: &str| Entry { name: name.into(), action: Action::System(name.into()), lane: Lane::Native };
+        let entry = |name: &str| Entry { name: name.into(), action: Action::Refusals, lane: Lane::Native };
         names.into_iter().filter(|name| entry(name).is_selected(filter, whole, false)).collect()
     }
 

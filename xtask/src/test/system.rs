@@ -17,7 +17,7 @@ pub fn run(path: &Path, name: &str, tally: &mut Tally) {
         Ok(built) => built,
         Err(error) => return tally.note(name, Err(error)),
     };
-    let Some(test) = built.test.clone() else { return tally.note(&format!("{name}.build"), Ok(())) };
+    let Some(test) = built.test.clone().map(|test| test.on(built.board)) else { return tally.note(&format!("{name}.build"), Ok(())) };
     let timeout = Duration::from_secs(test.timeout);
     let model = match (test.latency || !test.limit.is_empty()).then(build::model).transpose() {
         Ok(model) => model,
