@@ -34,10 +34,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pingpong", &["macadamia"]),
     ("pager", &["abi", "image", "macadamia"]),
     ("crash", &["abi", "image", "macadamia"]),
-    ("conform", &["abi", "image", "macadamia"]),
-    ("known-counts", &["abi", "image", "macadamia"]),
-    ("fast-paths", &["abi", "image", "macadamia"]),
-    ("latency", &["abi", "image", "macadamia"]),
+    ("processor", &["abi", "macadamia"]),
+    ("conform", &["abi", "image", "macadamia", "processor"]),
+    ("known-counts", &["abi", "image", "macadamia", "processor"]),
+    ("fast-paths", &["abi", "image", "macadamia", "processor"]),
+    ("latency", &["abi", "image", "macadamia", "processor"]),
     ("measured", &["abi", "image", "macadamia"]),
     ("book", &["model-core"]),
     ("hostile", &["abi", "image", "macadamia"]),
@@ -118,6 +119,8 @@ const UNSAFE: &[(&str, usize)] = &[
     ("model/plugin", 26),
     // A call of code that was written to memory, a function that begins with a page, and three that lie in a part of one.
     ("bench/native", 5),
+    // The bounds of assembled code, and the bytes between them.
+    ("tests/processor", 2),
 ];
 
 /// Who sees whom: crates against [`ARROWS`], files of [`WITHOUT_CIRCLES`] and [`THROUGH_THE_ROOT`].

@@ -2,36 +2,28 @@
 //! Exceptions of native threads as messages to their handler. The thread that
 //! fails runs machine code written to a page of the own space.
 
-use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, good};
-use abi::frame::vector;
+use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, fill, good};
+use abi::frame::{fault, vector};
 use abi::{Frame, MessageKind, Rights};
 use macadamia::cap::{copy, frame, set_frame};
-use macadamia::ipc::{Message, Received, receive, reply, reply_wait};
+use macadamia::ipc::{Message, Received, receive, reply_wait};
 use macadamia::map::{map, protect, unmap};
-use macadamia::start::fill;
 use macadamia::{Memory, Space, Thread};
+use processor::{ARGUMENTS, BREAKPOINT, INVALID, INVALID_BYTES, KERNEL_REFUSED, NUMBER, PC, RESULT, WRITE_REFUSED, Words, code};
 
 pub const CASES: &[Case] = &[
-    ("an_invalid_opcode_reaches_the_handler", |bed| expect(bed, &[0x0f, 0x0b], vector::INVALID_OPCODE)),
-    ("a_breakpoint_reaches_the_handler", |bed| expect(bed, &[0xcc], 3)),
-    ("a_division_by_zero_reaches_the_handler", |bed| expect(bed, &[0x31, 0xc9, 0xf7, 0xf1], 0)),
-    ("hlt_is_refused", |bed| expect(bed, &[0xf4], vector::GENERAL_PROTECTION)),
-    ("cli_is_refused", |bed| expect(bed, &[0xfa], vector::GENERAL_PROTECTION)),
-    ("loading_cr3_is_refused", |bed| expect(bed, &[0x0f, 0x22, 0xd8], vector::GENERAL_PROTECTION)),
-    ("ports_that_were_not_given_are_refused", |bed| expect(bed, &[0xe4, 0x60], vector::GENERAL_PROTECTION)),
-    ("an_unused_interrupt_is_refused", |bed| expect(bed, &[0xcd, 0x41], vector::GENERAL_PROTECTION)),
+    ("an_invalid_opcode_reaches_the_handler", |bed| expect(bed, code::invalid(), INVALID)),
+    ("a_breakpoint_reaches_the_handler", |bed| expect(bed, code::breakpoint(), BREAKPOINT)),
     ("reading_the_kernel_is_a_fault", reading_the_kernel),
-    ("writing_the_information_page_is_a_fault", |bed| expect(bed, &[0xa3, 0x00, 0x10, 0x00, 0x00], vector::PAGE_FAULT)),
+    ("writing_the_information_page_is_a_fault", writing_the_information_page),
     ("a_fault_tells_address_and_access", fault_tells),
     ("a_handler_can_change_registers", handler_changes_registers),
-    ("hostile_registers_do_no_harm", hostile_registers),
     ("without_a_handler_a_thread_halts", without_a_handler),
     ("a_stopped_exception_keeps_its_registers", stopped_keeps_registers),
     ("an_exception_in_the_queue_goes_to_a_new_handler", queued_exception),
     ("unmapped_memory_is_gone_at_once", unmapped_is_gone),
     ("a_lowered_right_counts_at_once", lowered_right),
     ("revoked_memory_is_gone_at_once", revoked_is_gone),
-    ("single_step_stops_behind_one_instruction", single_step),
 ];
 
 /// Badge that the handler sees.
@@ -39,17 +31,25 @@ pub const BADGE: u32 = 0x77;
 /// Memory for data, behind the code's page.
 pub const DATA: u32 = ADDRESS + PAGE;
 
+/// The answer that gives a thread the registers of [`set_frame`].
+pub const WHOLE: Message = Message { words: [0; 3], count: abi::tag::REGISTER_WORDS + abi::frame::WORDS, caps: 0 };
+
 /// A thread that runs `code` and whose handler is this one.
 pub fn launch(bed: &mut Bed, code: &[u8]) -> Result<Thread, Why> {
+    launch_with(bed, code, 0)
+}
+
+/// The same with an argument.
+pub fn launch_with(bed: &mut Bed, code: &[u8], argument: u32) -> Result<Thread, Why> {
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights::RWX))?;
     fill(ADDRESS, PAGE, code);
-    start(bed, SPACE)
+    start(bed, SPACE, argument)
 }
 
 /// The same in a space that has the code already.
-pub fn start(bed: &mut Bed, space: Space) -> Result<Thread, Why> {
+pub fn start(bed: &mut Bed, space: Space, argument: u32) -> Result<Thread, Why> {
     let thread = create(bed, space)?;
-    good(thread.start(ADDRESS, ADDRESS + PAGE, 0))?;
+    good(thread.start(ADDRESS, ADDRESS + PAGE, argument))?;
     Ok(thread)
 }
 
@@ -69,7 +69,7 @@ pub fn next() -> Result<(Received, Frame), Why> {
     Ok((r, frame()))
 }
 
-fn expect(bed: &mut Bed, code: &[u8], expected: u32) -> Result<(), Why> {
+pub fn expect(bed: &mut Bed, code: &[u8], expected: u32) -> Result<(), Why> {
     launch(bed, code)?;
     let (r, frame) = next()?;
     if r.words[0] == expected && frame.vector == expected {
@@ -79,80 +79,65 @@ fn expect(bed: &mut Bed, code: &[u8], expected: u32) -> Result<(), Why> {
     }
 }
 
-/// By its page, or by the limit of its segment where the kernel relies on that.
 fn reading_the_kernel(bed: &mut Bed) -> Result<(), Why> {
-    launch(bed, &[0xa1, 0x00, 0x00, 0x10, 0xe0])?;
+    launch_with(bed, code::read(), 0xe010_0000)?;
     let (r, _) = next()?;
-    check("a fault", matches!(r.words[0], vector::PAGE_FAULT | vector::GENERAL_PROTECTION))
+    check("a fault", KERNEL_REFUSED.contains(&r.words[0]))
+}
+
+fn writing_the_information_page(bed: &mut Bed) -> Result<(), Why> {
+    launch_with(bed, code::write(), abi::utcb::KIP_ADDRESS)?;
+    let (r, _) = next()?;
+    check("a write that is refused", r.words == [vector::PAGE_FAULT, abi::utcb::KIP_ADDRESS, WRITE_REFUSED])
 }
 
 fn fault_tells(bed: &mut Bed) -> Result<(), Why> {
-    // mov dword [DATA], 5; ud2
-    let mut code = [0xc7, 0x05, 0, 0, 0, 0, 5, 0, 0, 0, 0x0f, 0x0b];
-    code[2..6].copy_from_slice(&(DATA + 8).to_le_bytes());
-    launch(bed, &code)?;
+    launch_with(bed, &[code::write(), code::invalid()].concat(), DATA + 8)?;
     let (r, f) = next()?;
     check("vector, address", r.words[0] == vector::PAGE_FAULT && r.words[1] == DATA + 8)?;
-    check("a write, not a protection fault", r.words[2] & 3 == 2)?;
-    check("at the instruction", f.eip == ADDRESS)?;
+    check("a write, not a protection fault", r.words[2] & (fault::PROTECTION | fault::WRITE) == fault::WRITE)?;
+    check("at the instruction", f.word(PC) == ADDRESS)?;
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
     let again = good(reply_wait(r.handle, Message::default()))?;
-    check("it went on", again.words[0] == vector::INVALID_OPCODE)
+    check("it went on", again.words[0] == INVALID)
 }
 
 fn handler_changes_registers(bed: &mut Bed) -> Result<(), Why> {
-    // ud2; nop; ud2
-    launch(bed, &[0x0f, 0x0b, 0x90, 0x0f, 0x0b])?;
+    let code = [code::invalid(), code::nop(), code::invalid()].concat();
+    launch(bed, &code)?;
     let (r, mut f) = next()?;
-    f.eip += 2;
-    f.eax = 0xcafe_f00d;
-    f.edi = 0x1234;
+    f.skip_invalid();
+    f.set(RESULT, 0xcafe_f00d);
+    f.set(ARGUMENTS[4], 0x1234);
     set_frame(&f);
-    let again = good(reply_wait(r.handle, Message { words: [0; 3], count: 19, caps: 0 }))?;
+    let again = good(reply_wait(r.handle, WHOLE))?;
     let f = frame();
-    check("it went on there", again.words[0] == vector::INVALID_OPCODE && f.eip == ADDRESS + 3)?;
-    check("with these registers", f.eax == 0xcafe_f00d && f.edi == 0x1234)
-}
-
-fn hostile_registers(bed: &mut Bed) -> Result<(), Why> {
-    // ud2; then cli (a fault if I/O privilege was not gained)
-    launch(bed, &[0x0f, 0x0b, 0xfa])?;
-    let (r, mut f) = next()?;
-    f.eip += 2;
-    f.eflags = 0xffff_feff;
-    f.ds_es = 0x0010_0008;
-    f.fs_gs = 0xfff0_004b;
-    f.changed = u32::MAX;
-    set_frame(&f);
-    let again = good(reply_wait(r.handle, Message { words: [0; 3], count: 19, caps: 0 }))?;
-    let f = frame();
-    check("no privilege was gained", again.words[0] == vector::GENERAL_PROTECTION)?;
-    check("interrupts are on, no I/O privilege", f.eflags & 0x3200 == 0x200)?;
-    check("bad selectors became null", f.ds_es == 0)
+    check("it went on there", again.words[0] == INVALID && f.word(PC) == ADDRESS + code.len() as u32 - INVALID_BYTES)?;
+    check("with these registers", f.word(RESULT) == 0xcafe_f00d && f.word(ARGUMENTS[4]) == 0x1234)
 }
 
 fn without_a_handler(bed: &mut Bed) -> Result<(), Why> {
-    let thread = launch(bed, &[0x0f, 0x0b])?;
+    let thread = launch(bed, code::invalid())?;
     good(thread.set_handler(None))?;
     while good(thread.state())? == 1 {
         good(crate::object::yield_now())?;
     }
     check("halted", good(thread.state())? == 5)?;
     let f = good(thread.registers())?;
-    check("its registers tell", f.vector == vector::INVALID_OPCODE && f.eip == ADDRESS)
+    check("its registers tell", f.vector == INVALID && f.word(PC) == ADDRESS)
 }
 
 fn stopped_keeps_registers(bed: &mut Bed) -> Result<(), Why> {
-    // mov eax, 0x1234; mov ebx, eax; ud2
-    let thread = launch(bed, &[0xb8, 0x34, 0x12, 0, 0, 0x89, 0xc3, 0x0f, 0x0b])?;
+    let thread = launch(bed, &[code::values(), code::invalid()].concat())?;
     next()?;
     good(thread.stop())?;
     let f = good(thread.registers())?;
-    check("as they were", f.eax == 0x1234 && f.ebx == 0x1234 && f.vector == vector::INVALID_OPCODE && f.eip == ADDRESS + 7)
+    check("as they were", f.word(NUMBER) == 0x1234 && f.word(ARGUMENTS[0]) == 0x1234)?;
+    check("and why it stopped", f.vector == INVALID && f.word(PC) == ADDRESS + code::values().len() as u32)
 }
 
 fn queued_exception(bed: &mut Bed) -> Result<(), Why> {
-    let thread = launch(bed, &[0x0f, 0x0b])?;
+    let thread = launch(bed, code::invalid())?;
     while good(thread.state())? != 3 {
         good(crate::object::yield_now())?;
     }
@@ -163,12 +148,9 @@ fn queued_exception(bed: &mut Bed) -> Result<(), Why> {
     check("with the new badge", r.kind == MessageKind::Exception && r.badge == BADGE + 1)
 }
 
-/// Code that reads (or writes) `DATA` over and over, telling by `ud2` in between.
-pub fn toucher(write: bool) -> [u8; 9] {
-    // l: mov eax, [DATA] / mov [DATA], eax; ud2; jmp l
-    let mut code = [if write { 0xa3 } else { 0xa1 }, 0, 0, 0, 0, 0x0f, 0x0b, 0xeb, 0xf7];
-    code[1..5].copy_from_slice(&DATA.to_le_bytes());
-    code
+/// Code that reads (or writes) where its argument says over and over, telling by an invalid instruction in between.
+pub fn toucher(write: bool) -> &'static [u8] {
+    if write { code::writes() } else { code::reads() }
 }
 
 /// Lets the toucher touch once, then `change`; the next touch must fault.
@@ -176,13 +158,13 @@ fn touch_after(bed: &mut Bed, write: bool, change: impl FnOnce(Memory) -> Result
     let slot = bed.slot();
     let memory = good(bed.ram.derive(PAGE, PAGE, slot, QUOTA))?;
     good(map(SPACE, DATA, memory, 0, PAGE, Rights(3)))?;
-    launch(bed, &toucher(write))?;
+    launch_with(bed, toucher(write), DATA)?;
     let (r, mut f) = next()?;
-    check("the first touch is allowed", r.words[0] == vector::INVALID_OPCODE)?;
+    check("the first touch is allowed", r.words[0] == INVALID)?;
     change(memory)?;
-    f.eip += 2;
+    f.skip_invalid();
     set_frame(&f);
-    let again = good(reply_wait(r.handle, Message { words: [0; 3], count: 19, caps: 0 }))?;
+    let again = good(reply_wait(r.handle, WHOLE))?;
     check("the second faults", again.words[0] == vector::PAGE_FAULT && again.words[1] == DATA)
 }
 
@@ -196,21 +178,4 @@ fn lowered_right(bed: &mut Bed) -> Result<(), Why> {
 
 fn revoked_is_gone(bed: &mut Bed) -> Result<(), Why> {
     touch_after(bed, false, |memory| good(macadamia::cap::revoke(memory.0)))
-}
-
-fn single_step(bed: &mut Bed) -> Result<(), Why> {
-    // ud2; nop; nop
-    launch(bed, &[0x0f, 0x0b, 0x90, 0x90, 0x0f, 0x0b])?;
-    let (r, mut f) = next()?;
-    f.eip += 2;
-    f.eflags |= 0x100;
-    set_frame(&f);
-    let stepped = good(reply_wait(r.handle, Message { words: [0; 3], count: 19, caps: 0 }))?;
-    let mut f = frame();
-    check("a debug exception behind one instruction", stepped.words[0] == vector::DEBUG && f.eip == ADDRESS + 3)?;
-    f.eflags &= !0x100;
-    set_frame(&f);
-    let on = good(reply_wait(stepped.handle, Message { words: [0; 3], count: 19, caps: 0 }))?;
-    check("then it runs on", on.words[0] == vector::INVALID_OPCODE)?;
-    good(reply(on.handle, Message::default()))
 }

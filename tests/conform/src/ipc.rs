@@ -37,6 +37,8 @@ pub const CASES: &[Case] = &[
     ("urgent_senders_come_first", urgent_senders_come_first),
 ];
 
+/// The first word that is in no register.
+const IN_UTCB: usize = abi::tag::REGISTER_WORDS as usize;
 const ECHO: u32 = 0;
 const KEEP: u32 = 1;
 const GIVE: u32 = 2;
@@ -84,10 +86,10 @@ fn call_carries_three_words(bed: &mut Bed) -> Result<(), Why> {
 
 fn call_carries_sixty_four_words(bed: &mut Bed) -> Result<(), Why> {
     let to = serve(bed)?;
-    (3..64).for_each(|i| utcb::set_word(i, 1000 + i as u32));
+    (IN_UTCB..64).for_each(|i| utcb::set_word(i, 1000 + i as u32));
     let answer = good(call(to, Message { words: [ECHO, 1, 2], count: 64, caps: 0 }))?;
     check("count", answer.count == 64)?;
-    check("words", (3..64).all(|i| utcb::word(i) == 1000 + i as u32))
+    check("words", (IN_UTCB..64).all(|i| utcb::word(i) == 1000 + i as u32))
 }
 
 fn sixty_five_words(bed: &mut Bed) -> Result<(), Why> {
@@ -97,7 +99,7 @@ fn sixty_five_words(bed: &mut Bed) -> Result<(), Why> {
 
 fn reserved_flags(bed: &mut Bed) -> Result<(), Why> {
     let to = serve(bed)?;
-    let mut registers = [Tag::new(abi::Op::Send, 0, 0).0 | Tag::RESERVED, to.0, 0, 0, 0];
+    let mut registers = sys::registers([Tag::new(abi::Op::Send, 0, 0).0 | Tag::RESERVED, to.0, 0, 0, 0]);
     sys::raw(&mut registers);
     check("BadOperation", registers[0] == Error::BadOperation as u32)
 }
@@ -166,7 +168,7 @@ fn receive_refuses_reserved_flags(_: &mut Bed) -> Result<(), Why> {
         (abi::Op::ReplyWait, Tag::NOTIFICATIONS_ONLY),
         (abi::Op::ReplyWait, abi::tag::MAX_WORDS + 1),
     ] {
-        let mut registers = [Tag::new(op, 0, 0).0 | flags, 0, 0, 0, 0];
+        let mut registers = sys::registers([Tag::new(op, 0, 0).0 | flags, 0, 0, 0, 0]);
         sys::raw(&mut registers);
         check("BadOperation", abi::Delivery(registers[0]).error() == Some(Error::BadOperation))?;
     }

@@ -2,14 +2,14 @@
 //! Large pages: memory that is mapped where it is aligned as its addresses are, and parts of it changed.
 //! A thread tries each access, after this one has made it: what is in a TLB counts.
 
-use crate::exception::{launch, next};
-use crate::{Bed, Case, PAGE, QUOTA, SPACE, Why, check, good};
+use crate::exception::{launch_with, next};
+use crate::{Bed, Case, PAGE, QUOTA, SPACE, Why, bytes, check, fill, good};
 use abi::frame::vector;
 use abi::{Rights, TABLE_SPAN};
 use macadamia::cap::{delete, revoke};
 use macadamia::map::{map, protect, unmap};
-use macadamia::start::{bytes, fill};
 use macadamia::{Memory, Space};
+use processor::{INVALID, code};
 
 const RW: Rights = Rights(3);
 
@@ -64,13 +64,11 @@ fn shows(base: u32, page: u32) -> bool {
 
 /// Whether an access is allowed.
 fn allowed(bed: &mut Bed, address: u32, write: bool) -> Result<bool, Why> {
-    // mov al, [address] or mov [address], al; ud2
-    let mut code = [if write { 0xa2 } else { 0xa0 }, 0, 0, 0, 0, 0x0f, 0x0b];
-    code[1..5].copy_from_slice(&(address + 8).to_le_bytes());
-    launch(bed, &code)?;
+    let touch = if write { code::write() } else { code::read() };
+    launch_with(bed, &[touch, code::invalid()].concat(), address + 8)?;
     let (r, _) = next()?;
     match r.words {
-        [vector::INVALID_OPCODE, ..] => Ok(true),
+        [INVALID, ..] => Ok(true),
         [vector::PAGE_FAULT, at, _] if at == address + 8 => Ok(false),
         [kind, at, _] => Err(macadamia::alloc::format!("exception {kind}, address {at:#x}")),
     }

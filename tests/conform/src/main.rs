@@ -6,30 +6,29 @@
 #![forbid(unsafe_code)]
 
 mod alien;
+#[cfg(target_arch = "arm")]
+mod armv5;
 mod capability;
 mod exception;
+#[cfg(target_arch = "x86")]
+mod ia32;
 mod ipc;
-mod isolation;
-mod kinds;
 mod large;
-mod lazy;
-mod lives;
-mod lost;
 mod memory;
 mod notification;
 mod object;
-mod own;
 mod pager;
-mod server;
-mod small;
-mod state;
 mod thread;
-mod ways;
 
+use abi::{CacheOp, Op};
+#[cfg(target_arch = "arm")]
+use armv5 as own;
 use core::sync::atomic::{AtomicU32, Ordering};
+#[cfg(target_arch = "x86")]
+use ia32 as own;
 use macadamia::alloc::string::String;
 use macadamia::cap::delete;
-use macadamia::{Env, Error, Quota, Space, Thread, result};
+use macadamia::{Env, Error, Quota, Space, Thread, result, start, sys};
 
 macadamia::main!(run);
 
@@ -58,6 +57,7 @@ pub struct Bed {
     /// The I/O port 0x80, which is open to this component then.
     pub ports: Option<macadamia::Memory>,
     /// Addresses for a server.
+    #[cfg(target_arch = "x86")]
     pub window: macadamia::Memory,
     /// A piece that has room for two large pages.
     pub large: macadamia::Memory,
@@ -102,6 +102,23 @@ pub fn good<T>(result: Result<T, Error>) -> Result<T, Why> {
     result.map_err(|error| error.text().into())
 }
 
+/// Writes memory of the own space: what is at other addresses finds it, too, whatever caches there are.
+pub fn fill(address: u32, bytes: u32, with: &[u8]) {
+    start::fill(address, bytes, with);
+    let _ = cache(SPACE, address, bytes, CacheOp::SyncCode);
+}
+
+/// What memory of the own space holds, and not what was in it when a cache last saw it.
+pub fn bytes(address: u32, bytes: u32) -> &'static [u8] {
+    let _ = cache(SPACE, address, bytes, CacheOp::CleanAndInvalidate);
+    start::bytes(address, bytes)
+}
+
+/// Carries out an operation of caches.
+pub fn cache(space: Space, address: u32, bytes: u32, operation: CacheOp) -> Result<(), Why> {
+    good(sys::call(Op::Cache, [space.0, address, bytes, operation as u32])).map(|_| ())
+}
+
 /// A counter that threads of a case share.
 pub static SHARED: AtomicU32 = AtomicU32::new(0);
 
@@ -110,14 +127,13 @@ fn run(mut env: Env) {
     let mut bed = Bed {
         ram: env.memory("ram"),
         large: env.memory("large"),
+        #[cfg(target_arch = "x86")]
         window: env.memory("window"),
         ports: env.start.arguments.iter().any(|argument| argument == "ports").then(|| env.memory("port")),
         first,
         next: first,
     };
-    let groups: [(&str, &[Case]); 20] = [
-        // At its end this thread uses its port: from then on it takes no fast path.
-        ("lazy", lazy::CASES),
+    let groups: [(&str, &[Case]); 10] = [
         ("capability", capability::CASES),
         ("object", object::CASES),
         ("thread", thread::CASES),
@@ -128,19 +144,10 @@ fn run(mut env: Env) {
         ("exception", exception::CASES),
         ("pager", pager::CASES),
         ("alien", alien::CASES),
-        ("isolation", isolation::CASES),
-        ("own", own::CASES),
-        ("state", state::CASES),
-        ("server", server::CASES),
-        ("ways", ways::CASES),
-        ("lives", lives::CASES),
-        ("lost", lost::CASES),
-        ("small", small::CASES),
-        ("kinds", kinds::CASES),
     ];
     let mut cases = 0;
-    for (group, list) in groups {
-        for (name, case) in list {
+    for (group, list) in own::GROUPS.iter().chain(&groups) {
+        for (name, case) in *list {
             SHARED.store(0, Ordering::Relaxed);
             let (before, threads) = (QUOTA.info(), QUOTA.threads());
             let outcome = case(&mut bed);

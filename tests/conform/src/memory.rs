@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mapping, changing rights, revoking, Segments.
 
-use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, check, fails, good};
+use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, bytes, check, fails, fill, good};
+use abi::utcb::AREA_START;
 use abi::{CacheOp, MapRecord, Op, Rights, TABLE_SPAN, USER_END};
 use macadamia::cap::{Found, copy, delete, identify, revoke};
 use macadamia::map::{Batch, map, map_uncached, protect, unmap};
-use macadamia::start::{bytes, fill};
 use macadamia::{Error, Memory, sys};
 
 const RW: Rights = Rights(3);
@@ -85,8 +85,8 @@ fn rights_beyond(bed: &mut Bed) -> Result<(), Why> {
 
 fn batch_of_seventeen(_: &mut Bed) -> Result<(), Why> {
     for count in [0, 17, u32::MAX] {
-        let mut registers = [abi::Tag::new(abi::Op::Map, 0, 0).0, count, 0, 0, 0];
-        macadamia::sys::raw(&mut registers);
+        let mut registers = sys::registers([abi::Tag::new(abi::Op::Map, 0, 0).0, count, 0, 0, 0]);
+        sys::raw(&mut registers);
         check("BadArgument", registers[0] == Error::BadArgument as u32)?;
     }
     Ok(())
@@ -100,7 +100,7 @@ fn batch_progress(bed: &mut Bed) -> Result<(), Why> {
     let mut batch = Batch::new();
     good(batch.push(record(MapRecord::MAP, ADDRESS, bed.ram.0, 0, RW)))?;
     good(batch.push(record(MapRecord::MAP, ADDRESS + PAGE, bed.ram.0, 0, RW)))?;
-    good(batch.push(record(MapRecord::MAP, 0x1000, bed.ram.0, 0, RW)))?;
+    good(batch.push(record(MapRecord::MAP, abi::utcb::KIP_ADDRESS, bed.ram.0, 0, RW)))?;
     good(batch.push(record(MapRecord::MAP, ADDRESS + 2 * PAGE, bed.ram.0, 0, RW)))?;
     check("two done, then BadAddress", batch.commit() == Err((2, Error::BadAddress)))
 }
@@ -172,7 +172,7 @@ fn segment_needs_room(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, RW))?;
     fails(SPACE.attach(ADDRESS, segment, RW), Error::Occupied)?;
     fails(SPACE.attach(0x7000_1000, segment, RW), Error::BadAddress)?;
-    fails(SPACE.attach(0, segment, RW), Error::BadAddress)?;
+    fails(SPACE.attach(AREA_START, segment, RW), Error::BadAddress)?;
     fails(SPACE.attach(0x7000_0000, segment, Rights::NONE), Error::BadArgument)
 }
 

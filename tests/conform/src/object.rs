@@ -159,7 +159,7 @@ fn a_native_thread_needs_a_native_space(bed: &mut Bed) -> Result<(), Why> {
 
 fn unknown_operations(_: &mut Bed) -> Result<(), Why> {
     for number in [0, 11, 15, 25, 40, 63, 1000, 0xf_ffff] {
-        let mut registers = [number << 12, 0, 0, 0, 0];
+        let mut registers = macadamia::sys::registers([number << 12, 0, 0, 0, 0]);
         macadamia::sys::raw(&mut registers);
         check("status is BadOperation", registers[0] == Error::BadOperation as u32)?;
     }

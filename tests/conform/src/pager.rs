@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A pager's answer in one system call: a record of one page, a reply, a receive.
 
-use crate::exception::{BADGE, DATA, launch, next, start, toucher};
-use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SELF, SPACE, Why, check, fails, good};
-use abi::frame::vector;
+use crate::exception::{BADGE, DATA, WHOLE, launch, launch_with, next, start, toucher};
+use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SELF, SPACE, Why, bytes, check, fails, fill, good};
+use abi::frame::{fault, vector};
+use abi::utcb::{AREA_START, FIRST_SLOT};
 use abi::{Delivery, MapRecord, MessageKind, Op, Rights, TABLE_SPAN, Tag, USER_END};
 use macadamia::cap::{copy, frame, identify, revoke, set_frame};
 use macadamia::ipc::{Message, Received, call, map_reply_wait, receive, reply, reply_wait};
 use macadamia::map::{map, protect, unmap};
-use macadamia::start::{bytes, fill};
 use macadamia::{Error, Memory, Thread, sys, thread};
+use processor::{INVALID, Words, code};
 
 const RW: Rights = Rights(3);
 /// Where no other case has a table.
@@ -41,13 +42,13 @@ fn page(memory: Memory, offset: u32) -> MapRecord {
 /// The next exception must be the invalid opcode behind a touch.
 fn touched(r: Result<Received, Error>) -> Result<Received, Why> {
     let r = good(r)?;
-    check("the touch is done", r.kind == MessageKind::Exception && r.badge == BADGE && r.words[0] == vector::INVALID_OPCODE)?;
+    check("the touch is done", r.kind == MessageKind::Exception && r.badge == BADGE && r.words[0] == INVALID)?;
     Ok(r)
 }
 
 /// A thread that writes to `DATA`, where nothing is: its fault.
 fn faulted(bed: &mut Bed) -> Result<Received, Why> {
-    launch(bed, &toucher(true))?;
+    launch_with(bed, toucher(true), DATA)?;
     let (r, _) = next()?;
     check("it faults", r.words[..2] == [vector::PAGE_FAULT, DATA])?;
     Ok(r)
@@ -56,9 +57,9 @@ fn faulted(bed: &mut Bed) -> Result<Received, Why> {
 /// Lets the toucher touch again; the next exception.
 fn touch_again(handle: u32) -> Result<Received, Why> {
     let mut f = frame();
-    f.eip += 2;
+    f.skip_invalid();
     set_frame(&f);
-    good(reply_wait(handle, Message { words: [0; 3], count: 19, caps: 0 }))
+    good(reply_wait(handle, WHOLE))
 }
 
 fn one_call(bed: &mut Bed) -> Result<(), Why> {
@@ -73,9 +74,9 @@ fn another_space(bed: &mut Bed) -> Result<(), Why> {
     let slot = bed.slot();
     let space = good(QUOTA.create_space(16, slot))?;
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, RW))?;
-    fill(ADDRESS, PAGE, &toucher(true));
+    fill(ADDRESS, PAGE, toucher(true));
     good(map(space, ADDRESS, bed.ram, 0, PAGE, Rights::READ))?;
-    start(bed, space)?;
+    start(bed, space, DATA)?;
     let (r, _) = next()?;
     check("it faults", r.words[..2] == [vector::PAGE_FAULT, DATA])?;
     let record = MapRecord::new(MapRecord::MAP, space.0, DATA, bed.ram.0, PAGE, 0, RW);
@@ -87,9 +88,7 @@ fn another_space(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn missing_table(bed: &mut Bed) -> Result<(), Why> {
-    let mut code = toucher(true);
-    code[1..5].copy_from_slice(&FAR.to_le_bytes());
-    launch(bed, &code)?;
+    launch_with(bed, toucher(true), FAR)?;
     let (r, _) = next()?;
     check("it faults", r.words[..2] == [vector::PAGE_FAULT, FAR])?;
     touched(map_reply_wait(r.handle, &MapRecord::new(MapRecord::MAP, SPACE.0, FAR, bed.ram.0, PAGE, 0, RW)))?;
@@ -115,7 +114,7 @@ fn replaces(bed: &mut Bed) -> Result<(), Why> {
     good(protect(SPACE, DATA, PAGE, Rights::READ))?;
     check("read through the old mapping", bytes(DATA, 4) == [9; 4])?;
     let r = faulted(bed)?;
-    check("a protection fault", r.words[2] & 1 == 1)?;
+    check("a protection fault", r.words[2] & fault::PROTECTION != 0)?;
     touched(map_reply_wait(r.handle, &page(bed.ram, 2 * PAGE)))?;
     check("the write is in the new page", bytes(OTHER, 4) == [0; 4] && bytes(DATA, 4) == [0; 4])?;
     good(map(SPACE, OTHER, bed.ram, PAGE, PAGE, RW))?;
@@ -151,10 +150,10 @@ fn gives_rights_back(bed: &mut Bed) -> Result<(), Why> {
 
 fn takes_away(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, RW))?;
-    launch(bed, &toucher(true))?;
+    launch_with(bed, toucher(true), DATA)?;
     let r = touched(receive(None))?;
     let again = good(map_reply_wait(r.handle, &MapRecord::new(MapRecord::UNMAP, SPACE.0, DATA, 0, 0, 0, Rights::NONE)))?;
-    check("the invalid opcode again", again.words[0] == vector::INVALID_OPCODE)?;
+    check("the invalid opcode again", again.words[0] == INVALID)?;
     let again = touch_again(again.handle)?;
     check("the page is gone", again.words[..2] == [vector::PAGE_FAULT, DATA])
 }
@@ -163,9 +162,7 @@ fn into_a_segment(bed: &mut Bed) -> Result<(), Why> {
     let slot = bed.slot();
     let segment = good(QUOTA.create_segment(TABLE_SPAN, slot))?;
     good(SPACE.attach(FAR, segment, RW))?;
-    let mut code = toucher(true);
-    code[1..5].copy_from_slice(&FAR.to_le_bytes());
-    launch(bed, &code)?;
+    launch_with(bed, toucher(true), FAR)?;
     let (r, _) = next()?;
     check("it faults", r.words[..2] == [vector::PAGE_FAULT, FAR])?;
     let record = |owner: u32, address| MapRecord::new(MapRecord::MAP, owner, address, bed.ram.0, PAGE, 0, RW);
@@ -178,7 +175,7 @@ fn into_a_segment(bed: &mut Bed) -> Result<(), Why> {
 fn without_a_reply(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, OTHER, bed.ram, PAGE, PAGE, RW))?;
     fill(OTHER, PAGE, &[3]);
-    launch(bed, &[0x0f, 0x0b])?;
+    launch(bed, code::invalid())?;
     touched(map_reply_wait(0, &page(bed.ram, PAGE)))?;
     check("the page is there", bytes(DATA, 1) == [3])
 }
@@ -244,8 +241,8 @@ fn bad_records(bed: &mut Bed) -> Result<(), Why> {
         (MapRecord::new(map, 0xffff, DATA, ram, 0, 0, RW), Error::NoCapability),
         (MapRecord::new(map, QUOTA.0, DATA, ram, 0, 0, RW), Error::WrongKind),
         (MapRecord::new(map, without, DATA, ram, 0, 0, RW), Error::NoRight),
-        (MapRecord::new(map, own, 0, ram, 0, 0, RW), Error::BadAddress),
-        (MapRecord::new(map, own, 0x2000, ram, 0, 0, RW), Error::BadAddress),
+        (MapRecord::new(map, own, AREA_START, ram, 0, 0, RW), Error::BadAddress),
+        (MapRecord::new(map, own, FIRST_SLOT, ram, 0, 0, RW), Error::BadAddress),
         (MapRecord::new(map, own, USER_END, ram, 0, 0, RW), Error::BadAddress),
         (MapRecord::new(map, own, 0xe000_0000, ram, 0, 0, RW), Error::BadAddress),
         (MapRecord::new(map, own, 0xe040_0000, ram, 0, 0, RW), Error::BadAddress),
@@ -264,7 +261,7 @@ fn bad_records(bed: &mut Bed) -> Result<(), Why> {
 
 /// The error that an answer of this tag has.
 fn answer(tag: u32, handle: u32, record: &MapRecord) -> Option<Error> {
-    let mut registers = [tag, handle, record.0[0], record.0[1], record.0[2]];
+    let mut registers = sys::registers([tag, handle, record.0[0], record.0[1], record.0[2]]);
     sys::raw(&mut registers);
     Delivery(registers[0]).error()
 }

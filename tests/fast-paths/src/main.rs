@@ -10,14 +10,15 @@
 #![forbid(unsafe_code)]
 
 use abi::frame::vector;
-use abi::state::tls::{PAGES, PRESENT};
+use abi::{CacheOp, Op};
 use macadamia::alien::Alien;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::copy;
 use macadamia::interval::{begin, end};
 use macadamia::ipc::{Message, call, reply_wait, run, wait};
 use macadamia::map::{Window, map};
-use macadamia::{Env, Frame, Quota, Result, Rights, Thread, result, thread, time};
+use macadamia::{Env, Quota, Result, Rights, Thread, result, sys, thread, time};
+use processor::{PC, Words, code, set_thread_pointer};
 
 macadamia::main!(start);
 
@@ -50,44 +51,43 @@ fn calls<const ID: u32>(to: Thread, count: u32) {
 }
 
 /// An alien that runs this code, with its first reply handle.
-fn alien_with(env: &mut Env, code: &[u8; 12]) -> Result<(Alien, u32)> {
+fn alien_with(env: &mut Env, code: &[u8]) -> Result<(Alien, u32)> {
     let place = macadamia::map::own().start;
     let ram = env.memory("ram");
     let window = Window::open(place, ram, 0, abi::PAGE_SIZE, Rights(3))?;
-    for (at, word) in (0..).step_by(4).zip(code.as_chunks().0) {
-        window.write(at, u32::from_le_bytes(*word));
-    }
+    (0..).step_by(4).zip(processor::words(code)).for_each(|(at, word)| window.write(at, word));
+    sys::call(Op::Cache, [image::slot::SPACE, place, abi::PAGE_SIZE, CacheOp::SyncCode as u32])?;
     let quota = Quota(image::slot::QUOTA);
     let space = quota.create_space(0, env.free_slot())?;
     map(space, place, ram, 0, abi::PAGE_SIZE, Rights(5))?;
     let (alien, handle) = Alien::create(quota, space, env.free_slot(), Thread(image::slot::THREAD))?;
     alien.thread.set_priority(90, 90)?;
-    alien.set_frame(&Frame { eip: place, ..alien.frame() });
+    let mut frame = alien.frame();
+    frame.set(PC, place);
+    alien.set_frame(&frame);
     Ok((alien, handle))
 }
 
-/// An alien's system calls: visit 0 is `run`, which resumes it, visit 1 `int 0x80`.
+/// An alien's system calls: visit 0 is `run`, which resumes it, visit 1 the system call.
 fn alien<const ID: u32>(env: &mut Env) -> Result<()> {
-    // int 0x80; jmp back
-    let (alien, handle) = alien_with(env, &[0xcd, 0x80, 0xeb, 0xfc, 0, 0, 0, 0, 0, 0, 0, 0])?;
+    let (alien, handle) = alien_with(env, code::system_calls())?;
     let mut event = run(handle)?;
-    let behind = alien.frame().eip;
+    let behind = alien.frame().word(PC);
     for _ in 0..REPETITIONS {
         begin::<ID>();
         event = run(event.handle)?;
         end::<ID>();
-        assert!(alien.frame().eip == behind, "stopped at {:#x}", alien.frame().eip);
+        assert!(alien.frame().word(PC) == behind, "stopped at {:#x}", alien.frame().word(PC));
     }
     Ok(())
 }
 
-/// Two aliens with thread pointers of their own in turn: visit 0 is `run` of the other than the last, visit 1 its `int 0x80`.
+/// Two aliens with thread pointers of their own in turn: visit 0 is `run` of the other than the last, visit 1 its system call.
 fn aliens_in_turn<const ID: u32>(env: &mut Env) -> Result<()> {
     let mut handles = Vec::new();
     for base in [0, macadamia::map::own().start] {
-        // mov eax, 0x33; mov gs, ax; int 0x80; jmp back
-        let (alien, handle) = alien_with(env, &[0xb8, 0x33, 0, 0, 0, 0x8e, 0xe8, 0xcd, 0x80, 0xeb, 0xfc, 0])?;
-        alien.thread.set_tls(0, base, PRESENT | PAGES | 0xf_ffff)?;
+        let (alien, handle) = alien_with(env, code::system_calls_with_pointer())?;
+        set_thread_pointer(alien.thread, base)?;
         handles.push(run(handle)?.handle);
     }
     for turn in 0..2 * REPETITIONS {

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A hostile handler: its alien executes random bytes with random registers, flags,
-//! selectors, TLS descriptors, debug registers and FPU state. Whatever comes of that must come back
+//! A hostile handler: its alien executes random bytes with random registers, flags, and what else the
+//! processor has of a thread. Whatever comes of that must come back
 //! to the handler as an event, with flags that give no privilege. Where there are small spaces, the alien's becomes
 //! small and large meanwhile; a neighbour's memory stays as it is.
 
+use crate::processor::{code, exception, frame, has_small_spaces, is_privileged, is_system_call, prepare};
 use crate::{QUOTA, Random};
-use abi::Rights;
-use abi::arch::ia32::kip::FEATURE_SERVERS;
 use abi::frame::vector;
+use abi::{CacheOp, Op, Rights};
 use macadamia::alien::Alien;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::delete;
 use macadamia::ipc::run;
 use macadamia::map::{Window, map};
-use macadamia::{Env, Frame, Memory, MessageKind, Result, Space, Thread, println, result, time, utcb};
+use macadamia::{Env, Frame, Memory, MessageKind, Result, Space, Thread, println, result, sys, time, utcb};
 
 /// Replies with hostile registers.
 const ROUNDS: u32 = 30_000;
 /// Where the random bytes are, in the handler and in the alien's space.
 const HERE: u32 = image::layout::GRANTS_END;
-const THERE: u32 = 0x0804_8000;
-const BYTES: u32 = 64 << 10;
+pub const THERE: u32 = 0x0804_8000;
+pub const BYTES: u32 = 64 << 10;
 const PAGE: u32 = abi::PAGE_SIZE;
 /// The alien's size while it is small, and where it may be in its home, between two neighbours.
-const SIZE: u32 = 256 << 20;
+pub const SIZE: u32 = 256 << 20;
 const PLACES: [u32; 2] = [SIZE, 3 * SIZE];
 const NEIGHBOURS: [u32; 3] = [0, 2 * SIZE, 4 * SIZE];
 /// The neighbours' memory: behind the random bytes in the handler's space, at the same addresses in theirs.
@@ -32,49 +32,6 @@ const PATTERN: u32 = 0x5a5a_5a5a;
 /// The longest that an alien may run, in nanoseconds, and the bit that says it did.
 const TURN: u64 = 100_000;
 const TIME_IS_UP: u32 = 1;
-/// I/O privilege, virtual interrupts, virtual 8086 mode: no user flags.
-const PRIVILEGE: u32 = 0x001a_3000;
-const INTERRUPTS: u32 = 0x200;
-
-fn frame(random: &mut Random, mild: bool) -> Frame {
-    let selectors = |random: &mut Random| match random.below(4) {
-        0 => random.next(),
-        1 => 0x0033_003b ^ random.below(4),
-        _ => 0x0023_0023,
-    };
-    let [eax, ebx, ecx, edx, esi, edi, ebp] = [(); 7].map(|()| match random.below(if mild { 2 } else { 3 }) {
-        0 => random.value(),
-        1 => THERE + random.below(BYTES),
-        // Where a neighbour's are, seen from the alien's base.
-        _ => (THERE + random.below(BYTES)).wrapping_add(SIZE.wrapping_mul(random.below(7).wrapping_sub(3))),
-    });
-    Frame {
-        eax,
-        ebx,
-        ecx,
-        edx,
-        esi,
-        edi,
-        ebp,
-        esp: if random.below(8) == 0 { random.value() } else { THERE + random.below(BYTES) },
-        eip: if random.below(16) == 0 { random.value() } else { THERE + random.below(BYTES) },
-        eflags: random.next(),
-        ds_es: selectors(random),
-        fs_gs: selectors(random),
-        vector: random.next(),
-        error: random.next(),
-        address: random.next(),
-        changed: random.next() & random.next(),
-    }
-}
-
-/// Four random bytes. QEMU 10 gives ring 3 what no processor does: `iret` takes the VM flag and the I/O
-/// privilege level, `mov` loads CS, `ltr` a task register whose loss ends QEMU. Code that is `mild` has
-/// no byte that these begin with; Bochs, which has none of this wrong, gets all bytes.
-fn code(random: &mut Random, mild: bool) -> u32 {
-    const NOP: u8 = 0x90;
-    u32::from_le_bytes(random.next().to_le_bytes().map(|byte| if mild && matches!(byte, 0x0f | 0x8e | 0xcf) { NOP } else { byte }))
-}
 
 /// A home in which the alien's space is small at times.
 struct Home {
@@ -130,20 +87,13 @@ impl Home {
     }
 }
 
-/// Calls that change what the alien will find; most of them are refused.
-fn prepare(alien: &Alien, random: &mut Random) {
-    let thread = alien.thread;
-    let _ = match random.below(8) {
-        0 => thread.set_tls(random.below(4), random.value(), random.next()),
-        1 => thread.set_debug(random.below(9), random.value()).map(|_| ()),
-        2 => thread.set_debug(7, 0x5 | random.next() & 0xffff_0000).map(|_| ()),
-        3 => thread.fpu_sync().map(|()| (0..128).for_each(|word| alien.set_fpu_word(word, random.next()))),
-        _ => Ok(()),
-    };
-}
-
 /// Counts of events by vector; 0x20 is the system calls, 0x21 all else.
 type Seen = [u32; 0x22];
+
+/// What was written is there for the alien, whatever caches there are.
+fn sync() -> Result<()> {
+    sys::call(Op::Cache, [image::slot::SPACE, HERE, BYTES, CacheOp::SyncCode as u32]).map(|_| ())
+}
 
 fn fuzz(env: &mut Env, random: &mut Random, seen: &mut Seen, mild: bool) -> Result<(u32, u32)> {
     let ram = env.memory("ram");
@@ -151,6 +101,7 @@ fn fuzz(env: &mut Env, random: &mut Random, seen: &mut Seen, mild: bool) -> Resu
     let window = Window::open(HERE, ram, 0, BYTES, Rights(3))?;
     let (before, _) = QUOTA.info()?;
     (0..BYTES / 4).for_each(|word| window.write(word * 4, code(random, mild)));
+    sync()?;
     let alien_space = QUOTA.create_space(0, space)?;
     // Mild code must not write itself what it is not given.
     map(alien_space, THERE, ram, 0, BYTES, if mild { Rights::READ.union(Rights::EXECUTE) } else { Rights::RWX })?;
@@ -158,7 +109,7 @@ fn fuzz(env: &mut Env, random: &mut Random, seen: &mut Seen, mild: bool) -> Resu
     alien.thread.set_priority(90, 90)?;
     utcb::accept(TIME_IS_UP);
     // QEMU checks no limits, and crashes at some breakpoints in segments that have a base.
-    let has_small = !mild && time::kip().features & FEATURE_SERVERS != 0;
+    let has_small = !mild && has_small_spaces();
     let mut home = if has_small { Some(Home::new(env, alien_space, ram)?) } else { None };
     let mut privileged = 0;
     for round in 0..ROUNDS {
@@ -167,6 +118,7 @@ fn fuzz(env: &mut Env, random: &mut Random, seen: &mut Seen, mild: bool) -> Resu
         }
         if round % 64 == 0 {
             (0..64).for_each(|_| window.write(random.below(BYTES / 4) * 4, code(random, mild)));
+            sync()?;
         }
         prepare(&alien, random);
         let given = frame(random, mild);
@@ -182,12 +134,10 @@ fn fuzz(env: &mut Env, random: &mut Random, seen: &mut Seen, mild: bool) -> Resu
         if after == given {
             continue;
         }
-        if after.eflags & PRIVILEGE != 0 || after.eflags & INTERRUPTS == 0 {
-            privileged += 1;
-        }
-        let kind = match (event.kind, after.vector) {
-            (MessageKind::Alien, exception @ 0..=0x1f) => exception,
-            (MessageKind::Alien, vector::SYSTEM_CALL | vector::SYSENTER) => 0x20,
+        privileged += u32::from(is_privileged(&after));
+        let kind = match (event.kind, exception(&after)) {
+            (MessageKind::Alien, Some(exception)) => exception,
+            (MessageKind::Alien, None) if is_system_call(&after) => 0x20,
             _ => 0x21,
         };
         seen[kind as usize] += 1;

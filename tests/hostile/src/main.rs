@@ -9,13 +9,21 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
-use abi::arch::ia32::kip::FEATURE_SERVERS;
 use abi::utcb::CapItem;
 use abi::{Delivery, HOME, Op, Rights, TABLE_SPAN, Tag};
 use macadamia::cap::delete;
 use macadamia::{Env, Quota, println, result, sys, time, utcb};
 
+#[cfg(target_arch = "arm")]
+mod armv5;
 mod handler;
+#[cfg(target_arch = "x86")]
+mod ia32;
+
+#[cfg(target_arch = "arm")]
+use armv5 as processor;
+#[cfg(target_arch = "x86")]
+use ia32 as processor;
 
 macadamia::main!(start);
 
@@ -145,7 +153,9 @@ fn one(random: &mut Random) -> Outcome {
     utcb::set_receive_slot(random.slot());
     utcb::set_send_cap(0, CapItem::new(random.slot() & 0xffff, Rights(random.below(64))));
     let [a, b, c, d] = moves(op, random).unwrap_or([a, args[0], args[1], args[2]]);
-    let mut registers = [number << Tag::OP_SHIFT | flags | shape, a, b, c, d];
+    let mut registers = sys::registers([number << Tag::OP_SHIFT | flags | shape, a, b, c, d]);
+    // What else of a message is in registers.
+    registers.iter_mut().skip(5).for_each(|word| *word = random.value());
     sys::raw(&mut registers);
     let status =
         if op.is_some_and(Op::returns_delivery) { Delivery(registers[0]).error().map_or(0, |error| error as u32) } else { registers[0] };
@@ -197,7 +207,7 @@ fn attack() {
     result!("# {} system calls a second, {kinds} distinct errors", u64::from(CALLS) * 1000 / milliseconds.max(1));
     result!("{} hostile.quota: {before} bytes before, {after} after", if after == before { "ok" } else { "not ok" });
     result!("{} hostile.errors: {kinds} distinct errors were reached", if kinds >= 10 { "ok" } else { "not ok" });
-    let has_moved = time::kip().features & FEATURE_SERVERS == 0 || small.min(detached) >= MOVES;
+    let has_moved = !processor::has_small_spaces() || small.min(detached) >= MOVES;
     result!("{} hostile.small: {small} spaces became small, {detached} were detached", if has_moved { "ok" } else { "not ok" });
     macadamia::start::exit(0);
 }

@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+use abi::{CacheOp, Op};
 use alloc::vec::Vec;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -14,7 +15,8 @@ use macadamia::alien::Alien;
 use macadamia::interval::{begin, begin_free, end};
 use macadamia::ipc::{Message, call, reply_wait, run};
 use macadamia::map::{Window, map, own};
-use macadamia::{Env, Frame, Quota, Result, Rights, Thread, result};
+use macadamia::{Env, Quota, Result, Rights, Thread, result, sys};
+use processor::{PC, Words, code};
 
 macadamia::main!(start);
 
@@ -71,16 +73,12 @@ fn jumps<const ID: u32>(env: &mut Env) -> Result<()> {
     let ram = env.memory("ram");
     let last = (CODE_PAGES - 1) * abi::PAGE_SIZE;
     let window = Window::open(place, ram, 0, CODE_PAGES * abi::PAGE_SIZE, Rights(3))?;
-    for page in 0..CODE_PAGES - 1 {
-        // jmp to the next page
-        let distance = abi::PAGE_SIZE - 5;
-        window.write(page * abi::PAGE_SIZE, 0xe9 | distance << 8);
-        window.write(page * abi::PAGE_SIZE + 4, distance >> 24);
-    }
-    // int 0x80; jmp to the first page
-    let distance = (last + 7).wrapping_neg();
-    window.write(last, 0x00e9_80cd | distance << 24);
-    window.write(last + 4, distance >> 8);
+    let write = |at: u32, code: &[u8]| (at..).step_by(4).zip(processor::words(code)).for_each(|(at, word)| window.write(at, word));
+    (0..CODE_PAGES - 1).for_each(|page| write(page * abi::PAGE_SIZE, &code::jump(abi::PAGE_SIZE)));
+    let call = code::system_call();
+    let behind = last + call.len() as u32;
+    write(last, &[call, &code::jump(behind.wrapping_neg())].concat());
+    sys::call(Op::Cache, [image::slot::SPACE, place, CODE_PAGES * abi::PAGE_SIZE, CacheOp::SyncCode as u32])?;
     let quota = Quota(image::slot::QUOTA);
     let space = quota.create_space(0, env.free_slot())?;
     map(space, place, ram, 0, CODE_PAGES * abi::PAGE_SIZE, Rights(5))?;
@@ -89,13 +87,15 @@ fn jumps<const ID: u32>(env: &mut Env) -> Result<()> {
     }
     let (alien, handle) = Alien::create(quota, space, env.free_slot(), Thread(image::slot::THREAD))?;
     alien.thread.set_priority(90, 90)?;
-    alien.set_frame(&Frame { eip: place, ..alien.frame() });
+    let mut frame = alien.frame();
+    frame.set(PC, place);
+    alien.set_frame(&frame);
     let mut event = run(handle)?;
     for _ in 0..REPETITIONS {
         begin::<ID>();
         event = run(event.handle)?;
         end::<ID>();
-        assert!(alien.frame().eip == place + last + 2, "stopped at {:#x}", alien.frame().eip);
+        assert!(alien.frame().word(PC) == place + behind, "stopped at {:#x}", alien.frame().word(PC));
     }
     Ok(())
 }

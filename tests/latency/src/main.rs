@@ -14,6 +14,7 @@ mod code;
 mod deletion;
 mod mapping;
 mod segment;
+#[cfg(target_arch = "x86")]
 mod small;
 mod waiting;
 
@@ -23,6 +24,7 @@ use macadamia::cap::delete;
 use macadamia::interval::case;
 use macadamia::map::{Batch, Window, map};
 use macadamia::{Env, Error, Memory, Quota, Result, Rights, Space, Thread, ipc, result, time};
+use processor::{STATUS, Words};
 
 macadamia::main!(run);
 
@@ -62,6 +64,7 @@ pub struct Bed {
     /// RAM: two spans that begin at a multiple of one, and the page with the code.
     pub ram: Memory,
     /// An I/O port.
+    #[cfg(target_arch = "x86")]
     pub ports: Memory,
     /// Threads of this space that [`Bed::gather`] starts.
     crowd: Vec<Thread>,
@@ -81,7 +84,16 @@ impl Bed {
         crowd.iter().try_for_each(|thread| thread.set_priority(URGENT, URGENT))?;
         let spaces = (0..SPACES).map(|_| QUOTA.create_space(0, env.free_slot())).collect::<Result<_>>()?;
         let first = env.free_slot();
-        Ok(Self { ram, ports: env.memory("port"), crowd, spaces, code, first, next: first })
+        Ok(Self {
+            ram,
+            #[cfg(target_arch = "x86")]
+            ports: env.memory("port"),
+            crowd,
+            spaces,
+            code,
+            first,
+            next: first,
+        })
     }
 
     /// An empty slot.
@@ -137,20 +149,20 @@ impl Bed {
     /// A thread that does not run does what the code says and halts. An error is that of its last system call.
     pub fn act(&self, thread: Thread, code: &Code) -> Result<()> {
         self.start(thread, code, 0)?;
-        match thread.registers()?.eax {
+        match thread.registers()?.word(STATUS) {
             0 => Ok(()),
             code => Err(Error::from_code(code).unwrap_or(Error::BadOperation)),
         }
     }
 
-    /// Starts a thread with this code, and an argument in ESI.
+    /// Starts a thread with this code and an argument.
     pub fn start(&self, thread: Thread, code: &Code, argument: u32) -> Result<()> {
         self.write(code);
         thread.start(CODE, CODE, argument)
     }
 
     fn write(&self, code: &Code) {
-        code.words().enumerate().for_each(|(index, word)| self.code.write(index as u32 * 4, word));
+        code.words().into_iter().enumerate().for_each(|(index, word)| self.code.write(index as u32 * 4, word));
     }
 
     fn clean(&mut self) {
@@ -187,6 +199,16 @@ pub fn pause(nanoseconds: u64) -> Result<()> {
     ipc::wait(OVER).map(|_| ())
 }
 
+/// All cases. IA-32 alone has small spaces.
+const GROUPS: &[&[Case]] = &[
+    deletion::CASES,
+    mapping::CASES,
+    segment::CASES,
+    #[cfg(target_arch = "x86")]
+    small::CASES,
+    waiting::CASES,
+];
+
 fn run(mut env: Env) {
     let asked = core::mem::take(&mut env.start.arguments);
     case("preparation");
@@ -194,7 +216,7 @@ fn run(mut env: Env) {
         Ok(bed) => bed,
         Err(error) => panic!("no bed: {}", error.text()),
     };
-    for (name, act) in [deletion::CASES, mapping::CASES, segment::CASES, small::CASES, waiting::CASES].into_iter().flatten() {
+    for (name, act) in GROUPS.iter().copied().flatten() {
         if !asked.is_empty() && !asked.iter().any(|asked| asked == name) {
             continue;
         }

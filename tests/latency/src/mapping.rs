@@ -4,7 +4,7 @@
 use crate::code::Code;
 use crate::{Bed, CODE, Case, PAGE, PLACE, QUOTA, RW, SELF, SPAN, batches, expect};
 use abi::frame::vector;
-use abi::{Frame, MapRecord, MessageKind, Op, Rights, Tag};
+use abi::{MapRecord, MessageKind, Op, Rights, Tag};
 use macadamia::alien::Alien;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::revoke;
@@ -12,6 +12,7 @@ use macadamia::interval::case;
 use macadamia::ipc::{map_reply_wait, map_run, receive, run};
 use macadamia::map::map;
 use macadamia::{Memory, Result, Space, sys};
+use processor::{ARGUMENT, PC, Words};
 
 pub const CASES: &[Case] = &[
     ("attachments_map", attachments_map),
@@ -19,6 +20,7 @@ pub const CASES: &[Case] = &[
     ("attachments_run", attachments_run),
     ("small_pages", small_pages),
     ("large_pages", large_pages),
+    #[cfg(target_arch = "x86")]
     ("ports", ports),
     ("revoke_everywhere", revoke_everywhere),
     ("revoke_out_of_large", revoke_out_of_large),
@@ -93,7 +95,7 @@ fn attachments_answer(bed: &mut Bed) -> Result<()> {
     case("attachments_answer.no_handle");
     // Without a reply the portable code does it. There is nothing to receive.
     let [selectors, address, offset, _] = MapRecord::new(MapRecord::MAP, space.0, PLACE, first.0, 0, PAGE, RW).0;
-    sys::raw(&mut [Tag::new(Op::MapReplyWait, 0, 0).0 | Tag::POLL, 0, selectors, address, offset]);
+    sys::raw(&mut sys::registers([Tag::new(Op::MapReplyWait, 0, 0).0 | Tag::POLL, 0, selectors, address, offset]));
     Ok(())
 }
 
@@ -103,7 +105,10 @@ fn attachments_run(bed: &mut Bed) -> Result<()> {
     let first = attach(bed, space)?;
     let (alien, handle) = Alien::create(QUOTA, space, bed.slot(), SELF)?;
     bed.furnish_alien(space, &Code::read_pages())?;
-    alien.set_frame(&Frame { esi: PLACE, eip: CODE, ..alien.frame() });
+    let mut frame = alien.frame();
+    frame.set(PC, CODE);
+    frame.set(ARGUMENT, PLACE);
+    alien.set_frame(&frame);
     let mut fault = run(handle)?;
     for (name, pages) in [("attachments_run.page", 1), ("attachments_run.batch", BATCH)] {
         case(name);
@@ -146,6 +151,7 @@ fn large_pages(bed: &mut Bed) -> Result<()> {
 }
 
 /// A batch of records of ports.
+#[cfg(target_arch = "x86")]
 fn ports(bed: &mut Bed) -> Result<()> {
     let (space, _) = bed.dwelling(4)?;
     case("ports.map");

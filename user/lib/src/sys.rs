@@ -10,7 +10,7 @@ pub type Registers = [Word; 2 + abi::tag::REGISTER_WORDS as usize];
 
 /// These registers, and zeros in those that only a message has.
 #[must_use]
-pub(crate) fn registers(words: [Word; 5]) -> Registers {
+pub fn registers(words: [Word; 5]) -> Registers {
     core::array::from_fn(|i| words.get(i).copied().unwrap_or_default())
 }
 

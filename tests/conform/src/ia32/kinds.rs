@@ -2,10 +2,10 @@
 //! Threads of small spaces with those of others: of large ones, of the same home, of another home, and of the server that homes show. Where the
 //! machine has no small spaces, each case looks whether it says so.
 
+use super::server::{self, limits_hold};
+use super::small::{CODE, DATA, FIRST, SECOND, SERVER, SIZE, changer, jump, launch, native, new_home, seen, with_home, word, write};
+use super::state::{has_sysenter, system_call};
 use crate::exception::{create, next};
-use crate::server::{self, limits_hold};
-use crate::small::{CODE, DATA, FIRST, SECOND, SERVER, SIZE, changer, jump, launch, native, new_home, seen, with_home, word, write};
-use crate::state::{has_sysenter, system_call};
 use crate::{Bed, Case, PAGE, QUOTA, SELF, Why, check, good};
 use abi::frame::{Frame, vector};
 use abi::state::tls::{PAGES, PRESENT};

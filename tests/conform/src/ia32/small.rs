@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small spaces and their homes. Where the machine has none, each case looks whether it says so.
 
+use super::server::{has_servers, limits_hold};
+use super::state::{has_sysenter, system_call};
 use crate::exception::{create, next};
-use crate::server::{has_servers, limits_hold};
-use crate::state::{has_sysenter, system_call};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, Why, check, fails, good};
 use abi::arch::ia32::kip::INT_VECTOR;
 use abi::frame::{Frame, vector};

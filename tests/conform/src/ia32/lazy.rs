@@ -2,9 +2,9 @@
 //! State that is loaded when it is used: nothing of it outlives its thread or its space, and nothing
 //! of it passes between an alien and its handler. All threads run machine code.
 
+use super::own::bare;
+use super::state::{has_sysenter, system_call};
 use crate::exception::{BADGE, DATA, create, next, start};
-use crate::own::bare;
-use crate::state::{has_sysenter, system_call};
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, check, fails, good};
 use abi::arch::ia32::kip::INT_VECTOR;
 use abi::frame::{Frame, vector};
@@ -83,7 +83,7 @@ fn dead_ports(bed: &mut Bed) -> Result<(), Why> {
     let Some(ports) = bed.ports else { return Ok(()) };
     let dead = bare(bed, &TRY_PORTS)?;
     good(map(dead, 0, ports, 0, 1, Rights(3)))?;
-    start(bed, dead)?;
+    start(bed, dead, 0)?;
     only_one_port()?;
     good(delete(dead.0))?;
     // One of these takes its place, and zeros, which would open all, that of its map.
@@ -101,7 +101,7 @@ fn dead_ports(bed: &mut Bed) -> Result<(), Why> {
         good(map(space, ADDRESS, bed.ram, 0, PAGE, Rights(3)))?;
     }
     for space in spaces {
-        start(bed, space)?;
+        start(bed, space, 0)?;
         only_one_port()?;
     }
     Ok(())
@@ -112,7 +112,7 @@ fn closed_port(bed: &mut Bed) -> Result<(), Why> {
     // l: in al, 0x80; ud2; jmp l
     let space = bare(bed, &[0xe4, 0x80, UD2[0], UD2[1], 0xeb, 0xfa])?;
     good(map(space, 0, ports, 0, 1, Rights(3)))?;
-    start(bed, space)?;
+    start(bed, space, 0)?;
     let (r, f) = next()?;
     check("open", r.words[0] == vector::INVALID_OPCODE)?;
     let slot = bed.slot();
@@ -151,7 +151,7 @@ fn divide(bed: &mut Bed) -> Result<(Thread, Received, Frame), Why> {
     // fldz; fnstsw ax; ud2
     two(bed, &first, &[0xd9, 0xee, 0xdf, 0xe0, UD2[0], UD2[1]])?;
     fill(DATA, 2, &0x037b_u16.to_le_bytes());
-    let thread = start(bed, SPACE)?;
+    let thread = start(bed, SPACE, 0)?;
     let (r, f) = next()?;
     check("it divided", r.words[0] == vector::INVALID_OPCODE)?;
     Ok((thread, r, f))
@@ -191,7 +191,7 @@ fn denormals(bed: &mut Bed) -> Result<(), Why> {
     }
     two(bed, &first, &[0xd9, 0xee, 0x31, 0xc0, UD2[0], UD2[1]])?;
     fill(DATA, 4, &DENORMALS_ARE_ZEROS.to_le_bytes());
-    start(bed, SPACE)?;
+    start(bed, SPACE, 0)?;
     let (r, f) = next()?;
     if word(SAVED + 28) & 0x40 == 0 {
         return Ok(());
@@ -281,7 +281,7 @@ fn step_into_kernel(bed: &mut Bed) -> Result<(), Why> {
     let first = [&[0x31, 0xdb], registers, &set, sysenter].concat();
     // icebp, which leaves the status register as it is; ud2
     two(bed, &first, &[0xf1, UD2[0], UD2[1]])?;
-    let waits = start(bed, SPACE)?;
+    let waits = start(bed, SPACE, 0)?;
     while good(waits.state())? != 2 {
         good(crate::object::yield_now())?;
     }

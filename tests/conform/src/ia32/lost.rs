@@ -3,11 +3,11 @@
 //! at its next access. Or these very tables go, or show it no longer: it goes on by its own. Nobody else notices. Where the machine has
 //! no servers, `server` looks whether it says so.
 
+use super::lives::{SERVER_CODE, SERVER_DATA, begin_process, process_code, run_process};
+use super::server::{self, has_servers};
+use super::small::{CODE, FIRST, SECOND, SIZE, Step, alien, changer, its, native, new_home, reader, seen, word, write};
+use super::state::has_sysenter;
 use crate::exception::{create, next};
-use crate::lives::{SERVER_CODE, SERVER_DATA, begin_process, process_code, run_process};
-use crate::server::{self, has_servers};
-use crate::small::{CODE, FIRST, SECOND, SIZE, Step, alien, changer, its, native, new_home, reader, seen, word, write};
-use crate::state::has_sysenter;
 use crate::{Bed, Case, PAGE, QUOTA, Why, check, good};
 use abi::frame::{Frame, WORDS, vector};
 use abi::{MapRecord, MessageKind, Op, Rights, TABLE_SPAN};

@@ -3,10 +3,10 @@
 //! goes them with the process's own space and with a small one, by `sysenter` and by `int`. The other ways are those of Linux's programs
 //! (`tests/linux/ways.c`). Where the machine has no servers, `server` looks whether it says so.
 
+use super::server::{self, has_servers};
+use super::small::{CODE, DATA, FIRST, SIZE, new_home, write};
+use super::state::{has_sysenter, system_call};
 use crate::exception::{create, next};
-use crate::server::{self, has_servers};
-use crate::small::{CODE, DATA, FIRST, SIZE, new_home, write};
-use crate::state::{has_sysenter, system_call};
 use crate::{Bed, Case, PAGE, QUOTA, Why, check, good};
 use abi::arch::ia32::kip::INT_VECTOR;
 use abi::frame::{Frame, WORDS, vector};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What threads leave in the processor where no rule forbids it: the kernel must live with it.
 
+use super::own::bare;
 use crate::exception::{BADGE, create, launch, next, start};
-use crate::own::bare;
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SPACE, Why, check, good};
 use abi::frame::vector;
 use abi::{Op, Rights, Tag};
@@ -61,7 +61,7 @@ fn no_data_segment(bed: &mut Bed) -> Result<(), Why> {
     code.extend([0x0f, 0x0b]);
     // In a space without ports nothing is loaded lazily, and the reply goes the short way.
     let space = bare(bed, &code)?;
-    let handler = start(bed, space)?;
+    let handler = start(bed, space, 0)?;
     // The other's code is the same `ud2`, which faults again after each reply.
     let (badged, slot) = (bed.slot(), bed.slot());
     good(copy(handler.0, None, badged, Rights::CALL, BADGE))?;

@@ -2,11 +2,11 @@
 //! Servers that die again and again, each while a process shows it and runs, beside one that works all the time: that one does not notice,
 //! and the Quota has everything back each time. Where the machine has no servers, `server` looks whether it says so.
 
+use super::server::{self, has_servers};
+use super::small::{CODE, DATA, FIRST, SIZE, jump, new_home, write};
+use super::state::has_sysenter;
+use super::ways::native_call;
 use crate::exception::create;
-use crate::server::{self, has_servers};
-use crate::small::{CODE, DATA, FIRST, SIZE, jump, new_home, write};
-use crate::state::has_sysenter;
-use crate::ways::native_call;
 use crate::{Bed, Case, PAGE, QUOTA, Why, check, good};
 use abi::frame::{Frame, vector};
 use abi::{Op, Rights, TABLE_SPAN};

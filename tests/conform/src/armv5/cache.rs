@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Caches that have addresses of programs: what `Cache` and the kernel see to.
+
+use crate::exception::{DATA, WHOLE, create, launch_with, next};
+use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, bytes, cache, check, fails, fill, good};
+use abi::frame::vector;
+use abi::{CacheOp, Error, Rights, TABLE_SPAN, USER_END};
+use macadamia::cap::{delete, frame, set_frame};
+use macadamia::ipc::reply_wait;
+use macadamia::map::{map, unmap};
+use macadamia::{Memory, Space, start};
+use processor::{Words, code};
+
+pub const CASES: &[Case] = &[
+    ("code_that_was_written_runs", written_code),
+    ("code_of_another_page_at_its_address_runs", replaced_code),
+    ("one_address_in_two_spaces_has_two_words", two_spaces),
+    ("a_segment_is_the_same_at_one_address", |bed| segment(bed, SEGMENT)),
+    ("a_segment_is_the_same_at_another_address_once_it_is_clean", |bed| segment(bed, SEGMENT + TABLE_SPAN)),
+    ("what_was_written_stays_when_it_is_unmapped", unmapped),
+    ("invalidating_loses_nothing", invalidated),
+    ("a_dead_spaces_memory_keeps_what_it_wrote", dead_space),
+    ("every_operation_takes_any_range", ranges),
+];
+
+const RW: Rights = Rights(3);
+const SEGMENT: u32 = 0x6000_0000;
+
+fn word(address: u32) -> u32 {
+    start::bytes(address, 4).try_into().map_or(0, u32::from_le_bytes)
+}
+
+/// Calls a function at `DATA`; then it is another one.
+fn written_code(bed: &mut Bed) -> Result<(), Why> {
+    good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights::RWX))?;
+    start::fill(DATA, PAGE, code::one());
+    cache(SPACE, DATA, PAGE, CacheOp::SyncCode)?;
+    launch_with(bed, &[code::calls(), code::invalid(), code::calls(), code::invalid()].concat(), DATA)?;
+    let (r, mut f) = next()?;
+    check("the first", r.words[0] == vector::UNDEFINED && f.r[2] == 1)?;
+    start::fill(DATA, PAGE, code::two());
+    cache(SPACE, DATA, PAGE, CacheOp::SyncCode)?;
+    f.skip_invalid();
+    set_frame(&f);
+    let r = good(reply_wait(r.handle, WHOLE))?;
+    check("the second", r.words[0] == vector::UNDEFINED && frame().r[2] == 2)
+}
+
+/// Two pages of code take turns at an address; nobody but the kernel can know that the caches have the last one's.
+fn replaced_code(bed: &mut Bed) -> Result<(), Why> {
+    for (page, code) in [(2, code::one()), (3, code::two())] {
+        good(map(SPACE, OTHER, bed.ram, page * PAGE, PAGE, RW))?;
+        fill(OTHER, PAGE, code);
+    }
+    good(unmap(SPACE, OTHER, PAGE))?;
+    for turn in 0..6 {
+        good(map(SPACE, DATA, bed.ram, (2 + turn % 2) * PAGE, PAGE, Rights::RWX))?;
+        let thread = launch_with(bed, &[code::calls(), code::invalid()].concat(), DATA)?;
+        let (r, f) = next()?;
+        check("this page's", r.words[0] == vector::UNDEFINED && f.r[2] == 1 + turn % 2)?;
+        good(delete(thread.0))?;
+    }
+    Ok(())
+}
+
+/// Another native space with the code that reads its argument's word to r2, over and over.
+fn reader(bed: &mut Bed) -> Result<Space, Why> {
+    let slot = bed.slot();
+    let space = good(QUOTA.create_space(4, slot))?;
+    good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, RW))?;
+    fill(ADDRESS, PAGE, code::reads());
+    good(map(space, ADDRESS, bed.ram, 0, PAGE, Rights::READ))?;
+    Ok(space)
+}
+
+/// Another space's word changes by this space's alias of it; its own at that address changes, too, in between.
+fn two_spaces(bed: &mut Bed) -> Result<(), Why> {
+    let space = reader(bed)?;
+    good(map(SPACE, DATA, bed.ram, PAGE, PAGE, RW))?;
+    good(map(space, DATA, bed.ram, 2 * PAGE, PAGE, RW))?;
+    good(map(SPACE, OTHER, bed.ram, 2 * PAGE, PAGE, RW))?;
+    fill(DATA, 4, &100u32.to_le_bytes());
+    fill(OTHER, 4, &200u32.to_le_bytes());
+    let thread = create(bed, space)?;
+    good(thread.start(ADDRESS, 0, DATA))?;
+    let (mut r, _) = next()?;
+    for turn in 1..20u32 {
+        let f = frame();
+        check("the other's", f.r[2] == 200 + turn - 1)?;
+        check("the own", word(DATA) == 100 + turn - 1)?;
+        start::fill(DATA, 4, &(100 + turn).to_le_bytes());
+        start::fill(OTHER, 4, &(200 + turn).to_le_bytes());
+        // Its cached word is told to go, and this one to memory.
+        cache(space, DATA, 4, CacheOp::CleanAndInvalidate)?;
+        cache(SPACE, OTHER, 4, CacheOp::Clean)?;
+        let mut f = f;
+        f.skip_invalid();
+        set_frame(&f);
+        r = good(reply_wait(r.handle, WHOLE))?;
+    }
+    Ok(())
+}
+
+/// A Segment is attached here at `SEGMENT`, and at this address in another space.
+fn segment(bed: &mut Bed, there: u32) -> Result<(), Why> {
+    let space = reader(bed)?;
+    let slot = bed.slot();
+    let segment = good(QUOTA.create_segment(TABLE_SPAN, slot))?;
+    good(map(Space(segment.0), 0, bed.ram, PAGE, PAGE, RW))?;
+    good(SPACE.attach(SEGMENT, segment, RW))?;
+    good(space.attach(there, segment, RW))?;
+    start::fill(SEGMENT, 4, &7u32.to_le_bytes());
+    // One address has one copy in the cache, two have two.
+    let settle = || {
+        if there == SEGMENT {
+            return Ok(());
+        }
+        cache(SPACE, SEGMENT, 4, CacheOp::Clean)?;
+        cache(space, there, 4, CacheOp::CleanAndInvalidate)
+    };
+    settle()?;
+    let thread = create(bed, space)?;
+    good(thread.start(ADDRESS, 0, there))?;
+    let (mut r, mut f) = next()?;
+    for turn in 7..27u32 {
+        check("the same word", r.words[0] == vector::UNDEFINED && f.r[2] == turn)?;
+        start::fill(SEGMENT, 4, &(turn + 1).to_le_bytes());
+        settle()?;
+        f.skip_invalid();
+        set_frame(&f);
+        r = good(reply_wait(r.handle, WHOLE))?;
+        f = frame();
+    }
+    good(SPACE.detach(SEGMENT))
+}
+
+/// Written at one address, unmapped without any call, seen at another.
+fn unmapped(bed: &mut Bed) -> Result<(), Why> {
+    for page in 1..9u32 {
+        good(map(SPACE, DATA, bed.ram, page * PAGE, PAGE, RW))?;
+        start::fill(DATA, 8, &[page.to_le_bytes(), (!page).to_le_bytes()].concat());
+    }
+    good(unmap(SPACE, DATA, PAGE))?;
+    for page in 1..9u32 {
+        good(map(SPACE, OTHER, bed.ram, page * PAGE, PAGE, Rights::READ))?;
+        check("still there", word(OTHER) == page && word(OTHER + 4) == !page)?;
+    }
+    Ok(())
+}
+
+/// Nobody gets to see what memory held before it was written, or cleared.
+fn invalidated(bed: &mut Bed) -> Result<(), Why> {
+    good(map(SPACE, DATA, bed.ram, PAGE, PAGE, RW))?;
+    for operation in [CacheOp::CleanAndInvalidate, CacheOp::SyncCode, CacheOp::Clean] {
+        for value in 1..5u32 {
+            start::fill(DATA, 4, &value.to_le_bytes());
+            cache(SPACE, DATA, PAGE, operation)?;
+            check("what was written", word(DATA) == value)?;
+        }
+    }
+    Ok(())
+}
+
+/// A space writes and ends before anything cleans its lines.
+fn dead_space(bed: &mut Bed) -> Result<(), Why> {
+    let slots = [bed.slot(), bed.slot()];
+    let part: Memory = good(bed.ram.derive(2 * PAGE, PAGE, slots[0], QUOTA))?;
+    good(map(SPACE, OTHER, part, 0, PAGE, RW))?;
+    fill(OTHER, 4, &5u32.to_le_bytes());
+    good(unmap(SPACE, OTHER, PAGE))?;
+    let space = good(QUOTA.create_space(4, slots[1]))?;
+    good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, RW))?;
+    fill(ADDRESS, PAGE, &[code::write(), code::invalid()].concat());
+    good(map(space, ADDRESS, bed.ram, 0, PAGE, Rights::READ))?;
+    good(map(space, DATA, part, 0, PAGE, RW))?;
+    crate::exception::start(bed, space, DATA)?;
+    check("it wrote", next()?.0.words[0] == vector::UNDEFINED)?;
+    good(delete(space.0))?;
+    good(map(SPACE, OTHER, part, 0, PAGE, Rights::READ))?;
+    check("a zero", bytes(OTHER, 4) == [0; 4])
+}
+
+fn ranges(bed: &mut Bed) -> Result<(), Why> {
+    good(map(SPACE, DATA, bed.ram, PAGE, 2 * PAGE, RW))?;
+    for operation in [CacheOp::Clean, CacheOp::CleanAndInvalidate, CacheOp::SyncCode] {
+        for (address, bytes) in
+            [(DATA, 1), (DATA + 3, 70), (DATA, 4 * PAGE), (DATA, 0), (OTHER, PAGE), (0x4000_0000, 64 << 20), (USER_END - PAGE, PAGE)]
+        {
+            cache(SPACE, address, bytes, operation)?;
+        }
+        fails(macadamia::sys::call(abi::Op::Cache, [SPACE.0, USER_END - PAGE, PAGE + 1, operation as u32]), Error::BadAddress)?;
+        fails(macadamia::sys::call(abi::Op::Cache, [SPACE.0, u32::MAX, 2, operation as u32]), Error::BadAddress)?;
+    }
+    Ok(())
+}

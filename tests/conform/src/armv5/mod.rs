@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What ARMv5TE alone has: two instruction sets, the kernel's helpers, alignment, virtual caches.
+
+mod alien;
+mod cache;
+mod exception;
+mod helper;
+mod message;
+mod state;
+
+use crate::Case;
+
+/// What the case of an alien's system call is called.
+pub const SYSTEM_CALL_CASE: &str = "swi_arrives_with_all_registers";
+
+/// The cases that are ARM's own, before the others.
+pub const GROUPS: &[(&str, &[Case])] = &[
+    ("message", message::CASES),
+    ("exception", exception::CASES),
+    ("alien", alien::CASES),
+    ("state", state::CASES),
+    ("helper", helper::CASES),
+    ("cache", cache::CASES),
+];

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What tests know of the processor: machine code that their threads execute, and where a [`Frame`] has what. There is a module
+//! for each processor, with the same names in all of them; what one has more is for cases that are its own.
+//!
+//! Code of a few instructions is assembled when this is built and lies among the read-only data. It can be executed at any
+//! address, and behind other code. Native threads find the argument of `start` where [`code::read`] and its like expect an address.
+#![no_std]
+
+use abi::Frame;
+use abi::frame::WORDS;
+use macadamia::alloc::vec::Vec;
+
+/// Defines functions that return code.
+macro_rules! code {
+    ($($(#[$doc:meta])* $name:ident: $($line:literal),+;)+) => {$(
+        core::arch::global_asm!(
+            ".pushsection .rodata.code, \"a\"",
+            concat!("code_", stringify!($name), ":"),
+            $($line,)+
+            concat!("code_", stringify!($name), "_end:"),
+            ".popsection",
+        );
+
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name() -> &'static [u8] {
+            unsafe extern "C" {
+                #[link_name = concat!("code_", stringify!($name))]
+                static START: u8;
+                #[link_name = concat!("code_", stringify!($name), "_end")]
+                static END: u8;
+            }
+            let (start, end) = (&raw const START, &raw const END);
+            // SAFETY: the assembly above defines both, the end behind the start, in data that nobody writes.
+            unsafe { core::slice::from_raw_parts(start, end.addr() - start.addr()) }
+        }
+    )+};
+}
+
+#[cfg(target_arch = "arm")]
+mod armv5;
+#[cfg(target_arch = "arm")]
+pub use armv5::*;
+
+#[cfg(target_arch = "x86")]
+mod ia32;
+#[cfg(target_arch = "x86")]
+pub use ia32::*;
+
+/// A frame by offsets in bytes: [`PC`], [`SP`], [`ARGUMENT`], [`STATUS`], [`NUMBER`], [`RESULT`], [`ARGUMENTS`].
+pub trait Words {
+    /// The word at an offset.
+    fn word(&self, offset: usize) -> u32;
+    /// Changes it.
+    fn set(&mut self, offset: usize, value: u32);
+
+    /// Goes on behind the invalid instruction at which it stopped.
+    fn skip_invalid(&mut self) {
+        self.set(PC, self.word(PC) + INVALID_BYTES);
+    }
+}
+
+impl Words for Frame {
+    fn word(&self, offset: usize) -> u32 {
+        bytemuck::cast::<Self, [u32; WORDS as usize]>(*self)[offset / 4]
+    }
+    fn set(&mut self, offset: usize, value: u32) {
+        let mut words: [u32; WORDS as usize] = bytemuck::cast(*self);
+        words[offset / 4] = value;
+        *self = bytemuck::cast(words);
+    }
+}
+
+/// A frame of zeros but for these.
+#[must_use]
+pub fn frame(pc: u32, sp: u32) -> Frame {
+    let mut frame = Frame::default();
+    frame.set(PC, pc);
+    frame.set(SP, sp);
+    frame
+}
+
+/// Code as words, for memory that is written so; zeros behind it.
+#[must_use]
+pub fn words(code: &[u8]) -> Vec<u32> {
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
+    code.chunks(4).map(word).collect()
+}
