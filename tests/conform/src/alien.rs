@@ -90,7 +90,7 @@ fn faulted(bed: &mut Bed) -> Result<(Alien, u32), Why> {
 
 /// What is in the first word of the second page of RAM, to which the alien wrote.
 pub fn written(alien: &Alien, bed: &Bed) -> Result<u32, Why> {
-    cache(alien.space, DATA, PAGE, CacheOp::Clean)?;
+    cache(alien.space, DATA, PAGE, CacheOp::CleanAndInvalidate)?;
     good(map(SPACE, ADDRESS + PAGE, bed.ram, PAGE, PAGE, Rights::READ))?;
     Ok(u32::from_le_bytes(bytes(ADDRESS + PAGE, 4).try_into().unwrap_or_default()))
 }

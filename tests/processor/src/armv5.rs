@@ -81,8 +81,8 @@ pub mod code {
         write_control: "mcr p15, 0, r2, c1, c0, 0";
         /// Writes what says which domains may be used.
         write_domains: "mcr p15, 0, r2, c3, c0, 0";
-        /// An instruction of the FPU that there is not.
-        float: "fmrx r2, fpscr";
+        /// `fmrx r2, fpscr`: an instruction of the FPU that there is not.
+        float: ".inst 0xeef12a10";
         /// Tries supervisor mode with interrupts off, and reads the status to r2.
         try_supervisor: "msr cpsr_c, #0xd3", "mrs r2, cpsr";
         /// Reads the status to r2.
@@ -130,15 +130,13 @@ pub mod code {
         /// In Thumb state: r2 becomes 42, then an undefined instruction.
         thumb: ".thumb", "movs r2, #42", "udf #0", ".arm";
         /// In Thumb state: an alien's system call 1.
-        thumb_call: ".thumb", "movs r7, #20", "swi #1", "nop", ".arm";
+        thumb_call: ".thumb", "movs r7, #20", "swi #1", "nop", "nop", ".arm";
         /// In Thumb state: writes where the argument says, then an undefined instruction.
         thumb_write: ".thumb", "str r2, [r1]", "udf #0", ".arm";
         /// In Thumb state: pushes a register.
         thumb_push: ".thumb", "push {{r2, lr}}", "udf #0", ".arm";
         /// An alien's system call with number 0x123456.
         numbered_call: "swi #0x123456";
-        /// A native system call with the registers as they are, then an invalid instruction.
-        native: "swi #0", "udf #0";
     }
 
     /// Bytes of an undefined instruction in Thumb state.

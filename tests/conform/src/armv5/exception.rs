@@ -127,7 +127,7 @@ fn reads(bed: &mut Bed) -> Result<(), Why> {
 
 fn fetch(bed: &mut Bed) -> Result<(), Why> {
     for state in [0, 1] {
-        launch_with(bed, code::branch(), DATA + 64 | state)?;
+        launch_with(bed, code::branch(), (DATA + 64) | state)?;
         let (r, f) = next()?;
         check("a fetch", r.words == [vector::PAGE_FAULT, DATA + 64, fault::FETCH])?;
         check("at the address", f.pc == DATA + 64 && f.cpsr & THUMB == state * THUMB)?;
@@ -165,7 +165,7 @@ fn odd_program_counter(bed: &mut Bed) -> Result<(), Why> {
     let (mut r, _) = next()?;
     for bits in [1, 2, 3] {
         let mut f = frame();
-        (f.pc, f.r[2]) = (ADDRESS + INVALID_BYTES | bits, 0);
+        (f.pc, f.r[2]) = ((ADDRESS + INVALID_BYTES) | bits, 0);
         set_frame(&f);
         r = good(reply_wait(r.handle, WHOLE))?;
         let f = frame();
