@@ -107,6 +107,18 @@ pub mod code {
         thread_pointer: "mvn r2, #0xf000", "mov lr, pc", "sub pc, r2, #31", "mov r2, r0";
         /// The helper that compares and exchanges: 0 at the argument becomes 5; r3 is 0 if it did.
         compare_and_exchange: "mov r2, r1", "mov r0, #0", "mov r1, #5", "mvn r3, #0xf000", "mov lr, pc", "sub pc, r3, #63", "mov r3, r0", "mov r1, r2";
+        /// The helper that does so with 64 bits: those wanted are at the argument, then the new ones, then those that may change; r3
+        /// is 0 if they did.
+        compare_and_exchange_64:
+            "mov r0, r1",
+            "add r1, r0, #8",
+            "add r2, r0, #16",
+            "mvn r3, #0xf000",
+            "mov lr, pc",
+            "sub pc, r3, #159",
+            "mov r3, r0";
+        /// The helper that is a barrier.
+        barrier: "mvn r3, #0xf000", "mov lr, pc", "sub pc, r3, #95";
         /// Adds 1 to the word at the argument for ever, by compare and exchange; how often is in r5.
         counts_atomically:
             "mov r4, r1",
@@ -131,6 +143,8 @@ pub mod code {
         thumb: ".thumb", "movs r2, #42", "udf #0", ".arm";
         /// In Thumb state: an alien's system call 1.
         thumb_call: ".thumb", "movs r7, #20", "swi #1", "nop", "nop", ".arm";
+        /// In Thumb state: a native system call with the registers as they are, then an undefined instruction.
+        thumb_native_call: ".thumb", "swi #0", "udf #0", ".arm";
         /// In Thumb state: writes where the argument says, then an undefined instruction.
         thumb_write: ".thumb", "str r2, [r1]", "udf #0", ".arm";
         /// In Thumb state: pushes a register.

@@ -4,7 +4,7 @@
 use crate::exception::{DATA, WHOLE, create, expect, launch, launch_with, next};
 use crate::{ADDRESS, Bed, Case, PAGE, SPACE, Why, check, fill, good};
 use abi::frame::{fault, vector};
-use abi::{Frame, Rights};
+use abi::{Frame, Op, Rights, Tag};
 use macadamia::alloc::format;
 use macadamia::cap::{frame, set_frame};
 use macadamia::ipc::reply_wait;
@@ -20,6 +20,7 @@ pub const CASES: &[Case] = &[
     ("a_misaligned_access_reaches_the_handler", misaligned),
     ("thumb_code_runs", thumb),
     ("a_thread_starts_in_thumb_state", thumb_start),
+    ("a_system_call_returns_to_thumb_state", thumb_call),
     ("a_fault_tells_a_write_of_every_kind", kinds_of_writes),
     ("a_read_is_no_write", reads),
     ("a_fetch_is_told", fetch),
@@ -87,6 +88,19 @@ fn thumb_start(bed: &mut Bed) -> Result<(), Why> {
     let (r, f) = next()?;
     check("it ran", r.words[0] == vector::UNDEFINED && f.r[2] == 42)?;
     check("in Thumb state", f.pc == ADDRESS + 2 && f.cpsr & THUMB != 0)
+}
+
+fn thumb_call(bed: &mut Bed) -> Result<(), Why> {
+    good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights::RWX))?;
+    fill(ADDRESS, PAGE, code::thumb_native_call());
+    let thread = create(bed, SPACE)?;
+    let mut r = [0x5555; 13];
+    r[0] = Tag::new(Op::Yield, 0, 0).0;
+    good(thread.set_registers(&Frame { r, pc: ADDRESS, cpsr: USER | THUMB, ..Frame::default() }, true))?;
+    let (_, f) = next()?;
+    check("in Thumb state, behind it", f.vector == vector::UNDEFINED && f.pc == ADDRESS + 2 && f.cpsr & CONTROL == USER | THUMB)?;
+    check("it succeeded", f.r[0] == 0)?;
+    check("what is no result is kept", f.r[5..] == r[5..])
 }
 
 fn kinds_of_writes(bed: &mut Bed) -> Result<(), Why> {

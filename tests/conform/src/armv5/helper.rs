@@ -16,7 +16,12 @@ use processor::code;
 pub const CASES: &[Case] = &[
     ("compare_and_exchange_exchanges_what_is_equal", exchanges),
     ("compare_and_exchange_leaves_what_is_not", leaves),
+    ("compare_and_exchange_of_64_bits_does_the_same", exchanges_64),
     ("its_faults_are_its_callers", faults),
+    ("a_barrier_returns", |bed| {
+        launch(bed, &[code::barrier(), code::invalid()].concat())?;
+        check("it returned", next()?.0.words[0] == vector::UNDEFINED)
+    }),
     ("threads_that_count_together_lose_nothing", together),
     ("their_version_is_told", version),
     ("the_information_page_is_the_same_in_every_space", information),
@@ -41,6 +46,22 @@ fn exchanges(bed: &mut Bed) -> Result<(), Why> {
 fn leaves(bed: &mut Bed) -> Result<(), Why> {
     let (status, word) = exchange(bed, 9)?;
     check("not done", status != 0 && word == 9)
+}
+
+fn exchanges_64(bed: &mut Bed) -> Result<(), Why> {
+    const WANTED: u64 = 0x1111_2222_3333_4444;
+    const NEW: u64 = 0x5555_6666_7777_8888;
+    good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
+    // Equal; then not in the upper half, and in the lower.
+    for (before, done) in [(WANTED, true), (WANTED ^ 1 << 32, false), (WANTED ^ 1, false)] {
+        fill(DATA, 24, &[WANTED, NEW, before].map(u64::to_le_bytes).concat());
+        launch_with(bed, &[code::compare_and_exchange_64(), code::invalid()].concat(), DATA)?;
+        let (r, f) = next()?;
+        check("it returned", r.words[0] == vector::UNDEFINED)?;
+        check("whether it did", (f.r[3] == 0) == done)?;
+        check("the 64 bits", bytes(DATA + 16, 8) == if done { NEW } else { before }.to_le_bytes())?;
+    }
+    Ok(())
 }
 
 fn faults(bed: &mut Bed) -> Result<(), Why> {
