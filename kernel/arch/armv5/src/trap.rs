@@ -30,25 +30,47 @@ pub extern "C" fn enter() {
     let context = &mut kernel.pool[current].context;
     context[word::ERROR] = 0;
     let cause = context[word::VECTOR];
-    if cause != vector::SWI {
+    // What failed is told by the instruction, and `access_failed` looks at that before a helper begins again.
+    if cause != vector::SWI && cause != DATA {
         restart_helper(context);
     }
     match cause {
         vector::SWI if !kernel.pool[current].is_alien() => {
             kernel.system_call();
         }
+        vector::SWI => alien_called(kernel, current),
         vector::INTERRUPT => {}
         PREFETCH => fetch_failed(kernel, current),
         DATA => access_failed(kernel, current),
-        _ => kernel.exception(),
+        _ => undefined(kernel, current),
     }
     leave(kernel);
 }
 
-/// The instruction at the saved PC, if it can still be read: in the lower half one of Thumb.
-fn instruction(kernel: &Kernel<Armv5>, current: Ref<Thread>) -> u32 {
+/// Where the instruction was behind which the saved PC is.
+fn last_instruction(kernel: &Kernel<Armv5>, current: Ref<Thread>) -> u32 {
     let context = &kernel.pool[current].context;
-    let pc = context[word::PC];
+    context[word::PC].wrapping_sub(if context[word::CPSR] & THUMB != 0 { 2 } else { 4 })
+}
+
+/// An alien executed `swi`: its handler learns the number.
+fn alien_called(kernel: &mut Kernel<Armv5>, current: Ref<Thread>) {
+    let at = last_instruction(kernel, current);
+    let number = instruction(kernel, current, at);
+    let context = &mut kernel.pool[current].context;
+    context[word::ERROR] = number & if context[word::CPSR] & THUMB != 0 { 0xff } else { 0xff_ffff };
+    kernel.exception();
+}
+
+/// The thread's instruction is undefined; the processor saved the address of the next one.
+fn undefined(kernel: &mut Kernel<Armv5>, current: Ref<Thread>) {
+    kernel.pool[current].context[word::PC] = last_instruction(kernel, current);
+    kernel.exception();
+}
+
+/// The thread's instruction at an address, if it can still be read: in the lower half one of Thumb.
+fn instruction(kernel: &Kernel<Armv5>, current: Ref<Thread>, pc: u32) -> u32 {
+    let context = &kernel.pool[current].context;
     // SAFETY: users could execute it, so it is no register of a device; if it has gone since, the result is 0. The read goes by the
     // address that the thread used.
     let read = unsafe { assembly::read_user(pc & !3) };
@@ -78,7 +100,7 @@ fn fetch_failed(kernel: &mut Kernel<Armv5>, current: Ref<Thread>) {
         // It was there, and could not be fetched, or is an instruction that says so itself.
         Some(false) => {
             let is_thumb = kernel.pool[current].context[word::CPSR] & THUMB != 0;
-            let instruction = instruction(kernel, current);
+            let instruction = instruction(kernel, current, pc);
             let (arm, thumb) = BREAKPOINT;
             let is_breakpoint = if is_thumb { instruction & 0xff00 == thumb } else { instruction & 0xfff0_00f0 == arm };
             stop(kernel, current, if is_breakpoint { named::BREAKPOINT } else { named::BUS }, pc);
@@ -87,11 +109,13 @@ fn fetch_failed(kernel: &mut Kernel<Armv5>, current: Ref<Thread>) {
 }
 
 fn access_failed(kernel: &mut Kernel<Armv5>, current: Ref<Thread>) {
-    let address = unrelocated(regs::fault_address());
-    match abort::decode(regs::data_fault_status()) {
+    // Before the instruction is read, which may fail, too.
+    let (address, status) = (unrelocated(regs::fault_address()), regs::data_fault_status());
+    let is_thumb = kernel.pool[current].context[word::CPSR] & THUMB != 0;
+    let instruction = instruction(kernel, current, kernel.pool[current].context[word::PC]);
+    restart_helper(&mut kernel.pool[current].context);
+    match abort::decode(status) {
         Abort::Page => {
-            let is_thumb = kernel.pool[current].context[word::CPSR] & THUMB != 0;
-            let instruction = instruction(kernel, current);
             let is_write = if is_thumb { abort::writes_thumb(instruction as u16) } else { abort::writes(instruction) };
             let (access, error) = if is_write { (Rights::WRITE, fault::WRITE) } else { (Rights::READ, 0) };
             page_fault(kernel, current, address, access, error);
