@@ -160,7 +160,7 @@ fn grants(
     component: &crate::description::Component,
     image: &mut Image,
     inserts: &[Insert],
-    next: &mut Next,
+    (processor, next): (Processor, &mut Next),
 ) -> Result<Vec<Grant>> {
     let mut grants = Vec::new();
     for (i, peer) in component.calls.iter().enumerate() {
@@ -184,7 +184,8 @@ fn grants(
     for ports in &component.ports {
         grants.push(Grant { name: ports.name.clone(), what: Resource::Ports { base: *ports.base.get_ref(), count: ports.count } });
     }
-    for addresses in &component.addresses {
+    // Where there are no windows, nobody gets addresses for any.
+    for addresses in component.addresses.iter().filter(|_| processor.has_windows()) {
         grants.push(Grant { name: addresses.name.clone(), what: Resource::Addresses { bytes: description.bytes(&addresses.size)? } });
     }
     for device in &component.devices {
@@ -313,7 +314,7 @@ pub fn image(
             },
             service: source.service,
             results: source.results,
-            grants: grants(description, source, &mut image, &inserts(&name), &mut next)?,
+            grants: grants(description, source, &mut image, &inserts(&name), (processor, &mut next))?,
             name,
         };
         fill_large_pages(&mut component);

@@ -85,10 +85,6 @@ impl Description {
             self.check_small(component)?;
             for addresses in &component.addresses {
                 let bytes = self.bytes(&addresses.size)?;
-                if !board.processor.has_windows() {
-                    let what = format!("the processor of the board `{}` has no windows: leave `addresses` out", board.name());
-                    return Err(self.wrong(&addresses.size, &what));
-                }
                 if bytes == 0 || bytes % Window::KERNEL_BYTES != 0 || bytes > layout::WINDOW_MOST {
                     return Err(self.wrong(&addresses.size, "a server's window has a multiple of 4M, and 2048M at most"));
                 }
