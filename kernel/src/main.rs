@@ -11,16 +11,5 @@ use core::panic::PanicInfo;
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    let frame: u32;
-    // SAFETY: reads the frame pointer, to start the backtrace from.
-    #[cfg(target_arch = "x86")]
-    unsafe {
-        core::arch::asm!("mov {}, ebp", out(reg) frame, options(nomem, nostack))
-    };
-    // SAFETY: as above.
-    #[cfg(target_arch = "arm")]
-    unsafe {
-        core::arch::asm!("mov {}, r11", out(reg) frame, options(nomem, nostack))
-    };
-    arch::panic::report(info, None, frame)
+    arch::panic::report(info, None, arch::panic::frame())
 }

@@ -347,7 +347,7 @@ fn carry_out() -> Result<u8> {
             let options = build::Options { seed: build::Seed::None, ..build::Options::default() };
             let built = build::plan(&catalogue::system(&system)?, options)?.carry_out()?;
             let files = match &built.board.flat {
-                Some(flat) => built.flat.wrap(&built, flat.address)?.to_vec(),
+                Some(flat) => built.flat.wrap(&built.name, built.board.processor, flat.address)?.to_vec(),
                 None => vec![emulator::iso(&built)?],
             };
             for file in files {

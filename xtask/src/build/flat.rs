@@ -2,7 +2,6 @@
 //! A system for a boot loader that takes no ELF file and one file beside the kernel, as QEMU's for ARM and U-Boot: the kernel as it
 //! lies in memory, and the boot image with the symbols behind it.
 
-use super::Built;
 use crate::machine::board::Processor;
 use anyhow::{Context, Result, ensure};
 use object::elf::PT_LOAD;
@@ -24,19 +23,19 @@ impl Flat {
         Self { kernel: folder.join("kernel.bin"), boot: folder.join("boot.bin") }
     }
 
-    /// Makes them of what was built; the kernel lies at `address`.
-    pub fn write(&self, built: &Built, address: u32) -> Result<()> {
-        std::fs::write(&self.kernel, kernel(&built.kernel, address)?)?;
-        let parts = [std::fs::read(&built.image)?, std::fs::read(&built.symbols)?];
+    /// Makes them of a kernel, which lies at `address`, a boot image and the kernel's symbols.
+    pub fn write(&self, [elf, image, symbols]: [&Path; 3], address: u32) -> Result<()> {
+        std::fs::write(&self.kernel, kernel(elf, address)?)?;
+        let parts = [std::fs::read(image)?, std::fs::read(symbols)?];
         Ok(std::fs::write(&self.boot, parts.concat())?)
     }
 
-    /// The same as U-Boot's `bootm` wants them, `kernel.uImage` and `boot.uImage`; returns where they are.
-    pub fn wrap(&self, built: &Built, address: u32) -> Result<[PathBuf; 2]> {
+    /// The same as U-Boot's `bootm` wants them, `kernel.uImage` and `boot.uImage`, under this name; returns where they are.
+    pub fn wrap(&self, name: &str, processor: Processor, address: u32) -> Result<[PathBuf; 2]> {
         let files = [&self.kernel, &self.boot];
         for (file, (kind, address)) in files.into_iter().zip([(Kind::Kernel, address), (Kind::RamDisk, 0)]) {
             let contents = std::fs::read(file)?;
-            let header = header(built.board.processor, kind, address, (&built.name, &contents));
+            let header = header(processor, kind, address, (name, &contents));
             std::fs::write(wrapped(file), [header.as_slice(), &contents].concat())?;
         }
         Ok(files.map(|file| wrapped(file)))

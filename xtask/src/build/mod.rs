@@ -8,7 +8,7 @@ use crate::description::{self, Contents, Description, Interface, OnDeath};
 use crate::linux::root::{self, Insert};
 use crate::linux::server::Layout;
 use crate::linux::{debian, server};
-use crate::machine::board::{self, Board, Medium};
+use crate::machine::board::{self, Board, Medium, Processor};
 use crate::machine::network::{Forward, Network, Nic, Peer};
 use crate::process::{cargo, run};
 use anyhow::{Context, Result, bail, ensure};
@@ -329,6 +329,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         cargo.args(["-p", package]);
     }
     if options.kdb {
+        ensure!(board.processor == Processor::Ia32, "the kernel debugger is for IA-32 alone: leave out --kdb");
         cargo.args(["--features", "kernel/kdb"]);
     }
     let name = description.name();
@@ -399,7 +400,7 @@ impl Plan {
         std::fs::write(&built.image, pack::image(&self.description, built.board.processor, self.seed.bytes()?, elf, inserts)?)?;
         std::fs::write(&built.symbols, pack::symbols(&built.kernel)?)?;
         if let Some(board) = &built.board.flat {
-            built.flat.write(&built, board.address)?;
+            built.flat.write([&built.kernel, &built.image, &built.symbols], board.address)?;
         }
         Ok(built)
     }

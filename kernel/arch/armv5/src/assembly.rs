@@ -97,6 +97,4 @@ global_asm!(include_str!("vectors.S"), options(raw));
 unsafe extern "C" {
     /// Leaves to the thread in `Cpu::current`, whose context is complete.
     pub fn leave_kernel() -> !;
-    /// A word that users can read, or 0 if it cannot be read any more.
-    pub fn read_user(address: u32) -> u32;
 }

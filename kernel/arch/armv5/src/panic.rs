@@ -13,6 +13,15 @@ use pool::Link;
 /// The processor's words that fast paths read.
 pub static CPU: Shared<Cpu> = Shared::new(Cpu { loaded: 0, top: 0, port: 0, current: Link::NULL });
 
+/// The frame pointer, to start a backtrace from.
+#[inline(always)]
+pub fn frame() -> u32 {
+    let frame: u32;
+    // SAFETY: reads a register.
+    unsafe { core::arch::asm!("mov {}, r11", out(reg) frame, options(nomem, nostack, preserves_flags)) };
+    frame
+}
+
 /// Prints what happened and ends the machine. `frame` is the frame pointer to start from.
 pub fn report(cause: &dyn Display, registers: Option<Registers<'_>>, frame: u32) -> ! {
     regs::set_domains(ALL);

@@ -3,7 +3,7 @@
 
 use crate::contract::Armv5;
 use crate::layout::UTCBS;
-use crate::{assembly, cache, directory, lock, panic, regs, time};
+use crate::{cache, directory, lock, panic, regs, time};
 use abi::arch::armv5::frame::{fault, vector as named};
 use abi::arch::armv5::layout::SLOT_BYTES;
 use abi::{Rights, UserAddr};
@@ -13,6 +13,11 @@ use kcore::port::FaultIn;
 use kcore::{Kernel, Port, Thread};
 use plat_versatilepb::{timer, vic};
 use pool::Ref;
+
+unsafe extern "C" {
+    /// A word that users can read, or 0 if it cannot be read any more (`entry.S`).
+    fn read_user(address: u32) -> u32;
+}
 
 /// The entry code's word for a fetch that failed.
 pub const PREFETCH: u32 = named::BREAKPOINT;
@@ -73,7 +78,7 @@ fn instruction(kernel: &Kernel<Armv5>, current: Ref<Thread>, pc: u32) -> u32 {
     let context = &kernel.pool[current].context;
     // SAFETY: users could execute it, so it is no register of a device; if it has gone since, the result is 0. The read goes by the
     // address that the thread used.
-    let read = unsafe { assembly::read_user(pc & !3) };
+    let read = unsafe { read_user(pc & !3) };
     if context[word::CPSR] & THUMB != 0 { read >> (8 * (pc & 2)) & 0xffff } else { read }
 }
 

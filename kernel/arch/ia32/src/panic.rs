@@ -6,6 +6,15 @@ use arch_common::words::{self, Registers};
 use core::fmt::Display;
 use plat_pc::uart::Console;
 
+/// The frame pointer, to start a backtrace from.
+#[inline(always)]
+pub fn frame() -> u32 {
+    let frame: u32;
+    // SAFETY: reads a register.
+    unsafe { core::arch::asm!("mov {}, ebp", out(reg) frame, options(nomem, nostack, preserves_flags)) };
+    frame
+}
+
 /// Prints what happened and ends the machine. `frame` is the frame pointer to start from.
 pub fn report(cause: &dyn Display, registers: Option<Registers<'_>>, frame: u32) -> ! {
     let registers = registers.unwrap_or(&[]);

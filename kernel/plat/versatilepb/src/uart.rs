@@ -2,37 +2,32 @@
 //! The first serial line, a PL011 (DDI 0183), polled: what the kernel itself has to say.
 
 use crate::registers::{at, read, write};
+use versatilepb::uart;
 
-const DATA: u32 = at(0x101f_1000);
-const FLAGS: u32 = at(0x101f_1018);
-const INTEGER_DIVISOR: u32 = at(0x101f_1024);
-const FRACTIONAL_DIVISOR: u32 = at(0x101f_1028);
-const LINE_CONTROL: u32 = at(0x101f_102c);
-const CONTROL: u32 = at(0x101f_1030);
-const MASK: u32 = at(0x101f_1038);
-/// The FIFO to send from is full.
-const FULL: u32 = 1 << 5;
+/// Registers of the first line.
+const DATA: u32 = at(uart::FIRST + uart::DATA);
+const FLAGS: u32 = at(uart::FIRST + uart::FLAGS);
 /// 115,200 baud of a clock of 24 MHz: 13 + 1/64.
 const DIVISOR: (u32, u32) = (13, 1);
-/// 8 bits, FIFOs on.
-const FORMAT: u32 = 3 << 5 | 1 << 4;
-/// It sends and receives.
-const ON: u32 = 1 << 9 | 1 << 8 | 1;
 
 /// 115,200 baud, 8 bits, no parity, one stop bit, FIFOs on, no interrupts.
 pub fn init() {
-    write(CONTROL, 0);
-    write(MASK, 0);
-    write(INTEGER_DIVISOR, DIVISOR.0);
-    write(FRACTIONAL_DIVISOR, DIVISOR.1);
-    write(LINE_CONTROL, FORMAT);
-    write(CONTROL, ON);
+    for (register, value) in [
+        (uart::CONTROL, 0),
+        (uart::INTERRUPTS, 0),
+        (uart::DIVISOR, DIVISOR.0),
+        (uart::FRACTION, DIVISOR.1),
+        (uart::LINE, uart::EIGHT_BITS | uart::FIFOS),
+        (uart::CONTROL, uart::ON),
+    ] {
+        write(at(uart::FIRST + register), value);
+    }
 }
 
 /// Sends a byte; waits until there is room, but not for a line that is not there.
 pub fn put(byte: u8) {
     for _ in 0..100_000 {
-        if read(FLAGS) & FULL == 0 {
+        if read(FLAGS) & uart::FULL == 0 {
             break;
         }
     }
