@@ -4,24 +4,28 @@
 //! | file | room for |
 //! |---|---|
 //! | `entry.S` | entry, saving all registers, exit |
+//! | `fast.S` | `swi`, and the fast path of `call` and `reply_wait` |
 //! | `vectors.S` | exception vectors, helpers of programs |
 //!
 //! A name in braces in these files is a constant or a symbol of the list below. The compiler refuses a name that is not in the list,
 //! and one in the list that nobody uses.
 
 use crate::contract::Armv5;
-use crate::layout;
+use crate::layout::{self, POOL_BASE};
 use crate::lock::KERNEL;
 use crate::panic::CPU;
 use crate::trap;
+use abi::tag::REGISTER_WORDS;
+use abi::{Delivery, MessageKind, Op, Rights, Tag};
 use arch_common::shared::{Lines, Shared};
 use arch_common::stack::{KERNEL_STACK, PANIC_BYTES, PANIC_STACK, STACK_BYTES};
 use armv5_context::{USER_MODE, hw, vector, word};
 use core::arch::global_asm;
 use core::mem::offset_of;
 use kcore::port::CONTEXT_WORDS;
-use kcore::thread::ANCHOR;
-use kcore::{Cpu, Kernel, Space, Thread};
+use kcore::space::HEADER_BYTES;
+use kcore::thread::{ANCHOR, BYTES, SEQUENCE, gate};
+use kcore::{Cpu, Kernel, Slot, Space, Thread};
 
 /// Status: bits of the mode.
 const MODE: u32 = 0x1f;
@@ -62,24 +66,45 @@ macro_rules! field {
 
 global_asm!(
     include_str!("entry.S"),
+    include_str!("fast.S"),
     bug = sym trap::kernel_exception,
+    call_right = const Rights::CALL.0,
+    cap_limit = const field!(cap_limit),
     cpsr = const saved!(CPSR),
     cpu = sym CPU,
     current = const offset_of!(Cpu, current),
     dacr = const hw!(DACR),
     data = const trap::DATA,
+    delivery_reply = const Delivery::new(MessageKind::Reply, 0, 0, 0).0,
     dirty = const offset_of!(Kernel<Armv5>, port) + Armv5::DIRTY,
     enter = sym trap::enter,
+    gate = const field!(gate),
+    gate_open = const gate::OPEN,
+    gate_ready = const gate::READY,
+    gate_reply = const gate::REPLY,
+    handle = const field!(handle),
+    index_mask = sym layout::INDEX_MASK,
     indifferent = const hw::INDIFFERENT,
     interrupt = const vector::INTERRUPT,
     kernel = sym KERNEL,
+    lazy = const field!(lazy),
     mode = const MODE,
+    op_call = const Tag::new(Op::Call, 0, 0).0,
+    op_reply_wait = const Tag::new(Op::ReplyWait, 0, 0).0,
     panic_stack = sym PANIC_STACK,
     panic_stack_bytes = const PANIC_BYTES,
+    partner = const field!(partner),
     pc = const saved!(PC),
     pid = const hw!(PID),
     prefetch = const trap::PREFETCH,
+    priority = const field!(priority),
     r0 = const saved!(R0),
+    rights = const Rights::ALL.0,
+    senders = const field!(senders),
+    sequence = const SEQUENCE,
+    signals = const field!(signals),
+    slot_shift = const size_of::<Slot>().trailing_zeros(),
+    slots = const HEADER_BYTES,
     space = const field!(space),
     stack = sym KERNEL_STACK,
     stack_bytes = const STACK_BYTES,
@@ -87,9 +112,13 @@ global_asm!(
     swi = const vector::SWI,
     thread_pointer = const field!(lazy_state),
     thread_pointer_word = const layout::THREAD_POINTER,
+    thread_shift = const BYTES.trailing_zeros(),
+    threads = const POOL_BASE + ANCHOR,
+    top = const offset_of!(Cpu, top),
     undefined = const abi::frame::vector::UNDEFINED,
     user = const USER_MODE,
     vector = const saved!(VECTOR),
+    words = const REGISTER_WORDS,
 );
 
 global_asm!(include_str!("vectors.S"), options(raw));

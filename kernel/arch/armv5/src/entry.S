@@ -8,15 +8,7 @@
 .section .text.entry, "ax", %progbits
 .arm
 
-// A system call, or what an alien takes for one.
-.global swi_entry
-swi_entry:
-    stmdb sp, {{r0-lr}}^
-    nop
-    str lr, [sp, #{pc}]
-    mrs r0, spsr
-    str r0, [sp, #{cpsr}]
-    mov r0, #{swi}
+// With the number of the vector in r0, which is saved like all other registers. (System calls come from `fast.S`.)
 enter:
     str r0, [sp, #{vector}]
     ldr r0, =0x55555555

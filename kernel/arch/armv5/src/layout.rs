@@ -30,6 +30,9 @@ pub const UTCB_BYTES: u32 = abi::arch::armv5::layout::AREAS * SECTION_BYTES;
 /// The page behind the information page: the counter's.
 pub const COUNTER_PAGE: u32 = abi::utcb::KIP_ADDRESS + abi::PAGE_SIZE;
 
+/// Bits of a reply handle that are the index of a thread. The fast path reads it.
+pub static INDEX_MASK: AtomicU32 = AtomicU32::new(0);
+
 /// Physical minus virtual address of the pool.
 pub static POOL_OFFSET: AtomicU32 = AtomicU32::new(0);
 

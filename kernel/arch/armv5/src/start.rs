@@ -6,11 +6,12 @@
 use crate::assembly::{self, ABORT, IRQ, SAVED, SUPERVISOR, UNDEFINED};
 use crate::boot::{self, Boot};
 use crate::contract::Armv5;
-use crate::layout::{KERNEL_BASE, KERNEL_BYTES, POOL_BASE, UTCB_BYTES, UTCBS};
+use crate::layout::{INDEX_MASK, KERNEL_BASE, KERNEL_BYTES, POOL_BASE, UTCB_BYTES, UTCBS};
 use crate::{cache, lock, paging, regs, time, trap};
 use abi::kip::{self, Kip};
 use arch_common::stack::{KERNEL_STACK, STACK_BYTES};
 use core::arch::global_asm;
+use core::sync::atomic::Ordering;
 use kcore::Kernel;
 use kcore::boot::{Machine, Range, thread_table};
 use mmu::armv5::{SECTION_BYTES, kernel_section};
@@ -75,6 +76,7 @@ extern "C" fn start(tags: u32) -> ! {
     let clock = time::clock();
     // SAFETY: boot; the one place that sets it.
     let kernel = unsafe { lock::set(Kernel::new(pool, Armv5::new(clock))) };
+    INDEX_MASK.store(kernel.threads.count - 1, Ordering::Relaxed);
     let machine = Machine {
         ram: boot.ram.ranges(),
         devices: [Range { base: boot.ram_end, bytes: 0xffff_f000 - boot.ram_end.0 }, Range::default()],
