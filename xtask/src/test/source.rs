@@ -3,6 +3,7 @@
 
 use super::tally::Test;
 use crate::build::{self, Options, Seed, cargo_bare, cargo_for};
+use crate::machine::board;
 use crate::process::run;
 use crate::{check, manual};
 use anyhow::{Context, Result};
@@ -17,6 +18,7 @@ pub const ALL: &[Test] = &[
     ("source.clippy.host", || cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])),
     ("source.clippy.wide", || cargo(&["clippy", "--quiet", "-p", HOST, "--features", WIDE, "--all-targets", "--", "-D", "warnings"])),
     ("source.clippy.bare", clippy_bare),
+    ("source.clippy.versatilepb", clippy_versatilepb),
     ("source.portable", portable),
     ("host", || cargo(&["test", "--quiet"])),
     ("host.wide", || cargo(&["test", "--quiet", "-p", HOST, "--features", WIDE])),
@@ -37,10 +39,34 @@ fn cargo(arguments: &[&str]) -> Result<()> {
     run(crate::process::cargo().args(arguments))
 }
 
-fn clippy_bare() -> Result<()> {
+fn clippy(packages: &[&str]) -> Result<()> {
     let mut command = cargo_bare("clippy");
     command.arg("--quiet");
-    for package in [
+    packages.iter().for_each(|package| _ = command.args(["-p", package]));
+    run(command.args(["--", "-D", "warnings"]))
+}
+
+fn clippy_versatilepb() -> Result<()> {
+    board::with(board::get("versatilepb")?, || {
+        clippy(&[
+            "kernel",
+            "root",
+            "console",
+            "clock",
+            "hello",
+            "date",
+            "echo",
+            "pingpong",
+            "pager",
+            "crash",
+            "tutorial-server",
+            "tutorial-client",
+        ])
+    })
+}
+
+fn clippy_bare() -> Result<()> {
+    clippy(&[
         "kernel",
         "root",
         "console",
@@ -70,10 +96,7 @@ fn clippy_bare() -> Result<()> {
         "rival",
         "sockets-test",
         "measured",
-    ] {
-        command.args(["-p", package]);
-    }
-    run(command.args(["--", "-D", "warnings"]))
+    ])
 }
 
 /// What is portable compiles for processors that have no port yet.
