@@ -368,3 +368,22 @@ pub fn symbols(kernel: &Path) -> Result<String> {
     all.sort();
     Ok(all.into_iter().map(|(address, name)| format!("{address:08x} {name}\n")).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_memory_has_one_address_where_caches_are_virtual() {
+        let mut next = Next::of(Processor::Armv5, None, None);
+        let start = Processor::Armv5.places().grants;
+        let [first, device, second] = [next.take_for_region(3, 4096), next.take(4096), next.take_for_region(1, TABLE_SPAN + 1)];
+        assert_eq!([first, device, second], [start, start + TABLE_SPAN, start + 2 * TABLE_SPAN]);
+        assert_eq!(
+            [next.take_for_region(1, TABLE_SPAN + 1), next.take_for_region(3, 4096), next.take(1)],
+            [second, first, second + 2 * TABLE_SPAN]
+        );
+        let mut next = Next::of(Processor::Ia32, None, None);
+        assert!(next.take_for_region(3, 4096) != next.take_for_region(3, 4096));
+    }
+}

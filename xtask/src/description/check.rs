@@ -37,6 +37,9 @@ impl Description {
                 }
             }
             for ports in &component.ports {
+                if board.ports == 0 {
+                    return Err(self.wrong(&ports.base, &format!("the board `{}` has no I/O ports: leave `ports` out", board.name())));
+                }
                 let end = ports.base.get_ref().checked_add(ports.count).filter(|end| *end <= board.ports && ports.count > 0);
                 let end = end.ok_or_else(|| {
                     self.wrong(&ports.base, &format!("`{}` has {} ports, from 0 on: use at least one of them", board.name(), board.ports))
@@ -231,7 +234,7 @@ impl Description {
 mod tests {
     use crate::catalogue::descriptions;
     use crate::description::Interface;
-    use crate::description::samples::{error, parse};
+    use crate::description::samples::{error, parse, parse_for};
 
     #[test]
     fn accepts_a_small_system() {
@@ -252,6 +255,21 @@ mod tests {
                 assert_eq!(raw, by_hand.iter().any(|name| path.ends_with(name)), "{}", path.display());
             }
         }
+    }
+
+    #[test]
+    fn names_what_a_board_lacks() {
+        for (keys, reason) in [
+            ("package = \"linux\"", ":2: there is no Linux for the board `versatilepb`: leave this component out"),
+            ("pci = [{ as = \"card\", device = 6 }]", ":3: the board `versatilepb` has no PCI bus: leave `pci` out"),
+            ("ports = [{ as = \"x\", base = 8, count = 8 }]", ":3: the board `versatilepb` has no I/O ports: leave `ports` out"),
+            ("net = true", ":3: the board `versatilepb` has no network, as it has no `nic`: leave `net` out"),
+        ] {
+            let text = format!("[[component]]\nname = \"a\"\n{keys}\n");
+            let said = parse_for("versatilepb", &text).err().map(|error| error.to_string());
+            assert_eq!(said, Some(format!("x.toml{reason}")));
+        }
+        assert!(parse_for("versatilepb", "[devices]\nconsole = {}\nclock = {}\n[[component]]\nname = \"a\"\nsmall = \"16M\"\n").is_ok());
     }
 
     #[test]

@@ -8,7 +8,12 @@ use std::path::Path;
 
 /// A description for the PC, as the file x.toml.
 pub fn parse(text: &str) -> Result<Description> {
-    let board = Board::read(Path::new("../boards/pc.toml"))?;
+    parse_for("pc", text)
+}
+
+/// The same for another board.
+pub fn parse_for(board: &str, text: &str) -> Result<Description> {
+    let board = Board::read(&Path::new("../boards").join(board).with_extension("toml"))?;
     read(Path::new("x.toml"), text.into(), &board)
 }
 
