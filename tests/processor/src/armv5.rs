@@ -133,6 +133,12 @@ pub mod code {
             "b 1b";
         /// The number of the helpers' version, to r2.
         helper_version: "mvn r2, #0xf000", "ldr r2, [r2, #-3]";
+        /// Adds 1 to the word at the argument, which is in r2 then, tells it by an invalid instruction, and again.
+        increments: "1: ldr r2, [r1]", "add r2, r2, #1", "str r2, [r1]", "udf #0", "b 1b";
+        /// The same of an alien, which tells it by a system call.
+        increments_and_calls: "1: ldr r2, [r1]", "add r2, r2, #1", "str r2, [r1]", "swi #0", "b 1b";
+        /// A native system call with the registers as they are, then reads word 40 of the UTCB, which r10 names, to r2.
+        calls_and_reads: "swi #0", "ldr r2, [r10, #160]", "udf #0";
         /// A function that returns 1 in r2, and one that returns 2.
         one: "mov r2, #1", "bx lr";
         /// See [`one`].

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What ARMv5TE alone has: two instruction sets, the kernel's helpers, alignment, virtual caches.
+//! What ARMv5TE alone has: two instruction sets, the kernel's helpers, alignment, virtual caches, domains.
 
 mod alien;
 mod cache;
+mod domain;
 mod exception;
 mod helper;
 mod message;
@@ -21,4 +22,5 @@ pub const GROUPS: &[(&str, &[Case])] = &[
     ("state", state::CASES),
     ("helper", helper::CASES),
     ("cache", cache::CASES),
+    ("domain", domain::CASES),
 ];
