@@ -120,12 +120,13 @@ impl Sampler {
 /// its own. A server at ring 1 and a component with a window have their start block there; the root server has none.
 /// Its addresses begin at linear address `segment`.
 fn component(guest: &mut Guest, segment: u32) -> Option<String> {
-    use image::layout::{START_BLOCK, WINDOW_START_BLOCK};
+    use image::Places;
+    use image::layout::WINDOW_START_BLOCK;
     if guest.privilege() == Privilege::Ring1 {
         return name(guest, WINDOW_START_BLOCK);
     }
     if guest.is_native(segment) {
-        return Some(name(guest, segment.wrapping_add(START_BLOCK)).unwrap_or_else(|| "root".into()));
+        return Some(name(guest, segment.wrapping_add(Places::LOW.start_block)).unwrap_or_else(|| "root".into()));
     }
     let root = guest.root();
     let own = guest.paging() && walk(guest, root, WINDOW_START_BLOCK, |_| ()).is_ok_and(|mapping| mapping.user);
