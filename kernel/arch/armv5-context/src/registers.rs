@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the portable kernel asks of the layout of a thread's registers.
 
-use crate::{THUMB, USER_MODE, vector, word};
+use crate::saved::{THUMB, USER_MODE, vector, word};
 use abi::frame::{self, USER_FLAGS};
 use abi::state::THREAD_POINTER;
 use abi::{Error, Frame, UserAddr};

@@ -395,8 +395,11 @@ fn attached(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<(Ref<Se
     found
 }
 
-/// What a space's tables say of a page.
+/// What a space can do with a page: what its tables say, or what the kernel shows to all.
 pub fn lookup(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<Rights> {
+    if paging::is_global(address.0) {
+        return Some(Rights::READ.union(Rights::EXECUTE));
+    }
     let entry = top_entry(pool, space, Armv5::table_index(address));
     if let Some((leaf, _)) = Armv5::decode_large(entry) {
         return Some(leaf.rights);

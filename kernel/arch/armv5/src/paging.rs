@@ -118,6 +118,11 @@ pub fn map_kernel(pool: Range) {
     regs::flush_all(0);
 }
 
+/// Whether an address is in what everybody can read: the information page, the counter's, and that of the vectors.
+pub fn is_global(address: u32) -> bool {
+    (KIP_ADDRESS..KIP_ADDRESS + 2 * PAGE_SIZE).contains(&address) || address >= VECTORS
+}
+
 /// Maps the board's registers, before anything is said.
 pub fn map_devices() {
     for offset in (0..registers::BYTES).step_by(SECTION_BYTES as usize) {

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where each register is saved, and what the port keeps of a space.
+
+use kcore::port::CONTEXT_WORDS;
+
+/// Which word of a context is what. The general registers end it: `stmdb sp, {r0-lr}^` stores them from a reference to the Thread.
+pub mod word {
+    /// What a handler sees as the error.
+    pub const ERROR: usize = 13;
+    /// Why the thread entered: one of [`super::vector`] or of `Frame::vector`.
+    pub const VECTOR: usize = 14;
+    /// Status.
+    pub const CPSR: usize = 15;
+    /// Program counter.
+    pub const PC: usize = 16;
+    /// r0; the others follow, up to lr.
+    pub const R0: usize = 17;
+    /// Stack pointer, r13.
+    pub const SP: usize = R0 + 13;
+    /// Link register, r14.
+    pub const LR: usize = R0 + 14;
+}
+
+/// Entries in [`word::VECTOR`] that no frame names so.
+pub mod vector {
+    /// `swi`: of a native thread a system call.
+    pub const SWI: u32 = abi::arch::armv5::frame::vector::SYSTEM_CALL;
+    /// An interrupt.
+    pub const INTERRUPT: u32 = 0x20;
+}
+
+/// What the port keeps of a space: which word of `Space::hw` is what.
+pub mod hw {
+    /// The domain access register while its threads run.
+    pub const DACR: usize = 0;
+    /// The process identifier that its addresses below 32 MiB are relocated by, as the register has it; [`INDIFFERENT`] if
+    /// it has nothing there.
+    pub const PID: usize = 1;
+    /// Its domain; 0: none.
+    pub const DOMAIN: usize = 2;
+    /// Its vspace; 0: it shares nothing.
+    pub const VSPACE: usize = 3;
+    /// 1 + the number of its section of UTCBs; 0: it has none.
+    pub const AREA: usize = 4;
+
+    /// In [`PID`]: whatever the register holds.
+    pub const INDIFFERENT: u32 = 1;
+}
+
+/// Status of user mode, beside the flags: interrupts are open.
+pub const USER_MODE: u32 = 0x10;
+/// Status: Thumb instructions.
+pub const THUMB: u32 = 1 << 5;
+
+/// The helpers of the kernel that are begun again if anything interrupts them: start and end (exclusive).
+const RESTARTED: [core::ops::Range<u32>; 2] = [0xffff_0fc0..0xffff_0fcc, 0xffff_0f6c..0xffff_0f7c];
+
+/// What stops a thread within one of the kernel's helpers that compare and exchange lets it begin the helper again: what it has
+/// read may not be so any more.
+pub fn restart_helper(context: &mut [u32; CONTEXT_WORDS]) {
+    if let Some(helper) = RESTARTED.iter().find(|helper| helper.contains(&context[word::PC])) {
+        context[word::PC] = helper.start;
+    }
+}
