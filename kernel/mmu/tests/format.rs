@@ -2,6 +2,7 @@
 //! Translation-table entries and descriptors.
 
 use abi::{PhysAddr, Rights};
+use mmu::armv5::{self, Armv5, SECTION_BYTES, SECTIONS};
 use mmu::ia32::{Ia32, bits};
 use mmu::{Attributes, Format, Leaf};
 use proptest::prelude::*;
@@ -81,8 +82,74 @@ proptest! {
     }
 }
 
+/// What ARMv5 says of a leaf: it knows no global pages, and tells uncached RAM from a device's registers no more.
+fn on_armv5(leaf: Leaf) -> Leaf {
+    let attributes = if leaf.attributes == Attributes::Cached { Attributes::Cached } else { Attributes::Device };
+    Leaf { global: false, attributes, most: leaf.most.union(leaf.rights), ..leaf }
+}
+
+/// What the processor lets users do by a small page or a section's access permission (DDI 0100I, B4.3): 1 the kernel alone, 2 users
+/// read, 3 users write.
+const fn access(rights: Rights) -> u32 {
+    if rights.contains(Rights::WRITE) { 3 } else { 2 }
+}
+
+proptest! {
+    #[test]
+    fn an_entry_of_armv5_says_what_was_put_into_it(leaf in leaf()) {
+        let (leaf, entry) = (on_armv5(leaf), Armv5::leaf(leaf));
+        prop_assert_eq!(Armv5::decode(entry), Some(leaf));
+        prop_assert_eq!(Armv5::decode(Armv5::next(entry)).map(|next| next.physical.0), Some(leaf.physical.0.wrapping_add(4096)));
+        if leaf.rights == Rights::NONE {
+            prop_assert_eq!(entry & 3, 0, "a type that faults");
+        } else {
+            // A small page whose quarters have the same permission.
+            prop_assert_eq!((entry & 3, entry >> 4 & 0xff), (2, access(leaf.rights) * 0x55));
+            let cached = leaf.attributes == Attributes::Cached;
+            prop_assert_eq!(entry & armv5::bits::CACHED != 0, cached);
+            prop_assert!(!leaf.rights.contains(Rights::WRITE) || (entry & armv5::bits::BUFFERED != 0) == cached, "written back, or at once");
+        }
+        let only = armv5::read_only(entry);
+        prop_assert_eq!(only & !0xff0, entry & !0xff0);
+        prop_assert!(leaf.rights == Rights::NONE || only >> 4 & 0xff == 2 * 0x55);
+    }
+
+    #[test]
+    fn an_entry_of_armv5s_directory_says_what_was_put_into_it(leaf in leaf(), writes in any::<bool>()) {
+        let rights = if writes { Rights::RWX } else { Rights(5) };
+        let leaf = Leaf { physical: leaf.physical.align_down(Armv5::SPAN), ..on_armv5(leaf) };
+        let (table, large) = (Armv5::table(leaf.physical), Armv5::large(leaf));
+        prop_assert_eq!((Armv5::decode_table(table), Armv5::decode_large(table)), (Some((leaf.physical, false)), None));
+        prop_assert_eq!((Armv5::decode_table(large), Armv5::decode_large(large)), (None, Some((leaf, false))));
+        let (table, large) = (Armv5::shared(table, rights), Armv5::shared(large, rights));
+        let given = Leaf { rights: leaf.rights.intersection(rights), ..leaf };
+        prop_assert_eq!((Armv5::decode_table(table), Armv5::decode_large(large)), (Some((leaf.physical, true)), Some((given, true))));
+        prop_assert_eq!(Armv5::table_rights(table), rights);
+        let nothing = Armv5::shared(0, rights);
+        prop_assert!(nothing != 0, "the place is the Segment's");
+        prop_assert_eq!((Armv5::decode_table(nothing), Armv5::decode_large(nothing)), (None, None));
+    }
+
+    #[test]
+    fn armv5_sees_four_sections_for_an_entry(leaf in leaf(), part in 0..SECTIONS, domain in 0u32..16) {
+        let leaf = Leaf { physical: leaf.physical.align_down(Armv5::SPAN), ..on_armv5(leaf) };
+        let coarse = armv5::section(Armv5::table(leaf.physical), part, domain).expect("a table");
+        prop_assert_eq!(coarse, leaf.physical.0 as u32 + part * 1024 | domain << 5 | 1 << 4 | 1);
+        let section = armv5::section(Armv5::large(leaf), part, domain);
+        prop_assert_eq!(section.is_none(), leaf.rights == Rights::NONE);
+        if let Some(section) = section {
+            prop_assert_eq!(section & 0xfff0_0000, leaf.physical.0 as u32 + part * SECTION_BYTES);
+            prop_assert_eq!((section & 3, section >> 5 & 15, section >> 10 & 3), (2, domain, access(leaf.rights)));
+        }
+        prop_assert_eq!(armv5::section(Armv5::shared(0, Rights::RWX), part, domain), None);
+    }
+}
+
 #[test]
 fn nothing_is_nothing() {
+    assert_eq!(Armv5::decode(0), None);
+    assert_eq!(Armv5::decode_table(0), None);
+    assert_eq!(Armv5::decode_large(0), None);
     assert_eq!(Ia32::decode(0), None);
     assert_eq!(Ia32::decode_table(0), None);
     assert_eq!(Ia32::decode_large(0), None);
