@@ -32,7 +32,7 @@ pub const PARKED: u32 = 2;
 /// The first domain that is given to owners.
 pub const FIRST: u16 = 3;
 /// Most sections of an owner in the directory. With more it starts anew.
-pub const MOST: u16 = 512;
+pub const MOST: u16 = 256;
 
 /// The domain access register's bits that open a domain: as its pages say.
 #[must_use]
@@ -212,6 +212,12 @@ impl<O: Copy + PartialEq> Fass<O> {
     #[must_use]
     pub fn owner(&self, domain: u32) -> Option<O> {
         self.tags.owner(domain as u16).map(|owner| owner.who)
+    }
+
+    /// Whether nobody has any of the four sections from this one on, a multiple of four.
+    #[must_use]
+    pub fn are_empty(&self, first: usize) -> bool {
+        self.installed[first..first + 4] == [0; 4]
     }
 
     /// Domain of a section in the directory; 0: nobody's.

@@ -183,6 +183,9 @@ impl Directory {
                 continue;
             }
             let first = section(relocated(pool, space, start));
+            if self.fass.are_empty(first) {
+                continue;
+            }
             for section in first..first + SECTIONS as usize {
                 let domain = self.fass.domain_of(section);
                 if domain != 0 && !matches!(self.fass.owner(domain), Some(Owner::Space(other)) if other != space) {
@@ -245,17 +248,8 @@ impl Directory {
 
     /// Whether anything of a space, or of a Segment in it, may be in the cache.
     fn may_have_lines(&self, pool: &Pool, space: Ref<Space>) -> bool {
-        if self.fass.may_have_lines(domain(pool, space), Owner::Space(space)) {
-            return true;
-        }
-        let mut found = false;
-        for_each(pool, pool[space].segments, &mut |at| {
-            if let Some(segment) = segment(&pool[at]) {
-                let domain = Some(pool[segment].hw & SEGMENT_DOMAIN).filter(|domain| *domain != 0);
-                found |= self.fass.may_have_lines(domain, Owner::Segment(segment));
-            }
-        });
-        found
+        // Who has Segments is taken to have used them.
+        !pool[space].segments.is_null() || self.fass.may_have_lines(domain(pool, space), Owner::Space(space))
     }
 
     /// Who owns what a space has at an address, and the domain of that: a Segment's, if the space may do all with it and it is at the
