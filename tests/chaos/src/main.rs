@@ -17,7 +17,7 @@ use fault::{Fault, Kind, Victims};
 use macadamia::alloc::boxed::Box;
 use macadamia::alloc::format;
 use macadamia::alloc::vec::Vec;
-use macadamia::start::status;
+use macadamia::start::{Usage, status};
 use macadamia::{Env, Thread, println, result, time};
 use probe::Probe;
 
@@ -74,6 +74,7 @@ fn run(env: Env) {
         result!("not ok chaos.begins: no answer");
         return result!("done");
     }
+    let began = Usage::of_root();
     for count in 0..faults {
         let end = time::now() + u64::from(random.below(longest.max(1))) * MILLISECOND;
         while time::now() < end {
@@ -100,6 +101,9 @@ fn run(env: Env) {
         }
     }
     verdict(true, format_args!("chaos.verified"), "");
+    // All live again, so the root server has as many capabilities as before.
+    let (began, ended) = (began.map(|usage| usage.slots), Usage::of_root().map(|usage| usage.slots));
+    verdict(began.is_ok() && began == ended, format_args!("chaos.slots"), &format!("{began:?} were in use, {ended:?} are"));
     report(&env, &victims, tallies, faults, &probes);
 }
 

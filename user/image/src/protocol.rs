@@ -13,6 +13,8 @@ pub mod root {
     /// bytes of its Quota in use, and of its Quota, and the messages that it says it has sent; or `u32::MAX` and an error if there
     /// are no more.
     pub const COMPONENT: u32 = 3;
+    /// What does the root server itself use? The reply: 0, its capability slots in use, the free bytes of its heap.
+    pub const USAGE: u32 = 4;
 }
 
 /// To the console. Text follows as the user library lays it out. A request that fails is answered with
@@ -219,6 +221,9 @@ pub mod ip {
     pub const POLL: u32 = 14;
     /// Request: the address of a name, which lies at the place; word 1 is 4 or 6, the version. Reply: 0; the address.
     pub const LOOK_UP: u32 = 15;
+    /// Request of a [watcher](super::net::WATCHER) alone: what does the server use? The reply: 0, its capability slots in use, the free
+    /// bytes of its heap.
+    pub const USAGE: u32 = 16;
 
     /// Ready to be read, or to accept.
     pub const READABLE: u32 = 1;

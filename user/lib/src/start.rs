@@ -2,13 +2,15 @@
 //! From the kernel's start of the first thread to the component's function, and
 //! what happens when it ends or panics.
 
+use crate::cap::identify;
 use crate::ipc::{Message, call};
 use crate::time::kip;
-use crate::{Irq, Memory, Result, Thread, sys, utcb};
+use crate::{Error, Irq, Memory, Result, Thread, sys, utcb};
 use abi::Word;
 use abi::kip::{Kip, MAGIC, VERSION};
 use alloc::format;
 use alloc::string::String;
+use image::protocol::{ip, root};
 use image::{Given, Start};
 use linked_list_allocator::LockedHeap;
 
@@ -28,6 +30,52 @@ pub unsafe fn init_heap(address: Word, bytes: Word) {
 #[must_use]
 pub fn free_heap() -> usize {
     HEAP.lock().free()
+}
+
+/// What a server has of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Usage {
+    /// Capability slots in use.
+    pub slots: Word,
+    /// Bytes of its heap that nobody has allocated.
+    pub heap: Word,
+}
+
+impl Usage {
+    /// The component's own, of whose slots there are so many.
+    #[must_use]
+    pub fn own(slots: Word) -> Self {
+        Self { slots: (1..slots).filter(|slot| identify(*slot).is_ok()).count() as Word, heap: free_heap() as Word }
+    }
+
+    /// The message that tells them.
+    #[must_use]
+    pub const fn message(self) -> Message {
+        Message::new([0, self.slots, self.heap])
+    }
+
+    /// Those of the root server.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn of_root() -> Result<Self> {
+        Self::ask(ROOT, root::USAGE)
+    }
+
+    /// Those of the IP server, whom this component may watch.
+    ///
+    /// # Errors
+    /// `BadArgument` if it may not; what the kernel says.
+    pub fn of_ip(server: Thread) -> Result<Self> {
+        Self::ask(server, ip::USAGE)
+    }
+
+    fn ask(server: Thread, request: u32) -> Result<Self> {
+        match server.ask([request as Word, 0, 0])? {
+            [0, slots, heap] => Ok(Self { slots, heap }),
+            _ => Err(Error::BadArgument),
+        }
+    }
 }
 
 /// What a component was given.
@@ -135,7 +183,7 @@ pub unsafe fn init(block: Word) -> Env {
     }
 }
 
-pub use image::protocol::root::{COMPONENT, EXIT, STATUS};
+pub use image::protocol::root::{COMPONENT, EXIT, USAGE, STATUS};
 
 /// How a component is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,6 +11,7 @@ mod image;
 mod ip;
 mod latency;
 mod linux;
+mod load;
 mod mirror;
 mod model;
 mod net;
@@ -150,6 +151,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(suites::ALL)
         .chain(disk::ALL)
         .chain(net::ALL)
+        .chain(load::ALL)
         .chain(ip::ALL)
         .chain(clients::ALL)
         .chain(debian::ALL);

@@ -31,7 +31,6 @@ pub const ALL: &[Test] = &[
     ("linux.net.restarts.e1000", || restarts(Nic::E1000)),
     ("linux.net.flood", flood),
     ("linux.chaos", chaos),
-    ("linux.load", load),
     ("linux.net.two", two),
     ("linux.debian.two", two_debians),
 ];
@@ -370,52 +369,6 @@ fn chaos() -> Result<()> {
     let said: Vec<&str> = log.lines().filter_map(|line| line.strip_prefix("[chaos] ")).collect();
     said.iter().for_each(|line| println!("# {line}"));
     ensure!(said.contains(&"250 faults"), "not after all faults there was an answer of Linux");
-    Ok(())
-}
-
-/// Seconds of the machine's own time, turns in it at least, and how many seconds nothing is done after each.
-const LOAD: u32 = 600;
-const TURNS: usize = 3;
-/// KiB of kernel memory that a Linux may have more.
-const FEW: u32 = 16;
-const PAUSE: u32 = 2;
-
-/// Ten minutes of the machine's own time with transfers both ways, connections to the native web server and pings: each
-/// component has no more kernel memory afterwards than after the first turn, and none was started again.
-fn load() -> Result<()> {
-    let server = Server::start()?;
-    let command = format!(
-        "turn() {{ wget -q -O /tmp/data {} && sha256sum < /tmp/data; {{ printf 'POST / HTTP/1.0\\r\\nContent-Length: {BYTES}\\r\\n\\r\\n'; cat /tmp/data; }} | nc 10.0.2.2 {} | tail -n 1; echo; \
-         connections 10.0.2.40 80 50 > /dev/null || echo failed; ping -c 20 -i 0.01 -q 10.0.2.40 | grep -o '[0-9]* packets received'; rm /tmp/data; sleep {PAUSE}; }}; \
-         turn; wget -q -O /tmp/before 10.0.2.40/status.txt; end=$(($(cut -d . -f 1 /proc/uptime) + {LOAD})); while [ $(cut -d . -f 1 /proc/uptime) -lt $end ]; do turn; done; wget -q -O /tmp/after 10.0.2.40/status.txt; \
-         echo before; cat /tmp/before; echo after; cat /tmp/after",
-        server.url(&BYTES.to_string()),
-        server.port,
-    );
-    let inserts = vec![program("connections")?];
-    let guest = Guest { system: "tests/systems/linux-load.toml", inserts, own_time: true, timeout: Duration::from_secs(1200), ..guest() };
-    let text = guest.succeed(&command)?.text();
-    let (turns, rest) = text.split_once("before\n").with_context(|| format!("Linux says {text:?}"))?;
-    let (before, after) = rest.split_once("after\n").with_context(|| format!("Linux says {text:?}"))?;
-    let sum = checksum(&bytes(BYTES));
-    let turn = format!("{sum}  -\n{sum}\n20 packets received\n");
-    let count = turns.len() / turn.len();
-    ensure!(count >= TURNS && turns == turn.repeat(count), "Linux says {turns:?}");
-    // Name, state, restarts, KiB of kernel memory, quota.
-    let components = |text: &str| -> Vec<(String, String, u32)> {
-        let rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        rows.filter(|row| row.get(1) == Some(&"runs"))
-            .map(|row| (row[0].into(), row[2].into(), row[3].parse().unwrap_or_default()))
-            .collect()
-    };
-    let (before, after) = (components(before), components(after));
-    println!("# {count} turns; afterwards {after:?}");
-    // A Linux has some process more or less.
-    let same = before.iter().zip(&after).all(|(one, other)| {
-        let more = if one.0 == "linux" { FEW } else { 0 };
-        (&one.0, &one.1) == (&other.0, &other.1) && other.2 <= one.2 + more
-    });
-    ensure!(before.len() == 7 && after.len() == 7 && same, "kernel memory was {before:?}, and is {after:?}");
     Ok(())
 }
 

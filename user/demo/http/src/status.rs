@@ -7,7 +7,7 @@ use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::net::port::{self, counter};
-use macadamia::start::{Component, components};
+use macadamia::start::{Component, Usage, components};
 use macadamia::{Env, Thread, time};
 
 /// Between two notes, in nanoseconds.
@@ -25,6 +25,7 @@ const HEIGHT: u64 = 160;
 /// Watches the system.
 pub struct Status {
     switch: Option<Thread>,
+    ip: Option<Thread>,
     /// Frames that the switch passed on within each step, the oldest first.
     frames: VecDeque<u64>,
     /// All of them at the last note.
@@ -42,8 +43,8 @@ struct Port {
 
 impl Status {
     pub fn new(env: &Env) -> Self {
-        let switch = env.given("switch").map(|given| Thread(given.slot));
-        let mut status = Self { switch, frames: VecDeque::new(), total: 0, due: time::now() + STEP };
+        let [switch, ip] = ["switch", "watch-ip"].map(|name| env.given(name).map(|given| Thread(given.slot)));
+        let mut status = Self { switch, ip, frames: VecDeque::new(), total: 0, due: time::now() + STEP };
         status.total = status.sum();
         status
     }
@@ -85,6 +86,13 @@ impl Status {
         (0..).map_while(|port| counter(switch, port, TAKEN)).sum()
     }
 
+    /// What servers use that is charged to nobody, a line each.
+    fn servers(&self) -> impl Iterator<Item = String> {
+        let ip = self.ip.and_then(|ip| Usage::of_ip(ip).ok()).map(|usage| ("IP", usage));
+        let all = Usage::of_root().ok().map(|usage| ("root", usage)).into_iter().chain(ip);
+        all.map(|(name, Usage { slots, heap })| format!("{name} server: {slots} capability slots in use, {heap} bytes of heap free"))
+    }
+
     /// A table for people at a terminal.
     pub fn text(&self) -> String {
         let mut text = format!(
@@ -101,6 +109,10 @@ impl Status {
             let state = if status.lives { "runs" } else { "ended" };
             let (used, quota) = (status.used / 1024, quota / 1024);
             let _ = writeln!(text, "{name:<16} {state:<8} {:>8} {used:>12} {quota:>12} {messages:>12}", status.restarts);
+        }
+        text.push('\n');
+        for line in self.servers() {
+            let _ = writeln!(text, "{line}");
         }
         let ports = self.ports();
         if !ports.is_empty() {
@@ -135,6 +147,9 @@ impl Status {
             );
         }
         page += "</table>\n";
+        for line in self.servers() {
+            let _ = writeln!(page, "<p>{line}.</p>");
+        }
         let ports = self.ports();
         if !ports.is_empty() {
             page +=

@@ -11,7 +11,8 @@
 mod card;
 
 use card::Card;
-use image::protocol::ip::WORDS;
+use image::protocol::ip::{BAD_REQUEST, USAGE, WORDS};
+use image::protocol::net::WATCHER;
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
@@ -20,6 +21,7 @@ use macadamia::ipc::{Message, poll, receive, reply};
 use macadamia::net::Ipv4Addr;
 use macadamia::net::port::{AGAIN, FRAMES, Port};
 use macadamia::region::Region;
+use macadamia::start::Usage;
 use macadamia::{Env, MessageKind, Received, Word, println, start, time, utcb};
 use smoltcp::time::Instant;
 use smoltcp::wire::{IpCidr, Ipv4Cidr};
@@ -80,7 +82,7 @@ fn run(env: Env) {
     let setup = Setup { address: link.address.0, from: configuration(&env), most, life: env.start.restarts as u16, seed: chance(&env) };
     let sockets = Sockets::new(&mut card, &setup, clients, now());
     let names = (1..).map_while(|client| env.argument(&format!("client-{client}")).map(String::from)).collect();
-    let mut server = Server { sockets, names, look: 0, said: Vec::new() };
+    let mut server = Server { sockets, names, look: 0, said: Vec::new(), slots: env.start.slots as Word };
     let mut heart = Heart::new(&env, ALARM as Word);
     utcb::accept(FRAMES | AGAIN | ALARM);
     loop {
@@ -146,6 +148,8 @@ struct Server {
     look: u64,
     /// The addresses that were printed.
     said: Vec<IpCidr>,
+    /// How many capability slots there are.
+    slots: Word,
 }
 
 impl Server {
@@ -171,6 +175,12 @@ impl Server {
     fn take(&mut self, received: &Received) -> bool {
         match received.kind {
             MessageKind::Notification => return received.words[0] as u32 & AGAIN != 0,
+            MessageKind::Call if received.badge == WATCHER => {
+                let known = received.words[0] as u32 == USAGE;
+                let message = if known { Usage::own(self.slots).message() } else { Message::new([BAD_REQUEST as Word, 0, 0]) };
+                // A watcher that is gone needs no answer.
+                let _ = reply(received.handle, message);
+            }
             MessageKind::Call => {
                 let words: Words = core::array::from_fn(|index| match index {
                     0..REGISTERS => received.words[index] as u32,

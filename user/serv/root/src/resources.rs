@@ -106,6 +106,11 @@ impl Resources {
         Ok(self.next_slot - 1)
     }
 
+    /// How many slots there are, in use or not.
+    pub const fn slots(&self) -> u32 {
+        self.slots
+    }
+
     /// Deletes what is in a slot; the slot can be used again.
     pub fn discard(&mut self, slot: u32) -> Result<()> {
         delete(slot)?;

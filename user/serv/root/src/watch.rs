@@ -9,6 +9,7 @@ use image::layout::STACK_BYTES;
 use image::{Component, OnDeath, Places, System};
 use macadamia::alloc::vec::Vec;
 use macadamia::ipc::{Message, Received, receive, reply};
+use macadamia::start::Usage;
 use macadamia::{Error, MessageKind, Thread, cap, start, time, utcb};
 
 /// Notification bit of the alarm for restarts.
@@ -111,6 +112,9 @@ impl Watch<'_> {
             }
             (MessageKind::Call, start::COMPONENT) => {
                 let _ = reply(received.handle, self.component(argument as usize));
+            }
+            (MessageKind::Call, start::USAGE) => {
+                let _ = reply(received.handle, Usage::own(self.resources.slots()).message());
             }
             _ => {
                 let _ = reply(received.handle, Message::new([u32::MAX, Error::BadOperation as u32, 0]));
