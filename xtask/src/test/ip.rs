@@ -4,7 +4,8 @@
 use super::net::{bytes, checksum};
 use super::tally::Test;
 use crate::bench::ping::{Peer, Questions};
-use crate::build::{self, Built, Options, Wire};
+use crate::build::{self, Built, Options, Seed, Wire};
+use crate::description::Interface;
 use crate::guest::{self, Guest};
 use crate::machine::emulator::{self, Machine, Transcript, batch};
 use crate::machine::network::{Forward, Nic, free_port};
@@ -25,6 +26,7 @@ pub const ALL: &[Test] = &[
     ("net.many", many),
     ("net.flood", || flood(Nic::Virtio)),
     ("net.flood.e1000", || flood(Nic::E1000)),
+    ("net.chaos.e1000", chaos),
 ];
 
 /// The longest that a test with Linux may take.
@@ -225,4 +227,16 @@ fn flood(nic: Nic) -> Result<()> {
     let died = console.lines().find(|line| [" died", " hangs", " ended with", "begins anew"].iter().any(|what| line.contains(what)));
     ensure!(died.is_none(), "{died:?}");
     answered.map(|_| ())
+}
+
+/// Faults of the drivers of an e1000 and of an ATA disk, and of who uses them: all works again each time, in the machine's own time.
+fn chaos() -> Result<()> {
+    let options = Options { seed: Seed::Fixed, wire: Wire::USER, nic: Nic::E1000, interface: Some(Interface::Ata), ..Options::default() };
+    let built = build::plan(Path::new("tests/systems/chaos-e1000.toml"), options)?.carry_out()?;
+    let transcript = batch(&built, Machine::Qemu { cpu: &built.cpu, icount: true, model: None }, 10 * MINUTES)?;
+    let Transcript { results, console, .. } = &transcript;
+    results.lines().filter(|line| line.starts_with('#')).for_each(|line| println!("{line}"));
+    let good = ["verified", "slots", "recovers", "rhythm"].iter().all(|name| results.contains(&format!("ok chaos.{name}\n")));
+    ensure!(transcript.is_done() && good && !results.contains("not ok"), "{results}{console}");
+    Ok(())
 }
