@@ -19,8 +19,9 @@ pub const ALL: &[Test] = &[("linux.debian.net", debian)];
 /// How often `ab` asks the web server, ten at a time.
 const REQUESTS: u32 = 200;
 
-/// Debian has the network as systemd sets it up: an address and names, by a server of this machine. `curl` and `ab` fetch what is to be
-/// fetched, `apt-get` installs a package from a signed repository and refuses what is not signed, `ssh` goes out and comes in.
+/// Debian has the network as systemd sets it up: an address and names, by a server of this machine. `curl`, `ab` and `wrk` fetch what is
+/// to be fetched, `dhclient` gets the address, too, `apt-get` installs a package from a signed repository and refuses what is not signed,
+/// `ssh` goes out and comes in.
 fn debian() -> Result<()> {
     disk::forget("out/net-debian/disk.img")?;
     let (server, names, ssh) = (Server::start()?, Names::start()?, free_port()?);
@@ -42,7 +43,11 @@ fn debian() -> Result<()> {
          install good || cat /tmp/log; greeting; \
          ssh -q -p {ssh} -o BatchMode=yes -o StrictHostKeyChecking=accept-new root@{NAME} 'echo $SSH_CONNECTION | wc -w; cat > /tmp/bash' < /bin/bash; \
          cmp /tmp/bash /bin/bash; echo $?; curl -s 10.0.2.40/status.txt | grep -c runs; \
-         ab -q -n {REQUESTS} -c 10 http://10.0.2.40/ | grep -e ^Complete -e ^Failed | tr -s ' '; curl -s {}",
+         ab -q -n {REQUESTS} -c 10 http://10.0.2.40/ | grep -e ^Complete -e ^Failed | tr -s ' '; \
+         wrk -t 1 -c 10 -d 5s http://10.0.2.40/ > /tmp/wrk; echo $?; grep -c -e 'Socket errors' -e Non-2xx /tmp/wrk; \
+         awk '/requests in/ {{ print ($1 >= {REQUESTS}) ? \"enough\" : \"few\" }}' /tmp/wrk; \
+         dhclient -1 -v -sf /bin/true -lf /tmp/leases -pf /tmp/pid eth0 > /tmp/dhclient 2>&1; grep -o -e '^DHCPACK of [0-9.]*' -e '^bound to [0-9.]*' /tmp/dhclient; \
+         kill $(cat /tmp/pid); curl -s {}",
         server.url(&BYTES.to_string()),
         server.url("wait")
     );
@@ -59,7 +64,7 @@ fn debian() -> Result<()> {
     let sum = checksum(&bytes(BYTES));
     let expected = format!(
         "running\n{sum}  -\n1\n10.0.2.2\n2\n{sum}  -\n100\nBADSIG\n100\nHash Sum mismatch\n{}\n4\n0\n8\n\
-         Complete requests: {REQUESTS}\nFailed requests: 0\n",
+         Complete requests: {REQUESTS}\nFailed requests: 0\n0\n0\nenough\nDHCPACK of 10.0.2.15\nbound to 10.0.2.15\n",
         mirror::GREETING
     );
     ensure!(outcome.text() == expected, "Debian says {:?} instead of {expected:?}", outcome.said());
