@@ -166,8 +166,6 @@ fn report(env: &Env, victims: &Victims, tallies: Vec<Tally>, faults: u32, probes
         verdict(good, format_args!("chaos.restarts.{name}"), "no fault took it down");
     }
     probes.all.iter().for_each(|probe| probe.report());
-    verdict(true, format_args!("chaos.recovers"), "");
-    println!("{faults} faults");
     if let Some(rhythm) = env.given("rhythm").map(|given| Thread(given.slot)) {
         let good = match rhythm.ask([REPORT, 0, 0]) {
             Ok([beats, missed, latest]) => {
@@ -178,6 +176,8 @@ fn report(env: &Env, victims: &Victims, tallies: Vec<Tally>, faults: u32, probes
         };
         verdict(good, format_args!("chaos.rhythm"), "missed a beat");
     }
+    verdict(true, format_args!("chaos.recovers"), "");
+    println!("{faults} faults");
     result!("done");
 }
 
