@@ -57,6 +57,8 @@ const SLOW: &[&str] = &[
     "linux.net.restarts.e1000",
     "net.flood.e1000",
     "linux.load",
+    "linux.disk.long",
+    "linux.kselftest.alone",
     "linux.kselftest.bochs",
     "linux.busybox",
     "linux.busybox.forced",
@@ -73,6 +75,7 @@ const SLOW: &[&str] = &[
     "linux.faults.forced",
     "linux.disk.forced",
     "bench.checker",
+    "source.portable.all",
 ];
 
 /// What a test does.

@@ -31,7 +31,7 @@ pub const ALL: &[Test] = &[
     ("linux.interrupts.forced", || forced(linux::interrupts)),
     ("linux.reboot.forced", || forced(dialogue::reboot)),
     ("linux.two.forced", || forced(dialogue::two)),
-    ("linux.disk.forced", || forced(disk::disk)),
+    ("linux.disk.forced", || forced(disk::disk_long)),
     ("linux.two.lives", || forced(lives)),
     ("linux.busybox.forced", || forced(suites::busybox)),
 ];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Test suites of others, run in Linux on Macadamia and on Linux alone: the same cases must pass.
+//! Test suites of others, run in Linux on Macadamia and on Linux alone: the same cases must pass. Of kselftests a list says which pass on
+//! Linux alone, and a test of its own that it is right.
 
 use super::tally::Test;
 use crate::guest::{self, Guest};
@@ -14,7 +15,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// All of them.
-pub const ALL: &[Test] = &[("linux.kselftest", kselftest), ("linux.busybox", busybox)];
+pub const ALL: &[Test] = &[("linux.kselftest", kselftest), ("linux.kselftest.alone", kselftest_alone), ("linux.busybox", busybox)];
 
 /// A Linux with the memory that the suites want.
 const SYSTEM: &str = "tests/systems/linux-suites.toml";
@@ -76,27 +77,26 @@ impl Passed {
     }
 }
 
-/// Runs a script on both at a time, in QEMU each in its machine's own time: what it measures and waits for is the same
-/// on a busy host. Returns what it printed in Linux on Macadamia, and on Linux
-/// alone; both are kept as files, too.
-fn both(name: &str, system: &str, on: Emulator, inserts: Vec<Insert>, script: &str) -> Result<[String; 2]> {
-    let kept = |kind: &str, text: &str| std::fs::write(Path::new(FOLDER).join(name).with_extension(kind), text);
+/// Keeps what a suite printed as a file.
+fn keep(name: &str, kind: &str, text: String) -> Result<String> {
+    std::fs::write(Path::new(FOLDER).join(name).with_extension(kind), &text)?;
+    Ok(text)
+}
+
+/// Runs a script in Linux on Macadamia, in QEMU in its machine's own time, as on Linux alone: what it measures and waits for is the same
+/// on a busy host. Returns what it printed, which is kept as a file, too.
+fn here(name: &str, system: &str, on: Emulator, inserts: Vec<Insert>, script: &str) -> Result<String> {
     // Bochs is slow.
     let timeout = if on == Emulator::Bochs { 3 * TIMEOUT } else { TIMEOUT };
-    server::native()?;
-    let (here, alone) = std::thread::scope(|scope| {
-        let copy = inserts.clone();
-        let alone = scope.spawn(|| guest::native(script, copy, None, TIMEOUT));
-        let here = Guest { system, on, inserts, timeout, own_time: true, ..Guest::default() }.run(script);
-        (here, alone.join())
-    });
-    let alone = alone.map_err(|_| anyhow::anyhow!("the run on Linux alone panicked"))?;
-    let here = here?;
-    kept("here", &here.text())?;
-    let alone = alone?.out;
-    kept("alone", &alone)?;
-    ensure!(here.status == 0, "{}", here.said());
-    Ok([here.text(), alone])
+    let outcome = Guest { system, on, inserts, timeout, own_time: true, ..Guest::default() }.run(script)?;
+    let text = keep(name, "here", outcome.text())?;
+    ensure!(outcome.status == 0, "{}", outcome.said());
+    Ok(text)
+}
+
+/// The same on Linux alone.
+fn alone(name: &str, inserts: Vec<Insert>, script: &str) -> Result<String> {
+    keep(name, "alone", guest::native(script, inserts, None, TIMEOUT)?.out)
 }
 
 /// Whether the cases that passed differ just as it is known.
@@ -109,7 +109,11 @@ fn compare(name: &str, here: &BTreeSet<String>, alone: &BTreeSet<String>, known:
     for case in known.iter().filter(|case| here.contains(*case) == alone.contains(*case)) {
         wrong.push(format!("differs no more: {case}"));
     }
-    ensure!(wrong.is_empty(), "{}\nwhat was printed is in {FOLDER}/{name}.here and {FOLDER}/{name}.alone", wrong.join("\n"));
+    ensure!(
+        wrong.is_empty(),
+        "{}\nwhat was printed is in {FOLDER}/{name}.here and, on Linux alone, in {FOLDER}/{name}.alone",
+        wrong.join("\n")
+    );
     Ok(())
 }
 
@@ -170,7 +174,39 @@ pub(super) fn kselftest_on_bochs() -> Result<()> {
     run_kselftests("kselftest-bochs", Emulator::Bochs, &pinned)
 }
 
+/// What passes on Linux alone, a case a line.
+const ALONE: &str = "tests/linux/kselftests.alone";
+
 fn run_kselftests(name: &str, on: Emulator, pinned: &Pinned) -> Result<()> {
+    let list = std::fs::read_to_string(ALONE).with_context(|| format!("cannot read {ALONE}"))?;
+    let belongs = |case: &str, run: &String| {
+        case.strip_prefix(run.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(':') || rest.starts_with(" ("))
+    };
+    let alone = list.lines().filter(|case| pinned.runs.iter().any(|run| belongs(case, run))).map(String::from).collect();
+    let text = here(name, SYSTEM, on, kselftest_inserts(pinned)?, &format!("{UNPACK}{RUN_LIST}"))?;
+    compare(name, &kselftest_cases(&text, &pinned.vary), &alone, &pinned.differ)
+}
+
+/// The list of what passes on Linux alone is right, and each program that runs passes something there.
+fn kselftest_alone() -> Result<()> {
+    let pinned = Pinned::read("tests/linux/kselftests")?;
+    let text = alone("kselftest", kselftest_inserts(&pinned)?, &format!("{UNPACK}{RUN_LIST}"))?;
+    let cases = kselftest_cases(&text, &pinned.vary);
+    for run in &pinned.runs {
+        let passes = cases.iter().any(|case| case == run || case.starts_with(&format!("{run}: ")));
+        ensure!(passes, "no case of `{run}` passes on Linux alone: do not list it");
+    }
+    let list: String = cases.iter().map(|case| format!("{case}\n")).collect();
+    let found = Path::new(FOLDER).join("kselftests.alone");
+    std::fs::write(&found, &list)?;
+    println!("# {} cases pass on Linux alone", cases.len());
+    let known = std::fs::read_to_string(ALONE).unwrap_or_default();
+    ensure!(known == list, "{ALONE} lists other cases than pass on Linux alone; these are in {}", found.display());
+    Ok(())
+}
+
+/// The suite and what its programs need.
+fn kselftest_inserts(pinned: &Pinned) -> Result<Vec<Insert>> {
     let list = pinned.runs.iter().map(|run| format!("{run}\n")).collect::<String>();
     let mut inserts = vec![build_kselftests(pinned)?, Insert { guest: "/list".into(), contents: list.into_bytes(), mode: 0o644 }];
     let libraries = ["ld-linux.so.2", "libc.so.6", "libgcc_s.so.1", "libm.so.6"];
@@ -181,12 +217,7 @@ fn run_kselftests(name: &str, on: Emulator, pinned: &Pinned) -> Result<()> {
         let contents = std::fs::read(&host).with_context(|| format!("cannot read {}", host.display()))?;
         inserts.push(Insert { guest, contents, mode: 0o755 });
     }
-    let [here, alone] = both(name, SYSTEM, on, inserts, &format!("{UNPACK}{RUN_LIST}"))?.map(|text| kselftest_cases(&text, &pinned.vary));
-    for run in &pinned.runs {
-        let passes = alone.iter().any(|case| case == run || case.starts_with(&format!("{run}: ")));
-        ensure!(passes, "no case of `{run}` passes on Linux alone: do not list it");
-    }
-    compare(name, &here, &alone, &pinned.differ)
+    Ok(inserts)
 }
 
 /// What kselftests are linked with, and a shell that one of them names.
@@ -248,7 +279,14 @@ pub(super) fn busybox_of(system: &str, binary: Vec<Insert>) -> Result<()> {
         "{UNPACK}export SHELL=/bin/sh; cd /tmp/suite && cp /config .config && ln -s /bin/busybox busybox && cd testsuite && rm {without} && \
          timeout -s KILL 600 ./runtest > /tmp/output 2>&1 < /dev/null; grep '^[A-Z]*: ' /tmp/output"
     );
-    let [here, alone] = both("busybox", system, Emulator::Qemu, inserts, &script)?.map(|text| {
+    server::native()?;
+    let (here, alone) = std::thread::scope(|scope| {
+        let copy = inserts.clone();
+        let alone = scope.spawn(|| alone("busybox", copy, &script));
+        (here("busybox", system, Emulator::Qemu, inserts, &script), alone.join())
+    });
+    let alone = alone.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    let [here, alone] = [here?, alone?].map(|text| {
         let mut passed = Passed::default();
         text.lines().filter_map(|line| line.strip_prefix("PASS: ")).for_each(|case| passed.add(case));
         passed.cases()
