@@ -9,7 +9,7 @@ use macadamia::cap::{copy, frame, set_frame};
 use macadamia::ipc::{Message, Received, receive, reply_wait};
 use macadamia::map::{map, protect, unmap};
 use macadamia::{Memory, Space, Thread};
-use processor::{ARGUMENTS, BREAKPOINT, INVALID, INVALID_BYTES, KERNEL_REFUSED, NUMBER, PC, RESULT, Words, code};
+use processor::{ARGUMENTS, BREAKPOINT, INVALID, INVALID_BYTES, KERNEL_REFUSED, NUMBER, PC, RESULT, WRITE_REFUSED, Words, code};
 
 pub const CASES: &[Case] = &[
     ("an_invalid_opcode_reaches_the_handler", |bed| expect(bed, code::invalid(), INVALID)),
@@ -88,7 +88,7 @@ fn reading_the_kernel(bed: &mut Bed) -> Result<(), Why> {
 fn writing_the_information_page(bed: &mut Bed) -> Result<(), Why> {
     launch_with(bed, code::write(), abi::utcb::KIP_ADDRESS)?;
     let (r, _) = next()?;
-    check("a write is refused", r.words[..2] == [vector::PAGE_FAULT, abi::utcb::KIP_ADDRESS] && r.words[2] & fault::WRITE != 0)
+    check("a write that is refused", r.words == [vector::PAGE_FAULT, abi::utcb::KIP_ADDRESS, WRITE_REFUSED])
 }
 
 fn fault_tells(bed: &mut Bed) -> Result<(), Why> {
