@@ -48,6 +48,7 @@ pub fn clean_and_drop(range: Range<u32>) {
         regs::clean_and_drop_line(line);
         regs::drop_instruction_line(line);
     });
+    regs::drop_branches(0);
     regs::drain(0);
 }
 
@@ -57,6 +58,7 @@ pub fn synchronise(range: Range<u32>) {
         regs::clean_line(line);
         regs::drop_instruction_line(line);
     });
+    regs::drop_branches(0);
     regs::drain(0);
 }
 

@@ -56,6 +56,8 @@ operation!(/// Drops a line of instructions.
     drop_instruction_line, "c7, c5, 1");
 operation!(/// Drops all instructions, and what branches are predicted by.
     drop_instructions, "c7, c5, 0");
+operation!(/// Drops what branches are predicted by: dropping a line of instructions leaves it.
+    drop_branches, "c7, c5, 6");
 operation!(/// Waits until all writes are in memory.
     drain, "c7, c10, 4");
 
