@@ -183,7 +183,7 @@ pub unsafe fn init(block: Word) -> Env {
     }
 }
 
-pub use image::protocol::root::{COMPONENT, EXIT, USAGE, STATUS};
+pub use image::protocol::root::{COMPONENT, EXIT, STATUS, USAGE};
 
 /// How a component is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
