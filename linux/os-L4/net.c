@@ -38,7 +38,7 @@
 
 /* Frames of at most so many bytes are copied, and of others the headers: nobody changes those under way. */
 #define COPIED		256
-#define HEADERS		128
+#define HEADERS		(ETH_HLEN + 60 + 60)
 /* Rings of a port: of each direction one of slots that are filled, and one of those that are free. */
 #define RINGS		4
 /* With fewer slots frames have one. */
@@ -468,6 +468,8 @@ static unsigned int headers(const char *frame)
 	const struct iphdr *ip = (const struct iphdr *)(eth + 1);
 	const struct tcphdr *tcp = (const struct tcphdr *)((const char *)ip + ip->ihl * 4);
 
+	/* Both lengths are four bits, in words. */
+	BUILD_BUG_ON(HEADERS < ETH_HLEN + 15 * 4 + 15 * 4);
 	if (eth->h_proto != htons(ETH_P_IP) || ip->ihl < 5 || ip->protocol != IPPROTO_TCP || tcp->doff < 5)
 		return 0;
 	return (const char *)tcp + tcp->doff * 4 - frame;
