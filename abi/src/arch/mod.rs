@@ -21,7 +21,7 @@ pub mod powerpc;
 pub mod riscv64;
 pub mod x86_64;
 
-#[cfg(target_arch = "arm")]
+#[cfg(any(target_arch = "arm", all(target_arch = "x86_64", feature = "arm")))]
 pub use armv5 as current;
 #[cfg(target_arch = "powerpc")]
 pub use powerpc as current;
@@ -29,11 +29,11 @@ pub use powerpc as current;
 pub use riscv64 as current;
 #[cfg(all(target_arch = "x86_64", any(target_os = "none", feature = "wide")))]
 pub use x86_64 as current;
-// Programs of the host are about IA-32, and tests of the portable crates have its word.
+// Programs of the host are about IA-32, and tests of the portable crates have its word, if no feature says otherwise.
 #[cfg(not(any(
     target_arch = "arm",
     target_arch = "powerpc",
     target_arch = "riscv64",
-    all(target_arch = "x86_64", any(target_os = "none", feature = "wide"))
+    all(target_arch = "x86_64", any(target_os = "none", feature = "wide", feature = "arm"))
 )))]
 pub use ia32 as current;

@@ -7,11 +7,11 @@
 #![warn(missing_docs)]
 
 pub mod abort;
-// The contract's frame is that of the processor that is compiled for.
-#[cfg(target_arch = "arm")]
+// The contract's frame is that of the processor that is compiled for, or that the feature says.
+#[cfg(any(target_arch = "arm", feature = "arm"))]
 mod registers;
 mod saved;
 
-#[cfg(target_arch = "arm")]
+#[cfg(any(target_arch = "arm", feature = "arm"))]
 pub use registers::Armv5;
 pub use saved::{THUMB, USER_MODE, hw, restart_helper, vector, word};

@@ -9,8 +9,8 @@ use kcore::port::{CONTEXT_WORDS, Context, Registers};
 /// Registers of a system call: the tag and arguments, then the results.
 pub const ARGUMENTS: usize = 2 + abi::tag::REGISTER_WORDS as usize;
 /// Where the frame begins in a [`Context`].
-const FRAME: usize = 8;
-const _: () = assert!(ARGUMENTS <= FRAME && FRAME + size_of::<Frame>() / size_of::<Word>() <= CONTEXT_WORDS);
+const FRAME: usize = ARGUMENTS;
+const _: () = assert!(FRAME + size_of::<Frame>() / size_of::<Word>() <= CONTEXT_WORDS);
 
 /// The layout of a thread's registers on the host.
 #[derive(Clone, Copy, Debug)]
