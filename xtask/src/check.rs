@@ -109,6 +109,7 @@ const SAFE: &[&str] = &[
     "tests/conform",
     "tests/known-counts",
     "tests/differential",
+    "tests/differential-armv5",
     "tests/fast-paths",
     "tests/flood",
     "tests/hostile",

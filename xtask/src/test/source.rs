@@ -17,18 +17,28 @@ pub const ALL: &[Test] = &[
     ("source.manual", manual::check),
     ("source.clippy.host", || cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])),
     ("source.clippy.wide", || cargo(&["clippy", "--quiet", "-p", HOST, "--features", WIDE, "--all-targets", "--", "-D", "warnings"])),
+    ("source.clippy.armv5", || {
+        cargo(&["clippy", "--quiet", "-p", CONTEXT, "-p", DIFFERENTIAL, "--features", ARM, "--all-targets", "--", "-D", "warnings"])
+    }),
     ("source.clippy.bare", clippy_bare),
     ("source.clippy.versatilepb", clippy_versatilepb),
     ("source.portable", || portable(&TARGETS[..DIFFERENT])),
     ("source.portable.all", || portable(TARGETS)),
     ("host", || cargo(&["test", "--quiet"])),
     ("host.wide", || cargo(&["test", "--quiet", "-p", HOST, "--features", WIDE])),
+    ("host.armv5", || cargo(&["test", "--quiet", "-p", CONTEXT, "--features", ARM])),
     ("differential", differential),
+    ("differential.armv5", differential_armv5),
 ];
 
 /// The port to the host, and the feature with which it has 64-bit words and four levels of tables.
 const HOST: &str = "arch-host";
 const WIDE: &str = "wide";
+
+/// ARMv5's registers, what holds its fast path against the portable kernel, and the feature with which they have its contract on the host.
+const CONTEXT: &str = "armv5-context";
+const DIFFERENTIAL: &str = "differential-armv5";
+const ARM: &str = "arm";
 
 /// Crates without a processor in them.
 const PORTABLE: &[&str] = &["abi", "pool", "mmu", "kcore", "macadamia"];
@@ -113,11 +123,22 @@ fn portable(targets: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The fast paths as built against the portable kernel.
-fn differential() -> Result<()> {
-    let options = Options { seed: Seed::Fixed, folder: Some("differential"), ..Options::default() };
+/// A kernel as built, and the seed of what it is held against.
+fn kernel_and_seed(folder: &str) -> Result<[String; 2]> {
+    let options = Options { seed: Seed::Fixed, folder: Some(folder), ..Options::default() };
     let built = build::plan(Path::new("systems/hello.toml"), options)?.carry_out()?;
-    let kernel = built.kernel.to_string_lossy().into_owned();
     let seed = std::env::var("MACADAMIA_SEED").unwrap_or_else(|_| "1".into());
+    Ok([built.kernel.to_string_lossy().into_owned(), seed])
+}
+
+/// IA-32's fast paths as built against the portable kernel.
+fn differential() -> Result<()> {
+    let [kernel, seed] = kernel_and_seed("differential")?;
     cargo(&["run", "--quiet", "--release", "-p", "differential", "--", &kernel, &seed])
+}
+
+/// ARMv5's.
+fn differential_armv5() -> Result<()> {
+    let [kernel, seed] = board::with(board::get("versatilepb")?, || kernel_and_seed(DIFFERENTIAL))?;
+    cargo(&["run", "--quiet", "--release", "-p", DIFFERENTIAL, "--features", ARM, "--", &kernel, &seed])
 }

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The entry code and the way out, as they were built, and the tests in them.
+
+use anyhow::{Context, Result, bail, ensure};
+use object::{Object, ObjectSection, ObjectSymbol};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Flags in CPSR.
+pub const ZERO: u32 = 1 << 30;
+/// See [`ZERO`].
+pub const CARRY: u32 = 1 << 29;
+
+/// The instructions that set flags between `swi_entry` and `slow`, in their order: the name of a test, and the flags with which it would be
+/// passed. The last of T9 looks at the partner. Two are no tests: they say whether the process identifier is written.
+pub const TESTS: [Option<(&str, u32)>; 14] = [
+    Some(("T1", ZERO)),
+    Some(("T2 of call", ZERO)),
+    Some(("T3", 0)),
+    Some(("T4", 0)),
+    Some(("T5", ZERO)),
+    Some(("T6 of call", ZERO)),
+    None,
+    None,
+    Some(("T2 of reply_wait", ZERO)),
+    Some(("T8", ZERO)),
+    Some(("T9", ZERO)),
+    Some(("T9, partner", ZERO)),
+    Some(("T10", ZERO)),
+    Some(("T6 of reply_wait", ZERO)),
+];
+
+/// Where the kernel has the words that its entry code knows.
+#[derive(Default)]
+pub struct Places {
+    /// `Cpu`.
+    pub cpu: u32,
+    /// The kernel, and how many bytes its words are: one of them notes the domains.
+    pub kernel: (u32, u32),
+    /// The bits of a handle that are an index.
+    pub index_mask: u32,
+}
+
+/// The code, from `swi_entry` to where exceptions enter.
+pub struct Code {
+    start: u32,
+    words: Vec<u32>,
+    /// Words that are no instructions.
+    data: BTreeSet<u32>,
+    /// Names, addresses and bytes.
+    symbols: Vec<(String, u32, u32)>,
+    /// Addresses of what [`TESTS`] lists.
+    pub tests: Vec<u32>,
+    /// Words that it knows.
+    pub places: Places,
+}
+
+/// How often the instruction at an address was executed with its condition met, and how often not.
+pub type Executed = BTreeMap<u32, [u64; 2]>;
+
+/// Whether an instruction sets flags for those behind it.
+const fn sets_flags(instruction: u32) -> bool {
+    instruction >> 26 & 3 == 0 && instruction & 1 << 20 != 0 && instruction >> 12 & 15 != 15
+}
+
+impl Code {
+    /// Reads it from the kernel's ELF file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let file = object::File::parse(&*bytes)?;
+        let named = |s: object::Symbol| Some((s.name().ok()?.to_string(), u32::try_from(s.address()).ok()?, u32::try_from(s.size()).ok()?));
+        let symbols = file.symbols().filter_map(named).collect();
+        let mut code = Self { start: 0, words: Vec::new(), data: BTreeSet::new(), symbols, tests: Vec::new(), places: Places::default() };
+        let (start, end) = (code.symbol("swi_entry")?, code.symbol("undefined_entry")?);
+        code.start = start;
+        let section = file.section_by_name(".text").context("no section `.text`")?;
+        let text = section.data_range(start.into(), (end - start).into())?.context("the entry code is not in `.text`")?;
+        code.words = text.chunks_exact(4).map(bytemuck::pod_read_unaligned).collect();
+        // Mapping symbols (ELF for the ARM Architecture, 5.5.5) say where data begins and where instructions go on.
+        let mut marks: Vec<(u32, bool)> =
+            code.symbols.iter().filter(|(name, ..)| matches!(&**name, "$a" | "$d")).map(|(name, at, _)| (*at, name == "$d")).collect();
+        marks.sort_unstable();
+        let is_data = |at: u32| marks.iter().rev().find(|(mark, _)| *mark <= at).is_some_and(|(_, is_data)| *is_data);
+        code.data = (start..end).step_by(4).filter(|at| is_data(*at)).collect();
+        let slow = code.symbol("slow")?;
+        code.tests = (start..slow).step_by(4).filter(|at| code.instruction(*at).is_some_and(sets_flags)).collect();
+        ensure!(code.tests.len() == TESTS.len(), "the fast path has {} tests, not those that are known", code.tests.len());
+        code.places =
+            Places { cpu: code.symbol("5panic3CPU")?, kernel: code.find("4lock6KERNEL")?, index_mask: code.symbol("10INDEX_MASK")? };
+        Ok(code)
+    }
+
+    /// Address of a symbol: by its name, or the only one of Rust's that ends with it.
+    pub fn symbol(&self, name: &str) -> Result<u32> {
+        self.find(name).map(|(address, _)| address)
+    }
+
+    /// The same with its bytes.
+    fn find(&self, name: &str) -> Result<(u32, u32)> {
+        let is_it = |symbol: &str| symbol == name || symbol.starts_with("_R") && symbol.ends_with(name);
+        let mut found = self.symbols.iter().filter(|(symbol, ..)| is_it(symbol));
+        match (found.next(), found.next()) {
+            (Some((_, address, bytes)), None) => Ok((*address, *bytes)),
+            _ => bail!("the kernel has not just one symbol `{name}`"),
+        }
+    }
+
+    /// The word at an address of the code, of whatever kind.
+    pub fn word(&self, at: u32) -> Option<u32> {
+        self.words.get((at.wrapping_sub(self.start) / 4) as usize).copied().filter(|_| at.is_multiple_of(4))
+    }
+
+    /// The instruction at an address.
+    pub fn instruction(&self, at: u32) -> Option<u32> {
+        self.word(at).filter(|_| !self.data.contains(&at))
+    }
+
+    /// Instructions that were never executed, or if they have a condition not both ways. What does nothing is left out.
+    pub fn missed(&self, executed: &Executed) -> Vec<String> {
+        let all = (self.start..).step_by(4).take(self.words.len());
+        all.filter_map(|at| {
+            let instruction = self.instruction(at)?;
+            let [met, not_met] = executed.get(&at).copied().unwrap_or_default();
+            let has_condition = instruction >> 28 != 14;
+            (met == 0 || has_condition && not_met == 0).then(|| format!("{instruction:#010x} at {at:#x}: {met} and {not_met}"))
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What must be the same, and what nobody will ever read again.
+
+use crate::code::Code;
+use crate::machine::{Machine, REGISTERS};
+use crate::scenario::{ARGUMENTS, Host};
+use anyhow::{Context, Result, ensure};
+use arch_host::POOL_BASE;
+use armv5_context::{hw, word};
+use core::mem::offset_of;
+use kcore::port::CONTEXT_WORDS;
+use kcore::thread::{ANCHOR, BYTES, gate};
+use kcore::{Cpu, Kernel, Scheduler, Thread};
+use pool::{Link, Ref};
+use std::collections::BTreeMap;
+
+/// What the portable kernel found, beside its registers.
+pub struct Before {
+    pool: Vec<u8>,
+    sched: Scheduler,
+}
+
+impl Before {
+    /// As it is now.
+    pub fn new(kernel: &Kernel<Host>) -> Self {
+        Self { pool: kernel.pool.bytes_at(POOL_BASE, kernel.pool.bytes()).to_vec(), sched: kernel.sched }
+    }
+}
+
+/// What the processor and the kernel have beside the user's registers and the pool when the code begins.
+#[derive(Clone, Copy)]
+pub struct Noted {
+    /// The process identifier.
+    pub pid: u32,
+    /// The domains that were open since the cache was last cleaned.
+    pub dirty: u32,
+}
+
+/// What the assembly left when it went back to user mode.
+pub struct Outcome {
+    /// Who runs.
+    pub current: Link<Thread>,
+    registers: [u32; REGISTERS],
+    written: BTreeMap<u32, u32>,
+    dacr: Option<u32>,
+    pid: u32,
+    pid_writes: u32,
+    had: Noted,
+}
+
+impl Outcome {
+    /// Of a machine that went there, and had this before.
+    pub fn new(machine: &Machine, code: &Code, had: Noted) -> Result<Self> {
+        let current = machine.word(code.places.cpu + offset_of!(Cpu, current) as u32).context("nobody runs")?;
+        Ok(Self {
+            current: Link::from_value(current),
+            registers: machine.user(),
+            written: machine.written().clone(),
+            dacr: machine.dacr,
+            pid: machine.pid,
+            pid_writes: machine.pid_writes,
+            had,
+        })
+    }
+
+    /// Whether the process identifier is another one.
+    pub const fn changed_pid(&self) -> bool {
+        self.pid_writes != 0
+    }
+
+    /// The processor runs the thread in `current` with its registers, in its space. Nothing was written but memory of the pool, words that
+    /// are in `others`, and the word that notes the domains.
+    pub fn runs(&self, kernel: &mut Kernel<Host>, code: &Code, others: &[u32]) -> Result<()> {
+        let current = kernel.current().context("nobody runs")?;
+        ensure!(self.current.is(current), "{current:?} runs, by the assembly {:?}", self.current);
+        let thread = &kernel.pool[current];
+        let saved = user(thread);
+        ensure!(self.registers == saved, "its registers are\n{saved:x?}, by the assembly\n{:x?}", self.registers);
+        let words = kernel.pool[thread.space.get().context("it has no space")?].hw;
+        ensure!(self.dacr == Some(words[hw::DACR]), "its domains are {:#x}, by the assembly {:x?}", words[hw::DACR], self.dacr);
+        let pid = if words[hw::PID] & hw::INDIFFERENT != 0 { self.had.pid } else { words[hw::PID] };
+        ensure!(self.pid == pid, "the process identifier is {pid:#x}, by the assembly {:#x}", self.pid);
+        ensure!(self.pid_writes == u32::from(pid != self.had.pid), "the process identifier was written {} times", self.pid_writes);
+        let is_pool = |address: &u32| address.wrapping_sub(POOL_BASE) < kernel.pool.bytes();
+        let elsewhere: Vec<_> = self.written.iter().filter(|(at, _)| !is_pool(at) && !others.contains(at)).collect();
+        let (start, bytes) = code.places.kernel;
+        let [(at, dirty)] = elsewhere[..] else { anyhow::bail!("words were written at {elsewhere:x?}") };
+        ensure!(at.wrapping_sub(start) < bytes, "{at:#x} was written");
+        ensure!(*dirty == self.had.dirty | words[hw::DACR], "the domains that were open are said to be {dirty:#x}");
+        Ok(())
+    }
+}
+
+/// A thread's registers in the order of a user's.
+pub fn user(thread: &Thread) -> [u32; REGISTERS] {
+    let c = &thread.context;
+    std::array::from_fn(|index| match index {
+        15 => c[word::PC],
+        16 => c[word::CPSR],
+        _ => c[word::R0 + index],
+    })
+}
+
+/// Clears what has no meaning in the state that the thread who entered is in, and the fast path leaves as it was.
+fn normalise(thread: &mut Thread) {
+    // Its next registers of a message come with the message; why it entered is told of threads that stopped alone.
+    for index in (word::R0..word::R0 + ARGUMENTS).chain([word::VECTOR, word::ERROR]) {
+        thread.context[index] = 0;
+    }
+    // The badge of a call that was delivered.
+    thread.badge = 0;
+    // It waits for anybody.
+    if thread.gate == gate::OPEN {
+        thread.partner = Link::NULL;
+    }
+}
+
+/// Holds what the portable kernel made of an event of `me` against the assembly's.
+pub fn compare(kernel: &mut Kernel<Host>, before: &Before, me: Ref<Thread>, outcome: &Outcome, code: &Code) -> Result<()> {
+    outcome.runs(kernel, code, &[code.places.cpu + offset_of!(Cpu, current) as u32])?;
+    ensure!(kernel.sched == before.sched, "the ready queues or the slice are {:?}", kernel.sched);
+    ensure!(kernel.port.timer.is_none(), "the portable kernel programmed the timer");
+    ensure!(kernel.port.invalidated.is_empty(), "the portable kernel dropped translations");
+    let mut assembly = before.pool.clone();
+    let mut portable = kernel.pool.bytes_at(POOL_BASE, kernel.pool.bytes()).to_vec();
+    for (address, value) in outcome.written.iter().filter(|(at, _)| at.wrapping_sub(POOL_BASE) < kernel.pool.bytes()) {
+        let offset = (address - POOL_BASE) as usize;
+        assembly[offset..offset + 4].copy_from_slice(&value.to_ne_bytes());
+    }
+    let current = kernel.current().context("nobody runs")?;
+    // The fast path does not write it.
+    let [had, has] = [me, current].map(|thread| kernel.pool[thread].lazy_state[0]);
+    ensure!(had == has, "the thread pointer is {had:#x} in place of {has:#x}");
+    for index in 0..kernel.threads.count {
+        let Some(thread) = kernel.threads.get(index) else { continue };
+        let start = (thread.address() - ANCHOR - POOL_BASE) as usize;
+        let range = start..start + BYTES as usize;
+        let [a, p] = [&mut assembly, &mut portable].map(|pool| {
+            let mut copy: Thread = bytemuck::pod_read_unaligned(&pool[range.clone()]);
+            pool[range.clone()].fill(0);
+            if thread == me {
+                normalise(&mut copy);
+            }
+            if thread == current {
+                // They are in the processor.
+                copy.context = [0; CONTEXT_WORDS];
+            }
+            copy
+        });
+        ensure!(
+            p.gate == a.gate && p.partner == a.partner && p.handle == a.handle && p.context == a.context,
+            "thread {index}: gate {:#x}, partner {:?}, handle {:#x}, by the assembly {:#x}, {:?}, {:#x}; registers\n{:x?}\n{:x?}",
+            p.gate,
+            p.partner,
+            p.handle,
+            a.gate,
+            a.partner,
+            a.handle,
+            p.context,
+            a.context
+        );
+        ensure!(bytemuck::bytes_of(&p) == bytemuck::bytes_of(&a), "thread {index} differs in a field that the fast path does not write");
+    }
+    if let Some(at) = assembly.iter().zip(&portable).position(|(a, p)| a != p) {
+        anyhow::bail!("memory at {:#x} differs: {:#x}, by the assembly {:#x}", POOL_BASE + at as u32, portable[at], assembly[at]);
+    }
+    Ok(())
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Executes the kernel's entry code on a copy of the memory it touches.
+//!
+//! Instructions are `armv4t_emu`'s (MIT, maintained, nothing but `log` behind it, and with the banked registers of all modes): the
+//! entry code needs nothing of ARMv5. It does not know the system-control coprocessor, nor the flag Q in a status, so these
+//! instructions are carried out here. It takes some instructions for others that it does not know: only those pass that are known.
+
+use crate::code::{CARRY, Code, TESTS, ZERO};
+use anyhow::{Result, bail, ensure};
+use armv4t_emu::{Cpu, Memory, Mode, reg};
+use std::collections::BTreeMap;
+
+/// More than this is a loop.
+const MOST_STEPS: u32 = 200;
+/// Registers of a user: r0 to r12, sp, lr, pc, cpsr.
+pub const REGISTERS: usize = 17;
+/// Where the status is among them.
+pub const CPSR: usize = 16;
+
+/// Where the code went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    /// To user mode.
+    User,
+    /// To this address outside of the code.
+    Left(u32),
+}
+
+/// The memory: what was there, and what was written.
+struct Words<'a> {
+    before: &'a dyn Fn(u32) -> Option<u32>,
+    written: BTreeMap<u32, u32>,
+    /// An access where nothing is.
+    missing: Option<u32>,
+}
+
+impl Words<'_> {
+    fn get(&self, address: u32) -> Option<u32> {
+        self.written.get(&address).copied().or_else(|| (self.before)(address)).filter(|_| address.is_multiple_of(4))
+    }
+
+    fn miss(&mut self, address: u32) {
+        self.missing.get_or_insert(address);
+    }
+}
+
+// The code accesses nothing but words.
+impl Memory for Words<'_> {
+    fn r8(&mut self, address: u32) -> u8 {
+        self.miss(address);
+        0
+    }
+    fn r16(&mut self, address: u32) -> u16 {
+        self.miss(address);
+        0
+    }
+    fn r32(&mut self, address: u32) -> u32 {
+        self.get(address).unwrap_or_else(|| {
+            self.miss(address);
+            0
+        })
+    }
+    fn w8(&mut self, address: u32, _: u8) {
+        self.miss(address);
+    }
+    fn w16(&mut self, address: u32, _: u16) {
+        self.miss(address);
+    }
+    fn w32(&mut self, address: u32, value: u32) {
+        match self.get(address) {
+            Some(_) => drop(self.written.insert(address, value)),
+            None => self.miss(address),
+        }
+    }
+}
+
+/// Whether an instruction of ARMv4 that this kind of code may use.
+const fn is_known(instruction: u32) -> bool {
+    const WRITES_BACK: u32 = 1 << 21;
+    let is_misc = instruction & 0x0190_0000 == 0x0100_0000;
+    let mrs_spsr = instruction & 0x0fff_0fff == 0x014f_0000;
+    match instruction >> 25 & 7 {
+        0 => mrs_spsr || !is_misc && instruction & 0x10 == 0,
+        1 => !is_misc,
+        // Words, by an immediate, without a change of the base.
+        2 => instruction & (1 << 24 | 1 << 22 | WRITES_BACK) == 1 << 24,
+        4 => instruction & WRITES_BACK == 0,
+        5 => true,
+        _ => false,
+    }
+}
+
+/// A processor in supervisor mode, and the memory it sees.
+pub struct Machine<'a> {
+    cpu: Cpu,
+    words: Words<'a>,
+    /// The domain access register, if it was written.
+    pub dacr: Option<u32>,
+    /// The process identifier.
+    pub pid: u32,
+    /// How often that was written.
+    pub pid_writes: u32,
+    /// The tests that were made, by their number.
+    pub tests: Vec<usize>,
+    /// The instructions that were executed, and whether their conditions were met.
+    pub steps: Vec<(u32, bool)>,
+}
+
+impl<'a> Machine<'a> {
+    /// One that has just entered by `swi` from these registers, with the process identifier `pid` and the supervisor's stack pointer
+    /// `stack`. `before` gives the word at an address.
+    pub fn new(before: &'a dyn Fn(u32) -> Option<u32>, user: &[u32; REGISTERS], pid: u32, stack: u32) -> Self {
+        let mut cpu = Cpu::new();
+        (0..).zip(&user[..15]).for_each(|(register, value)| cpu.reg_set(Mode::User, register, *value));
+        cpu.reg_set(Mode::Supervisor, reg::SP, stack);
+        cpu.reg_set(Mode::Supervisor, reg::LR, user[15]);
+        cpu.reg_set(Mode::Supervisor, reg::SPSR, user[CPSR]);
+        let words = Words { before, written: BTreeMap::new(), missing: None };
+        Self { cpu, words, dacr: None, pid, pid_writes: 0, tests: Vec::new(), steps: Vec::new() }
+    }
+
+    /// The word at an address.
+    pub fn word(&self, address: u32) -> Option<u32> {
+        self.words.get(address)
+    }
+
+    /// Words that were written, by address.
+    pub fn written(&self) -> &BTreeMap<u32, u32> {
+        &self.words.written
+    }
+
+    /// The user's registers.
+    pub fn user(&self) -> [u32; REGISTERS] {
+        std::array::from_fn(|index| self.cpu.reg_get(Mode::User, index as u8))
+    }
+
+    /// Whether the condition of an instruction is met.
+    fn is_met(&self, instruction: u32) -> Result<bool> {
+        let flags = self.cpu.reg_get(Mode::Supervisor, reg::CPSR);
+        let (zero, carry) = (flags & ZERO != 0, flags & CARRY != 0);
+        Ok(match instruction >> 28 {
+            0 => zero,
+            1 => !zero,
+            2 => carry,
+            3 => !carry,
+            8 => carry && !zero,
+            9 => !carry || zero,
+            14 => true,
+            _ => bail!("a condition that this machine does not know: {instruction:#010x}"),
+        })
+    }
+
+    /// Carries out what `armv4t_emu` does not know. False if that is not one of these.
+    fn special(&mut self, instruction: u32) -> bool {
+        let (rd, rm) = ((instruction >> 12 & 15) as u8, (instruction & 15) as u8);
+        let value = |cpu: &Cpu, register| cpu.reg_get(Mode::Supervisor, register);
+        match instruction & 0x0fff_0fff {
+            // mcr p15, 0, rd, c3, c0, 0
+            0x0e03_0f10 => self.dacr = Some(value(&self.cpu, rd)),
+            // mcr p15, 0, rd, c13, c0, 0
+            0x0e0d_0f10 => (self.pid, self.pid_writes) = (value(&self.cpu, rd), self.pid_writes + 1),
+            // mrc p15, 0, rd, c13, c0, 0
+            0x0e1d_0f10 => self.cpu.reg_set(Mode::Supervisor, rd, self.pid),
+            // msr spsr_cxsf, rm
+            _ if instruction & 0x0fff_fff0 == 0x016f_f000 => {
+                let status = value(&self.cpu, rm);
+                self.cpu.reg_set(Mode::Supervisor, reg::SPSR, status);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Executes from an address on. The test `passed`, by its number, counts as passed whatever it finds.
+    ///
+    /// # Errors
+    /// An instruction that is not known, an access where nothing is, or no end.
+    pub fn run(&mut self, code: &Code, from: u32, passed: Option<usize>) -> Result<Exit> {
+        self.cpu.reg_set(Mode::Supervisor, reg::PC, from);
+        for _ in 0..MOST_STEPS {
+            let at = self.cpu.reg_get(Mode::Supervisor, reg::PC);
+            if self.cpu.mode() == Mode::User {
+                return Ok(Exit::User);
+            }
+            let Some(instruction) = code.instruction(at) else { return Ok(Exit::Left(at)) };
+            let is_met = self.is_met(instruction)?;
+            self.steps.push((at, is_met));
+            if !is_met || self.special(instruction) {
+                self.cpu.reg_set(Mode::Supervisor, reg::PC, at + 4);
+            } else {
+                ensure!(is_known(instruction), "an instruction that this machine does not know: {instruction:#010x} at {at:#x}");
+                ensure!(self.cpu.step(&mut self.words), "undefined: {instruction:#010x} at {at:#x}");
+            }
+            if let Some(address) = self.words.missing {
+                bail!("an access to {address:#x}, where nothing is, by {instruction:#010x} at {at:#x}");
+            }
+            if let Some(number) = code.tests.iter().position(|test| *test == at).filter(|_| is_met) {
+                self.tests.push(number);
+                if let Some((_, flags)) = TESTS[number].filter(|_| passed == Some(number)) {
+                    let status = self.cpu.reg_get(Mode::Supervisor, reg::CPSR) & !(ZERO | CARRY) | flags;
+                    self.cpu.reg_set(Mode::Supervisor, reg::CPSR, status);
+                }
+            }
+        }
+        bail!("no end after {MOST_STEPS} instructions from {from:#x}")
+    }
+}
