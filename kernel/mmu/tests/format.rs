@@ -134,7 +134,7 @@ proptest! {
     fn armv5_sees_four_sections_for_an_entry(leaf in leaf(), part in 0..SECTIONS, domain in 0u32..16) {
         let leaf = Leaf { physical: leaf.physical.align_down(Armv5::SPAN), ..on_armv5(leaf) };
         let coarse = armv5::section(Armv5::table(leaf.physical), part, domain).expect("a table");
-        prop_assert_eq!(coarse, leaf.physical.0 as u32 + part * 1024 | domain << 5 | 1 << 4 | 1);
+        prop_assert_eq!(coarse, (leaf.physical.0 as u32 + part * 1024) | domain << 5 | 1 << 4 | 1);
         let section = armv5::section(Armv5::large(leaf), part, domain);
         prop_assert_eq!(section.is_none(), leaf.rights == Rights::NONE);
         if let Some(section) = section {
