@@ -8,16 +8,16 @@
 //! fetched. So the instructions that leave the kernel are watched as well.
 
 use crate::checker::{Access, Checker, Verdict};
-use crate::events::{ByOwner, Events, Owner};
-use crate::interval::{Interval, Repetition};
+use crate::events::Owner;
+use crate::interval::Repetition;
 use crate::latency::Latency;
+use crate::ledger::Ledger;
 use crate::machine::{Machine, Tables};
 use crate::segment::{self, SegmentRegister};
 use crate::symbols::Symbols;
-use crate::violation::{Rule, Violation, Violations};
+use crate::violation::{Rule, Violation};
 use crate::walk::{Mapping, Physical, walk};
-use crate::{Chunk, Class, Fault, Marker, Privilege, Report};
-use std::collections::BTreeMap;
+use crate::{Chunk, Class, Marker, Privilege, Report};
 use std::ops::{Range, RangeInclusive};
 
 /// What the counter asks of the emulator.
@@ -71,18 +71,7 @@ pub struct Counter {
     setup: Setup,
     /// [`Setup::limit`].
     limit: Option<u32>,
-    armed: bool,
-    open: Vec<(u16, Repetition)>,
-    intervals: BTreeMap<u16, Interval>,
-    faults: BTreeMap<Fault, u64>,
-    violations: Violations,
-    totals: ByOwner<Events>,
-    /// Instructions executed that are in `totals` already.
-    settled: u64,
-    /// Instructions in `totals` when the last marker was executed.
-    modelled: u64,
-    /// Whose code is executed.
-    owner: Owner,
+    ledger: Ledger,
     /// Whose code user mode executes in this space, which begins there: native or not, if that is known.
     native: Option<(u32, bool)>,
     /// Privilege of the code that is executed.
@@ -159,15 +148,7 @@ impl Counter {
         Self {
             limit: setup.limit(),
             setup,
-            armed: false,
-            open: Vec::new(),
-            intervals: BTreeMap::new(),
-            faults: BTreeMap::new(),
-            violations: Violations::default(),
-            totals: ByOwner::default(),
-            settled: 0,
-            modelled: 0,
-            owner: Owner::Kernel,
+            ledger: Ledger::default(),
             native: None,
             privilege: Privilege::User,
             due: Privilege::User,
@@ -193,7 +174,7 @@ impl Counter {
     /// [`arm`](Self::arm) on.
     #[must_use]
     pub fn is_armed(&self) -> bool {
-        self.armed
+        self.ledger.is_armed()
     }
 
     /// Whether accesses of user code need be told.
@@ -209,45 +190,21 @@ impl Counter {
 
     /// Begins to count, with nothing in TLBs and caches. `executed` as in [`mark`](Self::mark).
     pub fn arm(&mut self, executed: u64, world: &mut impl World) {
-        self.armed = true;
-        self.settled = executed;
+        self.ledger.arm(executed);
         (self.root, self.paging, self.native) = (world.root(), world.paging(), None);
     }
 
     /// A marker is executed after `executed` instructions; markers are not among them.
     pub fn mark(&mut self, marker: Marker, privilege: Privilege, executed: u64, world: &mut impl World) {
-        if privilege == Privilege::Kernel {
-            let id = match marker {
-                Marker::Begin(id) | Marker::BeginFree(id) | Marker::End(id) | Marker::Unknown(_, id) => id,
-                Marker::Case => 0,
-            };
-            return self.fault(Fault::InKernel(id));
-        }
-        if marker == Marker::Case {
-            // It is for `Latency`, which is told of it by its name.
+        if !self.ledger.accepts(marker, privilege) {
             return;
         }
-        if !self.armed {
+        let arms = !self.ledger.is_armed();
+        if arms {
             self.arm(executed, world);
-            self.owner = Owner::User;
         }
-        self.settle(executed);
-        self.modelled = self.totals.total().instructions;
+        self.ledger.mark(marker, executed, arms);
         self.due = Privilege::User;
-        match marker {
-            Marker::Begin(id) | Marker::BeginFree(id) => {
-                if self.close(id).is_some() {
-                    self.fault(Fault::BeginWhileOpen(id));
-                }
-                self.open.push((id, Repetition::begin(&self.totals, matches!(marker, Marker::BeginFree(_)))));
-            }
-            Marker::End(id) => match self.close(id) {
-                Some(repetition) => self.intervals.entry(id).or_default().add(&repetition, &self.totals),
-                None => self.fault(Fault::EndWithoutBegin(id)),
-            },
-            Marker::Case => {}
-            Marker::Unknown(kind, id) => self.fault(Fault::UnknownKind(kind, id)),
-        }
     }
 
     /// A chunk of code at linear address `base` begins, after `executed` instructions.
@@ -265,10 +222,7 @@ impl Counter {
         let kernel = chunk.privilege == Privilege::Kernel;
         let enters = kernel && self.due != Privilege::Kernel;
         let owner = if kernel { Owner::Kernel } else { self.user_owner(chunk, base, world) };
-        if enters || owner != self.owner {
-            self.settle(executed);
-            self.owner = owner;
-        }
+        self.ledger.pass(owner, enters, executed);
         self.privilege = chunk.privilege;
         if enters {
             self.enter();
@@ -278,14 +232,14 @@ impl Counter {
         self.popped = None;
         self.implicit = None;
         if kernel {
-            self.open.iter_mut().for_each(|(_, repetition)| repetition.fetch(base, u32::from(chunk.bytes)));
+            self.ledger.each(|repetition| repetition.fetch(base, u32::from(chunk.bytes)));
         }
         if let Some(machine) = &mut self.setup.machine {
             let mut now = Now { world, root: self.root, paging: self.paging, unknown: 0, aliases: 0, alias: 0 };
-            machine.fetch(chunk, base, &mut now, self.totals.of(owner));
+            machine.fetch(chunk, base, &mut now, self.ledger.events());
             self.unknown += now.unknown;
             if now.aliases > 0 {
-                self.violate(Rule::CacheAlias, base, now.alias, None);
+                self.ledger.violate(Rule::CacheAlias, base, now.alias, None);
             }
         }
         if self.setup.checker.is_some() {
@@ -302,7 +256,7 @@ impl Counter {
     /// An instruction of the chunk in execution, `offset` bytes from its start, is about to be executed.
     /// `operand` is the address that an `invlpg` names.
     pub fn special(&mut self, class: Class, offset: u16, operand: u32) {
-        let events = self.totals.of(self.owner);
+        let events = self.ledger.events();
         self.implicit = Some(offset);
         self.loads_table = class == Class::LoadTable;
         match class {
@@ -332,7 +286,7 @@ impl Counter {
             Class::Port => events.port_accesses += 1,
         }
         if class == Class::WriteCr3 {
-            self.open.iter_mut().for_each(|(_, repetition)| repetition.write_cr3());
+            self.ledger.each(|repetition| repetition.write_cr3());
         }
     }
 
@@ -352,20 +306,20 @@ impl Counter {
                 _ => Some((0, value() as u16)),
             };
         }
-        let kernel = self.owner == Owner::Kernel;
+        let kernel = self.ledger.owner() == Owner::Kernel;
         let user = self.privilege == Privilege::User && self.implicit != Some(offset);
         let instruction = self.base.wrapping_add(u32::from(offset));
         if kernel {
-            self.open.iter_mut().for_each(|(_, repetition)| repetition.access(address, bytes));
+            self.ledger.each(|repetition| repetition.access(address, bytes));
         } else if user && [address, address.wrapping_add(bytes - 1)].into_iter().any(|end| self.is_outside(end)) {
-            self.violate(Rule::OutsideWindow, instruction, address, None);
+            self.ledger.violate(Rule::OutsideWindow, instruction, address, None);
         }
         if let Some(machine) = &mut self.setup.machine {
             let mut now = Now { world, root: self.root, paging: self.paging, unknown: 0, aliases: 0, alias: 0 };
-            machine.access(address, bytes, write, &mut now, self.totals.of(self.owner));
+            machine.access(address, bytes, write, &mut now, self.ledger.events());
             self.unknown += now.unknown;
             if now.aliases > 0 {
-                self.violate(Rule::CacheAlias, instruction, now.alias, None);
+                self.ledger.violate(Rule::CacheAlias, instruction, now.alias, None);
             }
         }
         if self.setup.checker.is_some() {
@@ -384,12 +338,8 @@ impl Counter {
     /// The report as of now; what is still open is an error in it.
     #[must_use]
     pub fn report(&self) -> Report {
-        let mut faults = self.faults.clone();
-        for (id, _) in &self.open {
-            *faults.entry(Fault::OpenAtExit(*id)).or_insert(0) += 1;
-        }
-        let text = |(fault, &times): (&Fault, &u64)| if times == 1 { fault.to_string() } else { format!("{fault} ({times} times)") };
-        let mut errors: Vec<String> = faults.iter().map(text).collect();
+        let mut report = self.ledger.report(&self.setup.symbols);
+        let errors = &mut report.errors;
         if self.unknown > 0 {
             errors
                 .push(format!("the translation of {} accesses was not found: the tables cannot be read, or do not have it", self.unknown));
@@ -398,20 +348,16 @@ impl Counter {
             errors.push(format!("the descriptor table was not known at {} returns to ring 1 or small spaces", self.blind));
         }
         Report {
-            intervals: self.intervals.iter().map(|(&id, interval)| (id, interval.report())).collect(),
-            errors,
-            violations: self.violations.report(&self.setup.symbols),
-            further_violations: self.violations.more(),
-            instructions: self.modelled,
             checked: self.setup.checker.is_some().then_some(self.accesses),
             latency: self.setup.latency.as_ref().map(|latency| latency.report(&self.setup.symbols)),
+            ..report
         }
     }
 
     /// Whether an address is outside the window of ring 3. What the server has is its own: it may also run at ring 3.
     fn is_outside(&self, address: u32) -> bool {
         let Some(window) = &self.setup.window else { return false };
-        let own = self.limit.filter(|_| self.owner == Owner::Server);
+        let own = self.limit.filter(|_| self.ledger.owner() == Owner::Server);
         !(window.start..own.unwrap_or(window.end)).contains(&address)
     }
 
@@ -432,24 +378,14 @@ impl Counter {
         }
     }
 
-    /// Attributes the instructions up to now to whom executed them.
-    fn settle(&mut self, executed: u64) {
-        let count = executed - self.settled;
-        self.settled = executed;
-        self.totals.of(self.owner).instructions += count;
-        if self.owner == Owner::Kernel {
-            self.open.iter_mut().for_each(|(_, repetition)| repetition.execute(count));
-        }
-    }
-
     fn enter(&mut self) {
-        let entries = self.totals.of(Owner::Kernel);
+        let entries = self.ledger.events();
         match self.gate {
             Some(Class::Sysenter) => entries.sysenter_entries += 1,
             Some(_) => entries.trap_entries += 1,
             None => entries.fault_entries += 1,
         }
-        self.open.iter_mut().for_each(|(_, repetition)| repetition.enter_kernel());
+        self.ledger.each(Repetition::enter_kernel);
     }
 
     fn control_written(&mut self, class: Class, offset: u16, world: &mut impl World) {
@@ -457,7 +393,7 @@ impl Counter {
         self.paging = world.paging();
         self.root = root;
         let instruction = self.base.wrapping_add(u32::from(offset));
-        let events = self.totals.of(self.owner);
+        let events = self.ledger.events();
         match class {
             Class::WriteCr3 if root != old => {
                 events.space_switches += 1;
@@ -483,9 +419,8 @@ impl Counter {
 
     /// Something was flushed.
     fn flushes(&mut self, offset: u16) {
-        let free = self.open.iter().find(|(_, repetition)| repetition.is_free()).map(|(id, _)| *id);
-        if let Some(id) = free {
-            self.violate(Rule::FlushInFreeInterval, self.base.wrapping_add(u32::from(offset)), u32::from(id), None);
+        if let Some(id) = self.ledger.free() {
+            self.ledger.violate(Rule::FlushInFreeInterval, self.base.wrapping_add(u32::from(offset)), u32::from(id), None);
         }
     }
 
@@ -497,10 +432,10 @@ impl Counter {
                     checker.stored(mapping.physical(access.address), instruction);
                 }
                 if mapping.global && mapping.user && self.limit.is_some() {
-                    self.violate(Rule::GlobalUserPage, instruction, access.address & !0xfff, None);
+                    self.ledger.violate(Rule::GlobalUserPage, instruction, access.address & !0xfff, None);
                 }
             }
-            Verdict::Stale(cause) => self.violate(Rule::StaleTranslation, instruction, access.address, Some(cause)),
+            Verdict::Stale(cause) => self.ledger.violate(Rule::StaleTranslation, instruction, access.address, Some(cause)),
             Verdict::Unknown => self.unknown += 1,
         }
     }
@@ -518,7 +453,8 @@ impl Counter {
             Some(write) => code(instruction, world).and_then(|bytes| SegmentRegister::used_by(&bytes, write)),
         };
         let segment = register.map(|register| (register, world.selector(register)));
-        self.violations.add(Violation { rule, instruction, address, owner: self.owner, segment, cause: None });
+        let owner = self.ledger.owner();
+        self.ledger.add(Violation { rule, instruction, address, owner, segment, cause: None });
     }
 
     /// The far return that was executed last has led to ring 1.
@@ -529,7 +465,7 @@ impl Counter {
             return;
         };
         for (rule, selector) in segment::violations(&table, &data_selectors(world), limit) {
-            self.violate(rule, self.returned(), selector.into(), None);
+            self.ledger.violate(rule, self.returned(), selector.into(), None);
         }
     }
 
@@ -558,30 +494,17 @@ impl Counter {
                 let found = segment::small_violations(&table, code, &data_selectors(world), region);
                 self.home = Some(self.root);
                 for (rule, selector) in found {
-                    self.violate(rule, self.returned(), selector.into(), None);
+                    self.ledger.violate(rule, self.returned(), selector.into(), None);
                 }
             }
             _ if base != 0 => self.blind += 1,
             (_, table) => {
                 self.large_code = table.map(|_| code).or(self.large_code);
                 if self.home.take() == Some(self.root) {
-                    self.violate(Rule::LargeInHome, self.returned(), code.into(), None);
+                    self.ledger.violate(Rule::LargeInHome, self.returned(), code.into(), None);
                 }
             }
         }
-    }
-
-    fn violate(&mut self, rule: Rule, instruction: u32, address: u32, cause: Option<u32>) {
-        self.violations.add(Violation { rule, instruction, address, owner: self.owner, segment: None, cause });
-    }
-
-    fn close(&mut self, id: u16) -> Option<Repetition> {
-        let position = self.open.iter().position(|(open, _)| *open == id)?;
-        Some(self.open.remove(position).1)
-    }
-
-    fn fault(&mut self, fault: Fault) {
-        *self.faults.entry(fault).or_insert(0) += 1;
     }
 }
 

@@ -21,6 +21,7 @@ mod fault;
 mod instruction;
 mod interval;
 mod latency;
+mod ledger;
 mod lines;
 mod machine;
 mod replacement;
