@@ -85,9 +85,15 @@ pub struct Cache {
     tags: Vec<u32>,
     /// Line numbers by physical address, where the tag is virtual.
     physical: Vec<u32>,
+    /// Which lines memory has not got yet.
+    dirty: Vec<bool>,
+    /// How many dirty ones were displaced or cleaned.
+    write_backs: u64,
     victims: Victims,
     /// The line of the last hit or fill, by virtual and physical number: it is still there.
     last: (u32, u32),
+    /// Where that is.
+    last_slot: usize,
 }
 
 impl Cache {
@@ -105,8 +111,11 @@ impl Cache {
             write_allocate: geometry.write_allocate,
             tags: vec![EMPTY; lines],
             physical: if geometry.tag == Address::Virtual { vec![EMPTY; lines] } else { Vec::new() },
+            dirty: vec![false; lines],
+            write_backs: 0,
             victims: Victims::new(lines, ways, geometry.replacement),
             last: (EMPTY, EMPTY),
+            last_slot: 0,
         }
     }
 
@@ -129,7 +138,7 @@ impl Cache {
         if let Some(way) = self.tags[first..first + self.ways].iter().position(|&other| other == tag) {
             let slot = first + way;
             self.victims.touch(slot);
-            self.last = (linear, physical);
+            (self.last, self.last_slot) = ((linear, physical), slot);
             if self.tag == Address::Virtual && self.physical[slot] != physical {
                 self.physical[slot] = physical;
                 return Outcome::Alias;
@@ -137,21 +146,79 @@ impl Cache {
             return Outcome::Hit;
         }
         if !write || self.write_allocate {
-            let free = self.tags[first..first + self.ways].iter().position(|&other| other == EMPTY);
-            let slot = free.map_or_else(|| self.victims.choose(set), |way| first + way);
-            self.tags[slot] = tag;
-            if self.tag == Address::Virtual {
-                self.physical[slot] = physical;
-            }
-            self.victims.touch(slot);
-            self.last = (linear, physical);
+            self.fill(set, tag, (linear, physical));
         }
         Outcome::Miss
     }
 
-    /// Forgets everything.
+    /// Makes a line in a set.
+    fn fill(&mut self, set: usize, tag: u32, (linear, physical): (u32, u32)) {
+        let first = set * self.ways;
+        let free = self.tags[first..first + self.ways].iter().position(|&other| other == EMPTY);
+        let slot = free.map_or_else(|| self.victims.choose(set), |way| first + way);
+        self.write_backs += u64::from(std::mem::take(&mut self.dirty[slot]));
+        self.tags[slot] = tag;
+        if self.tag == Address::Virtual {
+            self.physical[slot] = physical;
+        }
+        self.victims.touch(slot);
+        (self.last, self.last_slot) = ((linear, physical), slot);
+    }
+
+    /// The access just told was a write that stays in the cache until its line is written back, if its line is there. Whether it is.
+    pub fn soil(&mut self, linear: u32, physical: u32) -> bool {
+        let held = self.last == (linear >> self.shift, physical >> self.shift);
+        if held {
+            self.dirty[self.last_slot] = true;
+        }
+        held
+    }
+
+    /// Makes a line without reading memory, unless it is there (virtual index and tag).
+    pub fn allocate(&mut self, linear: u32) {
+        if self.slot(linear).is_none() {
+            let line = linear >> self.shift;
+            self.fill((line & self.mask) as usize, line, (line, EMPTY));
+        }
+    }
+
+    /// Writes the line of an address back, if it is there and dirty (virtual index and tag).
+    pub fn clean_line(&mut self, linear: u32) {
+        if let Some(slot) = self.slot(linear) {
+            self.write_backs += u64::from(std::mem::take(&mut self.dirty[slot]));
+        }
+    }
+
+    /// Forgets the line of an address, dirty or not (virtual index and tag).
+    pub fn invalidate_line(&mut self, linear: u32) {
+        if let Some(slot) = self.slot(linear) {
+            (self.tags[slot], self.dirty[slot]) = (EMPTY, false);
+            self.last = (EMPTY, EMPTY);
+        }
+    }
+
+    /// Writes all dirty lines back. How many there were.
+    pub fn clean(&mut self) -> u64 {
+        let count = self.dirty.iter_mut().map(|dirty| u64::from(std::mem::take(dirty))).sum();
+        self.write_backs += count;
+        count
+    }
+
+    /// Lines written back since this was asked last.
+    pub fn take_write_backs(&mut self) -> u64 {
+        std::mem::take(&mut self.write_backs)
+    }
+
+    fn slot(&self, linear: u32) -> Option<usize> {
+        let line = linear >> self.shift;
+        let first = (line & self.mask) as usize * self.ways;
+        Some(first + self.tags[first..first + self.ways].iter().position(|&other| other == line)?)
+    }
+
+    /// Forgets everything, dirty or not.
     pub fn flush(&mut self) {
         self.tags.fill(EMPTY);
+        self.dirty.fill(false);
         self.last = (EMPTY, EMPTY);
     }
 }

@@ -125,26 +125,52 @@ events! {
     l2_misses,
     /// Changes from user mode to kernel mode by `sysenter`.
     sysenter_entries,
-    /// Those by `int`.
+    /// Those by `int`, `swi`.
     trap_entries,
     /// Those by an exception or an interrupt.
     fault_entries,
-    /// `iret` and far `ret`.
+    /// `iret` and far `ret`, returns from exceptions.
     far_returns,
     /// `sysexit`.
     sysexits,
-    /// Loads of the translation root (CR3) with another value.
+    /// Loads of the translation root (CR3, ARM's c2) with another value.
     space_switches,
-    /// Flushes of the whole TLB otherwise: CR3 with the same value, any write of CR4.
+    /// Flushes of the whole TLB otherwise: CR3 with the same value, any write of CR4, ARM's c8.
     tlb_flushes,
-    /// Flushes of one page's translation (`invlpg`).
+    /// Flushes of one page's translation (`invlpg`, ARM's c8).
     page_flushes,
-    /// Flushes of a whole cache (`wbinvd`, `invd`).
+    /// Flushes of a whole cache (`wbinvd`, `invd`; of ARM, invalidations of code's, of data's, or of both).
     cache_flushes,
     /// Loads of a segment register by an instruction for that.
     segment_loads,
     /// Accesses to I/O ports.
     port_accesses,
+    /// Writes of the domain access control (ARM).
+    domain_writes,
+    /// Writes of the process identifier (ARM).
+    process_writes,
+    /// Reads of data that may not be in a cache (ARM).
+    uncached_reads,
+    /// Writes that went past the cache: its line was not there and none was made, or may not be, or memory was written as well (ARM).
+    memory_writes,
+    /// Lines written back to memory: displaced or cleaned (ARM).
+    write_backs,
+    /// Cleanings of one line of data (ARM).
+    line_cleans,
+    /// The same with invalidation (ARM).
+    line_flushes,
+    /// Invalidations of one line of data without cleaning (ARM).
+    line_invalidations,
+    /// Invalidations of one line of code (ARM).
+    code_line_invalidations,
+    /// Lines made without reading memory (XScale).
+    line_allocations,
+    /// Turns of the loop that cleans the whole cache (ARM926).
+    test_cleans,
+    /// Waits until what was written is in memory (ARM).
+    drains,
+    /// Flushes of branch predictions (XScale).
+    branch_flushes,
 }
 
 impl<T: Copy + std::iter::Sum<T>> Events<T> {

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod arm;
 mod cache;
 mod checker;
 mod counter;

@@ -37,6 +37,20 @@ pub enum Rule {
     WideSegmentRegister,
     /// Ring 3 goes on with the segments of a large space, by the tables by which a small one ran last.
     LargeInHome,
+    /// Memory was read, and what another virtual address wrote there may still be in a cache.
+    DirtyElsewhere,
+    /// Memory was written, and what another virtual address wrote there before may yet be written back over it.
+    LateWriteBack,
+    /// A line of data was used that is older than the memory.
+    OldLine,
+    /// Code was fetched that may still be in the cache of data.
+    DirtyCode,
+    /// A line of code was used that is older than the memory.
+    OldCode,
+    /// A table's entry was read that may still be in the cache of data.
+    DirtyTable,
+    /// What was written was dropped by an invalidation.
+    DroppedWrite,
 }
 
 impl fmt::Display for Rule {
@@ -55,6 +69,13 @@ impl fmt::Display for Rule {
             Self::WideDescriptor => "descriptor for a small space reaches beyond its region",
             Self::WideSegmentRegister => "segment register of a small space may reach beyond its region",
             Self::LargeInHome => "segments of a large space in a home",
+            Self::DirtyElsewhere => "memory read that is dirty under another address",
+            Self::LateWriteBack => "memory written that is dirty under another address",
+            Self::OldLine => "cache line older than memory used",
+            Self::DirtyCode => "code fetched that is dirty in the data cache",
+            Self::OldCode => "line of code older than memory used",
+            Self::DirtyTable => "table walked that is dirty in the data cache",
+            Self::DroppedWrite => "dirty line invalidated",
         })
     }
 }

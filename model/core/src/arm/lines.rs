@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Finds uses of memory that caches with virtual addresses make wrong.
+//!
+//! A cache without limits, one for data and one for code: each line that was made stays until an operation removes it, and a
+//! dirty line stays dirty until an operation cleans it, though a processor may write it back at any time. What is kept is a
+//! bit for each line of a page of modified virtual addresses that had a page of physical memory.
+
+use super::instruction::Operation;
+use crate::violation::Rule;
+use rustc_hash::FxHashMap;
+
+/// Binary logarithm of a line's bytes.
+const LINE: u32 = 5;
+/// Bytes of XScale's data cache: so much it takes to displace all lines.
+const CAPACITY: u32 = 32 << 10;
+
+/// Lines of a virtual page in a frame: a bit for each.
+#[derive(Default)]
+struct Page {
+    virtual_page: u32,
+    frame: u32,
+    /// Lines of data that may be held.
+    data: u128,
+    /// Those of them that memory may not have got yet.
+    dirty: u128,
+    /// Those of them that memory has got other contents for.
+    old_data: u128,
+    /// Lines of code that may be held.
+    code: u128,
+    /// Those of them that memory has got other contents for.
+    old_code: u128,
+    /// The instruction that wrote by this virtual page last.
+    writer: u32,
+    /// The instruction that made lines old last.
+    rival: u32,
+    /// Whether it is in [`Lines::used`].
+    used: [bool; 2],
+}
+
+/// How data is accessed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Way {
+    /// Whether it writes.
+    pub write: bool,
+    /// Whether it may use the cache.
+    pub cached: bool,
+    /// Whether what is written may stay there.
+    pub back: bool,
+}
+
+/// A rule that was broken, and the instruction that was the reason.
+pub type Finding = (Rule, u32);
+
+/// What caches might hold.
+#[derive(Default)]
+pub struct Lines {
+    /// Whether a write that misses makes a line.
+    write_allocate: bool,
+    pages: Vec<Page>,
+    by_pair: FxHashMap<(u32, u32), usize>,
+    /// Pages of a virtual page, and of a frame.
+    by_virtual: FxHashMap<u32, Vec<usize>>,
+    by_frame: FxHashMap<u32, Vec<usize>>,
+    /// Pages that may have lines of data, or of code.
+    used: [Vec<usize>; 2],
+    /// The page accessed last.
+    last: usize,
+    sweep: Sweep,
+}
+
+/// XScale's way to clean its cache: making as many lines as it has.
+#[derive(Default)]
+struct Sweep {
+    /// Where the region begins whose lines are being made, and how many were.
+    now: (u32, u32),
+    /// The region whose lines were made last: they are held.
+    before: Option<u32>,
+    /// What was used since it began.
+    touched: Vec<(usize, u128)>,
+}
+
+fn bit(address: u32) -> u128 {
+    1 << (address >> LINE & 127)
+}
+
+impl Lines {
+    /// Nothing is held. Whether a write that misses makes a line depends on the processor.
+    pub fn new(write_allocate: bool) -> Self {
+        Self { write_allocate, ..Self::default() }
+    }
+
+    /// The page of these, which is made.
+    fn page(&mut self, address: u32, physical: u32) -> usize {
+        let key = (address >> 12, physical >> 12);
+        if self.pages.get(self.last).is_some_and(|page| (page.virtual_page, page.frame) == key) {
+            return self.last;
+        }
+        self.last = *self.by_pair.entry(key).or_insert_with(|| {
+            let index = self.pages.len();
+            let (virtual_page, frame) = key;
+            self.pages.push(Page { virtual_page, frame, ..Page::default() });
+            self.by_virtual.entry(virtual_page).or_default().push(index);
+            self.by_frame.entry(frame).or_default().push(index);
+            index
+        });
+        self.last
+    }
+
+    /// Data in one line is accessed by the instruction at `instruction`; `found` is told of rules broken, each once.
+    pub fn access(&mut self, (address, physical): (u32, u32), way: Way, instruction: u32, mut found: impl FnMut(Finding)) {
+        let (own, bit) = (self.page(address, physical), bit(address));
+        self.touch(own, bit);
+        let page = &self.pages[own];
+        if way.cached && page.data & !page.old_data & bit != 0 && (!way.write || way.back && page.dirty & bit != 0) {
+            // The line is this one's, and nobody else's that is right.
+            return;
+        }
+        for &other in self.by_frame.get(&(physical >> 12)).into_iter().flatten() {
+            let (page, foreign) = (&mut self.pages[other], other != own || !way.cached);
+            if foreign && page.dirty & bit != 0 {
+                found((if way.write { Rule::LateWriteBack } else { Rule::DirtyElsewhere }, page.writer));
+                page.dirty &= !bit;
+            }
+            let old = (if foreign { page.data & bit } else { 0 }, page.code & bit);
+            if way.write && old != (0, 0) {
+                (page.old_data, page.old_code, page.rival) = (page.old_data | old.0, page.old_code | old.1, instruction);
+            }
+        }
+        if way.cached {
+            self.fill((own, bit), way, instruction, found);
+        }
+    }
+
+    /// The line of data is made, or written.
+    fn fill(&mut self, (own, bit): (usize, u128), way: Way, instruction: u32, mut found: impl FnMut(Finding)) {
+        let virtual_page = self.pages[own].virtual_page;
+        for &other in self.by_virtual.get(&virtual_page).into_iter().flatten().filter(|other| **other != own) {
+            let page = &mut self.pages[other];
+            if page.data & bit != 0 {
+                found((Rule::CacheAlias, page.writer));
+                page.forget_data(bit);
+            }
+        }
+        let page = &mut self.pages[own];
+        if page.old_data & bit != 0 {
+            found((Rule::OldLine, page.rival));
+            page.old_data &= !bit;
+        }
+        if !way.write || self.write_allocate {
+            page.data |= bit;
+        }
+        if way.write {
+            page.writer = instruction;
+            page.dirty |= if way.back { page.data & bit } else { 0 };
+        }
+        self.note_used(own);
+    }
+
+    /// The page has lines that an operation on all may have to remove.
+    fn note_used(&mut self, index: usize) {
+        let page = &mut self.pages[index];
+        for (kind, lines) in [page.data, page.code].into_iter().enumerate() {
+            if lines != 0 && !std::mem::replace(&mut page.used[kind], true) {
+                self.used[kind].push(index);
+            }
+        }
+    }
+
+    /// Code in one line is fetched by way of the cache.
+    pub fn fetch(&mut self, address: u32, physical: u32, mut found: impl FnMut(Finding)) {
+        let (own, bit) = (self.page(address, physical), bit(address));
+        if self.pages[own].code & !self.pages[own].old_code & bit != 0 {
+            return;
+        }
+        for &other in self.by_frame.get(&(physical >> 12)).into_iter().flatten() {
+            let page = &mut self.pages[other];
+            if page.dirty & bit != 0 {
+                found((Rule::DirtyCode, page.writer));
+                page.dirty &= !bit;
+            }
+        }
+        for &other in self.by_virtual.get(&(address >> 12)).into_iter().flatten().filter(|other| **other != own) {
+            let page = &mut self.pages[other];
+            if page.code & bit != 0 {
+                found((Rule::CacheAlias, page.writer));
+                (page.code, page.old_code) = (page.code & !bit, page.old_code & !bit);
+            }
+        }
+        let page = &mut self.pages[own];
+        if page.old_code & bit != 0 {
+            found((Rule::OldCode, page.rival));
+            page.old_code &= !bit;
+        }
+        page.code |= bit;
+        self.note_used(own);
+    }
+
+    /// The processor reads a table's entry in memory, past the caches.
+    pub fn walk(&mut self, physical: u32, mut found: impl FnMut(Finding)) {
+        let bit = bit(physical);
+        for &other in self.by_frame.get(&(physical >> 12)).into_iter().flatten() {
+            let page = &mut self.pages[other];
+            if page.dirty & bit != 0 {
+                found((Rule::DirtyTable, page.writer));
+                page.dirty &= !bit;
+            }
+        }
+    }
+
+    /// An operation is carried out; `found` is told the address that lost what was written, and by whom.
+    pub fn operate(&mut self, operation: Operation, operand: u32, mut found: impl FnMut(u32, u32)) {
+        match operation {
+            Operation::InvalidateCaches(which) => {
+                if which.data() {
+                    self.clean(&mut found);
+                    self.drop_data();
+                }
+                if which.code() {
+                    self.drop_code();
+                }
+            }
+            Operation::InvalidateLine(which) => self.each(operand, |page, bit| {
+                if which.data() {
+                    if page.dirty & bit != 0 {
+                        found(operand, page.writer);
+                    }
+                    page.forget_data(bit);
+                }
+                if which.code() {
+                    (page.code, page.old_code) = (page.code & !bit, page.old_code & !bit);
+                }
+            }),
+            Operation::CleanLine(invalidates) => self.each(operand, |page, bit| {
+                page.dirty &= !bit;
+                if invalidates {
+                    page.forget_data(bit);
+                }
+            }),
+            Operation::TestClean(invalidates) => {
+                self.clean(&mut |_, _| ());
+                if invalidates {
+                    self.drop_data();
+                }
+            }
+            Operation::AllocateLine => self.sweep(operand),
+            _ => {}
+        }
+    }
+
+    /// Something for each page that may have the line of a virtual address.
+    fn each(&mut self, address: u32, mut act: impl FnMut(&mut Page, u128)) {
+        for &index in self.by_virtual.get(&(address >> 12)).into_iter().flatten() {
+            act(&mut self.pages[index], bit(address));
+        }
+    }
+
+    /// No line is dirty any more; `written` is told the address and the last writer of those that were.
+    fn clean(&mut self, written: &mut impl FnMut(u32, u32)) {
+        for &index in &self.used[0] {
+            let page = &mut self.pages[index];
+            if page.dirty != 0 {
+                written(page.virtual_page << 12 | page.dirty.trailing_zeros() << LINE, page.writer);
+                page.dirty = 0;
+            }
+        }
+    }
+
+    /// No line of data is held any more.
+    fn drop_data(&mut self) {
+        for index in self.used[0].drain(..) {
+            self.pages[index].forget_data(u128::MAX);
+            self.pages[index].used[0] = false;
+        }
+    }
+
+    /// No line of code is.
+    fn drop_code(&mut self) {
+        for index in self.used[1].drain(..) {
+            (self.pages[index].code, self.pages[index].old_code) = (0, 0);
+            self.pages[index].used[1] = false;
+        }
+    }
+
+    fn touch(&mut self, page: usize, bit: u128) {
+        if self.sweep.now.1 > 0 {
+            self.sweep.touched.push((page, bit));
+        }
+    }
+
+    /// A line is made. When as many have been made, one behind the other and of others than the last time, as there are, all
+    /// that was held before is displaced, except what was used meanwhile.
+    fn sweep(&mut self, address: u32) {
+        let (start, count) = self.sweep.now;
+        if count == 0 || address >> LINE != (start >> LINE) + count {
+            (self.sweep.now, _) = ((address, 0), self.sweep.touched.clear());
+        }
+        self.sweep.now.1 += 1;
+        let (start, count) = self.sweep.now;
+        if count << LINE < CAPACITY {
+            return;
+        }
+        let touched = std::mem::take(&mut self.sweep.touched);
+        self.sweep.now.1 = 0;
+        if self.sweep.before.replace(start) == Some(start) {
+            return;
+        }
+        let kept: Vec<(usize, u128, u128)> =
+            touched.into_iter().map(|(index, bit)| (index, self.pages[index].data & bit, self.pages[index].dirty & bit)).collect();
+        self.clean(&mut |_, _| ());
+        self.drop_data();
+        for (index, data, dirty) in kept {
+            let page = &mut self.pages[index];
+            (page.data, page.dirty) = (page.data | data, page.dirty | dirty);
+            self.note_used(index);
+        }
+    }
+}
+
+impl Page {
+    fn forget_data(&mut self, bits: u128) {
+        (self.data, self.dirty, self.old_data) = (self.data & !bits, self.dirty & !bits, self.old_data & !bits);
+    }
+}
