@@ -83,7 +83,7 @@ fn wrong_clock() -> Result<()> {
     let clock = build::system(Path::new("tests/systems/clock-alone.toml"))?;
     let mut session = emulator::session_with(&clock, &["-icount", "shift=0,sleep=off", "-rtc", "clock=host"])?;
     session.expect("[clock] time is wrong: ")?;
-    session.expect(" s by the time-stamp counter, ")?;
+    session.expect(" s by the kernel's counter, ")?;
     session.expect(" s by the real-time clock")
 }
 
