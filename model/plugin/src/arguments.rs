@@ -2,7 +2,7 @@
 //! What the plugin is told when it is loaded.
 
 use crate::sampler::Sampling;
-use model_core::{Checker, Cpu, Latency, Machine, Setup, Symbols};
+use model_core::{Checker, Cpu, Latency, Machine, Setup, Symbols, arm};
 use std::ops::Range;
 
 /// The arguments.
@@ -74,6 +74,33 @@ impl Arguments {
             }
         }
         Ok(())
+    }
+
+    /// Writes what there is to report to its file.
+    pub fn write(&self, report: std::io::Result<String>) {
+        if let Err(error) = report.and_then(|json| std::fs::write(&self.out, json)) {
+            eprintln!("model: the report cannot be written to {}: {error}", self.out);
+        }
+    }
+
+    /// What the counter of ARM is to do; takes the symbols along. How long the kernel looks at no interrupts is not measured
+    /// there, nor is what user code may access: the emulator has the rights of pages and domains.
+    ///
+    /// # Errors
+    /// Samples are not taken there.
+    pub fn arm_setup(&mut self) -> Result<arm::Setup, String> {
+        if self.sampling.every > 0 {
+            return Err("samples are taken of IA-32 only".into());
+        }
+        // Without a CPU model: some processor makes a line for a write that misses.
+        let allocates = self.cpu.as_ref().is_none_or(|cpu| cpu.geometry.l1d.write_allocate);
+        Ok(arm::Setup {
+            machine: self.cpu.as_ref().map(|cpu| arm::Machine::new(&cpu.geometry)),
+            checker: self.check.then(|| arm::Checker::new(allocates)),
+            server: self.server.clone(),
+            kernel: self.window.start,
+            symbols: std::mem::take(&mut self.symbols),
+        })
     }
 
     /// What the counter is to do; takes the symbols along.

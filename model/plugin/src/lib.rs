@@ -5,6 +5,7 @@
 //! qemu-system-i386 -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO][,cpu=FILE][,check=on]
 //!     [,user=FROM-TO][,window=LINEAR+BYTES][,symbols=FILE][,latency=on] ...
 //! qemu-system-i386 -plugin libmodel_plugin.so,out=FILE,sample=N[,interval=N][,bounds=FROM-TO][,code=FROM-TO] ...
+//! qemu-system-arm -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO][,cpu=FILE][,check=on][,symbols=FILE] ...
 //! ```
 //!
 //! With `sample=N` it takes samples and does nothing else (`sampler`): FILE gets them. Else:
@@ -18,10 +19,12 @@
 #![warn(missing_docs)]
 
 mod arguments;
+mod arm;
 mod guest;
 mod latency;
 mod registers;
 mod sampler;
+mod translation;
 
 use arguments::Arguments;
 use guest::Guest;
@@ -33,6 +36,7 @@ use sampler::Sampler;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use translation::{Instruction, always, conditional, instructions};
 
 /// The version of the interface that this is written for; QEMU looks for it.
 #[unsafe(no_mangle)]
@@ -157,19 +161,24 @@ pub unsafe extern "C" fn qemu_plugin_install(
 ) -> c_int {
     // SAFETY: the caller's promise; the target's name is a string that lives as long.
     let target = unsafe { CStr::from_ptr((*info).target_name) }.to_string_lossy();
-    if target != "i386" {
-        eprintln!("model: the processor is {target}; only qemu-system-i386 is modelled");
-        return -1;
-    }
     // SAFETY: QEMU passes `argc` strings.
     let given = (0..argc as usize).map(|index| unsafe { CStr::from_ptr(*argv.add(index)) }.to_string_lossy().into_owned());
-    let mut arguments = match Arguments::parse(given) {
-        Ok(arguments) => arguments,
+    let installed = Arguments::parse(given).and_then(|arguments| match &*target {
+        "i386" => Ok(install(id, arguments)),
+        "arm" => arm::install(id, arguments),
+        _ => Err(format!("the processor is {target}; only qemu-system-i386 and qemu-system-arm are modelled")),
+    });
+    match installed {
+        Ok(()) => 0,
         Err(error) => {
             eprintln!("model: {error}");
-            return -1;
+            -1
         }
-    };
+    }
+}
+
+/// Installs what is for IA-32.
+fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) {
     // SAFETY: functions of the interface, called while the plugin is installed; the callbacks
     // are functions, so they live as long as the plugin is loaded.
     let score = unsafe {
@@ -189,7 +198,6 @@ pub unsafe extern "C" fn qemu_plugin_install(
         invlpg: Vec::new(),
         arguments,
     });
-    0
 }
 
 extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
@@ -281,29 +289,6 @@ extern "C" fn crossed(_: c_uint, data: *mut c_void) {
     });
 }
 
-/// An instruction of a block that is being translated.
-struct Instruction {
-    handle: *mut qemu::qemu_plugin_insn,
-    /// Linear.
-    address: u32,
-    bytes: Vec<u8>,
-}
-
-/// Those of a block: at least one.
-fn instructions(tb: *mut qemu::qemu_plugin_tb) -> Vec<Instruction> {
-    // SAFETY: `tb` is the block being translated, for only callbacks of `translate` have one; the buffer is as long as said.
-    unsafe {
-        let one = |index| {
-            let handle = qemu::qemu_plugin_tb_get_insn(tb, index);
-            let mut bytes = [0_u8; 15];
-            let length = qemu::qemu_plugin_insn_data(handle, bytes.as_mut_ptr().cast(), bytes.len());
-            let address = qemu::qemu_plugin_insn_vaddr(handle) as u32;
-            Instruction { handle, address, bytes: bytes[..length.min(15)].to_vec() }
-        };
-        (0..qemu::qemu_plugin_tb_n_insns(tb)).map(one).collect()
-    }
-}
-
 /// The linear address at which the code segment of these begins. QEMU translates what it is about to execute, so EIP is that of
 /// the first.
 fn code_segment(guest: &Guest, instructions: &[Instruction]) -> u32 {
@@ -387,29 +372,6 @@ fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
             qemu::qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(*handle, add, executed, 1);
         }
         offset += length;
-    }
-}
-
-/// Before an instruction, whatever is armed.
-fn always(instruction: *mut qemu::qemu_plugin_insn, callback: extern "C" fn(c_uint, *mut c_void), registers: flags, data: usize) {
-    // SAFETY: the instruction is of the block being translated, for `translate` is the only caller; the data is a number.
-    unsafe {
-        qemu::qemu_plugin_register_vcpu_insn_exec_cb(instruction, Some(callback), registers, data as *mut c_void);
-    }
-}
-
-/// Before an instruction, if a word is not 0.
-fn conditional(
-    instruction: *mut qemu::qemu_plugin_insn,
-    callback: extern "C" fn(c_uint, *mut c_void),
-    registers: flags,
-    word: qemu::qemu_plugin_u64,
-    data: usize,
-) {
-    let ne = cond::QEMU_PLUGIN_COND_NE;
-    // SAFETY: the instruction is of the block being translated, for `translate` is the only caller; the data is a number.
-    unsafe {
-        qemu::qemu_plugin_register_vcpu_insn_exec_cond_cb(instruction, Some(callback), registers, ne, word, 0, data as *mut c_void);
     }
 }
 
@@ -500,8 +462,5 @@ extern "C" fn machine_ends(_: qemu::qemu_plugin_id_t, _: *mut c_void) {
         Some(sampler) => sampler.samples().to_json(),
         None => plugin.counter.report().to_json(),
     };
-    let written = report.map_err(std::io::Error::from);
-    if let Err(error) = written.and_then(|json| std::fs::write(&plugin.arguments.out, json)) {
-        eprintln!("model: the report cannot be written to {}: {error}", plugin.arguments.out);
-    }
+    plugin.arguments.write(report.map_err(std::io::Error::from));
 }

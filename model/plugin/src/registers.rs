@@ -5,12 +5,18 @@ use model_core::SegmentRegister;
 use qemu_plugin_sys as qemu;
 use std::ffi::{CStr, c_char};
 
-type Handle = *mut qemu::qemu_plugin_register;
+/// A register, as QEMU names it.
+pub type Handle = *mut qemu::qemu_plugin_register;
 
-/// Handles of the registers that are read, and the buffer that they are read into.
+/// What reads registers and memory, and the buffer that it reads into.
 ///
 /// Its functions are called where QEMU permits it: in translation callbacks and in those
 /// registered with the right to read registers, both on the processor's thread; memory in memory callbacks, too.
+pub struct Reader {
+    buffer: *mut qemu::GByteArray,
+}
+
+/// Handles of the registers that are read. Its functions are called where [`Reader`]'s are.
 pub struct Registers {
     eip: Handle,
     eflags: Handle,
@@ -20,7 +26,7 @@ pub struct Registers {
     segments: [Handle; 6],
     /// In the order of their numbers in encodings.
     general: [Handle; 8],
-    buffer: *mut qemu::GByteArray,
+    reader: Reader,
 }
 
 unsafe extern "C" {
@@ -30,31 +36,32 @@ unsafe extern "C" {
     fn g_array_free(array: *mut qemu::GArray, free_segment: i32) -> *mut c_char;
 }
 
-impl Registers {
-    /// Looks the registers up; `None` if one is missing.
-    ///
-    /// # Safety
-    /// To be called in the processor's initialisation callback.
-    pub unsafe fn find() -> Option<Self> {
-        // SAFETY: the caller's promise. QEMU returns an array of descriptors whose
-        // names live for ever; the array is ours to free.
-        unsafe {
-            let array = qemu::qemu_plugin_get_registers();
-            let all = std::slice::from_raw_parts((*array).data as *const qemu::qemu_plugin_reg_descriptor, (*array).len as usize);
-            let handle = |name: &str| all.iter().find(|r| CStr::from_ptr(r.name).to_bytes() == name.as_bytes()).map(|r| r.handle);
-            let found = ["eip", "eflags", "cr0", "cr3"].map(handle);
-            let general = ["eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"].map(handle);
-            let segments = ["es", "cs", "ss", "ds", "fs", "gs"].map(handle);
-            g_array_free(array, 1);
-            let [Some(eip), Some(eflags), Some(cr0), Some(cr3)] = found else { return None };
-            let general: Vec<Handle> = general.into_iter().collect::<Option<_>>()?;
-            let segments: Vec<Handle> = segments.into_iter().collect::<Option<_>>()?;
-            let (segments, general) = (segments.try_into().ok()?, general.try_into().ok()?);
-            Some(Self { eip, eflags, cr0, cr3, segments, general, buffer: g_byte_array_new() })
-        }
+/// The registers of these names; `None` if one is missing.
+///
+/// # Safety
+/// To be called in the processor's initialisation callback.
+pub unsafe fn find<const N: usize>(names: [&str; N]) -> Option<[Handle; N]> {
+    // SAFETY: the caller's promise. QEMU returns an array of descriptors whose
+    // names live for ever; the array is ours to free.
+    unsafe {
+        let array = qemu::qemu_plugin_get_registers();
+        let all = std::slice::from_raw_parts((*array).data as *const qemu::qemu_plugin_reg_descriptor, (*array).len as usize);
+        let handle = |name: &str| all.iter().find(|r| CStr::from_ptr(r.name).to_bytes() == name.as_bytes()).map(|r| r.handle);
+        let found = names.map(handle);
+        g_array_free(array, 1);
+        found.into_iter().collect::<Option<Vec<Handle>>>()?.try_into().ok()
+    }
+}
+
+impl Reader {
+    /// With a buffer that lives as long as QEMU.
+    pub fn new() -> Self {
+        // SAFETY: GLib makes a new array.
+        Self { buffer: unsafe { g_byte_array_new() } }
     }
 
-    fn read(&self, register: Handle) -> u32 {
+    /// The lower 32 bits of a register.
+    pub fn register(&self, register: Handle) -> u32 {
         // SAFETY: called where QEMU permits it (the type's rule); the handle is QEMU's, the buffer
         // ours, and QEMU appends to it.
         unsafe {
@@ -67,26 +74,46 @@ impl Registers {
         }
     }
 
-    /// The word at a linear address, if the present tables map it.
-    pub fn memory(&self, address: u32) -> Option<u32> {
-        let read = |bytes: &[u8]| Some(u32::from_le_bytes(bytes.try_into().ok()?));
-        self.with_memory(address, 4, read).flatten()
-    }
-
-    /// Appends bytes from a linear address on; false if the present tables do not map all of them.
-    pub fn bytes(&self, address: u32, count: usize, to: &mut Vec<u8>) -> bool {
-        self.with_memory(address, count, |bytes| to.extend_from_slice(bytes)).is_some()
-    }
-
     /// What `act` makes of bytes from a linear address on, if the present tables map them.
-    fn with_memory<T>(&self, address: u32, count: usize, act: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        // SAFETY: as in `read`; QEMU sets the buffer's size when it succeeds, and nobody else
+    pub fn memory<T>(&self, address: u32, count: usize, act: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        // SAFETY: as in `register`; QEMU sets the buffer's size when it succeeds, and nobody else
         // has the buffer while `act` looks at it.
         unsafe {
             g_byte_array_set_size(self.buffer, 0);
             let read = qemu::qemu_plugin_read_memory_vaddr(u64::from(address), self.buffer, count);
             (read && (*self.buffer).len as usize >= count).then(|| act(std::slice::from_raw_parts((*self.buffer).data, count)))
         }
+    }
+}
+
+impl Registers {
+    /// Looks the registers up; `None` if one is missing.
+    ///
+    /// # Safety
+    /// To be called in the processor's initialisation callback.
+    pub unsafe fn find() -> Option<Self> {
+        // SAFETY: the caller's promise.
+        let [eip, eflags, cr0, cr3] = unsafe { find(["eip", "eflags", "cr0", "cr3"]) }?;
+        // SAFETY: the same.
+        let general = unsafe { find(["eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"]) }?;
+        // SAFETY: the same.
+        let segments = unsafe { find(["es", "cs", "ss", "ds", "fs", "gs"]) }?;
+        Some(Self { eip, eflags, cr0, cr3, segments, general, reader: Reader::new() })
+    }
+
+    fn read(&self, register: Handle) -> u32 {
+        self.reader.register(register)
+    }
+
+    /// The word at a linear address, if the present tables map it.
+    pub fn memory(&self, address: u32) -> Option<u32> {
+        let read = |bytes: &[u8]| Some(u32::from_le_bytes(bytes.try_into().ok()?));
+        self.reader.memory(address, 4, read).flatten()
+    }
+
+    /// Appends bytes from a linear address on; false if the present tables do not map all of them.
+    pub fn bytes(&self, address: u32, count: usize, to: &mut Vec<u8>) -> bool {
+        self.reader.memory(address, count, |bytes| to.extend_from_slice(bytes)).is_some()
     }
 
     /// The instruction pointer.
