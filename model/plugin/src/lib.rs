@@ -164,7 +164,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     // SAFETY: QEMU passes `argc` strings.
     let given = (0..argc as usize).map(|index| unsafe { CStr::from_ptr(*argv.add(index)) }.to_string_lossy().into_owned());
     let installed = Arguments::parse(given).and_then(|arguments| match &*target {
-        "i386" => Ok(install(id, arguments)),
+        "i386" => install(id, arguments),
         "arm" => arm::install(id, arguments),
         _ => Err(format!("the processor is {target}; only qemu-system-i386 and qemu-system-arm are modelled")),
     });
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
 }
 
 /// Installs what is for IA-32.
-fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) {
+fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(), String> {
     // SAFETY: functions of the interface, called while the plugin is installed; the callbacks
     // are functions, so they live as long as the plugin is loaded.
     let score = unsafe {
@@ -198,6 +198,7 @@ fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) {
         invlpg: Vec::new(),
         arguments,
     });
+    Ok(())
 }
 
 extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {

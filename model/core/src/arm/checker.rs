@@ -75,17 +75,20 @@ impl Checker {
         let walked = &mut self.walked;
         walked.clear();
         let verdict = self.translations.access(access, controls, memory, |entry| walked.push(entry));
+        let (mapping, stale) = match verdict {
+            // Whatever a processor that walks now reads, a dirty entry or the one before, it is the same.
+            Verdict::Held(mapping) => return Ok(Some(mapping)),
+            Verdict::Unknown => return Err(()),
+            Verdict::Good(mapping) => (Some(mapping), None),
+            Verdict::Stale(cause, now) => (now, Some(cause)),
+        };
         for &entry in &self.walked {
             self.lines.walk(entry, |(rule, cause)| found((rule, access.address, Some(cause))));
         }
-        match verdict {
-            Verdict::Good(mapping) => Ok(Some(mapping)),
-            Verdict::Stale(cause, now) => {
-                found((Rule::StaleTranslation, access.address, Some(cause)));
-                Ok(now)
-            }
-            Verdict::Unknown => Err(()),
+        if let Some(cause) = stale {
+            found((Rule::StaleTranslation, access.address, Some(cause)));
         }
+        Ok(mapping)
     }
 
     /// The instruction at `instruction` carries out an operation, of lines and entries on the modified virtual address `operand`.

@@ -15,6 +15,8 @@ use rustc_hash::FxHashMap;
 pub enum Verdict {
     /// By this translation.
     Good(Mapping),
+    /// By this one, which was held before and which the tables have, too.
+    Held(Mapping),
     /// The TLB may have another translation than the tables since the instruction at this address; they have this one.
     Stale(u32, Option<Mapping>),
     /// The tables cannot be read.
@@ -130,7 +132,7 @@ impl Translations {
         let elsewhere = entry.root != controls.table();
         let doubtful = elsewhere || entry.word & SUSPECT != 0;
         if let Some(mapping) = held.filter(|held| !doubtful && held.permits(access, controls)) {
-            return Verdict::Good(mapping);
+            return Verdict::Held(mapping);
         }
         let now = match self.walk(access.address, controls.table(), memory, read) {
             Err(NoMapping::Unreachable) => return Verdict::Unknown,
@@ -144,10 +146,11 @@ impl Translations {
         match (held, piece) {
             // Not yet wrong: but what it permits and the tables do not stays until it is flushed.
             (Some(held), Some(piece)) if agree(held, piece, access, controls) => {
-                if held == piece {
-                    self.enter(kind, access.address, now, controls);
+                if held != piece {
+                    return Verdict::Good(held);
                 }
-                Verdict::Good(held)
+                self.enter(kind, access.address, now, controls);
+                Verdict::Held(held)
             }
             (None, Some(piece)) if piece.permits(access, controls) => {
                 self.enter(kind, access.address, now, controls);

@@ -88,7 +88,7 @@ impl Guest {
 impl Physical for Guest {
     fn read(&mut self, address: u32) -> Option<u32> {
         let page = self.pages[(address / PAGE) as usize].as_ref()?;
-        let at = (address % PAGE & !3) as usize;
+        let at = ((address % PAGE) & !3) as usize;
         page[at..at + 4].try_into().ok().map(u32::from_le_bytes)
     }
 }
