@@ -82,7 +82,7 @@ impl Machine {
             (ROOT + (WINDOW >> 20) * 4, 0x40e),
             (ROOT + (VECTORS >> 20) * 4, 0x40e),
             (ROOT + (SLOT >> 20) * 4, TABLES[0] | DOMAINS[0] << 5 | 1),
-            (ROOT + (2 * SLOT >> 20) * 4, TABLES[1] | DOMAINS[1] << 5 | 1),
+            (ROOT + ((2 * SLOT) >> 20) * 4, TABLES[1] | DOMAINS[1] << 5 | 1),
         ];
         let controls = Controls { control: 1 << 13 | 1 << 12 | 1 << 2 | 1, root: ROOT, domains: 0x5555_5555, process: SLOT };
         let setup = Setup { checker: Some(model_core::arm::Checker::new(false)), kernel: WINDOW, ..Setup::default() };
@@ -179,9 +179,7 @@ fn scene(fault: Fault) -> Report {
     let mut machine = Machine::new(fault);
     machine.enter(SWI);
     // The code of each process, and a page of data.
-    for process in 0..2 {
-        machine.map(process, 0, FRAMES[process]);
-    }
+    (0..2).for_each(|process| machine.map(process, 0, FRAMES[process]));
     machine.map(0, 1, FRAMES[2]);
     machine.leave(0);
     machine.user(PAGE, false);
@@ -213,7 +211,7 @@ fn scene(fault: Fault) -> Report {
     machine.user(PAGE, true);
     machine.enter(SWI);
     // The first process gets the other's domain, which has none now.
-    machine.set(ROOT + (2 * SLOT >> 20) * 4, 0);
+    machine.set(ROOT + ((2 * SLOT) >> 20) * 4, 0);
     machine.access(WINDOW + ROOT + (SLOT >> 20) * 4, false);
     machine.set(ROOT + (SLOT >> 20) * 4, TABLES[0] | DOMAINS[1] << 5 | 1);
     machine.operate_unless(Fault::DomainFlush, Operation::FlushTlb(Which::Both), 0);
@@ -321,7 +319,7 @@ fn hits_and_misses_are_those_of_the_geometry() {
     let setup = Setup { machine: Some(model_core::arm::Machine::new(&cpu.geometry)), kernel: WINDOW, ..Setup::default() };
     machine.counter = Counter::new(setup);
     for page in 0..64 {
-        machine.guest.words.insert(TABLES[0] + page * 4, 0x20_0000 + page * PAGE | USER_PAGE);
+        machine.guest.words.insert(TABLES[0] + page * 4, (0x20_0000 + page * PAGE) | USER_PAGE);
     }
     let count = |machine: &mut Machine, act: &mut dyn FnMut(&mut Machine)| {
         machine.counter.mark(Marker::Begin(1), Privilege::User, machine.executed, &mut machine.guest);
