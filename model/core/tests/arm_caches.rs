@@ -269,6 +269,27 @@ fn each_rule_has_its_case() {
     assert_eq!(found(&[Read(0, 0), Write(0, 0), Operate(Operation::InvalidateCaches(Which::Data), 0, 0)]), [Rule::DroppedWrite]);
 }
 
+/// The kernel's helper for the thread pointer has that word in its own line.
+#[test]
+fn code_and_data_may_share_a_line() {
+    let mut both = Both::new(true);
+    let at = |both: &mut Both, offset: u32, write: bool, fetch: bool| {
+        let access = Access { address: offset, write, user: false, fetch };
+        let found = &mut both.found;
+        assert!(both.checker.access(access, 4, CONTROLS, 0x77, &mut both.tables, |(rule, ..)| found.push(rule)));
+    };
+    at(&mut both, 0x10, true, false);
+    at(&mut both, 0, false, true);
+    at(&mut both, 0x10, true, false);
+    at(&mut both, 0xc, false, true);
+    assert_eq!(both.found, []);
+    at(&mut both, 0x10, false, true);
+    assert_eq!(both.found, [Rule::OldCode], "the word itself");
+    both.checker.operate(Operation::InvalidateLine(Which::Code), 0, 0, |_| ());
+    at(&mut both, 0x10, false, true);
+    assert_eq!(both.found, [Rule::OldCode, Rule::DirtyCode]);
+}
+
 /// XScale cleans its cache by making as many lines as it has, of two regions in turn.
 #[test]
 fn making_all_lines_cleans_the_cache() {

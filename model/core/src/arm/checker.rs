@@ -2,7 +2,7 @@
 //! Finds uses of what TLBs and caches with virtual addresses may hold wrongly.
 
 use super::instruction::Operation;
-use super::lines::{Lines, Way};
+use super::lines::{Lines, Part, Way};
 use super::translations::{Translations, Verdict};
 use super::walk::{Access, Controls, Mapping};
 use crate::machine::lines;
@@ -39,21 +39,23 @@ impl Checker {
         mut found: impl FnMut(Finding),
     ) -> bool {
         const LINE: u32 = 5;
-        for address in lines(access.address, bytes, LINE) {
+        let first = access.address;
+        for address in lines(first, bytes, LINE) {
             let access = Access { address, ..access };
             let Ok(mapping) = self.translate(access, controls, memory, &mut found) else { return false };
             let Some(mapping) = mapping else { continue };
             let physical = mapping.physical(address);
+            let part = Part::new(address, physical, bytes - address.wrapping_sub(first));
             let mut found = |(rule, cause)| found((rule, address, Some(cause)));
             if access.fetch {
                 if mapping.cached && controls.caches_code() {
-                    self.lines.fetch(address, physical, &mut found);
+                    self.lines.fetch(part, &mut found);
                 }
                 continue;
             }
             let cached = mapping.cached && controls.caches_data();
             let way = Way { write: access.write, cached, back: cached && mapping.buffered };
-            self.lines.access((address, physical), way, instruction, &mut found);
+            self.lines.access(part, way, instruction, &mut found);
             if access.write {
                 self.translations.stored(physical, instruction);
             }

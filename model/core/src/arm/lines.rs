@@ -11,11 +11,12 @@ use rustc_hash::FxHashMap;
 
 /// Binary logarithm of a line's bytes.
 const LINE: u32 = 5;
+/// Lines of a page.
+const LINES: usize = 128;
 /// Bytes of XScale's data cache: so much it takes to displace all lines.
 const CAPACITY: u32 = 32 << 10;
 
 /// Lines of a virtual page in a frame: a bit for each.
-#[derive(Default)]
 struct Page {
     virtual_page: u32,
     frame: u32,
@@ -29,12 +30,41 @@ struct Page {
     code: u128,
     /// Those of them that memory has got other contents for.
     old_code: u128,
+    /// Of each dirty line, the words written since it was clean.
+    written: [u8; LINES],
+    /// Of each old line of code, the words that memory has got other contents for: code and data may share a line.
+    rewritten: [u8; LINES],
+    /// Whether no other virtual page has had the frame.
+    alone: bool,
     /// The instruction that wrote by this virtual page last.
     writer: u32,
     /// The instruction that made lines old last.
     rival: u32,
     /// Whether it is in [`Lines::used`].
     used: [bool; 2],
+}
+
+/// What is accessed: a part of a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// Modified virtual address.
+    pub address: u32,
+    /// Physical address.
+    pub physical: u32,
+    /// A bit for each word of the line that is in it.
+    pub words: u8,
+}
+
+impl Part {
+    /// The bytes from these addresses on that are in their line, at most so many.
+    pub fn new(address: u32, physical: u32, bytes: u32) -> Self {
+        let (first, last) = (address & 31, (address & 31).saturating_add(bytes.max(1) - 1).min(31));
+        Self { address, physical, words: (0xff >> (7 - (last >> 2))) & (0xff << (first >> 2)) as u8 }
+    }
+
+    fn line(self) -> usize {
+        (self.address >> LINE & 127) as usize
+    }
 }
 
 /// How data is accessed.
@@ -98,42 +128,53 @@ impl Lines {
         self.last = *self.by_pair.entry(key).or_insert_with(|| {
             let index = self.pages.len();
             let (virtual_page, frame) = key;
-            self.pages.push(Page { virtual_page, frame, ..Page::default() });
+            let same = self.by_frame.entry(frame).or_default();
+            same.iter().for_each(|&other| self.pages[other].alone = false);
+            self.pages.push(Page::new(virtual_page, frame, same.is_empty()));
+            same.push(index);
             self.by_virtual.entry(virtual_page).or_default().push(index);
-            self.by_frame.entry(frame).or_default().push(index);
             index
         });
         self.last
     }
 
     /// Data in one line is accessed by the instruction at `instruction`; `found` is told of rules broken, each once.
-    pub fn access(&mut self, (address, physical): (u32, u32), way: Way, instruction: u32, mut found: impl FnMut(Finding)) {
-        let (own, bit) = (self.page(address, physical), bit(address));
+    pub fn access(&mut self, part: Part, way: Way, instruction: u32, mut found: impl FnMut(Finding)) {
+        let (own, bit) = (self.page(part.address, part.physical), bit(part.address));
         self.touch(own, bit);
-        let page = &self.pages[own];
-        if way.cached && page.data & !page.old_data & bit != 0 && (!way.write || way.back && page.dirty & bit != 0) {
+        let page = &mut self.pages[own];
+        if way.cached && page.data & !page.old_data & bit != 0 {
             // The line is this one's, and nobody else's that is right.
-            return;
+            if !way.write {
+                return;
+            }
+            if way.back && page.alone && page.dirty & !page.code & bit != 0 {
+                page.written[part.line()] |= part.words;
+                return;
+            }
         }
-        for &other in self.by_frame.get(&(physical >> 12)).into_iter().flatten() {
+        for &other in self.by_frame.get(&(part.physical >> 12)).into_iter().flatten() {
             let (page, foreign) = (&mut self.pages[other], other != own || !way.cached);
             if foreign && page.dirty & bit != 0 {
                 found((if way.write { Rule::LateWriteBack } else { Rule::DirtyElsewhere }, page.writer));
                 page.dirty &= !bit;
             }
-            let old = (if foreign { page.data & bit } else { 0 }, page.code & bit);
-            if way.write && old != (0, 0) {
-                (page.old_data, page.old_code, page.rival) = (page.old_data | old.0, page.old_code | old.1, instruction);
+            let (data, code) = (if foreign { page.data & bit } else { 0 }, page.code & bit);
+            if way.write && data | code != 0 {
+                (page.old_data, page.rival) = (page.old_data | data, instruction);
+                if code != 0 {
+                    page.rewrite(part.line(), part.words);
+                }
             }
         }
         if way.cached {
-            self.fill((own, bit), way, instruction, found);
+            self.fill(own, part, way, instruction, found);
         }
     }
 
     /// The line of data is made, or written.
-    fn fill(&mut self, (own, bit): (usize, u128), way: Way, instruction: u32, mut found: impl FnMut(Finding)) {
-        let virtual_page = self.pages[own].virtual_page;
+    fn fill(&mut self, own: usize, part: Part, way: Way, instruction: u32, mut found: impl FnMut(Finding)) {
+        let (virtual_page, bit) = (part.address >> 12, bit(part.address));
         for &other in self.by_virtual.get(&virtual_page).into_iter().flatten().filter(|other| **other != own) {
             let page = &mut self.pages[other];
             if page.data & bit != 0 {
@@ -151,7 +192,11 @@ impl Lines {
         }
         if way.write {
             page.writer = instruction;
-            page.dirty |= if way.back { page.data & bit } else { 0 };
+            if way.back && page.data & bit != 0 {
+                let before = if page.dirty & bit != 0 { page.written[part.line()] } else { 0 };
+                page.written[part.line()] = before | part.words;
+                page.dirty |= bit;
+            }
         }
         self.note_used(own);
     }
@@ -167,31 +212,42 @@ impl Lines {
     }
 
     /// Code in one line is fetched by way of the cache.
-    pub fn fetch(&mut self, address: u32, physical: u32, mut found: impl FnMut(Finding)) {
-        let (own, bit) = (self.page(address, physical), bit(address));
-        if self.pages[own].code & !self.pages[own].old_code & bit != 0 {
+    pub fn fetch(&mut self, part: Part, mut found: impl FnMut(Finding)) {
+        let (own, bit, line) = (self.page(part.address, part.physical), bit(part.address), part.line());
+        let page = &mut self.pages[own];
+        if page.code & bit != 0 {
+            if page.old_code & bit != 0 && page.rewritten[line] & part.words != 0 {
+                found((Rule::OldCode, page.rival));
+                page.old_code &= !bit;
+            }
             return;
         }
-        for &other in self.by_frame.get(&(physical >> 12)).into_iter().flatten() {
+        let mut dirty = 0;
+        for &other in self.by_frame.get(&(part.physical >> 12)).into_iter().flatten() {
             let page = &mut self.pages[other];
-            if page.dirty & bit != 0 {
+            if page.dirty & bit == 0 {
+                continue;
+            }
+            if page.written[line] & part.words != 0 {
                 found((Rule::DirtyCode, page.writer));
                 page.dirty &= !bit;
+            } else {
+                dirty |= page.written[line];
             }
         }
-        for &other in self.by_virtual.get(&(address >> 12)).into_iter().flatten().filter(|other| **other != own) {
+        for &other in self.by_virtual.get(&(part.address >> 12)).into_iter().flatten().filter(|other| **other != own) {
             let page = &mut self.pages[other];
             if page.code & bit != 0 {
                 found((Rule::CacheAlias, page.writer));
-                (page.code, page.old_code) = (page.code & !bit, page.old_code & !bit);
+                page.forget_code(bit);
             }
         }
         let page = &mut self.pages[own];
-        if page.old_code & bit != 0 {
-            found((Rule::OldCode, page.rival));
-            page.old_code &= !bit;
-        }
         page.code |= bit;
+        if dirty != 0 {
+            page.rival = page.writer;
+            page.rewrite(line, dirty);
+        }
         self.note_used(own);
     }
 
@@ -227,7 +283,7 @@ impl Lines {
                     page.forget_data(bit);
                 }
                 if which.code() {
-                    (page.code, page.old_code) = (page.code & !bit, page.old_code & !bit);
+                    page.forget_code(bit);
                 }
             }),
             Operation::CleanLine(invalidates) => self.each(operand, |page, bit| {
@@ -276,7 +332,7 @@ impl Lines {
     /// No line of code is.
     fn drop_code(&mut self) {
         for index in self.used[1].drain(..) {
-            (self.pages[index].code, self.pages[index].old_code) = (0, 0);
+            self.pages[index].forget_code(u128::MAX);
             self.pages[index].used[1] = false;
         }
     }
@@ -317,7 +373,24 @@ impl Lines {
 }
 
 impl Page {
+    fn new(virtual_page: u32, frame: u32, alone: bool) -> Self {
+        let (written, rewritten, used) = ([0; LINES], [0; LINES], [false; 2]);
+        let (data, dirty, old_data, code, old_code, writer, rival) = (0, 0, 0, 0, 0, 0, 0);
+        Self { virtual_page, frame, data, dirty, old_data, code, old_code, written, rewritten, alone, writer, rival, used }
+    }
+
     fn forget_data(&mut self, bits: u128) {
         (self.data, self.dirty, self.old_data) = (self.data & !bits, self.dirty & !bits, self.old_data & !bits);
+    }
+
+    fn forget_code(&mut self, bits: u128) {
+        (self.code, self.old_code) = (self.code & !bits, self.old_code & !bits);
+    }
+
+    /// Words of a line of code get other contents.
+    fn rewrite(&mut self, line: usize, words: u8) {
+        let before = if self.old_code >> line & 1 != 0 { self.rewritten[line] } else { 0 };
+        self.rewritten[line] = before | words;
+        self.old_code |= 1 << line;
     }
 }
