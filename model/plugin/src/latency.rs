@@ -2,7 +2,9 @@
 //! Tells [`model_core::Latency`] of the kernel's blocks, from the machine's start on.
 
 use crate::guest::Guest;
-use crate::{EAX, Instruction, Plugin, Words, always, conditional, with};
+use crate::scoreboard::Words;
+use crate::translation::{Instruction, always, conditional};
+use crate::{EAX, Plugin, with};
 use model_core::Class;
 use qemu_plugin_sys::qemu_plugin_cb_flags as flags;
 use std::ffi::{c_uint, c_void};

@@ -24,6 +24,7 @@ mod guest;
 mod latency;
 mod registers;
 mod sampler;
+mod scoreboard;
 mod translation;
 
 use arguments::Arguments;
@@ -33,10 +34,12 @@ use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::{qemu_plugin_cb_flags as flags, qemu_plugin_cond as cond};
 use registers::Registers;
 use sampler::Sampler;
-use std::cell::RefCell;
+use scoreboard::{Scoreboard, Single, Words};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use translation::{Instruction, always, conditional, instructions};
+use translation::{
+    Block, Instruction, Told, accesses, always, block_adds, block_always, block_if, conditional, counts, instructions, register,
+};
 
 /// The version of the interface that this is written for; QEMU looks for it.
 #[unsafe(no_mangle)]
@@ -56,26 +59,11 @@ struct Plugin {
     guest: Option<Guest>,
     /// Linear address of the block in execution.
     block: u32,
-    score: *mut qemu::qemu_plugin_scoreboard,
-    words: *mut Words,
+    board: Scoreboard,
     chunks: Chunks,
     /// Encodings of the `invlpg` instructions that were translated.
     invlpg: Vec<Vec<u8>>,
     arguments: Arguments,
-}
-
-/// What QEMU's own code reads and writes for the processor.
-#[repr(C)]
-struct Words {
-    /// Not 0 while the counter is armed; QEMU tests it before it calls.
-    armed: u64,
-    /// Not 0 while the kernel's next block is the first one of an entry.
-    entering: u64,
-    /// Instructions executed, without markers.
-    executed: u64,
-    /// Counts the instructions of blocks that begin up to 2^64: a sample is due when it has passed that
-    /// and is small.
-    until: u64,
 }
 
 /// Chunks of code, and where in its block each begins. Callbacks are given an index.
@@ -94,41 +82,31 @@ impl Chunks {
     }
 }
 
-/// A place that only one thread at a time looks at.
-struct Single(RefCell<Option<Plugin>>);
-
-// SAFETY: QEMU runs one processor (`processor_starts` ends it otherwise). Installation comes before that
-// processor's thread, all callbacks are on that thread, and the last one when it has stopped.
-unsafe impl Sync for Single {}
-
-static PLUGIN: Single = Single(RefCell::new(None));
+static PLUGIN: Single<Plugin> = Single::new();
 
 /// What a callback does, until the machine's end. Callbacks do not nest.
 fn with(act: impl FnOnce(&mut Plugin)) {
-    if let Some(plugin) = PLUGIN.0.borrow_mut().as_mut() {
+    if let Some(plugin) = PLUGIN.get().as_mut() {
         act(plugin);
     }
 }
 
 impl Plugin {
     /// Instructions executed up to now.
-    fn executed(&self) -> u64 {
-        // SAFETY: the scoreboard's memory, which lives as long as the plugin; QEMU changes it on this thread.
-        unsafe { (*self.words).executed }
+    fn executed(&mut self) -> u64 {
+        self.board.words().executed
     }
 
     /// Tells QEMU's code which callbacks are wanted.
     fn publish(&mut self) {
         let entering = self.counter.latency().is_some_and(|latency| latency.is_entry());
-        // SAFETY: as in `executed`.
-        let words = unsafe { &mut *self.words };
+        let words = self.board.words();
         (words.armed, words.entering) = (u64::from(self.counter.is_armed()), u64::from(entering));
     }
 
     /// How many samples are due; what is left counts for the next.
     fn take_due(&mut self, every: u64) -> u64 {
-        // SAFETY: as in `executed`.
-        let until = unsafe { &mut (*self.words).until };
+        let until = &mut self.board.words().until;
         let due = 1 + *until / every;
         *until = (*until % every).wrapping_sub(every);
         due
@@ -136,14 +114,14 @@ impl Plugin {
 
     /// Counts towards the next sample, or stops; so many instructions of the block in execution are still to come.
     fn set_sampling(&mut self, rest: u64) {
-        let Some(sampler) = &mut self.sampler else { return };
-        // SAFETY: as in `executed`.
-        sampler.switch(unsafe { &mut (*self.words).until }, rest);
+        if let Some(sampler) = &mut self.sampler {
+            sampler.switch(&mut self.board.words().until, rest);
+        }
     }
 
     /// A word of the scoreboard, for QEMU's code.
     fn word(&self, offset: usize) -> qemu::qemu_plugin_u64 {
-        qemu::qemu_plugin_u64 { score: self.score, offset }
+        self.board.word(offset)
     }
 }
 
@@ -179,21 +157,13 @@ pub unsafe extern "C" fn qemu_plugin_install(
 
 /// Installs what is for IA-32.
 fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(), String> {
-    // SAFETY: functions of the interface, called while the plugin is installed; the callbacks
-    // are functions, so they live as long as the plugin is loaded.
-    let score = unsafe {
-        qemu::qemu_plugin_register_vcpu_init_cb(id, Some(processor_starts));
-        qemu::qemu_plugin_register_vcpu_tb_trans_cb(id, Some(translate));
-        qemu::qemu_plugin_register_atexit_cb(id, Some(machine_ends), std::ptr::null_mut());
-        qemu::qemu_plugin_scoreboard_new(size_of::<Words>())
-    };
-    *PLUGIN.0.borrow_mut() = Some(Plugin {
+    register(id, processor_starts, translate, machine_ends);
+    *PLUGIN.get() = Some(Plugin {
         counter: Counter::new(arguments.setup()),
         sampler: (arguments.sampling.every > 0).then(|| Sampler::new(std::mem::take(&mut arguments.sampling))),
         guest: None,
         block: 0,
-        score,
-        words: std::ptr::null_mut(),
+        board: Scoreboard::new(),
         chunks: Chunks::default(),
         invlpg: Vec::new(),
         arguments,
@@ -202,17 +172,9 @@ fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(), S
 }
 
 extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
-    if index > 0 {
-        eprintln!("model: only one processor is modelled; start QEMU with -smp 1");
-        std::process::exit(1);
-    }
     with(|plugin| {
-        // SAFETY: this is the processor's own initialisation callback; its part of the scoreboard has just been made.
-        let registers = unsafe {
-            plugin.words = qemu::qemu_plugin_scoreboard_find(plugin.score, 0).cast();
-            Registers::find()
-        };
-        let Some(registers) = registers else {
+        plugin.board.start(index);
+        let Some(registers) = Registers::find() else {
             eprintln!("model: this QEMU does not tell a register that is needed");
             std::process::exit(1);
         };
@@ -228,24 +190,21 @@ extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
 /// A block is translated: what its instructions are is known here, who executes
 /// it follows from the mode that the processor is in (QEMU keeps blocks of
 /// different modes apart).
-extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: *mut qemu::qemu_plugin_tb) {
+extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: Block) {
     with(|plugin| if plugin.sampler.is_some() { watch(plugin, tb) } else { instrument(plugin, tb) });
 }
 
 /// Has the instructions of a block counted, and where sampling begins and ends told.
-fn watch(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
+fn watch(plugin: &mut Plugin, tb: Block) {
     let (Some(sampler), Some(guest)) = (&plugin.sampler, &plugin.guest) else { return };
     let instructions = instructions(tb);
     let segment = code_segment(guest, &instructions);
     let until = plugin.word(std::mem::offset_of!(Words, until));
-    let (add, lt) = (qemu::qemu_plugin_op::QEMU_PLUGIN_INLINE_ADD_U64, cond::QEMU_PLUGIN_COND_LT);
-    let (registers, data) = (flags::QEMU_PLUGIN_CB_R_REGS, segment as usize as *mut c_void);
+    let registers = flags::QEMU_PLUGIN_CB_R_REGS;
     let count = instructions.len();
-    // SAFETY: `tb` is the block being translated; QEMU carries out what is registered first first.
-    unsafe {
-        qemu::qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(tb, add, until, count as u64);
-        qemu::qemu_plugin_register_vcpu_tb_exec_cond_cb(tb, Some(enough), registers, lt, until, sampler::SMALL, data);
-    }
+    // QEMU carries out what is registered first first.
+    block_adds(tb, until, count as u64);
+    block_if(tb, enough, (cond::QEMU_PLUGIN_COND_LT, until, sampler::SMALL), segment as usize);
     for (index, Instruction { handle, address, bytes }) in instructions.into_iter().enumerate() {
         let bound = sampler.sampling.bounds.as_ref().is_some_and(|bounds| [bounds.start, bounds.end].contains(&address));
         let told = match Marker::decode(&bytes) {
@@ -297,7 +256,7 @@ fn code_segment(guest: &Guest, instructions: &[Instruction]) -> u32 {
 }
 
 /// Puts callbacks and counting into a block that is being translated.
-fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
+fn instrument(plugin: &mut Plugin, tb: Block) {
     let Some(guest) = &plugin.guest else { return };
     let privilege = guest.privilege();
     let kernel = privilege == Privilege::Kernel;
@@ -308,11 +267,7 @@ fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
     let executed = plugin.word(std::mem::offset_of!(Words, executed));
     if markers {
         // It may arm the counter in the middle, and must then know where it is.
-        // SAFETY: `tb` is the block being translated.
-        unsafe {
-            let data = segment as usize as *mut c_void;
-            qemu::qemu_plugin_register_vcpu_tb_exec_cb(tb, Some(block_begins), flags::QEMU_PLUGIN_CB_R_REGS, data);
-        }
+        block_always(tb, block_begins, segment as usize);
     }
     if kernel {
         latency::follow(plugin, &instructions);
@@ -336,42 +291,27 @@ fn instrument(plugin: &mut Plugin, tb: *mut qemu::qemu_plugin_tb) {
             if markers {
                 conditional(*handle, chunk_begins, flags::QEMU_PLUGIN_CB_R_REGS, armed, chunk);
             } else {
-                let (registers, ne) = (flags::QEMU_PLUGIN_CB_R_REGS, cond::QEMU_PLUGIN_COND_NE);
-                // SAFETY: `tb` is the block being translated; the data is a number.
-                unsafe {
-                    qemu::qemu_plugin_register_vcpu_tb_exec_cond_cb(tb, Some(block_of_one), registers, ne, armed, 0, chunk as *mut c_void);
-                }
+                block_if(tb, block_of_one, (cond::QEMU_PLUGIN_COND_NE, armed, 0), chunk);
             }
             (start, at_start) = (offset, false);
         }
         let class = Class::decode(bytes);
-        // SAFETY: as above; the data are numbers.
-        unsafe {
-            if class == Class::WriteCr3 {
-                // Also before the counter is armed: the first tables are those of the kernel alone.
-                let data = std::ptr::null_mut();
-                qemu::qemu_plugin_register_vcpu_insn_exec_cb(*handle, Some(root_changes), flags::QEMU_PLUGIN_CB_R_REGS, data);
-            }
-            if class != Class::Plain {
-                let mut data = usize::from(offset - start) | (class as usize) << 16;
-                if class == Class::Invlpg {
-                    data |= plugin.invlpg.len() << 24;
-                    plugin.invlpg.push(bytes.clone());
-                }
-                conditional(*handle, special, flags::QEMU_PLUGIN_CB_R_REGS, armed, data);
-            }
-            if kernel || plugin.counter.wants_user_accesses() {
-                qemu::qemu_plugin_register_vcpu_mem_cb(
-                    *handle,
-                    Some(accessed),
-                    flags::QEMU_PLUGIN_CB_NO_REGS,
-                    qemu::qemu_plugin_mem_rw::QEMU_PLUGIN_MEM_RW,
-                    usize::from(offset - start) as *mut c_void,
-                );
-            }
-            let add = qemu::qemu_plugin_op::QEMU_PLUGIN_INLINE_ADD_U64;
-            qemu::qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(*handle, add, executed, 1);
+        if class == Class::WriteCr3 {
+            // Also before the counter is armed: the first tables are those of the kernel alone.
+            always(*handle, root_changes, flags::QEMU_PLUGIN_CB_R_REGS, 0);
         }
+        if class != Class::Plain {
+            let mut data = usize::from(offset - start) | (class as usize) << 16;
+            if class == Class::Invlpg {
+                data |= plugin.invlpg.len() << 24;
+                plugin.invlpg.push(bytes.clone());
+            }
+            conditional(*handle, special, flags::QEMU_PLUGIN_CB_R_REGS, armed, data);
+        }
+        if kernel || plugin.counter.wants_user_accesses() {
+            accesses(*handle, accessed, usize::from(offset - start));
+        }
+        counts(*handle, executed);
         offset += length;
     }
 }
@@ -447,18 +387,14 @@ extern "C" fn special(_: c_uint, data: *mut c_void) {
 extern "C" fn accessed(_: c_uint, info: qemu::qemu_plugin_meminfo_t, address: u64, offset: *mut c_void) {
     with(|plugin| {
         let Some(guest) = plugin.guest.as_mut().filter(|_| plugin.counter.is_armed()) else { return };
-        // SAFETY: `info` is this callback's.
-        let (bytes, write) = unsafe { (1 << qemu::qemu_plugin_mem_size_shift(info), qemu::qemu_plugin_mem_is_store(info)) };
-        // SAFETY: as above; all members of the union begin at the same address and the narrow ones
-        // are valid for wide values (little endian).
-        let value = || unsafe { qemu::qemu_plugin_mem_get_value(info).data.u32_ };
+        let told = Told::new(info, address);
+        let ((bytes, write), value) = (told.bytes(), || told.value() as u32);
         plugin.counter.access(offset as usize as u16, address as u32, bytes, write, value, guest);
     });
 }
 
 extern "C" fn machine_ends(_: qemu::qemu_plugin_id_t, _: *mut c_void) {
-    // In use: a callback has ended the process, and there is nothing to report.
-    let Some(plugin) = PLUGIN.0.try_borrow_mut().ok().and_then(|mut plugin| plugin.take()) else { return };
+    let Some(plugin) = PLUGIN.take() else { return };
     let report = match &plugin.sampler {
         Some(sampler) => sampler.samples().to_json(),
         None => plugin.counter.report().to_json(),

@@ -36,13 +36,10 @@ unsafe extern "C" {
     fn g_array_free(array: *mut qemu::GArray, free_segment: i32) -> *mut c_char;
 }
 
-/// The registers of these names; `None` if one is missing.
-///
-/// # Safety
-/// To be called in the processor's initialisation callback.
-pub unsafe fn find<const N: usize>(names: [&str; N]) -> Option<[Handle; N]> {
-    // SAFETY: the caller's promise. QEMU returns an array of descriptors whose
-    // names live for ever; the array is ours to free.
+/// The registers of these names; `None` if one is missing. To be called in the processor's initialisation callback.
+pub fn find<const N: usize>(names: [&str; N]) -> Option<[Handle; N]> {
+    // SAFETY: QEMU returns an array of descriptors whose names live for ever; the array is ours to free. (On a thread that is no
+    // processor's it ends itself.)
     unsafe {
         let array = qemu::qemu_plugin_get_registers();
         let all = std::slice::from_raw_parts((*array).data as *const qemu::qemu_plugin_reg_descriptor, (*array).len as usize);
@@ -87,17 +84,12 @@ impl Reader {
 }
 
 impl Registers {
-    /// Looks the registers up; `None` if one is missing.
-    ///
-    /// # Safety
-    /// To be called in the processor's initialisation callback.
-    pub unsafe fn find() -> Option<Self> {
-        // SAFETY: the caller's promise.
-        let [eip, eflags, cr0, cr3] = unsafe { find(["eip", "eflags", "cr0", "cr3"]) }?;
-        // SAFETY: the same.
-        let general = unsafe { find(["eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"]) }?;
-        // SAFETY: the same.
-        let segments = unsafe { find(["es", "cs", "ss", "ds", "fs", "gs"]) }?;
+    /// Looks the registers up, as [`find`] does.
+    pub fn find() -> Option<Self> {
+        let names =
+            ["eip", "eflags", "cr0", "cr3", "es", "cs", "ss", "ds", "fs", "gs", "eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"];
+        let [eip, eflags, cr0, cr3, es, cs, ss, ds, fs, gs, general @ ..] = find(names)?;
+        let segments = [es, cs, ss, ds, fs, gs];
         Some(Self { eip, eflags, cr0, cr3, segments, general, reader: Reader::new() })
     }
 

@@ -52,3 +52,110 @@ pub fn conditional(
         qemu::qemu_plugin_register_vcpu_insn_exec_cond_cb(instruction, Some(callback), registers, ne, word, 0, data as *mut c_void);
     }
 }
+
+/// The block that is being translated, and instructions of it: handles that end with the translation callback.
+pub type Block = *mut qemu::qemu_plugin_tb;
+
+/// Has QEMU tell of its processor's start, of each block that is translated, and of the machine's end.
+pub fn register(
+    id: qemu::qemu_plugin_id_t,
+    starts: extern "C" fn(qemu::qemu_plugin_id_t, c_uint),
+    translates: extern "C" fn(qemu::qemu_plugin_id_t, Block),
+    ends: extern "C" fn(qemu::qemu_plugin_id_t, *mut c_void),
+) {
+    // SAFETY: functions of the interface, called while the plugin is installed; the callbacks
+    // are functions, so they live as long as the plugin is loaded.
+    unsafe {
+        qemu::qemu_plugin_register_vcpu_init_cb(id, Some(starts));
+        qemu::qemu_plugin_register_vcpu_tb_trans_cb(id, Some(translates));
+        qemu::qemu_plugin_register_atexit_cb(id, Some(ends), std::ptr::null_mut());
+    }
+}
+
+/// Before a block, whatever is armed.
+pub fn block_always(tb: Block, callback: extern "C" fn(c_uint, *mut c_void), data: usize) {
+    // SAFETY: `tb` is the block being translated, for `translate` is the only caller; the data is a number.
+    unsafe { qemu::qemu_plugin_register_vcpu_tb_exec_cb(tb, Some(callback), flags::QEMU_PLUGIN_CB_R_REGS, data as *mut c_void) }
+}
+
+/// Before a block, if a word compares so with a number.
+pub fn block_if(
+    tb: Block,
+    callback: extern "C" fn(c_uint, *mut c_void),
+    (condition, word, number): (cond, qemu::qemu_plugin_u64, u64),
+    data: usize,
+) {
+    let registers = flags::QEMU_PLUGIN_CB_R_REGS;
+    // SAFETY: as above.
+    unsafe { qemu::qemu_plugin_register_vcpu_tb_exec_cond_cb(tb, Some(callback), registers, condition, word, number, data as *mut c_void) }
+}
+
+/// Adds to a word with each beginning of a block.
+pub fn block_adds(tb: Block, word: qemu::qemu_plugin_u64, number: u64) {
+    let add = qemu::qemu_plugin_op::QEMU_PLUGIN_INLINE_ADD_U64;
+    // SAFETY: as above.
+    unsafe { qemu::qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(tb, add, word, number) }
+}
+
+/// Adds 1 to a word before an instruction.
+pub fn counts(instruction: *mut qemu::qemu_plugin_insn, word: qemu::qemu_plugin_u64) {
+    let add = qemu::qemu_plugin_op::QEMU_PLUGIN_INLINE_ADD_U64;
+    // SAFETY: the instruction is of the block being translated, for `translate` is the only caller.
+    unsafe { qemu::qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(instruction, add, word, 1) }
+}
+
+/// What tells of an access.
+pub type OnAccess = extern "C" fn(c_uint, qemu::qemu_plugin_meminfo_t, u64, *mut c_void);
+
+/// After each access of an instruction.
+pub fn accesses(instruction: *mut qemu::qemu_plugin_insn, callback: OnAccess, data: usize) {
+    let (none, all) = (flags::QEMU_PLUGIN_CB_NO_REGS, qemu::qemu_plugin_mem_rw::QEMU_PLUGIN_MEM_RW);
+    // SAFETY: as above; the data is a number.
+    unsafe { qemu::qemu_plugin_register_vcpu_mem_cb(instruction, Some(callback), none, all, data as *mut c_void) }
+}
+
+/// An access that a callback tells of, while it does.
+#[derive(Clone, Copy)]
+pub struct Told {
+    info: qemu::qemu_plugin_meminfo_t,
+    address: u64,
+}
+
+impl Told {
+    /// From a memory callback's arguments.
+    pub fn new(info: qemu::qemu_plugin_meminfo_t, address: u64) -> Self {
+        Self { info, address }
+    }
+
+    /// How many bytes, and whether they are written.
+    pub fn bytes(self) -> (u32, bool) {
+        // SAFETY: `info` is the callback's.
+        unsafe { (1 << qemu::qemu_plugin_mem_size_shift(self.info), qemu::qemu_plugin_mem_is_store(self.info)) }
+    }
+
+    /// What was read or written: its first 8 bytes, little endian.
+    pub fn value(self) -> u64 {
+        let bytes = self.bytes().0;
+        // SAFETY: `info` is the callback's; the member is that of the access's size.
+        unsafe {
+            let data = qemu::qemu_plugin_mem_get_value(self.info).data;
+            match bytes {
+                1 => data.u8_.into(),
+                2 => data.u16_.into(),
+                4 => data.u32_.into(),
+                8 => data.u64_,
+                _ => data.u128_.low,
+            }
+        }
+    }
+
+    /// The physical address, if it is RAM.
+    pub fn physical(self) -> Option<u32> {
+        // SAFETY: `info` and the address are the callback's, and so is what QEMU makes of them.
+        unsafe {
+            let place = qemu::qemu_plugin_get_hwaddr(self.info, self.address);
+            let is_ram = !place.is_null() && !qemu::qemu_plugin_hwaddr_is_io(place);
+            is_ram.then(|| qemu::qemu_plugin_hwaddr_phys_addr(place) as u32)
+        }
+    }
+}

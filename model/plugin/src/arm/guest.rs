@@ -28,16 +28,32 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Looks the registers up; `None` if one is missing.
-    ///
-    /// # Safety
-    /// To be called in the processor's initialisation callback.
-    pub unsafe fn find() -> Option<Self> {
-        let names = ["r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "sp", "lr", "pc"];
-        // SAFETY: the caller's promise.
-        let general = unsafe { find(names) }?;
-        // SAFETY: the same.
-        let [status, control, root, domains, process] = unsafe { find(["cpsr", "SCTLR", "TTBR0_EL1", "DACR", "FCSEIDR"]) }?;
+    /// Looks the registers up, as [`find`] does.
+    pub fn find() -> Option<Self> {
+        let names = [
+            "cpsr",
+            "SCTLR",
+            "TTBR0_EL1",
+            "DACR",
+            "FCSEIDR",
+            "r0",
+            "r1",
+            "r2",
+            "r3",
+            "r4",
+            "r5",
+            "r6",
+            "r7",
+            "r8",
+            "r9",
+            "r10",
+            "r11",
+            "r12",
+            "sp",
+            "lr",
+            "pc",
+        ];
+        let [status, control, root, domains, process, general @ ..] = find(names)?;
         let pages = vec![None; 1 << 20];
         Some(Self { general, status, control, root, domains, process, reader: Reader::new(), pages })
     }
