@@ -137,8 +137,7 @@ const UNSAFE: &[(&str, usize)] = &[
     // 20 of them are a device that reaches memory (virtio/), and what its crate declares unsafe; 12 are memory that others write (net);
     // one counts messages. 23 are for ARM: atomic operations that the compiler calls, copies, and the counter in a page.
     ("user/lib", 87),
-    // Calls of QEMU, and what it calls back. 23 are for ARM, whose callbacks are its own.
-    ("model/plugin", 49),
+    ("model/plugin", 26),
     // A call of code that was written to memory, a function that begins with a page, and three that lie in a part of one.
     ("bench/native", 5),
     // The bounds of assembled code, and the bytes between them.

@@ -45,7 +45,9 @@ pub fn clean(range: Range<u32>) {
 /// Writes back what is in the cache of a range, and drops it, and instructions of it.
 pub fn clean_and_drop(range: Range<u32>) {
     lines(range).for_each(|line| {
-        regs::clean_and_drop_line(line);
+        // XScale has no operation for both.
+        regs::clean_line(line);
+        regs::drop_line(line);
         regs::drop_instruction_line(line);
     });
     regs::drop_branches(0);

@@ -50,8 +50,8 @@ operation!(/// Drops all translations.
     flush_all, "c8, c7, 0");
 operation!(/// Writes a line of data back.
     clean_line, "c7, c10, 1");
-operation!(/// Writes a line of data back and drops it.
-    clean_and_drop_line, "c7, c14, 1");
+operation!(/// Drops a line of data, which was written back before.
+    drop_line, "c7, c6, 1");
 operation!(/// Drops a line of instructions.
     drop_instruction_line, "c7, c5, 1");
 operation!(/// Drops all instructions, and what branches are predicted by.
