@@ -195,7 +195,7 @@ pub trait Port {
     /// | at the address `place` | a part of its own for each: no address is two spaces'; `place` is as for aliens ([`place`](Self::place)) | as IA-32 | as IA-32 |
     ///
     /// # Errors
-    /// `BadAddress`: it cannot be there.
+    /// `BadAddress`: it cannot be there. `BadArgument`: the place says nothing. `PoolExhausted`: all places have been given.
     fn area(&mut self, pool: &mut Pool, space: Ref<Space>, place: Word) -> Result<Area, Error>;
     /// What the maker of a space of aliens, which has no tables yet, says of its place; not 0.
     ///

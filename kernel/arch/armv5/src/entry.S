@@ -5,6 +5,24 @@
 // The other modes have a stack pointer of their own, which names three words (`SAVED`): what does not fit the processor while it
 // changes to supervisor mode. In the kernel interrupts are off: it looks at the controller itself.
 
+// Makes the space in `pid`'s register the processor's: `domains` is what it opens, which the last write before user mode puts into
+// the domain access register. They are noted as open. Destroys all but `domains`.
+.macro ENTER_SPACE domains, pid, word, noted
+    ldr \domains, [\pid, #{dacr}]
+    ldr \word, ={kernel} + {dirty}
+    ldr \pid, [\pid, #{pid}]
+    ldr \noted, [\word]
+    orr \noted, \noted, \domains
+    str \noted, [\word]
+    // A write would cost an XScale core what it knows of branches.
+    tst \pid, #{indifferent}
+    bne 9f
+    mrc p15, 0, \noted, c13, c0, 0
+    teq \pid, \noted
+    mcrne p15, 0, \pid, c13, c0, 0
+9:
+.endm
+
 .section .text.entry, "ax", %progbits
 .arm
 
@@ -22,20 +40,8 @@ enter:
 leave_kernel:
     ldr r0, ={cpu} + {current}
     ldr sp, [r0]
-    ldr r1, [sp, #{space}]
-    ldr r2, [r1, #{dacr}]
-    ldr r3, [r1, #{pid}]
-    ldr r4, ={kernel} + {dirty}
-    ldr r5, [r4]
-    orr r5, r5, r2
-    str r5, [r4]
-    // A write would cost an XScale core what it knows of branches.
-    tst r3, #{indifferent}
-    bne 1f
-    mrc p15, 0, r4, c13, c0, 0
-    teq r3, r4
-    mcrne p15, 0, r3, c13, c0, 0
-1:
+    ldr r3, [sp, #{space}]
+    ENTER_SPACE r2, r3, r4, r5
     ldr r4, [sp, #{thread_pointer}]
     ldr r5, ={thread_pointer_word}
     str r4, [r5]

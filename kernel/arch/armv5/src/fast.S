@@ -79,19 +79,7 @@ goes_on:
     str r11, [r12, #{gate}]
     str r12, [lr, #{current}]
     mov sp, r12
-    ldr r11, [r10, #{dacr}]
-    ldr lr, ={kernel} + {dirty}
-    ldr r10, [r10, #{pid}]
-    ldr r12, [lr]
-    orr r12, r12, r11
-    str r12, [lr]
-    // A write would cost an XScale core what it knows of branches.
-    tst r10, #{indifferent}
-    bne 1f
-    mrc p15, 0, r12, c13, c0, 0
-    teq r10, r12
-    mcrne p15, 0, r10, c13, c0, 0
-1:
+    ENTER_SPACE r11, r10, lr, r12
     ldr lr, [sp, #{pc}]
     ldr r10, [sp, #{cpsr}]
     mcr p15, 0, r11, c3, c0, 0
