@@ -2,7 +2,7 @@
 //! What one `Map` does, in up to sixteen records.
 
 use crate::syscall::MAX_SLOTS;
-use crate::{Rights, UserAddr, Word};
+use crate::{CacheOp, Rights, UserAddr, Word};
 
 /// A selector in 16 bits; 0 for one that no table has.
 pub(crate) const fn fit(selector: Word) -> u32 {
@@ -18,7 +18,7 @@ pub(crate) const fn fit(selector: Word) -> u32 {
 ///  word 3   length, in bytes (of I/O ports: in ports)
 /// ```
 /// I/O ports appear where they are: the address is ignored. `UNMAP` looks at the Memory only to see whether it is of
-/// ports. `PROTECT` ignores Memory and offset.
+/// ports. `PROTECT` ignores Memory and offset, and so do the operations on caches, which are those of `Cache`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MapRecord(pub [Word; 4]);
 
@@ -29,6 +29,8 @@ impl MapRecord {
     pub const UNMAP: u32 = 1;
     /// Operation: change rights.
     pub const PROTECT: u32 = 2;
+    /// Operation: the first of those on caches, in the order of [`CacheOp`].
+    pub const CACHE: u32 = 3;
     /// Most records in one call.
     pub const MAX: u32 = 16;
     /// Flag in word 1, and in what `Lookup` returns: the pages are not cached.
@@ -44,6 +46,19 @@ impl MapRecord {
     #[must_use]
     pub const fn op(&self) -> u32 {
         (self.0[1] >> 8) as u32 & 15
+    }
+    /// What is to be done to caches, if it is that.
+    #[must_use]
+    pub const fn cache_op(&self) -> Option<CacheOp> {
+        match self.op().checked_sub(Self::CACHE) {
+            Some(code) => CacheOp::from_code(code),
+            None => None,
+        }
+    }
+    /// A record that does something to the caches: of a Space, what lies in a range of whole pages.
+    #[must_use]
+    pub const fn cache(what: CacheOp, space: Word, address: Word, length: Word) -> Self {
+        Self::new(Self::CACHE + what as u32, space, address, 0, 0, length, Rights::NONE)
     }
     /// Selector of the Space or Segment.
     #[must_use]

@@ -630,13 +630,15 @@ pub enum Op {
     FpuSync = 41,
 
     // --- Memory -----------------------------------------------------------------------
-    /// Map, unmap, or change rights, by up to 16 records.
+    /// Map, unmap, change rights, or clean caches, by up to 16 records.
     ///
     /// The records are carried out in order until one fails. What was done of that one stays done. `MapRecord` in
     /// `abi/src/map_record.rs` has the layout:
     /// * `MAP` puts a part of a Memory into a Space or Segment, or opens I/O ports to a Space. What was there is replaced.
     /// * `UNMAP` takes away what is there, or closes I/O ports. It is no error if nothing is there.
     /// * `PROTECT` changes rights. It gives none that the mapping did not have when it was made.
+    /// * `CACHE` and the two behind it do to a Space's pages what `Cache` does: so a batch can clean one address of a page
+    ///   before it maps the page at another.
     ///
     /// Rights that a record asks for are those of a capability: `READ`, `WRITE`, `EXECUTE`. Ports take `WRITE`.
     ///

@@ -133,6 +133,11 @@ impl<P: Port> Kernel<P> {
 
     /// One record; false if an interrupt came first: the record is what is left then.
     fn carry_out_record(&mut self, caller: Ref<Space>, record: &mut MapRecord) -> Result<bool> {
+        if let Some(what) = record.cache_op() {
+            self.cache_record(caller, record, what)?;
+            self.unlooked += LOOK;
+            return Ok(true);
+        }
         let memory = self.record_memory(caller, record)?;
         if let Some((memory, rights)) = memory.filter(|(memory, _)| self.pool[*memory].class == class::SPECIAL) {
             self.map_special(caller, record, memory, rights)?;

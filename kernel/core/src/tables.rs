@@ -9,7 +9,7 @@
 use crate::map::LOOK;
 use crate::port::{Change, Port};
 use crate::{ALIGN, Attachment, Entry, Header, Kernel, NOTHING, Quota, Result, Segment, Space};
-use abi::{CacheOp, Error, Kind, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, UserAddr, Word};
+use abi::{CacheOp, Error, Kind, MapRecord, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
 use core::ops::Range;
 use mmu::{Attributes, Format, Leaf};
@@ -449,12 +449,28 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `cache`.
-    pub(crate) fn cache(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let target: Ref<Space> = self.object(space, args[0], Kind::Space, Rights::CONTROL)?;
-        let [_, start, bytes, what] = args;
-        let end = start.checked_add(bytes).map(UserAddr).filter(|end| *end <= self.pool[target].region.end).ok_or(Error::BadAddress)?;
+    pub(crate) fn cache(&mut self, caller: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
+        let [space, start, bytes, what] = args;
+        let (space, range) = self.cached_range(caller, space, UserAddr(start), bytes)?;
         let what = CacheOp::from_code(crate::narrow(what)?).ok_or(Error::BadArgument)?;
-        self.port.cache(&mut self.pool, target, UserAddr(start)..end, what);
+        self.port.cache(&mut self.pool, space, range, what);
         Ok(NOTHING)
+    }
+
+    /// The operation of a `map` record on the caches.
+    pub(crate) fn cache_record(&mut self, caller: Ref<Space>, record: &MapRecord, what: CacheOp) -> Result<()> {
+        let (space, range) = self.cached_range(caller, record.space() as Word, record.address(), record.length())?;
+        if range.is_empty() || !record.length().is_multiple_of(PAGE_SIZE) {
+            return Err(Error::BadArgument);
+        }
+        self.port.cache(&mut self.pool, space, range, what);
+        Ok(())
+    }
+
+    /// The range of a Space that the caller may do something about in the caches.
+    fn cached_range(&self, caller: Ref<Space>, space: Word, start: UserAddr, bytes: Word) -> Result<(Ref<Space>, Range<UserAddr>)> {
+        let target: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
+        let end = start.0.checked_add(bytes).map(UserAddr).filter(|end| *end <= self.pool[target].region.end);
+        Ok((target, start..end.ok_or(Error::BadAddress)?))
     }
 }

@@ -38,6 +38,8 @@ pub const CASES: &[Case] = &[
     ("a_lookup_sees_large_pages", lookup_of_large),
     ("a_lookup_is_checked", lookup_is_checked),
     ("ram_can_be_mapped_uncached", uncached),
+    ("a_batch_cleans_a_page_before_it_maps_it_elsewhere", cleaned_and_mapped),
+    ("records_on_caches_are_checked", cache_records_are_checked),
 ];
 
 fn read(address: u32) -> u8 {
@@ -267,6 +269,41 @@ fn uncached(bed: &mut Bed) -> Result<(), Why> {
     good(protect(SPACE, LARGE, PAGE, Rights::READ))?;
     check("in pieces", seen(LARGE)? == (true, READABLE) && seen(LARGE + PAGE)? == (true, Rights::RWX))?;
     good(unmap(SPACE, LARGE, TABLE_SPAN))
+}
+
+/// A page is cleaned at one address and mapped at another by one call, on every kind of cache.
+fn cleaned_and_mapped(bed: &mut Bed) -> Result<(), Why> {
+    for (round, what) in [CacheOp::Clean, CacheOp::CleanAndInvalidate, CacheOp::SyncCode].into_iter().enumerate() {
+        good(map(SPACE, OTHER, bed.ram, 0, PAGE, RW))?;
+        fill(OTHER, PAGE, &[round as u8 + 1]);
+        let mut batch = Batch::new();
+        good(batch.push(MapRecord::cache(what, SPACE.0, OTHER, PAGE)))?;
+        good(batch.push(MapRecord::new(MapRecord::UNMAP, SPACE.0, OTHER, 0, 0, PAGE, Rights::NONE)))?;
+        good(batch.push(MapRecord::new(MapRecord::MAP, SPACE.0, ADDRESS, bed.ram.0, 0, PAGE, Rights::READ)))?;
+        good(batch.commit().map_err(|(_, error)| error))?;
+        check("what was written", bytes(ADDRESS, 1) == [round as u8 + 1])?;
+    }
+    Ok(())
+}
+
+fn cache_records_are_checked(bed: &mut Bed) -> Result<(), Why> {
+    let segment = good(QUOTA.create_segment(TABLE_SPAN, bed.slot()))?;
+    let cache = |space, address, bytes| MapRecord::cache(CacheOp::Clean, space, address, bytes);
+    let beyond = MapRecord::CACHE + CacheOp::SyncCode as u32 + 1;
+    for (record, error) in [
+        (cache(0, ADDRESS, PAGE), Error::NoCapability),
+        (cache(segment.0, 0, PAGE), Error::WrongKind),
+        (cache(SPACE.0, USER_END - PAGE, 2 * PAGE), Error::BadAddress),
+        (cache(SPACE.0, ADDRESS, 0), Error::BadArgument),
+        (cache(SPACE.0, ADDRESS, PAGE + 1), Error::BadArgument),
+        (MapRecord::new(beyond, SPACE.0, ADDRESS, bed.ram.0, 0, PAGE, RW), Error::BadArgument),
+    ] {
+        let mut batch = Batch::new();
+        good(batch.push(cache(SPACE.0, ADDRESS, PAGE)))?;
+        good(batch.push(record))?;
+        check("the second of two is refused", batch.commit() == Err((1, error)))?;
+    }
+    Ok(())
 }
 
 fn lookup_is_checked(bed: &mut Bed) -> Result<(), Why> {
