@@ -22,7 +22,7 @@ use scenario::{Scenario, Ways};
 /// Events in one system, at most.
 const EVENTS_A_SYSTEM: u32 = 80;
 /// Each fast path must have been taken in at least so many of ten thousand events.
-const LEAST: u64 = 30;
+const LEAST: u64 = 25;
 /// Each that only some systems can take.
 const LEAST_RARE: u64 = 5;
 

@@ -15,7 +15,7 @@ use fastrand::Rng;
 use ia32_context::hw::{DIRECTORY, HOME, SERVER};
 use ia32_context::loaded::{AWAY, FLAGS, FPU_OPEN, PRIVATE, STEP_PENDING};
 use ia32_context::selector::{SMALL_CODE, SMALL_DATA, TLS, USER_CODE, USER_DATA};
-use ia32_context::{FIXED_FLAGS, lazy, set_fs_gs, state, state_mut, translated, word};
+use ia32_context::{FIXED_FLAGS, checked_selector, lazy, set_fs_gs, state, state_mut, translated, word};
 use kcore::thread::{ANCHOR, gate};
 use kcore::{Cpu, Kernel, Port, Scheduler, Space, Thread};
 use pool::{Link, Ref};
@@ -248,6 +248,13 @@ fn alien_selectors(kernel: &mut Kernel<Host>, me: Ref<Thread>) -> Option<(Ref<Th
     Some((alien, if gate & gate::ALIEN == 0 { fs_gs } else { frame.fs_gs }))
 }
 
+/// DS and ES as the handler of an alien wants them.
+fn frame_selectors(kernel: &Kernel<Host>, thread: Ref<Thread>) -> Option<[u32; 2]> {
+    let t = &kernel.pool[thread];
+    let frame: Frame = bytemuck::pod_read_unaligned(kernel.pool.bytes_at(t.utcb, size_of::<Frame>() as u32));
+    t.is_alien().then_some([frame.ds_es & 0xffff, frame.ds_es >> 16])
+}
+
 /// What the port's way in does with FS and GS (`Lazy::entered`).
 fn note_segments(kernel: &mut Kernel<Host>, me: Ref<Thread>, user: &User) {
     let fs_gs = u32::from(user.fs) | u32::from(user.gs) << 16;
@@ -427,10 +434,18 @@ fn assembly(
         let right = |selector: &u32| translated(*selector as u16, to_small) | 3 == *selector as u16 | 3;
         ensure!(with_care || data.iter().all(right), "DS and ES of another kind of space: {data:x?}");
     } else {
-        ensure!(data == [u32::from(translated(USER_DATA, to_small)); 2], "DS and ES are {data:x?}");
+        // Or `run` comes from a thread that happens to have the ones that the alien wants.
+        let left = [user.ds, user.es].map(u32::from);
+        let kept = !to_small && data == left && frame_selectors(kernel, Ref::new(current)) == Some(left);
+        ensure!(kept || data == [u32::from(translated(USER_DATA, to_small)); 2], "DS and ES are {data:x?}");
         let fresh = |index: usize| machine.hidden[index] == machine.descriptor(machine.segments[index]);
         ensure!(fresh(DS) && fresh(ES), "DS or ES was loaded before its descriptor was written");
         data = data.map(|selector| u32::from(translated(selector as u16, false)));
+        if kept {
+            // The portable kernel gives it no selector that only another kind of space needs.
+            let tls = state(&kernel.pool[Ref::<Thread>::new(current)]).tls;
+            data = left.map(|selector| u32::from(checked_selector(selector as u16, &tls)));
+        }
     }
     // What may be loaded is the port's business, so the portable kernel cannot tell: the rule itself.
     let to_alien = kernel.pool[Ref::<Thread>::new(current)].is_alien();
