@@ -329,7 +329,8 @@ pub enum Op {
     /// are attached to it, and their threads run by its page tables.
     ///
     /// # Arguments
-    /// * `a0`: Quota (`CONTROL`), which pays.
+    /// * `a0`: Quota (`CONTROL`), which pays. On ARMv5 a native Space is charged as threads, too: a 256th of those that the kernel can
+    ///   hold, as there can be 256 (`utcb::threads_a_space`).
     /// * `a1`: number of capability slots, at most 65,536; 0 for a Space of aliens and for a home.
     /// * `a2`: destination.
     /// * `a3`: place of the kernel's part, where the information page and the UTCBs are: 0, or what the port names.

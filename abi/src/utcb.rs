@@ -7,12 +7,21 @@
 //! are from [`FIRST_SLOT`] on. Nothing else is mapped there. A native thread has a slot in its own
 //! space, an alien in its handler's.
 
-pub use crate::arch::current::layout::{AREA_END, AREA_START, FIRST_SLOT, FPU_OFFSET, FPU_SIZE, KIP_ADDRESS, SLOT_SIZE};
+pub use crate::arch::current::layout::{AREA_END, AREA_START, AREAS, FIRST_SLOT, FPU_OFFSET, FPU_SIZE, KIP_ADDRESS, SLOT_SIZE};
 use crate::{UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
 
 /// Slots of a native space.
 pub const SLOTS: u32 = (AREA_END - FIRST_SLOT) as u32 / SLOT_SIZE;
+
+/// How many threads a native space is charged as, of a kernel that can hold `max_threads` ([`Kip::max_threads`](crate::kip::Kip)).
+///
+/// Where there can be only so many native spaces ([`AREAS`]), they are divided among Quotas with the threads: all threads
+/// pay for all of them. Elsewhere it is none.
+#[must_use]
+pub const fn threads_a_space(max_threads: u32) -> u32 {
+    if AREAS == 0 { 0 } else { max_threads.div_ceil(AREAS) }
+}
 
 /// 32-bit words between the last field that is used and the FPU state.
 const RESERVED: usize = (FPU_OFFSET as usize - 64 * size_of::<Word>() - 6 * 4 - size_of::<UserAddr>() - 4) / 4;

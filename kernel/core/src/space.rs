@@ -152,7 +152,9 @@ impl<P: Port> Kernel<P> {
         if let Some(last) = self.pool[map].0.last_mut() {
             *last = NO_SLOTS;
         }
-        let area = self.port.area(&mut self.pool, made, place)?;
+        let threads = self.threads_a_space();
+        self.charge(quota, 0, threads)?;
+        let area = self.port.area(&mut self.pool, made, place).inspect_err(|_| self.uncharge(quota.link(), 0, threads))?;
         let s = &mut self.pool[made];
         (s.area_start, s.area_end, s.first_slot) = (area.start, area.end, area.first_slot);
         let Some(kip) = area.kip else { return Ok(()) };
@@ -160,9 +162,13 @@ impl<P: Port> Kernel<P> {
         self.set_kernel_leaf(made, kip, self.port.physical(self.kip), Rights::READ)
     }
 
+    const fn threads_a_space(&self) -> u32 {
+        abi::utcb::threads_a_space(self.threads.count)
+    }
+
     /// Frees a space that has no threads, capabilities or attachments any more.
     pub(crate) fn discard_space(&mut self, space: Ref<Space>) {
-        let Space { region: Region { header, top, .. }, utcb_map, order, kip, .. } = self.pool[space];
+        let Space { region: Region { header, top, .. }, utcb_map, order, kip, area_end, .. } = self.pool[space];
         if let Some(top) = top.get() {
             self.port.space_dropped(&mut self.pool, space);
             // Of one that could not be made there are the table of its information page and what leads to it.
@@ -173,6 +179,9 @@ impl<P: Port> Kernel<P> {
         }
         if let Some(map) = utcb_map.get() {
             self.release(header.quota, map.address(), size_of::<SlotMap>() as u32);
+        }
+        if area_end != UserAddr::default() {
+            self.uncharge(header.quota, 0, self.threads_a_space());
         }
         self.unserve(space);
         self.discard_special(space);

@@ -20,7 +20,7 @@ mod object;
 mod pager;
 mod thread;
 
-use abi::{CacheOp, Op};
+use abi::CacheOp;
 #[cfg(target_arch = "arm")]
 use armv5 as own;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -28,7 +28,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use ia32 as own;
 use macadamia::alloc::string::String;
 use macadamia::cap::delete;
-use macadamia::{Env, Error, Quota, Space, Thread, result, start, sys};
+use macadamia::{Env, Error, Quota, Space, Thread, result, start};
 
 macadamia::main!(run);
 
@@ -116,7 +116,7 @@ pub fn bytes(address: u32, bytes: u32) -> &'static [u8] {
 
 /// Carries out an operation of caches.
 pub fn cache(space: Space, address: u32, bytes: u32, operation: CacheOp) -> Result<(), Why> {
-    good(sys::call(Op::Cache, [space.0, address, bytes, operation as u32])).map(|_| ())
+    good(space.cache(address, bytes, operation))
 }
 
 /// A counter that threads of a case share.

@@ -4,12 +4,12 @@
 use crate::exception::{BADGE, DATA, WHOLE, launch, launch_with, next, start, toucher};
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SELF, SPACE, Why, bytes, check, fails, fill, good};
 use abi::frame::{fault, vector};
-use abi::utcb::{AREA_START, FIRST_SLOT};
+use abi::utcb::{AREA_START, FIRST_SLOT, threads_a_space};
 use abi::{Delivery, MapRecord, MessageKind, Op, Rights, TABLE_SPAN, Tag, USER_END};
 use macadamia::cap::{copy, frame, identify, revoke, set_frame};
 use macadamia::ipc::{Message, Received, call, map_reply_wait, receive, reply, reply_wait};
 use macadamia::map::{map, protect, unmap};
-use macadamia::{Error, Memory, Thread, sys, thread};
+use macadamia::{Error, Memory, Thread, sys, thread, time};
 use processor::{INVALID, Words, code};
 
 const RW: Rights = Rights(3);
@@ -98,7 +98,7 @@ fn missing_table(bed: &mut Bed) -> Result<(), Why> {
 fn no_quota(bed: &mut Bed) -> Result<(), Why> {
     let (small, space) = (bed.slot(), bed.slot());
     // Room for the space and a table or two, and not for three.
-    let child = good(QUOTA.create_quota(16384, 0, small))?;
+    let child = good(QUOTA.create_quota(16384, threads_a_space(time::kip().max_threads), small))?;
     let space = good(child.create_space(16, space))?;
     let tables = (1..4).take_while(|i| map(space, i * TABLE_SPAN, bed.ram, 0, PAGE, RW).is_ok()).count() as u32;
     let record = MapRecord::new(MapRecord::MAP, space.0, FAR, bed.ram.0, 0, 0, RW);

@@ -3,7 +3,7 @@
 
 use crate::{Result, sys, utcb};
 use abi::tag::REGISTER_WORDS;
-use abi::{Frame, MapRecord, Op, Rights, Word};
+use abi::{CacheOp, Frame, MapRecord, Op, Rights, Word};
 
 /// Words of a frame.
 const FRAME_WORDS: usize = abi::frame::WORDS as usize;
@@ -245,6 +245,13 @@ impl Space {
     /// What the kernel says.
     pub fn detach(self, address: Word) -> Result<()> {
         sys::call(Op::Detach, [self.0, address, 0, 0]).map(|_| ())
+    }
+    /// Carries out an operation of caches on what its threads have there.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn cache(self, address: Word, bytes: Word, operation: CacheOp) -> Result<()> {
+        sys::call(Op::Cache, [self.0, address, bytes, operation as Word]).map(|_| ())
     }
     /// What its threads find at an address; with `memory` also which page of that it is.
     ///

@@ -94,7 +94,7 @@ impl Description {
             }
         }
         self.homes()?;
-        self.check_threads()?;
+        self.check_threads(board)?;
         self.check_memory()
     }
 
@@ -149,13 +149,16 @@ impl Description {
         Ok(())
     }
 
-    fn check_threads(&self) -> Result<()> {
+    fn check_threads(&self, board: &Board) -> Result<()> {
         // An eighth of the memory is the kernel's. What lies behind its last object has no thread, the first
         // entry is nobody's, and the root server is one.
         let all = (self.bytes(&self.memory)? / 8 / BYTES_A_THREAD).saturating_sub(3);
+        // Each component has a native space. So does the root server, and another one for threads that wait.
+        let space = board.processor.threads_a_space(all.next_power_of_two());
+        let all = all.saturating_sub(2 * space);
         let mut needed: u64 = 0;
         for component in &self.component {
-            needed += 1 + u64::from(self.threads(component)?);
+            needed += u64::from(1 + space) + u64::from(self.threads(component)?);
             if needed > u64::from(all) {
                 let what = format!(
                     "with this component's there are {needed} threads, but only {all} for {} of memory: raise `memory` or lower `threads`",

@@ -76,6 +76,15 @@ impl Processor {
         matches!(self, Self::Armv5)
     }
 
+    /// How many threads a native space is charged as, of so many that there can be.
+    pub const fn threads_a_space(self, threads: u32) -> u32 {
+        let areas = match self {
+            Self::Ia32 => abi::arch::ia32::layout::AREAS,
+            Self::Armv5 => abi::arch::armv5::layout::AREAS,
+        };
+        if areas == 0 { 0 } else { threads.div_ceil(areas) }
+    }
+
     /// Whether components can have windows, or be small.
     pub const fn has_windows(self) -> bool {
         matches!(self, Self::Ia32)

@@ -2,15 +2,16 @@
 //! The kernel's helpers for programs (`kuser_helpers` of Linux), and the information page, which is the same everywhere.
 
 use crate::exception::{DATA, launch, launch_with, next};
-use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SHARED, SPACE, Why, bytes, check, fill, good};
+use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SHARED, SPACE, Why, bytes, check, fails, fill, good};
 use abi::Rights;
 use abi::frame::{fault, vector};
-use abi::utcb::{AREA_END, AREA_START, KIP_ADDRESS};
+use abi::utcb::{AREA_END, AREA_START, KIP_ADDRESS, threads_a_space};
 use core::sync::atomic::{AtomicU32, Ordering};
 use macadamia::alloc::format;
+use macadamia::cap::delete;
 use macadamia::ipc::receive;
 use macadamia::map::map;
-use macadamia::{start, thread, time, utcb};
+use macadamia::{Error, start, thread, time, utcb};
 use processor::code;
 
 pub const CASES: &[Case] = &[
@@ -26,6 +27,7 @@ pub const CASES: &[Case] = &[
     ("their_version_is_told", version),
     ("the_information_page_is_the_same_in_every_space", information),
     ("utcbs_of_other_spaces_are_not_there", other_areas),
+    ("native_spaces_are_divided_by_quota", promised_spaces),
     ("the_counter_counts", counter),
 ];
 
@@ -147,6 +149,23 @@ fn other_areas(bed: &mut Bed) -> Result<(), Why> {
     // Its own can be read.
     launch_with(bed, &[code::read(), code::invalid()].concat(), utcb::address())?;
     check("the own is there", next()?.0.words[0] == vector::UNDEFINED)
+}
+
+/// Who uses up its share of the sections of UTCBs leaves the others' alone.
+fn promised_spaces(bed: &mut Bed) -> Result<(), Why> {
+    let share = threads_a_space(time::kip().max_threads);
+    let [modest, greedy, more] = [(); 3].map(|()| bed.slot());
+    let modest = good(QUOTA.create_quota(16384, share, modest))?;
+    let (used, limit) = good(QUOTA.threads())?;
+    let greedy = good(QUOTA.create_quota(1 << 20, limit - used, greedy))?;
+    for _ in 0..(limit - used) / share {
+        good(greedy.create_space(4, bed.slot()))?;
+    }
+    fails(greedy.create_space(4, more).map(|_| ()), Error::QuotaExceeded)?;
+    good(modest.create_space(4, more))?;
+    check("it is charged as threads", good(modest.threads())? == (share, share))?;
+    good(delete(more))?;
+    check("they come back", good(modest.threads())? == (0, share))
 }
 
 fn counter(_: &mut Bed) -> Result<(), Why> {

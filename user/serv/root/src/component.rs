@@ -10,8 +10,9 @@ use crate::load::{self, Filler, RW};
 use crate::resources::{Piece, Resources};
 use crate::say;
 use crate::watchdog;
-use abi::PAGE_SIZE;
 use abi::boot::slot as root_slot;
+use abi::utcb::threads_a_space;
+use abi::{CacheOp, PAGE_SIZE};
 use image::layout::{MESSAGES, WINDOW_END};
 use image::pci::Device;
 use image::protocol::console::MAY_WRITE_RESULTS;
@@ -80,6 +81,10 @@ impl Running {
     /// The messages that it says it has sent since it was started: whatever it writes there. None without memory to look at.
     pub fn messages(&self, component: &Component) -> Option<u32> {
         let end = load::stack_end(component).ok()?;
+        // A virtual cache may have it by the component's address alone.
+        if let Some(space) = self.space {
+            space.cache(component.places().stack_end - MESSAGES, size_of::<u32>() as u32, CacheOp::Clean).ok()?;
+        }
         let page = Window::open(LOOK, self.memory.as_ref()?.memory, end - PAGE_SIZE, PAGE_SIZE, Rights::READ).ok()?;
         Some(page.read(PAGE_SIZE - MESSAGES))
     }
@@ -135,17 +140,17 @@ fn make_homes(resources: &mut Resources, system: &System) -> Result<()> {
     Ok(())
 }
 
-/// A component's Quota, or why there is none.
+/// A component's Quota, also for its Space, or why there is none.
 fn promise(resources: &mut Resources, component: &Component) -> core::result::Result<Quota, String> {
     let from = resources.quota;
-    let made = resources.slot().and_then(|slot| from.create_quota(component.quota, component.threads, slot));
+    let threads = component.threads + threads_a_space(time::kip().max_threads);
+    let made = resources.slot().and_then(|slot| from.create_quota(component.quota, threads, slot));
     made.map_err(|error| match (error, from.info(), from.threads()) {
-        (Error::QuotaExceeded, Ok((used, limit)), Ok((threads, most))) => format!(
-            "it is to have {} KiB of kernel memory and {} threads, but {} KiB and {} are left",
+        (Error::QuotaExceeded, Ok((used, limit)), Ok((taken, most))) => format!(
+            "it is to have {} KiB of kernel memory and {threads} threads, but {} KiB and {} are left",
             component.quota >> 10,
-            component.threads,
             (limit - used) >> 10,
-            most - threads
+            most - taken
         ),
         _ => error.text().into(),
     })
