@@ -78,6 +78,11 @@ const SLOW: &[&str] = &[
     "source.portable.all",
 ];
 
+/// So many of the tests that took longest are named at the end,
+const SLOWEST: usize = 40;
+/// if they took so many seconds.
+const LONG: u64 = 10;
+
 /// What a test does.
 enum Action {
     Check(Check),
@@ -232,6 +237,10 @@ pub fn all(filter: &str, slow: bool) -> Result<()> {
         outcomes
     }));
     outcomes.extend(run(Lane::Alone));
+    outcomes.sort_by_key(|outcome| std::cmp::Reverse(outcome.seconds));
+    for Outcome { test, seconds, .. } in outcomes.iter().take(SLOWEST).filter(|outcome| outcome.seconds >= LONG) {
+        println!("# {seconds} s for {test}");
+    }
     let mut tally = Tally::default();
     outcomes.into_iter().for_each(|outcome| add(&mut tally, outcome));
     tally.end(start)
