@@ -127,6 +127,24 @@ pub fn for_each(pool: &Pool, root: Link<Attachment>, f: &mut dyn FnMut(Ref<Attac
     }
 }
 
+fn find(pool: &Pool, root: Link<Attachment>, key: u32) -> Option<Ref<Attachment>> {
+    let mut next = root;
+    while let Some(at) = next.get() {
+        let a = &pool[at];
+        if a.key() == key {
+            return Some(at);
+        }
+        next = if key & a.bit == 0 { a.lower } else { a.upper };
+    }
+    None
+}
+
+/// The record of the Segment, server or small Space that begins at this entry of a space's directory.
+#[must_use]
+pub fn attached_at(pool: &Pool, space: Ref<Space>, index: u32) -> Option<Ref<Attachment>> {
+    find(pool, pool[space].segments, place(index))
+}
+
 impl<P: Port> Kernel<P> {
     /// Notes that a Memory is mapped into an owner, if that is not noted yet.
     pub(crate) fn note_use(&mut self, memory: Ref<Memory>, owner: Owner) -> Result<()> {
@@ -144,15 +162,7 @@ impl<P: Port> Kernel<P> {
 
     /// The record with this key in a tree.
     pub(crate) fn attachment(&self, root: Link<Attachment>, key: u32) -> Option<Ref<Attachment>> {
-        let mut next = root;
-        while let Some(at) = next.get() {
-            let a = &self.pool[at];
-            if a.key() == key {
-                return Some(at);
-            }
-            next = if key & a.bit == 0 { a.lower } else { a.upper };
-        }
-        None
+        find(&self.pool, root, key)
     }
 
     /// Root of the tree that a record is in or belongs into.

@@ -16,9 +16,9 @@ use abi::arch::armv5::place::{RELOCATED, VSPACE_SHIFT};
 use abi::{Error, PAGE_SIZE, Rights, TABLE_SPAN, UserAddr};
 use armv5_context::hw::{self, AREA, DACR, DOMAIN, INDIFFERENT, PID, VSPACE};
 use core::ops::Range;
-use kcore::attach::{attachment, for_each};
+use kcore::attach::{attached_at, attachment};
 use kcore::port::{Area, FaultIn};
-use kcore::{Attachment, Owner, Segment, Space, Table};
+use kcore::{Owner, Segment, Space, Table};
 use mmu::Format;
 use mmu::armv5::{self, Armv5, COARSE_BYTES, SECTION_BYTES, SECTIONS};
 use mmu::fass::{self, BASE, DOMAINS, FIRST, Fass, GLOBAL, Grant, Hardware, PARKED, client};
@@ -30,6 +30,8 @@ const LOW_TABLES: usize = (SLOT_BYTES / TABLE_SPAN) as usize;
 const AREAS: usize = (UTCB_BYTES / SECTION_BYTES) as usize;
 /// Slots of PID relocation, below the addresses of spaces that are too large for one.
 const SLOTS: usize = 64;
+/// So many tables of a Segment, 128 MiB, can have a domain of its own: that many places are looked at for its start.
+const SEGMENT_TABLES: u32 = 32;
 /// More pages than this are cleaned with the whole cache, and dropped with the whole TLB.
 const PAGES: u32 = 8;
 
@@ -367,26 +369,15 @@ pub fn relocated(pool: &Pool, space: Ref<Space>, address: u32) -> u32 {
     if address < SLOT_BYTES && pid != INDIFFERENT { pid | address } else { address }
 }
 
-/// The Segment of an attachment, if it is one of a Segment to a space.
-fn segment(at: &Attachment) -> Option<Ref<Segment>> {
-    (at.kind == attachment::SEGMENT_IN_SPACE).then(|| Ref::new(at.source))
-}
-
-/// The Segment that a space has attached at an address, and where it begins there.
+/// The Segment that a space has attached at an address, and where it begins there; of a large one only in its first part.
 fn attached(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<(Ref<Segment>, UserAddr)> {
-    let mut found = None;
-    for_each(pool, pool[space].segments, &mut |at| {
-        let record = &pool[at];
-        let start = Armv5::table_start(record.index as usize);
-        if let Some(segment) = segment(record)
-            && address >= start
-            && address - start < pool[segment].region.end.0
-            && record.rights == Rights::RWX.0
-        {
-            found = Some((segment, start));
-        }
-    });
-    found
+    let last = Armv5::table_index(address) as u32;
+    let mut places = (last.saturating_sub(SEGMENT_TABLES - 1)..=last).rev();
+    let record = &pool[places.find_map(|index| attached_at(pool, space, index))?];
+    let start = Armv5::table_start(record.index as usize);
+    let segment: Ref<Segment> = Ref::new(record.source);
+    let is_whole = record.kind == attachment::SEGMENT_IN_SPACE && record.rights == Rights::RWX.0;
+    (is_whole && address - start < pool[segment].region.end.0).then_some((segment, start))
 }
 
 /// What a space can do with a page: what its tables say, or what the kernel shows to all.
