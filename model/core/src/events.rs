@@ -178,4 +178,21 @@ impl<T: Copy + std::iter::Sum<T>> Events<T> {
     pub fn kernel_entries(&self) -> T {
         [self.sysenter_entries, self.trap_entries, self.fault_entries].into_iter().sum()
     }
+
+    /// Flushes of TLBs and caches, or of parts of them, by any way.
+    pub fn flushes(&self) -> T {
+        [
+            self.tlb_flushes,
+            self.page_flushes,
+            self.cache_flushes,
+            self.line_cleans,
+            self.line_flushes,
+            self.line_invalidations,
+            self.code_line_invalidations,
+            self.line_allocations,
+            self.test_cleans,
+        ]
+        .into_iter()
+        .sum()
+    }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long the kernel keeps interrupts waiting.
 //!
-//! A *stretch* is what ring 0 executes between two points at which an interrupt would be taken: user mode, `sti`
-//! (the kernel has an instruction behind each), `hlt`. It begins with an entry from user mode or behind such a
+//! A *stretch* is what the kernel executes between two points at which an interrupt would be taken, or looked for: user mode; on
+//! IA-32 `sti` (the kernel has an instruction behind each) and `hlt`; on ARM a read of what the interrupt controller has. It begins with an entry from user mode or behind such a
 //! point. Of each kind of entry the longest is kept, with the functions that it went through; a program that
 //! names its cases has them apart. What comes before the first return to user mode is boot, and no stretch; what
 //! does not end is a panic.
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// A kind of stretch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Cause {
-    /// Where the kernel was entered, and EAX then.
+    /// Where the kernel was entered, and the tag of a system call then.
     Entry(u32, u32),
     /// The kernel waited for an interrupt.
     Idle,
@@ -40,7 +40,7 @@ type Found = (u64, Vec<(u32, u64)>);
 #[derive(Debug)]
 pub struct Latency {
     state: State,
-    /// Entries at which EAX says what is asked for.
+    /// Entries at which a tag says what is asked for.
     calls: Vec<u32>,
     /// Number of the case, in `names`.
     case: usize,
@@ -61,13 +61,18 @@ const REPORTED: usize = 100;
 const FUNCTIONS: usize = 4;
 
 impl Latency {
-    /// With the kernel's symbols: two of them are entries of system calls.
+    /// Of IA-32, with the kernel's symbols: two of them are entries of system calls.
     #[must_use]
     pub fn new(symbols: &Symbols) -> Self {
         let int = format!("vector_{}", abi::arch::ia32::kip::INT_VECTOR);
+        Self::of(["sysenter_entry", &int].into_iter().filter_map(|name| symbols.address(name)).collect())
+    }
+
+    /// With the entries of system calls.
+    pub(crate) fn of(calls: Vec<u32>) -> Self {
         Self {
             state: State::Boot,
-            calls: ["sysenter_entry", &int].into_iter().filter_map(|name| symbols.address(name)).collect(),
+            calls,
             case: 0,
             names: vec![String::new()],
             blocks: Vec::new(),
@@ -93,10 +98,10 @@ impl Latency {
         matches!(self.state, State::User)
     }
 
-    /// A block begins that is the first one of an entry, after `executed` instructions.
-    pub fn enter(&mut self, block: usize, eax: u32, executed: u64) {
+    /// A block begins that is the first one of an entry, after `executed` instructions; `tag` is that of a system call, if it is one.
+    pub fn enter(&mut self, block: usize, tag: u32, executed: u64) {
         let at = self.blocks[block].0;
-        let call = self.calls.contains(&at).then_some(Tag(eax).op() << Tag::OP_SHIFT);
+        let call = self.calls.contains(&at).then_some(Tag(tag).op() << Tag::OP_SHIFT);
         self.state = State::Kernel(Cause::Entry(at, call.unwrap_or(0)), executed);
     }
 
@@ -106,7 +111,7 @@ impl Latency {
         self.block = Some((block, executed));
     }
 
-    /// An `sti` was executed, or with `waits` a `hlt`.
+    /// An interrupt would be taken now, or is looked for; with `waits` the kernel waits for one.
     pub fn look(&mut self, waits: bool, executed: u64) {
         if let State::Kernel(cause, _) = self.state {
             self.end(executed);

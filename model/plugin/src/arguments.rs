@@ -18,6 +18,8 @@ pub struct Arguments {
     pub check: bool,
     /// `latency=on`: measure how long the kernel looks at no interrupts. Needs its symbols.
     latency: bool,
+    /// `look=ADDRESS`: a read at this physical address looks for interrupts (ARM).
+    pub look: Option<u32>,
     /// `user=FROM-TO`: what user code may access.
     user: Option<Range<u32>>,
     /// `window=LINEAR+BYTES`: where the kernel's part begins, and how much of physical memory appears there from 0 on.
@@ -56,6 +58,7 @@ impl Arguments {
             }
             Some(("check", "on")) => self.check = true,
             Some(("latency", "on")) => self.latency = true,
+            Some(("look", address)) => self.look = Some(number(address)?),
             Some(("cpu", file)) => {
                 let cpu = Cpu::parse(&read(file)?).map_err(|error| error.to_string())?;
                 if let Some(trace) = &cpu.geometry.trace {
@@ -69,7 +72,7 @@ impl Arguments {
             Some(("bounds", range)) => self.sampling.bounds = Some(from_to(range)?),
             Some(("code", range)) => self.sampling.code.push(from_to(range)?),
             _ => {
-                let known = "out=, server=, user=, window=, check=on, latency=on, cpu=, symbols=, sample=, interval=, bounds=, code=";
+                let known = "out=, server=, user=, window=, check=on, latency=on, look=, cpu=, symbols=, sample=, interval=, bounds=, code=";
                 return Err(format!("is none of {known}"));
             }
         }
@@ -83,15 +86,19 @@ impl Arguments {
         }
     }
 
-    /// What the counter of ARM is to do; takes the symbols along. How long the kernel looks at no interrupts is not measured
-    /// there, nor is what user code may access: the emulator has the rights of pages and domains.
+    /// What the counter of ARM is to do; takes the symbols along. What user code may access is not looked at there: the emulator
+    /// has the rights of pages and domains.
     ///
     /// # Errors
-    /// Samples are not taken there.
+    /// Samples are not taken there. The latency needs to know what a look is.
     pub fn arm_setup(&mut self) -> Result<arm::Setup, String> {
         if self.sampling.every > 0 {
             return Err("samples are taken of IA-32 only".into());
         }
+        if self.latency && self.look.is_none() {
+            return Err("latency=on needs look=ADDRESS of the interrupt controller's status".into());
+        }
+        self.symbols.add(arm::VECTOR_NAMES);
         // Without a CPU model: some processor makes a line for a write that misses.
         let allocates = self.cpu.as_ref().is_none_or(|cpu| cpu.geometry.l1d.write_allocate);
         Ok(arm::Setup {
@@ -99,6 +106,7 @@ impl Arguments {
             checker: self.check.then(|| arm::Checker::new(allocates)),
             server: self.server.clone(),
             kernel: self.window.start,
+            latency: self.latency.then(Latency::arm),
             symbols: std::mem::take(&mut self.symbols),
         })
     }

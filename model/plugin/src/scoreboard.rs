@@ -35,6 +35,8 @@ pub struct Words {
     pub armed: u64,
     /// Not 0 while the kernel's next block is the first one of an entry.
     pub entering: u64,
+    /// Not 0 while the kernel is executed and user mode's next block ends that (ARM).
+    pub inside: u64,
     /// Instructions executed, without markers.
     pub executed: u64,
     /// Counts the instructions of blocks that begin up to 2^64: a sample is due when it has passed that

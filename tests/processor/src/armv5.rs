@@ -8,6 +8,8 @@ use macadamia::{Result, Thread, sys};
 
 /// General register 0.
 const R0: usize = offset_of!(Frame, r);
+/// So many instructions of a nanosecond are so many ticks of the board's counter: it has 24 MHz.
+pub const INSTRUCTIONS: (u64, u64) = (1000, 24);
 /// The program counter.
 pub const PC: usize = offset_of!(Frame, pc);
 /// The stack pointer.

@@ -8,6 +8,8 @@ use core::mem::offset_of;
 use macadamia::alloc::vec::Vec;
 use macadamia::{Result, Thread};
 
+/// So many instructions of a nanosecond are so many ticks of the counter: the time-stamp counter counts each.
+pub const INSTRUCTIONS: (u64, u64) = (1, 1);
 /// The instruction pointer.
 pub const PC: usize = offset_of!(Frame, eip);
 /// The stack pointer.

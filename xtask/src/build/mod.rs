@@ -117,8 +117,8 @@ pub struct Model {
 impl Model {
     /// The argument that makes QEMU load it. `report` is where its report goes, `place` where the
     /// kernel's part of the linear addresses begins and how much of physical memory appears there,
-    /// `server` where a watched server is.
-    pub fn argument(&self, report: &Path, place: (u32, u32), server: Option<Layout>, symbols: Option<&Path>) -> String {
+    /// `server` where a watched server is, `symbols` the kernel's, and where it looks at interrupts.
+    pub fn argument(&self, report: &Path, place: (u32, u32), server: Option<Layout>, symbols: Option<(&Path, Option<u32>)>) -> String {
         let (base, bytes) = place;
         let mut text = format!("{},out={},window={base:x}+{bytes:x}", self.plugin.display(), report.display());
         if let Some(Layout { base, vmalloc_end, .. }) = server {
@@ -135,9 +135,12 @@ impl Model {
         if let Some(sampling) = &self.sampling {
             text += &format!(",{sampling}");
         }
-        if let Some(symbols) = symbols {
-            // Where the symbols are known the kernel is ours, which opens interrupts by `sti` alone.
+        if let Some((symbols, look)) = symbols {
+            // Where the symbols are known the kernel is ours, which opens interrupts by `sti` alone, or looks at them.
             text += &format!(",symbols={},latency=on", symbols.display());
+            if let Some(address) = look {
+                text += &format!(",look={address:08x}");
+            }
         }
         text
     }

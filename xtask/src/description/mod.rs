@@ -57,7 +57,7 @@ pub struct Description {
 pub struct Test {
     /// Seconds of the emulator's own time until it counts as hung.
     pub timeout: u64,
-    /// Boards on which it runs beside the PC. What is said here of CPU models, Bochs and the machine model is the PC's.
+    /// Boards on which it runs beside the PC. What is said here of CPU models and Bochs is the PC's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub boards: Vec<String>,
     /// CPU models for QEMU, one run each; the board's if absent.
@@ -84,11 +84,13 @@ pub struct Test {
 impl Test {
     /// The same on this board.
     pub fn on(self, board: &Board) -> Self {
+        let is_of = |limit: &Limit| limit.board.as_deref().map_or(board.is_default(), |name| name == board.name());
+        let limit = self.limit.iter().filter(|limit| is_of(limit)).cloned().collect();
         if board.is_default() {
-            return self;
+            return Self { limit, ..self };
         }
-        let (cpus, bochs_cpus, limit) = (None, Vec::new(), Vec::new());
-        Self { cpus, bochs: false, bochs_cpus, latency: false, spaces: None, limit, ..self }
+        let (cpus, bochs_cpus) = (None, Vec::new());
+        Self { cpus, bochs: false, bochs_cpus, spaces: None, limit, ..self }
     }
 }
 
@@ -98,6 +100,8 @@ impl Test {
 pub struct Limit {
     /// The test's name.
     pub name: String,
+    /// The board that it holds on, if it is not the PC.
+    pub board: Option<String>,
     /// The interval's number, as in the program's markers.
     pub interval: u16,
     /// Which visit within it, from 0.
@@ -106,8 +110,10 @@ pub struct Limit {
     pub instructions: u64,
     /// Most cache lines of 32 bytes, code and data together.
     pub lines: u64,
-    /// Writes of CR3: exactly so many.
+    /// Writes of CR3, or of another processor's translation table base: exactly so many.
     pub cr3_writes: u64,
+    /// Flushes of TLBs or caches, or of parts of them, in the whole interval: exactly so many.
+    pub flushes: Option<u64>,
 }
 
 /// A disk: a file that is made when it is missing, and kept.

@@ -97,6 +97,8 @@ impl Processor {
 pub struct Interrupts {
     /// How many there are.
     pub lines: u32,
+    /// Physical address of the register that says which are pending, if the kernel looks at that in place of being interrupted.
+    pub status: Option<u32>,
     /// Those that the kernel keeps.
     pub kernel: Vec<u32>,
 }

@@ -307,8 +307,8 @@ pub fn read_report(file: &Path) -> Result<model_core::Report> {
 /// The machine model's plugin for a system of ours.
 fn model_argument(model: &Model, built: &Built, report: &Path) -> Result<String> {
     let server = server::watched(&built.packages)?;
-    // docs/manual.md, linear layout: the first 4 MiB of physical memory.
-    Ok(model.argument(report, (0xe000_0000, 4 << 20), server, Some(&built.symbols)))
+    // docs/manual.md, linear layout: the first 4 MiB of physical memory. On ARM it begins there, too.
+    Ok(model.argument(report, (0xe000_0000, 4 << 20), server, Some((&built.symbols, built.board.interrupts.status))))
 }
 
 /// The clock of a QEMU that counts, and the machine model's plugin.

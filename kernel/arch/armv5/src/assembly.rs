@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `entry.S` | entry, saving all registers, exit |
 //! | `fast.S` | `swi`, and the fast path of `call` and `reply_wait` |
+//! | `mem.S` | filling and copying memory |
 //! | `vectors.S` | exception vectors, helpers of programs |
 //!
 //! A name in braces in these files is a constant or a symbol of the list below. The compiler refuses a name that is not in the list,
@@ -121,7 +122,7 @@ global_asm!(
     words = const REGISTER_WORDS,
 );
 
-global_asm!(include_str!("vectors.S"), options(raw));
+global_asm!(include_str!("mem.S"), include_str!("vectors.S"), options(raw));
 
 unsafe extern "C" {
     /// Leaves to the thread in `Cpu::current`, whose context is complete.

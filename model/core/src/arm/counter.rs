@@ -10,6 +10,7 @@ use super::machine::Machine;
 use super::walk::{Access, Controls, walk};
 use crate::events::Owner;
 use crate::interval::Repetition;
+use crate::latency::Latency;
 use crate::ledger::Ledger;
 use crate::symbols::Symbols;
 use crate::violation::Rule;
@@ -37,16 +38,38 @@ pub struct Setup {
     pub server: Range<u32>,
     /// Where the kernel's part of the addresses begins.
     pub kernel: u32,
+    /// How long the kernel looks at no interrupts.
+    pub latency: Option<Latency>,
     /// Names for the report.
     pub symbols: Symbols,
 }
 
 /// Where the vectors' page has code for user mode.
 const HELPERS: Range<u32> = 0xffff_0f00..0xffff_1000;
+/// Where the vectors are.
+const VECTORS_START: u32 = 0xffff_0000;
 /// Bytes of the vectors.
 const VECTORS: u32 = 32;
 /// The vector of `swi`.
 const SYSTEM_CALL: u32 = 8;
+
+/// The vectors' names, as lines of a table of symbols: the kernel has them as a copy.
+pub const VECTOR_NAMES: &str =
+    "ffff0000 reset\nffff0004 undefined\nffff0008 swi\nffff000c prefetch_abort\nffff0010 data_abort\nffff0018 interrupt\nffff0020 helpers\n";
+
+impl Latency {
+    /// Of ARM: `swi` is the entry of system calls.
+    #[must_use]
+    pub fn arm() -> Self {
+        Self::of(vec![VECTORS_START + SYSTEM_CALL])
+    }
+}
+
+/// Whether a block of kernel code at this address is the first one of an entry: the kernel itself has no exceptions.
+#[must_use]
+pub fn is_entry(address: u32) -> bool {
+    address.wrapping_sub(VECTORS_START) < VECTORS
+}
 
 /// The instrument. One processor.
 #[derive(Default)]
@@ -78,10 +101,9 @@ impl Counter {
         self.ledger.is_armed()
     }
 
-    /// Whether accesses of user code need be told.
-    #[must_use]
-    pub fn wants_user_accesses(&self) -> bool {
-        self.wants_tables()
+    /// What measures how long the kernel looks at no interrupts, if that is asked for.
+    pub const fn latency(&mut self) -> Option<&mut Latency> {
+        self.setup.latency.as_mut()
     }
 
     /// Whether tables are walked.
@@ -243,6 +265,7 @@ impl Counter {
                 .errors
                 .push(format!("the translation of {unknown} accesses was not found: the tables cannot be read, or do not have it"));
         }
+        report.latency = self.setup.latency.as_ref().map(|latency| latency.report(&self.setup.symbols));
         report.checked = self.setup.checker.is_some().then_some(self.accesses);
         report
     }

@@ -16,7 +16,7 @@ mod translations;
 mod walk;
 
 pub use checker::Checker;
-pub use counter::{Counter, Setup, World};
+pub use counter::{Counter, Setup, VECTOR_NAMES, World, is_entry};
 pub use instruction::{Class, Operation, Which, condition, marker};
 pub use machine::Machine;
 pub use walk::{Access, Controls, Mapping, Size, walk};

@@ -63,6 +63,11 @@ impl Guest {
         self.reader.register(self.general[usize::from(number & 15)])
     }
 
+    /// Text of at most so many bytes that the present mode can read; none if it cannot.
+    pub fn text(&mut self, address: u32, bytes: usize) -> String {
+        self.reader.memory(address, bytes, |bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
+    }
+
     /// The program counter, as it was when the block in execution began.
     pub fn pc(&self) -> u32 {
         self.reader.register(self.general[PC])

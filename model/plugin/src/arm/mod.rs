@@ -6,6 +6,7 @@
 //! kernel writes is followed from power-on if tables will be walked.
 
 mod guest;
+mod latency;
 
 use crate::arguments::Arguments;
 use crate::scoreboard::{Scoreboard, Single, Words};
@@ -51,7 +52,9 @@ impl Plugin {
 
     /// Tells QEMU's code which callbacks are wanted.
     fn publish(&mut self) {
-        self.board.words().armed = u64::from(self.counter.is_armed());
+        let inside = self.counter.latency().is_some_and(|latency| !latency.is_entry());
+        let words = self.board.words();
+        (words.armed, words.inside) = (u64::from(self.counter.is_armed()), u64::from(inside));
     }
 
     fn intern(&mut self, chunk: Chunk, offset: u16) -> usize {
@@ -104,6 +107,9 @@ fn instrument(plugin: &mut Plugin, tb: Block, privilege: Privilege, thumb: bool)
     if has_markers {
         // It may arm the counter in the middle, and must then know where it is.
         block_always(tb, block_begins, 0);
+    }
+    if let Some(first) = instructions.first() {
+        latency::follow(plugin, first, privilege);
     }
     let (mut start, mut offset, mut at_start) = (0, 0, true);
     for (index, instruction) in instructions.iter().enumerate() {
@@ -181,6 +187,9 @@ extern "C" fn marked(_: c_uint, data: *mut c_void) {
         let executed = plugin.executed();
         if let Some(marker) = Marker::from_immediate(data as u32) {
             plugin.counter.mark(marker, privilege, executed, guest);
+            if marker == Marker::Case {
+                latency::name(plugin, guest);
+            }
             plugin.publish();
         }
     });
@@ -203,6 +212,7 @@ extern "C" fn accessed(_: c_uint, info: qemu::qemu_plugin_meminfo_t, address: u6
     with(|plugin, guest| {
         let armed = plugin.counter.is_armed();
         let told = Told::new(info, address);
+        latency::accessed(plugin, told);
         let (bytes, write) = told.bytes();
         if write
             && plugin.counter.wants_tables()

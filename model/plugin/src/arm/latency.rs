@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Tells [`model_core::Latency`] of the kernel's blocks, from the machine's start on.
+//!
+//! In the kernel interrupts are off: it reads what the interrupt controller has, and that is where a stretch ends.
+
+use super::guest::Guest;
+use super::{Plugin, with};
+use crate::LONGEST_NAME;
+use crate::scoreboard::Words;
+use crate::translation::{Instruction, Told, always, conditional};
+use model_core::Privilege;
+use model_core::arm::is_entry;
+use qemu_plugin_sys::qemu_plugin_cb_flags as flags;
+use std::ffi::{c_uint, c_void};
+use std::mem::offset_of;
+
+/// Has a block told to what measures how long the kernel looks at no interrupts.
+pub fn follow(plugin: &mut Plugin, first: &Instruction, privilege: Privilege) {
+    let inside = plugin.board.word(offset_of!(Words, inside));
+    let Some(latency) = plugin.counter.latency() else { return };
+    if privilege == Privilege::User {
+        conditional(first.handle, left, flags::QEMU_PLUGIN_CB_NO_REGS, inside, 0);
+    } else if first.address >= plugin.arguments.window.start {
+        // Before the MMU is on the kernel executes its boot code at physical addresses.
+        let block = latency.intern(first.address);
+        if is_entry(first.address) {
+            always(first.handle, entered, flags::QEMU_PLUGIN_CB_R_REGS, block);
+        }
+        always(first.handle, went_on, flags::QEMU_PLUGIN_CB_NO_REGS, block);
+    }
+}
+
+/// An access of the kernel or of user mode: it may be a look at interrupts.
+pub fn accessed(plugin: &mut Plugin, told: Told) {
+    if plugin.arguments.look.is_none() || told.device() != plugin.arguments.look {
+        return;
+    }
+    let executed = plugin.executed();
+    if let Some(latency) = plugin.counter.latency() {
+        latency.look(false, executed);
+    }
+}
+
+/// User mode names its case: the address is in r0, the bytes in r1.
+pub fn name(plugin: &mut Plugin, guest: &mut Guest) {
+    if let Some(latency) = plugin.counter.latency() {
+        latency.name(guest.text(guest.general(0), (guest.general(1) as usize).min(LONGEST_NAME)));
+    }
+}
+
+/// The kernel is entered at a block. User mode may have executed nothing since it was left.
+extern "C" fn entered(_: c_uint, block: *mut c_void) {
+    with(|plugin, guest| {
+        let (executed, tag) = (plugin.executed(), guest.general(0));
+        if let Some(latency) = plugin.counter.latency() {
+            if !latency.is_entry() {
+                latency.leave(executed);
+            }
+            latency.enter(block as usize, tag, executed);
+        }
+        plugin.publish();
+    });
+}
+
+/// A block of the kernel begins.
+extern "C" fn went_on(_: c_uint, block: *mut c_void) {
+    with(|plugin, _| {
+        let executed = plugin.executed();
+        if let Some(latency) = plugin.counter.latency() {
+            latency.block(block as usize, executed);
+        }
+    });
+}
+
+/// User mode is executed, for the first time since the kernel was.
+extern "C" fn left(_: c_uint, _: *mut c_void) {
+    with(|plugin, _| {
+        let executed = plugin.executed();
+        if let Some(latency) = plugin.counter.latency() {
+            latency.leave(executed);
+        }
+        plugin.publish();
+    });
+}
