@@ -51,10 +51,14 @@ pub(crate) enum Batch {
 /// Leaves of neighbouring pages, from that of the first on.
 pub(crate) fn fill_pages<F: Format>(entries: &mut [F::Entry], first: F::Entry) {
     let mut page = first;
-    for entry in entries {
+    let mut fill = |entry: &mut F::Entry| {
         *entry = page;
         page = F::next(page);
-    }
+    };
+    // In strides the compiler needs no test for each.
+    let (strides, rest) = entries.as_chunks_mut::<STRIDE>();
+    strides.iter_mut().for_each(|stride| stride.iter_mut().for_each(&mut fill));
+    rest.iter_mut().for_each(fill);
 }
 
 impl<P: Port> Kernel<P> {

@@ -72,7 +72,8 @@ impl Arguments {
             Some(("bounds", range)) => self.sampling.bounds = Some(from_to(range)?),
             Some(("code", range)) => self.sampling.code.push(from_to(range)?),
             _ => {
-                let known = "out=, server=, user=, window=, check=on, latency=on, look=, cpu=, symbols=, sample=, interval=, bounds=, code=";
+                let known =
+                    "out=, server=, user=, window=, check=on, latency=on, look=, cpu=, symbols=, sample=, interval=, bounds=, code=";
                 return Err(format!("is none of {known}"));
             }
         }

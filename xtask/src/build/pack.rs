@@ -9,7 +9,7 @@ use abi::TABLE_SPAN;
 use abi::boot::{HEADER_BYTES, Header, MAGIC, VERSION, header_crc};
 use anyhow::{Context, Result, anyhow, ensure};
 use image::{Component, Grant, Load, Resource, Shared, Small, System, Window, layout};
-use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};
+use object::read::elf::{ElfFile32, ElfSymbol32, FileHeader, ProgramHeader};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -362,7 +362,9 @@ pub fn symbols(kernel: &Path) -> Result<String> {
     // Assembly's labels have no kind.
     let is_function =
         |kind, address| matches!(kind, SymbolKind::Text | SymbolKind::Label) || (kind == SymbolKind::Unknown && text.contains(&address));
-    let functions = file.symbols().filter(|s| is_function(s.kind(), s.address()));
+    // ARM's assembler marks code and data by names that begin so (IHI 0044, section 4.5.5).
+    let is_mark = |s: &ElfSymbol32| s.name().is_ok_and(|name| name.starts_with('$'));
+    let functions = file.symbols().filter(|s| is_function(s.kind(), s.address()) && !is_mark(s));
     let mut all: Vec<(u64, String)> =
         functions.filter_map(|s| Some((s.address(), format!("{:#}", rustc_demangle::demangle(s.name().ok()?))))).collect();
     all.sort();

@@ -57,7 +57,7 @@ pub struct Description {
 pub struct Test {
     /// Seconds of the emulator's own time until it counts as hung.
     pub timeout: u64,
-    /// Boards on which it runs beside the PC. What is said here of CPU models and Bochs is the PC's.
+    /// Boards on which it runs beside the PC. What is said here of CPU models, latency and Bochs is the PC's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub boards: Vec<String>,
     /// CPU models for QEMU, one run each; the board's if absent.
@@ -90,7 +90,7 @@ impl Test {
             return Self { limit, ..self };
         }
         let (cpus, bochs_cpus) = (None, Vec::new());
-        Self { cpus, bochs: false, bochs_cpus, spaces: None, limit, ..self }
+        Self { cpus, bochs: false, bochs_cpus, latency: false, spaces: None, limit, ..self }
     }
 }
 

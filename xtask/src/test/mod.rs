@@ -2,6 +2,7 @@
 //! All tests: source checks, host tests, systems in emulators. A line each, and at
 //! the end `N passed, N failed`.
 
+mod arm;
 mod bench;
 mod clients;
 mod debian;
@@ -75,6 +76,7 @@ const SLOW: &[&str] = &[
     "linux.faults.forced",
     "linux.disk.forced",
     "bench.checker",
+    "versatilepb.model.hostile",
     "source.portable.all",
 ];
 
@@ -154,6 +156,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(small::ALL)
         .chain(bench::ALL)
         .chain(model::ALL)
+        .chain(arm::ALL)
         .chain(profile::ALL)
         .chain(server::ALL)
         .chain(suites::ALL)

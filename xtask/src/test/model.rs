@@ -53,12 +53,14 @@ const WINDOW: &str = "0xc0000000";
 /// Intervals of `tests/linux/figures.c`.
 const GETPID: u16 = 1;
 
-fn run(built: &Built, model: &Model) -> Result<Transcript> {
+/// A system's run under the model.
+pub fn run(built: &Built, model: &Model) -> Result<Transcript> {
     let machine = Machine::Qemu { cpu: &built.cpu, icount: true, model: Some(model) };
     batch(built, machine, Duration::from_secs(120))
 }
 
-fn system(name: &str) -> Result<Built> {
+/// The test system of this name.
+pub fn system(name: &str) -> Result<Built> {
     build::system(&Path::new("tests/systems").join(name).with_extension("toml"))
 }
 
@@ -137,7 +139,7 @@ fn small_counts() -> Result<()> {
 }
 
 /// The report of a run that ended by itself.
-fn finished(transcript: Transcript) -> Result<Report> {
+pub fn finished(transcript: Transcript) -> Result<Report> {
     ensure!(transcript.is_done(), "the system did not finish: {}", transcript.console);
     transcript.model.context("no report")
 }

@@ -54,8 +54,7 @@ const VECTORS: u32 = 32;
 const SYSTEM_CALL: u32 = 8;
 
 /// The vectors' names, as lines of a table of symbols: the kernel has them as a copy.
-pub const VECTOR_NAMES: &str =
-    "ffff0000 reset\nffff0004 undefined\nffff0008 swi\nffff000c prefetch_abort\nffff0010 data_abort\nffff0018 interrupt\nffff0020 helpers\n";
+pub const VECTOR_NAMES: &str = "ffff0000 reset\nffff0004 undefined\nffff0008 swi\nffff000c prefetch_abort\nffff0010 data_abort\nffff0018 interrupt\nffff0020 helpers\n";
 
 impl Latency {
     /// Of ARM: `swi` is the entry of system calls.

@@ -212,7 +212,7 @@ extern "C" fn accessed(_: c_uint, info: qemu::qemu_plugin_meminfo_t, address: u6
     with(|plugin, guest| {
         let armed = plugin.counter.is_armed();
         let told = Told::new(info, address);
-        latency::accessed(plugin, told);
+        latency::accessed(plugin, address as u32, told);
         let (bytes, write) = told.bytes();
         if write
             && plugin.counter.wants_tables()

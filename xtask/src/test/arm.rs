@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of the machine model on the ARM board: nothing to report of the kernel as it is, and kernels that leave out an
+//! operation of caches, TLBs, domains or the process identifier, of which something is noticed.
+
+use super::latency;
+use super::model::{clean, finished, run, system};
+use super::tally::Test;
+use crate::build::{self, Built, Model};
+use crate::machine::board;
+use crate::machine::emulator::{Machine, batch};
+use anyhow::{Context, Result, bail, ensure};
+use model_core::Rule;
+use std::time::Duration;
+
+/// Their names.
+pub const ALL: &[Test] = &[
+    ("versatilepb.model.conform", || on_board(conform)),
+    ("versatilepb.model.hostile", || on_board(|| checked("hostile", 1200))),
+    ("versatilepb.model.rival", || on_board(|| checked("rival", 60))),
+    ("versatilepb.model.fast-paths", || on_board(cpus)),
+    ("versatilepb.fault.line-clean", || on_board(|| fault(CLEAN_LINE, Found::By(&[Rule::DirtyTable])))),
+    ("versatilepb.fault.line-drop", || on_board(|| fault(DROP_LINE, Found::By(&[Rule::CacheAlias, Rule::OldLine])))),
+    ("versatilepb.fault.cache-clean", || on_board(|| fault(TEST_CLEAN, Found::By(&[Rule::CacheAlias, Rule::LateWriteBack])))),
+    ("versatilepb.fault.tlb-flush", || on_board(|| fault(FLUSH_TLB, Found::By(&[Rule::StaleTranslation])))),
+    ("versatilepb.fault.entry-flush", || on_board(|| fault(FLUSH_ENTRY, Found::By(&[Rule::StaleTranslation])))),
+    ("versatilepb.fault.domains", || on_board(|| fault(DOMAINS, Found::InResults))),
+    ("versatilepb.fault.process", || on_board(|| fault(PROCESS, Found::InResults))),
+];
+
+/// The board's processor, as QEMU and as the model name it.
+const ARM926: &str = "arm926";
+/// The XScale core, likewise.
+const XSCALE: [&str; 2] = ["pxa255", "pxa255-400"];
+
+/// An instruction in any condition, with one register or any, and what is there in its place.
+#[derive(Clone, Copy)]
+struct Damage {
+    instruction: u32,
+    instead: u32,
+}
+
+/// `mov r0, r0`
+const NOTHING: u32 = 0xe1a0_0000;
+/// `cmp r0, r0`: all is clean.
+const EQUAL: u32 = 0xe150_0000;
+/// What of an instruction is neither condition nor register.
+const OPERATION: u32 = 0x0fff_0fff;
+/// Its register; 0: any.
+const REGISTER: u32 = 0xf000;
+
+/// `mcr p15, 0, REGISTER, FIRST, SECOND, OPERATION` left out.
+const fn without(first: u32, second: u32, operation: u32) -> Damage {
+    Damage { instruction: 0x0e00_0f10 | first << 16 | operation << 5 | second, instead: NOTHING }
+}
+
+const CLEAN_LINE: Damage = without(7, 10, 1);
+const DROP_LINE: Damage = without(7, 6, 1);
+const FLUSH_TLB: Damage = without(8, 7, 0);
+const FLUSH_ENTRY: Damage = without(8, 6, 1);
+/// The fast path's alone, which has another register than the rest: `mcr p15, 0, r11, c3, c0, 0`.
+const DOMAINS: Damage = Damage { instruction: 0x0e03_bf10, ..without(3, 0, 0) };
+const PROCESS: Damage = without(13, 0, 0);
+/// `mrc p15, 0, apsr_nzcv, c7, c14, 3`
+const TEST_CLEAN: Damage = Damage { instruction: 0x0e17_0f7e, instead: EQUAL };
+
+/// How a fault is noticed.
+enum Found {
+    /// The checker reports one of these.
+    By(&'static [Rule]),
+    /// The system does not do what it should, which the emulator shows by itself: it has domains and process identifiers.
+    InResults,
+}
+
+fn on_board(test: impl FnOnce() -> Result<()>) -> Result<()> {
+    board::with(board::get("versatilepb")?, test)
+}
+
+fn checker() -> Result<Model> {
+    Ok(Model { check: true, ..build::model()? })
+}
+
+/// A system's run of so many seconds at most, of which the checker has nothing to report and the latency is short enough.
+fn checked(name: &str, seconds: u64) -> Result<()> {
+    let (built, model) = (system(name)?, checker()?);
+    let machine = Machine::Qemu { cpu: &built.cpu, icount: true, model: Some(&model) };
+    let report = finished(batch(&built, machine, Duration::from_secs(seconds))?)?;
+    clean(&report)?;
+    latency::check(name, &report)
+}
+
+/// The conformance program, on both cores: they clean their caches in different ways.
+fn conform() -> Result<()> {
+    checked("conform-fast", 120)?;
+    let built = Built { cpu: XSCALE[0].into(), ..system("conform-fast")? };
+    clean(&finished(run(&built, &checker()?)?)?)
+}
+
+/// Fast paths, with caches and TLBs as large as they are.
+fn cpus() -> Result<()> {
+    for [qemu, cpu] in [[ARM926; 2], XSCALE] {
+        let built = Built { cpu: qemu.into(), ..system("fast-paths")? };
+        let report = finished(run(&built, &Model { cpu: Some(cpu.into()), ..checker()? })?)?;
+        ensure!(report.errors.is_empty() && report.violations.is_empty(), "{cpu}: {:?}, {:?}", report.errors, report.violations);
+        println!("# {cpu}: {:?} accesses to data checked", report.checked);
+        latency::check("fast-paths", &report)?;
+    }
+    Ok(())
+}
+
+/// The system with a kernel that has the damage wherever the instruction is, and at how many places.
+fn damage(built: Built, Damage { instruction, instead }: Damage) -> Result<(Built, usize)> {
+    let mut kernel = std::fs::read(&built.flat.kernel)?;
+    let mut places = 0;
+    for word in kernel.chunks_exact_mut(4) {
+        let found = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+        let same = if instruction & REGISTER == 0 { OPERATION } else { OPERATION | REGISTER };
+        if found & same == instruction && found >> 28 != 15 {
+            word.copy_from_slice(&instead.to_le_bytes());
+            places += 1;
+        }
+    }
+    ensure!(places > 0, "the kernel has no such code");
+    let mut flat = built.flat.clone();
+    flat.kernel.set_file_name("damaged.bin");
+    std::fs::write(&flat.kernel, kernel)?;
+    Ok((Built { flat, ..built }, places))
+}
+
+/// The conformance program on a damaged kernel.
+fn fault(how: Damage, found: Found) -> Result<()> {
+    let (built, places) = damage(system("conform-fast")?, how)?;
+    let model = checker()?;
+    let machine = Machine::Qemu { cpu: &built.cpu, icount: true, model: Some(&model) };
+    let transcript = batch(&built, machine, Duration::from_secs(30))?;
+    match found {
+        Found::By(rules) => {
+            let report = transcript.model.context("the damaged system did not end in time")?;
+            let is = |rule: &String| rules.iter().any(|known| known.to_string() == *rule);
+            let violation = report.violations.iter().find(|violation| is(&violation.rule));
+            let violation =
+                violation.with_context(|| format!("not noticed: {places} places are damaged; found: {:?}", report.violations))?;
+            println!("# {places} places are damaged: {violation:?}");
+        }
+        Found::InResults if transcript.is_done() && !transcript.results.contains("not ok") => {
+            bail!("not noticed: {places} places are damaged")
+        }
+        Found::InResults => println!("# {places} places are damaged: {}", transcript.results.lines().last().unwrap_or("no results")),
+    }
+    Ok(())
+}
