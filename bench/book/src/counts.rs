@@ -77,6 +77,7 @@ pub fn kind(count: &str) -> Option<Kind> {
         "server_instructions" => ("instructions of the Linux server", "instructions", false),
         "kernel_entries" => ("entries into the kernel", "entries", false),
         "cr3_writes" => ("writes of CR3", "writes", false),
+        "flushes" => ("flushes of TLBs and caches, or of parts of them", "flushes", false),
         "code_lines_32" => ("cache lines of kernel code", "lines", false),
         "data_lines_32" => ("cache lines of kernel data", "lines", false),
         "cache_lines_32" => ("cache lines of the kernel", "lines", false),
@@ -181,6 +182,7 @@ fn of(count: &str, by_owner: &ByOwner<Events>, cpu: &Cpu) -> Option<f64> {
         }
         "itlb_misses" => total.itlb_misses as f64,
         "dtlb_misses" => total.dtlb_misses as f64,
+        "flushes" => total.flushes() as f64,
         "tlb_misses" => (total.itlb_misses + total.dtlb_misses) as f64,
         "trace_misses" => total.trace_misses as f64,
         _ => return None,

@@ -29,6 +29,10 @@ pub struct Run {
     pub command: Option<String>,
     /// The system in which Linux runs on Macadamia, if not that of the shell.
     pub linux: Option<String>,
+    /// The board that it runs on, if it is not the PC.
+    pub board: Option<String>,
+    /// The CPU model of the emulator, if not the board's.
+    pub emulated: Option<String>,
     /// What overrules the machine about small spaces on Macadamia: `force` or `large`.
     pub spaces: Option<String>,
     /// Whether the program and BusyBox are linked so that they can be small (docs/small-spaces.md), on both Linuxes.

@@ -12,6 +12,7 @@
 use abi::frame::vector;
 use abi::{CacheOp, Op};
 use macadamia::alien::Alien;
+use macadamia::alloc::format;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::copy;
 use macadamia::interval::{begin, end};
@@ -171,9 +172,32 @@ fn ticks<const ID: u32>(to: Thread) {
     result!("ticks {ID} {} {}", ticks * instructions / of_ticks, instructions.div_ceil(of_ticks));
 }
 
+/// A call to each of these, in turn.
+fn round<const ID: u32>(to: &[Thread]) {
+    for i in 0..REPETITIONS {
+        begin::<ID>();
+        for thread in to {
+            assert!(thread.ask([i, 2, 3]) == Ok([i, 2, 3]), "wrong answer");
+        }
+        end::<ID>();
+    }
+}
+
+/// Rings of 13 and of 20 spaces, this one among them.
+fn rings(env: &Env) {
+    let servers: Vec<Thread> = (1..20).map(|number| env.thread(&format!("server-{number}"))).collect();
+    round::<50>(&servers[..12]);
+    round::<51>(&servers);
+    result!("done");
+}
+
 fn start(mut env: Env) {
-    if env.start.arguments.iter().any(|a| a == "server") {
+    let is = |word: &str| env.start.arguments.iter().any(|argument| argument == word);
+    if is("server") {
         serve(0);
+    }
+    if is("rings") {
+        return rings(&env);
     }
     let (slot, near) = (env.free_slot(), Thread(env.free_slot()));
     let thread = match thread::spawn(serve, 0, slot) {

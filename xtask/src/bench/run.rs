@@ -5,6 +5,7 @@ use super::frames;
 use super::ping::Peer;
 use super::program::{Program, Ran, peer, timeout};
 use crate::build::{self, Model, Options, Seed, Wire};
+use crate::machine::board;
 use crate::machine::emulator::{Machine, batch};
 use crate::machine::spaces::{self, Spaces};
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -17,7 +18,8 @@ use std::time::Duration;
 
 /// Runs it. What Linux alone takes is not measured again if that is known.
 pub fn carry_out(run: &Run, model: &Model, native: Option<Report>) -> Result<Counted> {
-    in_its_spaces(run, || measure(run, model, native))
+    let board = board::get(run.board.as_deref().unwrap_or(board::DEFAULT))?;
+    board::with(board, || in_its_spaces(run, || measure(run, model, native)))
 }
 
 /// Runs it on Macadamia alone, by the clock: how long all questions of who is behind the card took.
@@ -65,7 +67,7 @@ fn system_run(run: &Run, path: &Path, model: Option<&Model>) -> Result<Ran> {
     let wire = peer.as_ref().map_or(Wire::USER, Peer::wire);
     let built = build::plan(path, Options { seed: Seed::Fixed, wire, ..Options::default() })?.carry_out()?;
     // A peer has the host's time: in the machine's own, alarms would come at once while it thinks.
-    let machine = Machine::Qemu { cpu: &built.cpu, icount: peer.is_none(), model };
+    let machine = Machine::Qemu { cpu: run.emulated.as_ref().unwrap_or(&built.cpu), icount: peer.is_none(), model };
     let transcript = batch(&built, machine, timeout(run))?;
     let answered = peer.map(Peer::end).transpose();
     ensure!(transcript.is_done(), "{} failed:\n{}", built.name, transcript.console);
