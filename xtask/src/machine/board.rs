@@ -17,7 +17,7 @@ const FOLDER: &str = "boards";
 pub const DEFAULT: &str = "pc";
 
 /// A board as its file says it.
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Board {
     /// Its processor.
@@ -92,7 +92,7 @@ impl Processor {
 }
 
 /// Interrupt lines of a board.
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Interrupts {
     /// How many there are.
@@ -104,7 +104,7 @@ pub struct Interrupts {
 }
 
 /// QEMU as this board. In arguments a word in braces stands for what a run puts there.
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Qemu {
     /// The program.
@@ -124,7 +124,7 @@ pub struct Qemu {
 }
 
 /// Bochs as this board.
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Bochs {
     /// The program.
@@ -137,7 +137,7 @@ pub struct Bochs {
 }
 
 /// A bootable ISO image.
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Iso {
     /// GRUB's menu: the kernel's command line `{words}`.
@@ -145,7 +145,7 @@ pub struct Iso {
 }
 
 /// A kernel as it lies in memory, and one file that has the boot image and the symbols behind it.
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Flat {
     /// The physical address at which the boot loader puts the kernel, and enters it.
@@ -153,7 +153,7 @@ pub struct Flat {
 }
 
 /// What Linux and its programs are built with.
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Linux {
     /// `ARCH` of Linux's Makefile.
@@ -174,7 +174,7 @@ impl Linux {
 }
 
 /// A device. What else its table has are the keys of the component that drives it.
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Clone, Debug)]
 pub struct Device {
     /// What is in it, of a disk.
     pub medium: Option<Medium>,
@@ -183,7 +183,7 @@ pub struct Device {
 }
 
 /// How emulators attach a network card.
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Card {
     /// QEMU's arguments for the card itself, of virtio: what it is connected to is `net`.
@@ -199,7 +199,7 @@ pub struct Card {
 }
 
 /// How emulators attach a disk; `{image}` is its file.
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Medium {
     /// The name of that file.

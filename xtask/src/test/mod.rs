@@ -4,6 +4,7 @@
 
 mod arm;
 mod bench;
+mod bootm;
 mod clients;
 mod debian;
 mod dialogue;
@@ -157,6 +158,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(bench::ALL)
         .chain(model::ALL)
         .chain(arm::ALL)
+        .chain(bootm::ALL)
         .chain(profile::ALL)
         .chain(server::ALL)
         .chain(suites::ALL)

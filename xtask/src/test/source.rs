@@ -74,6 +74,7 @@ fn clippy_versatilepb() -> Result<()> {
             "crash",
             "tutorial-server",
             "tutorial-client",
+            "bootm",
         ])
     })
 }
