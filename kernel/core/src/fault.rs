@@ -19,6 +19,8 @@ use pool::Ref;
 
 /// Where a native thread's frame is in a message: bytes from the receiver's UTCB.
 pub const FRAME_OFFSET: u32 = offset_of!(Utcb, words) as u32 + REGISTER_WORDS * size_of::<Word>() as u32;
+/// Words of the message that tells of an alien's event: its number, the address of a page fault, the error.
+pub const EVENT_WORDS: u32 = 3;
 const FRAME_BYTES: u32 = size_of::<Frame>() as u32;
 
 impl<P: Port> Kernel<P> {
@@ -82,8 +84,7 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn transfer_exception(&mut self, from: Ref<Thread>, to: Ref<Thread>, badge: u32, handle: u32) {
         let frame = P::Registers::frame(&self.pool[from]);
         let alien = self.pool[from].is_alien();
-        let (kind, words) =
-            if alien { (MessageKind::Alien, REGISTER_WORDS) } else { (MessageKind::Exception, REGISTER_WORDS + frame::WORDS) };
+        let (kind, words) = if alien { (MessageKind::Alien, EVENT_WORDS) } else { (MessageKind::Exception, REGISTER_WORDS + frame::WORDS) };
         let at = if alien { self.pool[from].utcb } else { self.pool[to].utcb + FRAME_OFFSET };
         self.pool.bytes_mut(at, FRAME_BYTES).copy_from_slice(bytemuck::bytes_of(&frame));
         let t = &mut self.pool[from];

@@ -35,7 +35,7 @@ mod bind;
 pub mod boot;
 pub mod cap;
 mod destroy;
-mod fault;
+pub mod fault;
 mod home;
 mod ipc;
 mod irq;

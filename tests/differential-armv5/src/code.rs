@@ -11,9 +11,10 @@ pub const ZERO: u32 = 1 << 30;
 /// See [`ZERO`].
 pub const CARRY: u32 = 1 << 29;
 
-/// The instructions that set flags between `swi_entry` and `slow`, in their order: the name of a test, and the flags with which it would be
-/// passed. The last of T9 looks at the partner. Two are no tests: they say whether the process identifier is written.
-pub const TESTS: [Option<(&str, u32)>; 14] = [
+/// The instructions that set flags between `swi_entry` and `slower`, in their order: the name of a test, and the flags with which it would be
+/// passed. Of T9 and R3 the last ones look at partner and handler. Some are no tests: they say whether the process identifier is written, whether an
+/// alien executes Thumb, and (A1) whether there is need to look for A3, which no other thread passes.
+pub const TESTS: [Option<(&str, u32)>; 30] = [
     Some(("T1", ZERO)),
     Some(("T2 of call", ZERO)),
     Some(("T3", 0)),
@@ -22,12 +23,28 @@ pub const TESTS: [Option<(&str, u32)>; 14] = [
     Some(("T6 of call", ZERO)),
     None,
     None,
+    Some(("R1", ZERO)),
     Some(("T2 of reply_wait", ZERO)),
     Some(("T8", ZERO)),
     Some(("T9", ZERO)),
     Some(("T9, partner", ZERO)),
     Some(("T10", ZERO)),
     Some(("T6 of reply_wait", ZERO)),
+    Some(("R3", ZERO)),
+    Some(("R3, handle", ZERO)),
+    Some(("R3, partner", ZERO)),
+    Some(("R3, handler", ZERO)),
+    Some(("R4", ZERO)),
+    Some(("R5", ZERO)),
+    None,
+    None,
+    None,
+    None,
+    Some(("A2", 0)),
+    Some(("A3", ZERO)),
+    Some(("A3, partner", ZERO)),
+    Some(("A3, ARM", ZERO)),
+    Some(("A4", ZERO)),
 ];
 
 /// Where the kernel has the words that its entry code knows.
@@ -82,8 +99,8 @@ impl Code {
         marks.sort_unstable();
         let is_data = |at: u32| marks.iter().rev().find(|(mark, _)| *mark <= at).is_some_and(|(_, is_data)| *is_data);
         code.data = (start..end).step_by(4).filter(|at| is_data(*at)).collect();
-        let slow = code.symbol("slow")?;
-        code.tests = (start..slow).step_by(4).filter(|at| code.instruction(*at).is_some_and(sets_flags)).collect();
+        let slower = code.symbol("slower")?;
+        code.tests = (start..slower).step_by(4).filter(|at| code.instruction(*at).is_some_and(sets_flags)).collect();
         ensure!(code.tests.len() == TESTS.len(), "the fast path has {} tests, not those that are known", code.tests.len());
         code.places =
             Places { cpu: code.symbol("5panic3CPU")?, kernel: code.find("4lock6KERNEL")?, index_mask: code.symbol("10INDEX_MASK")? };

@@ -8,6 +8,8 @@ use anyhow::{Context, Result, ensure};
 use arch_host::POOL_BASE;
 use armv5_context::{hw, word};
 use core::mem::offset_of;
+use core::ops::Range;
+use kcore::fault::EVENT_WORDS;
 use kcore::port::CONTEXT_WORDS;
 use kcore::thread::{ANCHOR, BYTES, gate};
 use kcore::{Cpu, Kernel, Scheduler, Thread};
@@ -26,6 +28,9 @@ impl Before {
         Self { pool: kernel.pool.bytes_at(POOL_BASE, kernel.pool.bytes()).to_vec(), sched: kernel.sched }
     }
 }
+
+/// The word that the helper of programs returns as the thread pointer (docs/arm.md, *Virtual memory*).
+pub const THREAD_POINTER: u32 = 0xffff_0ff0;
 
 /// What the processor and the kernel have beside the user's registers and the pool when the code begins.
 #[derive(Clone, Copy)]
@@ -69,12 +74,13 @@ impl Outcome {
     }
 
     /// The processor runs the thread in `current` with its registers, in its space. Nothing was written but memory of the pool, words that
-    /// are in `others`, and the word that notes the domains.
-    pub fn runs(&self, kernel: &mut Kernel<Host>, code: &Code, others: &[u32]) -> Result<()> {
+    /// are in `others`, and the word that notes the domains. Its registers in `unknown` may be any.
+    pub fn runs(&self, kernel: &mut Kernel<Host>, code: &Code, others: &[u32], unknown: Range<usize>) -> Result<()> {
         let current = kernel.current().context("nobody runs")?;
         ensure!(self.current.is(current), "{current:?} runs, by the assembly {:?}", self.current);
         let thread = &kernel.pool[current];
-        let saved = user(thread);
+        let mut saved = user(thread);
+        saved[unknown.clone()].copy_from_slice(&self.registers[unknown]);
         ensure!(self.registers == saved, "its registers are\n{saved:x?}, by the assembly\n{:x?}", self.registers);
         let words = kernel.pool[thread.space.get().context("it has no space")?].hw;
         ensure!(self.dacr == Some(words[hw::DACR]), "its domains are {:#x}, by the assembly {:x?}", words[hw::DACR], self.dacr);
@@ -103,6 +109,10 @@ pub fn user(thread: &Thread) -> [u32; REGISTERS] {
 
 /// Clears what has no meaning in the state that the thread who entered is in, and the fast path leaves as it was.
 fn normalise(thread: &mut Thread) {
+    // An alien's registers are in its handler's memory.
+    if thread.gate & gate::ALIEN != 0 {
+        thread.context = [0; CONTEXT_WORDS];
+    }
     // Its next registers of a message come with the message; why it entered is told of threads that stopped alone.
     for index in (word::R0..word::R0 + ARGUMENTS).chain([word::VECTOR, word::ERROR]) {
         thread.context[index] = 0;
@@ -117,7 +127,9 @@ fn normalise(thread: &mut Thread) {
 
 /// Holds what the portable kernel made of an event of `me` against the assembly's.
 pub fn compare(kernel: &mut Kernel<Host>, before: &Before, me: Ref<Thread>, outcome: &Outcome, code: &Code) -> Result<()> {
-    outcome.runs(kernel, code, &[code.places.cpu + offset_of!(Cpu, current) as u32])?;
+    // What the message of an event does not have is what the alien had there.
+    let unknown = if kernel.pool[me].is_alien() { 2 + EVENT_WORDS as usize..ARGUMENTS } else { 0..0 };
+    outcome.runs(kernel, code, &[code.places.cpu + offset_of!(Cpu, current) as u32, THREAD_POINTER], unknown)?;
     ensure!(kernel.sched == before.sched, "the ready queues or the slice are {:?}", kernel.sched);
     ensure!(kernel.port.timer.is_none(), "the portable kernel programmed the timer");
     ensure!(kernel.port.invalidated.is_empty(), "the portable kernel dropped translations");
@@ -128,9 +140,11 @@ pub fn compare(kernel: &mut Kernel<Host>, before: &Before, me: Ref<Thread>, outc
         assembly[offset..offset + 4].copy_from_slice(&value.to_ne_bytes());
     }
     let current = kernel.current().context("nobody runs")?;
-    // The fast path does not write it.
+    // It is an alien's alone that the fast path writes. Who has none reads what another one had.
     let [had, has] = [me, current].map(|thread| kernel.pool[thread].lazy_state[0]);
-    ensure!(had == has, "the thread pointer is {had:#x} in place of {has:#x}");
+    let pointer = outcome.written.get(&THREAD_POINTER).copied().unwrap_or(had);
+    let has_none = has == 0 && !kernel.pool[current].is_alien();
+    ensure!(pointer == has || has_none, "the thread pointer is {pointer:#x} in place of {has:#x}");
     for index in 0..kernel.threads.count {
         let Some(thread) = kernel.threads.get(index) else { continue };
         let start = (thread.address() - ANCHOR - POOL_BASE) as usize;

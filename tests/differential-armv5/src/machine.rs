@@ -84,7 +84,8 @@ const fn is_known(instruction: u32) -> bool {
         1 => !is_misc,
         // Words, by an immediate, without a change of the base.
         2 => instruction & (1 << 24 | 1 << 22 | WRITES_BACK) == 1 << 24,
-        4 => instruction & WRITES_BACK == 0,
+        // And not of a register that is stored.
+        4 => instruction & WRITES_BACK == 0 || instruction >> (instruction >> 16 & 15) & 1 == 0,
         5 => true,
         _ => false,
     }

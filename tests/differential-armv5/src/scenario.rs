@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random systems of threads, and what their threads may do next.
 
+use abi::frame;
 use abi::utcb::{SLOT_SIZE, Utcb};
 use abi::{Error, Op, Rights, Tag};
 use arch_host::{boot_with, slot};
@@ -22,6 +23,8 @@ const PEERS: u32 = 12;
 const SPACES: usize = 3;
 /// Native threads beside the root server's.
 const THREADS: usize = 7;
+/// Aliens: their selectors follow those of all native threads.
+const ALIENS: usize = 3;
 /// Words of the contract's system calls that travel in registers, with the tag and `a0`.
 pub const ARGUMENTS: usize = 2 + abi::tag::REGISTER_WORDS as usize;
 
@@ -75,8 +78,8 @@ fn populate(kernel: &mut Kernel<Host>, rng: &mut Rng) -> Vec<u32> {
         threads.push(thread);
     }
     let natives = threads.clone();
-    // Two aliens, whose handlers are in the root server's space.
-    for _ in 0..2 {
+    // Aliens, whose handlers are in the root server's space.
+    for _ in 0..ALIENS {
         let (space, alien) = (fresh(), fresh());
         call(kernel, Op::CreateSpace, [slot::QUOTA, 0, space, 0]);
         call(kernel, Op::CreateThread, [slot::QUOTA, space, alien, slot::SPACE]);
@@ -96,7 +99,9 @@ fn populate(kernel: &mut Kernel<Host>, rng: &mut Rng) -> Vec<u32> {
         }
     }
     for thread in &threads[1..] {
-        call(kernel, Op::SetPriority, [*thread, [50, 50, 60, 60, 70][rng.usize(..5)], 100, 0]);
+        // A handler that is less urgent than its alien may find others ready.
+        let priorities = if natives.contains(thread) { [50, 50, 60, 60, 70] } else { [50, 60, 70, 70, 70] };
+        call(kernel, Op::SetPriority, [*thread, priorities[rng.usize(..5)], 100, 0]);
     }
     for thread in &natives[1..] {
         call(kernel, Op::Start, [*thread, 0x40_0000, 0x50_0000, 0]);
@@ -146,11 +151,42 @@ impl Scenario {
             let at = self.kernel.pool[me].utcb + offset_of!(Utcb, accept) as u32;
             self.kernel.pool.bytes_mut(at, 4).copy_from_slice(&(rng.u32(..) & rng.u32(..)).to_ne_bytes());
         }
+        if let Some(alien) = self.alien_of(me).filter(|_| rng.u32(..4) == 0) {
+            // Its handler writes registers and status, and what it has to say of the rest.
+            let frame = self.kernel.pool[alien].utcb;
+            let word = rng.u32(..frame::WORDS);
+            let value = if word + 1 == frame::WORDS { rng.u32(..4) } else { rng.u32(..) };
+            self.kernel.pool.bytes_mut(frame + word * 4, 4).copy_from_slice(&value.to_ne_bytes());
+        }
+        self.others_act(me, rng);
         Some(match rng.u32(..32) {
             0..=1 => Event::PageFault,
             2 => Event::Tick,
             _ => Event::Swi(self.system_call(me, rng)),
         })
+    }
+
+    /// What other threads have done about aliens meanwhile, which takes many events.
+    fn others_act(&mut self, me: Ref<Thread>, rng: &mut Rng) {
+        let mine = self.alien_of(me);
+        let pool = &mut self.kernel.pool;
+        if let Some(alien) = mine.filter(|_| rng.u32(..16) == 0) {
+            // Another thread of the space ran it, and was interrupted.
+            let others: Vec<_> =
+                all(&self.kernel).into_iter().filter(|t| self.kernel.pool[*t].space == self.kernel.pool[me].space).collect();
+            self.kernel.pool[alien].partner = others[rng.usize(..others.len())].link();
+        } else if pool[me].is_alien() && rng.u32(..4) == 0 {
+            let handler: Ref<Thread> = pool[me].handler.object();
+            if !pool[me].handler.is_empty() && pool[handler].gate == gate::RUN {
+                pool[handler].priority = [50, 60, 70][rng.usize(..3)];
+            }
+        }
+    }
+
+    /// An alien that waits for this thread.
+    fn alien_of(&self, me: Ref<Thread>) -> Option<Ref<Thread>> {
+        let pool = &self.kernel.pool;
+        all(&self.kernel).into_iter().find(|t| pool[*t].gate == gate::REPLY | gate::ALIEN && pool[*t].partner.is(me))
     }
 
     /// Whether somebody waits for this thread's reply.
@@ -213,7 +249,19 @@ impl Scenario {
         let plain = |op: Op| Tag::new(op, 0, 0).0;
         let mut registers: [u32; ARGUMENTS] = std::array::from_fn(|_| rng.u32(..));
         let (peer, handle) = (self.peer(me, rng), self.handle(me, rng));
+        let alien = self.alien_of(me).map(|alien| self.kernel.pool[alien].handle);
+        // Another thread of the space may run it, too.
+        let some = |t: &Ref<Thread>| self.kernel.pool[*t].is_alien();
+        let any_alien = all(&self.kernel).into_iter().filter(some).nth(rng.usize(..ALIENS)).map_or(handle, |t| self.kernel.pool[t].handle);
         let head = match rng.u32(..100) {
+            0..=39 if alien.is_some() => [
+                plain(Op::Run) | flags,
+                match rng.u32(..16) {
+                    0 => alien.map_or(handle, |alien| alien.wrapping_sub(SEQUENCE)),
+                    1..=2 => any_alien,
+                    _ => alien.unwrap_or(handle),
+                },
+            ],
             0..=15 => [tag(Op::Call), peer],
             16..=29 => [tag(Op::ReplyWait), handle],
             // What keeps messages going.
@@ -223,18 +271,22 @@ impl Scenario {
             70..=72 => [plain(Op::Receive), rng.u32(..8) / 7 * peer],
             73..=75 => [tag(Op::Reply), handle],
             76..=79 => [tag(Op::Send), peer],
-            80..=84 => [plain(Op::Notify), peer],
-            85 => [plain(Op::Run), handle],
-            86..=91 => {
+            80..=82 => [plain(Op::Notify), peer],
+            83..=85 => [plain(Op::Run), any_alien],
+            86..=90 => {
                 (registers[2], registers[3]) = ([50, 60, 70][rng.usize(..3)], 100);
                 [plain(Op::SetPriority), peer]
             }
-            92..=93 => {
+            91 if alien.is_some() => {
+                registers[2] = 0;
+                [plain(Op::SetHandler), self.threads[1 + THREADS + rng.usize(..ALIENS)]]
+            }
+            91..=92 => {
                 (registers[2], registers[3]) = (abi::state::THREAD_POINTER, registers[3] * (rng.u32(..4) / 3));
                 [plain(Op::SetState), peer]
             }
             94 => [plain(Op::Yield), peer],
-            95 => {
+            93 | 95 => {
                 let at = self.kernel.port.now + rng.u64(..30_000_000);
                 (registers[2], registers[3]) = ((at >> 32) as u32, 1 << rng.u32(..4));
                 [plain(Op::Alarm), at as u32]

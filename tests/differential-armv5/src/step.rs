@@ -2,24 +2,26 @@
 //! One event, by the assembly and by the portable kernel.
 
 use crate::code::{Code, Executed, TESTS};
-use crate::compare::{Before, Noted, Outcome, compare};
+use crate::compare::{Before, Noted, Outcome, THREAD_POINTER, compare};
 use crate::machine::{CPSR, Exit, Machine, REGISTERS};
 use crate::scenario::{Event, Host};
 use abi::frame::{USER_FLAGS, vector as named};
-use abi::{Op, Rights, Tag, UserAddr};
+use abi::{Op, Rights, Tag, USER_END, UserAddr};
 use anyhow::{Context, Result, ensure};
 use arch_host::POOL_BASE;
-use armv5_context::{USER_MODE, hw, vector, word};
+use armv5_context::{THUMB, USER_MODE, hw, vector, word};
 use fastrand::Rng;
 use kcore::thread::ANCHOR;
 use kcore::{Cpu, Kernel, Port, Thread};
 use pool::Ref;
 use std::collections::BTreeMap;
 
-/// The word that the helper of programs returns as the thread pointer (docs/arm.md, *Virtual memory*).
-const THREAD_POINTER: u32 = 0xffff_0ff0;
 /// The domain access register while the kernel runs: all are open.
 const ALL: u32 = 0x5555_5555;
+/// ARM's `swi`, and its number.
+const SWI: u32 = 0xef00_0000;
+/// See [`SWI`].
+const NUMBER: u32 = 0xff_ffff;
 
 /// How often each was taken.
 #[derive(Default)]
@@ -30,6 +32,10 @@ pub struct Tally {
     pub calls: u64,
     /// `reply_wait` by the fast path.
     pub replies: u64,
+    /// `run` by the fast path.
+    pub runs: u64,
+    /// Events of aliens by the fast path.
+    pub alien_calls: u64,
     /// Those with which the process identifier was written.
     pub pids: u64,
     /// Calls to a thread that is as urgent as one in a ready queue.
@@ -57,6 +63,8 @@ struct Entered<'a> {
     kernel: &'a Kernel<Host>,
     cpu: Cpu,
     noted: Noted,
+    /// The program counter behind the instruction that entered, and its word.
+    instruction: (u32, u32),
 }
 
 impl Entered<'_> {
@@ -68,7 +76,9 @@ impl Entered<'_> {
         let at = |start: u32| address.wrapping_sub(start);
         let (start, bytes) = code.places.kernel;
         let cpu = [self.cpu.loaded, self.cpu.top, self.cpu.port, self.cpu.current.value()];
+        let (behind, swi) = self.instruction;
         match address {
+            _ if address == behind.wrapping_sub(4) => Some(swi),
             _ if at(code.places.cpu) < size_of::<Cpu>() as u32 => cpu.get(at(code.places.cpu) as usize / 4).copied(),
             _ if at(start) < bytes => Some(self.noted.dirty),
             _ if address == code.places.index_mask => Some(self.kernel.threads.count - 1),
@@ -84,6 +94,7 @@ fn random_user(first: &[u32], rng: &mut Rng) -> [u32; REGISTERS] {
     let mut user = std::array::from_fn(|_| rng.u32(..));
     user[..first.len()].copy_from_slice(first);
     user[CPSR] = user[CPSR] & USER_FLAGS | USER_MODE;
+    user[15] = user[15] % USER_END & if user[CPSR] & THUMB != 0 { !1 } else { !3 };
     user
 }
 
@@ -104,7 +115,7 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &Code, rng: &mut Rng
         Event::Swi(arguments) => {
             let user = random_user(arguments, rng);
             let noted = noted(kernel, rng);
-            swi(kernel, me, &user, code, noted, tally)?;
+            swi(kernel, me, &user, code, noted, (rng, tally))?;
         }
         Event::PageFault => {
             save(&mut kernel.pool[me], &random_user(&[], rng), named::PAGE_FAULT);
@@ -138,15 +149,26 @@ fn noted(kernel: &mut Kernel<Host>, rng: &mut Rng) -> Noted {
 }
 
 /// A system call, by the assembly first.
-fn swi(kernel: &mut Kernel<Host>, me: Ref<Thread>, user: &[u32; REGISTERS], code: &Code, noted: Noted, tally: &mut Tally) -> Result<()> {
+fn swi(
+    kernel: &mut Kernel<Host>,
+    me: Ref<Thread>,
+    user: &[u32; REGISTERS],
+    code: &Code,
+    noted: Noted,
+    (rng, tally): (&mut Rng, &mut Tally),
+) -> Result<()> {
     let before = Before::new(kernel);
     let cpu = *kernel.port.cpu();
-    let entered = Entered { kernel, cpu, noted };
+    let swi = SWI | if rng.bool() { 0 } else { rng.u32(..) & NUMBER };
+    let entered = Entered { kernel, cpu, noted, instruction: (user[15], swi) };
     let (outcome, without) = assembly(&entered, me, user, code, tally)?;
     let timer = kernel.port.timer.take();
     kernel.port.invalidated.clear();
     save(&mut kernel.pool[me], user, vector::SWI);
-    if kernel.pool[me].is_alien() {
+    let by_alien = kernel.pool[me].is_alien();
+    if by_alien {
+        // Of Thumb the port gives 8 bits of another instruction, which is not in this memory.
+        kernel.pool[me].context[word::ERROR] = swi & NUMBER;
         kernel.exception();
     } else {
         kernel.system_call();
@@ -154,8 +176,14 @@ fn swi(kernel: &mut Kernel<Host>, me: Ref<Thread>, user: &[u32; REGISTERS], code
     if let Some(outcome) = &outcome {
         compare(kernel, &before, me, outcome, code)?;
         tally.pids += u64::from(outcome.changed_pid());
-        let is_call = user[0] >> Tag::OP_SHIFT == Op::Call as u32;
-        *if is_call { &mut tally.calls } else { &mut tally.replies } += 1;
+        let op = Op::from_code(user[0] >> Tag::OP_SHIFT);
+        let is_call = op == Some(Op::Call);
+        *match op {
+            _ if by_alien => &mut tally.alien_calls,
+            Some(Op::Call) => &mut tally.calls,
+            Some(Op::Run) => &mut tally.runs,
+            _ => &mut tally.replies,
+        } += 1;
         let priority = outcome.current.get().map(|current| kernel.pool[current].priority);
         *if is_call { &mut tally.equal_calls } else { &mut tally.equal_replies } += u64::from(priority == Some(cpu.top));
     } else {
@@ -217,14 +245,14 @@ fn given_up(machine: &Machine, me: Ref<Thread>, had: &[u32; REGISTERS]) -> Resul
 fn leave(kernel: &mut Kernel<Host>, left: &[u32; REGISTERS], code: &Code, noted: Noted, tally: &mut Tally) -> Result<()> {
     let Some(current) = kernel.current() else { return Ok(()) };
     let cpu = *kernel.port.cpu();
-    let entered = Entered { kernel, cpu, noted };
+    let entered = Entered { kernel, cpu, noted, instruction: (0, 0) };
     let memory = |address: u32| entered.word(code, address);
     let mut machine = Machine::new(&memory, left, noted.pid, 0);
     let exit = machine.run(code, code.symbol("leave_kernel")?, None)?;
     tally.note(&machine);
     ensure!(exit == Exit::User, "the way out went to {exit:x?}");
     let (outcome, word) = (Outcome::new(&machine, code, noted)?, machine.word(THREAD_POINTER));
-    outcome.runs(kernel, code, &[THREAD_POINTER]).context("on the way out")?;
+    outcome.runs(kernel, code, &[THREAD_POINTER], 0..0).context("on the way out")?;
     let pointer = kernel.pool[current].lazy_state[0];
     ensure!(word == Some(pointer), "the thread pointer is {word:x?} in place of {pointer:#x}");
     Ok(())

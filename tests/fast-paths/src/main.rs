@@ -69,9 +69,13 @@ fn alien_with(env: &mut Env, code: &[u8]) -> Result<(Alien, u32)> {
     Ok((alien, handle))
 }
 
-/// An alien's system calls: visit 0 is `run`, which resumes it, visit 1 the system call.
-fn alien<const ID: u32>(env: &mut Env) -> Result<()> {
-    let (alien, handle) = alien_with(env, code::system_calls())?;
+/// An alien's system calls, with a thread pointer or without one: visit 0 is `run`, which resumes it, visit 1 the system call.
+fn alien<const ID: u32>(env: &mut Env, has_pointer: bool) -> Result<()> {
+    let code = if has_pointer { code::system_calls_with_pointer() } else { code::system_calls() };
+    let (alien, handle) = alien_with(env, code)?;
+    if has_pointer {
+        set_thread_pointer(alien.thread, macadamia::map::own().start)?;
+    }
     let mut event = run(handle)?;
     let behind = alien.frame().word(PC);
     for _ in 0..REPETITIONS {
@@ -218,7 +222,7 @@ fn start(mut env: Env) {
     if let Err(error) = notifications::<40, 41, 42>(&mut env) {
         panic!("no notifications: {}", error.text());
     }
-    if let Err(error) = alien::<30>(&mut env) {
+    if let Err(error) = alien::<30>(&mut env, false).and_then(|()| alien::<32>(&mut env, true)) {
         panic!("no alien: {}", error.text());
     }
     if let Err(error) = aliens_in_turn::<31>(&mut env) {

@@ -29,7 +29,7 @@
 // With the number of the vector in r0, which is saved like all other registers. (System calls come from `fast.S`.)
 enter:
     str r0, [sp, #{vector}]
-    ldr r0, =0x55555555
+    ldr r0, ={all_domains}
     mcr p15, 0, r0, c3, c0, 0
     ldr sp, ={stack} + {stack_bytes}
     mov r11, #0
