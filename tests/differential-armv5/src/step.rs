@@ -94,7 +94,8 @@ fn random_user(first: &[u32], rng: &mut Rng) -> [u32; REGISTERS] {
     let mut user = std::array::from_fn(|_| rng.u32(..));
     user[..first.len()].copy_from_slice(first);
     user[CPSR] = user[CPSR] & USER_FLAGS | USER_MODE;
-    user[15] = user[15] % USER_END & if user[CPSR] & THUMB != 0 { !1 } else { !3 };
+    let aligned = if user[CPSR] & THUMB != 0 { !1 } else { !3 };
+    user[15] = (user[15] % USER_END) & aligned;
     user
 }
 
