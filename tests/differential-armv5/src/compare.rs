@@ -140,11 +140,9 @@ pub fn compare(kernel: &mut Kernel<Host>, before: &Before, me: Ref<Thread>, outc
         assembly[offset..offset + 4].copy_from_slice(&value.to_ne_bytes());
     }
     let current = kernel.current().context("nobody runs")?;
-    // It is an alien's alone that the fast path writes. Who has none reads what another one had.
     let [had, has] = [me, current].map(|thread| kernel.pool[thread].lazy_state[0]);
     let pointer = outcome.written.get(&THREAD_POINTER).copied().unwrap_or(had);
-    let has_none = has == 0 && !kernel.pool[current].is_alien();
-    ensure!(pointer == has || has_none, "the thread pointer is {pointer:#x} in place of {has:#x}");
+    ensure!(pointer == has, "the thread pointer is {pointer:#x} in place of {has:#x}");
     for index in 0..kernel.threads.count {
         let Some(thread) = kernel.threads.get(index) else { continue };
         let start = (thread.address() - ANCHOR - POOL_BASE) as usize;

@@ -42,7 +42,8 @@
 //  4 | no notification waits                                          | `run`
 //  5 | the alien is at least as urgent as every ready thread          | `schedule`
 //
-// What a handler says that it has changed beside is of no matter here: no such state is in the processor.
+// What a handler says that it has changed beside is of no matter here: no such state is in the processor. It has no thread pointer (T1),
+// and sees none: the alien's is written by `run`, and 0 at the event.
 //
 // SP is the thread, r12 becomes the other one. The kernel's own domain is open to everybody. The frame of an alien is in its handler's
 // UTCBs, for which all domains are opened. The handler writes it: registers and masked flags alone are taken from it.
@@ -232,9 +233,11 @@ slow:
     mov r8, #{swi}
     stmia r10!, {{r1-r9}}
     mov r3, #0
+    ldr r0, ={thread_pointer_word}
     str r3, [r10]
     str r3, [r10, #4]
     ldr r1, [sp, #{handle}]
+    str r3, [r0]
     mov r10, #{gate_alien}
     add r1, r1, #{sequence}
     str r10, [sp, #{gate}]
