@@ -33,6 +33,7 @@ pub mod map;
 pub mod net;
 #[cfg(target_arch = "x86")]
 pub mod pci;
+pub mod ranges;
 pub mod region;
 pub mod start;
 pub mod sys;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mapping: up to 16 records in one system call.
 
-use crate::{Memory, Result, Space, sys, utcb};
+use crate::{Memory, Result, Segment, Space, sys, utcb};
 use abi::{Error, MapRecord, Op, PAGE_SIZE, Rights, Tag, Word};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -118,13 +118,22 @@ pub fn own() -> Range<Word> {
     bounds(2)
 }
 
-/// A part of a Memory that the component itself has mapped, word by word.
+/// What becomes of a window's addresses when it ends.
+#[derive(Debug)]
+enum End {
+    Unmap,
+    Detach,
+    Stay,
+}
+
+/// A part of a Memory, or a Segment, that the component itself has mapped or attached, word by word.
 ///
 /// It lies in [`own`], so that whatever others do to that memory harms no Rust object.
 #[derive(Debug)]
 pub struct Window {
     address: Word,
     bytes: Word,
+    end: End,
 }
 
 impl Window {
@@ -133,13 +142,32 @@ impl Window {
     /// # Errors
     /// `BadAddress` outside of the area for windows; what the kernel says.
     pub fn open(address: Word, memory: Memory, offset: Word, bytes: Word, rights: Rights) -> Result<Self> {
+        let window = Self::over(address, bytes)?;
+        map(Space(image::slot::SPACE as Word), address, memory, offset, bytes, rights)?;
+        Ok(Self { end: End::Unmap, ..window })
+    }
+
+    /// Attaches a Segment of so many bytes at `address`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn attach(address: Word, segment: Segment, bytes: Word, rights: Rights) -> Result<Self> {
+        let window = Self::over(address, bytes)?;
+        Space(image::slot::SPACE as Word).attach(address, segment, rights)?;
+        Ok(Self { end: End::Detach, ..window })
+    }
+
+    /// Addresses at which something may be mapped already, or nothing: then to read or write there is an exception.
+    ///
+    /// # Errors
+    /// `BadAddress` outside of the area for windows.
+    pub fn over(address: Word, bytes: Word) -> Result<Self> {
         let own = own();
         let end = address.checked_add(bytes).filter(|end| *end <= own.end);
         if address < own.start || end.is_none() || !address.is_multiple_of(PAGE_SIZE) {
             return Err(Error::BadAddress);
         }
-        map(Space(image::slot::SPACE as Word), address, memory, offset, bytes, rights)?;
-        Ok(Self { address, bytes })
+        Ok(Self { address, bytes, end: End::Stay })
     }
 
     fn word(&self, offset: Word) -> *mut u32 {
@@ -164,7 +192,12 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
+        let space = Space(image::slot::SPACE as Word);
         // Removing what is there cannot fail, and what was revoked needs no removing.
-        let _ = unmap(Space(image::slot::SPACE as Word), self.address, self.bytes);
+        let _ = match self.end {
+            End::Unmap => unmap(space, self.address, self.bytes),
+            End::Detach => space.detach(self.address),
+            End::Stay => Ok(()),
+        };
     }
 }

@@ -74,6 +74,8 @@ fn clippy_versatilepb() -> Result<()> {
             "crash",
             "tutorial-server",
             "tutorial-client",
+            "ranges-server",
+            "domains",
             "bootm",
         ])
     })
@@ -97,6 +99,8 @@ fn clippy_bare() -> Result<()> {
         "crash",
         "tutorial-server",
         "tutorial-client",
+        "ranges-server",
+        "domains",
         "tutorial-net",
         "http",
         "ip",
