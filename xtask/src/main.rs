@@ -280,7 +280,7 @@ impl Run<'_> {
         let machine = emulator::Machine::of(self.on, &built, None);
         let status = batch.run(&built, machine, &mut std::io::stdout(), &mut std::io::stderr())?;
         if status < batch::TIMED_OUT {
-            std::fs::remove_dir_all(Path::new("out").join(folder))?;
+            std::fs::remove_dir_all(built.board.out().join(folder))?;
         }
         Ok(status)
     }

@@ -8,6 +8,7 @@
 //! | `state` | what `set_state` sets |
 //! | `layout` | user addresses: where they end, and where the kernel's part of them is |
 //! | `message` | how much of a message travels in registers |
+//! | `DMA_IS_COHERENT` | whether devices see the data caches |
 //!
 //! A module may have more: on IA-32 `kip` has the features that the kernel information page tells of, and `marker` the
 //! instructions that the machine model recognises.
@@ -37,3 +38,10 @@ pub use x86_64 as current;
     all(target_arch = "x86_64", any(target_os = "none", feature = "wide", feature = "arm"))
 )))]
 pub use ia32 as current;
+
+impl current::frame::Frame {
+    /// Its words.
+    pub fn words_mut(&mut self) -> &mut [current::Word; current::frame::WORDS as usize] {
+        bytemuck::cast_mut(self)
+    }
+}

@@ -51,4 +51,40 @@ pub mod system {
     pub const RESET: u32 = 0x40;
     /// To [`RESET`]: all of it, now.
     pub const RESET_ALL: u32 = 0x104;
+    /// The PCI backplane: [`PCI_PRESENT`] if there is one, and written to use it.
+    pub const PCI: u32 = 0x44;
+    /// See [`PCI`].
+    pub const PCI_PRESENT: u32 = 1;
+}
+
+/// The bridge to PCI (section 4.15). All addresses are physical.
+pub mod pci {
+    /// The bridge's registers, a page.
+    pub const REGISTERS: u32 = 0x1000_1000;
+    /// In the registers: the upper 4 bits of the bus's addresses in the second window.
+    pub const WINDOW_TOP: u32 = 4;
+    /// In the registers: which device the bridge itself is.
+    pub const OWN_DEVICE: u32 = 0xc;
+    /// In the registers: the upper 4 bits of where in RAM three windows of devices lead.
+    pub const RAM_TOP: [u32; 3] = [0x14, 0x18, 0x1c];
+    /// The bridge's own configuration space, wherever it is on the bus, and all devices'; [`CONFIG_BYTES`] for each.
+    pub const OWN_CONFIG: u32 = 0x4100_0000;
+    /// See [`OWN_CONFIG`].
+    pub const CONFIG: u32 = 0x4200_0000;
+    /// See [`OWN_CONFIG`]: eight functions of 256 bytes.
+    pub const CONFIG_BYTES: u32 = 2048;
+    /// What the bridge says it is: maker and kind; and its class.
+    pub const BRIDGE: u32 = 0x0300_10ee;
+    /// See [`BRIDGE`].
+    pub const BRIDGE_CLASS: u32 = 0x0b40_0000;
+    /// The second window to the bus's memory, 256 MiB.
+    pub const MEMORY: u32 = 0x5000_0000;
+    /// The part of it that is a device's.
+    pub const DEVICE_BYTES: u32 = 1 << 20;
+    /// The first of the interrupt lines, how many there are, and which of them device 0 has, counted from the first.
+    pub const FIRST_LINE: u32 = 27;
+    /// See [`FIRST_LINE`].
+    pub const LINES: u32 = 4;
+    /// See [`FIRST_LINE`].
+    pub const LINE_OF_0: u32 = 2;
 }

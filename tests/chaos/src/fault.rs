@@ -2,6 +2,7 @@
 //! Faults: what is done to whom.
 
 use crate::Random;
+use abi::frame::{GENERAL, INSTRUCTION, STACK, WORDS};
 use core::fmt;
 use frames::{Layout, Shared};
 use image::protocol::disk;
@@ -9,7 +10,7 @@ use image::protocol::net::{CONSUMED, CONSUMER_WAITS, ENTRIES, ENTRY, FREE, IN, O
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::region::Region;
-use macadamia::{Env, Thread};
+use macadamia::{Env, Thread, Word};
 
 /// Kinds of faults.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -226,7 +227,7 @@ impl Victims {
 
     /// Ends a component as a jump to nowhere does. Whether that is possible.
     pub fn kill(&self, victim: usize) -> bool {
-        self.0[victim].change(|frame| frame.eip = 0)
+        self.0[victim].change(|words| words[INSTRUCTION] = 0)
     }
 
     /// Lets it happen.
@@ -260,11 +261,11 @@ impl Victim {
     }
 
     /// Stops it, changes its registers, and lets it run.
-    fn change(&self, change: impl FnOnce(&mut abi::Frame)) -> bool {
+    fn change(&self, change: impl FnOnce(&mut [Word; WORDS as usize])) -> bool {
         let Some(thread) = self.control else { return false };
         // A component that is dead just now has no registers: it has failed already.
         let _ = thread.stop().and_then(|()| thread.registers()).and_then(|mut registers| {
-            change(&mut registers);
+            change(registers.words_mut());
             thread.set_registers(&registers, true)
         });
         true
@@ -272,19 +273,16 @@ impl Victim {
 
     fn inject(&self, kind: Kind, random: &mut Random) {
         match kind {
-            Kind::Killed => _ = self.change(|frame| frame.eip = 0),
+            Kind::Killed => _ = self.change(|words| words[INSTRUCTION] = 0),
             // Stopped, it does nothing any more. One that is dead hangs already.
             Kind::Hangs => _ = self.control.map(|thread| thread.stop()),
             Kind::Register => {
-                let (which, value) = (random.below(10), random.draw());
-                self.change(|frame| {
-                    let registers =
-                        [&mut frame.eax, &mut frame.ebx, &mut frame.ecx, &mut frame.edx, &mut frame.esi, &mut frame.edi, &mut frame.ebp];
-                    match registers.into_iter().nth(which as usize) {
-                        Some(register) => *register = value,
-                        None if which == 7 => frame.esp ^= 4 << (value % 16),
-                        None => frame.eip ^= 1 << (value % 12),
-                    }
+                // Twice as often where it goes on as any other.
+                let (which, value) = (random.below(GENERAL as u32 + 3) as usize, random.draw());
+                self.change(|words| match which {
+                    ..GENERAL => words[which] = value,
+                    GENERAL => words[STACK] ^= 4 << (value % 16),
+                    _ => words[INSTRUCTION] ^= 1 << (value % 12),
                 });
             }
             Kind::Memory => {

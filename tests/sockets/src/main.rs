@@ -5,6 +5,7 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
+use abi::frame::INSTRUCTION;
 use core::fmt;
 use core::time::Duration;
 use macadamia::alloc::format;
@@ -194,7 +195,7 @@ fn many(place: &Place) -> Verdict {
 /// Ends the server as a jump to nowhere does.
 fn kill(server: Thread) -> Verdict {
     let killed = server.stop().and_then(|()| server.registers()).and_then(|mut registers| {
-        registers.eip = 0;
+        registers.words_mut()[INSTRUCTION] = 0;
         server.set_registers(&registers, true)
     });
     killed.map_err(|error| Failure(error.text().into()))

@@ -26,7 +26,7 @@ pub trait Card {
     /// The slot's words are not touched before [`Card::finish`] returns it.
     ///
     /// # Errors
-    /// `BadState` if the card has as many as it can, `BadArgument` if the slot is not in the memory.
+    /// `BadState` if the card has as many as it can, `BadArgument` if the slot is not in the memory; what the kernel says of the caches.
     fn start(&mut self, way: Way, slot: u32, bytes: u32) -> Result<()>;
     /// Tells the card of slots that it was given.
     fn kick(&mut self, way: Way);

@@ -20,18 +20,19 @@ pub extern crate alloc;
 pub mod alien;
 mod arch;
 pub mod cap;
-#[cfg(target_arch = "x86")]
+#[cfg(any(target_arch = "x86", target_arch = "arm"))]
 pub mod card;
 pub mod clock;
 pub mod console;
 pub mod disk;
+pub mod dma;
 pub mod heartbeat;
 #[cfg(any(target_arch = "x86", target_arch = "arm"))]
 pub mod interval;
 pub mod ipc;
 pub mod map;
 pub mod net;
-#[cfg(target_arch = "x86")]
+#[cfg(any(target_arch = "x86", target_arch = "arm"))]
 pub mod pci;
 pub mod ranges;
 pub mod region;
@@ -40,7 +41,7 @@ pub mod sys;
 pub mod thread;
 pub mod time;
 pub mod utcb;
-#[cfg(target_arch = "x86")]
+#[cfg(any(target_arch = "x86", target_arch = "arm"))]
 pub mod virtio;
 
 pub use abi::{Error, Frame, MessageKind, Rights, Word};

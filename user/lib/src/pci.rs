@@ -2,41 +2,34 @@
 //! Devices of PCI bus 0. The root server finds them by [`find`]; a component sees those that it was
 //! given as [`Device`]s.
 
-use crate::port::{read8, read32, write8, write32};
 use crate::region::Region;
 use crate::{Env, Word};
 use alloc::vec::Vec;
 use image::pci::{BARS, Device, Range, WORDS};
 use virtio_drivers::transport::pci::bus::{BarInfo, Command, ConfigurationAccess, DeviceFunction, PciRoot};
 
-/// Configuration mechanism 1: where the address of a word goes, and the word.
-const ADDRESS: u16 = 0xcf8;
-const DATA: u16 = 0xcfc;
-const ENABLE: u32 = 1 << 31;
-/// What the firmware wrote down about the interrupt line, in the lowest byte of this word.
-const LINE: u8 = 0x3c;
-
-/// Configuration spaces by the ports [`ADDRESS`] and [`DATA`].
-struct Ports;
-
-fn select(of: DeviceFunction, offset: u8) {
-    let [bus, device, function, offset] = [of.bus, of.device, of.function, offset & 0xfc].map(u32::from);
-    write32(ADDRESS, ENABLE | bus << 16 | device << 11 | function << 8 | offset);
+/// How configuration spaces of bus 0 are reached. Who has that commands every device of the machine.
+pub trait Bus {
+    /// Reads the 32 bits at an offset, a multiple of 4, of a device's configuration space.
+    fn read(&self, device: u8, offset: u8) -> u32;
+    /// Writes them.
+    fn write(&self, device: u8, offset: u8, value: u32);
 }
 
-impl ConfigurationAccess for Ports {
+/// A bus as the crate `virtio-drivers` wants it.
+struct Access<'a, B>(&'a B);
+
+impl<B: Bus> ConfigurationAccess for Access<'_, B> {
     fn read_word(&self, of: DeviceFunction, offset: u8) -> u32 {
-        select(of, offset);
-        read32(DATA)
+        self.0.read(of.device, offset)
     }
 
     fn write_word(&mut self, of: DeviceFunction, offset: u8, value: u32) {
-        select(of, offset);
-        write32(DATA, value);
+        self.0.write(of.device, offset, value);
     }
 
     unsafe fn unsafe_clone(&self) -> Self {
-        Self
+        Self(self.0)
     }
 }
 
@@ -50,48 +43,50 @@ pub struct Found {
     pub config: Vec<u32>,
     /// Where its registers are in the first 4 GiB of physical memory, in whole pages.
     pub ranges: [Option<Range>; BARS],
-    /// The line of its interrupt, as the firmware says.
-    pub line: u32,
 }
 
 const fn at(device: u8) -> DeviceFunction {
     DeviceFunction { bus: 0, device, function: 0 }
 }
 
-/// Looks for a device, and lets it answer at its addresses and reach memory. Needs the ports 0xcf8
-/// to 0xcff, which command every device of the machine.
+/// Whether there is a device of this number.
 #[must_use]
-pub fn find(device: u8) -> Option<Found> {
-    if device >= image::pci::DEVICES || Ports.read_word(at(device), 0) == u32::MAX {
-        return None;
-    }
-    let mut bus = PciRoot::new(Ports);
-    let bars = bus.bars(at(device)).ok()?;
-    let config: Vec<u32> = (0..WORDS).map(|word| Ports.read_word(at(device), word * 4)).collect();
-    let (_, command) = bus.get_status_command(at(device));
-    bus.set_command(at(device), (command | Command::MEMORY_SPACE | Command::BUS_MASTER) & !Command::INTERRUPT_DISABLE);
-    Some(Found { config, ranges: bars.map(|bar| bar.and_then(whole_pages)), line: Ports.read_word(at(device), LINE) & 0xff })
+pub fn is_there(bus: &impl Bus, device: u8) -> bool {
+    device < image::pci::DEVICES && bus.read(device, 0) != u32::MAX
 }
 
-/// The board's interrupt router, a PIIX3 (82371SB, 2.2.7): bytes from [`ROUTES`] on have the lines of four wires, of which each device has one.
-const ROUTER: u8 = 1;
-const ROUTER_ID: u32 = 0x7000_8086;
-const ROUTES: u8 = 0x60;
-/// Ports of a bit for each line that is level-triggered, as those of PCI devices are (82371SB, 2.5.5).
-const LEVEL: u16 = 0x4d0;
-
-/// Leads the interrupts of a device, and of those that share its wire, to another line, which nobody else uses. Whether the machine can.
-#[must_use]
-pub fn route(device: u8, line: u32) -> bool {
-    if line > 15 || Ports.read_word(at(ROUTER), 0) != ROUTER_ID {
-        return false;
+/// Gives each range of a device an address from `first` on, below `end`, as a machine without firmware leaves that to its system. What
+/// finds no room has none.
+pub fn place(bus: &impl Bus, device: u8, (first, end): (u32, u32)) {
+    let mut root = PciRoot::new(Access(bus));
+    let Ok(bars) = root.bars(at(device)) else { return };
+    let mut next = first;
+    for (index, bar) in (0..).zip(bars) {
+        let Some((wide, size)) = bar.and_then(|bar| Some((bar.takes_two_entries(), bar.memory_address_size()?.1))) else { continue };
+        let Some(size) = u32::try_from(size).ok().filter(|size| size.is_power_of_two()) else { continue };
+        let Some(address) = next.checked_next_multiple_of(size) else { continue };
+        let Some(after) = address.checked_add(size).filter(|after| *after <= end) else { continue };
+        if wide {
+            root.set_bar_64(at(device), index, address.into());
+        } else {
+            root.set_bar_32(at(device), index, address);
+        }
+        next = after;
     }
-    let shift = u32::from(device.wrapping_sub(1) % 4) * 8;
-    let routes = Ports.read_word(at(ROUTER), ROUTES);
-    Ports.write_word(at(ROUTER), ROUTES, routes & !(0xff << shift) | line << shift);
-    let port = LEVEL + line as u16 / 8;
-    write8(port, read8(port) | 1 << (line % 8));
-    true
+}
+
+/// Looks for a device, and lets it answer at its addresses and reach memory.
+#[must_use]
+pub fn find(bus: &impl Bus, device: u8) -> Option<Found> {
+    if !is_there(bus, device) {
+        return None;
+    }
+    let mut root = PciRoot::new(Access(bus));
+    let bars = root.bars(at(device)).ok()?;
+    let config: Vec<u32> = (0..WORDS).map(|word| bus.read(device, word * 4)).collect();
+    let (_, command) = root.get_status_command(at(device));
+    root.set_command(at(device), (command | Command::MEMORY_SPACE | Command::BUS_MASTER) & !Command::INTERRUPT_DISABLE);
+    Some(Found { config, ranges: bars.map(|bar| bar.and_then(whole_pages)) })
 }
 
 /// A range of memory that shares no page with another device's.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that a component shares with others, who may write it at any time.
 
+use crate::dma::{self, Use};
 use crate::map::grants;
-use crate::{Env, Word, arch};
+use crate::{Env, Error, Result, Word, arch};
 use core::sync::atomic::{Ordering, fence};
 pub use frames::Shared;
 
@@ -32,6 +33,17 @@ impl Region {
     /// The region at a place that [`Region::place`] said.
     pub(crate) const fn of_place(address: Word, bytes: u32) -> Self {
         Self { address, bytes }
+    }
+
+    /// Makes a part of it ready for a device ([`dma::hand_over`]).
+    ///
+    /// # Errors
+    /// `BadArgument` if it is not in the region; what the kernel says.
+    pub fn hand_over(&self, offset: u32, bytes: u32, to: Use) -> Result<()> {
+        if bytes > self.bytes || offset > self.bytes - bytes {
+            return Err(Error::BadArgument);
+        }
+        dma::hand_over(self.address + offset as Word, bytes as Word, to)
     }
 
     /// Copies bytes from an offset on. Panics if they are not in the region.

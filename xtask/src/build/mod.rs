@@ -55,8 +55,8 @@ pub struct Built {
 pub struct Disk {
     /// Its image.
     pub image: PathBuf,
-    /// How QEMU attaches it.
-    pub interface: Interface,
+    /// QEMU's arguments that attach it.
+    pub drive: &'static [String],
     /// What the board says of it.
     pub medium: &'static Medium,
     bytes: u32,
@@ -71,10 +71,10 @@ impl Built {
         self.disks.iter().try_for_each(|disk| make_disk(&disk.image, disk.bytes, disk.holds))
     }
 
-    /// The same with disks that are made anew, in a folder of their own under `out`.
+    /// The same with disks that are made anew, in a folder of their own.
     pub fn with_new_disks(mut self, folder: &str) -> Result<Self> {
         for disk in &mut self.disks {
-            disk.image = Path::new("out").join(folder).join(disk.image.file_name().context("a disk without a name")?);
+            disk.image = self.board.out().join(folder).join(disk.image.file_name().context("a disk without a name")?);
             match std::fs::remove_file(&disk.image) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
                 _ => {}
@@ -336,16 +336,21 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         cargo.args(["--features", "kernel/kdb"]);
     }
     let name = description.name();
-    let folder = Path::new("out").join(options.folder.unwrap_or(&name));
+    let folder = board.out().join(options.folder.unwrap_or(&name));
     let memory = match options.memory {
         Some(memory) => memory,
         None => description.bytes(&description.memory)? >> 20,
     };
     let disk = |(device, disk): (&String, &description::Disk)| {
         let medium = board.device.get(device).and_then(|device| device.medium.as_ref()).context("no disk of the board")?;
+        let drive = match options.interface.unwrap_or(disk.interface) {
+            Interface::Virtio => Some(&medium.virtio),
+            Interface::Ata => medium.ata.as_ref(),
+        };
+        let drive = drive.with_context(|| format!("the board `{}` has no ATA disk: use virtio, which is what it has", board.name()))?;
         Ok(Disk {
-            image: Path::new("out").join(&name).join(&medium.image),
-            interface: options.interface.unwrap_or(disk.interface),
+            image: board.out().join(&name).join(&medium.image),
+            drive,
             medium,
             bytes: description.bytes(&disk.size)?,
             holds: disk.holds,

@@ -206,8 +206,8 @@ pub struct Medium {
     pub image: String,
     /// QEMU's arguments for a virtio device.
     pub virtio: Vec<String>,
-    /// QEMU's arguments for an ATA disk.
-    pub ata: Vec<String>,
+    /// QEMU's arguments for an ATA disk; absent where there is no ATA.
+    pub ata: Option<Vec<String>>,
     /// A line of Bochs's settings.
     pub bochs: Option<String>,
 }
@@ -276,6 +276,11 @@ impl Board {
     /// Its name.
     pub fn name(&self) -> String {
         self.file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+    }
+
+    /// Where what is made for it goes: two boards have a folder each for a system.
+    pub fn out(&self) -> PathBuf {
+        if self.is_default() { PathBuf::from("out") } else { Path::new("out").join(self.name()) }
     }
 
     /// Whether it is the one if none is asked for.

@@ -7,7 +7,6 @@ use super::console::{bridge, connect};
 use super::network::{Network, free_port};
 use super::spaces;
 use crate::build::{Built, Disk, Model};
-use crate::description::Interface;
 use crate::linux::server;
 use crate::process::patience::{Deadline, Limit};
 use crate::process::run;
@@ -51,12 +50,8 @@ fn qemu(built: &Built, cpu: &str, own_time: bool) -> Command {
     let words = [("kernel", kernel), ("image", image), ("symbols", symbols), ("flat", flat), ("boot", boot), ("words", spaces::words())];
     arguments(&mut command, &built.board.qemu.system, &words);
     for disk in &built.disks {
-        let drive = match disk.interface {
-            Interface::Virtio => &disk.medium.virtio,
-            Interface::Ata => &disk.medium.ata,
-        };
         let image = format!("{}{}", disk.image.display(), if own_time { NOT_THROUGH } else { "" });
-        arguments(&mut command, drive, &[("image", &image)]);
+        arguments(&mut command, disk.drive, &[("image", &image)]);
     }
     command
 }

@@ -2,6 +2,7 @@
 //! The registers of a thread that stopped, as its handler sees them (ARMv5TE).
 
 use bytemuck::{Pod, Zeroable};
+use core::mem::offset_of;
 
 /// A thread's registers, in the words behind an exception message or at the start of an alien's UTCB slot.
 ///
@@ -37,6 +38,12 @@ pub const USER_FLAGS: u32 = 0xf800_0020;
 
 /// Words of a [`Frame`].
 pub const WORDS: u32 = 21;
+/// General registers, which are the first words.
+pub const GENERAL: usize = 13;
+/// Which word is the stack pointer, and which the address of the instruction to go on at.
+pub const STACK: usize = offset_of!(Frame, sp) / 4;
+/// See [`STACK`].
+pub const INSTRUCTION: usize = offset_of!(Frame, pc) / 4;
 
 /// Values of `Frame::vector`: below 256 what the processor reports, in the order of its vectors.
 pub mod vector {

@@ -26,3 +26,7 @@ pub mod state;
 
 /// A user register.
 pub type Word = u32;
+
+/// Whether a device that reads and writes memory sees what is in the data caches. Here it does not: who drives one maps what both
+/// use uncached, or brings it to memory by `Cache` before the device has it.
+pub const DMA_IS_COHERENT: bool = false;

@@ -2,6 +2,7 @@
 //! The registers of a thread that stopped, as its handler sees them (IA-32).
 
 use bytemuck::{Pod, Zeroable};
+use core::mem::offset_of;
 
 /// A thread's registers, in the words behind an exception message or at the
 /// start of an alien's UTCB slot.
@@ -62,6 +63,12 @@ pub const USER_FLAGS: u32 = 0x0025_0dd5;
 
 /// Words of a [`Frame`].
 pub const WORDS: u32 = 16;
+/// General registers, which are the first words.
+pub const GENERAL: usize = 7;
+/// Which word is the stack pointer, and which the address of the instruction to go on at.
+pub const STACK: usize = offset_of!(Frame, esp) / 4;
+/// See [`STACK`].
+pub const INSTRUCTION: usize = offset_of!(Frame, eip) / 4;
 
 /// Values of `Frame::vector`: 0 to 31 are the processor's exceptions.
 pub mod vector {

@@ -2,6 +2,7 @@
 //! The registers of a thread that stopped, as its handler sees them (RISC-V, 64 bits).
 
 use bytemuck::{Pod, Zeroable};
+use core::mem::offset_of;
 
 /// A thread's registers, in the words behind an exception message or at the start of an alien's UTCB slot.
 ///
@@ -28,6 +29,12 @@ pub const CHANGED_STATE: u64 = 1;
 
 /// Words of a [`Frame`].
 pub const WORDS: u32 = 36;
+/// General registers, which are the first words; the stack pointer is one of them.
+pub const GENERAL: usize = 31;
+/// Which word is the stack pointer, and which the address of the instruction to go on at.
+pub const STACK: usize = 1;
+/// See [`STACK`].
+pub const INSTRUCTION: usize = offset_of!(Frame, pc) / 8;
 
 /// Values of `Frame::vector`: below 256 the processor's exceptions.
 pub mod vector {

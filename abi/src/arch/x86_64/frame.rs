@@ -2,6 +2,7 @@
 //! The registers of a thread that stopped, as its handler sees them (x86-64).
 
 use bytemuck::{Pod, Zeroable};
+use core::mem::offset_of;
 
 /// A thread's registers, in the words behind an exception message or at the start of an alien's UTCB slot.
 ///
@@ -37,6 +38,12 @@ pub const USER_FLAGS: u64 = 0x0025_0dd5;
 
 /// Words of a [`Frame`].
 pub const WORDS: u32 = 23;
+/// General registers, which are the first words.
+pub const GENERAL: usize = 15;
+/// Which word is the stack pointer, and which the address of the instruction to go on at.
+pub const STACK: usize = offset_of!(Frame, rsp) / 8;
+/// See [`STACK`].
+pub const INSTRUCTION: usize = offset_of!(Frame, rip) / 8;
 
 /// Values of `Frame::vector`: below 256 the processor's exceptions.
 pub mod vector {

@@ -8,3 +8,6 @@ pub mod state;
 
 /// A user register.
 pub type Word = u64;
+
+/// Whether a device that reads and writes memory sees what is in the data caches.
+pub const DMA_IS_COHERENT: bool = true;

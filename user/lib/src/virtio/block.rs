@@ -2,6 +2,7 @@
 //! A virtio block device (Virtual I/O Device 1.2, 5.2), which transfers between the disk and buffers.
 
 use super::{BUFFERS, Dma, Opened, PAGE, QUEUE_AREA, acknowledge, open};
+use crate::dma::Use;
 use crate::pci::Failed;
 use crate::{Env, Error, Result};
 use alloc::boxed::Box;
@@ -175,12 +176,15 @@ impl Block {
     /// interrupt tells when to call [`Block::finish`].
     ///
     /// # Errors
-    /// `BadState` if the number is in use, `BadArgument` if it is too large, or the request's data is not in its place. What is beyond
-    /// the device's end it refuses itself.
+    /// `BadState` if the number is in use, `BadArgument` if it is too large, or the request's data is not in its place; what the kernel
+    /// says of the caches. What is beyond the device's end it refuses itself.
     pub fn start(&mut self, number: u32, request: Request) -> Result<()> {
         let parts = Parts::of(number, request).ok_or(Error::BadArgument)?;
         if self.numbers >> number & 1 != 0 {
             return Err(Error::BadState);
+        }
+        if let Place::Buffer(buffer, offset) = parts.data {
+            BUFFERS[buffer].hand_over(offset, parts.bytes, if parts.kind == IN { Use::Writes } else { Use::Reads })?;
         }
         let head = [parts.kind, 0, parts.first as u32, (parts.first >> 32) as u32];
         let last = QUEUE_AREA.bytes() - PAGE;

@@ -3,7 +3,7 @@
 //!
 //! A device reads and writes pieces of memory: the *queue*, which is the component's alone,
 //! and *buffers*, which others may see, too. They are shared memory of the description with
-//! `dma = true`. No IOMMU keeps the device to them, so whoever drives a device is trusted with all
+//! `dma = true` ([`dma`]). No IOMMU keeps the device to them, so whoever drives a device is trusted with all
 //! memory.
 
 mod block;
@@ -12,9 +12,10 @@ mod net;
 pub use block::{Block, Place, Request};
 pub use net::Net;
 
-use crate::Env;
+use crate::dma::{self, Use};
 use crate::map::grants;
 use crate::pci::View;
+use crate::{Env, Result, Word};
 use alloc::format;
 use alloc::string::String;
 use core::ptr::NonNull;
@@ -68,6 +69,8 @@ fn open(
     }
     let opened = Opened;
     QUEUE_AREA.set(env, queue)?;
+    let given = env.given(queue).map_or(Ok(()), dma::uncached);
+    given.map_err(|error| format!("`{queue}` cannot be mapped uncached: {}", error.text()))?;
     if buffers.len() > MOST_BUFFERS {
         return Err(format!("a device has {MOST_BUFFERS} buffers"));
     }
@@ -97,6 +100,11 @@ impl Area {
             }
             _ => Err(format!("no memory `{name}` that a device may reach: the description shares it with `dma = true`")),
         }
+    }
+
+    /// Makes a part of it ready for the device.
+    fn hand_over(&self, offset: u32, bytes: u32, to: Use) -> Result<()> {
+        dma::hand_over(self.address.load(Ordering::Relaxed) as Word + offset as Word, bytes as Word, to)
     }
 
     fn bytes(&self) -> u32 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first disk of an ATA channel, by programmed transfers (ATA-2: X3.279, clauses 7 and 8).
 
-use crate::line::{self, Line};
+use crate::line::{ALARM, Line, accept_all};
 use crate::{Disk, Sector, memories};
 use frames::Shared;
 use macadamia::alloc::format;
@@ -10,7 +10,7 @@ use macadamia::alloc::vec::Vec;
 use macadamia::disk::{BAD_REQUEST, DISK_FAILED, SECTOR, TIMED_OUT};
 use macadamia::port::{read8, read32, write8, write32};
 use macadamia::region::Region;
-use macadamia::{Env, time};
+use macadamia::{Env, ipc, time};
 use sectors::{Job, Task, Transfer};
 
 /// Registers of a channel, from its first port on.
@@ -101,10 +101,10 @@ impl Ata {
         }
         // It may be in the middle of what a server before this one wanted.
         write8(self.control, RESET);
-        line::pause(PAUSE)
+        pause(PAUSE)
             .and_then(|()| {
                 write8(self.control, 0);
-                line::pause(AFTER_RESET).and_then(|()| self.until_idle())
+                pause(AFTER_RESET).and_then(|()| self.until_idle())
             })
             .map_err(|_| "it stays busy after a reset")?;
         self.start(command::IDENTIFY, 0, 0);
@@ -197,7 +197,7 @@ impl Ata {
             if time::now() > deadline {
                 return Err(TIMED_OUT);
             }
-            line::pause(PAUSE)?;
+            pause(PAUSE)?;
         }
         Ok(())
     }
@@ -251,4 +251,11 @@ impl Disk for Ata {
     fn rest(&mut self, _: u64) -> Option<u64> {
         None
     }
+}
+
+/// Lets others run for so many nanoseconds.
+fn pause(nanoseconds: u64) -> Result<(), u32> {
+    let paused = time::alarm(time::now() + nanoseconds, ALARM).and_then(|()| ipc::wait(ALARM));
+    accept_all();
+    paused.map(|_| ()).map_err(|_| TIMED_OUT)
 }

@@ -56,10 +56,3 @@ impl Line {
         let _ = self.0.acknowledge();
     }
 }
-
-/// Lets others run for so many nanoseconds.
-pub fn pause(nanoseconds: u64) -> Result<(), u32> {
-    let paused = time::alarm(time::now() + nanoseconds, ALARM).and_then(|()| ipc::wait(ALARM));
-    accept_all();
-    paused.map(|_| ()).map_err(|_| TIMED_OUT)
-}

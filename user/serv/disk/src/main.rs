@@ -10,11 +10,11 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
+#[cfg(target_arch = "x86")]
 mod ata;
 mod line;
 mod virtio;
 
-use ata::Ata;
 use line::{ALARM, INTERRUPT};
 use macadamia::alloc::boxed::Box;
 use macadamia::alloc::format;
@@ -69,10 +69,24 @@ fn find(env: &Env) -> Option<Box<dyn Disk>> {
         Ok(None) => {}
         Err(reason) => println!("no virtio disk: {reason}"),
     }
-    match Ata::find(env) {
-        Ok(disk) => return Some(Box::new(disk)),
-        Err(reason) => println!("no ATA disk: {reason}"),
-    }
+    find_ata(env)
+}
+
+#[cfg(target_arch = "x86")]
+fn find_ata(env: &Env) -> Option<Box<dyn Disk>> {
+    ata::Ata::find(env).map_or_else(
+        |reason| {
+            println!("no ATA disk: {reason}");
+            None
+        },
+        |disk| Some(Box::new(disk) as Box<dyn Disk>),
+    )
+}
+
+/// A machine without I/O ports has no ATA disk.
+#[cfg(not(target_arch = "x86"))]
+fn find_ata(_: &Env) -> Option<Box<dyn Disk>> {
+    println!("no disk: the machine has no virtio disk");
     None
 }
 

@@ -11,6 +11,7 @@ use macadamia::alloc::string::String;
 use macadamia::alloc::vec;
 use macadamia::alloc::vec::Vec;
 use macadamia::card::{Card, Way};
+use macadamia::dma::{self, Use};
 use macadamia::net::port::Link;
 use macadamia::pci::Failed;
 use macadamia::region::Region;
@@ -122,8 +123,8 @@ pub struct E1000 {
     registers: Region,
     queue: Region,
     rings: [Ring; 2],
-    /// Physical address of the slots' memory, and its bytes.
-    slots: (u32, u32),
+    /// The slots' memory, and its physical address.
+    slots: (Region, u32),
     address: Address,
     tells_sent: bool,
 }
@@ -139,12 +140,13 @@ impl E1000 {
             (Some(given), Some(region)) if given.physical != 0 => Ok((region, given.physical)),
             _ => Err(format!("no memory `{name}` that a device may reach: the description shares it with `dma = true`")),
         };
-        let ((queue, physical), (slots, slots_physical)) = (reached(queue)?, reached(slots)?);
+        let given = env.given(queue).map_or(Ok(()), dma::uncached);
+        given.map_err(|error| format!("`{queue}` cannot be mapped uncached: {}", error.text()))?;
+        let ((queue, physical), slots) = (reached(queue)?, reached(slots)?);
         if queue.bytes() < 2 * RING {
             return Err(format!("{} bytes for descriptors, of which there are {}", queue.bytes(), 2 * RING));
         }
         let rings = [0, RING].map(|start| Ring { start, head: 0, tail: 0, slots: vec![0; LENGTH as usize] });
-        let slots = (slots_physical, slots.bytes());
         let mut card = Self { registers, queue, rings, slots, address: Address([0; 6]), tells_sent: false };
         card.reset()?;
         let [[a, b], [c, d], [e, f]] = [card.memory_word(0)?, card.memory_word(1)?, card.memory_word(2)?].map(u16::to_le_bytes);
@@ -229,17 +231,18 @@ impl Card for E1000 {
     }
 
     fn start(&mut self, way: Way, slot: u32, bytes: u32) -> Result<()> {
-        let (physical, all) = self.slots;
+        let (slots, physical) = &self.slots;
         let ring = &mut self.rings[way as usize];
-        if bytes > MOST_BYTES || slot > all.saturating_sub(SLOT_FRAME + MOST_BYTES) {
+        if bytes > MOST_BYTES || slot > slots.bytes().saturating_sub(SLOT_FRAME + MOST_BYTES) {
             return Err(Error::BadArgument);
         }
         if ring.under_way() == LENGTH - 1 {
             return Err(Error::BadState);
         }
+        slots.hand_over(slot + SLOT_FRAME, bytes, if way == Way::Send { Use::Reads } else { Use::Writes })?;
         let at = ring.place(ring.tail);
         let what = if way == Way::Send { bytes | COMMAND } else { 0 };
-        for (word, value) in (0..).step_by(4).zip([physical + slot + SLOT_FRAME, 0, what, 0]) {
+        for (word, value) in (0..).step_by(4).zip([*physical + slot + SLOT_FRAME, 0, what, 0]) {
             self.queue.write(at + word, value);
         }
         ring.slots[ring.tail as usize] = slot;

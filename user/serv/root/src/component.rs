@@ -5,8 +5,8 @@
 //! was granted. Its Space, and all that the component made itself, does not; it is
 //! charged to the component's Quota, which is therefore empty between two lives.
 
-use crate::board::pci::{self, Granted};
 use crate::load::{self, Filler, RW};
+use crate::pci::{self, Granted};
 use crate::resources::{Piece, Resources};
 use crate::say;
 use crate::watchdog;

@@ -12,6 +12,7 @@ mod arch;
 mod board;
 mod component;
 mod load;
+mod pci;
 mod resources;
 mod watch;
 mod watchdog;

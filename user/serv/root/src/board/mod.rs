@@ -2,12 +2,10 @@
 //! What the root server itself uses of the machine: a module for each board, with the same names in all of them.
 //!
 //! `Line` is the first serial line, for what the root server says without the console; `open` lets it use that; `power_off` ends the
-//! machine; `pci` finds devices.
+//! machine; `Bus` is PCI.
 
 #[cfg(target_arch = "x86")]
 mod pc;
-#[cfg(target_arch = "x86")]
-pub mod pci;
 #[cfg(target_arch = "x86")]
 pub use pc::*;
 

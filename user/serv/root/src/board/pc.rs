@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The PC.
 
+mod bus;
+
+pub use bus::Bus;
+
 use abi::boot::slot;
 use macadamia::{Memory, Result, Rights, Space, map, port};
 pub use pc::power_off;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The Versatile platform baseboard. What is used of it is mapped for that time: it is little, and seldom.
 
+mod bus;
+
+pub use bus::Bus;
+
 use crate::load::RW;
 use crate::resources::registers;
 use abi::PAGE_SIZE;
@@ -44,38 +48,5 @@ pub fn power_off() {
     if let Ok(registers) = window(SYSTEM, system::REGISTERS) {
         registers.write(system::LOCK, system::KEY);
         registers.write(system::RESET, system::RESET_ALL);
-    }
-}
-
-/// Devices of PCI: the bus has no driver, so none can be given.
-pub mod pci {
-    use crate::resources::Resources;
-    use crate::say;
-    use core::ops::Range;
-    use image::pci::Device;
-    use macadamia::{Result, Space};
-
-    /// A device that a component is given: there is none.
-    pub enum Granted {}
-
-    impl Granted {
-        /// Maps its ranges.
-        pub const fn map(&self, _: Space) -> Result<()> {
-            match *self {}
-        }
-        /// Capability of its interrupt line.
-        pub const fn irq(&self) -> u32 {
-            match *self {}
-        }
-        /// What the component is told.
-        pub const fn device(&self) -> &Device {
-            match *self {}
-        }
-    }
-
-    /// Finds no device, and says so.
-    pub fn find(_: &mut Resources, name: &str, device: u8, _: Range<u32>) -> Option<Granted> {
-        say(format_args!("no PCI device {device} for `{name}`: this board's bus has no driver"));
-        None
     }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PCI devices for components. The root server alone has the ports that configure them; a component
+//! PCI devices for components. The root server alone configures them, by the board's `Bus`; a component
 //! gets the memory that its device's registers are in, the interrupt line, and a copy of the
 //! configuration space.
 
+use crate::board::Bus;
 use crate::load::RW;
 use crate::resources::Resources;
 use crate::say;
@@ -11,10 +12,6 @@ use image::layout::PCI_SPAN;
 use image::pci::{BARS, Device, Range as Place};
 use macadamia::alloc::vec::Vec;
 use macadamia::{Memory, Result, Space, map, pci};
-
-/// Interrupt lines that devices of PCI can be led to, as no device of a PC needs to have them: those that a second printer and the
-/// firmware's power management would have.
-const SPARE_LINES: [u32; 2] = [5, 9];
 
 /// A device that a component is given.
 pub struct Granted {
@@ -44,9 +41,10 @@ impl Granted {
 /// Finds a device for the grant `name`, whose ranges are mapped at these addresses. `None` if there is
 /// none, or none that can be used, which is said.
 pub fn find(resources: &mut Resources, name: &str, device: u8, addresses: Range<u32>) -> Option<Granted> {
-    let found = pci::find(device)?;
-    let spare = [found.line].into_iter().chain(SPARE_LINES).find(|line| resources.is_spare(*line));
-    let line = spare.filter(|line| *line == found.line || pci::route(device, *line)).unwrap_or(found.line);
+    let bus = Bus::open().map_err(|error| say(format_args!("no use of the PCI bus: {}", error.text()))).ok()?;
+    bus.prepare(device);
+    let found = pci::find(&bus, device)?;
+    let line = bus.line(resources, device);
     let granted = resources.line(line).and_then(|irq| grant(resources, name, found, (irq, addresses)));
     granted.map_err(|error| say(format_args!("no use of PCI device {device} with interrupt line {line}: {}", error.text()))).ok()
 }

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! PCI of the PC: configuration mechanism 1, and interrupt lines as the firmware chose them, or by the board's interrupt router.
+
+use crate::resources::Resources;
+use macadamia::port::{read8, read32, write8, write32};
+use macadamia::{Result, pci};
+
+/// Configuration mechanism 1: where the address of a word goes, and the word.
+const ADDRESS: u16 = 0xcf8;
+const DATA: u16 = 0xcfc;
+const ENABLE: u32 = 1 << 31;
+/// What the firmware wrote down about the interrupt line, in the lowest byte of this word.
+const LINE: u8 = 0x3c;
+
+/// The board's interrupt router, a PIIX3 (82371SB, 2.2.7): bytes from [`ROUTES`] on have the lines of four wires, of which each device has one.
+const ROUTER: u8 = 1;
+const ROUTER_ID: u32 = 0x7000_8086;
+const ROUTES: u8 = 0x60;
+/// Ports of a bit for each line that is level-triggered, as those of PCI devices are (82371SB, 2.5.5).
+const LEVEL: u16 = 0x4d0;
+
+/// Interrupt lines that devices of PCI can be led to, as no device of a PC needs to have them: those that a second printer and the
+/// firmware's power management would have.
+const SPARE_LINES: [u32; 2] = [5, 9];
+
+/// The bus.
+pub struct Bus;
+
+impl pci::Bus for Bus {
+    fn read(&self, device: u8, offset: u8) -> u32 {
+        select(device, offset);
+        read32(DATA)
+    }
+
+    fn write(&self, device: u8, offset: u8, value: u32) {
+        select(device, offset);
+        write32(DATA, value);
+    }
+}
+
+fn select(device: u8, offset: u8) {
+    write32(ADDRESS, ENABLE | u32::from(device) << 11 | u32::from(offset & 0xfc));
+}
+
+impl Bus {
+    /// The ports are the root server's since `open`.
+    pub const fn open() -> Result<Self> {
+        Ok(Self)
+    }
+
+    /// The firmware has given each device its addresses.
+    pub const fn prepare(&self, _: u8) {}
+
+    /// The interrupt line of a device. One that somebody has already is changed for a spare one, if there is any.
+    pub fn line(&self, resources: &Resources, device: u8) -> u32 {
+        let found = pci::Bus::read(self, device, LINE) & 0xff;
+        let spare = [found].into_iter().chain(SPARE_LINES).find(|line| resources.is_spare(*line));
+        spare.filter(|line| *line == found || self.route(device, *line)).unwrap_or(found)
+    }
+
+    /// Leads the interrupts of a device, and of those that share its wire, to another line, which nobody else uses. Whether the machine
+    /// can.
+    fn route(&self, device: u8, line: u32) -> bool {
+        use pci::Bus as _;
+        if line > 15 || self.read(ROUTER, 0) != ROUTER_ID {
+            return false;
+        }
+        let shift = u32::from(device.wrapping_sub(1) % 4) * 8;
+        let routes = self.read(ROUTER, ROUTES);
+        self.write(ROUTER, ROUTES, routes & !(0xff << shift) | line << shift);
+        let port = LEVEL + line as u16 / 8;
+        write8(port, read8(port) | 1 << (line % 8));
+        true
+    }
+}
