@@ -18,6 +18,8 @@ pub const ALL: &[Test] = &[
     ("versatilepb.model.hostile", || on_board(|| checked("hostile", 1200))),
     ("versatilepb.model.rival", || on_board(|| checked("rival", 60))),
     ("versatilepb.model.fast-paths", || on_board(cpus)),
+    ("versatilepb.model.sockets", || on_board(|| checked("sockets", 600))),
+    ("versatilepb.model.chaos", || on_board(|| checked("chaos", 1800))),
     ("versatilepb.fault.line-clean", || on_board(|| fault(CLEAN_LINE, Found::By(&[Rule::DirtyTable])))),
     ("versatilepb.fault.line-drop", || on_board(|| fault(DROP_LINE, Found::By(&[Rule::CacheAlias, Rule::OldLine])))),
     ("versatilepb.fault.cache-clean", || on_board(|| fault(TEST_CLEAN, Found::By(&[Rule::CacheAlias, Rule::LateWriteBack])))),
@@ -71,7 +73,8 @@ enum Found {
     InResults,
 }
 
-fn on_board(test: impl FnOnce() -> Result<()>) -> Result<()> {
+/// Runs a test on the ARM board.
+pub fn on_board(test: impl FnOnce() -> Result<()>) -> Result<()> {
     board::with(board::get("versatilepb")?, test)
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of Linux's disk, with each interface that the disk server drives.
 
+use super::arm::on_board;
 use super::tally::Test;
 use crate::build::{self, Options, Wire};
 use crate::description::Interface;
@@ -31,6 +32,7 @@ pub const ALL: &[Test] = &[
     ("linux.disk.absent", absent),
     ("linux.disk.bochs", on_bochs),
     ("disk.errors", errors),
+    ("versatilepb.disk.errors", || on_board(errors)),
     ("linux.fsx", fsx),
     ("linux.fsx.long", fsx_long),
 ];
@@ -328,10 +330,10 @@ const SEEN: u32 = 20;
 /// The device says that it failed, and the server dies and hangs: a request that failed is told to have, and what was answered is
 /// on the disk.
 fn errors() -> Result<()> {
-    let folder = Path::new("out/disk-errors");
-    let image = folder.join("disk.img");
-    forget(&image.to_string_lossy())?;
     let built = build::plan(Path::new("tests/systems/disk-errors.toml"), Options::default())?.carry_out()?;
+    let image = &built.disks.first().context("a disk")?.image;
+    let folder = image.parent().context("a folder")?;
+    forget(&image.to_string_lossy())?;
     // The client's blocks are in the first 2,048 sectors.
     let rule = |(kind, sector): (&str, u32)| {
         format!("[inject-error]\nevent = \"none\"\niotype = \"{kind}\"\nerrno = \"5\"\nonce = \"on\"\nsector = \"{sector}\"\n")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of native components' sockets: this machine connects by a port of its own that leads into QEMU's user network.
 
+use super::arm::on_board;
 use super::net::{bytes, checksum};
 use super::tally::Test;
 use crate::bench::ping::{Peer, Questions};
@@ -19,8 +20,13 @@ use std::time::{Duration, Instant};
 /// All of them.
 pub const ALL: &[Test] = &[
     ("net.tutorial", tutorial),
-    ("net.echo", echo),
+    ("net.echo", || echo(Nic::Virtio)),
     ("net.restarts", restarts),
+    ("versatilepb.net.tutorial", || on_board(tutorial)),
+    ("versatilepb.net.echo", || on_board(|| echo(Nic::Virtio))),
+    ("versatilepb.net.echo.e1000", || on_board(|| echo(Nic::E1000))),
+    ("versatilepb.net.restarts", || on_board(restarts)),
+    ("versatilepb.net.flood", || on_board(|| flood(Nic::Virtio))),
     ("net.top", table),
     ("net.http", http),
     ("net.many", many),
@@ -37,10 +43,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const DOUBT: Duration = Duration::from_secs(3);
 
 /// A system of which a port of TCP is forwarded, and this machine's port.
-fn built(system: &str, guest: &str) -> Result<(Built, u16)> {
+fn built(system: &str, guest: &str, nic: Nic) -> Result<(Built, u16)> {
     let host = free_port()?;
     let forwards: [Forward; 1] = [format!("{host}:{guest}").parse().map_err(anyhow::Error::msg)?];
-    let options = Options { wire: Wire::Card { forwards: &forwards, options: &[] }, ..Options::default() };
+    let options = Options { wire: Wire::Card { forwards: &forwards, options: &[] }, nic, ..Options::default() };
     Ok((build::plan(Path::new(system), options)?.carry_out()?, host))
 }
 
@@ -81,7 +87,7 @@ fn echoes_all(stream: &TcpStream, data: &[u8]) -> Result<()> {
 /// The tutorial's page promises this output.
 fn tutorial() -> Result<()> {
     let page = std::fs::read_to_string("docs/tutorial-net.md")?;
-    let (built, port) = built("systems/tutorial-net.toml", "7")?;
+    let (built, port) = built("systems/tutorial-net.toml", "7", Nic::Virtio)?;
     let mut session = emulator::session(&built)?;
     let promised = page.lines().skip_while(|line| *line != "$ ./macadamia run tutorial-net --forward 7007:7").skip(1);
     let promised: Vec<&str> = promised.take_while(|line| *line != "```").collect();
@@ -97,8 +103,8 @@ const SMALL: usize = 64 << 10;
 const CONNECTIONS: usize = 30;
 
 /// Every byte comes back, over one connection and over many at a time; those that went leave room for others.
-fn echo() -> Result<()> {
-    let (built, port) = built("systems/tutorial-net.toml", "7")?;
+fn echo(nic: Nic) -> Result<()> {
+    let (built, port) = built("systems/tutorial-net.toml", "7", nic)?;
     let mut session = emulator::session(&built)?;
     session.expect("[echo] listening at 0.0.0.0:7")?;
     echoes_all(&connect(port)?, &bytes(LARGE))?;
@@ -118,7 +124,7 @@ const DEATHS: usize = 10;
 
 /// Driver, switch and IP server die and hang: new connections work each time, and each carries its bytes whole or ends with an error.
 fn restarts() -> Result<()> {
-    let (built, port) = built("tests/systems/net-restarts.toml", "10.0.2.40:7")?;
+    let (built, port) = built("tests/systems/net-restarts.toml", "10.0.2.40:7", Nic::Virtio)?;
     let mut session = emulator::session(&built)?;
     session.expect("[echo] listening at 0.0.0.0:7")?;
     let victims = ["nic", "switch", "ip"];

@@ -77,7 +77,12 @@ const SLOW: &[&str] = &[
     "linux.faults.forced",
     "linux.disk.forced",
     "bench.checker",
+    "versatilepb.model.chaos",
     "versatilepb.model.hostile",
+    "versatilepb.model.sockets",
+    "versatilepb.net.flood",
+    "versatilepb.net.restarts",
+    "versatilepb.system.chaos",
     "source.portable.all",
 ];
 
