@@ -53,14 +53,14 @@ pub mod gate {
     /// Waits for notifications only.
     pub const NOTIFIED: u32 = 8;
     /// The state.
-    pub const STATE: u32 = 0xff;
+    pub const STATE: u32 = 0xf;
     /// Flag: only the portable code may resume it.
-    pub const SLOW: u32 = 0x100;
+    pub const SLOW: u32 = 0x10;
     /// Flag: an alien whose registers are in its UTCB slot.
-    pub const ALIEN: u32 = 0x200;
+    pub const ALIEN: u32 = 0x20;
     /// Flag: waits for the reply to an exception, with all its registers in `context` and
     /// nothing to load.
-    pub const EXCEPTION: u32 = 0x400;
+    pub const EXCEPTION: u32 = 0x40;
 }
 
 /// Values of `Thread::flags`.

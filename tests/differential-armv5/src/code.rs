@@ -12,9 +12,9 @@ pub const ZERO: u32 = 1 << 30;
 pub const CARRY: u32 = 1 << 29;
 
 /// The instructions that set flags between `swi_entry` and `slower`, in their order: the name of a test, and the flags with which it would be
-/// passed. Of T9 and R3 the last ones look at partner and handler. Some are no tests: they say whether the process identifier is written, whether an
-/// alien executes Thumb, and (A1) whether there is need to look for A3, which no other thread passes.
-pub const TESTS: [Option<(&str, u32)>; 30] = [
+/// passed. Of T9 and R3 the last ones look at partner and handler. Some are no tests: they say whether the process identifier is written,
+/// which way a tree is searched, whether an alien executes Thumb, and (A1) whether there is need to look for A3, which no other thread passes.
+pub const TESTS: [Option<(&str, u32)>; 83] = [
     Some(("T1", ZERO)),
     Some(("T2 of call", ZERO)),
     Some(("T3", 0)),
@@ -30,6 +30,60 @@ pub const TESTS: [Option<(&str, u32)>; 30] = [
     Some(("T9, partner", ZERO)),
     Some(("T10", ZERO)),
     Some(("T6 of reply_wait", ZERO)),
+    Some(("M1 of map_reply_wait", ZERO)),
+    Some(("T8 of map_reply_wait", ZERO)),
+    Some(("T9 of map_reply_wait", ZERO)),
+    Some(("T9 of map_reply_wait, partner", ZERO)),
+    Some(("T10 of map_reply_wait", ZERO)),
+    Some(("T6 of map_reply_wait", ZERO)),
+    Some(("M2", 0)),
+    Some(("M3, none", 0)),
+    Some(("M3", ZERO)),
+    Some(("M4", ZERO)),
+    Some(("M4, bytes", 0)),
+    Some(("M4, page", ZERO)),
+    Some(("M5", 0)),
+    Some(("M5, kind", ZERO)),
+    Some(("M5, right", 0)),
+    Some(("M5, dying", ZERO)),
+    // M6: the simulated port has no tables of UTCBs there.
+    None,
+    Some(("M6, table", ZERO)),
+    Some(("M7", 0)),
+    None,
+    Some(("M8", ZERO)),
+    None,
+    None,
+    None,
+    None,
+    None,
+    Some(("M1 of map_run", ZERO)),
+    Some(("M1 of map_run, count", ZERO)),
+    Some(("R3 of map_run", ZERO)),
+    Some(("R3 of map_run, handle", ZERO)),
+    Some(("R3 of map_run, partner", ZERO)),
+    Some(("R3 of map_run, handler", ZERO)),
+    Some(("R4 of map_run", ZERO)),
+    Some(("R5 of map_run", ZERO)),
+    Some(("M1 of map_run, bytes", ZERO)),
+    Some(("F1", ZERO)),
+    Some(("F2", 0)),
+    None,
+    Some(("F3", 0)),
+    None,
+    Some(("F4", ZERO)),
+    Some(("F4, helper", 0)),
+    Some(("F5", ZERO)),
+    None,
+    None,
+    Some(("F6", ZERO)),
+    Some(("F7", 0)),
+    Some(("F8", ZERO)),
+    Some(("F9", ZERO)),
+    Some(("A2 of a fault", 0)),
+    Some(("A3 of a fault", ZERO)),
+    Some(("A3 of a fault, partner", ZERO)),
+    Some(("A4 of a fault", ZERO)),
     Some(("R3", ZERO)),
     Some(("R3, handle", ZERO)),
     Some(("R3, partner", ZERO)),
@@ -56,6 +110,8 @@ pub struct Places {
     pub kernel: (u32, u32),
     /// The bits of a handle that are an index.
     pub index_mask: u32,
+    /// What makes a physical address of one in the pool.
+    pub pool_offset: u32,
 }
 
 /// The code, from `swi_entry` to where exceptions enter.
@@ -102,8 +158,12 @@ impl Code {
         let slower = code.symbol("slower")?;
         code.tests = (start..slower).step_by(4).filter(|at| code.instruction(*at).is_some_and(sets_flags)).collect();
         ensure!(code.tests.len() == TESTS.len(), "the fast path has {} tests, not those that are known", code.tests.len());
-        code.places =
-            Places { cpu: code.symbol("5panic3CPU")?, kernel: code.find("4lock6KERNEL")?, index_mask: code.symbol("10INDEX_MASK")? };
+        code.places = Places {
+            cpu: code.symbol("5panic3CPU")?,
+            kernel: code.find("4lock6KERNEL")?,
+            index_mask: code.symbol("10INDEX_MASK")?,
+            pool_offset: code.symbol("11POOL_OFFSET")?,
+        };
         Ok(code)
     }
 

@@ -11,7 +11,7 @@ use armv4t_emu::{Cpu, Memory, Mode, reg};
 use std::collections::BTreeMap;
 
 /// More than this is a loop.
-const MOST_STEPS: u32 = 200;
+const MOST_STEPS: u32 = 300;
 /// Registers of a user: r0 to r12, sp, lr, pc, cpsr.
 pub const REGISTERS: usize = 17;
 /// Where the status is among them.
@@ -80,10 +80,12 @@ const fn is_known(instruction: u32) -> bool {
     let is_misc = instruction & 0x0190_0000 == 0x0100_0000;
     let mrs_spsr = instruction & 0x0fff_0fff == 0x014f_0000;
     match instruction >> 25 & 7 {
-        0 => mrs_spsr || !is_misc && instruction & 0x10 == 0,
+        // Neither a multiplication nor an extra load or store.
+        0 => mrs_spsr || !is_misc && instruction & 0x90 != 0x90,
         1 => !is_misc,
-        // Words, by an immediate, without a change of the base.
+        // Words, by an immediate or a register, without a change of the base.
         2 => instruction & (1 << 24 | 1 << 22 | WRITES_BACK) == 1 << 24,
+        3 => instruction & (1 << 24 | 1 << 22 | WRITES_BACK | 1 << 4) == 1 << 24,
         // And not of a register that is stored.
         4 => instruction & WRITES_BACK == 0 || instruction >> (instruction >> 16 & 15) & 1 == 0,
         5 => true,
@@ -101,6 +103,10 @@ pub struct Machine<'a> {
     pub pid: u32,
     /// How often that was written.
     pub pid_writes: u32,
+    /// Status and address of a fault.
+    pub fault: [u32; 2],
+    /// The lines that were cleaned, by an address in each; and whether that was waited for.
+    pub cleaned: (Vec<u32>, bool),
     /// The tests that were made, by their number.
     pub tests: Vec<usize>,
     /// The instructions that were executed, and whether their conditions were met.
@@ -117,7 +123,17 @@ impl<'a> Machine<'a> {
         cpu.reg_set(Mode::Supervisor, reg::LR, user[15]);
         cpu.reg_set(Mode::Supervisor, reg::SPSR, user[CPSR]);
         let words = Words { before, written: BTreeMap::new(), missing: None };
-        Self { cpu, words, dacr: None, pid, pid_writes: 0, tests: Vec::new(), steps: Vec::new() }
+        Self {
+            cpu,
+            words,
+            dacr: None,
+            pid,
+            pid_writes: 0,
+            fault: [0; 2],
+            cleaned: (Vec::new(), true),
+            tests: Vec::new(),
+            steps: Vec::new(),
+        }
     }
 
     /// The word at an address.
@@ -162,6 +178,17 @@ impl<'a> Machine<'a> {
             0x0e0d_0f10 => (self.pid, self.pid_writes) = (value(&self.cpu, rd), self.pid_writes + 1),
             // mrc p15, 0, rd, c13, c0, 0
             0x0e1d_0f10 => self.cpu.reg_set(Mode::Supervisor, rd, self.pid),
+            // mrc p15, 0, rd, c5, c0, 0
+            0x0e15_0f10 => self.cpu.reg_set(Mode::Supervisor, rd, self.fault[0]),
+            // mrc p15, 0, rd, c6, c0, 0
+            0x0e16_0f10 => self.cpu.reg_set(Mode::Supervisor, rd, self.fault[1]),
+            // mcr p15, 0, rd, c7, c10, 1
+            0x0e07_0f3a => {
+                self.cleaned.0.push(value(&self.cpu, rd));
+                self.cleaned.1 = false;
+            }
+            // mcr p15, 0, rd, c7, c10, 4
+            0x0e07_0f9a => self.cleaned.1 = true,
             // msr spsr_cxsf, rm
             _ if instruction & 0x0fff_fff0 == 0x016f_f000 => {
                 let status = value(&self.cpu, rm);

@@ -3,14 +3,15 @@
 
 use abi::frame;
 use abi::utcb::{SLOT_SIZE, Utcb};
-use abi::{Error, Op, Rights, Tag};
+use abi::{Error, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag, USER_END};
 use arch_host::{boot_with, slot};
 use armv5_context::{Armv5, hw, vector, word};
 use core::mem::offset_of;
 use fastrand::Rng;
 use kcore::space::HEADER_BYTES;
 use kcore::thread::{SEQUENCE, gate};
-use kcore::{Kernel, Slot, Space, Thread};
+use kcore::{Kernel, Memory, Slot, Space, Thread, attach};
+use mmu::fass::client;
 use pool::Ref;
 
 /// The machine whose memory the assembly gets: ARMv5's registers and translation tables.
@@ -23,6 +24,12 @@ const PEERS: u32 = 12;
 const SPACES: usize = 3;
 /// Native threads beside the root server's.
 const THREADS: usize = 7;
+/// Behind the peers, slots of memories, and then of spaces.
+const MEMORIES: u32 = 4;
+/// Bytes of the smaller memories, and of the range of addresses where pages are mapped.
+const BYTES: u32 = 16 * PAGE_SIZE;
+/// That range, in the middle of a table.
+const RANGE: u32 = 0x5010_0000;
 /// Aliens: their selectors follow those of all native threads.
 const ALIENS: usize = 3;
 /// Words of the contract's system calls that travel in registers, with the tag and `a0`.
@@ -33,16 +40,37 @@ pub struct Scenario {
     /// The kernel.
     pub kernel: Kernel<Host>,
     root: Ref<Space>,
-    /// Selectors of threads in the root server's table.
-    threads: Vec<u32>,
+    /// Selectors in the root server's table.
+    found: Found,
 }
+
+/// Selectors in the root server's table.
+struct Found {
+    threads: Vec<u32>,
+    memories: Vec<u32>,
+    /// Of native threads and of aliens.
+    spaces: Vec<u32>,
+}
+
+/// An access to data that fails.
+pub struct Fault {
+    /// What the processor says of it.
+    pub status: u32,
+    /// See `status`.
+    pub address: u32,
+    /// The instruction.
+    pub instruction: u32,
+}
+
+/// Status of a fault: the entry of a coarse table is empty.
+pub const MISSING: u32 = 7;
 
 /// What the processor does next.
 pub enum Event {
     /// The running thread executes `swi` with these in r0 to r9.
     Swi([u32; ARGUMENTS]),
-    /// It has a page fault.
-    PageFault,
+    /// Its access to data fails.
+    Abort(Fault),
     /// The timer interrupts.
     Tick,
 }
@@ -58,14 +86,14 @@ fn call(kernel: &mut Kernel<Host>, op: Op, args: [u32; 4]) -> u32 {
     result
 }
 
-/// Two spaces beside the root server's, with capabilities of all kinds of rights to its threads. Returns the threads' selectors.
-fn populate(kernel: &mut Kernel<Host>, rng: &mut Rng) -> Vec<u32> {
+/// Two spaces beside the root server's, with capabilities of all kinds of rights to its threads. Memory is given to them as well.
+fn populate(kernel: &mut Kernel<Host>, rng: &mut Rng) -> Found {
     let mut free = slot::FREE..;
     let mut fresh = || free.next().unwrap_or_default();
     let mut spaces = vec![slot::SPACE];
     while spaces.len() < SPACES {
         let space = fresh();
-        call(kernel, Op::CreateSpace, [slot::QUOTA, PEERS + 1, space, 0]);
+        call(kernel, Op::CreateSpace, [slot::QUOTA, PEERS + 1 + MEMORIES + SPACES as u32, space, 0]);
         spaces.push(space);
     }
     let (mut threads, mut here) = (vec![slot::THREAD], Vec::new());
@@ -79,10 +107,12 @@ fn populate(kernel: &mut Kernel<Host>, rng: &mut Rng) -> Vec<u32> {
     }
     let natives = threads.clone();
     // Aliens, whose handlers are in the root server's space.
+    let mut aliens = Vec::new();
     for _ in 0..ALIENS {
         let (space, alien) = (fresh(), fresh());
         call(kernel, Op::CreateSpace, [slot::QUOTA, 0, space, 0]);
         call(kernel, Op::CreateThread, [slot::QUOTA, space, alien, slot::SPACE]);
+        aliens.push(space);
         let handler = here.get(rng.usize(..here.len().max(1))).copied();
         set_handler(kernel, alien, handler, fresh(), rng);
         threads.push(alien);
@@ -113,7 +143,90 @@ fn populate(kernel: &mut Kernel<Host>, rng: &mut Rng) -> Vec<u32> {
         call(kernel, Op::Copy, [*thread, 0, badged, Rights::ALL.0 | rng.u32(1..0x1000) << 12]);
         threads.push(badged);
     }
-    threads
+    let memories = give_memory(kernel, &spaces, &aliens, &mut fresh, rng);
+    spaces.append(&mut aliens);
+    Found { threads, memories, spaces }
+}
+
+/// Three parts of the RAM and a device's registers: the other spaces get them and the spaces, and mostly a page of each is mapped, in the
+/// spaces of aliens, too. Now and then a space has a Segment's table or a large page there, a memory or a space is being deleted, or a
+/// revoke is under way.
+fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], aliens: &[u32], fresh: &mut impl FnMut() -> u32, rng: &mut Rng) -> Vec<u32> {
+    let me = kernel.current().expect("the root server runs");
+    let set_words = |kernel: &mut Kernel<Host>, first: u32, words: &[u32]| {
+        let at = kernel.pool[me].utcb + first * 4;
+        kernel.pool.bytes_mut(at, words.len() as u32 * 4).copy_from_slice(bytemuck::cast_slice(words));
+    };
+    let mut memories = vec![slot::DEVICES];
+    for part in 0..3 {
+        let memory = fresh();
+        set_words(kernel, 3, &[slot::QUOTA]);
+        call(kernel, Op::DeriveMemory, [slot::RAM, part * BYTES, BYTES, memory]);
+        memories.push(memory);
+    }
+    for space in &spaces[1..] {
+        let mut slots = PEERS + 1..;
+        for memory in &memories {
+            let rights = if rng.u32(..4) > 0 { Rights::RWX.0 } else { rng.u32(..8) };
+            call(kernel, Op::Copy, [*memory, *space, slots.next().unwrap_or(0), rights]);
+        }
+        for other in spaces {
+            let rights = if rng.u32(..8) > 0 { Rights::CONTROL.0 } else { 0 };
+            call(kernel, Op::Copy, [*other, *space, slots.next().unwrap_or(0), rights]);
+        }
+    }
+    for space in spaces.iter().chain(aliens) {
+        if aliens.contains(space) && rng.u32(..8) == 0 {
+            continue;
+        }
+        if rng.u32(..8) == 0 {
+            let segment = fresh();
+            call(kernel, Op::CreateSegment, [slot::QUOTA, TABLE_SPAN, segment, 0]);
+            set_words(kernel, 0, &MapRecord::new(MapRecord::MAP, segment, 0, memories[1], 0, PAGE_SIZE, Rights::READ).0);
+            call(kernel, Op::Map, [1, 0, 0, 0]);
+            // Where pages are mapped, or elsewhere.
+            let place = (RANGE & !(TABLE_SPAN - 1)) + rng.u32(..2) * 4 * TABLE_SPAN;
+            call(kernel, Op::Attach, [*space, place, segment, Rights::RWX.0]);
+            if place < RANGE {
+                continue;
+            }
+        }
+        if rng.u32(..16) == 0 {
+            let table = RANGE & !(TABLE_SPAN - 1);
+            for (at, (address, memory, bytes)) in
+                (0..).step_by(4).zip([(table, slot::RAM, TABLE_SPAN), (table + TABLE_SPAN, memories[1], PAGE_SIZE)])
+            {
+                set_words(kernel, at, &MapRecord::new(MapRecord::MAP, *space, address, memory, 0, bytes, Rights::RWX).0);
+            }
+            call(kernel, Op::Map, [2, 0, 0, 0]);
+            continue;
+        }
+        for memory in &memories {
+            if rng.u32(..8) == 0 {
+                continue;
+            }
+            let address = RANGE + rng.u32(..BYTES / PAGE_SIZE) * PAGE_SIZE;
+            set_words(kernel, 0, &MapRecord::new(MapRecord::MAP, *space, address, *memory, 0, PAGE_SIZE, Rights::READ).0);
+            call(kernel, Op::Map, [1, 0, 0, 0]);
+        }
+    }
+    let root = kernel.pool[me].space.get().expect("in its space");
+    let object = |kernel: &Kernel<Host>, selector: u32| kernel.pool[Space::slot(root, selector)];
+    if rng.u32(..16) == 0 {
+        let memory: Ref<Memory> = object(kernel, memories[rng.usize(1..4)]).object();
+        kernel.pool[memory].header.dying = 1;
+    }
+    if rng.u32(..16) == 0 {
+        let space: Ref<Space> = object(kernel, spaces[rng.usize(1..SPACES)]).object();
+        kernel.pool[space].region.header.dying = 1;
+    }
+    for selector in spaces.iter().chain(aliens) {
+        let root = kernel.pool[object(kernel, *selector).object::<Space>()].region.attached;
+        let mut found = Vec::new();
+        attach::for_each(&kernel.pool, root, &mut |at| found.push(at));
+        found.into_iter().for_each(|at| kernel.pool[at].cursor = rng.u32(..4));
+    }
+    memories
 }
 
 fn set_handler(kernel: &mut Kernel<Host>, thread: u32, handler: Option<u32>, fresh: u32, rng: &mut Rng) {
@@ -129,19 +242,20 @@ impl Scenario {
         let mut kernel = boot_with(POOL_BYTES);
         let me = kernel.current().expect("the root server runs");
         let root = kernel.pool[me].space.get().expect("in its space");
-        let threads = populate(&mut kernel, rng);
+        let found = populate(&mut kernel, rng);
         for thread in all(&kernel) {
             // What the port would keep of its space, and what users may write.
             let space = kernel.pool[thread].space.get().expect("it has a space");
             let words = &mut kernel.pool[space].hw;
-            words[hw::DACR] = rng.u32(..);
+            words[hw::DACR] = rng.u32(..) | 1 << (2 * rng.u32(3..16));
+            words[hw::DOMAIN] = rng.u32(3..16);
             words[hw::PID] = if rng.u32(..3) == 0 { hw::INDIFFERENT } else { rng.u32(..4) << 25 };
             let (utcb, first) = (kernel.pool[thread].utcb, offset_of!(Utcb, words) as u32);
             kernel.pool.bytes_mut(utcb + first, SLOT_SIZE - first).iter_mut().for_each(|byte| *byte = rng.u8(..));
         }
         arch_host::set_arguments::<Armv5>(&mut kernel.pool[me], [Tag::new(Op::Receive, 0, 0).0, 0, 0, 0, 0]);
         kernel.system_call();
-        Self { kernel, root, threads }
+        Self { kernel, root, found }
     }
 
     /// A random event; mostly one that the fast path is made for.
@@ -160,13 +274,76 @@ impl Scenario {
         }
         self.others_act(me, rng);
         Some(match rng.u32(..32) {
-            0..=1 => Event::PageFault,
-            2 => Event::Tick,
-            _ => Event::Swi(self.system_call(me, rng)),
+            0..=6 => Event::Abort(self.fault(me, rng)),
+            7 => Event::Tick,
+            _ => {
+                let mut registers = self.system_call(me, rng);
+                if registers[0] == Tag::new(Op::Run, 0, 0).0 && rng.bool() {
+                    (registers[0], registers[2]) = (Tag::new(Op::MapRun, rng.u32(..64) / 63, 0).0, 1 + rng.u32(..24) / 22);
+                    let bytes = if rng.u32(..16) == 0 { rng.u32(..3) * PAGE_SIZE } else { PAGE_SIZE };
+                    let [a, b, c] = self.page(me, rng);
+                    let at = self.kernel.pool[me].utcb;
+                    self.kernel.pool.bytes_mut(at, 16).copy_from_slice(bytemuck::cast_slice(&[a, b, c, bytes]));
+                }
+                Event::Swi(registers)
+            }
         })
     }
 
-    /// What other threads have done about aliens meanwhile, which takes many events.
+    /// A fault of this thread, mostly for a page that is not there.
+    fn fault(&self, me: Ref<Thread>, rng: &mut Rng) -> Fault {
+        let pool = &self.kernel.pool;
+        let Some(words) = pool[me].space.get().map(|space| pool[space].hw) else { return Fault { status: 0, address: 0, instruction: 0 } };
+        let open: Vec<u32> = (0..16).filter(|domain| words[hw::DACR] & client(*domain) != 0).collect();
+        let domain = match rng.u32(..8) {
+            0 => rng.u32(..16),
+            1 => words[hw::DOMAIN],
+            _ => open[rng.usize(..open.len())],
+        };
+        let kind = if rng.u32(..8) == 0 { [1, 5, 8, 9, 0xb, 0xd, 0xf][rng.usize(..7)] } else { MISSING };
+        let address = if rng.bool() { RANGE + rng.u32(..BYTES) } else { rng.u32(..) };
+        // Loads and stores of words, bytes and several words, and others.
+        let class = if rng.u32(..4) == 0 { rng.u32(..8) } else { rng.u32(2..5) };
+        let instruction = rng.u32(..) & !(7 << 25) | class << 25;
+        // Bits of an extra load or store.
+        let instruction = if class == 0 { instruction | 0x90 } else { instruction };
+        Fault { status: domain << 4 | kind, address, instruction }
+    }
+
+    /// Words of a record of one page, which can often be mapped.
+    fn page(&self, me: Ref<Thread>, rng: &mut Rng) -> [u32; 3] {
+        let (memories, spaces) = if self.kernel.pool[me].space.is(self.root) {
+            (self.found.memories.clone(), self.found.spaces.clone())
+        } else {
+            let first = PEERS + 1 + MEMORIES;
+            ((PEERS + 1..first).collect(), (first..first + SPACES as u32).collect())
+        };
+        let page = |rng: &mut Rng| rng.u32(..BYTES / PAGE_SIZE) * PAGE_SIZE;
+        let odd = |rng: &mut Rng, usual: u32| match rng.u32(..64) {
+            0 => rng.u32(..),
+            1 => 0,
+            2 => rng.u32(..32) * PAGE_SIZE,
+            _ => usual,
+        };
+        let [memory, space] = [memories, spaces].map(|all| {
+            let usual = all[rng.usize(..all.len())];
+            // Of another kind.
+            let usual = if rng.u32(..24) == 0 { rng.u32(1..PEERS + MEMORIES + SPACES as u32) } else { usual };
+            odd(rng, usual)
+        });
+        let [address, offset] = [RANGE, 0].map(|base| {
+            let usual = base + page(rng);
+            odd(rng, usual)
+        });
+        // The simulated port has its part of a space at the start, ARM's at the end.
+        let address = if rng.u32(..48) == 0 { USER_END + rng.u32(..BYTES) } else { address.max(TABLE_SPAN) };
+        let op = if rng.u32(..24) == 0 { rng.u32(..4) } else { MapRecord::MAP };
+        let rights = if rng.u32(..16) == 0 { rng.u32(..64) * rng.u32(..2) } else { rng.u32(1..8) };
+        let [selectors, address, offset, _] = MapRecord::new(op, space, address, memory, offset, PAGE_SIZE, Rights(rights)).0;
+        [selectors, address | (rng.u32(..24) / 23) << 6, offset | (rng.u32(..24) / 23) << rng.u32(..12)]
+    }
+
+    /// What other threads have done about aliens and handlers meanwhile, which takes many events.
     fn others_act(&mut self, me: Ref<Thread>, rng: &mut Rng) {
         let mine = self.alien_of(me);
         let pool = &mut self.kernel.pool;
@@ -175,9 +352,9 @@ impl Scenario {
             let others: Vec<_> =
                 all(&self.kernel).into_iter().filter(|t| self.kernel.pool[*t].space == self.kernel.pool[me].space).collect();
             self.kernel.pool[alien].partner = others[rng.usize(..others.len())].link();
-        } else if pool[me].is_alien() && rng.u32(..4) == 0 {
+        } else if rng.u32(..4) == 0 {
             let handler: Ref<Thread> = pool[me].handler.object();
-            if !pool[me].handler.is_empty() && pool[handler].gate == gate::RUN {
+            if !pool[me].handler.is_empty() && matches!(pool[handler].gate, gate::RUN | gate::OPEN) {
                 pool[handler].priority = [50, 60, 70][rng.usize(..3)];
             }
         }
@@ -224,7 +401,7 @@ impl Scenario {
     fn peer(&self, me: Ref<Thread>, rng: &mut Rng) -> u32 {
         let pool = &self.kernel.pool;
         let Some(space) = pool[me].space.get().filter(|_| !pool[me].is_alien()) else { return rng.u32(..PEERS) };
-        let mine = if space == self.root { self.threads.clone() } else { (1..=PEERS).collect() };
+        let mine = if space == self.root { self.found.threads.clone() } else { (1..=PEERS).collect() };
         let waiting: Vec<u32> = mine.iter().copied().filter(|selector| self.calls(me, *selector)).collect();
         match rng.u32(..32) {
             0 => rng.u32(..),
@@ -232,7 +409,7 @@ impl Scenario {
             // A slot that is not this space's, but where the table would go on.
             2..=3 => {
                 let other = if space == self.root { space } else { self.root };
-                let at = Space::slot(other, self.threads[rng.usize(..self.threads.len())]).address();
+                let at = Space::slot(other, self.found.threads[rng.usize(..self.found.threads.len())]).address();
                 at.wrapping_sub(space.address() + HEADER_BYTES) / size_of::<Slot>() as u32
             }
             4..=9 => mine[rng.usize(..mine.len())],
@@ -253,6 +430,20 @@ impl Scenario {
         // Another thread of the space may run it, too.
         let some = |t: &Ref<Thread>| self.kernel.pool[*t].is_alien();
         let any_alien = all(&self.kernel).into_iter().filter(some).nth(rng.usize(..ALIENS)).map_or(handle, |t| self.kernel.pool[t].handle);
+        let anybodys = rng.u32(..16) == 0;
+        let faulted = |t: &Ref<Thread>| {
+            self.kernel.pool[*t].gate == gate::REPLY | gate::EXCEPTION && (anybodys || self.kernel.pool[*t].partner.is(me))
+        };
+        if let Some(thread) = all(&self.kernel).into_iter().find(faulted)
+            && rng.u32(..8) > 0
+        {
+            let handle = if rng.u32(..6) > 0 { self.kernel.pool[thread].handle } else { handle };
+            let op = if rng.u32(..5) == 0 { Op::ReplyWait } else { Op::MapReplyWait };
+            let tag = if rng.u32(..16) == 0 { tag(op) } else { plain(op) };
+            registers[..2].copy_from_slice(&[tag, handle]);
+            registers[2..5].copy_from_slice(&self.page(me, rng));
+            return registers;
+        }
         let head = match rng.u32(..100) {
             0..=39 if alien.is_some() => [
                 plain(Op::Run) | flags,
@@ -279,7 +470,7 @@ impl Scenario {
             }
             91 if alien.is_some() => {
                 registers[2] = 0;
-                [plain(Op::SetHandler), self.threads[1 + THREADS + rng.usize(..ALIENS)]]
+                [plain(Op::SetHandler), self.found.threads[1 + THREADS + rng.usize(..ALIENS)]]
             }
             91..=92 => {
                 (registers[2], registers[3]) = (abi::state::THREAD_POINTER, registers[3] * (rng.u32(..4) / 3));

@@ -4,15 +4,17 @@
 use crate::code::{Code, Executed, TESTS};
 use crate::compare::{Before, Noted, Outcome, THREAD_POINTER, compare};
 use crate::machine::{CPSR, Exit, Machine, REGISTERS};
-use crate::scenario::{Event, Host};
-use abi::frame::{USER_FLAGS, vector as named};
+use crate::scenario::{Event, Fault, Host, MISSING};
+use abi::arch::armv5::layout::SLOT_BYTES;
+use abi::frame::{USER_FLAGS, fault as named_fault, vector as named};
 use abi::{Op, Rights, Tag, USER_END, UserAddr};
 use anyhow::{Context, Result, ensure};
 use arch_host::POOL_BASE;
-use armv5_context::{THUMB, USER_MODE, hw, vector, word};
+use armv5_context::{THUMB, USER_MODE, abort, hw, restart_helper, vector, word};
 use fastrand::Rng;
 use kcore::thread::ANCHOR;
-use kcore::{Cpu, Kernel, Port, Thread};
+use kcore::{Cpu, Kernel, Port, Space, Thread};
+use mmu::fass::client;
 use pool::Ref;
 use std::collections::BTreeMap;
 
@@ -22,6 +24,9 @@ const ALL: u32 = 0x5555_5555;
 const SWI: u32 = 0xef00_0000;
 /// See [`SWI`].
 const NUMBER: u32 = 0xff_ffff;
+
+/// Where the helpers of programs are that begin again, 16 bytes at most.
+const HELPERS: [u32; 2] = [0xffff_0f6c, 0xffff_0fc0];
 
 /// How often each was taken.
 #[derive(Default)]
@@ -34,8 +39,16 @@ pub struct Tally {
     pub replies: u64,
     /// `run` by the fast path.
     pub runs: u64,
-    /// Events of aliens by the fast path.
+    /// System calls of aliens by the fast path.
     pub alien_calls: u64,
+    /// `map_reply_wait` by the fast path.
+    pub map_replies: u64,
+    /// `map_run` by the fast path.
+    pub map_runs: u64,
+    /// Page faults of native threads by the fast path.
+    pub faults: u64,
+    /// Page faults of aliens by the fast path.
+    pub alien_faults: u64,
     /// Those with which the process identifier was written.
     pub pids: u64,
     /// Calls to a thread that is as urgent as one in a ready queue.
@@ -44,10 +57,9 @@ pub struct Tally {
     pub equal_replies: u64,
     /// What was left to the portable kernel.
     pub given_up: u64,
-    /// By test: events that were given up, and without this one test would have gone through with a wrong result.
-    pub needed: [u64; TESTS.len()],
-    /// And those that would have gone through with the right one.
-    pub careful: [u64; TESTS.len()],
+    /// By test: events that were given up, and without this one test would have gone through with a wrong result, and those that would
+    /// have gone through with the right one.
+    pub without: BTreeMap<usize, [u64; 2]>,
     /// How often each instruction was executed with its condition met, and how often not.
     pub executed: Executed,
 }
@@ -63,8 +75,10 @@ struct Entered<'a> {
     kernel: &'a Kernel<Host>,
     cpu: Cpu,
     noted: Noted,
-    /// The program counter behind the instruction that entered, and its word.
+    /// The address of the instruction that entered, and its word.
     instruction: (u32, u32),
+    /// Status and address, if it is a fault: of an exception all registers are saved already.
+    fault: Option<[u32; 2]>,
 }
 
 impl Entered<'_> {
@@ -76,12 +90,13 @@ impl Entered<'_> {
         let at = |start: u32| address.wrapping_sub(start);
         let (start, bytes) = code.places.kernel;
         let cpu = [self.cpu.loaded, self.cpu.top, self.cpu.port, self.cpu.current.value()];
-        let (behind, swi) = self.instruction;
+        let (instruction, word) = self.instruction;
         match address {
-            _ if address == behind.wrapping_sub(4) => Some(swi),
+            _ if address == instruction => Some(word),
             _ if at(code.places.cpu) < size_of::<Cpu>() as u32 => cpu.get(at(code.places.cpu) as usize / 4).copied(),
             _ if at(start) < bytes => Some(self.noted.dirty),
             _ if address == code.places.index_mask => Some(self.kernel.threads.count - 1),
+            _ if address == code.places.pool_offset => Some((self.kernel.port.physical(POOL_BASE).0 as u32).wrapping_sub(POOL_BASE)),
             // Nobody reads it.
             THREAD_POINTER => Some(0),
             _ => code.word(address),
@@ -118,9 +133,14 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &Code, rng: &mut Rng
             let noted = noted(kernel, rng);
             swi(kernel, me, &user, code, noted, (rng, tally))?;
         }
-        Event::PageFault => {
-            save(&mut kernel.pool[me], &random_user(&[], rng), named::PAGE_FAULT);
-            kernel.page_fault(UserAddr(rng.u32(..)), Rights::READ);
+        Event::Abort(fault) => {
+            let mut user = random_user(&[], rng);
+            if rng.u32(..12) == 0 {
+                // In one of the helpers, or close to one.
+                user[15] = HELPERS[rng.usize(..2)] + rng.u32(..5) * 4;
+            }
+            let noted = noted(kernel, rng);
+            data_abort(kernel, me, &user, fault, code, noted, (rng, tally))?;
         }
         Event::Tick => {
             save(&mut kernel.pool[me], &random_user(&[], rng), vector::INTERRUPT);
@@ -161,7 +181,7 @@ fn swi(
     let before = Before::new(kernel);
     let cpu = *kernel.port.cpu();
     let swi = SWI | if rng.bool() { 0 } else { rng.u32(..) & NUMBER };
-    let entered = Entered { kernel, cpu, noted, instruction: (user[15], swi) };
+    let entered = Entered { kernel, cpu, noted, instruction: (user[15].wrapping_sub(4), swi), fault: None };
     let (outcome, without) = assembly(&entered, me, user, code, tally)?;
     let timer = kernel.port.timer.take();
     kernel.port.invalidated.clear();
@@ -174,15 +194,19 @@ fn swi(
     } else {
         kernel.system_call();
     }
+    let op = Op::from_code(user[0] >> Tag::OP_SHIFT);
+    let maps = !by_alien && matches!(op, Some(Op::MapReplyWait | Op::MapRun));
     if let Some(outcome) = &outcome {
-        compare(kernel, &before, me, outcome, code)?;
+        compare(kernel, &before, me, outcome, code).with_context(|| format!("{op:?}, by an alien: {by_alien}"))?;
+        ensure!(outcome.has_cleaned(maps), "the entry of a table is not in memory");
         tally.pids += u64::from(outcome.changed_pid());
-        let op = Op::from_code(user[0] >> Tag::OP_SHIFT);
         let is_call = op == Some(Op::Call);
         *match op {
             _ if by_alien => &mut tally.alien_calls,
             Some(Op::Call) => &mut tally.calls,
             Some(Op::Run) => &mut tally.runs,
+            Some(Op::MapReplyWait) => &mut tally.map_replies,
+            Some(Op::MapRun) => &mut tally.map_runs,
             _ => &mut tally.replies,
         } += 1;
         let priority = outcome.current.get().map(|current| kernel.pool[current].priority);
@@ -190,10 +214,77 @@ fn swi(
     } else {
         tally.given_up += 1;
     }
+    judge(kernel, &before, me, without, code, tally);
+    kernel.port.timer = kernel.port.timer.or(timer);
+    Ok(())
+}
+
+/// Counts what would have become of an event without single tests.
+fn judge(kernel: &mut Kernel<Host>, before: &Before, me: Ref<Thread>, without: Without, code: &Code, tally: &mut Tally) {
     for (test, outcome) in without {
-        let is_right = outcome.is_some_and(|outcome| compare(kernel, &before, me, &outcome, code).is_ok());
-        *if is_right { &mut tally.careful[test] } else { &mut tally.needed[test] } += 1;
+        let is_right = outcome.is_some_and(|outcome| compare(kernel, before, me, &outcome, code).is_ok());
+        tally.without.entry(test).or_default()[usize::from(is_right)] += 1;
     }
+}
+
+/// What a fault on data is to the port (`trap.rs` of the port): the address as the thread used it, what it wanted, and the error; nothing if
+/// the page is there, or comes into the directory.
+fn portable(kernel: &Kernel<Host>, me: Ref<Thread>, user: &[u32; REGISTERS], fault: &Fault, pid: u32) -> Option<(u32, Rights, u32)> {
+    let space = kernel.pool[me].space.get()?;
+    let domain = fault.status >> 4 & 0xf;
+    let Space { hw, segments, .. } = kernel.pool[space];
+    let is_open = hw[hw::DACR] & client(domain) != 0;
+    let is_copy = domain == hw[hw::DOMAIN] && !segments.is_null();
+    let protection = match fault.status & 0xf {
+        MISSING if is_open && !is_copy => 0,
+        0xd | 0xf => named_fault::PROTECTION,
+        _ => return None,
+    };
+    let writes = match user[CPSR] & THUMB {
+        0 => abort::writes(fault.instruction),
+        _ => abort::writes_thumb((fault.instruction >> (8 * (user[15] & 2))) as u16),
+    };
+    let (access, error) = if writes { (Rights::WRITE, named_fault::WRITE) } else { (Rights::READ, 0) };
+    let is_relocated = pid != 0 && fault.address & !(SLOT_BYTES - 1) == pid;
+    Some((if is_relocated { fault.address & (SLOT_BYTES - 1) } else { fault.address }, access, error | protection))
+}
+
+/// A fault on data, by the assembly first.
+fn data_abort(
+    kernel: &mut Kernel<Host>,
+    me: Ref<Thread>,
+    user: &[u32; REGISTERS],
+    fault: &Fault,
+    code: &Code,
+    noted: Noted,
+    (rng, tally): (&mut Rng, &mut Tally),
+) -> Result<()> {
+    // The entry code has saved all registers, and some have other values since.
+    save(&mut kernel.pool[me], user, vector::SWI);
+    let mut entered_with = *user;
+    entered_with[..5].copy_from_slice(&[named::PAGE_FAULT, rng.u32(..), rng.u32(..), rng.u32(..), rng.u32(..)]);
+    let before = Before::new(kernel);
+    let cpu = *kernel.port.cpu();
+    let (status, address) = (fault.status, fault.address);
+    let entered = Entered { kernel, cpu, noted, instruction: (user[15] & !3, fault.instruction), fault: Some([status, address]) };
+    let (outcome, without) = assembly(&entered, me, &entered_with, code, tally)?;
+    let timer = kernel.port.timer.take();
+    kernel.port.invalidated.clear();
+    let event = portable(kernel, me, user, fault, noted.pid);
+    restart_helper(&mut kernel.pool[me].context);
+    if let Some((address, access, error)) = event {
+        (kernel.pool[me].context[word::VECTOR], kernel.pool[me].context[word::ERROR]) = (named::PAGE_FAULT, error);
+        kernel.page_fault(UserAddr(address), access);
+    }
+    if let Some(outcome) = &outcome {
+        compare(kernel, &before, me, outcome, code).with_context(|| format!("a fault, {event:x?}, of {:#x}", fault.status))?;
+        ensure!(outcome.has_cleaned(false), "lines were written back");
+        tally.pids += u64::from(outcome.changed_pid());
+        *if kernel.pool[me].is_alien() { &mut tally.alien_faults } else { &mut tally.faults } += 1;
+    } else {
+        tally.given_up += 1;
+    }
+    judge(kernel, &before, me, without, code, tally);
     kernel.port.timer = kernel.port.timer.or(timer);
     Ok(())
 }
@@ -209,19 +300,25 @@ fn assembly(
     code: &Code,
     tally: &mut Tally,
 ) -> Result<(Option<Outcome>, Without)> {
-    let (entry, slow) = (code.symbol("swi_entry")?, code.symbol("trap5enter")?);
+    let entry = code.symbol(if entered.fault.is_some() { "data_fault" } else { "swi_entry" })?;
+    let slow = code.symbol("trap5enter")?;
     let memory = |address: u32| entered.word(code, address);
-    let mut machine = Machine::new(&memory, user, entered.noted.pid, me.address());
+    let new = || {
+        let mut machine = Machine::new(&memory, user, entered.noted.pid, me.address());
+        machine.fault = entered.fault.unwrap_or_default();
+        machine
+    };
+    let mut machine = new();
     let exit = machine.run(code, entry, None)?;
     tally.note(&machine);
     if exit == Exit::User {
         return Ok((Some(Outcome::new(&machine, code, entered.noted)?), Vec::new()));
     }
     ensure!(exit == Exit::Left(slow), "the code went to {exit:x?}");
-    given_up(&machine, me, user)?;
+    given_up(&machine, me, user, entered.fault.is_some())?;
     let mut without = Vec::new();
     for test in machine.tests.iter().copied().filter(|test| TESTS[*test].is_some()) {
-        let mut machine = Machine::new(&memory, user, entered.noted.pid, me.address());
+        let mut machine = new();
         match machine.run(code, entry, Some(test)) {
             Ok(Exit::User) => without.push((test, Some(Outcome::new(&machine, code, entered.noted)?))),
             Ok(Exit::Left(_)) => {}
@@ -232,10 +329,15 @@ fn assembly(
 }
 
 /// On the way to the portable kernel all registers are saved as the user had them, and nothing else is changed.
-fn given_up(machine: &Machine, me: Ref<Thread>, had: &[u32; REGISTERS]) -> Result<()> {
+fn given_up(machine: &Machine, me: Ref<Thread>, had: &[u32; REGISTERS], is_fault: bool) -> Result<()> {
     let at = |index: usize| me.address() - ANCHOR + index as u32 * 4;
-    let mut saved: BTreeMap<u32, u32> = (word::R0..word::R0 + 15).map(at).zip(had.iter().copied()).collect();
-    saved.extend([(at(word::PC), had[15]), (at(word::CPSR), had[CPSR]), (at(word::VECTOR), vector::SWI)]);
+    let mut saved: BTreeMap<u32, u32> = BTreeMap::new();
+    if is_fault {
+        saved.extend([(at(word::VECTOR), named::PAGE_FAULT)]);
+    } else {
+        saved.extend((word::R0..word::R0 + 15).map(at).zip(had.iter().copied()));
+        saved.extend([(at(word::PC), had[15]), (at(word::CPSR), had[CPSR]), (at(word::VECTOR), vector::SWI)]);
+    }
     ensure!(*machine.written() == saved, "saved was {:x?} of {had:x?}", machine.written());
     ensure!(machine.dacr == Some(ALL), "the domains are {:x?}", machine.dacr);
     ensure!(machine.pid_writes == 0, "the process identifier was written");
@@ -246,7 +348,7 @@ fn given_up(machine: &Machine, me: Ref<Thread>, had: &[u32; REGISTERS]) -> Resul
 fn leave(kernel: &mut Kernel<Host>, left: &[u32; REGISTERS], code: &Code, noted: Noted, tally: &mut Tally) -> Result<()> {
     let Some(current) = kernel.current() else { return Ok(()) };
     let cpu = *kernel.port.cpu();
-    let entered = Entered { kernel, cpu, noted, instruction: (0, 0) };
+    let entered = Entered { kernel, cpu, noted, instruction: (0, 0), fault: None };
     let memory = |address: u32| entered.word(code, address);
     let mut machine = Machine::new(&memory, left, noted.pid, 0);
     let exit = machine.run(code, code.symbol("leave_kernel")?, None)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the machine model counts: the IPC fast path and the alien fast path, an
+//! What the machine model counts: the fast paths of IPC, aliens, notifications and page faults, an
 //! interval each (numbers below; limits in `tests/systems/fast-paths.toml`).
 //!
 //! Interval 1 is another thing: the program counts it, too, by the time-stamp counter, which
@@ -10,13 +10,13 @@
 #![forbid(unsafe_code)]
 
 use abi::frame::vector;
-use abi::{CacheOp, Op};
+use abi::{CacheOp, MapRecord, Op};
 use macadamia::alien::Alien;
 use macadamia::alloc::format;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::copy;
 use macadamia::interval::{begin, end};
-use macadamia::ipc::{Message, call, reply_wait, run, wait};
+use macadamia::ipc::{Message, call, map_reply_wait, receive, reply_wait, run, wait};
 use macadamia::map::{Window, map};
 use macadamia::{Env, Quota, Result, Rights, Thread, result, sys, thread, time};
 use processor::{INSTRUCTIONS, PC, Words, code, set_thread_pointer};
@@ -104,6 +104,32 @@ fn aliens_in_turn<const ID: u32>(env: &mut Env) -> Result<()> {
         *handle = event.handle;
     }
     Ok(())
+}
+
+/// Page faults of a thread in a space of its own, answered by a page each: visit 0 is the answer, which resumes it, visit 1 its next fault.
+fn pager<const ID: u32>(env: &mut Env) -> Result<()> {
+    let (code, quota, ram) = (macadamia::map::own().start, Quota(image::slot::QUOTA), env.memory("ram"));
+    let window = Window::open(code, ram, 0, abi::PAGE_SIZE, Rights(3))?;
+    (0..).step_by(4).zip(processor::words(code::reads_pages())).for_each(|(at, word)| window.write(at, word));
+    sys::call(Op::Cache, [image::slot::SPACE, code, abi::PAGE_SIZE, CacheOp::SyncCode as u32])?;
+    let space = quota.create_space(1, env.free_slot())?;
+    map(space, code, ram, 0, abi::PAGE_SIZE, Rights(5))?;
+    let (thread, _) = quota.create_thread(space, env.free_slot(), None)?;
+    let handler = Thread(env.free_slot());
+    copy(image::slot::THREAD, None, handler.0, Rights::CALL, 1)?;
+    thread.set_handler(Some(handler))?;
+    thread.set_priority(90, 90)?;
+    let first = code + abi::TABLE_SPAN;
+    thread.start(code, 0, first)?;
+    let mut received = receive(None)?;
+    for address in (first..).step_by(abi::PAGE_SIZE as usize).take(REPETITIONS as usize) {
+        assert!(received.words[..2] == [vector::PAGE_FAULT, address], "no fault at {address:#x}: {:?}", received.words);
+        let page = MapRecord::new(MapRecord::MAP, space.0, address, ram.0, 0, abi::PAGE_SIZE, Rights::READ);
+        begin::<ID>();
+        received = map_reply_wait(received.handle, &page)?;
+        end::<ID>();
+    }
+    thread.stop()
 }
 
 /// Answers every notification with one.
@@ -227,6 +253,9 @@ fn start(mut env: Env) {
     }
     if let Err(error) = aliens_in_turn::<31>(&mut env) {
         panic!("no two aliens: {}", error.text());
+    }
+    if let Err(error) = pager::<60>(&mut env) {
+        panic!("no page fault: {}", error.text());
     }
     result!("done");
 }

@@ -4,7 +4,11 @@
 //! | file | room for |
 //! |---|---|
 //! | `entry.S` | entry, saving all registers, exit |
-//! | `fast.S` | `swi`, and the fast paths of `call`, `reply_wait` and aliens |
+//! | `fast/steps.S` | steps that several fast paths make |
+//! | `fast/ipc.S` | `swi`, and the fast paths of `call` and `reply_wait` |
+//! | `fast/page_fault.S` | the fast path of a page fault |
+//! | `fast/map_reply.S` | that of the answer to one |
+//! | `fast/alien.S` | that of aliens |
 //! | `mem.S` | filling and copying memory |
 //! | `vectors.S` | exception vectors, helpers of programs |
 //!
@@ -16,9 +20,10 @@ use crate::layout::{self, POOL_BASE};
 use crate::lock::KERNEL;
 use crate::panic::CPU;
 use crate::trap;
+use abi::arch::armv5::layout::SLOT_BYTES;
 use abi::frame::{self, Frame};
 use abi::tag::REGISTER_WORDS;
-use abi::{Delivery, MessageKind, Op, Rights, Tag};
+use abi::{Delivery, Kind, MessageKind, Op, PAGE_SIZE, Rights, Tag};
 use arch_common::shared::{Lines, Shared};
 use arch_common::stack::{KERNEL_STACK, PANIC_BYTES, PANIC_STACK, STACK_BYTES};
 use armv5_context::{THUMB, USER_MODE, hw, vector, word};
@@ -28,7 +33,8 @@ use kcore::fault::EVENT_WORDS;
 use kcore::port::CONTEXT_WORDS;
 use kcore::space::HEADER_BYTES;
 use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
-use kcore::{Cpu, Kernel, Slot, Space, Thread};
+use kcore::{Attachment, Cpu, Kernel, Memory, Slot, Space, Thread};
+use mmu::armv5::{bits, directory};
 
 /// Status: bits of the mode.
 const MODE: u32 = 0x1f;
@@ -44,6 +50,19 @@ pub const ABORT: u32 = MASKED | 0x17;
 pub const UNDEFINED: u32 = MASKED | 0x1b;
 /// Mode of an interrupt.
 pub const IRQ: u32 = MASKED | 0x12;
+
+/// Of a fault's status what tells the kind, and the domain; and the kind of an empty entry of a coarse table (DDI 0100I, B4.6.1).
+const STATUS: u32 = 0xf;
+/// See [`STATUS`].
+const STATUS_DOMAIN: u32 = 0xf0;
+/// See [`STATUS`].
+const PAGE_MISSING: u32 = 7;
+
+/// An entry of a leaf table for RAM, without the address.
+const fn leaf(rights: Rights) -> u32 {
+    let access = if rights.contains(Rights::WRITE) { bits::READ_WRITE | bits::BUFFERED } else { bits::READ_ONLY };
+    bits::SMALL | bits::CACHED | access
+}
 
 /// What an exception saves while it changes to supervisor mode: r0, where, status.
 pub static SAVED: Shared<Lines<[u32; 3]>> = Shared::new(Lines([0; 3]));
@@ -71,61 +90,106 @@ macro_rules! field {
 
 global_asm!(
     include_str!("entry.S"),
-    include_str!("fast.S"),
+    include_str!("fast/steps.S"),
+    include_str!("fast/ipc.S"),
+    include_str!("fast/map_reply.S"),
+    include_str!("fast/page_fault.S"),
+    include_str!("fast/alien.S"),
     alien = const flag::ALIEN,
     all_domains = const ALL_DOMAINS,
+    attached = const offset_of!(Space, region.attached),
+    bit = const offset_of!(Attachment, bit),
     bug = sym trap::kernel_exception,
     call_right = const Rights::CALL.0,
     cap_limit = const field!(cap_limit),
+    class = const 7 << 25,
     condition = const 0xff00_0000_u32,
+    control = const Rights::CONTROL.0,
     cpsr = const saved!(CPSR),
     cpu = sym CPU,
     current = const offset_of!(Cpu, current),
+    cursor = const offset_of!(Attachment, cursor),
     dacr = const hw!(DACR),
     data = const trap::DATA,
     delivery_alien = const Delivery::new(MessageKind::Alien, 0, EVENT_WORDS, 0).0,
+    delivery_exception = const Delivery::new(MessageKind::Exception, 0, REGISTER_WORDS + frame::WORDS, 0).0,
     delivery_reply = const Delivery::new(MessageKind::Reply, 0, 0, 0).0,
     dirty = const offset_of!(Kernel<Armv5>, port) + Armv5::DIRTY,
+    domain = const hw!(DOMAIN),
     enter = sym trap::enter,
+    error = const saved!(ERROR),
     f_cpsr = const offset_of!(Frame, cpsr),
     f_pc = const offset_of!(Frame, pc),
+    fault_address = const field!(fault_address),
     flags = const field!(flags),
     gate = const field!(gate),
     gate_alien = const gate::REPLY | gate::ALIEN,
+    gate_exception = const gate::REPLY | gate::EXCEPTION,
     gate_open = const gate::OPEN,
     gate_ready = const gate::READY,
     gate_reply = const gate::REPLY,
     gate_run = const gate::RUN,
     handle = const field!(handle),
     handler = const field!(handler),
+    helpers = const layout::VECTORS,
     index_mask = sym layout::INDEX_MASK,
     indifferent = const hw::INDIFFERENT,
     interrupt = const vector::INTERRUPT,
     kernel = sym KERNEL,
+    kind_call = const MessageKind::Call as u32,
+    kind_exception = const MessageKind::Exception as u32,
     lazy = const field!(lazy),
+    leaf = const leaf(Rights::READ),
+    leaf_write_high = const (leaf(Rights::READ) ^ leaf(Rights::RWX)) & 0xff0,
+    leaf_write_low = const (leaf(Rights::READ) ^ leaf(Rights::RWX)) & 0xf,
+    load = const 1 << 20,
+    lower = const offset_of!(Attachment, lower),
+    memory_base = const offset_of!(Memory, base),
+    memory_bytes = const offset_of!(Memory, bytes),
+    memory_class = const offset_of!(Memory, class),
+    memory_dying = const offset_of!(Memory, header.dying),
+    message = const kcore::FRAME_OFFSET,
     mode = const MODE,
     op_call = const Tag::new(Op::Call, 0, 0).0,
+    op_map_reply_wait = const Tag::new(Op::MapReplyWait, 0, 0).0,
+    op_map_run = const Tag::new(Op::MapRun, 0, 0).0,
     op_reply_wait = const Tag::new(Op::ReplyWait, 0, 0).0,
     op_run = const Tag::new(Op::Run, 0, 0).0,
+    page = const PAGE_SIZE,
+    page_fault = const frame::vector::PAGE_FAULT,
+    page_missing = const PAGE_MISSING,
     panic_stack = sym PANIC_STACK,
     panic_stack_bytes = const PANIC_BYTES,
     partner = const field!(partner),
     pc = const saved!(PC),
     pid = const hw!(PID),
+    pool_offset = sym layout::POOL_OFFSET,
     prefetch = const trap::PREFETCH,
     priority = const field!(priority),
     r0 = const saved!(R0),
     rights = const Rights::ALL.0,
+    rwx = const Rights::RWX.0,
+    segments = const offset_of!(Space, segments),
     senders = const field!(senders),
+    sending = const field!(sending),
     sequence = const SEQUENCE,
     signals = const field!(signals),
+    slot_bytes = const SLOT_BYTES,
     slot_shift = const size_of::<Slot>().trailing_zeros(),
     slots = const HEADER_BYTES,
+    source = const offset_of!(Attachment, source),
     space = const field!(space),
+    space_dying = const offset_of!(Space, region.header.dying),
+    space_kind = const Kind::Space as u32,
+    space_top = const offset_of!(Space, region.top),
     stack = sym KERNEL_STACK,
     stack_bytes = const STACK_BYTES,
+    status = const STATUS,
+    status_domain = const STATUS_DOMAIN,
     supervisor = const SUPERVISOR,
     swi = const vector::SWI,
+    table = const directory::TABLE,
+    table_kind = const directory::TABLE | directory::LARGE | directory::SHARED | directory::NO_WRITE,
     thread_pointer = const field!(lazy_state),
     thread_pointer_word = const layout::THREAD_POINTER,
     thread_shift = const BYTES.trailing_zeros(),
@@ -133,11 +197,16 @@ global_asm!(
     thumb = const THUMB,
     top = const offset_of!(Cpu, top),
     undefined = const abi::frame::vector::UNDEFINED,
+    upper = const offset_of!(Attachment, upper),
     user = const USER_MODE,
     user_flags = const frame::USER_FLAGS,
     utcb = const field!(utcb),
+    utcbs = const layout::UTCBS,
     vector = const saved!(VECTOR),
     words = const REGISTER_WORDS,
+    words_class = const 2 << 25,
+    write = const Rights::WRITE.0,
+    write_error = const frame::fault::WRITE,
 );
 
 global_asm!(include_str!("mem.S"), include_str!("vectors.S"), options(raw));

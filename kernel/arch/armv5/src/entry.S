@@ -26,7 +26,7 @@
 .section .text.entry, "ax", %progbits
 .arm
 
-// With the number of the vector in r0, which is saved like all other registers. (System calls come from `fast.S`.)
+// With the number of the vector in r0, which is saved like all other registers. (System calls come from `fast/`, as do page faults on data.)
 enter:
     str r0, [sp, #{vector}]
     ldr r0, ={all_domains}
@@ -54,8 +54,9 @@ leave_kernel:
     movs pc, lr
     .ltorg
 
-// An exception that has a mode of its own. The address that is left to is `offset` behind the instruction.
-.macro EXCEPTION name, number, offset
+// An exception that has a mode of its own. The address that is left to is `offset` behind the instruction; `way`
+// is where it goes on.
+.macro EXCEPTION name, number, offset, way
 .global \name
 \name:
     .if \offset
@@ -77,13 +78,13 @@ leave_kernel:
     str r2, [sp, #{pc}]
     str r3, [sp, #{cpsr}]
     mov r0, #\number
-    b enter
+    b \way
 .endm
 
-    EXCEPTION undefined_entry, {undefined}, 0
-    EXCEPTION prefetch_entry, {prefetch}, 4
-    EXCEPTION data_entry, {data}, 8
-    EXCEPTION interrupt_entry, {interrupt}, 4
+    EXCEPTION undefined_entry, {undefined}, 0, enter
+    EXCEPTION prefetch_entry, {prefetch}, 4, enter
+    EXCEPTION data_entry, {data}, 8, data_fault
+    EXCEPTION interrupt_entry, {interrupt}, 4, enter
 
 // From the kernel itself: at a word that a user may have taken away, or a bug. R2 is where.
 from_kernel:

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The fast path of aliens: `swi` to the handler that waits in `run`, and the next `run`; and where all fast paths end that give up.
+//
+//  A | test at an alien's `swi`                                       | portable form
+// ---|----------------------------------------------------------------|------------------------
+//  1 | it is an alien                                                 | `trap::swi`
+//  2 | it has a handler                                               | `raise`
+//  3 | which waits in `run` for this thread, and may be resumed fast; | `receives_from`
+//    | and the instruction was ARM's                                  | `trap::swi`
+//  4 | and is at least as urgent as every ready thread                | `schedule`
+//
+//  R | test at `run`                                                  | portable form
+// ---|----------------------------------------------------------------|------------------------
+//  1 | no flags, no words                                             | `check_tag`
+//  2 | the handle's index, which is always one of the table           | `waiting_caller`
+//  3 | an alien that waits, under this handle, for this very thread,  | `waiting_caller`, `run`
+//    | which is its handler                                           |
+//  4 | no notification waits                                          | `run`
+//  5 | the alien is at least as urgent as every ready thread          | `schedule`
+//
+// What a handler says that it has changed beside is of no matter here: no such state is in the processor. It has no thread pointer (T1),
+// and sees none: the alien's is written by `run`, and 0 at the event.
+//
+// The frame of an alien is in its handler's UTCBs, for which all domains are opened. The handler writes it: registers and masked flags
+// alone are taken from it.
+
+.section .text.fast, "ax", %progbits
+
+// The alien is in r12.
+run:
+    MAY_RUN
+resume_alien:
+    ldr r10, ={all_domains}
+    ldr r11, [r12, #{utcb}]
+    mcr p15, 0, r10, c3, c0, 0
+    mov r10, #{gate_run}
+    str r12, [sp, #{partner}]
+    str r10, [sp, #{gate}]
+    mov r10, #{gate_ready}
+    str r12, [lr, #{current}]
+    str r10, [r12, #{gate}]
+    mov sp, r12
+    ldr r2, [sp, #{thread_pointer}]
+    ldr r3, ={thread_pointer_word}
+    ldr r0, [r11, #{f_pc}]
+    str r2, [r3]
+    ldr r1, [r11, #{f_cpsr}]
+    ldr r2, ={user_flags}
+    bic r0, r0, #1
+    and r1, r1, r2
+    tst r1, #{thumb}
+    biceq r0, r0, #2
+    orr r1, r1, #{user}
+    str r0, [sp, #{pc}]
+    msr spsr_cxsf, r1
+    ldr r10, [sp, #{space}]
+    ENTER_SPACE lr, r10, r9, r8
+    ldmia r11, {{r0-lr}}^
+    nop
+    mcr p15, 0, lr, c3, c0, 0
+    ldr lr, [sp, #{pc}]
+    movs pc, lr
+
+slow:
+    ldr r10, [sp, #{flags}]
+    tst r10, #{alien}                                   // A1
+    beq slower
+    ldr r12, [sp, #{handler}]
+    bics r12, r12, #{rights}                            // A2
+    beq slower
+    ldr r10, [r12, #{gate}]
+    ldr r11, [r12, #{partner}]
+    cmp r10, #{gate_run}                                // A3
+    cmpeq r11, sp
+    ldr r10, [sp, #{cpsr}]
+    tsteq r10, #{thumb}
+    bne slower
+    ldr lr, ={cpu}
+    ldr r11, [r12, #{priority}]
+    ldr r10, [lr, #{top}]
+    cmp r10, r11                                        // A4
+    bhi slower
+    // It was fetched there, by these domains, since the tables changed last: it can be read.
+    ldr r10, [sp, #{pc}]
+    ldr r11, [r10, #-4]
+    ldr r10, ={all_domains}
+    mcr p15, 0, r10, c3, c0, 0
+    ldr r10, [sp, #{utcb}]
+    stmia r10!, {{r0-r9}}
+    bic r9, r11, #{condition}
+    ldmdb sp, {{r1-r5}}
+    ldr r6, [sp, #{pc}]
+    ldr r7, [sp, #{cpsr}]
+    mov r8, #{swi}
+    stmia r10!, {{r1-r9}}
+    mov r3, #0
+    ldr r0, ={thread_pointer_word}
+    str r3, [r10]
+    str r3, [r10, #4]
+    ldr r1, [sp, #{handle}]
+    str r3, [r0]
+    mov r10, #{gate_alien}
+    add r1, r1, #{sequence}
+    str r10, [sp, #{gate}]
+    str r1, [sp, #{handle}]
+    ldr r0, [sp, #{handler} + 4]
+    ldr r10, ={delivery_alien}
+    mov r2, r8
+    mov r4, r9
+    orr r0, r0, r10
+    b goes_on_by_cpu
+
+// All that is not saved yet of the user's registers, and on to the portable kernel.
+slower:
+    add lr, sp, #{r0}
+    stmia lr, {{r0-r9}}
+saved:
+    mov r0, #{swi}
+    b enter
+    .ltorg
+.text

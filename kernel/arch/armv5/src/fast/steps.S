@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Steps that several fast paths make.
+
+// The thread that the handle in r1 names, in r12: its index is one of the table, whatever a user made of it. Its gate is in r10, its
+// handle in r11.
+.macro THREAD_OF_HANDLE
+    ldr r10, ={index_mask}
+    ldr r12, ={threads}
+    ldr r10, [r10]
+    and r10, r10, r1
+    add r12, r12, r10, lsl #{thread_shift}
+    ldr r10, [r12, #{gate}]
+    ldr r11, [r12, #{handle}]
+.endm
+
+// R2 to R5 of `run`: the alien is in r12, LR is `Cpu`. Destroys r10 and r11.
+.macro MAY_RUN
+    THREAD_OF_HANDLE                                    // R2
+    cmp r10, #{gate_alien}                              // R3
+    cmpeq r11, r1
+    ldreq r10, [r12, #{partner}]
+    ldreq r11, [r12, #{handler}]
+    cmpeq r10, sp
+    biceq r11, r11, #{rights}
+    cmpeq r11, sp
+    ldreq r10, [sp, #{signals}]
+    teqeq r10, #0                                       // R4
+    bne slow
+    ldr lr, ={cpu}
+    ldr r11, [r12, #{priority}]
+    ldr r10, [lr, #{top}]
+    cmp r10, r11                                        // R5
+    bhi slow
+.endm
