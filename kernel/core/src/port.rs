@@ -302,7 +302,8 @@ pub trait Port {
     /// |---|---|---|---|
     /// | never repaired | the caching page directory gets the entry; the data cache is cleaned if the section was another's | the hash table gets the entry | never repaired |
     fn fault_in(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr, access: Rights) -> FaultIn;
-    /// Cache maintenance on a range of a space, asked for by a user.
+    /// Cache maintenance on a range of a space, asked for by a user: for code that was written, for memory at several addresses, and
+    /// by drivers for DMA, which the kernel has no part in.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|

@@ -280,6 +280,11 @@ impl Scenario {
                 let mut registers = self.system_call(me, rng);
                 if registers[0] == Tag::new(Op::Run, 0, 0).0 && rng.bool() {
                     (registers[0], registers[2]) = (Tag::new(Op::MapRun, rng.u32(..64) / 63, 0).0, 1 + rng.u32(..24) / 22);
+                    if rng.u32(..4) == 0 {
+                        // Of one that waits for nobody, or for somebody else.
+                        let aliens: Vec<_> = all(&self.kernel).into_iter().filter(|t| self.kernel.pool[*t].is_alien()).collect();
+                        registers[1] = self.kernel.pool[aliens[rng.usize(..aliens.len())]].handle;
+                    }
                     let bytes = if rng.u32(..16) == 0 { rng.u32(..3) * PAGE_SIZE } else { PAGE_SIZE };
                     let [a, b, c] = self.page(me, rng);
                     let at = self.kernel.pool[me].utcb;
@@ -346,7 +351,14 @@ impl Scenario {
     /// What other threads have done about aliens and handlers meanwhile, which takes many events.
     fn others_act(&mut self, me: Ref<Thread>, rng: &mut Rng) {
         let mine = self.alien_of(me);
+        let faulted = all(&self.kernel).into_iter().find(|t| {
+            let thread = &self.kernel.pool[*t];
+            thread.gate == gate::REPLY | gate::EXCEPTION && thread.partner.is(me)
+        });
         let pool = &mut self.kernel.pool;
+        if let Some(faulted) = faulted.filter(|_| rng.u32(..3) == 0) {
+            pool[faulted].priority = [50, 60, 70][rng.usize(..3)];
+        }
         if let Some(alien) = mine.filter(|_| rng.u32(..16) == 0) {
             // Another thread of the space ran it, and was interrupted.
             let others: Vec<_> =

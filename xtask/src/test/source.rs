@@ -76,6 +76,16 @@ fn clippy_versatilepb() -> Result<()> {
             "tutorial-client",
             "ranges-server",
             "domains",
+            "disk",
+            "nic",
+            "switch",
+            "ip",
+            "tutorial-net",
+            "chaos",
+            "sockets-test",
+            "conform",
+            "fast-paths",
+            "hostile",
             "bootm",
         ])
     })
