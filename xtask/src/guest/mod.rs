@@ -15,6 +15,7 @@ use crate::process::patience::Limit;
 use crate::process::run;
 use anyhow::{Context, Result, ensure};
 use batch::{Batch, Fetch};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -97,8 +98,31 @@ pub struct Guest<'a> {
     pub hosts_time: bool,
     /// The machine model, if it is to count.
     pub model: Option<&'a build::Model>,
+    /// Where its files go, below what is made for the board.
+    pub folder: &'static str,
     /// What its network card is connected to: nothing is there that could disturb what a test looks at, if nobody says otherwise.
     pub wire: Wire<'a>,
+}
+
+thread_local! {
+    /// Where what this thread runs goes.
+    static HERE: Cell<&'static str> = const { Cell::new("linux-test") };
+}
+
+/// Where what this thread runs goes.
+pub fn folder() -> &'static str {
+    HERE.get()
+}
+
+/// What this thread runs goes to a folder of its own, as another thread runs guests, too.
+pub fn use_folder(folder: &'static str) {
+    HERE.set(folder);
+}
+
+/// What the console of this thread's last run has said so far.
+pub fn log() -> Result<String> {
+    let path = board::chosen().out().join(folder()).join("console.log");
+    std::fs::read_to_string(&path).with_context(|| format!("no {}", path.display()))
 }
 
 impl Default for Guest<'_> {
@@ -116,6 +140,7 @@ impl Default for Guest<'_> {
             own_time: false,
             hosts_time: false,
             model: None,
+            folder: folder(),
             wire: Wire::default(),
         }
     }
@@ -132,7 +157,7 @@ impl Guest<'_> {
             interface: self.interface,
             nic: self.nic,
             wire: self.wire,
-            folder: Some("linux-test"),
+            folder: Some(self.folder),
             command: Some(build::Command { component: self.component, inserts: &command }),
             // Instructions that are counted are to be the same each time.
             seed: if self.own_time || self.model.is_some() { Seed::Fixed } else { Seed::Fresh },

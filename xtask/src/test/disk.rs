@@ -6,7 +6,7 @@ use super::tally::Test;
 use crate::build::{self, Options, Wire};
 use crate::description::Interface;
 use crate::guest::batch::TIMED_OUT;
-use crate::guest::{Guest, program};
+use crate::guest::{self, Guest, program};
 use crate::machine::Emulator;
 use crate::machine::emulator;
 use crate::process::session::{PROMPT, Session};
@@ -194,7 +194,7 @@ fn restart() -> Result<()> {
             "for i in 1 2 3; do {ROUND_TRIP} || exit; for j in $(seq 50); do echo $i $j > /mnt/file; sync; done; done; dmesg | grep -c 'l4a: error'"
         ))?;
         ensure!(o.text() == "0\n", "{interface:?}: {}", o.said());
-        let log = std::fs::read_to_string("out/linux-test/console.log")?;
+        let log = guest::log()?;
         let ends = log.matches("`disk` ended with code 1").count();
         ensure!(ends == 20, "{interface:?}: it ended {ends} times");
     }
@@ -214,7 +214,7 @@ fn hangs() -> Result<()> {
             Guest { system: "tests/systems/linux-disk-hangs.toml", interface: Some(interface), wire: Wire::USER, ..Guest::default() };
         let o = guest.run(&format!("for i in $(seq 5); do {ROUND_TRIP} || exit; done; dmesg | grep -c 'l4a: error'"))?;
         ensure!(o.text() == "0\n", "{interface:?}: {}", o.said());
-        let log = std::fs::read_to_string("out/linux-test/console.log")?;
+        let log = guest::log()?;
         for end in ["`disk` died", "`disk` hangs"] {
             let ends = log.matches(end).count();
             println!("# {interface:?}: {end} {ends} times");
@@ -256,7 +256,7 @@ fn shared() -> Result<()> {
             let system = "tests/systems/linux-disk-shared.toml";
             let o = Guest { system, component: Some(component), interface: Some(interface), ..Guest::default() }.succeed(command)?;
             ensure!(o.text() == "0\n16777216\n", "{interface:?}: {component}: {}", o.said());
-            let log = std::fs::read_to_string("out/linux-test/console.log")?;
+            let log = guest::log()?;
             ensure!(log.contains("requests beyond the range were refused"), "{interface:?}: nobody trespassed");
             ensure!(!log.contains("panicked") && !log.contains("ended with code"), "{interface:?}: somebody died");
             Ok(())

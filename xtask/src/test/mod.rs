@@ -32,7 +32,7 @@ pub use results::Shard;
 
 use crate::linux::server::is_server;
 use crate::machine::board::{self, Board};
-use crate::{catalogue, description};
+use crate::{catalogue, description, guest};
 use anyhow::{Result, bail};
 use results::{Outcome, Results};
 use std::path::PathBuf;
@@ -86,6 +86,11 @@ const SLOW: &[&str] = &[
     "source.portable.all",
 ];
 
+/// Tests in [`Lane::Second`], so many that both lanes take about as long.
+const SECOND: &[&str] = &["linux.disk.hangs"];
+/// Tests of the machine model in [`Lane::Alone`]: they count what Linux does, alone or as a server.
+const COUNTED: &[&str] = &["model.checker.linux", "model.checker.linux.forced", "model.checker.native", "model.large-pages"];
+
 /// So many of the tests that took longest are named at the end,
 const SLOWEST: usize = 40;
 /// if they took so many seconds.
@@ -116,6 +121,8 @@ enum Lane {
     Native,
     /// Beside [`Lane::Native`]: it runs a Linux server.
     Linux,
+    /// Behind [`Lane::Native`], beside [`Lane::Linux`]: it runs a Linux server, in a system that no test of the others does.
+    Second,
     /// Alone: it counts or samples what systems of both kinds do.
     Alone,
 }
@@ -177,8 +184,10 @@ fn list() -> Result<Vec<Entry>> {
     let entry = |&(name, check): &Test| {
         let lane = if is_one_of(script::ALL, name) {
             Lane::First
-        } else if [bench::ALL, model::ALL, profile::ALL].iter().any(|tests| is_one_of(tests, name)) {
+        } else if COUNTED.contains(&name) || [bench::ALL, profile::ALL].iter().any(|tests| is_one_of(tests, name)) {
             Lane::Alone
+        } else if SECOND.contains(&name) {
+            Lane::Second
         } else if name.starts_with("linux.") {
             Lane::Linux
         } else {
@@ -241,7 +250,13 @@ pub fn all(filter: &str, slow: bool) -> Result<()> {
     let mut outcomes = run(Lane::First);
     // An emulator keeps one processor busy.
     outcomes.extend(std::thread::scope(|scope| {
-        let native = scope.spawn(|| run(Lane::Native));
+        let native = scope.spawn(|| {
+            // Some of its systems have a Linux server, too.
+            guest::use_folder("linux-test-2");
+            let mut outcomes = run(Lane::Native);
+            outcomes.extend(run(Lane::Second));
+            outcomes
+        });
         let mut outcomes = run(Lane::Linux);
         outcomes.extend(native.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         outcomes

@@ -6,7 +6,7 @@ use super::mirror::{self, NAME, Names};
 use super::spaces::at_ring_1;
 use super::tally::Test;
 use crate::build::Wire;
-use crate::guest::{Guest, Outcome, insert, program};
+use crate::guest::{self, Guest, Outcome, insert, program};
 use crate::linux::root::Insert;
 use crate::machine::Emulator;
 use crate::machine::network::{Forward, Nic, free_port};
@@ -71,7 +71,9 @@ impl Server {
         let ends = Arc::new(AtomicBool::new(false));
         let ((gate, wait), (ask, asked)) = (channel(), channel());
         let stop = Arc::clone(&ends);
+        let folder = guest::folder();
         let thread = std::thread::spawn(move || {
+            guest::use_folder(folder);
             for stream in listener.incoming().map_while(|stream| stream.ok().filter(|_| !stop.load(Ordering::Relaxed))) {
                 // A client that goes away in the middle is the test's to notice.
                 let _ = answer(stream, &ask, &wait);
@@ -281,7 +283,7 @@ const LARGE: usize = 100_000_000;
 
 /// What the last run has said so far.
 fn console() -> Result<String> {
-    Ok(std::fs::read_to_string("out/linux-test/console.log")?)
+    guest::log()
 }
 
 /// How often driver and switch have died in the last run.

@@ -3,7 +3,7 @@
 
 use super::tally::Test;
 use crate::build;
-use crate::guest::{Guest, insert, program};
+use crate::guest::{self, Guest, insert, program};
 use crate::machine::emulator;
 use crate::machine::spaces::{self, Spaces};
 use crate::process::session::{PROMPT, Session};
@@ -219,7 +219,7 @@ fn windows() -> Result<()> {
             ensure!(total > least, "{total} MiB of RAM, not {least}");
             ensure!((end - (32 << 20)..=end).contains(&top), "no vDSO at the end of user processes: {text}");
             ensure!(bytes.trim().parse() == Ok(u64::from(least * 3 / 4) << 20), "the file in memory has {bytes} bytes");
-            let said = std::fs::read_to_string("out/linux-test/console.log")?;
+            let said = guest::log()?;
             let expected = match how {
                 Spaces::Large => "linux: large, as this machine does not check segment limits".into(),
                 Spaces::Force => format!("linux: ring 1, window {window} MiB"),

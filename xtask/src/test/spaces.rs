@@ -6,7 +6,7 @@ use super::dialogue::Attacked;
 use super::tally::{Check, Test};
 use super::{dialogue, disk, linux, model, server, suites};
 use crate::build::{self, Model};
-use crate::guest::{Guest, Outcome, program};
+use crate::guest::{self, Guest, Outcome, program};
 use crate::machine::Emulator;
 use crate::machine::emulator::{self, Machine, batch};
 use crate::machine::spaces::{self, Spaces};
@@ -43,7 +43,7 @@ fn forced(check: Check) -> Result<()> {
 
 /// The last run's console says that Linux was at ring 1; and nobody else had anything wrong.
 pub(super) fn at_ring_1() -> Result<String> {
-    let log = std::fs::read_to_string("out/linux-test/console.log")?;
+    let log = guest::log()?;
     ensure!(log.contains("linux: ring 1, window 512 MiB"), "Linux was not at ring 1: {log}");
     let wrong = |line: &&str| line.contains(" wrong") && !line.contains(" 0 wrong");
     ensure!(!log.lines().any(|line| wrong(&line)), "somebody else noticed: {log}");
