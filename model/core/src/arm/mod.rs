@@ -8,7 +8,6 @@
 
 mod checker;
 mod counter;
-mod dma;
 mod instruction;
 mod lines;
 mod machine;
