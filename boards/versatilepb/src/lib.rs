@@ -57,7 +57,7 @@ pub mod system {
     pub const PCI_PRESENT: u32 = 1;
 }
 
-/// The bridge to PCI (section 4.15). All addresses are physical.
+/// The bridge to PCI, as QEMU's device `versatile_pci` has it. All addresses are physical.
 pub mod pci {
     /// The bridge's registers, a page.
     pub const REGISTERS: u32 = 0x1000_1000;

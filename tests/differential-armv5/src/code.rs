@@ -14,7 +14,7 @@ pub const CARRY: u32 = 1 << 29;
 /// The instructions that set flags between `swi_entry` and `slower`, in their order: the name of a test, and the flags with which it would be
 /// passed. Of T9 and R3 the last ones look at partner and handler. Some are no tests: they say whether the process identifier is written,
 /// which way a tree is searched, whether an alien executes Thumb, and (A1) whether there is need to look for A3, which no other thread passes.
-pub const TESTS: [Option<(&str, u32)>; 83] = [
+pub const TESTS: [Option<(&str, u32)>; 81] = [
     Some(("T1", ZERO)),
     Some(("T2 of call", ZERO)),
     Some(("T3", 0)),
@@ -52,8 +52,6 @@ pub const TESTS: [Option<(&str, u32)>; 83] = [
     Some(("M7", 0)),
     None,
     Some(("M8", ZERO)),
-    None,
-    None,
     None,
     None,
     None,

@@ -18,7 +18,7 @@ use macadamia::cap::copy;
 use macadamia::interval::{begin, end};
 use macadamia::ipc::{Message, call, map_reply_wait, receive, reply_wait, run, wait};
 use macadamia::map::{Window, map};
-use macadamia::{Env, Quota, Result, Rights, Thread, result, sys, thread, time};
+use macadamia::{Env, Quota, Result, Rights, Space, Thread, result, sys, thread, time};
 use processor::{INSTRUCTIONS, PC, Words, code, set_thread_pointer};
 
 macadamia::main!(start);
@@ -51,16 +51,21 @@ fn calls<const ID: u32>(to: Thread, count: u32) {
     }
 }
 
-/// An alien that runs this code, with its first reply handle.
-fn alien_with(env: &mut Env, code: &[u8]) -> Result<(Alien, u32)> {
-    let place = macadamia::map::own().start;
-    let ram = env.memory("ram");
+/// A space with so many slots, and this code at the place that is returned.
+fn space_with(env: &mut Env, slots: u32, code: &[u8]) -> Result<(Space, u32)> {
+    let (place, ram) = (macadamia::map::own().start, env.memory("ram"));
     let window = Window::open(place, ram, 0, abi::PAGE_SIZE, Rights(3))?;
     (0..).step_by(4).zip(processor::words(code)).for_each(|(at, word)| window.write(at, word));
     sys::call(Op::Cache, [image::slot::SPACE, place, abi::PAGE_SIZE, CacheOp::SyncCode as u32])?;
-    let quota = Quota(image::slot::QUOTA);
-    let space = quota.create_space(0, env.free_slot())?;
+    let space = Quota(image::slot::QUOTA).create_space(slots, env.free_slot())?;
     map(space, place, ram, 0, abi::PAGE_SIZE, Rights(5))?;
+    Ok((space, place))
+}
+
+/// An alien that runs this code, with its first reply handle.
+fn alien_with(env: &mut Env, code: &[u8]) -> Result<(Alien, u32)> {
+    let quota = Quota(image::slot::QUOTA);
+    let (space, place) = space_with(env, 0, code)?;
     let (alien, handle) = Alien::create(quota, space, env.free_slot(), Thread(image::slot::THREAD))?;
     alien.thread.set_priority(90, 90)?;
     let mut frame = alien.frame();
@@ -108,13 +113,8 @@ fn aliens_in_turn<const ID: u32>(env: &mut Env) -> Result<()> {
 
 /// Page faults of a thread in a space of its own, answered by a page each: visit 0 is the answer, which resumes it, visit 1 its next fault.
 fn pager<const ID: u32>(env: &mut Env) -> Result<()> {
-    let (code, quota, ram) = (macadamia::map::own().start, Quota(image::slot::QUOTA), env.memory("ram"));
-    let window = Window::open(code, ram, 0, abi::PAGE_SIZE, Rights(3))?;
-    (0..).step_by(4).zip(processor::words(code::reads_pages())).for_each(|(at, word)| window.write(at, word));
-    sys::call(Op::Cache, [image::slot::SPACE, code, abi::PAGE_SIZE, CacheOp::SyncCode as u32])?;
-    let space = quota.create_space(1, env.free_slot())?;
-    map(space, code, ram, 0, abi::PAGE_SIZE, Rights(5))?;
-    let (thread, _) = quota.create_thread(space, env.free_slot(), None)?;
+    let ((space, code), ram) = (space_with(env, 1, code::reads_pages())?, env.memory("ram"));
+    let (thread, _) = Quota(image::slot::QUOTA).create_thread(space, env.free_slot(), None)?;
     let handler = Thread(env.free_slot());
     copy(image::slot::THREAD, None, handler.0, Rights::CALL, 1)?;
     thread.set_handler(Some(handler))?;

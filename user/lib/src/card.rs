@@ -2,6 +2,7 @@
 //! A network card as its driver uses it: it transfers between the network and slots of a port's memory (docs/net.md).
 
 use crate::Result;
+use crate::dma::Use;
 use crate::net::port::Link;
 use crate::pci::Failed;
 
@@ -12,6 +13,17 @@ pub enum Way {
     Receive = 0,
     /// To it.
     Send = 1,
+}
+
+impl Way {
+    /// What a card does with the memory of a frame.
+    #[must_use]
+    pub const fn by_device(self) -> Use {
+        match self {
+            Self::Receive => Use::Writes,
+            Self::Send => Use::Reads,
+        }
+    }
 }
 
 /// A card. When it is dropped it is reset, and leaves memory alone.

@@ -6,10 +6,12 @@
 //! at a time, as the data of a request, is cached: the driver says what the device is going to do with it ([`hand_over`]). Until the
 //! device is done nobody touches the cache's lines of it: who does harms that data alone.
 
-use crate::{Error, Memory, Result, Rights, Space, Word, map};
+use crate::{Env, Memory, Result, Rights, Space, Word, map};
 use abi::CacheOp;
 use abi::arch::current::DMA_IS_COHERENT;
-use image::{Given, slot};
+use alloc::format;
+use alloc::string::String;
+use image::slot;
 
 /// What a device is going to do with a part of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,19 +22,19 @@ pub enum Use {
     Writes,
 }
 
-/// Maps shared memory that this component was given anew, past the caches. All of those who have it do that, or none.
+/// Maps the shared memory that this component was given as `name` anew, past the caches. All of those who have it do that, or none.
 ///
 /// # Errors
-/// `BadArgument` if it is no shared memory; what the kernel says.
-pub fn uncached(given: &Given) -> Result<()> {
+/// A sentence that says what is wrong with what was granted, or what the kernel says.
+pub fn uncached(env: &Env, name: &str) -> core::result::Result<(), String> {
+    let given = env.given(name).filter(|given| given.physical != 0);
+    let given = given.ok_or_else(|| format!("no memory `{name}` that a device may reach: the description shares it with `dma = true`"))?;
     if DMA_IS_COHERENT {
         return Ok(());
     }
-    if given.physical == 0 {
-        return Err(Error::BadArgument);
-    }
-    let rights = Rights::READ.union(Rights::WRITE);
-    map::map_uncached(Space(slot::SPACE as Word), given.address as Word, Memory(given.slot as Word), 0, given.bytes as Word, rights)
+    let (space, memory, rights) = (Space(slot::SPACE as Word), Memory(given.slot as Word), Rights::READ.union(Rights::WRITE));
+    map::map_uncached(space, given.address as Word, memory, 0, given.bytes as Word, rights)
+        .map_err(|error| format!("`{name}` cannot be mapped uncached: {}", error.text()))
 }
 
 /// Makes a part of memory ready for a device: what was written there is in memory, and if the device writes it the caches know

@@ -237,7 +237,7 @@ impl Description {
 mod tests {
     use crate::catalogue::descriptions;
     use crate::description::Interface;
-    use crate::description::samples::{error, parse, parse_for};
+    use crate::description::samples::{error, parse, parse_for, parse_on};
 
     #[test]
     fn accepts_a_small_system() {
@@ -264,13 +264,27 @@ mod tests {
     fn names_what_a_board_lacks() {
         for (keys, reason) in [
             ("package = \"linux\"", ":2: there is no Linux for the board `versatilepb`: leave this component out"),
-            ("pci = [{ as = \"card\", device = 32 }]", ":3: a PCI bus has devices 0 to 31"),
             ("ports = [{ as = \"x\", base = 8, count = 8 }]", ":3: the board `versatilepb` has no I/O ports: leave `ports` out"),
         ] {
             let text = format!("[[component]]\nname = \"a\"\n{keys}\n");
             let said = parse_for("versatilepb", &text).err().map(|error| error.to_string());
             assert_eq!(said, Some(format!("x.toml{reason}")));
         }
+        // A board of which nothing is left behind its clock.
+        let board = std::fs::read_to_string("../boards/versatilepb.toml").expect("a board");
+        let (clock, _) = board.split_once("[device.disk]").expect("a disk behind the clock");
+        let folder = std::env::temp_dir().join(format!("macadamia-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let bare = folder.join("bare.toml");
+        std::fs::write(&bare, clock.replace("pci = true\n", "")).expect("written");
+        let said = |keys: &str| {
+            let text = format!("[[component]]\nname = \"a\"\n{keys}\n");
+            parse_on(&bare, &text).err().map(|error| error.to_string())
+        };
+        let (pci, net) = (said("pci = [{ as = \"card\", device = 6 }]"), said("net = true"));
+        std::fs::remove_dir_all(&folder).expect("removed");
+        assert_eq!(pci.as_deref(), Some("x.toml:3: the board `bare` has no PCI bus: leave `pci` out"));
+        assert_eq!(net.as_deref(), Some("x.toml:3: the board `bare` has no network, as it has no `nic`: leave `net` out"));
         assert!(parse_for("versatilepb", "[devices]\nconsole = {}\nclock = {}\n[[component]]\nname = \"a\"\nsmall = \"16M\"\n").is_ok());
     }
 

@@ -13,7 +13,12 @@ pub fn parse(text: &str) -> Result<Description> {
 
 /// The same for another board.
 pub fn parse_for(board: &str, text: &str) -> Result<Description> {
-    let board = Board::read(&Path::new("../boards").join(board).with_extension("toml"))?;
+    parse_on(&Path::new("../boards").join(board).with_extension("toml"), text)
+}
+
+/// The same for the board of a file.
+pub fn parse_on(board: &Path, text: &str) -> Result<Description> {
+    let board = Board::read(board)?;
     read(Path::new("x.toml"), text.into(), &board)
 }
 

@@ -69,8 +69,7 @@ fn open(
     }
     let opened = Opened;
     QUEUE_AREA.set(env, queue)?;
-    let given = env.given(queue).map_or(Ok(()), dma::uncached);
-    given.map_err(|error| format!("`{queue}` cannot be mapped uncached: {}", error.text()))?;
+    dma::uncached(env, queue)?;
     if buffers.len() > MOST_BUFFERS {
         return Err(format!("a device has {MOST_BUFFERS} buffers"));
     }

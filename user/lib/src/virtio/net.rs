@@ -4,7 +4,6 @@
 
 use super::{BUFFERS, Dma, Opened, acknowledge, open};
 use crate::card::{Card, Way};
-use crate::dma::Use;
 use crate::net::port::Link;
 use crate::pci::Failed;
 use crate::{Env, Error, Result};
@@ -119,7 +118,7 @@ impl Card for Net {
             // SAFETY: the slot lies in the buffer, as was checked, where no Rust object is.
             unsafe { BUFFERS[0].pointer(slot + SLOT_OWN).cast::<[u32; HEADER as usize / 4]>().write_volatile([0; HEADER as usize / 4]) };
         }
-        BUFFERS[0].hand_over(slot + SLOT_OWN, place.1, if way == Way::Send { Use::Reads } else { Use::Writes })?;
+        BUFFERS[0].hand_over(slot + SLOT_OWN, place.1, way.by_device())?;
         // SAFETY: the buffer stays where it is, and nothing here touches the slot until `finish` pops it; others who see the
         // buffer harm the frame alone.
         let added = with(way, place, |inputs, outputs| unsafe { queue.add(inputs, outputs) });

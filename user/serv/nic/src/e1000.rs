@@ -11,7 +11,7 @@ use macadamia::alloc::string::String;
 use macadamia::alloc::vec;
 use macadamia::alloc::vec::Vec;
 use macadamia::card::{Card, Way};
-use macadamia::dma::{self, Use};
+use macadamia::dma;
 use macadamia::net::port::Link;
 use macadamia::pci::Failed;
 use macadamia::region::Region;
@@ -140,8 +140,7 @@ impl E1000 {
             (Some(given), Some(region)) if given.physical != 0 => Ok((region, given.physical)),
             _ => Err(format!("no memory `{name}` that a device may reach: the description shares it with `dma = true`")),
         };
-        let given = env.given(queue).map_or(Ok(()), dma::uncached);
-        given.map_err(|error| format!("`{queue}` cannot be mapped uncached: {}", error.text()))?;
+        dma::uncached(env, queue)?;
         let ((queue, physical), slots) = (reached(queue)?, reached(slots)?);
         if queue.bytes() < 2 * RING {
             return Err(format!("{} bytes for descriptors, of which there are {}", queue.bytes(), 2 * RING));
@@ -239,7 +238,7 @@ impl Card for E1000 {
         if ring.under_way() == LENGTH - 1 {
             return Err(Error::BadState);
         }
-        slots.hand_over(slot + SLOT_FRAME, bytes, if way == Way::Send { Use::Reads } else { Use::Writes })?;
+        slots.hand_over(slot + SLOT_FRAME, bytes, way.by_device())?;
         let at = ring.place(ring.tail);
         let what = if way == Way::Send { bytes | COMMAND } else { 0 };
         for (word, value) in (0..).step_by(4).zip([*physical + slot + SLOT_FRAME, 0, what, 0]) {

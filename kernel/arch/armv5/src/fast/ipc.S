@@ -72,7 +72,7 @@ swi_entry:
     str r12, [sp, #{partner}]
     str r11, [sp, #{gate}]
 
-// To the thread in r12, which waited without any flag in its gate.
+// To the thread in r12, whose r0 to r9 are those of the processor. LR becomes `Cpu`, or is it already.
 goes_on:
     ldr lr, ={cpu}
 goes_on_by_cpu:
@@ -96,25 +96,11 @@ goes_on_by_cpu:
     eor r11, r0, #{op_reply_wait}
     cmp r11, #{words}                                   // T2
     bhi map_reply
-    THREAD_OF_HANDLE                                    // T7
-    cmp r10, #{gate_reply}                              // T8
-    cmpeq r11, r1                                       // T9
-    ldreq r10, [r12, #{partner}]
-    cmpeq r10, sp
-    bne slow
-    ldr r10, [sp, #{senders}]
-    ldr r11, [sp, #{signals}]
-    orrs r10, r10, r11                                  // T10
-    bne slow
-    ldr lr, ={cpu}
-    ldr r11, [r12, #{priority}]
-    ldr lr, [lr, #{top}]
-    cmp lr, r11                                         // T6
-    bhi slow
+    MAY_REPLY {gate_reply}
     eor r0, r0, #{op_reply_wait}
     orr r0, r0, #{delivery_reply}
     mov r1, #0
     mov r11, #{gate_open}
     str r11, [sp, #{gate}]
-    b goes_on
+    b goes_on_by_cpu
     .ltorg

@@ -31,21 +31,7 @@
 map_reply:
     teq r0, #{op_map_reply_wait}                        // M1
     bne map_run
-    THREAD_OF_HANDLE                                    // T7
-    cmp r10, #{gate_exception}                          // T8
-    cmpeq r11, r1                                       // T9
-    ldreq r10, [r12, #{partner}]
-    cmpeq r10, sp
-    bne slow
-    ldr r10, [sp, #{senders}]
-    ldr r11, [sp, #{signals}]
-    orrs r10, r10, r11                                  // T10
-    bne slow
-    ldr lr, ={cpu}
-    ldr r11, [r12, #{priority}]
-    ldr r10, [lr, #{top}]
-    cmp r10, r11                                        // T6
-    bhi slow
+    MAY_REPLY {gate_exception}
     add r10, sp, #{r0}
     stmia r10, {{r0-r9}}
 
@@ -132,22 +118,12 @@ map_page:
     teq r0, #{op_map_run}
     beq resume_alien
     mov r10, #{gate_open}
-    mov r11, #{gate_ready}
+    mov r11, #{kind_call}
     str r10, [sp, #{gate}]
-    mov r10, #{kind_call}
-    str r11, [r12, #{gate}]
-    str r10, [r12, #{sending}]
-    ldr r10, [r12, #{space}]
-    str r12, [lr, #{current}]
-    mov sp, r12
-    ENTER_SPACE r11, r10, lr, r12
-    ldr lr, [sp, #{pc}]
-    ldr r10, [sp, #{cpsr}]
-    mcr p15, 0, r11, c3, c0, 0
-    msr spsr_cxsf, r10
-    ldmdb sp, {{r0-lr}}^
-    nop
-    movs pc, lr
+    str r11, [r12, #{sending}]
+    add r10, r12, #{r0}
+    ldmia r10, {{r0-r9}}
+    b goes_on_by_cpu
 
 // The way down the tree of Memories that the space has mapped, by the bits of addresses.
 2:
@@ -157,7 +133,7 @@ map_page:
     ldrne r9, [r9, #{upper}]
     b 1b
 
-
+// The record is in the UTCB. It is read with all domains open, as the answer to any alien is.
 map_run:
     teq r0, #{op_map_run}                               // M1
     bne slow

@@ -122,7 +122,7 @@ data_fault:
     orr r0, r0, r10
     str r12, [sp, #{partner}]
     str r11, [sp, #{gate}]
-    // The words of the frame that come in registers of a message are not looked at: they are in the UTCB.
+    // The rest of the message's words in registers; the frame is behind them, in the UTCB.
     mov r5, #0
     mov r6, #0
     mov r7, #0

@@ -13,6 +13,25 @@
     ldr r11, [r12, #{handle}]
 .endm
 
+// T7 to T10 and T6 of an answer to a thread that waits with this gate, which is in r12; LR is `Cpu`. Destroys r10 and r11.
+.macro MAY_REPLY waits
+    THREAD_OF_HANDLE                                    // T7
+    cmp r10, #\waits                                    // T8
+    cmpeq r11, r1                                       // T9
+    ldreq r10, [r12, #{partner}]
+    cmpeq r10, sp
+    bne slow
+    ldr r10, [sp, #{senders}]
+    ldr r11, [sp, #{signals}]
+    orrs r10, r10, r11                                  // T10
+    bne slow
+    ldr lr, ={cpu}
+    ldr r11, [r12, #{priority}]
+    ldr r10, [lr, #{top}]
+    cmp r10, r11                                        // T6
+    bhi slow
+.endm
+
 // R2 to R5 of `run`: the alien is in r12, LR is `Cpu`. Destroys r10 and r11.
 .macro MAY_RUN
     THREAD_OF_HANDLE                                    // R2

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PCI of the Versatile platform baseboard (DUI 0225D, section 4.15). No firmware has given devices their addresses, so this does.
+//! PCI of the Versatile platform baseboard, as QEMU's device `versatile_pci` has it. No firmware has given devices their addresses, so this does.
 
 use super::{SYSTEM, window};
 use crate::resources::Resources;
@@ -90,7 +90,7 @@ impl Bus {
         }
     }
 
-    /// The interrupt line of a device, one of four: as the board's wires go (DUI 0225D, table 4-73).
+    /// The interrupt line of a device, one of four: as the board's wires go.
     pub const fn line(&self, _: &Resources, device: u8) -> u32 {
         board::FIRST_LINE + (device as u32 + board::LINE_OF_0) % board::LINES
     }
