@@ -22,7 +22,7 @@ static asmlinkage void caller_thread(void *arg)
 		l4_syscall(&r);
 		if (L4_DELIVERY_KIND(r.r0) != L4_KIND_NOTIFICATION)
 			continue;
-		call->failed = l4_ipc_call(call->component, call->words, call->request[0], call->request[1],
+		call->failed = l4_ipc_call(call->utcb, call->component, call->words, call->request[0], call->request[1],
 					   call->request[2], &r);
 		call->restarted = l4_was_restarted(r.r0);
 		call->reply[0] = r.r2;
@@ -51,6 +51,7 @@ int __init l4_async_call_init(struct l4_async_call *call, const char *grant, uns
 	/* After an error nothing is given back to the microkernel: this is called at boot only. */
 	if (!call->done || !call->wake)
 		return -ENOMEM;
+	call->utcb = utcb;
 	call->text = (char *)utcb + L4_TEXT_WORD * 4;
 	*(u32 *)(utcb + L4_UTCB_ACCEPT) = 1;
 	err = request_irq(irq, handler, 0, name, data);

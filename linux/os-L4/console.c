@@ -27,7 +27,7 @@
 
 static char ring[RING];
 static unsigned int ring_in, ring_out;
-static u32 input_bit, input_room;
+static u32 input_utcb, input_bit, input_room;
 /* The input thread waits for room. */
 static bool full;
 static char input_stack[STACK] __aligned(16);
@@ -58,7 +58,7 @@ static asmlinkage void input_thread(void *arg)
 				wait_for_notification();
 			continue;
 		}
-		if (l4_ipc_call(L4_CONSOLE, 3, L4_CONSOLE_READ, 0, 0, &r) || r.r2 == REFUSED) {
+		if (l4_ipc_call(input_utcb, L4_CONSOLE, 3, L4_CONSOLE_READ, 0, 0, &r) || r.r2 == REFUSED) {
 			/* The console server may be restarted. */
 			retry = l4_time_ns() + RETRY_NS;
 			l4_call(L4_OP_ALARM, (u32)retry, retry >> 32, BIT_RETRY, 0);
@@ -85,7 +85,7 @@ static bool send(u32 request, const void *data, unsigned int n)
 		/* An interrupt that prints something uses the same UTCB. */
 		local_irq_save(flags);
 		memcpy((void *)(l4_utcb + L4_TEXT_WORD * 4), s, part);
-		taken &= !l4_ipc_call(L4_CONSOLE, L4_TEXT_WORD + DIV_ROUND_UP(part, 4),
+		taken &= !l4_ipc_call(l4_utcb, L4_CONSOLE, L4_TEXT_WORD + DIV_ROUND_UP(part, 4),
 				 request, part, 0, &r) && r.r2 != REFUSED;
 		local_irq_restore(flags);
 		s += part;
@@ -150,17 +150,17 @@ console_initcall(console_init_early);
 static int __init console_init_tty(void)
 {
 	struct hvc_struct *hvc = hvc_alloc(0, INPUT_IRQ, &ops, 256);
-	u32 thread, utcb;
+	u32 thread;
 
 	if (IS_ERR(hvc))
 		return PTR_ERR(hvc);
 	input_bit = l4_notifier(INPUT_IRQ);
 	if (!input_bit)
 		return -ENOMEM;
-	thread = l4_thread_create(&utcb);
+	thread = l4_thread_create(&input_utcb);
 	if (!thread)
 		return -ENOMEM;
-	*(u32 *)(utcb + L4_UTCB_ACCEPT) = BIT_ROOM | BIT_RETRY;
+	*(u32 *)(input_utcb + L4_UTCB_ACCEPT) = BIT_ROOM | BIT_RETRY;
 	input_room = l4_notifier_of(thread, BIT_ROOM);
 	if (!input_room)
 		return -ENOMEM;

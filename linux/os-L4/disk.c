@@ -68,10 +68,12 @@ static void copy(struct request *request, bool to_slot)
 	char *at = data_of(request->tag);
 
 	rq_for_each_segment(part, request, iter) {
-		if (to_slot)
+		if (to_slot) {
+			flush_dcache_page(part.bv_page);
 			memcpy_from_bvec(at, &part);
-		else
+		} else {
 			memcpy_to_bvec(&part, at);
+		}
 		at += part.bv_len;
 	}
 }
@@ -314,7 +316,7 @@ static int __init disk_init(void)
 		return 0;
 	/* Linux boots: it may wait for this call itself. */
 	do
-		failed = l4_ipc_call(disk->slot, 3, L4_DISK_ATTACH, 0, 0, &r);
+		failed = l4_ipc_call(l4_utcb, disk->slot, 3, L4_DISK_ATTACH, 0, 0, &r);
 	while (failed && l4_was_restarted(r.r0));
 	if (failed || r.r2) {
 		pr_err("l4a: no disk\n");

@@ -46,8 +46,11 @@ u32 l4_call(u32 op, u32 a0, u32 a1, u32 a2, u32 a3);
 const char *l4_error_hint(u32 status);
 /* How many messages threads of this Linux have sent, by l4_ipc_call(): the root server reads it. */
 extern u32 *l4_messages;
-/* Calls a thread with a message of three words and waits for the reply, whose words are in r2 to r4.  True: it failed. */
-u32 l4_ipc_call(u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out);
+/*
+ * Calls a thread with a message of three words, and of those behind them that are in this thread's UTCB, and waits for the
+ * reply, whose words are in r2 to r4 and behind them.  True: it failed.
+ */
+u32 l4_ipc_call(u32 utcb, u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out);
 
 /*
  * Priorities.  Linux's own is the description's and lies between these two.  If the description allows nothing
@@ -277,7 +280,7 @@ void __noreturn l4_exit(int code);
 /* The user thread of a task: an alien.  task_struct.thread.arch.host names it. */
 struct l4_thread {
 	u32 slot;		/* its capability */
-	u32 frame;		/* its UTCB slot: registers, then FPU state */
+	u32 frame;		/* its UTCB slot: registers, then the state of an FPU */
 	u32 handle;		/* a reply to it resumes the thread */
 	u32 space;		/* the space to which it is bound */
 	struct l4_thread *next;	/* in the list of those that are kept */
@@ -288,10 +291,5 @@ struct l4_thread {
 /* A user thread that is bound to the task's space.  A task without one gets one.  NULL: none is left. */
 struct task_struct;
 struct l4_thread *l4_thread_bound(struct task_struct *task);
-/*
- * The UTCB slot of such a thread, or 0.  Its area then has the task's newest FPU state, and keeps it until the
- * thread runs.
- */
-u32 l4_fp_slot(struct task_struct *task);
 
 #endif

@@ -38,11 +38,11 @@ const char *l4_error_hint(u32 status)
 
 u32 *l4_messages __ro_after_init;
 
-u32 l4_ipc_call(u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out)
+u32 l4_ipc_call(u32 utcb, u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out)
 {
 	++*l4_messages;
 	*out = (struct l4_regs){ L4_OP_CALL << L4_TAG_OP_SHIFT | tag, to, a, b, c };
-	l4_syscall(out);
+	arch_l4_message(out, utcb);
 	return L4_DELIVERY_KIND(out->r0) == L4_KIND_FAILED;
 }
 
@@ -98,7 +98,7 @@ void __noreturn l4_exit(int code)
 {
 	struct l4_regs r;
 
-	l4_ipc_call(L4_ROOT, 3, L4_ROOT_EXIT, code, 0, &r);
+	l4_ipc_call(l4_utcb, L4_ROOT, 3, L4_ROOT_EXIT, code, 0, &r);
 	for (;;)
 		arch_l4_invalid_instruction();
 }

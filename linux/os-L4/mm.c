@@ -24,6 +24,7 @@
 #include <os.h>
 #include "l4.h"
 #include <os-L4/layout.h>
+#include <os-L4/processor.h>
 
 /* Linux's own space. */
 static struct l4_space own = { .slot = L4_SPACE };
@@ -181,6 +182,17 @@ void destroy_context(struct mm_struct *mm)
 	l4_space_free(space);
 }
 
+/* Makes a record that maps a page. */
+static __always_inline int map_page(u32 space, unsigned long at, pte_t page, unsigned int may)
+{
+	unsigned long phys = pte_val(page) & PAGE_MASK;
+	int err = arch_l4_before_map(phys);
+
+	if (pte_get_bits(page, _PAGE_UNCACHED))
+		may |= L4_MAP_UNCACHED;
+	return l4_ram_record(space, at, phys, PAGE_SIZE, may) ?: err;
+}
+
 /* Makes records for [at, end) of a table.  An error does not stop the rest: pages that are gone must be unmapped. */
 static int sync_table(struct l4_space *space, pte_t *pte, unsigned long at, unsigned long end)
 {
@@ -196,8 +208,7 @@ static int sync_table(struct l4_space *space, pte_t *pte, unsigned long at, unsi
 			continue;
 		may = rights(*pte, user);
 		all |= may;
-		if (may ? l4_ram_record(space->slot, at, pte_val(*pte) & PAGE_MASK, PAGE_SIZE, may) :
-			  l4_unmap_record(space->slot, at, PAGE_SIZE))
+		if (may ? map_page(space->slot, at, *pte, may) : l4_unmap_record(space->slot, at, PAGE_SIZE))
 			err = -ENOMEM;
 		*pte = pte_mkuptodate(*pte);
 	}
@@ -275,7 +286,7 @@ static __always_inline int sync_page(struct mm_struct *mm, struct l4_space *spac
 	/* Linux's own space is not kept for others. */
 	if (user)
 		note(space, at, at + PAGE_SIZE);
-	return l4_ram_record(space->slot, at, pte_val(page) & PAGE_MASK, PAGE_SIZE, may);
+	return map_page(space->slot, at, page, may);
 }
 
 static __always_inline int collect(struct mm_struct *mm, bool user)
@@ -330,10 +341,25 @@ void l4_tlb_collect(struct mm_struct *mm)
 void flush_tlb_all(void) { }
 
 /*
- * Nothing is to be done.  Fork's changes are marked by set_ptes(), and after exit nobody uses the mm.  Pages that
+ * Nothing is to be done where caches are physical.  Fork's changes are marked by set_ptes(), and after exit nobody uses the mm.  Pages that
  * are taken from a process are marked by tlb_end_vma(), even if two tasks do so at a time and the second ends here.
  */
-void flush_tlb_mm(struct mm_struct *mm) { }
+void flush_tlb_mm(struct mm_struct *mm)
+{
+	struct l4_space *space = l4_space_of(mm);
+
+	if (!IS_ENABLED(CONFIG_UML_VIRTUAL_CACHES))
+		return;
+	if (atomic_read(&mm->mm_users)) {
+		um_tlb_sync(mm);
+		return;
+	}
+	/* Its pages are about to be freed.  What was written to them is still cached by its addresses. */
+	l4_unmap_all(space->slot);
+	space->tables = 0;
+	space->more = false;
+	space->last = space->table;
+}
 
 /* l4_map_flush() has reported more. */
 void report_enomem(void) { }

@@ -20,6 +20,7 @@
 #include <os.h>
 #include "l4.h"
 #include <os-L4/layout.h>
+#include <os-L4/processor.h>
 
 /* More than an instruction can need: then a process always makes progress. */
 #define TABLES_KEPT	64
@@ -63,7 +64,7 @@ static u32 __init measure_space(void)
 {
 	u32 before = use_of(l4_user_quota).bytes, space = l4_slot_alloc(), bytes = 0;
 
-	if (!space || create_space(space, 0))
+	if (!space || create_space(space, ARCH_L4_USER_PLACE))
 		return 0;
 	if (!l4_ram_record(space, 0, l4_ram_start, PAGE_SIZE, UM_PROT_READ) && !l4_map_flush() &&
 	    !l4_unmap_record(space, 0, L4_USER_END) && !l4_map_flush())

@@ -5,7 +5,7 @@
  * os-L4 names no register, instruction or exception of a processor.  Of the microkernel's contract it uses what
  * every port has: in struct l4_frame the members vector, error, address and changed, L4_VECTOR_PAGE_FAULT,
  * L4_VECTOR_SYSTEM_CALL, L4_FAULT_WRITE.  What depends on the processor is in the sub-architecture's folder:
- * linux/x86 here, arch/x86/um/os-L4 in the source of Linux.  It has:
+ * linux/x86 here and arch/x86/um/os-L4 in the source of Linux, or linux/arm/os-L4 and arch/arm/um/os-L4.  It has:
  *
  * <os-L4/layout.h>	where the server and its processes lie: L4_USER_END, L4_SERVER_BASE, L4_RAM_END,
  *			L4_VMALLOC_END.  If the processor has servers that are shown in other spaces, all that
@@ -26,7 +26,14 @@
  *   arch_l4_no_system_call()		nothing is to be restarted
  *
  * <os-L4/processor.h>	the rest that is in line:
+ *   ARCH_L4_USER_PLACE			the place of a process's space, for L4_OP_CREATE_SPACE
  *   arch_l4_copy()			memcpy() that advances both pointers
+ *   ARCH_L4_ALIGNMENT			what the addresses of words are multiples of
+ *   arch_l4_begin_access()		where to access n bytes of user memory, of a page with this entry that is at `at` in the
+ *					linear map
+ *   arch_l4_end_access()		that was done, where it said
+ *   arch_l4_before_map()		a page of RAM is about to be mapped: makes records for what is to be done before
+ *   arch_l4_message()			l4_syscall() with a message of which more words may travel in registers
  *   arch_l4_ticks()			the counter of which the information page tells the scale
  *   ARCH_L4_CLOCK_NAME, ARCH_L4_VDSO_CLOCKMODE		its names
  *   arch_l4_initial_sp()		the stack pointer with which a function is entered on an empty stack

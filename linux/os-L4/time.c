@@ -60,7 +60,7 @@ long long os_persistent_clock_emulation(void)
 	const struct l4_grant *clock = l4_find_grant("clock");
 	struct l4_regs r;
 
-	if (!clock || l4_ipc_call(clock->slot, 3, L4_CLOCK_NOW, 0, 0, &r))
+	if (!clock || l4_ipc_call(l4_utcb, clock->slot, 3, L4_CLOCK_NOW, 0, 0, &r))
 		return 0;
 	return ((s64)r.r3 << 32 | r.r2) * NSEC_PER_SEC + r.r4;
 }

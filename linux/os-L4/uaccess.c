@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Access to user memory: a walk of the process's page table finds the page, which is accessed in the linear map.
+ * Access to user memory: a walk of the process's page table finds the page, which is accessed in the linear map, unless the
+ * sub-architecture has a better place.
  * A page that is not present, or does not allow the access, is faulted in first.
  *
  * The walk demands what the processor would: that the program may do the same access, and that the entry is
@@ -36,43 +37,54 @@ static __always_inline pgd_t *active_pgd(void)
 	return current->active_mm->pgd;
 }
 
-/* Walks to a user address.  If its entry has all of these bits, *at is the address in the linear map. */
-static __always_inline bool walk_user(pgd_t *pgds, const void __user *user, unsigned long bits, void **at)
+/* Walks to a user address.  Returns its entry, or 0 if that has not all of these bits. */
+static __always_inline unsigned long walk_user(pgd_t *pgds, const void __user *user, unsigned long bits)
 {
 	unsigned long address = (unsigned long)user;
 	unsigned long pgd = pgd_val(*pgd_offset_pgd(pgds, address)), pte;
 
 	if (unlikely(!(pgd & _PAGE_PRESENT)))
-		return false;
+		return 0;
 	pte = pte_val(((pte_t *)linear_map(pgd & PAGE_MASK))[pte_index(address)]);
-	*at = linear_map(pte & PAGE_MASK) + offset_in_page(address);
-	return likely(!(~pte & bits));
+	return likely(!(~pte & bits)) ? pte : 0;
 }
 
-static __always_inline bool lookup_user(const void __user *user, unsigned long bits, void **at)
+static __always_inline unsigned long lookup_user(const void __user *user, unsigned long bits)
 {
-	return walk_user(active_pgd(), user, bits, at);
+	return walk_user(active_pgd(), user, bits);
 }
 
-/* The same by a fault.  NULL: the program may not access it. */
-static noinline void *fault_in_user(const void __user *user, unsigned long bits)
+/* The same by a fault.  0: the program may not access it. */
+static noinline unsigned long fault_in_user(const void __user *user, unsigned long bits)
 {
-	void *at;
+	unsigned long entry;
 	int code;
 
 	do {
 		if (handle_page_fault((unsigned long)user, 0, bits == WRITABLE, 0, &code))
-			return NULL;
-	} while (!lookup_user(user, bits, &at) && !fatal_signal_pending(current));
-	return lookup_user(user, bits, &at) ? at : NULL;
+			return 0;
+		entry = lookup_user(user, bits);
+	} while (!entry && !fatal_signal_pending(current));
+	return entry;
 }
 
-/* The address in the linear map for an access to user memory, up to the end of the page.  NULL: it is not allowed. */
-static __always_inline void *user_page_pointer(const void __user *user, unsigned long bits)
+/*
+ * The address for an access to n bytes of user memory, which an entry is for, up to the end of the page.  With it the access
+ * ends (arch_l4_end_access()).
+ */
+static __always_inline void *begin_access(unsigned long entry, const void __user *user, unsigned long n, unsigned long bits)
 {
-	void *at;
+	void *at = linear_map(entry & PAGE_MASK) + offset_in_page(user);
 
-	return lookup_user(user, bits, &at) ? at : fault_in_user(user, bits);
+	return arch_l4_begin_access(entry, (unsigned long)user, at, n, bits == WRITABLE);
+}
+
+/* The same, by a fault if need be.  NULL: it is not allowed. */
+static __always_inline void *user_page_pointer(const void __user *user, unsigned long n, unsigned long bits)
+{
+	unsigned long entry = lookup_user(user, bits) ?: fault_in_user(user, bits);
+
+	return entry ? begin_access(entry, user, n, bits) : NULL;
 }
 
 /* How many of n bytes are in the first page. */
@@ -86,23 +98,24 @@ static __always_inline bool is_in_one_page(const void __user *user, unsigned lon
 	return likely(offset_in_page(user) + n <= PAGE_SIZE);
 }
 
-/* This and the next are as with user_page_pointer(), but a page that is present costs no test for NULL. */
 static noinline unsigned long copy_from_pages(void *to, const void __user *from, unsigned long n)
 {
 	pgd_t *pgds = active_pgd();
 
 	while (n) {
-		unsigned long part = bytes_in_page(from, n);
-		void *at;
+		unsigned long part = bytes_in_page(from, n), entry = walk_user(pgds, from, READABLE);
+		void *at, *next;
 
-		if (unlikely(!walk_user(pgds, from, READABLE, &at))) {
-			at = fault_in_user(from, READABLE);
-			if (!at)
+		if (unlikely(!entry)) {
+			entry = fault_in_user(from, READABLE);
+			if (!entry)
 				break;
 		}
+		at = next = begin_access(entry, from, part, READABLE);
 		from += part;
 		n -= part;
-		arch_l4_copy(&to, (const void **)&at, part);
+		arch_l4_copy(&to, (const void **)&next, part);
+		arch_l4_end_access(at, part);
 	}
 	return n;
 }
@@ -112,57 +125,61 @@ static noinline unsigned long copy_to_pages(void __user *to, const void *from, u
 	pgd_t *pgds = active_pgd();
 
 	while (n) {
-		unsigned long part = bytes_in_page(to, n);
-		void *at;
+		unsigned long part = bytes_in_page(to, n), entry = walk_user(pgds, to, WRITABLE);
+		void *at, *next;
 
-		if (unlikely(!walk_user(pgds, to, WRITABLE, &at))) {
-			at = fault_in_user(to, WRITABLE);
-			if (!at)
+		if (unlikely(!entry)) {
+			entry = fault_in_user(to, WRITABLE);
+			if (!entry)
 				break;
 		}
+		at = next = begin_access(entry, to, part, WRITABLE);
 		to += part;
 		n -= part;
-		arch_l4_copy(&at, &from, part);
+		arch_l4_copy(&next, &from, part);
+		arch_l4_end_access(at, part);
 	}
 	return n;
 }
 
-/* Most calls copy a word or a byte of a page that is present. */
+/* Most calls copy a word or a byte of a page that is present.  A word that is not aligned may be in two pages. */
 unsigned long raw_copy_from_user(void *to, const void __user *from, unsigned long n)
 {
+	unsigned long entry = 0;
 	void *at;
 
-	if (n == sizeof(u32)) {
-		if (is_in_one_page(from, n) && lookup_user(from, READABLE, &at)) {
-			*(u32 *)to = *(const u32 *)at;
-			return 0;
-		}
-	} else if (n == sizeof(u8)) {
-		if (lookup_user(from, READABLE, &at)) {
-			*(u8 *)to = *(const u8 *)at;
-			return 0;
-		}
-	}
-	return copy_from_pages(to, from, n);
+	if ((n == sizeof(u32) && is_in_one_page(from, n) && IS_ALIGNED((unsigned long)to | (unsigned long)from, ARCH_L4_ALIGNMENT)) ||
+	    n == sizeof(u8))
+		entry = lookup_user(from, READABLE);
+	if (!entry)
+		return copy_from_pages(to, from, n);
+	at = begin_access(entry, from, n, READABLE);
+	if (n == sizeof(u32))
+		*(u32 *)to = *(const u32 *)at;
+	else
+		*(u8 *)to = *(const u8 *)at;
+	arch_l4_end_access(at, n);
+	return 0;
 }
 EXPORT_SYMBOL(raw_copy_from_user);
 
 unsigned long raw_copy_to_user(void __user *to, const void *from, unsigned long n)
 {
+	unsigned long entry = 0;
 	void *at;
 
-	if (n == sizeof(u32)) {
-		if (is_in_one_page(to, n) && lookup_user(to, WRITABLE, &at)) {
-			*(u32 *)at = *(const u32 *)from;
-			return 0;
-		}
-	} else if (n == sizeof(u8)) {
-		if (lookup_user(to, WRITABLE, &at)) {
-			*(u8 *)at = *(const u8 *)from;
-			return 0;
-		}
-	}
-	return copy_to_pages(to, from, n);
+	if ((n == sizeof(u32) && is_in_one_page(to, n) && IS_ALIGNED((unsigned long)to | (unsigned long)from, ARCH_L4_ALIGNMENT)) ||
+	    n == sizeof(u8))
+		entry = lookup_user(to, WRITABLE);
+	if (!entry)
+		return copy_to_pages(to, from, n);
+	at = begin_access(entry, to, n, WRITABLE);
+	if (n == sizeof(u32))
+		*(u32 *)at = *(const u32 *)from;
+	else
+		*(u8 *)at = *(const u8 *)from;
+	arch_l4_end_access(at, n);
+	return 0;
 }
 EXPORT_SYMBOL(raw_copy_to_user);
 
@@ -170,11 +187,12 @@ unsigned long __clear_user(void __user *to, unsigned long n)
 {
 	while (n) {
 		unsigned long part = bytes_in_page(to, n);
-		void *at = user_page_pointer(to, WRITABLE);
+		void *at = user_page_pointer(to, part, WRITABLE);
 
 		if (!at)
 			break;
 		memset(at, 0, part);
+		arch_l4_end_access(at, part);
 		to += part;
 		n -= part;
 	}
@@ -191,7 +209,8 @@ long strncpy_from_user(char *to, const char __user *from, long count)
 		return -EFAULT;
 	while (done < count) {
 		unsigned long part = bytes_in_page(from + done, count - done);
-		const char *at = user_page_pointer(from + done, READABLE), *end;
+		unsigned long seen = part;
+		char *at = user_page_pointer(from + done, part, READABLE), *end;
 
 		if (!at)
 			return -EFAULT;
@@ -199,6 +218,7 @@ long strncpy_from_user(char *to, const char __user *from, long count)
 		if (end)
 			part = end - at;
 		memcpy(to + done, at, part);
+		arch_l4_end_access(at, seen);
 		done += part;
 		if (end) {
 			to[done] = 0;
@@ -218,11 +238,12 @@ long strnlen_user(const char __user *text, long count)
 		return 0;
 	while (done < count) {
 		unsigned long part = bytes_in_page(text + done, count - done);
-		const char *at = user_page_pointer(text + done, READABLE), *end;
+		char *at = user_page_pointer(text + done, part, READABLE), *end;
 
 		if (!at)
 			return 0;
 		end = memchr(at, 0, part);
+		arch_l4_end_access(at, part);
 		if (end)
 			return done + (end - at) + 1;
 		done += part;
@@ -235,10 +256,11 @@ EXPORT_SYMBOL(strnlen_user);
 int arch_futex_atomic_op_inuser(int op, u32 argument, int *old, u32 __user *address)
 {
 	u32 *at, value;
+	int err = 0;
 
 	if (!access_ok(address, sizeof(*address)))
 		return -EFAULT;
-	at = user_page_pointer(address, WRITABLE);
+	at = user_page_pointer(address, sizeof(*address), WRITABLE);
 	if (!at)
 		return -EFAULT;
 	value = *at;
@@ -259,10 +281,11 @@ int arch_futex_atomic_op_inuser(int op, u32 argument, int *old, u32 __user *addr
 		*at = value ^ argument;
 		break;
 	default:
-		return -ENOSYS;
+		err = -ENOSYS;
 	}
+	arch_l4_end_access(at, sizeof(*at));
 	*old = value;
-	return 0;
+	return err;
 }
 EXPORT_SYMBOL(arch_futex_atomic_op_inuser);
 
@@ -272,12 +295,13 @@ int futex_atomic_cmpxchg_inatomic(u32 *found, u32 __user *address, u32 old, u32 
 
 	if (!access_ok(address, sizeof(*address)))
 		return -EFAULT;
-	at = user_page_pointer(address, WRITABLE);
+	at = user_page_pointer(address, sizeof(*address), WRITABLE);
 	if (!at)
 		return -EFAULT;
 	*found = *at;
 	if (*found == old)
 		*at = new;
+	arch_l4_end_access(at, sizeof(*at));
 	return 0;
 }
 EXPORT_SYMBOL(futex_atomic_cmpxchg_inatomic);

@@ -30,6 +30,7 @@
 #include <skas.h>
 #include <sysdep/ptrace_user.h>
 #include "subarch.h"
+#include <os-L4/processor.h>
 #include <os-L4/run.h>
 
 /* How many of the dead are kept.  None are with the argument "noreuse". */
@@ -61,7 +62,7 @@ struct l4_space *l4_space_alloc(void)
 	if (!space)
 		return NULL;
 	space->last = space->table;
-	space->slot = l4_user_space_create(0);
+	space->slot = l4_user_space_create(ARCH_L4_USER_PLACE);
 	if (space->slot)
 		return space;
 	kfree(space);
@@ -258,17 +259,6 @@ int arch_dup_task_struct(struct task_struct *dst, struct task_struct *src)
 	dst->thread.arch.host = NULL;
 	set_tsk_thread_flag(dst, TIF_HOST_THREAD);
 	return 0;
-}
-
-u32 l4_fp_slot(struct task_struct *task)
-{
-	struct l4_thread *t = l4_thread_bound(task);
-
-	if (!t)
-		return 0;
-	if (*(u32 *)(t->frame + L4_UTCB_FPU) == L4_FPU_LOADED)
-		l4_call(L4_OP_FPU_SYNC, t->slot, 0, 0, 0);
-	return t->frame;
 }
 
 /* The system call is traced, audited or filtered. */

@@ -53,6 +53,21 @@ enum { TAG_VALID, TAG_ZERO, TAG_SPECIAL, TAG_EMPTY };
 /* The state of a new program. */
 static struct frame initial __ro_after_init;
 
+/*
+ * The UTCB slot of such a thread, or 0.  Its area then has the task's newest FPU state, and keeps it until the
+ * thread runs.
+ */
+static u32 l4_fp_slot(struct task_struct *task)
+{
+	struct l4_thread *t = l4_thread_bound(task);
+
+	if (!t)
+		return 0;
+	if (*(u32 *)(t->frame + L4_UTCB_FPU) == L4_FPU_LOADED)
+		l4_call(L4_OP_FPU_SYNC, t->slot, 0, 0, 0);
+	return t->frame;
+}
+
 /* fxsave numbers tags by register, but contents by distance from the top of the stack. */
 static const u8 *contents(const struct fxsave *fx, unsigned int reg)
 {

@@ -7,6 +7,7 @@
 #include <linux/percpu.h>
 #include <linux/types.h>
 #include <asm/current.h>
+#include "../../../um/os-L4/l4.h"
 
 /* memcpy() that advances both pointers. */
 static __always_inline void arch_l4_copy(void **to, const void **from, unsigned long n)
@@ -18,6 +19,33 @@ static __always_inline void arch_l4_copy(void **to, const void **from, unsigned 
 	if (unlikely(count))
 		asm volatile ("rep movsb" : "+D" (*to), "+S" (*from), "+c" (count) : : "memory");
 }
+
+/* Words need not be aligned, and caches are physical: user memory is accessed where it is in the linear map. */
+#define ARCH_L4_ALIGNMENT	1
+
+static __always_inline void *arch_l4_begin_access(unsigned long entry, unsigned long user, void *at, unsigned long n, bool write)
+{
+	return at;
+}
+
+static __always_inline void arch_l4_end_access(void *at, unsigned long n)
+{
+}
+
+/* A page of the linear map is going to be mapped elsewhere. */
+static __always_inline int arch_l4_before_map(unsigned long phys)
+{
+	return 0;
+}
+
+/* The words of struct l4_regs are all that travel in registers. */
+static inline void arch_l4_message(struct l4_regs *regs, u32 utcb)
+{
+	l4_syscall(regs);
+}
+
+/* Of a space for a process. */
+#define ARCH_L4_USER_PLACE	0
 
 /* The time-stamp counter. */
 #define ARCH_L4_CLOCK_NAME	"tsc"

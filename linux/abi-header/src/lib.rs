@@ -4,17 +4,27 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-use abi::{Delivery, Frame, MapRecord, MessageKind, Op, Rights, Tag, frame, kip, utcb};
+use abi::{CacheOp, Delivery, MapRecord, MessageKind, Op, Rights, Tag, kip, utcb};
 use core::mem::offset_of;
 use image::{layout, protocol};
 use std::fmt::Write as _;
 
-/// The header's text.
-///
-/// # Panics
-/// If the fields of a frame are not words in the order of the structure that it declares.
-#[must_use]
-pub fn header() -> String {
+mod armv5;
+mod ia32;
+
+pub use armv5::header as armv5;
+pub use ia32::header as ia32;
+
+/// What the header has of one processor.
+struct Port {
+    /// Names, without `L4_`, and values of what `os-L4` uses and what its sub-architecture alone does.
+    definitions: Vec<(&'static str, u32)>,
+    /// Members of the structure of a frame, each with its offset and its words.
+    frame: Vec<(&'static str, usize, usize)>,
+}
+
+/// The header's text for a processor.
+fn header(port: &Port) -> String {
     let mut text = String::from(
         "/* SPDX-License-Identifier: GPL-2.0 */\n/* Made by the build out of the crate `abi`. */\n#ifndef __OS_L4_ABI_H\n#define __OS_L4_ABI_H\n\n",
     );
@@ -51,6 +61,7 @@ pub fn header() -> String {
         ("ATTACH", Op::Attach),
         ("DETACH", Op::Detach),
         ("LOOKUP", Op::Lookup),
+        ("CACHE", Op::Cache),
         ("ALARM", Op::Alarm),
     ] {
         define(&format!("OP_{name}"), op as u32);
@@ -77,6 +88,10 @@ pub fn header() -> String {
         ("RIGHT_NOTIFY", Rights::NOTIFY.0),
         ("MAP_MAP", MapRecord::MAP),
         ("MAP_UNMAP", MapRecord::UNMAP),
+        ("MAP_CACHE", MapRecord::CACHE),
+        ("CACHE_CLEAN", CacheOp::Clean as u32),
+        ("CACHE_DROP", CacheOp::CleanAndInvalidate as u32),
+        ("CACHE_SYNC_CODE", CacheOp::SyncCode as u32),
         ("MAP_MAX", MapRecord::MAX),
         ("MAP_UNCACHED", MapRecord::UNCACHED),
         ("THREAD_READY", abi::ThreadState::Ready as u32),
@@ -86,19 +101,10 @@ pub fn header() -> String {
         ("FPU_INITIAL", utcb::fpu::INITIAL),
         ("FPU_LOADED", utcb::fpu::LOADED),
         ("FPU_SAVED", utcb::fpu::SAVED),
-        ("FPU_OFFSET", utcb::FPU_OFFSET),
-        ("FPU_SIZE", utcb::FPU_SIZE),
-        ("KIP_OFFSET", utcb::KIP_ADDRESS - utcb::AREA_START),
-        ("TABLE_SPAN", abi::TABLE_SPAN),
-        ("HOME", abi::HOME),
         ("KIP_FEATURES", offset_of!(kip::Kip, features) as u32),
         ("KIP_CLOCK_BASE", offset_of!(kip::Kip, clock.base) as u32),
         ("KIP_CLOCK_MULT", offset_of!(kip::Kip, clock.mult) as u32),
         ("KIP_CLOCK_SHIFT", offset_of!(kip::Kip, clock.shift) as u32),
-        ("FAULT_PROTECTION", frame::fault::PROTECTION),
-        ("FAULT_WRITE", frame::fault::WRITE),
-        ("VECTOR_PAGE_FAULT", frame::vector::PAGE_FAULT),
-        ("VECTOR_SYSTEM_CALL", frame::vector::SYSTEM_CALL),
         ("MESSAGES", layout::MESSAGES),
         ("ROOT_EXIT", protocol::root::EXIT),
         ("CONSOLE_READ", protocol::console::READ),
@@ -146,50 +152,22 @@ pub fn header() -> String {
         ("NET_MOST_PARTS", protocol::net::MOST_PARTS),
         ("NET_MOST_LARGE", protocol::net::MOST_LARGE),
         ("NET_FEWEST_BYTES", protocol::net::FEWEST_BYTES),
-        ("UTCB_SLOT_SIZE", utcb::SLOT_SIZE),
-        ("UTCB_SLOTS", utcb::SLOTS),
         ("ERROR_QUOTA_EXCEEDED", abi::Error::QuotaExceeded as u32),
         ("ERROR_POOL_EXHAUSTED", abi::Error::PoolExhausted as u32),
         ("ERROR_BAD_PRIORITY", abi::Error::BadPriority as u32),
         ("ERROR_PEER_RESTARTED", abi::Error::PeerRestarted as u32),
-        // What follows is IA-32's alone: sub-architectures use it, os-L4 does not.
-        ("STATE_TLS", abi::state::TLS),
-        ("STATE_DEBUG", abi::state::DEBUG),
-        ("TLS_PAGES", abi::state::tls::PAGES),
-        ("TLS_READ_ONLY", abi::state::tls::READ_ONLY),
-        ("TLS_SIXTEEN_BIT", abi::state::tls::SIXTEEN_BIT),
-        ("TLS_PRESENT", abi::state::tls::PRESENT),
-        ("FEATURE_SYSENTER", abi::arch::ia32::kip::FEATURE_SYSENTER),
-        ("FEATURE_FXSR", abi::arch::ia32::kip::FEATURE_FXSR),
-        ("FEATURE_SSE", abi::arch::ia32::kip::FEATURE_SSE),
-        ("INT_VECTOR", abi::arch::ia32::kip::INT_VECTOR),
-        ("CHANGED_SEGMENTS", frame::CHANGED_SEGMENTS),
-        ("BY_SYSEXIT", frame::BY_SYSEXIT),
-        ("VECTOR_SYSENTER", frame::vector::SYSENTER),
     ] {
         define(name, value);
     }
+    port.definitions.iter().for_each(|(name, value)| define(name, *value));
     text += "\n#define L4_DELIVERY_KIND(delivery)\t((delivery) & L4_KIND_MASK)\n\n#ifndef __ASSEMBLY__\nstruct l4_frame {\n\tu32 ";
-    let fields = [
-        ("eax", offset_of!(Frame, eax)),
-        ("ebx", offset_of!(Frame, ebx)),
-        ("ecx", offset_of!(Frame, ecx)),
-        ("edx", offset_of!(Frame, edx)),
-        ("esi", offset_of!(Frame, esi)),
-        ("edi", offset_of!(Frame, edi)),
-        ("ebp", offset_of!(Frame, ebp)),
-        ("esp", offset_of!(Frame, esp)),
-        ("eip", offset_of!(Frame, eip)),
-        ("eflags", offset_of!(Frame, eflags)),
-        ("ds_es", offset_of!(Frame, ds_es)),
-        ("fs_gs", offset_of!(Frame, fs_gs)),
-        ("vector", offset_of!(Frame, vector)),
-        ("error", offset_of!(Frame, error)),
-        ("address", offset_of!(Frame, address)),
-        ("changed", offset_of!(Frame, changed)),
-    ];
-    assert!(fields.iter().enumerate().all(|(i, (_, offset))| *offset == i * 4), "the frame's fields are in another order");
-    text += &fields.map(|(name, _)| name).join(", ");
+    let mut end = 0;
+    let mut declare = |(name, offset, words): &(&str, usize, usize)| {
+        assert_eq!(*offset, end, "`{name}` of a frame is not behind the member before it");
+        end += words * 4;
+        if *words == 1 { (*name).to_string() } else { format!("{name}[{words}]") }
+    };
+    text += &port.frame.iter().map(&mut declare).collect::<Vec<_>>().join(", ");
     text += ";\n};\n#endif\n\n#endif\n";
     text
 }
@@ -199,7 +177,12 @@ mod tests {
     /// C takes a definition that is repeated, and no other one of the same name.
     #[test]
     fn a_name_has_one_value() {
-        let header = super::header();
+        for header in [super::ia32(), super::armv5()] {
+            check(&header);
+        }
+    }
+
+    fn check(header: &str) {
         let mut lines: Vec<&str> = header.lines().filter_map(|line| line.strip_prefix("#define L4_")).collect();
         lines.sort_unstable();
         lines.dedup();

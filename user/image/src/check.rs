@@ -2,7 +2,8 @@
 //! What the root server checks before it believes a [`System`]: everything that
 //! it would otherwise use as an address, a length or an index.
 
-use crate::{Component, Load, Places, Resource, Small, System, layout};
+use crate::layout::{self, Layout};
+use crate::{Component, Load, Places, Resource, Small, System};
 use alloc::format;
 use alloc::string::String;
 
@@ -15,14 +16,14 @@ impl System {
     /// # Errors
     /// A sentence that names the component and what is wrong with it.
     pub fn check(&self, image_bytes: u32) -> Result<(), String> {
-        self.check_for(&Places::LOW, image_bytes)
+        self.check_for(&Layout::CURRENT, image_bytes)
     }
 
     /// The same for a processor where components without a window have these places.
     ///
     /// # Errors
     /// As [`check`](Self::check).
-    pub fn check_for(&self, low: &Places, image_bytes: u32) -> Result<(), String> {
+    pub fn check_for(&self, layout: &Layout, image_bytes: u32) -> Result<(), String> {
         if self.components.is_empty() {
             return Err("the system has no components".into());
         }
@@ -34,21 +35,21 @@ impl System {
             return Err(format!("{heartbeats} components have a heartbeat: {} can", Resource::MOST_HEARTBEATS));
         }
         self.components.iter().try_for_each(|component| {
-            self.check_component(component, low, image_bytes).map_err(|what| format!("component `{}`: {what}", component.name))
+            self.check_component(component, layout, image_bytes).map_err(|what| format!("component `{}`: {what}", component.name))
         })
     }
 
-    fn check_component(&self, component: &Component, low: &Places, image_bytes: u32) -> Result<(), String> {
-        if let Some(window) = component.window.filter(|window| !window.is_possible()) {
+    fn check_component(&self, component: &Component, layout: &Layout, image_bytes: u32) -> Result<(), String> {
+        if let Some(window) = component.window.filter(|window| !window.is_possible(&layout.windows)) {
             return Err(format!(
                 "its window cannot begin at {:#x}: the place is a multiple of 4 MiB, {} MiB below {:#x} at most",
                 window.start,
-                layout::WINDOW_MOST >> 20,
-                layout::WINDOW_END
+                layout.windows.most >> 20,
+                layout.windows.end
             ));
         }
         self.check_small(component)?;
-        let places = low.of(component.window, component.small);
+        let places = layout.of(component.window, component.small);
         for load in &component.loads {
             check_load(load, &places, image_bytes)?;
         }
@@ -73,7 +74,7 @@ impl System {
         if let Some(window) = component.window.filter(|_| component.behind_image() > room) {
             return Err(format!(
                 "its window of {} MiB has room for {} MiB behind its image, but {} MiB are to lie there: give it less memory",
-                window.bytes() >> 20,
+                window.bytes(&layout.windows) >> 20,
                 room >> 20,
                 component.behind_image() >> 20
             ));
@@ -140,7 +141,7 @@ impl System {
             Resource::Heartbeat { ms } => (Resource::LEAST_HEARTBEAT_MS..=Resource::MOST_HEARTBEAT_MS).contains(&ms),
             // The root server knows the lines that there are, and refuses others.
             Resource::Irq { .. } => true,
-            Resource::Addresses { bytes } => bytes > 0 && bytes.is_multiple_of(crate::Window::KERNEL_BYTES) && bytes <= layout::WINDOW_MOST,
+            Resource::Addresses { bytes } => bytes > 0 && bytes.is_multiple_of(crate::Window::ALIGNMENT) && bytes <= Layout::CURRENT.windows.most,
             Resource::Ports { base, count } => count > 0 && base.checked_add(count).is_some_and(|end| end <= 1 << 16),
             Resource::Device { base, bytes, address } => base.is_multiple_of(PAGE) && whole_pages(bytes) && grant_area(address, bytes),
             Resource::Shared { region, address, .. } => {
@@ -292,7 +293,7 @@ mod tests {
         let component = &mut system.components[0];
         let window = Window { start, serve: true };
         component.window = Some(window);
-        component.loads[0].address = start + Window::KERNEL_BYTES;
+        component.loads[0].address = start + Layout::CURRENT.windows.kernel_bytes;
         component.entry = component.loads[0].address;
         let address = component.places().grants;
         component.grants[0].what = Resource::Shared { region: 0, address, writable: true, dma: true };
@@ -368,7 +369,7 @@ mod tests {
             Resource::Ports { base: 8, count: 0 },
             Resource::Addresses { bytes: 0 },
             Resource::Addresses { bytes: 5 << 20 },
-            Resource::Addresses { bytes: layout::WINDOW_MOST + (4 << 20) },
+            Resource::Addresses { bytes: Layout::CURRENT.windows.most + (4 << 20) },
             Resource::Device { base: 1, bytes: 4096, address: layout::GRANTS },
             Resource::Device { base: 0, bytes: 4096, address: layout::GRANTS_END },
             Resource::Shared { region: 1, address: layout::GRANTS, writable: false, dma: false },

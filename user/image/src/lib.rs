@@ -107,7 +107,7 @@ impl Component {
     /// Where it finds what.
     #[must_use]
     pub fn places(&self) -> Places {
-        Places::LOW.of(self.window, self.small)
+        layout::Layout::CURRENT.of(self.window, self.small)
     }
 
     /// How long the watch-dog waits for a sign of life, in milliseconds, if it does.

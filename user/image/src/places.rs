@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where a component finds what: at the usual places, all of it within a window, or within a small space's size.
 
-use crate::layout;
+use crate::layout::{self, Layout, Windows};
 use alloc::vec;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// Addresses up to [`layout::WINDOW_END`] for all that a component maps. It can be a server there: the spaces that it makes
-/// show it, and have the addresses below.
+/// Addresses up to [`Windows::end`] for what a component maps. Where the kernel has servers it can be one there: the spaces that it
+/// makes show it, and have the addresses below.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Its first address, a multiple of [`Window::KERNEL_BYTES`]. The kernel's part is there.
+    /// Its first address, a multiple of [`Window::ALIGNMENT`]. The kernel's part is there, if windows have one.
     pub start: u32,
     /// Whether the component is made a server where the kernel has any.
     pub serve: bool,
 }
 
 impl Window {
-    /// Bytes of the kernel's part: the information page and the UTCBs.
-    pub const KERNEL_BYTES: u32 = 4 << 20;
+    /// What the addresses of windows, and their bytes, are multiples of.
+    pub const ALIGNMENT: u32 = 4 << 20;
 
     /// Its bytes.
     #[must_use]
-    pub const fn bytes(self) -> u32 {
-        layout::WINDOW_END.wrapping_sub(self.start)
+    pub const fn bytes(self, windows: &Windows) -> u32 {
+        windows.end.wrapping_sub(self.start)
     }
 
     /// Whether there can be such a window.
     #[must_use]
-    pub const fn is_possible(self) -> bool {
-        let fits = self.start >= layout::WINDOW_END - layout::WINDOW_MOST && self.start < layout::WINDOW_START_BLOCK - Self::KERNEL_BYTES;
-        fits && self.start.is_multiple_of(Self::KERNEL_BYTES)
+    pub const fn is_possible(self, windows: &Windows) -> bool {
+        let fits = self.start >= windows.end - windows.most && self.start < windows.start_block - Self::ALIGNMENT;
+        fits && self.start.is_multiple_of(Self::ALIGNMENT)
     }
 }
 
@@ -107,37 +107,31 @@ pub struct Places {
 
 impl Places {
     /// Without a window.
-    pub const LOW: Self = layout::current::PLACES;
+    pub const LOW: Self = Layout::CURRENT.places;
 
-    /// Of a component with these, or neither.
+    /// Within a window. Files are below them and not for long: Linux reads its own at the start, and uses the addresses for something else.
     #[must_use]
-    pub fn of(self, window: Option<Window>, small: Option<Small>) -> Self {
-        match (window, small) {
-            (Some(window), _) => Self::within(window),
-            (None, Some(small)) => Self::below(small.bytes),
-            (None, None) => self,
-        }
-    }
-
-    /// Within a window. Start block, heap and stack are near each other, so that one translation table is enough. Files
-    /// are below them and not for long: Linux reads its own at the start, and uses the addresses for something else.
-    #[must_use]
-    pub const fn within(window: Window) -> Self {
-        let image = window.start + Window::KERNEL_BYTES;
-        let rest = layout::WINDOW_START_BLOCK;
+    pub const fn within(window: Window, layout: &Layout) -> Self {
+        let windows = &layout.windows;
+        let image = window.start + windows.kernel_bytes;
+        let rest = windows.start_block;
+        // One translation table for the start block, the heap and the stack.
+        let stack_end = rest + Window::ALIGNMENT;
+        let (grants, grants_end) =
+            if windows.have_grants { (stack_end, windows.end) } else { (layout.places.grants, layout.places.grants_end) };
         Self {
             image,
             image_end: rest,
             start_block: rest,
             heap: rest + (64 << 10),
             heap_most: 2 << 20,
-            stack_end: rest + Window::KERNEL_BYTES,
-            grants: rest + Window::KERNEL_BYTES,
-            grants_end: layout::WINDOW_END,
+            stack_end,
+            grants,
+            grants_end,
             files: image,
             files_end: rest,
-            own: layout::WINDOW_END,
-            own_end: layout::WINDOW_END,
+            own: windows.end,
+            own_end: windows.end,
         }
     }
 
@@ -213,22 +207,31 @@ mod tests {
 
     #[test]
     fn windows_are_above_what_else_is_mapped_and_end_where_users_do() {
-        let window = |start| Window { start, serve: true };
+        let (windows, window) = (layout::ia32::LAYOUT.windows, |start| Window { start, serve: true });
         for start in [0x6000_0000, 0xa000_0000, 0xc000_0000] {
-            assert!(window(start).is_possible(), "{start:#x}");
+            assert!(window(start).is_possible(&windows), "{start:#x}");
         }
         for start in [0, 0x5fc0_0000, 0xc000_1000, 0xc010_0000, layout::WINDOW_START_BLOCK, layout::WINDOW_END, u32::MAX] {
-            assert!(!window(start).is_possible(), "{start:#x}");
+            assert!(!window(start).is_possible(&windows), "{start:#x}");
         }
-        assert_eq!(window(0xc000_0000).bytes(), 512 << 20);
+        assert_eq!(window(0xc000_0000).bytes(&windows), 512 << 20);
     }
 
     #[test]
     fn what_is_in_a_window_is_apart() {
-        let at = Places::within(Window { start: 0xc000_0000, serve: true });
+        let at = Places::within(Window { start: 0xc000_0000, serve: true }, &layout::ia32::LAYOUT);
         assert!(at.image == 0xc040_0000 && at.image_end <= at.start_block && at.start_block < at.heap);
         // A page at least is free below the stack.
         assert!(at.heap + at.heap_most < at.stack_end - 2 * layout::STACK_BYTES);
         assert!(at.stack_end <= at.grants && at.files_end <= at.start_block && at.grants_end == layout::WINDOW_END);
+    }
+
+    #[test]
+    fn what_is_shared_has_one_address_where_caches_are_virtual() {
+        let layout = layout::armv5::LAYOUT;
+        let window = Window { start: 0xa000_0000, serve: false };
+        let (at, low) = (Places::within(window, &layout), layout.places);
+        assert!(window.is_possible(&layout.windows) && at.image == window.start && at.stack_end < layout.windows.end);
+        assert!((at.grants, at.grants_end) == (low.grants, low.grants_end) && at.grants_end <= window.start);
     }
 }

@@ -124,7 +124,7 @@ struct Next {
 impl Next {
     /// The first of a component, or of all.
     fn of(processor: Processor, window: Option<Window>, small: Option<Small>) -> Self {
-        let places = processor.places().of(window, small);
+        let places = processor.layout().of(window, small);
         let step = if small.is_some() { abi::PAGE_SIZE } else { TABLE_SPAN };
         let regions = processor.has_virtual_caches().then(BTreeMap::new);
         Self { address: places.grants, step, files_end: window.map(|_| places.files_end), regions }
@@ -185,7 +185,7 @@ fn grants(
         grants.push(Grant { name: ports.name.clone(), what: Resource::Ports { base: *ports.base.get_ref(), count: ports.count } });
     }
     // Where there are no windows, nobody gets addresses for any.
-    for addresses in component.addresses.iter().filter(|_| processor.has_windows()) {
+    for addresses in component.addresses.iter().filter(|_| processor.has_servers()) {
         grants.push(Grant { name: addresses.name.clone(), what: Resource::Addresses { bytes: description.bytes(&addresses.size)? } });
     }
     for device in &component.devices {
@@ -219,11 +219,12 @@ fn grants(
 
 /// A Linux has as much memory as vmalloc leaves it of its window.
 fn check_window(description: &Description, source: &crate::description::Component, made: &Component) -> Result<()> {
-    let Some(linux) = server::layout(source.package())? else { return Ok(()) };
+    let processor = description.processor;
+    let Some(linux) = server::layout(source.package(), processor)? else { return Ok(()) };
     let room = linux.ram_end.saturating_sub(made.image_end());
     let Some(piece) = source.memory.iter().find(|piece| piece.behind_image).filter(|_| made.behind_image() > room) else { return Ok(()) };
-    let size = layout::WINDOW_END - linux.window;
-    let sizes = server::larger(source.package())?.map_or_else(String::new, |size| format!(", or write `window = \"{}\"`", text_of(size)));
+    let size = processor.layout().windows.end - linux.window;
+    let sizes = server::larger(source.package(), processor)?.map_or_else(String::new, |size| format!(", or write `window = \"{}\"`", text_of(size)));
     let (name, window, room) = (&made.name, text_of(size), room >> 20);
     let what = format!("the window of `{name}`, {window}, has room for {room} MiB of memory behind the image: give it no more{sizes}");
     Err(description.wrong(&piece.size, &what))
@@ -276,7 +277,7 @@ pub fn image(
     let mut components = Vec::new();
     // Elsewhere components that are to be small are large.
     let (homes, places) =
-        if processor.has_windows() { description.homes()? } else { (Vec::new(), vec![None; description.component.len()]) };
+        if processor.has_servers() { description.homes()? } else { (Vec::new(), vec![None; description.component.len()]) };
     let mut next = Next::of(processor, None, None);
     for (source, small) in description.component.iter().zip(places) {
         let name = source.name.get_ref().clone();
@@ -293,6 +294,7 @@ pub fn image(
         if !processor.has_virtual_caches() {
             next = Next::of(processor, window, small);
         }
+        next.files_end = window.map(|_| processor.layout().of(window, small).files_end);
         let mut component = Component {
             // The console shows names.
             arguments: if name == "console" { names.clone() } else { source.arguments.clone() },
@@ -319,14 +321,15 @@ pub fn image(
         };
         fill_large_pages(&mut component);
         check_window(description, source, &component)?;
-        if let Some(linux) = server::layout(source.package())? {
+        // Where caches are virtual, it is where the network has it.
+        if let Some(linux) = server::layout(source.package(), processor)?.filter(|_| !processor.has_virtual_caches()) {
             place_network(&mut component, linux.ram_end, |region| shared.get(usize::from(region)).map_or(0, |region| region.bytes));
         }
         components.push(component);
     }
     let system = System { name: description.name(), seed, components, shared, homes };
     // What the root server would refuse at boot is refused here.
-    system.check_for(&processor.places(), image.0.len() as u32).map_err(|what| anyhow!("{}: {what}", description.name()))?;
+    system.check_for(&processor.layout(), image.0.len() as u32).map_err(|what| anyhow!("{}: {what}", description.name()))?;
     let system = postcard::to_allocvec(&system)?;
     let system_offset = image.add(&system);
     Ok(seal(image.0, &root, (root_offset, system_offset, system.len() as u32)))
@@ -378,7 +381,7 @@ mod tests {
     #[test]
     fn shared_memory_has_one_address_where_caches_are_virtual() {
         let mut next = Next::of(Processor::Armv5, None, None);
-        let start = Processor::Armv5.places().grants;
+        let start = Processor::Armv5.layout().places.grants;
         let [first, device, second] = [next.take_for_region(3, 4096), next.take(4096), next.take_for_region(1, TABLE_SPAN + 1)];
         assert_eq!([first, device, second], [start, start + TABLE_SPAN, start + 2 * TABLE_SPAN]);
         assert_eq!(

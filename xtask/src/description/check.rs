@@ -5,7 +5,7 @@ use super::{BYTES_A_THREAD, Component, Description};
 use crate::linux::server;
 use crate::machine::board::Board;
 use anyhow::Result;
-use image::{Places, Small, Window, layout};
+use image::{Places, Small, Window};
 use toml::Spanned;
 
 /// Bytes of a grant's name: as many as the Linux server reads (`start.c`).
@@ -80,15 +80,16 @@ impl Description {
                 self.region(&share.region)?;
             }
             self.check_grants(component)?;
-            if server::is_server(component.package()) && board.linux.is_none() {
-                let what = format!("there is no Linux for the board `{}`: leave this component out", board.name());
+            let package = component.package();
+            if server::is_server(package) && (board.linux.is_none() || server::layout(package, board.processor)?.is_none()) {
+                let what = format!("there is no `{package}` for the board `{}`: leave this component out", board.name());
                 return Err(self.wrong(&component.name, &what));
             }
             self.check_window(component)?;
             self.check_small(component)?;
             for addresses in &component.addresses {
                 let bytes = self.bytes(&addresses.size)?;
-                if bytes == 0 || bytes % Window::KERNEL_BYTES != 0 || bytes > layout::WINDOW_MOST {
+                if bytes == 0 || bytes % Window::ALIGNMENT != 0 || bytes > self.processor.layout().windows.most {
                     return Err(self.wrong(&addresses.size, "a server's window has a multiple of 4M, and 2048M at most"));
                 }
             }
@@ -263,7 +264,7 @@ mod tests {
     #[test]
     fn names_what_a_board_lacks() {
         for (keys, reason) in [
-            ("package = \"linux\"", ":2: there is no Linux for the board `versatilepb`: leave this component out"),
+            ("package = \"linux-tests\"", ":2: there is no `linux-tests` for the board `versatilepb`: leave this component out"),
             ("ports = [{ as = \"x\", base = 8, count = 8 }]", ":3: the board `versatilepb` has no I/O ports: leave `ports` out"),
         ] {
             let text = format!("[[component]]\nname = \"a\"\n{keys}\n");
@@ -273,6 +274,8 @@ mod tests {
         // A board of which nothing is left behind its clock.
         let board = std::fs::read_to_string("../boards/versatilepb.toml").expect("a board");
         let (clock, _) = board.split_once("[device.disk]").expect("a disk behind the clock");
+        let (before, linux) = clock.split_once("[linux]").expect("a Linux");
+        let clock = before.to_owned() + linux.split_once("\n\n").expect("something behind it").1;
         let folder = std::env::temp_dir().join(format!("macadamia-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let bare = folder.join("bare.toml");
@@ -282,8 +285,10 @@ mod tests {
             parse_on(&bare, &text).err().map(|error| error.to_string())
         };
         let (pci, net) = (said("pci = [{ as = \"card\", device = 6 }]"), said("net = true"));
+        let linux = said("package = \"linux\"");
         std::fs::remove_dir_all(&folder).expect("removed");
         assert_eq!(pci.as_deref(), Some("x.toml:3: the board `bare` has no PCI bus: leave `pci` out"));
+        assert_eq!(linux.as_deref(), Some("x.toml:2: there is no `linux` for the board `bare`: leave this component out"));
         assert_eq!(net.as_deref(), Some("x.toml:3: the board `bare` has no network, as it has no `nic`: leave `net` out"));
         assert!(parse_for("versatilepb", "[devices]\nconsole = {}\nclock = {}\n[[component]]\nname = \"a\"\nsmall = \"16M\"\n").is_ok());
     }

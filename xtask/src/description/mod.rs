@@ -16,7 +16,7 @@ mod sockets;
 mod sources;
 
 use crate::linux::server;
-use crate::machine::board::Board;
+use crate::machine::board::{Board, Processor};
 use crate::machine::spaces::Spaces;
 use anyhow::{Context, Result};
 use image::{Small, Window};
@@ -47,6 +47,9 @@ pub struct Description {
     /// The names of all of them: the components that drive them are called so.
     #[serde(skip)]
     pub devices: BTreeSet<String>,
+    /// The board's.
+    #[serde(skip)]
+    pub processor: Processor,
     #[serde(skip)]
     sources: Sources,
 }
@@ -481,7 +484,7 @@ fn merged(sources: &Sources, board: &Board) -> Result<Description, Mistake> {
     }
     let devices = devices::insert(root.get_mut(), read(&board_text)?.into_inner(), &board.name(), text.len())?;
     let description = Description::deserialize(toml::Deserializer::from(root)).map_err(|error| wrong_toml(&error))?;
-    Ok(Description { devices, ..description })
+    Ok(Description { devices, processor: board.processor, ..description })
 }
 
 impl Description {
@@ -586,7 +589,7 @@ impl Description {
         for i in 0..self.component.len() {
             let Component { window: Some(size), .. } = &self.component[i] else { continue };
             let package = self.component[i].package();
-            let sizes = server::sizes(package)?;
+            let sizes = server::sizes(package, self.processor)?;
             let bytes = self.bytes(size)?;
             match sizes.iter().find(|(other, _)| *other == bytes) {
                 Some((_, package)) => self.component[i].package = Some(spanned((*package).into())),
@@ -604,9 +607,9 @@ impl Description {
 
     /// A Linux's window, and whether it serves there.
     pub fn window(&self, component: &Component) -> Result<Option<Window>> {
-        let Some(layout) = server::layout(component.package())? else { return Ok(None) };
+        let Some(layout) = server::layout(component.package(), self.processor)? else { return Ok(None) };
         let server = component.server.as_ref().map_or_else(Server::default, |server| *server.get_ref());
-        Ok(Some(Window { start: layout.window, serve: server == Server::Auto }))
+        Ok(Some(Window { start: layout.window, serve: server == Server::Auto && self.processor.has_servers() }))
     }
 
     /// A piece of shared memory: its index, and its bytes.

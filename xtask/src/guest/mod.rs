@@ -6,7 +6,7 @@ pub mod batch;
 use crate::build::{self, Options, Seed, Wire};
 use crate::description::Interface;
 use crate::linux::root::{self, Insert};
-use crate::linux::{FOLDER, files, musl, server};
+use crate::linux::{self, files, musl, server};
 use crate::machine::Emulator;
 use crate::machine::board;
 use crate::machine::emulator::{self, Machine};
@@ -194,8 +194,8 @@ pub fn compile_small(source: impl AsRef<Path>) -> Result<Vec<u8>> {
 
 fn compile_with(mut gcc: Command, source: &Path, suffix: &str) -> Result<Vec<u8>> {
     let name = source.file_stem().context("a source without a name")?.to_string_lossy();
-    std::fs::create_dir_all(FOLDER)?;
-    let program = Path::new(FOLDER).join(format!("{name}{suffix}"));
+    std::fs::create_dir_all(linux::folder())?;
+    let program = linux::folder().join(format!("{name}{suffix}"));
     gcc.args(["-static", "-O2", "-pthread", "-Wall", "-Wno-unused-result", "-o"]).arg(&program);
     if source.is_dir() {
         gcc.args(files(source)?.iter().filter(|file| file.extension().is_some_and(|extension| extension == "c")));

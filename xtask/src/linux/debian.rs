@@ -3,7 +3,7 @@
 //! packages, fetched once and kept under `target/linux`.
 
 use super::packages::{Apt, mirror};
-use super::{FOLDER, files};
+use super::{files, folder};
 use crate::machine::board;
 use crate::process::run;
 use anyhow::{Context, Result};
@@ -16,7 +16,7 @@ pub fn image(image: &Path) -> Result<()> {
     let archive = packages()?;
     let sources = sources()?;
     eprintln!("making the disk");
-    let tree = Path::new(FOLDER).join("debian");
+    let tree = folder().join("debian");
     let script = "set -e; rm -rf \"$2\"; mkdir \"$2\"; tar -xf \"$1\" -C \"$2\" --exclude='./dev/*'; cp -R \"$4\"/. \"$2/usr/src\"; \
                   linux/debian/customise \"$2\"; /sbin/mkfs.ext4 -q -F -d \"$2\" \"$3\"; rm -rf \"$2\"";
     // Who is not root still wants root's files on the disk.
@@ -27,7 +27,7 @@ pub fn image(image: &Path) -> Result<()> {
 /// The packages, installed into an archive, once.
 pub fn packages() -> Result<PathBuf> {
     let packages = std::fs::read_to_string("linux/debian/packages")?;
-    let archive = Path::new(FOLDER).join("debian.tar");
+    let archive = folder().join("debian.tar");
     let stamp = archive.with_extension("packages");
     if !archive.exists() || std::fs::read_to_string(&stamp).is_ok_and(|old| old != packages) {
         eprintln!("installing Debian for i386 into an archive (a minute or two)");
@@ -46,27 +46,27 @@ pub fn packages() -> Result<PathBuf> {
 /// The source packages, unpacked and patched, in a folder each that has the package's name.
 fn sources() -> Result<PathBuf> {
     let wanted = std::fs::read_to_string("linux/debian/sources")?;
-    let folder = Path::new(FOLDER).join("debian.sources");
-    let stamp = folder.with_extension("sources.unpacked");
-    if folder.exists() && std::fs::read_to_string(&stamp).is_ok_and(|old| old == wanted) {
-        return Ok(folder);
+    let unpacked_to = folder().join("debian.sources");
+    let stamp = unpacked_to.with_extension("sources.unpacked");
+    if unpacked_to.exists() && std::fs::read_to_string(&stamp).is_ok_and(|old| old == wanted) {
+        return Ok(unpacked_to);
     }
     let apt = Apt::new()?;
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder)?;
+    if unpacked_to.exists() {
+        std::fs::remove_dir_all(&unpacked_to)?;
     }
-    std::fs::create_dir_all(&folder)?;
+    std::fs::create_dir_all(&unpacked_to)?;
     for package in wanted.split_whitespace() {
         eprintln!("fetching the source package {package}");
-        let place = Path::new(FOLDER).join("apt/source").join(package);
+        let place = folder().join("apt/source").join(package);
         if place.exists() {
             std::fs::remove_dir_all(&place)?;
         }
         std::fs::create_dir_all(&place)?;
         apt.get(&["source", package], &place)?;
         let unpacked = files(&place)?.into_iter().find(|path| path.is_dir()).with_context(|| format!("{package} was not unpacked"))?;
-        std::fs::rename(unpacked, folder.join(package))?;
+        std::fs::rename(unpacked, unpacked_to.join(package))?;
     }
     std::fs::write(stamp, wanted)?;
-    Ok(folder)
+    Ok(unpacked_to)
 }

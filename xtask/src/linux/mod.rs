@@ -9,11 +9,19 @@ mod patched;
 pub mod root;
 pub mod server;
 
+use crate::machine::board;
 use anyhow::Result;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Where what is built and fetched is kept.
+/// Where what is built and fetched is kept, for the board if none is asked for.
 pub const FOLDER: &str = "target/linux";
+
+/// The same for the board that was chosen.
+pub fn folder() -> PathBuf {
+    let board = board::chosen();
+    if board.is_default() { FOLDER.into() } else { Path::new(FOLDER).join(board.name()) }
+}
+
 /// What is in a folder, in the order of the names.
 pub fn files(folder: impl AsRef<std::path::Path>) -> Result<Vec<PathBuf>> {
     let mut found: Vec<PathBuf> = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;

@@ -2,7 +2,7 @@
 //! Programs that can be small (docs/small-spaces.md): linked with musl, which finds what belongs to a thread at offsets that are not
 //! negative; and position-independent, so that they need not lie where others do.
 
-use super::{FOLDER, packages};
+use super::{folder, packages};
 use crate::machine::board;
 use crate::process::run;
 use anyhow::{Context, Result, ensure};
@@ -31,7 +31,7 @@ fn specs() -> Result<PathBuf> {
          *endfile:\ncrtendS.o%s {lib}/crtn.o\n\n\
          *link:\n-m elf_i386 %{{!r:-static -pie --no-dynamic-linker -z text -z noexecstack}}\n"
     );
-    let path = std::env::current_dir()?.join(FOLDER).join("musl.specs");
+    let path = std::env::current_dir()?.join(folder()).join("musl.specs");
     if fs::read_to_string(&path).ok().as_ref() != Some(&text) {
         fs::write(&path, text)?;
     }
@@ -47,7 +47,7 @@ pub fn compiler() -> Result<Command> {
 
 /// BusyBox with Debian's options for its static one, built of Debian's source as its authors made it, unless that was done before.
 pub fn busybox() -> Result<PathBuf> {
-    let tree = std::env::current_dir()?.join(FOLDER).join("busybox-musl");
+    let tree = std::env::current_dir()?.join(folder()).join("busybox-musl");
     let program = tree.join("busybox");
     if program.exists() {
         return Ok(program);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Debian's packages for i386, by a private apt configuration: this machine's own is left alone.
 
-use super::{FOLDER, files};
+use super::{files, folder};
 use crate::machine::board;
 use crate::process::run;
 use anyhow::{Context, Result, ensure};
@@ -44,7 +44,7 @@ pub fn source(package: &str) -> Result<PathBuf> {
 
 /// Lets `fetch` fill a folder of this name, once.
 fn fetched(name: &str, fetch: impl FnOnce(&Path, &Apt) -> Result<()>) -> Result<PathBuf> {
-    let place = std::env::current_dir()?.join(FOLDER).join("packages").join(name);
+    let place = std::env::current_dir()?.join(folder()).join("packages").join(name);
     if !place.exists() {
         eprintln!("fetching packages of Debian for i386: {name}");
         let apt = Apt::new()?;
@@ -68,7 +68,7 @@ impl Apt {
     /// # Errors
     /// If no mirror is known or its lists cannot be fetched.
     pub fn new() -> Result<Self> {
-        let folder = std::env::current_dir()?.join(FOLDER).join("apt");
+        let folder = std::env::current_dir()?.join(folder()).join("apt");
         for name in ["lists/partial", "cache/archives/partial"] {
             std::fs::create_dir_all(folder.join(name))?;
         }

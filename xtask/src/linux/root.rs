@@ -2,7 +2,7 @@
 //! Linux's first root file systems: of the shell, of what mounts a disk, and with files of a run in them.
 
 use super::patched::put;
-use super::{FOLDER, files, musl, packages};
+use super::{files, folder, musl, packages};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ const INITRAMFS: &str = "initramfs";
 /// The file that a description's `from` names.
 pub fn file(from: &str) -> PathBuf {
     if [BUSYBOX, SMALL_BUSYBOX, INITRAMFS].contains(&from) {
-        Path::new(FOLDER).join(from).with_extension("cpio")
+        folder().join(from).with_extension("cpio")
     } else {
         PathBuf::from(from)
     }
@@ -38,14 +38,14 @@ pub fn make_file(from: &str) -> Result<()> {
 pub fn root_with(inserts: &[Insert]) -> Result<PathBuf> {
     make_file(BUSYBOX)?;
     let root = with_inserts(BUSYBOX, inserts)?;
-    let path = Path::new(FOLDER).join("native.cpio");
+    let path = folder().join("native.cpio");
     std::fs::write(&path, root)?;
     Ok(path)
 }
 
 /// Debian's BusyBox for i386.
 fn debians_busybox() -> Result<PathBuf> {
-    let binary = Path::new(FOLDER).join(BUSYBOX);
+    let binary = folder().join(BUSYBOX);
     if !binary.exists() {
         std::fs::copy(packages::binaries(&["busybox-static"])?.join("bin/busybox"), &binary)?;
     }

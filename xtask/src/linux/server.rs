@@ -3,11 +3,10 @@
 //! cached under `target/linux`; and Linux for the machine itself.
 
 use super::patched::{self, put};
-use super::{FOLDER, files};
-use crate::machine::board;
+use super::{files, folder};
+use crate::machine::board::{self, Processor};
 use anyhow::{Context, Result, bail, ensure};
-use image::Window;
-use image::layout::WINDOW_END;
+use image::layout::ia32::LAYOUT as IA32;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,6 +17,8 @@ struct Server {
     package: &'static str,
     /// What a description may call it together with its window's size.
     family: &'static str,
+    /// What it runs on.
+    processor: Processor,
     /// Its source, unpacked, under `target/linux`.
     folder: &'static str,
     /// The header that places it.
@@ -36,44 +37,60 @@ struct Header {
 }
 
 const LAYOUT: Header = Header { file: "linux/x86/layout.h", text: include_str!("../../../linux/x86/layout.h") };
+const ARM_LAYOUT: Header = Header { file: "linux/arm/os-L4/layout.h", text: include_str!("../../../linux/arm/os-L4/layout.h") };
 const SMALL_LAYOUT: Header = Header { file: "tests/linux/small-layout.h", text: include_str!("../../../tests/linux/small-layout.h") };
 
-const SERVERS: [Server; 5] = [
-    Server { package: "linux", family: "linux", folder: "source", layout: LAYOUT, start: None, tests: false },
-    Server { package: "linux-1g", family: "linux", folder: "window-1g", layout: LAYOUT, start: Some(WINDOW_END - (1 << 30)), tests: false },
-    Server { package: "linux-2g", family: "linux", folder: "window-2g", layout: LAYOUT, start: Some(WINDOW_END - (2 << 30)), tests: false },
-    Server { package: "linux-tests", family: "linux-tests", folder: "source", layout: LAYOUT, start: None, tests: true },
-    Server { package: "linux-small", family: "linux-small", folder: "small", layout: SMALL_LAYOUT, start: None, tests: false },
+const SERVERS: [Server; 6] = [
+    USUAL,
+    Server { package: "linux-1g", family: "linux", folder: "window-1g", start: Some(IA32.windows.end - (1 << 30)), ..USUAL },
+    Server { package: "linux-2g", family: "linux", folder: "window-2g", start: Some(IA32.windows.end - (2 << 30)), ..USUAL },
+    Server { package: "linux-tests", family: "linux-tests", tests: true, ..USUAL },
+    Server { package: "linux-small", family: "linux-small", folder: "small", layout: SMALL_LAYOUT, ..USUAL },
+    Server { processor: Processor::Armv5, layout: ARM_LAYOUT, ..USUAL },
 ];
+const USUAL: Server = Server {
+    package: "linux",
+    family: "linux",
+    processor: Processor::Ia32,
+    folder: "source",
+    layout: LAYOUT,
+    start: None,
+    tests: false,
+};
 const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
 /// Its names for the window's start, and for the place of the image.
 const START: &str = "L4_USER_END";
 const BASE: &str = "L4_SERVER_BASE";
 /// The file that a server's own takes the place of.
 const LAYOUT_FILE: &str = "layout.h";
-/// Folders of ours, and where they go in the source.
-const OURS: [(&str, &str); 4] = [
-    ("linux/os-L4", "arch/um/os-L4"),
-    ("linux/tests", "arch/um/os-L4/tests"),
-    ("linux/x86", "arch/x86/um/os-L4"),
-    ("linux/vdso", "arch/x86/um/asm/vdso"),
+/// Folders and files of ours, and where they go in the source.
+const OURS: [(&str, &str); 2] = [("linux/os-L4", "arch/um/os-L4"), ("linux/tests", "arch/um/os-L4/tests")];
+/// The same of a processor.
+const OURS_OF_IA32: [(&str, &str); 2] = [("linux/x86", "arch/x86/um/os-L4"), ("linux/vdso", "arch/x86/um/asm/vdso")];
+const MAKEFILE: &str = "linux/arm/Makefile.um";
+const OURS_OF_ARM: [(&str, &str); 5] = [
+    ("linux/arm", "arch/arm/um"),
+    (MAKEFILE, "arch/arm"),
+    ("linux/arm/asm", "arch/arm/um/asm"),
+    ("linux/arm/sysdep", "arch/arm/um/shared/sysdep"),
+    ("linux/arm/os-L4", "arch/arm/um/os-L4"),
 ];
 /// What is built of a server.
 const IMAGE: &str = "vmlinux";
 
-fn server(package: &str) -> Option<&'static Server> {
-    SERVERS.iter().find(|server| server.package == package)
+fn server(package: &str, processor: Processor) -> Option<&'static Server> {
+    SERVERS.iter().find(|server| server.package == package && server.processor == processor)
 }
 
-/// Whether a component's ELF file is built here.
+/// Whether a component's ELF file is built here, for some processor.
 pub fn is_server(package: &str) -> bool {
-    server(package).is_some()
+    SERVERS.iter().any(|server| server.package == package)
 }
 
 /// A server's ELF file; nothing if it is not built here.
 pub fn elf(package: &str) -> Option<PathBuf> {
-    server(package).map(|server| {
-        let source = Path::new(FOLDER).join(server.folder);
+    server(package, board::chosen().processor).map(|server| {
+        let source = folder().join(server.folder);
         if server.tests { with_tests(&source) } else { source.join(IMAGE) }
     })
 }
@@ -98,9 +115,23 @@ impl Server {
         let line = |line: &str| {
             let placed =
                 |name, address: u32| line.starts_with(&format!("#define {name}")).then(|| format!("#define {name}\t0x{address:08x}\n"));
-            placed(START, start).or_else(|| placed(BASE, start + Window::KERNEL_BYTES)).unwrap_or_else(|| format!("{line}\n"))
+            placed(START, start).or_else(|| placed(BASE, start + IA32.windows.kernel_bytes)).unwrap_or_else(|| format!("{line}\n"))
         };
         self.layout.text.lines().map(line).collect()
+    }
+
+    /// The bytes of its window.
+    fn bytes(&self) -> Result<u32> {
+        Ok(self.processor.layout().windows.end - self.layout()?.window)
+    }
+
+    /// What of ours is in it.
+    fn ours(&self) -> Vec<(&'static str, &'static str)> {
+        let own: &[_] = match self.processor {
+            Processor::Ia32 => &OURS_OF_IA32,
+            Processor::Armv5 => &OURS_OF_ARM,
+        };
+        [&OURS, own].concat()
     }
 
     fn layout(&self) -> Result<Layout> {
@@ -116,44 +147,67 @@ impl Server {
 }
 
 /// Where a server is; nothing if the package is none.
-pub fn layout(package: &str) -> Result<Option<Layout>> {
-    server(package).map(Server::layout).transpose()
+pub fn layout(package: &str, processor: Processor) -> Result<Option<Layout>> {
+    server(package, processor).map(Server::layout).transpose()
 }
 
 /// The packages that a description may mean by a package's name, each with the bytes of its window.
-pub fn sizes(package: &str) -> Result<Vec<(u32, &'static str)>> {
-    let of = |server: &'static Server| Ok((WINDOW_END - server.layout()?.window, server.package));
-    SERVERS.iter().filter(|server| server.family == package).map(of).collect()
+pub fn sizes(package: &str, processor: Processor) -> Result<Vec<(u32, &'static str)>> {
+    let of = |server: &'static Server| Ok((server.bytes()?, server.package));
+    SERVERS.iter().filter(|server| server.family == package && server.processor == processor).map(of).collect()
 }
 
 /// The bytes of the next larger window than a server's, if there is one.
-pub fn larger(package: &str) -> Result<Option<u32>> {
-    let Some(server) = server(package) else { return Ok(None) };
-    let own = WINDOW_END - server.layout()?.window;
-    Ok(sizes(server.family)?.into_iter().map(|(bytes, _)| bytes).filter(|bytes| *bytes > own).min())
+pub fn larger(package: &str, processor: Processor) -> Result<Option<u32>> {
+    let Some(server) = server(package, processor) else { return Ok(None) };
+    let own = server.bytes()?;
+    Ok(sizes(server.family, processor)?.into_iter().map(|(bytes, _)| bytes).filter(|bytes| *bytes > own).min())
 }
 
 /// Where the first server among the packages is, which the machine model watches.
 pub fn watched(packages: &[String]) -> Result<Option<Layout>> {
-    packages.iter().find_map(|package| server(package)).map(Server::layout).transpose()
+    let processor = board::chosen().processor;
+    packages.iter().find_map(|package| server(package, processor)).map(Server::layout).transpose()
 }
 
 /// Builds a server, if the package is one.
 pub fn build(package: &str) -> Result<()> {
-    let Some(server) = server(package) else { return Ok(()) };
-    let source = Path::new(FOLDER).join(server.folder);
+    let Some(server) = server(package, board::chosen().processor) else { return Ok(()) };
+    let source = folder().join(server.folder);
     unpack(&source, &files("linux/patches")?)?;
-    for (from, to) in OURS {
-        for file in files(from)? {
+    for (from, to) in server.ours() {
+        for file in parts(from)? {
             let name = file.file_name().context("a file without a name")?;
             let contents = if name == LAYOUT_FILE { server.header().into_bytes() } else { std::fs::read(&file)? };
             put(&source.join(to).join(name), &contents)?;
         }
     }
-    put(&source.join("arch/um/os-L4/abi.h"), abi_header::header().as_bytes())?;
-    configure(&source, "um", &std::fs::read_to_string("linux/config")?)?;
+    let header = match server.processor {
+        Processor::Ia32 => abi_header::ia32(),
+        Processor::Armv5 => abi_header::armv5(),
+    };
+    put(&source.join("arch/um/os-L4/abi.h"), header.as_bytes())?;
+    configure(&source, "um", &choices(server.processor)?)?;
     make(&source, "um", &[IMAGE])?;
-    if server.tests { make_tests(&source) } else { Ok(()) }
+    if server.tests { make_tests(server, &source) } else { Ok(()) }
+}
+
+/// The files of a folder of ours, or the file itself.
+fn parts(from: &str) -> Result<Vec<PathBuf>> {
+    let from = PathBuf::from(from);
+    if from.is_file() {
+        return Ok(vec![from]);
+    }
+    Ok(files(from)?.into_iter().filter(|file| file.is_file() && *file != Path::new(MAKEFILE)).collect())
+}
+
+/// What Linux is built with.
+fn choices(processor: Processor) -> Result<String> {
+    let own = match processor {
+        Processor::Ia32 => "CONFIG_M686=y\n",
+        Processor::Armv5 => "",
+    };
+    Ok(std::fs::read_to_string("linux/config")? + own)
 }
 
 /// The ELF file of the server that has `linux/tests` in it, of a source.
@@ -162,12 +216,12 @@ fn with_tests(source: &Path) -> PathBuf {
 }
 
 /// Links the server once more with `linux/tests`, if that was not done with this one and these.
-fn make_tests(source: &Path) -> Result<()> {
+fn make_tests(server: &Server, source: &Path) -> Result<()> {
     let (plain, of) = (source.join(IMAGE), source.with_extension("tests-of"));
     // What is only for tests leaves the plain image as it is.
     let made_from = || {
         let mut contents = std::fs::read(&plain)?;
-        for file in OURS.iter().map(|(from, _)| files(from)).collect::<Result<Vec<_>>>()?.concat() {
+        for file in server.ours().iter().map(|(from, _)| parts(from)).collect::<Result<Vec<_>>>()?.concat() {
             contents.append(&mut std::fs::read(file)?);
         }
         anyhow::Ok(contents)
@@ -184,10 +238,10 @@ fn make_tests(source: &Path) -> Result<()> {
 
 /// Builds Linux for the machine itself, of the same source without our patches.
 pub fn native() -> Result<PathBuf> {
-    let source = Path::new(FOLDER).join("native");
+    let source = folder().join("native");
     unpack(&source, &[])?;
     // Choices that only User-Mode Linux has.
-    let ours = ["CONFIG_UML", "CONFIG_M686", "CONFIG_MAGIC_SYSRQ", "CONFIG_VMAP_STACK"];
+    let ours = ["CONFIG_UML", "CONFIG_MAGIC_SYSRQ", "CONFIG_VMAP_STACK"];
     let shared = std::fs::read_to_string("linux/config")?;
     let shared = shared.lines().filter(|line| !ours.iter().any(|choice| line.starts_with(choice)));
     let wanted = shared.map(|line| format!("{line}\n")).collect::<String>() + &std::fs::read_to_string("linux/native-config")?;
@@ -222,10 +276,14 @@ fn version(source: &Path) -> String {
     format!("{}.{}.{}", of("VERSION "), of("PATCHLEVEL "), of("SUBLEVEL "))
 }
 
-/// `make` in a source tree of the kernel.
+/// `make` in a source tree of the kernel, `um` or for the machine itself.
 pub fn kernel_make(source: &Path, arch: &str) -> Result<Command> {
+    let linux = board::chosen().linux()?;
     let mut make = Command::new("make");
-    make.arg("-C").arg(source).arg(format!("ARCH={arch}")).arg(format!("SUBARCH={}", board::chosen().linux()?.arch)).args([
+    if linux.cross {
+        make.arg(format!("CROSS_COMPILE={}", linux.tools));
+    }
+    make.arg("-C").arg(source).arg(format!("ARCH={arch}")).arg(format!("SUBARCH={}", linux.arch)).args([
         "KBUILD_BUILD_USER=macadamia",
         "KBUILD_BUILD_HOST=macadamia",
         // Equal sources make equal images.
@@ -256,7 +314,7 @@ fn configure(source: &Path, arch: &str, wanted: &str) -> Result<()> {
 /// Compiles, with a line of progress now and then.
 fn make(source: &Path, arch: &str, targets: &[&str]) -> Result<()> {
     let jobs = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    let log = Path::new(FOLDER).join("build.log");
+    let log = folder().join("build.log");
     let mut command = kernel_make(source, arch)?;
     command.arg(format!("-j{jobs}")).args(targets).stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?);
     let mut child = command.spawn().context("cannot run make")?;
@@ -279,32 +337,33 @@ fn make(source: &Path, arch: &str, targets: &[&str]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use image::layout;
+    use image::Window;
 
     #[test]
     fn servers_keep_to_their_windows() {
         for server in SERVERS {
-            let at = server.layout().expect("plain numbers");
+            let (at, windows) = (server.layout().expect("plain numbers"), server.processor.layout().windows);
             let window = Window { start: at.window, serve: true };
-            assert!(window.is_possible() && at.base == at.window + Window::KERNEL_BYTES, "{at:x?}");
+            assert!(window.is_possible(&windows) && at.base == at.window + windows.kernel_bytes, "{at:x?}");
             assert!(at.base < at.ram_end && at.ram_end + (64 << 20) < at.vmalloc_end, "{at:x?}");
-            assert!(at.vmalloc_end <= layout::WINDOW_START_BLOCK && at.ram_end.is_multiple_of(abi::TABLE_SPAN), "{at:x?}");
+            assert!(at.vmalloc_end <= windows.start_block && at.ram_end.is_multiple_of(abi::TABLE_SPAN), "{at:x?}");
         }
-        assert_eq!(layout::WINDOW_END, abi::USER_END);
-        let watched = |package: &str| watched(&["root".into(), package.into()]).expect("plain numbers").map(|at| (at.window, at.base));
-        assert_eq!(watched("linux"), Some((0xc000_0000, 0xc040_0000)));
-        assert_eq!(watched("hello"), None);
+        assert_eq!(IA32.windows.end, abi::arch::ia32::layout::USER_END);
+        assert_eq!(Processor::Armv5.layout().windows.end, abi::arch::armv5::layout::USER_END);
+        assert_eq!(layout("linux", Processor::Ia32).expect("plain numbers").map(|at| (at.window, at.base)), Some((0xc000_0000, 0xc040_0000)));
+        assert!(layout("hello", Processor::Ia32).expect("none").is_none());
     }
 
     #[test]
     fn a_linux_has_windows_of_several_sizes() {
+        let sizes = |package| sizes(package, Processor::Ia32);
         let all = sizes("linux").expect("plain numbers");
         assert_eq!(all, [(512 << 20, "linux"), (1 << 30, "linux-1g"), (2 << 30, "linux-2g")]);
-        let at = |package| layout(package).expect("plain numbers").expect("a server");
+        let at = |package| layout(package, Processor::Ia32).expect("plain numbers").expect("a server");
         assert_eq!((at("linux-2g").window, at("linux-2g").base), (0x6000_0000, 0x6040_0000));
         assert_eq!((at("linux-2g").ram_end, at("linux-2g").vmalloc_end), (at("linux").ram_end, at("linux").vmalloc_end));
         assert_eq!(sizes("hello").expect("none"), []);
-        let larger = |package| larger(package).expect("plain numbers");
+        let larger = |package| larger(package, Processor::Ia32).expect("plain numbers");
         assert_eq!(["linux", "linux-1g", "linux-2g", "linux-tests", "hello"].map(larger), [Some(1 << 30), Some(2 << 30), None, None, None]);
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::catalogue::names;
 use anyhow::{Context, Result, bail};
-use image::{Places, layout};
+use image::layout::{self, Layout};
 use serde::Deserialize;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -53,21 +53,22 @@ pub struct Board {
 }
 
 /// A processor, as `abi` names it.
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Deserialize, Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 pub enum Processor {
     /// IA-32.
+    #[default]
     Ia32,
     /// ARMv5TE.
     Armv5,
 }
 
 impl Processor {
-    /// Where a component without a window finds what.
-    pub const fn places(self) -> Places {
+    /// Where a component finds what.
+    pub const fn layout(self) -> Layout {
         match self {
-            Self::Ia32 => layout::ia32::PLACES,
-            Self::Armv5 => layout::armv5::PLACES,
+            Self::Ia32 => layout::ia32::LAYOUT,
+            Self::Armv5 => layout::armv5::LAYOUT,
         }
     }
 
@@ -85,8 +86,8 @@ impl Processor {
         if areas == 0 { 0 } else { threads.div_ceil(areas) }
     }
 
-    /// Whether components can have windows, or be small.
-    pub const fn has_windows(self) -> bool {
+    /// Whether components can be servers that other spaces show, or be small.
+    pub const fn has_servers(self) -> bool {
         matches!(self, Self::Ia32)
     }
 }
@@ -162,6 +163,9 @@ pub struct Linux {
     pub debian: String,
     /// What the names of the C compiler and its companions begin with.
     pub tools: String,
+    /// Whether Linux itself is built with them, and not with the host's.
+    #[serde(default)]
+    pub cross: bool,
     /// The image that a boot loader starts, in Linux's source.
     pub image: String,
 }
@@ -327,10 +331,11 @@ mod tests {
     #[test]
     fn places_are_those_of_the_contract() {
         use abi::arch::armv5::layout::{SLOT_BYTES, USER_END};
-        let Places { image_end, heap, heap_most, stack_end, grants, own_end, .. } = Processor::Armv5.places();
+        use image::Places;
+        let Places { image_end, heap, heap_most, stack_end, grants, own_end, .. } = Processor::Armv5.layout().places;
         assert!(image_end < stack_end && stack_end <= heap && heap + heap_most == SLOT_BYTES);
         assert!(grants == abi::TABLE_SPAN << 9 && own_end == USER_END);
-        assert!(Processor::Ia32.places().own_end < abi::arch::ia32::layout::USER_END);
+        assert!(Processor::Ia32.layout().places.own_end < abi::arch::ia32::layout::USER_END);
     }
 
     #[test]

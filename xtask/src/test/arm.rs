@@ -2,10 +2,11 @@
 //! Tests of the machine model on the ARM board: nothing to report of the kernel as it is, and kernels that leave out an
 //! operation of caches, TLBs, domains or the process identifier, of which something is noticed.
 
-use super::latency;
+use super::{latency, linux};
 use super::model::{clean, finished, run, system};
 use super::tally::Test;
 use crate::build::{self, Built, Model};
+use crate::guest::{Guest, program};
 use crate::machine::board;
 use crate::machine::emulator::{Machine, batch};
 use anyhow::{Context, Result, bail, ensure};
@@ -20,6 +21,10 @@ pub const ALL: &[Test] = &[
     ("versatilepb.model.fast-paths", || on_board(cpus)),
     ("versatilepb.model.sockets", || on_board(|| checked("sockets", 600))),
     ("versatilepb.model.chaos", || on_board(chaos)),
+    ("versatilepb.linux.batch", || on_board(linux::batch)),
+    ("versatilepb.linux.programs", || on_board(programs)),
+    ("versatilepb.linux.memory", || on_board(linux::memory)),
+    ("versatilepb.linux.model", || on_board(linux_checked)),
     ("versatilepb.fault.line-clean", || on_board(|| fault(CLEAN_LINE, Found::By(&[Rule::DirtyTable])))),
     ("versatilepb.fault.line-drop", || on_board(|| fault(DROP_LINE, Found::By(&[Rule::CacheAlias, Rule::OldLine])))),
     ("versatilepb.fault.cache-clean", || on_board(|| fault(TEST_CLEAN, Found::By(&[Rule::CacheAlias, Rule::LateWriteBack])))),
@@ -117,6 +122,26 @@ fn cpus() -> Result<()> {
         latency::check("fast-paths", &report)?;
     }
     Ok(())
+}
+
+/// What Linux's programs do with processes, memory and descriptors.
+const PROGRAMS: &str = "set -e; maps; descriptors; for i in 1 2 3 4 5 6 7 8 9 10; do echo $i | sed 's/./&&/' | tr 1-9 a-i; done | \
+                        sort -r | head -n 2 | tail -n 1; mkfifo /tmp/f; (cat /tmp/f & echo through > /tmp/f; wait)";
+
+/// Programs in Linux, which work as on any other.
+fn programs() -> Result<()> {
+    let inserts = vec![program("maps")?, program("descriptors")?];
+    let o = Guest { inserts, own_time: true, ..Guest::default() }.succeed(PROGRAMS)?;
+    ensure!(o.text().ends_with("hh\nthrough\n"), "{}", o.text());
+    Ok(())
+}
+
+/// The same under the checker: no line of a cache is stale, none is written back late.
+fn linux_checked() -> Result<()> {
+    let model = checker()?;
+    let inserts = vec![program("maps")?, program("descriptors")?];
+    let o = Guest { inserts, model: Some(&model), timeout: Duration::from_secs(600), ..Guest::default() }.succeed(PROGRAMS)?;
+    clean(&o.report.context("no report")?)
 }
 
 /// The system with a kernel that has the damage wherever the instruction is, and at how many places.

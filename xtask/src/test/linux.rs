@@ -4,11 +4,11 @@
 use super::latency;
 use super::tally::Test;
 use crate::build;
+use crate::machine::board;
 use crate::guest::batch::Fetch;
 use crate::guest::{Guest, Outcome, TIMEOUT, figures_with, insert, native, native_figures, program};
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::Duration;
 
 /// All of them.
@@ -141,14 +141,14 @@ fn mute() -> Result<()> {
 }
 
 /// Output apart and byte-exact, exit statuses, files in and out, what happens on failure.
-fn batch() -> Result<()> {
+pub(super) fn batch() -> Result<()> {
     // Bytes that look like frames among others; a generator of which each run has the same.
     let random = (0..1 << 20).scan(1u32, |state, _| {
         *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         Some((*state >> 24) as u8)
     });
     let random: Vec<u8> = random.collect();
-    let fetched = Path::new("out/linux-test.fetched");
+    let fetched = &board::chosen().out().join("linux-test.fetched");
     let inserts = vec![insert("/data/random", random.clone())];
     let gets = vec![Fetch { guest: "/tmp/copy".into(), host: fetched.into() }];
     let o = Guest { inserts, gets, ..Guest::default() }.run("cat /data/random; echo complaint >&2; cp /data/random /tmp/copy; exit 7")?;

@@ -3,7 +3,7 @@
 //! meet. Caches are virtual, and what components share is at one address in all of them, above the addresses of relocated spaces.
 //! The kernel's area is above both.
 
-use super::STACK_BYTES;
+use super::{Layout, STACK_BYTES, Windows};
 use crate::Places;
 
 const IMAGE: u32 = 0x0001_0000;
@@ -18,8 +18,13 @@ const SLOT_END: u32 = 32 << 20;
 /// End of the users' addresses (`abi`).
 const USER_END: u32 = 0xc000_0000;
 
-/// Where a component finds what.
-pub const PLACES: Places = Places {
+/// Where components find what. A window is above all that the processes of a Linux have, as caches are virtual.
+pub const LAYOUT: Layout = Layout {
+    places: PLACES,
+    windows: Windows { end: USER_END, most: USER_END - GRANTS_END, kernel_bytes: 0, start_block: USER_END - (32 << 20), have_grants: false },
+};
+
+const PLACES: Places = Places {
     image: IMAGE,
     image_end: START_BLOCK,
     start_block: START_BLOCK,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! IA-32: the kernel's area is below 4 MiB.
 
-use super::STACK_BYTES;
+use super::{Layout, STACK_BYTES, Windows};
 use crate::Places;
 
 const START_BLOCK: u32 = 0x3f00_0000;
@@ -10,8 +10,21 @@ const GRANTS: u32 = 0x5000_0000;
 const GRANTS_END: u32 = 0x8000_0000;
 const STACK_END: u32 = 0xb000_0000;
 
-/// Where a component without a window finds what.
-pub const PLACES: Places = Places {
+const WINDOW_END: u32 = 0xe000_0000;
+
+/// Where components find what. A window is a server's, which other spaces show: all that it maps is there.
+pub const LAYOUT: Layout = Layout {
+    places: PLACES,
+    windows: Windows {
+        end: WINDOW_END,
+        most: 2 << 30,
+        kernel_bytes: 4 << 20,
+        start_block: WINDOW_END - (32 << 20),
+        have_grants: true,
+    },
+};
+
+const PLACES: Places = Places {
     image: 0x0040_0000,
     image_end: START_BLOCK,
     start_block: START_BLOCK,

@@ -3,7 +3,7 @@
 //! places devices and shared memory; the root server refuses what is elsewhere. What depends on the processor is in
 //! a module for each.
 
-use crate::Places;
+use crate::{Places, Small, Window};
 
 pub mod armv5;
 pub mod ia32;
@@ -28,10 +28,47 @@ pub const STACK_BYTES: u32 = 65536;
 /// So far below the end of the first thread's stack is the word in which a component counts the messages that its threads
 /// send: calls, sends and replies, modulo 2^32. The word behind it, of every stack, is its address.
 pub const MESSAGES: u32 = 12;
-/// End of all windows, and of the users' addresses, where there are any windows.
-pub const WINDOW_END: u32 = 0xe000_0000;
-/// The largest window.
-pub const WINDOW_MOST: u32 = 2 << 30;
-/// The start block of every component with a window, and the end of its memory and files. Behind it are heap,
-/// stack, devices and shared memory.
-pub const WINDOW_START_BLOCK: u32 = WINDOW_END - (32 << 20);
+/// End of all windows.
+pub const WINDOW_END: u32 = Layout::CURRENT.windows.end;
+/// The start block of every component with a window, and the end of its memory and files.
+pub const WINDOW_START_BLOCK: u32 = Layout::CURRENT.windows.start_block;
+
+/// Where components find what on a processor.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// Without a window.
+    pub places: Places,
+    /// Windows.
+    pub windows: Windows,
+}
+
+/// Where windows can be.
+#[derive(Clone, Copy, Debug)]
+pub struct Windows {
+    /// The end of all of them, and of the users' addresses.
+    pub end: u32,
+    /// Bytes of the largest.
+    pub most: u32,
+    /// Bytes at the start of each that are the kernel's: the information page and the UTCBs.
+    pub kernel_bytes: u32,
+    /// The start block, and the end of memory and files. Behind it are heap and stack.
+    pub start_block: u32,
+    /// Whether devices and shared memory lie behind the stack, too. Elsewhere they are where those of other components are: what is
+    /// shared has one address in all.
+    pub have_grants: bool,
+}
+
+impl Layout {
+    /// That of the processor which this is compiled for; of IA-32 on the host.
+    pub const CURRENT: Self = current::LAYOUT;
+
+    /// Where a component with a window or a small space, or with neither, finds what.
+    #[must_use]
+    pub const fn of(&self, window: Option<Window>, small: Option<Small>) -> Places {
+        match (window, small) {
+            (Some(window), _) => Places::within(window, self),
+            (None, Some(small)) => Places::below(small.bytes),
+            (None, None) => self.places,
+        }
+    }
+}

@@ -13,7 +13,7 @@ use crate::watchdog;
 use abi::boot::slot as root_slot;
 use abi::utcb::threads_a_space;
 use abi::{CacheOp, PAGE_SIZE};
-use image::layout::{MESSAGES, WINDOW_END};
+use image::layout::{Layout, MESSAGES, WINDOW_END};
 use image::pci::Device;
 use image::protocol::console::MAY_WRITE_RESULTS;
 use image::{Component, Given, Places, Resource, Start, System, slot};
@@ -213,18 +213,19 @@ fn window(resources: &mut Resources, component: &Component) -> Result<Option<Mem
         return Ok(None);
     }
     if !time::has_servers() {
-        say(format_args!("{name}: large, as this machine does not check segment limits, or is not to"));
+        say(format_args!("{name}: {}", crate::arch::WHY_NO_SERVER));
         return Ok(None);
     }
-    say(format_args!("{name}: ring 1, window {} MiB", window.bytes() >> 20));
-    resources.window(window.bytes()).map(Some)
+    let bytes = window.bytes(&Layout::CURRENT.windows);
+    say(format_args!("{name}: ring 1, window {} MiB", bytes >> 20));
+    resources.window(bytes).map(Some)
 }
 
 /// Starts a component that does not live: space, image, capabilities, start block.
 pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], index: usize) -> Result<()> {
     let component = system.components.get(index).ok_or(Error::BadArgument)?;
     let running = all.get_mut(index).ok_or(Error::BadArgument)?;
-    let place = component.window.map_or(crate::arch::PLACE, |window| window.start);
+    let place = crate::arch::place_of(component.window);
     let space = running.quota.create_space_at(component.slots, running.space_slot, place)?;
     running.space = Some(space);
     if let Some(window) = running.window {

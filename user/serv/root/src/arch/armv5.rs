@@ -3,9 +3,16 @@
 
 use abi::Frame;
 use abi::frame::vector;
+use image::Window;
 
-/// What the kernel is told of a component's place: all of its own that it has below 32 MiB is relocated.
-pub const PLACE: u32 = abi::arch::armv5::place::RELOCATED;
+/// What the kernel is told of a component's place: all of its own that it has below 32 MiB is relocated. With a window it has nothing
+/// there.
+pub const fn place_of(window: Option<Window>) -> u32 {
+    if window.is_some() { 0 } else { abi::arch::armv5::place::RELOCATED }
+}
+
+/// There are no servers that other spaces show.
+pub const WHY_NO_SERVER: &str = "large, as all spaces of this processor";
 
 /// There are no small spaces.
 pub const fn wants_large(_: u32) -> bool {

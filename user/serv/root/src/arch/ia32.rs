@@ -3,9 +3,18 @@
 
 use abi::Frame;
 use abi::frame::vector;
+use image::Window;
 
-/// What the kernel is told of the place of a component without a window: nothing.
-pub const PLACE: u32 = 0;
+/// What the kernel is told of a component's place: where its window begins.
+pub const fn place_of(window: Option<Window>) -> u32 {
+    match window {
+        Some(window) => window.start,
+        None => 0,
+    }
+}
+
+/// Why a component is no server that other spaces show, although it is to be one.
+pub const WHY_NO_SERVER: &str = "large, as this machine does not check segment limits, or is not to";
 
 /// The exception of a stack segment's limit.
 const STACK: u32 = 12;

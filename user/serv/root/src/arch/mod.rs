@@ -2,8 +2,8 @@
 //! Exceptions of a processor: a module for each, with the same names in all of them.
 //!
 //! `cause` names an exception that is no page fault. `wants_large` says whether one may come from an address that only a large space
-//! has. `place` is where the instruction is. `PLACE` is
-//! what the kernel is told of the place of a component that has no window.
+//! has. `place` is where the instruction is. `place_of` is
+//! what the kernel is told of a component's place, `WHY_NO_SERVER` what users are told who wanted a server.
 
 #[cfg(target_arch = "x86")]
 mod ia32;

@@ -27,8 +27,8 @@
 #include <linux/string.h>
 #include <asm/tlbflush.h>
 #include <os.h>
-#include "l4.h"
-#include <os-L4/layout.h>
+#include "../../../um/os-L4/l4.h"
+#include "layout.h"
 
 /* Regions are multiples of this, and powers of two of it.  One is enough for a program that may lie anywhere. */
 #define UNIT		(64UL << 20)

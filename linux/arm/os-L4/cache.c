@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Virtual caches.  What is cached is found by the address by which it was accessed.  A page that a process has mapped may be
+ * cached by the process's address.  The linear map is another address of the same page, and vmalloc's a third.
+ *
+ * The rules are:
+ *  - Nothing is cached by the linear map of a page that is mapped elsewhere, but while this server accesses it there.  So its
+ *    lines are dropped (written back, and forgotten) before a page is mapped, and after each access.
+ *  - Before this server accesses a page that a process has mapped, lines by the process's address are written back; before it
+ *    writes they are dropped.  Nothing of a process runs meanwhile.
+ *  - Before a page is freed nobody has it mapped: the microkernel drops lines when it unmaps.  So what goes is unmapped at once
+ *    (flush_tlb_range() and its like, patch 22).
+ *  - Memory that is shared and written is not cached by processes (_PAGE_UNCACHED): each has it at another address.
+ */
+#include <linux/cacheflush.h>
+#include <linux/errno.h>
+#include <linux/export.h>
+#include <linux/fs.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <asm/sections.h>
+#include "../../../um/os-L4/subarch.h"
+#include "cache.h"
+#include "processor.h"
+
+static void do_cache(u32 space, unsigned long at, unsigned long n, u32 what)
+{
+	/* A range that is the caller's own cannot be refused. */
+	WARN_ON_ONCE(l4_call(L4_OP_CACHE, space, at, n, what));
+}
+
+/* Of this server's addresses. */
+static void drop(const void *at, unsigned long n)
+{
+	do_cache(L4_SPACE, (unsigned long)at, n, L4_CACHE_DROP);
+}
+
+static void drop_user(struct mm_struct *mm, unsigned long at, unsigned long n)
+{
+	do_cache(l4_space_of(mm)->slot, at, n, L4_CACHE_DROP);
+}
+
+void *arch_l4_begin_access(unsigned long entry, unsigned long user, void *at, unsigned long n, bool write)
+{
+	if (entry & _PAGE_UNCACHED)
+		drop(at, n);
+	else
+		do_cache(l4_space_of(current->active_mm)->slot, user, n, write ? L4_CACHE_DROP : L4_CACHE_CLEAN);
+	return at;
+}
+
+void arch_l4_end_access(void *at, unsigned long n)
+{
+	drop(at, n);
+}
+
+int arch_l4_before_map(unsigned long phys)
+{
+	unsigned long at = (unsigned long)__binary_start + phys;
+
+	return l4_add_record(L4_SPACE, at | (L4_MAP_CACHE + L4_CACHE_DROP) << 8, at, PAGE_SIZE);
+}
+
+/* This server wrote to a page of a file, or is about to read it, by the linear map. */
+void flush_dcache_folio(struct folio *folio)
+{
+	struct address_space *mapping = folio_flush_mapping(folio);
+	struct vm_area_struct *vma;
+	unsigned long first, last;
+
+	/* Otherwise this is done before it is mapped. */
+	if (!folio_mapped(folio))
+		return;
+	drop(folio_address(folio), folio_size(folio));
+	if (!mapping)
+		return;
+	first = folio->index;
+	last = first + folio_nr_pages(folio) - 1;
+	flush_dcache_mmap_lock(mapping);
+	vma_interval_tree_foreach(vma, &mapping->i_mmap, first, last) {
+		unsigned long from = max(first, vma->vm_pgoff), to = min(last, vma->vm_pgoff + vma_pages(vma) - 1);
+
+		if (!(vma->vm_flags & VM_MAYSHARE))
+			drop_user(vma->vm_mm, vma->vm_start + (from - vma->vm_pgoff) * PAGE_SIZE, (to - from + 1) * PAGE_SIZE);
+	}
+	flush_dcache_mmap_unlock(mapping);
+}
+EXPORT_SYMBOL(flush_dcache_folio);
+
+void flush_dcache_page(struct page *page)
+{
+	flush_dcache_folio(page_folio(page));
+}
+EXPORT_SYMBOL(flush_dcache_page);
+
+/* The same of a page that is a process's alone, which get_user_pages() has found. */
+void flush_anon_page(struct vm_area_struct *vma, struct page *page, unsigned long address)
+{
+	if (!PageAnon(page))
+		return;
+	drop_user(vma->vm_mm, address & PAGE_MASK, PAGE_SIZE);
+	drop(page_address(page), PAGE_SIZE);
+}
+
+/* For a debugger, and the like.  `to`, and `from` below, is in the linear map. */
+void copy_to_user_page(struct vm_area_struct *vma, struct page *page, unsigned long address, void *to, const void *from,
+		       unsigned long n)
+{
+	drop_user(vma->vm_mm, address, n);
+	memcpy(to, from, n);
+	drop(to, n);
+	if (vma->vm_flags & VM_EXEC)
+		do_cache(l4_space_of(vma->vm_mm)->slot, address, n, L4_CACHE_SYNC_CODE);
+}
+
+void copy_from_user_page(struct vm_area_struct *vma, struct page *page, unsigned long address, void *to, const void *from,
+			 unsigned long n)
+{
+	drop_user(vma->vm_mm, address, n);
+	memcpy(to, from, n);
+	drop(from, n);
+}
+
+/* A page of which a process gets a copy may be mapped by others. */
+void copy_user_highpage(struct page *to, struct page *from, unsigned long address, struct vm_area_struct *vma)
+{
+	copy_page(page_address(to), page_address(from));
+	drop(page_address(from), PAGE_SIZE);
+}
+EXPORT_SYMBOL(copy_user_highpage);
+
+/* vmalloc's pages are freed before they are unmapped. */
+void l4_flush_cache_vunmap(unsigned long start, unsigned long end)
+{
+	drop((void *)start, end - start);
+}
+
+int l4_sync_code(unsigned long start, unsigned long end, unsigned long flags)
+{
+	if (end < start || flags)
+		return -EINVAL;
+	if (!access_ok((const void __user *)start, end - start))
+		return -EFAULT;
+	do_cache(l4_space_of(current->mm)->slot, start, end - start, L4_CACHE_SYNC_CODE);
+	return 0;
+}

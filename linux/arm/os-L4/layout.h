@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Where the Linux server and its processes lie.  Caches are virtual, and all spaces have one first-level table: so
+ * nothing of the server lies where its processes have something.
+ *
+ * A program lies in the first 32 MiB, its slot, which the processor moves to addresses of its own.  What does not fit
+ * lies from L4_SPILL on.  The server is a window at the end of the users' addresses; the last 32 MiB of it are for what
+ * the root server maps.
+ *
+ * The build reads these numbers: they must be plain.
+ */
+#ifndef __OS_L4_LAYOUT_H
+#define __OS_L4_LAYOUT_H
+
+/* The end of user processes, and the start of the window, which ends at 0xc0000000.  A multiple of 4 MiB. */
+#define L4_USER_END	0xa0000000
+/* The image, and the start of Linux's physical memory: a multiple of 4 MiB. */
+#define L4_SERVER_BASE	0xa0000000
+/* The highest end of RAM: vmalloc gets at least 64 MiB. */
+#define L4_RAM_END	0xb9800000
+/* vmalloc ends here.  Until Linux has read the initrd, that lies below. */
+#define L4_VMALLOC_END	0xbe000000
+
+/* The bytes of a slot, and where processes have what does not fit. */
+#define L4_SLOT_END	0x02000000
+#define L4_SPILL	0x80000000
+
+#endif

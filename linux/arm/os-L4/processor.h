@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What os-L4 asks of the processor in line, except what run.h has (os-L4/subarch.h). */
+#ifndef __ARM_OS_L4_PROCESSOR_H
+#define __ARM_OS_L4_PROCESSOR_H
+
+#include <linux/compiler.h>
+#include <linux/string.h>
+#include <linux/types.h>
+#include <asm/current.h>
+#include "../../../um/os-L4/l4.h"
+
+/* memcpy() that advances both pointers. */
+static __always_inline void arch_l4_copy(void **to, const void **from, unsigned long n)
+{
+	memcpy(*to, *from, n);
+	*to += n;
+	*from += n;
+}
+
+#define ARCH_L4_ALIGNMENT	4
+
+/* Caches are virtual (cache.c). */
+void *arch_l4_begin_access(unsigned long entry, unsigned long user, void *at, unsigned long n, bool write);
+void arch_l4_end_access(void *at, unsigned long n);
+int arch_l4_before_map(unsigned long phys);
+
+/* In assembly.  Words 3 to 7 of a message are in registers, too. */
+void arch_l4_message(struct l4_regs *regs, u32 utcb);
+
+/* Of a space for a process: the processor moves its first 32 MiB. */
+#define ARCH_L4_USER_PLACE	L4_PLACE_RELOCATED
+
+/* The board's counter.  There is no vDSO. */
+#define ARCH_L4_CLOCK_NAME	"counter"
+#define ARCH_L4_VDSO_CLOCKMODE	VDSO_CLOCKMODE_NONE
+
+/* The counter has 32 bits.  The microkernel counts the halves of its range (struct Timer of its contract). */
+static inline u64 arch_l4_ticks(void)
+{
+	const volatile struct {
+		u32 address, half;
+	} *timer = (const void *)(L4_KIP_ADDRESS + L4_TIMER_OFFSET);
+	u32 half = timer->half, counter = *(const volatile u32 *)timer->address;
+
+	half += (half ^ counter >> 31) & 1;
+	return (u64)half << 31 | (counter & 0x7fffffff);
+}
+
+static inline unsigned long arch_l4_initial_sp(unsigned long stack_top)
+{
+	return stack_top - 8;
+}
+
+static __always_inline void arch_l4_set_current(struct task_struct *task)
+{
+	__current = task;
+}
+
+static __always_inline void arch_l4_invalid_instruction(void)
+{
+	asm volatile (".inst 0xe7f000f0");
+}
+
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Threads of the server: how they start, are interrupted, and fail; and which task is current. */
+#include <linux/export.h>
+#include <linux/kernel.h>
+#include <linux/sched/task.h>
+#include <asm/ptrace.h>
+#include "../../../um/os-L4/subarch.h"
+
+struct task_struct *__current = &init_task;
+EXPORT_SYMBOL(__current);
+
+static const char *fault_name(u32 vector)
+{
+	switch (vector) {
+	case L4_VECTOR_UNDEFINED:
+		return "undefined instruction";
+	case L4_VECTOR_BREAKPOINT:
+		return "breakpoint";
+	case L4_VECTOR_ALIGNMENT:
+		return "alignment fault";
+	case L4_VECTOR_BUS:
+		return "bus error";
+	}
+	return "unexpected exception";
+}
+
+void arch_l4_describe_fault(const struct l4_frame *f, char *text, size_t bytes)
+{
+	if (f->vector == L4_VECTOR_PAGE_FAULT)
+		scnprintf(text, bytes, "page fault: %s at %08x, %s",
+			  f->error & L4_FAULT_WRITE ? "write" : f->error & L4_FAULT_FETCH ? "execution" : "read",
+			  f->address, f->error & L4_FAULT_PROTECTION ? "not allowed" : "nothing is there");
+	else
+		scnprintf(text, bytes, "%s (%u) at %08x", fault_name(f->vector), f->vector, f->address);
+}
+
+void arch_l4_enter(struct l4_frame *f, void (*fn)(void), void *stack_top)
+{
+	f->pc = (u32)fn;
+	f->sp = (u32)stack_top;
+	f->cpsr = PSR_USER_MODE;
+	f->changed = 0;
+}
+
+u32 arch_l4_thread_start(u32 slot, l4_thread_fn *fn, void *arg, void *stack_top)
+{
+	extern const char l4_thread_entry[];
+	u32 *sp = stack_top;
+
+	/* The return address is not used. */
+	*--sp = 0;
+	*--sp = (u32)fn;
+	return l4_call(L4_OP_START, slot, (u32)l4_thread_entry, (u32)sp, (u32)arg);
+}
+
+/*
+ * These operations go in steps.  The microkernel does not continue one whose thread was stopped, so it is begun again,
+ * which does no harm.
+ */
+static bool interrupted_half_way(const struct l4_frame *f)
+{
+	extern const char l4_syscall_done[];
+	const struct l4_regs *r;
+
+	if (f->pc != (u32)l4_syscall_done)
+		return false;
+	r = (const struct l4_regs *)f->r[10];
+	/* No results yet: the register still has the tag, which is not a status of these operations. */
+	switch (r->r0 >> L4_TAG_OP_SHIFT) {
+	case L4_OP_MAP:
+	case L4_OP_RESET:
+	case L4_OP_DELETE:
+	case L4_OP_CACHE:
+		return f->r[0] == r->r0;
+	}
+	return false;
+}
+
+void arch_l4_inject_interrupt(struct l4_frame *f)
+{
+	extern const char l4_syscall_again[], l4_interrupt_entry[];
+	u32 *sp;
+
+	if (interrupted_half_way(f))
+		f->pc = (u32)l4_syscall_again;
+	sp = (u32 *)f->sp;
+	*--sp = f->pc;
+	*--sp = f->cpsr;
+	f->sp = (u32)sp;
+	f->pc = (u32)l4_interrupt_entry;
+	f->changed = 0;
+}

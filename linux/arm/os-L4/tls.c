@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The thread pointer, which programs read by the microkernel's helper at 0xffff0fe0. */
+#include <linux/sched.h>
+#include "../../../um/os-L4/subarch.h"
+#include "tls.h"
+
+int arch_l4_load_state(struct task_struct *task)
+{
+	u32 slot = l4_thread_of(task)->slot;
+
+	return l4_call(L4_OP_SET_STATE, slot, L4_STATE_THREAD_POINTER, task->thread.arch.tls, 0) ? -EINVAL : 0;
+}
+
+int l4_set_tls(struct task_struct *task, unsigned long tls)
+{
+	task->thread.arch.tls = tls;
+	return l4_thread_of(task) ? arch_l4_load_state(task) : 0;
+}
+
+/* CLONE_SETTLS.  The child has no user thread yet. */
+int arch_set_tls(struct task_struct *task, unsigned long tls)
+{
+	return l4_set_tls(task, tls);
+}
+
+/* Each user thread has its own: nothing is to be done when tasks are switched or copied. */
+void arch_switch_to(struct task_struct *task) { }
+void clear_flushed_tls(struct task_struct *task) { }
+
+/* There is no FPU. */
+bool arch_l4_copy_fpu(struct task_struct *child, struct task_struct *parent)
+{
+	return true;
+}
