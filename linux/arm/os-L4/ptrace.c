@@ -140,6 +140,8 @@ int syscall_trace_enter(struct pt_regs *regs)
 {
 	struct uml_pt_regs *r = &regs->regs;
 
+	/* Upstream has put -ENOSYS there.  A debugger finds the first argument. */
+	r->gp[HOST_R0] = UPT_SYSCALL_ARG1(r);
 	audit_syscall_entry(UPT_SYSCALL_NR(r), UPT_SYSCALL_ARG1(r), UPT_SYSCALL_ARG2(r),
 			    UPT_SYSCALL_ARG3(r), UPT_SYSCALL_ARG4(r));
 	return test_thread_flag(TIF_SYSCALL_TRACE) ? report(regs, true) : 0;

@@ -70,7 +70,7 @@ static long bad_system_call(unsigned int nr, struct uml_pt_regs *regs)
 
 static long processor_call(unsigned int nr, struct uml_pt_regs *regs)
 {
-	unsigned long argument = UPT_SYSCALL_ARG1(regs);
+	unsigned long argument = regs->gp[HOST_R0];
 
 	switch (nr) {
 	case ARM_NR_BREAKPOINT:
@@ -87,13 +87,14 @@ static long processor_call(unsigned int nr, struct uml_pt_regs *regs)
 		/* There is one mode of 32 bits. */
 		return argument;
 	}
-	return nr >= ARM_NR_FIRST && nr < ARM_NR_END ? -ENOSYS : bad_system_call(nr, regs);
+	return nr < ARM_NR_END ? -ENOSYS : bad_system_call(nr, regs);
 }
 
 long l4_execute_syscall(unsigned int nr, struct uml_pt_regs *regs)
 {
 	if (nr >= __NR_syscalls)
 		return processor_call(nr, regs);
-	return sys_call_table[nr](UPT_SYSCALL_ARG1(regs), UPT_SYSCALL_ARG2(regs), UPT_SYSCALL_ARG3(regs),
+	/* A debugger may have changed the first. */
+	return sys_call_table[nr](regs->gp[HOST_R0], UPT_SYSCALL_ARG2(regs), UPT_SYSCALL_ARG3(regs),
 				  UPT_SYSCALL_ARG4(regs), UPT_SYSCALL_ARG5(regs), UPT_SYSCALL_ARG6(regs));
 }

@@ -65,14 +65,6 @@
 #define RAISES(sig, code, what) do { catch(sig, jump, 0); if (!sigsetjmp(back, 1)) { what; CHECK(!"no signal"); } \
 	CHECK(got.si_signo == sig); CHECK(got.si_code == code); } while (0)
 
-/* A system call by int 0x80. */
-long raw(int nr, long a, long b, long c);
-/* The same by sysenter. */
-long by_sysenter(int nr, long a, long b, long c, long d, long e, long f);
-/* A bit of what the processor has. */
-int feature(int bit);
-enum { FPU = 0, TSC = 4, SEP = 11, CMOV = 15, FXSR = 24, SSE = 25 };
-
 /* Where jump() jumps, and what it was given. */
 extern sigjmp_buf back;
 extern siginfo_t got;
@@ -87,16 +79,22 @@ int wait_for(int pid, int expected);
 /* Nanoseconds. */
 long long now(void);
 
+/* Pushes a word with a stack pointer where nothing is mapped, and restores it if that is no fault. */
+void push_without_stack(void);
+/* What this program does when a check executes it with the arguments `as` and `what`: its exit status. */
+int as(const char *what);
+
 /* The checks: 1 if it holds, otherwise it has said why. */
 #define CHECKS(one) \
-	one(hwcap) one(int80) one(registers) one(sysenter) one(vdso) one(exceptions) one(write_barrier) \
-	one(handler_entry) one(frame_size) one(exception_frames) one(fpu_exceptions) one(sse_exceptions) one(changed_frames) one(last_return) \
-	one(fpu_signals) one(fpu_frames) one(x87) one(fpu_fork) one(threads) one(naps) \
-	one(processes) one(copy_on_write) one(moved_mappings) one(unmapped_mappings) one(last_page) one(packet_ring) one(file_mappings) one(user_faults) \
-	one(debugging) one(own_steps) one(emulation) one(breakpoints) one(tls) one(privileges) \
-	one(clocks) one(vdso_clocks) one(moved_vdso) one(timers) one(futexes) one(signals) one(core_dump) one(events) one(sockets) one(socket_filters) \
-	one(sysv_ipc) one(fairness) one(proc) one(cpuinfo)
+	one(faults) one(write_barrier) one(threads) one(naps) \
+	one(processes) one(copy_on_write) one(moved_mappings) one(unmapped_mappings) one(last_page) one(packet_ring) one(file_mappings) \
+	one(user_faults) one(clocks) one(timers) one(futexes) one(signals) one(events) one(sockets) one(socket_filters) \
+	one(sysv_ipc) one(fairness) one(proc)
 #define DECLARE(name) int name(void);
 CHECKS(DECLARE)
+
+/* Those of this processor alone, CHECKS_HERE, and the name of a page that Linux adds to each process. */
+#include "here.h"
+CHECKS_HERE(DECLARE)
 
 #endif

@@ -13,7 +13,7 @@ int signals(void)
 	CHECK(!sigaltstack(&stack, NULL));
 	catch(SIGSEGV, jump, SA_ONSTACK);
 	if (!sigsetjmp(back, 1)) {
-		asm volatile ("mov %%esp, %%esi; xor %%esp, %%esp; push %%eax; mov %%esi, %%esp" : : : "esi");
+		push_without_stack();
 		CHECK(!"no signal");
 	}
 	/* A read starts again after a handler, or fails. */

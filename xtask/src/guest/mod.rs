@@ -182,7 +182,7 @@ impl Guest<'_> {
     }
 }
 
-/// Compiles a test program, a file or a folder of files, statically.
+/// Compiles a test program, a file or a folder of files, statically. Of the folders in it, that of the processor counts.
 pub fn compile(source: impl AsRef<Path>) -> Result<Vec<u8>> {
     compile_with(Command::new(board::chosen().linux()?.compiler()), source.as_ref(), "")
 }
@@ -197,8 +197,17 @@ fn compile_with(mut gcc: Command, source: &Path, suffix: &str) -> Result<Vec<u8>
     std::fs::create_dir_all(linux::folder())?;
     let program = linux::folder().join(format!("{name}{suffix}"));
     gcc.args(["-static", "-O2", "-pthread", "-Wall", "-Wno-unused-result", "-o"]).arg(&program);
+    let in_folder = |folder: &Path| {
+        let all = files(folder)?.into_iter().filter(|file| file.extension().is_some_and(|extension| extension == "c"));
+        anyhow::Ok(all.collect::<Vec<_>>())
+    };
     if source.is_dir() {
-        gcc.args(files(source)?.iter().filter(|file| file.extension().is_some_and(|extension| extension == "c")));
+        // What is the processor's is in a folder of Debian's name of it.
+        let own = source.join(&board::chosen().linux()?.debian);
+        gcc.args(in_folder(source)?);
+        if own.is_dir() {
+            gcc.arg("-I").arg(&own).args(in_folder(&own)?);
+        }
     } else {
         gcc.arg(source);
     }

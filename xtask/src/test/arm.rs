@@ -22,6 +22,7 @@ pub const ALL: &[Test] = &[
     ("versatilepb.model.sockets", || on_board(|| checked("sockets", 600))),
     ("versatilepb.model.chaos", || on_board(chaos)),
     ("versatilepb.linux.batch", || on_board(linux::batch)),
+    ("versatilepb.linux.abi", || on_board(abi)),
     ("versatilepb.linux.programs", || on_board(programs)),
     ("versatilepb.linux.memory", || on_board(linux::memory)),
     ("versatilepb.linux.model", || on_board(linux_checked)),
@@ -127,6 +128,16 @@ fn cpus() -> Result<()> {
 /// What Linux's programs do with processes, memory and descriptors.
 const PROGRAMS: &str = "set -e; maps; descriptors; for i in 1 2 3 4 5 6 7 8 9 10; do echo $i | sed 's/./&&/' | tr 1-9 a-i; done | \
                         sort -r | head -n 2 | tail -n 1; mkfifo /tmp/f; (cat /tmp/f & echo through > /tmp/f; wait)";
+
+/// What programs expect of Linux.
+fn abi() -> Result<()> {
+    let inserts = vec![program("abi")?];
+    let o = Guest { inserts, own_time: true, ..Guest::default() }.run("abi")?;
+    let passed = linux::passed(&o.text()).len();
+    ensure!(o.status == 0 && passed > 0, "{} checks failed, {passed} passed:\n{}", o.status, o.text());
+    println!("# {passed} checks of what programs expect of Linux");
+    Ok(())
+}
 
 /// Programs in Linux, which work as on any other.
 fn programs() -> Result<()> {

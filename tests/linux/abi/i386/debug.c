@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* Debuggers, core dumps, /proc. */
-#include "abi.h"
+#include "i386.h"
 #include <asm/ldt.h>
 #include <sys/procfs.h>
 #include <sys/reg.h>
@@ -137,23 +137,6 @@ int core_dump(void)
 	CHECK(!memcmp(header->e_ident, ELFMAG, SELFMAG) && header->e_type == ET_CORE && header->e_phnum > 2);
 	CHECK(registers_of(core, st.st_size, pid));
 	return !munmap(core, st.st_size) && !close(fd) && !unlink("core") && !chdir("/") && !rmdir(dir);
-}
-
-int proc(void)
-{
-	char line[256], exe[PATH_MAX];
-	int stack = 0, gate = 0;
-	FILE *maps = fopen("/proc/self/maps", "r");
-
-	CHECK(maps);
-	while (fgets(line, sizeof(line), maps)) {
-		stack += !!strstr(line, "[stack]");
-		gate += !!strstr(line, "[vdso]");
-	}
-	fclose(maps);
-	CHECK(stack == 1 && gate == 1);
-	CHECK(readlink("/proc/self/exe", exe, sizeof(exe)) > 0);
-	return 1;
 }
 
 /* What /proc/cpuinfo says of the processor that CPUID tells of. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* FPU and SSE registers. */
-#include "abi.h"
+#include "i386.h"
 
 static volatile int spoilt;
 
@@ -120,4 +120,27 @@ int fpu_fork(void)
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 	CHECK(out[0] == 5 && out[1] == 6);
 	return 1;
+}
+
+/* A new program has new FPU state. */
+int fpu_exec(void)
+{
+	char *args[] = { "abi", "as", "control", NULL };
+	unsigned short mode = 0x27f;
+	int pid = fork();
+
+	if (!pid) {
+		asm volatile ("fldcw %0" : : "m" (mode));
+		execv("/proc/self/exe", args);
+		_exit(1);
+	}
+	return wait_for(pid, 0);
+}
+
+int as(const char *what)
+{
+	unsigned short control;
+
+	asm ("fnstcw %0" : "=m" (control));
+	return strcmp(what, "control") || control != 0x37f;
 }

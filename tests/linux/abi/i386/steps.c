@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* Steps, system calls that a debugger carries out, breakpoints of the processor, TLS, privileges. */
-#include "abi.h"
+#include "i386.h"
 #include <asm/ldt.h>
 #include <stddef.h>
 #include <sys/prctl.h>

@@ -1,6 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* System calls, and what the kernel tells a program about itself. */
-#include "abi.h"
+#include "i386.h"
+
+long raw(int nr, long a, long b, long c)
+{
+	long result;
+
+	asm volatile ("int $0x80" : "=a" (result) : "a" (nr), "b" (a), "c" (b), "d" (c) : "memory");
+	return result;
+}
+
+int feature(int bit)
+{
+	unsigned int a, b, c, d;
+
+	asm ("cpuid" : "=a" (a), "=b" (b), "=c" (c), "=d" (d) : "a" (1));
+	return d >> bit & 1;
+}
+
+void push_without_stack(void)
+{
+	asm volatile ("mov %%esp, %%esi; xor %%esp, %%esp; push %%eax; mov %%esi, %%esp" : : : "esi");
+}
 
 /* The auxiliary vector tells the processor's features; libc has its own idea of them. */
 int hwcap(void)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* What a signal handler begins with, what its frame says, and what a program may change of it. */
-#include "abi.h"
+#include "i386.h"
 
 enum { ALIGN = 1, DIRECTION = 2, SEGMENTS = 4, SELECTORS = 8, INITIAL_FPU = 16 };
 
