@@ -125,11 +125,19 @@ void copy_from_user_page(struct vm_area_struct *vma, struct page *page, unsigned
 	drop(from, n);
 }
 
-/* A page of which a process gets a copy may be mapped by others. */
+/*
+ * Nobody writes to a page of which a process gets a copy before it is mapped anew, and its lines are dropped then.  One that is
+ * pinned can be written all the time.
+ */
 void copy_user_highpage(struct page *to, struct page *from, unsigned long address, struct vm_area_struct *vma)
 {
+	bool pinned = folio_maybe_dma_pinned(page_folio(from));
+
+	if (pinned)
+		drop_user(vma->vm_mm, address & PAGE_MASK, PAGE_SIZE);
 	copy_page(page_address(to), page_address(from));
-	drop(page_address(from), PAGE_SIZE);
+	if (pinned)
+		drop(page_address(from), PAGE_SIZE);
 }
 EXPORT_SYMBOL(copy_user_highpage);
 

@@ -30,6 +30,29 @@ int copy_on_write(void)
 	return 1;
 }
 
+/* What a process writes when its child has got a copy is what a system call gives to others. */
+int written_after_copies(void)
+{
+	char *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), got[PAGE];
+	int pipes[2], i, pid;
+
+	CHECK(!pipe(pipes));
+	for (i = 1; i < 5; i++) {
+		memset(p, i, PAGE);
+		pid = fork();
+		if (!pid) {
+			memset(p, -i, PAGE);
+			_exit(0);
+		}
+		if (!wait_for(pid, 0))
+			return 0;
+		memset(p, 10 * i, PAGE);
+		CHECK(write(pipes[1], p, PAGE) == PAGE && read(pipes[0], got, PAGE) == PAGE);
+		CHECK(!memcmp(p, got, PAGE));
+	}
+	return !close(pipes[0]) && !close(pipes[1]) && !munmap(p, PAGE);
+}
+
 /* A page that was not used since a fork is moved to where another was: it is seen there. */
 int moved_mappings(void)
 {
