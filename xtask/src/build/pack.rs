@@ -12,6 +12,7 @@ use image::{Component, Grant, Load, Resource, Shared, Small, System, Window, lay
 use object::read::elf::{ElfFile32, ElfSymbol32, FileHeader, ProgramHeader};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 const PAGE: u32 = abi::PAGE_SIZE;
@@ -99,14 +100,28 @@ fn flatten(elf: &Elf) -> Flat {
 }
 
 /// An image that grows by whole pages.
-struct Image(Vec<u8>);
+struct Image {
+    bytes: Vec<u8>,
+    /// What was added.
+    parts: Vec<Range<usize>>,
+}
 
 impl Image {
+    /// One with room for its header.
+    fn new() -> Self {
+        Self { bytes: vec![0; PAGE as usize], parts: Vec::new() }
+    }
+
+    /// Where these bytes are. What several components have, as two servers of one kind, is there once.
     fn add(&mut self, data: &[u8]) -> u32 {
-        let offset = self.0.len() as u32;
-        self.0.extend_from_slice(data);
-        self.0.resize(self.0.len().next_multiple_of(PAGE as usize), 0);
-        offset
+        if let Some(same) = self.parts.iter().find(|part| self.bytes.get((*part).clone()) == Some(data)) {
+            return same.start as u32;
+        }
+        let offset = self.bytes.len();
+        self.bytes.extend_from_slice(data);
+        self.parts.push(offset..self.bytes.len());
+        self.bytes.resize(self.bytes.len().next_multiple_of(PAGE as usize), 0);
+        offset as u32
     }
 }
 
@@ -267,7 +282,7 @@ pub fn image(
     inserts: impl Fn(&str) -> Vec<Insert>,
 ) -> Result<Vec<u8>> {
     let root = flatten(&read_elf(&elf("root"))?);
-    let mut image = Image(vec![0; PAGE as usize]);
+    let mut image = Image::new();
     let root_offset = image.add(&root.bytes);
     let names: Vec<String> = description.component.iter().map(|c| c.name.get_ref().clone()).collect();
     let mut shared = Vec::new();
@@ -329,10 +344,10 @@ pub fn image(
     }
     let system = System { name: description.name(), seed, components, shared, homes };
     // What the root server would refuse at boot is refused here.
-    system.check_for(&processor.layout(), image.0.len() as u32).map_err(|what| anyhow!("{}: {what}", description.name()))?;
+    system.check_for(&processor.layout(), image.bytes.len() as u32).map_err(|what| anyhow!("{}: {what}", description.name()))?;
     let system = postcard::to_allocvec(&system)?;
     let system_offset = image.add(&system);
-    Ok(seal(image.0, &root, (root_offset, system_offset, system.len() as u32)))
+    Ok(seal(image.bytes, &root, (root_offset, system_offset, system.len() as u32)))
 }
 
 /// Writes the header.
@@ -377,6 +392,14 @@ pub fn symbols(kernel: &Path) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_the_same_is_there_once() {
+        let mut image = Image::new();
+        let [one, other, same, longer] = ["one", "two", "one", "one and more"].map(|data| image.add(data.as_bytes()));
+        assert_eq!((one, other, same, longer), (PAGE, 2 * PAGE, PAGE, 3 * PAGE));
+        assert_eq!(image.bytes.len(), 4 * PAGE as usize);
+    }
 
     #[test]
     fn shared_memory_has_one_address_where_caches_are_virtual() {

@@ -5,7 +5,7 @@
 use super::{latency, linux};
 use super::model::{clean, finished, run, system};
 use super::tally::Test;
-use crate::build::{self, Built, Model};
+use crate::build::{self, Built, Model, Wire};
 use crate::guest::{Guest, program};
 use crate::machine::board;
 use crate::machine::emulator::{Machine, batch};
@@ -24,6 +24,7 @@ pub const ALL: &[Test] = &[
     ("versatilepb.linux.batch", || on_board(linux::batch)),
     ("versatilepb.linux.abi", || on_board(abi)),
     ("versatilepb.linux.programs", || on_board(programs)),
+    ("versatilepb.linux.systems", || on_board(systems)),
     ("versatilepb.linux.memory", || on_board(linux::memory)),
     ("versatilepb.linux.model", || on_board(linux_checked)),
     ("versatilepb.fault.line-clean", || on_board(|| fault(CLEAN_LINE, Found::By(&[Rule::DirtyTable])))),
@@ -147,7 +148,22 @@ fn programs() -> Result<()> {
     Ok(())
 }
 
-/// The same, and what programs expect of Linux, under the checker: no line of a cache is stale, none is written back late.
+/// Linux beside other components: one that it calls, another Linux, a disk, the network.
+fn systems() -> Result<()> {
+    linux::gateway()?;
+    let two = Guest { system: "systems/two-linuxes.toml", ..Guest::default() };
+    let o = two.succeed("test -e /dev/l4a && uname -m")?;
+    ensure!(o.text() == "armv5tel\n", "{}", o.said());
+    let disk = Guest { system: "systems/linux-disk.toml", wire: Wire::USER, ..Guest::default() };
+    let o = disk.succeed(
+        "head -c 3000000 /bin/busybox > /mnt/here && sync && echo 3 > /proc/sys/vm/drop_caches && cmp -n 3000000 /bin/busybox /mnt/here && \
+         until ifconfig eth0 | grep -q addr:10.0.2.15; do usleep 100000; done; echo up",
+    )?;
+    ensure!(o.text() == "up\n", "{}", o.said());
+    Ok(())
+}
+
+/// The same programs, and what programs expect of Linux, under the checker: no line of a cache is stale, none is written back late.
 fn linux_checked() -> Result<()> {
     let model = checker()?;
     let inserts = vec![program("maps")?, program("descriptors")?, program("abi")?];

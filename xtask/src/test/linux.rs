@@ -113,7 +113,7 @@ fn bombs() -> Result<()> {
 }
 
 /// A program asks a native component to sign; RFC 4231 has the answer.
-fn gateway() -> Result<()> {
+pub(super) fn gateway() -> Result<()> {
     let guest = || Guest { system: "systems/gateway.toml", ..Guest::default() };
     let o = guest().run("sign 'what do ya want for nothing?'; for i in 1 2 3; do sign $i | wc -c; done")?;
     let expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843\n65\n65\n65\n";
