@@ -83,7 +83,7 @@ unsigned int l4_slots_used(void);
 #define L4_KEPT_TABLES	8
 #define L4_BLOCK	(PGDIR_SIZE / 32)
 struct l4_space {
-	u32 slot;
+	u32 slot, placed;
 	bool reclaimed;		/* page tables of this mm were reclaimed: pages may have to be restored */
 	struct mm_struct *mm;
 	struct list_head populated;	/* in the list of spaces that may have pages */
@@ -137,8 +137,11 @@ extern bool l4_is_server;
 /* The Quota to which processes' spaces, page tables and threads are charged. */
 extern u32 l4_user_quota;
 int l4_quota_init(void);
-/* Creates a space at a place (of L4_OP_CREATE_SPACE) and returns its slot; 0: there is no memory. */
-u32 l4_user_space_create(u32 place);
+/*
+ * Creates a space at a place and says where the microkernel has put it (of L4_OP_CREATE_SPACE).  Returns its slot; 0: there is
+ * no memory.
+ */
+u32 l4_user_space_create(u32 place, u32 *placed);
 void l4_user_space_delete(u32 space);
 /* Whether an operation failed because the microkernel has no memory left for it. */
 static inline bool l4_is_out_of_memory(u32 status)

@@ -47,10 +47,12 @@ static struct use use_of(u32 quota)
 }
 
 /* Creates a space for a process, or a home.  If this Linux is a server, the space shows it before anything runs there. */
-static u32 create_space(u32 slot, u32 place)
+static u32 create_space(u32 slot, u32 place, u32 *placed)
 {
-	u32 status = l4_call(L4_OP_CREATE_SPACE, l4_user_quota, 0, slot, place);
+	struct l4_regs r;
+	u32 status = l4_call_out(L4_OP_CREATE_SPACE, l4_user_quota, 0, slot, place, &r);
 
+	*placed = r.r2;
 	if (status || !l4_is_server)
 		return status;
 	status = l4_call(L4_OP_ATTACH, slot, L4_USER_END, L4_SPACE, L4_RIGHT_READ | L4_RIGHT_WRITE | L4_RIGHT_EXECUTE);
@@ -62,9 +64,9 @@ static u32 create_space(u32 slot, u32 place)
 /* How many bytes a space takes without page tables, but with its attachments.  0: there is no memory. */
 static u32 __init measure_space(void)
 {
-	u32 before = use_of(l4_user_quota).bytes, space = l4_slot_alloc(), bytes = 0;
+	u32 before = use_of(l4_user_quota).bytes, space = l4_slot_alloc(), bytes = 0, placed;
 
-	if (!space || create_space(space, ARCH_L4_USER_PLACE))
+	if (!space || create_space(space, ARCH_L4_USER_PLACE, &placed))
 		return 0;
 	if (!l4_ram_record(space, 0, l4_ram_start, PAGE_SIZE, UM_PROT_READ) && !l4_map_flush() &&
 	    !l4_unmap_record(space, 0, L4_USER_END) && !l4_map_flush())
@@ -95,7 +97,7 @@ int __init l4_quota_init(void)
 	return 0;
 }
 
-u32 l4_user_space_create(u32 place)
+u32 l4_user_space_create(u32 place, u32 *placed)
 {
 	unsigned long flags;
 	u32 slot, status;
@@ -109,7 +111,7 @@ u32 l4_user_space_create(u32 place)
 	do {
 		/* In steps, as l4_delete(). */
 		local_irq_save(flags);
-		status = create_space(slot, place);
+		status = create_space(slot, place, placed);
 		local_irq_restore(flags);
 	} while (l4_is_out_of_memory(status) && l4_reclaim_tables(0, &own));
 	if (status) {

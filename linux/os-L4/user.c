@@ -62,7 +62,7 @@ struct l4_space *l4_space_alloc(void)
 	if (!space)
 		return NULL;
 	space->last = space->table;
-	space->slot = l4_user_space_create(ARCH_L4_USER_PLACE);
+	space->slot = l4_user_space_create(ARCH_L4_USER_PLACE, &space->placed);
 	if (space->slot)
 		return space;
 	kfree(space);

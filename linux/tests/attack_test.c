@@ -69,7 +69,7 @@ static void __init calls(void)
 static bool __init registers(void)
 {
 	/* It shows this Linux, if that is a server. */
-	u32 space = l4_user_space_create(ARCH_L4_USER_PLACE), thread = l4_slot_alloc(), handle, kind, word, i;
+	u32 placed, space = l4_user_space_create(ARCH_L4_USER_PLACE, &placed), thread = l4_slot_alloc(), handle, kind, word, i;
 	bool got = false;
 	struct l4_frame *f;
 	struct l4_regs r;

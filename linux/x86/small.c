@@ -149,12 +149,12 @@ static void move_in(struct l4_space *space)
 	struct l4_table *t = space->table;
 	struct home *home = homes;
 	unsigned long flags;
-	u32 status;
+	u32 status, placed;
 	int at, err;
 
 	for (; home < homes + HOMES; home++) {
 		if (!home->slot)
-			home->slot = l4_user_space_create(L4_HOME);
+			home->slot = l4_user_space_create(L4_HOME, &placed);
 		if (!home->slot)
 			return;
 		at = take(home, units);

@@ -7,6 +7,7 @@
 #include <linux/mm.h>
 #include <linux/proc_fs.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
 #include <linux/seq_file.h>
 #include "../../../um/os-L4/l4.h"
 #include "layout.h"
@@ -44,6 +45,24 @@ void l4_region_move(struct l4_space *space) { }
 void l4_region_switched(struct l4_space *space) { }
 void l4_region_tick(struct l4_space *space) { }
 void l4_small_show(struct seq_file *m) { }
+
+/* In /proc/PID/status: the slot, and how much lies outside. */
+void arch_proc_pid_thread_features(struct seq_file *m, struct task_struct *task)
+{
+	struct mm_struct *mm = get_task_mm(task);
+	unsigned long outside = 0;
+	struct vm_area_struct *vma;
+	VMA_ITERATOR(all, mm, L4_SLOT_END);
+
+	if (!mm)
+		return;
+	mmap_read_lock(mm);
+	for_each_vma(all, vma)
+		outside += vma->vm_end - vma->vm_start;
+	mmap_read_unlock(mm);
+	seq_printf(m, "L4Slot:\t%u\nL4Outside:\t%lu kB\n", l4_space_of(mm)->placed, outside / 1024);
+	mmput(mm);
+}
 
 bool l4_leave_region(struct mm_struct *mm)
 {

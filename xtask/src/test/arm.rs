@@ -6,7 +6,8 @@ use super::{latency, linux};
 use super::model::{clean, finished, run, system};
 use super::tally::Test;
 use crate::build::{self, Built, Model, Wire};
-use crate::guest::{Guest, program};
+use crate::guest::{Guest, insert, program};
+use crate::linux::{files, packages};
 use crate::machine::board;
 use crate::machine::emulator::{Machine, batch};
 use anyhow::{Context, Result, bail, ensure};
@@ -24,6 +25,7 @@ pub const ALL: &[Test] = &[
     ("versatilepb.linux.batch", || on_board(linux::batch)),
     ("versatilepb.linux.abi", || on_board(abi)),
     ("versatilepb.linux.programs", || on_board(programs)),
+    ("versatilepb.linux.dynamic", || on_board(dynamic)),
     ("versatilepb.linux.systems", || on_board(systems)),
     ("versatilepb.linux.memory", || on_board(linux::memory)),
     ("versatilepb.linux.model", || on_board(linux_checked)),
@@ -145,6 +147,34 @@ fn programs() -> Result<()> {
     let inserts = vec![program("maps")?, program("descriptors")?];
     let o = Guest { inserts, own_time: true, ..Guest::default() }.succeed(PROGRAMS)?;
     ensure!(o.text().ends_with("hh\nthrough\n"), "{}", o.text());
+    Ok(())
+}
+
+/// Debian's packages of programs that are linked with shared libraries, and of these.
+const DYNAMIC: [&str; 7] = ["libc6", "dash", "sed", "coreutils", "libselinux1", "libpcre2-8-0", "libacl1"];
+
+/// Debian's own programs, with their dynamic linker and libraries, lie in a slot with all that they have.
+fn dynamic() -> Result<()> {
+    let tree = packages::binaries(&DYNAMIC)?;
+    let mut inserts = Vec::new();
+    for path in ["bin/dash", "bin/sed", "bin/ls", "bin/sleep", "usr/bin/sort"] {
+        inserts.push(insert(&format!("/debian/{}", path.rsplit('/').next().unwrap_or(path)), std::fs::read(tree.join(path))?));
+    }
+    for folder in ["lib/arm-linux-gnueabi", "usr/lib/arm-linux-gnueabi"] {
+        for path in files(tree.join(folder))?.into_iter().filter(|path| path.is_file()) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if ["ld-linux", "libc.", "libselinux.", "libpcre2-8.", "libacl."].iter().any(|start| name.starts_with(start)) {
+                inserts.push(insert(&format!("/lib/{name}"), std::fs::read(&path)?));
+            }
+        }
+    }
+    let o = Guest { inserts, ..Guest::default() }.succeed(
+        "set -e; PATH=/debian:$PATH; dash -c 'ls /debian | sort -r | sed s/^/./'; dash -c 'grep -E \"^(L4Slot|L4Outside)\" /proc/$$/status'; \
+         (/debian/sleep 1000 & grep -E '^L4' /proc/$!/status; until grep -q libc.so /proc/$!/maps; do :; done; sed -n 's/-.* / /p' /proc/$!/maps; kill $!)",
+    )?;
+    let text = o.text();
+    ensure!(text.starts_with(".sort\n.sleep\n.sed\n.ls\n.dash\n"), "{text}");
+    ensure!(text.matches("L4Outside:\t0 kB").count() == 2 && !text.contains("L4Slot:\t0\n") && text.contains(" /lib/libc.so.6"), "{text}");
     Ok(())
 }
 
