@@ -84,6 +84,9 @@ unsigned int l4_slots_used(void);
 #define L4_BLOCK	(PGDIR_SIZE / 32)
 struct l4_space {
 	u32 slot, placed;
+	/* What is mapped at addresses below L4_LOW_END: the space, or a Segment that this server may have at the address `direct`. */
+	u32 low;
+	unsigned long direct;
 	bool reclaimed;		/* page tables of this mm were reclaimed: pages may have to be restored */
 	struct mm_struct *mm;
 	struct list_head populated;	/* in the list of spaces that may have pages */
@@ -171,7 +174,7 @@ void l4_group_unmovable(void);
  */
 int l4_unmap_record(u32 space, unsigned long virt, unsigned long len);
 /* Unmaps everything at once.  Records that wait are not sent. */
-void l4_unmap_all(u32 space);
+void l4_unmap_all(const struct l4_space *space);
 /* Nonzero: a page table has changed, perhaps that of the process that runs next (asm/pgtable.h). */
 extern unsigned int l4_mappings_dirty;
 /* Sends all records that wait. */

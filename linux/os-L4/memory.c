@@ -81,13 +81,16 @@ static u32 send_records(const void *records, unsigned int count, u32 *bad)
 	return status;
 }
 
-void l4_unmap_all(u32 space)
+void l4_unmap_all(const struct l4_space *space)
 {
-	const u32 record[4] = { space, L4_MAP_UNMAP << 8, 0, L4_USER_END };
+	const u32 records[2][4] = {
+		{ space->slot, L4_LOW_END | L4_MAP_UNMAP << 8, 0, L4_USER_END - L4_LOW_END },
+		{ space->low, L4_MAP_UNMAP << 8, 0, L4_LOW_END },
+	};
 	u32 bad;
 
 	/* Unmapping cannot fail. */
-	send_records(record, 1, &bad);
+	send_records(records, L4_LOW_END ? 2 : 1, &bad);
 }
 
 int l4_map_flush(void)

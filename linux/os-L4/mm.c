@@ -54,7 +54,7 @@ static void reclaim(struct l4_space *space)
 	}
 	/* Of a small space nothing behind its region could be named. */
 	l4_space_enlarge(space);
-	l4_unmap_all(space->slot);
+	l4_unmap_all(space);
 	/*
 	 * Records may still wait, which map pages after this.  So everything is unmapped when the space is used again.
 	 * The marks of these pages are not needed, and do no harm.
@@ -72,7 +72,7 @@ bool l4_reclaim_tables(u32 slot, bool *is_own)
 	if (l4_spaces_shrink())
 		return true;
 	list_for_each_entry(space, &populated_spaces, populated) {
-		if (space->slot == slot)
+		if (space->slot == slot || space->low == slot)
 			asking = space;
 		else if (space->mm == current->mm)
 			running = space;
@@ -182,15 +182,21 @@ void destroy_context(struct mm_struct *mm)
 	l4_space_free(space);
 }
 
+/* What is mapped at an address of a space: its page tables, or a Segment's. */
+static __always_inline u32 mapped_in(const struct l4_space *space, unsigned long at)
+{
+	return at < L4_LOW_END ? space->low : space->slot;
+}
+
 /* Makes a record that maps a page. */
-static __always_inline int map_page(u32 space, unsigned long at, pte_t page, unsigned int may)
+static __always_inline int map_page(struct l4_space *space, unsigned long at, pte_t page, unsigned int may)
 {
 	unsigned long phys = pte_val(page) & PAGE_MASK;
 	int err = arch_l4_before_map(phys);
 
 	if (pte_get_bits(page, _PAGE_UNCACHED))
 		may |= L4_MAP_UNCACHED;
-	return l4_ram_record(space, at, phys, PAGE_SIZE, may) ?: err;
+	return l4_ram_record(mapped_in(space, at), at, phys, PAGE_SIZE, may) ?: err;
 }
 
 /* Makes records for [at, end) of a table.  An error does not stop the rest: pages that are gone must be unmapped. */
@@ -208,7 +214,7 @@ static int sync_table(struct l4_space *space, pte_t *pte, unsigned long at, unsi
 			continue;
 		may = rights(*pte, user);
 		all |= may;
-		if (may ? map_page(space->slot, at, *pte, may) : l4_unmap_record(space->slot, at, PAGE_SIZE))
+		if (may ? map_page(space, at, *pte, may) : l4_unmap_record(mapped_in(space, at), at, PAGE_SIZE))
 			err = -ENOMEM;
 		*pte = pte_mkuptodate(*pte);
 	}
@@ -238,7 +244,7 @@ static pte_t *sync_gone(struct l4_space *space, pte_t *pte, pte_t *end, unsigned
 		from = from ?: pte;
 		to = pte + 1;
 	}
-	if (to && l4_unmap_record(space->slot, at + (from - first) * PAGE_SIZE, (to - from) * PAGE_SIZE))
+	if (to && l4_unmap_record(mapped_in(space, at), at + (from - first) * PAGE_SIZE, (to - from) * PAGE_SIZE))
 		*err = -ENOMEM;
 	return pte;
 }
@@ -260,7 +266,7 @@ static noinline int sync_range(struct mm_struct *mm, struct l4_space *space, uns
 				err = -ENOMEM;
 		} else if (pmd_newpage(*pmd)) {
 			/* Linux's table is gone.  All of it is unmapped, and is up to date for other ranges in it. */
-			if (l4_unmap_record(space->slot, at & PGDIR_MASK, PGDIR_SIZE))
+			if (l4_unmap_record(mapped_in(space, at), at & PGDIR_MASK, PGDIR_SIZE))
 				err = -ENOMEM;
 			pmd_mkuptodate(*pmd);
 		}
@@ -286,7 +292,7 @@ static __always_inline int sync_page(struct mm_struct *mm, struct l4_space *spac
 	/* Linux's own space is not kept for others. */
 	if (user)
 		note(space, at, at + PAGE_SIZE);
-	return map_page(space->slot, at, page, may);
+	return map_page(space, at, page, may);
 }
 
 static __always_inline int collect(struct mm_struct *mm, bool user)
@@ -319,9 +325,11 @@ int um_tlb_sync(struct mm_struct *mm)
 	/* The memory for Linux's own page tables was set aside (quota.c). */
 	if (err && mm == &init_mm)
 		panic("l4: no page table for Linux's own memory");
-	/* The entries are marked as synchronised all the same: only this process is killed. */
-	if (err)
+	/* The entries are marked as synchronised all the same: only this process is killed, and not accessed where it is mapped. */
+	if (err) {
+		l4_space_of(mm)->direct = 0;
 		force_sig(SIGKILL);
+	}
 	return err;
 }
 
@@ -334,8 +342,10 @@ void l4_tlb_collect(struct mm_struct *mm)
 		err |= l4_map_flush();
 		l4_region_move(space);
 	}
-	if ((err || (l4_batched && !l4_is_one_page())) && (l4_map_flush() || err))
+	if ((err || (l4_batched && !l4_is_one_page())) && (l4_map_flush() || err)) {
+		space->direct = 0;
 		force_sig(SIGKILL);
+	}
 }
 
 void flush_tlb_all(void) { }
@@ -355,7 +365,7 @@ void flush_tlb_mm(struct mm_struct *mm)
 		return;
 	}
 	/* Its pages are about to be freed.  What was written to them is still cached by its addresses. */
-	l4_unmap_all(space->slot);
+	l4_unmap_all(space);
 	space->tables = 0;
 	space->more = false;
 	space->last = space->table;

@@ -64,14 +64,18 @@ static u32 create_space(u32 slot, u32 place, u32 *placed)
 /* How many bytes a space takes without page tables, but with its attachments.  0: there is no memory. */
 static u32 __init measure_space(void)
 {
-	u32 before = use_of(l4_user_quota).bytes, space = l4_slot_alloc(), bytes = 0, placed;
+	u32 before = use_of(l4_user_quota).bytes, bytes = 0;
+	struct l4_space space = { .slot = l4_slot_alloc() };
 
-	if (!space || create_space(space, ARCH_L4_USER_PLACE, &placed))
+	if (!space.slot || create_space(space.slot, ARCH_L4_USER_PLACE, &space.placed))
 		return 0;
-	if (!l4_ram_record(space, 0, l4_ram_start, PAGE_SIZE, UM_PROT_READ) && !l4_map_flush() &&
-	    !l4_unmap_record(space, 0, L4_USER_END) && !l4_map_flush())
+	arch_l4_space_created(&space);
+	if (!l4_ram_record(space.low, 0, l4_ram_start, PAGE_SIZE, UM_PROT_READ) && !l4_map_flush()) {
+		l4_unmap_all(&space);
 		bytes = use_of(l4_user_quota).bytes - before;
-	l4_delete(space);
+	}
+	arch_l4_space_deleted(&space);
+	l4_delete(space.slot);
 	return bytes;
 }
 

@@ -8,7 +8,7 @@
  * linux/x86 here and arch/x86/um/os-L4 in the source of Linux, or linux/arm/os-L4 and arch/arm/um/os-L4.  It has:
  *
  * <os-L4/layout.h>	where the server and its processes lie: L4_USER_END, L4_SERVER_BASE, L4_RAM_END,
- *			L4_VMALLOC_END.  If the processor has servers that are shown in other spaces, all that
+ *			L4_VMALLOC_END; L4_LOW_END, below which a process may have a Segment, or 0.  If the processor has servers that are shown in other spaces, all that
  *			Linux maps lies from L4_USER_END on.
  *
  * <os-L4/run.h>	what each event of a program passes, in line:
@@ -27,6 +27,8 @@
  *
  * <os-L4/processor.h>	the rest that is in line:
  *   ARCH_L4_USER_PLACE			the place of a process's space, for L4_OP_CREATE_SPACE
+ *   arch_l4_space_created()		a space was made: says what `low` is (struct l4_space)
+ *   arch_l4_space_deleted()		deletes what that was
  *   arch_l4_copy()			memcpy() that advances both pointers
  *   ARCH_L4_ALIGNMENT			what the addresses of words are multiples of
  *   arch_l4_begin_access()		where to access n bytes of user memory, of a page with this entry that is at `at` in the

@@ -30,6 +30,7 @@
 #include <skas.h>
 #include <sysdep/ptrace_user.h>
 #include "subarch.h"
+#include <os-L4/layout.h>
 #include <os-L4/processor.h>
 #include <os-L4/run.h>
 
@@ -63,8 +64,10 @@ struct l4_space *l4_space_alloc(void)
 		return NULL;
 	space->last = space->table;
 	space->slot = l4_user_space_create(ARCH_L4_USER_PLACE, &space->placed);
-	if (space->slot)
+	if (space->slot) {
+		arch_l4_space_created(space);
 		return space;
+	}
 	kfree(space);
 	return NULL;
 }
@@ -76,23 +79,26 @@ static int space_clear(struct l4_space *space)
 	int err = 0;
 
 	if (space->more) {
-		err = l4_unmap_record(space->slot, 0, TASK_SIZE);
+		err = l4_map_flush();
+		l4_unmap_all(space);
 		space->tables = 0;
 		space->more = false;
 	}
 	t = space->table;
 	while (t < space->table + space->tables) {
+		u32 in = t->base < L4_LOW_END ? space->low : space->slot;
+
 		/*
 		 * Stacks and heaps lie at random addresses.  A table that the last process did not use is unlikely
 		 * to be used by the next.
 		 */
 		if (!t->used && space->tables > L4_KEPT_TABLES / 2) {
-			err |= l4_unmap_record(space->slot, t->base, PGDIR_SIZE);
+			err |= l4_unmap_record(in, t->base, PGDIR_SIZE);
 			*t = space->table[--space->tables];
 			continue;
 		}
 		for (; t->used; t->used &= t->used - 1)
-			err |= l4_unmap_record(space->slot, t->base + __ffs(t->used) * L4_BLOCK, L4_BLOCK);
+			err |= l4_unmap_record(in, t->base + __ffs(t->used) * L4_BLOCK, L4_BLOCK);
 		t++;
 	}
 	space->last = space->table;
@@ -105,7 +111,7 @@ bool l4_spaces_shrink(void)
 
 	for (i = 0; i < spaces_cached; i++)
 		if (space_cache[i]->tables) {
-			l4_unmap_all(space_cache[i]->slot);
+			l4_unmap_all(space_cache[i]);
 			space_cache[i]->tables = 0;
 			return true;
 		}
@@ -118,6 +124,7 @@ void l4_space_free(struct l4_space *space)
 		space_cache[spaces_cached++] = space;
 		return;
 	}
+	arch_l4_space_deleted(space);
 	l4_user_space_delete(space->slot);
 	kfree(space);
 }

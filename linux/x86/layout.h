@@ -19,5 +19,7 @@
 #define L4_RAM_END	0xd9800000
 /* vmalloc ends here.  Until Linux has read the initrd, that lies below. */
 #define L4_VMALLOC_END	0xde000000
+/* Processes have no addresses that a Segment has in their place. */
+#define L4_LOW_END	0x0
 
 #endif

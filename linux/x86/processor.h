@@ -20,6 +20,15 @@ static __always_inline void arch_l4_copy(void **to, const void **from, unsigned 
 		asm volatile ("rep movsb" : "+D" (*to), "+S" (*from), "+c" (count) : : "memory");
 }
 
+static inline void arch_l4_space_created(struct l4_space *space)
+{
+	space->low = space->slot;
+}
+
+static inline void arch_l4_space_deleted(struct l4_space *space)
+{
+}
+
 /* Words need not be aligned, and caches are physical: user memory is accessed where it is in the linear map. */
 #define ARCH_L4_ALIGNMENT	1
 

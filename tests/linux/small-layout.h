@@ -7,5 +7,7 @@
 #define L4_SERVER_BASE	0xa0400000
 #define L4_RAM_END	0xa3c00000
 #define L4_VMALLOC_END	0xa8400000
+/* Processes have no addresses that a Segment has in their place. */
+#define L4_LOW_END	0x0
 
 #endif

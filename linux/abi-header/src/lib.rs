@@ -43,6 +43,7 @@ fn header(port: &Port) -> String {
         ("YIELD", Op::Yield),
         ("CREATE_SPACE", Op::CreateSpace),
         ("CREATE_QUOTA", Op::CreateQuota),
+        ("CREATE_SEGMENT", Op::CreateSegment),
         ("QUOTA_INFO", Op::QuotaInfo),
         ("CREATE_THREAD", Op::CreateThread),
         ("DELETE", Op::Delete),

@@ -39,21 +39,33 @@ static void drop(const void *at, unsigned long n)
 	do_cache(L4_SPACE, (unsigned long)at, n, L4_CACHE_DROP);
 }
 
-static void drop_user(struct mm_struct *mm, unsigned long at, unsigned long n)
+/* Of a process's. */
+static void do_user_cache(struct mm_struct *mm, unsigned long at, unsigned long n, u32 what)
 {
-	do_cache(l4_space_of(mm)->slot, at, n, L4_CACHE_DROP);
+	const struct l4_space *space = l4_space_of(mm);
+
+	/* What this server has left there is the same line. */
+	if (space->direct && at < L4_LOW_END)
+		do_cache(L4_SPACE, space->direct + at, n, what);
+	else
+		do_cache(space->slot, at, n, what);
 }
 
-void *arch_l4_begin_access(unsigned long entry, unsigned long user, void *at, unsigned long n, bool write)
+static void drop_user(struct mm_struct *mm, unsigned long at, unsigned long n)
+{
+	do_user_cache(mm, at, n, L4_CACHE_DROP);
+}
+
+void *l4_begin_access(unsigned long entry, unsigned long user, void *at, unsigned long n, bool write)
 {
 	if (entry & _PAGE_UNCACHED)
 		drop(at, n);
 	else
-		do_cache(l4_space_of(current->active_mm)->slot, user, n, write ? L4_CACHE_DROP : L4_CACHE_CLEAN);
+		do_user_cache(current->active_mm, user, n, write ? L4_CACHE_DROP : L4_CACHE_CLEAN);
 	return at;
 }
 
-void arch_l4_end_access(void *at, unsigned long n)
+void l4_end_access(void *at, unsigned long n)
 {
 	drop(at, n);
 }
@@ -114,7 +126,7 @@ void copy_to_user_page(struct vm_area_struct *vma, struct page *page, unsigned l
 	memcpy(to, from, n);
 	drop(to, n);
 	if (vma->vm_flags & VM_EXEC)
-		do_cache(l4_space_of(vma->vm_mm)->slot, address, n, L4_CACHE_SYNC_CODE);
+		do_user_cache(vma->vm_mm, address, n, L4_CACHE_SYNC_CODE);
 }
 
 void copy_from_user_page(struct vm_area_struct *vma, struct page *page, unsigned long address, void *to, const void *from,
@@ -153,6 +165,6 @@ int l4_sync_code(unsigned long start, unsigned long end, unsigned long flags)
 		return -EINVAL;
 	if (!access_ok((const void __user *)start, end - start))
 		return -EFAULT;
-	do_cache(l4_space_of(current->mm)->slot, start, end - start, L4_CACHE_SYNC_CODE);
+	do_user_cache(current->mm, start, end - start, L4_CACHE_SYNC_CODE);
 	return 0;
 }

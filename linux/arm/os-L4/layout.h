@@ -21,8 +21,8 @@
 /* vmalloc ends here.  Until Linux has read the initrd, that lies below. */
 #define L4_VMALLOC_END	0xbe000000
 
-/* The bytes of a slot, and where processes have what does not fit. */
-#define L4_SLOT_END	0x02000000
+/* The end of a slot, and where processes have what does not fit. */
+#define L4_LOW_END	0x02000000
 #define L4_SPILL	0x80000000
 
 #endif

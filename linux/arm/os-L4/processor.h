@@ -5,9 +5,12 @@
 
 #include <linux/compiler.h>
 #include <linux/string.h>
+#include <linux/pgtable.h>
+#include <linux/sched.h>
 #include <linux/types.h>
 #include <asm/current.h>
 #include "../../../um/os-L4/l4.h"
+#include "layout.h"
 
 /* memcpy() that advances both pointers. */
 static __always_inline void arch_l4_copy(void **to, const void **from, unsigned long n)
@@ -17,11 +20,34 @@ static __always_inline void arch_l4_copy(void **to, const void **from, unsigned 
 	*from += n;
 }
 
+/* Segments (slots.c). */
+void arch_l4_space_created(struct l4_space *space);
+void arch_l4_space_deleted(struct l4_space *space);
+
 #define ARCH_L4_ALIGNMENT	4
 
-/* Caches are virtual (cache.c). */
-void *arch_l4_begin_access(unsigned long entry, unsigned long user, void *at, unsigned long n, bool write);
-void arch_l4_end_access(void *at, unsigned long n);
+/*
+ * Caches are virtual (cache.c).  Where this server has the process's memory at the address that the caches know it by, nothing
+ * is to be done.  The microkernel has to know of the page.
+ */
+void *l4_begin_access(unsigned long entry, unsigned long user, void *at, unsigned long n, bool write);
+void l4_end_access(void *at, unsigned long n);
+
+static __always_inline void *arch_l4_begin_access(unsigned long entry, unsigned long user, void *at, unsigned long n, bool write)
+{
+	unsigned long direct = l4_space_of(current->active_mm)->direct;
+
+	if (likely(direct && user < L4_LOW_END && !(entry & (_PAGE_NEWPAGE | _PAGE_NEWPROT))))
+		return (void *)(direct + user);
+	return l4_begin_access(entry, user, at, n, write);
+}
+
+static __always_inline void arch_l4_end_access(void *at, unsigned long n)
+{
+	if (unlikely((unsigned long)at >= L4_SERVER_BASE))
+		l4_end_access(at, n);
+}
+
 int arch_l4_before_map(unsigned long phys);
 
 /* In assembly.  Words 3 to 7 of a message are in registers, too. */

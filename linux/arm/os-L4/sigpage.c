@@ -54,7 +54,7 @@ int arch_setup_additional_pages(struct linux_binprm *bprm, int uses_interp)
 	if (mmap_write_lock_killable(mm))
 		return -EINTR;
 	/* Behind the stack. */
-	at = get_unmapped_area(NULL, L4_SLOT_END - PAGE_SIZE, PAGE_SIZE, 0, 0);
+	at = get_unmapped_area(NULL, L4_LOW_END - PAGE_SIZE, PAGE_SIZE, 0, 0);
 	vma = ERR_PTR(at);
 	if (!IS_ERR_VALUE(at))
 		vma = _install_special_mapping(mm, at, PAGE_SIZE,

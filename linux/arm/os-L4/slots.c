@@ -4,6 +4,7 @@
  * have it.  When mmap() finds no room there it looks from l4_unmapped_base() on.
  */
 #include <linux/fs.h>
+#include <linux/irqflags.h>
 #include <linux/mm.h>
 #include <linux/proc_fs.h>
 #include <linux/sched.h>
@@ -11,6 +12,7 @@
 #include <linux/seq_file.h>
 #include "../../../um/os-L4/l4.h"
 #include "layout.h"
+#include "processor.h"
 
 /* Processes have what does not fit at different places, so that their spaces have no section in common. */
 #define SPILL_PLACES	16
@@ -21,7 +23,7 @@ u32 l4_events;
 unsigned long l4_stack_top(void)
 {
 	/* The last page is for sigpage.c. */
-	return L4_SLOT_END - PAGE_SIZE;
+	return L4_LOW_END - PAGE_SIZE;
 }
 
 unsigned long l4_dyn_base(void)
@@ -32,6 +34,41 @@ unsigned long l4_dyn_base(void)
 unsigned long l4_unmapped_base(void)
 {
 	return L4_SPILL + l4_space_of(current->mm)->slot % SPILL_PLACES * SPILL_STEP;
+}
+
+/*
+ * The memory of a process in its slot is a Segment, which this server has at the same modified addresses: the same lines of the
+ * cache, the same entries of the TLB (fass-wombat-arm-2007, sections 3.4 and 5).  Without memory for one, or with others in the
+ * same slot, the space has pages of its own there, and this server reaches them by the linear map.
+ */
+void arch_l4_space_created(struct l4_space *space)
+{
+	unsigned long at = (unsigned long)space->placed * L4_SLOT_BYTES, flags;
+	u32 segment = space->placed ? l4_slot_alloc() : 0, all = L4_RIGHT_READ | L4_RIGHT_WRITE | L4_RIGHT_EXECUTE;
+
+	space->low = space->slot;
+	space->direct = 0;
+	if (!segment)
+		return;
+	if (l4_call(L4_OP_CREATE_SEGMENT, l4_user_quota, L4_LOW_END, segment, 0)) {
+		l4_slot_free(segment);
+		return;
+	}
+	/* In steps, as l4_delete(). */
+	local_irq_save(flags);
+	if (!l4_call(L4_OP_ATTACH, L4_SPACE, at, segment, all) && !l4_call(L4_OP_ATTACH, space->slot, 0, segment, all)) {
+		space->low = segment;
+		space->direct = at;
+	}
+	local_irq_restore(flags);
+	if (!space->direct)
+		l4_delete(segment);
+}
+
+void arch_l4_space_deleted(struct l4_space *space)
+{
+	if (space->low != space->slot)
+		l4_delete(space->low);
 }
 
 /* All programs have one layout. */
@@ -52,7 +89,7 @@ void arch_proc_pid_thread_features(struct seq_file *m, struct task_struct *task)
 	struct mm_struct *mm = get_task_mm(task);
 	unsigned long outside = 0;
 	struct vm_area_struct *vma;
-	VMA_ITERATOR(all, mm, L4_SLOT_END);
+	VMA_ITERATOR(all, mm, L4_LOW_END);
 
 	if (!mm)
 		return;

@@ -141,7 +141,9 @@ impl System {
             Resource::Heartbeat { ms } => (Resource::LEAST_HEARTBEAT_MS..=Resource::MOST_HEARTBEAT_MS).contains(&ms),
             // The root server knows the lines that there are, and refuses others.
             Resource::Irq { .. } => true,
-            Resource::Addresses { bytes } => bytes > 0 && bytes.is_multiple_of(crate::Window::ALIGNMENT) && bytes <= Layout::CURRENT.windows.most,
+            Resource::Addresses { bytes } => {
+                bytes > 0 && bytes.is_multiple_of(crate::Window::ALIGNMENT) && bytes <= Layout::CURRENT.windows.most
+            }
             Resource::Ports { base, count } => count > 0 && base.checked_add(count).is_some_and(|end| end <= 1 << 16),
             Resource::Device { base, bytes, address } => base.is_multiple_of(PAGE) && whole_pages(bytes) && grant_area(address, bytes),
             Resource::Shared { region, address, .. } => {

@@ -239,7 +239,8 @@ fn check_window(description: &Description, source: &crate::description::Componen
     let room = linux.ram_end.saturating_sub(made.image_end());
     let Some(piece) = source.memory.iter().find(|piece| piece.behind_image).filter(|_| made.behind_image() > room) else { return Ok(()) };
     let size = processor.layout().windows.end - linux.window;
-    let sizes = server::larger(source.package(), processor)?.map_or_else(String::new, |size| format!(", or write `window = \"{}\"`", text_of(size)));
+    let sizes = server::larger(source.package(), processor)?
+        .map_or_else(String::new, |size| format!(", or write `window = \"{}\"`", text_of(size)));
     let (name, window, room) = (&made.name, text_of(size), room >> 20);
     let what = format!("the window of `{name}`, {window}, has room for {room} MiB of memory behind the image: give it no more{sizes}");
     Err(description.wrong(&piece.size, &what))

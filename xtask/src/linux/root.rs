@@ -17,11 +17,7 @@ const INITRAMFS: &str = "initramfs";
 
 /// The file that a description's `from` names.
 pub fn file(from: &str) -> PathBuf {
-    if [BUSYBOX, SMALL_BUSYBOX, INITRAMFS].contains(&from) {
-        folder().join(from).with_extension("cpio")
-    } else {
-        PathBuf::from(from)
-    }
+    if [BUSYBOX, SMALL_BUSYBOX, INITRAMFS].contains(&from) { folder().join(from).with_extension("cpio") } else { PathBuf::from(from) }
 }
 
 /// Builds what a file of a description is made from, if it is made here.

@@ -48,15 +48,8 @@ const SERVERS: [Server; 6] = [
     Server { package: "linux-small", family: "linux-small", folder: "small", layout: SMALL_LAYOUT, ..USUAL },
     Server { processor: Processor::Armv5, layout: ARM_LAYOUT, ..USUAL },
 ];
-const USUAL: Server = Server {
-    package: "linux",
-    family: "linux",
-    processor: Processor::Ia32,
-    folder: "source",
-    layout: LAYOUT,
-    start: None,
-    tests: false,
-};
+const USUAL: Server =
+    Server { package: "linux", family: "linux", processor: Processor::Ia32, folder: "source", layout: LAYOUT, start: None, tests: false };
 const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
 /// Its names for the window's start, and for the place of the image.
 const START: &str = "L4_USER_END";
@@ -350,7 +343,10 @@ mod tests {
         }
         assert_eq!(IA32.windows.end, abi::arch::ia32::layout::USER_END);
         assert_eq!(Processor::Armv5.layout().windows.end, abi::arch::armv5::layout::USER_END);
-        assert_eq!(layout("linux", Processor::Ia32).expect("plain numbers").map(|at| (at.window, at.base)), Some((0xc000_0000, 0xc040_0000)));
+        assert_eq!(
+            layout("linux", Processor::Ia32).expect("plain numbers").map(|at| (at.window, at.base)),
+            Some((0xc000_0000, 0xc040_0000))
+        );
         assert!(layout("hello", Processor::Ia32).expect("none").is_none());
     }
 

@@ -2,9 +2,9 @@
 //! Tests of the machine model on the ARM board: nothing to report of the kernel as it is, and kernels that leave out an
 //! operation of caches, TLBs, domains or the process identifier, of which something is noticed.
 
-use super::{latency, linux};
 use super::model::{clean, finished, run, system};
 use super::tally::Test;
+use super::{latency, linux};
 use crate::build::{self, Built, Model, Wire};
 use crate::guest::{Guest, insert, program};
 use crate::linux::{files, packages};

@@ -4,9 +4,9 @@
 use super::latency;
 use super::tally::Test;
 use crate::build;
-use crate::machine::board;
 use crate::guest::batch::Fetch;
 use crate::guest::{Guest, Outcome, TIMEOUT, figures_with, insert, native, native_figures, program};
+use crate::machine::board;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -369,6 +369,13 @@ pub fn relocated(pool: &Pool, space: Ref<Space>, address: u32) -> u32 {
     if address < SLOT_BYTES && pid != INDIFFERENT { pid | address } else { address }
 }
 
+/// The address that a space's thread used: some processors report it as it is relocated. (Another space's identifier may be in
+/// the register while an indifferent one runs.)
+pub fn unrelocated(pool: &Pool, space: Ref<Space>, address: u32) -> u32 {
+    let pid = pool[space].hw[hw::PID];
+    if pid != INDIFFERENT && address & !(SLOT_BYTES - 1) == pid { address & (SLOT_BYTES - 1) } else { address }
+}
+
 /// The Segment that a space has attached at an address, and where it begins there; of a large one only in its first part.
 fn attached(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<(Ref<Segment>, UserAddr)> {
     let last = Armv5::table_index(address) as u32;

@@ -2,10 +2,8 @@
 //! What an entry means, and the way back to a thread.
 
 use crate::contract::Armv5;
-use crate::layout::UTCBS;
 use crate::{cache, directory, lock, panic, regs, time};
 use abi::arch::armv5::frame::{fault, vector as named};
-use abi::arch::armv5::layout::SLOT_BYTES;
 use abi::{Rights, UserAddr};
 use armv5_context::abort::{self, Abort};
 use armv5_context::{THUMB, restart_helper, vector, word};
@@ -115,7 +113,8 @@ fn fetch_failed(kernel: &mut Kernel<Armv5>, current: Ref<Thread>) {
 
 fn access_failed(kernel: &mut Kernel<Armv5>, current: Ref<Thread>) {
     // Before the instruction is read, which may fail, too.
-    let (address, status) = (unrelocated(regs::fault_address()), regs::data_fault_status());
+    let (address, status) = (regs::fault_address(), regs::data_fault_status());
+    let address = kernel.pool[current].space.get().map_or(address, |space| directory::unrelocated(&kernel.pool, space, address));
     let is_thumb = kernel.pool[current].context[word::CPSR] & THUMB != 0;
     let instruction = instruction(kernel, current, kernel.pool[current].context[word::PC]);
     restart_helper(&mut kernel.pool[current].context);
@@ -135,12 +134,6 @@ fn stop(kernel: &mut Kernel<Armv5>, current: Ref<Thread>, why: u32, address: u32
     kernel.pool[current].context[word::VECTOR] = why;
     kernel.pool[current].fault_address = UserAddr(address);
     kernel.exception();
-}
-
-/// The address that a thread used: some processors report it as it is relocated.
-fn unrelocated(address: u32) -> u32 {
-    let pid = regs::process();
-    if pid != 0 && address < UTCBS && address & !(SLOT_BYTES - 1) == pid { address & (SLOT_BYTES - 1) } else { address }
 }
 
 /// Handles the lines that interrupt now.

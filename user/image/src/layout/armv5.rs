@@ -21,7 +21,13 @@ const USER_END: u32 = 0xc000_0000;
 /// Where components find what. A window is above all that the processes of a Linux have, as caches are virtual.
 pub const LAYOUT: Layout = Layout {
     places: PLACES,
-    windows: Windows { end: USER_END, most: USER_END - GRANTS_END, kernel_bytes: 0, start_block: USER_END - (32 << 20), have_grants: false },
+    windows: Windows {
+        end: USER_END,
+        most: USER_END - GRANTS_END,
+        kernel_bytes: 0,
+        start_block: USER_END - (32 << 20),
+        have_grants: false,
+    },
 };
 
 const PLACES: Places = Places {

@@ -71,8 +71,8 @@ data_fault:
     moveq r8, #0
     teq r8, r5                                          // F3
     beq enter
-    // Some processors report the address as it is relocated.
-    mrc p15, 0, r7, c13, c0, 0
+    // Some processors report the address as it is relocated. An indifferent space's is not, whatever the processor has.
+    ldr r7, [r6, #{pid}]
     eor r7, r7, r3
     cmp r7, #{slot_bytes}
     movlo r3, r7
