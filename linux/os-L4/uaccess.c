@@ -93,11 +93,6 @@ static __always_inline unsigned long bytes_in_page(const void __user *user, unsi
 	return min(n, PAGE_SIZE - offset_in_page(user));
 }
 
-static __always_inline bool is_in_one_page(const void __user *user, unsigned long n)
-{
-	return likely(offset_in_page(user) + n <= PAGE_SIZE);
-}
-
 static noinline unsigned long copy_from_pages(void *to, const void __user *from, unsigned long n)
 {
 	pgd_t *pgds = active_pgd();
@@ -142,44 +137,62 @@ static noinline unsigned long copy_to_pages(void __user *to, const void *from, u
 	return n;
 }
 
-/* Most calls copy a word or a byte of a page that is present.  A word that is not aligned may be in two pages. */
+/* Whether a word can be copied as one between these addresses: both are aligned, and the user's is in one page. */
+static __always_inline bool is_word(unsigned long user, unsigned long own)
+{
+	return likely(offset_in_page(user) + sizeof(u32) <= PAGE_SIZE && IS_ALIGNED(user | own, ARCH_L4_ALIGNMENT));
+}
+
+/* Most calls copy a word or a byte of a page that is present. */
 unsigned long raw_copy_from_user(void *to, const void __user *from, unsigned long n)
 {
-	unsigned long entry = 0;
+	unsigned long entry;
 	void *at;
 
-	if ((n == sizeof(u32) && is_in_one_page(from, n) && IS_ALIGNED((unsigned long)to | (unsigned long)from, ARCH_L4_ALIGNMENT)) ||
-	    n == sizeof(u8))
+	if (n == sizeof(u32)) {
+		entry = is_word((unsigned long)from, (unsigned long)to) ? lookup_user(from, READABLE) : 0;
+		if (likely(entry)) {
+			at = begin_access(entry, from, n, READABLE);
+			*(u32 *)to = *(const u32 *)at;
+			arch_l4_end_access(at, n);
+			return 0;
+		}
+	} else if (n == sizeof(u8)) {
 		entry = lookup_user(from, READABLE);
-	if (!entry)
-		return copy_from_pages(to, from, n);
-	at = begin_access(entry, from, n, READABLE);
-	if (n == sizeof(u32))
-		*(u32 *)to = *(const u32 *)at;
-	else
-		*(u8 *)to = *(const u8 *)at;
-	arch_l4_end_access(at, n);
-	return 0;
+		if (likely(entry)) {
+			at = begin_access(entry, from, n, READABLE);
+			*(u8 *)to = *(const u8 *)at;
+			arch_l4_end_access(at, n);
+			return 0;
+		}
+	}
+	return copy_from_pages(to, from, n);
 }
 EXPORT_SYMBOL(raw_copy_from_user);
 
 unsigned long raw_copy_to_user(void __user *to, const void *from, unsigned long n)
 {
-	unsigned long entry = 0;
+	unsigned long entry;
 	void *at;
 
-	if ((n == sizeof(u32) && is_in_one_page(to, n) && IS_ALIGNED((unsigned long)to | (unsigned long)from, ARCH_L4_ALIGNMENT)) ||
-	    n == sizeof(u8))
+	if (n == sizeof(u32)) {
+		entry = is_word((unsigned long)to, (unsigned long)from) ? lookup_user(to, WRITABLE) : 0;
+		if (likely(entry)) {
+			at = begin_access(entry, to, n, WRITABLE);
+			*(u32 *)at = *(const u32 *)from;
+			arch_l4_end_access(at, n);
+			return 0;
+		}
+	} else if (n == sizeof(u8)) {
 		entry = lookup_user(to, WRITABLE);
-	if (!entry)
-		return copy_to_pages(to, from, n);
-	at = begin_access(entry, to, n, WRITABLE);
-	if (n == sizeof(u32))
-		*(u32 *)at = *(const u32 *)from;
-	else
-		*(u8 *)at = *(const u8 *)from;
-	arch_l4_end_access(at, n);
-	return 0;
+		if (likely(entry)) {
+			at = begin_access(entry, to, n, WRITABLE);
+			*(u8 *)at = *(const u8 *)from;
+			arch_l4_end_access(at, n);
+			return 0;
+		}
+	}
+	return copy_to_pages(to, from, n);
 }
 EXPORT_SYMBOL(raw_copy_to_user);
 
