@@ -96,7 +96,7 @@ struct l4_space {
 	struct l4_table { unsigned long base; u32 used; } table[L4_KEPT_TABLES], *last;
 	/*
 	 * The region for which the program is laid out, or 0; where it lies in which home while the space is small; whether
-	 * that is to change before it runs again; what that is decided by (small.c).
+	 * that is to change before it runs again; what that is decided by.
 	 */
 	unsigned long region;
 	struct home *home;
@@ -112,7 +112,7 @@ void l4_space_free(struct l4_space *space);
 /* Frees the page tables of a space that is kept.  False: there are none. */
 bool l4_spaces_shrink(void);
 
-/* Small processes (small.c). */
+/* Small processes: a sub-architecture's. */
 /* A program was laid out.  Its space becomes small if its layout is for a region, or later. */
 void l4_enter_region(struct mm_struct *mm);
 /* A process needs more than its region has.  True: its space was small, and is not any more. */

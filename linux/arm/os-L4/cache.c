@@ -10,7 +10,8 @@
  *    writes they are dropped.  Nothing of a process runs meanwhile.
  *  - Before a page is freed nobody has it mapped: the microkernel drops lines when it unmaps.  So what goes is unmapped at once
  *    (flush_tlb_range() and its like, patch 22).
- *  - Memory that is shared and written is not cached by processes (_PAGE_UNCACHED): each has it at another address.
+ *  - Memory that is shared and written is not cached by processes (_PAGE_UNCACHED): each has it at another address.  What this server
+ *    has read of it is dropped before it reads again, and when a process that wrote has it no more.
  */
 #include <linux/cacheflush.h>
 #include <linux/errno.h>
@@ -77,6 +78,12 @@ int arch_l4_before_map(unsigned long phys)
 	return l4_add_record(L4_SPACE, at | (L4_MAP_CACHE + L4_CACHE_DROP) << 8, at, PAGE_SIZE);
 }
 
+/* Of a page that somebody wrote to who had it uncached, and who has it no more: this server may have read it before. */
+void l4_written_uncached(pte_t page)
+{
+	drop((void *)((unsigned long)__binary_start + (pte_val(page) & PAGE_MASK)), PAGE_SIZE);
+}
+
 /* This server wrote to a page of a file, or is about to read it, by the linear map. */
 void flush_dcache_folio(struct folio *folio)
 {
@@ -139,14 +146,17 @@ void copy_from_user_page(struct vm_area_struct *vma, struct page *page, unsigned
 
 /*
  * Nobody writes to a page of which a process gets a copy before it is mapped anew, and its lines are dropped then.  One that is
- * pinned can be written all the time.
+ * pinned can be written all the time, and so can one of a file, by those who have it uncached.
  */
 void copy_user_highpage(struct page *to, struct page *from, unsigned long address, struct vm_area_struct *vma)
 {
 	bool pinned = folio_maybe_dma_pinned(page_folio(from));
+	struct address_space *mapping = folio_mapping(page_folio(from));
 
 	if (pinned)
 		drop_user(vma->vm_mm, address & PAGE_MASK, PAGE_SIZE);
+	if (mapping && mapping_writably_mapped(mapping))
+		drop(page_address(from), PAGE_SIZE);
 	copy_page(page_address(to), page_address(from));
 	if (pinned)
 		drop(page_address(from), PAGE_SIZE);

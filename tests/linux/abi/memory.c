@@ -53,6 +53,31 @@ int written_after_copies(void)
 	return !close(pipes[0]) && !close(pipes[1]) && !munmap(p, PAGE);
 }
 
+/* What was written by a shared mapping is in the file, for who reads it and who has a copy, also when the mapping is gone. */
+int written_shared(void)
+{
+	char name[] = "/tmp/sharedXXXXXX", got[PAGE], *shared, *own;
+	int fd = mkstemp(name), i;
+
+	CHECK(fd >= 0 && !unlink(name));
+	memset(got, 'a', PAGE);
+	CHECK(write(fd, got, PAGE) == PAGE);
+	for (i = 0; i < 4; i++) {
+		shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		CHECK(shared != MAP_FAILED);
+		/* While it is mapped it is read. */
+		CHECK(pread(fd, got, PAGE, 0) == PAGE && !memcmp(got, shared, PAGE));
+		memset(shared, 'b' + i, PAGE);
+		own = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+		CHECK(own != MAP_FAILED);
+		own[1] = 'z';
+		CHECK(own[0] == 'b' + i && own[PAGE - 1] == 'b' + i);
+		CHECK(!munmap(shared, PAGE) && !munmap(own, PAGE));
+		CHECK(pread(fd, got, PAGE, 0) == PAGE && got[0] == 'b' + i && got[PAGE - 1] == 'b' + i);
+	}
+	return !close(fd);
+}
+
 /* A page that was not used since a fork is moved to where another was: it is seen there. */
 int moved_mappings(void)
 {
