@@ -16,6 +16,7 @@
 #define PT_TEXT_ADDR		0x10000
 #define PT_DATA_ADDR		0x10004
 #define PT_TEXT_END_ADDR	0x10008
+#define PSR_MODE		0x0000001f
 #define PSR_USER_MODE		0x00000010
 #define PSR_THUMB		0x00000020
 /* What a program may change of it. */

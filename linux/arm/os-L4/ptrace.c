@@ -27,7 +27,7 @@ static unsigned long *registers(struct task_struct *task)
 static int set_register(struct task_struct *task, unsigned int n, unsigned long value)
 {
 	if (n == HOST_CPSR) {
-		if (value & ~PSR_USER_FLAGS & 0x1f && (value & 0x1f) != PSR_USER_MODE)
+		if ((value & PSR_MODE) != PSR_USER_MODE)
 			return -EINVAL;
 		value = (value & PSR_USER_FLAGS) | PSR_USER_MODE;
 	}

@@ -29,6 +29,7 @@ pub const ALL: &[Test] = &[
     ("versatilepb.linux.systems", || on_board(systems)),
     ("versatilepb.linux.memory", || on_board(linux::memory)),
     ("versatilepb.linux.model", || on_board(linux_checked)),
+    ("versatilepb.linux.crowd", || on_board(crowd)),
     ("versatilepb.fault.line-clean", || on_board(|| fault(CLEAN_LINE, Found::By(&[Rule::DirtyTable])))),
     ("versatilepb.fault.line-drop", || on_board(|| fault(DROP_LINE, Found::By(&[Rule::CacheAlias, Rule::OldLine])))),
     ("versatilepb.fault.cache-clean", || on_board(|| fault(TEST_CLEAN, Found::By(&[Rule::CacheAlias, Rule::LateWriteBack])))),
@@ -199,6 +200,16 @@ fn linux_checked() -> Result<()> {
     let inserts = vec![program("maps")?, program("descriptors")?, program("abi")?];
     let guest = Guest { inserts, model: Some(&model), timeout: Duration::from_secs(600), ..Guest::default() };
     let o = guest.succeed(&format!("{PROGRAMS}; abi"))?;
+    clean(&o.report.context("no report")?)
+}
+
+/// More processes than there are slots, and many more than there are domains, which all run, under the checker.
+fn crowd() -> Result<()> {
+    let model = checker()?;
+    let inserts = vec![program("round")?];
+    let guest = Guest { inserts, model: Some(&model), timeout: Duration::from_secs(600), ..Guest::default() };
+    let o = guest.succeed("round 200 3")?;
+    ensure!(o.text() == "59700\n", "{}", o.said());
     clean(&o.report.context("no report")?)
 }
 

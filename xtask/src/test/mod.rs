@@ -78,6 +78,7 @@ const SLOW: &[&str] = &[
     "linux.disk.forced",
     "bench.checker",
     "versatilepb.linux.batch",
+    "versatilepb.linux.crowd",
     "versatilepb.linux.memory",
     "versatilepb.linux.programs",
     "versatilepb.model.chaos",
