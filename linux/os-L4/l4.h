@@ -83,10 +83,10 @@ unsigned int l4_slots_used(void);
 #define L4_KEPT_TABLES	8
 #define L4_BLOCK	(PGDIR_SIZE / 32)
 struct l4_space {
-	u32 slot, placed;
-	/* What is mapped at addresses below L4_LOW_END: the space, or a Segment that this server may have at the address `direct`. */
-	u32 low;
-	unsigned long direct;
+	u32 slot;
+	u32 placed;		/* where the microkernel has put it: L4_OP_CREATE_SPACE */
+	u32 low;		/* what has the pages below L4_LOW_END: the space, or a Segment */
+	unsigned long direct;	/* where this server has that Segment, or 0 */
 	bool reclaimed;		/* page tables of this mm were reclaimed: pages may have to be restored */
 	struct mm_struct *mm;
 	struct list_head populated;	/* in the list of spaces that may have pages */
@@ -106,6 +106,8 @@ struct l4_space {
 };
 /* The space of an mm.  Upstream keeps the address of a stub's stack in this member; there is no stub here. */
 #define l4_space_of(mm)	((struct l4_space *)(mm)->context.id.stack)
+/* What has the page at an address of a space.  (The sub-architecture's layout.h has the limit.) */
+#define l4_mapped_in(space, at)	((at) < L4_LOW_END ? (space)->low : (space)->slot)
 /* An empty space, or NULL. */
 struct l4_space *l4_space_alloc(void);
 void l4_space_free(struct l4_space *space);

@@ -182,12 +182,6 @@ void destroy_context(struct mm_struct *mm)
 	l4_space_free(space);
 }
 
-/* What is mapped at an address of a space: its page tables, or a Segment's. */
-static __always_inline u32 mapped_in(const struct l4_space *space, unsigned long at)
-{
-	return at < L4_LOW_END ? space->low : space->slot;
-}
-
 /* Makes a record that maps a page. */
 static __always_inline int map_page(struct l4_space *space, unsigned long at, pte_t page, unsigned int may)
 {
@@ -196,7 +190,7 @@ static __always_inline int map_page(struct l4_space *space, unsigned long at, pt
 
 	if (pte_get_bits(page, _PAGE_UNCACHED))
 		may |= L4_MAP_UNCACHED;
-	return l4_ram_record(mapped_in(space, at), at, phys, PAGE_SIZE, may) ?: err;
+	return l4_ram_record(l4_mapped_in(space, at), at, phys, PAGE_SIZE, may) ?: err;
 }
 
 /* Makes records for [at, end) of a table.  An error does not stop the rest: pages that are gone must be unmapped. */
@@ -214,7 +208,7 @@ static int sync_table(struct l4_space *space, pte_t *pte, unsigned long at, unsi
 			continue;
 		may = rights(*pte, user);
 		all |= may;
-		if (may ? map_page(space, at, *pte, may) : l4_unmap_record(mapped_in(space, at), at, PAGE_SIZE))
+		if (may ? map_page(space, at, *pte, may) : l4_unmap_record(l4_mapped_in(space, at), at, PAGE_SIZE))
 			err = -ENOMEM;
 		*pte = pte_mkuptodate(*pte);
 	}
@@ -244,7 +238,7 @@ static pte_t *sync_gone(struct l4_space *space, pte_t *pte, pte_t *end, unsigned
 		from = from ?: pte;
 		to = pte + 1;
 	}
-	if (to && l4_unmap_record(mapped_in(space, at), at + (from - first) * PAGE_SIZE, (to - from) * PAGE_SIZE))
+	if (to && l4_unmap_record(l4_mapped_in(space, at), at + (from - first) * PAGE_SIZE, (to - from) * PAGE_SIZE))
 		*err = -ENOMEM;
 	return pte;
 }
@@ -266,7 +260,7 @@ static noinline int sync_range(struct mm_struct *mm, struct l4_space *space, uns
 				err = -ENOMEM;
 		} else if (pmd_newpage(*pmd)) {
 			/* Linux's table is gone.  All of it is unmapped, and is up to date for other ranges in it. */
-			if (l4_unmap_record(mapped_in(space, at), at & PGDIR_MASK, PGDIR_SIZE))
+			if (l4_unmap_record(l4_mapped_in(space, at), at & PGDIR_MASK, PGDIR_SIZE))
 				err = -ENOMEM;
 			pmd_mkuptodate(*pmd);
 		}
@@ -351,8 +345,9 @@ void l4_tlb_collect(struct mm_struct *mm)
 void flush_tlb_all(void) { }
 
 /*
- * Nothing is to be done where caches are physical.  Fork's changes are marked by set_ptes(), and after exit nobody uses the mm.  Pages that
- * are taken from a process are marked by tlb_end_vma(), even if two tasks do so at a time and the second ends here.
+ * Nothing is to be done where caches are physical.  Fork's changes are marked by set_ptes(), and after exit nobody uses the
+ * mm.  Pages that are taken from a process are marked by tlb_end_vma(), even if two tasks do so at a time and the second ends
+ * here.
  */
 void flush_tlb_mm(struct mm_struct *mm)
 {

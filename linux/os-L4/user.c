@@ -86,7 +86,7 @@ static int space_clear(struct l4_space *space)
 	}
 	t = space->table;
 	while (t < space->table + space->tables) {
-		u32 in = t->base < L4_LOW_END ? space->low : space->slot;
+		u32 in = l4_mapped_in(space, t->base);
 
 		/*
 		 * Stacks and heaps lie at random addresses.  A table that the last process did not use is unlikely

@@ -14,13 +14,10 @@ use frame::Frame;
 pub fn header() -> String {
     let definitions = vec![
         ("REGISTER_WORDS", message::REGISTER_WORDS),
-        ("FPU_OFFSET", layout::FPU_OFFSET),
-        ("FPU_SIZE", layout::FPU_SIZE),
         ("UTCB_SLOT_SIZE", layout::SLOT_SIZE),
         ("UTCB_SLOTS", (layout::AREA_END - layout::FIRST_SLOT) / layout::SLOT_SIZE),
         ("KIP_ADDRESS", layout::KIP_ADDRESS),
         ("TIMER_OFFSET", kip::TIMER_OFFSET),
-        ("TABLE_SPAN", layout::TABLE_SPAN),
         ("PLACE_RELOCATED", place::RELOCATED),
         ("SLOT_BYTES", layout::SLOT_BYTES),
         ("FAULT_PROTECTION", frame::fault::PROTECTION),

@@ -30,7 +30,7 @@
 
 static void do_cache(u32 space, unsigned long at, unsigned long n, u32 what)
 {
-	/* A range that is the caller's own cannot be refused. */
+	/* Linux has asked for addresses of this server, or of a process's below L4_USER_END: neither is refused. */
 	WARN_ON_ONCE(l4_call(L4_OP_CACHE, space, at, n, what));
 }
 
@@ -40,16 +40,10 @@ static void drop(const void *at, unsigned long n)
 	do_cache(L4_SPACE, (unsigned long)at, n, L4_CACHE_DROP);
 }
 
-/* Of a process's. */
+/* Of a process's.  What this server has left where it has the process's memory are the same lines. */
 static void do_user_cache(struct mm_struct *mm, unsigned long at, unsigned long n, u32 what)
 {
-	const struct l4_space *space = l4_space_of(mm);
-
-	/* What this server has left there is the same line. */
-	if (space->direct && at < L4_LOW_END)
-		do_cache(L4_SPACE, space->direct + at, n, what);
-	else
-		do_cache(space->slot, at, n, what);
+	do_cache(l4_space_of(mm)->slot, at, n, what);
 }
 
 static void drop_user(struct mm_struct *mm, unsigned long at, unsigned long n)

@@ -4,9 +4,9 @@
 #define __ARM_OS_L4_PROCESSOR_H
 
 #include <linux/compiler.h>
-#include <linux/string.h>
 #include <linux/pgtable.h>
 #include <linux/sched.h>
+#include <linux/string.h>
 #include <linux/types.h>
 #include <asm/current.h>
 #include "../../../um/os-L4/l4.h"

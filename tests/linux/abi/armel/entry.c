@@ -183,6 +183,31 @@ int written_code(void)
 	return !munmap(code, 2 * PAGE);
 }
 
+/* Addresses far beyond all that is mapped are the program's own, too, wherever Linux has it: so many live at once. */
+int far_code(void)
+{
+	enum { MANY = 40 };
+	int pids[MANY], pipes[2], i, good = 1;
+	char c;
+
+	CHECK(!pipe(pipes));
+	for (i = 0; i < MANY; i++) {
+		pids[i] = fork();
+		if (!pids[i]) {
+			close(pipes[1]);
+			if (raw(0xf0002, 0, 0x90000000, 0) || raw(0xf0002, 0, 0xf0000000, 0) != -EFAULT)
+				_exit(1);
+			/* Until all have done so. */
+			_exit(read(pipes[0], &c, 1));
+		}
+	}
+	close(pipes[1]);
+	for (i = 0; i < MANY; i++)
+		good &= wait_for(pids[i], 0);
+	close(pipes[0]);
+	return good;
+}
+
 __attribute__((target("thumb"), noinline)) static int called_in_thumb(int n)
 {
 	return n + 1;
