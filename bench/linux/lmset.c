@@ -17,7 +17,8 @@
 #include <unistd.h>
 
 enum { NULL_CALL = 500, READ, WRITE, STAT, FSTAT, OPEN, SIG_INSTALL, SIG_CATCH, PROC_FORK, PROC_EXEC, PROC_SH,
-       PIPE, UNIX, MMAP, BW_PIPE, BW_UNIX, BW_MEM, BW_MMAP, BW_FILE, CTX = 520 };
+       PIPE, UNIX, MMAP, BW_PIPE, BW_UNIX, BW_MEM, BW_MMAP, BW_FILE, CTX = 520, OVERHEAD = 528,
+       FIFO = 531 };
 
 #define REPETITIONS	40
 /* Of what takes long. */
@@ -103,6 +104,35 @@ static void potato(int out, int in)
 
 	if (write(out, &byte, 1) != 1 || read(in, &byte, 1) != 1)
 		die("hot potato");
+}
+
+/* lat_fifo: as lat_pipe, by pipes that have names. */
+static void lat_fifo(void)
+{
+	const char *names[] = { "/tmp/to", "/tmp/from" };
+	int ends[2], i;
+
+	for (i = 0; i < 2; i++) {
+		checked(mkfifo(names[i], 0600), "mkfifo");
+		ends[i] = checked(open(names[i], O_RDWR), "fifo");
+	}
+	if (!checked(fork(), "fork")) {
+		/* It ends by a byte that is not zero. */
+		char byte = 0;
+
+		while (!byte && read(ends[0], &byte, 1) == 1)
+			write(ends[1], &byte, 1);
+		_exit(0);
+	}
+	potato(ends[0], ends[1]);
+	MEASURE(FIFO, REPETITIONS, potato(ends[0], ends[1]));
+	write(ends[0], "e", 1);
+	while (wait(NULL) > 0)
+		;
+	for (i = 0; i < 2; i++) {
+		close(ends[i]);
+		unlink(names[i]);
+	}
 }
 
 /* lat_pipe, lat_unix: a byte there and back ("hot potato"). */
@@ -248,7 +278,32 @@ static void ring_end(void)
 	close(ring_in);
 }
 
-/* lmbench subtracts the time of the same without switches; here it is in. */
+/* What lmbench subtracts: a token goes through as many pipes, all of one process. */
+static void overhead(int (*pipes)[2], int count)
+{
+	int i;
+
+	for (i = 0; i < count; i++)
+		potato(pipes[i][1], pipes[i][0]);
+}
+
+static void lat_ctx_overhead(void)
+{
+	int pipes[MOST_PROCESSES][2], i;
+
+	for (i = 0; i < MOST_PROCESSES; i++)
+		checked(pipe(pipes[i]), "pipe");
+	overhead(pipes, MOST_PROCESSES);
+	MEASURE(OVERHEAD + 0, REPETITIONS, overhead(pipes, 2));
+	MEASURE(OVERHEAD + 1, REPETITIONS, overhead(pipes, 8));
+	MEASURE(OVERHEAD + 2, REPETITIONS, overhead(pipes, MOST_PROCESSES));
+	for (i = 0; i < MOST_PROCESSES; i++) {
+		close(pipes[i][0]);
+		close(pipes[i][1]);
+	}
+}
+
+/* What lmbench subtracts is in it. */
 #define LAT_CTX(id, count, bytes) do { \
 	ring_begin(count, bytes); \
 	ring_round(bytes); \
@@ -281,6 +336,8 @@ int main(int argc, char **argv)
 	LAT_CTX(CTX + 5, 2, MOST_BYTES);
 	LAT_CTX(CTX + 6, 8, MOST_BYTES);
 	LAT_CTX(CTX + 7, MOST_PROCESSES, MOST_BYTES);
+	lat_ctx_overhead();
+	lat_fifo();
 	unlink(path);
 	return 0;
 }

@@ -11,10 +11,18 @@
 
 #define PAGE	4096
 
+#ifdef __arm__
+/* A `pld`: abi::arch::armv5::marker. */
+#define MARK(kind, id) asm volatile (".inst %c0" : : "i" (0xf750f040 | (kind) | ((id) & 15) << 16 | ((id) >> 4 & 31) << 7 | \
+						       ((id) >> 9 & 1) << 5 | ((id) >> 10 & 1) << 23 | ((id) >> 11 & 1) << 2) : "memory")
+#define BEGIN(id)	MARK(0, id)
+#define END(id)		MARK(1, id)
+#else
 /* `test eax, imm32`: abi::arch::ia32::marker. */
 #define MARK(kind, id)	asm volatile (".byte 0xa9; .long %c0" : : "i" (0x4d410000 | (kind) << 12 | (id)) : "cc", "memory")
 #define BEGIN(id)	MARK(1, id)
 #define END(id)		MARK(2, id)
+#endif
 /* `what`, `count` times, each time an interval. */
 #define MEASURE(id, count, what) do { int n_; for (n_ = 0; n_ < (count); n_++) { BEGIN(id); what; END(id); } } while (0)
 
@@ -31,12 +39,20 @@ static inline int checked(int result, const char *what)
 	return result;
 }
 
+/* A system call by the processor's own instruction. */
 static inline long raw(int nr, long a, long b, long c)
 {
+#ifdef __arm__
+	register long r0 asm ("r0") = a, r1 asm ("r1") = b, r2 asm ("r2") = c, r7 asm ("r7") = nr;
+
+	asm volatile ("swi 0" : "+r" (r0) : "r" (r1), "r" (r2), "r" (r7) : "memory");
+	return r0;
+#else
 	long result;
 
 	asm volatile ("int $0x80" : "=a" (result) : "a" (nr), "b" (a), "c" (b), "d" (c) : "memory");
 	return result;
+#endif
 }
 
 #endif

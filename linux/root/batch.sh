@@ -13,5 +13,7 @@ else
     echo 'batch begins'
     sh /run/batch/command < /dev/null
     echo "batch ends: $?"
+    # Not every board can switch itself off: its emulator ends at a reset.
+    reboot -f
 fi
 poweroff -f

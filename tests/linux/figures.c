@@ -4,6 +4,7 @@
  * The same program runs on Linux as a server and on Linux alone.
  */
 #define _GNU_SOURCE
+#include "../../bench/linux/measure.h"
 #include <fcntl.h>
 #include <linux/random.h>
 #include <sched.h>
@@ -25,29 +26,11 @@
 #endif
 
 #define REPETITIONS	40
-#define PAGE		4096
 #define MEGABYTE	(1 << 20)
-/* `test eax, imm32`: abi::arch::ia32::marker. */
-#define MARK(kind, id)	asm volatile (".byte 0xa9; .long %c0" : : "i" (0x4d410000 | (kind) << 12 | (id)) : "cc", "memory")
-#define MEASURE(id, what) do { int n_; for (n_ = 0; n_ < REPETITIONS; n_++) { MARK(1, id); what; MARK(2, id); } } while (0)
 
 enum { GETPID = 1, GETTIMEOFDAY, READ, WRITE, PIPE, FAULT, FORK, EXEC, RING2, RING8, CLOCK, SIGNAL, MMAP };
 
 static char buffer[PAGE];
-
-static long raw(int nr, long a, long b, long c)
-{
-	long result;
-
-	asm volatile ("int $0x80" : "=a" (result) : "a" (nr), "b" (a), "c" (b), "d" (c) : "memory");
-	return result;
-}
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
 
 static void caught(int sig)
 {
@@ -81,16 +64,16 @@ static void ring(int count, int rounds, int id)
 	}
 	for (i = 0; i < rounds; i++) {
 		if (id == RING2)
-			MARK(1, RING2);
+			BEGIN(RING2);
 		else
-			MARK(1, RING8);
+			BEGIN(RING8);
 		write(first[1], &token, 1);
 		if (read(in, &token, 1) != 1)
 			die("ring");
 		if (id == RING2)
-			MARK(2, RING2);
+			END(RING2);
 		else
-			MARK(2, RING8);
+			END(RING8);
 	}
 	close(first[1]);
 	while (wait(NULL) > 0)
@@ -121,30 +104,30 @@ static void calls(void)
 
 	if (file < 0 || pipe(both) || write(file, buffer, PAGE) != PAGE)
 		die("open");
-	MEASURE(GETPID, raw(__NR_getpid, 0, 0, 0));
-	MEASURE(GETTIMEOFDAY, raw(__NR_gettimeofday, (long)&tv, 0, 0));
-	MEASURE(CLOCK, gettimeofday(&tv, NULL));
+	MEASURE(GETPID, REPETITIONS, raw(__NR_getpid, 0, 0, 0));
+	MEASURE(GETTIMEOFDAY, REPETITIONS, raw(__NR_gettimeofday, (long)&tv, 0, 0));
+	MEASURE(CLOCK, REPETITIONS, gettimeofday(&tv, NULL));
 	for (i = 0; i < REPETITIONS; i++) {
 		lseek(file, 0, SEEK_SET);
-		MARK(1, READ);
+		BEGIN(READ);
 		raw(__NR_read, file, (long)buffer, PAGE);
-		MARK(2, READ);
+		END(READ);
 		lseek(file, 0, SEEK_SET);
-		MARK(1, WRITE);
+		BEGIN(WRITE);
 		raw(__NR_write, file, (long)buffer, PAGE);
-		MARK(2, WRITE);
+		END(WRITE);
 	}
-	MEASURE(PIPE, raw(__NR_write, both[1], (long)buffer, 1); raw(__NR_read, both[0], (long)buffer, 1));
+	MEASURE(PIPE, REPETITIONS, raw(__NR_write, both[1], (long)buffer, 1); raw(__NR_read, both[0], (long)buffer, 1));
 	/* The handler's page is there: its first run is not measured. */
 	signal(SIGUSR1, caught);
 	raise(SIGUSR1);
 	i = getpid();
-	MEASURE(SIGNAL, raw(__NR_kill, i, SIGUSR1, 0));
+	MEASURE(SIGNAL, REPETITIONS, raw(__NR_kill, i, SIGUSR1, 0));
 	/* The file's pages are there, as lmbench's are. */
 	for (i = 0; i < MEGABYTE; i += PAGE)
 		if (pwrite(file, buffer, PAGE, i) != PAGE)
 			die("write");
-	MEASURE(MMAP, touch(file));
+	MEASURE(MMAP, REPETITIONS, touch(file));
 	unlink(path);
 	close(file);
 	close(both[0]);
@@ -159,12 +142,12 @@ static void processes(void)
 
 	pages = mmap(NULL, (REPETITIONS + 1) * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (i = 0; i < REPETITIONS; i++) {
-		MARK(1, FAULT);
+		BEGIN(FAULT);
 		*(volatile char *)(pages + i * PAGE) = 1;
-		MARK(2, FAULT);
+		END(FAULT);
 	}
-	MEASURE(FORK, { int pid = fork(); if (!pid) _exit(0); waitpid(pid, NULL, 0); });
-	MEASURE(EXEC, { int pid = vfork(); if (!pid) { execve("/proc/self/exe", args, env); _exit(1); } waitpid(pid, NULL, 0); });
+	MEASURE(FORK, REPETITIONS, { int pid = fork(); if (!pid) _exit(0); waitpid(pid, NULL, 0); });
+	MEASURE(EXEC, REPETITIONS, { int pid = vfork(); if (!pid) { execve("/proc/self/exe", args, env); _exit(1); } waitpid(pid, NULL, 0); });
 	ring(2, REPETITIONS, RING2);
 	ring(8, REPETITIONS, RING8);
 }

@@ -15,6 +15,11 @@ pub struct Value {
 }
 
 impl Value {
+    /// The difference of two. The least and the most are unknown: each is of another repetition.
+    pub fn less(self, other: Self) -> Self {
+        Self { median: self.median - other.median, spread: None }
+    }
+
     /// Each divided by `divisor`.
     pub fn divided(self, divisor: f64) -> Self {
         Self { median: self.median / divisor, spread: self.spread.map(|(least, most)| (least / divisor, most / divisor)) }
@@ -106,18 +111,24 @@ pub fn kind(count: &str) -> Option<Kind> {
     Some(Kind { what: what.into(), unit, modelled })
 }
 
-/// The count of this name of an interval; `None` if the interval does not have it.
-pub fn value(count: &str, interval: &IntervalReport, row: &Row, cpu: &Cpu) -> Option<Value> {
+/// The count of this name of a row; `None` if its interval does not have it.
+pub fn value(count: &str, report: &Report, row: &Row, cpu: &Cpu) -> Option<Value> {
+    let Some(interval) = row.interval else { return of_run(count, report) };
+    let interval = report.intervals.get(&interval)?;
     let value = match row.visit {
         Some(visit) => of_visit(count, interval.visits.get(visit)?)?,
         None if count == "mb_per_s" => return bandwidth(of_interval("cycles", interval, cpu)?, row, cpu),
         None => of_interval(count, interval, cpu)?,
     };
+    let value = match row.less {
+        Some(less) => value.less(of_interval(count, report.intervals.get(&less)?, cpu)?),
+        None => value,
+    };
     Some(value.divided(f64::from(row.per)))
 }
 
 /// The count of this name of a whole run: instructions are those of the kernel between two looks at interrupts, the most.
-pub fn of_run(count: &str, report: &Report) -> Option<Value> {
+fn of_run(count: &str, report: &Report) -> Option<Value> {
     let latency = report.latency.as_ref().filter(|_| count == "instructions")?;
     Some(Value { median: latency.longest as f64, spread: None })
 }

@@ -146,10 +146,7 @@ impl Sources<'_> {
             let value = |median: f64| Value { median, spread: None };
             return counts::of_frames(count).then_some((value(*ours), native.map(value)));
         }
-        let of = |report: &Report| match row.interval {
-            Some(id) => counts::value(count, report.intervals.get(&id)?, row, self.cpu),
-            None => counts::of_run(count, report),
-        };
+        let of = |report: &Report| counts::value(count, report, row, self.cpu);
         let native = self.counted.native.as_ref().and_then(of);
         Some((of(&self.counted.ours)?, native))
     }

@@ -69,8 +69,9 @@ impl Run {
     #[must_use]
     pub fn is_same_alone(&self, other: &Self) -> bool {
         let files = |run: &Self| (run.debian.clone(), run.packages.clone(), run.sources.clone());
-        let parts = |run: &Self| (run.program.clone(), run.small, run.network, run.command.clone(), files(run), run.echoes, run.frames);
-        self.program.is_some() && parts(self) == parts(other)
+        let machine = |run: &Self| (run.board.clone(), run.emulated.clone(), run.network);
+        let parts = |run: &Self| (run.program.clone(), run.small, run.command.clone(), files(run), run.echoes, run.frames);
+        self.program.is_some() && machine(self) == machine(other) && parts(self) == parts(other)
     }
 }
 
@@ -173,6 +174,8 @@ pub struct Row {
     /// The interval in the program. Without one the figure is of the whole run: the most instructions of the kernel
     /// between two looks at interrupts.
     pub interval: Option<u16>,
+    /// An interval whose counts are subtracted, of the same repetitions: what has to be done anyway.
+    pub less: Option<u16>,
     /// Only this part of what a network frame takes in it: of a run with `frames`.
     pub part: Option<String>,
     /// Only this visit to the kernel within it, from 0.
@@ -241,6 +244,7 @@ impl Sweep {
                 name: format!("{}.{x}.{}", self.name, self.suffix),
                 label: format!("{}, {x} {}", self.label, self.x),
                 interval: Some(self.interval + i),
+                less: None,
                 part: None,
                 visit: None,
                 per: 1,

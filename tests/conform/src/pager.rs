@@ -9,7 +9,7 @@ use abi::{Delivery, MapRecord, MessageKind, Op, Rights, TABLE_SPAN, Tag, USER_EN
 use macadamia::cap::{copy, frame, identify, revoke, set_frame};
 use macadamia::ipc::{Message, Received, call, map_reply_wait, receive, reply, reply_wait};
 use macadamia::map::{map, protect, unmap};
-use macadamia::{Error, Memory, Thread, sys, thread, time};
+use macadamia::{Error, Memory, Space, Thread, sys, thread, time};
 use processor::{INVALID, Words, code};
 
 const RW: Rights = Rights(3);
@@ -26,6 +26,7 @@ pub const CASES: &[Case] = &[
     ("an_answer_can_give_rights_back", gives_rights_back),
     ("an_answer_can_take_a_page_away", takes_away),
     ("an_answer_into_a_segment", into_a_segment),
+    ("an_answer_into_a_segment_that_can_only_be_read", into_a_readable_segment),
     ("an_answer_without_a_reply_maps_and_receives", without_a_reply),
     ("an_answer_to_a_call_has_no_words", no_words),
     ("an_answer_under_a_bad_handle_maps_nothing", bad_handle),
@@ -169,6 +170,20 @@ fn into_a_segment(bed: &mut Bed) -> Result<(), Why> {
     fails(map_reply_wait(r.handle, &record(SPACE.0, FAR)), Error::Occupied)?;
     fails(map_reply_wait(r.handle, &record(segment.0, TABLE_SPAN)), Error::BadAddress)?;
     touched(map_reply_wait(r.handle, &record(segment.0, 0)))?;
+    good(SPACE.detach(FAR))
+}
+
+/// ARM's port has copies of tables that may only be read by (`shadow.rs`).
+fn into_a_readable_segment(bed: &mut Bed) -> Result<(), Why> {
+    let slot = bed.slot();
+    let segment = good(QUOTA.create_segment(TABLE_SPAN, slot))?;
+    good(SPACE.attach(FAR, segment, Rights::READ))?;
+    good(map(Space(segment.0), 0, bed.ram, 0, PAGE, RW))?;
+    bytes(FAR, 1);
+    launch_with(bed, toucher(false), FAR + PAGE)?;
+    let (r, _) = next()?;
+    check("it faults", r.words[..2] == [vector::PAGE_FAULT, FAR + PAGE])?;
+    touched(map_reply_wait(r.handle, &MapRecord::new(MapRecord::MAP, segment.0, PAGE, bed.ram.0, PAGE, 0, RW)))?;
     good(SPACE.detach(FAR))
 }
 

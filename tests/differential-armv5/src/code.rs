@@ -14,7 +14,7 @@ pub const CARRY: u32 = 1 << 29;
 /// The instructions that set flags between `swi_entry` and `slower`, in their order: the name of a test, and the flags with which it would be
 /// passed. Of T9 and R3 the last ones look at partner and handler. Some are no tests: they say whether the process identifier is written,
 /// which way a tree is searched, whether an alien executes Thumb, and (A1) whether there is need to look for A3, which no other thread passes.
-pub const TESTS: [Option<(&str, u32)>; 81] = [
+pub const TESTS: [Option<(&str, u32)>; 82] = [
     Some(("T1", ZERO)),
     Some(("T2 of call", ZERO)),
     Some(("T3", 0)),
@@ -43,6 +43,8 @@ pub const TESTS: [Option<(&str, u32)>; 81] = [
     Some(("M4, bytes", 0)),
     Some(("M4, page", ZERO)),
     Some(("M5", 0)),
+    // M5: a Space it may be, or a Segment.
+    None,
     Some(("M5, kind", ZERO)),
     Some(("M5, right", 0)),
     Some(("M5, dying", ZERO)),
@@ -110,6 +112,8 @@ pub struct Places {
     pub index_mask: u32,
     /// What makes a physical address of one in the pool.
     pub pool_offset: u32,
+    /// How many coarse tables have copies.
+    pub copies: u32,
 }
 
 /// The code, from `swi_entry` to where exceptions enter.
@@ -161,6 +165,7 @@ impl Code {
             kernel: code.find("4lock6KERNEL")?,
             index_mask: code.symbol("10INDEX_MASK")?,
             pool_offset: code.symbol("11POOL_OFFSET")?,
+            copies: code.symbol("6shadow6COPIES")?,
         };
         Ok(code)
     }

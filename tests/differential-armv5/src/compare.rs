@@ -40,6 +40,8 @@ pub struct Noted {
     pub pid: u32,
     /// The domains that were open since the cache was last cleaned.
     pub dirty: u32,
+    /// How many coarse tables have copies.
+    pub copies: u32,
 }
 
 /// What the assembly left when it went back to user mode.

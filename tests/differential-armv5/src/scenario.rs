@@ -10,7 +10,7 @@ use core::mem::offset_of;
 use fastrand::Rng;
 use kcore::space::HEADER_BYTES;
 use kcore::thread::{SEQUENCE, gate};
-use kcore::{Kernel, Memory, Slot, Space, Thread, attach};
+use kcore::{Kernel, Memory, Region, Segment, Slot, Space, Thread, attach};
 use mmu::fass::client;
 use pool::Ref;
 
@@ -26,6 +26,8 @@ const SPACES: usize = 3;
 const THREADS: usize = 7;
 /// Behind the peers, slots of memories, and then of spaces.
 const MEMORIES: u32 = 4;
+/// Behind the spaces, Segments.
+const SEGMENTS: usize = 2;
 /// Bytes of the smaller memories, and of the range of addresses where pages are mapped.
 const BYTES: u32 = 16 * PAGE_SIZE;
 /// That range, in the middle of a table.
@@ -48,8 +50,8 @@ pub struct Scenario {
 struct Found {
     threads: Vec<u32>,
     memories: Vec<u32>,
-    /// Of native threads and of aliens.
-    spaces: Vec<u32>,
+    /// Of spaces of native threads and of aliens, and of Segments.
+    owners: Vec<u32>,
 }
 
 /// An access to data that fails.
@@ -93,7 +95,7 @@ fn populate(kernel: &mut Kernel<Host>, rng: &mut Rng) -> Found {
     let mut spaces = vec![slot::SPACE];
     while spaces.len() < SPACES {
         let space = fresh();
-        call(kernel, Op::CreateSpace, [slot::QUOTA, PEERS + 1 + MEMORIES + SPACES as u32, space, 0]);
+        call(kernel, Op::CreateSpace, [slot::QUOTA, PEERS + 1 + MEMORIES + (SPACES + SEGMENTS) as u32, space, 0]);
         spaces.push(space);
     }
     let (mut threads, mut here) = (vec![slot::THREAD], Vec::new());
@@ -143,15 +145,25 @@ fn populate(kernel: &mut Kernel<Host>, rng: &mut Rng) -> Found {
         call(kernel, Op::Copy, [*thread, 0, badged, Rights::ALL.0 | rng.u32(1..0x1000) << 12]);
         threads.push(badged);
     }
-    let memories = give_memory(kernel, &spaces, &aliens, &mut fresh, rng);
-    spaces.append(&mut aliens);
-    Found { threads, memories, spaces }
+    let segments: Vec<u32> = (0..SEGMENTS).map(|_| fresh()).collect();
+    for segment in &segments {
+        call(kernel, Op::CreateSegment, [slot::QUOTA, RANGE.next_multiple_of(TABLE_SPAN) + TABLE_SPAN, *segment, 0]);
+    }
+    let memories = give_memory(kernel, &spaces, &aliens, &segments, &mut fresh, rng);
+    Found { threads, memories, owners: [spaces, aliens, segments].concat() }
 }
 
 /// Three parts of the RAM and a device's registers: the other spaces get them and the spaces, and mostly a page of each is mapped, in the
 /// spaces of aliens, too. Now and then a space has a Segment's table or a large page there, a memory or a space is being deleted, or a
 /// revoke is under way.
-fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], aliens: &[u32], fresh: &mut impl FnMut() -> u32, rng: &mut Rng) -> Vec<u32> {
+fn give_memory(
+    kernel: &mut Kernel<Host>,
+    spaces: &[u32],
+    aliens: &[u32],
+    segments: &[u32],
+    fresh: &mut impl FnMut() -> u32,
+    rng: &mut Rng,
+) -> Vec<u32> {
     let me = kernel.current().expect("the root server runs");
     let set_words = |kernel: &mut Kernel<Host>, first: u32, words: &[u32]| {
         let at = kernel.pool[me].utcb + first * 4;
@@ -170,16 +182,16 @@ fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], aliens: &[u32], fresh:
             let rights = if rng.u32(..4) > 0 { Rights::RWX.0 } else { rng.u32(..8) };
             call(kernel, Op::Copy, [*memory, *space, slots.next().unwrap_or(0), rights]);
         }
-        for other in spaces {
+        for other in spaces.iter().chain(segments) {
             let rights = if rng.u32(..8) > 0 { Rights::CONTROL.0 } else { 0 };
             call(kernel, Op::Copy, [*other, *space, slots.next().unwrap_or(0), rights]);
         }
     }
-    for space in spaces.iter().chain(aliens) {
+    for space in spaces.iter().chain(aliens).chain(segments) {
         if aliens.contains(space) && rng.u32(..8) == 0 {
             continue;
         }
-        if rng.u32(..8) == 0 {
+        if !segments.contains(space) && rng.u32(..8) == 0 {
             let segment = fresh();
             call(kernel, Op::CreateSegment, [slot::QUOTA, TABLE_SPAN, segment, 0]);
             set_words(kernel, 0, &MapRecord::new(MapRecord::MAP, segment, 0, memories[1], 0, PAGE_SIZE, Rights::READ).0);
@@ -220,8 +232,13 @@ fn give_memory(kernel: &mut Kernel<Host>, spaces: &[u32], aliens: &[u32], fresh:
         let space: Ref<Space> = object(kernel, spaces[rng.usize(1..SPACES)]).object();
         kernel.pool[space].region.header.dying = 1;
     }
-    for selector in spaces.iter().chain(aliens) {
-        let root = kernel.pool[object(kernel, *selector).object::<Space>()].region.attached;
+    if rng.u32(..16) == 0 {
+        // A change of its directory has been written to no copy yet.
+        let segment: Ref<Segment> = object(kernel, segments[rng.usize(..SEGMENTS)]).object();
+        kernel.pool[segment].region.changing = 1;
+    }
+    for selector in spaces.iter().chain(aliens).chain(segments) {
+        let root = kernel.pool[object(kernel, *selector).object::<Region>()].attached;
         let mut found = Vec::new();
         attach::for_each(&kernel.pool, root, &mut |at| found.push(at));
         found.into_iter().for_each(|at| kernel.pool[at].cursor = rng.u32(..4));
@@ -317,11 +334,11 @@ impl Scenario {
 
     /// Words of a record of one page, which can often be mapped.
     fn page(&self, me: Ref<Thread>, rng: &mut Rng) -> [u32; 3] {
-        let (memories, spaces) = if self.kernel.pool[me].space.is(self.root) {
-            (self.found.memories.clone(), self.found.spaces.clone())
+        let (memories, owners) = if self.kernel.pool[me].space.is(self.root) {
+            (self.found.memories.clone(), self.found.owners.clone())
         } else {
             let first = PEERS + 1 + MEMORIES;
-            ((PEERS + 1..first).collect(), (first..first + SPACES as u32).collect())
+            ((PEERS + 1..first).collect(), (first..first + (SPACES + SEGMENTS) as u32).collect())
         };
         let page = |rng: &mut Rng| rng.u32(..BYTES / PAGE_SIZE) * PAGE_SIZE;
         let odd = |rng: &mut Rng, usual: u32| match rng.u32(..64) {
@@ -330,7 +347,7 @@ impl Scenario {
             2 => rng.u32(..32) * PAGE_SIZE,
             _ => usual,
         };
-        let [memory, space] = [memories, spaces].map(|all| {
+        let [memory, owner] = [memories, owners].map(|all| {
             let usual = all[rng.usize(..all.len())];
             // Of another kind.
             let usual = if rng.u32(..24) == 0 { rng.u32(1..PEERS + MEMORIES + SPACES as u32) } else { usual };
@@ -344,7 +361,7 @@ impl Scenario {
         let address = if rng.u32(..48) == 0 { USER_END + rng.u32(..BYTES) } else { address.max(TABLE_SPAN) };
         let op = if rng.u32(..24) == 0 { rng.u32(..4) } else { MapRecord::MAP };
         let rights = if rng.u32(..16) == 0 { rng.u32(..64) * rng.u32(..2) } else { rng.u32(1..8) };
-        let [selectors, address, offset, _] = MapRecord::new(op, space, address, memory, offset, PAGE_SIZE, Rights(rights)).0;
+        let [selectors, address, offset, _] = MapRecord::new(op, owner, address, memory, offset, PAGE_SIZE, Rights(rights)).0;
         [selectors, address | (rng.u32(..24) / 23) << 6, offset | (rng.u32(..24) / 23) << rng.u32(..12)]
     }
 

@@ -97,6 +97,7 @@ impl Entered<'_> {
             _ if at(start) < bytes => Some(self.noted.dirty),
             _ if address == code.places.index_mask => Some(self.kernel.threads.count - 1),
             _ if address == code.places.pool_offset => Some((self.kernel.port.physical(POOL_BASE).0 as u32).wrapping_sub(POOL_BASE)),
+            _ if address == code.places.copies => Some(self.noted.copies),
             // Nobody reads it.
             THREAD_POINTER => Some(0),
             _ => code.word(address),
@@ -166,7 +167,7 @@ fn noted(kernel: &mut Kernel<Host>, rng: &mut Rng) -> Noted {
     let space = kernel.current().and_then(|me| kernel.pool[me].space.get());
     let own = space.map_or(hw::INDIFFERENT, |space| kernel.pool[space].hw[hw::PID]);
     let pid = if own & hw::INDIFFERENT != 0 { rng.u32(..4) << 25 } else { own };
-    Noted { pid, dirty: rng.u32(..) & rng.u32(..) }
+    Noted { pid, dirty: rng.u32(..) & rng.u32(..), copies: u32::from(rng.u32(..16) == 0) }
 }
 
 /// A system call, by the assembly first.

@@ -3,7 +3,7 @@
 
 use super::program::{Program, timeout};
 use crate::build::Model;
-use crate::guest::{Clock, native_on};
+use crate::guest::Alone;
 use crate::profile::{EVERY, Request, take};
 use anyhow::{Context, Result, ensure};
 use book::plan::Run;
@@ -25,7 +25,7 @@ const PARTS: [&str; 6] = ["driver", "switch", "copy", "linux", "program", "kerne
 /// Samples each stream here, and has both on Linux alone.
 pub fn carry_out(run: &Run, program: &Program, model: &Model) -> Result<Counted> {
     let wire = program.wire(run, None);
-    let alone = native_on(wire, Clock::Machine, &program.command, program.inserts.clone(), Some(model), timeout(run))?;
+    let alone = Alone { wire, inserts: program.inserts.clone(), model: Some(model), timeout: timeout(run), ..Alone::default() }.run(&program.command)?;
     let native = alone.report.context("no report of Linux alone")?;
     let (mut parts, mut instructions) = (Parts::new(), 0);
     for id in INTERVALS {

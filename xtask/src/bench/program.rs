@@ -4,7 +4,7 @@
 use super::files;
 use super::ping::{Peer, Questions};
 use crate::build::{Model, Wire};
-use crate::guest::{self, Clock, Guest};
+use crate::guest::{self, Alone, Clock, Guest};
 use crate::linux::root::Insert;
 use anyhow::{Context, Result};
 use book::plan::Run;
@@ -73,7 +73,8 @@ impl Program {
         let usual = Guest::default();
         let (system, wire) = (run.linux.as_deref().unwrap_or(usual.system), self.wire(run, peer.as_ref()));
         let (inserts, timeout, hosts_time) = (self.inserts.clone(), timeout(run), peer.is_some());
-        let report = Guest { system, inserts, model, timeout, wire, hosts_time, ..usual }.succeed(&self.command)?.report;
+        let cpu = run.emulated.as_deref();
+        let report = Guest { system, cpu, inserts, model, timeout, wire, hosts_time, ..usual }.succeed(&self.command)?.report;
         Ok(Ran { report, took: peer.map(Peer::end).transpose()? })
     }
 
@@ -81,8 +82,15 @@ impl Program {
     pub fn alone(&self, run: &Run, model: Option<&Model>) -> Result<Ran> {
         let peer = peer(run)?;
         let clock = if peer.is_some() { Clock::Host } else { Clock::Machine };
-        let wire = self.wire(run, peer.as_ref());
-        let report = guest::native_on(wire, clock, &self.command, self.inserts.clone(), model, timeout(run))?.report;
+        let alone = Alone {
+            wire: self.wire(run, peer.as_ref()),
+            clock,
+            cpu: run.emulated.as_deref(),
+            inserts: self.inserts.clone(),
+            model,
+            timeout: timeout(run),
+        };
+        let report = alone.run(&self.command)?.report;
         Ok(Ran { report, took: peer.map(Peer::end).transpose()? })
     }
 }

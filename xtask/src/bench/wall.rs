@@ -5,7 +5,7 @@
 use super::program::{PEERS, Program};
 use super::run::by_the_clock;
 use crate::build::Wire;
-use crate::guest::{Clock, Guest, compile, insert, native_on, program};
+use crate::guest::{Alone, Clock, Guest, compile, insert, program};
 use crate::machine::spaces::{self, Spaces};
 use anyhow::{Context, Result, ensure};
 use book::Plan;
@@ -77,7 +77,7 @@ fn pairs(guest: &Guest<'_>, command: &str, ways: &[(Option<Spaces>, &str)]) -> R
     let mut rows: Vec<Row> = Vec::new();
     for pair in 1..=PAIRS {
         eprintln!("[{pair}/{PAIRS}] on Macadamia and on Linux alone");
-        let alone = read(&native_on(guest.wire, Clock::Host, command, guest.inserts.clone(), None, TIMEOUT)?.out)?;
+        let alone = read(&Alone { wire: guest.wire, clock: Clock::Host, inserts: guest.inserts.clone(), timeout: TIMEOUT, ..Alone::default() }.run(command)?.out)?;
         let mut found = Vec::new();
         for (way, label) in ways {
             let here = || Guest { inserts: guest.inserts.clone(), wire: guest.wire, timeout: TIMEOUT, ..Guest::default() }.succeed(command);

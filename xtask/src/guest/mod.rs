@@ -225,7 +225,7 @@ pub fn figures_with(model: &build::Model) -> Result<model_core::Report> {
 /// What they take on Linux alone.
 pub fn native_figures(model: &build::Model) -> Result<model_core::Report> {
     let inserts = vec![program("figures")?];
-    native("figures", inserts, Some(model), TIMEOUT)?.report.context("no report of Linux alone")
+    Alone { inserts, model: Some(model), ..Alone::default() }.run("figures")?.report.context("no report of Linux alone")
 }
 
 /// What a run on Linux alone left.
@@ -245,29 +245,47 @@ pub enum Clock {
     Host,
 }
 
-/// Runs a command on Linux of the same source and with the same root file system, on the machine itself, whose time
-/// is its own.
-pub fn native(command: &str, inserts: Vec<Insert>, model: Option<&build::Model>, timeout: Duration) -> Result<Reference> {
-    native_on(Wire::Out, Clock::Machine, command, inserts, model, timeout)
+/// How to run a command on Linux of the same source and with the same root file system, on the machine itself.
+pub struct Alone<'a> {
+    /// What its network card is connected to; without a network it has none.
+    pub wire: Wire<'a>,
+    /// Whose time it has.
+    pub clock: Clock,
+    /// QEMU's CPU model, instead of the usual one.
+    pub cpu: Option<&'a str>,
+    /// Files for it.
+    pub inserts: Vec<Insert>,
+    /// The machine model, if it is to count.
+    pub model: Option<&'a build::Model>,
+    /// The longest that it may take, in the emulator's own time.
+    pub timeout: Duration,
 }
 
-/// The same with time of the machine's or of the host's, and with a network card or without.
-pub fn native_on(
-    wire: Wire<'_>,
-    clock: Clock,
-    command: &str,
-    mut inserts: Vec<Insert>,
-    model: Option<&build::Model>,
-    timeout: Duration,
-) -> Result<Reference> {
-    let batch = Batch { command: command.into(), gets: Vec::new(), timeout: None };
-    inserts.extend(batch.inserts());
-    let kernel = server::native()?;
-    let initrd = root::root_with(&inserts)?;
-    let (console, report) =
-        emulator::native(&kernel, &initrd, clock == Clock::Machine, (model, wire.of_board(board::chosen()).as_ref()), timeout)?;
-    let (_, rest) = console.split_once("batch begins\n").with_context(|| format!("Linux alone did not run the command: {console}"))?;
-    let (out, status) = rest.split_once("batch ends: ").with_context(|| format!("the command did not end: {console}"))?;
-    ensure!(status.starts_with('0'), "on Linux alone the command failed: {out}{status}");
-    Ok(Reference { out: out.into(), report })
+impl Default for Alone<'_> {
+    fn default() -> Self {
+        Self { wire: Wire::Out, clock: Clock::Machine, cpu: None, inserts: Vec::new(), model: None, timeout: TIMEOUT }
+    }
+}
+
+impl Alone<'_> {
+    /// Builds it, runs a command in it that must succeed.
+    pub fn run(mut self, command: &str) -> Result<Reference> {
+        let batch = Batch { command: command.into(), gets: Vec::new(), timeout: None };
+        self.inserts.extend(batch.inserts());
+        let network = self.wire.of_board(board::chosen());
+        let alone = emulator::Alone {
+            linux: &server::native()?,
+            initrd: &root::root_with(&self.inserts)?,
+            cpu: self.cpu,
+            own_time: self.clock == Clock::Machine,
+            model: self.model,
+            network: network.as_ref(),
+        };
+        let (console, report) = emulator::native(&alone, self.timeout)?;
+        let (_, rest) =
+            console.split_once("batch begins\n").with_context(|| format!("Linux alone did not run the command: {console}"))?;
+        let (out, status) = rest.split_once("batch ends: ").with_context(|| format!("the command did not end: {console}"))?;
+        ensure!(status.starts_with('0'), "on Linux alone the command failed: {out}{status}");
+        Ok(Reference { out: out.into(), report })
+    }
 }

@@ -229,20 +229,31 @@ fn make_tests(server: &Server, source: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Linux for the machine itself.
+pub struct Native {
+    /// What a boot loader starts.
+    pub kernel: PathBuf,
+    /// The board's device tree, if Linux has to be told.
+    pub devices: Option<PathBuf>,
+}
+
 /// Builds Linux for the machine itself, of the same source without our patches.
-pub fn native() -> Result<PathBuf> {
+pub fn native() -> Result<Native> {
+    let linux = board::chosen().linux()?;
     let source = folder().join("native");
     unpack(&source, &[])?;
     // Choices that only User-Mode Linux has.
     let ours = ["CONFIG_UML", "CONFIG_MAGIC_SYSRQ", "CONFIG_VMAP_STACK"];
     let shared = std::fs::read_to_string("linux/config")?;
     let shared = shared.lines().filter(|line| !ours.iter().any(|choice| line.starts_with(choice)));
-    let wanted = shared.map(|line| format!("{line}\n")).collect::<String>() + &std::fs::read_to_string("linux/native-config")?;
-    let linux = board::chosen().linux()?;
-    let image = Path::new(&linux.image);
+    let wanted = shared.map(|line| format!("{line}\n")).collect::<String>() + &std::fs::read_to_string(Path::new("linux/native").join(&linux.arch))?;
     configure(&source, &linux.arch, &wanted)?;
-    make(&source, &linux.arch, &[&image.file_name().unwrap_or_default().to_string_lossy()])?;
-    Ok(source.join(image))
+    let image = Path::new(&linux.image);
+    let target = image.file_name().unwrap_or_default().to_string_lossy();
+    let devices = linux.device_tree.as_deref();
+    make(&source, &linux.arch, &std::iter::once(&*target).chain(devices).collect::<Vec<_>>())?;
+    let folder = source.join("arch").join(&linux.arch).join("boot/dts");
+    Ok(Native { kernel: source.join(image), devices: devices.map(|devices| folder.join(devices)) })
 }
 
 /// Unpacks and patches the source, as far as it was not done.

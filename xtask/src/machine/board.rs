@@ -119,7 +119,7 @@ pub struct Qemu {
     pub no_card: Vec<String>,
     /// A system of ours: `{kernel}`, `{image}`, `{symbols}`, or `{flat}` and `{boot}`; and the kernel's command line `{words}`.
     pub system: Vec<String>,
-    /// Linux alone, its console at the standard output: `{kernel}`, `{initrd}`.
+    /// Linux alone, its console at the standard output: `{kernel}`, `{initrd}`, and `{devices}`, its device tree.
     #[serde(default)]
     pub linux: Vec<String>,
 }
@@ -155,7 +155,7 @@ pub struct Flat {
 
 /// What Linux and its programs are built with.
 #[derive(Deserialize, Clone, Debug)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Linux {
     /// `ARCH` of Linux's Makefile.
     pub arch: String,
@@ -168,6 +168,8 @@ pub struct Linux {
     pub cross: bool,
     /// The image that a boot loader starts, in Linux's source.
     pub image: String,
+    /// The board's device tree, if Linux alone has to be told: what its Makefile calls it.
+    pub device_tree: Option<String>,
 }
 
 impl Linux {

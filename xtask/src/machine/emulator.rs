@@ -7,7 +7,7 @@ use super::console::{bridge, connect};
 use super::network::{Network, free_port};
 use super::spaces;
 use crate::build::{Built, Disk, Model};
-use crate::linux::server;
+use crate::linux::server::{self, Native};
 use crate::process::patience::{Deadline, Limit};
 use crate::process::run;
 use crate::process::session::Session;
@@ -261,22 +261,34 @@ impl Headless {
 /// MiB of RAM of Linux alone.
 const NATIVE_MIB: u32 = 192;
 
-/// Runs Linux alone until it ends, in the machine's own time or the host's, with a network or without; returns its console and
-/// what the model counted.
-pub fn native(
-    kernel: &Path,
-    initrd: &Path,
-    own_time: bool,
-    (model, network): (Option<&Model>, Option<&Network>),
-    timeout: Duration,
-) -> Result<(String, Option<model_core::Report>)> {
-    let report = initrd.with_extension("json");
-    let qemu = &board::chosen().qemu;
-    let mut command = machine(board::chosen(), &qemu.cpu, NATIVE_MIB, network);
-    arguments(&mut command, &qemu.linux, &[("kernel", &kernel.to_string_lossy()), ("initrd", &initrd.to_string_lossy())]);
+/// Linux alone, and its machine.
+pub struct Alone<'a> {
+    /// Where its kernel is, and its device tree.
+    pub linux: &'a Native,
+    /// Its root file system.
+    pub initrd: &'a Path,
+    /// QEMU's CPU model, instead of the usual one.
+    pub cpu: Option<&'a str>,
+    /// Whether time is the machine's own.
+    pub own_time: bool,
+    /// The machine model, if it is to count.
+    pub model: Option<&'a Model>,
+    /// What its network card is connected to, if it has one.
+    pub network: Option<&'a Network>,
+}
+
+/// Runs it until it ends; returns its console and what the model counted.
+pub fn native(alone: &Alone<'_>, timeout: Duration) -> Result<(String, Option<model_core::Report>)> {
+    let report = alone.initrd.with_extension("json");
+    let board = board::chosen();
+    let mut command = machine(board, alone.cpu.unwrap_or(&board.qemu.cpu), NATIVE_MIB, alone.network);
+    let kernel = alone.linux.kernel.to_string_lossy();
+    let devices = alone.linux.devices.as_deref().unwrap_or_else(|| Path::new("")).to_string_lossy();
+    let initrd = alone.initrd.to_string_lossy();
+    arguments(&mut command, &board.qemu.linux, &[("kernel", &kernel), ("initrd", &initrd), ("devices", &devices)]);
     // Linux has all of its memory from 3 GiB on.
-    let argument = model.map(|model| model.argument(&report, (0xc000_0000, NATIVE_MIB << 20), None, None));
-    instrument(&mut command, own_time, argument);
+    let argument = alone.model.map(|model| model.argument(&report, (0xc000_0000, NATIVE_MIB << 20), None, None));
+    instrument(&mut command, alone.own_time, argument);
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
     let mut stdout = child.stdout.take().context("no output")?;
@@ -290,7 +302,7 @@ pub fn native(
     let console = reader.join().map_err(|_| anyhow::anyhow!("the console could not be read"))??;
     let console = String::from_utf8_lossy(&console).replace('\r', "");
     anyhow::ensure!(ended, "Linux alone did not end in {} s: {console}", timeout.as_secs());
-    Ok((console, model.map(|_| read_report(&report)).transpose()?))
+    Ok((console, alone.model.map(|_| read_report(&report)).transpose()?))
 }
 
 /// What the machine model counted.

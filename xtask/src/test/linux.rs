@@ -5,7 +5,7 @@ use super::latency;
 use super::tally::Test;
 use crate::build;
 use crate::guest::batch::Fetch;
-use crate::guest::{Guest, Outcome, TIMEOUT, figures_with, insert, native, native_figures, program};
+use crate::guest::{Alone, Guest, Outcome, figures_with, insert, native_figures, program};
 use crate::machine::board;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeSet;
@@ -37,7 +37,7 @@ pub(super) fn passed(text: &str) -> BTreeSet<String> {
 /// What programs expect of Linux, here and on Linux alone.
 pub(super) fn abi() -> Result<()> {
     let inserts = vec![program("abi")?];
-    let reference = native("abi", inserts.clone(), None, TIMEOUT)?;
+    let reference = Alone { inserts: inserts.clone(), ..Alone::default() }.run("abi")?;
     let o = Guest { inserts, own_time: true, ..Guest::default() }.run("abi")?;
     let (here, alone) = (o.text(), reference.out);
     let [passed_here, passed_alone] = [&here, &alone].map(|text| passed(text).len());
@@ -106,7 +106,7 @@ fn threads() -> Result<()> {
 fn bombs() -> Result<()> {
     let inserts = vec![program("bombs")?];
     let timeout = Duration::from_secs(300);
-    native("bombs", inserts.clone(), None, timeout)?;
+    Alone { inserts: inserts.clone(), timeout, ..Alone::default() }.run("bombs")?;
     let o = Guest { inserts, timeout, ..Guest::default() }.succeed("bombs")?;
     print!("{}", o.text());
     Ok(())

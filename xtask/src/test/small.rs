@@ -4,7 +4,7 @@
 use super::tally::Test;
 use super::{linux, suites};
 use crate::build::{self, Model};
-use crate::guest::{Guest, Outcome, native, small_busybox, small_program};
+use crate::guest::{Alone, Guest, Outcome, small_busybox, small_program};
 use crate::machine::Emulator;
 use crate::machine::spaces::{Spaces, with};
 use anyhow::{Context, Result, ensure};
@@ -103,7 +103,7 @@ fn checked() -> Result<()> {
 /// pass on neither.
 fn abi() -> Result<()> {
     let inserts = vec![small_program("abi")?];
-    let reference = native("abi || true", inserts.clone(), None, crate::guest::TIMEOUT)?;
+    let reference = Alone { inserts: inserts.clone(), ..Alone::default() }.run("abi || true")?;
     let o = Guest { system: SYSTEM, inserts, own_time: true, ..Guest::default() }.run("abi || true; cat /proc/macadamia")?;
     // Only what was small can become large: it looks at addresses beyond.
     ensure!(count(&o, "promotions")? > 0, "it was never small");

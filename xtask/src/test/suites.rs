@@ -3,7 +3,7 @@
 //! Linux alone, and a test of its own that it is right.
 
 use super::tally::Test;
-use crate::guest::{self, Guest};
+use crate::guest::{Alone, Guest};
 use crate::linux::root::Insert;
 use crate::linux::{FOLDER, packages, server};
 use crate::machine::{Emulator, board};
@@ -96,7 +96,7 @@ fn here(name: &str, system: &str, on: Emulator, inserts: Vec<Insert>, script: &s
 
 /// The same on Linux alone.
 fn alone(name: &str, inserts: Vec<Insert>, script: &str) -> Result<String> {
-    keep(name, "alone", guest::native(script, inserts, None, TIMEOUT)?.out)
+    keep(name, "alone", Alone { inserts, timeout: TIMEOUT, ..Alone::default() }.run(script)?.out)
 }
 
 /// Whether the cases that passed differ just as it is known.

@@ -19,6 +19,7 @@ use crate::contract::Armv5;
 use crate::layout::{self, POOL_BASE};
 use crate::lock::KERNEL;
 use crate::panic::CPU;
+use crate::shadow::COPIES;
 use crate::trap;
 use abi::arch::armv5::layout::SLOT_BYTES;
 use abi::frame::{self, Frame};
@@ -33,7 +34,7 @@ use kcore::fault::EVENT_WORDS;
 use kcore::port::CONTEXT_WORDS;
 use kcore::space::HEADER_BYTES;
 use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
-use kcore::{Attachment, Cpu, Kernel, Memory, Slot, Space, Thread};
+use kcore::{Attachment, Cpu, Kernel, Memory, Region, Slot, Space, Thread};
 use mmu::armv5::{bits, directory};
 
 /// Status: bits of the mode.
@@ -97,14 +98,16 @@ global_asm!(
     include_str!("fast/alien.S"),
     alien = const flag::ALIEN,
     all_domains = const ALL_DOMAINS,
-    attached = const offset_of!(Space, region.attached),
+    attached = const offset_of!(Region, attached),
     bit = const offset_of!(Attachment, bit),
     bug = sym trap::kernel_exception,
     call_right = const Rights::CALL.0,
     cap_limit = const field!(cap_limit),
+    changing = const offset_of!(Region, changing),
     class = const 7 << 25,
     condition = const 0xff00_0000_u32,
     control = const Rights::CONTROL.0,
+    copies = sym COPIES,
     cpsr = const saved!(CPSR),
     cpu = sym CPU,
     current = const offset_of!(Cpu, current),
@@ -167,21 +170,23 @@ global_asm!(
     prefetch = const trap::PREFETCH,
     priority = const field!(priority),
     r0 = const saved!(R0),
+    region_dying = const offset_of!(Region, header.dying),
+    region_top = const offset_of!(Region, top),
     rights = const Rights::ALL.0,
     rwx = const Rights::RWX.0,
+    segment_kind = const Kind::Segment as u32,
     segments = const offset_of!(Space, segments),
     senders = const field!(senders),
     sending = const field!(sending),
     sequence = const SEQUENCE,
     signals = const field!(signals),
+    slot = const !(SLOT_BYTES - 1),
     slot_bytes = const SLOT_BYTES,
     slot_shift = const size_of::<Slot>().trailing_zeros(),
     slots = const HEADER_BYTES,
     source = const offset_of!(Attachment, source),
     space = const field!(space),
-    space_dying = const offset_of!(Space, region.header.dying),
     space_kind = const Kind::Space as u32,
-    space_top = const offset_of!(Space, region.top),
     stack = sym KERNEL_STACK,
     stack_bytes = const STACK_BYTES,
     status = const STATUS,

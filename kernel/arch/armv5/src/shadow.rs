@@ -8,10 +8,14 @@
 use crate::cache;
 use crate::paging::{Coarse, physical_of_image};
 use arch_common::shared::Shared;
+use core::sync::atomic::{AtomicU32, Ordering};
 use mmu::armv5::{COARSE_BYTES, read_only};
 
 /// How many there are.
 const COUNT: usize = 16;
+
+/// How many are in use, for the fast paths.
+pub static COPIES: AtomicU32 = AtomicU32::new(0);
 
 static TABLES: Shared<[Coarse; COUNT]> = Shared::new([Coarse([0; 256]); COUNT]);
 
@@ -42,6 +46,9 @@ impl Shadows {
         let index = self.all.iter().position(|shadow| shadow.section == section).unwrap_or(self.next);
         self.next = (self.next + 1) % COUNT;
         let before = core::mem::replace(&mut self.all[index], Shadow { section, source }).section;
+        if before == 0 {
+            COPIES.store(COPIES.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
         // SAFETY: one processor, interrupts off; nothing walks the table: it is shown nowhere once `before` is gone from the directory.
         let table = unsafe { &mut (*TABLES.get())[index] };
         table.0.iter_mut().zip(entries).for_each(|(to, from)| *to = read_only(*from));
@@ -59,6 +66,7 @@ impl Shadows {
     /// Forgets a copy of a page of coarse tables, at this physical address: its section.
     pub fn forget_copy(&mut self, page: u32) -> Option<usize> {
         let shadow = self.all.iter_mut().find(|shadow| shadow.section != 0 && shadow.source & !(abi::PAGE_SIZE - 1) == page)?;
+        COPIES.store(COPIES.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
         Some(core::mem::take(&mut shadow.section))
     }
 }

@@ -2,23 +2,19 @@
 //! What an instruction's encoding says about it (DDI 0100, A3 and B2; for operations of the cache also the cores' manuals).
 
 use crate::Marker;
-use abi::arch::armv5::marker::{BEGIN, BEGIN_FREE, CASE, END, OPCODE};
+use abi::arch::armv5::marker::{BEGIN, BEGIN_FREE, END, decode};
 
 /// The marker that is encoded as `bytes`, if it is one.
 #[must_use]
 pub fn marker(bytes: &[u8]) -> Option<Marker> {
-    let word = word(bytes)?;
-    if word & 0xfff0_f000 != OPCODE {
-        return None;
-    }
-    let id = (word & 0xfff) as u16;
-    match word >> 16 & 15 {
-        BEGIN => Some(Marker::Begin(id)),
-        END => Some(Marker::End(id)),
-        BEGIN_FREE => Some(Marker::BeginFree(id)),
-        CASE => Some(Marker::Case),
-        _ => None,
-    }
+    let (kind, id) = decode(word(bytes)?)?;
+    let id = id as u16;
+    Some(match kind {
+        BEGIN => Marker::Begin(id),
+        END => Marker::End(id),
+        BEGIN_FREE => Marker::BeginFree(id),
+        _ => Marker::Case,
+    })
 }
 
 fn word(bytes: &[u8]) -> Option<u32> {
@@ -179,6 +175,7 @@ pub const fn condition(word: u32, status: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use abi::arch::armv5::marker::{CASE, instruction};
 
     fn class(word: u32) -> Class {
         Class::decode(&word.to_le_bytes())
@@ -186,15 +183,24 @@ mod tests {
 
     #[test]
     fn markers_are_those_of_the_contract() {
-        let decode = |kind, id| marker(&abi::arch::armv5::marker::instruction(kind, id).to_le_bytes());
-        assert_eq!(decode(BEGIN, 0xabc), Some(Marker::Begin(0xabc)));
-        assert_eq!(decode(END, 7), Some(Marker::End(7)));
+        let decode = |kind, id| marker(&instruction(kind, id).to_le_bytes());
+        for id in 0..0x1000 {
+            assert_eq!(decode(BEGIN, id.into()), Some(Marker::Begin(id)));
+            assert_eq!(decode(END, id.into()), Some(Marker::End(id)));
+        }
         assert_eq!(decode(BEGIN_FREE, 1), Some(Marker::BeginFree(1)));
         assert_eq!(decode(CASE, 0), Some(Marker::Case));
-        assert_eq!(decode(11, 7), None, "a prefetch by r11");
-        assert_eq!(marker(&0xf55c_f007_u32.to_le_bytes()), None, "pld [ip, #-7]");
-        assert_eq!(marker(&0xf7dc_f007_u32.to_le_bytes()), None, "pld [ip, r7]");
-        assert_eq!(marker(&[0xdc, 0xf5]), None, "a Thumb instruction");
+        for (text, word) in [
+            ("pld [lr]", 0xf5de_f000_u32),
+            ("pld [ip, #-7]", 0xf55c_f007),
+            ("pld [ip, r7]", 0xf7dc_f007),
+            ("pld [r1, -r2]", 0xf751_f002),
+            ("pld [r1, r2, lsl #2]", 0xf7d1_f102),
+            ("ldrb pc, [r1, -r2, asr #1]", 0xe751_f0c2),
+        ] {
+            assert_eq!(marker(&word.to_le_bytes()), None, "{text}");
+        }
+        assert_eq!(marker(&[0x50, 0xf7]), None, "a Thumb instruction");
     }
 
     /// Encodings by the GNU assembler (`arm-linux-gnueabi-as -march=armv5te`).

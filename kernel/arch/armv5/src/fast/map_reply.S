@@ -15,12 +15,13 @@
 //  2 | the memory's selector is below the table's size                | `record_memory`
 //  3 | to map, with rights, all of which the capability has, cached   | `request`
 //  4 | RAM that does not die, and the page lies in it                 | `request`
-//  5 | the space's selector names a Space with the right to control   | `request`
-//    | it, which does not die                                         |
-//  6 | the address is below the UTCBs, and the space has a table of   | `request`, `own_table`
-//    | its own there                                                  |
+//  5 | the space's selector names a Space or a Segment with the right | `request`, `spread`
+//    | to control it, which does not die, nor changes in its copies   |
+//  6 | the address is below the UTCBs, and it has a table of its own  | `request`, `own_table`
+//    | there                                                          |
 //  7 | and has mapped this Memory before: so it is one                | `note_use`
 //  8 | and nothing is mapped there                                    | `write_leaves`
+//  9 | no coarse table has a copy                                     | `shadow.rs`
 //
 // M8 has the consequence that neither cache nor TLB has anything of the page by that address. The entry is written back, as the
 // processor reads it from memory.
@@ -70,18 +71,20 @@ map_page:
     add r2, r5, r2, lsl #{slot_shift}
     add r2, r2, #{slots}
     ldmia r2, {{r2, r8}}
-    // The word of kind and badge: no Space has a badge.
+    // The word of kind and badge: neither has a badge.
     cmp r8, #{space_kind}                               // M5
+    cmpne r8, #{segment_kind}
     bne saved
     tst r2, #{control}                                  // M5
     beq saved
     bic r2, r2, #{rights}
-    ldr r8, [r2, #{space_dying}]
-    ldr r9, [r2, #{space_top}]
-    teq r8, #0                                          // M5
+    ldr r8, [r2, #{region_dying}]
+    ldr r9, [r2, #{changing}]
+    orrs r8, r8, r9                                     // M5
     bne saved
     cmp r3, #{utcbs}                                    // M6
     bhs saved
+    ldr r9, [r2, #{region_top}]
     mov r8, r3, lsr #22
     ldr r8, [r9, r8, lsl #2]
     ldr r9, [r2, #{attached}]
@@ -103,7 +106,9 @@ map_page:
     orr r8, r10, r8, lsl #10
     rsb r8, r11, r8, lsl #2
     ldr r10, [r8]
-    teq r10, #0                                         // M8
+    ldr r11, ={copies}
+    ldr r11, [r11]
+    orrs r10, r10, r11                                  // M8, M9
     bne saved
     // Nothing can fail any more.
     str r10, [r9, #{cursor}]

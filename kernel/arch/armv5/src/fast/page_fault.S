@@ -75,7 +75,7 @@ data_fault:
     ldr r7, [r6, #{pid}]
     eor r7, r7, r3
     cmp r7, #{slot_bytes}
-    movlo r3, r7
+    biclo r3, r3, #{slot}
     ldr r8, [sp, #{pc}]
     ldr r9, [sp, #{cpsr}]
     tst r9, #{thumb}                                    // F4
