@@ -226,10 +226,11 @@ impl<O: Copy + PartialEq> Fass<O> {
         u32::from(self.installed[section])
     }
 
-    /// Whether an owner may have lines in the cache: with this domain, or without one.
+    /// Whether anybody may have lines in the cache of a section.
     #[must_use]
-    pub fn may_have_lines(&self, domain: Option<u32>, who: O) -> bool {
-        domain.is_some_and(|domain| self.is_dirty(domain)) || self.tenant_of(who).is_some()
+    pub fn may_have_lines_in(&self, section: usize) -> bool {
+        let domain = u32::from(self.installed[section]);
+        domain != 0 && self.is_dirty(domain) || self.lines[section] != 0
     }
 
     const fn is_dirty(&self, domain: u32) -> bool {

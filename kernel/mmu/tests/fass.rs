@@ -175,7 +175,7 @@ impl System {
 
     fn unmap(&mut self, space: usize, section: usize) {
         if self.tables.remove(&(space, section)).is_some() {
-            if self.fass.may_have_lines(self.domains[space], space) {
+            if self.fass.may_have_lines_in(section) {
                 self.machine.drop_line(section);
             }
             self.remove(space, section);

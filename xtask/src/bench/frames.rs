@@ -25,7 +25,8 @@ const PARTS: [&str; 6] = ["driver", "switch", "copy", "linux", "program", "kerne
 /// Samples each stream here, and has both on Linux alone.
 pub fn carry_out(run: &Run, program: &Program, model: &Model) -> Result<Counted> {
     let wire = program.wire(run, None);
-    let alone = Alone { wire, inserts: program.inserts.clone(), model: Some(model), timeout: timeout(run), ..Alone::default() }.run(&program.command)?;
+    let alone = Alone { wire, inserts: program.inserts.clone(), model: Some(model), timeout: timeout(run), ..Alone::default() }
+        .run(&program.command)?;
     let native = alone.report.context("no report of Linux alone")?;
     let (mut parts, mut instructions) = (Parts::new(), 0);
     for id in INTERVALS {

@@ -77,7 +77,11 @@ fn pairs(guest: &Guest<'_>, command: &str, ways: &[(Option<Spaces>, &str)]) -> R
     let mut rows: Vec<Row> = Vec::new();
     for pair in 1..=PAIRS {
         eprintln!("[{pair}/{PAIRS}] on Macadamia and on Linux alone");
-        let alone = read(&Alone { wire: guest.wire, clock: Clock::Host, inserts: guest.inserts.clone(), timeout: TIMEOUT, ..Alone::default() }.run(command)?.out)?;
+        let alone = read(
+            &Alone { wire: guest.wire, clock: Clock::Host, inserts: guest.inserts.clone(), timeout: TIMEOUT, ..Alone::default() }
+                .run(command)?
+                .out,
+        )?;
         let mut found = Vec::new();
         for (way, label) in ways {
             let here = || Guest { inserts: guest.inserts.clone(), wire: guest.wire, timeout: TIMEOUT, ..Guest::default() }.succeed(command);

@@ -282,8 +282,7 @@ impl Alone<'_> {
             network: network.as_ref(),
         };
         let (console, report) = emulator::native(&alone, self.timeout)?;
-        let (_, rest) =
-            console.split_once("batch begins\n").with_context(|| format!("Linux alone did not run the command: {console}"))?;
+        let (_, rest) = console.split_once("batch begins\n").with_context(|| format!("Linux alone did not run the command: {console}"))?;
         let (out, status) = rest.split_once("batch ends: ").with_context(|| format!("the command did not end: {console}"))?;
         ensure!(status.starts_with('0'), "on Linux alone the command failed: {out}{status}");
         Ok(Reference { out: out.into(), report })

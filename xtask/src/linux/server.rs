@@ -246,7 +246,8 @@ pub fn native() -> Result<Native> {
     let ours = ["CONFIG_UML", "CONFIG_MAGIC_SYSRQ", "CONFIG_VMAP_STACK"];
     let shared = std::fs::read_to_string("linux/config")?;
     let shared = shared.lines().filter(|line| !ours.iter().any(|choice| line.starts_with(choice)));
-    let wanted = shared.map(|line| format!("{line}\n")).collect::<String>() + &std::fs::read_to_string(Path::new("linux/native").join(&linux.arch))?;
+    let wanted =
+        shared.map(|line| format!("{line}\n")).collect::<String>() + &std::fs::read_to_string(Path::new("linux/native").join(&linux.arch))?;
     configure(&source, &linux.arch, &wanted)?;
     let image = Path::new(&linux.image);
     let target = image.file_name().unwrap_or_default().to_string_lossy();

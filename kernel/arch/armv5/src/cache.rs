@@ -7,6 +7,7 @@
 
 use crate::layout::CLEANING;
 use crate::regs;
+use abi::PAGE_SIZE;
 use core::arch::asm;
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -36,16 +37,38 @@ fn lines(range: Range<u32>) -> impl Iterator<Item = u32> {
     (start..range.end).step_by(LINE as usize)
 }
 
+/// For each line of a range. Of whole pages four at a time, as most are: the loop would take as long as what it is for.
+fn each_line(range: Range<u32>, operation: impl Fn(u32)) {
+    if !(range.start | range.end).is_multiple_of(PAGE_SIZE) {
+        return lines(range).for_each(operation);
+    }
+    for line in range.step_by(4 * LINE as usize) {
+        operation(line);
+        operation(line + LINE);
+        operation(line + 2 * LINE);
+        operation(line + 3 * LINE);
+    }
+}
+
 /// Writes back what is in the cache of a range.
 pub fn clean(range: Range<u32>) {
-    lines(range).for_each(regs::clean_line);
+    each_line(range, regs::clean_line);
     regs::drain(0);
 }
 
-/// Writes back what is in the cache of a range, and drops it, and instructions of it.
-pub fn clean_and_drop(range: Range<u32>) {
-    lines(range).for_each(|line| {
+/// Writes back what is in the data cache of a range, and drops it.
+pub fn clean_and_drop_data(range: Range<u32>) {
+    each_line(range, |line| {
         // XScale has no operation for both.
+        regs::clean_line(line);
+        regs::drop_line(line);
+    });
+    regs::drain(0);
+}
+
+/// The same, and drops instructions of it.
+pub fn clean_and_drop(range: Range<u32>) {
+    each_line(range, |line| {
         regs::clean_line(line);
         regs::drop_line(line);
         regs::drop_instruction_line(line);
@@ -56,7 +79,7 @@ pub fn clean_and_drop(range: Range<u32>) {
 
 /// Writes back what is in the cache of a range, and drops instructions of it: they are fetched again.
 pub fn synchronise(range: Range<u32>) {
-    lines(range).for_each(|line| {
+    each_line(range, |line| {
         regs::clean_line(line);
         regs::drop_instruction_line(line);
     });
@@ -74,6 +97,17 @@ pub fn clean_all() {
     }
     regs::drain(0);
     regs::drop_instructions(0);
+}
+
+/// Writes the whole data cache back. Instructions stay.
+pub fn clean_all_data() {
+    if IS_XSCALE.load(Ordering::Relaxed) {
+        push_out();
+    } else {
+        // SAFETY: as in `clean_all`.
+        unsafe { asm!("2:", "mrc p15, 0, apsr_nzcv, c7, c10, 3", "bne 2b", options(nostack)) };
+    }
+    regs::drain(0);
 }
 
 /// Takes each line of the cache for an address that nobody uses, and drops those.

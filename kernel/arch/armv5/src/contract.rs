@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the portable kernel asks of this processor and its board: `kcore::Port`.
 
-use crate::directory::{Directory, relocated};
+use crate::directory::{Directory, places};
 use crate::panic::CPU;
 use crate::{cache, paging, regs, time};
 use abi::kip::Clock;
@@ -159,16 +159,15 @@ impl Port for Armv5 {
     }
 
     fn cache(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) {
-        let bytes = range.end.0 - range.start.0;
-        if bytes > BY_LINE {
+        if range.end.0 - range.start.0 > BY_LINE {
             return self.directory.before_change_anywhere();
         }
-        let start = relocated(pool, space, range.start.0);
-        let lines = start..start + bytes;
-        match what {
-            CacheOp::Clean => cache::clean(lines),
-            CacheOp::CleanAndInvalidate => cache::clean_and_drop(lines),
-            CacheOp::SyncCode => cache::synchronise(lines),
+        for lines in places(pool, space, range) {
+            match what {
+                CacheOp::Clean => cache::clean(lines),
+                CacheOp::CleanAndInvalidate => cache::clean_and_drop_data(lines),
+                CacheOp::SyncCode => cache::synchronise(lines),
+            }
         }
     }
 

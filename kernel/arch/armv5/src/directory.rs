@@ -28,12 +28,18 @@ use pool::{Link, Pool, Ref};
 const LOW_TABLES: usize = (SLOT_BYTES / TABLE_SPAN) as usize;
 /// How many spaces can have UTCBs.
 const AREAS: usize = (UTCB_BYTES / SECTION_BYTES) as usize;
+/// So many spaces get on with a Segment's domain alone, as long as they have nothing else.
+const GUESTS: usize = 4;
 /// Slots of PID relocation, below the addresses of spaces that are too large for one.
 const SLOTS: usize = 64;
 /// So many tables of a Segment, 128 MiB, can have a domain of its own: that many places are looked at for its start.
 const SEGMENT_TABLES: u32 = 32;
-/// More pages than this are cleaned with the whole cache, and dropped with the whole TLB.
+/// More pages than this are dropped with the whole TLB.
 const PAGES: u32 = 8;
+/// More pages than this are cleaned with the whole cache, ...
+const CLEANED: usize = 24;
+/// ... and more than this dropped with it, line by line: so much is done between two looks at interrupts.
+const DROPPED: usize = 10;
 
 /// Of a Segment, in `Segment::hw`: its domain.
 const SEGMENT_DOMAIN: u32 = 0xf;
@@ -61,6 +67,8 @@ pub struct Directory {
     shadows: Shadows,
     /// The spaces that have UTCBs, by the number of their section.
     areas: [Link<Space>; AREAS],
+    /// Spaces without a domain of their own that have a Segment's open, by that.
+    guests: [[Link<Space>; GUESTS]; DOMAINS],
     /// How many spaces have each slot. Slot 0 is that of all who are not relocated.
     slots: [u16; SLOTS],
     /// The slot whose turn it is.
@@ -73,7 +81,14 @@ impl Directory {
 
     /// With nobody in it.
     pub const fn new() -> Self {
-        Self { fass: Fass::new(), shadows: Shadows::new(), areas: [Link::NULL; AREAS], slots: [0; SLOTS], next_slot: 1 }
+        Self {
+            fass: Fass::new(),
+            shadows: Shadows::new(),
+            areas: [Link::NULL; AREAS],
+            guests: [[Link::NULL; GUESTS]; DOMAINS],
+            slots: [0; SLOTS],
+            next_slot: 1,
+        }
     }
 
     /// A space begins.
@@ -84,6 +99,7 @@ impl Directory {
 
     /// A space ends: its tags may be another's.
     pub fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) {
+        self.guests.as_flattened_mut().iter_mut().filter(|guest| guest.is(space)).for_each(|guest| *guest = Link::NULL);
         self.fass.release(domain(pool, space), owner(pool, space), &mut Processor);
         pool[space].hw[DOMAIN] = 0;
         pool[space].hw[DACR] = BASE;
@@ -157,14 +173,19 @@ impl Directory {
         if address.0 >= UTCBS {
             let is_own = pool[space].hw[AREA].checked_sub(1) == Some((address.0 - UTCBS) / SECTION_BYTES);
             if is_own {
-                self.need_domain(pool, space);
+                self.need_domain(pool, space, None);
             }
             return repaired(is_own && pool[space].hw[DACR] != had);
         }
         let part = address.0 / SECTION_BYTES % SECTIONS;
         let section = section(relocated(pool, space, address.0));
-        let own = self.need_domain(pool, space);
-        let (who, domain) = self.tag(pool, space, address, entry, own);
+        let (who, domain) = match self.shared_tag(pool, space, address, entry) {
+            Some((who, domain)) => {
+                self.host(pool, space, domain);
+                (who, domain)
+            }
+            None => (owner(pool, space), self.need_domain(pool, space, None)),
+        };
         let Some(word) = self.word(pool, (entry, part), section, domain) else { return FaultIn::Report };
         let is_there = paging::get(section) == word;
         if !is_there {
@@ -218,16 +239,26 @@ impl Directory {
     /// Mappings of a space are to go or to change: nothing that only they reach stays in the cache. `drops` says that lines may
     /// not stay, either.
     pub fn before_change(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, drops: bool) {
-        if range.start.0 < UTCBS && !self.may_have_lines(pool, space) {
+        if range.start.0 < UTCBS {
+            let mut sections = places(pool, space, range.clone()).flat_map(|part| section(part.start)..section(part.end - 1) + 1);
+            if !sections.any(|section| self.fass.may_have_lines_in(section)) || is_anothers_matter(pool, space, range.start) {
+                return;
+            }
+        }
+        let mut found = Found { pages: [0; CLEANED], count: 0, most: if drops { DROPPED } else { CLEANED } };
+        if range.end.0 - range.start.0 > TABLE_SPAN || !found.look(pool, space, &range, drops) {
+            if drops {
+                self.fass.clean(&mut Processor);
+            } else {
+                cache::clean_all_data();
+            }
             return;
         }
-        if (range.end.0 - range.start.0) / PAGE_SIZE > PAGES {
-            self.fass.clean(&mut Processor);
-            return;
+        for page in &found.pages[..found.count] {
+            let start = relocated(pool, space, *page);
+            let lines = start..start + PAGE_SIZE;
+            if drops { cache::clean_and_drop(lines) } else { cache::clean(lines) }
         }
-        let start = relocated(pool, space, range.start.0);
-        let lines = start..start + (range.end.0 - range.start.0);
-        if drops { cache::clean_and_drop(lines) } else { cache::clean(lines) }
     }
 
     /// The same for anybody's mappings.
@@ -248,34 +279,42 @@ impl Directory {
         }
     }
 
-    /// Whether anything of a space, or of a Segment in it, may be in the cache.
-    fn may_have_lines(&self, pool: &Pool, space: Ref<Space>) -> bool {
-        // Who has Segments is taken to have used them.
-        !pool[space].segments.is_null() || self.fass.may_have_lines(domain(pool, space), Owner::Space(space))
-    }
-
-    /// Who owns what a space has at an address, and the domain of that: a Segment's, if the space may do all with it and it is at the
-    /// same address in all spaces that share the domain; else the space's own.
-    fn tag(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr, entry: u32, own: u32) -> (fass::Owner<Owner>, u32) {
-        let private = (owner(pool, space), own);
+    /// The Segment that owns what a space has at an address, and its domain: if the space may do all with it, and it is at the same
+    /// address in all spaces that share the domain.
+    fn shared_tag(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr, entry: u32) -> Option<(fass::Owner<Owner>, u32)> {
         let is_shared = entry & armv5::directory::SHARED != 0 && entry & armv5::directory::NO_WRITE == 0;
-        let Some((segment, start)) = is_shared.then(|| attached(pool, space, address)).flatten() else { return private };
+        let (segment, start) = is_shared.then(|| attached(pool, space, address)).flatten()?;
         let home = section(relocated(pool, space, start.0)) as u32 + 1;
         let state = pool[segment].hw;
         match state >> SEGMENT_HOME_SHIFT {
             0 => pool[segment].hw = home << SEGMENT_HOME_SHIFT,
             other if other == home => {}
-            _ => return private,
+            _ => return None,
         }
         let who = fass::Owner { who: Owner::Segment(segment), vspace: 0 };
         let domain = pool[segment].hw & SEGMENT_DOMAIN;
         if domain != 0 {
-            return (who, domain);
+            return Some((who, domain));
         }
-        let Some(grant) = self.fass.acquire(who, |other| other == Owner::Space(space), &mut Processor) else { return private };
+        let grant = self.fass.acquire(who, |other| other == Owner::Space(space), &mut Processor)?;
         self.lose(pool, grant);
         pool[segment].hw |= grant.domain;
-        (who, grant.domain)
+        Some((who, grant.domain))
+    }
+
+    /// A space is about to have a Segment's domain open: it is noted, or has a domain of its own, by which it is found when the Segment
+    /// loses that one.
+    fn host(&mut self, pool: &mut Pool, space: Ref<Space>, domain: u32) {
+        let guests = &mut self.guests[domain as usize];
+        if self::domain(pool, space).is_some() || guests.iter().any(|guest| guest.is(space)) {
+            return;
+        }
+        match guests.iter_mut().find(|guest| guest.is_null()) {
+            Some(place) => *place = space.link(),
+            None => {
+                self.need_domain(pool, space, self.fass.owner(domain));
+            }
+        }
     }
 
     /// What the processor gets for a section of an entry, by a domain.
@@ -296,13 +335,13 @@ impl Directory {
         Some(armv5::coarse(copy, domain))
     }
 
-    /// The domain of a space, which gets one if it has none.
-    fn need_domain(&mut self, pool: &mut Pool, space: Ref<Space>) -> u32 {
+    /// The domain of a space, which gets one if it has none: anybody's but that of who keeps his.
+    fn need_domain(&mut self, pool: &mut Pool, space: Ref<Space>, keeps: Option<Owner>) -> u32 {
         if let Some(domain) = domain(pool, space) {
             return domain;
         }
-        // Nobody keeps a domain here, so there is one.
-        let Some(grant) = self.fass.acquire(owner(pool, space), |_| false, &mut Processor) else { return PARKED };
+        // One at most is kept, so there is another.
+        let Some(grant) = self.fass.acquire(owner(pool, space), |other| keeps == Some(other), &mut Processor) else { return PARKED };
         self.lose(pool, grant);
         pool[space].hw[DOMAIN] = grant.domain;
         pool[space].hw[DACR] = BASE | client(grant.domain);
@@ -326,8 +365,11 @@ impl Directory {
         }
     }
 
-    /// Closes a domain to all spaces. Only those that have a domain of their own have others open.
-    fn close(&self, pool: &mut Pool, domain: u32) {
+    /// Closes a domain to all spaces: those that have a domain of their own may have it open, and its guests.
+    fn close(&mut self, pool: &mut Pool, domain: u32) {
+        for guest in core::mem::take(&mut self.guests[domain as usize]).iter().filter_map(|guest| guest.get()) {
+            pool[guest].hw[DACR] &= !client(domain);
+        }
         for other in u32::from(FIRST)..DOMAINS as u32 {
             if let Some(Owner::Space(space)) = self.fass.owner(other) {
                 pool[space].hw[DACR] &= !client(domain);
@@ -367,6 +409,88 @@ fn owner(pool: &Pool, space: Ref<Space>) -> fass::Owner<Owner> {
 pub fn relocated(pool: &Pool, space: Ref<Space>, address: u32) -> u32 {
     let pid = pool[space].hw[hw::PID];
     if address < SLOT_BYTES && pid != INDIFFERENT { pid | address } else { address }
+}
+
+/// The same of a range, which may begin below a slot's end and go on above.
+pub fn places(pool: &Pool, space: Ref<Space>, Range { start, end }: Range<UserAddr>) -> impl Iterator<Item = Range<u32>> {
+    let middle = SLOT_BYTES.clamp(start.0, end.0);
+    let part = move |from: u32, to: u32| {
+        let start = relocated(pool, space, from);
+        start..start + (to - from)
+    };
+    [part(start.0, middle), part(middle, end.0)].into_iter().filter(|part| !part.is_empty())
+}
+
+/// Whether the Segment that a space has at an address is attached to another one that has it at the same modified addresses, and
+/// that comes first: what is done for that one is done for this one, too.
+fn is_anothers_matter(pool: &Pool, space: Ref<Space>, address: UserAddr) -> bool {
+    let Some((segment, start)) = attached(pool, space, address) else { return false };
+    let Some(first) = pool[segment].region.uses.get() else { return false };
+    let other: Ref<Space> = Ref::new(pool[first].owner);
+    let there = Armv5::table_start(pool[first].index as usize);
+    other != space && relocated(pool, other, there.0) == relocated(pool, space, start.0)
+}
+
+/// Entries that are looked at together, as most are empty.
+const STRIDE: usize = 16;
+
+/// Pages of a table that may have lines.
+struct Found {
+    pages: [u32; CLEANED],
+    count: usize,
+    /// So many fit.
+    most: usize,
+}
+
+impl Found {
+    /// Looks for pages of a range; if only what was written matters, for those that can be. False if they do not fit.
+    fn look(&mut self, pool: &Pool, space: Ref<Space>, range: &Range<UserAddr>, all: bool) -> bool {
+        let mut at = range.start;
+        while at < range.end {
+            let end = UserAddr((at.align_down(TABLE_SPAN).0 + TABLE_SPAN).min(range.end.0));
+            let entry = top_entry(pool, space, Armv5::table_index(at));
+            if Armv5::decode_large(entry).is_some() {
+                return false;
+            }
+            if let Some((table, _)) = Armv5::decode_table(entry) {
+                let entries = pool[Ref::<Table>::new(paging::pool_address(table.0))].entries::<Armv5>();
+                let first = Armv5::leaf_index(at);
+                if !self.take(at.0, &entries[first..first + ((end.0 - at.0) / PAGE_SIZE) as usize], all) {
+                    return false;
+                }
+            }
+            at = end;
+        }
+        true
+    }
+
+    /// Takes from these entries, of the pages from an address on.
+    fn take(&mut self, mut page: u32, entries: &[u32], all: bool) -> bool {
+        let (strides, rest) = entries.as_chunks::<STRIDE>();
+        for stride in strides {
+            let is_empty = stride.iter().fold(0, |some, entry| some | entry) == 0;
+            if !is_empty && !self.take_each(page, stride, all) {
+                return false;
+            }
+            page += STRIDE as u32 * PAGE_SIZE;
+        }
+        self.take_each(page, rest, all)
+    }
+
+    #[inline(never)]
+    fn take_each(&mut self, mut page: u32, entries: &[u32], all: bool) -> bool {
+        for entry in entries {
+            if Armv5::decode(*entry).is_some_and(|leaf| all || leaf.rights.contains(Rights::WRITE)) {
+                if self.count == self.most {
+                    return false;
+                }
+                self.pages[self.count] = page;
+                self.count += 1;
+            }
+            page += PAGE_SIZE;
+        }
+        true
+    }
 }
 
 /// The address that a space's thread used: some processors report it as it is relocated. (Another space's identifier may be in
