@@ -186,7 +186,7 @@ void destroy_context(struct mm_struct *mm)
 static __always_inline int map_page(struct l4_space *space, unsigned long at, pte_t page, unsigned int may)
 {
 	unsigned long phys = pte_val(page) & PAGE_MASK;
-	int err = arch_l4_before_map(phys);
+	int err = arch_l4_before_map(phys, may & UM_PROT_WRITE);
 
 	if (pte_get_bits(page, _PAGE_UNCACHED))
 		may |= L4_MAP_UNCACHED;

@@ -5,7 +5,9 @@
  *
  * The rules are:
  *  - Nothing is cached by the linear map of a page that is mapped elsewhere, but while this server accesses it there.  So its
- *    lines are dropped (written back, and forgotten) before a page is mapped, and after each access.
+ *    lines are dropped (written back, and forgotten) before a page is mapped, and after each access.  Of most pages that is known
+ *    (enum l4_lines): that one was another process's before, or that the lines of a page of a file, which nobody can write to where
+ *    it is mapped, were written back before.
  *  - Before this server accesses a page that a process has mapped, lines by the process's address are written back; before it
  *    writes they are dropped.  Nothing of a process runs meanwhile.
  *  - Before a page is freed nobody has it mapped: the microkernel drops lines when it unmaps.  So what goes is unmapped at once
@@ -65,10 +67,61 @@ void l4_end_access(void *at, unsigned long n)
 	drop(at, n);
 }
 
-int arch_l4_before_map(unsigned long phys)
+/* enum l4_lines, by page. */
+u8 l4_lines[(L4_VMALLOC_END - L4_SERVER_BASE) >> PAGE_SHIFT];
+
+static u8 *lines_of(const struct page *page)
+{
+	return &l4_lines[page_to_pfn(page)];
+}
+
+void arch_alloc_page(struct page *page, int order)
+{
+	u8 *lines = lines_of(page);
+
+	if (order || *lines != L4_LINES_FREE)
+		memset(lines, L4_LINES_ANY, 1UL << order);
+	else
+		*lines = L4_LINES_NEW;
+}
+
+void arch_free_page(struct page *page, int order)
+{
+	u8 *lines = lines_of(page);
+
+	if (order || *lines != L4_LINES_NONE)
+		memset(lines, L4_LINES_ANY, 1UL << order);
+	else
+		*lines = L4_LINES_FREE;
+}
+
+/* This server is about to write all of a page, which a process gets.  Stores that miss make no lines, on any of these processors. */
+static void begin_user_page(const struct page *page)
+{
+	u8 *lines = lines_of(page);
+
+	*lines = *lines == L4_LINES_NEW ? L4_LINES_NONE : L4_LINES_SOME;
+}
+
+/* This server reads or writes a page of a process by the linear map. */
+static void touch_user_page(const struct page *page)
+{
+	u8 *lines = lines_of(page);
+
+	*lines = *lines == L4_LINES_NONE ? L4_LINES_SOME : *lines == L4_LINES_CLEAN ? L4_LINES_ANY : *lines;
+}
+
+int l4_drop_before_map(unsigned long phys, bool writable)
 {
 	unsigned long at = (unsigned long)__binary_start + phys;
+	u8 *lines = &l4_lines[phys >> PAGE_SHIFT];
 
+	if (*lines == L4_LINES_CLEAN && !writable)
+		return 0;
+	if (*lines == L4_LINES_SOME)
+		*lines = L4_LINES_NONE;
+	else
+		*lines = writable ? L4_LINES_ANY : L4_LINES_CLEAN;
 	return l4_add_record(L4_SPACE, at | (L4_MAP_CACHE + L4_CACHE_DROP) << 8, at, PAGE_SIZE);
 }
 
@@ -85,6 +138,7 @@ void flush_dcache_folio(struct folio *folio)
 	struct vm_area_struct *vma;
 	unsigned long first, last;
 
+	memset(lines_of(&folio->page), L4_LINES_ANY, folio_nr_pages(folio));
 	/* Otherwise this is done before it is mapped. */
 	if (!folio_mapped(folio))
 		return;
@@ -113,6 +167,7 @@ EXPORT_SYMBOL(flush_dcache_page);
 /* The same of a page that is a process's alone, which get_user_pages() has found. */
 void flush_anon_page(struct vm_area_struct *vma, struct page *page, unsigned long address)
 {
+	touch_user_page(page);
 	if (!PageAnon(page))
 		return;
 	drop_user(vma->vm_mm, address & PAGE_MASK, PAGE_SIZE);
@@ -151,11 +206,21 @@ void copy_user_highpage(struct page *to, struct page *from, unsigned long addres
 		drop_user(vma->vm_mm, address & PAGE_MASK, PAGE_SIZE);
 	if (mapping && mapping_writably_mapped(mapping))
 		drop(page_address(from), PAGE_SIZE);
+	begin_user_page(to);
 	copy_page(page_address(to), page_address(from));
+	if (PageAnon(from))
+		touch_user_page(from);
 	if (pinned)
 		drop(page_address(from), PAGE_SIZE);
 }
 EXPORT_SYMBOL(copy_user_highpage);
+
+void clear_user_highpage(struct page *page, unsigned long address)
+{
+	begin_user_page(page);
+	clear_page(page_address(page));
+}
+EXPORT_SYMBOL(clear_user_highpage);
 
 /* vmalloc's pages are freed before they are unmapped. */
 void l4_flush_cache_vunmap(unsigned long start, unsigned long end)

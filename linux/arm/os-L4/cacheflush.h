@@ -29,6 +29,9 @@ void copy_from_user_page(struct vm_area_struct *vma, struct page *page, unsigned
 #define __HAVE_ARCH_COPY_USER_HIGHPAGE
 void copy_user_highpage(struct page *to, struct page *from, unsigned long address, struct vm_area_struct *vma);
 
+void clear_user_highpage(struct page *page, unsigned long address);
+#define clear_user_highpage clear_user_highpage
+
 void l4_flush_cache_vunmap(unsigned long start, unsigned long end);
 
 #endif

@@ -48,7 +48,31 @@ static __always_inline void arch_l4_end_access(void *at, unsigned long n)
 		l4_end_access(at, n);
 }
 
-int arch_l4_before_map(unsigned long phys);
+/* What is known of the linear map's lines of a page. */
+enum l4_lines {
+	/* Nothing. */
+	L4_LINES_ANY,
+	/* None: it was a process's, and nobody has it. */
+	L4_LINES_FREE,
+	/* None: somebody has it since, who may do with it what he wants. */
+	L4_LINES_NEW,
+	/* None: it is for the memory of a process. */
+	L4_LINES_NONE,
+	/* It is for the memory of a process, and there may be some. */
+	L4_LINES_SOME,
+	/* It is of a file, and none is dirty. */
+	L4_LINES_CLEAN,
+};
+
+extern u8 l4_lines[];
+int l4_drop_before_map(unsigned long phys, bool writable);
+
+static __always_inline int arch_l4_before_map(unsigned long phys, bool writable)
+{
+	if (likely(l4_lines[phys >> PAGE_SHIFT] == L4_LINES_NONE))
+		return 0;
+	return l4_drop_before_map(phys, writable);
+}
 
 /* In assembly.  Words 3 to 7 of a message are in registers, too. */
 void arch_l4_message(struct l4_regs *regs, u32 utcb);
