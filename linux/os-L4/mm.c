@@ -185,12 +185,9 @@ void destroy_context(struct mm_struct *mm)
 /* Makes a record that maps a page. */
 static __always_inline int map_page(struct l4_space *space, unsigned long at, pte_t page, unsigned int may)
 {
-	unsigned long phys = pte_val(page) & PAGE_MASK;
-	int err = arch_l4_before_map(phys, may & UM_PROT_WRITE);
+	int err = arch_l4_before_map(page, &may);
 
-	if (pte_get_bits(page, _PAGE_UNCACHED))
-		may |= L4_MAP_UNCACHED;
-	return l4_ram_record(l4_mapped_in(space, at), at, phys, PAGE_SIZE, may) ?: err;
+	return l4_ram_record(l4_mapped_in(space, at), at, pte_val(page) & PAGE_MASK, PAGE_SIZE, may) ?: err;
 }
 
 /* Makes records for [at, end) of a table.  An error does not stop the rest: pages that are gone must be unmapped. */

@@ -34,7 +34,8 @@
  *   arch_l4_begin_access()		where to access n bytes of user memory, of a page with this entry that is at `at` in the
  *					linear map
  *   arch_l4_end_access()		that was done, where it said
- *   arch_l4_before_map()		a page of RAM is about to be mapped, writable or not: makes records for what is to be done before
+ *   arch_l4_before_map()		a page is about to be mapped, with these rights: makes records for what is to be done before,
+ *					and says whether it is to be cached
  *   arch_l4_message()			l4_syscall() with a message of which more words may travel in registers
  *   arch_l4_ticks()			the counter of which the information page tells the scale
  *   ARCH_L4_CLOCK_NAME, ARCH_L4_VDSO_CLOCKMODE		its names

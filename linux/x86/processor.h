@@ -42,7 +42,7 @@ static __always_inline void arch_l4_end_access(void *at, unsigned long n)
 }
 
 /* A page of the linear map is going to be mapped elsewhere. */
-static __always_inline int arch_l4_before_map(unsigned long phys, bool writable)
+static __always_inline int arch_l4_before_map(pte_t page, unsigned int *may)
 {
 	return 0;
 }

@@ -12,8 +12,11 @@
  *    writes they are dropped.  Nothing of a process runs meanwhile.
  *  - Before a page is freed nobody has it mapped: the microkernel drops lines when it unmaps.  So what goes is unmapped at once
  *    (flush_tlb_range() and its like, patch 22).
- *  - Memory that is shared and written is not cached by processes (_PAGE_UNCACHED): each has it at another address.  What this server
- *    has read of it is dropped before it reads again, and when a process that wrote has it no more.
+ *  - A page of a file that is written where it is mapped shared is not cached by processes: each has it at another address.  From the
+ *    first such write on that is so for all (L4_LINES_SHARED).  What this server has read of it is dropped before it reads again, and
+ *    when a process that wrote has it no more.
+ *  - A page that a process has, and the microkernel does not know of yet (_PAGE_NEWPAGE), has no lines by the process's address that
+ *    were written.  This server may leave lines by the linear map: they are dropped when it is mapped.
  */
 #include <linux/cacheflush.h>
 #include <linux/errno.h>
@@ -53,26 +56,68 @@ static void drop_user(struct mm_struct *mm, unsigned long at, unsigned long n)
 	do_user_cache(mm, at, n, L4_CACHE_DROP);
 }
 
-void *l4_begin_access(unsigned long entry, unsigned long user, void *at, unsigned long n, bool write)
-{
-	if (entry & _PAGE_UNCACHED)
-		drop(at, n);
-	else
-		do_user_cache(current->active_mm, user, n, write ? L4_CACHE_DROP : L4_CACHE_CLEAN);
-	return at;
-}
-
-void l4_end_access(void *at, unsigned long n)
-{
-	drop(at, n);
-}
-
 /* enum l4_lines, by page. */
 u8 l4_lines[(L4_VMALLOC_END - L4_SERVER_BASE) >> PAGE_SHIFT];
 
 static u8 *lines_of(const struct page *page)
 {
 	return &l4_lines[page_to_pfn(page)];
+}
+
+/* Somebody is going to write to a page of a file where he has it mapped shared: others had it cached, and get it anew at their next access. */
+static int share(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+	struct address_space *mapping = folio_flush_mapping(folio);
+	pgoff_t index = folio->index + folio_page_idx(folio, page);
+	struct vm_area_struct *vma;
+	int err = 0;
+
+	*lines_of(page) = L4_LINES_SHARED;
+	if (!mapping)
+		return 0;
+	flush_dcache_mmap_lock(mapping);
+	vma_interval_tree_foreach(vma, &mapping->i_mmap, index, index) {
+		unsigned long at = vma->vm_start + ((index - vma->vm_pgoff) << PAGE_SHIFT);
+		pmd_t *pmd = pmd_off(vma->vm_mm, at);
+		pte_t *pte = pmd_present(*pmd) ? pte_offset_kernel(pmd, at) : NULL;
+
+		if (!pte || !pte_present(*pte) || pte_pfn(*pte) != page_to_pfn(page) || (pte_write(*pte) && pte_dirty(*pte)))
+			continue;
+		err |= l4_unmap_record(l4_mapped_in(l4_space_of(vma->vm_mm), at), at, PAGE_SIZE);
+		*pte = pte_mknewpage(*pte);
+	}
+	flush_dcache_mmap_unlock(mapping);
+	return err;
+}
+
+/* Lines of this access may stay. */
+static bool lines_may_stay;
+
+void *l4_begin_access(unsigned long entry, unsigned long user, void *at, unsigned long n, bool write)
+{
+	u8 *lines = &l4_lines[entry >> PAGE_SHIFT];
+
+	lines_may_stay = entry & _PAGE_NEWPAGE && (*lines == L4_LINES_NONE || *lines == L4_LINES_SOME);
+	if (lines_may_stay) {
+		*lines = L4_LINES_SOME;
+	} else if (entry & _PAGE_UNCACHED) {
+		if (write && *lines != L4_LINES_SHARED) {
+			/* Unmapping cannot fail. */
+			share(pfn_to_page(entry >> PAGE_SHIFT));
+			l4_map_flush();
+		}
+		drop(at, n);
+	} else {
+		do_user_cache(current->active_mm, user, n, write ? L4_CACHE_DROP : L4_CACHE_CLEAN);
+	}
+	return at;
+}
+
+void l4_end_access(void *at, unsigned long n)
+{
+	if (!lines_may_stay)
+		drop(at, n);
 }
 
 void arch_alloc_page(struct page *page, int order)
@@ -111,18 +156,40 @@ static void touch_user_page(const struct page *page)
 	*lines = *lines == L4_LINES_NONE ? L4_LINES_SOME : *lines == L4_LINES_CLEAN ? L4_LINES_ANY : *lines;
 }
 
-int l4_drop_before_map(unsigned long phys, bool writable)
+int l4_drop_before_map(pte_t page, unsigned int *may)
 {
-	unsigned long at = (unsigned long)__binary_start + phys;
-	u8 *lines = &l4_lines[phys >> PAGE_SHIFT];
+	unsigned long at = (unsigned long)__binary_start + (pte_val(page) & PAGE_MASK);
+	u8 *lines = &l4_lines[pte_val(page) >> PAGE_SHIFT];
+	bool writable = *may & UM_PROT_WRITE;
+	int err = 0;
 
 	if (*lines == L4_LINES_CLEAN && !writable)
 		return 0;
-	if (*lines == L4_LINES_SOME)
+	if (*lines != L4_LINES_SHARED && writable && pte_get_bits(page, _PAGE_UNCACHED))
+		err = share(pfn_to_page(pte_pfn(page)));
+	if (*lines == L4_LINES_SHARED)
+		*may |= L4_MAP_UNCACHED;
+	else if (*lines == L4_LINES_SOME)
 		*lines = L4_LINES_NONE;
 	else
 		*lines = writable ? L4_LINES_ANY : L4_LINES_CLEAN;
-	return l4_add_record(L4_SPACE, at | (L4_MAP_CACHE + L4_CACHE_DROP) << 8, at, PAGE_SIZE);
+	return l4_add_record(L4_SPACE, at | (L4_MAP_CACHE + L4_CACHE_DROP) << 8, at, PAGE_SIZE) ?: err;
+}
+
+/*
+ * As upstream's, but that the page is unmapped at once only if it may have lines that were not written back.  Before the process
+ * runs it is unmapped in any case.
+ */
+pte_t ptep_clear_flush(struct vm_area_struct *vma, unsigned long address, pte_t *ptep)
+{
+	pte_t pte = ptep_get_and_clear(vma->vm_mm, address, ptep);
+
+	if (!pte_present(pte))
+		return pte;
+	um_tlb_mark_sync(vma->vm_mm, address, address + PAGE_SIZE);
+	if (pte_write(pte) && pte_dirty(pte))
+		um_tlb_sync(vma->vm_mm);
+	return pte;
 }
 
 /* Of a page that somebody wrote to who had it uncached, and who has it no more: this server may have read it before. */
@@ -136,9 +203,10 @@ void flush_dcache_folio(struct folio *folio)
 {
 	struct address_space *mapping = folio_flush_mapping(folio);
 	struct vm_area_struct *vma;
-	unsigned long first, last;
+	unsigned long first, last, i;
 
-	memset(lines_of(&folio->page), L4_LINES_ANY, folio_nr_pages(folio));
+	for (i = 0; i < folio_nr_pages(folio); i++)
+		touch_user_page(folio_page(folio, i));
 	/* Otherwise this is done before it is mapped. */
 	if (!folio_mapped(folio))
 		return;
@@ -151,8 +219,7 @@ void flush_dcache_folio(struct folio *folio)
 	vma_interval_tree_foreach(vma, &mapping->i_mmap, first, last) {
 		unsigned long from = max(first, vma->vm_pgoff), to = min(last, vma->vm_pgoff + vma_pages(vma) - 1);
 
-		if (!(vma->vm_flags & VM_MAYSHARE))
-			drop_user(vma->vm_mm, vma->vm_start + (from - vma->vm_pgoff) * PAGE_SIZE, (to - from + 1) * PAGE_SIZE);
+		drop_user(vma->vm_mm, vma->vm_start + (from - vma->vm_pgoff) * PAGE_SIZE, (to - from + 1) * PAGE_SIZE);
 	}
 	flush_dcache_mmap_unlock(mapping);
 }
@@ -181,6 +248,9 @@ void copy_to_user_page(struct vm_area_struct *vma, struct page *page, unsigned l
 	drop_user(vma->vm_mm, address, n);
 	memcpy(to, from, n);
 	drop(to, n);
+	/* Others may have it, too. */
+	if (folio_mapping(page_folio(page)))
+		flush_dcache_page(page);
 	if (vma->vm_flags & VM_EXEC)
 		do_user_cache(vma->vm_mm, address, n, L4_CACHE_SYNC_CODE);
 }

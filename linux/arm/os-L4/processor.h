@@ -62,16 +62,18 @@ enum l4_lines {
 	L4_LINES_SOME,
 	/* It is of a file, and none is dirty. */
 	L4_LINES_CLEAN,
+	/* Nothing, and processes write to it where it is mapped shared: all have it uncached. */
+	L4_LINES_SHARED,
 };
 
 extern u8 l4_lines[];
-int l4_drop_before_map(unsigned long phys, bool writable);
+int l4_drop_before_map(pte_t page, unsigned int *may);
 
-static __always_inline int arch_l4_before_map(unsigned long phys, bool writable)
+static __always_inline int arch_l4_before_map(pte_t page, unsigned int *may)
 {
-	if (likely(l4_lines[phys >> PAGE_SHIFT] == L4_LINES_NONE))
+	if (likely(l4_lines[pte_val(page) >> PAGE_SHIFT] == L4_LINES_NONE))
 		return 0;
-	return l4_drop_before_map(phys, writable);
+	return l4_drop_before_map(page, may);
 }
 
 /* In assembly.  Words 3 to 7 of a message are in registers, too. */
