@@ -53,6 +53,46 @@ int written_after_copies(void)
 	return !close(pipes[0]) && !close(pipes[1]) && !munmap(p, PAGE);
 }
 
+static bool is_all(const char *page, char what)
+{
+	int i;
+
+	for (i = 0; i < PAGE; i++)
+		if (page[i] != what)
+			return false;
+	return true;
+}
+
+/* What is written to a file, or where it is mapped shared, is seen where it is mapped, and was not written to. */
+int seen_elsewhere(void)
+{
+	char name[] = "/tmp/seenXXXXXX", of[PAGE], *readable, *own, *shared;
+	int fd = mkstemp(name), both[2];
+
+	CHECK(fd >= 0 && !pipe(both));
+	memset(of, 'a', PAGE);
+	CHECK(write(fd, of, PAGE) == PAGE);
+	readable = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	own = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	CHECK(readable != MAP_FAILED && own != MAP_FAILED && is_all(readable, 'a') && is_all(own, 'a'));
+	memset(of, 'b', PAGE);
+	CHECK(pwrite(fd, of, PAGE, 0) == PAGE && is_all(readable, 'b') && is_all(own, 'b'));
+	if (!fork()) {
+		shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		memset(shared, 'c', PAGE);
+		_exit(0);
+	}
+	wait(NULL);
+	CHECK(is_all(readable, 'c') && is_all(own, 'c'));
+	/* By the kernel. */
+	shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	memset(of, 'd', PAGE);
+	CHECK(write(both[1], of, PAGE) == PAGE && read(both[0], shared, PAGE) == PAGE);
+	CHECK(is_all(readable, 'd') && is_all(own, 'd') && pread(fd, of, PAGE, 0) == PAGE && is_all(of, 'd'));
+	CHECK(!munmap(shared, PAGE) && !munmap(readable, PAGE) && !munmap(own, PAGE));
+	return !close(both[0]) && !close(both[1]) && !unlink(name) && !close(fd);
+}
+
 /* What was written by a shared mapping is in the file, for who reads it and who has a copy, also when the mapping is gone. */
 int written_shared(void)
 {

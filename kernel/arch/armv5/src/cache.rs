@@ -117,11 +117,23 @@ fn push_out() {
     let second = SECOND.load(Ordering::Relaxed);
     SECOND.store(!second, Ordering::Relaxed);
     let start = CLEANING + if second { XSCALE_BYTES } else { 0 };
-    for line in lines(start..start + XSCALE_BYTES) {
-        // SAFETY: the address is mapped, cached, and nobody's.
-        unsafe { asm!("mcr p15, 0, {}, c7, c2, 5", in(reg) line, options(nostack, preserves_flags)) };
+    // SAFETY: the addresses are mapped, cached, and nobody's. All that was dirty has been written back by lines for them, which hold
+    // nothing, before all are dropped. Nothing is written between.
+    unsafe {
+        asm!(
+            "2:",
+            "mcr p15, 0, {line}, c7, c2, 5",
+            "add {line}, {line}, #{bytes}",
+            "mcr p15, 0, {line}, c7, c2, 5",
+            "add {line}, {line}, #{bytes}",
+            "teq {line}, {end}",
+            "bne 2b",
+            "mcr p15, 0, {line}, c7, c10, 4",
+            "mcr p15, 0, {line}, c7, c6, 0",
+            line = inout(reg) start => _,
+            end = in(reg) start + XSCALE_BYTES,
+            bytes = const LINE,
+            options(nostack),
+        );
     }
-    regs::drain(0);
-    // SAFETY: all that was dirty has been written back by the lines above, which hold nothing. The stack's lines are not used between.
-    unsafe { asm!("mcr p15, 0, {}, c7, c6, 0", in(reg) 0, options(nostack, preserves_flags)) };
 }
