@@ -87,7 +87,7 @@ struct l4_space {
 	u32 placed;		/* where the microkernel has put it: L4_OP_CREATE_SPACE */
 	u32 low;		/* what has the pages below L4_LOW_END: the space, or a Segment */
 	unsigned long direct;	/* where this server has that Segment, or 0 */
-	bool reclaimed;		/* page tables of this mm were reclaimed: pages may have to be restored */
+	bool reclaimed;		/* pages of this mm were unmapped that it still has: they may have to be restored */
 	struct mm_struct *mm;
 	struct list_head populated;	/* in the list of spaces that may have pages */
 	unsigned int tables;

@@ -13,7 +13,7 @@
  *  - Before a page is freed nobody has it mapped: the microkernel drops lines when it unmaps.  So what goes is unmapped at once
  *    (flush_tlb_range() and its like, patch 22).
  *  - A page of a file that is written where it is mapped shared is not cached by processes: each has it at another address.  From the
- *    first such write on that is so for all (L4_LINES_SHARED).  What this server has read of it is dropped before it reads again, and
+ *    first such write on that is so for all (L4_LINES_SHARED), until nobody has it mapped so.  What this server has read of it is dropped before it reads again, and
  *    when a process that wrote has it no more.
  *  - A page that a process has, and the microkernel does not know of yet (_PAGE_NEWPAGE), has no lines by the process's address that
  *    were written.  This server may leave lines by the linear map: they are dropped when it is mapped.
@@ -64,12 +64,21 @@ static u8 *lines_of(const struct page *page)
 	return &l4_lines[page_to_pfn(page)];
 }
 
-/* Somebody is going to write to a page of a file where he has it mapped shared: others had it cached, and get it anew at their next access. */
-static int share(struct page *page)
+static pgoff_t index_of(struct page *page)
 {
 	struct folio *folio = page_folio(page);
-	struct address_space *mapping = folio_flush_mapping(folio);
-	pgoff_t index = folio->index + folio_page_idx(folio, page);
+
+	return folio->index + folio_page_idx(folio, page);
+}
+
+/*
+ * Somebody is going to write to a page of a file where he has it mapped shared.  Others had it cached: they get it anew at their
+ * next access.
+ */
+static int share(struct page *page)
+{
+	struct address_space *mapping = folio_flush_mapping(page_folio(page));
+	pgoff_t index = index_of(page);
 	struct vm_area_struct *vma;
 	int err = 0;
 
@@ -81,14 +90,35 @@ static int share(struct page *page)
 		unsigned long at = vma->vm_start + ((index - vma->vm_pgoff) << PAGE_SHIFT);
 		pmd_t *pmd = pmd_off(vma->vm_mm, at);
 		pte_t *pte = pmd_present(*pmd) ? pte_offset_kernel(pmd, at) : NULL;
+		struct l4_space *space;
 
 		if (!pte || !pte_present(*pte) || pte_pfn(*pte) != page_to_pfn(page) || (pte_write(*pte) && pte_dirty(*pte)))
 			continue;
-		err |= l4_unmap_record(l4_mapped_in(l4_space_of(vma->vm_mm), at), at, PAGE_SIZE);
+		space = l4_space_of(vma->vm_mm);
+		err |= l4_unmap_record(l4_mapped_in(space, at), at, PAGE_SIZE);
 		*pte = pte_mknewpage(*pte);
+		/* So that a fault maps it. */
+		space->reclaimed = true;
 	}
 	flush_dcache_mmap_unlock(mapping);
 	return err;
+}
+
+/* Whether somebody may write to a page where he has it mapped shared. */
+static bool is_shared(struct page *page)
+{
+	struct address_space *mapping = folio_flush_mapping(page_folio(page));
+	pgoff_t index = index_of(page);
+	struct vm_area_struct *vma;
+	bool is = !mapping;
+
+	if (is)
+		return true;
+	flush_dcache_mmap_lock(mapping);
+	vma_interval_tree_foreach(vma, &mapping->i_mmap, index, index)
+		is |= (vma->vm_flags & (VM_SHARED | VM_WRITE)) == (VM_SHARED | VM_WRITE);
+	flush_dcache_mmap_unlock(mapping);
+	return is;
 }
 
 /* Lines of this access may stay. */
@@ -167,6 +197,8 @@ int l4_drop_before_map(pte_t page, unsigned int *may)
 		return 0;
 	if (*lines != L4_LINES_SHARED && writable && pte_get_bits(page, _PAGE_UNCACHED))
 		err = share(pfn_to_page(pte_pfn(page)));
+	if (*lines == L4_LINES_SHARED && !writable && !is_shared(pfn_to_page(pte_pfn(page))))
+		*lines = L4_LINES_ANY;
 	if (*lines == L4_LINES_SHARED)
 		*may |= L4_MAP_UNCACHED;
 	else if (*lines == L4_LINES_SOME)

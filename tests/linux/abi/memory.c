@@ -53,14 +53,14 @@ int written_after_copies(void)
 	return !close(pipes[0]) && !close(pipes[1]) && !munmap(p, PAGE);
 }
 
-static bool is_all(const char *page, char what)
+/* Whether all of a page is this. */
+static int is_all(const char *page, char what)
 {
 	int i;
 
-	for (i = 0; i < PAGE; i++)
-		if (page[i] != what)
-			return false;
-	return true;
+	for (i = 0; i < PAGE && page[i] == what; i++)
+		;
+	return i == PAGE;
 }
 
 /* What is written to a file, or where it is mapped shared, is seen where it is mapped, and was not written to. */

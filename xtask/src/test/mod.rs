@@ -77,6 +77,7 @@ const SLOW: &[&str] = &[
     "linux.faults.forced",
     "linux.disk.forced",
     "bench.checker",
+    "bench.goals.elsewhere",
     "versatilepb.linux.batch",
     "versatilepb.linux.crowd",
     "versatilepb.linux.dynamic",
