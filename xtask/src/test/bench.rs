@@ -16,8 +16,7 @@ pub const ALL: &[Test] = &[("bench.goals", || goals(false)), ("bench.goals.elsew
 fn goals(elsewhere: bool) -> Result<()> {
     let plan = Plan::read(Path::new(bench::FOLDER))?;
     let is_elsewhere = |run: &book::plan::Run| run.board.is_some() && run.program.is_some();
-    let runs: BTreeSet<String> =
-        plan.runs.iter().filter(|(_, run)| is_elsewhere(run) == elsewhere).map(|(name, _)| name.clone()).collect();
+    let runs: BTreeSet<String> = plan.runs.iter().filter(|(_, run)| is_elsewhere(run) == elsewhere).map(|(name, _)| name.clone()).collect();
     let book = bench::measure(&plan.only(|section| section.is_held() && runs.contains(&section.run)))?;
     let mut missed = Vec::new();
     for figure in book.figures() {
