@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The names that a command takes: which there are, what each is, and which one was probably meant.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 
 /// The folders of systems to run, and of systems for tests.
@@ -62,7 +62,7 @@ pub fn systems(fits: impl Fn(&Path) -> bool) -> Result<Vec<(String, String)>> {
     Ok(systems)
 }
 
-/// The description of a system by its name.
+/// The description of a system by its name, or by its path.
 ///
 /// # Errors
 /// If there is none; the nearest name is suggested.
@@ -78,7 +78,16 @@ pub fn any_system(wanted: &str) -> Result<PathBuf> {
     find(wanted, &[descriptions(TESTS)?, descriptions(SYSTEMS)?].concat())
 }
 
+/// Whether a system is given by its description, and not by its name.
+pub fn is_path(wanted: &str) -> bool {
+    Path::new(wanted).extension().is_some_and(|extension| extension == "toml")
+}
+
 fn find(wanted: &str, paths: &[PathBuf]) -> Result<PathBuf> {
+    if is_path(wanted) {
+        ensure!(Path::new(wanted).is_file(), "there is no description {wanted}: give its path, or the name of a system in {SYSTEMS}");
+        return Ok(wanted.into());
+    }
     if let Some(path) = paths.iter().find(|path| name(path) == wanted) {
         return Ok(path.clone());
     }

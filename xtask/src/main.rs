@@ -45,8 +45,8 @@ struct Arguments {
 enum Command {
     /// Build a system and run it; Ctrl-A X leaves.
     Run {
-        /// Its name: systems/NAME.toml.
-        #[arg(default_value = "linux")]
+        /// Its name, of systems/NAME.toml, or a description's path.
+        #[arg(default_value = "linux", value_parser = system)]
         system: String,
         /// Where to run it.
         #[arg(long, value_enum, default_value = "qemu")]
@@ -100,7 +100,8 @@ enum Command {
     },
     /// Build what a machine boots from, an ISO image or images for U-Boot, and print where it is.
     Build {
-        /// Its name: systems/NAME.toml.
+        /// Its name, of systems/NAME.toml, or a description's path.
+        #[arg(value_parser = system)]
         system: String,
         /// Only print the description with everything that it leaves to the board and to this tool: a description of the
         /// same system.
@@ -162,7 +163,8 @@ enum Command {
     /// Profile a system that ends by itself, or a command in its Linux: by function and call path, as text
     /// and as a flame graph, in out/SYSTEM/profile.
     Profile {
-        /// Its name: systems/NAME.toml.
+        /// Its name, of systems/NAME.toml, or a description's path.
+        #[arg(value_parser = system)]
         system: String,
         /// Profile this command in Linux's shell; its output is this command's output.
         #[arg(long, value_name = "COMMAND")]
@@ -199,6 +201,11 @@ fn root(folder: &Path) -> Result<PathBuf> {
     let is_root = |folder: &&Path| ["macadamia", "xtask/Cargo.toml"].iter().all(|file| folder.join(file).is_file());
     let root = folder.ancestors().find(is_root).map(Path::to_path_buf);
     root.with_context(|| format!("{} is in no checkout of Macadamia: run the script `macadamia` of one", folder.display()))
+}
+
+/// A system by its name, or a description from the caller's folder.
+fn system(name: &str) -> std::io::Result<String> {
+    if catalogue::is_path(name) { Ok(std::path::absolute(name)?.to_string_lossy().into_owned()) } else { Ok(name.into()) }
 }
 
 /// A file to write, from the caller's folder; `-` is no file.

@@ -6,6 +6,7 @@
 #include <linux/uaccess.h>
 #include <sysdep/ptrace.h>
 #include "../../../um/os-L4/subarch.h"
+#include "alignment.h"
 
 /* Debuggers' breakpoints: undefined instructions of ARM and of Thumb (arch/arm/kernel/ptrace.c). */
 #define BREAK_ARM	0x07f001f0
@@ -56,6 +57,8 @@ void arch_l4_exception(struct uml_pt_regs *regs, const struct l4_frame *frame)
 		force_sig_fault(SIGILL, ILL_ILLOPC, ip);
 		break;
 	case L4_VECTOR_ALIGNMENT:
+		if (l4_mend_alignment(regs, frame->address))
+			break;
 		note(0, FSR_ALIGNMENT, frame->address);
 		force_sig_fault(SIGBUS, BUS_ADRALN, address);
 		break;

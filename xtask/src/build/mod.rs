@@ -16,7 +16,7 @@ pub use flat::Flat;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Where bare-metal builds go, apart from the host's.
 const FOLDER: &str = "target/bare";
@@ -379,6 +379,12 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     Ok(Plan { description, cargo, inserts: options.inserts.to_vec(), command, seed: options.seed, built })
 }
 
+/// Lets nobody else build meanwhile: features make another kernel of the same name, and Linux is built in one place.
+fn building() -> MutexGuard<'static, ()> {
+    static BUILDING: Mutex<()> = Mutex::new(());
+    BUILDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Plan {
     /// The command that builds, for people to read.
     pub fn command(&self) -> String {
@@ -387,9 +393,7 @@ impl Plan {
 
     /// Builds, and packs the boot image.
     pub fn carry_out(mut self) -> Result<Built> {
-        /// Features make another kernel of the same name, and Linux is built in one place: one at a time.
-        static BUILDING: Mutex<()> = Mutex::new(());
-        let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _building = building();
         let built = self.built;
         eprintln!("building {}: {}", built.name, built.packages.join(" "));
         run(&mut self.cargo)?;
@@ -425,7 +429,12 @@ fn make_disk(path: &Path, bytes: u32, holds: Contents) -> Result<()> {
     std::fs::File::create(&making)?.set_len(u64::from(bytes))?;
     match holds {
         Contents::Ext4 => run(process::Command::new("/sbin/mkfs.ext4").args(["-q", "-F"]).arg(&making))?,
-        Contents::Debian => debian::image(&making)?,
+        Contents::Debian => {
+            // It may be a system of its own that makes it.
+            let _building = building();
+            debian::image(&making)?;
+        }
+        Contents::DebianPackages => debian::installed::unpacked(&making)?,
     }
     std::fs::rename(&making, path).with_context(|| format!("cannot make {}", path.display()))
 }

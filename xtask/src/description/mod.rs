@@ -125,7 +125,7 @@ pub struct Limit {
 pub struct Disk {
     /// Bytes.
     pub size: Spanned<String>,
-    /// What is on it at first: an empty ext4 file system, or Debian.
+    /// What is on it at first.
     #[serde(default)]
     pub holds: Contents,
     /// How it is attached in QEMU. Bochs has ATA only.
@@ -151,8 +151,10 @@ pub enum Contents {
     /// An empty ext4 file system.
     #[default]
     Ext4,
-    /// Debian for i386 on an ext4 file system.
+    /// Debian on an ext4 file system.
     Debian,
+    /// Debian's packages, of which those are unpacked that the others need to be installed.
+    DebianPackages,
 }
 
 /// A piece of shared memory.
@@ -464,6 +466,7 @@ pub fn parse(path: &Path, text: String, board: &Board) -> Result<Description> {
     let sources = Sources([(path.into(), text), (board.file.clone(), board.text.clone())]);
     let mut description = merged(&sources, board).map_err(|mistake| sources.wrong(mistake))?;
     description.sources = sources;
+    description.fit(board)?;
     description.connect()?;
     description.give_sockets()?;
     description.share_disks()?;
@@ -519,6 +522,30 @@ impl Description {
                 &format!("`{text}` is no size: write a multiple of 4096, as a number or with K, M or G behind it (`64K`, `2M`)"),
             )
         })
+    }
+
+    /// Asks for no more memory than the board has.
+    fn fit(&mut self, board: &Board) -> Result<()> {
+        let Some(most) = &board.most else { return Ok(()) };
+        let limit = |size: &Spanned<String>, most: &String| -> Result<Option<String>> {
+            let is_more = self.long(size)? > self.long(&spanned(most.clone()))?;
+            Ok(is_more.then(|| most.clone()))
+        };
+        let memory = limit(&self.memory, &most.memory)?;
+        let mut pieces = Vec::new();
+        for (index, component) in self.component.iter().enumerate() {
+            for (piece, _) in component.memory.iter().enumerate().filter(|(_, piece)| piece.behind_image) {
+                let less = limit(&component.memory[piece].size, &most.linux)?;
+                pieces.extend(less.map(|less| (index, piece, less)));
+            }
+        }
+        if let Some(memory) = memory {
+            *self.memory.get_mut() = memory;
+        }
+        for (component, piece, less) in pieces {
+            *self.component[component].memory[piece].size.get_mut() = less;
+        }
+        Ok(())
     }
 
     /// Index of a component.

@@ -1,27 +1,39 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The Debian disk, and what comes from Debian's archive for i386: packages and source
-//! packages, fetched once and kept under `target/linux`.
+//! The Debian disk, and what comes from Debian's archive: packages and source packages, fetched once and kept under
+//! `target/linux`.
+
+pub mod installed;
 
 use super::packages::{Apt, mirror};
 use super::{files, folder};
 use crate::machine::board;
 use crate::process::run;
 use anyhow::{Context, Result};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Puts Debian for i386 on a disk: the packages of `linux/debian/packages`, the source packages of
-/// `linux/debian/sources`, and what `linux/debian/customise` adds.
+/// Puts Debian on a disk: the packages of `linux/debian/packages`, the source packages of `linux/debian/sources`, and what
+/// `linux/debian/customise` adds.
 pub fn image(image: &Path) -> Result<()> {
+    if board::chosen().linux()?.cross {
+        return installed::image(image);
+    }
     let archive = packages()?;
     let sources = sources()?;
     eprintln!("making the disk");
+    let script = "tar -xf \"$3\" -C \"$1\" --exclude='./dev/*'; cp -R \"$4\"/. \"$1/usr/src\"; linux/debian/customise \"$1\"";
+    make(image, script, &[&archive, &sources])
+}
+
+/// Makes an ext4 file system of what a script for the shell puts into the folder `$1`; `$3` and what follows are the script's
+/// arguments.
+fn make(image: &Path, script: &str, arguments: &[&dyn AsRef<OsStr>]) -> Result<()> {
     let tree = folder().join("debian");
-    let script = "set -e; rm -rf \"$2\"; mkdir \"$2\"; tar -xf \"$1\" -C \"$2\" --exclude='./dev/*'; cp -R \"$4\"/. \"$2/usr/src\"; \
-                  linux/debian/customise \"$2\"; /sbin/mkfs.ext4 -q -F -d \"$2\" \"$3\"; rm -rf \"$2\"";
+    let script = format!("set -e; rm -rf \"$1\"; mkdir \"$1\"; {script}; /sbin/mkfs.ext4 -q -F -d \"$1\" \"$2\"; rm -rf \"$1\"");
     // Who is not root still wants root's files on the disk.
     let mut make = Command::new("fakeroot");
-    run(make.args(["sh", "-c", script, "sh"]).arg(archive).arg(tree).arg(image).arg(sources))
+    run(make.args(["sh", "-c", &script, "sh"]).arg(tree).arg(image).args(arguments))
 }
 
 /// The packages, installed into an archive, once.
@@ -30,7 +42,7 @@ pub fn packages() -> Result<PathBuf> {
     let archive = folder().join("debian.tar");
     let stamp = archive.with_extension("packages");
     if !archive.exists() || std::fs::read_to_string(&stamp).is_ok_and(|old| old != packages) {
-        eprintln!("installing Debian for i386 into an archive (a minute or two)");
+        eprintln!("installing Debian into an archive (a minute or two)");
         let making = archive.with_extension("making");
         let mut install = Command::new("mmdebstrap");
         install.args(["--quiet", "--variant=minbase", "--format=tar"]);

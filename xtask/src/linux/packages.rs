@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian's packages for i386, by a private apt configuration: this machine's own is left alone.
+//! Debian's packages for the board's processor, by a private apt configuration: this machine's own is left alone.
 
 use super::{files, folder};
 use crate::machine::board;
@@ -46,7 +46,7 @@ pub fn source(package: &str) -> Result<PathBuf> {
 fn fetched(name: &str, fetch: impl FnOnce(&Path, &Apt) -> Result<()>) -> Result<PathBuf> {
     let place = std::env::current_dir()?.join(folder()).join("packages").join(name);
     if !place.exists() {
-        eprintln!("fetching packages of Debian for i386: {name}");
+        eprintln!("fetching packages of Debian for {}: {name}", board::chosen().linux()?.debian);
         let apt = Apt::new()?;
         let making = place.with_extension("making");
         if making.exists() {
@@ -88,6 +88,28 @@ impl Apt {
     /// # Errors
     /// If it fails.
     pub fn get(&self, arguments: &[&str], place: &Path) -> Result<()> {
+        run(self.command(arguments)?.current_dir(place).stdout(Stdio::null()))
+    }
+
+    /// Where it puts what it fetches to install.
+    pub fn archives(&self) -> PathBuf {
+        self.0.join("cache/archives")
+    }
+
+    /// The names of these packages and of all that they depend on.
+    ///
+    /// # Errors
+    /// If one cannot be had.
+    pub fn needed(&self, packages: &[&str]) -> Result<Vec<String>> {
+        let mut simulate = self.command(&[&["install", "--simulate", "--no-install-recommends"], packages].concat())?;
+        let output = simulate.stderr(Stdio::inherit()).output().context("cannot run apt-get")?;
+        ensure!(output.status.success(), "apt-get failed ({}): see its output above", output.status);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let name = |line: &str| Some(line.strip_prefix("Inst ")?.split(' ').next()?.to_string());
+        Ok(text.lines().filter_map(name).collect())
+    }
+
+    fn command(&self, arguments: &[&str]) -> Result<Command> {
         let mut command = Command::new("apt-get");
         for (option, value) in [
             ("Dir::State", ""),
@@ -104,6 +126,6 @@ impl Apt {
         }
         command.args(["-q", "-o", "Dir::Etc::SourceParts=-"]);
         command.args(["-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none"]).args(arguments);
-        run(command.current_dir(place).stdout(Stdio::null()))
+        Ok(command)
     }
 }

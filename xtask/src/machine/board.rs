@@ -26,6 +26,8 @@ pub struct Board {
     pub target: String,
     /// RAM where a description does not say how much.
     pub memory: String,
+    /// What a system gets whose description asks for more.
+    pub most: Option<Most>,
     /// How many I/O ports there are.
     #[serde(default)]
     pub ports: u32,
@@ -90,6 +92,16 @@ impl Processor {
     pub const fn has_servers(self) -> bool {
         matches!(self, Self::Ia32)
     }
+}
+
+/// The most memory that a system gets.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Most {
+    /// RAM.
+    pub memory: String,
+    /// Of it what is behind the image of one component, which is a Linux's RAM.
+    pub linux: String,
 }
 
 /// Interrupt lines of a board.

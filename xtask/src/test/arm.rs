@@ -4,7 +4,7 @@
 
 use super::model::{clean, finished, run, system};
 use super::tally::Test;
-use super::{latency, linux};
+use super::{debian, latency, linux, suites};
 use crate::build::{self, Built, Model, Wire};
 use crate::guest::{Guest, insert, program};
 use crate::linux::{files, packages};
@@ -27,6 +27,10 @@ pub const ALL: &[Test] = &[
     ("versatilepb.linux.programs", || on_board(programs)),
     ("versatilepb.linux.dynamic", || on_board(dynamic)),
     ("versatilepb.linux.systems", || on_board(systems)),
+    ("versatilepb.linux.debian", || on_board(debian::debian)),
+    ("versatilepb.linux.busybox", || on_board(suites::busybox)),
+    ("versatilepb.linux.kselftest", || on_board(suites::kselftest)),
+    ("versatilepb.linux.kselftest.alone", || on_board(suites::kselftest_alone)),
     ("versatilepb.linux.memory", || on_board(linux::memory)),
     ("versatilepb.linux.model", || on_board(linux_checked)),
     ("versatilepb.linux.crowd", || on_board(crowd)),

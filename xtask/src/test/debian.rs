@@ -6,10 +6,11 @@ use super::{disk, spaces};
 use crate::build::{self, Built};
 use crate::guest::batch::{FAILED, Fetch, TIMED_OUT};
 use crate::guest::{Guest, Outcome, compile, insert};
+use crate::machine::board::{self, Processor};
 use crate::machine::{Emulator, emulator};
 use crate::process::session::Session;
 use anyhow::{Context, Result, ensure};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// All of them.
@@ -23,14 +24,19 @@ pub const ALL: &[Test] = &[
 ];
 
 const SYSTEM: &str = "tests/systems/linux-debian.toml";
-const IMAGE: &str = "out/linux-debian/disk.img";
+/// Its disk's image, below what is made for the board.
+const IMAGE: &str = "linux-debian/disk.img";
+
+fn image() -> PathBuf {
+    board::chosen().out().join(IMAGE)
+}
 
 /// The prompt of root's shell.
 const PROMPT: &str = "root@macadamia:~# ";
 
 /// A new Debian disk, and what runs it.
 fn debian_system() -> Result<Built> {
-    disk::forget(IMAGE)?;
+    disk::forget(image())?;
     build::system(Path::new(SYSTEM))
 }
 
@@ -90,7 +96,7 @@ impl Debian {
 
 /// Debian with systemd: everything starts, a C program is compiled, traced and debugged; one logs in on
 /// the console and by ssh; what was written is there after a restart.
-fn debian() -> Result<()> {
+pub(super) fn debian() -> Result<()> {
     let built = debian_system()?;
     let mut debian = Debian::start(&built)?;
     debian.prints("systemctl is-system-running --wait", "running")?;
@@ -99,7 +105,13 @@ fn debian() -> Result<()> {
     debian.prints("strace ./a 2>&1 | grep -c execve", "1")?;
     let traced = debian.succeed("gdb -batch -ex 'break main' -ex run -ex 'info line' -ex continue ./a")?;
     ensure!(traced.contains("exited normally"), "gdb said: {traced}");
-    by_hardware(&mut debian)?;
+    if board::chosen().processor == Processor::Ia32 {
+        by_hardware(&mut debian)?;
+    }
+    debian.prints(
+        "python3 -c 'import sys, struct; print(sys.byteorder, struct.calcsize(\"P\"), sum(i * i for i in range(1000)))'",
+        "little 4 332833500",
+    )?;
     tells_of_itself(&mut debian)?;
     debian.prints("df --output=avail -B 1M / | tail -n 1 | awk '{ print ($1 > 1024) ? \"roomy\" : \"full\" }'", "roomy")?;
     by_ssh(&mut debian)?;
@@ -145,9 +157,15 @@ fn tells_of_itself(debian: &mut Debian) -> Result<()> {
         Ok(())
     };
     says("ps aux", &["^USER +PID ", "^root +1 .* /sbin/init", "/lib/systemd/systemd-journald$", "^root .* ps aux$"])?;
-    says("top -b -n1", &["^Tasks: +[1-9][0-9]* total, +[1-9]", "^MiB Mem : +3[0-9][0-9]\\.[0-9] total", "^ +1 root .* systemd$"])?;
+    let (memory, architecture, flags) = match board::chosen().processor {
+        Processor::Ia32 => ("3[0-9][0-9]", "i686", "fpu( .*)? cmov"),
+        Processor::Armv5 => ("1[56][0-9]", "armv5tel", "thumb( .*)? edsp"),
+    };
+    let mem = format!("^MiB Mem : +{memory}\\.[0-9] total");
+    says("top -b -n1", &["^Tasks: +[1-9][0-9]* total, +[1-9]", &mem, "^ +1 root .* systemd$"])?;
     says("vmstat", &["^ r +b +swpd", "^( +[0-9]+){17}$"])?;
-    says("lscpu", &["^Architecture: +i686$", "^CPU\\(s\\): +1$", "^Model name: +[A-Z].*[a-z]", "^Flags: .* fpu( .*)? cmov "])?;
+    let (architecture, flags) = (format!("^Architecture: +{architecture}$"), format!("^Flags: .* {flags}"));
+    says("lscpu", &[&architecture, "^CPU\\(s\\): +1$", "^Model name: +[A-Z].*[a-z]", &flags])?;
     debian.prints("diff <(sed -n 's/^model name.*: //p' /proc/cpuinfo) <(sed -n 's/^Model name: *//p' answer)", "")
 }
 
@@ -191,9 +209,9 @@ fn on_console(debian: &mut Debian) -> Result<()> {
 
 /// The file system was unmounted, and has no fault.
 fn clean_disk() -> Result<()> {
-    let header = disk::superblock(IMAGE)?;
+    let header = disk::superblock(image())?;
     ensure!(header.contains("Filesystem state:         clean\n") && !header.contains("needs_recovery"), "it was not unmounted: {header}");
-    disk::check(IMAGE)
+    disk::check(image())
 }
 
 /// One command in Debian.
@@ -212,7 +230,7 @@ const WITNESS: &str =
 /// A command in the running Debian: output, exit status, files in and out; then services end in order, and the disk
 /// is clean, whatever the command left running or did to what runs it.
 fn batch() -> Result<()> {
-    disk::forget(IMAGE)?;
+    disk::forget(image())?;
     let random = insert("/opt/random", (0..1 << 18).map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect());
     let fetched = Path::new("out/linux-debian/fetched");
     let gets = || vec![Fetch { guest: "/root/copy".into(), host: fetched.into() }];
@@ -305,7 +323,7 @@ const NEXT: &str = "-- next\n";
 /// Debian at ring 1, in the emulator that checks segment limits: systemd starts everything, programs answer, services end,
 /// the machine switches itself off.
 fn on_bochs() -> Result<()> {
-    disk::forget(IMAGE)?;
+    disk::forget(image())?;
     let command: String =
         ANSWERS.iter().map(|(command, _)| format!("{{ {command}; }} 2>&1 || echo status $?; echo {}; ", NEXT.trim())).collect();
     let o = Guest { on: Emulator::Bochs, timeout: Duration::from_secs(600), ..guest() }.succeed(&command).context("Debian in Bochs")?;
@@ -322,7 +340,7 @@ fn on_bochs() -> Result<()> {
 
 /// Users and root use up what there is: services keep their processes, Linux has nothing to report.
 fn bombs() -> Result<()> {
-    disk::forget(IMAGE)?;
+    disk::forget(image())?;
     let inserts = vec![insert("/usr/local/bin/bombs", compile("tests/linux/bombs.c")?)];
     let services = "systemctl show --property=Id,MainPID,NRestarts $(systemctl list-units --type=service --state=running --plain --no-legend | cut -d ' ' -f 1)";
     let command = format!(

@@ -41,22 +41,22 @@ const SYSTEM: &str = "tests/systems/linux-crash.toml";
 const IMAGE: &str = "out/linux-crash/disk.img";
 
 /// The next run has a new disk.
-pub(super) fn forget(image: &str) -> Result<()> {
-    if Path::new(image).exists() {
+pub(super) fn forget(image: impl AsRef<Path>) -> Result<()> {
+    if image.as_ref().exists() {
         std::fs::remove_file(image)?;
     }
     Ok(())
 }
 
 /// What the superblock says, as text.
-pub(super) fn superblock(image: &str) -> Result<String> {
-    let output = Command::new("/sbin/dumpe2fs").args(["-h", image]).output()?;
+pub(super) fn superblock(image: impl AsRef<Path>) -> Result<String> {
+    let output = Command::new("/sbin/dumpe2fs").arg("-h").arg(image.as_ref()).output()?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// The file system has no fault.
-pub(super) fn check(image: &str) -> Result<()> {
-    let checked = Command::new("/sbin/e2fsck").args(["-f", "-n", image]).output()?;
+pub(super) fn check(image: impl AsRef<Path>) -> Result<()> {
+    let checked = Command::new("/sbin/e2fsck").args(["-f", "-n"]).arg(image.as_ref()).output()?;
     ensure!(checked.status.success(), "the disk has faults: {}", String::from_utf8_lossy(&checked.stdout));
     Ok(())
 }
@@ -333,7 +333,7 @@ fn errors() -> Result<()> {
     let built = build::plan(Path::new("tests/systems/disk-errors.toml"), Options::default())?.carry_out()?;
     let image = &built.disks.first().context("a disk")?.image;
     let folder = image.parent().context("a folder")?;
-    forget(&image.to_string_lossy())?;
+    forget(&image)?;
     // The client's blocks are in the first 2,048 sectors.
     let rule = |(kind, sector): (&str, u32)| {
         format!("[inject-error]\nevent = \"none\"\niotype = \"{kind}\"\nerrno = \"5\"\nonce = \"on\"\nsector = \"{sector}\"\n")

@@ -5,12 +5,12 @@
 use super::tally::Test;
 use crate::guest::{Alone, Guest};
 use crate::linux::root::Insert;
-use crate::linux::{FOLDER, packages, server};
+use crate::linux::{files, folder, packages, server};
 use crate::machine::{Emulator, board};
 use crate::process::run;
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -44,16 +44,19 @@ struct Pinned {
 impl Pinned {
     fn read(path: &str) -> Result<Self> {
         let mut pinned = Self::default();
+        let processor = format!("in {} ", board::chosen().linux()?.debian);
         for line in std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?.lines().map(str::trim) {
+            let line = line.strip_prefix(&processor).unwrap_or(line);
             match line.split_once(' ') {
                 _ if line.is_empty() || line.starts_with('#') => (),
+                Some(("in", _)) => (),
                 Some(("needs", files)) => pinned.needs.extend(files.split_whitespace().map(String::from)),
                 Some(("without", files)) => pinned.without.extend(files.split_whitespace().map(String::from)),
                 Some(("run", command)) => pinned.runs.push(command.trim().into()),
                 Some(("timed", program)) => pinned.timed.push(program.trim().into()),
                 Some(("varies", case)) => pinned.vary.push(case.trim().into()),
                 Some(("differs", case)) => _ = pinned.differ.insert(case.trim().into()),
-                _ => bail!("{path}: `{line}` begins with none of needs, run, without, timed, varies, differs"),
+                _ => bail!("{path}: `{line}` begins with none of in, needs, run, without, timed, varies, differs"),
             }
         }
         Ok(pinned)
@@ -79,7 +82,7 @@ impl Passed {
 
 /// Keeps what a suite printed as a file.
 fn keep(name: &str, kind: &str, text: String) -> Result<String> {
-    std::fs::write(Path::new(FOLDER).join(name).with_extension(kind), &text)?;
+    std::fs::write(folder().join(name).with_extension(kind), &text)?;
     Ok(text)
 }
 
@@ -111,8 +114,9 @@ fn compare(name: &str, here: &BTreeSet<String>, alone: &BTreeSet<String>, known:
     }
     ensure!(
         wrong.is_empty(),
-        "{}\nwhat was printed is in {FOLDER}/{name}.here and, on Linux alone, in {FOLDER}/{name}.alone",
-        wrong.join("\n")
+        "{}\nwhat was printed is in {1}/{name}.here and, on Linux alone, in {1}/{name}.alone",
+        wrong.join("\n"),
+        folder().display()
     );
     Ok(())
 }
@@ -161,7 +165,7 @@ fn kselftest_cases(text: &str, vary: &[String]) -> BTreeSet<String> {
 }
 
 /// The kernel's own tests, of the source that Linux is made from.
-fn kselftest() -> Result<()> {
+pub(super) fn kselftest() -> Result<()> {
     run_kselftests("kselftest", Emulator::Qemu, &Pinned::read("tests/linux/kselftests")?)
 }
 
@@ -174,11 +178,14 @@ pub(super) fn kselftest_on_bochs() -> Result<()> {
     run_kselftests("kselftest-bochs", Emulator::Bochs, &pinned)
 }
 
-/// What passes on Linux alone, a case a line.
-const ALONE: &str = "tests/linux/kselftests.alone";
+/// What passes on Linux alone on this processor, a case a line.
+fn passes_alone() -> Result<PathBuf> {
+    Ok(Path::new("tests/linux/kselftests").with_extension(&board::chosen().linux()?.debian))
+}
 
 fn run_kselftests(name: &str, on: Emulator, pinned: &Pinned) -> Result<()> {
-    let list = std::fs::read_to_string(ALONE).with_context(|| format!("cannot read {ALONE}"))?;
+    let path = passes_alone()?;
+    let list = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let belongs = |case: &str, run: &String| {
         case.strip_prefix(run.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(':') || rest.starts_with(" ("))
     };
@@ -188,7 +195,7 @@ fn run_kselftests(name: &str, on: Emulator, pinned: &Pinned) -> Result<()> {
 }
 
 /// The list of what passes on Linux alone is right, and each program that runs passes something there.
-fn kselftest_alone() -> Result<()> {
+pub(super) fn kselftest_alone() -> Result<()> {
     let pinned = Pinned::read("tests/linux/kselftests")?;
     let text = alone("kselftest", kselftest_inserts(&pinned)?, &format!("{UNPACK}{RUN_LIST}"))?;
     let cases = kselftest_cases(&text, &pinned.vary);
@@ -197,11 +204,12 @@ fn kselftest_alone() -> Result<()> {
         ensure!(passes, "no case of `{run}` passes on Linux alone: do not list it");
     }
     let list: String = cases.iter().map(|case| format!("{case}\n")).collect();
-    let found = Path::new(FOLDER).join("kselftests.alone");
+    let found = folder().join("kselftests.alone");
     std::fs::write(&found, &list)?;
     println!("# {} cases pass on Linux alone", cases.len());
-    let known = std::fs::read_to_string(ALONE).unwrap_or_default();
-    ensure!(known == list, "{ALONE} lists other cases than pass on Linux alone; these are in {}", found.display());
+    let path = passes_alone()?;
+    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    ensure!(known == list, "{} lists other cases than pass on Linux alone; these are in {}", path.display(), found.display());
     Ok(())
 }
 
@@ -209,9 +217,11 @@ fn kselftest_alone() -> Result<()> {
 fn kselftest_inserts(pinned: &Pinned) -> Result<Vec<Insert>> {
     let list = pinned.runs.iter().map(|run| format!("{run}\n")).collect::<String>();
     let mut inserts = vec![build_kselftests(pinned)?, Insert { guest: "/list".into(), contents: list.into_bytes(), mode: 0o644 }];
-    let libraries = ["ld-linux.so.2", "libc.so.6", "libgcc_s.so.1", "libm.so.6"];
-    let folder = Path::new("/usr").join(board::chosen().linux()?.tools.trim_end_matches('-')).join("lib");
-    let libraries = libraries.map(|name| (format!("/lib/{name}"), folder.join(name)));
+    let place = Path::new("/usr").join(board::chosen().linux()?.tools.trim_end_matches('-')).join("lib");
+    let loader = files(&place)?.into_iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_string()));
+    let loader = loader.filter(|name| name.starts_with("ld-linux.so."));
+    let libraries = ["libc.so.6", "libgcc_s.so.1", "libm.so.6"].map(String::from);
+    let libraries = loader.chain(libraries).map(|name| (format!("/lib/{name}"), place.join(name)));
     let shell = packages::binaries(KSELFTEST_PACKAGES)?.join("bin/bash-static");
     for (guest, host) in libraries.into_iter().chain([("/bin/bash".into(), shell)]) {
         let contents = std::fs::read(&host).with_context(|| format!("cannot read {}", host.display()))?;
@@ -226,7 +236,7 @@ const KSELFTEST_PACKAGES: &[&str] = &["libcap-dev", "libpopt-dev", "bash-static"
 /// Builds what is listed as the suite's Makefiles say, and packs it.
 fn build_kselftests(pinned: &Pinned) -> Result<Insert> {
     server::native()?;
-    let root = std::env::current_dir()?.join(FOLDER);
+    let root = std::env::current_dir()?.join(folder());
     let source = root.join("native");
     let libraries = packages::binaries(KSELFTEST_PACKAGES)?;
     if !source.join("usr/include/linux/version.h").exists() {

@@ -2,7 +2,7 @@
 //! What the boot loader left: a list of tags, as Linux gets it (Linux's Documentation/arch/arm/booting.rst), with RAM and where the
 //! boot image is: the initial RAM disk. The kernel's symbols may be behind the boot image, in the same RAM disk.
 
-use crate::layout::{DEVICES, IMAGE, KERNEL_BASE, KERNEL_BYTES, POOL_BASE, SYMBOLS};
+use crate::layout::{DEVICES, IMAGE, IMAGE_ROOM, KERNEL_BASE, KERNEL_BYTES, POOL_BASE, SYMBOLS};
 use crate::paging::{map_range, sections_of, unmap_sections};
 use abi::{PAGE_SIZE, PhysAddr};
 use arch_common::words;
@@ -101,6 +101,22 @@ fn place_pool(ram: &[Range]) -> Range {
     }
 }
 
+/// The RAM disk at the end of RAM, if there is room: a boot loader may put it in the middle, and free RAM is to be in one piece.
+fn moved_up(ram: &[Range], disk: Range) -> Range {
+    let Some(last) = ram.iter().max_by_key(|range| range.end()) else { return disk };
+    let base = PhysAddr(last.end().0.saturating_sub(disk.bytes)).align_down(PAGE_SIZE);
+    if !disk.base.is_aligned(PAGE_SIZE) || base < disk.end().max(last.base) {
+        return disk;
+    }
+    let there = Range { base, ..disk };
+    let (from, to) = (map_range(IMAGE, disk), map_range(IMAGE + IMAGE_ROOM, there));
+    // SAFETY: both are mapped. Both are RAM and do not overlap (above), and nobody else runs.
+    unsafe { core::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, disk.bytes as usize) };
+    unmap_sections(IMAGE, sections_of(disk).1);
+    unmap_sections(IMAGE + IMAGE_ROOM, sections_of(there).1);
+    there
+}
+
 unsafe extern "C" {
     static kernel_end: u8;
 }
@@ -109,7 +125,7 @@ unsafe extern "C" {
 pub fn find(list: u32) -> Boot {
     let (mut ram, disk) = tags(list);
     let ram_end = ram.ranges().iter().map(Range::end).max().unwrap_or_default();
-    let room = SYMBOLS - IMAGE - SECTION_BYTES;
+    let room = IMAGE_ROOM - SECTION_BYTES;
     let is_ram =
         ram.ranges().iter().any(|r| disk.base >= r.base && disk.bytes <= r.bytes && disk.base.0 - r.base.0 <= r.bytes - disk.bytes);
     if disk.bytes == 0 || !is_ram {
@@ -118,6 +134,7 @@ pub fn find(list: u32) -> Boot {
     if disk.bytes > room {
         refuse(format_args!("the boot image is too large: {} MiB fit", room >> 20));
     }
+    let disk = moved_up(ram.ranges(), disk);
     let address = map_range(IMAGE, disk);
     let header = check_image(address, disk);
     unmap_sections(IMAGE, sections_of(disk).1);

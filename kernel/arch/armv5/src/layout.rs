@@ -15,6 +15,8 @@ pub const POOL_BASE: u32 = pool::BASE;
 pub const DEVICES: u32 = plat_versatilepb::registers::WINDOW;
 /// Where the boot image appears while it is checked.
 pub const IMAGE: u32 = 0xf100_0000;
+/// The same while it is moved: there, and as far behind.
+pub const IMAGE_ROOM: u32 = (SYMBOLS - IMAGE) / 2;
 /// Where the kernel's symbols appear.
 pub const SYMBOLS: u32 = 0xfe00_0000;
 /// 32 KiB, and again 32 KiB, whose lines are taken to push all others out of the cache (`cache.rs`).
