@@ -239,6 +239,8 @@ fn build_kselftests(pinned: &Pinned) -> Result<Insert> {
     let root = std::env::current_dir()?.join(folder());
     let source = root.join("native");
     let libraries = packages::binaries(KSELFTEST_PACKAGES)?;
+    let is_multiarch = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().contains("-linux-gnu"));
+    let multiarch = files(libraries.join("usr/lib"))?.into_iter().find(is_multiarch).context("Debian has no libraries")?;
     if !source.join("usr/include/linux/version.h").exists() {
         run(server::kernel_make(&source, &board::chosen().linux()?.arch)?.args(["-s", "headers"]))?;
     }
@@ -266,7 +268,7 @@ fn build_kselftests(pinned: &Pinned) -> Result<Insert> {
         make.args(["-s", "-C"]).arg(&from).arg(format!("ARCH={}", linux.arch)).arg(format!("CROSS_COMPILE={}", linux.tools));
         make.arg(format!("OUTPUT={}", to.display()));
         make.arg(format!("USERCFLAGS=-w -idirafter {}", libraries.join("usr/include").display()));
-        make.arg(format!("USERLDFLAGS=-s -L{}", libraries.join("usr/lib").join(format!("{}-linux-gnu", linux.debian)).display()));
+        make.arg(format!("USERLDFLAGS=-s -L{}", multiarch.display()));
         run(make.args(targets.iter().map(|name| to.join(name))).stdout(std::process::Stdio::null()))?;
     }
     archive(&out, paths)

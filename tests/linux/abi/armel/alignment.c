@@ -69,7 +69,7 @@ static int singles(void)
 	CHECK(r[5] == (unsigned int)(short)half(5) && r[6] == half(5) && r[0] == BASE + 3);
 	fill(r, 1);
 	RUN("strh r2, [r0], #4\n\tstrh r3, [r0, -r1]");
-	CHECK(half(1) == (r[2] & 0xffff) && half(2) != 0 && r[0] == BASE + 5);
+	CHECK(memory[1] == (r[2] & 0xff) && half(2) == (r[3] & 0xffff) && r[0] == BASE + 5);
 	return 1;
 }
 

@@ -138,5 +138,9 @@ int core_dump(void)
 	CHECK(note->n_type == NT_PRSTATUS && note->n_descsz == sizeof(*general));
 	general = (void *)((char *)(note + 1) + (note->n_namesz + 3) / 4 * 4);
 	CHECK(general->pr_pid == pid && general->pr_reg[4] == 0x1200);
+	/* The last part is the page with the helpers. */
+	part += header->e_phnum - 1;
+	CHECK(part->p_type == PT_LOAD && part->p_vaddr == 0xffff0000 && part->p_filesz == PAGE);
+	CHECK(!memcmp(core + part->p_offset + 0xfc0, (const void *)0xffff0fc0, 32));
 	return !munmap(core, st.st_size) && !close(fd) && !unlink("core") && !chdir("/") && !rmdir(dir);
 }
