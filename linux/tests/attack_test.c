@@ -130,6 +130,14 @@ static void __init take_processor(void)
 		;
 }
 
+/* A sub-architecture may have attacks of its own. */
+bool __weak l4_attack_fault(struct l4_frame *frame)
+{
+	return false;
+}
+
+void __weak l4_attack_event(u32 kind, u32 vector) { }
+
 static int __init attack(void)
 {
 	bool got = false;
@@ -147,14 +155,13 @@ static int __init attack(void)
 		calls();
 	} else if (!strcmp(how, "registers")) {
 		got = registers();
-	} else {
+	} else if (!strcmp(how, "memory")) {
+		*(volatile u32 *)ARCH_L4_KERNEL_ADDRESS;
 		got = true;
-		if (!strcmp(how, "memory"))
-			*(volatile u32 *)ARCH_L4_KERNEL_ADDRESS;
-		else if (!strcmp(how, "ports"))
-			arch_l4_access_device();
-		else
-			arch_l4_disable_interrupts();
+	} else if (!strcmp(how, "ports")) {
+		got = arch_l4_access_device();
+	} else {
+		got = arch_l4_disable_interrupts();
 	}
 	l4_exit(got ? GOT_IT : REFUSED);
 }

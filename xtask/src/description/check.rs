@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn names_what_a_board_lacks() {
         for (keys, reason) in [
-            ("package = \"linux-tests\"", ":2: there is no `linux-tests` for the board `versatilepb`: leave this component out"),
+            ("package = \"linux-small\"", ":2: there is no `linux-small` for the board `versatilepb`: leave this component out"),
             ("ports = [{ as = \"x\", base = 8, count = 8 }]", ":3: the board `versatilepb` has no I/O ports: leave `ports` out"),
         ] {
             let text = format!("[[component]]\nname = \"a\"\n{keys}\n");

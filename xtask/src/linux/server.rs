@@ -40,13 +40,14 @@ const LAYOUT: Header = Header { file: "linux/x86/layout.h", text: include_str!("
 const ARM_LAYOUT: Header = Header { file: "linux/arm/os-L4/layout.h", text: include_str!("../../../linux/arm/os-L4/layout.h") };
 const SMALL_LAYOUT: Header = Header { file: "tests/linux/small-layout.h", text: include_str!("../../../tests/linux/small-layout.h") };
 
-const SERVERS: [Server; 6] = [
+const SERVERS: [Server; 7] = [
     USUAL,
     Server { package: "linux-1g", family: "linux", folder: "window-1g", start: Some(IA32.windows.end - (1 << 30)), ..USUAL },
     Server { package: "linux-2g", family: "linux", folder: "window-2g", start: Some(IA32.windows.end - (2 << 30)), ..USUAL },
     Server { package: "linux-tests", family: "linux-tests", tests: true, ..USUAL },
     Server { package: "linux-small", family: "linux-small", folder: "small", layout: SMALL_LAYOUT, ..USUAL },
     Server { processor: Processor::Armv5, layout: ARM_LAYOUT, ..USUAL },
+    Server { package: "linux-tests", family: "linux-tests", processor: Processor::Armv5, layout: ARM_LAYOUT, tests: true, ..USUAL },
 ];
 const USUAL: Server =
     Server { package: "linux", family: "linux", processor: Processor::Ia32, folder: "source", layout: LAYOUT, start: None, tests: false };

@@ -4,7 +4,7 @@
 
 use super::model::{clean, finished, run, system};
 use super::tally::Test;
-use super::{debian, latency, linux, suites};
+use super::{debian, dialogue, latency, linux, server, suites};
 use crate::build::{self, Built, Model, Wire};
 use crate::guest::{Guest, insert, program};
 use crate::linux::{files, packages};
@@ -28,6 +28,13 @@ pub const ALL: &[Test] = &[
     ("versatilepb.linux.dynamic", || on_board(dynamic)),
     ("versatilepb.linux.systems", || on_board(systems)),
     ("versatilepb.linux.debian", || on_board(debian::debian)),
+    ("versatilepb.linux.debian.batch", || on_board(debian::batch)),
+    ("versatilepb.linux.debian.bombs", || on_board(debian::bombs)),
+    ("versatilepb.linux.project", || on_board(debian::project)),
+    ("versatilepb.linux.stress", || on_board(debian::stress)),
+    ("versatilepb.linux.attack", || on_board(dialogue::attack)),
+    ("versatilepb.linux.faults", || on_board(server::faults)),
+    ("versatilepb.linux.walk", || on_board(server::walk)),
     ("versatilepb.linux.busybox", || on_board(suites::busybox)),
     ("versatilepb.linux.kselftest", || on_board(suites::kselftest)),
     ("versatilepb.linux.kselftest.alone", || on_board(suites::kselftest_alone)),

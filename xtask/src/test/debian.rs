@@ -229,7 +229,7 @@ const WITNESS: &str =
 
 /// A command in the running Debian: output, exit status, files in and out; then services end in order, and the disk
 /// is clean, whatever the command left running or did to what runs it.
-fn batch() -> Result<()> {
+pub(super) fn batch() -> Result<()> {
     disk::forget(image())?;
     let random = insert("/opt/random", (0..1 << 18).map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect());
     let fetched = Path::new("out/linux-debian/fetched");
@@ -339,7 +339,7 @@ fn on_bochs() -> Result<()> {
 }
 
 /// Users and root use up what there is: services keep their processes, Linux has nothing to report.
-fn bombs() -> Result<()> {
+pub(super) fn bombs() -> Result<()> {
     disk::forget(image())?;
     let inserts = vec![insert("/usr/local/bin/bombs", compile("tests/linux/bombs.c")?)];
     let services = "systemctl show --property=Id,MainPID,NRestarts $(systemctl list-units --type=service --state=running --plain --no-legend | cut -d ' ' -f 1)";
@@ -361,7 +361,7 @@ fn bombs() -> Result<()> {
 const PROJECT_PASSES: u32 = 5350;
 
 /// A C project of some 37,000 lines is compiled in Debian, and passes its own tests.
-fn project() -> Result<()> {
+pub(super) fn project() -> Result<()> {
     let mut debian = Debian::start(&debian_system()?)?;
     debian.0.patience = Duration::from_secs(600);
     debian.succeed("cd /usr/src/jimtcl && PS1='root@macadamia:~# '")?;
@@ -386,7 +386,7 @@ fn project() -> Result<()> {
 }
 
 /// Each run of `tests/linux/stress` does the operations that it was asked for, and verifies them.
-fn stress() -> Result<()> {
+pub(super) fn stress() -> Result<()> {
     let mut debian = Debian::start(&debian_system()?)?;
     let list = std::fs::read_to_string("tests/linux/stress")?;
     for options in list.lines().filter(|line| !line.starts_with('#')) {

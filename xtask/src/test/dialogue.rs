@@ -6,6 +6,7 @@ use super::tally::Test;
 use crate::build::{self, Built, Options};
 use crate::description::Interface;
 use crate::guest::program;
+use crate::machine::board::{self, Processor};
 use crate::machine::emulator;
 use crate::process::patience::stretched;
 use crate::process::session::{BREAK, PROMPT, Session};
@@ -225,7 +226,7 @@ pub(super) fn reboot() -> Result<()> {
 
 /// Linux servers that were taken over: each attempt ends that Linux or is refused, and the IPC of
 /// others goes on without a mistake.
-fn attack() -> Result<()> {
+pub(super) fn attack() -> Result<()> {
     attack_with(true)
 }
 
@@ -247,10 +248,15 @@ impl Attacked {
     /// Whether reading the kernel's memory is an attack that fails.
     pub(super) fn new(limits: bool) -> Self {
         let memory = if limits { "`memory` died: " } else { "`memory` ended with code 8" };
+        let [ports, interrupts] = match board::chosen().processor {
+            Processor::Ia32 => ["`ports` died: privileged instruction", "`interrupts` died: privileged instruction"],
+            // It has no ports, but a coprocessor; what it does with its status is ignored.
+            Processor::Armv5 => ["`ports` died: invalid instruction", "`interrupts` ended with code 7"],
+        };
         Self(vec![
             memory,
-            "`ports` died: privileged instruction",
-            "`interrupts` died: privileged instruction",
+            ports,
+            interrupts,
             "`registers` ended with code 7",
             "`calls` ended with code 7",
             "within a space: ",

@@ -8,14 +8,14 @@ use crate::description::Interface;
 use crate::guest::batch::TIMED_OUT;
 use crate::guest::{self, Guest, program};
 use crate::machine::Emulator;
-use crate::machine::emulator;
+use crate::machine::{board, emulator};
 use crate::process::session::{PROMPT, Session};
 use anyhow::{Context, Result, ensure};
 use gpt::mbr::ProtectiveMBR;
 use gpt::{GptConfig, partition_types};
 use std::fs::File;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -32,13 +32,19 @@ pub const ALL: &[Test] = &[
     ("linux.disk.absent", absent),
     ("linux.disk.bochs", on_bochs),
     ("disk.errors", errors),
+    ("versatilepb.linux.disk", || on_board(|| survives(Interface::Virtio, 20))),
     ("versatilepb.disk.errors", || on_board(errors)),
     ("linux.fsx", fsx),
     ("linux.fsx.long", fsx_long),
 ];
 
 const SYSTEM: &str = "tests/systems/linux-crash.toml";
-const IMAGE: &str = "out/linux-crash/disk.img";
+/// Its disk's image, below what is made for the board.
+const IMAGE: &str = "linux-crash/disk.img";
+
+fn image() -> PathBuf {
+    board::chosen().out().join(IMAGE)
+}
 
 /// The next run has a new disk.
 pub(super) fn forget(image: impl AsRef<Path>) -> Result<()> {
@@ -82,13 +88,13 @@ pub(super) fn disk_long() -> Result<()> {
 
 /// Kills the machine so often under a write load.
 fn survives(interface: Interface, kills: u32) -> Result<()> {
-    forget(IMAGE)?;
+    forget(image())?;
     let inserts = vec![program("records")?];
     let guest = || Guest { system: SYSTEM, interface: Some(interface), inserts: inserts.clone(), ..Guest::default() };
     // What the command leaves running does not keep the file system from being unmounted.
     let o = guest().run(&format!("while :; do echo >> /mnt/busy; done & echo kept > /mnt/file; {ROUND_TRIP}"))?;
     ensure!(o.status == 0, "what was written is not what is read: {}", o.said());
-    let header = superblock(IMAGE)?;
+    let header = superblock(image())?;
     ensure!(header.contains("Filesystem state:") && !header.contains("needs_recovery"), "it was not unmounted: {header}");
     let o = guest().run("cat /mnt/file && md5sum -c -s /mnt/sum")?;
     ensure!(o.status == 0 && o.text() == "kept\n", "after poweroff: {}", o.said());
@@ -115,7 +121,7 @@ fn survives(interface: Interface, kills: u32) -> Result<()> {
         promised = written.lines().filter_map(|line| line.parse::<u32>().ok()).next_back().map_or(promised, |last| last + 1);
     }
     ensure!(promised > 0 && checks > 0, "{promised} records were promised, {checks} times they were counted");
-    check(IMAGE)?;
+    check(image())?;
     println!("# {interface:?}: {kills} kills, {promised} records, counted {checks} times");
     Ok(())
 }
@@ -123,7 +129,7 @@ fn survives(interface: Interface, kills: u32) -> Result<()> {
 /// Writing and reading 32 MiB by `dd` with the virtio disk and with the ATA disk, in milliseconds of the emulator's own time.
 fn throughput() -> Result<()> {
     let [virtio, ata] = [Interface::Virtio, Interface::Ata].map(|interface| -> Result<[u32; 2]> {
-        forget(IMAGE)?;
+        forget(image())?;
         let built = build::plan(Path::new(SYSTEM), Options { interface: Some(interface), ..Options::default() })?.carry_out()?;
         let mut session = emulator::session(&built)?;
         // Of an ATA disk a busy host makes a slow one.
@@ -281,7 +287,7 @@ fn shared() -> Result<()> {
 
 /// Eight random reads under way at any time, each compared with what the cache has, take half as long as one after the other.
 fn depth() -> Result<()> {
-    forget(IMAGE)?;
+    forget(image())?;
     let guest = || Ok::<_, anyhow::Error>(Guest { system: SYSTEM, inserts: vec![program("reads")?], ..Guest::default() });
     let o = guest()?.succeed(
         "dd if=/dev/urandom of=/mnt/noise bs=1M count=32 2>/dev/null; sync; for n in 1 8 16; do reads /dev/l4a $n 2000 check || exit; done",
@@ -317,7 +323,7 @@ fn absent() -> Result<()> {
 
 /// The same system in Bochs, which has ATA only.
 fn on_bochs() -> Result<()> {
-    forget(IMAGE)?;
+    forget(image())?;
     Guest { system: SYSTEM, on: Emulator::Bochs, ..Guest::default() }.succeed(ROUND_TRIP)?;
     Ok(())
 }
@@ -354,7 +360,7 @@ fn errors() -> Result<()> {
 
 /// Random operations on a file of the disk agree with a model in memory; then the file system is checked.
 fn verified(seeds: std::ops::Range<u32>, operations: u32, timeout: Duration) -> Result<()> {
-    forget(IMAGE)?;
+    forget(image())?;
     let inserts = vec![program("fsx")?];
     let guest = Guest { system: SYSTEM, inserts, timeout, ..Guest::default() };
     // Two files at a time, so that requests of one come between those of the other.
@@ -364,7 +370,7 @@ fn verified(seeds: std::ops::Range<u32>, operations: u32, timeout: Duration) -> 
     );
     let start = Instant::now();
     let o = guest.succeed(&command)?;
-    check(IMAGE)?;
+    check(image())?;
     o.text().lines().for_each(|line| println!("# {line}"));
     println!("# in {:.1} s", start.elapsed().as_secs_f32());
     Ok(())

@@ -4,6 +4,7 @@
 use super::tally::Test;
 use crate::build;
 use crate::guest::{self, Guest, insert, program};
+use crate::machine::board::{self, Processor};
 use crate::machine::emulator;
 use crate::machine::spaces::{self, Spaces};
 use crate::process::session::{PROMPT, Session};
@@ -36,21 +37,31 @@ pub(super) fn faults() -> Result<()> {
     session.send(b"while [ ! -e /tmp/stop ]; do usleep 10000; done &\r")?;
     session.expect(PROMPT)?;
     session.shell(3, "one")?;
-    for (how, lines) in [
+    let all = [
         ("null", &["BUG: page fault: read at 00000008, nothing is there", "At crash_null+"][..]),
         ("jump", &["BUG: page fault: execution at 00000000, nothing is there", "At 0x0,"]),
         ("text", &["BUG: page fault: write at ", ", not allowed", "At crash_text+"]),
-        ("stack", &["BUG: stack overflow: the guard page of [", "At crash_stack"]),
-        ("divide", &["BUG: divide error: exception 0, error code 0000", "At crash_divide+"]),
-        ("invalid", &["BUG: invalid opcode: exception 6, error code 0000", "At crash_invalid+"]),
-    ] {
+        ("stack", &["BUG: stack overflow: the guard page of [", "crash_stack"]),
+    ];
+    let (own, register) = match board::chosen().processor {
+        Processor::Ia32 => (
+            &[
+                ("divide", &["BUG: divide error: exception 0, error code 0000", "At crash_divide+"][..]),
+                ("invalid", &["BUG: invalid opcode: exception 6, error code 0000", "At crash_invalid+"]),
+            ][..],
+            "EAX: ",
+        ),
+        // It has no instruction that divides.
+        Processor::Armv5 => (&[("invalid", &["BUG: undefined instruction", "At crash_invalid+"][..])][..], "r7 : "),
+    };
+    for (how, lines) in all.iter().chain(own) {
         crash(&mut session, how)?;
-        for line in lines {
+        for line in *lines {
             session.expect(line)?;
         }
-        session.expect("EAX: ")?;
+        session.expect(register)?;
         session.expect("Call Trace:\n")?;
-        session.expect(if how == "stack" { "crash_stack" } else { "crash_write+" })?;
+        session.expect(if *how == "stack" { "crash_stack" } else { "crash_write+" })?;
         session.expect("Kernel panic - not syncing: Fault of the kernel: ")?;
         again(&mut session, "`one` ended with code 125")?;
     }
@@ -95,7 +106,7 @@ const WALK: &str = "tests/systems/linux-walk.toml";
 
 /// Page tables that the microkernel has are those of Linux, whatever programs do to them; and each way in which they
 /// could be others is noticed.
-fn walk() -> Result<()> {
+pub(super) fn walk() -> Result<()> {
     let inserts = vec![program("abi")?, program("maps")?];
     let guest = |system| Guest { system, inserts: inserts.clone(), own_time: true, timeout: LONG, ..Guest::default() };
     let compared = |system, command: &str| -> Result<[u64; 5]> {
@@ -126,7 +137,7 @@ fn walk() -> Result<()> {
         "tests/systems/linux-walk-reclaim.toml",
         "sleep 1000 & for i in 1 2 3; do maps 80 || exit 1; ls -l /proc | sort | grep -c i; done; kill $!",
     )?;
-    ensure!(reclaims > 10, "tables were reclaimed {reclaims} times");
+    ensure!(reclaims >= 10, "tables were reclaimed {reclaims} times");
     for how in ["page", "rights", "gone", "left", "kept", "own"] {
         let o = guest(WALK).run(&format!("echo entry-{how} > /dev/macadamia/crash-test; sleep 1; sleep 1"))?;
         let said = String::from_utf8_lossy(&o.err);
