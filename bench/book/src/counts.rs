@@ -100,6 +100,8 @@ pub fn kind(count: &str) -> Option<Kind> {
         "itlb_misses" => ("ITLB misses", "misses", true),
         "dtlb_misses" => ("DTLB misses", "misses", true),
         "tlb_misses" => ("TLB misses", "misses", true),
+        "cache_misses" => ("misses of the first-level caches", "misses", true),
+        "faults" => ("faults of pages and domains", "faults", true),
         "trace_misses" => ("trace-cache misses", "misses", true),
         "ratio" => ("cycles, ours to Linux alone", "", true),
         LARGE_RATIO => ("cycles, small spaces to large ones", "", true),
@@ -195,6 +197,8 @@ fn of(count: &str, by_owner: &ByOwner<Events>, cpu: &Cpu) -> Option<f64> {
         "dtlb_misses" => total.dtlb_misses as f64,
         "flushes" => total.flushes() as f64,
         "tlb_misses" => (total.itlb_misses + total.dtlb_misses) as f64,
+        "cache_misses" => (total.l1i_misses + total.l1d_misses) as f64,
+        "faults" => kernel.fault_entries as f64,
         "trace_misses" => total.trace_misses as f64,
         _ => return None,
     })

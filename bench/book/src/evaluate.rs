@@ -46,7 +46,9 @@ pub fn evaluate(plan: &Plan, papers: &Papers, cpus: &Cpus, results: &Results, pr
             let cpu = cpus.get(&section.model).with_context(|| format!("there is no CPU model `{}`", section.model))?;
             let of = |run: &String| counted(results, section, run);
             let (counted, large) = (of(&section.run)?, section.large.as_ref().map(of).transpose()?);
-            let from = Sources { plan, papers, chapter: paper, section, cpu, counted, large };
+            let others = section.row.iter().filter_map(|row| row.run.as_ref()).map(|run| Ok((run.as_str(), of(run)?)));
+            let others = &others.collect::<Result<_>>()?;
+            let from = Sources { plan, papers, chapter: paper, section, cpu, counted, large, others };
             from.section().with_context(|| format!("section `{}`", section.name))
         });
         Ok(Chapter {
@@ -75,6 +77,8 @@ struct Sources<'a> {
     counted: &'a Counted,
     /// The same program in large spaces.
     large: Option<&'a Counted>,
+    /// Other runs of it, of which single rows are.
+    others: &'a BTreeMap<&'a str, &'a Counted>,
 }
 
 impl Sources<'_> {
@@ -82,8 +86,10 @@ impl Sources<'_> {
         let section = self.section;
         let mut figures = Vec::new();
         for row in &section.row {
+            let counted = row.run.as_ref().and_then(|run| self.others.get(run.as_str()).copied()).unwrap_or(self.counted);
+            let from = Self { counted, ..*self };
             for figure in &row.figure {
-                figures.push(self.figure(row, figure)?);
+                figures.push(from.figure(row, figure)?);
             }
         }
         let budget = self.plan.runs.get(&section.run).map_or(0.0, |run| run.budget);

@@ -171,6 +171,8 @@ pub struct Row {
     pub name: String,
     /// What it is, for people.
     pub label: String,
+    /// The run that it is of, of the same program, if not the section's.
+    pub run: Option<String>,
     /// The interval in the program. Without one the figure is of the whole run: the most instructions of the kernel
     /// between two looks at interrupts.
     pub interval: Option<u16>,
@@ -243,6 +245,7 @@ impl Sweep {
             let row = Row {
                 name: format!("{}.{x}.{}", self.name, self.suffix),
                 label: format!("{}, {x} {}", self.label, self.x),
+                run: None,
                 interval: Some(self.interval + i),
                 less: None,
                 part: None,
@@ -260,7 +263,7 @@ impl Sweep {
 impl SectionPlan {
     /// What it needs, of the plan's runs.
     fn runs(&self) -> impl Iterator<Item = &String> {
-        std::iter::once(&self.run).chain(&self.large)
+        std::iter::once(&self.run).chain(&self.large).chain(self.row.iter().filter_map(|row| row.run.as_ref()))
     }
 
     /// The names of its figures.

@@ -11,7 +11,9 @@
 //!
 //! Tags are revoked lazily. One that was given back may still be in the TLB, and so is *returned*, not *clean*.
 //! Clean ones are given out first. When a group has none left, one flush makes all the returned ones
-//! of all groups clean. When everybody keeps his, somebody loses it who has not used it lately.
+//! of all groups clean. When everybody keeps his, somebody loses it who has not used it lately. But where more owners take turns
+//! than there are tags, who has waited longest is the next to run. So when one comes back that lost its tag lately, who got the last
+//! one loses that: most of the others keep theirs (adaptive insertion, Qureshi et al., ISCA 2007).
 //!
 //! A caller does four things:
 //!
@@ -25,6 +27,12 @@
 
 /// Most owners that are looked at to find one who loses its tag.
 pub const LOOKS: u16 = 64;
+
+/// The last owners that lost their tags, so many of each group, are known.
+const LOSERS: usize = 16;
+
+/// When so many of them have come back, the hand moves: those who do not run any more have to be found.
+const PATIENCE: u16 = 64;
 
 /// No tag.
 const NONE: u16 = u16::MAX;
@@ -71,11 +79,18 @@ struct Queue {
 const EMPTY: Queue = Queue { first: NONE, last: NONE };
 
 #[derive(Clone, Copy)]
-struct Group {
+struct Group<O> {
     start: u16,
     end: u16,
     /// Whose turn it is to be looked at when somebody has to lose its tag.
     hand: u16,
+    /// The tag that was given last.
+    last: u16,
+    /// Who lost a tag of it, and where the next one is noted.
+    losers: [Option<O>; LOSERS],
+    next_loser: usize,
+    /// How often one of them has come back.
+    returns: u16,
     clean: Queue,
     returned: Queue,
 }
@@ -83,7 +98,7 @@ struct Group {
 /// `N` tags, of which some are in `G` groups, and who has them: an `O` each.
 pub struct Tags<O, const N: usize, const G: usize> {
     entries: [Entry<O>; N],
-    groups: [Group; G],
+    groups: [Group<O>; G],
 }
 
 impl<O: Copy + PartialEq, const N: usize, const G: usize> Tags<O, N, G> {
@@ -96,7 +111,18 @@ impl<O: Copy + PartialEq, const N: usize, const G: usize> Tags<O, N, G> {
     pub const fn new(ranges: [(u16, u16); G]) -> Self {
         assert!(N < NONE as usize, "too many tags");
         let mut entries = [Entry::Reserved; N];
-        let mut groups = [Group { start: 0, end: 0, hand: 0, clean: EMPTY, returned: EMPTY }; G];
+        let none = Group {
+            start: 0,
+            end: 0,
+            hand: 0,
+            last: NONE,
+            losers: [None; LOSERS],
+            next_loser: 0,
+            returns: 0,
+            clean: EMPTY,
+            returned: EMPTY,
+        };
+        let mut groups = [none; G];
         let mut i = 0;
         while i < G {
             let (start, end) = ranges[i];
@@ -107,7 +133,7 @@ impl<O: Copy + PartialEq, const N: usize, const G: usize> Tags<O, N, G> {
                 tag += 1;
             }
             let clean = if start < end { Queue { first: start, last: end - 1 } } else { EMPTY };
-            groups[i] = Group { start, end, hand: start, clean, returned: EMPTY };
+            groups[i] = Group { start, end, hand: start, clean, ..none };
             i += 1;
         }
         Self { entries, groups }
@@ -124,9 +150,10 @@ impl<O: Copy + PartialEq, const N: usize, const G: usize> Tags<O, N, G> {
             self.flushed();
             (self.take_clean(group)?, First::FlushAll)
         } else {
-            let (tag, loser) = self.victim(group, keeps)?;
+            let (tag, loser) = self.victim(group, owner, keeps)?;
             (tag, First::Evict(loser))
         };
+        self.groups.get_mut(group)?.last = tag;
         self.entries[usize::from(tag)] = Entry::Taken { owner, used: true };
         Some(Grant { tag, first })
     }
@@ -189,9 +216,37 @@ impl<O: Copy + PartialEq, const N: usize, const G: usize> Tags<O, N, G> {
         Queue { first: front.first, last: back.last }
     }
 
-    /// Who loses its tag, as all of the group are taken: the first who has not used it since the hand passed last, or
-    /// if there is none the first that the hand comes to.
-    fn victim(&mut self, group: usize, keeps: impl Fn(O) -> bool) -> Option<(u16, O)> {
+    /// Who loses its tag, as all of the group are taken.
+    fn victim(&mut self, group: usize, owner: O, keeps: impl Fn(O) -> bool) -> Option<(u16, O)> {
+        let index = group;
+        let group = self.groups.get_mut(index)?;
+        let mut found = None;
+        if group.losers.contains(&Some(owner)) {
+            group.returns = (group.returns + 1) % PATIENCE;
+            if group.returns != 0 {
+                found = self.idle_or_latest(index, &keeps);
+            }
+        }
+        let (tag, loser) = found.or_else(|| self.unused(index, keeps))?;
+        let group = self.groups.get_mut(index)?;
+        group.losers[group.next_loser] = Some(loser);
+        group.next_loser = (group.next_loser + 1) % LOSERS;
+        Some((tag, loser))
+    }
+
+    /// Who has not used its tag since the hand passed, which does not move, or if there is none who got one last.
+    fn idle_or_latest(&self, group: usize, keeps: impl Fn(O) -> bool) -> Option<(u16, O)> {
+        let Group { start, end, hand, last, .. } = *self.groups.get(group)?;
+        let idle = |tag: u16| match self.entries.get(usize::from(tag)) {
+            Some(Entry::Taken { owner, used: false }) if !keeps(*owner) => Some((tag, *owner)),
+            _ => None,
+        };
+        let latest = || self.owner(last).filter(|latest| !keeps(*latest)).map(|latest| (last, latest));
+        (hand..end).chain(start..hand).take(usize::from(LOOKS)).find_map(idle).or_else(latest)
+    }
+
+    /// The first who has not used its tag since the hand passed last, or if there is none the first that the hand comes to.
+    fn unused(&mut self, group: usize, keeps: impl Fn(O) -> bool) -> Option<(u16, O)> {
         let Group { start, end, hand, .. } = self.groups.get_mut(group)?;
         let mut passed = None;
         // Twice around, as the first time may only find out that all were used.

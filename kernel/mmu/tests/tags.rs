@@ -176,3 +176,34 @@ fn a_victim_is_found_in_bounded_time() {
     });
     assert_eq!((found.map(|grant| grant.first), looks.get()), (Some(First::Evict(2)), LOOKS));
 }
+
+/// How many of these owners, who run in this order, had lost their tag of twelve.
+fn misses(tags: &mut Tags<u32, 12, 1>, owners: impl IntoIterator<Item = u32>) -> usize {
+    let mut run = |owner| {
+        let tag = (0..12).find(|tag| tags.has(*tag, owner));
+        match tag {
+            Some(tag) => tags.used(tag),
+            None => _ = tags.take(0, owner, nobody),
+        }
+        tag.is_none()
+    };
+    owners.into_iter().map(&mut run).filter(|missed| *missed).count()
+}
+
+#[test]
+fn a_ring_that_is_too_large_does_not_lose_all() {
+    let mut tags = Tags::new([(0, 12)]);
+    let lost = misses(&mut tags, (0..100).flat_map(|_| 0..16));
+    assert!(lost < 100 * 16 * 2 / 5, "{lost} of {}", 100 * 16);
+}
+
+#[test]
+fn who_does_not_run_any_more_loses_its_tag() {
+    let mut tags = Tags::new([(0, 12)]);
+    misses(&mut tags, 0..20);
+    // Two of them take turns, whoever they are, and soon have theirs.
+    for two in [[0, 1], [5, 19], [11, 12]] {
+        misses(&mut tags, (0..100).flat_map(|_| two));
+        assert_eq!(misses(&mut tags, (0..100).flat_map(|_| two)), 0, "{two:?}");
+    }
+}

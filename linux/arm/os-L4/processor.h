@@ -79,8 +79,9 @@ static __always_inline int arch_l4_before_map(pte_t page, unsigned int *may)
 /* In assembly.  Words 3 to 7 of a message are in registers, too. */
 void arch_l4_message(struct l4_regs *regs, u32 utcb);
 
-/* Of a space for a process: the processor moves its first 32 MiB. */
-#define ARCH_L4_USER_PLACE	L4_PLACE_RELOCATED
+/* Of a space for a process: the processor moves its first 32 MiB (slots.c). */
+extern u32 l4_user_place;
+#define ARCH_L4_USER_PLACE	l4_user_place
 
 /* The board's counter.  There is no vDSO. */
 #define ARCH_L4_CLOCK_NAME	"counter"

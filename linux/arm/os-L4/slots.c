@@ -4,6 +4,7 @@
  * have it.  When mmap() finds no room there it looks from l4_unmapped_base() on.
  */
 #include <linux/fs.h>
+#include <linux/init.h>
 #include <linux/irqflags.h>
 #include <linux/mm.h>
 #include <linux/proc_fs.h>
@@ -19,6 +20,21 @@
 #define SPILL_STEP	(8UL << 20)
 
 u32 l4_events;
+
+/* What of this is left out, with the argument "l4_slots=pages" or "l4_slots=none": to measure what it is good for. */
+u32 l4_user_place __ro_after_init = L4_PLACE_RELOCATED;
+static bool segments __ro_after_init = true;
+
+static int __init slots_setup(char *text)
+{
+	segments = false;
+	if (!strcmp(text, "none"))
+		l4_user_place = 0;
+	else if (strcmp(text, "pages"))
+		pr_warn("l4_slots=%s: it is pages or none\n", text);
+	return 1;
+}
+__setup("l4_slots=", slots_setup);
 
 unsigned long l4_stack_top(void)
 {
@@ -44,7 +60,7 @@ unsigned long l4_unmapped_base(void)
 void arch_l4_space_created(struct l4_space *space)
 {
 	unsigned long at = (unsigned long)space->placed * L4_SLOT_BYTES, flags;
-	u32 segment = space->placed ? l4_slot_alloc() : 0, all = L4_RIGHT_READ | L4_RIGHT_WRITE | L4_RIGHT_EXECUTE;
+	u32 segment = space->placed && segments ? l4_slot_alloc() : 0, all = L4_RIGHT_READ | L4_RIGHT_WRITE | L4_RIGHT_EXECUTE;
 
 	space->low = space->slot;
 	space->direct = 0;

@@ -232,8 +232,8 @@ const WITNESS: &str =
 pub(super) fn batch() -> Result<()> {
     disk::forget(image())?;
     let random = insert("/opt/random", (0..1 << 18).map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect());
-    let fetched = Path::new("out/linux-debian/fetched");
-    let gets = || vec![Fetch { guest: "/root/copy".into(), host: fetched.into() }];
+    let fetched = image().with_file_name("fetched");
+    let gets = || vec![Fetch { guest: "/root/copy".into(), host: fetched.clone() }];
     let inserts = vec![
         random.clone(),
         insert("/etc/systemd/system/witness.service", WITNESS.into()),
@@ -244,8 +244,8 @@ pub(super) fn batch() -> Result<()> {
     let o = Guest { inserts, gets: gets(), ..guest() }.run(&command)?;
     ensure!(o.status == 7 && o.text().starts_with("running\n") && o.text().ends_with("noise\n"), "{}", failed("the first command", &o));
     ensure!(o.err == b"complaint\n", "standard error: {}", String::from_utf8_lossy(&o.err));
-    ensure!(std::fs::read(fetched)? == random.contents, "the file that was brought out differs");
-    std::fs::remove_file(fetched)?;
+    ensure!(std::fs::read(&fetched)? == random.contents, "the file that was brought out differs");
+    std::fs::remove_file(&fetched)?;
     clean_disk()?;
 
     // What was there stays, but for the command; who takes the descriptor can do nothing with it.
@@ -262,8 +262,8 @@ pub(super) fn batch() -> Result<()> {
 
     let o = Guest { gets: gets(), ..guest() }.run("rm /root/ended; systemctl kill -s KILL batch.service; exit 8")?;
     ensure!(o.status == 8, "{}", failed("without what runs it", &o));
-    ensure!(std::fs::read(fetched)? == random.contents, "the file that was brought out behind a kill differs");
-    std::fs::remove_file(fetched)?;
+    ensure!(std::fs::read(&fetched)? == random.contents, "the file that was brought out behind a kill differs");
+    std::fs::remove_file(&fetched)?;
     clean_disk()?;
     let o = Guest { gets: gets(), ..guest() }.run("cat /root/ended; rm /root/copy")?;
     ensure!(o.status == FAILED && o.text() == "in order\n", "{}", failed("no file to bring out", &o));
