@@ -89,8 +89,9 @@ fn keep(name: &str, kind: &str, text: String) -> Result<String> {
 /// Runs a script in Linux on Macadamia, in QEMU in its machine's own time, as on Linux alone: what it measures and waits for is the same
 /// on a busy host. Returns what it printed, which is kept as a file, too.
 fn here(name: &str, system: &str, on: Emulator, inserts: Vec<Insert>, script: &str) -> Result<String> {
-    // Bochs is slow.
-    let timeout = if on == Emulator::Bochs { 3 * TIMEOUT } else { TIMEOUT };
+    // Bochs is slow, and an emulated ARM in its own time.
+    let is_slow = on == Emulator::Bochs || !board::chosen().is_default();
+    let timeout = if is_slow { 3 * TIMEOUT } else { TIMEOUT };
     let outcome = Guest { system, on, inserts, timeout, own_time: true, ..Guest::default() }.run(script)?;
     let text = keep(name, "here", outcome.text())?;
     ensure!(outcome.status == 0, "{}", outcome.said());
