@@ -3,6 +3,7 @@
  * Passes a number round so many processes, so many times, each of which adds its own and looks whether its memory is still its own.
  * `round PROCESSES TIMES` prints the sum, and fails if it is another than it should be.
  */
+#include "../../bench/linux/measure.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,11 +57,15 @@ int main(int argc, char **argv)
 		close(from);
 		from = ends[0];
 	}
-	for (i = 0; i < times; i++)
+	for (i = 0; i < times; i++) {
+		/* An interval of the machine model. */
+		BEGIN(1);
 		if (write(first[1], &sum, sizeof(sum)) != sizeof(sum) || read(from, &sum, sizeof(sum)) != sizeof(sum)) {
 			fprintf(stderr, "round: the number is lost\n");
 			return 1;
 		}
+		END(1);
+	}
 	while (wait(&status) > 0)
 		if (status) {
 			fprintf(stderr, "round: a process ended with %x\n", status);

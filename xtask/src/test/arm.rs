@@ -226,7 +226,13 @@ fn crowd() -> Result<()> {
     let guest = Guest { inserts, model: Some(&model), timeout: Duration::from_secs(600), ..Guest::default() };
     let o = guest.succeed("round 200 3")?;
     ensure!(o.text() == "59700\n", "{}", o.said());
-    clean(&o.report.context("no report")?)
+    let report = o.report.context("no report")?;
+    let events = report.intervals.get(&1).context("no rounds")?.events.map(|part| part.map(|spread| spread.median)).total();
+    let of_a_switch = |flushes: u64| flushes as f64 / 200.0;
+    let (tlb, caches) = (of_a_switch(events.tlb_flushes), of_a_switch(events.cache_flushes));
+    println!("# a switch of one of 200 to the next: {tlb:.2} flushes of the TLB, {caches:.2} of the instruction cache");
+    ensure!(tlb < 2.0 && caches < 0.1, "what a round of 200 did: {events:?}");
+    clean(&report)
 }
 
 /// The system with a kernel that has the damage wherever the instruction is, and at how many places.
