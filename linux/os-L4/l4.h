@@ -11,6 +11,7 @@
 #include <linux/linkage.h>
 #include <linux/types.h>
 #include <asm/page.h>
+#include <os-L4/space.h>
 #include "abi.h"
 
 /* Slots of the capability table that every component starts with. */
@@ -94,15 +95,7 @@ struct l4_space {
 	bool more;		/* pages were mapped in more tables than the array has */
 	/* A table spans addresses from base on.  A bit of used is a block that may have pages.  last: changed last. */
 	struct l4_table { unsigned long base; u32 used; } table[L4_KEPT_TABLES], *last;
-	/*
-	 * The region for which the program is laid out, or 0; where it lies in which home while the space is small; whether
-	 * that is to change before it runs again; what that is decided by.
-	 */
-	unsigned long region;
-	struct home *home;
-	unsigned int unit;
-	bool moves;
-	u32 events, switches;
+	struct arch_l4_space arch;
 };
 /* The space of an mm.  Upstream keeps the address of a stub's stack in this member; there is no stub here. */
 #define l4_space_of(mm)	((struct l4_space *)(mm)->context.id.stack)
@@ -113,25 +106,6 @@ struct l4_space *l4_space_alloc(void);
 void l4_space_free(struct l4_space *space);
 /* Frees the page tables of a space that is kept.  False: there are none. */
 bool l4_spaces_shrink(void);
-
-/* Small processes: a sub-architecture's. */
-/* A program was laid out.  Its space becomes small if its layout is for a region, or later. */
-void l4_enter_region(struct mm_struct *mm);
-/* A process needs more than its region has.  True: its space was small, and is not any more. */
-bool l4_leave_region(struct mm_struct *mm);
-/* A space that has nothing mapped at its region's end or above, for a process; the process ends. */
-void l4_region_begin(struct l4_space *space, unsigned long region);
-void l4_region_end(struct l4_space *space);
-/* Makes a space large if it is small.  It may become small again. */
-void l4_space_enlarge(struct l4_space *space);
-/* Makes a space that `moves` small or large. */
-void l4_region_move(struct l4_space *space);
-/* What decides that: a space's mm is to run; it was interrupted; an event. */
-void l4_region_switched(struct l4_space *space);
-void l4_region_tick(struct l4_space *space);
-extern u32 l4_events;
-struct seq_file;
-void l4_small_show(struct seq_file *m);
 
 /* Deletes what is in a slot and frees it. */
 void l4_delete(u32 slot);

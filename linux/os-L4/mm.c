@@ -52,8 +52,7 @@ static void reclaim(struct l4_space *space)
 			if (pte_used(*pte))
 				*pte = pte_mknewpage(*pte);
 	}
-	/* Of a small space nothing behind its region could be named. */
-	l4_space_enlarge(space);
+	arch_l4_before_unmap_all(space);
 	l4_unmap_all(space);
 	/*
 	 * Records may still wait, which map pages after this.  So everything is unmapped when the space is used again.
@@ -166,8 +165,7 @@ int init_new_context(struct task_struct *task, struct mm_struct *mm)
 	space->mm = mm;
 	space->reclaimed = false;
 	INIT_LIST_HEAD(&space->populated);
-	/* A fork's is its parent's.  Exec has chosen none yet. */
-	l4_region_begin(space, mm->context.id.region);
+	arch_l4_space_begin(space, &mm->context.id);
 	return 0;
 }
 
@@ -178,7 +176,7 @@ void destroy_context(struct mm_struct *mm)
 	if (!space)
 		return;
 	list_del(&space->populated);
-	l4_region_end(space);
+	arch_l4_space_end(space);
 	l4_space_free(space);
 }
 
@@ -297,8 +295,8 @@ static __always_inline int collect(struct mm_struct *mm, bool user)
 		unsigned long from = mm->context.sync[i].from, to = mm->context.sync[i].to;
 
 		mm->context.sync[i].from = mm->context.sync[i].to = 0;
-		if (unlikely(user && space->region && to > space->region))
-			l4_leave_region(mm);
+		if (user)
+			arch_l4_before_sync(mm, space, to);
 		if (likely(to - from == PAGE_SIZE) ? sync_page(mm, space, from, user) : sync_range(mm, space, from, to))
 			err = -ENOMEM;
 		l4_walk_synced(mm, from, to);
@@ -327,12 +325,8 @@ int um_tlb_sync(struct mm_struct *mm)
 void l4_tlb_collect(struct mm_struct *mm)
 {
 	struct l4_space *space = l4_space_of(mm);
-	int err = collect(mm, true);
+	int err = collect(mm, true) | arch_l4_before_run(space);
 
-	if (unlikely(space->moves)) {
-		err |= l4_map_flush();
-		l4_region_move(space);
-	}
 	if ((err || (l4_batched && !l4_is_one_page())) && (l4_map_flush() || err)) {
 		space->direct = 0;
 		force_sig(SIGKILL);

@@ -144,7 +144,7 @@ static int show(struct seq_file *m, void *nothing)
 	seq_printf(m, "processes  %6u of %6u KiB\n", user.bytes / 1024, user.limit / 1024);
 	seq_printf(m, "Linux      %6u of %6u KiB\n", (own.bytes - user.limit) / 1024, (own.limit - user.limit) / 1024);
 	seq_printf(m, "reclaims   %6lu\n", l4_reclaims);
-	l4_small_show(m);
+	arch_l4_show(m);
 	return 0;
 }
 

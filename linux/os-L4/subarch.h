@@ -11,6 +11,8 @@
  *			L4_VMALLOC_END; L4_LOW_END, below which a process may have a Segment, or 0.  If the processor has servers that are shown in other spaces, all that
  *			Linux maps lies from L4_USER_END on.
  *
+ * <os-L4/space.h>	struct arch_l4_space, what a process's space has of the processor.
+ *
  * <os-L4/run.h>	what each event of a program passes, in line:
  *   arch_l4_has_fast_entry()		whether the microkernel has a faster way in; a constant if there is one way
  *   arch_l4_run(), arch_l4_run_by()		resume a user thread and wait for its next event
@@ -36,6 +38,15 @@
  *   arch_l4_end_access()		that was done, where it said
  *   arch_l4_before_map()		a page is about to be mapped, with these rights: makes records for what is to be done before,
  *					and says whether it is to be cached
+ *   arch_l4_space_begin(), arch_l4_space_end()		a space gets a process, of which that is a part of the context; it ends
+ *   arch_l4_switched(), arch_l4_interrupted()		its process is to run; it was interrupted
+ *   arch_l4_note_event()			an event of a process
+ *   arch_l4_before_sync()		a range of pages up to `end` is about to be synchronised
+ *   arch_l4_before_unmap_all()		all of a space is about to be unmapped, as page tables are needed
+ *   arch_l4_before_run()		what is to be done when a space's pages are synchronised; an error
+ *   arch_l4_page_fault()		whether a fault is no page's, and the instruction runs again
+ *   arch_l4_show()			adds to /proc/macadamia
+ *   arch_l4_lookups_end()		up to where linux/tests looks at a space's pages
  *   arch_l4_message()			l4_syscall() with a message of which more words may travel in registers
  *   arch_l4_ticks()			the counter of which the information page tells the scale
  *   ARCH_L4_CLOCK_NAME, ARCH_L4_VDSO_CLOCKMODE		its names
@@ -71,8 +82,7 @@ bool arch_l4_begin_vdso_call(struct uml_pt_regs *regs);
 /* Records a page fault that becomes a signal, for the signal's frame. */
 void arch_l4_note_page_fault(struct uml_pt_regs *regs, const struct l4_frame *frame);
 /*
- * Turns an exception into its signal.  Of one that a small process has beyond its region it first asks l4_leave_region():
- * true means that the instruction runs again.
+ * Turns an exception into its signal.  It may run again instead.
  */
 void arch_l4_exception(struct uml_pt_regs *regs, const struct l4_frame *frame);
 /* Sends a signal if the processor would refuse to return to user mode with these registers. */

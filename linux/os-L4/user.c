@@ -138,7 +138,7 @@ void __switch_mm(struct mm_id *mm_idp)
 
 	userspace_pid[0] = mm_idp->pid;
 	l4_mappings_dirty |= mm->context.sync[0].to;
-	l4_region_switched(l4_space_of(mm));
+	arch_l4_switched(l4_space_of(mm));
 }
 
 /* Upstream tells the process of an interrupt.  Here arch_l4_run() returns for each notification. */
@@ -308,9 +308,7 @@ static noinline void user_event(struct uml_pt_regs *regs, const struct l4_frame 
 
 		if (unlikely(l4_space_of(current->mm)->reclaimed) && l4_restore_mappings(address, write))
 			return;
-		/* Where segment limits are not checked a small process gets that far. */
-		if (unlikely(l4_space_of(current->mm)->home) && address >= l4_space_of(current->mm)->region &&
-		    l4_leave_region(current->mm))
+		if (arch_l4_page_fault(current->mm, address))
 			return;
 		if (likely(!handle_page_fault(address, UPT_IP(regs), write, 1, &code)))
 			return;
@@ -415,7 +413,7 @@ static __always_inline void run_user(struct uml_pt_regs *regs, bool fast_entry)
 		arch_l4_load_registers(regs, frame, fast_return);
 		for (kind = map_and_run(fast_entry, &handle, &word);; kind = arch_l4_run(fast_entry, &handle, &word)) {
 			l4_attack_event(kind, word);
-			l4_events++;
+			arch_l4_note_event();
 			arch_l4_store_registers(regs, frame);
 			signals_enabled = 1;
 			l4_walk_event(task->mm);
@@ -444,8 +442,7 @@ static __always_inline void run_user(struct uml_pt_regs *regs, bool fast_entry)
 			/* The thread may not have run: what was asked for above does not hold any more. */
 			arch_l4_cancel_fast_return(frame);
 			l4_deliver(word, regs);
-			if (unlikely(l4_space_of(task->mm)->home))
-				l4_region_tick(l4_space_of(task->mm));
+			arch_l4_interrupted(l4_space_of(task->mm));
 		} else if (l4_batched) {
 			/* The record has failed.  l4_map_flush() tries to make room. */
 			arch_l4_cancel_fast_return(frame);

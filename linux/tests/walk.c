@@ -25,6 +25,7 @@
 #include <linux/seq_file.h>
 #include <asm/sections.h>
 #include "l4.h"
+#include <os-L4/processor.h>
 
 /* All pages of a process are compared after so many events. */
 #define OFTEN		64
@@ -153,8 +154,7 @@ static void compare(struct mm_struct *mm, unsigned long at, unsigned long end)
 void l4_walk_event(struct mm_struct *mm)
 {
 	struct l4_space *space = l4_space_of(mm);
-	/* A small space has nothing at its region's end or above, and no lookup there. */
-	unsigned long end = space->home ? space->region : TASK_SIZE;
+	unsigned long end = arch_l4_lookups_end(space);
 	unsigned int i;
 
 	/* While records wait the tables differ. */

@@ -8,6 +8,7 @@
 #include <asm/trapnr.h>
 #include <sysdep/ptrace.h>
 #include "../../../um/os-L4/subarch.h"
+#include "small.h"
 #include "debug.h"
 #include "fpu.h"
 #include "selectors.h"

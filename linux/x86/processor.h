@@ -4,10 +4,12 @@
 #define __X86_OS_L4_PROCESSOR_H
 
 #include <linux/compiler.h>
+#include <linux/mm_types.h>
 #include <linux/percpu.h>
 #include <linux/types.h>
 #include <asm/current.h>
 #include "../../../um/os-L4/l4.h"
+#include "small.h"
 
 /* memcpy() that advances both pointers. */
 static __always_inline void arch_l4_copy(void **to, const void **from, unsigned long n)
@@ -45,6 +47,75 @@ static __always_inline void arch_l4_end_access(void *at, unsigned long n)
 static __always_inline int arch_l4_before_map(pte_t page, unsigned int *may)
 {
 	return 0;
+}
+
+/* A fork's region is its parent's.  Exec has chosen none yet. */
+static inline void arch_l4_space_begin(struct l4_space *space, const struct mm_id *id)
+{
+	l4_region_begin(space, id->region);
+}
+
+static inline void arch_l4_space_end(struct l4_space *space)
+{
+	l4_region_end(space);
+}
+
+/* Of a small space nothing behind its region could be named. */
+static inline void arch_l4_before_unmap_all(struct l4_space *space)
+{
+	l4_space_enlarge(space);
+}
+
+static __always_inline void arch_l4_before_sync(struct mm_struct *mm, struct l4_space *space, unsigned long end)
+{
+	if (unlikely(space->arch.region && end > space->arch.region))
+		l4_leave_region(mm);
+}
+
+static __always_inline int arch_l4_before_run(struct l4_space *space)
+{
+	int err = 0;
+
+	if (unlikely(space->arch.moves)) {
+		err = l4_map_flush();
+		l4_region_move(space);
+	}
+	return err;
+}
+
+static __always_inline void arch_l4_switched(struct l4_space *space)
+{
+	l4_region_switched(space);
+}
+
+/* Where segment limits are not checked a small process gets that far. */
+static __always_inline bool arch_l4_page_fault(struct mm_struct *mm, unsigned long address)
+{
+	struct l4_space *space = l4_space_of(mm);
+
+	return unlikely(space->arch.home) && address >= space->arch.region && l4_leave_region(mm);
+}
+
+static __always_inline void arch_l4_interrupted(struct l4_space *space)
+{
+	if (unlikely(space->arch.home))
+		l4_region_tick(space);
+}
+
+static __always_inline void arch_l4_note_event(void)
+{
+	l4_events++;
+}
+
+static inline void arch_l4_show(struct seq_file *m)
+{
+	l4_small_show(m);
+}
+
+/* A small space has nothing at its region's end or above, and no lookup there. */
+static inline unsigned long arch_l4_lookups_end(const struct l4_space *space)
+{
+	return space->arch.home ? space->arch.region : TASK_SIZE;
 }
 
 /* The words of struct l4_regs are all that travel in registers. */

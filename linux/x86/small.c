@@ -28,6 +28,7 @@
 #include <asm/tlbflush.h>
 #include <os.h>
 #include "../../../um/os-L4/l4.h"
+#include "small.h"
 #include "layout.h"
 
 /* Regions are multiples of this, and powers of two of it.  One is enough for a program that may lie anywhere. */
@@ -145,7 +146,7 @@ static int take(struct home *home, unsigned int units)
 /* Makes a space small, if there is room. */
 static void move_in(struct l4_space *space)
 {
-	unsigned int units = space->region / UNIT, i = 0;
+	unsigned int units = space->arch.region / UNIT, i = 0;
 	struct l4_table *t = space->table;
 	struct home *home = homes;
 	unsigned long flags;
@@ -164,11 +165,11 @@ static void move_in(struct l4_space *space)
 	if (home == homes + HOMES)
 		return;
 	/* The space may have tables of an earlier process, or of exec's, behind its end. */
-	err = l4_unmap_record(space->slot, space->region, L4_USER_END - space->region);
+	err = l4_unmap_record(space->slot, space->arch.region, L4_USER_END - space->arch.region);
 	if (l4_map_flush() || err)
 		goto out;
 	while (i < space->tables) {
-		if (t[i].base >= space->region)
+		if (t[i].base >= space->arch.region)
 			t[i] = t[--space->tables];
 		else
 			i++;
@@ -177,15 +178,15 @@ static void move_in(struct l4_space *space)
 	/* In steps, as l4_delete(). */
 	local_irq_save(flags);
 	status = l4_call(L4_OP_ATTACH, home->slot, at * UNIT, space->slot,
-			 space->region | L4_RIGHT_READ | L4_RIGHT_WRITE | L4_RIGHT_EXECUTE);
+			 space->arch.region | L4_RIGHT_READ | L4_RIGHT_WRITE | L4_RIGHT_EXECUTE);
 	local_irq_restore(flags);
 	if (status) {
 		if (!l4_is_out_of_memory(status))
 			pr_warn_ratelimited("l4: %s[%d] cannot be small: error %u\n", current->comm, task_pid_nr(current), status);
 		goto out;
 	}
-	space->home = home;
-	space->unit = at;
+	space->arch.home = home;
+	space->arch.unit = at;
 	small_spaces++;
 	return;
 out:
@@ -194,37 +195,37 @@ out:
 
 static void move_out(struct l4_space *space)
 {
-	struct home *home = space->home;
+	struct home *home = space->arch.home;
 	unsigned long flags;
 
 	local_irq_save(flags);
-	if (l4_call(L4_OP_DETACH, home->slot, space->unit * UNIT, 0, 0))
+	if (l4_call(L4_OP_DETACH, home->slot, space->arch.unit * UNIT, 0, 0))
 		panic("l4: space %u does not leave its home", space->slot);
 	local_irq_restore(flags);
-	bitmap_clear(home->used, space->unit, space->region / UNIT);
-	space->home = NULL;
+	bitmap_clear(home->used, space->arch.unit, space->arch.region / UNIT);
+	space->arch.home = NULL;
 	small_spaces--;
 }
 
 void l4_region_begin(struct l4_space *space, unsigned long region)
 {
-	space->region = region;
-	space->moves = false;
-	space->events = space->switches = 0;
+	space->arch.region = region;
+	space->arch.moves = false;
+	space->arch.events = space->arch.switches = 0;
 	if (region && policy == ALL)
 		move_in(space);
 }
 
 void l4_space_enlarge(struct l4_space *space)
 {
-	if (space->home)
+	if (space->arch.home)
 		move_out(space);
 }
 
 void l4_region_end(struct l4_space *space)
 {
 	l4_space_enlarge(space);
-	space->region = 0;
+	space->arch.region = 0;
 	if (last == space)
 		last = NULL;
 }
@@ -241,49 +242,49 @@ void l4_enter_region(struct mm_struct *mm)
 bool l4_leave_region(struct mm_struct *mm)
 {
 	struct l4_space *space = l4_space_of(mm);
-	bool was_small = space->home;
+	bool was_small = space->arch.home;
 
 	if (was_small) {
 		move_out(space);
 		promotions++;
 	}
 	/* Nor are its children small. */
-	space->region = 0;
+	space->arch.region = 0;
 	mm->context.id.region = 0;
 	return was_small;
 }
 
 void l4_region_move(struct l4_space *space)
 {
-	space->moves = false;
-	if (space->home)
+	space->arch.moves = false;
+	if (space->arch.home)
 		move_out(space);
-	else if (space->region)
+	else if (space->arch.region)
 		move_in(space);
 }
 
 /* Whether a space is small that is better large, or the other way round.  If so it moves before it runs again. */
 static void look_at(struct l4_space *space)
 {
-	bool pays = space->switches >= PERIOD && space->events < PAYS * PERIOD;
+	bool pays = space->arch.switches >= PERIOD && space->arch.events < PAYS * PERIOD;
 
-	space->moves = policy == AUTO && pays != !!space->home;
-	space->events = space->switches = 0;
+	space->arch.moves = policy == AUTO && pays != !!space->arch.home;
+	space->arch.events = space->arch.switches = 0;
 }
 
 /* Counts the events since the last time as this space's.  So many without PERIOD switches do not pay. */
 static void note_events(struct l4_space *space)
 {
-	space->events += l4_events - events_before;
+	space->arch.events += l4_events - events_before;
 	events_before = l4_events;
-	if (space->events >= PAYS * PERIOD)
+	if (space->arch.events >= PAYS * PERIOD)
 		look_at(space);
 }
 
 void l4_region_tick(struct l4_space *space)
 {
 	note_events(space);
-	l4_mappings_dirty |= space->moves;
+	l4_mappings_dirty |= space->arch.moves;
 }
 
 /* Another mm is to run. */
@@ -291,14 +292,14 @@ void l4_region_switched(struct l4_space *space)
 {
 	if (space == last)
 		return;
-	if (last && last->region) {
+	if (last && last->arch.region) {
 		note_events(last);
-		if (space->region && ++space->switches == PERIOD)
+		if (space->arch.region && ++space->arch.switches == PERIOD)
 			look_at(space);
 	}
 	events_before = l4_events;
 	last = space;
-	l4_mappings_dirty |= space->moves;
+	l4_mappings_dirty |= space->arch.moves;
 }
 
 void l4_small_show(struct seq_file *m)
@@ -314,6 +315,6 @@ void arch_proc_pid_thread_features(struct seq_file *m, struct task_struct *task)
 
 	if (!mm)
 		return;
-	seq_printf(m, "L4Small:\t%lu kB\n", l4_space_of(mm)->home ? l4_space_of(mm)->region / 1024 : 0);
+	seq_printf(m, "L4Small:\t%lu kB\n", l4_space_of(mm)->arch.home ? l4_space_of(mm)->arch.region / 1024 : 0);
 	mmput(mm);
 }

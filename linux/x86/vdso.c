@@ -11,6 +11,7 @@
 #include <vdso/datapage.h>
 #include <asm/vdso/vsyscall.h>
 #include "../../../um/os-L4/l4.h"
+#include "small.h"
 #include "vdso.h"
 
 static unsigned long entry __ro_after_init = L4_VDSO_SYSCALL;

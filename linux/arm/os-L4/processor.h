@@ -79,6 +79,23 @@ static __always_inline int arch_l4_before_map(pte_t page, unsigned int *may)
 /* In assembly.  Words 3 to 7 of a message are in registers, too. */
 void arch_l4_message(struct l4_regs *regs, u32 utcb);
 
+/* All spaces stay as they were made. */
+static inline void arch_l4_space_begin(struct l4_space *space, const struct mm_id *id) { }
+static inline void arch_l4_space_end(struct l4_space *space) { }
+static inline void arch_l4_before_unmap_all(struct l4_space *space) { }
+static inline void arch_l4_before_sync(struct mm_struct *mm, struct l4_space *space, unsigned long end) { }
+static inline int arch_l4_before_run(struct l4_space *space) { return 0; }
+static inline void arch_l4_switched(struct l4_space *space) { }
+static inline bool arch_l4_page_fault(struct mm_struct *mm, unsigned long address) { return false; }
+static inline void arch_l4_interrupted(struct l4_space *space) { }
+static inline void arch_l4_note_event(void) { }
+static inline void arch_l4_show(struct seq_file *m) { }
+
+static inline unsigned long arch_l4_lookups_end(const struct l4_space *space)
+{
+	return TASK_SIZE;
+}
+
 /* Of a space for a process: the processor moves its first 32 MiB (slots.c). */
 extern u32 l4_user_place;
 #define ARCH_L4_USER_PLACE	l4_user_place

@@ -19,8 +19,6 @@
 #define SPILL_PLACES	16
 #define SPILL_STEP	(8UL << 20)
 
-u32 l4_events;
-
 /* What of this is left out, with the argument "l4_slots=pages" or "l4_slots=none": to measure what it is good for. */
 u32 l4_user_place __ro_after_init = L4_PLACE_RELOCATED;
 static bool segments __ro_after_init = true;
@@ -90,15 +88,6 @@ void arch_l4_space_deleted(struct l4_space *space)
 /* All programs have one layout. */
 void l4_set_layout(const struct elf32_hdr *elf, const struct elf32_phdr *ph, const struct file *interpreter) { }
 
-/* No space becomes small or large: the microkernel relocates all of them. */
-void l4_region_begin(struct l4_space *space, unsigned long region) { }
-void l4_region_end(struct l4_space *space) { }
-void l4_space_enlarge(struct l4_space *space) { }
-void l4_region_move(struct l4_space *space) { }
-void l4_region_switched(struct l4_space *space) { }
-void l4_region_tick(struct l4_space *space) { }
-void l4_small_show(struct seq_file *m) { }
-
 /* In /proc/PID/status: the slot, and how much lies outside. */
 void arch_proc_pid_thread_features(struct seq_file *m, struct task_struct *task)
 {
@@ -115,9 +104,4 @@ void arch_proc_pid_thread_features(struct seq_file *m, struct task_struct *task)
 	mmap_read_unlock(mm);
 	seq_printf(m, "L4Slot:\t%u\nL4Outside:\t%lu kB\n", l4_space_of(mm)->placed, outside / 1024);
 	mmput(mm);
-}
-
-bool l4_leave_region(struct mm_struct *mm)
-{
-	return false;
 }
