@@ -294,6 +294,17 @@ mod tests {
     }
 
     #[test]
+    fn a_system_gets_no_more_memory_than_the_board_has() {
+        let text = |size| {
+            format!("memory = \"640M\"\n[[component]]\nname = \"a\"\nmemory = [{{ as = \"ram\", size = \"{size}\", behind-image = true }}]\n")
+        };
+        for (size, fits) in [("384M", "160M"), ("160M", "160M"), ("100M", "100M")] {
+            let description = parse_for("versatilepb", &text(size)).expect("less is given");
+            assert_eq!((description.memory.get_ref().as_str(), description.component[0].memory[0].size.get_ref().as_str()), ("256M", fits));
+        }
+    }
+
+    #[test]
     fn names_the_line_of_an_unknown_key() {
         let message = error("[[component]]\nname = \"a\"\nprioritty = 3\n");
         assert!(message.starts_with("x.toml:3: unknown field `prioritty`") && message.ends_with("; did you mean `priority`?"), "{message}");
