@@ -296,7 +296,9 @@ mod tests {
     #[test]
     fn a_system_gets_no_more_memory_than_the_board_has() {
         let text = |size| {
-            format!("memory = \"640M\"\n[[component]]\nname = \"a\"\nmemory = [{{ as = \"ram\", size = \"{size}\", behind-image = true }}]\n")
+            format!(
+                "memory = \"640M\"\n[[component]]\nname = \"a\"\nmemory = [{{ as = \"ram\", size = \"{size}\", behind-image = true }}]\n"
+            )
         };
         for (size, fits) in [("384M", "160M"), ("160M", "160M"), ("100M", "100M")] {
             let description = parse_for("versatilepb", &text(size)).expect("less is given");

@@ -339,7 +339,7 @@ fn errors() -> Result<()> {
     let built = build::plan(Path::new("tests/systems/disk-errors.toml"), Options::default())?.carry_out()?;
     let image = &built.disks.first().context("a disk")?.image;
     let folder = image.parent().context("a folder")?;
-    forget(&image)?;
+    forget(image)?;
     // The client's blocks are in the first 2,048 sectors.
     let rule = |(kind, sector): (&str, u32)| {
         format!("[inject-error]\nevent = \"none\"\niotype = \"{kind}\"\nerrno = \"5\"\nonce = \"on\"\nsector = \"{sector}\"\n")

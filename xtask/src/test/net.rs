@@ -232,7 +232,7 @@ fn two_debians() -> Result<()> {
     const OTHER: &str = "fe80::5054:ff:fe12:3457%eth0";
     const ROUNDS: usize = 5;
     for image in ["disk.img", "disk2.img"] {
-        disk::forget(&format!("out/two-debians/{image}"))?;
+        disk::forget(format!("out/two-debians/{image}"))?;
     }
     let server = Server::start()?;
     let url = server.url(&BYTES.to_string());

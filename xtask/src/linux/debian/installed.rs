@@ -2,11 +2,13 @@
 //! The same for a processor whose programs this machine cannot run: packages are fetched and unpacked here, a Linux on the
 //! board that is emulated installs them, once.
 
-use super::super::packages::Apt;
-use super::{folder, make, sources};
+use super::tree::{make, sources};
+use crate::linux::folder;
+use crate::linux::packages::Apt;
 use crate::machine::board;
 use crate::process::run;
 use anyhow::{Context, Result};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -59,8 +61,8 @@ pub fn unpacked(image: &Path) -> Result<()> {
     let script = "linux/debian/unpack \"$@\"; mkdir -p \"$1/usr/src\"; cp -R \"$sources\"/. \"$1/usr/src\"";
     let script = format!("tree=$1 image=$2 sources=$3; shift 3; set -- \"$tree\" \"$@\"; {script}; set -- \"$tree\" \"$image\"");
     let sources = sources()?;
-    let mut arguments: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&sources, &packages];
-    arguments.extend(essential.iter().map(|name| name as &dyn AsRef<std::ffi::OsStr>));
+    let mut arguments: Vec<&dyn AsRef<OsStr>> = vec![&sources, &packages];
+    arguments.extend(essential.iter().map(|name| name as &dyn AsRef<OsStr>));
     make(image, &script, &arguments)
 }
 
