@@ -3,12 +3,11 @@
 //! operation of caches, TLBs, domains or the process identifier, of which something is noticed.
 
 use super::model::{clean, finished, run, system};
-use super::tally::Test;
+use super::tally::{Test, on_board};
 use super::{debian, dialogue, latency, linux, server, suites};
 use crate::build::{self, Built, Model, Wire};
 use crate::guest::{Guest, insert, program};
 use crate::linux::{files, packages};
-use crate::machine::board;
 use crate::machine::emulator::{Machine, batch};
 use anyhow::{Context, Result, bail, ensure};
 use model_core::Rule;
@@ -92,11 +91,6 @@ enum Found {
     By(&'static [Rule]),
     /// The system does not do what it should, which the emulator shows by itself: it has domains and process identifiers.
     InResults,
-}
-
-/// Runs a test on the ARM board.
-pub fn on_board(test: impl FnOnce() -> Result<()>) -> Result<()> {
-    board::with(board::get("versatilepb")?, test)
 }
 
 fn checker() -> Result<Model> {

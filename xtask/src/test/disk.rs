@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of Linux's disk, with each interface that the disk server drives.
 
-use super::arm::on_board;
-use super::tally::Test;
+use super::tally::{Test, on_board};
 use crate::build::{self, Options, Wire};
 use crate::description::Interface;
 use crate::guest::batch::TIMED_OUT;

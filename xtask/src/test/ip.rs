@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of native components' sockets: this machine connects by a port of its own that leads into QEMU's user network.
 
-use super::arm::on_board;
 use super::net::{bytes, checksum};
-use super::tally::Test;
+use super::tally::{Test, on_board};
 use crate::bench::ping::{Peer, Questions};
 use crate::build::{self, Built, Options, Seed, Wire};
 use crate::description::Interface;

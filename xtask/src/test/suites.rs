@@ -294,9 +294,10 @@ pub(super) fn busybox_of(system: &str, binary: Vec<Insert>) -> Result<()> {
     );
     server::native()?;
     let (here, alone) = std::thread::scope(|scope| {
-        let copy = inserts.clone();
-        let alone = scope.spawn(|| alone("busybox", copy, &script));
-        (here("busybox", system, Emulator::Qemu, inserts, &script), alone.join())
+        let (copy, board) = (inserts.clone(), board::chosen());
+        let script = &script;
+        let alone = scope.spawn(move || board::with(board, || alone("busybox", copy, script)));
+        (here("busybox", system, Emulator::Qemu, inserts, script), alone.join())
     });
     let alone = alone.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let [here, alone] = [here?, alone?].map(|text| {

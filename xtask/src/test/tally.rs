@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a test is to those that list and run it, and the counting of results.
+//! What a test is to those that list and run it, where it runs, and the counting of results.
 
+use crate::machine::board;
 use anyhow::{Result, bail};
 use std::time::Instant;
 
@@ -9,6 +10,11 @@ pub type Check = fn() -> Result<()>;
 
 /// A test: its name, and what it does.
 pub type Test = (&'static str, Check);
+
+/// Runs a test on the ARM board.
+pub fn on_board(test: impl FnOnce() -> Result<()>) -> Result<()> {
+    board::with(board::get("versatilepb")?, test)
+}
 
 /// Counts and prints results.
 #[derive(Default)]
