@@ -103,8 +103,8 @@ fn alone(name: &str, inserts: Vec<Insert>, script: &str) -> Result<String> {
     keep(name, "alone", Alone { inserts, timeout: TIMEOUT, ..Alone::default() }.run(script)?.out)
 }
 
-/// Whether the cases that passed differ just as it is known.
-fn compare(name: &str, here: &BTreeSet<String>, alone: &BTreeSet<String>, known: &BTreeSet<String>) -> Result<()> {
+/// Whether the cases that passed differ just as it is known. What was printed is in the folder `kept`.
+fn compare(name: &str, kept: &Path, here: &BTreeSet<String>, alone: &BTreeSet<String>, known: &BTreeSet<String>) -> Result<()> {
     println!("# {name}: {} cases pass on Linux alone, {} on Macadamia, {} differences are known", alone.len(), here.len(), known.len());
     let mut wrong = Vec::new();
     for case in here.symmetric_difference(alone).filter(|case| !known.contains(*case)) {
@@ -117,7 +117,7 @@ fn compare(name: &str, here: &BTreeSet<String>, alone: &BTreeSet<String>, known:
         wrong.is_empty(),
         "{}\nwhat was printed is in {1}/{name}.here and, on Linux alone, in {1}/{name}.alone",
         wrong.join("\n"),
-        folder().display()
+        kept.display()
     );
     Ok(())
 }
@@ -192,7 +192,7 @@ fn run_kselftests(name: &str, on: Emulator, pinned: &Pinned) -> Result<()> {
     };
     let alone = list.lines().filter(|case| pinned.runs.iter().any(|run| belongs(case, run))).map(String::from).collect();
     let text = here(name, SYSTEM, on, kselftest_inserts(pinned)?, &format!("{UNPACK}{RUN_LIST}"))?;
-    compare(name, &kselftest_cases(&text, &pinned.vary), &alone, &pinned.differ)
+    compare(name, &folder(), &kselftest_cases(&text, &pinned.vary), &alone, &pinned.differ)
 }
 
 /// The list of what passes on Linux alone is right, and each program that runs passes something there.
@@ -306,7 +306,7 @@ pub(super) fn busybox_of(system: &str, binary: Vec<Insert>) -> Result<()> {
         passed.cases()
     });
     ensure!(alone.len() >= LEAST_OF_BUSYBOX, "only {} cases pass on Linux alone", alone.len());
-    compare("busybox", &here, &alone, &pinned.differ)
+    compare("busybox", &folder(), &here, &alone, &pinned.differ)
 }
 
 #[cfg(test)]
@@ -323,9 +323,9 @@ mod tests {
     #[test]
     fn differences() {
         let set = |names: &[&str]| names.iter().map(|name| String::from(*name)).collect::<BTreeSet<_>>();
-        assert!(compare("x", &set(&["a"]), &set(&["a", "b"]), &set(&["b"])).is_ok());
-        assert!(compare("x", &set(&["a"]), &set(&["a", "b"]), &set(&[])).is_err());
-        assert!(compare("x", &set(&["a", "b"]), &set(&["a"]), &set(&[])).is_err());
-        assert!(compare("x", &set(&["a", "b"]), &set(&["a", "b"]), &set(&["b"])).is_err());
+        assert!(compare("x", Path::new("kept"), &set(&["a"]), &set(&["a", "b"]), &set(&["b"])).is_ok());
+        assert!(compare("x", Path::new("kept"), &set(&["a"]), &set(&["a", "b"]), &set(&[])).is_err());
+        assert!(compare("x", Path::new("kept"), &set(&["a", "b"]), &set(&["a"]), &set(&[])).is_err());
+        assert!(compare("x", Path::new("kept"), &set(&["a", "b"]), &set(&["a", "b"]), &set(&["b"])).is_err());
     }
 }
