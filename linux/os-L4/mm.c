@@ -325,8 +325,9 @@ int um_tlb_sync(struct mm_struct *mm)
 void l4_tlb_collect(struct mm_struct *mm)
 {
 	struct l4_space *space = l4_space_of(mm);
-	int err = collect(mm, true) | arch_l4_before_run(space);
+	int err = collect(mm, true);
 
+	err |= arch_l4_before_run(space);
 	if ((err || (l4_batched && !l4_is_one_page())) && (l4_map_flush() || err)) {
 		space->direct = 0;
 		force_sig(SIGKILL);

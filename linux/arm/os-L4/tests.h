@@ -14,7 +14,7 @@
 #define PSR_INTERRUPTS_OFF	0xc0
 #define PSR_SUPERVISOR_MODE	0x13
 
-/* Disconnects the MMU, through the coprocessor that has it.  Returns if nobody keeps it from that. */
+/* Reads and writes the control register of the MMU, through its coprocessor.  Returns if nobody keeps it from that. */
 static __always_inline bool arch_l4_access_device(void)
 {
 	u32 control;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The page of exception vectors, with the helpers that programs call: the microkernel's, which all can read.  Programs
- * see it in /proc/PID/maps, and debuggers through ptrace, as arch/arm/kernel/process.c has it.
+ * The page of exception vectors, with the helpers that programs call: the microkernel's, which all can read.  It is in
+ * /proc/PID/maps and in core dumps, as arch/arm/kernel/process.c has it.
  */
 #include <linux/init.h>
 #include <linux/mm.h>
