@@ -58,12 +58,10 @@ pub fn unpacked(image: &Path) -> Result<()> {
     let essential = apt.needed(ESSENTIAL)?;
     let packages = fetched(&apt, &[ESSENTIAL, &wanted].concat())?;
     eprintln!("making the disk that installs them");
-    let script = "linux/debian/unpack \"$@\"; mkdir -p \"$1/usr/src\"; cp -R \"$sources\"/. \"$1/usr/src\"";
-    let script = format!("tree=$1 image=$2 sources=$3; shift 3; set -- \"$tree\" \"$@\"; {script}; set -- \"$tree\" \"$image\"");
     let sources = sources()?;
     let mut arguments: Vec<&dyn AsRef<OsStr>> = vec![&sources, &packages];
     arguments.extend(essential.iter().map(|name| name as &dyn AsRef<OsStr>));
-    make(image, &script, &arguments)
+    make(image, "linux/debian/unpack \"$tree\" \"$@\"", &arguments)
 }
 
 /// A folder with these packages and all that they depend on.

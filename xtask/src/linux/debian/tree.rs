@@ -9,14 +9,14 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Makes an ext4 file system of what a script for the shell puts into the folder `$1`; `$3` and what follows are the script's
-/// arguments.
+/// Makes an ext4 file system of what a script for the shell puts into the folder `$tree`. It has arguments.
 pub fn make(image: &Path, script: &str, arguments: &[&dyn AsRef<OsStr>]) -> Result<()> {
     let tree = folder().join("debian");
-    let script = format!("set -e; rm -rf \"$1\"; mkdir \"$1\"; {script}; /sbin/mkfs.ext4 -q -F -d \"$1\" \"$2\"; rm -rf \"$1\"");
+    let script =
+        format!("set -e; rm -rf \"$tree\"; mkdir \"$tree\"; {script}; /sbin/mkfs.ext4 -q -F -d \"$tree\" \"$image\"; rm -rf \"$tree\"");
     // Who is not root still wants root's files on the disk.
     let mut make = Command::new("fakeroot");
-    run(make.args(["sh", "-c", &script, "sh"]).arg(tree).arg(image).args(arguments))
+    run(make.args(["sh", "-c", &script, "sh"]).args(arguments).env("tree", tree).env("image", image))
 }
 
 /// The source packages, unpacked and patched, in a folder each that has the package's name.
