@@ -7,6 +7,7 @@ mod connect;
 mod devices;
 mod disk;
 mod explain;
+mod fit;
 mod key;
 mod net;
 mod parts;
@@ -522,30 +523,6 @@ impl Description {
                 &format!("`{text}` is no size: write a multiple of 4096, as a number or with K, M or G behind it (`64K`, `2M`)"),
             )
         })
-    }
-
-    /// Asks for no more memory than the board has.
-    fn fit(&mut self, board: &Board) -> Result<()> {
-        let Some(most) = &board.most else { return Ok(()) };
-        let limit = |size: &Spanned<String>, most: &String| -> Result<Option<String>> {
-            let is_more = self.long(size)? > self.long(&spanned(most.clone()))?;
-            Ok(is_more.then(|| most.clone()))
-        };
-        let memory = limit(&self.memory, &most.memory)?;
-        let mut pieces = Vec::new();
-        for (index, component) in self.component.iter().enumerate() {
-            for (piece, _) in component.memory.iter().enumerate().filter(|(_, piece)| piece.behind_image) {
-                let less = limit(&component.memory[piece].size, &most.linux)?;
-                pieces.extend(less.map(|less| (index, piece, less)));
-            }
-        }
-        if let Some(memory) = memory {
-            *self.memory.get_mut() = memory;
-        }
-        for (component, piece, less) in pieces {
-            *self.component[component].memory[piece].size.get_mut() = less;
-        }
-        Ok(())
     }
 
     /// Index of a component.
