@@ -137,7 +137,9 @@ pub(super) fn walk() -> Result<()> {
         "tests/systems/linux-walk-reclaim.toml",
         "sleep 1000 & for i in 1 2 3; do maps 80 || exit 1; ls -l /proc | sort | grep -c i; done; kill $!",
     )?;
-    ensure!(reclaims >= 10, "tables were reclaimed {reclaims} times");
+    // A page of the microkernel has four tables of ARM.
+    let least = if board::chosen().processor == Processor::Ia32 { 10 } else { 4 };
+    ensure!(reclaims > least, "tables were reclaimed {reclaims} times");
     for how in ["page", "rights", "gone", "left", "kept", "own"] {
         let o = guest(WALK).run(&format!("echo entry-{how} > /dev/macadamia/crash-test; sleep 1; sleep 1"))?;
         let said = String::from_utf8_lossy(&o.err);
