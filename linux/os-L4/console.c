@@ -15,6 +15,11 @@
 /* The interrupt line of input, and its notification bit. */
 #define INPUT_IRQ	1
 #define RING		1024
+/*
+ * Room for the echo of all that the line discipline takes at once: a buffer of 256 bytes, of which a tab has
+ * the longest.  What finds no room is shown only when the next key is pressed.
+ */
+#define OUTPUT		(256 * 8)
 #define STACK		4096
 /* The console server's reply to a request that it refuses. */
 #define REFUSED		U32_MAX
@@ -149,7 +154,7 @@ console_initcall(console_init_early);
 
 static int __init console_init_tty(void)
 {
-	struct hvc_struct *hvc = hvc_alloc(0, INPUT_IRQ, &ops, 256);
+	struct hvc_struct *hvc = hvc_alloc(0, INPUT_IRQ, &ops, OUTPUT);
 	u32 thread;
 
 	if (IS_ERR(hvc))

@@ -203,6 +203,15 @@ fn paste() -> Result<()> {
     session.send(b"\x04")?;
     session.expect(PROMPT)?;
     command(&mut session, "seq 400 | sed 's/^/line /' | cmp - /tmp/pasted && echo wh'o'le", "\nwhole")?;
+
+    // Of an empty line the echo is longer than what was typed.
+    session.send(b"echo re'a'dy; cat > /tmp/pasted\r")?;
+    session.expect("ready")?;
+    session.send(format!("{}end\r", "\r".repeat(3000)).as_bytes())?;
+    session.expect("end\n")?;
+    session.send(b"\x04")?;
+    session.expect(PROMPT)?;
+    command(&mut session, "wc -l < /tmp/pasted", "3001")?;
     session.send(b"poweroff\r")?;
     session.end()
 }
