@@ -104,6 +104,8 @@ struct l4_space {
 /* An empty space, or NULL. */
 struct l4_space *l4_space_alloc(void);
 void l4_space_free(struct l4_space *space);
+/* Unmaps all pages.  The first few page tables of the microkernel stay. */
+int l4_space_clear(struct l4_space *space);
 /* Frees the page tables of a space that is kept.  False: there are none. */
 bool l4_spaces_shrink(void);
 

@@ -343,19 +343,17 @@ void flush_tlb_all(void) { }
  */
 void flush_tlb_mm(struct mm_struct *mm)
 {
-	struct l4_space *space = l4_space_of(mm);
-
 	if (!IS_ENABLED(CONFIG_UML_VIRTUAL_CACHES))
 		return;
 	if (atomic_read(&mm->mm_users)) {
 		um_tlb_sync(mm);
 		return;
 	}
-	/* Its pages are about to be freed.  What was written to them is still cached by its addresses. */
-	l4_unmap_all(space);
-	space->tables = 0;
-	space->more = false;
-	space->last = space->table;
+	/*
+	 * Its pages are about to be freed.  What was written to them is still cached by its addresses.  Unmapping cannot
+	 * fail.
+	 */
+	l4_space_clear(l4_space_of(mm));
 }
 
 /* l4_map_flush() has reported more. */

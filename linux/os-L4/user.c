@@ -72,10 +72,10 @@ struct l4_space *l4_space_alloc(void)
 	return NULL;
 }
 
-/* Unmaps all pages.  The first few page tables stay. */
-static int space_clear(struct l4_space *space)
+int l4_space_clear(struct l4_space *space)
 {
 	struct l4_table *t;
+	u32 used = 0;
 	int err = 0;
 
 	if (space->more) {
@@ -84,6 +84,11 @@ static int space_clear(struct l4_space *space)
 		space->tables = 0;
 		space->more = false;
 	}
+	for (t = space->table; t < space->table + space->tables; t++)
+		used |= t->used;
+	/* Nothing was mapped since the last time. */
+	if (!used)
+		return err;
 	t = space->table;
 	while (t < space->table + space->tables) {
 		u32 in = l4_mapped_in(space, t->base);
@@ -120,7 +125,7 @@ bool l4_spaces_shrink(void)
 
 void l4_space_free(struct l4_space *space)
 {
-	if (reuse && spaces_cached < CACHE_SPACES && !space_clear(space)) {
+	if (reuse && spaces_cached < CACHE_SPACES && !l4_space_clear(space)) {
 		space_cache[spaces_cached++] = space;
 		return;
 	}
