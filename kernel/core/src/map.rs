@@ -342,14 +342,17 @@ impl<P: Port> Kernel<P> {
     fn write_leaves(&mut self, owner: Owner, table: Ref<Table>, range: Range<UserAddr>, first: Leaf) -> bool {
         let leaves = Self::leaves(&range);
         let entry = P::Format::leaf(first);
-        let mut others = false;
+        let (mut others, mut replaced) = (false, false);
         let mut page = entry;
         for old in self.pool[table].entries::<P::Format>().get(leaves.clone()).unwrap_or_default() {
-            others |= !P::Format::is_empty(*old) && *old != page;
+            if !P::Format::is_empty(*old) && *old != page {
+                others = true;
+                replaced |= !P::Format::is_same_page(*old, page);
+            }
             page = P::Format::next(page);
         }
         if others {
-            self.before(owner, range, Change::Replace);
+            self.before(owner, range, if replaced { Change::Replace } else { Change::Protect(first.rights) });
         }
         self.write_entries(table, leaves, |entries| fill_pages::<P::Format>(entries, entry));
         others

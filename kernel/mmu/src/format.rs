@@ -87,6 +87,12 @@ pub trait Format {
     fn next(entry: Self::Entry) -> Self::Entry;
     /// What an entry of a leaf table says; `None` if it is empty.
     fn decode(entry: Self::Entry) -> Option<Leaf>;
+    /// Whether two entries of a leaf table have the same page, by the same attributes, with whatever rights.
+    #[must_use]
+    fn is_same_page(one: Self::Entry, other: Self::Entry) -> bool {
+        let page = |entry| Self::decode(entry).map(|leaf| (leaf.physical, leaf.attributes));
+        page(one) == page(other)
+    }
     /// An entry of a higher level that names a table.
     fn table(physical: PhysAddr) -> Self::Entry;
     /// The table that an entry of a higher level names, and whether it is a Segment's.
