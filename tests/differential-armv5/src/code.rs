@@ -14,7 +14,7 @@ pub const CARRY: u32 = 1 << 29;
 /// The instructions that set flags between `swi_entry` and `slower`, in their order: the name of a test, and the flags with which it would be
 /// passed. Of T9 and R3 the last ones look at partner and handler. Some are no tests: they say whether the process identifier is written,
 /// which way a tree is searched, whether an alien executes Thumb, and (A1) whether there is need to look for A3, which no other thread passes.
-pub const TESTS: [Option<(&str, u32)>; 82] = [
+pub const TESTS: [Option<(&str, u32)>; 110] = [
     Some(("T1", ZERO)),
     Some(("T2 of call", ZERO)),
     Some(("T3", 0)),
@@ -40,7 +40,8 @@ pub const TESTS: [Option<(&str, u32)>; 82] = [
     Some(("M3, none", 0)),
     Some(("M3", ZERO)),
     Some(("M4", ZERO)),
-    Some(("M4, bytes", 0)),
+    Some(("M4, start", CARRY)),
+    Some(("M4, end", 0)),
     Some(("M4, page", ZERO)),
     Some(("M5", 0)),
     // M5: a Space it may be, or a Segment.
@@ -53,7 +54,35 @@ pub const TESTS: [Option<(&str, u32)>; 82] = [
     Some(("M6, table", ZERO)),
     Some(("M7", 0)),
     None,
-    Some(("M8", ZERO)),
+    // M8: the simulated port has no copies.
+    None,
+    Some(("M6, end", 0)),
+    None,
+    Some(("M1, bytes", ZERO | CARRY)),
+    // M9: nothing is there; then what ends the way, and the search in the tree.
+    None,
+    None,
+    None,
+    None,
+    // Of several pages: there may be more, but it would take long.
+    None,
+    Some(("M9, several", ZERO)),
+    None,
+    None,
+    None,
+    // In the place of another: of a Segment, and its places.
+    None,
+    Some(("M9, attached", 0)),
+    None,
+    None,
+    None,
+    Some(("M9, one address", ZERO)),
+    None,
+    None,
+    None,
+    // The same entry, the same page, which may be written, and the loops.
+    None,
+    None,
     None,
     None,
     None,
@@ -65,7 +94,12 @@ pub const TESTS: [Option<(&str, u32)>; 82] = [
     Some(("R3 of map_run, handler", ZERO)),
     Some(("R4 of map_run", ZERO)),
     Some(("R5 of map_run", ZERO)),
-    Some(("M1 of map_run, bytes", ZERO)),
+    Some(("M1 of map", ZERO)),
+    Some(("M1 of map, count", ZERO)),
+    // P1: as M6.
+    None,
+    Some(("P2", 0)),
+    Some(("P3", ZERO)),
     Some(("F1", ZERO)),
     Some(("F2", 0)),
     None,

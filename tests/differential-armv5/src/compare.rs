@@ -2,20 +2,21 @@
 //! What must be the same, and what nobody will ever read again.
 
 use crate::code::Code;
-use crate::machine::{Machine, REGISTERS};
+use crate::machine::{Machine, Maintained, Maintenance, REGISTERS};
 use crate::scenario::{ARGUMENTS, Host};
+use abi::arch::armv5::layout::SLOT_BYTES;
+use abi::{PAGE_SIZE, Rights};
 use anyhow::{Context, Result, ensure};
 use arch_host::POOL_BASE;
 use armv5_context::{hw, word};
 use core::mem::offset_of;
 use core::ops::Range;
 use kcore::fault::EVENT_WORDS;
-use kcore::port::CONTEXT_WORDS;
+use kcore::port::{CONTEXT_WORDS, Change};
 use kcore::thread::{ANCHOR, BYTES, gate};
-use kcore::{Cpu, Kernel, Scheduler, Thread};
-use mmu::armv5::bits;
+use kcore::{Cpu, Kernel, Scheduler, Space, Thread};
 use pool::{Link, Ref};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the portable kernel found, beside its registers.
 pub struct Before {
@@ -54,7 +55,8 @@ pub struct Outcome {
     pid: u32,
     pid_writes: u32,
     had: Noted,
-    cleaned: (Vec<u32>, bool),
+    maintained: Vec<Maintained>,
+    order: Vec<u32>,
 }
 
 impl Outcome {
@@ -69,15 +71,56 @@ impl Outcome {
             pid: machine.pid,
             pid_writes: machine.pid_writes,
             had,
-            cleaned: machine.cleaned.clone(),
+            maintained: machine.maintained.clone(),
+            order: machine.order().to_vec(),
         })
     }
 
-    /// Whether the lines that it wrote back, and waited for, are those that have to be: of the entry of a table, if it mapped a page.
-    pub fn has_cleaned(&self, maps: bool) -> bool {
-        let (lines, has_waited) = &self.cleaned;
-        let is_entry = |at: &u32| self.written.get(at).is_some_and(|entry| entry & bits::TYPE == bits::SMALL);
-        lines.len() == usize::from(maps) && lines.iter().all(is_entry) && *has_waited
+    /// Caches and TLB are told of all that the portable kernel has announced, and of entries that are written, in an order in which
+    /// nothing is lost.
+    fn has_maintained(&self, kernel: &Kernel<Host>) -> Result<()> {
+        let of = |what: Maintenance| self.maintained.iter().filter(move |done| done.what == what);
+        let entries: Vec<usize> = (0..self.order.len()).filter(|at| kernel.port.walker.contains_key(&page_of(self.order[*at]))).collect();
+        let (first, last) = (entries.first().copied().unwrap_or(usize::MAX), entries.last().copied().unwrap_or(0));
+        // Pages that change, and how their lines do.
+        let mut pages = BTreeMap::new();
+        for (part, change) in &kernel.port.announced {
+            let (space, range) = part.as_ref().context("the portable kernel announced all")?;
+            let needs: &[Maintenance] = match change {
+                Change::Remove | Change::Replace => &[Maintenance::Clean, Maintenance::Drop, Maintenance::DropCode],
+                Change::Protect(rights) if rights.contains(Rights::WRITE) => &[],
+                Change::Protect(_) => &[Maintenance::Clean],
+            };
+            pages.insert(relocated(kernel, *space, range.start.0), needs);
+        }
+        for (page, needs) in &pages {
+            for line in (*page..page + PAGE_SIZE).step_by(LINE as usize) {
+                let is_done = |what: &Maintenance| of(*what).any(|done| done.address == line && done.writes <= first);
+                ensure!(needs.iter().all(is_done), "line {line:#x} has not gone: {needs:?}");
+            }
+            ensure!(
+                needs.len() < 2 || of(Maintenance::DropBranches).any(|done| done.writes <= first),
+                "branches are predicted by {page:#x}"
+            );
+            ensure!(of(Maintenance::Drain).any(|done| done.writes == first), "lines of {page:#x} are not in memory before the entry is");
+        }
+        let lines = [Maintenance::Clean, Maintenance::Drop, Maintenance::DropCode].into_iter().flat_map(of);
+        for done in lines.filter(|done| !pages.contains_key(&page_of(done.address))) {
+            let is_entry = entries.iter().any(|at| line_of(self.order[*at]) == line_of(done.address));
+            ensure!(is_entry && done.what == Maintenance::Clean && done.writes > last, "a line of {:#x} went", done.address);
+        }
+        for at in &entries {
+            let is_done = |done: &Maintained| line_of(done.address) == line_of(self.order[*at]) && done.writes > last;
+            ensure!(of(Maintenance::Clean).any(is_done), "the entry of a table is not in memory");
+        }
+        ensure!(entries.is_empty() || of(Maintenance::Drain).any(|done| done.writes > last), "nobody waits until entries are in memory");
+        let invalid: BTreeSet<u32> =
+            kernel.port.invalidated.iter().map(|(space, range)| relocated(kernel, *space, range.start.0)).collect();
+        for what in [Maintenance::Flush, Maintenance::FlushCode] {
+            let flushed: BTreeSet<u32> = of(what).filter(|done| done.writes > last).map(|done| done.address).collect();
+            ensure!(flushed == invalid && of(what).count() == invalid.len(), "{what:?} of {flushed:x?} in place of {invalid:x?}");
+        }
+        Ok(())
     }
 
     /// Whether the process identifier is another one.
@@ -107,6 +150,23 @@ impl Outcome {
         ensure!(*dirty == self.had.dirty | words[hw::DACR], "the domains that were open are said to be {dirty:#x}");
         Ok(())
     }
+}
+
+/// Bytes of a cache's line.
+const LINE: u32 = 32;
+
+const fn line_of(address: u32) -> u32 {
+    address & !(LINE - 1)
+}
+
+const fn page_of(address: u32) -> u32 {
+    address & !(PAGE_SIZE - 1)
+}
+
+/// The address that caches and TLB know a space's by.
+fn relocated(kernel: &Kernel<Host>, space: u32, address: u32) -> u32 {
+    let pid = kernel.pool[Ref::<Space>::new(space)].hw[hw::PID];
+    if address < SLOT_BYTES && pid & hw::INDIFFERENT == 0 { address | pid } else { address }
 }
 
 /// A thread's registers in the order of a user's.
@@ -144,7 +204,7 @@ pub fn compare(kernel: &mut Kernel<Host>, before: &Before, me: Ref<Thread>, outc
     outcome.runs(kernel, code, &[code.places.cpu + offset_of!(Cpu, current) as u32, THREAD_POINTER], unknown)?;
     ensure!(kernel.sched == before.sched, "the ready queues or the slice are {:?}", kernel.sched);
     ensure!(kernel.port.timer.is_none(), "the portable kernel programmed the timer");
-    ensure!(kernel.port.invalidated.is_empty(), "the portable kernel dropped translations");
+    outcome.has_maintained(kernel)?;
     let mut assembly = before.pool.clone();
     let mut portable = kernel.pool.bytes_at(POOL_BASE, kernel.pool.bytes()).to_vec();
     for (address, value) in outcome.written.iter().filter(|(at, _)| at.wrapping_sub(POOL_BASE) < kernel.pool.bytes()) {

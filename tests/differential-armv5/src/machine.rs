@@ -11,7 +11,7 @@ use armv4t_emu::{Cpu, Memory, Mode, reg};
 use std::collections::BTreeMap;
 
 /// More than this is a loop.
-const MOST_STEPS: u32 = 300;
+const MOST_STEPS: u32 = 2000;
 /// Registers of a user: r0 to r12, sp, lr, pc, cpsr.
 pub const REGISTERS: usize = 17;
 /// Where the status is among them.
@@ -30,6 +30,8 @@ pub enum Exit {
 struct Words<'a> {
     before: &'a dyn Fn(u32) -> Option<u32>,
     written: BTreeMap<u32, u32>,
+    /// Addresses of what was written, in their order.
+    order: Vec<u32>,
     /// An access where nothing is.
     missing: Option<u32>,
 }
@@ -68,7 +70,10 @@ impl Memory for Words<'_> {
     }
     fn w32(&mut self, address: u32, value: u32) {
         match self.get(address) {
-            Some(_) => drop(self.written.insert(address, value)),
+            Some(_) => {
+                self.written.insert(address, value);
+                self.order.push(address);
+            }
             None => self.miss(address),
         }
     }
@@ -93,6 +98,36 @@ const fn is_known(instruction: u32) -> bool {
     }
 }
 
+/// An operation on caches or TLB.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Maintenance {
+    /// A line of data is written back.
+    Clean,
+    /// And dropped.
+    Drop,
+    /// A line of instructions is dropped.
+    DropCode,
+    /// What branches are predicted by is.
+    DropBranches,
+    /// All writes are waited for.
+    Drain,
+    /// A translation of data is dropped.
+    Flush,
+    /// One of instructions is.
+    FlushCode,
+}
+
+/// One that was done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Maintained {
+    /// Which.
+    pub what: Maintenance,
+    /// An address of the line or the page.
+    pub address: u32,
+    /// How many words were written before.
+    pub writes: usize,
+}
+
 /// A processor in supervisor mode, and the memory it sees.
 pub struct Machine<'a> {
     cpu: Cpu,
@@ -105,8 +140,8 @@ pub struct Machine<'a> {
     pub pid_writes: u32,
     /// Status and address of a fault.
     pub fault: [u32; 2],
-    /// The lines that were cleaned, by an address in each; and whether that was waited for.
-    pub cleaned: (Vec<u32>, bool),
+    /// What was done to caches and TLB.
+    pub maintained: Vec<Maintained>,
     /// The tests that were made, by their number.
     pub tests: Vec<usize>,
     /// The instructions that were executed, and whether their conditions were met.
@@ -122,23 +157,23 @@ impl<'a> Machine<'a> {
         cpu.reg_set(Mode::Supervisor, reg::SP, stack);
         cpu.reg_set(Mode::Supervisor, reg::LR, user[15]);
         cpu.reg_set(Mode::Supervisor, reg::SPSR, user[CPSR]);
-        let words = Words { before, written: BTreeMap::new(), missing: None };
-        Self {
-            cpu,
-            words,
-            dacr: None,
-            pid,
-            pid_writes: 0,
-            fault: [0; 2],
-            cleaned: (Vec::new(), true),
-            tests: Vec::new(),
-            steps: Vec::new(),
-        }
+        let words = Words { before, written: BTreeMap::new(), order: Vec::new(), missing: None };
+        Self { cpu, words, dacr: None, pid, pid_writes: 0, fault: [0; 2], maintained: Vec::new(), tests: Vec::new(), steps: Vec::new() }
     }
 
     /// The word at an address.
     pub fn word(&self, address: u32) -> Option<u32> {
         self.words.get(address)
+    }
+
+    /// The addresses of words that were written, in their order.
+    pub fn order(&self) -> &[u32] {
+        &self.words.order
+    }
+
+    fn maintain(&mut self, what: Maintenance, register: u8) {
+        let address = self.cpu.reg_get(Mode::Supervisor, register);
+        self.maintained.push(Maintained { what, address, writes: self.words.order.len() });
     }
 
     /// Words that were written, by address.
@@ -182,13 +217,14 @@ impl<'a> Machine<'a> {
             0x0e15_0f10 => self.cpu.reg_set(Mode::Supervisor, rd, self.fault[0]),
             // mrc p15, 0, rd, c6, c0, 0
             0x0e16_0f10 => self.cpu.reg_set(Mode::Supervisor, rd, self.fault[1]),
-            // mcr p15, 0, rd, c7, c10, 1
-            0x0e07_0f3a => {
-                self.cleaned.0.push(value(&self.cpu, rd));
-                self.cleaned.1 = false;
-            }
-            // mcr p15, 0, rd, c7, c10, 4
-            0x0e07_0f9a => self.cleaned.1 = true,
+            // mcr p15, 0, rd, ...: c7, c10, 1; c7, c6, 1; c7, c5, 1; c7, c5, 6; c7, c10, 4; c8, c6, 1; c8, c5, 1
+            0x0e07_0f3a => self.maintain(Maintenance::Clean, rd),
+            0x0e07_0f36 => self.maintain(Maintenance::Drop, rd),
+            0x0e07_0f35 => self.maintain(Maintenance::DropCode, rd),
+            0x0e07_0fd5 => self.maintain(Maintenance::DropBranches, rd),
+            0x0e07_0f9a => self.maintain(Maintenance::Drain, rd),
+            0x0e08_0f36 => self.maintain(Maintenance::Flush, rd),
+            0x0e08_0f35 => self.maintain(Maintenance::FlushCode, rd),
             // msr spsr_cxsf, rm
             _ if instruction & 0x0fff_fff0 == 0x016f_f000 => {
                 let status = value(&self.cpu, rm);

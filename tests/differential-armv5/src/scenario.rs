@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random systems of threads, and what their threads may do next.
 
-use abi::frame;
+use abi::frame::{self, vector as named};
 use abi::utcb::{SLOT_SIZE, Utcb};
 use abi::{Error, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag, USER_END};
 use arch_host::{boot_with, slot};
@@ -12,7 +12,8 @@ use kcore::space::HEADER_BYTES;
 use kcore::thread::{SEQUENCE, gate};
 use kcore::{Kernel, Memory, Region, Segment, Slot, Space, Thread, attach};
 use mmu::fass::client;
-use pool::Ref;
+use pool::{Link, Ref};
+use std::cell::Cell;
 
 /// The machine whose memory the assembly gets: ARMv5's registers and translation tables.
 pub type Host = arch_host::Host<Armv5, mmu::armv5::Armv5>;
@@ -29,9 +30,11 @@ const MEMORIES: u32 = 4;
 /// Behind the spaces, Segments.
 const SEGMENTS: usize = 2;
 /// Bytes of the smaller memories, and of the range of addresses where pages are mapped.
-const BYTES: u32 = 16 * PAGE_SIZE;
-/// That range, in the middle of a table.
-const RANGE: u32 = 0x5010_0000;
+const BYTES: u32 = 40 * PAGE_SIZE;
+/// That range, in the middle of a table: in some systems where addresses are relocated, in the others above.
+const RANGES: [u32; 2] = [0x0090_0000, 0x5010_0000];
+/// Where Segments are attached, elsewhere.
+const PLACES: [u32; 2] = [0x0100_0000, 0x6000_0000];
 /// Aliens: their selectors follow those of all native threads.
 const ALIENS: usize = 3;
 /// Words of the contract's system calls that travel in registers, with the tag and `a0`.
@@ -44,6 +47,8 @@ pub struct Scenario {
     root: Ref<Space>,
     /// Selectors in the root server's table.
     found: Found,
+    /// The record that was made last, and by whom.
+    last: Cell<Option<(Link<Space>, [u32; 4])>>,
 }
 
 /// Selectors in the root server's table.
@@ -52,16 +57,37 @@ struct Found {
     memories: Vec<u32>,
     /// Of spaces of native threads and of aliens, and of Segments.
     owners: Vec<u32>,
+    /// Where pages are mapped.
+    range: u32,
 }
 
-/// An access to data that fails.
+/// An access that fails.
 pub struct Fault {
     /// What the processor says of it.
     pub status: u32,
     /// See `status`.
     pub address: u32,
-    /// The instruction.
-    pub instruction: u32,
+    /// Which one.
+    pub access: Access,
+}
+
+/// What fails.
+#[derive(Clone, Copy)]
+pub enum Access {
+    /// This instruction.
+    Data(u32),
+    /// To fetch it.
+    Fetch,
+}
+
+impl Access {
+    /// The entry code's number.
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::Data(_) => named::PAGE_FAULT,
+            Self::Fetch => named::BREAKPOINT,
+        }
+    }
 }
 
 /// Status of a fault: the entry of a coarse table is empty.
@@ -71,7 +97,7 @@ pub const MISSING: u32 = 7;
 pub enum Event {
     /// The running thread executes `swi` with these in r0 to r9.
     Swi([u32; ARGUMENTS]),
-    /// Its access to data fails.
+    /// Its access fails.
     Abort(Fault),
     /// The timer interrupts.
     Tick,
@@ -146,11 +172,12 @@ fn populate(kernel: &mut Kernel<Host>, rng: &mut Rng) -> Found {
         threads.push(badged);
     }
     let segments: Vec<u32> = (0..SEGMENTS).map(|_| fresh()).collect();
+    let range = RANGES[rng.usize(..2)];
     for segment in &segments {
-        call(kernel, Op::CreateSegment, [slot::QUOTA, RANGE.next_multiple_of(TABLE_SPAN) + TABLE_SPAN, *segment, 0]);
+        call(kernel, Op::CreateSegment, [slot::QUOTA, range.next_multiple_of(TABLE_SPAN) + TABLE_SPAN, *segment, 0]);
     }
-    let memories = give_memory(kernel, &spaces, &aliens, &segments, &mut fresh, rng);
-    Found { threads, memories, owners: [spaces, aliens, segments].concat() }
+    let memories = give_memory(kernel, &spaces, &aliens, &segments, &mut fresh, (range, rng));
+    Found { threads, memories, owners: [spaces, aliens, segments].concat(), range }
 }
 
 /// Three parts of the RAM and a device's registers: the other spaces get them and the spaces, and mostly a page of each is mapped, in the
@@ -162,7 +189,7 @@ fn give_memory(
     aliens: &[u32],
     segments: &[u32],
     fresh: &mut impl FnMut() -> u32,
-    rng: &mut Rng,
+    (range, rng): (u32, &mut Rng),
 ) -> Vec<u32> {
     let me = kernel.current().expect("the root server runs");
     let set_words = |kernel: &mut Kernel<Host>, first: u32, words: &[u32]| {
@@ -197,14 +224,14 @@ fn give_memory(
             set_words(kernel, 0, &MapRecord::new(MapRecord::MAP, segment, 0, memories[1], 0, PAGE_SIZE, Rights::READ).0);
             call(kernel, Op::Map, [1, 0, 0, 0]);
             // Where pages are mapped, or elsewhere.
-            let place = (RANGE & !(TABLE_SPAN - 1)) + rng.u32(..2) * 4 * TABLE_SPAN;
+            let place = (range & !(TABLE_SPAN - 1)) + rng.u32(..2) * 32 * TABLE_SPAN;
             call(kernel, Op::Attach, [*space, place, segment, Rights::RWX.0]);
-            if place < RANGE {
+            if place < range {
                 continue;
             }
         }
         if rng.u32(..16) == 0 {
-            let table = RANGE & !(TABLE_SPAN - 1);
+            let table = range & !(TABLE_SPAN - 1);
             for (at, (address, memory, bytes)) in
                 (0..).step_by(4).zip([(table, slot::RAM, TABLE_SPAN), (table + TABLE_SPAN, memories[1], PAGE_SIZE)])
             {
@@ -217,10 +244,17 @@ fn give_memory(
             if rng.u32(..8) == 0 {
                 continue;
             }
-            let address = RANGE + rng.u32(..BYTES / PAGE_SIZE) * PAGE_SIZE;
+            let address = range + rng.u32(..BYTES / PAGE_SIZE) * PAGE_SIZE;
             set_words(kernel, 0, &MapRecord::new(MapRecord::MAP, *space, address, *memory, 0, PAGE_SIZE, Rights::READ).0);
             call(kernel, Op::Map, [1, 0, 0, 0]);
         }
+    }
+    // The first Segment is attached to two spaces at most, at one address or at two, the second to one.
+    let mut others: Vec<u32> = spaces[1..].iter().chain(aliens).copied().collect();
+    rng.shuffle(&mut others);
+    for (number, space) in others.iter().take(rng.usize(..4)).enumerate() {
+        let place = if range == RANGES[0] { PLACES[rng.usize(..2)] } else { PLACES[1] };
+        call(kernel, Op::Attach, [*space, place, segments[number / 2], Rights::RWX.0]);
     }
     let root = kernel.pool[me].space.get().expect("in its space");
     let object = |kernel: &Kernel<Host>, selector: u32| kernel.pool[Space::slot(root, selector)];
@@ -272,7 +306,7 @@ impl Scenario {
         }
         arch_host::set_arguments::<Armv5>(&mut kernel.pool[me], [Tag::new(Op::Receive, 0, 0).0, 0, 0, 0, 0]);
         kernel.system_call();
-        Self { kernel, root, found }
+        Self { kernel, root, found, last: Cell::new(None) }
     }
 
     /// A random event; mostly one that the fast path is made for.
@@ -291,8 +325,8 @@ impl Scenario {
         }
         self.others_act(me, rng);
         Some(match rng.u32(..32) {
-            0..=6 => Event::Abort(self.fault(me, rng)),
-            7 => Event::Tick,
+            0..=8 => Event::Abort(self.fault(me, rng)),
+            9 => Event::Tick,
             _ => {
                 let mut registers = self.system_call(me, rng);
                 if registers[0] == Tag::new(Op::Run, 0, 0).0 && rng.bool() {
@@ -302,20 +336,28 @@ impl Scenario {
                         let aliens: Vec<_> = all(&self.kernel).into_iter().filter(|t| self.kernel.pool[*t].is_alien()).collect();
                         registers[1] = self.kernel.pool[aliens[rng.usize(..aliens.len())]].handle;
                     }
-                    let bytes = if rng.u32(..16) == 0 { rng.u32(..3) * PAGE_SIZE } else { PAGE_SIZE };
-                    let [a, b, c] = self.page(me, rng);
-                    let at = self.kernel.pool[me].utcb;
-                    self.kernel.pool.bytes_mut(at, 16).copy_from_slice(bytemuck::cast_slice(&[a, b, c, bytes]));
+                    self.write_record(me, rng);
+                } else if rng.u32(..8) == 0 {
+                    (registers[0], registers[1]) = (Tag::new(Op::Map, rng.u32(..64) / 63, 0).0, 1 + rng.u32(..24) / 22);
+                    self.write_record(me, rng);
                 }
                 Event::Swi(registers)
             }
         })
     }
 
+    /// A record in a thread's UTCB.
+    fn write_record(&mut self, me: Ref<Thread>, rng: &mut Rng) {
+        let (at, record) = (self.kernel.pool[me].utcb, self.record(me, rng));
+        self.kernel.pool.bytes_mut(at, size_of_val(&record) as u32).copy_from_slice(bytemuck::cast_slice(&record));
+    }
+
     /// A fault of this thread, mostly for a page that is not there.
     fn fault(&self, me: Ref<Thread>, rng: &mut Rng) -> Fault {
         let pool = &self.kernel.pool;
-        let Some(words) = pool[me].space.get().map(|space| pool[space].hw) else { return Fault { status: 0, address: 0, instruction: 0 } };
+        let Some(words) = pool[me].space.get().map(|space| pool[space].hw) else {
+            return Fault { status: 0, address: 0, access: Access::Fetch };
+        };
         let open: Vec<u32> = (0..16).filter(|domain| words[hw::DACR] & client(*domain) != 0).collect();
         let domain = match rng.u32(..8) {
             0 => rng.u32(..16),
@@ -323,28 +365,32 @@ impl Scenario {
             _ => open[rng.usize(..open.len())],
         };
         let kind = if rng.u32(..8) == 0 { [1, 5, 8, 9, 0xb, 0xd, 0xf][rng.usize(..7)] } else { MISSING };
-        let address = if rng.bool() { RANGE + rng.u32(..BYTES) } else { rng.u32(..) };
+        let address = if rng.bool() { self.found.range + rng.u32(..BYTES) } else { rng.u32(..) };
         // Loads and stores of words, bytes and several words, and others.
-        let class = if rng.u32(..4) == 0 { rng.u32(..8) } else { rng.u32(2..5) };
+        let class = if rng.u32(..8) == 0 { rng.u32(..8) } else { rng.u32(2..5) };
         let instruction = rng.u32(..) & !(7 << 25) | class << 25;
         // Bits of an extra load or store.
         let instruction = if class == 0 { instruction | 0x90 } else { instruction };
-        Fault { status: domain << 4 | kind, address, instruction }
+        Fault { status: domain << 4 | kind, address, access: if rng.u32(..5) == 0 { Access::Fetch } else { Access::Data(instruction) } }
     }
 
-    /// Words of a record of one page, which can often be mapped.
-    fn page(&self, me: Ref<Thread>, rng: &mut Rng) -> [u32; 3] {
+    /// A record that can often be mapped, of one page mostly.
+    fn record(&self, me: Ref<Thread>, rng: &mut Rng) -> [u32; 4] {
         let (memories, owners) = if self.kernel.pool[me].space.is(self.root) {
             (self.found.memories.clone(), self.found.owners.clone())
         } else {
             let first = PEERS + 1 + MEMORIES;
             ((PEERS + 1..first).collect(), (first..first + (SPACES + SEGMENTS) as u32).collect())
         };
-        let page = |rng: &mut Rng| rng.u32(..BYTES / PAGE_SIZE) * PAGE_SIZE;
+        let pages = match rng.u32(..16) {
+            0 => 1 + rng.u32(..BYTES / PAGE_SIZE),
+            1..=3 => 2 + rng.u32(..3),
+            _ => 1,
+        };
         let odd = |rng: &mut Rng, usual: u32| match rng.u32(..64) {
             0 => rng.u32(..),
             1 => 0,
-            2 => rng.u32(..32) * PAGE_SIZE,
+            2 => rng.u32(..2 * BYTES / PAGE_SIZE) * PAGE_SIZE,
             _ => usual,
         };
         let [memory, owner] = [memories, owners].map(|all| {
@@ -353,16 +399,38 @@ impl Scenario {
             let usual = if rng.u32(..24) == 0 { rng.u32(1..PEERS + MEMORIES + SPACES as u32) } else { usual };
             odd(rng, usual)
         });
-        let [address, offset] = [RANGE, 0].map(|base| {
-            let usual = base + page(rng);
+        let range = self.found.range;
+        let [address, offset] = [range, 0].map(|base| {
+            let usual = base + rng.u32(..=BYTES / PAGE_SIZE - pages) * PAGE_SIZE;
             odd(rng, usual)
         });
-        // The simulated port has its part of a space at the start, ARM's at the end.
-        let address = if rng.u32(..48) == 0 { USER_END + rng.u32(..BYTES) } else { address.max(TABLE_SPAN) };
+        // The last of several pages is behind the end.
+        let offset = if pages > 1 && rng.u32(..8) == 0 { BYTES - (pages - 1) * PAGE_SIZE } else { offset };
+        let address = match rng.u32(..48) {
+            // The simulated port has its part of a space at the start, ARM's at the end.
+            0 => USER_END + rng.u32(..BYTES),
+            // It goes on in the next table, or nearly.
+            1 => range.next_multiple_of(TABLE_SPAN) - (1 + rng.u32(..pages)) * PAGE_SIZE,
+            _ => address.max(TABLE_SPAN),
+        };
         let op = if rng.u32(..24) == 0 { rng.u32(..4) } else { MapRecord::MAP };
         let rights = if rng.u32(..16) == 0 { rng.u32(..64) * rng.u32(..2) } else { rng.u32(1..8) };
-        let [selectors, address, offset, _] = MapRecord::new(op, owner, address, memory, offset, PAGE_SIZE, Rights(rights)).0;
-        [selectors, address | (rng.u32(..24) / 23) << 6, offset | (rng.u32(..24) / 23) << rng.u32(..12)]
+        let bytes = match rng.u32(..48) {
+            0 => 0,
+            1 => rng.u32(..),
+            _ => pages * PAGE_SIZE,
+        };
+        let space = self.kernel.pool[me].space;
+        let record = match self.last.get() {
+            // The same with another right.
+            Some((by, [selectors, what, offset, bytes])) if by == space && rng.u32(..8) == 0 => {
+                [selectors, what & !7 | 1 | rng.u32(..8), offset, bytes]
+            }
+            _ => MapRecord::new(op, owner, address, memory, offset, bytes, Rights(rights)).0,
+        };
+        self.last.set(Some((space, record)));
+        let [selectors, what, offset, bytes] = record;
+        [selectors, what | (rng.u32(..24) / 23) << 6, offset | (rng.u32(..24) / 23) << rng.u32(..12), bytes]
     }
 
     /// What other threads have done about aliens and handlers meanwhile, which takes many events.
@@ -470,7 +538,7 @@ impl Scenario {
             let op = if rng.u32(..5) == 0 { Op::ReplyWait } else { Op::MapReplyWait };
             let tag = if rng.u32(..16) == 0 { tag(op) } else { plain(op) };
             registers[..2].copy_from_slice(&[tag, handle]);
-            registers[2..5].copy_from_slice(&self.page(me, rng));
+            registers[2..5].copy_from_slice(&self.record(me, rng)[..3]);
             return registers;
         }
         let head = match rng.u32(..100) {

@@ -4,7 +4,7 @@
 use crate::code::{Code, Executed, TESTS};
 use crate::compare::{Before, Noted, Outcome, THREAD_POINTER, compare};
 use crate::machine::{CPSR, Exit, Machine, REGISTERS};
-use crate::scenario::{Event, Fault, Host, MISSING};
+use crate::scenario::{Access, Event, Fault, Host, MISSING};
 use abi::arch::armv5::layout::SLOT_BYTES;
 use abi::frame::{USER_FLAGS, fault as named_fault, vector as named};
 use abi::{Op, Rights, Tag, USER_END, UserAddr};
@@ -13,7 +13,9 @@ use arch_host::POOL_BASE;
 use armv5_context::{THUMB, USER_MODE, abort, hw, restart_helper, vector, word};
 use fastrand::Rng;
 use kcore::thread::ANCHOR;
-use kcore::{Cpu, Kernel, Port, Space, Thread};
+use kcore::{Cpu, Kernel, Port, Space, Table, Thread};
+use mmu::Format;
+use mmu::armv5::Armv5;
 use mmu::fass::client;
 use pool::Ref;
 use std::collections::BTreeMap;
@@ -45,6 +47,12 @@ pub struct Tally {
     pub map_replies: u64,
     /// `map_run` by the fast path.
     pub map_runs: u64,
+    /// `map` by the fast path.
+    pub maps: u64,
+    /// Pages that took the place of another one, or got another right, by the fast path.
+    pub replaced: u64,
+    /// Fetches by the fast path.
+    pub fetches: u64,
     /// Page faults of native threads by the fast path.
     pub faults: u64,
     /// Page faults of aliens by the fast path.
@@ -78,7 +86,7 @@ struct Entered<'a> {
     /// The address of the instruction that entered, and its word.
     instruction: (u32, u32),
     /// Status and address, if it is a fault: of an exception all registers are saved already.
-    fault: Option<[u32; 2]>,
+    fault: Option<(Access, [u32; 2])>,
 }
 
 impl Entered<'_> {
@@ -136,12 +144,14 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &Code, rng: &mut Rng
         }
         Event::Abort(fault) => {
             let mut user = random_user(&[], rng);
-            if rng.u32(..12) == 0 {
+            if matches!(fault.access, Access::Fetch) {
+                user[15] = fault.address & if user[CPSR] & THUMB != 0 { !1 } else { !3 };
+            } else if rng.u32(..12) == 0 {
                 // In one of the helpers, or close to one.
                 user[15] = HELPERS[rng.usize(..2)] + rng.u32(..5) * 4;
             }
             let noted = noted(kernel, rng);
-            data_abort(kernel, me, &user, fault, code, noted, (rng, tally))?;
+            page_fault(kernel, me, &user, fault, code, noted, (rng, tally))?;
         }
         Event::Tick => {
             save(&mut kernel.pool[me], &random_user(&[], rng), vector::INTERRUPT);
@@ -186,6 +196,7 @@ fn swi(
     let (outcome, without) = assembly(&entered, me, user, code, tally)?;
     let timer = kernel.port.timer.take();
     kernel.port.invalidated.clear();
+    kernel.port.announced.clear();
     save(&mut kernel.pool[me], user, vector::SWI);
     let by_alien = kernel.pool[me].is_alien();
     if by_alien {
@@ -196,11 +207,10 @@ fn swi(
         kernel.system_call();
     }
     let op = Op::from_code(user[0] >> Tag::OP_SHIFT);
-    let maps = !by_alien && matches!(op, Some(Op::MapReplyWait | Op::MapRun));
     if let Some(outcome) = &outcome {
         compare(kernel, &before, me, outcome, code).with_context(|| format!("{op:?}, by an alien: {by_alien}"))?;
-        ensure!(outcome.has_cleaned(maps), "the entry of a table is not in memory");
         tally.pids += u64::from(outcome.changed_pid());
+        tally.replaced += u64::from(!kernel.port.announced.is_empty());
         let is_call = op == Some(Op::Call);
         *match op {
             _ if by_alien => &mut tally.alien_calls,
@@ -208,6 +218,7 @@ fn swi(
             Some(Op::Run) => &mut tally.runs,
             Some(Op::MapReplyWait) => &mut tally.map_replies,
             Some(Op::MapRun) => &mut tally.map_runs,
+            Some(Op::Map) => &mut tally.maps,
             _ => &mut tally.replies,
         } += 1;
         let priority = outcome.current.get().map(|current| kernel.pool[current].priority);
@@ -230,7 +241,12 @@ fn judge(kernel: &mut Kernel<Host>, before: &Before, me: Ref<Thread>, without: W
 
 /// What a fault on data is to the port (`trap.rs` of the port): the address as the thread used it, what it wanted, and the error; nothing if
 /// the page is there, or comes into the directory.
-fn portable(kernel: &Kernel<Host>, me: Ref<Thread>, user: &[u32; REGISTERS], fault: &Fault, pid: u32) -> Option<(u32, Rights, u32)> {
+fn portable(
+    kernel: &Kernel<Host>,
+    me: Ref<Thread>,
+    user: &[u32; REGISTERS],
+    (fault, instruction): (&Fault, u32),
+) -> Option<(u32, Rights, u32)> {
     let space = kernel.pool[me].space.get()?;
     let domain = fault.status >> 4 & 0xf;
     let Space { hw, segments, .. } = kernel.pool[space];
@@ -242,16 +258,31 @@ fn portable(kernel: &Kernel<Host>, me: Ref<Thread>, user: &[u32; REGISTERS], fau
         _ => return None,
     };
     let writes = match user[CPSR] & THUMB {
-        0 => abort::writes(fault.instruction),
-        _ => abort::writes_thumb((fault.instruction >> (8 * (user[15] & 2))) as u16),
+        0 => abort::writes(instruction),
+        _ => abort::writes_thumb((instruction >> (8 * (user[15] & 2))) as u16),
     };
     let (access, error) = if writes { (Rights::WRITE, named_fault::WRITE) } else { (Rights::READ, 0) };
-    let is_relocated = pid != 0 && fault.address & !(SLOT_BYTES - 1) == pid;
+    let is_relocated = fault.address & !(SLOT_BYTES - 1) == hw[hw::PID];
     Some((if is_relocated { fault.address & (SLOT_BYTES - 1) } else { fault.address }, access, error | protection))
 }
 
-/// A fault on data, by the assembly first.
-fn data_abort(
+/// What a fetch that failed is to the port; nothing if the page is there: then it comes into the directory, or is a breakpoint.
+fn fetched(kernel: &Kernel<Host>, me: Ref<Thread>, pc: u32) -> Option<(u32, Rights, u32)> {
+    let space = kernel.pool[me].space.get()?;
+    let top = kernel.pool[space].region.top.get()?;
+    let entry = kernel.pool[top].entries::<Armv5>()[Armv5::table_index(UserAddr(pc))];
+    let rights = match Armv5::decode_table(entry) {
+        Some((table, _)) => {
+            let table: Ref<Table> = Ref::new(kernel.port.pool_address(table));
+            Armv5::decode(kernel.pool[table].entries::<Armv5>()[Armv5::leaf_index(UserAddr(pc))]).map(|leaf| leaf.rights)
+        }
+        None => Armv5::decode_large(entry).map(|(leaf, _)| leaf.rights),
+    };
+    rights.is_none_or(|rights| rights == Rights::NONE).then_some((pc, Rights::EXECUTE, named_fault::FETCH))
+}
+
+/// A fault, by the assembly first.
+fn page_fault(
     kernel: &mut Kernel<Host>,
     me: Ref<Thread>,
     user: &[u32; REGISTERS],
@@ -263,15 +294,21 @@ fn data_abort(
     // The entry code has saved all registers, and some have other values since.
     save(&mut kernel.pool[me], user, vector::SWI);
     let mut entered_with = *user;
-    entered_with[..5].copy_from_slice(&[named::PAGE_FAULT, rng.u32(..), rng.u32(..), rng.u32(..), rng.u32(..)]);
+    let number = fault.access.number();
+    entered_with[..5].copy_from_slice(&[number, rng.u32(..), rng.u32(..), rng.u32(..), rng.u32(..)]);
     let before = Before::new(kernel);
     let cpu = *kernel.port.cpu();
     let (status, address) = (fault.status, fault.address);
-    let entered = Entered { kernel, cpu, noted, instruction: (user[15] & !3, fault.instruction), fault: Some([status, address]) };
+    let instruction = if let Access::Data(instruction) = fault.access { instruction } else { 0 };
+    let entered = Entered { kernel, cpu, noted, instruction: (user[15] & !3, instruction), fault: Some((fault.access, [status, address])) };
     let (outcome, without) = assembly(&entered, me, &entered_with, code, tally)?;
     let timer = kernel.port.timer.take();
     kernel.port.invalidated.clear();
-    let event = portable(kernel, me, user, fault, noted.pid);
+    kernel.port.announced.clear();
+    let event = match &fault.access {
+        Access::Data(instruction) => portable(kernel, me, user, (fault, *instruction)),
+        Access::Fetch => fetched(kernel, me, user[15]),
+    };
     restart_helper(&mut kernel.pool[me].context);
     if let Some((address, access, error)) = event {
         (kernel.pool[me].context[word::VECTOR], kernel.pool[me].context[word::ERROR]) = (named::PAGE_FAULT, error);
@@ -279,9 +316,12 @@ fn data_abort(
     }
     if let Some(outcome) = &outcome {
         compare(kernel, &before, me, outcome, code).with_context(|| format!("a fault, {event:x?}, of {:#x}", fault.status))?;
-        ensure!(outcome.has_cleaned(false), "lines were written back");
         tally.pids += u64::from(outcome.changed_pid());
-        *if kernel.pool[me].is_alien() { &mut tally.alien_faults } else { &mut tally.faults } += 1;
+        *match fault.access {
+            Access::Fetch => &mut tally.fetches,
+            Access::Data(_) if kernel.pool[me].is_alien() => &mut tally.alien_faults,
+            Access::Data(_) => &mut tally.faults,
+        } += 1;
     } else {
         tally.given_up += 1;
     }
@@ -301,12 +341,16 @@ fn assembly(
     code: &Code,
     tally: &mut Tally,
 ) -> Result<(Option<Outcome>, Without)> {
-    let entry = code.symbol(if entered.fault.is_some() { "data_fault" } else { "swi_entry" })?;
+    let entry = code.symbol(match entered.fault {
+        None => "swi_entry",
+        Some((Access::Data(_), _)) => "data_fault",
+        Some((Access::Fetch, _)) => "fetch_fault",
+    })?;
     let slow = code.symbol("trap5enter")?;
     let memory = |address: u32| entered.word(code, address);
     let new = || {
         let mut machine = Machine::new(&memory, user, entered.noted.pid, me.address());
-        machine.fault = entered.fault.unwrap_or_default();
+        machine.fault = entered.fault.map_or([0; 2], |(_, words)| words);
         machine
     };
     let mut machine = new();
@@ -316,7 +360,7 @@ fn assembly(
         return Ok((Some(Outcome::new(&machine, code, entered.noted)?), Vec::new()));
     }
     ensure!(exit == Exit::Left(slow), "the code went to {exit:x?}");
-    given_up(&machine, me, user, entered.fault.is_some())?;
+    given_up(&machine, me, user, entered.fault.map(|(access, _)| access.number()))?;
     let mut without = Vec::new();
     for test in machine.tests.iter().copied().filter(|test| TESTS[*test].is_some()) {
         let mut machine = new();
@@ -330,11 +374,11 @@ fn assembly(
 }
 
 /// On the way to the portable kernel all registers are saved as the user had them, and nothing else is changed.
-fn given_up(machine: &Machine, me: Ref<Thread>, had: &[u32; REGISTERS], is_fault: bool) -> Result<()> {
+fn given_up(machine: &Machine, me: Ref<Thread>, had: &[u32; REGISTERS], fault: Option<u32>) -> Result<()> {
     let at = |index: usize| me.address() - ANCHOR + index as u32 * 4;
     let mut saved: BTreeMap<u32, u32> = BTreeMap::new();
-    if is_fault {
-        saved.extend([(at(word::VECTOR), named::PAGE_FAULT)]);
+    if let Some(number) = fault {
+        saved.extend([(at(word::VECTOR), number)]);
     } else {
         saved.extend((word::R0..word::R0 + 15).map(at).zip(had.iter().copied()));
         saved.extend([(at(word::PC), had[15]), (at(word::CPSR), had[CPSR]), (at(word::VECTOR), vector::SWI)]);

@@ -7,7 +7,7 @@
 //! | `fast/steps.S` | steps that several fast paths make |
 //! | `fast/ipc.S` | `swi`, and the fast paths of `call` and `reply_wait` |
 //! | `fast/page_fault.S` | the fast path of a page fault |
-//! | `fast/map_reply.S` | that of the answer to one |
+//! | `fast/map.S` | that of mapping, which is the answer to one, mostly |
 //! | `fast/alien.S` | that of aliens |
 //! | `mem.S` | filling and copying memory |
 //! | `vectors.S` | exception vectors, helpers of programs |
@@ -15,6 +15,7 @@
 //! A name in braces in these files is a constant or a symbol of the list below. The compiler refuses a name that is not in the list,
 //! and one in the list that nobody uses.
 
+use crate::cache::LINE;
 use crate::contract::Armv5;
 use crate::layout::{self, POOL_BASE};
 use crate::lock::KERNEL;
@@ -58,6 +59,11 @@ const STATUS: u32 = 0xf;
 const STATUS_DOMAIN: u32 = 0xf0;
 /// See [`STATUS`].
 const PAGE_MISSING: u32 = 7;
+/// And what is set beside if it is not empty, and does not allow the access.
+const STATUS_PROTECTION: u32 = 8;
+
+/// Pages that the fast path maps at once: so much is done between two looks at interrupts.
+const MOST_PAGES: u32 = 32;
 
 /// An entry of a leaf table for RAM, without the address.
 const fn leaf(rights: Rights) -> u32 {
@@ -93,14 +99,18 @@ global_asm!(
     include_str!("entry.S"),
     include_str!("fast/steps.S"),
     include_str!("fast/ipc.S"),
-    include_str!("fast/map_reply.S"),
+    include_str!("fast/map.S"),
     include_str!("fast/page_fault.S"),
     include_str!("fast/alien.S"),
+    access = const bits::READ_WRITE,
+    access_write = const bits::READ_WRITE ^ bits::READ_ONLY,
     alien = const flag::ALIEN,
     all_domains = const ALL_DOMAINS,
     attached = const offset_of!(Region, attached),
+    attached_to = const offset_of!(Attachment, owner),
     bit = const offset_of!(Attachment, bit),
     bug = sym trap::kernel_exception,
+    buffered = const bits::BUFFERED,
     call_right = const Rights::CALL.0,
     cap_limit = const field!(cap_limit),
     changing = const offset_of!(Region, changing),
@@ -120,10 +130,12 @@ global_asm!(
     dirty = const offset_of!(Kernel<Armv5>, port) + Armv5::DIRTY,
     domain = const hw!(DOMAIN),
     enter = sym trap::enter,
+    entries = const 1024,
     error = const saved!(ERROR),
     f_cpsr = const offset_of!(Frame, cpsr),
     f_pc = const offset_of!(Frame, pc),
     fault_address = const field!(fault_address),
+    fetch_error = const frame::fault::FETCH,
     flags = const field!(flags),
     gate = const field!(gate),
     gate_alien = const gate::REPLY | gate::ALIEN,
@@ -145,6 +157,7 @@ global_asm!(
     leaf = const leaf(Rights::READ),
     leaf_write_high = const (leaf(Rights::READ) ^ leaf(Rights::RWX)) & 0xff0,
     leaf_write_low = const (leaf(Rights::READ) ^ leaf(Rights::RWX)) & 0xf,
+    line = const LINE,
     load = const 1 << 20,
     lower = const offset_of!(Attachment, lower),
     memory_base = const offset_of!(Memory, base),
@@ -153,7 +166,9 @@ global_asm!(
     memory_dying = const offset_of!(Memory, header.dying),
     message = const kcore::FRAME_OFFSET,
     mode = const MODE,
+    most_pages = const MOST_PAGES,
     op_call = const Tag::new(Op::Call, 0, 0).0,
+    op_map = const Tag::new(Op::Map, 0, 0).0,
     op_map_reply_wait = const Tag::new(Op::MapReplyWait, 0, 0).0,
     op_map_run = const Tag::new(Op::MapRun, 0, 0).0,
     op_reply_wait = const Tag::new(Op::ReplyWait, 0, 0).0,
@@ -166,9 +181,11 @@ global_asm!(
     partner = const field!(partner),
     pc = const saved!(PC),
     pid = const hw!(PID),
+    place = const offset_of!(Attachment, index),
     pool_offset = sym layout::POOL_OFFSET,
     prefetch = const trap::PREFETCH,
     priority = const field!(priority),
+    protection_shift = const STATUS_PROTECTION.trailing_zeros() - frame::fault::PROTECTION.trailing_zeros(),
     r0 = const saved!(R0),
     region_dying = const offset_of!(Region, header.dying),
     region_top = const offset_of!(Region, top),
@@ -185,12 +202,14 @@ global_asm!(
     slot_shift = const size_of::<Slot>().trailing_zeros(),
     slots = const HEADER_BYTES,
     source = const offset_of!(Attachment, source),
+    source_next = const offset_of!(Attachment, source_next),
     space = const field!(space),
     space_kind = const Kind::Space as u32,
     stack = sym KERNEL_STACK,
     stack_bytes = const STACK_BYTES,
     status = const STATUS,
     status_domain = const STATUS_DOMAIN,
+    status_protection = const STATUS_PROTECTION,
     supervisor = const SUPERVISOR,
     swi = const vector::SWI,
     table = const directory::TABLE,
@@ -205,6 +224,7 @@ global_asm!(
     upper = const offset_of!(Attachment, upper),
     user = const USER_MODE,
     user_flags = const frame::USER_FLAGS,
+    uses = const offset_of!(Region, uses),
     utcb = const field!(utcb),
     utcbs = const layout::UTCBS,
     vector = const saved!(VECTOR),

@@ -217,7 +217,9 @@ impl Directory {
             }
         }
         // What a Segment's domain opened may be attached no more. Who still may comes by a fault again.
-        pool[space].hw[DACR] = BASE | domain(pool, space).map_or(0, client);
+        if !range.clone().all(|index| top_entry(pool, space, index) & armv5::directory::SHARED != 0) {
+            pool[space].hw[DACR] = BASE | domain(pool, space).map_or(0, client);
+        }
         if range.start < LOW_TABLES {
             let is_low = (0..LOW_TABLES).any(|index| !Armv5::is_empty(top_entry(pool, space, index)));
             let hw = &mut pool[space].hw;

@@ -26,7 +26,7 @@
 .section .text.entry, "ax", %progbits
 .arm
 
-// With the number of the vector in r0, which is saved like all other registers. (System calls come from `fast/`, as do page faults on data.)
+// With the number of the vector in r0, which is saved like all other registers. (System calls come from `fast/`, as do page faults.)
 enter:
     str r0, [sp, #{vector}]
     ldr r0, ={all_domains}
@@ -82,7 +82,7 @@ leave_kernel:
 .endm
 
     EXCEPTION undefined_entry, {undefined}, 0, enter
-    EXCEPTION prefetch_entry, {prefetch}, 4, enter
+    EXCEPTION prefetch_entry, {prefetch}, 4, fetch_fault
     EXCEPTION data_entry, {data}, 8, data_fault
     EXCEPTION interrupt_entry, {interrupt}, 4, enter
 

@@ -81,6 +81,8 @@ goes_on_by_cpu:
     str r11, [r12, #{gate}]
     str r12, [lr, #{current}]
     mov sp, r12
+// Back to the thread in SP, whose space is in r10.
+goes_back:
     ENTER_SPACE r11, r10, lr, r12
     ldr lr, [sp, #{pc}]
     ldr r10, [sp, #{cpsr}]

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The fast path of a page fault on data: of a native thread to the pager that waits openly, of an alien to the handler that waits in
-// `run`. It does what `trap.rs` and `fault.rs` of the portable kernel would do (`access_failed`, `raise`, `transfer_exception`). The
-// answer comes by `map_reply.S`, `ipc.S` or `alien.S`.
+// The fast path of a page fault: of a native thread to the pager that waits openly, of an alien to the handler that waits in `run`. It
+// does what `trap.rs` and `fault.rs` of the portable kernel would do (`access_failed`, `fetch_failed`, `raise`, `transfer_exception`).
+// The answer comes by `map.S`, `ipc.S` or `alien.S`.
 //
 //  F | test                                                           | portable form
 // ---|----------------------------------------------------------------|------------------------
-//  1 | an entry of a coarse table is empty                            | `abort::decode`
+//  1 | an entry of a coarse table is empty, or does not allow it      | `abort::decode`
 //  2 | the table is that of the running space or of a Segment that    | `fault_in`
 //    | has a domain of its own: its domain is open to the space       |
 //  3 | and it is no copy: the space has no Segments, or it is one's   | `shadow.rs`
@@ -17,7 +17,13 @@
 //  8 | which waits openly and may be resumed fast                     | `receives_from`
 //  9 | and is at least as urgent as every ready thread                | `schedule`
 //
-// For an alien A2 to A4 are in the place of F6 to F9.
+// For an alien A2 to A4 are in the place of F6 to F9. For a fetch P1 to P3 are in the place of F1 to F5:
+//
+//  P | test                                                           | portable form
+// ---|----------------------------------------------------------------|------------------------
+//  1 | the address is below the UTCBs, and what everybody can read    | `lookup`
+//  2 | there is a table                                               | `lookup`
+//  3 | and its entry is empty                                         | `lookup`
 //
 // A translation fault comes before one of domains. So F1 alone would take the missing page of another space's table, which is in the
 // directory, for the running one's.
@@ -51,10 +57,37 @@
 
 .section .text.fast, "ax", %progbits
 
+// It is no matter whether the section is in the directory: once there is a page, it comes by another fault.
+fetch_fault:
+    ldr r3, [sp, #{pc}]
+    ldr r6, [sp, #{space}]
+    cmp r3, #{utcbs}                                    // P1
+    bhs enter
+    ldr r7, [r6, #{region_top}]
+    mov r8, r3, lsr #22
+    ldr r8, [r7, r8, lsl #2]
+    tst r8, #{table}                                    // P2
+    beq enter
+    mov r10, r3, lsl #10
+    mov r8, r8, lsr #12
+    ldr r11, ={pool_offset}
+    mov r10, r10, lsr #22
+    ldr r11, [r11]
+    orr r8, r10, r8, lsl #10
+    rsb r8, r11, r8, lsl #2
+    ldr r8, [r8]
+    ldr r10, ={all_domains}
+    teq r8, #0                                          // P3
+    bne enter
+    mcr p15, 0, r10, c3, c0, 0
+    mov r4, #{fetch_error}
+    b page_failed
+
 data_fault:
     mrc p15, 0, r4, c5, c0, 0
     mrc p15, 0, r3, c6, c0, 0
     and r5, r4, #{status}
+    bic r5, r5, #{status_protection}
     cmp r5, #{page_missing}                             // F1
     bne enter
     ldr r6, [sp, #{space}]
@@ -86,14 +119,16 @@ data_fault:
     mcr p15, 0, r10, c3, c0, 0
     // It was fetched there since the tables changed last: it can be read.
     ldr r10, [r8]
-    mov r2, #{page_fault}
+    and r4, r4, #{status_protection}
     and r11, r10, #{class}
     sub r11, r11, #{words_class}
     cmp r11, #{words_class}                             // F5
     bhi enter
+    mov r4, r4, lsr #{protection_shift}
     tst r10, #{load}
-    movne r4, #0
-    moveq r4, #{write_error}
+    orreq r4, r4, #{write_error}
+page_failed:
+    mov r2, #{page_fault}
     ldr r10, [sp, #{flags}]
     ldr r12, [sp, #{handler}]
     tst r10, #{alien}

@@ -51,3 +51,13 @@
     cmp r10, r11                                        // R5
     bhi slow
 .endm
+
+// The address that caches and TLB know a space's by. Destroys the space's register and `word`.
+.macro RELOCATE address, space, word
+    cmp \address, #{slot_bytes}
+    bhs 99f
+    ldr \word, [\space, #{pid}]
+    tst \word, #{indifferent}
+    orreq \address, \address, \word
+99:
+.endm
