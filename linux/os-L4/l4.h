@@ -179,12 +179,7 @@ static __always_inline int l4_ram_record(u32 space, unsigned long virt, unsigned
 {
 	return l4_add_record(l4_ram_slot << 16 | space, virt | L4_MAP_MAP << 8 | prot, phys - l4_ram_start, len);
 }
-/* A single page is left to L4_OP_MAP_RUN, which has a fast path for it. */
-static inline bool l4_is_one_page(void)
-{
-	return l4_batched == 1 && l4_batch[0].word[3] == PAGE_SIZE;
-}
-/* As um_tlb_sync(), but leaves a single page to L4_OP_MAP_RUN. */
+/* As um_tlb_sync(), but leaves a single record to L4_OP_MAP_RUN, which has a fast path for most of them. */
 struct mm_struct;
 void l4_tlb_collect(struct mm_struct *mm);
 
@@ -268,6 +263,7 @@ struct l4_thread {
 	u32 handle;		/* a reply to it resumes the thread */
 	u32 space;		/* the space to which it is bound */
 	struct l4_thread *next;	/* in the list of those that are kept */
+	struct arch_l4_thread arch;
 };
 
 /* The user thread that a task has: perhaps none, or one that is bound to a former space. */

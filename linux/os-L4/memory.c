@@ -23,6 +23,10 @@
 #include <os.h>
 #include "l4.h"
 #include <os-L4/layout.h>
+#include <os-L4/processor.h>
+
+/* The operation of a record. */
+#define L4_RECORD_OP(what)	((what) >> 8 & 15)
 
 #define RAM_FD		1
 #define INITRD_FD	2
@@ -93,9 +97,21 @@ void l4_unmap_all(const struct l4_space *space)
 	send_records(records, L4_LOW_END ? 2 : 1, &bad);
 }
 
+/* How many of these records are sent at once.  One that maps has a fast path of its own on some processors. */
+static unsigned int at_once(const struct l4_record *records, unsigned int count)
+{
+	unsigned int n = 0;
+
+	if (!ARCH_L4_FAST_MAP)
+		return count;
+	while (n < count && L4_RECORD_OP(records[n].word[1]) != L4_MAP_MAP)
+		n++;
+	return n ?: 1;
+}
+
 int l4_map_flush(void)
 {
-	unsigned int first = 0, count = l4_batched;
+	unsigned int first = 0, count = l4_batched, n;
 	/* Records below this index may not reclaim any more: their own space's tables were reclaimed once. */
 	unsigned int reclaimed = 0;
 	bool own;
@@ -107,9 +123,12 @@ int l4_map_flush(void)
 		const u32 *bad;
 		u32 status, failed;
 
-		status = send_records(&l4_batch[first], count - first, &failed);
-		if (!status)
-			break;
+		n = at_once(&l4_batch[first], count - first);
+		status = send_records(&l4_batch[first], n, &failed);
+		if (!status) {
+			first += n;
+			continue;
+		}
 		first += failed;
 		bad = l4_batch[first].word;
 		if (l4_is_out_of_memory(status) && first >= reclaimed && l4_reclaim_tables(bad[0] & 0xffff, &own)) {

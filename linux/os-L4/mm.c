@@ -328,7 +328,7 @@ void l4_tlb_collect(struct mm_struct *mm)
 	int err = collect(mm, true);
 
 	err |= arch_l4_before_run(space);
-	if ((err || (l4_batched && !l4_is_one_page())) && (l4_map_flush() || err)) {
+	if ((err || l4_batched > 1) && (l4_map_flush() || err)) {
 		space->direct = 0;
 		force_sig(SIGKILL);
 	}

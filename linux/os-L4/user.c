@@ -95,9 +95,9 @@ int l4_space_clear(struct l4_space *space)
 
 		/*
 		 * Stacks and heaps lie at random addresses.  A table that the last process did not use is unlikely
-		 * to be used by the next.
+		 * to be used by the next, unless there are but a few.
 		 */
-		if (!t->used && space->tables > L4_KEPT_TABLES / 2) {
+		if (!t->used && t->base >= L4_LOW_END && space->tables > L4_KEPT_TABLES / 2) {
 			err |= l4_unmap_record(in, t->base, PGDIR_SIZE);
 			*t = space->table[--space->tables];
 			continue;
@@ -125,11 +125,17 @@ bool l4_spaces_shrink(void)
 
 void l4_space_free(struct l4_space *space)
 {
+	struct l4_thread *t;
+
 	if (reuse && spaces_cached < CACHE_SPACES && !l4_space_clear(space)) {
 		space_cache[spaces_cached++] = space;
 		return;
 	}
 	arch_l4_space_deleted(space);
+	/* Another space may get the slot. */
+	for (t = thread_cache; t; t = t->next)
+		if (t->space == space->slot)
+			t->space = 0;
 	l4_user_space_delete(space->slot);
 	kfree(space);
 }
@@ -149,12 +155,17 @@ void __switch_mm(struct mm_id *mm_idp)
 /* Upstream tells the process of an interrupt.  Here arch_l4_run() returns for each notification. */
 void os_alarm_process(int pid) { }
 
-static struct l4_thread *thread_alloc(void)
+/* One that was kept, of this space if there is one, or a new one. */
+static struct l4_thread *thread_alloc(u32 space)
 {
-	struct l4_thread *t = thread_cache;
+	struct l4_thread *t, **at = &thread_cache;
 
+	while (ARCH_L4_THREADS_STAY_BOUND && *at && (*at)->space != space)
+		at = &(*at)->next;
+	at = *at ? at : &thread_cache;
+	t = *at;
 	if (t) {
-		thread_cache = t->next;
+		*at = t->next;
 		threads_cached--;
 		return t;
 	}
@@ -173,7 +184,8 @@ static bool thread_keep(struct l4_thread *t)
 {
 	if (threads_cached == CACHE_THREADS)
 		return false;
-	t->space = 0;
+	if (!ARCH_L4_THREADS_STAY_BOUND)
+		t->space = 0;
 	t->next = thread_cache;
 	thread_cache = t;
 	threads_cached++;
@@ -198,10 +210,15 @@ static int thread_give(struct task_struct *task, u32 space)
 	u32 status;
 
 	if (!t)
-		t = thread_alloc();
+		t = thread_alloc(space);
 	if (!t)
 		return -EAGAIN;
 	fresh = !t->frame;
+	if (!fresh && t->space == space) {
+		/* It waits where its last task has ended. */
+		task->thread.arch.host = t;
+		return arch_l4_load_state(task);
+	}
 	if (fresh)
 		status = l4_call_out(L4_OP_CREATE_THREAD, l4_user_quota, space, t->slot, L4_SPACE, &r);
 	else
@@ -216,6 +233,7 @@ static int thread_give(struct task_struct *task, u32 space)
 	t->frame = r.r1;
 	t->handle = r.r2;
 	t->space = space;
+	t->arch = (struct arch_l4_thread){ };
 	task->thread.arch.host = t;
 	if (fresh) {
 		/*
@@ -360,7 +378,7 @@ static noinline void exit_to_user_work(struct task_struct *task)
 		}
 		/*
 		 * Interrupts change no page table.  __switch_mm() sets l4_mappings_dirty if the next mm has changes.  A
-		 * single page is left to the next run, before which no other task can run.
+		 * single record is left to the next run, before which no other task can run.
 		 */
 		l4_mappings_dirty = 0;
 		l4_tlb_collect(task->mm);
@@ -417,6 +435,9 @@ static __always_inline void run_user(struct uml_pt_regs *regs, bool fast_entry)
 		handle = t->handle;
 		arch_l4_load_registers(regs, frame, fast_return);
 		for (kind = map_and_run(fast_entry, &handle, &word);; kind = arch_l4_run(fast_entry, &handle, &word)) {
+			/* The task may end in what comes now. */
+			if (ARCH_L4_THREADS_STAY_BOUND)
+				t->handle = handle;
 			l4_attack_event(kind, word);
 			arch_l4_note_event();
 			arch_l4_store_registers(regs, frame);

@@ -33,6 +33,9 @@ static inline void arch_l4_space_deleted(struct l4_space *space)
 
 /* Words need not be aligned, and caches are physical: user memory is accessed where it is in the linear map. */
 #define ARCH_L4_ALIGNMENT	1
+#define ARCH_L4_FAST_MAP	false
+/* It has an FPU. */
+#define ARCH_L4_THREADS_STAY_BOUND	false
 
 static __always_inline void *arch_l4_begin_access(unsigned long entry, unsigned long user, void *at, unsigned long n, bool write)
 {

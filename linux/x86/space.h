@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a process's space has of the processor (os-L4/subarch.h). */
+/* What a process's space, and a user thread, have of the processor (os-L4/subarch.h). */
 #ifndef __X86_OS_L4_SPACE_H
 #define __X86_OS_L4_SPACE_H
 
@@ -18,5 +18,8 @@ struct arch_l4_space {
 	bool moves;
 	u32 events, switches;
 };
+
+/* Nothing. */
+struct arch_l4_thread { };
 
 #endif

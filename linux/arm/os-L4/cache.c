@@ -121,16 +121,41 @@ static bool is_shared(struct page *page)
 	return is;
 }
 
+/* Whether a page is for the memory of a process, and none has seen it: it is mapped nowhere but here. */
+static bool is_unseen(u8 lines)
+{
+	return lines == L4_LINES_NONE || lines == L4_LINES_SOME;
+}
+
+/* Whether it is memory of a process, of which lines by the linear map are known. */
+static bool is_known(u8 lines)
+{
+	return is_unseen(lines) || lines == L4_LINES_SEEN || lines == L4_LINES_SEEN_SOME;
+}
+
+/* This server leaves lines of such a page. */
+static void leave_some(u8 *lines)
+{
+	*lines = is_unseen(*lines) ? L4_LINES_SOME : L4_LINES_SEEN_SOME;
+}
+
 /* Lines of this access may stay. */
 static bool lines_may_stay;
 
 void *l4_begin_access(unsigned long entry, unsigned long user, void *at, unsigned long n, bool write)
 {
+	struct l4_space *space = l4_space_of(current->active_mm);
 	u8 *lines = &l4_lines[entry >> PAGE_SHIFT];
 
-	lines_may_stay = entry & _PAGE_NEWPAGE && (*lines == L4_LINES_NONE || *lines == L4_LINES_SOME);
+	/* The microkernel is told before the process runs, in any case.  Told now, it has nothing to drop. */
+	if (space->direct && user < L4_LOW_END && !in_interrupt()) {
+		um_tlb_sync(current->active_mm);
+		if (space->direct)
+			return (void *)(space->direct + user);
+	}
+	lines_may_stay = entry & _PAGE_NEWPAGE && is_known(*lines);
 	if (lines_may_stay) {
-		*lines = L4_LINES_SOME;
+		leave_some(lines);
 	} else if (entry & _PAGE_UNCACHED) {
 		if (write && *lines != L4_LINES_SHARED) {
 			/* Unmapping cannot fail. */
@@ -164,7 +189,7 @@ void arch_free_page(struct page *page, int order)
 {
 	u8 *lines = lines_of(page);
 
-	if (order || *lines != L4_LINES_NONE)
+	if (order || (*lines != L4_LINES_NONE && *lines != L4_LINES_SEEN))
 		memset(lines, L4_LINES_ANY, 1UL << order);
 	else
 		*lines = L4_LINES_FREE;
@@ -183,7 +208,10 @@ static void touch_user_page(const struct page *page)
 {
 	u8 *lines = lines_of(page);
 
-	*lines = *lines == L4_LINES_NONE ? L4_LINES_SOME : *lines == L4_LINES_CLEAN ? L4_LINES_ANY : *lines;
+	if (is_known(*lines))
+		leave_some(lines);
+	else if (*lines == L4_LINES_CLEAN)
+		*lines = L4_LINES_ANY;
 }
 
 int l4_drop_before_map(pte_t page, unsigned int *may)
@@ -201,8 +229,8 @@ int l4_drop_before_map(pte_t page, unsigned int *may)
 		*lines = L4_LINES_ANY;
 	if (*lines == L4_LINES_SHARED)
 		*may |= L4_MAP_UNCACHED;
-	else if (*lines == L4_LINES_SOME)
-		*lines = L4_LINES_NONE;
+	else if (*lines == L4_LINES_SOME || *lines == L4_LINES_SEEN_SOME)
+		*lines = L4_LINES_SEEN;
 	else
 		*lines = writable ? L4_LINES_ANY : L4_LINES_CLEAN;
 	return l4_add_record(L4_SPACE, at | (L4_MAP_CACHE + L4_CACHE_DROP) << 8, at, PAGE_SIZE) ?: err;
@@ -240,7 +268,7 @@ void flush_dcache_folio(struct folio *folio)
 	for (i = 0; i < folio_nr_pages(folio); i++)
 		touch_user_page(folio_page(folio, i));
 	/* Otherwise this is done before it is mapped. */
-	if (!folio_mapped(folio))
+	if (!folio_mapped(folio) || (!folio_test_large(folio) && is_unseen(*lines_of(&folio->page))))
 		return;
 	drop(folio_address(folio), folio_size(folio));
 	if (!mapping)
@@ -267,7 +295,7 @@ EXPORT_SYMBOL(flush_dcache_page);
 void flush_anon_page(struct vm_area_struct *vma, struct page *page, unsigned long address)
 {
 	touch_user_page(page);
-	if (!PageAnon(page))
+	if (!PageAnon(page) || is_unseen(*lines_of(page)))
 		return;
 	drop_user(vma->vm_mm, address & PAGE_MASK, PAGE_SIZE);
 	drop(page_address(page), PAGE_SIZE);
@@ -296,6 +324,24 @@ void copy_from_user_page(struct vm_area_struct *vma, struct page *page, unsigned
 }
 
 /*
+ * Where this server can read a page by the lines that a process has of it: the process whose page table is in use, if it can read
+ * the page.
+ */
+static const void *where_process_has(struct mm_struct *mm, const struct page *page, unsigned long address)
+{
+	unsigned long direct = l4_space_of(mm)->direct;
+	pmd_t *pmd = pmd_off(mm, address);
+	pte_t pte;
+
+	if (mm != current->active_mm || !direct || address >= L4_LOW_END || !pmd_present(*pmd))
+		return NULL;
+	pte = *pte_offset_kernel(pmd, address);
+	if (!pte_used(pte) || !pte_read(pte) || pte_get_bits(pte, _PAGE_NEWPAGE | _PAGE_NEWPROT) || pte_pfn(pte) != page_to_pfn(page))
+		return NULL;
+	return (const void *)(direct + address);
+}
+
+/*
  * Nobody writes to a page of which a process gets a copy before it is mapped anew, and its lines are dropped then.  One that is
  * pinned can be written all the time, and so can one of a file, by those who have it uncached.
  */
@@ -303,12 +349,17 @@ void copy_user_highpage(struct page *to, struct page *from, unsigned long addres
 {
 	bool pinned = folio_maybe_dma_pinned(page_folio(from));
 	struct address_space *mapping = folio_mapping(page_folio(from));
+	const void *there = pinned ? NULL : where_process_has(vma->vm_mm, from, address & PAGE_MASK);
 
 	if (pinned)
 		drop_user(vma->vm_mm, address & PAGE_MASK, PAGE_SIZE);
 	if (mapping && mapping_writably_mapped(mapping))
 		drop(page_address(from), PAGE_SIZE);
 	begin_user_page(to);
+	if (there) {
+		copy_page(page_address(to), there);
+		return;
+	}
 	copy_page(page_address(to), page_address(from));
 	if (PageAnon(from))
 		touch_user_page(from);

@@ -25,6 +25,8 @@ void arch_l4_space_created(struct l4_space *space);
 void arch_l4_space_deleted(struct l4_space *space);
 
 #define ARCH_L4_ALIGNMENT	4
+#define ARCH_L4_FAST_MAP	true
+#define ARCH_L4_THREADS_STAY_BOUND	true
 
 /*
  * Caches are virtual (cache.c).  Where this server has the process's memory at the address that the caches know it by, nothing
@@ -56,10 +58,14 @@ enum l4_lines {
 	L4_LINES_FREE,
 	/* None: somebody has it since, who may do with it what he wants. */
 	L4_LINES_NEW,
-	/* None: it is for the memory of a process. */
+	/* None: it is for the memory of a process, and none has seen it. */
 	L4_LINES_NONE,
-	/* It is for the memory of a process, and there may be some. */
+	/* It is for the memory of a process, and none has seen it.  There may be some. */
 	L4_LINES_SOME,
+	/* None: it is memory of a process, or of several. */
+	L4_LINES_SEEN,
+	/* It is memory of a process, or of several, and there may be some. */
+	L4_LINES_SEEN_SOME,
 	/* It is of a file, and none is dirty. */
 	L4_LINES_CLEAN,
 	/* Nothing, and processes write to it where it is mapped shared: all have it uncached. */
@@ -71,9 +77,12 @@ int l4_drop_before_map(pte_t page, unsigned int *may);
 
 static __always_inline int arch_l4_before_map(pte_t page, unsigned int *may)
 {
-	if (likely(l4_lines[pte_val(page) >> PAGE_SHIFT] == L4_LINES_NONE))
-		return 0;
-	return l4_drop_before_map(page, may);
+	u8 *lines = &l4_lines[pte_val(page) >> PAGE_SHIFT];
+
+	if (unlikely(*lines != L4_LINES_NONE && *lines != L4_LINES_SEEN))
+		return l4_drop_before_map(page, may);
+	*lines = L4_LINES_SEEN;
+	return 0;
 }
 
 /* In assembly.  Words 3 to 7 of a message are in registers, too. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a process's space has of the processor (os-L4/subarch.h). */
+/* What a process's space, and a user thread, have of the processor (os-L4/subarch.h). */
 #ifndef __ARM_OS_L4_SPACE_H
 #define __ARM_OS_L4_SPACE_H
 
@@ -7,5 +7,10 @@
 
 /* Nothing. */
 struct arch_l4_space { };
+
+/* The thread pointer that the microkernel knows. */
+struct arch_l4_thread {
+	unsigned long tls;
+};
 
 #endif

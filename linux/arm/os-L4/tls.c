@@ -6,9 +6,13 @@
 
 int arch_l4_load_state(struct task_struct *task)
 {
-	u32 slot = l4_thread_of(task)->slot;
+	struct l4_thread *t = l4_thread_of(task);
+	unsigned long tls = task->thread.arch.tls;
 
-	return l4_call(L4_OP_SET_STATE, slot, L4_STATE_THREAD_POINTER, task->thread.arch.tls, 0) ? -EINVAL : 0;
+	if (t->arch.tls == tls)
+		return 0;
+	t->arch.tls = tls;
+	return l4_call(L4_OP_SET_STATE, t->slot, L4_STATE_THREAD_POINTER, tls, 0) ? -EINVAL : 0;
 }
 
 int l4_set_tls(struct task_struct *task, unsigned long tls)
