@@ -179,7 +179,7 @@ static __always_inline int l4_ram_record(u32 space, unsigned long virt, unsigned
 {
 	return l4_add_record(l4_ram_slot << 16 | space, virt | L4_MAP_MAP << 8 | prot, phys - l4_ram_start, len);
 }
-/* As um_tlb_sync(), but leaves a single record to L4_OP_MAP_RUN, which has a fast path for most of them. */
+/* As um_tlb_sync(), but leaves a single record to L4_OP_MAP_RUN if that has a fast path for it. */
 struct mm_struct;
 void l4_tlb_collect(struct mm_struct *mm);
 

@@ -322,13 +322,19 @@ int um_tlb_sync(struct mm_struct *mm)
 	return err;
 }
 
+/* Whether L4_OP_MAP_RUN has a fast path for all records that wait. */
+static bool may_wait(void)
+{
+	return l4_batched == 1 && (ARCH_L4_FAST_MAP || l4_batch[0].word[3] == PAGE_SIZE);
+}
+
 void l4_tlb_collect(struct mm_struct *mm)
 {
 	struct l4_space *space = l4_space_of(mm);
 	int err = collect(mm, true);
 
 	err |= arch_l4_before_run(space);
-	if ((err || l4_batched > 1) && (l4_map_flush() || err)) {
+	if ((err || (l4_batched && !may_wait())) && (l4_map_flush() || err)) {
 		space->direct = 0;
 		force_sig(SIGKILL);
 	}
