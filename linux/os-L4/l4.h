@@ -106,6 +106,8 @@ struct l4_space *l4_space_alloc(void);
 void l4_space_free(struct l4_space *space);
 /* Unmaps all pages.  The first few page tables of the microkernel stay. */
 int l4_space_clear(struct l4_space *space);
+/* Whether nothing of a process's can be mapped. */
+bool l4_space_is_clear(const struct l4_space *space);
 /* Frees the page tables of a space that is kept.  False: there are none. */
 bool l4_spaces_shrink(void);
 
@@ -179,8 +181,10 @@ static __always_inline int l4_ram_record(u32 space, unsigned long virt, unsigned
 {
 	return l4_add_record(l4_ram_slot << 16 | space, virt | L4_MAP_MAP << 8 | prot, phys - l4_ram_start, len);
 }
-/* As um_tlb_sync(), but leaves a single record to L4_OP_MAP_RUN if that has a fast path for it. */
 struct mm_struct;
+/* Tells the microkernel of all that has changed in an mm. */
+int l4_tlb_sync(struct mm_struct *mm);
+/* As l4_tlb_sync(), but leaves a single record to L4_OP_MAP_RUN if that has a fast path for it. */
 void l4_tlb_collect(struct mm_struct *mm);
 
 /* Comparison of page tables with the microkernel's (linux/tests/walk.c). */

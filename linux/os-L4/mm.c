@@ -128,6 +128,34 @@ static __always_inline void note(struct l4_space *space, unsigned long at, unsig
 		t->used |= blocks(at, end);
 }
 
+/* Whether pages of [at, end), which lie in one table, may be mapped.  Of Linux's own space nothing is noted. */
+static bool may_be_mapped(const struct l4_space *space, unsigned long at, unsigned long end)
+{
+	const struct l4_table *t;
+
+	if (space == &own || space->more)
+		return true;
+	for (t = space->table; t < space->table + space->tables; t++)
+		if (t->base == (at & PGDIR_MASK))
+			return t->used & blocks(at, end);
+	return false;
+}
+
+bool l4_space_is_clear(const struct l4_space *space)
+{
+	const struct l4_table *t;
+
+	for (t = space->table; t < space->table + space->tables; t++)
+		if (t->used)
+			return false;
+	return !space->more;
+}
+
+static int unmap_pages(struct l4_space *space, unsigned long at, unsigned long n)
+{
+	return may_be_mapped(space, at, at + n) ? l4_unmap_record(l4_mapped_in(space, at), at, n) : 0;
+}
+
 /* The rights that the microkernel is to give: none before the first access, none to write before the first write. */
 static unsigned int rights(pte_t pte, bool user)
 {
@@ -203,7 +231,7 @@ static int sync_table(struct l4_space *space, pte_t *pte, unsigned long at, unsi
 			continue;
 		may = rights(*pte, user);
 		all |= may;
-		if (may ? map_page(space, at, *pte, may) : l4_unmap_record(l4_mapped_in(space, at), at, PAGE_SIZE))
+		if (may ? map_page(space, at, *pte, may) : unmap_pages(space, at, PAGE_SIZE))
 			err = -ENOMEM;
 		*pte = pte_mkuptodate(*pte);
 	}
@@ -233,7 +261,7 @@ static pte_t *sync_gone(struct l4_space *space, pte_t *pte, pte_t *end, unsigned
 		from = from ?: pte;
 		to = pte + 1;
 	}
-	if (to && l4_unmap_record(l4_mapped_in(space, at), at + (from - first) * PAGE_SIZE, (to - from) * PAGE_SIZE))
+	if (to && unmap_pages(space, at + (from - first) * PAGE_SIZE, (to - from) * PAGE_SIZE))
 		*err = -ENOMEM;
 	return pte;
 }
@@ -255,7 +283,7 @@ static noinline int sync_range(struct mm_struct *mm, struct l4_space *space, uns
 				err = -ENOMEM;
 		} else if (pmd_newpage(*pmd)) {
 			/* Linux's table is gone.  All of it is unmapped, and is up to date for other ranges in it. */
-			if (l4_unmap_record(l4_mapped_in(space, at), at & PGDIR_MASK, PGDIR_SIZE))
+			if (unmap_pages(space, at & PGDIR_MASK, PGDIR_SIZE))
 				err = -ENOMEM;
 			pmd_mkuptodate(*pmd);
 		}
@@ -304,8 +332,8 @@ static __always_inline int collect(struct mm_struct *mm, bool user)
 	return err;
 }
 
-/* Synchronises an mm at once.  The ranges of a process usually wait until it runs: l4_tlb_collect(). */
-int um_tlb_sync(struct mm_struct *mm)
+/* Synchronises an mm at once. */
+int l4_tlb_sync(struct mm_struct *mm)
 {
 	int err = mm == &init_mm ? collect(mm, false) : collect(mm, true);
 
@@ -320,6 +348,12 @@ int um_tlb_sync(struct mm_struct *mm)
 		force_sig(SIGKILL);
 	}
 	return err;
+}
+
+/* The same, if pages may have to go.  Otherwise ranges of a process wait until it runs: l4_tlb_collect(). */
+int um_tlb_sync(struct mm_struct *mm)
+{
+	return mm != &init_mm && l4_space_is_clear(l4_space_of(mm)) ? 0 : l4_tlb_sync(mm);
 }
 
 /* Whether L4_OP_MAP_RUN has a fast path for all records that wait. */

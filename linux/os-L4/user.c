@@ -75,20 +75,16 @@ struct l4_space *l4_space_alloc(void)
 int l4_space_clear(struct l4_space *space)
 {
 	struct l4_table *t;
-	u32 used = 0;
 	int err = 0;
 
+	if (l4_space_is_clear(space))
+		return 0;
 	if (space->more) {
 		err = l4_map_flush();
 		l4_unmap_all(space);
 		space->tables = 0;
 		space->more = false;
 	}
-	for (t = space->table; t < space->table + space->tables; t++)
-		used |= t->used;
-	/* Nothing was mapped since the last time. */
-	if (!used)
-		return err;
 	t = space->table;
 	while (t < space->table + space->tables) {
 		u32 in = l4_mapped_in(space, t->base);

@@ -115,7 +115,7 @@ static int crash_entry(const char *how)
 	err = rights ? get_user(word, (int __user *)at) : put_user(1, (int __user *)at);
 	if (err)
 		return err;
-	um_tlb_sync(mm);
+	l4_tlb_sync(mm);
 	pte = pte_offset_kernel(pmd_off(mm, at), at);
 	page = pte_val(*pte) & PAGE_MASK;
 	if (!strcmp(how, "kept"))

@@ -235,7 +235,7 @@ void l4_enter_region(struct mm_struct *mm)
 	if (!mm->context.id.region)
 		return;
 	/* The stack was made elsewhere, and then moved. */
-	um_tlb_sync(mm);
+	l4_tlb_sync(mm);
 	l4_region_begin(l4_space_of(mm), mm->context.id.region);
 }
 

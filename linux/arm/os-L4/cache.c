@@ -149,7 +149,7 @@ void *l4_begin_access(unsigned long entry, unsigned long user, void *at, unsigne
 
 	/* The microkernel is told before the process runs, in any case.  Told now, it has nothing to drop. */
 	if (space->direct && user < L4_LOW_END && !in_interrupt()) {
-		um_tlb_sync(current->active_mm);
+		l4_tlb_sync(current->active_mm);
 		if (space->direct)
 			return (void *)(space->direct + user);
 	}
