@@ -105,13 +105,14 @@ static int crash_entry(const char *how)
 	bool rights = !strcmp(how, "rights");
 	unsigned long at = vm_mmap(NULL, 0, 2 * PAGE_SIZE, rights ? PROT_READ : PROT_READ | PROT_WRITE,
 				   MAP_PRIVATE | MAP_ANONYMOUS, 0);
-	u32 space = mm->context.id.pid;
 	unsigned long page;
 	int err, word;
 	pte_t *pte;
+	u32 space;
 
 	if (IS_ERR_VALUE(at))
 		return at;
+	space = l4_mapped_in(l4_space_of(mm), at);
 	err = rights ? get_user(word, (int __user *)at) : put_user(1, (int __user *)at);
 	if (err)
 		return err;

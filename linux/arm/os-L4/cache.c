@@ -142,17 +142,26 @@ static void leave_some(u8 *lines)
 /* Lines of this access may stay. */
 static bool lines_may_stay;
 
+/*
+ * Tells the microkernel of a page.  It is told before the process runs, in any case.  Told now, it has nothing to drop.  False: it
+ * has not got the page, or had to give it up for others.
+ */
+static bool map_now(struct mm_struct *mm, const struct l4_space *space, unsigned long user)
+{
+	/* After a reclaim its pages are new, and in no range. */
+	if (space->reclaimed)
+		um_tlb_mark_sync(mm, user & PAGE_MASK, (user & PAGE_MASK) + PAGE_SIZE);
+	l4_tlb_sync(mm);
+	return space->direct && !pte_get_bits(*pte_offset_kernel(pmd_off(mm, user), user), _PAGE_NEWPAGE | _PAGE_NEWPROT);
+}
+
 void *l4_begin_access(unsigned long entry, unsigned long user, void *at, unsigned long n, bool write)
 {
 	struct l4_space *space = l4_space_of(current->active_mm);
 	u8 *lines = &l4_lines[entry >> PAGE_SHIFT];
 
-	/* The microkernel is told before the process runs, in any case.  Told now, it has nothing to drop. */
-	if (space->direct && user < L4_LOW_END && !in_interrupt()) {
-		l4_tlb_sync(current->active_mm);
-		if (space->direct)
-			return (void *)(space->direct + user);
-	}
+	if (space->direct && user < L4_LOW_END && !in_interrupt() && map_now(current->active_mm, space, user))
+		return (void *)(space->direct + user);
 	lines_may_stay = entry & _PAGE_NEWPAGE && is_known(*lines);
 	if (lines_may_stay) {
 		leave_some(lines);
