@@ -8,10 +8,11 @@
  * linux/x86 here and arch/x86/um/os-L4 in the source of Linux, or linux/arm/os-L4 and arch/arm/um/os-L4.  It has:
  *
  * <os-L4/layout.h>	where the server and its processes lie: L4_USER_END, L4_SERVER_BASE, L4_RAM_END,
- *			L4_VMALLOC_END; L4_LOW_END, below which a process may have a Segment, or 0.  If the processor has servers that are shown in other spaces, all that
- *			Linux maps lies from L4_USER_END on.
+ *			L4_VMALLOC_END; L4_LOW_END, below which a process may have a Segment, or 0.  If the processor has
+ *			servers that are shown in other spaces, all that Linux maps lies from L4_USER_END on.
  *
- * <os-L4/space.h>	struct arch_l4_space, what a process's space has of the processor.
+ * <os-L4/space.h>	struct arch_l4_space and struct arch_l4_thread, what a process's space and a user thread have of
+ *			the processor.  The latter is zero when the user thread was bound.
  *
  * <os-L4/run.h>	what each event of a program passes, in line:
  *   arch_l4_has_fast_entry()		whether the microkernel has a faster way in; a constant if there is one way
