@@ -109,14 +109,10 @@ map_pages:
     ldr r11, [r11]
     teq r10, #0                                         // M8
     bne saved
-    // The index of the entry in a table of 1,024, and how many pages it is.
+    // The index of the entry in a table of 1,024.
     mov r10, r3, lsl #10
-    mov r5, r5, lsr #12
-    mov r10, r10, lsr #22
     mov r6, r6, lsr #12
-    add r7, r10, r5
-    cmp r7, #{entries}                                  // M6
-    bhi saved
+    mov r10, r10, lsr #22
     orr r6, r10, r6, lsl #10
     rsb r6, r11, r6, lsl #2
     ldr r11, ={leaf}
@@ -125,9 +121,8 @@ map_pages:
     orrne r11, r11, #{leaf_write_high}
     orr r4, r4, r11
     // From now on r6 is the entry's address, r4 what it becomes.
-    cmp r5, #1                                          // M1
-    blo saved
-    bhi several
+    teq r5, #{page}
+    bne several
     ldr r10, [r6]
     teq r10, #0                                         // M9
     bne replace
@@ -168,7 +163,12 @@ mapped:
     b goes_back
 
 several:
+    movs r5, r5, lsr #12                                // M1
+    beq saved
     cmp r5, #{most_pages}
+    bhi saved
+    add r7, r10, r5
+    cmp r7, #{entries}                                  // M6
     bhi saved
     mov r7, r6
     mov r8, r5
