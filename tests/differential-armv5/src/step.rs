@@ -85,7 +85,7 @@ struct Entered<'a> {
     noted: Noted,
     /// The address of the instruction that entered, and its word.
     instruction: (u32, u32),
-    /// Status and address, if it is a fault: of an exception all registers are saved already.
+    /// What failed, its status and address, if it is a fault: of an exception all registers are saved already.
     fault: Option<(Access, [u32; 2])>,
 }
 

@@ -36,6 +36,7 @@ use kcore::port::CONTEXT_WORDS;
 use kcore::space::HEADER_BYTES;
 use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
 use kcore::{Attachment, Cpu, Kernel, Memory, Region, Slot, Space, Thread};
+use mmu::Format;
 use mmu::armv5::{bits, directory};
 
 /// Status: bits of the mode.
@@ -109,8 +110,8 @@ global_asm!(
     attached = const offset_of!(Region, attached),
     attached_to = const offset_of!(Attachment, owner),
     bit = const offset_of!(Attachment, bit),
-    bug = sym trap::kernel_exception,
     buffered = const bits::BUFFERED,
+    bug = sym trap::kernel_exception,
     call_right = const Rights::CALL.0,
     cap_limit = const field!(cap_limit),
     changing = const offset_of!(Region, changing),
@@ -130,7 +131,7 @@ global_asm!(
     dirty = const offset_of!(Kernel<Armv5>, port) + Armv5::DIRTY,
     domain = const hw!(DOMAIN),
     enter = sym trap::enter,
-    entries = const 1024,
+    entries = const <mmu::armv5::Armv5 as Format>::ENTRIES,
     error = const saved!(ERROR),
     f_cpsr = const offset_of!(Frame, cpsr),
     f_pc = const offset_of!(Frame, pc),

@@ -104,17 +104,10 @@ map_pages:
     teq r10, r7                                         // M7
     bne 2f
     ldr r10, ={copies}
-    ldr r11, ={pool_offset}
     ldr r10, [r10]
-    ldr r11, [r11]
     teq r10, #0                                         // M8
     bne saved
-    // The index of the entry in a table of 1,024.
-    mov r10, r3, lsl #10
-    mov r6, r6, lsr #12
-    mov r10, r10, lsr #22
-    orr r6, r10, r6, lsl #10
-    rsb r6, r11, r6, lsl #2
+    LEAF_ENTRY r6, r3, r10, r11
     ldr r11, ={leaf}
     tst r3, #{write}
     orrne r11, r11, #{leaf_write_low}
@@ -131,6 +124,7 @@ map_pages:
     mcr p15, 0, r6, c7, c10, 1
 mapped:
     mcr p15, 0, r6, c7, c10, 4
+carried_out:
     teq r0, #{op_map}
     beq 3f
     ldr lr, ={cpu}
@@ -225,7 +219,7 @@ replace:
     mov r11, #0
     str r11, [r9, #{cursor}]
     eors r11, r10, r4
-    beq mapped
+    beq carried_out
     bic r11, r11, #{access}
     bics r11, r11, #{buffered}
     add r5, r3, #{page}
@@ -256,7 +250,7 @@ replace:
     mcr p15, 0, r6, c7, c10, 4
     mcr p15, 0, r5, c8, c6, 1
     mcr p15, 0, r5, c8, c5, 1
-    b mapped
+    b carried_out
 
 // The record is in the UTCB. It is read with all domains open, as the answer to any alien is.
 map_run:

@@ -68,13 +68,7 @@ fetch_fault:
     ldr r8, [r7, r8, lsl #2]
     tst r8, #{table}                                    // P2
     beq enter
-    mov r10, r3, lsl #10
-    mov r8, r8, lsr #12
-    ldr r11, ={pool_offset}
-    mov r10, r10, lsr #22
-    ldr r11, [r11]
-    orr r8, r10, r8, lsl #10
-    rsb r8, r11, r8, lsl #2
+    LEAF_ENTRY r8, r3, r10, r11
     ldr r8, [r8]
     ldr r10, ={all_domains}
     teq r8, #0                                          // P3

@@ -52,6 +52,18 @@
     bhi slow
 .endm
 
+// The address in the pool of the entry for `address` in its leaf table, in place of the directory's entry `table`; and its index there.
+// Destroys `word`.
+.macro LEAF_ENTRY table, address, index, word
+    ldr \word, ={pool_offset}
+    mov \index, \address, lsl #10
+    mov \table, \table, lsr #12
+    ldr \word, [\word]
+    mov \index, \index, lsr #22
+    orr \table, \index, \table, lsl #10
+    rsb \table, \word, \table, lsl #2
+.endm
+
 // The address that caches and TLB know a space's by. Destroys the space's register and `word`.
 .macro RELOCATE address, space, word
     cmp \address, #{slot_bytes}
