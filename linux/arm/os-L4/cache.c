@@ -360,15 +360,15 @@ void copy_user_highpage(struct page *to, struct page *from, unsigned long addres
 	struct address_space *mapping = folio_mapping(page_folio(from));
 	const void *there = pinned ? NULL : where_process_has(vma->vm_mm, from, address & PAGE_MASK);
 
-	if (pinned)
-		drop_user(vma->vm_mm, address & PAGE_MASK, PAGE_SIZE);
-	if (mapping && mapping_writably_mapped(mapping))
-		drop(page_address(from), PAGE_SIZE);
 	begin_user_page(to);
 	if (there) {
 		copy_page(page_address(to), there);
 		return;
 	}
+	if (pinned)
+		drop_user(vma->vm_mm, address & PAGE_MASK, PAGE_SIZE);
+	if (mapping && mapping_writably_mapped(mapping))
+		drop(page_address(from), PAGE_SIZE);
 	copy_page(page_address(to), page_address(from));
 	if (PageAnon(from))
 		touch_user_page(from);
