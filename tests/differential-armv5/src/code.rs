@@ -14,7 +14,7 @@ pub const CARRY: u32 = 1 << 29;
 /// The instructions that set flags between `swi_entry` and `slower`, in their order: the name of a test, and the flags with which it would be
 /// passed. Of T9 and R3 the last ones look at partner and handler. Some are no tests: they say whether the process identifier is written,
 /// which way a tree is searched, whether an alien executes Thumb, and (A1) whether there is need to look for A3, which no other thread passes.
-pub const TESTS: [Option<(&str, u32)>; 111] = [
+pub const TESTS: [Option<(&str, u32)>; 123] = [
     Some(("T1", ZERO)),
     Some(("T2 of call", ZERO)),
     Some(("T3", 0)),
@@ -97,6 +97,19 @@ pub const TESTS: [Option<(&str, u32)>; 111] = [
     Some(("R5 of map_run", ZERO)),
     Some(("M1 of map", ZERO)),
     Some(("M1 of map, count", ZERO)),
+    Some(("C1", ZERO)),
+    Some(("C2", 0)),
+    Some(("C3", ZERO)),
+    Some(("C3, right", 0)),
+    Some(("C4, overflow", 0)),
+    Some(("C4, end", 0)),
+    Some(("C4, page", ZERO)),
+    Some(("C5", ZERO)),
+    // Whether it is relocated, which operation it is, and what ends the loop.
+    None,
+    None,
+    None,
+    None,
     // P1: as M6.
     None,
     Some(("P2", 0)),

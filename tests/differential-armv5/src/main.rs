@@ -56,6 +56,7 @@ fn main() -> Result<()> {
         ("page faults of aliens", tally.alien_faults),
         ("runs with a page", tally.map_runs),
         ("maps", tally.maps),
+        ("operations on caches", tally.caches),
         ("pages in the place of others", tally.replaced),
         ("fetches", tally.fetches),
         ("with another process identifier", tally.pids),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random systems of threads, and what their threads may do next.
 
+use abi::arch::armv5::layout::SLOT_BYTES;
 use abi::frame::{self, vector as named};
 use abi::utcb::{SLOT_SIZE, Utcb};
 use abi::{Error, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag, USER_END};
@@ -340,6 +341,10 @@ impl Scenario {
                 } else if rng.u32(..8) == 0 {
                     (registers[0], registers[1]) = (Tag::new(Op::Map, rng.u32(..64) / 63, 0).0, 1 + rng.u32(..24) / 22);
                     self.write_record(me, rng);
+                } else if rng.u32(..8) == 0 {
+                    let op = if rng.u32(..24) == 0 { Op::Lookup } else { Op::Cache };
+                    registers[0] = Tag::new(op, rng.u32(..64) / 63, 0).0;
+                    registers[1..5].copy_from_slice(&self.lines(me, rng));
                 }
                 Event::Swi(registers)
             }
@@ -431,6 +436,35 @@ impl Scenario {
         self.last.set(Some((space, record)));
         let [selectors, what, offset, bytes] = record;
         [selectors, what | (rng.u32(..24) / 23) << 6, offset | (rng.u32(..24) / 23) << rng.u32(..12), bytes]
+    }
+
+    /// What a thread asks the caches for: a Space, where, how many bytes, and what. Mostly it is a part of a page.
+    fn lines(&self, me: Ref<Thread>, rng: &mut Rng) -> [u32; 4] {
+        let owners = if self.kernel.pool[me].space.is(self.root) {
+            self.found.owners.clone()
+        } else {
+            let first = PEERS + 1 + MEMORIES;
+            (first..first + (SPACES + SEGMENTS) as u32).collect()
+        };
+        let owner = match rng.u32(..24) {
+            0 => rng.u32(..),
+            1 => rng.u32(..PEERS + MEMORIES),
+            _ => owners[rng.usize(..owners.len())],
+        };
+        let page = rng.u32(..USER_END / PAGE_SIZE) * PAGE_SIZE;
+        let offset = rng.u32(..PAGE_SIZE);
+        let bytes = 1 + rng.u32(..PAGE_SIZE - offset);
+        let (address, bytes) = match rng.u32(..24) {
+            0 => (page + offset, 0),
+            1 => (page + offset, rng.u32(..)),
+            2 => (page + offset, offset.wrapping_neg()),
+            3 => (USER_END + offset, bytes),
+            // The first bytes are relocated, perhaps.
+            4 => (SLOT_BYTES - PAGE_SIZE + offset, PAGE_SIZE - offset + bytes),
+            5..=14 => (page % SLOT_BYTES + offset, bytes),
+            _ => (page + offset, bytes),
+        };
+        [owner, address, bytes, if rng.u32(..24) == 0 { rng.u32(..4) } else { rng.u32(..2) }]
     }
 
     /// What other threads have done about aliens and handlers meanwhile, which takes many events.

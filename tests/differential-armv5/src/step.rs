@@ -17,7 +17,7 @@ use kcore::{Cpu, Kernel, Port, Space, Table, Thread};
 use mmu::Format;
 use mmu::armv5::Armv5;
 use mmu::fass::client;
-use pool::Ref;
+use pool::{Link, Ref};
 use std::collections::BTreeMap;
 
 /// The domain access register while the kernel runs: all are open.
@@ -49,6 +49,8 @@ pub struct Tally {
     pub map_runs: u64,
     /// `map` by the fast path.
     pub maps: u64,
+    /// `cache` by the fast path.
+    pub caches: u64,
     /// Pages that took the place of another one, or got another right, by the fast path.
     pub replaced: u64,
     /// Fetches by the fast path.
@@ -168,7 +170,7 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &Code, rng: &mut Rng
             while kernel.carry_on() {}
         }
     }
-    let noted = Noted { pid: rng.u32(..4) << 25, ..noted(kernel, rng) };
+    let noted = Noted { entered: Link::NULL, pid: rng.u32(..4) << 25, ..noted(kernel, rng) };
     leave(kernel, &random_user(&[], rng), code, noted, tally)
 }
 
@@ -177,7 +179,12 @@ fn noted(kernel: &mut Kernel<Host>, rng: &mut Rng) -> Noted {
     let space = kernel.current().and_then(|me| kernel.pool[me].space.get());
     let own = space.map_or(hw::INDIFFERENT, |space| kernel.pool[space].hw[hw::PID]);
     let pid = if own & hw::INDIFFERENT != 0 { rng.u32(..4) << 25 } else { own };
-    Noted { pid, dirty: rng.u32(..) & rng.u32(..), copies: u32::from(rng.u32(..16) == 0) }
+    Noted {
+        entered: kernel.current().map_or(Link::NULL, Ref::link),
+        pid,
+        dirty: rng.u32(..) & rng.u32(..),
+        copies: u32::from(rng.u32(..16) == 0),
+    }
 }
 
 /// A system call, by the assembly first.
@@ -197,6 +204,7 @@ fn swi(
     let timer = kernel.port.timer.take();
     kernel.port.invalidated.clear();
     kernel.port.announced.clear();
+    kernel.port.cached.clear();
     save(&mut kernel.pool[me], user, vector::SWI);
     let by_alien = kernel.pool[me].is_alien();
     if by_alien {
@@ -219,6 +227,7 @@ fn swi(
             Some(Op::MapReplyWait) => &mut tally.map_replies,
             Some(Op::MapRun) => &mut tally.map_runs,
             Some(Op::Map) => &mut tally.maps,
+            Some(Op::Cache) => &mut tally.caches,
             _ => &mut tally.replies,
         } += 1;
         let priority = outcome.current.get().map(|current| kernel.pool[current].priority);
@@ -305,6 +314,7 @@ fn page_fault(
     let timer = kernel.port.timer.take();
     kernel.port.invalidated.clear();
     kernel.port.announced.clear();
+    kernel.port.cached.clear();
     let event = match &fault.access {
         Access::Data(instruction) => portable(kernel, me, user, (fault, *instruction)),
         Access::Fetch => fetched(kernel, me, user[15]),

@@ -393,6 +393,8 @@ pub(super) fn project() -> Result<()> {
 /// Each run of `tests/linux/stress` does the operations that it was asked for, and verifies them.
 pub(super) fn stress() -> Result<()> {
     let mut debian = Debian::start(&debian_system()?)?;
+    // Where each switch opens other domains the emulator empties its TLB.
+    debian.0.patience = Duration::from_secs(600);
     let list = std::fs::read_to_string("tests/linux/stress")?;
     for options in list.lines().filter(|line| !line.starts_with('#')) {
         let start = Instant::now();

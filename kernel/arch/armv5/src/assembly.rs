@@ -8,6 +8,7 @@
 //! | `fast/ipc.S` | `swi`, and the fast paths of `call` and `reply_wait` |
 //! | `fast/page_fault.S` | the fast path of a page fault |
 //! | `fast/map.S` | that of mapping, which is the answer to one, mostly |
+//! | `fast/cache.S` | that of `cache` |
 //! | `fast/alien.S` | that of aliens |
 //! | `mem.S` | filling and copying memory |
 //! | `vectors.S` | exception vectors, helpers of programs |
@@ -25,7 +26,7 @@ use crate::trap;
 use abi::arch::armv5::layout::SLOT_BYTES;
 use abi::frame::{self, Frame};
 use abi::tag::REGISTER_WORDS;
-use abi::{Delivery, Kind, MessageKind, Op, PAGE_SIZE, Rights, Tag};
+use abi::{CacheOp, Delivery, Kind, MessageKind, Op, PAGE_SIZE, Rights, Tag};
 use arch_common::shared::{Lines, Shared};
 use arch_common::stack::{KERNEL_STACK, PANIC_BYTES, PANIC_STACK, STACK_BYTES};
 use armv5_context::{THUMB, USER_MODE, hw, vector, word};
@@ -101,6 +102,7 @@ global_asm!(
     include_str!("fast/steps.S"),
     include_str!("fast/ipc.S"),
     include_str!("fast/map.S"),
+    include_str!("fast/cache.S"),
     include_str!("fast/page_fault.S"),
     include_str!("fast/alien.S"),
     access = const bits::READ_WRITE,
@@ -130,6 +132,7 @@ global_asm!(
     delivery_reply = const Delivery::new(MessageKind::Reply, 0, 0, 0).0,
     dirty = const offset_of!(Kernel<Armv5>, port) + Armv5::DIRTY,
     domain = const hw!(DOMAIN),
+    drop = const CacheOp::CleanAndInvalidate as u32,
     enter = sym trap::enter,
     entries = const <mmu::armv5::Armv5 as Format>::ENTRIES,
     error = const saved!(ERROR),
@@ -168,6 +171,7 @@ global_asm!(
     message = const kcore::FRAME_OFFSET,
     mode = const MODE,
     most_pages = const MOST_PAGES,
+    op_cache = const Tag::new(Op::Cache, 0, 0).0,
     op_call = const Tag::new(Op::Call, 0, 0).0,
     op_map = const Tag::new(Op::Map, 0, 0).0,
     op_map_reply_wait = const Tag::new(Op::MapReplyWait, 0, 0).0,
@@ -189,6 +193,7 @@ global_asm!(
     protection_shift = const STATUS_PROTECTION.trailing_zeros() - frame::fault::PROTECTION.trailing_zeros(),
     r0 = const saved!(R0),
     region_dying = const offset_of!(Region, header.dying),
+    region_end = const offset_of!(Region, end),
     region_top = const offset_of!(Region, top),
     rights = const Rights::ALL.0,
     rwx = const Rights::RWX.0,

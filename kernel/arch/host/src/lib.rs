@@ -75,6 +75,8 @@ pub struct Host<R = HostRegisters, F: Format = HostFormat> {
     pub all_invalidated: u32,
     /// Ranges whose mappings were said to change, and how; none for any mapping of any space.
     pub announced: Vec<(Option<Part>, Change)>,
+    /// What users asked the caches for.
+    pub cached: Vec<(Part, CacheOp)>,
     /// Segments that have begun and not ended, by their addresses.
     pub segments: BTreeSet<u32>,
     /// Entries that name leaf tables, by space and number, if nothing but `directory_written` brings them there.
@@ -104,6 +106,7 @@ impl<R, F: Format> Default for Host<R, F> {
             invalidated: Vec::new(),
             all_invalidated: 0,
             announced: Vec::new(),
+            cached: Vec::new(),
             segments: BTreeSet::new(),
             tops: HashMap::new(),
             walker: HashMap::new(),
@@ -217,7 +220,9 @@ impl<R: Registers, F: Format> Port for Host<R, F> {
     fn fault_in(&mut self, _: &mut Pool, _: Ref<Space>, _: UserAddr, _: Rights) -> FaultIn {
         FaultIn::Report
     }
-    fn cache(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<UserAddr>, _: CacheOp) {}
+    fn cache(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) {
+        self.cached.push(((space.address(), range), what));
+    }
     fn now(&self) -> u64 {
         self.now
     }

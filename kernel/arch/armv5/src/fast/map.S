@@ -262,7 +262,7 @@ map_run:
     b 13f
 map:
     teq r0, #{op_map}                                   // M1
-    bne slow
+    bne cache
     teq r1, #1                                          // M1
     bne slow
 13:
