@@ -312,7 +312,7 @@ pub enum Op {
     /// * `a0`: Quota (`CONTROL`), the parent.
     /// * `a1`: bytes.
     /// * `a2`: destination.
-    /// * `a3`: threads.
+    /// * `a3`: threads in bits 15 to 0; in bits 31 to 16 slots of relocation, which only ARMv5 has (`arch::armv5::place`).
     ///
     /// # Returns
     /// A status.
@@ -834,14 +834,16 @@ pub enum Op {
     ///
     /// # Arguments
     /// * `a0`: Quota (`CONTROL`).
+    /// * `a1`: 0: of memory and threads; 1: of slots of relocation.
     ///
     /// # Returns
-    /// * `r1`: bytes used.
-    /// * `r2`: limit in bytes.
-    /// * `r3`: threads used in bits 15 to 0, their limit in bits 31 to 16.
+    /// * `r1`: bytes used; or slots.
+    /// * `r2`: limit in bytes; or in slots.
+    /// * `r3`: of memory and threads: threads used in bits 15 to 0, their limit in bits 31 to 16.
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
+    /// * `BadArgument`: `a1` is above 1.
     QuotaInfo = 61,
     /// Read a thread's state.
     ///

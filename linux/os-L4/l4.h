@@ -120,6 +120,8 @@ extern bool l4_is_server;
 /* The Quota to which processes' spaces, page tables and threads are charged. */
 extern u32 l4_user_quota;
 int l4_quota_init(void);
+/* How many slots of relocation a Quota has, and how many are used. */
+u32 l4_relocation_slots(u32 quota, u32 *used);
 /*
  * Creates a space at a place and says where the microkernel has put it (of L4_OP_CREATE_SPACE).  Returns its slot; 0: there is
  * no memory.

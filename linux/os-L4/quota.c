@@ -46,6 +46,17 @@ static struct use use_of(u32 quota)
 	return (struct use){ r.r1, r.r2, r.r3 & 0xffff, r.r3 >> 16 };
 }
 
+/* Slots of relocation, where the processor has such. */
+u32 l4_relocation_slots(u32 quota, u32 *used)
+{
+	struct l4_regs r;
+
+	if (l4_call_out(L4_OP_QUOTA_INFO, quota, 1, 0, 0, &r))
+		return *used = 0;
+	*used = r.r1;
+	return r.r2;
+}
+
 /* Creates a space for a process, or a home.  If this Linux is a server, the space shows it before anything runs there. */
 static u32 create_space(u32 slot, u32 place, u32 *placed)
 {
@@ -87,11 +98,12 @@ int __init l4_quota_init(void)
 	u32 vmalloc = (L4_VMALLOC_END - L4_SERVER_BASE - physmem_size) / PGDIR_SIZE + 1;
 	u32 kept = vmalloc * PAGE_SIZE + PAGE_ALIGN(threads * L4_UTCB_SLOT_SIZE) + OWN_BYTES;
 	u32 left = own.limit - own.bytes, a_space;
+	u32 used, slots = l4_relocation_slots(L4_QUOTA, &used);
 
 	l4_user_quota = l4_slot_alloc();
 	if (!l4_user_quota || left <= kept || threads - own.threads <= OWN_THREADS ||
 	    l4_call(L4_OP_CREATE_QUOTA, L4_QUOTA, left - kept, l4_user_quota,
-		    threads - own.threads - OWN_THREADS))
+		    (threads - own.threads - OWN_THREADS) | (slots - used) << 16))
 		return -ENOMEM;
 	a_space = measure_space();
 	left = use_of(l4_user_quota).limit;

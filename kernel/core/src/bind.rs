@@ -4,7 +4,7 @@
 use crate::port::{Port, Registers};
 use crate::thread::{SEQUENCE, flag, gate};
 use crate::work::Work;
-use crate::{Kernel, Outcome, Quota, Result, Slot, Space, Thread};
+use crate::{Charge, Kernel, Outcome, Quota, Result, Slot, Space, Thread};
 use abi::frame::{Frame, vector};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb};
 use abi::{Error, Kind, MessageKind, Rights, UserAddr, Word};
@@ -43,9 +43,9 @@ impl<P: Port> Kernel<P> {
 
     /// A thread without a space.
     pub(crate) fn new_thread(&mut self, quota: Ref<Quota>, original: Ref<Slot>, priority: u32) -> Result<Ref<Thread>> {
-        self.charge(quota, 0, 1)?;
+        self.charge(quota, Charge::threads(1))?;
         let Some(made) = self.threads.free.get() else {
-            self.uncharge(quota.link(), 0, 1);
+            self.uncharge(quota.link(), Charge::threads(1));
             return Err(Error::PoolExhausted);
         };
         self.threads.free = self.pool[made].next;
@@ -67,7 +67,7 @@ impl<P: Port> Kernel<P> {
             self.keep_worn(quota, thread);
         } else {
             self.threads.free = thread.link();
-            self.uncharge(header.quota, 0, 1);
+            self.uncharge(header.quota, Charge::threads(1));
         }
     }
 

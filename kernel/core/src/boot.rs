@@ -7,7 +7,7 @@ use crate::port::{Port, Registers};
 use crate::quota::QUOTA_BYTES;
 use crate::reap::Left;
 use crate::thread::{BYTES, MAX_THREADS, Table, flag};
-use crate::{Header, Irq, Kernel, Memory, PAGE, Quota, Result, Scheduler, Space};
+use crate::{Charge, Header, Irq, Kernel, Memory, PAGE, Quota, Result, Scheduler, Space};
 use abi::boot::{Info, MAX_IRQS, RAM_RANGES, ROOT_SLOTS, slot};
 use abi::kip::Kip;
 use abi::{Error, Kind, PAGE_SIZE, PhysAddr, Rights, UserAddr, Word};
@@ -105,8 +105,7 @@ impl<P: Port> Kernel<P> {
     pub fn start_root(&mut self, machine: &Machine<'_>, kip: &Kip) -> Result<()> {
         let block = self.pool.allocate(QUOTA_BYTES).ok_or(Error::PoolExhausted)?;
         let quota: Ref<Quota> = Ref::new(block);
-        self.pool[quota].limit = self.pool.free_bytes();
-        self.pool[quota].thread_limit = self.threads.count - 1;
+        self.pool[quota].limit = Charge { bytes: self.pool.free_bytes(), threads: self.threads.count - 1, slots: P::SLOTS };
         self.kip = self.allocate(quota, PAGE)?;
         self.pool.bytes_mut(self.kip, size_of::<Kip>() as u32).copy_from_slice(bytemuck::bytes_of(kip));
         self.port.information_page(self.port.physical(self.kip));

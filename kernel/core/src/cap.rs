@@ -206,7 +206,7 @@ impl<P: Port> Kernel<P> {
         let (_, cap) = self.cap(space, args[0])?;
         let size = match cap.kind() {
             Kind::Thread | Kind::Irq => 0,
-            Kind::Quota => self.pool[cap.object::<Quota>()].limit as Word,
+            Kind::Quota => self.pool[cap.object::<Quota>()].limit.bytes as Word,
             Kind::Space => self.pool[cap.object::<Space>()].slots as Word,
             Kind::Segment => self.pool[cap.object::<Segment>()].region.end.0,
             Kind::Memory => self.pool[cap.object::<Memory>()].bytes,

@@ -71,9 +71,13 @@ impl<P: Port> Kernel<P> {
                 (window, _) => writeln!(out, ", a server, window {:08x} to {:08x}", window.0, s.region.end.0)?,
             }
             if let Some(quota) = s.region.header.quota.get() {
-                let q: &Quota = &self.pool[quota];
+                let Quota { used, limit, .. } = self.pool[quota];
                 let address = quota.address();
-                writeln!(out, "  quota {address:08x}: {} of {} bytes, {} of {} threads", q.used, q.limit, q.threads, q.thread_limit)?;
+                writeln!(
+                    out,
+                    "  quota {address:08x}: {} of {} bytes, {} of {} threads, {} of {} slots",
+                    used.bytes, limit.bytes, used.threads, limit.threads, used.slots, limit.slots
+                )?;
             }
             for root in [s.region.attached, s.segments] {
                 let mut result = Ok(());

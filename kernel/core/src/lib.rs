@@ -70,7 +70,7 @@ pub use fault::FRAME_OFFSET;
 pub use irq::Irq;
 pub use memory::Memory;
 pub use port::{Cpu, Port};
-pub use quota::{Header, Quota};
+pub use quota::{Charge, Header, Quota};
 pub use sched::Scheduler;
 pub use segment::Segment;
 pub use space::Space;

@@ -150,6 +150,9 @@ pub trait Port {
     /// What a space has that is no memory: [`Space::special`] is its address.
     type Special: Special;
 
+    /// How many slots there are that spaces can be relocated to ([`wants_slot`](Self::wants_slot)).
+    const SLOTS: u32;
+
     // --- Processor ---------------------------------------------------------------
     /// The hot words.
     fn cpu(&mut self) -> &mut Cpu;
@@ -186,7 +189,9 @@ pub trait Port {
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
     /// | leaves its directory, if that is loaded | takes its entries out of the caching page directory; domain and slot become free | its hash entries go when the VSIDs are used again | as IA-32; the PCID becomes free |
-    fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>);
+    ///
+    /// Returns whether it was the last in its slot, which its Quota has paid for ([`give_slot`](Self::give_slot)).
+    fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> bool;
     /// Where a native space, which has no tables yet, will have its UTCBs and the information page. `place` is what its
     /// maker says of that; 0 is nothing.
     ///
@@ -206,6 +211,15 @@ pub trait Port {
     /// # Errors
     /// `BadArgument`: that says nothing.
     fn place(&mut self, pool: &mut Pool, space: Ref<Space>, place: Word) -> Result<(), Error>;
+    /// Whether what the maker of a space says of its place asks for a slot.
+    ///
+    /// | IA-32 | ARMv5 | others |
+    /// |---|---|---|
+    /// | no: small spaces are attached to a home | whether it is to be relocated | no |
+    fn wants_slot(place: Word) -> bool;
+    /// A space that wants one gets a slot: one that nobody has, which its Quota has paid for (`is_own`), or one that spaces of the same
+    /// Quota have. If there is none it has no slot. It has no tables yet.
+    fn give_slot(&mut self, pool: &mut Pool, space: Ref<Space>, is_own: bool);
     /// What the maker of a space is told of its place.
     ///
     /// | IA-32 | ARMv5 | others |

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Quotas: who pays for kernel memory and for entries of the thread table. Every
-//! block of the pool is charged to a Quota at its full size, every thread as one;
+//! Quotas: who pays for kernel memory, for entries of the thread table, and for the processor's slots. Every
+//! block of the pool is charged to a Quota at its full size, every thread and every slot as one;
 //! a child's limits are charged to its parent at once, so that what a Quota has
 //! left is there, whatever others do.
 
@@ -34,20 +34,65 @@ impl Header {
     }
 }
 
-/// A count of kernel memory and of threads.
+/// What is charged.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable, Debug)]
+pub struct Charge {
+    /// Bytes of kernel memory.
+    pub bytes: u32,
+    /// Threads.
+    pub threads: u32,
+    /// Slots that spaces are relocated to, where the processor has such ([`Port::wants_slot`]).
+    pub slots: u32,
+}
+
+impl Charge {
+    /// Nothing.
+    pub const NONE: Self = Self { bytes: 0, threads: 0, slots: 0 };
+    /// A slot.
+    pub const SLOT: Self = Self { slots: 1, ..Self::NONE };
+
+    /// So much memory.
+    #[must_use]
+    pub const fn bytes(bytes: u32) -> Self {
+        Self { bytes, ..Self::NONE }
+    }
+
+    /// So many threads.
+    #[must_use]
+    pub const fn threads(threads: u32) -> Self {
+        Self { threads, ..Self::NONE }
+    }
+
+    /// Both, if that can be counted.
+    fn and(self, other: Self) -> Option<Self> {
+        Some(Self {
+            bytes: self.bytes.checked_add(other.bytes)?,
+            threads: self.threads.checked_add(other.threads)?,
+            slots: self.slots.checked_add(other.slots)?,
+        })
+    }
+
+    /// What is left without a part of it.
+    const fn without(self, part: Self) -> Self {
+        Self { bytes: self.bytes - part.bytes, threads: self.threads - part.threads, slots: self.slots - part.slots }
+    }
+
+    const fn is_within(self, limit: Self) -> bool {
+        self.bytes <= limit.bytes && self.threads <= limit.threads && self.slots <= limit.slots
+    }
+}
+
+/// A count of what it pays for.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable, Debug)]
 pub struct Quota {
     /// `header.quota` is the parent.
     pub header: Header,
-    /// Bytes that may be charged.
-    pub limit: u32,
-    /// Bytes charged.
-    pub used: u32,
-    /// Threads that may be charged.
-    pub thread_limit: u32,
-    /// Threads charged.
-    pub threads: u32,
+    /// What may be charged.
+    pub limit: Charge,
+    /// What is.
+    pub used: Charge,
     /// Quotas above it.
     pub depth: u32,
     /// Next of the emptied ones.
@@ -79,51 +124,48 @@ pub const fn block(bytes: u32) -> u32 {
 impl<P: Port> Kernel<P> {
     /// `create_quota`.
     pub(crate) fn create_quota(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let [parent, limit, slot, thread_limit] = args;
+        let [parent, bytes, slot, counts] = args;
         let parent: Ref<Quota> = self.object(space, parent, Kind::Quota, Rights::CONTROL)?;
         let slot = self.empty_slot(space, slot)?;
         let depth = self.pool[parent].depth + 1;
         if depth > MAX_DEPTH {
             return Err(Error::TooDeep);
         }
-        let [limit, thread_limit] = [limit, thread_limit].map(|limit| u32::try_from(limit).map_err(|_| Error::QuotaExceeded));
-        let (limit, thread_limit) = (limit?, thread_limit?);
-        let total = limit.checked_add(QUOTA_BYTES).ok_or(Error::QuotaExceeded)?;
-        self.charge(parent, total, thread_limit)?;
+        let [bytes, counts] = [bytes, counts].map(|limit| u32::try_from(limit).map_err(|_| Error::QuotaExceeded));
+        let (bytes, counts) = (bytes?, counts?);
+        let limit = Charge { bytes, threads: counts & 0xffff, slots: counts >> 16 };
+        let total = limit.and(Charge::bytes(QUOTA_BYTES)).ok_or(Error::QuotaExceeded)?;
+        self.charge(parent, total)?;
         let Some(block) = self.pool.allocate(QUOTA_BYTES) else {
-            self.uncharge(parent.link(), total, thread_limit);
+            self.uncharge(parent.link(), total);
             return Err(Error::PoolExhausted);
         };
         let header = Self::new_header(parent, slot);
-        self.pool[Ref::new(block)] = Quota { header, limit, used: 0, thread_limit, threads: 0, depth, ..Quota::zeroed() };
+        self.pool[Ref::new(block)] = Quota { header, limit, depth, ..Quota::zeroed() };
         self.put_original(slot, Kind::Quota, block);
         Ok(NOTHING)
     }
 
     /// A dying Quota loses its name. What is still charged to it ends it later (`uncharge`).
     pub(crate) fn end_quota(&mut self, quota: Ref<Quota>) {
-        self.uncharge(quota.link(), 0, 0);
+        self.uncharge(quota.link(), Charge::NONE);
     }
 
-    /// Charges bytes and threads.
-    pub(crate) fn charge(&mut self, quota: Ref<Quota>, bytes: u32, threads: u32) -> Result<()> {
+    /// Charges all of it, or nothing.
+    pub(crate) fn charge(&mut self, quota: Ref<Quota>, charge: Charge) -> Result<()> {
         let q = &mut self.pool[quota];
         if q.header.is_dying() {
             return Err(Error::BadState);
         }
-        if bytes > q.limit - q.used || threads > q.thread_limit - q.threads {
-            return Err(Error::QuotaExceeded);
-        }
-        q.used += bytes;
-        q.threads += threads;
+        q.used = q.used.and(charge).filter(|used| used.is_within(q.limit)).ok_or(Error::QuotaExceeded)?;
         Ok(())
     }
 
     /// Gives a charge back. A dying Quota without charges is *emptied*. It ends, which may empty its
     /// parent, but one does here: freeing its block takes up to 1,300 instructions.
-    pub(crate) fn uncharge(&mut self, quota: Link<Quota>, bytes: u32, threads: u32) {
+    pub(crate) fn uncharge(&mut self, quota: Link<Quota>, charge: Charge) {
         if let Some(quota) = quota.get() {
-            self.give_back(quota, bytes, threads);
+            self.give_back(quota, charge);
         }
         self.end_emptied();
     }
@@ -137,14 +179,13 @@ impl<P: Port> Kernel<P> {
         }
         q.worn_count += 1;
         self.pool[thread].next = next;
-        self.uncharge(quota.link(), 0, 0);
+        self.uncharge(quota.link(), Charge::NONE);
     }
 
-    fn give_back(&mut self, quota: Ref<Quota>, bytes: u32, threads: u32) {
+    fn give_back(&mut self, quota: Ref<Quota>, charge: Charge) {
         let q = &mut self.pool[quota];
-        q.used -= bytes;
-        q.threads -= threads;
-        if q.header.is_dying() && q.used == 0 && q.threads == q.worn_count {
+        q.used = q.used.without(charge);
+        if q.header.is_dying() && q.used == Charge::threads(q.worn_count) {
             q.next = self.emptied;
             self.emptied = quota.link();
         }
@@ -158,14 +199,14 @@ impl<P: Port> Kernel<P> {
     /// Ends an emptied Quota. False if there is none.
     fn end_emptied(&mut self) -> bool {
         let Some(quota) = self.emptied.get() else { return false };
-        let Quota { header, limit, thread_limit, next, worn, worn_last, .. } = self.pool[quota];
+        let Quota { header, limit, next, worn, worn_last, .. } = self.pool[quota];
         self.emptied = next;
         if let Some(last) = worn_last.get() {
             self.pool[last].next = core::mem::replace(&mut self.threads.free, worn);
         }
         self.pool.free(quota.address(), QUOTA_BYTES);
         if let Some(parent) = header.quota.get() {
-            self.give_back(parent, limit + QUOTA_BYTES, thread_limit);
+            self.give_back(parent, Charge { bytes: limit.bytes + QUOTA_BYTES, ..limit });
         }
         true
     }
@@ -193,11 +234,11 @@ impl<P: Port> Kernel<P> {
     /// A block of the pool, charged, with what was there before.
     pub(crate) fn allocate_uncleared(&mut self, quota: Ref<Quota>, bytes: u32) -> Result<u32> {
         let size = block(bytes);
-        self.charge(quota, size, 0)?;
+        self.charge(quota, Charge::bytes(size))?;
         match self.pool.allocate_uncleared(size) {
             Some(address) => Ok(address),
             None => {
-                self.uncharge(quota.link(), size, 0);
+                self.uncharge(quota.link(), Charge::bytes(size));
                 Err(Error::PoolExhausted)
             }
         }
@@ -206,7 +247,7 @@ impl<P: Port> Kernel<P> {
     /// Frees a block and gives its charge back.
     pub(crate) fn release(&mut self, quota: Link<Quota>, address: u32, bytes: u32) {
         self.pool.free(address, block(bytes));
-        self.uncharge(quota, block(bytes), 0);
+        self.uncharge(quota, Charge::bytes(block(bytes)));
     }
 
     pub(crate) fn new_header(quota: Ref<Quota>, original: Ref<Slot>) -> Header {
@@ -216,7 +257,12 @@ impl<P: Port> Kernel<P> {
     /// `quota_info`.
     pub(crate) fn quota_info(&self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
         let quota: Ref<Quota> = self.object(space, args[0], Kind::Quota, Rights::CONTROL)?;
-        let Quota { used, limit, threads, thread_limit, .. } = self.pool[quota];
-        Ok([used, limit, threads | thread_limit << 16].map(|count| count as Word))
+        let Quota { used, limit, .. } = self.pool[quota];
+        let results = match args[1] {
+            0 => [used.bytes, limit.bytes, used.threads | limit.threads << 16],
+            1 => [used.slots, limit.slots, 0],
+            _ => return Err(Error::BadArgument),
+        };
+        Ok(results.map(|count| count as Word))
     }
 }

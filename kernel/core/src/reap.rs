@@ -319,7 +319,7 @@ impl<P: Port> Kernel<P> {
         } else if let Some(at) = self.pool[space].region.attached.get() {
             self.drop_record(at);
         } else {
-            self.port.space_dropped(&mut self.pool, space);
+            self.drop_space(space);
             let tables = self.threads.count + slots;
             let mut next = cursor - tables;
             let is_empty = self.free_tables(Owner::Space(space), &mut next);

@@ -5,7 +5,7 @@ use crate::port::Port;
 use crate::tables::TABLE_BYTES;
 use crate::utcb::NO_SLOTS;
 use crate::work::Work;
-use crate::{ALIGN, Attachment, Kernel, Outcome, Quota, Region, Result, Slot, SlotMap, Thread};
+use crate::{ALIGN, Attachment, Charge, Kernel, Outcome, Quota, Region, Result, Slot, SlotMap, Thread};
 use abi::syscall::MAX_SLOTS;
 use abi::{Error, Kind, Rights, USER_END, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
@@ -120,7 +120,13 @@ impl<P: Port> Kernel<P> {
         self.pool[made].home = u16::from(is_home);
         self.grow_table(made);
         match self.set_up_space(made, quota, place) {
-            Ok(()) => Ok(made),
+            Ok(()) => {
+                if P::wants_slot(place) {
+                    let is_own = self.charge(quota, Charge::SLOT).is_ok();
+                    self.port.give_slot(&mut self.pool, made, is_own);
+                }
+                Ok(made)
+            }
             Err(error) => {
                 self.discard_space(made);
                 Err(error)
@@ -153,8 +159,8 @@ impl<P: Port> Kernel<P> {
             *last = NO_SLOTS;
         }
         let threads = self.threads_a_space();
-        self.charge(quota, 0, threads)?;
-        let area = self.port.area(&mut self.pool, made, place).inspect_err(|_| self.uncharge(quota.link(), 0, threads))?;
+        self.charge(quota, threads)?;
+        let area = self.port.area(&mut self.pool, made, place).inspect_err(|_| self.uncharge(quota.link(), threads))?;
         let s = &mut self.pool[made];
         (s.area_start, s.area_end, s.first_slot) = (area.start, area.end, area.first_slot);
         let Some(kip) = area.kip else { return Ok(()) };
@@ -162,15 +168,22 @@ impl<P: Port> Kernel<P> {
         self.set_kernel_leaf(made, kip, self.port.physical(self.kip), Rights::READ)
     }
 
-    const fn threads_a_space(&self) -> u32 {
-        abi::utcb::threads_a_space(self.threads.count)
+    const fn threads_a_space(&self) -> Charge {
+        Charge::threads(abi::utcb::threads_a_space(self.threads.count))
+    }
+
+    /// Nothing in the processor names a space's tables any more. The last one in a slot gives that back.
+    pub(crate) fn drop_space(&mut self, space: Ref<Space>) {
+        if self.port.space_dropped(&mut self.pool, space) {
+            self.uncharge(self.pool[space].region.header.quota, Charge::SLOT);
+        }
     }
 
     /// Frees a space that has no threads, capabilities or attachments any more.
     pub(crate) fn discard_space(&mut self, space: Ref<Space>) {
         let Space { region: Region { header, top, .. }, utcb_map, order, kip, area_end, .. } = self.pool[space];
         if let Some(top) = top.get() {
-            self.port.space_dropped(&mut self.pool, space);
+            self.drop_space(space);
             // Of one that could not be made there are the table of its information page and what leads to it.
             if kip != UserAddr::default() {
                 self.free_only(space, kip);
@@ -181,7 +194,7 @@ impl<P: Port> Kernel<P> {
             self.release(header.quota, map.address(), size_of::<SlotMap>() as u32);
         }
         if area_end != UserAddr::default() {
-            self.uncharge(header.quota, 0, self.threads_a_space());
+            self.uncharge(header.quota, self.threads_a_space());
         }
         self.unserve(space);
         self.discard_special(space);

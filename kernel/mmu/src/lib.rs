@@ -11,6 +11,7 @@ pub mod descriptor;
 pub mod fass;
 pub mod format;
 pub mod ia32;
+pub mod slots;
 pub mod tags;
 
 pub use format::{Attributes, Format, Leaf};

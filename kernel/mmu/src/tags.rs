@@ -5,7 +5,6 @@
 //! |---|---|---|---|
 //! | IA-32 | slots of small spaces: groups by size | Spaces | the TLB's flush |
 //! | ARMv5 | domains, but for those of the kernel | Spaces, Segments | the TLB's flush |
-//! | ARMv5 | slots of PID relocation | Spaces | the data cache's cleaning |
 //! | PowerPC | contexts of 16 VSIDs | Spaces, Segments | the TLB's flush, and a sweep of the hash table |
 //! | x86-64 | PCIDs | Spaces | the TLB's flush |
 //!

@@ -98,7 +98,7 @@ static inline void arch_l4_switched(struct l4_space *space) { }
 static inline bool arch_l4_page_fault(struct mm_struct *mm, unsigned long address) { return false; }
 static inline void arch_l4_interrupted(struct l4_space *space) { }
 static inline void arch_l4_note_event(void) { }
-static inline void arch_l4_show(struct seq_file *m) { }
+void arch_l4_show(struct seq_file *m);
 
 static inline unsigned long arch_l4_lookups_end(const struct l4_space *space)
 {

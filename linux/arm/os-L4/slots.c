@@ -88,6 +88,14 @@ void arch_l4_space_deleted(struct l4_space *space)
 /* All programs have one layout. */
 void l4_set_layout(const struct elf32_hdr *elf, const struct elf32_phdr *ph, const struct file *interpreter) { }
 
+/* In /proc/macadamia. */
+void arch_l4_show(struct seq_file *m)
+{
+	u32 used, all = l4_relocation_slots(l4_user_quota, &used);
+
+	seq_printf(m, "relocation %6u of %6u\n", used, all);
+}
+
 /* In /proc/PID/status: the slot, and how much lies outside. */
 void arch_proc_pid_thread_features(struct seq_file *m, struct task_struct *task)
 {

@@ -154,8 +154,8 @@ pub const TESTS: [Option<(&str, u32)>; 123] = [
 pub struct Places {
     /// `Cpu`.
     pub cpu: u32,
-    /// The kernel, and how many bytes its words are: one of them notes the domains.
-    pub kernel: (u32, u32),
+    /// The caching page directory, and how many bytes its words are: one of them notes the domains.
+    pub directory: (u32, u32),
     /// The bits of a handle that are an index.
     pub index_mask: u32,
     /// What makes a physical address of one in the pool.
@@ -210,7 +210,7 @@ impl Code {
         ensure!(code.tests.len() == TESTS.len(), "the fast path has {} tests, not those that are known", code.tests.len());
         code.places = Places {
             cpu: code.symbol("5panic3CPU")?,
-            kernel: code.find("4lock6KERNEL")?,
+            directory: code.find("9directory9DIRECTORY")?,
             index_mask: code.symbol("10INDEX_MASK")?,
             pool_offset: code.symbol("11POOL_OFFSET")?,
             copies: code.symbol("6shadow6COPIES")?,

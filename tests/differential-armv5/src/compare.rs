@@ -163,7 +163,7 @@ impl Outcome {
         ensure!(self.pid_writes == u32::from(pid != self.had.pid), "the process identifier was written {} times", self.pid_writes);
         let is_pool = |address: &u32| address.wrapping_sub(POOL_BASE) < kernel.pool.bytes();
         let elsewhere: Vec<_> = self.written.iter().filter(|(at, _)| !is_pool(at) && !others.contains(at)).collect();
-        let (start, bytes) = code.places.kernel;
+        let (start, bytes) = code.places.directory;
         if goes_on {
             ensure!(elsewhere.is_empty(), "words were written at {elsewhere:x?}");
             return Ok(());

@@ -98,7 +98,7 @@ impl Entered<'_> {
             return pool.bytes_at(address, 4).try_into().map(u32::from_ne_bytes).ok();
         }
         let at = |start: u32| address.wrapping_sub(start);
-        let (start, bytes) = code.places.kernel;
+        let (start, bytes) = code.places.directory;
         let cpu = [self.cpu.loaded, self.cpu.top, self.cpu.port, self.cpu.current.value()];
         let (instruction, word) = self.instruction;
         match address {

@@ -193,6 +193,7 @@ mod tests {
             max_priority: 1,
             quota: 65536,
             threads: 8,
+            relocation_slots: 1,
             slots: 64,
             window: None,
             small: None,

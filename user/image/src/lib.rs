@@ -80,6 +80,8 @@ pub struct Component {
     pub quota: u32,
     /// Threads it may make, beside its first.
     pub threads: u32,
+    /// Slots of relocation that its spaces may have, with its own.
+    pub relocation_slots: u32,
     /// Slots of its capability table.
     pub slots: u32,
     /// The addresses of all that it maps, if it can be a server.

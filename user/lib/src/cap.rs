@@ -68,7 +68,14 @@ impl Quota {
     /// # Errors
     /// What the kernel says.
     pub fn create_quota(self, bytes: Word, threads: Word, slot: Word) -> Result<Self> {
-        sys::call(Op::CreateQuota, [self.0, bytes, slot, threads]).map(|_| Self(slot))
+        self.create_quota_with(bytes, threads, 0, slot)
+    }
+    /// Makes a Quota of `bytes`, `threads` and so many slots of `relocation` in `slot`.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn create_quota_with(self, bytes: Word, threads: Word, relocation: Word, slot: Word) -> Result<Self> {
+        sys::call(Op::CreateQuota, [self.0, bytes, slot, threads | relocation << 16]).map(|_| Self(slot))
     }
     /// Makes a Space with `slots` capability slots (0: for aliens) in `slot`.
     ///
@@ -119,6 +126,13 @@ impl Quota {
     /// What the kernel says.
     pub fn threads(self) -> Result<(Word, Word)> {
         sys::call(Op::QuotaInfo, [self.0, 0, 0, 0]).map(|[_, _, threads]| (threads & 0xffff, threads >> 16))
+    }
+    /// Slots of relocation used and limit.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn relocation_slots(self) -> Result<(Word, Word)> {
+        sys::call(Op::QuotaInfo, [self.0, 1, 0, 0]).map(|[used, limit, _]| (used, limit))
     }
 }
 

@@ -322,6 +322,7 @@ pub fn image(
             max_priority: source.max_priority.as_ref().map_or(*source.priority.get_ref(), |p| *p.get_ref()),
             quota: description.quota(source)?,
             threads: description.threads(source)?,
+            relocation_slots: description.relocation_slots(source),
             slots: *source.slots.get_ref(),
             window,
             small,

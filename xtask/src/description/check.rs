@@ -96,6 +96,7 @@ impl Description {
         }
         self.homes()?;
         self.check_threads(board)?;
+        self.check_relocation_slots()?;
         self.check_memory()
     }
 
@@ -166,6 +167,24 @@ impl Description {
                     self.memory.get_ref()
                 );
                 return Err(component.threads.as_ref().map_or_else(|| self.wrong(&component.name, &what), |at| self.wrong(at, &what)));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_relocation_slots(&self) -> Result<()> {
+        let all = u64::from(self.processor.relocation_slots());
+        let mut needed: u64 = 0;
+        for component in &self.component {
+            needed += u64::from(self.relocation_slots(component));
+            if needed > all {
+                let what = format!(
+                    "with this component's there are {needed} slots of relocation, but only {all}: give some component fewer by `relocation-slots`"
+                );
+                return Err(component
+                    .relocation_slots
+                    .as_ref()
+                    .map_or_else(|| self.wrong(&component.name, &what), |at| self.wrong(at, &what)));
             }
         }
         Ok(())
@@ -498,6 +517,31 @@ mod tests {
         assert!(parse(&two(most)).is_ok());
         assert!(error(&two(most + 1)).starts_with("x.toml:5: with this component's there are 2046 threads, but only 2045 for 128M"));
         assert!(error(&two(5000)).starts_with("x.toml:3: with this component's there are 5001 threads"));
+    }
+
+    #[test]
+    fn divides_slots_of_relocation() {
+        let slots = |board: &str, text: &str| {
+            let description = parse_for(board, text).unwrap_or_else(|error| panic!("{error}:\n{text}"));
+            let all =
+                description.component.iter().map(|component| (component.name.get_ref().clone(), description.relocation_slots(component)));
+            all.filter(|(name, _)| name.len() == 1).map(|(_, slots)| slots).collect::<Vec<_>>()
+        };
+        let linux = |name: &str, keys: &str| format!("[[component]]\nname = \"{name}\"\npackage = \"linux\"\n{keys}\n");
+        let native = |keys: &str| format!("[[component]]\nname = \"n\"\n{keys}\n");
+        let arm = |text: &str| slots("versatilepb", text);
+        assert_eq!(arm(&(native("") + &linux("a", ""))), [1, 62]);
+        assert_eq!(arm(&(native("relocation-slots = 4") + &linux("a", "") + &linux("b", ""))), [4, 29, 29]);
+        assert_eq!(arm(&(linux("a", "relocation-slots = 10") + &linux("b", "") + &native(""))), [10, 52, 1]);
+        assert_eq!(slots("pc", &native("relocation-slots = 4")), [0]);
+        let said = parse_for("versatilepb", &(native("relocation-slots = 60") + &linux("a", "relocation-slots = 4")));
+        let said = said.err().map(|error| error.to_string());
+        assert_eq!(
+            said.as_deref(),
+            Some(
+                "x.toml:7: with this component's there are 64 slots of relocation, but only 63: give some component fewer by `relocation-slots`"
+            )
+        );
     }
 
     #[test]

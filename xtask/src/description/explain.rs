@@ -82,7 +82,11 @@ impl Description {
             // The package is the one of this window.
             keys.remove("window");
         }
-        let computed = [("quota", format!("{}K", self.quota(component)? >> 10).into()), ("threads", self.threads(component)?.into())];
+        let mut computed: Vec<(&str, Value)> =
+            vec![("quota", format!("{}K", self.quota(component)? >> 10).into()), ("threads", self.threads(component)?.into())];
+        if self.processor.relocation_slots() != 0 {
+            computed.push(("relocation-slots", self.relocation_slots(component).into()));
+        }
         for (key, value) in computed {
             keys.remove(key);
             keys.insert(key.into(), value);

@@ -182,6 +182,8 @@ pub struct Component {
     pub quota: Option<Spanned<String>>,
     /// As many as the kernel has for so much memory, if absent.
     pub threads: Option<Spanned<u32>>,
+    /// One for its own space if absent; a Linux, whose processes are relocated, has its part of what others leave.
+    pub relocation_slots: Option<Spanned<u32>>,
     #[serde(default = "default_priority")]
     pub priority: Spanned<u8>,
     pub max_priority: Option<Spanned<u8>>,
@@ -555,6 +557,24 @@ impl Description {
             Some(threads) => Ok(*threads.get_ref()),
             None => Ok((self.quota(component)? / BYTES_A_THREAD).max(FEWEST_THREADS)),
         }
+    }
+
+    /// Slots of relocation that a component's spaces may have.
+    pub fn relocation_slots(&self, component: &Component) -> u32 {
+        let said = |component: &Component| component.relocation_slots.as_ref().map(|slots| *slots.get_ref());
+        let is_linux = |component: &Component| server::is_server(component.package());
+        let all = self.processor.relocation_slots();
+        if all == 0 {
+            return 0;
+        }
+        said(component).unwrap_or_else(|| {
+            if !is_linux(component) {
+                return 1;
+            }
+            let (sharers, others): (Vec<&Component>, _) = self.component.iter().partition(|c| said(c).is_none() && is_linux(c));
+            let taken: u32 = others.iter().fold(0, |sum, c| sum.saturating_add(said(c).unwrap_or(1)));
+            all.saturating_sub(taken) / sharers.len() as u32
+        })
     }
 
     /// The groups of components that are small, and for each component where it lies in which of them.

@@ -88,6 +88,14 @@ impl Processor {
         if areas == 0 { 0 } else { threads.div_ceil(areas) }
     }
 
+    /// Slots that spaces can be relocated to.
+    pub const fn relocation_slots(self) -> u32 {
+        match self {
+            Self::Ia32 => 0,
+            Self::Armv5 => abi::arch::armv5::layout::RELOCATION_SLOTS,
+        }
+    }
+
     /// Whether components can be servers that other spaces show, or be small.
     pub const fn has_servers(self) -> bool {
         matches!(self, Self::Ia32)

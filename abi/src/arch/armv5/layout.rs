@@ -24,3 +24,5 @@ pub const FPU_OFFSET: u32 = 512;
 pub const FPU_SIZE: u32 = 0;
 /// Bytes of a slot of PID relocation: addresses below appear at a multiple of it (fass-wombat-arm-2007, section 2.5).
 pub const SLOT_BYTES: u32 = 32 << 20;
+/// How many there are: the first such part of all addresses is for spaces that are not relocated.
+pub const RELOCATION_SLOTS: u32 = 63;

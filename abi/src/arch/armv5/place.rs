@@ -4,7 +4,8 @@
 
 /// Its addresses below [`SLOT_BYTES`](super::layout::SLOT_BYTES) are relocated by the process identifier (fass-wombat-arm-2007,
 /// section 3.2): they appear in a slot of its own, so that it has none of them in common with other Spaces. Its threads do not notice: all
-/// addresses in this contract are theirs. If all slots are taken, it shares one: that is correct, and slow. Addresses that lie in its
+/// addresses in this contract are theirs. Its Quota is charged for the slot. If that has none left, it shares one with another Space of the
+/// Quota, as long as that is there: that is correct, and slow. If there is no such either it is not relocated. Addresses that lie in its
 /// slot are not its own: what is mapped there cannot be accessed.
 pub const RELOCATED: u32 = 1 << 1;
 /// Number of the lowest bit of its vspace. Spaces with the same vspace that is not 0 promise to have the same memory at the same address, or

@@ -17,9 +17,8 @@
 //! and one in the list that nobody uses.
 
 use crate::cache::LINE;
-use crate::contract::Armv5;
+use crate::directory::{DIRECTORY, Directory};
 use crate::layout::{self, POOL_BASE};
-use crate::lock::KERNEL;
 use crate::panic::CPU;
 use crate::shadow::COPIES;
 use crate::trap;
@@ -36,7 +35,7 @@ use kcore::fault::EVENT_WORDS;
 use kcore::port::CONTEXT_WORDS;
 use kcore::space::HEADER_BYTES;
 use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
-use kcore::{Attachment, Cpu, Kernel, Memory, Region, Slot, Space, Thread};
+use kcore::{Attachment, Cpu, Memory, Region, Slot, Space, Thread};
 use mmu::Format;
 use mmu::armv5::{bits, directory};
 
@@ -130,7 +129,8 @@ global_asm!(
     delivery_alien = const Delivery::new(MessageKind::Alien, 0, EVENT_WORDS, 0).0,
     delivery_exception = const Delivery::new(MessageKind::Exception, 0, REGISTER_WORDS + frame::WORDS, 0).0,
     delivery_reply = const Delivery::new(MessageKind::Reply, 0, 0, 0).0,
-    dirty = const offset_of!(Kernel<Armv5>, port) + Armv5::DIRTY,
+    directory = sym DIRECTORY,
+    dirty = const Directory::DIRTY,
     domain = const hw!(DOMAIN),
     drop = const CacheOp::CleanAndInvalidate as u32,
     enter = sym trap::enter,
@@ -154,7 +154,6 @@ global_asm!(
     index_mask = sym layout::INDEX_MASK,
     indifferent = const hw::INDIFFERENT,
     interrupt = const vector::INTERRUPT,
-    kernel = sym KERNEL,
     kind_call = const MessageKind::Call as u32,
     kind_exception = const MessageKind::Exception as u32,
     lazy = const field!(lazy),

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the portable kernel asks of this processor and its board: `kcore::Port`.
 
-use crate::directory::{Directory, places};
+use crate::directory::{DIRECTORY, Directory, places};
 use crate::panic::CPU;
 use crate::{cache, paging, regs, time};
+use abi::arch::armv5::layout::RELOCATION_SLOTS;
+use abi::arch::armv5::place::RELOCATED;
 use abi::kip::Clock;
 use abi::{CacheOp, Error, PAGE_SIZE, PhysAddr, Rights, UserAddr};
 use armv5_context::Armv5 as Registers;
 use bytemuck::{Pod, Zeroable};
-use core::mem::offset_of;
 use core::ops::Range;
 use kcore::port::{Area, Change, FaultIn, Special};
 use kcore::{Cpu, Irq, Port, Segment, Space, Table, Thread};
@@ -21,17 +22,18 @@ const BY_LINE: u32 = 8 * PAGE_SIZE;
 
 /// The processor and its board.
 pub struct Armv5 {
-    directory: Directory,
+    directory: &'static mut Directory,
     clock: Clock,
 }
 
 impl Armv5 {
-    /// Where the word is that notes which domains were open.
-    pub const DIRTY: usize = offset_of!(Self, directory) + Directory::DIRTY;
-
     /// The port, with the clock as it is now.
-    pub const fn new(clock: Clock) -> Self {
-        Self { directory: Directory::new(), clock }
+    ///
+    /// # Safety
+    /// Once, at boot: it has the only reference to the directory.
+    pub unsafe fn new(clock: Clock) -> Self {
+        // SAFETY: the caller's.
+        Self { directory: unsafe { &mut *DIRECTORY.get() }, clock }
     }
 }
 
@@ -50,6 +52,7 @@ impl Port for Armv5 {
     type Registers = Registers;
     type Irqs = [Link<Irq>; vic::LINES];
     type Special = Nothing;
+    const SLOTS: u32 = RELOCATION_SLOTS;
 
     fn cpu(&mut self) -> &mut Cpu {
         // SAFETY: the words are plain data, and fast paths touch them only while no Rust runs; `&mut self` keeps it unique.
@@ -81,17 +84,25 @@ impl Port for Armv5 {
         Directory::space_created(pool, space);
     }
 
-    fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) {
-        self.directory.space_dropped(pool, space);
+    fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> bool {
+        self.directory.space_dropped(pool, space)
     }
 
     fn area(&mut self, pool: &mut Pool, space: Ref<Space>, place: u32) -> Result<Area, Error> {
-        self.directory.place(pool, space, place)?;
+        Directory::place(pool, space, place)?;
         self.directory.take_area(pool, space)
     }
 
     fn place(&mut self, pool: &mut Pool, space: Ref<Space>, place: u32) -> Result<(), Error> {
-        self.directory.place(pool, space, place)
+        Directory::place(pool, space, place)
+    }
+
+    fn wants_slot(place: u32) -> bool {
+        place & RELOCATED != 0
+    }
+
+    fn give_slot(&mut self, pool: &mut Pool, space: Ref<Space>, is_own: bool) {
+        self.directory.give_slot(pool, space, is_own);
     }
 
     fn place_of(&self, pool: &Pool, space: Ref<Space>) -> u32 {

@@ -11,17 +11,19 @@ use crate::layout::{UTCB_BYTES, UTCBS, section};
 use crate::paging;
 use crate::shadow::Shadows;
 use crate::{cache, regs};
-use abi::arch::armv5::layout::SLOT_BYTES;
+use abi::arch::armv5::layout::{RELOCATION_SLOTS, SLOT_BYTES};
 use abi::arch::armv5::place::{RELOCATED, VSPACE_SHIFT};
 use abi::{Error, PAGE_SIZE, Rights, TABLE_SPAN, UserAddr};
+use arch_common::shared::Shared;
 use armv5_context::hw::{self, AREA, DACR, DOMAIN, INDIFFERENT, PID, VSPACE};
 use core::ops::Range;
 use kcore::attach::{attached_at, attachment};
 use kcore::port::{Area, FaultIn};
-use kcore::{Owner, Segment, Space, Table};
+use kcore::{Owner, Quota, Segment, Space, Table};
 use mmu::Format;
 use mmu::armv5::{self, Armv5, COARSE_BYTES, SECTION_BYTES, SECTIONS};
 use mmu::fass::{self, BASE, DOMAINS, FIRST, Fass, GLOBAL, Grant, Hardware, PARKED, client};
+use mmu::slots::Slots;
 use pool::{Link, Pool, Ref};
 
 /// Tables of a space whose addresses are relocated.
@@ -30,8 +32,6 @@ const LOW_TABLES: usize = (SLOT_BYTES / TABLE_SPAN) as usize;
 const AREAS: usize = (UTCB_BYTES / SECTION_BYTES) as usize;
 /// So many spaces get on with a Segment's domain alone, as long as they have nothing else.
 const GUESTS: usize = 4;
-/// Slots of PID relocation, below the addresses of spaces that are too large for one.
-const SLOTS: usize = 64;
 /// So many tables of a Segment, 128 MiB, can have a domain of its own: that many places are looked at for its start.
 const SEGMENT_TABLES: u32 = 32;
 /// More pages than this are dropped with the whole TLB.
@@ -61,6 +61,9 @@ impl Hardware for Processor {
     }
 }
 
+/// The port has it. It is larger than the kernel's stack. The way out writes one word of it, while no Rust runs.
+pub static DIRECTORY: Shared<Directory> = Shared::new(Directory::new());
+
 /// Who is in the directory.
 pub struct Directory {
     fass: Fass<Owner>,
@@ -69,10 +72,8 @@ pub struct Directory {
     areas: [Link<Space>; AREAS],
     /// Spaces without a domain of their own that have a Segment's open, by that.
     guests: [[Link<Space>; GUESTS]; DOMAINS],
-    /// How many spaces have each slot. Slot 0 is that of all who are not relocated.
-    slots: [u16; SLOTS],
-    /// The slot whose turn it is.
-    next_slot: usize,
+    /// The slots of those that are relocated, from slot 1 on: 0 is that of all others.
+    slots: Slots<Link<Quota>, { RELOCATION_SLOTS as usize }>,
 }
 
 impl Directory {
@@ -80,14 +81,13 @@ impl Directory {
     pub const DIRTY: usize = core::mem::offset_of!(Self, fass) + core::mem::offset_of!(Fass<Owner>, dirty);
 
     /// With nobody in it.
-    pub const fn new() -> Self {
+    const fn new() -> Self {
         Self {
             fass: Fass::new(),
             shadows: Shadows::new(),
             areas: [Link::NULL; AREAS],
             guests: [[Link::NULL; GUESTS]; DOMAINS],
-            slots: [0; SLOTS],
-            next_slot: 1,
+            slots: Slots::new(),
         }
     }
 
@@ -97,22 +97,20 @@ impl Directory {
         pool[space].hw[PID] = INDIFFERENT;
     }
 
-    /// A space ends: its tags may be another's.
-    pub fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) {
+    /// A space ends: its tags may be another's. Returns whether it was the last in its slot.
+    pub fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> bool {
         self.guests.as_flattened_mut().iter_mut().filter(|guest| guest.is(space)).for_each(|guest| *guest = Link::NULL);
         self.fass.release(domain(pool, space), owner(pool, space), &mut Processor);
         pool[space].hw[DOMAIN] = 0;
         pool[space].hw[DACR] = BASE;
-        let slot = Self::slot_of(pool, space) as usize;
-        if slot != 0 {
-            self.slots[slot] -= 1;
-            pool[space].hw[PID] = INDIFFERENT;
-        }
         if let Some(area) = core::mem::take(&mut pool[space].hw[AREA]).checked_sub(1) {
             self.areas[area as usize] = Link::NULL;
             paging::set(section(UTCBS) + area as usize, 0);
             regs::flush_all(0);
         }
+        let Some(slot) = Self::slot_of(pool, space).checked_sub(1) else { return false };
+        pool[space].hw[PID] = INDIFFERENT;
+        self.slots.leave(slot as usize)
     }
 
     /// A Segment ends.
@@ -125,24 +123,24 @@ impl Directory {
         pool[segment].hw = 0;
     }
 
-    /// What the maker of a space says of its place: a slot is taken, the one that had its turn longest ago, and nobody else's if there is one.
+    /// What the maker of a space says of its place.
     ///
     /// # Errors
     /// `BadArgument`: it says what means nothing.
-    pub fn place(&mut self, pool: &mut Pool, space: Ref<Space>, place: u32) -> Result<(), Error> {
+    pub fn place(pool: &mut Pool, space: Ref<Space>, place: u32) -> Result<(), Error> {
         let flags = place & ((1 << VSPACE_SHIFT) - 1);
         if flags & !RELOCATED != 0 {
             return Err(Error::BadArgument);
         }
         pool[space].hw[VSPACE] = place >> VSPACE_SHIFT;
-        if flags & RELOCATED != 0 {
-            let turn = |number: usize| (self.next_slot + number - 1) % (SLOTS - 1) + 1;
-            let slot = (0..SLOTS - 1).map(turn).find(|slot| self.slots[*slot] == 0).unwrap_or_else(|| turn(0));
-            self.next_slot = slot % (SLOTS - 1) + 1;
-            self.slots[slot] += 1;
-            pool[space].hw[PID] = slot as u32 * SLOT_BYTES;
-        }
         Ok(())
+    }
+
+    /// Relocates a space to a slot, if there is one for it.
+    pub fn give_slot(&mut self, pool: &mut Pool, space: Ref<Space>, is_own: bool) {
+        if let Some(slot) = self.slots.take(pool[space].region.header.quota, is_own) {
+            pool[space].hw[PID] = (slot as u32 + 1) * SLOT_BYTES;
+        }
     }
 
     /// The number of a space's slot; 0: it has none.

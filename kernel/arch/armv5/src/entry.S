@@ -9,7 +9,7 @@
 // the domain access register. They are noted as open. Destroys all but `domains`.
 .macro ENTER_SPACE domains, pid, word, noted
     ldr \domains, [\pid, #{dacr}]
-    ldr \word, ={kernel} + {dirty}
+    ldr \word, ={directory} + {dirty}
     ldr \pid, [\pid, #{pid}]
     ldr \noted, [\word]
     orr \noted, \noted, \domains

@@ -6,8 +6,7 @@ use arch_common::shared::Shared;
 use core::mem::MaybeUninit;
 use kcore::Kernel;
 
-/// The way out writes one word of it, while no Rust runs.
-pub static KERNEL: Shared<MaybeUninit<Kernel<Armv5>>> = Shared::new(MaybeUninit::uninit());
+static KERNEL: Shared<MaybeUninit<Kernel<Armv5>>> = Shared::new(MaybeUninit::uninit());
 
 /// The kernel: this is the lock.
 ///

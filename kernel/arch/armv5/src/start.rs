@@ -74,7 +74,7 @@ extern "C" fn start(tags: u32) -> ! {
         pool
     };
     let clock = time::clock();
-    // SAFETY: boot; the one place that sets it.
+    // SAFETY: boot; the one place that makes the port and sets the kernel.
     let kernel = unsafe { lock::set(Kernel::new(pool, Armv5::new(clock))) };
     INDEX_MASK.store(kernel.threads.count - 1, Ordering::Relaxed);
     let machine = Machine {

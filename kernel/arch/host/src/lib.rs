@@ -17,8 +17,9 @@ use abi::{CacheOp, Error, PhysAddr, Rights, USER_END, UserAddr, Word};
 use bytemuck::Zeroable;
 use kcore::boot::{self, Machine, thread_table};
 use kcore::port::{Area, Change, FaultIn, Registers};
-use kcore::{Cpu, Irq, Kernel, Port, Segment, Space, Table, Thread};
+use kcore::{Cpu, Irq, Kernel, Port, Quota, Segment, Space, Table, Thread};
 use mmu::Format;
+use mmu::slots::Slots;
 use pool::{Link, Pool, Ref};
 use std::alloc::{Layout, alloc};
 use std::collections::{BTreeSet, HashMap};
@@ -57,6 +58,11 @@ pub const ELSEWHERE: Area =
 /// Where the kernel reaches UTCBs if not in the pool ([`Host::window`]).
 const WINDOW: u32 = 0xc000_0000;
 
+/// What the maker of a space says of its place if it is to have a slot.
+pub const RELOCATED: Word = 4;
+/// How many slots there are.
+pub const SLOTS: usize = 4;
+
 /// A range of a space, by the space's kernel address.
 pub type Part = (u32, Range<UserAddr>);
 
@@ -89,6 +95,9 @@ pub struct Host<R = HostRegisters, F: Format = HostFormat> {
     pub shown: HashMap<u32, u32>,
     /// Where small spaces are: home and place, by their addresses.
     pub moved: HashMap<u32, (u32, Range<UserAddr>)>,
+    /// The slots that spaces can be relocated to, and who is in which, by his address.
+    slots: Slots<Link<Quota>, SLOTS>,
+    relocated: HashMap<u32, usize>,
     /// Whether there can be no servers and no small spaces, as on most processors.
     pub has_no_servers: bool,
     /// Whether the kernel reaches UTCBs by other addresses than those in the pool, as with caches that are virtual.
@@ -113,6 +122,8 @@ impl<R, F: Format> Default for Host<R, F> {
             area: None,
             shown: HashMap::new(),
             moved: HashMap::new(),
+            slots: Slots::new(),
+            relocated: HashMap::new(),
             has_no_servers: false,
             window: false,
             shape: PhantomData,
@@ -139,6 +150,7 @@ impl<R: Registers, F: Format> Port for Host<R, F> {
     type Registers = R;
     type Irqs = [Link<Irq>; LINES];
     type Special = Numbers;
+    const SLOTS: u32 = SLOTS as u32;
 
     fn cpu(&mut self) -> &mut Cpu {
         &mut self.cpu
@@ -155,17 +167,25 @@ impl<R: Registers, F: Format> Port for Host<R, F> {
     }
     fn information_page(&mut self, _: PhysAddr) {}
     fn space_created(&mut self, _: &mut Pool, _: Ref<Space>) {}
-    fn space_dropped(&mut self, _: &mut Pool, space: Ref<Space>) {
+    fn space_dropped(&mut self, _: &mut Pool, space: Ref<Space>) -> bool {
         self.tops.retain(|(of, _), _| *of != space.address());
+        self.relocated.remove(&space.address()).is_some_and(|slot| self.slots.leave(slot))
     }
     fn area(&mut self, _: &mut Pool, _: Ref<Space>, place: Word) -> Result<Area, Error> {
         self.area.map_or_else(|| Area::at(place), Ok)
     }
-    fn place(&mut self, _: &mut Pool, _: Ref<Space>, _: Word) -> Result<(), Error> {
-        Err(Error::BadArgument)
+    fn place(&mut self, _: &mut Pool, _: Ref<Space>, place: Word) -> Result<(), Error> {
+        if place == RELOCATED { Ok(()) } else { Err(Error::BadArgument) }
     }
-    fn place_of(&self, _: &Pool, _: Ref<Space>) -> Word {
-        0
+    fn wants_slot(place: Word) -> bool {
+        place == RELOCATED
+    }
+    fn give_slot(&mut self, pool: &mut Pool, space: Ref<Space>, is_own: bool) {
+        let slot = self.slots.take(pool[space].region.header.quota, is_own);
+        self.relocated.extend(slot.map(|slot| (space.address(), slot)));
+    }
+    fn place_of(&self, _: &Pool, space: Ref<Space>) -> Word {
+        self.relocated.get(&space.address()).map_or(0, |slot| 1 + *slot as Word)
     }
     fn space_served(&mut self, _: &mut Pool, _: Ref<Space>) -> Result<(), Error> {
         if self.has_no_servers { Err(Error::Unsupported) } else { Ok(()) }

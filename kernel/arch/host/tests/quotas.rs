@@ -5,7 +5,7 @@
 mod common;
 
 use abi::{Error, Op, PAGE_SIZE, Word};
-use arch_host::{Host, boot};
+use arch_host::{Host, RELOCATED, boot};
 use common::{begin, call, call_with, results, seed, slot};
 use kcore::Kernel;
 use kcore::quota::MAX_DEPTH;
@@ -250,6 +250,72 @@ fn what_is_promised_is_there() {
     let mut kernel = boot();
     let (used, most) = figures(&mut kernel, slot::QUOTA);
     assert_eq!(most.0 - used.0, free_bytes(&kernel), "a byte of the pool for each that can be charged");
+}
+
+/// What `quota_info` tells of slots: used, limit.
+fn slots(kernel: &mut Kernel<Host>, selector: Word) -> (Word, Word) {
+    let [status, used, limit, none, _] = call(kernel, Op::QuotaInfo, [selector, 1, 0, 0]);
+    assert_eq!((status, none), (0, 0));
+    (used, limit)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, rng_seed: RngSeed::Fixed(seed()), failure_persistence: None, ..ProptestConfig::default() })]
+    /// Two Quotas and spaces that are relocated: those of one share its slots alone, evenly, and nobody has one too many.
+    #[test]
+    fn slots_are_divided(limits in [0..4 as Word, 0..4 as Word], steps in prop::collection::vec((0..2_usize, 0..12 as Word), 1..60)) {
+        const PAYERS: [Word; 2] = [FIRST, FIRST + 1];
+        const SPACES: Word = FIRST + 2;
+        let mut kernel = boot();
+        let all = arch_host::SLOTS as Word;
+        prop_assert_eq!(slots(&mut kernel, slot::QUOTA), (0, all));
+        let mut left = all;
+        for (payer, limit) in PAYERS.into_iter().zip(limits) {
+            let fits = limit <= left;
+            let made = call(&mut kernel, Op::CreateQuota, [slot::QUOTA, 1 << 18, payer, limit << 16])[0];
+            prop_assert_eq!(made, if fits { 0 } else { Error::QuotaExceeded as Word });
+            prop_assume!(fits);
+            left -= limit;
+        }
+        // Spaces: by selector the payer, and the slot.
+        let mut spaces: BTreeMap<Word, (usize, Word)> = BTreeMap::new();
+        for (payer, number) in steps {
+            let to = SPACES + number;
+            if spaces.remove(&to).is_some() {
+                prop_assert_eq!(call(&mut kernel, Op::Delete, [to, 0, 0, 0])[0], 0);
+            } else {
+                let users = |slot: Word| spaces.values().filter(|(_, at)| *at == slot).count();
+                let his: Vec<Word> = spaces.values().filter(|(by, slot)| *by == payer && *slot != 0).map(|(_, slot)| *slot).collect();
+                let mut distinct = his.clone();
+                distinct.sort_unstable();
+                distinct.dedup();
+                // One that is not to have any.
+                let place = if number == 0 { 0 } else { RELOCATED };
+                let [status, _, at, ..] = call(&mut kernel, Op::CreateSpace, [PAYERS[payer], 0, to, place]);
+                prop_assert_eq!(status, 0);
+                if place == 0 || his.is_empty() && limits[payer] == 0 {
+                    prop_assert_eq!(at, 0);
+                } else if (distinct.len() as Word) < limits[payer] {
+                    prop_assert!(at != 0 && users(at) == 0);
+                } else {
+                    prop_assert!(his.contains(&at) && distinct.iter().all(|other| users(at) <= users(*other)));
+                }
+                spaces.insert(to, (payer, at));
+            }
+            for (payer, selector) in PAYERS.into_iter().enumerate() {
+                let mut his: Vec<Word> = spaces.values().filter(|(by, slot)| *by == payer && *slot != 0).map(|(_, slot)| *slot).collect();
+                his.sort_unstable();
+                his.dedup();
+                prop_assert_eq!(slots(&mut kernel, selector), (his.len() as Word, limits[payer]));
+            }
+        }
+        // The Quotas first: they end with the last charge.
+        for selector in PAYERS.into_iter().chain(spaces.into_keys()) {
+            prop_assert_eq!(call(&mut kernel, Op::Delete, [selector, 0, 0, 0])[0], 0);
+        }
+        prop_assert_eq!(slots(&mut kernel, slot::QUOTA), (0, all));
+        prop_assert_eq!(call(&mut kernel, Op::QuotaInfo, [slot::QUOTA, 2, 0, 0])[0], Error::BadArgument as Word);
+    }
 }
 
 /// Of numbers as large as a word, too, whose lower half would be little.

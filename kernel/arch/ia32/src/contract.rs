@@ -51,6 +51,7 @@ impl Port for Ia32 {
     type Registers = Registers;
     type Irqs = [Link<Irq>; pic::LINES];
     type Special = PortMap;
+    const SLOTS: u32 = 0;
 
     fn cpu(&mut self) -> &mut Cpu {
         self.parts().0
@@ -83,11 +84,12 @@ impl Port for Ia32 {
         switch::set_up(pool, space, paging::physical(top.address()), self.ways);
     }
 
-    fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) {
+    fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> bool {
         switch::leave(space);
         if switch::is_server(pool, space) {
             paging::flush_global();
         }
+        false
     }
 
     fn area(&mut self, pool: &mut Pool, space: Ref<Space>, place: u32) -> Result<Area, Error> {
@@ -99,6 +101,12 @@ impl Port for Ia32 {
     fn place(&mut self, _: &mut Pool, _: Ref<Space>, _: u32) -> Result<(), Error> {
         Err(Error::BadArgument)
     }
+
+    fn wants_slot(_: u32) -> bool {
+        false
+    }
+
+    fn give_slot(&mut self, _: &mut Pool, _: Ref<Space>, _: bool) {}
 
     fn place_of(&self, _: &Pool, _: Ref<Space>) -> u32 {
         0

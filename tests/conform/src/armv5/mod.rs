@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What ARMv5TE alone has: two instruction sets, the kernel's helpers, alignment, virtual caches, domains.
+//! What ARMv5TE alone has: two instruction sets, the kernel's helpers, alignment, virtual caches, domains, slots.
 
 mod alien;
 mod cache;
@@ -7,6 +7,7 @@ mod domain;
 mod exception;
 mod helper;
 mod message;
+mod slot;
 mod state;
 
 use crate::Case;
@@ -23,4 +24,5 @@ pub const GROUPS: &[(&str, &[Case])] = &[
     ("helper", helper::CASES),
     ("cache", cache::CASES),
     ("domain", domain::CASES),
+    ("slot", slot::CASES),
 ];

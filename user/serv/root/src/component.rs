@@ -144,8 +144,9 @@ fn make_homes(resources: &mut Resources, system: &System) -> Result<()> {
 fn promise(resources: &mut Resources, component: &Component) -> core::result::Result<Quota, String> {
     let from = resources.quota;
     let threads = component.threads + threads_a_space(time::kip().max_threads);
-    let made = resources.slot().and_then(|slot| from.create_quota(component.quota, threads, slot));
+    let made = resources.slot().and_then(|slot| from.create_quota_with(component.quota, threads, component.relocation_slots, slot));
     made.map_err(|error| match (error, from.info(), from.threads()) {
+        // Of slots there are enough: the tool has counted them.
         (Error::QuotaExceeded, Ok((used, limit)), Ok((taken, most))) => format!(
             "it is to have {} KiB of kernel memory and {threads} threads, but {} KiB and {} are left",
             component.quota >> 10,
@@ -359,9 +360,9 @@ fn grant(system: &System, watchdog: Option<Thread>, space: Space, all: &[Running
 /// Takes a dead component's space away, with all that was in it. If it is to be
 /// started `again`, those who wait for it learn that (`PeerRestarted`); those who call
 /// it from now on wait, and learn it when it starts. Returns the bytes of kernel
-/// memory and the threads that are still charged to it: none, or the kernel has lost some.
-pub fn take_down(resources: &mut Resources, running: &mut Running, again: bool) -> Result<(u32, u32)> {
-    let Some(space) = running.space.take() else { return Ok((0, 0)) };
+/// memory, the threads and the slots of relocation that are still charged to it: none, or the kernel has lost some.
+pub fn take_down(resources: &mut Resources, running: &mut Running, again: bool) -> Result<[u32; 3]> {
+    let Some(space) = running.space.take() else { return Ok([0; 3]) };
     if again {
         running.thread.reset(resources.limbo, None)?;
     }
@@ -371,7 +372,7 @@ pub fn take_down(resources: &mut Resources, running: &mut Running, again: bool) 
             revoke(memory.0)?;
         }
     }
-    let ((used, _), (threads, _)) = (running.quota.info()?, running.quota.threads()?);
+    let ((used, _), (threads, _), (slots, _)) = (running.quota.info()?, running.quota.threads()?, running.quota.relocation_slots()?);
     if !again {
         for object in running.objects.drain(..) {
             match object {
@@ -387,5 +388,5 @@ pub fn take_down(resources: &mut Resources, running: &mut Running, again: bool) 
             resources.discard(window.0)?;
         }
     }
-    Ok((used, threads))
+    Ok([used, threads, slots])
 }

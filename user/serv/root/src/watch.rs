@@ -173,11 +173,11 @@ impl Watch<'_> {
         watchdog::ends(watchdog::bit(self.system, index));
         let again = failed && matches!(component.on_death, OnDeath::Restart { .. });
         match component::take_down(self.resources, running, again) {
-            Ok((0, 0)) => {}
-            Ok((bytes, threads)) => {
-                let name = &component.name;
-                say(format_args!("`{name}` is gone, but {bytes} bytes of kernel memory and {threads} threads are still charged to it"));
-            }
+            Ok([0, 0, 0]) => {}
+            Ok([bytes, threads, slots]) => say(format_args!(
+                "`{}` is gone, but {bytes} bytes of kernel memory, {threads} threads and {slots} slots of relocation are still charged to it",
+                component.name
+            )),
             Err(error) => say(format_args!("cannot take `{}` down: {}", component.name, error.text())),
         }
         match component.on_death {

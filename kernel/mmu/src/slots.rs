@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Slots: parts of a processor's addresses to which it relocates spaces, so that these have none in common (fass-wombat-arm-2007,
+//! section 3.2). A slot is held by who pays for it, and is shared by his spaces alone.
+
+/// `N` slots, and who holds them: an `H` each.
+pub struct Slots<H, const N: usize> {
+    slots: [Option<Held<H>>; N],
+    /// The slot whose turn it is.
+    next: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Held<H> {
+    holder: H,
+    /// How many spaces are there.
+    users: u16,
+}
+
+impl<H: Copy + PartialEq, const N: usize> Slots<H, N> {
+    /// Slots that nobody has.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { slots: [None; N], next: 0 }
+    }
+
+    /// A slot for a space of this holder: the next that nobody has (`is_own`), or one of his own, namely one with the fewest spaces.
+    /// None: there is no such.
+    pub fn take(&mut self, holder: H, is_own: bool) -> Option<usize> {
+        let users = |slot: &usize| match &self.slots[*slot] {
+            None => is_own.then_some(0),
+            Some(held) => (!is_own && held.holder == holder).then_some(held.users),
+        };
+        let turns = (self.next..N).chain(0..self.next);
+        let slot = turns.filter_map(|slot| Some((users(&slot)?, slot))).min_by_key(|(users, _)| *users)?.1;
+        self.next = (slot + 1) % N;
+        self.slots[slot].get_or_insert(Held { holder, users: 0 }).users += 1;
+        Some(slot)
+    }
+
+    /// A space is not in a slot any more. Returns whether nobody is.
+    ///
+    /// # Panics
+    /// If nobody was there, which is a mistake of the caller.
+    pub fn leave(&mut self, slot: usize) -> bool {
+        let held = self.slots[slot].as_mut().expect("a space is in its slot");
+        held.users -= 1;
+        let is_last = held.users == 0;
+        if is_last {
+            self.slots[slot] = None;
+        }
+        is_last
+    }
+}
+
+impl<H: Copy + PartialEq, const N: usize> Default for Slots<H, N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Slots of relocation: Quotas divide them, and spaces that share one keep what is theirs.
+
+use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, fill, good};
+use abi::arch::armv5::place::RELOCATED;
+use abi::frame::vector;
+use abi::{Error, Op, Rights, Word};
+use macadamia::alien::Alien;
+use macadamia::alloc::vec::Vec;
+use macadamia::cap::delete;
+use macadamia::ipc::run;
+use macadamia::map::{map, unmap};
+use macadamia::{Quota, Space, sys};
+use processor::code;
+
+pub const CASES: &[Case] = &[
+    ("slots_are_divided_by_quota", divided),
+    ("more_slots_than_there_are_are_not_promised", refused),
+    ("spaces_that_share_a_slot_keep_their_words", shared),
+];
+
+/// Kernel memory of a Quota here.
+const BYTES: Word = 128 << 10;
+/// Where spaces have code and data: both are relocated.
+const CODE: u32 = 0x10_0000;
+const DATA: u32 = CODE + PAGE;
+
+fn quota(bed: &mut Bed, threads: Word, slots: Word) -> Result<Quota, Why> {
+    let slot = bed.slot();
+    good(QUOTA.create_quota_with(BYTES, threads, slots, slot))
+}
+
+/// A space of aliens that asks for a slot, and the number of the one that it has.
+fn relocated(bed: &mut Bed, quota: Quota) -> Result<(Space, Word), Why> {
+    let slot = bed.slot();
+    let [_, place, _] = good(sys::call(Op::CreateSpace, [quota.0, 0, slot, RELOCATED]))?;
+    Ok((Space(slot), place))
+}
+
+fn divided(bed: &mut Bed) -> Result<(), Why> {
+    let (two, one, none) = (quota(bed, 0, 2)?, quota(bed, 0, 1)?, quota(bed, 0, 0)?);
+    let (a, b, c) = (relocated(bed, two)?, relocated(bed, two)?, relocated(bed, one)?);
+    check("a slot for each", a.1 != 0 && b.1 != 0 && c.1 != 0 && a.1 != b.1 && a.1 != c.1 && b.1 != c.1)?;
+    check("without any it is not relocated", relocated(bed, none)?.1 == 0)?;
+    let (third, fourth) = (relocated(bed, two)?, relocated(bed, two)?);
+    check("they share the two evenly", [third.1, fourth.1] == [a.1, b.1] || [third.1, fourth.1] == [b.1, a.1])?;
+    check("it shares the one", relocated(bed, one)?.1 == c.1)?;
+    check("what is charged", good(two.relocation_slots())? == (2, 2) && good(one.relocation_slots())? == (1, 1))?;
+    // The slot goes with the last space that is there.
+    let others = if third.1 == a.1 { [third.0, b.0, fourth.0] } else { [fourth.0, b.0, third.0] };
+    good(delete(a.0.0))?;
+    check("one is left in the slot", good(two.relocation_slots())? == (2, 2))?;
+    good(delete(others[0].0))?;
+    check("nobody is", good(two.relocation_slots())? == (1, 2))?;
+    check("the next has one of its own", relocated(bed, two)?.1 != b.1)?;
+    good(delete(others[1].0))?;
+    good(delete(others[2].0))?;
+    check("again nobody is", good(two.relocation_slots())? == (1, 2))
+}
+
+fn refused(bed: &mut Bed) -> Result<(), Why> {
+    let (used, limit) = good(QUOTA.relocation_slots())?;
+    let (rest, slot) = (limit - used, bed.slot());
+    let made = QUOTA.create_quota_with(BYTES, 0, rest + 1, slot).map(|_| ());
+    check("one more than is left", made == Err(Error::QuotaExceeded))?;
+    quota(bed, 0, rest)?;
+    check("all are promised", good(QUOTA.relocation_slots())? == (limit, limit))?;
+    let wrong = sys::call(Op::QuotaInfo, [QUOTA.0, 2, 0, 0]);
+    check("there is no third kind", wrong == Err(Error::BadArgument))
+}
+
+fn shared(bed: &mut Bed) -> Result<(), Why> {
+    const SPACES: u32 = 5;
+    let quota = quota(bed, SPACES, 2)?;
+    good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights(3)))?;
+    fill(ADDRESS, PAGE, code::increments_and_calls());
+    let mut all = Vec::new();
+    for i in 0..SPACES {
+        good(map(SPACE, ADDRESS + PAGE, bed.ram, (1 + i) * PAGE, PAGE, Rights(3)))?;
+        fill(ADDRESS + PAGE, 4, &(100 * i).to_le_bytes());
+        good(unmap(SPACE, ADDRESS + PAGE, PAGE))?;
+        let (space, _) = relocated(bed, quota)?;
+        good(map(space, CODE, bed.ram, 0, PAGE, Rights::READ))?;
+        good(map(space, DATA, bed.ram, (1 + i) * PAGE, PAGE, Rights(3)))?;
+        let slot = bed.slot();
+        let (alien, handle) = good(Alien::create(quota, space, slot, SELF))?;
+        good(alien.thread.set_priority(90, 90))?;
+        let mut f = alien.frame();
+        (f.pc, f.r[1]) = (CODE, DATA);
+        alien.set_frame(&f);
+        all.push((alien, handle));
+    }
+    for turn in 1..6 {
+        for (i, (alien, handle)) in (0..).zip(&mut all) {
+            let r = good(run(*handle))?;
+            check("its system call", r.words[0] == vector::SYSTEM_CALL)?;
+            check("its word", alien.frame().r[2] == 100 * i + turn)?;
+            *handle = r.handle;
+        }
+    }
+    Ok(())
+}
