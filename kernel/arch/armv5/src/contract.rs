@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the portable kernel asks of this processor and its board: `kcore::Port`.
 
-use crate::directory::{DIRECTORY, Directory, places};
+use crate::directory::{Directory, places};
 use crate::panic::CPU;
 use crate::{cache, paging, regs, time};
 use abi::arch::armv5::layout::RELOCATION_SLOTS;
@@ -28,12 +28,8 @@ pub struct Armv5 {
 
 impl Armv5 {
     /// The port, with the clock as it is now.
-    ///
-    /// # Safety
-    /// Once, at boot: it has the only reference to the directory.
-    pub unsafe fn new(clock: Clock) -> Self {
-        // SAFETY: the caller's.
-        Self { directory: unsafe { &mut *DIRECTORY.get() }, clock }
+    pub const fn new(directory: &'static mut Directory, clock: Clock) -> Self {
+        Self { directory, clock }
     }
 }
 

@@ -6,6 +6,7 @@
 use crate::assembly::{self, ABORT, IRQ, SAVED, SUPERVISOR, UNDEFINED};
 use crate::boot::{self, Boot};
 use crate::contract::Armv5;
+use crate::directory::DIRECTORY;
 use crate::layout::{INDEX_MASK, KERNEL_BASE, KERNEL_BYTES, POOL_BASE, UTCB_BYTES, UTCBS};
 use crate::{cache, lock, paging, regs, time, trap};
 use abi::kip::{self, Kip};
@@ -74,8 +75,8 @@ extern "C" fn start(tags: u32) -> ! {
         pool
     };
     let clock = time::clock();
-    // SAFETY: boot; the one place that makes the port and sets the kernel.
-    let kernel = unsafe { lock::set(Kernel::new(pool, Armv5::new(clock))) };
+    // SAFETY: boot; the one place that takes the directory, and sets the kernel.
+    let kernel = unsafe { lock::set(Kernel::new(pool, Armv5::new(&mut *DIRECTORY.get(), clock))) };
     INDEX_MASK.store(kernel.threads.count - 1, Ordering::Relaxed);
     let machine = Machine {
         ram: boot.ram.ranges(),
