@@ -11,6 +11,7 @@ use crate::linux::{files, packages};
 use crate::machine::emulator::{Machine, batch};
 use anyhow::{Context, Result, bail, ensure};
 use model_core::Rule;
+use std::path::Path;
 use std::time::Duration;
 
 /// Their names.
@@ -20,7 +21,8 @@ pub const ALL: &[Test] = &[
     ("versatilepb.model.rival", || on_board(|| checked("rival", 60))),
     ("versatilepb.model.fast-paths", || on_board(cpus)),
     ("versatilepb.model.sockets", || on_board(|| checked("sockets", 600))),
-    ("versatilepb.model.chaos", || on_board(chaos)),
+    ("versatilepb.model.devices", || on_board(|| chaos(&few_faults()?, 120))),
+    ("versatilepb.model.chaos", || on_board(|| chaos(&system("chaos")?, 1800))),
     ("versatilepb.linux.batch", || on_board(linux::batch)),
     ("versatilepb.linux.abi", || on_board(abi)),
     ("versatilepb.linux.programs", || on_board(programs)),
@@ -40,6 +42,7 @@ pub const ALL: &[Test] = &[
     ("versatilepb.linux.memory", || on_board(linux::memory)),
     ("versatilepb.linux.model", || on_board(linux_checked)),
     ("versatilepb.linux.crowd", || on_board(crowd)),
+    ("versatilepb.fault.dma", || on_board(|| fault_in(few_faults()?, 120, CLEAN_FOR_DEVICE, Found::By(&[Rule::DirtyElsewhere])))),
     ("versatilepb.fault.line-clean", || on_board(|| fault(CLEAN_LINE, Found::By(&[Rule::DirtyTable])))),
     ("versatilepb.fault.line-drop", || on_board(|| fault(DROP_LINE, Found::By(&[Rule::CacheAlias, Rule::OldLine])))),
     ("versatilepb.fault.cache-clean", || on_board(|| fault(TEST_CLEAN, Found::By(&[Rule::CacheAlias, Rule::LateWriteBack])))),
@@ -77,6 +80,8 @@ const fn without(first: u32, second: u32, operation: u32) -> Damage {
 
 const CLEAN_LINE: Damage = without(7, 10, 1);
 const DROP_LINE: Damage = without(7, 6, 1);
+/// Of `Cache` on a part of a page alone, which has another register than the rest: `mcr p15, 0, r11, c7, c10, 1`.
+const CLEAN_FOR_DEVICE: Damage = Damage { instruction: 0x0e07_bf3a, ..CLEAN_LINE };
 const FLUSH_TLB: Damage = without(8, 7, 0);
 const FLUSH_ENTRY: Damage = without(8, 6, 1);
 /// The fast path's alone, which has another register than the rest: `mcr p15, 0, r11, c3, c0, 0`.
@@ -107,10 +112,10 @@ fn checked(name: &str, seconds: u64) -> Result<()> {
 }
 
 /// Disk and network, whose servers die. Some of them jump to where their own data is: the code that they execute then was not cleaned.
-fn chaos() -> Result<()> {
-    let (built, model) = (system("chaos")?, checker()?);
+fn chaos(built: &Built, seconds: u64) -> Result<()> {
+    let model = checker()?;
     let machine = Machine::Qemu { cpu: &built.cpu, icount: true, model: Some(&model) };
-    let mut report = finished(batch(&built, machine, Duration::from_secs(1800))?)?;
+    let mut report = finished(batch(built, machine, Duration::from_secs(seconds))?)?;
     report.violations.retain(|violation| violation.rule != Rule::DirtyCode.to_string());
     clean(&report)
 }
@@ -259,10 +264,26 @@ fn damage(built: Built, Damage { instruction, instead }: Damage) -> Result<(Buil
 
 /// The conformance program on a damaged kernel.
 fn fault(how: Damage, found: Found) -> Result<()> {
-    let (built, places) = damage(system("conform-fast")?, how)?;
+    fault_in(system("conform-fast")?, 30, how, found)
+}
+
+/// Disk and network as in [`chaos`], whose servers die some times.
+fn few_faults() -> Result<Built> {
+    const MANY: &str = "faults=1000";
+    let text = std::fs::read_to_string("tests/systems/chaos.toml")?;
+    ensure!(text.contains(MANY), "chaos.toml has not {MANY}");
+    let path = Path::new("target/tmp/chaos-few.toml");
+    std::fs::create_dir_all("target/tmp")?;
+    std::fs::write(path, text.replace(MANY, "faults=4"))?;
+    build::system(path)
+}
+
+/// A system on a damaged kernel, so many seconds at most.
+fn fault_in(system: Built, seconds: u64, how: Damage, found: Found) -> Result<()> {
+    let (built, places) = damage(system, how)?;
     let model = checker()?;
     let machine = Machine::Qemu { cpu: &built.cpu, icount: true, model: Some(&model) };
-    let transcript = batch(&built, machine, Duration::from_secs(30))?;
+    let transcript = batch(&built, machine, Duration::from_secs(seconds))?;
     match found {
         Found::By(rules) => {
             let report = transcript.model.context("the damaged system did not end in time")?;

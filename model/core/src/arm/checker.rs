@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds uses of what TLBs and caches with virtual addresses may hold wrongly.
 
+use super::dma::Devices;
 use super::instruction::Operation;
 use super::lines::{Lines, Part, Way};
 use super::translations::{Translations, Verdict};
@@ -13,6 +14,7 @@ use crate::walk::Physical;
 pub struct Checker {
     translations: Translations,
     lines: Lines,
+    devices: Devices,
     /// What the walk in progress has read.
     walked: Vec<u32>,
 }
@@ -24,7 +26,7 @@ impl Checker {
     /// Of a processor whose writes that miss make lines, or do not.
     #[must_use]
     pub fn new(write_allocate: bool) -> Self {
-        Self { translations: Translations::default(), lines: Lines::new(write_allocate), walked: Vec::new() }
+        Self { translations: Translations::default(), lines: Lines::new(write_allocate), devices: Devices::default(), walked: Vec::new() }
     }
 
     /// So many bytes are accessed by the instruction at `instruction`. `found` is told of rules that were broken. False if the
@@ -101,5 +103,110 @@ impl Checker {
             Operation::FlushEntry(which) => self.translations.flush_entry(which, operand),
             _ => self.lines.operate(operation, operand, |address, writer| found((Rule::DroppedWrite, address, Some(writer)))),
         }
+    }
+
+    /// So many bytes were written to a device's register at this physical address.
+    pub fn register_written(&mut self, address: u32, bytes: u32, value: u32) {
+        self.devices.register_written(address, bytes, value);
+    }
+
+    /// Whether it has to read what is written in the page of a physical address.
+    #[must_use]
+    pub fn reads(&self, physical: u32) -> bool {
+        self.devices.has_queue(physical)
+    }
+
+    /// The instruction at `instruction` wrote so many bytes of memory. What it asks of a device by that is checked as if the device did it at once: past
+    /// the caches. False if that cannot be read.
+    pub fn memory_written(
+        &mut self,
+        physical: u32,
+        written: (u32, u32),
+        instruction: u32,
+        memory: &mut impl Physical,
+        mut found: impl FnMut(Finding),
+    ) -> bool {
+        const LINE: u32 = 5;
+        let Some(transfers) = self.devices.memory_written(physical, written, memory) else { return false };
+        for (start, bytes, write) in transfers {
+            for address in lines(start, bytes, LINE) {
+                let part = Part::new(address, address, bytes - address.wrapping_sub(start));
+                let way = Way { write, cached: false, back: false };
+                self.lines.access(part, way, instruction, |(rule, cause)| found((rule, address, Some(cause))));
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUFFER: u32 = 0x7000;
+
+    /// A checker that knows a queue whose only descriptor is for this transfer.
+    struct Case(Checker, [u32; 4]);
+
+    impl Physical for Case {
+        fn read(&mut self, address: u32) -> Option<u32> {
+            Some(if (0x4000..0x4010).contains(&address) { self.1[(address as usize & 15) / 4] } else { 0 })
+        }
+    }
+
+    impl Case {
+        fn new(write: bool) -> Self {
+            let mut checker = Checker::new(false);
+            for (offset, bytes, value) in [(0x16, 2, 0), (0x18, 2, 1), (0x20, 4, 0x4000), (0x28, 4, 0x4800), (0x1c, 2, 1)] {
+                checker.register_written(0x5100_4000 + offset, bytes, value);
+            }
+            Self(checker, [BUFFER, 0, 64, if write { 2 } else { 0 }])
+        }
+
+        /// The processor accesses the buffer by another address, by the cache.
+        fn access(&mut self, write: bool) -> Vec<Rule> {
+            let mut found = Vec::new();
+            let part = Part::new(0x8000_7000, BUFFER, 4);
+            self.0.lines.access(part, Way { write, cached: true, back: true }, 1, |(rule, _)| found.push(rule));
+            found
+        }
+
+        /// The driver makes the request.
+        fn request(&mut self) -> Vec<Rule> {
+            let (mut found, mut checker) = (Vec::new(), std::mem::replace(&mut self.0, Checker::new(false)));
+            assert!(checker.memory_written(0x4802, (2, 1), 2, self, |(rule, ..)| found.push(rule)));
+            self.0 = checker;
+            found
+        }
+
+        fn operate(&mut self, operation: Operation) {
+            self.0.operate(operation, 0x8000_7000, 3, |_| ());
+        }
+    }
+
+    #[test]
+    fn a_device_reads_what_is_clean() {
+        let mut case = Case::new(false);
+        assert_eq!(case.access(false), []);
+        assert_eq!(case.access(true), []);
+        case.operate(Operation::CleanLine(false));
+        assert_eq!(case.request(), []);
+        let mut case = Case::new(false);
+        (_, _) = (case.access(false), case.access(true));
+        assert_eq!(case.request(), [Rule::DirtyElsewhere]);
+    }
+
+    #[test]
+    fn a_device_writes_what_no_cache_has() {
+        let mut case = Case::new(true);
+        (_, _) = (case.access(false), case.access(true));
+        case.operate(Operation::CleanLine(true));
+        assert_eq!((case.request(), case.access(false)), (vec![], vec![]));
+        let mut case = Case::new(true);
+        (_, _) = (case.access(false), case.access(true));
+        assert_eq!(case.request(), [Rule::LateWriteBack]);
+        let mut case = Case::new(true);
+        assert_eq!(case.access(false), []);
+        assert_eq!((case.request(), case.access(false)), (vec![], vec![Rule::OldLine]));
     }
 }

@@ -250,6 +250,27 @@ impl Counter {
         self.check(access, bytes, self.base.wrapping_add(u32::from(offset)), world);
     }
 
+    /// So many bytes were written to a device's register at this physical address.
+    pub fn register_written(&mut self, address: u32, bytes: u32, value: u32) {
+        if let Some(checker) = &mut self.setup.checker {
+            checker.register_written(address, bytes, value);
+        }
+    }
+
+    /// Whether what is written in the page of a physical address has to be known.
+    #[must_use]
+    pub fn reads(&self, physical: u32) -> bool {
+        self.setup.checker.as_ref().is_some_and(|checker| checker.reads(physical))
+    }
+
+    /// The instruction `offset` bytes from the chunk's start has written so many bytes of memory, and what.
+    pub fn memory_written(&mut self, offset: u16, physical: u32, written: (u32, u32), world: &mut impl World) {
+        let Some(checker) = &mut self.setup.checker else { return };
+        let (ledger, instruction) = (&mut self.ledger, self.base.wrapping_add(u32::from(offset)));
+        let found = |(rule, address, cause): Finding| ledger.violate(rule, instruction, address, cause);
+        self.unknown += u64::from(!checker.memory_written(physical, written, instruction, world, found));
+    }
+
     fn check(&mut self, access: Access, bytes: u32, instruction: u32, world: &mut impl World) {
         let Some(checker) = &mut self.setup.checker else { return };
         if access.fetch && access.address < THREAD_POINTER.end && access.address.saturating_add(bytes) > THREAD_POINTER.start {

@@ -8,6 +8,7 @@
 
 mod checker;
 mod counter;
+mod dma;
 mod instruction;
 mod lines;
 mod machine;

@@ -2,8 +2,8 @@
 //! What the counter asks of an ARM guest: registers, and translation tables.
 //!
 //! The interface reads memory as the present mode may, and user mode may not read tables. So there is a copy of each page
-//! that the kernel has written since power-on: it is made after the first write, when the kernel can read it, and kept by
-//! all later writes.
+//! that the kernel has written since power-on, and of those with queues of devices: it is made after the first write, when the writer can
+//! read it, and kept by all later writes.
 
 use crate::registers::{Handle, Reader, find};
 use model_core::arm::{Controls, World};
@@ -91,14 +91,14 @@ impl Guest {
         self.status() & THUMB != 0
     }
 
-    /// `value` has been written at a virtual address, which is at `physical`; it does not go beyond a page. The kernel's first
-    /// write of a page makes the copy: it is in the page by now.
-    pub fn stored(&mut self, address: u32, physical: u32, value: &[u8], kernel: bool) {
+    /// `value` has been written at a virtual address, which is at `physical`; it does not go beyond a page. The first write that `copies`
+    /// the page makes the copy: it is in the page by now.
+    pub fn stored(&mut self, address: u32, physical: u32, value: &[u8], copies: bool) {
         let page = &mut self.pages[(physical / PAGE) as usize];
         let at = (physical % PAGE) as usize;
         match page {
             Some(copy) => copy[at..at + value.len()].copy_from_slice(value),
-            None if kernel => {
+            None if copies => {
                 *page = self.reader.memory(address & !(PAGE - 1), PAGE as usize, |bytes| bytes.try_into().ok().map(Box::new)).flatten()
             }
             None => {}

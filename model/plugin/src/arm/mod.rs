@@ -214,14 +214,20 @@ extern "C" fn accessed(_: c_uint, info: qemu::qemu_plugin_meminfo_t, address: u6
         let told = Told::new(info, address);
         latency::accessed(plugin, address as u32, told);
         let (bytes, write) = told.bytes();
-        if write
-            && plugin.counter.wants_tables()
-            && (armed || kernel)
-            && let Some(physical) = told.physical()
-        {
-            guest.stored(address as u32, physical, &told.value().to_le_bytes()[..bytes.min(8) as usize], kernel);
+        let mut request = None;
+        if write && plugin.counter.wants_tables() && (armed || kernel) {
+            if let Some(physical) = told.physical() {
+                let reads = plugin.counter.reads(physical);
+                guest.stored(address as u32, physical, &told.value().to_le_bytes()[..bytes.min(8) as usize], kernel || reads);
+                request = reads.then_some(physical);
+            } else if let Some(register) = told.device() {
+                plugin.counter.register_written(register, bytes, told.value() as u32);
+            }
         }
         if armed {
+            if let Some(physical) = request {
+                plugin.counter.memory_written(offset, physical, (bytes, told.value() as u32), guest);
+            }
             plugin.counter.access(offset, address as u32, bytes, write, as_user, guest);
         }
     });
