@@ -32,6 +32,8 @@ pub fn uncached(env: &Env, name: &str) -> core::result::Result<(), String> {
     if DMA_IS_COHERENT {
         return Ok(());
     }
+    // It was a Segment's, for others who have it cached.
+    Space(slot::SPACE as Word).detach(given.address as Word).map_err(|error| format!("`{name}` cannot be detached: {}", error.text()))?;
     let (space, memory, rights) = (Space(slot::SPACE as Word), Memory(given.slot as Word), Rights::READ.union(Rights::WRITE));
     map::map_uncached(space, given.address as Word, memory, 0, given.bytes as Word, rights)
         .map_err(|error| format!("`{name}` cannot be mapped uncached: {}", error.text()))

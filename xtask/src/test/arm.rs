@@ -42,7 +42,8 @@ pub const ALL: &[Test] = &[
     ("versatilepb.linux.memory", || on_board(linux::memory)),
     ("versatilepb.linux.model", || on_board(linux_checked)),
     ("versatilepb.linux.crowd", || on_board(crowd)),
-    ("versatilepb.fault.dma", || on_board(|| fault_in(few_faults()?, 120, CLEAN_FOR_DEVICE, Found::By(&[Rule::DirtyElsewhere])))),
+    ("versatilepb.fault.dma-clean", || on_board(|| fault_in(few_faults()?, 120, CLEAN_FOR_DEVICE, Found::By(&[Rule::DirtyElsewhere])))),
+    ("versatilepb.fault.dma-drop", || on_board(|| fault_in(few_faults()?, 120, DROP_FOR_DEVICE, Found::By(&[Rule::OldLine])))),
     ("versatilepb.fault.line-clean", || on_board(|| fault(CLEAN_LINE, Found::By(&[Rule::DirtyTable])))),
     ("versatilepb.fault.line-drop", || on_board(|| fault(DROP_LINE, Found::By(&[Rule::CacheAlias, Rule::OldLine])))),
     ("versatilepb.fault.cache-clean", || on_board(|| fault(TEST_CLEAN, Found::By(&[Rule::CacheAlias, Rule::LateWriteBack])))),
@@ -80,8 +81,10 @@ const fn without(first: u32, second: u32, operation: u32) -> Damage {
 
 const CLEAN_LINE: Damage = without(7, 10, 1);
 const DROP_LINE: Damage = without(7, 6, 1);
-/// Of `Cache` on a part of a page alone, which has another register than the rest: `mcr p15, 0, r11, c7, c10, 1`.
+/// Of `Cache` on a part of a page alone, which has another register than the rest: `mcr p15, 0, r11, c7, c10, 1`, and
+/// `mcr p15, 0, r11, c7, c6, 1`.
 const CLEAN_FOR_DEVICE: Damage = Damage { instruction: 0x0e07_bf3a, ..CLEAN_LINE };
+const DROP_FOR_DEVICE: Damage = Damage { instruction: 0x0e07_bf36, ..DROP_LINE };
 const FLUSH_TLB: Damage = without(8, 7, 0);
 const FLUSH_ENTRY: Damage = without(8, 6, 1);
 /// The fast path's alone, which has another register than the rest: `mcr p15, 0, r11, c3, c0, 0`.

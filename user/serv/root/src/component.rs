@@ -12,7 +12,7 @@ use crate::say;
 use crate::watchdog;
 use abi::boot::slot as root_slot;
 use abi::utcb::threads_a_space;
-use abi::{CacheOp, PAGE_SIZE};
+use abi::{CacheOp, PAGE_SIZE, TABLE_SPAN};
 use image::layout::{Layout, MESSAGES, WINDOW_END};
 use image::pci::Device;
 use image::protocol::console::MAY_WRITE_RESULTS;
@@ -22,7 +22,7 @@ use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{copy, delete, identify, revoke};
 use macadamia::map::Window;
-use macadamia::{Error, Memory, Quota, Result, Rights, Space, Thread, map, time};
+use macadamia::{Error, Memory, Quota, Result, Rights, Segment, Space, Thread, map, time};
 use sha2::{Digest, Sha256};
 
 /// The name of the component that others print with.
@@ -37,8 +37,8 @@ enum Object {
     Peer,
     /// A Memory or Irq that outlives the component.
     Lent(u32),
-    /// Memory that others have, too, and its physical address if the component may know it.
-    Shared(u32, u32),
+    /// Memory that others have, too; its physical address if the component may know it; and the Segment that it is, if any.
+    Shared(u32, u32, Option<Segment>),
     /// RAM of the component alone.
     Own(Piece),
     /// The part of the component's memory that lies behind its image.
@@ -101,7 +101,7 @@ pub fn create_all(resources: &mut Resources, system: &System) -> core::result::R
     let named = |name: &String, error: Error| (name.clone(), error.text().into());
     let mut shared = Vec::new();
     for region in &system.shared {
-        shared.push(resources.ram(region.bytes).map_err(|error| named(&region.name, error))?);
+        shared.push(share(resources, region.bytes).map_err(|error| named(&region.name, error))?);
     }
     // The description's lines before those that PCI devices turn out to have.
     for component in &system.components {
@@ -122,6 +122,19 @@ pub fn create_all(resources: &mut Resources, system: &System) -> core::result::R
         start(resources, system, &mut all, index).map_err(|error| named(&component.name, error))?;
     }
     Ok(all)
+}
+
+/// Memory that components share. Where caches are virtual it is a Segment: it has a domain, and nothing is flushed when one of them
+/// comes to it after another.
+fn share(resources: &mut Resources, bytes: u32) -> Result<(Piece, Option<Segment>)> {
+    let piece = resources.ram(bytes)?;
+    if !crate::arch::SHARES_SEGMENTS {
+        return Ok((piece, None));
+    }
+    let slot = resources.slot()?;
+    let segment = resources.quota.create_segment(bytes.next_multiple_of(TABLE_SPAN), slot)?;
+    map::map(Space(segment.0), 0, piece.memory, 0, bytes, RW)?;
+    Ok((piece, Some(segment)))
 }
 
 /// Makes the homes of groups, if the kernel has small spaces. Says what becomes of them.
@@ -158,7 +171,12 @@ fn promise(resources: &mut Resources, component: &Component) -> core::result::Re
 }
 
 /// The parts that outlive a restart.
-fn prepare(resources: &mut Resources, (component, quota): (&Component, Quota), index: usize, shared: &[Piece]) -> Result<Running> {
+fn prepare(
+    resources: &mut Resources,
+    (component, quota): (&Component, Quota),
+    index: usize,
+    shared: &[(Piece, Option<Segment>)],
+) -> Result<Running> {
     let memory = resources.ram(load::bytes(component)?)?;
     let (thread, _) = resources.quota.create_thread(resources.limbo, resources.slot()?, None)?;
     let handler = Thread(resources.slot()?);
@@ -170,8 +188,8 @@ fn prepare(resources: &mut Resources, (component, quota): (&Component, Quota), i
             Resource::Addresses { bytes } => Object::Lent(resources.window(bytes)?.0),
             Resource::Device { base, bytes, .. } => Object::Lent(resources.device(base, bytes)?.0),
             Resource::Shared { region, dma, .. } => {
-                let piece = shared.get(usize::from(region)).ok_or(Error::BadArgument)?;
-                Object::Shared(piece.memory.0, if dma { piece.physical } else { 0 })
+                let (piece, segment) = shared.get(usize::from(region)).ok_or(Error::BadArgument)?;
+                Object::Shared(piece.memory.0, if dma { piece.physical } else { 0 }, *segment)
             }
             Resource::Irq { line } => Object::Lent(root_slot::IRQ + line),
             Resource::Pci { device, address } => {
@@ -296,11 +314,11 @@ fn grant(system: &System, watchdog: Option<Thread>, space: Space, all: &[Running
     let component = system.components.get(index).ok_or(Error::BadArgument)?;
     let objects = &all.get(index).ok_or(Error::BadArgument)?.objects;
     let (mut given, mut devices) = (Vec::new(), Vec::new());
-    for (to, (grant, object)) in (slot::GRANTS..).zip(component.grants.iter().zip(objects)) {
-        let (object, physical) = match object {
+    for (to, (grant, parts)) in (slot::GRANTS..).zip(component.grants.iter().zip(objects)) {
+        let (object, physical) = match parts {
             Object::Peer | Object::Pci(None) => (0, 0),
             Object::Lent(object) => (*object, 0),
-            Object::Shared(object, physical) => (*object, *physical),
+            Object::Shared(object, physical, _) => (*object, *physical),
             Object::Own(piece) => (piece.memory.0, 0),
             Object::Behind(memory) => (memory.0, 0),
             Object::Pci(Some(granted)) => {
@@ -339,7 +357,11 @@ fn grant(system: &System, watchdog: Option<Thread>, space: Space, all: &[Running
             Resource::Shared { address: at, writable, .. } => {
                 rights = if writable { RW } else { Rights::READ };
                 [_, _, bytes] = identify(object)?;
-                map::map(space, at, Memory(object), 0, bytes, rights)?;
+                match parts {
+                    // With all rights it keeps the domain; pages have fewer.
+                    Object::Shared(.., Some(segment)) if writable => space.attach(at, *segment, Rights::RWX)?,
+                    _ => map::map(space, at, Memory(object), 0, bytes, rights)?,
+                }
                 address = at;
             }
             Resource::File { offset, bytes: size, address: at } => {

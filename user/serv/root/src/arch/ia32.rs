@@ -13,6 +13,9 @@ pub const fn place_of(window: Option<Window>) -> u32 {
     }
 }
 
+/// Whether memory that components share is a Segment.
+pub const SHARES_SEGMENTS: bool = false;
+
 /// Why a component is no server that other spaces show, although it is to be one.
 pub const WHY_NO_SERVER: &str = "large, as this machine does not check segment limits, or is not to";
 
