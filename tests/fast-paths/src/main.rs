@@ -18,6 +18,7 @@ use macadamia::cap::copy;
 use macadamia::interval::{begin, end};
 use macadamia::ipc::{Message, call, map_reply_wait, receive, reply_wait, run, wait};
 use macadamia::map::{Window, map};
+use macadamia::region::{Region, Shared};
 use macadamia::{Env, Quota, Result, Rights, Space, Thread, result, sys, thread, time};
 use processor::{INSTRUCTIONS, PC, Words, code, set_thread_pointer};
 
@@ -37,6 +38,28 @@ extern "C" fn serve(_: u32) -> ! {
             Ok(received) => (handle, answer) = (received.handle, Message { words: received.words, count: received.count, caps: 0 }),
             Err(_) => handle = 0,
         }
+    }
+}
+
+/// Adds one to the first word of memory that it shares with its callers, for each message.
+fn share(words: &Region) -> ! {
+    let mut handle = 0;
+    loop {
+        let received = reply_wait(handle, Message::default());
+        handle = received.map_or(0, |received| received.handle);
+        words.write(0, words.read(0).wrapping_add(1));
+    }
+}
+
+/// Calls to who shares memory with this component, with a look at it from both sides.
+fn shared<const ID: u32>(to: Thread, words: &Region) {
+    for _ in 0..REPETITIONS {
+        let before = words.read(0);
+        begin::<ID>();
+        let reply = call(to, Message::default());
+        let after = words.read(0);
+        end::<ID>();
+        assert!(reply.is_ok() && after == before.wrapping_add(1), "wrong answer");
     }
 }
 
@@ -226,6 +249,10 @@ fn start(mut env: Env) {
     if is("server") {
         serve(0);
     }
+    let words = Region::find(&env, "words");
+    if let Some(words) = words.as_ref().filter(|_| is("sharer")) {
+        share(words);
+    }
     if is("rings") {
         return rings(&env);
     }
@@ -245,6 +272,9 @@ fn start(mut env: Env) {
     calls::<13>(far, 3);
     calls::<20>(near, 0);
     calls::<23>(near, 3);
+    if let Some(words) = &words {
+        shared::<70>(env.thread("sharer"), words);
+    }
     if let Err(error) = notifications::<40, 41, 42>(&mut env) {
         panic!("no notifications: {}", error.text());
     }

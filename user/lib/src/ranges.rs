@@ -96,7 +96,8 @@ impl Ranges {
     /// Makes a range of at least `bytes`, all zero, and attaches it. Its capability goes to `slot`, which is empty.
     ///
     /// # Errors
-    /// `BadArgument`: no bytes. `PoolExhausted`: no addresses or no memory are left. What the kernel says.
+    /// `BadArgument`: no bytes. `QuotaExceeded`: the component would have more than its part. `PoolExhausted`: no piece of addresses or
+    /// memory is as large. What the kernel says.
     pub fn create(self, bytes: Word, slot: Word) -> Result<Range> {
         utcb::set_receive_slot(slot as u32);
         let [address, bytes] = ask(self.0, [request::CREATE as Word, bytes, 0])?;

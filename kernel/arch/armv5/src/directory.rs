@@ -507,7 +507,8 @@ fn attached(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<(Ref<Se
     let record = &pool[places.find_map(|index| attached_at(pool, space, index))?];
     let start = Armv5::table_start(record.index as usize);
     let segment: Ref<Segment> = Ref::new(record.source);
-    let is_whole = record.kind == attachment::SEGMENT_IN_SPACE && record.rights == Rights::RWX.0;
+    // That all can be executed which can be read is the processor's.
+    let is_whole = record.kind == attachment::SEGMENT_IN_SPACE && Rights(record.rights).contains(Rights::READ.union(Rights::WRITE));
     (is_whole && address - start < pool[segment].region.end.0).then_some((segment, start))
 }
 

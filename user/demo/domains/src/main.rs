@@ -31,6 +31,8 @@ mod ask {
     pub const TOUCH: Word = 3;
     /// Look whether the memory at an address (word 1) is the own one, unchanged.
     pub const CHECK: Word = 4;
+    /// Make a range, and end it.
+    pub const MAKE: Word = 5;
 }
 
 /// The sum of a list's values, each of which is then increased by a number.

@@ -83,7 +83,8 @@ fn steps(env: &mut Env) -> Result<Vec<Step>> {
         }
     };
     println!("{} ranges more, then: {}", more.len(), refusal.text());
-    steps.push(("used up is an error", refusal == Error::PoolExhausted && !more.is_empty()));
+    steps.push(("used up is an error", refusal == Error::QuotaExceeded && !more.is_empty()));
+    steps.push(("another has its part", answer(others.readers[1].ask([ask::MAKE, 0, 0])?).is_ok()));
     let count = more.len();
     for range in more {
         others.ranges.free(range)?;

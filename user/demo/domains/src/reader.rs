@@ -5,8 +5,8 @@ use crate::{ask, walk};
 use abi::PAGE_SIZE;
 use macadamia::cap::{copy, delete};
 use macadamia::map::Window;
-use macadamia::ranges::Range;
-use macadamia::{Env, MessageKind, Received, Result, Rights, Segment, Thread, Word, ipc, slot, thread, utcb};
+use macadamia::ranges::{Range, Ranges};
+use macadamia::{Env, Error, MessageKind, Received, Result, Rights, Segment, Thread, Word, ipc, slot, thread, utcb};
 
 /// The badge of what a thread of the own space did.
 const TOUCHED: u32 = 1;
@@ -25,19 +25,29 @@ pub fn run(mut env: Env) {
         panic!("no capability to itself: {}", error.text());
     }
     let mut range = None;
+    let ranges = env.given("ranges").and_then(|_| Ranges::new(env.thread("ranges")).ok());
     utcb::set_receive_slot(slots.segment as u32);
     ipc::serve(|received| {
         let answer = match received.words[0] {
             ask::JOIN => join(&mut range, &slots, received).map(|()| [0; 3]),
             ask::WALK => match &range {
                 Some(range) => walk(range, received.words[1], received.words[2] as u32).map(|sum| [0, sum as Word, 0]),
-                None => Err(macadamia::Error::BadState),
+                None => Err(Error::BadState),
             },
             ask::TOUCH => touch(&slots, received.words[1]),
-            _ => Err(macadamia::Error::BadOperation),
+            ask::MAKE => make(ranges, &slots).map(|()| [0; 3]),
+            _ => Err(Error::BadOperation),
         };
         Some(answer.unwrap_or_else(|error| [error as Word, 0, 0]))
     });
+}
+
+/// Makes a range, and ends it.
+fn make(ranges: Option<Ranges>, slots: &Slots) -> Result<()> {
+    let ranges = ranges.ok_or(Error::NoCapability)?;
+    // What comes with a message goes to that slot, too.
+    let made = ranges.create(PAGE_SIZE, slots.segment)?;
+    ranges.free(made)
 }
 
 /// Takes the range that came, in place of the last one.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hands out address ranges of one layout, as Segments (docs/systems.md, *One address space*). Its memory is the grant `ram`; its clients
-//! are told apart by the badges with which they may call it.
+//! are told apart by the badges with which they may call it. With the argument `clients=N` each has an Nth of addresses and memory at most.
 //!
 //! It is a part of the layout itself: it attaches a new range to clear it, so nobody, and no cache, sees what the memory held before.
 #![no_std]
@@ -36,6 +36,8 @@ struct Server {
     pages: Units,
     made: Vec<Made>,
     slots: Vec<Word>,
+    /// The most that one client has, in units and in pages.
+    most: [usize; 2],
 }
 
 fn run(mut env: Env) {
@@ -43,7 +45,15 @@ fn run(mut env: Env) {
     let units = ((addresses.end - addresses.start) / UNIT) as usize;
     let slots = (0..units).map(|_| env.free_slot()).collect();
     let pages = env.given("ram").map_or(0, |ram| ram.bytes as Word / PAGE_SIZE) as usize;
-    let mut server = Server { memory: env.memory("ram"), units: Units::new(units), pages: Units::new(pages), made: Vec::new(), slots };
+    let clients = env.argument("clients").map_or(1, |_| env.number("clients").max(1)) as usize;
+    let mut server = Server {
+        memory: env.memory("ram"),
+        units: Units::new(units),
+        pages: Units::new(pages),
+        made: Vec::new(),
+        slots,
+        most: [units / clients, pages / clients],
+    };
     let (mut handle, mut reply) = (0, Message::default());
     loop {
         // An error is the reply's: the caller is gone. On with the next one.
@@ -73,6 +83,10 @@ impl Server {
         let units = bytes.div_ceil(UNIT) as usize;
         if pages == 0 {
             return Err(Error::BadArgument);
+        }
+        let has = self.made.iter().filter(|made| made.owner == owner).fold([0; 2], |[u, p], made| [u + made.units, p + made.pages]);
+        if units > self.most[0] - has[0] || pages > self.most[1] - has[1] {
+            return Err(Error::QuotaExceeded);
         }
         let slot = self.slots.pop().ok_or(Error::PoolExhausted)?;
         let made = self.units.take(units).and_then(|unit| match self.pages.take(pages) {

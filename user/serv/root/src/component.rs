@@ -358,8 +358,7 @@ fn grant(system: &System, watchdog: Option<Thread>, space: Space, all: &[Running
                 rights = if writable { RW } else { Rights::READ };
                 [_, _, bytes] = identify(object)?;
                 match parts {
-                    // With all rights it keeps the domain; pages have fewer.
-                    Object::Shared(.., Some(segment)) if writable => space.attach(at, *segment, Rights::RWX)?,
+                    Object::Shared(.., Some(segment)) if writable => space.attach(at, *segment, RW)?,
                     _ => map::map(space, at, Memory(object), 0, bytes, rights)?,
                 }
                 address = at;
