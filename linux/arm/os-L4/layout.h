@@ -21,8 +21,11 @@
 /* vmalloc ends here.  Until Linux has read the initrd, that lies below. */
 #define L4_VMALLOC_END	0xbe000000
 
-/* The end of a slot, and where processes have what does not fit. */
+/*
+ * The end of a slot, and where processes have what does not fit.  The 64 MiB before that are for memory that this server shares with
+ * other components.
+ */
 #define L4_LOW_END	0x02000000
-#define L4_SPILL	0x80000000
+#define L4_SPILL	0x84000000
 
 #endif

@@ -6,7 +6,7 @@
 //! at a time, as the data of a request, is cached: the driver says what the device is going to do with it ([`hand_over`]). Until the
 //! device is done nobody touches the cache's lines of it: who does harms that data alone.
 
-use crate::{Env, Memory, Result, Rights, Space, Word, map};
+use crate::{Env, Error, Memory, Result, Rights, Space, Word, map};
 use abi::CacheOp;
 use abi::arch::current::DMA_IS_COHERENT;
 use alloc::format;
@@ -32,8 +32,11 @@ pub fn uncached(env: &Env, name: &str) -> core::result::Result<(), String> {
     if DMA_IS_COHERENT {
         return Ok(());
     }
-    // It was a Segment's, for others who have it cached.
-    Space(slot::SPACE as Word).detach(given.address as Word).map_err(|error| format!("`{name}` cannot be detached: {}", error.text()))?;
+    // At first it is a Segment's, for others who have it cached.
+    let detached = Space(slot::SPACE as Word).detach(given.address as Word);
+    if let Some(error) = detached.err().filter(|error| *error != Error::NotThere) {
+        return Err(format!("`{name}` cannot be detached: {}", error.text()));
+    }
     let (space, memory, rights) = (Space(slot::SPACE as Word), Memory(given.slot as Word), Rights::READ.union(Rights::WRITE));
     map::map_uncached(space, given.address as Word, memory, 0, given.bytes as Word, rights)
         .map_err(|error| format!("`{name}` cannot be mapped uncached: {}", error.text()))
