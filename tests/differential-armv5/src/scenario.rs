@@ -379,14 +379,18 @@ impl Scenario {
         Fault { status: domain << 4 | kind, address, access: if rng.u32(..5) == 0 { Access::Fetch } else { Access::Data(instruction) } }
     }
 
+    /// The selectors that a thread has of memories, and of spaces and Segments.
+    fn known(&self, me: Ref<Thread>) -> (Vec<u32>, Vec<u32>) {
+        if self.kernel.pool[me].space.is(self.root) {
+            return (self.found.memories.clone(), self.found.owners.clone());
+        }
+        let first = PEERS + 1 + MEMORIES;
+        ((PEERS + 1..first).collect(), (first..first + (SPACES + SEGMENTS) as u32).collect())
+    }
+
     /// A record that can often be mapped, of one page mostly.
     fn record(&self, me: Ref<Thread>, rng: &mut Rng) -> [u32; 4] {
-        let (memories, owners) = if self.kernel.pool[me].space.is(self.root) {
-            (self.found.memories.clone(), self.found.owners.clone())
-        } else {
-            let first = PEERS + 1 + MEMORIES;
-            ((PEERS + 1..first).collect(), (first..first + (SPACES + SEGMENTS) as u32).collect())
-        };
+        let (memories, owners) = self.known(me);
         let pages = match rng.u32(..16) {
             0 => 1 + rng.u32(..BYTES / PAGE_SIZE),
             1..=3 => 2 + rng.u32(..3),
@@ -440,12 +444,7 @@ impl Scenario {
 
     /// What a thread asks the caches for: a Space, where, how many bytes, and what. Mostly it is a part of a page.
     fn lines(&self, me: Ref<Thread>, rng: &mut Rng) -> [u32; 4] {
-        let owners = if self.kernel.pool[me].space.is(self.root) {
-            self.found.owners.clone()
-        } else {
-            let first = PEERS + 1 + MEMORIES;
-            (first..first + (SPACES + SEGMENTS) as u32).collect()
-        };
+        let (_, owners) = self.known(me);
         let owner = match rng.u32(..24) {
             0 => rng.u32(..),
             1 => rng.u32(..PEERS + MEMORIES),

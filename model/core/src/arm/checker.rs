@@ -3,7 +3,7 @@
 
 use super::dma::Devices;
 use super::instruction::Operation;
-use super::lines::{Lines, Part, Way};
+use super::lines::{LINE, Lines, Part, Way};
 use super::translations::{Translations, Verdict};
 use super::walk::{Access, Controls, Mapping};
 use crate::machine::lines;
@@ -40,7 +40,6 @@ impl Checker {
         memory: &mut impl Physical,
         mut found: impl FnMut(Finding),
     ) -> bool {
-        const LINE: u32 = 5;
         let first = access.address;
         for address in lines(first, bytes, LINE) {
             let access = Access { address, ..access };
@@ -116,8 +115,8 @@ impl Checker {
         self.devices.has_queue(physical)
     }
 
-    /// The instruction at `instruction` wrote so many bytes of memory. What it asks of a device by that is checked as if the device did it at once: past
-    /// the caches. False if that cannot be read.
+    /// The instruction at `instruction` wrote so many bytes of memory. What it asks of a device by that is checked as if the device did
+    /// it at once: past the caches. False if that cannot be read.
     pub fn memory_written(
         &mut self,
         physical: u32,
@@ -126,7 +125,6 @@ impl Checker {
         memory: &mut impl Physical,
         mut found: impl FnMut(Finding),
     ) -> bool {
-        const LINE: u32 = 5;
         let Some(transfers) = self.devices.memory_written(physical, written, memory) else { return false };
         for (start, bytes, write) in transfers {
             for address in lines(start, bytes, LINE) {

@@ -10,7 +10,7 @@ use crate::violation::Rule;
 use rustc_hash::FxHashMap;
 
 /// Binary logarithm of a line's bytes.
-const LINE: u32 = 5;
+pub const LINE: u32 = 5;
 /// Lines of a page.
 const LINES: usize = 128;
 /// Bytes of XScale's data cache: so much it takes to displace all lines.

@@ -13,7 +13,7 @@ use macadamia::alloc::vec::Vec;
 use macadamia::cap::{copy, delete, frame, set_frame};
 use macadamia::ipc::{Message, Received, receive, reply, reply_wait, run};
 use macadamia::map::{map, unmap};
-use macadamia::{Space, Thread, utcb};
+use macadamia::{Quota, Space, Thread, utcb};
 use processor::{Words, code};
 
 pub const CASES: &[Case] = &[
@@ -44,14 +44,14 @@ fn space(bed: &mut Bed, page: Option<u32>) -> Result<Space, Why> {
 }
 
 /// The code of all spaces here.
-fn load(bed: &Bed, code: &[u8]) -> Result<(), Why> {
+pub fn load(bed: &Bed, code: &[u8]) -> Result<(), Why> {
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, RW))?;
     fill(ADDRESS, PAGE, code);
     Ok(())
 }
 
 /// Writes `100 * number` to the page behind the code's of this number.
-fn number(bed: &Bed, number: u32) -> Result<(), Why> {
+pub fn number(bed: &Bed, number: u32) -> Result<(), Why> {
     good(map(SPACE, DATA, bed.ram, (1 + number) * PAGE, PAGE, RW))?;
     fill(DATA, 4, &(100 * number).to_le_bytes());
     good(unmap(SPACE, DATA, PAGE))
@@ -154,19 +154,30 @@ fn aliens(bed: &mut Bed) -> Result<(), Why> {
     let mut all = Vec::new();
     for i in 0..MANY {
         number(bed, i)?;
-        let slots = [bed.slot(), bed.slot()];
-        let space = good(QUOTA.create_space(0, slots[0]))?;
-        good(map(space, CODE, bed.ram, 0, PAGE, Rights::READ))?;
-        good(map(space, DATA, bed.ram, (1 + i) * PAGE, PAGE, RW))?;
-        let (alien, handle) = good(Alien::create(QUOTA, space, slots[1], SELF))?;
-        good(alien.thread.set_priority(90, 90))?;
-        let mut f = alien.frame();
-        (f.pc, f.r[1]) = (CODE, DATA);
-        alien.set_frame(&f);
-        all.push((alien, handle));
+        let slot = bed.slot();
+        let space = good(QUOTA.create_space(0, slot))?;
+        all.push(counter(bed, QUOTA, space, (i, CODE, DATA))?);
     }
+    count(&mut all)
+}
+
+/// An alien in a space, with the code of this case and the word of this number at these addresses; and its handle.
+pub fn counter(bed: &mut Bed, quota: Quota, space: Space, (number, at, data): (u32, u32, u32)) -> Result<(Alien, u32), Why> {
+    good(map(space, at, bed.ram, 0, PAGE, Rights::READ))?;
+    good(map(space, data, bed.ram, (1 + number) * PAGE, PAGE, RW))?;
+    let slot = bed.slot();
+    let (alien, handle) = good(Alien::create(quota, space, slot, SELF))?;
+    good(alien.thread.set_priority(90, 90))?;
+    let mut f = alien.frame();
+    (f.pc, f.r[1]) = (at, data);
+    alien.set_frame(&f);
+    Ok((alien, handle))
+}
+
+/// Each of them adds to its word in turn.
+pub fn count(all: &mut [(Alien, u32)]) -> Result<(), Why> {
     for turn in 1..6 {
-        for (i, (alien, handle)) in (0..).zip(&mut all) {
+        for (i, (alien, handle)) in (0..).zip(&mut *all) {
             let r = good(run(*handle))?;
             check("its system call", r.words[0] == vector::SYSTEM_CALL)?;
             check("its word", alien.frame().r[2] == 100 * i + turn)?;

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Slots of relocation: Quotas divide them, and spaces that share one keep what is theirs.
 
-use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, fill, good};
+use super::domain;
+use crate::{Bed, Case, PAGE, QUOTA, Why, check, good};
 use abi::arch::armv5::place::RELOCATED;
-use abi::frame::vector;
-use abi::{Error, Op, Rights, Word};
-use macadamia::alien::Alien;
+use abi::{Error, Op, Word};
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::delete;
-use macadamia::ipc::run;
-use macadamia::map::{map, unmap};
 use macadamia::{Quota, Space, sys};
 use processor::code;
 
@@ -72,31 +69,12 @@ fn refused(bed: &mut Bed) -> Result<(), Why> {
 fn shared(bed: &mut Bed) -> Result<(), Why> {
     const SPACES: u32 = 5;
     let quota = quota(bed, SPACES, 2)?;
-    good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights(3)))?;
-    fill(ADDRESS, PAGE, code::increments_and_calls());
+    domain::load(bed, code::increments_and_calls())?;
     let mut all = Vec::new();
     for i in 0..SPACES {
-        good(map(SPACE, ADDRESS + PAGE, bed.ram, (1 + i) * PAGE, PAGE, Rights(3)))?;
-        fill(ADDRESS + PAGE, 4, &(100 * i).to_le_bytes());
-        good(unmap(SPACE, ADDRESS + PAGE, PAGE))?;
+        domain::number(bed, i)?;
         let (space, _) = relocated(bed, quota)?;
-        good(map(space, CODE, bed.ram, 0, PAGE, Rights::READ))?;
-        good(map(space, DATA, bed.ram, (1 + i) * PAGE, PAGE, Rights(3)))?;
-        let slot = bed.slot();
-        let (alien, handle) = good(Alien::create(quota, space, slot, SELF))?;
-        good(alien.thread.set_priority(90, 90))?;
-        let mut f = alien.frame();
-        (f.pc, f.r[1]) = (CODE, DATA);
-        alien.set_frame(&f);
-        all.push((alien, handle));
+        all.push(domain::counter(bed, quota, space, (i, CODE, DATA))?);
     }
-    for turn in 1..6 {
-        for (i, (alien, handle)) in (0..).zip(&mut all) {
-            let r = good(run(*handle))?;
-            check("its system call", r.words[0] == vector::SYSTEM_CALL)?;
-            check("its word", alien.frame().r[2] == 100 * i + turn)?;
-            *handle = r.handle;
-        }
-    }
-    Ok(())
+    domain::count(&mut all)
 }
