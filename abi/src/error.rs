@@ -48,7 +48,7 @@ pub enum Error {
     CapTransfer = 18,
     /// The tree of capabilities, or Quotas in Quotas, would become deeper than it may.
     TooDeep = 19,
-    /// This processor lacks what the call needs. No call of this version returns it.
+    /// This machine lacks what the call needs.
     Unsupported = 20,
     /// The thread was stopped while it waited in this call.
     Interrupted = 21,

@@ -123,6 +123,9 @@ pub enum CacheOp {
     CleanAndInvalidate = 1,
     /// That, and the instruction side forgets, too: code was written.
     SyncCode = 2,
+    /// The lines of the range are read, and stay until they are invalidated. Cores that lock single lines have it, as XScale does
+    /// (Intel XScale Core Developer's Manual, 6.4); an ARM926EJ-S locks a quarter of its cache at a time, IA-32 nothing.
+    Lock = 3,
 }
 
 impl CacheOp {
@@ -133,6 +136,7 @@ impl CacheOp {
             0 => Self::Clean,
             1 => Self::CleanAndInvalidate,
             2 => Self::SyncCode,
+            3 => Self::Lock,
             _ => return None,
         })
     }

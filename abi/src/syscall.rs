@@ -728,7 +728,7 @@ pub enum Op {
     /// * `a0`: Space (`CONTROL`).
     /// * `a1`: address.
     /// * `a2`: length in bytes.
-    /// * `a3`: 0 to clean, 1 to clean and invalidate, 2 for that and for instructions, too (`CacheOp`).
+    /// * `a3`: 0 to clean, 1 to clean and invalidate, 2 for that and for instructions, too, 3 to lock lines (`CacheOp`).
     ///
     /// # Returns
     /// A status.
@@ -737,7 +737,8 @@ pub enum Op {
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
     /// * `BadAddress`: the range ends above `USER_END`, in the window of a server that the Space shows, or behind a small Space's
     ///   size.
-    /// * `BadArgument`: `a3` is above 2.
+    /// * `BadArgument`: `a3` is above 3.
+    /// * `Unsupported`: lines are to be locked, and this machine cannot.
     Cache = 51,
     /// Read what is mapped at an address, as the threads of a Space find it.
     ///

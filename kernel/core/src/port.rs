@@ -322,7 +322,10 @@ pub trait Port {
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
     /// | nothing: caches are physical, and coherent with the instruction side | by line, or all of it | `dcbst`, `icbi` | nothing |
-    fn cache(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp);
+    ///
+    /// # Errors
+    /// `Unsupported`: lines cannot be locked on this machine.
+    fn cache(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) -> Result<(), Error>;
 
     // --- Board ------------------------------------------------------------------------------
     /// Nanoseconds since boot.

@@ -453,7 +453,7 @@ impl<P: Port> Kernel<P> {
         let [space, start, bytes, what] = args;
         let (space, range) = self.cached_range(caller, space, UserAddr(start), bytes)?;
         let what = CacheOp::from_code(crate::narrow(what)?).ok_or(Error::BadArgument)?;
-        self.port.cache(&mut self.pool, space, range, what);
+        self.port.cache(&mut self.pool, space, range, what)?;
         Ok(NOTHING)
     }
 
@@ -463,8 +463,7 @@ impl<P: Port> Kernel<P> {
         if range.is_empty() || !record.length().is_multiple_of(PAGE_SIZE) {
             return Err(Error::BadArgument);
         }
-        self.port.cache(&mut self.pool, space, range, what);
-        Ok(())
+        self.port.cache(&mut self.pool, space, range, what)
     }
 
     /// The range of a Space that the caller may do something about in the caches.

@@ -6,7 +6,7 @@ use crate::machine::{Machine, Maintained, Maintenance, REGISTERS};
 use crate::scenario::{ARGUMENTS, Host};
 use abi::arch::armv5::layout::SLOT_BYTES;
 use abi::{CacheOp, PAGE_SIZE, Rights};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use arch_host::POOL_BASE;
 use armv5_context::{hw, word};
 use core::mem::offset_of;
@@ -112,6 +112,7 @@ impl Outcome {
                 CacheOp::Clean => &[Maintenance::Clean],
                 CacheOp::CleanAndInvalidate => &[Maintenance::Clean, Maintenance::Drop],
                 CacheOp::SyncCode => &[Maintenance::Clean, Maintenance::DropCode],
+                CacheOp::Lock => bail!("lines are locked, which no machine of this port can"),
             };
             for line in (line_of(range.start.0)..range.end.0).step_by(LINE as usize) {
                 let address = relocated(kernel, *space, line);

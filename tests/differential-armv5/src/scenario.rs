@@ -463,7 +463,7 @@ impl Scenario {
             5..=14 => (page % SLOT_BYTES + offset, bytes),
             _ => (page + offset, bytes),
         };
-        [owner, address, bytes, if rng.u32(..24) == 0 { rng.u32(..4) } else { rng.u32(..2) }]
+        [owner, address, bytes, if rng.u32(..24) == 0 { rng.u32(..5) } else { rng.u32(..2) }]
     }
 
     /// What other threads have done about aliens and handlers meanwhile, which takes many events.

@@ -165,17 +165,20 @@ impl Port for Armv5 {
         self.directory.fault_in(pool, space, address)
     }
 
-    fn cache(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) {
+    fn cache(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) -> Result<(), Error> {
+        let on_lines = match what {
+            CacheOp::Clean => cache::clean,
+            CacheOp::CleanAndInvalidate => cache::clean_and_drop_data,
+            CacheOp::SyncCode => cache::synchronise,
+            // An ARM926EJ-S locks a whole way, which cannot be a range's of one space.
+            CacheOp::Lock => return Err(Error::Unsupported),
+        };
         if range.end.0 - range.start.0 > BY_LINE {
-            return self.directory.before_change_anywhere();
+            self.directory.before_change_anywhere();
+        } else {
+            places(pool, space, range).for_each(on_lines);
         }
-        for lines in places(pool, space, range) {
-            match what {
-                CacheOp::Clean => cache::clean(lines),
-                CacheOp::CleanAndInvalidate => cache::clean_and_drop_data(lines),
-                CacheOp::SyncCode => cache::synchronise(lines),
-            }
-        }
+        Ok(())
     }
 
     fn now(&self) -> u64 {

@@ -240,8 +240,12 @@ impl<R: Registers, F: Format> Port for Host<R, F> {
     fn fault_in(&mut self, _: &mut Pool, _: Ref<Space>, _: UserAddr, _: Rights) -> FaultIn {
         FaultIn::Report
     }
-    fn cache(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) {
+    fn cache(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) -> Result<(), Error> {
+        if what == CacheOp::Lock {
+            return Err(Error::Unsupported);
+        }
         self.cached.push(((space.address(), range), what));
+        Ok(())
     }
     fn now(&self) -> u64 {
         self.now

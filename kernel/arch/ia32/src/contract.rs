@@ -181,8 +181,12 @@ impl Port for Ia32 {
         FaultIn::Report
     }
 
-    fn cache(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<UserAddr>, _: CacheOp) {
-        // Caches are physical and coherent with the instruction side.
+    fn cache(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<UserAddr>, what: CacheOp) -> Result<(), Error> {
+        match what {
+            // Caches are physical and coherent with the instruction side.
+            CacheOp::Clean | CacheOp::CleanAndInvalidate | CacheOp::SyncCode => Ok(()),
+            CacheOp::Lock => Err(Error::Unsupported),
+        }
     }
 
     fn now(&self) -> u64 {
