@@ -67,6 +67,7 @@ static struct {
 	DECLARE_BITMAP(given, L4_NET_MOST_SLOTS);	/* slots of `in` that the switch has */
 	u16 holds[L4_NET_MOST_SLOTS];	/* slots of `in` whose frames are in use */
 	u32 held;
+	u32 told;		/* of the slots of `in` that are free the switch has been told so many */
 	u32 bell;		/* capability: notifies the switch */
 	bool attached;		/* both sides have begun anew, and the switch has kept to the protocol since */
 	struct l4_async_call attach;
@@ -109,16 +110,22 @@ static char *slot_at(const struct lane *lane, u32 slot)
 	return lane->slots + slot * L4_NET_SLOT;
 }
 
-/* Lets the switch see which entries we have written, and wakes it if it waits for that. */
-static void publish(char *words, u32 index)
+/* Lets the switch see which entries we have written.  Whether it waits for that. */
+static bool publish(char *words, u32 index)
 {
 	mb();
 	write_word(words, L4_NET_PRODUCED, index);
 	mb();
-	if (read_word(words, L4_NET_CONSUMER_WAITS)) {
-		write_word(words, L4_NET_CONSUMER_WAITS, 0);
+	if (!read_word(words, L4_NET_CONSUMER_WAITS))
+		return false;
+	write_word(words, L4_NET_CONSUMER_WAITS, 0);
+	return true;
+}
+
+static void wake_switch(bool waits)
+{
+	if (waits)
 		l4_call(L4_OP_NOTIFY, net.bell, 0, 0, 0);
-	}
 }
 
 /* Entries that the switch has written from index on; negative: the ring is broken. */
@@ -159,10 +166,19 @@ static bool in_use(u32 slot)
 	return page_count(virt_to_page(at)) > 1 || page_count(virt_to_page(at + L4_NET_SLOT - 1)) > 1;
 }
 
-/* Gives slots back whose frames nobody uses any more. */
-static void reclaim(void)
+/* Lets the switch see which slots are free.  Whether it waits for one. */
+static bool publish_free(void)
 {
-	u32 i, kept = 0, first = net.in.free_index;
+	if (net.told == net.in.free_index)
+		return false;
+	net.told = net.in.free_index;
+	return publish(net.in.words + L4_NET_FREE, net.told);
+}
+
+/* Gives slots back whose frames nobody uses any more.  Whether the switch waits for one. */
+static bool reclaim(void)
+{
+	u32 i, kept = 0;
 
 	for (i = 0; i < net.held; i++) {
 		u32 slot = net.holds[i];
@@ -173,14 +189,13 @@ static void reclaim(void)
 			give_back(slot);
 	}
 	net.held = kept;
-	if (net.in.free_index != first)
-		publish(net.in.words + L4_NET_FREE, net.in.free_index);
+	return publish_free();
 }
 
 void l4_net_idle(void)
 {
 	if (net.attached && net.held)
-		reclaim();
+		wake_switch(reclaim());
 }
 
 /* Both directions begin anew.  The switch gives its slots, we give ours but those whose frames are in use. */
@@ -189,7 +204,7 @@ static void begin(void)
 	DECLARE_BITMAP(kept, L4_NET_MOST_SLOTS);
 	u32 i;
 
-	net.in.filled_index = net.in.free_index = 0;
+	net.in.filled_index = net.in.free_index = net.told = 0;
 	net.out.filled_index = net.out.free_index = 0;
 	net.owned = 0;
 	bitmap_fill(net.away, net.slots);
@@ -200,7 +215,7 @@ static void begin(void)
 	for (i = 0; i < net.slots; i++)
 		if (!test_bit(i, kept))
 			give_back(i);
-	publish(net.in.words + L4_NET_FREE, net.in.free_index);
+	wake_switch(publish_free());
 }
 
 /* What is in the ring to the switch is lost. */
@@ -449,9 +464,10 @@ static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
 		netif_stop_queue(dev);
 	/* Frames before it in its batch may not have been published. */
 	if (full || !netdev_xmit_more()) {
-		publish(net.out.words, net.out.filled_index);
 		/* Who has read what came sends, sooner or later: its slots are filled next, while the cache has them. */
-		reclaim();
+		bool waits = reclaim();
+
+		wake_switch(publish(net.out.words, net.out.filled_index) || waits);
 	}
 	if (full)
 		wake_sender();
@@ -609,7 +625,6 @@ static int receive_frame(int filled)
 static int receive(int budget)
 {
 	int filled = available(net.in.words, net.in.filled_index), parts = 0, done;
-	u32 first = net.in.free_index;
 
 	for (done = 0; filled > 0 && done < budget; done++) {
 		parts = receive_frame(filled);
@@ -617,8 +632,6 @@ static int receive(int budget)
 			return parts;
 		filled -= parts;
 	}
-	if (net.in.free_index != first)
-		publish(net.in.words + L4_NET_FREE, net.in.free_index);
 	return filled < 0 ? filled : done;
 }
 
@@ -632,8 +645,8 @@ static int poll(struct napi_struct *napi, int budget)
 		napi_complete(napi);
 		return 0;
 	}
-	reclaim();
 	done = receive(budget);
+	wake_switch(reclaim());
 	if (done < 0) {
 		napi_complete(napi);
 		ring_is_broken();

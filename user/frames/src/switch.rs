@@ -5,8 +5,9 @@ use crate::addresses::{Address, Addresses};
 use crate::lane::{Receiver, Sender};
 use crate::port::{Frame, Layout};
 use crate::ring::{Broken, Shared};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use image::protocol::net::{NEIGHBOUR, NEIGHBOURS};
+use image::protocol::net::{MOST_BYTES, NEIGHBOUR, NEIGHBOURS};
 
 /// The port of the card's driver.
 pub const CARD: usize = 0;
@@ -20,6 +21,15 @@ const PATIENCE: u64 = 1_000_000_000;
 /// The same for a client to which another one sends: two slices of time, so that it has had its own. It costs the sender this much, and
 /// nobody else.
 const CLIENTS_PATIENCE: u64 = 20_000_000;
+/// After so long a client that had no room is looked at again, in nanoseconds.
+const PAUSE: u64 = 10_000_000;
+/// Bytes of the card that a client is given before it has given back a slot, about. More of them would drive each other out of a cache of
+/// 256 KiB: in the card's slots, in the client's, and where the client's program wants them.
+const AHEAD: u32 = 24 * MOST_BYTES;
+/// What comes then waits so long for the client to read, in nanoseconds. Who has other things to do is given it all the same.
+const READERS_TIME: u64 = 1_000_000;
+/// No more than this part of the card's slots waits for one client, and half of them for all.
+const KEEPS: u32 = 4;
 /// Who was waited for in vain goes on when it has given back this part of its slots: one alone does not make it worth another wait.
 const GOES_ON: u32 = 4;
 
@@ -79,6 +89,20 @@ struct Port<M> {
     waits_since: Option<u64>,
     /// It was waited for in vain, when it had given back so many slots ([`Sender::got`]).
     stuck: Option<u32>,
+    ahead: Ahead,
+}
+
+/// What a client has of the card's frames and has not read, as far as the switch can know.
+#[derive(Default)]
+struct Ahead {
+    /// Bytes that it was given since it gave back a slot.
+    bytes: u32,
+    /// How many slots it had given back then ([`Sender::got`]).
+    got: u32,
+    /// Since when it is given no more.
+    since: Option<u64>,
+    /// Slots of the card with frames for it that wait, in their order.
+    kept: VecDeque<u32>,
 }
 
 impl<M: Shared> Port<M> {
@@ -94,7 +118,16 @@ impl<M: Shared> Port<M> {
 
     /// Whether so many slots are free for a frame to the client; a client that is not attached has none.
     fn has_room(&mut self, slots: u32) -> bool {
-        self.with(|rings, memory| rings.input.room(memory)).is_some_and(|room| room >= slots)
+        let Some((room, got)) = self.with(|rings, memory| Ok((rings.input.room(memory)?, rings.input.got()))) else { return false };
+        self.note(got);
+        room >= slots
+    }
+
+    /// The client has given back so many slots ([`Sender::got`]): if there are more than before it has read something.
+    fn note(&mut self, got: u32) {
+        if got != self.ahead.got {
+            (self.ahead.got, self.ahead.bytes, self.ahead.since) = (got, 0, None);
+        }
     }
 
     /// Whether the client takes large frames.
@@ -112,8 +145,8 @@ pub struct Outcome {
     pub broken: u32,
     /// Whether there is more to do already.
     pub again: bool,
-    /// Whether a frame waits for room, and who is to make it may never go on: another round is due in a while.
-    pub waits: bool,
+    /// When another round is due at the latest, in nanoseconds, if a frame waits: who is to make room or read may never go on.
+    pub look: Option<u64>,
 }
 
 /// The switch. Port [`CARD`] is that of the card's driver.
@@ -135,7 +168,15 @@ impl<M: Shared> Switch<M> {
     pub fn new(memories: impl IntoIterator<Item = M>) -> Option<Self> {
         let port = |memory: M| {
             let layout = Layout::of(memory.bytes())?;
-            Some(Port { memory, layout, attached: None, counters: Counters::default(), waits_since: None, stuck: None })
+            Some(Port {
+                memory,
+                layout,
+                attached: None,
+                counters: Counters::default(),
+                waits_since: None,
+                stuck: None,
+                ahead: Ahead::default(),
+            })
         };
         let ports: Vec<_> = memories.into_iter().map(port).collect::<Option<_>>()?;
         (ports.len() <= MOST_PORTS).then(|| Self { ports, addresses: Addresses::default(), turn: 0, slots: Vec::new() })
@@ -148,6 +189,7 @@ impl<M: Shared> Switch<M> {
             self.addresses.forget(port);
         }
         address.into_iter().for_each(|address| self.addresses.give(address, port));
+        self.forget(port);
         let Some(port) = self.ports.get_mut(port) else { return };
         let large = address.filter(|_| large);
         port.waits_since = None;
@@ -160,6 +202,28 @@ impl<M: Shared> Switch<M> {
         let _ = output.publish(&port.memory);
         port.attached = Some(Attached { input, output, large });
         self.tell_neighbours();
+    }
+
+    /// What waits for a port's client is lost; all that waits if it is the card's.
+    fn forget(&mut self, port: usize) {
+        for to in 0..self.ports.len() {
+            if port != CARD && port != to {
+                continue;
+            }
+            let Ahead { kept, .. } = core::mem::take(&mut self.ports[to].ahead);
+            self.ports[to].counters.lost += kept.len() as u64;
+            for slot in kept {
+                self.give_back(CARD, slot);
+            }
+        }
+    }
+
+    /// A slot of a port is empty again.
+    fn give_back(&mut self, port: usize, slot: u32) {
+        self.ports[port].with(|rings, memory| {
+            rings.output.give_back(memory, slot);
+            Ok(())
+        });
     }
 
     /// Tells each client who takes large frames: nobody sends them to others.
@@ -187,17 +251,22 @@ impl<M: Shared> Switch<M> {
         let count = self.ports.len();
         let attached = self.attached();
         let mut outcome = Outcome::default();
-        let mut held = 0;
+        let mut waiting = 0;
+        for port in 0..count {
+            self.let_go(port, now, &mut outcome.notify);
+        }
         for offset in 0..count {
             let from = (self.turn + offset) % count;
-            held |= u32::from(self.take(from, now, &mut outcome.notify)) << from;
+            waiting |= u32::from(self.take(from, now, &mut outcome.notify)) << from;
         }
         self.turn = (self.turn + 1) % count.max(1);
         for (index, port) in self.ports.iter_mut().enumerate() {
             let more = port.with(|rings, memory| rings.output.wait(memory)).unwrap_or(false);
-            outcome.again |= more && held >> index & 1 == 0;
+            outcome.again |= more && waiting >> index & 1 == 0;
         }
-        outcome.waits = held != 0;
+        let room = (waiting != 0).then_some(now + PAUSE);
+        let readers = self.ports.iter().map(|port| &port.ahead).filter(|ahead| !ahead.kept.is_empty());
+        outcome.look = readers.map(|ahead| ahead.since.unwrap_or(now) + READERS_TIME).chain(room).min();
         outcome.broken = attached & !self.attached();
         outcome
     }
@@ -214,9 +283,8 @@ impl<M: Shared> Switch<M> {
         let (mut left, mut frames) = (available, 0);
         while left > 0 && frames < BATCH {
             let Some(frame) = self.look(from, left) else { break };
-            if let Ok(frame) = &frame
-                && !self.pass(from, frame, now, notify)
-            {
+            let fate = frame.map_or(Fate::Passed, |frame| self.pass(from, &frame, now, notify));
+            if fate == Fate::Waits {
                 waits = true;
                 break;
             }
@@ -225,7 +293,9 @@ impl<M: Shared> Switch<M> {
             self.ports[from].with(|rings, memory| {
                 for slot in slots {
                     rings.output.take();
-                    rings.output.give_back(memory, *slot);
+                    if fate == Fate::Passed {
+                        rings.output.give_back(memory, *slot);
+                    }
                 }
                 Ok(())
             });
@@ -263,12 +333,12 @@ impl<M: Shared> Switch<M> {
         Some(frame.ok_or(Malformed))
     }
 
-    /// Passes on the frame in `slots` of a port. False if it has to wait for room.
-    fn pass(&mut self, from: usize, frame: &Frame, now: u64, notify: &mut u32) -> bool {
+    /// Passes on the frame in `slots` of a port.
+    fn pass(&mut self, from: usize, frame: &Frame, now: u64, notify: &mut u32) -> Fate {
         let [destination, source] = split(frame.head());
         if !self.addresses.comes_from(source, from) {
             self.ports[from].counters.refused += 1;
-            return true;
+            return Fate::Passed;
         }
         let to = match self.addresses.port(destination) {
             Some(to) => to..to + 1,
@@ -279,15 +349,58 @@ impl<M: Shared> Switch<M> {
         // What the card has received is dropped: others' frames are behind it. So is what is for all, but by the card.
         let waited_for = if to.len() == 1 { to.start } else { CARD };
         if from != CARD && waited_for != from && to.contains(&waited_for) && !self.takes(from, waited_for, frame.parts(), now, notify) {
-            return false;
+            return Fate::Waits;
         }
         let port = &mut self.ports[from];
         port.counters.taken += 1;
         port.counters.taken_bytes += u64::from(frame.bytes());
+        let ahead = &self.ports[waited_for].ahead;
+        // Behind those that wait, whatever it has read since.
+        if from == CARD && (!ahead.kept.is_empty() || ahead.bytes >= AHEAD && self.has_to_read(waited_for, now, notify)) {
+            self.ports[waited_for].ahead.kept.extend(&self.slots);
+            return Fate::Kept;
+        }
         for to in to.filter(|to| *to != from) {
             self.give(from, to, frame);
         }
-        true
+        Fate::Passed
+    }
+
+    /// Whether the client of a port, which was given much, has to read before it is given more of the card.
+    fn has_to_read(&mut self, to: usize, now: u64, notify: &mut u32) -> bool {
+        let port = &mut self.ports[to];
+        // What was filled in this turn is for the client to see, or it would never go on.
+        let asked = port.with(|rings, memory| {
+            let due = rings.input.publish(memory);
+            rings.input.wait(memory)?;
+            Ok((due, rings.input.got()))
+        });
+        // Who is not attached is not waited for.
+        let Some((due, got)) = asked else { return false };
+        *notify |= u32::from(due) << to;
+        port.note(got);
+        port.ahead.bytes > 0 && now.saturating_sub(*port.ahead.since.get_or_insert(now)) < READERS_TIME
+    }
+
+    /// Gives the client of a port what the card has for it and waits, as long as it reads; and what is too much to wait.
+    fn let_go(&mut self, to: usize, now: u64, notify: &mut u32) {
+        let clients = self.ports.len() as u32 - 1;
+        let most = (self.ports[CARD].layout.slots() / KEEPS.max(2 * clients)) as usize;
+        while let Some(&slot) = self.ports[to].ahead.kept.front() {
+            let ahead = &self.ports[to].ahead;
+            if ahead.bytes >= AHEAD && ahead.kept.len() <= most && self.has_to_read(to, now, notify) {
+                return;
+            }
+            self.ports[to].ahead.kept.pop_front();
+            self.slots.clear();
+            self.slots.push(slot);
+            // It was one when it came: what the card's driver has made of it since is its own matter.
+            match Frame::read(&self.ports[CARD].memory, slot, false) {
+                Some(frame) => self.give(CARD, to, &frame),
+                None => self.ports[CARD].counters.malformed += 1,
+            }
+            self.give_back(CARD, slot);
+        }
     }
 
     /// Whether the client of a port has so many free slots for a frame of another one, or is not waited for.
@@ -334,7 +447,21 @@ impl<M: Shared> Switch<M> {
         }
         port.counters.given += 1;
         port.counters.given_bytes += u64::from(frame.bytes());
+        if from == CARD {
+            port.ahead.bytes = port.ahead.bytes.saturating_add(frame.bytes());
+        }
     }
+}
+
+/// What becomes of the first frame of a port.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It was given to whom it is for, or to nobody: its slots are empty.
+    Passed,
+    /// It stays the first: there is no room for it.
+    Waits,
+    /// It was taken, and waits for its reader: its slot is in use.
+    Kept,
 }
 
 /// Destination and source of a frame that begins with these words.

@@ -6,18 +6,24 @@ use image::protocol::net::{ENTRIES, ENTRY, FREE, MOST_BYTES, NEIGHBOUR, NEIGHBOU
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::rc::Rc;
 
 const RING: u32 = 8;
-const BYTES: u32 = ENTRIES + RING * (2 * SLOT + 4 * ENTRY);
+const BYTES: u32 = bytes(RING);
+
+/// Of a port with rings of so many entries.
+const fn bytes(slots: u32) -> u32 {
+    ENTRIES + slots * (2 * SLOT + 4 * ENTRY)
+}
 
 /// Memory that several sides see.
 #[derive(Clone)]
 struct Memory(Rc<RefCell<Vec<u8>>>);
 
 impl Memory {
-    fn new() -> Self {
-        Self(Rc::new(RefCell::new(vec![0; BYTES as usize])))
+    fn new(slots: u32) -> Self {
+        Self(Rc::new(RefCell::new(vec![0; bytes(slots) as usize])))
     }
 
     fn put(&self, offset: u32, bytes: &[u8]) {
@@ -31,7 +37,7 @@ impl Memory {
 
 impl Shared for Memory {
     fn bytes(&self) -> u32 {
-        BYTES
+        self.0.borrow().len() as u32
     }
     fn read(&self, offset: u32) -> u32 {
         assert!(offset.is_multiple_of(4));
@@ -57,8 +63,7 @@ struct Client {
 
 impl Client {
     fn new(memory: &Memory) -> Self {
-        let layout = Layout::of(BYTES).expect("room for rings");
-        assert_eq!(layout.slots(), RING);
+        let layout = Layout::of(memory.bytes()).expect("room for rings");
         let mut input = Receiver::new(layout.to_client(), memory);
         let _ = input.publish(memory);
         Self { memory: memory.clone(), input, output: Sender::new(layout.from_client()) }
@@ -115,7 +120,12 @@ fn given(port: usize) -> Address {
 
 impl Net {
     fn new(ports: usize) -> Self {
-        let memories: Vec<_> = (0..ports).map(|_| Memory::new()).collect();
+        Self::with(ports, RING)
+    }
+
+    /// With so many slots in each direction of a port.
+    fn with(ports: usize, slots: u32) -> Self {
+        let memories: Vec<_> = (0..ports).map(|_| Memory::new(slots)).collect();
         let mut switch = Switch::new(memories.clone()).expect("room");
         (0..ports).for_each(|port| switch.attach(port, (port != CARD).then(|| given(port)), false));
         let clients = memories.iter().map(Client::new).collect();
@@ -158,7 +168,8 @@ fn clients_have_addresses_of_their_own() {
 fn rings_need_room() {
     assert_eq!(Layout::of(ENTRIES + 2 * SLOT + 4 * ENTRY - 1), None);
     assert_eq!(Layout::of(0), None);
-    assert!(Switch::new(vec![Memory::new(); 20]).is_some() && Switch::new(vec![Memory::new(); 21]).is_none());
+    assert_eq!(Layout::of(BYTES).map(Layout::slots), Some(RING));
+    assert!(Switch::new(vec![Memory::new(RING); 20]).is_some() && Switch::new(vec![Memory::new(RING); 21]).is_none());
     assert_eq!(Layout::of(ENTRIES + 7 * (2 * SLOT + 4 * ENTRY)).map(Layout::slots), Some(4));
     assert_eq!(Layout::of(u32::MAX).map(Layout::slots), Some(1024));
 }
@@ -214,10 +225,10 @@ fn a_card_that_is_slow_is_waited_for_and_one_that_is_stuck_is_not() {
     for number in 0..RING {
         assert!(net.clients[1].send(&frame(out, given(1), number, 60)));
     }
-    assert!(!net.switch.round(0).waits);
+    assert!(!net.switch.round(0).look.is_some());
     assert!(net.clients[1].send(&frame(out, given(1), RING, 60)) && net.clients[1].send(&frame(given(2), given(1), RING + 1, 60)));
     let outcome = net.switch.round(0);
-    assert!(outcome.waits && !outcome.again);
+    assert!(outcome.look.is_some() && !outcome.again);
     // Another client's frames go on, and it is heard.
     assert!(net.clients[2].send(&frame(given(1), given(2), 0, 60)));
     net.settle();
@@ -234,9 +245,9 @@ fn a_card_that_is_slow_is_waited_for_and_one_that_is_stuck_is_not() {
     }
     net.settle();
     assert!(net.clients[1].send(&frame(out, given(1), 0, 60)) && net.clients[1].send(&frame(given(2), given(1), 1, 60)));
-    assert!(net.switch.round(5).waits);
-    assert!(net.switch.round(1_000_000_004).waits);
-    assert!(!net.switch.round(1_000_000_005).waits);
+    assert!(net.switch.round(5).look.is_some());
+    assert!(net.switch.round(1_000_000_004).look.is_some());
+    assert!(!net.switch.round(1_000_000_005).look.is_some());
     assert!(net.clients[2].receive().is_some());
     assert_eq!(net.switch.counters(CARD).expect("a port").lost, 1);
 }
@@ -247,16 +258,16 @@ fn a_client_that_takes_nothing_delays_who_sends_to_it_for_a_while() {
     for number in 0..RING {
         assert!(net.clients[1].send(&frame(given(2), given(1), number, 60)));
     }
-    assert!(!net.switch.round(0).waits);
+    assert!(!net.switch.round(0).look.is_some());
     assert!(net.clients[1].send(&frame(given(2), given(1), RING, 60)) && net.clients[1].send(&frame(given(3), given(1), RING + 1, 60)));
-    assert!(net.switch.round(7).waits && net.clients[3].receive().is_none());
+    assert!(net.switch.round(7).look.is_some() && net.clients[3].receive().is_none());
     // Others do not notice.
     assert!(net.clients[3].send(&frame(given(1), given(3), 0, 60)) && net.clients[CARD].send(&frame(given(3), own(CARD), 1, 60)));
-    assert!(net.switch.round(8).waits);
+    assert!(net.switch.round(8).look.is_some());
     assert!(net.clients[1].receive().is_some() && net.clients[3].receive().is_some());
     // Nor if the card has something for it, or somebody has for all.
     assert!(net.clients[CARD].send(&frame(given(2), own(CARD), 2, 60)) && net.clients[3].send(&frame(EVERYBODY, given(3), 3, 60)));
-    assert!(net.switch.round(9).waits);
+    assert!(net.switch.round(9).look.is_some());
     assert!(net.clients[1].receive().is_some() && net.clients[CARD].receive().is_some());
     assert_eq!(net.switch.counters(2).expect("a port").lost, 2);
     // It makes room in time, and is asked to say so.
@@ -265,14 +276,16 @@ fn a_client_that_takes_nothing_delays_who_sends_to_it_for_a_while() {
     assert!(net.clients[3].receive().is_some(), "the frame behind it");
     // It does no more.
     assert!(net.clients[1].send(&frame(given(2), given(1), 0, 60)) && net.clients[1].send(&frame(given(3), given(1), 1, 60)));
-    assert!(net.switch.round(10).waits && net.switch.round(20_000_009).waits && !net.switch.round(20_000_010).waits);
+    assert!(
+        net.switch.round(10).look.is_some() && net.switch.round(20_000_009).look.is_some() && !net.switch.round(20_000_010).look.is_some()
+    );
     assert!(net.clients[3].receive().is_some());
     assert_eq!(net.switch.counters(2).expect("a port").lost, 3);
     // It is not waited for again, not for a slot that it gives back now and then, nor because it attaches, ...
     let next = |net: &mut Net, lost: u64| {
         for number in 0..=RING {
             let _ = net.clients[1].send(&frame(given(2), given(1), number, 60));
-            assert!(!net.switch.round(20_000_011).waits);
+            assert!(!net.switch.round(20_000_011).look.is_some());
         }
         assert_eq!(net.switch.counters(2).expect("a port").lost, lost);
     };
@@ -287,13 +300,81 @@ fn a_client_that_takes_nothing_delays_who_sends_to_it_for_a_while() {
     for number in 0..=RING / 4 {
         assert!(net.clients[1].send(&frame(given(2), given(1), number, 60)));
     }
-    assert!(net.switch.round(20_000_012).waits);
+    assert!(net.switch.round(20_000_012).look.is_some());
     // What others send to it, and to whom it answers, does not make the wait longer.
     for now in 20_000_013..20_000_020 {
-        assert!(net.clients[3].send(&frame(given(1), given(3), 0, 60)) && net.switch.round(now).waits);
+        assert!(net.clients[3].send(&frame(given(1), given(3), 0, 60)) && net.switch.round(now).look.is_some());
         assert!(net.clients[1].receive().is_some());
     }
-    assert!(net.switch.round(40_000_011).waits && !net.switch.round(40_000_012).waits);
+    assert!(net.switch.round(40_000_011).look.is_some() && !net.switch.round(40_000_012).look.is_some());
+}
+
+/// The longest frame of the card for a port.
+fn long(to: usize, number: u32) -> Vec<u8> {
+    frame(given(to), own(CARD), number, MOST_BYTES as usize)
+}
+
+/// What is filled for a client, without taking it.
+fn filled(net: &mut Net, port: usize) -> u32 {
+    let client = &mut net.clients[port];
+    client.input.available(&client.memory).expect("a sound switch")
+}
+
+#[test]
+fn what_the_card_has_received_waits_for_who_reads() {
+    let mut net = Net::with(3, 128);
+    let send = |net: &mut Net, numbers: Range<u32>| numbers.for_each(|number| assert!(net.clients[CARD].send(&long(1, number))));
+    let is_next = |net: &mut Net, number| assert_eq!(net.clients[1].receive(), Some(long(1, number)));
+    send(&mut net, 0..40);
+    net.settle();
+    assert_eq!(filled(&mut net, 1), 24);
+    // Others do not wait, and the card gets their slots; what is behind the first one has its turn.
+    assert!(net.clients[CARD].send(&long(2, 0)) && net.clients[CARD].send(&frame(given(1), own(CARD), 40, 60)));
+    net.settle();
+    assert!(net.clients[2].receive().is_some());
+    let card = &mut net.clients[CARD];
+    assert_eq!(card.output.room(&card.memory), Ok(128 - 17));
+    // It reads, and says so, as it is asked to.
+    (0..24).for_each(|number| is_next(&mut net, number));
+    assert!(net.clients[1].receive().is_none() && net.switch.round(1).look.is_none());
+    (24..40).for_each(|number| is_next(&mut net, number));
+    assert_eq!(net.clients[1].receive(), Some(frame(given(1), own(CARD), 40, 60)));
+    // It does not: it is given all the same, after a while, and then at once.
+    send(&mut net, 0..40);
+    assert_eq!(net.switch.round(5).look, Some(1_000_005));
+    assert_eq!(net.switch.round(1_000_004).look, Some(1_000_005));
+    assert_eq!(net.switch.round(1_000_005).look, None);
+    send(&mut net, 40..60);
+    assert_eq!(net.switch.round(1_000_006).look, None);
+    (0..60).for_each(|number| is_next(&mut net, number));
+    // More than a quarter of the card's slots does not wait.
+    send(&mut net, 0..80);
+    net.settle();
+    assert!(net.switch.round(0).look.is_some());
+    assert_eq!(net.clients[CARD].output.room(&net.memories[CARD]), Ok(128 - 32));
+    // Who begins anew has lost it; the card gets the slots.
+    net.attach(1);
+    net.settle();
+    assert_eq!(net.clients[CARD].output.room(&net.memories[CARD]), Ok(128));
+    assert_eq!(net.switch.counters(1).expect("a port").lost, 32);
+    // So it has if the card does.
+    send(&mut net, 0..40);
+    net.settle();
+    net.attach(CARD);
+    net.settle();
+    assert_eq!(filled(&mut net, 1), 24);
+    assert!(net.clients[CARD].send(&long(1, 99)));
+    (0..24).for_each(|number| is_next(&mut net, number));
+    net.settle();
+    is_next(&mut net, 99);
+    // What the driver makes of a frame that waits harms nobody.
+    send(&mut net, 0..40);
+    net.settle();
+    (0..128).for_each(|slot| net.memories[CARD].write(Layout::of(bytes(128)).expect("room").first() + (128 + slot) * SLOT, u32::MAX));
+    (0..24).for_each(|number| is_next(&mut net, number));
+    net.settle();
+    assert!(net.clients[1].receive().is_none());
+    assert_eq!(net.switch.counters(CARD).expect("a port").malformed, 16);
 }
 
 /// Large frames go whole from one client that takes them to another, and to nobody else.
@@ -513,6 +594,51 @@ proptest! {
                 }
             }
         }
+    }
+
+    /// Of a burst each frame comes once and in its order, however slowly it is read, or found a full ring; and the card has all its slots
+    /// again.
+    #[test]
+    fn bursts_wait_and_nothing_is_lost(acts in prop::collection::vec((0..3_usize, 1..3_usize, 1..60_u32, 18..=MOST_BYTES as usize), 1..100)) {
+        const SLOTS: u32 = 64;
+        let mut net = Net::with(3, SLOTS);
+        let (mut now, mut number) = (0, 0);
+        let mut sent: [VecDeque<Vec<u8>>; 3] = Default::default();
+        let read = |net: &mut Net, sent: &mut VecDeque<Vec<u8>>, at: usize, most: u32| {
+            for _ in 0..most {
+                let Some(frame) = net.clients[at].receive() else { return Ok(()) };
+                // What is missing before it was lost.
+                let position = sent.iter().position(|other| *other == frame);
+                prop_assert!(position.is_some(), "twice, or out of order");
+                sent.drain(..=position.unwrap_or(0));
+            }
+            Ok(())
+        };
+        for (act, to, count, bytes) in acts {
+            match act {
+                0 => for _ in 0..count {
+                    number += 1;
+                    let frame = frame(given(to), own(CARD), number, bytes);
+                    if net.clients[CARD].send(&frame) { sent[to].push_back(frame); }
+                },
+                1 => read(&mut net, &mut sent[to], to, count)?,
+                _ => now += u64::from(count) * 100_000,
+            }
+            let mut outcome = net.switch.round(now);
+            while outcome.again { outcome = net.switch.round(now); }
+            prop_assert!(outcome.look.is_none_or(|look| look > now && look <= now + 1_000_000));
+        }
+        let lost = |net: &Net, port| net.switch.counters(port).expect("a port").lost;
+        for to in [1, 2] {
+            let before = lost(&net, to);
+            while filled(&mut net, to) > 0 {
+                read(&mut net, &mut sent[to], to, SLOTS)?;
+                while net.switch.round(now).again {}
+            }
+            prop_assert_eq!(lost(&net, to), before, "its ring had room");
+            prop_assert!(before > 0 || sent[to].is_empty(), "lost without need");
+        }
+        prop_assert_eq!(net.clients[CARD].output.room(&net.memories[CARD]), Ok(SLOTS));
     }
 
     /// A client that writes anything anywhere at any time harms nobody else.

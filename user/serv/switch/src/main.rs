@@ -22,8 +22,6 @@ macadamia::main!(run);
 
 /// Where clients' addresses begin if there is no card.
 const NO_CARD: Address = Address([0x02, 0x4d, 0x63, 0x61, 0x64, 0]);
-/// After how many nanoseconds a client that had no room is looked at again.
-const PAUSE: u64 = 10_000_000;
 
 /// The answer to what is no request, or not of this client.
 const BAD: [u32; 3] = [BAD_REQUEST, 0, 0];
@@ -108,9 +106,8 @@ impl Server {
         }
         self.all_again(outcome.broken);
         if !outcome.again {
-            let look = outcome.waits.then(|| time::now() + PAUSE);
-            // Without the alarm a frame that waits for room does so until the next one comes.
-            let _ = self.heart.alarm(look);
+            // Without the alarm a frame that waits does so until the next one comes.
+            let _ = self.heart.alarm(outcome.look);
         }
         outcome.again
     }
