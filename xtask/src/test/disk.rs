@@ -217,7 +217,7 @@ fn hangs() -> Result<()> {
         forget(image)?;
         let guest =
             Guest { system: "tests/systems/linux-disk-hangs.toml", interface: Some(interface), wire: Wire::USER, ..Guest::default() };
-        let o = guest.run(&format!("for i in $(seq 5); do {ROUND_TRIP} || exit; done; dmesg | grep -c 'l4a: error'"))?;
+        let o = guest.run(&format!("for i in $(seq 3); do {ROUND_TRIP} || exit; done; dmesg | grep -c 'l4a: error'"))?;
         ensure!(o.text() == "0\n", "{interface:?}: {}", o.said());
         let log = guest::log()?;
         for end in ["`disk` died", "`disk` hangs"] {
