@@ -225,7 +225,7 @@ fn a_card_that_is_slow_is_waited_for_and_one_that_is_stuck_is_not() {
     for number in 0..RING {
         assert!(net.clients[1].send(&frame(out, given(1), number, 60)));
     }
-    assert!(!net.switch.round(0).look.is_some());
+    assert!(net.switch.round(0).look.is_none());
     assert!(net.clients[1].send(&frame(out, given(1), RING, 60)) && net.clients[1].send(&frame(given(2), given(1), RING + 1, 60)));
     let outcome = net.switch.round(0);
     assert!(outcome.look.is_some() && !outcome.again);
@@ -247,7 +247,7 @@ fn a_card_that_is_slow_is_waited_for_and_one_that_is_stuck_is_not() {
     assert!(net.clients[1].send(&frame(out, given(1), 0, 60)) && net.clients[1].send(&frame(given(2), given(1), 1, 60)));
     assert!(net.switch.round(5).look.is_some());
     assert!(net.switch.round(1_000_000_004).look.is_some());
-    assert!(!net.switch.round(1_000_000_005).look.is_some());
+    assert!(net.switch.round(1_000_000_005).look.is_none());
     assert!(net.clients[2].receive().is_some());
     assert_eq!(net.switch.counters(CARD).expect("a port").lost, 1);
 }
@@ -258,7 +258,7 @@ fn a_client_that_takes_nothing_delays_who_sends_to_it_for_a_while() {
     for number in 0..RING {
         assert!(net.clients[1].send(&frame(given(2), given(1), number, 60)));
     }
-    assert!(!net.switch.round(0).look.is_some());
+    assert!(net.switch.round(0).look.is_none());
     assert!(net.clients[1].send(&frame(given(2), given(1), RING, 60)) && net.clients[1].send(&frame(given(3), given(1), RING + 1, 60)));
     assert!(net.switch.round(7).look.is_some() && net.clients[3].receive().is_none());
     // Others do not notice.
@@ -277,7 +277,7 @@ fn a_client_that_takes_nothing_delays_who_sends_to_it_for_a_while() {
     // It does no more.
     assert!(net.clients[1].send(&frame(given(2), given(1), 0, 60)) && net.clients[1].send(&frame(given(3), given(1), 1, 60)));
     assert!(
-        net.switch.round(10).look.is_some() && net.switch.round(20_000_009).look.is_some() && !net.switch.round(20_000_010).look.is_some()
+        net.switch.round(10).look.is_some() && net.switch.round(20_000_009).look.is_some() && net.switch.round(20_000_010).look.is_none()
     );
     assert!(net.clients[3].receive().is_some());
     assert_eq!(net.switch.counters(2).expect("a port").lost, 3);
@@ -285,7 +285,7 @@ fn a_client_that_takes_nothing_delays_who_sends_to_it_for_a_while() {
     let next = |net: &mut Net, lost: u64| {
         for number in 0..=RING {
             let _ = net.clients[1].send(&frame(given(2), given(1), number, 60));
-            assert!(!net.switch.round(20_000_011).look.is_some());
+            assert!(net.switch.round(20_000_011).look.is_none());
         }
         assert_eq!(net.switch.counters(2).expect("a port").lost, lost);
     };
@@ -306,7 +306,7 @@ fn a_client_that_takes_nothing_delays_who_sends_to_it_for_a_while() {
         assert!(net.clients[3].send(&frame(given(1), given(3), 0, 60)) && net.switch.round(now).look.is_some());
         assert!(net.clients[1].receive().is_some());
     }
-    assert!(net.switch.round(40_000_011).look.is_some() && !net.switch.round(40_000_012).look.is_some());
+    assert!(net.switch.round(40_000_011).look.is_some() && net.switch.round(40_000_012).look.is_none());
 }
 
 /// The longest frame of the card for a port.
