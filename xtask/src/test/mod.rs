@@ -108,8 +108,6 @@ const SLOW: &[&str] = &[
     "source.portable.all",
 ];
 
-/// Tests in [`Lane::Second`], so many that both lanes take about as long.
-const SECOND: &[&str] = &["linux.disk.hangs"];
 /// Tests of the machine model in [`Lane::Alone`]: they count what Linux does, alone or as a server.
 const COUNTED: &[&str] = &["model.checker.linux", "model.checker.linux.forced", "model.checker.native", "model.large-pages"];
 
@@ -143,8 +141,6 @@ enum Lane {
     Native,
     /// Beside [`Lane::Native`]: it runs a Linux server.
     Linux,
-    /// Behind [`Lane::Native`], beside [`Lane::Linux`]: it runs a Linux server, in a system that no test of the others does.
-    Second,
     /// Alone: it counts or samples what systems of both kinds do.
     Alone,
 }
@@ -208,8 +204,6 @@ fn list() -> Result<Vec<Entry>> {
             Lane::First
         } else if COUNTED.contains(&name) || [bench::ALL, profile::ALL].iter().any(|tests| is_one_of(tests, name)) {
             Lane::Alone
-        } else if SECOND.contains(&name) {
-            Lane::Second
         } else if name.starts_with("linux.") {
             Lane::Linux
         } else {
@@ -275,9 +269,7 @@ pub fn all(filter: &str, slow: bool) -> Result<()> {
         let native = scope.spawn(|| {
             // Some of its systems have a Linux server, too.
             guest::use_folder("linux-test-2");
-            let mut outcomes = run(Lane::Native);
-            outcomes.extend(run(Lane::Second));
-            outcomes
+            run(Lane::Native)
         });
         let mut outcomes = run(Lane::Linux);
         outcomes.extend(native.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
