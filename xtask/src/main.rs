@@ -396,6 +396,7 @@ fn carry_out() -> Result<u8> {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+    use clap::error::ErrorKind;
 
     /// Helps of a command and of all below it.
     fn helps(command: &mut clap::Command) -> Vec<String> {
@@ -432,5 +433,52 @@ mod tests {
     fn a_file_to_write_is_where_the_caller_is() {
         assert!(output("figures.json").is_ok_and(|path| path.is_absolute() && path.ends_with("xtask/figures.json")));
         assert_eq!(output("-").ok(), Some(PathBuf::from("-")));
+    }
+
+    /// The words of a command, which may be in quotes.
+    fn words(command: &str) -> Vec<String> {
+        let (mut words, mut quote) = (vec![String::new()], None);
+        for char in command.chars() {
+            match (quote, char) {
+                (Some(open), _) if char == open => quote = None,
+                (None, '\'' | '"') => quote = Some(char),
+                (None, ' ') => words.push(String::new()),
+                _ => words.last_mut().expect("it begins with one").push(char),
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    /// What the manual says can be typed can be typed.
+    #[test]
+    fn commands_of_the_manual_are_ours() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the project");
+        let pages = std::fs::read_dir(root.join("docs")).expect("a manual").map(|page| page.expect("a page").path());
+        let pages = pages.chain(["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|page| root.join(page)));
+        let (mut seen, mut wrong) = (0, Vec::new());
+        for page in pages.filter(|page| page.extension().is_some_and(|extension| extension == "md")) {
+            let text = std::fs::read_to_string(&page).expect("a page");
+            let typed =
+                text.lines().filter_map(|line| line.strip_prefix("    ./macadamia ")).map(|line| line.split('#').next().unwrap_or(line));
+            let inline = text.split('`').skip(1).step_by(2).filter_map(|code| code.strip_prefix("./macadamia "));
+            for command in typed.chain(inline) {
+                // What stands for something else is in capitals or brackets; a shell has its own words.
+                let stands = |word: &str| word.len() > 1 && word.chars().all(|char| char.is_ascii_uppercase() || "-=/[].".contains(char));
+                let words = words(command);
+                if words.iter().any(|word| stands(word) || word.contains(['<', '>', '|', '[', '\n'])) {
+                    continue;
+                }
+                let parsed = Arguments::try_parse_from(std::iter::once("macadamia".into()).chain(words));
+                // A command may be named without what it needs.
+                let is_fine = |error: &clap::Error| matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::MissingRequiredArgument);
+                if let Some(error) = parsed.err().filter(|error| !is_fine(error)) {
+                    wrong.push(format!("{}: {command}: {error}", page.display()));
+                }
+                seen += 1;
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(seen > 100, "{seen} commands");
     }
 }
