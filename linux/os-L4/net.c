@@ -646,12 +646,12 @@ static int poll(struct napi_struct *napi, int budget)
 		return 0;
 	}
 	done = receive(budget);
-	wake_switch(reclaim());
 	if (done < 0) {
 		napi_complete(napi);
 		ring_is_broken();
 		return 0;
 	}
+	wake_switch(reclaim());
 	if (done < budget && napi_complete_done(napi, done)) {
 		write_word(net.in.words, L4_NET_CONSUMER_WAITS, 1);
 		mb();

@@ -155,7 +155,7 @@ pub struct Switch<M> {
     addresses: Addresses,
     /// Where the next round begins.
     turn: usize,
-    /// How many frames wait for readers ([`Ahead`]).
+    /// How many frames wait for readers ([`Ahead`]): mostly none, and a round need not ask each port.
     kept: usize,
     /// Offsets of the slots of the frame that is passed on. They were checked; what the client writes since is not looked at.
     slots: Vec<u32>,
@@ -208,22 +208,19 @@ impl<M: Shared> Switch<M> {
 
     /// What waits for a port's client is lost; all that waits if it is the card's.
     fn forget(&mut self, port: usize) {
-        for to in 0..self.ports.len() {
-            if port != CARD && port != to {
-                continue;
-            }
+        for to in (0..self.ports.len()).filter(|to| port == CARD || port == *to) {
             let Ahead { kept, .. } = core::mem::take(&mut self.ports[to].ahead);
             self.kept -= kept.len();
             self.ports[to].counters.lost += kept.len() as u64;
             for slot in kept {
-                self.give_back(CARD, slot);
+                self.give_back(slot);
             }
         }
     }
 
-    /// A slot of a port is empty again.
-    fn give_back(&mut self, port: usize, slot: u32) {
-        self.ports[port].with(|rings, memory| {
+    /// A slot of the card is empty again.
+    fn give_back(&mut self, slot: u32) {
+        self.ports[CARD].with(|rings, memory| {
             rings.output.give_back(memory, slot);
             Ok(())
         });
@@ -406,7 +403,7 @@ impl<M: Shared> Switch<M> {
                 Some(frame) => self.give(CARD, to, &frame),
                 None => self.ports[CARD].counters.malformed += 1,
             }
-            self.give_back(CARD, slot);
+            self.give_back(slot);
         }
     }
 
