@@ -127,12 +127,8 @@ fn page_fault(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
     kernel.page_fault(UserAddr(address), if write { Rights::WRITE } else { Rights::READ });
 }
 
-/// A line fired: it is acknowledged at the controller and handled.
+/// A line fired.
 fn interrupt(kernel: &mut Kernel<Ia32>, line: u32) {
-    if plat_pc::pic::is_spurious(line) {
-        return;
-    }
-    plat_pc::pic::acknowledge(line);
     #[cfg(feature = "kdb")]
     if line == plat_pc::uart::IRQ && plat_pc::uart::took_break() {
         crate::kdb::enter(kernel);
