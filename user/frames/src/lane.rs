@@ -68,6 +68,12 @@ impl Sender {
         Self { lane, filled: Producer::new(lane.filled), free: Consumer::new(lane.free), own, away, pushed: 0, got: 0 }
     }
 
+    /// How many slots may be filled, as far as it knows.
+    #[must_use]
+    pub fn free(&self) -> u32 {
+        self.own.len() as u32
+    }
+
     /// How many slots may be filled.
     ///
     /// # Errors
@@ -84,7 +90,7 @@ impl Sender {
         }
         self.free.pass(returned);
         self.got = self.got.wrapping_add(returned);
-        Ok(self.own.len() as u32)
+        Ok(self.free())
     }
 
     /// How many slots it has got from the other side so far, modulo 2^32: those that were free at first, too.
@@ -174,10 +180,10 @@ impl Receiver {
         if slot < self.lane.slots { Ok(self.lane.slot(slot)) } else { Err(Broken) }
     }
 
-    /// The first of the filled slots is this side's, until it gives it back.
-    pub const fn take(&mut self) {
-        self.filled.pass(1);
-        self.known = self.known.saturating_sub(1);
+    /// The first of the filled slots are this side's, until it gives them back.
+    pub const fn take(&mut self, count: u32) {
+        self.filled.pass(count);
+        self.known = self.known.saturating_sub(count);
     }
 
     /// The slot, which was taken, is empty. The other side gets it when that is published.

@@ -58,7 +58,7 @@ impl Ring {
     }
 
     const fn slot(&self, number: u32) -> u32 {
-        self.first + number % self.slots * self.bytes
+        self.first + (number & (self.slots - 1)) * self.bytes
     }
 
     /// Writes `index` into a word. Whether the other side is to be notified, which said so in `waits`.

@@ -116,11 +116,20 @@ impl<M: Shared> Port<M> {
         result.ok()
     }
 
+    /// Takes the slots that the client has given back.
+    fn refill(&mut self) {
+        if let Some(got) = self.with(|rings, memory| rings.input.room(memory).map(|_| rings.input.got())) {
+            self.note(got);
+        }
+    }
+
     /// Whether so many slots are free for a frame to the client; a client that is not attached has none.
     fn has_room(&mut self, slots: u32) -> bool {
-        let Some((room, got)) = self.with(|rings, memory| Ok((rings.input.room(memory)?, rings.input.got()))) else { return false };
-        self.note(got);
-        room >= slots
+        let free = |port: &Self| port.attached.as_ref().map_or(0, |rings| rings.input.free());
+        if free(self) < slots {
+            self.refill();
+        }
+        free(self) >= slots
     }
 
     /// The client has given back so many slots ([`Sender::got`]): if there are more than before it has read something.
@@ -252,6 +261,8 @@ impl<M: Shared> Switch<M> {
         let attached = self.attached();
         let mut outcome = Outcome::default();
         let mut waiting = 0;
+        // The slots that became free last are filled first: the cache has them.
+        self.ports.iter_mut().for_each(Port::refill);
         if self.kept > 0 {
             (0..count).for_each(|port| self.let_go(port, now, &mut outcome.notify));
         }
@@ -293,11 +304,9 @@ impl<M: Shared> Switch<M> {
             (left, frames) = (left - self.slots.len() as u32, frames + 1);
             let slots = &self.slots;
             self.ports[from].with(|rings, memory| {
-                for slot in slots {
-                    rings.output.take();
-                    if fate == Fate::Passed {
-                        rings.output.give_back(memory, *slot);
-                    }
+                rings.output.take(slots.len() as u32);
+                if fate == Fate::Passed {
+                    slots.iter().for_each(|slot| rings.output.give_back(memory, *slot));
                 }
                 Ok(())
             });
