@@ -25,6 +25,9 @@
 #include <linux/uio.h>
 #include <linux/virtio_net.h>
 #include <linux/workqueue.h>
+#include <net/checksum.h>
+#include <net/ip.h>
+#include <net/tso.h>
 #include "l4.h"
 #include "async_call.h"
 
@@ -49,6 +52,8 @@
 #define RINGS		4
 /* With fewer slots frames have one. */
 #define FEWEST_FOR_LARGE	(4 * L4_NET_MOST_PARTS)
+/* Frames that one is cut into at most: 64 KiB of them as long as Ethernet's, with TCP's headers and time stamps. */
+#define MOST_SEGMENTS	46
 /* As many clients as a switch has. */
 #define MOST_NEIGHBOURS	20
 
@@ -352,10 +357,11 @@ static irqreturn_t notified(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-/* Free slots without which nothing is sent: as many as the largest frame takes. */
+/* Free slots without which nothing is sent: as many as any frame takes. */
 static u32 enough(void)
 {
-	return net.dev->features & NETIF_F_ALL_TSO ? L4_NET_MOST_PARTS : 1;
+	BUILD_BUG_ON(MOST_SEGMENTS < L4_NET_MOST_PARTS);
+	return net.dev->features & NETIF_F_ALL_TSO ? MOST_SEGMENTS : 1;
 }
 
 /* Goes on if there is room.  If the ring is broken nothing else would see it: a stopped queue sends nothing. */
@@ -376,8 +382,9 @@ static void wake_sender(void)
 }
 
 /* Whether the next hop is another client of the switch that takes large frames. */
-static bool takes_large(const struct ethhdr *eth)
+static bool takes_large(const struct sk_buff *skb)
 {
+	const struct ethhdr *eth = (const struct ethhdr *)skb->data;
 	const char *list = net.memory + L4_NET_NEIGHBOURS;
 	u32 i, count = min_t(u32, read_word(list, 0), MOST_NEIGHBOURS), low = 0, high = 0;
 
@@ -387,14 +394,6 @@ static bool takes_large(const struct ethhdr *eth)
 		if (read_word(list, 4 + i * L4_NET_NEIGHBOUR) == low && read_word(list, 8 + i * L4_NET_NEIGHBOUR) == high)
 			return true;
 	return false;
-}
-
-/* Nobody else cuts frames into segments. */
-static netdev_features_t features_check(struct sk_buff *skb, struct net_device *dev, netdev_features_t features)
-{
-	if (skb_is_gso(skb) && !(net.attached && takes_large(eth_hdr(skb))))
-		features &= ~NETIF_F_GSO_MASK;
-	return vlan_features_check(skb, features);
 }
 
 /* The next free slot. */
@@ -407,16 +406,43 @@ static char *fill_slot(void)
 	return slot_at(&net.out, slot);
 }
 
-/* Copies a frame that is cut into segments later, or never: its checksum is not computed, either. */
-static bool send_large(const struct sk_buff *skb)
+/* Lets the switch see what was sent. */
+static void show(void)
+{
+	/* Who has read what came sends, sooner or later: its slots are filled next, while the cache has them. */
+	bool waits = reclaim();
+
+	net.shown = net.out.filled_index;
+	wake_switch(publish(net.out.words, net.shown) || waits);
+}
+
+/* Whether the switch is to see what was sent, though there is more. */
+static bool is_portion(void)
+{
+	return net.out.filled_index - net.shown >= PORTION;
+}
+
+/* Says that the frame in a slot is sent as it is. */
+static void is_whole(char *slot, u32 bytes)
+{
+	memset(slot + L4_NET_SLOT_OWN, 0, L4_NET_SLOT_FRAME - L4_NET_SLOT_OWN);
+	WRITE_ONCE(*(u32 *)slot, bytes);
+}
+
+/*
+ * These copy a frame into slots, if so many are enough.  How many frames became of it; 0: it is dropped.
+ */
+
+/* One that is cut into segments by who receives it, or never: its checksum is not computed, either. */
+static u32 send_large(const struct sk_buff *skb, int free)
 {
 	struct virtio_net_hdr header;
 	struct kvec parts[L4_NET_MOST_PARTS];
 	struct iov_iter to;
 	u32 i, count = DIV_ROUND_UP(skb->len, L4_NET_MOST_BYTES);
 
-	if (virtio_net_hdr_from_skb(skb, &header, true, false, 0))
-		return false;
+	if (free < (int)count || count > L4_NET_MOST_PARTS || virtio_net_hdr_from_skb(skb, &header, true, false, 0))
+		return 0;
 	for (i = 0; i < count; i++) {
 		char *at = fill_slot();
 
@@ -429,54 +455,103 @@ static bool send_large(const struct sk_buff *skb)
 	iov_iter_kvec(&to, ITER_DEST, parts, count, skb->len);
 	/* It is the kernel's memory, and there is enough. */
 	WARN_ON_ONCE(skb_copy_datagram_iter(skb, 0, &to, skb->len));
-	return true;
+	return 1;
 }
 
-static void send_plain(const struct sk_buff *skb)
+/*
+ * Cuts a frame of TCP into segments, each of which is copied once.  The network layers would make an sk_buff of each first,
+ * which takes longer than all that is done here.
+ */
+static u32 send_segments(struct sk_buff *skb, int free, u32 *headers)
 {
-	char *at = fill_slot();
+	u32 start = skb_tcp_all_headers(skb), size = skb_shinfo(skb)->gso_size, count, at, bytes;
+	__be32 all = htonl(skb->len - skb_transport_offset(skb));
+	char header[TSO_HEADER_SIZE];
+	struct tcphdr *tcp = (struct tcphdr *)(header + skb_transport_offset(skb));
+	__wsum pseudo, sum;
+	struct tso_t tso;
 
-	skb_copy_and_csum_dev(skb, at + L4_NET_SLOT_FRAME);
-	/* No header: it is sent as it is. */
-	memset(at + L4_NET_SLOT_OWN, 0, L4_NET_SLOT_FRAME - L4_NET_SLOT_OWN);
-	WRITE_ONCE(*(u32 *)at, skb->len);
+	if (start > sizeof(header) || start > skb_headlen(skb) || start + size > L4_NET_MOST_BYTES)
+		return 0;
+	count = DIV_ROUND_UP(skb->len - start, size);
+	if (free < (int)count)
+		return 0;
+	*headers = start;
+	/* What is in the frame is the checksum of a pseudo header with the length of all. */
+	pseudo = csum_sub(csum_unfold(tcp_hdr(skb)->check), (__force __wsum)all);
+	tso_start(skb, &tso);
+	for (at = start; at < skb->len; at += bytes) {
+		char *slot = fill_slot();
+
+		bytes = min(size, skb->len - at);
+		tso_build_hdr(skb, header, &tso, bytes, at + bytes == skb->len);
+		tso.tcp_seq += bytes;
+		/* It is told once that the window was reduced. */
+		if (at > start)
+			tcp->cwr = 0;
+		if (!tso.ipv6)
+			ip_send_check((struct iphdr *)(header + skb_network_offset(skb)));
+		tcp->check = 0;
+		sum = csum_add(pseudo, (__force __wsum)htonl(tso.tlen + bytes));
+		sum = csum_partial(tcp, tso.tlen, sum);
+		sum = csum_add(sum, skb_copy_and_csum_bits(skb, at, slot + L4_NET_SLOT_FRAME + start, bytes));
+		tcp->check = csum_fold(sum);
+		memcpy(slot + L4_NET_SLOT_FRAME, header, start);
+		is_whole(slot, start + bytes);
+		if (is_portion()) {
+			show();
+			if (room() < 0) {
+				ring_is_broken();
+				return 0;
+			}
+		}
+	}
+	return count;
+}
+
+/* One that fits a slot. */
+static bool send_plain(const struct sk_buff *skb)
+{
+	char *slot;
+
+	if (skb->len > L4_NET_MOST_BYTES)
+		return false;
+	slot = fill_slot();
+	skb_copy_and_csum_dev(skb, slot + L4_NET_SLOT_FRAME);
+	is_whole(slot, skb->len);
+	return true;
 }
 
 static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	int free = net.attached ? room() : 0;
-	/* What waited for a while may be larger than what would be sent now. */
-	int parts = max_t(int, enough(), DIV_ROUND_UP(skb->len, L4_NET_MOST_BYTES));
-	bool large = skb_is_gso(skb), sent = false, full;
+	u32 frames = 0, headers = 0;
+	bool full;
 
 	if (free < 0)
 		ring_is_broken();
-	if (free >= parts && skb->len <= (large ? L4_NET_MOST_LARGE : L4_NET_MOST_BYTES)) {
-		sent = !large || send_large(skb);
-		if (!large)
-			send_plain(skb);
-	}
-	if (sent) {
+	if (!skb_is_gso(skb))
+		frames = free > 0 && send_plain(skb);
+	else if (takes_large(skb))
+		frames = send_large(skb, free);
+	else
+		frames = send_segments(skb, free, &headers);
+	if (frames) {
 		skb_tx_timestamp(skb);
-		dev_sw_netstats_tx_add(dev, 1, skb->len);
+		dev_sw_netstats_tx_add(dev, frames, skb->len + (frames - 1) * headers);
 		dev_consume_skb_any(skb);
 	} else {
 		dev->stats.tx_dropped++;
 		dev_kfree_skb_any(skb);
 	}
-	if (free <= 0)
+	if (!net.attached || !free)
 		return NETDEV_TX_OK;
 	full = net.owned < enough();
 	if (full)
 		netif_stop_queue(dev);
 	/* Frames before it in its batch may not have been published. */
-	if (full || !netdev_xmit_more() || net.out.filled_index - net.shown >= PORTION) {
-		/* Who has read what came sends, sooner or later: its slots are filled next, while the cache has them. */
-		bool waits = reclaim();
-
-		net.shown = net.out.filled_index;
-		wake_switch(publish(net.out.words, net.shown) || waits);
-	}
+	if (full || !netdev_xmit_more() || is_portion())
+		show();
 	if (full)
 		wake_sender();
 	return NETDEV_TX_OK;
@@ -702,7 +777,6 @@ static const struct net_device_ops net_ops = {
 	.ndo_open = open,
 	.ndo_stop = stop,
 	.ndo_start_xmit = start_xmit,
-	.ndo_features_check = features_check,
 	.ndo_set_mac_address = eth_mac_addr,
 	.ndo_validate_addr = eth_validate_addr,
 };
@@ -796,8 +870,9 @@ static int __init net_init(void)
 	dev->features = NETIF_F_SG | NETIF_F_FRAGLIST | NETIF_F_HW_CSUM | NETIF_F_HIGHDMA;
 	dev->hw_features = NETIF_F_SG | NETIF_F_HW_CSUM;
 	dev->vlan_features = dev->features;
-	/* To another client that takes large frames.  Others get segments, which Linux cuts (features_check). */
+	/* Another client may take large frames.  Others get segments, which are cut here. */
 	if (net.slots >= FEWEST_FOR_LARGE) {
+		netif_set_tso_max_segs(dev, MOST_SEGMENTS);
 		dev->features |= NETIF_F_TSO | NETIF_F_TSO6 | NETIF_F_TSO_ECN;
 		dev->hw_features |= NETIF_F_TSO | NETIF_F_TSO6 | NETIF_F_TSO_ECN;
 	}
