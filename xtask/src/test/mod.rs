@@ -20,6 +20,7 @@ mod net;
 mod profile;
 mod results;
 mod script;
+mod segments;
 mod server;
 mod small;
 mod source;
@@ -194,6 +195,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(suites::ALL)
         .chain(disk::ALL)
         .chain(net::ALL)
+        .chain(segments::ALL)
         .chain(load::ALL)
         .chain(ip::ALL)
         .chain(clients::ALL)
