@@ -147,7 +147,7 @@ impl Cable {
         seen.frames += 1;
         seen.largest = seen.largest.max(segment.bytes);
         seen.reduced += u32::from(segment.reduced);
-        seen.congested += u32::from(seen.frames % CONGESTED == 0);
+        seen.congested += u32::from(seen.frames.is_multiple_of(CONGESTED));
         let connection = self.connections.get_mut(&key).context("data before a connection")?;
         if segment.seq != connection.next {
             // What was lost on the way comes again, but nothing is left out.
