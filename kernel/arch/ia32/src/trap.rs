@@ -129,6 +129,9 @@ fn page_fault(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
 
 /// A line fired.
 fn interrupt(kernel: &mut Kernel<Ia32>, line: u32) {
+    if !plat_pc::pic::end(line) {
+        return;
+    }
     #[cfg(feature = "kdb")]
     if line == plat_pc::uart::IRQ && plat_pc::uart::took_break() {
         crate::kdb::enter(kernel);
