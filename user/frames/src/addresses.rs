@@ -2,6 +2,8 @@
 //! Which addresses are behind which port.
 
 use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
 use core::fmt;
 
 /// An Ethernet address.
@@ -61,6 +63,28 @@ struct Seen {
     last: u64,
 }
 
+/// Where a frame goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// Nowhere: its source is another port's address, or one of several receivers.
+    Refused,
+    /// To one port.
+    To(usize),
+    /// To whom nobody knows.
+    Unknown,
+    /// To all.
+    All,
+}
+
+/// The last frame of a port: mostly the next one has the same addresses.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    head: [u32; 3],
+    way: Way,
+    /// Its number, which was not noted with its source.
+    last: u64,
+}
+
 /// All addresses that are known.
 #[derive(Default, Debug)]
 pub struct Addresses {
@@ -70,14 +94,20 @@ pub struct Addresses {
     seen: BTreeMap<u64, Seen>,
     /// Frames so far.
     frames: u64,
-    /// Where the last frame came from, and where the last one went, if nothing has changed since: mostly the next one does, too.
-    recent: [Option<(u64, usize)>; 2],
+    /// By port; nothing if an address has changed its port since.
+    recent: Vec<Option<Recent>>,
 }
 
 impl Addresses {
+    /// Of so many ports.
+    #[must_use]
+    pub fn new(ports: usize) -> Self {
+        Self { recent: vec![None; ports], ..Self::default() }
+    }
+
     /// Gives an address to a port, whatever was known of it.
     pub fn give(&mut self, address: Address, port: usize) {
-        self.recent = [None; 2];
+        self.note();
         self.given.retain(|_, owner| *owner != port);
         self.given.insert(address.number(), port);
         self.seen.remove(&address.number());
@@ -85,62 +115,82 @@ impl Addresses {
 
     /// What was learned of a port holds no longer.
     pub fn forget(&mut self, port: usize) {
-        self.recent = [None; 2];
+        self.note();
         self.seen.retain(|_, seen| seen.port != port);
     }
 
-    /// A frame comes from `address` by `port`. Whether it may: an address belongs to the port that had it first, until that port
-    /// is attached anew or has used more addresses since than it may have.
+    /// Where a frame goes that comes by the port `from` and begins with these words. It may come from there if its source belongs to the
+    /// port that had it first, until that port is attached anew or has used more addresses since than it may have.
     #[must_use]
-    pub fn comes_from(&mut self, address: Address, port: usize) -> bool {
-        if address.is_group() {
-            return false;
-        }
-        let number = address.number();
+    pub fn way(&mut self, head: [u32; 3], from: usize) -> Way {
         self.frames += 1;
-        if self.recent[0] == Some((number, port)) {
-            return true;
+        match self.recent.get_mut(from) {
+            // `==` calls a function.
+            Some(Some(recent)) if recent.head.iter().eq(&head) => {
+                recent.last = self.frames;
+                recent.way
+            }
+            _ => self.find(head, from),
         }
-        let last = self.frames;
-        // What was not noted of the one before.
-        if let Some(seen) = self.recent[0].and_then(|(before, _)| self.seen.get_mut(&before)) {
-            seen.last = last - 1;
-        }
-        let owned = self.owns(number, port, last);
-        self.recent[0] = owned.then_some((number, port));
-        owned
     }
 
-    /// Whether a port has an address, from the frame with the number `last` on at least.
-    fn owns(&mut self, number: u64, port: usize, last: u64) -> bool {
+    fn find(&mut self, head: [u32; 3], from: usize) -> Way {
+        let [destination, source] = split(head);
+        self.note_of(from);
+        if source.is_group() || !self.owns(source.number(), from) {
+            return Way::Refused;
+        }
+        let number = destination.number();
+        let known = self.given.get(&number).copied().or_else(|| self.seen.get(&number).map(|seen| seen.port));
+        let way = match known {
+            Some(to) => Way::To(to),
+            None if destination.is_group() => Way::All,
+            None => Way::Unknown,
+        };
+        if let Some(recent) = self.recent.get_mut(from) {
+            *recent = Some(Recent { head, way, last: self.frames });
+        }
+        way
+    }
+
+    /// Notes when the source of a port's last frame was seen last.
+    fn note_of(&mut self, port: usize) {
+        let Some(Recent { head, last, .. }) = self.recent.get_mut(port).and_then(Option::take) else { return };
+        let [_, source] = split(head);
+        if let Some(seen) = self.seen.get_mut(&source.number()) {
+            seen.last = last;
+        }
+    }
+
+    /// The same of all ports: what was found for their frames may hold no longer.
+    fn note(&mut self) {
+        (0..self.recent.len()).for_each(|port| self.note_of(port));
+    }
+
+    /// Whether a port has an address, from this frame on at least.
+    fn owns(&mut self, number: u64, port: usize) -> bool {
         if let Some(owner) = self.given.get(&number) {
             return *owner == port;
         }
         if let Some(seen) = self.seen.get_mut(&number) {
             if seen.port == port {
-                seen.last = last;
+                seen.last = self.frames;
             }
             return seen.port == port;
         }
+        self.note();
         let own = || self.seen.iter().filter(|(_, seen)| seen.port == port);
         if own().count() >= MOST {
             let oldest = own().min_by_key(|(_, seen)| seen.last).map(|(number, _)| *number);
             oldest.map(|oldest| self.seen.remove(&oldest));
         }
-        self.recent = [None; 2];
-        self.seen.insert(number, Seen { port, last });
+        self.seen.insert(number, Seen { port, last: self.frames });
         true
     }
+}
 
-    /// Behind which port an address is, if that is known.
-    #[must_use]
-    pub fn port(&mut self, address: Address) -> Option<usize> {
-        let number = address.number();
-        if let Some((_, port)) = self.recent[1].filter(|(recent, _)| *recent == number) {
-            return Some(port);
-        }
-        let port = self.given.get(&number).copied().or_else(|| self.seen.get(&number).map(|seen| seen.port))?;
-        self.recent[1] = Some((number, port));
-        Some(port)
-    }
+/// Destination and source of a frame that begins with these words.
+fn split(head: [u32; 3]) -> [Address; 2] {
+    let [a, b, c] = head.map(u32::to_le_bytes);
+    [Address([a[0], a[1], a[2], a[3], b[0], b[1]]), Address([b[2], b[3], c[0], c[1], c[2], c[3]])]
 }

@@ -63,20 +63,25 @@ const HEAD: u32 = 12;
 const _: () = assert!(SLOT_OWN == 4 * HEADER.start as u32 && SLOT_FRAME == 4 * HEADER.end as u32 && SLOT_FRAME + HEAD == 4 * WORDS as u32);
 
 /// A frame that is passed on: what was read of it once, as a client may change it at any time.
-#[derive(Clone, Copy)]
+#[derive(Default)]
 pub(crate) struct Frame {
     words: [u32; WORDS],
 }
 
 impl Frame {
-    /// The one that begins in a slot of a client's, which may send large ones or not; `None` if its length cannot be.
-    pub fn read(memory: &impl Shared, slot: u32, large: bool) -> Option<Self> {
+    /// The one that begins in a slot of a client's, which may send large ones or not.
+    pub fn read(memory: &impl Shared, slot: u32, large: bool) -> Self {
         let mut words: [u32; WORDS] = memory.read_words(slot);
         if !large {
             words[HEADER].fill(0);
         }
+        Self { words }
+    }
+
+    /// Whether its length can be.
+    pub fn is_sound(&self, large: bool) -> bool {
         let most = if large { MOST_LARGE } else { MOST_BYTES };
-        (FEWEST_BYTES..=most).contains(&words[0]).then_some(Self { words })
+        (FEWEST_BYTES..=most).contains(&self.bytes())
     }
 
     /// All its bytes.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The switch: takes frames out of the rings of its ports and puts them into those of others.
 
-use crate::addresses::{Address, Addresses};
+use crate::addresses::{Address, Addresses, Way};
 use crate::lane::{Receiver, Sender};
 use crate::port::{Frame, Layout};
 use crate::ring::{Broken, Shared};
@@ -166,12 +166,16 @@ pub struct Switch<M> {
     turn: usize,
     /// How many frames wait for readers ([`Ahead`]): mostly none, and a round need not ask each port.
     kept: usize,
-    /// Offsets of the slots of the frame that is passed on. They were checked; what the client writes since is not looked at.
-    slots: Vec<u32>,
+    /// The frame that is passed on. What is here was checked; what the client writes since is not looked at.
+    passing: Passing,
 }
 
-/// A frame whose length cannot be.
-struct Malformed;
+/// A frame on its way.
+struct Passing {
+    frame: Frame,
+    /// Offsets of its slots.
+    slots: Vec<u32>,
+}
 
 impl<M: Shared> Switch<M> {
     /// With a port for each memory; `None` if one of them has no room for a slot, or there are more than 20: clients notify by
@@ -190,7 +194,8 @@ impl<M: Shared> Switch<M> {
             })
         };
         let ports: Vec<_> = memories.into_iter().map(port).collect::<Option<_>>()?;
-        (ports.len() <= MOST_PORTS).then(|| Self { ports, addresses: Addresses::default(), turn: 0, kept: 0, slots: Vec::new() })
+        let (addresses, passing) = (Addresses::new(ports.len()), Passing { frame: Frame::default(), slots: Vec::new() });
+        (ports.len() <= MOST_PORTS).then_some(Self { ports, addresses, turn: 0, kept: 0, passing })
     }
 
     /// A client begins anew: its rings are empty. If it has an address nobody else can use that. `large`: it takes large frames.
@@ -295,14 +300,14 @@ impl<M: Shared> Switch<M> {
         let mut waits = false;
         let (mut left, mut frames) = (available, 0);
         while left > 0 && frames < BATCH {
-            let Some(frame) = self.look(from, left) else { break };
-            let fate = frame.map_or(Fate::Passed, |frame| self.pass(from, &frame, now, notify));
+            let Some(is_sound) = self.look(from, left) else { break };
+            let fate = if is_sound { self.pass(from, now, notify) } else { Fate::Passed };
             if fate == Fate::Waits {
                 waits = true;
                 break;
             }
-            (left, frames) = (left - self.slots.len() as u32, frames + 1);
-            let slots = &self.slots;
+            let slots = &self.passing.slots;
+            (left, frames) = (left - slots.len() as u32, frames + 1);
             self.ports[from].with(|rings, memory| {
                 rings.output.take(slots.len() as u32);
                 if fate == Fate::Passed {
@@ -322,58 +327,63 @@ impl<M: Shared> Switch<M> {
         waits
     }
 
-    /// The first frame of a port that has filled so many slots, and in `slots` those that it takes. One that cannot be is none, and takes
-    /// one slot. `None` if the client has broken its rings.
-    fn look(&mut self, from: usize, filled: u32) -> Option<Result<Frame, Malformed>> {
-        let (port, slots) = (&mut self.ports[from], &mut self.slots);
+    /// Takes up the first frame of a port that has filled so many slots. False: its length cannot be, and it takes one slot. `None` if the
+    /// client has broken its rings.
+    fn look(&mut self, from: usize, filled: u32) -> Option<bool> {
+        let (port, Passing { frame, slots }) = (&mut self.ports[from], &mut self.passing);
         let large = port.is_large();
-        let frame = port.with(|rings, memory| {
+        let is_sound = port.with(|rings, memory| {
             slots.clear();
-            slots.push(rings.output.slot(memory, 0)?);
-            let frame = Frame::read(memory, slots[0], large);
-            let parts = frame.as_ref().map_or(1, Frame::parts);
+            let first = rings.output.slot(memory, 0)?;
+            slots.push(first);
+            *frame = Frame::read(memory, first, large);
+            if !frame.is_sound(large) {
+                return Ok(false);
+            }
+            let parts = frame.parts();
             if parts > filled {
                 return Err(Broken);
             }
             for part in 1..parts {
                 slots.push(rings.output.slot(memory, part)?);
             }
-            Ok(frame)
+            Ok(true)
         })?;
-        port.counters.malformed += u64::from(frame.is_none());
-        Some(frame.ok_or(Malformed))
+        port.counters.malformed += u64::from(!is_sound);
+        Some(is_sound)
     }
 
-    /// Passes on the frame in `slots` of a port.
-    fn pass(&mut self, from: usize, frame: &Frame, now: u64, notify: &mut u32) -> Fate {
-        let [destination, source] = split(frame.head());
-        if !self.addresses.comes_from(source, from) {
-            self.ports[from].counters.refused += 1;
-            return Fate::Passed;
-        }
-        let to = match self.addresses.port(destination) {
-            Some(to) => to..to + 1,
-            None if destination.is_group() => 0..self.ports.len(),
+    /// Passes on the frame that was taken up.
+    fn pass(&mut self, from: usize, now: u64, notify: &mut u32) -> Fate {
+        let frame = &self.passing.frame;
+        let to = match self.addresses.way(frame.head(), from) {
+            Way::To(to) => to..to + 1,
+            Way::All => 0..self.ports.len(),
             // Clients are known by what they were given, or have sent: who is not is behind the card.
-            None => CARD..CARD + 1,
+            Way::Unknown => CARD..CARD + 1,
+            Way::Refused => {
+                self.ports[from].counters.refused += 1;
+                return Fate::Passed;
+            }
         };
+        let (parts, bytes) = (frame.parts(), frame.bytes());
         // What the card has received is dropped: others' frames are behind it. So is what is for all, but by the card.
         let waited_for = if to.len() == 1 { to.start } else { CARD };
-        if from != CARD && waited_for != from && to.contains(&waited_for) && !self.takes(from, waited_for, frame.parts(), now, notify) {
+        if from != CARD && waited_for != from && to.contains(&waited_for) && !self.takes(from, waited_for, parts, now, notify) {
             return Fate::Waits;
         }
         let port = &mut self.ports[from];
         port.counters.taken += 1;
-        port.counters.taken_bytes += u64::from(frame.bytes());
+        port.counters.taken_bytes += u64::from(bytes);
         let ahead = &self.ports[waited_for].ahead;
         // Behind those that wait, whatever it has read since.
         if from == CARD && (!ahead.kept.is_empty() || ahead.bytes >= AHEAD && self.has_to_read(waited_for, now, notify)) {
-            self.ports[waited_for].ahead.kept.extend(&self.slots);
-            self.kept += self.slots.len();
+            self.ports[waited_for].ahead.kept.extend(&self.passing.slots);
+            self.kept += self.passing.slots.len();
             return Fate::Kept;
         }
         for to in to.filter(|to| *to != from) {
-            self.give(from, to, frame);
+            self.give(from, to);
         }
         Fate::Passed
     }
@@ -405,12 +415,14 @@ impl<M: Shared> Switch<M> {
             }
             self.ports[to].ahead.kept.pop_front();
             self.kept -= 1;
-            self.slots.clear();
-            self.slots.push(slot);
+            self.passing.slots.clear();
+            self.passing.slots.push(slot);
+            self.passing.frame = Frame::read(&self.ports[CARD].memory, slot, false);
             // It was one when it came: what the card's driver has made of it since is its own matter.
-            match Frame::read(&self.ports[CARD].memory, slot, false) {
-                Some(frame) => self.give(CARD, to, &frame),
-                None => self.ports[CARD].counters.malformed += 1,
+            if self.passing.frame.is_sound(false) {
+                self.give(CARD, to);
+            } else {
+                self.ports[CARD].counters.malformed += 1;
             }
             self.give_back(slot);
         }
@@ -445,17 +457,18 @@ impl<M: Shared> Switch<M> {
         false
     }
 
-    /// Copies the frame in `slots` of a port to a client that has room for it, and takes such.
+    /// Copies the frame that was taken up from a port to a client that has room for it, and takes such.
     // Each frame comes here: a call takes 35 instructions.
     #[inline(always)]
-    fn give(&mut self, from: usize, to: usize, frame: &Frame) {
+    fn give(&mut self, from: usize, to: usize) {
+        let Passing { frame, slots } = &self.passing;
         let Ok([source, port]) = self.ports.get_disjoint_mut([from, to]) else { return };
         let takes = (!frame.is_large() || port.is_large()) && port.has_room(frame.parts());
         let Some(rings) = port.attached.as_mut().filter(|_| takes) else {
             port.counters.lost += 1;
             return;
         };
-        for (part, slot) in (0..).zip(&self.slots) {
+        for (part, slot) in (0..).zip(slots) {
             let Some(free) = rings.input.take() else { break };
             frame.copy(part, (&source.memory, *slot), (&port.memory, free));
             rings.input.push(&port.memory, free);
@@ -477,10 +490,4 @@ enum Fate {
     Waits,
     /// It was taken, and waits for its reader: its slot is in use.
     Kept,
-}
-
-/// Destination and source of a frame that begins with these words.
-fn split(head: [u32; 3]) -> [Address; 2] {
-    let [a, b, c] = head.map(u32::to_le_bytes);
-    [Address([a[0], a[1], a[2], a[3], b[0], b[1]]), Address([b[2], b[3], c[0], c[1], c[2], c[3]])]
 }

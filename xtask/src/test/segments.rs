@@ -2,7 +2,7 @@
 //! A test of the segments that Linux cuts: a neighbour behind the network card takes what Linux sends by TCP, and looks at each frame.
 
 use super::net::bytes;
-use super::tally::Test;
+use super::tally::{Test, on_board};
 use crate::build::Wire;
 use crate::guest::{Guest, insert};
 use anyhow::{Context, Result, bail, ensure};
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// All of them.
-pub const ALL: &[Test] = &[("linux.net.segments", segments)];
+pub const ALL: &[Test] = &[("linux.net.segments", segments), ("versatilepb.linux.segments", || on_board(segments))];
 
 /// The neighbour. To its second address Linux sends small segments only.
 const OWN: EthernetAddress = EthernetAddress([2, 0, 0, 0, 0, 2]);
