@@ -430,10 +430,9 @@ static void is_whole(char *slot, u32 bytes)
 }
 
 /*
- * These copy a frame into slots, if so many are enough.  How many frames became of it; 0: it is dropped.
+ * Copies a frame that is cut into segments by who receives it, or never: its checksum is not computed, either.  How many frames
+ * became of it, if so many free slots do; else 0.
  */
-
-/* One that is cut into segments by who receives it, or never: its checksum is not computed, either. */
 static u32 send_large(const struct sk_buff *skb, int free)
 {
 	struct virtio_net_hdr header;
@@ -459,8 +458,8 @@ static u32 send_large(const struct sk_buff *skb, int free)
 }
 
 /*
- * Cuts a frame of TCP into segments, each of which is copied once.  The network layers would make an sk_buff of each first,
- * which takes longer than all that is done here.
+ * The same, but cuts a frame of TCP into segments, each of which is copied once.  The network layers would make an sk_buff of
+ * each first, which takes longer than all that is done here.  *headers: bytes that each of them begins with.
  */
 static u32 send_segments(struct sk_buff *skb, int free, u32 *headers)
 {
@@ -509,7 +508,7 @@ static u32 send_segments(struct sk_buff *skb, int free, u32 *headers)
 	return count;
 }
 
-/* One that fits a slot. */
+/* Copies a frame as it is, if it fits a slot. */
 static bool send_plain(const struct sk_buff *skb)
 {
 	char *slot;

@@ -134,6 +134,7 @@ impl Addresses {
         }
     }
 
+    /// The same of a frame that is not as the port's last one.
     fn find(&mut self, head: [u32; 3], from: usize) -> Way {
         let [destination, source] = split(head);
         self.note_of(from);

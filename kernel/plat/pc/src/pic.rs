@@ -3,7 +3,8 @@
 //!
 //! The master ends an interrupt by itself when the processor takes it (automatic end of interrupt), which saves an access to a port for
 //! each, a microsecond. No line of it is in service ever, so a spurious interrupt looks like line 7: who has that is notified for
-//! nothing. The slave cannot: it reports by edges, and if a second line waits when the first one is taken, there is none.
+//! nothing. The slave cannot: if a second of its lines waits when the first one is taken, its output would stay as it is, and the master,
+//! which waits for an edge, would never ask again.
 
 use core::sync::atomic::{AtomicU16, Ordering};
 use pc::io::{read8, write8};
