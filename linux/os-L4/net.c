@@ -423,7 +423,7 @@ static bool is_portion(void)
 }
 
 /* Says that the frame in a slot is sent as it is. */
-static void is_whole(char *slot, u32 bytes)
+static void mark_whole(char *slot, u32 bytes)
 {
 	memset(slot + L4_NET_SLOT_OWN, 0, L4_NET_SLOT_FRAME - L4_NET_SLOT_OWN);
 	WRITE_ONCE(*(u32 *)slot, bytes);
@@ -496,7 +496,7 @@ static u32 send_segments(struct sk_buff *skb, int free, u32 *headers)
 		sum = csum_add(sum, skb_copy_and_csum_bits(skb, at, slot + L4_NET_SLOT_FRAME + start, bytes));
 		tcp->check = csum_fold(sum);
 		memcpy(slot + L4_NET_SLOT_FRAME, header, start);
-		is_whole(slot, start + bytes);
+		mark_whole(slot, start + bytes);
 		if (is_portion()) {
 			show();
 			if (room() < 0) {
@@ -517,7 +517,7 @@ static bool send_plain(const struct sk_buff *skb)
 		return false;
 	slot = fill_slot();
 	skb_copy_and_csum_dev(skb, slot + L4_NET_SLOT_FRAME);
-	is_whole(slot, skb->len);
+	mark_whole(slot, skb->len);
 	return true;
 }
 

@@ -90,7 +90,7 @@ fn flood(port: &Port, frames: u32, random: &mut Random) -> Result<()> {
         // What comes is of no interest.
         while rings.input.available(memory).map_err(|_| Error::BadState)? > 0 {
             let slot = rings.input.slot(memory, 0).map_err(|_| Error::BadState)?;
-            rings.input.take(1);
+            rings.input.take();
             rings.input.give_back(memory, slot);
         }
         let due = rings.input.publish(memory);

@@ -180,10 +180,10 @@ impl Receiver {
         if slot < self.lane.slots { Ok(self.lane.slot(slot)) } else { Err(Broken) }
     }
 
-    /// The first of the filled slots are this side's, until it gives them back.
-    pub const fn take(&mut self, count: u32) {
-        self.filled.pass(count);
-        self.known = self.known.saturating_sub(count);
+    /// The first of the filled slots is this side's, until it gives it back.
+    pub const fn take(&mut self) {
+        self.filled.pass(1);
+        self.known = self.known.saturating_sub(1);
     }
 
     /// The slot, which was taken, is empty. The other side gets it when that is published.

@@ -309,9 +309,11 @@ impl<M: Shared> Switch<M> {
             let slots = &self.passing.slots;
             (left, frames) = (left - slots.len() as u32, frames + 1);
             self.ports[from].with(|rings, memory| {
-                rings.output.take(slots.len() as u32);
-                if fate == Fate::Passed {
-                    slots.iter().for_each(|slot| rings.output.give_back(memory, *slot));
+                for slot in slots {
+                    rings.output.take();
+                    if fate == Fate::Passed {
+                        rings.output.give_back(memory, *slot);
+                    }
                 }
                 Ok(())
             });

@@ -98,7 +98,7 @@ impl Client {
             return None;
         }
         let (slot, frame) = self.look(0);
-        self.input.take(1);
+        self.input.take();
         self.input.give_back(&self.memory, slot);
         let _ = self.input.publish(&self.memory);
         Some(frame)
@@ -417,7 +417,7 @@ fn large_frames_are_for_who_takes_them() {
         let parts = slots.iter().zip(frame.chunks(MOST_BYTES as usize));
         for (slot, part) in parts {
             assert_eq!(client.memory.get(slot + SLOT_FRAME, part.len() as u32), part);
-            client.input.take(1);
+            client.input.take();
             client.input.give_back(&client.memory, *slot);
         }
         let _ = client.input.publish(&client.memory);

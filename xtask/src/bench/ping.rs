@@ -3,6 +3,7 @@
 //! datagram between two ports of the loopback interface.
 
 use crate::build::Wire;
+use crate::machine::network::cable;
 use anyhow::{Result, bail};
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
@@ -70,10 +71,7 @@ pub struct Peer {
 impl Peer {
     /// One that asks.
     pub fn start(questions: Questions) -> Result<Self> {
-        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-        // QEMU's port: one that is free now.
-        let own = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
-        let other = socket.local_addr()?.port();
+        let (socket, [own, other]) = cable()?;
         socket.set_read_timeout(Some(PATIENCE))?;
         let ends = Arc::new(AtomicBool::new(false));
         let neighbour = Neighbour { socket, to: own, ends: Arc::clone(&ends), system: EthernetAddress::BROADCAST };

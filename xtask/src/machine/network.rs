@@ -98,6 +98,14 @@ pub fn free_port() -> Result<u16> {
     Ok(TcpListener::bind((HOST, 0))?.local_addr()?.port())
 }
 
+/// A wire between a machine and who is behind its card: frames are datagrams between two ports of the loopback interface. The socket of
+/// who is behind it; QEMU's port, which is free now, and the socket's.
+pub fn cable() -> Result<(UdpSocket, [u16; 2])> {
+    let socket = UdpSocket::bind((HOST, 0))?;
+    let ports = [UdpSocket::bind((HOST, 0))?.local_addr()?.port(), socket.local_addr()?.port()];
+    Ok((socket, ports))
+}
+
 /// What card a machine has in QEMU. In Bochs it is always an 82540EM.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Nic {

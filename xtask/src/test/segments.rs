@@ -5,6 +5,7 @@ use super::net::bytes;
 use super::tally::{Test, on_board};
 use crate::build::Wire;
 use crate::guest::{Guest, insert};
+use crate::machine::network::cable;
 use anyhow::{Context, Result, bail, ensure};
 use smoltcp::iface::{Config, Interface, SocketSet};
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
@@ -248,12 +249,10 @@ fn serve(mut cable: Cable, ends: &AtomicBool) -> (Cable, [Vec<u8>; 3]) {
 
 /// Linux sends a file by IPv4, in small segments, and by IPv6: each frame is as it has to be, and all bytes come.
 fn segments() -> Result<()> {
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-    // QEMU's port: one that is free now.
-    let to = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
-    let wire = Wire::Frames { own: to, other: socket.local_addr()?.port() };
+    let (socket, [own, other]) = cable()?;
+    let wire = Wire::Frames { own, other };
     socket.set_read_timeout(Some(PATIENCE))?;
-    let cable = Cable { socket, to, connections: BTreeMap::new(), seen: Default::default(), wrong: None };
+    let cable = Cable { socket, to: own, connections: BTreeMap::new(), seen: Default::default(), wrong: None };
     let ends = Arc::new(AtomicBool::new(false));
     let thread = std::thread::spawn({
         let ends = Arc::clone(&ends);

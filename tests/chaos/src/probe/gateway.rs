@@ -155,7 +155,7 @@ impl Question<'_> {
         let (input, mut answered) = (&mut self.rings.input, false);
         while input.available(memory)? > 0 {
             let slot = input.slot(memory, 0)?;
-            input.take(1);
+            input.take();
             answered |= is_answer(slot);
             input.give_back(memory, slot);
         }

@@ -74,7 +74,7 @@ impl<'a> Card<'a> {
         let memory = self.port.memory();
         while rings.input.available(memory)? > 0 {
             let slot = rings.input.slot(memory, 0)?;
-            rings.input.take(1);
+            rings.input.take();
             let bytes = bytes(memory, slot).map(|bytes| bytes as usize);
             if let Some(bytes) = bytes {
                 memory.read_bytes(slot + SLOT_FRAME, &mut self.input[..bytes]);

@@ -117,7 +117,7 @@ impl Send {
         let mut has_filled = false;
         while self.under_way < MOST && self.slots.available(memory)? > 0 {
             let slot = self.slots.slot(memory, 0)?;
-            self.slots.take(1);
+            self.slots.take();
             if let Some(bytes) = bytes(memory, slot) {
                 card.start(Way::Send, slot, bytes)?;
                 self.under_way += 1;
