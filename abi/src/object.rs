@@ -123,9 +123,15 @@ pub enum CacheOp {
     CleanAndInvalidate = 1,
     /// That, and the instruction side forgets, too: code was written.
     SyncCode = 2,
-    /// The lines of the range are read, and stay until they are invalidated. Cores that lock single lines have it, as XScale does
-    /// (Intel XScale Core Developer's Manual, 6.4); an ARM926EJ-S locks a quarter of its cache at a time, IA-32 nothing.
+    /// The lines of the range are read, and stay, until they are unlocked, or invalidated by their addresses, or the range is mapped
+    /// anew. Whatever else the kernel does to them, they are back when the Space next comes to them. The range is a part of one page
+    /// that can be read and is cached. Spaces of one Quota have one such range, all together four.
+    ///
+    /// Cores that lock single lines have it, as XScale does (Intel XScale Core Developer's Manual, 6.4); on others it is
+    /// `Unsupported`: an ARM926EJ-S locks a quarter of its cache at a time, IA-32 nothing.
     Lock = 3,
+    /// The lines of the range do not stay any more. `NotThere`: they are not locked.
+    Unlock = 4,
 }
 
 impl CacheOp {
@@ -137,6 +143,7 @@ impl CacheOp {
             1 => Self::CleanAndInvalidate,
             2 => Self::SyncCode,
             3 => Self::Lock,
+            4 => Self::Unlock,
             _ => return None,
         })
     }

@@ -638,7 +638,7 @@ pub enum Op {
     /// * `MAP` puts a part of a Memory into a Space or Segment, or opens I/O ports to a Space. What was there is replaced.
     /// * `UNMAP` takes away what is there, or closes I/O ports. It is no error if nothing is there.
     /// * `PROTECT` changes rights. It gives none that the mapping did not have when it was made.
-    /// * `CACHE` and the two behind it do to a Space's pages what `Cache` does: so a batch can clean one address of a page
+    /// * `CACHE` and the four behind it do to a Space's pages what `Cache` does: so a batch can clean one address of a page
     ///   before it maps the page at another.
     ///
     /// Rights that a record asks for are those of a capability: `READ`, `WRITE`, `EXECUTE`. Ports take `WRITE`.
@@ -728,7 +728,8 @@ pub enum Op {
     /// * `a0`: Space (`CONTROL`).
     /// * `a1`: address.
     /// * `a2`: length in bytes.
-    /// * `a3`: 0 to clean, 1 to clean and invalidate, 2 for that and for instructions, too, 3 to lock lines (`CacheOp`).
+    /// * `a3`: 0 to clean, 1 to clean and invalidate, 2 for that and for instructions, too, 3 to lock lines, 4 to unlock them
+    ///   (`CacheOp`).
     ///
     /// # Returns
     /// A status.
@@ -737,8 +738,12 @@ pub enum Op {
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
     /// * `BadAddress`: the range ends above `USER_END`, in the window of a server that the Space shows, or behind a small Space's
     ///   size.
-    /// * `BadArgument`: `a3` is above 3.
-    /// * `Unsupported`: lines are to be locked, and this machine cannot.
+    ///   Of lines to be locked also: nothing can be read there, or it is not cached.
+    /// * `BadArgument`: `a3` is above 4, or lines to be locked are not in one page.
+    /// * `Unsupported`: lines are to be locked or unlocked, and this machine cannot.
+    /// * `QuotaExceeded`: the Quota of the Space has locked lines elsewhere.
+    /// * `PoolExhausted`: too many Quotas have locked lines.
+    /// * `NotThere`: no lines of the range are locked that are to be unlocked.
     Cache = 51,
     /// Read what is mapped at an address, as the threads of a Space find it.
     ///

@@ -324,7 +324,7 @@ pub trait Port {
     /// | nothing: caches are physical, and coherent with the instruction side | by line, or all of it | `dcbst`, `icbi` | nothing |
     ///
     /// # Errors
-    /// `Unsupported`: lines cannot be locked on this machine.
+    /// `Unsupported`: lines cannot be locked on this machine. If they can, what [`Op::Cache`](abi::Op::Cache) says of that.
     fn cache(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) -> Result<(), Error>;
 
     // --- Board ------------------------------------------------------------------------------

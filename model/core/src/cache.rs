@@ -70,6 +70,9 @@ pub enum Outcome {
     Alias,
 }
 
+/// So many ways of a set are not locked: XScale's 28 to 31 (Intel XScale Core Developer's Manual, section 6.4).
+const NEVER_LOCKED: usize = 4;
+
 /// The tag of a line that holds nothing.
 const EMPTY: u32 = u32::MAX;
 
@@ -87,6 +90,10 @@ pub struct Cache {
     physical: Vec<u32>,
     /// Which lines memory has not got yet.
     dirty: Vec<bool>,
+    /// Which are locked: they make no room, and stay when all others are forgotten.
+    locked: Vec<bool>,
+    /// Whether a line that is made is locked.
+    locking: bool,
     /// How many dirty ones were displaced or cleaned.
     write_backs: u64,
     victims: Victims,
@@ -112,6 +119,8 @@ impl Cache {
             tags: vec![EMPTY; lines],
             physical: if geometry.tag == Address::Virtual { vec![EMPTY; lines] } else { Vec::new() },
             dirty: vec![false; lines],
+            locked: vec![false; lines],
+            locking: false,
             write_backs: 0,
             victims: Victims::new(lines, ways, geometry.replacement),
             last: (EMPTY, EMPTY),
@@ -154,8 +163,9 @@ impl Cache {
     /// Makes a line in a set.
     fn fill(&mut self, set: usize, tag: u32, (linear, physical): (u32, u32)) {
         let first = set * self.ways;
-        let free = self.tags[first..first + self.ways].iter().position(|&other| other == EMPTY);
-        let slot = free.map_or_else(|| self.victims.choose(set), |way| first + way);
+        let free = (first..first + self.ways).find(|&slot| self.tags[slot] == EMPTY && !self.locked[slot]);
+        let slot = free.unwrap_or_else(|| self.victim(set));
+        self.locked[slot] = self.locking && self.locked[first..first + self.ways].iter().filter(|locked| !**locked).count() > NEVER_LOCKED;
         self.write_backs += u64::from(std::mem::take(&mut self.dirty[slot]));
         self.tags[slot] = tag;
         if self.tag == Address::Virtual {
@@ -163,6 +173,27 @@ impl Cache {
         }
         self.victims.touch(slot);
         (self.last, self.last_slot) = ((linear, physical), slot);
+    }
+
+    /// The line of a full set that makes room.
+    fn victim(&mut self, set: usize) -> usize {
+        loop {
+            let slot = self.victims.choose(set);
+            if !self.locked[slot] {
+                return slot;
+            }
+            self.victims.touch(slot);
+        }
+    }
+
+    /// Lines that are made from now on are locked, or not.
+    pub fn set_locking(&mut self, locking: bool) {
+        self.locking = locking;
+    }
+
+    /// No line is locked any more.
+    pub fn unlock(&mut self) {
+        self.locked.fill(false);
     }
 
     /// The access just told was a write that stays in the cache until its line is written back, if its line is there. Whether it is.
@@ -189,7 +220,7 @@ impl Cache {
         }
     }
 
-    /// Forgets the line of an address, dirty or not (virtual index and tag).
+    /// Forgets the line of an address, dirty or not (virtual index and tag). Was it locked, nothing else takes its place.
     pub fn invalidate_line(&mut self, linear: u32) {
         if let Some(slot) = self.slot(linear) {
             (self.tags[slot], self.dirty[slot]) = (EMPTY, false);
@@ -215,10 +246,11 @@ impl Cache {
         Some(first + self.tags[first..first + self.ways].iter().position(|&other| other == line)?)
     }
 
-    /// Forgets everything, dirty or not.
+    /// Forgets everything, dirty or not, but what is locked.
     pub fn flush(&mut self) {
-        self.tags.fill(EMPTY);
-        self.dirty.fill(false);
+        for slot in (0..self.tags.len()).filter(|&slot| !self.locked[slot]) {
+            (self.tags[slot], self.dirty[slot]) = (EMPTY, false);
+        }
         self.last = (EMPTY, EMPTY);
     }
 }

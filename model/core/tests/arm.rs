@@ -258,6 +258,7 @@ fn the_domains_are_looked_at_with_each_hit() {
     machine.leave(0);
     machine.user(PAGE, false);
     assert_eq!(machine.report().violations, []);
+    machine.enter(SWI);
     machine.operate(Operation::WriteDomains, 1);
     machine.access(PAGE, false);
     let found = machine.report().violations;
@@ -279,6 +280,8 @@ fn entries_and_operations_are_counted() {
     machine.step(Privilege::User, 0);
     machine.counter.mark(Marker::Begin(1), Privilege::User, machine.executed, &mut machine.guest);
     machine.step(Privilege::User, 0);
+    // It is undefined there.
+    machine.operate(Operation::WriteDomains, 0);
     machine.guest.link = 4;
     machine.enter(SWI);
     machine.step(Privilege::Kernel, WINDOW + 0x1000);
@@ -351,10 +354,28 @@ fn hits_and_misses_are_those_of_the_geometry() {
     let events = count(&mut machine, &mut |machine| {
         lines(machine, 4, false);
         lines(machine, 4, true);
+        machine.step(Privilege::Kernel, WINDOW);
         machine.operate(Operation::CleanLine(false), SLOT);
         machine.operate(Operation::InvalidateLine(Which::Data), SLOT + 32);
         machine.operate(Operation::TestClean(false), 0);
         lines(machine, 4, false);
     });
     assert_eq!((events.write_backs, events.l1d_misses, events.test_cleans), (3, 5, 3), "one at its address, two by the loop");
+    let locked = |machine: &mut Machine, unlocks: bool| {
+        let operate = |machine: &mut Machine, operation, value| {
+            machine.step(Privilege::Kernel, WINDOW);
+            machine.operate(operation, value);
+        };
+        operate(machine, Operation::LockLines, 1);
+        lines(machine, 64, false);
+        operate(machine, Operation::LockLines, 0);
+        (0..1024).for_each(|line| machine.user(0x8000 + line * 32, false));
+        if unlocks {
+            operate(machine, Operation::UnlockLines, 0);
+        }
+        operate(machine, Operation::InvalidateCaches(Which::Data), 0);
+        lines(machine, 64, false);
+    };
+    assert_eq!(count(&mut machine, &mut |machine| locked(machine, false)).l1d_misses, 64 + 1024);
+    assert_eq!(count(&mut machine, &mut |machine| locked(machine, true)).l1d_misses, 64 + 1024 + 64);
 }

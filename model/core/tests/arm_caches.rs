@@ -315,3 +315,29 @@ fn making_all_lines_cleans_the_cache() {
     assert_eq!(found(&[(REGIONS[0], 1024)]), [Rule::LateWriteBack], "lines that were there");
     assert_eq!(found(&[(REGIONS[0], 1000), (REGIONS[1], 1024)]), []);
 }
+
+/// XScale's locked lines are there for ever, and dirty, until all are unlocked.
+#[test]
+fn locked_lines_stay_when_all_are_dropped() {
+    const REGION: u32 = 0xe100_0000;
+    let found = |locks: bool, unlocks: bool| {
+        let mut both = Both::new(false);
+        let operate = |both: &mut Both, operation, operand| both.checker.operate(operation, operand, 0, |_| ());
+        operate(&mut both, Operation::LockLines, u32::from(locks));
+        both.act(Action::Read(0, 0));
+        operate(&mut both, Operation::LockLines, 0);
+        both.act(Action::Write(0, 0));
+        if unlocks {
+            operate(&mut both, Operation::UnlockLines, 0);
+        }
+        (0..1024).for_each(|line| operate(&mut both, Operation::AllocateLine, REGION + line * 32));
+        operate(&mut both, Operation::InvalidateCaches(Which::Data), 0);
+        both.act(Action::Map(0, 1, true));
+        both.act(Action::Map(1, 0, true));
+        both.act(Action::Write(1, 0));
+        both.found
+    };
+    assert_eq!(found(false, false), []);
+    assert_eq!(found(true, true), []);
+    assert_eq!(found(true, false), [Rule::LateWriteBack]);
+}

@@ -3,9 +3,9 @@
 //! A thread tries each access, after this one has made it: what is in a TLB counts.
 
 use crate::exception::{launch_with, next};
-use crate::{Bed, Case, PAGE, QUOTA, SPACE, Why, bytes, check, fill, good};
+use crate::{Bed, Case, PAGE, QUOTA, SPACE, Why, bytes, cache, check, fill, good};
 use abi::frame::vector;
-use abi::{Rights, TABLE_SPAN};
+use abi::{CacheOp, Rights, TABLE_SPAN};
 use macadamia::cap::{delete, revoke};
 use macadamia::map::{map, protect, unmap};
 use macadamia::{Memory, Space};
@@ -217,6 +217,7 @@ fn segment(bed: &mut Bed) -> Result<(), Why> {
     check("may only read", !allowed(bed, SECOND, true)?)?;
     good(unmap(into, PART * PAGE, PAGE))?;
     rights(bed, LARGE, false, false)?;
+    cache(SPACE, LARGE, BYTES, CacheOp::Clean)?;
     check("gone there, too", !allowed(bed, SECOND + PART * PAGE, false)?)?;
     check("and nothing else", OTHERS.into_iter().all(|page| shows(SECOND, page)))?;
     check("which is still read only", !allowed(bed, SECOND, true)?)?;

@@ -289,14 +289,13 @@ fn cleaned_and_mapped(bed: &mut Bed) -> Result<(), Why> {
 fn cache_records_are_checked(bed: &mut Bed) -> Result<(), Why> {
     let segment = good(QUOTA.create_segment(TABLE_SPAN, bed.slot()))?;
     let cache = |space, address, bytes| MapRecord::cache(CacheOp::Clean, space, address, bytes);
-    let beyond = MapRecord::CACHE + CacheOp::Lock as u32 + 1;
+    let beyond = MapRecord::CACHE + CacheOp::Unlock as u32 + 1;
     for (record, error) in [
         (cache(0, ADDRESS, PAGE), Error::NoCapability),
         (cache(segment.0, 0, PAGE), Error::WrongKind),
         (cache(SPACE.0, USER_END - PAGE, 2 * PAGE), Error::BadAddress),
         (cache(SPACE.0, ADDRESS, 0), Error::BadArgument),
         (cache(SPACE.0, ADDRESS, PAGE + 1), Error::BadArgument),
-        (MapRecord::cache(CacheOp::Lock, SPACE.0, ADDRESS, PAGE), Error::Unsupported),
         (MapRecord::new(beyond, SPACE.0, ADDRESS, bed.ram.0, 0, PAGE, RW), Error::BadArgument),
     ] {
         let mut batch = Batch::new();

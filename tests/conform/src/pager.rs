@@ -2,10 +2,10 @@
 //! A pager's answer in one system call: a record of one page, a reply, a receive.
 
 use crate::exception::{BADGE, DATA, WHOLE, launch, launch_with, next, start, toucher};
-use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SELF, SPACE, Why, bytes, check, fails, fill, good};
+use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SELF, SPACE, Why, bytes, cache, check, fails, fill, good};
 use abi::frame::{fault, vector};
 use abi::utcb::{AREA_START, FIRST_SLOT, threads_a_space};
-use abi::{Delivery, MapRecord, MessageKind, Op, Rights, TABLE_SPAN, Tag, USER_END};
+use abi::{CacheOp, Delivery, MapRecord, MessageKind, Op, Rights, TABLE_SPAN, Tag, USER_END};
 use macadamia::cap::{copy, frame, identify, revoke, set_frame};
 use macadamia::ipc::{Message, Received, call, map_reply_wait, receive, reply, reply_wait};
 use macadamia::map::{map, protect, unmap};
@@ -68,6 +68,7 @@ fn one_call(bed: &mut Bed) -> Result<(), Why> {
     fill(OTHER, PAGE, &[1; 4]);
     let r = faulted(bed)?;
     touched(map_reply_wait(r.handle, &page(bed.ram, PAGE)))?;
+    cache(SPACE, DATA, PAGE, CacheOp::Clean)?;
     check("its write arrived", bytes(OTHER, 4) == [0; 4])
 }
 
@@ -117,6 +118,7 @@ fn replaces(bed: &mut Bed) -> Result<(), Why> {
     let r = faulted(bed)?;
     check("a protection fault", r.words[2] & fault::PROTECTION != 0)?;
     touched(map_reply_wait(r.handle, &page(bed.ram, 2 * PAGE)))?;
+    cache(SPACE, DATA, PAGE, CacheOp::Clean)?;
     check("the write is in the new page", bytes(OTHER, 4) == [0; 4] && bytes(DATA, 4) == [0; 4])?;
     good(map(SPACE, OTHER, bed.ram, PAGE, PAGE, RW))?;
     check("the old page is as it was", bytes(OTHER, 4) == [9; 4])

@@ -112,7 +112,7 @@ impl Outcome {
                 CacheOp::Clean => &[Maintenance::Clean],
                 CacheOp::CleanAndInvalidate => &[Maintenance::Clean, Maintenance::Drop],
                 CacheOp::SyncCode => &[Maintenance::Clean, Maintenance::DropCode],
-                CacheOp::Lock => bail!("lines are locked, which no machine of this port can"),
+                CacheOp::Lock | CacheOp::Unlock => bail!("lines are locked, which no machine of this port can"),
             };
             for line in (line_of(range.start.0)..range.end.0).step_by(LINE as usize) {
                 let address = relocated(kernel, *space, line);

@@ -11,6 +11,8 @@
 
 use abi::frame::vector;
 use abi::{CacheOp, MapRecord, Op};
+use core::hint::black_box;
+use core::sync::atomic::{AtomicU32, Ordering};
 use macadamia::alien::Alien;
 use macadamia::alloc::format;
 use macadamia::alloc::vec::Vec;
@@ -19,13 +21,18 @@ use macadamia::interval::{begin, end};
 use macadamia::ipc::{Message, call, map_reply_wait, receive, reply_wait, run, wait};
 use macadamia::map::{Window, map};
 use macadamia::region::{Region, Shared};
-use macadamia::{Env, Quota, Result, Rights, Space, Thread, result, sys, thread, time};
+use macadamia::{Env, Error, Quota, Result, Rights, Space, Thread, result, sys, thread, time};
 use processor::{INSTRUCTIONS, PC, Words, code, set_thread_pointer};
 
 macadamia::main!(start);
 
 /// Repetitions of each interval: the first ones are slower, and medians are tested.
 const REPETITIONS: u32 = 50;
+
+const WORD: usize = size_of::<AtomicU32>();
+const PAGE: usize = abi::PAGE_SIZE as usize;
+/// Bytes of the smallest line of a cache of data.
+const LINE: usize = 32;
 
 /// This component's priority.
 const PRIORITY: u32 = 100;
@@ -207,6 +214,36 @@ fn notifications<const NOTED: u32, const PEERS: u32, const URGENT: u32>(env: &mu
     Ok(())
 }
 
+/// Bytes of a table that is looked up again and again.
+const TABLE: usize = 2048;
+/// Bytes of other memory that is read between: more than a cache has.
+const OTHER: usize = 64 << 10;
+
+/// A table is read after much else was. Its lines are locked, if the processor can do that.
+fn table<const ID: u32>() -> Result<()> {
+    let memory: Vec<AtomicU32> = (0..(OTHER + 2 * PAGE) / WORD).map(|_| AtomicU32::new(1)).collect();
+    let first = (memory.as_ptr() as usize).wrapping_neg() % PAGE / WORD;
+    let (table, other) = memory[first..].split_at(TABLE / WORD);
+    let read = |words: &[AtomicU32]| words.iter().step_by(LINE / WORD).map(|word| word.load(Ordering::Relaxed)).sum::<u32>();
+    let start = table.as_ptr() as u32;
+    let lock = |operation| Space(image::slot::SPACE).cache(start, TABLE as u32, operation);
+    match lock(CacheOp::Lock) {
+        Ok(()) | Err(Error::Unsupported) => {}
+        Err(error) => return Err(error),
+    }
+    for _ in 0..REPETITIONS {
+        let mut sum = black_box(read(black_box(other)));
+        begin::<ID>();
+        sum += read(black_box(table));
+        end::<ID>();
+        assert!(sum as usize == (other.len() + table.len()) / (LINE / WORD), "memory is not what it was");
+    }
+    match lock(CacheOp::Unlock) {
+        Ok(()) | Err(Error::Unsupported) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// One long interval with kernel and user code of all kinds, counted twice.
 fn ticks<const ID: u32>(to: Thread) {
     let start = time::counter();
@@ -283,6 +320,9 @@ fn start(mut env: Env) {
     }
     if let Err(error) = aliens_in_turn::<31>(&mut env) {
         panic!("no two aliens: {}", error.text());
+    }
+    if let Err(error) = table::<80>() {
+        panic!("no table: {}", error.text());
     }
     if let Err(error) = pager::<60>(&mut env) {
         panic!("no page fault: {}", error.text());

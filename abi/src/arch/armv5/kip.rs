@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel information page says of an ARMv5 machine beside [`Kip`](crate::kip::Kip): how to read the time.
+//! What the kernel information page says of an ARMv5 machine beside [`Kip`](crate::kip::Kip): what it can do, and how to read the time.
 //!
 //! ARMv5 has no counter that user mode can read. So a page behind the information page shows a counter of the board, 32 bits of it
 //! that count up, and the information page says which half of its range the kernel saw last.
 
 use bytemuck::{Pod, Zeroable};
+
+/// Feature: lines of the data cache can be locked ([`CacheOp::Lock`](crate::CacheOp::Lock)).
+pub const FEATURE_LOCKED_LINES: u32 = 1;
 
 /// Where [`Timer`] is in the page.
 pub const TIMER_OFFSET: u32 = 512;

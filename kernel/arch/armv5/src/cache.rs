@@ -87,7 +87,7 @@ pub fn synchronise(range: Range<u32>) {
     regs::drain(0);
 }
 
-/// Writes the whole data cache back and drops it, and all instructions.
+/// Writes the whole data cache back and drops it, and all instructions. No line is locked: it would stay, dirty or not.
 pub fn clean_all() {
     if IS_XSCALE.load(Ordering::Relaxed) {
         push_out();
@@ -99,7 +99,7 @@ pub fn clean_all() {
     regs::drop_instructions(0);
 }
 
-/// Writes the whole data cache back. Instructions stay.
+/// Writes the whole data cache back. Instructions stay. No line is locked.
 pub fn clean_all_data() {
     if IS_XSCALE.load(Ordering::Relaxed) {
         push_out();
@@ -108,6 +108,33 @@ pub fn clean_all_data() {
         unsafe { asm!("2:", "mrc p15, 0, apsr_nzcv, c7, c10, 3", "bne 2b", options(nostack)) };
     }
     regs::drain(0);
+}
+
+/// Locks the lines of a range of addresses that can be read, so that they stay until all are unlocked. Only an XScale core does.
+pub fn lock(range: Range<u32>) {
+    regs::drain(0);
+    regs::set_locking(1);
+    let end = range.end.next_multiple_of(LINE);
+    // SAFETY: the range is mapped, as the caller says, and is read. What is there already would not be locked: it is written back and
+    // dropped before. Nothing else is read meanwhile, which would be locked, too.
+    unsafe {
+        asm!(
+            "2:",
+            "mcr p15, 0, {line}, c7, c10, 1",
+            "mcr p15, 0, {line}, c7, c6, 1",
+            "ldr {word}, [{line}]",
+            "add {line}, {line}, #{bytes}",
+            "teq {line}, {end}",
+            "bne 2b",
+            line = inout(reg) range.start & !(LINE - 1) => _,
+            word = out(reg) _,
+            end = in(reg) end,
+            bytes = const LINE,
+            options(nostack),
+        );
+    }
+    regs::drain(0);
+    regs::set_locking(0);
 }
 
 /// Takes each line of the cache for an address that nobody uses, and drops those.

@@ -171,7 +171,9 @@ impl Port for Armv5 {
             CacheOp::CleanAndInvalidate => cache::clean_and_drop_data,
             CacheOp::SyncCode => cache::synchronise,
             // An ARM926EJ-S locks a whole way, which cannot be a range's of one space.
-            CacheOp::Lock => return Err(Error::Unsupported),
+            CacheOp::Lock | CacheOp::Unlock if cache::is_arms_own() => return Err(Error::Unsupported),
+            CacheOp::Lock => return self.directory.lock(pool, space, range),
+            CacheOp::Unlock => return self.directory.unlock(space, &range),
         };
         if range.end.0 - range.start.0 > BY_LINE {
             self.directory.before_change_anywhere();

@@ -8,9 +8,10 @@
 //! without a domain it has a domain that no space opens.
 
 use crate::layout::{UTCB_BYTES, UTCBS, section};
+use crate::locks::Locks;
 use crate::paging;
 use crate::shadow::Shadows;
-use crate::{cache, regs};
+use crate::{cache, locks, regs};
 use abi::arch::armv5::layout::{RELOCATION_SLOTS, SLOT_BYTES};
 use abi::arch::armv5::place::{RELOCATED, VSPACE_SHIFT};
 use abi::{Error, PAGE_SIZE, Rights, TABLE_SPAN, UserAddr};
@@ -20,10 +21,10 @@ use core::ops::Range;
 use kcore::attach::{attached_at, attachment};
 use kcore::port::{Area, FaultIn};
 use kcore::{Owner, Quota, Segment, Space, Table};
-use mmu::Format;
 use mmu::armv5::{self, Armv5, COARSE_BYTES, SECTION_BYTES, SECTIONS};
 use mmu::fass::{self, BASE, DOMAINS, FIRST, Fass, GLOBAL, Grant, Hardware, PARKED, client};
 use mmu::slots::Slots;
+use mmu::{Attributes, Format, Leaf};
 use pool::{Link, Pool, Ref};
 
 /// Tables of a space whose addresses are relocated.
@@ -57,6 +58,7 @@ impl Hardware for Processor {
         regs::flush_all(0);
     }
     fn clean(&mut self) {
+        locks::unlock();
         cache::clean_all();
     }
 }
@@ -74,6 +76,7 @@ pub struct Directory {
     guests: [[Link<Space>; GUESTS]; DOMAINS],
     /// The slots of those that are relocated, from slot 1 on: 0 is that of all others.
     slots: Slots<Link<Quota>, { RELOCATION_SLOTS as usize }>,
+    locks: Locks,
 }
 
 impl Directory {
@@ -88,6 +91,7 @@ impl Directory {
             areas: [Link::NULL; AREAS],
             guests: [[Link::NULL; GUESTS]; DOMAINS],
             slots: Slots::new(),
+            locks: Locks::new(),
         }
     }
 
@@ -99,6 +103,7 @@ impl Directory {
 
     /// A space ends: its tags may be another's. Returns whether it was the last in its slot.
     pub fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> bool {
+        self.locks.space_dropped(space);
         self.guests.as_flattened_mut().iter_mut().filter(|guest| guest.is(space)).for_each(|guest| *guest = Link::NULL);
         self.fass.release(domain(pool, space), owner(pool, space), &mut Processor);
         pool[space].hw[DOMAIN] = 0;
@@ -192,7 +197,42 @@ impl Directory {
         }
         pool[space].hw[DACR] |= client(domain);
         self.fass.used(domain);
+        self.lock_lines(pool, space, section, domain);
         repaired(!is_there || pool[space].hw[DACR] != had)
+    }
+
+    /// Has the lines of a range of a space stay in the cache, which is read for that.
+    ///
+    /// # Errors
+    /// `BadAddress`: it is not mapped, cannot be read, or is not cached. And as [`Locks::add`].
+    pub fn lock(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) -> Result<(), Error> {
+        let start = range.start;
+        if !can_lock(pool, space, start) {
+            return Err(Error::BadAddress);
+        }
+        self.locks.add(space, pool[space].region.header.quota, range)?;
+        // It may be there already: all are locked anew.
+        locks::unlock();
+        self.fault_in(pool, space, start);
+        Ok(())
+    }
+
+    /// Lets them go.
+    ///
+    /// # Errors
+    /// `NotThere`: they are not kept.
+    pub fn unlock(&mut self, space: Ref<Space>, range: &Range<UserAddr>) -> Result<(), Error> {
+        self.locks.remove(space, range)
+    }
+
+    /// A section of a space is in the directory, by this domain: what the space has locked there is locked again.
+    fn lock_lines(&mut self, pool: &Pool, space: Ref<Space>, installed: usize, domain: u32) {
+        let Some((number, range)) = self.locks.unlocked(space) else { return };
+        let start = relocated(pool, space, range.start.0);
+        if section(start) == installed && can_lock(pool, space, range.start) {
+            locks::lock(number, start..start + (range.end - range.start));
+            self.fass.dirty |= client(domain);
+        }
     }
 
     /// Entries of a space's directory were written: the old ones go.
@@ -250,6 +290,7 @@ impl Directory {
             if drops {
                 self.fass.clean(&mut Processor);
             } else {
+                locks::unlock();
                 cache::clean_all_data();
             }
             return;
@@ -517,11 +558,22 @@ pub fn lookup(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<Right
     if paging::is_global(address.0) {
         return Some(Rights::READ.union(Rights::EXECUTE));
     }
+    leaf(pool, space, address).map(|leaf| leaf.rights)
+}
+
+/// Whether lines of a page of a space can stay in the cache: it can be read, by way of the cache.
+fn can_lock(pool: &Pool, space: Ref<Space>, address: UserAddr) -> bool {
+    leaf(pool, space, address).is_some_and(|leaf| leaf.rights.contains(Rights::READ) && leaf.attributes == Attributes::Cached)
+}
+
+/// What a space's tables say of a page.
+fn leaf(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<Leaf> {
     let entry = top_entry(pool, space, Armv5::table_index(address));
     if let Some((leaf, _)) = Armv5::decode_large(entry) {
-        return Some(leaf.rights);
+        return Some(leaf);
     }
     let (table, _) = Armv5::decode_table(entry)?;
     let leaf = pool[Ref::<Table>::new(paging::pool_address(table.0))].entries::<Armv5>()[Armv5::leaf_index(address)];
-    Armv5::decode(leaf).map(|leaf| leaf.rights.intersection(Armv5::table_rights(entry)))
+    let leaf = Armv5::decode(leaf)?;
+    Some(Leaf { rights: leaf.rights.intersection(Armv5::table_rights(entry)), ..leaf })
 }

@@ -29,6 +29,7 @@ mod contract;
 mod directory;
 mod layout;
 mod lock;
+mod locks;
 mod paging;
 pub mod panic;
 mod regs;

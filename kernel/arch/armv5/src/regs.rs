@@ -60,11 +60,21 @@ operation!(/// Drops what branches are predicted by: dropping a line of instruct
     drop_branches, "c7, c5, 6");
 operation!(/// Waits until all writes are in memory.
     drain, "c7, c10, 4");
+operation!(/// XScale: whether lines of data that are filled are locked.
+    set_locking, "c9, c2, 0");
+operation!(/// XScale: unlocks all lines of data.
+    unlock_lines, "c9, c2, 1");
 
 /// Opens domains.
 pub fn set_domains(access: u32) {
     // SAFETY: the kernel's own domain is among them in all that is passed here.
     unsafe { asm!("mcr p15, 0, {}, c3, c0, 0", in(reg) access, options(nostack, preserves_flags)) };
+}
+
+/// Writes the process identifier.
+pub fn set_process(identifier: u32) {
+    // SAFETY: the kernel's own addresses are all above those that are relocated.
+    unsafe { asm!("mcr p15, 0, {}, c13, c0, 0", in(reg) identifier, options(nostack, preserves_flags)) };
 }
 
 /// Waits for an interrupt, which may be masked.

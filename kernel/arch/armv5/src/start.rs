@@ -9,6 +9,7 @@ use crate::contract::Armv5;
 use crate::directory::DIRECTORY;
 use crate::layout::{INDEX_MASK, KERNEL_BASE, KERNEL_BYTES, POOL_BASE, UTCB_BYTES, UTCBS};
 use crate::{cache, lock, paging, regs, time, trap};
+use abi::arch::armv5::kip::FEATURE_LOCKED_LINES;
 use abi::kip::{self, Kip};
 use arch_common::stack::{KERNEL_STACK, STACK_BYTES};
 use core::arch::global_asm;
@@ -102,7 +103,7 @@ fn information_page(boot: &Boot, clock: kip::Clock, threads: u32) -> Kip {
     Kip {
         magic: kip::MAGIC,
         version: kip::VERSION,
-        features: 0,
+        features: if cache::is_arms_own() { 0 } else { FEATURE_LOCKED_LINES },
         max_threads: threads,
         clock,
         slice_ns: 10_000_000,

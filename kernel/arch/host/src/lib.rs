@@ -241,7 +241,7 @@ impl<R: Registers, F: Format> Port for Host<R, F> {
         FaultIn::Report
     }
     fn cache(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) -> Result<(), Error> {
-        if what == CacheOp::Lock {
+        if matches!(what, CacheOp::Lock | CacheOp::Unlock) {
             return Err(Error::Unsupported);
         }
         self.cached.push(((space.address(), range), what));

@@ -185,7 +185,7 @@ impl Port for Ia32 {
         match what {
             // Caches are physical and coherent with the instruction side.
             CacheOp::Clean | CacheOp::CleanAndInvalidate | CacheOp::SyncCode => Ok(()),
-            CacheOp::Lock => Err(Error::Unsupported),
+            CacheOp::Lock | CacheOp::Unlock => Err(Error::Unsupported),
         }
     }
 

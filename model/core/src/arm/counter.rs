@@ -171,14 +171,16 @@ impl Counter {
     /// true. `value` is the register that it moves to the coprocessor.
     pub fn special(&mut self, class: Class, offset: u16, value: u32) {
         match class {
-            Class::Plain | Class::AsUser => {}
             Class::Return => self.ledger.events().far_returns += 1,
-            Class::System(operation) => self.operate(operation, self.base.wrapping_add(u32::from(offset)), value),
+            // In user mode it is undefined: an emulator may tell of it, and then has the kernel entered.
+            Class::System(operation) if self.kernel => self.operate(operation, self.base.wrapping_add(u32::from(offset)), value),
+            Class::Plain | Class::AsUser | Class::System(_) => {}
         }
     }
 
     fn operate(&mut self, operation: Operation, instruction: u32, value: u32) {
         let events = self.ledger.events();
+        let mut uncounted = 0;
         let counter = match operation {
             Operation::WriteControl => {
                 self.controls.control = value;
@@ -203,6 +205,7 @@ impl Counter {
             Operation::CleanLine(true) => &mut events.line_flushes,
             Operation::TestClean(_) => &mut events.test_cleans,
             Operation::AllocateLine => &mut events.line_allocations,
+            Operation::LockLines | Operation::UnlockLines => &mut uncounted,
             Operation::Drain => &mut events.drains,
             Operation::FlushBranches => &mut events.branch_flushes,
             Operation::FlushTlb(_) => &mut events.tlb_flushes,

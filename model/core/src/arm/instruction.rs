@@ -78,6 +78,10 @@ pub enum Operation {
     TestClean(bool),
     /// XScale: makes a line for an address without reading memory.
     AllocateLine,
+    /// XScale: has lines of data that are made from now on locked, or not.
+    LockLines,
+    /// XScale: unlocks all lines of data.
+    UnlockLines,
     /// Waits until what was written is in memory.
     Drain,
     /// Forgets where branches lead.
@@ -136,6 +140,8 @@ impl Operation {
             (7, 10, 1) => Self::CleanLine(false),
             (7, 14, 1) => Self::CleanLine(true),
             (7, 2, 5) => Self::AllocateLine,
+            (9, 2, 0) => Self::LockLines,
+            (9, 2, 1) => Self::UnlockLines,
             (7, 10, 4) => Self::Drain,
             (7, 5, 6) => Self::FlushBranches,
             (8, 7, 0) => Self::FlushTlb(Both),
@@ -241,6 +247,8 @@ mod tests {
             ("mcr p15, 0, r0, c7, c14, 1", 0xee07_0f3e, Class::System(Operation::CleanLine(true))),
             ("mcr p15, 0, r0, c7, c10, 4", 0xee07_0f9a, Class::System(Operation::Drain)),
             ("mcr p15, 0, r0, c7, c2, 5", 0xee07_0fb2, Class::System(Operation::AllocateLine)),
+            ("mcr p15, 0, r0, c9, c2, 0", 0xee09_0f12, Class::System(Operation::LockLines)),
+            ("mcr p15, 0, r0, c9, c2, 1", 0xee09_0f32, Class::System(Operation::UnlockLines)),
             ("mrc p15, 0, r15, c7, c10, 3", 0xee17_ff7a, Class::System(Operation::TestClean(false))),
             ("mrc p15, 0, r15, c7, c14, 3", 0xee17_ff7e, Class::System(Operation::TestClean(true))),
             ("mcr p15, 0, r0, c8, c7, 0", 0xee08_0f17, Class::System(Operation::FlushTlb(Both))),

@@ -26,6 +26,8 @@ struct Page {
     dirty: u128,
     /// Those of them that memory has got other contents for.
     old_data: u128,
+    /// Those of data that are locked: they stay when all lines of data are dropped.
+    locked: u128,
     /// Lines of code that may be held.
     code: u128,
     /// Those of them that memory has got other contents for.
@@ -95,6 +97,8 @@ pub struct Lines {
     used: [Vec<usize>; 2],
     /// The page accessed last.
     last: usize,
+    /// Whether lines of data that are made are locked.
+    locking: bool,
     sweep: Sweep,
 }
 
@@ -188,6 +192,9 @@ impl Lines {
             page.old_data &= !bit;
         }
         if !way.write || self.write_allocate {
+            if self.locking && page.data & bit == 0 {
+                page.locked |= bit;
+            }
             page.data |= bit;
         }
         if way.write {
@@ -299,6 +306,8 @@ impl Lines {
                 }
             }
             Operation::AllocateLine => self.sweep(operand),
+            Operation::LockLines => self.locking = operand & 1 != 0,
+            Operation::UnlockLines => self.pages.iter_mut().for_each(|page| page.locked = 0),
             _ => {}
         }
     }
@@ -310,23 +319,26 @@ impl Lines {
         }
     }
 
-    /// No line is dirty any more; `written` is told the address and the last writer of those that were.
+    /// No line is dirty any more, if it is not locked; `written` is told the address and the last writer of those that were.
     fn clean(&mut self, written: &mut impl FnMut(u32, u32)) {
         for &index in &self.used[0] {
             let page = &mut self.pages[index];
-            if page.dirty != 0 {
-                written(page.virtual_page << 12 | page.dirty.trailing_zeros() << LINE, page.writer);
-                page.dirty = 0;
+            let dirty = page.dirty & !page.locked;
+            if dirty != 0 {
+                written(page.virtual_page << 12 | dirty.trailing_zeros() << LINE, page.writer);
+                page.dirty &= page.locked;
             }
         }
     }
 
-    /// No line of data is held any more.
+    /// No line of data is held any more, if it is not locked.
     fn drop_data(&mut self) {
-        for index in self.used[0].drain(..) {
-            self.pages[index].forget_data(u128::MAX);
-            self.pages[index].used[0] = false;
-        }
+        self.used[0].retain(|&index| {
+            let page = &mut self.pages[index];
+            page.forget_data(!page.locked);
+            page.used[0] = page.data != 0;
+            page.used[0]
+        });
     }
 
     /// No line of code is.
@@ -375,12 +387,13 @@ impl Lines {
 impl Page {
     fn new(virtual_page: u32, frame: u32, alone: bool) -> Self {
         let (written, rewritten, used) = ([0; LINES], [0; LINES], [false; 2]);
-        let (data, dirty, old_data, code, old_code, writer, rival) = (0, 0, 0, 0, 0, 0, 0);
-        Self { virtual_page, frame, data, dirty, old_data, code, old_code, written, rewritten, alone, writer, rival, used }
+        let (data, dirty, old_data, locked, code, old_code, writer, rival) = (0, 0, 0, 0, 0, 0, 0, 0);
+        Self { virtual_page, frame, data, dirty, old_data, locked, code, old_code, written, rewritten, alone, writer, rival, used }
     }
 
     fn forget_data(&mut self, bits: u128) {
         (self.data, self.dirty, self.old_data) = (self.data & !bits, self.dirty & !bits, self.old_data & !bits);
+        self.locked &= !bits;
     }
 
     fn forget_code(&mut self, bits: u128) {

@@ -110,6 +110,8 @@ impl Machine {
                 }
             }
             Operation::AllocateLine => self.l1d.allocate(operand),
+            Operation::LockLines => self.l1d.set_locking(operand & 1 != 0),
+            Operation::UnlockLines => self.l1d.unlock(),
             Operation::FlushTlb(tlbs) => self.each(tlbs, Tlb::flush),
             Operation::FlushEntry(tlbs) => self.each(tlbs, |tlb| tlb.flush_entry(operand)),
             _ => {}

@@ -3,12 +3,14 @@
 
 use crate::exception::{DATA, WHOLE, create, launch_with, next};
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, bytes, cache, check, fails, fill, good};
+use abi::arch::armv5::kip::FEATURE_LOCKED_LINES;
 use abi::frame::vector;
+use abi::utcb::threads_a_space;
 use abi::{CacheOp, Error, Rights, TABLE_SPAN, USER_END};
 use macadamia::cap::{delete, frame, set_frame};
 use macadamia::ipc::reply_wait;
-use macadamia::map::{map, unmap};
-use macadamia::{Memory, Space, start};
+use macadamia::map::{map, protect, unmap};
+use macadamia::{Memory, Space, start, time};
 use processor::{Words, code};
 
 pub const CASES: &[Case] = &[
@@ -21,6 +23,8 @@ pub const CASES: &[Case] = &[
     ("invalidating_loses_nothing", invalidated),
     ("a_dead_spaces_memory_keeps_what_it_wrote", dead_space),
     ("every_operation_takes_any_range", ranges),
+    ("locked_lines_lose_nothing", locked),
+    ("locks_are_few", few_locks),
 ];
 
 const RW: Rights = Rights(3);
@@ -192,4 +196,85 @@ fn ranges(bed: &mut Bed) -> Result<(), Why> {
         fails(macadamia::sys::call(abi::Op::Cache, [SPACE.0, u32::MAX, 2, operation as u32]), Error::BadAddress)?;
     }
     Ok(())
+}
+
+/// Whether the processor can lock lines; if not, it says so.
+fn locks() -> Result<bool, Why> {
+    let can = time::kip().features & FEATURE_LOCKED_LINES != 0;
+    if !can {
+        fails(SPACE.cache(ADDRESS, PAGE, CacheOp::Lock), Error::Unsupported)?;
+        fails(SPACE.cache(ADDRESS, PAGE, CacheOp::Unlock), Error::Unsupported)?;
+    }
+    Ok(can)
+}
+
+/// Lines that are locked are written, and seen elsewhere: after the whole cache was cleaned, for two reasons, after it was dropped,
+/// and after the page alone was.
+fn locked(bed: &mut Bed) -> Result<(), Why> {
+    /// More than the kernel cleans or drops line by line.
+    const MANY: u32 = 28 * PAGE;
+    if !locks()? {
+        return Ok(());
+    }
+    fails(SPACE.cache(OTHER, PAGE, CacheOp::Lock), Error::BadAddress)?;
+    good(map(SPACE, ADDRESS, bed.ram, 0, MANY, RW))?;
+    good(map(SPACE, OTHER, bed.ram, 0, PAGE, Rights::READ))?;
+    fails(SPACE.cache(ADDRESS + PAGE - 4, 8, CacheOp::Lock), Error::BadArgument)?;
+    fails(SPACE.cache(ADDRESS, 0, CacheOp::Lock), Error::BadArgument)?;
+    fails(SPACE.cache(ADDRESS, PAGE, CacheOp::Unlock), Error::NotThere)?;
+    cache(SPACE, ADDRESS, PAGE, CacheOp::Lock)?;
+    cache(SPACE, ADDRESS, PAGE, CacheOp::Lock)?;
+    let read_there = |what: &[u8; 4]| {
+        let is = bytes(OTHER, 4) == what;
+        cache(SPACE, OTHER, PAGE, CacheOp::CleanAndInvalidate).and_then(|()| check("what was written", is))
+    };
+    start::fill(ADDRESS, PAGE, b"one ");
+    cache(SPACE, ADDRESS, MANY, CacheOp::Clean)?;
+    read_there(b"one ")?;
+    start::fill(ADDRESS, PAGE, b"half");
+    good(protect(SPACE, ADDRESS, MANY, Rights::READ))?;
+    read_there(b"half")?;
+    good(protect(SPACE, ADDRESS, MANY, RW))?;
+    start::fill(ADDRESS, PAGE, b"two ");
+    good(unmap(SPACE, ADDRESS, MANY))?;
+    read_there(b"two ")?;
+    good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, RW))?;
+    cache(SPACE, ADDRESS, PAGE, CacheOp::Lock)?;
+    start::fill(ADDRESS, PAGE, b"tree");
+    good(unmap(SPACE, ADDRESS, PAGE))?;
+    read_there(b"tree")?;
+    good(map(SPACE, ADDRESS, bed.ram, PAGE, PAGE, RW))?;
+    start::fill(ADDRESS, PAGE, b"four");
+    cache(SPACE, ADDRESS, PAGE, CacheOp::Unlock)?;
+    fails(SPACE.cache(ADDRESS, PAGE, CacheOp::Unlock), Error::NotThere)?;
+    good(map(SPACE, OTHER, bed.ram, PAGE, PAGE, Rights::READ))?;
+    cache(SPACE, ADDRESS, PAGE, CacheOp::Clean)?;
+    read_there(b"four")
+}
+
+/// A quota has one, all have four, and a space that ends has none.
+fn few_locks(bed: &mut Bed) -> Result<(), Why> {
+    if !locks()? {
+        return Ok(());
+    }
+    good(map(SPACE, ADDRESS, bed.ram, 0, 2 * PAGE, RW))?;
+    cache(SPACE, ADDRESS, 64, CacheOp::Lock)?;
+    fails(SPACE.cache(ADDRESS + PAGE, 64, CacheOp::Lock), Error::QuotaExceeded)?;
+    let (mut others, threads) = ([0; 4], threads_a_space(time::kip().max_threads));
+    for (number, other) in (1..).zip(&mut others) {
+        let [quota, slot] = [(); 2].map(|()| bed.slot());
+        let space = good(good(QUOTA.create_quota(32 << 10, threads, quota))?.create_space(4, slot))?;
+        good(map(space, OTHER, bed.ram, number * PAGE, PAGE, RW))?;
+        *other = slot;
+        if number < 4 {
+            cache(space, OTHER, PAGE, CacheOp::Lock)?;
+        } else {
+            fails(space.cache(OTHER, PAGE, CacheOp::Lock), Error::PoolExhausted)?;
+        }
+    }
+    good(delete(others[0]))?;
+    cache(Space(others[3]), OTHER, PAGE, CacheOp::Lock)?;
+    start::fill(ADDRESS, 4, b"mine");
+    cache(SPACE, ADDRESS, 64, CacheOp::Unlock)?;
+    check("still there", bytes(ADDRESS, 4) == b"mine")
 }
