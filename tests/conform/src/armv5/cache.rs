@@ -6,10 +6,10 @@ use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, bytes, cache, ch
 use abi::arch::armv5::kip::FEATURE_LOCKED_LINES;
 use abi::frame::vector;
 use abi::utcb::threads_a_space;
-use abi::{CacheOp, Error, Rights, TABLE_SPAN, USER_END};
+use abi::{CacheOp, Error, MapRecord, Rights, TABLE_SPAN, USER_END};
 use macadamia::cap::{delete, frame, set_frame};
 use macadamia::ipc::reply_wait;
-use macadamia::map::{map, protect, unmap};
+use macadamia::map::{Batch, map, protect, unmap};
 use macadamia::{Memory, Space, start, time};
 use processor::{Words, code};
 
@@ -204,8 +204,16 @@ fn locks() -> Result<bool, Why> {
     if !can {
         fails(SPACE.cache(ADDRESS, PAGE, CacheOp::Lock), Error::Unsupported)?;
         fails(SPACE.cache(ADDRESS, PAGE, CacheOp::Unlock), Error::Unsupported)?;
+        fails(lock_by_record(ADDRESS), Error::Unsupported)?;
     }
     Ok(can)
+}
+
+/// Locks the lines of a page by a record of `map`.
+fn lock_by_record(address: u32) -> Result<(), Error> {
+    let mut batch = Batch::new();
+    batch.push(MapRecord::cache(CacheOp::Lock, SPACE.0, address, PAGE))?;
+    batch.commit().map_err(|(_, error)| error)
 }
 
 /// Lines that are locked are written, and seen elsewhere: after the whole cache was cleaned, for two reasons, after it was dropped,
@@ -223,7 +231,7 @@ fn locked(bed: &mut Bed) -> Result<(), Why> {
     fails(SPACE.cache(ADDRESS, 0, CacheOp::Lock), Error::BadArgument)?;
     fails(SPACE.cache(ADDRESS, PAGE, CacheOp::Unlock), Error::NotThere)?;
     cache(SPACE, ADDRESS, PAGE, CacheOp::Lock)?;
-    cache(SPACE, ADDRESS, PAGE, CacheOp::Lock)?;
+    good(lock_by_record(ADDRESS))?;
     let read_there = |what: &[u8; 4]| {
         let is = bytes(OTHER, 4) == what;
         cache(SPACE, OTHER, PAGE, CacheOp::CleanAndInvalidate).and_then(|()| check("what was written", is))
