@@ -68,6 +68,12 @@ impl Sender {
         Self { lane, filled: Producer::new(lane.filled), free: Consumer::new(lane.free), own, away, pushed: 0, got: 0 }
     }
 
+    /// How many slots the direction has.
+    #[must_use]
+    pub const fn slots(&self) -> u32 {
+        self.lane.slots
+    }
+
     /// How many slots may be filled, as far as it knows.
     #[must_use]
     pub fn free(&self) -> u32 {
@@ -121,6 +127,12 @@ impl Sender {
             0 => false,
             pushed => self.filled.publish(memory, pushed),
         }
+    }
+
+    /// Whether the other side waits for slots that are filled.
+    #[must_use]
+    pub fn is_awaited(&self, memory: &impl Shared) -> bool {
+        self.filled.is_awaited(memory)
     }
 
     /// Asks to be notified when a slot becomes free. Whether there is one already.

@@ -116,6 +116,12 @@ impl Producer {
         self.ring.advance(memory, (PRODUCED, self.produced), CONSUMER_WAITS)
     }
 
+    /// Whether the consumer waits for entries.
+    #[must_use]
+    pub fn is_awaited(&self, memory: &impl Shared) -> bool {
+        memory.read(self.ring.words + CONSUMER_WAITS) != 0
+    }
+
     /// Asks to be notified of room. Whether there is some already.
     ///
     /// # Errors

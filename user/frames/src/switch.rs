@@ -23,9 +23,9 @@ const PATIENCE: u64 = 1_000_000_000;
 const CLIENTS_PATIENCE: u64 = 20_000_000;
 /// After so long a client that had no room is looked at again, in nanoseconds.
 const PAUSE: u64 = 10_000_000;
-/// Bytes of the card that a client is given before it has given back a slot, about. More of them would drive each other out of a cache of
-/// 256 KiB: in the card's slots, in the client's, and where the client's program wants them.
-const AHEAD: u32 = 24 * MOST_BYTES;
+/// Bytes of the card that a client has and has not read, about: it is given more when it has given slots back. More of them, three times,
+/// would drive code out of a cache of 256 KiB: in the card's slots, in the client's, and where the client's program wants them.
+const AHEAD: u32 = 12 * MOST_BYTES;
 /// What comes then waits so long for the client to read, in nanoseconds. Who has other things to do is given it all the same.
 const READERS_TIME: u64 = 1_000_000;
 /// No more than this part of the card's slots waits for one client, and half of them for all.
@@ -95,9 +95,9 @@ struct Port<M> {
 /// What a client has of the card's frames and has not read, as far as the switch can know.
 #[derive(Default)]
 struct Ahead {
-    /// Bytes that it was given since it gave back a slot.
+    /// Bytes that it was given, less those of each slot that it has given back since.
     bytes: u32,
-    /// How many slots it had given back then ([`Sender::got`]).
+    /// How many slots it had given back by then ([`Sender::got`]).
     got: u32,
     /// Since when it is given no more.
     since: Option<u64>,
@@ -134,8 +134,10 @@ impl<M: Shared> Port<M> {
 
     /// The client has given back so many slots ([`Sender::got`]): if there are more than before it has read something.
     fn note(&mut self, got: u32) {
-        if got != self.ahead.got {
-            (self.ahead.got, self.ahead.bytes, self.ahead.since) = (got, 0, None);
+        let read = got.wrapping_sub(self.ahead.got);
+        if read > 0 {
+            let bytes = self.ahead.bytes.saturating_sub(read * MOST_BYTES);
+            (self.ahead.got, self.ahead.bytes, self.ahead.since) = (got, bytes, None);
         }
     }
 
@@ -276,7 +278,9 @@ impl<M: Shared> Switch<M> {
             waiting |= u32::from(self.take(from, now, &mut outcome.notify)) << from;
         }
         self.turn = (self.turn + 1) % count.max(1);
-        for (index, port) in self.ports.iter_mut().enumerate() {
+        // By that the card's driver knows that it need not bring more.
+        let waits_for_card = !self.has_enough();
+        for (index, port) in self.ports.iter_mut().enumerate().filter(|(index, _)| *index != CARD || waits_for_card) {
             let more = port.with(|rings, memory| rings.output.wait(memory)).unwrap_or(false);
             outcome.again |= more && waiting >> index & 1 == 0;
         }
@@ -287,6 +291,11 @@ impl<M: Shared> Switch<M> {
         }
         outcome.broken = attached & !self.attached();
         outcome
+    }
+
+    /// Whether frames of the card wait for each client to read. No client has others wait for it.
+    fn has_enough(&self) -> bool {
+        self.kept > 0 && self.ports.iter().skip(1).all(|port| port.attached.is_none() || !port.ahead.kept.is_empty())
     }
 
     /// Ports whose clients are attached, a bit each.
@@ -403,7 +412,13 @@ impl<M: Shared> Switch<M> {
         let Some((due, got)) = asked else { return false };
         *notify |= u32::from(due) << to;
         port.note(got);
-        port.ahead.bytes > 0 && now.saturating_sub(*port.ahead.since.get_or_insert(now)) < READERS_TIME
+        if port.ahead.bytes < AHEAD {
+            return false;
+        }
+        let waits = now.saturating_sub(*port.ahead.since.get_or_insert(now)) < READERS_TIME;
+        // What it did not read in time says nothing of what it will: it may be a stopped program's.
+        port.ahead.bytes = if waits { port.ahead.bytes } else { 0 };
+        waits
     }
 
     /// Gives the client of a port what the card has for it and waits, as long as it reads; and what is too much to wait.

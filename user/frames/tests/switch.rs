@@ -325,20 +325,25 @@ fn what_the_card_has_received_waits_for_who_reads() {
     let mut net = Net::with(3, 128);
     let send = |net: &mut Net, numbers: Range<u32>| numbers.for_each(|number| assert!(net.clients[CARD].send(&long(1, number))));
     let is_next = |net: &mut Net, number| assert_eq!(net.clients[1].receive(), Some(long(1, number)));
-    send(&mut net, 0..40);
+    send(&mut net, 0..30);
     net.settle();
-    assert_eq!(filled(&mut net, 1), 24);
+    assert_eq!(filled(&mut net, 1), 12);
     // Others do not wait, and the card gets their slots; what is behind the first one has its turn.
-    assert!(net.clients[CARD].send(&long(2, 0)) && net.clients[CARD].send(&frame(given(1), own(CARD), 40, 60)));
+    assert!(net.clients[CARD].send(&long(2, 0)) && net.clients[CARD].send(&frame(given(1), own(CARD), 30, 60)));
     net.settle();
     assert!(net.clients[2].receive().is_some());
     let card = &mut net.clients[CARD];
-    assert_eq!(card.output.room(&card.memory), Ok(128 - 17));
-    // It reads, and says so, as it is asked to.
-    (0..24).for_each(|number| is_next(&mut net, number));
+    assert_eq!(card.output.room(&card.memory), Ok(128 - 19));
+    // For each that it has read it is given one more, as it is asked to say so.
+    for (read, given) in [(0..3, 15), (3..15, 27)] {
+        read.for_each(|number| is_next(&mut net, number));
+        net.settle();
+        assert_eq!(net.switch.counters(1).expect("a port").given, given);
+    }
+    (15..27).for_each(|number| is_next(&mut net, number));
     assert!(net.clients[1].receive().is_none() && net.switch.round(1).look.is_none());
-    (24..40).for_each(|number| is_next(&mut net, number));
-    assert_eq!(net.clients[1].receive(), Some(frame(given(1), own(CARD), 40, 60)));
+    (27..30).for_each(|number| is_next(&mut net, number));
+    assert_eq!(net.clients[1].receive(), Some(frame(given(1), own(CARD), 30, 60)));
     // It does not: it is given all the same, after a while, and then at once.
     send(&mut net, 0..40);
     assert_eq!(net.switch.round(5).look, Some(1_000_005));
@@ -346,7 +351,14 @@ fn what_the_card_has_received_waits_for_who_reads() {
     assert_eq!(net.switch.round(1_000_005).look, None);
     send(&mut net, 40..60);
     assert_eq!(net.switch.round(1_000_006).look, None);
-    (0..60).for_each(|number| is_next(&mut net, number));
+    // Once it reads that is not held against it: it may have what another of its programs does not read.
+    (0..2).for_each(|number| is_next(&mut net, number));
+    send(&mut net, 60..80);
+    assert_eq!(net.switch.round(1_000_007).look, Some(2_000_007));
+    (2..80).for_each(|number| {
+        is_next(&mut net, number);
+        net.settle();
+    });
     // More than a quarter of the card's slots does not wait.
     send(&mut net, 0..80);
     net.settle();
@@ -362,19 +374,40 @@ fn what_the_card_has_received_waits_for_who_reads() {
     net.settle();
     net.attach(CARD);
     net.settle();
-    assert_eq!(filled(&mut net, 1), 24);
+    assert_eq!(filled(&mut net, 1), 12);
     assert!(net.clients[CARD].send(&long(1, 99)));
-    (0..24).for_each(|number| is_next(&mut net, number));
+    (0..12).for_each(|number| is_next(&mut net, number));
     net.settle();
     is_next(&mut net, 99);
     // What the driver makes of a frame that waits harms nobody.
     send(&mut net, 0..40);
     net.settle();
     (0..128).for_each(|slot| net.memories[CARD].write(Layout::of(bytes(128)).expect("room").first() + (128 + slot) * SLOT, u32::MAX));
-    (0..24).for_each(|number| is_next(&mut net, number));
+    (0..12).for_each(|number| is_next(&mut net, number));
     net.settle();
     assert!(net.clients[1].receive().is_none());
-    assert_eq!(net.switch.counters(CARD).expect("a port").malformed, 16);
+    assert_eq!(net.switch.counters(CARD).expect("a port").malformed, 28);
+}
+
+/// The card's driver need not bring more as long as frames wait for each client; and it gets slots back before it has to.
+#[test]
+fn the_card_is_waited_for_unless_each_client_has_enough() {
+    let mut net = Net::with(3, 64);
+    let waits = |net: &Net| net.clients[CARD].output.is_awaited(&net.memories[CARD]);
+    let send = |net: &mut Net, to| (0..20).for_each(|number| assert!(net.clients[CARD].send(&long(to, number))));
+    net.settle();
+    assert!(waits(&net));
+    send(&mut net, 1);
+    net.settle();
+    assert!(waits(&net), "the other client is to be given what is for it");
+    send(&mut net, 2);
+    net.settle();
+    assert!(!waits(&net));
+    let card = &mut net.clients[CARD];
+    assert_eq!((card.output.room(&card.memory), card.output.wait(&card.memory)), (Ok(64 - 16), Ok(true)));
+    (0..8).for_each(|_| assert!(net.clients[1].receive().is_some()));
+    let outcome = net.switch.round(0);
+    assert!(waits(&net) && outcome.notify >> CARD & 1 != 0);
 }
 
 /// Large frames go whole from one client that takes them to another, and to nobody else.

@@ -126,7 +126,8 @@ pub struct E1000 {
     /// The slots' memory, and its physical address.
     slots: (Region, u32),
     address: Address,
-    tells_sent: bool,
+    /// Of each direction, whether it interrupts.
+    tells: [bool; 2],
 }
 
 impl E1000 {
@@ -146,7 +147,7 @@ impl E1000 {
             return Err(format!("{} bytes for descriptors, of which there are {}", queue.bytes(), 2 * RING));
         }
         let rings = [0, RING].map(|start| Ring { start, head: 0, tail: 0, slots: vec![0; LENGTH as usize] });
-        let mut card = Self { registers, queue, rings, slots, address: Address([0; 6]), tells_sent: false };
+        let mut card = Self { registers, queue, rings, slots, address: Address([0; 6]), tells: [true, false] };
         card.reset()?;
         let [[a, b], [c, d], [e, f]] = [card.memory_word(0)?, card.memory_word(1)?, card.memory_word(2)?].map(u16::to_le_bytes);
         card.address = Address([a, b, c, d, e, f]);
@@ -223,9 +224,9 @@ impl Card for E1000 {
     }
 
     fn interrupts(&mut self, way: Way, enable: bool) {
-        if way == Way::Send && self.tells_sent != enable {
-            self.registers.write(if enable { register::IMS } else { register::IMC }, SENT);
-            self.tells_sent = enable;
+        if core::mem::replace(&mut self.tells[way as usize], enable) != enable {
+            let what = if way == Way::Send { SENT } else { RECEIVED };
+            self.registers.write(if enable { register::IMS } else { register::IMC }, what);
         }
     }
 

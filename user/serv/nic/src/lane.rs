@@ -64,9 +64,15 @@ impl Receive {
     }
 
     /// Passes on what was received, and gives the card all free slots. Whether there is more to do already; of more frames the card
-    /// tells by an interrupt.
+    /// tells by an interrupt, if the switch waits for some.
     pub fn turn(&mut self, card: &mut impl Card, port: &Port) -> Result<bool, Trouble> {
         let memory = port.memory();
+        // Who has slots and does not wait for more has enough of them, and gives some back before it waits again.
+        let has_slots = self.slots.room(memory)? + self.under_way < self.slots.slots();
+        let (tells, got) = (!has_slots || self.slots.is_awaited(memory), self.slots.got());
+        card.interrupts(Way::Receive, tells);
+        // A frame that comes from here on interrupts, if it is to; the others are found now.
+        memory.fence();
         while let Some((slot, bytes)) = card.finish(Way::Receive)? {
             self.under_way = self.under_way.checked_sub(1).ok_or(Trouble::Card)?;
             // The switch counts a frame of no bytes as malformed.
@@ -74,7 +80,6 @@ impl Receive {
             self.slots.push(memory, slot);
         }
         port.notify(self.slots.publish(memory))?;
-        self.slots.room(memory)?;
         let given = self.under_way;
         while self.under_way < MOST
             && let Some(slot) = self.slots.take()
@@ -85,8 +90,12 @@ impl Receive {
         if self.under_way > given {
             card.kick(Way::Receive);
         }
-        // The next frame leads here again. Only a card that has few slots is given more at once.
-        Ok(self.under_way < MOST / 4 && self.slots.wait(memory)?)
+        // The next frame leads here again. If it does not, or the card has few slots, the switch tells of those that it gives back.
+        if tells && self.under_way >= MOST / 4 {
+            return Ok(false);
+        }
+        self.slots.wait(memory)?;
+        Ok(self.slots.got() != got)
     }
 }
 
