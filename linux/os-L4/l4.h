@@ -146,7 +146,7 @@ bool l4_restore_mappings(unsigned long address, bool write);
 /* RAM.  physmem_size is upstream's. */
 extern long long physmem_size;
 int l4_ram_init(void);
-/* Whether the memory of the network's port is part of it (net.c). */
+/* Whether the memory of the network's port is part of it (net_receive.c). */
 extern bool l4_network_pages;
 /* Tasks and other unmovable objects are allocated beside the server's data.  Called before the first allocation. */
 void l4_group_unmovable(void);

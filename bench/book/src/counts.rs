@@ -63,6 +63,9 @@ pub fn ratio_of(count: &str) -> Option<&'static str> {
 /// Of the same program in small spaces and in large ones.
 pub const LARGE_RATIO: &str = "large_ratio";
 
+/// Of an interval and of the one that its row names.
+const OTHER_RATIO: &str = "other_ratio";
+
 /// Whether it is counted of a part of network frames.
 pub fn of_frames(count: &str) -> bool {
     ["frame_instructions", "frames"].contains(&count)
@@ -104,6 +107,7 @@ pub fn kind(count: &str) -> Option<Kind> {
         "faults" => ("faults of pages and domains", "faults", true),
         "trace_misses" => ("trace-cache misses", "misses", true),
         "ratio" => ("cycles, ours to Linux alone", "", true),
+        OTHER_RATIO => ("cycles, to those of another interval", "", true),
         LARGE_RATIO => ("cycles, small spaces to large ones", "", true),
         "ratio_without_trace_cache" => ("cycles without trace-cache misses, ours to Linux alone", "", true),
         "mb_per_s" => ("bandwidth", "MB/s", true),
@@ -119,6 +123,10 @@ pub fn value(count: &str, report: &Report, row: &Row, cpu: &Cpu) -> Option<Value
     let interval = report.intervals.get(&interval)?;
     let value = match row.visit {
         Some(visit) => of_visit(count, interval.visits.get(visit)?)?,
+        None if count == OTHER_RATIO => {
+            let other = of_interval("cycles", report.intervals.get(&row.other?)?, cpu)?;
+            return Some(of_interval("cycles", interval, cpu)?.divided(other.median));
+        }
         None if count == "mb_per_s" => return bandwidth(of_interval("cycles", interval, cpu)?, row, cpu),
         None => of_interval(count, interval, cpu)?,
     };

@@ -27,6 +27,8 @@ pub struct Run {
     pub program: Option<String>,
     /// The command by which Linux runs it; the program's name if absent.
     pub command: Option<String>,
+    /// The command that each Linux runs by itself which is not asked to run another one, if the system has several.
+    pub beside: Option<String>,
     /// The system in which Linux runs on Macadamia, if not that of the shell.
     pub linux: Option<String>,
     /// The board that it runs on, if it is not the PC.
@@ -178,6 +180,8 @@ pub struct Row {
     pub interval: Option<u16>,
     /// An interval whose counts are subtracted, of the same repetitions: what has to be done anyway.
     pub less: Option<u16>,
+    /// An interval with whose cycles its own are compared.
+    pub other: Option<u16>,
     /// Only this part of what a network frame takes in it: of a run with `frames`.
     pub part: Option<String>,
     /// Only this visit to the kernel within it, from 0.
@@ -248,6 +252,7 @@ impl Sweep {
                 run: None,
                 interval: Some(self.interval + i),
                 less: None,
+                other: None,
                 part: None,
                 visit: None,
                 per: 1,

@@ -53,6 +53,10 @@ impl Program {
         if run.small {
             inserts.push(guest::small_busybox()?);
         }
+        if let Some(command) = &run.beside {
+            let usual = std::fs::read_to_string("linux/root/inittab").context("linux/root/inittab")?;
+            inserts.push(guest::insert("/etc/inittab", format!("{usual}::once:{command}\n").into_bytes()));
+        }
         inserts.extend(files::debian(&run.debian, &run.packages)?);
         inserts.extend(files::sources(&run.sources)?);
         Ok(Self { inserts, command: run.command.clone().unwrap_or(name), peers: PEERS.map(String::from) })

@@ -262,7 +262,7 @@ fn fill_large_pages(component: &mut Component) {
 const NETWORK: &str = "network";
 
 /// Puts the slots of a Linux's network behind its memory, if they fit: there Linux has page descriptors for them, so that it passes
-/// frames on where they are (linux/os-L4/net.c).
+/// frames on where they are (linux/os-L4/net_receive.c).
 fn place_network(component: &mut Component, ram_end: u32, bytes_of: impl Fn(u16) -> u32) {
     let end = component.image_end().saturating_add(component.behind_image()).next_multiple_of(TABLE_SPAN);
     for grant in component.grants.iter_mut().filter(|grant| grant.name == NETWORK) {
