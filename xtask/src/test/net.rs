@@ -32,6 +32,7 @@ pub const ALL: &[Test] = &[
     ("linux.net.flood", flood),
     ("linux.chaos", chaos),
     ("linux.net.two", two),
+    ("linux.net.routed", routed),
     ("linux.debian.two", two_debians),
 ];
 
@@ -265,6 +266,37 @@ fn two_debians() -> Result<()> {
         median(0),
         median(1)
     );
+    Ok(())
+}
+
+/// What the second of two Linuxes runs: it routes, and does not tell the first one of a better way.
+const ROUTER: &str = "until ifconfig eth0:1 10.0.2.77 netmask 255.255.255.0; do usleep 100000; done\n\
+                      for of in all eth0; do echo 0 > /proc/sys/net/ipv4/conf/$of/send_redirects; done\n\
+                      echo 1 > /proc/sys/net/ipv4/ip_forward\n";
+
+/// A Linux sends to the outside by way of another one: that cuts the large frames which it is given into segments, and reads their bytes
+/// where the switch has put them.
+fn routed() -> Result<()> {
+    /// As many as there are if each has a segment of TCP.
+    const FRAMES: u32 = BYTES as u32 / 1_460;
+    let server = Server::start()?;
+    let usual = std::fs::read_to_string("linux/root/inittab")?;
+    let inserts =
+        vec![insert("/etc/inittab", format!("{usual}::once:/bin/sh /etc/router\n").into_bytes()), insert("/etc/router", ROUTER.into())];
+    let command = format!(
+        "until ping -c 1 -W 1 -q 10.0.2.77 > /dev/null; do :; done; wget -q -O /tmp/data {}; ip route add 10.0.2.2 via 10.0.2.77; \
+         sent() {{ cat /sys/class/net/eth0/statistics/tx_packets; }}; before=$(sent); \
+         {{ printf 'POST / HTTP/1.0\\r\\nContent-Length: {BYTES}\\r\\n\\r\\n'; cat /tmp/data; }} | nc 10.0.2.2 {} | tail -n 1; echo; \
+         echo $(($(sent) - before))",
+        server.url(&BYTES.to_string()),
+        server.port
+    );
+    let text = Guest { system: "systems/two-linuxes.toml", inserts, ..guest() }.succeed(&command)?.text();
+    let (sum, frames) = text.trim_end().split_once('\n').with_context(|| format!("Linux says {text:?}"))?;
+    ensure!(sum == checksum(&bytes(BYTES)), "{sum} is not what was sent");
+    let frames: u32 = frames.parse().with_context(|| format!("Linux says {text:?}"))?;
+    println!("# {frames} frames to the router");
+    ensure!(frames < FRAMES, "{frames} frames: none was large");
     Ok(())
 }
 
