@@ -3,7 +3,7 @@
  * TCP between two Linuxes of one switch: an interval for bytes from the other one, and one for bytes within one by the loopback
  * interface. `between serve` is what sends them, in both.
  */
-#include "measure.h"
+#include "receive.h"
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -15,11 +15,6 @@
 /* The address of the second client of a switch without a card (user/serv/switch). */
 #define OTHER	"fe80::4d:63ff:fe61:6401"
 #define PORT	5003
-#define WARM	(1 << 20)
-/* The labels of bench/sections/6-network.toml have this number. */
-#define BYTES	(4 << 20)
-
-static char buffer[65536];
 
 static struct sockaddr_in6 address(const char *text)
 {
@@ -56,19 +51,6 @@ static int listen_here(void)
 	checked(bind(fd, (struct sockaddr *)&here, sizeof here), "bind");
 	checked(listen(fd, 8), "listen");
 	return fd;
-}
-
-static void receive(int fd, int bytes)
-{
-	while (bytes > 0) {
-		int n = checked(read(fd, buffer, bytes < (int)sizeof buffer ? bytes : (int)sizeof buffer), "read");
-
-		if (!n) {
-			fprintf(stderr, "the connection has ended\n");
-			exit(1);
-		}
-		bytes -= n;
-	}
 }
 
 /* The other Linux may not have begun to serve. */

@@ -4,7 +4,7 @@
  * user network at 10.0.2.100: port 5001 sends for ever, port 5002 takes everything. `stream MIB` measures so much by the clock
  * instead, and prints a line each: a name and the nanoseconds of a MiB.
  */
-#include "measure.h"
+#include "receive.h"
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -13,14 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WARM	(1 << 20)
 /* Begins and ends an interval, with the frames until then; reading their numbers takes less than a frame. */
 #define BEGIN_FRAMES(id) do { in = statistic("rx_packets"); out = statistic("tx_packets"); BEGIN(id); } while (0)
 #define END_FRAMES(id) do { in = statistic("rx_packets") - in; out = statistic("tx_packets") - out; END(id); } while (0)
-/* The labels of bench/sections/6-network.toml have this number. */
-#define BYTES	(4 << 20)
-
-static char buffer[65536];
 
 static int open_port(int port)
 {
@@ -30,19 +25,6 @@ static int open_port(int port)
 	to.sin_addr.s_addr = inet_addr("10.0.2.100");
 	checked(connect(fd, (struct sockaddr *)&to, sizeof to), "connect");
 	return fd;
-}
-
-static void receive(int fd, int bytes)
-{
-	while (bytes > 0) {
-		int n = checked(read(fd, buffer, bytes < (int)sizeof buffer ? bytes : (int)sizeof buffer), "read");
-
-		if (!n) {
-			fprintf(stderr, "the host has ended the connection\n");
-			exit(1);
-		}
-		bytes -= n;
-	}
 }
 
 static void transmit(int fd, int bytes)

@@ -126,7 +126,6 @@ void l4_net_ring_is_broken(void);
 /* net_send.c */
 int l4_net_room(void);
 void l4_net_wake_sender(void);
-void l4_net_show(void);
 netdev_tx_t l4_net_start_xmit(struct sk_buff *skb, struct net_device *dev);
 
 /* net_receive.c */

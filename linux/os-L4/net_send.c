@@ -87,7 +87,7 @@ static char *fill_slot(void)
 }
 
 /* Lets the switch see what was sent. */
-void l4_net_show(void)
+static void show(void)
 {
 	/* Who has read what came sends, sooner or later: its slots are filled next, while the cache has them. */
 	bool waits = l4_net_reclaim();
@@ -178,7 +178,7 @@ static u32 send_segments(struct sk_buff *skb, int free, u32 *headers)
 		memcpy(slot + L4_NET_SLOT_FRAME, header, start);
 		mark_whole(slot, start + bytes);
 		if (is_portion()) {
-			l4_net_show();
+			show();
 			if (l4_net_room() < 0) {
 				l4_net_ring_is_broken();
 				return 0;
@@ -230,7 +230,7 @@ netdev_tx_t l4_net_start_xmit(struct sk_buff *skb, struct net_device *dev)
 		netif_stop_queue(dev);
 	/* Frames before it in its batch may not have been published. */
 	if (full || !netdev_xmit_more() || is_portion())
-		l4_net_show();
+		show();
 	if (full)
 		l4_net_wake_sender();
 	return NETDEV_TX_OK;

@@ -54,8 +54,7 @@ impl Program {
             inserts.push(guest::small_busybox()?);
         }
         if let Some(command) = &run.beside {
-            let usual = std::fs::read_to_string("linux/root/inittab").context("linux/root/inittab")?;
-            inserts.push(guest::insert("/etc/inittab", format!("{usual}::once:{command}\n").into_bytes()));
+            inserts.push(guest::beside(command)?);
         }
         inserts.extend(files::debian(&run.debian, &run.packages)?);
         inserts.extend(files::sources(&run.sources)?);

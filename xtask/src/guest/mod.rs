@@ -52,6 +52,13 @@ pub fn insert(guest: &str, contents: Vec<u8>) -> Insert {
     Insert { guest: guest.into(), contents, mode: 0o755 }
 }
 
+/// Has each Linux of a system run a command when it has booted, but the one that is asked to run another: that ends before.
+pub fn beside(command: &str) -> Result<Insert> {
+    const USUAL: &str = "linux/root/inittab";
+    let usual = std::fs::read_to_string(USUAL).context(USUAL)?;
+    Ok(insert("/etc/inittab", format!("{usual}::once:{command}\n").into_bytes()))
+}
+
 /// A program of `tests/linux`, a file or a folder of this name, in the folder for programs.
 pub fn program(name: &str) -> Result<Insert> {
     Ok(insert(&format!("/bin/{name}"), compile(source_of(name))?))

@@ -280,9 +280,7 @@ fn routed() -> Result<()> {
     /// As many as there are if each has a segment of TCP.
     const FRAMES: u32 = BYTES as u32 / 1_460;
     let server = Server::start()?;
-    let usual = std::fs::read_to_string("linux/root/inittab")?;
-    let inserts =
-        vec![insert("/etc/inittab", format!("{usual}::once:/bin/sh /etc/router\n").into_bytes()), insert("/etc/router", ROUTER.into())];
+    let inserts = vec![guest::beside("/bin/sh /etc/router")?, insert("/etc/router", ROUTER.into())];
     let command = format!(
         "until ping -c 1 -W 1 -q 10.0.2.77 > /dev/null; do :; done; wget -q -O /tmp/data {}; ip route add 10.0.2.2 via 10.0.2.77; \
          sent() {{ cat /sys/class/net/eth0/statistics/tx_packets; }}; before=$(sent); \
