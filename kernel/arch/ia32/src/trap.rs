@@ -129,7 +129,7 @@ fn page_fault(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
 
 /// A line fired.
 fn interrupt(kernel: &mut Kernel<Ia32>, line: u32) {
-    if !plat_pc::pic::end(line) {
+    if !plat_pc::pic::take(line) {
         return;
     }
     #[cfg(feature = "kdb")]

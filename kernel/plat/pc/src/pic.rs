@@ -4,9 +4,10 @@
 //! The master ends an interrupt by itself when the processor takes it (automatic end of interrupt), which saves an access to a port for
 //! each, a microsecond. No line of it is in service ever, so a spurious interrupt looks like line 7: who has that is notified for
 //! nothing. The slave cannot: if a second of its lines waits when the first one is taken, its output would stay as it is, and the master,
-//! which waits for an edge, would never ask again.
+//! which waits for an edge, would never ask again. So the kernel ends an interrupt of the slave, and when it does is in `lines`.
 
-use core::sync::atomic::{AtomicU16, Ordering};
+use crate::lines::Lines;
+use core::sync::atomic::{AtomicU8, AtomicU16, Ordering};
 use pc::io::{read8, write8};
 
 const MASTER: u16 = 0x20;
@@ -30,7 +31,10 @@ pub const FIRST_VECTOR: u8 = 0x20;
 /// Vector of the last line.
 pub const LAST_VECTOR: u8 = FIRST_VECTOR + (LINES as u8 - 1);
 
-static MASKED: AtomicU16 = AtomicU16::new(0xffff);
+/// The lines of the master that are masked.
+static MASTER_MASKED: AtomicU8 = AtomicU8::new(0xff);
+/// The slave's [`Lines`].
+static SLAVE_LINES: AtomicU16 = AtomicU16::new(Lines::MASKED.bits());
 
 /// Starts both, vectors from [`FIRST_VECTOR`], every line masked but the cascade.
 pub fn init() {
@@ -42,29 +46,56 @@ pub fn init() {
         write8(base + 1, wiring);
         write8(base + 1, mode);
     }
+    write8(SLAVE + 1, Lines::MASKED.mask());
     set_enabled(CASCADE, true);
 }
 
 /// Lets a line through, or not.
 pub fn set_enabled(line: u32, enabled: bool) {
-    let bit = 1u16 << (line & 15);
-    let masked = MASKED.load(Ordering::Relaxed);
-    let masked = if enabled { masked & !bit } else { masked | bit };
-    MASKED.store(masked, Ordering::Relaxed);
-    if line < 8 { write8(MASTER + 1, masked as u8) } else { write8(SLAVE + 1, (masked >> 8) as u8) }
+    if line < 8 {
+        let bit = 1 << line;
+        let masked = MASTER_MASKED.load(Ordering::Relaxed);
+        let masked = if enabled { masked & !bit } else { masked | bit };
+        MASTER_MASKED.store(masked, Ordering::Relaxed);
+        write8(MASTER + 1, masked);
+    } else {
+        tell_slave(|lines| lines.set(line - 8, enabled));
+    }
 }
 
-/// Ends the interrupt of a line. False: it is spurious, as no line is in service.
-pub fn end(line: u32) -> bool {
+/// The processor has taken a line. A line of the slave is quiet from then on, until it is enabled.
+/// False: it is spurious, as the line is not in service.
+pub fn take(line: u32) -> bool {
     if line < 8 {
         return true;
     }
-    if line == 15 {
-        write8(SLAVE, READ_IN_SERVICE);
-        if read8(SLAVE) & 0x80 == 0 {
-            return false;
-        }
+    if line == 15 && is_spurious() {
+        return false;
     }
-    write8(SLAVE, SPECIFIC_EOI | (line & 7) as u8);
+    tell_slave(|lines| u8::from(lines.take(line - 8)) << (line - 8));
     true
+}
+
+/// Whether what looks like the slave's last line is none: it has not been in service since it was taken.
+fn is_spurious() -> bool {
+    if Lines::from_bits(SLAVE_LINES.load(Ordering::Relaxed)).is_held(7) {
+        return true;
+    }
+    write8(SLAVE, READ_IN_SERVICE);
+    read8(SLAVE) & 0x80 == 0
+}
+
+/// Changes what is known of the slave's lines, and then the slave: its mask, and the interrupts that `change` ends.
+fn tell_slave(change: impl FnOnce(&mut Lines) -> u8) {
+    let mut lines = Lines::from_bits(SLAVE_LINES.load(Ordering::Relaxed));
+    let mask = lines.mask();
+    let mut ends = change(&mut lines);
+    SLAVE_LINES.store(lines.bits(), Ordering::Relaxed);
+    if lines.mask() != mask {
+        write8(SLAVE + 1, lines.mask());
+    }
+    while ends != 0 {
+        write8(SLAVE, SPECIFIC_EOI | ends.trailing_zeros() as u8);
+        ends &= ends - 1;
+    }
 }
