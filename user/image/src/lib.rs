@@ -137,8 +137,8 @@ pub struct Load {
     pub file_bytes: u32,
     /// Bytes to map; what is beyond `file_bytes` is zero.
     pub memory_bytes: u32,
-    /// Whether the component may write it; a part that it may not write is
-    /// mapped straight from the boot image when it needs no zeros.
+    /// Whether the component may write it; a part that it may not write is in
+    /// memory once for all components that have it.
     pub writable: bool,
 }
 

@@ -256,7 +256,7 @@ pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], in
     running.thread.set_priority(u32::from(component.priority), u32::from(component.max_priority))?;
     let memory = running.memory.as_ref().ok_or(Error::BadState)?.memory;
     let mut filler = Filler::new(resources, space, memory);
-    filler.load(component)?;
+    filler.load(component, resources)?;
     give(system, all, index, space)?;
     let (grants, pci) = grant(system, resources.watchdog, space, all, index)?;
     let running = all.get_mut(index).ok_or(Error::BadArgument)?;

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Filling a component's memory: its image, heap, stack and start block.
 //!
-//! All of it is one piece of RAM, in that order; behind the image comes memory that the description
-//! puts there. The root server maps a part, fills it, takes the mapping away and maps the part where
+//! All that the component may write is one piece of RAM, in that order; behind the image comes memory that the
+//! description puts there. The root server maps a part, fills it, takes the mapping away and maps the part where
 //! the component wants it: the image's last part and what lies behind it as one, so that they can
 //! share a large page.
+//!
+//! What no component may write of an image, its text, is in memory once, whoever has it: two Linux servers
+//! execute the same code, which is in the processor's cache once. It is a copy, as its place in the boot image has room for no large page.
 
 use crate::IMAGE;
 use crate::resources::Resources;
 use image::layout::GRANTS;
-use image::{Component, Start};
+use image::{Component, Load, Start};
 use macadamia::alloc::vec::Vec;
 use macadamia::{Error, Memory, Result, Rights, Space, map, start};
 
@@ -26,12 +29,12 @@ const fn pages(bytes: u32) -> u32 {
     bytes.next_multiple_of(PAGE)
 }
 
-/// Bytes of RAM of a component's image.
+/// Bytes of RAM of a component's image, without its text.
 ///
 /// # Errors
 /// `BadArgument` if no machine has that much.
 pub fn image_bytes(component: &Component) -> Result<u32> {
-    let all = component.loads.iter().map(|load| pages(load.memory_bytes));
+    let all = component.loads.iter().filter(|load| load.writable).map(|load| pages(load.memory_bytes));
     all.into_iter().try_fold(0u32, u32::checked_add).ok_or(Error::BadArgument)
 }
 
@@ -50,6 +53,32 @@ pub fn stack_end(component: &Component) -> Result<u32> {
 /// `BadArgument` if no machine has that much.
 pub fn bytes(component: &Component) -> Result<u32> {
     stack_end(component)?.checked_add(BLOCK_BYTES).ok_or(Error::BadArgument)
+}
+
+/// The memory of a text. It is filled when the first component is loaded that has it.
+fn text(resources: &mut Resources, part: &Load) -> Result<Memory> {
+    let is_it = |known: &Load| known.offset == part.offset && known.memory_bytes == part.memory_bytes;
+    if let Some((_, piece)) = resources.texts.iter().find(|(known, _)| is_it(known)) {
+        return Ok(piece.memory);
+    }
+    let bytes = pages(part.memory_bytes);
+    let piece = resources.ram(bytes)?;
+    let memory = piece.memory;
+    fill(resources.space, (memory, 0), bytes, contents(part))?;
+    resources.texts.push((part.clone(), piece));
+    Ok(memory)
+}
+
+/// What the boot image has of a part.
+fn contents(part: &Load) -> &'static [u8] {
+    start::bytes(IMAGE + part.offset, part.file_bytes)
+}
+
+/// Fills a part of a Memory, which nobody has mapped, with a copy of `with` and zeros.
+fn fill(own: Space, (memory, offset): (Memory, u32), bytes: u32, with: &[u8]) -> Result<()> {
+    map::map(own, FILL, memory, offset, bytes, RW)?;
+    start::fill(FILL, bytes, with);
+    map::unmap(own, FILL, bytes)
 }
 
 /// A component's memory while it is filled.
@@ -71,22 +100,23 @@ impl Filler {
         if bytes == 0 {
             return Ok(());
         }
-        map::map(self.own, FILL, self.memory, self.offset, bytes, RW)?;
-        start::fill(FILL, bytes, contents);
-        map::unmap(self.own, FILL, bytes)?;
+        fill(self.own, (self.memory, self.offset), bytes, contents)?;
         map::map(self.space, address, self.memory, self.offset, bytes + more, rights)?;
         self.offset += bytes + more;
         Ok(())
     }
 
     /// The image, and cleared heap and stack.
-    pub fn load(&mut self, component: &Component) -> Result<()> {
+    pub fn load(&mut self, component: &Component, resources: &mut Resources) -> Result<()> {
         let (end, places) = (component.image_end(), component.places());
         for part in &component.loads {
-            let rights = if part.writable { Rights::RWX } else { Rights::READ.union(Rights::EXECUTE) };
             let bytes = pages(part.memory_bytes);
-            let more = if part.address + bytes == end { component.behind_image() } else { 0 };
-            self.put(part.address, (bytes, more), start::bytes(IMAGE + part.offset, part.file_bytes), rights)?;
+            if part.writable {
+                let more = if part.address + bytes == end { component.behind_image() } else { 0 };
+                self.put(part.address, (bytes, more), contents(part), Rights::RWX)?;
+            } else {
+                map::map(self.space, part.address, text(resources, part)?, 0, bytes, Rights::READ.union(Rights::EXECUTE))?;
+            }
         }
         self.put(places.heap, (component.heap, 0), &[], RW)?;
         self.put(places.stack_end - component.stack, (component.stack, 0), &[], RW)

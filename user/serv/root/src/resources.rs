@@ -4,6 +4,7 @@
 use crate::board;
 use abi::boot::{Info, RAM_RANGES, slot};
 use abi::{PAGE_SIZE, TABLE_SPAN};
+use image::Load;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{delete, identify};
 use macadamia::{Error, Memory, Quota, Result, Space, Thread};
@@ -63,6 +64,8 @@ pub struct Resources {
     free_lines: Vec<u32>,
     /// The homes of groups, by their index in the description; none where the kernel has no small spaces.
     pub homes: Vec<Space>,
+    /// What no component may write of an image, once for all that have it: what it is, and where.
+    pub texts: Vec<(Load, Piece)>,
     /// Where signs of life go, if a component gives any.
     pub watchdog: Option<Thread>,
 }
@@ -87,6 +90,7 @@ impl Resources {
             slots: info.slots,
             free_slots: Vec::new(),
             homes: Vec::new(),
+            texts: Vec::new(),
             watchdog: None,
             free_ram,
             ram: info.ram.map(|at| at.0),
