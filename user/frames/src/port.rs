@@ -97,7 +97,8 @@ impl Frame {
 
     /// How many slots it takes.
     pub const fn parts(&self) -> u32 {
-        self.bytes().div_ceil(MOST_BYTES)
+        // Nearly all: a division takes longer than a look.
+        if self.bytes() <= MOST_BYTES { 1 } else { self.bytes().div_ceil(MOST_BYTES) }
     }
 
     /// Whether only who takes large frames may have it.

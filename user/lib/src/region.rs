@@ -71,7 +71,7 @@ impl Region {
     // Each access of a ring comes here.
     #[inline(always)]
     fn part(&self, offset: u32, bytes: u32) -> *mut u32 {
-        let is_inside = offset.is_multiple_of(4) && offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
+        let is_inside = offset.is_multiple_of(4) && self.bytes.checked_sub(bytes).is_some_and(|last| offset <= last);
         assert!(is_inside, "words at {offset:#x} of shared memory of {:#x}", self.bytes);
         (self.address + offset as Word) as *mut u32
     }
