@@ -28,7 +28,27 @@
 /* With fewer slots frames have one. */
 #define FEWEST_FOR_LARGE	(4 * L4_NET_MOST_PARTS)
 
+/*
+ * Data between programs of two Linuxes is in five places: each program's, the sender's buffers, and slots of either side.  If a
+ * frame is at most an eighth of the cache, all of them are in it, beside the code of all parts.
+ */
+#define PARTS_OF_CACHE	8
+/* Caches that somebody says that there are, in KiB. */
+#define LARGEST_CACHE	(1 << 20)
+
 struct l4_net l4_net;
+
+/* "l4_net_cache=KIB" says how large the processor's largest cache is, if it is small. */
+static int __init cache_setup(char *text)
+{
+	unsigned int kib;
+
+	if (kstrtouint(text, 0, &kib) || kib > LARGEST_CACHE)
+		return 0;
+	l4_net.cache = kib << 10;
+	return 1;
+}
+__setup("l4_net_cache=", cache_setup);
 
 void l4_net_idle(void)
 {
@@ -338,6 +358,8 @@ static int __init net_init(void)
 	/* Another client may take large frames.  Others get segments, which are cut here. */
 	if (l4_net.slots >= FEWEST_FOR_LARGE) {
 		netif_set_tso_max_segs(dev, MOST_SEGMENTS);
+		if (l4_net.cache)
+			netif_set_tso_max_size(dev, l4_net.cache / PARTS_OF_CACHE + L4_NET_MOST_BYTES);
 		dev->features |= NETIF_F_TSO | NETIF_F_TSO6 | NETIF_F_TSO_ECN;
 		dev->hw_features |= NETIF_F_TSO | NETIF_F_TSO6 | NETIF_F_TSO_ECN;
 	}

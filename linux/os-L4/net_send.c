@@ -4,6 +4,7 @@
 #include <linux/ip.h>
 #include <linux/kernel.h>
 #include <linux/netdevice.h>
+#include <linux/sched/clock.h>
 #include <linux/string.h>
 #include <linux/tcp.h>
 #include <linux/uio.h>
@@ -19,6 +20,10 @@
  * what is sent.
  */
 #define PORTION		12
+/* A client that was given way to and took longer than this, in nanoseconds, did not only read: it computes. */
+#define READERS_TIME	NSEC_PER_MSEC
+/* For so many times as long as it took we do not give way again. */
+#define BUSY_FACTOR	50
 /* As many clients as a switch has. */
 #define MOST_NEIGHBOURS	20
 
@@ -100,6 +105,22 @@ static void show(void)
 static bool is_portion(void)
 {
 	return l4_net.out.filled_index - l4_net.shown >= PORTION;
+}
+
+/*
+ * Lets another client of the switch read what it was sent before we send more, if the cache is so small that it would not have it
+ * later.  Whoever computes meanwhile is waited for now and then only.
+ */
+static void give_way(void)
+{
+	u64 now = local_clock(), took;
+
+	if (!l4_net.cache || now < l4_net.busy_until)
+		return;
+	l4_call(L4_OP_YIELD, 0, 0, 0, 0);
+	took = local_clock() - now;
+	if (took > READERS_TIME)
+		l4_net.busy_until = now + took * BUSY_FACTOR;
 }
 
 /* Says that the frame in a slot is sent as it is. */
@@ -204,14 +225,14 @@ static bool send_plain(const struct sk_buff *skb)
 netdev_tx_t l4_net_start_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	int free = l4_net.attached ? l4_net_room() : 0;
+	bool large = skb_is_gso(skb) && takes_large(skb), full;
 	u32 frames = 0, headers = 0;
-	bool full;
 
 	if (free < 0)
 		l4_net_ring_is_broken();
 	if (!skb_is_gso(skb))
 		frames = free > 0 && send_plain(skb);
-	else if (takes_large(skb))
+	else if (large)
 		frames = send_large(skb, free);
 	else
 		frames = send_segments(skb, free, &headers);
@@ -233,5 +254,7 @@ netdev_tx_t l4_net_start_xmit(struct sk_buff *skb, struct net_device *dev)
 		show();
 	if (full)
 		l4_net_wake_sender();
+	if (large && frames && l4_net.shown == l4_net.out.filled_index)
+		give_way();
 	return NETDEV_TX_OK;
 }
