@@ -130,7 +130,7 @@ mod tests {
         assert!(find(&description, "none").grants().is_empty());
 
         let nic = find(&description, "nic");
-        assert_eq!((*nic.priority.get_ref(), nic.service), (145, true));
+        assert_eq!((*nic.priority.get_ref(), nic.service), (140, true));
         assert_eq!(peers(&nic.calls), [("switch", "switch", 1)]);
         assert_eq!(peers(&nic.notifies), [("nic", "interrupt", 1), ("switch", "switch-bell", 1)]);
         assert_eq!(shares(nic), [("network-card", "network", true, true), ("network-queue", "queue", true, true)]);

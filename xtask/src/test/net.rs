@@ -32,7 +32,8 @@ pub const ALL: &[Test] = &[
     ("linux.net.flood", flood),
     ("linux.chaos", chaos),
     ("linux.net.two", two),
-    ("linux.net.routed", routed),
+    ("linux.net.routed", || routed("systems/two-linuxes.toml", "", LARGEST)),
+    ("linux.net.cache", || routed("bench/systems/two-linuxes-256k.toml", "while :; do :; done\n", LARGEST_IN_CACHE)),
     ("linux.debian.two", two_debians),
 ];
 
@@ -274,13 +275,17 @@ const ROUTER: &str = "until ifconfig eth0:1 10.0.2.77 netmask 255.255.255.0; do 
                       for of in all eth0; do echo 0 > /proc/sys/net/ipv4/conf/$of/send_redirects; done\n\
                       echo 1 > /proc/sys/net/ipv4/ip_forward\n";
 
-/// A Linux sends to the outside by way of another one: that cuts the large frames which it is given into segments, and reads their bytes
-/// where the switch has put them.
-fn routed() -> Result<()> {
+/// The payload of the largest frame between two Linuxes, about; and with `l4_net_cache=256`: an eighth of that and a segment.
+const LARGEST: u32 = 66_528;
+const LARGEST_IN_CACHE: u32 = (32 << 10) + 1_460;
+
+/// A Linux of a system sends to the outside by way of another one, which has also something else to do: that cuts the large frames which
+/// it is given into segments, and reads their bytes where the switch has put them. No frame has more than `largest` bytes of payload.
+fn routed(system: &str, other_work: &str, largest: u32) -> Result<()> {
     /// As many as there are if each has a segment of TCP.
     const FRAMES: u32 = BYTES as u32 / 1_460;
     let server = Server::start()?;
-    let inserts = vec![guest::beside("/bin/sh /etc/router")?, insert("/etc/router", ROUTER.into())];
+    let inserts = vec![guest::beside("/bin/sh /etc/router")?, insert("/etc/router", format!("{ROUTER}{other_work}").into_bytes())];
     let command = format!(
         "until ping -c 1 -W 1 -q 10.0.2.77 > /dev/null; do :; done; wget -q -O /tmp/data {}; ip route add 10.0.2.2 via 10.0.2.77; \
          sent() {{ cat /sys/class/net/eth0/statistics/tx_packets; }}; before=$(sent); \
@@ -289,12 +294,13 @@ fn routed() -> Result<()> {
         server.url(&BYTES.to_string()),
         server.port
     );
-    let text = Guest { system: "systems/two-linuxes.toml", inserts, ..guest() }.succeed(&command)?.text();
+    let text = Guest { system, inserts, ..guest() }.succeed(&command)?.text();
     let (sum, frames) = text.trim_end().split_once('\n').with_context(|| format!("Linux says {text:?}"))?;
     ensure!(sum == checksum(&bytes(BYTES)), "{sum} is not what was sent");
     let frames: u32 = frames.parse().with_context(|| format!("Linux says {text:?}"))?;
     println!("# {frames} frames to the router");
     ensure!(frames < FRAMES, "{frames} frames: none was large");
+    ensure!(frames >= BYTES as u32 / largest, "{frames} frames: some are larger than {largest} bytes");
     Ok(())
 }
 
