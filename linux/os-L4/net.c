@@ -359,7 +359,8 @@ static int __init net_init(void)
 	if (l4_net.slots >= FEWEST_FOR_LARGE) {
 		netif_set_tso_max_segs(dev, MOST_SEGMENTS);
 		if (l4_net.cache)
-			netif_set_tso_max_size(dev, l4_net.cache / PARTS_OF_CACHE + L4_NET_MOST_BYTES);
+			netif_set_tso_max_size(dev, min_t(u32, l4_net.cache / PARTS_OF_CACHE + L4_NET_MOST_BYTES,
+							  TSO_LEGACY_MAX_SIZE));
 		dev->features |= NETIF_F_TSO | NETIF_F_TSO6 | NETIF_F_TSO_ECN;
 		dev->hw_features |= NETIF_F_TSO | NETIF_F_TSO6 | NETIF_F_TSO_ECN;
 	}
