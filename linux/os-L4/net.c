@@ -30,9 +30,9 @@
 
 /*
  * Data between programs of two Linuxes is in five places: each program's, the sender's buffers, and slots of either side.  If a
- * frame is at most an eighth of the cache, all of them are in it, beside the code of all parts.
+ * frame is at most a twelfth of the cache, all of them are in it, beside the code of all parts.
  */
-#define PARTS_OF_CACHE	8
+#define PARTS_OF_CACHE	12
 /* Caches that somebody says that there are, in KiB. */
 #define LARGEST_CACHE	(1 << 20)
 

@@ -275,9 +275,9 @@ const ROUTER: &str = "until ifconfig eth0:1 10.0.2.77 netmask 255.255.255.0; do 
                       for of in all eth0; do echo 0 > /proc/sys/net/ipv4/conf/$of/send_redirects; done\n\
                       echo 1 > /proc/sys/net/ipv4/ip_forward\n";
 
-/// The payload of the largest frame between two Linuxes, about; and with `l4_net_cache=256`: an eighth of that and a segment.
+/// The payload of the largest frame between two Linuxes, about; and with `l4_net_cache=256`: a twelfth of that and a segment.
 const LARGEST: u32 = 66_528;
-const LARGEST_IN_CACHE: u32 = (32 << 10) + 1_460;
+const LARGEST_IN_CACHE: u32 = (256 << 10) / 12 + 1_460;
 
 /// A Linux of a system sends to the outside by way of another one, which has also something else to do: that cuts the large frames which
 /// it is given into segments, and reads their bytes where the switch has put them. No frame has more than `largest` bytes of payload.
