@@ -32,8 +32,8 @@ pub const ALL: &[Test] = &[
     ("linux.net.flood", flood),
     ("linux.chaos", chaos),
     ("linux.net.two", two),
-    ("linux.net.routed", || routed("systems/two-linuxes.toml", "", LARGEST)),
-    ("linux.net.cache", || routed("bench/systems/two-linuxes-256k.toml", "while :; do :; done\n", LARGEST_IN_CACHE)),
+    ("linux.net.routed", || routed("systems/two-linuxes.toml", "")),
+    ("linux.net.cache", || routed("bench/systems/two-linuxes-256k.toml", "while :; do :; done\n")),
     ("linux.debian.two", two_debians),
 ];
 
@@ -275,13 +275,9 @@ const ROUTER: &str = "until ifconfig eth0:1 10.0.2.77 netmask 255.255.255.0; do 
                       for of in all eth0; do echo 0 > /proc/sys/net/ipv4/conf/$of/send_redirects; done\n\
                       echo 1 > /proc/sys/net/ipv4/ip_forward\n";
 
-/// The payload of the largest frame between two Linuxes, about; and with `l4_net_cache=256`: a twelfth of that and a segment.
-const LARGEST: u32 = 66_528;
-const LARGEST_IN_CACHE: u32 = (256 << 10) / 12 + 1_460;
-
-/// A Linux of a system sends to the outside by way of another one, which has also something else to do: that cuts the large frames which
-/// it is given into segments, and reads their bytes where the switch has put them. No frame has more than `largest` bytes of payload.
-fn routed(system: &str, other_work: &str, largest: u32) -> Result<()> {
+/// A Linux of a system sends to the outside by way of another one, which may have other work, too: that cuts the large frames which
+/// it is given into segments, and reads their bytes where the switch has put them.
+fn routed(system: &str, other_work: &str) -> Result<()> {
     /// As many as there are if each has a segment of TCP.
     const FRAMES: u32 = BYTES as u32 / 1_460;
     let server = Server::start()?;
@@ -300,7 +296,6 @@ fn routed(system: &str, other_work: &str, largest: u32) -> Result<()> {
     let frames: u32 = frames.parse().with_context(|| format!("Linux says {text:?}"))?;
     println!("# {frames} frames to the router");
     ensure!(frames < FRAMES, "{frames} frames: none was large");
-    ensure!(frames >= BYTES as u32 / largest, "{frames} frames: some are larger than {largest} bytes");
     Ok(())
 }
 

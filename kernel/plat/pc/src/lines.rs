@@ -5,6 +5,14 @@
 //! acknowledges it needs one access to a port, where ending, masking and unmasking it are three. But what is in service keeps the lines
 //! behind it quiet, too (those with a higher number). So a line is *held* in service only while no line behind it is let through.
 
+/// What is done to the controller.
+pub trait Controller {
+    /// Sets its mask: lines whose bits are set are quiet.
+    fn set_mask(&mut self, mask: u8);
+    /// Ends the interrupt of a line, which is in service.
+    fn end(&mut self, line: u32);
+}
+
 /// What is known of the controller's eight lines: a bit each.
 #[derive(Clone, Copy, Debug)]
 pub struct Lines {
@@ -28,7 +36,7 @@ impl Lines {
         (self.held as u16) << 8 | self.masked as u16
     }
 
-    /// What the controller's mask must be.
+    /// The controller's mask.
     pub const fn mask(self) -> u8 {
         self.masked & !self.held
     }
@@ -38,29 +46,35 @@ impl Lines {
         self.held & bit(line) != 0
     }
 
-    /// The processor has taken a line, which is in service. It is quiet then, until it is [set](Self::set) to be let through.
-    /// True: its interrupt must be ended, as soon as the controller has the [mask](Self::mask).
-    pub fn take(&mut self, line: u32) -> bool {
-        let behind = !(bit(line) | before(line));
+    /// The processor has taken a line, which is in service. It is quiet from then on, until it is [set](Self::set) to be let through.
+    pub fn take(&mut self, line: u32, controller: &mut impl Controller) {
+        let (mask, behind) = (self.mask(), !(bit(line) | before(line)));
         self.masked |= bit(line);
         let ends = behind & !self.masked != 0;
         if !ends {
             self.held |= bit(line);
         }
-        ends
+        self.tell(mask, if ends { bit(line) } else { 0 }, controller);
     }
 
-    /// Lets a line through, or not. The interrupts to be ended, a bit for each line, as soon as the controller has the
-    /// [mask](Self::mask): the line's own, and those that would keep it quiet.
-    pub fn set(&mut self, line: u32, enabled: bool) -> u8 {
-        if !enabled {
-            self.masked |= bit(line);
-            return 0;
-        }
-        self.masked &= !bit(line);
-        let ends = self.held & (bit(line) | before(line));
+    /// Lets a line through, or not. If so, its own interrupt ends, and those that would keep it quiet.
+    pub fn set(&mut self, line: u32, enabled: bool, controller: &mut impl Controller) {
+        let mask = self.mask();
+        let ends = if enabled { self.held & (bit(line) | before(line)) } else { 0 };
+        self.masked = if enabled { self.masked & !bit(line) } else { self.masked | bit(line) };
         self.held &= !ends;
-        ends
+        self.tell(mask, ends, controller);
+    }
+
+    /// Tells the controller, whose mask was another one, maybe, and which is to end these lines: those are masked before.
+    fn tell(self, mask: u8, mut ends: u8, controller: &mut impl Controller) {
+        if self.mask() != mask {
+            controller.set_mask(self.mask());
+        }
+        while ends != 0 {
+            controller.end(ends.trailing_zeros());
+            ends &= ends - 1;
+        }
     }
 }
 
@@ -75,18 +89,23 @@ const fn before(line: u32) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::Lines;
+    use super::{Controller, Lines};
     use proptest::prelude::*;
 
     /// An 8259A, as far as its manual says what the kernel uses of it.
-    #[derive(Default)]
-    struct Controller {
+    struct Naive {
         requested: u8,
         in_service: u8,
         mask: u8,
+        /// To its ports.
+        accesses: u32,
     }
 
-    impl Controller {
+    impl Naive {
+        fn new() -> Self {
+            Self { requested: 0, in_service: 0, mask: Lines::MASKED.mask(), accesses: 0 }
+        }
+
         /// The line it would give the processor now.
         fn asks(&self) -> Option<u32> {
             let first = (self.requested & !self.mask).trailing_zeros();
@@ -99,80 +118,57 @@ mod tests {
         }
     }
 
-    /// The kernel's side, as `pic` has it; `accesses` counts those to ports.
-    struct Kernel {
-        controller: Controller,
-        lines: Lines,
-        accesses: u32,
-    }
-
-    impl Kernel {
-        fn new() -> Self {
-            let controller = Controller { mask: Lines::MASKED.mask(), ..Default::default() };
-            Self { controller, lines: Lines::MASKED, accesses: 0 }
+    impl Controller for Naive {
+        fn set_mask(&mut self, mask: u8) {
+            self.mask = mask;
+            self.accesses += 1;
         }
 
-        fn tell(&mut self, mut ends: u8) {
-            if self.controller.mask != self.lines.mask() {
-                self.controller.mask = self.lines.mask();
-                self.accesses += 1;
-            }
-            while ends != 0 {
-                self.accesses += 1;
-                self.controller.in_service &= !(1 << ends.trailing_zeros());
-                ends &= ends - 1;
-            }
-        }
-
-        fn take(&mut self, line: u32) {
-            self.controller.acknowledge(line);
-            let ends = self.lines.take(line);
-            self.tell(u8::from(ends) << line);
-        }
-
-        fn set(&mut self, line: u32, enabled: bool) {
-            let ends = self.lines.set(line, enabled);
-            self.tell(ends);
+        fn end(&mut self, line: u32) {
+            self.in_service &= !(1 << line);
+            self.accesses += 1;
         }
     }
 
     #[test]
     fn one_access_for_an_interrupt_with_nobody_behind() {
-        let mut kernel = Kernel::new();
-        kernel.set(3, true);
-        kernel.set(2, true);
-        kernel.accesses = 0;
+        let (mut controller, mut lines) = (Naive::new(), Lines::MASKED);
+        lines.set(3, true, &mut controller);
+        lines.set(2, true, &mut controller);
+        controller.accesses = 0;
         for _ in 0..10 {
-            kernel.controller.requested |= 1 << 3;
-            assert_eq!(kernel.controller.asks(), Some(3));
-            kernel.take(3);
-            kernel.set(3, false);
-            kernel.set(3, true);
+            controller.requested |= 1 << 3;
+            assert_eq!(controller.asks(), Some(3));
+            controller.acknowledge(3);
+            lines.take(3, &mut controller);
+            lines.set(3, false, &mut controller);
+            lines.set(3, true, &mut controller);
         }
-        assert_eq!(kernel.accesses, 10);
+        assert_eq!(controller.accesses, 10);
     }
 
     proptest! {
         /// The controller asks for exactly the lines that the kernel lets through, in their order.
         #[test]
         fn what_is_let_through_comes_and_nothing_else(events in prop::collection::vec((0u32..3, 0u32..8, any::<bool>()), 1..200)) {
-            let (mut kernel, mut let_through) = (Kernel::new(), 0u8);
+            let (mut controller, mut lines, mut let_through) = (Naive::new(), Lines::MASKED, 0u8);
             for (kind, line, enabled) in events {
                 match kind {
-                    0 => kernel.controller.requested |= 1 << line,
+                    0 => controller.requested |= 1 << line,
                     1 => {
-                        kernel.set(line, enabled);
+                        lines.set(line, enabled, &mut controller);
                         let_through = if enabled { let_through | 1 << line } else { let_through & !(1 << line) };
                     }
-                    _ => if let Some(line) = kernel.controller.asks() {
-                        kernel.take(line);
+                    _ => if let Some(line) = controller.asks() {
+                        controller.acknowledge(line);
+                        lines.take(line, &mut controller);
                         let_through &= !(1 << line);
                     },
                 }
-                let due = kernel.controller.requested & let_through;
-                prop_assert_eq!(kernel.controller.asks(), (due != 0).then(|| due.trailing_zeros()));
-                prop_assert_eq!(Lines::from_bits(kernel.lines.bits()).bits(), kernel.lines.bits());
-                prop_assert_eq!(kernel.lines.held & !kernel.controller.in_service, 0);
+                let due = controller.requested & let_through;
+                prop_assert_eq!(controller.asks(), (due != 0).then(|| due.trailing_zeros()));
+                prop_assert_eq!(Lines::from_bits(lines.bits()).bits(), lines.bits());
+                prop_assert_eq!(lines.held & !controller.in_service, 0);
             }
         }
     }

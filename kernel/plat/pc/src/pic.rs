@@ -6,7 +6,7 @@
 //! nothing. The slave cannot: if a second of its lines waits when the first one is taken, its output would stay as it is, and the master,
 //! which waits for an edge, would never ask again. So the kernel ends an interrupt of the slave, and when it does is in `lines`.
 
-use crate::lines::Lines;
+use crate::lines::{Controller, Lines};
 use core::sync::atomic::{AtomicU8, AtomicU16, Ordering};
 use pc::io::{read8, write8};
 
@@ -46,7 +46,7 @@ pub fn init() {
         write8(base + 1, wiring);
         write8(base + 1, mode);
     }
-    write8(SLAVE + 1, Lines::MASKED.mask());
+    Slave.set_mask(Lines::MASKED.mask());
     set_enabled(CASCADE, true);
 }
 
@@ -59,7 +59,7 @@ pub fn set_enabled(line: u32, enabled: bool) {
         MASTER_MASKED.store(masked, Ordering::Relaxed);
         write8(MASTER + 1, masked);
     } else {
-        tell_slave(|lines| lines.set(line - 8, enabled));
+        with_lines(|lines| lines.set(line - 8, enabled, &mut Slave));
     }
 }
 
@@ -72,7 +72,7 @@ pub fn take(line: u32) -> bool {
     if line == 15 && is_spurious() {
         return false;
     }
-    tell_slave(|lines| u8::from(lines.take(line - 8)) << (line - 8));
+    with_lines(|lines| lines.take(line - 8, &mut Slave));
     true
 }
 
@@ -85,17 +85,22 @@ fn is_spurious() -> bool {
     read8(SLAVE) & 0x80 == 0
 }
 
-/// Changes what is known of the slave's lines, and then the slave: its mask, and the interrupts that `change` ends.
-fn tell_slave(change: impl FnOnce(&mut Lines) -> u8) {
+/// Changes what is known of the slave's lines.
+fn with_lines(change: impl FnOnce(&mut Lines)) {
     let mut lines = Lines::from_bits(SLAVE_LINES.load(Ordering::Relaxed));
-    let mask = lines.mask();
-    let mut ends = change(&mut lines);
+    change(&mut lines);
     SLAVE_LINES.store(lines.bits(), Ordering::Relaxed);
-    if lines.mask() != mask {
-        write8(SLAVE + 1, lines.mask());
+}
+
+/// The second controller.
+struct Slave;
+
+impl Controller for Slave {
+    fn set_mask(&mut self, mask: u8) {
+        write8(SLAVE + 1, mask);
     }
-    while ends != 0 {
-        write8(SLAVE, SPECIFIC_EOI | ends.trailing_zeros() as u8);
-        ends &= ends - 1;
+
+    fn end(&mut self, line: u32) {
+        write8(SLAVE, SPECIFIC_EOI | line as u8);
     }
 }

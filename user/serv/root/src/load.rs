@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Filling a component's memory: its image, heap, stack and start block.
 //!
-//! All that the component may write is one piece of RAM, in that order; behind the image comes memory that the
+//! All of it but the image's text is one piece of RAM, in that order; behind the image comes memory that the
 //! description puts there. The root server maps a part, fills it, takes the mapping away and maps the part where
 //! the component wants it: the image's last part and what lies behind it as one, so that they can
 //! share a large page.
@@ -58,14 +58,13 @@ pub fn bytes(component: &Component) -> Result<u32> {
 /// The memory of a text. It is filled when the first component is loaded that has it.
 fn text(resources: &mut Resources, part: &Load) -> Result<Memory> {
     let is_it = |known: &Load| known.offset == part.offset && known.memory_bytes == part.memory_bytes;
-    if let Some((_, piece)) = resources.texts.iter().find(|(known, _)| is_it(known)) {
-        return Ok(piece.memory);
+    if let Some((_, memory)) = resources.texts.iter().find(|(known, _)| is_it(known)) {
+        return Ok(*memory);
     }
     let bytes = pages(part.memory_bytes);
-    let piece = resources.ram(bytes)?;
-    let memory = piece.memory;
+    let memory = resources.ram(bytes)?.memory;
     fill(resources.space, (memory, 0), bytes, contents(part))?;
-    resources.texts.push((part.clone(), piece));
+    resources.texts.push((part.clone(), memory));
     Ok(memory)
 }
 

@@ -64,8 +64,8 @@ pub struct Resources {
     free_lines: Vec<u32>,
     /// The homes of groups, by their index in the description; none where the kernel has no small spaces.
     pub homes: Vec<Space>,
-    /// What no component may write of an image, once for all that have it: what it is, and where.
-    pub texts: Vec<(Load, Piece)>,
+    /// What no component may write of an image, once for all that have it, for good: what it is, and where.
+    pub texts: Vec<(Load, Memory)>,
     /// Where signs of life go, if a component gives any.
     pub watchdog: Option<Thread>,
 }
