@@ -7,12 +7,30 @@
 //! are from [`FIRST_SLOT`] on. Nothing else is mapped there. A native thread has a slot in its own
 //! space, an alien in its handler's.
 
-pub use crate::arch::current::layout::{AREA_END, AREA_START, AREAS, FIRST_SLOT, FPU_OFFSET, FPU_SIZE, KIP_ADDRESS, SLOT_SIZE};
-use crate::{UserAddr, Word};
+pub use crate::arch::current::layout::{AREA_END, AREA_START, AREAS, FIRST_SLOT, FPU_OFFSET, FPU_SIZE, KIP_ADDRESS, SLOT_SIZE, SLOT_START};
+use crate::{PAGE_SIZE, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
 
+/// Bytes of a slot that are used.
+pub const SLOT_USED: u32 = FPU_OFFSET + FPU_SIZE;
+
+/// Slots in a page. None reaches into the next page.
+pub const SLOTS_A_PAGE: u32 = slots_a_page(SLOT_START, SLOT_SIZE, SLOT_USED);
+
+/// Slots in a page, of which the first one begins at `start`, each `distance` behind the last, and so many bytes of each are used.
+#[must_use]
+pub const fn slots_a_page(start: u32, distance: u32, bytes: u32) -> u32 {
+    (PAGE_SIZE as u32 - start - bytes) / distance + 1
+}
+
 /// Slots of a native space.
-pub const SLOTS: u32 = (AREA_END - FIRST_SLOT) as u32 / SLOT_SIZE;
+pub const SLOTS: u32 = (AREA_END - FIRST_SLOT) as u32 / PAGE_SIZE as u32 * SLOTS_A_PAGE;
+
+/// Where a slot is, from the first one on, in bytes.
+#[must_use]
+pub const fn slot_offset(index: u32) -> Word {
+    (index / SLOTS_A_PAGE) as Word * PAGE_SIZE + (SLOT_START + index % SLOTS_A_PAGE * SLOT_SIZE) as Word
+}
 
 /// How many threads a native space is charged as, of a kernel that can hold `max_threads` ([`Kip::max_threads`](crate::kip::Kip)).
 ///

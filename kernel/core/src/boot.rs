@@ -6,7 +6,7 @@ use crate::memory::class;
 use crate::port::{Port, Registers};
 use crate::quota::QUOTA_BYTES;
 use crate::reap::Left;
-use crate::thread::{BYTES, MAX_THREADS, Table, flag};
+use crate::thread::{BYTES, MAX_THREADS, TABLE, Table, flag};
 use crate::{Charge, Header, Irq, Kernel, Memory, PAGE, Quota, Result, Scheduler, Space};
 use abi::boot::{Info, MAX_IRQS, RAM_RANGES, ROOT_SLOTS, slot};
 use abi::kip::Kip;
@@ -57,7 +57,7 @@ pub struct Machine<'a> {
 pub const fn thread_table(pool_bytes: u32) -> (u32, u32) {
     let count = (pool_bytes / 8192).next_power_of_two();
     let count = if count > MAX_THREADS { MAX_THREADS } else { count };
-    (count, (count * (BYTES + ALARM_BYTES)).next_multiple_of(PAGE))
+    (count, (TABLE - pool::BASE + count * (BYTES + ALARM_BYTES)).next_multiple_of(PAGE))
 }
 
 impl<P: Port> Kernel<P> {
@@ -71,8 +71,8 @@ impl<P: Port> Kernel<P> {
             assert!(abi::USER_END.is_multiple_of(highest), "users' addresses end with an entry of the highest table")
         };
         let (count, _) = thread_table(pool.bytes());
-        let threads = Table { start: pool::BASE, count, free: Link::NULL };
-        let alarms = Alarms::new(pool::BASE + count * BYTES);
+        let threads = Table { start: TABLE, count, free: Link::NULL };
+        let alarms = Alarms::new(TABLE + count * BYTES);
         let (sched, irqs) = (Scheduler::default(), P::Irqs::zeroed());
         let mut kernel = Self {
             pool,

@@ -12,7 +12,6 @@
 
 use crate::memory::class;
 use crate::port::Port;
-use crate::utcb::{NO_SLOTS, SLOT_MAP_WORDS};
 use crate::{Kernel, Memory, NOTHING, Owner, Result, Space};
 use abi::{Error, Kind, Rights, TABLE_SPAN, UserAddr, Word};
 use mmu::Format;
@@ -83,7 +82,6 @@ impl<P: Port> Kernel<P> {
             && region.attached.is_null()
             && segments.is_null()
             && window == UserAddr::default();
-        let has_no_threads = |(index, bits): (usize, &u32)| *bits == if index + 1 == SLOT_MAP_WORDS { NO_SLOTS } else { 0 };
-        is_bare && utcb_map.get().is_some_and(|map| self.pool[map].0.iter().enumerate().all(has_no_threads))
+        is_bare && utcb_map.get().is_some_and(|map| self.pool[map].0.iter().all(|bits| *bits == 0))
     }
 }

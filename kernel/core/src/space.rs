@@ -3,7 +3,6 @@
 
 use crate::port::Port;
 use crate::tables::TABLE_BYTES;
-use crate::utcb::NO_SLOTS;
 use crate::work::Work;
 use crate::{ALIGN, Attachment, Charge, Kernel, Outcome, Quota, Region, Result, Slot, SlotMap, Thread};
 use abi::syscall::MAX_SLOTS;
@@ -155,9 +154,6 @@ impl<P: Port> Kernel<P> {
         }
         let map: Ref<SlotMap> = Ref::new(self.allocate(quota, size_of::<SlotMap>() as u32)?);
         self.pool[made].utcb_map = map.link();
-        if let Some(last) = self.pool[map].0.last_mut() {
-            *last = NO_SLOTS;
-        }
         let threads = self.threads_a_space();
         self.charge(quota, threads)?;
         let area = self.port.area(&mut self.pool, made, place).inspect_err(|_| self.uncharge(quota.link(), threads))?;

@@ -23,6 +23,10 @@ use pool::{Link, Object, Ref};
 
 /// Bytes of a Thread, and distance between two.
 pub const BYTES: u32 = 128 * size_of::<Word>() as u32;
+/// Where the table begins. Page directories, pages of pipes and what else begins with a page share the first sets of a virtual cache, and
+/// every other Thread would be in them, as a set of 32 lines is found by the lower ten bits of an address: so threads begin a few sets
+/// later.
+pub const TABLE: u32 = pool::BASE + 256;
 /// Distance from a Thread's start to where a reference points.
 pub const ANCHOR: u32 = size_of::<Context>() as u32;
 /// Most threads: a power of two.

@@ -3,26 +3,30 @@
 
 use crate::port::Port;
 use crate::{Kernel, Owner, PAGE, Result, Space, Thread};
-use abi::utcb::{SLOT_SIZE, SLOTS, Utcb};
+use abi::utcb::{SLOT_SIZE, SLOT_START, SLOT_USED, SLOTS, SLOTS_A_PAGE, Utcb, slot_offset};
 use abi::{Error, PAGE_SIZE, Rights, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
 use core::mem::offset_of;
 use mmu::Format;
 use pool::{Object, Ref};
 
-/// Which UTCB slots of a space are taken, a bit each.
+/// Which UTCB slots of a space are taken, a bit each: [`SLOTS_A_WORD`] in a word.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 pub struct SlotMap(pub [u32; SLOT_MAP_WORDS]);
 impl Object for SlotMap {}
 
 /// Words of a [`SlotMap`].
-pub const SLOT_MAP_WORDS: usize = SLOTS.div_ceil(32) as usize;
+pub const SLOT_MAP_WORDS: usize = SLOTS.div_ceil(SLOTS_A_WORD) as usize;
 
-/// Bits of its last word that are no slots.
-pub(crate) const NO_SLOTS: u32 = u32::MAX.unbounded_shl(SLOTS - 32 * (SLOT_MAP_WORDS as u32 - 1));
+/// Slots of a word of a [`SlotMap`]: those of whole pages.
+pub const SLOTS_A_WORD: u32 = u32::BITS / SLOTS_A_PAGE * SLOTS_A_PAGE;
 
-const SLOTS_A_PAGE: u32 = PAGE / SLOT_SIZE;
+/// A word of a [`SlotMap`] of which all slots are taken.
+const fn full(word: usize) -> u32 {
+    let left = SLOTS - word as u32 * SLOTS_A_WORD;
+    u32::MAX >> (u32::BITS - if left < SLOTS_A_WORD { left } else { SLOTS_A_WORD })
+}
 
 impl<P: Port> Kernel<P> {
     /// 32 bits of a thread's UTCB.
@@ -48,9 +52,9 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn take_utcb_slot(&mut self, home: Ref<Space>) -> Result<(UserAddr, u32)> {
         let map = self.pool[home].utcb_map.get().ok_or(Error::BadArgument)?;
         let words = &self.pool[map].0;
-        let (word, bits) = words.iter().enumerate().find(|(_, bits)| **bits != u32::MAX).ok_or(Error::PoolExhausted)?;
-        let index = word as u32 * 32 + (!*bits).trailing_zeros();
-        let address = self.pool[home].first_slot + (index * SLOT_SIZE) as Word;
+        let (word, bits) = words.iter().enumerate().find(|(word, bits)| **bits != full(*word)).ok_or(Error::PoolExhausted)?;
+        let bit = bits.trailing_ones();
+        let address = self.pool[home].first_slot + slot_offset(word as u32 * SLOTS_A_WORD + bit);
         let page_at = address.align_down(PAGE_SIZE);
         let page = match self.area_page(home, page_at) {
             Some(page) => page,
@@ -58,10 +62,10 @@ impl<P: Port> Kernel<P> {
         };
         let page = self.port.utcb_page(page, page_at);
         if let Some(bits) = self.pool[map].0.get_mut(word) {
-            *bits |= 1 << (index % 32);
+            *bits |= 1 << bit;
         }
         let utcb = page + (address - page_at) as u32;
-        self.pool.bytes_mut(utcb, SLOT_SIZE).fill(0);
+        self.pool.bytes_mut(utcb, SLOT_USED).fill(0);
         Ok((address, utcb))
     }
 
@@ -86,11 +90,12 @@ impl<P: Port> Kernel<P> {
         let Thread { home, utcb_address: address, .. } = self.pool[thread];
         let Some(home) = home.get() else { return };
         let Some(map) = self.pool[home].utcb_map.get() else { return };
-        let index = (address - self.pool[home].first_slot) as u32 / SLOT_SIZE;
-        let Some(bits) = self.pool[map].0.get_mut((index / 32) as usize) else { return };
-        *bits &= !(1 << (index % 32));
-        let page_bits = ((1 << SLOTS_A_PAGE) - 1) << (index % 32 / SLOTS_A_PAGE * SLOTS_A_PAGE);
-        if *bits & page_bits == 0 {
+        let offset = (address - self.pool[home].first_slot) as u32;
+        let first = offset / PAGE * SLOTS_A_PAGE;
+        let Some(bits) = self.pool[map].0.get_mut((first / SLOTS_A_WORD) as usize) else { return };
+        let of_page = first % SLOTS_A_WORD;
+        *bits &= !(1 << (of_page + (offset % PAGE - SLOT_START) / SLOT_SIZE));
+        if *bits >> of_page & ((1 << SLOTS_A_PAGE) - 1) == 0 {
             let (quota, address) = (self.pool[home].region.header.quota, address.align_down(PAGE_SIZE));
             if let Some(page) = self.area_page(home, address) {
                 self.clear_leaf(home, address);

@@ -3,7 +3,7 @@
 
 use crate::object::yield_now;
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SELF, SHARED, SPACE, Why, bytes, check, fails, fill, good};
-use abi::utcb::{AREA_END, AREA_START, FIRST_SLOT, SLOT_SIZE};
+use abi::utcb::{AREA_END, AREA_START, FIRST_SLOT, SLOT_SIZE, SLOT_START};
 use abi::{Op, Rights, TABLE_SPAN, USER_END};
 use core::sync::atomic::{AtomicU32, Ordering};
 use macadamia::cap::{copy, delete, identify};
@@ -78,7 +78,8 @@ fn finds_its_argument(bed: &mut Bed) -> Result<(), Why> {
     let at = UTCB.load(Ordering::Relaxed);
     // Behind the first slot of a space, which may have a piece of the area of its own.
     let own = (utcb::address() - FIRST_SLOT) / (AREA_END - AREA_START) * (AREA_END - AREA_START);
-    check("its own UTCB", at != utcb::address() && at.is_multiple_of(SLOT_SIZE) && (own + FIRST_SLOT..own + AREA_END).contains(&at))
+    let is_slot = |at: u32| (own + FIRST_SLOT..own + AREA_END).contains(&at) && (at % PAGE - SLOT_START).is_multiple_of(SLOT_SIZE);
+    check("its own UTCB", at != utcb::address() && is_slot(at))
 }
 
 fn start_beyond(bed: &mut Bed) -> Result<(), Why> {

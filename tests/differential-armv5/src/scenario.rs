@@ -3,7 +3,7 @@
 
 use abi::arch::armv5::layout::SLOT_BYTES;
 use abi::frame::{self, vector as named};
-use abi::utcb::{SLOT_SIZE, Utcb};
+use abi::utcb::{SLOT_USED, Utcb};
 use abi::{Error, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag, USER_END};
 use arch_host::{boot_with, slot};
 use armv5_context::{Armv5, hw, vector, word};
@@ -303,7 +303,7 @@ impl Scenario {
             words[hw::DOMAIN] = rng.u32(3..16);
             words[hw::PID] = if rng.u32(..3) == 0 { hw::INDIFFERENT } else { rng.u32(..4) << 25 };
             let (utcb, first) = (kernel.pool[thread].utcb, offset_of!(Utcb, words) as u32);
-            kernel.pool.bytes_mut(utcb + first, SLOT_SIZE - first).iter_mut().for_each(|byte| *byte = rng.u8(..));
+            kernel.pool.bytes_mut(utcb + first, SLOT_USED - first).iter_mut().for_each(|byte| *byte = rng.u8(..));
         }
         arch_host::set_arguments::<Armv5>(&mut kernel.pool[me], [Tag::new(Op::Receive, 0, 0).0, 0, 0, 0, 0]);
         kernel.system_call();

@@ -16,8 +16,11 @@ pub const AREAS: u32 = 256;
 pub const KIP_ADDRESS: u32 = 0xD000_0000;
 /// Address of the first space's first UTCB slot.
 pub const FIRST_SLOT: u32 = AREA_START;
-/// Bytes of one UTCB slot.
-pub const SLOT_SIZE: u32 = 512;
+/// Distance between UTCB slots of a page, of which [`FPU_OFFSET`] bytes are used. The caches' sets repeat at each 1 KiB: by the two lines
+/// that are left out the slots of a page begin in seven sets, not in two.
+pub const SLOT_SIZE: u32 = 512 + 64;
+/// Where the first one is in its page: in none of the sets that what begins with a page is in.
+pub const SLOT_START: u32 = 96;
 /// Offset of the FPU state in a slot: there is no FPU.
 pub const FPU_OFFSET: u32 = 512;
 /// Bytes of the FPU state.

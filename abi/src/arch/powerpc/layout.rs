@@ -17,6 +17,8 @@ pub const KIP_ADDRESS: u32 = 0x1000;
 pub const FIRST_SLOT: u32 = 0x2000;
 /// Bytes of one UTCB slot.
 pub const SLOT_SIZE: u32 = 1024;
+/// Where the first one is in its page.
+pub const SLOT_START: u32 = 0;
 /// Offset of the FPU state in a slot.
 pub const FPU_OFFSET: u32 = 512;
 /// Bytes of the FPU state.

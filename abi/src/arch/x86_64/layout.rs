@@ -17,6 +17,8 @@ pub const KIP_ADDRESS: u64 = 0x1000;
 pub const FIRST_SLOT: u64 = 0x2000;
 /// Bytes of one UTCB slot.
 pub const SLOT_SIZE: u32 = 2048;
+/// Where the first one is in its page.
+pub const SLOT_START: u32 = 0;
 /// Offset of the FPU state in a slot.
 pub const FPU_OFFSET: u32 = 1024;
 /// Bytes of the FPU state.

@@ -18,7 +18,7 @@
 
 use crate::cache::LINE;
 use crate::directory::{DIRECTORY, Directory};
-use crate::layout::{self, POOL_BASE};
+use crate::layout;
 use crate::panic::CPU;
 use crate::shadow::COPIES;
 use crate::trap;
@@ -222,7 +222,7 @@ global_asm!(
     thread_pointer = const field!(lazy_state),
     thread_pointer_word = const layout::THREAD_POINTER,
     thread_shift = const BYTES.trailing_zeros(),
-    threads = const POOL_BASE + ANCHOR,
+    threads = const kcore::thread::TABLE + ANCHOR,
     thumb = const THUMB,
     top = const offset_of!(Cpu, top),
     undefined = const abi::frame::vector::UNDEFINED,

@@ -3,7 +3,7 @@
 
 mod common;
 
-use abi::utcb::{SLOT_SIZE, SLOTS};
+use abi::utcb::{SLOT_USED, SLOTS, SLOTS_A_PAGE, slot_offset};
 use abi::{Error, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Word};
 use arch_host::{ELSEWHERE, Host, boot_elsewhere};
 use common::{call, low, named, slot, succeeds};
@@ -13,9 +13,6 @@ use pool::Ref;
 const SPACE: Word = slot::FREE;
 const SEGMENT: Word = slot::FREE + 1;
 const FIRST: Word = slot::FREE + 2;
-/// Bytes of a slot, and how many there are.
-const SLOT: Word = SLOT_SIZE as Word;
-const ALL: Word = SLOTS as Word;
 
 fn map(kernel: &mut Kernel<Host>, address: Word, bytes: Word) -> Word {
     common::map(kernel, MapRecord::new(MapRecord::MAP, SPACE, address, slot::RAM, 0, bytes, Rights::READ))
@@ -53,16 +50,16 @@ fn every_slot_is_a_place_of_its_own_and_can_be_had_again() {
     succeeds(&mut kernel, Op::Delete, [FIRST, 0, 0, 0]);
     let before = succeeds(&mut kernel, Op::QuotaInfo, [slot::QUOTA, 0, 0, 0]);
     let pages = 3;
-    let count = pages * PAGE_SIZE / SLOT;
+    let count = pages * SLOTS_A_PAGE as Word;
     let root = kernel.current().and_then(|me| kernel.pool[me].space.get()).expect("the root server runs");
     for turn in 0..2 {
         for i in 0..count {
             let [status, address, ..] = create_thread(&mut kernel, FIRST + i);
-            assert_eq!((status, address), (0, ELSEWHERE.first_slot.0 + i * SLOT));
+            assert_eq!((status, address), (0, ELSEWHERE.first_slot.0 + slot_offset(i as u32)));
             let utcb = kernel.pool[named::<Thread>(&kernel, root, FIRST + i)].utcb;
             assert!(utcb < pool::BASE, "not in the pool");
             assert!(kernel.pool.bytes_at(utcb, 64).iter().all(|byte| *byte == 0), "not clear in turn {turn}");
-            kernel.pool.bytes_mut(utcb, SLOT_SIZE).fill(0xa5);
+            kernel.pool.bytes_mut(utcb, SLOT_USED).fill(0xa5);
         }
         let there = succeeds(&mut kernel, Op::Lookup, [SPACE, ELSEWHERE.first_slot.0 + (pages - 1) * PAGE_SIZE, 0, 0]);
         assert_eq!(Rights(low(there[1])).intersection(Rights::WRITE), Rights::WRITE);
@@ -82,6 +79,6 @@ fn a_space_has_as_many_slots_as_the_contract_says() {
     for index in 0..SLOTS as usize - 1 {
         kernel.pool[map].0[index / 32] |= 1 << (index % 32);
     }
-    assert_eq!(create_thread(&mut kernel, FIRST)[..2], [0, ELSEWHERE.first_slot.0 + (ALL - 1) * SLOT]);
+    assert_eq!(create_thread(&mut kernel, FIRST)[..2], [0, ELSEWHERE.first_slot.0 + slot_offset(SLOTS - 1)]);
     assert_eq!(create_thread(&mut kernel, FIRST + 1)[0], Error::PoolExhausted as Word);
 }

@@ -22,7 +22,7 @@
 //! `.global` moves code from one cache line to another.
 
 use crate::contract::Ia32;
-use crate::layout::{CPU, KERNEL_BASE, POOL_BASE, POOL_PLACE, PoolPlace};
+use crate::layout::{CPU, KERNEL_BASE, POOL_PLACE, PoolPlace};
 use crate::lock::KERNEL;
 use crate::regs::{EFLAGS_IF, EFLAGS_RF, EFLAGS_TF};
 use crate::switch::{self, Ways};
@@ -142,7 +142,7 @@ global_asm!(
     pool = sym POOL_PLACE,
     index_mask = const offset_of!(PoolPlace, index_mask),
     thread_shift = const BYTES.trailing_zeros(),
-    threads = const POOL_BASE + ANCHOR,
+    threads = const kcore::thread::TABLE + ANCHOR,
     pool_offset = const offset_of!(PoolPlace, offset),
     directory_of = const switch::DIRECTORY_OF,
     small_home = const switch::SMALL_HOME,
@@ -407,7 +407,7 @@ pub fn handlers() -> ([u32; 256], u32) {
 const _: () = assert!(field!(context) == -128 && offset_of!(Thread, context) == 0);
 // `alien.S`: `test dl` sees all flags of `Cpu::loaded`, and without them the word is the thread.
 const _: () = assert!(loaded::FLAGS < ANCHOR && loaded::FLAGS <= 0xff && ANCHOR.is_power_of_two() && BYTES.is_multiple_of(ANCHOR));
-const _: () = assert!(ANCHOR < 1 << 8 && BYTES.is_multiple_of(1 << 8) && (POOL_BASE & 0xff) == 0);
+const _: () = assert!(ANCHOR < 1 << 8 && BYTES.is_multiple_of(1 << 8) && kcore::thread::TABLE.is_multiple_of(1 << 8));
 // Selectors that a user can load have one of the bits 4 to 6, which no flag has, and nothing above.
 const _: () = assert!(selector::USER_CODE >> 4 != 0 && selector::SMALL_DATA < 1 << 7 && loaded::FLAGS < 1 << 4);
 // `map_reply.S`: the kernel's part of a space is one entry of its directory.
