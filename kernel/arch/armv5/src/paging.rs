@@ -4,7 +4,7 @@
 //! The processor reads tables from memory, past the data cache: what is written is cleaned.
 
 use crate::cache;
-use crate::layout::{CLEANING, DEVICES, KERNEL_BASE, KERNEL_BYTES, POOL_BASE, POOL_OFFSET, VECTORS, section};
+use crate::layout::{CLEANING, COUNTER_PAGE, DEVICES, KERNEL_BASE, KERNEL_BYTES, POOL_BASE, POOL_OFFSET, VECTORS, section};
 use crate::regs;
 use abi::PAGE_SIZE;
 use abi::utcb::KIP_ADDRESS;
@@ -136,4 +136,17 @@ pub fn show_information_page(physical: u32) {
     set_coarse(&GLOBAL_TABLE, index, physical | CACHED);
     set_coarse(&GLOBAL_TABLE, index + 1, counter::PHYSICAL & bits::ADDRESS | READ_ONLY);
     set(section(KIP_ADDRESS), coarse(physical_of_image(GLOBAL_TABLE.address()), GLOBAL));
+    if !cache::is_arms_own() {
+        lock_translations();
+    }
+}
+
+/// Has the TLB of an XScale core keep what each entry into the kernel, and each look at the clock, reads: vectors, the kernel's image,
+/// threads, the information page, the counter. What all spaces use between two switches would else make room for what each of them
+/// uses, one after the other (Intel XScale Core Developer's Manual, section 3.4.3).
+fn lock_translations() {
+    for address in [VECTORS, KERNEL_BASE, POOL_BASE, KIP_ADDRESS, COUNTER_PAGE] {
+        regs::flush_data_page(address);
+        regs::lock_data_page(address);
+    }
 }

@@ -60,6 +60,8 @@ operation!(/// Drops what branches are predicted by: dropping a line of instruct
     drop_branches, "c7, c5, 6");
 operation!(/// Waits until all writes are in memory.
     drain, "c7, c10, 4");
+operation!(/// XScale: walks the tables for an address of data, whose translation was dropped before, and locks what is found.
+    lock_data_page, "c10, c8, 0");
 operation!(/// XScale: whether lines of data that are filled are locked.
     set_locking, "c9, c2, 0");
 operation!(/// XScale: unlocks all lines of data.

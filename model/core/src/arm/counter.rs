@@ -15,7 +15,7 @@ use crate::ledger::Ledger;
 use crate::symbols::Symbols;
 use crate::violation::Rule;
 use crate::walk::Physical;
-use crate::{Chunk, Marker, Privilege, Report};
+use crate::{Chunk, Events, Marker, Privilege, Report};
 use abi::arch::armv5::layout::{AREA_START, AREAS};
 use std::ops::Range;
 
@@ -171,6 +171,12 @@ impl Counter {
     /// true. `value` is the register that it moves to the coprocessor.
     pub fn special(&mut self, class: Class, offset: u16, value: u32) {
         match class {
+            // What is locked before the first interval is so in it.
+            Class::System(operation @ Operation::LockEntry(_)) if !self.is_armed() => {
+                if let Some(machine) = &mut self.setup.machine {
+                    machine.operate(operation, value, &mut Events::default());
+                }
+            }
             Class::Return => self.ledger.events().far_returns += 1,
             // In user mode it is undefined: an emulator may tell of it, and then has the kernel entered.
             Class::System(operation) if self.kernel => self.operate(operation, self.base.wrapping_add(u32::from(offset)), value),
@@ -205,7 +211,7 @@ impl Counter {
             Operation::CleanLine(true) => &mut events.line_flushes,
             Operation::TestClean(_) => &mut events.test_cleans,
             Operation::AllocateLine => &mut events.line_allocations,
-            Operation::LockLines | Operation::UnlockLines => &mut uncounted,
+            Operation::LockLines | Operation::UnlockLines | Operation::LockEntry(_) => &mut uncounted,
             Operation::Drain => &mut events.drains,
             Operation::FlushBranches => &mut events.branch_flushes,
             Operation::FlushTlb(_) => &mut events.tlb_flushes,

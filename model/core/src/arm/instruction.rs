@@ -90,6 +90,8 @@ pub enum Operation {
     FlushTlb(Which),
     /// Invalidates the entry of an address in TLBs.
     FlushEntry(Which),
+    /// XScale: walks the tables for an address, and locks what is found in a TLB (Intel XScale Core Developer's Manual, section 3.4.3).
+    LockEntry(Which),
 }
 
 /// Code's or data's cache or TLB.
@@ -150,6 +152,8 @@ impl Operation {
             (8, 7, 1) => Self::FlushEntry(Both),
             (8, 5, 1) => Self::FlushEntry(Code),
             (8, 6, 1) => Self::FlushEntry(Data),
+            (10, 4, 0) => Self::LockEntry(Code),
+            (10, 8, 0) => Self::LockEntry(Data),
             _ => return None,
         })
     }
@@ -248,6 +252,7 @@ mod tests {
             ("mcr p15, 0, r0, c7, c10, 4", 0xee07_0f9a, Class::System(Operation::Drain)),
             ("mcr p15, 0, r0, c7, c2, 5", 0xee07_0fb2, Class::System(Operation::AllocateLine)),
             ("mcr p15, 0, r0, c9, c2, 0", 0xee09_0f12, Class::System(Operation::LockLines)),
+            ("mcr p15, 0, r0, c10, c8, 0", 0xee0a_0f18, Class::System(Operation::LockEntry(Which::Data))),
             ("mcr p15, 0, r0, c9, c2, 1", 0xee09_0f32, Class::System(Operation::UnlockLines)),
             ("mrc p15, 0, r15, c7, c10, 3", 0xee17_ff7a, Class::System(Operation::TestClean(false))),
             ("mrc p15, 0, r15, c7, c14, 3", 0xee17_ff7e, Class::System(Operation::TestClean(true))),

@@ -114,6 +114,7 @@ impl Machine {
             Operation::UnlockLines => self.l1d.unlock(),
             Operation::FlushTlb(tlbs) => self.each(tlbs, Tlb::flush),
             Operation::FlushEntry(tlbs) => self.each(tlbs, |tlb| tlb.flush_entry(operand)),
+            Operation::LockEntry(tlbs) => self.each(tlbs, |tlb| tlb.lock(operand)),
             _ => {}
         }
         events.write_backs += self.l1d.take_write_backs();

@@ -15,6 +15,8 @@ pub struct Tlb {
     /// First address and mapping of each entry.
     entries: Vec<Option<(u32, Mapping)>>,
     victims: Victims,
+    /// Addresses whose translations are locked: once held they make no room, and stay when all others are forgotten.
+    locked: Vec<u32>,
     /// Where the last hit was. May be outdated: it is compared.
     last: usize,
 }
@@ -33,6 +35,7 @@ impl Tlb {
             pieces: geometry.large != LargePages::Shared,
             entries: vec![None; geometry.entries as usize],
             victims: Victims::new(geometry.entries as usize, ways as usize, geometry.replacement),
+            locked: Vec::new(),
             last: 0,
         }
     }
@@ -68,21 +71,81 @@ impl Tlb {
     pub fn insert(&mut self, address: u32, mapping: Mapping) {
         let mapping = if self.pieces { mapping.piece(address) } else { mapping };
         let set = self.set(address, mapping.size);
-        let free = (set * self.ways..(set + 1) * self.ways).find(|slot| self.entries[*slot].is_none());
-        let slot = free.unwrap_or_else(|| self.victims.choose(set));
+        let slots = set * self.ways..(set + 1) * self.ways;
+        let slot = slots.clone().find(|slot| self.entries[*slot].is_none()).unwrap_or_else(|| {
+            let all = slots.filter(|slot| self.is_locked(*slot)).count() == self.ways;
+            loop {
+                let slot = self.victims.choose(set);
+                if all || !self.is_locked(slot) {
+                    return slot;
+                }
+                self.victims.touch(slot);
+            }
+        });
         self.entries[slot] = Some((address, mapping));
         self.victims.touch(slot);
     }
 
-    /// Forgets the entries of an address.
+    fn is_locked(&self, slot: usize) -> bool {
+        self.locked.iter().any(|address| covers(self.entries[slot], *address).is_some())
+    }
+
+    /// Locks the translation of an address from when it is held next on. (The processor walks the tables for it at once.)
+    pub fn lock(&mut self, address: u32) {
+        self.locked.push(address);
+    }
+
+    /// Forgets the entries of an address, locked or not.
     pub fn flush_entry(&mut self, address: u32) {
         while let Some((slot, _)) = self.find(address) {
-            self.entries[slot] = None;
+            let entry = self.entries[slot].take();
+            self.locked.retain(|locked| covers(entry, *locked).is_none());
         }
     }
 
-    /// Forgets everything.
+    /// Forgets everything that is not locked.
     pub fn flush(&mut self) {
-        self.entries.fill(None);
+        for slot in 0..self.entries.len() {
+            if !self.is_locked(slot) {
+                self.entries[slot] = None;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replacement::Replacement;
+
+    const LOCKED: u32 = 0x1000;
+
+    fn hold(tlb: &mut Tlb, addresses: std::ops::Range<u32>) {
+        addresses.step_by(0x1000).for_each(|address| tlb.insert(address, Mapping::default()));
+    }
+
+    #[test]
+    fn what_is_locked_makes_no_room() {
+        for replacement in [Replacement::RoundRobin, Replacement::Lru] {
+            let mut tlb = Tlb::new(&TlbGeometry { entries: 4, ways: None, replacement, large: LargePages::Shared });
+            tlb.lock(LOCKED);
+            hold(&mut tlb, LOCKED..0x9000);
+            assert!(tlb.lookup(LOCKED).is_some(), "{replacement:?}");
+            // The others take turns in what is left.
+            assert_eq!((0x2000..0x9000).step_by(0x1000).filter(|address| tlb.lookup(*address).is_some()).count(), 3);
+            tlb.flush();
+            assert!(tlb.lookup(LOCKED).is_some() && tlb.lookup(0x8000).is_none(), "{replacement:?}");
+            tlb.flush_entry(LOCKED);
+            hold(&mut tlb, LOCKED..0x9000);
+            assert!(tlb.lookup(LOCKED).is_none(), "{replacement:?}: it was unlocked");
+        }
+    }
+
+    #[test]
+    fn where_all_are_locked_one_makes_room() {
+        let mut tlb = Tlb::new(&TlbGeometry { entries: 2, ways: None, replacement: Replacement::RoundRobin, large: LargePages::Shared });
+        (0..2).for_each(|page| tlb.lock(page << 12));
+        hold(&mut tlb, 0..0x3000);
+        assert!(tlb.lookup(0x2000).is_some());
     }
 }

@@ -148,8 +148,14 @@ fn follow(plugin: &Plugin, instruction: &Instruction, class: Class, offset: u16,
     let executed = plugin.board.word(std::mem::offset_of!(Words, executed));
     if matches!(class, Class::Return | Class::System(_)) {
         let word = bytes.iter().rev().fold(0, |word, byte| word << 8 | usize::from(*byte));
-        let armed = plugin.board.word(std::mem::offset_of!(Words, armed));
-        conditional(*handle, special, flags::QEMU_PLUGIN_CB_R_REGS, armed, word | usize::from(offset) << 32);
+        let data = word | usize::from(offset) << 32;
+        // A kernel locks entries when it starts, before anything is counted.
+        if privilege == Privilege::Kernel && matches!(class, Class::System(Operation::LockEntry(_))) {
+            always(*handle, special, flags::QEMU_PLUGIN_CB_R_REGS, data);
+        } else {
+            let armed = plugin.board.word(std::mem::offset_of!(Words, armed));
+            conditional(*handle, special, flags::QEMU_PLUGIN_CB_R_REGS, armed, data);
+        }
     }
     let kernel = privilege == Privilege::Kernel;
     if kernel || plugin.counter.wants_tables() {
