@@ -204,6 +204,12 @@ impl Receiver {
         self.returned += 1;
     }
 
+    /// How many slots were given back that the other side does not see yet.
+    #[must_use]
+    pub const fn returned(&self) -> u32 {
+        self.returned
+    }
+
     /// Lets the other side see what was given back. Whether it is to be notified.
     #[must_use]
     pub fn publish(&mut self, memory: &impl Shared) -> bool {

@@ -25,7 +25,7 @@ const CLIENTS_PATIENCE: u64 = 20_000_000;
 const PAUSE: u64 = 10_000_000;
 /// Bytes of the card that a client has and has not read, about: it is given more when it has given slots back. More of them, three times,
 /// would drive code out of a cache of 256 KiB: in the card's slots, in the client's, and where the client's program wants them.
-const AHEAD: u32 = 12 * MOST_BYTES;
+const AHEAD: u32 = 13 * MOST_BYTES;
 /// What comes then waits so long for the client to read, in nanoseconds. Who has other things to do is given it all the same.
 const READERS_TIME: u64 = 1_000_000;
 /// No more than this part of the card's slots waits for one client, and half of them for all.
@@ -278,24 +278,40 @@ impl<M: Shared> Switch<M> {
             waiting |= u32::from(self.take(from, now, &mut outcome.notify)) << from;
         }
         self.turn = (self.turn + 1) % count.max(1);
-        // By that the card's driver knows that it need not bring more.
-        let waits_for_card = !self.has_enough();
+        // By both the card's driver knows that it need not bring more: nobody waits for it, and not all slots came back.
+        let waits_for_card = !self.has_enough(now, &mut outcome.notify);
+        let due = self.ports[CARD].with(|rings, memory| {
+            let many = rings.output.returned() > rings.output.slots() / 2;
+            Ok((waits_for_card || many) && rings.output.publish(memory))
+        });
+        outcome.notify |= u32::from(due.unwrap_or(false)) << CARD;
         for (index, port) in self.ports.iter_mut().enumerate().filter(|(index, _)| *index != CARD || waits_for_card) {
             let more = port.with(|rings, memory| rings.output.wait(memory)).unwrap_or(false);
             outcome.again |= more && waiting >> index & 1 == 0;
         }
         outcome.look = (waiting != 0).then_some(now + PAUSE);
-        if self.kept > 0 {
-            let readers = self.ports.iter().map(|port| &port.ahead).filter(|ahead| !ahead.kept.is_empty());
+        if self.kept > 0 || !waits_for_card {
+            let readers = self.ports.iter().map(|port| &port.ahead).filter(|ahead| ahead.bytes >= AHEAD || !ahead.kept.is_empty());
             outcome.look = readers.map(|ahead| ahead.since.unwrap_or(now) + READERS_TIME).chain(outcome.look).min();
         }
         outcome.broken = attached & !self.attached();
         outcome
     }
 
-    /// Whether frames of the card wait for each client to read. No client has others wait for it.
-    fn has_enough(&self) -> bool {
-        self.kept > 0 && self.ports.iter().skip(1).all(|port| port.attached.is_none() || !port.ahead.kept.is_empty())
+    /// Whether each client has to read before it is given more of the card. No client has others wait for it.
+    fn has_enough(&mut self, now: u64, notify: &mut u32) -> bool {
+        let mut some = false;
+        for to in CARD + 1..self.ports.len() {
+            let Port { attached, ahead, .. } = &self.ports[to];
+            if attached.is_none() {
+                continue;
+            }
+            if ahead.kept.is_empty() && (ahead.bytes < AHEAD || !self.has_to_read(to, now, notify)) {
+                return false;
+            }
+            some = true;
+        }
+        some
     }
 
     /// Ports whose clients are attached, a bit each.
@@ -330,7 +346,7 @@ impl<M: Shared> Switch<M> {
         for (index, port) in self.ports.iter_mut().enumerate() {
             let due = port.with(|rings, memory| {
                 let published = rings.input.publish(memory);
-                let released = index == from && rings.output.publish(memory);
+                let released = index == from && from != CARD && rings.output.publish(memory);
                 Ok(published || released)
             });
             *notify |= u32::from(due.unwrap_or(false)) << index;
