@@ -3,8 +3,8 @@
 //! capabilities in transit, notification mirror.
 //!
 //! The area from [`AREA_START`] to [`AREA_END`] of a native space belongs to the kernel's
-//! layout: the kernel information page is at [`KIP_ADDRESS`], slots of [`SLOT_SIZE`] bytes
-//! are from [`FIRST_SLOT`] on. Nothing else is mapped there. A native thread has a slot in its own
+//! layout: the kernel information page is at [`KIP_ADDRESS`], pages of slots
+//! are from [`FIRST_SLOT`] on ([`slot_offset`]). Nothing else is mapped there. A native thread has a slot in its own
 //! space, an alien in its handler's.
 
 pub use crate::arch::current::layout::{AREA_END, AREA_START, AREAS, FIRST_SLOT, FPU_OFFSET, FPU_SIZE, KIP_ADDRESS, SLOT_SIZE, SLOT_START};
@@ -26,7 +26,7 @@ pub const fn slots_a_page(start: u32, distance: u32, bytes: u32) -> u32 {
 /// Slots of a native space.
 pub const SLOTS: u32 = (AREA_END - FIRST_SLOT) as u32 / PAGE_SIZE as u32 * SLOTS_A_PAGE;
 
-/// Where a slot is, from the first one on, in bytes.
+/// Where a slot is behind the first page of slots, in bytes.
 #[must_use]
 pub const fn slot_offset(index: u32) -> Word {
     (index / SLOTS_A_PAGE) as Word * PAGE_SIZE + (SLOT_START + index % SLOTS_A_PAGE * SLOT_SIZE) as Word

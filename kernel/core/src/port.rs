@@ -109,7 +109,7 @@ pub struct Area {
     /// Address of the information page, in the area; none if the port shows it in every space
     /// ([`Port::information_page`]).
     pub kip: Option<UserAddr>,
-    /// Address of the first UTCB slot, a multiple of a page. There is room for [`abi::utcb::SLOTS`].
+    /// Address of the first page of UTCB slots. There is room for [`abi::utcb::SLOTS`].
     pub first_slot: UserAddr,
 }
 

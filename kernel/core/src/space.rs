@@ -39,7 +39,7 @@ pub struct Space {
     pub area_start: UserAddr,
     /// End of that; 0: there is none.
     pub area_end: UserAddr,
-    /// Address of its first UTCB slot.
+    /// Address of its first page of UTCB slots.
     pub first_slot: UserAddr,
     /// Address of the information page; 0: the core has mapped none.
     pub kip: UserAddr,

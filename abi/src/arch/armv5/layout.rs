@@ -14,7 +14,7 @@ pub const AREA_END: u32 = AREA_START + (1 << 20);
 pub const AREAS: u32 = 256;
 /// Address of the kernel information page, the same in all spaces; aliens can read it, too.
 pub const KIP_ADDRESS: u32 = 0xD000_0000;
-/// Address of the first space's first UTCB slot.
+/// Address of the first space's first page of UTCB slots.
 pub const FIRST_SLOT: u32 = AREA_START;
 /// Distance between UTCB slots of a page, of which [`FPU_OFFSET`] bytes are used. The caches' sets repeat at each 1 KiB: by the two lines
 /// that are left out the slots of a page begin in seven sets, not in two.

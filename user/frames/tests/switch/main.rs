@@ -258,6 +258,21 @@ fn the_card_is_waited_for_unless_each_client_has_enough() {
     assert_eq!(card.output.room(&card.memory), Ok(64 - 11));
 }
 
+/// Who always has enough, and reads all the same, does not keep the card's slots: no more than half of them are held back.
+#[test]
+fn slots_that_are_held_back_are_not_too_many() {
+    let mut net = Net::with(2, 64);
+    (0..20).for_each(|number| assert!(net.clients[CARD].send(&long(1, number))));
+    net.settle();
+    for number in 0..200 {
+        assert_eq!(net.clients[1].receive(), Some(long(1, number)));
+        net.settle();
+        assert!(!net.clients[CARD].output.is_awaited(&net.memories[CARD]), "it has enough");
+        assert!(net.clients[CARD].send(&long(1, number + 20)), "no slot after {number} frames");
+        net.settle();
+    }
+}
+
 /// Large frames go whole from one client that takes them to another, and to nobody else.
 #[test]
 fn large_frames_are_for_who_takes_them() {
