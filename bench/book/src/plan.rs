@@ -296,22 +296,23 @@ impl SectionPlan {
     }
 }
 
-/// The runs of a file. What one with the key `like` does not say itself is as in the run of that name.
+/// The runs of a file. What one with the key `like` does not say itself is as in the run of that name, which may have the key, too.
 fn runs(text: &str) -> Result<BTreeMap<String, Run>> {
     let tables: BTreeMap<String, toml::Table> = toml::from_str(text)?;
-    let whole = |(name, own): (&String, &toml::Table)| {
-        let mut own = own.clone();
-        let mut all = match own.remove("like") {
-            Some(like) => {
-                let other = like.as_str().and_then(|like| tables.get(like));
-                other.with_context(|| format!("the run `{name}`: there is no run {like}"))?.clone()
+    let whole = |name: &String| {
+        let (mut all, mut next, mut seen) = (toml::Table::new(), name.clone(), BTreeSet::new());
+        loop {
+            let table = tables.get(&next).with_context(|| format!("the run `{name}`: there is no run `{next}`"))?;
+            for (key, value) in table {
+                all.entry(key.clone()).or_insert_with(|| value.clone());
             }
-            None => toml::Table::new(),
-        };
-        all.extend(own);
+            let Some(like) = all.remove("like") else { break };
+            ensure!(seen.insert(next), "the run `{name}` is like itself");
+            next = like.as_str().with_context(|| format!("the run `{name}`: `like` is to name a run"))?.to_owned();
+        }
         Ok((name.clone(), all.try_into().with_context(|| format!("the run `{name}`"))?))
     };
-    tables.iter().map(whole).collect()
+    tables.keys().map(whole).collect()
 }
 
 impl Plan {
@@ -367,5 +368,29 @@ impl Plan {
     #[must_use]
     pub fn needed(&self) -> BTreeSet<(String, String)> {
         self.sections().flat_map(|section| section.runs().map(|run| (run.clone(), section.model.clone()))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::runs;
+
+    const RUNS: &str =
+        "[a]\nprogram = \"a\"\nbudget = 1.0\ntimeout = 1\n[b]\nlike = \"a\"\nboard = \"b\"\n[c]\nlike = \"b\"\ntimeout = 3\n";
+
+    #[test]
+    fn a_run_is_like_one_that_is_like_another() {
+        let runs = runs(RUNS).expect("they are good");
+        let c = &runs["c"];
+        assert_eq!((c.program.as_deref(), c.board.as_deref(), c.timeout), (Some("a"), Some("b"), 3));
+        assert_eq!((runs["b"].timeout, &runs["a"].board), (1, &None));
+    }
+
+    #[test]
+    fn a_run_that_is_like_itself_is_refused() {
+        for (more, what) in [("[d]\nlike = \"e\"\n[e]\nlike = \"d\"\n", "is like itself"), ("[d]\nlike = \"x\"\n", "there is no run `x`")] {
+            let error = runs(&format!("{RUNS}{more}")).expect_err("it is bad").to_string();
+            assert!(error.contains(what), "{error}");
+        }
     }
 }
