@@ -38,6 +38,8 @@ static inline void arch_copy_thread(struct arch_thread *from, struct arch_thread
 
 /* What programs were laid out for; where those go that are too large (slots.c). */
 unsigned long l4_unmapped_base(void);
+#define HAVE_ARCH_UNMAPPED_AREA
+#define HAVE_ARCH_UNMAPPED_AREA_TOPDOWN
 
 #include <asm/processor-generic.h>
 

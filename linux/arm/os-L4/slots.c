@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Where programs lie (layout.h).  Stack, heap, image and libraries fit a slot, from above and from below, as generic layouts
- * have it.  When mmap() finds no room there it looks from l4_unmapped_base() on.
+ * have it.  When mmap() finds no room there it looks from l4_unmapped_base() on, and at last wherever programs may have something.
  */
 #include <linux/fs.h>
 #include <linux/init.h>
@@ -48,6 +48,26 @@ unsigned long l4_dyn_base(void)
 unsigned long l4_unmapped_base(void)
 {
 	return L4_SPILL + l4_space_of(current->mm)->slot % SPILL_PLACES * SPILL_STEP;
+}
+
+/* If nothing was found there: outside slots, wherever other processes have theirs. */
+static unsigned long anywhere(unsigned long found, unsigned long len)
+{
+	struct vm_unmapped_area_info info = { .length = len, .low_limit = L4_SPILL, .high_limit = TASK_SIZE };
+
+	return found == -ENOMEM ? vm_unmapped_area(&info) : found;
+}
+
+unsigned long arch_get_unmapped_area(struct file *file, unsigned long addr, unsigned long len, unsigned long pgoff, unsigned long flags,
+				     vm_flags_t vm_flags)
+{
+	return anywhere(generic_get_unmapped_area(file, addr, len, pgoff, flags, vm_flags), len);
+}
+
+unsigned long arch_get_unmapped_area_topdown(struct file *file, unsigned long addr, unsigned long len, unsigned long pgoff,
+					     unsigned long flags, vm_flags_t vm_flags)
+{
+	return anywhere(generic_get_unmapped_area_topdown(file, addr, len, pgoff, flags, vm_flags), len);
 }
 
 /*

@@ -57,6 +57,8 @@ int main(int argc, char **argv)
 		return atoi(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "as"))
 		return as(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "hold"))
+		return hold(argv[2]);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
 		int good;

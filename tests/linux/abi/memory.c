@@ -240,6 +240,40 @@ int file_mappings(void)
 	return 1;
 }
 
+/* What this program does when it is executed with `hold` and a number: it has so many MiB at once until its input ends. Its exit status. */
+int hold(const char *mib)
+{
+	long size = atol(mib) << 20;
+	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), c;
+
+	if (p == MAP_FAILED)
+		return 1;
+	p[0] = p[size - 1] = 5;
+	return read(0, &c, 1) || p[0] != 5 || p[size - 1] != 5;
+}
+
+/* Each of so many programs at the same time has room for as much, wherever Linux put it. */
+int large_mappings(void)
+{
+	char *args[] = { "abi", "hold", "400", NULL };
+	int ends[2], pids[20], children = 20, i;
+
+	CHECK(!pipe2(ends, O_CLOEXEC));
+	for (i = 0; i < children; i++) {
+		pids[i] = fork();
+		CHECK(pids[i] >= 0);
+		if (!pids[i]) {
+			dup2(ends[0], 0);
+			execv("/proc/self/exe", args);
+			_exit(2);
+		}
+	}
+	CHECK(!close(ends[0]) && !close(ends[1]));
+	for (i = 0; i < children; i++)
+		CHECK(wait_for(pids[i], 0));
+	return 1;
+}
+
 static char *awaited;
 
 /* Uses a page that is not there: a handler runs meanwhile. */
