@@ -50,7 +50,7 @@ unsigned long l4_unmapped_base(void)
 	return L4_SPILL + l4_space_of(current->mm)->slot % SPILL_PLACES * SPILL_STEP;
 }
 
-/* If nothing was found there: outside slots, wherever other processes have theirs. */
+/* If nothing was found from l4_unmapped_base() on: the first range outside slots.  Other processes may have something at its addresses. */
 static unsigned long anywhere(unsigned long found, unsigned long len)
 {
 	struct vm_unmapped_area_info info = { .length = len, .low_limit = L4_SPILL, .high_limit = TASK_SIZE };
