@@ -101,8 +101,8 @@ struct l4_space {
 #define l4_space_of(mm)	((struct l4_space *)(mm)->context.id.stack)
 /* What has the page at an address of a space.  (The sub-architecture's layout.h has the limit.) */
 #define l4_mapped_in(space, at)	((at) < L4_LOW_END ? (space)->low : (space)->slot)
-/* An empty space, or NULL. */
-struct l4_space *l4_space_alloc(void);
+/* An empty space in which a fork of this mm, if it is one, has all its mappings; or NULL. */
+struct l4_space *l4_space_alloc(struct mm_struct *parent);
 void l4_space_free(struct l4_space *space);
 /* Unmaps all pages.  The first few page tables of the microkernel stay. */
 int l4_space_clear(struct l4_space *space);

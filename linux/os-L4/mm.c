@@ -182,7 +182,8 @@ bool l4_restore_mappings(unsigned long address, bool write)
 
 int init_new_context(struct task_struct *task, struct mm_struct *mm)
 {
-	struct l4_space *space = l4_space_alloc();
+	/* exec makes one for the task that runs: it has nothing of the mm before. */
+	struct l4_space *space = l4_space_alloc(task == current ? NULL : current->mm);
 
 	/* Fork has copied the parent's. */
 	mm->context = (struct mm_context){ .id.vdso = mm->context.id.vdso, .id.region = mm->context.id.region };

@@ -32,6 +32,9 @@
  *   ARCH_L4_USER_PLACE			the place of a process's space, for L4_OP_CREATE_SPACE
  *   arch_l4_space_created()		a space was made: says what `low` is (struct l4_space)
  *   arch_l4_space_deleted()		deletes what that was
+ *   arch_l4_space_suits()		whether a fork of a process with this mm can have the space: all addresses of its mappings are
+ *					usable there
+ *   ARCH_L4_PLACES			how many places of spaces there are that may differ in this
  *   arch_l4_copy()			memcpy() that advances both pointers
  *   ARCH_L4_ALIGNMENT			what the addresses of words are multiples of
  *   ARCH_L4_FAST_MAP			whether L4_OP_MAP and L4_OP_MAP_RUN have fast paths for any record that maps

@@ -53,13 +53,10 @@ static int __init noreuse_setup(char *text)
 }
 __setup("noreuse", noreuse_setup);
 
-struct l4_space *l4_space_alloc(void)
+static struct l4_space *space_create(void)
 {
-	struct l4_space *space;
+	struct l4_space *space = kzalloc(sizeof(*space), GFP_KERNEL);
 
-	if (spaces_cached)
-		return space_cache[--spaces_cached];
-	space = kzalloc(sizeof(*space), GFP_KERNEL);
 	if (!space)
 		return NULL;
 	space->last = space->table;
@@ -70,6 +67,42 @@ struct l4_space *l4_space_alloc(void)
 	}
 	kfree(space);
 	return NULL;
+}
+
+/* Of those that are kept. */
+static struct l4_space *space_take(struct mm_struct *parent)
+{
+	unsigned int i;
+
+	for (i = spaces_cached; i--;)
+		if (!parent || arch_l4_space_suits(space_cache[i], parent)) {
+			struct l4_space *space = space_cache[i];
+
+			space_cache[i] = space_cache[--spaces_cached];
+			return space;
+		}
+	return NULL;
+}
+
+struct l4_space *l4_space_alloc(struct mm_struct *parent)
+{
+	struct l4_space *space = space_take(parent), *other, *next;
+	unsigned int places = ARCH_L4_PLACES;
+	LIST_HEAD(unsuitable);
+
+	/* They wait until one was found: else the microkernel would give the same place again. */
+	while (!space && places--) {
+		space = space_create();
+		if (!space)
+			break;
+		if (parent && !arch_l4_space_suits(space, parent)) {
+			list_add(&space->populated, &unsuitable);
+			space = NULL;
+		}
+	}
+	list_for_each_entry_safe(other, next, &unsuitable, populated)
+		l4_space_free(other);
+	return space;
 }
 
 int l4_space_clear(struct l4_space *space)

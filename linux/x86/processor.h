@@ -31,6 +31,13 @@ static inline void arch_l4_space_deleted(struct l4_space *space)
 {
 }
 
+/* A process may have any address in any space. */
+static inline bool arch_l4_space_suits(const struct l4_space *space, const struct mm_struct *mm)
+{
+	return true;
+}
+#define ARCH_L4_PLACES		1
+
 /* Words need not be aligned, and caches are physical: user memory is accessed where it is in the linear map. */
 #define ARCH_L4_ALIGNMENT	1
 #define ARCH_L4_FAST_MAP	false

@@ -23,7 +23,9 @@ static __always_inline void arch_l4_copy(void **to, const void **from, unsigned 
 /* Segments (slots.c). */
 void arch_l4_space_created(struct l4_space *space);
 void arch_l4_space_deleted(struct l4_space *space);
+bool arch_l4_space_suits(const struct l4_space *space, struct mm_struct *mm);
 
+#define ARCH_L4_PLACES		(0x80000000 / L4_SLOT_BYTES)
 #define ARCH_L4_ALIGNMENT	4
 #define ARCH_L4_FAST_MAP	true
 #define ARCH_L4_THREADS_STAY_BOUND	true

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Where programs lie (layout.h).  Stack, heap, image and libraries fit a slot, from above and from below, as generic layouts
- * have it.  When mmap() finds no room there it looks from l4_unmapped_base() on, and at last wherever programs may have something.
+ * have it.  When mmap() finds no room there it looks from l4_unmapped_base() on, and at last anywhere but in the process's own
+ * slot: there the processor shows the first 32 MiB.
  */
 #include <linux/fs.h>
 #include <linux/init.h>
 #include <linux/irqflags.h>
 #include <linux/mm.h>
+#include <linux/mman.h>
 #include <linux/proc_fs.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
@@ -50,24 +52,67 @@ unsigned long l4_unmapped_base(void)
 	return L4_SPILL + l4_space_of(current->mm)->slot % SPILL_PLACES * SPILL_STEP;
 }
 
-/* If nothing was found from l4_unmapped_base() on: the first range outside slots.  Other processes may have something at its addresses. */
-static unsigned long anywhere(unsigned long found, unsigned long len)
+static bool overlaps_slot(const struct l4_space *space, unsigned long from, unsigned long end)
 {
-	struct vm_unmapped_area_info info = { .length = len, .low_limit = L4_SPILL, .high_limit = TASK_SIZE };
+	unsigned long slot = (unsigned long)space->placed * L4_SLOT_BYTES;
 
-	return found == -ENOMEM ? vm_unmapped_area(&info) : found;
+	return slot && from < slot + L4_SLOT_BYTES && end > slot;
+}
+
+bool arch_l4_space_suits(const struct l4_space *space, struct mm_struct *mm)
+{
+	unsigned long slot = (unsigned long)space->placed * L4_SLOT_BYTES;
+	bool overlaps;
+
+	if (!slot)
+		return true;
+	mmap_read_lock(mm);
+	overlaps = find_vma_intersection(mm, slot, slot + L4_SLOT_BYTES);
+	mmap_read_unlock(mm);
+	return !overlaps;
+}
+
+/*
+ * The highest range, first of what lies above the process's slot, then of what lies below: one of the two has room for 1 GiB.
+ * Other processes have their slots there, and this server what it shares: with touched pages in them comes a clean of the cache
+ * at each switch to who has the place.  What is reserved only costs nothing.
+ */
+static unsigned long anywhere(unsigned long len)
+{
+	unsigned long slot = (unsigned long)l4_space_of(current->mm)->placed * L4_SLOT_BYTES;
+	struct vm_unmapped_area_info info = {
+		.flags = VM_UNMAPPED_AREA_TOPDOWN,
+		.length = len,
+		.low_limit = slot ? slot + L4_SLOT_BYTES : L4_LOW_END,
+		.high_limit = TASK_SIZE,
+	};
+	unsigned long found = vm_unmapped_area(&info);
+
+	if (!IS_ERR_VALUE(found) || slot <= L4_LOW_END)
+		return found;
+	info.low_limit = L4_LOW_END;
+	info.high_limit = slot;
+	return vm_unmapped_area(&info);
+}
+
+/* What the generic functions found, if the process can reach it. */
+static unsigned long reachable(unsigned long found, unsigned long len, unsigned long flags)
+{
+	if (IS_ERR_VALUE(found) ? found != -ENOMEM : !overlaps_slot(l4_space_of(current->mm), found, found + len))
+		return found;
+	return flags & MAP_FIXED ? -ENOMEM : anywhere(len);
 }
 
 unsigned long arch_get_unmapped_area(struct file *file, unsigned long addr, unsigned long len, unsigned long pgoff, unsigned long flags,
 				     vm_flags_t vm_flags)
 {
-	return anywhere(generic_get_unmapped_area(file, addr, len, pgoff, flags, vm_flags), len);
+	return reachable(generic_get_unmapped_area(file, addr, len, pgoff, flags, vm_flags), len, flags);
 }
 
 unsigned long arch_get_unmapped_area_topdown(struct file *file, unsigned long addr, unsigned long len, unsigned long pgoff,
 					     unsigned long flags, vm_flags_t vm_flags)
 {
-	return anywhere(generic_get_unmapped_area_topdown(file, addr, len, pgoff, flags, vm_flags), len);
+	return reachable(generic_get_unmapped_area_topdown(file, addr, len, pgoff, flags, vm_flags), len, flags);
 }
 
 /*

@@ -89,7 +89,7 @@ int hold(const char *mib);
 /* The checks: 1 if it holds, otherwise it has said why. */
 #define CHECKS(one) \
 	one(faults) one(write_barrier) one(threads) one(naps) \
-	one(processes) one(copy_on_write) one(written_after_copies) one(written_shared) one(seen_elsewhere) one(moved_mappings) one(unmapped_mappings) one(last_page) one(packet_ring) one(file_mappings) one(large_mappings) \
+	one(processes) one(copy_on_write) one(written_after_copies) one(written_shared) one(seen_elsewhere) one(moved_mappings) one(unmapped_mappings) one(last_page) one(packet_ring) one(file_mappings) one(large_mappings) one(reservation) \
 	one(user_faults) one(clocks) one(timers) one(futexes) one(signals) one(events) one(sockets) one(socket_filters) \
 	one(sysv_ipc) one(fairness) one(proc)
 #define DECLARE(name) int name(void);

@@ -274,6 +274,45 @@ int large_mappings(void)
 	return 1;
 }
 
+#define RESERVED	(1UL << 30)
+#define APART		(8UL << 20)
+
+static int has_all(const char *p, char last)
+{
+	unsigned long i;
+
+	for (i = 0; i < RESERVED / APART; i++)
+		if (p[i * APART] != (char)(i + 1))
+			return 0;
+	return p[RESERVED - 1] == last;
+}
+
+/* Programs reserve 1 GiB and use a little of it, and so do their forks, wherever Linux puts those. */
+int reservation(void)
+{
+	int ends[2], pids[64], children = sizeof(pids) / sizeof(pids[0]), i;
+	char *p = mmap(NULL, RESERVED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), c;
+	unsigned long at;
+
+	CHECK(p != MAP_FAILED);
+	for (at = 0; at < RESERVED; at += APART)
+		p[at] = at / APART + 1;
+	CHECK(!pipe2(ends, O_CLOEXEC));
+	for (i = 0; i < children; i++) {
+		p[RESERVED - 1] = i;
+		pids[i] = fork();
+		CHECK(pids[i] >= 0);
+		if (!pids[i]) {
+			close(ends[1]);
+			_exit(!has_all(p, i) || read(ends[0], &c, 1) || !has_all(p, i));
+		}
+	}
+	CHECK(!close(ends[0]) && !close(ends[1]));
+	for (i = 0; i < children; i++)
+		CHECK(wait_for(pids[i], 0));
+	return has_all(p, children - 1) && !munmap(p, RESERVED);
+}
+
 static char *awaited;
 
 /* Uses a page that is not there: a handler runs meanwhile. */
