@@ -201,8 +201,6 @@
 *(.text.l4_net_start_xmit .text.l4_net_start_xmit.*)
 *(.text.notified .text.notified.*)
 *(.text.poll .text.poll.*)
-*(.text.l4_landing_pad .text.l4_landing_pad.*)
-*(.text.arch_l4_begin_vdso_call .text.arch_l4_begin_vdso_call.*)
 *(.text.__local_bh_enable_ip .text.__local_bh_enable_ip.*)
 *(.text.__usecs_to_jiffies .text.__usecs_to_jiffies.*)
 *(.text.__mod_timer .text.__mod_timer.*)

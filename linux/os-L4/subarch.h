@@ -18,12 +18,12 @@
  *   arch_l4_has_fast_entry()		whether the microkernel has a faster way in; a constant if there is one way
  *   arch_l4_run(), arch_l4_run_by()		resume a user thread and wait for its next event
  *   arch_l4_load_registers()		a task's registers to its user thread's frame
- *   arch_l4_load_result()		the same for the result of a system call alone
+ *   arch_l4_load_result()		the same for the result of a system call only, and where the program goes on
  *   arch_l4_store_registers()		a frame to the task's registers
  *   arch_l4_fast_return()		where the program may go on by the microkernel's fast return, or 0
  *   arch_l4_cancel_fast_return()	the frame's registers are all to be restored
- *   arch_l4_is_vdso_call()		whether an event is a system call whose registers arch_l4_begin_vdso_call()
- *					has to put in order first
+ *   arch_l4_is_vdso_call()		whether an event is a system call by the vDSO
+ *   arch_l4_begin_vdso_call()		puts its registers in order.  False: an argument cannot be read; that is its result
  *   arch_l4_begin_system_call()	notes the number for a restart and for debuggers, and returns it
  *   arch_l4_execute()			calls the function of a system call
  *   arch_l4_no_system_call()		nothing is to be restarted
@@ -82,8 +82,6 @@ struct uml_pt_regs;
  * Events of programs.
  */
 
-/* Puts the registers of a system call by the vDSO where Linux expects them.  False: an argument cannot be read. */
-bool arch_l4_begin_vdso_call(struct uml_pt_regs *regs);
 /* Records a page fault that becomes a signal, for the signal's frame. */
 void arch_l4_note_page_fault(struct uml_pt_regs *regs, const struct l4_frame *frame);
 /*

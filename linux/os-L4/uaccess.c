@@ -20,16 +20,10 @@
 #include <asm/sections.h>
 #include <as-layout.h>
 #include <kern_util.h>
+#include "walk.h"
 #include <os-L4/processor.h>
 
-#define READABLE	(_PAGE_PRESENT | _PAGE_USER | _PAGE_ACCESSED)
-#define WRITABLE	(READABLE | _PAGE_RW | _PAGE_DIRTY)
-
-/* As __va(), which reads a variable.  The linear map begins with the image. */
-static __always_inline void *linear_map(unsigned long physical)
-{
-	return __binary_start + physical;
-}
+#define WRITABLE	(L4_READABLE | _PAGE_RW | _PAGE_DIRTY)
 
 /* The page table in use.  A kernel thread has that of the last process. */
 static __always_inline pgd_t *active_pgd(void)
@@ -37,21 +31,9 @@ static __always_inline pgd_t *active_pgd(void)
 	return current->active_mm->pgd;
 }
 
-/* Walks to a user address.  Returns its entry, or 0 if that has not all of these bits. */
-static __always_inline unsigned long walk_user(pgd_t *pgds, const void __user *user, unsigned long bits)
-{
-	unsigned long address = (unsigned long)user;
-	unsigned long pgd = pgd_val(*pgd_offset_pgd(pgds, address)), pte;
-
-	if (unlikely(!(pgd & _PAGE_PRESENT)))
-		return 0;
-	pte = pte_val(((pte_t *)linear_map(pgd & PAGE_MASK))[pte_index(address)]);
-	return likely(!(~pte & bits)) ? pte : 0;
-}
-
 static __always_inline unsigned long lookup_user(const void __user *user, unsigned long bits)
 {
-	return walk_user(active_pgd(), user, bits);
+	return l4_walk_user(active_pgd(), user, bits);
 }
 
 /* The same by a fault.  0: the program may not access it. */
@@ -74,7 +56,7 @@ static noinline unsigned long fault_in_user(const void __user *user, unsigned lo
  */
 static __always_inline void *begin_access(unsigned long entry, const void __user *user, unsigned long n, unsigned long bits)
 {
-	void *at = linear_map(entry & PAGE_MASK) + offset_in_page(user);
+	void *at = l4_linear_map(entry & PAGE_MASK) + offset_in_page(user);
 
 	return arch_l4_begin_access(entry, (unsigned long)user, at, n, bits == WRITABLE);
 }
@@ -98,15 +80,15 @@ static noinline unsigned long copy_from_pages(void *to, const void __user *from,
 	pgd_t *pgds = active_pgd();
 
 	while (n) {
-		unsigned long part = bytes_in_page(from, n), entry = walk_user(pgds, from, READABLE);
+		unsigned long part = bytes_in_page(from, n), entry = l4_walk_user(pgds, from, L4_READABLE);
 		void *at, *next;
 
 		if (unlikely(!entry)) {
-			entry = fault_in_user(from, READABLE);
+			entry = fault_in_user(from, L4_READABLE);
 			if (!entry)
 				break;
 		}
-		at = next = begin_access(entry, from, part, READABLE);
+		at = next = begin_access(entry, from, part, L4_READABLE);
 		from += part;
 		n -= part;
 		arch_l4_copy(&to, (const void **)&next, part);
@@ -120,7 +102,7 @@ static noinline unsigned long copy_to_pages(void __user *to, const void *from, u
 	pgd_t *pgds = active_pgd();
 
 	while (n) {
-		unsigned long part = bytes_in_page(to, n), entry = walk_user(pgds, to, WRITABLE);
+		unsigned long part = bytes_in_page(to, n), entry = l4_walk_user(pgds, to, WRITABLE);
 		void *at, *next;
 
 		if (unlikely(!entry)) {
@@ -150,17 +132,17 @@ unsigned long raw_copy_from_user(void *to, const void __user *from, unsigned lon
 	void *at;
 
 	if (n == sizeof(u32)) {
-		entry = is_word((unsigned long)from, (unsigned long)to) ? lookup_user(from, READABLE) : 0;
+		entry = is_word((unsigned long)from, (unsigned long)to) ? lookup_user(from, L4_READABLE) : 0;
 		if (likely(entry)) {
-			at = begin_access(entry, from, n, READABLE);
+			at = begin_access(entry, from, n, L4_READABLE);
 			*(u32 *)to = *(const u32 *)at;
 			arch_l4_end_access(at, n);
 			return 0;
 		}
 	} else if (n == sizeof(u8)) {
-		entry = lookup_user(from, READABLE);
+		entry = lookup_user(from, L4_READABLE);
 		if (likely(entry)) {
-			at = begin_access(entry, from, n, READABLE);
+			at = begin_access(entry, from, n, L4_READABLE);
 			*(u8 *)to = *(const u8 *)at;
 			arch_l4_end_access(at, n);
 			return 0;
@@ -223,7 +205,7 @@ long strncpy_from_user(char *to, const char __user *from, long count)
 	while (done < count) {
 		unsigned long part = bytes_in_page(from + done, count - done);
 		unsigned long seen = part;
-		char *at = user_page_pointer(from + done, part, READABLE), *end;
+		char *at = user_page_pointer(from + done, part, L4_READABLE), *end;
 
 		if (!at)
 			return -EFAULT;
@@ -251,7 +233,7 @@ long strnlen_user(const char __user *text, long count)
 		return 0;
 	while (done < count) {
 		unsigned long part = bytes_in_page(text + done, count - done);
-		char *at = user_page_pointer(text + done, part, READABLE), *end;
+		char *at = user_page_pointer(text + done, part, L4_READABLE), *end;
 
 		if (!at)
 			return 0;

@@ -367,9 +367,6 @@ static noinline void user_event(struct uml_pt_regs *regs, const struct l4_frame 
 		/* The program would fault again.  segv() tries once more and sends the signal. */
 		arch_l4_note_page_fault(regs, frame);
 		segv(regs->faultinfo, UPT_IP(regs), 1, regs);
-	} else if (arch_l4_is_vdso_call(vector)) {
-		if (arch_l4_begin_vdso_call(regs) && system_call(regs, current_thread_info()))
-			syscall_exit_work(regs, current_thread_info());
 	} else {
 		arch_l4_exception(regs, frame);
 	}
@@ -419,6 +416,11 @@ static __always_inline bool is_alien(u32 kind, u32 word, u32 vector)
 	return kind == L4_KIND_ALIEN && word == vector;
 }
 
+static __always_inline bool is_vdso_call(u32 kind, u32 word)
+{
+	return kind == L4_KIND_ALIEN && arch_l4_is_vdso_call(word);
+}
+
 /*
  * Resumes the user thread; the record that waits, if any, is carried out before.  If that fails the thread has not
  * run, and the record still waits.
@@ -437,6 +439,29 @@ static __always_inline u32 map_and_run(bool fast_entry, u32 *handle, u32 *word)
 	else
 		l4_batched = 0;
 	return kind;
+}
+
+/*
+ * A system call, as most are.  False: it has its result, but other registers may have changed, or there is work before the task
+ * returns to user mode.  True: it goes on with what the frame has.
+ */
+static __always_inline bool plain_call(struct task_struct *task, struct l4_frame *frame, bool by_vdso)
+{
+	struct uml_pt_regs *regs = &task->thread.regs.regs;
+
+	if (by_vdso && unlikely(!arch_l4_begin_vdso_call(task)))
+		return false;
+	if (unlikely(!system_call(regs, task_thread_info(task))))
+		return false;
+	arch_local_irq_disable();
+	if (unlikely(has_exit_to_user_work(task, SYSCALL_WORK))) {
+		arch_local_irq_enable();
+		syscall_exit_work(regs, task_thread_info(task));
+		return false;
+	}
+	/* The other registers are still in the frame. */
+	arch_l4_load_result(regs, frame, by_vdso);
+	return true;
 }
 
 /* The loop of a task in user mode.  It is compiled once for each way into the microkernel. */
@@ -472,27 +497,18 @@ static __always_inline void run_user(struct uml_pt_regs *regs, bool fast_entry)
 			arch_l4_store_registers(regs, frame);
 			signals_enabled = 1;
 			l4_walk_event(task->mm);
-			if (unlikely(!is_alien(kind, word, L4_VECTOR_SYSTEM_CALL)) ||
-			    unlikely(!system_call(regs, task_thread_info(task))))
+			if (likely(is_alien(kind, word, L4_VECTOR_SYSTEM_CALL)) ? !plain_call(task, frame, false) :
+			    !is_vdso_call(kind, word) || !plain_call(task, frame, true))
 				break;
-			arch_local_irq_disable();
-			if (unlikely(has_exit_to_user_work(task, SYSCALL_WORK))) {
-				arch_local_irq_enable();
-				syscall_exit_work(regs, task_thread_info(task));
-				break;
-			}
-			/* The other registers are still in the frame. */
-			arch_l4_load_result(regs, frame);
 		}
 		t->handle = handle;
-		fast_return = 0;
-		/* The system call has been carried out.  Interrupts may be disabled: they are above, too. */
-		if (is_alien(kind, word, L4_VECTOR_SYSTEM_CALL))
+		fast_return = kind == L4_KIND_ALIEN ? arch_l4_fast_return(task, word) : 0;
+		/* The system call has its result.  Interrupts may be disabled: they are above, too. */
+		if (is_alien(kind, word, L4_VECTOR_SYSTEM_CALL) || is_vdso_call(kind, word))
 			continue;
 		arch_l4_no_system_call(regs);
 		if (kind == L4_KIND_ALIEN) {
 			user_event(regs, frame, word);
-			fast_return = arch_l4_fast_return(word);
 		} else if (kind == L4_KIND_INTERRUPTED) {
 			/* The thread may not have run: what was asked for above does not hold any more. */
 			arch_l4_cancel_fast_return(frame);

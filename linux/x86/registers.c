@@ -76,28 +76,15 @@ void show_regs(struct pt_regs *regs)
 	       gp[HOST_BP], selectors[L4_DS], selectors[L4_ES], selectors[L4_FS], selectors[L4_GS]);
 }
 
-unsigned long l4_landing_pad(void)
-{
-	return current->mm->context.id.vdso + L4_VDSO_LANDING;
-}
-
-/*
- * Linux's convention for sysenter: ECX and EDX are arguments.  The microkernel takes them for stack pointer and
- * return address.  EBP is the stack pointer, where the sixth argument lies.
- */
-bool arch_l4_begin_vdso_call(struct uml_pt_regs *regs)
+bool l4_read_sixth_argument(struct uml_pt_regs *regs)
 {
 	unsigned long *gp = regs->gp;
 
-	gp[HOST_CX] = gp[HOST_SP];
-	gp[HOST_DX] = gp[HOST_IP];
-	gp[HOST_SP] = gp[HOST_BP];
-	gp[HOST_IP] = l4_landing_pad();
-	if (get_user(gp[HOST_BP], (unsigned long __user *)gp[HOST_SP])) {
-		gp[HOST_AX] = -EFAULT;
-		return false;
-	}
-	return true;
+	if (!get_user(gp[HOST_BP], (unsigned long __user *)gp[HOST_SP]))
+		return true;
+	gp[HOST_AX] = -EFAULT;
+	arch_l4_no_system_call(regs);
+	return false;
 }
 
 unsigned long get_thread_reg(int reg, jmp_buf *buf)

@@ -10,6 +10,8 @@
 #include <sysdep/ptrace_user.h>
 #include <sysdep/syscalls.h>
 #include "../../../um/os-L4/subarch.h"
+#include "../../../um/os-L4/walk.h"
+#include "vdso.h"
 
 /* The microkernel is entered by sysenter, or by int where the processor has no sysenter.  This does not change. */
 static inline bool arch_l4_has_fast_entry(void)
@@ -58,12 +60,38 @@ static __always_inline bool arch_l4_is_vdso_call(u32 vector)
 	return vector == L4_VECTOR_SYSENTER;
 }
 
-/* A program that entered by sysenter goes on at the vDSO's landing pad, which restores ECX and EDX from the stack. */
-unsigned long l4_landing_pad(void);
+/* Reads it where the program's stack pointer says, by a fault if need be.  False: it cannot be read, and this is the result. */
+bool l4_read_sixth_argument(struct uml_pt_regs *regs);
 
-static __always_inline unsigned long arch_l4_fast_return(u32 vector)
+/* A program that entered by sysenter goes on at the vDSO's landing pad, which restores ECX, EDX and EBP from the stack. */
+static __always_inline unsigned long l4_landing_pad(const struct task_struct *task)
 {
-	return vector == L4_VECTOR_SYSENTER ? l4_landing_pad() : 0;
+	return task->mm->context.id.vdso + L4_VDSO_LANDING;
+}
+
+static __always_inline unsigned long arch_l4_fast_return(const struct task_struct *task, u32 vector)
+{
+	return vector == L4_VECTOR_SYSENTER ? l4_landing_pad(task) : 0;
+}
+
+/*
+ * Linux's convention for sysenter: ECX and EDX are arguments.  The microkernel takes them for stack pointer and
+ * return address.  EBP is the stack pointer, where the sixth argument lies.
+ */
+static __always_inline bool arch_l4_begin_vdso_call(struct task_struct *task)
+{
+	unsigned long *gp = task->thread.regs.regs.gp, stack = gp[HOST_BP], entry;
+
+	gp[HOST_CX] = gp[HOST_SP];
+	gp[HOST_DX] = gp[HOST_IP];
+	gp[HOST_SP] = stack;
+	gp[HOST_IP] = l4_landing_pad(task);
+	entry = l4_walk_user(task->mm->pgd, (const void __user *)stack, L4_READABLE);
+	/* The page of a stack that is in use is there.  An entry that programs may read is a process's. */
+	if (unlikely(!entry || stack % sizeof(stack)))
+		return l4_read_sixth_argument(&task->thread.regs.regs);
+	gp[HOST_BP] = *(const unsigned long *)(l4_linear_map(entry & PAGE_MASK) + offset_in_page(stack));
+	return true;
 }
 
 static __always_inline void arch_l4_cancel_fast_return(struct l4_frame *f)
@@ -89,10 +117,18 @@ static __always_inline void arch_l4_load_registers(const struct uml_pt_regs *reg
 		f->changed |= L4_CHANGED_SEGMENTS;
 }
 
-/* Most system calls change the result alone. */
-static __always_inline void arch_l4_load_result(const struct uml_pt_regs *regs, struct l4_frame *f)
+/*
+ * Most system calls change the result only.  Who came by sysenter needs ECX and EDX no more: the microkernel returns by sysexit.
+ */
+static __always_inline void arch_l4_load_result(const struct uml_pt_regs *regs, struct l4_frame *f, bool by_vdso)
 {
 	f->eax = regs->gp[HOST_AX];
+	if (!by_vdso)
+		return;
+	f->esp = regs->gp[HOST_SP];
+	f->eip = regs->gp[HOST_IP];
+	f->ebp = regs->gp[HOST_BP];
+	f->changed = L4_BY_SYSEXIT;
 }
 
 /* CS and SS stay those of get_safe_registers(). */

@@ -28,7 +28,7 @@
 #define REPETITIONS	40
 #define MEGABYTE	(1 << 20)
 
-enum { GETPID = 1, GETTIMEOFDAY, READ, WRITE, PIPE, FAULT, FORK, EXEC, RING2, RING8, CLOCK, SIGNAL, MMAP };
+enum { GETPID = 1, GETTIMEOFDAY, READ, WRITE, PIPE, FAULT, FORK, EXEC, RING2, RING8, CLOCK, SIGNAL, MMAP, GETPPID, VDSO_READ };
 
 static char buffer[PAGE];
 
@@ -116,7 +116,13 @@ static void calls(void)
 		BEGIN(WRITE);
 		raw(__NR_write, file, (long)buffer, PAGE);
 		END(WRITE);
+		lseek(file, 0, SEEK_SET);
+		BEGIN(VDSO_READ);
+		read(file, buffer, PAGE);
+		END(VDSO_READ);
 	}
+	/* As the C library makes it: by the vDSO's sysenter. */
+	MEASURE(GETPPID, REPETITIONS, getppid());
 	MEASURE(PIPE, REPETITIONS, raw(__NR_write, both[1], (long)buffer, 1); raw(__NR_read, both[0], (long)buffer, 1));
 	/* The handler's page is there: its first run is not measured. */
 	signal(SIGUSR1, caught);

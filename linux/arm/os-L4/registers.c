@@ -58,11 +58,6 @@ void l4_start_thread(struct pt_regs *regs, unsigned long entry, unsigned long st
 /* The microkernel takes no more of the status than a program may change. */
 void arch_l4_check_registers(const struct uml_pt_regs *regs) { }
 
-bool arch_l4_begin_vdso_call(struct uml_pt_regs *regs)
-{
-	return false;
-}
-
 /* Upstream asks whether an instruction of a program is to be replaced by another one. */
 int arch_fixup(unsigned long address, struct uml_pt_regs *regs)
 {

@@ -47,7 +47,12 @@ static __always_inline bool arch_l4_is_vdso_call(u32 vector)
 	return false;
 }
 
-static __always_inline unsigned long arch_l4_fast_return(u32 vector)
+static __always_inline bool arch_l4_begin_vdso_call(struct task_struct *task)
+{
+	return true;
+}
+
+static __always_inline unsigned long arch_l4_fast_return(const struct task_struct *task, u32 vector)
 {
 	return 0;
 }
@@ -63,8 +68,8 @@ static __always_inline void arch_l4_load_registers(const struct uml_pt_regs *reg
 	memcpy(f, regs->gp, offsetof(struct l4_frame, vector));
 }
 
-/* Most system calls change the result alone. */
-static __always_inline void arch_l4_load_result(const struct uml_pt_regs *regs, struct l4_frame *f)
+/* Most system calls change the result only. */
+static __always_inline void arch_l4_load_result(const struct uml_pt_regs *regs, struct l4_frame *f, bool by_vdso)
 {
 	f->r[0] = regs->gp[HOST_R0];
 }
