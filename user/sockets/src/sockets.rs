@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The clients and their sockets.
 
+use crate::guard::Guard;
 use crate::link::{Link, Setup};
 use crate::waiting::Waiting;
 use crate::words::{Words, endpoint, failed, place, reply, reply_with};
@@ -11,6 +12,7 @@ use image::protocol::ip::{
 };
 use smoltcp::iface::{PollIngressSingleResult, SocketHandle, SocketSet};
 use smoltcp::phy::Device;
+use smoltcp::socket::AnySocket;
 use smoltcp::socket::tcp::{Socket as Tcp, State};
 use smoltcp::time::Instant;
 use smoltcp::wire::{IpCidr, IpEndpoint, IpListenEndpoint};
@@ -36,6 +38,8 @@ pub enum Kind {
     Listener {
         endpoint: IpListenEndpoint,
         next: SocketHandle,
+        /// Whether somebody has begun to connect to `next`, for which there is no successor yet.
+        is_used: bool,
         come: Vec<SocketHandle>,
     },
     Connecting(SocketHandle),
@@ -57,6 +61,7 @@ pub struct Client<M> {
 /// The sockets of all clients.
 pub struct Sockets<M> {
     pub(crate) link: Link,
+    pub(crate) guard: Guard,
     pub(crate) set: SocketSet<'static>,
     pub(crate) clients: Vec<Client<M>>,
     pub(crate) waiting: Vec<Waiting>,
@@ -76,6 +81,7 @@ impl<M: Memory> Sockets<M> {
         let mut set = SocketSet::new(Vec::new());
         Self {
             link: Link::new(device, setup, now, &mut set),
+            guard: Guard::default(),
             set,
             clients: clients.into_iter().map(client).collect(),
             waiting: Vec::new(),
@@ -216,6 +222,7 @@ impl<M: Memory> Sockets<M> {
 
     /// The last of a socket.
     pub(crate) fn free(&mut self, client: usize, handle: SocketHandle) {
+        self.guard.retain(|other, _| other != handle);
         self.set.remove(handle);
         self.clients[client].used -= 1;
     }
@@ -256,8 +263,14 @@ impl<M: Memory> Sockets<M> {
     /// Receives and sends, and answers those that waited: reply handles and words.
     pub fn poll(&mut self, device: &mut impl Device, now: Instant) -> Vec<(u32, Words)> {
         self.link.iface.poll_maintenance(now);
-        // After each frame, as the next one may be for a listener that this one has used up.
-        while self.link.iface.poll_ingress_single(now, device, &mut self.set) != PollIngressSingleResult::None {
+        self.guard.retain(|handle, connection| connection.is_of(self.set.get(handle)));
+        loop {
+            let device = &mut self.guard.of(device);
+            if self.link.iface.poll_ingress_single(now, device, &mut self.set) == PollIngressSingleResult::None {
+                break;
+            }
+            self.note_end();
+            // After each frame, as the next one may be for a listener that this one has used up.
             self.refill();
         }
         self.link.poll(&mut self.set);
@@ -265,7 +278,8 @@ impl<M: Memory> Sockets<M> {
         self.link.iface.poll_egress(now, device, &mut self.set);
         for (client, handle) in core::mem::take(&mut self.ending) {
             let socket = self.set.get::<Tcp>(handle);
-            if socket.state() == State::Closed && socket.remote_endpoint().is_none() {
+            // It has told its peer, unless that has no address at the link: then it never could.
+            if socket.state() == State::Closed {
                 self.free(client, handle);
             } else {
                 self.ending.push((client, handle));
@@ -273,6 +287,15 @@ impl<M: Memory> Sockets<M> {
         }
         self.refill();
         replies
+    }
+
+    /// Notes of the frame that was taken last if a peer has ended a connection by it.
+    fn note_end(&mut self) {
+        let Some(connection) = self.guard.ended() else { return };
+        let mut sockets = self.set.iter().filter_map(|(handle, socket)| Some((handle, Tcp::downcast(socket)?)));
+        if let Some((handle, _)) = sockets.find(|(_, socket)| connection.is_of(socket)) {
+            self.guard.note(handle, connection);
+        }
     }
 
     /// When [`Sockets::poll`] is due again, if nothing comes.
