@@ -93,6 +93,17 @@ fn a_lease_of_nobody_is_none() {
     net.goes_on();
 }
 
+#[test]
+fn who_sends_without_end_does_not_keep_others_waiting() {
+    let mut net = Net::new(2);
+    net.comes(arp(1, [10, 0, 2, 2], PEER, [10, 0, 2, 15]));
+    net.wire.flood = Some(ip(PEER_V4, OWN_V4, UDP, udp([7, 7], b"text")));
+    net.datagram(b"of the others");
+    let before = net.wire.count;
+    net.poll();
+    assert!((1..=64).contains(&(net.wire.count - before)), "{} frames in one turn", net.wire.count - before);
+}
+
 proptest! {
     #![proptest_config(few())]
 

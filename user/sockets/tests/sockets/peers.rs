@@ -88,6 +88,48 @@ fn a_peer_that_ends_has_no_more_to_say() {
     net.datagram(b"of the others");
 }
 
+/// A peer that neither takes what was sent nor ends keeps nothing for ever, and nothing that is wanted.
+#[test]
+fn a_peer_that_never_ends_is_left() {
+    let mut net = Net::new(2);
+    net.comes(arp(1, [10, 0, 2, 2], PEER, [10, 0, 2, 15]));
+    let listener = net.get(0, &[LISTEN, 0, 0, 80]);
+    let from = |port: u16, flags, numbers, window| ip(PEER_V4, OWN_V4, TCP, segment([port, 80], numbers, flags, window, &[], &[]));
+    let connect = |net: &mut Net, port: u16, window| {
+        net.comes(from(port, SYN, [1000, 0], window));
+        let own = net.next_number();
+        net.comes(from(port, ACK, [1001, own], window));
+        (net.get(0, &[ACCEPT, listener]), own)
+    };
+    // What it has taken, and has said so: others may have its place.
+    for port in 4000..4000 + 5 * MOST as u16 {
+        let (socket, own) = connect(&mut net, port, 8192);
+        net.get(0, &[CLOSE, socket]);
+        net.poll();
+        net.comes(from(port, ACK, [1001, own.wrapping_add(1)], 8192));
+        net.wire.peer.borrow_mut().clear();
+    }
+    // What it does not take lasts a minute, however often it says that it lives.
+    let mut left: Vec<u32> = (1..MOST as u16)
+        .map(|port| {
+            let (socket, own) = connect(&mut net, 5000 + port, 0);
+            net.get(0, &[WRITE, socket, 100]);
+            net.get(0, &[CLOSE, socket]);
+            own
+        })
+        .collect();
+    while net.ask(0, &[BIND])[0] == 0 {}
+    let begun = net.now;
+    while net.now - begun < 50_000 {
+        net.now += 5000;
+        (1..).zip(&left).for_each(|(port, own)| net.comes(from(5000 + port, ACK, [1001, *own], 0)));
+    }
+    assert_eq!(net.ask(0, &[BIND])[0], QUOTA);
+    net.now += 20_000;
+    (0..3).for_each(|_| net.poll());
+    left.drain(..).for_each(|_| assert_eq!(net.ask(0, &[BIND])[0], 0));
+}
+
 /// A segment of a peer: flags, and how far its numbers are from those that are due.
 type Step = (u8, i32, i32, u16, Vec<u8>, usize, u8);
 
