@@ -107,7 +107,7 @@ pub const RST: u8 = 4;
 pub const ACK: u8 = 16;
 
 pub fn segment([from, to]: [u16; 2], [sequence, acknowledged]: [u32; 2], flags: u8, window: u16, options: &[u8], body: &[u8]) -> Vec<u8> {
-    let length = (20 + options.len() as u8) / 4 << 4;
+    let length = (5 + options.len() as u8 / 4) << 4;
     let [from, to, window] = [from, to, window].map(u16::to_be_bytes);
     let [sequence, acknowledged] = [sequence, acknowledged].map(u32::to_be_bytes);
     [&from[..], &to, &sequence, &acknowledged, &[length, flags], &window, &[0; 4], options, body].concat()
