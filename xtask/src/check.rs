@@ -93,6 +93,7 @@ const SAFE: &[&str] = &[
     "user/frames",
     "user/sockets",
     "user/sectors",
+    "user/web",
     "linux/abi-header",
     "user/demo/hello",
     "user/demo/pingpong",

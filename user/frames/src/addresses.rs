@@ -52,7 +52,10 @@ impl fmt::Display for Address {
     }
 }
 
-/// Addresses that a port may have learned: a flood of them drives out its own only.
+/// The port of the card's driver.
+pub const CARD: usize = 0;
+
+/// Addresses that are known of a port, beside the one that it was given: a flood of them drives out its own only.
 const MOST: usize = 256;
 
 /// An address that was seen.
@@ -96,13 +99,23 @@ pub struct Addresses {
     frames: u64,
     /// By port; nothing if an address has changed its port since.
     recent: Vec<Option<Recent>>,
+    /// By port: whether others are behind it, with addresses of their own. They always are behind the card.
+    bridges: Vec<bool>,
 }
 
 impl Addresses {
     /// Of so many ports.
     #[must_use]
     pub fn new(ports: usize) -> Self {
-        Self { recent: vec![None; ports], ..Self::default() }
+        let bridges = (0..ports).map(|port| port == CARD).collect();
+        Self { recent: vec![None; ports], bridges, ..Self::default() }
+    }
+
+    /// From now on a client may send from other addresses than the one that it was given.
+    pub fn let_bridge(&mut self, port: usize) {
+        if let Some(bridges) = self.bridges.get_mut(port) {
+            *bridges = true;
+        }
     }
 
     /// Gives an address to a port, whatever was known of it.
@@ -119,8 +132,9 @@ impl Addresses {
         self.seen.retain(|_, seen| seen.port != port);
     }
 
-    /// Where a frame goes that comes by the port `from` and begins with these words. It may come from there if its source belongs to the
-    /// port that had it first, until that port is attached anew or has used more addresses since than it may have.
+    /// Where a frame goes that comes by the port `from` and begins with these words. It may come from there if its source was given to that
+    /// port; or to none, and the port bridges, and had it first. What has come by the card belongs there, though a client had it first: no
+    /// client keeps a host behind the card from being heard.
     #[must_use]
     pub fn way(&mut self, head: [u32; 3], from: usize) -> Way {
         self.frames += 1;
@@ -173,7 +187,12 @@ impl Addresses {
         if let Some(owner) = self.given.get(&number) {
             return *owner == port;
         }
-        if let Some(seen) = self.seen.get_mut(&number) {
+        if !self.bridges.get(port).is_some_and(|bridges| *bridges) {
+            return false;
+        }
+        if let Some(seen) = self.seen.get_mut(&number)
+            && (seen.port == port || port != CARD)
+        {
             if seen.port == port {
                 seen.last = self.frames;
             }

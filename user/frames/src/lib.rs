@@ -14,8 +14,8 @@ mod port;
 mod ring;
 mod switch;
 
-pub use addresses::{Address, Addresses};
+pub use addresses::{Address, Addresses, CARD};
 pub use lane::{Lane, Receiver, Sender};
 pub use port::{Layout, bytes};
 pub use ring::{Broken, Consumer, Producer, Ring, Shared};
-pub use switch::{CARD, Counters, Outcome, Switch};
+pub use switch::{Counters, Outcome, Switch};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The switch: takes frames out of the rings of its ports and puts them into those of others.
 
-use crate::addresses::{Address, Addresses, Way};
+use crate::addresses::{Address, Addresses, CARD, Way};
 use crate::lane::{Receiver, Sender};
 use crate::port::{Frame, Layout};
 use crate::ring::{Broken, Shared};
@@ -9,8 +9,6 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use image::protocol::net::{MOST_BYTES, NEIGHBOUR, NEIGHBOURS};
 
-/// The port of the card's driver.
-pub const CARD: usize = 0;
 /// As many as a badge has bits.
 const MOST_PORTS: usize = 20;
 /// Frames that are taken from a port in its turn.
@@ -48,7 +46,7 @@ pub struct Counters {
     pub lost: u64,
     /// Frames of the client whose length cannot be.
     pub malformed: u64,
-    /// Frames of the client with a source address that is another port's, or of several.
+    /// Frames of the client with a source address that it may not use, or of several.
     pub refused: u64,
     /// How often the client wrote an index that cannot be.
     pub broken: u64,
@@ -198,6 +196,11 @@ impl<M: Shared> Switch<M> {
         let ports: Vec<_> = memories.into_iter().map(port).collect::<Option<_>>()?;
         let (addresses, passing) = (Addresses::new(ports.len()), Passing { frame: Frame::default(), slots: Vec::new() });
         (ports.len() <= MOST_PORTS).then_some(Self { ports, addresses, turn: 0, kept: 0, passing })
+    }
+
+    /// A client has others behind it, as a Linux with a bridge or macvlan has: it may send from their addresses, too.
+    pub fn let_bridge(&mut self, port: usize) {
+        self.addresses.let_bridge(port);
     }
 
     /// A client begins anew: its rings are empty. If it has an address nobody else can use that. `large`: it takes large frames.

@@ -9,6 +9,7 @@
 
 extern crate alloc;
 
+mod guard;
 mod link;
 mod sockets;
 mod tcp;

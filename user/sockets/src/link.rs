@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The server's own addresses: given, or by DHCP and IPv6's router advertisements.
 
+use crate::guard::is_host;
 use alloc::vec::Vec;
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::phy::Device;
@@ -80,7 +81,7 @@ impl Link {
                 link.dhcp = Some(set.add(dhcp));
             }
             Configuration::Static { address, gateway, name_server } => {
-                link.set(Some(address), gateway, name_server.map(IpAddress::Ipv4).as_slice(), set);
+                link.set(Some(address), gateway, name_server.as_slice(), set);
             }
         }
         link
@@ -103,17 +104,15 @@ impl Link {
         let (address, gateway, name_servers) = match set.get_mut::<dhcpv4::Socket>(handle).poll() {
             None => return,
             Some(dhcpv4::Event::Deconfigured) => (None, None, Vec::new()),
-            Some(dhcpv4::Event::Configured(config)) => {
-                let servers = config.dns_servers.iter().copied().map(IpAddress::Ipv4).collect();
-                (Some(config.address), config.router, servers)
-            }
+            Some(dhcpv4::Event::Configured(config)) => (Some(config.address), config.router, config.dns_servers.to_vec()),
         };
-        // A server may offer an address that nobody can have, at which smoltcp would panic.
-        let address = address.filter(|address| IpAddress::Ipv4(address.address()).is_unicast());
         self.set(address, gateway, &name_servers, set);
     }
 
-    fn set(&mut self, address: Option<Ipv4Cidr>, gateway: Option<Ipv4Address>, name_servers: &[IpAddress], set: &mut SocketSet<'static>) {
+    /// Takes up what was learnt. An address that no host can have is none.
+    fn set(&mut self, address: Option<Ipv4Cidr>, gateway: Option<Ipv4Address>, name_servers: &[Ipv4Address], set: &mut SocketSet<'static>) {
+        let address = address.filter(|address| is_host(&address.address()));
+        let name_servers: Vec<_> = name_servers.iter().filter(|server| is_host(server)).copied().map(IpAddress::Ipv4).collect();
         self.iface.update_ip_addrs(|addresses| {
             addresses.retain(|address| matches!(address, IpCidr::Ipv6(_)));
             if let Some(address) = address
@@ -125,11 +124,16 @@ impl Link {
             }
         });
         self.iface.routes_mut().remove_default_ipv4_route();
-        if let Some(gateway) = gateway {
-            // There is room: the one of before has gone.
+        if let Some(gateway) = gateway.filter(is_host) {
+            // Nor do routers that advertise themselves take its room.
+            self.iface.routes_mut().update(|routes| {
+                if routes.is_full() {
+                    routes.pop();
+                }
+            });
             let _ = self.iface.routes_mut().add_default_ipv4_route(gateway);
         }
-        set.get_mut::<dns::Socket>(self.names).update_servers(name_servers);
+        set.get_mut::<dns::Socket>(self.names).update_servers(&name_servers);
     }
 
     /// When to look again; `has_connections` if there are some that may have to send something again.

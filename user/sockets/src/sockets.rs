@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The clients and their sockets.
 
+use crate::guard::Guard;
 use crate::link::{Link, Setup};
 use crate::waiting::Waiting;
 use crate::words::{Words, endpoint, failed, place, reply, reply_with};
@@ -11,8 +12,9 @@ use image::protocol::ip::{
 };
 use smoltcp::iface::{PollIngressSingleResult, SocketHandle, SocketSet};
 use smoltcp::phy::Device;
+use smoltcp::socket::AnySocket;
 use smoltcp::socket::tcp::{Socket as Tcp, State};
-use smoltcp::time::Instant;
+use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{IpCidr, IpEndpoint, IpListenEndpoint};
 
 /// Memory that a client shares with the server.
@@ -27,6 +29,10 @@ pub trait Memory {
 
 /// The first port that the server chooses itself.
 const FIRST_FREE: u16 = 49152;
+/// Most frames that are taken in one turn.
+const FRAMES: usize = 32;
+/// How long a connection lasts that its client has closed.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Bits of a socket's number that are its index.
 const INDEX: u32 = 16;
 
@@ -36,6 +42,8 @@ pub enum Kind {
     Listener {
         endpoint: IpListenEndpoint,
         next: SocketHandle,
+        /// Whether somebody has begun to connect to `next`, for which there is no successor yet.
+        is_used: bool,
         come: Vec<SocketHandle>,
     },
     Connecting(SocketHandle),
@@ -54,14 +62,23 @@ pub struct Client<M> {
     pub used: usize,
 }
 
+/// A connection that its client has closed: it ends as TCP wants, if its peer does not take too long.
+struct Ending {
+    client: usize,
+    handle: SocketHandle,
+    /// When it has ended in any case; known from the next turn on.
+    until: Option<Instant>,
+}
+
 /// The sockets of all clients.
 pub struct Sockets<M> {
     pub(crate) link: Link,
+    pub(crate) guard: Guard,
     pub(crate) set: SocketSet<'static>,
     pub(crate) clients: Vec<Client<M>>,
     pub(crate) waiting: Vec<Waiting>,
-    /// Connections whose client does not use them any more: they end as TCP wants. The oldest is first.
-    ending: Vec<(usize, SocketHandle)>,
+    /// Connections whose client does not use them any more. The oldest is first.
+    ending: Vec<Ending>,
     /// Most sockets of a client.
     pub(crate) most: usize,
     /// Upper half of all sockets' numbers: those of another life of the server are not its own.
@@ -76,6 +93,7 @@ impl<M: Memory> Sockets<M> {
         let mut set = SocketSet::new(Vec::new());
         Self {
             link: Link::new(device, setup, now, &mut set),
+            guard: Guard::default(),
             set,
             clients: clients.into_iter().map(client).collect(),
             waiting: Vec::new(),
@@ -202,7 +220,7 @@ impl<M: Memory> Sockets<M> {
             Kind::Connecting(handle) => self.abort(client, handle),
             Kind::Tcp(handle) => {
                 self.set.get_mut::<Tcp>(handle).close();
-                self.ending.push((client, handle));
+                self.ending.push(Ending { client, handle, until: None });
             }
             Kind::Udp(handle) => self.free(client, handle),
         }
@@ -211,22 +229,24 @@ impl<M: Memory> Sockets<M> {
     /// The peer is told when the socket is polled; it goes then.
     pub(crate) fn abort(&mut self, client: usize, handle: SocketHandle) {
         self.set.get_mut::<Tcp>(handle).abort();
-        self.ending.push((client, handle));
+        self.ending.push(Ending { client, handle, until: None });
     }
 
     /// The last of a socket.
     pub(crate) fn free(&mut self, client: usize, handle: SocketHandle) {
+        self.guard.retain(|other, _| other != handle);
         self.set.remove(handle);
         self.clients[client].used -= 1;
     }
 
-    /// A client takes one more socket of smoltcp. One that only waits for late segments gives way.
+    /// A client takes one more socket of smoltcp. One that only waits for late segments gives way, or else one that waits for the peer's end
+    /// and has nothing more to say.
     pub(crate) fn take_quota(&mut self, client: usize) -> Result<(), u32> {
         if self.clients[client].used >= self.most {
-            let is_over =
-                |(owner, handle): &(usize, SocketHandle)| *owner == client && self.set.get::<Tcp>(*handle).state() == State::TimeWait;
-            let over = self.ending.iter().position(is_over).ok_or(QUOTA)?;
-            let (_, handle) = self.ending.remove(over);
+            let state = |ending: &Ending| self.set.get::<Tcp>(ending.handle).state();
+            let first = |wanted| self.ending.iter().position(|ending| ending.client == client && state(ending) == wanted);
+            let over = first(State::TimeWait).or_else(|| first(State::FinWait2));
+            let Ending { handle, .. } = self.ending.remove(over.ok_or(QUOTA)?);
             self.free(client, handle);
         }
         self.clients[client].used += 1;
@@ -253,26 +273,47 @@ impl<M: Memory> Sockets<M> {
         self.clients.iter().flat_map(|client| client.sockets.iter().flatten())
     }
 
-    /// Receives and sends, and answers those that waited: reply handles and words.
+    /// Receives and sends, and answers those that waited: reply handles and words. There may be more to receive when it has taken as many
+    /// frames as it does in one turn: who sends without end keeps nobody's requests waiting.
     pub fn poll(&mut self, device: &mut impl Device, now: Instant) -> Vec<(u32, Words)> {
         self.link.iface.poll_maintenance(now);
-        // After each frame, as the next one may be for a listener that this one has used up.
-        while self.link.iface.poll_ingress_single(now, device, &mut self.set) != PollIngressSingleResult::None {
+        self.guard.retain(|handle, connection| connection.is_of(self.set.get(handle)));
+        for _ in 0..FRAMES {
+            let device = &mut self.guard.of(device);
+            if self.link.iface.poll_ingress_single(now, device, &mut self.set) == PollIngressSingleResult::None {
+                break;
+            }
+            self.note_end();
+            // After each frame, as the next one may be for a listener that this one has used up.
             self.refill();
         }
         self.link.poll(&mut self.set);
         let replies = self.answer_waiting(now);
         self.link.iface.poll_egress(now, device, &mut self.set);
-        for (client, handle) in core::mem::take(&mut self.ending) {
-            let socket = self.set.get::<Tcp>(handle);
-            if socket.state() == State::Closed && socket.remote_endpoint().is_none() {
-                self.free(client, handle);
-            } else {
-                self.ending.push((client, handle));
+        for mut ending in core::mem::take(&mut self.ending) {
+            let socket = self.set.get_mut::<Tcp>(ending.handle);
+            // It has told its peer, unless that has no address at the link: then it never could.
+            if socket.state() == State::Closed {
+                self.free(ending.client, ending.handle);
+                continue;
             }
+            // A peer may take nothing and never end, for ever: that is its right only as long as somebody cares.
+            if now >= *ending.until.get_or_insert(now + PATIENCE) {
+                socket.abort();
+            }
+            self.ending.push(ending);
         }
         self.refill();
         replies
+    }
+
+    /// Notes of the frame that was taken last if a peer has ended a connection by it.
+    fn note_end(&mut self) {
+        let Some(connection) = self.guard.ended() else { return };
+        let mut sockets = self.set.iter().filter_map(|(handle, socket)| Some((handle, Tcp::downcast(socket)?)));
+        if let Some((handle, _)) = sockets.find(|(_, socket)| connection.is_of(socket)) {
+            self.guard.note(handle, connection);
+        }
     }
 
     /// When [`Sockets::poll`] is due again, if nothing comes.

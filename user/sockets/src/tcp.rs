@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Connections.
 
+use crate::guard::Connection;
 use crate::sockets::{Kind, Memory, Sockets};
 use crate::words::{Words, reply, reply_with};
 use alloc::vec;
@@ -36,7 +37,7 @@ impl<M: Memory> Sockets<M> {
         self.take_quota(client)?;
         let endpoint = IpListenEndpoint { addr: (!at.addr.is_unspecified()).then_some(at.addr), port };
         let next = self.listening(endpoint);
-        Ok(self.made(client, Kind::Listener { endpoint, next, come: Vec::new() }, IpEndpoint::new(at.addr, port)))
+        Ok(self.made(client, Kind::Listener { endpoint, next, is_used: false, come: Vec::new() }, IpEndpoint::new(at.addr, port)))
     }
 
     fn listening(&mut self, endpoint: IpListenEndpoint) -> SocketHandle {
@@ -81,6 +82,7 @@ impl<M: Memory> Sockets<M> {
             self.free(client, handle);
             return Err(UNREACHABLE);
         }
+        self.guard.note(handle, Connection::asked(to, own));
         Ok(self.made(client, Kind::Connecting(handle), own))
     }
 
@@ -152,7 +154,8 @@ impl<M: Memory> Sockets<M> {
         Ok(reply(0))
     }
 
-    /// Each listener has one socket that listens, as long as its client may have another. Those that the peer has reset go.
+    /// Each listener has one socket that listens, as long as its client may have another. Those that the peer has reset go: what smoltcp
+    /// lets listen again still counts by the numbers of that peer.
     pub(crate) fn refill(&mut self) {
         for client in 0..self.clients.len() {
             for index in 0..self.clients[client].sockets.len() {
@@ -162,14 +165,24 @@ impl<M: Memory> Sockets<M> {
     }
 
     fn refill_one(&mut self, client: usize, index: usize) {
-        let Some(Kind::Listener { endpoint, next, come }) = &mut self.clients[client].sockets[index] else { return };
-        let (endpoint, is_used) = (*endpoint, self.set.get::<Tcp>(*next).state() != State::Listen);
-        let gone: Vec<_> = come.extract_if(.., |handle| self.set.get::<Tcp>(*handle).state() == State::Closed).collect();
+        let Some(Kind::Listener { endpoint, next, is_used, come }) = &mut self.clients[client].sockets[index] else { return };
+        let listens = self.set.get::<Tcp>(*next).state() == State::Listen;
+        let (endpoint, is_reset) = (*endpoint, listens && *is_used);
+        *is_used = !listens;
+        let has_gone = |handle: &mut SocketHandle| matches!(self.set.get::<Tcp>(*handle).state(), State::Closed | State::Listen);
+        let gone: Vec<_> = come.extract_if(.., has_gone).collect();
         gone.into_iter().for_each(|handle| self.abort(client, handle));
-        if is_used && self.take_quota(client).is_ok() {
+        if is_reset {
             let new = self.listening(endpoint);
-            if let Some(Kind::Listener { next, come, .. }) = &mut self.clients[client].sockets[index] {
+            if let Some(Kind::Listener { next, .. }) = &mut self.clients[client].sockets[index] {
+                let old = core::mem::replace(next, new);
+                self.set.remove(old);
+            }
+        } else if !listens && self.take_quota(client).is_ok() {
+            let new = self.listening(endpoint);
+            if let Some(Kind::Listener { next, is_used, come, .. }) = &mut self.clients[client].sockets[index] {
                 come.push(core::mem::replace(next, new));
+                *is_used = false;
             }
         }
     }

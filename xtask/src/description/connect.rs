@@ -23,10 +23,11 @@ impl Description {
         let mut port = 0;
         for client in 0..self.component.len() {
             let Some(net) = self.component[client].net.take() else { continue };
-            let arguments = match net.get_ref() {
+            let (arguments, bridges) = match net.get_ref() {
                 Key::No => continue,
-                Key::Yes => Vec::new(),
-                Key::With(address) => address.arguments().map_err(|mistake| self.sources.wrong(mistake))?,
+                Key::Yes => (Vec::new(), false),
+                Key::With(at) if at.is_empty() => return Err(self.wrong(&net, "`net = { }` says nothing: write `net = true`")),
+                Key::With(at) => (at.arguments().map_err(|mistake| self.sources.wrong(mistake))?, at.bridges()),
             };
             port += 1;
             let region = self.port_memory(&self.component[client], &net, port, &arguments)?;
@@ -40,6 +41,7 @@ impl Description {
             let switch = self.component.iter_mut().find(|component| component.name.get_ref() == SWITCH);
             let switch = switch.ok_or_else(|| anyhow!("a network without a switch"))?;
             switch.arguments.push(format!("port-{port}={name}"));
+            switch.arguments.extend(bridges.then(|| format!("bridge-{port}=true")));
             switch.shares.push(Share::of(&net, &region, format!("port-{port}"), false));
             for (bell, bit) in [("bell", BIT_FRAMES), ("again", BIT_ATTACH)] {
                 switch.notifies.push(Peer::of(&net, &name, format!("{bell}-{port}"), 1 << bit));
@@ -57,7 +59,10 @@ impl Description {
             );
         }
         if !arguments.is_empty() && server::is_server(client.package()) {
-            return Err(self.wrong(net, "a Linux is told its address by who configures it, not here: write `net = true`"));
+            return Err(self.wrong(
+                net,
+                "a Linux is told its address by who configures it, not here: write `net = true` or `net = { bridge = true }`",
+            ));
         }
         let grants = client.grants();
         let own = grants.iter().find(|(grant, _)| [MEMORY, SWITCH, BELL].contains(grant)).map(|(grant, _)| *grant);
@@ -172,6 +177,16 @@ mod tests {
     }
 
     #[test]
+    fn the_switch_learns_who_has_others_behind_it() {
+        let text = component("one", "net = { bridge = true }")
+            + &component("two", "net = { bridge = false }")
+            + &component("ip", "net = { address = \"dhcp\", bridge = true }");
+        let description = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(find(&description, "switch").arguments, ["port-1=one", "bridge-1=true", "port-2=two", "port-3=ip", "bridge-3=true"]);
+        assert_eq!(find(&description, "ip").arguments, ["address=dhcp"]);
+    }
+
+    #[test]
     fn an_address_becomes_arguments() {
         let arguments = |net: &str| {
             let description =
@@ -209,11 +224,16 @@ mod tests {
             "x.toml:3: DHCP says the gateway, too: leave this out, or write an address instead of `dhcp`"
         );
         assert!(said("{ adress = \"dhcp\" }").ends_with("; did you mean `address`?"));
-        assert!(said("{ }").starts_with("x.toml:3: missing field `address`"));
+        assert_eq!(said("{ }"), "x.toml:3: `net = { }` says nothing: write `net = true`");
+        assert_eq!(
+            said("{ gateway = \"10.0.2.2\", bridge = true }"),
+            "x.toml:3: a gateway is for who is told an address: write that, too, or leave this out"
+        );
         for value in ["1", "\"dhcp\"", "[true]"] {
             let said = said(value);
             assert!(
-                said.starts_with("x.toml:3: invalid type") && said.contains("`net = true`, or `net = { address = \"dhcp\" }`"),
+                said.starts_with("x.toml:3: invalid type")
+                    && said.contains("`net = true`, `net = { address = \"dhcp\" }`, or `net = { bridge = true }`"),
                 "{said}"
             );
         }
@@ -263,7 +283,7 @@ mod tests {
     fn a_linux_is_told_no_address() {
         assert_eq!(
             error(&component("linux", "net = { address = \"dhcp\" }")),
-            "x.toml:3: a Linux is told its address by who configures it, not here: write `net = true`"
+            "x.toml:3: a Linux is told its address by who configures it, not here: write `net = true` or `net = { bridge = true }`"
         );
         assert!(parse(&component("linux", "net = true")).is_ok());
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a description says of a component's network: `net = true`, or with an address.
+//! What a description says of a component's network: `net = true`, or with an address, or that it has others behind it.
 
 use super::key::Braces;
 use super::sources::Mistake;
@@ -18,23 +18,35 @@ pub(super) const PORT: &str = "820K";
 /// The address that says to ask for one.
 const DHCP: &str = "dhcp";
 
-/// An address as the component is told it.
+/// An address as the component is told it, and what else there is to say.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct At {
     /// `dhcp`, or an address with the length of its network's prefix.
-    address: Spanned<String>,
+    address: Option<Spanned<String>>,
     /// The way out of that network.
     gateway: Option<Spanned<String>>,
     /// Who knows names.
     name_server: Option<Spanned<String>>,
+    /// Whether it sends from other hardware addresses than its own, too.
+    bridge: Option<bool>,
 }
 
 impl Braces for At {
-    const FORMS: &'static str = "`net = true`, or `net = { address = \"dhcp\" }`";
+    const FORMS: &'static str = "`net = true`, `net = { address = \"dhcp\" }`, or `net = { bridge = true }`";
 }
 
 impl At {
+    /// Whether it says anything.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.address.is_none() && self.gateway.is_none() && self.name_server.is_none() && self.bridge.is_none()
+    }
+
+    /// Whether the component has others behind it.
+    pub(super) fn bridges(&self) -> bool {
+        self.bridge.unwrap_or_default()
+    }
+
     /// What the component is told, as its arguments.
     ///
     /// # Errors
@@ -42,8 +54,16 @@ impl At {
     pub(super) fn arguments(&self) -> Result<Vec<String>, Mistake> {
         let others = [("gateway", &self.gateway), ("name-server", &self.name_server)];
         let others = others.into_iter().filter_map(|(key, value)| Some((key, value.as_ref()?)));
-        let mut arguments = vec![format!("address={}", self.address.get_ref())];
-        let network = (self.address.get_ref() != DHCP).then(|| Network::of(&self.address)).transpose()?;
+        let Some(own) = &self.address else {
+            return match others.into_iter().next() {
+                Some((key, value)) => {
+                    Err(wrong(value, format!("a {key} is for who is told an address: write that, too, or leave this out")))
+                }
+                None => Ok(Vec::new()),
+            };
+        };
+        let mut arguments = vec![format!("address={}", own.get_ref())];
+        let network = (own.get_ref() != DHCP).then(|| Network::of(own)).transpose()?;
         for (key, value) in others {
             let Some(network) = &network else {
                 return Err(wrong(value, format!("DHCP says the {key}, too: leave this out, or write an address instead of `{DHCP}`")));
@@ -53,8 +73,7 @@ impl At {
                 .parse()
                 .map_err(|_| wrong(value, format!("`{}` is no address: write one as `10.0.2.2`", value.get_ref())))?;
             if key == "gateway" && !network.has(address) {
-                let what =
-                    format!("the gateway {address} is not in the network of {}: nothing could be sent to it", self.address.get_ref());
+                let what = format!("the gateway {address} is not in the network of {}: nothing could be sent to it", own.get_ref());
                 return Err(wrong(value, what));
             }
             arguments.push(format!("{key}={address}"));

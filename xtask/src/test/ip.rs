@@ -175,7 +175,14 @@ fn table() -> Result<()> {
     Ok(())
 }
 
-/// A Linux beside the web server on one card fetches its page, asks for what is not there or cannot be, and pings it.
+/// Connections of one address that ask for nothing, and how many of them the web server keeps.
+const SLOW: usize = 70;
+const KEPT: usize = 12;
+/// Requests at once on one connection.
+const PIPELINED: usize = 62;
+
+/// A Linux beside the web server on one card fetches its page, asks for what is not there or cannot be, and pings it. Then it asks for many
+/// pages at once; and while one address has as many connections as it can, another one is served.
 fn http() -> Result<()> {
     let ask = |request: &str| format!("printf '{request}' | nc 10.0.2.40 80 | head -n 1; ");
     let command = String::from(
@@ -183,12 +190,21 @@ fn http() -> Result<()> {
     ) + &ask("GET /nothing HTTP/1.0\\r\\n\\r\\n")
         + &ask("POST / HTTP/1.0\\r\\n\\r\\n")
         + &ask("\\001\\r\\n\\r\\n")
-        + "{ printf 'GET / HTTP/1.0\\r\\nA: '; head -c 9000 /dev/zero | tr '\\0' a; } | nc 10.0.2.40 80 | head -n 1; ping -c 20 -i 0.01 -s 1400 -q 10.0.2.40 | grep -o '.* received'";
+        + "{ printf 'GET / HTTP/1.0\\r\\nA: '; head -c 9000 /dev/zero | tr '\\0' a; } | nc 10.0.2.40 80 | head -n 1; ping -c 20 -i 0.01 -s 1400 -q 10.0.2.40 | grep -o '.* received'; "
+        + &format!(
+            "{{ for i in $(seq {PIPELINED}); do printf 'GET /status HTTP/1.1\\r\\n\\r\\n'; done; printf 'GET / HTTP/1.0\\r\\n\\r\\n'; }} | nc 10.0.2.40 80 | grep -c '^HTTP/1.1 200'; \
+             ip addr add 10.0.2.16/24 dev eth0; ip route add 10.0.2.40 dev eth0 src 10.0.2.16; \
+             for i in $(seq {SLOW}); do sleep 1000 | nc 10.0.2.40 80 > /tmp/slow.$i & done; \
+             until [ $(cat /tmp/slow.* | grep -c '^HTTP/1.1 503') = {} ]; do usleep 10000; done; \
+             ip route del 10.0.2.40; wget -q -O - http://10.0.2.40/ | sha256sum; killall sleep",
+            SLOW - KEPT
+        );
     let text = Guest { system: "systems/net.toml", wire: Wire::USER, ..Guest::default() }.succeed(&command)?.text();
     let page = checksum(&std::fs::read("user/demo/http/pages/index.html")?);
     let expected = format!(
         "{page}  -\n7\ncard\nip\nlinux\n7\n1\n</svg>\nHTTP/1.1 404 Not Found\r\nHTTP/1.1 405 Method Not Allowed\r\nHTTP/1.1 400 Bad Request\r\n\
-         HTTP/1.1 431 Request Header Fields Too Large\r\n20 packets transmitted, 20 packets received\n"
+         HTTP/1.1 431 Request Header Fields Too Large\r\n20 packets transmitted, 20 packets received\n{}\n{page}  -\n",
+        PIPELINED + 1
     );
     ensure!(text == expected, "Linux says {text:?} instead of {expected:?}");
     Ok(())

@@ -42,6 +42,7 @@ use tally::{Check, Tally, Test};
 
 /// What runs only when it is named, or everything is asked for.
 const SLOW: &[&str] = &[
+    "host.frames",
     "linux.debian",
     "linux.debian.batch",
     "linux.debian.bochs",

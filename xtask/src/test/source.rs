@@ -26,6 +26,7 @@ pub const ALL: &[Test] = &[
     ("source.portable.all", || portable(TARGETS)),
     ("host", || cargo(&["test", "--quiet"])),
     ("host.wide", || cargo(&["test", "--quiet", "-p", HOST, "--features", WIDE])),
+    ("host.frames", frames),
     ("host.armv5", || cargo(&["test", "--quiet", "-p", CONTEXT, "--features", ARM])),
     ("differential", differential),
     ("differential.armv5", differential_armv5),
@@ -47,6 +48,14 @@ const TARGETS: &[&str] =
     &["powerpc-unknown-linux-gnu", "riscv64gc-unknown-none-elf", "targets/armv5te-macadamia.json", "x86_64-unknown-none"];
 /// The first so many have both widths and both orders of bytes.
 const DIFFERENT: usize = 2;
+
+/// 25,000 cases of each property of what neighbours send to the IP server, where `host` tries 32.
+fn frames() -> Result<()> {
+    let settings = [("PROPTEST_CASES", "200000"), ("CARGO_PROFILE_DEV_OPT_LEVEL", "2")];
+    run(crate::process::cargo()
+        .args(["test", "--quiet", "-p", "sockets", "--test", "sockets", "--", "neighbours::", "peers::"])
+        .envs(settings))
+}
 
 fn cargo(arguments: &[&str]) -> Result<()> {
     run(crate::process::cargo().args(arguments))

@@ -1,77 +1,59 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A peer's connection: what it has asked, and what it has not taken yet.
+//! A peer's connection, and what goes over it.
 
-use crate::response::{self, Body, Site};
-use macadamia::alloc::vec::Vec;
+use crate::site::Site;
 use macadamia::net::{Error, PollFd, READABLE, TcpStream, WRITABLE};
-
-/// Most bytes of a request.
-const MOST: usize = 8192;
+use web::{Exchange, Guest, PART};
 
 pub struct Connection {
     stream: TcpStream,
-    /// What was asked and not answered yet.
-    input: Vec<u8>,
-    /// The answers that were not taken yet, and how much of the first of them was.
-    output: Vec<Body>,
-    taken: usize,
-    /// Whether nothing more is read: the connection ends when everything was taken.
-    ends: bool,
-    /// When bytes came or went.
-    pub moved: u64,
+    exchange: Exchange,
 }
 
 impl Connection {
     pub fn new(stream: TcpStream, now: u64) -> Self {
         stream.set_nonblocking(true);
-        Self { stream, input: Vec::new(), output: Vec::new(), taken: 0, ends: false, moved: now }
+        Self { stream, exchange: Exchange::new(now) }
     }
 
-    /// What it has to be ready for. Nothing more is read before the answers were taken.
+    /// What it has to be ready for. Nothing more is read before the answer was taken.
     pub fn waits_for(&self) -> PollFd<'_> {
-        PollFd::new(&self.stream, if self.output.is_empty() { READABLE } else { WRITABLE })
+        PollFd::new(&self.stream, if self.exchange.takes() { READABLE } else { WRITABLE })
+    }
+
+    /// When it ends in any case, in nanoseconds.
+    pub fn until(&self) -> u64 {
+        self.exchange.until()
+    }
+
+    /// Who has it.
+    pub fn guest(&self) -> Guest {
+        Guest { peer: self.stream.peer_addr().ip(), idle_since: self.exchange.idle_since() }
     }
 
     /// Reads, answers and writes as far as that goes without waiting. Whether the connection goes on.
     pub fn go_on(&mut self, site: &Site, now: u64) -> bool {
-        self.moved = now;
-        let result = if self.output.is_empty() { self.read(site) } else { Ok(()) }.and_then(|()| self.write());
-        match result {
-            Ok(()) => !(self.ends && self.output.is_empty()),
-            Err(Error::WouldBlock) => true,
-            Err(_) => false,
+        match self.read(site, now).and_then(|()| self.write(site, now)) {
+            Ok(()) => !self.exchange.is_over(),
+            Err(error) => error == Error::WouldBlock,
         }
     }
 
-    fn read(&mut self, site: &Site) -> Result<(), Error> {
-        let mut buffer = [0; 2048];
-        let count = self.stream.read(&mut buffer)?;
-        self.input.extend_from_slice(&buffer[..count]);
-        self.ends |= count == 0;
-        while let Some((bytes, answer)) = response::answer(&self.input, site) {
-            self.input.drain(..bytes);
-            self.ends |= answer.ends;
-            self.output.extend(answer.parts);
-            if self.ends {
-                break;
-            }
-        }
-        if self.input.len() > MOST {
-            self.ends = true;
-            self.output.extend(response::too_long().parts);
+    /// Takes one part: others have their turn before the next one.
+    fn read(&mut self, site: &Site, now: u64) -> Result<(), Error> {
+        if self.exchange.takes() {
+            let mut part = [0; PART];
+            let count = self.stream.read(&mut part)?;
+            self.exchange.take(&part[..count], site, now);
         }
         Ok(())
     }
 
-    fn write(&mut self) -> Result<(), Error> {
-        while let Some(first) = self.output.first() {
-            let rest = &first.bytes()[self.taken..];
-            if rest.is_empty() {
-                self.output.remove(0);
-                self.taken = 0;
-            } else {
-                self.taken += self.stream.write(rest)?;
-            }
+    /// Writes one answer as far as there is room for it.
+    fn write(&mut self, site: &Site, now: u64) -> Result<(), Error> {
+        while !self.exchange.takes() && !self.exchange.is_over() {
+            let count = self.stream.write(self.exchange.pending())?;
+            self.exchange.sent(count, site, now);
         }
         Ok(())
     }

@@ -48,12 +48,69 @@ fn who_is_not_known_is_behind_the_card() {
     assert!(net.clients[2].send(&frame(given(1), stranger, 5, 60)));
     net.settle();
     assert!(net.clients[1].receive().is_none());
-    // What a client used is free when it is attached anew.
-    let moved = Address([2, 8, 8, 8, 8, 8]);
-    assert!(net.clients[1].send(&frame(given(2), moved, 6, 60)));
+}
+
+/// Those are numbers: their last two bytes.
+fn others(number: u32) -> Address {
+    let [.., a, b] = number.to_be_bytes();
+    Address([2, 9, 9, 9, a, b])
+}
+
+#[test]
+fn a_client_has_the_address_that_it_was_given_and_no_other() {
+    let mut net = Net::new(3);
+    let names = Address([0x52, 0x55, 10, 0, 2, 3]);
+    // Not that of a host behind the card, though that has sent nothing yet; nor any of hosts that there are not.
+    let all: Vec<Address> = (0..300).map(others).chain([names]).collect();
+    for from in &all {
+        assert!(net.clients[2].send(&frame(EVERYBODY, *from, 0, 60)));
+        net.settle();
+    }
+    assert_eq!(net.switch.counters(2).expect("a port").refused, 301);
+    assert!(net.clients[1].receive().is_none() && net.clients[CARD].receive().is_none());
+    for from in all {
+        assert!(net.clients[CARD].send(&frame(given(1), from, 1, 60)));
+        net.settle();
+        assert!(net.clients[1].receive().is_some(), "it answers by the card");
+    }
+    // What the switch gave is nobody's behind the card.
+    assert!(net.clients[CARD].send(&frame(given(1), given(2), 2, 60)));
+    net.settle();
+    assert!(net.clients[1].receive().is_none());
+}
+
+#[test]
+fn a_client_that_bridges_has_others_behind_it() {
+    let mut net = Net::new(4);
+    net.switch.let_bridge(1);
+    net.switch.let_bridge(2);
+    let inner = others(1);
+    assert!(net.clients[1].send(&frame(given(3), inner, 0, 60)));
+    net.settle();
+    assert!(net.clients[3].receive().is_some() && net.clients[3].send(&frame(inner, given(3), 1, 60)));
+    // It is not another one's, ...
+    assert!(net.clients[2].send(&frame(given(3), inner, 2, 60)) && net.clients[3].send(&frame(inner, given(3), 3, 60)));
+    net.settle();
+    assert!((0..2).all(|_| net.clients[1].receive().is_some()) && net.clients[2].receive().is_none());
+    assert!(net.clients[3].receive().is_none());
+    // ... unless it is behind the card, which has it from its first frame on, and keeps it.
+    assert!(net.clients[CARD].send(&frame(given(3), inner, 4, 60)));
+    net.settle();
+    assert!(net.clients[1].send(&frame(given(3), inner, 5, 60)) && net.clients[3].send(&frame(inner, given(3), 6, 60)));
+    net.settle();
+    assert!(net.clients[3].receive().is_some() && net.clients[3].receive().is_none());
+    assert!(net.clients[CARD].receive().is_some() && net.clients[1].receive().is_none());
+    assert_eq!([1, 2].map(|port| net.switch.counters(port).expect("a port").refused), [1, 1]);
+    // What was given to others it cannot have.
+    assert!(net.clients[1].send(&frame(EVERYBODY, given(3), 7, 60)));
+    net.settle();
+    assert!(net.clients[CARD].receive().is_none());
+    // What it used is free when it is attached anew.
+    let moved = others(2);
+    assert!(net.clients[1].send(&frame(given(2), moved, 8, 60)));
     net.settle();
     net.attach(1);
-    assert!(net.clients[2].receive().is_some() && net.clients[2].send(&frame(given(1), moved, 7, 60)));
+    assert!(net.clients[2].receive().is_some() && net.clients[2].send(&frame(given(1), moved, 9, 60)));
     net.settle();
     assert!(net.clients[1].receive().is_some());
 }
@@ -371,6 +428,7 @@ fn who_breaks_its_ring_is_told_once() {
 #[test]
 fn an_address_flood_drives_out_nobody_else() {
     let mut net = Net::new(3);
+    net.switch.let_bridge(2);
     let at_card = Address([2, 0, 0, 0, 0, 1]);
     assert!(net.clients[CARD].send(&frame(given(1), at_card, 0, 60)));
     for number in 0..2000_u32 {

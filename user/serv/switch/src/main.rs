@@ -3,7 +3,7 @@
 //!
 //! Port 0 is that of the card's driver, each other one that of a client. Of port N it has the memory `port-N`, and two
 //! capabilities to notify its client with: `bell-N` (there are frames, or free slots) and `again-N` (attach again). An argument
-//! `port-N=NAME` says what the client's name is.
+//! `port-N=NAME` says what the client's name is, and `bridge-N=true` that it has others behind it.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -72,7 +72,9 @@ fn run(env: Env) {
         .map(|(_, port)| Client { name: name(port), bell: thread("bell", port), again: thread("again", port) })
         .collect();
     let count = clients.len() as u32;
-    let Some(switch) = Switch::new(ports()) else { panic!("{count} ports: too many, or one has memory for no frame") };
+    let Some(mut switch) = Switch::new(ports()) else { panic!("{count} ports: too many, or one has memory for no frame") };
+    let bridges = |port: &usize| env.argument(&format!("bridge-{port}")) == Some("true");
+    (0..clients.len()).filter(bridges).for_each(|port| switch.let_bridge(port));
     let mut server = Server { switch, clients, card: None, waiting: Vec::new(), heart: Heart::new(&env, ALARM) };
     if env.start.restarts > 0 {
         // What they had with the life before this one is gone.

@@ -1,205 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sockets of clients on a card that is a loop, clients that ask for anything, and frames of any kind.
 
+mod any;
+mod frames;
+mod neighbours;
+mod net;
+mod peers;
+
+use any::few;
+use frames::{OWN_V4, UDP, ip, udp};
 use image::protocol::ip::*;
+use net::{HERE, LIFE, MOST, Net};
 use proptest::prelude::*;
-use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
-use smoltcp::time::Instant;
 use smoltcp::wire::{Ipv4Address, Ipv4Cidr};
-use sockets::{Configuration, Memory, Setup, Sockets, Words};
-use std::cell::RefCell;
-use std::collections::VecDeque;
-use std::rc::Rc;
-
-const BYTES: u32 = 32768;
-const MOST: usize = 12;
-const LIFE: u16 = 3;
-const HERE: u32 = u32::from_be_bytes([10, 0, 2, 15]);
-
-#[derive(Clone)]
-struct Shared(Rc<RefCell<Vec<u8>>>);
-
-impl Memory for Shared {
-    fn bytes(&self) -> u32 {
-        BYTES
-    }
-    fn read(&self, offset: u32, to: &mut [u8]) {
-        to.copy_from_slice(&self.0.borrow()[offset as usize..][..to.len()]);
-    }
-    fn write(&self, offset: u32, from: &[u8]) {
-        self.0.borrow_mut()[offset as usize..][..from.len()].copy_from_slice(from);
-    }
-}
-
-/// What is sent arrives, unless it is lost.
-#[derive(Default)]
-struct Wire {
-    frames: Rc<RefCell<VecDeque<Vec<u8>>>>,
-    /// Every so manieth frame is lost.
-    loss: Option<u32>,
-    count: u32,
-}
-
-struct Receive(Vec<u8>);
-struct Send(Rc<RefCell<VecDeque<Vec<u8>>>>);
-
-impl RxToken for Receive {
-    fn consume<R, F: FnOnce(&[u8]) -> R>(self, f: F) -> R {
-        f(&self.0)
-    }
-}
-
-impl TxToken for Send {
-    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, bytes: usize, f: F) -> R {
-        let mut frame = vec![0; bytes];
-        let result = f(&mut frame);
-        self.0.borrow_mut().push_back(frame);
-        result
-    }
-}
-
-impl Device for Wire {
-    type RxToken<'a> = Receive;
-    type TxToken<'a> = Send;
-    fn receive(&mut self, _: Instant) -> Option<(Receive, Send)> {
-        loop {
-            let frame = self.frames.borrow_mut().pop_front()?;
-            self.count += 1;
-            if self.loss.is_none_or(|loss| !self.count.is_multiple_of(loss)) {
-                return Some((Receive(frame), Send(self.frames.clone())));
-            }
-        }
-    }
-    fn transmit(&mut self, _: Instant) -> Option<Send> {
-        Some(Send(self.frames.clone()))
-    }
-    fn capabilities(&self) -> DeviceCapabilities {
-        let mut capabilities = DeviceCapabilities::default();
-        (capabilities.medium, capabilities.max_transmission_unit) = (Medium::Ethernet, 1514);
-        capabilities
-    }
-}
-
-struct Net {
-    wire: Wire,
-    sockets: Sockets<Shared>,
-    memories: Vec<Shared>,
-    now: i64,
-    /// Answers that came later: whose, and what.
-    late: Vec<(usize, Words)>,
-}
-
-impl Net {
-    fn with(clients: usize, from: Configuration) -> Self {
-        let mut wire = Wire::default();
-        let memories: Vec<_> = (0..clients).map(|_| Shared(Rc::new(RefCell::new(vec![0; BYTES as usize])))).collect();
-        let setup = Setup { address: [2, 0, 0, 0, 0, 1], from, most: MOST, life: LIFE, seed: 1 };
-        let sockets = Sockets::new(&mut wire, &setup, memories.clone(), Instant::ZERO);
-        Self { wire, sockets, memories, now: 0, late: Vec::new() }
-    }
-
-    /// With an address, and clients that have said hello.
-    fn new(clients: usize) -> Self {
-        let address = Ipv4Cidr::new(Ipv4Address::from_bits(HERE), 24);
-        let mut net = Self::with(clients, Configuration::Static { address, gateway: None, name_server: None });
-        for client in 0..clients {
-            assert_eq!(net.ask(client, &[HELLO]), [0, MOST as u32, 0, 0, 0, 0, 0, 0]);
-        }
-        net
-    }
-
-    fn begin(&mut self, client: usize, words: &[u32]) -> Option<Words> {
-        let mut request = [0; WORDS];
-        request[..words.len()].copy_from_slice(words);
-        self.sockets.request(client, client as u32, &request, Instant::from_millis(self.now))
-    }
-
-    fn poll(&mut self) {
-        self.now += 10;
-        let late = self.sockets.poll(&mut self.wire, Instant::from_millis(self.now));
-        self.late.extend(late.into_iter().map(|(handle, words)| (handle as usize, words)));
-    }
-
-    /// A request whose answer is waited for.
-    fn ask(&mut self, client: usize, words: &[u32]) -> Words {
-        if let Some(reply) = self.begin(client, words) {
-            return reply;
-        }
-        self.answer(client)
-    }
-
-    fn answer(&mut self, client: usize) -> Words {
-        for _ in 0..10_000 {
-            if let Some(at) = self.late.iter().position(|(whose, _)| *whose == client) {
-                return self.late.remove(at).1;
-            }
-            self.poll();
-        }
-        panic!("client {client} waits for ever");
-    }
-
-    /// The same, which succeeds: what word 1 says.
-    fn get(&mut self, client: usize, words: &[u32]) -> u32 {
-        let reply = self.ask(client, words);
-        assert_eq!(reply[0], 0, "{words:?}");
-        reply[1]
-    }
-
-    fn wait(&mut self, client: usize, socket: u32, what: u32) {
-        assert_eq!(self.get(client, &[WAIT, socket, what, FOREVER]), what);
-    }
-
-    /// Connects client 0 with client 1: their sockets.
-    fn connect(&mut self, port: u32) -> (u32, u32) {
-        let listener = self.get(1, &[LISTEN, 0, 0, port]);
-        let from = self.get(0, &[CONNECT, 0, 0, port, HERE]);
-        self.wait(1, listener, READABLE);
-        self.wait(0, from, WRITABLE);
-        assert_eq!(self.ask(0, &[CONNECTED, from])[0], 0);
-        let to = self.get(1, &[ACCEPT, listener]);
-        assert_eq!(self.ask(1, &[ACCEPT, listener])[0], WOULD_BLOCK);
-        self.get(1, &[CLOSE, listener]);
-        (from, to)
-    }
-
-    /// Sends bytes of one client's socket to the other's, and compares.
-    fn send(&mut self, (from, to): (u32, u32), bytes: usize) {
-        let data: Vec<u8> = (0..bytes as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-        let (mut sent, mut come) = (0, Vec::new());
-        while come.len() < bytes {
-            if sent < bytes {
-                let part = (bytes - sent).min(3000);
-                self.memories[0].write(16, &data[sent..][..part]);
-                match self.ask(0, &[WRITE, from, 1 << 16 | part as u32]) {
-                    [0, count, ..] => sent += count as usize,
-                    [error, ..] => assert_eq!(error, WOULD_BLOCK),
-                }
-            }
-            match self.ask(1, &[READ, to, 64 << 16 | 5000]) {
-                [0, count, ..] => come.extend_from_slice(&self.memories[1].0.borrow()[1024..][..count as usize]),
-                [error, ..] => assert_eq!(error, WOULD_BLOCK),
-            }
-            self.poll();
-        }
-        assert!(come == data, "what has come is not what was sent");
-    }
-
-    /// A datagram from client 0 to client 1.
-    fn datagram(&mut self, text: &[u8]) {
-        let from = self.ask(0, &[BIND]);
-        let to = self.ask(1, &[BIND]);
-        assert_eq!((from[0], to[0]), (0, 0));
-        self.memories[0].write(16, text);
-        assert_eq!(self.begin(1, &[WAIT, to[1], READABLE, FOREVER]), None, "it waits");
-        assert_eq!(self.get(0, &[SEND_TO, from[1], 1 << 16 | text.len() as u32, to[3], HERE]), text.len() as u32);
-        assert_eq!(self.answer(1)[..2], [0, READABLE]);
-        let words = self.ask(1, &[RECEIVE_FROM, to[1], 100]);
-        assert_eq!((words[0], words[1] as usize, words[3], words[4]), (0, text.len(), from[3], HERE));
-        assert_eq!(&self.memories[1].0.borrow()[..text.len()], text);
-        self.get(0, &[CLOSE, from[1]]);
-        self.get(1, &[CLOSE, to[1]]);
-    }
-}
+use sockets::{Configuration, Memory};
 
 #[test]
 fn a_client_says_hello_first() {
@@ -359,6 +173,11 @@ proptest! {
         net.send(pair, 10_000);
     }
 
+}
+
+proptest! {
+    #![proptest_config(few())]
+
     #[test]
     fn frames_of_any_kind_harm_nobody(frames in prop::collection::vec(frame(), 0..200)) {
         for from in [Configuration::Dhcp, Configuration::Static { address: Ipv4Cidr::new(Ipv4Address::from_bits(HERE), 24), gateway: None, name_server: None }] {
@@ -377,39 +196,6 @@ proptest! {
     }
 }
 
-impl Net {
-    /// What it sends to a port by UDP within a second of its own: from which port, and the bytes.
-    fn sent_to(&mut self, port: u16) -> Option<(u16, Vec<u8>)> {
-        for _ in 0..100 {
-            let sent = self.wire.frames.borrow().iter().find_map(|frame| {
-                let is_udp = frame.get(12..14) == Some(&[8, 0]) && frame[23] == 17 && frame[36..38] == port.to_be_bytes();
-                is_udp.then(|| (u16::from_be_bytes([frame[34], frame[35]]), frame[42..].to_vec()))
-            });
-            if sent.is_some() {
-                return sent;
-            }
-            self.poll();
-        }
-        None
-    }
-
-    /// A datagram comes, from a port of this address.
-    fn comes(&mut self, from: [u8; 4], ports: [u16; 2], to: [u8; 4], body: &[u8]) {
-        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0];
-        frame.extend((28 + body.len() as u16).to_be_bytes());
-        frame.extend([0, 0, 0, 0, 64, 17, 0, 0]);
-        frame.extend([from, to].concat());
-        let sum = frame[14..].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
-        let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
-        frame[24..26].copy_from_slice(&sum.to_be_bytes());
-        // A datagram without a checksum is one, too.
-        frame.extend([ports[0].to_be_bytes(), ports[1].to_be_bytes(), (8 + body.len() as u16).to_be_bytes(), [0, 0]].concat());
-        frame.extend(body);
-        self.wire.frames.borrow_mut().push_back(frame);
-        self.poll();
-    }
-}
-
 /// Bytes as options and records have them: a kind, a length that may be right, and something.
 fn parts() -> impl Strategy<Value = Vec<u8>> {
     let kind = prop_oneof![Just(1_u8), Just(3), Just(6), Just(51), Just(53), Just(54), Just(0xc0), any::<u8>()];
@@ -421,26 +207,6 @@ fn parts() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #[test]
-    fn leases_of_any_kind_harm_nobody(answers in prop::collection::vec((prop_oneof![3 => Just(2_u8), 3 => Just(5), 1 => Just(6), 1 => any::<u8>()], prop_oneof![any::<[u8; 4]>(), Just([224, 0, 0, 1]), Just([255; 4]), Just([10, 0, 2, 15])], parts()), 1..20)) {
-        let mut net = Net::with(2, Configuration::Dhcp);
-        for (kind, address, options) in answers {
-            // It asks again and again, and more rarely when it has an address.
-            let Some((68, question)) = net.sent_to(67) else { break };
-            let mut answer = vec![2, 1, 6, 0];
-            answer.extend(&question[4..8]);
-            answer.extend([0; 8]);
-            answer.extend(address);
-            answer.extend([10, 0, 2, 2, 0, 0, 0, 0]);
-            answer.extend(&question[28..44]);
-            answer.resize(236, 0);
-            answer.extend([0x63, 0x82, 0x53, 0x63, 53, 1, kind, 54, 4, 10, 0, 2, 2, 1, 4, 255, 255, 255, 0]);
-            answer.extend(options);
-            net.comes([10, 0, 2, 2], [67, 68], [255; 4], &answer);
-        }
-        (0..2).for_each(|client| assert_eq!(net.ask(client, &[HELLO])[0], 0));
-    }
-
     #[test]
     fn answers_about_names_of_any_kind_harm_nobody(answers in prop::collection::vec((prop_oneof![Just(0x8180_u16), any::<u16>()], 0_u16..4, any::<bool>(), parts()), 1..20)) {
         let (address, server) = (Ipv4Cidr::new(Ipv4Address::from_bits(HERE), 24), Ipv4Address::from_bits(HERE));
@@ -462,7 +228,7 @@ proptest! {
                 answer.extend([0, 4, 10, 0, 2, 9]);
             }
             answer.extend(records);
-            net.comes([10, 0, 2, 15], [53, port], [10, 0, 2, 15], &answer);
+            net.comes(ip(OWN_V4, OWN_V4, UDP, udp([53, port], &answer)));
             assert_eq!(net.ask(0, &[HELLO, 1])[0], 0);
             assert_eq!(net.ask(0, &[HELLO, 0])[0], 0);
         }
