@@ -335,7 +335,8 @@ pub enum Op {
     /// * `a2`: destination.
     /// * `a3`: place of the kernel's part, where the information page and the UTCBs are: 0, or what the port names.
     ///   IA-32: an address, a multiple of `TABLE_SPAN`. It is 0 for a Space of aliens, which has no such part, and 1 (`HOME`)
-    ///   for a home. ARMv5: whether its low addresses are relocated, and its vspace (`arch::armv5::place`), of either kind of Space.
+    ///   for a home. ARMv5: whether its low addresses are relocated, and its vspace among the Quota's (`arch::armv5::place`), of
+    ///   either kind of Space.
     ///
     /// # Returns
     /// * `r1`: the number of slots, which is rounded up. If the caller is stopped before the call ends, the Space is there

@@ -47,6 +47,9 @@ const SEGMENT_DOMAIN: u32 = 0xf;
 /// And above that 1 + the section where it begins in all spaces that share its domain; 0: it has had none.
 const SEGMENT_HOME_SHIFT: u32 = 4;
 
+/// Who has a domain. A vspace is a Quota's: others may have the number for something else.
+type Tagged = fass::Owner<Owner, Link<Quota>>;
+
 /// The processor.
 struct Processor;
 
@@ -68,7 +71,7 @@ pub static DIRECTORY: Shared<Directory> = Shared::new(Directory::new());
 
 /// Who is in the directory.
 pub struct Directory {
-    fass: Fass<Owner>,
+    fass: Fass<Owner, Link<Quota>>,
     shadows: Shadows,
     /// The spaces that have UTCBs, by the number of their section.
     areas: [Link<Space>; AREAS],
@@ -81,7 +84,7 @@ pub struct Directory {
 
 impl Directory {
     /// Where the word is that fast paths and the way out note the open domains in.
-    pub const DIRTY: usize = core::mem::offset_of!(Self, fass) + core::mem::offset_of!(Fass<Owner>, dirty);
+    pub const DIRTY: usize = core::mem::offset_of!(Self, fass) + core::mem::offset_of!(Fass<Owner, Link<Quota>>, dirty);
 
     /// With nobody in it.
     const fn new() -> Self {
@@ -121,7 +124,7 @@ impl Directory {
     /// A Segment ends.
     pub fn segment_dropped(&mut self, pool: &mut Pool, segment: Ref<Segment>) {
         let domain = Some(pool[segment].hw & SEGMENT_DOMAIN).filter(|domain| *domain != 0);
-        self.fass.release(domain, fass::Owner { who: Owner::Segment(segment), vspace: 0 }, &mut Processor);
+        self.fass.release(domain, segment_owner(pool, segment), &mut Processor);
         if let Some(domain) = domain {
             self.close(pool, domain);
         }
@@ -322,7 +325,7 @@ impl Directory {
 
     /// The Segment that owns what a space has at an address, and its domain: if the space may do all with it, and it is at the same
     /// address in all spaces that share the domain.
-    fn shared_tag(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr, entry: u32) -> Option<(fass::Owner<Owner>, u32)> {
+    fn shared_tag(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr, entry: u32) -> Option<(Tagged, u32)> {
         let is_shared = entry & armv5::directory::SHARED != 0 && entry & armv5::directory::NO_WRITE == 0;
         let (segment, start) = is_shared.then(|| attached(pool, space, address)).flatten()?;
         let home = section(relocated(pool, space, start.0)) as u32 + 1;
@@ -332,7 +335,7 @@ impl Directory {
             other if other == home => {}
             _ => return None,
         }
-        let who = fass::Owner { who: Owner::Segment(segment), vspace: 0 };
+        let who = segment_owner(pool, segment);
         let domain = pool[segment].hw & SEGMENT_DOMAIN;
         if domain != 0 {
             return Some((who, domain));
@@ -442,8 +445,12 @@ fn domain(pool: &Pool, space: Ref<Space>) -> Option<u32> {
     Some(pool[space].hw[DOMAIN]).filter(|domain| *domain > GLOBAL)
 }
 
-fn owner(pool: &Pool, space: Ref<Space>) -> fass::Owner<Owner> {
-    fass::Owner { who: Owner::Space(space), vspace: pool[space].hw[VSPACE] }
+fn owner(pool: &Pool, space: Ref<Space>) -> Tagged {
+    Tagged { who: Owner::Space(space), holder: pool[space].region.header.quota, vspace: pool[space].hw[VSPACE] }
+}
+
+fn segment_owner(pool: &Pool, segment: Ref<Segment>) -> Tagged {
+    Tagged { who: Owner::Segment(segment), holder: pool[segment].region.header.quota, vspace: 0 }
 }
 
 /// A space's address as the caches and the TLB know it: the *modified* virtual address.
