@@ -6,6 +6,7 @@
 //! directories: it is made as it is needed, and stays until the Space ends. Leaf tables are numbered through all
 //! directories of a Space.
 
+use crate::attach::SPACES;
 use crate::map::LOOK;
 use crate::port::{Change, Port};
 use crate::{ALIGN, Attachment, Entry, Header, Kernel, NOTHING, Quota, Result, Segment, Space};
@@ -40,8 +41,6 @@ pub const TABLE_BYTES: u32 = crate::PAGE;
 const TABLES: u32 = 2;
 /// Entries of a directory that are searched for them in one step.
 const SEARCHED: usize = 256;
-/// Spaces with a Segment for which a port's seam is called one by one.
-const SPACES: u32 = 8;
 
 /// Translation tables, with who pays for them and what is mapped there: what a Space and a Segment
 /// have in common. Both begin with it, so that [`Owner::region`] finds it in either.

@@ -18,7 +18,7 @@ use abi::{Error, PAGE_SIZE, Rights, TABLE_SPAN, UserAddr};
 use arch_common::shared::Shared;
 use armv5_context::hw::{self, AREA, DACR, DOMAIN, INDIFFERENT, PID, VSPACE};
 use core::ops::Range;
-use kcore::attach::{attached_at, attachment};
+use kcore::attach::{attached_at, attachment, first_with};
 use kcore::port::{Area, FaultIn};
 use kcore::{Owner, Quota, Segment, Space, Table};
 use mmu::armv5::{self, Armv5, COARSE_BYTES, SECTION_BYTES, SECTIONS};
@@ -284,7 +284,7 @@ impl Directory {
     pub fn before_change(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, drops: bool) {
         if range.start.0 < UTCBS {
             let mut sections = places(pool, space, range.clone()).flat_map(|part| section(part.start)..section(part.end - 1) + 1);
-            if !sections.any(|section| self.fass.may_have_lines_in(section)) || is_anothers_matter(pool, space, range.start) {
+            if !sections.any(|section| self.fass.may_have_lines_in(section)) || is_anothers_matter(pool, space, &range) {
                 return;
             }
         }
@@ -469,11 +469,13 @@ pub fn places(pool: &Pool, space: Ref<Space>, Range { start, end }: Range<UserAd
     [part(start.0, middle), part(middle, end.0)].into_iter().filter(|part| !part.is_empty())
 }
 
-/// Whether the Segment that a space has at an address is attached to another one that has it at the same modified addresses, and
-/// that comes first: what is done for that one is done for this one, too.
-fn is_anothers_matter(pool: &Pool, space: Ref<Space>, address: UserAddr) -> bool {
-    let Some((segment, start)) = attached(pool, space, address) else { return false };
-    let Some(first) = pool[segment].region.uses.get() else { return false };
+/// Whether the Segment that a space has at a range is attached to another one that has it at the same modified addresses, and that
+/// comes first of those that have all of the range: what is done for that one is done for this one, too. It has to have all: what goes
+/// while it is being attached would be seen nowhere.
+fn is_anothers_matter(pool: &Pool, space: Ref<Space>, range: &Range<UserAddr>) -> bool {
+    let Some((segment, start)) = attached(pool, space, range.start) else { return false };
+    let tables = (range.end.0 - start.0).div_ceil(TABLE_SPAN);
+    let Some(first) = first_with(pool, segment, tables) else { return false };
     let other: Ref<Space> = Ref::new(pool[first].owner);
     let there = Armv5::table_start(pool[first].index as usize);
     other != space && relocated(pool, other, there.0) == relocated(pool, space, start.0)
