@@ -312,7 +312,8 @@ pub enum Op {
     /// * `a0`: Quota (`CONTROL`), the parent.
     /// * `a1`: bytes.
     /// * `a2`: destination.
-    /// * `a3`: threads in bits 15 to 0; in bits 31 to 16 slots of relocation, which only ARMv5 has (`arch::armv5::place`).
+    /// * `a3`: threads in bits 15 to 0. What only ARMv5 has: in bits 23 to 16 slots of relocation (`arch::armv5::place`), in bits 31 to 24
+    ///   ranges of locked lines (`CacheOp`).
     ///
     /// # Returns
     /// A status.
@@ -740,10 +741,9 @@ pub enum Op {
     /// * `BadAddress`: the range ends above `USER_END`, in the window of a server that the Space shows, or behind a small Space's
     ///   size.
     ///   Of lines to be locked also: nothing can be read there, or it is not cached.
-    /// * `BadArgument`: `a3` is above 4, or lines to be locked are not in one page.
+    /// * `BadArgument`: `a3` is above 4, or lines to be locked are not in one page, or a part of another range that is locked.
     /// * `Unsupported`: lines are to be locked or unlocked, and this machine cannot.
-    /// * `QuotaExceeded`: the Quota of the Space has locked lines elsewhere.
-    /// * `PoolExhausted`: too many Quotas have locked lines.
+    /// * `QuotaExceeded`: lines are to be locked, and the Quota of the Space has no range left.
     /// * `NotThere`: no lines of the range are locked that are to be unlocked.
     Cache = 51,
     /// Read what is mapped at an address, as the threads of a Space find it.
@@ -841,16 +841,16 @@ pub enum Op {
     ///
     /// # Arguments
     /// * `a0`: Quota (`CONTROL`).
-    /// * `a1`: 0: of memory and threads; 1: of slots of relocation.
+    /// * `a1`: 0: of memory and threads; 1: of slots of relocation; 2: of ranges of locked lines.
     ///
     /// # Returns
-    /// * `r1`: bytes used; or slots.
-    /// * `r2`: limit in bytes; or in slots.
+    /// * `r1`: bytes used; or slots, or ranges.
+    /// * `r2`: limit in bytes; or in slots, or ranges.
     /// * `r3`: of memory and threads: threads used in bits 15 to 0, their limit in bits 31 to 16.
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
-    /// * `BadArgument`: `a1` is above 1.
+    /// * `BadArgument`: `a1` is above 2.
     QuotaInfo = 61,
     /// Read a thread's state.
     ///

@@ -20,7 +20,7 @@ use armv5_context::hw::{self, AREA, DACR, DOMAIN, INDIFFERENT, PID, VSPACE};
 use core::ops::Range;
 use kcore::attach::{attached_at, attachment, first_with};
 use kcore::port::{Area, FaultIn};
-use kcore::{Owner, Quota, Segment, Space, Table};
+use kcore::{Charge, Owner, Quota, Segment, Space, Table};
 use mmu::armv5::{self, Armv5, COARSE_BYTES, SECTION_BYTES, SECTIONS};
 use mmu::fass::{self, BASE, DOMAINS, FIRST, Fass, GLOBAL, Grant, Hardware, PARKED, client};
 use mmu::slots::Slots;
@@ -104,9 +104,9 @@ impl Directory {
         pool[space].hw[PID] = INDIFFERENT;
     }
 
-    /// A space ends: its tags may be another's. Returns whether it was the last in its slot.
-    pub fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> bool {
-        self.locks.space_dropped(space);
+    /// A space ends: its tags may be another's. Returns what is not its Quota's any more.
+    pub fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge {
+        let locks = self.locks.remove(|lock| lock.space == space);
         self.guests.as_flattened_mut().iter_mut().filter(|guest| guest.is(space)).for_each(|guest| *guest = Link::NULL);
         self.fass.release(domain(pool, space), owner(pool, space), &mut Processor);
         pool[space].hw[DOMAIN] = 0;
@@ -116,9 +116,9 @@ impl Directory {
             paging::set(section(UTCBS) + area as usize, 0);
             regs::flush_all(0);
         }
-        let Some(slot) = Self::slot_of(pool, space).checked_sub(1) else { return false };
+        let Some(slot) = Self::slot_of(pool, space).checked_sub(1) else { return locks };
         pool[space].hw[PID] = INDIFFERENT;
-        self.slots.leave(slot as usize)
+        Charge { slots: self.slots.leave(slot as usize).into(), ..locks }
     }
 
     /// A Segment ends.
@@ -204,37 +204,40 @@ impl Directory {
         repaired(!is_there || pool[space].hw[DACR] != had)
     }
 
-    /// Has the lines of a range of a space stay in the cache, which is read for that.
+    /// Has the lines of a range of a space stay in the cache, which is read for that. Returns whether its Quota, which has paid for one
+    /// range more or not, is to stay charged for that.
     ///
     /// # Errors
     /// `BadAddress`: it is not mapped, cannot be read, or is not cached. And as [`Locks::add`].
-    pub fn lock(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) -> Result<(), Error> {
+    pub fn lock(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, is_paid: bool) -> Result<bool, Error> {
         let start = range.start;
         if !can_lock(pool, space, start) {
             return Err(Error::BadAddress);
         }
-        self.locks.add(space, pool[space].region.header.quota, range)?;
+        let is_new = self.locks.add(space, range, is_paid)?;
         // It may be there already: all are locked anew.
         locks::unlock();
         self.fault_in(pool, space, start);
-        Ok(())
+        Ok(is_new)
     }
 
-    /// Lets them go.
+    /// Lets them go. Returns what is not its Quota's any more.
     ///
     /// # Errors
     /// `NotThere`: they are not kept.
-    pub fn unlock(&mut self, space: Ref<Space>, range: &Range<UserAddr>) -> Result<(), Error> {
-        self.locks.remove(space, range)
+    pub fn unlock(&mut self, space: Ref<Space>, range: &Range<UserAddr>) -> Result<Charge, Error> {
+        let charged = self.locks.remove(|lock| lock.has_of(space, range));
+        if charged == Charge::NONE { Err(Error::NotThere) } else { Ok(charged) }
     }
 
     /// A section of a space is in the directory, by this domain: what the space has locked there is locked again.
     fn lock_lines(&mut self, pool: &Pool, space: Ref<Space>, installed: usize, domain: u32) {
-        let Some((number, range)) = self.locks.unlocked(space) else { return };
-        let start = relocated(pool, space, range.start.0);
-        if section(start) == installed && can_lock(pool, space, range.start) {
-            locks::lock(number, start..start + (range.end - range.start));
-            self.fass.dirty |= client(domain);
+        for (number, range) in self.locks.unlocked(space) {
+            let start = relocated(pool, space, range.start.0);
+            if section(start) == installed && can_lock(pool, space, range.start) {
+                locks::lock(number, start..start + (range.end - range.start));
+                self.fass.dirty |= client(domain);
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use abi::utcb::threads_a_space;
 use abi::{CacheOp, Error, MapRecord, Rights, TABLE_SPAN, USER_END, Word};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
-use macadamia::cap::{copy, delete, frame, set_frame};
+use macadamia::cap::{Counts, copy, delete, frame, set_frame};
 use macadamia::ipc::{reply_wait, wait};
 use macadamia::map::{Batch, map, protect, unmap};
 use macadamia::{Memory, Quota, Space, Thread, start, thread, time};
@@ -29,7 +29,7 @@ pub const CASES: &[Case] = &[
     ("a_dead_spaces_memory_keeps_what_it_wrote", dead_space),
     ("every_operation_takes_any_range", ranges),
     ("locked_lines_lose_nothing", locked),
-    ("locks_are_few", few_locks),
+    ("locks_are_divided_by_quota", few_locks),
 ];
 
 const RW: Rights = Rights(3);
@@ -352,29 +352,42 @@ fn locked(bed: &mut Bed) -> Result<(), Why> {
     read_there(b"four")
 }
 
-/// A quota has one, all have four, and a space that ends has none.
+/// Ranges are divided by Quota, and a space that ends has none.
 fn few_locks(bed: &mut Bed) -> Result<(), Why> {
+    const BYTES: u32 = 32 << 10;
+    let threads = threads_a_space(time::kip().max_threads);
+    let [one, none, more, spaces @ ..] = [(); 5].map(|()| bed.slot());
+    let with = |locked_ranges, slot| QUOTA.create_quota_with(BYTES, Counts { threads, locked_ranges, ..Counts::default() }, slot);
+    check("all are its own", good(QUOTA.locked_ranges())? == (0, 4))?;
+    fails(with(5, more), Error::QuotaExceeded)?;
+    let quotas = [good(with(1, one))?, good(with(0, none))?];
+    check("one is promised", good(QUOTA.locked_ranges())? == (1, 4) && good(quotas[0].locked_ranges())? == (0, 1))?;
     if !locks()? {
         return Ok(());
     }
-    good(map(SPACE, ADDRESS, bed.ram, 0, 2 * PAGE, RW))?;
-    cache(SPACE, ADDRESS, 64, CacheOp::Lock)?;
-    fails(SPACE.cache(ADDRESS + PAGE, 64, CacheOp::Lock), Error::QuotaExceeded)?;
-    let (mut others, threads) = ([0; 4], threads_a_space(time::kip().max_threads));
-    for (number, other) in (1..).zip(&mut others) {
-        let [quota, slot] = [(); 2].map(|()| bed.slot());
-        let space = good(good(QUOTA.create_quota(32 << 10, threads, quota))?.create_space(4, slot))?;
-        good(map(space, OTHER, bed.ram, number * PAGE, PAGE, RW))?;
-        *other = slot;
-        if number < 4 {
-            cache(space, OTHER, PAGE, CacheOp::Lock)?;
-        } else {
-            fails(space.cache(OTHER, PAGE, CacheOp::Lock), Error::PoolExhausted)?;
-        }
+    good(map(SPACE, ADDRESS, bed.ram, 0, 4 * PAGE, RW))?;
+    for page in 0..3 {
+        cache(SPACE, ADDRESS + page * PAGE, 64, CacheOp::Lock)?;
+        cache(SPACE, ADDRESS + page * PAGE, 64, CacheOp::Lock)?;
+        check("each once", good(QUOTA.locked_ranges())? == (2 + page, 4))?;
     }
-    good(delete(others[0]))?;
-    cache(Space(others[3]), OTHER, PAGE, CacheOp::Lock)?;
+    fails(SPACE.cache(ADDRESS + 32, 64, CacheOp::Lock), Error::BadArgument)?;
+    fails(SPACE.cache(ADDRESS + 3 * PAGE, 64, CacheOp::Lock), Error::QuotaExceeded)?;
+    for (quota, slot) in quotas.into_iter().zip(spaces) {
+        let space = good(quota.create_space(4, slot))?;
+        good(map(space, OTHER, bed.ram, 4 * PAGE, 2 * PAGE, RW))?;
+    }
+    let [has, has_not] = spaces.map(Space);
+    fails(has_not.cache(OTHER, PAGE, CacheOp::Lock), Error::QuotaExceeded)?;
+    cache(has, OTHER, PAGE, CacheOp::Lock)?;
+    fails(has.cache(OTHER + PAGE, PAGE, CacheOp::Lock), Error::QuotaExceeded)?;
+    check("it has one", good(quotas[0].locked_ranges())? == (1, 1))?;
+    good(delete(has.0))?;
+    check("none is left", good(quotas[0].locked_ranges())? == (0, 1))?;
     start::fill(ADDRESS, 4, b"mine");
-    cache(SPACE, ADDRESS, 64, CacheOp::Unlock)?;
-    check("still there", bytes(ADDRESS, 4) == b"mine")
+    start::fill(ADDRESS + PAGE, 4, b"too ");
+    cache(SPACE, ADDRESS, 2 * PAGE, CacheOp::Unlock)?;
+    check("two have gone", good(QUOTA.locked_ranges())? == (2, 4))?;
+    check("still there", bytes(ADDRESS, 4) == b"mine" && bytes(ADDRESS + PAGE, 4) == b"too ")?;
+    cache(SPACE, ADDRESS + 2 * PAGE, PAGE, CacheOp::Unlock)
 }
