@@ -702,7 +702,7 @@ pub enum Op {
     ///   Space that is the user's; or the server's window is not there; or the small Space would not lie in the home.
     /// * `Occupied`: page tables, large pages, another Segment or a server are there. (A second server whose window begins elsewhere
     ///   is `BadAddress`.)
-    ///   Or the small Space is in a home already, or has something behind its size.
+    ///   Or the small Space is in a home already, or has something behind its size, or shows a server whose window begins below that.
     /// * `BadState`: the Segment, server or small Space is being deleted; or the Quota of `a0` was deleted; or `a2` is a
     ///   Space that is no server, and there is no size; or `a0` is a server: it has nothing attached; or there is a size, and `a0`
     ///   is no home, or `a2` a home or server.

@@ -167,7 +167,9 @@ impl<P: Port> Kernel<P> {
     fn reserve(&mut self, space: Ref<Space>, source: &Source, address: UserAddr, rights: Rights) -> Result<Ref<Attachment>> {
         let owner = Owner::Space(space);
         if !address.is_aligned(TABLE_SPAN) || !self.is_users(owner, address, source.bytes) {
-            let shown = source.kind == attachment::SERVER_IN_SPACE && self.pool[space].region.end == address;
+            // A small space ends with its size.
+            let shows = source.kind == attachment::SERVER_IN_SPACE && self.smallness(owner).is_none();
+            let shown = shows && self.pool[space].region.end == address;
             return Err(if shown { Error::Occupied } else { Error::BadAddress });
         }
         let places = P::Format::table_index(address)..P::Format::table_index(address) + (source.bytes / TABLE_SPAN) as usize;
@@ -226,10 +228,7 @@ impl<P: Port> Kernel<P> {
         let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
         let address = UserAddr(address);
         // A server begins where the space's own part ends.
-        let tables = Owner::Space(space);
-        let end =
-            self.smallness(tables).map_or(self.pool[space].region.end, |at| P::Format::table_start(self.pool[at].large_tables as usize));
-        if !address.is_aligned(TABLE_SPAN) || address.0 >= USER_END || address > end {
+        if !address.is_aligned(TABLE_SPAN) || address.0 >= USER_END || address > self.large_end(space) {
             return Err(Error::NotThere);
         }
         let at = self.attachment(self.pool[space].segments, place(P::Format::table_index(address) as u32)).ok_or(Error::NotThere)?;

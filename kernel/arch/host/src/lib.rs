@@ -107,6 +107,8 @@ pub struct Host<R = HostRegisters, F: Format = HostFormat> {
     pub has_no_servers: bool,
     /// Whether the kernel reaches UTCBs by other addresses than those in the pool, as with caches that are virtual.
     pub window: bool,
+    /// Where windows of servers may begin.
+    pub windows: Word,
     shape: PhantomData<fn() -> (R, F)>,
 }
 
@@ -132,6 +134,7 @@ impl<R, F: Format> Default for Host<R, F> {
             relocated: HashMap::new(),
             has_no_servers: false,
             window: false,
+            windows: WINDOWS,
             shape: PhantomData,
         }
     }
@@ -327,7 +330,17 @@ pub fn boot_elsewhere() -> Kernel<Host> {
     boot_on(Host { area: Some(ELSEWHERE), window: true, ..Host::default() }, POOL_BYTES)
 }
 
+/// As [`boot`], with windows of servers from this address on.
+///
+/// # Panics
+/// If the host has no memory.
+#[must_use]
+pub fn boot_with_windows(windows: Word) -> Kernel<Host> {
+    boot_on(Host { windows, ..Host::default() }, POOL_BYTES)
+}
+
 fn boot_on<R: Registers, F: Format>(host: Host<R, F>, pool_bytes: u32) -> Kernel<Host<R, F>> {
+    let windows = host.windows;
     let (_, reserved) = thread_table(pool_bytes);
     let layout = Layout::from_size_align(pool_bytes as usize, abi::PAGE_SIZE as usize).expect("a layout of pages");
     // SAFETY: the layout is not empty; the memory is never freed, and used by nobody else. The window has no memory of its own.
@@ -343,7 +356,7 @@ fn boot_on<R: Registers, F: Format>(host: Host<R, F>, pool_bytes: u32) -> Kernel
         ram: &[RAM],
         devices: [boot::Range { base: PhysAddr(0x0800_0000), bytes: 0x10_0000 }, boot::Range { base: PhysAddr(0xa_0000), bytes: 0x6_0000 }],
         special: boot::Range { base: PhysAddr(0), bytes: NUMBERS as Word },
-        windows: boot::Range { base: PhysAddr(WINDOWS), bytes: USER_END - WINDOWS },
+        windows: boot::Range { base: PhysAddr(windows), bytes: USER_END - windows },
         image: PhysAddr(0x0300_0000),
         header,
         irq_lines: &[1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 39],
