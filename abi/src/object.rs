@@ -125,7 +125,8 @@ pub enum CacheOp {
     SyncCode = 2,
     /// The lines of the range are read, and stay, until they are unlocked, or invalidated by their addresses, or the range is mapped
     /// anew. Whatever else the kernel does to them, they are back when the Space next comes to them. The range is a part of one page
-    /// that can be read and is cached. Spaces of one Quota have one such range, all together four.
+    /// that can be read and is cached, and has nothing in common with the Space's other ones. Its Quota is charged for it; of ranges there
+    /// are four (`arch::armv5::layout::LOCKED_RANGES`).
     ///
     /// Cores that lock single lines have it, as XScale does (Intel XScale Core Developer's Manual, 6.4); on others it is
     /// `Unsupported`: an ARM926EJ-S locks a quarter of its cache at a time, IA-32 nothing.

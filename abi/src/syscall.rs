@@ -312,7 +312,8 @@ pub enum Op {
     /// * `a0`: Quota (`CONTROL`), the parent.
     /// * `a1`: bytes.
     /// * `a2`: destination.
-    /// * `a3`: threads in bits 15 to 0; in bits 31 to 16 slots of relocation, which only ARMv5 has (`arch::armv5::place`).
+    /// * `a3`: threads in bits 15 to 0. What only ARMv5 has: in bits 23 to 16 slots of relocation (`arch::armv5::place`), in bits 31 to 24
+    ///   ranges of locked lines (`CacheOp`).
     ///
     /// # Returns
     /// A status.
@@ -335,7 +336,8 @@ pub enum Op {
     /// * `a2`: destination.
     /// * `a3`: place of the kernel's part, where the information page and the UTCBs are: 0, or what the port names.
     ///   IA-32: an address, a multiple of `TABLE_SPAN`. It is 0 for a Space of aliens, which has no such part, and 1 (`HOME`)
-    ///   for a home. ARMv5: whether its low addresses are relocated, and its vspace (`arch::armv5::place`), of either kind of Space.
+    ///   for a home. ARMv5: whether its low addresses are relocated, and its vspace among the Quota's (`arch::armv5::place`), of
+    ///   either kind of Space.
     ///
     /// # Returns
     /// * `r1`: the number of slots, which is rounded up. If the caller is stopped before the call ends, the Space is there
@@ -700,7 +702,7 @@ pub enum Op {
     ///   Space that is the user's; or the server's window is not there; or the small Space would not lie in the home.
     /// * `Occupied`: page tables, large pages, another Segment or a server are there. (A second server whose window begins elsewhere
     ///   is `BadAddress`.)
-    ///   Or the small Space is in a home already, or has something behind its size.
+    ///   Or the small Space is in a home already, or has something behind its size, or shows a server whose window begins below that.
     /// * `BadState`: the Segment, server or small Space is being deleted; or the Quota of `a0` was deleted; or `a2` is a
     ///   Space that is no server, and there is no size; or `a0` is a server: it has nothing attached; or there is a size, and `a0`
     ///   is no home, or `a2` a home or server.
@@ -739,10 +741,9 @@ pub enum Op {
     /// * `BadAddress`: the range ends above `USER_END`, in the window of a server that the Space shows, or behind a small Space's
     ///   size.
     ///   Of lines to be locked also: nothing can be read there, or it is not cached.
-    /// * `BadArgument`: `a3` is above 4, or lines to be locked are not in one page.
+    /// * `BadArgument`: `a3` is above 4, or lines to be locked are not in one page, or a part of another range that is locked.
     /// * `Unsupported`: lines are to be locked or unlocked, and this machine cannot.
-    /// * `QuotaExceeded`: the Quota of the Space has locked lines elsewhere.
-    /// * `PoolExhausted`: too many Quotas have locked lines.
+    /// * `QuotaExceeded`: lines are to be locked, and the Quota of the Space has no range left.
     /// * `NotThere`: no lines of the range are locked that are to be unlocked.
     Cache = 51,
     /// Read what is mapped at an address, as the threads of a Space find it.
@@ -840,16 +841,16 @@ pub enum Op {
     ///
     /// # Arguments
     /// * `a0`: Quota (`CONTROL`).
-    /// * `a1`: 0: of memory and threads; 1: of slots of relocation.
+    /// * `a1`: 0: of memory and threads; 1: of slots of relocation; 2: of ranges of locked lines.
     ///
     /// # Returns
-    /// * `r1`: bytes used; or slots.
-    /// * `r2`: limit in bytes; or in slots.
+    /// * `r1`: bytes used; or slots, or ranges.
+    /// * `r2`: limit in bytes; or in slots, or ranges.
     /// * `r3`: of memory and threads: threads used in bits 15 to 0, their limit in bits 31 to 16.
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
-    /// * `BadArgument`: `a1` is above 1.
+    /// * `BadArgument`: `a1` is above 2.
     QuotaInfo = 61,
     /// Read a thread's state.
     ///

@@ -145,6 +145,18 @@ pub fn attached_at(pool: &Pool, space: Ref<Space>, index: u32) -> Option<Ref<Att
     find(pool, pool[space].segments, place(index))
 }
 
+/// Spaces with a Segment for which a port's seam is called one by one, from the first of its uses on.
+pub(crate) const SPACES: usize = 8;
+
+/// The first of a Segment's uses by whose space's tables all of its entries before `end` can be told: a port that does for one space
+/// what is due for several may do it there. One that is being attached has only some of them. None: those that are asked one by one have
+/// less.
+#[must_use]
+pub fn first_with(pool: &Pool, segment: Ref<Segment>, end: u32) -> Option<Ref<Attachment>> {
+    let uses = core::iter::successors(pool[segment].region.uses.get(), |at| pool[*at].source_next.get());
+    uses.take(SPACES).find(|at| pool[*at].cursor >= end)
+}
+
 impl<P: Port> Kernel<P> {
     /// Notes that a Memory is mapped into an owner, if that is not noted yet.
     pub(crate) fn note_use(&mut self, memory: Ref<Memory>, owner: Owner) -> Result<()> {

@@ -105,7 +105,8 @@ impl<P: Port> Kernel<P> {
     pub fn start_root(&mut self, machine: &Machine<'_>, kip: &Kip) -> Result<()> {
         let block = self.pool.allocate(QUOTA_BYTES).ok_or(Error::PoolExhausted)?;
         let quota: Ref<Quota> = Ref::new(block);
-        self.pool[quota].limit = Charge { bytes: self.pool.free_bytes(), threads: self.threads.count - 1, slots: P::SLOTS };
+        self.pool[quota].limit =
+            Charge { bytes: self.pool.free_bytes(), threads: self.threads.count - 1, slots: P::SLOTS, locks: P::LOCKS };
         self.kip = self.allocate(quota, PAGE)?;
         self.pool.bytes_mut(self.kip, size_of::<Kip>() as u32).copy_from_slice(bytemuck::bytes_of(kip));
         self.port.information_page(self.port.physical(self.kip));

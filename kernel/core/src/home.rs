@@ -44,7 +44,8 @@ impl<P: Port> Kernel<P> {
         }
         let owner = Owner::Space(small);
         match self.smallness(owner).map(|at| self.pool[at]) {
-            None if self.has_more(owner, size) => return Err(Error::Occupied),
+            // What it has behind its end is the window of a server that it shows.
+            None if size > self.pool[small].region.end.0 || self.has_more(owner, size) => return Err(Error::Occupied),
             None => {}
             Some(record) if begun && record.is_at(home, P::Format::table_index(address)) => {}
             Some(_) => return Err(Error::Occupied),
@@ -109,6 +110,12 @@ impl<P: Port> Kernel<P> {
             Some(at) => self.pool[at].large_tables = (end.0 / TABLE_SPAN) as u32,
             None => self.pool[space].region.end = end,
         }
+    }
+
+    /// Where a space's own part ends when it is large.
+    pub(crate) fn large_end(&self, space: Ref<Space>) -> UserAddr {
+        let small = self.smallness(Owner::Space(space));
+        small.map_or(self.pool[space].region.end, |at| P::Format::table_start(self.pool[at].large_tables as usize))
     }
 
     /// What `attach` takes as its last argument: rights, and a size above them.

@@ -75,8 +75,8 @@ impl<P: Port> Kernel<P> {
                 let address = quota.address();
                 writeln!(
                     out,
-                    "  quota {address:08x}: {} of {} bytes, {} of {} threads, {} of {} slots",
-                    used.bytes, limit.bytes, used.threads, limit.threads, used.slots, limit.slots
+                    "  quota {address:08x}: {} of {} bytes, {} of {} threads, {} of {} slots, {} of {} locks",
+                    used.bytes, limit.bytes, used.threads, limit.threads, used.slots, limit.slots, used.locks, limit.locks
                 )?;
             }
             for root in [s.region.attached, s.segments] {

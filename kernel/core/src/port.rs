@@ -13,7 +13,7 @@
 //!
 //! The columns of the tables below say what the ports do that exist (IA-32) or are planned.
 
-use crate::{Irq, Segment, Space, Table, Thread};
+use crate::{Charge, Irq, Segment, Space, Table, Thread};
 use abi::utcb::{AREA_END, AREA_START, FIRST_SLOT, KIP_ADDRESS};
 use abi::{CacheOp, Error, Frame, PhysAddr, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
 use bytemuck::Zeroable;
@@ -151,7 +151,9 @@ pub trait Port {
     type Special: Special;
 
     /// How many slots there are that spaces can be relocated to ([`wants_slot`](Self::wants_slot)).
-    const SLOTS: u32;
+    const SLOTS: u16;
+    /// How many ranges of lines can be locked in a cache ([`lock_lines`](Self::lock_lines)).
+    const LOCKS: u16;
 
     // --- Processor ---------------------------------------------------------------
     /// The hot words.
@@ -190,8 +192,9 @@ pub trait Port {
     /// |---|---|---|---|
     /// | leaves its directory, if that is loaded | takes its entries out of the caching page directory; domain and slot become free | its hash entries go when the VSIDs are used again | as IA-32; the PCID becomes free |
     ///
-    /// Returns whether it was the last in its slot, which its Quota has paid for ([`give_slot`](Self::give_slot)).
-    fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> bool;
+    /// Returns what its Quota has paid for and gets back: a slot, if it was the last there ([`give_slot`](Self::give_slot)), and ranges
+    /// of lines that it had locked ([`lock_lines`](Self::lock_lines)).
+    fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge;
     /// Where a native space, which has no tables yet, will have its UTCBs and the information page. `place` is what its
     /// maker says of that; 0 is nothing.
     ///
@@ -322,10 +325,23 @@ pub trait Port {
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
     /// | nothing: caches are physical, and coherent with the instruction side | by line, or all of it | `dcbst`, `icbi` | nothing |
+    fn cache(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp);
+    /// The lines of a range of a space are to stay in the cache. `is_paid`: its Quota is charged for one range more. Returns whether it
+    /// is to stay charged: the range was not locked before.
+    ///
+    /// | IA-32 | ARMv5 | others |
+    /// |---|---|---|
+    /// | `Unsupported` | on an XScale core | `Unsupported` |
     ///
     /// # Errors
-    /// `Unsupported`: lines cannot be locked on this machine. If they can, what [`Op::Cache`](abi::Op::Cache) says of that.
-    fn cache(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) -> Result<(), Error>;
+    /// `Unsupported`: lines cannot be locked on this machine. If they can, what [`Op::Cache`](abi::Op::Cache) says of that;
+    /// `QuotaExceeded` if it is not paid.
+    fn lock_lines(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, is_paid: bool) -> Result<bool, Error>;
+    /// Lines of a range of a space are to stay no more. Returns what its Quota gets back.
+    ///
+    /// # Errors
+    /// `Unsupported`: as above. `NotThere`: none are locked.
+    fn unlock_lines(&mut self, pool: &mut Pool, space: Ref<Space>, range: &Range<UserAddr>) -> Result<Charge, Error>;
 
     // --- Board ------------------------------------------------------------------------------
     /// Nanoseconds since boot.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Quotas: who pays for kernel memory, for entries of the thread table, and for the processor's slots. Every
-//! block of the pool is charged to a Quota at its full size, every thread and every slot as one;
+//! Quotas: who pays for kernel memory, for entries of the thread table, and for the processor's slots and locked lines. Every
+//! block of the pool is charged to a Quota at its full size, every thread, slot and range of lines as one;
 //! a child's limits are charged to its parent at once, so that what a Quota has
 //! left is there, whatever others do.
 
@@ -43,14 +43,18 @@ pub struct Charge {
     /// Threads.
     pub threads: u32,
     /// Slots that spaces are relocated to, where the processor has such ([`Port::wants_slot`]).
-    pub slots: u32,
+    pub slots: u16,
+    /// Ranges whose lines stay in a cache, where the processor can do that ([`Port::lock_lines`]).
+    pub locks: u16,
 }
 
 impl Charge {
     /// Nothing.
-    pub const NONE: Self = Self { bytes: 0, threads: 0, slots: 0 };
+    pub const NONE: Self = Self { bytes: 0, threads: 0, slots: 0, locks: 0 };
     /// A slot.
     pub const SLOT: Self = Self { slots: 1, ..Self::NONE };
+    /// A range of locked lines.
+    pub const LOCK: Self = Self { locks: 1, ..Self::NONE };
 
     /// So much memory.
     #[must_use]
@@ -70,16 +74,22 @@ impl Charge {
             bytes: self.bytes.checked_add(other.bytes)?,
             threads: self.threads.checked_add(other.threads)?,
             slots: self.slots.checked_add(other.slots)?,
+            locks: self.locks.checked_add(other.locks)?,
         })
     }
 
     /// What is left without a part of it.
     const fn without(self, part: Self) -> Self {
-        Self { bytes: self.bytes - part.bytes, threads: self.threads - part.threads, slots: self.slots - part.slots }
+        Self {
+            bytes: self.bytes - part.bytes,
+            threads: self.threads - part.threads,
+            slots: self.slots - part.slots,
+            locks: self.locks - part.locks,
+        }
     }
 
     const fn is_within(self, limit: Self) -> bool {
-        self.bytes <= limit.bytes && self.threads <= limit.threads && self.slots <= limit.slots
+        self.bytes <= limit.bytes && self.threads <= limit.threads && self.slots <= limit.slots && self.locks <= limit.locks
     }
 }
 
@@ -133,7 +143,8 @@ impl<P: Port> Kernel<P> {
         }
         let [bytes, counts] = [bytes, counts].map(|limit| u32::try_from(limit).map_err(|_| Error::QuotaExceeded));
         let (bytes, counts) = (bytes?, counts?);
-        let limit = Charge { bytes, threads: counts & 0xffff, slots: counts >> 16 };
+        let [_, _, slots, locks] = counts.to_le_bytes().map(u16::from);
+        let limit = Charge { bytes, threads: counts & 0xffff, slots, locks };
         let total = limit.and(Charge::bytes(QUOTA_BYTES)).ok_or(Error::QuotaExceeded)?;
         self.charge(parent, total)?;
         let Some(block) = self.pool.allocate(QUOTA_BYTES) else {
@@ -260,7 +271,8 @@ impl<P: Port> Kernel<P> {
         let Quota { used, limit, .. } = self.pool[quota];
         let results = match args[1] {
             0 => [used.bytes, limit.bytes, used.threads | limit.threads << 16],
-            1 => [used.slots, limit.slots, 0],
+            1 => [used.slots.into(), limit.slots.into(), 0],
+            2 => [used.locks.into(), limit.locks.into(), 0],
             _ => return Err(Error::BadArgument),
         };
         Ok(results.map(|count| count as Word))

@@ -5,7 +5,8 @@
 //!
 //! Any number of spaces may have copies. So a changed entry is copied in steps: the owner notes
 //! which one it is and where the copying goes on, and whoever changes, revokes or ends anything of it
-//! next finishes that first. An operation has ended when all copies are written.
+//! next finishes that first. An operation has ended when all copies are written. Between its steps threads run by old copies, so what
+//! was done about the old entry beforehand, for the caches, is done again behind the last step.
 
 use crate::attach::{attachment, place};
 use crate::port::{Change, Port};
@@ -37,29 +38,44 @@ impl<P: Port> Kernel<P> {
         debug_assert!(region.changing == 0, "a change while another one is copied");
         region.changing = index as u32 + 1;
         region.visit = region.uses;
-        self.spread(owner);
+        if self.copy_to_some(owner, index) {
+            self.end_change(owner);
+        }
     }
 
     /// Copies the entry that changed to some more spaces; true when all have it.
     pub(crate) fn spread(&mut self, owner: Owner) -> bool {
+        let Some(index) = self.pool[owner.region()].changing.checked_sub(1) else { return true };
+        let has_all = self.copy_to_some(owner, index as usize);
+        if has_all {
+            // Who got it now may have written by the old one since `before` was called.
+            self.port.before_change_anywhere(Change::Remove);
+            self.end_change(owner);
+        }
+        has_all
+    }
+
+    /// One step; true if it was the last.
+    fn copy_to_some(&mut self, owner: Owner, index: usize) -> bool {
         let region = owner.region();
-        let Some(index) = self.pool[region].changing.checked_sub(1) else { return true };
-        let entry = self.table_entry(owner, index as usize);
+        let entry = self.table_entry(owner, index);
         for _ in 0..SPREAD {
             let Some(at) = self.pool[region].visit.get() else { break };
             self.pool[region].visit = self.pool[at].source_next;
-            self.copy_entry(at, index as usize, entry);
+            self.copy_entry(at, index, entry);
         }
-        if !self.pool[region].visit.is_null() {
-            return false;
-        }
+        self.pool[region].visit.is_null()
+    }
+
+    /// All copies of an entry that changed are written.
+    fn end_change(&mut self, owner: Owner) {
+        let region = owner.region();
         self.pool[region].changing = 0;
         self.port.invalidate_all();
         if let Some(table) = core::mem::take(&mut self.pool[region].retired).get() {
             let quota = self.pool[region].header.quota;
             self.release(quota, table.address(), TABLE_BYTES);
         }
-        true
     }
 
     /// A record goes: a change that is being copied passes over it.
@@ -151,7 +167,9 @@ impl<P: Port> Kernel<P> {
     fn reserve(&mut self, space: Ref<Space>, source: &Source, address: UserAddr, rights: Rights) -> Result<Ref<Attachment>> {
         let owner = Owner::Space(space);
         if !address.is_aligned(TABLE_SPAN) || !self.is_users(owner, address, source.bytes) {
-            let shown = source.kind == attachment::SERVER_IN_SPACE && self.pool[space].region.end == address;
+            // A small space ends with its size.
+            let shows = source.kind == attachment::SERVER_IN_SPACE && self.smallness(owner).is_none();
+            let shown = shows && self.pool[space].region.end == address;
             return Err(if shown { Error::Occupied } else { Error::BadAddress });
         }
         let places = P::Format::table_index(address)..P::Format::table_index(address) + (source.bytes / TABLE_SPAN) as usize;
@@ -210,10 +228,7 @@ impl<P: Port> Kernel<P> {
         let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
         let address = UserAddr(address);
         // A server begins where the space's own part ends.
-        let tables = Owner::Space(space);
-        let end =
-            self.smallness(tables).map_or(self.pool[space].region.end, |at| P::Format::table_start(self.pool[at].large_tables as usize));
-        if !address.is_aligned(TABLE_SPAN) || address.0 >= USER_END || address > end {
+        if !address.is_aligned(TABLE_SPAN) || address.0 >= USER_END || address > self.large_end(space) {
             return Err(Error::NotThere);
         }
         let at = self.attachment(self.pool[space].segments, place(P::Format::table_index(address) as u32)).ok_or(Error::NotThere)?;

@@ -168,10 +168,11 @@ impl<P: Port> Kernel<P> {
         Charge::threads(abi::utcb::threads_a_space(self.threads.count))
     }
 
-    /// Nothing in the processor names a space's tables any more. The last one in a slot gives that back.
+    /// Nothing in the processor names a space's tables any more. What it had of the processor goes back to its Quota.
     pub(crate) fn drop_space(&mut self, space: Ref<Space>) {
-        if self.port.space_dropped(&mut self.pool, space) {
-            self.uncharge(self.pool[space].region.header.quota, Charge::SLOT);
+        let had = self.port.space_dropped(&mut self.pool, space);
+        if had != Charge::NONE {
+            self.uncharge(self.pool[space].region.header.quota, had);
         }
     }
 

@@ -6,9 +6,10 @@
 //! directories: it is made as it is needed, and stays until the Space ends. Leaf tables are numbered through all
 //! directories of a Space.
 
+use crate::attach::SPACES;
 use crate::map::LOOK;
 use crate::port::{Change, Port};
-use crate::{ALIGN, Attachment, Entry, Header, Kernel, NOTHING, Quota, Result, Segment, Space};
+use crate::{ALIGN, Attachment, Charge, Entry, Header, Kernel, NOTHING, Quota, Result, Segment, Space};
 use abi::{CacheOp, Error, Kind, MapRecord, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
 use core::ops::Range;
@@ -40,8 +41,6 @@ pub const TABLE_BYTES: u32 = crate::PAGE;
 const TABLES: u32 = 2;
 /// Entries of a directory that are searched for them in one step.
 const SEARCHED: usize = 256;
-/// Spaces with a Segment for which a port's seam is called one by one.
-const SPACES: u32 = 8;
 
 /// Translation tables, with who pays for them and what is mapped there: what a Space and a Segment
 /// have in common. Both begin with it, so that [`Owner::region`] finds it in either.
@@ -453,8 +452,32 @@ impl<P: Port> Kernel<P> {
         let [space, start, bytes, what] = args;
         let (space, range) = self.cached_range(caller, space, UserAddr(start), bytes)?;
         let what = CacheOp::from_code(crate::narrow(what)?).ok_or(Error::BadArgument)?;
-        self.port.cache(&mut self.pool, space, range, what)?;
+        self.carry_out_cache(space, range, what)?;
         Ok(NOTHING)
+    }
+
+    /// An operation on the caches. The Quota of the space pays for lines that are to stay there.
+    fn carry_out_cache(&mut self, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) -> Result<()> {
+        let owner = Owner::Space(space);
+        match what {
+            CacheOp::Lock => {
+                let quota = self.quota_of(owner).ok().filter(|quota| self.charge(*quota, Charge::LOCK).is_ok());
+                let locked = self.port.lock_lines(&mut self.pool, space, range, quota.is_some());
+                if let Some(quota) = quota.filter(|_| locked != Ok(true)) {
+                    self.uncharge(quota.link(), Charge::LOCK);
+                }
+                locked.map(drop)
+            }
+            CacheOp::Unlock => {
+                let charged = self.port.unlock_lines(&mut self.pool, space, &range)?;
+                self.uncharge(self.pool[space].region.header.quota, charged);
+                Ok(())
+            }
+            CacheOp::Clean | CacheOp::CleanAndInvalidate | CacheOp::SyncCode => {
+                self.port.cache(&mut self.pool, space, range, what);
+                Ok(())
+            }
+        }
     }
 
     /// The operation of a `map` record on the caches.
@@ -463,7 +486,7 @@ impl<P: Port> Kernel<P> {
         if range.is_empty() || !record.length().is_multiple_of(PAGE_SIZE) {
             return Err(Error::BadArgument);
         }
-        self.port.cache(&mut self.pool, space, range, what)
+        self.carry_out_cache(space, range, what)
     }
 
     /// The range of a Space that the caller may do something about in the caches.

@@ -13,7 +13,8 @@
 //! - who had it before, and lost it to a change of domains: a *tenant*, in `lines`.
 //!
 //! So an owner that loses its domain keeps its lines. They are written back when another owner comes to the same section, and not
-//! before. Owners of one *vspace* promise that the same address is the same memory: their lines are anybody's of them.
+//! before. Owners of one *vspace* promise that the same address is the same memory: their lines are anybody's of them. The promise
+//! binds one holder alone, who makes all of them: a number that somebody else chose says nothing.
 //!
 //! Nothing here touches the processor: [`Hardware`] does. Each function takes a bounded time: an owner has at most [`MOST`] sections.
 
@@ -47,17 +48,19 @@ pub const ALL: u32 = 0x5555_5555;
 
 /// Who has a domain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Owner<O> {
+pub struct Owner<O, H> {
     /// A Space or a Segment.
     pub who: O,
-    /// Spaces with the same number, if it is not 0, have the same memory at the same address.
+    /// Who pays for it.
+    pub holder: H,
+    /// Spaces of one holder with the same number, if it is not 0, have the same memory at the same address.
     pub vspace: u32,
 }
 
-impl<O: PartialEq> Owner<O> {
+impl<O: PartialEq, H: PartialEq> Owner<O, H> {
     /// Whether lines of one are good for the other.
     fn shares(&self, other: &Self) -> bool {
-        self.who == other.who || self.vspace != 0 && self.vspace == other.vspace
+        self.who == other.who || self.vspace != 0 && self.vspace == other.vspace && self.holder == other.holder
     }
 }
 
@@ -83,9 +86,9 @@ pub struct Grant<O> {
 /// Most tenants between two cleanings of the cache.
 const TENANTS: usize = 256;
 
-/// Which owner has which domain and section, and what of it may be in the cache.
-pub struct Fass<O> {
-    tags: Tags<Owner<O>, DOMAINS, 1>,
+/// Which owner, an `O` of an `H`, has which domain and section, and what of it may be in the cache.
+pub struct Fass<O, H> {
+    tags: Tags<Owner<O, H>, DOMAINS, 1>,
     /// Domain of each section in the directory; 0: it is empty, or the kernel's own.
     installed: [u8; SECTIONS],
     /// The sections of each domain, a bit each.
@@ -93,13 +96,13 @@ pub struct Fass<O> {
     counts: [u16; DOMAINS],
     /// The tenant that may have lines in a section; 0: none.
     lines: [u8; SECTIONS],
-    tenants: [Option<Owner<O>>; TENANTS],
+    tenants: [Option<Owner<O, H>>; TENANTS],
     tenant_count: usize,
     /// Domains that were open since the cache was last cleaned, as in the domain access register: who opens domains adds them.
     pub dirty: u32,
 }
 
-impl<O: Copy + PartialEq> Fass<O> {
+impl<O: Copy + PartialEq, H: Copy + PartialEq> Fass<O, H> {
     /// Nobody has anything.
     #[must_use]
     pub const fn new() -> Self {
@@ -118,7 +121,7 @@ impl<O: Copy + PartialEq> Fass<O> {
     /// Gives a domain to an owner without one. Nobody loses his whom `keeps` names: fewer than there are domains.
     ///
     /// `None` if all keep theirs.
-    pub fn acquire(&mut self, owner: Owner<O>, keeps: impl Fn(O) -> bool, hardware: &mut impl Hardware) -> Option<Grant<O>> {
+    pub fn acquire(&mut self, owner: Owner<O, H>, keeps: impl Fn(O) -> bool, hardware: &mut impl Hardware) -> Option<Grant<O>> {
         let grant = self.tags.take(0, owner, |other| keeps(other.who))?;
         let domain = u32::from(grant.tag);
         let loser = match grant.first {
@@ -138,7 +141,7 @@ impl<O: Copy + PartialEq> Fass<O> {
     }
 
     /// An owner ends: nothing of it stays in the cache or the directory. It has this domain, or none.
-    pub fn release(&mut self, domain: Option<u32>, owner: Owner<O>, hardware: &mut impl Hardware) {
+    pub fn release(&mut self, domain: Option<u32>, owner: Owner<O, H>, hardware: &mut impl Hardware) {
         if domain.is_some_and(|domain| self.is_dirty(domain)) || self.tenant_of(owner.who).is_some() {
             self.clean(hardware);
         }
@@ -152,7 +155,7 @@ impl<O: Copy + PartialEq> Fass<O> {
 
     /// Before a section of the directory becomes an owner's, who has this domain: what another one may have left of it in the
     /// cache and the TLB goes.
-    pub fn install(&mut self, section: usize, domain: u32, owner: Owner<O>, hardware: &mut impl Hardware) {
+    pub fn install(&mut self, section: usize, domain: u32, owner: Owner<O, H>, hardware: &mut impl Hardware) {
         if usize::from(self.counts[domain as usize]) >= usize::from(MOST) {
             self.withdraw(domain, owner, hardware);
             hardware.flush();
@@ -250,7 +253,7 @@ impl<O: Copy + PartialEq> Fass<O> {
     }
 
     /// The number of a tenant; none if the cache had to be cleaned, as there were too many.
-    fn tenant(&mut self, owner: Owner<O>, hardware: &mut impl Hardware) -> Option<u8> {
+    fn tenant(&mut self, owner: Owner<O, H>, hardware: &mut impl Hardware) -> Option<u8> {
         let tenant = match self.tenant_of(owner.who) {
             Some(tenant) => tenant,
             None if self.tenant_count == TENANTS => {
@@ -273,7 +276,7 @@ impl<O: Copy + PartialEq> Fass<O> {
     }
 
     /// Takes all sections of a domain out of the directory. What its owner has in the cache stays.
-    fn withdraw(&mut self, domain: u32, owner: Owner<O>, hardware: &mut impl Hardware) {
+    fn withdraw(&mut self, domain: u32, owner: Owner<O, H>, hardware: &mut impl Hardware) {
         let tenant = if self.is_dirty(domain) && self.counts[domain as usize] != 0 { self.tenant(owner, hardware) } else { None };
         for word in 0..SECTIONS / 32 {
             let mut bits = core::mem::take(&mut self.sections[domain as usize][word]);
@@ -292,7 +295,7 @@ impl<O: Copy + PartialEq> Fass<O> {
     }
 }
 
-impl<O: Copy + PartialEq> Default for Fass<O> {
+impl<O: Copy + PartialEq, H: Copy + PartialEq> Default for Fass<O, H> {
     fn default() -> Self {
         Self::new()
     }

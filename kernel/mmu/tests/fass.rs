@@ -14,6 +14,8 @@ const OWN: usize = 5;
 const FRAMES: usize = 64;
 /// The first spaces are of one vspace: a section is the same frame in all of them.
 const IN_VSPACE: usize = 4;
+/// So many behind them have that number too, by another holder.
+const ELSEWHERE: usize = 4;
 
 /// A section as the processor has it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -77,7 +79,7 @@ impl Hardware for Machine {
 
 /// Spaces and Segments on that machine: as a port uses [`Fass`].
 struct System {
-    fass: Fass<usize>,
+    fass: Fass<usize, bool>,
     machine: Machine,
     /// The truth: what an owner has at a section.
     tables: HashMap<(usize, usize), usize>,
@@ -89,8 +91,8 @@ struct System {
     last: Vec<u32>,
 }
 
-const fn owner(who: usize) -> Owner<usize> {
-    Owner { who, vspace: if who < IN_VSPACE { 7 } else { 0 } }
+const fn owner(who: usize) -> Owner<usize, bool> {
+    Owner { who, holder: who < IN_VSPACE, vspace: if who < IN_VSPACE + ELSEWHERE { 7 } else { 0 } }
 }
 
 impl System {
@@ -191,7 +193,8 @@ impl System {
 
     /// A frame for a section: that of others in the vspace, or one that nobody has.
     fn frame(&self, space: usize, section: usize) -> usize {
-        let shared = (0..IN_VSPACE).filter(|_| space < IN_VSPACE).find_map(|other| self.tables.get(&(other, section)));
+        let mine = [0..IN_VSPACE, IN_VSPACE..IN_VSPACE + ELSEWHERE].into_iter().find(|spaces| spaces.contains(&space));
+        let shared = mine.into_iter().flatten().find_map(|other| self.tables.get(&(other, section)));
         let used: Vec<usize> = self.tables.values().copied().collect();
         shared.copied().unwrap_or_else(|| (0..FRAMES).rev().find(|frame| !used.contains(frame)).expect("there are enough"))
     }
@@ -297,7 +300,7 @@ fn more_spaces_flush_translations_and_no_cache() {
 
 #[test]
 fn a_space_with_too_many_sections_begins_anew() {
-    let mut fass: Fass<usize> = Fass::new();
+    let mut fass: Fass<usize, bool> = Fass::new();
     let mut machine = Machine::default();
     let grant = fass.acquire(owner(9), |_| false, &mut machine).expect("there is one");
     for section in 0..SECTIONS / 2 {

@@ -354,16 +354,22 @@ impl Counter {
         }
     }
 
-    /// Whether an address is outside the window of ring 3. What the server has is its own: it may also run at ring 3.
+    /// Whether an address is outside the window of ring 3. What the server has is its own: it may also run at ring 3. A home of components
+    /// shows no server, so its small spaces lie anywhere below the kernel: how far each reaches is its region's matter.
     fn is_outside(&self, address: u32) -> bool {
         let Some(window) = &self.setup.window else { return false };
-        let own = self.limit.filter(|_| self.ledger.owner() == Owner::Server);
-        !(window.start..own.unwrap_or(window.end)).contains(&address)
+        let end = match self.ledger.owner() {
+            Owner::Server => self.limit.unwrap_or(window.end),
+            Owner::Components if self.region.is_some() => self.setup.kernel,
+            _ => window.end,
+        };
+        !(window.start..end).contains(&address)
     }
 
-    /// Whose code is at an address. High addresses are the server's in every space, and nobody else runs at ring 1.
+    /// Whose code is at an address. High addresses are the server's in every space but small ones, and nobody else runs at ring 1.
     fn user_owner(&mut self, chunk: &Chunk, address: u32, world: &mut impl World) -> Owner {
-        if self.limit.is_some() && (chunk.privilege == Privilege::Ring1 || self.setup.server.contains(&address)) {
+        let is_high = chunk.segment == 0 && self.setup.server.contains(&address);
+        if self.limit.is_some() && (chunk.privilege == Privilege::Ring1 || is_high) {
             return Owner::Server;
         }
         // Small spaces lie side by side below one directory.
@@ -371,7 +377,7 @@ impl Counter {
         let (_, native) = *self.native.insert(known.unwrap_or_else(|| (chunk.segment, world.is_native(chunk.segment))));
         if !native {
             Owner::User
-        } else if self.setup.server.contains(&address) {
+        } else if self.limit.is_none() && self.setup.server.contains(&address) {
             Owner::Server
         } else {
             Owner::Components

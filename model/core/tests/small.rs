@@ -44,15 +44,20 @@ struct Guest {
 impl Guest {
     /// A small space goes on.
     fn small() -> Self {
+        Self::small_at(BASE)
+    }
+
+    /// One that lies there.
+    fn small_at(base: u32) -> Self {
         let table = vec![
             [0; 2],
             segment(0, KERNEL, 0),
             segment(0, KERNEL, 0),
-            segment(BASE, SIZE, CODE),
-            segment(BASE, SIZE, DATA),
-            segment(BASE + 0x5000, 0x1000, DATA),
+            segment(base, SIZE, CODE),
+            segment(base, SIZE, DATA),
+            segment(base + 0x5000, 0x1000, DATA),
         ];
-        Self { root: HOME, table, code: SMALL_CODE, data: [SMALL_DATA, SMALL_DATA, 0, TLS], native: BASE }
+        Self { root: HOME, table, code: SMALL_CODE, data: [SMALL_DATA, SMALL_DATA, 0, TLS], native: base }
     }
 
     /// A large one does, below these tables.
@@ -105,7 +110,11 @@ struct Stream {
 
 impl Stream {
     fn new() -> Self {
-        let setup = Setup { kernel: KERNEL, checker: Some(Checker::default()), ..Setup::default() };
+        Self::with(Setup::default())
+    }
+
+    fn with(setup: Setup) -> Self {
+        let setup = Setup { kernel: KERNEL, checker: Some(Checker::default()), ..setup };
         let mut stream = Self { counter: Counter::new(setup), executed: 0, guest: Guest::small() };
         stream.counter.arm(0, &mut stream.guest);
         stream.step(Privilege::Kernel, Class::LoadTable, 0, KERNEL);
@@ -193,6 +202,27 @@ fn small_spaces_stay_in_their_regions() {
     stream.go_on(Guest::large(LARGE), Class::Sysexit, 0);
     stream.counter.access(0, BASE + SIZE, 4, true, || 0, &mut stream.guest);
     assert_eq!(stream.found(), []);
+}
+
+/// A home of components has small spaces up to the kernel, also where a server is in the spaces that show it.
+#[test]
+fn components_may_be_small_above_the_window() {
+    const OUTSIDE: &str = "user access outside the window";
+    const WINDOW: u32 = 0xc000_0000;
+    const HIGH: u32 = KERNEL - SIZE;
+    let touched = |native, address| {
+        let mut stream = Stream::with(Setup { window: Some(0..WINDOW), server: WINDOW..KERNEL, ..Setup::default() });
+        let guest = Guest::small_at(HIGH);
+        stream.go_on(Guest { native: if native { HIGH } else { 0 }, ..guest }, Class::FarReturn, HIGH);
+        stream.counter.access(0, address, 4, true, || 0, &mut stream.guest);
+        stream.found()
+    };
+    assert_eq!(touched(true, HIGH), []);
+    assert_eq!(touched(true, KERNEL - 4), []);
+    assert_eq!(touched(true, HIGH - 4), expect("small space beyond its region", HIGH - 4));
+    let [kernel, beyond] = [OUTSIDE, "small space beyond its region"].map(|rule| expect(rule, KERNEL));
+    assert_eq!(touched(true, KERNEL), [kernel, beyond].concat());
+    assert_eq!(touched(false, HIGH), expect(OUTSIDE, HIGH), "a process's home shows the server there");
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub const CARRY: u32 = 1 << 29;
 /// The instructions that set flags between `swi_entry` and `slower`, in their order: the name of a test, and the flags with which it would be
 /// passed. Of T9 and R3 the last ones look at partner and handler. Some are no tests: they say whether the process identifier is written,
 /// which way a tree is searched, whether an alien executes Thumb, and (A1) whether there is need to look for A3, which no other thread passes.
-pub const TESTS: [Option<(&str, u32)>; 123] = [
+pub const TESTS: [Option<(&str, u32)>; 125] = [
     Some(("T1", ZERO)),
     Some(("T2 of call", ZERO)),
     Some(("T3", 0)),
@@ -147,6 +147,8 @@ pub const TESTS: [Option<(&str, u32)>; 123] = [
     Some(("A3, partner", ZERO)),
     Some(("A3, ARM", ZERO)),
     Some(("A4", ZERO)),
+    None,
+    None,
 ];
 
 /// Where the kernel has the words that its entry code knows.
@@ -162,6 +164,11 @@ pub struct Places {
     pub pool_offset: u32,
     /// How many coarse tables have copies.
     pub copies: u32,
+    /// The instructions that access an alien's frame first, with the registers by which they do; and where it goes on if its domain is
+    /// not open (`from_kernel`).
+    pub frames: [(u32, u8); 2],
+    /// See `frames`.
+    pub slower: u32,
 }
 
 /// The code, from `swi_entry` to where exceptions enter.
@@ -214,6 +221,8 @@ impl Code {
             index_mask: code.symbol("10INDEX_MASK")?,
             pool_offset: code.symbol("11POOL_OFFSET")?,
             copies: code.symbol("6shadow6COPIES")?,
+            frames: [(code.symbol("frame_read")?, 11), (code.symbol("frame_write")?, 10)],
+            slower,
         };
         Ok(code)
     }

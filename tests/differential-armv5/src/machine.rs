@@ -8,7 +8,9 @@
 use crate::code::{CARRY, Code, TESTS, ZERO};
 use anyhow::{Result, bail, ensure};
 use armv4t_emu::{Cpu, Memory, Mode, reg};
+use mmu::fass::client;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// More than this is a loop.
 const MOST_STEPS: u32 = 2000;
@@ -32,11 +34,18 @@ struct Words<'a> {
     written: BTreeMap<u32, u32>,
     /// Addresses of what was written, in their order.
     order: Vec<u32>,
-    /// An access where nothing is.
+    /// An access where nothing is, or whose domain is closed.
     missing: Option<u32>,
+    /// What has a domain of its own, and the register that opens domains. All else is the kernel's.
+    frames: &'a [(Range<u32>, u32)],
+    open: u32,
 }
 
 impl Words<'_> {
+    fn is_closed(&self, address: u32) -> bool {
+        self.frames.iter().any(|(range, domain)| range.contains(&address) && self.open & client(*domain) == 0)
+    }
+
     fn get(&self, address: u32) -> Option<u32> {
         self.written.get(&address).copied().or_else(|| (self.before)(address)).filter(|_| address.is_multiple_of(4))
     }
@@ -57,7 +66,7 @@ impl Memory for Words<'_> {
         0
     }
     fn r32(&mut self, address: u32) -> u32 {
-        self.get(address).unwrap_or_else(|| {
+        self.get(address).filter(|_| !self.is_closed(address)).unwrap_or_else(|| {
             self.miss(address);
             0
         })
@@ -70,11 +79,11 @@ impl Memory for Words<'_> {
     }
     fn w32(&mut self, address: u32, value: u32) {
         match self.get(address) {
-            Some(_) => {
+            Some(_) if !self.is_closed(address) => {
                 self.written.insert(address, value);
                 self.order.push(address);
             }
-            None => self.miss(address),
+            _ => self.miss(address),
         }
     }
 }
@@ -146,6 +155,8 @@ pub struct Machine<'a> {
     pub tests: Vec<usize>,
     /// The instructions that were executed, and whether their conditions were met.
     pub steps: Vec<(u32, bool)>,
+    /// Whether the domain of an alien's frame was not open.
+    pub found_closed: bool,
 }
 
 impl<'a> Machine<'a> {
@@ -157,8 +168,25 @@ impl<'a> Machine<'a> {
         cpu.reg_set(Mode::Supervisor, reg::SP, stack);
         cpu.reg_set(Mode::Supervisor, reg::LR, user[15]);
         cpu.reg_set(Mode::Supervisor, reg::SPSR, user[CPSR]);
-        let words = Words { before, written: BTreeMap::new(), order: Vec::new(), missing: None };
-        Self { cpu, words, dacr: None, pid, pid_writes: 0, fault: [0; 2], maintained: Vec::new(), tests: Vec::new(), steps: Vec::new() }
+        let words = Words { before, written: BTreeMap::new(), order: Vec::new(), missing: None, frames: &[], open: 0 };
+        Self {
+            cpu,
+            words,
+            dacr: None,
+            pid,
+            pid_writes: 0,
+            fault: [0; 2],
+            maintained: Vec::new(),
+            tests: Vec::new(),
+            steps: Vec::new(),
+            found_closed: false,
+        }
+    }
+
+    /// With these ranges of addresses, each of a domain, of which the register that opens them opens these.
+    pub fn with_domains(mut self, frames: &'a [(Range<u32>, u32)], open: u32) -> Self {
+        (self.words.frames, self.words.open) = (frames, open);
+        self
     }
 
     /// The word at an address.
@@ -208,7 +236,10 @@ impl<'a> Machine<'a> {
         let value = |cpu: &Cpu, register| cpu.reg_get(Mode::Supervisor, register);
         match instruction & 0x0fff_0fff {
             // mcr p15, 0, rd, c3, c0, 0
-            0x0e03_0f10 => self.dacr = Some(value(&self.cpu, rd)),
+            0x0e03_0f10 => {
+                self.words.open = value(&self.cpu, rd);
+                self.dacr = Some(self.words.open);
+            }
             // mcr p15, 0, rd, c13, c0, 0
             0x0e0d_0f10 => (self.pid, self.pid_writes) = (value(&self.cpu, rd), self.pid_writes + 1),
             // mrc p15, 0, rd, c13, c0, 0
@@ -249,6 +280,12 @@ impl<'a> Machine<'a> {
             let Some(instruction) = code.instruction(at) else { return Ok(Exit::Left(at)) };
             let is_met = self.is_met(instruction)?;
             self.steps.push((at, is_met));
+            let frame = code.places.frames.iter().find(|(access, _)| *access == at);
+            if frame.is_some_and(|(_, by)| self.words.is_closed(self.cpu.reg_get(Mode::Supervisor, *by))) {
+                self.found_closed = true;
+                self.cpu.reg_set(Mode::Supervisor, reg::PC, code.places.slower);
+                continue;
+            }
             if !is_met || self.special(instruction) {
                 self.cpu.reg_set(Mode::Supervisor, reg::PC, at + 4);
             } else {
@@ -256,7 +293,7 @@ impl<'a> Machine<'a> {
                 ensure!(self.cpu.step(&mut self.words), "undefined: {instruction:#010x} at {at:#x}");
             }
             if let Some(address) = self.words.missing {
-                bail!("an access to {address:#x}, where nothing is, by {instruction:#010x} at {at:#x}");
+                bail!("an access to {address:#x}, where nothing is, or by a domain that is closed, by {instruction:#010x} at {at:#x}");
             }
             if let Some(number) = code.tests.iter().position(|test| *test == at).filter(|_| is_met) {
                 self.tests.push(number);

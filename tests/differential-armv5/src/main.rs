@@ -63,6 +63,7 @@ fn main() -> Result<()> {
         ("calls at the priority of a ready thread", tally.equal_calls),
         ("replies at one", tally.equal_replies),
         ("given up", tally.given_up),
+        ("given up as a frame's domain is closed", tally.closed),
     ];
     let text: Vec<String> = taken.iter().map(|(name, count)| format!("{count} {name}")).collect();
     println!("# {} events: {}", tally.events, text.join(", "));

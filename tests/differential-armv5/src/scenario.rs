@@ -299,8 +299,9 @@ impl Scenario {
             // What the port would keep of its space, and what users may write.
             let space = kernel.pool[thread].space.get().expect("it has a space");
             let words = &mut kernel.pool[space].hw;
-            words[hw::DACR] = rng.u32(..) | 1 << (2 * rng.u32(3..16));
             words[hw::DOMAIN] = rng.u32(3..16);
+            // It has lost that now and then, and runs by a Segment's.
+            words[hw::DACR] = rng.u32(..) | client(if rng.u32(..8) > 1 { words[hw::DOMAIN] } else { rng.u32(3..16) });
             words[hw::PID] = if rng.u32(..3) == 0 { hw::INDIFFERENT } else { rng.u32(..4) << 25 };
             let (utcb, first) = (kernel.pool[thread].utcb, offset_of!(Utcb, words) as u32);
             kernel.pool.bytes_mut(utcb + first, SLOT_USED - first).iter_mut().for_each(|byte| *byte = rng.u8(..));

@@ -4,9 +4,10 @@
 use crate::code::{Code, Executed, TESTS};
 use crate::compare::{Before, Noted, Outcome, THREAD_POINTER, compare};
 use crate::machine::{CPSR, Exit, Machine, REGISTERS};
-use crate::scenario::{Access, Event, Fault, Host, MISSING};
+use crate::scenario::{Access, Event, Fault, Host, MISSING, all};
 use abi::arch::armv5::layout::SLOT_BYTES;
 use abi::frame::{USER_FLAGS, fault as named_fault, vector as named};
+use abi::utcb::SLOT_USED;
 use abi::{Op, Rights, Tag, USER_END, UserAddr};
 use anyhow::{Context, Result, ensure};
 use arch_host::POOL_BASE;
@@ -19,6 +20,7 @@ use mmu::armv5::Armv5;
 use mmu::fass::client;
 use pool::{Link, Ref};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The domain access register while the kernel runs: all are open.
 const ALL: u32 = 0x5555_5555;
@@ -67,6 +69,8 @@ pub struct Tally {
     pub equal_replies: u64,
     /// What was left to the portable kernel.
     pub given_up: u64,
+    /// Of that, as the domain of an alien's frame was closed.
+    pub closed: u64,
     /// By test: events that were given up, and without this one test would have gone through with a wrong result, and those that would
     /// have gone through with the right one.
     pub without: BTreeMap<usize, [u64; 2]>,
@@ -76,6 +80,7 @@ pub struct Tally {
 
 impl Tally {
     fn note(&mut self, machine: &Machine) {
+        self.closed += u64::from(machine.found_closed);
         machine.steps.iter().for_each(|(at, is_met)| self.executed.entry(*at).or_default()[usize::from(!is_met)] += 1);
     }
 }
@@ -340,6 +345,18 @@ fn page_fault(
     Ok(())
 }
 
+/// The slots of UTCBs, and the domain of each: that of the space where it lies.
+fn frames(kernel: &Kernel<Host>) -> Vec<(Range<u32>, u32)> {
+    let threads = all(kernel).into_iter().map(|thread| &kernel.pool[thread]).filter(|thread| thread.utcb != 0);
+    let home = |thread: &Thread| if thread.home.is_null() { thread.space } else { thread.home };
+    threads.map(|thread| (thread.utcb..thread.utcb + SLOT_USED, of_space(kernel, home(thread), hw::DOMAIN))).collect()
+}
+
+/// A word that the port keeps of a space.
+fn of_space(kernel: &Kernel<Host>, space: Link<Space>, word: usize) -> u32 {
+    space.get().map_or(0, |space| kernel.pool[space].hw[word])
+}
+
 /// An outcome without a test, by the test's number; none if it went where nothing is.
 type Without = Vec<(usize, Option<Outcome>)>;
 
@@ -358,8 +375,9 @@ fn assembly(
     })?;
     let slow = code.symbol("trap5enter")?;
     let memory = |address: u32| entered.word(code, address);
+    let (frames, open) = (frames(entered.kernel), of_space(entered.kernel, entered.kernel.pool[me].space, hw::DACR));
     let new = || {
-        let mut machine = Machine::new(&memory, user, entered.noted.pid, me.address());
+        let mut machine = Machine::new(&memory, user, entered.noted.pid, me.address()).with_domains(&frames, open);
         machine.fault = entered.fault.map_or([0; 2], |(_, words)| words);
         machine
     };

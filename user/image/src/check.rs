@@ -194,6 +194,7 @@ mod tests {
             quota: 65536,
             threads: 8,
             relocation_slots: 1,
+            locked_ranges: 0,
             slots: 64,
             window: None,
             small: None,

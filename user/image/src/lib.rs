@@ -82,6 +82,8 @@ pub struct Component {
     pub threads: u32,
     /// Slots of relocation that its spaces may have, with its own.
     pub relocation_slots: u32,
+    /// Ranges of lines of a cache that it may lock.
+    pub locked_ranges: u32,
     /// Slots of its capability table.
     pub slots: u32,
     /// The addresses of all that it maps, if it can be a server.

@@ -62,20 +62,32 @@ pub struct Found {
     pub uncached: bool,
 }
 
+/// What a Quota has beside memory.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Counts {
+    /// Threads.
+    pub threads: Word,
+    /// Slots that its spaces can be relocated to, where the processor has such.
+    pub relocation_slots: Word,
+    /// Ranges whose lines can stay in a cache ([`abi::CacheOp::Lock`]).
+    pub locked_ranges: Word,
+}
+
 impl Quota {
     /// Makes a Quota of `bytes` and `threads` in `slot`.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn create_quota(self, bytes: Word, threads: Word, slot: Word) -> Result<Self> {
-        self.create_quota_with(bytes, threads, 0, slot)
+        self.create_quota_with(bytes, Counts { threads, ..Counts::default() }, slot)
     }
-    /// Makes a Quota of `bytes`, `threads` and so many slots of `relocation` in `slot`.
+    /// Makes a Quota of `bytes` and so much else in `slot`.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn create_quota_with(self, bytes: Word, threads: Word, relocation: Word, slot: Word) -> Result<Self> {
-        sys::call(Op::CreateQuota, [self.0, bytes, slot, threads | relocation << 16]).map(|_| Self(slot))
+    pub fn create_quota_with(self, bytes: Word, counts: Counts, slot: Word) -> Result<Self> {
+        let Counts { threads, relocation_slots, locked_ranges } = counts;
+        sys::call(Op::CreateQuota, [self.0, bytes, slot, threads | relocation_slots << 16 | locked_ranges << 24]).map(|_| Self(slot))
     }
     /// Makes a Space with `slots` capability slots (0: for aliens) in `slot`.
     ///
@@ -133,6 +145,13 @@ impl Quota {
     /// What the kernel says.
     pub fn relocation_slots(self) -> Result<(Word, Word)> {
         sys::call(Op::QuotaInfo, [self.0, 1, 0, 0]).map(|[used, limit, _]| (used, limit))
+    }
+    /// Ranges of locked lines used and limit.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn locked_ranges(self) -> Result<(Word, Word)> {
+        sys::call(Op::QuotaInfo, [self.0, 2, 0, 0]).map(|[used, limit, _]| (used, limit))
     }
 }
 

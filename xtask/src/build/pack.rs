@@ -323,6 +323,7 @@ pub fn image(
             quota: description.quota(source)?,
             threads: description.threads(source)?,
             relocation_slots: description.relocation_slots(source),
+            locked_ranges: description.locked_ranges(source),
             slots: *source.slots.get_ref(),
             window,
             small,

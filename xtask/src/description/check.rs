@@ -97,6 +97,7 @@ impl Description {
         self.homes()?;
         self.check_threads(board)?;
         self.check_relocation_slots()?;
+        self.check_locked_ranges()?;
         self.check_memory()
     }
 
@@ -185,6 +186,21 @@ impl Description {
                     .relocation_slots
                     .as_ref()
                     .map_or_else(|| self.wrong(&component.name, &what), |at| self.wrong(at, &what)));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_locked_ranges(&self) -> Result<()> {
+        let all = u64::from(self.processor.locked_ranges());
+        let mut needed: u64 = 0;
+        for component in &self.component {
+            let Some(ranges) = &component.locked_ranges else { continue };
+            needed += u64::from(self.locked_ranges(component));
+            if needed > all {
+                let what =
+                    format!("with this component's there are {needed} ranges of locked lines, but only {all}: give some component fewer");
+                return Err(self.wrong(ranges, &what));
             }
         }
         Ok(())
@@ -517,6 +533,23 @@ mod tests {
         assert!(parse(&two(most)).is_ok());
         assert!(error(&two(most + 1)).starts_with("x.toml:5: with this component's there are 2046 threads, but only 2045 for 128M"));
         assert!(error(&two(5000)).starts_with("x.toml:3: with this component's there are 5001 threads"));
+    }
+
+    #[test]
+    fn divides_ranges_of_locked_lines() {
+        let two = |ranges: u32| {
+            format!("[[component]]\nname = \"a\"\nlocked-ranges = 1\n[[component]]\nname = \"b\"\nlocked-ranges = {ranges}\n")
+        };
+        let given = |board: &str| {
+            let description = parse_for(board, &two(3)).unwrap_or_else(|error| panic!("{error}"));
+            description.component.iter().map(|component| description.locked_ranges(component)).sum::<u32>()
+        };
+        assert_eq!((given("versatilepb"), given("pc")), (4, 0));
+        let said = parse_for("versatilepb", &two(4)).err().map(|error| error.to_string());
+        assert_eq!(
+            said.as_deref(),
+            Some("x.toml:6: with this component's there are 5 ranges of locked lines, but only 4: give some component fewer")
+        );
     }
 
     #[test]

@@ -86,6 +86,7 @@ impl Description {
             vec![("quota", format!("{}K", self.quota(component)? >> 10).into()), ("threads", self.threads(component)?.into())];
         if self.processor.relocation_slots() != 0 {
             computed.push(("relocation-slots", self.relocation_slots(component).into()));
+            computed.push(("locked-ranges", self.locked_ranges(component).into()));
         }
         for (key, value) in computed {
             keys.remove(key);

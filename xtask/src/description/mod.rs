@@ -184,6 +184,8 @@ pub struct Component {
     pub threads: Option<Spanned<u32>>,
     /// One for its own space if absent; a Linux, whose processes are relocated, has its part of what others leave.
     pub relocation_slots: Option<Spanned<u32>>,
+    /// None if absent.
+    pub locked_ranges: Option<Spanned<u32>>,
     #[serde(default = "default_priority")]
     pub priority: Spanned<u8>,
     pub max_priority: Option<Spanned<u8>>,
@@ -575,6 +577,11 @@ impl Description {
             let taken: u32 = others.iter().fold(0, |sum, c| sum.saturating_add(said(c).unwrap_or(1)));
             all.saturating_sub(taken) / sharers.len() as u32
         })
+    }
+
+    /// Ranges of lines of a cache that a component may lock.
+    pub fn locked_ranges(&self, component: &Component) -> u32 {
+        if self.processor.locked_ranges() == 0 { 0 } else { component.locked_ranges.as_ref().map_or(0, |ranges| *ranges.get_ref()) }
     }
 
     /// The groups of components that are small, and for each component where it lies in which of them.

@@ -96,6 +96,14 @@ impl Processor {
         }
     }
 
+    /// Ranges of lines of a cache that can be locked.
+    pub const fn locked_ranges(self) -> u32 {
+        match self {
+            Self::Ia32 => 0,
+            Self::Armv5 => abi::arch::armv5::layout::LOCKED_RANGES,
+        }
+    }
+
     /// Whether components can be servers that other spaces show, or be small.
     pub const fn has_servers(self) -> bool {
         matches!(self, Self::Ia32)

@@ -29,3 +29,5 @@ pub const FPU_SIZE: u32 = 0;
 pub const SLOT_BYTES: u32 = 32 << 20;
 /// How many there are: the first such part of all addresses is for spaces that are not relocated.
 pub const RELOCATION_SLOTS: u32 = 63;
+/// How many ranges of lines can be locked in the data cache of an XScale core, of a page each: they take half of it at most.
+pub const LOCKED_RANGES: u32 = 4;

@@ -8,8 +8,9 @@
 /// Quota, as long as that is there: that is correct, and slow. If there is no such either it is not relocated. Addresses that lie in its
 /// slot are not its own: what is mapped there cannot be accessed.
 pub const RELOCATED: u32 = 1 << 1;
-/// Number of the lowest bit of its vspace. Spaces with the same vspace that is not 0 promise to have the same memory at the same address, or
-/// nothing (section 3.3): what one of them leaves in the cache is good for all.
+/// Number of the lowest bit of its vspace. Spaces of one Quota with the same vspace that is not 0 promise to have the same memory at the same
+/// address, or nothing (section 3.3): what one of them leaves in the cache is good for all. Of another Quota, a child of it too, the number
+/// is another vspace.
 pub const VSPACE_SHIFT: u32 = 8;
 /// The most that a vspace can be.
 pub const VSPACE_MOST: u32 = u32::MAX >> VSPACE_SHIFT;

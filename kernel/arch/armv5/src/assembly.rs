@@ -39,8 +39,8 @@ use kcore::{Attachment, Cpu, Memory, Region, Slot, Space, Thread};
 use mmu::Format;
 use mmu::armv5::{bits, directory};
 
-/// Status: bits of the mode.
-const MODE: u32 = 0x1f;
+/// Status: bits of the mode that a privileged one has, all of those that the kernel has; user mode has none of them (DDI 0100I, A2.2).
+const PRIVILEGED: u32 = 0xf;
 /// Status: interrupts and fast interrupts are off.
 const MASKED: u32 = 0xc0;
 /// Supervisor mode.
@@ -168,7 +168,6 @@ global_asm!(
     memory_class = const offset_of!(Memory, class),
     memory_dying = const offset_of!(Memory, header.dying),
     message = const kcore::FRAME_OFFSET,
-    mode = const MODE,
     most_pages = const MOST_PAGES,
     op_cache = const Tag::new(Op::Cache, 0, 0).0,
     op_call = const Tag::new(Op::Call, 0, 0).0,
@@ -189,6 +188,7 @@ global_asm!(
     pool_offset = sym layout::POOL_OFFSET,
     prefetch = const trap::PREFETCH,
     priority = const field!(priority),
+    privileged = const PRIVILEGED,
     protection_shift = const STATUS_PROTECTION.trailing_zeros() - frame::fault::PROTECTION.trailing_zeros(),
     r0 = const saved!(R0),
     region_dying = const offset_of!(Region, header.dying),

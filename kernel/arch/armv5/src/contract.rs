@@ -4,7 +4,7 @@
 use crate::directory::{Directory, places};
 use crate::panic::CPU;
 use crate::{cache, paging, regs, time};
-use abi::arch::armv5::layout::RELOCATION_SLOTS;
+use abi::arch::armv5::layout::{LOCKED_RANGES, RELOCATION_SLOTS};
 use abi::arch::armv5::place::RELOCATED;
 use abi::kip::Clock;
 use abi::{CacheOp, Error, PAGE_SIZE, PhysAddr, Rights, UserAddr};
@@ -12,7 +12,7 @@ use armv5_context::Armv5 as Registers;
 use bytemuck::{Pod, Zeroable};
 use core::ops::Range;
 use kcore::port::{Area, Change, FaultIn, Special};
-use kcore::{Cpu, Irq, Port, Segment, Space, Table, Thread};
+use kcore::{Charge, Cpu, Irq, Port, Segment, Space, Table, Thread};
 use mmu::armv5::Armv5 as Format;
 use plat_versatilepb::{timer, vic};
 use pool::{Link, Object, Pool, Ref};
@@ -43,12 +43,18 @@ impl Special for Nothing {
     fn set(&mut self, _: u32, _: u32, _: bool) {}
 }
 
+/// An ARM926EJ-S locks a whole way, which cannot be a range's of one space.
+fn can_lock() -> Result<(), Error> {
+    if cache::is_arms_own() { Err(Error::Unsupported) } else { Ok(()) }
+}
+
 impl Port for Armv5 {
     type Format = Format;
     type Registers = Registers;
     type Irqs = [Link<Irq>; vic::LINES];
     type Special = Nothing;
-    const SLOTS: u32 = RELOCATION_SLOTS;
+    const SLOTS: u16 = RELOCATION_SLOTS as u16;
+    const LOCKS: u16 = LOCKED_RANGES as u16;
 
     fn cpu(&mut self) -> &mut Cpu {
         // SAFETY: the words are plain data, and fast paths touch them only while no Rust runs; `&mut self` keeps it unique.
@@ -80,7 +86,7 @@ impl Port for Armv5 {
         Directory::space_created(pool, space);
     }
 
-    fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> bool {
+    fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge {
         self.directory.space_dropped(pool, space)
     }
 
@@ -165,22 +171,27 @@ impl Port for Armv5 {
         self.directory.fault_in(pool, space, address)
     }
 
-    fn cache(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) -> Result<(), Error> {
+    fn cache(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) {
         let on_lines = match what {
             CacheOp::Clean => cache::clean,
             CacheOp::CleanAndInvalidate => cache::clean_and_drop_data,
             CacheOp::SyncCode => cache::synchronise,
-            // An ARM926EJ-S locks a whole way, which cannot be a range's of one space.
-            CacheOp::Lock | CacheOp::Unlock if cache::is_arms_own() => return Err(Error::Unsupported),
-            CacheOp::Lock => return self.directory.lock(pool, space, range),
-            CacheOp::Unlock => return self.directory.unlock(space, &range),
+            // They have functions of their own.
+            CacheOp::Lock | CacheOp::Unlock => return,
         };
         if range.end.0 - range.start.0 > BY_LINE {
             self.directory.before_change_anywhere();
         } else {
             places(pool, space, range).for_each(on_lines);
         }
-        Ok(())
+    }
+
+    fn lock_lines(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, is_paid: bool) -> Result<bool, Error> {
+        can_lock().and_then(|()| self.directory.lock(pool, space, range, is_paid))
+    }
+
+    fn unlock_lines(&mut self, _: &mut Pool, space: Ref<Space>, range: &Range<UserAddr>) -> Result<Charge, Error> {
+        can_lock().and_then(|()| self.directory.unlock(space, range))
     }
 
     fn now(&self) -> u64 {

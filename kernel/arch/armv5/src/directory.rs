@@ -18,9 +18,9 @@ use abi::{Error, PAGE_SIZE, Rights, TABLE_SPAN, UserAddr};
 use arch_common::shared::Shared;
 use armv5_context::hw::{self, AREA, DACR, DOMAIN, INDIFFERENT, PID, VSPACE};
 use core::ops::Range;
-use kcore::attach::{attached_at, attachment};
+use kcore::attach::{attached_at, attachment, first_with};
 use kcore::port::{Area, FaultIn};
-use kcore::{Owner, Quota, Segment, Space, Table};
+use kcore::{Charge, Owner, Quota, Segment, Space, Table};
 use mmu::armv5::{self, Armv5, COARSE_BYTES, SECTION_BYTES, SECTIONS};
 use mmu::fass::{self, BASE, DOMAINS, FIRST, Fass, GLOBAL, Grant, Hardware, PARKED, client};
 use mmu::slots::Slots;
@@ -47,6 +47,9 @@ const SEGMENT_DOMAIN: u32 = 0xf;
 /// And above that 1 + the section where it begins in all spaces that share its domain; 0: it has had none.
 const SEGMENT_HOME_SHIFT: u32 = 4;
 
+/// Who has a domain. A vspace is a Quota's: others may have the number for something else.
+type Tagged = fass::Owner<Owner, Link<Quota>>;
+
 /// The processor.
 struct Processor;
 
@@ -68,7 +71,7 @@ pub static DIRECTORY: Shared<Directory> = Shared::new(Directory::new());
 
 /// Who is in the directory.
 pub struct Directory {
-    fass: Fass<Owner>,
+    fass: Fass<Owner, Link<Quota>>,
     shadows: Shadows,
     /// The spaces that have UTCBs, by the number of their section.
     areas: [Link<Space>; AREAS],
@@ -81,7 +84,7 @@ pub struct Directory {
 
 impl Directory {
     /// Where the word is that fast paths and the way out note the open domains in.
-    pub const DIRTY: usize = core::mem::offset_of!(Self, fass) + core::mem::offset_of!(Fass<Owner>, dirty);
+    pub const DIRTY: usize = core::mem::offset_of!(Self, fass) + core::mem::offset_of!(Fass<Owner, Link<Quota>>, dirty);
 
     /// With nobody in it.
     const fn new() -> Self {
@@ -101,9 +104,9 @@ impl Directory {
         pool[space].hw[PID] = INDIFFERENT;
     }
 
-    /// A space ends: its tags may be another's. Returns whether it was the last in its slot.
-    pub fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> bool {
-        self.locks.space_dropped(space);
+    /// A space ends: its tags may be another's. Returns what is not its Quota's any more.
+    pub fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge {
+        let locks = self.locks.remove(|lock| lock.space == space);
         self.guests.as_flattened_mut().iter_mut().filter(|guest| guest.is(space)).for_each(|guest| *guest = Link::NULL);
         self.fass.release(domain(pool, space), owner(pool, space), &mut Processor);
         pool[space].hw[DOMAIN] = 0;
@@ -113,15 +116,15 @@ impl Directory {
             paging::set(section(UTCBS) + area as usize, 0);
             regs::flush_all(0);
         }
-        let Some(slot) = Self::slot_of(pool, space).checked_sub(1) else { return false };
+        let Some(slot) = Self::slot_of(pool, space).checked_sub(1) else { return locks };
         pool[space].hw[PID] = INDIFFERENT;
-        self.slots.leave(slot as usize)
+        Charge { slots: self.slots.leave(slot as usize).into(), ..locks }
     }
 
     /// A Segment ends.
     pub fn segment_dropped(&mut self, pool: &mut Pool, segment: Ref<Segment>) {
         let domain = Some(pool[segment].hw & SEGMENT_DOMAIN).filter(|domain| *domain != 0);
-        self.fass.release(domain, fass::Owner { who: Owner::Segment(segment), vspace: 0 }, &mut Processor);
+        self.fass.release(domain, segment_owner(pool, segment), &mut Processor);
         if let Some(domain) = domain {
             self.close(pool, domain);
         }
@@ -201,37 +204,40 @@ impl Directory {
         repaired(!is_there || pool[space].hw[DACR] != had)
     }
 
-    /// Has the lines of a range of a space stay in the cache, which is read for that.
+    /// Has the lines of a range of a space stay in the cache, which is read for that. Returns whether its Quota, which has paid for one
+    /// range more or not, is to stay charged for that.
     ///
     /// # Errors
     /// `BadAddress`: it is not mapped, cannot be read, or is not cached. And as [`Locks::add`].
-    pub fn lock(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) -> Result<(), Error> {
+    pub fn lock(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, is_paid: bool) -> Result<bool, Error> {
         let start = range.start;
         if !can_lock(pool, space, start) {
             return Err(Error::BadAddress);
         }
-        self.locks.add(space, pool[space].region.header.quota, range)?;
+        let is_new = self.locks.add(space, range, is_paid)?;
         // It may be there already: all are locked anew.
         locks::unlock();
         self.fault_in(pool, space, start);
-        Ok(())
+        Ok(is_new)
     }
 
-    /// Lets them go.
+    /// Lets them go. Returns what is not its Quota's any more.
     ///
     /// # Errors
     /// `NotThere`: they are not kept.
-    pub fn unlock(&mut self, space: Ref<Space>, range: &Range<UserAddr>) -> Result<(), Error> {
-        self.locks.remove(space, range)
+    pub fn unlock(&mut self, space: Ref<Space>, range: &Range<UserAddr>) -> Result<Charge, Error> {
+        let charged = self.locks.remove(|lock| lock.has_of(space, range));
+        if charged == Charge::NONE { Err(Error::NotThere) } else { Ok(charged) }
     }
 
     /// A section of a space is in the directory, by this domain: what the space has locked there is locked again.
     fn lock_lines(&mut self, pool: &Pool, space: Ref<Space>, installed: usize, domain: u32) {
-        let Some((number, range)) = self.locks.unlocked(space) else { return };
-        let start = relocated(pool, space, range.start.0);
-        if section(start) == installed && can_lock(pool, space, range.start) {
-            locks::lock(number, start..start + (range.end - range.start));
-            self.fass.dirty |= client(domain);
+        for (number, range) in self.locks.unlocked(space) {
+            let start = relocated(pool, space, range.start.0);
+            if section(start) == installed && can_lock(pool, space, range.start) {
+                locks::lock(number, start..start + (range.end - range.start));
+                self.fass.dirty |= client(domain);
+            }
         }
     }
 
@@ -281,7 +287,7 @@ impl Directory {
     pub fn before_change(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, drops: bool) {
         if range.start.0 < UTCBS {
             let mut sections = places(pool, space, range.clone()).flat_map(|part| section(part.start)..section(part.end - 1) + 1);
-            if !sections.any(|section| self.fass.may_have_lines_in(section)) || is_anothers_matter(pool, space, range.start) {
+            if !sections.any(|section| self.fass.may_have_lines_in(section)) || is_anothers_matter(pool, space, &range) {
                 return;
             }
         }
@@ -322,7 +328,7 @@ impl Directory {
 
     /// The Segment that owns what a space has at an address, and its domain: if the space may do all with it, and it is at the same
     /// address in all spaces that share the domain.
-    fn shared_tag(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr, entry: u32) -> Option<(fass::Owner<Owner>, u32)> {
+    fn shared_tag(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr, entry: u32) -> Option<(Tagged, u32)> {
         let is_shared = entry & armv5::directory::SHARED != 0 && entry & armv5::directory::NO_WRITE == 0;
         let (segment, start) = is_shared.then(|| attached(pool, space, address)).flatten()?;
         let home = section(relocated(pool, space, start.0)) as u32 + 1;
@@ -332,7 +338,7 @@ impl Directory {
             other if other == home => {}
             _ => return None,
         }
-        let who = fass::Owner { who: Owner::Segment(segment), vspace: 0 };
+        let who = segment_owner(pool, segment);
         let domain = pool[segment].hw & SEGMENT_DOMAIN;
         if domain != 0 {
             return Some((who, domain));
@@ -442,8 +448,12 @@ fn domain(pool: &Pool, space: Ref<Space>) -> Option<u32> {
     Some(pool[space].hw[DOMAIN]).filter(|domain| *domain > GLOBAL)
 }
 
-fn owner(pool: &Pool, space: Ref<Space>) -> fass::Owner<Owner> {
-    fass::Owner { who: Owner::Space(space), vspace: pool[space].hw[VSPACE] }
+fn owner(pool: &Pool, space: Ref<Space>) -> Tagged {
+    Tagged { who: Owner::Space(space), holder: pool[space].region.header.quota, vspace: pool[space].hw[VSPACE] }
+}
+
+fn segment_owner(pool: &Pool, segment: Ref<Segment>) -> Tagged {
+    Tagged { who: Owner::Segment(segment), holder: pool[segment].region.header.quota, vspace: 0 }
 }
 
 /// A space's address as the caches and the TLB know it: the *modified* virtual address.
@@ -462,11 +472,13 @@ pub fn places(pool: &Pool, space: Ref<Space>, Range { start, end }: Range<UserAd
     [part(start.0, middle), part(middle, end.0)].into_iter().filter(|part| !part.is_empty())
 }
 
-/// Whether the Segment that a space has at an address is attached to another one that has it at the same modified addresses, and
-/// that comes first: what is done for that one is done for this one, too.
-fn is_anothers_matter(pool: &Pool, space: Ref<Space>, address: UserAddr) -> bool {
-    let Some((segment, start)) = attached(pool, space, address) else { return false };
-    let Some(first) = pool[segment].region.uses.get() else { return false };
+/// Whether the Segment that a space has at a range is attached to another one that has it at the same modified addresses, and that
+/// comes first of those that have all of the range: what is done for that one is done for this one, too. It has to have all: what goes
+/// while it is being attached would be seen nowhere.
+fn is_anothers_matter(pool: &Pool, space: Ref<Space>, range: &Range<UserAddr>) -> bool {
+    let Some((segment, start)) = attached(pool, space, range.start) else { return false };
+    let tables = (range.end.0 - start.0).div_ceil(TABLE_SPAN);
+    let Some(first) = first_with(pool, segment, tables) else { return false };
     let other: Ref<Space> = Ref::new(pool[first].owner);
     let there = Armv5::table_start(pool[first].index as usize);
     other != space && relocated(pool, other, there.0) == relocated(pool, space, start.0)

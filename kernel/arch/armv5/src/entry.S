@@ -65,15 +65,14 @@ leave_kernel:
     str r0, [sp]
     str lr, [sp, #4]
     mrs r0, spsr
+    tst r0, #{privileged}
     str r0, [sp, #8]
+    bne from_kernel
     mov r0, sp
     msr cpsr_c, #{supervisor}
     stmdb sp, {{r0-lr}}^
     nop
     ldmia r0, {{r1, r2, r3}}
-    and r0, r3, #{mode}
-    cmp r0, #{user}
-    bne from_kernel
     str r1, [sp, #{r0}]
     str r2, [sp, #{pc}]
     str r3, [sp, #{cpsr}]
@@ -86,16 +85,26 @@ leave_kernel:
     EXCEPTION data_entry, {data}, 8, data_fault
     EXCEPTION interrupt_entry, {interrupt}, 4, enter
 
-// From the kernel itself: at a word that a user may have taken away, or a bug. R2 is where.
+// From the kernel itself, where LR is, in the exception's mode: at a word that a user may have taken away, at a frame whose domain is not
+// open (`fast/alien.S`), or a bug.
 from_kernel:
+    ldr r0, =frame_read
+    teq lr, r0
+    ldrne r0, =frame_write
+    teqne lr, r0
+    ldreq r0, [sp]
+    msreq cpsr_c, #{supervisor}
+    beq slower
     adr r0, read_user
-    cmp r2, r0
+    teq lr, r0
     bne 2f
+    msr cpsr_c, #{supervisor}
     mov r0, #0
     mov pc, lr
 2:
-    mov r0, r2
-    mov r1, r3
+    ldr r1, [sp, #8]
+    mov r0, lr
+    msr cpsr_c, #{supervisor}
     mov r2, lr
     mov r3, r11
     ldr sp, ={panic_stack} + {panic_stack_bytes}

@@ -7,25 +7,32 @@
 
 use crate::layout::section;
 use crate::{cache, paging, regs};
+use abi::arch::armv5::layout::LOCKED_RANGES;
 use abi::{Error, PAGE_SIZE, UserAddr};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
-use kcore::{Quota, Space};
-use pool::{Link, Ref};
+use kcore::{Charge, Space};
+use pool::Ref;
 
-/// How many ranges there can be, of a page each: they take half of the cache at most.
-const LOCKS: usize = 4;
+/// How many ranges there can be, of a page each.
+const LOCKS: usize = LOCKED_RANGES as usize;
 
 /// The sections of lines that are locked, + 1, by the number of the range; 0: none are.
 static SECTIONS: [AtomicU32; LOCKS] = [const { AtomicU32::new(0) }; LOCKS];
 
-/// A part of a page of a space.
-#[derive(Clone)]
-struct Lock {
-    space: Ref<Space>,
-    /// Who pays for the space.
-    quota: Link<Quota>,
+/// A part of a page of a space. Its Quota is charged for it.
+#[derive(Clone, PartialEq)]
+pub struct Lock {
+    /// Whose.
+    pub space: Ref<Space>,
     range: Range<UserAddr>,
+}
+
+impl Lock {
+    /// Whether it has some of these addresses of this space.
+    pub fn has_of(&self, space: Ref<Space>, range: &Range<UserAddr>) -> bool {
+        self.space == space && self.range.start < range.end && range.start < self.range.end
+    }
 }
 
 /// The ranges whose lines are to stay.
@@ -37,49 +44,41 @@ impl Locks {
         Self([const { None }; LOCKS])
     }
 
-    /// Notes a range of a space. Its lines are locked when the space next comes to it.
+    /// Notes a range of a space. Its lines are locked when the space next comes to it. False: it was noted before, and is paid for.
     ///
     /// # Errors
-    /// `BadArgument`: it is not in one page. `QuotaExceeded`: who pays for the space has another one. `PoolExhausted`: there are
-    /// too many.
-    pub fn add(&mut self, space: Ref<Space>, quota: Link<Quota>, range: Range<UserAddr>) -> Result<(), Error> {
+    /// `BadArgument`: it is not in one page, or a part of it is in another range. `QuotaExceeded`: it is not paid. `PoolExhausted`: there
+    /// are too many.
+    pub fn add(&mut self, space: Ref<Space>, range: Range<UserAddr>, is_paid: bool) -> Result<bool, Error> {
         if range.is_empty() || range.start.0 / PAGE_SIZE != (range.end.0 - 1) / PAGE_SIZE {
             return Err(Error::BadArgument);
         }
-        let lock = Lock { space, quota, range };
-        if let Some(known) = self.0.iter().flatten().find(|known| known.quota == quota) {
-            return if known.space == space && known.range == lock.range { Ok(()) } else { Err(Error::QuotaExceeded) };
+        let lock = Lock { space, range };
+        if let Some(known) = self.0.iter().flatten().find(|known| known.has_of(space, &lock.range)) {
+            return if *known == lock { Ok(false) } else { Err(Error::BadArgument) };
+        }
+        if !is_paid {
+            return Err(Error::QuotaExceeded);
         }
         *self.0.iter_mut().find(|place| place.is_none()).ok_or(Error::PoolExhausted)? = Some(lock);
-        Ok(())
+        Ok(true)
     }
 
-    /// Forgets the range of a space that these addresses are in, or have a part of, and unlocks its lines.
-    ///
-    /// # Errors
-    /// `NotThere`: there is none.
-    pub fn remove(&mut self, space: Ref<Space>, range: &Range<UserAddr>) -> Result<(), Error> {
-        let is_it = |lock: &Lock| lock.space == space && lock.range.start < range.end && range.start < lock.range.end;
-        let place = self.0.iter_mut().find(|place| place.as_ref().is_some_and(is_it)).ok_or(Error::NotThere)?;
-        *place = None;
-        unlock();
-        Ok(())
-    }
-
-    /// Forgets those of a space.
-    pub fn space_dropped(&mut self, space: Ref<Space>) {
-        for place in &mut self.0 {
-            if place.take_if(|lock| lock.space == space).is_some() {
-                unlock();
-            }
+    /// Forgets ranges, and unlocks their lines: what was charged for them.
+    pub fn remove(&mut self, is_it: impl Fn(&Lock) -> bool) -> Charge {
+        let gone = self.0.iter_mut().filter_map(|place| place.take_if(|lock| is_it(lock))).count();
+        if gone != 0 {
+            unlock();
         }
+        Charge { locks: gone as u16, ..Charge::NONE }
     }
 
-    /// The range of a space whose lines are to be locked and are not, and its number.
-    pub fn unlocked(&self, space: Ref<Space>) -> Option<(usize, Range<UserAddr>)> {
-        let (number, lock) =
-            self.0.iter().enumerate().find_map(|(n, lock)| Some((n, lock.as_ref().filter(|lock| lock.space == space)?)))?;
-        (SECTIONS[number].load(Ordering::Relaxed) == 0).then(|| (number, lock.range.clone()))
+    /// The ranges of a space whose lines are to be locked and are not, and their numbers.
+    pub fn unlocked(&self, space: Ref<Space>) -> impl Iterator<Item = (usize, Range<UserAddr>)> {
+        let of_space = move |(number, lock): (usize, &Option<Lock>)| {
+            lock.as_ref().filter(|lock| lock.space == space).map(|lock| (number, lock.range.clone()))
+        };
+        self.0.iter().enumerate().filter_map(of_space).filter(|(number, _)| SECTIONS[*number].load(Ordering::Relaxed) == 0)
     }
 }
 

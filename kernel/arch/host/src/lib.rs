@@ -17,7 +17,7 @@ use abi::{CacheOp, Error, PhysAddr, Rights, USER_END, UserAddr, Word};
 use bytemuck::Zeroable;
 use kcore::boot::{self, Machine, thread_table};
 use kcore::port::{Area, Change, FaultIn, Registers};
-use kcore::{Cpu, Irq, Kernel, Port, Quota, Segment, Space, Table, Thread};
+use kcore::{Charge, Cpu, Irq, Kernel, Port, Quota, Segment, Space, Table, Thread};
 use mmu::Format;
 use mmu::slots::Slots;
 use pool::{Link, Pool, Ref};
@@ -63,6 +63,9 @@ pub const RELOCATED: Word = 4;
 /// How many slots there are.
 pub const SLOTS: usize = 4;
 
+/// How many ranges of lines can be locked.
+pub const LOCKS: u16 = 4;
+
 /// A range of a space, by the space's kernel address.
 pub type Part = (u32, Range<UserAddr>);
 
@@ -83,6 +86,8 @@ pub struct Host<R = HostRegisters, F: Format = HostFormat> {
     pub announced: Vec<(Option<Part>, Change)>,
     /// What users asked the caches for.
     pub cached: Vec<(Part, CacheOp)>,
+    /// Ranges whose lines are to stay in the cache.
+    pub locked: Vec<Part>,
     /// Segments that have begun and not ended, by their addresses.
     pub segments: BTreeSet<u32>,
     /// Entries that name leaf tables, by space and number, if nothing but `directory_written` brings them there.
@@ -102,6 +107,8 @@ pub struct Host<R = HostRegisters, F: Format = HostFormat> {
     pub has_no_servers: bool,
     /// Whether the kernel reaches UTCBs by other addresses than those in the pool, as with caches that are virtual.
     pub window: bool,
+    /// Where windows of servers may begin.
+    pub windows: Word,
     shape: PhantomData<fn() -> (R, F)>,
 }
 
@@ -116,6 +123,7 @@ impl<R, F: Format> Default for Host<R, F> {
             all_invalidated: 0,
             announced: Vec::new(),
             cached: Vec::new(),
+            locked: Vec::new(),
             segments: BTreeSet::new(),
             tops: HashMap::new(),
             walker: HashMap::new(),
@@ -126,6 +134,7 @@ impl<R, F: Format> Default for Host<R, F> {
             relocated: HashMap::new(),
             has_no_servers: false,
             window: false,
+            windows: WINDOWS,
             shape: PhantomData,
         }
     }
@@ -145,12 +154,22 @@ impl<R: Registers, F: Format> Host<R, F> {
     }
 }
 
+impl<R, F: Format> Host<R, F> {
+    /// Lines of these ranges do not stay any more: what was charged for them.
+    fn unlock(&mut self, mut is_it: impl FnMut(&Part) -> bool) -> Charge {
+        let before = self.locked.len();
+        self.locked.retain(|part| !is_it(part));
+        Charge { locks: (before - self.locked.len()) as u16, ..Charge::NONE }
+    }
+}
+
 impl<R: Registers, F: Format> Port for Host<R, F> {
     type Format = F;
     type Registers = R;
     type Irqs = [Link<Irq>; LINES];
     type Special = Numbers;
-    const SLOTS: u32 = SLOTS as u32;
+    const SLOTS: u16 = SLOTS as u16;
+    const LOCKS: u16 = LOCKS;
 
     fn cpu(&mut self) -> &mut Cpu {
         &mut self.cpu
@@ -167,9 +186,11 @@ impl<R: Registers, F: Format> Port for Host<R, F> {
     }
     fn information_page(&mut self, _: PhysAddr) {}
     fn space_created(&mut self, _: &mut Pool, _: Ref<Space>) {}
-    fn space_dropped(&mut self, _: &mut Pool, space: Ref<Space>) -> bool {
+    fn space_dropped(&mut self, _: &mut Pool, space: Ref<Space>) -> Charge {
         self.tops.retain(|(of, _), _| *of != space.address());
-        self.relocated.remove(&space.address()).is_some_and(|slot| self.slots.leave(slot))
+        let left_slot = self.relocated.remove(&space.address()).is_some_and(|slot| self.slots.leave(slot));
+        let locks = self.unlock(|(of, _)| *of == space.address());
+        Charge { slots: left_slot.into(), ..locks }
     }
     fn area(&mut self, _: &mut Pool, _: Ref<Space>, place: Word) -> Result<Area, Error> {
         self.area.map_or_else(|| Area::at(place), Ok)
@@ -240,12 +261,23 @@ impl<R: Registers, F: Format> Port for Host<R, F> {
     fn fault_in(&mut self, _: &mut Pool, _: Ref<Space>, _: UserAddr, _: Rights) -> FaultIn {
         FaultIn::Report
     }
-    fn cache(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) -> Result<(), Error> {
-        if matches!(what, CacheOp::Lock | CacheOp::Unlock) {
-            return Err(Error::Unsupported);
-        }
+    fn cache(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) {
         self.cached.push(((space.address(), range), what));
-        Ok(())
+    }
+    fn lock_lines(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, is_paid: bool) -> Result<bool, Error> {
+        let lock = (space.address(), range);
+        if self.locked.contains(&lock) {
+            return Ok(false);
+        }
+        if !is_paid {
+            return Err(Error::QuotaExceeded);
+        }
+        self.locked.push(lock);
+        Ok(true)
+    }
+    fn unlock_lines(&mut self, _: &mut Pool, space: Ref<Space>, range: &Range<UserAddr>) -> Result<Charge, Error> {
+        let charged = self.unlock(|(of, part)| *of == space.address() && part.start < range.end && range.start < part.end);
+        if charged == Charge::NONE { Err(Error::NotThere) } else { Ok(charged) }
     }
     fn now(&self) -> u64 {
         self.now
@@ -298,7 +330,17 @@ pub fn boot_elsewhere() -> Kernel<Host> {
     boot_on(Host { area: Some(ELSEWHERE), window: true, ..Host::default() }, POOL_BYTES)
 }
 
+/// As [`boot`], with windows of servers from this address on.
+///
+/// # Panics
+/// If the host has no memory.
+#[must_use]
+pub fn boot_with_windows(windows: Word) -> Kernel<Host> {
+    boot_on(Host { windows, ..Host::default() }, POOL_BYTES)
+}
+
 fn boot_on<R: Registers, F: Format>(host: Host<R, F>, pool_bytes: u32) -> Kernel<Host<R, F>> {
+    let windows = host.windows;
     let (_, reserved) = thread_table(pool_bytes);
     let layout = Layout::from_size_align(pool_bytes as usize, abi::PAGE_SIZE as usize).expect("a layout of pages");
     // SAFETY: the layout is not empty; the memory is never freed, and used by nobody else. The window has no memory of its own.
@@ -314,7 +356,7 @@ fn boot_on<R: Registers, F: Format>(host: Host<R, F>, pool_bytes: u32) -> Kernel
         ram: &[RAM],
         devices: [boot::Range { base: PhysAddr(0x0800_0000), bytes: 0x10_0000 }, boot::Range { base: PhysAddr(0xa_0000), bytes: 0x6_0000 }],
         special: boot::Range { base: PhysAddr(0), bytes: NUMBERS as Word },
-        windows: boot::Range { base: PhysAddr(WINDOWS), bytes: USER_END - WINDOWS },
+        windows: boot::Range { base: PhysAddr(windows), bytes: USER_END - windows },
         image: PhysAddr(0x0300_0000),
         header,
         irq_lines: &[1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 39],

@@ -147,6 +147,23 @@ fn a_revoke_finishes_what_somebody_left() {
     }
 }
 
+/// Threads write by a table that has gone while their spaces' copies of the entry wait to be taken away: what they have left in caches
+/// goes when the last copy has.
+#[test]
+fn what_is_written_by_old_copies_does_not_stay_in_caches() {
+    let mut kernel = shared();
+    map(&mut kernel, SEGMENT, 0, MEMORY, PAGE_SIZE);
+    assert!(begin_map(&mut kernel, unmap(SEGMENT, 0, TABLE_SPAN)), "it looks at interrupts");
+    assert_eq!(seen(&mut kernel), BTreeSet::from([0, 1]), "some have it still");
+    kernel.port.announced.clear();
+    while seen(&mut kernel).contains(&1) {
+        assert_eq!(kernel.port.announced, [], "not before");
+        kernel.carry_on();
+    }
+    assert_eq!(kernel.port.announced, [(None, Change::Remove)], "once, in all spaces");
+    finish(&mut kernel);
+}
+
 #[test]
 fn a_space_that_gets_or_loses_a_segment_meanwhile_is_right() {
     let mut kernel = shared();
@@ -188,6 +205,45 @@ fn a_segment_is_attached_in_steps() {
     succeeds(&mut kernel, Op::Detach, [SPACE, 0, 0, 0]);
     assert!(leaves_of(&kernel, Owner::Space(space)).is_empty());
     succeeds(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, Rights::READ.0 as Word]);
+}
+
+/// Nobody may rely on a space that is only being attached: its tables do not say yet what there is.
+#[test]
+fn the_first_use_of_an_entry_is_one_that_has_it() {
+    let mut kernel = boot_with(POOL);
+    succeeds(&mut kernel, Op::CreateSegment, [slot::QUOTA, ENTRIES * TABLE_SPAN, SEGMENT, 0]);
+    for space in [SPACE, FIRST] {
+        succeeds(&mut kernel, Op::CreateSpace, [slot::QUOTA, 0, space, 0]);
+    }
+    derive(&mut kernel, 0, PAGE_SIZE, MEMORY);
+    map(&mut kernel, SEGMENT, (ENTRIES - 1) * TABLE_SPAN, MEMORY, PAGE_SIZE);
+    succeeds(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, READ_WRITE.0 as Word]);
+    let root = root(&mut kernel);
+    let (segment, [old, new]) = (named(&kernel, root, SEGMENT), [SPACE, FIRST].map(|at| named::<Space>(&kernel, root, at).address()));
+    let first =
+        |kernel: &Kernel<Host>, end: Word| attach::first_with(&kernel.pool, segment, common::low(end)).map(|at| kernel.pool[at].owner);
+    assert!(begin(&mut kernel, Op::Attach, [FIRST, 0, SEGMENT, READ_WRITE.0 as Word]), "it looks at interrupts");
+    let mut steps = 0;
+    loop {
+        let (mut has, space) = (0, Ref::<Space>::new(new));
+        while has < common::low(ENTRIES) && kernel.pool[attach::attached_at(&kernel.pool, space, 0).unwrap()].cursor > has {
+            has += 1;
+        }
+        for end in [1, 32, 64, ENTRIES] {
+            let expected = if common::low(end) <= has { new } else { old };
+            assert_eq!(first(&kernel, end), Some(expected), "up to {end}, of which it has {has}");
+        }
+        if leaves_of(&kernel, Owner::Space(space)).len() == 1 {
+            break;
+        }
+        steps += 1;
+        kernel.carry_on();
+    }
+    assert!(steps > 2, "it was looked at in between");
+    finish(&mut kernel);
+    succeeds(&mut kernel, Op::Detach, [SPACE, 0, 0, 0]);
+    succeeds(&mut kernel, Op::Detach, [FIRST, 0, 0, 0]);
+    assert_eq!(first(&kernel, 1), None, "nobody has it");
 }
 
 #[test]

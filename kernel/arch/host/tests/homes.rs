@@ -4,7 +4,7 @@
 mod common;
 
 use abi::{Error, HOME, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
-use arch_host::{Host, HostFormat, WINDOWS, boot};
+use arch_host::{Host, HostFormat, WINDOWS, boot, boot_with_windows};
 use common::servers::{
     ALL_WINDOWS, AREA, READ_WRITE, RWX, check_moved, check_space, create, create_home, entry_of, fails, flush_homes, records, root,
     smallness, space_of,
@@ -543,6 +543,33 @@ fn a_window_is_not_brought_home() {
         assert_eq!(map(&mut kernel, record(SMALL, USER_END - PAGE_SIZE, MEMORY, 1)), 0);
         check_all(&kernel);
     }
+}
+
+/// A window is nothing of a small space's, whatever its size. (A wide machine's windows cannot begin as low.)
+#[test]
+fn no_small_space_has_a_window() {
+    const WINDOW: Word = LARGEST / 2;
+    if Word::BITS > 32 {
+        return;
+    }
+    let mut kernel = boot_with_windows(WINDOW);
+    create_home(&mut kernel, PLACE);
+    create(&mut kernel, SMALL, None);
+    create(&mut kernel, SERVER, Some(WINDOW));
+    succeeds(&mut kernel, Op::Serve, [SERVER, ALL_WINDOWS, 0, 0]);
+    assert_eq!(derive(&mut kernel, slot::RAM, TABLE_SPAN, TABLE_SPAN, MEMORY), 0);
+    assert_eq!(map(&mut kernel, record(SERVER, WINDOW + AREA, MEMORY, 1)), 0);
+    succeeds(&mut kernel, Op::Attach, [SMALL, WINDOW, SERVER, RWX]);
+    refused(&mut kernel, Op::Attach, attach(PLACE, LARGEST, SMALL, LARGEST), Error::Occupied);
+    // Just as large as it may be.
+    succeeds(&mut kernel, Op::Attach, attach(PLACE, WINDOW, SMALL, WINDOW));
+    assert!(part(&kernel, PLACE, 0, USER_END).is_empty(), "the home shows no server");
+    assert_eq!(map(&mut kernel, record(SMALL, WINDOW, MEMORY, 1)), Error::BadAddress as Word);
+    succeeds(&mut kernel, Op::Detach, [SMALL, WINDOW, 0, 0]);
+    refused(&mut kernel, Op::Attach, [SMALL, WINDOW, SERVER, RWX], Error::BadAddress);
+    succeeds(&mut kernel, Op::Detach, [PLACE, WINDOW, 0, 0]);
+    succeeds(&mut kernel, Op::Attach, [SMALL, WINDOW, SERVER, RWX]);
+    check_all(&kernel);
 }
 
 /// Who is large again still ends where the server's window begins.

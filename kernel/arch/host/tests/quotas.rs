@@ -4,7 +4,7 @@
 
 mod common;
 
-use abi::{Error, Op, PAGE_SIZE, Word};
+use abi::{CacheOp, Error, Op, PAGE_SIZE, Word};
 use arch_host::{Host, RELOCATED, boot};
 use common::{begin, call, call_with, results, seed, slot};
 use kcore::Kernel;
@@ -153,6 +153,45 @@ fn figures(kernel: &mut Kernel<Host>, selector: Word) -> (Cost, Cost) {
 
 fn free_bytes(kernel: &Kernel<Host>) -> Word {
     kernel.pool.free_bytes() as Word
+}
+
+/// What `quota_info` tells of ranges of locked lines: used, limit.
+fn locks(kernel: &mut Kernel<Host>, selector: Word) -> (Word, Word) {
+    let [status, used, limit, none, _] = call(kernel, Op::QuotaInfo, [selector, 2, 0, 0]);
+    assert_eq!((status, none), (0, 0));
+    (used, limit)
+}
+
+/// Who makes Quotas has no more ranges by that, and gets back what ends.
+#[test]
+fn locked_ranges_are_divided() {
+    const CHILD: Word = FIRST;
+    const SPACE: Word = FIRST + 1;
+    let mut kernel = boot();
+    let all = Word::from(arch_host::LOCKS);
+    let lock = |kernel: &mut Kernel<Host>, space: Word, page: Word, what: CacheOp| {
+        call(kernel, Op::Cache, [space, page * PAGE_SIZE, PAGE_SIZE, what as Word])[0]
+    };
+    assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, 1 << 16, CHILD, (all + 1) << 24])[0], Error::QuotaExceeded as Word);
+    assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, 1 << 16, CHILD, 1 << 24])[0], 0);
+    assert_eq!((locks(&mut kernel, slot::QUOTA), locks(&mut kernel, CHILD)), ((1, all), (0, 1)));
+    assert_eq!(call(&mut kernel, Op::CreateSpace, [CHILD, 0, SPACE, 0])[0], 0);
+    assert_eq!(lock(&mut kernel, SPACE, 1, CacheOp::Unlock), Error::NotThere as Word);
+    assert_eq!(lock(&mut kernel, SPACE, 1, CacheOp::Lock), 0);
+    assert_eq!(lock(&mut kernel, SPACE, 1, CacheOp::Lock), 0, "it is paid for");
+    assert_eq!(lock(&mut kernel, SPACE, 2, CacheOp::Lock), Error::QuotaExceeded as Word);
+    for page in 1..all {
+        assert_eq!(lock(&mut kernel, slot::SPACE, page, CacheOp::Lock), 0);
+    }
+    assert_eq!(lock(&mut kernel, slot::SPACE, all, CacheOp::Lock), Error::QuotaExceeded as Word);
+    assert_eq!(lock(&mut kernel, SPACE, 1, CacheOp::Unlock), 0);
+    assert_eq!(locks(&mut kernel, CHILD), (0, 1));
+    assert_eq!(lock(&mut kernel, SPACE, 2, CacheOp::Lock), 0);
+    assert_eq!((locks(&mut kernel, slot::QUOTA), locks(&mut kernel, CHILD)), ((all, all), (1, 1)));
+    assert_eq!(call(&mut kernel, Op::Delete, [SPACE, 0, 0, 0])[0], 0);
+    assert_eq!(locks(&mut kernel, CHILD), (0, 1));
+    assert_eq!(call(&mut kernel, Op::Delete, [CHILD, 0, 0, 0])[0], 0);
+    assert_eq!(locks(&mut kernel, slot::QUOTA), (all - 1, all));
 }
 
 proptest! {
@@ -314,7 +353,7 @@ proptest! {
             prop_assert_eq!(call(&mut kernel, Op::Delete, [selector, 0, 0, 0])[0], 0);
         }
         prop_assert_eq!(slots(&mut kernel, slot::QUOTA), (0, all));
-        prop_assert_eq!(call(&mut kernel, Op::QuotaInfo, [slot::QUOTA, 2, 0, 0])[0], Error::BadArgument as Word);
+        prop_assert_eq!(call(&mut kernel, Op::QuotaInfo, [slot::QUOTA, 3, 0, 0])[0], Error::BadArgument as Word);
     }
 }
 

@@ -13,7 +13,7 @@ use ia32_context::Ia32 as Registers;
 use ia32_context::hw;
 use ia32_context::ports::PortMap;
 use kcore::port::{Area, Change, FaultIn};
-use kcore::{Cpu, Irq, Port, Segment, Space, Table, Thread};
+use kcore::{Charge, Cpu, Irq, Port, Segment, Space, Table, Thread};
 use mmu::ia32::Ia32 as Format;
 use plat_pc::{TscScale, pic, pit, tsc};
 use pool::{Link, Pool, Ref};
@@ -51,7 +51,8 @@ impl Port for Ia32 {
     type Registers = Registers;
     type Irqs = [Link<Irq>; pic::LINES];
     type Special = PortMap;
-    const SLOTS: u32 = 0;
+    const SLOTS: u16 = 0;
+    const LOCKS: u16 = 0;
 
     fn cpu(&mut self) -> &mut Cpu {
         self.parts().0
@@ -84,12 +85,12 @@ impl Port for Ia32 {
         switch::set_up(pool, space, paging::physical(top.address()), self.ways);
     }
 
-    fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> bool {
+    fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge {
         switch::leave(space);
         if switch::is_server(pool, space) {
             paging::flush_global();
         }
-        false
+        Charge::NONE
     }
 
     fn area(&mut self, pool: &mut Pool, space: Ref<Space>, place: u32) -> Result<Area, Error> {
@@ -181,12 +182,15 @@ impl Port for Ia32 {
         FaultIn::Report
     }
 
-    fn cache(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<UserAddr>, what: CacheOp) -> Result<(), Error> {
-        match what {
-            // Caches are physical and coherent with the instruction side.
-            CacheOp::Clean | CacheOp::CleanAndInvalidate | CacheOp::SyncCode => Ok(()),
-            CacheOp::Lock | CacheOp::Unlock => Err(Error::Unsupported),
-        }
+    // Caches are physical and coherent with the instruction side.
+    fn cache(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<UserAddr>, _: CacheOp) {}
+
+    fn lock_lines(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<UserAddr>, _: bool) -> Result<bool, Error> {
+        Err(Error::Unsupported)
+    }
+
+    fn unlock_lines(&mut self, _: &mut Pool, _: Ref<Space>, _: &Range<UserAddr>) -> Result<Charge, Error> {
+        Err(Error::Unsupported)
     }
 
     fn now(&self) -> u64 {

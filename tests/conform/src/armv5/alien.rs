@@ -3,7 +3,7 @@
 
 use crate::alien::{CODE, DATA, clear, launch, write, written};
 use crate::exception::WHOLE;
-use crate::{Bed, Case, PAGE, Why, check, good};
+use crate::{Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, fill, good};
 use abi::frame::vector;
 use abi::{Error, Frame, Rights};
 use core::mem::offset_of;
@@ -20,6 +20,7 @@ pub const CASES: &[Case] = &[
     ("a_frame_goes_on_in_thumb_state", goes_on_in_thumb_state),
     ("hostile_frames_do_no_harm", hostile),
     ("each_register_is_kept", each_register),
+    ("registers_in_another_spaces_utcbs_are_kept", elsewhere),
 ];
 
 const STATUS: usize = offset_of!(Frame, cpsr);
@@ -58,6 +59,24 @@ fn thread_pointer(bed: &mut Bed) -> Result<(), Why> {
     good(set_thread_pointer(alien.thread, 0x5eed_1111))?;
     alien.run(r.handle)?;
     check("as it was set anew", alien.word(register(2)) == 0x5eed_1111)
+}
+
+/// Its handler's domains do not open the place of its registers. (They are zero at first, so it begins at 0.)
+fn elsewhere(bed: &mut Bed) -> Result<(), Why> {
+    let [home, runs_in, slot] = [(); 3].map(|()| bed.slot());
+    let (home, runs_in) = (good(QUOTA.create_space(4, home))?, good(QUOTA.create_space(0, runs_in))?);
+    good(map(SPACE, CODE, bed.ram, 0, PAGE, Rights(3)))?;
+    fill(CODE, PAGE, &[code::system_call(), code::system_call(), code::system_call(), code::invalid()].concat());
+    good(map(runs_in, 0, bed.ram, 0, PAGE, Rights::READ))?;
+    let (alien, bound) = good(QUOTA.create_thread(runs_in, slot, Some(home)))?;
+    good(alien.set_handler(Some(SELF)))?;
+    let mut handle = bound.handle;
+    for event in [vector::SYSTEM_CALL, vector::SYSTEM_CALL, vector::SYSTEM_CALL, vector::UNDEFINED] {
+        let r = good(run(handle))?;
+        check("its next event", r.words[0] == event)?;
+        handle = r.handle;
+    }
+    Ok(())
 }
 
 /// Where the helper begins, and behind its store.

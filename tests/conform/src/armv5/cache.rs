@@ -2,29 +2,34 @@
 //! Caches that have addresses of programs: what `Cache` and the kernel see to.
 
 use crate::exception::{DATA, WHOLE, create, launch_with, next};
-use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, bytes, cache, check, fails, fill, good};
+use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SELF, SPACE, Why, bytes, cache, check, fails, fill, good};
 use abi::arch::armv5::kip::FEATURE_LOCKED_LINES;
+use abi::arch::armv5::place::VSPACE_SHIFT;
 use abi::frame::vector;
 use abi::utcb::threads_a_space;
-use abi::{CacheOp, Error, MapRecord, Rights, TABLE_SPAN, USER_END};
-use macadamia::cap::{delete, frame, set_frame};
-use macadamia::ipc::reply_wait;
+use abi::{CacheOp, Error, MapRecord, Rights, TABLE_SPAN, USER_END, Word};
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::Relaxed;
+use macadamia::cap::{Counts, copy, delete, frame, set_frame};
+use macadamia::ipc::{reply_wait, wait};
 use macadamia::map::{Batch, map, protect, unmap};
-use macadamia::{Memory, Space, start, time};
+use macadamia::{Memory, Quota, Space, Thread, start, thread, time};
 use processor::{Words, code};
 
 pub const CASES: &[Case] = &[
     ("code_that_was_written_runs", written_code),
     ("code_of_another_page_at_its_address_runs", replaced_code),
     ("one_address_in_two_spaces_has_two_words", two_spaces),
+    ("a_vspace_is_its_quotas", vspaces),
     ("a_segment_is_the_same_at_one_address", |bed| segment(bed, SEGMENT)),
     ("a_segment_is_the_same_at_another_address_once_it_is_clean", |bed| segment(bed, SEGMENT + TABLE_SPAN)),
     ("what_was_written_stays_when_it_is_unmapped", unmapped),
+    ("so_it_does_of_a_segment_that_is_being_attached", attaching),
     ("invalidating_loses_nothing", invalidated),
     ("a_dead_spaces_memory_keeps_what_it_wrote", dead_space),
     ("every_operation_takes_any_range", ranges),
     ("locked_lines_lose_nothing", locked),
-    ("locks_are_few", few_locks),
+    ("locks_are_divided_by_quota", few_locks),
 ];
 
 const RW: Rights = Rights(3);
@@ -105,6 +110,37 @@ fn two_spaces(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
+/// A space has a vspace. Spaces of its Quota's child and of its sibling have that number too, and other memory at the same address.
+fn vspaces(bed: &mut Bed) -> Result<(), Why> {
+    // Three spaces are the first child's.
+    let threads = 3 * threads_a_space(time::kip().max_threads);
+    let children = [bed.slot(), bed.slot()];
+    let [child, sibling] = children.map(|slot| QUOTA.create_quota(64 << 10, threads, slot));
+    let (child, sibling) = (good(child)?, good(sibling)?);
+    let (write, read) = ([code::write(), code::invalid()].concat(), code::reads());
+    good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, RW))?;
+    fill(ADDRESS, PAGE, &[&write, read].concat());
+    for (vspace, (one, other)) in (5..).zip([(QUOTA, child), (child, QUOTA), (child, sibling)]) {
+        in_vspace(bed, (one, vspace), 1, ADDRESS)?;
+        check("the first wrote", next()?.0.words[0] == vector::UNDEFINED)?;
+        in_vspace(bed, (other, vspace), 2, ADDRESS + write.len() as u32)?;
+        check("the second reads its own", next()?.1.r[2] == 0x0202_0202)?;
+    }
+    Ok(())
+}
+
+/// A thread in a space of a Quota with this vspace, which has at `DATA` a page of the RAM, full of its number. It runs the code at an address.
+fn in_vspace(bed: &mut Bed, (quota, vspace): (Quota, u32), page: u32, at: u32) -> Result<(), Why> {
+    good(map(SPACE, OTHER, bed.ram, page * PAGE, PAGE, RW))?;
+    fill(OTHER, PAGE, &[page as u8; 4]);
+    good(unmap(SPACE, OTHER, PAGE))?;
+    let slot = bed.slot();
+    let space = good(quota.create_space_at(4, slot, vspace << VSPACE_SHIFT))?;
+    good(map(space, ADDRESS, bed.ram, 0, PAGE, Rights::READ))?;
+    good(map(space, DATA, bed.ram, page * PAGE, PAGE, RW))?;
+    good(create(bed, space)?.start(at, 0, DATA))
+}
+
 /// A Segment is attached here at `SEGMENT`, and at this address in another space.
 fn segment(bed: &mut Bed, there: u32) -> Result<(), Why> {
     let space = reader(bed)?;
@@ -150,6 +186,62 @@ fn unmapped(bed: &mut Bed) -> Result<(), Why> {
         check("still there", word(OTHER) == page && word(OTHER + 4) == !page)?;
     }
     Ok(())
+}
+
+/// What the thread of [`attaching`] has: the Segment and the RAM, ...
+static SEGMENT_AND_RAM: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
+/// ... when it acts, in nanoseconds after it was told, ...
+static DELAY: AtomicU32 = AtomicU32::new(0);
+/// ... and what it saw; 0: nothing yet.
+static SEEN: AtomicU32 = AtomicU32::new(0);
+
+/// Told so, it waits, takes page 0 of the Segment away, and reads what was written there.
+extern "C" fn takes_away(_: Word) -> ! {
+    const GO: u32 = 1;
+    const TICK: u32 = 2;
+    loop {
+        if wait(GO | TICK).is_ok_and(|bits| bits & TICK == 0) {
+            let _ = time::alarm(time::now() + u64::from(DELAY.load(Relaxed)), TICK);
+            continue;
+        }
+        let [segment, ram] = [0, 1].map(|i| SEGMENT_AND_RAM[i].load(Relaxed));
+        let _ = unmap(Space(segment), 0, PAGE);
+        let _ = map(SPACE, OTHER, Memory(ram), PAGE, PAGE, RW);
+        SEEN.store(word(OTHER), Relaxed);
+        let _ = unmap(SPACE, OTHER, PAGE);
+    }
+}
+
+/// A page of a Segment is unmapped while that is being attached elsewhere, at the same address. (It is the newest of the Segment's uses,
+/// and has none of its pages yet.)
+fn attaching(bed: &mut Bed) -> Result<(), Why> {
+    const TURNS: u32 = 100;
+    const BYTES: u32 = 0x1000_0000;
+    const AT: u32 = 0x8000_0000;
+    let slots = [(); 4].map(|()| bed.slot());
+    let other = good(QUOTA.create_space(4, slots[0]))?;
+    let segment = good(QUOTA.create_segment(BYTES, slots[1]))?;
+    [segment.0, bed.ram.0].into_iter().zip(&SEGMENT_AND_RAM).for_each(|(selector, of)| of.store(selector, Relaxed));
+    good(SPACE.attach(AT, segment, RW))?;
+    let thread = good(thread::spawn(takes_away, 0, slots[2]))?;
+    good(copy(thread.0, None, slots[3], Rights::NOTIFY, 1))?;
+    good(SELF.set_priority(20, 100))?;
+    let outcome = (0..TURNS).try_for_each(|turn| {
+        good(map(Space(segment.0), 0, bed.ram, PAGE, PAGE, RW))?;
+        let value = 0x5000_0000 + turn;
+        start::fill(AT, 4, &value.to_le_bytes());
+        DELAY.store(1000 * (1 + turn), Relaxed);
+        SEEN.store(0, Relaxed);
+        good(Thread(slots[3]).notify())?;
+        good(other.attach(AT, segment, RW))?;
+        while SEEN.load(Relaxed) == 0 {
+            core::hint::spin_loop();
+        }
+        good(other.detach(AT))?;
+        check("what was written", SEEN.load(Relaxed) == value)
+    });
+    good(SELF.set_priority(100, 100))?;
+    outcome.and_then(|()| good(SPACE.detach(AT)))
 }
 
 /// Nobody gets to see what memory held before it was written, or cleared.
@@ -260,29 +352,42 @@ fn locked(bed: &mut Bed) -> Result<(), Why> {
     read_there(b"four")
 }
 
-/// A quota has one, all have four, and a space that ends has none.
+/// Ranges are divided by Quota, and a space that ends has none.
 fn few_locks(bed: &mut Bed) -> Result<(), Why> {
+    const BYTES: u32 = 32 << 10;
+    let threads = threads_a_space(time::kip().max_threads);
+    let [one, none, more, spaces @ ..] = [(); 5].map(|()| bed.slot());
+    let with = |locked_ranges, slot| QUOTA.create_quota_with(BYTES, Counts { threads, locked_ranges, ..Counts::default() }, slot);
+    check("all are its own", good(QUOTA.locked_ranges())? == (0, 4))?;
+    fails(with(5, more), Error::QuotaExceeded)?;
+    let quotas = [good(with(1, one))?, good(with(0, none))?];
+    check("one is promised", good(QUOTA.locked_ranges())? == (1, 4) && good(quotas[0].locked_ranges())? == (0, 1))?;
     if !locks()? {
         return Ok(());
     }
-    good(map(SPACE, ADDRESS, bed.ram, 0, 2 * PAGE, RW))?;
-    cache(SPACE, ADDRESS, 64, CacheOp::Lock)?;
-    fails(SPACE.cache(ADDRESS + PAGE, 64, CacheOp::Lock), Error::QuotaExceeded)?;
-    let (mut others, threads) = ([0; 4], threads_a_space(time::kip().max_threads));
-    for (number, other) in (1..).zip(&mut others) {
-        let [quota, slot] = [(); 2].map(|()| bed.slot());
-        let space = good(good(QUOTA.create_quota(32 << 10, threads, quota))?.create_space(4, slot))?;
-        good(map(space, OTHER, bed.ram, number * PAGE, PAGE, RW))?;
-        *other = slot;
-        if number < 4 {
-            cache(space, OTHER, PAGE, CacheOp::Lock)?;
-        } else {
-            fails(space.cache(OTHER, PAGE, CacheOp::Lock), Error::PoolExhausted)?;
-        }
+    good(map(SPACE, ADDRESS, bed.ram, 0, 4 * PAGE, RW))?;
+    for page in 0..3 {
+        cache(SPACE, ADDRESS + page * PAGE, 64, CacheOp::Lock)?;
+        cache(SPACE, ADDRESS + page * PAGE, 64, CacheOp::Lock)?;
+        check("each once", good(QUOTA.locked_ranges())? == (2 + page, 4))?;
     }
-    good(delete(others[0]))?;
-    cache(Space(others[3]), OTHER, PAGE, CacheOp::Lock)?;
+    fails(SPACE.cache(ADDRESS + 32, 64, CacheOp::Lock), Error::BadArgument)?;
+    fails(SPACE.cache(ADDRESS + 3 * PAGE, 64, CacheOp::Lock), Error::QuotaExceeded)?;
+    for (quota, slot) in quotas.into_iter().zip(spaces) {
+        let space = good(quota.create_space(4, slot))?;
+        good(map(space, OTHER, bed.ram, 4 * PAGE, 2 * PAGE, RW))?;
+    }
+    let [has, has_not] = spaces.map(Space);
+    fails(has_not.cache(OTHER, PAGE, CacheOp::Lock), Error::QuotaExceeded)?;
+    cache(has, OTHER, PAGE, CacheOp::Lock)?;
+    fails(has.cache(OTHER + PAGE, PAGE, CacheOp::Lock), Error::QuotaExceeded)?;
+    check("it has one", good(quotas[0].locked_ranges())? == (1, 1))?;
+    good(delete(has.0))?;
+    check("none is left", good(quotas[0].locked_ranges())? == (0, 1))?;
     start::fill(ADDRESS, 4, b"mine");
-    cache(SPACE, ADDRESS, 64, CacheOp::Unlock)?;
-    check("still there", bytes(ADDRESS, 4) == b"mine")
+    start::fill(ADDRESS + PAGE, 4, b"too ");
+    cache(SPACE, ADDRESS, 2 * PAGE, CacheOp::Unlock)?;
+    check("two have gone", good(QUOTA.locked_ranges())? == (2, 4))?;
+    check("still there", bytes(ADDRESS, 4) == b"mine" && bytes(ADDRESS + PAGE, 4) == b"too ")?;
+    cache(SPACE, ADDRESS + 2 * PAGE, PAGE, CacheOp::Unlock)
 }

@@ -6,7 +6,7 @@ use crate::{Bed, Case, PAGE, QUOTA, Why, check, good};
 use abi::arch::armv5::place::RELOCATED;
 use abi::{Error, Op, Word};
 use macadamia::alloc::vec::Vec;
-use macadamia::cap::delete;
+use macadamia::cap::{Counts, delete};
 use macadamia::{Quota, Space, sys};
 use processor::code;
 
@@ -24,7 +24,7 @@ const DATA: u32 = CODE + PAGE;
 
 fn quota(bed: &mut Bed, threads: Word, slots: Word) -> Result<Quota, Why> {
     let slot = bed.slot();
-    good(QUOTA.create_quota_with(BYTES, threads, slots, slot))
+    good(QUOTA.create_quota_with(BYTES, Counts { threads, relocation_slots: slots, locked_ranges: 0 }, slot))
 }
 
 /// A space of aliens that asks for a slot, and the number of the one that it has.
@@ -58,12 +58,13 @@ fn divided(bed: &mut Bed) -> Result<(), Why> {
 fn refused(bed: &mut Bed) -> Result<(), Why> {
     let (used, limit) = good(QUOTA.relocation_slots())?;
     let (rest, slot) = (limit - used, bed.slot());
-    let made = QUOTA.create_quota_with(BYTES, 0, rest + 1, slot).map(|_| ());
+    let counts = Counts { relocation_slots: rest + 1, ..Counts::default() };
+    let made = QUOTA.create_quota_with(BYTES, counts, slot).map(|_| ());
     check("one more than is left", made == Err(Error::QuotaExceeded))?;
     quota(bed, 0, rest)?;
     check("all are promised", good(QUOTA.relocation_slots())? == (limit, limit))?;
-    let wrong = sys::call(Op::QuotaInfo, [QUOTA.0, 2, 0, 0]);
-    check("there is no third kind", wrong == Err(Error::BadArgument))
+    let wrong = sys::call(Op::QuotaInfo, [QUOTA.0, 3, 0, 0]);
+    check("there is no fourth kind", wrong == Err(Error::BadArgument))
 }
 
 fn shared(bed: &mut Bed) -> Result<(), Why> {

@@ -20,7 +20,7 @@ use image::{Component, Given, Places, Resource, Start, System, slot};
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
-use macadamia::cap::{copy, delete, identify, revoke};
+use macadamia::cap::{Counts, copy, delete, identify, revoke};
 use macadamia::map::Window;
 use macadamia::{Error, Memory, Quota, Result, Rights, Segment, Space, Thread, map, time};
 use sha2::{Digest, Sha256};
@@ -157,9 +157,10 @@ fn make_homes(resources: &mut Resources, system: &System) -> Result<()> {
 fn promise(resources: &mut Resources, component: &Component) -> core::result::Result<Quota, String> {
     let from = resources.quota;
     let threads = component.threads + threads_a_space(time::kip().max_threads);
-    let made = resources.slot().and_then(|slot| from.create_quota_with(component.quota, threads, component.relocation_slots, slot));
+    let counts = Counts { threads, relocation_slots: component.relocation_slots, locked_ranges: component.locked_ranges };
+    let made = resources.slot().and_then(|slot| from.create_quota_with(component.quota, counts, slot));
     made.map_err(|error| match (error, from.info(), from.threads()) {
-        // Of slots there are enough: the tool has counted them.
+        // Of slots and ranges there are enough: the tool has counted them.
         (Error::QuotaExceeded, Ok((used, limit)), Ok((taken, most))) => format!(
             "it is to have {} KiB of kernel memory and {threads} threads, but {} KiB and {} are left",
             component.quota >> 10,

@@ -22,8 +22,10 @@
 // What a handler says that it has changed beside is of no matter here: no such state is in the processor. It has no thread pointer (T1),
 // and sees none: the alien's is written by `run`, and 0 at the event.
 //
-// The frame of an alien is in its handler's UTCBs, for which all domains are opened. The handler writes it: registers and masked flags
-// alone are taken from it.
+// The frame of an alien is in its handler's UTCBs, mostly, and is read and written by the domains of the handler: one write of the register
+// is enough each way. If these are another space's UTCBs, or the handler's has no domain at the time, the first access fails before
+// anything is changed, and `from_kernel` goes on at `slower`. The handler writes the frame: registers and masked flags alone are taken
+// from it.
 
 .section .text.fast, "ax", %progbits
 
@@ -31,10 +33,10 @@
 run:
     MAY_RUN
 resume_alien:
-    ldr r10, ={all_domains}
     ldr r11, [r12, #{utcb}]
-    mcr p15, 0, r10, c3, c0, 0
     mov r10, #{gate_run}
+frame_read:
+    ldr r0, [r11, #{f_pc}]
     str r12, [sp, #{partner}]
     str r10, [sp, #{gate}]
     mov r10, #{gate_ready}
@@ -43,7 +45,6 @@ resume_alien:
     mov sp, r12
     ldr r2, [sp, #{thread_pointer}]
     ldr r3, ={thread_pointer_word}
-    ldr r0, [r11, #{f_pc}]
     str r2, [r3]
     ldr r1, [r11, #{f_cpsr}]
     ldr r2, ={user_flags}
@@ -84,9 +85,11 @@ slow:
     // It was fetched there, by these domains, since the tables changed last: it can be read.
     ldr r10, [sp, #{pc}]
     ldr r11, [r10, #-4]
-    ldr r10, ={all_domains}
+    ldr r10, [r12, #{space}]
+    ldr r10, [r10, #{dacr}]
     mcr p15, 0, r10, c3, c0, 0
     ldr r10, [sp, #{utcb}]
+frame_write:
     stmia r10!, {{r0-r9}}
     bic r9, r11, #{condition}
     ldmdb sp, {{r1-r5}}
@@ -109,7 +112,19 @@ slow:
     mov r2, r8
     mov r4, r9
     orr r0, r0, r10
-    b goes_on_by_cpu
+    // As in `ipc.S`, but for the domains.
+    mov r11, #{gate_ready}
+    ldr r10, [r12, #{space}]
+    str r11, [r12, #{gate}]
+    str r12, [lr, #{current}]
+    mov sp, r12
+    ENTER_SPACE r11, r10, lr, r12
+    ldr lr, [sp, #{pc}]
+    ldr r10, [sp, #{cpsr}]
+    msr spsr_cxsf, r10
+    ldmdb sp, {{r10-lr}}^
+    nop
+    movs pc, lr
 
 // All that is not saved yet of the user's registers, and on to the portable kernel.
 slower:
