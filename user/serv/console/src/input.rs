@@ -7,13 +7,14 @@
 
 use crate::failure;
 use crate::output::Output;
-use macadamia::Error;
+use crate::uart::Uart;
 use macadamia::alloc::collections::{BTreeMap, VecDeque};
 use macadamia::alloc::format;
 use macadamia::console::READERS;
 use macadamia::ipc::{Message, reply};
+use macadamia::{Error, Irq};
 
-/// Most input that waits for one component.
+/// Most input that waits for one component. More stays in the serial line, Ctrl-T, too.
 const HELD: usize = 4096;
 /// The badge of nobody.
 const NOBODY: u32 = 0;
@@ -25,6 +26,8 @@ const ESCAPE: u8 = 0x14;
 pub struct Input {
     focus: Option<u32>,
     escaped: bool,
+    /// The line has not been emptied, and cannot interrupt.
+    stopped: bool,
     /// What was typed and not read, by the badge that had the focus then; 0: nobody had.
     held: BTreeMap<u32, VecDeque<u8>>,
     /// Reply handles of those who wait for input, oldest first, by badge: at most [`READERS`]. Of those who
@@ -35,7 +38,7 @@ pub struct Input {
 impl Input {
     /// Nothing typed, nobody reads.
     pub const fn new() -> Self {
-        Self { focus: None, escaped: false, held: BTreeMap::new(), readers: BTreeMap::new() }
+        Self { focus: None, escaped: false, stopped: false, held: BTreeMap::new(), readers: BTreeMap::new() }
     }
 
     /// A component reads.
@@ -57,8 +60,31 @@ impl Input {
         self.hand_out(badge);
     }
 
-    /// A byte was typed.
-    pub fn take(&mut self, byte: u8, output: &mut Output<'_>) {
+    /// Takes what has arrived, as long as there is room for it. Only an empty line may interrupt again: its next byte does.
+    pub fn fetch(&mut self, line: &Uart, irq: Irq, output: &mut Output<'_>) {
+        self.stopped = false;
+        while self.has_room() {
+            let Some(byte) = line.get() else {
+                // The line is given to this component: unmasking it cannot fail.
+                let _ = irq.acknowledge();
+                return;
+            };
+            self.take(byte, output);
+        }
+        self.stopped = true;
+    }
+
+    /// Whether there may be more in the line, which does not interrupt.
+    pub const fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    fn has_room(&self) -> bool {
+        self.held.get(&self.focus.unwrap_or(NOBODY)).is_none_or(|held| held.len() < HELD)
+    }
+
+    /// A byte was typed, and there is room for it.
+    fn take(&mut self, byte: u8, output: &mut Output<'_>) {
         if !self.escaped && byte == ESCAPE {
             self.escaped = true;
             return;
@@ -68,10 +94,7 @@ impl Input {
             return;
         }
         let focus = self.focus.unwrap_or(NOBODY);
-        let held = self.held.entry(focus).or_default();
-        if held.len() < HELD {
-            held.push_back(byte);
-        }
+        self.held.entry(focus).or_default().push_back(byte);
         self.hand_out(focus);
     }
 

@@ -9,7 +9,8 @@
 //! noticed when the handle turns out stale.
 //!
 //! What is kept of a component is bounded: a line that is not complete, what it wrote and what
-//! was typed for it, so many readers. Nothing is kept of who has no name here.
+//! was typed for it, so many readers. Nothing is kept of who has no name here. What is typed beyond that stays in the
+//! serial line, which stops the sender, until there is room.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -44,13 +45,11 @@ fn run(env: Env) {
     let irq = env.open_irq("terminal-irq", "input").unwrap_or_else(|reason| panic!("nothing can be typed: {reason}"));
     let mut output = Output::new(&terminal, names);
     let mut input = Input::new();
+    // What was typed before interrupts no other.
+    input.fetch(&terminal, irq, &mut output);
     serve(|received| {
         if received.kind == MessageKind::Notification {
-            while let Some(byte) = terminal.get() {
-                input.take(byte, &mut output);
-            }
-            // The line is given to this component: unmasking it cannot fail.
-            let _ = irq.acknowledge();
+            input.fetch(&terminal, irq, &mut output);
             return None;
         }
         // The handler of an exception is somebody else, and who only sends waits for nothing.
@@ -69,6 +68,9 @@ fn run(env: Env) {
             console::READ => {
                 output.prompt(client);
                 input.read(client, received.handle, &mut output);
+                if input.is_stopped() {
+                    input.fetch(&terminal, irq, &mut output);
+                }
                 return None;
             }
             _ => return Some(failure(Error::BadOperation)),
