@@ -33,6 +33,11 @@ pub mod console {
     pub const READERS: u32 = 8;
     /// Put bytes on the terminal as they are, as one who owns it does; no name, no lines.
     pub const RAW: u32 = 4;
+    /// As [`READ`]; word 1 is the size that the caller takes the terminal to have: rows in the upper half, columns in the lower one,
+    /// 0 if nobody knows it. As soon as it has another one, the reply is [`RESIZED`] and, in word 1, that.
+    pub const READ_SIZED: u32 = 5;
+    /// In place of a byte.
+    pub const RESIZED: u32 = 256;
 }
 
 /// To the clock.

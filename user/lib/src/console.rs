@@ -7,7 +7,7 @@ use crate::{Result, Thread, sys};
 use abi::Word;
 use core::fmt::{self, Write};
 
-pub use image::protocol::console::{MAY_WRITE_RESULTS, PRINT, RAW, READ, READERS, RESULT};
+pub use image::protocol::console::{MAY_WRITE_RESULTS, PRINT, RAW, READ, READ_SIZED, READERS, RESIZED, RESULT};
 
 const CONSOLE: Thread = Thread(image::slot::CONSOLE as Word);
 

@@ -65,9 +65,10 @@ fn run(env: Env) {
                 return Some(failure(Error::NoRight));
             }
             console::RESULT => received.bytes().iter().for_each(|byte| results.put(*byte)),
-            console::READ => {
+            request @ (console::READ | console::READ_SIZED) => {
                 output.prompt(client);
-                input.read(client, received.handle, &mut output);
+                let size = (request == console::READ_SIZED).then_some(received.words[1]);
+                input.read(client, (received.handle, size), &mut output);
                 if input.is_stopped() {
                     input.fetch(&terminal, irq, &mut output);
                 }
