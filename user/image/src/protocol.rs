@@ -26,7 +26,7 @@ pub mod console {
     pub const PRINT: u32 = 1;
     /// Write to the machine-readable line; for who has [`MAY_WRITE_RESULTS`] in its badge.
     pub const RESULT: u32 = 2;
-    /// Wait for input; the reply's word 0 is a byte, or `u32::MAX`.
+    /// Wait for input; the reply's word 0 is a byte, or `u32::MAX` and an error: `NoRight` for who may not.
     pub const READ: u32 = 3;
     /// Threads of a component that may wait for input. If there is one more, the wait of the
     /// oldest fails with `BadState`.
@@ -38,6 +38,16 @@ pub mod console {
     pub const READ_SIZED: u32 = 5;
     /// In place of a byte.
     pub const RESIZED: u32 = 256;
+
+    /// What a component has of the terminal: behind `NAME=` in the console's arguments, in the order of badges.
+    pub mod terminal {
+        /// It prints lines.
+        pub const PRINT: &str = "print";
+        /// It may read, too.
+        pub const READ: &str = "read";
+        /// It may also write to the terminal as it is.
+        pub const PAINT: &str = "paint";
+    }
 }
 
 /// To the clock.

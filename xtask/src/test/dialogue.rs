@@ -51,14 +51,17 @@ fn boot_checks() -> Result<()> {
 }
 
 /// Two components read; each gets what was typed while it had the focus. What was typed before anybody could read it is the first one's.
+/// What they print is text, whatever is in it; the console itself does not read.
 pub(super) fn focus() -> Result<()> {
     let mut session = emulator::session(&built("echo", false)?)?;
     session.send(b"typed before there is a console\r")?;
     session.expect_all(&["[first] typed before there is a console", "[second] > "])?;
     session.send(b"\x142one\r")?;
     session.expect("[first] one")?;
-    session.send(b"\x143two\r")?;
-    session.expect("[second] two")?;
+    session.send(b"\x143two\x1b[2J\x7f\r")?;
+    session.expect("[second] two^[[2J\\u{7f}\n")?;
+    session.send(b"\x141")?;
+    session.expect("Ctrl-T and the number of a component that may read")?;
     session.send(b"\x14nthree\r")?;
     session.expect("[first] three")?;
     session.send(b"\r\x143\r")?;

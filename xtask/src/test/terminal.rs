@@ -14,7 +14,7 @@ pub const ALL: &[Test] = &[("dialogue.pipe", pipe), ("linux.terminal", terminal)
 
 /// What a script pipes into a system is typed, and the end of it said; so is the end of an input that is none.
 fn pipe() -> Result<()> {
-    for (system, input, expected) in [("hello", b"", "[hello] Hello from hello")] {
+    for (system, input, expected) in [("echo", &b"piped\r\r\x143\r"[..], "[first] piped\r\n"), ("hello", b"", "[hello] Hello from hello")] {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["run", system]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;

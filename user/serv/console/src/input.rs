@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is typed, and who gets it.
 //!
-//! The component that reads first has the focus. Ctrl-T and a digit gives it to the
-//! component with that number (in the order of the description), Ctrl-T and `n` to the
+//! The first component of the description that may read has the focus, whether it reads yet or not. Ctrl-T and a digit gives it to the
+//! component with that number (in the order of the description), if it may read, Ctrl-T and `n` to the
 //! next one that reads, and Ctrl-T twice types a Ctrl-T. Ctrl-T s ROWSxCOLUMNS and a carriage return says how large the
 //! terminal is: whoever carries its bytes types that.
 
@@ -17,8 +17,6 @@ use macadamia::{Error, Irq};
 
 /// Most input that waits for one component. More stays in the serial line, Ctrl-T, too.
 const HELD: usize = 4096;
-/// The badge of nobody.
-const NOBODY: u32 = 0;
 /// Ctrl-T.
 const ESCAPE: u8 = 0x14;
 
@@ -69,13 +67,14 @@ type Reader = (u32, Option<u32>);
 /// Input and readers. A component that takes the focus away from another takes nothing
 /// that was typed for that one.
 pub struct Input {
+    /// Nobody if nobody may read.
     focus: Option<u32>,
     command: Command,
     /// The size of the terminal as requests have it; 0 as long as nobody said it.
     size: u32,
     /// The line has not been emptied, and cannot interrupt.
     stopped: bool,
-    /// What was typed and not read, by the badge that had the focus then; 0: nobody had.
+    /// What was typed and not read, by the badge that had the focus then.
     held: BTreeMap<u32, VecDeque<u8>>,
     /// Those who wait for input, oldest first, by badge: at most [`READERS`]. Of those who
     /// died meanwhile the handles are stale, which shows when they are used.
@@ -83,19 +82,13 @@ pub struct Input {
 }
 
 impl Input {
-    /// Nothing typed, nobody reads.
-    pub const fn new() -> Self {
-        Self { focus: None, command: Command::None, size: 0, stopped: false, held: BTreeMap::new(), readers: BTreeMap::new() }
+    /// Nothing typed, nobody reads; the focus is this component's.
+    pub const fn new(focus: Option<u32>) -> Self {
+        Self { focus, command: Command::None, size: 0, stopped: false, held: BTreeMap::new(), readers: BTreeMap::new() }
     }
 
-    /// A component reads.
-    pub fn read(&mut self, badge: u32, reader: Reader, output: &mut Output<'_>) {
-        if self.focus.is_none() {
-            self.focus = Some(badge);
-            output.give_terminal(badge);
-            let early = self.held.remove(&NOBODY).unwrap_or_default();
-            self.held.insert(badge, early);
-        }
+    /// A component reads that may.
+    pub fn read(&mut self, badge: u32, reader: Reader) {
         let readers = self.readers.entry(badge).or_default();
         if readers.len() == READERS as usize
             && let Some((oldest, _)) = readers.pop_front()
@@ -128,7 +121,7 @@ impl Input {
     }
 
     fn has_room(&self) -> bool {
-        self.held.get(&self.focus.unwrap_or(NOBODY)).is_none_or(|held| held.len() < HELD)
+        self.focus.and_then(|focus| self.held.get(&focus)).is_none_or(|held| held.len() < HELD)
     }
 
     /// A byte was typed, and there is room for it.
@@ -154,7 +147,7 @@ impl Input {
 
     /// Keeps a byte for who has the focus.
     fn hold(&mut self, byte: u8) {
-        let focus = self.focus.unwrap_or(NOBODY);
+        let Some(focus) = self.focus else { return };
         self.held.entry(focus).or_default().push_back(byte);
         self.hand_out(focus);
     }
@@ -169,14 +162,14 @@ impl Input {
             }
             _ => None,
         };
-        match chosen.and_then(|badge| Some((badge, output.name(badge)?))) {
+        match chosen.filter(|badge| output.may_read(*badge)).and_then(|badge| Some((badge, output.name(badge)?))) {
             Some((badge, name)) => {
                 self.focus = Some(badge);
                 let note = format!("input goes to {name}");
                 output.note(&note);
                 output.give_terminal(badge);
             }
-            None => output.note("Ctrl-T and the number of a component gives it the input, Ctrl-T n the next that reads"),
+            None => output.note("Ctrl-T and the number of a component that may read gives it the input, Ctrl-T n the next that reads"),
         }
     }
 
