@@ -2,7 +2,7 @@
 //! Requests to servers: word 0 of a call. Here, because components in other languages are
 //! built with them, too.
 
-/// To the root server.
+/// To the root server. All but [`root::EXIT`] is for components that may watch; others are answered with `u32::MAX` and `NoRight`.
 pub mod root {
     /// This component has ended; word 1 is its code.
     pub const EXIT: u32 = 1;

@@ -333,6 +333,7 @@ pub fn image(
             },
             service: source.service,
             results: source.results,
+            watches: source.watches,
             grants: grants(description, source, &mut image, &inserts(&name), (processor, &mut next))?,
             name,
         };

@@ -197,6 +197,9 @@ pub struct Component {
     /// Whether it may write the machine-readable line.
     #[serde(default)]
     pub results: bool,
+    /// Whether it may ask the root server how components are.
+    #[serde(default)]
+    pub watches: bool,
     #[serde(default)]
     pub on_death: OnDeath,
     /// It hangs, and is taken down, if it shows no sign of life for so many milliseconds; nobody looks if absent.
