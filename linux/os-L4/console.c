@@ -2,7 +2,8 @@
 /*
  * The console: a tty (hvc0) on the console server, and printk before there is
  * one.  A second thread of this server waits for input, byte by byte, and puts
- * it into a ring; the Linux thread learns of it by a notification.
+ * it into a ring, and for new sizes of the terminal; the Linux thread learns of
+ * either by a notification.
  */
 #include <linux/console.h>
 #include <linux/err.h>
@@ -30,9 +31,12 @@
 /* The pause after a call that failed. */
 #define RETRY_NS	10000000ULL
 
+static struct hvc_struct *tty;
 static char ring[RING];
 static unsigned int ring_in, ring_out;
 static u32 input_utcb, input_bit, input_room;
+/* Rows of the terminal in the upper half, columns in the lower one; 0: nobody knows.  And what of that the tty was told. */
+static u32 size, size_told;
 /* The input thread waits for room. */
 static bool full;
 static char input_stack[STACK] __aligned(16);
@@ -63,16 +67,20 @@ static asmlinkage void input_thread(void *arg)
 				wait_for_notification();
 			continue;
 		}
-		if (l4_ipc_call(input_utcb, L4_CONSOLE, 3, L4_CONSOLE_READ, 0, 0, &r) || r.r2 == REFUSED) {
+		if (l4_ipc_call(input_utcb, L4_CONSOLE, 3, L4_CONSOLE_READ_SIZED, size, 0, &r) || r.r2 == REFUSED) {
 			/* The console server may be restarted. */
 			retry = l4_time_ns() + RETRY_NS;
 			l4_call(L4_OP_ALARM, (u32)retry, retry >> 32, BIT_RETRY, 0);
 			wait_for_notification();
 			continue;
 		}
-		ring[ring_in % RING] = r.r2;
-		smp_wmb();
-		WRITE_ONCE(ring_in, ring_in + 1);
+		if (r.r2 == L4_CONSOLE_RESIZED) {
+			WRITE_ONCE(size, r.r3);
+		} else {
+			ring[ring_in % RING] = r.r2;
+			smp_wmb();
+			WRITE_ONCE(ring_in, ring_in + 1);
+		}
 		l4_call(L4_OP_NOTIFY, input_bit, 0, 0, 0);
 	}
 }
@@ -122,9 +130,24 @@ static ssize_t put_chars(uint32_t vtermno, const u8 *buf, size_t count)
 	return count;
 }
 
+/* Under the lock of the tty. */
+static void tell_size(struct hvc_struct *hp)
+{
+	u32 now = READ_ONCE(size);
+	struct winsize ws = { .ws_row = now >> 16, .ws_col = now & 0xffff };
+
+	if (now != size_told) {
+		size_told = now;
+		__hvc_resize(hp, ws);
+	}
+}
+
 static ssize_t get_chars(uint32_t vtermno, u8 *buf, size_t count)
 {
 	size_t n = 0;
+
+	if (tty)
+		tell_size(tty);
 
 	while (n < count && ring_out != READ_ONCE(ring_in)) {
 		smp_rmb();
@@ -138,10 +161,22 @@ static ssize_t get_chars(uint32_t vtermno, u8 *buf, size_t count)
 	return n;
 }
 
+/* The tty is opened: the size may have changed while it was closed. */
+static int add(struct hvc_struct *hp, int irq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&hp->lock, flags);
+	size_told = 0;
+	tell_size(hp);
+	spin_unlock_irqrestore(&hp->lock, flags);
+	return notifier_add_irq(hp, irq);
+}
+
 static const struct hv_ops ops = {
 	.get_chars = get_chars,
 	.put_chars = put_chars,
-	.notifier_add = notifier_add_irq,
+	.notifier_add = add,
 	.notifier_del = notifier_del_irq,
 	.notifier_hangup = notifier_hangup_irq,
 };
@@ -159,6 +194,7 @@ static int __init console_init_tty(void)
 
 	if (IS_ERR(hvc))
 		return PTR_ERR(hvc);
+	tty = hvc;
 	input_bit = l4_notifier(INPUT_IRQ);
 	if (!input_bit)
 		return -ENOMEM;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sees what the attack did.
 
-use macadamia::ipc::{Message, receive, reply};
-use macadamia::{println, result, start};
+use macadamia::console::{self, RAW};
+use macadamia::ipc::{Message, call, receive, reply};
+use macadamia::{Error, Thread, Word, println, result, slot, start};
 
 /// How many readers were refused when there was one too many.
 const REFUSED: u32 = 1;
@@ -21,7 +22,14 @@ pub fn run() {
         Err(error) => result!("not ok rival.console: {}", error.text()),
     }
     result!("{} rival.readers: {refused} refused", if refused == REFUSED { "ok" } else { "not ok" });
+    result!("{} rival.terminal", if has_no_terminal() { "ok" } else { "not ok" });
     result!("done");
     // Who attacked waits for nothing but this.
     let _ = reply(received.handle, Message::default());
+}
+
+/// Whether it may neither read nor write to the terminal as it is, as its description does not let it.
+fn has_no_terminal() -> bool {
+    let raw = call(Thread(slot::CONSOLE), Message::text(RAW as Word, b"painted")).map(|reply| reply.words);
+    console::read() == Err(Error::NoRight) && raw == Ok([Word::MAX, Error::NoRight as Word, 0])
 }

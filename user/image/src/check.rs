@@ -201,6 +201,7 @@ mod tests {
             on_death: OnDeath::Report,
             service: false,
             results: false,
+            watches: false,
             grants: vec![Grant {
                 name: "g".into(),
                 what: Resource::Shared { region: 0, address: layout::GRANTS, writable: true, dma: true },

@@ -97,6 +97,8 @@ pub struct Component {
     pub service: bool,
     /// Whether it may write the machine-readable line ([`protocol::console::RESULT`]).
     pub results: bool,
+    /// Whether it may ask the root server how components are ([`protocol::root::STATUS`]).
+    pub watches: bool,
     /// What it is given beyond the standard slots.
     pub grants: Vec<Grant>,
 }

@@ -2,7 +2,7 @@
 //! Requests to servers: word 0 of a call. Here, because components in other languages are
 //! built with them, too.
 
-/// To the root server.
+/// To the root server. All but [`root::EXIT`] is for components that may watch; others are answered with `u32::MAX` and `NoRight`.
 pub mod root {
     /// This component has ended; word 1 is its code.
     pub const EXIT: u32 = 1;
@@ -26,13 +26,28 @@ pub mod console {
     pub const PRINT: u32 = 1;
     /// Write to the machine-readable line; for who has [`MAY_WRITE_RESULTS`] in its badge.
     pub const RESULT: u32 = 2;
-    /// Wait for input; the reply's word 0 is a byte, or `u32::MAX`.
+    /// Wait for input; the reply's word 0 is a byte, or `u32::MAX` and an error: `NoRight` for who may not.
     pub const READ: u32 = 3;
     /// Threads of a component that may wait for input. If there is one more, the wait of the
     /// oldest fails with `BadState`.
     pub const READERS: u32 = 8;
     /// Put bytes on the terminal as they are, as one who owns it does; no name, no lines.
     pub const RAW: u32 = 4;
+    /// As [`READ`]; word 1 is the size that the caller takes the terminal to have: rows in the upper half, columns in the lower one,
+    /// 0 if nobody knows it. As soon as it has another one, the reply is [`RESIZED`] and, in word 1, that.
+    pub const READ_SIZED: u32 = 5;
+    /// In place of a byte.
+    pub const RESIZED: u32 = 256;
+
+    /// What a component has of the terminal: behind `NAME=` in the console's arguments, in the order of badges.
+    pub mod terminal {
+        /// It prints lines.
+        pub const PRINT: &str = "print";
+        /// It may read, too.
+        pub const READ: &str = "read";
+        /// It may also write to the terminal as it is.
+        pub const PAINT: &str = "paint";
+    }
 }
 
 /// To the clock.

@@ -7,7 +7,7 @@ use crate::{Result, Thread, sys};
 use abi::Word;
 use core::fmt::{self, Write};
 
-pub use image::protocol::console::{MAY_WRITE_RESULTS, PRINT, RAW, READ, READERS, RESULT};
+pub use image::protocol::console::{MAY_WRITE_RESULTS, PRINT, RAW, READ, READ_SIZED, READERS, RESIZED, RESULT, terminal};
 
 const CONSOLE: Thread = Thread(image::slot::CONSOLE as Word);
 
@@ -53,7 +53,7 @@ pub fn write(request: Word, text: fmt::Arguments<'_>) {
 /// Waits for a byte of input.
 ///
 /// # Errors
-/// `BadState` if [`READERS`] more of the component's threads read since; what the kernel says.
+/// `NoRight` if the description does not let the component read; `BadState` if [`READERS`] more of the component's threads read since; what the kernel says.
 pub fn read() -> Result<u8> {
     match call(CONSOLE, Message::new([READ as Word, 0, 0]))?.words {
         [failed, error, _] if failed as u32 == u32::MAX => Err(sys::error(error)),

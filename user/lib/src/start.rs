@@ -54,10 +54,10 @@ impl Usage {
         Message::new([0, self.slots, self.heap])
     }
 
-    /// Those of the root server.
+    /// Those of the root server, if the description lets the component watch.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// `BadArgument` if it does not; what the kernel says.
     pub fn of_root() -> Result<Self> {
         Self::ask(ROOT, root::USAGE)
     }
@@ -199,7 +199,7 @@ pub struct Status {
 /// Asks the root server about a component.
 ///
 /// # Errors
-/// `BadArgument` if there is none of that name; what the kernel says.
+/// `NoRight` if the description does not let this one watch; `BadArgument` if there is none of that name; what the kernel says.
 pub fn status(name: &str) -> Result<Status> {
     match call(ROOT, Message::text(STATUS as Word, name.as_bytes()))?.words {
         [lives @ 0..=1, restarts, used] => Ok(Status { lives: lives == 1, restarts: restarts as u32, used }),
@@ -220,7 +220,7 @@ pub struct Component {
     pub messages: Word,
 }
 
-/// All components, in the order in which they were started.
+/// All components, in the order in which they were started; none if the description does not let this one watch.
 pub fn components() -> impl Iterator<Item = Component> {
     (0..).map_while(|index| {
         let reply = call(ROOT, Message::new([COMPONENT as Word, index, 0])).ok()?;

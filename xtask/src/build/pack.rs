@@ -285,7 +285,7 @@ pub fn image(
     let root = flatten(&read_elf(&elf("root"))?);
     let mut image = Image::new();
     let root_offset = image.add(&root.bytes);
-    let names: Vec<String> = description.component.iter().map(|c| c.name.get_ref().clone()).collect();
+    let clients: Vec<String> = description.component.iter().map(|c| format!("{}={}", c.name.get_ref(), c.terminal().name())).collect();
     let mut shared = Vec::new();
     for (name, region) in &description.shared {
         shared.push(Shared { name: name.clone(), bytes: description.bytes(&region.size)? });
@@ -312,8 +312,8 @@ pub fn image(
         }
         next.files_end = window.map(|_| processor.layout().of(window, small).files_end);
         let mut component = Component {
-            // The console shows names.
-            arguments: if name == "console" { names.clone() } else { source.arguments.clone() },
+            // The console shows names, and knows who may read.
+            arguments: if name == "console" { clients.clone() } else { source.arguments.clone() },
             entry: file.entry,
             loads,
             heap: description.bytes(&source.heap)?,
@@ -334,6 +334,7 @@ pub fn image(
             },
             service: source.service,
             results: source.results,
+            watches: source.watches,
             grants: grants(description, source, &mut image, &inserts(&name), (processor, &mut next))?,
             name,
         };

@@ -272,8 +272,8 @@ impl Description {
 #[cfg(test)]
 mod tests {
     use crate::catalogue::descriptions;
-    use crate::description::Interface;
     use crate::description::samples::{error, parse, parse_for, parse_on};
+    use crate::description::{Interface, Terminal};
 
     #[test]
     fn accepts_a_small_system() {
@@ -645,6 +645,20 @@ mod tests {
         let two = "[[component]]\nname = \"a\"\nresults = true\n[[component]]\nname = \"b\"\nresults = true\n";
         assert!(error(two).starts_with("x.toml:5: two components have `results`"));
         assert!(parse(&format!("{two}[test]\ntimeout = 1\n")).is_ok());
+    }
+
+    #[test]
+    fn gives_the_terminal_to_who_says_so() {
+        let texts = ["", "terminal = \"read\"\n", "terminal = \"paint\"\n", "terminal = \"all\"\n"];
+        let [print, read, paint, wrong] = texts.map(|key| format!("[[component]]\nname = \"a\"\n{key}"));
+        for (text, expected) in [(print, Terminal::Print), (read, Terminal::Read), (paint, Terminal::Paint)] {
+            assert_eq!(parse(&text).expect("sound").component[0].terminal(), expected);
+        }
+        let linux = std::fs::read_to_string("../systems/linux.toml").expect("a file");
+        let linux = parse(&linux).expect("sound");
+        let terminals = linux.component.iter().filter(|c| c.terminal() != Terminal::Print).map(|c| c.name.get_ref().as_str());
+        assert_eq!(terminals.collect::<Vec<_>>(), ["linux"]);
+        assert!(error(&wrong).contains("`print`, `read`, `paint`"), "{}", error(&wrong));
     }
 
     #[test]

@@ -82,8 +82,11 @@ impl Description {
             // The package is the one of this window.
             keys.remove("window");
         }
-        let mut computed: Vec<(&str, Value)> =
-            vec![("quota", format!("{}K", self.quota(component)? >> 10).into()), ("threads", self.threads(component)?.into())];
+        let mut computed: Vec<(&str, Value)> = vec![
+            ("terminal", component.terminal().name().into()),
+            ("quota", format!("{}K", self.quota(component)? >> 10).into()),
+            ("threads", self.threads(component)?.into()),
+        ];
         if self.processor.relocation_slots() != 0 {
             computed.push(("relocation-slots", self.relocation_slots(component).into()));
             computed.push(("locked-ranges", self.locked_ranges(component).into()));
@@ -114,6 +117,7 @@ mod tests {
         let components = all.get_mut("component").and_then(Value::as_array_mut).expect("components");
         for (table, component) in components.iter_mut().zip(&description.component) {
             let table = table.as_table_mut().expect("a component");
+            table.insert("terminal".into(), component.terminal().name().into());
             let quota = description.quota(component).expect("a size");
             table.insert("quota".into(), quota.into());
             table.insert("threads".into(), description.threads(component).expect("a size").into());

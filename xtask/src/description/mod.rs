@@ -20,6 +20,7 @@ use crate::linux::server;
 use crate::machine::board::{Board, Processor};
 use crate::machine::spaces::Spaces;
 use anyhow::{Context, Result};
+use image::protocol::console::terminal;
 use image::{Small, Window};
 use key::Key;
 use serde::{Deserialize, Serialize};
@@ -193,9 +194,14 @@ pub struct Component {
     pub slots: Spanned<u32>,
     #[serde(default)]
     pub service: bool,
+    /// What it has of the terminal; what its package needs if absent.
+    pub terminal: Option<Terminal>,
     /// Whether it may write the machine-readable line.
     #[serde(default)]
     pub results: bool,
+    /// Whether it may ask the root server how components are.
+    #[serde(default)]
+    pub watches: bool,
     #[serde(default)]
     pub on_death: OnDeath,
     /// It hangs, and is taken down, if it shows no sign of life for so many milliseconds; nobody looks if absent.
@@ -252,7 +258,36 @@ pub enum Server {
     Large,
 }
 
+/// What a component has of the terminal.
+#[derive(Deserialize, Serialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub enum Terminal {
+    /// It prints lines.
+    Print,
+    /// It may read, too.
+    Read,
+    /// It may also write to the terminal as it is.
+    Paint,
+}
+
+impl Terminal {
+    /// As descriptions and the console's arguments have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Print => terminal::PRINT,
+            Self::Read => terminal::READ,
+            Self::Paint => terminal::PAINT,
+        }
+    }
+}
+
 impl Component {
+    /// What it has of the terminal: a Linux drives it.
+    pub fn terminal(&self) -> Terminal {
+        let usual = if server::is_server(self.package()) { Terminal::Paint } else { Terminal::Print };
+        self.terminal.unwrap_or(usual)
+    }
+
     /// The package it is built from.
     pub fn package(&self) -> &str {
         self.package.as_ref().unwrap_or(&self.name).get_ref()

@@ -6,12 +6,13 @@ use super::board::{self, Board, fill};
 use super::console::{bridge, connect};
 use super::network::{Network, free_port};
 use super::spaces;
+use super::terminal::{Keyboard, To};
 use crate::build::{Built, Disk, Model};
 use crate::linux::server::{self, Native};
 use crate::process::patience::{Deadline, Limit};
 use crate::process::run;
 use crate::process::session::Session;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -113,7 +114,15 @@ pub fn interactive(built: &Built, on: Emulator) -> Result<()> {
     }
     let mut command = interactive_qemu(built);
     eprintln!("running {}; Ctrl-A X leaves", built.name);
-    run(&mut command)
+    let mut child = command
+        .stdin(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot run {}: `./macadamia doctor` says what is missing", built.board.qemu.program))?;
+    let keyboard = child.stdin.take().map(|line| Keyboard::new(To::Qemu, line, || ()));
+    let status = child.wait()?;
+    drop(keyboard);
+    ensure!(status.success(), "{} failed ({status}): see its output above", built.board.qemu.program);
+    Ok(())
 }
 
 /// QEMU with its monitor and the first serial line at the standard input and output.
@@ -301,7 +310,7 @@ pub fn native(alone: &Alone<'_>, timeout: Duration) -> Result<(String, Option<mo
     run.end()?;
     let console = reader.join().map_err(|_| anyhow::anyhow!("the console could not be read"))??;
     let console = String::from_utf8_lossy(&console).replace('\r', "");
-    anyhow::ensure!(ended, "Linux alone did not end in {} s: {console}", timeout.as_secs());
+    ensure!(ended, "Linux alone did not end in {} s: {console}", timeout.as_secs());
     Ok((console, alone.model.map(|_| read_report(&report)).transpose()?))
 }
 

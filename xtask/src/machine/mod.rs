@@ -7,6 +7,7 @@ mod console;
 pub mod emulator;
 pub mod network;
 pub mod spaces;
+mod terminal;
 
 use clap::ValueEnum;
 

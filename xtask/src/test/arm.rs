@@ -23,6 +23,7 @@ pub const ALL: &[Test] = &[
     ("versatilepb.model.sockets", || on_board(|| checked("sockets", 600))),
     ("versatilepb.model.devices", || on_board(|| chaos(&few_faults()?, 120))),
     ("versatilepb.model.chaos", || on_board(|| chaos(&system("chaos")?, 1800))),
+    ("versatilepb.dialogue.focus", || on_board(dialogue::focus)),
     ("versatilepb.linux.batch", || on_board(linux::batch)),
     ("versatilepb.linux.abi", || on_board(abi)),
     ("versatilepb.linux.programs", || on_board(programs)),

@@ -50,14 +50,18 @@ fn boot_checks() -> Result<()> {
     Ok(())
 }
 
-/// Two components read; each gets what was typed while it had the focus.
-fn focus() -> Result<()> {
+/// Two components read; each gets what was typed while it had the focus. What was typed before anybody could read it is the first one's.
+/// What they print is text, whatever is in it; the console itself does not read.
+pub(super) fn focus() -> Result<()> {
     let mut session = emulator::session(&built("echo", false)?)?;
-    session.expect_all(&["[first] > ", "[second] > "])?;
+    session.send(b"typed before there is a console\r")?;
+    session.expect_all(&["[first] typed before there is a console", "[second] > "])?;
     session.send(b"\x142one\r")?;
     session.expect("[first] one")?;
-    session.send(b"\x143two\r")?;
-    session.expect("[second] two")?;
+    session.send(b"\x143two\x1b[2J\x7f\r")?;
+    session.expect("[second] two^[[2J\\u{7f}\n")?;
+    session.send(b"\x141")?;
+    session.expect("Ctrl-T and the number of a component that may read")?;
     session.send(b"\x14nthree\r")?;
     session.expect("[first] three")?;
     session.send(b"\r\x143\r")?;
@@ -190,19 +194,17 @@ fn shell() -> Result<()> {
     session.end()
 }
 
-/// What comes faster than it is read, all at once, arrives whole.
+/// What comes faster than it is read, all at once, arrives whole; so does what comes before there is a console, and is more than all
+/// buffers on its way hold.
 fn paste() -> Result<()> {
     let mut session = emulator::session(&built("linux", false)?)?;
+    let lines: Vec<String> = (1..=2000).map(|number| format!("line {number}\n")).collect();
+    session.send(b"stty -echo; cat > /tmp/pasted\n")?;
+    session.send(lines.concat().as_bytes())?;
+    session.send(b"\x04stty echo; echo re'a'dy\n")?;
+    session.expect("ready\n")?;
     session.expect(PROMPT)?;
-    session.send(b"echo re'a'dy; cat > /tmp/pasted\r")?;
-    session.expect("ready")?;
-    let lines: Vec<String> = (1..=400).map(|number| format!("line {number}\n")).collect();
-    let pasted = lines.concat();
-    session.send(pasted.replace('\n', "\r").as_bytes())?;
-    session.expect("line 400\n")?;
-    session.send(b"\x04")?;
-    session.expect(PROMPT)?;
-    command(&mut session, "seq 400 | sed 's/^/line /' | cmp - /tmp/pasted && echo wh'o'le", "\nwhole")?;
+    command(&mut session, "seq 2000 | sed 's/^/line /' | cmp - /tmp/pasted && echo wh'o'le", "\nwhole")?;
 
     // Of an empty line the echo is longer than what was typed.
     session.send(b"echo re'a'dy; cat > /tmp/pasted\r")?;

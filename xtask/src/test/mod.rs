@@ -28,6 +28,7 @@ mod spaces;
 mod suites;
 mod system;
 mod tally;
+mod terminal;
 
 pub use results::Shard;
 
@@ -184,6 +185,7 @@ fn list() -> Result<Vec<Entry>> {
         .iter()
         .chain(script::ALL)
         .chain(dialogue::ALL)
+        .chain(terminal::ALL)
         .chain(linux::ALL)
         .chain(spaces::ALL)
         .chain(small::ALL)

@@ -7,17 +7,20 @@ use versatilepb::uart;
 /// Registers of the first line.
 const DATA: u32 = at(uart::FIRST + uart::DATA);
 const FLAGS: u32 = at(uart::FIRST + uart::FLAGS);
+const LINE: u32 = at(uart::FIRST + uart::LINE);
 /// 115,200 baud of a clock of 24 MHz: 13 + 1/64.
 const DIVISOR: (u32, u32) = (13, 1);
 
-/// 115,200 baud, 8 bits, no parity, one stop bit, FIFOs on, no interrupts.
+/// 115,200 baud, 8 bits, no parity, one stop bit, no interrupts. The FIFOs stay on or off as they are: to change that empties them,
+/// and what was typed already is the console server's.
 pub fn init() {
+    let fifos = read(LINE) & uart::FIFOS;
     for (register, value) in [
         (uart::CONTROL, 0),
         (uart::INTERRUPTS, 0),
         (uart::DIVISOR, DIVISOR.0),
         (uart::FRACTION, DIVISOR.1),
-        (uart::LINE, uart::EIGHT_BITS | uart::FIFOS),
+        (uart::LINE, uart::EIGHT_BITS | fifos),
         (uart::CONTROL, uart::ON),
     ] {
         write(at(uart::FIRST + register), value);

@@ -20,7 +20,7 @@ fn echo(_: Env) {
     }
 }
 
-/// A line without its end, shown while it is typed.
+/// A line without its end, shown while it is typed; the console shows what is no character, too.
 fn read_line() -> String {
     let mut line = String::new();
     loop {
@@ -29,7 +29,7 @@ fn read_line() -> String {
                 println!();
                 return line;
             }
-            Ok(byte) if byte.is_ascii_graphic() || byte == b' ' => {
+            Ok(byte) if byte.is_ascii() => {
                 line.push(char::from(byte));
                 print!("{}", char::from(byte));
             }

@@ -3,13 +3,15 @@
 //!
 //! The first shows what components print, each line behind its component's name, and
 //! hands what is typed to the component that has the *focus*. The second carries
-//! machine-readable lines of whom the description lets write them. Who calls, and whether it
-//! may, is known by the badge: the component's index in the description plus one, and a bit. A call is answered when its text has left; a reader is kept
+//! machine-readable lines of whom the description lets write them. Who calls is known by the badge: the component's index in the
+//! description plus one, and a bit that says whether it may write those lines. Who may read, and who may write to the terminal as it
+//! is, the arguments say. A call is answered when its text has left; a reader is kept
 //! waiting simply by keeping its reply handle, and one that died in the meantime is
 //! noticed when the handle turns out stale.
 //!
 //! What is kept of a component is bounded: a line that is not complete, what it wrote and what
-//! was typed for it, so many readers. Nothing is kept of who has no name here.
+//! was typed for it, so many readers. Nothing is kept of who has no name here. What is typed beyond that stays in the
+//! serial line, which stops the sender, until there is room.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -36,21 +38,18 @@ const fn failure(error: Error) -> [u32; 3] {
 }
 
 fn run(env: Env) {
-    let names = env.start.arguments.clone();
     let [terminal, results] = ["terminal", "results"].map(|line| Uart::find(&env, line));
     terminal.set_up(true);
     results.set_up(false);
     utcb::accept(INPUT);
     let irq = env.open_irq("terminal-irq", "input").unwrap_or_else(|reason| panic!("nothing can be typed: {reason}"));
-    let mut output = Output::new(&terminal, names);
-    let mut input = Input::new();
+    let mut output = Output::new(&terminal, &env.start.arguments);
+    let mut input = Input::new(output.first_reader());
+    // What was typed before interrupts no other.
+    input.fetch(&terminal, irq, &mut output);
     serve(|received| {
         if received.kind == MessageKind::Notification {
-            while let Some(byte) = terminal.get() {
-                input.take(byte, &mut output);
-            }
-            // The line is given to this component: unmasking it cannot fail.
-            let _ = irq.acknowledge();
+            input.fetch(&terminal, irq, &mut output);
             return None;
         }
         // The handler of an exception is somebody else, and who only sends waits for nothing.
@@ -60,15 +59,27 @@ fn run(env: Env) {
         }
         match received.words[0] {
             console::PRINT => output.print(client, &received.text()),
+            console::RAW if !output.may_paint(client) => {
+                output.note_refusal(client, "write to the terminal as it is", "terminal = \"paint\"");
+                return Some(failure(Error::NoRight));
+            }
             console::RAW => output.raw(client, &received.bytes()),
             console::RESULT if client == received.badge => {
-                output.note_refusal(client);
+                output.note_refusal(client, "write results", "results = true");
                 return Some(failure(Error::NoRight));
             }
             console::RESULT => received.bytes().iter().for_each(|byte| results.put(*byte)),
-            console::READ => {
+            console::READ | console::READ_SIZED if !output.may_read(client) => {
+                output.note_refusal(client, "read what is typed", "terminal = \"read\"");
+                return Some(failure(Error::NoRight));
+            }
+            request @ (console::READ | console::READ_SIZED) => {
                 output.prompt(client);
-                input.read(client, received.handle, &mut output);
+                let size = (request == console::READ_SIZED).then_some(received.words[1]);
+                input.read(client, (received.handle, size));
+                if input.is_stopped() {
+                    input.fetch(&terminal, irq, &mut output);
+                }
                 return None;
             }
             _ => return Some(failure(Error::BadOperation)),

@@ -1,23 +1,43 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lines of several components on one terminal. A line appears when it is complete,
 //! so that those of others do not cut it; only somebody who reads has what it printed
-//! before shown at once, as that is a prompt or an echo.
+//! before shown at once, as that is a prompt or an echo. What is printed is text: control characters are shown, not obeyed, so
+//! that nobody paints over another's lines.
 
 use crate::uart::Uart;
 use macadamia::alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
+use macadamia::console::terminal::{PAINT, READ};
 
+/// What turns a control character below a blank into the letter that it is typed with.
+const CARET: u8 = 0x40;
 /// Longest line that is held back until it is complete.
 const LINE: usize = 512;
 /// The most that is kept of what a component without the terminal writes to it.
 const HELD: usize = 8192;
 
-/// The terminal's output.
+/// A component, as the description has it.
+struct Client {
+    name: String,
+    reads: bool,
+    paints: bool,
+}
+
+impl Client {
+    /// Of an argument: `NAME=print`, `NAME=read`, or `NAME=paint`, which reads, too.
+    fn of(argument: &str) -> Self {
+        let (name, terminal) = argument.rsplit_once('=').unwrap_or((argument, ""));
+        let paints = terminal == PAINT;
+        Self { name: name.into(), reads: paints || terminal == READ, paints }
+    }
+}
+
+/// The terminal's output, and who may have which part of the terminal.
 pub struct Output<'a> {
     uart: &'a Uart,
-    names: Vec<String>,
+    clients: Vec<Client>,
     /// What components printed behind the last end of a line.
     partial: BTreeMap<u32, String>,
     /// Who the terminal's unfinished line belongs to.
@@ -26,19 +46,40 @@ pub struct Output<'a> {
     terminal: Option<u32>,
     /// All of them, and what those without it wrote last.
     held: BTreeMap<u32, VecDeque<u8>>,
-    /// Who was told that it may not write results.
-    refused: BTreeSet<u32>,
+    /// Who was told which line its description lacks.
+    refused: BTreeSet<(u32, &'static str)>,
 }
 
 impl<'a> Output<'a> {
-    /// Nothing printed yet; names in the order of badges.
-    pub const fn new(uart: &'a Uart, names: Vec<String>) -> Self {
-        Self { uart, names, partial: BTreeMap::new(), open: None, terminal: None, held: BTreeMap::new(), refused: BTreeSet::new() }
+    /// Nothing printed yet; components in the order of badges. The first that may paint has the terminal.
+    pub fn new(uart: &'a Uart, arguments: &[String]) -> Self {
+        let clients: Vec<Client> = arguments.iter().map(|argument| Client::of(argument)).collect();
+        let terminal = first(&clients, |client| client.paints);
+        Self { uart, clients, partial: BTreeMap::new(), open: None, terminal, held: BTreeMap::new(), refused: BTreeSet::new() }
+    }
+
+    fn client(&self, badge: u32) -> Option<&Client> {
+        self.clients.get(badge.checked_sub(1)? as usize)
+    }
+
+    /// The first that may read.
+    pub fn first_reader(&self) -> Option<u32> {
+        first(&self.clients, |client| client.reads)
+    }
+
+    /// Whether the component with this badge may read.
+    pub fn may_read(&self, badge: u32) -> bool {
+        self.client(badge).is_some_and(|client| client.reads)
+    }
+
+    /// Whether it may write to the terminal as it is.
+    pub fn may_paint(&self, badge: u32) -> bool {
+        self.client(badge).is_some_and(|client| client.paints)
     }
 
     /// The name of the component with this badge.
     pub fn name(&self, badge: u32) -> Option<&str> {
-        self.names.get(badge.checked_sub(1)? as usize).map(String::as_str)
+        self.client(badge).map(|client| client.name.as_str())
     }
 
     fn put(&self, text: &str) {
@@ -67,8 +108,11 @@ impl<'a> Output<'a> {
     pub fn print(&mut self, badge: u32, text: &str) {
         let mut line = self.partial.remove(&badge).unwrap_or_default();
         for c in text.chars() {
-            if c != '\n' {
-                line.push(c);
+            match c {
+                '\n' => {}
+                '\0'..' ' if c != '\t' => line.extend(['^', char::from(c as u8 | CARET)]),
+                c if c.is_control() && c != '\t' => line.extend(c.escape_unicode()),
+                c => line.push(c),
             }
             if c == '\n' || line.len() >= LINE {
                 self.show(badge, &line);
@@ -85,9 +129,8 @@ impl<'a> Output<'a> {
     /// such, one has the terminal; what the others write waits until they get it. Lines of
     /// components that print come between.
     pub fn raw(&mut self, badge: u32, bytes: &[u8]) {
-        let terminal = *self.terminal.get_or_insert(badge);
         let held = self.held.entry(badge).or_default();
-        if terminal != badge {
+        if self.terminal != Some(badge) {
             held.extend(bytes);
             held.drain(..held.len().saturating_sub(HELD));
             return;
@@ -117,11 +160,11 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Says once of a component that its results are lost.
-    pub fn note_refusal(&mut self, badge: u32) {
-        if self.refused.insert(badge) {
+    /// Says once of a component that it may not do what it tries: its description lacks this line.
+    pub fn note_refusal(&mut self, badge: u32, what: &str, line: &'static str) {
+        if self.refused.insert((badge, line)) {
             let name = self.name(badge).unwrap_or("?");
-            let note = format!("`{name}` may not write results: its description lacks `results = true`");
+            let note = format!("`{name}` may not {what}: its description lacks `{line}`");
             self.note(&note);
         }
     }
@@ -133,4 +176,9 @@ impl<'a> Output<'a> {
         self.put(text);
         self.put("\r\n");
     }
+}
+
+/// The badge of the first component of which this holds.
+fn first(clients: &[Client], holds: impl Fn(&Client) -> bool) -> Option<u32> {
+    (1..).zip(clients).find(|(_, client)| holds(client)).map(|(badge, _)| badge)
 }

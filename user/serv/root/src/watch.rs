@@ -69,6 +69,10 @@ impl Watch<'_> {
         self.system.components.get(index).map_or("?", |component| &component.name)
     }
 
+    fn watches(&self, index: usize) -> bool {
+        self.system.components.get(index).is_some_and(|component| component.watches)
+    }
+
     /// Whether a component that is no service lives or will live again.
     fn is_busy(&self) -> bool {
         let lives = self.system.components.iter().zip(&self.all).any(|(component, running)| running.is_alive() && !component.service);
@@ -105,9 +109,12 @@ impl Watch<'_> {
                 }
                 self.bury(index, argument != 0);
             }
+            (MessageKind::Call, start::STATUS | start::COMPONENT | start::USAGE) if !self.watches(index) => {
+                // A caller that died in the meantime needs no answer.
+                let _ = reply(received.handle, Message::new([u32::MAX, Error::NoRight as u32, 0]));
+            }
             (MessageKind::Call, start::STATUS) => {
                 let answer = self.status(&received.text());
-                // A caller that died in the meantime needs no answer.
                 let _ = reply(received.handle, Message::new(answer));
             }
             (MessageKind::Call, start::COMPONENT) => {

@@ -10,7 +10,6 @@ mod register {
     pub const DIVISOR_LOW: u16 = 0;
     pub const INTERRUPTS: u16 = 1;
     pub const DIVISOR_HIGH: u16 = 1;
-    pub const FIFO: u16 = 2;
     pub const LINE: u16 = 3;
     pub const MODEM: u16 = 4;
     pub const STATUS: u16 = 5;
@@ -19,8 +18,6 @@ mod register {
 const DIVISOR: u8 = 0x80;
 /// In the line register: 8 bits, no parity, one stop bit.
 const EIGHT_BITS: u8 = 3;
-/// In the FIFO register: on, and emptied; interrupt at the first byte.
-const FIFOS_ON: u8 = 7;
 /// In the modem register: ready, and OUT2, which lets the interrupt out of the chip.
 const READY: u8 = 3;
 const OUT2: u8 = 8;
@@ -41,14 +38,14 @@ impl Uart {
         Self { base: env.ports(name) }
     }
 
-    /// Programs it, with an interrupt for each arrival or without.
+    /// Programs it, with an interrupt for each arrival or without. The FIFOs stay on or off as they are: to change that empties them,
+    /// and what has arrived already is to be read.
     pub fn set_up(&self, interrupts: bool) {
         self.write(register::INTERRUPTS, 0);
         self.write(register::LINE, DIVISOR);
         self.write(register::DIVISOR_LOW, 1);
         self.write(register::DIVISOR_HIGH, 0);
         self.write(register::LINE, EIGHT_BITS);
-        self.write(register::FIFO, FIFOS_ON);
         self.write(register::MODEM, READY | OUT2);
         self.write(register::INTERRUPTS, if interrupts { ARRIVED } else { 0 });
     }

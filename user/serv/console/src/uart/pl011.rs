@@ -22,12 +22,14 @@ impl Uart {
         Self { registers }
     }
 
-    /// Programs it, with an interrupt for what arrives or without.
+    /// Programs it, with an interrupt for what arrives or without. The FIFOs stay on or off as they are: to change that empties them,
+    /// and what has arrived already is to be read.
     pub fn set_up(&self, interrupts: bool) {
+        let fifos = self.registers.read(LINE) & FIFOS;
         self.registers.write(CONTROL, 0);
         self.registers.write(DIVISOR, BAUD[0]);
         self.registers.write(FRACTION, BAUD[1]);
-        self.registers.write(LINE, EIGHT_BITS | FIFOS);
+        self.registers.write(LINE, EIGHT_BITS | fifos);
         self.registers.write(INTERRUPTS, if interrupts { ARRIVED | ARRIVED_LAST } else { 0 });
         self.registers.write(CONTROL, ON);
     }
