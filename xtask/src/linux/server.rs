@@ -3,8 +3,9 @@
 //! cached under `target/linux`; and Linux for the machine itself.
 
 use super::patched::{self, put};
-use super::{files, folder};
+use super::{building, files, folder};
 use crate::machine::board::{self, Processor};
+use crate::process::tether::group;
 use anyhow::{Context, Result, bail, ensure};
 use image::layout::ia32::LAYOUT as IA32;
 use std::io::{BufRead, BufReader};
@@ -240,6 +241,7 @@ pub struct Native {
 
 /// Builds Linux for the machine itself, of the same source without our patches.
 pub fn native() -> Result<Native> {
+    let _building = building()?;
     let linux = board::chosen().linux()?;
     let source = folder().join("native");
     unpack(&source, &[])?;
@@ -322,8 +324,9 @@ fn make(source: &Path, arch: &str, targets: &[&str]) -> Result<()> {
     let jobs = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let log = folder().join("build.log");
     let mut command = kernel_make(source, arch)?;
-    command.arg(format!("-j{jobs}")).args(targets).stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?);
-    let mut child = command.spawn().context("cannot run make")?;
+    command.arg(format!("-j{jobs}")).args(targets);
+    let mut command = group(&command);
+    let mut child = command.stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?).spawn().context("cannot run make")?;
     let stdout = child.stdout.take().context("no output of make")?;
     let mut objects = 0;
     for line in BufReader::new(stdout).lines() {

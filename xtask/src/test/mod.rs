@@ -12,6 +12,7 @@ mod disk;
 mod image;
 mod ip;
 mod latency;
+mod lifetime;
 mod linux;
 mod load;
 mod mirror;
@@ -183,6 +184,7 @@ fn list() -> Result<Vec<Entry>> {
         .iter()
         .chain(script::ALL)
         .chain(dialogue::ALL)
+        .chain(lifetime::ALL)
         .chain(linux::ALL)
         .chain(spaces::ALL)
         .chain(small::ALL)
