@@ -3,6 +3,7 @@
 //! is made here is the same on every machine that runs it.
 
 pub mod debian;
+mod depends;
 pub mod musl;
 pub mod packages;
 mod patched;

@@ -2,6 +2,7 @@
 //! Running programs: to their end, for no longer than their own time allows, or talked to at their terminal. Nothing
 //! here knows what they are.
 
+pub mod fresh;
 pub mod lock;
 pub mod patience;
 pub mod session;
