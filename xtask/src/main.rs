@@ -258,7 +258,19 @@ impl Run<'_> {
     fn plan(&self, folder: Option<&str>, command: Option<build::Command<'_>>) -> Result<build::Plan> {
         let (memory, interface, kdb, cpu) = (self.memory, self.disk, self.kdb, self.cpu);
         let (nic, wire, inserts) = (self.nic, self.wire, self.files);
-        let options = build::Options { memory, interface, kdb, cpu, nic, wire, inserts, folder, command, apart: folder.is_none(), ..build::Options::default() };
+        let options = build::Options {
+            memory,
+            interface,
+            kdb,
+            cpu,
+            nic,
+            wire,
+            inserts,
+            folder,
+            command,
+            apart: folder.is_none(),
+            ..build::Options::default()
+        };
         let plan = build::plan(&catalogue::system(self.system)?, options)?;
         // A build may take minutes: first what would end the run after it.
         if let Some(network) = &plan.built.network {

@@ -9,14 +9,16 @@ use crate::description::{self, Contents, Description, Interface, OnDeath};
 use crate::linux::root::{self, Insert};
 use crate::linux::server::Layout;
 use crate::linux::{building, debian, folder, server};
-use crate::machine::board::{self, Board, Medium, Processor};
+use crate::machine::board::{self, Board, Medium, Processor, Qemu};
 use crate::machine::network::{Forward, Network, Nic, Peer};
+use crate::process::fresh::unless_fresh;
 use crate::process::lock::{self, Lock};
 use crate::process::tether::run_group;
 use crate::process::{cargo, run};
 use anyhow::{Context, Result, bail, ensure};
 pub use flat::Flat;
 use kept::aside;
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process;
@@ -288,13 +290,21 @@ pub enum Seed {
     /// Bytes of this machine's system, for one run.
     #[default]
     Fresh,
-    /// The same bytes each time: for runs that are compared.
+    /// The same bytes each time: for runs that are compared, on the processor that figures are of.
     Fixed,
     /// Nothing: an image that is started again and again, or given to others, has no secret.
     None,
 }
 
 impl Seed {
+    /// The CPU model of such runs, if none is asked for.
+    fn processor(self, qemu: &Qemu) -> &str {
+        match self {
+            Self::Fixed => qemu.measured(),
+            Self::Fresh | Self::None => &qemu.cpu,
+        }
+    }
+
     fn bytes(self) -> Result<Option<[u8; 32]>> {
         let mut bytes = [0; 32];
         match self {
@@ -393,7 +403,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         board,
         memory,
         test: description.test.clone(),
-        cpu: options.cpu.unwrap_or(&board.qemu.cpu).to_string(),
+        cpu: options.cpu.unwrap_or(options.seed.processor(&board.qemu)).to_string(),
         packages,
         name,
     };
@@ -417,7 +427,11 @@ impl Plan {
         let _building = building()?;
         let mut built = self.built;
         eprintln!("building {}: {}", built.name, built.packages.join(" "));
-        run_group(&self.cargo)?;
+        let made: Vec<PathBuf> = built.packages.iter().filter(|package| !server::is_server(package)).map(|package| elf(package)).collect();
+        unless_fresh(&Path::new(FOLDER).join("fresh"), &format!("{:?}", self.cargo), &made, || {
+            run_group(&self.cargo)?;
+            Ok(BTreeSet::new())
+        })?;
         for package in &built.packages {
             server::build(package)?;
         }

@@ -268,7 +268,7 @@ pub struct Alone<'a> {
     pub linux: &'a Native,
     /// Its root file system.
     pub initrd: &'a Path,
-    /// QEMU's CPU model, instead of the usual one.
+    /// QEMU's CPU model, instead of that of what is compared.
     pub cpu: Option<&'a str>,
     /// Whether time is the machine's own.
     pub own_time: bool,
@@ -282,7 +282,7 @@ pub struct Alone<'a> {
 pub fn native(alone: &Alone<'_>, timeout: Duration) -> Result<(String, Option<model_core::Report>)> {
     let report = alone.initrd.with_extension("json");
     let board = board::chosen();
-    let mut command = machine(board, alone.cpu.unwrap_or(&board.qemu.cpu), NATIVE_MIB, alone.network);
+    let mut command = machine(board, alone.cpu.unwrap_or(board.qemu.measured()), NATIVE_MIB, alone.network);
     let kernel = alone.linux.kernel.to_string_lossy();
     let devices = alone.linux.devices.as_deref().unwrap_or_else(|| Path::new("")).to_string_lossy();
     let initrd = alone.initrd.to_string_lossy();
