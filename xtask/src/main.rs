@@ -273,10 +273,8 @@ impl Run<'_> {
         };
         let plan = build::plan(&catalogue::system(self.system)?, options)?;
         // A build may take minutes: first what would end the run after it.
-        if let Some(network) = &plan.built.network {
-            if self.on == Emulator::Bochs {
-                network.bochs()?;
-            }
+        if let Some(network) = plan.built.network.as_ref().filter(|_| self.on == Emulator::Bochs) {
+            network.bochs()?;
         }
         if !self.dry_run {
             plan.built.check()?;

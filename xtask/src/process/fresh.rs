@@ -109,9 +109,11 @@ fn stamp(common: &State, read: &BTreeSet<PathBuf>, made: &[PathBuf]) -> (String,
 /// # Errors
 /// Those of the build, and of files that cannot be read.
 pub fn unless_fresh(folder: &Path, what: &str, made: &[PathBuf], build: impl FnOnce() -> Result<BTreeSet<PathBuf>>) -> Result<()> {
-    if !is_known() {
-        return build().map(drop);
-    }
+    if is_known() { unless_stamped(folder, what, made, build) } else { build().map(drop) }
+}
+
+/// The same where the tool chain's changes are known.
+fn unless_stamped(folder: &Path, what: &str, made: &[PathBuf], build: impl FnOnce() -> Result<BTreeSet<PathBuf>>) -> Result<()> {
     let begun = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let common = State::common(what)?;
     let mut name = DefaultHasher::new();
@@ -154,6 +156,27 @@ mod tests {
         fs::remove_file(&file).expect("a file");
         assert!(none != one && one != two && none != two);
         assert_eq!(none, state());
+    }
+
+    #[test]
+    fn what_was_built_is_built_again_when_something_changed() {
+        let folder = std::env::temp_dir().join(format!("macadamia-stamps-{}", std::process::id()));
+        let made = [folder.join("made")];
+        fs::create_dir_all(&folder).expect("a folder");
+        let builds = std::cell::Cell::new(0);
+        let run = |what: &str| {
+            let build = || {
+                builds.set(builds.get() + 1);
+                fs::write(&made[0], what)?;
+                Ok(BTreeSet::new())
+            };
+            unless_stamped(&folder.join("stamps"), what, &made, build).expect("a build");
+            builds.get()
+        };
+        assert_eq!([run("y"), run("y")], [1, 1]);
+        fs::write(&made[0], "other").expect("a file");
+        assert_eq!([run("y"), run("y"), run("z"), run("y")], [2, 2, 3, 4]);
+        fs::remove_dir_all(folder).expect("a folder");
     }
 
     #[test]
