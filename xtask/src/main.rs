@@ -214,6 +214,9 @@ fn output(path: &str) -> std::io::Result<PathBuf> {
 }
 
 fn main() -> std::process::ExitCode {
+    if let Some(status) = process::tether::stand_between() {
+        return status;
+    }
     match carry_out() {
         Ok(status) => status.into(),
         // Whoever reads has enough, as `head` does.
@@ -255,16 +258,26 @@ impl Run<'_> {
     fn plan(&self, folder: Option<&str>, command: Option<build::Command<'_>>) -> Result<build::Plan> {
         let (memory, interface, kdb, cpu) = (self.memory, self.disk, self.kdb, self.cpu);
         let (nic, wire, inserts) = (self.nic, self.wire, self.files);
-        let options = build::Options { memory, interface, kdb, cpu, nic, wire, inserts, folder, command, ..build::Options::default() };
+        let options = build::Options {
+            memory,
+            interface,
+            kdb,
+            cpu,
+            nic,
+            wire,
+            inserts,
+            folder,
+            command,
+            apart: folder.is_none(),
+            ..build::Options::default()
+        };
         let plan = build::plan(&catalogue::system(self.system)?, options)?;
         // A build may take minutes: first what would end the run after it.
-        if let Some(network) = &plan.built.network {
-            if self.on == Emulator::Bochs {
-                network.bochs()?;
-            }
-            if !self.dry_run {
-                network.check()?;
-            }
+        if let Some(network) = plan.built.network.as_ref().filter(|_| self.on == Emulator::Bochs) {
+            network.bochs()?;
+        }
+        if !self.dry_run {
+            plan.built.check()?;
         }
         Ok(plan)
     }
@@ -274,7 +287,9 @@ impl Run<'_> {
         if self.dry_run {
             show(&format!("{}\n{}\n", plan.command(), emulator::describe(&plan.built, self.on)?))?;
         } else {
-            emulator::interactive(&plan.carry_out()?, self.on)?;
+            let built = plan.carry_out()?;
+            emulator::interactive(&built, self.on)?;
+            built.forget()?;
         }
         Ok(0)
     }

@@ -6,6 +6,7 @@ use super::ping::{Peer, Questions};
 use crate::build::{Model, Wire};
 use crate::guest::{self, Alone, Clock, Guest};
 use crate::linux::root::Insert;
+use crate::machine::board;
 use anyhow::{Context, Result};
 use book::plan::Run;
 use model_core::Report;
@@ -76,7 +77,7 @@ impl Program {
         let usual = Guest::default();
         let (system, wire) = (run.linux.as_deref().unwrap_or(usual.system), self.wire(run, peer.as_ref()));
         let (inserts, timeout, hosts_time) = (self.inserts.clone(), timeout(run), peer.is_some());
-        let cpu = run.emulated.as_deref();
+        let cpu = Some(run.emulated.as_deref().unwrap_or(board::chosen().qemu.measured()));
         let report = Guest { system, cpu, inserts, model, timeout, wire, hosts_time, ..usual }.succeed(&self.command)?.report;
         Ok(Ran { report, took: peer.map(Peer::end).transpose()? })
     }

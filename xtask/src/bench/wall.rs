@@ -6,6 +6,7 @@ use super::program::{PEERS, Program};
 use super::run::by_the_clock;
 use crate::build::Wire;
 use crate::guest::{Alone, Clock, Guest, compile, insert, program};
+use crate::machine::board;
 use crate::machine::spaces::{self, Spaces};
 use anyhow::{Context, Result, ensure};
 use book::Plan;
@@ -84,7 +85,9 @@ fn pairs(guest: &Guest<'_>, command: &str, ways: &[(Option<Spaces>, &str)]) -> R
         )?;
         let mut found = Vec::new();
         for (way, label) in ways {
-            let here = || Guest { inserts: guest.inserts.clone(), wire: guest.wire, timeout: TIMEOUT, ..Guest::default() }.succeed(command);
+            let cpu = Some(board::chosen().qemu.measured());
+            let here =
+                || Guest { cpu, inserts: guest.inserts.clone(), wire: guest.wire, timeout: TIMEOUT, ..Guest::default() }.succeed(command);
             let here = read(&way.map_or_else(here, |way| spaces::with(way, here))?.text())?;
             ensure!(here.iter().map(|(name, _)| name).eq(alone.iter().map(|(name, _)| name)), "not the same operations");
             found.extend(here.into_iter().zip(&alone).map(|((name, ours), (_, theirs))| (format!("{name}{label}"), (ours, *theirs))));

@@ -2,6 +2,7 @@
 //! A system for a boot loader that takes no ELF file and one file beside the kernel, as QEMU's for ARM and U-Boot: the kernel as it
 //! lies in memory, and the boot image with the symbols behind it.
 
+use super::kept::aside;
 use crate::machine::board::Processor;
 use anyhow::{Context, Result, ensure};
 use object::elf::PT_LOAD;
@@ -25,9 +26,10 @@ impl Flat {
 
     /// Makes them of a kernel, which lies at `address`, a boot image and the kernel's symbols.
     pub fn write(&self, [elf, image, symbols]: [&Path; 3], address: u32) -> Result<()> {
-        std::fs::write(&self.kernel, kernel(elf, address)?)?;
+        let kernel = kernel(elf, address)?;
+        aside(&self.kernel, |file| Ok(std::fs::write(file, kernel)?))?;
         let parts = [std::fs::read(image)?, std::fs::read(symbols)?];
-        Ok(std::fs::write(&self.boot, parts.concat())?)
+        aside(&self.boot, |file| Ok(std::fs::write(file, parts.concat())?))
     }
 
     /// The same as U-Boot's `bootm` wants them, `kernel.uImage` and `boot.uImage`, under this name; returns where they are.

@@ -2,21 +2,26 @@
 //! Building for the bare machine, and putting a system together.
 
 mod flat;
+mod kept;
 mod pack;
 
 use crate::description::{self, Contents, Description, Interface, OnDeath};
 use crate::linux::root::{self, Insert};
 use crate::linux::server::Layout;
-use crate::linux::{debian, server};
-use crate::machine::board::{self, Board, Medium, Processor};
+use crate::linux::{building, debian, folder, server};
+use crate::machine::board::{self, Board, Medium, Processor, Qemu};
 use crate::machine::network::{Forward, Network, Nic, Peer};
+use crate::process::fresh::unless_fresh;
+use crate::process::lock::{self, Lock};
+use crate::process::tether::run_group;
 use crate::process::{cargo, run};
 use anyhow::{Context, Result, bail, ensure};
 pub use flat::Flat;
+use kept::aside;
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Where bare-metal builds go, apart from the host's.
 const FOLDER: &str = "target/bare";
@@ -64,11 +69,31 @@ pub struct Disk {
 }
 
 impl Built {
-    /// Looks whether it can have the host's ports that it wants, and makes the disks, unless they are there. To be called
-    /// before the system runs.
-    pub fn prepare(&self) -> Result<()> {
+    /// The images of its disks, which no other machine may have meanwhile.
+    pub fn images(&self) -> Vec<PathBuf> {
+        self.disks.iter().map(|disk| disk.image.clone()).collect()
+    }
+
+    /// Looks whether it can have what of the host it wants: ports, and images that no other machine has.
+    pub fn check(&self) -> Result<()> {
         self.network.as_ref().map_or(Ok(()), Network::check)?;
+        self.disks.iter().try_for_each(|disk| Lock::try_of(&disk.image, &lock::asked())?.map(drop).map_err(lock::refusal))
+    }
+
+    /// The same, and makes the disks, unless they are there. To be called before the system runs.
+    pub fn prepare(&self) -> Result<()> {
+        self.check()?;
         self.disks.iter().try_for_each(|disk| make_disk(&disk.image, disk.bytes, disk.holds))
+    }
+
+    /// Has the files of this build kept for this process.
+    fn keep(&mut self) -> Result<()> {
+        kept::keep([&mut self.kernel, &mut self.image, &mut self.symbols, &mut self.flat.kernel, &mut self.flat.boot])
+    }
+
+    /// Does away with what only this process has of it.
+    pub fn forget(&self) -> Result<()> {
+        kept::forget(&self.kernel)
     }
 
     /// The same with disks that are made anew, in a folder of their own.
@@ -153,7 +178,7 @@ impl Model {
 
 /// Builds the machine model's plugin for QEMU. It counts what needs no CPU model and checks nothing.
 pub fn model() -> Result<Model> {
-    run(cargo().args(["build", "--quiet", "--release", "--target-dir", "target", "-p", "model-plugin"]))?;
+    run_group(cargo().args(["build", "--quiet", "--release", "--target-dir", "target", "-p", "model-plugin"]))?;
     Ok(Model { plugin: "./target/release/libmodel_plugin.so".into(), cpu: None, check: false, sampling: None })
 }
 
@@ -171,6 +196,8 @@ pub struct Plan {
     /// Who runs a command, and its files.
     command: Option<(String, Vec<Insert>)>,
     seed: Seed,
+    /// Whether what is built is kept for one run.
+    apart: bool,
     /// What it will be when it is built.
     pub built: Built,
 }
@@ -198,6 +225,8 @@ pub struct Options<'a> {
     pub command: Option<Command<'a>>,
     /// Where its components' random numbers begin.
     pub seed: Seed,
+    /// Whether another process may build the system, otherwise perhaps, before an emulator has read it.
+    pub apart: bool,
 }
 
 /// Whether a machine has the network card that its system drives. Nothing comes from outside into a run that does not ask for it.
@@ -261,13 +290,21 @@ pub enum Seed {
     /// Bytes of this machine's system, for one run.
     #[default]
     Fresh,
-    /// The same bytes each time: for runs that are compared.
+    /// The same bytes each time: for runs that are compared, on the processor that figures are of.
     Fixed,
     /// Nothing: an image that is started again and again, or given to others, has no secret.
     None,
 }
 
 impl Seed {
+    /// The CPU model of such runs, if none is asked for.
+    fn processor(self, qemu: &Qemu) -> &str {
+        match self {
+            Self::Fixed => qemu.measured(),
+            Self::Fresh | Self::None => &qemu.cpu,
+        }
+    }
+
     fn bytes(self) -> Result<Option<[u8; 32]>> {
         let mut bytes = [0; 32];
         match self {
@@ -366,7 +403,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         board,
         memory,
         test: description.test.clone(),
-        cpu: options.cpu.unwrap_or(&board.qemu.cpu).to_string(),
+        cpu: options.cpu.unwrap_or(options.seed.processor(&board.qemu)).to_string(),
         packages,
         name,
     };
@@ -376,13 +413,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         "{} has no Linux that begins with an `initrd`: it takes neither --file nor --batch",
         built.name
     );
-    Ok(Plan { description, cargo, inserts: options.inserts.to_vec(), command, seed: options.seed, built })
-}
-
-/// Lets nobody else build meanwhile: features make another kernel of the same name, and Linux is built in one place.
-fn building() -> MutexGuard<'static, ()> {
-    static BUILDING: Mutex<()> = Mutex::new(());
-    BUILDING.lock().unwrap_or_else(PoisonError::into_inner)
+    Ok(Plan { description, cargo, inserts: options.inserts.to_vec(), command, seed: options.seed, apart: options.apart, built })
 }
 
 impl Plan {
@@ -392,11 +423,15 @@ impl Plan {
     }
 
     /// Builds, and packs the boot image.
-    pub fn carry_out(mut self) -> Result<Built> {
-        let _building = building();
-        let built = self.built;
+    pub fn carry_out(self) -> Result<Built> {
+        let _building = building()?;
+        let mut built = self.built;
         eprintln!("building {}: {}", built.name, built.packages.join(" "));
-        run(&mut self.cargo)?;
+        let made: Vec<PathBuf> = built.packages.iter().filter(|package| !server::is_server(package)).map(|package| elf(package)).collect();
+        unless_fresh(&Path::new(FOLDER).join("fresh"), &format!("{:?}", self.cargo), &made, || {
+            run_group(&self.cargo)?;
+            Ok(BTreeSet::new())
+        })?;
         for package in &built.packages {
             server::build(package)?;
         }
@@ -404,15 +439,20 @@ impl Plan {
             root::make_file(file.from.get_ref())?;
         }
         std::fs::create_dir_all(built.kernel.parent().context("no folder for what is built")?)?;
-        std::fs::copy(elf("kernel"), &built.kernel)?;
+        aside(&built.kernel, |file| Ok(std::fs::copy(elf("kernel"), file).map(drop)?))?;
         let inserts = |name: &str| {
             let own = self.command.iter().filter(|(runs, _)| runs == name).flat_map(|(_, files)| files);
             self.inserts.iter().chain(own).cloned().collect()
         };
-        std::fs::write(&built.image, pack::image(&self.description, built.board.processor, self.seed.bytes()?, elf, inserts)?)?;
-        std::fs::write(&built.symbols, pack::symbols(&built.kernel)?)?;
+        let image = pack::image(&self.description, built.board.processor, self.seed.bytes()?, elf, inserts)?;
+        aside(&built.image, |file| Ok(std::fs::write(file, image)?))?;
+        let symbols = pack::symbols(&built.kernel)?;
+        aside(&built.symbols, |file| Ok(std::fs::write(file, symbols)?))?;
         if let Some(board) = &built.board.flat {
             built.flat.write([&built.kernel, &built.image, &built.symbols], board.address)?;
+        }
+        if self.apart {
+            built.keep()?;
         }
         Ok(built)
     }
@@ -423,15 +463,15 @@ fn make_disk(path: &Path, bytes: u32, holds: Contents) -> Result<()> {
     if path.exists() {
         return Ok(());
     }
-    std::fs::create_dir_all(path.parent().context("no folder for the disk")?)?;
+    let _lock = Lock::try_of(path, &lock::asked())?.map_err(lock::refusal)?;
     // Complete or not there: an interrupted run leaves no half of one.
     let making = path.with_extension("making");
     std::fs::File::create(&making)?.set_len(u64::from(bytes))?;
     match holds {
         Contents::Ext4 => run(process::Command::new("/sbin/mkfs.ext4").args(["-q", "-F"]).arg(&making))?,
         Contents::Debian => {
-            // It may be a system of its own that makes it.
-            let _building = building();
+            // What it is made of is in one place. A system of its own may make it, which is built meanwhile.
+            let _packages = Lock::of(&folder().join("debian"))?;
             debian::image(&making)?;
         }
         Contents::DebianPackages => debian::installed::unpacked(&making)?,

@@ -87,7 +87,7 @@ pub struct Guest<'a> {
     pub component: Option<&'a str>,
     /// Where it runs.
     pub on: Emulator,
-    /// QEMU's CPU model, instead of the usual one.
+    /// QEMU's CPU model, instead of the usual one; that of what is compared, if it is counted or has its own time.
     pub cpu: Option<&'a str>,
     /// How QEMU attaches disks, instead of what the description says.
     pub interface: Option<Interface>,
@@ -258,7 +258,7 @@ pub struct Alone<'a> {
     pub wire: Wire<'a>,
     /// Whose time it has.
     pub clock: Clock,
-    /// QEMU's CPU model, instead of the usual one.
+    /// QEMU's CPU model, instead of that of what is compared.
     pub cpu: Option<&'a str>,
     /// Files for it.
     pub inserts: Vec<Insert>,

@@ -8,7 +8,7 @@ mod tree;
 use super::folder;
 use super::packages::mirror;
 use crate::machine::board;
-use crate::process::run;
+use crate::process::tether::run_group;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,7 +39,7 @@ pub fn packages() -> Result<PathBuf> {
         install.args(["--quiet", "--variant=minbase", "--format=tar"]);
         install.arg(format!("--architectures={}", board::chosen().linux()?.debian));
         install.arg(format!("--include={}", packages.split_whitespace().collect::<Vec<_>>().join(",")));
-        run(install.arg("bookworm").arg(&making).arg(mirror()?))?;
+        run_group(install.arg("bookworm").arg(&making).arg(mirror()?))?;
         std::fs::rename(making, &archive)?;
         std::fs::write(stamp, packages)?;
     }

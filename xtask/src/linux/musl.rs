@@ -4,7 +4,8 @@
 
 use super::{folder, packages};
 use crate::machine::board;
-use crate::process::run;
+use crate::process::tether::group;
+use crate::process::{complete, run};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::PathBuf;
@@ -71,8 +72,9 @@ pub fn busybox() -> Result<PathBuf> {
     let mut make = Command::new("make");
     make.current_dir(&making).arg(format!("-j{}", std::thread::available_parallelism()?));
     make.arg(format!("CROSS_COMPILE={}", linux.tools)).arg(format!("CC={} -specs={}", linux.compiler(), specs.display()));
+    let mut make = group(&make);
     make.stdin(Stdio::null()).stdout(fs::File::create(&log)?).stderr(fs::File::options().append(true).open(&log)?);
-    run(&mut make).with_context(|| format!("BusyBox does not build with musl: see {}", log.display()))?;
+    complete("make".as_ref(), &mut make).with_context(|| format!("BusyBox does not build with musl: see {}", log.display()))?;
     if tree.exists() {
         fs::remove_dir_all(&tree)?;
     }

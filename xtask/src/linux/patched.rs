@@ -20,7 +20,11 @@ pub fn put(path: &Path, contents: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    fs::write(path, contents).with_context(|| format!("cannot write {}", path.display()))
+    // Whoever reads it now has the old one whole.
+    let mut making = path.as_os_str().to_os_string();
+    making.push(".making");
+    fs::write(&making, contents).with_context(|| format!("cannot write {}", path.display()))?;
+    fs::rename(&making, path).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Makes the folder `tree` the archive's contents, without their outermost folder, with the patches in their order.

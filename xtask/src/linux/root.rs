@@ -2,7 +2,7 @@
 //! Linux's first root file systems: of the shell, of what mounts a disk, and with files of a run in them.
 
 use super::patched::put;
-use super::{files, folder, musl, packages};
+use super::{building, files, folder, musl, packages};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
@@ -32,6 +32,7 @@ pub fn make_file(from: &str) -> Result<()> {
 
 /// The shell's root file system with more files in it.
 pub fn root_with(inserts: &[Insert]) -> Result<PathBuf> {
+    let _building = building()?;
     make_file(BUSYBOX)?;
     let root = with_inserts(BUSYBOX, inserts)?;
     let path = folder().join("native.cpio");

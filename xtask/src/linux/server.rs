@@ -2,9 +2,13 @@
 //! The Linux server: Debian's packaged source, our patches and host layer, built and
 //! cached under `target/linux`; and Linux for the machine itself.
 
+use super::depends;
 use super::patched::{self, put};
 use super::{files, folder};
 use crate::machine::board::{self, Processor};
+use crate::process::fresh;
+use crate::process::lock::Lock;
+use crate::process::tether::group;
 use anyhow::{Context, Result, bail, ensure};
 use image::layout::ia32::LAYOUT as IA32;
 use std::io::{BufRead, BufReader};
@@ -182,8 +186,15 @@ pub fn build(package: &str) -> Result<()> {
     };
     put(&source.join("arch/um/os-L4/abi.h"), header.as_bytes())?;
     configure(&source, "um", &choices(server.processor)?)?;
-    make(&source, "um", &[IMAGE])?;
-    if server.tests { make_tests(server, &source) } else { Ok(()) }
+    let elf = if server.tests { with_tests(&source) } else { source.join(IMAGE) };
+    let what = format!("{:?} of {package}", kernel_make(&source, "um")?);
+    fresh::unless_fresh(&folder().join("fresh"), &what, &[elf], || {
+        make(&source, "um", &[IMAGE])?;
+        if server.tests {
+            make_tests(server, &source)?;
+        }
+        depends::files(&source)
+    })
 }
 
 /// The files of a folder of ours, or the file itself.
@@ -240,6 +251,8 @@ pub struct Native {
 
 /// Builds Linux for the machine itself, of the same source without our patches.
 pub fn native() -> Result<Native> {
+    // It is another tree than those of servers, and takes minutes.
+    let _building = Lock::of(&folder().join("native"))?;
     let linux = board::chosen().linux()?;
     let source = folder().join("native");
     unpack(&source, &[])?;
@@ -322,8 +335,9 @@ fn make(source: &Path, arch: &str, targets: &[&str]) -> Result<()> {
     let jobs = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let log = folder().join("build.log");
     let mut command = kernel_make(source, arch)?;
-    command.arg(format!("-j{jobs}")).args(targets).stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?);
-    let mut child = command.spawn().context("cannot run make")?;
+    command.arg(format!("-j{jobs}")).args(targets);
+    let mut command = group(&command);
+    let mut child = command.stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?).spawn().context("cannot run make")?;
     let stdout = child.stdout.take().context("no output of make")?;
     let mut objects = 0;
     for line in BufReader::new(stdout).lines() {

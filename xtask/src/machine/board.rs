@@ -140,6 +140,8 @@ pub struct Qemu {
     pub program: String,
     /// The CPU model if none is asked for.
     pub cpu: String,
+    /// That of what is counted or compared, if it is another one: no figure changes with the former.
+    measured: Option<String>,
     /// The machine: `{cpu}`, `{memory}` in MiB.
     pub arguments: Vec<String>,
     /// A machine without a network card.
@@ -198,6 +200,13 @@ pub struct Linux {
     pub image: String,
     /// The board's device tree, if Linux alone has to be told: what its Makefile calls it.
     pub device_tree: Option<String>,
+}
+
+impl Qemu {
+    /// The CPU model of what is counted or compared.
+    pub fn measured(&self) -> &str {
+        self.measured.as_ref().unwrap_or(&self.cpu)
+    }
 }
 
 impl Linux {

@@ -12,6 +12,7 @@ use crate::linux::server::{self, Native};
 use crate::process::patience::{Deadline, Limit};
 use crate::process::run;
 use crate::process::session::Session;
+use crate::process::tether::tethered;
 use anyhow::{Context, Result, ensure};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -112,9 +113,8 @@ pub fn interactive(built: &Built, on: Emulator) -> Result<()> {
     if on == Emulator::Bochs {
         return interactive_bochs(built);
     }
-    let mut command = interactive_qemu(built);
     eprintln!("running {}; Ctrl-A X leaves", built.name);
-    let mut child = command
+    let mut child = tethered(&interactive_qemu(built), &built.images())
         .stdin(Stdio::piped())
         .spawn()
         .with_context(|| format!("cannot run {}: `./macadamia doctor` says what is missing", built.board.qemu.program))?;
@@ -148,7 +148,8 @@ fn folder(built: &Built) -> PathBuf {
 
 fn interactive_bochs(built: &Built) -> Result<()> {
     let port = free_port()?;
-    let mut command = bochs(built, None, [&format!("mode=socket-server, dev=127.0.0.1:{port}"), "mode=null"])?;
+    let command = bochs(built, None, [&format!("mode=socket-server, dev=127.0.0.1:{port}"), "mode=null"])?;
+    let mut command = tethered(&command, &built.images());
     eprintln!("running {} in Bochs; Ctrl-A X leaves", built.name);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot run bochs")?;
     let result = bridge(&mut child, port);
@@ -173,7 +174,7 @@ pub fn session_with(built: &Built, arguments: &[&str]) -> Result<Session> {
     built.prepare()?;
     let mut command = interactive_qemu(built);
     command.args(arguments);
-    Session::start(command)
+    Session::start(tethered(&command, &built.images()))
 }
 
 /// A system whose console goes to a file and whose second serial line is ours. Ends with it.
@@ -211,8 +212,8 @@ fn start(built: &Built, machine: Machine<'_>, log: PathBuf, results: Option<&Pat
                 Some(file) => (format!("file:{}", file.display()), Stdio::null()),
                 None => ("stdio".into(), Stdio::piped()),
             };
-            command.arg("-serial").arg(format!("file:{}", log.display())).args(["-serial", &second]).stdout(ours);
-            let mut child = quiet(&mut command)?;
+            command.arg("-serial").arg(format!("file:{}", log.display())).args(["-serial", &second]);
+            let mut child = quiet(tethered(&command, &built.images()).stdout(ours))?;
             let line = child.stdout.take().map(|line| Box::new(line) as _);
             Ok(Headless { child, line, log, said })
         }
@@ -220,8 +221,8 @@ fn start(built: &Built, machine: Machine<'_>, log: PathBuf, results: Option<&Pat
             let file = |file: &Path| format!("mode=file, dev={}", file.display());
             let port = free_port()?;
             let second = results.map_or_else(|| format!("mode=socket-server, dev=127.0.0.1:{port}"), file);
-            let mut command = bochs(built, cpu, [&file(&log), &second])?;
-            let mut child = quiet(command.stdout(Stdio::null()))?;
+            let command = bochs(built, cpu, [&file(&log), &second])?;
+            let mut child = quiet(tethered(&command, &built.images()).stdout(Stdio::null()))?;
             let line = match results {
                 Some(_) => None,
                 None => Some(Box::new(connect(&mut child, port)?) as _),
@@ -276,7 +277,7 @@ pub struct Alone<'a> {
     pub linux: &'a Native,
     /// Its root file system.
     pub initrd: &'a Path,
-    /// QEMU's CPU model, instead of the usual one.
+    /// QEMU's CPU model, instead of that of what is compared.
     pub cpu: Option<&'a str>,
     /// Whether time is the machine's own.
     pub own_time: bool,
@@ -290,7 +291,7 @@ pub struct Alone<'a> {
 pub fn native(alone: &Alone<'_>, timeout: Duration) -> Result<(String, Option<model_core::Report>)> {
     let report = alone.initrd.with_extension("json");
     let board = board::chosen();
-    let mut command = machine(board, alone.cpu.unwrap_or(&board.qemu.cpu), NATIVE_MIB, alone.network);
+    let mut command = machine(board, alone.cpu.unwrap_or(board.qemu.measured()), NATIVE_MIB, alone.network);
     let kernel = alone.linux.kernel.to_string_lossy();
     let devices = alone.linux.devices.as_deref().unwrap_or_else(|| Path::new("")).to_string_lossy();
     let initrd = alone.initrd.to_string_lossy();
@@ -298,6 +299,7 @@ pub fn native(alone: &Alone<'_>, timeout: Duration) -> Result<(String, Option<mo
     // Linux has all of its memory from 3 GiB on.
     let argument = alone.model.map(|model| model.argument(&report, (0xc000_0000, NATIVE_MIB << 20), None, None));
     instrument(&mut command, alone.own_time, argument);
+    let mut command = tethered(&command, &[]);
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
     let mut stdout = child.stdout.take().context("no output")?;

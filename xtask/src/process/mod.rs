@@ -2,18 +2,32 @@
 //! Running programs: to their end, for no longer than their own time allows, or talked to at their terminal. Nothing
 //! here knows what they are.
 
+pub mod fresh;
+pub mod lock;
 pub mod patience;
 pub mod session;
+pub mod tether;
 
 use anyhow::{Context, Result, ensure};
+use std::ffi::OsStr;
 use std::process::Command;
 
 /// Runs a command; an error names it.
 pub fn run(command: &mut Command) -> Result<()> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let status = command.status().with_context(|| format!("cannot run {name}: `./macadamia doctor` says what is missing"))?;
-    ensure!(status.success(), "{name} failed ({status}): see its output above");
+    let name = command.get_program().to_os_string();
+    complete(&name, command)
+}
+
+/// Runs a command that people know as `name`.
+pub fn complete(name: &OsStr, command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| tool_failed(name))?;
+    ensure!(status.success(), "{} failed ({status}): see its output above", name.display());
     Ok(())
+}
+
+/// Why a program may not be started.
+fn tool_failed(name: &OsStr) -> String {
+    format!("cannot run {}: `./macadamia doctor` says what is missing", name.display())
 }
 
 /// The build tool of Rust that runs this one.

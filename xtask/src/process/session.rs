@@ -54,6 +54,11 @@ impl Session {
         Ok(Self { child, output, seen: String::new(), transcript: String::new(), time, patience: PATIENCE })
     }
 
+    /// The program's process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits for output that contains `text`; what came before it is done with.
     pub fn expect(&mut self, text: &str) -> Result<()> {
         self.until(text).map(|_| ())

@@ -12,6 +12,7 @@ mod disk;
 mod image;
 mod ip;
 mod latency;
+mod lifetime;
 mod linux;
 mod load;
 mod mirror;
@@ -186,6 +187,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(script::ALL)
         .chain(dialogue::ALL)
         .chain(terminal::ALL)
+        .chain(lifetime::ALL)
         .chain(linux::ALL)
         .chain(spaces::ALL)
         .chain(small::ALL)

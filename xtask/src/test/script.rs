@@ -73,11 +73,12 @@ const PROGRAMS: &[(&str, &str)] = &[
         *) exec "$@" ;;
         esac"#,
     ),
-    ("cargo", "echo output of the command; exit 3"),
+    ("cargo", "[ \"$*\" = 'build --quiet --package xtask' ]"),
 ];
 
 /// What of the machine is used as it is: nothing else can be reached.
-const TOOLS: &[&str] = &["bash", "sh", "env", "cat", "grep", "sed", "head", "tail", "wc", "paste", "mkdir", "rm", "dirname", "readlink"];
+const TOOLS: &[&str] =
+    &["bash", "sh", "env", "cat", "grep", "sed", "head", "tail", "wc", "paste", "mkdir", "rm", "dirname", "readlink", "find", "mv", "stat"];
 
 /// The script in a checkout where nothing else is, on a machine that is played.
 struct Scene(PathBuf);
@@ -101,9 +102,12 @@ impl Scene {
             std::fs::create_dir_all(folder)?;
         }
         std::fs::copy("macadamia", scene.0.join("checkout/macadamia"))?;
-        for file in ["checkout/target/debug/xtask", "installed", "calls"] {
+        for file in ["installed", "calls"] {
             scene.put(file, "")?;
         }
+        let tool = scene.0.join("checkout/target/debug/xtask");
+        std::fs::write(&tool, "#!/bin/sh\necho output of the command; exit 3\n")?;
+        std::fs::set_permissions(tool, PermissionsExt::from_mode(0o755))?;
         for (name, text) in PROGRAMS {
             let file = programs.join(name);
             std::fs::write(&file, format!("#!/bin/sh\n{text}\n"))?;

@@ -107,6 +107,27 @@ int x87(void)
 	return 1;
 }
 
+/* What a program of i686 with SSE2 computes, before and after others have the registers. */
+int sse2(void)
+{
+	volatile long long left[2] = { 3, -4 }, right[2] = { 5, 6 }, sum[2];
+	volatile double factor[2] = { 1.5, -2 }, product[2];
+	struct timespec a_little = { 0, 1000000 };
+	long slept = __NR_nanosleep;
+
+	if (!feature(SSE2)) {
+		printf("# no sse2\n");
+		return 1;
+	}
+	asm volatile ("movdqu %3, %%xmm2; movdqu %4, %%xmm6; movupd %5, %%xmm4\n"
+		      "int $0x80; paddq %%xmm6, %%xmm2; mulpd %%xmm4, %%xmm4; movdqu %%xmm2, %1; movupd %%xmm4, %2"
+		      : "+a" (slept), "=m" (sum), "=m" (product) : "m" (left), "m" (right), "m" (factor), "b" (&a_little), "c" (NULL) : "memory");
+	CHECK(slept == 0);
+	CHECK(sum[0] == 8 && sum[1] == 2);
+	CHECK(product[0] == 2.25 && product[1] == 4);
+	return 1;
+}
+
 int fpu_fork(void)
 {
 	double in[2] = { 5, 6 }, out[2];

@@ -11,6 +11,6 @@ long raw(int nr, long a, long b, long c);
 long by_sysenter(int nr, long a, long b, long c, long d, long e, long f);
 /* A bit of what the processor has. */
 int feature(int bit);
-enum { FPU = 0, TSC = 4, SEP = 11, CMOV = 15, FXSR = 24, SSE = 25 };
+enum { FPU = 0, TSC = 4, SEP = 11, CMOV = 15, FXSR = 24, SSE = 25, SSE2 = 26 };
 
 #endif

@@ -7,6 +7,7 @@ use crate::linux::folder;
 use crate::linux::packages::Apt;
 use crate::machine::board;
 use crate::process::run;
+use crate::process::tether::tethered;
 use anyhow::{Context, Result};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -44,8 +45,9 @@ fn install(installed: &Path) -> Result<()> {
     eprintln!("installing Debian in Linux on the board (some ten minutes, once)");
     let tool = std::env::current_exe().context("no path of this tool")?;
     let mut system = Command::new(tool);
+    system.args(["--board", &board.name(), "run", SYSTEM, "--batch", COMMAND]);
     // What it says belongs to what this one says.
-    run(system.args(["--board", &board.name(), "run", SYSTEM, "--batch", COMMAND]).stdout(std::io::stderr()))?;
+    run(tethered(&system, &[]).stdout(std::io::stderr()))?;
     std::fs::rename(disk, installed).context("the disk is not where it was made")
 }
 

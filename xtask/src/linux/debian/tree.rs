@@ -3,7 +3,7 @@
 
 use crate::linux::packages::Apt;
 use crate::linux::{files, folder};
-use crate::process::run;
+use crate::process::tether::run_group;
 use anyhow::{Context, Result};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub fn make(image: &Path, script: &str, arguments: &[&dyn AsRef<OsStr>]) -> Resu
         format!("set -e; rm -rf \"$tree\"; mkdir \"$tree\"; {script}; /sbin/mkfs.ext4 -q -F -d \"$tree\" \"$image\"; rm -rf \"$tree\"");
     // Who is not root still wants root's files on the disk.
     let mut make = Command::new("fakeroot");
-    run(make.args(["sh", "-c", &script, "sh"]).args(arguments).env("tree", tree).env("image", image))
+    run_group(make.args(["sh", "-c", &script, "sh"]).args(arguments).env("tree", tree).env("image", image))
 }
 
 /// The source packages, unpacked and patched, in a folder each that has the package's name.

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether a build would find that nothing is to be done: then it need not be asked, which takes seconds.
+//!
+//! A stamp says how everything was that a build depends on: the command, the environment, all files of the project, the
+//! packages of the machine, what else the build read, and what it made. Of a file that is its place, size, and the times when its contents and
+//! its inode changed: the last cannot be set back. What is not sure is built: that a stamp is missing, that a file
+//! changed while it was built or just before, that the tool chain is not Debian's, whose changes are known by its list of packages.
+
+use anyhow::{Context, Result};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// What changes whenever a package is installed, removed or replaced.
+const PACKAGES: &str = "/var/lib/dpkg/status";
+/// The compiler that comes in a package.
+const COMPILER: &str = "/usr/bin/rustc";
+/// Folders that hold nothing that anything is built from.
+const MADE: [&str; 3] = ["./target", "./out", "./.git"];
+/// Environment variables that say where one comes from, and nothing of what is built. `./macadamia` has the same list.
+const WITHOUT_EFFECT: [&str; 11] =
+    ["PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES", "DISPLAY", "WINDOWID", "LS_COLORS", "MACADAMIA_FROM"];
+/// What changed so shortly before a build may change again without another time.
+const SHORTLY: Duration = Duration::from_secs(1);
+
+/// How a set of files is.
+#[derive(Default)]
+struct State {
+    hasher: DefaultHasher,
+    /// When one of the files of this changed at last, since the epoch.
+    latest: Duration,
+}
+
+impl State {
+    fn file(&mut self, path: &Path, data: Option<&fs::Metadata>) {
+        path.hash(&mut self.hasher);
+        let Some(data) = data else { return };
+        (data.len(), data.ino(), data.mode(), data.mtime(), data.mtime_nsec()).hash(&mut self.hasher);
+        (data.ctime(), data.ctime_nsec()).hash(&mut self.hasher);
+        self.latest = self.latest.max(Duration::new(data.ctime().unsigned_abs(), data.ctime_nsec() as u32));
+    }
+
+    /// A file; that there is none, too.
+    fn one(&mut self, path: &Path) {
+        self.file(path, fs::metadata(path).ok().as_ref());
+    }
+
+    /// All files below a folder.
+    fn all(&mut self, folder: &Path) -> Result<()> {
+        let mut entries = fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
+        entries.sort_by_key(fs::DirEntry::path);
+        for entry in entries {
+            let path = entry.path();
+            if MADE.iter().any(|made| path == Path::new(made)) {
+                continue;
+            }
+            // An editor's own file may be gone by now.
+            let Ok(data) = entry.metadata() else { continue };
+            if data.is_dir() { self.all(&path)? } else { self.file(&path, Some(&data)) }
+        }
+        Ok(())
+    }
+
+    /// What any build depends on.
+    fn common(what: &str) -> Result<Self> {
+        let mut state = Self::default();
+        what.hash(&mut state.hasher);
+        let mut variables: Vec<_> = std::env::vars_os().filter(|(name, _)| has_effect(name)).collect();
+        variables.sort();
+        variables.hash(&mut state.hasher);
+        state.all(Path::new("."))?;
+        // Cargo reads what lies above, too.
+        for folder in std::env::current_dir()?.ancestors().skip(1).map(Path::to_path_buf).chain(std::env::var_os("HOME").map(PathBuf::from))
+        {
+            [".cargo/config", ".cargo/config.toml", "Cargo.toml", "rust-toolchain", "rust-toolchain.toml"]
+                .iter()
+                .for_each(|file| state.one(&folder.join(file)));
+        }
+        state.one(Path::new(PACKAGES));
+        Ok(state)
+    }
+}
+
+fn has_effect(name: &OsStr) -> bool {
+    !WITHOUT_EFFECT.iter().any(|other| name == *other) && !name.to_string_lossy().starts_with("SSH_")
+}
+
+/// Whether the tool chain's changes are known.
+fn is_known() -> bool {
+    std::env::var_os("RUSTC").is_some_and(|compiler| compiler == COMPILER) && Path::new(PACKAGES).exists()
+}
+
+/// What a stamp says.
+fn stamp(common: &State, read: &BTreeSet<PathBuf>, made: &[PathBuf]) -> (String, Duration) {
+    let mut files = State { hasher: common.hasher.clone(), latest: common.latest };
+    read.iter().for_each(|file| files.one(file));
+    let latest = files.latest;
+    made.iter().for_each(|file| files.one(file));
+    (format!("{:016x}", files.hasher.finish()), latest)
+}
+
+/// Runs a build that makes the files `made` by the command `what`, unless it would find everything as it was. It returns what it read that is not
+/// among the project's files.
+///
+/// # Errors
+/// Those of the build, and of files that cannot be read.
+pub fn unless_fresh(folder: &Path, what: &str, made: &[PathBuf], build: impl FnOnce() -> Result<BTreeSet<PathBuf>>) -> Result<()> {
+    if is_known() { unless_stamped(folder, what, made, build) } else { build().map(drop) }
+}
+
+/// The same where the tool chain's changes are known.
+fn unless_stamped(folder: &Path, what: &str, made: &[PathBuf], build: impl FnOnce() -> Result<BTreeSet<PathBuf>>) -> Result<()> {
+    let begun = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    let common = State::common(what)?;
+    let mut name = DefaultHasher::new();
+    what.hash(&mut name);
+    let file = folder.join(format!("{:016x}", name.finish()));
+    if let Some((old, read)) = fs::read_to_string(&file).ok().as_deref().and_then(|text| text.split_once('\n')) {
+        let read = read.lines().map(PathBuf::from).collect();
+        if made.iter().all(|file| file.exists()) && stamp(&common, &read, made).0 == old {
+            return Ok(());
+        }
+        fs::remove_file(&file)?;
+    }
+    let read = build()?;
+    let (now, latest) = stamp(&common, &read, made);
+    if latest + SHORTLY < begun {
+        let names: String = read.iter().map(|file| format!("{}\n", file.display())).collect();
+        fs::create_dir_all(folder)?;
+        fs::write(&file, format!("{now}\n{names}")).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_changes_is_another() {
+        let file = std::env::temp_dir().join(format!("macadamia-fresh-{}", std::process::id()));
+        let state = || stamp(&State::default(), &BTreeSet::from([file.clone()]), &[]).0;
+        let none = state();
+        fs::write(&file, "one").expect("a file");
+        let one = state();
+        assert_eq!(one, state());
+        // The same size and an old time, as of a copy that keeps times.
+        let old = fs::metadata(&file).and_then(|data| data.modified()).expect("a time");
+        fs::write(&file, "two").expect("a file");
+        fs::File::options().append(true).open(&file).and_then(|file| file.set_modified(old)).expect("a time");
+        let two = state();
+        fs::remove_file(&file).expect("a file");
+        assert!(none != one && one != two && none != two);
+        assert_eq!(none, state());
+    }
+
+    #[test]
+    fn what_was_built_is_built_again_when_something_changed() {
+        let folder = std::env::temp_dir().join(format!("macadamia-stamps-{}", std::process::id()));
+        let made = [folder.join("made")];
+        fs::create_dir_all(&folder).expect("a folder");
+        let builds = std::cell::Cell::new(0);
+        let run = |what: &str| {
+            let build = || {
+                builds.set(builds.get() + 1);
+                fs::write(&made[0], what)?;
+                Ok(BTreeSet::new())
+            };
+            unless_stamped(&folder.join("stamps"), what, &made, build).expect("a build");
+            builds.get()
+        };
+        assert_eq!([run("y"), run("y")], [1, 1]);
+        fs::write(&made[0], "other").expect("a file");
+        assert_eq!([run("y"), run("y"), run("z"), run("y")], [2, 2, 3, 4]);
+        fs::remove_dir_all(folder).expect("a folder");
+    }
+
+    #[test]
+    fn where_one_comes_from_has_no_effect() {
+        assert!(["RUSTFLAGS", "CARGO_HOME", "PATH", "KCFLAGS"].iter().all(|name| has_effect(OsStr::new(name))));
+        assert!(["PWD", "SSH_TTY", "TERM"].iter().all(|name| !has_effect(OsStr::new(name))));
+    }
+}
