@@ -282,7 +282,7 @@ static int user_filters(void)
 	int i, pid, status, killed = 0, complete = 0;
 
 	set_score("-999");
-	if (pipe(tell) || setpgid(0, 0))
+	if (pipe(tell) || (getpgrp() != getpid() && setpgid(0, 0)))
 		return 1;
 	signal(SIGTERM, SIG_IGN);
 	for (i = 0; i < FILTERERS && !killed; i++) {
