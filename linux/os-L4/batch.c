@@ -17,7 +17,10 @@
 #include <linux/kernel_read_file.h>
 #include <linux/kernel.h>
 #include <linux/miscdevice.h>
+#include <linux/oom.h>
+#include <linux/pid.h>
 #include <linux/reboot.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/syscalls.h>
@@ -75,6 +78,14 @@ static ssize_t err_write(struct file *file, const char __user *buf, size_t count
 	return stream_write(STREAM_ERR, buf, count);
 }
 
+struct pid *l4_batch_shell;
+
+/*
+ * The shell is the last to go for want of memory: what a user makes the kernel allocate is nobody's, and the shell may be the
+ * largest program beside.  What it starts is as any other program, see l4_batch_fork().
+ */
+#define SHELL_SCORE	(OOM_SCORE_ADJ_MIN + 1)
+
 /* In the new process: opens its files and makes it the leader of a session. */
 static int start(struct subprocess_info *info, struct cred *new)
 {
@@ -95,6 +106,8 @@ static int start(struct subprocess_info *info, struct cred *new)
 			return err;
 	}
 	ksys_setsid();
+	current->signal->oom_score_adj = SHELL_SCORE;
+	l4_batch_shell = get_pid(task_tgid(current));
 	return 0;
 }
 
@@ -111,9 +124,13 @@ static noinline void batch_run(void)
 	};
 	static char *argv[] = { "/bin/sh", "/run/batch/command", NULL };
 	struct subprocess_info *info;
+	int status = -ENOMEM;
 
 	info = call_usermodehelper_setup(argv[0], argv, env, GFP_KERNEL, start, NULL, NULL);
-	batch_end(info ? call_usermodehelper_exec(info, UMH_WAIT_PROC) : -ENOMEM);
+	if (info)
+		status = call_usermodehelper_exec(info, UMH_WAIT_PROC);
+	put_pid(xchg(&l4_batch_shell, NULL));
+	batch_end(status);
 }
 
 static int bring_out(const char *path)

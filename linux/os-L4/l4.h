@@ -140,6 +140,8 @@ static inline bool l4_is_out_of_memory(u32 status)
 bool l4_reclaim_tables(u32 space, bool *own);
 /* How often that was done. */
 extern unsigned long l4_reclaims;
+/* The shell that runs the command of --batch; NULL: none does. */
+extern struct pid *l4_batch_shell;
 /* A process faults.  If the page was mapped before a reclaim, maps it again and returns true. */
 bool l4_restore_mappings(unsigned long address, bool write);
 

@@ -286,11 +286,19 @@ struct l4_thread *l4_thread_bound(struct task_struct *task)
 	return thread_give(task, space) ? NULL : l4_thread_of(task);
 }
 
+/* What the shell of --batch starts has not the shell's protection from want of memory. */
+static void l4_batch_fork(struct task_struct *task)
+{
+	if (unlikely(task_tgid(current) == l4_batch_shell) && task->signal != current->signal)
+		task->signal->oom_score_adj = 0;
+}
+
 /* Gives a forked task its user thread (patch 18). */
 int arch_fork_host(struct task_struct *task)
 {
 	int err = thread_give(task, task->mm->context.id.pid);
 
+	l4_batch_fork(task);
 	if (!err && !arch_l4_copy_fpu(task, current))
 		err = -EAGAIN;
 	/* copy_process() does so only if copy_thread() has succeeded. */

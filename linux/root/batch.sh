@@ -10,6 +10,7 @@ if [ -e /dev/macadamia/batch ]; then
     done
 else
     # Linux alone: the console has to do.
+    echo 0 > /proc/self/oom_score_adj
     echo 'batch begins'
     sh /run/batch/command < /dev/null
     echo "batch ends: $?"

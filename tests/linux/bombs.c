@@ -3,6 +3,9 @@
  * Uses up processes, threads, page tables and sockets, as a user and as root, until Linux refuses more.  Meanwhile
  * root's programs run (as far as Linux lets root have one more), nobody's memory changes, and when it is over there
  * is as much as before.
+ *
+ * With the argument `filters`, a user makes the kernel allocate more than there is, for filters of sockets, by processes that
+ * are as dear to the kernel as any and small themselves: in what it looks at, root's shell is larger.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +33,7 @@
 #define SPANS		380
 #define MAPPERS		8
 #define OPENERS		4
+#define FILTERERS	40
 
 /* Where a bomb tells that it has what it could get: how much, and the error that ended it. */
 struct told {
@@ -132,6 +136,23 @@ static void sockets(int teller)
 	told(n, n < MOST ? errno : 0);
 }
 
+/* As many sockets as a process may have, each with the largest filter. */
+static void filters(int teller)
+{
+	static struct sock_filter code[BPF_MAXINSNS];
+	struct sock_fprog filter = { BPF_MAXINSNS, code };
+	int n, fd;
+
+	for (n = 0; n < BPF_MAXINSNS; n++)
+		code[n] = (struct sock_filter){ BPF_RET | BPF_K, 0, 0, 0xffff };
+	for (n = 0; n < MOST; n++) {
+		fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+		if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)))
+			break;
+	}
+	told(n, n < MOST ? errno : 0);
+}
+
 static const struct bomb {
 	const char *name;
 	void (*go)(int teller);
@@ -178,12 +199,12 @@ static int used(const char *name)
 	return found;
 }
 
-/* When Linux's memory is used up. */
-static void first_to_go(void)
+/* What becomes of this process when Linux's memory is used up: those with the largest number go first. */
+static void set_score(const char *score)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY);
 
-	if (fd < 0 || write(fd, "1000", 4) != 4)
+	if (fd < 0 || write(fd, score, strlen(score)) != (ssize_t)strlen(score))
 		_exit(1);
 	close(fd);
 }
@@ -201,7 +222,7 @@ static int explode(const struct bomb *bomb, int user)
 		setpgid(0, 0);
 		for (i = 0; i < bomb->tellers; i++)
 			if (!fork()) {
-				first_to_go();
+				set_score("1000");
 				if (user && setuid(USER))
 					_exit(1);
 				bomb->go(i);
@@ -252,12 +273,55 @@ static int settled(const char *name, int first)
 	return 0;
 }
 
-int main(void)
+/*
+ * Processes of a user with filters, until one is killed.  Root's own, which wait for that, keep themselves, as servers do; its
+ * shell can do nothing.
+ */
+static int user_filters(void)
+{
+	int i, pid, status, killed = 0, complete = 0;
+
+	set_score("-999");
+	if (pipe(tell) || (getpgrp() != getpid() && setpgid(0, 0)))
+		return 1;
+	signal(SIGTERM, SIG_IGN);
+	for (i = 0; i < FILTERERS && !killed; i++) {
+		struct pollfd p = { tell[0], POLLIN };
+		struct told t;
+
+		pid = fork();
+		if (!pid) {
+			set_score("0");
+			signal(SIGTERM, SIG_DFL);
+			if (setuid(USER))
+				_exit(1);
+			filters(i);
+			for (;;)
+				pause();
+		}
+		/* Until it has what it could get, or one of them is gone. */
+		while (!poll(&p, 1, 10) && !killed)
+			killed = waitpid(-1, &status, WNOHANG) > 0;
+		if (!killed && read(tell[0], &t, sizeof(t)) == sizeof(t))
+			complete += t.count;
+	}
+	while (!killed)
+		killed = waitpid(-1, &status, 0) > 0;
+	printf("# user, filters: %d, then %s\n", complete, WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "an exit");
+	fflush(stdout);
+	i = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !work();
+	kill(-getpgrp(), SIGTERM);
+	return !i;
+}
+
+int main(int argc, char **argv)
 {
 	static const char *const kinds[] = { "spaces", "threads", "slots" };
 	int start[3], user, failed = 0;
 	unsigned int i, k;
 
+	if (argc > 1)
+		return user_filters();
 	/* A line for each, not for each process that is there. */
 	i = open("/proc/sys/vm/oom_dump_tasks", O_WRONLY);
 	if (write(i, "0", 1) != 1)

@@ -117,12 +117,13 @@ impl Description {
         Ok(())
     }
 
-    /// Only a Linux has a window.
+    /// Only a Linux has a window and a configuration.
     fn check_window(&self, component: &Component) -> Result<()> {
         let (package, window) = (component.package(), self.window(component)?);
         let server = component.server.as_ref().map(|at| (at.span().start, "server"));
         let size = component.window.as_ref().map(|at| (at.span().start, "window"));
-        let Some((at, key)) = server.or(size).filter(|_| window.is_none()) else { return Ok(()) };
+        let configuration = component.configuration.as_ref().map(|at| (at.span().start, "configuration"));
+        let Some((at, key)) = server.or(size).or(configuration).filter(|_| window.is_none()) else { return Ok(()) };
         Err(self.sources.wrong((at, format!("`{key}` is for a Linux, and the package `{package}` is none: leave it out"))))
     }
 
@@ -629,6 +630,27 @@ mod tests {
             "x.toml:3: `server` is for a Linux, and the package `a` is none: leave it out"
         );
         assert!(error("[[component]]\nname = \"a\"\nwindow = \"512M\"\n").starts_with("x.toml:3: `window` is for a Linux"));
+    }
+
+    #[test]
+    fn a_linux_has_a_configuration() {
+        let linux = |keys: &str| format!("[[component]]\nname = \"linux\"\n{keys}\n");
+        let package = |keys: &str| parse(&linux(keys)).expect("sound").component[0].package().to_string();
+        assert_eq!(package(""), "linux");
+        assert_eq!(package("configuration = \"lean\""), "linux");
+        assert_eq!(package("configuration = \"full\""), "linux-full");
+        assert_eq!(package("configuration = \"full\"\nwindow = \"512M\""), "linux-full");
+        assert_eq!(package("configuration = \"lean\"\nwindow = \"1G\""), "linux-1g");
+        assert_eq!(error(&linux("configuration = \"full\"\nwindow = \"1G\"")), "x.toml:4: `linux` has no window of 1G: write one of 512M");
+        assert!(error(&linux("configuration = \"all\"")).starts_with("x.toml:3: unknown variant `all`"));
+        assert_eq!(
+            error("[[component]]\nname = \"a\"\npackage = \"linux-tests\"\nconfiguration = \"full\"\n"),
+            "x.toml:4: `linux-tests` has one configuration: leave this out"
+        );
+        assert_eq!(
+            error("[[component]]\nname = \"a\"\nconfiguration = \"full\"\n"),
+            "x.toml:3: `configuration` is for a Linux, and the package `a` is none: leave it out"
+        );
     }
 
     #[test]

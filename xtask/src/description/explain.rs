@@ -79,8 +79,9 @@ impl Description {
     fn keys(&self, component: &Component) -> Result<Table> {
         let mut keys = said(component)?;
         if server::is_server(component.package()) {
-            // The package is the one of this window.
+            // The package is the one of this window and configuration.
             keys.remove("window");
+            keys.remove("configuration");
         }
         let mut computed: Vec<(&str, Value)> = vec![
             ("terminal", component.terminal().name().into()),
@@ -123,6 +124,7 @@ mod tests {
             table.insert("threads".into(), description.threads(component).expect("a size").into());
             // The package says it.
             table.remove("window");
+            table.remove("configuration");
         }
         all.insert("names".into(), description.devices.iter().cloned().collect::<Vec<_>>().into());
         all

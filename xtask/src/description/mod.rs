@@ -16,7 +16,7 @@ mod samples;
 mod sockets;
 mod sources;
 
-use crate::linux::server;
+use crate::linux::server::{self, Configuration};
 use crate::machine::board::{Board, Processor};
 use crate::machine::spaces::Spaces;
 use anyhow::{Context, Result};
@@ -241,6 +241,8 @@ pub struct Component {
     pub server: Option<Spanned<Server>>,
     /// The size of a Linux's window; that of its package if absent.
     pub window: Option<Spanned<String>>,
+    /// What a Linux is built with; that of its package if absent.
+    pub configuration: Option<Spanned<Configuration>>,
     /// The size of its space, if that is to be small where the machine has small spaces.
     pub small: Option<Spanned<String>>,
     /// With whom it shares a home then; alone if absent.
@@ -510,7 +512,7 @@ pub fn parse(path: &Path, text: String, board: &Board) -> Result<Description> {
     description.connect()?;
     description.give_sockets()?;
     description.share_disks()?;
-    description.choose_windows()?;
+    description.choose_servers()?;
     description.check(board)?;
     Ok(description)
 }
@@ -650,22 +652,30 @@ impl Description {
         Ok((homes.into_iter().map(|(name, _)| name).collect(), places))
     }
 
-    /// A Linux's addresses are in its image: a window of another size is that of another package.
-    fn choose_windows(&mut self) -> Result<()> {
+    /// A Linux's addresses are in its image: a window of another size is that of another package, and so is a configuration.
+    fn choose_servers(&mut self) -> Result<()> {
         for i in 0..self.component.len() {
-            let Component { window: Some(size), .. } = &self.component[i] else { continue };
+            let Component { window, configuration, .. } = &self.component[i];
+            if window.is_none() && configuration.is_none() {
+                continue;
+            }
             let package = self.component[i].package();
-            let sizes = server::sizes(package, self.processor)?;
-            let bytes = self.bytes(size)?;
-            match sizes.iter().find(|(other, _)| *other == bytes) {
-                Some((_, package)) => self.component[i].package = Some(spanned((*package).into())),
-                // That there is no window at all is said with the rest.
-                None if sizes.is_empty() => {}
-                None => {
+            let wanted = configuration.as_ref().map_or_else(Configuration::default, |wanted| *wanted.get_ref());
+            let sizes = server::sizes(package, wanted, self.processor)?;
+            let bytes = window.as_ref().map(|size| self.bytes(size)).transpose()?;
+            let found = sizes.iter().find(|(other, _)| bytes.is_none_or(|bytes| bytes == *other));
+            match (found, window, configuration) {
+                (Some((_, package)), ..) => self.component[i].package = Some(spanned((*package).into())),
+                (None, Some(size), _) if !sizes.is_empty() => {
                     let known: Vec<String> = sizes.iter().map(|(bytes, _)| text_of(*bytes)).collect();
                     let what = format!("`{package}` has no window of {}: write one of {}", size.get_ref(), known.join(", "));
                     return Err(self.wrong(size, &what));
                 }
+                (None, _, Some(wanted)) if server::is_server(package) => {
+                    return Err(self.wrong(wanted, &format!("`{package}` has one configuration: leave this out")));
+                }
+                // That it is no Linux is said with the rest.
+                (None, ..) => {}
             }
         }
         Ok(())

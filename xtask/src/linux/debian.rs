@@ -23,7 +23,7 @@ pub fn image(image: &Path) -> Result<()> {
     let archive = packages()?;
     let sources = sources()?;
     eprintln!("making the disk");
-    let script = "tar -xf \"$1\" -C \"$tree\" --exclude='./dev/*'; cp -R \"$2\"/. \"$tree/usr/src\"; linux/debian/customise \"$tree\"";
+    let script = "linux/debian/extract \"$1\" \"$tree\"; cp -R \"$2\"/. \"$tree/usr/src\"; linux/debian/customise \"$tree\"";
     make(image, script, &[&archive, &sources])
 }
 

@@ -11,6 +11,7 @@ use crate::process::lock::Lock;
 use crate::process::tether::group;
 use anyhow::{Context, Result, bail, ensure};
 use image::layout::ia32::LAYOUT as IA32;
+use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,8 +20,9 @@ use std::process::{Command, Stdio};
 struct Server {
     /// What a description calls it.
     package: &'static str,
-    /// What a description may call it together with its window's size.
+    /// What a description may call it together with its configuration and its window's size.
     family: &'static str,
+    configuration: Configuration,
     /// What it runs on.
     processor: Processor,
     /// Its source, unpacked, under `target/linux`.
@@ -31,6 +33,17 @@ struct Server {
     start: Option<u32>,
     /// Whether `linux/tests` is in it.
     tests: bool,
+}
+
+/// What Linux is built with.
+#[derive(Deserialize, Serialize, Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub enum Configuration {
+    /// `linux/config`: what figures are taken with.
+    #[default]
+    Lean,
+    /// `linux/config.full` besides, where there is such a server: not on ARM.
+    Full,
 }
 
 /// A header that places a server.
@@ -44,8 +57,9 @@ const LAYOUT: Header = Header { file: "linux/x86/layout.h", text: include_str!("
 const ARM_LAYOUT: Header = Header { file: "linux/arm/os-L4/layout.h", text: include_str!("../../../linux/arm/os-L4/layout.h") };
 const SMALL_LAYOUT: Header = Header { file: "tests/linux/small-layout.h", text: include_str!("../../../tests/linux/small-layout.h") };
 
-const SERVERS: [Server; 7] = [
+const SERVERS: [Server; 8] = [
     USUAL,
+    FULL,
     Server { package: "linux-1g", family: "linux", folder: "window-1g", start: Some(IA32.windows.end - (1 << 30)), ..USUAL },
     Server { package: "linux-2g", family: "linux", folder: "window-2g", start: Some(IA32.windows.end - (2 << 30)), ..USUAL },
     Server { package: "linux-tests", family: "linux-tests", tests: true, ..USUAL },
@@ -53,8 +67,17 @@ const SERVERS: [Server; 7] = [
     Server { processor: Processor::Armv5, layout: ARM_LAYOUT, ..USUAL },
     Server { package: "linux-tests", family: "linux-tests", processor: Processor::Armv5, layout: ARM_LAYOUT, tests: true, ..USUAL },
 ];
-const USUAL: Server =
-    Server { package: "linux", family: "linux", processor: Processor::Ia32, folder: "source", layout: LAYOUT, start: None, tests: false };
+const USUAL: Server = Server {
+    package: "linux",
+    family: "linux",
+    configuration: Configuration::Lean,
+    processor: Processor::Ia32,
+    folder: "source",
+    layout: LAYOUT,
+    start: None,
+    tests: false,
+};
+const FULL: Server = Server { package: "linux-full", configuration: Configuration::Full, folder: "full", ..USUAL };
 const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
 /// Its names for the window's start, and for the place of the image.
 const START: &str = "L4_USER_END";
@@ -149,17 +172,21 @@ pub fn layout(package: &str, processor: Processor) -> Result<Option<Layout>> {
     server(package, processor).map(Server::layout).transpose()
 }
 
-/// The packages that a description may mean by a package's name, each with the bytes of its window.
-pub fn sizes(package: &str, processor: Processor) -> Result<Vec<(u32, &'static str)>> {
+/// The packages that a description may mean by a package's name and a configuration, each with the bytes of its window. The first
+/// is meant where no window is said. One that is full on another processor is lean on this one.
+pub fn sizes(package: &str, configuration: Configuration, processor: Processor) -> Result<Vec<(u32, &'static str)>> {
+    let family = || SERVERS.iter().filter(move |server| server.family == package);
+    let is_meant = |server: &&Server| server.configuration == configuration;
+    let elsewhere = family().any(|server| is_meant(&server)) && !family().any(|server| is_meant(&server) && server.processor == processor);
     let of = |server: &'static Server| Ok((server.bytes()?, server.package));
-    SERVERS.iter().filter(|server| server.family == package && server.processor == processor).map(of).collect()
+    family().filter(|server| server.processor == processor && (elsewhere || is_meant(server))).map(of).collect()
 }
 
 /// The bytes of the next larger window than a server's, if there is one.
 pub fn larger(package: &str, processor: Processor) -> Result<Option<u32>> {
     let Some(server) = server(package, processor) else { return Ok(None) };
     let own = server.bytes()?;
-    Ok(sizes(server.family, processor)?.into_iter().map(|(bytes, _)| bytes).filter(|bytes| *bytes > own).min())
+    Ok(sizes(server.family, server.configuration, processor)?.into_iter().map(|(bytes, _)| bytes).filter(|bytes| *bytes > own).min())
 }
 
 /// Where the first server among the packages is, which the machine model watches.
@@ -185,7 +212,7 @@ pub fn build(package: &str) -> Result<()> {
         Processor::Armv5 => abi_header::armv5(),
     };
     put(&source.join("arch/um/os-L4/abi.h"), header.as_bytes())?;
-    configure(&source, "um", &choices(server.processor)?)?;
+    configure(&source, "um", &choices(server)?)?;
     let elf = if server.tests { with_tests(&source) } else { source.join(IMAGE) };
     let what = format!("{:?} of {package}", kernel_make(&source, "um")?);
     fresh::unless_fresh(&folder().join("fresh"), &what, &[elf], || {
@@ -206,13 +233,17 @@ fn parts(from: &str) -> Result<Vec<PathBuf>> {
     Ok(files(from)?.into_iter().filter(|file| file.is_file() && *file != Path::new(MAKEFILE)).collect())
 }
 
-/// What Linux is built with.
-fn choices(processor: Processor) -> Result<String> {
-    let own = match processor {
+/// What a server is built with.
+fn choices(server: &Server) -> Result<String> {
+    let own = match server.processor {
         Processor::Ia32 => "CONFIG_M686=y\n",
         Processor::Armv5 => "",
     };
-    Ok(std::fs::read_to_string("linux/config")? + own)
+    let besides = match server.configuration {
+        Configuration::Lean => String::new(),
+        Configuration::Full => std::fs::read_to_string("linux/config.full")?,
+    };
+    Ok(std::fs::read_to_string("linux/config")? + own + &besides)
 }
 
 /// The ELF file of the server that has `linux/tests` in it, of a source.
@@ -379,9 +410,13 @@ mod tests {
 
     #[test]
     fn a_linux_has_windows_of_several_sizes() {
-        let sizes = |package| sizes(package, Processor::Ia32);
+        let sizes = |package| sizes(package, Configuration::Lean, Processor::Ia32);
         let all = sizes("linux").expect("plain numbers");
         assert_eq!(all, [(512 << 20, "linux"), (1 << 30, "linux-1g"), (2 << 30, "linux-2g")]);
+        let full = |package, processor| super::sizes(package, Configuration::Full, processor).expect("plain numbers");
+        assert_eq!(full("linux", Processor::Ia32), [(512 << 20, "linux-full")]);
+        assert_eq!(full("linux", Processor::Armv5), [(512 << 20, "linux")]);
+        assert_eq!(full("linux-tests", Processor::Ia32), []);
         let at = |package| layout(package, Processor::Ia32).expect("plain numbers").expect("a server");
         assert_eq!((at("linux-2g").window, at("linux-2g").base), (0x6000_0000, 0x6040_0000));
         assert_eq!((at("linux-2g").ram_end, at("linux-2g").vmalloc_end), (at("linux").ram_end, at("linux").vmalloc_end));

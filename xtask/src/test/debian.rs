@@ -19,6 +19,7 @@ pub const ALL: &[Test] = &[
     ("linux.debian.batch", batch),
     ("linux.debian.bochs", on_bochs),
     ("linux.debian.bombs", bombs),
+    ("linux.debian.full", full),
     ("linux.project", project),
     ("linux.stress", stress),
 ];
@@ -353,6 +354,18 @@ pub(super) fn bombs() -> Result<()> {
     let bombs = bombs.filter(|_| o.status == 0).with_context(|| failed("bombs", &o))?;
     ensure!(bombs.lines().all(|line| line.starts_with("# ")), "{bombs}");
     print!("{bombs}");
+    clean_disk()
+}
+
+/// What the configuration `full` is for: limits of units, capabilities and ACLs, file systems, containers, the network.
+fn full() -> Result<()> {
+    disk::forget(image())?;
+    let script = insert("/usr/local/bin/full", std::fs::read("tests/linux/full.sh")?);
+    let inserts = vec![script, insert("/usr/local/bin/bombs", compile("tests/linux/bombs.c")?)];
+    let command = "systemctl is-system-running --wait; PATH=$PATH:/usr/local/bin full";
+    let o = Guest { inserts, timeout: Duration::from_secs(900), ..guest() }.run(command)?;
+    ensure!(o.status == 0 && o.text().starts_with("running\n"), "{}", failed("the checks", &o));
+    println!("# {} checks of what an administrator asks for", o.text().matches("\nok ").count());
     clean_disk()
 }
 

@@ -49,6 +49,7 @@ const SLOW: &[&str] = &[
     "linux.debian.batch",
     "linux.debian.bochs",
     "linux.debian.bombs",
+    "linux.debian.full",
     "linux.debian.net",
     "linux.debian.two",
     "linux.layout",
