@@ -8,6 +8,8 @@ mod calibration;
 mod catalogue;
 mod check;
 mod description;
+#[cfg(test)]
+mod fuzz;
 mod guest;
 mod linux;
 mod machine;

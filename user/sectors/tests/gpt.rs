@@ -5,7 +5,8 @@ use gpt::mbr::ProtectiveMBR;
 use gpt::{GptConfig, partition_types};
 use proptest::prelude::*;
 use sectors::{NoPartition, Range, partition};
-use std::io::Cursor;
+use std::collections::BTreeMap;
+use std::io::{Cursor, Read, Seek, SeekFrom, Write};
 
 const SECTORS: u64 = 4096;
 
@@ -94,5 +95,85 @@ proptest! {
         if let Ok(range) = find(&image, number) {
             prop_assert!(range.sectors > 0 && range.first + range.sectors <= SECTORS);
         }
+    }
+}
+
+/// Sectors of a disk of 2 TiB.
+const LARGE: u64 = 1 << 32;
+
+/// A disk of that size of which only the bytes are kept that were written.
+#[derive(Debug, Default)]
+struct Sparse {
+    at: u64,
+    sectors: BTreeMap<u64, [u8; 512]>,
+}
+
+impl Sparse {
+    fn sector(&self, sector: u64) -> [u8; 512] {
+        self.sectors.get(&sector).copied().unwrap_or([0; 512])
+    }
+
+    /// How many of so many bytes are in one sector from here on, and where in that.
+    fn piece(&self, bytes: usize) -> (u64, std::ops::Range<usize>) {
+        let within = (self.at % 512) as usize;
+        (self.at / 512, within..(within + bytes).min(512))
+    }
+}
+
+impl Read for Sparse {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let (sector, piece) = self.piece(bytes.len());
+        bytes[..piece.len()].copy_from_slice(&self.sector(sector)[piece.clone()]);
+        self.at += piece.len() as u64;
+        Ok(piece.len())
+    }
+}
+
+impl Write for Sparse {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let (sector, piece) = self.piece(bytes.len());
+        let kept = self.sectors.entry(sector).or_insert([0; 512]);
+        kept[piece.clone()].copy_from_slice(&bytes[..piece.len()]);
+        self.at += piece.len() as u64;
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Sparse {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        let (base, offset) = match to {
+            SeekFrom::Start(at) => (at, 0),
+            SeekFrom::Current(offset) => (self.at, offset),
+            SeekFrom::End(offset) => (LARGE * 512, offset),
+        };
+        self.at = base.checked_add_signed(offset).ok_or(std::io::ErrorKind::InvalidInput)?;
+        Ok(self.at)
+    }
+}
+
+#[test]
+fn a_partition_at_the_end_of_2_tib() {
+    let mut image = Sparse::default();
+    ProtectiveMBR::with_lb_size(u32::MAX).overwrite_lba0(&mut image).expect("an MBR");
+    let mut disk = GptConfig::new().writable(true).create_from_device(image, None).expect("a table");
+    // All but the last MiB or so.
+    let first = (LARGE - (4 << 11)) * 512;
+    disk.add_partition("large", first, partition_types::LINUX_FS, 0, None).expect("room");
+    disk.add_partition("last", 1 << 20, partition_types::LINUX_FS, 0, None).expect("room");
+    let part = disk.partitions()[&2].clone();
+    let mut image = disk.write().expect("written");
+    let range = Range { first: part.first_lba, sectors: 2048 };
+    assert!(range.first > LARGE - (4 << 11) && range.first + range.sectors <= LARGE);
+    for _ in 0..2 {
+        assert_eq!(partition(2, LARGE, |sector| Some(image.sector(sector))), Ok(range));
+        assert_eq!(range.part(2047, 1), Some(range.first + 2047));
+        assert_eq!(range.part(2047, 2), None);
+        assert_eq!(range.part(1 << 32, 1), None);
+        // Then the table at the end.
+        image.sectors.remove(&1);
     }
 }

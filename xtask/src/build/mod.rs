@@ -64,7 +64,7 @@ pub struct Disk {
     pub drive: &'static [String],
     /// What the board says of it.
     pub medium: &'static Medium,
-    bytes: u32,
+    bytes: u64,
     holds: Contents,
 }
 
@@ -380,18 +380,19 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     };
     let disk = |(device, disk): (&String, &description::Disk)| {
         let medium = board.device.get(device).and_then(|device| device.medium.as_ref()).context("no disk of the board")?;
-        let drive = match options.interface.unwrap_or(disk.interface) {
+        let interface = options.interface.unwrap_or(disk.interface);
+        let bytes = description.disk_bytes(disk)?;
+        ensure!(
+            interface != Interface::Ata || bytes <= MOST_OF_ATA,
+            "`{device}` has {}, and an ATA disk has 128G at most: use virtio, or write less",
+            disk.size.get_ref()
+        );
+        let drive = match interface {
             Interface::Virtio => Some(&medium.virtio),
             Interface::Ata => medium.ata.as_ref(),
         };
         let drive = drive.with_context(|| format!("the board `{}` has no ATA disk: use virtio, which is what it has", board.name()))?;
-        Ok(Disk {
-            image: board.out().join(&name).join(&medium.image),
-            drive,
-            medium,
-            bytes: description.bytes(&disk.size)?,
-            holds: disk.holds,
-        })
+        Ok(Disk { image: board.out().join(&name).join(&medium.image), drive, medium, bytes, holds: disk.holds })
     };
     let built = Built {
         kernel: folder.join("kernel.elf"),
@@ -458,17 +459,22 @@ impl Plan {
     }
 }
 
+/// The largest ATA disk that the disk server drives, in bytes: sector numbers have 28 bits.
+const MOST_OF_ATA: u64 = 512 << 28;
+
 /// Makes the image of a disk, unless it is there.
-fn make_disk(path: &Path, bytes: u32, holds: Contents) -> Result<()> {
+fn make_disk(path: &Path, bytes: u64, holds: Contents) -> Result<()> {
     if path.exists() {
         return Ok(());
     }
     let _lock = Lock::try_of(path, &lock::asked())?.map_err(lock::refusal)?;
     // Complete or not there: an interrupted run leaves no half of one.
     let making = path.with_extension("making");
-    std::fs::File::create(&making)?.set_len(u64::from(bytes))?;
+    std::fs::File::create(&making)?
+        .set_len(bytes)
+        .with_context(|| format!("{} cannot have {bytes} bytes: the file system of the host allows no such file", making.display()))?;
     match holds {
-        Contents::Ext4 => run(process::Command::new("/sbin/mkfs.ext4").args(["-q", "-F"]).arg(&making))?,
+        Contents::Ext4 => run(process::Command::new("/sbin/mkfs.ext4").args(debian::EXT4).arg(&making))?,
         Contents::Debian => {
             // What it is made of is in one place. A system of its own may make it, which is built meanwhile.
             let _packages = Lock::of(&folder().join("debian"))?;

@@ -14,6 +14,7 @@ const NAME_BYTES: usize = 23;
 impl Description {
     /// Everything that can be wrong with what was read.
     pub(super) fn check(&self, board: &Board) -> Result<()> {
+        self.disks.values().try_for_each(|disk| self.disk_bytes(disk).map(drop))?;
         let mut ranges: Vec<(u32, u32, &str, &str)> = Vec::new();
         for (i, component) in self.component.iter().enumerate() {
             let name = component.name.get_ref();
@@ -659,6 +660,25 @@ mod tests {
         // More than a number holds.
         for size in ["4G", "17179869185G"] {
             assert!(error(&format!("[[component]]\nname = \"a\"\nheap = \"{size}\"\n")).starts_with("x.toml:3: `"), "{size}");
+        }
+    }
+
+    #[test]
+    fn a_group_without_room_is_refused_where_its_last_member_is() {
+        let member = |name: &str| format!("[[component]]\nname = \"{name}\"\ngroup = \"g\"\nsmall = \"1G\"\n");
+        let message = error(&["a", "b", "c", "d"].map(member).concat());
+        assert!(message.starts_with("x.toml:16: the group `g` has no room for all"), "{message}");
+    }
+
+    #[test]
+    fn a_disk_has_up_to_2_tib() {
+        let with = |size: &str| parse(&format!("[devices]\ndisk = {{ size = \"{size}\" }}\n"));
+        for (size, bytes) in [("4G", 4 << 30), ("100G", 100 << 30), ("2047G", 2047 << 30), ("2T", 2 << 40)] {
+            let description = with(size).expect("sound");
+            assert_eq!(description.disk_bytes(&description.disks["disk"]).expect("a size"), bytes);
+        }
+        for size in ["0", "2049G", "3T", "16777216T"] {
+            assert!(error(&format!("[devices]\ndisk = {{ size = \"{size}\" }}\n")).starts_with("x.toml:2: "), "{size}");
         }
     }
 

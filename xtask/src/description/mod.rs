@@ -19,7 +19,7 @@ mod sources;
 use crate::linux::server::{self, Configuration};
 use crate::machine::board::{Board, Processor};
 use crate::machine::spaces::Spaces;
-use anyhow::{Context, Result};
+use anyhow::{Result, anyhow};
 use image::protocol::console::terminal;
 use image::{Small, Window};
 use key::Key;
@@ -493,6 +493,9 @@ const LEAST_QUOTA: u32 = 256 << 10;
 /// Memory behind an image for each byte of that.
 const BEHIND_A_BYTE: u64 = 8;
 
+/// The largest disk, in bytes.
+const MOST_OF_A_DISK: u64 = 2 << 40;
+
 /// A window's size, as it is written.
 pub fn text_of(bytes: u32) -> String {
     if bytes.is_multiple_of(1 << 30) { format!("{}G", bytes >> 30) } else { format!("{}M", bytes >> 20) }
@@ -548,6 +551,17 @@ impl Description {
         u32::try_from(self.long(size)?).map_err(|_| self.wrong(size, &format!("`{}` is 4 GiB or more: write less", size.get_ref())))
     }
 
+    /// The size of a disk.
+    pub fn disk_bytes(&self, disk: &Disk) -> Result<u64> {
+        let bytes = self.long(&disk.size)?;
+        let said = disk.size.get_ref();
+        match bytes {
+            0 => Err(self.wrong(&disk.size, "a disk has 4096 bytes at least: write how large it is to be (`64M`, `2T`)")),
+            1..=MOST_OF_A_DISK => Ok(bytes),
+            _ => Err(self.wrong(&disk.size, &format!("`{said}` is more than a disk has: write `2T` or less"))),
+        }
+    }
+
     /// The same of a size that may be of a disk.
     fn long(&self, size: &Spanned<String>) -> Result<u64> {
         let text = size.get_ref();
@@ -555,13 +569,14 @@ impl Description {
             Some(b'K') => (&text[..text.len() - 1], 10),
             Some(b'M') => (&text[..text.len() - 1], 20),
             Some(b'G') => (&text[..text.len() - 1], 30),
+            Some(b'T') => (&text[..text.len() - 1], 40),
             _ => (text.as_str(), 0),
         };
         let value = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift));
         value.filter(|v| v.is_multiple_of(abi::PAGE_SIZE.into())).ok_or_else(|| {
             self.wrong(
                 size,
-                &format!("`{text}` is no size: write a multiple of 4096, as a number or with K, M or G behind it (`64K`, `2M`)"),
+                &format!("`{text}` is no size: write a multiple of 4096, as a number or with K, M, G or T behind it (`64K`, `2M`)"),
             )
         })
     }
@@ -639,11 +654,13 @@ impl Description {
         let mut places = vec![None; self.component.len()];
         for (home, (name, members)) in (0..).zip(&homes) {
             let sizes: Vec<u32> = members.iter().map(|(_, bytes)| *bytes).collect();
-            let addresses = Small::arrange(&sizes).with_context(|| {
-                format!(
+            let addresses = Small::arrange(&sizes).ok_or_else(|| {
+                let what = format!(
                     "the group `{name}` has no room for all: its members have {} MiB, and a home has 3584",
-                    sizes.iter().map(|b| b >> 20).sum::<u32>()
-                )
+                    sizes.iter().map(|bytes| u64::from(bytes >> 20)).sum::<u64>()
+                );
+                let last = members.last().and_then(|(index, _)| self.component[*index].small.as_ref());
+                last.map_or_else(|| anyhow!("{what}"), |size| self.wrong(size, &what))
             })?;
             for ((index, bytes), address) in members.iter().zip(addresses) {
                 places[*index] = Some(Small { home, address, bytes: *bytes });

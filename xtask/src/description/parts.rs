@@ -88,7 +88,7 @@ impl Description {
             (Some(partition), None, None) => Err(self.wrong(partition, "partitions are counted from 1")),
             (None, first, Some(size)) => {
                 let first = first.as_ref().map_or(Ok(0), |first| self.long(first))?;
-                let all = self.long(&self.disks[device].size)?;
+                let all = self.disk_bytes(&self.disks[device])?;
                 let end = first.checked_add(self.long(size)?).filter(|end| *end <= all && *end > first);
                 let end = end.ok_or_else(|| {
                     self.wrong(

@@ -13,12 +13,15 @@ use crate::process::patience::{Deadline, Limit};
 use anyhow::{Context, Result, ensure};
 use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 
 /// Exit status if it took too long.
 pub const TIMED_OUT: u8 = 124;
 /// Exit status if Linux or what is below it failed.
 pub const FAILED: u8 = 125;
+
+/// Frames that wait here for who reads the output: then Linux waits, too.
+const AHEAD: usize = 64;
 
 /// A file to bring out.
 #[derive(Clone, Debug)]
@@ -91,7 +94,7 @@ impl Batch {
         out: &mut dyn Write,
         err: &mut dyn Write,
     ) -> Result<u8> {
-        let (sender, frames) = channel();
+        let (sender, frames) = sync_channel(AHEAD);
         std::thread::spawn(move || {
             while let Some(frame) = Frame::read(&mut line).transpose() {
                 let last = frame.is_err();
@@ -116,6 +119,16 @@ impl Batch {
             };
             frame.context("the system ended before the command did")?
         };
+        let status = self.results(&mut next, out, err)?;
+        run.wait(deadline.as_mut())?.then_some(()).ok_or(TimedOut)?;
+        Ok(status)
+    }
+
+    /// What frames say: output goes to `out` and `err`, files where they are to go. Returns the exit status.
+    ///
+    /// # Errors
+    /// If there is no frame where one must come, the command was not started, or something cannot be written.
+    pub(crate) fn results(&self, next: &mut dyn FnMut() -> Result<Frame>, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8> {
         // What the command left running may write while files are brought out.
         let mut end = |err: &mut dyn Write, contents: &mut Vec<u8>| -> Result<i32> {
             loop {
@@ -131,19 +144,18 @@ impl Batch {
             }
         };
         let status = end(err, &mut Vec::new())?;
-        ensure!(status >= 0, "Linux could not start the command: error {}", -status);
+        ensure!(status >= 0, "Linux could not start the command: error {}", status.unsigned_abs());
         let mut fetched = true;
         for get in &self.gets {
             let mut contents = Vec::new();
             let error = end(err, &mut contents)?;
             if error != 0 {
-                writeln!(err, "macadamia: cannot read {}: {}", get.guest, std::io::Error::from_raw_os_error(-error))?;
+                writeln!(err, "macadamia: cannot read {}: {}", get.guest, std::io::Error::from_raw_os_error(error.saturating_neg()))?;
                 fetched = false;
                 continue;
             }
             std::fs::write(&get.host, contents).with_context(|| format!("cannot write {}", get.host.display()))?;
         }
-        run.wait(deadline.as_mut())?.then_some(()).ok_or(TimedOut)?;
         Ok(match (status & 0x7f, status >> 8) {
             // What could not be brought out was reported.
             (0, 0) if !fetched => FAILED,
@@ -167,7 +179,7 @@ impl std::error::Error for TimedOut {}
 
 /// What comes on the line.
 #[derive(Debug, PartialEq, Eq)]
-enum Frame {
+pub(crate) enum Frame {
     /// The command ended, with this wait status, or a file did; or it is minus the error that kept it from that.
     End(i32),
     Out(Vec<u8>),
@@ -177,7 +189,7 @@ enum Frame {
 
 impl Frame {
     /// The next one; nothing at the end of the line.
-    fn read(line: &mut dyn Read) -> Result<Option<Self>> {
+    pub(crate) fn read(line: &mut dyn Read) -> Result<Option<Self>> {
         let mut stream = [0];
         match line.read_exact(&mut stream) {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
@@ -209,5 +221,22 @@ mod tests {
         assert!(Frame::read(&mut line).is_err());
         assert!(Frame::read(&mut [].as_slice()).is_ok_and(|frame| frame.is_none()));
         assert!(Frame::read(&mut [1, 9].as_slice()).is_err());
+    }
+
+    #[test]
+    fn a_status_without_a_positive_is_an_error() {
+        let get = Fetch { guest: "/a".into(), host: "/dev/null".into() };
+        let batch = Batch { command: String::new(), gets: vec![get], timeout: None };
+        let say = |statuses: &[i32]| {
+            let mut statuses = statuses.iter();
+            let mut err = Vec::new();
+            let status =
+                batch.results(&mut || statuses.next().map(|status| Frame::End(*status)).context("the end"), &mut Vec::new(), &mut err);
+            (status, String::from_utf8_lossy(&err).into_owned())
+        };
+        assert!(say(&[i32::MIN]).0.is_err_and(|error| error.to_string().ends_with("error 2147483648")));
+        let (status, said) = say(&[0, i32::MIN]);
+        assert_eq!(status.ok(), Some(FAILED));
+        assert!(said.starts_with("macadamia: cannot read /a"), "{said}");
     }
 }

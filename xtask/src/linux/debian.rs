@@ -5,6 +5,8 @@
 pub mod installed;
 mod tree;
 
+pub use tree::EXT4;
+
 use super::folder;
 use super::packages::mirror;
 use crate::machine::board;
@@ -22,8 +24,8 @@ pub fn image(image: &Path) -> Result<()> {
     }
     let archive = packages()?;
     let sources = sources()?;
-    eprintln!("making the disk");
-    let script = "linux/debian/extract \"$1\" \"$tree\"; cp -R \"$2\"/. \"$tree/usr/src\"; linux/debian/customise \"$tree\"";
+    let script = "echo unpacking the packages >&2; linux/debian/extract \"$1\" \"$tree\"; echo copying the source packages >&2; \
+                  cp -R \"$2\"/. \"$tree/usr/src\"; linux/debian/customise \"$tree\"";
     make(image, script, &[&archive, &sources])
 }
 

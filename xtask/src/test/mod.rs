@@ -111,6 +111,7 @@ const SLOW: &[&str] = &[
     "versatilepb.net.restarts",
     "versatilepb.system.chaos",
     "source.portable.all",
+    "host.fuzz",
 ];
 
 /// Tests of the machine model in [`Lane::Alone`]: they count what Linux does, alone or as a server.

@@ -28,6 +28,7 @@ pub const ALL: &[Test] = &[
     ("host.wide", || cargo(&["test", "--quiet", "-p", HOST, "--features", WIDE])),
     ("host.frames", frames),
     ("host.armv5", || cargo(&["test", "--quiet", "-p", CONTEXT, "--features", ARM])),
+    ("host.fuzz", fuzz),
     ("differential", differential),
     ("differential.armv5", differential_armv5),
 ];
@@ -55,6 +56,19 @@ fn frames() -> Result<()> {
     run(crate::process::cargo()
         .args(["test", "--quiet", "-p", "sockets", "--test", "sockets", "--", "neighbours::", "peers::"])
         .envs(settings))
+}
+
+/// Cases of each reader of what comes from outside, and the most memory in bytes that it may have for one at a time.
+const CASES: &str = "1000000";
+const MEMORY: &str = "--as=2147483648";
+
+/// Descriptions, boot images and frames that nobody would write.
+fn fuzz() -> Result<()> {
+    let arguments = ["test", "--quiet", "--profile", "fuzz", "-p", "xtask", "fuzz_"];
+    cargo(&[&arguments[..], &["--no-run"]].concat())?;
+    let mut bounded = std::process::Command::new("prlimit");
+    bounded.arg(MEMORY).arg(crate::process::cargo().get_program()).args(arguments).env("MACADAMIA_FUZZ_CASES", CASES);
+    run(&mut bounded)
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {
