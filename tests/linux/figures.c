@@ -28,7 +28,8 @@
 #define REPETITIONS	40
 #define MEGABYTE	(1 << 20)
 
-enum { GETPID = 1, GETTIMEOFDAY, READ, WRITE, PIPE, FAULT, FORK, EXEC, RING2, RING8, CLOCK, SIGNAL, MMAP, GETPPID, VDSO_READ };
+enum { GETPID = 1, GETTIMEOFDAY, READ, WRITE, PIPE, FAULT, FORK, EXEC, RING2, RING8, CLOCK, SIGNAL, MMAP, WARM_FAULT, GETPPID,
+       VDSO_READ };
 
 static char buffer[PAGE];
 
@@ -156,6 +157,15 @@ static void processes(void)
 	MEASURE(EXEC, REPETITIONS, { int pid = vfork(); if (!pid) { execve("/proc/self/exe", args, env); _exit(1); } waitpid(pid, NULL, 0); });
 	ring(2, REPETITIONS, RING2);
 	ring(8, REPETITIONS, RING8);
+	/* The frame that was just given back comes again: its lines are in the caches still. */
+	pages += REPETITIONS * PAGE;
+	*(volatile char *)pages = 1;
+	for (i = 0; i < REPETITIONS; i++) {
+		madvise(pages, PAGE, MADV_DONTNEED);
+		BEGIN(WARM_FAULT);
+		*(volatile char *)pages = 1;
+		END(WARM_FAULT);
+	}
 }
 
 /* Begins anew with this argument. */

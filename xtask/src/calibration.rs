@@ -32,23 +32,39 @@ fn print(cpu: &Cpu) -> Result<()> {
     for (name, cost) in cpu.costs.named().into_iter().filter(|(_, cost)| cost.source != model_core::Source::NoCost) {
         println!("| {} | {} | {} |", name.replace('_', " "), cost.cycles, cost.source);
     }
+    open(cpu);
     if cpu.published.is_empty() {
         println!();
         return Ok(());
     }
-    println!("\n| published figure | published | model | residual | |\n|---|---|---|---|---|");
+    println!("\n| published figure | published | model | as far as sources allow | residual | |\n|---|---|---|---|---|---|");
     let native = cpu.published.iter().any(|figure| figure.interval.is_some()).then(|| measure(&cpu.name)).transpose()?;
     for figure in &cpu.published {
-        let cycles = match (figure.interval, &native) {
-            (Some(interval), Some(report)) => of_interval(cpu, report, interval)?,
-            _ => cpu.cycles_of(&figure.events),
+        let by = |cpu: &Cpu| match (figure.interval, &native) {
+            (Some(interval), Some(report)) => of_interval(cpu, report, interval),
+            _ => Ok(cpu.cycles_of(&figure.events)),
         };
+        let cycles = by(cpu)?;
+        let corners = cpu.corners().iter().map(by).collect::<Result<Vec<f64>>>()?;
+        let (low, high) = corners.into_iter().fold((cycles, cycles), |(low, high), corner| (low.min(corner), high.max(corner)));
         let residual = (cycles / figure.cycles - 1.0) * 100.0;
         let role = if figure.calibrates { "calibrated on" } else { "check" };
-        println!("| {} ({}) | {:.0} | {cycles:.0} | {residual:+.1} % | {role} |", figure.what, figure.source, figure.cycles);
+        let range = if high - low < 1.0 { "the same".into() } else { format!("{low:.0} to {high:.0}") };
+        println!("| {} ({}) | {:.0} | {cycles:.0} | {range} | {residual:+.1} % | {role} |", figure.what, figure.source, figure.cycles);
     }
     println!();
     Ok(())
+}
+
+/// What sources leave open, as a table.
+fn open(cpu: &Cpu) {
+    if cpu.doubts.is_empty() && cpu.variants.is_empty() {
+        return;
+    }
+    println!("\n| what sources leave open | so that it may be | why |\n|---|---|---|");
+    for (what, ends, source) in book::Model::from(cpu).open {
+        println!("| {what} | {ends} | {source} |");
+    }
 }
 
 /// Linux alone with this CPU model's TLBs and caches.

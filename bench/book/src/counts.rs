@@ -42,6 +42,13 @@ pub struct Kind {
     pub modelled: bool,
 }
 
+impl Kind {
+    /// Whether it is a quotient of cycles.
+    pub fn is_ratio(&self) -> bool {
+        self.modelled && self.unit.is_empty()
+    }
+}
+
 /// What is before the name of a count of Linux alone.
 const NATIVE: &str = "native_";
 

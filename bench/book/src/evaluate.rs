@@ -3,11 +3,12 @@
 
 use crate::account;
 use crate::counts::{self, Kind, Value};
-use crate::figures::{Book, Chapter, Chart, Figure, Goal, Line, Path, Provenance, Section, quotient};
+use crate::figures::{Book, COUNT, Chapter, Chart, Figure, Goal, Line, Path, Provenance, Section, quotient};
 use crate::papers::Papers;
 use crate::plan::{Breakdown, FigurePlan, Plan, Row, SectionPlan, Sweep};
+use crate::range::Range;
 use anyhow::{Context, Result, ensure};
-use model_core::{Cpu, Report};
+use model_core::{Cpu, Report, Variant};
 use std::collections::BTreeMap;
 
 /// What a run counted.
@@ -35,6 +36,7 @@ pub type Cpus = BTreeMap<String, Cpu>;
 /// # Errors
 /// Says what was asked for and not measured, or is not in the papers.
 pub fn evaluate(plan: &Plan, papers: &Papers, cpus: &Cpus, results: &Results, provenance: Provenance) -> Result<Book> {
+    let allowed: BTreeMap<&String, Allowed> = cpus.iter().map(|(name, cpu)| (name, Allowed::of(cpu))).collect();
     let chapters = plan.chapters.iter().map(|chapter| {
         let source = |name: &String| -> Result<String> {
             let paper = papers.0.get(name).with_context(|| format!("there is no paper `{name}`"))?;
@@ -44,11 +46,11 @@ pub fn evaluate(plan: &Plan, papers: &Papers, cpus: &Cpus, results: &Results, pr
         let paper = chapter.paper.as_deref().unwrap_or_default();
         let sections = chapter.section.iter().map(|section| {
             let cpu = cpus.get(&section.model).with_context(|| format!("there is no CPU model `{}`", section.model))?;
-            let of = |run: &String| counted(results, section, run);
-            let (counted, large) = (of(&section.run)?, section.large.as_ref().map(of).transpose()?);
-            let others = section.row.iter().filter_map(|row| row.run.as_ref()).map(|run| Ok((run.as_str(), of(run)?)));
-            let others = &others.collect::<Result<_>>()?;
-            let from = Sources { plan, papers, chapter: paper, section, cpu, counted, large, others };
+            let world = World::of(results, section, &section.model)?;
+            let of = |variant| Some((variant, World::of(results, section, &of_variant(&section.model, variant)).ok()?));
+            let variants = &cpu.variants.iter().filter_map(of).collect::<Vec<_>>();
+            let allowed = &allowed[&section.model];
+            let from = Sources { plan, papers, chapter: paper, section, cpu, allowed, world: &world, variants };
             from.section().with_context(|| format!("section `{}`", section.name))
         });
         Ok(Chapter {
@@ -61,12 +63,55 @@ pub fn evaluate(plan: &Plan, papers: &Papers, cpus: &Cpus, results: &Results, pr
     Ok(Book { chapters: chapters.collect::<Result<_>>()?, provenance })
 }
 
-fn counted<'a>(results: &'a Results, section: &SectionPlan, run: &str) -> Result<&'a Counted> {
-    let found = results.get(&(run.into(), section.model.clone()));
-    found.with_context(|| format!("`{run}` was not run for section `{}`", section.name))
+/// What the model of a variant is called in [`Results`].
+#[must_use]
+pub fn of_variant(model: &str, variant: &Variant) -> String {
+    format!("{model}/{}", variant.name)
+}
+
+/// The models that sources allow, by a model's doubts.
+struct Allowed {
+    corners: Vec<Cpu>,
+    /// Each doubt with the models at its ends.
+    ends: Vec<(String, Vec<Cpu>)>,
+    /// The one that counts instructions.
+    instructions: Cpu,
+}
+
+impl Allowed {
+    fn of(cpu: &Cpu) -> Self {
+        let ends = cpu.doubts.iter().map(|doubt| (doubt.what.clone(), cpu.ends(doubt))).collect();
+        Self { corners: cpu.corners(), ends, instructions: cpu.instructions_alone() }
+    }
+}
+
+/// What one geometry of TLBs and caches has counted for a section.
+struct World<'a> {
+    counted: &'a Counted,
+    /// The same program in large spaces.
+    large: Option<&'a Counted>,
+    /// Other runs of it, of which single rows are.
+    others: BTreeMap<&'a str, &'a Counted>,
+}
+
+impl<'a> World<'a> {
+    fn of(results: &'a Results, section: &'a SectionPlan, model: &str) -> Result<Self> {
+        let of = |run: &String| {
+            let found = results.get(&(run.clone(), model.into()));
+            found.with_context(|| format!("`{run}` was not run for section `{}`", section.name))
+        };
+        let others = section.row.iter().filter_map(|row| row.run.as_ref()).map(|run| Ok((run.as_str(), of(run)?)));
+        Ok(Self { counted: of(&section.run)?, large: section.large.as_ref().map(of).transpose()?, others: others.collect::<Result<_>>()? })
+    }
+
+    /// Where a row's interval is.
+    fn of_row(&self, row: &Row) -> &'a Counted {
+        row.run.as_ref().and_then(|run| self.others.get(run.as_str()).copied()).unwrap_or(self.counted)
+    }
 }
 
 /// What a section is made from.
+#[derive(Clone, Copy)]
 struct Sources<'a> {
     plan: &'a Plan,
     papers: &'a Papers,
@@ -74,11 +119,10 @@ struct Sources<'a> {
     chapter: &'a str,
     section: &'a SectionPlan,
     cpu: &'a Cpu,
-    counted: &'a Counted,
-    /// The same program in large spaces.
-    large: Option<&'a Counted>,
-    /// Other runs of it, of which single rows are.
-    others: &'a BTreeMap<&'a str, &'a Counted>,
+    allowed: &'a Allowed,
+    world: &'a World<'a>,
+    /// The same by variants of the model, as far as they were run.
+    variants: &'a [(&'a Variant, World<'a>)],
 }
 
 impl Sources<'_> {
@@ -86,10 +130,8 @@ impl Sources<'_> {
         let section = self.section;
         let mut figures = Vec::new();
         for row in &section.row {
-            let counted = row.run.as_ref().and_then(|run| self.others.get(run.as_str()).copied()).unwrap_or(self.counted);
-            let from = Self { counted, ..*self };
             for figure in &row.figure {
-                figures.push(from.figure(row, figure)?);
+                figures.push(self.figure(row, figure)?);
             }
         }
         let budget = self.plan.runs.get(&section.run).map_or(0.0, |run| run.budget);
@@ -99,8 +141,13 @@ impl Sources<'_> {
             text: section.text.clone(),
             why: section.why.clone(),
             model: section.model.clone(),
-            modelled: (instructions(self.counted) / 1e9, budget),
-            accounts: section.row.iter().filter(|row| row.account).filter_map(|row| account::of(row, self.counted, self.cpu)).collect(),
+            modelled: (instructions(self.world.counted) / 1e9, budget),
+            accounts: section
+                .row
+                .iter()
+                .filter(|row| row.account)
+                .filter_map(|row| account::of(row, self.world.counted, self.cpu))
+                .collect(),
             paths: section.path.iter().map(|path| self.path(path, &figures)).collect::<Result<_>>()?,
             charts: section.sweep.iter().map(|sweep| self.chart(sweep)).collect::<Result<_>>()?,
             quotes: section.quote.iter().map(|name| self.quote(name)).collect::<Result<_>>()?,
@@ -112,6 +159,7 @@ impl Sources<'_> {
         let name = format!("{}.{}", row.name, plan.count);
         let kind = counts::kind(&plan.count).with_context(|| format!("{name}: nothing is counted as `{}`", plan.count))?;
         let (ours, native) = self.values(row, &plan.count).with_context(|| format!("{name} was not measured"))?;
+        let is_ratio = kind.is_ratio();
         let Kind { what, unit, modelled } = kind;
         let paper = self.paper(&plan.paper).with_context(|| name.clone())?;
         // Of a bandwidth more is better, of everything else less.
@@ -121,40 +169,59 @@ impl Sources<'_> {
             label: row.label.clone(),
             what,
             value: ours.median,
+            range: is_ratio.then(|| self.range(row, &plan.count, ours.median)),
             spread: ours.spread,
-            repetitions: row.interval.and_then(|id| self.counted.ours.intervals.get(&id)).map_or(0, |interval| interval.repetitions),
+            repetitions: row
+                .interval
+                .and_then(|id| self.world.of_row(row).ours.intervals.get(&id))
+                .map_or(0, |interval| interval.repetitions),
             unit,
             paper,
             worse,
             native: native.map(|native| native.median),
             goal: plan.goal.map(|most| Goal { most, held: plan.held }),
-            model: if modelled { self.section.model.clone() } else { "count".into() },
+            model: if modelled { self.section.model.clone() } else { COUNT.into() },
             name,
         })
     }
 
+    /// How far a ratio goes over what sources allow.
+    fn range(&self, row: &Row, count: &str, ratio: f64) -> Range {
+        let at = |cpu: &Cpu, world: &World<'_>| Sources { cpu, world, ..*self }.values(row, count).map(|(value, _)| value.median);
+        let worlds = std::iter::once(self.world).chain(self.variants.iter().map(|(_, world)| world));
+        let corners = worlds.flat_map(|world| self.allowed.corners.iter().filter_map(move |corner| at(corner, world)));
+        let doubts = self.allowed.ends.iter();
+        let doubts = doubts.map(|(what, ends)| (what.clone(), ends.iter().filter_map(|end| at(end, self.world)).collect()));
+        let variants = self.variants.iter().map(|(variant, world)| (variant.what.clone(), at(self.cpu, world).into_iter().collect()));
+        Range::of(ratio, corners, at(&self.allowed.instructions, self.world), doubts.chain(variants).collect())
+    }
+
     /// Ours, and that of Linux alone if it ran there.
     fn values(&self, row: &Row, count: &str) -> Option<(Value, Option<Value>)> {
+        self.values_of(self.world.of_row(row), row, count)
+    }
+
+    /// The same, of what was counted so.
+    fn values_of(&self, counted: &Counted, row: &Row, count: &str) -> Option<(Value, Option<Value>)> {
         if let Some(of) = counts::ratio_of(count) {
-            let (ours, native) = self.values(row, of)?;
+            let (ours, native) = self.values_of(counted, row, of)?;
             return Some((Value { median: quotient(ours.median, native?.median)?, spread: None }, None));
         }
         if count == counts::LARGE_RATIO {
-            let large = Self { counted: self.large?, large: None, ..*self };
-            let [ours, large] = [self, &large].map(|from| from.values(row, "cycles"));
+            let [ours, large] = [counted, self.world.large?].map(|counted| self.values_of(counted, row, "cycles"));
             return Some((Value { median: quotient(ours?.0.median, large?.0.median)?, spread: None }, None));
         }
         if let Some(of) = counts::native(count) {
-            return Some((self.values(row, of)?.1?, None));
+            return Some((self.values_of(counted, row, of)?.1?, None));
         }
         if let Some(part) = &row.part {
-            let (ours, native) = self.counted.parts.get(&(row.interval?, part.clone()))?;
+            let (ours, native) = counted.parts.get(&(row.interval?, part.clone()))?;
             let value = |median: f64| Value { median, spread: None };
             return counts::of_frames(count).then_some((value(*ours), native.map(value)));
         }
         let of = |report: &Report| counts::value(count, report, row, self.cpu);
-        let native = self.counted.native.as_ref().and_then(of);
-        Some((of(&self.counted.ours)?, native))
+        let native = counted.native.as_ref().and_then(of);
+        Some((of(&counted.ours)?, native))
     }
 
     /// The number of the papers that a figure is compared with.
@@ -210,9 +277,8 @@ impl Sources<'_> {
             figures.push(figure);
         }
         let mut lines = vec![Line { label: format!("Macadamia, {} spaces", sweep.suffix), points: ours }];
-        if let Some(large) = self.large {
-            let large = Self { counted: large, large: None, ..*self };
-            let point = |(x, row): (u32, Row)| Some((f64::from(x), large.values(&row, &sweep.count)?.0.median));
+        if let Some(large) = self.world.large {
+            let point = |(x, row): (u32, Row)| Some((f64::from(x), self.values_of(large, &row, &sweep.count)?.0.median));
             lines.push(Line { label: "Macadamia, large spaces".into(), points: sweep.rows().filter_map(point).collect() });
         }
         if !native.is_empty() {

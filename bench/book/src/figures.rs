@@ -2,7 +2,8 @@
 //! The book as data: what the writers of HTML, Markdown and JSON get.
 
 use crate::plan::Part;
-use model_core::{Cpu, Source};
+use crate::range::Range;
+use model_core::{Cpu, Doubt, Source};
 
 /// The whole book.
 #[derive(Clone, Debug)]
@@ -48,13 +49,19 @@ pub struct Model {
     pub clock_mhz: f64,
     /// What each kind of event takes in cycles, and how that is known.
     pub costs: Vec<(String, f64, String)>,
+    /// What sources leave open: what, how far, and why.
+    pub open: Vec<(String, String, String)>,
 }
 
 impl From<&Cpu> for Model {
     fn from(cpu: &Cpu) -> Self {
         let known = cpu.costs.named().into_iter().filter(|(_, cost)| cost.source != Source::NoCost);
         let costs = known.map(|(name, cost)| (name.replace('_', " "), cost.cycles, cost.source.to_string())).collect();
-        Self { name: cpu.name.clone(), clock_mhz: cpu.clock_mhz, costs }
+        let ends = |doubt: &Doubt| cpu.ends(doubt).iter().map(|end| cpu.difference(end)).collect::<Vec<_>>().join("; or ");
+        let doubts = cpu.doubts.iter().map(|doubt| (doubt.what.clone(), ends(doubt), doubt.source.clone()));
+        let variants = cpu.variants.iter().map(|variant| (variant.what.clone(), "a run of its own".into(), variant.source.clone()));
+        let open = doubts.chain(variants).collect();
+        Self { name: cpu.name.clone(), clock_mhz: cpu.clock_mhz, costs, open }
     }
 }
 
@@ -111,6 +118,9 @@ impl Section {
     }
 }
 
+/// What stands in place of the CPU model of figures that do not depend on any.
+pub(crate) const COUNT: &str = "count";
+
 /// One figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
@@ -122,6 +132,8 @@ pub struct Figure {
     pub what: String,
     /// Ours: a median.
     pub value: f64,
+    /// Of a ratio of cycles: how far sources allow it to go.
+    pub range: Option<Range>,
     /// The least and most over all repetitions. Of cycles: what the least and the most of each event amount to.
     pub spread: Option<(f64, f64)>,
     /// How many repetitions.
@@ -141,6 +153,12 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// Whether it depends on the CPU model.
+    #[must_use]
+    pub fn is_modelled(&self) -> bool {
+        self.model != COUNT
+    }
+
     /// Ours divided by the paper's.
     #[must_use]
     pub fn to_paper(&self) -> Option<f64> {

@@ -3,7 +3,7 @@
 
 use crate::figures::{Account, Book, Chapter, Chart, Figure, Model, Path, Provenance, Section};
 use crate::json::short;
-use crate::markdown::cells;
+use crate::markdown::{basis, cells};
 use crate::svg::plot;
 use anyhow::Result;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -66,6 +66,12 @@ fn costs(model: &Model) -> Markup {
                     }
                 }
             }
+            @if !model.open.is_empty() {
+                table {
+                    thead { tr { th { "what sources leave open" } th { "so that it may be" } th { "why" } } }
+                    tbody { @for (what, ends, source) in &model.open { tr { th scope="row" { (what) } td { (ends) } td { (source) } } } }
+                }
+            }
         }
     }
 }
@@ -98,7 +104,7 @@ fn goals(book: &Book) -> Markup {
                         @let reached = figure.reached() == Some(true);
                         tr class=(if reached { "reached" } else { "missed" }) {
                             td { code { (figure.name) } }
-                            td class="number" { (short(figure.value)) }
+                            td class="number" { (cells(figure)[0]) }
                             td class="number" { (figure.goal.map_or_else(String::new, |goal| short(goal.most))) }
                             td { (if reached { "reached" } else { "missed" }) }
                         }
@@ -144,7 +150,7 @@ fn table(section: &Section) -> Markup {
     html! {
         table {
             thead {
-                tr { th { "" } th { "ours" } th { "Linux alone" } th { "ours / alone" } th { "paper" } th { "ours / paper" } }
+                tr { th { "" } th { "ours" } th { "Linux alone" } th { "ours / alone" } th { "paper" } th { "ours / paper" } th { "of instructions" } th { "rests on" } }
             }
             tbody { @for figure in &section.figures { (line(figure)) } }
         }
@@ -153,6 +159,7 @@ fn table(section: &Section) -> Markup {
 
 fn line(figure: &Figure) -> Markup {
     let [ours, native, to_native, paper, to_paper, _] = cells(figure);
+    let [instructions, rests_on] = basis(figure);
     html! {
         tr {
             th scope="row" { (figure.label) ": " (figure.what) br; code { (figure.name) } }
@@ -164,6 +171,8 @@ fn line(figure: &Figure) -> Markup {
             td class="number" { (to_native) }
             td class="number" { (paper) @if let Some((_, at)) = &figure.paper { br; small { (at) } } }
             td class="number" { (to_paper) }
+            td class="number" { (instructions) }
+            td { (rests_on) }
         }
     }
 }

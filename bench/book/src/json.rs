@@ -13,6 +13,7 @@ struct Entry<'a> {
     paper: Option<f64>,
     native: Option<f64>,
     model: &'a str,
+    range: Option<[f64; 2]>,
 }
 
 /// All figures, by name, with a line end.
@@ -23,9 +24,10 @@ pub fn object(book: &Book) -> serde_json::Result<String> {
     let entries: BTreeMap<&str, Entry<'_>> = book
         .figures()
         .map(|figure| {
-            let Figure { name, value, unit, native, model, .. } = figure;
+            let Figure { name, value, unit, native, model, range, .. } = figure;
             let paper = figure.paper.as_ref().map(|(paper, _)| rounded(*paper));
-            (name.as_str(), Entry { value: rounded(*value), unit, paper, native: native.map(rounded), model })
+            let range = range.as_ref().map(|range| [rounded(range.low), rounded(range.high)]);
+            (name.as_str(), Entry { value: rounded(*value), unit, paper, native: native.map(rounded), model, range })
         })
         .collect();
     Ok(serde_json::to_string_pretty(&entries)? + "\n")

@@ -16,12 +16,14 @@ mod json;
 mod markdown;
 mod papers;
 pub mod plan;
+mod range;
 mod svg;
 
-pub use evaluate::{Counted, Cpus, Parts, Results, evaluate, instructions};
+pub use evaluate::{Counted, Cpus, Parts, Results, evaluate, instructions, of_variant};
 pub use figures::{Account, Book, Chapter, Chart, Figure, Goal, Line, Model, Path, Provenance, Section};
 pub use html::page;
 pub use json::object;
 pub use markdown::{goals, summary};
 pub use papers::{Number, Paper, Papers};
 pub use plan::Plan;
+pub use range::Range;

@@ -3,6 +3,7 @@
 
 use crate::figures::{Book, Figure, Section};
 use crate::json::short;
+use crate::range::Range;
 use std::fmt::Write as _;
 
 /// A table for each section; plots are left to the page.
@@ -33,10 +34,15 @@ pub fn goals(book: &Book) -> String {
 
 fn table(text: &mut String, section: &Section) {
     let _ = writeln!(text, "\n### {} (`{}`, model {})\n", section.title, section.name, section.model);
-    text.push_str("| figure | ours | Linux alone | ours/alone | paper | ours/paper | goal |\n|---|---|---|---|---|---|---|\n");
+    text.push_str("| figure | ours | Linux alone | ours/alone | paper | ours/paper | goal | of instructions | rests on |\n|---|---|---|---|---|---|---|---|---|\n");
     for figure in section.tabled() {
         let [ours, native, to_native, paper, to_paper, goal] = cells(figure);
-        let _ = writeln!(text, "| `{}` | {ours} | {native} | {to_native} | {paper} | {to_paper} | {goal} |", figure.name);
+        let [instructions, rests_on] = basis(figure);
+        let _ = writeln!(
+            text,
+            "| `{}` | {ours} | {native} | {to_native} | {paper} | {to_paper} | {goal} | {instructions} | {rests_on} |",
+            figure.name
+        );
     }
     if section.is_behind() {
         let _ = writeln!(text, "\nWhere ours is worse: {}", section.why);
@@ -46,7 +52,8 @@ fn table(text: &mut String, section: &Section) {
 /// What stands in a figure's line: ours, on Linux alone, ours to it, the paper's, ours to it, the goal.
 pub(crate) fn cells(figure: &Figure) -> [String; 6] {
     let optional = |value: Option<f64>| value.map_or_else(String::new, short);
-    let ours = format!("{} {}", short(figure.value), figure.unit);
+    let range = figure.range.as_ref().map(Range::text).filter(|text| !text.is_empty()).map_or_else(String::new, |text| format!("({text})"));
+    let ours = format!("{} {}{range}", short(figure.value), figure.unit);
     let goal = figure.goal.map_or_else(String::new, |goal| {
         let verdict = if figure.reached() == Some(true) { "reached" } else { "missed" };
         format!("{} {verdict}", short(goal.most))
@@ -59,4 +66,10 @@ pub(crate) fn cells(figure: &Figure) -> [String; 6] {
         optional(figure.to_paper()),
         goal,
     ]
+}
+
+/// What stands beside a ratio of cycles: that of instructions, and what it rests on.
+pub(crate) fn basis(figure: &Figure) -> [String; 2] {
+    let of = |text: fn(&Range) -> String| figure.range.as_ref().map_or_else(String::new, text);
+    [of(|range| range.instructions.map_or_else(String::new, short)), of(Range::reasons)]
 }

@@ -2,6 +2,7 @@
 //! What is measured and how it is called: `bench/sections/*.toml`, a file for each chapter, and
 //! `bench/runs.toml`. The one place where figures get their names.
 
+use crate::counts;
 use crate::papers::files;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
@@ -74,6 +75,29 @@ impl Run {
         let machine = |run: &Self| (run.board.clone(), run.emulated.clone(), run.network);
         let parts = |run: &Self| (run.program.clone(), run.small, run.command.clone(), files(run), run.echoes, run.frames);
         self.program.is_some() && machine(self) == machine(other) && parts(self) == parts(other)
+    }
+}
+
+/// Kinds of goals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Goals {
+    /// Of what is counted: instructions, entries, flushes. Where code lies does not change them.
+    Counts,
+    /// Of what depends on a CPU model: cycles and misses. They change when a function moves.
+    Cycles,
+    /// All.
+    All,
+}
+
+impl Goals {
+    /// Whether those of figures that depend on a CPU model, or of others, are among them.
+    #[must_use]
+    pub fn include(self, modelled: bool) -> bool {
+        match self {
+            Self::Counts => !modelled,
+            Self::Cycles => modelled,
+            Self::All => true,
+        }
     }
 }
 
@@ -265,7 +289,16 @@ impl Sweep {
     }
 }
 
+fn needed<'a>(sections: impl Iterator<Item = &'a SectionPlan>) -> BTreeSet<(String, String)> {
+    sections.flat_map(|section| section.runs().map(|run| (run.clone(), section.model.clone()))).collect()
+}
+
 impl SectionPlan {
+    /// Whether a figure is a ratio of cycles.
+    fn has_ratio(&self) -> bool {
+        self.row.iter().flat_map(|row| &row.figure).any(|figure| counts::kind(&figure.count).is_some_and(|kind| kind.is_ratio()))
+    }
+
     /// What it needs, of the plan's runs.
     fn runs(&self) -> impl Iterator<Item = &String> {
         std::iter::once(&self.run).chain(&self.large).chain(self.row.iter().filter_map(|row| row.run.as_ref()))
@@ -277,10 +310,11 @@ impl SectionPlan {
         rows.flat_map(|row| row.figure.into_iter().map(move |figure| format!("{}.{}", row.name, figure.count))).collect()
     }
 
-    /// Whether a test holds on to one of its goals.
+    /// Whether a test holds on to one of its goals of this kind.
     #[must_use]
-    pub fn is_held(&self) -> bool {
-        self.row.iter().flat_map(|row| &row.figure).any(|figure| figure.held)
+    pub fn is_held(&self, goals: Goals) -> bool {
+        let figures = self.row.iter().flat_map(|row| &row.figure);
+        figures.filter(|figure| figure.held).any(|figure| counts::kind(&figure.count).is_some_and(|kind| goals.include(kind.modelled)))
     }
 
     /// Whether the first word of a figure's name is `group`.
@@ -367,13 +401,20 @@ impl Plan {
     /// What has to be run for its sections: runs, each with a CPU model.
     #[must_use]
     pub fn needed(&self) -> BTreeSet<(String, String)> {
-        self.sections().flat_map(|section| section.runs().map(|run| (run.clone(), section.model.clone()))).collect()
+        needed(self.sections())
+    }
+
+    /// What has to be run by variants of CPU models, too, to know how far ratios of cycles go: runs, each with a CPU model.
+    #[must_use]
+    pub fn ranged(&self) -> BTreeSet<(String, String)> {
+        needed(self.sections().filter(|section| section.has_ratio()))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::runs;
+    use super::{Goals, Plan, runs};
+    use std::path::Path;
 
     const RUNS: &str =
         "[a]\nprogram = \"a\"\nbudget = 1.0\ntimeout = 1\n[b]\nlike = \"a\"\nboard = \"b\"\n[c]\nlike = \"b\"\ntimeout = 3\n";
@@ -384,6 +425,21 @@ mod tests {
         let c = &runs["c"];
         assert_eq!((c.program.as_deref(), c.board.as_deref(), c.timeout), (Some("a"), Some("b"), 3));
         assert_eq!((runs["b"].timeout, &runs["a"].board), (1, &None));
+    }
+
+    #[test]
+    fn goals_on_cycles_are_told_from_those_on_counts() {
+        let plan = Plan::read(Path::new("..")).expect("the plan is good");
+        let held = |name: &str| {
+            let section = plan.sections().find(|section| section.name == name).expect("there is such a section");
+            [Goals::Counts, Goals::Cycles, Goals::All].map(|goals| section.is_held(goals))
+        };
+        // Small spaces of one home are compared by cycles, groups by writes of CR3, Linux at ring 1 by both.
+        assert_eq!(held("pingpong-small"), [false, true, true]);
+        assert_eq!(held("ring"), [true, false, true]);
+        assert_eq!(held("linux-small"), [true, true, true]);
+        assert_eq!(held("linux-all-small"), [true, false, true]);
+        assert_eq!(held("pingpong"), [false, false, false]);
     }
 
     #[test]

@@ -2,7 +2,9 @@
 //! CPU models: geometry of TLBs and caches, and what events cost (`model/cpus/*.toml`).
 
 use crate::cache::CacheGeometry;
+use crate::doubt::{Doubt, Variant};
 use crate::events::Events;
+use crate::instruction::PerLine;
 use crate::tlb::TlbGeometry;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -21,6 +23,10 @@ pub struct Cpu {
     pub costs: Events<Constant>,
     /// Figures that were published for this processor, to calibrate on and to check against.
     pub published: Vec<Published>,
+    /// What sources leave open of the costs.
+    pub doubts: Vec<Doubt>,
+    /// What sources leave open of the geometry.
+    pub variants: Vec<Variant>,
 }
 
 /// What decides about hits and misses: models with equal geometries count alike.
@@ -69,7 +75,31 @@ pub struct TraceGeometry {
     /// Lines of a set.
     pub ways: u32,
     /// Instructions of a line: they follow each other in memory.
-    pub instructions: u32,
+    pub instructions: Option<u32>,
+    /// Or the bytes of code of a line: of its instructions together at most so many, if it has more than one.
+    pub bytes: Option<u32>,
+}
+
+impl TraceGeometry {
+    /// How much of the code is in a line.
+    #[must_use]
+    pub fn per_line(&self) -> PerLine {
+        match (self.instructions, self.bytes) {
+            (Some(instructions), _) => PerLine::Instructions(instructions as usize),
+            (None, bytes) => PerLine::Bytes(bytes.unwrap_or(0) as usize),
+        }
+    }
+
+    /// Why these numbers are impossible, if they are.
+    fn check(&self) -> Result<(), String> {
+        if self.instructions.xor(self.bytes).is_none_or(|most| most == 0) {
+            return Err("a line has either `instructions` or `bytes`".into());
+        }
+        if !self.lines.checked_div(self.ways).is_some_and(u32::is_power_of_two) {
+            return Err("the number of sets must be a power of two".into());
+        }
+        Ok(())
+    }
 }
 
 /// A cost, and how it is known.
@@ -136,6 +166,10 @@ struct File {
     cycles: BTreeMap<String, Entry>,
     #[serde(default)]
     published: Vec<Published>,
+    #[serde(default)]
+    doubt: Vec<Doubt>,
+    #[serde(default)]
+    variant: Vec<Variant>,
 }
 
 #[derive(Deserialize)]
@@ -158,6 +192,8 @@ pub enum CpuError {
     Source(&'static str),
     /// The TLB's or cache's numbers do not fit each other.
     Geometry(&'static str, String),
+    /// The doubt's ends make no sense.
+    Doubt(String, String),
 }
 
 impl fmt::Display for CpuError {
@@ -167,6 +203,7 @@ impl fmt::Display for CpuError {
             Self::UnknownEvent(name) => write!(f, "no event is called `{name}`"),
             Self::Source(name) => write!(f, "the cost of `{name}` needs one of published, calibrated, assumed"),
             Self::Geometry(what, why) => write!(f, "{what}: {why}"),
+            Self::Doubt(what, why) => write!(f, "the doubt `{what}`: {why}"),
         }
     }
 }
@@ -213,19 +250,19 @@ impl Cpu {
                 cache.check().map_err(|why| CpuError::Geometry(what, why))?;
             }
         }
-        if let Some(trace) = &geometry.trace
-            && (trace.instructions == 0 || trace.ways == 0 || !(trace.lines / trace.ways).is_power_of_two())
-        {
-            return Err(CpuError::Geometry("trace", "the number of sets must be a power of two".into()));
+        for trace in geometry.trace.iter().chain(file.variant.iter().map(|variant| &variant.trace)) {
+            trace.check().map_err(|why| CpuError::Geometry("trace", why))?;
         }
-        Ok(Self { name: file.name, clock_mhz: file.clock_mhz, geometry: file.geometry, costs, published: file.published })
+        let File { name, clock_mhz, geometry, published, doubt: doubts, variant: variants, .. } = file;
+        let cpu = Self { name, clock_mhz, geometry, costs, published, doubts, variants };
+        cpu.check_doubts()?;
+        Ok(cpu)
     }
 
     /// Cycles that these events take: the sum of each count times its cost.
     #[must_use]
     pub fn cycles(&self, events: &Events) -> f64 {
-        let counts = events.named().into_iter();
-        counts.zip(self.costs.named()).map(|((_, &count), (_, cost))| count as f64 * cost.cycles).sum()
+        events.product(&self.costs, |&count, cost| count as f64 * cost.cycles)
     }
 
     /// As [`cycles`](Self::cycles), of the counts that a paper gives.

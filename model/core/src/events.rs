@@ -95,9 +95,21 @@ macro_rules! events {
                 $(combine(&mut self.$name, &other.$name);)*
             }
 
+            /// The sum of what `product` makes of each value and `other`'s.
+            pub fn product<U>(&self, other: &Events<U>, mut product: impl FnMut(&T, &U) -> f64) -> f64 {
+                let mut sum = 0.0;
+                $(sum += product(&self.$name, &other.$name);)*
+                sum
+            }
+
             /// The values with their names.
             pub fn named(&self) -> Vec<(&'static str, &T)> {
                 vec![$((stringify!($name), &self.$name),)*]
+            }
+
+            /// Changes each value, by its name.
+            pub fn each(&mut self, mut change: impl FnMut(&'static str, &mut T)) {
+                $(change(stringify!($name), &mut self.$name);)*
             }
 
             /// As [`map`](Self::map); whatever a name lacks is an error that names it.

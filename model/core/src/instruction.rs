@@ -196,15 +196,36 @@ pub struct Chunk {
     pub heads: Vec<u16>,
 }
 
+/// How much of the code is in a line of decoded instructions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PerLine {
+    /// So many instructions.
+    Instructions(usize),
+    /// So many bytes of code, or one instruction if that is longer.
+    Bytes(usize),
+}
+
+impl Default for PerLine {
+    /// There are no such lines: all is one.
+    fn default() -> Self {
+        Self::Instructions(usize::MAX)
+    }
+}
+
 impl Chunk {
-    /// Of instructions with these lengths, so many in each line of decoded ones, in a code segment that begins at 0.
+    /// Of instructions with these lengths, so much in each line of decoded ones, in a code segment that begins at 0.
     #[must_use]
-    pub fn new(privilege: Privilege, lengths: &[u8], per_line: usize) -> Self {
+    pub fn new(privilege: Privilege, lengths: &[u8], per_line: PerLine) -> Self {
         let mut heads = Vec::new();
-        let mut bytes = 0;
+        let (mut bytes, mut head) = (0, 0);
         for (index, &length) in lengths.iter().enumerate() {
-            if index.is_multiple_of(per_line.max(1)) {
+            let full = match per_line {
+                PerLine::Instructions(most) => index.is_multiple_of(most.max(1)),
+                PerLine::Bytes(most) => usize::from(bytes - head) + usize::from(length) > most,
+            };
+            if index == 0 || full {
                 heads.push(bytes);
+                head = bytes;
             }
             bytes += u16::from(length);
         }
@@ -314,7 +335,13 @@ mod tests {
 
     #[test]
     fn a_chunk_knows_its_lines_of_decoded_instructions() {
-        let chunk = Chunk::new(Privilege::User, &[1, 2, 3, 4, 5, 6, 7, 8, 9], 4);
-        assert_eq!((chunk.bytes, &chunk.heads[..]), (45, &[0, 10, 36][..]));
+        let heads = |per_line| {
+            let chunk = Chunk::new(Privilege::User, &[1, 2, 3, 4, 5, 6, 7, 8, 9], per_line);
+            assert_eq!(chunk.bytes, 45);
+            chunk.heads
+        };
+        assert_eq!(heads(PerLine::Instructions(4)), [0, 10, 36]);
+        assert_eq!(heads(PerLine::Bytes(6)), [0, 6, 10, 15, 21, 28, 36]);
+        assert_eq!(heads(PerLine::default()), [0]);
     }
 }

@@ -3,7 +3,7 @@
 
 use abi::arch::armv5::layout::AREA_START;
 use model_core::arm::{Class, Controls, Counter, Operation, Setup, Which, World};
-use model_core::{Chunk, Cpu, Events, IntervalReport, Marker, Physical, Privilege, Report};
+use model_core::{Chunk, Cpu, Events, IntervalReport, Marker, PerLine, Physical, Privilege, Report};
 use std::collections::BTreeMap;
 
 /// Where physical memory appears to the kernel.
@@ -94,7 +94,7 @@ impl Machine {
 
     /// An instruction of who has this privilege.
     fn step(&mut self, privilege: Privilege, address: u32) {
-        self.counter.chunk(&Chunk::new(privilege, &[4], usize::MAX), address, self.executed, &mut self.guest);
+        self.counter.chunk(&Chunk::new(privilege, &[4], PerLine::default()), address, self.executed, &mut self.guest);
         self.executed += 1;
     }
 

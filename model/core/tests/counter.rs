@@ -2,7 +2,8 @@
 //! The counter against streams of events whose counts are known.
 
 use model_core::{
-    ByOwner, Chunk, Class, Counter, Events, IntervalReport, Marker, Physical, Privilege, SegmentRegister, Setup, Spread, VisitReport, World,
+    ByOwner, Chunk, Class, Counter, Events, IntervalReport, Marker, PerLine, Physical, Privilege, SegmentRegister, Setup, Spread,
+    VisitReport, World,
 };
 
 const IRET_TO_USER: [u32; 5] = [0x40_0000, 0x1b, 0x202, 0x80_0000, 0x23];
@@ -74,7 +75,7 @@ impl Stream {
     }
 
     fn step(&mut self, privilege: Privilege, class: Class, address: u32) {
-        self.counter.chunk(&Chunk::new(privilege, &[4], 4), address, self.executed, &mut self.guest);
+        self.counter.chunk(&Chunk::new(privilege, &[4], PerLine::Instructions(4)), address, self.executed, &mut self.guest);
         if class != Class::Plain {
             self.counter.special(class, 0, 0);
         }

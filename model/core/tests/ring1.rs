@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A server at ring 1 in the spaces of its processes: whose its code is, and what it may use.
 
-use model_core::{Checker, Chunk, Class, Counter, Marker, Physical, Privilege, Report, SegmentRegister, Setup, World};
+use model_core::{Checker, Chunk, Class, Counter, Marker, PerLine, Physical, Privilege, Report, SegmentRegister, Setup, World};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -101,7 +101,7 @@ impl Stream {
     }
 
     fn step(&mut self, privilege: Privilege, class: Class, address: u32) {
-        self.counter.chunk(&Chunk::new(privilege, &[4], 4), address, self.executed, &mut self.guest);
+        self.counter.chunk(&Chunk::new(privilege, &[4], PerLine::Instructions(4)), address, self.executed, &mut self.guest);
         if class != Class::Plain {
             self.counter.special(class, 0, 0);
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small spaces side by side below one directory: whose code is where, and what it may use.
 
-use model_core::{Checker, Chunk, Class, Counter, Marker, Physical, Privilege, SegmentRegister, Setup, World};
+use model_core::{Checker, Chunk, Class, Counter, Marker, PerLine, Physical, Privilege, SegmentRegister, Setup, World};
 
 const KERNEL: u32 = 0xe000_0000;
 /// Linear address of the global descriptor table.
@@ -125,7 +125,7 @@ impl Stream {
     }
 
     fn step(&mut self, privilege: Privilege, class: Class, segment: u32, address: u32) {
-        let chunk = Chunk { segment, ..Chunk::new(privilege, &[4], 4) };
+        let chunk = Chunk { segment, ..Chunk::new(privilege, &[4], PerLine::Instructions(4)) };
         self.counter.chunk(&chunk, address, self.executed, &mut self.guest);
         if class != Class::Plain {
             self.counter.special(class, 0, 0);

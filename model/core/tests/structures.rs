@@ -331,7 +331,7 @@ fn other_policies_displace_others() {
 
 #[test]
 fn a_trace_cache_holds_as_much_as_it_has_lines() {
-    let geometry = TraceGeometry { lines: 2048, ways: 8, instructions: 4 };
+    let geometry = TraceGeometry { lines: 2048, ways: 8, instructions: Some(4), bytes: None };
     let pass = |trace: &mut Trace, nops: u32| (0..nops).step_by(4).filter(|at| !trace.fetch(0x40_0000 + at)).count();
     let mut trace = Trace::new(&geometry);
     assert_eq!(pass(&mut trace, 8192), 2048);

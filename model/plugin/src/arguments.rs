@@ -2,7 +2,7 @@
 //! What the plugin is told when it is loaded.
 
 use crate::sampler::Sampling;
-use model_core::{Checker, Cpu, Latency, Machine, Setup, Symbols, arm};
+use model_core::{Checker, Cpu, Latency, Machine, PerLine, Setup, Symbols, TraceGeometry, arm};
 use std::ops::Range;
 
 /// The arguments.
@@ -12,7 +12,7 @@ pub struct Arguments {
     pub out: String,
     /// `server=FROM-TO`: where the code of the Linux server is.
     server: Range<u32>,
-    /// `cpu=FILE`: the CPU model whose TLBs and caches are modelled.
+    /// `cpu=FILE` and, after it, `variant=NAME`: the CPU model whose TLBs and caches are modelled.
     cpu: Option<Cpu>,
     /// `check=on`: look for missing flushes, from the start.
     pub check: bool,
@@ -29,14 +29,14 @@ pub struct Arguments {
     /// `sample=N` and, with it, `interval=N`, `bounds=FROM-TO`, and any number of `code=FROM-TO`: sample every
     /// N-th instruction, and count nothing.
     pub sampling: Sampling,
-    /// Instructions in a line of the CPU model's trace cache.
-    pub per_line: usize,
+    /// What is in a line of the CPU model's trace cache.
+    pub per_line: PerLine,
 }
 
 impl Arguments {
     /// From `NAME=VALUE` each; numbers are hexadecimal.
     pub fn parse(given: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut arguments = Self { per_line: usize::MAX, ..Self::default() };
+        let mut arguments = Self::default();
         for argument in given {
             arguments.take(&argument).map_err(|why| format!("`{argument}`: {why}"))?;
         }
@@ -60,11 +60,11 @@ impl Arguments {
             Some(("latency", "on")) => self.latency = true,
             Some(("look", address)) => self.look = Some(number(address)?),
             Some(("cpu", file)) => {
-                let cpu = Cpu::parse(&read(file)?).map_err(|error| error.to_string())?;
-                if let Some(trace) = &cpu.geometry.trace {
-                    self.per_line = trace.instructions as usize;
-                }
-                self.cpu = Some(cpu);
+                self.model(Cpu::parse(&read(file)?).map_err(|error| error.to_string())?);
+            }
+            Some(("variant", name)) => {
+                let variant = self.cpu.as_ref().and_then(|cpu| cpu.variant(name));
+                self.model(variant.ok_or("the CPU model, which comes first, has no such variant")?);
             }
             Some(("symbols", file)) => self.symbols.add(&read(file)?),
             Some(("sample", every)) => self.sampling.every = u64::from(number(every)?),
@@ -72,12 +72,16 @@ impl Arguments {
             Some(("bounds", range)) => self.sampling.bounds = Some(from_to(range)?),
             Some(("code", range)) => self.sampling.code.push(from_to(range)?),
             _ => {
-                let known =
-                    "out=, server=, user=, window=, check=on, latency=on, look=, cpu=, symbols=, sample=, interval=, bounds=, code=";
+                let known = "out=, server=, user=, window=, check=on, latency=on, look=, cpu=, variant=, symbols=, sample=, interval=, bounds=, code=";
                 return Err(format!("is none of {known}"));
             }
         }
         Ok(())
+    }
+
+    fn model(&mut self, cpu: Cpu) {
+        self.per_line = cpu.geometry.trace.as_ref().map_or_else(PerLine::default, TraceGeometry::per_line);
+        self.cpu = Some(cpu);
     }
 
     /// Writes what there is to report to its file.

@@ -48,7 +48,7 @@ pub fn run(filter: &str, json: Option<&Path>, table: bool) -> Result<()> {
         _ => section.is_asked_for(filter),
     });
     ensure!(!plan.chapters.is_empty(), "no section's and no figure's name contains `{filter}`");
-    let book = measure(&plan)?;
+    let book = measure(&plan, Ranges::OfVariants)?;
     let folder = if whole { Path::new(REPORT).to_path_buf() } else { Path::new(REPORT).join(filter) };
     write(&book, &folder)?;
     if table {
@@ -70,12 +70,28 @@ pub fn run(filter: &str, json: Option<&Path>, table: bool) -> Result<()> {
     Ok(())
 }
 
+/// How far a ratio of cycles goes over what sources allow.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Ranges {
+    /// By the costs of events alone, which needs no further run.
+    OfCosts,
+    /// By variants of the CPU models, too: each is another run.
+    OfVariants,
+}
+
 /// Runs everything that the plan needs, with a line for each, and makes the book of it.
-pub fn measure(plan: &Plan) -> Result<Book> {
+pub fn measure(plan: &Plan, ranges: Ranges) -> Result<Book> {
     let papers = Papers::read(&Path::new(FOLDER).join("papers"))?;
     let model = build::model()?;
-    let needed = plan.needed();
+    let mut needed = plan.needed();
     let cpus = needed.iter().map(|(_, cpu)| Ok((cpu.clone(), calibration::read(cpu)?))).collect::<Result<Cpus>>()?;
+    if ranges == Ranges::OfVariants {
+        let variants = |(run, cpu): (String, String)| {
+            let of = cpus[&cpu].variants.iter().map(|variant| (run.clone(), book::of_variant(&cpu, variant)));
+            of.collect::<Vec<_>>()
+        };
+        needed.extend(plan.ranged().into_iter().flat_map(variants));
+    }
     let provenance = provenance(&cpus)?;
     let (mut results, start) = (Results::new(), Instant::now());
     for (i, (name, cpu)) in needed.iter().enumerate() {

@@ -6,21 +6,27 @@ use super::tally::Test;
 use crate::{bench, build};
 use anyhow::{Context, Result, ensure};
 use book::Plan;
+use book::plan::Goals;
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// All of them.
-pub const ALL: &[Test] = &[("bench.goals", || goals(false)), ("bench.goals.elsewhere", || goals(true)), ("bench.checker", checked)];
+pub const ALL: &[Test] = &[
+    ("bench.goals", || goals(Goals::Counts, false)),
+    ("bench.goals.cycles", || goals(Goals::Cycles, false)),
+    ("bench.goals.elsewhere", || goals(Goals::All, true)),
+    ("bench.checker", checked),
+];
 
-/// The goals that are reached stay reached: those for which Linux alone of another board has to be built, or the others.
-fn goals(elsewhere: bool) -> Result<()> {
+/// The goals of this kind that are reached stay reached: those for which Linux alone of another board has to be built, or the others.
+fn goals(kind: Goals, elsewhere: bool) -> Result<()> {
     let plan = Plan::read(Path::new(bench::FOLDER))?;
     let is_elsewhere = |run: &book::plan::Run| run.board.is_some() && run.program.is_some();
     let runs: BTreeSet<String> = plan.runs.iter().filter(|(_, run)| is_elsewhere(run) == elsewhere).map(|(name, _)| name.clone()).collect();
-    let book = bench::measure(&plan.only(|section| section.is_held() && runs.contains(&section.run)))?;
+    let book = bench::measure(&plan.only(|section| section.is_held(kind) && runs.contains(&section.run)), bench::Ranges::OfCosts)?;
     let mut missed = Vec::new();
     for figure in book.figures() {
-        let Some(goal) = figure.goal.filter(|goal| goal.held) else { continue };
+        let Some(goal) = figure.goal.filter(|goal| goal.held && kind.include(figure.is_modelled())) else { continue };
         println!("# {}: {} {} (at most {})", figure.name, figure.value, figure.unit, goal.most);
         if figure.reached() != Some(true) {
             missed.push(figure.name.as_str());

@@ -85,6 +85,7 @@ const SLOW: &[&str] = &[
     "linux.faults.forced",
     "linux.disk.forced",
     "bench.checker",
+    "bench.goals.cycles",
     "bench.goals.elsewhere",
     "versatilepb.linux.batch",
     "versatilepb.linux.attack",

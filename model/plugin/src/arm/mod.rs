@@ -13,7 +13,7 @@ use crate::scoreboard::{Scoreboard, Single, Words};
 use crate::translation::{Block, Instruction, Told, accesses, always, block_always, block_if, conditional, counts, instructions, register};
 use guest::Guest;
 use model_core::arm::{Class, Counter, Operation, condition, marker};
-use model_core::{Chunk, Marker, Privilege};
+use model_core::{Chunk, Marker, PerLine, Privilege};
 use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::{qemu_plugin_cb_flags as flags, qemu_plugin_cond as cond};
 use std::collections::HashMap;
@@ -123,7 +123,7 @@ fn instrument(plugin: &mut Plugin, tb: Block, privilege: Privilege, thumb: bool)
         if at_start {
             let rest = instructions[index..].iter().take_while(|rest| decode(&rest.bytes, thumb).1.is_none());
             let lengths: Vec<u8> = rest.map(|rest| rest.bytes.len() as u8).collect();
-            let chunk = plugin.intern(Chunk::new(privilege, &lengths, usize::MAX), offset);
+            let chunk = plugin.intern(Chunk::new(privilege, &lengths, PerLine::default()), offset);
             begin(plugin, tb, instruction, has_markers, chunk);
             (start, at_start) = (offset, false);
         }
