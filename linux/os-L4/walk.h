@@ -3,7 +3,7 @@
 #ifndef __OS_L4_WALK_H
 #define __OS_L4_WALK_H
 
-#include <linux/mm_types.h>
+#include <linux/mm.h>
 #include <linux/pgtable.h>
 #include <asm/sections.h>
 

@@ -24,6 +24,10 @@ pub fn put(path: &Path, contents: &[u8]) -> Result<()> {
     let mut making = path.as_os_str().to_os_string();
     making.push(".making");
     fs::write(&making, contents).with_context(|| format!("cannot write {}", path.display()))?;
+    // A script stays one.
+    if let Ok(old) = fs::metadata(path) {
+        fs::set_permissions(&making, old.permissions())?;
+    }
     fs::rename(&making, path).with_context(|| format!("cannot write {}", path.display()))
 }
 
@@ -130,6 +134,7 @@ fn stage(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
     use std::time::SystemTime;
 
     const CHANGES: &str = "--- a/one\n+++ b/one\n@@ -1 +1 @@\n-1\n+I\n";
@@ -203,6 +208,17 @@ mod tests {
         let before = place.written("one");
         place.unpack(&[CHANGES, CHANGES_TWO]).expect("the patches fit");
         assert_eq!(place.written("one"), before);
+    }
+
+    #[test]
+    fn a_script_stays_one() {
+        let place = Place::new("script");
+        let one = place.0.join("in/one");
+        fs::set_permissions(&one, fs::Permissions::from_mode(0o755)).expect("a file");
+        run(Command::new("tar").arg("-C").arg(&place.0).arg("-cf").arg(place.0.join("archive")).arg("in")).expect("an archive");
+        place.unpack(&[CHANGES]).expect("the patch fits");
+        let mode = fs::metadata(place.tree().join("one")).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o755);
     }
 
     #[test]

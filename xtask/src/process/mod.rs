@@ -10,6 +10,7 @@ pub mod tether;
 
 use anyhow::{Context, Result, ensure};
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Runs a command; an error names it.
@@ -28,6 +29,12 @@ pub fn complete(name: &OsStr, command: &mut Command) -> Result<()> {
 /// Why a program may not be started.
 fn tool_failed(name: &OsStr) -> String {
     format!("cannot run {}: `./macadamia doctor` says what is missing", name.display())
+}
+
+/// This tool, to be started again by this process or by what it starts: also when the file has been replaced meanwhile, as by
+/// a build.
+pub fn this_tool() -> PathBuf {
+    format!("/proc/{}/exe", std::process::id()).into()
 }
 
 /// The build tool of Rust that runs this one.

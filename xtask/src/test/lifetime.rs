@@ -6,6 +6,7 @@ use crate::machine::board;
 use crate::process::lock::Lock;
 use crate::process::patience::stretched;
 use crate::process::session::Session;
+use crate::process::this_tool;
 use anyhow::{Context, Result, anyhow, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -27,10 +28,10 @@ const READY: &str = "[first] > ";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// This tool, with signals as a terminal gives them: who starts tests in the background lets them ignore interrupts.
-fn tool(arguments: &[&str]) -> Result<Command> {
+fn tool(arguments: &[&str]) -> Command {
     let mut command = Command::new("/usr/bin/env");
-    command.arg("--default-signal=HUP,INT,TERM").arg(std::env::current_exe()?).args(arguments);
-    Ok(command)
+    command.arg("--default-signal=HUP,INT,TERM").arg(this_tool()).args(arguments);
+    command
 }
 
 /// The description, and the image of its disk.
@@ -77,7 +78,7 @@ fn child(parent: u32) -> Result<Pid> {
 fn machine() -> Result<()> {
     let (system, image) = system("signals")?;
     for signal in [Signal::TERM, Signal::HUP, Signal::INT, Signal::KILL] {
-        let mut session = Session::start(tool(&["run", &system])?)?;
+        let mut session = Session::start(tool(&["run", &system]))?;
         session.expect(READY)?;
         let emulator = child(session.process())?;
         if signal == Signal::TERM {
@@ -92,7 +93,7 @@ fn machine() -> Result<()> {
 }
 
 fn is_refused(system: &str, image: &Path, emulator: Pid) -> Result<()> {
-    let output = tool(&["run", system])?.stdin(Stdio::null()).output()?;
+    let output = tool(&["run", system]).stdin(Stdio::null()).output()?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let sentence = format!("{} is in use by process {emulator} (`run ", image.display());
     ensure!(output.status.code() == Some(1) && said.contains(&sentence), "{}: {said}", output.status);
@@ -107,7 +108,7 @@ fn build() -> Result<()> {
     fs::write(&cargo, "#!/bin/sh\nsleep 1000 &\necho compiler $!.\nwait\n")?;
     fs::set_permissions(&cargo, PermissionsExt::from_mode(0o755))?;
     for signal in [Signal::TERM, Signal::KILL] {
-        let mut command = tool(&["run", &system])?;
+        let mut command = tool(&["run", &system]);
         command.env("CARGO", &cargo);
         let mut session = Session::start(command)?;
         session.expect("compiler ")?;

@@ -4,6 +4,7 @@
 use super::tally::Test;
 use crate::build;
 use crate::process::session::{PROMPT, Session};
+use crate::process::this_tool;
 use anyhow::{Context, Result, ensure};
 use std::io::Write;
 use std::path::Path;
@@ -15,7 +16,7 @@ pub const ALL: &[Test] = &[("dialogue.pipe", pipe), ("linux.terminal", terminal)
 /// What a script pipes into a system is typed, and the end of it said; so is the end of an input that is none.
 fn pipe() -> Result<()> {
     for (system, input, expected) in [("echo", &b"piped\r\r\x143\r"[..], "[first] piped\r\n"), ("hello", b"", "[hello] Hello from hello")] {
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(this_tool());
         command.args(["run", system]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         child.stdin.take().context("no input")?.write_all(input)?;
@@ -29,7 +30,7 @@ fn pipe() -> Result<()> {
 
 /// Linux learns how large the terminal is, from the beginning on, and its programs when that changes.
 fn terminal() -> Result<()> {
-    let tool = std::env::current_exe()?;
+    let tool = this_tool();
     // What builds says nothing for long.
     build::system(Path::new("systems/linux.toml"))?;
     // Another program's terminal has a size that can be given to it.

@@ -6,8 +6,8 @@ use super::tree::{make, sources};
 use crate::linux::folder;
 use crate::linux::packages::Apt;
 use crate::machine::board;
-use crate::process::run;
 use crate::process::tether::tethered;
+use crate::process::{run, this_tool};
 use anyhow::{Context, Result};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -43,8 +43,7 @@ fn install(installed: &Path) -> Result<()> {
         std::fs::remove_file(&disk)?;
     }
     eprintln!("installing Debian in Linux on the board (some ten minutes, once)");
-    let tool = std::env::current_exe().context("no path of this tool")?;
-    let mut system = Command::new(tool);
+    let mut system = Command::new(this_tool());
     system.args(["--board", &board.name(), "run", SYSTEM, "--batch", COMMAND]);
     // What it says belongs to what this one says.
     run(tethered(&system, &[]).stdout(std::io::stderr()))?;
