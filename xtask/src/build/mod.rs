@@ -384,11 +384,6 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         let medium = board.device.get(device).and_then(|device| device.medium.as_ref()).context("no disk of the board")?;
         let interface = options.interface.unwrap_or(disk.interface);
         let bytes = description.disk_bytes(disk)?;
-        ensure!(
-            interface != Interface::Ata || bytes <= MOST_OF_ATA,
-            "`{device}` has {}, and an ATA disk has 128G at most: use virtio, or write less",
-            disk.size.get_ref()
-        );
         let drive = match interface {
             Interface::Virtio => Some(&medium.virtio),
             Interface::Ata => medium.ata.as_ref(),
@@ -460,9 +455,6 @@ impl Plan {
         Ok(built)
     }
 }
-
-/// The largest ATA disk that the disk server drives, in bytes: sector numbers have 28 bits.
-const MOST_OF_ATA: u64 = 512 << 28;
 
 /// Makes the image of a disk, unless it is there.
 fn make_disk(path: &Path, bytes: u64, holds: Contents) -> Result<()> {

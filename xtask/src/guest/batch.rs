@@ -23,6 +23,9 @@ pub const FAILED: u8 = 125;
 /// Frames that wait here for who reads the output: then Linux waits, too.
 const AHEAD: usize = 64;
 
+/// The largest file that is brought out, in MiB: until it has ended it is in memory here. A device of Linux may have no end.
+const MOST_FETCHED: usize = if cfg!(test) { 1 } else { 1024 };
+
 /// A file to bring out.
 #[derive(Clone, Debug)]
 pub struct Fetch {
@@ -127,7 +130,7 @@ impl Batch {
     /// What frames say: output goes to `out` and `err`, files where they are to go. Returns the exit status.
     ///
     /// # Errors
-    /// If there is no frame where one must come, the command was not started, or something cannot be written.
+    /// If there is no frame where one must come, the command was not started, a file is too large, or something cannot be written.
     pub(crate) fn results(&self, next: &mut dyn FnMut() -> Result<Frame>, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8> {
         // What the command left running may write while files are brought out.
         let mut end = |err: &mut dyn Write, contents: &mut Vec<u8>| -> Result<i32> {
@@ -137,7 +140,13 @@ impl Batch {
                         out.write_all(&bytes)?;
                         out.flush()?;
                     }
-                    Frame::Get(bytes) => contents.extend(bytes),
+                    Frame::Get(bytes) => {
+                        ensure!(
+                            contents.len() + bytes.len() <= MOST_FETCHED << 20,
+                            "--get brings out files of up to {MOST_FETCHED} MiB, and this one has more: take a part of it (`head -c`, `split`)"
+                        );
+                        contents.extend(bytes);
+                    }
                     Frame::Err(bytes) => err.write_all(&bytes)?,
                     Frame::End(status) => return Ok(status),
                 }
@@ -148,7 +157,7 @@ impl Batch {
         let mut fetched = true;
         for get in &self.gets {
             let mut contents = Vec::new();
-            let error = end(err, &mut contents)?;
+            let error = end(err, &mut contents).with_context(|| format!("cannot read {}", get.guest))?;
             if error != 0 {
                 writeln!(err, "macadamia: cannot read {}: {}", get.guest, std::io::Error::from_raw_os_error(error.saturating_neg()))?;
                 fetched = false;
@@ -238,5 +247,21 @@ mod tests {
         let (status, said) = say(&[0, i32::MIN]);
         assert_eq!(status.ok(), Some(FAILED));
         assert!(said.starts_with("macadamia: cannot read /a"), "{said}");
+    }
+    #[test]
+    fn a_file_without_an_end_is_refused() {
+        let get = Fetch { guest: "/dev/zero".into(), host: "/dev/null".into() };
+        let batch = Batch { command: String::new(), gets: vec![get], timeout: None };
+        let mut frames = std::iter::once(Frame::End(0)).chain(std::iter::repeat_with(|| Frame::Get(vec![0; 1 << 15])));
+        let mut taken = 0;
+        let mut next = || {
+            taken += 1;
+            frames.next().context("the end")
+        };
+        let error = batch.results(&mut next, &mut Vec::new(), &mut Vec::new()).expect_err("a file without an end");
+        let said = format!("{error:#}");
+        assert!(said.starts_with("cannot read /dev/zero: --get brings out files of up to 1 MiB"), "{said}");
+        // The end of the command, all that is kept, and one too many.
+        assert_eq!(taken, 1 + (MOST_FETCHED << 20 >> 15) + 1);
     }
 }

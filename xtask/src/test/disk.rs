@@ -14,6 +14,7 @@ use gpt::mbr::ProtectiveMBR;
 use gpt::{GptConfig, partition_types};
 use std::fs::File;
 use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -191,19 +192,35 @@ fn flushes(session: &mut Session) -> Result<u64> {
     line.split(' ').next().and_then(|count| count.parse().ok()).with_context(|| format!("no count: {line}"))
 }
 
-/// A disk server that ends is started again, and nobody loses anything.
+/// Bytes of the disk of that test: sectors are numbered by all that 32 bits can.
+const FAR: u64 = 2 << 40;
+/// The most of its image that is on the host's disk.
+const FAR_KEPT: u64 = 256 << 20;
+/// Writes the last 64 sectors, which the file system does not use yet, and reads them from the disk again.
+const AT_THE_END: &str = "dd if=/dev/urandom of=/tmp/far bs=512 count=64 && umount /mnt && \
+                          dd if=/tmp/far of=/dev/l4a bs=512 seek=4294967232 conv=notrunc,fsync && mount /dev/l4a /mnt || exit; \
+                          echo 3 > /proc/sys/vm/drop_caches; dd if=/dev/l4a bs=512 skip=4294967232 | cmp - /tmp/far || exit; ";
+
+/// A disk server that ends is started again, and nobody loses anything, up to the end of the largest disk.
 fn restart() -> Result<()> {
+    let image = "out/linux-disk-restart/disk.img";
     for interface in [Interface::Virtio, Interface::Ata] {
-        forget("out/linux-disk-restart/disk.img")?;
+        forget(image)?;
         let o = Guest { system: "tests/systems/linux-disk-restart.toml", interface: Some(interface), ..Guest::default() }.run(&format!(
-            "for i in 1 2 3; do {ROUND_TRIP} || exit; for j in $(seq 50); do echo $i $j > /mnt/file; sync; done; done; dmesg | grep -c 'l4a: error'"
+            "{AT_THE_END}for i in 1 2 3; do {ROUND_TRIP} || exit; for j in $(seq 50); do echo $i $j > /mnt/file; sync; done; done; dmesg | grep -c 'l4a: error'"
         ))?;
         ensure!(o.text() == "0\n", "{interface:?}: {}", o.said());
         let log = guest::log()?;
         let ends = log.matches("`disk` ended with code 1").count();
         ensure!(ends == 20, "{interface:?}: it ended {ends} times");
+        let mut end = [0; 512];
+        let file = File::open(image)?;
+        file.read_exact_at(&mut end, FAR - 512)?;
+        ensure!(end != [0; 512], "{interface:?}: nothing is at the disk's end");
+        let kept = file.metadata()?.blocks() * 512;
+        ensure!(kept <= FAR_KEPT, "{interface:?}: the image takes {} MiB of the host's disk", kept >> 20);
     }
-    Ok(())
+    forget(image)
 }
 
 /// How often the disk server has to die, and to hang, at least.

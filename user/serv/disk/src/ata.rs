@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first disk of an ATA channel, by programmed transfers (ATA-2: X3.279, clauses 7 and 8).
+//! The first disk of an ATA channel, by programmed transfers (ATA-2: X3.279, clauses 7 and 8; sector numbers of
+//! 48 bits: ATA/ATAPI-6, 6.2.1).
 
 use crate::line::{ALARM, Line, accept_all};
 use crate::{Disk, Sector, memories};
@@ -39,14 +40,24 @@ mod status {
 mod command {
     pub const READ: u8 = 0x20;
     pub const WRITE: u8 = 0x30;
+    /// The same for sector numbers of 48 bits.
+    pub const READ_EXT: u8 = 0x24;
+    pub const WRITE_EXT: u8 = 0x34;
     pub const FLUSH: u8 = 0xe7;
+    pub const FLUSH_EXT: u8 = 0xea;
     pub const IDENTIFY: u8 = 0xec;
 }
 
 /// In the device register: addresses are sector numbers, the first disk.
 const LBA: u8 = 0xe0;
-/// In the answer to `IDENTIFY`, in words of 32 bits: the number of sectors.
+/// In the answer to `IDENTIFY`, in words of 32 bits: the number of sectors that 28 bits number; what the disk can;
+/// the number of all sectors, low word first.
 const SECTORS_WORD: usize = 30;
+const FEATURES_WORD: usize = 41;
+const ALL_SECTORS_WORD: usize = 50;
+/// Among what it can: sector numbers of 48 bits. The two highest bits say that the word means something.
+const HAS_48_BITS: u32 = 1 << 30 | 1 << 26;
+const HAS_48_BITS_MASK: u32 = 3 << 30 | 1 << 26;
 /// In the control register: reset of the channel.
 const RESET: u8 = 4;
 /// The longest that a disk may take to be ready after a reset, or for the first sector of a write.
@@ -55,8 +66,8 @@ const PATIENCE: u64 = 30_000_000_000;
 const AFTER_RESET: u64 = 2_000_000;
 /// How long it is left alone while it is waited for.
 const PAUSE: u64 = 100_000;
-/// Sectors that 28 bits number.
-const MOST_SECTORS: u64 = 1 << 28;
+/// Sectors that the commands with 28 bits reach: what `IDENTIFY` can say of them ends one before the last number.
+const MOST_BY_28_BITS: u64 = (1 << 28) - 1;
 
 /// The disk.
 pub struct Ata {
@@ -67,7 +78,7 @@ pub struct Ata {
     line: Line,
     /// Those of the clients.
     memories: Vec<Region>,
-    sectors: u32,
+    sectors: u64,
     /// What came of the last task: its tag, and 0 or an error.
     done: Option<(u32, u32)>,
 }
@@ -92,7 +103,7 @@ impl Ata {
     }
 
     /// The number of sectors, or why there is none.
-    fn identify(&self) -> Result<u32, &'static str> {
+    fn identify(&self) -> Result<u64, &'static str> {
         // Before the reset: until that is over, a disk that is not selected looks like none.
         self.put(register::DEVICE, LBA);
         // A channel without a disk floats, or is silent.
@@ -111,7 +122,10 @@ impl Ata {
         self.finish().map_err(|_| "it does not say what it is")?;
         let mut identity = [0; SECTOR as usize / 4];
         identity.iter_mut().for_each(|word| *word = read32(self.base + register::DATA));
-        Ok(identity[SECTORS_WORD])
+        let [low, high] = [identity[ALL_SECTORS_WORD], identity[ALL_SECTORS_WORD + 1]].map(u64::from);
+        let few = u64::from(identity[SECTORS_WORD]).min(MOST_BY_28_BITS);
+        let has_48_bits = identity[FEATURES_WORD] & HAS_48_BITS_MASK == HAS_48_BITS;
+        Ok(if has_48_bits { few.max(high << 32 | low) } else { few })
     }
 
     fn get(&self, register: u16) -> u8 {
@@ -123,8 +137,8 @@ impl Ata {
     }
 
     /// Reads sectors, a word at a time.
-    fn read(&self, first: u32, count: u32, mut put: impl FnMut(u32, u32)) -> Result<(), u32> {
-        self.start(command::READ, first, count);
+    fn read(&self, first: u64, count: u32, mut put: impl FnMut(u32, u32)) -> Result<(), u32> {
+        self.start_at(command::READ, command::READ_EXT, first, count);
         for sector in 0..count {
             self.finish()?;
             self.expect_data()?;
@@ -135,8 +149,8 @@ impl Ata {
         Ok(())
     }
 
-    fn write(&self, first: u32, count: u32, get: impl Fn(u32) -> u32) -> Result<(), u32> {
-        self.start(command::WRITE, first, count);
+    fn write(&self, first: u64, count: u32, get: impl Fn(u32) -> u32) -> Result<(), u32> {
+        self.start_at(command::WRITE, command::WRITE_EXT, first, count);
         // The first sector is asked for without an interrupt.
         self.until_idle()?;
         for sector in 0..count {
@@ -150,28 +164,46 @@ impl Ata {
     }
 
     /// What a transfer is to the disk.
-    fn place(&self, at: Transfer) -> Result<(u32, &Region), u32> {
+    fn place(&self, at: Transfer) -> Result<&Region, u32> {
         // A command has up to 256 sectors, and a slot has fewer.
-        let end = at.first.checked_add(at.count.into()).filter(|end| *end <= self.sectors.into()).ok_or(BAD_REQUEST)?;
-        let memory = self.memories.get(at.client).filter(|_| end <= MOST_SECTORS).ok_or(BAD_REQUEST)?;
-        Ok((at.first as u32, memory))
+        let is_there = at.first.checked_add(at.count.into()).is_some_and(|end| end <= self.sectors);
+        self.memories.get(at.client).filter(|_| is_there).ok_or(BAD_REQUEST)
     }
 
     fn carry_out(&self, task: Task) -> Result<(), u32> {
         match task {
             Task::Read(at) => {
-                let (first, memory) = self.place(at)?;
-                self.read(first, at.count, |word, value| memory.write(at.offset + word, value))
+                let memory = self.place(at)?;
+                self.read(at.first, at.count, |word, value| memory.write(at.offset + word, value))
             }
             Task::Write(at) => {
-                let (first, memory) = self.place(at)?;
-                self.write(first, at.count, |word| memory.read(at.offset + word))
+                let memory = self.place(at)?;
+                self.write(at.first, at.count, |word| memory.read(at.offset + word))
             }
             Task::Flush => {
-                self.start(command::FLUSH, 0, 0);
+                let is_large = self.sectors > MOST_BY_28_BITS;
+                self.start(if is_large { command::FLUSH_EXT } else { command::FLUSH }, 0, 0);
                 self.finish()
             }
         }
+    }
+
+    /// Starts a transfer: by the command with 28 bits of sector number, or, where they do not do, by that with 48.
+    fn start_at(&self, command: u8, extended: u8, first: u64, count: u32) {
+        if first + u64::from(count) <= MOST_BY_28_BITS {
+            return self.start(command, first as u32, count);
+        }
+        self.put(register::DEVICE, LBA);
+        // Each register takes two bytes, the upper one first.
+        self.put(register::COUNT, (count >> 8) as u8);
+        self.put(register::LBA_LOW, (first >> 24) as u8);
+        self.put(register::LBA_MIDDLE, (first >> 32) as u8);
+        self.put(register::LBA_HIGH, (first >> 40) as u8);
+        self.put(register::COUNT, count as u8);
+        self.put(register::LBA_LOW, first as u8);
+        self.put(register::LBA_MIDDLE, (first >> 8) as u8);
+        self.put(register::LBA_HIGH, (first >> 16) as u8);
+        self.put(register::COMMAND, extended);
     }
 
     fn start(&self, command: u8, first: u32, count: u32) {
@@ -213,7 +245,7 @@ impl Disk for Ata {
     }
 
     fn sectors(&self) -> u64 {
-        self.sectors.into()
+        self.sectors
     }
 
     fn most(&self) -> u32 {
@@ -222,9 +254,11 @@ impl Disk for Ata {
 
     fn read_sector(&mut self, sector: u64) -> Option<Sector> {
         let mut bytes = [0; SECTOR as usize];
-        let first = u32::try_from(sector).ok().filter(|first| *first < self.sectors)?;
+        if sector >= self.sectors {
+            return None;
+        }
         let put = |at: u32, word: u32| bytes[at as usize..][..4].copy_from_slice(&word.to_le_bytes());
-        self.read(first, 1, put).ok().map(|()| bytes)
+        self.read(sector, 1, put).ok().map(|()| bytes)
     }
 
     /// Programmed transfers are done when this returns.
