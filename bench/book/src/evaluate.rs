@@ -66,7 +66,7 @@ pub fn evaluate(plan: &Plan, papers: &Papers, cpus: &Cpus, results: &Results, pr
 /// What the model of a variant is called in [`Results`].
 #[must_use]
 pub fn of_variant(model: &str, variant: &Variant) -> String {
-    format!("{model}/{}", variant.name)
+    format!("{model}:{}", variant.name)
 }
 
 /// The models that sources allow, by a model's doubts.

@@ -131,7 +131,7 @@ pub fn cargo_for(subcommand: &str, target: &str) -> process::Command {
 pub struct Model {
     /// The plugin.
     pub plugin: PathBuf,
-    /// The CPU model whose TLBs and caches are modelled: `model/cpus/NAME.toml`, or a variant of it as `NAME/VARIANT`.
+    /// The CPU model whose TLBs and caches are modelled: `model/cpus/NAME.toml`, or a variant of it as `NAME:VARIANT`.
     pub cpu: Option<String>,
     /// Whether it looks for missing flushes, from the machine's start.
     pub check: bool,
@@ -150,7 +150,7 @@ impl Model {
             text += &format!(",server={base:08x}-{vmalloc_end:08x}");
         }
         if let Some(cpu) = &self.cpu {
-            let (cpu, variant) = cpu.split_once('/').map_or((cpu.as_str(), None), |(cpu, variant)| (cpu, Some(variant)));
+            let (cpu, variant) = cpu.split_once(':').map_or((cpu.as_str(), None), |(cpu, variant)| (cpu, Some(variant)));
             text += &format!(",cpu={}", Self::cpu_file(cpu).display());
             text += &variant.map_or_else(String::new, |variant| format!(",variant={variant}"));
         }

@@ -20,10 +20,11 @@ pub struct Taken {
     by: String,
 }
 
-/// The file that is the lock of another.
+/// The file that is the lock of another. Not `.lock`: a disk's image that has a file of that name beside it is one that
+/// Bochs does not open.
 fn beside(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_os_string();
-    name.push(".lock");
+    name.push(".user");
     name.into()
 }
 
