@@ -4,6 +4,7 @@
  * Linked with musl (xtask/src/linux/musl.rs).
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -160,9 +161,14 @@ static int at_the_end(void)
 {
 	char *last = mmap((void *)(REGION - PAGE), PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 
-	CHECK(last == (char *)(REGION - PAGE));
-	last[PAGE - 1] = 9;
-	CHECK(*(uint32_t *)(last + PAGE - 4) == 9 << 24);
+	/* Once in a while the vDSO lies there, of which no part can be replaced.  It can be read. */
+	if (last == MAP_FAILED && errno == EINVAL) {
+		read_at(REGION - 4);
+	} else {
+		CHECK(last == (char *)(REGION - PAGE));
+		last[PAGE - 1] = 9;
+		CHECK(*(uint32_t *)(last + PAGE - 4) == 9 << 24);
+	}
 	CHECK(is_small());
 	CHECK(FAULTS(read_at(REGION - 2)));
 	return is_large();
