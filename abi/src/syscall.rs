@@ -702,7 +702,7 @@ pub enum Op {
     ///   Space that is the user's; or the server's window is not there; or the small Space would not lie in the home.
     /// * `Occupied`: page tables, large pages, another Segment or a server are there. (A second server whose window begins elsewhere
     ///   is `BadAddress`.)
-    ///   Or the small Space is in a home already, or has something behind its size, or shows a server whose window begins below that.
+    ///   Or the small Space is in a home already, or has something beyond its size, or shows a server whose window begins below that.
     /// * `BadState`: the Segment, server or small Space is being deleted; or the Quota of `a0` was deleted; or `a2` is a
     ///   Space that is no server, and there is no size; or `a0` is a server: it has nothing attached; or there is a size, and `a0`
     ///   is no home, or `a2` a home or server.
@@ -738,7 +738,7 @@ pub enum Op {
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `a0`.
-    /// * `BadAddress`: the range ends above `USER_END`, in the window of a server that the Space shows, or behind a small Space's
+    /// * `BadAddress`: the range ends above `USER_END`, in the window of a server that the Space shows, or beyond a small Space's
     ///   size.
     ///   Of lines to be locked also: nothing can be read there, or it is not cached.
     /// * `BadArgument`: `a3` is above 4, or lines to be locked are not in one page, or a part of another range that is locked.

@@ -44,7 +44,7 @@ impl<P: Port> Kernel<P> {
         }
         let owner = Owner::Space(small);
         match self.smallness(owner).map(|at| self.pool[at]) {
-            // What it has behind its end is the window of a server that it shows.
+            // What it has beyond its end is the window of a server that it shows.
             None if size > self.pool[small].region.end.0 || self.has_more(owner, size) => return Err(Error::Occupied),
             None => {}
             Some(record) if begun && record.is_at(home, P::Format::table_index(address)) => {}

@@ -6,7 +6,7 @@
 //! Any number of spaces may have copies. So a changed entry is copied in steps: the owner notes
 //! which one it is and where the copying goes on, and whoever changes, revokes or ends anything of it
 //! next finishes that first. An operation has ended when all copies are written. Between its steps threads run by old copies, so what
-//! was done about the old entry beforehand, for the caches, is done again behind the last step.
+//! was done about the old entry beforehand, for the caches, is done again after the last step.
 
 use crate::attach::{attachment, place};
 use crate::port::{Change, Port};

@@ -14,7 +14,7 @@
 //!
 //! So an owner that loses its domain keeps its lines. They are written back when another owner comes to the same section, and not
 //! before. Owners of one *vspace* promise that the same address is the same memory: their lines are anybody's of them. The promise
-//! binds one holder alone, who makes all of them: a number that somebody else chose says nothing.
+//! binds only one holder, which makes all of them: a number that another one chose says nothing.
 //!
 //! Nothing here touches the processor: [`Hardware`] does. Each function takes a bounded time: an owner has at most [`MOST`] sections.
 

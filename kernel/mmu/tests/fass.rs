@@ -14,7 +14,7 @@ const OWN: usize = 5;
 const FRAMES: usize = 64;
 /// The first spaces are of one vspace: a section is the same frame in all of them.
 const IN_VSPACE: usize = 4;
-/// So many behind them have that number too, by another holder.
+/// So many after them have that number too, of another holder.
 const ELSEWHERE: usize = 4;
 
 /// A section as the processor has it.

@@ -52,16 +52,22 @@ unsigned long l4_unmapped_base(void)
 	return L4_SPILL + l4_space_of(current->mm)->slot % SPILL_PLACES * SPILL_STEP;
 }
 
+/* Where its slot begins; 0: it has none. */
+static unsigned long slot_of(const struct l4_space *space)
+{
+	return (unsigned long)space->placed * L4_SLOT_BYTES;
+}
+
 static bool overlaps_slot(const struct l4_space *space, unsigned long from, unsigned long end)
 {
-	unsigned long slot = (unsigned long)space->placed * L4_SLOT_BYTES;
+	unsigned long slot = slot_of(space);
 
 	return slot && from < slot + L4_SLOT_BYTES && end > slot;
 }
 
 bool arch_l4_space_suits(const struct l4_space *space, struct mm_struct *mm)
 {
-	unsigned long slot = (unsigned long)space->placed * L4_SLOT_BYTES;
+	unsigned long slot = slot_of(space);
 	bool overlaps;
 
 	if (!slot)
@@ -79,7 +85,7 @@ bool arch_l4_space_suits(const struct l4_space *space, struct mm_struct *mm)
  */
 static unsigned long anywhere(unsigned long len)
 {
-	unsigned long slot = (unsigned long)l4_space_of(current->mm)->placed * L4_SLOT_BYTES;
+	unsigned long slot = slot_of(l4_space_of(current->mm));
 	struct vm_unmapped_area_info info = {
 		.flags = VM_UNMAPPED_AREA_TOPDOWN,
 		.length = len,
@@ -122,7 +128,7 @@ unsigned long arch_get_unmapped_area_topdown(struct file *file, unsigned long ad
  */
 void arch_l4_space_created(struct l4_space *space)
 {
-	unsigned long at = (unsigned long)space->placed * L4_SLOT_BYTES, flags;
+	unsigned long at = slot_of(space), flags;
 	u32 segment = space->placed && segments ? l4_slot_alloc() : 0, all = L4_RIGHT_READ | L4_RIGHT_WRITE | L4_RIGHT_EXECUTE;
 
 	space->low = space->slot;

@@ -2,8 +2,8 @@
 //! A system for a boot loader that takes no ELF file and one file beside the kernel, as QEMU's for ARM and U-Boot: the kernel as it
 //! lies in memory, and the boot image with the symbols behind it.
 
-use super::kept::aside;
 use crate::machine::board::Processor;
+use crate::process::aside;
 use anyhow::{Context, Result, ensure};
 use object::elf::PT_LOAD;
 use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};

@@ -8,13 +8,6 @@ use std::path::{Path, PathBuf};
 /// What a folder of links is called before the number of the process that has it.
 const RUN: &str = "run-";
 
-/// Makes a file beside its place and puts it there at once: who reads the one from before still has all of that.
-pub fn aside(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let making = path.with_extension("making");
-    make(&making)?;
-    std::fs::rename(&making, path).with_context(|| format!("cannot make {}", path.display()))
-}
-
 /// Makes links to files of one folder, which no later build replaces, and names these instead. Does away with links of
 /// processes that have ended.
 pub fn keep(files: [&mut PathBuf; 5]) -> Result<()> {
@@ -48,6 +41,7 @@ pub fn forget(file: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::aside;
     use std::fs;
 
     #[test]

@@ -248,6 +248,7 @@ mod tests {
         assert_eq!(status.ok(), Some(FAILED));
         assert!(said.starts_with("macadamia: cannot read /a"), "{said}");
     }
+
     #[test]
     fn a_file_without_an_end_is_refused() {
         let get = Fetch { guest: "/dev/zero".into(), host: "/dev/null".into() };

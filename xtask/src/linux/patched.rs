@@ -5,7 +5,7 @@
 //! Beside the tree are a folder with the archive's own version of each file that a patch touches
 //! (`NAME.upstream`), and a stamp of what the tree was made from (`NAME.unpacked`).
 
-use crate::process::run;
+use crate::process::{aside, run};
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,15 +20,14 @@ pub fn put(path: &Path, contents: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    // Whoever reads it now has the old one whole.
-    let mut making = path.as_os_str().to_os_string();
-    making.push(".making");
-    fs::write(&making, contents).with_context(|| format!("cannot write {}", path.display()))?;
-    // A script stays one.
-    if let Ok(old) = fs::metadata(path) {
-        fs::set_permissions(&making, old.permissions())?;
-    }
-    fs::rename(&making, path).with_context(|| format!("cannot write {}", path.display()))
+    aside(path, |making| {
+        fs::write(making, contents)?;
+        // A script stays one.
+        if let Ok(old) = fs::metadata(path) {
+            fs::set_permissions(making, old.permissions())?;
+        }
+        Ok(())
+    })
 }
 
 /// Makes the folder `tree` the archive's contents, without their outermost folder, with the patches in their order.

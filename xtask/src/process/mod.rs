@@ -10,7 +10,7 @@ pub mod tether;
 
 use anyhow::{Context, Result, ensure};
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Runs a command; an error names it.
@@ -29,6 +29,13 @@ pub fn complete(name: &OsStr, command: &mut Command) -> Result<()> {
 /// Why a program may not be started.
 fn tool_failed(name: &OsStr) -> String {
     format!("cannot run {}: `./macadamia doctor` says what is missing", name.display())
+}
+
+/// Makes a file beside its place and puts it there at once: who reads the one from before still has all of that.
+pub fn aside(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let making = path.with_extension("making");
+    make(&making)?;
+    std::fs::rename(&making, path).with_context(|| format!("cannot make {}", path.display()))
 }
 
 /// This tool, to be started again by this process or by what it starts: also when the file has been replaced meanwhile, as by

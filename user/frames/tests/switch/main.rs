@@ -43,7 +43,7 @@ fn who_is_not_known_is_behind_the_card() {
     assert!(net.clients[1].receive().is_none() && net.clients[CARD].receive().is_none());
     let counters = net.switch.counters(2).expect("a port");
     assert_eq!((counters.refused, counters.get(6), counters.get(8)), (2, Some(2), None));
-    // Nor if the card's driver is attached anew.
+    // Nor if the card's driver is attached again.
     net.attach(CARD);
     assert!(net.clients[2].send(&frame(given(1), stranger, 5, 60)));
     net.settle();
@@ -105,7 +105,7 @@ fn a_client_that_bridges_has_others_behind_it() {
     assert!(net.clients[1].send(&frame(EVERYBODY, given(3), 7, 60)));
     net.settle();
     assert!(net.clients[CARD].receive().is_none());
-    // What it used is free when it is attached anew.
+    // What it used is free when it is attached again.
     let moved = others(2);
     assert!(net.clients[1].send(&frame(given(2), moved, 8, 60)));
     net.settle();

@@ -24,7 +24,7 @@
 //
 // The frame of an alien is in its handler's UTCBs, mostly, and is read and written by the domains of the handler: one write of the register
 // is enough each way. If these are another space's UTCBs, or the handler's has no domain at the time, the first access fails before
-// anything is changed, and `from_kernel` goes on at `slower`. The handler writes the frame: registers and masked flags alone are taken
+// anything is changed, and `from_kernel` goes on at `slower`. The handler writes the frame: only registers and masked flags are taken
 // from it.
 
 .section .text.fast, "ax", %progbits
