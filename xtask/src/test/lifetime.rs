@@ -21,7 +21,7 @@ pub const ALL: &[Test] = &[("dialogue.signals", machine), ("dialogue.signals.bui
 
 /// Two components that wait for input, on a machine with a disk.
 const SYSTEM: &str =
-    "[devices]\nconsole = {}\ndisk = { size = \"1M\" }\n\n[[component]]\nname = \"first\"\npackage = \"echo\"\ndisk = true\n";
+    "[devices]\nconsole = {}\ndisk = { size = \"1M\" }\n\n[[component]]\nname = \"first\"\npackage = \"echo\"\nterminal = \"read\"\ndisk = true\n";
 /// What the machine says when it waits.
 const READY: &str = "[first] > ";
 /// The longest that a program may take to end.
