@@ -20,8 +20,7 @@ use std::time::Duration;
 pub const ALL: &[Test] = &[("dialogue.signals", machine), ("dialogue.signals.build", build)];
 
 /// Two components that wait for input, on a machine with a disk.
-const SYSTEM: &str =
-    "[devices]\nconsole = {}\ndisk = { size = \"1M\" }\n\n[[component]]\nname = \"first\"\npackage = \"echo\"\nterminal = \"read\"\ndisk = true\n";
+const SYSTEM: &str = "[devices]\nconsole = {}\ndisk = { size = \"1M\" }\n\n[[component]]\nname = \"first\"\npackage = \"echo\"\nterminal = \"read\"\ndisk = true\n";
 /// What the machine says when it waits.
 const READY: &str = "[first] > ";
 /// The longest that a program may take to end.
