@@ -4,6 +4,7 @@
 use crate::build::{self, Model};
 use crate::catalogue::names;
 use crate::guest;
+use crate::process::show;
 use anyhow::{Context, Result, ensure};
 use model_core::{Cpu, Report};
 
@@ -28,16 +29,16 @@ pub fn read(name: &str) -> Result<Cpu> {
 }
 
 fn print(cpu: &Cpu) -> Result<()> {
-    println!("### {}\n\n| event | cycles | source |\n|---|---|---|", cpu.name);
+    show(&format!("### {}\n\n| event | cycles | source |\n|---|---|---|\n", cpu.name))?;
     for (name, cost) in cpu.costs.named().into_iter().filter(|(_, cost)| cost.source != model_core::Source::NoCost) {
-        println!("| {} | {} | {} |", name.replace('_', " "), cost.cycles, cost.source);
+        show(&format!("| {} | {} | {} |\n", name.replace('_', " "), cost.cycles, cost.source))?;
     }
-    open(cpu);
+    open(cpu)?;
     if cpu.published.is_empty() {
-        println!();
+        show("\n")?;
         return Ok(());
     }
-    println!("\n| published figure | published | model | as far as sources allow | residual | |\n|---|---|---|---|---|---|");
+    show("\n| published figure | published | model | as far as sources allow | residual | |\n|---|---|---|---|---|---|\n")?;
     let native = cpu.published.iter().any(|figure| figure.interval.is_some()).then(|| measure(&cpu.name)).transpose()?;
     for figure in &cpu.published {
         let by = |cpu: &Cpu| match (figure.interval, &native) {
@@ -50,21 +51,25 @@ fn print(cpu: &Cpu) -> Result<()> {
         let residual = (cycles / figure.cycles - 1.0) * 100.0;
         let role = if figure.calibrates { "calibrated on" } else { "check" };
         let range = if high - low < 1.0 { "the same".into() } else { format!("{low:.0} to {high:.0}") };
-        println!("| {} ({}) | {:.0} | {cycles:.0} | {range} | {residual:+.1} % | {role} |", figure.what, figure.source, figure.cycles);
+        show(&format!(
+            "| {} ({}) | {:.0} | {cycles:.0} | {range} | {residual:+.1} % | {role} |\n",
+            figure.what, figure.source, figure.cycles
+        ))?;
     }
-    println!();
+    show("\n")?;
     Ok(())
 }
 
 /// What sources leave open, as a table.
-fn open(cpu: &Cpu) {
+fn open(cpu: &Cpu) -> Result<()> {
     if cpu.doubts.is_empty() && cpu.variants.is_empty() {
-        return;
+        return Ok(());
     }
-    println!("\n| what sources leave open | so that it may be | why |\n|---|---|---|");
+    show("\n| what sources leave open | so that it may be | why |\n|---|---|---|\n")?;
     for (what, ends, source) in book::Model::from(cpu).open {
-        println!("| {what} | {ends} | {source} |");
+        show(&format!("| {what} | {ends} | {source} |\n"))?;
     }
+    Ok(())
 }
 
 /// Linux alone with this CPU model's TLBs and caches.

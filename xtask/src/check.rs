@@ -3,6 +3,7 @@
 
 mod modules;
 
+use crate::process::show;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::Command;
@@ -253,11 +254,11 @@ pub fn doctor() -> Result<()> {
         match Command::new(tool).arg(argument).output() {
             Ok(output) => {
                 let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-                println!("{tool}: {}", text.lines().find(|l| l.chars().any(|c| c.is_ascii_digit())).unwrap_or("there").trim());
+                show(&format!("{tool}: {}\n", text.lines().find(|l| l.chars().any(|c| c.is_ascii_digit())).unwrap_or("there").trim()))?;
             }
             Err(_) => {
                 missing += 1;
-                println!("{tool}: missing; install {package}");
+                show(&format!("{tool}: missing; install {package}\n"))?;
             }
         }
     }

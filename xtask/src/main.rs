@@ -26,9 +26,10 @@ use guest::batch;
 use linux::root::Insert;
 use machine::network::{Forward, Nic};
 use machine::spaces::{self, Spaces};
-use machine::{Emulator, board, emulator};
+use machine::{Emulator, board, cpus, emulator};
 use process::patience::Limit;
-use std::io::{ErrorKind, Write};
+use process::show;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -57,7 +58,7 @@ enum Command {
         #[arg(long)]
         cpu: Option<String>,
         /// MiB of RAM, instead of what the description says.
-        #[arg(long, value_parser = clap::value_parser!(u32).range(8..=3072))]
+        #[arg(long, value_parser = clap::value_parser!(u32).range(8..=i64::from(description::check::MOST_MIB)))]
         memory: Option<u32>,
         /// How QEMU attaches the disks, instead of what the description says.
         #[arg(long, value_enum)]
@@ -232,11 +233,6 @@ fn main() -> std::process::ExitCode {
     }
 }
 
-/// Writes to the standard output, which may be closed.
-fn show(text: &str) -> std::io::Result<()> {
-    std::io::stdout().write_all(text.as_bytes())
-}
-
 fn say(error: &anyhow::Error) {
     eprintln!("macadamia: {error:#}");
 }
@@ -259,6 +255,10 @@ struct Run<'a> {
 impl Run<'_> {
     fn plan(&self, folder: Option<&str>, command: Option<build::Command<'_>>) -> Result<build::Plan> {
         let (memory, interface, kdb, cpu) = (self.memory, self.disk, self.kdb, self.cpu);
+        let board = board::chosen();
+        if let Some(cpu) = cpu.filter(|_| self.on == Emulator::Qemu && !self.dry_run) {
+            cpus::check(&board.qemu.program, cpu)?;
+        }
         let (nic, wire, inserts) = (self.nic, self.wire, self.files);
         let options = build::Options {
             memory,
@@ -359,7 +359,7 @@ fn carry_out() -> Result<u8> {
             let Some(command) = batch else { return run.interactive() };
             let timeout = timeout.map(|seconds| Limit::Wall(Duration::from_secs(seconds)));
             // A status below is the command's own.
-            return Ok(run.batch(&batch::Batch { command, gets: get, timeout }).unwrap_or_else(|error| {
+            return Ok(run.batch(&batch::Batch { command, gets: get, timeout, notices: true }).unwrap_or_else(|error| {
                 say(&error);
                 batch::FAILED
             }));
@@ -375,7 +375,7 @@ fn carry_out() -> Result<u8> {
                 None => vec![emulator::iso(&built)?],
             };
             for file in files {
-                println!("{}", std::path::absolute(file)?.display());
+                show(&format!("{}\n", std::path::absolute(file)?.display()))?;
             }
         }
         Command::Top { system, forward, count } => top::run(&system, &forward, count, &mut std::io::stdout())?,

@@ -4,6 +4,7 @@
 //! Each operation has a first sentence and the sections `# Arguments`, `# Returns` and `# Errors`, which are
 //! lists where there is more than a sentence. An item of the errors begins with their names.
 
+use crate::process::show;
 use abi::{Op, error, syscall};
 use anyhow::{Context, Result, bail, ensure};
 
@@ -23,7 +24,7 @@ enum Entry {
 /// Writes the pages.
 pub fn write() -> Result<()> {
     std::fs::write(PAGES, pages()?).with_context(|| format!("cannot write {PAGES}"))?;
-    println!("{PAGES}");
+    show(&format!("{PAGES}\n"))?;
     Ok(())
 }
 

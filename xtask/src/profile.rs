@@ -69,8 +69,12 @@ pub fn take(request: &Request<'_>, out: &mut dyn Write) -> Result<Outcome> {
     ensure!(board.processor == Processor::Ia32, "samples are taken of IA-32 only: leave out `--board {}`", board.name());
     let path = catalogue::any_system(request.system)?;
     let timeout = request.timeout.unwrap_or(TIMEOUT);
-    let batch =
-        request.command.as_ref().map(|command| Batch { command: command.clone(), gets: Vec::new(), timeout: Some(Limit::Own(timeout)) });
+    let batch = request.command.as_ref().map(|command| Batch {
+        command: command.clone(),
+        gets: Vec::new(),
+        timeout: Some(Limit::Own(timeout)),
+        notices: false,
+    });
     let command = batch.as_ref().map(Batch::inserts);
     let command = command.as_ref().map(|inserts| build::Command { component: None, inserts });
     let folder = Path::new(request.system).join("profile");

@@ -10,6 +10,7 @@ pub mod run;
 mod wall;
 
 use crate::machine::board;
+use crate::process::show;
 use crate::{build, calibration};
 use anyhow::{Context, Result, ensure};
 use book::{Book, Counted, Cpus, Papers, Plan, Provenance, Results};
@@ -55,10 +56,10 @@ pub fn run(filter: &str, json: Option<&Path>, table: bool) -> Result<()> {
         std::fs::write(TABLE, book::summary(&book)).with_context(|| format!("cannot write {TABLE}"))?;
     }
     match json {
-        Some(path) if path == Path::new("-") => print!("{}", book::object(&book)?),
+        Some(path) if path == Path::new("-") => show(&book::object(&book)?)?,
         Some(path) => std::fs::write(path, book::object(&book)?).with_context(|| format!("cannot write {}", path.display()))?,
-        None if whole => println!("{}", book::goals(&book)),
-        None => println!("{}", book::summary(&book)),
+        None if whole => show(&format!("{}\n", book::goals(&book)))?,
+        None => show(&format!("{}\n", book::summary(&book)))?,
     }
     eprintln!("written: {}", folder.join("index.html").display());
     let unexplained = book.unexplained();

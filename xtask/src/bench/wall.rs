@@ -8,6 +8,7 @@ use crate::build::Wire;
 use crate::guest::{Alone, Clock, Guest, compile, insert, program};
 use crate::machine::board;
 use crate::machine::spaces::{self, Spaces};
+use crate::process::show;
 use anyhow::{Context, Result, ensure};
 use book::Plan;
 use book::plan::Run;
@@ -69,7 +70,7 @@ pub fn echoes(plan: &Plan) -> Result<()> {
             row.pairs.push((of(by_the_clock(&find(run)?, &program)?), alone));
         }
     }
-    print!("{}", table(&rows));
+    show(&table(&rows))?;
     Ok(())
 }
 
@@ -99,7 +100,7 @@ fn pairs(guest: &Guest<'_>, command: &str, ways: &[(Option<Spaces>, &str)]) -> R
             row.pairs.push(pair);
         }
     }
-    print!("{}", table(&rows));
+    show(&table(&rows))?;
     Ok(())
 }
 

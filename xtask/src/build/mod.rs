@@ -353,6 +353,9 @@ fn give_results(description: &mut Description, wanted: Option<&str>) -> Result<S
 pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     let board = board::chosen();
     let mut description = description::read(path, board)?;
+    if let Some(memory) = options.memory {
+        description = description.with_memory(memory, board)?;
+    }
     description.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
     let mut packages = vec!["kernel".to_string(), "root".to_string()];
     for component in &description.component {
@@ -375,10 +378,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     }
     let name = description.name();
     let folder = board.out().join(options.folder.unwrap_or(&name));
-    let memory = match options.memory {
-        Some(memory) => memory,
-        None => description.bytes(&description.memory)? >> 20,
-    };
+    let memory = description.bytes(&description.memory)? >> 20;
     let disk = |(device, disk): (&String, &description::Disk)| {
         let medium = board.device.get(device).and_then(|device| device.medium.as_ref()).context("no disk of the board")?;
         let interface = options.interface.unwrap_or(disk.interface);

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a description must not say, and what it should not.
 
+use super::sources::spanned;
 use super::{BYTES_A_THREAD, Component, Description};
 use crate::linux::server;
 use crate::machine::board::Board;
-use anyhow::Result;
+use anyhow::{Result, bail, ensure};
 use image::{Places, Small, Window};
 use toml::Spanned;
 
 /// Bytes of a grant's name: as many as the Linux server reads (`start.c`).
 const NAME_BYTES: usize = 23;
+/// Bytes of RAM that a Linux needs at least: with 8 MiB it boots, and its init waits for ever as it can start no program.
+const LEAST_RAM: u32 = 16 << 20;
+/// The most RAM that `--memory` gives, in MiB.
+pub const MOST_MIB: u32 = 3072;
 
 impl Description {
     /// Everything that can be wrong with what was read.
@@ -86,6 +91,7 @@ impl Description {
                 let what = format!("there is no `{package}` for the board `{}`: leave this component out", board.name());
                 return Err(self.wrong(&component.name, &what));
             }
+            self.check_ram(component)?;
             self.check_window(component)?;
             self.check_small(component)?;
             for addresses in &component.addresses {
@@ -96,6 +102,7 @@ impl Description {
             }
         }
         self.homes()?;
+        self.check_memory()?;
         self.check_threads(board)?;
         self.check_divided(
             self.processor.relocation_slots(),
@@ -105,8 +112,27 @@ impl Description {
         )?;
         self.check_divided(self.processor.locked_ranges(), "ranges of locked lines", "give some component fewer", |component| {
             (self.locked_ranges(component), component.locked_ranges.as_ref())
-        })?;
-        self.check_memory()
+        })
+    }
+
+    /// The same system on a machine with so many MiB of RAM.
+    ///
+    /// # Errors
+    /// If its components have no room there: how much they need is said.
+    pub fn with_memory(mut self, mib: u32, board: &Board) -> Result<Self> {
+        let mut has_room = |mib: u32| {
+            self.memory = spanned(format!("{mib}M"));
+            self.check_memory().and_then(|()| self.check_threads(board)).is_ok()
+        };
+        let Some(least) = (mib..=MOST_MIB).find(|mib| has_room(*mib)) else {
+            bail!("--memory {mib} is too little, and so is all that a machine can have: give components less in the description");
+        };
+        ensure!(
+            least == mib,
+            "--memory {mib} is too little for what the components of {} are given: use --memory {least} or more, or leave it out",
+            self.name()
+        );
+        Ok(self)
     }
 
     /// A component finds what it was given by its name, which the start block's text has between blanks.
@@ -121,6 +147,17 @@ impl Description {
                 continue;
             };
             return Err(self.sources.wrong((*at, mistake)));
+        }
+        Ok(())
+    }
+
+    /// A Linux has RAM to start programs in.
+    fn check_ram(&self, component: &Component) -> Result<()> {
+        for piece in component.memory.iter().filter(|piece| piece.behind_image && server::is_server(component.package())) {
+            if self.bytes(&piece.size)? < LEAST_RAM {
+                let what = format!("{} are too few for a Linux, which could start no program: give it 16M or more", piece.size.get_ref());
+                return Err(self.wrong(&piece.size, &what));
+            }
         }
         Ok(())
     }
@@ -248,7 +285,7 @@ impl Description {
             return Err(self.wrong(
                 &self.memory,
                 &format!(
-                    "the components need {} KiB, but only {} KiB of {} are theirs: raise `memory` or lower heaps",
+                    "the components need {} KiB, but only {} KiB of {} are theirs: raise `memory`, or give components less (`heap`, `quota`, `memory`)",
                     needed >> 10,
                     room >> 10,
                     self.memory.get_ref()

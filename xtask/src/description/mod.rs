@@ -2,7 +2,7 @@
 //! System descriptions: reading `systems/*.toml` and checking them. The reference is
 //! docs/systems.md. Every mistake is an error with file, line and what to do.
 
-mod check;
+pub mod check;
 mod connect;
 mod devices;
 mod disk;
@@ -509,7 +509,7 @@ pub fn read(path: &Path, board: &Board) -> Result<Description> {
 /// Parses and checks the text of a description.
 pub fn parse(path: &Path, text: String, board: &Board) -> Result<Description> {
     let sources = Sources([(path.into(), text), (board.file.clone(), board.text.clone())]);
-    let mut description = merged(&sources, board).map_err(|mistake| sources.wrong(mistake))?;
+    let mut description = merged(&sources, board).map_err(|mistake| sources.wrong(sources.with_key(mistake)))?;
     description.sources = sources;
     description.fit(board)?;
     description.connect()?;

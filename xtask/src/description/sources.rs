@@ -26,6 +26,20 @@ impl Sources {
         anyhow!("{}:{line}: {what}", file.display())
     }
 
+    /// The same of a value, with its key if the value is wrong, and not the key.
+    pub(super) fn with_key(&self, (offset, what): Mistake) -> Mistake {
+        let [(_, text), (_, board_text)] = &self.0;
+        let before = offset.checked_sub(text.len() + 1).map_or_else(|| text.get(..offset), |offset| board_text.get(..offset));
+        let left = before.and_then(|before| before.trim_end().strip_suffix('=')).map(str::trim_end);
+        let key = left.and_then(|left| left.rsplit(|char: char| !char.is_alphanumeric() && !"-_".contains(char)).next());
+        // Keys that have several forms name themselves.
+        let is_named = |key: &str| what.contains(&format!("`{key} = "));
+        match key.filter(|key| !key.is_empty() && what.starts_with("invalid ") && !is_named(key)) {
+            Some(key) => (offset, format!("`{key}`: {what}")),
+            None => (offset, what),
+        }
+    }
+
     /// The lines of the comment at the description's head.
     pub(super) fn comment(&self) -> impl Iterator<Item = &str> {
         self.0[0].1.lines().take_while(|line| line.starts_with('#'))
@@ -34,7 +48,15 @@ impl Sources {
 
 /// What TOML's reader found.
 pub(super) fn wrong_toml(error: &toml::de::Error) -> Mistake {
-    (error.span().map_or(0, |span| span.start), format!("{}{}", error.message(), nearest(error.message())))
+    let said = plain(error.message());
+    (error.span().map_or(0, |span| span.start), format!("{said}{}", nearest(&said)))
+}
+
+/// What is said of a number's range, without names of Rust's types.
+fn plain(message: &str) -> String {
+    let ranges = [("u8", u32::from(u8::MAX)), ("u16", u32::from(u16::MAX)), ("u32", u32::MAX)];
+    let found = ranges.iter().find_map(|(name, most)| Some((message.strip_suffix(name)?.strip_suffix("expected ")?, most)));
+    found.map_or_else(|| message.into(), |(rest, most)| format!("{rest}expected a whole number from 0 to {most}"))
 }
 
 /// A value that stands in no file.

@@ -14,6 +14,7 @@ use anyhow::{Context, Result, ensure};
 use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
 
 /// Exit status if it took too long.
 pub const TIMED_OUT: u8 = 124;
@@ -25,6 +26,15 @@ const AHEAD: usize = 64;
 
 /// The largest file that is brought out, in MiB: until it has ended it is in memory here. A device of Linux may have no end.
 const MOST_FETCHED: usize = if cfg!(test) { 1 } else { 1024 };
+
+/// From one word of what is waited for to the next.
+const NOTICE: Duration = Duration::from_secs(10);
+
+/// The seconds to say after so long a silence, if they are due; `told` are those that were said before.
+fn notice(silence: Duration, told: &mut u64) -> Option<u64> {
+    let due = silence.as_secs() / NOTICE.as_secs() * NOTICE.as_secs();
+    (due > std::mem::replace(told, due)).then_some(due)
+}
 
 /// A file to bring out.
 #[derive(Clone, Debug)]
@@ -56,6 +66,8 @@ pub struct Batch {
     pub gets: Vec<Fetch>,
     /// The longest that everything may take.
     pub timeout: Option<Limit>,
+    /// Whether somebody is to be told what is waited for.
+    pub notices: bool,
 }
 
 impl Batch {
@@ -79,6 +91,10 @@ impl Batch {
         run.end()?;
         match result {
             Ok(status) => Ok(status),
+            Err(error) if is_unread(&error) => {
+                writeln!(err, "macadamia: nobody reads what the command writes any more: it was ended, with its system")?;
+                Ok(FAILED)
+            }
             Err(error) => {
                 for file in [&run.said, &run.log] {
                     err.write_all(&std::fs::read(file).unwrap_or_default())?;
@@ -97,6 +113,7 @@ impl Batch {
         out: &mut dyn Write,
         err: &mut dyn Write,
     ) -> Result<u8> {
+        let log = run.log.clone();
         let (sender, frames) = sync_channel(AHEAD);
         std::thread::spawn(move || {
             while let Some(frame) = Frame::read(&mut line).transpose() {
@@ -107,18 +124,23 @@ impl Batch {
             }
         });
         let mut next = || -> Result<Frame> {
-            let frame = match &mut deadline {
-                Some(deadline) => loop {
-                    // First, as a command may write faster than this waits.
-                    if deadline.is_over() {
-                        return Err(TimedOut.into());
-                    }
-                    match frames.recv_timeout(deadline.pause()) {
-                        Err(RecvTimeoutError::Timeout) => (),
-                        other => break other.ok(),
-                    }
-                },
-                None => frames.recv().ok(),
+            let (since, mut told) = (Instant::now(), 0);
+            let frame = loop {
+                // First, as a command may write faster than this waits.
+                if deadline.as_mut().is_some_and(|deadline| deadline.is_over()) {
+                    return Err(TimedOut.into());
+                }
+                let pause = deadline.as_ref().map_or(NOTICE, Deadline::pause).min(NOTICE);
+                match frames.recv_timeout(pause) {
+                    Err(RecvTimeoutError::Timeout) => (),
+                    other => break other.ok(),
+                }
+                if let Some(seconds) = notice(since.elapsed(), &mut told).filter(|_| self.notices) {
+                    eprintln!(
+                        "macadamia: waiting for the command to end or to write, for {seconds} s; the console is in {}",
+                        log.display()
+                    );
+                }
             };
             frame.context("the system ended before the command did")?
         };
@@ -143,7 +165,7 @@ impl Batch {
                     Frame::Get(bytes) => {
                         ensure!(
                             contents.len() + bytes.len() <= MOST_FETCHED << 20,
-                            "--get brings out files of up to {MOST_FETCHED} MiB, and this one has more: take a part of it (`head -c`, `split`)"
+                            "it brings out files of up to {MOST_FETCHED} MiB, and this one has more: take a part of it (`head -c`, `split`)"
                         );
                         contents.extend(bytes);
                     }
@@ -157,13 +179,18 @@ impl Batch {
         let mut fetched = true;
         for get in &self.gets {
             let mut contents = Vec::new();
-            let error = end(err, &mut contents).with_context(|| format!("cannot read {}", get.guest))?;
+            let error = end(err, &mut contents).with_context(|| format!("--get: cannot bring out Linux's file {}", get.guest))?;
             if error != 0 {
-                writeln!(err, "macadamia: cannot read {}: {}", get.guest, std::io::Error::from_raw_os_error(error.saturating_neg()))?;
+                let why = std::io::Error::from_raw_os_error(error.saturating_neg());
+                writeln!(
+                    err,
+                    "macadamia: --get: Linux cannot read its file {}: {why}; name one that is there when the command has ended",
+                    get.guest
+                )?;
                 fetched = false;
                 continue;
             }
-            std::fs::write(&get.host, contents).with_context(|| format!("cannot write {}", get.host.display()))?;
+            std::fs::write(&get.host, contents).with_context(|| format!("--get: cannot write {} here", get.host.display()))?;
         }
         Ok(match (status & 0x7f, status >> 8) {
             // What could not be brought out was reported.
@@ -172,6 +199,11 @@ impl Batch {
             (signal, _) => 128 + signal as u8,
         })
     }
+}
+
+/// Whether output was written to a pipe that is closed, as `head` does when it has enough.
+fn is_unread(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
 /// The time is up.
@@ -223,6 +255,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_silence_is_told_every_ten_seconds() {
+        let mut told = 0;
+        let said = [0, 9, 10, 11, 19, 20, 45, 49, 50].map(|seconds| notice(Duration::from_secs(seconds), &mut told));
+        assert_eq!(said, [None, None, Some(10), None, None, Some(20), Some(40), None, Some(50)]);
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_failure_of_the_system() {
+        /// What nobody reads.
+        struct Closed;
+        impl Write for Closed {
+            fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+                Err(ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let batch = Batch { command: String::new(), gets: Vec::new(), timeout: None, notices: false };
+        let error = batch.results(&mut || Ok(Frame::Out(b"y".into())), &mut Closed, &mut Vec::new());
+        assert!(error.is_err_and(|error| is_unread(&error)) && !is_unread(&TimedOut.into()));
+    }
+
+    #[test]
     fn frames() {
         let mut line: &[u8] = &[1, 2, 0, b'h', b'i', 0, 4, 0, 0, 1, 0, 0, 9, 0, 0];
         assert_eq!(Frame::read(&mut line).ok().flatten(), Some(Frame::Out(b"hi".to_vec())));
@@ -235,7 +291,7 @@ mod tests {
     #[test]
     fn a_status_without_a_positive_is_an_error() {
         let get = Fetch { guest: "/a".into(), host: "/dev/null".into() };
-        let batch = Batch { command: String::new(), gets: vec![get], timeout: None };
+        let batch = Batch { command: String::new(), gets: vec![get], timeout: None, notices: false };
         let say = |statuses: &[i32]| {
             let mut statuses = statuses.iter();
             let mut err = Vec::new();
@@ -246,13 +302,13 @@ mod tests {
         assert!(say(&[i32::MIN]).0.is_err_and(|error| error.to_string().ends_with("error 2147483648")));
         let (status, said) = say(&[0, i32::MIN]);
         assert_eq!(status.ok(), Some(FAILED));
-        assert!(said.starts_with("macadamia: cannot read /a"), "{said}");
+        assert!(said.starts_with("macadamia: --get: Linux cannot read its file /a: "), "{said}");
     }
 
     #[test]
     fn a_file_without_an_end_is_refused() {
         let get = Fetch { guest: "/dev/zero".into(), host: "/dev/null".into() };
-        let batch = Batch { command: String::new(), gets: vec![get], timeout: None };
+        let batch = Batch { command: String::new(), gets: vec![get], timeout: None, notices: false };
         let mut frames = std::iter::once(Frame::End(0)).chain(std::iter::repeat_with(|| Frame::Get(vec![0; 1 << 15])));
         let mut taken = 0;
         let mut next = || {
@@ -261,7 +317,7 @@ mod tests {
         };
         let error = batch.results(&mut next, &mut Vec::new(), &mut Vec::new()).expect_err("a file without an end");
         let said = format!("{error:#}");
-        assert!(said.starts_with("cannot read /dev/zero: --get brings out files of up to 1 MiB"), "{said}");
+        assert!(said.starts_with("--get: cannot bring out Linux's file /dev/zero: it brings out files of up to 1 MiB"), "{said}");
         // The end of the command, all that is kept, and one too many.
         assert_eq!(taken, 1 + (MOST_FETCHED << 20 >> 15) + 1);
     }

@@ -156,7 +156,7 @@ impl Default for Guest<'_> {
 impl Guest<'_> {
     /// Builds the system, runs the command in it.
     pub fn run(self, command: &str) -> Result<Outcome> {
-        let batch = Batch { command: command.into(), gets: self.gets, timeout: Some(Limit::Own(self.timeout)) };
+        let batch = Batch { command: command.into(), gets: self.gets, timeout: Some(Limit::Own(self.timeout)), notices: false };
         let command = batch.inserts();
         let options = Options {
             cpu: self.cpu,
@@ -277,7 +277,7 @@ impl Default for Alone<'_> {
 impl Alone<'_> {
     /// Builds it, runs a command in it that must succeed.
     pub fn run(mut self, command: &str) -> Result<Reference> {
-        let batch = Batch { command: command.into(), gets: Vec::new(), timeout: None };
+        let batch = Batch { command: command.into(), gets: Vec::new(), timeout: None, notices: false };
         self.inserts.extend(batch.inserts());
         let network = self.wire.of_board(board::chosen());
         let alone = emulator::Alone {

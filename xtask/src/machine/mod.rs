@@ -4,6 +4,7 @@
 
 pub mod board;
 mod console;
+pub mod cpus;
 pub mod emulator;
 pub mod network;
 pub mod spaces;

@@ -38,6 +38,14 @@ pub fn aside(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> 
     std::fs::rename(&making, path).with_context(|| format!("cannot make {}", path.display()))
 }
 
+/// Writes to the standard output, which may be closed.
+///
+/// # Errors
+/// If it is closed, or cannot be written.
+pub fn show(text: &str) -> std::io::Result<()> {
+    std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes())
+}
+
 /// This tool, to be started again by this process or by what it starts: also when the file has been replaced meanwhile, as by
 /// a build.
 pub fn this_tool() -> PathBuf {

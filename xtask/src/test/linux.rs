@@ -181,7 +181,11 @@ pub(super) fn batch() -> Result<()> {
     std::fs::remove_file(fetched)?;
     let gets = vec![Fetch { guest: "/tmp/nothing".into(), host: fetched.into() }];
     let o = Guest { gets, ..Guest::default() }.run("true")?;
-    ensure!(o.status == 125 && o.err.starts_with(b"macadamia: cannot read /tmp/nothing: No such file"), "no file: status {}", o.status);
+    ensure!(
+        o.status == 125 && o.err.starts_with(b"macadamia: --get: Linux cannot read its file /tmp/nothing: No such file"),
+        "no file: status {}",
+        o.status
+    );
     let o = simple("for i in /proc/[0-9]*; do [ \"$(readlink $i/fd/9)\" != /dev/macadamia/batch ] || kill -9 ${i#/proc/}; done; exit 8")?;
     ensure!(o.status == 8, "without the start script: status {}", o.status);
 

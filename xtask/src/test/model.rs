@@ -269,7 +269,7 @@ fn without_tlb_flushes() -> Result<()> {
 
 /// A Linux as a server at ring 1, which runs a command and ends.
 fn server(command: &str, inserts: &[Insert]) -> Result<Built> {
-    let batch = Batch { command: command.into(), gets: Vec::new(), timeout: None }.inserts();
+    let batch = Batch { command: command.into(), gets: Vec::new(), timeout: None, notices: false }.inserts();
     let command = build::Command { component: None, inserts: &batch };
     let options =
         build::Options { inserts, command: Some(command), folder: Some("linux-damaged"), seed: Seed::Fixed, ..build::Options::default() };

@@ -70,6 +70,33 @@ fn a_system_gets_no_more_memory_than_the_board_has() {
 }
 
 #[test]
+fn says_how_much_memory_is_needed() {
+    let linux = || parse(&std::fs::read_to_string("../systems/linux.toml").expect("a file")).expect("sound");
+    let board = crate::machine::board::Board::read(std::path::Path::new("../boards/pc.toml")).expect("a board");
+    for mib in [16, 64] {
+        let said = linux().with_memory(mib, &board).err().map(|error| error.to_string()).unwrap_or_default();
+        let least = said.split_once("use --memory ").and_then(|(_, rest)| rest.split_once(" or more")).map(|(least, _)| least);
+        let least: u32 = least.and_then(|least| least.parse().ok()).unwrap_or_else(|| panic!("{said}"));
+        assert!((97..=192).contains(&least) && said.starts_with(&format!("--memory {mib} is too little")), "{said}");
+        assert!(linux().with_memory(least, &board).is_ok() && linux().with_memory(least - 1, &board).is_err());
+    }
+    let linux =
+        |ram: &str| format!("[[component]]\nname = \"linux\"\nmemory = [{{ as = \"ram\", size = \"{ram}\", behind-image = true }}]\n");
+    assert_eq!(error(&linux("8M")), "x.toml:3: 8M are too few for a Linux, which could start no program: give it 16M or more");
+    assert!(parse(&linux("16M")).is_ok());
+    let ram = "memory = \"64M\"\n[[component]]\nname = \"a\"\nmemory = [{ as = \"ram\", size = \"640M\", behind-image = true }]\n";
+    assert!(error(ram).starts_with("x.toml:1: the components need "), "{}", error(ram));
+}
+
+#[test]
+fn names_the_key_of_a_number_and_its_range() {
+    let said = |key: &str| error(&format!("[[component]]\nname = \"a\"\n{key}\n"));
+    assert_eq!(said("priority = 300"), "x.toml:3: `priority`: invalid value: integer `300`, expected a whole number from 0 to 255");
+    assert_eq!(said("slots = -1"), "x.toml:3: `slots`: invalid value: integer `-1`, expected a whole number from 0 to 4294967295");
+    assert!(said("priority = \"x\"").ends_with("expected a whole number from 0 to 255"), "{}", said("priority = \"x\""));
+}
+
+#[test]
 fn names_the_line_of_an_unknown_key() {
     let message = error("[[component]]\nname = \"a\"\nprioritty = 3\n");
     assert!(message.starts_with("x.toml:3: unknown field `prioritty`") && message.ends_with("; did you mean `priority`?"), "{message}");
