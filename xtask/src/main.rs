@@ -24,6 +24,7 @@ use build::Wire;
 use clap::{Parser, Subcommand};
 use guest::batch;
 use linux::root::Insert;
+use machine::accel;
 use machine::network::{Forward, Nic};
 use machine::spaces::{self, Spaces};
 use machine::{Emulator, board, cpus, emulator};
@@ -57,6 +58,9 @@ enum Command {
         /// CPU model for QEMU, as its `-cpu help` lists them.
         #[arg(long)]
         cpu: Option<String>,
+        /// What executes instructions in QEMU: the host's processor by KVM, or QEMU (tcg).
+        #[arg(long, value_enum, default_value = "tcg")]
+        accel: accel::Wanted,
         /// MiB of RAM, instead of what the description says.
         #[arg(long, value_parser = clap::value_parser!(u32).range(8..=i64::from(description::check::MOST_MIB)))]
         memory: Option<u32>,
@@ -242,6 +246,7 @@ struct Run<'a> {
     system: &'a str,
     on: Emulator,
     cpu: Option<&'a str>,
+    accel: accel::Wanted,
     memory: Option<u32>,
     disk: Option<description::Interface>,
     kdb: bool,
@@ -256,6 +261,9 @@ impl Run<'_> {
     fn plan(&self, folder: Option<&str>, command: Option<build::Command<'_>>) -> Result<build::Plan> {
         let (memory, interface, kdb, cpu) = (self.memory, self.disk, self.kdb, self.cpu);
         let board = board::chosen();
+        let kvm = || if self.dry_run { accel::opens() } else { accel::executes(&board.qemu.program, &board.out()) };
+        let accel::Choice { accel, said } = self.accel.choose(self.on, board, kvm)?;
+        said.into_iter().for_each(|said| eprintln!("macadamia: {said}"));
         if let Some(cpu) = cpu.filter(|_| self.on == Emulator::Qemu && !self.dry_run) {
             cpus::check(&board.qemu.program, cpu)?;
         }
@@ -265,6 +273,7 @@ impl Run<'_> {
             interface,
             kdb,
             cpu,
+            accel,
             nic,
             wire,
             inserts,
@@ -327,6 +336,7 @@ fn carry_out() -> Result<u8> {
             system,
             on,
             cpu,
+            accel,
             memory,
             disk,
             spaces: _,
@@ -347,6 +357,7 @@ fn carry_out() -> Result<u8> {
                 system: &system,
                 on,
                 cpu: cpu.as_deref(),
+                accel,
                 memory,
                 disk,
                 kdb,

@@ -9,6 +9,7 @@ use crate::description::{self, Contents, Description, Interface, OnDeath};
 use crate::linux::root::{self, Insert};
 use crate::linux::server::Layout;
 use crate::linux::{building, debian, folder, server};
+use crate::machine::accel::Accel;
 use crate::machine::board::{self, Board, Medium, Processor, Qemu};
 use crate::machine::network::{Forward, Network, Nic, Peer};
 use crate::process::fresh::unless_fresh;
@@ -48,6 +49,8 @@ pub struct Built {
     pub memory: u32,
     /// QEMU's CPU model for interactive runs.
     pub cpu: String,
+    /// What executes its instructions in QEMU.
+    pub accel: Accel,
     /// The packages it is built from.
     pub packages: Vec<String>,
     /// How it is tested.
@@ -212,6 +215,8 @@ pub struct Options<'a> {
     pub kdb: bool,
     /// QEMU's CPU model.
     pub cpu: Option<&'a str>,
+    /// What executes instructions in QEMU.
+    pub accel: Accel,
     /// Files for Linux's root file system.
     pub inserts: &'a [Insert],
     /// Folder under `out` for what is made, instead of the system's name: several may be made at once.
@@ -401,6 +406,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         memory,
         test: description.test.clone(),
         cpu: options.cpu.unwrap_or(options.seed.processor(&board.qemu)).to_string(),
+        accel: options.accel,
         packages,
         name,
     };

@@ -144,6 +144,9 @@ pub struct Qemu {
     measured: Option<String>,
     /// The machine: `{cpu}`, `{memory}` in MiB.
     pub arguments: Vec<String>,
+    /// Whether the processor of a host can execute its instructions: of a PC that of another PC.
+    #[serde(default)]
+    pub kvm: bool,
     /// A machine without a network card.
     #[serde(default)]
     pub no_card: Vec<String>,

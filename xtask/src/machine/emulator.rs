@@ -2,6 +2,7 @@
 //! Running a built system in QEMU or Bochs.
 
 use super::Emulator;
+use super::accel::Accel;
 use super::board::{self, Board, fill};
 use super::console::{bridge, connect};
 use super::network::{Network, free_port};
@@ -20,9 +21,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// QEMU as a board, with so many MiB of RAM, and a network card or none.
-fn machine(board: &Board, cpu: &str, memory: u32, network: Option<&Network>) -> Command {
+fn machine(board: &Board, accel: Accel, cpu: &str, memory: u32, network: Option<&Network>) -> Command {
     let mut command = Command::new(&board.qemu.program);
     arguments(&mut command, &board.qemu.arguments, &[("cpu", cpu), ("memory", &memory.to_string())]);
+    command.args(["-accel", accel.name()]);
     match network {
         Some(network) => {
             let (own, words) = network.arguments();
@@ -46,7 +48,7 @@ const NOT_THROUGH: &str = ",cache=unsafe";
 
 /// QEMU for a built system, perhaps to be in its own time; serial lines are the caller's.
 fn qemu(built: &Built, cpu: &str, own_time: bool) -> Command {
-    let mut command = machine(built.board, cpu, built.memory, built.network.as_ref());
+    let mut command = machine(built.board, built.accel, cpu, built.memory, built.network.as_ref());
     let files = [&built.kernel, &built.image, &built.symbols, &built.flat.kernel, &built.flat.boot].map(|file| file.to_string_lossy());
     let [kernel, image, symbols, flat, boot] = files.each_ref().map(|file| &**file);
     let words = [("kernel", kernel), ("image", image), ("symbols", symbols), ("flat", flat), ("boot", boot), ("words", spaces::words())];
@@ -291,7 +293,7 @@ pub struct Alone<'a> {
 pub fn native(alone: &Alone<'_>, timeout: Duration) -> Result<(String, Option<model_core::Report>)> {
     let report = alone.initrd.with_extension("json");
     let board = board::chosen();
-    let mut command = machine(board, alone.cpu.unwrap_or(board.qemu.measured()), NATIVE_MIB, alone.network);
+    let mut command = machine(board, Accel::Tcg, alone.cpu.unwrap_or(board.qemu.measured()), NATIVE_MIB, alone.network);
     let kernel = alone.linux.kernel.to_string_lossy();
     let devices = alone.linux.devices.as_deref().unwrap_or_else(|| Path::new("")).to_string_lossy();
     let initrd = alone.initrd.to_string_lossy();

@@ -2,6 +2,7 @@
 //! Machines: boards, the emulators that play them, and their consoles. A machine runs what was built; what is run on
 //! it is told to it as commands, or by a session.
 
+pub mod accel;
 pub mod board;
 mod console;
 pub mod cpus;

@@ -44,7 +44,7 @@ fn install(installed: &Path) -> Result<()> {
     }
     eprintln!("installing Debian in Linux on the board (some ten minutes, once)");
     let mut system = Command::new(this_tool());
-    system.args(["--board", &board.name(), "run", SYSTEM, "--batch", COMMAND]);
+    system.args(["--board", &board.name(), "run", SYSTEM, "--accel", "tcg", "--batch", COMMAND]);
     // What it says belongs to what this one says.
     run(tethered(&system, &[]).stdout(std::io::stderr()))?;
     std::fs::rename(disk, installed).context("the disk is not where it was made")
