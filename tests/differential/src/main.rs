@@ -75,6 +75,7 @@ fn main() -> Result<()> {
     ];
     let rare = [
         ("runs of another alien in a small space", tally.small_switches),
+        ("runs of another alien without TLS by a server", tally.bare_switches),
         ("notifications of waiting threads", tally.wakes),
         ("receives of notifications", tally.taken),
         ("receives of nothing", tally.polls),

@@ -280,7 +280,8 @@ fn may_switch(kernel: &Kernel<Host>, me: Ref<Thread>, from: u32, to: u32) -> boo
     let [from, to] = [from, to].map(|address| kernel.pool[Ref::<Thread>::new(address)]);
     let handled = |t: &Thread| t.is_alien() && t.handler.object::<Thread>() == me && t.lazy & !(lazy::SEGMENTS | lazy::TLS) == 0;
     let is_handled = handled(&from) && handled(&to);
-    let is_known = to.space.get().and_then(|space| region(kernel, space)).is_none_or(|region| state(&to).shown_in == region);
+    let region = to.space.get().and_then(|space| region(kernel, space));
+    let is_known = state(&to).tls[0] == [0; 2] || region.is_none_or(|region| state(&to).shown_in == region);
     let (from, to) = (state(&from), state(&to));
     let names_first = [to.fs_gs & 0xffff, to.fs_gs >> 16].iter().any(|selector| selector >> 3 == u32::from(TLS >> 3));
     is_known && is_handled && from.tls[1..] == to.tls[1..] && (from.tls[0] == to.tls[0] || !names_first || to.tls[0] != [0; 2])
@@ -488,6 +489,8 @@ fn assembly(
     tally.small_aliens += u64::from(puts_away && region(kernel, own).is_some());
     tally.small_runs += u64::from(fetches && to_small);
     tally.small_switches += u64::from(fetches && to_small && switched);
+    let has_tls = state(&kernel.pool[Ref::<Thread>::new(current)]).tls[0] != [0; 2];
+    tally.bare_switches += u64::from(fetches && switched && !has_tls);
     tally.put_away += u64::from(puts_away);
     tally.fetched += u64::from(fetches);
     *match entry {

@@ -48,6 +48,8 @@ pub struct Tally {
     pub small_runs: u64,
     /// The same, of another than the last.
     pub small_switches: u64,
+    /// `run` by a server of another alien than the last, which has no TLS segment descriptor.
+    pub bare_switches: u64,
     /// `notify` that only notes the bits.
     pub notifications: u64,
     /// `notify` that makes a thread ready.

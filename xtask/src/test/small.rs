@@ -17,6 +17,7 @@ pub const ALL: &[Test] = &[
     ("linux.regions.use", || with(Spaces::Force, by_use)),
     ("linux.regions.homes", || with(Spaces::Force, homes)),
     ("linux.regions.reclaim", || with(Spaces::Force, reclaim)),
+    ("linux.regions.bare", || with(Spaces::Force, bare)),
     ("linux.regions.checked", || with(Spaces::Force, checked)),
     ("linux.abi.small", || with(Spaces::Force, abi)),
     ("linux.busybox.small", || with(Spaces::Force, busybox)),
@@ -81,6 +82,30 @@ fn reclaim() -> Result<()> {
     let reclaims = count(&o, "reclaims")?;
     ensure!(reclaims > 10, "tables were reclaimed {reclaims} times: {}", o.text());
     println!("# tables were reclaimed {reclaims} times");
+    Ok(())
+}
+
+/// Whose processes are large or small, and the most instructions of the kernel that a round trip by pipes may take there: four system
+/// calls and two switches, with TLS descriptors or without.
+const ROUND_TRIPS: [(&str, &str, u64); 2] = [("systems/linux.toml", "large", 660), (SYSTEM, "small", 840)];
+
+/// Processes without TLS descriptors go the fast way, too.
+fn bare() -> Result<()> {
+    let (model, program) = (build::model()?, small_program("bare")?);
+    let mut above = Vec::new();
+    for (system, size, most) in ROUND_TRIPS {
+        let o = Guest { system, inserts: vec![program.clone()], model: Some(&model), ..Guest::default() }.succeed("bare")?;
+        let report = o.report.context("no report")?;
+        for (id, what) in [(1, "with TLS descriptors"), (2, "without")] {
+            let interval = report.intervals.get(&id).with_context(|| format!("{size} processes {what} were not measured"))?;
+            let kernel = interval.kernel_instructions.median;
+            println!("# {size}, {what}: {kernel} kernel instructions a round trip, at most {most}");
+            if kernel > most {
+                above.push(format!("{size} processes {what}: {kernel}, at most {most}"));
+            }
+        }
+    }
+    ensure!(above.is_empty(), "kernel instructions of a round trip: {}", above.join("; "));
     Ok(())
 }
 

@@ -48,8 +48,11 @@
 // ---|----------------------------------------------------------------|------------------------
 //  1 | FS and GS null; some alien's state is put away, none of it     | `lazy`
 //    | private, the FPU closed, no step pending                       |
-//  2 | R1, R3 to R5; or S1, S3 to S5, R4 and R5                       |
-//  3 | R7, R8                                                         |
+//  2 | R1, R3 to R5; or S1, S3, R4 and R5                             |
+//  3 | of the other, FS and GS are null; or the first TLS segment     | `load_tls`,
+//    | descriptor is present, and they are as the one's that is put   | `checked_selectors`
+//    | away, or FS is null and GS names that segment                  |
+//  4 | R7, R8                                                         |
 //
 // The alien's FS, GS and TLS stay in the processor while its handler runs. The handler may see
 // them. If it loads other selectors, R6 finds them. But a server could reach the kernel by them: they are put away while it
@@ -472,12 +475,13 @@ run_other:
 .balign 32
 run_other_away:
     OTHER_WAITS slow_run, run_other_small
-    mov eax, ss:[edx + {fs_gs}]                         // S4
+    mov eax, ss:[edx + {fs_gs}]                         // P3
     cmp eax, ss:[ecx + {fs_gs}]
-    jne slow_run
-    mov eax, ss:[ecx + {tls} + 4]                       // S5
+    mov eax, ss:[ecx + {tls} + 4]
+    jne 8f
     test eax, {present}
-    jz slow_run
+    jz 9f
+7:
     mov ss:[{gdt} + {tls_offset} + 4], eax
     mov eax, ss:[ecx + {tls}]
     mov ss:[{gdt} + {tls_offset}], eax
@@ -485,5 +489,15 @@ run_other_away:
     mov eax, ss:[edx + {utcb}]
     FETCH
     jmp resume_away
+8:
+    cmp dword ptr ss:[ecx + {fs_gs}], {tls_selector} << 16
+    jne 9f
+    test eax, {present}
+    jnz 7b
+    jmp slow_run
+9:
+    cmp dword ptr ss:[ecx + {fs_gs}], 0
+    je 7b
+    jmp slow_run
 .global alien_end
 alien_end:

@@ -11,7 +11,8 @@
 //  2 | the handler's space is the server that the home shows          | `leave_to`
 //  3 | at `run`: DS and ES of the frame are flat                      | `load_frame`
 //  4 | at `run` of another: FS is null, GS is the first TLS segment,  | `load`
-//    | whose descriptor is known for the place where the space is     |
+//    | whose descriptor is known for the place where the space is; or |
+//    | both are null, and there is no such descriptor                 |
 //
 // The alien's frame shows flat segments: nobody learns from it where the space is.
 
@@ -82,7 +83,7 @@ small_alien_iret:
 .balign 32
 run_other_small:
     cmp dword ptr ss:[ecx + {fs_gs}], {tls_selector} << 16 // H4
-    jne slow_run
+    jne 1f
     mov edx, ss:[eax + {region_low}]
     cmp edx, ss:[ecx + {shown_in}]
     jne slow_run
@@ -100,6 +101,18 @@ run_other_small:
     mov eax, ss:[edx + {utcb}]
     mov ecx, {tls_selector}
     mov gs, ecx
+    jmp resume_away
+1:
+    cmp dword ptr ss:[ecx + {fs_gs}], 0
+    jne slow_run
+    test dword ptr ss:[ecx + {tls} + 4], {present}
+    jnz slow_run
+    xor eax, eax
+    mov ss:[{gdt} + {tls_offset}], eax
+    mov ss:[{gdt} + {tls_offset} + 4], eax
+    mov ss:[{loaded}], ecx
+    mov edx, ecx
+    mov eax, ss:[edx + {utcb}]
     jmp resume_away
 .global small_end
 small_end:
