@@ -14,7 +14,7 @@ pub const CARRY: u32 = 1 << 29;
 /// The instructions that set flags between `swi_entry` and `slower`, in their order: the name of a test, and the flags with which it would be
 /// passed. Of T9 and R3 the last ones look at partner and handler. Some are no tests: they say whether the process identifier is written,
 /// which way a tree is searched, whether an alien executes Thumb, and (A1) whether there is need to look for A3, which no other thread passes.
-pub const TESTS: [Option<(&str, u32)>; 125] = [
+pub const TESTS: [Option<(&str, u32)>; 128] = [
     Some(("T1", ZERO)),
     Some(("T2 of call", ZERO)),
     Some(("T3", 0)),
@@ -54,7 +54,8 @@ pub const TESTS: [Option<(&str, u32)>; 125] = [
     Some(("M6, table", ZERO)),
     Some(("M7", 0)),
     None,
-    // M8: the simulated port has no copies.
+    // M8: the simulated port has no copies. Whether it is written to, and whether it is cached.
+    None,
     None,
     None,
     // M1: it may be one page. M9: nothing is there; then what ends the way, and the search in the tree.
@@ -63,6 +64,8 @@ pub const TESTS: [Option<(&str, u32)>; 125] = [
     None,
     None,
     None,
+    Some(("M3, uncached", ZERO)),
+    Some(("M3, none but uncached", 0)),
     Some(("M1, bytes", 0)),
     // Of several pages: there may be more, but it would take long.
     None,

@@ -440,7 +440,7 @@ impl Scenario {
         };
         self.last.set(Some((space, record)));
         let [selectors, what, offset, bytes] = record;
-        [selectors, what | (rng.u32(..24) / 23) << 6, offset | (rng.u32(..24) / 23) << rng.u32(..12), bytes]
+        [selectors, what | (rng.u32(..8) / 7) << 6, offset | (rng.u32(..24) / 23) << rng.u32(..12), bytes]
     }
 
     /// What a thread asks the caches for: a Space, where, how many bytes, and what. Mostly it is a part of a page.

@@ -25,7 +25,7 @@ use crate::trap;
 use abi::arch::armv5::layout::SLOT_BYTES;
 use abi::frame::{self, Frame};
 use abi::tag::REGISTER_WORDS;
-use abi::{CacheOp, Delivery, Kind, MessageKind, Op, PAGE_SIZE, Rights, Tag};
+use abi::{CacheOp, Delivery, Kind, MapRecord, MessageKind, Op, PAGE_SIZE, Rights, Tag};
 use arch_common::shared::{Lines, Shared};
 use arch_common::stack::{KERNEL_STACK, PANIC_BYTES, PANIC_STACK, STACK_BYTES};
 use armv5_context::{THUMB, USER_MODE, hw, vector, word};
@@ -113,6 +113,7 @@ global_asm!(
     bit = const offset_of!(Attachment, bit),
     buffered = const bits::BUFFERED,
     bug = sym trap::kernel_exception,
+    cached = const bits::CACHED,
     call_right = const Rights::CALL.0,
     cap_limit = const field!(cap_limit),
     changing = const offset_of!(Region, changing),
@@ -226,6 +227,7 @@ global_asm!(
     thumb = const THUMB,
     top = const offset_of!(Cpu, top),
     undefined = const abi::frame::vector::UNDEFINED,
+    uncached = const MapRecord::UNCACHED,
     upper = const offset_of!(Attachment, upper),
     user = const USER_MODE,
     user_flags = const frame::USER_FLAGS,

@@ -496,7 +496,8 @@ struct Found {
 }
 
 impl Found {
-    /// Looks for pages of a range; if only what was written matters, for those that can be. False if they do not fit.
+    /// Looks for pages of a range that can have lines; if only what was written matters, for those that can be. False if they do not
+    /// fit.
     fn look(&mut self, pool: &Pool, space: Ref<Space>, range: &Range<UserAddr>, all: bool) -> bool {
         let mut at = range.start;
         while at < range.end {
@@ -533,7 +534,8 @@ impl Found {
     #[inline(never)]
     fn take_each(&mut self, mut page: u32, entries: &[u32], all: bool) -> bool {
         for entry in entries {
-            if Armv5::decode(*entry).is_some_and(|leaf| all || leaf.rights.contains(Rights::WRITE)) {
+            let has_lines = |leaf: Leaf| leaf.attributes == Attributes::Cached && (all || leaf.rights.contains(Rights::WRITE));
+            if Armv5::decode(*entry).is_some_and(has_lines) {
                 if self.count == self.most {
                     return false;
                 }

@@ -13,7 +13,7 @@
 //  1 | no words, capabilities or flags; one record, of whole pages    | `map_reply_wait`,
 //    |                                                                | `map_run`, `map_batch`
 //  2 | the memory's selector is below the table's size                | `record_memory`
-//  3 | to map, with rights, all of which the capability has, cached   | `request`
+//  3 | to map, with rights, all of which the capability has           | `request`
 //  4 | RAM that does not die, and the pages lie in it                 | `request`
 //  5 | the space's selector names a Space or a Segment with the right | `request`, `spread`
 //    | to control it, which does not die, nor changes in its copies   |
@@ -54,7 +54,8 @@ map_pages:
     beq saved
     and r8, r7, #{rwx}
     bics r8, r9, r8                                     // M3
-    bne saved
+    bne uncached_page
+14:
     bic r7, r7, #{rights}
     ldr r8, [r7, #{memory_class}]
     ldr r9, [r7, #{memory_dying}]
@@ -112,6 +113,8 @@ map_pages:
     tst r3, #{write}
     orrne r11, r11, #{leaf_write_low}
     orrne r11, r11, #{leaf_write_high}
+    tst r3, #{uncached}
+    bicne r11, r11, #{cached} | {buffered}
     orr r4, r4, r11
     // From now on r6 is the entry's address, r4 what it becomes.
     teq r5, #{page}
@@ -155,6 +158,14 @@ carried_out:
     mov r3, #0
     ldr r10, [sp, #{space}]
     b goes_back
+
+// The capability has all rights, if only the flag is left, which is no right.
+uncached_page:
+    teq r8, #{uncached}                                 // M3
+    bne saved
+    teq r9, #{uncached}                                 // M3
+    beq saved
+    b 14b
 
 several:
     movs r5, r5, lsr #12                                // M1
