@@ -13,8 +13,9 @@
  *  - Before a page is freed nobody has it mapped: the microkernel drops lines when it unmaps.  So what goes is unmapped at once
  *    (flush_tlb_range() and its like, patch 22).
  *  - A page of a file that is written where it is mapped shared is not cached by processes: each has it at another address.  From the
- *    first such write on that is so for all (L4_LINES_SHARED), until nobody has it mapped so.  What this server has read of it is dropped before it reads again, and
- *    when a process that wrote has it no more.
+ *    first such write on that is so for all (L4_LINES_SHARED), until nobody has it mapped so.  What this server has written of it is
+ *    written back before a process has it.  What it has read is dropped before it reads again, and when a process that wrote has it
+ *    no more: until then these lines may be older than the page.
  *  - A page that a process has, and the microkernel does not know of yet (_PAGE_NEWPAGE), has no lines by the process's address that
  *    were written.  This server may leave lines by the linear map: they are dropped when it is mapped.
  */
@@ -69,6 +70,24 @@ static pgoff_t index_of(struct page *page)
 	struct folio *folio = page_folio(page);
 
 	return folio->index + folio_page_idx(folio, page);
+}
+
+/* Whether processes write to it where it is mapped shared. */
+static bool is_uncached(u8 lines)
+{
+	return lines == L4_LINES_SHARED || lines == L4_LINES_SHARED_CLEAN;
+}
+
+/*
+ * The lines of a page that is uncached were dropped: none is dirty until flush_dcache_folio() says otherwise.  Not of a page that is
+ * pinned, or of no file: this server may write to it at any time.
+ */
+static void note_dropped(u8 *lines, pte_t pte)
+{
+	struct folio *folio = page_folio(pfn_to_page(pte_pfn(pte)));
+
+	if (*lines == L4_LINES_SHARED && folio_flush_mapping(folio) && !folio_maybe_dma_pinned(folio))
+		*lines = L4_LINES_SHARED_CLEAN;
 }
 
 /*
@@ -166,7 +185,7 @@ void *l4_begin_access(unsigned long entry, unsigned long user, void *at, unsigne
 	if (lines_may_stay) {
 		leave_some(lines);
 	} else if (entry & _PAGE_UNCACHED) {
-		if (write && *lines != L4_LINES_SHARED) {
+		if (write && !is_uncached(*lines)) {
 			/* Unmapping cannot fail. */
 			share(pfn_to_page(entry >> PAGE_SHIFT));
 			l4_map_flush();
@@ -221,6 +240,8 @@ static void touch_user_page(const struct page *page)
 		leave_some(lines);
 	else if (*lines == L4_LINES_CLEAN)
 		*lines = L4_LINES_ANY;
+	else if (*lines == L4_LINES_SHARED_CLEAN)
+		*lines = L4_LINES_SHARED;
 }
 
 int l4_drop_before_map(pte_t page, unsigned int *may)
@@ -232,16 +253,20 @@ int l4_drop_before_map(pte_t page, unsigned int *may)
 
 	if (*lines == L4_LINES_CLEAN && !writable)
 		return 0;
-	if (*lines != L4_LINES_SHARED && writable && pte_get_bits(page, _PAGE_UNCACHED))
+	if (!is_uncached(*lines) && writable && pte_get_bits(page, _PAGE_UNCACHED))
 		err = share(pfn_to_page(pte_pfn(page)));
-	if (*lines == L4_LINES_SHARED && !writable && !is_shared(pfn_to_page(pte_pfn(page))))
+	if (is_uncached(*lines) && !writable && !is_shared(pfn_to_page(pte_pfn(page))))
 		*lines = L4_LINES_ANY;
-	if (*lines == L4_LINES_SHARED)
+	if (is_uncached(*lines)) {
 		*may |= L4_MAP_UNCACHED;
-	else if (*lines == L4_LINES_SOME || *lines == L4_LINES_SEEN_SOME)
+		if (*lines == L4_LINES_SHARED_CLEAN)
+			return err;
+		note_dropped(lines, page);
+	} else if (*lines == L4_LINES_SOME || *lines == L4_LINES_SEEN_SOME) {
 		*lines = L4_LINES_SEEN;
-	else
+	} else {
 		*lines = writable ? L4_LINES_ANY : L4_LINES_CLEAN;
+	}
 	return l4_add_record(L4_SPACE, at | (L4_MAP_CACHE + L4_CACHE_DROP) << 8, at, PAGE_SIZE) ?: err;
 }
 
@@ -265,6 +290,7 @@ pte_t ptep_clear_flush(struct vm_area_struct *vma, unsigned long address, pte_t 
 void l4_written_uncached(pte_t page)
 {
 	drop((void *)((unsigned long)__binary_start + (pte_val(page) & PAGE_MASK)), PAGE_SIZE);
+	note_dropped(&l4_lines[pte_val(page) >> PAGE_SHIFT], page);
 }
 
 /* This server wrote to a page of a file, or is about to read it, by the linear map. */

@@ -72,6 +72,8 @@ enum l4_lines {
 	L4_LINES_CLEAN,
 	/* Nothing, and processes write to it where it is mapped shared: all have it uncached. */
 	L4_LINES_SHARED,
+	/* None is dirty, and processes write to it where it is mapped shared. */
+	L4_LINES_SHARED_CLEAN,
 };
 
 extern u8 l4_lines[];

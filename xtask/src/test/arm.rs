@@ -42,6 +42,7 @@ pub const ALL: &[Test] = &[
     ("versatilepb.linux.kselftest.alone", || on_board(suites::kselftest_alone)),
     ("versatilepb.linux.memory", || on_board(linux::memory)),
     ("versatilepb.linux.model", || on_board(linux_checked)),
+    ("versatilepb.linux.written", || on_board(written)),
     ("versatilepb.linux.crowd", || on_board(crowd)),
     ("versatilepb.fault.dma-clean", || on_board(|| fault_in(few_faults()?, 120, CLEAN_FOR_DEVICE, Found::By(&[Rule::DirtyElsewhere])))),
     ("versatilepb.fault.dma-drop", || on_board(|| fault_in(few_faults()?, 120, DROP_FOR_DEVICE, Found::By(&[Rule::OldLine])))),
@@ -253,6 +254,17 @@ fn linux_checked() -> Result<()> {
 /// The checker with the board's caches: Linux relies on stores that make no lines when they miss, as in all caches of these processors.
 fn boards_checker() -> Result<Model> {
     Ok(Model { cpu: Some("arm926".into()), ..checker()? })
+}
+
+/// A file on a disk that processes write to where it is mapped shared, under the checker: nobody reads an old line of it.
+fn written() -> Result<()> {
+    let model = boards_checker()?;
+    let inserts = vec![program("written")?];
+    let system = "systems/linux-disk.toml";
+    let guest = Guest { system, inserts, model: Some(&model), timeout: Duration::from_secs(600), ..Guest::default() };
+    let o = guest.succeed("written /mnt/written && written /tmp/written")?;
+    ensure!(o.text() == "ok\nok\n", "{}", o.said());
+    clean(&o.report.context("no report")?)
 }
 
 /// More processes than there are slots, and many more than there are domains, which all run, under the checker.

@@ -104,6 +104,7 @@ const SLOW: &[&str] = &[
     "versatilepb.linux.project",
     "versatilepb.linux.stress",
     "versatilepb.linux.walk",
+    "versatilepb.linux.written",
     "versatilepb.linux.systems",
     "versatilepb.model.chaos",
     "versatilepb.model.hostile",
