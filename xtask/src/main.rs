@@ -23,6 +23,7 @@ use anyhow::{Context, Result};
 use build::Wire;
 use clap::{Parser, Subcommand};
 use guest::batch;
+use linux::order::LAYOUTS;
 use linux::root::Insert;
 use machine::accel;
 use machine::network::{Forward, Nic};
@@ -156,6 +157,7 @@ enum Command {
     Bench {
         /// Only the section of this name; or those whose names, or figures' names, contain this. `wall`: what
         /// operations of Linux take by the clock, under QEMU, beside Linux alone; `wall-net`: what streams of TCP take; `wall-echo`: datagrams.
+        /// `order`: makes linux/order/functions again, by which functions of Linux lie side by side, here and alone.
         filter: Option<String>,
         /// Write the figures to this file, one flat JSON object; `-` is the standard output.
         #[arg(long, value_name = "FILE", value_parser = output)]
@@ -163,6 +165,10 @@ enum Command {
         /// Write the tables of the whole book to docs/figures.md, too.
         #[arg(long, conflicts_with = "filter")]
         table: bool,
+        /// Measure what depends on where Linux's code lies with so many layouts of it: figures are medians then. All 5 for the whole
+        /// book, else 1.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(LAYOUTS)))]
+        layouts: Option<u8>,
         /// Whether Linux runs in the spaces of its processes, instead of what the machine allows.
         #[arg(long, value_enum, conflicts_with = "table")]
         spaces: Option<Spaces>,
@@ -400,7 +406,9 @@ fn carry_out() -> Result<u8> {
         Command::Test { shard: Some(shard), .. } => test::shard(shard)?,
         Command::Test { table: true, .. } => test::table()?,
         Command::Test { filter, all, .. } => test::all(filter.as_deref().unwrap_or(""), all)?,
-        Command::Bench { filter, json, table, spaces: _ } => bench::run(filter.as_deref().unwrap_or(""), json.as_deref(), table)?,
+        Command::Bench { filter, json, table, layouts, spaces: _ } => {
+            bench::run(filter.as_deref().unwrap_or(""), json.as_deref(), table, layouts)?;
+        }
         Command::Profile { system, batch, file, interval, every, timeout } => {
             let timeout = timeout.map(Duration::from_secs);
             let wire = Wire::default();

@@ -113,7 +113,8 @@ pub fn take(request: &Request<'_>, out: &mut dyn Write) -> Result<Outcome> {
     Ok(Outcome { profile, folder, status })
 }
 
-fn sum(programs: &mut Programs, samples: &Samples) -> Profile {
+/// What samples are of, together.
+pub fn sum(programs: &mut Programs, samples: &Samples) -> Profile {
     let mut profile = Profile::default();
     samples.iter().for_each(|(sample, times)| profile.add(programs.path(sample), times));
     profile
@@ -147,7 +148,7 @@ fn programs(built: &Built, description: &description::Description, files: &[Inse
 }
 
 /// A program's code and functions.
-fn read(name: &str, data: &[u8]) -> Result<Program> {
+pub fn read(name: &str, data: &[u8]) -> Result<Program> {
     let file = object::File::parse(data).with_context(|| format!("`{name}` is no ELF file that can be read"))?;
     let mut code = Vec::new();
     for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {

@@ -31,11 +31,11 @@ pub type Results = BTreeMap<(String, String), Counted>;
 /// CPU models by their names.
 pub type Cpus = BTreeMap<String, Cpu>;
 
-/// Puts the book together.
+/// Puts the book together. `layouts` is what the same counted where code lies elsewhere, as far as it was run.
 ///
 /// # Errors
 /// Says what was asked for and not measured, or is not in the papers.
-pub fn evaluate(plan: &Plan, papers: &Papers, cpus: &Cpus, results: &Results, provenance: Provenance) -> Result<Book> {
+pub fn evaluate(plan: &Plan, papers: &Papers, cpus: &Cpus, results: &Results, layouts: &[Results], provenance: Provenance) -> Result<Book> {
     let allowed: BTreeMap<&String, Allowed> = cpus.iter().map(|(name, cpu)| (name, Allowed::of(cpu))).collect();
     let chapters = plan.chapters.iter().map(|chapter| {
         let source = |name: &String| -> Result<String> {
@@ -49,8 +49,9 @@ pub fn evaluate(plan: &Plan, papers: &Papers, cpus: &Cpus, results: &Results, pr
             let world = World::of(results, section, &section.model)?;
             let of = |variant| Some((variant, World::of(results, section, &of_variant(&section.model, variant)).ok()?));
             let variants = &cpu.variants.iter().filter_map(of).collect::<Vec<_>>();
+            let layouts = &layouts.iter().filter_map(|results| World::of(results, section, &section.model).ok()).collect::<Vec<_>>();
             let allowed = &allowed[&section.model];
-            let from = Sources { plan, papers, chapter: paper, section, cpu, allowed, world: &world, variants };
+            let from = Sources { plan, papers, chapter: paper, section, cpu, allowed, world: &world, variants, layouts };
             from.section().with_context(|| format!("section `{}`", section.name))
         });
         Ok(Chapter {
@@ -85,7 +86,7 @@ impl Allowed {
     }
 }
 
-/// What one geometry of TLBs and caches has counted for a section.
+/// What one geometry of TLBs and caches has counted for a section, with one layout of code.
 struct World<'a> {
     counted: &'a Counted,
     /// The same program in large spaces.
@@ -110,6 +111,13 @@ impl<'a> World<'a> {
     }
 }
 
+/// A value over layouts of code.
+struct Layouts {
+    least: f64,
+    median: f64,
+    most: f64,
+}
+
 /// What a section is made from.
 #[derive(Clone, Copy)]
 struct Sources<'a> {
@@ -123,6 +131,8 @@ struct Sources<'a> {
     world: &'a World<'a>,
     /// The same by variants of the model, as far as they were run.
     variants: &'a [(&'a Variant, World<'a>)],
+    /// The same by other layouts of code, as far as they were run.
+    layouts: &'a [World<'a>],
 }
 
 impl Sources<'_> {
@@ -161,15 +171,24 @@ impl Sources<'_> {
         let (ours, native) = self.values(row, &plan.count).with_context(|| format!("{name} was not measured"))?;
         let is_ratio = kind.is_ratio();
         let Kind { what, unit, modelled } = kind;
+        // What is counted is the same wherever code lies.
+        let over = |at: &dyn Fn(&Self) -> Option<f64>| if modelled { self.over_layouts(at) } else { None };
+        let layouts = over(&|from| from.values(row, &plan.count).map(|(ours, _)| ours.median));
+        let value = layouts.as_ref().map_or(ours.median, |layouts| layouts.median);
+        let native = native.map(|native| {
+            let layouts = over(&|from| from.values(row, &plan.count)?.1.map(|native| native.median));
+            layouts.map_or(native.median, |layouts| layouts.median)
+        });
         let paper = self.paper(&plan.paper).with_context(|| name.clone())?;
         // Of a bandwidth more is better, of everything else less.
-        let behind = |paper: f64| if plan.count == "mb_per_s" { ours.median < paper } else { ours.median > paper };
+        let behind = |paper: f64| if plan.count == "mb_per_s" { value < paper } else { value > paper };
         let worse = counts::native(&plan.count).is_none() && paper.as_ref().is_some_and(|(paper, _)| behind(*paper));
         Ok(Figure {
             label: row.label.clone(),
             what,
-            value: ours.median,
-            range: is_ratio.then(|| self.range(row, &plan.count, ours.median)),
+            value,
+            range: is_ratio.then(|| self.range(row, &plan.count, value)),
+            layouts: layouts.map(|layouts| (layouts.least, layouts.most)),
             spread: ours.spread,
             repetitions: row
                 .interval
@@ -178,7 +197,7 @@ impl Sources<'_> {
             unit,
             paper,
             worse,
-            native: native.map(|native| native.median),
+            native,
             goal: plan.goal.map(|most| Goal { most, held: plan.held }),
             model: if modelled { self.section.model.clone() } else { COUNT.into() },
             name,
@@ -194,6 +213,15 @@ impl Sources<'_> {
         let doubts = doubts.map(|(what, ends)| (what.clone(), ends.iter().filter_map(|end| at(end, self.world)).collect()));
         let variants = self.variants.iter().map(|(variant, world)| (variant.what.clone(), at(self.cpu, world).into_iter().collect()));
         Range::of(ratio, corners, at(&self.allowed.instructions, self.world), doubts.chain(variants).collect())
+    }
+
+    /// A value at each layout of code; nothing if there is one layout only.
+    fn over_layouts(&self, at: &dyn Fn(&Self) -> Option<f64>) -> Option<Layouts> {
+        let others = self.layouts.iter().map(|world| Sources { world, ..*self });
+        let mut values: Vec<f64> = std::iter::once(*self).chain(others).filter_map(|from| at(&from)).collect();
+        values.sort_by(f64::total_cmp);
+        let ([least, .., most], median) = (&values[..], values.get(values.len() / 2)?) else { return None };
+        Some(Layouts { least: *least, median: *median, most: *most })
     }
 
     /// Ours, and that of Linux alone if it ran there.
@@ -277,8 +305,11 @@ impl Sources<'_> {
             figures.push(figure);
         }
         let mut lines = vec![Line { label: format!("Macadamia, {} spaces", sweep.suffix), points: ours }];
-        if let Some(large) = self.world.large {
-            let point = |(x, row): (u32, Row)| Some((f64::from(x), self.values_of(large, &row, &sweep.count)?.0.median));
+        if self.world.large.is_some() {
+            let point = |(x, row): (u32, Row)| {
+                let at = |from: &Self| Some(from.values_of(from.world.large?, &row, &sweep.count)?.0.median);
+                Some((f64::from(x), self.over_layouts(&at).map_or_else(|| at(self), |layouts| Some(layouts.median))?))
+            };
             lines.push(Line { label: "Macadamia, large spaces".into(), points: sweep.rows().filter_map(point).collect() });
         }
         if !native.is_empty() {

@@ -130,11 +130,13 @@ pub struct Figure {
     pub label: String,
     /// What is counted, for people.
     pub what: String,
-    /// Ours: a median.
+    /// Ours: a median over repetitions, and over layouts of code if there are several.
     pub value: f64,
     /// Of a ratio of cycles: how far sources allow it to go.
     pub range: Option<Range>,
-    /// The least and most over all repetitions. Of cycles: what the least and the most of each event amount to.
+    /// The least and most over layouts of code, if it depends on them and there are several.
+    pub layouts: Option<(f64, f64)>,
+    /// The least and most over all repetitions, of the first layout. Of cycles: what the least and the most of each event amount to.
     pub spread: Option<(f64, f64)>,
     /// How many repetitions.
     pub repetitions: u64,

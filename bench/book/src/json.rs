@@ -14,6 +14,7 @@ struct Entry<'a> {
     native: Option<f64>,
     model: &'a str,
     range: Option<[f64; 2]>,
+    layouts: Option<[f64; 2]>,
 }
 
 /// All figures, by name, with a line end.
@@ -24,10 +25,11 @@ pub fn object(book: &Book) -> serde_json::Result<String> {
     let entries: BTreeMap<&str, Entry<'_>> = book
         .figures()
         .map(|figure| {
-            let Figure { name, value, unit, native, model, range, .. } = figure;
+            let Figure { name, value, unit, native, model, range, layouts, .. } = figure;
             let paper = figure.paper.as_ref().map(|(paper, _)| rounded(*paper));
             let range = range.as_ref().map(|range| [rounded(range.low), rounded(range.high)]);
-            (name.as_str(), Entry { value: rounded(*value), unit, paper, native: native.map(rounded), model, range })
+            let layouts = layouts.map(|(least, most)| [rounded(least), rounded(most)]);
+            (name.as_str(), Entry { value: rounded(*value), unit, paper, native: native.map(rounded), model, range, layouts })
         })
         .collect();
     Ok(serde_json::to_string_pretty(&entries)? + "\n")

@@ -54,12 +54,13 @@ pub(crate) fn cells(figure: &Figure) -> [String; 6] {
     let optional = |value: Option<f64>| value.map_or_else(String::new, short);
     let range = figure.range.as_ref().map(Range::text).filter(|text| !text.is_empty()).map_or_else(String::new, |text| format!("({text})"));
     let ours = format!("{} {}{range}", short(figure.value), figure.unit);
+    let layouts = figure.layouts.map_or_else(String::new, |(least, most)| format!(", layouts {} to {}", short(least), short(most)));
     let goal = figure.goal.map_or_else(String::new, |goal| {
         let verdict = if figure.reached() == Some(true) { "reached" } else { "missed" };
         format!("{} {verdict}", short(goal.most))
     });
     [
-        ours.trim_end().into(),
+        format!("{}{layouts}", ours.trim_end()),
         optional(figure.native),
         optional(figure.to_native()),
         optional(figure.paper.as_ref().map(|(paper, _)| *paper)),

@@ -299,6 +299,13 @@ impl SectionPlan {
         self.row.iter().flat_map(|row| &row.figure).any(|figure| counts::kind(&figure.count).is_some_and(|kind| kind.is_ratio()))
     }
 
+    /// Whether a figure depends on where code lies: cycles and misses do.
+    fn depends_on_layout(&self) -> bool {
+        let counts =
+            self.row.iter().flat_map(|row| &row.figure).map(|figure| &figure.count).chain(self.sweep.iter().map(|sweep| &sweep.count));
+        counts.filter_map(|count| counts::kind(count)).any(|kind| kind.modelled)
+    }
+
     /// What it needs, of the plan's runs.
     fn runs(&self) -> impl Iterator<Item = &String> {
         std::iter::once(&self.run).chain(&self.large).chain(self.row.iter().filter_map(|row| row.run.as_ref()))
@@ -408,6 +415,15 @@ impl Plan {
     #[must_use]
     pub fn ranged(&self) -> BTreeSet<(String, String)> {
         needed(self.sections().filter(|section| section.has_ratio()))
+    }
+
+    /// What has to be run with other layouts of code, too, to know how cycles depend on them: runs of Linux, each with a CPU model. Of what is
+    /// sampled for its frames the parts are counted, not timed.
+    #[must_use]
+    pub fn laid_out(&self) -> BTreeSet<(String, String)> {
+        let mut all = needed(self.sections().filter(|section| section.depends_on_layout()));
+        all.retain(|(run, _)| self.runs.get(run).is_some_and(|run| run.program.is_some() && !run.frames));
+        all
     }
 }
 

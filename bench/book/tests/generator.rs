@@ -46,14 +46,15 @@ fn report(plan: &Plan, instructions: u64) -> Report {
 }
 
 /// Without variants: made once for all tests.
-static BOOK: LazyLock<Book> = LazyLock::new(|| book_of(false));
+static BOOK: LazyLock<Book> = LazyLock::new(|| book_of(false, &[]));
 
 fn book() -> &'static Book {
     &BOOK
 }
 
 /// Ours is three times Linux alone, and in small spaces one and a half times; by variants of CPU models, if they are in, four times.
-fn book_of(variants: bool) -> Book {
+/// With other layouts of code Linux takes as many instructions as `layouts` says for each, here and alone.
+fn book_of(variants: bool, layouts: &[(u64, u64)]) -> Book {
     let plan = Plan::read(&bench()).expect("the plan is good");
     let papers = Papers::read(&bench().join("papers")).expect("the papers are good");
     let cpu = |name: &str| {
@@ -72,8 +73,13 @@ fn book_of(variants: bool) -> Book {
         let named = |variant| ((run.clone(), book::of_variant(&model, variant)), counted.clone());
         results.extend(cpus[&model].variants.iter().map(named));
     }
+    let of_layout = |(ours, native): &(u64, u64)| -> Results {
+        let counted = |run: &str| Counted { ours: report(&plan, *ours), native: Some(report(&plan, *native)), ..counted(run) };
+        plan.laid_out().into_iter().map(|(run, model)| ((run.clone(), model), counted(&run))).collect()
+    };
+    let layouts: Vec<Results> = layouts.iter().map(of_layout).collect();
     let provenance = Provenance { commit: "<unknown>".into(), models: cpus.values().map(Into::into).collect(), ..Provenance::default() };
-    book::evaluate(&plan, &papers, &cpus, &results, provenance).expect("a book")
+    book::evaluate(&plan, &papers, &cpus, &results, &layouts, provenance).expect("a book")
 }
 
 fn figure<'a>(book: &'a Book, name: &str) -> &'a book::Figure {
@@ -138,10 +144,35 @@ fn a_ratio_of_cycles_has_a_range_and_says_what_it_rests_on() {
 
 #[test]
 fn a_variant_of_the_model_that_was_run_is_in_the_range() {
-    let range = |variants| figure(&book_of(variants), "linux.getpid_int80.large.ratio").range.clone().expect("a range");
+    let range = |variants| figure(&book_of(variants, &[]), "linux.getpid_int80.large.ratio").range.clone().expect("a range");
     let (without, with) = (range(false), range(true));
     assert!(without.high < 3.1 && with.high > 3.6, "{with:?}");
     assert!(with.rests_on[0].0.contains("12 KiB of code"), "{with:?}");
+}
+
+/// Of 500, 600 and 800 instructions the median is what the first layout has; of 200, 300 and 400 on Linux alone it is not.
+#[test]
+fn a_figure_of_cycles_is_a_median_of_layouts() {
+    let book = book_of(false, &[(800, 400), (500, 300)]);
+    let (one, all) = (figure(self::book(), "linux.getpid_int80.large.cycles"), figure(&book, "linux.getpid_int80.large.cycles"));
+    let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
+    let cycles = |instructions: f64| instructions * 1.5 * 0.88 + (instructions / 100.0).floor() * 48.0 + 5.0 * 3.66;
+    close(all.value, one.value);
+    let (least, most) = all.layouts.expect("three layouts");
+    close(least, cycles(500.0));
+    close(most, cycles(800.0));
+    close(all.native.expect("Linux alone"), cycles(300.0));
+    let ratio = figure(&book, "linux.getpid_int80.large.ratio");
+    // 5/3 and 2 are less than 3, which the first layout has.
+    close(ratio.value, cycles(800.0) / cycles(400.0));
+    assert!(ratio.layouts.is_some_and(|(least, most)| least < ratio.value && ratio.value < most));
+    let line = format!("`linux.getpid_int80.large.ratio` | {:.2} (", ratio.value);
+    let summary = book::summary(&book);
+    let cell = summary.lines().find(|text| text.contains(&line)).expect("a line of it");
+    assert!(cell.contains(&format!(", layouts {:.2} to ", ratio.layouts.expect("three layouts").0)), "{cell}");
+    assert!(figure(&book, "linux.getpid_int80.large.instruction_ratio").layouts.is_none(), "instructions are the same wherever code lies");
+    assert!(figure(&book, "ipc.large.bad.kernel_cycles").layouts.is_none(), "components have one layout");
+    assert!(one.layouts.is_none());
 }
 
 #[test]
@@ -157,7 +188,7 @@ fn names_are_stable() {
     assert!(found == expected, "figures came, went or were renamed; if that is meant, MACADAMIA_BLESS=1 writes {}", file.display());
     for entry in object.values() {
         let keys: Vec<&String> = entry.as_object().expect("an object").keys().collect();
-        assert_eq!(keys, ["model", "native", "paper", "range", "unit", "value"]);
+        assert_eq!(keys, ["layouts", "model", "native", "paper", "range", "unit", "value"]);
         assert!(entry["value"].is_number());
     }
 }
@@ -198,7 +229,7 @@ fn the_summary_has_every_section() {
 fn what_was_not_measured_is_named() {
     let plan = Plan::read(&bench()).expect("the plan is good").only(|section| section.name == "pager");
     let papers = Papers::read(&bench().join("papers")).expect("the papers are good");
-    let why = |results: &Results| match book::evaluate(&plan, &papers, &Cpus::new(), results, Provenance::default()) {
+    let why = |results: &Results| match book::evaluate(&plan, &papers, &Cpus::new(), results, &[], Provenance::default()) {
         Ok(_) => panic!("a book of nothing"),
         Err(error) => format!("{error:#}"),
     };

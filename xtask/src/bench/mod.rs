@@ -4,16 +4,19 @@
 
 mod files;
 mod frames;
+mod often;
 pub mod ping;
 mod program;
 pub mod run;
 mod wall;
 
+use crate::linux::order::{self, LAYOUTS};
 use crate::machine::board;
 use crate::process::show;
 use crate::{build, calibration};
 use anyhow::{Context, Result, ensure};
 use book::{Book, Counted, Cpus, Papers, Plan, Provenance, Results};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -22,20 +25,25 @@ use std::time::Instant;
 pub const FOLDER: &str = "bench";
 /// Where the book goes.
 const REPORT: &str = "bench/report";
-/// Measures and prints.
+/// Measures, and prints or writes.
 type Measure = fn() -> Result<()>;
 
-/// What asks for wall-clock time instead of the machine model.
-const WALL: [(&str, Measure); 3] =
-    [("wall", wall::run), ("wall-net", wall::streams), ("wall-echo", || wall::echoes(&Plan::read(Path::new(FOLDER))?))];
+/// What has no figures of the book: wall-clock time, and the order of Linux's functions.
+const OTHERS: [(&str, Measure); 4] = [
+    ("wall", wall::run),
+    ("wall-net", wall::streams),
+    ("wall-echo", || wall::echoes(&Plan::read(Path::new(FOLDER))?)),
+    ("order", || often::list(&Plan::read(Path::new(FOLDER))?)),
+];
 /// The tables that the repository has.
 const TABLE: &str = "docs/figures.md";
 
 /// Measures the sections that `filter` asks for and shows their figures; writes the whole book if it
 /// asks for everything. `json` is a file for the figures as one object, or `-`; with `table` the repository's
-/// copy of the tables is made anew.
-pub fn run(filter: &str, json: Option<&Path>, table: bool) -> Result<()> {
-    if let Some((name, measure)) = WALL.iter().find(|(name, _)| *name == filter) {
+/// copy of the tables is made again. `layouts` is of how many layouts of Linux's code cycles are: all if nothing is said and
+/// everything is measured, else the first.
+pub fn run(filter: &str, json: Option<&Path>, table: bool, layouts: Option<u8>) -> Result<()> {
+    if let Some((name, measure)) = OTHERS.iter().find(|(name, _)| *name == filter) {
         ensure!(json.is_none(), "`bench {name}` has no figures of the book: leave out --json");
         return measure();
     }
@@ -49,7 +57,8 @@ pub fn run(filter: &str, json: Option<&Path>, table: bool) -> Result<()> {
         _ => section.is_asked_for(filter),
     });
     ensure!(!plan.chapters.is_empty(), "no section's and no figure's name contains `{filter}`");
-    let book = measure(&plan, Ranges::OfVariants)?;
+    let layouts = layouts.unwrap_or(if whole { LAYOUTS } else { 1 });
+    let book = measure(&plan, Ranges::OfVariants, layouts)?;
     let folder = if whole { Path::new(REPORT).to_path_buf() } else { Path::new(REPORT).join(filter) };
     write(&book, &folder)?;
     if table {
@@ -80,10 +89,9 @@ pub enum Ranges {
     OfVariants,
 }
 
-/// Runs everything that the plan needs, with a line for each, and makes the book of it.
-pub fn measure(plan: &Plan, ranges: Ranges) -> Result<Book> {
+/// Runs everything that the plan needs, and what depends on where Linux's code lies with so many layouts, and makes the book of it.
+pub fn measure(plan: &Plan, ranges: Ranges, layouts: u8) -> Result<Book> {
     let papers = Papers::read(&Path::new(FOLDER).join("papers"))?;
-    let model = build::model()?;
     let mut needed = plan.needed();
     let cpus = needed.iter().map(|(_, cpu)| Ok((cpu.clone(), calibration::read(cpu)?))).collect::<Result<Cpus>>()?;
     if ranges == Ranges::OfVariants {
@@ -94,7 +102,20 @@ pub fn measure(plan: &Plan, ranges: Ranges) -> Result<Book> {
         needed.extend(plan.ranged().into_iter().flat_map(variants));
     }
     let provenance = provenance(&cpus)?;
-    let (mut results, start) = (Results::new(), Instant::now());
+    let start = Instant::now();
+    let results = carry_out(plan, &needed)?;
+    let others = (1..layouts).map(|layout| {
+        eprintln!("layout {layout} of Linux's code, after layout 0; the last is {}", layouts - 1);
+        order::with(layout, || carry_out(plan, &plan.laid_out()))
+    });
+    let others = others.collect::<Result<Vec<_>>>()?;
+    eprintln!("everything measured in {} s", start.elapsed().as_secs());
+    book::evaluate(plan, &papers, &cpus, &results, &others, provenance)
+}
+
+/// Carries out runs, each with a CPU model, with a line for each.
+fn carry_out(plan: &Plan, needed: &BTreeSet<(String, String)>) -> Result<Results> {
+    let (mut results, model) = (Results::new(), build::model()?);
     for (i, (name, cpu)) in needed.iter().enumerate() {
         let run = plan.runs.get(name).with_context(|| format!("there is no run `{name}`"))?;
         eprintln!("[{}/{}] {name}, model {cpu}", i + 1, needed.len());
@@ -110,8 +131,7 @@ pub fn measure(plan: &Plan, ranges: Ranges) -> Result<Book> {
         eprintln!("[{}/{}] {name}: {used:.3} of {} G instructions modelled{over}, {seconds} s", i + 1, needed.len(), run.budget);
         results.insert((name.clone(), cpu.clone()), counted);
     }
-    eprintln!("everything measured in {} s", start.elapsed().as_secs());
-    book::evaluate(plan, &papers, &cpus, &results, provenance)
+    Ok(results)
 }
 
 fn provenance(cpus: &Cpus) -> Result<Provenance> {

@@ -241,6 +241,8 @@ pub struct Reference {
     pub out: String,
     /// What the machine model counted, if it was asked to.
     pub report: Option<model_core::Report>,
+    /// Where the model's plugin wrote, if it took samples.
+    pub measured: PathBuf,
 }
 
 /// Whose time an emulated machine has.
@@ -280,9 +282,10 @@ impl Alone<'_> {
         let batch = Batch { command: command.into(), gets: Vec::new(), timeout: None, notices: false };
         self.inserts.extend(batch.inserts());
         let network = self.wire.of_board(board::chosen());
+        let initrd = root::root_with(&self.inserts)?;
         let alone = emulator::Alone {
             linux: &server::native()?,
-            initrd: &root::root_with(&self.inserts)?,
+            initrd: &initrd,
             cpu: self.cpu,
             own_time: self.clock == Clock::Machine,
             model: self.model,
@@ -292,6 +295,6 @@ impl Alone<'_> {
         let (_, rest) = console.split_once("batch begins\n").with_context(|| format!("Linux alone did not run the command: {console}"))?;
         let (out, status) = rest.split_once("batch ends: ").with_context(|| format!("the command did not end: {console}"))?;
         ensure!(status.starts_with('0'), "on Linux alone the command failed: {out}{status}");
-        Ok(Reference { out: out.into(), report })
+        Ok(Reference { out: out.into(), report, measured: emulator::report_alone(&initrd) })
     }
 }

@@ -5,6 +5,7 @@
 pub mod debian;
 mod depends;
 pub mod musl;
+pub mod order;
 pub mod packages;
 mod patched;
 pub mod root;

@@ -12,6 +12,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Bytes that a tree of Linux takes, with all that is made in it.
+const TREE: u64 = 2 << 30;
+
 /// Writes a file if its contents change, so that `make` sees only what is new.
 pub fn put(path: &Path, contents: &[u8]) -> Result<()> {
     if fs::read(path).is_ok_and(|old| old == contents) {
@@ -57,6 +60,8 @@ pub fn unpack(tree: &Path, archive: &Path, patches: &[PathBuf], version: impl Fn
             }
             fs::create_dir_all(folder)?;
         }
+        let disk = rustix::fs::statvfs(tree).with_context(|| format!("cannot ask how full the disk of {} is", tree.display()))?;
+        has_room(tree, disk.f_bavail.saturating_mul(disk.f_frsize))?;
         eprintln!("unpacking {}", archive.display());
         run(Command::new("tar").arg("-xf").arg(archive).args(["--strip-components=1", "-C"]).arg(tree))?;
     }
@@ -71,6 +76,18 @@ pub fn unpack(tree: &Path, archive: &Path, patches: &[PathBuf], version: impl Fn
     }
     fs::remove_dir_all(stage)?;
     fs::write(stamp_file, format!("{origin}\n{texts}"))?;
+    Ok(())
+}
+
+/// Whether a folder whose disk has so many free bytes has room for a tree: what is said is better than a thousand lines of `tar`.
+fn has_room(tree: &Path, free: u64) -> Result<()> {
+    let (free, room) = (free >> 20, TREE >> 20);
+    ensure!(
+        free >= room,
+        "no room for Linux: its source and what is made of it take {room} MiB in {}, and {free} MiB are free on that disk; free some there, \
+         or move the checkout",
+        tree.display()
+    );
     Ok(())
 }
 
@@ -140,6 +157,13 @@ mod tests {
     const CHANGES_OTHERWISE: &str = "--- a/one\n+++ b/one\n@@ -1 +1 @@\n-1\n+i\n";
     const CHANGES_TWO: &str = "--- a/two\n+++ b/two\n@@ -1 +1 @@\n-2\n+II\n";
     const MAKES: &str = "--- /dev/null\n+++ b/sub/three\n@@ -0,0 +1 @@\n+3\n";
+
+    #[test]
+    fn a_full_disk_is_named_before_anything_is_unpacked() {
+        has_room(Path::new("a/source"), TREE).expect("that is enough");
+        let error = has_room(Path::new("a/source"), 5 << 20).expect_err("it is not").to_string();
+        assert!(error.contains("take 2048 MiB in a/source, and 5 MiB are free on that disk; free some there"), "{error}");
+    }
 
     /// A folder with an archive of the files `one` and `two`.
     struct Place(PathBuf);

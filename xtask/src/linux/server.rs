@@ -2,8 +2,8 @@
 //! The Linux server: Debian's packaged source, our patches and host layer, built and
 //! cached under `target/linux`; and Linux for the machine itself.
 
-use super::depends;
 use super::patched::{self, put};
+use super::{depends, order};
 use super::{files, folder};
 use crate::machine::board::{self, Processor};
 use crate::process::fresh;
@@ -112,7 +112,7 @@ pub fn is_server(package: &str) -> bool {
 pub fn elf(package: &str) -> Option<PathBuf> {
     server(package, board::chosen().processor).map(|server| {
         let source = folder().join(server.folder);
-        if server.tests { with_tests(&source) } else { source.join(IMAGE) }
+        if server.tests { with_tests(&source) } else { order::image(&source, source.join(IMAGE)) }
     })
 }
 
@@ -199,7 +199,7 @@ pub fn watched(packages: &[String]) -> Result<Option<Layout>> {
 pub fn build(package: &str) -> Result<()> {
     let Some(server) = server(package, board::chosen().processor) else { return Ok(()) };
     let source = folder().join(server.folder);
-    unpack(&source, &files("linux/patches")?)?;
+    unpack(&source, &[order::patches()?, files("linux/patches")?].concat())?;
     for (from, to) in server.ours() {
         for file in parts(from)? {
             let name = file.file_name().context("a file without a name")?;
@@ -213,10 +213,10 @@ pub fn build(package: &str) -> Result<()> {
     };
     put(&source.join("arch/um/os-L4/abi.h"), header.as_bytes())?;
     configure(&source, "um", &choices(server)?)?;
-    let elf = if server.tests { with_tests(&source) } else { source.join(IMAGE) };
-    let what = format!("{:?} of {package}", kernel_make(&source, "um")?);
+    let (image, elf) = (source.join(IMAGE), elf(package).context("a server is built here")?);
+    let what = format!("{:?} of {package}, layout {}", kernel_make(&source, "um")?, order::chosen());
     fresh::unless_fresh(&folder().join("fresh"), &what, &[elf], || {
-        make(&source, "um", &[IMAGE])?;
+        order::link(&source, &image, || make(&source, "um", &[IMAGE]))?;
         if server.tests {
             make_tests(server, &source)?;
         }
@@ -278,15 +278,17 @@ pub struct Native {
     pub kernel: PathBuf,
     /// The board's device tree, if Linux has to be told.
     pub devices: Option<PathBuf>,
+    /// An ELF file with its symbols, of the first layout of its code.
+    pub symbols: PathBuf,
 }
 
-/// Builds Linux for the machine itself, of the same source without our patches.
+/// Builds Linux for the machine itself, of the same source. Of our patches it has those for the order of functions only.
 pub fn native() -> Result<Native> {
     // It is another tree than those of servers, and takes minutes.
     let _building = Lock::of(&folder().join("native"))?;
     let linux = board::chosen().linux()?;
     let source = folder().join("native");
-    unpack(&source, &[])?;
+    unpack(&source, &order::patches()?)?;
     // Choices that only User-Mode Linux has.
     let ours = ["CONFIG_UML", "CONFIG_MAGIC_SYSRQ", "CONFIG_VMAP_STACK"];
     let shared = std::fs::read_to_string("linux/config")?;
@@ -297,9 +299,17 @@ pub fn native() -> Result<Native> {
     let image = Path::new(&linux.image);
     let target = image.file_name().unwrap_or_default().to_string_lossy();
     let devices = linux.device_tree.as_deref();
-    make(&source, &linux.arch, &std::iter::once(&*target).chain(devices).collect::<Vec<_>>())?;
+    let targets: Vec<&str> = std::iter::once(&*target).chain(devices).collect();
+    let kernel = order::image(&source, source.join(image));
+    let what = format!("{:?} {targets:?}, layout {}", kernel_make(&source, &linux.arch)?, order::chosen());
     let folder = source.join("arch").join(&linux.arch).join("boot/dts");
-    Ok(Native { kernel: source.join(image), devices: devices.map(|devices| folder.join(devices)) })
+    let native = Native { kernel, devices: devices.map(|devices| folder.join(devices)), symbols: source.join(IMAGE) };
+    let made: Vec<PathBuf> = std::iter::once(&native.kernel).chain(&native.devices).cloned().collect();
+    fresh::unless_fresh(&self::folder().join("fresh"), &what, &made, || {
+        order::link(&source, &source.join(image), || make(&source, &linux.arch, &targets))?;
+        depends::files(&source)
+    })?;
+    Ok(native)
 }
 
 /// Unpacks and patches the source, as far as it was not done.

@@ -289,9 +289,14 @@ pub struct Alone<'a> {
     pub network: Option<&'a Network>,
 }
 
-/// Runs it until it ends; returns its console and what the model counted.
+/// Where the machine model's report of Linux alone is, by its root file system.
+pub fn report_alone(initrd: &Path) -> PathBuf {
+    initrd.with_extension("json")
+}
+
+/// Runs it until it ends; returns its console and what the model counted, if it counted.
 pub fn native(alone: &Alone<'_>, timeout: Duration) -> Result<(String, Option<model_core::Report>)> {
-    let report = alone.initrd.with_extension("json");
+    let report = report_alone(alone.initrd);
     let board = board::chosen();
     let mut command = machine(board, Accel::Tcg, alone.cpu.unwrap_or(board.qemu.measured()), NATIVE_MIB, alone.network);
     let kernel = alone.linux.kernel.to_string_lossy();
@@ -315,7 +320,8 @@ pub fn native(alone: &Alone<'_>, timeout: Duration) -> Result<(String, Option<mo
     let console = reader.join().map_err(|_| anyhow::anyhow!("the console could not be read"))??;
     let console = String::from_utf8_lossy(&console).replace('\r', "");
     ensure!(ended, "Linux alone did not end in {} s: {console}", timeout.as_secs());
-    Ok((console, alone.model.map(|_| read_report(&report)).transpose()?))
+    let counts = alone.model.is_some_and(|model| model.sampling.is_none());
+    Ok((console, counts.then(|| read_report(&report)).transpose()?))
 }
 
 /// What the machine model counted.
