@@ -12,6 +12,11 @@ use bytemuck::Zeroable;
 use core::mem::offset_of;
 use pool::Ref;
 
+/// The Spaces that count a thread: the one that it runs in, and another one that its UTCB slot is in.
+pub(crate) fn bound_to(runs_in: Ref<Space>, home: Ref<Space>) -> impl Iterator<Item = Ref<Space>> {
+    [Some(runs_in), Some(home).filter(|home| *home != runs_in)].into_iter().flatten()
+}
+
 impl<P: Port> Kernel<P> {
     /// `create_thread`.
     pub(crate) fn create_thread(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
@@ -85,6 +90,9 @@ impl<P: Port> Kernel<P> {
         t.signals = 0;
         t.flags = t.flags & flag::LISTED | if slots == 0 { flag::ALIEN } else { 0 };
         t.gate = gate::STOPPED;
+        for space in bound_to(runs_in, home) {
+            self.pool[space].threads += 1;
+        }
         self.clear_registers(thread);
         if slots != 0 {
             let at = utcb + offset_of!(Utcb, address) as u32;

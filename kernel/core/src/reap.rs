@@ -12,6 +12,7 @@
 //! never kept waiting. How urgent that is may be the choice of what ends: so no thread of a dying Space
 //! runs on beyond a tick of the timer ([`Kernel::end_doomed`]).
 
+use crate::bind::bound_to;
 use crate::port::Port;
 use crate::sched::Levels;
 use crate::thread::{self, flag, gate};
@@ -233,6 +234,11 @@ impl<P: Port> Kernel<P> {
         self.cancel_alarm(thread);
         self.port.unload(&mut self.pool, thread, false);
         self.free_utcb_slot(thread);
+        if let (Some(runs_in), Some(home)) = (self.pool[thread].space.get(), self.pool[thread].home.get()) {
+            for space in bound_to(runs_in, home) {
+                self.pool[space].threads -= 1;
+            }
+        }
         let t = &mut self.pool[thread];
         t.gate = gate::HALTED;
         t.space = Link::NULL;
@@ -331,8 +337,13 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    /// Takes threads out of a dying space, and aliens whose UTCB slots lie in it.
+    /// Takes threads out of a dying space, and aliens whose UTCB slots lie in it. Nobody binds one to it any more: without any left the
+    /// search is over.
     fn empty_of_threads(&mut self, worker: Ref<Thread>, space: Ref<Space>, first: u32) {
+        if self.pool[space].threads == 0 {
+            self.pool[space].region.header.cursor = self.threads.count;
+            return;
+        }
         let end = (first + SCAN).min(self.threads.count);
         let threads = self.threads;
         let found = (first..end).find_map(|index| {

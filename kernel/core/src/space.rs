@@ -28,9 +28,11 @@ pub struct Space {
     /// What the port keeps: where words are short, the first eight are a cache line of their own.
     pub hw: [u32; HW_WORDS],
     /// Bytes of its block are 2 to this power. Its capability table grows into that while it is made.
-    pub order: u16,
+    pub order: u8,
     /// 1 if it is a home (`home.rs`), else 0.
-    pub home: u16,
+    pub home: u8,
+    /// How many threads run in it, or have their UTCB slots in it: a Space without any needs no search for them when it ends.
+    pub threads: u16,
     /// Next on the work list that it is on while it dies (`reap.rs`).
     pub work_next: Work,
     /// Aligns what follows to a word.
@@ -55,6 +57,7 @@ pub const HW_WORDS: usize = 9;
 
 /// Distance from a Space to its capability table: a block's size, so that no slot fits behind it in a space of aliens.
 pub const HEADER_BYTES: u32 = 128 << ALIGN;
+const _: () = assert!(crate::thread::MAX_THREADS - 1 <= u16::MAX as u32, "`threads` counts all but the kernel's own");
 const _: () = assert!(size_of::<Space>() == HEADER_BYTES as usize && Space::bytes(0) == HEADER_BYTES);
 
 impl Space {
@@ -115,8 +118,8 @@ impl<P: Port> Kernel<P> {
         self.pool.bytes_mut(block, HEADER_BYTES).fill(0);
         let made: Ref<Space> = Ref::new(block);
         self.pool[made].region = Region { header: Self::new_header(quota, original), end: UserAddr(USER_END), ..Region::zeroed() };
-        self.pool[made].order = bytes.trailing_zeros() as u16;
-        self.pool[made].home = u16::from(is_home);
+        self.pool[made].order = bytes.trailing_zeros() as u8;
+        self.pool[made].home = u8::from(is_home);
         self.grow_table(made);
         match self.set_up_space(made, quota, place) {
             Ok(()) => {

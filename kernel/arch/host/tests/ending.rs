@@ -276,6 +276,31 @@ fn spaces_within_spaces_all_end() {
     assert_eq!(used(&mut kernel), before, "everything came back");
 }
 
+/// The search for threads looks at all that the machine has.
+#[test]
+fn a_space_without_threads_ends_without_a_search_for_them() {
+    let (mut kernel, _, _) = machine();
+    let steps = |kernel: &mut Kernel<Host>, made: bool, gone: bool| {
+        succeeds(kernel, Op::CreateSpace, [slot::QUOTA, 0, FIRST, 0]);
+        if made {
+            succeeds(kernel, Op::CreateThread, [slot::QUOTA, FIRST, FIRST + 1, slot::SPACE]);
+        }
+        if made && gone {
+            succeeds(kernel, Op::Delete, [FIRST + 1, 0, 0, 0]);
+        }
+        assert!(begin(kernel, Op::Delete, [FIRST, 0, 0, 0]));
+        let steps = finish(kernel);
+        if made && !gone {
+            succeeds(kernel, Op::Delete, [FIRST + 1, 0, 0, 0]);
+        }
+        steps
+    };
+    let none = steps(&mut kernel, false, false);
+    assert!(none < 10, "{none} steps");
+    assert_eq!(steps(&mut kernel, true, true), none, "it had one, which is gone");
+    assert!(steps(&mut kernel, true, false) > none, "one is to be found");
+}
+
 #[test]
 fn a_large_table_is_cleared_in_steps_and_complete_in_the_end() {
     let (mut kernel, me, root) = machine();

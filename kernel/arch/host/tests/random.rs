@@ -95,6 +95,14 @@ fn check_authority(kernel: &Kernel<Host>, spaces: &[Ref<Space>]) {
     }
 }
 
+/// A Space counts the threads that run in it or have their UTCB slots in it.
+fn check_counts(kernel: &Kernel<Host>, spaces: &[Ref<Space>]) {
+    for space in spaces {
+        let bound = |thread: &&Ref<Thread>| kernel.pool[**thread].space.is(*space) || kernel.pool[**thread].home.is(*space);
+        assert_eq!(usize::from(kernel.pool[*space].threads), threads(kernel).iter().filter(bound).count(), "threads of a Space");
+    }
+}
+
 /// Spaces that live, by the capabilities in the root server's table.
 fn spaces(kernel: &Kernel<Host>, root: Ref<Space>) -> Vec<Ref<Space>> {
     let slots = (1..200).map(|i| slot_of(kernel, root, i));
@@ -178,6 +186,7 @@ proptest! {
             check_queues(&mut kernel);
             check_partners(&kernel);
             check_authority(&kernel, &spaces(&kernel, root));
+            check_counts(&kernel, &spaces(&kernel, root));
         }
         kernel.port.pending = false;
         for _ in 0..600 {
