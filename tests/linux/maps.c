@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Random mappings in some tables' span against a model of them: what is mapped, moved, protected, dropped, copied by fork. */
 #define _GNU_SOURCE
-#include <stdio.h>
-#include <stdlib.h>
+#include "chance.h"
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -17,21 +16,6 @@ static unsigned char *const start = (unsigned char *)0x30000000;
 /* Of each page: 0 none, else 1 + PROT_*; and the word that it begins with. */
 static unsigned char mapped[PAGES];
 static unsigned int word[PAGES];
-static unsigned int state = 1;
-
-static unsigned int chance(unsigned int below)
-{
-	state = state * 1664525 + 1013904223;
-	return (state >> 8) % below;
-}
-
-static void expect(int holds, const char *what, unsigned int page)
-{
-	if (holds)
-		return;
-	printf("not ok: %s, page %u\n", what, page);
-	_exit(1);
-}
 
 static volatile unsigned int *at(unsigned int page)
 {

@@ -4,10 +4,9 @@
  * addresses, and unmapped; read and written by calls meanwhile and after; written to the disk, forgotten, and read from there.
  */
 #define _GNU_SOURCE
+#include "chance.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -20,23 +19,8 @@
 
 /* The file as it is to be.  Both processes have it. */
 static unsigned int (*model)[WORDS];
-static unsigned int state = 1;
 static const char *path;
 static int file;
-
-static unsigned int chance(unsigned int below)
-{
-	state = state * 1664525 + 1013904223;
-	return (state >> 8) % below;
-}
-
-static void expect(int holds, const char *what, unsigned int page)
-{
-	if (holds)
-		return;
-	printf("not ok: %s, page %u\n", what, page);
-	exit(1);
-}
 
 static volatile unsigned int *map(unsigned int page, int prot, int flags)
 {

@@ -215,7 +215,7 @@ impl Sources<'_> {
         Range::of(ratio, corners, at(&self.allowed.instructions, self.world), doubts.chain(variants).collect())
     }
 
-    /// A value at each layout of code; nothing if there is one layout only.
+    /// A value over all layouts of code, of an even number the upper median; nothing if there is one layout only.
     fn over_layouts(&self, at: &dyn Fn(&Self) -> Option<f64>) -> Option<Layouts> {
         let others = self.layouts.iter().map(|world| Sources { world, ..*self });
         let mut values: Vec<f64> = std::iter::once(*self).chain(others).filter_map(|from| at(&from)).collect();

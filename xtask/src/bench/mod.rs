@@ -44,7 +44,7 @@ const TABLE: &str = "docs/figures.md";
 /// everything is measured, else the first.
 pub fn run(filter: &str, json: Option<&Path>, table: bool, layouts: Option<u8>) -> Result<()> {
     if let Some((name, measure)) = OTHERS.iter().find(|(name, _)| *name == filter) {
-        ensure!(json.is_none(), "`bench {name}` has no figures of the book: leave out --json");
+        ensure!(json.is_none() && layouts.is_none(), "`bench {name}` has no figures of the book: leave out --json and --layouts");
         return measure();
     }
     let whole = filter.is_empty();

@@ -5,7 +5,7 @@ use crate::catalogue::near;
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 
-/// Looks whether QEMU has a processor; features may be behind its name.
+/// Looks whether QEMU has a processor; features may follow its name.
 ///
 /// # Errors
 /// If it has none of this name, or cannot be asked.

@@ -36,11 +36,11 @@ fn names_what_a_board_lacks() {
         let said = parse_for("versatilepb", &text).err().map(|error| error.to_string());
         assert_eq!(said, Some(format!("x.toml{reason}")));
     }
-    // A board of which nothing is left behind its clock.
+    // A board of which nothing is left after its clock.
     let board = std::fs::read_to_string("../boards/versatilepb.toml").expect("a board");
-    let (clock, _) = board.split_once("[device.disk]").expect("a disk behind the clock");
+    let (clock, _) = board.split_once("[device.disk]").expect("a disk after the clock");
     let (before, linux) = clock.split_once("[linux]").expect("a Linux");
-    let clock = before.to_owned() + linux.split_once("\n\n").expect("something behind it").1;
+    let clock = before.to_owned() + linux.split_once("\n\n").expect("something after it").1;
     let folder = std::env::temp_dir().join(format!("macadamia-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let bare = folder.join("bare.toml");
@@ -157,7 +157,7 @@ fn refuses_a_pci_device_given_twice() {
     assert_eq!(error(&one("a", 32)), "x.toml:3: a PCI bus has devices 0 to 31");
 }
 
-/// A system that uses devices of the board, behind a component.
+/// A system that uses devices of the board, after a component.
 fn using(devices: &str) -> String {
     format!("[[component]]\nname = \"a\"\n[devices]\n{devices}\n")
 }
