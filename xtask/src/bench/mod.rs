@@ -4,6 +4,7 @@
 
 mod files;
 mod frames;
+mod kept;
 mod often;
 pub mod ping;
 mod program;
@@ -16,6 +17,7 @@ use crate::process::show;
 use crate::{build, calibration};
 use anyhow::{Context, Result, ensure};
 use book::{Book, Counted, Cpus, Papers, Plan, Provenance, Results};
+pub use kept::Kept;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -58,7 +60,8 @@ pub fn run(filter: &str, json: Option<&Path>, table: bool, layouts: Option<u8>) 
     });
     ensure!(!plan.chapters.is_empty(), "no section's and no figure's name contains `{filter}`");
     let layouts = layouts.unwrap_or(if whole { LAYOUTS } else { 1 });
-    let book = measure(&plan, Ranges::OfVariants, layouts)?;
+    let kept = if whole { Kept::of_commit()? } else { Kept::nothing() };
+    let book = measure(&plan, Ranges::OfVariants, layouts, &kept)?;
     let folder = if whole { Path::new(REPORT).to_path_buf() } else { Path::new(REPORT).join(filter) };
     write(&book, &folder)?;
     if table {
@@ -90,7 +93,8 @@ pub enum Ranges {
 }
 
 /// Runs everything that the plan needs, and what depends on where Linux's code lies with so many layouts, and makes the book of it.
-pub fn measure(plan: &Plan, ranges: Ranges, layouts: u8) -> Result<Book> {
+/// What is kept is not run again.
+pub fn measure(plan: &Plan, ranges: Ranges, layouts: u8, kept: &Kept) -> Result<Book> {
     let papers = Papers::read(&Path::new(FOLDER).join("papers"))?;
     let mut needed = plan.needed();
     let cpus = needed.iter().map(|(_, cpu)| Ok((cpu.clone(), calibration::read(cpu)?))).collect::<Result<Cpus>>()?;
@@ -103,10 +107,10 @@ pub fn measure(plan: &Plan, ranges: Ranges, layouts: u8) -> Result<Book> {
     }
     let provenance = provenance(&cpus)?;
     let start = Instant::now();
-    let results = carry_out(plan, &needed)?;
+    let results = carry_out(plan, &needed, kept)?;
     let others = (1..layouts).map(|layout| {
         eprintln!("layout {layout} of Linux's code, after layout 0; the last is {}", layouts - 1);
-        order::with(layout, || carry_out(plan, &plan.laid_out()))
+        order::with(layout, || carry_out(plan, &plan.laid_out(), kept))
     });
     let others = others.collect::<Result<Vec<_>>>()?;
     eprintln!("everything measured in {} s", start.elapsed().as_secs());
@@ -114,10 +118,15 @@ pub fn measure(plan: &Plan, ranges: Ranges, layouts: u8) -> Result<Book> {
 }
 
 /// Carries out runs, each with a CPU model, with a line for each.
-fn carry_out(plan: &Plan, needed: &BTreeSet<(String, String)>) -> Result<Results> {
+fn carry_out(plan: &Plan, needed: &BTreeSet<(String, String)>, kept: &Kept) -> Result<Results> {
     let (mut results, model) = (Results::new(), build::model()?);
     for (i, (name, cpu)) in needed.iter().enumerate() {
         let run = plan.runs.get(name).with_context(|| format!("there is no run `{name}`"))?;
+        if let Some(counted) = kept.of(name, cpu, order::chosen())? {
+            eprintln!("[{}/{}] {name}, model {cpu}: counted before at this commit", i + 1, needed.len());
+            results.insert((name.clone(), cpu.clone()), counted);
+            continue;
+        }
         eprintln!("[{}/{}] {name}, model {cpu}", i + 1, needed.len());
         let begun = Instant::now();
         let model = build::Model { cpu: Some(cpu.clone()), ..model.clone() };
@@ -129,6 +138,7 @@ fn carry_out(plan: &Plan, needed: &BTreeSet<(String, String)>) -> Result<Results
         let over = if used > run.budget { ", over its budget" } else { "" };
         let seconds = begun.elapsed().as_secs();
         eprintln!("[{}/{}] {name}: {used:.3} of {} G instructions modelled{over}, {seconds} s", i + 1, needed.len(), run.budget);
+        kept.keep(name, cpu, order::chosen(), &counted)?;
         results.insert((name.clone(), cpu.clone()), counted);
     }
     Ok(results)

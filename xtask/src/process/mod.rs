@@ -3,6 +3,7 @@
 //! here knows what they are.
 
 pub mod fresh;
+pub mod git;
 pub mod lock;
 pub mod patience;
 pub mod session;

@@ -25,9 +25,9 @@ fn goals(kind: Goals, elsewhere: bool) -> Result<()> {
     let is_elsewhere = |run: &book::plan::Run| run.board.is_some() && run.program.is_some();
     let runs: BTreeSet<String> = plan.runs.iter().filter(|(_, run)| is_elsewhere(run) == elsewhere).map(|(name, _)| name.clone()).collect();
     // Those on cycles hold on the median of layouts.
-    let layouts = if kind == Goals::Counts { 1 } else { LAYOUTS };
+    let (layouts, kept) = if kind == Goals::Counts { (1, bench::Kept::nothing()) } else { (LAYOUTS, bench::Kept::of_commit()?) };
     let plan = plan.only(|section| section.is_held(kind) && runs.contains(&section.run));
-    let book = bench::measure(&plan, bench::Ranges::OfCosts, layouts)?;
+    let book = bench::measure(&plan, bench::Ranges::OfCosts, layouts, &kept)?;
     let mut missed = Vec::new();
     for figure in book.figures() {
         let Some(goal) = figure.goal.filter(|goal| goal.held && kind.include(figure.is_modelled())) else { continue };

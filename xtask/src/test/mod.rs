@@ -35,6 +35,7 @@ pub use results::Shard;
 
 use crate::linux::server::is_server;
 use crate::machine::board::{self, Board};
+use crate::process::git;
 use crate::{catalogue, description, guest};
 use anyhow::{Result, bail};
 use results::{Outcome, Results};
@@ -299,7 +300,7 @@ pub fn all(filter: &str, slow: bool) -> Result<()> {
 /// Runs a part of everything, but not what was run before at this commit.
 pub fn shard(shard: Shard) -> Result<()> {
     let start = Instant::now();
-    results::clean()?;
+    git::clean()?;
     let mut kept = Results::open()?;
     let tests = list()?;
     let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();

@@ -3,6 +3,7 @@
 //! written into a table.
 
 use crate::machine::board;
+use crate::process::{aside, git};
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -65,7 +66,7 @@ impl Results {
     /// # Errors
     /// If this is no Git work tree, or what is kept cannot be read.
     pub fn open() -> Result<Self> {
-        let commit = commit()?;
+        let commit = git::commit()?;
         if let Ok(text) = std::fs::read_to_string(KEPT) {
             let kept: Self = serde_json::from_str(&text).with_context(|| format!("{KEPT} cannot be read: delete it"))?;
             if kept.commit == commit {
@@ -85,14 +86,13 @@ impl Results {
     /// # Errors
     /// If the tree has changed meanwhile, or the file cannot be written.
     pub fn keep(&mut self, outcome: Outcome) -> Result<()> {
-        clean()?;
-        ensure!(self.commit == commit()?, "another commit was checked out while the tests ran");
+        git::clean()?;
+        ensure!(self.commit == git::commit()?, "another commit was checked out while the tests ran");
         self.outcomes.push(outcome);
         std::fs::create_dir_all("out")?;
         // Complete or as before: an interrupted run leaves no half of it.
-        let making = Path::new(KEPT).with_extension("making");
-        std::fs::write(&making, serde_json::to_string_pretty(self)?)?;
-        Ok(std::fs::rename(making, KEPT)?)
+        let text = serde_json::to_string_pretty(self)?;
+        aside(Path::new(KEPT), |making| Ok(std::fs::write(making, text)?))
     }
 
     /// Writes the table of these tests.
@@ -127,26 +127,6 @@ impl Results {
         }
         Ok(text.trim_end().to_string() + "\n")
     }
-}
-
-fn git(arguments: &[&str]) -> Result<String> {
-    let output = Command::new("git").args(arguments).output().context("cannot run git")?;
-    ensure!(output.status.success(), "git {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim());
-    Ok(String::from_utf8(output.stdout)?.trim().to_string())
-}
-
-fn commit() -> Result<String> {
-    git(&["rev-parse", "HEAD"])
-}
-
-/// Checks that the tree is what its commit says.
-///
-/// # Errors
-/// If it is not.
-pub fn clean() -> Result<()> {
-    let changed = git(&["status", "--porcelain"])?;
-    ensure!(changed.is_empty(), "results are kept under the commit, and the tree differs from it:\n{changed}");
-    Ok(())
 }
 
 /// What the tests run on.

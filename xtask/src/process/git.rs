@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is checked out.
+
+use anyhow::{Context, Result, ensure};
+use std::process::Command;
+
+fn git(arguments: &[&str]) -> Result<String> {
+    let output = Command::new("git").args(arguments).output().context("cannot run git")?;
+    ensure!(output.status.success(), "git {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+    Ok(String::from_utf8(output.stdout)?.trim().to_string())
+}
+
+/// The commit.
+///
+/// # Errors
+/// If this is no Git work tree.
+pub fn commit() -> Result<String> {
+    git(&["rev-parse", "HEAD"])
+}
+
+/// Checks that the tree is what its commit says.
+///
+/// # Errors
+/// If it is not.
+pub fn clean() -> Result<()> {
+    let changed = git(&["status", "--porcelain"])?;
+    ensure!(changed.is_empty(), "results are kept under the commit, and the tree differs from it:\n{changed}");
+    Ok(())
+}
