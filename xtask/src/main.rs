@@ -16,6 +16,7 @@ mod machine;
 mod manual;
 mod process;
 mod profile;
+mod quotes;
 mod test;
 mod top;
 

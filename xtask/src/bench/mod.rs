@@ -14,7 +14,7 @@ mod wall;
 use crate::linux::order::{self, LAYOUTS};
 use crate::machine::board;
 use crate::process::show;
-use crate::{build, calibration};
+use crate::{build, calibration, quotes};
 use anyhow::{Context, Result, ensure};
 use book::{Book, Counted, Cpus, Papers, Plan, Provenance, Results};
 pub use kept::Kept;
@@ -37,12 +37,9 @@ const OTHERS: [(&str, Measure); 4] = [
     ("wall-echo", || wall::echoes(&Plan::read(Path::new(FOLDER))?)),
     ("order", || often::list(&Plan::read(Path::new(FOLDER))?)),
 ];
-/// The tables that the repository has.
-const TABLE: &str = "docs/figures.md";
-
 /// Measures the sections that `filter` asks for and shows their figures; writes the whole book if it
 /// asks for everything. `json` is a file for the figures as one object, or `-`; with `table` the repository's
-/// copy of the tables is made again. `layouts` is of how many layouts of Linux's code cycles are: all if nothing is said and
+/// copy of the tables is made again, and what documents quote of it. `layouts` is of how many layouts of Linux's code cycles are: all if nothing is said and
 /// everything is measured, else the first.
 pub fn run(filter: &str, json: Option<&Path>, table: bool, layouts: Option<u8>) -> Result<()> {
     if let Some((name, measure)) = OTHERS.iter().find(|(name, _)| *name == filter) {
@@ -65,7 +62,8 @@ pub fn run(filter: &str, json: Option<&Path>, table: bool, layouts: Option<u8>) 
     let folder = if whole { Path::new(REPORT).to_path_buf() } else { Path::new(REPORT).join(filter) };
     write(&book, &folder)?;
     if table {
-        std::fs::write(TABLE, book::summary(&book)).with_context(|| format!("cannot write {TABLE}"))?;
+        std::fs::write(quotes::TABLES, book::summary(&book)).with_context(|| format!("cannot write {}", quotes::TABLES))?;
+        quotes::renew()?;
     }
     match json {
         Some(path) if path == Path::new("-") => show(&book::object(&book)?)?,

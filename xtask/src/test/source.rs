@@ -5,7 +5,7 @@ use super::tally::Test;
 use crate::build::{self, Options, Seed, cargo_bare, cargo_for};
 use crate::machine::board;
 use crate::process::run;
-use crate::{check, manual};
+use crate::{check, manual, quotes};
 use anyhow::{Context, Result};
 use std::path::Path;
 
@@ -15,6 +15,7 @@ pub const ALL: &[Test] = &[
     ("source.arrows", check::arrows),
     ("source.unsafe", check::unsafe_code),
     ("source.manual", manual::check),
+    ("source.figures", quotes::check),
     ("source.clippy.host", || cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])),
     ("source.clippy.wide", || cargo(&["clippy", "--quiet", "-p", HOST, "--features", WIDE, "--all-targets", "--", "-D", "warnings"])),
     ("source.clippy.armv5", || {
