@@ -6,6 +6,7 @@
 //! comments here. What depends on the processor is in [`arch`].
 #![no_std]
 #![forbid(unsafe_code)]
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 #![warn(missing_docs)]
 
 mod address;

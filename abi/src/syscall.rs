@@ -910,6 +910,7 @@ pub const ALL: [Op; 39] = [
 ];
 
 /// The same by their numbers: a search costs each system call more than it does.
+#[expect(clippy::indexing_slicing, reason = "the compiler makes it")]
 static BY_CODE: [Option<Op>; 64] = {
     let mut table = [None; 64];
     let mut i = 0;

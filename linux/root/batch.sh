@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0
 # Runs what /run/batch asks for, for the one who started this system, and ends it.
 if [ -e /dev/macadamia/batch ]; then
     exec 9> /dev/macadamia/batch

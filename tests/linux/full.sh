@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # full.sh: what an administrator asks of a Debian with the configuration `full`, as root. A line for each check, and the
 # exit status says whether all passed.
 failed=0

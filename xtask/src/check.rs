@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks of the source itself, and of the machine it is built on.
 
+mod dependencies;
 mod modules;
+
+pub use dependencies::check as dependencies;
 
 use crate::process::show;
 use anyhow::{Context, Result, bail};

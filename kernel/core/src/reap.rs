@@ -41,6 +41,7 @@ impl Default for Left {
 }
 
 impl Left {
+    #[expect(clippy::indexing_slicing, reason = "the mask keeps it in bounds, and the compiler sees that")]
     fn list(&mut self, priority: u32) -> &mut List {
         &mut self.lists[(priority & 255) as usize]
     }

@@ -26,6 +26,7 @@ const NEVER: u64 = u64::MAX;
 pub(crate) struct Levels([u32; PRIORITIES as usize / 32]);
 
 impl Levels {
+    #[expect(clippy::indexing_slicing, reason = "the mask keeps it in bounds, and the compiler sees that")]
     pub(crate) fn mark(&mut self, priority: u32, occupied: bool) {
         let word = &mut self.0[(priority >> 5 & 7) as usize];
         let bit = 1 << (priority & 31);
@@ -33,6 +34,7 @@ impl Levels {
     }
 
     /// The highest one.
+    #[expect(clippy::indexing_slicing, reason = "the index is of a word that was found")]
     pub(crate) fn top(&self) -> Option<u32> {
         let word = self.0.iter().rposition(|w| *w != 0)?;
         Some(word as u32 * 32 + 31 - self.0[word].leading_zeros())
@@ -96,12 +98,14 @@ impl Scheduler {
         self.stale = 1;
     }
 
+    #[expect(clippy::indexing_slicing, reason = "the mask keeps it in bounds, and the compiler sees that")]
     fn head(&mut self, priority: u32) -> &mut Link<Thread> {
         &mut self.heads[(priority & 255) as usize]
     }
 
     /// First thread of the queue of a priority.
     #[must_use]
+    #[expect(clippy::indexing_slicing, reason = "the mask keeps it in bounds, and the compiler sees that")]
     pub fn first(&self, priority: u32) -> Option<Ref<Thread>> {
         self.heads[(priority & 255) as usize].get()
     }

@@ -41,6 +41,7 @@ impl<H: Copy + PartialEq, const N: usize> Slots<H, N> {
     ///
     /// # Panics
     /// If nobody was there, which is a mistake of the caller.
+    #[expect(clippy::expect_used, reason = "a mistake of the caller")]
     pub fn leave(&mut self, slot: usize) -> bool {
         let held = self.slots[slot].as_mut().expect("a space is in its slot");
         held.users -= 1;

@@ -8,6 +8,7 @@
 //! wrong values, which is a bug, but never breaks Rust's rules. This crate is the
 //! only place where an index becomes a pointer.
 #![no_std]
+#![deny(clippy::unwrap_used, clippy::expect_used)]
 
 mod buddy;
 
@@ -202,6 +203,7 @@ impl Pool {
     ///
     /// # Panics
     /// If no such block was allocated: a kernel bug.
+    #[expect(clippy::expect_used, reason = "a mistake of the kernel")]
     pub fn free(&mut self, address: u32, bytes: u32) {
         let order = order_of(bytes).expect("freed a block of impossible size");
         Buddy::free(self, address, order);

@@ -14,6 +14,7 @@ pub const ALL: &[Test] = &[
     ("source.format", || cargo(&["fmt", "--all", "--check"])),
     ("source.arrows", check::arrows),
     ("source.unsafe", check::unsafe_code),
+    ("source.dependencies", check::dependencies),
     ("source.manual", manual::check),
     ("source.figures", quotes::check),
     ("source.clippy.host", || cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])),

@@ -23,6 +23,7 @@ const FIELDS: [(u32, u32, u32); 5] = [(0, 16, 4), (4, 7, 5), (9, 5, 1), (10, 23,
 
 /// The instruction that is a marker, of a number below 4096.
 #[must_use]
+#[expect(clippy::indexing_slicing, reason = "the loop ends before")]
 pub const fn instruction(kind: u32, id: u32) -> u32 {
     let (mut word, mut field) = (OPCODE | kind & 3, 0);
     while field < FIELDS.len() {
