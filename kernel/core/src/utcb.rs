@@ -10,7 +10,7 @@ use core::mem::offset_of;
 use mmu::Format;
 use pool::{Object, Ref};
 
-/// Which UTCB slots of a space are taken, a bit each: [`SLOTS_A_WORD`] in a word.
+/// Which UTCB slots of a space are taken, a bit each.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 pub struct SlotMap(pub [u32; SLOT_MAP_WORDS]);

@@ -18,6 +18,7 @@ pub const ALL: &[Test] = &[
     ("source.manual", manual::check),
     ("source.figures", quotes::check),
     ("source.clippy.host", || cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])),
+    ("source.docs", || run(crate::process::cargo().args(["doc", "--quiet", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))),
     ("source.clippy.wide", || cargo(&["clippy", "--quiet", "-p", HOST, "--features", WIDE, "--all-targets", "--", "-D", "warnings"])),
     ("source.clippy.armv5", || {
         cargo(&["clippy", "--quiet", "-p", CONTEXT, "-p", DIFFERENTIAL, "--features", ARM, "--all-targets", "--", "-D", "warnings"])

@@ -312,7 +312,7 @@ pub fn boot() -> Kernel<Host> {
     boot_with(POOL_BYTES)
 }
 
-/// As [`boot`], with a pool of this size, a multiple of a page.
+/// As [`boot()`], with a pool of this size, a multiple of a page.
 ///
 /// # Panics
 /// If the root server does not fit.
@@ -321,7 +321,7 @@ pub fn boot_with<R: Registers, F: Format>(pool_bytes: u32) -> Kernel<Host<R, F>>
     boot_on(Host::default(), pool_bytes)
 }
 
-/// As [`boot`], with the kernel's part of a native space elsewhere, and UTCBs that the kernel does not reach in the pool.
+/// As [`boot()`], with the kernel's part of a native space elsewhere, and UTCBs that the kernel does not reach in the pool.
 ///
 /// # Panics
 /// If the host has no memory.
@@ -330,7 +330,7 @@ pub fn boot_elsewhere() -> Kernel<Host> {
     boot_on(Host { area: Some(ELSEWHERE), window: true, ..Host::default() }, POOL_BYTES)
 }
 
-/// As [`boot`], with windows of servers from this address on.
+/// As [`boot()`], with windows of servers from this address on.
 ///
 /// # Panics
 /// If the host has no memory.
