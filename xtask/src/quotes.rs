@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures that documents quote from the benchmark book's tables. A quote is a link whose title names the figure:
-//! `[577](figures.md "pager.fault.cycles")`. Another column than ours comes after the name:
-//! `[1.06](figures.md "linux.fork.small.ratio ours/alone")`. It is right if it is what the table says, rounded to the digits that it has.
+//! Numbers that documents quote. A quote is a link whose title says of what the number is.
+//!
+//! * Of a figure in the benchmark book's tables it is the name: `[577](figures.md "pager.fault.cycles")`. Another column than ours comes
+//!   after that: `[1.06](figures.md "linux.fork.small.ratio ours/alone")`. The number is right if it is what the table says, rounded to
+//!   the digits that it has.
+//! * Of a file or folder it is `lines`: `[2,300](../linux/arm "lines")`; or `lines` and the names of what is meant in the folder:
+//!   `[140](../linux/arm/os-L4 "lines start.S syscall.S")`. The number is right if it is near: see [`TOLERANCE`].
 //!
 //! [`check`] finds those that are wrong. `./macadamia bench --table` mends them.
+
+mod lines;
 
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
@@ -15,8 +21,11 @@ pub const TABLES: &str = "docs/figures.md";
 const OTHERS: [&str; 3] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
 /// The column that a quote is of if it names none.
 const OURS: &str = "ours";
-/// What comes between a quote's text and its title, from the last part of the page's name on.
-const LINK: &str = "figures.md \"";
+/// A title that begins so is of lines of source.
+const LINES: &str = "lines";
+/// A page is not to change with each line: so far a number of lines may be off, as a part of what there are, or in lines if that is more.
+/// It may also be off as far as its digits make it.
+const TOLERANCE: (f64, f64) = (0.05, 2.0);
 
 /// The values of the tables, as they are written, by the figure's name and the column's.
 type Figures<'a> = BTreeMap<(&'a str, &'a str), &'a str>;
@@ -28,47 +37,69 @@ struct Quote<'a> {
     start: usize,
     /// The number as it is written, with commas between thousands.
     number: &'a str,
-    figure: &'a str,
-    column: &'a str,
+    of: Of<'a>,
+}
+
+/// What a quote's number is of.
+#[derive(Debug, PartialEq, Eq)]
+enum Of<'a> {
+    Figure {
+        name: &'a str,
+        column: &'a str,
+    },
+    /// Lines of a file or folder, by its path from the page, or of what is named in that folder.
+    Lines {
+        path: &'a str,
+        names: &'a str,
+    },
+}
+
+/// What the quotes of a page are held against: the tables, and the folder that the page is in.
+#[derive(Clone, Copy)]
+struct Truth<'a> {
+    figures: &'a Figures<'a>,
+    folder: &'a Path,
 }
 
 /// Checks all quotes.
 ///
 /// # Errors
-/// If one is not what the tables say, or of no figure.
+/// If one is not what the tables or the source say, or of nothing.
 pub fn check() -> Result<()> {
     let tables = read(Path::new(TABLES))?;
     let figures = figures(&tables);
     let (mut wrong, mut quotes) = (Vec::new(), 0);
     for page in pages()? {
         let text = read(&page)?;
-        for quote in found(&text)? {
+        let truth = Truth { figures: &figures, folder: page.parent().unwrap_or(Path::new("")) };
+        for quote in found(&text).with_context(|| page.display().to_string())? {
             quotes += 1;
-            if let Err(reason) = quote.is_right(&figures) {
+            if let Err(reason) = quote.is_right(truth) {
                 let line = text[..quote.start].lines().count();
                 wrong.push(format!("{}:{line}: {reason:#}", page.display()));
             }
         }
     }
-    ensure!(wrong.is_empty(), "quoted figures are not those of {TABLES}:\n{}", wrong.join("\n"));
+    ensure!(wrong.is_empty(), "quotes are not what {TABLES} or the source says:\n{}", wrong.join("\n"));
     ensure!(quotes > 0, "no page quotes a figure");
     Ok(())
 }
 
-/// Writes what the tables say into the quotes of all pages, with as many digits as each has. Says which pages have others now: what
+/// Writes what the tables and the source say into the quotes of all pages, with as many digits as each has. Says which pages have others now: what
 /// stands around a number is for people to mend.
 ///
 /// # Errors
-/// If a quote is of no figure, or a page cannot be written.
+/// If a quote is of nothing, or a page cannot be written.
 pub fn renew() -> Result<()> {
     let tables = read(Path::new(TABLES))?;
     let figures = figures(&tables);
     for page in pages()? {
         let text = read(&page)?;
-        let new = renewed(&text, &figures).with_context(|| page.display().to_string())?;
+        let truth = Truth { figures: &figures, folder: page.parent().unwrap_or(Path::new("")) };
+        let new = renewed(&text, truth).with_context(|| page.display().to_string())?;
         if new != text {
             std::fs::write(&page, new).with_context(|| format!("cannot write {}", page.display()))?;
-            eprintln!("{} quotes other figures now: read what it says of them", page.display());
+            eprintln!("{} quotes other numbers now: read what it says of them", page.display());
         }
     }
     Ok(())
@@ -110,63 +141,96 @@ fn figures(tables: &str) -> Figures<'_> {
 
 /// The quotes of a page, in its order.
 fn found(text: &str) -> Result<Vec<Quote<'_>>> {
-    text.match_indices(LINK).filter(|(at, _)| is_link(&text[..*at])).map(|(at, link)| quote(text, at, at + link.len())).collect()
+    text.match_indices(" \"").filter_map(|(at, space)| quote(text, at, at + space.len()).transpose()).collect()
 }
 
-/// Whether what comes before a page's name is a link's text, and not code that shows how one is written.
-fn is_link(before: &str) -> bool {
-    let in_code = before.lines().last().is_some_and(|line| line.matches('`').count() % 2 == 1);
-    !in_code && before.rfind("](").is_some_and(|open| matches!(&before[open + 2..], "" | "docs/"))
-}
-
-/// The quote whose page is named at `at`, and whose title begins at `title`.
-fn quote(text: &str, at: usize, title: usize) -> Result<Quote<'_>> {
-    let wrong = || format!("a quote that is none: {}", text[at..].lines().next().unwrap_or_default());
-    let close = text[..at].rfind("](").with_context(wrong)?;
+/// The quote whose link's target ends at `at`, and whose title begins at `title`. None if that is no link, one with another title, or
+/// code that shows how one is written.
+fn quote(text: &str, at: usize, title: usize) -> Result<Option<Quote<'_>>> {
+    let Some(close) = text[..at].rfind("](") else { return Ok(None) };
+    let target = &text[close + 2..at];
+    let in_code = text[..at].lines().last().is_some_and(|line| line.matches('`').count() % 2 == 1);
+    let is_lines = text[title..].strip_prefix(LINES).is_some_and(|rest| rest.starts_with(['"', ' ']));
+    let is_figure = matches!(target, "figures.md" | "docs/figures.md");
+    if in_code || target.contains(|char: char| char.is_whitespace() || "()`".contains(char)) || !(is_lines || is_figure) {
+        return Ok(None);
+    }
+    let wrong = || format!("a quote that is none: {}", text[close..].lines().next().unwrap_or_default());
     let open = text[..close].rfind('[').with_context(wrong)? + 1;
     let (name, _) = text[title..].split_once("\")").with_context(wrong)?;
-    let (figure, column) = name.split_once(' ').unwrap_or((name, OURS));
+    let (first, second) = name.split_once(' ').unwrap_or((name, ""));
+    let of = match (is_figure, second) {
+        (true, "") => Of::Figure { name: first, column: OURS },
+        (true, column) => Of::Figure { name: first, column },
+        (false, names) => Of::Lines { path: target, names },
+    };
     let is_part = |char: char| char.is_ascii_digit() || matches!(char, ',' | '.');
     let words = &text[open..close];
     let start = words.find(|char: char| char.is_ascii_digit()).with_context(wrong)?;
     let number = words[start..].split(|char| !is_part(char)).next().unwrap_or_default().trim_end_matches([',', '.']);
-    Ok(Quote { start: open + start, number, figure, column })
+    Ok(Some(Quote { start: open + start, number, of }))
+}
+
+impl Of<'_> {
+    /// What is true, as it is written in the tables.
+    fn told(&self, truth: Truth) -> Result<String> {
+        match self {
+            Self::Figure { name, column } => {
+                let told = truth.figures.get(&(*name, *column)).with_context(|| format!("`{name}` has no value in a column `{column}`"))?;
+                Ok((*told).into())
+            }
+            Self::Lines { path, names } => {
+                let path = truth.folder.join(path);
+                let count = match *names {
+                    "" => lines::count(&path)?,
+                    names => names.split(' ').map(|name| lines::count(&path.join(name))).sum::<Result<_>>()?,
+                };
+                Ok(written(count as f64, 0))
+            }
+        }
+    }
 }
 
 impl Quote<'_> {
-    fn told<'a>(&self, figures: &Figures<'a>) -> Result<&'a str> {
-        let Self { figure, column, .. } = self;
-        figures.get(&(*figure, *column)).copied().with_context(|| format!("`{figure}` has no value in a column `{column}`"))
+    /// What is true, with as many digits as the quote has, or as there are.
+    fn rounded(&self, truth: Truth) -> Result<String> {
+        let told = self.of.told(truth)?;
+        let value = number(&told).with_context(|| format!("{told} is no number"))?;
+        Ok(written(value, digits(self.number).min(digits(&told).max(0))))
     }
 
-    /// What the table says, with as many digits as the quote has, or as there are.
-    fn rounded(&self, figures: &Figures) -> Result<String> {
-        let told = self.told(figures)?;
-        let value = number(told).with_context(|| format!("{told} is no number"))?;
-        Ok(written(value, digits(self.number).min(digits(told).max(0))))
-    }
-
-    fn is_right(&self, figures: &Figures) -> Result<()> {
-        let rounded = self.rounded(figures)?;
+    fn is_right(&self, truth: Truth) -> Result<()> {
+        let told = self.of.told(truth)?;
         // A quote that ends with zeros may have been rounded, or not.
-        ensure!(
-            rounded == self.number || self.told(figures)? == self.number,
-            "`{}` is {}, not {}: `./macadamia bench --table` mends quotes",
-            self.figure,
-            self.told(figures)?,
-            self.number
-        );
+        let is_exact = told == self.number || self.rounded(truth)? == self.number;
+        let is_near = || {
+            let (told, quoted) = (number(&told)?, number(self.number)?);
+            Some((told - quoted).abs() <= (told * TOLERANCE.0).max(TOLERANCE.1))
+        };
+        match self.of {
+            Of::Figure { name, .. } => {
+                ensure!(is_exact, "`{name}` is {told}, not {}: `./macadamia bench --table` mends quotes", self.number);
+            }
+            Of::Lines { path, names } => {
+                ensure!(
+                    is_exact || is_near() == Some(true),
+                    "`{}` has {told} lines of source, not {}",
+                    format!("{path} {names}").trim(),
+                    self.number
+                );
+            }
+        }
         Ok(())
     }
 }
 
-fn renewed(text: &str, figures: &Figures) -> Result<String> {
+fn renewed(text: &str, truth: Truth) -> Result<String> {
     let (mut new, mut done) = (String::new(), 0);
     for quote in found(text)? {
         new.push_str(&text[done..quote.start]);
-        match quote.is_right(figures) {
+        match quote.is_right(truth) {
             Ok(()) => new.push_str(quote.number),
-            Err(_) => new.push_str(&quote.rounded(figures)?),
+            Err(_) => new.push_str(&quote.rounded(truth)?),
         }
         done = quote.start + quote.number.len();
     }
@@ -215,8 +279,8 @@ mod tests {
         | `c.d` | 17,696 cycles, layouts 17,000 to 18,000 | 25,050 | 0.71 |  |\n| `zero` | 0 writes |  |  |  |\n";
 
     fn wrong(text: &str) -> Vec<String> {
-        let figures = figures(BOOK);
-        found(text).expect("quotes").iter().filter_map(|quote| quote.is_right(&figures).err()).map(|error| error.to_string()).collect()
+        let truth = Truth { figures: &figures(BOOK), folder: Path::new(env!("CARGO_MANIFEST_DIR")) };
+        found(text).expect("quotes").iter().filter_map(|quote| quote.is_right(truth).err()).map(|error| error.to_string()).collect()
     }
 
     #[test]
@@ -244,15 +308,46 @@ mod tests {
 
     #[test]
     fn renewed_quotes_keep_their_digits_and_all_else() {
-        let figures = figures(BOOK);
+        let truth = Truth { figures: &figures(BOOK), folder: Path::new("") };
         let text = "It is [480](figures.md \"a.b\") (*not* 480), [about 18,100 cycles](figures.md \"c.d\") and [0.705](figures.md \"c.d ours/alone\").\n";
-        let new = renewed(text, &figures).expect("figures");
+        let new = renewed(text, truth).expect("figures");
         assert_eq!(
             new,
             "It is [580](figures.md \"a.b\") (*not* 480), [about 17,700 cycles](figures.md \"c.d\") and [0.71](figures.md \"c.d ours/alone\").\n"
         );
         assert!(wrong(&new).is_empty());
-        assert!(renewed("[1](figures.md \"none\")", &figures).is_err());
+        assert!(renewed("[1](figures.md \"none\")", truth).is_err());
+    }
+
+    #[test]
+    fn a_number_of_lines_is_right_if_it_is_near() {
+        let main = lines::count(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/main.rs")).expect("this tool");
+        let near = [main, main + main / 25, main - main / 25];
+        for (number, is_right) in
+            near.map(|number| (number, true)).into_iter().chain([(main + main / 15, false), (main - main / 15, false)])
+        {
+            assert_eq!(wrong(&format!("[{number} lines](src/main.rs \"lines\")")).is_empty(), is_right, "{number} for {main}");
+        }
+        let both = main + lines::count(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/quotes")).expect("this module");
+        assert!(
+            wrong(&format!("[{both}](src \"lines main.rs quotes\"), `[5](src \"lines\")` shows how, [5](src \"linesmen\")")).is_empty()
+        );
+        assert_eq!(wrong("[5](src/none.rs \"lines\"), [5](src \"lines none.rs\")").len(), 2);
+        assert!(found("[many](src \"lines\")").is_err());
+    }
+
+    #[test]
+    fn lines_are_rounded_to_the_digits_that_the_quote_has() {
+        let folder = std::env::temp_dir().join(format!("macadamia-quotes-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("a.c"), "int a;\n".repeat(1234)).expect("a file");
+        let truth = Truth { figures: &Figures::new(), folder: &folder };
+        std::fs::write(folder.join("b.c"), "int b;\n".repeat(5)).expect("a file");
+        assert!(renewed("[7](b.c \"lines\") [3](b.c \"lines\")", truth).is_ok_and(|text| text.starts_with("[7]") && text.contains("[3]")));
+        assert!(renewed("[8](b.c \"lines\")", truth).is_ok_and(|text| text.starts_with("[5]")));
+        let new = renewed("[some 2,000](a.c \"lines\"), [1,300](a.c \"lines\"), [1,250](a.c \"lines\")", truth);
+        std::fs::remove_dir_all(&folder).expect("it is there");
+        assert_eq!(new.expect("lines"), "[some 1,000](a.c \"lines\"), [1,200](a.c \"lines\"), [1,250](a.c \"lines\")");
     }
 
     #[test]
