@@ -201,7 +201,7 @@ enum Command {
         /// CPU model: model/cpus/NAME.toml; all of them if absent.
         cpu: Option<String>,
     },
-    /// Write docs/system-calls.md out of the comments in abi/src/syscall.rs and abi/src/error.rs.
+    /// Write docs/system-calls.md out of the comments in abi/src/syscall.rs and abi/src/error.rs, and mend what documents quote.
     Manual,
     /// Delete what was built.
     Clean,
@@ -416,7 +416,10 @@ fn carry_out() -> Result<u8> {
             return profile::run(&profile::Request { system: &system, command: batch, files: &file, interval, every, timeout, wire });
         }
         Command::Model { cpu } => calibration::run(cpu.as_deref())?,
-        Command::Manual => manual::write()?,
+        Command::Manual => {
+            manual::write()?;
+            quotes::renew()?;
+        }
         Command::Clean => {
             for folder in ["target", "out"] {
                 if Path::new(folder).exists() {

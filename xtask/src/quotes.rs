@@ -7,7 +7,7 @@
 //! * Of a file or folder it is `lines`: `[2,300](../linux/arm "lines")`; or `lines` and the names of what is meant in the folder:
 //!   `[140](../linux/arm/os-L4 "lines start.S syscall.S")`. The number is right if it is near: see [`TOLERANCE`].
 //!
-//! [`check`] finds those that are wrong. `./macadamia bench --table` mends them.
+//! [`check`] finds those that are wrong. `./macadamia manual` mends them, and so does `./macadamia bench --table` with its tables.
 
 mod lines;
 
@@ -80,7 +80,11 @@ pub fn check() -> Result<()> {
             }
         }
     }
-    ensure!(wrong.is_empty(), "quotes are not what {TABLES} or the source says:\n{}", wrong.join("\n"));
+    ensure!(
+        wrong.is_empty(),
+        "quotes are not what {TABLES} or the source says; run `./macadamia manual`, which mends them:\n{}",
+        wrong.join("\n")
+    );
     ensure!(quotes > 0, "no page quotes a figure");
     Ok(())
 }
@@ -209,7 +213,7 @@ impl Quote<'_> {
         };
         match self.of {
             Of::Figure { name, .. } => {
-                ensure!(is_exact, "`{name}` is {told}, not {}: `./macadamia bench --table` mends quotes", self.number);
+                ensure!(is_exact, "`{name}` is {told}, not {}", self.number);
             }
             Of::Lines { path, names } => {
                 ensure!(
