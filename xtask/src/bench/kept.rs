@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_found_again_by_all_its_names() {
-        let folder = std::env::temp_dir().join(format!("macadamia-kept-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("macadamia-counts-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let parts = Parts::from([((600, "driver".into()), (10.5, None)), ((601, "all".into()), (3.25, Some(1.0)))]);
         let counted = Counted { ours: Report { instructions: 7, ..Report::default() }, native: Some(Report::default()), parts };
