@@ -8,20 +8,22 @@ mod pack;
 use crate::description::{self, Contents, Description, Interface, OnDeath};
 use crate::linux::root::{self, Insert};
 use crate::linux::server::Layout;
-use crate::linux::{building, debian, folder, server};
+use crate::linux::{Part, building, debian, folder, server};
 use crate::machine::accel::Accel;
 use crate::machine::board::{self, Board, Medium, Processor, Qemu};
 use crate::machine::network::{Forward, Network, Nic, Peer};
-use crate::process::fresh::unless_fresh;
+use crate::process::fresh;
 use crate::process::lock::{self, Lock};
+use crate::process::once::Once;
 use crate::process::tether::run_group;
 use crate::process::{aside, cargo, run};
 use anyhow::{Context, Result, bail, ensure};
 pub use flat::Flat;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::{Mutex, PoisonError};
 
 /// Where bare-metal builds go, apart from the host's.
 const FOLDER: &str = "target/bare";
@@ -180,9 +182,12 @@ impl Model {
     }
 }
 
-/// Builds the machine model's plugin for QEMU. It counts what needs no CPU model and checks nothing.
+/// Builds the machine model's plugin for QEMU, once in a run. It counts what needs no CPU model and checks nothing.
 pub fn model() -> Result<Model> {
-    run_group(cargo().args(["build", "--quiet", "--release", "--target-dir", "target", "-p", "model-plugin"]))?;
+    static BUILT: Once<()> = Once::new();
+    BUILT.get("model-plugin", || {
+        run_group(cargo().args(["build", "--quiet", "--release", "--target-dir", "target", "-p", "model-plugin"]))
+    })?;
     Ok(Model { plugin: "./target/release/libmodel_plugin.so".into(), cpu: None, check: false, sampling: None })
 }
 
@@ -202,6 +207,8 @@ pub struct Plan {
     seed: Seed,
     /// Whether what is built is kept for one run.
     apart: bool,
+    /// Whether the kernel has its debugger.
+    kdb: bool,
     /// What it will be when it is built.
     pub built: Built,
 }
@@ -416,7 +423,16 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         "{} has no Linux that begins with an `initrd`: it takes neither --file nor --batch",
         built.name
     );
-    Ok(Plan { description, cargo, inserts: options.inserts.to_vec(), command, seed: options.seed, apart: options.apart, built })
+    Ok(Plan {
+        description,
+        cargo,
+        inserts: options.inserts.to_vec(),
+        command,
+        seed: options.seed,
+        apart: options.apart,
+        kdb: options.kdb,
+        built,
+    })
 }
 
 impl Plan {
@@ -427,17 +443,14 @@ impl Plan {
 
     /// Builds, and packs the boot image.
     pub fn carry_out(self) -> Result<Built> {
-        let _building = building()?;
         let mut built = self.built;
         eprintln!("building {}: {}", built.name, built.packages.join(" "));
-        let made: Vec<PathBuf> = built.packages.iter().filter(|package| !server::is_server(package)).map(|package| elf(package)).collect();
-        unless_fresh(&Path::new(FOLDER).join("fresh"), &format!("{:?}", self.cargo), &made, || {
-            run_group(&self.cargo)?;
-            Ok(BTreeSet::new())
-        })?;
-        for package in &built.packages {
-            server::build(package)?;
-        }
+        let (servers, packages): (Vec<&String>, Vec<&String>) = built.packages.iter().partition(|package| server::is_server(package));
+        // Others may build components while Linux is compiled, which takes minutes.
+        let _linux = (!servers.is_empty()).then(|| building(Part::Linux)).transpose()?;
+        servers.into_iter().try_for_each(|server| server::build(server))?;
+        let _components = building(Part::Components)?;
+        build_components(&self.cargo, &packages, self.kdb)?;
         for file in self.description.component.iter().flat_map(|component| &component.files) {
             root::make_file(file.from.get_ref())?;
         }
@@ -459,6 +472,35 @@ impl Plan {
         }
         Ok(built)
     }
+}
+
+/// Builds these packages by a command of cargo's, unless all of them were in this run. The kernel has its debugger or not: both are in one
+/// place.
+fn build_components(cargo: &process::Command, packages: &[&String], kdb: bool) -> Result<()> {
+    /// The files that were built, how they were then, and whether it was with the debugger.
+    static BUILT: Mutex<BTreeMap<PathBuf, (Option<fresh::State>, bool)>> = Mutex::new(BTreeMap::new());
+    let made: Vec<PathBuf> = packages.iter().map(|package| elf(package)).collect();
+    let kernel = elf("kernel");
+    let is_built = |built: &BTreeMap<PathBuf, (Option<fresh::State>, bool)>| {
+        let is_there = |file: &PathBuf| {
+            built.get(file).is_some_and(|(state, with_kdb)| {
+                state.is_some() && *state == fresh::State::of(file) && (*file != kernel || *with_kdb == kdb)
+            })
+        };
+        made.iter().all(is_there)
+    };
+    if is_built(&BUILT.lock().unwrap_or_else(PoisonError::into_inner)) {
+        return Ok(());
+    }
+    fresh::unless_fresh(&Path::new(FOLDER).join("fresh"), &format!("{cargo:?}"), &made, || {
+        run_group(cargo)?;
+        Ok(BTreeSet::new())
+    })?;
+    BUILT.lock().unwrap_or_else(PoisonError::into_inner).extend(made.into_iter().map(|file| {
+        let state = fresh::State::of(&file);
+        (file, (state, kdb))
+    }));
+    Ok(())
 }
 
 /// Makes the image of a disk, unless it is there.

@@ -11,6 +11,7 @@ use crate::machine::Emulator;
 use crate::machine::board;
 use crate::machine::emulator::{self, Machine};
 use crate::machine::network::Nic;
+use crate::process::once::Once;
 use crate::process::patience::Limit;
 use crate::process::run;
 use anyhow::{Context, Result, ensure};
@@ -199,11 +200,20 @@ pub fn compile_small(source: impl AsRef<Path>) -> Result<Vec<u8>> {
     compile_with(musl::compiler()?, source.as_ref(), "-small")
 }
 
-fn compile_with(mut gcc: Command, source: &Path, suffix: &str) -> Result<Vec<u8>> {
+fn compile_with(gcc: Command, source: &Path, suffix: &str) -> Result<Vec<u8>> {
+    /// The programs' contents, in this run.
+    static COMPILED: Once<Vec<u8>> = Once::new();
     let name = source.file_stem().context("a source without a name")?.to_string_lossy();
     std::fs::create_dir_all(linux::folder())?;
     let program = linux::folder().join(format!("{name}{suffix}"));
-    gcc.args(["-static", "-O2", "-pthread", "-Wall", "-Wno-unused-result", "-o"]).arg(&program);
+    COMPILED.get(&format!("{} {}", program.display(), source.display()), || {
+        call_compiler(gcc, source, &program)?;
+        Ok(std::fs::read(&program)?)
+    })
+}
+
+fn call_compiler(mut gcc: Command, source: &Path, program: &Path) -> Result<()> {
+    gcc.args(["-static", "-O2", "-pthread", "-Wall", "-Wno-unused-result", "-o"]).arg(program);
     let in_folder = |folder: &Path| {
         let all = files(folder)?.into_iter().filter(|file| file.extension().is_some_and(|extension| extension == "c"));
         anyhow::Ok(all.collect::<Vec<_>>())
@@ -218,8 +228,7 @@ fn compile_with(mut gcc: Command, source: &Path, suffix: &str) -> Result<Vec<u8>
     } else {
         gcc.arg(source);
     }
-    run(&mut gcc)?;
-    Ok(std::fs::read(program)?)
+    run(&mut gcc)
 }
 
 /// What the operations of `tests/linux/figures.c` take on the Linux server.

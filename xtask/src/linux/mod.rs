@@ -14,6 +14,7 @@ pub mod server;
 use crate::machine::board;
 use crate::process::lock::Lock;
 use anyhow::Result;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -26,18 +27,35 @@ pub fn folder() -> PathBuf {
     if board.is_default() { FOLDER.into() } else { Path::new(FOLDER).join(board.name()) }
 }
 
-/// The right to build for the board that was chosen. Of each board one thread of all processes has it.
+/// What is built in one place of each board: by one at a time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Linux servers, some of which have a source tree together. Who wants both asks for this first.
+    Linux,
+    /// The kernel and components: features make another kernel of the same name. And root file systems.
+    Components,
+}
+
+/// The right to build a part for the board that was chosen. Of each board one thread of all processes has it.
 pub struct Building(#[expect(dead_code, reason = "it is held")] Lock, #[expect(dead_code, reason = "it is held")] MutexGuard<'static, ()>);
 
-/// Lets nobody else build for this board meanwhile: features make another kernel of the same name, and Linux is built in one place.
+/// Lets nobody else build this part for this board meanwhile.
 ///
 /// # Errors
 /// If what is built cannot be written.
-pub fn building() -> Result<Building> {
-    static BUILDING: Mutex<()> = Mutex::new(());
+pub fn building(part: Part) -> Result<Building> {
+    static BUILDING: Mutex<BTreeMap<(String, Part), &'static Mutex<()>>> = Mutex::new(BTreeMap::new());
+    let own: &'static Mutex<()> = {
+        let mut all = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry((board::chosen().name(), part)).or_insert_with(|| Box::leak(Box::default()))
+    };
     // In one process nobody is told of it.
-    let here = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(Building(Lock::of(&folder().join("building"))?, here))
+    let here = own.lock().unwrap_or_else(PoisonError::into_inner);
+    let name = match part {
+        Part::Linux => "building-linux",
+        Part::Components => "building",
+    };
+    Ok(Building(Lock::of(&folder().join(name))?, here))
 }
 
 /// What is in a folder, in the order of the names.

@@ -2,7 +2,9 @@
 //! Linux's first root file systems: of the shell, of what mounts a disk, and with files of a run in them.
 
 use super::patched::put;
-use super::{building, files, folder, musl, packages};
+use super::{Part, building, files, folder, musl, packages};
+use crate::machine::board;
+use crate::process::once::Once;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
@@ -20,19 +22,20 @@ pub fn file(from: &str) -> PathBuf {
     if [BUSYBOX, SMALL_BUSYBOX, INITRAMFS].contains(&from) { folder().join(from).with_extension("cpio") } else { PathBuf::from(from) }
 }
 
-/// Builds what a file of a description is made from, if it is made here.
+/// Builds what a file of a description is made from, if it is made here and was not in this run.
 pub fn make_file(from: &str) -> Result<()> {
-    match from {
+    static MADE: Once<()> = Once::new();
+    MADE.get(&format!("{} {from}", board::chosen().name()), || match from {
         BUSYBOX => shell(BUSYBOX, &debians_busybox()?),
         SMALL_BUSYBOX => shell(SMALL_BUSYBOX, &musl::busybox()?),
         INITRAMFS => initramfs(),
         _ => Ok(()),
-    }
+    })
 }
 
 /// The shell's root file system with more files in it.
 pub fn root_with(inserts: &[Insert]) -> Result<PathBuf> {
-    let _building = building()?;
+    let _building = building(Part::Components)?;
     make_file(BUSYBOX)?;
     let root = with_inserts(BUSYBOX, inserts)?;
     let path = folder().join("native.cpio");

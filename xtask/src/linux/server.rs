@@ -8,6 +8,7 @@ use super::{files, folder};
 use crate::machine::board::{self, Processor};
 use crate::process::fresh;
 use crate::process::lock::Lock;
+use crate::process::once::Once;
 use crate::process::tether::group;
 use anyhow::{Context, Result, bail, ensure};
 use image::layout::ia32::LAYOUT as IA32;
@@ -195,9 +196,15 @@ pub fn watched(packages: &[String]) -> Result<Option<Layout>> {
     packages.iter().find_map(|package| server(package, processor)).map(Server::layout).transpose()
 }
 
-/// Builds a server, if the package is one.
+/// Builds a server, if the package is one and it was not built in this run.
 pub fn build(package: &str) -> Result<()> {
+    static BUILT: Once<()> = Once::new();
     let Some(server) = server(package, board::chosen().processor) else { return Ok(()) };
+    BUILT.get(&format!("{} {package} {}", board::chosen().name(), order::chosen()), || make_server(server))
+}
+
+fn make_server(server: &Server) -> Result<()> {
+    let package = server.package;
     let source = folder().join(server.folder);
     unpack(&source, &[order::patches()?, files("linux/patches")?].concat())?;
     for (from, to) in server.ours() {
@@ -273,6 +280,7 @@ fn make_tests(server: &Server, source: &Path) -> Result<()> {
 }
 
 /// Linux for the machine itself.
+#[derive(Clone)]
 pub struct Native {
     /// What a boot loader starts.
     pub kernel: PathBuf,
@@ -282,8 +290,14 @@ pub struct Native {
     pub symbols: PathBuf,
 }
 
-/// Builds Linux for the machine itself, of the same source. Of our patches it has those for the order of functions only.
+/// Builds Linux for the machine itself, of the same source, unless it was built in this run. Of our patches it has those for the order of
+/// functions only.
 pub fn native() -> Result<Native> {
+    static BUILT: Once<Native> = Once::new();
+    BUILT.get(&format!("{} {}", board::chosen().name(), order::chosen()), make_native)
+}
+
+fn make_native() -> Result<Native> {
     // It is another tree than those of servers, and takes minutes.
     let _building = Lock::of(&folder().join("native"))?;
     let linux = board::chosen().linux()?;

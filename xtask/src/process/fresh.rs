@@ -27,26 +27,51 @@ const WITHOUT_EFFECT: [&str; 11] =
 /// What changed so shortly before a build may change again without another time.
 const SHORTLY: Duration = Duration::from_secs(1);
 
+/// How one file is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct State {
+    bytes: u64,
+    inode: u64,
+    mode: u32,
+    /// When its contents and its inode changed, each in seconds and nanoseconds.
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl State {
+    /// That of a file; nothing if it is not there.
+    pub fn of(path: &Path) -> Option<Self> {
+        fs::metadata(path).ok().as_ref().map(Self::from)
+    }
+}
+
+impl From<&fs::Metadata> for State {
+    fn from(data: &fs::Metadata) -> Self {
+        let (modified, changed) = ((data.mtime(), data.mtime_nsec()), (data.ctime(), data.ctime_nsec()));
+        Self { bytes: data.len(), inode: data.ino(), mode: data.mode(), modified, changed }
+    }
+}
+
 /// How a set of files is.
 #[derive(Default)]
-struct State {
+struct States {
     hasher: DefaultHasher,
     /// When one of the files of this changed at last, since the epoch.
     latest: Duration,
 }
 
-impl State {
-    fn file(&mut self, path: &Path, data: Option<&fs::Metadata>) {
+impl States {
+    fn file(&mut self, path: &Path, state: Option<State>) {
         path.hash(&mut self.hasher);
-        let Some(data) = data else { return };
-        (data.len(), data.ino(), data.mode(), data.mtime(), data.mtime_nsec()).hash(&mut self.hasher);
-        (data.ctime(), data.ctime_nsec()).hash(&mut self.hasher);
-        self.latest = self.latest.max(Duration::new(data.ctime().unsigned_abs(), data.ctime_nsec() as u32));
+        let Some(state) = state else { return };
+        state.hash(&mut self.hasher);
+        let (seconds, nanoseconds) = state.changed;
+        self.latest = self.latest.max(Duration::new(seconds.unsigned_abs(), nanoseconds as u32));
     }
 
     /// A file; that there is none, too.
     fn one(&mut self, path: &Path) {
-        self.file(path, fs::metadata(path).ok().as_ref());
+        self.file(path, State::of(path));
     }
 
     /// All files below a folder.
@@ -60,7 +85,7 @@ impl State {
             }
             // An editor's own file may be gone by now.
             let Ok(data) = entry.metadata() else { continue };
-            if data.is_dir() { self.all(&path)? } else { self.file(&path, Some(&data)) }
+            if data.is_dir() { self.all(&path)? } else { self.file(&path, Some(State::from(&data))) }
         }
         Ok(())
     }
@@ -95,8 +120,8 @@ fn is_known() -> bool {
 }
 
 /// What a stamp says.
-fn stamp(common: &State, read: &BTreeSet<PathBuf>, made: &[PathBuf]) -> (String, Duration) {
-    let mut files = State { hasher: common.hasher.clone(), latest: common.latest };
+fn stamp(common: &States, read: &BTreeSet<PathBuf>, made: &[PathBuf]) -> (String, Duration) {
+    let mut files = States { hasher: common.hasher.clone(), latest: common.latest };
     read.iter().for_each(|file| files.one(file));
     let latest = files.latest;
     made.iter().for_each(|file| files.one(file));
@@ -115,7 +140,7 @@ pub fn unless_fresh(folder: &Path, what: &str, made: &[PathBuf], build: impl FnO
 /// The same where the tool chain's changes are known.
 fn unless_stamped(folder: &Path, what: &str, made: &[PathBuf], build: impl FnOnce() -> Result<BTreeSet<PathBuf>>) -> Result<()> {
     let begun = SystemTime::now().duration_since(UNIX_EPOCH)?;
-    let common = State::common(what)?;
+    let common = States::common(what)?;
     let mut name = DefaultHasher::new();
     what.hash(&mut name);
     let file = folder.join(format!("{:016x}", name.finish()));
@@ -143,7 +168,7 @@ mod tests {
     #[test]
     fn a_file_that_changes_is_another() {
         let file = std::env::temp_dir().join(format!("macadamia-fresh-{}", std::process::id()));
-        let state = || stamp(&State::default(), &BTreeSet::from([file.clone()]), &[]).0;
+        let state = || stamp(&States::default(), &BTreeSet::from([file.clone()]), &[]).0;
         let none = state();
         fs::write(&file, "one").expect("a file");
         let one = state();

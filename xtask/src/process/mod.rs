@@ -5,6 +5,7 @@
 pub mod fresh;
 pub mod git;
 pub mod lock;
+pub mod once;
 pub mod patience;
 pub mod session;
 pub mod tether;
