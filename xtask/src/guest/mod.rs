@@ -16,7 +16,6 @@ use crate::process::patience::Limit;
 use crate::process::run;
 use anyhow::{Context, Result, ensure};
 use batch::{Batch, Fetch};
-use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -106,30 +105,16 @@ pub struct Guest<'a> {
     pub hosts_time: bool,
     /// The machine model, if it is to count.
     pub model: Option<&'a build::Model>,
-    /// Where its files go, below what is made for the board.
-    pub folder: &'static str,
     /// What its network card is connected to: nothing is there that could disturb what a test looks at, if nobody says otherwise.
     pub wire: Wire<'a>,
 }
 
-thread_local! {
-    /// Where what this thread runs goes.
-    static HERE: Cell<&'static str> = const { Cell::new("linux-test") };
-}
-
-/// Where what this thread runs goes.
-pub fn folder() -> &'static str {
-    HERE.get()
-}
-
-/// What this thread runs goes to a folder of its own, as another thread runs guests, too.
-pub fn use_folder(folder: &'static str) {
-    HERE.set(folder);
-}
+/// Where their files go, below what is made for the board.
+const FOLDER: &str = "linux-test";
 
 /// What the console of this thread's last run has said so far.
 pub fn log() -> Result<String> {
-    let path = board::chosen().out().join(folder()).join("console.log");
+    let path = board::chosen().out().join(FOLDER).join("console.log");
     std::fs::read_to_string(&path).with_context(|| format!("no {}", path.display()))
 }
 
@@ -148,7 +133,6 @@ impl Default for Guest<'_> {
             own_time: false,
             hosts_time: false,
             model: None,
-            folder: folder(),
             wire: Wire::default(),
         }
     }
@@ -165,7 +149,7 @@ impl Guest<'_> {
             interface: self.interface,
             nic: self.nic,
             wire: self.wire,
-            folder: Some(self.folder),
+            folder: Some(FOLDER),
             command: Some(build::Command { component: self.component, inserts: &command }),
             // Instructions that are counted are to be the same each time.
             seed: if self.own_time || self.model.is_some() { Seed::Fixed } else { Seed::Fresh },

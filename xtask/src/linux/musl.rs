@@ -4,6 +4,7 @@
 
 use super::{folder, packages};
 use crate::machine::board;
+use crate::process::once::Once;
 use crate::process::tether::group;
 use crate::process::{complete, run};
 use anyhow::{Context, Result, ensure};
@@ -16,6 +17,11 @@ const NOT_WITH_MUSL: [&str; 2] = ["CONFIG_EXTRA_COMPAT", "CONFIG_FEATURE_VI_REGE
 
 /// What lets Debian's cross compiler make static position-independent programs with Debian's musl for i386.
 fn specs() -> Result<PathBuf> {
+    static SPECS: Once<PathBuf> = Once::new();
+    SPECS.get("musl", write_specs)
+}
+
+fn write_specs() -> Result<PathBuf> {
     let tree = packages::binaries(&["musl-dev", "linux-libc-dev"])?.join("usr");
     let (include, lib) = (tree.join("include"), tree.join("lib/i386-linux-musl"));
     ensure!(lib.join("rcrt1.o").exists(), "{} has no rcrt1.o: Debian's musl-dev is not as expected", lib.display());
@@ -48,6 +54,11 @@ pub fn compiler() -> Result<Command> {
 
 /// BusyBox with Debian's options for its static one, built of Debian's source as its authors made it, unless that was done before.
 pub fn busybox() -> Result<PathBuf> {
+    static BUSYBOX: Once<PathBuf> = Once::new();
+    BUSYBOX.get("busybox", build_busybox)
+}
+
+fn build_busybox() -> Result<PathBuf> {
     let tree = std::env::current_dir()?.join(folder()).join("busybox-musl");
     let program = tree.join("busybox");
     if program.exists() {

@@ -7,6 +7,7 @@ use crate::process::run;
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 /// The mirror that this machine uses.
 pub fn mirror() -> Result<String> {
@@ -44,6 +45,9 @@ pub fn source(package: &str) -> Result<PathBuf> {
 
 /// Lets `fetch` fill a folder of this name, once.
 fn fetched(name: &str, fetch: impl FnOnce(&Path, &Apt) -> Result<()>) -> Result<PathBuf> {
+    /// One at a time: apt's state is in one place.
+    static FETCHING: Mutex<()> = Mutex::new(());
+    let _fetching = FETCHING.lock().unwrap_or_else(PoisonError::into_inner);
     let place = std::env::current_dir()?.join(folder()).join("packages").join(name);
     if !place.exists() {
         eprintln!("fetching packages of Debian for {}: {name}", board::chosen().linux()?.debian);

@@ -38,7 +38,9 @@ pub fn root_with(inserts: &[Insert]) -> Result<PathBuf> {
     let _building = building(Part::Components)?;
     make_file(BUSYBOX)?;
     let root = with_inserts(BUSYBOX, inserts)?;
-    let path = folder().join("native.cpio");
+    let place = board::chosen().out().join("linux-alone");
+    std::fs::create_dir_all(&place)?;
+    let path = place.join("native.cpio");
     std::fs::write(&path, root)?;
     Ok(path)
 }

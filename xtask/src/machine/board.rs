@@ -6,7 +6,7 @@ use crate::catalogue::names;
 use anyhow::{Context, Result, bail};
 use image::layout::{self, Layout};
 use serde::Deserialize;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -265,7 +265,12 @@ static READ: Mutex<Vec<&Board>> = Mutex::new(Vec::new());
 thread_local! {
     /// For what this thread does, whatever was chosen.
     static HERE: Cell<Option<&'static Board>> = const { Cell::new(None) };
+    /// Where what this thread makes goes, if not to [`OUT`].
+    static FOLDER_HERE: RefCell<Option<PathBuf>> = const { RefCell::new(None) };
 }
+
+/// Where what is made goes.
+const OUT: &str = "out";
 
 /// A board by its name.
 ///
@@ -301,6 +306,36 @@ pub fn with<T>(board: &'static Board, what: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Makes a folder the one where all goes that `what` makes on this thread: nobody else is there.
+pub fn in_folder<T>(folder: &Path, what: impl FnOnce() -> T) -> T {
+    let before = FOLDER_HERE.replace(Some(folder.into()));
+    let result = what();
+    FOLDER_HERE.set(before);
+    result
+}
+
+/// What a thread works on and where, for another thread that works for it.
+pub struct Here {
+    board: &'static Board,
+    folder: PathBuf,
+}
+
+/// That of this thread.
+pub fn here() -> Here {
+    Here { board: chosen(), folder: out() }
+}
+
+impl Here {
+    /// Makes it that of `what`.
+    pub fn with<T>(&self, what: impl FnOnce() -> T) -> T {
+        in_folder(&self.folder, || with(self.board, what))
+    }
+}
+
+fn out() -> PathBuf {
+    FOLDER_HERE.with_borrow(|folder| folder.clone().unwrap_or_else(|| OUT.into()))
+}
+
 /// The board that was chosen.
 pub fn chosen() -> &'static Board {
     HERE.get().or(CHOSEN.get().copied()).expect("`main` chooses a board before it does anything")
@@ -326,7 +361,7 @@ impl Board {
 
     /// Where what is made for it goes: two boards have a folder each for a system.
     pub fn out(&self) -> PathBuf {
-        if self.is_default() { PathBuf::from("out") } else { Path::new("out").join(self.name()) }
+        if self.is_default() { out() } else { out().join(self.name()) }
     }
 
     /// Whether it is the one if none is asked for.
@@ -378,6 +413,18 @@ mod tests {
         assert!(image_end < stack_end && stack_end <= heap && heap + heap_most == SLOT_BYTES);
         assert!(grants == abi::TABLE_SPAN << 9 && own_end == USER_END);
         assert!(Processor::Ia32.layout().places.own_end < abi::arch::ia32::layout::USER_END);
+    }
+
+    #[test]
+    fn a_folder_is_that_of_one_thread_and_of_who_works_for_it() {
+        let pc = Board::read(Path::new("../boards/pc.toml")).expect("no mistake");
+        let here = Here { board: Box::leak(Box::new(pc)), folder: "a".into() };
+        let elsewhere = || std::thread::scope(|scope| scope.spawn(|| here.board.out()).join()).expect("a folder");
+        in_folder(Path::new("b"), || {
+            assert_eq!([here.board.out(), elsewhere()], [PathBuf::from("b"), OUT.into()]);
+            assert_eq!(here.with(|| chosen().out()), PathBuf::from("a"));
+        });
+        assert_eq!(here.board.out(), PathBuf::from(OUT));
     }
 
     #[test]

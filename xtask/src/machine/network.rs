@@ -4,10 +4,12 @@
 
 use super::board::Card;
 use anyhow::{Result, anyhow, bail};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
 
 /// Where the host is reached: nobody but its own users gets in.
 const HOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
@@ -93,9 +95,15 @@ impl Forward {
     }
 }
 
-/// A free port of the loopback interface.
+/// A free port of the loopback interface. In one process nobody gets it again.
 pub fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind((HOST, 0))?.local_addr()?.port())
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    loop {
+        let port = TcpListener::bind((HOST, 0))?.local_addr()?.port();
+        if GIVEN.lock().unwrap_or_else(PoisonError::into_inner).insert(port) {
+            return Ok(port);
+        }
+    }
 }
 
 /// A wire between a machine and who is behind its card: frames are datagrams between two ports of the loopback interface. The socket of

@@ -25,11 +25,10 @@ pub const ALL: &[Test] = &[
 ];
 
 const SYSTEM: &str = "tests/systems/linux-debian.toml";
-/// Its disk's image, below what is made for the board.
-const IMAGE: &str = "linux-debian/disk.img";
 
+/// Its disk's image.
 fn image() -> PathBuf {
-    board::chosen().out().join(IMAGE)
+    disk::image_of("linux-debian")
 }
 
 /// The prompt of root's shell.

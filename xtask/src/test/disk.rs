@@ -39,11 +39,15 @@ pub const ALL: &[Test] = &[
 ];
 
 const SYSTEM: &str = "tests/systems/linux-crash.toml";
-/// Its disk's image, below what is made for the board.
-const IMAGE: &str = "linux-crash/disk.img";
 
+/// Its disk's image.
 fn image() -> PathBuf {
-    board::chosen().out().join(IMAGE)
+    image_of("linux-crash")
+}
+
+/// The image of the disk of the system of this name.
+pub(super) fn image_of(name: &str) -> PathBuf {
+    board::chosen().out().join(name).join("disk.img")
 }
 
 /// The next run has a new disk.
@@ -203,7 +207,7 @@ const AT_THE_END: &str = "dd if=/dev/urandom of=/tmp/far bs=512 count=64 && umou
 
 /// A disk server that ends is started again, and nobody loses anything, up to the end of the largest disk.
 fn restart() -> Result<()> {
-    let image = "out/linux-disk-restart/disk.img";
+    let image = &image_of("linux-disk-restart");
     for interface in [Interface::Virtio, Interface::Ata] {
         forget(image)?;
         let o = Guest { system: "tests/systems/linux-disk-restart.toml", interface: Some(interface), ..Guest::default() }.run(&format!(
@@ -229,7 +233,7 @@ const ENDS: usize = 5;
 /// The disk server is killed and hangs at any moment, and is started again: what Linux writes meanwhile it reads again, and no request
 /// has failed.
 fn hangs() -> Result<()> {
-    let image = "out/linux-disk-hangs/disk.img";
+    let image = &image_of("linux-disk-hangs");
     for interface in [Interface::Virtio, Interface::Ata] {
         forget(image)?;
         let guest =
@@ -246,12 +250,10 @@ fn hangs() -> Result<()> {
     Ok(())
 }
 
-const SHARED: &str = "out/linux-disk-shared/disk.img";
-
 /// A disk of 64 MiB with partitions of 16 and 4 MiB. The bytes of these.
-fn partitioned(image: &str) -> Result<[Range<usize>; 2]> {
+fn partitioned(image: &Path) -> Result<[Range<usize>; 2]> {
     const SECTOR: u64 = 512;
-    std::fs::create_dir_all(Path::new(image).parent().context("a folder")?)?;
+    std::fs::create_dir_all(image.parent().context("a folder")?)?;
     let mut file = File::options().read(true).write(true).create(true).truncate(true).open(image)?;
     file.set_len(64 << 20)?;
     ProtectiveMBR::with_lb_size((64 << 20) / SECTOR as u32 - 1).overwrite_lba0(&mut file)?;
@@ -270,10 +272,11 @@ fn partitioned(image: &str) -> Result<[Range<usize>; 2]> {
 
 /// Each client of a disk has its part, and what it does elsewhere is refused.
 fn shared() -> Result<()> {
+    let image = &image_of("linux-disk-shared");
     for interface in [Interface::Virtio, Interface::Ata] {
-        let [one, trespass] = partitioned(SHARED)?;
+        let [one, trespass] = partitioned(image)?;
         let two = 32 << 20..48 << 20;
-        let before = std::fs::read(SHARED)?;
+        let before = std::fs::read(image)?;
         let run = |component, command: &str| -> Result<()> {
             let system = "tests/systems/linux-disk-shared.toml";
             let o = Guest { system, component: Some(component), interface: Some(interface), ..Guest::default() }.succeed(command)?;
@@ -289,7 +292,7 @@ fn shared() -> Result<()> {
         run("one", &fill('1'))?;
         run("two", &fill('2'))?;
         run("one", &check('1'))?;
-        let after = std::fs::read(SHARED)?;
+        let after = std::fs::read(image)?;
         for (range, byte) in [(&one, b'1'), (&two, b'2')] {
             ensure!(after[range.clone()].iter().all(|found| *found == byte), "{interface:?}: {range:?} is not full of {byte}");
         }

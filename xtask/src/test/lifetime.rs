@@ -39,7 +39,8 @@ fn system(name: &str) -> Result<(String, PathBuf)> {
     fs::create_dir_all(&folder)?;
     let description = folder.join(format!("{name}.toml"));
     fs::write(&description, SYSTEM)?;
-    Ok((description.to_string_lossy().into_owned(), folder.join("disk.img")))
+    // Another process of this tool runs it, in its own folder.
+    Ok((description.to_string_lossy().into_owned(), Path::new("out").join(name).join("disk.img")))
 }
 
 /// A running process that can be waited for, as nobody's child, too.

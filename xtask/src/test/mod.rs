@@ -33,13 +33,14 @@ mod terminal;
 
 pub use results::Shard;
 
-use crate::linux::server::is_server;
 use crate::machine::board::{self, Board};
 use crate::process::git;
-use crate::{catalogue, description, guest};
-use anyhow::{Result, bail};
-use results::{Outcome, Results};
-use std::path::PathBuf;
+use crate::{catalogue, description};
+use anyhow::{Context, Result, bail};
+use results::{Outcome, Results, Times};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use tally::{Check, Tally, Test};
 
@@ -117,8 +118,10 @@ const SLOW: &[&str] = &[
     "host.fuzz",
 ];
 
-/// Tests of the machine model in [`Lane::Alone`]: they count what Linux does, alone or as a server.
-const COUNTED: &[&str] = &["model.checker.linux", "model.checker.linux.forced", "model.checker.native", "model.large-pages"];
+/// Where each test has a folder for what it makes, which is left if something failed.
+const FOLDER: &str = "out/test";
+/// How names of tests begin whose failure tells most in the shortest time.
+const SOURCE: &str = "source.";
 
 /// So many of the tests that took longest are named at the end,
 const SLOWEST: usize = 40;
@@ -138,20 +141,8 @@ enum Action {
 struct Entry {
     name: String,
     action: Action,
-    lane: Lane,
-}
-
-/// Beside what a test may run. Two tests of one system write to one folder, so they never do.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Lane {
-    /// Before all others: it copies the checkout, to which nobody writes then.
-    First,
-    /// Beside [`Lane::Linux`]: it is about the source, or runs a system without a Linux server.
-    Native,
-    /// Beside [`Lane::Native`]: it runs a Linux server.
-    Linux,
-    /// Alone: it counts or samples what systems of both kinds do.
-    Alone,
+    /// Whether it runs before all others: it copies the checkout, to which nobody writes then.
+    first: bool,
 }
 
 impl Entry {
@@ -167,16 +158,33 @@ impl Entry {
         (parts || named) && (slow || parts || self.name == filter || !SLOW.contains(&self.name.as_str()))
     }
 
+    /// Runs it in a new folder.
     fn run(&self) -> Outcome {
         let start = Instant::now();
         let mut tally = Tally::default();
-        match &self.action {
-            Action::Check(check) => tally.note(&self.name, check()),
-            Action::System(path, board) => board::with(board, || system::run(path, &self.name, &mut tally)),
-            Action::Refusals => image::refusals(&mut tally),
+        let folder = Path::new(FOLDER).join(&self.name);
+        let all = remove(&folder).map(|()| board::in_folder(&folder, || self.act(&mut tally)));
+        let all = if tally.failures.is_empty() { all.and_then(|()| remove(&folder)) } else { all };
+        if let Err(error) = all {
+            tally.note(&self.name, Err(error));
         }
         Outcome { test: self.name.clone(), passed: tally.passed, failures: tally.failures, seconds: start.elapsed().as_secs() }
     }
+
+    fn act(&self, tally: &mut Tally) {
+        match &self.action {
+            Action::Check(check) => tally.note(&self.name, check()),
+            Action::System(path, board) => board::with(board, || system::run(path, &self.name, tally)),
+            Action::Refusals => image::refusals(tally),
+        }
+    }
+}
+
+fn remove(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    Ok(())
 }
 
 /// Every test there is, in the order in which they run; if another board than the usual one was chosen, those on that board.
@@ -210,27 +218,14 @@ fn list() -> Result<Vec<Entry>> {
         .chain(ip::ALL)
         .chain(clients::ALL)
         .chain(debian::ALL);
-    let is_one_of = |tests: &[Test], name| tests.iter().any(|(other, _)| *other == name);
-    let entry = |&(name, check): &Test| {
-        let lane = if is_one_of(script::ALL, name) {
-            Lane::First
-        } else if COUNTED.contains(&name) || [bench::ALL, profile::ALL].iter().any(|tests| is_one_of(tests, name)) {
-            Lane::Alone
-        } else if name.starts_with("linux.") {
-            Lane::Linux
-        } else {
-            Lane::Native
-        };
-        Entry { name: name.into(), action: Action::Check(check), lane }
-    };
+    let is_first = |name: &str| script::ALL.iter().any(|(other, _)| *other == name);
+    let entry = |&(name, check): &Test| Entry { name: name.into(), action: Action::Check(check), first: is_first(name) };
     let mut tests: Vec<Entry> = checks.map(entry).collect();
     for path in systems()? {
-        let components = description::read(&path, board)?.component;
-        let lane = if components.iter().any(|component| is_server(component.package())) { Lane::Linux } else { Lane::Native };
-        tests.push(Entry { name: format!("system.{}", catalogue::name(&path)), action: Action::System(path, board), lane });
+        tests.push(Entry { name: format!("system.{}", catalogue::name(&path)), action: Action::System(path, board), first: false });
     }
     tests.append(&mut elsewhere()?);
-    tests.push(Entry { name: "image".into(), action: Action::Refusals, lane: Lane::Native });
+    tests.push(Entry { name: "image".into(), action: Action::Refusals, first: false });
     Ok(tests)
 }
 
@@ -241,7 +236,7 @@ fn elsewhere() -> Result<Vec<Entry>> {
     for path in systems()? {
         for board in description::read(&path, usual)?.test.map_or_else(Vec::new, |test| test.boards) {
             let name = format!("{board}.system.{}", catalogue::name(&path));
-            tests.push(Entry { name, action: Action::System(path.clone(), board::get(&board)?), lane: Lane::Native });
+            tests.push(Entry { name, action: Action::System(path.clone(), board::get(&board)?), first: false });
         }
     }
     Ok(tests)
@@ -274,20 +269,12 @@ pub fn all(filter: &str, slow: bool) -> Result<()> {
         let near = near.map_or_else(String::new, |name| format!("did you mean `{name}`? "));
         bail!("no test that runs has `{filter}` in its name; {near}`./macadamia list --tests` shows all");
     }
-    let run = |lane| chosen.iter().filter(|test| test.lane == lane).map(|test| test.run()).collect::<Vec<_>>();
-    let mut outcomes = run(Lane::First);
-    // An emulator keeps one processor busy.
-    outcomes.extend(std::thread::scope(|scope| {
-        let native = scope.spawn(|| {
-            // Some of its systems have a Linux server, too.
-            guest::use_folder("linux-test-2");
-            run(Lane::Native)
-        });
-        let mut outcomes = run(Lane::Linux);
-        outcomes.extend(native.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        outcomes
-    }));
-    outcomes.extend(run(Lane::Alone));
+    let (first, mut rest): (Vec<&Entry>, Vec<&Entry>) = chosen.into_iter().partition(|test| test.first);
+    let mut outcomes: Vec<Outcome> = first.into_iter().map(Entry::run).collect();
+    let mut times = Times::read();
+    rest.sort_by_key(|test| (!test.name.starts_with(SOURCE), std::cmp::Reverse(times.of(&test.name))));
+    outcomes.extend(side_by_side(&rest));
+    times.keep(&outcomes)?;
     outcomes.sort_by_key(|outcome| std::cmp::Reverse(outcome.seconds));
     for Outcome { test, seconds, .. } in outcomes.iter().take(SLOWEST).filter(|outcome| outcome.seconds >= LONG) {
         println!("# {seconds} s for {test}");
@@ -295,6 +282,17 @@ pub fn all(filter: &str, slow: bool) -> Result<()> {
     let mut tally = Tally::default();
     outcomes.into_iter().for_each(|outcome| add(&mut tally, outcome));
     tally.end(start)
+}
+
+/// Runs these tests in their order, as many at a time as there are processors.
+fn side_by_side(tests: &[&Entry]) -> Vec<Outcome> {
+    let next = AtomicUsize::new(0);
+    let work = || std::iter::from_fn(|| tests.get(next.fetch_add(1, Ordering::Relaxed))).map(|test| test.run()).collect::<Vec<_>>();
+    let count = std::thread::available_parallelism().map_or(1, NonZero::get);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..count).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
 }
 
 /// Runs a part of everything, but not what was run before at this commit.
@@ -348,11 +346,11 @@ fn systems() -> Result<Vec<PathBuf>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Action, Entry, Lane};
+    use super::{Action, Entry};
 
     fn selected(filter: &str, whole: bool) -> Vec<&'static str> {
         let names = ["system.conform", "system.conform-fast", "system.linux-small", "linux.two", "linux.two.rhythm"];
-        let entry = |name: &str| Entry { name: name.into(), action: Action::Refusals, lane: Lane::Native };
+        let entry = |name: &str| Entry { name: name.into(), action: Action::Refusals, first: false };
         names.into_iter().filter(|name| entry(name).is_selected(filter, whole, false)).collect()
     }
 

@@ -9,6 +9,7 @@ use crate::build::Wire;
 use crate::guest::{self, Guest, Outcome, insert, program};
 use crate::linux::root::Insert;
 use crate::machine::Emulator;
+use crate::machine::board;
 use crate::machine::network::{Forward, Nic, free_port};
 use anyhow::{Context, Result, bail, ensure};
 use sha2::{Digest, Sha256};
@@ -73,14 +74,14 @@ impl Server {
         let ends = Arc::new(AtomicBool::new(false));
         let ((gate, wait), (ask, asked)) = (channel(), channel());
         let stop = Arc::clone(&ends);
-        let folder = guest::folder();
-        let thread = std::thread::spawn(move || {
-            guest::use_folder(folder);
+        let here = board::here();
+        let serve = move || {
             for stream in listener.incoming().map_while(|stream| stream.ok().filter(|_| !stop.load(Ordering::Relaxed))) {
                 // A client that goes away in the middle is the test's to notice.
                 let _ = answer(stream, &ask, &wait);
             }
-        });
+        };
+        let thread = std::thread::spawn(move || here.with(serve));
         Ok(Self { port, ends, gate, asked, thread: Some(thread) })
     }
 
@@ -234,7 +235,7 @@ fn two_debians() -> Result<()> {
     const OTHER: &str = "fe80::5054:ff:fe12:3457%eth0";
     const ROUNDS: usize = 5;
     for image in ["disk.img", "disk2.img"] {
-        disk::forget(format!("out/two-debians/{image}"))?;
+        disk::forget(board::chosen().out().join("two-debians").join(image))?;
     }
     let server = Server::start()?;
     let url = server.url(&BYTES.to_string());
@@ -378,7 +379,7 @@ fn flood() -> Result<()> {
 /// What is in the rings of Linux's network and disk is nonsense again and again, and those at their other ends die: what Linux writes to the
 /// disk it reads again, what it is sent is whole, and no request has failed.
 fn chaos() -> Result<()> {
-    disk::forget("out/linux-chaos-rings/disk.img")?;
+    disk::forget(disk::image_of("linux-chaos-rings"))?;
     let server = Server::start()?;
     let command = format!(
         "echo 60 > /proc/sys/net/ipv4/neigh/eth0/mcast_solicit; {{ while [ ! -e /tmp/end ]; do {}; [ $? = 0 ] || echo failed; echo; done > /tmp/disk; }} & \

@@ -16,6 +16,8 @@ use std::time::Duration;
 const KEPT: &str = "out/results.json";
 /// The table. Its durations are what the next run is split by.
 const TABLE: &str = "docs/results.md";
+/// Where it is kept how long tests took at last here: names and seconds. It outlives `out`.
+const TIMES: &str = "target/test-times";
 /// The longest that a shard may take.
 pub const LONGEST: Duration = Duration::from_secs(40 * 60);
 /// How many seconds a test takes of which nothing is known.
@@ -148,6 +150,36 @@ fn durations(table: &str) -> BTreeMap<&str, u64> {
         Some((test, seconds.parse().ok()?))
     };
     table.lines().filter_map(row).collect()
+}
+
+/// How long tests take, in seconds: as they did here at last, or else when the table was made.
+pub struct Times {
+    here: BTreeMap<String, u64>,
+    table: String,
+}
+
+impl Times {
+    /// What is known.
+    pub fn read() -> Self {
+        let text = std::fs::read_to_string(TIMES).unwrap_or_default();
+        let row = |line: &str| line.split_once(' ').and_then(|(test, seconds)| Some((test.into(), seconds.parse().ok()?)));
+        Self { here: text.lines().filter_map(row).collect(), table: std::fs::read_to_string(TABLE).unwrap_or_default() }
+    }
+
+    /// That of a test.
+    pub fn of(&self, test: &str) -> u64 {
+        self.here.get(test).or(durations(&self.table).get(test)).copied().unwrap_or(UNKNOWN)
+    }
+
+    /// Keeps those of these outcomes.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn keep(&mut self, outcomes: &[Outcome]) -> Result<()> {
+        self.here.extend(outcomes.iter().map(|outcome| (outcome.test.clone(), outcome.seconds)));
+        let text: String = self.here.iter().map(|(test, seconds)| format!("{test} {seconds}\n")).collect();
+        aside(Path::new(TIMES), |making| Ok(std::fs::write(making, text)?))
+    }
 }
 
 /// Which of these tests a shard has, in their order.

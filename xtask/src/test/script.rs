@@ -4,6 +4,7 @@
 
 use super::tally::Test;
 use crate::build;
+use crate::machine::board;
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -343,7 +344,7 @@ fn copied() -> Result<()> {
     remove(&place)?;
     let mut all = Vec::new();
     files(Path::new("."), &mut all)?;
-    let kept = ["image.bin", "kernel.elf"].map(|name| Path::new("out/hello").join(name));
+    let kept = ["image.bin", "kernel.elf"].map(|name| board::chosen().out().join("hello").join(name));
     all.iter().try_for_each(|file| copy(file, &place.join(file)).with_context(|| file.display().to_string()))?;
     let watched = [&all[..], &kept].concat();
     let before = state(&watched)?;

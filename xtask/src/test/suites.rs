@@ -7,6 +7,7 @@ use crate::guest::{Alone, Guest};
 use crate::linux::root::Insert;
 use crate::linux::{files, folder, packages, server};
 use crate::machine::{Emulator, board};
+use crate::process::once::Once;
 use crate::process::run;
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +20,8 @@ pub const ALL: &[Test] = &[("linux.kselftest", kselftest), ("linux.kselftest.alo
 
 /// A Linux with the memory that the suites want.
 const SYSTEM: &str = "tests/systems/linux-suites.toml";
+/// What of the kernel's own tests is run.
+const KSELFTESTS: &str = "tests/linux/kselftests";
 /// Fewer cases of BusyBox's suite that pass on Linux alone mean that it was not run as it should be.
 const LEAST_OF_BUSYBOX: usize = 500;
 /// The longest that a suite may take on one system, in the emulator's own time.
@@ -82,7 +85,8 @@ impl Passed {
 
 /// Keeps what a suite printed as a file.
 fn keep(name: &str, kind: &str, text: String) -> Result<String> {
-    std::fs::write(folder().join(name).with_extension(kind), &text)?;
+    std::fs::create_dir_all(board::chosen().out())?;
+    std::fs::write(board::chosen().out().join(name).with_extension(kind), &text)?;
     Ok(text)
 }
 
@@ -167,12 +171,12 @@ fn kselftest_cases(text: &str, vary: &[String]) -> BTreeSet<String> {
 
 /// The kernel's own tests, of the source that Linux is made from.
 pub(super) fn kselftest() -> Result<()> {
-    run_kselftests("kselftest", Emulator::Qemu, &Pinned::read("tests/linux/kselftests")?)
+    run_kselftests("kselftest", Emulator::Qemu, &Pinned::read(KSELFTESTS)?)
 }
 
 /// Those that do not measure time, in Bochs.
 pub(super) fn kselftest_on_bochs() -> Result<()> {
-    let mut pinned = Pinned::read("tests/linux/kselftests")?;
+    let mut pinned = Pinned::read(KSELFTESTS)?;
     let is_timed = |case: &String| pinned.timed.iter().any(|timed| case.starts_with(timed));
     pinned.runs.retain(|run| !is_timed(run));
     pinned.differ.retain(|case| !is_timed(case));
@@ -181,7 +185,7 @@ pub(super) fn kselftest_on_bochs() -> Result<()> {
 
 /// What passes on Linux alone on this processor, a case a line.
 fn passes_alone() -> Result<PathBuf> {
-    Ok(Path::new("tests/linux/kselftests").with_extension(&board::chosen().linux()?.debian))
+    Ok(Path::new(KSELFTESTS).with_extension(&board::chosen().linux()?.debian))
 }
 
 fn run_kselftests(name: &str, on: Emulator, pinned: &Pinned) -> Result<()> {
@@ -192,12 +196,12 @@ fn run_kselftests(name: &str, on: Emulator, pinned: &Pinned) -> Result<()> {
     };
     let alone = list.lines().filter(|case| pinned.runs.iter().any(|run| belongs(case, run))).map(String::from).collect();
     let text = here(name, SYSTEM, on, kselftest_inserts(pinned)?, &format!("{UNPACK}{RUN_LIST}"))?;
-    compare(name, &folder(), &kselftest_cases(&text, &pinned.vary), &alone, &pinned.differ)
+    compare(name, &board::chosen().out(), &kselftest_cases(&text, &pinned.vary), &alone, &pinned.differ)
 }
 
 /// The list of what passes on Linux alone is right, and each program that runs passes something there.
 pub(super) fn kselftest_alone() -> Result<()> {
-    let pinned = Pinned::read("tests/linux/kselftests")?;
+    let pinned = Pinned::read(KSELFTESTS)?;
     let text = alone("kselftest", kselftest_inserts(&pinned)?, &format!("{UNPACK}{RUN_LIST}"))?;
     let cases = kselftest_cases(&text, &pinned.vary);
     for run in &pinned.runs {
@@ -217,7 +221,10 @@ pub(super) fn kselftest_alone() -> Result<()> {
 /// The suite and what its programs need.
 fn kselftest_inserts(pinned: &Pinned) -> Result<Vec<Insert>> {
     let list = pinned.runs.iter().map(|run| format!("{run}\n")).collect::<String>();
-    let mut inserts = vec![build_kselftests(pinned)?, Insert { guest: "/list".into(), contents: list.into_bytes(), mode: 0o644 }];
+    /// The suite of each processor: what Bochs does not run is in it, too.
+    static BUILT: Once<Insert> = Once::new();
+    let suite = BUILT.get(&board::chosen().name(), || build_kselftests(&Pinned::read(KSELFTESTS)?))?;
+    let mut inserts = vec![suite, Insert { guest: "/list".into(), contents: list.into_bytes(), mode: 0o644 }];
     let place = Path::new("/usr").join(board::chosen().linux()?.tools.trim_end_matches('-')).join("lib");
     let loader = files(&place)?.into_iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_string()));
     let loader = loader.filter(|name| name.starts_with("ld-linux.so."));
@@ -294,9 +301,9 @@ pub(super) fn busybox_of(system: &str, binary: Vec<Insert>) -> Result<()> {
     );
     server::native()?;
     let (here, alone) = std::thread::scope(|scope| {
-        let (copy, board) = (inserts.clone(), board::chosen());
+        let (copy, place) = (inserts.clone(), board::here());
         let script = &script;
-        let alone = scope.spawn(move || board::with(board, || alone("busybox", copy, script)));
+        let alone = scope.spawn(move || place.with(|| alone("busybox", copy, script)));
         (here("busybox", system, Emulator::Qemu, inserts, script), alone.join())
     });
     let alone = alone.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -306,7 +313,7 @@ pub(super) fn busybox_of(system: &str, binary: Vec<Insert>) -> Result<()> {
         passed.cases()
     });
     ensure!(alone.len() >= LEAST_OF_BUSYBOX, "only {} cases pass on Linux alone", alone.len());
-    compare("busybox", &folder(), &here, &alone, &pinned.differ)
+    compare("busybox", &board::chosen().out(), &here, &alone, &pinned.differ)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! What a test is to those that list and run it, where it runs, and the counting of results.
 
 use crate::machine::board;
+use crate::process::patience::spent;
 use anyhow::{Result, bail};
 use std::time::Instant;
 
@@ -44,7 +45,7 @@ impl Tally {
     pub fn end(self, start: Instant) -> Result<()> {
         let failed = self.failures.len();
         self.failures.iter().for_each(|failure| println!("failed: {failure}"));
-        println!("# {} s", start.elapsed().as_secs());
+        println!("# {} s, {} s of processors", start.elapsed().as_secs(), spent().as_secs());
         println!("{} passed, {failed} failed", self.passed);
         if failed > 0 {
             bail!("{failed} tests failed");
