@@ -2,7 +2,7 @@
 //! Tests of the benchmark book.
 
 use super::model::clean;
-use super::tally::Test;
+use super::tally::{Test, slow, test};
 use crate::linux::order::LAYOUTS;
 use crate::{bench, build};
 use anyhow::{Context, Result, ensure};
@@ -13,10 +13,10 @@ use std::path::Path;
 
 /// All of them.
 pub const ALL: &[Test] = &[
-    ("bench.goals", || goals(Goals::Counts, false)),
-    ("bench.goals.cycles", || goals(Goals::Cycles, false)),
-    ("bench.goals.elsewhere", || goals(Goals::All, true)),
-    ("bench.checker", checked),
+    test("bench.goals", || goals(Goals::Counts, false)),
+    slow("bench.goals.cycles", "five layouts of Linux, here and alone", || goals(Goals::Cycles, false)),
+    slow("bench.goals.elsewhere", "it builds Linux for the board itself", || goals(Goals::All, true)),
+    slow("bench.checker", "every program of the book under the checker", checked),
 ];
 
 /// The goals of this kind that are reached stay reached: those for which Linux alone of another board has to be built, or the others.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the images for U-Boot, by a loader of ours: no real U-Boot was tried.
 
-use super::tally::Test;
+use super::tally::{Test, test};
 use crate::build::{self, Built, Options, Seed};
 use crate::machine::board;
 use crate::machine::emulator::{Machine, batch};
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Their names.
-pub const ALL: &[Test] = &[("versatilepb.bootm", || board::with(board::get("versatilepb")?, starts))];
+pub const ALL: &[Test] = &[test("versatilepb.bootm", || board::with(board::get("versatilepb")?, starts))];
 
 /// Bytes of an image that are damaged: one of the header, the first of all, one of the data.
 const HEADER: usize = 0x24;

@@ -4,7 +4,7 @@
 
 use super::mirror::{FORGED, NAME, Names, REPLACED};
 use super::net::{BYTES, Server, bytes, checksum, guest, meet, open_ssh};
-use super::tally::Test;
+use super::tally::{Test, slow};
 use super::{disk, mirror};
 use crate::guest::{Guest, insert};
 use crate::machine::network::free_port;
@@ -14,7 +14,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
 
 /// All of them.
-pub const ALL: &[Test] = &[("linux.debian.net", debian)];
+pub const ALL: &[Test] = &[slow("linux.debian.net", "it installs Debian", debian)];
 
 /// How often `ab` asks the web server, ten at a time.
 const REQUESTS: u32 = 200;

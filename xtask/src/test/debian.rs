@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What Linux is worth to its users: Debian with work that checks itself, and verified file I/O.
 
-use super::tally::Test;
+use super::tally::{Test, slow};
 use super::{disk, spaces};
 use crate::build::{self, Built};
 use crate::guest::batch::{FAILED, Fetch, TIMED_OUT};
@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 
 /// All of them.
 pub const ALL: &[Test] = &[
-    ("linux.debian", debian),
-    ("linux.debian.batch", batch),
-    ("linux.debian.bochs", on_bochs),
-    ("linux.debian.bombs", bombs),
-    ("linux.debian.full", full),
-    ("linux.project", project),
-    ("linux.stress", stress),
+    slow("linux.debian", "it installs Debian", debian),
+    slow("linux.debian.batch", "it installs Debian", batch),
+    slow("linux.debian.bochs", "it installs Debian", on_bochs),
+    slow("linux.debian.bombs", "it installs Debian", bombs),
+    slow("linux.debian.full", "it installs Debian", full),
+    slow("linux.project", "it installs Debian", project),
+    slow("linux.stress", "it installs Debian", stress),
 ];
 
 const SYSTEM: &str = "tests/systems/linux-debian.toml";

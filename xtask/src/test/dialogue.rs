@@ -2,7 +2,7 @@
 //! Tests that talk to a system: input and focus, the tutorial's output, the kernel
 //! debugger, the kernel's last words.
 
-use super::tally::Test;
+use super::tally::{Test, test};
 use crate::build::{self, Built, Options};
 use crate::description::Interface;
 use crate::guest::program;
@@ -16,18 +16,18 @@ use std::time::{Duration, Instant};
 
 /// All of them.
 pub const ALL: &[Test] = &[
-    ("dialogue.boot", boot_checks),
-    ("dialogue.focus", focus),
-    ("dialogue.tutorial", tutorial),
-    ("dialogue.clock", wrong_clock),
-    ("dialogue.kdb", debugger),
-    ("dialogue.panic", last_words),
-    ("linux.shell", shell),
-    ("linux.paste", paste),
-    ("linux.reboot", reboot),
-    ("linux.two", two),
-    ("linux.two.rhythm", rhythm),
-    ("linux.attack", attack),
+    test("dialogue.boot", boot_checks),
+    test("dialogue.focus", focus),
+    test("dialogue.tutorial", tutorial),
+    test("dialogue.clock", wrong_clock),
+    test("dialogue.kdb", debugger),
+    test("dialogue.panic", last_words),
+    test("linux.shell", shell),
+    test("linux.paste", paste),
+    test("linux.reboot", reboot),
+    test("linux.two", two),
+    test("linux.two.rhythm", rhythm),
+    test("linux.attack", attack),
 ];
 
 fn built(system: &str, kdb: bool) -> Result<Built> {

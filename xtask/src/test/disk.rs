@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of Linux's disk, with each interface that the disk server drives.
 
-use super::tally::{Test, on_board};
+use super::tally::{Test, on_board, slow, test};
 use crate::build::{self, Options, Wire};
 use crate::description::Interface;
 use crate::guest::batch::TIMED_OUT;
@@ -21,21 +21,21 @@ use std::time::{Duration, Instant};
 
 /// All of them.
 pub const ALL: &[Test] = &[
-    ("linux.disk", disk),
-    ("linux.disk.long", disk_long),
-    ("linux.disk.throughput", throughput),
-    ("linux.disk.flush", flush),
-    ("linux.disk.restart", restart),
-    ("linux.disk.hangs", hangs),
-    ("linux.disk.shared", shared),
-    ("linux.disk.depth", depth),
-    ("linux.disk.absent", absent),
-    ("linux.disk.bochs", on_bochs),
-    ("disk.errors", errors),
-    ("versatilepb.linux.disk", || on_board(|| survives(Interface::Virtio, 20))),
-    ("versatilepb.disk.errors", || on_board(errors)),
-    ("linux.fsx", fsx),
-    ("linux.fsx.long", fsx_long),
+    test("linux.disk", disk),
+    slow("linux.disk.long", "more kills than `linux.disk`", disk_long),
+    test("linux.disk.throughput", throughput),
+    test("linux.disk.flush", flush),
+    test("linux.disk.restart", restart),
+    test("linux.disk.hangs", hangs),
+    test("linux.disk.shared", shared),
+    test("linux.disk.depth", depth),
+    test("linux.disk.absent", absent),
+    test("linux.disk.bochs", on_bochs),
+    test("disk.errors", errors),
+    slow("versatilepb.linux.disk", "more kills, as `linux.disk.long`", || on_board(|| survives(Interface::Virtio, 20))),
+    test("versatilepb.disk.errors", || on_board(errors)),
+    test("linux.fsx", fsx),
+    slow("linux.fsx.long", "more operations than `linux.fsx`", fsx_long),
 ];
 
 const SYSTEM: &str = "tests/systems/linux-crash.toml";

@@ -2,7 +2,7 @@
 //! Tests of native components' sockets: this machine connects by a port of its own that leads into QEMU's user network.
 
 use super::net::{bytes, checksum};
-use super::tally::{Test, on_board};
+use super::tally::{Test, on_board, slow, test};
 use crate::bench::ping::{Peer, Questions};
 use crate::build::{self, Built, Options, Seed, Wire};
 use crate::description::Interface;
@@ -18,20 +18,20 @@ use std::time::{Duration, Instant};
 
 /// All of them.
 pub const ALL: &[Test] = &[
-    ("net.tutorial", tutorial),
-    ("net.echo", || echo(Nic::Virtio)),
-    ("net.restarts", restarts),
-    ("versatilepb.net.tutorial", || on_board(tutorial)),
-    ("versatilepb.net.echo", || on_board(|| echo(Nic::Virtio))),
-    ("versatilepb.net.echo.e1000", || on_board(|| echo(Nic::E1000))),
-    ("versatilepb.net.restarts", || on_board(restarts)),
-    ("versatilepb.net.flood", || on_board(|| flood(Nic::Virtio))),
-    ("net.top", table),
-    ("net.http", http),
-    ("net.many", many),
-    ("net.flood", || flood(Nic::Virtio)),
-    ("net.flood.e1000", || flood(Nic::E1000)),
-    ("net.chaos.e1000", chaos),
+    test("net.tutorial", tutorial),
+    test("net.echo", || echo(Nic::Virtio)),
+    test("net.restarts", restarts),
+    test("versatilepb.net.tutorial", || on_board(tutorial)),
+    test("versatilepb.net.echo", || on_board(|| echo(Nic::Virtio))),
+    test("versatilepb.net.echo.e1000", || on_board(|| echo(Nic::E1000))),
+    slow("versatilepb.net.restarts", "the same as `net.restarts`", || on_board(restarts)),
+    slow("versatilepb.net.flood", "the same as `net.flood`", || on_board(|| flood(Nic::Virtio))),
+    test("net.top", table),
+    test("net.http", http),
+    test("net.many", many),
+    test("net.flood", || flood(Nic::Virtio)),
+    slow("net.flood.e1000", "the same as `net.flood` with another card", || flood(Nic::E1000)),
+    test("net.chaos.e1000", chaos),
 ];
 
 /// The longest that a test with Linux may take.

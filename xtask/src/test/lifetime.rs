@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What this tool starts ends with it, whatever ends it, and a disk has one machine at a time.
 
-use super::tally::Test;
+use super::tally::{Test, test};
 use crate::machine::board;
 use crate::process::lock::Lock;
 use crate::process::patience::stretched;
@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// All of them.
-pub const ALL: &[Test] = &[("dialogue.signals", machine), ("dialogue.signals.build", build)];
+pub const ALL: &[Test] = &[test("dialogue.signals", machine), test("dialogue.signals.build", build)];
 
 /// Two components that wait for input, on a machine with a disk.
 const SYSTEM: &str = "[devices]\nconsole = {}\ndisk = { size = \"1M\" }\n\n[[component]]\nname = \"first\"\npackage = \"echo\"\nterminal = \"read\"\ndisk = true\n";

@@ -2,7 +2,7 @@
 //! Tests that run programs in Linux.
 
 use super::latency;
-use super::tally::Test;
+use super::tally::{Test, test};
 use crate::build;
 use crate::guest::batch::Fetch;
 use crate::guest::{Alone, Guest, Outcome, figures_with, insert, native_figures, program};
@@ -13,16 +13,16 @@ use std::time::Duration;
 
 /// All of them.
 pub const ALL: &[Test] = &[
-    ("linux.batch", batch),
-    ("linux.abi", abi),
-    ("linux.figures", figures),
-    ("linux.random", random),
-    ("linux.gateway", gateway),
-    ("linux.mute", mute),
-    ("linux.interrupts", interrupts),
-    ("linux.memory", memory),
-    ("linux.threads", threads),
-    ("linux.bombs", bombs),
+    test("linux.batch", batch),
+    test("linux.abi", abi),
+    test("linux.figures", figures),
+    test("linux.random", random),
+    test("linux.gateway", gateway),
+    test("linux.mute", mute),
+    test("linux.interrupts", interrupts),
+    test("linux.memory", memory),
+    test("linux.threads", threads),
+    test("linux.bombs", bombs),
 ];
 
 fn simple(command: &str) -> Result<Outcome> {

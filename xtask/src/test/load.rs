@@ -2,13 +2,13 @@
 //! A Linux and its network under load for minutes: what the system uses afterwards.
 
 use super::net::{BYTES, Server, bytes, checksum, guest};
-use super::tally::Test;
+use super::tally::{Test, slow};
 use crate::guest::{Guest, program};
 use anyhow::{Context, Result, ensure};
 use std::time::Duration;
 
 /// All of them.
-pub const ALL: &[Test] = &[("linux.load", load)];
+pub const ALL: &[Test] = &[slow("linux.load", "ten minutes of the machine's own time", load)];
 
 /// Seconds of the machine's own time, turns in it at least, and how many seconds nothing is done after each.
 const LOAD: u32 = 600;

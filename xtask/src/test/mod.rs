@@ -44,80 +44,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use tally::{Check, Tally, Test};
 
-/// What runs only when it is named, or everything is asked for.
-const SLOW: &[&str] = &[
-    "host.frames",
-    "linux.debian",
-    "linux.debian.batch",
-    "linux.debian.bochs",
-    "linux.debian.bombs",
-    "linux.debian.full",
-    "linux.debian.net",
-    "linux.debian.two",
-    "linux.layout",
-    "linux.windows",
-    "system.linux-small",
-    "system.linux-1g",
-    "system.linux-2g",
-    "linux.project",
-    "linux.stress",
-    "linux.walk",
-    "linux.fsx.long",
-    "linux.net.flood",
-    "linux.net.restarts.e1000",
-    "net.flood.e1000",
-    "linux.load",
-    "linux.disk.long",
-    "linux.kselftest",
-    "linux.kselftest.alone",
-    "linux.kselftest.bochs",
-    "linux.busybox",
-    "linux.busybox.forced",
-    "linux.busybox.small",
-    "linux.regions.reclaim",
-    "linux.abi.checked",
-    "linux.memory.forced",
-    "linux.interrupts.forced",
-    "linux.reboot.forced",
-    "linux.two.forced",
-    "linux.two.lives",
-    "linux.attack.bochs",
-    "linux.attack.reported",
-    "linux.attack.forced",
-    "linux.faults.forced",
-    "linux.disk.forced",
-    "bench.checker",
-    "bench.goals.cycles",
-    "bench.goals.elsewhere",
-    "versatilepb.linux.batch",
-    "versatilepb.linux.attack",
-    "versatilepb.linux.busybox",
-    "versatilepb.linux.crowd",
-    "versatilepb.linux.disk",
-    "versatilepb.linux.dynamic",
-    "versatilepb.linux.debian",
-    "versatilepb.linux.debian.batch",
-    "versatilepb.linux.debian.bombs",
-    "versatilepb.linux.faults",
-    "versatilepb.linux.kselftest",
-    "versatilepb.linux.kselftest.alone",
-    "versatilepb.linux.memory",
-    "versatilepb.linux.programs",
-    "versatilepb.linux.project",
-    "versatilepb.linux.stress",
-    "versatilepb.linux.walk",
-    "versatilepb.linux.written",
-    "versatilepb.linux.systems",
-    "versatilepb.model.chaos",
-    "versatilepb.model.hostile",
-    "versatilepb.model.sockets",
-    "versatilepb.net.flood",
-    "versatilepb.net.restarts",
-    "versatilepb.system.chaos",
-    "source.portable.all",
-    "host.fuzz",
-];
-
 /// Where each test has a folder for what it makes, which is left if something failed.
 const FOLDER: &str = "out/test";
 /// How names of tests begin whose failure tells most in the shortest time.
@@ -141,6 +67,8 @@ enum Action {
 struct Entry {
     name: String,
     action: Action,
+    /// Why it runs only when it is named, or everything is asked for, if so.
+    slow: Option<&'static str>,
     /// Whether it runs before all others: it copies the checkout, to which nobody writes then.
     first: bool,
 }
@@ -155,7 +83,7 @@ impl Entry {
         } else {
             self.name.contains(filter)
         };
-        (parts || named) && (slow || parts || self.name == filter || !SLOW.contains(&self.name.as_str()))
+        (parts || named) && (slow || parts || self.name == filter || self.slow.is_none())
     }
 
     /// Runs it in a new folder.
@@ -218,15 +146,21 @@ fn list() -> Result<Vec<Entry>> {
         .chain(ip::ALL)
         .chain(clients::ALL)
         .chain(debian::ALL);
-    let is_first = |name: &str| script::ALL.iter().any(|(other, _)| *other == name);
-    let entry = |&(name, check): &Test| Entry { name: name.into(), action: Action::Check(check), first: is_first(name) };
+    let is_first = |name: &str| script::ALL.iter().any(|test| test.name == name);
+    let entry =
+        |test: &Test| Entry { name: test.name.into(), action: Action::Check(test.check), slow: test.slow, first: is_first(test.name) };
     let mut tests: Vec<Entry> = checks.map(entry).collect();
     for path in systems()? {
-        tests.push(Entry { name: format!("system.{}", catalogue::name(&path)), action: Action::System(path, board), first: false });
+        tests.push(of_system(format!("system.{}", catalogue::name(&path)), path, board));
     }
     tests.append(&mut elsewhere()?);
-    tests.push(Entry { name: "image".into(), action: Action::Refusals, first: false });
+    tests.push(Entry { name: "image".into(), action: Action::Refusals, slow: None, first: false });
     Ok(tests)
+}
+
+fn of_system(name: String, path: PathBuf, board: &'static Board) -> Entry {
+    let slow = system::slow(&name);
+    Entry { name, action: Action::System(path, board), slow, first: false }
 }
 
 /// Systems on other boards than the usual one.
@@ -236,7 +170,7 @@ fn elsewhere() -> Result<Vec<Entry>> {
     for path in systems()? {
         for board in description::read(&path, usual)?.test.map_or_else(Vec::new, |test| test.boards) {
             let name = format!("{board}.system.{}", catalogue::name(&path));
-            tests.push(Entry { name, action: Action::System(path.clone(), board::get(&board)?), first: false });
+            tests.push(of_system(name, path.clone(), board::get(&board)?));
         }
     }
     Ok(tests)
@@ -248,9 +182,9 @@ fn elsewhere() -> Result<Vec<Entry>> {
 /// If descriptions cannot be read.
 pub fn names() -> Result<Vec<(String, String)>> {
     let row = |entry: Entry| {
-        let what = match &entry.action {
-            Action::System(path, _) => catalogue::head(&std::fs::read_to_string(path)?),
-            _ if SLOW.contains(&entry.name.as_str()) => "slow: runs when it is named, or with --all".into(),
+        let what = match (&entry.action, entry.slow) {
+            (_, Some(why)) => format!("slow: {why}"),
+            (Action::System(path, _), None) => catalogue::head(&std::fs::read_to_string(path)?),
             _ => String::new(),
         };
         Ok((entry.name, what))
@@ -350,7 +284,8 @@ mod tests {
 
     fn selected(filter: &str, whole: bool) -> Vec<&'static str> {
         let names = ["system.conform", "system.conform-fast", "system.linux-small", "linux.two", "linux.two.rhythm"];
-        let entry = |name: &str| Entry { name: name.into(), action: Action::Refusals, first: false };
+        let slow = |name: &str| (name == "system.linux-small").then_some("it is");
+        let entry = |name: &str| Entry { name: name.into(), action: Action::Refusals, slow: slow(name), first: false };
         names.into_iter().filter(|name| entry(name).is_selected(filter, whole, false)).collect()
     }
 

@@ -2,7 +2,7 @@
 //! Tests of the machine model on the emulator: counts known by hand, nothing to report where nothing is
 //! wrong, and deliberate faults that it must find.
 
-use super::tally::Test;
+use super::tally::{Test, test};
 use crate::build::{self, Built, Model, Seed};
 use crate::guest;
 use crate::guest::batch::Batch;
@@ -17,25 +17,25 @@ use std::time::Duration;
 
 /// Their names.
 pub const ALL: &[Test] = &[
-    ("model.counts", counts),
-    ("model.counts.small", || spaces::with(Spaces::Force, small_counts)),
-    ("model.checker.conform", conformance),
-    ("model.checker.linux", linux),
-    ("model.checker.linux.forced", || spaces::with(Spaces::Force, forced)),
-    ("model.checker.small", || spaces::with(Spaces::Force, small)),
-    ("model.checker.native", native),
-    ("model.large-pages", large_pages),
-    ("model.fault.page-flush", without_page_flushes),
-    ("model.fault.tlb-flush", without_tlb_flushes),
-    ("model.fault.cache-flush", without_cache_flushes),
-    ("model.fault.gs", || spaces::with(Spaces::Force, with_gs)),
-    ("model.fault.global-flush", || spaces::with(Spaces::Force, without_global_flushes)),
-    ("model.fault.user-data", || spaces::with(Spaces::Force, with_user_data)),
-    ("model.fault.server-data", || spaces::with(Spaces::Force, with_server_data)),
-    ("model.fault.region", || spaces::with(Spaces::Force, with_larger_region)),
-    ("model.fault.large-data", || spaces::with(Spaces::Force, with_large_data)),
-    ("model.fault.small-data", || spaces::with(Spaces::Force, with_left_data)),
-    ("model.fault.small-exit", || spaces::with(Spaces::Force, with_fast_exit)),
+    test("model.counts", counts),
+    test("model.counts.small", || spaces::with(Spaces::Force, small_counts)),
+    test("model.checker.conform", conformance),
+    test("model.checker.linux", linux),
+    test("model.checker.linux.forced", || spaces::with(Spaces::Force, forced)),
+    test("model.checker.small", || spaces::with(Spaces::Force, small)),
+    test("model.checker.native", native),
+    test("model.large-pages", large_pages),
+    test("model.fault.page-flush", without_page_flushes),
+    test("model.fault.tlb-flush", without_tlb_flushes),
+    test("model.fault.cache-flush", without_cache_flushes),
+    test("model.fault.gs", || spaces::with(Spaces::Force, with_gs)),
+    test("model.fault.global-flush", || spaces::with(Spaces::Force, without_global_flushes)),
+    test("model.fault.user-data", || spaces::with(Spaces::Force, with_user_data)),
+    test("model.fault.server-data", || spaces::with(Spaces::Force, with_server_data)),
+    test("model.fault.region", || spaces::with(Spaces::Force, with_larger_region)),
+    test("model.fault.large-data", || spaces::with(Spaces::Force, with_large_data)),
+    test("model.fault.small-data", || spaces::with(Spaces::Force, with_left_data)),
+    test("model.fault.small-exit", || spaces::with(Spaces::Force, with_fast_exit)),
 ];
 
 /// A CPU model whose caches have physical addresses, and one whose caches have virtual ones.

@@ -4,7 +4,7 @@
 use super::disk;
 use super::mirror::{self, NAME, Names};
 use super::spaces::at_ring_1;
-use super::tally::Test;
+use super::tally::{Test, slow, test};
 use crate::build::Wire;
 use crate::guest::{self, Guest, Outcome, insert, program};
 use crate::linux::root::Insert;
@@ -23,19 +23,19 @@ use std::time::Duration;
 
 /// All of them.
 pub const ALL: &[Test] = &[
-    ("linux.net", || transfers(guest())),
-    ("linux.net.e1000", || transfers(Guest { nic: Nic::E1000, ..guest() })),
-    ("linux.net.bochs", on_bochs),
-    ("linux.net.forward", forward),
-    ("linux.net.absent", absent),
-    ("linux.net.restarts", || restarts(Nic::Virtio)),
-    ("linux.net.restarts.e1000", || restarts(Nic::E1000)),
-    ("linux.net.flood", flood),
-    ("linux.chaos", chaos),
-    ("linux.net.two", two),
-    ("linux.net.routed", || routed("systems/two-linuxes.toml", "")),
-    ("linux.net.cache", || routed("bench/systems/two-linuxes-256k.toml", "while :; do :; done\n")),
-    ("linux.debian.two", two_debians),
+    test("linux.net", || transfers(guest())),
+    test("linux.net.e1000", || transfers(Guest { nic: Nic::E1000, ..guest() })),
+    test("linux.net.bochs", on_bochs),
+    test("linux.net.forward", forward),
+    test("linux.net.absent", absent),
+    test("linux.net.restarts", || restarts(Nic::Virtio)),
+    slow("linux.net.restarts.e1000", "the same as `linux.net.restarts` with another card", || restarts(Nic::E1000)),
+    slow("linux.net.flood", "minutes, as `net.flood` with a Linux", flood),
+    test("linux.chaos", chaos),
+    test("linux.net.two", two),
+    test("linux.net.routed", || routed("systems/two-linuxes.toml", "")),
+    test("linux.net.cache", || routed("bench/systems/two-linuxes-256k.toml", "while :; do :; done\n")),
+    slow("linux.debian.two", "it installs Debian", two_debians),
 ];
 
 /// A server of the loopback interface that speaks enough of HTTP: `GET /N` is answered with N bytes, each connection's the same; what is

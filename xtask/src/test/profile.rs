@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of profiles: of a system whose counts are known, and of a program in Linux.
 
-use super::tally::Test;
+use super::tally::{Test, test};
 use crate::build::{self, Wire};
 use crate::guest::program;
 use crate::machine::emulator::{self, Machine};
@@ -11,7 +11,7 @@ use model_profile::{Frame, Profile};
 use std::path::Path;
 
 /// Their names.
-pub const ALL: &[Test] = &[("profile.components", components), ("profile.linux", in_linux)];
+pub const ALL: &[Test] = &[test("profile.components", components), test("profile.linux", in_linux)];
 
 /// The same for a test of a short interval: a prime, too.
 const OFTEN: u32 = 7;

@@ -2,7 +2,7 @@
 //! The script in front of xtask: what it does on a machine where packages are missing, played by programs
 //! that only say that they install; and a checkout that was copied to another folder.
 
-use super::tally::Test;
+use super::tally::{Test, test};
 use crate::build;
 use crate::machine::board;
 use anyhow::{Context, Result, bail, ensure};
@@ -14,8 +14,12 @@ use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
 /// All of them.
-pub const ALL: &[Test] =
-    &[("script.setup", quiet), ("script.setup.failures", failures), ("script.setup.goes-on", goes_on), ("script.copied", copied)];
+pub const ALL: &[Test] = &[
+    test("script.setup", quiet),
+    test("script.setup.failures", failures),
+    test("script.setup.goes-on", goes_on),
+    test("script.copied", copied),
+];
 
 /// Programs that take the place of the machine's. `$SCENE` has their state: `installed`, what they were `calls`-ed
 /// with, and what is to go wrong.

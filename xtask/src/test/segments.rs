@@ -2,7 +2,7 @@
 //! A test of the segments that Linux cuts: a neighbour behind the network card takes what Linux sends by TCP, and looks at each frame.
 
 use super::net::bytes;
-use super::tally::{Test, on_board};
+use super::tally::{Test, on_board, test};
 use crate::build::Wire;
 use crate::guest::{Guest, insert};
 use crate::machine::network::cable;
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// All of them.
-pub const ALL: &[Test] = &[("linux.net.segments", segments), ("versatilepb.linux.segments", || on_board(segments))];
+pub const ALL: &[Test] = &[test("linux.net.segments", segments), test("versatilepb.linux.segments", || on_board(segments))];
 
 /// The neighbour. To its second address Linux sends small segments only.
 const OWN: EthernetAddress = EthernetAddress([2, 0, 0, 0, 0, 2]);

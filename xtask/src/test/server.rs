@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the Linux server itself: its faults, its layout, what it keeps, an old processor.
 
-use super::tally::Test;
+use super::tally::{Test, slow, test};
 use crate::build;
 use crate::guest::{self, Guest, insert, program};
 use crate::machine::board::{self, Processor};
@@ -14,15 +14,15 @@ use std::time::Duration;
 
 /// All of them.
 pub const ALL: &[Test] = &[
-    ("linux.faults", faults),
-    ("linux.walk", walk),
-    ("linux.starved", starved),
-    ("linux.share", share),
-    ("linux.results", results),
-    ("linux.layout", layout),
-    ("linux.windows", windows),
-    ("linux.reuse", reuse),
-    ("linux.no_fxsave", no_fxsave),
+    test("linux.faults", faults),
+    slow("linux.walk", "minutes: each table of each process is compared", walk),
+    test("linux.starved", starved),
+    test("linux.share", share),
+    test("linux.results", results),
+    slow("linux.layout", "it builds another Linux", layout),
+    slow("linux.windows", "it builds two other Linuxes", windows),
+    test("linux.reuse", reuse),
+    test("linux.no_fxsave", no_fxsave),
 ];
 
 /// For seconds of the machine's own time, an instruction a nanosecond, on a host that is busy.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small processes of Linux: what they may do, what makes them large, and that programs do not notice.
 
-use super::tally::Test;
+use super::tally::{Test, slow, test};
 use super::{linux, suites};
 use crate::build::{self, Model};
 use crate::guest::{Alone, Guest, Outcome, small_busybox, small_program};
@@ -12,15 +12,15 @@ use std::time::Duration;
 
 /// All of them.
 pub const ALL: &[Test] = &[
-    ("linux.regions", || with(Spaces::Force, || regions(Emulator::Qemu))),
-    ("linux.regions.bochs", || regions(Emulator::Bochs)),
-    ("linux.regions.use", || with(Spaces::Force, by_use)),
-    ("linux.regions.homes", || with(Spaces::Force, homes)),
-    ("linux.regions.reclaim", || with(Spaces::Force, reclaim)),
-    ("linux.regions.bare", || with(Spaces::Force, bare)),
-    ("linux.regions.checked", || with(Spaces::Force, checked)),
-    ("linux.abi.small", || with(Spaces::Force, abi)),
-    ("linux.busybox.small", || with(Spaces::Force, busybox)),
+    test("linux.regions", || with(Spaces::Force, || regions(Emulator::Qemu))),
+    test("linux.regions.bochs", || regions(Emulator::Bochs)),
+    test("linux.regions.use", || with(Spaces::Force, by_use)),
+    test("linux.regions.homes", || with(Spaces::Force, homes)),
+    slow("linux.regions.reclaim", "minutes: page tables are compared after each event", || with(Spaces::Force, reclaim)),
+    test("linux.regions.bare", || with(Spaces::Force, bare)),
+    test("linux.regions.checked", || with(Spaces::Force, checked)),
+    test("linux.abi.small", || with(Spaces::Force, abi)),
+    slow("linux.busybox.small", "as `linux.busybox`, of small processes", || with(Spaces::Force, busybox)),
 ];
 
 const SYSTEM: &str = "systems/linux-small-programs.toml";

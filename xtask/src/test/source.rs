@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the source, and what is tested on this machine.
 
-use super::tally::Test;
+use super::tally::{Test, slow, test};
 use crate::build::{self, Options, Seed, cargo_bare, cargo_for};
 use crate::machine::board;
 use crate::process::run;
@@ -11,29 +11,29 @@ use std::path::Path;
 
 /// All of them.
 pub const ALL: &[Test] = &[
-    ("source.format", || cargo(&["fmt", "--all", "--check"])),
-    ("source.arrows", check::arrows),
-    ("source.unsafe", check::unsafe_code),
-    ("source.dependencies", check::dependencies),
-    ("source.manual", manual::check),
-    ("source.figures", quotes::check),
-    ("source.clippy.host", || cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])),
-    ("source.docs", || run(crate::process::cargo().args(["doc", "--quiet", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))),
-    ("source.clippy.wide", || cargo(&["clippy", "--quiet", "-p", HOST, "--features", WIDE, "--all-targets", "--", "-D", "warnings"])),
-    ("source.clippy.armv5", || {
+    test("source.format", || cargo(&["fmt", "--all", "--check"])),
+    test("source.arrows", check::arrows),
+    test("source.unsafe", check::unsafe_code),
+    test("source.dependencies", check::dependencies),
+    test("source.manual", manual::check),
+    test("source.figures", quotes::check),
+    test("source.clippy.host", || cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])),
+    test("source.docs", || run(crate::process::cargo().args(["doc", "--quiet", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))),
+    test("source.clippy.wide", || cargo(&["clippy", "--quiet", "-p", HOST, "--features", WIDE, "--all-targets", "--", "-D", "warnings"])),
+    test("source.clippy.armv5", || {
         cargo(&["clippy", "--quiet", "-p", CONTEXT, "-p", DIFFERENTIAL, "--features", ARM, "--all-targets", "--", "-D", "warnings"])
     }),
-    ("source.clippy.bare", clippy_bare),
-    ("source.clippy.versatilepb", clippy_versatilepb),
-    ("source.portable", || portable(&TARGETS[..DIFFERENT])),
-    ("source.portable.all", || portable(TARGETS)),
-    ("host", || cargo(&["test", "--quiet"])),
-    ("host.wide", || cargo(&["test", "--quiet", "-p", HOST, "--features", WIDE])),
-    ("host.frames", frames),
-    ("host.armv5", || cargo(&["test", "--quiet", "-p", CONTEXT, "--features", ARM])),
-    ("host.fuzz", fuzz),
-    ("differential", differential),
-    ("differential.armv5", differential_armv5),
+    test("source.clippy.bare", clippy_bare),
+    test("source.clippy.versatilepb", clippy_versatilepb),
+    test("source.portable", || portable(&TARGETS[..DIFFERENT])),
+    slow("source.portable.all", "`source.portable` has both widths and both orders of bytes", || portable(TARGETS)),
+    test("host", || cargo(&["test", "--quiet"])),
+    test("host.wide", || cargo(&["test", "--quiet", "-p", HOST, "--features", WIDE])),
+    slow("host.frames", "25,000 cases of each property of which `host` tries 32", frames),
+    test("host.armv5", || cargo(&["test", "--quiet", "-p", CONTEXT, "--features", ARM])),
+    slow("host.fuzz", "a million of each of which `host` tries thousands", fuzz),
+    test("differential", differential),
+    test("differential.armv5", differential_armv5),
 ];
 
 /// The port to the host, and the feature with which it has 64-bit words and four levels of tables.

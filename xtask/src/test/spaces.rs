@@ -3,7 +3,7 @@
 //! Where segment limits hold (Bochs) it is there by itself; in QEMU it is forced.
 
 use super::dialogue::Attacked;
-use super::tally::{Check, Test};
+use super::tally::{Check, Test, slow, test};
 use super::{dialogue, disk, linux, model, server, suites};
 use crate::build::{self, Model};
 use crate::guest::{self, Guest, Outcome, program};
@@ -18,22 +18,22 @@ use std::time::Duration;
 
 /// All of them.
 pub const ALL: &[Test] = &[
-    ("linux.bochs", on_bochs),
-    ("linux.kselftest.bochs", kselftest),
-    ("linux.attack.server", server_attacks),
-    ("linux.attack.reported", reported_attacks),
-    ("linux.attack.bochs", attacks_on_bochs),
-    ("linux.attack.forced", || forced(|| dialogue::attack_with(false))),
-    ("linux.abi.forced", || forced(linux::abi)),
-    ("linux.abi.checked", checked),
-    ("linux.faults.forced", || forced(server::faults)),
-    ("linux.memory.forced", || forced(linux::memory)),
-    ("linux.interrupts.forced", || forced(linux::interrupts)),
-    ("linux.reboot.forced", || forced(dialogue::reboot)),
-    ("linux.two.forced", || forced(dialogue::two)),
-    ("linux.disk.forced", || forced(disk::disk_long)),
-    ("linux.two.lives", || forced(lives)),
-    ("linux.busybox.forced", || forced(suites::busybox)),
+    test("linux.bochs", on_bochs),
+    slow("linux.kselftest.bochs", "the same as `linux.kselftest`, in Bochs", kselftest),
+    test("linux.attack.server", server_attacks),
+    slow("linux.attack.reported", "as `linux.attack.server`, under the checker", reported_attacks),
+    slow("linux.attack.bochs", "the same as `linux.attack`, in Bochs", attacks_on_bochs),
+    slow("linux.attack.forced", "the same as `linux.attack`, at ring 1", || forced(|| dialogue::attack_with(false))),
+    test("linux.abi.forced", || forced(linux::abi)),
+    slow("linux.abi.checked", "as `linux.abi.forced`, under the checker", checked),
+    slow("linux.faults.forced", "the same as `linux.faults`, at ring 1", || forced(server::faults)),
+    slow("linux.memory.forced", "the same as `linux.memory`, at ring 1", || forced(linux::memory)),
+    slow("linux.interrupts.forced", "the same as `linux.interrupts`, at ring 1", || forced(linux::interrupts)),
+    slow("linux.reboot.forced", "the same as `linux.reboot`, at ring 1", || forced(dialogue::reboot)),
+    slow("linux.two.forced", "the same as `linux.two`, at ring 1", || forced(dialogue::two)),
+    slow("linux.disk.forced", "the same as `linux.disk`, at ring 1", || forced(disk::disk_long)),
+    slow("linux.two.lives", "hundreds of lives", || forced(lives)),
+    slow("linux.busybox.forced", "as `linux.busybox`, at ring 1", || forced(suites::busybox)),
 ];
 
 /// A check with Linux at ring 1, though nothing there keeps it off the kernel.

@@ -2,7 +2,7 @@
 //! Test suites of others, run in Linux on Macadamia and on Linux alone: the same cases must pass. Of kselftests a list says which pass on
 //! Linux alone, and a test of its own that it is right.
 
-use super::tally::Test;
+use super::tally::{Test, slow};
 use crate::guest::{Alone, Guest};
 use crate::linux::root::Insert;
 use crate::linux::{files, folder, packages, server};
@@ -16,7 +16,11 @@ use std::process::Command;
 use std::time::Duration;
 
 /// All of them.
-pub const ALL: &[Test] = &[("linux.kselftest", kselftest), ("linux.kselftest.alone", kselftest_alone), ("linux.busybox", busybox)];
+pub const ALL: &[Test] = &[
+    slow("linux.kselftest", "minutes; `linux.abi` has what programs usually expect", kselftest),
+    slow("linux.kselftest.alone", "it builds Linux for the machine itself", kselftest_alone),
+    slow("linux.busybox", "minutes, and it builds Linux for the machine itself", busybox),
+];
 
 /// A Linux with the memory that the suites want.
 const SYSTEM: &str = "tests/systems/linux-suites.toml";

@@ -11,6 +11,21 @@ use anyhow::{Result, bail, ensure};
 use std::path::Path;
 use std::time::Duration;
 
+/// Tests of systems that run only when they are named, or everything is asked for, and why.
+const SLOW: &[(&str, &str)] = &[
+    ("system.debian", "it builds the full Linux, which `linux.debian` runs"),
+    ("system.linux-debian", "it builds the full Linux, which `linux.debian` runs"),
+    ("system.linux-small", "it builds another Linux"),
+    ("system.linux-1g", "it builds another Linux"),
+    ("system.linux-2g", "it builds another Linux"),
+    ("versatilepb.system.chaos", "minutes; `versatilepb.model.devices` has some of its faults"),
+];
+
+/// Why the test of this name is slow, if it is.
+pub fn slow(name: &str) -> Option<&'static str> {
+    SLOW.iter().find(|(slow, _)| *slow == name).map(|(_, why)| *why)
+}
+
 /// Runs the system of this description.
 pub fn run(path: &Path, name: &str, tally: &mut Tally) {
     let built = match build::system(path) {

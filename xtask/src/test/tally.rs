@@ -9,8 +9,25 @@ use std::time::Instant;
 /// What a check does.
 pub type Check = fn() -> Result<()>;
 
-/// A test: its name, and what it does.
-pub type Test = (&'static str, Check);
+/// A test.
+pub struct Test {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does.
+    pub check: Check,
+    /// Why it runs only when it is named, or everything is asked for, if so.
+    pub slow: Option<&'static str>,
+}
+
+/// One of those that always run.
+pub const fn test(name: &'static str, check: Check) -> Test {
+    Test { name, check, slow: None }
+}
+
+/// One that runs only when it is named, or everything is asked for, and why.
+pub const fn slow(name: &'static str, why: &'static str, check: Check) -> Test {
+    Test { name, check, slow: Some(why) }
+}
 
 /// Runs a test on the ARM board.
 pub fn on_board(test: impl FnOnce() -> Result<()>) -> Result<()> {

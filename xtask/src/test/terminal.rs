@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of `run` at what its standard input may be: a pipe that ends, nothing, a terminal that changes its size.
 
-use super::tally::Test;
+use super::tally::{Test, test};
 use crate::build;
 use crate::process::session::{PROMPT, Session};
 use crate::process::this_tool;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// All of them.
-pub const ALL: &[Test] = &[("dialogue.pipe", pipe), ("linux.terminal", terminal)];
+pub const ALL: &[Test] = &[test("dialogue.pipe", pipe), test("linux.terminal", terminal)];
 
 /// What a script pipes into a system is typed, and the end of it said; so is the end of an input that is none.
 fn pipe() -> Result<()> {
