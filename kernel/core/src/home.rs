@@ -24,6 +24,9 @@ const SIZES: Range<Word> = TABLE_SPAN..(1 << 30) + 1;
 impl<P: Port> Kernel<P> {
     /// The record by which a space is in a home, if it is small.
     pub(crate) fn smallness(&self, owner: Owner) -> Option<Ref<Attachment>> {
+        if !P::HOMES {
+            return None;
+        }
         let first = self.pool[owner.region()].uses.get()?;
         (self.pool[first].kind == attachment::SMALL_IN_HOME).then_some(first)
     }

@@ -126,7 +126,7 @@ enum Outcome {
 type Result<T> = core::result::Result<T, Error>;
 
 /// An entry of a translation table.
-type Entry<P> = <<P as Port>::Format as mmu::Format>::Entry;
+type Entry<P> = <<P as port::Translation>::Format as mmu::Format>::Entry;
 
 /// Bytes of a page, as the pool counts them.
 const PAGE: u32 = abi::PAGE_SIZE as u32;

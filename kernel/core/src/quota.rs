@@ -42,9 +42,9 @@ pub struct Charge {
     pub bytes: u32,
     /// Threads.
     pub threads: u32,
-    /// Slots that spaces are relocated to, where the processor has such ([`Port::wants_slot`]).
+    /// Slots that spaces are relocated to, where the processor has such ([`Placement::wants_slot`](crate::port::Placement::wants_slot)).
     pub slots: u16,
-    /// Ranges whose lines stay in a cache, where the processor can do that ([`Port::lock_lines`]).
+    /// Ranges whose lines stay in a cache, where the processor can do that ([`Caches::lock_lines`](crate::port::Caches::lock_lines)).
     pub locks: u16,
 }
 

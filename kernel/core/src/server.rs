@@ -20,7 +20,7 @@ use pool::{Link, Ref};
 impl<P: Port> Kernel<P> {
     /// Whether an owner of tables is a server.
     pub(crate) fn is_server(&self, owner: Owner) -> bool {
-        matches!(owner, Owner::Space(space) if self.pool[space].window != UserAddr::default())
+        P::SERVERS && matches!(owner, Owner::Space(space) if self.pool[space].window != UserAddr::default())
     }
 
     /// `serve`.
@@ -61,7 +61,7 @@ impl<P: Port> Kernel<P> {
 
     /// Whether the pages of an owner of tables are global.
     pub(crate) fn is_global(&self, owner: Owner) -> bool {
-        matches!(owner, Owner::Space(space) if self.global.is(space))
+        P::SERVERS && matches!(owner, Owner::Space(space) if self.global.is(space))
     }
 
     /// A server ended, and nothing of it is in the processor any more.

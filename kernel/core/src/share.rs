@@ -32,6 +32,16 @@ pub(crate) struct Source {
 }
 
 impl<P: Port> Kernel<P> {
+    /// Whether an attachment is of a server to a space that shows it: none is where there are no servers.
+    const fn is_servers(kind: u32) -> bool {
+        P::SERVERS && kind == attachment::SERVER_IN_SPACE
+    }
+
+    /// Whether it is of a small space to its home.
+    const fn is_smalls(kind: u32) -> bool {
+        P::HOMES && kind == attachment::SMALL_IN_HOME
+    }
+
     /// A directory's entry was written that others have copies of: those follow, in steps ([`spread`](Self::spread)).
     pub(crate) fn entry_changed(&mut self, owner: Owner, index: usize) {
         let region = &mut self.pool[owner.region()];
@@ -131,9 +141,9 @@ impl<P: Port> Kernel<P> {
             }
             is_filled = self.fill(made);
         }
-        match (source.kind, source.owner) {
-            (attachment::SERVER_IN_SPACE, owner) => self.port.server_shown(&mut self.pool, space, Link::from_value(owner.address())),
-            (attachment::SMALL_IN_HOME, Owner::Space(small)) => self.moved_in(small, space, address),
+        match source.owner {
+            owner if Self::is_servers(source.kind) => self.port.server_shown(&mut self.pool, space, Link::from_value(owner.address())),
+            Owner::Space(small) if Self::is_smalls(source.kind) => self.moved_in(small, space, address),
             _ => {}
         }
         Ok(Outcome::Done(NOTHING))
@@ -148,7 +158,7 @@ impl<P: Port> Kernel<P> {
                 return Err(Error::BadArgument);
             }
             let window = self.pool[server].window;
-            if window == UserAddr::default() {
+            if !self.is_server(Owner::Space(server)) {
                 return Err(Error::BadState);
             }
             if address != window {
@@ -168,7 +178,7 @@ impl<P: Port> Kernel<P> {
         let owner = Owner::Space(space);
         if !address.is_aligned(TABLE_SPAN) || !self.is_users(owner, address, source.bytes) {
             // A small space ends with its size.
-            let shows = source.kind == attachment::SERVER_IN_SPACE && self.smallness(owner).is_none();
+            let shows = Self::is_servers(source.kind) && self.smallness(owner).is_none();
             let shown = shows && self.pool[space].region.end == address;
             return Err(if shown { Error::Occupied } else { Error::BadAddress });
         }
@@ -185,16 +195,14 @@ impl<P: Port> Kernel<P> {
         self.make_directory(owner, places.start)?;
         self.make_directory(owner, places.end - 1)?;
         let made = self.attach_record(owner, source.owner.address(), source.kind, places.start as u32, rights)?;
-        match source.kind {
+        if Self::is_servers(source.kind) {
             // Nothing of the window is the space's own until it is detached.
-            attachment::SERVER_IN_SPACE => self.pool[space].region.end = address,
+            self.pool[space].region.end = address;
+        } else if Self::is_smalls(source.kind) {
             // Nothing behind its size is a small space's.
-            attachment::SMALL_IN_HOME => {
-                let region = &mut self.pool[source.owner.region()];
-                let large_tables = core::mem::replace(&mut region.end, UserAddr(source.bytes)).0 / TABLE_SPAN;
-                self.pool[made].large_tables = large_tables as u32;
-            }
-            _ => {}
+            let region = &mut self.pool[source.owner.region()];
+            let large_tables = core::mem::replace(&mut region.end, UserAddr(source.bytes)).0 / TABLE_SPAN;
+            self.pool[made].large_tables = large_tables as u32;
         }
         self.pool[made].cursor = self.entries(made).start;
         self.write_table_entries(owner, places, P::Format::shared(P::Format::empty(), rights));
@@ -241,14 +249,14 @@ impl<P: Port> Kernel<P> {
         let record = self.pool[at];
         let (owner, space) = (record.owner(), Ref::<Space>::new(record.owner));
         let places = record.index as usize..record.index as usize + self.entries(at).len();
-        if record.kind == attachment::SMALL_IN_HOME {
+        if Self::is_smalls(record.kind) {
             self.moved_out(at);
         }
         let range = P::Format::table_start(places.start)..P::Format::table_start(places.end);
         self.before(owner, range.clone(), Change::Remove);
         self.write_table_entries(owner, places, P::Format::empty());
         self.flush(owner, range);
-        if record.kind == attachment::SERVER_IN_SPACE {
+        if Self::is_servers(record.kind) {
             self.set_end(space, UserAddr(USER_END));
             self.port.server_shown(&mut self.pool, space, Link::NULL);
         }

@@ -21,7 +21,7 @@ pub struct Space {
     pub slots: u32,
     /// Which UTCB slots are taken (native spaces).
     pub utcb_map: Link<SlotMap>,
-    /// Address of what it has that only one kind of processor has ([`Port::Special`]); 0: nothing.
+    /// Address of what it has that only one kind of processor has ([`Processor::Special`](crate::port::Processor::Special)); 0: nothing.
     pub special: u32,
     /// Segments that are attached to it, the server that it shows, and, in a home, small Spaces.
     pub segments: Link<Attachment>,

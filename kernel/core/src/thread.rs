@@ -132,7 +132,7 @@ pub struct Thread {
 
     /// Who gets its exceptions, with the badge that it will see.
     pub handler: Slot,
-    /// Address by which the kernel reaches its UTCB slot ([`Port::utcb_page`](crate::Port::utcb_page)).
+    /// Address by which the kernel reaches its UTCB slot ([`Caches::utcb_page`](crate::port::Caches::utcb_page)).
     pub utcb: u32,
     /// `flag::*`.
     pub flags: u32,

@@ -28,7 +28,7 @@ impl<P: Port> Kernel<P> {
         P::Registers::set_result(context, 0, delivery as Word);
         P::Registers::set_result(context, 1, handle as Word);
         for (i, word) in words.into_iter().enumerate() {
-            P::Registers::set_result(context, 2 + i, word);
+            P::Registers::set_word(context, i, word);
         }
     }
 
@@ -45,7 +45,7 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn transfer(&mut self, from: Ref<Thread>, to: Ref<Thread>, kind: MessageKind, badge: u32, handle: u32) -> Result<()> {
         let context = &self.pool[from].context;
         let tag = Tag::of_word(P::Registers::argument(context, 0));
-        let words: [Word; REGISTERS] = core::array::from_fn(|i| P::Registers::argument(context, 2 + i));
+        let words: [Word; REGISTERS] = core::array::from_fn(|i| P::Registers::word(context, i));
         if tag.caps() != 0 {
             self.transfer_caps(from, to, tag.caps())?;
         }

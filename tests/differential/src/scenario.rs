@@ -10,8 +10,9 @@ use ia32_context::hw::{DIRECTORY, ENTER, EVENT, HOME, LARGE_SERVER, REGION_HIGH,
 use ia32_context::loaded::FLAGS;
 use ia32_context::selector::{SERVER_CODE, SERVER_DATA, SMALL_CODE, SMALL_DATA, USER_CODE, USER_DATA};
 use ia32_context::{Ia32, word};
+use kcore::port::Processor;
 use kcore::thread::{SEQUENCE, flag, gate};
-use kcore::{Kernel, Memory, Port, Space, Thread, attach};
+use kcore::{Kernel, Memory, Space, Thread, attach};
 use pool::{Link, Ref};
 
 const POOL_BYTES: u32 = 512 << 10;

@@ -16,8 +16,9 @@ use ia32_context::hw::{DIRECTORY, HOME, SERVER};
 use ia32_context::loaded::{AWAY, FLAGS, FPU_OPEN, PRIVATE, STEP_PENDING};
 use ia32_context::selector::{SMALL_CODE, SMALL_DATA, TLS, USER_CODE, USER_DATA};
 use ia32_context::{FIXED_FLAGS, checked_selector, lazy, set_fs_gs, state, state_mut, translated, word};
+use kcore::port::{Processor, Translation};
 use kcore::thread::{ANCHOR, gate};
-use kcore::{Cpu, Kernel, Port, Scheduler, Space, Thread};
+use kcore::{Cpu, Kernel, Scheduler, Space, Thread};
 use pool::{Link, Ref};
 
 /// Address of the processor's hot words, as in the kernel's layout.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the portable kernel asks of this processor and its board: `kcore::Port`.
+//! What the portable kernel asks of this processor and its board: the parts of `kcore::Port`.
 
 use crate::directory::{Directory, places};
 use crate::panic::CPU;
@@ -9,13 +9,12 @@ use abi::arch::armv5::place::RELOCATED;
 use abi::kip::Clock;
 use abi::{CacheOp, Error, PAGE_SIZE, PhysAddr, Rights, UserAddr};
 use armv5_context::Armv5 as Registers;
-use bytemuck::{Pod, Zeroable};
 use core::ops::Range;
-use kcore::port::{Area, Change, FaultIn, Special};
-use kcore::{Charge, Cpu, Irq, Port, Segment, Space, Table, Thread};
+use kcore::port::{Area, Board, Caches, Change, FaultIn, Nothing, Placement, Processor, Translation};
+use kcore::{Charge, Cpu, Irq, Segment, Space, Table};
 use mmu::armv5::Armv5 as Format;
 use plat_versatilepb::{timer, vic};
-use pool::{Link, Object, Pool, Ref};
+use pool::{Link, Pool, Ref};
 
 /// Most bytes that a user's call cleans line by line.
 const BY_LINE: u32 = 8 * PAGE_SIZE;
@@ -33,39 +32,24 @@ impl Armv5 {
     }
 }
 
-/// What a space has beside memory on this processor: nothing.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub struct Nothing(u32);
-impl Object for Nothing {}
-impl Special for Nothing {
-    fn close_all(&mut self) {}
-    fn set(&mut self, _: u32, _: u32, _: bool) {}
-}
-
 /// An ARM926EJ-S locks a whole way, which cannot be a range's of one space.
 fn can_lock() -> Result<(), Error> {
     if cache::is_arms_own() { Err(Error::Unsupported) } else { Ok(()) }
 }
 
-impl Port for Armv5 {
-    type Format = Format;
+// There is no FPU. The thread pointer is written on each way out; nobody changes it but by the thread.
+impl Processor for Armv5 {
     type Registers = Registers;
-    type Irqs = [Link<Irq>; vic::LINES];
     type Special = Nothing;
-    const SLOTS: u16 = RELOCATION_SLOTS as u16;
-    const LOCKS: u16 = LOCKED_RANGES as u16;
 
     fn cpu(&mut self) -> &mut Cpu {
         // SAFETY: the words are plain data, and fast paths touch them only while no Rust runs; `&mut self` keeps it unique.
         unsafe { &mut *CPU.get() }
     }
+}
 
-    fn unload(&mut self, _: &mut Pool, _: Ref<Thread>, _: bool) {
-        // The thread pointer is written on each way out; nobody changes it but by the thread.
-    }
-
-    fn clear_fpu(_: &mut [u8]) {}
+impl Translation for Armv5 {
+    type Format = Format;
 
     fn physical(&self, address: u32) -> PhysAddr {
         PhysAddr(paging::physical(address))
@@ -73,13 +57,6 @@ impl Port for Armv5 {
 
     fn pool_address(&self, physical: PhysAddr) -> u32 {
         paging::pool_address(physical.0)
-    }
-
-    fn information_page(&mut self, physical: PhysAddr) {
-        let page = self.pool_address(physical);
-        cache::clean_and_drop(page..page + PAGE_SIZE);
-        paging::show_information_page(physical.0);
-        time::write_timer();
     }
 
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {
@@ -90,63 +67,12 @@ impl Port for Armv5 {
         self.directory.space_dropped(pool, space)
     }
 
-    fn area(&mut self, pool: &mut Pool, space: Ref<Space>, place: u32) -> Result<Area, Error> {
-        Directory::place(pool, space, place)?;
-        self.directory.take_area(pool, space)
-    }
-
-    fn place(&mut self, pool: &mut Pool, space: Ref<Space>, place: u32) -> Result<(), Error> {
-        Directory::place(pool, space, place)
-    }
-
-    fn wants_slot(place: u32) -> bool {
-        place & RELOCATED != 0
-    }
-
-    fn give_slot(&mut self, pool: &mut Pool, space: Ref<Space>, is_own: bool) {
-        self.directory.give_slot(pool, space, is_own);
-    }
-
-    fn place_of(&self, pool: &Pool, space: Ref<Space>) -> u32 {
-        Directory::slot_of(pool, space)
-    }
-
-    fn space_served(&mut self, _: &mut Pool, _: Ref<Space>) -> Result<(), Error> {
-        // Domains tell user pages apart.
-        Err(Error::Unsupported)
-    }
-
-    fn server_shown(&mut self, _: &mut Pool, _: Ref<Space>, _: Link<Space>) {}
-
-    fn has_small_spaces(&self) -> bool {
-        false
-    }
-
-    fn space_moved(&mut self, _: &mut Pool, _: Ref<Space>, _: Link<Space>, _: Range<UserAddr>) {}
-
-    fn utcb_page(&mut self, page: u32, address: UserAddr) -> u32 {
-        cache::clean_and_drop(page..page + PAGE_SIZE);
-        address.0
-    }
-
     fn segment_created(&mut self, pool: &mut Pool, segment: Ref<Segment>) {
         pool[segment].hw = 0;
     }
 
     fn segment_dropped(&mut self, pool: &mut Pool, segment: Ref<Segment>) {
         self.directory.segment_dropped(pool, segment);
-    }
-
-    fn before_change(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, change: Change) {
-        match change {
-            Change::Protect(rights) if rights.contains(Rights::WRITE) => {}
-            Change::Protect(rights) => self.directory.before_change(pool, space, range, rights == Rights::NONE),
-            Change::Remove | Change::Replace => self.directory.before_change(pool, space, range, true),
-        }
-    }
-
-    fn before_change_anywhere(&mut self, _: Change) {
-        self.directory.before_change_anywhere();
     }
 
     fn entries_written(&mut self, _: &Pool, table: Ref<Table>, range: Range<usize>) {
@@ -169,6 +95,34 @@ impl Port for Armv5 {
 
     fn fault_in(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr, _: Rights) -> FaultIn {
         self.directory.fault_in(pool, space, address)
+    }
+}
+
+impl Caches for Armv5 {
+    const LOCKS: u16 = LOCKED_RANGES as u16;
+
+    fn information_page(&mut self, physical: PhysAddr) {
+        let page = self.pool_address(physical);
+        cache::clean_and_drop(page..page + PAGE_SIZE);
+        paging::show_information_page(physical.0);
+        time::write_timer();
+    }
+
+    fn utcb_page(&mut self, page: u32, address: UserAddr) -> u32 {
+        cache::clean_and_drop(page..page + PAGE_SIZE);
+        address.0
+    }
+
+    fn before_change(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, change: Change) {
+        match change {
+            Change::Protect(rights) if rights.contains(Rights::WRITE) => {}
+            Change::Protect(rights) => self.directory.before_change(pool, space, range, rights == Rights::NONE),
+            Change::Remove | Change::Replace => self.directory.before_change(pool, space, range, true),
+        }
+    }
+
+    fn before_change_anywhere(&mut self, _: Change) {
+        self.directory.before_change_anywhere();
     }
 
     fn cache(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) {
@@ -193,6 +147,36 @@ impl Port for Armv5 {
     fn unlock_lines(&mut self, _: &mut Pool, space: Ref<Space>, range: &Range<UserAddr>) -> Result<Charge, Error> {
         can_lock().and_then(|()| self.directory.unlock(space, range))
     }
+}
+
+// There are no servers and no homes: domains tell user pages apart.
+impl Placement for Armv5 {
+    const SLOTS: u16 = RELOCATION_SLOTS as u16;
+
+    fn area(&mut self, pool: &mut Pool, space: Ref<Space>, place: u32) -> Result<Area, Error> {
+        Directory::place(pool, space, place)?;
+        self.directory.take_area(pool, space)
+    }
+
+    fn place(&mut self, pool: &mut Pool, space: Ref<Space>, place: u32) -> Result<(), Error> {
+        Directory::place(pool, space, place)
+    }
+
+    fn wants_slot(place: u32) -> bool {
+        place & RELOCATED != 0
+    }
+
+    fn give_slot(&mut self, pool: &mut Pool, space: Ref<Space>, is_own: bool) {
+        self.directory.give_slot(pool, space, is_own);
+    }
+
+    fn place_of(&self, pool: &Pool, space: Ref<Space>) -> u32 {
+        Directory::slot_of(pool, space)
+    }
+}
+
+impl Board for Armv5 {
+    type Irqs = [Link<Irq>; vic::LINES];
 
     fn now(&self) -> u64 {
         self.clock.nanoseconds(time::ticks())

@@ -7,8 +7,8 @@ use abi::arch::armv5::frame::{fault, vector as named};
 use abi::{Rights, UserAddr};
 use armv5_context::abort::{self, Abort};
 use armv5_context::{THUMB, restart_helper, vector, word};
-use kcore::port::FaultIn;
-use kcore::{Kernel, Port, Thread};
+use kcore::port::{FaultIn, Translation};
+use kcore::{Kernel, Thread};
 use plat_versatilepb::{timer, vic};
 use pool::Ref;
 

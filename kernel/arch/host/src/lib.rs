@@ -13,10 +13,10 @@ pub use numbers::{NUMBERS, Numbers};
 pub use registers::{ARGUMENTS, HostRegisters, set_vector};
 
 use abi::kip::Kip;
-use abi::{CacheOp, Error, PhysAddr, Rights, USER_END, UserAddr, Word};
+use abi::{CacheOp, Error, PhysAddr, USER_END, UserAddr, Word};
 use bytemuck::Zeroable;
 use kcore::boot::{self, Machine, thread_table};
-use kcore::port::{Area, Change, FaultIn, Registers};
+use kcore::port::{Area, Board, Caches, Change, Placement, Processor, Registers, Translation};
 use kcore::{Charge, Cpu, Irq, Kernel, Port, Quota, Segment, Space, Table, Thread};
 use mmu::Format;
 use mmu::slots::Slots;
@@ -33,7 +33,7 @@ pub const POOL_BYTES: u32 = 4 << 20;
 /// What physical addresses have above bit 31, where they are that long.
 const HIGH: Word = (0x12 as Word).unbounded_shl(32);
 /// Physical address of the pool.
-const POOL_PHYSICAL: PhysAddr = PhysAddr(HIGH + 0x0700_0000);
+pub const POOL_PHYSICAL: PhysAddr = PhysAddr(HIGH + 0x0700_0000);
 /// The RAM that the root server gets.
 pub const RAM: boot::Range = boot::Range { base: PhysAddr(HIGH + 0x0100_0000), bytes: 16 << 20 };
 
@@ -163,28 +163,27 @@ impl<R, F: Format> Host<R, F> {
     }
 }
 
-impl<R: Registers, F: Format> Port for Host<R, F> {
-    type Format = F;
+impl<R: Registers, F: Format> Processor for Host<R, F> {
     type Registers = R;
-    type Irqs = [Link<Irq>; LINES];
     type Special = Numbers;
-    const SLOTS: u16 = SLOTS as u16;
-    const LOCKS: u16 = LOCKS;
 
     fn cpu(&mut self) -> &mut Cpu {
         &mut self.cpu
     }
-    fn unload(&mut self, _: &mut Pool, _: Ref<Thread>, _: bool) {}
     fn clear_fpu(area: &mut [u8]) {
         area.fill(0);
     }
+}
+
+impl<R: Registers, F: Format> Translation for Host<R, F> {
+    type Format = F;
+
     fn physical(&self, address: u32) -> PhysAddr {
         POOL_PHYSICAL + (address - POOL_BASE) as Word
     }
     fn pool_address(&self, physical: PhysAddr) -> u32 {
         (physical - POOL_PHYSICAL) as u32 + POOL_BASE
     }
-    fn information_page(&mut self, _: PhysAddr) {}
     fn space_created(&mut self, _: &mut Pool, _: Ref<Space>) {}
     fn space_dropped(&mut self, _: &mut Pool, space: Ref<Space>) -> Charge {
         self.tops.retain(|(of, _), _| *of != space.address());
@@ -192,6 +191,68 @@ impl<R: Registers, F: Format> Port for Host<R, F> {
         let locks = self.unlock(|(of, _)| *of == space.address());
         Charge { slots: left_slot.into(), ..locks }
     }
+    fn segment_created(&mut self, _: &mut Pool, segment: Ref<Segment>) {
+        assert!(self.segments.insert(segment.address()), "a Segment begins twice");
+    }
+    fn segment_dropped(&mut self, pool: &mut Pool, segment: Ref<Segment>) {
+        assert!(self.segments.remove(&segment.address()), "a Segment ends twice");
+        assert!(pool[segment].region.uses.is_null(), "it is attached somewhere");
+    }
+    fn entries_written(&mut self, pool: &Pool, table: Ref<Table>, range: Range<usize>) {
+        let seen = self.walker.entry(table.address()).or_insert_with(Table::zeroed);
+        seen.entries_mut::<F>()[range.clone()].copy_from_slice(&pool[table].entries::<F>()[range]);
+    }
+    fn directory_written(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<usize>) {
+        for index in range {
+            let entry = self.top_of(pool, space, index);
+            self.tops.insert((space.address(), index), entry);
+        }
+    }
+    fn invalidate(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) {
+        self.invalidated.push((space.address(), range));
+    }
+    fn invalidate_all(&mut self) {
+        self.all_invalidated += 1;
+    }
+}
+
+impl<R: Registers, F: Format> Caches for Host<R, F> {
+    const LOCKS: u16 = LOCKS;
+
+    fn utcb_page(&mut self, page: u32, _: UserAddr) -> u32 {
+        if self.window { page - POOL_BASE + WINDOW } else { page }
+    }
+    fn before_change(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, change: Change) {
+        self.announced.push((Some((space.address(), range)), change));
+    }
+    fn before_change_anywhere(&mut self, change: Change) {
+        self.announced.push((None, change));
+    }
+    fn cache(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) {
+        self.cached.push(((space.address(), range), what));
+    }
+    fn lock_lines(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, is_paid: bool) -> Result<bool, Error> {
+        let lock = (space.address(), range);
+        if self.locked.contains(&lock) {
+            return Ok(false);
+        }
+        if !is_paid {
+            return Err(Error::QuotaExceeded);
+        }
+        self.locked.push(lock);
+        Ok(true)
+    }
+    fn unlock_lines(&mut self, _: &mut Pool, space: Ref<Space>, range: &Range<UserAddr>) -> Result<Charge, Error> {
+        let charged = self.unlock(|(of, part)| *of == space.address() && part.start < range.end && range.start < part.end);
+        if charged == Charge::NONE { Err(Error::NotThere) } else { Ok(charged) }
+    }
+}
+
+impl<R: Registers, F: Format> Placement for Host<R, F> {
+    const SLOTS: u16 = SLOTS as u16;
+    const SERVERS: bool = true;
+    const HOMES: bool = true;
+
     fn area(&mut self, _: &mut Pool, _: Ref<Space>, place: Word) -> Result<Area, Error> {
         self.area.map_or_else(|| Area::at(place), Ok)
     }
@@ -226,59 +287,11 @@ impl<R: Registers, F: Format> Port for Host<R, F> {
             None => drop(self.moved.remove(&space.address())),
         }
     }
-    fn utcb_page(&mut self, page: u32, _: UserAddr) -> u32 {
-        if self.window { page - POOL_BASE + WINDOW } else { page }
-    }
-    fn segment_created(&mut self, _: &mut Pool, segment: Ref<Segment>) {
-        assert!(self.segments.insert(segment.address()), "a Segment begins twice");
-    }
-    fn segment_dropped(&mut self, pool: &mut Pool, segment: Ref<Segment>) {
-        assert!(self.segments.remove(&segment.address()), "a Segment ends twice");
-        assert!(pool[segment].region.uses.is_null(), "it is attached somewhere");
-    }
-    fn before_change(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, change: Change) {
-        self.announced.push((Some((space.address(), range)), change));
-    }
-    fn before_change_anywhere(&mut self, change: Change) {
-        self.announced.push((None, change));
-    }
-    fn entries_written(&mut self, pool: &Pool, table: Ref<Table>, range: Range<usize>) {
-        let seen = self.walker.entry(table.address()).or_insert_with(Table::zeroed);
-        seen.entries_mut::<F>()[range.clone()].copy_from_slice(&pool[table].entries::<F>()[range]);
-    }
-    fn directory_written(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<usize>) {
-        for index in range {
-            let entry = self.top_of(pool, space, index);
-            self.tops.insert((space.address(), index), entry);
-        }
-    }
-    fn invalidate(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) {
-        self.invalidated.push((space.address(), range));
-    }
-    fn invalidate_all(&mut self) {
-        self.all_invalidated += 1;
-    }
-    fn fault_in(&mut self, _: &mut Pool, _: Ref<Space>, _: UserAddr, _: Rights) -> FaultIn {
-        FaultIn::Report
-    }
-    fn cache(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) {
-        self.cached.push(((space.address(), range), what));
-    }
-    fn lock_lines(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, is_paid: bool) -> Result<bool, Error> {
-        let lock = (space.address(), range);
-        if self.locked.contains(&lock) {
-            return Ok(false);
-        }
-        if !is_paid {
-            return Err(Error::QuotaExceeded);
-        }
-        self.locked.push(lock);
-        Ok(true)
-    }
-    fn unlock_lines(&mut self, _: &mut Pool, space: Ref<Space>, range: &Range<UserAddr>) -> Result<Charge, Error> {
-        let charged = self.unlock(|(of, part)| *of == space.address() && part.start < range.end && range.start < part.end);
-        if charged == Charge::NONE { Err(Error::NotThere) } else { Ok(charged) }
-    }
+}
+
+impl<R: Registers, F: Format> Board for Host<R, F> {
+    type Irqs = [Link<Irq>; LINES];
+
     fn now(&self) -> u64 {
         self.now
     }
@@ -341,6 +354,15 @@ pub fn boot_with_windows(windows: Word) -> Kernel<Host> {
 
 fn boot_on<R: Registers, F: Format>(host: Host<R, F>, pool_bytes: u32) -> Kernel<Host<R, F>> {
     let windows = host.windows;
+    boot_port(host, windows, pool_bytes)
+}
+
+/// As [`boot_with`], with another port, whose pool is at [`POOL_PHYSICAL`], and windows of servers from this address on.
+///
+/// # Panics
+/// If the root server does not fit.
+#[must_use]
+pub fn boot_port<P: Port>(port: P, windows: Word, pool_bytes: u32) -> Kernel<P> {
     let (_, reserved) = thread_table(pool_bytes);
     let layout = Layout::from_size_align(pool_bytes as usize, abi::PAGE_SIZE as usize).expect("a layout of pages");
     // SAFETY: the layout is not empty; the memory is never freed, and used by nobody else. The window has no memory of its own.
@@ -349,7 +371,7 @@ fn boot_on<R: Registers, F: Format>(host: Host<R, F>, pool_bytes: u32) -> Kernel
         pool.add_window(WINDOW, pool_bytes);
         pool
     };
-    let mut kernel = Kernel::new(pool, host);
+    let mut kernel = Kernel::new(pool, port);
     let header =
         abi::boot::Header { root_bytes: 4096, root_address: 0x40_0000, root_offset: 4096, total: 8192, ..abi::boot::Header::zeroed() };
     let machine = Machine {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the portable kernel asks of this processor and its board: `kcore::Port`.
+//! What the portable kernel asks of this processor and its board: the parts of `kcore::Port`.
 
 use crate::features::{self, Features};
 use crate::layout::CPU;
 use crate::lazy::Lazy;
 use crate::switch::Ways;
 use crate::{fpu, interrupts, paging, switch};
-use abi::{CacheOp, Error, PhysAddr, Rights, TABLE_SPAN, UserAddr};
+use abi::{Error, PhysAddr, TABLE_SPAN, UserAddr};
 use core::mem::offset_of;
 use core::ops::Range;
 use ia32_context::Ia32 as Registers;
 use ia32_context::hw;
 use ia32_context::ports::PortMap;
-use kcore::port::{Area, Change, FaultIn};
-use kcore::{Charge, Cpu, Irq, Port, Segment, Space, Table, Thread};
+use kcore::port::{Area, Board, Caches, Placement, Processor, Translation};
+use kcore::{Charge, Cpu, Irq, Space, Thread};
 use mmu::ia32::Ia32 as Format;
 use plat_pc::{TscScale, pic, pit, tsc};
 use pool::{Link, Pool, Ref};
@@ -46,13 +46,9 @@ impl Ia32 {
     }
 }
 
-impl Port for Ia32 {
-    type Format = Format;
+impl Processor for Ia32 {
     type Registers = Registers;
-    type Irqs = [Link<Irq>; pic::LINES];
     type Special = PortMap;
-    const SLOTS: u16 = 0;
-    const LOCKS: u16 = 0;
 
     fn cpu(&mut self) -> &mut Cpu {
         self.parts().0
@@ -66,6 +62,10 @@ impl Port for Ia32 {
     fn clear_fpu(area: &mut [u8]) {
         fpu::initial(features::get(), area);
     }
+}
+
+impl Translation for Ia32 {
+    type Format = Format;
 
     fn physical(&self, address: u32) -> PhysAddr {
         PhysAddr(paging::physical(address))
@@ -73,10 +73,6 @@ impl Port for Ia32 {
 
     fn pool_address(&self, physical: PhysAddr) -> u32 {
         paging::pool_address(physical.0)
-    }
-
-    fn information_page(&mut self, _: PhysAddr) {
-        // Each native space maps it.
     }
 
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {
@@ -93,24 +89,32 @@ impl Port for Ia32 {
         Charge::NONE
     }
 
+    fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) {
+        // The TLB has translations of the processor's tables alone, and a server's, which may be global: a write of CR3 drops
+        // all that are not.
+        if switch::is_entered(pool, space) || switch::is_server(pool, space) {
+            let base = switch::base(pool, space);
+            // A small space has nothing of what lies beyond its size: the window of a server that it shows when it is large.
+            paging::flush(base.wrapping_add(range.start.0)..base.wrapping_add(range.end.0), switch::is_server(pool, space));
+        }
+    }
+
+    fn invalidate_all(&mut self) {
+        paging::flush_global();
+    }
+}
+
+// Caches are physical, and coherent with the instruction side.
+impl Caches for Ia32 {}
+
+impl Placement for Ia32 {
+    const SERVERS: bool = true;
+    const HOMES: bool = true;
+
     fn area(&mut self, pool: &mut Pool, space: Ref<Space>, place: u32) -> Result<Area, Error> {
         let area = Area::at(place)?;
         pool[space].hw[hw::AREA] = area.start.0 / TABLE_SPAN;
         Ok(area)
-    }
-
-    fn place(&mut self, _: &mut Pool, _: Ref<Space>, _: u32) -> Result<(), Error> {
-        Err(Error::BadArgument)
-    }
-
-    fn wants_slot(_: u32) -> bool {
-        false
-    }
-
-    fn give_slot(&mut self, _: &mut Pool, _: Ref<Space>, _: bool) {}
-
-    fn place_of(&self, _: &Pool, _: Ref<Space>) -> u32 {
-        0
     }
 
     fn space_served(&mut self, pool: &mut Pool, space: Ref<Space>) -> Result<(), Error> {
@@ -138,60 +142,10 @@ impl Port for Ia32 {
             (None, None) => {}
         }
     }
+}
 
-    fn utcb_page(&mut self, page: u32, _: UserAddr) -> u32 {
-        // Caches are physical.
-        page
-    }
-
-    fn segment_created(&mut self, _: &mut Pool, _: Ref<Segment>) {}
-
-    fn segment_dropped(&mut self, _: &mut Pool, _: Ref<Segment>) {}
-
-    fn before_change(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<UserAddr>, _: Change) {
-        // Caches are physical.
-    }
-
-    fn before_change_anywhere(&mut self, _: Change) {
-        // Caches are physical.
-    }
-
-    fn entries_written(&mut self, _: &Pool, _: Ref<Table>, _: Range<usize>) {
-        // The processor walks the tables through its caches.
-    }
-
-    fn directory_written(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<usize>) {
-        // The upper level is what the processor walks.
-    }
-
-    fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) {
-        // The TLB has translations of the processor's tables alone, and a server's, which may be global: a write of CR3 drops
-        // all that are not.
-        if switch::is_entered(pool, space) || switch::is_server(pool, space) {
-            let base = switch::base(pool, space);
-            // A small space has nothing of what lies beyond its size: the window of a server that it shows when it is large.
-            paging::flush(base.wrapping_add(range.start.0)..base.wrapping_add(range.end.0), switch::is_server(pool, space));
-        }
-    }
-
-    fn invalidate_all(&mut self) {
-        paging::flush_global();
-    }
-
-    fn fault_in(&mut self, _: &mut Pool, _: Ref<Space>, _: UserAddr, _: Rights) -> FaultIn {
-        FaultIn::Report
-    }
-
-    // Caches are physical and coherent with the instruction side.
-    fn cache(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<UserAddr>, _: CacheOp) {}
-
-    fn lock_lines(&mut self, _: &mut Pool, _: Ref<Space>, _: Range<UserAddr>, _: bool) -> Result<bool, Error> {
-        Err(Error::Unsupported)
-    }
-
-    fn unlock_lines(&mut self, _: &mut Pool, _: Ref<Space>, _: &Range<UserAddr>) -> Result<Charge, Error> {
-        Err(Error::Unsupported)
-    }
+impl Board for Ia32 {
+    type Irqs = [Link<Irq>; pic::LINES];
 
     fn now(&self) -> u64 {
         abi::kip::scale(tsc::read().wrapping_sub(self.clock.base), self.clock.mult, self.clock.shift)

@@ -170,7 +170,7 @@ pub fn enter(pool: &Pool, space: Ref<Space>) {
     word::<SMALL_HOME>().store(region.map_or(0, |_| pool[space].hw[DIRECTORY]), Ordering::Relaxed);
     if !is_entered(pool, space) {
         noted().store(pool[space].hw[HOME], Ordering::Relaxed);
-        // SAFETY: the directory has the kernel's part (`Port::space_created`).
+        // SAFETY: the directory has the kernel's part (`Translation::space_created`).
         unsafe { regs::write_cr3(pool[space].hw[DIRECTORY]) };
     }
 }

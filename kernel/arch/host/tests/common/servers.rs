@@ -58,7 +58,7 @@ pub fn entry_of(kernel: &Kernel<Host>, owner: Owner, index: usize) -> Word {
             return entry;
         }
         let Some((physical, _)) = HostFormat::decode_table(entry) else { return 0 };
-        table = Ref::new(kcore::Port::pool_address(&kernel.port, physical));
+        table = Ref::new(kcore::port::Translation::pool_address(&kernel.port, physical));
     }
     0
 }
