@@ -5,7 +5,8 @@
 fn main() {
     let port = match std::env::var("CARGO_CFG_TARGET_ARCH").as_deref() {
         Ok("arm") => "armv5",
-        _ => "ia32",
+        Ok("x86") => "ia32",
+        other => panic!("there is no port to this processor: {other:?}"),
     };
     // Cargo looks from the package's folder, the linker runs in the workspace's.
     println!("cargo:rerun-if-changed=arch/{port}/kernel.ld");

@@ -4,6 +4,7 @@
 //! | module or name | what it is for |
 //! |---|---|
 //! | `Word` | a user register |
+//! | `Processor` | by what name other crates say what depends on it |
 //! | `frame` | the registers of a thread, as its handler sees them |
 //! | `state` | what `set_state` sets |
 //! | `layout` | user addresses: where they end, and where the kernel's part of them is |
@@ -31,13 +32,23 @@ pub use riscv64 as current;
 #[cfg(all(target_arch = "x86_64", any(target_os = "none", feature = "wide")))]
 pub use x86_64 as current;
 // Programs of the host are about IA-32, and tests of the portable crates have its word, if no feature says otherwise.
-#[cfg(not(any(
-    target_arch = "arm",
-    target_arch = "powerpc",
-    target_arch = "riscv64",
-    all(target_arch = "x86_64", any(target_os = "none", feature = "wide", feature = "arm"))
-)))]
+#[cfg(any(
+    target_arch = "x86",
+    not(any(
+        target_os = "none",
+        target_arch = "arm",
+        target_arch = "powerpc",
+        target_arch = "riscv64",
+        all(target_arch = "x86_64", any(feature = "wide", feature = "arm"))
+    ))
+))]
 pub use ia32 as current;
+
+#[cfg(all(
+    target_os = "none",
+    not(any(target_arch = "arm", target_arch = "powerpc", target_arch = "riscv64", target_arch = "x86", target_arch = "x86_64"))
+))]
+compile_error!("there is no contract for this processor: it is a folder of abi/src/arch");
 
 impl current::frame::Frame {
     /// Its words.

@@ -10,6 +10,7 @@ use abi::{Error, Kind, Rights, USER_END, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
 use core::mem::take;
 use pool::{Link, Object, Ref};
+pub use sizes::HW_WORDS;
 
 /// An address space. Its capability table follows at [`HEADER_BYTES`].
 #[repr(C, align(16))]
@@ -36,7 +37,7 @@ pub struct Space {
     /// Next on the work list that it is on while it dies (`reap.rs`).
     pub work_next: Work,
     /// Aligns what follows to a word.
-    pub align: [u32; ALIGN],
+    pub align: [u32; GAP],
     /// Start of the kernel's part, where it has UTCBs.
     pub area_start: UserAddr,
     /// End of that; 0: there is none.
@@ -48,12 +49,14 @@ pub struct Space {
     /// Start of its window, of a server (`server.rs`); 0: it is none.
     pub window: UserAddr,
     /// Up to [`HEADER_BYTES`].
-    pub unused: [u32; 24 * ALIGN],
+    pub unused: [u32; ROOM - HW_WORDS - GAP],
 }
 impl Object for Space {}
 
-/// Words of [`Space::hw`].
-pub const HW_WORDS: usize = 9;
+/// 32-bit words that align a word behind [`Space::hw`].
+const GAP: usize = ALIGN * (HW_WORDS % 2);
+/// 32-bit words for that and for [`Space::hw`].
+const ROOM: usize = 9 + 25 * ALIGN;
 
 /// Distance from a Space to its capability table: a block's size, so that no slot fits behind it in a space of aliens.
 pub const HEADER_BYTES: u32 = 128 << ALIGN;

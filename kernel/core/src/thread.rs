@@ -8,7 +8,7 @@
 //! matter to IPC lie on both sides of the reference:
 //!
 //! ```text
-//! -128  context     registers, in the port's layout, the last pushed first
+//! below context     registers, in the port's layout, the last pushed first
 //!    0  hot         the 32 bytes that IPC reads of both partners
 //!   32  warm        handler, UTCB: what an alien's entry reads, too
 //!   64  the rest
@@ -23,6 +23,10 @@ use pool::{Link, Object, Ref};
 
 /// Bytes of a Thread, and distance between two.
 pub const BYTES: u32 = 128 * size_of::<Word>() as u32;
+/// 32-bit words of a Thread beside its registers and its rarely loaded state: two are words of the processor, and one aligns them.
+const FIELDS: usize = 41 + 3 * ALIGN;
+/// 32-bit words that nothing needs.
+const UNUSED: usize = BYTES as usize / 4 - FIELDS - size_of::<(Context, State)>() / 4;
 /// Where the table begins. Page directories, pages of pipes and what else begins with a page share the first sets of a virtual cache, and
 /// every other Thread would be in them, as a set of 32 lines is found by the lower ten bits of an address: so threads begin a few sets
 /// later.
@@ -188,7 +192,7 @@ pub struct Thread {
     /// Next on the work list that it is on.
     pub work_next: Work,
     /// Fills the entry.
-    pub unused: [u32; 38 + 76 * ALIGN],
+    pub unused: [u32; UNUSED],
 }
 
 impl Object for Thread {

@@ -121,8 +121,8 @@ unsafe impl<T> Zeroable for Link<T> {}
 // SAFETY: as above; the marker is a function pointer type, so `Link<T>` is `'static` data exactly if `T` is.
 unsafe impl<T: 'static> Pod for Link<T> {}
 
-/// Kernel address of the pool's first byte, in every port: its lower 32 bits, as references have them.
-pub const BASE: u32 = 0xE080_0000;
+/// Kernel address of the pool's first byte: its lower 32 bits, as references have them.
+pub const BASE: u32 = sizes::POOL_BASE;
 /// The rest of a kernel address. With 64 bits the kernel lives in the last 4 GiB.
 const WINDOW: usize = !(u32::MAX as usize);
 

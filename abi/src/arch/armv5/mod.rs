@@ -24,6 +24,10 @@ pub mod message;
 pub mod place;
 pub mod state;
 
+/// The processor, by which other crates say what depends on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Processor;
+
 /// A user register.
 pub type Word = u32;
 

@@ -8,6 +8,10 @@ pub mod marker;
 pub mod message;
 pub mod state;
 
+/// The processor, by which other crates say what depends on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Processor;
+
 /// A user register.
 pub type Word = u32;
 

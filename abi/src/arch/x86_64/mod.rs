@@ -6,6 +6,10 @@ pub mod layout;
 pub mod message;
 pub mod state;
 
+/// The processor, by which other crates say what depends on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Processor;
+
 /// A user register.
 pub type Word = u64;
 

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the portable kernel asks of the layout of a thread's registers.
 
-use crate::saved::{THUMB, USER_MODE, vector, word};
+use crate::saved::{THUMB, USER_MODE, hw, vector, word};
 use abi::frame::{self, USER_FLAGS};
 use abi::state::THREAD_POINTER;
 use abi::{Error, Frame, UserAddr};
 use kcore::Thread;
-use kcore::port::{Context, Registers};
+use kcore::port::{CONTEXT_WORDS, Context, Registers};
+use kcore::space::HW_WORDS;
+
+// `entry.S`: the general registers end the context.
+const _: () = assert!(word::LR + 1 == CONTEXT_WORDS && hw::AREA + 1 == HW_WORDS);
 
 /// The layout of a thread's registers.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +63,7 @@ impl Registers for Armv5 {
     }
 
     fn start(context: &mut Context, entry: UserAddr, stack: UserAddr, utcb: UserAddr, argument: u32) {
-        *context = [0; kcore::port::CONTEXT_WORDS];
+        *context = [0; CONTEXT_WORDS];
         let status = USER_MODE | if entry.0 & 1 != 0 { THUMB } else { 0 };
         for (index, value) in [
             (word::R0, utcb.0),

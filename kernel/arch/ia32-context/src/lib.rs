@@ -13,7 +13,8 @@ use abi::state::{DEBUG, TLS, TLS_COUNT};
 use abi::{Error, USER_END, UserAddr};
 use bytemuck::{Pod, Zeroable};
 use kcore::Thread;
-use kcore::port::{Context, Registers, STATE_WORDS};
+use kcore::port::{CONTEXT_WORDS, Context, Registers, STATE_WORDS};
+use kcore::space::HW_WORDS;
 
 /// EFLAGS while a thread runs, beside its own flags: bit 1 is always set, and interrupts are open.
 pub const FIXED_FLAGS: u32 = 1 << 9 | 2;
@@ -192,7 +193,7 @@ impl Registers for Ia32 {
 
     fn start(context: &mut Context, entry: UserAddr, stack: UserAddr, utcb: UserAddr, argument: u32) {
         let data = u32::from(selector::USER_DATA);
-        *context = [0; kcore::port::CONTEXT_WORDS];
+        *context = [0; CONTEXT_WORDS];
         for (index, value) in [
             (word::EIP, entry.0),
             (word::ESP, stack.0),
@@ -236,7 +237,7 @@ pub struct State {
     /// The segment descriptor that the space had then. If it has that still, the other may be loaded again. 0: no space has it.
     pub shown_in: [u32; 2],
 }
-const _: () = assert!(size_of::<State>() == STATE_WORDS * 4);
+const _: () = assert!(size_of::<State>() == STATE_WORDS * 4 && word::SS + 1 == CONTEXT_WORDS && hw::LARGE_SERVER + 1 == HW_WORDS);
 
 /// Which parts of [`State`] a thread has: bits of `Thread::lazy`.
 pub mod lazy {

@@ -3,15 +3,10 @@
 
 use crate::Thread;
 use abi::{Error, Frame, UserAddr, Word};
-
-/// Words of a thread's saved registers.
-pub const CONTEXT_WORDS: usize = 32;
+pub use sizes::{CONTEXT_WORDS, STATE_WORDS};
 
 /// A thread's saved registers, in the port's own layout.
 pub type Context = [Word; CONTEXT_WORDS];
-
-/// Words of a thread's rarely loaded state.
-pub const STATE_WORDS: usize = 17;
 
 /// A thread's rarely loaded state, in the port's own layout: what is loaded only for a thread that
 /// has any of it. All zeros is none.
