@@ -28,7 +28,7 @@ pub use error::Error;
 pub use frame::Frame;
 pub use map_record::MapRecord;
 pub use object::{CacheOp, Kind, Rights, ThreadState};
-pub use syscall::Op;
+pub use syscall::{Op, Selector, call};
 pub use tag::{Delivery, MessageKind, Tag};
 
 /// Bytes in a page, the unit of mapping.

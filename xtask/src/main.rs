@@ -201,7 +201,7 @@ enum Command {
         /// CPU model: model/cpus/NAME.toml; all of them if absent.
         cpu: Option<String>,
     },
-    /// Write docs/system-calls.md out of the comments in abi/src/syscall.rs and abi/src/error.rs, and mend what documents quote.
+    /// Write docs/system-calls.md out of the comments in abi/src/syscall and abi/src/error.rs, and mend what documents quote.
     Manual,
     /// Delete what was built.
     Clean,

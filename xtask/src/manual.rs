@@ -1,24 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The manual's pages of system calls: made of the comments of the crate `abi`, and held against them.
 //!
-//! Each operation has a first sentence and the sections `# Arguments`, `# Returns` and `# Errors`, which are
-//! lists where there is more than a sentence. An item of the errors begins with their names.
+//! Each operation has a first sentence and the sections `# Returns` and `# Errors`, which are
+//! lists where there is more than a sentence. An item of the errors begins with their names. Its arguments are the fields of its
+//! structure. A section `# Arguments` before the others has what is in no field: what the call looks at of the tag, and of the UTCB.
 
 use crate::process::show;
-use abi::{Op, error, syscall};
+use abi::arch::REGISTERS;
+use abi::error;
+use abi::syscall::{Field, GROUPS, Page};
 use anyhow::{Context, Result, bail, ensure};
 
 const PAGES: &str = "docs/system-calls.md";
-const CALLS: &str = "abi/src/syscall.rs";
+const CALLS: &str = "abi/src/syscall";
+const HEAD: &str = "abi/src/syscall/mod.rs";
 const ERRORS: &str = "abi/src/error.rs";
-const SECTIONS: [&str; 3] = ["Arguments", "Returns", "Errors"];
-/// What only the table on top of the pages may name.
-const REGISTERS: [&str; 8] = ["eax", "ebx", "ecx", "edx", "esi", "edi", "ebp", "esp"];
+/// The sections of a page. Not all have the first.
+const SECTIONS: [&str; 3] = [OTHERS, "Returns", "Errors"];
+const OTHERS: &str = "Arguments";
+/// What is in no field: of the tag, and of the UTCB.
+const TAG: &str = "Tag: ";
+const UTCB: &str = "UTCB: ";
+/// What only tables may name.
+const NAMES: [&str; 8] = ["eax", "ebx", "ecx", "edx", "esi", "edi", "ebp", "esp"];
 
-/// A variant of an enumeration, or a line that divides them.
-enum Entry {
-    Group(String),
-    Variant { name: String, number: u32, comment: Vec<String> },
+/// A variant of an enumeration.
+#[derive(Debug, PartialEq)]
+struct Variant {
+    name: String,
+    number: u32,
+    comment: Vec<String>,
 }
 
 /// Writes the pages.
@@ -43,76 +54,154 @@ fn first_difference(one: &str, other: &str) -> Option<usize> {
 }
 
 fn pages() -> Result<String> {
-    let calls = std::fs::read_to_string(CALLS).with_context(|| format!("cannot read {CALLS}"))?;
+    let head = std::fs::read_to_string(HEAD).with_context(|| format!("cannot read {HEAD}"))?;
     let errors = std::fs::read_to_string(ERRORS).with_context(|| format!("cannot read {ERRORS}"))?;
     let mut text = format!("<!-- Made of the comments of {CALLS} and {ERRORS} by `./macadamia manual`: edit those. -->\n");
-    let head = calls.lines().filter_map(|line| line.strip_prefix("//!"));
+    let head = head.lines().filter_map(|line| line.strip_prefix("//!"));
     // The first paragraphs tell of the source file.
     let head: Vec<String> = head.map(plain).skip_while(|line| !line.starts_with("# ")).collect();
     text += "# System calls\n\n";
     text += "What objects, capabilities and messages are is in [manual.md](manual.md). The program `tests/conform` tests what is said here.\n\n";
-    text += &sections(&head, "#");
-    let entries = entries(&calls, "pub enum Op {").context(CALLS)?;
-    text += &contents(&entries);
-    let all = syscall::ALL.map(|op| (format!("{op:?}"), op as u32));
-    is_complete(&entries, &all).context(CALLS)?;
-    for entry in &entries {
-        match entry {
-            Entry::Group(name) => text += &format!("\n## {name}\n"),
-            Entry::Variant { name, number, comment } => {
-                check_page(comment).with_context(|| format!("{CALLS}, the comment of `{name}`"))?;
-                let kind = if Op::from_code(*number).is_some_and(Op::returns_delivery) { ", returns a delivery" } else { "" };
-                text += &format!("\n### {name}\n\nOperation {number}{kind}.\n\n{}", sections(comment, "###"));
-            }
+    let registers = head.iter().skip(1).position(|line| line.starts_with("# ")).with_context(|| format!("{HEAD} has one section"))? + 1;
+    text += &format!("{}{}\n{}", sections(&head[..registers], "#"), registers_table(), sections(&head[registers..], "#"));
+    text += &contents();
+    for group in GROUPS {
+        text += &format!("\n## {}\n", group.name);
+        for page in group.pages {
+            text += &page_text(page).with_context(|| format!("{CALLS}, the comments of `{:?}`", page.op))?;
         }
     }
-    let entries = self::entries(&errors, "pub enum Error {").context(ERRORS)?;
-    is_complete(&entries, &error::ALL.map(|error| (format!("{error:?}"), error as u32))).context(ERRORS)?;
+    let variants = variants(&errors, "pub enum Error {").context(ERRORS)?;
+    is_complete(&variants, &error::ALL.map(|error| (format!("{error:?}"), error as u32))).context(ERRORS)?;
     text += "\n## Errors\n\n| code | error | |\n|---|---|---|\n";
-    for entry in &entries {
-        if let Entry::Variant { name, number, comment } = entry {
-            text += &format!("| {number} | `{name}` | {} |\n", comment.join(" "));
-        }
+    for Variant { name, number, comment } in &variants {
+        text += &format!("| {number} | `{name}` | {} |\n", comment.join(" "));
     }
     Ok(text)
 }
 
-/// The pages by groups, as links.
-fn contents(entries: &[Entry]) -> String {
-    let mut text = String::from("\n## The system calls\n");
-    let mut separator = "";
-    for entry in entries {
-        match entry {
-            Entry::Group(name) => {
-                text += &format!("\n* {name}: ");
-                separator = "";
-            }
-            Entry::Variant { name, .. } => {
-                text += &format!("{separator}[{name}](#{})", name.to_lowercase());
-                separator = ", ";
-            }
+/// A row of a table.
+fn row(cells: &[&str]) -> String {
+    let cells = cells.iter().map(|cell| if cell.is_empty() { " |".into() } else { format!(" {cell} |") });
+    format!("|{}\n", cells.collect::<String>())
+}
+
+/// The first rows of a table with a column for each processor, between these others.
+fn heading(before: &[&str], after: &[&str]) -> String {
+    let processors: Vec<_> = REGISTERS.iter().map(|registers| registers.processor).collect();
+    let cells = [before, &processors, after].concat();
+    row(&cells) + "|" + &"---|".repeat(cells.len()) + "\n"
+}
+
+/// Where each processor has the words of a system call.
+fn registers_table() -> String {
+    let mut text = heading(&["role"], &[]);
+    let mut add = |role: &str, of: &dyn Fn(&abi::arch::Registers) -> String| {
+        let cells = REGISTERS.each_ref().map(of);
+        text += &row(&[&[role], &cells.each_ref().map(String::as_str)[..]].concat());
+    };
+    add("instruction", &|registers| registers.instruction.into());
+    add("tag", &|registers| registers.tag.into());
+    add("`a0`, `a1`, `a2`, `a3`", &|registers| registers.arguments.join(", "));
+    add("`r0`, `r1`, `r2`, `r3`, `r4`", &|registers| registers.results.join(", "));
+    add("words of a message from 3 on", &|registers| registers.words.into());
+    let mut roles: Vec<&str> = Vec::new();
+    for (role, _) in REGISTERS.iter().flat_map(|registers| registers.others) {
+        if !roles.contains(role) {
+            roles.push(role);
         }
+    }
+    for role in roles {
+        let of =
+            |registers: &abi::arch::Registers| registers.others.iter().filter(|(other, _)| *other == role).map(|(_, what)| *what).collect();
+        add(role, &of);
+    }
+    text
+}
+
+/// The pages by groups, as links.
+fn contents() -> String {
+    let mut text = String::from("\n## The system calls\n");
+    for group in GROUPS {
+        let links = group.pages.iter().map(|page| format!("{:?}", page.op)).map(|name| format!("[{name}](#{})", name.to_lowercase()));
+        text += &format!("\n* {}: {}", group.name, links.collect::<Vec<_>>().join(", "));
     }
     text + "\n"
 }
 
+/// One page.
+fn page_text(page: &Page) -> Result<String> {
+    let comment: Vec<String> = page.text.iter().map(|line| plain(line)).collect();
+    check_page(&comment)?;
+    let kind = if page.op.returns_delivery() { ", returns a delivery" } else { "" };
+    let (before, after) = divided(&comment);
+    let head = format!("\n### {:?}\n\nOperation {}{kind}.\n\n", page.op, page.op as u32);
+    let arguments = arguments(page.fields, &items(&section(&comment, OTHERS)))?;
+    Ok(format!("{head}{}#### Arguments\n{arguments}\n{}", sections(before, "###"), sections(after, "###")))
+}
+
+/// A comment up to its sections, and what follows the arguments.
+fn divided(comment: &[String]) -> (&[String], &[String]) {
+    let first = comment.iter().position(|line| line.starts_with("# ")).unwrap_or(comment.len());
+    let rest = comment.iter().position(|line| line.strip_prefix("# ") == Some(SECTIONS[1])).unwrap_or(comment.len());
+    (&comment[..first], &comment[rest..])
+}
+
+/// The items of a list. One may go on in the next line.
+fn items(lines: &[&str]) -> Vec<String> {
+    let mut items: Vec<String> = Vec::new();
+    for line in lines {
+        match (line.strip_prefix("* "), items.last_mut()) {
+            (None, Some(item)) => *item += &format!(" {}", line.trim()),
+            (item, _) => items.push(item.unwrap_or(line).trim().into()),
+        }
+    }
+    items
+}
+
+/// The table of a page: what the call takes, and where each processor has it.
+fn arguments(fields: &[Field], others: &[String]) -> Result<String> {
+    let of = |what: &str| others.iter().find_map(|item| item.strip_prefix(what)).unwrap_or_default();
+    let tag = if of(TAG).is_empty() { "The operation.".into() } else { format!("The operation; {}", of(TAG)) };
+    let mut text = heading(&["", ""], &[""]);
+    let mut add = |role: &str, name: &str, registers: &[String], what: &str| {
+        let registers: Vec<_> = registers.iter().map(String::as_str).collect();
+        text += &row(&[&[role, name], &registers[..], &[what]].concat());
+    };
+    add("tag", "", &REGISTERS.each_ref().map(|registers| registers.tag.into()), &tag);
+    let mut first = 0;
+    for field in fields {
+        let places = first..first + field.words;
+        let named = |names: &[&str]| names.get(places.clone()).map(|names| names.join(", ")).context("more than four arguments");
+        let roles = named(&["`a0`", "`a1`", "`a2`", "`a3`"])?;
+        let registers = REGISTERS.iter().map(|registers| named(&registers.arguments)).collect::<Result<Vec<_>>>()?;
+        let what: Vec<String> = field.text.iter().map(|line| plain(line).trim().into()).collect();
+        names_no_register(&what)?;
+        ensure!(what.concat().ends_with('.'), "what `{}` is should be a sentence, which ends with a full stop", field.name);
+        add(&roles, &format!("`{}`", field.name), &registers, &what.join(" "));
+        first = places.end;
+    }
+    if !of(UTCB).is_empty() {
+        add("UTCB", "", &REGISTERS.each_ref().map(|_| String::new()), of(UTCB));
+    }
+    Ok(text)
+}
+
 /// The variants of an enumeration with their comments, in the order of the source.
-fn entries(source: &str, begin: &str) -> Result<Vec<Entry>> {
+fn variants(source: &str, begin: &str) -> Result<Vec<Variant>> {
     let (_, body) = source.split_once(begin).with_context(|| format!("there is no `{begin}`"))?;
-    let mut entries = Vec::new();
+    let mut variants = Vec::new();
     let mut comment = Vec::new();
     for line in body.lines().map(str::trim).take_while(|line| *line != "}").filter(|line| !line.is_empty()) {
         if let Some(text) = line.strip_prefix("///") {
             comment.push(plain(text));
-        } else if let Some(group) = line.strip_prefix("// ---") {
-            entries.push(Entry::Group(group.trim_matches(['-', ' ']).into()));
         } else {
             let variant = line.strip_suffix(',').and_then(|line| line.split_once(" = "));
             let (name, number) = variant.with_context(|| format!("`{line}` is not `Name = number,`"))?;
-            entries.push(Entry::Variant { name: name.into(), number: number.parse()?, comment: std::mem::take(&mut comment) });
+            variants.push(Variant { name: name.into(), number: number.parse()?, comment: std::mem::take(&mut comment) });
         }
     }
-    Ok(entries)
+    Ok(variants)
 }
 
 /// A line of a comment without its first space, and without the targets of links into the source.
@@ -135,12 +224,8 @@ fn sections(lines: &[String], deeper: &str) -> String {
 }
 
 /// Whether the source was read as the compiler reads it.
-fn is_complete(entries: &[Entry], all: &[(String, u32)]) -> Result<()> {
-    let found = entries.iter().filter_map(|entry| match entry {
-        Entry::Variant { name, number, .. } => Some((name.clone(), *number)),
-        Entry::Group(_) => None,
-    });
-    let found: Vec<_> = found.collect();
+fn is_complete(variants: &[Variant], all: &[(String, u32)]) -> Result<()> {
+    let found: Vec<_> = variants.iter().map(|Variant { name, number, .. }| (name.clone(), *number)).collect();
     let differs = found.iter().find(|one| !all.contains(one)).or_else(|| all.iter().find(|one| !found.contains(one)));
     differs.map_or(Ok(()), |(name, number)| bail!("`{name} = {number}` is not in both of the enumeration and `ALL`"))
 }
@@ -150,13 +235,13 @@ fn check_page(comment: &[String]) -> Result<()> {
     let first = comment.first().context("it is missing")?;
     ensure!(first.ends_with(['.', ':']), "its first line is not a sentence, which ends with a full stop: `{first}`");
     let headings: Vec<&str> = comment.iter().filter_map(|line| line.strip_prefix("# ")).collect();
-    ensure!(headings == SECTIONS, "its sections are {headings:?}, and should be {SECTIONS:?}");
-    for heading in SECTIONS {
+    ensure!(headings == SECTIONS || headings == SECTIONS[1..], "its sections are {headings:?}, and should be {SECTIONS:?}");
+    for heading in &headings {
         ensure!(!section(comment, heading).is_empty(), "nothing stands below `# {heading}`");
     }
-    let words = comment.iter().flat_map(|line| line.split(|c: char| !c.is_alphanumeric()));
-    if let Some(register) = words.into_iter().find(|word| REGISTERS.contains(word)) {
-        bail!("it names `{register}`: name registers by their role, `a0` to `a3` and `r0` to `r4`");
+    names_no_register(comment)?;
+    if let Some(item) = items(&section(comment, OTHERS)).iter().find(|item| !item.starts_with(TAG) && !item.starts_with(UTCB)) {
+        bail!("`{item}` begins neither with `{TAG}` nor with `{UTCB}`: what is in `a0` to `a3` is a field");
     }
     for line in section(comment, "Errors").iter().filter(|line| line.starts_with('*')) {
         ensure!(*line == "* None." || line.starts_with("* `"), "`{line}` does not begin with the name of an error in backticks");
@@ -172,6 +257,13 @@ fn check_page(comment: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Whether a text leaves it to the tables which registers there are.
+fn names_no_register(text: &[String]) -> Result<()> {
+    let mut words = text.iter().flat_map(|line| line.split(|c: char| !c.is_alphanumeric()));
+    let Some(register) = words.find(|word| NAMES.contains(word)) else { return Ok(()) };
+    bail!("it names `{register}`: name arguments by their fields, and results by their role, `r0` to `r4`")
+}
+
 /// The lines below a heading that say something.
 fn section<'a>(comment: &'a [String], heading: &str) -> Vec<&'a str> {
     let lines = comment.iter().map(String::as_str).skip_while(|line| line.strip_prefix("# ") != Some(heading)).skip(1);
@@ -183,7 +275,7 @@ mod tests {
     use super::*;
 
     fn page(errors: &str) -> Vec<String> {
-        let text = format!("Do it.\n\n# Arguments\n* `a0`: it.\n\n# Returns\nA status.\n\n# Errors\n{errors}");
+        let text = format!("Do it.\n\n# Arguments\n* Tag: it.\n\n# Returns\nA status.\n\n# Errors\n{errors}");
         text.lines().map(String::from).collect()
     }
 
@@ -205,11 +297,72 @@ mod tests {
 
     #[test]
     fn comments_are_read() {
-        let source = "pub enum Op {\n// --- One ---\n/// Do [`Tag`](crate::Tag) and [`This`].\n/// More.\nCall = 7,\n}\n/// No.\nSend = 8,";
-        let entries = entries(source, "pub enum Op {").unwrap_or_default();
-        let [Entry::Group(group), Entry::Variant { name, number, comment }] = &entries[..] else { panic!("{}", entries.len()) };
-        assert_eq!((group.as_str(), name.as_str(), *number), ("One", "Call", 7));
-        assert_eq!(*comment, ["Do `Tag` and `This`.", "More."]);
+        let source = "pub enum Error {\n/// Do [`Tag`](crate::Tag) and [`This`].\n/// More.\nNone = 7,\n}\n/// No.\nSend = 8,";
+        let comment = ["Do `Tag` and `This`.", "More."].map(String::from).to_vec();
+        let expected = vec![Variant { name: "None".into(), number: 7, comment }];
+        assert_eq!(variants(source, "pub enum Error {").unwrap_or_default(), expected);
+    }
+
+    const FIELDS: [Field; 2] = [
+        Field { name: "thread", words: 1, text: &[" Thread (`CONTROL`)."] },
+        Field { name: "words", words: 2, text: &[" Words 0 and 1", " of [`Tag`](crate::Tag)."] },
+    ];
+
+    #[test]
+    fn arguments_are_the_fields() {
+        let others = ["Tag: `POLL`.".into(), "UTCB: The rest.".into()];
+        let expected = "| | | IA-32 | ARMv5 | |\n|---|---|---|---|---|\n\
+            | tag | | `eax` | `r0` | The operation; `POLL`. |\n\
+            | `a0` | `thread` | `ebx` | `r1` | Thread (`CONTROL`). |\n\
+            | `a1`, `a2` | `words` | `esi`, `edi` | `r2`, `r3` | Words 0 and 1 of `Tag`. |\n\
+            | UTCB | | | | The rest. |\n";
+        assert_eq!(arguments(&FIELDS, &others).unwrap_or_default(), expected);
+        let expected = "| | | IA-32 | ARMv5 | |\n|---|---|---|---|---|\n| tag | | `eax` | `r0` | The operation. |\n";
+        assert_eq!(arguments(&[], &[]).unwrap_or_default(), expected);
+    }
+
+    #[test]
+    fn arguments_that_are_wrong_are_refused() {
+        let complaint = |fields: &[Field]| arguments(fields, &[]).map_err(|error| error.to_string()).err().unwrap_or_default();
+        let field = |words, text| Field { name: "one", words, text };
+        assert_eq!(complaint(&[field(4, &[" It."])]), "");
+        assert_eq!(complaint(&[field(4, &[" It."]), field(1, &[" It."])]), "more than four arguments");
+        assert!(complaint(&[field(1, &[" It"])]).starts_with("what `one` is should be a sentence"));
+        assert!(complaint(&[field(1, &[" In esi."])]).starts_with("it names `esi`"));
+    }
+
+    /// What a comment says of arguments is only what no field has.
+    #[test]
+    fn arguments_are_not_named_twice() {
+        assert!(check_page(&page("* None.")).is_ok());
+        let named: Vec<_> = page("* None.").iter().map(|line| line.replace("* Tag: ", "* `a0`: ")).collect();
+        assert!(check_page(&named).is_err_and(|error| error.to_string().starts_with("``a0`: it.` begins neither")));
+        let without: Vec<_> = page("* None.").into_iter().filter(|line| *line != "# Arguments" && *line != "* Tag: it.").collect();
+        assert!(check_page(&without).is_ok());
+    }
+
+    #[test]
+    fn items_go_on_in_the_next_line() {
+        assert_eq!(items(&["* Tag: one", "  and two.", "* UTCB: three."]), ["Tag: one and two.", "UTCB: three."]);
+    }
+
+    /// The table on top names what each page names.
+    #[test]
+    fn registers_have_one_table() {
+        let table = registers_table();
+        assert!(table.starts_with("| role | IA-32 | ARMv5 |\n|---|---|---|\n"));
+        assert!(
+            table.contains("| tag | `eax` | `r0` |\n| `a0`, `a1`, `a2`, `a3` | `ebx`, `esi`, `edi`, `ebp` | `r1`, `r2`, `r3`, `r4` |\n")
+        );
+        assert!(table.contains("| flat afterwards | `ds`, `es` | |\n"));
+        assert_eq!(table.matches("| kept |").count(), 1);
+    }
+
+    #[test]
+    fn there_is_a_page_for_each_operation() {
+        let ops: Vec<_> = GROUPS.iter().flat_map(|group| group.pages).map(|page| page.op).collect();
+        assert_eq!(ops, abi::syscall::ALL);
+        assert!(ops.is_sorted_by_key(|op| *op as u32));
     }
 
     #[test]

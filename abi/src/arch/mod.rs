@@ -9,13 +9,36 @@
 //! | `state` | what `set_state` sets |
 //! | `layout` | user addresses: where they end, and where the kernel's part of them is |
 //! | `message` | how much of a message travels in registers |
+//! | `REGISTERS` | where the words of a system call are, for the manual |
 //! | `DMA_IS_COHERENT` | whether devices see the data caches |
 //!
 //! A module may have more: on IA-32 `kip` has the features that the kernel information page tells of, and `marker` the
-//! instructions that the machine model recognises.
+//! instructions that the machine model recognises. `REGISTERS` is in those that there is a port to.
 //!
 //! The rest of this crate names the words of a system call by their role: arguments `a0` to `a3`, results
-//! `r0` to `r4`.
+//! `r0` to `r4`; [`Registers`] says where these are.
+
+/// Where a processor has the words of a system call: the manual's tables are made of it.
+#[derive(Debug)]
+pub struct Registers {
+    /// The processor.
+    pub processor: &'static str,
+    /// How a system call is made.
+    pub instruction: &'static str,
+    /// The tag.
+    pub tag: &'static str,
+    /// `a0` to `a3`.
+    pub arguments: [&'static str; 4],
+    /// `r0` to `r4`.
+    pub results: [&'static str; 5],
+    /// Words of a message from 3 on.
+    pub words: &'static str,
+    /// What else there is: roles, and the registers that have them.
+    pub others: &'static [(&'static str, &'static str)],
+}
+
+/// Those of all ports.
+pub const REGISTERS: [Registers; 2] = [ia32::REGISTERS, armv5::REGISTERS];
 
 pub mod armv5;
 pub mod ia32;

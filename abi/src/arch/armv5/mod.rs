@@ -1,16 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! ARMv5TE.
 //!
-//! A system call is the instruction `swi`, with any number. The registers:
-//!
-//! | register | in | out |
-//! |---|---|---|
-//! | r0 | tag | `r0`: delivery or status |
-//! | r1 | `a0` | `r1` |
-//! | r2 to r4 | `a1` to `a3`, or words 0 to 2 of a message | `r2` to `r4`, or words 0 to 2 |
-//! | r5 to r9 | words 3 to 7 of a message | words 3 to 7; kept by a system call that is no message |
-//! | r10 to r12, sp, lr, flags | | kept |
-//!
 //! A thread starts with its UTCB's address in r0 and the argument in r1, all else zero, in Thumb state if bit 0 of the entry is set.
 //!
 //! Programs of Linux find the helpers that its kernel has at `0xffff_0f60` and above (`kuser_helpers`): compare and exchange, the
@@ -27,6 +17,17 @@ pub mod state;
 /// The processor, by which other crates say what depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Processor;
+
+/// The registers of a system call.
+pub const REGISTERS: super::Registers = super::Registers {
+    processor: "ARMv5",
+    instruction: "`swi`, with any number",
+    tag: "`r0`",
+    arguments: ["`r1`", "`r2`", "`r3`", "`r4`"],
+    results: ["`r0`", "`r1`", "`r2`", "`r3`", "`r4`"],
+    words: "3 to 7 in `r5` to `r9`, which a system call that is no message keeps; further ones in the UTCB",
+    others: &[("kept", "`r10` to `r12`, `sp`, `lr`, flags")],
+};
 
 /// A user register.
 pub type Word = u32;

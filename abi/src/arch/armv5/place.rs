@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the maker of a Space says of its place (`CreateSpace`, `a3`): flags, and above them its vspace. The third result is the
+//! What the maker of a Space says of its place (`place` of `CreateSpace`): flags, and above them its vspace. The third result is the
 //! number of the slot that it has; 0: none.
 
 /// Its addresses below [`SLOT_BYTES`](super::layout::SLOT_BYTES) are relocated by the process identifier (fass-wombat-arm-2007,

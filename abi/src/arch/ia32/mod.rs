@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! IA-32. The table of [`syscall`](crate::syscall) has the registers of a system call.
+//! IA-32.
 
 pub mod frame;
 pub mod kip;
@@ -11,6 +11,23 @@ pub mod state;
 /// The processor, by which other crates say what depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Processor;
+
+/// The registers of a system call.
+pub const REGISTERS: super::Registers = super::Registers {
+    processor: "IA-32",
+    instruction: "`sysenter`; `int 0x30` if the kernel information page lacks `FEATURE_SYSENTER`",
+    tag: "`eax`",
+    arguments: ["`ebx`", "`esi`", "`edi`", "`ebp`"],
+    results: ["`eax`", "`ebx`", "`esi`", "`edi`", "`ebp`"],
+    words: "in the UTCB",
+    others: &[
+        ("stack pointer, for `sysenter`", "`ecx`"),
+        ("return address, for `sysenter`", "`edx`"),
+        ("undefined afterwards", "`ecx`, `edx`, flags"),
+        ("flat afterwards", "`ds`, `es`"),
+        ("kept", "`esp`, `fs`, `gs`"),
+    ],
+};
 
 /// A user register.
 pub type Word = u32;
