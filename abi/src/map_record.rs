@@ -2,7 +2,7 @@
 //! What one `Map` does, in up to sixteen records.
 
 use crate::syscall::MAX_SLOTS;
-use crate::{CacheOp, Rights, UserAddr, Word};
+use crate::{CacheOp, Rights, Selector, UserAddr, Word};
 
 /// A selector in 16 bits; 0 for one that no table has.
 pub(crate) const fn fit(selector: Word) -> u32 {
@@ -60,15 +60,15 @@ impl MapRecord {
     pub const fn cache(what: CacheOp, space: Word, address: Word, length: Word) -> Self {
         Self::new(Self::CACHE + what as u32, space, address, 0, 0, length, Rights::NONE)
     }
-    /// Selector of the Space or Segment.
+    /// The Space or Segment.
     #[must_use]
-    pub const fn space(&self) -> u32 {
-        self.0[0] as u32 & 0xffff
+    pub const fn space(&self) -> Selector {
+        Selector(self.0[0] & 0xffff)
     }
-    /// Selector of the Memory.
+    /// The Memory.
     #[must_use]
-    pub const fn memory(&self) -> u32 {
-        self.0[0] as u32 >> 16
+    pub const fn memory(&self) -> Selector {
+        Selector((self.0[0] as u32 >> 16) as Word)
     }
     /// Address in the Space, or offset in the Segment.
     #[must_use]

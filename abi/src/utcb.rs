@@ -99,8 +99,8 @@ impl CapItem {
     }
     /// The selector.
     #[must_use]
-    pub const fn selector(self) -> u32 {
-        self.0 >> 16
+    pub const fn selector(self) -> crate::Selector {
+        crate::Selector((self.0 >> 16) as Word)
     }
     /// The rights mask.
     #[must_use]

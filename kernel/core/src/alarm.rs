@@ -4,7 +4,7 @@
 use crate::port::Port;
 use crate::thread::flag;
 use crate::{Kernel, NOTHING, Thread};
-use abi::Word;
+use abi::{Word, call};
 use bytemuck::{Pod, Zeroable};
 use pool::{Link, Object, Ref};
 
@@ -40,13 +40,13 @@ impl Alarms {
 
 impl<P: Port> Kernel<P> {
     /// `alarm`.
-    pub(crate) fn alarm(&mut self, me: Ref<Thread>, args: [Word; 4]) -> [Word; 3] {
-        let at = u64::from(args[1] as u32) << 32 | u64::from(args[0] as u32);
+    pub(crate) fn alarm(&mut self, me: Ref<Thread>, call: call::Alarm) -> [Word; 3] {
+        let (at, bits) = (call.at.0, call.bits as u32);
         if at <= self.port.now() {
             self.cancel_alarm(me);
-            self.notify(me, args[2] as u32);
+            self.notify(me, bits);
         } else {
-            self.set_alarm(me, at, args[2] as u32);
+            self.set_alarm(me, at, bits);
         }
         NOTHING
     }

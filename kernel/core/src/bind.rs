@@ -7,7 +7,7 @@ use crate::work::Work;
 use crate::{Charge, Kernel, Outcome, Quota, Result, Slot, Space, Thread};
 use abi::frame::{Frame, vector};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb};
-use abi::{Error, Kind, MessageKind, Rights, UserAddr, Word};
+use abi::{Error, Kind, MessageKind, Rights, Selector, UserAddr, Word, call};
 use bytemuck::Zeroable;
 use core::mem::offset_of;
 use pool::Ref;
@@ -19,10 +19,10 @@ pub(crate) fn bound_to(runs_in: Ref<Space>, home: Ref<Space>) -> impl Iterator<I
 
 impl<P: Port> Kernel<P> {
     /// `create_thread`.
-    pub(crate) fn create_thread(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let quota: Ref<Quota> = self.object(space, args[0], Kind::Quota, Rights::CONTROL)?;
-        let (runs_in, home) = self.binding(space, args[1], args[3])?;
-        let slot = self.empty_slot(space, args[2])?;
+    pub(crate) fn create_thread(&mut self, me: Ref<Thread>, space: Ref<Space>, call: call::CreateThread) -> Result<[Word; 3]> {
+        let quota: Ref<Quota> = self.object(space, call.quota, Kind::Quota, Rights::CONTROL)?;
+        let (runs_in, home) = self.binding(space, call.space, call.home)?;
+        let slot = self.empty_slot(space, call.destination)?;
         let made = self.new_thread(quota, slot, self.pool[me].priority)?;
         if let Err(error) = self.bind(made, runs_in, home) {
             self.free_thread(made);
@@ -33,10 +33,13 @@ impl<P: Port> Kernel<P> {
     }
 
     /// The space a thread is to run in and the one its UTCB slot goes to.
-    fn binding(&self, space: Ref<Space>, runs_in: Word, home: Word) -> Result<(Ref<Space>, Ref<Space>)> {
+    fn binding(&self, space: Ref<Space>, runs_in: Selector, home: Selector) -> Result<(Ref<Space>, Ref<Space>)> {
         let runs_in: Ref<Space> = self.object(space, runs_in, Kind::Space, Rights::CONTROL)?;
         let alien = self.pool[runs_in].slots == 0;
-        let home = if home == 0 { runs_in } else { self.object(space, home, Kind::Space, Rights::CONTROL)? };
+        let home = match home.given() {
+            None => runs_in,
+            Some(home) => self.object(space, home, Kind::Space, Rights::CONTROL)?,
+        };
         if self.pool[runs_in].is_home() {
             return Err(Error::BadArgument);
         }
@@ -137,9 +140,9 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `reset`: in steps, as everybody who waits for the thread has to be found.
-    pub(crate) fn reset(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [Word; 4]) -> Result<Outcome> {
-        let target: Ref<Thread> = self.object(space, args[0], Kind::Thread, Rights::CONTROL)?;
-        let (runs_in, home) = self.binding(space, args[1], args[2])?;
+    pub(crate) fn reset(&mut self, me: Ref<Thread>, space: Ref<Space>, call: call::Reset) -> Result<Outcome> {
+        let target: Ref<Thread> = self.object(space, call.thread, Kind::Thread, Rights::CONTROL)?;
+        let (runs_in, home) = self.binding(space, call.space, call.home)?;
         if target == me {
             return Err(Error::BadArgument);
         }

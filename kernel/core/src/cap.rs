@@ -16,8 +16,9 @@
 
 use crate::port::Port;
 use crate::{Kernel, Memory, NOTHING, Quota, Result, Segment, Space};
+use abi::call::BadgedRights;
 use abi::object::BADGE_MAX;
-use abi::{Error, Kind, Rights, Word};
+use abi::{Error, Kind, Rights, Selector, Word, call};
 use bytemuck::{Pod, Zeroable};
 use pool::{Link, Object, Ref};
 
@@ -93,27 +94,27 @@ impl Slot {
 
 impl<P: Port> Kernel<P> {
     /// The slot that a selector names, empty or not.
-    pub(crate) fn slot(&self, space: Ref<Space>, selector: Word) -> Result<Ref<Slot>> {
-        if selector == 0 || selector >= self.pool[space].slots as Word {
+    pub(crate) fn slot(&self, space: Ref<Space>, selector: Selector) -> Result<Ref<Slot>> {
+        if selector == Selector::NONE || selector.0 >= self.pool[space].slots as Word {
             return Err(Error::NoCapability);
         }
-        Ok(Space::slot(space, selector as u32))
+        Ok(Space::slot(space, selector.0 as u32))
     }
 
     /// The capability that a selector names.
-    pub(crate) fn cap(&self, space: Ref<Space>, selector: Word) -> Result<(Ref<Slot>, Slot)> {
+    pub(crate) fn cap(&self, space: Ref<Space>, selector: Selector) -> Result<(Ref<Slot>, Slot)> {
         let at = self.slot(space, selector)?;
         let slot = self.pool[at];
         if slot.is_empty() { Err(Error::NoCapability) } else { Ok((at, slot)) }
     }
 
     /// The object of this kind that a selector names with these rights.
-    pub(crate) fn object<T>(&self, space: Ref<Space>, selector: Word, kind: Kind, rights: Rights) -> Result<Ref<T>> {
+    pub(crate) fn object<T>(&self, space: Ref<Space>, selector: Selector, kind: Kind, rights: Rights) -> Result<Ref<T>> {
         self.slot_of(space, selector, kind, rights).map(|(_, slot)| slot.object())
     }
 
     /// As [`object`](Self::object), with the slot.
-    pub(crate) fn slot_of(&self, space: Ref<Space>, selector: Word, kind: Kind, rights: Rights) -> Result<(Ref<Slot>, Slot)> {
+    pub(crate) fn slot_of(&self, space: Ref<Space>, selector: Selector, kind: Kind, rights: Rights) -> Result<(Ref<Slot>, Slot)> {
         let (at, slot) = self.cap(space, selector)?;
         if slot.kind() != kind {
             return Err(Error::WrongKind);
@@ -125,7 +126,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// An empty slot of a table, as a destination.
-    pub(crate) fn empty_slot(&self, space: Ref<Space>, selector: Word) -> Result<Ref<Slot>> {
+    pub(crate) fn empty_slot(&self, space: Ref<Space>, selector: Selector) -> Result<Ref<Slot>> {
         let at = self.slot(space, selector).map_err(|_| Error::BadSlot)?;
         if self.pool[space].region.header.is_dying() || !self.pool[at].is_empty() { Err(Error::BadSlot) } else { Ok(at) }
     }
@@ -190,20 +191,23 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `copy`.
-    pub(crate) fn copy_cap(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let (source, _) = self.cap(space, args[0])?;
-        let target = if args[1] == 0 { space } else { self.object(space, args[1], Kind::Space, Rights::CONTROL)? };
-        let slot = self.empty_slot(target, args[2])?;
-        let what = crate::narrow(args[3])?;
-        let (rights, badge) = (Rights(what & Rights::ALL.0), what >> abi::Delivery::BADGE_SHIFT);
+    pub(crate) fn copy_cap(&mut self, space: Ref<Space>, call: call::Copy) -> Result<[Word; 3]> {
+        let (source, _) = self.cap(space, call.source)?;
+        let target = match call.space.given() {
+            None => space,
+            Some(selector) => self.object(space, selector, Kind::Space, Rights::CONTROL)?,
+        };
+        let slot = self.empty_slot(target, call.destination)?;
+        crate::narrow(call.rights.0)?;
+        let (rights, badge) = (call.rights.rights(), call.rights.badge());
         debug_assert!(badge <= BADGE_MAX, "a badge is what is left of 32 bits");
         self.copy(source, slot, rights, badge)?;
         Ok(NOTHING)
     }
 
     /// `identify`.
-    pub(crate) fn identify(&self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let (_, cap) = self.cap(space, args[0])?;
+    pub(crate) fn identify(&self, space: Ref<Space>, call: call::Identify) -> Result<[Word; 3]> {
+        let (_, cap) = self.cap(space, call.slot)?;
         let size = match cap.kind() {
             Kind::Thread | Kind::Irq => 0,
             Kind::Quota => self.pool[cap.object::<Quota>()].limit.bytes as Word,
@@ -211,7 +215,6 @@ impl<P: Port> Kernel<P> {
             Kind::Segment => self.pool[cap.object::<Segment>()].region.end.0,
             Kind::Memory => self.pool[cap.object::<Memory>()].bytes,
         };
-        let what = cap.rights().0 | cap.badge() << abi::Delivery::BADGE_SHIFT;
-        Ok([cap.kind() as Word, what as Word, size])
+        Ok([cap.kind() as Word, BadgedRights::new(cap.rights(), cap.badge() as Word).0, size])
     }
 }

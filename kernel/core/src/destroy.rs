@@ -9,7 +9,7 @@
 use crate::port::Port;
 use crate::work::Work;
 use crate::{Header, Kernel, NOTHING, Outcome, Result, Slot, Space, Thread};
-use abi::{Kind, Word};
+use abi::{Kind, call};
 use core::mem::take;
 use pool::{Link, Ref};
 
@@ -18,7 +18,7 @@ const LISTED: u32 = 1;
 
 impl<P: Port> Kernel<P> {
     /// `delete`.
-    pub(crate) fn delete(&mut self, me: Ref<Thread>, caller: Ref<Space>, selector: Word) -> Result<Outcome> {
+    pub(crate) fn delete(&mut self, me: Ref<Thread>, caller: Ref<Space>, call: call::Delete) -> Result<Outcome> {
         let mut progress = take(&mut self.pool[me].progress);
         loop {
             if progress == LISTED {
@@ -26,7 +26,7 @@ impl<P: Port> Kernel<P> {
                     return Ok(Outcome::Done(NOTHING));
                 }
             } else {
-                let (target, _) = self.cap(caller, selector)?;
+                let (target, _) = self.cap(caller, call.slot)?;
                 if self.delete_step(me, target) {
                     progress = LISTED;
                 }
@@ -43,8 +43,8 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `revoke`.
-    pub(crate) fn revoke(&mut self, me: Ref<Thread>, caller: Ref<Space>, selector: Word) -> Result<Outcome> {
-        let (target, cap) = self.cap(caller, selector)?;
+    pub(crate) fn revoke(&mut self, me: Ref<Thread>, caller: Ref<Space>, call: call::Revoke) -> Result<Outcome> {
+        let (target, cap) = self.cap(caller, call.slot)?;
         loop {
             if let Some(child) = self.descendant(target) {
                 self.delete_step(me, child);

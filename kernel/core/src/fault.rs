@@ -13,7 +13,7 @@ use crate::{Kernel, Outcome, Result, Space, Thread};
 use abi::frame::{self, Frame};
 use abi::tag::REGISTER_WORDS;
 use abi::utcb::Utcb;
-use abi::{Delivery, Error, MessageKind, Rights, Tag, UserAddr, Word};
+use abi::{Delivery, Error, MessageKind, Rights, Tag, UserAddr, Word, call};
 use core::mem::offset_of;
 use pool::Ref;
 
@@ -124,15 +124,15 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `map_run`: an answer to an alien's page fault, mostly.
-    pub(crate) fn map_run(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, args: [Word; 4]) -> Result<Outcome> {
-        let [handle, count, ..] = args;
+    pub(crate) fn map_run(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, call: call::MapRun) -> Result<Outcome> {
+        let call::MapRun { handle, count } = call;
         if let Err(error) = self.waiting_alien(space, tag, handle) {
             // The records that an interruption had left.
             self.pool[me].progress = 0;
             return Err(error);
         }
         match self.map_records(me, space, count)? {
-            Batch::Done => self.run(me, space, tag),
+            Batch::Done => self.run(me, space, tag, handle),
             Batch::Again => Ok(Outcome::Again),
             Batch::Failed(index, error) => {
                 self.set_failed(me, error);
@@ -144,8 +144,7 @@ impl<P: Port> Kernel<P> {
 
     /// `run`: reply to an alien, then wait for its next event or a notification.
     #[inline(always)]
-    pub(crate) fn run(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag) -> Result<Outcome> {
-        let handle = P::Registers::argument(&self.pool[me].context, 1);
+    pub(crate) fn run(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, handle: Word) -> Result<Outcome> {
         let alien = self.waiting_alien(space, tag, handle)?;
         let bits = self.accepted(me);
         if bits != 0 {

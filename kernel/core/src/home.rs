@@ -13,6 +13,7 @@ use crate::attach::attachment;
 use crate::port::Port;
 use crate::share::Source;
 use crate::{Attachment, Entry, Kernel, Owner, Region, Result, Space};
+use abi::call::SizedRights;
 use abi::{Error, Rights, TABLE_SPAN, UserAddr, Word};
 use core::ops::Range;
 use mmu::Format;
@@ -122,12 +123,11 @@ impl<P: Port> Kernel<P> {
     }
 
     /// What `attach` takes as its last argument: rights, and a size above them.
-    pub(crate) fn rights_and_size(word: Word) -> Result<(Rights, Word)> {
-        let (rights, size) = (word % TABLE_SPAN, word - word % TABLE_SPAN);
-        let rights = Rights(crate::narrow(rights)?);
+    pub(crate) fn rights_and_size(given: SizedRights) -> Result<(Rights, Word)> {
+        let rights = Rights(crate::narrow(given.rights())?);
         if !rights.contains(Rights::READ) || !Rights::RWX.contains(rights) {
             return Err(Error::BadArgument);
         }
-        Ok((rights, size))
+        Ok((rights, given.size()))
     }
 }

@@ -14,7 +14,7 @@ use crate::port::{Port, Registers};
 use crate::thread::{SEQUENCE, flag, gate};
 use crate::{Kernel, NOTHING, Outcome, Result, Space, Thread};
 use abi::tag::MAX_WORDS;
-use abi::{Error, Kind, MessageKind, Op, Rights, Tag, Word};
+use abi::{Error, Kind, MessageKind, Op, Rights, Selector, Tag, Word, call};
 use pool::{Link, Ref};
 
 impl<P: Port> Kernel<P> {
@@ -30,10 +30,9 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `call` and `send`: `kind` says which.
-    pub(crate) fn send(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, kind: MessageKind) -> Result<Outcome> {
+    pub(crate) fn send(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, receiver: Selector, kind: MessageKind) -> Result<Outcome> {
         Self::check_tag(tag)?;
-        let selector = P::Registers::argument(&self.pool[me].context, 1);
-        let (_, slot) = self.slot_of(space, selector, Kind::Thread, Rights::CALL)?;
+        let (_, slot) = self.slot_of(space, receiver, Kind::Thread, Rights::CALL)?;
         let to: Ref<Thread> = slot.object();
         if to == me {
             return Err(Error::BadArgument);
@@ -141,11 +140,11 @@ impl<P: Port> Kernel<P> {
         Ok(Outcome::Handled)
     }
 
-    /// The system call `receive`: open, or from the thread that `a0` names.
-    pub(crate) fn receive_call(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag) -> Result<Outcome> {
-        let from = match P::Registers::argument(&self.pool[me].context, 1) {
-            0 => None,
-            selector => Some(self.object::<Thread>(space, selector, Kind::Thread, Rights::CALL)?),
+    /// The system call `receive`: open, or from the thread that it names.
+    pub(crate) fn receive_call(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, call: call::Receive) -> Result<Outcome> {
+        let from = match call.sender.given() {
+            None => None,
+            Some(selector) => Some(self.object::<Thread>(space, selector, Kind::Thread, Rights::CALL)?),
         };
         if from == Some(me) {
             return Err(Error::BadArgument);
@@ -169,9 +168,8 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `reply`: never waits.
-    pub(crate) fn reply(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag) -> Result<()> {
+    pub(crate) fn reply(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, handle: Word) -> Result<()> {
         Self::check_tag(tag)?;
-        let handle = P::Registers::argument(&self.pool[me].context, 1);
         let caller = self.waiting_caller(space, handle)?;
         if self.pool[caller].sending == MessageKind::Call as u32 {
             self.transfer(me, caller, MessageKind::Reply, 0, 0)?;
@@ -183,10 +181,10 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `reply_wait`.
-    pub(crate) fn reply_wait(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag) -> Result<Outcome> {
+    pub(crate) fn reply_wait(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, handle: Word) -> Result<Outcome> {
         Self::check_tag(tag)?;
-        if P::Registers::argument(&self.pool[me].context, 1) != 0 {
-            self.reply(me, space, tag)?;
+        if handle != 0 {
+            self.reply(me, space, tag, handle)?;
         }
         let outcome = self.receive(me, None, tag)?;
         if matches!(outcome, Outcome::Again) {
@@ -199,12 +197,12 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `map_reply_wait`: a pager's answer to a page fault, mostly. Behind the mapping nothing can fail but a receive that polls.
-    pub(crate) fn map_reply_wait(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, args: [Word; 4]) -> Result<Outcome> {
+    pub(crate) fn map_reply_wait(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, call: call::MapReplyWait) -> Result<Outcome> {
         Self::check_tag(tag)?;
         if tag.words() != 0 || tag.caps() != 0 {
             return Err(Error::BadOperation);
         }
-        let [handle, record @ ..] = args;
+        let call::MapReplyWait { handle, record } = call;
         if handle != 0 {
             self.waiting_caller(space, handle)?;
         }
@@ -213,7 +211,7 @@ impl<P: Port> Kernel<P> {
         }
         // A caller's registers get nothing of the record.
         (2..=4).for_each(|index| P::Registers::set_result(&mut self.pool[me].context, index, 0));
-        self.reply_wait(me, space, tag)
+        self.reply_wait(me, space, tag, handle)
     }
 
     /// The first thread in the queue, or `from` if that is in it.
@@ -230,7 +228,7 @@ impl<P: Port> Kernel<P> {
         let slot = if self.raised(sender) {
             Some(t.handler)
         } else {
-            let selector = P::Registers::argument(&t.context, 1);
+            let selector = Selector(P::Registers::argument(&t.context, 1));
             t.space.get().and_then(|space| self.slot_of(space, selector, Kind::Thread, Rights::CALL).ok()).map(|(_, slot)| slot)
         };
         slot.is_some_and(|slot| !slot.is_empty() && slot.object() == to && slot.badge() == t.badge)

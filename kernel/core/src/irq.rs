@@ -3,7 +3,7 @@
 
 use crate::port::Port;
 use crate::{Header, Kernel, NOTHING, Result, Slot, Space};
-use abi::{Error, Kind, Rights, Word};
+use abi::{Error, Kind, Rights, Word, call};
 use bytemuck::{Pod, Zeroable};
 use core::mem::offset_of;
 use pool::{Link, Object, Ref};
@@ -43,12 +43,12 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `bind_irq`.
-    pub(crate) fn bind_irq(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let irq: Ref<Irq> = self.object(space, args[0], Kind::Irq, Rights::CONTROL)?;
+    pub(crate) fn bind_irq(&mut self, space: Ref<Space>, call: call::BindIrq) -> Result<[Word; 3]> {
+        let irq: Ref<Irq> = self.object(space, call.irq, Kind::Irq, Rights::CONTROL)?;
         let slot = Ref::<Slot>::new(irq.address() + offset_of!(Irq, target) as u32);
-        let source = match args[1] {
-            0 => None,
-            selector => Some(self.slot_of(space, selector, Kind::Thread, Rights::NOTIFY)?),
+        let source = match call.thread.given() {
+            None => None,
+            Some(selector) => Some(self.slot_of(space, selector, Kind::Thread, Rights::NOTIFY)?),
         };
         let bound = !self.pool[slot].is_empty();
         if source.is_some() && bound {
@@ -64,8 +64,8 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `ack_irq`.
-    pub(crate) fn ack_irq(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let irq: Ref<Irq> = self.object(space, args[0], Kind::Irq, Rights::CONTROL)?;
+    pub(crate) fn ack_irq(&mut self, space: Ref<Space>, call: call::AckIrq) -> Result<[Word; 3]> {
+        let irq: Ref<Irq> = self.object(space, call.irq, Kind::Irq, Rights::CONTROL)?;
         if self.pool[irq].target.is_empty() {
             return Err(Error::NotThere);
         }

@@ -6,7 +6,7 @@
 use crate::memory::class;
 use crate::port::Port;
 use crate::{Kernel, Memory, Owner, Result, Space, Table};
-use abi::{Error, Kind, MapRecord, PAGE_SIZE, Rights, TABLE_SPAN, UserAddr, Word};
+use abi::{Error, Kind, MapRecord, PAGE_SIZE, Rights, TABLE_SPAN, UserAddr, Word, call};
 use mmu::{Attributes, Format, Leaf};
 use pool::Ref;
 
@@ -15,18 +15,18 @@ const ELSEWHERE: Word = Word::MAX;
 
 impl<P: Port> Kernel<P> {
     /// `lookup`.
-    pub(crate) fn lookup(&self, caller: Ref<Space>, [space, address, memory, _]: [Word; 4]) -> Result<[Word; 3]> {
+    pub(crate) fn lookup(&self, caller: Ref<Space>, call: call::Lookup) -> Result<[Word; 3]> {
+        let call::Lookup { space, address, memory } = call;
         let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
         if self.pool[space].region.header.is_dying() {
             return Err(Error::BadState);
         }
-        let address = UserAddr(address);
         if address >= self.pool[space].region.end {
             return Err(Error::BadAddress);
         }
-        let memory = match memory {
-            0 => None,
-            selector => Some(self.pool[self.object::<Memory>(caller, selector, Kind::Memory, Rights::NONE)?]),
+        let memory = match memory.given() {
+            None => None,
+            Some(selector) => Some(self.pool[self.object::<Memory>(caller, selector, Kind::Memory, Rights::NONE)?]),
         };
         // Other numbers are no physical addresses.
         if memory.is_some_and(|memory| matches!(memory.class, class::SPECIAL | class::WINDOW)) {

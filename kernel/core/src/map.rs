@@ -7,7 +7,7 @@
 use crate::memory::class;
 use crate::port::{Change, Port, Registers};
 use crate::{Entry, Kernel, Memory, Outcome, Owner, Result, Space, Table, Thread};
-use abi::{Error, Kind, MapRecord, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, UserAddr, Word};
+use abi::{Error, Kind, MapRecord, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, UserAddr, Word, call};
 use core::ops::Range;
 use mmu::{Attributes, Format, Leaf};
 use pool::Ref;
@@ -63,7 +63,7 @@ pub(crate) fn fill_pages<F: Format>(entries: &mut [F::Entry], first: F::Entry) {
 
 impl<P: Port> Kernel<P> {
     /// `map`: the records in the caller's UTCB.
-    pub(crate) fn map_batch(&mut self, me: Ref<Thread>, space: Ref<Space>, count: Word) -> Result<Outcome> {
+    pub(crate) fn map_batch(&mut self, me: Ref<Thread>, space: Ref<Space>, call::Map { count }: call::Map) -> Result<Outcome> {
         match self.map_records(me, space, count)? {
             Batch::Done => Ok(Outcome::Done([count, 0, 0])),
             Batch::Again => Ok(Outcome::Again),
@@ -193,7 +193,7 @@ impl<P: Port> Kernel<P> {
 
     /// The Memory of a record that needs one.
     fn record_memory(&self, caller: Ref<Space>, record: &MapRecord) -> Result<Option<(Ref<Memory>, Rights)>> {
-        let found = self.slot_of(caller, record.memory() as Word, Kind::Memory, Rights::NONE);
+        let found = self.slot_of(caller, record.memory(), Kind::Memory, Rights::NONE);
         match (record.op(), found) {
             (MapRecord::MAP, Err(error)) => Err(error),
             (MapRecord::MAP, Ok((_, cap))) if self.pool[cap.object::<Memory>()].header.is_dying() => Err(Error::BadState),
@@ -206,7 +206,7 @@ impl<P: Port> Kernel<P> {
 
     /// Checks all of a record.
     fn request(&mut self, caller: Ref<Space>, record: &MapRecord, memory: Option<(Ref<Memory>, Rights)>) -> Result<Request> {
-        let (_, cap) = self.cap(caller, record.space() as Word)?;
+        let (_, cap) = self.cap(caller, record.space())?;
         let owner = match cap.kind() {
             Kind::Space => Owner::Space(cap.object()),
             Kind::Segment => Owner::Segment(cap.object()),

@@ -4,7 +4,7 @@
 
 use crate::port::{Change, Port};
 use crate::{Attachment, Entry, Header, Kernel, NOTHING, Owner, Quota, Result, Space, Table, Thread};
-use abi::{Error, Kind, PAGE_SIZE, PhysAddr, Rights, UserAddr, Word};
+use abi::{Error, Kind, PAGE_SIZE, PhysAddr, Rights, Selector, UserAddr, Word, call};
 use bytemuck::{Pod, Zeroable};
 use mmu::Format;
 use pool::{Link, Object, Ref};
@@ -47,19 +47,19 @@ const PASSED: usize = 128;
 
 impl<P: Port> Kernel<P> {
     /// `derive_memory`.
-    pub(crate) fn derive_memory(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let (parent_slot, cap) = self.slot_of(space, args[0], Kind::Memory, Rights::CONTROL)?;
+    pub(crate) fn derive_memory(&mut self, me: Ref<Thread>, space: Ref<Space>, call: call::DeriveMemory) -> Result<[Word; 3]> {
+        let call::DeriveMemory { memory, offset, length, destination } = call;
+        let (parent_slot, cap) = self.slot_of(space, memory, Kind::Memory, Rights::CONTROL)?;
         let parent: Ref<Memory> = cap.object();
-        let quota_selector = self.message_word(me, 3);
+        let quota_selector = Selector(self.message_word(me, call::DeriveMemory::QUOTA_WORD));
         let quota: Ref<Quota> = self.object(space, quota_selector, Kind::Quota, Rights::CONTROL)?;
-        let slot = self.empty_slot(space, args[3])?;
+        let slot = self.empty_slot(space, destination)?;
         self.may_derive(parent_slot)?;
         let Memory { header, class: kind, base, bytes, .. } = self.pool[parent];
         if header.is_dying() {
             return Err(Error::BadState);
         }
         let granule = if kind == class::SPECIAL { 1 } else { PAGE_SIZE };
-        let [_, offset, length, _] = args;
         if length == 0 || !offset.is_multiple_of(granule) || !length.is_multiple_of(granule) || offset > bytes || length > bytes - offset {
             return Err(Error::BadArgument);
         }

@@ -6,7 +6,7 @@
 
 use crate::port::Port;
 use crate::{Kernel, NOTHING, Result, Slot, Space, Thread};
-use abi::{Error, Kind, Rights, Word};
+use abi::{Error, Kind, Rights, Word, call};
 use bytemuck::{Pod, Zeroable};
 use pool::{Link, Object, Ref};
 
@@ -133,18 +133,18 @@ pub const fn block(bytes: u32) -> u32 {
 
 impl<P: Port> Kernel<P> {
     /// `create_quota`.
-    pub(crate) fn create_quota(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let [parent, bytes, slot, counts] = args;
+    pub(crate) fn create_quota(&mut self, space: Ref<Space>, call: call::CreateQuota) -> Result<[Word; 3]> {
+        let call::CreateQuota { parent, bytes, destination, counts } = call;
         let parent: Ref<Quota> = self.object(space, parent, Kind::Quota, Rights::CONTROL)?;
-        let slot = self.empty_slot(space, slot)?;
+        let slot = self.empty_slot(space, destination)?;
         let depth = self.pool[parent].depth + 1;
         if depth > MAX_DEPTH {
             return Err(Error::TooDeep);
         }
-        let [bytes, counts] = [bytes, counts].map(|limit| u32::try_from(limit).map_err(|_| Error::QuotaExceeded));
-        let (bytes, counts) = (bytes?, counts?);
-        let [_, _, slots, locks] = counts.to_le_bytes().map(u16::from);
-        let limit = Charge { bytes, threads: counts & 0xffff, slots, locks };
+        let narrow = |limit: Word| u32::try_from(limit).map_err(|_| Error::QuotaExceeded);
+        let bytes = narrow(bytes)?;
+        narrow(counts.0)?;
+        let limit = Charge { bytes, threads: counts.threads(), slots: counts.relocation_slots(), locks: counts.locked_ranges() };
         let total = limit.and(Charge::bytes(QUOTA_BYTES)).ok_or(Error::QuotaExceeded)?;
         self.charge(parent, total)?;
         let Some(block) = self.pool.allocate(QUOTA_BYTES) else {
@@ -266,13 +266,13 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `quota_info`.
-    pub(crate) fn quota_info(&self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let quota: Ref<Quota> = self.object(space, args[0], Kind::Quota, Rights::CONTROL)?;
+    pub(crate) fn quota_info(&self, space: Ref<Space>, call: call::QuotaInfo) -> Result<[Word; 3]> {
+        let quota: Ref<Quota> = self.object(space, call.quota, Kind::Quota, Rights::CONTROL)?;
         let Quota { used, limit, .. } = self.pool[quota];
-        let results = match args[1] {
-            0 => [used.bytes, limit.bytes, used.threads | limit.threads << 16],
-            1 => [used.slots.into(), limit.slots.into(), 0],
-            2 => [used.locks.into(), limit.locks.into(), 0],
+        let results = match call.part {
+            call::QuotaInfo::MEMORY_AND_THREADS => [used.bytes, limit.bytes, used.threads | limit.threads << 16],
+            call::QuotaInfo::RELOCATION_SLOTS => [used.slots.into(), limit.slots.into(), 0],
+            call::QuotaInfo::LOCKED_RANGES => [used.locks.into(), limit.locks.into(), 0],
             _ => return Err(Error::BadArgument),
         };
         Ok(results.map(|count| count as Word))

@@ -6,39 +6,39 @@ use crate::port::{Port, Registers};
 use crate::thread::{self, flag, gate};
 use crate::{Kernel, NOTHING, Result, Slot, Space, Thread};
 use abi::frame::{Frame, vector};
-use abi::{Error, Kind, PRIORITIES, Rights, ThreadState, UserAddr, Word};
+use abi::{Error, Kind, PRIORITIES, Rights, Selector, ThreadState, Word, call};
 use core::mem::offset_of;
 use pool::Ref;
 
 impl<P: Port> Kernel<P> {
-    fn thread(&self, space: Ref<Space>, selector: Word) -> Result<Ref<Thread>> {
+    fn thread(&self, space: Ref<Space>, selector: Selector) -> Result<Ref<Thread>> {
         self.object(space, selector, Kind::Thread, Rights::CONTROL)
     }
 
     /// `start`.
-    pub(crate) fn start(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let thread = self.thread(space, args[0])?;
+    pub(crate) fn start(&mut self, space: Ref<Space>, call: call::Start) -> Result<[Word; 3]> {
+        let thread = self.thread(space, call.thread)?;
         let t = &self.pool[thread];
         let runs_in = t.space.get().ok_or(Error::BadState)?;
         if t.is_alien() || !matches!(t.state(), gate::STOPPED | gate::HALTED) {
             return Err(Error::BadState);
         }
         let end = self.pool[runs_in].region.end;
-        let (entry, stack) = (UserAddr(args[1]), UserAddr(args[2]));
+        let call::Start { entry, stack, argument, .. } = call;
         if entry >= end || stack > end {
             return Err(Error::BadAddress);
         }
         self.port.unload(&mut self.pool, thread, false);
         self.clear_registers(thread);
         let t = &mut self.pool[thread];
-        P::Registers::start(&mut t.context, entry, stack, t.utcb_address, args[3]);
+        P::Registers::start(&mut t.context, entry, stack, t.utcb_address, argument);
         self.wake(thread);
         Ok(NOTHING)
     }
 
     /// `stop`. An alien that runs raises an event; a native thread's own IPC fails.
-    pub(crate) fn stop(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let thread = self.thread(space, args[0])?;
+    pub(crate) fn stop(&mut self, me: Ref<Thread>, space: Ref<Space>, call: call::Stop) -> Result<[Word; 3]> {
+        let thread = self.thread(space, call.thread)?;
         if self.pool[thread].space.is_null() {
             return Err(Error::BadState);
         }
@@ -80,10 +80,10 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `set_priority`.
-    pub(crate) fn set_priority(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let thread = self.thread(space, args[0])?;
+    pub(crate) fn set_priority(&mut self, me: Ref<Thread>, space: Ref<Space>, call: call::SetPriority) -> Result<[Word; 3]> {
+        let thread = self.thread(space, call.thread)?;
         let limit = self.pool[me].max_priority;
-        let (priority, most) = (crate::narrow(args[1])?, crate::narrow(args[2])?);
+        let (priority, most) = (crate::narrow(call.priority)?, crate::narrow(call.most)?);
         if priority >= PRIORITIES || most >= PRIORITIES {
             return Err(Error::BadArgument);
         }
@@ -96,11 +96,11 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `set_handler`.
-    pub(crate) fn set_handler(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let thread = self.thread(space, args[0])?;
-        let source = match args[1] {
-            0 => None,
-            selector => Some(self.slot_of(space, selector, Kind::Thread, Rights::CALL)?),
+    pub(crate) fn set_handler(&mut self, space: Ref<Space>, call: call::SetHandler) -> Result<[Word; 3]> {
+        let thread = self.thread(space, call.thread)?;
+        let source = match call.handler.given() {
+            None => None,
+            Some(selector) => Some(self.slot_of(space, selector, Kind::Thread, Rights::CALL)?),
         };
         if let Some((at, _)) = source {
             self.may_derive(at)?;
@@ -129,15 +129,14 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `set_state`.
-    pub(crate) fn set_state(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let [thread, item, values @ ..] = args;
-        let thread = self.thread(space, thread)?;
+    pub(crate) fn set_state(&mut self, space: Ref<Space>, call: call::SetState) -> Result<[Word; 3]> {
+        let thread = self.thread(space, call.thread)?;
         if self.pool[thread].space.is_null() {
             return Err(Error::BadState);
         }
         self.port.unload(&mut self.pool, thread, true);
         let t = &mut self.pool[thread];
-        let result = P::Registers::set_state(t, item, values)?;
+        let result = P::Registers::set_state(t, call.part, call.values)?;
         // A waiting thread that has any is not the fast path's.
         if t.lazy != 0 && !t.is_alien() {
             t.gate |= gate::SLOW;
@@ -146,8 +145,8 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `get_registers`.
-    pub(crate) fn get_registers(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let thread = self.thread(space, args[0])?;
+    pub(crate) fn get_registers(&mut self, me: Ref<Thread>, space: Ref<Space>, call: call::GetRegisters) -> Result<[Word; 3]> {
+        let thread = self.thread(space, call.thread)?;
         if self.pool[thread].space.is_null() || self.pool[thread].state() == gate::READY {
             return Err(Error::BadState);
         }
@@ -164,28 +163,28 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `set_registers`.
-    pub(crate) fn set_registers(&mut self, me: Ref<Thread>, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let thread = self.thread(space, args[0])?;
+    pub(crate) fn set_registers(&mut self, me: Ref<Thread>, space: Ref<Space>, call: call::SetRegisters) -> Result<[Word; 3]> {
+        let thread = self.thread(space, call.thread)?;
         let stopped = matches!(self.pool[thread].state(), gate::STOPPED | gate::HALTED);
         if self.pool[thread].space.is_null() || self.pool[thread].is_alien() || !stopped {
             return Err(Error::BadState);
         }
-        if args[1] > 1 {
+        if call.runs > 1 {
             return Err(Error::BadArgument);
         }
         self.port.unload(&mut self.pool, thread, true);
         let at = self.pool[me].utcb + FRAME_OFFSET;
         let frame: Frame = bytemuck::pod_read_unaligned(self.pool.bytes_at(at, size_of::<Frame>() as u32));
         P::Registers::load_frame(&mut self.pool[thread], &frame);
-        if args[1] == 1 {
+        if call.runs == 1 {
             self.wake(thread);
         }
         Ok(NOTHING)
     }
 
     /// `fpu_sync`.
-    pub(crate) fn fpu_sync(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let thread = self.thread(space, args[0])?;
+    pub(crate) fn fpu_sync(&mut self, space: Ref<Space>, call: call::FpuSync) -> Result<[Word; 3]> {
+        let thread = self.thread(space, call.thread)?;
         if self.pool[thread].space.is_null() {
             return Err(Error::BadState);
         }
@@ -194,8 +193,8 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `thread_info`.
-    pub(crate) fn thread_info(&self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let thread = self.thread(space, args[0])?;
+    pub(crate) fn thread_info(&self, space: Ref<Space>, call: call::ThreadInfo) -> Result<[Word; 3]> {
+        let thread = self.thread(space, call.thread)?;
         let state = match self.pool[thread].state() {
             gate::STOPPED => ThreadState::Stopped,
             gate::READY => ThreadState::Ready,

@@ -5,7 +5,7 @@
 use crate::port::Port;
 use crate::tables::TABLE_BYTES;
 use crate::{ALIGN, Kernel, NOTHING, Owner, Quota, Region, Result, Space};
-use abi::{Error, Kind, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
+use abi::{Error, Kind, Rights, TABLE_SPAN, USER_END, UserAddr, Word, call};
 use bytemuck::{Pod, Zeroable};
 use mmu::Format;
 use pool::{Object, Ref};
@@ -26,18 +26,19 @@ const _: () = assert!(size_of::<Segment>() <= (1 + ALIGN) * pool::MIN_BYTES as u
 
 impl<P: Port> Kernel<P> {
     /// `create_segment`.
-    pub(crate) fn create_segment(&mut self, space: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let quota: Ref<Quota> = self.object(space, args[0], Kind::Quota, Rights::CONTROL)?;
-        let slot = self.empty_slot(space, args[2])?;
-        let fits = args[1] <= USER_END && args[1] / TABLE_SPAN <= P::Format::ENTRIES as Word;
-        if args[1] == 0 || !args[1].is_multiple_of(TABLE_SPAN) || !fits {
+    pub(crate) fn create_segment(&mut self, space: Ref<Space>, call: call::CreateSegment) -> Result<[Word; 3]> {
+        let call::CreateSegment { quota, bytes, destination } = call;
+        let quota: Ref<Quota> = self.object(space, quota, Kind::Quota, Rights::CONTROL)?;
+        let slot = self.empty_slot(space, destination)?;
+        let fits = bytes <= USER_END && bytes / TABLE_SPAN <= P::Format::ENTRIES as Word;
+        if bytes == 0 || !bytes.is_multiple_of(TABLE_SPAN) || !fits {
             return Err(Error::BadArgument);
         }
         let block: Ref<Segment> = Ref::new(self.allocate(quota, size_of::<Segment>() as u32)?);
         match self.allocate_table(quota) {
             Ok(top) => {
                 let s = &mut self.pool[block];
-                s.region = Region { header: Self::new_header(quota, slot), top: top.link(), end: UserAddr(args[1]), ..Region::zeroed() };
+                s.region = Region { header: Self::new_header(quota, slot), top: top.link(), end: UserAddr(bytes), ..Region::zeroed() };
                 self.port.segment_created(&mut self.pool, block);
                 self.put_original(slot, Kind::Segment, block.address());
                 Ok(NOTHING)

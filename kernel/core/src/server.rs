@@ -13,7 +13,7 @@
 use crate::memory::class;
 use crate::port::Port;
 use crate::{Kernel, Memory, NOTHING, Owner, Result, Space};
-use abi::{Error, Kind, Rights, TABLE_SPAN, UserAddr, Word};
+use abi::{Error, Kind, Rights, TABLE_SPAN, UserAddr, Word, call};
 use mmu::Format;
 use pool::{Link, Ref};
 
@@ -24,11 +24,12 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `serve`.
-    pub(crate) fn serve(&mut self, caller: Ref<Space>, [space, window, global, _]: [Word; 4]) -> Result<[Word; 3]> {
+    pub(crate) fn serve(&mut self, caller: Ref<Space>, call: call::Serve) -> Result<[Word; 3]> {
+        let call::Serve { space, window, alone } = call;
         let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
         let window: Ref<Memory> = self.object(caller, window, Kind::Memory, Rights::CONTROL)?;
         let Memory { class: kind, base, bytes, header, .. } = self.pool[window];
-        if kind != class::WINDOW || global > 1 {
+        if kind != class::WINDOW || alone > 1 {
             return Err(Error::BadArgument);
         }
         if header.is_dying() || !self.is_fresh(space) {
@@ -39,12 +40,12 @@ impl<P: Port> Kernel<P> {
         if area_start != UserAddr(base.0) || region.end.0 - base.0 != bytes || !fits {
             return Err(Error::BadAddress);
         }
-        if !self.global.is_null() || global == 1 && self.servers != 0 {
+        if !self.global.is_null() || alone == 1 && self.servers != 0 {
             return Err(Error::Occupied);
         }
         self.port.space_served(&mut self.pool, space)?;
         self.servers += 1;
-        if global == 1 {
+        if alone == 1 {
             self.global = space.link();
         }
         let s = &mut self.pool[space];

@@ -12,7 +12,7 @@ use crate::attach::{attachment, place};
 use crate::port::{Change, Port};
 use crate::tables::TABLE_BYTES;
 use crate::{Attachment, Entry, Kernel, NOTHING, Outcome, Owner, Region, Result, Segment, Space, Thread};
-use abi::{Error, Kind, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
+use abi::{Error, Kind, Rights, Selector, TABLE_SPAN, USER_END, UserAddr, Word, call};
 use core::ops::Range;
 use mmu::Format;
 use pool::{Link, Ref};
@@ -106,12 +106,11 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `attach`: in steps, as there may be many entries.
-    pub(crate) fn attach(&mut self, me: Ref<Thread>, caller: Ref<Space>, args: [Word; 4]) -> Result<Outcome> {
-        let [space, address, source, rights] = args;
+    pub(crate) fn attach(&mut self, me: Ref<Thread>, caller: Ref<Space>, call: call::Attach) -> Result<Outcome> {
+        let call::Attach { space, address, source, rights } = call;
         let begun = core::mem::take(&mut self.pool[me].progress) != 0;
         let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
         let (rights, size) = Self::rights_and_size(rights)?;
-        let address = UserAddr(address);
         let source = if size == 0 {
             self.source(caller, source, address, rights)?
         } else if rights != Rights::RWX {
@@ -150,7 +149,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// The directory that a selector names, to be attached at an address with these rights.
-    fn source(&self, caller: Ref<Space>, selector: Word, address: UserAddr, rights: Rights) -> Result<Source> {
+    fn source(&self, caller: Ref<Space>, selector: Selector, address: UserAddr, rights: Rights) -> Result<Source> {
         let (_, cap) = self.cap(caller, selector)?;
         Ok(if cap.kind() == Kind::Space {
             let server: Ref<Space> = self.object(caller, selector, Kind::Space, Rights::CONTROL)?;
@@ -232,9 +231,9 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `detach`.
-    pub(crate) fn detach(&mut self, caller: Ref<Space>, space: Word, address: Word) -> Result<[Word; 3]> {
+    pub(crate) fn detach(&mut self, caller: Ref<Space>, call: call::Detach) -> Result<[Word; 3]> {
+        let call::Detach { space, address } = call;
         let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
-        let address = UserAddr(address);
         // A server begins where the space's own part ends.
         if !address.is_aligned(TABLE_SPAN) || address.0 >= USER_END || address > self.large_end(space) {
             return Err(Error::NotThere);

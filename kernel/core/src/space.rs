@@ -6,7 +6,7 @@ use crate::tables::TABLE_BYTES;
 use crate::work::Work;
 use crate::{ALIGN, Attachment, Charge, Kernel, Outcome, Quota, Region, Result, Slot, SlotMap, Thread};
 use abi::syscall::MAX_SLOTS;
-use abi::{Error, Kind, Rights, USER_END, UserAddr, Word};
+use abi::{Error, Kind, Rights, USER_END, UserAddr, Word, call};
 use bytemuck::{Pod, Zeroable};
 use core::mem::take;
 use pool::{Link, Object, Ref};
@@ -87,21 +87,21 @@ const GROWTH: u32 = 512;
 
 impl<P: Port> Kernel<P> {
     /// `create_space`: in steps, as a large table takes time to clear.
-    pub(crate) fn create_space(&mut self, me: Ref<Thread>, caller: Ref<Space>, args: [Word; 4]) -> Result<Outcome> {
+    pub(crate) fn create_space(&mut self, me: Ref<Thread>, caller: Ref<Space>, call: call::CreateSpace) -> Result<Outcome> {
         let made = match take(&mut self.pool[me].progress) {
             0 => {
-                let quota: Ref<Quota> = self.object(caller, args[0], Kind::Quota, Rights::CONTROL)?;
-                let slot = self.empty_slot(caller, args[2])?;
-                let slots = crate::narrow(args[1])?;
+                let quota: Ref<Quota> = self.object(caller, call.quota, Kind::Quota, Rights::CONTROL)?;
+                let slot = self.empty_slot(caller, call.destination)?;
+                let slots = crate::narrow(call.slots)?;
                 if slots > MAX_SLOTS {
                     return Err(Error::BadArgument);
                 }
-                let made = self.build_space(quota, slot, slots, args[3])?;
+                let made = self.build_space(quota, slot, slots, call.place)?;
                 self.put_original(slot, Kind::Space, made.address());
                 made
             }
             // Somebody may have deleted what was begun: what stands there now is as good.
-            _ => self.object(caller, args[2], Kind::Space, Rights::CONTROL)?,
+            _ => self.object(caller, call.destination, Kind::Space, Rights::CONTROL)?,
         };
         while !self.grow_table(made) {
             if self.port.interrupt_pending() {

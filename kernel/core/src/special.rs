@@ -5,13 +5,13 @@
 
 use crate::port::{Port, Special};
 use crate::{Kernel, Memory, Owner, Result, Space};
-use abi::{Error, Kind, MapRecord, Rights, Word};
+use abi::{Error, Kind, MapRecord, Rights};
 use pool::Ref;
 
 impl<P: Port> Kernel<P> {
     /// A record of `map` that names a Memory of the class `SPECIAL`, to which the capability allows `allowed`.
     pub(crate) fn map_special(&mut self, caller: Ref<Space>, record: &MapRecord, memory: Ref<Memory>, allowed: Rights) -> Result<()> {
-        let space: Ref<Space> = self.object(caller, record.space() as Word, Kind::Space, Rights::CONTROL)?;
+        let space: Ref<Space> = self.object(caller, record.space(), Kind::Space, Rights::CONTROL)?;
         let owner = Owner::Space(space);
         let quota = self.quota_of(owner)?;
         let Memory { base, bytes: size, .. } = self.pool[memory];

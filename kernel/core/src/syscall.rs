@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decoding system calls: raw registers become a call of the function that checks
+//! Decoding system calls: raw registers become the structure of their operation, with which the function is called that checks
 //! everything before it acts.
 
 use crate::port::{Port, Registers};
 use crate::thread::{flag, gate};
 use crate::{Kernel, NOTHING, Outcome, Result, Space, Thread};
+use abi::call::{self, SystemCall};
 use abi::{Error, Kind, MessageKind, Op, Rights, Tag, Word};
 use pool::Ref;
 
@@ -81,56 +82,56 @@ impl<P: Port> Kernel<P> {
     }
 
     fn execute(&mut self, me: Ref<Thread>, space: Ref<Space>, op: Op, tag: Tag) -> Result<Outcome> {
-        let args = [1, 2, 3, 4].map(|i| P::Registers::argument(&self.pool[me].context, i));
+        let words = [1, 2, 3, 4].map(|i| P::Registers::argument(&self.pool[me].context, i));
         if self.has_emptied() && is_charged(op) && self.end_some_emptied(op == Op::QuotaInfo) {
             return Ok(Outcome::Again);
         }
         let results = match op {
-            Op::Call => return self.send(me, space, tag, MessageKind::Call),
-            Op::Send => return self.send(me, space, tag, MessageKind::Send),
-            Op::ReplyWait => return self.reply_wait(me, space, tag),
-            Op::MapReplyWait => return self.map_reply_wait(me, space, tag, args),
-            Op::MapRun => return self.map_run(me, space, tag, args),
-            Op::Receive => return self.receive_call(me, space, tag),
-            Op::Run => return self.run(me, space, tag),
-            Op::Delete => return self.delete(me, space, args[0]),
-            Op::Revoke => return self.revoke(me, space, args[0]),
-            Op::Reset => return self.reset(me, space, args),
-            Op::Map => return self.map_batch(me, space, args[0]),
-            Op::Reply => self.reply(me, space, tag).map(|()| NOTHING)?,
-            Op::Notify => self.notify_call(space, args[0])?,
+            Op::Call => return self.send(me, space, tag, call::Call::of(words).receiver, MessageKind::Call),
+            Op::Send => return self.send(me, space, tag, call::Send::of(words).receiver, MessageKind::Send),
+            Op::ReplyWait => return self.reply_wait(me, space, tag, call::ReplyWait::of(words).handle),
+            Op::MapReplyWait => return self.map_reply_wait(me, space, tag, call::MapReplyWait::of(words)),
+            Op::MapRun => return self.map_run(me, space, tag, call::MapRun::of(words)),
+            Op::Receive => return self.receive_call(me, space, tag, call::Receive::of(words)),
+            Op::Run => return self.run(me, space, tag, call::Run::of(words).handle),
+            Op::Delete => return self.delete(me, space, call::Delete::of(words)),
+            Op::Revoke => return self.revoke(me, space, call::Revoke::of(words)),
+            Op::Reset => return self.reset(me, space, call::Reset::of(words)),
+            Op::Map => return self.map_batch(me, space, call::Map::of(words)),
+            Op::Reply => self.reply(me, space, tag, call::Reply::of(words).handle).map(|()| NOTHING)?,
+            Op::Notify => self.notify_call(space, call::Notify::of(words))?,
             Op::Yield => self.yield_call(me),
-            Op::CreateQuota => self.create_quota(space, args)?,
-            Op::CreateSpace => return self.create_space(me, space, args),
-            Op::CreateSegment => self.create_segment(space, args)?,
-            Op::CreateThread => self.create_thread(me, space, args)?,
-            Op::DeriveMemory => self.derive_memory(me, space, args)?,
-            Op::Copy => self.copy_cap(space, args)?,
-            Op::Identify => self.identify(space, args)?,
-            Op::Start => self.start(space, args)?,
-            Op::Stop => self.stop(me, space, args)?,
-            Op::SetPriority => self.set_priority(me, space, args)?,
-            Op::SetHandler => self.set_handler(space, args)?,
-            Op::GetRegisters => self.get_registers(me, space, args)?,
-            Op::SetRegisters => self.set_registers(me, space, args)?,
-            Op::SetState => self.set_state(space, args)?,
-            Op::FpuSync => self.fpu_sync(space, args)?,
-            Op::Attach => return self.attach(me, space, args),
-            Op::Detach => self.detach(space, args[0], args[1])?,
-            Op::Cache => self.cache(space, args)?,
-            Op::Lookup => self.lookup(space, args)?,
-            Op::Serve => self.serve(space, args)?,
-            Op::BindIrq => self.bind_irq(space, args)?,
-            Op::AckIrq => self.ack_irq(space, args)?,
-            Op::Alarm => self.alarm(me, args),
-            Op::QuotaInfo => self.quota_info(space, args)?,
-            Op::ThreadInfo => self.thread_info(space, args)?,
+            Op::CreateQuota => self.create_quota(space, call::CreateQuota::of(words))?,
+            Op::CreateSpace => return self.create_space(me, space, call::CreateSpace::of(words)),
+            Op::CreateSegment => self.create_segment(space, call::CreateSegment::of(words))?,
+            Op::CreateThread => self.create_thread(me, space, call::CreateThread::of(words))?,
+            Op::DeriveMemory => self.derive_memory(me, space, call::DeriveMemory::of(words))?,
+            Op::Copy => self.copy_cap(space, call::Copy::of(words))?,
+            Op::Identify => self.identify(space, call::Identify::of(words))?,
+            Op::Start => self.start(space, call::Start::of(words))?,
+            Op::Stop => self.stop(me, space, call::Stop::of(words))?,
+            Op::SetPriority => self.set_priority(me, space, call::SetPriority::of(words))?,
+            Op::SetHandler => self.set_handler(space, call::SetHandler::of(words))?,
+            Op::GetRegisters => self.get_registers(me, space, call::GetRegisters::of(words))?,
+            Op::SetRegisters => self.set_registers(me, space, call::SetRegisters::of(words))?,
+            Op::SetState => self.set_state(space, call::SetState::of(words))?,
+            Op::FpuSync => self.fpu_sync(space, call::FpuSync::of(words))?,
+            Op::Attach => return self.attach(me, space, call::Attach::of(words)),
+            Op::Detach => self.detach(space, call::Detach::of(words))?,
+            Op::Cache => self.cache(space, call::Cache::of(words))?,
+            Op::Lookup => self.lookup(space, call::Lookup::of(words))?,
+            Op::Serve => self.serve(space, call::Serve::of(words))?,
+            Op::BindIrq => self.bind_irq(space, call::BindIrq::of(words))?,
+            Op::AckIrq => self.ack_irq(space, call::AckIrq::of(words))?,
+            Op::Alarm => self.alarm(me, call::Alarm::of(words)),
+            Op::QuotaInfo => self.quota_info(space, call::QuotaInfo::of(words))?,
+            Op::ThreadInfo => self.thread_info(space, call::ThreadInfo::of(words))?,
         };
         Ok(Outcome::Done(results))
     }
 
-    fn notify_call(&mut self, space: Ref<Space>, selector: Word) -> Result<[Word; 3]> {
-        let (_, slot) = self.slot_of(space, selector, Kind::Thread, Rights::NOTIFY)?;
+    fn notify_call(&mut self, space: Ref<Space>, call: call::Notify) -> Result<[Word; 3]> {
+        let (_, slot) = self.slot_of(space, call.thread, Kind::Thread, Rights::NOTIFY)?;
         let target: Ref<Thread> = slot.object();
         if self.pool[target].space.is_null() {
             return Err(Error::PeerGone);

@@ -10,7 +10,7 @@ use crate::attach::SPACES;
 use crate::map::LOOK;
 use crate::port::{Change, Port};
 use crate::{ALIGN, Attachment, Charge, Entry, Header, Kernel, NOTHING, Quota, Result, Segment, Space};
-use abi::{CacheOp, Error, Kind, MapRecord, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, UserAddr, Word};
+use abi::{CacheOp, Error, Kind, MapRecord, PAGE_SIZE, PhysAddr, Rights, Selector, TABLE_SPAN, UserAddr, Word, call};
 use bytemuck::{Pod, Zeroable};
 use core::ops::Range;
 use mmu::{Attributes, Format, Leaf};
@@ -448,10 +448,9 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `cache`.
-    pub(crate) fn cache(&mut self, caller: Ref<Space>, args: [Word; 4]) -> Result<[Word; 3]> {
-        let [space, start, bytes, what] = args;
-        let (space, range) = self.cached_range(caller, space, UserAddr(start), bytes)?;
-        let what = CacheOp::from_code(crate::narrow(what)?).ok_or(Error::BadArgument)?;
+    pub(crate) fn cache(&mut self, caller: Ref<Space>, call: call::Cache) -> Result<[Word; 3]> {
+        let (space, range) = self.cached_range(caller, call.space, call.address, call.bytes)?;
+        let what = CacheOp::from_code(crate::narrow(call.operation)?).ok_or(Error::BadArgument)?;
         self.carry_out_cache(space, range, what)?;
         Ok(NOTHING)
     }
@@ -482,7 +481,7 @@ impl<P: Port> Kernel<P> {
 
     /// The operation of a `map` record on the caches.
     pub(crate) fn cache_record(&mut self, caller: Ref<Space>, record: &MapRecord, what: CacheOp) -> Result<()> {
-        let (space, range) = self.cached_range(caller, record.space() as Word, record.address(), record.length())?;
+        let (space, range) = self.cached_range(caller, record.space(), record.address(), record.length())?;
         if range.is_empty() || !record.length().is_multiple_of(PAGE_SIZE) {
             return Err(Error::BadArgument);
         }
@@ -490,7 +489,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// The range of a Space that the caller may do something about in the caches.
-    fn cached_range(&self, caller: Ref<Space>, space: Word, start: UserAddr, bytes: Word) -> Result<(Ref<Space>, Range<UserAddr>)> {
+    fn cached_range(&self, caller: Ref<Space>, space: Selector, start: UserAddr, bytes: Word) -> Result<(Ref<Space>, Range<UserAddr>)> {
         let target: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
         let end = start.0.checked_add(bytes).map(UserAddr).filter(|end| *end <= self.pool[target].region.end);
         Ok((target, start..end.ok_or(Error::BadAddress)?))

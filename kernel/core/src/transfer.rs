@@ -6,7 +6,7 @@ use crate::port::{Port, Registers};
 use crate::{Kernel, Result, Thread};
 use abi::tag::REGISTER_WORDS;
 use abi::utcb::{CapItem, Utcb};
-use abi::{Delivery, Error, MessageKind, Tag, Word};
+use abi::{Delivery, Error, MessageKind, Selector, Tag, Word};
 use core::mem::offset_of;
 use pool::Ref;
 
@@ -78,10 +78,10 @@ impl<P: Port> Kernel<P> {
         let mut pairs = [None; abi::tag::MAX_CAPS as usize];
         for (i, pair) in pairs.iter_mut().enumerate().take(count as usize) {
             let item = CapItem(self.utcb_word(from, offset_of!(Utcb, send_caps) + i * 4));
-            let (source, _) = self.cap(sender, item.selector() as Word).map_err(|_| Error::CapTransfer)?;
+            let (source, _) = self.cap(sender, item.selector()).map_err(|_| Error::CapTransfer)?;
             self.may_derive(source)?;
             let slot = first.checked_add(i as u32).ok_or(Error::CapTransfer)?;
-            let target = self.empty_slot(receiver, slot as Word).map_err(|_| Error::CapTransfer)?;
+            let target = self.empty_slot(receiver, Selector(slot as Word)).map_err(|_| Error::CapTransfer)?;
             *pair = Some((source, target, item));
         }
         for (source, target, item) in pairs.into_iter().flatten() {
