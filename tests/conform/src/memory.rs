@@ -3,7 +3,7 @@
 
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, bytes, check, fails, fill, good};
 use abi::utcb::AREA_START;
-use abi::{CacheOp, MapRecord, Op, Rights, TABLE_SPAN, USER_END};
+use abi::{CacheOp, MapRecord, Rights, TABLE_SPAN, USER_END};
 use macadamia::cap::{Found, copy, delete, identify, revoke};
 use macadamia::map::{Batch, map, map_uncached, protect, unmap};
 use macadamia::{Error, Memory, sys};
@@ -258,7 +258,7 @@ fn uncached(bed: &mut Bed) -> Result<(), Why> {
     good(map_uncached(SPACE, ADDRESS, bed.ram, 0, 2 * PAGE, RW))?;
     good(map(SPACE, OTHER, bed.ram, 0, PAGE, RW))?;
     check("that alone", seen(ADDRESS)? == (true, Rights::RWX) && seen(OTHER)? == (false, Rights::RWX))?;
-    good(sys::call(Op::Cache, [SPACE.0, OTHER, PAGE, CacheOp::CleanAndInvalidate as u32]))?;
+    good(SPACE.cache(OTHER, PAGE, CacheOp::CleanAndInvalidate))?;
     fill(ADDRESS, PAGE, b"past the caches");
     check("the same memory", bytes(OTHER, 15) == b"past the caches")?;
     good(protect(SPACE, ADDRESS, PAGE, Rights::READ))?;

@@ -148,7 +148,7 @@ fn a_thread_starts_and_stops(bed: &mut Bed) -> Result<(), Why> {
 
 /// Gives way to threads of the same priority.
 pub fn yield_now() -> macadamia::Result<()> {
-    macadamia::sys::call(abi::Op::Yield, [0; 4]).map(|_| ())
+    macadamia::sys::call(abi::call::Yield {}).map(|_| ())
 }
 
 fn a_native_thread_needs_a_native_space(bed: &mut Bed) -> Result<(), Why> {

@@ -32,13 +32,13 @@ pub const CASES: &[Case] = &[
     ("a_segment_gives_no_right_it_has_not", segment_rights),
     ("a_segment_lies_on_whole_tables", segment_misaligned),
     ("a_deleted_segment_is_gone_everywhere", segment_deleted),
-    ("cache_operations_are_five", |_| fails(sys::call(Op::Cache, [SPACE.0, ADDRESS, PAGE, 5]).map(|_| ()), Error::BadArgument)),
+    ("cache_operations_are_five", |_| fails(sys::call_with(Op::Cache, [SPACE.0, ADDRESS, PAGE, 5]).map(|_| ()), Error::BadArgument)),
     #[cfg(target_arch = "x86")]
     ("lines_are_not_locked", |_| fails(SPACE.cache(ADDRESS, PAGE, abi::CacheOp::Lock), Error::Unsupported)),
     ("cache_ranges_end_with_the_user_area", |_| {
-        fails(sys::call(Op::Cache, [SPACE.0, USER_END - PAGE, 2 * PAGE, 0]).map(|_| ()), Error::BadAddress)
+        fails(sys::call_with(Op::Cache, [SPACE.0, USER_END - PAGE, 2 * PAGE, 0]).map(|_| ()), Error::BadAddress)
     }),
-    ("cache_operations_work", |_| (0..3).try_for_each(|kind| good(sys::call(Op::Cache, [SPACE.0, ADDRESS, PAGE, kind])).map(|_| ()))),
+    ("cache_operations_work", |_| (0..3).try_for_each(|kind| good(sys::call_with(Op::Cache, [SPACE.0, ADDRESS, PAGE, kind])).map(|_| ()))),
     ("a_quota_in_a_quota_is_limited_by_both", nested_quota),
     ("identify_tells_every_kind", identify_kinds),
     ("many_spaces_lose_what_is_revoked", revoke_many),
@@ -129,11 +129,12 @@ fn wrong_selectors(bed: &mut Bed) -> Result<(), Why> {
         for (selector, error) in
             [(0, Error::NoCapability), (empty, Error::NoCapability), (0xffff, Error::NoCapability), (u32::MAX, Error::NoCapability)]
         {
-            fails(sys::call(op, [selector, b, c, d]).map(|_| ()), error).map_err(|why| macadamia::alloc::format!("{op:?}: {why}"))?;
+            fails(sys::call_with(op, [selector, b, c, d]).map(|_| ()), error).map_err(|why| macadamia::alloc::format!("{op:?}: {why}"))?;
         }
         // An object of another kind: a Memory where a Memory is wanted would be right.
         let other = if op == Op::DeriveMemory { SELF.0 } else { bed.ram.0 };
-        fails(sys::call(op, [other, b, c, d]).map(|_| ()), Error::WrongKind).map_err(|why| macadamia::alloc::format!("{op:?}: {why}"))?;
+        fails(sys::call_with(op, [other, b, c, d]).map(|_| ()), Error::WrongKind)
+            .map_err(|why| macadamia::alloc::format!("{op:?}: {why}"))?;
     }
     Ok(())
 }
@@ -151,7 +152,7 @@ fn rights_needed(bed: &mut Bed) -> Result<(), Why> {
             Op::BindIrq | Op::AckIrq => continue,
             _ => thread,
         };
-        fails(sys::call(op, [weak, b, c, d]).map(|_| ()), Error::NoRight).map_err(|why| macadamia::alloc::format!("{op:?}: {why}"))?;
+        fails(sys::call_with(op, [weak, b, c, d]).map(|_| ()), Error::NoRight).map_err(|why| macadamia::alloc::format!("{op:?}: {why}"))?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@
 #![forbid(unsafe_code)]
 
 use abi::frame::vector;
-use abi::{CacheOp, MapRecord, Op};
+use abi::{CacheOp, MapRecord};
 use core::hint::black_box;
 use core::sync::atomic::{AtomicU32, Ordering};
 use macadamia::alien::Alien;
@@ -21,7 +21,7 @@ use macadamia::interval::{begin, end};
 use macadamia::ipc::{Message, call, map_reply_wait, receive, reply_wait, run, wait};
 use macadamia::map::{Window, map};
 use macadamia::region::{Region, Shared};
-use macadamia::{Env, Error, Quota, Result, Rights, Space, Thread, result, sys, thread, time};
+use macadamia::{Env, Error, Quota, Result, Rights, Space, Thread, result, thread, time};
 use processor::{INSTRUCTIONS, PC, Words, code, set_thread_pointer};
 
 macadamia::main!(start);
@@ -86,7 +86,7 @@ fn space_with(env: &mut Env, slots: u32, code: &[u8]) -> Result<(Space, u32)> {
     let (place, ram) = (macadamia::map::own().start, env.memory("ram"));
     let window = Window::open(place, ram, 0, abi::PAGE_SIZE, Rights(3))?;
     (0..).step_by(4).zip(processor::words(code)).for_each(|(at, word)| window.write(at, word));
-    sys::call(Op::Cache, [image::slot::SPACE, place, abi::PAGE_SIZE, CacheOp::SyncCode as u32])?;
+    Space(image::slot::SPACE).cache(place, abi::PAGE_SIZE, CacheOp::SyncCode)?;
     let space = Quota(image::slot::QUOTA).create_space(slots, env.free_slot())?;
     map(space, place, ram, 0, abi::PAGE_SIZE, Rights(5))?;
     Ok((space, place))

@@ -3,7 +3,7 @@
 
 use crate::Random;
 use crate::handler::{BYTES, THERE};
-use abi::Op;
+use abi::call;
 use abi::frame::vector;
 use macadamia::alien::Alien;
 use macadamia::{Frame, sys};
@@ -70,7 +70,7 @@ pub fn code(random: &mut Random, _: bool) -> u32 {
 pub fn prepare(alien: &Alien, random: &mut Random) {
     if random.below(4) == 0 {
         let part = random.below(2) * random.value();
-        let _ = sys::call(Op::SetState, [alien.thread.0, part, random.value(), random.next()]);
+        let _ = sys::call(call::SetState { thread: alien.thread.into(), part, values: [random.value(), random.next()] });
     }
     if random.below(8) == 0 {
         let _ = alien.thread.fpu_sync();

@@ -7,13 +7,13 @@
 use crate::processor::{code, exception, frame, has_small_spaces, is_privileged, is_system_call, prepare};
 use crate::{QUOTA, Random};
 use abi::frame::vector;
-use abi::{CacheOp, Op, Rights};
+use abi::{CacheOp, Rights};
 use macadamia::alien::Alien;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::delete;
 use macadamia::ipc::run;
 use macadamia::map::{Window, map};
-use macadamia::{Env, Frame, Memory, MessageKind, Result, Space, Thread, println, result, sys, time, utcb};
+use macadamia::{Env, Frame, Memory, MessageKind, Result, Space, Thread, println, result, time, utcb};
 
 /// Replies with hostile registers.
 const ROUNDS: u32 = 30_000;
@@ -92,7 +92,7 @@ type Seen = [u32; 0x22];
 
 /// What was written is there for the alien, whatever caches there are.
 fn sync() -> Result<()> {
-    sys::call(Op::Cache, [image::slot::SPACE, HERE, BYTES, CacheOp::SyncCode as u32]).map(|_| ())
+    Space(image::slot::SPACE).cache(HERE, BYTES, CacheOp::SyncCode)
 }
 
 fn fuzz(env: &mut Env, random: &mut Random, seen: &mut Seen, mild: bool) -> Result<(u32, u32)> {

@@ -7,7 +7,7 @@
 
 extern crate alloc;
 
-use abi::{CacheOp, Op};
+use abi::CacheOp;
 use alloc::vec::Vec;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -15,7 +15,7 @@ use macadamia::alien::Alien;
 use macadamia::interval::{begin, begin_free, end};
 use macadamia::ipc::{Message, call, reply_wait, run};
 use macadamia::map::{Window, map, own};
-use macadamia::{Env, Quota, Result, Rights, Thread, result, sys};
+use macadamia::{Env, Quota, Result, Rights, Space, Thread, result};
 use processor::{PC, Words, code};
 
 macadamia::main!(start);
@@ -78,7 +78,7 @@ fn jumps<const ID: u32>(env: &mut Env) -> Result<()> {
     let call = code::system_call();
     let behind = last + call.len() as u32;
     write(last, &[call, &code::jump(behind.wrapping_neg())].concat());
-    sys::call(Op::Cache, [image::slot::SPACE, place, CODE_PAGES * abi::PAGE_SIZE, CacheOp::SyncCode as u32])?;
+    Space(image::slot::SPACE).cache(place, CODE_PAGES * abi::PAGE_SIZE, CacheOp::SyncCode)?;
     let quota = Quota(image::slot::QUOTA);
     let space = quota.create_space(0, env.free_slot())?;
     map(space, place, ram, 0, CODE_PAGES * abi::PAGE_SIZE, Rights(5))?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! ARMv5TE.
 
-use abi::{Frame, Op};
+use abi::{Frame, call};
 use core::mem::offset_of;
 use macadamia::alloc::vec::Vec;
 use macadamia::{Result, Thread, sys};
@@ -201,5 +201,6 @@ pub mod code {
 /// # Errors
 /// What the kernel says.
 pub fn set_thread_pointer(thread: Thread, address: u32) -> Result<()> {
-    sys::call(Op::SetState, [thread.0, abi::state::THREAD_POINTER, address, 0]).map(|_| ())
+    let part = abi::state::THREAD_POINTER;
+    sys::call(call::SetState { thread: thread.into(), part, values: [address, 0] }).map(|_| ())
 }

@@ -2,8 +2,9 @@
 //! Typed selectors, and the system calls on objects.
 
 use crate::{Result, sys, utcb};
+use abi::call::{BadgedRights, SizedRights};
 use abi::tag::REGISTER_WORDS;
-use abi::{CacheOp, Frame, MapRecord, Op, Rights, Word};
+use abi::{CacheOp, Frame, MapRecord, Rights, Selector, UserAddr, Word, call};
 
 /// Words of a frame.
 const FRAME_WORDS: usize = abi::frame::WORDS as usize;
@@ -13,6 +14,12 @@ macro_rules! selector {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub struct $name(pub Word);
+
+        impl From<$name> for Selector {
+            fn from(named: $name) -> Self {
+                Self(named.0)
+            }
+        }
     };
 }
 selector!(
@@ -39,6 +46,11 @@ selector!(
     /// An interrupt line.
     Irq
 );
+
+/// The selector of what is named, if anything is.
+pub(crate) fn or_none(named: Option<impl Into<Selector>>) -> Selector {
+    named.map_or(Selector::NONE, Into::into)
+}
 
 /// A new thread, or one that was bound anew.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +99,8 @@ impl Quota {
     /// What the kernel says.
     pub fn create_quota_with(self, bytes: Word, counts: Counts, slot: Word) -> Result<Self> {
         let Counts { threads, relocation_slots, locked_ranges } = counts;
-        sys::call(Op::CreateQuota, [self.0, bytes, slot, threads | relocation_slots << 16 | locked_ranges << 24]).map(|_| Self(slot))
+        let counts = call::Counts::new(threads, relocation_slots, locked_ranges);
+        sys::call(call::CreateQuota { parent: self.into(), bytes, destination: Selector(slot), counts }).map(|_| Self(slot))
     }
     /// Makes a Space with `slots` capability slots (0: for aliens) in `slot`.
     ///
@@ -101,7 +114,7 @@ impl Quota {
     /// # Errors
     /// What the kernel says.
     pub fn create_space_at(self, slots: Word, slot: Word, place: Word) -> Result<Space> {
-        sys::call(Op::CreateSpace, [self.0, slots, slot, place]).map(|_| Space(slot))
+        sys::call(call::CreateSpace { quota: self.into(), slots, destination: Selector(slot), place }).map(|_| Space(slot))
     }
     /// Makes a home in `slot`: a Space without threads, for small Spaces.
     ///
@@ -115,43 +128,47 @@ impl Quota {
     /// # Errors
     /// What the kernel says.
     pub fn create_segment(self, bytes: Word, slot: Word) -> Result<Segment> {
-        sys::call(Op::CreateSegment, [self.0, bytes, slot, 0]).map(|_| Segment(slot))
+        sys::call(call::CreateSegment { quota: self.into(), bytes, destination: Selector(slot) }).map(|_| Segment(slot))
     }
     /// Makes a native thread in `space`, or with `home` an alien whose UTCB slot lies there.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn create_thread(self, space: Space, slot: Word, home: Option<Space>) -> Result<(Thread, Bound)> {
-        let [utcb, handle, _] = sys::call(Op::CreateThread, [self.0, space.0, slot, home.map_or(0, |h| h.0)])?;
+        let made = call::CreateThread { quota: self.into(), space: space.into(), destination: Selector(slot), home: or_none(home) };
+        let [utcb, handle, _] = sys::call(made)?;
         Ok((Thread(slot), Bound { utcb, handle }))
+    }
+    fn read(self, part: Word) -> Result<[Word; 3]> {
+        sys::call(call::QuotaInfo { quota: self.into(), part })
     }
     /// Bytes used and limit.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn info(self) -> Result<(Word, Word)> {
-        sys::call(Op::QuotaInfo, [self.0, 0, 0, 0]).map(|[used, limit, _]| (used, limit))
+        self.read(call::QuotaInfo::MEMORY_AND_THREADS).map(|[used, limit, _]| (used, limit))
     }
     /// Threads used and limit.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn threads(self) -> Result<(Word, Word)> {
-        sys::call(Op::QuotaInfo, [self.0, 0, 0, 0]).map(|[_, _, threads]| (threads & 0xffff, threads >> 16))
+        self.read(call::QuotaInfo::MEMORY_AND_THREADS).map(|[_, _, threads]| (threads & 0xffff, threads >> 16))
     }
     /// Slots of relocation used and limit.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn relocation_slots(self) -> Result<(Word, Word)> {
-        sys::call(Op::QuotaInfo, [self.0, 1, 0, 0]).map(|[used, limit, _]| (used, limit))
+        self.read(call::QuotaInfo::RELOCATION_SLOTS).map(|[used, limit, _]| (used, limit))
     }
     /// Ranges of locked lines used and limit.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn locked_ranges(self) -> Result<(Word, Word)> {
-        sys::call(Op::QuotaInfo, [self.0, 2, 0, 0]).map(|[used, limit, _]| (used, limit))
+        self.read(call::QuotaInfo::LOCKED_RANGES).map(|[used, limit, _]| (used, limit))
     }
 }
 
@@ -161,8 +178,8 @@ impl Memory {
     /// # Errors
     /// What the kernel says.
     pub fn derive(self, offset: Word, bytes: Word, slot: Word, quota: Quota) -> Result<Self> {
-        utcb::set_word(3, quota.0);
-        sys::call(Op::DeriveMemory, [self.0, offset, bytes, slot]).map(|_| Self(slot))
+        utcb::set_word(call::DeriveMemory::QUOTA_WORD as usize, quota.0);
+        sys::call(call::DeriveMemory { memory: self.into(), offset, length: bytes, destination: Selector(slot) }).map(|_| Self(slot))
     }
 }
 
@@ -172,21 +189,21 @@ impl Thread {
     /// # Errors
     /// What the kernel says.
     pub fn start(self, entry: Word, stack: Word, argument: Word) -> Result<()> {
-        sys::call(Op::Start, [self.0, entry, stack, argument]).map(|_| ())
+        sys::call(call::Start { thread: self.into(), entry: UserAddr(entry), stack: UserAddr(stack), argument }).map(|_| ())
     }
     /// Stops it.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn stop(self) -> Result<()> {
-        sys::call(Op::Stop, [self.0, 0, 0, 0]).map(|_| ())
+        sys::call(call::Stop { thread: self.into() }).map(|_| ())
     }
     /// Stops it, fails all who wait for it, and binds it to a space.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn reset(self, space: Space, home: Option<Space>) -> Result<Bound> {
-        let [utcb, handle, _] = sys::call(Op::Reset, [self.0, space.0, home.map_or(0, |h| h.0), 0])?;
+        let [utcb, handle, _] = sys::call(call::Reset { thread: self.into(), space: space.into(), home: or_none(home) })?;
         Ok(Bound { utcb, handle })
     }
     /// Sets its priority and the highest that it may give.
@@ -194,28 +211,28 @@ impl Thread {
     /// # Errors
     /// What the kernel says.
     pub fn set_priority(self, priority: Word, most: Word) -> Result<()> {
-        sys::call(Op::SetPriority, [self.0, priority, most, 0]).map(|_| ())
+        sys::call(call::SetPriority { thread: self.into(), priority, most }).map(|_| ())
     }
     /// Names who gets its exceptions.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn set_handler(self, handler: Option<Self>) -> Result<()> {
-        sys::call(Op::SetHandler, [self.0, handler.map_or(0, |h| h.0), 0, 0]).map(|_| ())
+        sys::call(call::SetHandler { thread: self.into(), handler: or_none(handler) }).map(|_| ())
     }
     /// Makes the FPU area of its UTCB slot current.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn fpu_sync(self) -> Result<()> {
-        sys::call(Op::FpuSync, [self.0, 0, 0, 0]).map(|_| ())
+        sys::call(call::FpuSync { thread: self.into() }).map(|_| ())
     }
     /// Its registers, while it does not run.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn registers(self) -> Result<Frame> {
-        sys::call(Op::GetRegisters, [self.0, 0, 0, 0])?;
+        sys::call(call::GetRegisters { thread: self.into() })?;
         Ok(frame())
     }
     /// Sets the registers of a stopped native thread, and lets it run if `run`.
@@ -224,21 +241,21 @@ impl Thread {
     /// What the kernel says.
     pub fn set_registers(self, frame: &Frame, run: bool) -> Result<()> {
         set_frame(frame);
-        sys::call(Op::SetRegisters, [self.0, Word::from(run), 0, 0]).map(|_| ())
+        sys::call(call::SetRegisters { thread: self.into(), runs: Word::from(run) }).map(|_| ())
     }
     /// Its state, a [`abi::ThreadState`] as a number.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn state(self) -> Result<Word> {
-        sys::call(Op::ThreadInfo, [self.0, 0, 0, 0]).map(|[state, _, _]| state)
+        sys::call(call::ThreadInfo { thread: self.into() }).map(|[state, _, _]| state)
     }
     /// Sets the notification bits that are this capability's badge.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn notify(self) -> Result<()> {
-        sys::call(Op::Notify, [self.0, 0, 0, 0]).map(|_| ())
+        sys::call(call::Notify { thread: self.into() }).map(|_| ())
     }
 }
 
@@ -248,21 +265,24 @@ impl Space {
     /// # Errors
     /// What the kernel says.
     pub fn attach(self, address: Word, segment: Segment, rights: Rights) -> Result<()> {
-        sys::call(Op::Attach, [self.0, address, segment.0, rights.0 as Word]).map(|_| ())
+        self.attach_any(address, segment, SizedRights::new(rights))
+    }
+    fn attach_any(self, address: Word, source: impl Into<Selector>, rights: SizedRights) -> Result<()> {
+        sys::call(call::Attach { space: self.into(), address: UserAddr(address), source: source.into(), rights }).map(|_| ())
     }
     /// Makes it a server in a window, a Memory of addresses; with `alone`, the only one as long as it lives.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn serve(self, window: Memory, alone: bool) -> Result<()> {
-        sys::call(Op::Serve, [self.0, window.0, Word::from(alone), 0]).map(|_| ())
+        sys::call(call::Serve { space: self.into(), window: window.into(), alone: Word::from(alone) }).map(|_| ())
     }
     /// Shows a server, whose window begins at an address.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn show(self, address: Word, server: Self) -> Result<()> {
-        sys::call(Op::Attach, [self.0, address, server.0, Rights::RWX.0 as Word]).map(|_| ())
+        self.attach_any(address, server, SizedRights::new(Rights::RWX))
     }
     /// Makes a Space small that has nothing behind `size`, a power of two: from now on its threads run by the tables of this home, where
     /// its addresses begin at `address`.
@@ -270,28 +290,28 @@ impl Space {
     /// # Errors
     /// What the kernel says.
     pub fn take_in(self, address: Word, small: Self, size: Word) -> Result<()> {
-        sys::call(Op::Attach, [self.0, address, small.0, size + Rights::RWX.0 as Word]).map(|_| ())
+        self.attach_any(address, small, SizedRights::sized(Rights::RWX, size))
     }
     /// Detaches the Segment, server or small Space at an address.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn detach(self, address: Word) -> Result<()> {
-        sys::call(Op::Detach, [self.0, address, 0, 0]).map(|_| ())
+        sys::call(call::Detach { space: self.into(), address: UserAddr(address) }).map(|_| ())
     }
     /// Carries out an operation of caches on what its threads have there.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn cache(self, address: Word, bytes: Word, operation: CacheOp) -> Result<()> {
-        sys::call(Op::Cache, [self.0, address, bytes, operation as Word]).map(|_| ())
+        sys::call(call::Cache { space: self.into(), address: UserAddr(address), bytes, operation: operation as Word }).map(|_| ())
     }
     /// What its threads find at an address; with `memory` also which page of that it is.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn lookup(self, address: Word, memory: Option<Memory>) -> Result<Found> {
-        let [rights, bytes, offset] = sys::call(Op::Lookup, [self.0, address, memory.map_or(0, |m| m.0), 0])?;
+        let [rights, bytes, offset] = sys::call(call::Lookup { space: self.into(), address: UserAddr(address), memory: or_none(memory) })?;
         let uncached = rights as u32 & MapRecord::UNCACHED != 0;
         let rights = Rights(rights as u32).intersection(Rights::ALL);
         Ok(Found { rights, bytes, offset: (offset != Word::MAX).then_some(offset), uncached })
@@ -304,14 +324,14 @@ impl Irq {
     /// # Errors
     /// What the kernel says.
     pub fn bind(self, to: Option<Thread>) -> Result<()> {
-        sys::call(Op::BindIrq, [self.0, to.map_or(0, |t| t.0), 0, 0]).map(|_| ())
+        sys::call(call::BindIrq { irq: self.into(), thread: or_none(to) }).map(|_| ())
     }
     /// Lets it come again.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn acknowledge(self) -> Result<()> {
-        sys::call(Op::AckIrq, [self.0, 0, 0, 0]).map(|_| ())
+        sys::call(call::AckIrq { irq: self.into() }).map(|_| ())
     }
 }
 
@@ -334,7 +354,8 @@ pub fn set_frame(frame: &Frame) {
 /// # Errors
 /// What the kernel says.
 pub fn copy(from: Word, to: Option<Space>, slot: Word, rights: Rights, badge: Word) -> Result<()> {
-    sys::call(Op::Copy, [from, to.map_or(0, |s| s.0), slot, rights.0 as Word | badge << abi::Delivery::BADGE_SHIFT]).map(|_| ())
+    let rights = BadgedRights::new(rights, badge);
+    sys::call(call::Copy { source: Selector(from), space: or_none(to), destination: Selector(slot), rights }).map(|_| ())
 }
 
 /// Deletes a capability, with its object if it is the original.
@@ -342,7 +363,7 @@ pub fn copy(from: Word, to: Option<Space>, slot: Word, rights: Rights, badge: Wo
 /// # Errors
 /// What the kernel says.
 pub fn delete(slot: Word) -> Result<()> {
-    sys::call(Op::Delete, [slot, 0, 0, 0]).map(|_| ())
+    sys::call(call::Delete { slot: Selector(slot) }).map(|_| ())
 }
 
 /// Deletes what was derived from a capability.
@@ -350,7 +371,7 @@ pub fn delete(slot: Word) -> Result<()> {
 /// # Errors
 /// What the kernel says.
 pub fn revoke(slot: Word) -> Result<()> {
-    sys::call(Op::Revoke, [slot, 0, 0, 0]).map(|_| ())
+    sys::call(call::Revoke { slot: Selector(slot) }).map(|_| ())
 }
 
 /// Kind, rights with badge, and size of what is in a slot.
@@ -358,5 +379,5 @@ pub fn revoke(slot: Word) -> Result<()> {
 /// # Errors
 /// What the kernel says.
 pub fn identify(slot: Word) -> Result<[Word; 3]> {
-    sys::call(Op::Identify, [slot, 0, 0, 0])
+    sys::call(call::Identify { slot: Selector(slot) })
 }

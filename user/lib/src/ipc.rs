@@ -5,9 +5,11 @@
 //! A component counts the calls, sends and replies that its threads make, whether they succeed or not, in a word that the root
 //! server reads ([`crate::start::Component::messages`]). Notifications are no messages.
 
+use crate::cap::or_none;
 use crate::{Result, Thread, arch, sys, utcb};
+use abi::call::SystemCall;
 use abi::tag::REGISTER_WORDS;
-use abi::{Delivery, Error, MapRecord, MessageKind, Op, Tag, Word};
+use abi::{Delivery, Error, MapRecord, MessageKind, Selector, Tag, Word, call};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -81,9 +83,6 @@ impl Message {
     pub const fn new(words: [Word; 3]) -> Self {
         Self { words, count: 3, caps: 0 }
     }
-    const fn tag(&self, op: Op) -> Tag {
-        Tag::new(op, self.count, self.caps)
-    }
     /// What the array's registers hold: the receiver sees all three, so what is not sent is zero.
     fn registers(&self) -> [Word; 3] {
         let mut words = self.words;
@@ -97,18 +96,21 @@ fn in_registers(count: u32) -> core::ops::Range<usize> {
     WORDS..(count as usize).min(REGISTER_WORDS as usize)
 }
 
-/// The registers of a system call that sends what the tag says.
+/// A call without a message.
+const NO_MESSAGE: Message = Message { words: [0; 3], count: 0, caps: 0 };
+
+/// The registers of a system call that sends so many words and capabilities as the message has, with these flags in the tag.
 #[inline(always)]
-fn registers(tag: Tag, first: Word, words: [Word; 3]) -> sys::Registers {
-    let [a, b, c] = words;
-    let mut registers = sys::registers([tag.0 as Word, first, a, b, c]);
+fn registers<C: SystemCall>(message: &Message, flags: u32, call: C) -> sys::Registers {
+    let tag = Tag(Tag::new(C::OP, message.count, message.caps).0 | flags);
+    let mut registers = sys::with(tag, call);
     in_registers(tag.words()).for_each(|word| registers[2 + word] = utcb::word(word));
     registers
 }
 
 #[inline(always)]
-fn exchange(tag: Tag, first: Word, words: [Word; 3]) -> Result<Received> {
-    let mut registers = registers(tag, first, words);
+fn exchange<C: SystemCall>(message: &Message, flags: u32, call: C) -> Result<Received> {
+    let mut registers = registers(message, flags, call);
     sys::raw(&mut registers);
     let [delivery, handle, a, b, c, ..] = registers;
     let delivery = Delivery(delivery as u32);
@@ -119,9 +121,9 @@ fn exchange(tag: Tag, first: Word, words: [Word; 3]) -> Result<Received> {
     }
 }
 
-fn status(tag: Tag, first: Word, message: &Message) -> Result<()> {
+fn status<C: SystemCall>(message: &Message, flags: u32, call: C) -> Result<()> {
     arch::count_message();
-    let mut registers = registers(tag, first, message.registers());
+    let mut registers = registers(message, flags, call);
     sys::raw(&mut registers);
     match registers[0] {
         0 => Ok(()),
@@ -142,7 +144,7 @@ fn count_reply(handle: Word) {
 /// What the kernel says; `PeerRestarted` means that calling again may work.
 pub fn call(to: Thread, message: Message) -> Result<Received> {
     arch::count_message();
-    exchange(message.tag(Op::Call), to.0, message.registers())
+    exchange(&message, 0, call::Call { receiver: to.into(), words: message.registers() })
 }
 
 impl Thread {
@@ -174,7 +176,7 @@ pub fn serve(mut answer: impl FnMut(&Received) -> Option<[Word; 3]>) -> ! {
 /// # Errors
 /// What the kernel says.
 pub fn send(to: Thread, message: Message) -> Result<()> {
-    status(message.tag(Op::Send), to.0, &message)
+    status(&message, 0, call::Send { receiver: to.into(), words: message.registers() })
 }
 
 /// Sends if the receiver waits.
@@ -182,7 +184,7 @@ pub fn send(to: Thread, message: Message) -> Result<()> {
 /// # Errors
 /// `WouldBlock` if it does not.
 pub fn send_poll(to: Thread, message: Message) -> Result<()> {
-    status(Tag(message.tag(Op::Send).0 | Tag::POLL), to.0, &message)
+    status(&message, Tag::POLL, call::Send { receiver: to.into(), words: message.registers() })
 }
 
 /// Replies (if `handle` is not 0) and receives from anybody.
@@ -191,7 +193,7 @@ pub fn send_poll(to: Thread, message: Message) -> Result<()> {
 /// `BadHandle`, `CapTransfer`: the reply failed and nothing was received.
 pub fn reply_wait(handle: Word, message: Message) -> Result<Received> {
     count_reply(handle);
-    exchange(message.tag(Op::ReplyWait), handle, message.registers())
+    exchange(&message, 0, call::ReplyWait { handle, words: message.registers() })
 }
 
 /// Carries out a record of one page (its length does not count), replies without words (if `handle` is
@@ -201,9 +203,9 @@ pub fn reply_wait(handle: Word, message: Message) -> Result<Received> {
 /// `BadHandle`, or what [`crate::map`] says of the record: nothing was replied and nothing received.
 #[inline(always)]
 pub fn map_reply_wait(handle: Word, record: &MapRecord) -> Result<Received> {
-    let [selectors, address, offset, _] = record.0;
+    let [record @ .., _] = record.0;
     count_reply(handle);
-    exchange(Tag::new(Op::MapReplyWait, 0, 0), handle, [selectors, address, offset])
+    exchange(&NO_MESSAGE, 0, call::MapReplyWait { handle, record })
 }
 
 /// Replies.
@@ -211,7 +213,7 @@ pub fn map_reply_wait(handle: Word, record: &MapRecord) -> Result<Received> {
 /// # Errors
 /// `BadHandle`, `CapTransfer`.
 pub fn reply(handle: Word, message: Message) -> Result<()> {
-    status(message.tag(Op::Reply), handle, &message)
+    status(&message, 0, call::Reply { handle, words: message.registers() })
 }
 
 /// Receives from anybody, or from one thread.
@@ -219,7 +221,7 @@ pub fn reply(handle: Word, message: Message) -> Result<()> {
 /// # Errors
 /// What the kernel says.
 pub fn receive(from: Option<Thread>) -> Result<Received> {
-    exchange(Tag::new(Op::Receive, 0, 0), from.map_or(0, |t| t.0), [0; 3])
+    exchange(&NO_MESSAGE, 0, call::Receive { sender: or_none(from) })
 }
 
 /// Takes a message or an accepted notification if there is one.
@@ -227,7 +229,7 @@ pub fn receive(from: Option<Thread>) -> Result<Received> {
 /// # Errors
 /// `WouldBlock` if there is none.
 pub fn poll() -> Result<Received> {
-    exchange(Tag(Tag::new(Op::Receive, 0, 0).0 | Tag::POLL), 0, [0; 3])
+    exchange(&NO_MESSAGE, Tag::POLL, call::Receive { sender: Selector::NONE })
 }
 
 /// Waits for one of these notification bits; returns those that came.
@@ -236,7 +238,7 @@ pub fn poll() -> Result<Received> {
 /// What the kernel says.
 pub fn wait(bits: u32) -> Result<u32> {
     utcb::accept(bits);
-    exchange(Tag(Tag::new(Op::Receive, 0, 0).0 | Tag::NOTIFICATIONS_ONLY), 0, [0; 3]).map(|r| r.words[0] as u32)
+    exchange(&NO_MESSAGE, Tag::NOTIFICATIONS_ONLY, call::Receive { sender: Selector::NONE }).map(|r| r.words[0] as u32)
 }
 
 /// Resumes an alien and waits for its next event or an accepted notification.
@@ -244,7 +246,7 @@ pub fn wait(bits: u32) -> Result<u32> {
 /// # Errors
 /// What the kernel says.
 pub fn run(handle: Word) -> Result<Received> {
-    exchange(Tag::new(Op::Run, 0, 0), handle, [0; 3])
+    exchange(&NO_MESSAGE, 0, call::Run { handle })
 }
 
 /// Carries out up to 16 records, then as [`run`]: an answer to an alien's page fault, in one system call.
@@ -254,5 +256,5 @@ pub fn run(handle: Word) -> Result<Received> {
 pub fn map_run(handle: Word, records: &[MapRecord]) -> Result<Received> {
     let words = records.iter().take(MapRecord::MAX as usize).flat_map(|record| record.0);
     words.enumerate().for_each(|(i, word)| utcb::set_word(i, word));
-    exchange(Tag::new(Op::MapRun, 0, 0), handle, [records.len() as Word, 0, 0])
+    exchange(&NO_MESSAGE, 0, call::MapRun { handle, count: records.len() as Word })
 }

@@ -2,7 +2,7 @@
 //! Mapping: up to 16 records in one system call.
 
 use crate::{Memory, Result, Segment, Space, sys, utcb};
-use abi::{Error, MapRecord, Op, PAGE_SIZE, Rights, Tag, Word};
+use abi::{Error, MapRecord, Op, PAGE_SIZE, Rights, Tag, Word, call};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
 use image::Places;
@@ -40,7 +40,7 @@ impl Batch {
     /// # Errors
     /// The number of records done, and why the next failed.
     pub fn commit(self) -> core::result::Result<(), (u32, Error)> {
-        let mut registers = sys::registers([Tag::new(Op::Map, 0, 0).0, self.count, 0, 0, 0].map(|word| word as Word));
+        let mut registers = sys::with(Tag::new(Op::Map, 0, 0), call::Map { count: self.count as Word });
         sys::raw(&mut registers);
         match registers[0] {
             0 => Ok(()),

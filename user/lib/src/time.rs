@@ -3,7 +3,7 @@
 
 use crate::{Result, sys};
 use abi::kip::Kip;
-use abi::{Op, Word};
+use abi::{Word, call};
 
 pub use crate::arch::counter;
 
@@ -31,5 +31,5 @@ pub fn now() -> u64 {
 /// # Errors
 /// What the kernel says.
 pub fn alarm(at: u64, bits: Word) -> Result<()> {
-    sys::call(Op::Alarm, [at as u32 as Word, (at >> 32) as u32 as Word, bits, 0]).map(|_| ())
+    sys::call(call::Alarm { at: call::Time(at), bits }).map(|_| ())
 }

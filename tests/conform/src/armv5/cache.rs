@@ -284,8 +284,8 @@ fn ranges(bed: &mut Bed) -> Result<(), Why> {
         {
             cache(SPACE, address, bytes, operation)?;
         }
-        fails(macadamia::sys::call(abi::Op::Cache, [SPACE.0, USER_END - PAGE, PAGE + 1, operation as u32]), Error::BadAddress)?;
-        fails(macadamia::sys::call(abi::Op::Cache, [SPACE.0, u32::MAX, 2, operation as u32]), Error::BadAddress)?;
+        fails(macadamia::sys::call_with(abi::Op::Cache, [SPACE.0, USER_END - PAGE, PAGE + 1, operation as u32]), Error::BadAddress)?;
+        fails(macadamia::sys::call_with(abi::Op::Cache, [SPACE.0, u32::MAX, 2, operation as u32]), Error::BadAddress)?;
     }
     Ok(())
 }

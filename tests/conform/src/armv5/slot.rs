@@ -4,7 +4,7 @@
 use super::domain;
 use crate::{Bed, Case, PAGE, QUOTA, Why, check, good};
 use abi::arch::armv5::place::RELOCATED;
-use abi::{Error, Op, Word};
+use abi::{Error, Selector, Word, call};
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{Counts, delete};
 use macadamia::{Quota, Space, sys};
@@ -30,7 +30,8 @@ fn quota(bed: &mut Bed, threads: Word, slots: Word) -> Result<Quota, Why> {
 /// A space of aliens that asks for a slot, and the number of the one that it has.
 fn relocated(bed: &mut Bed, quota: Quota) -> Result<(Space, Word), Why> {
     let slot = bed.slot();
-    let [_, place, _] = good(sys::call(Op::CreateSpace, [quota.0, 0, slot, RELOCATED]))?;
+    let [_, place, _] =
+        good(sys::call(call::CreateSpace { quota: quota.into(), slots: 0, destination: Selector(slot), place: RELOCATED }))?;
     Ok((Space(slot), place))
 }
 
@@ -63,7 +64,7 @@ fn refused(bed: &mut Bed) -> Result<(), Why> {
     check("one more than is left", made == Err(Error::QuotaExceeded))?;
     quota(bed, 0, rest)?;
     check("all are promised", good(QUOTA.relocation_slots())? == (limit, limit))?;
-    let wrong = sys::call(Op::QuotaInfo, [QUOTA.0, 3, 0, 0]);
+    let wrong = sys::call(call::QuotaInfo { quota: QUOTA.into(), part: 3 });
     check("there is no fourth kind", wrong == Err(Error::BadArgument))
 }
 

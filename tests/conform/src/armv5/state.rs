@@ -6,7 +6,7 @@ use crate::exception::{BADGE, DATA, WHOLE, create, launch, next};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, fails, fill, good};
 use abi::frame::vector;
 use abi::state::THREAD_POINTER;
-use abi::{Error, Frame, Op, Rights, Tag};
+use abi::{Error, Frame, Op, Rights, Tag, call};
 use macadamia::cap::{copy, set_frame};
 use macadamia::ipc::reply_wait;
 use macadamia::map::map;
@@ -91,7 +91,7 @@ fn in_turn(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn set(thread: Thread, value: u32) -> Result<u32, Why> {
-    good(sys::call(Op::SetState, [thread.0, THREAD_POINTER, value, 0])).map(|[before, _, _]| before)
+    good(sys::call(call::SetState { thread: thread.into(), part: THREAD_POINTER, values: [value, 0] })).map(|[before, _, _]| before)
 }
 
 fn returned(bed: &mut Bed) -> Result<(), Why> {
@@ -115,7 +115,7 @@ fn started(bed: &mut Bed) -> Result<(), Why> {
 fn refused(bed: &mut Bed) -> Result<(), Why> {
     let thread = create(bed, SPACE)?;
     for part in [1, 2, 16, 23, u32::MAX] {
-        fails(sys::call(Op::SetState, [thread.0, part, 0, 0]), Error::BadArgument)?;
+        fails(sys::call(call::SetState { thread: thread.into(), part, values: [0, 0] }), Error::BadArgument)?;
     }
     Ok(())
 }

@@ -3,13 +3,15 @@
 
 use crate::{Case, SELF, fails};
 use abi::state::{DEBUG, TLS_COUNT};
-use abi::{Op, USER_END};
+use abi::{USER_END, call};
 use macadamia::{Error, sys};
 
 pub const CASES: &[Case] = &[
     ("tls_slots_are_three", |_| {
         fails(SELF.set_tls(DEBUG, 0, 0), Error::BadArgument)?;
-        (TLS_COUNT..DEBUG).try_for_each(|item| fails(sys::call(Op::SetState, [SELF.0, item, 0, 0]).map(|_| ()), Error::BadArgument))
+        (TLS_COUNT..DEBUG).try_for_each(|item| {
+            fails(sys::call(call::SetState { thread: SELF.into(), part: item, values: [0, 0] }).map(|_| ()), Error::BadArgument)
+        })
     }),
     ("tls_limits_have_24_bits", |_| fails(SELF.set_tls(0, 0, 1 << 24), Error::BadArgument)),
     ("debug_registers_4_to_6_are_refused", |_| {

@@ -7,7 +7,7 @@ use abi::arch::ia32::kip::{FEATURE_SERVERS, FEATURE_SYSENTER, INT_VECTOR};
 pub use abi::arch::ia32::marker::{BEGIN, BEGIN_FREE, END};
 use abi::arch::ia32::marker::{CASE, immediate};
 use abi::state::{DEBUG, TLS, TLS_COUNT};
-use abi::{Error, Op};
+use abi::{Error, call};
 use core::arch::{asm, global_asm};
 use image::layout::MESSAGES;
 
@@ -213,7 +213,7 @@ impl Thread {
         if index >= TLS_COUNT {
             return Err(Error::BadArgument);
         }
-        sys::call(Op::SetState, [self.0, TLS + index, base, limit]).map(|_| ())
+        sys::call(call::SetState { thread: self.into(), part: TLS + index, values: [base, limit] }).map(|_| ())
     }
     /// Sets a debug register; returns the last status.
     ///
@@ -221,6 +221,6 @@ impl Thread {
     /// What the kernel says.
     pub fn set_debug(self, index: u32, value: u32) -> Result<u32> {
         let part = DEBUG.checked_add(index).ok_or(Error::BadArgument)?;
-        sys::call(Op::SetState, [self.0, part, value, 0]).map(|[status, _, _]| status)
+        sys::call(call::SetState { thread: self.into(), part, values: [value, 0] }).map(|[status, _, _]| status)
     }
 }
