@@ -1,53 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From what the processor executes to intervals.
+//! From what a processor executes to intervals: what is the same of every processor.
 //!
-//! There is no event for a kernel entry in the stream; it shows as kernel code
-//! where user code was due. That is nearly "the code before was user code", but the
-//! kernel may also return to user mode and be entered again before a single user
-//! instruction begins: by an interrupt that waited, or when that instruction cannot be
-//! fetched. So the instructions that leave the kernel are watched as well.
+//! A [`Processor`] says whose code is executed and when the kernel is entered, and has TLBs, caches and a checker. Its own
+//! instructions and accesses it adds to [`Counter`] as functions (`special` and `access`).
 
-use crate::checker::{Access, Checker, Verdict};
-use crate::events::Owner;
+use crate::chunk::{Chunk, Privilege};
+use crate::events::{Events, Owner};
 use crate::interval::Repetition;
 use crate::latency::Latency;
 use crate::ledger::Ledger;
-use crate::machine::{Machine, Tables};
-use crate::segment::{self, SegmentRegister};
+use crate::marker::Marker;
+use crate::report::Report;
 use crate::symbols::Symbols;
-use crate::violation::{Rule, Violation};
-use crate::walk::{Mapping, Physical, walk};
-use crate::{Chunk, Class, Marker, Privilege, Report};
-use std::ops::{Range, RangeInclusive};
+use crate::violation::Rule;
+use std::ops::Range;
 
-/// What the counter asks of the emulator.
-pub trait World: Physical {
-    /// The register that holds the translation root (CR3).
-    fn root(&mut self) -> u32;
-    /// Whether paging is on.
-    fn paging(&mut self) -> bool;
-    /// Whether the space whose addresses begin at linear address `base` has a kernel information page, and so belongs to a
-    /// native component.
-    fn is_native(&mut self, base: u32) -> bool;
-    /// The selector in a segment register.
-    fn selector(&mut self, register: SegmentRegister) -> u16;
-    /// So many bytes from a linear address on, if the present tables map them.
-    fn read_linear(&mut self, address: u32, count: usize) -> Option<Vec<u8>>;
-}
-
-/// What to count besides instructions and the kernel's lines.
-#[derive(Default)]
-pub struct Setup {
+/// What to count besides instructions and the kernel's lines, with a processor's machine and checker.
+pub struct Setup<M, C> {
     /// TLBs and caches.
-    pub machine: Option<Machine>,
+    pub machine: Option<M>,
     /// Uses of what should have been flushed.
-    pub checker: Option<Checker>,
-    /// Where the Linux server's code is: in spaces of native components, or in every space that shows the
-    /// server if the range lies high.
+    pub checker: Option<C>,
+    /// Where the Linux server's code is: in spaces of native components; on IA-32 in every space that shows the server if the range lies high.
     pub server: Range<u32>,
-    /// Where the kernel's part of the linear addresses begins.
+    /// Where the kernel's part of the addresses begins.
     pub kernel: u32,
-    /// What user code may access, if that is to be checked.
+    /// What user code may access, if that is to be checked. Of ARM it is not looked at: the emulator has the rights of pages and domains.
     pub window: Option<Range<u32>>,
     /// How long the kernel looks at no interrupts.
     pub latency: Option<Latency>,
@@ -55,119 +33,89 @@ pub struct Setup {
     pub symbols: Symbols,
 }
 
-impl Setup {
-    /// The end of what the server may reach, if its range lies high: at addresses that no process of its has.
-    /// It may run at ring 1 then, in the spaces of its processes, where its segments end with the kernel's part.
-    fn limit(&self) -> Option<u32> {
-        (self.server.start >= LOWEST_WINDOW && self.server.end <= self.kernel).then_some(self.kernel)
+impl<M, C> Default for Setup<M, C> {
+    fn default() -> Self {
+        Self { machine: None, checker: None, server: 0..0, kernel: 0, window: None, latency: None, symbols: Symbols::default() }
     }
 }
 
-/// The lowest address at which a server's part of its processes' spaces may begin: 2 GiB below the kernel.
-const LOWEST_WINDOW: u32 = 0x6000_0000;
-
-/// The instrument. One processor; see the crate's head for the units.
-pub struct Counter {
-    setup: Setup,
-    /// [`Setup::limit`].
-    limit: Option<u32>,
-    ledger: Ledger,
-    /// Whose code user mode executes in this space, which begins there: native or not, if that is known.
-    native: Option<(u32, bool)>,
-    /// Privilege of the code that is executed.
-    privilege: Privilege,
-    /// Privilege of the instruction that is due if nothing intervenes. After a far return ring 1 is [`Privilege::User`], too.
-    due: Privilege,
-    /// How user mode is about to enter the kernel.
-    gate: Option<Class>,
-    /// Words popped by the far return in progress, if there is one.
-    popped: Option<u32>,
-    /// The last special instruction is `lgdt`.
-    loads_table: bool,
-    /// Base and limit of the global descriptor table, when an instruction has loaded them.
-    table: Option<(u32, u16)>,
-    /// Returns to ring 1 or to a small space at which that was not known.
-    blind: u64,
-    /// The selector of code in large spaces, when it was seen.
-    large_code: Option<u16>,
-    /// Where ring 3's code segment lies, if it is a small space's.
-    region: Option<RangeInclusive<u32>>,
-    /// The tables with which ring 3 runs, or ran last, if that was in a small space.
-    home: Option<u32>,
-    /// Where in the chunk the last special instruction is: what it reads may be the processor's own
-    /// tables, which user mode has no right to.
-    implicit: Option<u16>,
-    /// A control register was written: what it holds is read when the next chunk begins.
-    written: Option<(Class, u16)>,
-    root: u32,
-    paging: bool,
-    /// Linear address of the chunk in execution.
-    base: u32,
-    /// Accesses whose translation the tables do not tell.
-    unknown: u64,
-    accesses: u64,
+/// How the kernel is entered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// By a system call that has a gate of its own (`sysenter`).
+    Sysenter,
+    /// By an instruction that asks for it.
+    Trap,
+    /// By what the user did not ask for.
+    Fault,
 }
 
-impl Default for Counter {
+impl Entry {
+    const fn count(self, events: &mut Events) -> &mut u64 {
+        match self {
+            Self::Sysenter => &mut events.sysenter_entries,
+            Self::Trap => &mut events.trap_entries,
+            Self::Fault => &mut events.fault_entries,
+        }
+    }
+}
+
+/// What a kind of processor knows while its code is counted.
+pub trait Processor: Sized {
+    /// Its TLBs and caches.
+    type Machine;
+    /// What finds missing flushes.
+    type Checker;
+
+    /// Before anything is counted.
+    fn new(setup: &Setup<Self::Machine, Self::Checker>) -> Self;
+
+    /// A marker has been executed: user mode is.
+    fn marked(&mut self);
+
+    /// The address by which TLBs and caches are looked up.
+    fn modified(&self, address: u32) -> u32;
+
+    /// What it could not find out, in words.
+    fn errors(&self, errors: &mut Vec<String>);
+}
+
+/// How a processor follows code that runs in a world of kind `W`: what it asks of the emulator.
+pub trait Follow<W>: Processor {
+    /// Counting begins.
+    fn arm(&mut self, world: &mut W);
+
+    /// A chunk of code at address `base` begins: whose it is, and how it has entered the kernel if it has.
+    fn begins(counter: &mut Counter<Self>, chunk: &Chunk, base: u32, world: &mut W) -> (Owner, Option<Entry>);
+
+    /// Its instructions are fetched.
+    fn fetches(counter: &mut Counter<Self>, chunk: &Chunk, base: u32, world: &mut W);
+}
+
+/// The instrument. One processor; see the crate's head for the units.
+pub struct Counter<P: Processor> {
+    pub(crate) setup: Setup<P::Machine, P::Checker>,
+    pub(crate) ledger: Ledger,
+    pub(crate) processor: P,
+    /// Address of the chunk in execution.
+    pub(crate) base: u32,
+    /// Accesses whose translation the tables do not tell.
+    pub(crate) unknown: u64,
+    /// Accesses to data that the checker looked at.
+    pub(crate) accesses: u64,
+}
+
+impl<P: Processor> Default for Counter<P> {
     fn default() -> Self {
         Self::new(Setup::default())
     }
 }
 
-/// The tables as the machine asks for them.
-struct Now<'a, W> {
-    world: &'a mut W,
-    root: u32,
-    paging: bool,
-    /// How often there was none.
-    unknown: u64,
-    aliases: u32,
-    /// Where the last one was.
-    alias: u32,
-}
-
-impl<W: World> Tables for Now<'_, W> {
-    fn translate(&mut self, address: u32) -> Option<Mapping> {
-        if !self.paging {
-            return Some(Mapping::identity(address));
-        }
-        let found = walk(self.world, self.root, address, |_| ()).ok();
-        self.unknown += u64::from(found.is_none());
-        found
-    }
-    fn alias(&mut self, address: u32) {
-        self.aliases += 1;
-        self.alias = address;
-    }
-}
-
-impl Counter {
+impl<P: Processor> Counter<P> {
     /// A counter that counts nothing before it is armed.
     #[must_use]
-    pub fn new(setup: Setup) -> Self {
-        Self {
-            limit: setup.limit(),
-            setup,
-            ledger: Ledger::default(),
-            native: None,
-            privilege: Privilege::User,
-            due: Privilege::User,
-            gate: None,
-            popped: None,
-            loads_table: false,
-            table: None,
-            blind: 0,
-            large_code: None,
-            region: None,
-            home: None,
-            implicit: None,
-            written: None,
-            root: 0,
-            paging: false,
-            base: 0,
-            unknown: 0,
-            accesses: 0,
-        }
+    pub fn new(setup: Setup<P::Machine, P::Checker>) -> Self {
+        Self { processor: P::new(&setup), setup, ledger: Ledger::default(), base: 0, unknown: 0, accesses: 0 }
     }
 
     /// Whether anything but markers need be told: from the first interval's beginning, or from
@@ -177,25 +125,31 @@ impl Counter {
         self.ledger.is_armed()
     }
 
-    /// Whether accesses of user code need be told.
+    /// Whether TLBs and caches are modelled, or flushes checked: then tables are walked.
     #[must_use]
-    pub fn wants_user_accesses(&self) -> bool {
-        self.setup.machine.is_some() || self.setup.checker.is_some() || self.setup.window.is_some()
+    pub fn wants_tables(&self) -> bool {
+        self.setup.machine.is_some() || self.setup.checker.is_some()
     }
 
     /// What measures how long the kernel looks at no interrupts; it is told apart from all else.
-    pub fn latency(&mut self) -> Option<&mut Latency> {
+    pub const fn latency(&mut self) -> Option<&mut Latency> {
         self.setup.latency.as_mut()
     }
 
-    /// Begins to count, with nothing in TLBs and caches. `executed` as in [`mark`](Self::mark).
-    pub fn arm(&mut self, executed: u64, world: &mut impl World) {
+    /// Begins to count, with nothing in TLBs and caches, after `executed` instructions.
+    pub fn arm<W>(&mut self, executed: u64, world: &mut W)
+    where
+        P: Follow<W>,
+    {
         self.ledger.arm(executed);
-        (self.root, self.paging, self.native) = (world.root(), world.paging(), None);
+        self.processor.arm(world);
     }
 
     /// A marker is executed after `executed` instructions; markers are not among them.
-    pub fn mark(&mut self, marker: Marker, privilege: Privilege, executed: u64, world: &mut impl World) {
+    pub fn mark<W>(&mut self, marker: Marker, privilege: Privilege, executed: u64, world: &mut W)
+    where
+        P: Follow<W>,
+    {
         if !self.ledger.accepts(marker, privilege) {
             return;
         }
@@ -204,149 +158,38 @@ impl Counter {
             self.arm(executed, world);
         }
         self.ledger.mark(marker, executed, arms);
-        self.due = Privilege::User;
+        self.processor.marked();
     }
 
-    /// A chunk of code at linear address `base` begins, after `executed` instructions.
-    pub fn chunk(&mut self, chunk: &Chunk, base: u32, executed: u64, world: &mut impl World) {
-        if let Some((class, offset)) = self.written.take() {
-            self.control_written(class, offset, world);
+    /// A chunk of code at address `base` begins, after `executed` instructions.
+    pub fn chunk<W>(&mut self, chunk: &Chunk, base: u32, executed: u64, world: &mut W)
+    where
+        P: Follow<W>,
+    {
+        let (owner, entry) = P::begins(self, chunk, base, world);
+        self.ledger.pass(owner, entry.is_some(), executed);
+        if let Some(entry) = entry {
+            *entry.count(self.ledger.events()) += 1;
+            self.ledger.each(Repetition::enter_kernel);
         }
-        match chunk.privilege {
-            _ if self.privilege != Privilege::Kernel => {}
-            Privilege::Kernel => {}
-            Privilege::Ring1 => self.check_segments(world),
-            Privilege::User => self.check_small(chunk.segment, world),
+        if chunk.privilege == Privilege::Kernel {
+            let address = self.processor.modified(base);
+            self.ledger.each(|repetition| repetition.fetch(address, u32::from(chunk.bytes)));
         }
-        self.base = base;
-        let kernel = chunk.privilege == Privilege::Kernel;
-        let enters = kernel && self.due != Privilege::Kernel;
-        let owner = if kernel { Owner::Kernel } else { self.user_owner(chunk, base, world) };
-        self.ledger.pass(owner, enters, executed);
-        self.privilege = chunk.privilege;
-        if enters {
-            self.enter();
-        }
-        self.due = chunk.privilege;
-        self.gate = None;
-        self.popped = None;
-        self.implicit = None;
-        if kernel {
-            self.ledger.each(|repetition| repetition.fetch(base, u32::from(chunk.bytes)));
-        }
-        if let Some(machine) = &mut self.setup.machine {
-            let mut now = Now { world, root: self.root, paging: self.paging, unknown: 0, aliases: 0, alias: 0 };
-            machine.fetch(chunk, base, &mut now, self.ledger.events());
-            self.unknown += now.unknown;
-            if now.aliases > 0 {
-                self.ledger.violate(Rule::CacheAlias, base, now.alias, None);
-            }
-        }
-        if self.setup.checker.is_some() {
-            let last = base.wrapping_add(u32::from(chunk.bytes) - 1);
-            self.check_reach(base, (base, last), None, world);
-            let user = chunk.privilege == Privilege::User;
-            self.check(base, Access { address: base, write: false, user }, world);
-            if last >> 12 != base >> 12 {
-                self.check(base, Access { address: last, write: false, user }, world);
-            }
-        }
-    }
-
-    /// An instruction of the chunk in execution, `offset` bytes from its start, is about to be executed.
-    /// `operand` is the address that an `invlpg` names.
-    pub fn special(&mut self, class: Class, offset: u16, operand: u32) {
-        let events = self.ledger.events();
-        self.implicit = Some(offset);
-        self.loads_table = class == Class::LoadTable;
-        match class {
-            Class::Plain | Class::Descriptor | Class::OpenInterrupts | Class::Halt | Class::LoadTable => {}
-            Class::WriteCr0 | Class::WriteCr3 | Class::WriteCr4 => self.written = Some((class, offset)),
-            Class::Invlpg => {
-                events.page_flushes += 1;
-                self.setup.machine.iter_mut().for_each(|machine| machine.flush_page(operand));
-                self.setup.checker.iter_mut().for_each(|checker| checker.flush_page(operand));
-                self.flushes(offset);
-            }
-            Class::FlushCaches => {
-                events.cache_flushes += 1;
-                self.setup.machine.iter_mut().for_each(Machine::flush_caches);
-                self.flushes(offset);
-            }
-            Class::FarReturn => {
-                events.far_returns += 1;
-                self.popped = Some(0);
-            }
-            Class::Sysexit => {
-                events.sysexits += 1;
-                self.due = Privilege::User;
-            }
-            Class::Int | Class::Sysenter => self.gate = Some(class),
-            Class::LoadSegment => events.segment_loads += 1,
-            Class::Port => events.port_accesses += 1,
-        }
-        if class == Class::WriteCr3 {
-            self.ledger.each(|repetition| repetition.write_cr3());
-        }
-    }
-
-    /// The instruction `offset` bytes from the chunk's start has read or written `bytes` at linear
-    /// address `address`; `value` is what it read or wrote (asked only for a far return and `lgdt`).
-    pub fn access(&mut self, offset: u16, address: u32, bytes: u32, write: bool, value: impl FnOnce() -> u32, world: &mut impl World) {
-        // A far return reads EIP first and CS second.
-        if let Some(popped) = &mut self.popped {
-            *popped += 1;
-            if *popped == 2 && value() & 3 != 0 {
-                self.due = Privilege::User;
-            }
-        } else if self.loads_table && self.implicit == Some(offset) {
-            // The limit comes first.
-            self.table = match self.table {
-                Some((_, limit)) if bytes == 4 => Some((value(), limit)),
-                _ => Some((0, value() as u16)),
-            };
-        }
-        let kernel = self.ledger.owner() == Owner::Kernel;
-        let user = self.privilege == Privilege::User && self.implicit != Some(offset);
-        let instruction = self.base.wrapping_add(u32::from(offset));
-        if kernel {
-            self.ledger.each(|repetition| repetition.access(address, bytes));
-        } else if user && [address, address.wrapping_add(bytes - 1)].into_iter().any(|end| self.is_outside(end)) {
-            self.ledger.violate(Rule::OutsideWindow, instruction, address, None);
-        }
-        if let Some(machine) = &mut self.setup.machine {
-            let mut now = Now { world, root: self.root, paging: self.paging, unknown: 0, aliases: 0, alias: 0 };
-            machine.access(address, bytes, write, &mut now, self.ledger.events());
-            self.unknown += now.unknown;
-            if now.aliases > 0 {
-                self.ledger.violate(Rule::CacheAlias, instruction, now.alias, None);
-            }
-        }
-        if self.setup.checker.is_some() {
-            self.accesses += u64::from(self.paging);
-            let last = address.wrapping_add(bytes - 1);
-            if self.implicit != Some(offset) {
-                self.check_reach(instruction, (address, last), Some(write), world);
-            }
-            self.check(instruction, Access { address, write, user }, world);
-            if last >> 12 != address >> 12 {
-                self.check(instruction, Access { address: last, write, user }, world);
-            }
-        }
+        P::fetches(self, chunk, base, world);
     }
 
     /// The report as of now; what is still open is an error in it.
     #[must_use]
     pub fn report(&self) -> Report {
         let mut report = self.ledger.report(&self.setup.symbols);
-        let errors = &mut report.errors;
         if self.unknown > 0 {
-            errors
-                .push(format!("the translation of {} accesses was not found: the tables cannot be read, or do not have it", self.unknown));
+            let unknown = self.unknown;
+            report
+                .errors
+                .push(format!("the translation of {unknown} accesses was not found: the tables cannot be read, or do not have it"));
         }
-        if self.blind > 0 {
-            errors.push(format!("the descriptor table was not known at {} returns to ring 1 or small spaces", self.blind));
-        }
+        self.processor.errors(&mut report.errors);
         Report {
             checked: self.setup.checker.is_some().then_some(self.accesses),
             latency: self.setup.latency.as_ref().map(|latency| latency.report(&self.setup.symbols)),
@@ -354,175 +197,15 @@ impl Counter {
         }
     }
 
-    /// Whether an address is outside the window of ring 3. What the server has is its own: it may also run at ring 3. A home of components
-    /// shows no server, so its small spaces lie anywhere below the kernel: how far each reaches is its region's matter.
-    fn is_outside(&self, address: u32) -> bool {
-        let Some(window) = &self.setup.window else { return false };
-        let end = match self.ledger.owner() {
-            Owner::Server => self.limit.unwrap_or(window.end),
-            Owner::Components if self.region.is_some() => self.setup.kernel,
-            _ => window.end,
-        };
-        !(window.start..end).contains(&address)
+    /// The address of the instruction `offset` bytes from the beginning of the chunk in execution.
+    pub(crate) const fn instruction(&self, offset: u16) -> u32 {
+        self.base.wrapping_add(offset as u32)
     }
 
-    /// Whose code is at an address. High addresses are the server's in every space but small ones, and nobody else runs at ring 1.
-    fn user_owner(&mut self, chunk: &Chunk, address: u32, world: &mut impl World) -> Owner {
-        let is_high = chunk.segment == 0 && self.setup.server.contains(&address);
-        if self.limit.is_some() && (chunk.privilege == Privilege::Ring1 || is_high) {
-            return Owner::Server;
-        }
-        // Small spaces lie side by side below one directory.
-        let known = self.native.filter(|(base, _)| *base == chunk.segment);
-        let (_, native) = *self.native.insert(known.unwrap_or_else(|| (chunk.segment, world.is_native(chunk.segment))));
-        if !native {
-            Owner::User
-        } else if self.limit.is_none() && self.setup.server.contains(&address) {
-            Owner::Server
-        } else {
-            Owner::Components
-        }
-    }
-
-    fn enter(&mut self) {
-        let entries = self.ledger.events();
-        match self.gate {
-            Some(Class::Sysenter) => entries.sysenter_entries += 1,
-            Some(_) => entries.trap_entries += 1,
-            None => entries.fault_entries += 1,
-        }
-        self.ledger.each(Repetition::enter_kernel);
-    }
-
-    fn control_written(&mut self, class: Class, offset: u16, world: &mut impl World) {
-        let (old, root) = (self.root, world.root());
-        self.paging = world.paging();
-        self.root = root;
-        let instruction = self.base.wrapping_add(u32::from(offset));
-        let events = self.ledger.events();
-        match class {
-            Class::WriteCr3 if root != old => {
-                events.space_switches += 1;
-                self.native = None;
-                self.setup.machine.iter_mut().for_each(|machine| machine.switch(root));
-                self.setup.checker.iter_mut().for_each(|checker| checker.flush_local(instruction));
-            }
-            Class::WriteCr3 => {
-                events.tlb_flushes += 1;
-                self.setup.machine.iter_mut().for_each(Machine::flush_local);
-                self.setup.checker.iter_mut().for_each(|checker| checker.flush_local(instruction));
-            }
-            Class::WriteCr4 => {
-                events.tlb_flushes += 1;
-                self.setup.machine.iter_mut().for_each(Machine::flush_all);
-                self.setup.checker.iter_mut().for_each(Checker::flush_all);
-            }
-            // Task-switched and write-protect bits; paging itself is switched at boot only.
-            _ => return,
-        }
-        self.flushes(offset);
-    }
-
-    /// Something was flushed.
-    fn flushes(&mut self, offset: u16) {
+    /// An instruction flushes something.
+    pub(crate) fn flushes(&mut self, instruction: u32) {
         if let Some(id) = self.ledger.free() {
-            self.ledger.violate(Rule::FlushInFreeInterval, self.base.wrapping_add(u32::from(offset)), u32::from(id), None);
+            self.ledger.violate(Rule::FlushInFreeInterval, instruction, id.into(), None);
         }
     }
-
-    fn check(&mut self, instruction: u32, access: Access, world: &mut impl World) {
-        let Some(checker) = self.setup.checker.as_mut().filter(|_| self.paging) else { return };
-        match checker.access(access, self.root, world) {
-            Verdict::Good(mapping) => {
-                if access.write {
-                    checker.stored(mapping.physical(access.address), instruction);
-                }
-                if mapping.global && mapping.user && self.limit.is_some() {
-                    self.ledger.violate(Rule::GlobalUserPage, instruction, access.address & !0xfff, None);
-                }
-            }
-            Verdict::Stale(cause) => self.ledger.violate(Rule::StaleTranslation, instruction, access.address, Some(cause)),
-            Verdict::Unknown => self.unknown += 1,
-        }
-    }
-
-    /// The addresses from `first` to `last` are used; `write` says how if they are of data.
-    fn check_reach(&mut self, instruction: u32, (first, last): (u32, u32), write: Option<bool>, world: &mut impl World) {
-        let (rule, address) = match (self.privilege, self.limit, &self.region) {
-            (Privilege::Ring1, Some(limit), _) if first.max(last) >= limit => (Rule::BeyondLimit, first.max(limit)),
-            (Privilege::User, _, Some(region)) if !region.contains(&first) => (Rule::OutsideRegion, first),
-            (Privilege::User, _, Some(region)) if !region.contains(&last) => (Rule::OutsideRegion, last),
-            _ => return,
-        };
-        let register = match write {
-            None => Some(SegmentRegister::Cs),
-            Some(write) => code(instruction, world).and_then(|bytes| SegmentRegister::used_by(&bytes, write)),
-        };
-        let segment = register.map(|register| (register, world.selector(register)));
-        let owner = self.ledger.owner();
-        self.ledger.add(Violation { rule, instruction, address, owner, segment, cause: None });
-    }
-
-    /// The far return that was executed last has led to ring 1.
-    fn check_segments(&mut self, world: &mut impl World) {
-        let Some(limit) = self.limit.filter(|_| self.setup.checker.is_some()) else { return };
-        let Some(table) = self.read_table(world) else {
-            self.blind += 1;
-            return;
-        };
-        for (rule, selector) in segment::violations(&table, &data_selectors(world), limit) {
-            self.ledger.violate(rule, self.returned(), selector.into(), None);
-        }
-    }
-
-    /// The global descriptor table, if it is known.
-    fn read_table(&self, world: &mut impl World) -> Option<Vec<u8>> {
-        self.table.and_then(|(base, last)| world.read_linear(base, usize::from(last) + 1))
-    }
-
-    /// The instruction by which the kernel was left.
-    fn returned(&self) -> u32 {
-        self.base.wrapping_add(u32::from(self.implicit.unwrap_or(0)))
-    }
-
-    /// The kernel has been left for ring 3, whose code segment begins at `base`.
-    fn check_small(&mut self, base: u32, world: &mut impl World) {
-        if self.setup.checker.is_none() {
-            return;
-        }
-        let code = world.selector(SegmentRegister::Cs);
-        // Reading the table takes time, and most code has this selector.
-        let is_large = base == 0 && self.large_code == Some(code);
-        let table = if is_large { None } else { self.read_table(world) };
-        self.region = table.as_ref().and_then(|table| segment::region(table, code, self.setup.kernel));
-        match (&self.region, table) {
-            (Some(region), Some(table)) => {
-                let found = segment::small_violations(&table, code, &data_selectors(world), region);
-                self.home = Some(self.root);
-                for (rule, selector) in found {
-                    self.ledger.violate(rule, self.returned(), selector.into(), None);
-                }
-            }
-            _ if base != 0 => self.blind += 1,
-            (_, table) => {
-                self.large_code = table.map(|_| code).or(self.large_code);
-                if self.home.take() == Some(self.root) {
-                    self.ledger.violate(Rule::LargeInHome, self.returned(), code.into(), None);
-                }
-            }
-        }
-    }
-}
-
-/// The selectors by which code can reach data.
-fn data_selectors(world: &mut impl World) -> [u16; 4] {
-    SegmentRegister::DATA.map(|register| world.selector(register))
-}
-
-/// An instruction's bytes, and perhaps others behind them.
-fn code(instruction: u32, world: &mut impl World) -> Option<Vec<u8>> {
-    const LONGEST: usize = 15;
-    const PAGE: usize = 4096;
-    let to_page_end = PAGE - instruction as usize % PAGE;
-    world.read_linear(instruction, LONGEST).or_else(|| world.read_linear(instruction, LONGEST.min(to_page_end)))
 }

@@ -2,9 +2,9 @@
 //! CPU models: geometry of TLBs and caches, and what events cost (`model/cpus/*.toml`).
 
 use crate::cache::CacheGeometry;
+use crate::chunk::PerLine;
 use crate::doubt::{Doubt, Variant};
 use crate::events::Events;
-use crate::instruction::PerLine;
 use crate::tlb::TlbGeometry;
 use serde::Deserialize;
 use std::collections::BTreeMap;

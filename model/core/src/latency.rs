@@ -61,13 +61,6 @@ const REPORTED: usize = 100;
 const FUNCTIONS: usize = 4;
 
 impl Latency {
-    /// Of IA-32, with the kernel's symbols: two of them are entries of system calls.
-    #[must_use]
-    pub fn new(symbols: &Symbols) -> Self {
-        let int = format!("vector_{}", abi::arch::ia32::kip::INT_VECTOR);
-        Self::of(["sysenter_entry", &int].into_iter().filter_map(|name| symbols.address(name)).collect())
-    }
-
     /// With the entries of system calls.
     pub(crate) fn of(calls: Vec<u32>) -> Self {
         Self {

@@ -3,7 +3,6 @@
 
 use crate::events::Owner;
 use crate::report::ViolationReport;
-use crate::segment::SegmentRegister;
 use crate::symbols::Symbols;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -80,6 +79,17 @@ impl fmt::Display for Rule {
     }
 }
 
+/// A segment register of a processor that has them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Segment {
+    /// Its number in encodings.
+    pub register: u8,
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub selector: u16,
+}
+
 /// Where a rule was broken.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Violation {
@@ -92,7 +102,7 @@ pub struct Violation {
     /// Whose instruction it is.
     pub owner: Owner,
     /// The segment register that an address beyond a limit was reached by, and its selector, if that is known.
-    pub segment: Option<(SegmentRegister, u16)>,
+    pub segment: Option<Segment>,
     /// Linear address of the instruction that changed the table.
     pub cause: Option<u32>,
 }
@@ -129,7 +139,7 @@ impl Violations {
             instruction: format!("{:#010x}", violation.instruction),
             symbol: symbols.name(violation.instruction),
             address: format!("{:#010x}", violation.address),
-            segment: violation.segment.map(|(register, selector)| format!("{register} {selector:#06x}")),
+            segment: violation.segment.map(|Segment { name, selector, .. }| format!("{name} {selector:#06x}")),
             cause: violation.cause.map(|cause| symbols.name(cause).unwrap_or_else(|| format!("{cause:#010x}"))),
             owner: format!("{:?}", violation.owner).to_lowercase(),
             times,

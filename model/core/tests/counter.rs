@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The counter against streams of events whose counts are known.
 
-use model_core::{
-    ByOwner, Chunk, Class, Counter, Events, IntervalReport, Marker, PerLine, Physical, Privilege, SegmentRegister, Setup, Spread,
-    VisitReport, World,
-};
+use model_core::ia32::{Class, Counter, SegmentRegister, Setup, World};
+use model_core::{ByOwner, Chunk, Events, IntervalReport, Marker, PerLine, Physical, Privilege, Spread, VisitReport};
 
 const IRET_TO_USER: [u32; 5] = [0x40_0000, 0x1b, 0x202, 0x80_0000, 0x23];
 

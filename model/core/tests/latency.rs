@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What measures how long the kernel looks at no interrupts, against streams whose stretches are known.
 
+use model_core::ia32::latency;
 use model_core::{Latency, LatencyReport, Symbols};
 
 const SYSENTER: u32 = 0xe000_0000;
@@ -23,7 +24,7 @@ struct Stream {
 impl Stream {
     /// A machine that has booted.
     fn new() -> Self {
-        let mut stream = Self { latency: Latency::new(&symbols()), executed: 0 };
+        let mut stream = Self { latency: latency(&symbols()), executed: 0 };
         stream.kernel(SYSENTER, 1_000_000);
         stream.leave();
         stream

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A server at ring 1 in the spaces of its processes: whose its code is, and what it may use.
 
-use model_core::{Checker, Chunk, Class, Counter, Marker, PerLine, Physical, Privilege, Report, SegmentRegister, Setup, World};
+use model_core::ia32::{Checker, Class, Counter, SegmentRegister, Setup, World};
+use model_core::{Chunk, Marker, PerLine, Physical, Privilege, Report};
 use std::collections::BTreeMap;
 use std::ops::Range;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small spaces side by side below one directory: whose code is where, and what it may use.
 
-use model_core::{Checker, Chunk, Class, Counter, Marker, PerLine, Physical, Privilege, SegmentRegister, Setup, World};
+use model_core::ia32::{Checker, Class, Counter, SegmentRegister, Setup, World};
+use model_core::{Chunk, Marker, PerLine, Physical, Privilege};
 
 const KERNEL: u32 = 0xe000_0000;
 /// Linear address of the global descriptor table.

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TLBs, caches, table walks and the checker against simple models of them, with random operations.
 
-use model_core::{
-    Access, Address, Cache, CacheGeometry, Checker, LargePages, Mapping, NoMapping, Outcome, Physical, Replacement, Tlb, TlbGeometry,
-    Trace, TraceGeometry, Verdict, walk,
-};
+use model_core::ia32::{Access, Checker, Mapping, Tlb, Verdict, walk};
+use model_core::{Address, Cache, CacheGeometry, LargePages, NoMapping, Outcome, Physical, Replacement, TlbGeometry, Trace, TraceGeometry};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

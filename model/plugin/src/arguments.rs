@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the plugin is told when it is loaded.
 
-use crate::sampler::Sampling;
-use model_core::{Checker, Cpu, Latency, Machine, PerLine, Setup, Symbols, TraceGeometry, arm};
+use model_core::{Cpu, Latency, PerLine, Setup, Symbols, TraceGeometry};
 use std::ops::Range;
 
 /// The arguments.
@@ -17,7 +16,7 @@ pub struct Arguments {
     /// `check=on`: look for missing flushes, from the start.
     pub check: bool,
     /// `latency=on`: measure how long the kernel looks at no interrupts. Needs its symbols.
-    latency: bool,
+    pub latency: bool,
     /// `look=ADDRESS`: a read at this physical address looks for interrupts (ARM).
     pub look: Option<u32>,
     /// `user=FROM-TO`: what user code may access.
@@ -25,7 +24,7 @@ pub struct Arguments {
     /// `window=LINEAR+BYTES`: where the kernel's part begins, and how much of physical memory appears there from 0 on.
     pub window: Range<u32>,
     /// `symbols=FILE`, any number of them: names for addresses in the report.
-    symbols: Symbols,
+    pub symbols: Symbols,
     /// `sample=N` and, with it, `interval=N`, `bounds=FROM-TO`, and any number of `code=FROM-TO`: sample every
     /// N-th instruction, and count nothing.
     pub sampling: Sampling,
@@ -91,43 +90,36 @@ impl Arguments {
         }
     }
 
-    /// What the counter of ARM is to do; takes the symbols along. What user code may access is not looked at there: the emulator
-    /// has the rights of pages and domains.
-    ///
-    /// # Errors
-    /// Samples are not taken there. The latency needs to know what a look is.
-    pub fn arm_setup(&mut self) -> Result<arm::Setup, String> {
-        if self.sampling.every > 0 {
-            return Err("samples are taken of IA-32 only".into());
-        }
-        if self.latency && self.look.is_none() {
-            return Err("latency=on needs look=ADDRESS of the interrupt controller's status".into());
-        }
-        self.symbols.add(arm::VECTOR_NAMES);
-        // Without a CPU model: some processor makes a line for a write that misses.
-        let allocates = self.cpu.as_ref().is_none_or(|cpu| cpu.geometry.l1d.write_allocate);
-        Ok(arm::Setup {
-            machine: self.cpu.as_ref().map(|cpu| arm::Machine::new(&cpu.geometry)),
-            checker: self.check.then(|| arm::Checker::new(allocates)),
-            server: self.server.clone(),
-            kernel: self.window.start,
-            latency: self.latency.then(Latency::arm),
-            symbols: std::mem::take(&mut self.symbols),
-        })
-    }
-
-    /// What the counter is to do; takes the symbols along.
-    pub fn setup(&mut self) -> Setup {
+    /// What the counter is to do, with a processor's machine, checker and latency; takes the symbols along.
+    pub fn setup<M, C>(
+        &mut self,
+        machine: impl FnOnce(&Cpu) -> M,
+        checker: impl FnOnce(Option<&Cpu>) -> C,
+        latency: impl FnOnce(&Symbols) -> Latency,
+    ) -> Setup<M, C> {
         Setup {
-            machine: self.cpu.as_ref().map(|cpu| Machine::new(&cpu.geometry)),
-            checker: self.check.then(Checker::default),
+            machine: self.cpu.as_ref().map(machine),
+            checker: self.check.then(|| checker(self.cpu.as_ref())),
             server: self.server.clone(),
             kernel: self.window.start,
             window: self.user.clone(),
-            latency: self.latency.then(|| Latency::new(&self.symbols)),
+            latency: self.latency.then(|| latency(&self.symbols)),
             symbols: std::mem::take(&mut self.symbols),
         }
     }
+}
+
+/// What to sample. Without an interval and without bounds everything is.
+#[derive(Clone, Default)]
+pub struct Sampling {
+    /// Instructions from one sample to the next.
+    pub every: u64,
+    /// Only between the markers of this interval.
+    pub interval: Option<u16>,
+    /// Only from the execution of one address in a component to that of the other.
+    pub bounds: Option<Range<u32>>,
+    /// Where code is: what of a stack is kept.
+    pub code: Vec<Range<u32>>,
 }
 
 /// Two hexadecimal numbers with a character between them.

@@ -3,7 +3,7 @@
 //!
 //! Fine tables, with pages of 1 KiB, nobody uses: they count as absent.
 
-use crate::walk::{NoMapping, Physical};
+use crate::memory::{NoMapping, Physical};
 
 /// The registers of the system control coprocessor that decide about an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Translation tables of IA-32, two levels, as the processor walks them.
 
-/// Physical memory, as far as translation tables are in it.
-pub trait Physical {
-    /// The word at physical address `address`; `None` if it cannot be reached.
-    fn read(&mut self, address: u32) -> Option<u32>;
-}
+use crate::memory::{NoMapping, Physical};
 
 /// What a walk finds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -40,15 +36,6 @@ impl Mapping {
     pub fn identity(address: u32) -> Self {
         Self { frame: address & !0x3f_ffff, large: true, global: false, writable: true, user: true }
     }
-}
-
-/// Why there is no mapping.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NoMapping {
-    /// An entry is not present.
-    Absent,
-    /// The tables cannot be read.
-    Unreachable,
 }
 
 const PRESENT: u32 = 1;

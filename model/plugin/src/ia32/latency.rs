@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tells [`model_core::Latency`] of the kernel's blocks, from the machine's start on.
 
-use crate::guest::Guest;
+use super::guest::Guest;
+use super::{EAX, Plugin, with};
 use crate::scoreboard::Words;
 use crate::translation::{Instruction, always, conditional};
-use crate::{EAX, Plugin, with};
-use model_core::Class;
+use model_core::ia32::Class;
 use qemu_plugin_sys::qemu_plugin_cb_flags as flags;
 use std::ffi::{c_uint, c_void};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tells [`model_core::arm::Counter`] what qemu-system-arm executes.
+//! Tells [`model_core::armv5::Counter`] what qemu-system-arm executes.
 //!
 //! As for IA-32 (the crate's head), with these differences: callbacks of instructions come whether or not their condition
 //! holds, so it is evaluated; addresses of code and of accesses are those before the process identifier is put in; what the
@@ -9,14 +9,14 @@ mod guest;
 mod latency;
 
 use crate::arguments::Arguments;
+use crate::chunks::Chunks;
 use crate::scoreboard::{Scoreboard, Single, Words};
 use crate::translation::{Block, Instruction, Told, accesses, always, block_always, block_if, conditional, counts, instructions, register};
 use guest::Guest;
-use model_core::arm::{Class, Counter, Operation, condition, marker};
-use model_core::{Chunk, Marker, PerLine, Privilege};
+use model_core::armv5::{self, Checker, Class, Counter, Machine, Operation, Setup, VECTOR_NAMES, condition, marker};
+use model_core::{Chunk, Cpu, Marker, PerLine, Privilege};
 use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::{qemu_plugin_cb_flags as flags, qemu_plugin_cond as cond};
-use std::collections::HashMap;
 use std::ffi::{c_uint, c_void};
 
 /// What the callbacks work on.
@@ -26,9 +26,7 @@ struct Plugin {
     /// Virtual address of the block in execution.
     block: u32,
     board: Scoreboard,
-    /// Chunks of code, and where in its block each begins. Callbacks are given an index.
-    chunks: Vec<(Chunk, u16)>,
-    index: HashMap<(Chunk, u16), usize>,
+    chunks: Chunks,
     arguments: Arguments,
 }
 
@@ -56,22 +54,32 @@ impl Plugin {
         let words = self.board.words();
         (words.armed, words.inside) = (u64::from(self.counter.is_armed()), u64::from(inside));
     }
-
-    fn intern(&mut self, chunk: Chunk, offset: u16) -> usize {
-        *self.index.entry((chunk, offset)).or_insert_with_key(|key| {
-            self.chunks.push(key.clone());
-            self.chunks.len() - 1
-        })
-    }
 }
 
 /// Installs what is for ARM.
 pub fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(), String> {
-    let counter = Counter::new(arguments.arm_setup()?);
+    let counter = Counter::new(setup(&mut arguments)?);
     register(id, processor_starts, translate, machine_ends);
-    let (board, chunks, index) = (Scoreboard::new(), Vec::new(), HashMap::new());
-    *PLUGIN.get() = Some(Plugin { counter, guest: None, block: 0, board, chunks, index, arguments });
+    let (board, chunks) = (Scoreboard::new(), Chunks::default());
+    *PLUGIN.get() = Some(Plugin { counter, guest: None, block: 0, board, chunks, arguments });
     Ok(())
+}
+
+/// What the counter is to do.
+///
+/// # Errors
+/// Samples are not taken here. The latency needs to know what a look is.
+fn setup(arguments: &mut Arguments) -> Result<Setup, String> {
+    if arguments.sampling.every > 0 {
+        return Err("samples are taken of IA-32 only".into());
+    }
+    if arguments.latency && arguments.look.is_none() {
+        return Err("latency=on needs look=ADDRESS of the interrupt controller's status".into());
+    }
+    arguments.symbols.add(VECTOR_NAMES);
+    // Without a CPU model: some processor makes a line for a write that misses.
+    let allocates = |cpu: Option<&Cpu>| cpu.is_none_or(|cpu| cpu.geometry.l1d.write_allocate);
+    Ok(arguments.setup(|cpu| Machine::new(&cpu.geometry), |cpu| Checker::new(allocates(cpu)), |_| armv5::latency()))
 }
 
 extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
@@ -115,7 +123,7 @@ fn instrument(plugin: &mut Plugin, tb: Block, privilege: Privilege, thumb: bool)
     for (index, instruction) in instructions.iter().enumerate() {
         let length = instruction.bytes.len() as u16;
         if let (_, Some(marker)) = decode(&instruction.bytes, thumb) {
-            let data = marker.immediate() as usize | usize::from(privilege == Privilege::Kernel) << 32;
+            let data = marker.pack() as usize | usize::from(privilege == Privilege::Kernel) << 32;
             always(instruction.handle, marked, flags::QEMU_PLUGIN_CB_R_REGS, data);
             (offset, at_start) = (offset + length, true);
             continue;
@@ -123,7 +131,7 @@ fn instrument(plugin: &mut Plugin, tb: Block, privilege: Privilege, thumb: bool)
         if at_start {
             let rest = instructions[index..].iter().take_while(|rest| decode(&rest.bytes, thumb).1.is_none());
             let lengths: Vec<u8> = rest.map(|rest| rest.bytes.len() as u8).collect();
-            let chunk = plugin.intern(Chunk::new(privilege, &lengths, PerLine::default()), offset);
+            let chunk = plugin.chunks.intern(Chunk::new(privilege, &lengths, PerLine::default()), offset);
             begin(plugin, tb, instruction, has_markers, chunk);
             (start, at_start) = (offset, false);
         }
@@ -173,7 +181,7 @@ extern "C" fn block_begins(_: c_uint, _: *mut c_void) {
 extern "C" fn block_of_one(_: c_uint, index: *mut c_void) {
     with(|plugin, guest| {
         let executed = plugin.executed();
-        plugin.counter.chunk(&plugin.chunks[index as usize].0, guest.pc(), executed, guest);
+        plugin.counter.chunk(&plugin.chunks.all[index as usize].0, guest.pc(), executed, guest);
     });
 }
 
@@ -181,7 +189,7 @@ extern "C" fn block_of_one(_: c_uint, index: *mut c_void) {
 extern "C" fn chunk_begins(_: c_uint, index: *mut c_void) {
     with(|plugin, guest| {
         let executed = plugin.executed();
-        let (chunk, offset) = &plugin.chunks[index as usize];
+        let (chunk, offset) = &plugin.chunks.all[index as usize];
         plugin.counter.chunk(chunk, plugin.block.wrapping_add(u32::from(*offset)), executed, guest);
     });
 }
@@ -191,13 +199,12 @@ extern "C" fn marked(_: c_uint, data: *mut c_void) {
     let privilege = if data >> 32 == 0 { Privilege::User } else { Privilege::Kernel };
     with(|plugin, guest| {
         let executed = plugin.executed();
-        if let Some(marker) = Marker::from_immediate(data as u32) {
-            plugin.counter.mark(marker, privilege, executed, guest);
-            if marker == Marker::Case {
-                latency::name(plugin, guest);
-            }
-            plugin.publish();
+        let marker = Marker::unpack(data as u32);
+        plugin.counter.mark(marker, privilege, executed, guest);
+        if marker == Marker::Case {
+            latency::name(plugin, guest);
         }
+        plugin.publish();
     });
 }
 

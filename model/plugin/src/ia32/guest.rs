@@ -5,8 +5,9 @@
 //! appears in the kernel's part: in the window that an argument names, and in the large pages of the
 //! first directory, which is the kernel's own.
 
-use crate::registers::Registers;
-use model_core::{Physical, Privilege, SegmentRegister, World};
+use super::registers::Registers;
+use model_core::ia32::{SegmentRegister, World, privilege};
+use model_core::{Physical, Privilege};
 use std::ops::Range;
 
 /// The guest, in a callback that may read registers.
@@ -31,7 +32,7 @@ impl Guest {
 
     /// The privilege that the processor has.
     pub fn privilege(&self) -> Privilege {
-        Privilege::of(self.registers.cs(), self.registers.cr0(), self.registers.eflags())
+        privilege(self.registers.cs(), self.registers.cr0(), self.registers.eflags())
     }
 
     /// The instruction pointer, as it was when the block in execution began.

@@ -6,9 +6,9 @@ use super::instruction::Operation;
 use super::lines::{LINE, Lines, Part, Way};
 use super::translations::{Translations, Verdict};
 use super::walk::{Access, Controls, Mapping};
-use crate::machine::lines;
+use crate::lines::lines;
+use crate::memory::Physical;
 use crate::violation::Rule;
-use crate::walk::Physical;
 
 /// The checker.
 pub struct Checker {

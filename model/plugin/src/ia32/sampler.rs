@@ -4,10 +4,11 @@
 //! QEMU adds up the instructions of each block that begins, and calls when there are enough of them.
 //! The block that begins then is the sample: its share of samples is its share of instructions.
 
-use crate::guest::Guest;
-use model_core::{Marker, Privilege, World, walk};
+use super::guest::Guest;
+use crate::arguments::Sampling;
+use model_core::ia32::{World, walk};
+use model_core::{Marker, Privilege};
 use model_profile::{CODE_BYTES, Sample, Samples, Space};
-use std::ops::Range;
 
 /// The most of a stack that is looked at: as much as Linux has for a thread of its kernel.
 const STACK_BYTES: u32 = 8192;
@@ -19,19 +20,6 @@ const NAME: u32 = 16;
 
 /// A count up to 2^64 that is below this has passed it; one that stands at it is far from passing.
 pub const SMALL: u64 = 1 << 63;
-
-/// What to sample. Without an interval and without bounds everything is.
-#[derive(Clone, Default)]
-pub struct Sampling {
-    /// Instructions from one sample to the next.
-    pub every: u64,
-    /// Only between the markers of this interval.
-    pub interval: Option<u16>,
-    /// Only from the execution of one address in a component to that of the other.
-    pub bounds: Option<Range<u32>>,
-    /// Where code is: what of a stack is kept.
-    pub code: Vec<Range<u32>>,
-}
 
 /// What was sampled.
 pub struct Sampler {

@@ -5,7 +5,7 @@
 //! A queue is known from what the driver writes to the device's registers (4.1.4.3). They are where QEMU has them: at the start of a range
 //! of 16 KiB. What other devices do with memory is not known.
 
-use crate::walk::Physical;
+use crate::memory::Physical;
 use rustc_hash::FxHashMap;
 
 /// Bytes of the range that the registers begin.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds uses of translations that a processor might still have and the tables no longer do.
 //!
-//! As [`crate::Checker`] of IA-32: a TLB without limits, for code and for data, holds each translation that was used until an
+//! As [`crate::ia32::Checker`]: a TLB without limits, for code and for data, holds each translation that was used until an
 //! operation flushes it; a store into a table makes those suspect that depend on it; a suspect one is compared with the
 //! tables when it is used. No entry belongs to a space: one that was found below another first-level table is compared, too.
 
 use super::instruction::Which;
 use super::walk::{Access, Controls, Mapping, Size, walk};
-use crate::walk::{NoMapping, Physical};
+use crate::memory::{NoMapping, Physical};
 use rustc_hash::FxHashMap;
 
 /// What became of an access.

@@ -4,9 +4,8 @@
 //! Ring 1 uses supervisor pages, so segment limits alone keep it from the kernel. A small space lies beside others that have user
 //! pages, too: its segments must end with it. An emulator may not check limits.
 
-use crate::violation::Rule;
+use crate::violation::{Rule, Segment};
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, OpAccess, Register};
-use std::fmt;
 use std::ops::RangeInclusive;
 
 /// A segment register, by its number in encodings.
@@ -50,6 +49,11 @@ impl SegmentRegister {
         used.iter().find(|memory| does(memory.access())).and_then(|memory| Self::named(memory.segment()))
     }
 
+    /// It as a report has it, with what it holds.
+    pub(super) fn segment(self, selector: u16) -> Segment {
+        Segment { register: self as u8, name: ["ES", "CS", "SS", "DS", "FS", "GS"][self as usize], selector }
+    }
+
     fn named(register: Register) -> Option<Self> {
         Some(match register {
             Register::ES => Self::Es,
@@ -60,12 +64,6 @@ impl SegmentRegister {
             Register::GS => Self::Gs,
             _ => return None,
         })
-    }
-}
-
-impl fmt::Display for SegmentRegister {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(["ES", "CS", "SS", "DS", "FS", "GS"][*self as usize])
     }
 }
 

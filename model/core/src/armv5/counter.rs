@@ -8,14 +8,12 @@ use super::checker::{Checker, Finding};
 use super::instruction::{Class, Operation, Which};
 use super::machine::Machine;
 use super::walk::{Access, Controls, walk};
+use crate::counter::{Counter, Entry, Follow, Processor};
 use crate::events::Owner;
 use crate::interval::Repetition;
 use crate::latency::Latency;
-use crate::ledger::Ledger;
-use crate::symbols::Symbols;
-use crate::violation::Rule;
-use crate::walk::Physical;
-use crate::{Chunk, Events, Marker, Privilege, Report};
+use crate::memory::Physical;
+use crate::{Chunk, Events, Privilege};
 use abi::arch::armv5::layout::{AREA_START, AREAS};
 use std::ops::Range;
 
@@ -27,22 +25,8 @@ pub trait World: Physical {
     fn link(&mut self) -> u32;
 }
 
-/// What to count besides instructions and the kernel's lines.
-#[derive(Default)]
-pub struct Setup {
-    /// TLBs and caches.
-    pub machine: Option<Machine>,
-    /// Uses of what should have been flushed or cleaned.
-    pub checker: Option<Checker>,
-    /// Where the Linux server's code is, in spaces of native components.
-    pub server: Range<u32>,
-    /// Where the kernel's part of the addresses begins.
-    pub kernel: u32,
-    /// How long the kernel looks at no interrupts.
-    pub latency: Option<Latency>,
-    /// Names for the report.
-    pub symbols: Symbols,
-}
+/// What to count of ARM.
+pub type Setup = crate::counter::Setup<Machine, Checker>;
 
 /// Where the vectors' page has code for user mode.
 const HELPERS: Range<u32> = 0xffff_0f00..0xffff_1000;
@@ -59,12 +43,10 @@ const SYSTEM_CALL: u32 = 8;
 /// The vectors' names, as lines of a table of symbols: the kernel has them as a copy.
 pub const VECTOR_NAMES: &str = "ffff0000 reset\nffff0004 undefined\nffff0008 swi\nffff000c prefetch_abort\nffff0010 data_abort\nffff0018 interrupt\nffff0020 helpers\n";
 
-impl Latency {
-    /// Of ARM: `swi` is the entry of system calls.
-    #[must_use]
-    pub fn arm() -> Self {
-        Self::of(vec![VECTORS_START + SYSTEM_CALL])
-    }
+/// What measures how long the kernel looks at no interrupts: `swi` is the entry of system calls.
+#[must_use]
+pub fn latency() -> Latency {
+    Latency::of(vec![VECTORS_START + SYSTEM_CALL])
 }
 
 /// Whether a block of kernel code at this address is the first one of an entry: the kernel itself has no exceptions.
@@ -73,100 +55,66 @@ pub fn is_entry(address: u32) -> bool {
     address.wrapping_sub(VECTORS_START) < VECTORS
 }
 
-/// The instrument. One processor.
+/// What is known of the processor.
 #[derive(Default)]
-pub struct Counter {
-    setup: Setup,
-    ledger: Ledger,
+pub struct Armv5 {
     controls: Controls,
     /// Whether the kernel's code is executed.
     kernel: bool,
     /// Whether user mode executes a native component's code, if that is known.
     native: Option<bool>,
-    /// Virtual address of the chunk in execution.
-    base: u32,
-    /// Accesses whose translation the tables do not tell.
-    unknown: u64,
-    accesses: u64,
 }
 
-impl Counter {
-    /// A counter that counts nothing before it is armed.
-    #[must_use]
-    pub fn new(setup: Setup) -> Self {
-        Self { setup, ..Self::default() }
+impl Processor for Armv5 {
+    type Machine = Machine;
+    type Checker = Checker;
+
+    fn new(_: &Setup) -> Self {
+        Self::default()
     }
 
-    /// Whether anything but markers need be told: from the first interval's beginning, or from [`arm`](Self::arm) on.
-    #[must_use]
-    pub fn is_armed(&self) -> bool {
-        self.ledger.is_armed()
-    }
-
-    /// What measures how long the kernel looks at no interrupts, if that is asked for.
-    pub const fn latency(&mut self) -> Option<&mut Latency> {
-        self.setup.latency.as_mut()
-    }
-
-    /// Whether tables are walked.
-    #[must_use]
-    pub fn wants_tables(&self) -> bool {
-        self.setup.machine.is_some() || self.setup.checker.is_some()
-    }
-
-    /// Begins to count, with nothing in TLBs and caches, after `executed` instructions.
-    pub fn arm(&mut self, executed: u64, world: &mut impl World) {
-        self.ledger.arm(executed);
-        (self.controls, self.native) = (world.controls(), None);
-    }
-
-    /// A marker is executed after `executed` instructions; markers are not among them.
-    pub fn mark(&mut self, marker: Marker, privilege: Privilege, executed: u64, world: &mut impl World) {
-        if !self.ledger.accepts(marker, privilege) {
-            return;
-        }
-        let arms = !self.ledger.is_armed();
-        if arms {
-            self.arm(executed, world);
-        }
-        self.ledger.mark(marker, executed, arms);
+    fn marked(&mut self) {
         self.kernel = false;
     }
 
-    /// A chunk of code at virtual address `base` begins, after `executed` instructions.
-    pub fn chunk(&mut self, chunk: &Chunk, base: u32, executed: u64, world: &mut impl World) {
-        let kernel = chunk.privilege == Privilege::Kernel;
-        let vector = base.wrapping_sub(self.controls.vectors());
-        let entered = kernel && (!self.kernel || vector < VECTORS && self.is_user(world.link()));
-        if !kernel && self.kernel {
-            self.native = None;
-        }
-        (self.base, self.kernel) = (base, kernel);
-        let owner = if kernel { Owner::Kernel } else { self.user_owner(base, world) };
-        self.ledger.pass(owner, entered, executed);
-        if entered {
-            let events = self.ledger.events();
-            *(if vector == SYSTEM_CALL { &mut events.trap_entries } else { &mut events.fault_entries }) += 1;
-            self.ledger.each(Repetition::enter_kernel);
-        }
-        let (address, bytes) = (self.controls.modified(base), u32::from(chunk.bytes));
-        if kernel {
-            self.ledger.each(|repetition| repetition.fetch(address, bytes));
-        }
-        let (controls, mut unknown) = (self.controls, 0);
-        if let Some(machine) = &mut self.setup.machine {
-            machine.fetch(
-                (address, bytes),
-                !kernel,
-                controls,
-                |address| find(world, controls, address, &mut unknown),
-                self.ledger.events(),
-            );
-            self.unknown += unknown;
-        }
-        self.check(Access { address, write: false, user: !kernel, fetch: true }, bytes, base, world);
+    fn modified(&self, address: u32) -> u32 {
+        self.controls.modified(address)
     }
 
+    fn errors(&self, _: &mut Vec<String>) {}
+}
+
+impl<W: World> Follow<W> for Armv5 {
+    fn arm(&mut self, world: &mut W) {
+        (self.controls, self.native) = (world.controls(), None);
+    }
+
+    fn begins(counter: &mut Counter<Self>, chunk: &Chunk, base: u32, world: &mut W) -> (Owner, Option<Entry>) {
+        let kernel = chunk.privilege == Privilege::Kernel;
+        let was_kernel = counter.processor.kernel;
+        let vector = base.wrapping_sub(counter.processor.controls.vectors());
+        let is_entered = kernel && (!was_kernel || vector < VECTORS && counter.is_user(world.link()));
+        if !kernel && was_kernel {
+            counter.processor.native = None;
+        }
+        (counter.base, counter.processor.kernel) = (base, kernel);
+        let owner = if kernel { Owner::Kernel } else { counter.user_owner(base, world) };
+        (owner, is_entered.then_some(if vector == SYSTEM_CALL { Entry::Trap } else { Entry::Fault }))
+    }
+
+    fn fetches(counter: &mut Counter<Self>, chunk: &Chunk, base: u32, world: &mut W) {
+        let (controls, user) = (counter.processor.controls, chunk.privilege != Privilege::Kernel);
+        let (address, bytes, mut unknown) = (controls.modified(base), u32::from(chunk.bytes), 0);
+        if let Some(machine) = &mut counter.setup.machine {
+            let translate = |address| find(world, controls, address, &mut unknown);
+            machine.fetch((address, bytes), user, controls, translate, counter.ledger.events());
+            counter.unknown += unknown;
+        }
+        counter.check(Access { address, write: false, user, fetch: true }, bytes, base, world);
+    }
+}
+
+impl Counter<Armv5> {
     /// An instruction of the chunk in execution, `offset` bytes from its start, is about to be executed, its condition being
     /// true. `value` is the register that it moves to the coprocessor.
     pub fn special(&mut self, class: Class, offset: u16, value: u32) {
@@ -179,7 +127,7 @@ impl Counter {
             }
             Class::Return => self.ledger.events().far_returns += 1,
             // In user mode it is undefined: an emulator may tell of it, and then has the kernel entered.
-            Class::System(operation) if self.kernel => self.operate(operation, self.base.wrapping_add(u32::from(offset)), value),
+            Class::System(operation) if self.processor.kernel => self.operate(operation, self.instruction(offset), value),
             Class::Plain | Class::AsUser | Class::System(_) => {}
         }
     }
@@ -189,19 +137,19 @@ impl Counter {
         let mut uncounted = 0;
         let counter = match operation {
             Operation::WriteControl => {
-                self.controls.control = value;
+                self.processor.controls.control = value;
                 return;
             }
             Operation::WriteRoot => {
-                self.controls.root = value;
+                self.processor.controls.root = value;
                 &mut events.space_switches
             }
             Operation::WriteDomains => {
-                self.controls.domains = value;
+                self.processor.controls.domains = value;
                 &mut events.domain_writes
             }
             Operation::WriteProcess => {
-                self.controls.process = value;
+                self.processor.controls.process = value;
                 &mut events.process_writes
             }
             Operation::InvalidateCaches(_) => &mut events.cache_flushes,
@@ -236,27 +184,27 @@ impl Counter {
                 | Operation::FlushTlb(_)
                 | Operation::FlushEntry(_)
         );
-        if let Some(id) = self.ledger.free().filter(|_| flushes) {
-            self.ledger.violate(Rule::FlushInFreeInterval, instruction, id.into(), None);
+        if flushes {
+            self.flushes(instruction);
         }
     }
 
     /// The instruction `offset` bytes from the chunk's start has read or written `bytes` at virtual address `address`, with
     /// the rights of user mode if `as_user`.
     pub fn access(&mut self, offset: u16, address: u32, bytes: u32, write: bool, as_user: bool, world: &mut impl World) {
-        let address = self.controls.modified(address);
-        if self.kernel {
+        let address = self.processor.modified(address);
+        if self.processor.kernel {
             self.ledger.each(|repetition| repetition.access(address, bytes));
         }
-        let access = Access { address, write, user: as_user || !self.kernel, fetch: false };
-        let (controls, mut unknown) = (self.controls, 0);
+        let access = Access { address, write, user: as_user || !self.processor.kernel, fetch: false };
+        let (controls, mut unknown) = (self.processor.controls, 0);
         if let Some(machine) = &mut self.setup.machine {
             let translate = |address| find(world, controls, address, &mut unknown);
             machine.access(access, bytes, controls, translate, self.ledger.events());
             self.unknown += unknown;
         }
         self.accesses += 1;
-        self.check(access, bytes, self.base.wrapping_add(u32::from(offset)), world);
+        self.check(access, bytes, self.instruction(offset), world);
     }
 
     /// So many bytes were written to a device's register at this physical address.
@@ -274,8 +222,9 @@ impl Counter {
 
     /// The instruction `offset` bytes from the chunk's start has written so many bytes of memory, and what.
     pub fn memory_written(&mut self, offset: u16, physical: u32, written: (u32, u32), world: &mut impl World) {
+        let instruction = self.instruction(offset);
         let Some(checker) = &mut self.setup.checker else { return };
-        let (ledger, instruction) = (&mut self.ledger, self.base.wrapping_add(u32::from(offset)));
+        let ledger = &mut self.ledger;
         let found = |(rule, address, cause): Finding| ledger.violate(rule, instruction, address, cause);
         self.unknown += u64::from(!checker.memory_written(physical, written, instruction, world, found));
     }
@@ -287,22 +236,7 @@ impl Counter {
         }
         let ledger = &mut self.ledger;
         let found = |(rule, address, cause): Finding| ledger.violate(rule, instruction, address, cause);
-        self.unknown += u64::from(!checker.access(access, bytes, self.controls, instruction, world, found));
-    }
-
-    /// The report as of now; what is still open is an error in it.
-    #[must_use]
-    pub fn report(&self) -> Report {
-        let mut report = self.ledger.report(&self.setup.symbols);
-        if self.unknown > 0 {
-            let unknown = self.unknown;
-            report
-                .errors
-                .push(format!("the translation of {unknown} accesses was not found: the tables cannot be read, or do not have it"));
-        }
-        report.latency = self.setup.latency.as_ref().map(|latency| latency.report(&self.setup.symbols));
-        report.checked = self.setup.checker.is_some().then_some(self.accesses);
-        report
+        self.unknown += u64::from(!checker.access(access, bytes, self.processor.controls, instruction, world, found));
     }
 
     fn is_user(&self, address: u32) -> bool {
@@ -311,7 +245,7 @@ impl Counter {
 
     /// Whose code user mode executes at an address.
     fn user_owner(&mut self, address: u32, world: &mut impl World) -> Owner {
-        let native = *self.native.get_or_insert_with(|| is_native(self.controls, world));
+        let native = *self.processor.native.get_or_insert_with(|| is_native(self.processor.controls, world));
         match native {
             false => Owner::User,
             true if self.setup.server.contains(&address) => Owner::Server,

@@ -7,7 +7,7 @@ use super::walk::{Access, Controls, Mapping};
 use crate::cache::{Cache, Outcome};
 use crate::cpu::Geometry;
 use crate::events::Events;
-use crate::machine::lines;
+use crate::lines::lines;
 
 /// TLBs and caches.
 pub struct Machine {

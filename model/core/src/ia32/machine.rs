@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The modelled processor: its TLBs and caches, hit or missed by fetches and accesses.
 
+use super::tlb::Tlb;
+use super::walk::Mapping;
 use crate::cache::{Cache, Outcome, Trace};
+use crate::chunk::Chunk;
 use crate::cpu::{Geometry, Tags};
 use crate::events::Events;
-use crate::instruction::Chunk;
-use crate::tlb::Tlb;
-use crate::walk::Mapping;
+use crate::lines::lines;
 use rustc_hash::FxHashMap;
 
 /// TLBs and caches.
@@ -151,13 +152,6 @@ impl Machine {
         act(&mut self.itlb);
         self.dtlb.iter_mut().for_each(act);
     }
-}
-
-/// An address in each line of `1 << shift` bytes that the `bytes` from `address` on touch; addresses wrap around.
-pub(crate) fn lines(address: u32, bytes: u32, shift: u32) -> impl Iterator<Item = u32> {
-    let first = address >> shift;
-    let last = (u64::from(address) + u64::from(bytes.max(1)) - 1) >> shift;
-    (0..=(last - u64::from(first)) as u32).map(move |n| if n == 0 { address } else { first.wrapping_add(n) << shift })
 }
 
 fn translate(tlb: &mut Tlb, tag: u32, address: u32, tables: &mut impl Tables) -> (Option<Mapping>, bool) {

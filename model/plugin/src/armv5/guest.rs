@@ -6,7 +6,7 @@
 //! read it, and kept by all later writes.
 
 use crate::registers::{Handle, Reader, find};
-use model_core::arm::{Controls, World};
+use model_core::armv5::{Controls, World};
 use model_core::{Physical, Privilege};
 
 const PAGE: u32 = abi::PAGE_SIZE;

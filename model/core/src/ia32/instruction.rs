@@ -1,60 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an instruction's encoding says about it.
 
-use crate::Privilege;
+use crate::Marker;
 use abi::arch::ia32::marker::{BEGIN, BEGIN_FREE, CASE, END, MAGIC, OPCODE};
 
-/// A marker instruction, `test eax, imm32` with the immediate of
-/// [`abi::arch::ia32::marker::immediate`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Marker {
-    /// The interval with this number begins.
-    Begin(u16),
-    /// It begins, and is declared free of switches of spaces and of flushes.
-    BeginFree(u16),
-    /// The interval with this number ends.
-    End(u16),
-    /// A program begins a case: EAX and ECX have the address and the bytes of its name.
-    Case,
-    /// A kind that this version does not know, and the interval's number.
-    Unknown(u8, u16),
-}
-
-impl Marker {
-    /// The marker that is encoded as `bytes`, if it is one.
-    #[must_use]
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let &[OPCODE, a, b, c, d] = bytes else { return None };
-        Self::from_immediate(u32::from_le_bytes([a, b, c, d]))
+/// The marker that is encoded as `bytes`, if it is one: `test eax, imm32` with the immediate of [`abi::arch::ia32::marker::immediate`].
+#[must_use]
+pub fn marker(bytes: &[u8]) -> Option<Marker> {
+    let &[OPCODE, a, b, c, d] = bytes else { return None };
+    let immediate = u32::from_le_bytes([a, b, c, d]);
+    if immediate >> 16 != MAGIC {
+        return None;
     }
-
-    /// The immediate that it has: [`from_immediate`](Self::from_immediate) makes it again.
-    #[must_use]
-    pub const fn immediate(self) -> u32 {
-        match self {
-            Self::Begin(id) => abi::arch::ia32::marker::immediate(BEGIN, id as u32),
-            Self::BeginFree(id) => abi::arch::ia32::marker::immediate(BEGIN_FREE, id as u32),
-            Self::End(id) => abi::arch::ia32::marker::immediate(END, id as u32),
-            Self::Case => abi::arch::ia32::marker::immediate(CASE, 0),
-            Self::Unknown(kind, id) => abi::arch::ia32::marker::immediate(kind as u32, id as u32),
-        }
-    }
-
-    /// The marker with this immediate, if it is one.
-    #[must_use]
-    pub fn from_immediate(immediate: u32) -> Option<Self> {
-        if immediate >> 16 != MAGIC {
-            return None;
-        }
-        let id = (immediate & 0xfff) as u16;
-        Some(match (immediate >> 12) & 15 {
-            BEGIN => Self::Begin(id),
-            BEGIN_FREE => Self::BeginFree(id),
-            END => Self::End(id),
-            CASE => Self::Case,
-            kind => Self::Unknown(kind as u8, id),
-        })
-    }
+    let id = (immediate & 0xfff) as u16;
+    Some(match (immediate >> 12) & 15 {
+        BEGIN => Marker::Begin(id),
+        BEGIN_FREE => Marker::BeginFree(id),
+        END => Marker::End(id),
+        CASE => Marker::Case,
+        kind => Marker::Unknown(kind as u8, id),
+    })
 }
 
 /// Instructions that the counter treats in a special way.
@@ -182,81 +147,28 @@ const fn is_prefix(byte: u8) -> bool {
     matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65 | 0x66 | 0x67 | 0xf0 | 0xf2 | 0xf3)
 }
 
-/// Instructions that follow each other in memory, of which the first is executed only with
-/// the others, unless one of them faults.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Chunk {
-    /// Who executes it.
-    pub privilege: Privilege,
-    /// Linear address at which its code segment begins: what instruction pointers count from.
-    pub segment: u32,
-    /// Bytes.
-    pub bytes: u16,
-    /// Where each line of decoded instructions begins, in bytes from the start.
-    pub heads: Vec<u16>,
-}
-
-/// How much of the code is in a line of decoded instructions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PerLine {
-    /// So many instructions.
-    Instructions(usize),
-    /// So many bytes of code, or one instruction if that is longer.
-    Bytes(usize),
-}
-
-impl Default for PerLine {
-    /// There are no such lines: all is one.
-    fn default() -> Self {
-        Self::Instructions(usize::MAX)
-    }
-}
-
-impl Chunk {
-    /// Of instructions with these lengths, so much in each line of decoded ones, in a code segment that begins at 0.
-    #[must_use]
-    pub fn new(privilege: Privilege, lengths: &[u8], per_line: PerLine) -> Self {
-        let mut heads = Vec::new();
-        let (mut bytes, mut head) = (0, 0);
-        for (index, &length) in lengths.iter().enumerate() {
-            let full = match per_line {
-                PerLine::Instructions(most) => index.is_multiple_of(most.max(1)),
-                PerLine::Bytes(most) => usize::from(bytes - head) + usize::from(length) > most,
-            };
-            if index == 0 || full {
-                heads.push(bytes);
-                head = bytes;
-            }
-            bytes += u16::from(length);
-        }
-        Self { privilege, segment: 0, bytes, heads }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use abi::arch::ia32::marker::immediate;
     use iced_x86::{Code, Decoder, DecoderOptions, Mnemonic};
 
     #[test]
     fn markers_are_those_of_the_contract() {
-        let encode = |immediate: u32| {
+        let encode = |word: u32| {
             let mut bytes = vec![OPCODE];
-            bytes.extend(immediate.to_le_bytes());
+            bytes.extend(word.to_le_bytes());
             bytes
         };
-        assert_eq!(Marker::decode(&encode(abi::arch::ia32::marker::immediate(BEGIN, 0xabc))), Some(Marker::Begin(0xabc)));
-        assert_eq!(Marker::decode(&encode(abi::arch::ia32::marker::immediate(END, 7))), Some(Marker::End(7)));
-        assert_eq!(Marker::decode(&encode(abi::arch::ia32::marker::immediate(9, 7))), Some(Marker::Unknown(9, 7)));
-        for marker in [Marker::Begin(0xabc), Marker::BeginFree(1), Marker::End(7), Marker::Case, Marker::Unknown(9, 7)] {
-            assert_eq!(Marker::from_immediate(marker.immediate()), Some(marker));
-        }
-        assert_eq!(Marker::decode(&encode(0x4d40_1001)), None, "other magic");
-        let marker = encode(abi::arch::ia32::marker::immediate(BEGIN, 1));
-        assert_eq!(Marker::decode(&marker[..3]), None, "16-bit form");
-        let mut other = marker;
+        assert_eq!(marker(&encode(immediate(BEGIN, 0xabc))), Some(Marker::Begin(0xabc)));
+        assert_eq!(marker(&encode(immediate(END, 7))), Some(Marker::End(7)));
+        assert_eq!(marker(&encode(immediate(9, 7))), Some(Marker::Unknown(9, 7)));
+        assert_eq!(marker(&encode(0x4d40_1001)), None, "other magic");
+        let begins = encode(immediate(BEGIN, 1));
+        assert_eq!(marker(&begins[..3]), None, "16-bit form");
+        let mut other = begins;
         other[0] = 0xa8;
-        assert_eq!(Marker::decode(&other), None, "other instruction");
+        assert_eq!(marker(&other), None, "other instruction");
     }
 
     /// What an independent decoder says.
@@ -331,17 +243,5 @@ mod tests {
             }
         }
         assert!(found.iter().all(|&count| count > 0), "every class occurs: {found:?}");
-    }
-
-    #[test]
-    fn a_chunk_knows_its_lines_of_decoded_instructions() {
-        let heads = |per_line| {
-            let chunk = Chunk::new(Privilege::User, &[1, 2, 3, 4, 5, 6, 7, 8, 9], per_line);
-            assert_eq!(chunk.bytes, 45);
-            chunk.heads
-        };
-        assert_eq!(heads(PerLine::Instructions(4)), [0, 10, 36]);
-        assert_eq!(heads(PerLine::Bytes(6)), [0, 6, 10, 15, 21, 28, 36]);
-        assert_eq!(heads(PerLine::default()), [0]);
     }
 }

@@ -13,7 +13,8 @@
 //! tables by devices or by user code; pieces of a large page that the flush of one of its pages leaves
 //! after the tables have made small pages of it.
 
-use crate::walk::{Mapping, NoMapping, Physical, walk};
+use super::walk::{Mapping, walk};
+use crate::memory::{NoMapping, Physical};
 use rustc_hash::FxHashMap;
 
 /// An access to memory.

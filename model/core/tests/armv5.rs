@@ -2,7 +2,7 @@
 //! The counter of ARM against a small kernel: with all that a kernel must do nothing is reported, and whatever it leaves out is.
 
 use abi::arch::armv5::layout::AREA_START;
-use model_core::arm::{Class, Controls, Counter, Operation, Setup, Which, World};
+use model_core::armv5::{Class, Controls, Counter, Operation, Setup, Which, World};
 use model_core::{Chunk, Cpu, Events, IntervalReport, Marker, PerLine, Physical, Privilege, Report};
 use std::collections::BTreeMap;
 
@@ -85,7 +85,7 @@ impl Machine {
             (ROOT + ((2 * SLOT) >> 20) * 4, TABLES[1] | DOMAINS[1] << 5 | 1),
         ];
         let controls = Controls { control: 1 << 13 | 1 << 12 | 1 << 2 | 1, root: ROOT, domains: 0x5555_5555, process: SLOT };
-        let setup = Setup { checker: Some(model_core::arm::Checker::new(false)), kernel: WINDOW, ..Setup::default() };
+        let setup = Setup { checker: Some(model_core::armv5::Checker::new(false)), kernel: WINDOW, ..Setup::default() };
         let guest = Guest { words: words.into(), controls, link: 0 };
         let mut machine = Self { counter: Counter::new(setup), guest, executed: 0, fault };
         machine.counter.arm(0, &mut machine.guest);
@@ -319,7 +319,7 @@ fn hits_and_misses_are_those_of_the_geometry() {
     let cpu = std::fs::read_to_string("../cpus/pxa255-400.toml").expect("a text");
     let cpu = Cpu::parse(&cpu).expect("a CPU model");
     let mut machine = Machine::new(Fault::Nothing);
-    let setup = Setup { machine: Some(model_core::arm::Machine::new(&cpu.geometry)), kernel: WINDOW, ..Setup::default() };
+    let setup = Setup { machine: Some(model_core::armv5::Machine::new(&cpu.geometry)), kernel: WINDOW, ..Setup::default() };
     machine.counter = Counter::new(setup);
     for page in 0..64 {
         machine.guest.words.insert(TABLES[0] + page * 4, (0x20_0000 + page * PAGE) | USER_PAGE);
@@ -330,7 +330,7 @@ fn hits_and_misses_are_those_of_the_geometry() {
         machine.counter.mark(Marker::End(1), Privilege::User, machine.executed, &mut machine.guest);
         let events = interval(machine).medians().total();
         machine.counter = {
-            let setup = Setup { machine: Some(model_core::arm::Machine::new(&cpu.geometry)), kernel: WINDOW, ..Setup::default() };
+            let setup = Setup { machine: Some(model_core::armv5::Machine::new(&cpu.geometry)), kernel: WINDOW, ..Setup::default() };
             Counter::new(setup)
         };
         events

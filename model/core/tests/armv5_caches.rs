@@ -3,7 +3,7 @@
 //!
 //! Whatever a processor's caches keep or displace: as long as the checker is silent, everything read is what was written last.
 
-use model_core::arm::{Access, Checker, Controls, Operation, Which};
+use model_core::armv5::{Access, Checker, Controls, Operation, Which};
 use model_core::{Physical, Rule};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -9,7 +9,7 @@ use crate::LONGEST_NAME;
 use crate::scoreboard::Words;
 use crate::translation::{Instruction, Told, always, conditional};
 use model_core::Privilege;
-use model_core::arm::is_entry;
+use model_core::armv5::is_entry;
 use qemu_plugin_sys::qemu_plugin_cb_flags as flags;
 use std::ffi::{c_uint, c_void};
 use std::mem::offset_of;

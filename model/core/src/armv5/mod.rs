@@ -17,7 +17,10 @@ mod translations;
 mod walk;
 
 pub use checker::Checker;
-pub use counter::{Counter, Setup, VECTOR_NAMES, World, is_entry};
+pub use counter::{Armv5, Setup, VECTOR_NAMES, World, is_entry, latency};
 pub use instruction::{Class, Operation, Which, condition, marker};
 pub use machine::Machine;
 pub use walk::{Access, Controls, Mapping, Size, walk};
+
+/// The instrument.
+pub type Counter = crate::Counter<Armv5>;
