@@ -119,7 +119,6 @@ const SAFE: &[&str] = &[
     "tests/conform",
     "tests/known-counts",
     "tests/differential",
-    "tests/differential-armv5",
     "tests/fast-paths",
     "tests/flood",
     "tests/hostile",

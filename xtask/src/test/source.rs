@@ -21,7 +21,7 @@ pub const ALL: &[Test] = &[
     test("source.docs", || run(crate::process::cargo().args(["doc", "--quiet", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))),
     test("source.clippy.wide", || cargo(&["clippy", "--quiet", "-p", HOST, "--features", WIDE, "--all-targets", "--", "-D", "warnings"])),
     test("source.clippy.armv5", || {
-        cargo(&["clippy", "--quiet", "-p", CONTEXT, "-p", DIFFERENTIAL, "--features", ARM, "--all-targets", "--", "-D", "warnings"])
+        cargo(&[&["clippy", "--quiet", "-p", CONTEXT, "-p", DIFFERENTIAL, "--all-targets"][..], ARM, &["--", "-D", "warnings"]].concat())
     }),
     test("source.clippy.bare", clippy_bare),
     test("source.clippy.versatilepb", clippy_versatilepb),
@@ -30,7 +30,7 @@ pub const ALL: &[Test] = &[
     test("host", || cargo(&["test", "--quiet"])),
     test("host.wide", || cargo(&["test", "--quiet", "-p", HOST, "--features", WIDE])),
     slow("host.frames", "25,000 cases of each property of which `host` tries 32", frames),
-    test("host.armv5", || cargo(&["test", "--quiet", "-p", CONTEXT, "--features", ARM])),
+    test("host.armv5", || cargo(&[&["test", "--quiet", "-p", CONTEXT][..], ARM].concat())),
     slow("host.fuzz", "a million of each of which `host` tries thousands", fuzz),
     test("differential", differential),
     test("differential.armv5", differential_armv5),
@@ -42,8 +42,8 @@ const WIDE: &str = "wide";
 
 /// ARMv5's registers, what holds its fast path against the portable kernel, and the feature with which they have its contract on the host.
 const CONTEXT: &str = "armv5-context";
-const DIFFERENTIAL: &str = "differential-armv5";
-const ARM: &str = "arm";
+const DIFFERENTIAL: &str = "differential";
+const ARM: &[&str] = &["--no-default-features", "--features", "arm"];
 
 /// Crates without a processor in them.
 const PORTABLE: &[&str] = &["abi", "sizes", "pool", "mmu", "kcore", "macadamia"];
@@ -174,12 +174,12 @@ fn kernel_and_seed(folder: &str) -> Result<[String; 2]> {
 
 /// IA-32's fast paths as built against the portable kernel.
 fn differential() -> Result<()> {
-    let [kernel, seed] = kernel_and_seed("differential")?;
-    cargo(&["run", "--quiet", "--release", "-p", "differential", "--", &kernel, &seed])
+    let [kernel, seed] = kernel_and_seed(DIFFERENTIAL)?;
+    cargo(&["run", "--quiet", "--release", "-p", DIFFERENTIAL, "--", &kernel, &seed])
 }
 
 /// ARMv5's.
 fn differential_armv5() -> Result<()> {
     let [kernel, seed] = board::with(board::get("versatilepb")?, || kernel_and_seed(DIFFERENTIAL))?;
-    cargo(&["run", "--quiet", "--release", "-p", DIFFERENTIAL, "--features", ARM, "--", &kernel, &seed])
+    cargo(&[&["run", "--quiet", "--release", "-p", DIFFERENTIAL][..], ARM, &["--", &kernel, &seed]].concat())
 }

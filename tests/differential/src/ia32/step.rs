@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One event, by the assembly and by the portable kernel.
 
-use crate::compare::{Expected, WORDS, compare};
-use crate::entry::{Clock, Entry, User};
-use crate::machine::{Code, DS, ES, Exit, FS, GS, Machine, reg};
-use crate::scenario::{Event, Host, code_and_stack, hw, region};
-use crate::tally::Tally;
+use super::compare::{Expected, WORDS, compare};
+use super::entry::{Clock, Entry, User};
+use super::machine::{Code, DS, ES, Exit, FS, GS, Machine, reg};
+use super::scenario::{Event, Host, code_and_stack, hw, region};
+use super::tally::Tally;
 use abi::frame::{Frame, vector};
 use abi::{Op, Rights, UserAddr};
 use anyhow::{Result, bail, ensure};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What must be the same, and what nobody will ever read again.
 
-use crate::scenario::{Host, code_and_stack, hw};
+use super::scenario::{Host, code_and_stack, hw};
 use abi::UserAddr;
 use anyhow::{Result, ensure};
 use arch_host::POOL_BASE;

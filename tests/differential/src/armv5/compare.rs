@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What must be the same, and what nobody will ever read again.
 
-use crate::code::Code;
-use crate::machine::{Machine, Maintained, Maintenance, REGISTERS};
-use crate::scenario::{ARGUMENTS, Host};
+use super::code::Code;
+use super::machine::{Machine, Maintained, Maintenance, REGISTERS};
+use super::scenario::{ARGUMENTS, Host};
 use abi::arch::armv5::layout::SLOT_BYTES;
 use abi::{CacheOp, PAGE_SIZE, Rights};
 use anyhow::{Context, Result, bail, ensure};

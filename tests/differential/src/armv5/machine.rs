@@ -5,7 +5,7 @@
 //! entry code needs nothing of ARMv5. It does not know the system-control coprocessor, nor the flag Q in a status, so these
 //! instructions are carried out here. It takes some instructions for others that it does not know: only those pass that are known.
 
-use crate::code::{CARRY, Code, TESTS, ZERO};
+use super::code::{CARRY, Code, TESTS, ZERO};
 use anyhow::{Result, bail, ensure};
 use armv4t_emu::{Cpu, Memory, Mode, reg};
 use mmu::fass::client;

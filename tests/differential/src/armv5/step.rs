@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One event, by the assembly and by the portable kernel.
 
-use crate::code::{Code, Executed, TESTS};
-use crate::compare::{Before, Noted, Outcome, THREAD_POINTER, compare};
-use crate::machine::{CPSR, Exit, Machine, REGISTERS};
-use crate::scenario::{Access, Event, Fault, Host, MISSING, all};
+use super::code::{Code, Executed, TESTS};
+use super::compare::{Before, Noted, Outcome, THREAD_POINTER, compare};
+use super::machine::{CPSR, Exit, Machine, REGISTERS};
+use super::scenario::{Access, Event, Fault, Host, MISSING, all};
 use abi::arch::armv5::layout::SLOT_BYTES;
 use abi::frame::{USER_FLAGS, fault as named_fault, vector as named};
 use abi::utcb::SLOT_USED;
