@@ -19,9 +19,9 @@ pub const MAX_BYTES: u32 = 256 << 20;
 /// Bytes of the header.
 pub const HEADER_BYTES: u32 = 64;
 
-/// Head of a boot image, in memory as a list of 32-bit words, low byte first on every processor. All offsets are from the image's start.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable, Debug, PartialEq, Eq)]
+/// Head of a boot image, a list of 32-bit words, low byte first on every processor: no bytes of an image are one of these before
+/// [`Header::from_bytes`]. All offsets are from the image's start.
+#[derive(Clone, Copy, Zeroable, Debug, PartialEq, Eq)]
 pub struct Header {
     /// [`MAGIC`].
     pub magic: u32,
@@ -108,15 +108,33 @@ impl Header {
     /// The header as it stands in an image.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; HEADER_BYTES as usize] {
-        let words: [u32; HEADER_BYTES as usize / 4] = bytemuck::cast(*self);
-        bytemuck::cast(words.map(u32::to_le))
+        let Self { magic, version, total, crc, header_crc, root_offset, root_bytes, root_address, .. } = *self;
+        let Self { root_entry, root_stack, system_offset, system_bytes, reserved: [a, b, c, d], .. } = *self;
+        let first = [magic, version, total, crc, header_crc, root_offset, root_bytes, root_address];
+        bytemuck::cast([first, [root_entry, root_stack, system_offset, system_bytes, a, b, c, d]].map(|half| half.map(u32::to_le_bytes)))
     }
 
     /// The header that these bytes of an image are, unchecked.
     #[must_use]
     pub fn from_bytes(bytes: [u8; HEADER_BYTES as usize]) -> Self {
-        let words: [u32; HEADER_BYTES as usize / 4] = bytemuck::cast(bytes);
-        bytemuck::cast(words.map(u32::from_le))
+        let words: [[u8; 4]; HEADER_BYTES as usize / 4] = bytemuck::cast(bytes);
+        let [magic, version, total, crc, header_crc, root_offset, root_bytes, root_address, rest @ ..] = words.map(u32::from_le_bytes);
+        let [root_entry, root_stack, system_offset, system_bytes, reserved @ ..] = rest;
+        Self {
+            magic,
+            version,
+            total,
+            crc,
+            header_crc,
+            root_offset,
+            root_bytes,
+            root_address,
+            root_entry,
+            root_stack,
+            system_offset,
+            system_bytes,
+            reserved,
+        }
     }
 }
 
@@ -235,4 +253,18 @@ pub struct Info {
     pub unused: [u32; PADDING],
     /// Physical address of each RAM capability's first byte: devices that reach memory want it.
     pub ram: [PhysAddr; RAM_RANGES],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_has_the_low_byte_of_each_word_first() {
+        let bytes: [u8; HEADER_BYTES as usize] = core::array::from_fn(|at| at as u8);
+        let header = Header::from_bytes(bytes);
+        assert_eq!([header.magic, header.total, header.root_address], [0x0302_0100, 0x0b0a_0908, 0x1f1e_1d1c]);
+        assert_eq!((header.system_bytes, header.reserved[3]), (0x2f2e_2d2c, 0x3f3e_3d3c));
+        assert_eq!(header.to_bytes(), bytes);
+    }
 }

@@ -132,7 +132,7 @@ impl Addresses {
         self.seen.retain(|_, seen| seen.port != port);
     }
 
-    /// Where a frame goes that comes by the port `from` and begins with these words. It may come from there if its source was given to that
+    /// Where a frame goes that comes by the port `from` and begins with these words, low byte first. It may come from there if its source was given to that
     /// port; or to none, and the port bridges, and had it first. What has come by the card belongs there, though a client had it first: no
     /// client keeps a host behind the card from being heard.
     #[must_use]
@@ -209,7 +209,7 @@ impl Addresses {
     }
 }
 
-/// Destination and source of a frame that begins with these words.
+/// Destination and source of a frame that begins with these words, low byte first.
 fn split(head: [u32; 3]) -> [Address; 2] {
     let [a, b, c] = head.map(u32::to_le_bytes);
     [Address([a[0], a[1], a[2], a[3], b[0], b[1]]), Address([b[2], b[3], c[0], c[1], c[2], c[3]])]

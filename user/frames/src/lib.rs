@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The network's protocol: rings of frames in memory that two sides share, and the switch between them (docs/net.md).
+//! The network's protocol: rings of frames in memory that two sides share, and the switch between them (docs/net.md); and
+//! the rings of a card that its driver fills.
 //!
 //! Nothing here trusts what the other side writes. The memory is a trait, so that all of it runs on the host, too.
 #![no_std]
@@ -9,13 +10,17 @@
 extern crate alloc;
 
 mod addresses;
+mod descriptors;
 mod lane;
+mod little;
 mod port;
 mod ring;
 mod switch;
 
 pub use addresses::{Address, Addresses, CARD};
+pub use descriptors::{Descriptors, Given};
 pub use lane::{Lane, Receiver, Sender};
+pub use little::Little;
 pub use port::{Layout, bytes};
 pub use ring::{Broken, Consumer, Producer, Ring, Shared};
 pub use switch::{Counters, Outcome, Switch};

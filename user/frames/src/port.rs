@@ -89,10 +89,10 @@ impl Frame {
         self.words[0]
     }
 
-    /// Its first three words: addresses.
-    pub const fn head(&self) -> [u32; 3] {
+    /// Its first three words, low byte first: addresses. It was read from such memory.
+    pub fn head<M: Shared>(&self) -> [u32; 3] {
         let [.., a, b, c] = self.words;
-        [a, b, c]
+        [a, b, c].map(M::little)
     }
 
     /// How many slots it takes.

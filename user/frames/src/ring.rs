@@ -5,7 +5,12 @@ use image::protocol::net::{CONSUMED, CONSUMER_WAITS, PRODUCED, PRODUCER_WAITS};
 
 /// Memory that two sides share. Offsets are bytes from its start, multiples of 4, and below [`Shared::bytes`]: whoever uses this
 /// trait keeps to that.
+///
+/// Components of one machine read each other's words as they are. What a device or a frame has there is bytes in an order of its own:
+/// [`Shared::little`], or all of it by [`Little`](crate::Little).
 pub trait Shared {
+    /// Whether the processor that reads and writes has the high byte of a word first. Tests have memory of other processors than their own.
+    const HIGH_FIRST: bool = cfg!(target_endian = "big");
     /// How many bytes it has.
     fn bytes(&self) -> u32;
     /// Reads 32 bits. The other side may write them at the same time.
@@ -19,6 +24,12 @@ pub trait Shared {
     /// Writes words that lie side by side.
     fn write_words<const N: usize>(&self, offset: u32, values: [u32; N]) {
         (offset..).step_by(4).zip(values).for_each(|(at, value)| self.write(at, value));
+    }
+    /// The value of a word that was read and has its low byte first in memory; or what is to be written to make such a word of a value.
+    #[must_use]
+    #[inline(always)]
+    fn little(word: u32) -> u32 {
+        if Self::HIGH_FIRST { word.swap_bytes() } else { word }
     }
     /// Copies bytes, a multiple of 4, from `from` on to `to` in other memory.
     fn copy(&self, from: u32, other: &Self, to: u32, bytes: u32);

@@ -386,7 +386,7 @@ impl<M: Shared> Switch<M> {
     /// Passes on the frame that was taken up.
     fn pass(&mut self, from: usize, now: u64, notify: &mut u32) -> Fate {
         let frame = &self.passing.frame;
-        let to = match self.addresses.way(frame.head(), from) {
+        let to = match self.addresses.way(frame.head::<M>(), from) {
             Way::To(to) => to..to + 1,
             Way::All => 0..self.ports.len(),
             // Clients are known by what they were given, or have sent: who is not is behind the card.

@@ -5,12 +5,13 @@
 use crate::region::Region;
 use crate::{Env, Word};
 use alloc::vec::Vec;
+use frames::Little;
 use image::pci::{BARS, Device, Range, WORDS};
 use virtio_drivers::transport::pci::bus::{BarInfo, Command, ConfigurationAccess, DeviceFunction, PciRoot};
 
 /// How configuration spaces of bus 0 are reached. Who has that commands every device of the machine.
 pub trait Bus {
-    /// Reads the 32 bits at an offset, a multiple of 4, of a device's configuration space.
+    /// Reads the 32 bits at an offset, a multiple of 4, of a device's configuration space. Its lowest byte is the one at that offset.
     fn read(&self, device: u8, offset: u8) -> u32;
     /// Writes them.
     fn write(&self, device: u8, offset: u8, value: u32);
@@ -100,9 +101,9 @@ fn whole_pages(bar: BarInfo) -> Option<Range> {
 /// The registers of a granted device behind base address register `bar`: reads and writes reach the device, in the order of the
 /// program. `None` if the machine has no such device, or it has none there.
 #[must_use]
-pub fn registers(env: &Env, device: &str, bar: usize) -> Option<Region> {
+pub fn registers(env: &Env, device: &str, bar: usize) -> Option<Little<Region>> {
     let range = env.start.pci.iter().find(|found| found.name == device)?.range(bar)?;
-    Some(Region::of_place(range.address as Word, range.bytes))
+    Some(Little::new(Region::of_place(range.address as Word, range.bytes)))
 }
 
 /// What a granted device is: its maker (lower half) and the maker's number for it. `None` if the machine has no such device.

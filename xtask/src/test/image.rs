@@ -42,7 +42,7 @@ fn damages(image: &[u8]) -> Vec<(&'static str, abi::boot::Refusal, Vec<u8>)> {
     const HEAD: usize = abi::boot::HEADER_BYTES as usize;
     let with = |change: fn(&mut Header)| {
         let mut damaged = image.to_vec();
-        let mut header: Header = bytemuck::pod_read_unaligned(&damaged[..HEAD]);
+        let mut header = Header::from_bytes(std::array::from_fn(|at| damaged[at]));
         change(&mut header);
         header.header_crc = header_crc(&header);
         damaged[..HEAD].copy_from_slice(&header.to_bytes());

@@ -46,7 +46,7 @@ const DIFFERENTIAL: &str = "differential";
 const ARM: &[&str] = &["--no-default-features", "--features", "arm"];
 
 /// Crates without a processor in them.
-const PORTABLE: &[&str] = &["abi", "sizes", "pool", "mmu", "kcore", "macadamia"];
+const PORTABLE: &[&str] = &["abi", "sizes", "pool", "mmu", "kcore", "frames", "image", "macadamia", "sectors"];
 /// Processors that they compile for, beside IA-32: 32 and 64 bits, little- and big-endian.
 const TARGETS: &[&str] =
     &["powerpc-unknown-linux-gnu", "riscv64gc-unknown-none-elf", "targets/armv5te-macadamia.json", "x86_64-unknown-none"];

@@ -186,7 +186,7 @@ impl Block {
         if let Place::Buffer(buffer, offset) = parts.data {
             BUFFERS[buffer].hand_over(offset, parts.bytes, if parts.kind == IN { Use::Writes } else { Use::Reads })?;
         }
-        let head = [parts.kind, 0, parts.first as u32, (parts.first >> 32) as u32];
+        let head = [parts.kind, 0, parts.first as u32, (parts.first >> 32) as u32].map(u32::to_le);
         let last = QUEUE_AREA.bytes() - PAGE;
         // SAFETY: inside the queue's last page, which is aligned, and the device has no request of this number.
         unsafe { QUEUE_AREA.pointer(last + number * HEAD_BYTES).cast::<[u32; 4]>().write_volatile(head) };

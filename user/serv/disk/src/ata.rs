@@ -136,7 +136,7 @@ impl Ata {
         write8(self.base + register, value);
     }
 
-    /// Reads sectors, a word at a time.
+    /// Reads sectors, four bytes at a time, the first of them the lowest.
     fn read(&self, first: u64, count: u32, mut put: impl FnMut(u32, u32)) -> Result<(), u32> {
         self.start_at(command::READ, command::READ_EXT, first, count);
         for sector in 0..count {
@@ -174,11 +174,11 @@ impl Ata {
         match task {
             Task::Read(at) => {
                 let memory = self.place(at)?;
-                self.read(at.first, at.count, |word, value| memory.write(at.offset + word, value))
+                self.read(at.first, at.count, |word, value| memory.write(at.offset + word, Region::little(value)))
             }
             Task::Write(at) => {
                 let memory = self.place(at)?;
-                self.write(at.first, at.count, |word| memory.read(at.offset + word))
+                self.write(at.first, at.count, |word| Region::little(memory.read(at.offset + word)))
             }
             Task::Flush => {
                 let is_large = self.sectors > MOST_BY_28_BITS;

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The network card 82540EM, which QEMU and Bochs emulate (PCI/PCI-X Family of Gigabit Ethernet Controllers Software
-//! Developer's Manual, 317453; the sections named here are its own). Both directions have a ring of legacy descriptors, and the card
-//! is done with them in the order of the ring.
+//! Developer's Manual, 317453; the sections named here are its own). Both directions have a ring of
+//! descriptors ([`Descriptors`]). Registers and descriptors have the low byte of a word first.
 
 use crate::card::MOST;
-use frames::{Address, Shared};
+use frames::{Address, Descriptors, Given, Little, Shared};
 use image::protocol::net::{MOST_BYTES, SLOT_FRAME};
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
-use macadamia::alloc::vec;
-use macadamia::alloc::vec::Vec;
 use macadamia::card::{Card, Way};
 use macadamia::dma;
 use macadamia::net::port::Link;
@@ -22,12 +20,7 @@ pub const IDENTITY: u32 = 0x100e_8086;
 /// The base address register behind which its registers are.
 const REGISTERS: usize = 0;
 
-/// Descriptors of a ring, a multiple of 8. The card has one less at most: a ring whose head is its tail is empty (3.2.6).
-const LENGTH: u32 = 264;
-const _: () = assert!(LENGTH > MOST && LENGTH.is_multiple_of(8));
-/// Bytes of a descriptor, and of a ring. Rings begin at multiples of 16.
-const DESCRIPTOR: u32 = 16;
-const RING: u32 = LENGTH * DESCRIPTOR;
+const _: () = assert!(Descriptors::COUNT > MOST);
 
 /// Offsets of registers (13.3).
 mod register {
@@ -85,44 +78,14 @@ const FEW: u32 = 1 << 4;
 const LOST: u32 = 1 << 6;
 const RECEIVED: u32 = 1 << 7;
 
-/// In the third word of a descriptor to send: end of the frame, add a checksum, report.
-const COMMAND: u32 = (1 | 1 << 1 | 1 << 3) << 24;
-/// In the fourth word: done; the frame ends here; errors.
-const DONE: u32 = 1;
-const END: u32 = 1 << 1;
-const ERRORS: u32 = 0xff << 8;
-
 /// How long a reset may take, and a read of its own memory, in nanoseconds.
 const RESET: u64 = 100_000_000;
 
-/// A ring, and what the card has of it.
-struct Ring {
-    /// Offset of its first descriptor in the queue's memory.
-    start: u32,
-    /// The numbers of the next descriptor that the card will be done with, and of the next that it will be given.
-    head: u32,
-    tail: u32,
-    /// By descriptor: the slot's offset.
-    slots: Vec<u32>,
-}
-
-impl Ring {
-    /// Where a descriptor is.
-    const fn place(&self, number: u32) -> u32 {
-        self.start + number * DESCRIPTOR
-    }
-
-    /// How many the card has.
-    const fn under_way(&self) -> u32 {
-        (self.tail + LENGTH - self.head) % LENGTH
-    }
-}
-
 /// The card. When it is dropped it is reset, and leaves memory alone.
 pub struct E1000 {
-    registers: Region,
-    queue: Region,
-    rings: [Ring; 2],
+    registers: Little<Region>,
+    queue: Little<Region>,
+    rings: [Descriptors; 2],
     /// The slots' memory, and its physical address.
     slots: (Region, u32),
     address: Address,
@@ -143,10 +106,11 @@ impl E1000 {
         };
         dma::uncached(env, queue)?;
         let ((queue, physical), slots) = (reached(queue)?, reached(slots)?);
-        if queue.bytes() < 2 * RING {
-            return Err(format!("{} bytes for descriptors, of which there are {}", queue.bytes(), 2 * RING));
+        let queue = Little::new(queue);
+        if queue.bytes() < 2 * Descriptors::BYTES {
+            return Err(format!("{} bytes for descriptors, of which there are {}", queue.bytes(), 2 * Descriptors::BYTES));
         }
-        let rings = [0, RING].map(|start| Ring { start, head: 0, tail: 0, slots: vec![0; LENGTH as usize] });
+        let rings = [0, Descriptors::BYTES].map(Descriptors::new);
         let mut card = Self { registers, queue, rings, slots, address: Address([0; 6]), tells: [true, false] };
         card.reset()?;
         let [[a, b], [c, d], [e, f]] = [card.memory_word(0)?, card.memory_word(1)?, card.memory_word(2)?].map(u16::to_le_bytes);
@@ -197,12 +161,12 @@ impl E1000 {
 
     /// Empty rings, then both directions are on.
     fn begin(&self, physical: u32) {
-        (0..2 * RING).step_by(4).for_each(|at| self.queue.write(at, 0));
+        (0..2 * Descriptors::BYTES).step_by(4).for_each(|at| self.queue.write(at, 0));
         self.queue.fence();
         for (base, ring) in register::RINGS.into_iter().zip(&self.rings) {
-            self.registers.write(base + register::BASE, physical + ring.start);
+            self.registers.write(base + register::BASE, physical + ring.start());
             self.registers.write(base + register::BASE_HIGH, 0);
-            self.registers.write(base + register::BYTES, RING);
+            self.registers.write(base + register::BYTES, Descriptors::BYTES);
             self.registers.write(base + register::HEAD, 0);
             self.registers.write(base + register::TAIL, 0);
         }
@@ -236,44 +200,23 @@ impl Card for E1000 {
         if bytes > MOST_BYTES || slot > slots.bytes().saturating_sub(SLOT_FRAME + MOST_BYTES) {
             return Err(Error::BadArgument);
         }
-        if ring.under_way() == LENGTH - 1 {
+        if ring.is_full() {
             return Err(Error::BadState);
         }
         slots.hand_over(slot + SLOT_FRAME, bytes, way.by_device())?;
-        let at = ring.place(ring.tail);
-        let what = if way == Way::Send { bytes | COMMAND } else { 0 };
-        for (word, value) in (0..).step_by(4).zip([*physical + slot + SLOT_FRAME, 0, what, 0]) {
-            self.queue.write(at + word, value);
-        }
-        ring.slots[ring.tail as usize] = slot;
-        ring.tail = next(ring.tail);
+        let what = if way == Way::Send { Given::Filled(bytes) } else { Given::Empty };
+        ring.give(&self.queue, (slot, *physical + slot + SLOT_FRAME), what);
         Ok(())
     }
 
     fn kick(&mut self, way: Way) {
         self.queue.fence();
-        self.registers.write(register::RINGS[way as usize] + register::TAIL, self.rings[way as usize].tail);
+        self.registers.write(register::RINGS[way as usize] + register::TAIL, self.rings[way as usize].tail());
     }
 
     fn finish(&mut self, way: Way) -> core::result::Result<Option<(u32, u32)>, Failed> {
-        let ring = &mut self.rings[way as usize];
-        let at = ring.place(ring.head);
-        let status = if ring.head == ring.tail { 0 } else { self.queue.read(at + 12) };
-        if status & DONE == 0 {
-            return Ok(None);
-        }
-        self.queue.fence();
-        // A damaged frame has none.
-        let bytes = if status & END != 0 && status & ERRORS == 0 { self.queue.read(at + 8) & 0xffff } else { 0 };
-        let slot = ring.slots[ring.head as usize];
-        ring.head = next(ring.head);
-        Ok(Some((slot, bytes)))
+        Ok(self.rings[way as usize].take(&self.queue))
     }
-}
-
-/// The number of the descriptor behind one.
-const fn next(number: u32) -> u32 {
-    (number + 1) % LENGTH
 }
 
 impl Drop for E1000 {

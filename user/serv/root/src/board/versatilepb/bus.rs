@@ -38,16 +38,18 @@ const fn place(config: u32, device: u8, offset: u8) -> (u32, u32) {
     (address & !(PAGE_SIZE - 1), address % PAGE_SIZE)
 }
 
+/// A word of PCI, which has its low byte first; registers of the board itself are as the processor has words.
+///
 /// What cannot be mapped reads as a device that is not there.
 fn read(config: u32, device: u8, offset: u8) -> u32 {
     let (page, at) = place(config, device, offset);
-    window(SYSTEM, page).map_or(u32::MAX, |window| window.read(at))
+    window(SYSTEM, page).map_or(u32::MAX, |window| u32::from_le(window.read(at)))
 }
 
 fn write(config: u32, device: u8, offset: u8, value: u32) {
     let (page, at) = place(config, device, offset);
     if let Ok(window) = window(SYSTEM, page) {
-        window.write(at, value);
+        window.write(at, value.to_le());
     }
 }
 
