@@ -8,6 +8,9 @@
 #include <linux/kernel.h>
 #include <linux/slab.h>
 #include "async_call.h"
+#include "l4_syscall.h"
+#include "server_thread.h"
+#include "start.h"
 
 #define STACK	4096
 

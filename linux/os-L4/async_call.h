@@ -3,12 +3,7 @@
 #define __OS_L4_ASYNC_CALL_H
 
 #include <linux/interrupt.h>
-#include "l4.h"
-
-/* Interrupt lines.  The console has line 1. */
-#define L4_IRQ_DISK	2
-#define L4_IRQ_NET_ATTACH	3
-#define L4_IRQ_CHANNELS	8
+#include "l4_syscall.h"
 
 /* Asynchronous calls of one component, one at a time. */
 struct l4_async_call {

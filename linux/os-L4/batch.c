@@ -28,7 +28,8 @@
 #include <linux/umh.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
-#include "l4.h"
+#include "batch.h"
+#include "console.h"
 
 /* Streams.  STREAM_END has 4 bytes: the wait status of the command, or an error or 0 for a file. */
 enum { STREAM_END, STREAM_OUT, STREAM_ERR, STREAM_GET };

@@ -16,6 +16,8 @@
 #include <linux/uaccess.h>
 #include <linux/wait.h>
 #include "async_call.h"
+#include "interrupt.h"
+#include "l4_syscall.h"
 
 #define MAX_CHANNELS	4
 /* The request number of a channel's message. */

@@ -11,10 +11,12 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include "../../../drivers/tty/hvc/hvc_console.h"
-#include "l4.h"
+#include "console.h"
+#include "interrupt.h"
+#include "l4_syscall.h"
+#include "server_thread.h"
+#include "time.h"
 
-/* The interrupt line of input, and its notification bit. */
-#define INPUT_IRQ	1
 #define RING		1024
 /*
  * Room for the echo of all that the line discipline takes at once: a buffer of 256 bytes, of which a tab has
@@ -189,13 +191,13 @@ console_initcall(console_init_early);
 
 static int __init console_init_tty(void)
 {
-	struct hvc_struct *hvc = hvc_alloc(0, INPUT_IRQ, &ops, OUTPUT);
+	struct hvc_struct *hvc = hvc_alloc(0, L4_IRQ_CONSOLE, &ops, OUTPUT);
 	u32 thread;
 
 	if (IS_ERR(hvc))
 		return PTR_ERR(hvc);
 	tty = hvc;
-	input_bit = l4_notifier(INPUT_IRQ);
+	input_bit = l4_notifier(L4_IRQ_CONSOLE);
 	if (!input_bit)
 		return -ENOMEM;
 	thread = l4_thread_create(&input_utcb);

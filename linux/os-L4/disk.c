@@ -13,6 +13,10 @@
 #include <linux/log2.h>
 #include <linux/string.h>
 #include "async_call.h"
+#include "idle.h"
+#include "interrupt.h"
+#include "l4_syscall.h"
+#include "start.h"
 
 /* More requests would wait for one disk all the same. */
 #define MAX_TAGS	32U

@@ -18,7 +18,10 @@
 #include <kern_util.h>
 #include <registers.h>
 #include <sysdep/ptrace.h>
+#include "fault.h"
+#include "l4_syscall.h"
 #include "subarch.h"
+#include "test_hooks.h"
 #include <os-L4/run.h>
 
 /* The stack on which upstream handles signals of its host. */

@@ -14,7 +14,13 @@
 #include <linux/kernel.h>
 #include <kern_util.h>
 #include <os.h>
+#include "fault.h"
+#include "inject.h"
+#include "interrupt.h"
+#include "l4_syscall.h"
+#include "server_thread.h"
 #include "subarch.h"
+#include "time.h"
 
 #define PERIOD_NS	1000000ULL
 #define STACK		4096

@@ -14,7 +14,11 @@
 #include <longjmp.h>
 #include <os.h>
 #include <skas.h>
-#include "l4.h"
+#include "idle.h"
+#include "inject.h"
+#include "interrupt.h"
+#include "l4_syscall.h"
+#include "time.h"
 
 unsigned long l4_pending;
 const volatile unsigned int *l4_arrived;	/* set on entry */

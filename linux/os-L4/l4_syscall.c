@@ -4,6 +4,10 @@
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include "interrupt.h"
+#include "l4_syscall.h"
+#include "server_thread.h"
+#include "start.h"
 #include "subarch.h"
 #include <os-L4/processor.h>
 

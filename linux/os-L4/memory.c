@@ -21,7 +21,12 @@
 #include <kern_util.h>
 #include <mem_user.h>
 #include <os.h>
-#include "l4.h"
+#include "l4_syscall.h"
+#include "memory.h"
+#include "mm.h"
+#include "records.h"
+#include "start.h"
+#include "user_space.h"
 #include <os-L4/layout.h>
 #include <os-L4/processor.h>
 

@@ -22,7 +22,11 @@
 #include <asm/mmu_context.h>
 #include <asm/tlbflush.h>
 #include <os.h>
-#include "l4.h"
+#include "l4_syscall.h"
+#include "mm.h"
+#include "records.h"
+#include "test_hooks.h"
+#include "user_space.h"
 #include <os-L4/layout.h>
 #include <os-L4/processor.h>
 

@@ -11,9 +11,12 @@
 #include <linux/rtnetlink.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
+#include "abi.h"
 #include "async_call.h"
-#include "l4.h"
+#include "idle.h"
+#include "interrupt.h"
 #include "net.h"
+#include "start.h"
 
 /* How long Linux's boot waits for the switch, which may wait for the card's driver. */
 #define BOOT_WAIT	(5 * HZ)

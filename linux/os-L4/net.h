@@ -20,7 +20,7 @@
 #include <linux/netdevice.h>
 #include <linux/workqueue.h>
 #include "async_call.h"
-#include "l4.h"
+#include "l4_syscall.h"
 
 /* Frames that one is cut into at most: 64 KiB of them as long as Ethernet's, with TCP's headers and time stamps. */
 #define MOST_SEGMENTS	46

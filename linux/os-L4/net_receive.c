@@ -8,6 +8,8 @@
 #include <linux/string.h>
 #include <linux/tcp.h>
 #include <linux/virtio_net.h>
+#include "abi.h"
+#include "memory.h"
 #include "net.h"
 
 /* Frames of at most so many bytes are copied, and of others the headers: nobody changes those under way. */

@@ -12,6 +12,7 @@
 #include <net/checksum.h>
 #include <net/ip.h>
 #include <net/tso.h>
+#include "l4_syscall.h"
 #include "net.h"
 
 /*

@@ -4,6 +4,7 @@
 #include <linux/cache.h>
 #include <linux/hex.h>
 #include <linux/init.h>
+#include <linux/irqflags.h>
 #include <linux/kernel.h>
 #include <linux/random.h>
 #include <linux/string.h>
@@ -13,7 +14,11 @@
 #include <kern.h>
 #include <kern_util.h>
 #include <os.h>
-#include "l4.h"
+#include "inject.h"
+#include "l4_syscall.h"
+#include "memory.h"
+#include "quota.h"
+#include "start.h"
 
 #define MAX_ARGS	64
 #define MAX_GRANTS	16

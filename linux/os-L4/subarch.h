@@ -73,7 +73,8 @@
 #ifndef __OS_L4_SUBARCH_H
 #define __OS_L4_SUBARCH_H
 
-#include "l4.h"
+#include "abi.h"
+#include "server_thread.h"
 
 struct task_struct;
 struct uml_pt_regs;

@@ -8,7 +8,10 @@
 #include <linux/time64.h>
 #include <kern_util.h>
 #include <os.h>
-#include "l4.h"
+#include "interrupt.h"
+#include "l4_syscall.h"
+#include "start.h"
+#include "time.h"
 #include <os-L4/processor.h>
 
 static unsigned long long period;

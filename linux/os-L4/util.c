@@ -7,6 +7,10 @@
 #include <kern.h>
 #include <kern_util.h>
 #include <os.h>
+#include "console.h"
+#include "l4_syscall.h"
+#include "memory.h"
+#include "start.h"
 #include "subarch.h"
 
 #define PUT_FORMATTED(fmt) do {					\

@@ -7,7 +7,12 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include <os.h>
-#include "l4.h"
+#include "l4_syscall.h"
+#include "quota.h"
+#include "server_thread.h"
+#include "start.h"
+#include "test_hooks.h"
+#include "time.h"
 #include <os-L4/processor.h>
 #include <os-L4/run.h>
 #include <os-L4/tests.h>

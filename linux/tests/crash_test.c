@@ -20,7 +20,11 @@
 #include <linux/vmalloc.h>
 #include <asm/tlbflush.h>
 #include <os.h>
-#include "l4.h"
+#include "l4_syscall.h"
+#include "mm.h"
+#include "records.h"
+#include "server_thread.h"
+#include "user_space.h"
 #include <os-L4/processor.h>
 
 /* The first page is not mapped. */

@@ -5,7 +5,7 @@
 #include <linux/irqflags.h>
 #include <linux/kernel.h>
 #include <linux/timer.h>
-#include "l4.h"
+#include "time.h"
 
 #define PERIOD_NS	(5 * NSEC_PER_MSEC)
 

@@ -24,7 +24,11 @@
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <asm/sections.h>
-#include "l4.h"
+#include "l4_syscall.h"
+#include "records.h"
+#include "start.h"
+#include "test_hooks.h"
+#include "user_space.h"
 #include <os-L4/processor.h>
 
 /* All pages of a process are compared after so many events. */

@@ -9,7 +9,7 @@
 #include <linux/time64.h>
 #include <asm/cpufeature.h>
 #include <asm/cpufeatures.h>
-#include "../../../um/os-L4/l4.h"
+#include "../../../um/os-L4/l4_syscall.h"
 
 struct leaf {
 	u32 eax, ebx, ecx, edx;

@@ -7,6 +7,7 @@
 #include <asm/processor-flags.h>
 #include <asm/trapnr.h>
 #include <sysdep/ptrace.h>
+#include "../../../um/os-L4/abi.h"
 #include "../../../um/os-L4/subarch.h"
 #include "small.h"
 #include "debug.h"

@@ -12,7 +12,9 @@
 #include <linux/uaccess.h>
 #include <asm/siginfo.h>
 #include <uapi/asm/sigcontext.h>
+#include "../../../um/os-L4/l4_syscall.h"
 #include "../../../um/os-L4/subarch.h"
+#include "../../../um/os-L4/user_thread.h"
 #include "fpu.h"
 #include "regset.h"
 

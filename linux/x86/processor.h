@@ -8,7 +8,9 @@
 #include <linux/percpu.h>
 #include <linux/types.h>
 #include <asm/current.h>
-#include "../../../um/os-L4/l4.h"
+#include "../../../um/os-L4/l4_syscall.h"
+#include "../../../um/os-L4/records.h"
+#include "../../../um/os-L4/user_space.h"
 #include "small.h"
 
 /* memcpy() that advances both pointers. */

@@ -16,7 +16,8 @@
 #include <asm/ptrace-abi.h>
 #include <uapi/asm/debugreg.h>
 #include <sysdep/ptrace.h>
-#include "../../../um/os-L4/l4.h"
+#include "../../../um/os-L4/l4_syscall.h"
+#include "../../../um/os-L4/user_thread.h"
 #include "debug.h"
 #include "regset.h"
 #include "selectors.h"

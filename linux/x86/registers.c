@@ -17,6 +17,8 @@
 #include <os.h>
 #include <registers.h>
 #include <sysdep/ptrace_user.h>
+#include "../../../um/os-L4/l4_syscall.h"
+#include "../../../um/os-L4/subarch.h"
 #include "layout.h"
 #include "run.h"
 #include "selectors.h"

@@ -9,7 +9,7 @@
 #include <sysdep/ptrace.h>
 #include <sysdep/ptrace_user.h>
 #include <sysdep/syscalls.h>
-#include "../../../um/os-L4/subarch.h"
+#include "../../../um/os-L4/l4_syscall.h"
 #include "../../../um/os-L4/walk.h"
 #include "vdso.h"
 

@@ -21,7 +21,10 @@
 #include <asm/processor-flags.h>
 #include <asm/trapnr.h>
 #include <os.h>
-#include "../../../um/os-L4/subarch.h"
+#include "../../../um/os-L4/l4_syscall.h"
+#include "../../../um/os-L4/records.h"
+#include "../../../um/os-L4/start.h"
+#include "../../../um/os-L4/test_hooks.h"
 #include "selectors.h"
 
 /* The microkernel begins here, and the window ends.  An address in the microkernel's text. */

@@ -6,6 +6,8 @@
 #include <linux/sched/task.h>
 #include <asm/processor-flags.h>
 #include <asm/trapnr.h>
+#include "../../../um/os-L4/l4_syscall.h"
+#include "../../../um/os-L4/server_thread.h"
 #include "../../../um/os-L4/subarch.h"
 
 /* `current` and the preemption count lie here, as on x86 itself. */

@@ -27,7 +27,12 @@
 #include <linux/string.h>
 #include <asm/tlbflush.h>
 #include <os.h>
-#include "../../../um/os-L4/l4.h"
+#include "../../../um/os-L4/l4_syscall.h"
+#include "../../../um/os-L4/mm.h"
+#include "../../../um/os-L4/quota.h"
+#include "../../../um/os-L4/records.h"
+#include "../../../um/os-L4/start.h"
+#include "../../../um/os-L4/user_space.h"
 #include "small.h"
 #include "layout.h"
 

@@ -4,7 +4,7 @@
 #define __X86_OS_L4_TESTS_H
 
 #include <linux/types.h>
-#include "../../../um/os-L4/l4.h"
+#include "../../../um/os-L4/abi.h"
 
 /* An address of the microkernel, and a device's I/O port. */
 #define ARCH_L4_KERNEL_ADDRESS	0xe0100000

@@ -10,7 +10,9 @@
 #include <linux/uaccess.h>
 #include <asm/desc.h>
 #include <asm/ldt.h>
+#include "../../../um/os-L4/l4_syscall.h"
 #include "../../../um/os-L4/subarch.h"
+#include "../../../um/os-L4/user_thread.h"
 #include "regset.h"
 #include "tls.h"
 

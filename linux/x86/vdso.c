@@ -10,7 +10,7 @@
 #include <linux/timekeeper_internal.h>
 #include <vdso/datapage.h>
 #include <asm/vdso/vsyscall.h>
-#include "../../../um/os-L4/l4.h"
+#include "../../../um/os-L4/l4_syscall.h"
 #include "small.h"
 #include "vdso.h"
 

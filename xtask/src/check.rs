@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks of the source itself, and of the machine it is built on.
 
+mod circle;
 mod dependencies;
+mod includes;
 mod modules;
 
 pub use dependencies::check as dependencies;
 
+use crate::linux::server;
+use crate::machine::board::Processor;
 use crate::process::show;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
@@ -165,7 +169,7 @@ const UNSAFE: &[(&str, usize)] = &[
     ("tests/bootm", 3),
 ];
 
-/// Who sees whom: crates against [`ARROWS`], files of [`WITHOUT_CIRCLES`] and [`THROUGH_THE_ROOT`].
+/// Who sees whom: crates against [`ARROWS`], files of [`WITHOUT_CIRCLES`] and [`THROUGH_THE_ROOT`], headers of Linux's host layer.
 pub fn arrows() -> Result<()> {
     for folder in WITHOUT_CIRCLES.iter().chain(THROUGH_THE_ROOT) {
         let source = Path::new(folder).join("src");
@@ -175,6 +179,14 @@ pub fn arrows() -> Result<()> {
         let files = if THROUGH_THE_ROOT.contains(folder) { files.without_root() } else { files };
         if let Some(circle) = files.circle() {
             bail!("{folder}: a circle of files, {}: let one of them do without what it names of the next", circle.join(" -> "));
+        }
+    }
+    for processor in [Processor::Ia32, Processor::Armv5] {
+        let ours = server::ours(processor)?;
+        let texts = ours.iter().map(|(place, file)| Ok((place.to_str().context("a name")?, std::fs::read_to_string(file)?)));
+        let texts = texts.collect::<Result<Vec<_>>>()?;
+        if let Some(circle) = includes::circle(texts.iter().map(|(place, text)| (*place, text.as_str()))) {
+            bail!("linux: a circle of includes, {}: let one of them do without what it names of the next", circle.join(" -> "));
         }
     }
     for manifest in manifests(Path::new("."))? {

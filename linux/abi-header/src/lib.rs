@@ -162,7 +162,7 @@ fn header(port: &Port) -> String {
         define(name, value);
     }
     port.definitions.iter().for_each(|(name, value)| define(name, *value));
-    text += "\n#define L4_DELIVERY_KIND(delivery)\t((delivery) & L4_KIND_MASK)\n\n#ifndef __ASSEMBLY__\nstruct l4_frame {\n\tu32 ";
+    text += "\n#define L4_DELIVERY_KIND(delivery)\t((delivery) & L4_KIND_MASK)\n\n#ifndef __ASSEMBLY__\n#include <linux/types.h>\n\nstruct l4_frame {\n\tu32 ";
     let mut end = 0;
     let mut declare = |(name, offset, words): &(&str, usize, usize)| {
         assert_eq!(*offset, end, "`{name}` of a frame is not behind the member before it");

@@ -30,7 +30,10 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include <asm/sections.h>
-#include "../../../um/os-L4/subarch.h"
+#include "../../../um/os-L4/l4_syscall.h"
+#include "../../../um/os-L4/mm.h"
+#include "../../../um/os-L4/records.h"
+#include "../../../um/os-L4/user_space.h"
 #include "cache.h"
 #include "processor.h"
 

@@ -5,6 +5,7 @@
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include <sysdep/ptrace.h>
+#include "../../../um/os-L4/abi.h"
 #include "../../../um/os-L4/subarch.h"
 #include "alignment.h"
 

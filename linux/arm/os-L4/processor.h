@@ -9,7 +9,8 @@
 #include <linux/string.h>
 #include <linux/types.h>
 #include <asm/current.h>
-#include "../../../um/os-L4/l4.h"
+#include "../../../um/os-L4/l4_syscall.h"
+#include "../../../um/os-L4/user_space.h"
 #include "layout.h"
 
 /* memcpy() that advances both pointers. */

@@ -13,6 +13,7 @@
 #include <os.h>
 #include <registers.h>
 #include <sysdep/ptrace_user.h>
+#include "../../../um/os-L4/subarch.h"
 #include "layout.h"
 #include "run.h"
 

@@ -8,7 +8,7 @@
 #include <sysdep/ptrace.h>
 #include <sysdep/ptrace_user.h>
 #include <sysdep/syscalls.h>
-#include "../../../um/os-L4/subarch.h"
+#include "../../../um/os-L4/abi.h"
 
 /* There is one way into the microkernel. */
 static inline bool arch_l4_has_fast_entry(void)

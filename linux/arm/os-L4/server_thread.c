@@ -4,6 +4,8 @@
 #include <linux/kernel.h>
 #include <linux/sched/task.h>
 #include <asm/ptrace.h>
+#include "../../../um/os-L4/l4_syscall.h"
+#include "../../../um/os-L4/server_thread.h"
 #include "../../../um/os-L4/subarch.h"
 
 struct task_struct *__current = &init_task;

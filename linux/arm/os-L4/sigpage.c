@@ -5,7 +5,6 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <asm/unistd.h>
-#include "../../../um/os-L4/l4.h"
 #include "layout.h"
 #include "sigpage.h"
 

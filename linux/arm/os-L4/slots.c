@@ -13,7 +13,10 @@
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/seq_file.h>
-#include "../../../um/os-L4/l4.h"
+#include "../../../um/os-L4/l4_syscall.h"
+#include "../../../um/os-L4/quota.h"
+#include "../../../um/os-L4/start.h"
+#include "../../../um/os-L4/user_space.h"
 #include "layout.h"
 #include "processor.h"
 

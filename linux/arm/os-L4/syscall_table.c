@@ -8,7 +8,6 @@
 #include <linux/syscalls.h>
 #include <sysdep/ptrace.h>
 #include <sysdep/syscalls.h>
-#include "../../../um/os-L4/l4.h"
 #include "cache.h"
 #include "tls.h"
 

@@ -3,10 +3,11 @@
 #ifndef __ARM_OS_L4_TESTS_H
 #define __ARM_OS_L4_TESTS_H
 
+#include <linux/array_size.h>
 #include <linux/types.h>
 #include <sysdep/ptrace.h>
 #include <asm/ptrace.h>
-#include "../../../um/os-L4/l4.h"
+#include "../../../um/os-L4/abi.h"
 
 /* An address of the microkernel. */
 #define ARCH_L4_KERNEL_ADDRESS	0xe0010000

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The thread pointer, which programs read by the microkernel's helper at 0xffff0fe0. */
 #include <linux/sched.h>
+#include "../../../um/os-L4/l4_syscall.h"
 #include "../../../um/os-L4/subarch.h"
+#include "../../../um/os-L4/user_thread.h"
 #include "tls.h"
 
 int arch_l4_load_state(struct task_struct *task)

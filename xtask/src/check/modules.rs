@@ -2,6 +2,7 @@
 //! Which file of a crate names which: no circle of files. A file names another one by a path from `crate`, `super`,
 //! `self` or one of its own modules; a name that a module only passes on (`pub use`) counts as that of its origin.
 
+use super::circle;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A module's name within its crate; the crate's root has none.
@@ -50,9 +51,7 @@ impl Files {
             let to = to.filter(|to| to != module && self.0.contains_key(to));
             (module.clone(), to.collect::<BTreeSet<_>>())
         });
-        let arrows: BTreeMap<Module, BTreeSet<Module>> = arrows.collect();
-        let mut done = BTreeSet::new();
-        let circle = arrows.keys().find_map(|module| walk(&arrows, module, &mut Vec::new(), &mut done))?;
+        let circle = circle::find(&arrows.collect())?;
         Some(circle.iter().map(|module| if module.is_empty() { "crate".into() } else { module.join("::") }).collect())
     }
 
@@ -143,25 +142,6 @@ fn tree<'a>(words: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>, mut 
         }
         _ => found.push(path),
     }
-}
-
-/// Goes along the arrows until a module comes that is on the way.
-fn walk(
-    arrows: &BTreeMap<Module, BTreeSet<Module>>,
-    module: &Module,
-    way: &mut Vec<Module>,
-    done: &mut BTreeSet<Module>,
-) -> Option<Vec<Module>> {
-    if let Some(at) = way.iter().position(|other| other == module) {
-        return Some([&way[at..], std::slice::from_ref(module)].concat());
-    }
-    if !done.insert(module.clone()) {
-        return None;
-    }
-    way.push(module.clone());
-    let circle = arrows.get(module)?.iter().find_map(|next| walk(arrows, next, way, done));
-    way.pop();
-    circle
 }
 
 #[cfg(test)]

@@ -147,15 +147,6 @@ impl Server {
         Ok(self.processor.layout().windows.end - self.layout()?.window)
     }
 
-    /// What of ours is in it.
-    fn ours(&self) -> Vec<(&'static str, &'static str)> {
-        let own: &[_] = match self.processor {
-            Processor::Ia32 => &OURS_OF_IA32,
-            Processor::Armv5 => &OURS_OF_ARM,
-        };
-        [&OURS, own].concat()
-    }
-
     fn layout(&self) -> Result<Layout> {
         let header = self.header();
         let value = |name: &str| {
@@ -166,6 +157,21 @@ impl Server {
         let [window, base] = [value(START)?, value(BASE)?];
         Ok(Layout { window, base, ram_end: value("L4_RAM_END")?, vmalloc_end: value("L4_VMALLOC_END")? })
     }
+}
+
+/// The files of ours that a processor's servers have, each after its place in Linux's source.
+pub fn ours(processor: Processor) -> Result<Vec<(PathBuf, PathBuf)>> {
+    let own: &[_] = match processor {
+        Processor::Ia32 => &OURS_OF_IA32,
+        Processor::Armv5 => &OURS_OF_ARM,
+    };
+    let mut ours = Vec::new();
+    for (from, to) in OURS.iter().chain(own) {
+        for file in parts(from)? {
+            ours.push((Path::new(to).join(file.file_name().context("a file without a name")?), file));
+        }
+    }
+    Ok(ours)
 }
 
 /// Where a server is; nothing if the package is none.
@@ -207,12 +213,9 @@ fn make_server(server: &Server) -> Result<()> {
     let package = server.package;
     let source = folder().join(server.folder);
     unpack(&source, &[order::patches()?, files("linux/patches")?].concat())?;
-    for (from, to) in server.ours() {
-        for file in parts(from)? {
-            let name = file.file_name().context("a file without a name")?;
-            let contents = if name == LAYOUT_FILE { server.header().into_bytes() } else { std::fs::read(&file)? };
-            put(&source.join(to).join(name), &contents)?;
-        }
+    for (place, file) in ours(server.processor)? {
+        let contents = if file.ends_with(LAYOUT_FILE) { server.header().into_bytes() } else { std::fs::read(&file)? };
+        put(&source.join(place), &contents)?;
     }
     let header = match server.processor {
         Processor::Ia32 => abi_header::ia32(),
@@ -264,7 +267,7 @@ fn make_tests(server: &Server, source: &Path) -> Result<()> {
     // What is only for tests leaves the plain image as it is.
     let made_from = || {
         let mut contents = std::fs::read(&plain)?;
-        for file in server.ours().iter().map(|(from, _)| parts(from)).collect::<Result<Vec<_>>>()?.concat() {
+        for (_, file) in ours(server.processor)? {
             contents.append(&mut std::fs::read(file)?);
         }
         anyhow::Ok(contents)
