@@ -5,7 +5,7 @@
  * os-L4 names no register, instruction or exception of a processor.  Of the microkernel's contract it uses what
  * every port has: in struct l4_frame the members vector, error, address and changed, L4_VECTOR_PAGE_FAULT,
  * L4_VECTOR_SYSTEM_CALL, L4_FAULT_WRITE.  What depends on the processor is in the sub-architecture's folder:
- * linux/x86 here and arch/x86/um/os-L4 in the source of Linux, or linux/arm/os-L4 and arch/arm/um/os-L4.  It has:
+ * linux/x86/os-L4 here and arch/x86/um/os-L4 in the source of Linux, or linux/arm/os-L4 and arch/arm/um/os-L4.  It has:
  *
  * <os-L4/layout.h>	where the server and its processes lie: L4_USER_END, L4_SERVER_BASE, L4_RAM_END,
  *			L4_VMALLOC_END; L4_LOW_END, below which a process may have a Segment, or 0.  If the processor has

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Another layout for a test, in place of linux/x86/layout.h: a window of 1 GiB, RAM and vmalloc within 128 MiB. */
+/* Another layout for a test, in place of linux/x86/os-L4/layout.h: a window of 1 GiB, RAM and vmalloc within 128 MiB. */
 #ifndef __OS_L4_LAYOUT_H
 #define __OS_L4_LAYOUT_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
  * Enters Linux in all ways, with segments of 4 GiB in DS, ES, FS and GS and with flags that a handler must not have.
- * Linux looks at its own registers then (linux/x86/server_attacks.c).  This program looks whether it has its own
+ * Linux looks at its own registers then (linux/x86/os-L4/server_attacks.c).  This program looks whether it has its own
  * afterwards.
  */
 #define _GNU_SOURCE

@@ -54,7 +54,7 @@ struct Header {
     text: &'static str,
 }
 
-const LAYOUT: Header = Header { file: "linux/x86/layout.h", text: include_str!("../../../linux/x86/layout.h") };
+const LAYOUT: Header = Header { file: "linux/x86/os-L4/layout.h", text: include_str!("../../../linux/x86/os-L4/layout.h") };
 const ARM_LAYOUT: Header = Header { file: "linux/arm/os-L4/layout.h", text: include_str!("../../../linux/arm/os-L4/layout.h") };
 const SMALL_LAYOUT: Header = Header { file: "tests/linux/small-layout.h", text: include_str!("../../../tests/linux/small-layout.h") };
 
@@ -88,7 +88,7 @@ const LAYOUT_FILE: &str = "layout.h";
 /// Folders and files of ours, and where they go in the source.
 const OURS: [(&str, &str); 2] = [("linux/os-L4", "arch/um/os-L4"), ("linux/tests", "arch/um/os-L4/tests")];
 /// The same of a processor.
-const OURS_OF_IA32: [(&str, &str); 2] = [("linux/x86", "arch/x86/um/os-L4"), ("linux/vdso", "arch/x86/um/asm/vdso")];
+const OURS_OF_IA32: [(&str, &str); 2] = [("linux/x86/os-L4", "arch/x86/um/os-L4"), ("linux/x86/asm/vdso", "arch/x86/um/asm/vdso")];
 const MAKEFILE: &str = "linux/arm/Makefile.um";
 const OURS_OF_ARM: [(&str, &str); 5] = [
     ("linux/arm", "arch/arm/um"),

@@ -73,7 +73,7 @@ fn kselftest() -> Result<()> {
 const WAYS: &str = "echo watch > /dev/macadamia/server-attacks && ways && echo ways > /dev/macadamia/server-attacks && \
                     cat /dev/macadamia/server-attacks";
 
-/// Kinds of events that a program must have had, as `linux/x86/server_attacks.c` numbers them: exceptions, `int`,
+/// Kinds of events that a program must have had, as `linux/x86/os-L4/server_attacks.c` numbers them: exceptions, `int`,
 /// `sysenter`, interrupts.
 const EVENTS: [u32; 9] = [0, 1, 3, 6, 13, 14, 32, 33, 34];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Offsets in the vDSO.  A page of data lies before it. */
-#ifndef __OS_L4_VDSO_H
-#define __OS_L4_VDSO_H
+#ifndef __X86_OS_L4_VDSO_H
+#define __X86_OS_L4_VDSO_H
 
 #define L4_VDSO_PAGES		2
 #define L4_VDSO_TEXT		0x600

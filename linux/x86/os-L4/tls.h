@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* TLS descriptors of a task, by number.  If it is -1 the number is that in the user's structure. */
-#ifndef __OS_L4_TLS_H
-#define __OS_L4_TLS_H
+#ifndef __X86_OS_L4_TLS_H
+#define __X86_OS_L4_TLS_H
 
 #include <linux/types.h>
 

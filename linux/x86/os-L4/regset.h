@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Register sets whose functions are in fpu.c and tls.c.  ptrace.c lists all sets. */
-#ifndef __OS_L4_REGSET_H
-#define __OS_L4_REGSET_H
+#ifndef __X86_OS_L4_REGSET_H
+#define __X86_OS_L4_REGSET_H
 
 #include <linux/regset.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* FPU state of tasks, for signals and exceptions. */
-#ifndef __OS_L4_FPU_H
-#define __OS_L4_FPU_H
+#ifndef __X86_OS_L4_FPU_H
+#define __X86_OS_L4_FPU_H
 
 #include <linux/types.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Selectors of programs.  For code and stack the microkernel has no others than these. */
-#ifndef __OS_L4_SELECTORS_H
-#define __OS_L4_SELECTORS_H
+#ifndef __X86_OS_L4_SELECTORS_H
+#define __X86_OS_L4_SELECTORS_H
 
 #define L4_USER_CS		0x1b
 #define L4_USER_DS		0x23
