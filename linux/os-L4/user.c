@@ -304,7 +304,7 @@ static void l4_batch_fork(struct task_struct *task)
 		task->signal->oom_score_adj = 0;
 }
 
-/* Gives a forked task its user thread (patch 18). */
+/* Gives a forked task its user thread (patch 16). */
 int arch_fork_host(struct task_struct *task)
 {
 	int err = thread_give(task, task->mm->context.id.pid);

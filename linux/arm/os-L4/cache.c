@@ -11,7 +11,7 @@
  *  - Before this server accesses a page that a process has mapped, lines by the process's address are written back; before it
  *    writes they are dropped.  Nothing of a process runs meanwhile.
  *  - Before a page is freed nobody has it mapped: the microkernel drops lines when it unmaps.  So what goes is unmapped at once
- *    (flush_tlb_range() and its like, patch 22).
+ *    (flush_tlb_range() and its like, patch 20).
  *  - A page of a file that is written where it is mapped shared is not cached by processes: each has it at another address.  From the
  *    first such write on that is so for all (L4_LINES_SHARED), until nobody has it mapped so.  What this server has written of it is
  *    written back before a process has it.  What it has read is dropped before it reads again, and when a process that wrote has it

@@ -17,7 +17,7 @@ int __pure cpu_architecture(void)
 	return CPU_ARCH_ARMv5TE;
 }
 
-/* Called by um_arch.c (patch 19). */
+/* Called by um_arch.c (patch 17). */
 int show_cpuinfo(struct seq_file *m, void *v);
 
 int show_cpuinfo(struct seq_file *m, void *v)

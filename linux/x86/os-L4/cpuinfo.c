@@ -112,7 +112,7 @@ static void show_model(struct seq_file *m, bool intel, unsigned int family, unsi
 		seq_printf(m, "model name\t: %02x/%02x\n", family, model);
 }
 
-/* Called by um_arch.c (patch 19). */
+/* Called by um_arch.c (patch 17). */
 int show_cpuinfo(struct seq_file *m, void *v);
 
 int show_cpuinfo(struct seq_file *m, void *v)

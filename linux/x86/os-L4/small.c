@@ -113,7 +113,7 @@ static unsigned long region_for(const struct elf32_hdr *elf, const struct elf32_
 	return max(UNIT, roundup_pow_of_two(end + ROOM));
 }
 
-/* Exec has installed the program's mm, and is about to lay it out (patch 20). */
+/* Exec has installed the program's mm, and is about to lay it out (patch 18). */
 void l4_set_layout(const struct elf32_hdr *elf, const struct elf32_phdr *ph, const struct file *interpreter)
 {
 	bool wanted = policy != OFF && l4_is_server;

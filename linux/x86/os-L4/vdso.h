@@ -12,7 +12,7 @@
 #define L4_VDSO_RT_SIGRETURN	(L4_VDSO_TEXT + 0x60)
 
 #ifndef __ASSEMBLY__
-/* AT_SYSINFO of the current process (patch 9). */
+/* AT_SYSINFO of the current process (patch 8). */
 unsigned long l4_vdso_entry(void);
 #endif
 

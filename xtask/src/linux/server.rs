@@ -436,6 +436,18 @@ mod tests {
     }
 
     #[test]
+    fn only_the_last_patch_names_the_host() {
+        let patches = files(concat!(env!("CARGO_MANIFEST_DIR"), "/../linux/patches")).expect("a folder");
+        let names_host = |patch: &PathBuf| {
+            let text = std::fs::read_to_string(patch).expect("a patch");
+            text.lines().any(|line| line.starts_with('+') && line.contains("UML_HOST_L4"))
+        };
+        let (last, generic) = patches.split_last().expect("patches");
+        assert!(names_host(last));
+        assert_eq!(generic.iter().filter(|patch| names_host(patch)).collect::<Vec<_>>(), Vec::<&PathBuf>::new());
+    }
+
+    #[test]
     fn a_linux_has_windows_of_several_sizes() {
         let sizes = |package| sizes(package, Configuration::Lean, Processor::Ia32);
         let all = sizes("linux").expect("plain numbers");
