@@ -123,9 +123,9 @@ calls! {
     Cache {
         /// Space (`CONTROL`).
         space: Selector,
-        /// Address.
+        /// The address where the range begins.
         address: UserAddr,
-        /// Length in bytes.
+        /// Its length in bytes.
         bytes: Word,
         /// 0 to clean, 1 to clean and invalidate, 2 for that and for instructions, too, 3 to lock lines, 4 to unlock them
         /// (`CacheOp`).
@@ -150,7 +150,7 @@ calls! {
     Lookup {
         /// Space (`CONTROL`).
         space: Selector,
-        /// Address.
+        /// The address.
         address: UserAddr,
         /// Memory, in which the page is looked for; or 0.
         memory: Selector,

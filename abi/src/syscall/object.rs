@@ -21,9 +21,9 @@ calls! {
     CreateQuota {
         /// Quota (`CONTROL`), the parent.
         parent: Selector,
-        /// Bytes.
+        /// Its bytes.
         bytes: Word,
-        /// Destination.
+        /// The destination of its capability.
         destination: Selector,
         /// Threads in bits 15 to 0. What only ARMv5 has: in bits 23 to 16 slots of relocation (`arch::armv5::place`), in bits 31 to 24
         /// ranges of locked lines (`CacheOp`).
@@ -52,7 +52,7 @@ calls! {
         quota: Selector,
         /// Number of capability slots, at most 65,536; 0 for a Space of aliens and for a home.
         slots: Word,
-        /// Destination.
+        /// The destination of its capability.
         destination: Selector,
         /// Place of the kernel's part, where the information page and the UTCBs are: 0, or what the port names.
         /// IA-32: an address, a multiple of `TABLE_SPAN`. It is 0 for a Space of aliens, which has no such part, and 1 (`HOME`)
@@ -76,9 +76,9 @@ calls! {
     CreateSegment {
         /// Quota (`CONTROL`), which pays.
         quota: Selector,
-        /// Bytes, a multiple of `TABLE_SPAN`.
+        /// Its bytes, a multiple of `TABLE_SPAN`.
         bytes: Word,
-        /// Destination.
+        /// The destination of its capability.
         destination: Selector,
     }
 
@@ -103,7 +103,7 @@ calls! {
         quota: Selector,
         /// Space (`CONTROL`), where the thread runs.
         space: Selector,
-        /// Destination.
+        /// The destination of its capability.
         destination: Selector,
         /// 0 for a native thread; `space` must be native. For an alien Space (`CONTROL`), the native Space where its UTCB
         /// slot goes; `space` must be a Space of aliens.
@@ -130,11 +130,11 @@ calls! {
     DeriveMemory {
         /// Memory (`CONTROL`).
         memory: Selector,
-        /// Offset, in bytes and a multiple of a page. Of I/O ports: in ports.
+        /// The part's offset, in bytes and a multiple of a page. Of I/O ports: in ports.
         offset: Word,
-        /// Length, likewise.
+        /// The part's length, likewise.
         length: Word,
-        /// Destination.
+        /// The destination of its capability.
         destination: Selector,
     }
 
@@ -185,7 +185,7 @@ calls! {
         source: Selector,
         /// 0 for the caller's own table, or Space (`CONTROL`) whose table gets the copy.
         space: Selector,
-        /// Destination, in that table.
+        /// The destination, in that table.
         destination: Selector,
         /// Rights in bits 5 to 0: the copy has those of them that the source has. Badge in bits 31 to 12: 0 keeps the
         /// source's.

@@ -20,11 +20,11 @@ calls! {
     Start {
         /// Thread (`CONTROL`).
         thread: Selector,
-        /// Entry.
+        /// The address that it starts at.
         entry: UserAddr,
-        /// Stack pointer.
+        /// Its stack pointer.
         stack: UserAddr,
-        /// Argument.
+        /// The argument that it finds.
         argument: Word,
     }
 
@@ -124,7 +124,7 @@ calls! {
         thread: Selector,
         /// The part.
         part: Word,
-        /// Its value.
+        /// The values that it gets.
         values: [Word; 2],
     }
 

@@ -9,7 +9,7 @@ use crate::cap::or_none;
 use crate::{Result, Thread, arch, sys, utcb};
 use abi::call::SystemCall;
 use abi::tag::REGISTER_WORDS;
-use abi::{Delivery, Error, MapRecord, MessageKind, Selector, Tag, Word, call};
+use abi::{Delivery, Error, MapRecord, MessageKind, Op, Selector, Tag, Word, call};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -83,6 +83,9 @@ impl Message {
     pub const fn new(words: [Word; 3]) -> Self {
         Self { words, count: 3, caps: 0 }
     }
+    const fn tag(&self, op: Op) -> Tag {
+        Tag::new(op, self.count, self.caps)
+    }
     /// What the array's registers hold: the receiver sees all three, so what is not sent is zero.
     fn registers(&self) -> [Word; 3] {
         let mut words = self.words;
@@ -96,21 +99,17 @@ fn in_registers(count: u32) -> core::ops::Range<usize> {
     WORDS..(count as usize).min(REGISTER_WORDS as usize)
 }
 
-/// A call without a message.
-const NO_MESSAGE: Message = Message { words: [0; 3], count: 0, caps: 0 };
-
-/// The registers of a system call that sends so many words and capabilities as the message has, with these flags in the tag.
+/// The registers of a system call that sends what the tag says.
 #[inline(always)]
-fn registers<C: SystemCall>(message: &Message, flags: u32, call: C) -> sys::Registers {
-    let tag = Tag(Tag::new(C::OP, message.count, message.caps).0 | flags);
+fn registers<C: SystemCall>(tag: Tag, call: C) -> sys::Registers {
     let mut registers = sys::with(tag, call);
     in_registers(tag.words()).for_each(|word| registers[2 + word] = utcb::word(word));
     registers
 }
 
 #[inline(always)]
-fn exchange<C: SystemCall>(message: &Message, flags: u32, call: C) -> Result<Received> {
-    let mut registers = registers(message, flags, call);
+fn exchange<C: SystemCall>(tag: Tag, call: C) -> Result<Received> {
+    let mut registers = registers(tag, call);
     sys::raw(&mut registers);
     let [delivery, handle, a, b, c, ..] = registers;
     let delivery = Delivery(delivery as u32);
@@ -121,9 +120,9 @@ fn exchange<C: SystemCall>(message: &Message, flags: u32, call: C) -> Result<Rec
     }
 }
 
-fn status<C: SystemCall>(message: &Message, flags: u32, call: C) -> Result<()> {
+fn status<C: SystemCall>(tag: Tag, call: C) -> Result<()> {
     arch::count_message();
-    let mut registers = registers(message, flags, call);
+    let mut registers = registers(tag, call);
     sys::raw(&mut registers);
     match registers[0] {
         0 => Ok(()),
@@ -144,7 +143,7 @@ fn count_reply(handle: Word) {
 /// What the kernel says; `PeerRestarted` means that calling again may work.
 pub fn call(to: Thread, message: Message) -> Result<Received> {
     arch::count_message();
-    exchange(&message, 0, call::Call { receiver: to.into(), words: message.registers() })
+    exchange(message.tag(Op::Call), call::Call { receiver: to.into(), words: message.registers() })
 }
 
 impl Thread {
@@ -176,7 +175,7 @@ pub fn serve(mut answer: impl FnMut(&Received) -> Option<[Word; 3]>) -> ! {
 /// # Errors
 /// What the kernel says.
 pub fn send(to: Thread, message: Message) -> Result<()> {
-    status(&message, 0, call::Send { receiver: to.into(), words: message.registers() })
+    status(message.tag(Op::Send), call::Send { receiver: to.into(), words: message.registers() })
 }
 
 /// Sends if the receiver waits.
@@ -184,7 +183,7 @@ pub fn send(to: Thread, message: Message) -> Result<()> {
 /// # Errors
 /// `WouldBlock` if it does not.
 pub fn send_poll(to: Thread, message: Message) -> Result<()> {
-    status(&message, Tag::POLL, call::Send { receiver: to.into(), words: message.registers() })
+    status(Tag(message.tag(Op::Send).0 | Tag::POLL), call::Send { receiver: to.into(), words: message.registers() })
 }
 
 /// Replies (if `handle` is not 0) and receives from anybody.
@@ -193,7 +192,7 @@ pub fn send_poll(to: Thread, message: Message) -> Result<()> {
 /// `BadHandle`, `CapTransfer`: the reply failed and nothing was received.
 pub fn reply_wait(handle: Word, message: Message) -> Result<Received> {
     count_reply(handle);
-    exchange(&message, 0, call::ReplyWait { handle, words: message.registers() })
+    exchange(message.tag(Op::ReplyWait), call::ReplyWait { handle, words: message.registers() })
 }
 
 /// Carries out a record of one page (its length does not count), replies without words (if `handle` is
@@ -205,7 +204,7 @@ pub fn reply_wait(handle: Word, message: Message) -> Result<Received> {
 pub fn map_reply_wait(handle: Word, record: &MapRecord) -> Result<Received> {
     let [record @ .., _] = record.0;
     count_reply(handle);
-    exchange(&NO_MESSAGE, 0, call::MapReplyWait { handle, record })
+    exchange(Tag::new(Op::MapReplyWait, 0, 0), call::MapReplyWait { handle, record })
 }
 
 /// Replies.
@@ -213,7 +212,7 @@ pub fn map_reply_wait(handle: Word, record: &MapRecord) -> Result<Received> {
 /// # Errors
 /// `BadHandle`, `CapTransfer`.
 pub fn reply(handle: Word, message: Message) -> Result<()> {
-    status(&message, 0, call::Reply { handle, words: message.registers() })
+    status(message.tag(Op::Reply), call::Reply { handle, words: message.registers() })
 }
 
 /// Receives from anybody, or from one thread.
@@ -221,7 +220,7 @@ pub fn reply(handle: Word, message: Message) -> Result<()> {
 /// # Errors
 /// What the kernel says.
 pub fn receive(from: Option<Thread>) -> Result<Received> {
-    exchange(&NO_MESSAGE, 0, call::Receive { sender: or_none(from) })
+    exchange(Tag::new(Op::Receive, 0, 0), call::Receive { sender: or_none(from) })
 }
 
 /// Takes a message or an accepted notification if there is one.
@@ -229,7 +228,7 @@ pub fn receive(from: Option<Thread>) -> Result<Received> {
 /// # Errors
 /// `WouldBlock` if there is none.
 pub fn poll() -> Result<Received> {
-    exchange(&NO_MESSAGE, Tag::POLL, call::Receive { sender: Selector::NONE })
+    exchange(Tag(Tag::new(Op::Receive, 0, 0).0 | Tag::POLL), call::Receive { sender: Selector::NONE })
 }
 
 /// Waits for one of these notification bits; returns those that came.
@@ -238,7 +237,8 @@ pub fn poll() -> Result<Received> {
 /// What the kernel says.
 pub fn wait(bits: u32) -> Result<u32> {
     utcb::accept(bits);
-    exchange(&NO_MESSAGE, Tag::NOTIFICATIONS_ONLY, call::Receive { sender: Selector::NONE }).map(|r| r.words[0] as u32)
+    exchange(Tag(Tag::new(Op::Receive, 0, 0).0 | Tag::NOTIFICATIONS_ONLY), call::Receive { sender: Selector::NONE })
+        .map(|r| r.words[0] as u32)
 }
 
 /// Resumes an alien and waits for its next event or an accepted notification.
@@ -246,7 +246,7 @@ pub fn wait(bits: u32) -> Result<u32> {
 /// # Errors
 /// What the kernel says.
 pub fn run(handle: Word) -> Result<Received> {
-    exchange(&NO_MESSAGE, 0, call::Run { handle })
+    exchange(Tag::new(Op::Run, 0, 0), call::Run { handle })
 }
 
 /// Carries out up to 16 records, then as [`run`]: an answer to an alien's page fault, in one system call.
@@ -256,5 +256,5 @@ pub fn run(handle: Word) -> Result<Received> {
 pub fn map_run(handle: Word, records: &[MapRecord]) -> Result<Received> {
     let words = records.iter().take(MapRecord::MAX as usize).flat_map(|record| record.0);
     words.enumerate().for_each(|(i, word)| utcb::set_word(i, word));
-    exchange(&NO_MESSAGE, 0, call::MapRun { handle, count: records.len() as Word })
+    exchange(Tag::new(Op::MapRun, 0, 0), call::MapRun { handle, count: records.len() as Word })
 }
