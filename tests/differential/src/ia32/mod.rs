@@ -91,10 +91,6 @@ impl FastPaths for Ia32 {
         all.map(|((name, count), least)| Count { name, count, least: (tally.events * least).div_ceil(10_000) }).collect()
     }
 
-    fn further(&self) -> Vec<Count> {
-        Vec::new()
-    }
-
     fn missed(&self) -> Vec<String> {
         self.code.missed()
     }
