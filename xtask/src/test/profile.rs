@@ -13,8 +13,9 @@ use std::path::Path;
 /// Their names.
 pub const ALL: &[Test] = &[test("profile.components", components), test("profile.linux", in_linux)];
 
-/// The same for a test of a short interval: a prime, too.
-const OFTEN: u32 = 7;
+/// Of so many instructions one is sampled in a short interval, whose repetitions are all alike: by the first of these primes that does not
+/// divide a repetition's instructions. One that does would sample the same few instructions of each.
+const OFTEN: [u32; 3] = [7, 11, 13];
 /// The interval of `tests/fast-paths` that has calls to another component and nothing else.
 const CALLS: u16 = 10;
 
@@ -40,16 +41,21 @@ fn samples(profile: &Profile, wanted: impl Fn(&Frame) -> bool) -> (u64, u64) {
 
 /// The interval of calls from one component to another: both are there, and so is the kernel's fast path for each.
 fn components() -> Result<()> {
-    let (interval, wire) = (Some(CALLS), Wire::Out);
-    let request = Request { system: "fast-paths", command: None, files: &[], interval, every: OFTEN, timeout: None, wire };
+    let (system, interval, wire) = ("fast-paths", Some(CALLS), Wire::Out);
+    let (repetitions, counted) = counted(system)?;
+    let repetition = counted.iter().sum::<u64>() / repetitions;
+    let every = OFTEN
+        .into_iter()
+        .find(|every| !repetition.is_multiple_of(u64::from(*every)))
+        .context("a repetition is a multiple of all primes")?;
+    let request = Request { system, command: None, files: &[], interval, every, timeout: None, wire };
     let profile = twice(&request)?;
     println!("# {}", profile.table(HEAD).trim_end().replace('\n', "\n# "));
     let (outside, _) = samples(&profile, |frame| !["kernel", "fast-paths", "server"].contains(&frame.owner.as_str()));
     ensure!(outside == 0, "{outside} samples are outside the interval");
-    let counted = counted(request.system)?;
     for (what, kernel, counted) in [("kernel", true, counted[0]), ("user", false, counted[1])] {
         let (own, _) = samples(&profile, |frame| (frame.owner == "kernel") == kernel);
-        let sampled = own * u64::from(OFTEN);
+        let sampled = own * u64::from(every);
         println!("# {what} instructions: {sampled} by samples, {counted} counted");
         ensure!(sampled.abs_diff(counted) * 50 <= counted, "{what} instructions: {sampled} by samples, {counted} counted");
     }
@@ -62,14 +68,15 @@ fn components() -> Result<()> {
     Ok(())
 }
 
-/// Instructions of the kernel and of user mode in all repetitions of that interval, as the plugin counts them.
-fn counted(system: &str) -> Result<[u64; 2]> {
+/// How many repetitions that interval has, and the instructions of the kernel and of user mode in all of them, as the plugin counts them.
+fn counted(system: &str) -> Result<(u64, [u64; 2])> {
     let built = build::system(&Path::new("tests/systems").join(system).with_extension("toml"))?;
     let model = build::model()?;
     let machine = Machine::Qemu { cpu: &built.cpu, icount: true, model: Some(&model) };
     let report = emulator::batch(&built, machine, TIMEOUT)?.model.context("nothing was counted")?;
     let interval = report.intervals.get(&CALLS).context("the interval was not counted")?;
-    Ok([&interval.kernel_instructions, &interval.user_instructions].map(|each| each.median * interval.repetitions))
+    let all = [&interval.kernel_instructions, &interval.user_instructions].map(|each| each.median * interval.repetitions);
+    Ok((interval.repetitions, all))
 }
 
 /// A program that computes in one function, which main calls through another one.
