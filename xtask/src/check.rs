@@ -3,6 +3,7 @@
 
 mod circle;
 mod dependencies;
+pub mod files;
 mod includes;
 mod modules;
 
@@ -12,7 +13,8 @@ use crate::linux::server;
 use crate::machine::board::Processor;
 use crate::process::show;
 use anyhow::{Context, Result, bail};
-use std::path::Path;
+use files::{files, has_extension, read};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Which crates of the kernel may see which (ARCHITECTURE.md).
@@ -189,9 +191,8 @@ pub fn arrows() -> Result<()> {
             bail!("linux: a circle of includes, {}: let one of them do without what it names of the next", circle.join(" -> "));
         }
     }
-    for manifest in manifests(Path::new("."))? {
-        let text = std::fs::read_to_string(&manifest)?;
-        let table = toml::Value::Table(text.parse()?);
+    for manifest in files(Path::new("."), &|path| path.ends_with("Cargo.toml"))? {
+        let table = toml::Value::Table(read(&manifest)?.parse()?);
         let Some(name) = table.get("package").and_then(|p| p.get("name")).and_then(|n| n.as_str()) else { continue };
         let Some((_, allowed)) = ARROWS.iter().find(|(crate_name, _)| *crate_name == name) else { continue };
         let of_targets = table.get("target").and_then(|targets| targets.as_table()).into_iter().flat_map(|targets| targets.values());
@@ -206,32 +207,9 @@ pub fn arrows() -> Result<()> {
     Ok(())
 }
 
-fn manifests(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        if path.is_dir() && !name.starts_with('.') && name != "target" && name != "out" {
-            found.extend(manifests(&path)?);
-        } else if name == "Cargo.toml" {
-            found.push(path);
-        }
-    }
-    Ok(found)
-}
-
-fn sources(folder: &Path) -> Result<Vec<(std::path::PathBuf, String)>> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() && !path.ends_with("target") {
-            found.extend(sources(&path)?);
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            let text = std::fs::read_to_string(&path)?;
-            found.push((path, text));
-        }
-    }
-    Ok(found)
+/// A crate's source files, and their texts.
+fn sources(folder: &Path) -> Result<Vec<(PathBuf, String)>> {
+    files(folder, &|path| has_extension(path, &["rs"]))?.into_iter().map(|path| Ok((path.clone(), read(&path)?))).collect()
 }
 
 /// Occurrences of the keyword in code.

@@ -11,6 +11,7 @@
 
 mod lines;
 
+use crate::check::files::{files, has_extension, read};
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -110,16 +111,10 @@ pub fn renew() -> Result<()> {
 }
 
 fn pages() -> Result<Vec<PathBuf>> {
-    let listed = std::fs::read_dir("docs").context("cannot list docs")?;
-    let mut pages = listed.map(|page| Ok(page?.path())).collect::<Result<Vec<_>>>()?;
-    pages.retain(|page| page.extension().is_some_and(|extension| extension == "md") && page != Path::new(TABLES));
+    let mut pages = files(Path::new("docs"), &|page| has_extension(page, &["md"]) && page != Path::new(TABLES))?;
     pages.extend(OTHERS.map(PathBuf::from));
     pages.sort();
     Ok(pages)
-}
-
-fn read(page: &Path) -> Result<String> {
-    std::fs::read_to_string(page).with_context(|| format!("cannot read {}", page.display()))
 }
 
 /// What the tables say. A figure that stands in several has the last one's values: the first is of goals.

@@ -2,7 +2,11 @@
 //! Random systems and their events, and whether these were the right ones.
 
 use anyhow::{Context, Result, ensure};
+use arch_host::Host;
 use fastrand::Rng;
+use kcore::Kernel;
+use kcore::port::Registers;
+use mmu::Format;
 use std::path::Path;
 
 /// Events in one system, at most.
@@ -45,6 +49,18 @@ pub trait FastPaths: Sized {
 
     /// Instructions that were never executed, as text.
     fn missed(&self) -> Vec<String>;
+}
+
+/// Carries on until a thread runs. Nobody may be ready: then alarms are the only thing that time brings.
+pub fn settle<R: Registers, F: Format>(kernel: &mut Kernel<Host<R, F>>) {
+    while kernel.carry_on() {}
+    for _ in 0..4 {
+        if kernel.current().is_none() {
+            kernel.port.now += 10_000_000;
+            kernel.tick();
+            while kernel.carry_on() {}
+        }
+    }
 }
 
 /// Does what the crate's head says.

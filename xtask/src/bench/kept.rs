@@ -79,12 +79,14 @@ impl Kept {
         let Some((commit, folder)) = &self.place else { return Ok(()) };
         git::clean()?;
         ensure!(*commit == git::commit()?, "another commit was checked out while the book was made");
-        let file = file(folder, run, cpu, layout);
-        let Counted { ours, native, parts } = counted.clone();
-        let written = Written { ours, native, parts: parts.into_iter().collect() };
-        let text = serde_json::to_string(&written)?;
-        aside(&file, |making| std::fs::write(making, text).with_context(|| format!("cannot write {}", making.display())))
+        write(&file(folder, run, cpu, layout), counted)
     }
+}
+
+fn write(file: &Path, counted: &Counted) -> Result<()> {
+    let Counted { ours, native, parts } = counted.clone();
+    let text = serde_json::to_string(&Written { ours, native, parts: parts.into_iter().collect() })?;
+    aside(file, |making| std::fs::write(making, text).with_context(|| format!("cannot write {}", making.display())))
 }
 
 /// The file of a run. A name of a run, or of a model, has no slash and no comma.
@@ -103,12 +105,7 @@ mod tests {
         std::fs::create_dir_all(&folder).expect("a folder");
         let parts = Parts::from([((600, "driver".into()), (10.5, None)), ((601, "all".into()), (3.25, Some(1.0)))]);
         let counted = Counted { ours: Report { instructions: 7, ..Report::default() }, native: Some(Report::default()), parts };
-        let text = serde_json::to_string(&Written {
-            ours: counted.ours.clone(),
-            native: counted.native.clone(),
-            parts: counted.parts.clone().into_iter().collect(),
-        });
-        std::fs::write(file(&folder, "stream", "pentium4", 2), text.expect("text")).expect("a file");
+        write(&file(&folder, "stream", "pentium4", 2), &counted).expect("a file");
         let kept = Kept { place: Some((String::new(), folder.clone())) };
         let found = kept.of("stream", "pentium4", 2).expect("readable").expect("kept");
         assert_eq!((&found.ours, &found.native, &found.parts), (&counted.ours, &counted.native, &counted.parts));

@@ -2,6 +2,7 @@
 //! What the project is made of that others wrote: from where, under which licence, and whether it is there twice; and that each file
 //! of the project's own says its licence.
 
+use super::files::{files, has_extension, read};
 use crate::process::cargo;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
@@ -20,12 +21,11 @@ const OF_PLUGIN: [&str; 2] = ["MPL-2.0", "GPL-2.0-or-later"];
 /// What runs on the host only.
 const TOOLS: [&str; 5] = ["book", "model-core", "model-profile", PLUGIN, "xtask"];
 const PLUGIN: &str = "model-plugin";
-/// Crates of which there are two versions in one program, because others need them: who can do without removes the line.
+/// Crates of which there are two versions in one program, because others need them. A name whose crate is there once is to go.
 const TWICE: [&str; 3] = ["bitflags", "embedded-io", "syn"];
-/// Files that have a line with their licence: sources. The language says how a comment begins.
+/// Files that have a line with their licence, by the ends of their names: sources.
 const SOURCES: [&str; 7] = ["rs", "S", "c", "h", "ld", "sh", "py"];
-/// Folders of what is built.
-const BUILT: [&str; 2] = ["target", "out"];
+/// What the line has.
 const TAG: &str = "SPDX-License-Identifier:";
 /// It is among so many lines from the first one on: before it there may be the line that names the interpreter.
 const FIRST_LINES: usize = 3;
@@ -88,30 +88,12 @@ pub fn check() -> Result<()> {
 /// Each source file of the project says its licence.
 fn own_files() -> Result<()> {
     let mut without = Vec::new();
-    unlicensed(Path::new("."), &mut without)?;
-    ensure!(without.is_empty(), "without a line `{TAG} ...`: {}", without.join(" "));
-    Ok(())
-}
-
-/// Adds the source files of a folder that say nothing.
-fn unlicensed(folder: &Path, without: &mut Vec<String>) -> Result<()> {
-    for entry in std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))? {
-        let path = entry?.path();
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if path.is_dir() {
-            if !name.starts_with('.') && !BUILT.contains(&&*name) {
-                unlicensed(&path, without)?;
-            }
-            continue;
-        }
-        if path.extension().and_then(|extension| extension.to_str()).is_none_or(|extension| !SOURCES.contains(&extension)) {
-            continue;
-        }
-        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        if !text.lines().take(FIRST_LINES).any(|line| line.contains(TAG)) {
+    for path in files(Path::new("."), &|path| has_extension(path, &SOURCES))? {
+        if !read(&path)?.lines().take(FIRST_LINES).any(|line| line.contains(TAG)) {
             without.push(path.display().to_string());
         }
     }
+    ensure!(without.is_empty(), "without a line `{TAG} ...`: {}", without.join(" "));
     Ok(())
 }
 

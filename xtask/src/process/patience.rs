@@ -138,7 +138,7 @@ pub fn spent() -> Duration {
     /// What Linux counts it in (`USER_HZ`).
     const TICK: Duration = Duration::from_millis(10);
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // Behind the name, which is in brackets, are the state and ten more; then user and system time, own and of children.
+    // After the name, which is in brackets, come the state and ten more; then user and system time, own and of children.
     let words = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
     TICK * words.skip(11).take(4).filter_map(|word| word.parse::<u32>().ok()).sum::<u32>()
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How many lines the source has that are neither empty nor comments only.
 
-use anyhow::{Context, Result};
+use crate::check::files::{files, has_extension, read};
+use anyhow::Result;
 use std::path::Path;
 
 /// What counts as source: Rust, assembly, C and its headers, scripts of the linker.
@@ -12,19 +13,8 @@ const SOURCE: [&str; 6] = ["rs", "S", "c", "h", "ld", "lds"];
 /// # Errors
 /// If nothing is there, or it cannot be read.
 pub fn count(path: &Path) -> Result<usize> {
-    if !path.is_dir() {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        return Ok(of(&text, path.extension().is_some_and(|extension| extension == "rs")));
-    }
-    let mut sum = 0;
-    for entry in std::fs::read_dir(path).with_context(|| format!("cannot list {}", path.display()))? {
-        let entry = entry?.path();
-        let is_source = entry.extension().and_then(|extension| extension.to_str()).is_some_and(|extension| SOURCE.contains(&extension));
-        if is_source || entry.is_dir() {
-            sum += count(&entry)?;
-        }
-    }
-    Ok(sum)
+    let all = if path.is_dir() { files(path, &|path| has_extension(path, &SOURCE))? } else { vec![path.into()] };
+    all.iter().map(|path| Ok(of(&read(path)?, has_extension(path, &["rs"])))).sum()
 }
 
 /// Those of a text. In Rust a comment that goes on over several lines begins its line: a `/*` elsewhere may be in a string.

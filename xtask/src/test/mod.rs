@@ -115,7 +115,7 @@ fn remove(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Every test there is, in the order in which they run; if another board than the usual one was chosen, those on that board.
+/// Every test there is; if another board than the usual one was chosen, those on that board.
 fn list() -> Result<Vec<Entry>> {
     let board = board::chosen();
     if !board.is_default() {

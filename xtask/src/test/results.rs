@@ -155,7 +155,7 @@ fn durations(table: &str) -> BTreeMap<&str, u64> {
 /// How long tests take, in seconds: as they did here at last, or else when the table was made.
 pub struct Times {
     here: BTreeMap<String, u64>,
-    table: String,
+    table: BTreeMap<String, u64>,
 }
 
 impl Times {
@@ -163,12 +163,14 @@ impl Times {
     pub fn read() -> Self {
         let text = std::fs::read_to_string(TIMES).unwrap_or_default();
         let row = |line: &str| line.split_once(' ').and_then(|(test, seconds)| Some((test.into(), seconds.parse().ok()?)));
-        Self { here: text.lines().filter_map(row).collect(), table: std::fs::read_to_string(TABLE).unwrap_or_default() }
+        let table = std::fs::read_to_string(TABLE).unwrap_or_default();
+        let table = durations(&table).into_iter().map(|(test, seconds)| (test.into(), seconds)).collect();
+        Self { here: text.lines().filter_map(row).collect(), table }
     }
 
     /// That of a test.
     pub fn of(&self, test: &str) -> u64 {
-        self.here.get(test).or(durations(&self.table).get(test)).copied().unwrap_or(UNKNOWN)
+        self.here.get(test).or(self.table.get(test)).copied().unwrap_or(UNKNOWN)
     }
 
     /// Keeps those of these outcomes.

@@ -5,6 +5,7 @@ use super::code::{Code, Executed, TESTS};
 use super::compare::{Before, Noted, Outcome, THREAD_POINTER, compare};
 use super::machine::{CPSR, Exit, Machine, REGISTERS};
 use super::scenario::{Access, Event, Fault, Host, MISSING, all};
+use crate::run::settle;
 use abi::arch::armv5::layout::SLOT_BYTES;
 use abi::frame::{USER_FLAGS, fault as named_fault, vector as named};
 use abi::utcb::SLOT_USED;
@@ -167,15 +168,7 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &Code, rng: &mut Rng
             kernel.tick();
         }
     }
-    while kernel.carry_on() {}
-    // Somebody has to run: alarms are the only thing that time brings.
-    for _ in 0..4 {
-        if kernel.current().is_none() {
-            kernel.port.now += 10_000_000;
-            kernel.tick();
-            while kernel.carry_on() {}
-        }
-    }
+    settle(kernel);
     let noted = Noted { entered: Link::NULL, pid: rng.u32(..4) << 25, ..noted(kernel, rng) };
     leave(kernel, &random_user(&[], rng), code, noted, tally)
 }

@@ -6,6 +6,7 @@ use super::entry::{Clock, Entry, User};
 use super::machine::{Code, DS, ES, Exit, FS, GS, Machine, reg};
 use super::scenario::{Event, Host, code_and_stack, hw, region};
 use super::tally::Tally;
+use crate::run::settle;
 use abi::frame::{Frame, vector};
 use abi::{Op, Rights, UserAddr};
 use anyhow::{Result, bail, ensure};
@@ -115,16 +116,7 @@ pub fn step(kernel: &mut Kernel<Host>, event: &Event, code: &mut Code, rng: &mut
             kernel.tick();
         }
     }
-    // The reaper has nothing in user mode.
-    while kernel.carry_on() {}
-    // Somebody has to run: alarms are the only thing that time brings.
-    for _ in 0..4 {
-        if kernel.current().is_none() {
-            kernel.port.now += 10_000_000;
-            kernel.tick();
-            while kernel.carry_on() {}
-        }
-    }
+    settle(kernel);
     Ok(())
 }
 
