@@ -51,8 +51,8 @@ static inline bool l4_is_out_of_memory(u32 status)
 /* How many messages threads of this Linux have sent, by l4_ipc_call(): the root server reads it. */
 extern u32 *l4_messages;
 /*
- * Calls a thread with a message of three words, and of those behind them that are in this thread's UTCB, and waits for the
- * reply, whose words are in r2 to r4 and behind them.  True: it failed.
+ * Calls a thread with a message of three words, and of those after them that are in this thread's UTCB, and waits for the
+ * reply, whose words are in r2 to r4 and after them.  True: it failed.
  */
 u32 l4_ipc_call(u32 utcb, u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out);
 

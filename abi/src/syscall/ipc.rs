@@ -227,7 +227,7 @@ calls! {
 
     /// Carry out records, then resume an alien: an answer to its page fault.
     ///
-    /// It is `Map`, then `Run`. Notification bits that wait are delivered behind the records.
+    /// It is `Map`, then `Run`. Notification bits that wait are delivered after the records.
     ///
     /// # Arguments
     /// * Tag: as for `Run`.

@@ -13,7 +13,7 @@ calls! {
     /// * `MAP` puts a part of a Memory into a Space or Segment, or opens I/O ports to a Space. What was there is replaced.
     /// * `UNMAP` takes away what is there, or closes I/O ports. It is no error if nothing is there.
     /// * `PROTECT` changes rights. It gives none that the mapping did not have when it was made.
-    /// * `CACHE` and the four behind it do to a Space's pages what `Cache` does: so a batch can clean one address of a page
+    /// * `CACHE` and the four after it do to a Space's pages what `Cache` does: so a batch can clean one address of a page
     ///   before it maps the page at another.
     ///
     /// Rights that a record asks for are those of a capability: `READ`, `WRITE`, `EXECUTE`. Ports take `WRITE`.
@@ -144,7 +144,7 @@ calls! {
     /// # Errors
     /// * `NoCapability`, `WrongKind`: of `space` or `memory`.
     /// * `NoRight`: of `space`.
-    /// * `BadAddress`: the address is at or above `USER_END`, in the window of a server that the Space shows, or behind a small
+    /// * `BadAddress`: the address is at or above `USER_END`, in the window of a server that the Space shows, or beyond a small
     ///   Space's size.
     /// * `BadArgument`: the Memory is of I/O ports or addresses.
     Lookup {
@@ -159,7 +159,7 @@ calls! {
     /// Make a Space a server, which others can show: `Attach`.
     ///
     /// A server runs in the Spaces that show it without a switch to its own tables, and reaches what their threads reach. They
-    /// do not reach it. (IA-32: it runs at ring 1, on pages of the supervisor's.) It maps in its window alone, which
+    /// do not reach it. (IA-32: it runs at ring 1, on pages of the supervisor's.) It maps in its window only, which
     /// ends at `USER_END`. It is a server until it is deleted.
     ///
     /// # Returns

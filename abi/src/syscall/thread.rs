@@ -44,7 +44,7 @@ calls! {
         thread: Selector,
     }
 
-    /// Take a thread out of its Space, and bind it to a Space anew.
+    /// Take a thread out of its Space, and bind it to a Space again.
     ///
     /// Capabilities to it stay valid. Who waits for it fails with `PeerRestarted`. The thread is stopped then; an alien
     /// waits as after `CreateThread`.

@@ -53,7 +53,7 @@ pub struct Space {
 }
 impl Object for Space {}
 
-/// 32-bit words that align a word behind [`Space::hw`].
+/// 32-bit words that align the word after [`Space::hw`].
 const GAP: usize = ALIGN * (HW_WORDS % 2);
 /// 32-bit words for that and for [`Space::hw`].
 const ROOM: usize = 9 + 25 * ALIGN;

@@ -3,7 +3,7 @@
 //! that a reply handle's index is checked by one comparison and any index below
 //! the limit names a Thread.
 //!
-//! A reference to a Thread points behind its saved registers. On IA-32 that is
+//! A reference to a Thread points to the word after its saved registers. On IA-32 that is
 //! where the processor starts to push when user mode is left, so the words that
 //! matter to IPC lie on both sides of the reference:
 //!

@@ -12,9 +12,9 @@ use abi::arch::current::Processor;
 
 /// What a processor's contract leaves to the kernel.
 pub trait Layout {
-    /// Words of a thread's saved registers: at least those of its frame. Behind them the hot words begin a cache line.
+    /// Words of a thread's saved registers: at least those of its frame. After them the hot words begin a cache line.
     const CONTEXT_WORDS: usize;
-    /// Words of a thread's rarely loaded state. An odd number where words have 32 bits, as 64 bits of a Thread behind them are aligned.
+    /// Words of a thread's rarely loaded state. An odd number where words have 32 bits, as 64 bits of a Thread after them are aligned.
     const STATE_WORDS: usize;
     /// 32-bit words that the port keeps of a Space: at most 9 where words have 32 bits.
     const HW_WORDS: usize;

@@ -60,7 +60,7 @@ impl Descriptors {
         self.start
     }
 
-    /// The number behind the last descriptor that the card was given.
+    /// The number after that of the last descriptor that the card was given.
     #[must_use]
     pub const fn tail(&self) -> u32 {
         self.tail
@@ -106,7 +106,7 @@ impl Descriptors {
     }
 }
 
-/// The number of the descriptor behind one.
+/// The number of the descriptor after this one.
 const fn next(number: u32) -> u32 {
     (number + 1) % Descriptors::COUNT
 }

@@ -3,7 +3,7 @@
 
 use crate::ring::Shared;
 
-/// Memory or registers whose every word has its low byte first. There is no other way to the words behind it.
+/// Memory or registers whose every word has its low byte first. There is no other way to these words.
 #[derive(Debug)]
 pub struct Little<M>(M);
 

@@ -21,13 +21,13 @@ pub trait Registers {
     fn set_result(context: &mut Context, index: usize, value: Word);
     /// Word `index` of a message that is sent, below `abi::tag::REGISTER_WORDS`.
     ///
-    /// By default the first is the argument `a1`, and the others are the arguments behind it.
+    /// By default the first is the argument `a1`, and the others are the arguments after it.
     fn word(context: &Context, index: usize) -> Word {
         Self::argument(context, 2 + index)
     }
     /// Sets word `index` of a message that is received.
     ///
-    /// By default the first is the result `r2`, and the others are the results behind it.
+    /// By default the first is the result `r2`, and the others are the results after it.
     fn set_word(context: &mut Context, index: usize, value: Word) {
         Self::set_result(context, 2 + index, value);
     }
