@@ -12,8 +12,11 @@ pub mod armv5;
 pub mod descriptor;
 pub mod fass;
 pub mod format;
+pub mod hash;
 pub mod ia32;
+pub mod powerpc;
 pub mod slots;
 pub mod tags;
+pub mod vsid;
 
 pub use format::{Attributes, Format, Leaf};

@@ -4,6 +4,7 @@
 use abi::{PhysAddr, Rights};
 use mmu::armv5::{self, Armv5, SECTION_BYTES, SECTIONS};
 use mmu::ia32::{Ia32, bits};
+use mmu::powerpc::{self, PowerPc};
 use mmu::{Attributes, Format, Leaf};
 use proptest::prelude::*;
 
@@ -145,8 +146,68 @@ proptest! {
     }
 }
 
+/// What the processor does by the bits PP of a PTE, if no key is set or all are: users may write, or only read (*Programming Environments*,
+/// table 7-9).
+const fn permission(rights: Rights) -> u32 {
+    if rights.contains(Rights::WRITE) { 2 } else { 3 }
+}
+
+proptest! {
+    #[test]
+    fn an_entry_of_powerpc_is_the_second_word_of_a_pte(leaf in leaf()) {
+        let (leaf, entry) = (Leaf { global: false, ..leaf }, PowerPc::leaf(leaf));
+        prop_assert_eq!(PowerPc::decode(entry), Some(leaf));
+        prop_assert_eq!(PowerPc::decode(PowerPc::next(entry)).map(|next| next.physical.0), Some(leaf.physical.0.wrapping_add(4096)));
+        let seen = powerpc::seen(PowerPc::table(PhysAddr(0)), entry, 0x1234_5678);
+        prop_assert_eq!(seen.is_none(), leaf.rights == Rights::NONE);
+        if let Some(seen) = seen {
+            let attributes = match leaf.attributes { Attributes::Cached => 0, Attributes::Uncached => 0x20, Attributes::Device => 0x28 };
+            prop_assert_eq!(seen, leaf.physical.0 as u32 | 0x180 | attributes | permission(leaf.rights));
+        }
+    }
+
+    #[test]
+    fn an_entry_of_powerpcs_directory_says_what_was_put_into_it(leaf in leaf(), writes in any::<bool>(), at in any::<u32>()) {
+        let rights = if writes { Rights::RWX } else { Rights(5) };
+        let page = Leaf { global: false, ..leaf };
+        let leaf = Leaf { physical: leaf.physical.align_down(PowerPc::SPAN), ..page };
+        let (table, large) = (PowerPc::table(leaf.physical), PowerPc::large(leaf));
+        prop_assert_eq!((PowerPc::decode_table(table), PowerPc::decode_large(table)), (Some((leaf.physical, false)), None));
+        prop_assert_eq!((PowerPc::decode_table(large), PowerPc::decode_large(large)), (None, Some((leaf, false))));
+        let (table, large) = (PowerPc::shared(table, rights), PowerPc::shared(large, rights));
+        let given = Leaf { rights: leaf.rights.intersection(rights), ..leaf };
+        prop_assert_eq!((PowerPc::decode_table(table), PowerPc::decode_large(large)), (Some((leaf.physical, true)), Some((given, true))));
+        prop_assert_eq!(PowerPc::table_rights(table), rights);
+        let nothing = PowerPc::shared(0, rights);
+        prop_assert!(nothing != 0, "the place is the Segment's");
+        prop_assert_eq!((PowerPc::decode_table(nothing), PowerPc::decode_large(nothing)), (None, None));
+        prop_assert_eq!(powerpc::seen(nothing, PowerPc::leaf(page), at), None);
+        // The processor has no large pages: it sees the 4 KiB at the address.
+        let small = Leaf { physical: PhysAddr(leaf.physical.0 | (at & 0x003f_f000)), ..given };
+        prop_assert_eq!(powerpc::seen(large, 0, at), powerpc::seen(PowerPc::table(PhysAddr(0)), PowerPc::leaf(small), at));
+        // A page allows what its entry and that of its table allow.
+        let both = Leaf { rights: page.rights.intersection(rights), ..page };
+        prop_assert_eq!(powerpc::seen(table, PowerPc::leaf(page), at), powerpc::seen(PowerPc::table(PhysAddr(0)), PowerPc::leaf(both), at));
+    }
+}
+
 #[test]
 fn nothing_is_nothing() {
+    assert_eq!((PowerPc::decode(0), PowerPc::decode_table(0), PowerPc::decode_large(0)), (None, None, None));
+    assert_eq!(
+        powerpc::seen(
+            0,
+            PowerPc::leaf(Leaf {
+                physical: PhysAddr(0),
+                rights: Rights::RWX,
+                most: Rights::RWX,
+                attributes: Attributes::Cached,
+                global: false
+            }),
+            0
+        ),
+        None
+    );
     assert_eq!(Armv5::decode(0), None);
     assert_eq!(Armv5::decode_table(0), None);
     assert_eq!(Armv5::decode_large(0), None);
