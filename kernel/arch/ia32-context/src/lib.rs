@@ -6,8 +6,6 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod ports;
-
 use abi::frame::{BY_SYSEXIT, CHANGED_SEGMENTS, Frame, USER_FLAGS, vector};
 use abi::state::{DEBUG, TLS, TLS_COUNT};
 use abi::{Error, USER_END, UserAddr};

@@ -11,12 +11,12 @@ use core::mem::offset_of;
 use core::ops::Range;
 use ia32_context::Ia32 as Registers;
 use ia32_context::hw;
-use ia32_context::ports::PortMap;
 use kcore::port::{Area, Board, Caches, Placement, Processor, Translation};
 use kcore::{Charge, Cpu, Irq, Space, Thread};
 use mmu::ia32::Ia32 as Format;
 use plat_pc::{TscScale, pic, pit, tsc};
 use pool::{Link, Pool, Ref};
+use port_map::PortMap;
 
 /// The processor and its board.
 #[repr(C)]

@@ -15,12 +15,12 @@ use abi::frame::{CHANGED_SEGMENTS, Frame};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu as place};
 use core::mem::offset_of;
 use ia32_context::loaded::{AWAY, FLAGS, FPU_OPEN, PRIVATE, STEP_PENDING};
-use ia32_context::ports::PortMap;
 use ia32_context::{State, checked_selectors, lazy, limit_debug, names_any, set_fs_gs, state, state_mut, translated};
 use kcore::thread::gate;
 use kcore::{Cpu, Space, Thread};
 use mmu::descriptor;
 use pool::{Link, Pool, Ref};
+use port_map::PortMap;
 
 /// Parts of a thread's state that are [`PRIVATE`].
 const PRIVATE_PARTS: u32 = lazy::DEBUG | lazy::PORTS | lazy::MORE_TLS;

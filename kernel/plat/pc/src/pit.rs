@@ -2,7 +2,7 @@
 //! The 8254 timer: channel 0 as a one-shot alarm on line 0, channel 2 as a ruler
 //! for the time-stamp counter.
 
-use pc::io::{read8, write8};
+use isa::io::{read8, write8};
 use ruler::Look;
 
 /// Ticks a second.

@@ -2,8 +2,8 @@
 //! The map of I/O ports against a set of the ports that are open.
 
 use bytemuck::Zeroable;
-use ia32_context::ports::PortMap;
 use kcore::port::Special;
+use port_map::PortMap;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 

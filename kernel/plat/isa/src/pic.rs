@@ -8,7 +8,7 @@
 
 use crate::lines::{Controller, Lines};
 use core::sync::atomic::{AtomicU8, AtomicU16, Ordering};
-use pc::io::{read8, write8};
+use isa::io::{read8, write8};
 
 const MASTER: u16 = 0x20;
 const SLAVE: u16 = 0xa0;
@@ -74,6 +74,32 @@ pub fn take(line: u32) -> bool {
     }
     with_lines(|lines| lines.take(line - 8, &mut Slave));
     true
+}
+
+/// Operation word 3: the next read takes the line that is due, as the processor's acknowledgement does.
+const POLL: u8 = 0x0c;
+
+/// Takes the line that is due, of a processor that acknowledges nothing itself; nothing if there is none.
+/// A line of the slave is quiet from then on, until it is enabled.
+pub fn poll() -> Option<u32> {
+    let line = polled(MASTER)?;
+    if line != CASCADE {
+        return Some(line);
+    }
+    let line = polled(SLAVE)?;
+    with_lines(|lines| lines.take(line, &mut Slave));
+    Some(line + 8)
+}
+
+/// Whether a line that is let through waits to be taken. The master shows its request register: nobody tells it to show another one.
+pub fn is_pending() -> bool {
+    read8(MASTER) & !MASTER_MASKED.load(Ordering::Relaxed) != 0
+}
+
+fn polled(controller: u16) -> Option<u32> {
+    write8(controller, POLL);
+    let answer = read8(controller);
+    (answer & 0x80 != 0).then_some(u32::from(answer & 7))
 }
 
 /// Whether what looks like the slave's last line is none: it has not been in service since it was taken.

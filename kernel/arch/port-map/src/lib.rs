@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! I/O ports: a map for each Space that was ever given one, a bit each. The processor reads the map
-//! itself, so a bit counts at once; a thread is let use the map when it first asks for it.
+//! I/O ports: a map for each Space that was ever given one, a bit each, as IA-32 has it. There the processor reads the map itself, so a bit
+//! counts at once; a thread is let use the map when it first asks for it. On PowerPC the kernel reads it, which makes the access.
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 use bytemuck::{Pod, Zeroable};
 use kcore::port::Special;
@@ -31,5 +34,13 @@ impl Special for PortMap {
                 change(tail, high);
             }
         }
+    }
+}
+
+impl PortMap {
+    /// Whether all of `count` ports from `first` on are open; at least one, and at most four.
+    #[must_use]
+    pub fn is_open(&self, first: u32, count: u32) -> bool {
+        (first..first + count).all(|port| self.0.get((port / 32) as usize).is_some_and(|word| word & 1 << (port % 32) == 0))
     }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Access to I/O ports. To a component a port that it was not given raises an exception, so it can harm nobody
-//! else. The kernel has all ports, and uses those that `kernel/plat/pc` and this crate name.
+//! IA-32: instructions of the processor's own, which looks at a map of the ports that a component has.
 
 use core::arch::asm;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first serial line, polled: what the kernel itself has to say.
 
-use pc::io::{read8, write8};
-use pc::uart::{DATA, LINE_STATUS, TRANSMITTER_EMPTY};
+use isa::io::{read8, write8};
+use isa::uart::{DATA, LINE_STATUS, TRANSMITTER_EMPTY};
 
 const DATA_READY: u8 = 1 << 0;
 const BREAK: u8 = 1 << 4;

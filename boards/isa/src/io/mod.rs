@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Access to I/O ports: a module for each processor, with the same names in all of them. To a component a port that it was not given
+//! raises an exception, so it can harm nobody else. The kernel has all ports, and uses those that its board's crate names.
+
+#[cfg(target_arch = "x86")]
+mod ia32;
+#[cfg(target_arch = "x86")]
+pub use ia32::*;
+
+#[cfg(target_arch = "powerpc")]
+mod powerpc;
+#[cfg(target_arch = "powerpc")]
+pub use powerpc::*;

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the kernel drives of a PC, and of boards that descend from it.
+//!
+//! | module | room for |
+//! |---|---|
+//! | [`lines`] | what keeps an interrupt controller's lines quiet |
+//! | `pic` | the interrupt controllers |
+//! | `uart` | the serial line |
+//!
+//! A program of the host has no ports: it tests `lines`.
+#![cfg_attr(not(test), no_std)]
+
+pub mod lines;
+#[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
+pub mod pic;
+#[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
+pub mod uart;
