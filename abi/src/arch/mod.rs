@@ -38,7 +38,7 @@ pub struct Registers {
 }
 
 /// Those of all ports.
-pub const REGISTERS: [Registers; 2] = [ia32::REGISTERS, armv5::REGISTERS];
+pub const REGISTERS: [Registers; 3] = [ia32::REGISTERS, armv5::REGISTERS, powerpc::REGISTERS];
 
 pub mod armv5;
 pub mod ia32;
