@@ -5,6 +5,7 @@
 fn main() {
     let port = match std::env::var("CARGO_CFG_TARGET_ARCH").as_deref() {
         Ok("arm") => "armv5",
+        Ok("powerpc") => "powerpc",
         Ok("x86") => "ia32",
         other => panic!("there is no port to this processor: {other:?}"),
     };

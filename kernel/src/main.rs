@@ -7,6 +7,8 @@
 use arch_armv5 as arch;
 #[cfg(target_arch = "x86")]
 use arch_ia32 as arch;
+#[cfg(target_arch = "powerpc")]
+use arch_powerpc as arch;
 use core::panic::PanicInfo;
 
 #[panic_handler]

@@ -47,10 +47,10 @@ impl Alien {
     /// A word of its UTCB slot, where its registers are.
     pub fn word(&self, offset: usize) -> u32 {
         let at = start::bytes(self.bound.utcb + offset as u32, 4);
-        at.try_into().map_or(0, u32::from_le_bytes)
+        at.try_into().map_or(0, u32::from_ne_bytes)
     }
     pub fn set(&self, offset: usize, value: u32) {
-        start::fill(self.bound.utcb + offset as u32, 4, &value.to_le_bytes());
+        start::fill(self.bound.utcb + offset as u32, 4, &value.to_ne_bytes());
     }
     pub fn run(&self, handle: u32) -> Result<Received, Why> {
         let r = good(run(handle))?;
@@ -92,13 +92,13 @@ fn faulted(bed: &mut Bed) -> Result<(Alien, u32), Why> {
 pub fn written(alien: &Alien, bed: &Bed) -> Result<u32, Why> {
     cache(alien.space, DATA, PAGE, CacheOp::CleanAndInvalidate)?;
     good(map(SPACE, ADDRESS + PAGE, bed.ram, PAGE, PAGE, Rights::READ))?;
-    Ok(u32::from_le_bytes(bytes(ADDRESS + PAGE, 4).try_into().unwrap_or_default()))
+    Ok(u32::from_ne_bytes(bytes(ADDRESS + PAGE, 4).try_into().unwrap_or_default()))
 }
 
 /// Writes that word.
 pub fn write(bed: &Bed, word: u32) -> Result<(), Why> {
     good(map(SPACE, ADDRESS + PAGE, bed.ram, PAGE, PAGE, Rights(3)))?;
-    fill(ADDRESS + PAGE, 4, &word.to_le_bytes());
+    fill(ADDRESS + PAGE, 4, &word.to_ne_bytes());
     Ok(())
 }
 

@@ -46,7 +46,7 @@ fn memory(bed: &mut Bed) -> Result<Memory, Why> {
 }
 
 fn number(page: u32) -> [u8; 4] {
-    (0x1a26_0000 | page).to_le_bytes()
+    (0x1a26_0000 | page).to_ne_bytes()
 }
 
 /// Maps the memory at `LARGE`, a number in each page.

@@ -18,6 +18,8 @@ mod memory;
 mod notification;
 mod object;
 mod pager;
+#[cfg(target_arch = "powerpc")]
+mod powerpc;
 mod thread;
 
 use abi::CacheOp;
@@ -29,6 +31,8 @@ use ia32 as own;
 use macadamia::alloc::string::String;
 use macadamia::cap::delete;
 use macadamia::{Env, Error, Quota, Space, Thread, result, start};
+#[cfg(target_arch = "powerpc")]
+use powerpc as own;
 
 macadamia::main!(run);
 

@@ -140,7 +140,7 @@ fn fill(memory: &impl Shared, slot: u32, own: Address, random: &mut Random) {
     let sound = 12 + random.below(24) as usize;
     head[sound..].iter_mut().for_each(|byte| *byte = random.draw() as u8);
     for (word, part) in (0..).zip(head.chunks_exact(4)) {
-        memory.write(slot + SLOT_FRAME + word * 4, u32::from_le_bytes([part[0], part[1], part[2], part[3]]));
+        memory.write(slot + SLOT_FRAME + word * 4, u32::from_ne_bytes([part[0], part[1], part[2], part[3]]));
     }
     let words = bytes.min(MOST_BYTES).div_ceil(4);
     for word in head.len() as u32 / 4..words.min(64) {

@@ -19,11 +19,15 @@ mod armv5;
 mod handler;
 #[cfg(target_arch = "x86")]
 mod ia32;
+#[cfg(target_arch = "powerpc")]
+mod powerpc;
 
 #[cfg(target_arch = "arm")]
 use armv5 as processor;
 #[cfg(target_arch = "x86")]
 use ia32 as processor;
+#[cfg(target_arch = "powerpc")]
+use powerpc as processor;
 
 macadamia::main!(start);
 

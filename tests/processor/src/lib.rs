@@ -42,6 +42,11 @@ mod armv5;
 #[cfg(target_arch = "arm")]
 pub use armv5::*;
 
+#[cfg(target_arch = "powerpc")]
+mod powerpc;
+#[cfg(target_arch = "powerpc")]
+pub use powerpc::*;
+
 #[cfg(target_arch = "x86")]
 mod ia32;
 #[cfg(target_arch = "x86")]
@@ -83,6 +88,6 @@ pub fn frame(pc: u32, sp: u32) -> Frame {
 /// Code as words, for memory that is written so; zeros behind it.
 #[must_use]
 pub fn words(code: &[u8]) -> Vec<u32> {
-    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
-    code.chunks(4).map(word).collect()
+    let byte = |bytes: &[u8], index: usize| bytes.get(index).copied().unwrap_or_default();
+    code.chunks(4).map(|bytes| u32::from_ne_bytes(core::array::from_fn(|index| byte(bytes, index)))).collect()
 }

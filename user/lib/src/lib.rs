@@ -20,19 +20,19 @@ pub extern crate alloc;
 pub mod alien;
 mod arch;
 pub mod cap;
-#[cfg(any(target_arch = "x86", target_arch = "arm"))]
+#[cfg(any(target_arch = "x86", target_arch = "arm", target_arch = "powerpc"))]
 pub mod card;
 pub mod clock;
 pub mod console;
 pub mod disk;
 pub mod dma;
 pub mod heartbeat;
-#[cfg(any(target_arch = "x86", target_arch = "arm"))]
+#[cfg(any(target_arch = "x86", target_arch = "arm", target_arch = "powerpc"))]
 pub mod interval;
 pub mod ipc;
 pub mod map;
 pub mod net;
-#[cfg(any(target_arch = "x86", target_arch = "arm"))]
+#[cfg(any(target_arch = "x86", target_arch = "arm", target_arch = "powerpc"))]
 pub mod pci;
 pub mod ranges;
 pub mod region;
@@ -41,15 +41,16 @@ pub mod sys;
 pub mod thread;
 pub mod time;
 pub mod utcb;
-#[cfg(any(target_arch = "x86", target_arch = "arm"))]
+// The crate has the processor's order of bytes in its queues and registers, and virtio the low one first.
+#[cfg(all(target_endian = "little", any(target_arch = "x86", target_arch = "arm")))]
 pub mod virtio;
 
 pub use abi::{Error, Frame, MessageKind, Rights, Word};
 pub use cap::{Irq, Memory, Quota, Segment, Space, Thread};
 pub use image::slot;
 pub use ipc::Received;
-#[cfg(target_arch = "x86")]
-pub use pc::io as port;
+#[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
+pub use isa::io as port;
 pub use start::Env;
 
 /// Bytes of every stack, and its alignment.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Devices of PCI bus 0. The root server finds them by [`find`]; a component sees those that it was
-//! given as [`Device`]s.
+//! given as [`Device`](image::pci::Device)s.
 
 use crate::region::Region;
 use crate::{Env, Word};
 use alloc::vec::Vec;
 use frames::Little;
-use image::pci::{BARS, Device, Range, WORDS};
+use image::pci::{BARS, Range, WORDS};
 use virtio_drivers::transport::pci::bus::{BarInfo, Command, ConfigurationAccess, DeviceFunction, PciRoot};
 
 /// How configuration spaces of bus 0 are reached. Who has that commands every device of the machine.
@@ -110,21 +110,4 @@ pub fn registers(env: &Env, device: &str, bar: usize) -> Option<Little<Region>> 
 #[must_use]
 pub fn identity(env: &Env, device: &str) -> Option<u32> {
     env.start.pci.iter().find(|found| found.name == device).map(|found| found.read(0))
-}
-
-/// The one device of a component, as the crate `virtio-drivers` wants it: at any address.
-pub(crate) struct View(pub(crate) Device);
-
-impl ConfigurationAccess for View {
-    fn read_word(&self, _: DeviceFunction, offset: u8) -> u32 {
-        self.0.read(offset)
-    }
-
-    fn write_word(&mut self, _: DeviceFunction, offset: u8, value: u32) {
-        self.0.write(offset, value);
-    }
-
-    unsafe fn unsafe_clone(&self) -> Self {
-        Self(self.0.clone())
-    }
 }

@@ -85,6 +85,7 @@ fn header(processor: Processor, kind: Kind, address: u32, (name, contents): (&st
     let processor = match processor {
         Processor::Armv5 => 2,
         Processor::Ia32 => 3,
+        Processor::PowerPc => 7,
     };
     let mut header = [0; 64];
     // Equal systems make equal images: no time.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Building for the bare machine, and putting a system together.
 
+mod direct;
 mod flat;
 mod kept;
 mod pack;
@@ -396,7 +397,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         let interface = options.interface.unwrap_or(disk.interface);
         let bytes = description.disk_bytes(disk)?;
         let drive = match interface {
-            Interface::Virtio => Some(&medium.virtio),
+            Interface::Virtio => medium.virtio.as_ref().or(medium.ata.as_ref()),
             Interface::Ata => medium.ata.as_ref(),
         };
         let drive = drive.with_context(|| format!("the board `{}` has no ATA disk: use virtio, which is what it has", board.name()))?;
@@ -466,6 +467,9 @@ impl Plan {
         aside(&built.symbols, |file| Ok(std::fs::write(file, symbols)?))?;
         if let Some(board) = &built.board.flat {
             built.flat.write([&built.kernel, &built.image, &built.symbols], board.address)?;
+        }
+        if built.board.direct.is_some() {
+            direct::write(&built.flat.boot, [&built.image, &built.symbols], built.memory)?;
         }
         if self.apart {
             built.keep()?;

@@ -94,7 +94,8 @@ impl Test {
         if board.is_default() {
             return Self { limit, ..self };
         }
-        let (cpus, bochs_cpus) = (None, Vec::new());
+        let cpus = (!board.qemu.tested.is_empty()).then(|| board.qemu.tested.clone());
+        let bochs_cpus = Vec::new();
         Self { cpus, bochs: false, bochs_cpus, latency: false, spaces: None, limit, ..self }
     }
 }

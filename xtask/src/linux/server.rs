@@ -164,6 +164,7 @@ pub fn ours(processor: Processor) -> Result<Vec<(PathBuf, PathBuf)>> {
     let own: &[_] = match processor {
         Processor::Ia32 => &OURS_OF_IA32,
         Processor::Armv5 => &OURS_OF_ARM,
+        Processor::PowerPc => &[],
     };
     let mut ours = Vec::new();
     for (from, to) in OURS.iter().chain(own) {
@@ -220,6 +221,7 @@ fn make_server(server: &Server) -> Result<()> {
     let header = match server.processor {
         Processor::Ia32 => abi_header::ia32(),
         Processor::Armv5 => abi_header::armv5(),
+        Processor::PowerPc => bail!("there is no Linux for this processor"),
     };
     put(&source.join("arch/um/os-L4/abi.h"), header.as_bytes())?;
     configure(&source, "um", &choices(server)?)?;
@@ -247,7 +249,7 @@ fn parts(from: &str) -> Result<Vec<PathBuf>> {
 fn choices(server: &Server) -> Result<String> {
     let own = match server.processor {
         Processor::Ia32 => "CONFIG_M686=y\n",
-        Processor::Armv5 => "",
+        Processor::Armv5 | Processor::PowerPc => "",
     };
     let besides = match server.configuration {
         Configuration::Lean => String::new(),

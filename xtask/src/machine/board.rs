@@ -44,6 +44,8 @@ pub struct Board {
     pub iso: Option<Iso>,
     /// How its boot loader takes a kernel that is no ELF file, if it does.
     pub flat: Option<Flat>,
+    /// What the kernel finds in memory, if no boot loader says it.
+    pub direct: Option<Direct>,
     /// What Linux is built with, if there is one.
     pub linux: Option<Linux>,
     /// The devices.
@@ -63,6 +65,9 @@ pub enum Processor {
     Ia32,
     /// ARMv5TE.
     Armv5,
+    /// PowerPC, 32 bits.
+    #[serde(rename = "powerpc")]
+    PowerPc,
 }
 
 impl Processor {
@@ -71,6 +76,7 @@ impl Processor {
         match self {
             Self::Ia32 => layout::ia32::LAYOUT,
             Self::Armv5 => layout::armv5::LAYOUT,
+            Self::PowerPc => layout::powerpc::LAYOUT,
         }
     }
 
@@ -84,6 +90,7 @@ impl Processor {
         let areas = match self {
             Self::Ia32 => abi::arch::ia32::layout::AREAS,
             Self::Armv5 => abi::arch::armv5::layout::AREAS,
+            Self::PowerPc => abi::arch::powerpc::layout::AREAS,
         };
         if areas == 0 { 0 } else { threads.div_ceil(areas) }
     }
@@ -91,7 +98,7 @@ impl Processor {
     /// Slots that spaces can be relocated to.
     pub const fn relocation_slots(self) -> u32 {
         match self {
-            Self::Ia32 => 0,
+            Self::Ia32 | Self::PowerPc => 0,
             Self::Armv5 => abi::arch::armv5::layout::RELOCATION_SLOTS,
         }
     }
@@ -99,7 +106,7 @@ impl Processor {
     /// Ranges of lines of a cache that can be locked.
     pub const fn locked_ranges(self) -> u32 {
         match self {
-            Self::Ia32 => 0,
+            Self::Ia32 | Self::PowerPc => 0,
             Self::Armv5 => abi::arch::armv5::layout::LOCKED_RANGES,
         }
     }
@@ -140,6 +147,9 @@ pub struct Qemu {
     pub program: String,
     /// The CPU model if none is asked for.
     pub cpu: String,
+    /// The CPU models that tests of systems run on, if these are others than that one only.
+    #[serde(default)]
+    pub tested: Vec<String>,
     /// That of what is counted or compared, if it is another one: no figure changes with the former.
     measured: Option<String>,
     /// The machine: `{cpu}`, `{memory}` in MiB.
@@ -185,6 +195,11 @@ pub struct Flat {
     /// The physical address at which the boot loader puts the kernel, and enters it.
     pub address: u32,
 }
+
+/// One file that lies in memory: a page of words, which say how much RAM there is, and after it the boot image and the symbols.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Direct {}
 
 /// What Linux and its programs are built with.
 #[derive(Deserialize, Clone, Debug)]
@@ -232,8 +247,8 @@ pub struct Device {
 #[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Card {
-    /// QEMU's arguments for the card itself, of virtio: what it is connected to is `net`.
-    pub virtio: Vec<String>,
+    /// QEMU's arguments for the card itself, of virtio: what it is connected to is `net`. Absent where there is no driver of one.
+    pub virtio: Option<Vec<String>>,
     /// The same for an 82540EM.
     pub e1000: Vec<String>,
     /// QEMU's arguments for a network whose frames are datagrams of UDP on the loopback interface, from the port `{own}` to `{other}`.
@@ -250,8 +265,8 @@ pub struct Card {
 pub struct Medium {
     /// The name of that file.
     pub image: String,
-    /// QEMU's arguments for a virtio device.
-    pub virtio: Vec<String>,
+    /// QEMU's arguments for a virtio device; absent where there is only ATA.
+    pub virtio: Option<Vec<String>>,
     /// QEMU's arguments for an ATA disk; absent where there is no ATA.
     pub ata: Option<Vec<String>>,
     /// A line of Bochs's settings.

@@ -49,7 +49,8 @@ const NOT_THROUGH: &str = ",cache=unsafe";
 /// QEMU for a built system, perhaps to be in its own time; serial lines are the caller's.
 fn qemu(built: &Built, cpu: &str, own_time: bool) -> Command {
     let mut command = machine(built.board, built.accel, cpu, built.memory, built.network.as_ref());
-    let files = [&built.kernel, &built.image, &built.symbols, &built.flat.kernel, &built.flat.boot].map(|file| file.to_string_lossy());
+    let files = [&built.kernel, &built.image, &built.symbols, &built.flat.kernel, &built.flat.boot];
+    let files = files.map(|file| file.to_string_lossy());
     let [kernel, image, symbols, flat, boot] = files.each_ref().map(|file| &**file);
     let words = [("kernel", kernel), ("image", image), ("symbols", symbols), ("flat", flat), ("boot", boot), ("words", spaces::words())];
     arguments(&mut command, &built.board.qemu.system, &words);

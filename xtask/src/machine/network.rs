@@ -158,7 +158,7 @@ impl Network {
     /// QEMU's arguments for the card.
     pub fn card_arguments(&self) -> &'static [String] {
         match self.nic {
-            Nic::Virtio => &self.card.virtio,
+            Nic::Virtio => self.card.virtio.as_ref().unwrap_or(&self.card.e1000),
             Nic::E1000 => &self.card.e1000,
         }
     }

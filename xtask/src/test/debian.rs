@@ -160,6 +160,7 @@ fn tells_of_itself(debian: &mut Debian) -> Result<()> {
     let (memory, architecture, flags) = match board::chosen().processor {
         Processor::Ia32 => ("3[0-9][0-9]", "i686", "fpu( .*)? cmov"),
         Processor::Armv5 => ("1[56][0-9]", "armv5tel", "thumb( .*)? edsp"),
+        Processor::PowerPc => anyhow::bail!("there is no Debian for this processor"),
     };
     let mem = format!("^MiB Mem : +{memory}\\.[0-9] total");
     says("top -b -n1", &["^Tasks: +[1-9][0-9]* total, +[1-9]", &mem, "^ +1 root .* systemd$"])?;
@@ -373,7 +374,7 @@ fn full() -> Result<()> {
 const fn project_passes(processor: Processor) -> u32 {
     match processor {
         Processor::Ia32 => 5350,
-        Processor::Armv5 => 5355,
+        Processor::Armv5 | Processor::PowerPc => 5355,
     }
 }
 

@@ -262,6 +262,7 @@ impl Attacked {
         let [ports, interrupts] = match board::chosen().processor {
             Processor::Ia32 => ["`ports` died: privileged instruction", "`interrupts` died: privileged instruction"],
             // It has no ports, but a coprocessor; what it does with its status is ignored.
+            Processor::PowerPc => ["", ""],
             Processor::Armv5 => ["`ports` died: invalid instruction", "`interrupts` ended with code 7"],
         };
         Self(vec![

@@ -52,6 +52,7 @@ pub(super) fn faults() -> Result<()> {
             "EAX: ",
         ),
         // It has no instruction that divides.
+        Processor::PowerPc => (&[][..], ""),
         Processor::Armv5 => (&[("invalid", &["BUG: undefined instruction", "At crash_invalid+"][..])][..], "r7 : "),
     };
     for (how, lines) in all.iter().chain(own) {

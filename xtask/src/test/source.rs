@@ -24,6 +24,7 @@ pub const ALL: &[Test] = &[
         cargo(&[&["clippy", "--quiet", "-p", CONTEXT, "-p", DIFFERENTIAL, "--all-targets"][..], ARM, &["--", "-D", "warnings"]].concat())
     }),
     test("source.clippy.bare", clippy_bare),
+    test("source.clippy.amigaone", clippy_amigaone),
     test("source.clippy.versatilepb", clippy_versatilepb),
     test("source.portable", || portable(&TARGETS[..DIFFERENT])),
     slow("source.portable.all", "`source.portable` has both widths and both orders of bytes", || portable(TARGETS)),
@@ -114,6 +115,12 @@ fn clippy_versatilepb() -> Result<()> {
             "hostile",
             "bootm",
         ])
+    })
+}
+
+fn clippy_amigaone() -> Result<()> {
+    board::with(board::get("amigaone")?, || {
+        clippy(&["kernel", "root", "console", "clock", "pager", "crash", "disk", "nic", "switch", "ip", "chaos", "conform", "hostile"])
     })
 }
 

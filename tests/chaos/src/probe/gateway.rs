@@ -136,7 +136,7 @@ impl Question<'_> {
         frame[38..42].copy_from_slice(&self.peer);
         memory.write(slot, BYTES);
         for (word, part) in (0..).zip(frame.chunks_exact(4)) {
-            memory.write(slot + SLOT_FRAME + word * 4, u32::from_le_bytes([part[0], part[1], part[2], part[3]]));
+            memory.write(slot + SLOT_FRAME + word * 4, u32::from_ne_bytes([part[0], part[1], part[2], part[3]]));
         }
         self.rings.output.push(memory, slot);
         self.rings.output.publish(memory)
@@ -146,7 +146,7 @@ impl Question<'_> {
     fn take(&mut self, number: u32) -> core::result::Result<bool, Broken> {
         let memory = self.port.memory();
         let is_answer = |slot| {
-            let word = |at: u32| memory.read(slot + SLOT_FRAME + at).to_le_bytes();
+            let word = |at: u32| memory.read(slot + SLOT_FRAME + at).to_ne_bytes();
             let operation = [word(20)[0], word(20)[1]];
             // Who answers is at 28, who asked at 38.
             let asked = [word(36)[2], word(36)[3], word(40)[0], word(40)[1]];

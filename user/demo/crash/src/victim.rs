@@ -70,6 +70,14 @@ fn mask_interrupts(_: &mut Env) {
     macadamia::port::write8(MASK, 0xff);
 }
 
+/// By the port of the interrupt controller, which is nobody's but the kernel's.
+#[cfg(target_arch = "powerpc")]
+fn mask_interrupts(_: &mut Env) {
+    const MASK: u16 = 0x21;
+    println!("writing to a port that is the kernel's: masking every interrupt");
+    macadamia::port::write8(MASK, 0xff);
+}
+
 /// By the interrupt controller's register, where the kernel sees it.
 #[cfg(target_arch = "arm")]
 fn mask_interrupts(_: &mut Env) {

@@ -19,6 +19,9 @@ use macadamia::{Env, Memory, MessageKind, Quota, Received, Result, Rights, Space
 #[cfg(target_arch = "arm")]
 #[path = "program/armv5.rs"]
 mod program;
+#[cfg(target_arch = "powerpc")]
+#[path = "program/powerpc.rs"]
+mod program;
 #[cfg(target_arch = "x86")]
 #[path = "program/ia32.rs"]
 mod program;

@@ -7,11 +7,14 @@ use crate::{Places, Small, Window};
 
 pub mod armv5;
 pub mod ia32;
+pub mod powerpc;
 
 #[cfg(target_arch = "arm")]
 pub use armv5 as current;
-#[cfg(not(target_arch = "arm"))]
+#[cfg(not(any(target_arch = "arm", target_arch = "powerpc")))]
 pub use ia32 as current;
+#[cfg(target_arch = "powerpc")]
+pub use powerpc as current;
 
 /// Images of components lie from here on.
 pub const IMAGE: u32 = Places::LOW.image;

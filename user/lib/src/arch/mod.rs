@@ -17,7 +17,12 @@ mod armv5;
 #[cfg(target_arch = "arm")]
 pub use armv5::*;
 
-#[cfg(not(any(target_arch = "x86", target_arch = "arm")))]
+#[cfg(target_arch = "powerpc")]
+mod powerpc;
+#[cfg(target_arch = "powerpc")]
+pub use powerpc::*;
+
+#[cfg(not(any(target_arch = "x86", target_arch = "arm", target_arch = "powerpc")))]
 mod none;
-#[cfg(not(any(target_arch = "x86", target_arch = "arm")))]
+#[cfg(not(any(target_arch = "x86", target_arch = "arm", target_arch = "powerpc")))]
 pub use none::*;

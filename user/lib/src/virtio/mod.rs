@@ -14,14 +14,14 @@ pub use net::Net;
 
 use crate::dma::{self, Use};
 use crate::map::grants;
-use crate::pci::View;
 use crate::{Env, Result, Word};
 use alloc::format;
 use alloc::string::String;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use image::pci::Device;
 use virtio_drivers::transport::pci::PciTransport;
-use virtio_drivers::transport::pci::bus::{DeviceFunction, PciRoot};
+use virtio_drivers::transport::pci::bus::{ConfigurationAccess, DeviceFunction, PciRoot};
 use virtio_drivers::transport::{DeviceStatus, DeviceType, InterruptStatus, Transport};
 use virtio_drivers::{BufferDirection, Hal, PhysAddr};
 
@@ -52,6 +52,23 @@ impl Drop for Opened {
     fn drop(&mut self) {
         TAKEN.store(0, Ordering::Relaxed);
         OPEN.store(false, Ordering::Relaxed);
+    }
+}
+
+/// The one device of a component, as the crate `virtio-drivers` wants it: at any address.
+struct View(Device);
+
+impl ConfigurationAccess for View {
+    fn read_word(&self, _: DeviceFunction, offset: u8) -> u32 {
+        self.0.read(offset)
+    }
+
+    fn write_word(&mut self, _: DeviceFunction, offset: u8, value: u32) {
+        self.0.write(offset, value);
+    }
+
+    unsafe fn unsafe_clone(&self) -> Self {
+        Self(self.0.clone())
     }
 }
 

@@ -8,9 +8,9 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
-#[cfg(target_arch = "x86")]
+#[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
 mod mc146818;
-#[cfg(target_arch = "x86")]
+#[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
 use mc146818::Clock;
 #[cfg(target_arch = "arm")]
 mod pl031;

@@ -10,9 +10,10 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
-#[cfg(target_arch = "x86")]
+#[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
 mod ata;
 mod line;
+#[cfg(target_endian = "little")]
 mod virtio;
 
 use line::{ALARM, INTERRUPT};
@@ -26,7 +27,6 @@ use macadamia::ipc::{Message, poll, receive, reply};
 use macadamia::region::Region;
 use macadamia::{Env, MessageKind, Received, Thread, println, time};
 use sectors::{Attach, Claim, Job, Range, Refused, Server, partition, ranges};
-use virtio::Virtio;
 
 macadamia::main!(run);
 
@@ -64,15 +64,27 @@ fn memories(env: &Env) -> impl Iterator<Item = String> {
 
 /// The disk that there is.
 fn find(env: &Env) -> Option<Box<dyn Disk>> {
-    match Virtio::find(env) {
-        Ok(Some(disk)) => return Some(Box::new(disk)),
-        Ok(None) => {}
-        Err(reason) => println!("no virtio disk: {reason}"),
-    }
-    find_ata(env)
+    find_virtio(env).or_else(|| find_ata(env))
 }
 
-#[cfg(target_arch = "x86")]
+#[cfg(target_endian = "little")]
+fn find_virtio(env: &Env) -> Option<Box<dyn Disk>> {
+    match virtio::Virtio::find(env) {
+        Ok(disk) => disk.map(|disk| Box::new(disk) as Box<dyn Disk>),
+        Err(reason) => {
+            println!("no virtio disk: {reason}");
+            None
+        }
+    }
+}
+
+/// There is no driver (`macadamia::virtio`).
+#[cfg(target_endian = "big")]
+fn find_virtio(_: &Env) -> Option<Box<dyn Disk>> {
+    None
+}
+
+#[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
 fn find_ata(env: &Env) -> Option<Box<dyn Disk>> {
     ata::Ata::find(env).map_or_else(
         |reason| {
@@ -84,7 +96,7 @@ fn find_ata(env: &Env) -> Option<Box<dyn Disk>> {
 }
 
 /// A machine without I/O ports has no ATA disk.
-#[cfg(not(target_arch = "x86"))]
+#[cfg(not(any(target_arch = "x86", target_arch = "powerpc")))]
 fn find_ata(_: &Env) -> Option<Box<dyn Disk>> {
     println!("no disk: the machine has no virtio disk");
     None

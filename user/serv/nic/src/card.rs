@@ -2,8 +2,10 @@
 //! The cards that there are drivers of.
 
 use crate::e1000::{self, E1000};
+#[cfg(target_endian = "little")]
 use macadamia::alloc::boxed::Box;
 use macadamia::alloc::string::String;
+#[cfg(target_endian = "little")]
 use macadamia::virtio::Net;
 use macadamia::{Env, pci};
 
@@ -13,11 +15,14 @@ const QUEUE: &str = "queue";
 const SLOTS: &str = "network";
 
 /// Most slots that a card has in one direction.
-pub const MOST: u32 = Net::MOST;
+pub const MOST: u32 = 256;
+#[cfg(target_endian = "little")]
+const _: () = assert!(MOST == Net::MOST);
 
 /// What card the machine has, started, and without slots.
 pub enum Found {
     /// A virtio network card, which is large.
+    #[cfg(target_endian = "little")]
     Virtio(Box<Net>),
     /// An 82540EM.
     E1000(E1000),
@@ -31,6 +36,9 @@ pub fn open(env: &Env) -> core::result::Result<Option<Found>, String> {
     match pci::identity(env, GRANT) {
         None => Ok(None),
         Some(e1000::IDENTITY) => E1000::open(env, GRANT, QUEUE, SLOTS).map(|card| Some(Found::E1000(card))),
+        #[cfg(target_endian = "little")]
         Some(_) => Ok(Net::open(env, GRANT, QUEUE, SLOTS)?.map(|card| Found::Virtio(Box::new(card)))),
+        #[cfg(target_endian = "big")]
+        Some(_) => Err("there is no driver of it for this processor".into()),
     }
 }

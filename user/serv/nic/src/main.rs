@@ -41,6 +41,7 @@ fn run(env: Env) {
     loop {
         let began = time::now();
         let result = match open(&env, &mut line) {
+            #[cfg(target_endian = "little")]
             Ok(Some((Found::Virtio(mut card), irq))) => drive(&port, &mut heart, measured.as_ref(), &mut *card, irq),
             Ok(Some((Found::E1000(mut card), irq))) => drive(&port, &mut heart, measured.as_ref(), &mut card, irq),
             Ok(None) => idle(&port, &mut heart),

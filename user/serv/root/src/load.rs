@@ -127,7 +127,7 @@ impl Filler {
         let text = block.text();
         let places = component.places();
         let words = [places.heap, component.heap, encoded.len() as u32, text.len() as u32];
-        let all: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).chain(encoded).chain(text.into_bytes()).collect();
+        let all: Vec<u8> = words.into_iter().flat_map(u32::to_ne_bytes).chain(encoded).chain(text.into_bytes()).collect();
         if all.len() > BLOCK_BYTES as usize {
             return Err(Error::BadArgument);
         }

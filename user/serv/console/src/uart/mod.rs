@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A serial line: a module for each kind, of which a board has one, with the same names in all of them.
 
-#[cfg(target_arch = "x86")]
+#[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
 mod ns16550;
-#[cfg(target_arch = "x86")]
+#[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
 pub use ns16550::Uart;
 
 #[cfg(target_arch = "arm")]

@@ -15,3 +15,8 @@ pub use ia32::*;
 mod armv5;
 #[cfg(target_arch = "arm")]
 pub use armv5::*;
+
+#[cfg(target_arch = "powerpc")]
+mod powerpc;
+#[cfg(target_arch = "powerpc")]
+pub use powerpc::*;

@@ -13,3 +13,8 @@ pub use pc::*;
 mod versatilepb;
 #[cfg(target_arch = "arm")]
 pub use versatilepb::*;
+
+#[cfg(target_arch = "powerpc")]
+mod amigaone;
+#[cfg(target_arch = "powerpc")]
+pub use amigaone::*;

@@ -6,9 +6,9 @@ mod bus;
 pub use bus::Bus;
 
 use abi::boot::slot;
+use isa::uart::{DATA, LINE_STATUS, TRANSMITTER_EMPTY};
 use macadamia::{Memory, Result, Rights, Space, map, port};
 pub use pc::power_off;
-use pc::uart::{DATA, LINE_STATUS, TRANSMITTER_EMPTY};
 
 /// The first serial line, polled.
 pub struct Line;

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where each register is saved, what the port keeps of a space, and bits of the machine state.
+
+/// Which word of a context is what. The general registers end it, so that one instruction stores all of them right below a Thread.
+pub mod word {
+    /// What ends a reservation: its value is no matter.
+    pub const RESERVATION: usize = 7;
+    /// Link register.
+    pub const LR: usize = 8;
+    /// Count register.
+    pub const CTR: usize = 9;
+    /// Fixed-point exception register.
+    pub const XER: usize = 10;
+    /// Condition register.
+    pub const CR: usize = 11;
+    /// Where to go on.
+    pub const PC: usize = 12;
+    /// Machine state, without the bit of the FPU.
+    pub const MSR: usize = 13;
+    /// Why the thread entered: one of [`super::vector`] or of `Frame::vector`.
+    pub const VECTOR: usize = 14;
+    /// What a handler sees as the error.
+    pub const ERROR: usize = 15;
+    /// r0; the others follow, up to r31.
+    pub const GPR: usize = 16;
+}
+
+/// Entries in [`word::VECTOR`] that no frame names so: the number of 256 bytes before an exception's code.
+pub mod vector {
+    /// An access to data, which a table does not allow or have.
+    pub const DATA: u32 = 3;
+    /// A fetch, in the same way.
+    pub const FETCH: u32 = 4;
+    /// An interrupt of the board's.
+    pub const INTERRUPT: u32 = 5;
+    /// The FPU, which is not open.
+    pub const FPU: u32 = 8;
+    /// The decrementer.
+    pub const DECREMENTER: u32 = 9;
+    /// `sc`.
+    pub const SYSTEM_CALL: u32 = 12;
+}
+
+/// What the port keeps of a space: which word of `Space::hw` is what.
+pub mod hw {
+    /// Its context, of which its VSIDs follow; 0: it has none.
+    pub const CONTEXT: usize = 0;
+    /// Since when it has that: a context counts until all are taken back.
+    pub const EPOCH: usize = 1;
+    /// The physical address of its directory.
+    pub const DIRECTORY: usize = 2;
+}
+
+/// Bits of the machine state (*Programming Environments*, table 2-4).
+pub mod msr {
+    /// POW: the processor waits, as HID0 says.
+    pub const WAIT: u32 = 1 << 18;
+    /// EE: interrupts are open.
+    pub const INTERRUPTS: u32 = 1 << 15;
+    /// PR: user mode.
+    pub const USER: u32 = 1 << 14;
+    /// FP: the FPU is open.
+    pub const FPU: u32 = 1 << 13;
+    /// ME: a machine check is an exception.
+    pub const MACHINE_CHECK: u32 = 1 << 12;
+    /// IR and DR: addresses are translated.
+    pub const TRANSLATED: u32 = 1 << 5 | 1 << 4;
+    /// While Rust of the kernel runs.
+    pub const KERNEL: u32 = MACHINE_CHECK | TRANSLATED;
+    /// While a thread runs, beside its own flags.
+    pub const RUNNING: u32 = INTERRUPTS | USER | MACHINE_CHECK | TRANSLATED;
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The caches. They are physical, and data and code have one each: what was written as data comes to code by way of memory.
+
+use crate::regs;
+use core::arch::asm;
+
+/// Bytes of a line.
+const LINE: u32 = 32;
+/// Twice what the largest data cache has, so that reading it pushes out everything else.
+const PUSHED: u32 = 64 << 10;
+
+/// What is done about lines.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Lines {
+    /// Written to memory.
+    Clean,
+    /// The same, and dropped.
+    Drop,
+    /// The same as `Clean`, and what the instruction cache has of them dropped.
+    Code,
+}
+
+/// Does something about the lines of a range of physical addresses, which the kernel reaches.
+pub fn on_lines(start: u32, bytes: u32, what: Lines) {
+    let lines = || (start & !(LINE - 1)..start + bytes).step_by(LINE as usize);
+    for line in lines() {
+        // SAFETY: lines change their place, not what they hold.
+        unsafe {
+            match what {
+                Lines::Clean | Lines::Code => asm!("dcbst 0, {}", in(reg) line, options(nostack, preserves_flags)),
+                Lines::Drop => asm!("dcbf 0, {}", in(reg) line, options(nostack, preserves_flags)),
+            }
+        }
+    }
+    regs::dropped();
+    if what == Lines::Code {
+        for line in lines() {
+            // SAFETY: as above.
+            unsafe { asm!("icbi 0, {}", in(reg) line, options(nostack, preserves_flags)) };
+        }
+        // SAFETY: orders what is fetched after it.
+        unsafe { asm!("sync", "isync", options(nostack, preserves_flags)) };
+    }
+}
+
+/// Writes all of the data cache to memory, and drops all of the instruction cache: 4,100 instructions.
+pub fn clean_all() {
+    for line in (0..PUSHED).step_by(LINE as usize) {
+        // SAFETY: reads the kernel's image, which is there.
+        unsafe { asm!("lbz {}, 0({})", out(reg) _, in(reg_nonzero) line + abi::PAGE_SIZE, options(nostack, readonly, preserves_flags)) };
+    }
+    regs::dropped();
+    regs::drop_code();
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the portable kernel asks of this processor and its board: the parts of `kcore::Port`.
+
+use crate::cache::{self, Lines};
+use crate::fpu::Fpu;
+use crate::layout::CPU;
+use crate::regs;
+use crate::spaces::{self, Spaces};
+use abi::kip::Clock;
+use abi::{CacheOp, PAGE_SIZE, PhysAddr, Rights, UserAddr};
+use core::ops::Range;
+use kcore::port::{Board, Caches, FaultIn, Placement, Processor, Translation};
+use kcore::{Charge, Cpu, Irq, Space, Thread};
+use mmu::powerpc::PowerPc as Format;
+use plat_amigaone::{TIME_BASE, pic};
+use pool::{Link, Pool, Ref};
+use port_map::PortMap;
+use powerpc_context::PowerPc as Registers;
+
+/// Most bytes that a user's call cleans line by line.
+const BY_LINE: u32 = 8 * PAGE_SIZE;
+/// Longest time without a tick, in ticks of the time base: the decrementer counts down from it.
+pub const LONGEST: u32 = i32::MAX as u32;
+const NANOSECONDS: u32 = 1_000_000_000 / TIME_BASE;
+
+/// The processor and its board.
+pub struct PowerPc {
+    clock: Clock,
+    /// VSIDs, and the segment registers.
+    pub spaces: Spaces,
+    /// The FPU.
+    pub fpu: Fpu,
+}
+
+impl PowerPc {
+    /// The port, with the clock as it is now.
+    pub const fn new(spaces: Spaces, clock: Clock) -> Self {
+        Self { clock, spaces, fpu: Fpu::new() }
+    }
+}
+
+impl Processor for PowerPc {
+    type Registers = Registers;
+    type Special = PortMap;
+
+    fn cpu(&mut self) -> &mut Cpu {
+        // SAFETY: the words are plain data, and assembly touches them only while no Rust runs; `&mut self` keeps it unique.
+        unsafe { &mut *CPU.get() }
+    }
+
+    fn unload(&mut self, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
+        self.fpu.give_up(pool, thread, keep);
+    }
+
+    // The registers of an FPU that was just turned on are zero here.
+    fn clear_fpu(area: &mut [u8]) {
+        area.fill(0);
+    }
+}
+
+impl Translation for PowerPc {
+    type Format = Format;
+
+    // The kernel lies at its physical addresses.
+    fn physical(&self, address: u32) -> PhysAddr {
+        PhysAddr(address)
+    }
+
+    fn pool_address(&self, physical: PhysAddr) -> u32 {
+        physical.0
+    }
+
+    fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {
+        Spaces::created(pool, space);
+    }
+
+    fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge {
+        self.spaces.dropped(pool, space);
+        Charge::NONE
+    }
+
+    fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) {
+        self.spaces.invalidate(pool, space, &range);
+    }
+
+    fn invalidate_all(&mut self) {
+        self.spaces.forget_all();
+    }
+
+    fn fault_in(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr, access: Rights) -> FaultIn {
+        self.spaces.fault_in(pool, space, address, access)
+    }
+}
+
+// Caches are physical. What was written as code comes to the instruction cache by memory.
+impl Caches for PowerPc {
+    fn cache(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) {
+        let what = match what {
+            CacheOp::Clean => Lines::Clean,
+            CacheOp::CleanAndInvalidate => Lines::Drop,
+            CacheOp::SyncCode => Lines::Code,
+            // They have functions of their own.
+            CacheOp::Lock | CacheOp::Unlock => return,
+        };
+        if range.end.0 - range.start.0 > BY_LINE {
+            cache::clean_all();
+            return;
+        }
+        let mut at = range.start.0;
+        while at < range.end.0 {
+            let end = (at - at % PAGE_SIZE + PAGE_SIZE).min(range.end.0);
+            // What the kernel does not reach is no RAM of a component's.
+            if let Some(place) = spaces::place(pool, space, UserAddr(at)) {
+                cache::on_lines(place, end - at, what);
+            }
+            at = end;
+        }
+    }
+}
+
+// There are no slots, no servers and no homes: VSIDs tell spaces apart.
+impl Placement for PowerPc {}
+
+impl Board for PowerPc {
+    type Irqs = [Link<Irq>; pic::LINES];
+
+    fn now(&self) -> u64 {
+        self.clock.nanoseconds(regs::time_base())
+    }
+
+    fn set_timer(&mut self, deadline: Option<u64>) {
+        if let Some(deadline) = deadline {
+            let ticks = deadline.saturating_sub(self.now()) / u64::from(NANOSECONDS) + 1;
+            regs::set_decrementer(ticks.min(u64::from(LONGEST)) as u32);
+        }
+    }
+
+    fn set_irq(&mut self, line: u32, enabled: bool) {
+        pic::set_enabled(line, enabled);
+    }
+
+    fn interrupt_pending(&mut self) -> bool {
+        is_time_up() || pic::is_pending()
+    }
+}
+
+/// Whether the decrementer has passed 0.
+pub fn is_time_up() -> bool {
+    regs::decrementer() > LONGEST
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The FPU: its registers stay there until somebody else uses it, or their owner's are asked for.
+
+use crate::regs;
+use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu as place};
+use core::arch::global_asm;
+use core::mem::offset_of;
+use kcore::Thread;
+use pool::{Link, Pool, Ref};
+
+global_asm!(
+    ".section .text.fpu, \"ax\"",
+    // r3: the area: 32 registers, and after them the status. What it has is hostile: exceptions of the FPU are not raised in the kernel.
+    "fpu_save:",
+    ".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31",
+    "stfd \\n, 8 * \\n(3)",
+    ".endr",
+    "mffs 0",
+    "stfd 0, 256(3)",
+    "blr",
+    "fpu_load:",
+    "lfd 0, 256(3)",
+    "mtfsf 0xff, 0",
+    ".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31",
+    "lfd \\n, 8 * \\n(3)",
+    ".endr",
+    "blr",
+);
+
+unsafe extern "C" {
+    fn fpu_save(area: *mut u8);
+    fn fpu_load(area: *const u8);
+}
+
+/// Bytes that are used of an area.
+const USED: u32 = 264;
+const _: () = assert!(USED <= FPU_SIZE);
+
+/// Whose registers the FPU has.
+pub struct Fpu {
+    owner: Link<Thread>,
+}
+
+/// Tells a thread's slot where its registers are.
+fn note(pool: &mut Pool, thread: Ref<Thread>, place: u32) {
+    let at = pool[thread].utcb + offset_of!(Utcb, fpu) as u32;
+    pool.bytes_mut(at, 4).copy_from_slice(&place.to_ne_bytes());
+}
+
+/// A thread's area.
+fn area(pool: &mut Pool, thread: Ref<Thread>) -> *mut u8 {
+    let at = pool[thread].utcb + FPU_OFFSET;
+    pool.bytes_mut(at, USED).as_mut_ptr()
+}
+
+impl Fpu {
+    /// Nobody's.
+    pub const fn new() -> Self {
+        Self { owner: Link::NULL }
+    }
+
+    /// Whether the FPU has a thread's registers, and is to be open to it.
+    pub fn is_open_to(&self, thread: Ref<Thread>) -> bool {
+        self.owner.is(thread)
+    }
+
+    /// A thread used the FPU while that was shut. Afterwards it has its registers.
+    pub fn take(&mut self, pool: &mut Pool, thread: Ref<Thread>) {
+        regs::with_fpu(|| {
+            if let Some(owner) = self.owner.get() {
+                save(pool, owner);
+            }
+            let from = area(pool, thread);
+            // SAFETY: an area in the pool; any bits are a value of the registers.
+            unsafe { fpu_load(from) };
+        });
+        note(pool, thread, place::LOADED);
+        self.owner = thread.link();
+    }
+
+    /// Takes a thread's registers out, if they are there: saved to its area (`keep`), or lost.
+    pub fn give_up(&mut self, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
+        if self.owner.is(thread) {
+            if keep {
+                regs::with_fpu(|| save(pool, thread));
+            }
+            self.owner = Link::NULL;
+        }
+    }
+}
+
+/// Saves the registers, which are a thread's, to its area. The FPU is open.
+fn save(pool: &mut Pool, thread: Ref<Thread>) {
+    let to = area(pool, thread);
+    // SAFETY: an area in the pool, large enough.
+    unsafe { fpu_save(to) };
+    note(pool, thread, place::SAVED);
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The port to PowerPC: the 603, whose TLB is filled by software, and the 604, which walks a hashed table (docs/powerpc.md).
+//!
+//! The kernel has no translation tables. It lies at its physical addresses, which block address translation registers (BATs) show to the
+//! supervisor only: users have the same addresses for themselves.
+//!
+//! A module uses only modules above it.
+//!
+//! | module | room for |
+//! |---|---|
+//! | `layout` | physical addresses, statics that assembly knows |
+//! | `regs` | registers of the processor |
+//! | [`panic`] | the last words |
+//! | `cache` | the caches, by line and whole |
+//! | `hash` | the hashed table |
+//! | `spaces` | VSIDs, who has which, what becomes of their translations |
+//! | `fpu` | the FPU, which is loaded when somebody uses it |
+//! | `contract` | what the portable kernel asks of a port |
+//! | `lock` | the kernel's only instance |
+//! | `trap` | what an entry means, and the way back |
+//! | `assembly` | entry and exit (`*.S`), and what they know of Rust |
+//! | `boot` | what the machine has |
+//! | `start` | from reset to the first thread |
+#![no_std]
+#![cfg(target_arch = "powerpc")]
+
+mod assembly;
+mod boot;
+mod cache;
+mod contract;
+mod fpu;
+mod hash;
+mod layout;
+mod lock;
+pub mod panic;
+mod regs;
+mod spaces;
+mod start;
+mod trap;

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The 603's TLB misses: software walks the tables of the space that runs, whose directory is in SPRG0. r0 to r3 are others than the
+// program's, and the upper bits of SRR1 have CR0 (*PowerPC 603e User's Manual*, section 5.5.2).
+
+.macro MISS address, load, fail
+    mfspr 3, \address
+    mfspr 1, 272
+    rlwimi 1, 3, 12, 20, 29
+    lwz 1, 0(1)
+    andi. 2, 1, {present} | {large}
+    cmpwi 2, {present}
+    bne- \fail\()_large
+    rlwinm 2, 1, 0, 31, 31
+    rlwinm 1, 1, 0, 0, 19
+    rlwimi 1, 3, 22, 20, 29
+    lwz 1, 0(1)
+    or 1, 1, 2
+    andi. 2, 1, {present}
+    beq- \fail
+    mtspr 982, 1
+    \load 3
+    mfspr 2, 27
+    mtcrf 0x80, 2
+    .ifc \fail, store_missed
+    // QEMU takes the bit that says "store" for the one that turns the order of bytes round.
+    rlwinm 2, 2, 0, 16, 31
+    mtspr 27, 2
+    .endif
+    rfi
+.endm
+
+// What is not usual: a large page, of which the TLB gets the 4 KiB at the address; or nothing that can be used, as a page fault on the
+// processors that walk a hashed table. r2 has the bits that say which.
+.macro MISSED name, load, number
+\name\()_large:
+    cmpwi 2, {present} | {large}
+    bne- \name
+    rlwimi 1, 3, 0, 10, 19
+    mtspr 982, 1
+    \load 3
+    mfspr 2, 27
+    mtcrf 0x80, 2
+    rlwinm 2, 2, 0, 16, 31
+    mtspr 27, 2
+    rfi
+\name:
+    .ifc \name, load_missed
+    lis 1, 0x4000
+    mtspr 18, 1
+    mtspr 19, 3
+    .endif
+    .ifc \name, store_missed
+    lis 1, 0x4200
+    mtspr 18, 1
+    mtspr 19, 3
+    .endif
+    mfspr 2, 27
+    mtcrf 0x80, 2
+    rlwinm 2, 2, 0, 16, 31
+    mtspr 27, 2
+    // r0 to r3 are the program's again.
+    mfmsr 1
+    xoris 1, 1, {shadow}
+    mtmsr 1
+    isync
+    mtspr 274, 31
+    mfspr 31, 273
+    stmw 0, {gpr}(31)
+    li 30, \number
+    b enter
+.endm

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Address spaces: which VSIDs each has, whose are in the segment registers, and what becomes of translations.
+//!
+//! A space's tables are the truth. Of them the TLB has copies and, on a 604, the hashed table. A space that changes more than
+//! [`CUT_OFF`] pages gets another context: what was copied is nobody's then, and nothing has to be searched.
+
+use crate::layout::REACHED;
+use crate::regs;
+use abi::{PAGE_SIZE, Rights, UserAddr};
+use core::ops::Range;
+use kcore::port::FaultIn;
+use kcore::{Space, Table};
+use mmu::Format;
+use mmu::hash::{self, Group};
+use mmu::powerpc::{PowerPc as Tables, bits, seen};
+use mmu::vsid::{CUT_OFF, Contexts, SEGMENTS, USER_SEGMENTS, of_address, vsid};
+use pool::{Link, Pool, Ref};
+use powerpc_context::hw;
+
+/// What the processor has of spaces.
+pub struct Spaces {
+    contexts: Contexts,
+    /// How often all contexts were taken back, and 1.
+    epoch: u32,
+    /// Whose VSIDs the segment registers have.
+    entered: Link<Space>,
+    /// The hashed table, if the processor walks one, and whose turn it is to be lost there.
+    hash: Option<&'static mut [Group]>,
+    hand: usize,
+    /// Which of the VSIDs that no space has the last segment has, where users have nothing.
+    unused: u32,
+}
+
+/// The entries of a space's directory and of its leaf table that say what is at an address.
+fn entries(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<(u32, u32)> {
+    let top = pool[space].region.top.get()?;
+    let directory = *pool[top].entries::<Tables>().get(Tables::table_index(address))?;
+    let leaf = match Tables::decode_table(directory) {
+        Some((table, _)) => pool[Ref::<Table>::new(table.0)].entries::<Tables>()[Tables::leaf_index(address)],
+        None => 0,
+    };
+    Some((directory, leaf))
+}
+
+/// What the processor may see at an address of a space: the second word of a PTE.
+pub fn page(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<u32> {
+    let (directory, leaf) = entries(pool, space, address)?;
+    seen(directory, leaf, address.0)
+}
+
+/// Where what is at an address of a space lies in RAM that the kernel reaches.
+pub fn place(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<u32> {
+    let page = page(pool, space, address)? & bits::ADDRESS;
+    (page < REACHED).then_some(page + address.0 % PAGE_SIZE)
+}
+
+/// Whether such a page allows an access.
+const fn allows(page: u32, access: Rights) -> bool {
+    !access.contains(Rights::WRITE) || page & bits::READ_ONLY == bits::READ_WRITE
+}
+
+impl Spaces {
+    /// Nobody has a context, and no space was entered.
+    pub const fn new(hash: Option<&'static mut [Group]>) -> Self {
+        Self { contexts: Contexts::new(u32::MAX), epoch: 1, entered: Link::NULL, hash, hand: 0, unused: 0 }
+    }
+
+    /// A space has no context yet.
+    pub fn created(pool: &mut Pool, space: Ref<Space>) {
+        let directory = pool[space].region.top.value();
+        let hw = &mut pool[space].hw;
+        (hw[hw::CONTEXT], hw[hw::EPOCH], hw[hw::DIRECTORY]) = (0, 0, directory);
+    }
+
+    /// A space ends: what there was of its pages is nobody's. Its context is not another's before all are taken back.
+    pub fn dropped(&mut self, pool: &mut Pool, space: Ref<Space>) {
+        self.forget(pool, space);
+    }
+
+    /// A space has lost its context.
+    fn forget(&mut self, pool: &mut Pool, space: Ref<Space>) {
+        pool[space].hw[hw::EPOCH] = 0;
+        if self.entered.is(space) {
+            self.entered = Link::NULL;
+        }
+    }
+
+    /// All spaces have lost their contexts. None of these is given out again.
+    pub const fn forget_all(&mut self) {
+        self.epoch += 1;
+        self.entered = Link::NULL;
+    }
+
+    /// The context of a space, if it has one.
+    fn context(&self, pool: &Pool, space: Ref<Space>) -> Option<u32> {
+        let hw = &pool[space].hw;
+        (hw[hw::EPOCH] == self.epoch).then_some(hw[hw::CONTEXT])
+    }
+
+    /// A context for a space that has none. When none is left, all are taken back: nothing of any may be anywhere then.
+    fn take(&mut self, pool: &mut Pool, space: Ref<Space>) -> u32 {
+        let taken = self.contexts.take().unwrap_or_else(|| {
+            self.forget_all();
+            self.contexts.begin_again();
+            if let Some(table) = &mut self.hash {
+                table.as_flattened_mut().fill([0; 2]);
+            }
+            regs::drop_all();
+            self.contexts.take().unwrap_or_default()
+        });
+        let hw = &mut pool[space].hw;
+        (hw[hw::CONTEXT], hw[hw::EPOCH]) = (taken, self.epoch);
+        taken
+    }
+
+    /// Makes a space the one whose addresses user mode has.
+    pub fn enter(&mut self, pool: &mut Pool, space: Ref<Space>) {
+        if self.entered.is(space) {
+            return;
+        }
+        let context = self.context(pool, space).unwrap_or_else(|| self.take(pool, space));
+        (0..USER_SEGMENTS).for_each(|segment| regs::set_segment(segment, vsid(context, segment)));
+        regs::set_directory(pool[space].hw[hw::DIRECTORY]);
+        self.entered = space.link();
+    }
+
+    /// No translation of this range is used any more.
+    pub fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: &Range<UserAddr>) {
+        let Some(context) = self.context(pool, space) else { return };
+        if (range.end.0 - range.start.0) / PAGE_SIZE > CUT_OFF {
+            self.forget(pool, space);
+            return;
+        }
+        for address in (range.start.0..range.end.0).step_by(PAGE_SIZE as usize) {
+            if let Some(table) = &mut self.hash {
+                hash::remove(table, of_address(context, UserAddr(address)), UserAddr(address));
+            }
+            regs::drop_page(address);
+        }
+        regs::dropped();
+        if self.hash.is_none() {
+            self.empty_emulators_tlb();
+        }
+    }
+
+    /// QEMU keeps translations for itself that a 603's TLB lost to others, and its `tlbie` does not find them there. A segment register
+    /// that gets another value makes it forget all of them on the way to user mode. No processor needs that.
+    fn empty_emulators_tlb(&mut self) {
+        self.unused = (self.unused + 1) % SEGMENTS;
+        regs::set_segment(SEGMENTS - 1, vsid(0, self.unused));
+    }
+
+    /// A thread of the space that was entered could not access a page. If its tables allow that, the processor has the translation
+    /// afterwards.
+    pub fn fault_in(&mut self, pool: &Pool, space: Ref<Space>, address: UserAddr, access: Rights) -> FaultIn {
+        let Some(page) = page(pool, space, address).filter(|page| allows(*page, access)) else { return FaultIn::Report };
+        let context = self.context(pool, space);
+        if let (Some(table), Some(context)) = (&mut self.hash, context) {
+            hash::insert(table, of_address(context, address), address, page, &mut self.hand);
+        }
+        // The TLB may have one that allows less.
+        regs::drop_page(address.0);
+        regs::dropped();
+        FaultIn::Repaired
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What an entry means, and the way back to a thread.
+
+use crate::contract::{LONGEST, PowerPc, is_time_up};
+use crate::{lock, panic, regs, spaces};
+use abi::frame::{fault, program, vector as named};
+use abi::{Rights, UserAddr};
+use kcore::port::CONTEXT_WORDS;
+use kcore::{Kernel, Thread};
+use plat_amigaone::{PORTS, pic};
+use pool::{Link, Ref};
+use port_map::PortMap;
+use powerpc_context::{access, msr, vector, word};
+
+/// Bits of the machine state that an exception saves beside the thread's own: why it came.
+const REASONS: u32 = program::FPU | program::ILLEGAL | program::PRIVILEGED | program::TRAP;
+
+/// Entered from user mode; the current thread's registers are in its context.
+pub extern "C" fn enter() {
+    // SAFETY: the entry code calls this once an entry, on the only processor, interrupts off; no
+    // reference from an earlier entry is alive.
+    let kernel = unsafe { lock::kernel() };
+    let Some(current) = kernel.current() else { panic!("entry from user mode without a thread") };
+    let context = &mut kernel.pool[current].context;
+    let reason = context[word::MSR];
+    context[word::MSR] = reason & (msr::RUNNING | abi::frame::USER_FLAGS);
+    context[word::ERROR] = 0;
+    let cause = context[word::VECTOR];
+    match cause {
+        vector::SYSTEM_CALL if !kernel.pool[current].is_alien() => {
+            kernel.system_call();
+        }
+        vector::SYSTEM_CALL => stop(kernel, current, named::SYSTEM_CALL, 0),
+        vector::INTERRUPT => take_lines(kernel),
+        vector::DECREMENTER => take_tick(kernel),
+        vector::DATA => access_failed(kernel, current),
+        vector::FETCH => {
+            let pc = kernel.pool[current].context[word::PC];
+            page_fault(kernel, current, pc, Rights::EXECUTE, fault::FETCH);
+        }
+        vector::FPU => kernel.port.fpu.take(&mut kernel.pool, current),
+        named::ALIGNMENT => {
+            kernel.pool[current].fault_address = UserAddr(regs::fault_address());
+            kernel.exception();
+        }
+        _ => stop(kernel, current, cause, reason & REASONS),
+    }
+    leave(kernel);
+}
+
+/// The thread's handler has to know why it stopped.
+fn stop(kernel: &mut Kernel<PowerPc>, current: Ref<Thread>, why: u32, error: u32) {
+    let context = &mut kernel.pool[current].context;
+    (context[word::VECTOR], context[word::ERROR]) = (why, error);
+    kernel.exception();
+}
+
+/// A page could not be accessed: if its translation was only not there, it is now; else the thread's handler has to know.
+fn page_fault(kernel: &mut Kernel<PowerPc>, current: Ref<Thread>, address: u32, access: Rights, error: u32) {
+    let is_there = kernel.pool[current].space.get().is_some_and(|space| spaces::page(&kernel.pool, space, UserAddr(address)).is_some());
+    let context = &mut kernel.pool[current].context;
+    context[word::VECTOR] = named::PAGE_FAULT;
+    context[word::ERROR] = error | if is_there { fault::PROTECTION } else { 0 };
+    kernel.page_fault(UserAddr(address), access);
+}
+
+fn access_failed(kernel: &mut Kernel<PowerPc>, current: Ref<Thread>) {
+    let (address, status) = (regs::fault_address(), regs::fault_status());
+    if used_port(kernel, current, address) {
+        return;
+    }
+    let (access, error) = if status & regs::dsisr::STORE != 0 { (Rights::WRITE, fault::WRITE) } else { (Rights::READ, 0) };
+    page_fault(kernel, current, address, access, error);
+}
+
+/// Makes an access to an I/O port for a thread whose space was given it. Whether that was it.
+fn used_port(kernel: &mut Kernel<PowerPc>, current: Ref<Thread>, address: u32) -> bool {
+    let Some(port) = address.checked_sub(PORTS).filter(|port| *port < 1 << 16) else { return false };
+    let thread = &kernel.pool[current];
+    let pc = thread.context[word::PC];
+    let Some(space) = thread.space.get() else { return false };
+    let Some(map) = Link::<PortMap>::from_value(kernel.pool[space].special).get() else { return false };
+    // What was fetched is in a page that the kernel reaches, unless it was taken away meanwhile.
+    let Some(at) = spaces::place(&kernel.pool, space, UserAddr(pc)) else { return false };
+    // SAFETY: RAM that is mapped one to one, aligned as a fetch is.
+    let Some(access) = access::decode(unsafe { (at as *const u32).read_volatile() }) else { return false };
+    if !port.is_multiple_of(access.bytes) || !kernel.pool[map].is_open(port, access.bytes) {
+        return false;
+    }
+    let context = &mut kernel.pool[current].context;
+    let register = &mut context[word::GPR + access.register];
+    plat_amigaone::access_port(port as u16, access.bytes, access.is_write, register);
+    context[word::PC] = pc.wrapping_add(4);
+    true
+}
+
+/// Handles the lines that interrupt now.
+fn take_lines(kernel: &mut Kernel<PowerPc>) {
+    while let Some(line) = pic::poll() {
+        kernel.interrupt(line);
+    }
+}
+
+fn take_tick(kernel: &mut Kernel<PowerPc>) {
+    // One that was due before the timer was set again comes for nothing.
+    if is_time_up() {
+        regs::set_decrementer(LONGEST);
+        kernel.tick();
+    }
+}
+
+/// Makes the processor ready for the thread that runs next; idles until there is one.
+pub fn leave(kernel: &mut Kernel<PowerPc>) {
+    let next = loop {
+        match kernel.current() {
+            None => regs::wait(),
+            Some(_) if kernel.carry_on() => {}
+            Some(next) => break next,
+        }
+        take_lines(kernel);
+        take_tick(kernel);
+    };
+    if let Some(space) = kernel.pool[next].space.get() {
+        kernel.port.spaces.enter(&mut kernel.pool, space);
+    }
+    let fpu = if kernel.port.fpu.is_open_to(next) { msr::FPU } else { 0 };
+    let context = &mut kernel.pool[next].context;
+    context[word::MSR] = context[word::MSR] & !msr::FPU | fpu;
+}
+
+/// An exception in the kernel: a bug. `saved` are the registers as an entry saves them.
+pub extern "C" fn kernel_exception(saved: &[u32; CONTEXT_WORDS]) -> ! {
+    let named = [
+        ("vector", saved[word::VECTOR]),
+        ("pc", saved[word::PC]),
+        ("msr", saved[word::MSR]),
+        ("lr", saved[word::LR]),
+        ("r1", saved[word::GPR + 1]),
+        ("r31", saved[word::GPR + 31]),
+        ("dar", regs::fault_address()),
+        ("dsisr", regs::fault_status()),
+    ];
+    panic::report(&"exception in the kernel", Some(&named), saved[word::GPR + 31])
+}

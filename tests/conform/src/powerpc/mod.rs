@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What PowerPC alone has: privileged instructions, reservations, the FPU, single steps, I/O ports that the kernel reaches for components.
+
+mod exception;
+mod fpu;
+mod port;
+mod reservation;
+
+use crate::Case;
+
+/// What the case of an alien's system call is called.
+pub const SYSTEM_CALL_CASE: &str = "sc_arrives_with_all_registers";
+
+/// The cases that are PowerPC's own, before the others.
+pub const GROUPS: &[(&str, &[Case])] =
+    &[("exception", exception::CASES), ("fpu", fpu::CASES), ("reservation", reservation::CASES), ("port", port::CASES)];

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! PowerPC.
+
+use abi::Frame;
+use core::mem::offset_of;
+use macadamia::alloc::vec::Vec;
+
+/// General register 0.
+const R0: usize = offset_of!(Frame, gpr);
+/// So many instructions of a nanosecond are so many ticks of the time base: it has 25 MHz.
+pub const INSTRUCTIONS: (u64, u64) = (40, 1);
+/// The program counter.
+pub const PC: usize = offset_of!(Frame, pc);
+/// The stack pointer.
+pub const SP: usize = R0 + 4;
+/// The argument with which a native thread starts.
+pub const ARGUMENT: usize = R0 + 4 * 4;
+/// The status of a native thread's last system call.
+pub const STATUS: usize = R0 + 3 * 4;
+/// The number of an alien's system call.
+pub const NUMBER: usize = R0;
+/// Its result.
+pub const RESULT: usize = R0 + 3 * 4;
+/// Its arguments.
+pub const ARGUMENTS: [usize; 6] = [R0 + 12, R0 + 16, R0 + 20, R0 + 24, R0 + 28, R0 + 32];
+
+/// The exception of [`code::invalid`].
+pub const INVALID: u32 = abi::frame::vector::PROGRAM;
+/// Bytes of [`code::invalid`].
+pub const INVALID_BYTES: u32 = 4;
+/// The exception of [`code::breakpoint`].
+pub const BREAKPOINT: u32 = abi::frame::vector::PROGRAM;
+/// The exception by which a thread learns that an address is the kernel's.
+pub const KERNEL_REFUSED: [u32; 1] = [abi::frame::vector::PAGE_FAULT];
+/// The error of a write to a page that a user may only read.
+pub const WRITE_REFUSED: u32 = WRITE_MISSED | abi::frame::fault::PROTECTION;
+/// The error of a write to a page that is not there.
+pub const WRITE_MISSED: u32 = abi::frame::fault::WRITE;
+
+/// Machine code. A thread starts with its UTCB's address in r3 and the argument in r4, all else zero.
+pub mod code {
+    code! {
+        /// Raises the exception [`INVALID`](super::INVALID).
+        invalid: ".long 0";
+        /// Raises the exception [`BREAKPOINT`](super::BREAKPOINT).
+        breakpoint: "trap";
+        /// Does nothing.
+        nop: "nop";
+        /// Reads the word that the argument names.
+        read: "lwz 5, 0(4)";
+        /// Writes a zero there, if the thread has just started.
+        write: "stw 5, 0(4)";
+        /// Reads there, tells it by an invalid instruction, and again.
+        reads: "1: lwz 5, 0(4)", ".long 0", "b 1b";
+        /// Writes there, tells it by an invalid instruction, and again.
+        writes: "1: stw 5, 0(4)", ".long 0", "b 1b";
+        /// Gives the registers of the number and of the first argument the value 0x1234.
+        values: "li 0, 0x1234", "li 3, 0x1234";
+        /// An alien's system call.
+        system_call: "sc";
+        /// Number 20 and arguments 1 to 6.
+        arguments: "li 0, 20", "li 3, 1", "li 4, 2", "li 5, 3", "li 6, 4", "li 7, 5", "li 8, 6";
+        /// System calls of an alien for ever.
+        system_calls: "1: sc", "b 1b";
+        /// An alien writes 7 to where its first argument says, and tells it by a system call.
+        writes_seven: "li 4, 7", "stw 4, 0(3)", "sc";
+        /// An alien writes its fifth argument to where the first says.
+        stores: "stw 7, 0(3)";
+        /// Counts in the register of an alien's number, for ever.
+        counts: "1: addic 0, 0, 1", "b 1b";
+        /// Reads a word of every page from the argument on, for ever.
+        reads_pages: "1: lwz 5, 0(4)", "addi 4, 4, 4096", "b 1b";
+    }
+
+    // For cases that are this processor's own.
+    code! {
+        /// Privileged instructions: the machine state, read and written.
+        read_state: "mfmsr 5";
+        /// See [`read_state`].
+        write_state: "mtmsr 5";
+        /// A segment register, read and written.
+        read_segment: "mfsr 5, 1";
+        /// See [`read_segment`].
+        write_segment: "mtsr 1, 5";
+        /// A register of the kernel's own.
+        read_special: "mfspr 5, 273";
+        /// See [`read_special`].
+        write_special: "mtspr 272, 5";
+        /// The return from an exception.
+        return_from_exception: "rfi";
+        /// Drops a translation.
+        drop_page: "tlbie 4";
+        /// Drops a line of the data cache, and what was written to it.
+        drop_line: "dcbi 0, 4";
+        /// Reserves the word at the argument, which is not to be aligned.
+        reserve: "lwarx 5, 0, 4";
+        /// Reserves the word at the argument, spins 33 million times, and stores 1 more there if it has its reservation still: r7 is 1
+        /// then, else 2.
+        reserves_long:
+            "lis 6, 0x200",
+            "mtctr 6",
+            "lwarx 5, 0, 4",
+            "1: bdnz 1b",
+            "addi 5, 5, 1",
+            "li 7, 2",
+            "stwcx. 5, 0, 4",
+            "bne 2f",
+            "li 7, 1",
+            "2: .long 0";
+        /// Adds 1 to the word at the argument for ever, by reservations; how often is in r8.
+        counts_atomically: "1: lwarx 5, 0, 4", "addi 5, 5, 1", "stwcx. 5, 0, 4", "bne 1b", "addi 8, 8, 1", "b 1b";
+        /// Loads the FPU's first and last register from the argument, and tells it by an invalid instruction; then stores both 16 bytes
+        /// after that, and so on.
+        floats: "lfd 0, 0(4)", "lfd 31, 8(4)", ".long 0", "1: stfd 0, 16(4)", "stfd 31, 24(4)", ".long 0", "b 1b";
+        /// Adds the double at the argument to that after it, into the next one.
+        adds: "lfd 1, 0(4)", "lfd 2, 8(4)", "fadd 3, 1, 2", "stfd 3, 16(4)", ".long 0";
+        /// Gives all registers but r1, r2 and those of a system call a value of their own, makes a system call with the latter as they
+        /// are, and ends by an invalid instruction.
+        calls: "sc", ".long 0";
+        /// Reads a byte from the port that the argument says, and tells it; writes it, and tells it.
+        uses_port: "lis 6, 0xfe00", "lbzx 5, 6, 4", ".long 0", "stbx 5, 6, 4", ".long 0";
+        /// Reads a byte there by an instruction that nobody makes for a component.
+        uses_port_wrongly: "lis 6, 0xfe00", "add 6, 6, 4", "lbz 5, 0(6)", ".long 0";
+        /// Two instructions, each a step.
+        steps: "li 5, 1", "li 6, 2", "li 7, 3", ".long 0";
+        /// A function that returns 1 in r5, and one that returns 2.
+        one: "li 5, 1", ".long 0";
+        /// See [`one`].
+        two: "li 5, 2", ".long 0";
+        /// Goes on at the argument.
+        branch: "mtctr 4", "bctr";
+        /// Reads the time base, which users may.
+        reads_time: "mftb 5", ".long 0";
+    }
+
+    /// A jump that ends so many bytes behind its start.
+    #[must_use]
+    pub fn jump(distance: u32) -> Vec<u8> {
+        (0x4800_0000 | distance & 0x03ff_fffc).to_be_bytes().into()
+    }
+
+    /// Loads a value to a register.
+    #[must_use]
+    pub fn load(register: u32, value: u32) -> Vec<u8> {
+        // lis register, upper half; ori register, register, lower half
+        [0x3c00_0000 | register << 21 | value >> 16, 0x6000_0000 | register << 21 | register << 16 | value & 0xffff]
+            .map(u32::to_be_bytes)
+            .concat()
+    }
+
+    /// A native thread's system call: tag, then `a0` to `a3`.
+    #[must_use]
+    pub fn native_call(registers: [u32; 5]) -> Vec<u8> {
+        let mut code: Vec<u8> = (3..).zip(registers).flat_map(|(register, value)| load(register, value)).collect();
+        code.extend(system_call());
+        code
+    }
+
+    /// Writes a word of the UTCB. To come before any system call.
+    #[must_use]
+    pub fn set_utcb(offset: usize, value: u32) -> Vec<u8> {
+        const SCRATCH: u32 = 12;
+        // stw scratch, offset(r3): r3 names the UTCB at the start
+        [load(SCRATCH, value), (0x9003_0000 | SCRATCH << 21 | offset as u32 & 0xffff).to_be_bytes().into()].concat()
+    }
+
+    use super::Vec;
+}
