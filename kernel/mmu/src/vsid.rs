@@ -41,6 +41,19 @@ pub const fn of_address(context: u32, address: UserAddr) -> u32 {
     vsid(context, (address.0 as u32) >> 28)
 }
 
+/// A set of segments of users' addresses, a bit each.
+pub type Segments = u16;
+
+/// The two segments that small components have all in; they are always loaded together.
+pub const LOW: Segments = 3;
+
+/// What a switch writes, as segments and their VSIDs: from a space that has these segments loaded to one that uses those, by this context.
+/// What only the first one uses gets a VSID that no space has: a segment that stayed loaded would show the first one's memory to the second.
+pub fn switch(loaded: Segments, used: Segments, context: u32) -> impl Iterator<Item = (u32, u32)> {
+    let of = move |segment: u32| if used & 1 << segment != 0 { context } else { 0 };
+    (0..USER_SEGMENTS).filter(move |segment| (loaded | used) & 1 << segment != 0).map(move |segment| (segment, vsid(of(segment), segment)))
+}
+
 /// Contexts that nobody has had yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Contexts {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! No two segments have one VSID, and no context is taken twice.
+//! No two segments have one VSID, no context is taken twice, and no segment stays loaded.
 
-use mmu::vsid::{CONTEXTS, Contexts, SEGMENTS, vsid};
+use mmu::vsid::{CONTEXTS, Contexts, LOW, SEGMENTS, Segments, USER_SEGMENTS, switch, vsid};
+use proptest::prelude::*;
 
 #[test]
 fn all_segments_of_all_contexts_have_their_own() {
@@ -32,4 +33,20 @@ fn contexts_are_taken_once_until_they_begin_again() {
         .count() as u32,
         CONTEXTS - 1
     );
+}
+
+proptest! {
+    #[test]
+    fn a_space_sees_its_own_segments_only(switches in proptest::collection::vec((0u16..1 << USER_SEGMENTS, 1u32..50), 1..100)) {
+        let (mut registers, mut loaded): (Vec<u32>, Segments) = ((0..USER_SEGMENTS).map(|segment| vsid(0, segment)).collect(), 0);
+        for (used, context) in switches {
+            let used = used | LOW;
+            switch(loaded, used, context).for_each(|(segment, vsid)| registers[segment as usize] = vsid);
+            for segment in 0..USER_SEGMENTS {
+                let own = if used & 1 << segment != 0 { context } else { 0 };
+                prop_assert_eq!(registers[segment as usize], vsid(own, segment));
+            }
+            loaded = used;
+        }
+    }
 }

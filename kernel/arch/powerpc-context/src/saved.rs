@@ -43,12 +43,20 @@ pub mod vector {
 
 /// What the port keeps of a space: which word of `Space::hw` is what.
 pub mod hw {
-    /// Its context, of which its VSIDs follow; 0: it has none.
-    pub const CONTEXT: usize = 0;
-    /// Since when it has that: a context counts until all are taken back.
-    pub const EPOCH: usize = 1;
+    /// [`EPOCH`] if it uses no other segments than the two lowest, else 0: a switch to it writes these two.
+    pub const SIMPLE: usize = 0;
+    /// The VSID of its lowest segment.
+    pub const VSID_0: usize = 1;
+    /// The VSID of the next one.
+    pub const VSID_1: usize = 2;
     /// The physical address of its directory.
-    pub const DIRECTORY: usize = 2;
+    pub const DIRECTORY: usize = 3;
+    /// Which segments it uses, a bit each.
+    pub const SEGMENTS: usize = 4;
+    /// Its context, of which its VSIDs follow.
+    pub const CONTEXT: usize = 5;
+    /// Since when it has that: a context counts until all are taken back. 0: it has none.
+    pub const EPOCH: usize = 6;
 }
 
 /// Bits of the machine state (*Programming Environments*, table 2-4).

@@ -27,7 +27,7 @@ const NANOSECONDS: u32 = 1_000_000_000 / TIME_BASE;
 pub struct PowerPc {
     clock: Clock,
     /// VSIDs, and the segment registers.
-    pub spaces: Spaces,
+    spaces: Spaces,
     /// The FPU.
     pub fpu: Fpu,
 }
@@ -37,6 +37,12 @@ impl PowerPc {
     pub const fn new(spaces: Spaces, clock: Clock) -> Self {
         Self { clock, spaces, fpu: Fpu::new() }
     }
+
+    /// The hot words and the spaces, at once.
+    pub fn parts(&mut self) -> (&mut Cpu, &mut Spaces) {
+        // SAFETY: the words are plain data, and assembly touches them only while no Rust runs; `&mut self` keeps it unique.
+        (unsafe { &mut *CPU.get() }, &mut self.spaces)
+    }
 }
 
 impl Processor for PowerPc {
@@ -44,8 +50,7 @@ impl Processor for PowerPc {
     type Special = PortMap;
 
     fn cpu(&mut self) -> &mut Cpu {
-        // SAFETY: the words are plain data, and assembly touches them only while no Rust runs; `&mut self` keeps it unique.
-        unsafe { &mut *CPU.get() }
+        self.parts().0
     }
 
     fn unload(&mut self, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
@@ -77,6 +82,10 @@ impl Translation for PowerPc {
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge {
         self.spaces.dropped(pool, space);
         Charge::NONE
+    }
+
+    fn directory_written(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<usize>) {
+        self.spaces.directory_written(pool, space, range);
     }
 
     fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) {

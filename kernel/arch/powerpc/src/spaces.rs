@@ -9,11 +9,12 @@ use crate::regs;
 use abi::{PAGE_SIZE, Rights, UserAddr};
 use core::ops::Range;
 use kcore::port::FaultIn;
-use kcore::{Space, Table};
+use kcore::space::HW_WORDS;
+use kcore::{Cpu, Space, Table};
 use mmu::Format;
 use mmu::hash::{self, Group};
 use mmu::powerpc::{PowerPc as Tables, bits, seen};
-use mmu::vsid::{CUT_OFF, Contexts, SEGMENTS, USER_SEGMENTS, of_address, vsid};
+use mmu::vsid::{CUT_OFF, Contexts, LOW, SEGMENTS, Segments, of_address, switch, vsid};
 use pool::{Link, Pool, Ref};
 use powerpc_context::hw;
 
@@ -24,6 +25,8 @@ pub struct Spaces {
     epoch: u32,
     /// Whose VSIDs the segment registers have.
     entered: Link<Space>,
+    /// Which of them have a VSID that a space has or had.
+    loaded: Segments,
     /// The hashed table, if the processor walks one, and whose turn it is to be lost there.
     hash: Option<&'static mut [Group]>,
     hand: usize,
@@ -62,14 +65,15 @@ const fn allows(page: u32, access: Rights) -> bool {
 impl Spaces {
     /// Nobody has a context, and no space was entered.
     pub const fn new(hash: Option<&'static mut [Group]>) -> Self {
-        Self { contexts: Contexts::new(u32::MAX), epoch: 1, entered: Link::NULL, hash, hand: 0, unused: 0 }
+        Self { contexts: Contexts::new(u32::MAX), epoch: 1, entered: Link::NULL, loaded: 0, hash, hand: 0, unused: 0 }
     }
 
     /// A space has no context yet.
     pub fn created(pool: &mut Pool, space: Ref<Space>) {
         let directory = pool[space].region.top.value();
         let hw = &mut pool[space].hw;
-        (hw[hw::CONTEXT], hw[hw::EPOCH], hw[hw::DIRECTORY]) = (0, 0, directory);
+        *hw = [0; HW_WORDS];
+        (hw[hw::DIRECTORY], hw[hw::SEGMENTS]) = (directory, LOW.into());
     }
 
     /// A space ends: what there was of its pages is nobody's. Its context is not another's before all are taken back.
@@ -77,9 +81,20 @@ impl Spaces {
         self.forget(pool, space);
     }
 
+    /// A thread of this space entered the kernel: a fast path may have switched to it.
+    pub const fn came_from(&mut self, space: Link<Space>) {
+        self.entered = space;
+    }
+
     /// A space has lost its context.
     fn forget(&mut self, pool: &mut Pool, space: Ref<Space>) {
-        pool[space].hw[hw::EPOCH] = 0;
+        let hw = &mut pool[space].hw;
+        (hw[hw::EPOCH], hw[hw::SIMPLE]) = (0, 0);
+        self.leave(space);
+    }
+
+    /// If the segment registers are a space's, they are to be written again.
+    fn leave(&mut self, space: Ref<Space>) {
         if self.entered.is(space) {
             self.entered = Link::NULL;
         }
@@ -89,6 +104,21 @@ impl Spaces {
     pub const fn forget_all(&mut self) {
         self.epoch += 1;
         self.entered = Link::NULL;
+    }
+
+    /// Entries of a space's directory were written: it uses the segments in which it has any.
+    pub fn directory_written(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<usize>) {
+        const TABLES: usize = 64;
+        let Some(top) = pool[space].region.top.get() else { return };
+        let entries = pool[top].entries::<Tables>();
+        let written = range.filter(|index| entries.get(*index).is_some_and(|entry| *entry != 0));
+        let used = written.fold(0, |used, index| used | 1 << (index / TABLES));
+        let hw = &mut pool[space].hw;
+        if hw[hw::SEGMENTS] | used != hw[hw::SEGMENTS] {
+            hw[hw::SEGMENTS] |= used;
+            hw[hw::SIMPLE] = 0;
+            self.leave(space);
+        }
     }
 
     /// The context of a space, if it has one.
@@ -114,13 +144,20 @@ impl Spaces {
     }
 
     /// Makes a space the one whose addresses user mode has.
-    pub fn enter(&mut self, pool: &mut Pool, space: Ref<Space>) {
+    pub fn enter(&mut self, cpu: &mut Cpu, pool: &mut Pool, space: Ref<Space>) {
         if self.entered.is(space) {
             return;
         }
         let context = self.context(pool, space).unwrap_or_else(|| self.take(pool, space));
-        (0..USER_SEGMENTS).for_each(|segment| regs::set_segment(segment, vsid(context, segment)));
-        regs::set_directory(pool[space].hw[hw::DIRECTORY]);
+        let hw = &mut pool[space].hw;
+        let used = hw[hw::SEGMENTS] as Segments;
+        switch(self.loaded, used, context).for_each(|(segment, vsid)| regs::set_segment(segment, vsid));
+        regs::set_directory(hw[hw::DIRECTORY]);
+        let simple = |segments| if segments == LOW { self.epoch } else { 0 };
+        (hw[hw::SIMPLE], hw[hw::VSID_0], hw[hw::VSID_1]) = (simple(used), vsid(context, 0), vsid(context, 1));
+        // A fast path switches between two that are simple.
+        cpu.port = if used == LOW { self.epoch } else { u32::MAX };
+        self.loaded = used;
         self.entered = space.link();
     }
 

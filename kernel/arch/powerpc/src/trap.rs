@@ -21,6 +21,7 @@ pub extern "C" fn enter() {
     // reference from an earlier entry is alive.
     let kernel = unsafe { lock::kernel() };
     let Some(current) = kernel.current() else { panic!("entry from user mode without a thread") };
+    kernel.port.parts().1.came_from(kernel.pool[current].space);
     let context = &mut kernel.pool[current].context;
     let reason = context[word::MSR];
     context[word::MSR] = reason & (msr::RUNNING | abi::frame::USER_FLAGS);
@@ -121,7 +122,8 @@ pub fn leave(kernel: &mut Kernel<PowerPc>) {
         take_tick(kernel);
     };
     if let Some(space) = kernel.pool[next].space.get() {
-        kernel.port.spaces.enter(&mut kernel.pool, space);
+        let (cpu, spaces) = kernel.port.parts();
+        spaces.enter(cpu, &mut kernel.pool, space);
     }
     let fpu = if kernel.port.fpu.is_open_to(next) { msr::FPU } else { 0 };
     let context = &mut kernel.pool[next].context;
