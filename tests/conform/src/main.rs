@@ -15,6 +15,8 @@ mod ia32;
 mod ipc;
 mod large;
 mod memory;
+#[cfg(not(target_arch = "x86"))]
+mod message;
 mod notification;
 mod object;
 mod pager;

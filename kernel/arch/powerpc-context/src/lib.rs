@@ -13,4 +13,4 @@ mod saved;
 
 #[cfg(target_arch = "powerpc")]
 pub use registers::PowerPc;
-pub use saved::{hw, msr, vector, word};
+pub use saved::{hw, lazy, msr, vector, word};

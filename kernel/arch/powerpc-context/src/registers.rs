@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the portable kernel asks of the layout of a thread's registers.
 
-use crate::saved::{hw, msr, word};
+use crate::saved::{hw, lazy, msr, vector, word};
 use abi::frame::{self, GENERAL, USER_FLAGS};
 use abi::{Frame, UserAddr};
 use kcore::Thread;
@@ -78,6 +78,8 @@ impl Registers for PowerPc {
         ] {
             c[index] = value;
         }
+        let has_flags = thread.context[word::MSR] != msr::RUNNING;
+        thread.lazy = thread.lazy & !lazy::STATE | if has_flags { lazy::STATE } else { 0 };
     }
 
     fn start(context: &mut Context, entry: UserAddr, stack: UserAddr, utcb: UserAddr, argument: u32) {
@@ -92,5 +94,9 @@ impl Registers for PowerPc {
         ] {
             context[index] = value;
         }
+    }
+    // It keeps r1 and r2, and what a `sc` did not come with.
+    fn resumes_fast(thread: &Thread) -> bool {
+        thread.context[word::VECTOR] == vector::SYSTEM_CALL && thread.lazy == 0 && !thread.is_alien()
     }
 }

@@ -41,6 +41,14 @@ pub mod vector {
     pub const SYSTEM_CALL: u32 = 12;
 }
 
+/// Which of its own a thread has, so that no fast path resumes it: bits of `Thread::lazy`.
+pub mod lazy {
+    /// It has used the FPU.
+    pub const FPU: u32 = 1;
+    /// It has flags of its own in the machine state.
+    pub const STATE: u32 = 2;
+}
+
 /// What the port keeps of a space: which word of `Space::hw` is what.
 pub mod hw {
     /// [`EPOCH`] if it uses no other segments than the two lowest, else 0: a switch to it writes these two.

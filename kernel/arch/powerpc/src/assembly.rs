@@ -4,20 +4,25 @@
 //! | file | room for |
 //! |---|---|
 //! | `miss.S` | the TLB misses of a 603 |
+//! | `fast/ipc.S` | `sc`, and the fast paths of `call` and `reply_wait` |
 //! | `entry.S` | vectors, entry, saving all registers, exit |
 //!
 //! A name in braces in these files is a constant or a symbol of the list below. The compiler refuses a name that is not in the list,
 //! and one in the list that nobody uses.
 
-use crate::layout::CPU;
+use crate::layout::{CPU, INDEX_MASK};
 use crate::trap;
+use abi::tag::REGISTER_WORDS;
+use abi::{Delivery, MessageKind, Op, Rights, Tag};
 use arch_common::stack::{KERNEL_STACK, PANIC_BYTES, PANIC_STACK, STACK_BYTES};
 use core::arch::global_asm;
 use core::mem::offset_of;
-use kcore::Cpu;
 use kcore::port::CONTEXT_WORDS;
+use kcore::space::HEADER_BYTES;
+use kcore::thread::{ANCHOR, BYTES, SEQUENCE, gate};
+use kcore::{Cpu, Slot, Space, Thread};
 use mmu::powerpc::bits;
-use powerpc_context::{msr, vector, word};
+use powerpc_context::{hw, msr, vector, word};
 
 /// In the machine state, its upper half: r0 to r3 are those of a TLB miss (*PowerPC 603e User's Manual*, table 2-2).
 const SHADOW: u32 = 1 << 1;
@@ -31,10 +36,30 @@ macro_rules! saved {
     };
 }
 
+/// Where a word of a Space's that the port keeps is.
+macro_rules! hw {
+    ($name:ident) => {
+        offset_of!(Space, hw) + size_of::<u32>() * hw::$name
+    };
+}
+
+/// Where a Thread's field is, from a reference to it.
+macro_rules! field {
+    ($name:ident) => {
+        offset_of!(Thread, $name) as i32 - ANCHOR as i32
+    };
+}
+
+/// Where the thread with index 0 is.
+const THREADS: u32 = kcore::thread::TABLE + ANCHOR;
+
 global_asm!(
     include_str!("miss.S"),
+    include_str!("fast/ipc.S"),
     include_str!("entry.S"),
     bug = sym trap::kernel_exception,
+    call_right = const Rights::CALL.0,
+    cap_limit = const field!(cap_limit),
     context = const -((CONTEXT_WORDS * 4) as i32),
     cpu = sym CPU,
     cr = const saved!(CR),
@@ -42,24 +67,56 @@ global_asm!(
     current = const offset_of!(Cpu, current),
     data = const vector::DATA,
     decrementer = const vector::DECREMENTER,
+    delivery_reply = const Delivery::new(MessageKind::Reply, 0, 0, 0).0,
+    directory = const hw!(DIRECTORY),
     enter = sym trap::enter,
     fetch = const vector::FETCH,
+    gate = const field!(gate),
+    gate_open = const gate::OPEN,
+    gate_ready = const gate::READY,
+    gate_reply = const gate::REPLY,
     gpr = const saved!(GPR),
+    handle = const field!(handle),
+    index_mask = sym INDEX_MASK,
     interrupt = const vector::INTERRUPT,
     kernel_msr = const msr::KERNEL,
     large = const bits::LARGE,
+    lazy = const field!(lazy),
     lr = const saved!(LR),
     msr = const saved!(MSR),
+    op_call = const Tag::new(Op::Call, 0, 0).0,
+    op_reply_wait = const Tag::new(Op::ReplyWait, 0, 0).0,
     panic_stack = sym PANIC_STACK,
     panic_stack_bytes = const PANIC_BYTES - LINKAGE,
+    partner = const field!(partner),
     pc = const saved!(PC),
+    port = const offset_of!(Cpu, port),
     present = const bits::PRESENT,
+    priority = const field!(priority),
+    r1 = const saved!(GPR) + 4,
+    r2 = const saved!(GPR) + 8,
     reservation = const saved!(RESERVATION),
+    rights_bits = const Rights::ALL.0.trailing_ones(),
+    senders = const field!(senders),
+    sequence_high = const SEQUENCE >> 16,
     shadow = const SHADOW,
+    signals = const field!(signals),
+    simple = const hw!(SIMPLE),
+    slot_shift = const size_of::<Slot>().trailing_zeros(),
+    slots = const HEADER_BYTES,
+    space = const field!(space),
     stack = sym KERNEL_STACK,
     stack_bytes = const STACK_BYTES - LINKAGE,
+    system_call = const vector::SYSTEM_CALL,
+    thread_shift = const BYTES.trailing_zeros(),
+    threads_high = const THREADS >> 16,
+    threads_low = const THREADS & 0xffff,
+    top = const offset_of!(Cpu, top),
     user = const msr::USER,
     vector = const saved!(VECTOR),
+    vsid_0 = const hw!(VSID_0),
+    vsid_1 = const hw!(VSID_1),
+    words = const REGISTER_WORDS,
     xer = const saved!(XER),
 );
 

@@ -7,6 +7,7 @@ use core::arch::global_asm;
 use core::mem::offset_of;
 use kcore::Thread;
 use pool::{Link, Pool, Ref};
+use powerpc_context::lazy;
 
 global_asm!(
     ".section .text.fpu, \"ax\"",
@@ -75,6 +76,7 @@ impl Fpu {
             unsafe { fpu_load(from) };
         });
         note(pool, thread, place::LOADED);
+        pool[thread].lazy |= lazy::FPU;
         self.owner = thread.link();
     }
 

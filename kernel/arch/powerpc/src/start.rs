@@ -5,13 +5,14 @@
 
 use crate::boot::{self, Boot};
 use crate::contract::{LONGEST, PowerPc};
-use crate::layout::REACHED;
+use crate::layout::{INDEX_MASK, REACHED};
 use crate::spaces::Spaces;
 use crate::{assembly, hash, lock, regs, trap};
 use abi::PhysAddr;
 use abi::kip::{self, Clock, Kip};
 use arch_common::stack::{KERNEL_STACK, STACK_BYTES};
 use core::arch::global_asm;
+use core::sync::atomic::Ordering;
 use kcore::Kernel;
 use kcore::boot::{Machine, Range, thread_table};
 use mmu::vsid::{SEGMENTS, USER_SEGMENTS, vsid};
@@ -77,6 +78,7 @@ extern "C" fn start() -> ! {
     let clock = clock();
     // SAFETY: boot; the one place that sets it.
     let kernel = unsafe { lock::set(Kernel::new(pool, PowerPc::new(Spaces::new(table), clock))) };
+    INDEX_MASK.store(kernel.threads.count - 1, Ordering::Relaxed);
     let machine = Machine {
         ram: boot.ram.ranges(),
         devices: [Range { base: boot.ram_end, bytes: 0xffff_f000 - boot.ram_end.0 }, Range::default()],

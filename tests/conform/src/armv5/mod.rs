@@ -17,6 +17,7 @@ pub const SYSTEM_CALL_CASE: &str = "swi_arrives_with_all_registers";
 
 /// The cases that are ARM's own, before the others.
 pub const GROUPS: &[(&str, &[Case])] = &[
+    ("message", crate::message::CASES),
     ("message", message::CASES),
     ("exception", exception::CASES),
     ("alien", alien::CASES),

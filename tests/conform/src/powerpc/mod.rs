@@ -3,6 +3,7 @@
 
 mod exception;
 mod fpu;
+mod message;
 mod port;
 mod reservation;
 
@@ -12,5 +13,11 @@ use crate::Case;
 pub const SYSTEM_CALL_CASE: &str = "sc_arrives_with_all_registers";
 
 /// The cases that are PowerPC's own, before the others.
-pub const GROUPS: &[(&str, &[Case])] =
-    &[("exception", exception::CASES), ("fpu", fpu::CASES), ("reservation", reservation::CASES), ("port", port::CASES)];
+pub const GROUPS: &[(&str, &[Case])] = &[
+    ("message", crate::message::CASES),
+    ("message", message::CASES),
+    ("exception", exception::CASES),
+    ("fpu", fpu::CASES),
+    ("reservation", reservation::CASES),
+    ("port", port::CASES),
+];
