@@ -173,7 +173,7 @@ const UNSAFE: &[(&str, usize)] = &[
     // The bridge's configuration space, which is memory.
     ("kernel/plat/amigaone", 3),
     // Registers of the processor, lines of caches, the words and the boot image in memory, the FPU, the way in and out.
-    ("kernel/arch/powerpc", 42),
+    ("kernel/arch/powerpc", 44),
     ("kernel/src", 0),
     // Registers of the coprocessor that may do harm, tables that the processor walks, what the boot loader left, the way in and out.
     ("kernel/arch/armv5", 36),
