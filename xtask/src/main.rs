@@ -158,6 +158,7 @@ enum Command {
     Bench {
         /// Only the section of this name; or those whose names, or figures' names, contain this. `wall`: what
         /// operations of Linux take by the clock, under QEMU, beside Linux alone; `wall-net`: what streams of TCP take; `wall-echo`: datagrams.
+        /// `hash`: how VSIDs fill PowerPC's hashed table.
         /// `order`: makes linux/order/functions again, by which functions of Linux lie side by side, here and alone.
         filter: Option<String>,
         /// Write the figures to this file, one flat JSON object; `-` is the standard output.

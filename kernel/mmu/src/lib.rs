@@ -15,6 +15,7 @@ pub mod format;
 pub mod hash;
 pub mod ia32;
 pub mod powerpc;
+pub mod scatter;
 pub mod slots;
 pub mod tags;
 pub mod vsid;

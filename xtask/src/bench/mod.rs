@@ -4,6 +4,7 @@
 
 mod files;
 mod frames;
+mod hash;
 mod kept;
 mod often;
 pub mod ping;
@@ -31,7 +32,8 @@ const REPORT: &str = "bench/report";
 type Measure = fn() -> Result<()>;
 
 /// What has no figures of the book: wall-clock time, and the order of Linux's functions.
-const OTHERS: [(&str, Measure); 4] = [
+const OTHERS: [(&str, Measure); 5] = [
+    ("hash", hash::run),
     ("wall", wall::run),
     ("wall-net", wall::streams),
     ("wall-echo", || wall::echoes(&Plan::read(Path::new(FOLDER))?)),
