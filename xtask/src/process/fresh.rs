@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a build would find that nothing is to be done: then it need not be asked, which takes seconds.
 //!
-//! A stamp says how everything was that a build depends on: the command, the environment, all files of the project, the
+//! A stamp says how everything was that a build depends on: the command, the environment, all files of the project but its documents, the
 //! packages of the machine, what else the build read, and what it made. Of a file that is its place, size, and the times when its contents and
 //! its inode changed: the last cannot be set back. What is not sure is built: that a stamp is missing, that a file
 //! changed while it was built or just before, that the tool chain is not Debian's, whose changes are known by its list of packages.
 
 use anyhow::{Context, Result};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,7 +20,9 @@ const PACKAGES: &str = "/var/lib/dpkg/status";
 /// The compiler that comes in a package.
 const COMPILER: &str = "/usr/bin/rustc";
 /// Folders that hold nothing that anything is built from.
-const MADE: [&str; 3] = ["./target", "./out", "./.git"];
+const MADE: [&str; 4] = ["./target", "./out", "./.git", "./bench/report"];
+/// The folder of documents, and how the name of a document ends that lies elsewhere: nothing that runs in an emulator is built from them.
+const DOCUMENTS: (&str, &str) = ("./docs", "md");
 /// Environment variables that say where one comes from, and nothing of what is built. `./macadamia` has the same list.
 const WITHOUT_EFFECT: [&str; 11] =
     ["PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES", "DISPLAY", "WINDOWID", "LS_COLORS", "MACADAMIA_FROM"];
@@ -74,30 +76,20 @@ impl States {
         self.file(path, State::of(path));
     }
 
-    /// All files below a folder.
-    fn all(&mut self, folder: &Path) -> Result<()> {
-        let mut entries = fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
-        entries.sort_by_key(fs::DirEntry::path);
-        for entry in entries {
-            let path = entry.path();
-            if MADE.iter().any(|made| path == Path::new(made)) {
-                continue;
-            }
-            // An editor's own file may be gone by now.
-            let Ok(data) = entry.metadata() else { continue };
-            if data.is_dir() { self.all(&path)? } else { self.file(&path, Some(State::from(&data))) }
-        }
-        Ok(())
-    }
-
     /// What any build depends on.
     fn common(what: &str) -> Result<Self> {
-        let mut state = Self::default();
+        let mut state = Self::around()?;
         what.hash(&mut state.hasher);
+        project()?.into_iter().filter(|(path, _)| !is_document(path)).for_each(|(path, data)| state.file(&path, Some(data)));
+        Ok(state)
+    }
+
+    /// What lies around the project: the environment, and what says how the machine's tools are.
+    fn around() -> Result<Self> {
+        let mut state = Self::default();
         let mut variables: Vec<_> = std::env::vars_os().filter(|(name, _)| has_effect(name)).collect();
         variables.sort();
         variables.hash(&mut state.hasher);
-        state.all(Path::new("."))?;
         // Cargo reads what lies above, too.
         for folder in std::env::current_dir()?.ancestors().skip(1).map(Path::to_path_buf).chain(std::env::var_os("HOME").map(PathBuf::from))
         {
@@ -108,6 +100,46 @@ impl States {
         state.one(Path::new(PACKAGES));
         Ok(state)
     }
+}
+
+/// The project's files, and how they are.
+///
+/// # Errors
+/// If a folder cannot be read.
+pub fn project() -> Result<BTreeMap<PathBuf, State>> {
+    let mut found = BTreeMap::new();
+    all(Path::new("."), &mut found)?;
+    Ok(found)
+}
+
+/// All files below a folder.
+fn all(folder: &Path, found: &mut BTreeMap<PathBuf, State>) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        if MADE.iter().any(|made| path == Path::new(made)) {
+            continue;
+        }
+        // An editor's own file may be gone by now.
+        let Ok(data) = entry.metadata() else { continue };
+        if data.is_dir() { all(&path, found)? } else { _ = found.insert(path, State::from(&data)) }
+    }
+    Ok(())
+}
+
+/// Whether a file of the project is a document.
+pub fn is_document(path: &Path) -> bool {
+    let (folder, extension) = DOCUMENTS;
+    path.starts_with(folder) || path.extension().is_some_and(|other| other == extension)
+}
+
+/// How what lies around the project is: the environment, and what says how the machine's tools are. Nothing where changes of the tools
+/// are not known.
+///
+/// # Errors
+/// If folders cannot be read.
+pub fn around() -> Result<Option<u64>> {
+    if is_known() { Ok(Some(States::around()?.hasher.finish())) } else { Ok(None) }
 }
 
 fn has_effect(name: &OsStr) -> bool {
@@ -202,6 +234,13 @@ mod tests {
         fs::write(&made[0], "other").expect("a file");
         assert_eq!([run("y"), run("y"), run("z"), run("y")], [2, 2, 3, 4]);
         fs::remove_dir_all(folder).expect("a folder");
+    }
+
+    #[test]
+    fn documents_are_what_people_read() {
+        let is = |path: &str| is_document(Path::new(path));
+        assert!(["./README.md", "./docs/linux.md", "./docs/figure.svg", "./linux/order/NOTES.md"].map(is).iter().all(|is| *is));
+        assert!(["./docs.rs", "./xtask/src/quotes.rs", "./tests/docs/a.c", "./xtask/md"].map(is).iter().all(|is| !*is));
     }
 
     #[test]
