@@ -147,6 +147,9 @@ enum Command {
         /// at this commit is not run again.
         #[arg(long, value_name = "I/N", requires = "all", conflicts_with = "filter")]
         shard: Option<test::Shard>,
+        /// Run also what passed before with the same inputs.
+        #[arg(long, conflicts_with_all = ["shard", "table"])]
+        fresh: bool,
         /// Write what the shards left into docs/results.md.
         #[arg(long, requires = "all", conflicts_with_all = ["filter", "shard"])]
         table: bool,
@@ -407,7 +410,7 @@ fn carry_out() -> Result<u8> {
         }
         Command::Test { shard: Some(shard), .. } => test::shard(shard)?,
         Command::Test { table: true, .. } => test::table()?,
-        Command::Test { filter, all, .. } => test::all(filter.as_deref().unwrap_or(""), all)?,
+        Command::Test { filter, all, fresh, .. } => test::all(filter.as_deref().unwrap_or(""), all, fresh)?,
         Command::Bench { filter, json, table, layouts, spaces: _ } => {
             bench::run(filter.as_deref().unwrap_or(""), json.as_deref(), table, layouts)?;
         }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 pub const ALL: &[Test] = &[
     test("dialogue.boot", boot_checks),
     test("dialogue.focus", focus),
-    test("dialogue.tutorial", tutorial),
+    test("dialogue.tutorial", tutorial).reading(&["docs/tutorial.md"]),
     test("dialogue.clock", wrong_clock),
     test("dialogue.kdb", debugger),
     test("dialogue.panic", last_words),

@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 
 /// All of them.
 pub const ALL: &[Test] = &[
-    test("net.tutorial", tutorial),
+    test("net.tutorial", tutorial).reading(&["docs/tutorial-net.md"]),
     test("net.echo", || echo(Nic::Virtio)),
     test("net.restarts", restarts),
-    test("versatilepb.net.tutorial", || on_board(tutorial)),
+    test("versatilepb.net.tutorial", || on_board(tutorial)).reading(&["docs/tutorial-net.md"]),
     test("versatilepb.net.echo", || on_board(|| echo(Nic::Virtio))),
     test("versatilepb.net.echo.e1000", || on_board(|| echo(Nic::E1000))),
     slow("versatilepb.net.restarts", "the same as `net.restarts`", || on_board(restarts)),

@@ -11,6 +11,7 @@ mod dialogue;
 mod disk;
 mod image;
 mod ip;
+mod kept;
 mod latency;
 mod lifetime;
 mod linux;
@@ -37,6 +38,7 @@ use crate::machine::board::{self, Board};
 use crate::process::git;
 use crate::{catalogue, description};
 use anyhow::{Context, Result, bail};
+use kept::Kept;
 use results::{Outcome, Results, Times};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -69,6 +71,8 @@ struct Entry {
     action: Action,
     /// Why it runs only when it is named, or everything is asked for, if so.
     slow: Option<&'static str>,
+    /// The documents that it reads, or folders of such.
+    documents: &'static [&'static str],
     /// Whether it runs before all others: it copies the checkout, to which nobody writes then.
     first: bool,
 }
@@ -77,23 +81,29 @@ impl Entry {
     /// Whether it runs when `filter` is asked for: a part of its name, or something of what it consists of. If a test is
     /// called so (`whole`), only that one and those of its group.
     fn is_selected(&self, filter: &str, whole: bool, slow: bool) -> bool {
-        let parts = !matches!(self.action, Action::Check(_)) && filter.strip_prefix(&self.name).is_some_and(|part| part.starts_with('.'));
         let named = if whole {
             self.name.strip_prefix(filter).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         } else {
             self.name.contains(filter)
         };
-        (parts || named) && (slow || parts || self.name == filter || self.slow.is_none())
+        self.is_named(filter) || named && (slow || self.slow.is_none())
+    }
+
+    /// Whether `filter` is its name, or something of what it consists of.
+    fn is_named(&self, filter: &str) -> bool {
+        let is_part = |rest: &str| rest.is_empty() || !matches!(self.action, Action::Check(_)) && rest.starts_with('.');
+        filter.strip_prefix(&self.name).is_some_and(is_part)
     }
 
     /// Runs it in a new folder.
-    fn run(&self) -> Outcome {
+    fn run(&self, kept: &Kept) -> Outcome {
         let start = Instant::now();
         let mut tally = Tally::default();
         let folder = Path::new(FOLDER).join(&self.name);
         let all = remove(&folder).map(|()| board::in_folder(&folder, || self.act(&mut tally)));
         let all = if tally.failures.is_empty() { all.and_then(|()| remove(&folder)) } else { all };
-        if let Err(error) = all {
+        let passed = (all.is_ok() && tally.failures.is_empty()).then_some(tally.passed);
+        if let Err(error) = all.and(kept.keep(&self.name, self.documents, passed)) {
             tally.note(&self.name, Err(error));
         }
         Outcome { test: self.name.clone(), passed: tally.passed, failures: tally.failures, seconds: start.elapsed().as_secs() }
@@ -147,20 +157,25 @@ fn list() -> Result<Vec<Entry>> {
         .chain(clients::ALL)
         .chain(debian::ALL);
     let is_first = |name: &str| script::ALL.iter().any(|test| test.name == name);
-    let entry =
-        |test: &Test| Entry { name: test.name.into(), action: Action::Check(test.check), slow: test.slow, first: is_first(test.name) };
+    let entry = |test: &Test| Entry {
+        name: test.name.into(),
+        action: Action::Check(test.check),
+        slow: test.slow,
+        documents: test.documents,
+        first: is_first(test.name),
+    };
     let mut tests: Vec<Entry> = checks.map(entry).collect();
     for path in systems()? {
         tests.push(of_system(format!("system.{}", catalogue::name(&path)), path, board));
     }
     tests.append(&mut elsewhere()?);
-    tests.push(Entry { name: "image".into(), action: Action::Refusals, slow: None, first: false });
+    tests.push(Entry { name: "image".into(), action: Action::Refusals, slow: None, documents: &[], first: false });
     Ok(tests)
 }
 
 fn of_system(name: String, path: PathBuf, board: &'static Board) -> Entry {
     let slow = system::slow(&name);
-    Entry { name, action: Action::System(path, board), slow, first: false }
+    Entry { name, action: Action::System(path, board), slow, documents: &[], first: false }
 }
 
 /// Systems on other boards than the usual one.
@@ -193,7 +208,8 @@ pub fn names() -> Result<Vec<(String, String)>> {
 }
 
 /// Runs the test that is called `filter` with those of its group, or everything whose name contains it; of what is slow only what it names, unless `slow`.
-pub fn all(filter: &str, slow: bool) -> Result<()> {
+/// What passed before with the same inputs is run again only if `fresh`, or if `filter` is its name.
+pub fn all(filter: &str, slow: bool, fresh: bool) -> Result<()> {
     let start = Instant::now();
     let tests = list()?;
     let whole = tests.iter().any(|test| test.name == filter);
@@ -203,25 +219,29 @@ pub fn all(filter: &str, slow: bool) -> Result<()> {
         let near = near.map_or_else(String::new, |name| format!("did you mean `{name}`? "));
         bail!("no test that runs has `{filter}` in its name; {near}`./macadamia list --tests` shows all");
     }
-    let (first, mut rest): (Vec<&Entry>, Vec<&Entry>) = chosen.into_iter().partition(|test| test.first);
-    let mut outcomes: Vec<Outcome> = first.into_iter().map(Entry::run).collect();
+    let (kept, mut tally) = (Kept::read()?, Tally::default());
+    let is_run = |test: &&Entry| {
+        let checks = kept.checks(&test.name, test.documents).filter(|_| !fresh && !test.is_named(filter));
+        checks.map(|checks| tally.keep(checks)).is_none()
+    };
+    let (first, mut rest): (Vec<&Entry>, Vec<&Entry>) = chosen.into_iter().filter(is_run).partition(|test| test.first);
+    let mut outcomes: Vec<Outcome> = first.into_iter().map(|test| test.run(&kept)).collect();
     let mut times = Times::read();
     rest.sort_by_key(|test| (!test.name.starts_with(SOURCE), std::cmp::Reverse(times.of(&test.name))));
-    outcomes.extend(side_by_side(&rest));
+    outcomes.extend(side_by_side(&rest, &kept));
     times.keep(&outcomes)?;
     outcomes.sort_by_key(|outcome| std::cmp::Reverse(outcome.seconds));
     for Outcome { test, seconds, .. } in outcomes.iter().take(SLOWEST).filter(|outcome| outcome.seconds >= LONG) {
         println!("# {seconds} s for {test}");
     }
-    let mut tally = Tally::default();
     outcomes.into_iter().for_each(|outcome| add(&mut tally, outcome));
     tally.end(start)
 }
 
 /// Runs these tests in their order, as many at a time as there are processors.
-fn side_by_side(tests: &[&Entry]) -> Vec<Outcome> {
+fn side_by_side(tests: &[&Entry], kept: &Kept) -> Vec<Outcome> {
     let next = AtomicUsize::new(0);
-    let work = || std::iter::from_fn(|| tests.get(next.fetch_add(1, Ordering::Relaxed))).map(|test| test.run()).collect::<Vec<_>>();
+    let work = || std::iter::from_fn(|| tests.get(next.fetch_add(1, Ordering::Relaxed))).map(|test| test.run(kept)).collect::<Vec<_>>();
     let count = std::thread::available_parallelism().map_or(1, NonZero::get);
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..count).map(|_| scope.spawn(work)).collect();
@@ -233,13 +253,13 @@ fn side_by_side(tests: &[&Entry]) -> Vec<Outcome> {
 pub fn shard(shard: Shard) -> Result<()> {
     let start = Instant::now();
     git::clean()?;
-    let mut kept = Results::open()?;
+    let (mut results, kept) = (Results::open()?, Kept::read()?);
     let tests = list()?;
     let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
     let share = results::share(&names, shard)?;
     let mut tally = Tally::default();
     for test in tests.iter().filter(|test| share.contains(&test.name.as_str())) {
-        let outcome = match kept.of(&test.name) {
+        let outcome = match results.of(&test.name) {
             Some(outcome) => {
                 println!("# {} was run before: {} passed, {} failed", test.name, outcome.passed, outcome.failures.len());
                 outcome.clone()
@@ -248,8 +268,8 @@ pub fn shard(shard: Shard) -> Result<()> {
                 if start.elapsed() > results::LONGEST {
                     bail!("{} minutes are over; the same command goes on with {}", results::LONGEST.as_secs() / 60, test.name);
                 }
-                let outcome = test.run();
-                kept.keep(outcome.clone())?;
+                let outcome = test.run(&kept);
+                results.keep(outcome.clone())?;
                 outcome
             }
         };
@@ -285,7 +305,7 @@ mod tests {
     fn selected(filter: &str, whole: bool) -> Vec<&'static str> {
         let names = ["system.conform", "system.conform-fast", "system.linux-small", "linux.two", "linux.two.rhythm"];
         let slow = |name: &str| (name == "system.linux-small").then_some("it is");
-        let entry = |name: &str| Entry { name: name.into(), action: Action::Refusals, slow: slow(name), first: false };
+        let entry = |name: &str| Entry { name: name.into(), action: Action::Refusals, slow: slow(name), documents: &[], first: false };
         names.into_iter().filter(|name| entry(name).is_selected(filter, whole, false)).collect()
     }
 
@@ -300,5 +320,23 @@ mod tests {
         assert_eq!(selected("system.linux-small", true), ["system.linux-small"]);
         assert_eq!(selected("system.linux-small.pentium3", false), ["system.linux-small"]);
         assert_eq!(selected("small", false), [""; 0]);
+    }
+
+    #[test]
+    fn a_test_says_which_documents_it_reads() {
+        let own = concat!(env!("CARGO_MANIFEST_DIR"), "/src/test");
+        let mut read = 0;
+        for file in std::fs::read_dir(own).expect("tests").map(|file| file.expect("a file").path()) {
+            let text = std::fs::read_to_string(&file).expect("a text");
+            // The table of results is written, and says how long tests took.
+            for line in text.lines().filter(|line| !line.contains("const TABLE")) {
+                let Some((name, _)) = line.split_once("read_to_string(\"docs/").and_then(|(_, rest)| rest.split_once('"')) else {
+                    continue;
+                };
+                assert!(text.contains(&format!(".reading(&[\"docs/{name}\"])")), "{}: no test says that it reads {name}", file.display());
+                read += 1;
+            }
+        }
+        assert!(read >= 3, "{read} documents");
     }
 }

@@ -15,7 +15,7 @@ use std::time::SystemTime;
 
 /// All of them.
 pub const ALL: &[Test] = &[
-    test("script.setup", quiet),
+    test("script.setup", quiet).reading(&["docs/setup.md"]),
     test("script.setup.failures", failures),
     test("script.setup.goes-on", goes_on),
     test("script.copied", copied),

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the source, and what is tested on this machine.
 
-use super::tally::{Test, slow, test};
+use super::tally::{DOCUMENTS, Test, slow, test};
 use crate::build::{self, Options, Seed, cargo_bare, cargo_for};
 use crate::machine::board;
 use crate::process::run;
 use crate::{check, manual, quotes};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
 use std::path::Path;
 
 /// All of them.
@@ -14,9 +15,9 @@ pub const ALL: &[Test] = &[
     test("source.format", || cargo(&["fmt", "--all", "--check"])),
     test("source.arrows", check::arrows),
     test("source.unsafe", check::unsafe_code),
-    test("source.dependencies", check::dependencies),
-    test("source.manual", manual::check),
-    test("source.figures", quotes::check),
+    test("source.dependencies", check::dependencies).reading(DOCUMENTS),
+    test("source.manual", manual::check).reading(&["docs/system-calls.md"]),
+    test("source.figures", quotes::check).reading(DOCUMENTS),
     test("source.clippy.host", || cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])),
     test("source.docs", || run(crate::process::cargo().args(["doc", "--quiet", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))),
     test("source.clippy.wide", || cargo(&["clippy", "--quiet", "-p", HOST, "--features", WIDE, "--all-targets", "--", "-D", "warnings"])),
@@ -28,7 +29,8 @@ pub const ALL: &[Test] = &[
     test("source.clippy.versatilepb", clippy_versatilepb),
     test("source.portable", || portable(&TARGETS[..DIFFERENT])),
     slow("source.portable.all", "`source.portable` has both widths and both orders of bytes", || portable(TARGETS)),
-    test("host", || cargo(&["test", "--quiet"])),
+    test("host", host),
+    test("host.tool", || cargo(&["test", "--quiet", "-p", TOOL])).reading(DOCUMENTS),
     test("host.wide", || cargo(&["test", "--quiet", "-p", HOST, "--features", WIDE])),
     slow("host.frames", "25,000 cases of each property of which `host` tries 32", frames),
     test("host.armv5", || cargo(&[&["test", "--quiet", "-p", CONTEXT][..], ARM].concat())),
@@ -37,6 +39,8 @@ pub const ALL: &[Test] = &[
     test("differential.armv5", differential_armv5),
 ];
 
+/// This tool: its tests read documents.
+const TOOL: &str = "xtask";
 /// The port to the host, and the feature with which it has 64-bit words and four levels of tables.
 const HOST: &str = "arch-host";
 const WIDE: &str = "wide";
@@ -73,6 +77,23 @@ fn fuzz() -> Result<()> {
     let mut bounded = std::process::Command::new("prlimit");
     bounded.arg(MEMORY).arg(crate::process::cargo().get_program()).args(arguments).env("MACADAMIA_FUZZ_CASES", CASES);
     run(&mut bounded)
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    workspace_default_members: Vec<String>,
+}
+
+/// Tests of all that runs on the host but this tool.
+fn host() -> Result<()> {
+    let output = crate::process::cargo().args(["metadata", "--locked", "--no-deps", "--format-version", "1"]).output();
+    let output = output.context("cannot run cargo")?;
+    ensure!(output.status.success(), "cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr));
+    let Metadata { workspace_default_members: members } = serde_json::from_slice(&output.stdout)?;
+    let mut command = crate::process::cargo();
+    command.args(["test", "--quiet"]);
+    members.iter().filter(|member| !member.contains(&format!("/{TOOL}#"))).for_each(|member| _ = command.args(["-p", member]));
+    run(&mut command)
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {

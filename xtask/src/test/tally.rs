@@ -17,16 +17,28 @@ pub struct Test {
     pub check: Check,
     /// Why it runs only when it is named, or everything is asked for, if so.
     pub slow: Option<&'static str>,
+    /// The documents that it reads, or folders of such.
+    pub documents: &'static [&'static str],
 }
+
+/// All documents.
+pub const DOCUMENTS: &[&str] = &[""];
 
 /// One of those that always run.
 pub const fn test(name: &'static str, check: Check) -> Test {
-    Test { name, check, slow: None }
+    Test { name, check, slow: None, documents: &[] }
 }
 
 /// One that runs only when it is named, or everything is asked for, and why.
 pub const fn slow(name: &'static str, why: &'static str, check: Check) -> Test {
-    Test { name, check, slow: Some(why) }
+    Test { name, check, slow: Some(why), documents: &[] }
+}
+
+impl Test {
+    /// The same test, which reads these documents, or all in these folders: it runs again when one of them changes.
+    pub const fn reading(self, documents: &'static [&'static str]) -> Self {
+        Self { documents, ..self }
+    }
 }
 
 /// Runs a test on the ARM board.
@@ -41,6 +53,8 @@ pub struct Tally {
     pub passed: usize,
     /// What failed, and why.
     pub failures: Vec<String>,
+    /// How many tests passed before with the same inputs, and how many of the results are theirs.
+    pub kept: (usize, usize),
 }
 
 impl Tally {
@@ -58,11 +72,20 @@ impl Tally {
         }
     }
 
+    /// Counts a test that passed before with the same inputs, and was not run again.
+    pub fn keep(&mut self, checks: usize) {
+        self.passed += checks;
+        self.kept = (self.kept.0 + 1, self.kept.1 + checks);
+    }
+
     /// Says what failed, once more and together, and the sums; an error if something failed.
     pub fn end(self, start: Instant) -> Result<()> {
         let failed = self.failures.len();
         self.failures.iter().for_each(|failure| println!("failed: {failure}"));
         println!("# {} s, {} s of processors", start.elapsed().as_secs(), spent().as_secs());
+        if let (tests @ 1.., checks) = self.kept {
+            println!("# {checks} results of {tests} tests are kept: their inputs are as when they passed; `--fresh` runs them again");
+        }
         println!("{} passed, {failed} failed", self.passed);
         if failed > 0 {
             bail!("{failed} tests failed");
