@@ -29,13 +29,16 @@ pub struct Setup<M, C> {
     pub window: Option<Range<u32>>,
     /// How long the kernel looks at no interrupts.
     pub latency: Option<Latency>,
+    /// Rules of which one that is broken is enough: then [`Counter::is_enough`].
+    pub until: Vec<Rule>,
     /// Names for the report.
     pub symbols: Symbols,
 }
 
 impl<M, C> Default for Setup<M, C> {
     fn default() -> Self {
-        Self { machine: None, checker: None, server: 0..0, kernel: 0, window: None, latency: None, symbols: Symbols::default() }
+        let (symbols, until) = (Symbols::default(), Vec::new());
+        Self { machine: None, checker: None, server: 0..0, kernel: 0, window: None, latency: None, until, symbols }
     }
 }
 
@@ -114,8 +117,15 @@ impl<P: Processor> Default for Counter<P> {
 impl<P: Processor> Counter<P> {
     /// A counter that counts nothing before it is armed.
     #[must_use]
-    pub fn new(setup: Setup<P::Machine, P::Checker>) -> Self {
-        Self { processor: P::new(&setup), setup, ledger: Ledger::default(), base: 0, unknown: 0, accesses: 0 }
+    pub fn new(mut setup: Setup<P::Machine, P::Checker>) -> Self {
+        let ledger = Ledger::until(std::mem::take(&mut setup.until));
+        Self { processor: P::new(&setup), setup, ledger, base: 0, unknown: 0, accesses: 0 }
+    }
+
+    /// Whether a rule was broken of which one time is enough: nobody wants to know what comes after it.
+    #[must_use]
+    pub fn is_enough(&self) -> bool {
+        self.ledger.is_enough()
     }
 
     /// Whether anything but markers need be told: from the first interval's beginning, or from

@@ -25,14 +25,15 @@ pub struct Ledger {
     owner: Owner,
 }
 
-impl Default for Ledger {
-    fn default() -> Self {
+impl Ledger {
+    /// An empty one, of whose violations one of these rules will be enough.
+    pub fn until(rules: Vec<Rule>) -> Self {
         Self {
             armed: false,
             open: Vec::new(),
             intervals: BTreeMap::new(),
             faults: BTreeMap::new(),
-            violations: Violations::default(),
+            violations: Violations::until(rules),
             totals: ByOwner::default(),
             settled: 0,
             modelled: 0,
@@ -125,6 +126,11 @@ impl Ledger {
 
     pub fn add(&mut self, violation: Violation) {
         self.violations.add(violation);
+    }
+
+    /// Whether a violation was found that is enough.
+    pub fn is_enough(&self) -> bool {
+        self.violations.is_enough()
     }
 
     /// What there is to report; what is still open is an error in it.

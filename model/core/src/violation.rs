@@ -4,11 +4,15 @@
 use crate::events::Owner;
 use crate::report::ViolationReport;
 use crate::symbols::Symbols;
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::Error;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 
 /// A rule that was broken.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Rule {
     /// A translation was used that the tables no longer have and no flush removed.
     StaleTranslation,
@@ -79,6 +83,15 @@ impl fmt::Display for Rule {
     }
 }
 
+/// By the name that `Debug` shows.
+impl FromStr for Rule {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::deserialize(name.into_deserializer())
+    }
+}
+
 /// A segment register of a processor that has them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Segment {
@@ -115,11 +128,25 @@ const MOST: usize = 200;
 pub struct Violations {
     found: BTreeMap<Violation, u64>,
     more: u64,
+    /// Rules of which one that is broken is enough.
+    until: Vec<Rule>,
+    is_enough: bool,
 }
 
 impl Violations {
+    /// None, of which one of these rules will be enough.
+    pub fn until(rules: Vec<Rule>) -> Self {
+        Self { until: rules, ..Self::default() }
+    }
+
+    /// Whether one was found that is enough.
+    pub fn is_enough(&self) -> bool {
+        self.is_enough
+    }
+
     /// Adds one.
     pub fn add(&mut self, violation: Violation) {
+        self.is_enough |= self.until.contains(&violation.rule);
         if self.found.len() < MOST || self.found.contains_key(&violation) {
             *self.found.entry(violation).or_insert(0) += 1;
         } else {
@@ -145,5 +172,25 @@ impl Violations {
             times,
         };
         self.found.iter().map(one).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_of_a_wanted_rule_is_enough() {
+        let wanted = "OldLine".parse().expect("a rule");
+        assert!(wanted == Rule::OldLine && "OldLines".parse::<Rule>().is_err());
+        let mut violations = Violations::until(vec![wanted]);
+        let broken = |rule| Violation { rule, instruction: 1, address: 2, owner: Owner::Kernel, segment: None, cause: None };
+        violations.add(broken(Rule::OldCode));
+        assert!(!violations.is_enough());
+        violations.add(broken(Rule::OldLine));
+        assert!(violations.is_enough());
+        let mut all = Violations::default();
+        all.add(broken(Rule::OldLine));
+        assert!(!all.is_enough());
     }
 }

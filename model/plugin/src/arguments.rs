@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the plugin is told when it is loaded.
 
-use model_core::{Cpu, Latency, PerLine, Setup, Symbols, TraceGeometry};
+use model_core::{Cpu, Latency, PerLine, Rule, Setup, Symbols, TraceGeometry};
 use std::ops::Range;
 
 /// The arguments.
@@ -15,6 +15,8 @@ pub struct Arguments {
     cpu: Option<Cpu>,
     /// `check=on`: look for missing flushes, from the start.
     pub check: bool,
+    /// `until=RULE`, any number of them: end the machine when one of these rules was broken once.
+    pub until: Vec<Rule>,
     /// `latency=on`: measure how long the kernel looks at no interrupts. Needs its symbols.
     pub latency: bool,
     /// `look=ADDRESS`: a read at this physical address looks for interrupts (ARM).
@@ -56,6 +58,7 @@ impl Arguments {
                 self.window = linear..linear.saturating_add(bytes);
             }
             Some(("check", "on")) => self.check = true,
+            Some(("until", rule)) => self.until.push(rule.parse().map_err(|error| format!("{error}"))?),
             Some(("latency", "on")) => self.latency = true,
             Some(("look", address)) => self.look = Some(number(address)?),
             Some(("cpu", file)) => {
@@ -71,7 +74,7 @@ impl Arguments {
             Some(("bounds", range)) => self.sampling.bounds = Some(from_to(range)?),
             Some(("code", range)) => self.sampling.code.push(from_to(range)?),
             _ => {
-                let known = "out=, server=, user=, window=, check=on, latency=on, look=, cpu=, variant=, symbols=, sample=, interval=, bounds=, code=";
+                let known = "out=, server=, user=, window=, check=on, until=, latency=on, look=, cpu=, variant=, symbols=, sample=, interval=, bounds=, code=";
                 return Err(format!("is none of {known}"));
             }
         }
@@ -104,6 +107,7 @@ impl Arguments {
             kernel: self.window.start,
             window: self.user.clone(),
             latency: self.latency.then(|| latency(&self.symbols)),
+            until: std::mem::take(&mut self.until),
             symbols: std::mem::take(&mut self.symbols),
         }
     }

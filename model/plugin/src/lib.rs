@@ -2,10 +2,10 @@
 //! Tells [`model_core::Counter`] what QEMU executes (TCG plugin interface 4, QEMU 9.2 and later).
 //!
 //! ```text
-//! qemu-system-i386 -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO][,cpu=FILE][,check=on]
+//! qemu-system-i386 -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO][,cpu=FILE][,check=on[,until=RULE...]]
 //!     [,user=FROM-TO][,window=LINEAR+BYTES][,symbols=FILE][,latency=on] ...
 //! qemu-system-i386 -plugin libmodel_plugin.so,out=FILE,sample=N[,interval=N][,bounds=FROM-TO][,code=FROM-TO] ...
-//! qemu-system-arm -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO][,cpu=FILE][,check=on][,symbols=FILE]
+//! qemu-system-arm -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO][,cpu=FILE][,check=on[,until=RULE...]][,symbols=FILE]
 //!     [,latency=on,look=ADDRESS] ...
 //! ```
 //!
@@ -14,7 +14,7 @@
 //! Instructions are counted by code that QEMU makes part of each block, markers are always watched.
 //! Everything else has callbacks that QEMU skips (or, for memory, that return at once) until the first
 //! marker; with `check=on` they act from the machine's start. With `latency=on` each block of the kernel
-//! has one more, which acts always. At the machine's end the report goes to FILE as JSON.
+//! has one more, which acts always. With `until=RULE` the machine ends when that rule was broken. At its end the report goes to FILE as JSON.
 #![warn(missing_docs)]
 
 mod arguments;
@@ -27,7 +27,24 @@ mod translation;
 
 use arguments::Arguments;
 use qemu_plugin_sys as qemu;
+use rustix::process::{Signal, getpid, kill_process};
 use std::ffi::{CStr, c_char, c_int};
+
+/// Asks QEMU to end, once: from its own thread, as if a user had.
+#[derive(Default)]
+struct End {
+    asked: bool,
+}
+
+impl End {
+    fn ask(&mut self) {
+        if !std::mem::replace(&mut self.asked, true)
+            && let Err(error) = kill_process(getpid(), Signal::TERM)
+        {
+            eprintln!("model: QEMU cannot be ended: {error}");
+        }
+    }
+}
 
 /// The version of the interface that this is written for; QEMU looks for it.
 #[unsafe(no_mangle)]

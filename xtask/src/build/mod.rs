@@ -20,6 +20,7 @@ use crate::process::tether::run_group;
 use crate::process::{aside, cargo, run};
 use anyhow::{Context, Result, bail, ensure};
 pub use flat::Flat;
+use model_core::Rule;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -140,6 +141,8 @@ pub struct Model {
     pub cpu: Option<String>,
     /// Whether it looks for missing flushes, from the machine's start.
     pub check: bool,
+    /// Rules of which one that is broken is enough: then it ends the machine.
+    pub until: Vec<Rule>,
     /// Arguments that make it take samples instead of counting (`profile`).
     pub sampling: Option<String>,
 }
@@ -164,6 +167,7 @@ impl Model {
             let end = server.map_or(0xc000_0000, |server| server.window);
             text += &format!(",check=on,user=0-{end:08x}");
         }
+        self.until.iter().for_each(|rule| text += &format!(",until={rule:?}"));
         if let Some(sampling) = &self.sampling {
             text += &format!(",{sampling}");
         }
@@ -189,7 +193,7 @@ pub fn model() -> Result<Model> {
     BUILT.get("model-plugin", || {
         run_group(cargo().args(["build", "--quiet", "--release", "--target-dir", "target", "-p", "model-plugin"]))
     })?;
-    Ok(Model { plugin: "./target/release/libmodel_plugin.so".into(), cpu: None, check: false, sampling: None })
+    Ok(Model { plugin: "./target/release/libmodel_plugin.so".into(), cpu: None, check: false, until: Vec::new(), sampling: None })
 }
 
 /// Where a package's ELF file is when it is built.

@@ -8,10 +8,10 @@ use super::{debian, dialogue, latency, linux, server, suites};
 use crate::build::{self, Built, Model, Wire};
 use crate::guest::{Guest, insert, program};
 use crate::linux::{files, packages};
+use crate::machine::board;
 use crate::machine::emulator::{Machine, batch};
 use anyhow::{Context, Result, bail, ensure};
 use model_core::Rule;
-use std::path::Path;
 use std::time::Duration;
 
 /// Their names.
@@ -312,16 +312,19 @@ fn few_faults() -> Result<Built> {
     const MANY: &str = "faults=1000";
     let text = std::fs::read_to_string("tests/systems/chaos.toml")?;
     ensure!(text.contains(MANY), "chaos.toml has not {MANY}");
-    let path = Path::new("target/tmp/chaos-few.toml");
-    std::fs::create_dir_all("target/tmp")?;
-    std::fs::write(path, text.replace(MANY, "faults=4"))?;
-    build::system(path)
+    let folder = board::chosen().out();
+    let path = folder.join("chaos-few.toml");
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(&path, text.replace(MANY, "faults=4"))?;
+    build::system(&path)
 }
 
 /// A system on a damaged kernel, so many seconds at most.
 fn fault_in(system: Built, seconds: u64, how: Damage, found: Found) -> Result<()> {
     let (built, places) = damage(system, how)?;
-    let model = checker()?;
+    // What comes after the first one adds nothing.
+    let until = if let Found::By(rules) = found { rules.to_vec() } else { Vec::new() };
+    let model = Model { until, ..checker()? };
     let machine = Machine::Qemu { cpu: &built.cpu, icount: true, model: Some(&model) };
     let transcript = batch(&built, machine, Duration::from_secs(seconds))?;
     match found {

@@ -231,10 +231,10 @@ fn damage(built: Built, damage: Damage) -> Result<(Built, usize)> {
     Ok((Built { kernel: path, ..built }, places))
 }
 
-/// Runs a damaged system, which may end as it likes: the rule is broken, and of a violation `is` is true.
+/// Runs a damaged system, until the rule is broken: of a violation `is` is true then.
 fn damaged(built: Built, how: Damage, rule: Rule, is: fn(&ViolationReport) -> bool) -> Result<()> {
     let (built, places) = damage(built, how)?;
-    let model = Model { check: true, ..build::model()? };
+    let model = Model { check: true, until: vec![rule], ..build::model()? };
     let transcript = run(&built, &model)?;
     let report = transcript.model.context("the damaged system did not end in time")?;
     let found = report.violations.iter().find(|v| v.rule == rule.to_string() && is(v));

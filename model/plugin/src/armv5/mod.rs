@@ -8,6 +8,7 @@
 mod guest;
 mod latency;
 
+use crate::End;
 use crate::arguments::Arguments;
 use crate::chunks::Chunks;
 use crate::scoreboard::{Scoreboard, Single, Words};
@@ -28,6 +29,7 @@ struct Plugin {
     board: Scoreboard,
     chunks: Chunks,
     arguments: Arguments,
+    end: End,
 }
 
 static PLUGIN: Single<Plugin> = Single::new();
@@ -39,6 +41,9 @@ fn with(act: impl FnOnce(&mut Plugin, &mut Guest)) {
     {
         act(plugin, &mut guest);
         plugin.guest = Some(guest);
+        if plugin.counter.is_enough() {
+            plugin.end.ask();
+        }
     }
 }
 
@@ -61,7 +66,7 @@ pub fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(
     let counter = Counter::new(setup(&mut arguments)?);
     register(id, processor_starts, translate, machine_ends);
     let (board, chunks) = (Scoreboard::new(), Chunks::default());
-    *PLUGIN.get() = Some(Plugin { counter, guest: None, block: 0, board, chunks, arguments });
+    *PLUGIN.get() = Some(Plugin { counter, guest: None, block: 0, board, chunks, arguments, end: End::default() });
     Ok(())
 }
 

@@ -9,13 +9,13 @@ mod latency;
 mod registers;
 mod sampler;
 
-use crate::LONGEST_NAME;
 use crate::arguments::Arguments;
 use crate::chunks::Chunks;
 use crate::scoreboard::{Scoreboard, Single, Words};
 use crate::translation::{
     Block, Instruction, Told, accesses, always, block_adds, block_always, block_if, conditional, counts, instructions, register,
 };
+use crate::{End, LONGEST_NAME};
 use guest::Guest;
 use model_core::ia32::{self, Checker, Class, Counter, Machine, World, marker};
 use model_core::{Chunk, Marker, Privilege};
@@ -42,6 +42,7 @@ struct Plugin {
     /// Encodings of the `invlpg` instructions that were translated.
     invlpg: Vec<Vec<u8>>,
     arguments: Arguments,
+    end: End,
 }
 
 static PLUGIN: Single<Plugin> = Single::new();
@@ -50,6 +51,9 @@ static PLUGIN: Single<Plugin> = Single::new();
 fn with(act: impl FnOnce(&mut Plugin)) {
     if let Some(plugin) = PLUGIN.get().as_mut() {
         act(plugin);
+        if plugin.counter.is_enough() {
+            plugin.end.ask();
+        }
     }
 }
 
@@ -100,6 +104,7 @@ pub fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(
         chunks: Chunks::default(),
         invlpg: Vec::new(),
         arguments,
+        end: End::default(),
     });
     Ok(())
 }
