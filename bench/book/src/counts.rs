@@ -67,6 +67,11 @@ pub fn ratio_of(count: &str) -> Option<&'static str> {
     })
 }
 
+/// Whether Linux alone has to be measured for it.
+pub fn needs_alone(count: &str) -> bool {
+    native(count).is_some() || ratio_of(count).is_some()
+}
+
 /// Of the same program in small spaces and in large ones.
 pub const LARGE_RATIO: &str = "large_ratio";
 

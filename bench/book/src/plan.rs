@@ -81,21 +81,21 @@ impl Run {
 /// Kinds of goals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Goals {
-    /// Of what is counted: instructions, entries, flushes. Where code lies does not change them.
+    /// Of what is counted on Macadamia: instructions, entries, flushes. Where code lies does not change them.
     Counts,
-    /// Of what depends on a CPU model: cycles and misses. They change when a function moves.
+    /// Of what depends on a CPU model, cycles and misses, which change when a function moves; and of what is compared with Linux alone.
     Cycles,
     /// All.
     All,
 }
 
 impl Goals {
-    /// Whether those of figures that depend on a CPU model, or of others, are among them.
-    #[must_use]
-    pub fn include(self, modelled: bool) -> bool {
+    /// Whether a goal on this count is among them.
+    fn include(self, count: &str) -> bool {
+        let is_counted = counts::kind(count).is_some_and(|kind| !kind.modelled) && !counts::needs_alone(count);
         match self {
-            Self::Counts => !modelled,
-            Self::Cycles => modelled,
+            Self::Counts => is_counted,
+            Self::Cycles => !is_counted,
             Self::All => true,
         }
     }
@@ -317,11 +317,12 @@ impl SectionPlan {
         rows.flat_map(|row| row.figure.into_iter().map(move |figure| format!("{}.{}", row.name, figure.count))).collect()
     }
 
-    /// Whether a test holds on to one of its goals of this kind.
-    #[must_use]
-    pub fn is_held(&self, goals: Goals) -> bool {
-        let figures = self.row.iter().flat_map(|row| &row.figure);
-        figures.filter(|figure| figure.held).any(|figure| counts::kind(&figure.count).is_some_and(|kind| goals.include(kind.modelled)))
+    /// Only the figures with goals of this kind that a test holds on to.
+    fn held(mut self, goals: Goals) -> Self {
+        self.sweep.clear();
+        self.row.iter_mut().for_each(|row| row.figure.retain(|figure| figure.held && goals.include(&figure.count)));
+        self.row.retain(|row| !row.figure.is_empty());
+        self
     }
 
     /// Whether the first word of a figure's name is `group`.
@@ -405,6 +406,21 @@ impl Plan {
         self
     }
 
+    /// Only the figures with goals of this kind that a test holds on to, and what has some.
+    #[must_use]
+    pub fn held(mut self, goals: Goals) -> Self {
+        for chapter in &mut self.chapters {
+            chapter.section = chapter.section.drain(..).map(|section| section.held(goals)).collect();
+        }
+        self.only(|section| !section.row.is_empty())
+    }
+
+    /// Whether a figure cannot be told without what Linux alone takes.
+    #[must_use]
+    pub fn needs_alone(&self) -> bool {
+        self.sections().flat_map(|section| &section.row).flat_map(|row| &row.figure).any(|figure| counts::needs_alone(&figure.count))
+    }
+
     /// What has to be run for its sections: runs, each with a CPU model.
     #[must_use]
     pub fn needed(&self) -> BTreeSet<(String, String)> {
@@ -445,17 +461,18 @@ mod tests {
 
     #[test]
     fn goals_on_cycles_are_told_from_those_on_counts() {
-        let plan = Plan::read(Path::new("..")).expect("the plan is good");
-        let held = |name: &str| {
-            let section = plan.sections().find(|section| section.name == name).expect("there is such a section");
-            [Goals::Counts, Goals::Cycles, Goals::All].map(|goals| section.is_held(goals))
-        };
+        let [counts, cycles, all] = [Goals::Counts, Goals::Cycles, Goals::All].map(|goals| {
+            let plan = Plan::read(Path::new("..")).expect("the plan is good");
+            plan.held(goals)
+        });
+        let held = |name: &str| [&counts, &cycles, &all].map(|plan| plan.sections().any(|section| section.name == name));
         // Small spaces of one home are compared by cycles, groups by writes of CR3, Linux at ring 1 by both.
         assert_eq!(held("pingpong-small"), [false, true, true]);
         assert_eq!(held("ring"), [true, false, true]);
         assert_eq!(held("linux-small"), [true, true, true]);
         assert_eq!(held("linux-all-small"), [true, false, true]);
         assert_eq!(held("pingpong"), [false, false, false]);
+        assert_eq!([counts, cycles, all].map(|plan| plan.needs_alone()), [false, true, true]);
     }
 
     #[test]

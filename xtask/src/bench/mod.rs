@@ -19,6 +19,7 @@ use crate::{build, calibration, quotes};
 use anyhow::{Context, Result, ensure};
 use book::{Book, Counted, Cpus, Papers, Plan, Provenance, Results};
 pub use kept::Kept;
+use run::Native;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -60,7 +61,7 @@ pub fn run(filter: &str, json: Option<&Path>, table: bool, layouts: Option<u8>) 
     ensure!(!plan.chapters.is_empty(), "no section's and no figure's name contains `{filter}`");
     let layouts = layouts.unwrap_or(if whole { LAYOUTS } else { 1 });
     let kept = if whole { Kept::of_commit()? } else { Kept::nothing() };
-    let book = measure(&plan, Ranges::OfVariants, layouts, &kept)?;
+    let book = measure(&plan, Ranges::OfVariants, Alone::Measured, layouts, &kept)?;
     let folder = if whole { Path::new(REPORT).to_path_buf() } else { Path::new(REPORT).join(filter) };
     write(&book, &folder)?;
     if table {
@@ -92,9 +93,18 @@ pub enum Ranges {
     OfVariants,
 }
 
+/// Whether programs for Linux run on Linux alone, too.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Alone {
+    /// They do.
+    Measured,
+    /// They do not: no figure of the plan needs it.
+    LeftOut,
+}
+
 /// Runs everything that the plan needs, and what depends on where Linux's code lies with so many layouts, and makes the book of it.
 /// What is kept is not run again.
-pub fn measure(plan: &Plan, ranges: Ranges, layouts: u8, kept: &Kept) -> Result<Book> {
+pub fn measure(plan: &Plan, ranges: Ranges, alone: Alone, layouts: u8, kept: &Kept) -> Result<Book> {
     let papers = Papers::read(&Path::new(FOLDER).join("papers"))?;
     let mut needed = plan.needed();
     let cpus = needed.iter().map(|(_, cpu)| Ok((cpu.clone(), calibration::read(cpu)?))).collect::<Result<Cpus>>()?;
@@ -107,10 +117,10 @@ pub fn measure(plan: &Plan, ranges: Ranges, layouts: u8, kept: &Kept) -> Result<
     }
     let provenance = provenance(&cpus)?;
     let start = Instant::now();
-    let results = carry_out(plan, &needed, kept)?;
+    let results = carry_out(plan, &needed, alone, kept)?;
     let others = (1..layouts).map(|layout| {
         eprintln!("layout {layout} of Linux's code, after layout 0; the last is {}", layouts - 1);
-        order::with(layout, || carry_out(plan, &plan.laid_out(), kept))
+        order::with(layout, || carry_out(plan, &plan.laid_out(), alone, kept))
     });
     let others = others.collect::<Result<Vec<_>>>()?;
     eprintln!("everything measured in {} s", start.elapsed().as_secs());
@@ -118,7 +128,7 @@ pub fn measure(plan: &Plan, ranges: Ranges, layouts: u8, kept: &Kept) -> Result<
 }
 
 /// Carries out runs, each with a CPU model, with a line for each.
-fn carry_out(plan: &Plan, needed: &BTreeSet<(String, String)>, kept: &Kept) -> Result<Results> {
+fn carry_out(plan: &Plan, needed: &BTreeSet<(String, String)>, alone: Alone, kept: &Kept) -> Result<Results> {
     let (mut results, model) = (Results::new(), build::model()?);
     for (i, (name, cpu)) in needed.iter().enumerate() {
         let run = plan.runs.get(name).with_context(|| format!("there is no run `{name}`"))?;
@@ -133,6 +143,11 @@ fn carry_out(plan: &Plan, needed: &BTreeSet<(String, String)>, kept: &Kept) -> R
         // Linux alone has no small spaces: what it takes for a program is the same.
         let same = |(other, of): &&(String, String)| of == cpu && plan.runs.get(other).is_some_and(|other| run.is_same_alone(other));
         let native = results.iter().find(|(key, _)| same(key)).and_then(|(_, counted): (_, &Counted)| counted.native.clone());
+        let native = match (alone, native) {
+            (Alone::LeftOut, _) => Native::Unasked,
+            (Alone::Measured, None) => Native::Unknown,
+            (Alone::Measured, Some(report)) => Native::Known(report),
+        };
         let counted = run::carry_out(run, &model, native).with_context(|| format!("run `{name}`"))?;
         let used = book::instructions(&counted) / 1e9;
         let over = if used > run.budget { ", over its budget" } else { "" };

@@ -16,8 +16,18 @@ use model_core::Report;
 use std::path::Path;
 use std::time::Duration;
 
-/// Runs it. What Linux alone takes is not measured again if that is known.
-pub fn carry_out(run: &Run, model: &Model, native: Option<Report>) -> Result<Counted> {
+/// What is known of Linux alone before a run.
+pub enum Native {
+    /// Nothing: it is measured, too.
+    Unknown,
+    /// What it takes.
+    Known(Report),
+    /// That nobody asks.
+    Unasked,
+}
+
+/// Runs it.
+pub fn carry_out(run: &Run, model: &Model, native: Native) -> Result<Counted> {
     let board = board::get(run.board.as_deref().unwrap_or(board::DEFAULT))?;
     board::with(board, || in_its_spaces(run, || measure(run, model, native)))
 }
@@ -33,7 +43,7 @@ fn in_its_spaces<T>(run: &Run, what: impl FnOnce() -> Result<T>) -> Result<T> {
     spaces::with(spaces, what)
 }
 
-fn measure(run: &Run, model: &Model, native: Option<Report>) -> Result<Counted> {
+fn measure(run: &Run, model: &Model, native: Native) -> Result<Counted> {
     let program = run.program.as_deref().map(|path| Program::of(run, Path::new(path))).transpose()?;
     let counted = match &program {
         Some(program) if run.frames => frames::carry_out(run, program, model)?,
@@ -45,11 +55,12 @@ fn measure(run: &Run, model: &Model, native: Option<Report>) -> Result<Counted> 
     Ok(counted)
 }
 
-fn counted(run: &Run, program: Option<&Program>, model: &Model, native: Option<Report>) -> Result<Counted> {
+fn counted(run: &Run, program: Option<&Program>, model: &Model, native: Native) -> Result<Counted> {
     let ours = here(run, program, Some(model))?.report.context("no report")?;
     let native = match (native, program) {
-        (None, Some(program)) => program.alone(run, Some(model))?.report,
-        (known, _) => known,
+        (Native::Unknown, Some(program)) => program.alone(run, Some(model))?.report,
+        (Native::Known(report), _) => Some(report),
+        (Native::Unknown | Native::Unasked, _) => None,
     };
     Ok(Counted { ours, native, parts: Parts::new() })
 }
