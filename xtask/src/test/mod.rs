@@ -2,6 +2,7 @@
 //! All tests: source checks, host tests, systems in emulators. A line each, and at
 //! the end `N passed, N failed`.
 
+mod alone;
 mod arm;
 mod bench;
 mod bootm;
@@ -149,6 +150,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(profile::ALL)
         .chain(server::ALL)
         .chain(suites::ALL)
+        .chain(alone::ALL)
         .chain(disk::ALL)
         .chain(net::ALL)
         .chain(segments::ALL)

@@ -2,7 +2,7 @@
 //! Tests of the machine model on the emulator: counts known by hand, nothing to report where nothing is
 //! wrong, and deliberate faults that it must find.
 
-use super::tally::{Test, test};
+use super::tally::{Test, slow, test};
 use crate::build::{self, Built, Model, Seed};
 use crate::guest;
 use crate::guest::batch::Batch;
@@ -23,7 +23,7 @@ pub const ALL: &[Test] = &[
     test("model.checker.linux", linux),
     test("model.checker.linux.forced", || spaces::with(Spaces::Force, forced)),
     test("model.checker.small", || spaces::with(Spaces::Force, small)),
-    test("model.checker.native", native),
+    slow("model.checker.native", "it builds Linux for the machine itself", native),
     test("model.large-pages", large_pages),
     test("model.fault.page-flush", without_page_flushes),
     test("model.fault.tlb-flush", without_tlb_flushes),

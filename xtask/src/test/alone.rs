@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What Linux alone does with programs of `tests/linux`, with which tests compare. In its machine's own time that is the same each time, so
+//! it is in a file of the project: nobody has to build Linux for the machine itself, but for the slow test that makes the file again.
+
+use super::linux::passed;
+use super::tally::{Test, slow};
+use crate::build;
+use crate::guest::{Alone, native_figures, program, small_program};
+use crate::linux::{files, order};
+use crate::machine::board;
+use anyhow::{Context, Result, bail, ensure};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// All of them.
+pub const ALL: &[Test] = &[slow("linux.alone", "it builds Linux for the machine itself", renew)];
+
+/// The file, without the name of the architecture.
+const FILE: &str = "tests/linux/alone";
+/// The command that makes it again.
+const RENEWS: &str = "./macadamia test linux.alone";
+/// What both programs of checks are called in it: as others are linked, and as those that can be small.
+pub const ABI: &str = "abi";
+/// See [`ABI`].
+pub const SMALL_ABI: &str = "abi-small";
+
+/// What is in the file.
+#[derive(Default, PartialEq, Eq, Debug)]
+pub struct Pins {
+    /// What it was made from, by its name.
+    from: BTreeMap<String, String>,
+    /// The checks that pass, of each program.
+    passes: BTreeMap<String, BTreeSet<String>>,
+    /// The instructions of each operation of `figures`, by its interval: the median.
+    takes: BTreeMap<u16, u64>,
+}
+
+impl Pins {
+    /// Those of the board, if all that they were made from is as it was.
+    ///
+    /// # Errors
+    /// If there is no such file, or something is not.
+    pub fn read() -> Result<Self> {
+        let path = path()?;
+        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let pins = Self::parse(&text).with_context(|| path.display().to_string())?;
+        pins.check(&sources()?).with_context(|| path.display().to_string())?;
+        Ok(pins)
+    }
+
+    /// Holds what they were made from against what there is now.
+    fn check(&self, now: &BTreeMap<String, String>) -> Result<()> {
+        let changed: Vec<&str> =
+            now.iter().filter(|(name, hash)| self.from.get(*name) != Some(*hash)).map(|(name, _)| name.as_str()).collect();
+        ensure!(changed.is_empty(), "made from another {}: `{RENEWS}` makes it again", changed.join(", "));
+        Ok(())
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        let mut pins = Self::default();
+        for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            match line.splitn(3, ' ').collect::<Vec<_>>()[..] {
+                ["from", name, hash] => _ = pins.from.insert(name.into(), hash.into()),
+                ["passes", program, check] => _ = pins.passes.entry(program.into()).or_default().insert(check.into()),
+                ["takes", interval, instructions] => _ = pins.takes.insert(interval.parse()?, instructions.parse()?),
+                _ => bail!("`{line}` begins with none of from, passes, takes"),
+            }
+        }
+        Ok(pins)
+    }
+
+    fn text(&self) -> Result<String> {
+        let mut text = format!(
+            "# What Linux alone does with programs of tests/linux, made by `{RENEWS}`: what it was made from, which checks pass,\n\
+             # and how many instructions an interval of `figures` takes.\n"
+        );
+        for (name, hash) in &self.from {
+            writeln!(text, "from {name} {hash}")?;
+        }
+        for (program, check) in self.passes.iter().flat_map(|(program, checks)| checks.iter().map(move |check| (program, check))) {
+            writeln!(text, "passes {program} {check}")?;
+        }
+        for (interval, instructions) in &self.takes {
+            writeln!(text, "takes {interval} {instructions}")?;
+        }
+        Ok(text)
+    }
+
+    /// The checks of a program that pass.
+    ///
+    /// # Errors
+    /// If there are none.
+    pub fn passes(&self, program: &str) -> Result<&BTreeSet<String>> {
+        self.passes.get(program).with_context(|| format!("no check of `{program}` passes on Linux alone: `{RENEWS}`"))
+    }
+
+    /// The instructions of an operation.
+    ///
+    /// # Errors
+    /// If it was not measured.
+    pub fn takes(&self, interval: u16) -> Result<u64> {
+        self.takes.get(&interval).copied().with_context(|| format!("interval {interval} was not measured on Linux alone: `{RENEWS}`"))
+    }
+}
+
+/// The board's file.
+fn path() -> Result<PathBuf> {
+    Ok(Path::new(FILE).with_extension(&board::chosen().linux()?.debian))
+}
+
+/// What it is made from, by names: hashes, and the emulator's release. Which compiler and which of Debian's updates of Linux there were
+/// is not among it: tests leave room for what these change.
+fn sources() -> Result<BTreeMap<String, String>> {
+    let board = board::chosen();
+    let qemu = Command::new(&board.qemu.program).arg("--version").output().with_context(|| format!("cannot run {}", board.qemu.program))?;
+    let native = Path::new("linux/native").join(&board.linux()?.arch);
+    let abi = Path::new("tests/linux/abi");
+    let measured = [
+        files(abi)?,
+        files(abi.join(&board.linux()?.debian))?,
+        ["figures.c", "../../bench/linux/measure.h"].map(|file| Path::new("tests/linux").join(file)).into(),
+    ];
+    let machine = format!("{:?} {:?} {} {}", board.qemu.arguments, board.qemu.linux, board.qemu.cpu, board.qemu.measured());
+    Ok(BTreeMap::from([
+        ("emulator".into(), release(&String::from_utf8_lossy(&qemu.stdout)).context("QEMU does not tell its version")?),
+        ("machine".into(), hash([machine.as_bytes()])),
+        ("kernel".into(), of_files(&[vec!["linux/config".into(), native], order::patches()?].concat())?),
+        ("root".into(), of_files(&files("linux/root")?)?),
+        ("programs".into(), of_files(&measured.concat())?),
+    ]))
+}
+
+/// A release of QEMU, as it tells its version: without the number of a mending.
+fn release(text: &str) -> Option<String> {
+    let version = text.strip_prefix("QEMU emulator version ")?.split([' ', '\n']).next()?;
+    Some(version.splitn(3, '.').take(2).collect::<Vec<_>>().join("."))
+}
+
+fn of_files(files: &[PathBuf]) -> Result<String> {
+    let mut files: Vec<&PathBuf> = files.iter().filter(|file| file.is_file()).collect();
+    files.sort();
+    let read = |file: &&PathBuf| std::fs::read(file).with_context(|| format!("cannot read {}", file.display()));
+    let contents = files.iter().map(read).collect::<Result<Vec<_>>>()?;
+    Ok(hash(contents.iter().map(Vec::as_slice)))
+}
+
+/// So many digits of a hash are kept.
+const DIGITS: usize = 16;
+
+fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    let digits: String = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    digits[..DIGITS].into()
+}
+
+/// Makes the file again, and checks that nothing of it was wrong.
+fn renew() -> Result<()> {
+    let sources = sources()?;
+    let checks = |inserts, cpu, command| anyhow::Ok(passed(&Alone { cpu, inserts, ..Alone::default() }.run(command)?.out));
+    let measured = native_figures(&build::model()?)?;
+    let instructions = |report: &model_core::IntervalReport| report.user_instructions.median + report.kernel_instructions.median;
+    let pins = Pins {
+        from: sources,
+        passes: BTreeMap::from([
+            (ABI.into(), checks(vec![program("abi")?], Some(&*board::chosen().qemu.cpu), "abi")?),
+            (SMALL_ABI.into(), checks(vec![small_program("abi")?], None, "abi || true")?),
+        ]),
+        takes: measured.intervals.iter().map(|(&id, report)| (id, instructions(report))).collect(),
+    };
+    // Tests run it here only.
+    Alone { inserts: vec![program("bombs")?], timeout: Duration::from_secs(300), ..Alone::default() }.run("bombs")?;
+    let (path, text) = (path()?, pins.text()?);
+    let before = std::fs::read_to_string(&path).unwrap_or_default();
+    std::fs::write(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;
+    ensure!(text == before, "{} was not what Linux alone does: it is made again, look at the difference", path.display());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pins() -> Pins {
+        Pins {
+            from: BTreeMap::from([("emulator".into(), "10.0".into()), ("kernel".into(), "c0ffee".into())]),
+            passes: BTreeMap::from([(ABI.into(), BTreeSet::from(["a pipe".into(), "time 3: goes on".into()]))]),
+            takes: BTreeMap::from([(1, 231), (16, 2_000)]),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let pins = pins();
+        let read = Pins::parse(&pins.text().expect("a text")).expect("pins");
+        assert_eq!(read, pins);
+        assert_eq!((read.takes(16).ok(), read.takes(2).ok(), read.passes(SMALL_ABI).ok()), (Some(2_000), None, None));
+        assert!(Pins::parse("took 1 2").is_err() && Pins::parse("takes 1 x").is_err());
+    }
+
+    #[test]
+    fn what_has_changed_is_named_with_the_command() {
+        let (pins, mut now) = (pins(), pins().from);
+        pins.check(&now).expect("the same");
+        now.insert("kernel".into(), "decaf".into());
+        now.insert("root".into(), "new".into());
+        let error = pins.check(&now).expect_err("it is another").to_string();
+        assert_eq!(error, "made from another kernel, root: `./macadamia test linux.alone` makes it again");
+    }
+
+    #[test]
+    fn a_hash_tells_files_apart() {
+        assert!(hash([b"a".as_slice(), b"bc"]) != hash([b"ab".as_slice(), b"c"]));
+        assert_eq!(hash([b"a".as_slice()]).len(), DIGITS);
+    }
+
+    #[test]
+    fn releases() {
+        let of = |text: &str| release(text);
+        assert_eq!(of("QEMU emulator version 10.0.2 (Debian 1:10.0.2+ds)\nCopyright").as_deref(), Some("10.0"));
+        assert_eq!((of("QEMU emulator version 10.1\n").as_deref(), of("Bochs 2.7")), (Some("10.1"), None));
+    }
+}
