@@ -5,6 +5,7 @@
 
 #[cfg(target_arch = "arm")]
 use arch_armv5 as arch;
+use arch_common::words::State;
 #[cfg(target_arch = "x86")]
 use arch_ia32 as arch;
 #[cfg(target_arch = "powerpc")]
@@ -13,5 +14,5 @@ use core::panic::PanicInfo;
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    arch::panic::report(info, None, arch::panic::frame())
+    arch::panic::report(info, State { frame: arch::panic::frame(), ..State::default() })
 }

@@ -17,15 +17,15 @@
 //! and one in the list that nobody uses.
 
 use crate::cache::LINE;
-use crate::directory::{DIRECTORY, Directory};
-use crate::layout;
-use crate::panic::CPU;
+use crate::layout::{self, CPU};
 use crate::shadow::COPIES;
+use crate::space::{DIRECTORY, Directory};
 use crate::trap;
 use abi::arch::armv5::layout::SLOT_BYTES;
 use abi::frame::{self, Frame};
 use abi::tag::REGISTER_WORDS;
 use abi::{CacheOp, Delivery, Kind, MapRecord, MessageKind, Op, PAGE_SIZE, Rights, Tag};
+use arch_common::place::{POOL_PLACE, PoolPlace};
 use arch_common::shared::{Lines, Shared};
 use arch_common::stack::{KERNEL_STACK, PANIC_BYTES, PANIC_STACK, STACK_BYTES};
 use armv5_context::{THUMB, USER_MODE, hw, vector, word};
@@ -152,7 +152,7 @@ global_asm!(
     handle = const field!(handle),
     handler = const field!(handler),
     helpers = const layout::VECTORS,
-    index_mask = sym layout::INDEX_MASK,
+    index_mask = const offset_of!(PoolPlace, index_mask),
     indifferent = const hw::INDIFFERENT,
     interrupt = const vector::INTERRUPT,
     kind_call = const MessageKind::Call as u32,
@@ -186,7 +186,8 @@ global_asm!(
     pc = const saved!(PC),
     pid = const hw!(PID),
     place = const offset_of!(Attachment, index),
-    pool_offset = sym layout::POOL_OFFSET,
+    pool = sym POOL_PLACE,
+    pool_offset = const offset_of!(PoolPlace, offset),
     prefetch = const trap::PREFETCH,
     priority = const field!(priority),
     privileged = const PRIVILEGED,

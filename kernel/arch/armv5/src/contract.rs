@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the portable kernel asks of this processor and its board: the parts of `kcore::Port`.
 
-use crate::directory::{Directory, places};
-use crate::panic::CPU;
+use crate::layout::CPU;
+use crate::space::{Directory, places};
 use crate::{cache, paging, regs, time};
 use abi::arch::armv5::layout::{LOCKED_RANGES, RELOCATION_SLOTS};
 use abi::arch::armv5::place::RELOCATED;
 use abi::kip::Clock;
 use abi::{CacheOp, Error, PAGE_SIZE, PhysAddr, Rights, UserAddr};
+use arch_common::lock::Lock;
+use arch_common::place;
 use armv5_context::Armv5 as Registers;
 use core::ops::Range;
 use kcore::port::{Area, Board, Caches, Change, FaultIn, Nothing, Placement, Processor, Translation};
@@ -32,6 +34,9 @@ impl Armv5 {
     }
 }
 
+/// The kernel's only instance.
+pub static KERNEL: Lock<Armv5> = Lock::new();
+
 /// An ARM926EJ-S locks a whole way, which cannot be a range's of one space.
 fn can_lock() -> Result<(), Error> {
     if cache::is_arms_own() { Err(Error::Unsupported) } else { Ok(()) }
@@ -52,11 +57,11 @@ impl Translation for Armv5 {
     type Format = Format;
 
     fn physical(&self, address: u32) -> PhysAddr {
-        PhysAddr(paging::physical(address))
+        PhysAddr(place::physical(address))
     }
 
     fn pool_address(&self, physical: PhysAddr) -> u32 {
-        paging::pool_address(physical.0)
+        place::pool_address(physical.0)
     }
 
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {

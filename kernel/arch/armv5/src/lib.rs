@@ -11,10 +11,9 @@
 //! | [`panic`] | the last words |
 //! | `paging` | the processor's one first-level table, and the kernel's part of it |
 //! | `shadow` | tables of Segments that a space may only read |
-//! | `directory` | whose entries are in that table: the caching page directory |
+//! | `space` | what the port keeps of a space, and whose entries are in that table: the caching page directory |
 //! | `time` | the counter, and what the information page says of it |
-//! | `contract` | what the portable kernel asks of a port |
-//! | `lock` | the kernel's only instance |
+//! | `contract` | what the portable kernel asks of a port; the kernel's only instance |
 //! | `trap` | what an entry means, and the way back |
 //! | `assembly` | entry and exit (`*.S`), and what they know of Rust |
 //! | `boot` | what the boot loader left |
@@ -26,14 +25,13 @@ mod assembly;
 mod boot;
 mod cache;
 mod contract;
-mod directory;
 mod layout;
-mod lock;
 mod locks;
 mod paging;
 pub mod panic;
 mod regs;
 mod shadow;
+mod space;
 mod start;
 mod time;
 mod trap;

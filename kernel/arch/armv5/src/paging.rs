@@ -4,13 +4,16 @@
 //! The processor reads tables from memory, past the data cache: what is written is cleaned.
 
 use crate::cache;
-use crate::layout::{CLEANING, COUNTER_PAGE, DEVICES, KERNEL_BASE, KERNEL_BYTES, POOL_BASE, POOL_OFFSET, VECTORS, section};
+use crate::layout::{CLEANING, COUNTER_PAGE, DEVICES, IMAGE, KERNEL_BASE, KERNEL_BYTES, POOL_BASE, SYMBOLS, VECTORS, section};
+use crate::panic::Versatile;
 use crate::regs;
 use abi::PAGE_SIZE;
 use abi::utcb::KIP_ADDRESS;
+use arch_common::boot::Mapping;
+use arch_common::place;
 use arch_common::shared::Shared;
-use core::sync::atomic::Ordering;
-use kcore::boot::Range;
+use core::ops::{Range, RangeInclusive};
+use kcore::boot;
 use mmu::armv5::{SECTION_BYTES, bits, coarse, kernel_section};
 use mmu::fass::{GLOBAL, KERNEL, SECTIONS};
 use plat_versatilepb::{counter, registers};
@@ -44,16 +47,6 @@ pub const fn physical_of_image(address: u32) -> u32 {
     address - KERNEL_BASE
 }
 
-/// Physical address of something in the pool.
-pub fn physical(address: u32) -> u32 {
-    address.wrapping_add(POOL_OFFSET.load(Ordering::Relaxed))
-}
-
-/// Address in the pool of a physical address in it.
-pub fn pool_address(physical: u32) -> u32 {
-    physical.wrapping_sub(POOL_OFFSET.load(Ordering::Relaxed))
-}
-
 /// Writes an entry of the directory.
 pub fn set(section: usize, entry: u32) {
     let at = DIRECTORY.address() + 4 * section as u32;
@@ -69,30 +62,28 @@ pub fn get(section: usize) -> u32 {
 }
 
 /// Maps sections for the kernel alone, cached.
-pub fn map_sections(address: u32, physical: u32, bytes: u32) {
+fn map(address: u32, physical: u32, bytes: u32) {
     for offset in (0..bytes).step_by(SECTION_BYTES as usize) {
-        set(section(address + offset), kernel_section(physical + offset, KERNEL, true));
+        Versatile::map_page(address + offset, physical + offset);
     }
 }
 
-/// Takes sections away again. Nothing of them stays in the cache.
-pub fn unmap_sections(address: u32, bytes: u32) {
-    cache::clean_all();
-    (section(address)..section(address + (bytes - 1)) + 1).for_each(|index| set(index, 0));
-    regs::flush_all(0);
-}
+impl Mapping for Versatile {
+    const PAGE: u32 = SECTION_BYTES;
+    const POOL: RangeInclusive<u32> = 4 * SECTION_BYTES..=DEVICES - POOL_BASE;
+    const IMAGE: Range<u32> = IMAGE;
+    const SYMBOLS: Range<u32> = SYMBOLS;
 
-/// The sections that a physical range lies in: where they begin, and how many bytes they have.
-pub fn sections_of(range: Range) -> (u32, u32) {
-    let first = range.base.0 & !(SECTION_BYTES - 1);
-    (first, (range.base.0 + range.bytes).next_multiple_of(SECTION_BYTES) - first)
-}
+    fn map_page(address: u32, physical: u32) {
+        set(section(address), kernel_section(physical, KERNEL, true));
+    }
 
-/// Maps a physical range at `address`, which has room for it; returns where it begins there.
-pub fn map_range(address: u32, range: Range) -> u32 {
-    let (first, bytes) = sections_of(range);
-    map_sections(address, first, bytes);
-    address + (range.base.0 - first)
+    /// Nothing of them stays in the cache.
+    fn unmap(address: u32, bytes: u32) {
+        cache::clean_all();
+        (section(address)..section(address + (bytes - 1)) + 1).for_each(|index| set(index, 0));
+        regs::flush_all(0);
+    }
 }
 
 fn set_coarse(table: &Shared<Coarse>, index: usize, entry: u32) {
@@ -103,12 +94,12 @@ fn set_coarse(table: &Shared<Coarse>, index: usize, entry: u32) {
 }
 
 /// The kernel's part as boot leaves it: image, registers of the board, pool, vectors; nothing where the boot loader was.
-pub fn map_kernel(pool: Range) {
-    POOL_OFFSET.store(pool.base.0.wrapping_sub(POOL_BASE), Ordering::Relaxed);
-    map_sections(KERNEL_BASE, 0, KERNEL_BYTES);
-    map_sections(POOL_BASE, pool.base.0, pool.bytes);
+pub fn map_kernel(pool: boot::Range) {
+    place::set(pool.base);
+    map(KERNEL_BASE, 0, KERNEL_BYTES);
+    map(POOL_BASE, pool.base.0, pool.bytes);
     // Lines of it are taken and never written back: any RAM does.
-    map_sections(CLEANING, 0, SECTION_BYTES);
+    map(CLEANING, 0, SECTION_BYTES);
     let page = (&raw const vectors) as u32;
     set_coarse(&VECTOR_TABLE, (VECTORS % SECTION_BYTES / PAGE_SIZE) as usize, physical_of_image(page) | CACHED);
     // From now on it has the address that users see.

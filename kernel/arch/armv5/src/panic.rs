@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The end after a bug: the kernel's last words.
 
+use crate::layout::CPU;
 use crate::regs;
-use arch_common::shared::Shared;
-use arch_common::words::{self, Registers};
+use arch_common::platform::Platform;
+use arch_common::words::{self, State};
 use core::fmt::Display;
-use kcore::Cpu;
 use mmu::fass::ALL;
 use plat_versatilepb::uart::Console;
-use pool::Link;
 
-/// The processor's words that fast paths read.
-pub static CPU: Shared<Cpu> = Shared::new(Cpu { loaded: 0, top: 0, port: 0, current: Link::NULL });
+/// The board.
+pub struct Versatile;
+
+impl Platform for Versatile {
+    type Console = Console;
+
+    fn power_off() -> ! {
+        plat_versatilepb::power_off()
+    }
+}
 
 /// The frame pointer, to start a backtrace from.
 #[inline(always)]
@@ -22,13 +29,10 @@ pub fn frame() -> u32 {
     frame
 }
 
-/// Prints what happened and ends the machine. `frame` is the frame pointer to start from.
-pub fn report(cause: &dyn Display, registers: Option<Registers<'_>>, frame: u32) -> ! {
+/// Prints what happened and ends the machine. The thread of `state` is filled in here.
+pub fn report(cause: &dyn Display, state: State<'_>) -> ! {
     regs::set_domains(ALL);
-    let registers = registers.unwrap_or(&[]);
-    let pc = registers.iter().find(|(name, _)| *name == "pc").map(|(_, value)| *value);
     // SAFETY: the word is an integer, and nothing else runs.
     let thread = unsafe { (*CPU.get()).current.value() };
-    words::print(&mut Console, cause, thread, (registers, pc), frame);
-    plat_versatilepb::power_off()
+    words::report::<Versatile>(cause, State { thread, ..state })
 }

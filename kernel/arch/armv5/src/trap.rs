@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an entry means, and the way back to a thread.
 
-use crate::contract::Armv5;
-use crate::{cache, directory, lock, panic, regs, time};
+use crate::contract::{Armv5, KERNEL};
+use crate::{cache, panic, regs, space, time};
 use abi::arch::armv5::frame::{fault, vector as named};
 use abi::{Rights, UserAddr};
+use arch_common::leave;
+use arch_common::words::State;
 use armv5_context::abort::{self, Abort};
 use armv5_context::{THUMB, restart_helper, vector, word};
 use kcore::port::{FaultIn, Translation};
@@ -28,8 +30,7 @@ const BREAKPOINT: (u32, u32) = (0xe120_0070, 0xbe00);
 pub extern "C" fn enter() {
     // SAFETY: the entry code calls this once an entry, on the only processor, interrupts off; no
     // reference from an earlier entry is alive.
-    let kernel = unsafe { lock::kernel() };
-    let Some(current) = kernel.current() else { panic!("entry from user mode without a thread") };
+    let (kernel, current) = unsafe { KERNEL.enter() };
     let context = &mut kernel.pool[current].context;
     context[word::ERROR] = 0;
     let cause = context[word::VECTOR];
@@ -82,7 +83,7 @@ fn instruction(kernel: &Kernel<Armv5>, current: Ref<Thread>, pc: u32) -> u32 {
 
 /// A page could not be accessed: if its table was only not in the directory, it is now; else the thread's handler has to know.
 fn page_fault(kernel: &mut Kernel<Armv5>, current: Ref<Thread>, address: u32, access: Rights, error: u32) {
-    let there = kernel.pool[current].space.get().and_then(|space| directory::lookup(&kernel.pool, space, UserAddr(address)));
+    let there = kernel.pool[current].space.get().and_then(|space| space::lookup(&kernel.pool, space, UserAddr(address)));
     let context = &mut kernel.pool[current].context;
     context[word::VECTOR] = named::PAGE_FAULT;
     context[word::ERROR] = error | if there.is_some_and(|rights| rights != Rights::NONE) { fault::PROTECTION } else { 0 };
@@ -92,7 +93,7 @@ fn page_fault(kernel: &mut Kernel<Armv5>, current: Ref<Thread>, address: u32, ac
 fn fetch_failed(kernel: &mut Kernel<Armv5>, current: Ref<Thread>) {
     let pc = kernel.pool[current].context[word::PC];
     let readable = kernel.pool[current].space.get().and_then(|space| {
-        let there = directory::lookup(&kernel.pool, space, UserAddr(pc)).is_some_and(|rights| rights.contains(Rights::EXECUTE));
+        let there = space::lookup(&kernel.pool, space, UserAddr(pc)).is_some_and(|rights| rights.contains(Rights::EXECUTE));
         let has_come = there && kernel.port.fault_in(&mut kernel.pool, space, UserAddr(pc), Rights::EXECUTE) == FaultIn::Repaired;
         there.then_some(has_come)
     });
@@ -114,7 +115,7 @@ fn fetch_failed(kernel: &mut Kernel<Armv5>, current: Ref<Thread>) {
 fn access_failed(kernel: &mut Kernel<Armv5>, current: Ref<Thread>) {
     // Before the instruction is read, which may fail, too.
     let (address, status) = (regs::fault_address(), regs::data_fault_status());
-    let address = kernel.pool[current].space.get().map_or(address, |space| directory::unrelocated(&kernel.pool, space, address));
+    let address = kernel.pool[current].space.get().map_or(address, |space| space::unrelocated(&kernel.pool, space, address));
     let is_thumb = kernel.pool[current].context[word::CPSR] & THUMB != 0;
     let instruction = instruction(kernel, current, kernel.pool[current].context[word::PC]);
     restart_helper(&mut kernel.pool[current].context);
@@ -155,15 +156,7 @@ fn take_interrupts(kernel: &mut Kernel<Armv5>) {
 
 /// Makes the processor ready for the thread that runs next; idles until there is one.
 pub fn leave(kernel: &mut Kernel<Armv5>) {
-    loop {
-        take_interrupts(kernel);
-        match kernel.current() {
-            None if cache::is_arms_own() => regs::wait_for_interrupt(),
-            None => core::hint::spin_loop(),
-            Some(_) if kernel.carry_on() => {}
-            Some(_) => break,
-        }
-    }
+    leave::next(kernel, take_interrupts, || if cache::is_arms_own() { regs::wait_for_interrupt() } else { core::hint::spin_loop() });
 }
 
 /// An exception in the kernel: a bug.
@@ -177,5 +170,5 @@ pub extern "C" fn kernel_exception(pc: u32, status: u32, lr: u32, frame: u32) ->
         ("far", regs::fault_address()),
         ("pid", regs::process()),
     ];
-    panic::report(&"exception in the kernel", Some(&named), frame)
+    panic::report(&"exception in the kernel", State { registers: &named, pc: Some(pc), frame, thread: 0 })
 }

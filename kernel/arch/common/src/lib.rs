@@ -1,13 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What ports have in common.
+//! What ports have in common. It knows no processor: a port says what is its own by [`platform::Platform`], [`boot::Mapping`], and
+//! arguments.
+//!
+//! A module uses only modules above it.
 //!
 //! | module | room for |
 //! |---|---|
 //! | [`shared`] | statics that are written |
 //! | [`stack`] | the kernel's stacks |
+//! | [`platform`] | what the kernel says, and how the machine ends |
 //! | [`words`] | what the kernel says when it panics |
+//! | [`place`] | where the pool is in physical memory |
+//! | [`lock`] | the kernel's only instance |
+//! | [`lines`] | which interrupt lines components may have |
+//! | [`leave`] | which thread runs next |
+//! | [`boot`] | what the boot loader left |
+//! | [`start`] | from there to the first thread |
 #![no_std]
 
+pub mod boot;
+pub mod leave;
+pub mod lines;
+pub mod lock;
+pub mod place;
+pub mod platform;
 pub mod shared;
 pub mod stack;
+pub mod start;
 pub mod words;

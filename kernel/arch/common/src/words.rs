@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's last words: cause, thread, registers, backtrace.
 
+use crate::platform::Platform;
 use crate::stack;
 use core::fmt::{Display, Write};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -44,28 +45,41 @@ fn symbol(address: u32) -> Option<(&'static str, u32)> {
     best
 }
 
-/// Registers by their names.
-pub type Registers<'a> = &'a [(&'a str, u32)];
+/// What is known of the processor: the thread that was current, its registers by their names, where it was, and its frame pointer. That
+/// points to the caller's, and the return address is behind it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct State<'a> {
+    /// The current thread; 0: none.
+    pub thread: u32,
+    /// Registers by their names.
+    pub registers: &'a [(&'a str, u32)],
+    /// Where it was, if that is known.
+    pub pc: Option<u32>,
+    /// The frame pointer to start a backtrace from; 0: none.
+    pub frame: u32,
+}
 
-/// Prints what happened while this thread was the current one. `pc` is where, if that is among the registers; `frame` is the frame
-/// pointer to start from: it points to the caller's, and the return address is behind that.
-pub fn print(out: &mut impl Write, cause: &dyn Display, thread: u32, (registers, pc): (Registers<'_>, Option<u32>), frame: u32) {
+/// Prints what happened, and ends the machine.
+pub fn report<P: Platform>(cause: &dyn Display, state: State<'_>) -> ! {
+    let mut console = P::Console::default();
+    let out = &mut console;
     // Writing to the serial line cannot fail; there would be nobody to tell.
     let _ = writeln!(out, "\nKERNEL PANIC: {cause}");
-    let _ = writeln!(out, "thread: {thread:#x}");
-    for (name, value) in registers {
+    let _ = writeln!(out, "thread: {:#x}", state.thread);
+    for (name, value) in state.registers {
         let _ = writeln!(out, "  {name:<7}{value:08x}");
     }
-    if let Some(pc) = pc {
+    if let Some(pc) = state.pc {
         print_frame(out, 0, pc);
     }
     let _ = writeln!(out, "backtrace:");
-    let mut frame = frame;
+    let mut frame = state.frame;
     for number in 0..FRAMES {
         let Some([next, address]) = stack::words(frame) else { break };
         print_frame(out, number, address);
         frame = next;
     }
+    P::power_off()
 }
 
 fn print_frame(out: &mut impl Write, number: usize, address: u32) {

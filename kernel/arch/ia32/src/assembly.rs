@@ -12,7 +12,7 @@
 //! | `fast/page_fault.S` | the fast path of a native thread's page fault to its pager |
 //! | `fast/small.S` | what that has besides for aliens in small spaces |
 //! | `fast/notify.S` | the fast path of `notify` and `receive` |
-//! | `fast/map_reply.S` | the fast path of `map_reply_wait` and `map_run`, which map the page |
+//! | `fast/map.S` | the fast path of `map_reply_wait` and `map_run`, which map the page |
 //! | `mem.S` | filling and copying memory |
 //!
 //! A name in braces in these files is a constant or a symbol of the list below. The compiler
@@ -21,16 +21,17 @@
 //! A jump to a `.global` label is always a long one: the linker fills it in. Adding or removing
 //! `.global` moves code from one cache line to another.
 
-use crate::contract::Ia32;
-use crate::layout::{CPU, KERNEL_BASE, POOL_PLACE, PoolPlace};
-use crate::lock::KERNEL;
+use crate::contract::{Ia32, KERNEL};
+use crate::layout::{CPU, KERNEL_BASE};
 use crate::regs::{EFLAGS_IF, EFLAGS_RF, EFLAGS_TF};
-use crate::switch::{self, Ways};
+use crate::space::{self, Ways};
 use crate::{gdt, interrupts, trap};
 use abi::frame::{self, vector};
+use abi::kip::Clock;
 use abi::tag::REGISTER_WORDS;
 use abi::utcb::Utcb;
 use abi::{Delivery, Error, Kind, MessageKind, Op, Rights, Tag};
+use arch_common::place::{POOL_PLACE, PoolPlace};
 use arch_common::stack::{KERNEL_STACK, PANIC_STACK};
 use core::arch::{asm, global_asm};
 use core::mem::offset_of;
@@ -43,7 +44,7 @@ use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
 use kcore::{Attachment, Cpu, Kernel, Memory, Scheduler, Space, Thread};
 use mmu::descriptor;
 use mmu::ia32::bits;
-use plat_pc::{TscScale, pic};
+use plat_pc::pic;
 
 /// Where a Thread's field is, from a reference to it.
 macro_rules! field {
@@ -86,7 +87,7 @@ const SCHEDULER: usize = offset_of!(Kernel<Ia32>, sched);
 /// Where a part of the clock is in the kernel.
 macro_rules! clock {
     ($name:ident) => {
-        offset_of!(Kernel<Ia32>, port) + Ia32::CLOCK + offset_of!(TscScale, $name)
+        offset_of!(Kernel<Ia32>, port) + Ia32::CLOCK + offset_of!(Clock, $name)
     };
 }
 
@@ -128,7 +129,7 @@ global_asm!(
     include_str!("fast/steps.S"),
     include_str!("fast/small.S"),
     include_str!("fast/alien.S"),
-    include_str!("fast/map_reply.S"),
+    include_str!("fast/map.S"),
     include_str!("entry.S"),
     include_str!("fast/ipc.S"),
     include_str!("fast/page_fault.S"),
@@ -144,8 +145,8 @@ global_asm!(
     thread_shift = const BYTES.trailing_zeros(),
     threads = const kcore::thread::TABLE + ANCHOR,
     pool_offset = const offset_of!(PoolPlace, offset),
-    directory_of = const switch::DIRECTORY_OF,
-    small_home = const switch::SMALL_HOME,
+    directory_of = const space::DIRECTORY_OF,
+    small_home = const space::SMALL_HOME,
     // --- The scheduler's words, and the clock ------------------------------------------------
     kernel = sym KERNEL,
     clock_base = const clock!(base),
@@ -410,9 +411,9 @@ const _: () = assert!(loaded::FLAGS < ANCHOR && loaded::FLAGS <= 0xff && ANCHOR.
 const _: () = assert!(ANCHOR < 1 << 8 && BYTES.is_multiple_of(1 << 8) && kcore::thread::TABLE.is_multiple_of(1 << 8));
 // Selectors that a user can load have one of the bits 4 to 6, which no flag has, and nothing above.
 const _: () = assert!(selector::USER_CODE >> 4 != 0 && selector::SMALL_DATA < 1 << 7 && loaded::FLAGS < 1 << 4);
-// `map_reply.S`: the kernel's part of a space is one entry of its directory.
+// `map.S`: the kernel's part of a space is one entry of its directory.
 const _: () = assert!(abi::utcb::AREA_END - abi::utcb::AREA_START == abi::TABLE_SPAN);
-// `map_reply.S`: a Memory of RAM is told by a zero, and the right to write is the bit of an entry that allows it.
+// `map.S`: a Memory of RAM is told by a zero, and the right to write is the bit of an entry that allows it.
 const _: () = assert!(class::RAM == 0 && Rights::WRITE.0 == bits::WRITABLE);
 // `page_fault.S`: what is pushed behind `pushad`'s registers are words of the context, in its order.
 const _: () = assert!(word::DS + 1 == word::EDI && word::GS + 3 == word::DS && word::EAX + 1 == word::VECTOR);

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a Multiboot 1 boot loader left: memory, the boot image, the kernel's symbols.
 //!
-//! All of it (information, modules) is looked at through [`peek`], and the boot image is checked at
-//! [`IMAGE`].
+//! Its information is looked at through [`peek`].
 
 use crate::features::{self, Features, cpuid};
-use crate::layout::{KERNEL_BASE, POOL_BASE};
-use crate::paging::{IMAGE, LARGE_PAGE, SYMBOLS, map_range, peek};
+use crate::layout::KERNEL_BASE;
+use crate::paging::peek;
+use crate::panic::Pc;
 use crate::{fpu, regs};
-use abi::{PAGE_SIZE, PhysAddr};
-use arch_common::words;
-use core::fmt::Write;
+use abi::PhysAddr;
+use arch_common::boot::{Boot as Memory, Found, look};
+use arch_common::platform::refuse;
 use kcore::boot::Range;
 use kcore::ram::Ram;
-use plat_pc::uart::{self, Console};
-use plat_pc::{Fault, TscScale, tsc};
+use plat_pc::uart;
 
 /// What a Multiboot 1 loader leaves in EAX.
 const MAGIC: u32 = 0x2BAD_B002;
@@ -32,38 +31,22 @@ pub enum Spaces {
 
 /// What boot found.
 pub struct Boot {
-    /// Where the pool is.
-    pub pool: Range,
-    /// Where the boot image is.
-    pub image: PhysAddr,
-    /// Its checked header.
-    pub header: abi::boot::Header,
-    /// Free RAM.
-    pub ram: Ram,
-    /// End of RAM below 4 GiB.
-    pub ram_end: PhysAddr,
+    /// Memory and the boot image.
+    pub memory: Memory,
     /// The processor.
     pub features: Features,
-    /// The clock.
-    pub tsc: TscScale,
     /// What the command line says of servers.
     pub spaces: Spaces,
 }
 
-/// Says why the kernel cannot start, and ends the machine.
-fn refuse(reason: core::fmt::Arguments<'_>) -> ! {
-    let _ = writeln!(Console, "{reason}");
-    plat_pc::power_off()
-}
-
 fn check_processor() -> Features {
     if !features::has_cpuid() {
-        refuse(format_args!("this processor is too old: it has no CPUID (a Pentium or later is needed)"));
+        refuse::<Pc>(format_args!("this processor is too old: it has no CPUID (a Pentium or later is needed)"));
     }
     let (signature, bits) = features::cpuid1();
     for (bit, what) in [(cpuid::FPU, "FPU"), (cpuid::PSE, "4 MiB pages (PSE)"), (cpuid::TSC, "time-stamp counter (TSC)")] {
         if bits & bit == 0 {
-            refuse(format_args!("this processor lacks what the kernel needs: {what}"));
+            refuse::<Pc>(format_args!("this processor lacks what the kernel needs: {what}"));
         }
     }
     // The first Pentium Pros announce sysenter but do not have it (Intel SDM, CPUID).
@@ -96,14 +79,14 @@ fn spaces(info: u32) -> Spaces {
         None => Spaces::Auto,
         Some(b"force") => Spaces::Force,
         Some(b"no") => Spaces::No,
-        Some(_) => refuse(format_args!("the kernel's command line is wrong: smallspaces= takes force or no")),
+        Some(_) => refuse::<Pc>(format_args!("the kernel's command line is wrong: smallspaces= takes force or no")),
     }
 }
 
 /// RAM below 4 GiB as the loader reports it, whole pages.
 fn memory_map(info: u32) -> Ram {
     if peek(info) & 1 << 6 == 0 {
-        refuse(format_args!("the boot loader gave no memory map: use a Multiboot loader such as GRUB"));
+        refuse::<Pc>(format_args!("the boot loader gave no memory map: use a Multiboot loader such as GRUB"));
     }
     let mut ram = Ram::default();
     let (bytes, start) = (peek(info + 44), peek(info + 48));
@@ -132,41 +115,6 @@ fn module(info: u32, index: u32) -> Option<Range> {
     (end > base).then_some(Range { base: PhysAddr(base), bytes: end - base })
 }
 
-/// Checks the boot image, which must start at a page.
-fn check_image(image: Range) -> abi::boot::Header {
-    if image.bytes > SYMBOLS - IMAGE - LARGE_PAGE {
-        refuse(format_args!("boot image refused: {}", abi::boot::Refusal::TooLarge.text()));
-    }
-    let address = map_range(IMAGE, image);
-    // SAFETY: mapped just now, and nobody writes it.
-    let bytes = unsafe { core::slice::from_raw_parts(address as *const u8, image.bytes as usize) };
-    match abi::boot::check(bytes) {
-        Ok(_) if !image.base.is_aligned(PAGE_SIZE) => refuse(format_args!("the boot loader did not align the boot image to a page")),
-        Ok(header) => header,
-        Err(refusal) => refuse(format_args!("boot image refused: {}", refusal.text())),
-    }
-}
-
-/// The time-stamp counter as a clock. A wrong one would be worse than none.
-fn clock() -> TscScale {
-    match tsc::calibrate() {
-        Ok(scale) => scale,
-        Err(Fault::Contradiction) => refuse(format_args!("no clock: the time-stamp counter and the timer do not run evenly")),
-        Err(Fault::Vague) => refuse(format_args!("no clock: the time-stamp counter cannot be measured by the timer")),
-    }
-}
-
-/// A place for the pool: an eighth of RAM, aligned to a large page, as high as it goes. It ends where the boot image is mapped, at most.
-fn place_pool(ram: &[Range]) -> Range {
-    let total: u64 = ram.iter().map(|r| u64::from(r.bytes)).sum();
-    let bytes = ((total / 8) as u32).next_multiple_of(LARGE_PAGE).clamp(2 * LARGE_PAGE, IMAGE - POOL_BASE);
-    let base = |r: &Range| r.end().align_down(LARGE_PAGE).0.checked_sub(bytes).map(PhysAddr).filter(|base| *base >= r.base);
-    match ram.iter().filter_map(base).max() {
-        Some(base) => Range { base, bytes },
-        None => refuse(format_args!("too little memory: no free {} MiB for the kernel", bytes >> 20)),
-    }
-}
-
 unsafe extern "C" {
     static kernel_end: u8;
 }
@@ -186,25 +134,15 @@ pub fn find(magic: u32, info: u32) -> Boot {
         features.mxcsr_bits = fpu::mxcsr_bits(features);
     }
     if magic != MAGIC {
-        refuse(format_args!("started by something that is not a Multiboot 1 loader"));
+        refuse::<Pc>(format_args!("started by something that is not a Multiboot 1 loader"));
     }
     let spaces = spaces(info);
-    let mut ram = memory_map(info);
-    let ram_end = ram.ranges().iter().map(Range::end).max().unwrap_or_default();
-    let Some(image) = module(info, 0) else { refuse(format_args!("the boot loader gave no boot image: name it as the first module")) };
-    let header = check_image(image);
-    let kernel = (&raw const kernel_end) as u32 - KERNEL_BASE;
-    ram.exclude(Range { base: PhysAddr(0), bytes: kernel.max(1 << 20) });
-    ram.exclude(image);
-    if let Some(symbols) = module(info, 1).filter(|s| s.bytes < 2 * LARGE_PAGE) {
-        ram.exclude(symbols);
-        // SAFETY: mapped for good, and taken out of RAM.
-        unsafe { words::set_symbols(map_range(SYMBOLS, symbols), symbols.bytes) };
-    }
-    let pool = place_pool(ram.ranges());
-    ram.exclude(pool);
-    if ram.left_out() != 0 {
-        let _ = writeln!(Console, "{} KiB of RAM are not used: it is in more pieces than can be told of", ram.left_out() >> 10);
-    }
-    Boot { pool, image: image.base, header, ram, ram_end, features, tsc: clock(), spaces }
+    let Some(image) = module(info, 0) else {
+        refuse::<Pc>(format_args!("the boot loader gave no boot image: name it as the first module"))
+    };
+    let bytes = (&raw const kernel_end) as u32 - KERNEL_BASE;
+    let kernel = Range { base: PhysAddr(0), bytes: bytes.max(1 << 20) };
+    // SAFETY: boot; a loader puts modules into RAM, and nobody else runs.
+    let memory = unsafe { look::<Pc>(Found { ram: memory_map(info), kernel, image, symbols: module(info, 1) }) };
+    Boot { memory, features, spaces }
 }

@@ -4,9 +4,12 @@
 use crate::features::{self, Features};
 use crate::layout::CPU;
 use crate::lazy::Lazy;
-use crate::switch::Ways;
-use crate::{fpu, interrupts, paging, switch};
+use crate::space::Ways;
+use crate::{fpu, interrupts, paging, space, time};
+use abi::kip::Clock;
 use abi::{Error, PhysAddr, TABLE_SPAN, UserAddr};
+use arch_common::lock::Lock;
+use arch_common::place;
 use core::mem::offset_of;
 use core::ops::Range;
 use ia32_context::Ia32 as Registers;
@@ -14,7 +17,7 @@ use ia32_context::hw;
 use kcore::port::{Area, Board, Caches, Placement, Processor, Translation};
 use kcore::{Charge, Cpu, Irq, Space, Thread};
 use mmu::ia32::Ia32 as Format;
-use plat_pc::{TscScale, pic, pit, tsc};
+use plat_pc::pic;
 use pool::{Link, Pool, Ref};
 use port_map::PortMap;
 
@@ -22,7 +25,7 @@ use port_map::PortMap;
 #[repr(C)]
 pub struct Ia32 {
     /// First, where fast paths know it.
-    clock: TscScale,
+    clock: Clock,
     lazy: Lazy,
     ways: Ways,
     /// Whether there can be servers and small spaces: segment limits hold, or are taken to.
@@ -34,7 +37,7 @@ impl Ia32 {
     pub const CLOCK: usize = offset_of!(Self, clock);
 
     /// The port on a processor with these features.
-    pub const fn new(features: Features, clock: TscScale, ways: Ways, limits: bool) -> Self {
+    pub const fn new(features: Features, clock: Clock, ways: Ways, limits: bool) -> Self {
         Self { clock, lazy: Lazy::new(features), ways, limits }
     }
 
@@ -45,6 +48,9 @@ impl Ia32 {
         (unsafe { &mut *(CPU as *mut Cpu) }, &mut self.lazy)
     }
 }
+
+/// Fast paths read and write its scheduler and read its clock, while no Rust runs.
+pub static KERNEL: Lock<Ia32> = Lock::new();
 
 impl Processor for Ia32 {
     type Registers = Registers;
@@ -68,22 +74,22 @@ impl Translation for Ia32 {
     type Format = Format;
 
     fn physical(&self, address: u32) -> PhysAddr {
-        PhysAddr(paging::physical(address))
+        PhysAddr(place::physical(address))
     }
 
     fn pool_address(&self, physical: PhysAddr) -> u32 {
-        paging::pool_address(physical.0)
+        place::pool_address(physical.0)
     }
 
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {
         let Some(top) = pool[space].region.top.get() else { return };
         paging::copy_kernel_entries(pool[top].entries_mut::<Format>());
-        switch::set_up(pool, space, paging::physical(top.address()), self.ways);
+        space::set_up(pool, space, place::physical(top.address()), self.ways);
     }
 
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge {
-        switch::leave(space);
-        if switch::is_server(pool, space) {
+        space::leave(space);
+        if space::is_server(pool, space) {
             paging::flush_global();
         }
         Charge::NONE
@@ -92,10 +98,10 @@ impl Translation for Ia32 {
     fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) {
         // The TLB has translations of the processor's tables alone, and a server's, which may be global: a write of CR3 drops
         // all that are not.
-        if switch::is_entered(pool, space) || switch::is_server(pool, space) {
-            let base = switch::base(pool, space);
+        if space::is_entered(pool, space) || space::is_server(pool, space) {
+            let base = space::base(pool, space);
             // A small space has nothing of what lies beyond its size: the window of a server that it shows when it is large.
-            paging::flush(base.wrapping_add(range.start.0)..base.wrapping_add(range.end.0), switch::is_server(pool, space));
+            paging::flush(base.wrapping_add(range.start.0)..base.wrapping_add(range.end.0), space::is_server(pool, space));
         }
     }
 
@@ -121,12 +127,12 @@ impl Placement for Ia32 {
         if !self.limits {
             return Err(Error::Unsupported);
         }
-        switch::serve(pool, space, self.ways);
+        space::serve(pool, space, self.ways);
         Ok(())
     }
 
     fn server_shown(&mut self, pool: &mut Pool, space: Ref<Space>, server: Link<Space>) {
-        switch::show(pool, space, server);
+        space::show(pool, space, server);
     }
 
     fn has_small_spaces(&self) -> bool {
@@ -137,8 +143,8 @@ impl Placement for Ia32 {
         let (cpu, lazy) = self.parts();
         lazy.unload_of(cpu, pool, space);
         match (home.get(), pool[space].region.top.get()) {
-            (Some(home), _) => switch::move_in(pool, space, home, place, self.ways),
-            (None, Some(top)) => switch::move_out(pool, space, paging::physical(top.address()), self.ways),
+            (Some(home), _) => space::move_in(pool, space, home, place, self.ways),
+            (None, Some(top)) => space::move_out(pool, space, place::physical(top.address()), self.ways),
             (None, None) => {}
         }
     }
@@ -148,12 +154,12 @@ impl Board for Ia32 {
     type Irqs = [Link<Irq>; pic::LINES];
 
     fn now(&self) -> u64 {
-        abi::kip::scale(tsc::read().wrapping_sub(self.clock.base), self.clock.mult, self.clock.shift)
+        self.clock.nanoseconds(time::ticks())
     }
 
     fn set_timer(&mut self, deadline: Option<u64>) {
         if let Some(deadline) = deadline {
-            pit::one_shot(deadline.saturating_sub(self.now()));
+            time::tick_in(deadline.saturating_sub(self.now()));
         }
     }
 

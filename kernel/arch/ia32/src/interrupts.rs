@@ -5,6 +5,7 @@
 //! `from_kernel` in `entry.S`.
 
 use crate::gdt::{DOUBLE_FAULT_TASK, KERNEL_CODE, Pointer};
+use arch_common::lines;
 use arch_common::shared::{Lines, Shared};
 use core::arch::asm;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -17,17 +18,7 @@ const DOUBLE_FAULT: usize = 8;
 /// Line of the timer.
 pub const TIMER_LINE: u32 = 0;
 /// Interrupt lines that components may have: all but the timer's and the cascade.
-pub const COMPONENT_LINES: [u32; pic::LINES - 2] = {
-    let (mut lines, mut count, mut line) = ([0; pic::LINES - 2], 0, 0);
-    while line < pic::LINES as u32 {
-        if line != TIMER_LINE && line != pic::CASCADE {
-            lines[count] = line;
-            count += 1;
-        }
-        line += 1;
-    }
-    lines
-};
+pub const COMPONENT_LINES: [u32; pic::LINES - 2] = lines::all_but(&[TIMER_LINE, pic::CASCADE]);
 
 /// A gate's type: an interrupt gate, or a task gate; both present.
 const INTERRUPT_GATE: u32 = 0x8e00;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Linear addresses of the kernel's half GiB (docs/manual.md, "Linear layout").
 
-use core::sync::atomic::AtomicU32;
-
 /// Where the first 4 MiB of physical memory, the kernel's image among them, appear.
 pub const KERNEL_BASE: u32 = 0xE000_0000;
 /// Where windows of servers may begin: they have 2 GiB at most, and end where the kernel begins.
@@ -13,18 +11,6 @@ const _: () = assert!(WINDOWS >= 1 << 30);
 pub const CPU_AREA: u32 = 0xE040_0000;
 /// Where the pool appears.
 pub const POOL_BASE: u32 = pool::BASE;
-
-/// What is found out about the pool at boot. Fast paths read both words: they are in one cache line.
-#[repr(C, align(8))]
-pub struct PoolPlace {
-    /// Physical minus linear address.
-    pub offset: AtomicU32,
-    /// Bits of a reply handle that are the index of a thread.
-    pub index_mask: AtomicU32,
-}
-
-/// See [`PoolPlace`].
-pub static POOL_PLACE: PoolPlace = PoolPlace { offset: AtomicU32::new(0), index_mask: AtomicU32::new(0) };
 
 /// The processor's words that fast paths read, at the start of a 32-byte cache line. The task-state
 /// segment starts at the third of them.

@@ -9,7 +9,7 @@
 
 use crate::features::Features;
 use crate::layout::KERNEL_BASE;
-use crate::switch::{self, Kind};
+use crate::space::{self, Kind};
 use crate::{fpu, gdt, paging, regs};
 use abi::frame::{CHANGED_SEGMENTS, Frame};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu as place};
@@ -53,7 +53,7 @@ fn names_small(fs_gs: u32) -> bool {
 
 /// Whether a thread's space is small.
 fn is_small(pool: &Pool, thread: Ref<Thread>) -> bool {
-    pool[thread].space.get().is_some_and(|space| switch::region(pool, space).is_some())
+    pool[thread].space.get().is_some_and(|space| space::region(pool, space).is_some())
 }
 
 /// The thread named by `Cpu::loaded`.
@@ -166,9 +166,9 @@ impl Lazy {
         let (space, parts) = (pool[thread].space.get(), pool[thread].lazy);
         let State { fs_gs, mut tls, mut debug, .. } = *state(&pool[thread]);
         let is_asked_for = tls[0] != [0; 2];
-        let region = space.and_then(|space| switch::region(pool, space));
+        let region = space.and_then(|space| space::region(pool, space));
         if let Some(space) = space {
-            if switch::is_server(pool, space) {
+            if space::is_server(pool, space) {
                 tls.iter_mut().for_each(|segment| *segment = descriptor::clipped(*segment, KERNEL_BASE));
             }
             // What is above may be a server's: no breakpoint is hit there.

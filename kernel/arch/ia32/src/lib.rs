@@ -14,10 +14,10 @@
 //! | `gdt` | segment descriptors |
 //! | `interrupts` | vectors and interrupt lines |
 //! | `lazy` | state switched only on use |
-//! | `switch` | entering a space |
-//! | `contract` | what the portable kernel asks of a port |
+//! | `space` | what the port keeps of a space, and entering one |
+//! | `time` | the counter as a clock, and the timer |
+//! | `contract` | what the portable kernel asks of a port; the kernel's only instance |
 //! | `kdb` | the kernel debugger, if it is built in |
-//! | `lock` | the kernel's only instance |
 //! | `trap` | what an entry means, and the way back |
 //! | `assembly` | entry, exit and the fast paths (`*.S`, `fast/*.S`), and what they know of Rust |
 //! | `boot` | what the boot loader left |
@@ -35,10 +35,10 @@ mod interrupts;
 mod kdb;
 mod layout;
 mod lazy;
-mod lock;
 mod paging;
 pub mod panic;
 mod regs;
+mod space;
 mod start;
-mod switch;
+mod time;
 mod trap;

@@ -3,20 +3,23 @@
 //! for a while. The tables of spaces are the portable kernel's.
 
 use crate::features::{self, Features};
-use crate::layout::{CPU_AREA, KERNEL_BASE, POOL_BASE, POOL_PLACE};
+use crate::layout::{CPU_AREA, KERNEL_BASE, POOL_BASE};
+use crate::panic::Pc;
 use crate::regs;
 use abi::PAGE_SIZE;
+use arch_common::boot::Mapping;
+use arch_common::place;
 use arch_common::shared::{Page, Shared};
-use core::sync::atomic::Ordering;
-use kcore::boot::Range;
+use core::ops::{Range, RangeInclusive};
+use kcore::boot;
 use mmu::ia32::bits::{GLOBAL, LARGE, PRESENT, WRITABLE};
 
 /// Bytes of a 4 MiB page.
 pub const LARGE_PAGE: u32 = 4 << 20;
 /// Where the boot image is mapped while it is checked.
-pub const IMAGE: u32 = 0xF000_0000;
+const IMAGE: u32 = 0xF000_0000;
 /// Behind it, the kernel's symbols. They stay mapped.
-pub const SYMBOLS: u32 = 0xFF00_0000;
+const SYMBOLS: u32 = 0xFF00_0000;
 /// Where [`peek`] maps what it reads.
 const PEEK: u32 = 0xFFC0_0000;
 /// The upper-level entries of the kernel start here.
@@ -29,16 +32,6 @@ pub static DIRECTORY: Shared<Page<[u32; 1024]>> = Shared::new(Page([0; 1024]));
 static CPU_TABLE: Shared<Page<[u32; 1024]>> = Shared::new(Page([0; 1024]));
 static CPU_PAGE: Shared<Page<[u8; 4096]>> = Shared::new(Page([0; 4096]));
 static ONES_PAGE: Shared<Page<[u8; 4096]>> = Shared::new(Page([0xff; 4096]));
-
-/// Physical address of something in the pool.
-pub fn physical(address: u32) -> u32 {
-    address.wrapping_add(POOL_PLACE.offset.load(Ordering::Relaxed))
-}
-
-/// Address in the pool of a physical address in it.
-pub fn pool_address(physical: u32) -> u32 {
-    physical.wrapping_sub(POOL_PLACE.offset.load(Ordering::Relaxed))
-}
 
 fn physical_of<T>(page: &Shared<Page<T>>) -> u32 {
     page.address() - KERNEL_BASE
@@ -74,7 +67,7 @@ pub fn map_cpu_area() {
 /// Maps the two pages of the I/O bitmap, from this address of the pool on.
 pub fn map_io_bitmap(map: u32) {
     for page in 0..2 {
-        set_cpu_area(1 + page as usize, physical(map + page * PAGE_SIZE));
+        set_cpu_area(1 + page as usize, place::physical(map + page * PAGE_SIZE));
         regs::invlpg(CPU_AREA + (1 + page) * PAGE_SIZE);
     }
 }
@@ -87,7 +80,7 @@ pub fn copy_kernel_entries(directory: &mut [u32]) {
 }
 
 /// Drops translations of a range from the TLB, which may be global ones or not.
-pub fn flush(range: core::ops::Range<u32>, global: bool) {
+pub fn flush(range: Range<u32>, global: bool) {
     if range.end.wrapping_sub(range.start) / PAGE_SIZE > FLUSH_ALL {
         if global { flush_global() } else { flush_all() }
     } else {
@@ -125,25 +118,34 @@ pub fn peek(physical: u32) -> u32 {
     (0..4).fold(0, |word, i| word | byte(physical.wrapping_add(i)) << (8 * i))
 }
 
-/// Maps a physical range at `linear`, which has room for it, at boot; returns its address.
-pub fn map_range(linear: u32, range: Range) -> u32 {
-    let (base, first) = (range.base.0, range.base.0 & !(LARGE_PAGE - 1));
-    for (i, page) in (first..=(base + range.bytes - 1) & !(LARGE_PAGE - 1)).step_by(LARGE_PAGE as usize).enumerate() {
-        map_large(linear + i as u32 * LARGE_PAGE, page, 0);
+impl Mapping for Pc {
+    const PAGE: u32 = LARGE_PAGE;
+    const POOL: RangeInclusive<u32> = 2 * LARGE_PAGE..=IMAGE - POOL_BASE;
+    const IMAGE: Range<u32> = IMAGE..SYMBOLS;
+    const SYMBOLS: Range<u32> = SYMBOLS..PEEK;
+
+    fn map_page(linear: u32, physical: u32) {
+        map_large(linear, physical, 0);
     }
-    linear + (base - first)
+
+    fn unmap(linear: u32, bytes: u32) {
+        for page in (linear..linear + bytes).step_by(LARGE_PAGE as usize) {
+            set_directory(page >> 22, 0);
+            regs::invlpg(page);
+        }
+    }
 }
 
 /// The final shape of the kernel's part: image, symbols, the processor's area, pool; nothing else.
-pub fn map_kernel(pool: Range, features: Features) {
-    POOL_PLACE.offset.store(pool.base.0.wrapping_sub(POOL_BASE), Ordering::Relaxed);
+pub fn map_kernel(pool: boot::Range, features: Features) {
+    place::set(pool.base);
     map_large(KERNEL_BASE, 0, global(features));
     set_directory(CPU_AREA >> 22, physical_of(&CPU_TABLE) | PRESENT | WRITABLE);
     for offset in (0..pool.bytes).step_by(LARGE_PAGE as usize) {
         map_large(POOL_BASE + offset, pool.base.0 + offset, global(features));
     }
     set_directory(0, 0);
-    (IMAGE >> 22..SYMBOLS >> 22).chain(core::iter::once(PEEK >> 22)).for_each(|index| set_directory(index, 0));
+    set_directory(PEEK >> 22, 0);
     // SAFETY: the same directory; drops what was mapped for boot.
     unsafe { regs::write_cr3(directory_physical()) };
 }

@@ -2,9 +2,21 @@
 //! The end after a bug: the kernel's last words.
 
 use crate::layout::CPU;
-use arch_common::words::{self, Registers};
+use arch_common::platform::Platform;
+use arch_common::words::{self, State};
 use core::fmt::Display;
 use plat_pc::uart::Console;
+
+/// The board.
+pub struct Pc;
+
+impl Platform for Pc {
+    type Console = Console;
+
+    fn power_off() -> ! {
+        plat_pc::power_off()
+    }
+}
 
 /// The frame pointer, to start a backtrace from.
 #[inline(always)]
@@ -15,13 +27,10 @@ pub fn frame() -> u32 {
     frame
 }
 
-/// Prints what happened and ends the machine. `frame` is the frame pointer to start from.
-pub fn report(cause: &dyn Display, registers: Option<Registers<'_>>, frame: u32) -> ! {
-    let registers = registers.unwrap_or(&[]);
-    let eip = registers.iter().find(|(name, _)| *name == "eip").map(|(_, value)| *value);
+/// Prints what happened and ends the machine. The thread of `state` is filled in here.
+pub fn report(cause: &dyn Display, state: State<'_>) -> ! {
     // SAFETY: boot mapped the processor's page before anything that can panic with a thread; the
     // word is an integer.
     let thread = unsafe { (CPU as *const kcore::Cpu).read_volatile().current.value() };
-    words::print(&mut Console, cause, thread, (registers, eip), frame);
-    plat_pc::power_off()
+    words::report::<Pc>(cause, State { thread, ..state })
 }

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starting: from the boot loader to the first thread.
 //!
-//! `start.S` turns paging on, with the first 4 MiB of memory at `KERNEL_BASE`, and calls [`start`].
+//! `start.S` turns paging on, with the first 4 MiB of memory at `KERNEL_BASE`, and calls [`begin`].
 
-use crate::boot::{self, Boot, Spaces};
-use crate::contract::Ia32;
-use crate::layout::{self, ENTRY_STACK_TOP, KERNEL_BASE, POOL_BASE, POOL_PLACE};
-use crate::{assembly, features, gdt, interrupts, lock, paging, regs, trap};
+use crate::boot::{self, Spaces};
+use crate::contract::{Ia32, KERNEL};
+use crate::features::{self, Features};
+use crate::layout::{self, ENTRY_STACK_TOP, KERNEL_BASE};
+use crate::{assembly, gdt, interrupts, paging, regs, time, trap};
 use abi::PhysAddr;
-use abi::kip::{self, Kip};
+use abi::arch::ia32::kip;
 use arch_common::stack::{KERNEL_STACK, STACK_BYTES};
+use arch_common::start;
 use core::arch::global_asm;
-use core::sync::atomic::Ordering;
-use kcore::Kernel;
-use kcore::boot::{Machine, Range, thread_table};
+use kcore::boot::{Machine, Range};
 use mmu::ia32::bits::{LARGE, PRESENT, WRITABLE};
-use pool::Pool;
 
 global_asm!(
     include_str!("start.S"),
@@ -27,15 +26,17 @@ global_asm!(
     pse = const regs::CR4_PSE,
     stack = sym KERNEL_STACK,
     stack_bytes = const STACK_BYTES,
-    start = sym start,
+    start = sym begin,
 );
 
 /// Makes the kernel out of what the boot loader left, and the first thread; leaves to it.
-extern "C" fn start(magic: u32, info: u32) -> ! {
+extern "C" fn begin(magic: u32, info: u32) -> ! {
     let boot = boot::find(magic, info);
+    let memory = &boot.memory;
+    let clock = time::clock();
     // SAFETY: boot, one processor, interrupts off.
     unsafe { features::set(boot.features) };
-    paging::map_kernel(boot.pool, boot.features);
+    paging::map_kernel(memory.pool, boot.features);
     paging::map_cpu_area();
     let (handlers, double_fault) = assembly::handlers();
     gdt::init(double_fault);
@@ -54,46 +55,30 @@ extern "C" fn start(magic: u32, info: u32) -> ! {
         gdt::limit_users();
     }
 
-    let (_, reserved) = thread_table(boot.pool.bytes);
-    // SAFETY: boot mapped the pool there, found it free, and nobody else knows of it.
-    let pool = unsafe { Pool::new(POOL_BASE as *mut u8, boot.pool.bytes, reserved) };
-    // SAFETY: boot; the one place that sets it.
-    let kernel = unsafe { lock::set(Kernel::new(pool, Ia32::new(boot.features, boot.tsc, assembly::ways(), servers))) };
-    POOL_PLACE.index_mask.store(kernel.threads.count - 1, Ordering::Relaxed);
-
+    // SAFETY: boot; it is mapped, and the kernel is the one who gets it.
+    let kernel = unsafe {
+        let pool = memory.new_pool();
+        start::kernel(&KERNEL, pool, Ia32::new(boot.features, clock, assembly::ways(), servers))
+    };
+    let legacy = Range { base: PhysAddr(0xa_0000), bytes: 0x6_0000 };
+    let machine = memory.machine(&interrupts::COMPONENT_LINES);
     let machine = Machine {
-        ram: boot.ram.ranges(),
-        devices: [Range { base: boot.ram_end, bytes: 0xffff_f000 - boot.ram_end.0 }, Range { base: PhysAddr(0xa_0000), bytes: 0x6_0000 }],
+        devices: [machine.devices[0], legacy],
         special: Range { base: PhysAddr(0), bytes: 0x1_0000 },
         windows: Range { base: PhysAddr(layout::WINDOWS), bytes: abi::USER_END - layout::WINDOWS },
-        image: boot.image,
-        header: boot.header,
-        irq_lines: &interrupts::COMPONENT_LINES,
+        ..machine
     };
-    if let Err(error) = kernel.start_root(&machine, &information_page(&boot, servers, kernel.threads.count)) {
-        panic!("the machine has too little memory: {}", error.text());
-    }
+    start::root(kernel, &machine, "IA-32", told(boot.features, servers), clock);
     trap::leave(kernel);
     // SAFETY: the current thread's context is complete (`Port::start`) and its space is loaded.
     unsafe { assembly::leave_kernel() }
 }
 
-fn information_page(boot: &Boot, servers: bool, threads: u32) -> Kip {
+/// What the information page says of the processor.
+fn told(features: Features, servers: bool) -> u32 {
     let feature = |present: bool, bit: u32| if present { bit } else { 0 };
-    let mut text = [0; 64];
-    let version = concat!("Macadamia ", env!("CARGO_PKG_VERSION"), ", IA-32").as_bytes();
-    text.iter_mut().zip(version).for_each(|(to, from)| *to = *from);
-    Kip {
-        magic: kip::MAGIC,
-        version: kip::VERSION,
-        features: feature(boot.features.sep, abi::arch::ia32::kip::FEATURE_SYSENTER)
-            | feature(boot.features.fxsr, abi::arch::ia32::kip::FEATURE_FXSR)
-            | feature(boot.features.sse, abi::arch::ia32::kip::FEATURE_SSE)
-            | feature(servers, abi::arch::ia32::kip::FEATURE_SERVERS),
-        max_threads: threads,
-        clock: kip::Clock { base: boot.tsc.base, mult: boot.tsc.mult, shift: boot.tsc.shift },
-        slice_ns: 10_000_000,
-        pool_bytes: boot.pool.bytes,
-        text,
-    }
+    feature(features.sep, kip::FEATURE_SYSENTER)
+        | feature(features.fxsr, kip::FEATURE_FXSR)
+        | feature(features.sse, kip::FEATURE_SSE)
+        | feature(servers, kip::FEATURE_SERVERS)
 }

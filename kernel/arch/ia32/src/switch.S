@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Switching to a thread: the one place for all assembly that makes another thread the running one,
-// and its space the processor's. `switch.rs` is the same for Rust. Another way into a space has to
+// and its space the processor's. `space.rs` is the same for Rust. Another way into a space has to
 // be added there and here, and nowhere else.
 //
 // The thread that goes is in ESP. Data is addressed through SS, as DS and ES may still be a user's.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an entry means, and the way back to a thread.
 
-use crate::contract::Ia32;
+use crate::contract::{Ia32, KERNEL};
 use crate::regs::{self, EFLAGS_TF};
-use crate::switch::{self, Kind};
-use crate::{interrupts, lock, panic};
+use crate::space::{self, Kind};
+use crate::{interrupts, panic};
 use abi::frame::{fault, vector};
 use abi::{Rights, UserAddr};
+use arch_common::leave;
+use arch_common::words::State;
 use ia32_context::{FIXED_FLAGS, word};
 use kcore::{Kernel, Thread};
 use pool::Ref;
@@ -20,8 +22,7 @@ const MACHINE_CHECK: u32 = 18;
 pub extern "C" fn enter() {
     // SAFETY: the entry code calls this once an entry, on the only processor, interrupts off; no
     // reference from an earlier entry is alive.
-    let kernel = unsafe { lock::kernel() };
-    let Some(current) = kernel.current() else { panic!("entry from user mode without a thread") };
+    let (kernel, current) = unsafe { KERNEL.enter() };
     note_selectors(kernel, current);
     #[cfg(feature = "kdb")]
     crate::kdb::trace(kernel, current);
@@ -31,7 +32,7 @@ pub extern "C" fn enter() {
         vector::SYSENTER | INT_CALL if !alien => {
             // A system call may change what is to be loaded for the thread itself (its ports, say).
             let state = |kernel: &mut Kernel<Ia32>| {
-                let tables = switch::tables(&kernel.pool, kernel.pool[current].space.get())?;
+                let tables = space::tables(&kernel.pool, kernel.pool[current].space.get())?;
                 Some((kernel.port.parts().0.loaded, kernel.pool[current].lazy, tables))
             };
             let before = state(kernel);
@@ -66,8 +67,7 @@ pub const VIRTUAL_WORDS: usize = 4;
 /// thread, whose saved registers lie [`VIRTUAL_WORDS`] too low.
 pub extern "C" fn enter_virtual() {
     // SAFETY: as in `enter`.
-    let kernel = unsafe { lock::kernel() };
-    let Some(current) = kernel.current() else { panic!("entry from virtual 8086 mode without a thread") };
+    let (kernel, current) = unsafe { KERNEL.enter() };
     let context = &mut kernel.pool[current].context;
     context.copy_within(word::EDI - VIRTUAL_WORDS..=word::SS - VIRTUAL_WORDS, word::EDI);
     let cause = context[word::VECTOR];
@@ -90,8 +90,7 @@ const IRET_WORDS: usize = 3;
 /// saved registers but those that `iret` loads lie [`IRET_WORDS`] too low.
 pub extern "C" fn enter_beyond() {
     // SAFETY: as in `enter`.
-    let kernel = unsafe { lock::kernel() };
-    let Some(current) = kernel.current() else { panic!("a fault on the way to no thread") };
+    let (kernel, current) = unsafe { KERNEL.enter() };
     let context = &mut kernel.pool[current].context;
     context.copy_within(word::GS - IRET_WORDS..=word::ERROR - IRET_WORDS, word::GS);
     context[word::VECTOR] = vector::GENERAL_PROTECTION;
@@ -104,7 +103,7 @@ const INT_CALL: u32 = abi::arch::ia32::kip::INT_VECTOR;
 
 /// What an entry from user mode finds in the processor, and fast paths have not noted.
 fn note_selectors(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
-    switch::arrived(&kernel.pool, kernel.pool[current].space.get());
+    space::arrived(&kernel.pool, kernel.pool[current].space.get());
     let context = &kernel.pool[current].context;
     let fs_gs = context[word::FS] & 0xffff | context[word::GS] << 16;
     let (cpu, lazy) = kernel.port.parts();
@@ -121,7 +120,7 @@ fn use_ports(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) -> bool {
 }
 
 fn page_fault(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
-    let base = kernel.pool[current].space.get().map_or(0, |space| switch::base(&kernel.pool, space));
+    let base = kernel.pool[current].space.get().map_or(0, |space| space::base(&kernel.pool, space));
     let address = regs::read_cr2().wrapping_sub(base);
     let write = kernel.pool[current].context[word::ERROR] & fault::WRITE != 0;
     kernel.page_fault(UserAddr(address), if write { Rights::WRITE } else { Rights::READ });
@@ -149,17 +148,10 @@ fn take_interrupts(kernel: &mut Kernel<Ia32>) {
 
 /// Makes the processor ready for the thread that runs next; idles until there is one.
 pub fn leave(kernel: &mut Kernel<Ia32>) {
-    let next = loop {
-        take_interrupts(kernel);
-        match kernel.current() {
-            None => interrupts::open(true),
-            Some(_) if kernel.carry_on() => {}
-            Some(next) => break next,
-        }
-    };
+    let next = leave::next(kernel, take_interrupts, || interrupts::open(true));
     let Some(space) = kernel.pool[next].space.get() else { panic!("a thread without a space is to run") };
-    switch::enter(&kernel.pool, space);
-    let kind = switch::kind(&kernel.pool, space);
+    space::enter(&kernel.pool, space);
+    let kind = space::kind(&kernel.pool, space);
     let (cpu, lazy) = kernel.port.parts();
     lazy.leave_to(cpu, &mut kernel.pool, next, kind);
     for index in [word::DS, word::ES] {
@@ -171,7 +163,7 @@ pub fn leave(kernel: &mut Kernel<Ia32>) {
 /// A fast path leaves to the current thread, whose registers are in its context, in a space that asks for more care.
 pub extern "C" fn leave_with_care() {
     // SAFETY: as in `enter`.
-    leave(unsafe { lock::kernel() });
+    leave(unsafe { KERNEL.take() });
 }
 
 /// An exception in kernel mode: a bug. `registers` is what `pushad` and the
@@ -193,10 +185,12 @@ pub extern "C" fn kernel_exception(registers: &[u32; 13]) -> ! {
         ("cr2", regs::read_cr2()),
         ("cr3", regs::read_cr3()),
     ];
-    panic::report(&format_args!("exception {vector} in the kernel"), Some(&named), ebp)
+    let state = State { registers: &named, pc: Some(eip), frame: ebp, thread: 0 };
+    panic::report(&format_args!("exception {vector} in the kernel"), state)
 }
 
 /// A fault while a fault was delivered: the kernel's stack pointer cannot be trusted.
 pub extern "C" fn double_fault() -> ! {
-    panic::report(&"double fault in the kernel", Some(&[("cr2", regs::read_cr2()), ("cr3", regs::read_cr3())]), 0)
+    let named = [("cr2", regs::read_cr2()), ("cr3", regs::read_cr3())];
+    panic::report(&"double fault in the kernel", State { registers: &named, ..State::default() })
 }

@@ -43,6 +43,7 @@ pub fn took_break() -> bool {
 }
 
 /// The serial line as a place to write to.
+#[derive(Default)]
 pub struct Console;
 
 impl core::fmt::Write for Console {

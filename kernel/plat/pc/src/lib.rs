@@ -16,4 +16,3 @@ pub mod tsc;
 pub use plat_isa::{pic, uart};
 pub use power::power_off;
 pub use ruler::Fault;
-pub use tsc::TscScale;

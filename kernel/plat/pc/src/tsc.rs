@@ -5,18 +5,6 @@ use crate::pit;
 use core::arch::asm;
 use ruler::{Bounds, Fault};
 
-/// How to make nanoseconds out of the counter (`abi::kip::scale`).
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct TscScale {
-    /// The counter at nanosecond 0.
-    pub base: u64,
-    /// Multiplier.
-    pub mult: u32,
-    /// Shift, at most 31.
-    pub shift: u32,
-}
-
 /// The counter.
 pub fn read() -> u64 {
     let (low, high): (u32, u32);
@@ -32,11 +20,11 @@ const LOOKS: u32 = 1 << 17;
 /// A counter that is slower is none.
 const SLOWEST: u64 = 1_000_000;
 
-/// Measures the counter against the timer.
+/// Measures the counter against the timer: by which multiplier and shift its ticks become nanoseconds.
 ///
 /// # Errors
 /// If they cannot be compared: there is no clock then.
-pub fn calibrate() -> Result<TscScale, Fault> {
+pub fn calibrate() -> Result<(u32, u32), Fault> {
     let mut bounds = Bounds::new(pit::FREQUENCY);
     for _ in 0..RUNS {
         if bounds.frequency() == Err(Fault::Contradiction) {
@@ -59,6 +47,5 @@ pub fn calibrate() -> Result<TscScale, Fault> {
     if hertz < SLOWEST {
         return Err(Fault::Vague);
     }
-    let (mult, shift) = ruler::scale(hertz);
-    Ok(TscScale { base: read(), mult, shift })
+    Ok(ruler::scale(hertz))
 }

@@ -38,6 +38,7 @@ pub fn put(byte: u8) {
 }
 
 /// The serial line as a place to write to.
+#[derive(Default)]
 pub struct Console;
 
 impl core::fmt::Write for Console {

@@ -218,11 +218,13 @@ impl Code {
         let slower = code.symbol("slower")?;
         code.tests = (start..slower).step_by(4).filter(|at| code.instruction(*at).is_some_and(sets_flags)).collect();
         ensure!(code.tests.len() == TESTS.len(), "the fast path has {} tests, not those that are known", code.tests.len());
+        // `PoolPlace`: the offset, and the bits of a handle that are an index.
+        let place = code.symbol("10POOL_PLACE")?;
         code.places = Places {
-            cpu: code.symbol("5panic3CPU")?,
-            directory: code.find("9directory9DIRECTORY")?,
-            index_mask: code.symbol("10INDEX_MASK")?,
-            pool_offset: code.symbol("11POOL_OFFSET")?,
+            cpu: code.symbol("6layout3CPU")?,
+            directory: code.find("5space9DIRECTORY")?,
+            pool_offset: place,
+            index_mask: place + 4,
             copies: code.symbol("6shadow6COPIES")?,
             frames: [(code.symbol("frame_read")?, 11), (code.symbol("frame_write")?, 10)],
             slower,

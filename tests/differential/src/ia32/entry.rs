@@ -13,7 +13,7 @@ const RESUME_FLAG: u32 = 1 << 16;
 /// Selectors that some user can load (`gdt.rs` of the port), outside of small spaces and in them.
 const LOADABLE: [&[u16]; 2] = [&[0, 0x18, 0x20, 0x30, 0x38, 0x40, 0x50, 0x58, 0x60, 0x68], &[0, 0x30, 0x38, 0x40, 0x60, 0x68]];
 
-/// The time-stamp counter, and how the kernel makes nanoseconds of it (`TscScale`).
+/// The time-stamp counter, and how the kernel makes nanoseconds of it (`Clock`).
 #[derive(Clone, Copy)]
 pub struct Clock {
     base: u64,

@@ -24,7 +24,7 @@ use pool::{Link, Ref};
 
 /// Address of the processor's hot words, as in the kernel's layout.
 const CPU: u32 = 0xe040_0f80;
-/// Where the directory of the home is noted whose small spaces alone ring 3 has segments for (`switch.rs`), among them.
+/// Where the directory of the home is noted whose small spaces alone ring 3 has segments for (`space.rs`), among them.
 const SMALL_HOME: u32 = CPU + 28;
 /// The byte of a segment descriptor's upper word that says that it is present.
 const ACCESS: u32 = 0xff00;
@@ -154,7 +154,7 @@ fn is_small(kernel: &Kernel<Host>, thread: Ref<Thread>) -> bool {
     kernel.pool[thread].space.get().is_some_and(|space| region(kernel, space).is_some())
 }
 
-/// The words of the segment descriptors of ring 3, by address, and `SMALL_HOME`, while a thread of this space runs (`switch::enter`).
+/// The words of the segment descriptors of ring 3, by address, and `SMALL_HOME`, while a thread of this space runs (`space::enter`).
 /// Those of small spaces are flat outside of them.
 fn mode(kernel: &Kernel<Host>, gdt: u32, space: Ref<Space>) -> [(u32, u32); 9] {
     let region = region(kernel, space);
@@ -310,7 +310,7 @@ fn assembly(
         (place + 4, kernel.threads.count - 1),
     ];
     // The scheduler, then the clock.
-    let words = code.symbol("4lock6KERNEL")?;
+    let words = code.symbol("8contract6KERNEL")?;
     let known: Vec<u32> = bytemuck::cast_slice(bytemuck::bytes_of(&kernel.sched)).iter().copied().chain(clock.words()).collect();
     let pool = &kernel.pool;
     let memory = |address: u32| -> Option<u32> {

@@ -4,7 +4,7 @@
 // The thread that the handle in r1 names, in r12: its index is one of the table, whatever a user made of it. Its gate is in r10, its
 // handle in r11.
 .macro THREAD_OF_HANDLE
-    ldr r10, ={index_mask}
+    ldr r10, ={pool} + {index_mask}
     ldr r12, ={threads}
     ldr r10, [r10]
     and r10, r10, r1
@@ -55,7 +55,7 @@
 // The address in the pool of the entry for `address` in its leaf table, in place of the directory's entry `table`; and its index there.
 // Destroys `word`.
 .macro LEAF_ENTRY table, address, index, word
-    ldr \word, ={pool_offset}
+    ldr \word, ={pool} + {pool_offset}
     mov \index, \address, lsl #10
     mov \table, \table, lsr #12
     ldr \word, [\word]

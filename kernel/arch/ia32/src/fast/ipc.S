@@ -23,7 +23,7 @@
 // 10 | this thread has no sender and no notification waiting          | `receive`
 //
 // What fails T1 may be `run`, whose alien's state is loaded: `alien.S`. What fails T2 may be
-// `map_reply_wait`: `map_reply.S`; or `notify` or `receive`: `notify.S`.
+// `map_reply_wait`: `map.S`; or `notify` or `receive`: `notify.S`.
 //
 // T3 need not look for selector 0: slot 0 of a table is always empty, so it has no right to call.
 // Receiver and sender cannot be one thread: the sender runs, so its gate is not `OPEN`.

@@ -2,7 +2,7 @@
 //
 // The fast path of a native thread's page fault, to the pager that waits openly. It does what
 // `fault.rs` of the portable kernel would do (`raise`, `transfer_exception`). The pager's reply comes
-// by `ipc.S` or `map_reply.S`.
+// by `ipc.S` or `map.S`.
 //
 //  F | test                                                           | portable form
 // ---|----------------------------------------------------------------|------------------------

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The caching page directory: whose entries are in the processor's one first-level table.
+//! What the port keeps of a space, and the caching page directory: whose entries are in the processor's one first-level table.
 //!
 //! An entry comes when somebody faults for lack of it, and stays until another owner needs the place or the domain
 //! (`mmu::fass` decides). The truth are the tables of spaces and Segments.
@@ -15,6 +15,7 @@ use crate::{cache, locks, regs};
 use abi::arch::armv5::layout::{RELOCATION_SLOTS, SLOT_BYTES};
 use abi::arch::armv5::place::{RELOCATED, VSPACE_SHIFT};
 use abi::{Error, PAGE_SIZE, Rights, TABLE_SPAN, UserAddr};
+use arch_common::place;
 use arch_common::shared::Shared;
 use armv5_context::hw::{self, AREA, DACR, DOMAIN, INDIFFERENT, PID, VSPACE};
 use core::ops::Range;
@@ -275,7 +276,7 @@ impl Directory {
 
     /// Entries of a table were written: copies of it are no good any more.
     pub fn table_written(&mut self, table: Ref<Table>) {
-        let page = paging::physical(table.address());
+        let page = place::physical(table.address());
         while let Some(section) = self.shadows.forget_copy(page) {
             self.fass.remove(section, &mut Processor);
             regs::flush_all(0);
@@ -373,7 +374,7 @@ impl Directory {
             return Some(armv5::coarse(copy, domain));
         }
         let first = (part * COARSE_BYTES / 4) as usize;
-        let entries = pool[Ref::<Table>::new(paging::pool_address(table.0))].entries::<Armv5>();
+        let entries = pool[Ref::<Table>::new(place::pool_address(table.0))].entries::<Armv5>();
         let (copy, before) = self.shadows.make(section, source, &entries[first..first + (COARSE_BYTES / 4) as usize]);
         if let Some(before) = before {
             self.fass.remove(before, &mut Processor);
@@ -507,7 +508,7 @@ impl Found {
                 return false;
             }
             if let Some((table, _)) = Armv5::decode_table(entry) {
-                let entries = pool[Ref::<Table>::new(paging::pool_address(table.0))].entries::<Armv5>();
+                let entries = pool[Ref::<Table>::new(place::pool_address(table.0))].entries::<Armv5>();
                 let first = Armv5::leaf_index(at);
                 if !self.take(at.0, &entries[first..first + ((end.0 - at.0) / PAGE_SIZE) as usize], all) {
                     return false;
@@ -587,7 +588,7 @@ fn leaf(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<Leaf> {
         return Some(leaf);
     }
     let (table, _) = Armv5::decode_table(entry)?;
-    let leaf = pool[Ref::<Table>::new(paging::pool_address(table.0))].entries::<Armv5>()[Armv5::leaf_index(address)];
+    let leaf = pool[Ref::<Table>::new(place::pool_address(table.0))].entries::<Armv5>()[Armv5::leaf_index(address)];
     let leaf = Armv5::decode(leaf)?;
     Some(Leaf { rights: leaf.rights.intersection(Armv5::table_rights(entry)), ..leaf })
 }

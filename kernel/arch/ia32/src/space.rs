@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Entering a space: the one place for all Rust that changes the page directory of the processor
+//! What the port keeps of a space, and entering one: the one place for all Rust that changes the page directory of the processor
 //! for another space. `switch.S` is the same for the assembly.
 
 use crate::gdt;

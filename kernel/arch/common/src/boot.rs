@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the boot loader left: the boot image is checked, the kernel's symbols are shown, and the pool gets a place.
+
+use crate::platform::{Platform, refuse, say};
+use crate::words;
+use abi::boot::Refusal;
+use abi::{PAGE_SIZE, PhysAddr};
+use core::ops;
+use kcore::boot::{Machine, Range, thread_table};
+use kcore::ram::Ram;
+use pool::Pool;
+
+/// How a port maps physical memory while it boots, and what room it has for it.
+pub trait Mapping: Platform {
+    /// Bytes of the pages by which it maps: a power of two.
+    const PAGE: u32;
+    /// Bytes of the pool, at least and at most.
+    const POOL: ops::RangeInclusive<u32>;
+    /// Where the boot image appears while it is checked.
+    const IMAGE: ops::Range<u32>;
+    /// Where the kernel's symbols appear. They stay there.
+    const SYMBOLS: ops::Range<u32>;
+
+    /// Maps a page, for the kernel alone.
+    fn map_page(address: u32, physical: u32);
+
+    /// Takes pages away again.
+    fn unmap(address: u32, bytes: u32);
+}
+
+/// What a port found of what the boot loader left.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// RAM.
+    pub ram: Ram,
+    /// The kernel's own memory, and what else of RAM is not free.
+    pub kernel: Range,
+    /// The boot image, and what is behind it in the same file.
+    pub image: Range,
+    /// The kernel's symbols. Without a range of their own they are behind the boot image.
+    pub symbols: Option<Range>,
+}
+
+/// What the kernel starts with.
+pub struct Boot {
+    /// Where the pool is.
+    pub pool: Range,
+    /// Where the boot image is.
+    pub image: PhysAddr,
+    /// Its checked header.
+    pub header: abi::boot::Header,
+    /// Free RAM.
+    pub ram: Ram,
+    /// End of RAM.
+    pub ram_end: PhysAddr,
+}
+
+impl Boot {
+    /// The pool, with room for the thread table reserved.
+    ///
+    /// # Safety
+    /// The port mapped it at `pool::BASE`, and nobody else knows of it.
+    #[must_use]
+    pub unsafe fn new_pool(&self) -> Pool {
+        let (_, reserved) = thread_table(self.pool.bytes as u32);
+        // SAFETY: the caller's, and `Boot` has it from RAM that is free.
+        unsafe { Pool::new(pool::BASE as *mut u8, self.pool.bytes as u32, reserved) }
+    }
+
+    /// The machine, as far as it is found here: no legacy devices, no special numbers, no windows. Devices lie behind RAM, up to the
+    /// last page of 4 GiB.
+    #[must_use]
+    pub fn machine<'a>(&'a self, irq_lines: &'a [u32]) -> Machine<'a> {
+        const LAST_PAGE: PhysAddr = PhysAddr(0xffff_f000);
+        Machine {
+            ram: self.ram.ranges(),
+            devices: [Range { base: self.ram_end, bytes: LAST_PAGE - self.ram_end }, Range::default()],
+            special: Range::default(),
+            windows: Range::default(),
+            image: self.image,
+            header: self.header,
+            irq_lines,
+        }
+    }
+}
+
+/// The pages that a range lies in: where they begin, and how many bytes they have.
+#[must_use]
+pub fn pages<M: Mapping>(range: Range) -> (u32, u32) {
+    let (base, mask) = (range.base.0 as u32, !(M::PAGE - 1));
+    let first = base & mask;
+    (first, ((base + (range.bytes as u32 - 1)) & mask) - first + M::PAGE)
+}
+
+/// Maps a range, which is not empty, at `address`, which has room for it; returns where it begins there.
+pub fn map<M: Mapping>(address: u32, range: Range) -> u32 {
+    let (first, bytes) = pages::<M>(range);
+    for offset in (0..bytes).step_by(M::PAGE as usize) {
+        M::map_page(address + offset, first + offset);
+    }
+    address + (range.base.0 as u32 - first)
+}
+
+/// Whether a range has something, and fits into this room wherever in a page it begins.
+#[must_use]
+pub fn fits<M: Mapping>(range: Range, room: &ops::Range<u32>) -> bool {
+    range.bytes != 0 && range.bytes as u32 <= room.end - room.start - M::PAGE
+}
+
+/// Checks the boot image, which must start at a page.
+fn check_image<M: Mapping>(image: Range) -> abi::boot::Header {
+    if !fits::<M>(image, &M::IMAGE) {
+        refuse::<M>(format_args!("boot image refused: {}", Refusal::TooLarge.text()));
+    }
+    let address = map::<M>(M::IMAGE.start, image);
+    // SAFETY: mapped just now; it is RAM, and nobody writes it (`look`).
+    let bytes = unsafe { core::slice::from_raw_parts(address as *const u8, image.bytes as usize) };
+    let checked = abi::boot::check(bytes);
+    M::unmap(M::IMAGE.start, pages::<M>(image).1);
+    match checked {
+        Ok(_) if !image.base.is_aligned(PAGE_SIZE) => refuse::<M>("the boot loader did not align the boot image to a page"),
+        Ok(header) => header,
+        Err(refusal) => refuse::<M>(format_args!("boot image refused: {}", refusal.text())),
+    }
+}
+
+/// Bytes of the pool: an eighth of RAM, whole pages of the mapping.
+fn pool_bytes<M: Mapping>(ram: &[Range]) -> u32 {
+    let total: u64 = ram.iter().map(|r| u64::from(r.bytes)).sum();
+    ((total / 8) as u32).next_multiple_of(M::PAGE).clamp(*M::POOL.start(), *M::POOL.end())
+}
+
+/// A place for the pool, aligned to a page of the mapping, as high as it goes; none, if no range of RAM has that much.
+#[must_use]
+pub fn place_pool<M: Mapping>(ram: &[Range]) -> Option<Range> {
+    let bytes = pool_bytes::<M>(ram);
+    let base = |r: &Range| r.end().align_down(M::PAGE).0.checked_sub(bytes).map(PhysAddr).filter(|base| *base >= r.base);
+    ram.iter().filter_map(base).max().map(|base| Range { base, bytes })
+}
+
+/// Makes what the kernel starts with out of what the boot loader left, or says what is wrong and ends the machine.
+///
+/// # Safety
+/// At boot. What is found is RAM, and nobody writes it any more.
+pub unsafe fn look<M: Mapping>(found: Found) -> Boot {
+    let mut ram = found.ram;
+    let ram_end = ram.ranges().iter().map(Range::end).max().unwrap_or_default();
+    let header = check_image::<M>(found.image);
+    ram.exclude(found.kernel);
+    ram.exclude(found.image);
+    let behind = Range { base: found.image.base + header.total, bytes: found.image.bytes - header.total };
+    let symbols = found.symbols.unwrap_or(behind);
+    if fits::<M>(symbols, &M::SYMBOLS) {
+        ram.exclude(symbols);
+        // SAFETY: mapped for good, and taken out of RAM.
+        unsafe { words::set_symbols(map::<M>(M::SYMBOLS.start, symbols), symbols.bytes as u32) };
+    }
+    let Some(pool) = place_pool::<M>(ram.ranges()) else {
+        refuse::<M>(format_args!("too little memory: no free {} MiB for the kernel", pool_bytes::<M>(ram.ranges()) >> 20))
+    };
+    ram.exclude(pool);
+    if ram.left_out() != 0 {
+        say::<M>(format_args!("{} KiB of RAM are not used: it is in more pieces than can be told of", ram.left_out() >> 10));
+    }
+    Boot { pool, image: found.image.base, header, ram, ram_end }
+}

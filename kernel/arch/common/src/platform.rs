@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the kernel says, and how the machine ends.
+
+use core::fmt::{Display, Write};
+
+/// The board, as far as the kernel's own words need it.
+pub trait Platform {
+    /// The first serial line.
+    type Console: Write + Default;
+
+    /// Ends the machine.
+    fn power_off() -> !;
+}
+
+/// Says a line.
+pub fn say<P: Platform>(line: impl Display) {
+    // Writing to the serial line cannot fail; there would be nobody to tell.
+    let _ = writeln!(P::Console::default(), "{line}");
+}
+
+/// Says why the kernel cannot start, and ends the machine.
+pub fn refuse<P: Platform>(reason: impl Display) -> ! {
+    say::<P>(reason);
+    P::power_off()
+}
