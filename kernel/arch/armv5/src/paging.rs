@@ -4,7 +4,7 @@
 //! The processor reads tables from memory, past the data cache: what is written is cleaned.
 
 use crate::cache;
-use crate::layout::{CLEANING, COUNTER_PAGE, DEVICES, IMAGE, KERNEL_BASE, KERNEL_BYTES, POOL_BASE, SYMBOLS, VECTORS, section};
+use crate::layout::{CLEANING, COUNTER_PAGE, DEVICES, IMAGE, KERNEL_BASE, POOL_BASE, SYMBOLS, VECTORS, section};
 use crate::panic::Versatile;
 use crate::regs;
 use abi::PAGE_SIZE;
@@ -93,10 +93,10 @@ fn set_coarse(table: &Shared<Coarse>, index: usize, entry: u32) {
     cache::clean(at..at + 4);
 }
 
-/// The kernel's part as boot leaves it: image, registers of the board, pool, vectors; nothing where the boot loader was.
+/// The kernel's part as boot leaves it: image, registers of the board, pool, vectors; nothing where the boot loader was. `start.S`
+/// mapped the image, and nobody writes entries in that line again: the processor may walk to one before it is cleaned.
 pub fn map_kernel(pool: boot::Range) {
     place::set(pool.base);
-    map(KERNEL_BASE, 0, KERNEL_BYTES);
     map(POOL_BASE, pool.base.0, pool.bytes);
     // Lines of it are taken and never written back: any RAM does.
     map(CLEANING, 0, SECTION_BYTES);
