@@ -2,6 +2,7 @@
 //! The kernel's binary: the one place that chooses a port.
 #![no_std]
 #![no_main]
+#![forbid(unsafe_code)]
 
 #[cfg(target_arch = "arm")]
 use arch_armv5 as arch;

@@ -305,6 +305,11 @@ pub fn get(name: &str) -> Result<&'static Board> {
     Ok(board)
 }
 
+/// All boards.
+pub fn all() -> Result<Vec<&'static Board>> {
+    names(FOLDER)?.iter().map(|name| get(name)).collect()
+}
+
 /// Makes a board the one that everything is built for and run on.
 ///
 /// # Errors

@@ -25,8 +25,6 @@ pub const ALL: &[Test] = &[
         cargo(&[&["clippy", "--quiet", "-p", CONTEXT, "-p", DIFFERENTIAL, "--all-targets"][..], ARM, &["--", "-D", "warnings"]].concat())
     }),
     test("source.clippy.bare", clippy_bare),
-    test("source.clippy.amigaone", clippy_amigaone),
-    test("source.clippy.versatilepb", clippy_versatilepb),
     test("source.portable", || portable(&TARGETS[..DIFFERENT])),
     slow("source.portable.all", "`source.portable` has both widths and both orders of bytes", || portable(TARGETS)),
     test("host", host),
@@ -100,85 +98,19 @@ fn cargo(arguments: &[&str]) -> Result<()> {
     run(crate::process::cargo().args(arguments))
 }
 
-fn clippy(packages: &[&str]) -> Result<()> {
-    let mut command = cargo_bare("clippy");
-    command.arg("--quiet");
-    packages.iter().for_each(|package| _ = command.args(["-p", package]));
-    run(command.args(["--", "-D", "warnings"]))
-}
-
-fn clippy_versatilepb() -> Result<()> {
-    board::with(board::get("versatilepb")?, || {
-        clippy(&[
-            "kernel",
-            "root",
-            "console",
-            "clock",
-            "hello",
-            "date",
-            "echo",
-            "pingpong",
-            "pager",
-            "crash",
-            "tutorial-server",
-            "tutorial-client",
-            "ranges-server",
-            "domains",
-            "disk",
-            "nic",
-            "switch",
-            "ip",
-            "tutorial-net",
-            "chaos",
-            "sockets-test",
-            "conform",
-            "fast-paths",
-            "hostile",
-            "bootm",
-        ])
-    })
-}
-
-fn clippy_amigaone() -> Result<()> {
-    board::with(board::get("amigaone")?, || {
-        clippy(&["kernel", "root", "console", "clock", "pager", "crash", "disk", "nic", "switch", "ip", "chaos", "conform", "hostile"])
-    })
-}
-
+/// Programs of each board, and what they are made of.
 fn clippy_bare() -> Result<()> {
-    clippy(&[
-        "kernel",
-        "root",
-        "console",
-        "clock",
-        "disk",
-        "nic",
-        "switch",
-        "hello",
-        "date",
-        "echo",
-        "signer",
-        "pingpong",
-        "pager",
-        "crash",
-        "tutorial-server",
-        "tutorial-client",
-        "ranges-server",
-        "domains",
-        "tutorial-net",
-        "http",
-        "ip",
-        "chaos",
-        "conform",
-        "known-counts",
-        "fast-paths",
-        "flood",
-        "hostile",
-        "latency",
-        "rival",
-        "sockets-test",
-        "measured",
-    ])
+    let crates = check::Crates::read()?;
+    for board in board::all()? {
+        let name = board.name();
+        board::with(board, || {
+            let mut command = cargo_bare("clippy");
+            command.arg("--quiet");
+            crates.programs(&name).for_each(|package| _ = command.args(["-p", package]));
+            run(command.args(["--", "-D", "warnings"])).with_context(|| format!("for the board `{name}`"))
+        })?;
+    }
+    Ok(())
 }
 
 /// What is portable compiles for processors that have no port yet.
