@@ -10,10 +10,11 @@
 //! A name in braces in these files is a constant or a symbol of the list below. The compiler refuses a name that is not in the list,
 //! and one in the list that nobody uses.
 
-use crate::layout::{CPU, INDEX_MASK};
+use crate::layout::CPU;
 use crate::trap;
 use abi::tag::REGISTER_WORDS;
 use abi::{Delivery, MessageKind, Op, Rights, Tag};
+use arch_common::place::{POOL_PLACE, PoolPlace};
 use arch_common::stack::{KERNEL_STACK, PANIC_BYTES, PANIC_STACK, STACK_BYTES};
 use core::arch::global_asm;
 use core::mem::offset_of;
@@ -77,7 +78,7 @@ global_asm!(
     gate_reply = const gate::REPLY,
     gpr = const saved!(GPR),
     handle = const field!(handle),
-    index_mask = sym INDEX_MASK,
+    index_mask = const offset_of!(PoolPlace, index_mask),
     interrupt = const vector::INTERRUPT,
     kernel_msr = const msr::KERNEL,
     large = const bits::LARGE,
@@ -90,6 +91,7 @@ global_asm!(
     panic_stack_bytes = const PANIC_BYTES - LINKAGE,
     partner = const field!(partner),
     pc = const saved!(PC),
+    pool_place = sym POOL_PLACE,
     port = const offset_of!(Cpu, port),
     present = const bits::PRESENT,
     priority = const field!(priority),

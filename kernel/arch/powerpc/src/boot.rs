@@ -3,36 +3,15 @@
 //! says how much RAM there is and how many bytes lie there. After the boot image come the kernel's symbols.
 
 use crate::layout::{IMAGE, REACHED, WORDS};
+use crate::panic::AmigaOne;
 use crate::{hash, regs};
 use abi::{PAGE_SIZE, PhysAddr};
+use arch_common::boot::Boot;
+use arch_common::platform::refuse;
 use arch_common::words;
-use core::fmt::Write;
 use kcore::boot::Range;
 use kcore::ram::Ram;
 use plat_amigaone::RAM_END;
-use plat_amigaone::uart::Console;
-
-/// What boot found.
-pub struct Boot {
-    /// Where the pool is.
-    pub pool: Range,
-    /// Where the boot image is.
-    pub image: PhysAddr,
-    /// Its checked header.
-    pub header: abi::boot::Header,
-    /// Free RAM.
-    pub ram: Ram,
-    /// Where the hashed table is, if the processor walks one.
-    pub hash: Option<Range>,
-    /// End of RAM.
-    pub ram_end: PhysAddr,
-}
-
-/// Says why the kernel cannot start, and ends the machine.
-fn refuse(reason: core::fmt::Arguments<'_>) -> ! {
-    let _ = writeln!(Console, "{reason}");
-    plat_amigaone::power_off()
-}
 
 /// The words.
 fn page() -> &'static [u8] {
@@ -46,7 +25,9 @@ fn number(name: &str) -> u32 {
     let mut words = text.split_ascii_whitespace().filter_map(|word| word.strip_prefix(name)?.strip_prefix('='));
     match words.next().and_then(|value| value.parse().ok()) {
         Some(value) => value,
-        None => refuse(format_args!("the page before the boot image does not say `{name}=NUMBER`: start the kernel by `./macadamia run`")),
+        None => refuse::<AmigaOne>(format_args!(
+            "the page before the boot image does not say `{name}=NUMBER`: start the kernel by `./macadamia run`"
+        )),
     }
 }
 
@@ -58,7 +39,7 @@ unsafe extern "C" {
 fn move_up(bytes: u32, ram_end: u32) -> Range {
     let base = ram_end.min(REACHED).saturating_sub(bytes) / PAGE_SIZE * PAGE_SIZE;
     if base < IMAGE {
-        refuse(format_args!("too little memory: the boot image has {bytes} bytes"));
+        refuse::<AmigaOne>(format_args!("too little memory: the boot image has {bytes} bytes"));
     }
     // SAFETY: both are RAM that is mapped one to one, and nobody else runs; they may overlap.
     unsafe { core::ptr::copy(IMAGE as *const u8, base as *mut u8, bytes as usize) };
@@ -71,15 +52,15 @@ fn check_image(place: Range) -> abi::boot::Header {
     let bytes = unsafe { core::slice::from_raw_parts(place.base.0 as *const u8, place.bytes as usize) };
     match abi::boot::check(bytes) {
         Ok(header) => header,
-        Err(refusal) => refuse(format_args!("boot image refused: {}", refusal.text())),
+        Err(refusal) => refuse::<AmigaOne>(format_args!("boot image refused: {}", refusal.text())),
     }
 }
 
-/// Looks at what is there.
-pub fn find() -> Boot {
+/// Looks at what is there. With what the kernel starts with comes where the hashed table is, if the processor walks one.
+pub fn find() -> (Boot, Option<Range>) {
     let (ram_end, bytes) = (number("memory"), number("image"));
     if ram_end > RAM_END || !ram_end.is_multiple_of(PAGE_SIZE) {
-        refuse(format_args!("there cannot be {ram_end} bytes of RAM: at most {RAM_END}, and whole pages"));
+        refuse::<AmigaOne>(format_args!("there cannot be {ram_end} bytes of RAM: at most {RAM_END}, and whole pages"));
     }
     let mut ram = Ram::default();
     ram.add(PhysAddr(0), PhysAddr(ram_end));
@@ -101,11 +82,14 @@ pub fn find() -> Boot {
     });
     let end = hash.map_or(pool.end(), |hash| hash.end());
     if end > moved.base {
-        refuse(format_args!("too little memory: {} MiB are not enough for the kernel and a boot image of {bytes} bytes", ram_end >> 20));
+        refuse::<AmigaOne>(format_args!(
+            "too little memory: {} MiB are not enough for the kernel and a boot image of {bytes} bytes",
+            ram_end >> 20
+        ));
     }
     ram.exclude(pool);
     if let Some(hash) = hash {
         ram.exclude(hash);
     }
-    Boot { pool, image: image.base, header, ram, hash, ram_end: PhysAddr(ram_end) }
+    (Boot { pool, image: image.base, header, ram, ram_end: PhysAddr(ram_end) }, hash)
 }

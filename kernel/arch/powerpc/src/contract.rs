@@ -8,6 +8,7 @@ use crate::regs;
 use crate::spaces::{self, Spaces};
 use abi::kip::Clock;
 use abi::{CacheOp, PAGE_SIZE, PhysAddr, Rights, UserAddr};
+use arch_common::lock::Lock;
 use core::ops::Range;
 use kcore::port::{Board, Caches, FaultIn, Placement, Processor, Translation};
 use kcore::{Charge, Cpu, Irq, Space, Thread};
@@ -22,6 +23,9 @@ const BY_LINE: u32 = 8 * PAGE_SIZE;
 /// Longest time without a tick, in ticks of the time base: the decrementer counts down from it.
 pub const LONGEST: u32 = i32::MAX as u32;
 const NANOSECONDS: u32 = 1_000_000_000 / TIME_BASE;
+
+/// The kernel.
+pub static KERNEL: Lock<PowerPc> = Lock::new();
 
 /// The processor and its board.
 pub struct PowerPc {

@@ -2,7 +2,6 @@
 //! Physical addresses of the kernel (docs/powerpc.md, *Memory*), and statics that assembly knows.
 
 use arch_common::shared::{Lines, Shared};
-use core::sync::atomic::AtomicU32;
 use kcore::Cpu;
 use kcore::port::CONTEXT_WORDS;
 use pool::Link;
@@ -17,10 +16,6 @@ pub const IMAGE: u32 = pool::BASE;
 /// The hot words. They lie below 32 KiB, where assembly names them by an offset from nothing.
 #[unsafe(link_section = ".hot")]
 pub static CPU: Shared<Cpu> = Shared::new(Cpu { loaded: 0, top: 0, port: 0, current: Link::NULL });
-
-/// Bits of a reply handle that are the index of a thread. The fast path reads it.
-#[unsafe(link_section = ".hot")]
-pub static INDEX_MASK: AtomicU32 = AtomicU32::new(0);
 
 /// What an interrupt saves that comes while no thread runs. A reference to it points to its end, as one to a Thread does.
 pub static IDLE: Shared<Lines<[u32; CONTEXT_WORDS]>> = Shared::new(Lines([0; CONTEXT_WORDS]));

@@ -16,7 +16,6 @@
 //! | `spaces` | VSIDs, who has which, what becomes of their translations |
 //! | `fpu` | the FPU, which is loaded when somebody uses it |
 //! | `contract` | what the portable kernel asks of a port |
-//! | `lock` | the kernel's only instance |
 //! | `trap` | what an entry means, and the way back |
 //! | `assembly` | entry and exit (`*.S`), and what they know of Rust |
 //! | `boot` | what the machine has |
@@ -31,7 +30,6 @@ mod contract;
 mod fpu;
 mod hash;
 mod layout;
-mod lock;
 pub mod panic;
 mod regs;
 mod spaces;

@@ -2,18 +2,27 @@
 //! The end after a bug: the kernel's last words.
 
 use crate::layout::CPU;
-use arch_common::words::{self, Registers};
+use arch_common::platform::Platform;
+use arch_common::words::{self, State};
 use core::fmt::Display;
 use plat_amigaone::uart::Console;
 
 pub use crate::regs::frame;
 
-/// Prints what happened and ends the machine. `frame` is the frame pointer to start from.
-pub fn report(cause: &dyn Display, registers: Option<Registers<'_>>, frame: u32) -> ! {
-    let registers = registers.unwrap_or(&[]);
-    let pc = registers.iter().find(|(name, _)| *name == "pc").map(|(_, value)| *value);
+/// The board.
+pub struct AmigaOne;
+
+impl Platform for AmigaOne {
+    type Console = Console;
+
+    fn power_off() -> ! {
+        plat_amigaone::power_off()
+    }
+}
+
+/// Prints what happened and ends the machine. The thread of `state` is filled in here.
+pub fn report(cause: &dyn Display, state: State<'_>) -> ! {
     // SAFETY: the word is an integer, and nothing else runs.
     let thread = unsafe { (*CPU.get()).current.value() };
-    words::print(&mut Console, cause, thread, (registers, pc), frame);
-    plat_amigaone::power_off()
+    words::report::<AmigaOne>(cause, State { thread, ..state })
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an entry means, and the way back to a thread.
 
-use crate::contract::{LONGEST, PowerPc, is_time_up};
-use crate::{lock, panic, regs, spaces};
+use crate::contract::{KERNEL, LONGEST, PowerPc, is_time_up};
+use crate::{panic, regs, spaces};
 use abi::frame::{fault, program, vector as named};
 use abi::{Rights, UserAddr};
+use arch_common::words::State;
 use kcore::port::CONTEXT_WORDS;
 use kcore::{Kernel, Thread};
 use plat_amigaone::{PORTS, pic};
@@ -19,8 +20,7 @@ const REASONS: u32 = program::FPU | program::ILLEGAL | program::PRIVILEGED | pro
 pub extern "C" fn enter() {
     // SAFETY: the entry code calls this once an entry, on the only processor, interrupts off; no
     // reference from an earlier entry is alive.
-    let kernel = unsafe { lock::kernel() };
-    let Some(current) = kernel.current() else { panic!("entry from user mode without a thread") };
+    let (kernel, current) = unsafe { KERNEL.enter() };
     kernel.port.parts().1.came_from(kernel.pool[current].space);
     let context = &mut kernel.pool[current].context;
     let reason = context[word::MSR];
@@ -142,5 +142,8 @@ pub extern "C" fn kernel_exception(saved: &[u32; CONTEXT_WORDS]) -> ! {
         ("dar", regs::fault_address()),
         ("dsisr", regs::fault_status()),
     ];
-    panic::report(&"exception in the kernel", Some(&named), saved[word::GPR + 31])
+    panic::report(
+        &"exception in the kernel",
+        State { registers: &named, pc: Some(saved[word::PC]), frame: saved[word::GPR + 31], ..State::default() },
+    )
 }

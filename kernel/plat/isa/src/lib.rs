@@ -9,6 +9,7 @@
 //!
 //! A program of the host has no ports: it tests `lines`.
 #![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
 
 pub mod lines;
 #[cfg(any(target_arch = "x86", target_arch = "powerpc"))]

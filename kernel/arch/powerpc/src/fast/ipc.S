@@ -131,7 +131,8 @@ arrive:
 
 not_call:
     xori 16, 3, {op_reply_wait}
-    lwz 17, {index_mask}@l(0)
+    lis 17, {pool_place}@ha
+    lwz 17, {pool_place}@l + {index_mask}(17)
     cmplwi 16, {words}                                  // T2
     bgt- slow
     lis 20, {threads_high}
