@@ -2,7 +2,6 @@
 //! What Linux alone does with programs of `tests/linux`, with which tests compare. In its machine's own time that is the same each time, so
 //! it is in a file of the project: nobody has to build Linux for the machine itself, but for the slow test that makes the file again.
 
-use super::linux::passed;
 use super::tally::{Test, slow};
 use crate::build;
 use crate::guest::{Alone, native_figures, program, small_program};
@@ -105,6 +104,11 @@ impl Pins {
     pub fn takes(&self, interval: u16) -> Result<u64> {
         self.takes.get(&interval).copied().with_context(|| format!("interval {interval} was not measured on Linux alone: `{RENEWS}`"))
     }
+}
+
+/// The checks that passed, by what a program printed.
+pub fn passed(text: &str) -> BTreeSet<String> {
+    text.lines().filter_map(|line| line.strip_prefix("ok ")).map(String::from).collect()
 }
 
 /// The board's file.

@@ -2,6 +2,7 @@
 //! Tests of the machine model on the ARM board: nothing to report of the kernel as it is, and kernels that leave out an
 //! operation of caches, TLBs, domains or the process identifier, of which something is noticed.
 
+use super::alone::passed;
 use super::model::{clean, finished, run, system};
 use super::tally::{Test, on_board, slow, test};
 use super::{debian, dialogue, latency, linux, server, suites};
@@ -176,7 +177,7 @@ const PROGRAMS: &str = "set -e; maps; descriptors; for i in 1 2 3 4 5 6 7 8 9 10
 fn abi() -> Result<()> {
     let inserts = vec![program("abi")?];
     let o = Guest { inserts, own_time: true, ..Guest::default() }.run("abi && ! dmesg | grep WARNING:")?;
-    let passed = linux::passed(&o.text()).len();
+    let passed = passed(&o.text()).len();
     ensure!(o.status == 0 && passed > 0, "{} checks failed, {passed} passed:\n{}", o.status, o.text());
     println!("# {passed} checks of what programs expect of Linux");
     Ok(())

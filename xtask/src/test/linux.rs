@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests that run programs in Linux.
 
-use super::alone::{ABI, Pins};
+use super::alone::{ABI, Pins, passed};
 use super::latency;
 use super::tally::{Test, test};
 use crate::build;
@@ -9,7 +9,6 @@ use crate::guest::batch::Fetch;
 use crate::guest::{Guest, Outcome, figures_with, insert, program};
 use crate::machine::board;
 use anyhow::{Context, Result, ensure};
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// All of them.
@@ -28,11 +27,6 @@ pub const ALL: &[Test] = &[
 
 fn simple(command: &str) -> Result<Outcome> {
     Guest::default().run(command)
-}
-
-/// The checks that passed.
-pub(super) fn passed(text: &str) -> BTreeSet<String> {
-    text.lines().filter_map(|line| line.strip_prefix("ok ")).map(String::from).collect()
 }
 
 /// What programs expect of Linux, here as on Linux alone.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small processes of Linux: what they may do, what makes them large, and that programs do not notice.
 
-use super::alone::{Pins, SMALL_ABI};
+use super::alone::{Pins, SMALL_ABI, passed};
+use super::suites;
 use super::tally::{Test, slow, test};
-use super::{linux, suites};
 use crate::build::{self, Model};
 use crate::guest::{Guest, Outcome, small_busybox, small_program};
 use crate::machine::Emulator;
@@ -133,7 +133,7 @@ fn abi() -> Result<()> {
     let o = Guest { system: SYSTEM, inserts, own_time: true, ..Guest::default() }.run("abi || true; cat /proc/macadamia")?;
     // Only what was small can become large: it looks at addresses beyond.
     ensure!(count(&o, "promotions")? > 0, "it was never small");
-    let (alone, here) = (pins.passes(SMALL_ABI)?, linux::passed(&o.text()));
+    let (alone, here) = (pins.passes(SMALL_ABI)?, passed(&o.text()));
     ensure!(alone.len() >= 40 && *alone == here, "passes on one only: {:?}", alone.symmetric_difference(&here));
     println!("# {} checks pass as on Linux alone, of a program that is linked with musl and small", here.len());
     Ok(())
