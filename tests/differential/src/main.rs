@@ -5,15 +5,27 @@
 //! then `kcore` handles the same event. If the fast path went through, every word of the pool that means anything, all registers and
 //! the space must be the same; if it gave up, it must have changed nothing but its scratch words.
 //!
-//! The contract is that of one processor, so there is a program for each: by the feature `ia32`, which is the default, or `arm`.
+//! The fast path's tests are held to be needed, too: an event is tried once more for each test that was made, which finds the opposite
+//! then. Each test must have been the only one between an event and a wrong result, or there is a reason why it cannot be.
+//!
+//! The contract is that of one processor, so there is a program for each: by the feature `ia32`, which is the default, or `arm`. A
+//! processor's folder implements the trait of `processor.rs`. The others see each other in this order: `memory`, `elf`, `processor`,
+//! `compare`, `system`, `scenario`, `step`, `run`.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 #[cfg(feature = "arm")]
 mod armv5;
+mod compare;
+mod elf;
 #[cfg(feature = "ia32")]
 mod ia32;
+mod memory;
+mod processor;
 mod run;
+mod scenario;
+mod step;
+mod system;
 
 #[cfg(feature = "arm")]
 use armv5::Armv5 as FastPaths;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The entry code and the way out, as they were built, and the tests in them.
 
-use anyhow::{Context, Result, bail, ensure};
-use object::{Object, ObjectSection, ObjectSymbol};
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use crate::elf::Elf;
+use crate::processor::{Executed, Places};
+use anyhow::{Result, ensure};
+use std::collections::BTreeSet;
 
 /// Flags in CPSR.
 pub const ZERO: u32 = 1 << 30;
@@ -154,11 +154,14 @@ pub const TESTS: [Option<(&str, u32)>; 128] = [
     None,
 ];
 
-/// Where the kernel has the words that its entry code knows.
-#[derive(Default)]
-pub struct Places {
-    /// `Cpu`.
-    pub cpu: u32,
+/// Addresses of the kernel that its entry code knows.
+pub struct Symbols {
+    /// Entries by `swi`, and by a fault of an access and of a fetch.
+    pub entries: [u32; 3],
+    /// The way out of the portable kernel.
+    pub leave: u32,
+    /// Where it goes with what it leaves to the portable kernel.
+    pub slow: u32,
     /// The caching page directory, and how many bytes its words are: one of them notes the domains.
     pub directory: (u32, u32),
     /// The bits of a handle that are an index.
@@ -180,16 +183,13 @@ pub struct Code {
     words: Vec<u32>,
     /// Words that are no instructions.
     data: BTreeSet<u32>,
-    /// Names, addresses and bytes.
-    symbols: Vec<(String, u32, u32)>,
     /// Addresses of what [`TESTS`] lists.
     pub tests: Vec<u32>,
-    /// Words that it knows.
+    /// Addresses that it knows.
+    pub symbols: Symbols,
+    /// The words that each port has.
     pub places: Places,
 }
-
-/// How often the instruction at an address was executed with its condition met, and how often not.
-pub type Executed = BTreeMap<u32, [u64; 2]>;
 
 /// Whether an instruction sets flags for those behind it.
 const fn sets_flags(instruction: u32) -> bool {
@@ -197,54 +197,38 @@ const fn sets_flags(instruction: u32) -> bool {
 }
 
 impl Code {
-    /// Reads it from the kernel's ELF file.
-    pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let file = object::File::parse(&*bytes)?;
-        let named = |s: object::Symbol| Some((s.name().ok()?.to_string(), u32::try_from(s.address()).ok()?, u32::try_from(s.size()).ok()?));
-        let symbols = file.symbols().filter_map(named).collect();
-        let mut code = Self { start: 0, words: Vec::new(), data: BTreeSet::new(), symbols, tests: Vec::new(), places: Places::default() };
-        let (start, end) = (code.symbol("swi_entry")?, code.symbol("undefined_entry")?);
-        code.start = start;
-        let section = file.section_by_name(".text").context("no section `.text`")?;
-        let text = section.data_range(start.into(), (end - start).into())?.context("the entry code is not in `.text`")?;
-        code.words = text.chunks_exact(4).map(bytemuck::pod_read_unaligned).collect();
+    /// Reads it from the kernel's file.
+    pub fn read(elf: &Elf) -> Result<Self> {
+        let at = |name: &str| elf.symbol(name);
+        let (start, end, slower) = (at("swi_entry")?, at("undefined_entry")?, at("slower")?);
+        let directory = elf.find("5space9DIRECTORY")?;
         // Mapping symbols (ELF for the ARM Architecture, 5.5.5) say where data begins and where instructions go on.
-        let mut marks: Vec<(u32, bool)> =
-            code.symbols.iter().filter(|(name, ..)| matches!(&**name, "$a" | "$d")).map(|(name, at, _)| (*at, name == "$d")).collect();
+        let marks = elf.symbols().iter().filter(|symbol| matches!(&*symbol.name, "$a" | "$d"));
+        let mut marks: Vec<(u32, bool)> = marks.map(|symbol| (symbol.address, symbol.name == "$d")).collect();
         marks.sort_unstable();
         let is_data = |at: u32| marks.iter().rev().find(|(mark, _)| *mark <= at).is_some_and(|(_, is_data)| *is_data);
-        code.data = (start..end).step_by(4).filter(|at| is_data(*at)).collect();
-        let slower = code.symbol("slower")?;
+        let mut code = Self {
+            start,
+            words: elf.bytes(start, end)?.chunks_exact(4).map(bytemuck::pod_read_unaligned).collect(),
+            data: (start..end).step_by(4).filter(|at| is_data(*at)).collect(),
+            tests: Vec::new(),
+            symbols: Symbols {
+                entries: [start, at("data_fault")?, at("fetch_fault")?],
+                leave: at("leave_kernel")?,
+                slow: at("trap5enter")?,
+                directory: (directory.address, directory.bytes),
+                // `PoolPlace`: the offset, and the bits of a handle that are an index.
+                index_mask: at("10POOL_PLACE")? + 4,
+                pool_offset: at("10POOL_PLACE")?,
+                copies: at("6shadow6COPIES")?,
+                frames: [(at("frame_read")?, 11), (at("frame_write")?, 10)],
+                slower,
+            },
+            places: Places { cpu: at("6layout3CPU")?, scheduler: at("8contract6KERNEL")? },
+        };
         code.tests = (start..slower).step_by(4).filter(|at| code.instruction(*at).is_some_and(sets_flags)).collect();
         ensure!(code.tests.len() == TESTS.len(), "the fast path has {} tests, not those that are known", code.tests.len());
-        // `PoolPlace`: the offset, and the bits of a handle that are an index.
-        let place = code.symbol("10POOL_PLACE")?;
-        code.places = Places {
-            cpu: code.symbol("6layout3CPU")?,
-            directory: code.find("5space9DIRECTORY")?,
-            pool_offset: place,
-            index_mask: place + 4,
-            copies: code.symbol("6shadow6COPIES")?,
-            frames: [(code.symbol("frame_read")?, 11), (code.symbol("frame_write")?, 10)],
-            slower,
-        };
         Ok(code)
-    }
-
-    /// Address of a symbol: by its name, or the only one of Rust's that ends with it.
-    pub fn symbol(&self, name: &str) -> Result<u32> {
-        self.find(name).map(|(address, _)| address)
-    }
-
-    /// The same with its bytes.
-    fn find(&self, name: &str) -> Result<(u32, u32)> {
-        let is_it = |symbol: &str| symbol == name || symbol.starts_with("_R") && symbol.ends_with(name);
-        let mut found = self.symbols.iter().filter(|(symbol, ..)| is_it(symbol));
-        match (found.next(), found.next()) {
-            (Some((_, address, bytes)), None) => Ok((*address, *bytes)),
-            _ => bail!("the kernel has not just one symbol `{name}`"),
-        }
     }
 
     /// The word at an address of the code, of whatever kind.

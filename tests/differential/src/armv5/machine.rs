@@ -6,10 +6,10 @@
 //! instructions are carried out here. It takes some instructions for others that it does not know: only those pass that are known.
 
 use super::code::{CARRY, Code, TESTS, ZERO};
+use crate::memory::Words;
 use anyhow::{Result, bail, ensure};
 use armv4t_emu::{Cpu, Memory, Mode, reg};
 use mmu::fass::client;
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// More than this is a loop.
@@ -28,12 +28,9 @@ pub enum Exit {
     Left(u32),
 }
 
-/// The memory: what was there, and what was written.
-struct Words<'a> {
-    before: &'a dyn Fn(u32) -> Option<u32>,
-    written: BTreeMap<u32, u32>,
-    /// Addresses of what was written, in their order.
-    order: Vec<u32>,
+/// The memory, and which of it is open.
+struct Guarded<'a> {
+    words: Words<'a>,
     /// An access where nothing is, or whose domain is closed.
     missing: Option<u32>,
     /// What has a domain of its own, and the register that opens domains. All else is the kernel's.
@@ -41,13 +38,9 @@ struct Words<'a> {
     open: u32,
 }
 
-impl Words<'_> {
+impl Guarded<'_> {
     fn is_closed(&self, address: u32) -> bool {
         self.frames.iter().any(|(range, domain)| range.contains(&address) && self.open & client(*domain) == 0)
-    }
-
-    fn get(&self, address: u32) -> Option<u32> {
-        self.written.get(&address).copied().or_else(|| (self.before)(address)).filter(|_| address.is_multiple_of(4))
     }
 
     fn miss(&mut self, address: u32) {
@@ -56,7 +49,7 @@ impl Words<'_> {
 }
 
 // The code accesses nothing but words.
-impl Memory for Words<'_> {
+impl Memory for Guarded<'_> {
     fn r8(&mut self, address: u32) -> u8 {
         self.miss(address);
         0
@@ -66,7 +59,7 @@ impl Memory for Words<'_> {
         0
     }
     fn r32(&mut self, address: u32) -> u32 {
-        self.get(address).filter(|_| !self.is_closed(address)).unwrap_or_else(|| {
+        self.words.get(address).filter(|_| !self.is_closed(address)).unwrap_or_else(|| {
             self.miss(address);
             0
         })
@@ -78,12 +71,8 @@ impl Memory for Words<'_> {
         self.miss(address);
     }
     fn w32(&mut self, address: u32, value: u32) {
-        match self.get(address) {
-            Some(_) if !self.is_closed(address) => {
-                self.written.insert(address, value);
-                self.order.push(address);
-            }
-            _ => self.miss(address),
+        if self.is_closed(address) || !self.words.set(address, value) {
+            self.miss(address);
         }
     }
 }
@@ -140,7 +129,7 @@ pub struct Maintained {
 /// A processor in supervisor mode, and the memory it sees.
 pub struct Machine<'a> {
     cpu: Cpu,
-    words: Words<'a>,
+    memory: Guarded<'a>,
     /// The domain access register, if it was written.
     pub dacr: Option<u32>,
     /// The process identifier.
@@ -168,10 +157,10 @@ impl<'a> Machine<'a> {
         cpu.reg_set(Mode::Supervisor, reg::SP, stack);
         cpu.reg_set(Mode::Supervisor, reg::LR, user[15]);
         cpu.reg_set(Mode::Supervisor, reg::SPSR, user[CPSR]);
-        let words = Words { before, written: BTreeMap::new(), order: Vec::new(), missing: None, frames: &[], open: 0 };
+        let memory = Guarded { words: Words::new(before), missing: None, frames: &[], open: 0 };
         Self {
             cpu,
-            words,
+            memory,
             dacr: None,
             pid,
             pid_writes: 0,
@@ -185,28 +174,18 @@ impl<'a> Machine<'a> {
 
     /// With these ranges of addresses, each of a domain, of which the register that opens them opens these.
     pub fn with_domains(mut self, frames: &'a [(Range<u32>, u32)], open: u32) -> Self {
-        (self.words.frames, self.words.open) = (frames, open);
+        (self.memory.frames, self.memory.open) = (frames, open);
         self
     }
 
-    /// The word at an address.
-    pub fn word(&self, address: u32) -> Option<u32> {
-        self.words.get(address)
-    }
-
-    /// The addresses of words that were written, in their order.
-    pub fn order(&self) -> &[u32] {
-        &self.words.order
+    /// The memory.
+    pub const fn words(&self) -> &Words<'a> {
+        &self.memory.words
     }
 
     fn maintain(&mut self, what: Maintenance, register: u8) {
         let address = self.cpu.reg_get(Mode::Supervisor, register);
-        self.maintained.push(Maintained { what, address, writes: self.words.order.len() });
-    }
-
-    /// Words that were written, by address.
-    pub fn written(&self) -> &BTreeMap<u32, u32> {
-        &self.words.written
+        self.maintained.push(Maintained { what, address, writes: self.memory.words.order.len() });
     }
 
     /// The user's registers.
@@ -237,8 +216,8 @@ impl<'a> Machine<'a> {
         match instruction & 0x0fff_0fff {
             // mcr p15, 0, rd, c3, c0, 0
             0x0e03_0f10 => {
-                self.words.open = value(&self.cpu, rd);
-                self.dacr = Some(self.words.open);
+                self.memory.open = value(&self.cpu, rd);
+                self.dacr = Some(self.memory.open);
             }
             // mcr p15, 0, rd, c13, c0, 0
             0x0e0d_0f10 => (self.pid, self.pid_writes) = (value(&self.cpu, rd), self.pid_writes + 1),
@@ -266,11 +245,11 @@ impl<'a> Machine<'a> {
         true
     }
 
-    /// Executes from an address on. The test `passed`, by its number, counts as passed whatever it finds.
+    /// Executes from an address on. The test `turned`, by its number, counts as passed whatever it finds.
     ///
     /// # Errors
     /// An instruction that is not known, an access where nothing is, or no end.
-    pub fn run(&mut self, code: &Code, from: u32, passed: Option<usize>) -> Result<Exit> {
+    pub fn run(&mut self, code: &Code, from: u32, turned: Option<usize>) -> Result<Exit> {
         self.cpu.reg_set(Mode::Supervisor, reg::PC, from);
         for _ in 0..MOST_STEPS {
             let at = self.cpu.reg_get(Mode::Supervisor, reg::PC);
@@ -280,24 +259,26 @@ impl<'a> Machine<'a> {
             let Some(instruction) = code.instruction(at) else { return Ok(Exit::Left(at)) };
             let is_met = self.is_met(instruction)?;
             self.steps.push((at, is_met));
-            let frame = code.places.frames.iter().find(|(access, _)| *access == at);
-            if frame.is_some_and(|(_, by)| self.words.is_closed(self.cpu.reg_get(Mode::Supervisor, *by))) {
+            let frame = code.symbols.frames.iter().find(|(access, _)| *access == at);
+            if frame.is_some_and(|(_, by)| self.memory.is_closed(self.cpu.reg_get(Mode::Supervisor, *by))) {
                 self.found_closed = true;
-                self.cpu.reg_set(Mode::Supervisor, reg::PC, code.places.slower);
+                self.cpu.reg_set(Mode::Supervisor, reg::PC, code.symbols.slower);
                 continue;
             }
             if !is_met || self.special(instruction) {
                 self.cpu.reg_set(Mode::Supervisor, reg::PC, at + 4);
             } else {
                 ensure!(is_known(instruction), "an instruction that this machine does not know: {instruction:#010x} at {at:#x}");
-                ensure!(self.cpu.step(&mut self.words), "undefined: {instruction:#010x} at {at:#x}");
+                ensure!(self.cpu.step(&mut self.memory), "undefined: {instruction:#010x} at {at:#x}");
             }
-            if let Some(address) = self.words.missing {
+            if let Some(address) = self.memory.missing {
                 bail!("an access to {address:#x}, where nothing is, or by a domain that is closed, by {instruction:#010x} at {at:#x}");
             }
             if let Some(number) = code.tests.iter().position(|test| *test == at).filter(|_| is_met) {
-                self.tests.push(number);
-                if let Some((_, flags)) = TESTS[number].filter(|_| passed == Some(number)) {
+                if !self.tests.contains(&number) {
+                    self.tests.push(number);
+                }
+                if let Some((_, flags)) = TESTS[number].filter(|_| turned == Some(number)) {
                     let status = self.cpu.reg_get(Mode::Supervisor, reg::CPSR) & !(ZERO | CARRY) | flags;
                     self.cpu.reg_set(Mode::Supervisor, reg::CPSR, status);
                 }

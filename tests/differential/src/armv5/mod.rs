@@ -1,88 +1,190 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! ARMv5's fast paths.
 //!
-//! Besides what the crate's head says, the way out must bring all of the user's registers back.
-//!
-//! The fast path's tests are held to be needed, too: where it gives up, it is executed once more for each test that it made, which
-//! is passed then whatever it finds. Each test must have been the only one between an event and a wrong result.
+//! Besides what the crate's head says, the way out must bring all of the user's registers back. A test that is turned is one that is passed
+//! whatever it finds: the flags of a comparison decide more than one thing.
 
 mod code;
-mod compare;
+mod entry;
+mod execute;
 mod machine;
-mod scenario;
-mod step;
+mod rules;
 
-use crate::run::{Count, FastPaths};
-use anyhow::Result;
+use crate::elf::Elf;
+use crate::processor::{ARGUMENTS, Event, Executed, Found, Outcome, Places, Processor, Run, Who, all};
+use abi::arch::armv5::layout::SLOT_BYTES;
+use abi::{Op, UserAddr, Word};
+use anyhow::{Result, ensure};
+use armv5_context::{hw, restart_helper, vector, word};
 use code::{Code, TESTS};
+use core::mem::offset_of;
+use entry::{Entered, NUMBER, save};
 use fastrand::Rng;
-use scenario::Scenario;
-use std::path::Path;
+use kcore::fault::EVENT_WORDS;
+use kcore::port::CONTEXT_WORDS;
+use kcore::thread::gate;
+use kcore::{Cpu, Thread};
+use mmu::fass::client;
+use pool::{Link, Ref};
+use rules::{Left, THREAD_POINTER};
+
+/// The portable kernel with ARMv5's registers and translation tables.
+type Kernel = crate::processor::Kernel<Armv5>;
 
 /// Each way must have been taken in at least so many of ten thousand events.
 const LEAST: u64 = 20;
-/// Each test must have been the only one that was needed in at least so many of a hundred thousand.
-const LEAST_NEEDED: u64 = 1;
 
-/// The code, and what it did.
+/// The code.
 pub struct Armv5 {
     code: Code,
-    tally: step::Tally,
 }
 
-impl FastPaths for Armv5 {
-    type System = Scenario;
+impl Processor for Armv5 {
+    type Registers = armv5_context::Armv5;
+    type Format = mmu::armv5::Armv5;
+    type Spaces = ();
+    type Entered = Entered;
+    type Left = Left;
 
-    fn read(kernel: &Path) -> Result<Self> {
-        Ok(Self { code: Code::read(kernel)?, tally: step::Tally::default() })
+    const FAST: &'static [Op] = &[Op::Call, Op::ReplyWait, Op::Run, Op::MapRun, Op::MapReplyWait, Op::Map, Op::Cache];
+    const PAGES: u32 = 40;
+    const LOW_END: u32 = SLOT_BYTES;
+    const EMPTY_SPACES: u32 = 0;
+    const WAYS: &'static [(&'static str, u64)] = &[
+        ("calls", LEAST),
+        ("replies", LEAST),
+        ("alien calls", LEAST),
+        ("runs", LEAST),
+        ("page faults", LEAST),
+        ("answers by a page", LEAST),
+        ("page faults of aliens", LEAST),
+        ("runs with a page", LEAST),
+        ("maps", LEAST),
+        ("operations on caches", LEAST),
+        ("pages in the place of others", LEAST),
+        ("fetches", LEAST),
+        ("with another process identifier", LEAST),
+        ("calls at the priority of a ready thread", LEAST),
+        ("others at one", LEAST),
+        ("given up as a frame's domain is closed", LEAST),
+    ];
+    const EVENTS: u64 = 200_000;
+    const HARDLY_NEEDED: &'static [(&'static str, &'static str)] = &[];
+
+    fn read(elf: &Elf) -> Result<Self> {
+        Ok(Self { code: Code::read(elf)? })
     }
 
-    fn system(&self, rng: &mut Rng) -> Scenario {
-        Scenario::new(rng)
+    fn places(&self) -> &Places {
+        &self.code.places
     }
 
-    fn step(&mut self, system: &mut Scenario, rng: &mut Rng) -> Option<Result<()>> {
-        let event = system.next(rng)?;
-        Some(step::step(&mut system.kernel, &event, &self.code, rng, &mut self.tally))
+    fn tests(&self) -> Vec<Option<String>> {
+        TESTS.iter().map(|test| test.map(|(name, _)| name.into())).collect()
     }
 
-    fn events(&self) -> u64 {
-        self.tally.events
+    fn missed(&self, executed: &Executed) -> Vec<String> {
+        self.code.missed(executed)
     }
 
-    fn taken(&self) -> Vec<Count> {
-        let tally = &self.tally;
-        let taken = [
-            ("calls", tally.calls),
-            ("replies", tally.replies),
-            ("alien calls", tally.alien_calls),
-            ("runs", tally.runs),
-            ("page faults", tally.faults),
-            ("answers by a page", tally.map_replies),
-            ("page faults of aliens", tally.alien_faults),
-            ("runs with a page", tally.map_runs),
-            ("maps", tally.maps),
-            ("operations on caches", tally.caches),
-            ("pages in the place of others", tally.replaced),
-            ("fetches", tally.fetches),
-            ("with another process identifier", tally.pids),
-            ("calls at the priority of a ready thread", tally.equal_calls),
-            ("replies at one", tally.equal_replies),
-            ("given up", tally.given_up),
-            ("given up as a frame's domain is closed", tally.closed),
-        ];
-        taken.map(|(name, count)| Count { name, count, least: LEAST * tally.events / 10_000 }).into()
+    fn state(_: bool, rng: &mut Rng) -> Vec<[u32; 3]> {
+        vec![[abi::state::THREAD_POINTER, rng.u32(1..) * (rng.u32(..8) / 7), 0]]
     }
 
-    fn further(&self) -> Vec<Count> {
-        let counts = |number| self.tally.without.get(&number).copied().unwrap_or_default();
-        let tests = || (0..).zip(TESTS).filter_map(|(number, test)| Some((test?.0, counts(number))));
-        let text: Vec<String> = tests().map(|(name, [needed, careful])| format!("{name} {needed} (and {careful})")).collect();
-        println!("# the only test before a wrong result (a right one): {}", text.join(", "));
-        tests().map(|(name, [count, _])| Count { name, count, least: LEAST_NEEDED * self.tally.events / 100_000 }).collect()
+    fn by_system_call(thread: &mut Thread) {
+        thread.context[word::VECTOR] = vector::SWI;
     }
 
-    fn missed(&self) -> Vec<String> {
-        self.code.missed(&self.tally.executed)
+    fn set_up(&self, kernel: &mut Kernel, _: &Found, rng: &mut Rng) {
+        for thread in all::<Self>(kernel) {
+            let space = kernel.pool[thread].space.get().expect("it has a space");
+            let words = &mut kernel.pool[space].hw;
+            words[hw::DOMAIN] = rng.u32(3..16);
+            // It has lost that now and then, and runs by a Segment's.
+            words[hw::DACR] = rng.u32(..) | client(if rng.u32(..8) > 1 { words[hw::DOMAIN] } else { rng.u32(3..16) });
+            words[hw::PID] = if rng.u32(..3) == 0 { hw::INDIFFERENT } else { rng.u32(..4) << 25 };
+        }
+    }
+
+    fn write_frame(frame: &mut [Word], rng: &mut Rng) {
+        // Registers and status, and what there is to say of the rest.
+        if rng.u32(..8) == 0 {
+            let word = rng.usize(..frame.len());
+            frame[word] = if word + 1 == frame.len() { rng.u32(..4) } else { rng.u32(..) };
+        }
+    }
+
+    fn enter(&self, kernel: &mut Kernel, found: &Found, me: Ref<Thread>, event: &Event, rng: &mut Rng) -> Entered {
+        Entered::random(kernel, found, me, event, rng)
+    }
+
+    fn run(&self, kernel: &mut Kernel, me: Ref<Thread>, entered: &Entered, turned: Option<usize>) -> Result<Run<Left>> {
+        execute::enter(&self.code, kernel, me, entered, turned)
+    }
+
+    fn portable(&self, kernel: &mut Kernel, me: Ref<Thread>, event: &Event, entered: &Entered) {
+        let user = &entered.user;
+        match event {
+            Event::Tick => save(&mut kernel.pool[me], user, vector::INTERRUPT),
+            Event::Call(_) => {
+                save(&mut kernel.pool[me], user, vector::SWI);
+                if kernel.pool[me].is_alien() {
+                    // Of Thumb the port gives 8 bits of another instruction, which is not in this memory.
+                    kernel.pool[me].context[word::ERROR] = entered.instruction.1 & NUMBER;
+                    kernel.exception();
+                } else {
+                    kernel.system_call();
+                }
+            }
+            Event::Fault => {
+                let event = entered.fault.as_ref().and_then(|fault| fault.portable(kernel, me, user));
+                restart_helper(&mut kernel.pool[me].context);
+                if let Some((address, access, error)) = event {
+                    let context = &mut kernel.pool[me].context;
+                    (context[word::VECTOR], context[word::ERROR]) = (abi::frame::vector::PAGE_FAULT, error);
+                    kernel.page_fault(UserAddr(address), access);
+                }
+            }
+        }
+    }
+
+    fn check(&self, kernel: &mut Kernel, me: Ref<Thread>, entered: &Entered, outcome: &Outcome<Left>) -> Result<()> {
+        let Outcome { current, written, own } = outcome;
+        // What the message of an event does not have is what the alien had there.
+        let unknown = if kernel.pool[me].is_alien() { 2 + EVENT_WORDS as usize..ARGUMENTS } else { 0..0 };
+        let others = [self.code.places.cpu + offset_of!(Cpu, current) as u32, THREAD_POINTER];
+        own.runs((kernel, &self.code), *current, &entered.noted, (written, &others), unknown)?;
+        own.has_maintained(kernel)?;
+        let [had, has] = [me, *current].map(|thread| kernel.pool[thread].lazy_state[0]);
+        let pointer = written.get(&THREAD_POINTER).copied().unwrap_or(had);
+        ensure!(pointer == has, "the thread pointer is {pointer:#x} in place of {has:#x}");
+        Ok(())
+    }
+
+    fn normalise(thread: &mut Thread, who: Who) {
+        if who.entered {
+            // An alien's registers are in its handler's memory.
+            if thread.gate & gate::ALIEN != 0 {
+                thread.context = [0; CONTEXT_WORDS];
+            }
+            // Its next registers of a message come with the message; why it entered is told of threads that stopped alone.
+            for index in (word::R0..word::R0 + ARGUMENTS).chain([word::VECTOR, word::ERROR]) {
+                thread.context[index] = 0;
+            }
+            // The badge of a call that was delivered.
+            thread.badge = 0;
+            // It waits for anybody.
+            if thread.gate == gate::OPEN {
+                thread.partner = Link::NULL;
+            }
+        }
+        if who.runs {
+            // They are in the processor.
+            thread.context = [0; CONTEXT_WORDS];
+        }
+    }
+
+    fn leave(&self, kernel: &mut Kernel, rng: &mut Rng) -> Result<Option<Run<Left>>> {
+        execute::leave(&self.code, kernel, rng)
     }
 }

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An entry into the kernel: how, with which registers, and when.
 
+use super::code::Symbols;
+use super::spaces::{directory_of, is_small, select};
+use super::{Kernel, lazy};
+use crate::processor::{ARGUMENTS, Event};
 use abi::frame::{USER_FLAGS, vector};
 use fastrand::Rng;
-use ia32_context::selector::{SMALL_CODE, USER_DATA};
+use ia32_context::selector::{SMALL_CODE, SMALL_DATA, TLS, USER_DATA};
 use ia32_context::{FIXED_FLAGS, translated, word};
-use kcore::Thread;
+use kcore::{Space, Thread};
+use pool::Ref;
 
 /// RF: no thread has it while it runs.
 const RESUME_FLAG: u32 = 1 << 16;
@@ -55,11 +60,12 @@ pub enum Entry {
 
 impl Entry {
     /// Where it leads.
-    pub fn symbol(self) -> &'static str {
+    pub const fn address(self, symbols: &Symbols) -> u32 {
+        let [sysenter, call, fault] = symbols.entries;
         match self {
-            Self::Sysenter => "sysenter_entry",
-            Self::Call => "alien_entry",
-            Self::Fault { .. } => "alien_fault",
+            Self::Sysenter => sysenter,
+            Self::Call => call,
+            Self::Fault { .. } => fault,
         }
     }
 
@@ -73,11 +79,12 @@ impl Entry {
     }
 
     /// Where the code goes with what it leaves to the portable kernel, and how many bytes more it pushed.
-    pub fn slow(self, alien: bool) -> (&'static str, u32) {
+    pub const fn slow(self, alien: bool, symbols: &Symbols) -> (u32, u32) {
+        let [save_registers, entered, entered_saved] = symbols.slow;
         match self {
-            Self::Sysenter => ("save_registers", 0),
-            Self::Fault { .. } if !alien => ("entered_saved", 32),
-            _ => ("entered", 0),
+            Self::Sysenter => (save_registers, 0),
+            Self::Fault { .. } if !alien => (entered_saved, 32),
+            _ => (entered, 0),
         }
     }
 
@@ -113,7 +120,7 @@ pub struct User {
 
 impl User {
     /// Random ones, with these arguments of a system call and these selectors.
-    pub fn random(arguments: [u32; 5], (cs, ss): (u32, u32), rng: &mut Rng) -> Self {
+    pub fn random(arguments: [u32; ARGUMENTS], (cs, ss): (u32, u32), rng: &mut Rng) -> Self {
         let [eax, ebx, esi, edi, ebp] = arguments;
         let [ecx, edx, esp, eip] = [(); 4].map(|()| rng.u32(..));
         let is_small = cs == u32::from(SMALL_CODE);
@@ -155,5 +162,69 @@ impl User {
         ] {
             thread.context[index] = value;
         }
+    }
+}
+
+/// How a thread entered, and what the processor has.
+pub struct Entered {
+    /// The thread's registers.
+    pub user: User,
+    /// Which way it took; none if that has no fast path.
+    pub entry: Option<Entry>,
+    /// Its space.
+    pub space: Ref<Space>,
+    /// Whose directory is the processor's.
+    pub directory_of: Ref<Space>,
+    /// What the time is.
+    pub clock: Clock,
+}
+
+impl Entered {
+    /// By this event, with random registers.
+    pub fn random(kernel: &mut Kernel, me: Ref<Thread>, event: &Event, rng: &mut Rng) -> Self {
+        let is_alien = kernel.pool[me].is_alien();
+        let entry = match event {
+            Event::Call(_) => match rng.u32(..24) {
+                0..=7 if is_alien => Some(Entry::Sysenter),
+                _ if is_alien => Some(Entry::Call),
+                // By `int`.
+                0 => None,
+                1 => Some(Entry::Call),
+                _ => Some(Entry::Sysenter),
+            },
+            Event::Fault => Some(Entry::Fault { error: rng.u32(..8), address: rng.u32(..) }),
+            Event::Tick => None,
+        };
+        let arguments = if let Event::Call(arguments) = event { *arguments } else { [(); ARGUMENTS].map(|()| rng.u32(..)) };
+        let mut user = User::random(arguments, select(kernel, me), rng);
+        // Some aliens use the same selector.
+        if is_alien {
+            match rng.u32(..20) {
+                0..=2 => user.fs = TLS,
+                3..=6 => user.gs = TLS,
+                // A selector of a small space's own segments.
+                7 => user.gs = SMALL_DATA,
+                _ if is_small(kernel, me) => (user.fs, user.gs) = (0, TLS),
+                _ => {}
+            }
+        }
+        lazy::load(kernel, me, rng);
+        // Mostly less than a slice goes by.
+        let passes = if rng.u32(..8) == 0 { 8_000_000 } else { 20_000 };
+        let clock = Clock::random(kernel.port.now + rng.u64(..passes), rng);
+        kernel.port.now = clock.now();
+        let directory_of = directory_of(kernel, me, rng);
+        if let Some((_, fs_gs)) = lazy::alien_selectors(kernel, me)
+            && rng.u32(..8) != 0
+        {
+            (user.fs, user.gs) = (fs_gs as u16, (fs_gs >> 16) as u16);
+        }
+        if entry == Some(Entry::Sysenter) {
+            // The user passes its stack and instruction pointer in ECX and EDX.
+            (user.regs[7], user.regs[8]) = (user.regs[2], user.regs[3]);
+            user.regs[9] = FIXED_FLAGS;
+        }
+        let space = kernel.pool[me].space.get().expect("who runs has a space");
+        Self { user, entry, space, directory_of, clock }
     }
 }

@@ -1,85 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Executes the kernel's entry code as it was built, instruction by instruction, on a
-//! copy of the memory it touches. Knows the instructions that occur there; any other is an error.
+//! Executes the kernel's entry code as it was built, instruction by instruction, on a copy of the memory that it touches. It knows the
+//! instructions that occur there; any other is an error.
 
+use super::code::Code;
+use crate::memory::Words;
 use anyhow::{Context, Result, bail, ensure};
-use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
-use object::{Object, ObjectSection, ObjectSymbol};
-use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
-
-/// The entry code, decoded.
-pub struct Code {
-    instructions: BTreeMap<u32, Instruction>,
-    symbols: HashMap<String, u32>,
-    /// How often each instruction was executed.
-    pub executed: BTreeMap<u32, u64>,
-    /// Where `leave_kernel_with_care` begins to call Rust.
-    pub calls_rust: u32,
-}
-
-impl Code {
-    /// Reads the code of the fast paths from the kernel's ELF file.
-    pub fn read(path: &Path) -> Result<Self> {
-        let data = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let file = object::File::parse(&*data)?;
-        let symbols: HashMap<String, u32> =
-            file.symbols().filter_map(|s| Some((s.name().ok()?.to_string(), u32::try_from(s.address()).ok()?))).collect();
-        let mut code = Self { instructions: BTreeMap::new(), symbols, executed: BTreeMap::new(), calls_rust: 0 };
-        for (start, end) in [
-            ("ipc_start", "ipc_end"),
-            ("alien_entry", "alien_end"),
-            ("native_fault", "native_fault_end"),
-            ("try_notify", "notify_end"),
-            ("map_reply", "map_reply_end"),
-            ("resume_small", "small_end"),
-            ("enter_server", "event_small_end"),
-            ("leave_kernel_with_care", "not_from_user"),
-        ] {
-            let (start, end) = (code.symbol(start)?, code.symbol(end)?);
-            let section = file
-                .sections()
-                .find(|s| s.address() <= u64::from(start) && u64::from(end) <= s.address() + s.size())
-                .context("the fast path is in no section")?;
-            let bytes = section.data_range(u64::from(start), u64::from(end - start))?.context("no bytes")?;
-            for instruction in Decoder::with_ip(32, bytes, u64::from(start), DecoderOptions::NONE) {
-                if instruction.is_invalid() {
-                    bail!("no instruction at {:#x}", instruction.ip());
-                }
-                // So begins the way to Rust.
-                if instruction.mnemonic() == Mnemonic::Cld {
-                    code.calls_rust = instruction.ip32();
-                    break;
-                }
-                // The others may be the user's, and this machine does not know of their bases.
-                let memory = (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
-                if memory && instruction.mnemonic() != Mnemonic::Lea && instruction.memory_segment() != Register::SS {
-                    bail!("`{instruction}` at {:#x} goes through another segment than SS", instruction.ip());
-                }
-                code.instructions.insert(instruction.ip32(), instruction);
-            }
-        }
-        Ok(code)
-    }
-
-    /// Address of a symbol: by its name, or the only one that contains it.
-    pub fn symbol(&self, name: &str) -> Result<u32> {
-        if let Some(address) = self.symbols.get(name) {
-            return Ok(*address);
-        }
-        let mut found = self.symbols.iter().filter(|(symbol, _)| symbol.contains(name));
-        match (found.next(), found.next()) {
-            (Some((_, address)), None) => Ok(*address),
-            _ => bail!("the kernel has not just one symbol `{name}`"),
-        }
-    }
-
-    /// Instructions that were never executed, as text. Padding is left out.
-    pub fn missed(&self) -> Vec<String> {
-        let all = self.instructions.values().filter(|i| i.mnemonic() != Mnemonic::Nop);
-        all.filter(|i| !self.executed.contains_key(&i.ip32())).map(|i| format!("{:#x} {i}", i.ip32())).collect()
-    }
-}
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
 /// Where the code went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,9 +57,12 @@ pub struct Machine<'a> {
     pub eflags: u32,
     /// Addresses whose translations were dropped.
     pub dropped: Vec<u32>,
-    /// Words that were written, by address.
-    pub written: BTreeMap<u32, u32>,
-    memory: &'a dyn Fn(u32) -> Option<u32>,
+    /// The memory.
+    pub words: Words<'a>,
+    /// The conditional jumps that were executed, by number.
+    pub tests: Vec<usize>,
+    /// The instructions that were executed, and whether they jumped, if they have a condition.
+    pub steps: Vec<(u32, bool)>,
     carry: bool,
     zero: bool,
 }
@@ -153,7 +82,6 @@ const MOST_STEPS: u32 = 400;
 impl<'a> Machine<'a> {
     /// A processor in front of `memory`, which gives the word at an address; with the segment descriptors at `gdt`.
     pub fn new(memory: &'a dyn Fn(u32) -> Option<u32>, gdt: u32) -> Self {
-        let (dropped, written) = (Vec::new(), BTreeMap::new());
         Self {
             regs: [0; 8],
             segments: [0; 6],
@@ -163,9 +91,10 @@ impl<'a> Machine<'a> {
             tsc: 0,
             cr3: None,
             eflags: 0,
-            dropped,
-            written,
-            memory,
+            dropped: Vec::new(),
+            words: Words::new(memory),
+            tests: Vec::new(),
+            steps: Vec::new(),
             carry: false,
             zero: false,
         }
@@ -173,10 +102,7 @@ impl<'a> Machine<'a> {
 
     /// The word at an address, a multiple of 4.
     pub fn word(&self, address: u32) -> Result<u32> {
-        match self.written.get(&address) {
-            Some(word) => Ok(*word),
-            None => (self.memory)(address).with_context(|| format!("a read at {address:#x}, where nothing is")),
-        }
+        self.words.get(address).with_context(|| format!("a read at {address:#x}, where nothing is"))
     }
 
     /// The segment descriptor that a selector names, where it is known.
@@ -207,7 +133,7 @@ impl<'a> Machine<'a> {
         }
         let mask = if bytes == 4 { u32::MAX } else { ((1 << (8 * bytes)) - 1) << shift };
         let word = self.word(address & !3)? & !mask | value << shift & mask;
-        self.written.insert(address & !3, word);
+        self.words.set(address & !3, word);
         Ok(())
     }
 
@@ -286,12 +212,13 @@ impl<'a> Machine<'a> {
         Ok(value)
     }
 
-    /// Runs from `entry` until the code is left.
-    pub fn run(&mut self, code: &mut Code, entry: u32) -> Result<Exit> {
+    /// Runs from `entry` until the code is left. The conditional jump `turned`, by its number, does the opposite at first.
+    pub fn run(&mut self, code: &Code, entry: u32, turned: Option<usize>) -> Result<Exit> {
         let mut at = entry;
         for _ in 0..MOST_STEPS {
-            let Some(&i) = code.instructions.get(&at) else { return Ok(Exit::Left(at)) };
-            *code.executed.entry(at).or_insert(0) += 1;
+            let Some((i, number)) = code.instruction(at) else { return Ok(Exit::Left(at)) };
+            let i = *i;
+            self.steps.push((at, true));
             at = i.next_ip32();
             match i.mnemonic() {
                 Mnemonic::Mov | Mnemonic::Movzx => {
@@ -421,7 +348,12 @@ impl<'a> Machine<'a> {
                         Mnemonic::Jbe => self.carry || self.zero,
                         _ => bail!("an instruction that this machine does not know: {i}"),
                     };
-                    if taken {
+                    let number = number.context("a jump without a number")?;
+                    let is_first = !self.tests.contains(&number);
+                    if is_first {
+                        self.tests.push(number);
+                    }
+                    if taken != (is_first && turned == Some(number)) {
                         at = i.near_branch32();
                     }
                 }

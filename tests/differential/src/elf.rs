@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernel's file: where its symbols are, and its code.
+
+use anyhow::{Context, Result, bail};
+use object::{Object, ObjectSection, ObjectSymbol};
+use std::path::Path;
+
+/// A symbol.
+#[derive(Clone, Debug)]
+pub struct Symbol {
+    /// Its name, mangled if it is Rust's.
+    pub name: String,
+    /// Where it is.
+    pub address: u32,
+    /// How many bytes it has, if that is said.
+    #[allow(dead_code, reason = "not each processor asks for it")]
+    pub bytes: u32,
+}
+
+/// The file.
+pub struct Elf {
+    data: Vec<u8>,
+    symbols: Vec<Symbol>,
+}
+
+impl Elf {
+    /// Reads it.
+    pub fn read(path: &Path) -> Result<Self> {
+        let data = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let named = |s: object::Symbol| {
+            Some(Symbol { name: s.name().ok()?.into(), address: s.address().try_into().ok()?, bytes: s.size().try_into().ok()? })
+        };
+        let symbols = object::File::parse(&*data)?.symbols().filter_map(named).collect();
+        Ok(Self { data, symbols })
+    }
+
+    /// All symbols.
+    pub fn symbols(&self) -> &[Symbol] {
+        &self.symbols
+    }
+
+    /// A symbol: by its name, or the only one of Rust's that ends with it.
+    pub fn find(&self, name: &str) -> Result<&Symbol> {
+        let is_rust = |symbol: &Symbol| symbol.name.starts_with("_R") && symbol.name.ends_with(name);
+        let mut found = self.symbols.iter().filter(|symbol| symbol.name == name || is_rust(symbol));
+        match (found.next(), found.next()) {
+            (Some(symbol), None) => Ok(symbol),
+            _ => bail!("the kernel has not just one symbol `{name}`"),
+        }
+    }
+
+    /// Its address.
+    pub fn symbol(&self, name: &str) -> Result<u32> {
+        self.find(name).map(|symbol| symbol.address)
+    }
+
+    /// The bytes between two addresses.
+    pub fn bytes(&self, start: u32, end: u32) -> Result<&[u8]> {
+        let file = object::File::parse(&*self.data)?;
+        let has = |s: &object::Section| s.address() <= u64::from(start) && u64::from(end) <= s.address() + s.size();
+        let section = file.sections().find(has).context("the code is in no section")?;
+        section.data_range(start.into(), (end - start).into())?.context("the code has no bytes")
+    }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a processor's folder supplies.
+
+use crate::elf::Elf;
+use abi::{Op, Word};
+use anyhow::Result;
+use arch_host::POOL_BASE;
+use fastrand::Rng;
+use kcore::port::Registers;
+use kcore::{Space, Thread};
+use mmu::Format;
+use pool::Ref;
+use std::collections::BTreeMap;
+
+/// The simulated port, with a processor's registers and translation tables.
+pub type Host<P> = arch_host::Host<<P as Processor>::Registers, <P as Processor>::Format>;
+/// The portable kernel on it.
+pub type Kernel<P> = kcore::Kernel<Host<P>>;
+
+/// Words of a system call that travel in registers: the tag, and those that a message may have.
+pub const ARGUMENTS: usize = 2 + abi::tag::REGISTER_WORDS as usize;
+
+/// What the thread that runs does next.
+pub enum Event {
+    /// A system call, with this tag and these arguments.
+    Call([Word; ARGUMENTS]),
+    /// It accesses something that is not there.
+    Fault,
+    /// The timer interrupts it.
+    Tick,
+}
+
+/// Selectors in the root server's table.
+pub struct Found {
+    /// The root server's space, whose threads handle the aliens.
+    pub root: Ref<Space>,
+    /// Of threads: natives, aliens, and natives again with badges. The first is the root server's.
+    pub threads: Vec<u32>,
+    /// Of memories.
+    pub memories: Vec<u32>,
+    /// Of spaces of native threads. The first is the root server's.
+    pub natives: Vec<u32>,
+    /// Of spaces of aliens.
+    pub aliens: Vec<u32>,
+    /// Of spaces of both kinds without the right to control them.
+    pub uncontrolled: Vec<u32>,
+    /// Of spaces without threads.
+    pub empty: Vec<u32>,
+    /// Of Segments.
+    pub segments: Vec<u32>,
+    /// Where pages are mapped.
+    pub range: u32,
+}
+
+/// Which thread is compared.
+#[derive(Clone, Copy)]
+pub struct Who {
+    /// It entered.
+    #[allow(dead_code, reason = "not each processor asks for it")]
+    pub entered: bool,
+    /// It runs now.
+    pub runs: bool,
+    /// The entry code put it into a ready queue: it goes on as if a system call ended then.
+    pub is_brief: bool,
+}
+
+/// What the entry code left when it went to user mode.
+pub struct Outcome<O> {
+    /// Who runs.
+    pub current: Ref<Thread>,
+    /// Every word written, by address.
+    pub written: BTreeMap<u32, u32>,
+    /// What else the processor has then.
+    pub own: O,
+}
+
+/// What the entry code did.
+pub struct Run<O> {
+    /// What it left, if it did not leave the event to the portable kernel.
+    pub outcome: Option<Outcome<O>>,
+    /// The tests that it made, by number.
+    pub tests: Vec<usize>,
+    /// The instructions that it executed, and of a condition whether it was met.
+    pub steps: Vec<(u32, bool)>,
+    /// The ways that it took, which are among [`Processor::WAYS`].
+    pub ways: Vec<&'static str>,
+}
+
+/// Where the kernel has words that each port has.
+pub struct Places {
+    /// `Cpu`.
+    pub cpu: u32,
+    /// The scheduler.
+    pub scheduler: u32,
+}
+
+/// How often the instruction at an address was executed with its condition met, and how often not.
+pub type Executed = BTreeMap<u32, [u64; 2]>;
+
+/// The fast paths of a processor: its registers, a machine that executes its instructions, and what is special about it.
+pub trait Processor: Sized {
+    /// The layout of saved registers.
+    type Registers: Registers;
+    /// The format of translation tables.
+    type Format: Format;
+    /// What is known about a system's spaces, beside the selectors.
+    type Spaces;
+    /// How the kernel was entered: the user's registers, and what the processor has besides.
+    type Entered;
+    /// What the entry code leaves beside memory.
+    type Left;
+
+    /// System calls that have a fast path. The others are rarer.
+    const FAST: &'static [Op];
+    /// Pages of the smaller memories, and of the range of addresses where pages are mapped: more than a fast path maps at once.
+    const PAGES: u32;
+    /// Below it, the processor may have a space's addresses elsewhere.
+    const LOW_END: u32;
+    /// Spaces without threads that the port needs.
+    const EMPTY_SPACES: u32;
+    /// The ways that the entry code can take, and how often each must have been taken in ten thousand events.
+    const WAYS: &'static [(&'static str, u64)];
+    /// Events that are tried, unless the command line says another number.
+    const EVENTS: u64;
+    /// Tests that are hardly ever the only one before a wrong result, by their names, with the reason.
+    const HARDLY_NEEDED: &'static [(&'static str, &'static str)];
+
+    /// Reads the code.
+    fn read(elf: &Elf) -> Result<Self>;
+
+    /// The words that each port has.
+    fn places(&self) -> &Places;
+
+    /// The name of each test, by its number; none if it is not one.
+    fn tests(&self) -> Vec<Option<String>>;
+
+    /// Instructions that were never executed, or if they have a condition not both ways, as text.
+    fn missed(&self, executed: &Executed) -> Vec<String>;
+
+    /// What a thread is to have of rarely used state: arguments of `set_state` behind the thread.
+    fn state(is_alien: bool, rng: &mut Rng) -> Vec<[u32; 3]>;
+
+    /// A thread saved its registers by a system call.
+    fn by_system_call(thread: &mut Thread);
+
+    /// Writes what the port would keep of a new system's spaces.
+    fn set_up(&self, kernel: &mut Kernel<Self>, found: &Found, rng: &mut Rng) -> Self::Spaces;
+
+    /// What the port does to spaces between events.
+    fn meanwhile(&self, _: &mut Kernel<Self>, _: &Found, _: &mut Self::Spaces, _: Ref<Thread>, _: &mut Rng) {}
+
+    /// An alien's handler writes something into its frame.
+    fn write_frame(frame: &mut [Word], rng: &mut Rng);
+
+    /// Random registers of a user with which `me` enters the kernel, and what the port has then.
+    fn enter(&self, kernel: &mut Kernel<Self>, found: &Found, me: Ref<Thread>, event: &Event, rng: &mut Rng) -> Self::Entered;
+
+    /// Executes the entry code on a copy. The test `turned` finds the opposite.
+    ///
+    /// # Errors
+    /// It did what is wrong whatever the portable kernel does; for instance, it changed something before it left the event to that.
+    fn run(&self, kernel: &mut Kernel<Self>, me: Ref<Thread>, entered: &Self::Entered, turned: Option<usize>) -> Result<Run<Self::Left>>;
+
+    /// What the port's way in does with rarely loaded state.
+    fn way_in(&self, _: &mut Kernel<Self>, _: Ref<Thread>, _: &Self::Entered) {}
+
+    /// The same by the portable kernel. Of the timer's interrupt it saves the registers only.
+    fn portable(&self, kernel: &mut Kernel<Self>, me: Ref<Thread>, event: &Event, entered: &Self::Entered);
+
+    /// Holds the processor against what the portable kernel made of the event: registers, space, caches, TLB.
+    fn check(&self, kernel: &mut Kernel<Self>, me: Ref<Thread>, entered: &Self::Entered, outcome: &Outcome<Self::Left>) -> Result<()>;
+
+    /// What must hold of a thread as the entry code left it.
+    fn check_thread(&self, _: &Kernel<Self>, _: &Thread) -> Result<()> {
+        Ok(())
+    }
+
+    /// Clears what has no meaning in the state that a thread is in.
+    fn normalise(thread: &mut Thread, who: Who);
+
+    /// Executes the way out, to the thread that runs after an event.
+    fn leave(&self, _: &mut Kernel<Self>, _: &mut Rng) -> Result<Option<Run<Self::Left>>> {
+        Ok(None)
+    }
+}
+
+/// Whether a word of a memory lies in the pool.
+pub fn is_pool<P: Processor>(kernel: &Kernel<P>, address: u32) -> bool {
+    address.wrapping_sub(POOL_BASE) < kernel.pool.bytes()
+}
+
+/// A word of the pool.
+pub fn pool_word<P: Processor>(kernel: &Kernel<P>, address: u32) -> Option<u32> {
+    is_pool::<P>(kernel, address).then(|| kernel.pool.bytes_at(address, 4).try_into().map(u32::from_ne_bytes).ok())?
+}
+
+/// All threads that have a space.
+pub fn all<P: Processor>(kernel: &Kernel<P>) -> Vec<Ref<Thread>> {
+    (0..kernel.threads.count).filter_map(|i| kernel.threads.get(i)).filter(|t| !kernel.pool[*t].space.is_null()).collect()
+}
