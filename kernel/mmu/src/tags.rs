@@ -5,8 +5,9 @@
 //! |---|---|---|---|
 //! | IA-32 | slots of small spaces: groups by size | Spaces | the TLB's flush |
 //! | ARMv5 | domains, but for those of the kernel | Spaces, Segments | the TLB's flush |
-//! | PowerPC | contexts of 16 VSIDs | Spaces, Segments | the TLB's flush, and a sweep of the hash table |
 //! | x86-64 | PCIDs | Spaces | the TLB's flush |
+//!
+//! PowerPC has a million contexts of 16 VSIDs, so nobody loses one to another: [`crate::vsid`] has them.
 //!
 //! Tags are revoked lazily. One that was given back may still be in the TLB, and so is *returned*, not *clean*.
 //! Clean ones are given out first. When a group has none left, one flush makes all the returned ones

@@ -20,14 +20,10 @@ pub const CONTEXTS: u32 = 1 << 20;
 /// Segments of all addresses.
 pub const SEGMENTS: u32 = 16;
 /// Segments of users' addresses.
-pub const USER_SEGMENTS: u32 = abi_segments();
+pub const USER_SEGMENTS: u32 = abi::arch::powerpc::layout::USER_END >> 28;
 /// What a change of mappings takes out of the TLB and the hashed table page by page; more pages are a new context. The same cut-off as
 /// the paper's (section 7).
 pub const CUT_OFF: u32 = 20;
-
-const fn abi_segments() -> u32 {
-    abi::arch::powerpc::layout::USER_END >> 28
-}
 
 /// The VSID of a segment of a context.
 #[must_use]
@@ -53,6 +49,16 @@ pub fn switch(loaded: Segments, used: Segments, context: u32) -> impl Iterator<I
     let of = move |segment: u32| if used & 1 << segment != 0 { context } else { 0 };
     (0..USER_SEGMENTS).filter(move |segment| (loaded | used) & 1 << segment != 0).map(move |segment| (segment, vsid(of(segment), segment)))
 }
+
+/// A word by which a fast path tells whether a space's context counts: another one for each time that all contexts were taken back, and none
+/// if there is no such word any more. [`NO_TOKEN`] is nobody's.
+#[must_use]
+pub const fn token(epoch: u64) -> Option<u32> {
+    if epoch < NO_TOKEN as u64 { Some(epoch as u32) } else { None }
+}
+
+/// See [`token`].
+pub const NO_TOKEN: u32 = u32::MAX;
 
 /// Contexts that nobody has had yet.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! No two segments have one VSID, no context is taken twice, and no segment stays loaded.
 
-use mmu::vsid::{CONTEXTS, Contexts, LOW, SEGMENTS, Segments, USER_SEGMENTS, switch, vsid};
+use mmu::vsid::{CONTEXTS, Contexts, LOW, NO_TOKEN, SEGMENTS, Segments, USER_SEGMENTS, switch, token, vsid};
 use proptest::prelude::*;
 
 #[test]
@@ -33,6 +33,12 @@ fn contexts_are_taken_once_until_they_begin_again() {
         .count() as u32,
         CONTEXTS - 1
     );
+}
+
+#[test]
+fn no_token_is_given_twice() {
+    assert_eq!([0, 1, u64::from(NO_TOKEN) - 1].map(token), [Some(0), Some(1), Some(NO_TOKEN - 1)]);
+    assert_eq!([u64::from(NO_TOKEN), 1 << 32, (1 << 32) + 1, u64::MAX].map(token), [None; 4]);
 }
 
 proptest! {

@@ -25,6 +25,8 @@ use abi::arch::armv5::layout::SLOT_BYTES;
 use abi::frame::{self, Frame};
 use abi::tag::REGISTER_WORDS;
 use abi::{CacheOp, Delivery, Kind, MapRecord, MessageKind, Op, PAGE_SIZE, Rights, Tag};
+use arch_common::field;
+use arch_common::offsets::{hw, saved};
 use arch_common::place::{POOL_PLACE, PoolPlace};
 use arch_common::shared::{Lines, Shared};
 use arch_common::stack::{KERNEL_STACK, PANIC_BYTES, PANIC_STACK, STACK_BYTES};
@@ -32,10 +34,9 @@ use armv5_context::{THUMB, USER_MODE, hw, vector, word};
 use core::arch::global_asm;
 use core::mem::offset_of;
 use kcore::fault::EVENT_WORDS;
-use kcore::port::CONTEXT_WORDS;
 use kcore::space::HEADER_BYTES;
 use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
-use kcore::{Attachment, Cpu, Memory, Region, Slot, Space, Thread};
+use kcore::{Attachment, Cpu, Memory, Region, Slot, Space};
 use mmu::Format;
 use mmu::armv5::{bits, directory};
 
@@ -75,27 +76,6 @@ const fn leaf(rights: Rights) -> u32 {
 /// What an exception saves while it changes to supervisor mode: r0, where, status.
 pub static SAVED: Shared<Lines<[u32; 3]>> = Shared::new(Lines([0; 3]));
 
-/// Where a saved register is, from a reference to its Thread: below it.
-macro_rules! saved {
-    ($name:ident) => {
-        (word::$name as i32 - CONTEXT_WORDS as i32) * 4
-    };
-}
-
-/// Where a word of a Space's that the port keeps is.
-macro_rules! hw {
-    ($name:ident) => {
-        offset_of!(Space, hw) + size_of::<u32>() * hw::$name
-    };
-}
-
-/// Where a Thread's field is, from a reference to it.
-macro_rules! field {
-    ($name:ident) => {
-        offset_of!(Thread, $name) as i32 - ANCHOR as i32
-    };
-}
-
 global_asm!(
     include_str!("entry.S"),
     include_str!("fast/steps.S"),
@@ -121,22 +101,22 @@ global_asm!(
     condition = const 0xff00_0000_u32,
     control = const Rights::CONTROL.0,
     copies = sym COPIES,
-    cpsr = const saved!(CPSR),
+    cpsr = const saved(word::CPSR),
     cpu = sym CPU,
     current = const offset_of!(Cpu, current),
     cursor = const offset_of!(Attachment, cursor),
-    dacr = const hw!(DACR),
+    dacr = const hw(hw::DACR),
     data = const trap::DATA,
     delivery_alien = const Delivery::new(MessageKind::Alien, 0, EVENT_WORDS, 0).0,
     delivery_exception = const Delivery::new(MessageKind::Exception, 0, REGISTER_WORDS + frame::WORDS, 0).0,
     delivery_reply = const Delivery::new(MessageKind::Reply, 0, 0, 0).0,
     directory = sym DIRECTORY,
     dirty = const Directory::DIRTY,
-    domain = const hw!(DOMAIN),
+    domain = const hw(hw::DOMAIN),
     drop = const CacheOp::CleanAndInvalidate as u32,
     enter = sym trap::enter,
     entries = const <mmu::armv5::Armv5 as Format>::ENTRIES,
-    error = const saved!(ERROR),
+    error = const saved(word::ERROR),
     f_cpsr = const offset_of!(Frame, cpsr),
     f_pc = const offset_of!(Frame, pc),
     fault_address = const field!(fault_address),
@@ -183,8 +163,8 @@ global_asm!(
     panic_stack = sym PANIC_STACK,
     panic_stack_bytes = const PANIC_BYTES,
     partner = const field!(partner),
-    pc = const saved!(PC),
-    pid = const hw!(PID),
+    pc = const saved(word::PC),
+    pid = const hw(hw::PID),
     place = const offset_of!(Attachment, index),
     pool = sym POOL_PLACE,
     pool_offset = const offset_of!(PoolPlace, offset),
@@ -192,7 +172,7 @@ global_asm!(
     priority = const field!(priority),
     privileged = const PRIVILEGED,
     protection_shift = const STATUS_PROTECTION.trailing_zeros() - frame::fault::PROTECTION.trailing_zeros(),
-    r0 = const saved!(R0),
+    r0 = const saved(word::R0),
     region_dying = const offset_of!(Region, header.dying),
     region_end = const offset_of!(Region, end),
     region_top = const offset_of!(Region, top),
@@ -235,7 +215,7 @@ global_asm!(
     uses = const offset_of!(Region, uses),
     utcb = const field!(utcb),
     utcbs = const layout::UTCBS,
-    vector = const saved!(VECTOR),
+    vector = const saved(word::VECTOR),
     words = const REGISTER_WORDS,
     words_class = const 2 << 25,
     write = const Rights::WRITE.0,

@@ -5,7 +5,7 @@
 use crate::layout::KERNEL_BASE;
 use crate::panic::Versatile;
 use abi::{PAGE_SIZE, PhysAddr};
-use arch_common::boot::{Boot, Found, Mapping, fits, look, map, pages};
+use arch_common::boot::{Boot, Found, Mapping, fits, look};
 use arch_common::platform::refuse;
 use core::ops;
 use kcore::boot::Range;
@@ -69,11 +69,11 @@ fn moved_up(ram: &[Range], disk: Range) -> Range {
         return disk;
     }
     let there = Range { base, ..disk };
-    let (from, to) = (map::<Versatile>(here.start, disk), map::<Versatile>(above.start, there));
+    let (from, to) = (Versatile::map(here.start, disk), Versatile::map(above.start, there));
     // SAFETY: both are mapped. Both are RAM and do not overlap (above), and nobody else runs.
     unsafe { core::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, disk.bytes as usize) };
-    Versatile::unmap(here.start, pages::<Versatile>(disk).1);
-    Versatile::unmap(above.start, pages::<Versatile>(there).1);
+    Versatile::unmap(here.start, disk);
+    Versatile::unmap(above.start, there);
     there
 }
 

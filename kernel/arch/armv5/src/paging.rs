@@ -7,9 +7,9 @@ use crate::cache;
 use crate::layout::{CLEANING, COUNTER_PAGE, DEVICES, IMAGE, KERNEL_BASE, POOL_BASE, SYMBOLS, VECTORS, section};
 use crate::panic::Versatile;
 use crate::regs;
-use abi::PAGE_SIZE;
 use abi::utcb::KIP_ADDRESS;
-use arch_common::boot::Mapping;
+use abi::{PAGE_SIZE, PhysAddr};
+use arch_common::boot::{Mapping, map_pages, pages};
 use arch_common::place;
 use arch_common::shared::Shared;
 use core::ops::{Range, RangeInclusive};
@@ -61,25 +61,19 @@ pub fn get(section: usize) -> u32 {
     unsafe { (*DIRECTORY.get()).0[section] }
 }
 
-/// Maps sections for the kernel alone, cached.
-fn map(address: u32, physical: u32, bytes: u32) {
-    for offset in (0..bytes).step_by(SECTION_BYTES as usize) {
-        Versatile::map_page(address + offset, physical + offset);
-    }
-}
-
 impl Mapping for Versatile {
     const PAGE: u32 = SECTION_BYTES;
     const POOL: RangeInclusive<u32> = 4 * SECTION_BYTES..=DEVICES - POOL_BASE;
     const IMAGE: Range<u32> = IMAGE;
     const SYMBOLS: Range<u32> = SYMBOLS;
 
-    fn map_page(address: u32, physical: u32) {
-        set(section(address), kernel_section(physical, KERNEL, true));
+    fn map(address: u32, range: boot::Range) -> u32 {
+        map_pages::<Self>(address, range, |address, physical| set(section(address), kernel_section(physical, KERNEL, true)))
     }
 
-    /// Nothing of them stays in the cache.
-    fn unmap(address: u32, bytes: u32) {
+    /// Nothing of it stays in the cache.
+    fn unmap(address: u32, range: boot::Range) {
+        let (_, bytes) = pages::<Self>(range);
         cache::clean_all();
         (section(address)..section(address + (bytes - 1)) + 1).for_each(|index| set(index, 0));
         regs::flush_all(0);
@@ -97,9 +91,9 @@ fn set_coarse(table: &Shared<Coarse>, index: usize, entry: u32) {
 /// mapped the image, and nobody writes entries in that line again: the processor may walk to one before it is cleaned.
 pub fn map_kernel(pool: boot::Range) {
     place::set(pool.base);
-    map(POOL_BASE, pool.base.0, pool.bytes);
+    Versatile::map(POOL_BASE, pool);
     // Lines of it are taken and never written back: any RAM does.
-    map(CLEANING, 0, SECTION_BYTES);
+    Versatile::map(CLEANING, boot::Range { base: PhysAddr(0), bytes: SECTION_BYTES });
     let page = (&raw const vectors) as u32;
     set_coarse(&VECTOR_TABLE, (VECTORS % SECTION_BYTES / PAGE_SIZE) as usize, physical_of_image(page) | CACHED);
     // From now on it has the address that users see.

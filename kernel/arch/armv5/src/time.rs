@@ -5,6 +5,7 @@ use crate::layout::COUNTER_PAGE;
 use abi::arch::armv5::kip::{TIMER_OFFSET, Timer};
 use abi::kip::Clock;
 use abi::utcb::KIP_ADDRESS;
+use arch_common::start;
 use core::mem::offset_of;
 use plat_versatilepb::{counter, timer};
 
@@ -13,9 +14,7 @@ pub const LONGEST: u64 = 60_000_000_000;
 
 /// How the counter becomes time.
 pub fn clock() -> Clock {
-    const SHIFT: u32 = 26;
-    const MULT: u64 = (1_000_000_000 << SHIFT) / counter::FREQUENCY as u64;
-    Clock { base: u64::from(counter::now()), mult: MULT as u32, shift: SHIFT }
+    start::clock(u64::from(counter::now()), counter::FREQUENCY)
 }
 
 /// What the information page says of the counter, at boot.

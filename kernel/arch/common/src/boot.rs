@@ -11,8 +11,8 @@ use kcore::ram::Ram;
 use pool::Pool;
 
 /// How a port maps physical memory while it boots, and what room it has for it.
-pub trait Mapping: Platform {
-    /// Bytes of the pages by which it maps: a power of two.
+pub trait Mapping: Platform + Sized {
+    /// Bytes of the pages by which it maps, and whose multiple the pool has: a power of two.
     const PAGE: u32;
     /// Bytes of the pool, at least and at most.
     const POOL: ops::RangeInclusive<u32>;
@@ -21,11 +21,22 @@ pub trait Mapping: Platform {
     /// Where the kernel's symbols appear. They stay there.
     const SYMBOLS: ops::Range<u32>;
 
-    /// Maps a page, for the kernel alone.
-    fn map_page(address: u32, physical: u32);
+    /// Maps a range, which is not empty, for the kernel only, at `address`, which has room for it; returns where it begins there. A port by
+    /// which the kernel sees all RAM anyway returns where that is. [`map_pages`] does it page by page.
+    fn map(address: u32, range: Range) -> u32;
 
-    /// Takes pages away again.
-    fn unmap(address: u32, bytes: u32);
+    /// Takes what was mapped there away again.
+    fn unmap(address: u32, range: Range);
+
+    /// A place for the pool in these ranges of RAM, if there is one.
+    ///
+    /// By default as high as it goes: the pool is mapped.
+    #[must_use]
+    fn place_pool(ram: &[Range]) -> Option<Range> {
+        let bytes = pool_bytes::<Self>(ram);
+        let base = |r: &Range| r.end().align_down(Self::PAGE).0.checked_sub(bytes).map(PhysAddr).filter(|base| *base >= r.base);
+        ram.iter().filter_map(base).max().map(|base| Range { base, bytes })
+    }
 }
 
 /// What a port found of what the boot loader left.
@@ -35,9 +46,9 @@ pub struct Found {
     pub ram: Ram,
     /// The kernel's own memory, and what else of RAM is not free.
     pub kernel: Range,
-    /// The boot image, and what is behind it in the same file.
+    /// The boot image, and what comes after it in the same file.
     pub image: Range,
-    /// The kernel's symbols. Without a range of their own they are behind the boot image.
+    /// The kernel's symbols. Without a range of their own they come after the boot image.
     pub symbols: Option<Range>,
 }
 
@@ -67,7 +78,7 @@ impl Boot {
         unsafe { Pool::new(pool::BASE as *mut u8, self.pool.bytes as u32, reserved) }
     }
 
-    /// The machine, as far as it is found here: no legacy devices, no special numbers, no windows. Devices lie behind RAM, up to the
+    /// The machine, as far as it is found here: no legacy devices, no special numbers, no windows. Devices have the addresses after RAM, up to the
     /// last page of 4 GiB.
     #[must_use]
     pub fn machine<'a>(&'a self, irq_lines: &'a [u32]) -> Machine<'a> {
@@ -92,11 +103,11 @@ pub fn pages<M: Mapping>(range: Range) -> (u32, u32) {
     (first, ((base + (range.bytes as u32 - 1)) & mask) - first + M::PAGE)
 }
 
-/// Maps a range, which is not empty, at `address`, which has room for it; returns where it begins there.
-pub fn map<M: Mapping>(address: u32, range: Range) -> u32 {
+/// Maps a range page by page: `map_page` gets the address and the physical address of each. Returns where the range begins.
+pub fn map_pages<M: Mapping>(address: u32, range: Range, map_page: impl Fn(u32, u32)) -> u32 {
     let (first, bytes) = pages::<M>(range);
     for offset in (0..bytes).step_by(M::PAGE as usize) {
-        M::map_page(address + offset, first + offset);
+        map_page(address + offset, first + offset);
     }
     address + (range.base.0 as u32 - first)
 }
@@ -112,11 +123,11 @@ fn check_image<M: Mapping>(image: Range) -> abi::boot::Header {
     if !fits::<M>(image, &M::IMAGE) {
         refuse::<M>(format_args!("boot image refused: {}", Refusal::TooLarge.text()));
     }
-    let address = map::<M>(M::IMAGE.start, image);
+    let address = M::map(M::IMAGE.start, image);
     // SAFETY: mapped just now; it is RAM, and nobody writes it (`look`).
     let bytes = unsafe { core::slice::from_raw_parts(address as *const u8, image.bytes as usize) };
     let checked = abi::boot::check(bytes);
-    M::unmap(M::IMAGE.start, pages::<M>(image).1);
+    M::unmap(M::IMAGE.start, image);
     match checked {
         Ok(_) if !image.base.is_aligned(PAGE_SIZE) => refuse::<M>("the boot loader did not align the boot image to a page"),
         Ok(header) => header,
@@ -125,17 +136,10 @@ fn check_image<M: Mapping>(image: Range) -> abi::boot::Header {
 }
 
 /// Bytes of the pool: an eighth of RAM, whole pages of the mapping.
-fn pool_bytes<M: Mapping>(ram: &[Range]) -> u32 {
+#[must_use]
+pub fn pool_bytes<M: Mapping>(ram: &[Range]) -> u32 {
     let total: u64 = ram.iter().map(|r| u64::from(r.bytes)).sum();
     ((total / 8) as u32).next_multiple_of(M::PAGE).clamp(*M::POOL.start(), *M::POOL.end())
-}
-
-/// A place for the pool, aligned to a page of the mapping, as high as it goes; none, if no range of RAM has that much.
-#[must_use]
-pub fn place_pool<M: Mapping>(ram: &[Range]) -> Option<Range> {
-    let bytes = pool_bytes::<M>(ram);
-    let base = |r: &Range| r.end().align_down(M::PAGE).0.checked_sub(bytes).map(PhysAddr).filter(|base| *base >= r.base);
-    ram.iter().filter_map(base).max().map(|base| Range { base, bytes })
 }
 
 /// Makes what the kernel starts with out of what the boot loader left, or says what is wrong and ends the machine.
@@ -148,14 +152,14 @@ pub unsafe fn look<M: Mapping>(found: Found) -> Boot {
     let header = check_image::<M>(found.image);
     ram.exclude(found.kernel);
     ram.exclude(found.image);
-    let behind = Range { base: found.image.base + header.total, bytes: found.image.bytes - header.total };
-    let symbols = found.symbols.unwrap_or(behind);
+    let after = Range { base: found.image.base + header.total, bytes: found.image.bytes - header.total };
+    let symbols = found.symbols.unwrap_or(after);
     if fits::<M>(symbols, &M::SYMBOLS) {
         ram.exclude(symbols);
         // SAFETY: mapped for good, and taken out of RAM.
-        unsafe { words::set_symbols(map::<M>(M::SYMBOLS.start, symbols), symbols.bytes as u32) };
+        unsafe { words::set_symbols(M::map(M::SYMBOLS.start, symbols), symbols.bytes as u32) };
     }
-    let Some(pool) = place_pool::<M>(ram.ranges()) else {
+    let Some(pool) = M::place_pool(ram.ranges()) else {
         refuse::<M>(format_args!("too little memory: no free {} MiB for the kernel", pool_bytes::<M>(ram.ranges()) >> 20))
     };
     ram.exclude(pool);

@@ -12,6 +12,7 @@
 //! | [`words`] | what the kernel says when it panics |
 //! | [`place`] | where the pool is in physical memory |
 //! | [`lock`] | the kernel's only instance |
+//! | [`offsets`] | where assembly finds what |
 //! | [`lines`] | which interrupt lines components may have |
 //! | [`leave`] | which thread runs next |
 //! | [`boot`] | what the boot loader left |
@@ -22,6 +23,7 @@ pub mod boot;
 pub mod leave;
 pub mod lines;
 pub mod lock;
+pub mod offsets;
 pub mod place;
 pub mod platform;
 pub mod shared;

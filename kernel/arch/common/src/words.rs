@@ -46,7 +46,7 @@ fn symbol(address: u32) -> Option<(&'static str, u32)> {
 }
 
 /// What is known of the processor: the thread that was current, its registers by their names, where it was, and its frame pointer. That
-/// points to the caller's, and the return address is behind it.
+/// points to the caller's, and the return address is in the word after it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct State<'a> {
     /// The current thread; 0: none.

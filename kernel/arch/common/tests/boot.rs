@@ -2,7 +2,7 @@
 //! Where boot finds room.
 
 use abi::PhysAddr;
-use arch_common::boot::{Mapping, fits, pages, place_pool};
+use arch_common::boot::{Mapping, fits, map_pages, pages};
 use arch_common::lines;
 use arch_common::platform::Platform;
 use core::ops;
@@ -27,9 +27,11 @@ impl Mapping for Board {
     const IMAGE: ops::Range<u32> = 0xf000_0000..0xf800_0000;
     const SYMBOLS: ops::Range<u32> = 0xf800_0000..0xf900_0000;
 
-    fn map_page(_: u32, _: u32) {}
+    fn map(_: u32, _: Range) -> u32 {
+        unreachable!("no test maps anything")
+    }
 
-    fn unmap(_: u32, _: u32) {}
+    fn unmap(_: u32, _: Range) {}
 }
 
 fn range(base: u32, bytes: u32) -> Range {
@@ -38,9 +40,9 @@ fn range(base: u32, bytes: u32) -> Range {
 
 #[test]
 fn the_pool_is_an_eighth_of_ram_as_high_as_it_goes() {
-    assert_eq!(place_pool::<Board>(&[range(MIB, 127 * MIB)]), Some(range(112 * MIB, 16 * MIB)));
+    assert_eq!(Board::place_pool(&[range(MIB, 127 * MIB)]), Some(range(112 * MIB, 16 * MIB)));
     assert_eq!(
-        place_pool::<Board>(&[range(0, 130 * MIB)]),
+        Board::place_pool(&[range(0, 130 * MIB)]),
         Some(range(108 * MIB, 20 * MIB)),
         "whole pages, of which the last ends below 130 MiB"
     );
@@ -49,15 +51,15 @@ fn the_pool_is_an_eighth_of_ram_as_high_as_it_goes() {
 #[test]
 fn the_pool_is_in_one_range() {
     let ram = [range(0, 16 * MIB), range(20 * MIB, 7 * MIB), range(64 * MIB, 11 * MIB)];
-    assert_eq!(place_pool::<Board>(&ram), Some(range(64 * MIB, 8 * MIB)), "the highest range that has eight aligned MiB");
-    assert_eq!(place_pool::<Board>(&[range(MIB, 10 * MIB)]), None, "there are eight MiB, and none of them aligned");
-    assert_eq!(place_pool::<Board>(&[range(0, 4 * MIB)]), None);
+    assert_eq!(Board::place_pool(&ram), Some(range(64 * MIB, 8 * MIB)), "the highest range that has eight aligned MiB");
+    assert_eq!(Board::place_pool(&[range(MIB, 10 * MIB)]), None, "there are eight MiB, and none of them aligned");
+    assert_eq!(Board::place_pool(&[range(0, 4 * MIB)]), None);
 }
 
 #[test]
 fn the_pool_has_bounds() {
-    assert_eq!(place_pool::<Board>(&[range(0, 16 * MIB)]), Some(range(8 * MIB, 8 * MIB)));
-    assert_eq!(place_pool::<Board>(&[range(0, 3072 * MIB)]), Some(range(3008 * MIB, 64 * MIB)));
+    assert_eq!(Board::place_pool(&[range(0, 16 * MIB)]), Some(range(8 * MIB, 8 * MIB)));
+    assert_eq!(Board::place_pool(&[range(0, 3072 * MIB)]), Some(range(3008 * MIB, 64 * MIB)));
 }
 
 #[test]
@@ -66,6 +68,14 @@ fn a_range_lies_in_whole_pages() {
     assert_eq!(pages::<Board>(range(4 * MIB, 4 * MIB)), (4 * MIB, 4 * MIB));
     assert_eq!(pages::<Board>(range(8 * MIB - 1, 2)), (4 * MIB, 8 * MIB));
     assert_eq!(pages::<Board>(range(u32::MAX, 1)), (u32::MAX - 4 * MIB + 1, 4 * MIB), "the last byte");
+}
+
+#[test]
+fn a_range_is_mapped_page_by_page() {
+    let mapped = std::cell::RefCell::new(Vec::new());
+    let begins = map_pages::<Board>(0xf000_0000, range(8 * MIB - 1, 2), |address, physical| mapped.borrow_mut().push((address, physical)));
+    assert_eq!(begins, 0xf000_0000 + 4 * MIB - 1);
+    assert_eq!(mapped.into_inner(), [(0xf000_0000, 4 * MIB), (0xf000_0000 + 4 * MIB, 8 * MIB)]);
 }
 
 #[test]

@@ -31,13 +31,14 @@ use abi::kip::Clock;
 use abi::tag::REGISTER_WORDS;
 use abi::utcb::Utcb;
 use abi::{Delivery, Error, Kind, MessageKind, Op, Rights, Tag};
+use arch_common::field;
+use arch_common::offsets::{hw, saved};
 use arch_common::place::{POOL_PLACE, PoolPlace};
 use arch_common::stack::{KERNEL_STACK, PANIC_STACK};
 use core::arch::{asm, global_asm};
 use core::mem::offset_of;
 use ia32_context::{FIXED_FLAGS, hw, lazy, loaded, selector, word};
 use kcore::memory::class;
-use kcore::port::CONTEXT_WORDS;
 use kcore::sched::{SLICE, place};
 use kcore::space::HEADER_BYTES;
 use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
@@ -46,13 +47,6 @@ use mmu::descriptor;
 use mmu::ia32::bits;
 use plat_pc::pic;
 
-/// Where a Thread's field is, from a reference to it.
-macro_rules! field {
-    ($name:ident) => {
-        offset_of!(Thread, $name) as i32 - ANCHOR as i32
-    };
-}
-
 /// Where a part of a Thread's rarely loaded state is, from a reference to it.
 macro_rules! lazy_state {
     ($name:ident) => {
@@ -60,24 +54,10 @@ macro_rules! lazy_state {
     };
 }
 
-/// Where a saved register is, from a reference to its Thread: right below it.
-macro_rules! saved {
-    ($name:ident) => {
-        (word::$name as i32 - CONTEXT_WORDS as i32) * 4
-    };
-}
-
 /// Linear address of a word of the processor's.
 macro_rules! cpu {
     ($name:ident) => {
         CPU + offset_of!(Cpu, $name) as u32
-    };
-}
-
-/// Where a word of a Space's that the port keeps is.
-macro_rules! hw {
-    ($name:ident) => {
-        offset_of!(Space, hw) + size_of::<u32>() * hw::$name
     };
 }
 
@@ -180,23 +160,23 @@ global_asm!(
     thread_flags = const field!(flags),
     tls = const lazy_state!(tls),
     utcb = const field!(utcb),
-    saved_eax = const saved!(EAX),
-    saved_ebx = const saved!(EBX),
-    saved_esi = const saved!(ESI),
-    saved_edi = const saved!(EDI),
-    saved_ebp = const saved!(EBP),
-    saved_ds = const saved!(DS),
-    saved_es = const saved!(ES),
-    saved_ecx = const saved!(ECX),
-    saved_edx = const saved!(EDX),
-    saved_error = const saved!(ERROR),
-    saved_eip = const saved!(EIP),
-    saved_eflags = const saved!(EFLAGS),
-    saved_esp = const saved!(ESP),
+    saved_eax = const saved(word::EAX),
+    saved_ebx = const saved(word::EBX),
+    saved_esi = const saved(word::ESI),
+    saved_edi = const saved(word::EDI),
+    saved_ebp = const saved(word::EBP),
+    saved_ds = const saved(word::DS),
+    saved_es = const saved(word::ES),
+    saved_ecx = const saved(word::ECX),
+    saved_edx = const saved(word::EDX),
+    saved_error = const saved(word::ERROR),
+    saved_eip = const saved(word::EIP),
+    saved_eflags = const saved(word::EFLAGS),
+    saved_esp = const saved(word::ESP),
     // Words of the saved registers that every slow entry writes anew.
-    scratch_1 = const saved!(EAX),
-    scratch_2 = const saved!(ERROR),
-    frame_bytes = const -saved!(GS),
+    scratch_1 = const saved(word::EAX),
+    scratch_2 = const saved(word::ERROR),
+    frame_bytes = const -saved(word::GS),
     // --- Their values ----------------------------------------------------------------------
     alien_flag = const flag::ALIEN,
     brief = const flag::BRIEF,
@@ -217,23 +197,23 @@ global_asm!(
     sequence = const SEQUENCE,
     step = const loaded::STEP_PENDING,
     // --- Fields of other objects -----------------------------------------------------------
-    area = const hw!(AREA),
+    area = const hw(hw::AREA),
     attached = const offset_of!(Space, region.attached),
     bit = const offset_of!(Attachment, bit),
     cursor = const offset_of!(Attachment, cursor),
-    directory = const hw!(DIRECTORY),
-    enter_space = const hw!(ENTER),
-    event_way = const hw!(EVENT),
-    home = const hw!(HOME),
+    directory = const hw(hw::DIRECTORY),
+    enter_space = const hw(hw::ENTER),
+    event_way = const hw(hw::EVENT),
+    home = const hw(hw::HOME),
     lower = const offset_of!(Attachment, lower),
     memory_base = const offset_of!(Memory, base),
     memory_bytes = const offset_of!(Memory, bytes),
     memory_class = const offset_of!(Memory, class),
     memory_dying = const offset_of!(Memory, header.dying),
-    region_low = const hw!(REGION_LOW),
-    region_high = const hw!(REGION_HIGH),
-    segments = const hw!(SEGMENTS),
-    server = const hw!(SERVER),
+    region_low = const hw(hw::REGION_LOW),
+    region_high = const hw(hw::REGION_HIGH),
+    segments = const hw(hw::SEGMENTS),
+    server = const hw(hw::SERVER),
     slots = const HEADER_BYTES,
     source = const offset_of!(Attachment, source),
     space_dying = const offset_of!(Space, region.header.dying),

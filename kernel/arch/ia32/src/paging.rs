@@ -7,7 +7,7 @@ use crate::layout::{CPU_AREA, KERNEL_BASE, POOL_BASE};
 use crate::panic::Pc;
 use crate::regs;
 use abi::PAGE_SIZE;
-use arch_common::boot::Mapping;
+use arch_common::boot::{Mapping, map_pages, pages};
 use arch_common::place;
 use arch_common::shared::{Page, Shared};
 use core::ops::{Range, RangeInclusive};
@@ -124,12 +124,12 @@ impl Mapping for Pc {
     const IMAGE: Range<u32> = IMAGE..SYMBOLS;
     const SYMBOLS: Range<u32> = SYMBOLS..PEEK;
 
-    fn map_page(linear: u32, physical: u32) {
-        map_large(linear, physical, 0);
+    fn map(linear: u32, range: boot::Range) -> u32 {
+        map_pages::<Self>(linear, range, |linear, physical| map_large(linear, physical, 0))
     }
 
-    fn unmap(linear: u32, bytes: u32) {
-        for page in (linear..linear + bytes).step_by(LARGE_PAGE as usize) {
+    fn unmap(linear: u32, range: boot::Range) {
+        for page in (linear..linear + pages::<Self>(range).1).step_by(LARGE_PAGE as usize) {
             set_directory(page >> 22, 0);
             regs::invlpg(page);
         }

@@ -51,7 +51,8 @@ pub mod lazy {
 
 /// What the port keeps of a space: which word of `Space::hw` is what.
 pub mod hw {
-    /// [`EPOCH`] if it uses no other segments than the two lowest, else 0: a switch to it writes these two.
+    /// A word that says that its context counts (`mmu::vsid::token`) if it uses no other segments than the two lowest, so that a switch to it
+    /// writes these two; else 0.
     pub const SIMPLE: usize = 0;
     /// The VSID of its lowest segment.
     pub const VSID_0: usize = 1;
@@ -63,8 +64,10 @@ pub mod hw {
     pub const SEGMENTS: usize = 4;
     /// Its context, of which its VSIDs follow.
     pub const CONTEXT: usize = 5;
-    /// Since when it has that: a context counts until all are taken back. 0: it has none.
+    /// Since when it has that, the lower word: a context counts until all are taken back. Both words 0: it has none.
     pub const EPOCH: usize = 6;
+    /// The upper word of that.
+    pub const EPOCH_HIGH: usize = 7;
 }
 
 /// Bits of the machine state (*Programming Environments*, table 2-4).

@@ -14,6 +14,8 @@ use crate::layout::CPU;
 use crate::trap;
 use abi::tag::REGISTER_WORDS;
 use abi::{Delivery, MessageKind, Op, Rights, Tag};
+use arch_common::field;
+use arch_common::offsets::{hw, saved};
 use arch_common::place::{POOL_PLACE, PoolPlace};
 use arch_common::stack::{KERNEL_STACK, PANIC_BYTES, PANIC_STACK, STACK_BYTES};
 use core::arch::global_asm;
@@ -21,7 +23,7 @@ use core::mem::offset_of;
 use kcore::port::CONTEXT_WORDS;
 use kcore::space::HEADER_BYTES;
 use kcore::thread::{ANCHOR, BYTES, SEQUENCE, gate};
-use kcore::{Cpu, Slot, Space, Thread};
+use kcore::{Cpu, Slot};
 use mmu::powerpc::bits;
 use powerpc_context::{hw, msr, vector, word};
 
@@ -29,27 +31,6 @@ use powerpc_context::{hw, msr, vector, word};
 const SHADOW: u32 = 1 << 1;
 /// The two words that a caller leaves for a function: where the caller's are, and where to return to.
 const LINKAGE: usize = 16;
-
-/// Where a saved register is, from a reference to its Thread: below it.
-macro_rules! saved {
-    ($name:ident) => {
-        (word::$name as i32 - CONTEXT_WORDS as i32) * 4
-    };
-}
-
-/// Where a word of a Space's that the port keeps is.
-macro_rules! hw {
-    ($name:ident) => {
-        offset_of!(Space, hw) + size_of::<u32>() * hw::$name
-    };
-}
-
-/// Where a Thread's field is, from a reference to it.
-macro_rules! field {
-    ($name:ident) => {
-        offset_of!(Thread, $name) as i32 - ANCHOR as i32
-    };
-}
 
 /// Where the thread with index 0 is.
 const THREADS: u32 = kcore::thread::TABLE + ANCHOR;
@@ -63,47 +44,47 @@ global_asm!(
     cap_limit = const field!(cap_limit),
     context = const -((CONTEXT_WORDS * 4) as i32),
     cpu = sym CPU,
-    cr = const saved!(CR),
-    ctr = const saved!(CTR),
+    cr = const saved(word::CR),
+    ctr = const saved(word::CTR),
     current = const offset_of!(Cpu, current),
     data = const vector::DATA,
     decrementer = const vector::DECREMENTER,
     delivery_reply = const Delivery::new(MessageKind::Reply, 0, 0, 0).0,
-    directory = const hw!(DIRECTORY),
+    directory = const hw(hw::DIRECTORY),
     enter = sym trap::enter,
     fetch = const vector::FETCH,
     gate = const field!(gate),
     gate_open = const gate::OPEN,
     gate_ready = const gate::READY,
     gate_reply = const gate::REPLY,
-    gpr = const saved!(GPR),
+    gpr = const saved(word::GPR),
     handle = const field!(handle),
     index_mask = const offset_of!(PoolPlace, index_mask),
     interrupt = const vector::INTERRUPT,
     kernel_msr = const msr::KERNEL,
     large = const bits::LARGE,
     lazy = const field!(lazy),
-    lr = const saved!(LR),
-    msr = const saved!(MSR),
+    lr = const saved(word::LR),
+    msr = const saved(word::MSR),
     op_call = const Tag::new(Op::Call, 0, 0).0,
     op_reply_wait = const Tag::new(Op::ReplyWait, 0, 0).0,
     panic_stack = sym PANIC_STACK,
     panic_stack_bytes = const PANIC_BYTES - LINKAGE,
     partner = const field!(partner),
-    pc = const saved!(PC),
+    pc = const saved(word::PC),
     pool_place = sym POOL_PLACE,
     port = const offset_of!(Cpu, port),
     present = const bits::PRESENT,
     priority = const field!(priority),
-    r1 = const saved!(GPR) + 4,
-    r2 = const saved!(GPR) + 8,
-    reservation = const saved!(RESERVATION),
+    r1 = const saved(word::GPR) + 4,
+    r2 = const saved(word::GPR) + 8,
+    reservation = const saved(word::RESERVATION),
     rights_bits = const Rights::ALL.0.trailing_ones(),
     senders = const field!(senders),
     sequence_high = const SEQUENCE >> 16,
     shadow = const SHADOW,
     signals = const field!(signals),
-    simple = const hw!(SIMPLE),
+    simple = const hw(hw::SIMPLE),
     slot_shift = const size_of::<Slot>().trailing_zeros(),
     slots = const HEADER_BYTES,
     space = const field!(space),
@@ -115,11 +96,11 @@ global_asm!(
     threads_low = const THREADS & 0xffff,
     top = const offset_of!(Cpu, top),
     user = const msr::USER,
-    vector = const saved!(VECTOR),
-    vsid_0 = const hw!(VSID_0),
-    vsid_1 = const hw!(VSID_1),
+    vector = const saved(word::VECTOR),
+    vsid_0 = const hw(hw::VSID_0),
+    vsid_1 = const hw(hw::VSID_1),
     words = const REGISTER_WORDS,
-    xer = const saved!(XER),
+    xer = const saved(word::XER),
 );
 
 unsafe extern "C" {

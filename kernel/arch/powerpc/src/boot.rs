@@ -6,9 +6,9 @@ use crate::layout::{IMAGE, REACHED, WORDS};
 use crate::panic::AmigaOne;
 use crate::{hash, regs};
 use abi::{PAGE_SIZE, PhysAddr};
-use arch_common::boot::Boot;
+use arch_common::boot::{Boot, Found, Mapping, look, pool_bytes};
 use arch_common::platform::refuse;
-use arch_common::words;
+use core::ops::{self, RangeInclusive};
 use kcore::boot::Range;
 use kcore::ram::Ram;
 use plat_amigaone::RAM_END;
@@ -46,14 +46,40 @@ fn move_up(bytes: u32, ram_end: u32) -> Range {
     Range { base: PhysAddr(base), bytes }
 }
 
-/// Checks the boot image.
-fn check_image(place: Range) -> abi::boot::Header {
-    // SAFETY: RAM that is mapped one to one; nobody writes it.
-    let bytes = unsafe { core::slice::from_raw_parts(place.base.0 as *const u8, place.bytes as usize) };
-    match abi::boot::check(bytes) {
-        Ok(header) => header,
-        Err(refusal) => refuse::<AmigaOne>(format_args!("boot image refused: {}", refusal.text())),
+impl Mapping for AmigaOne {
+    const PAGE: u32 = abi::TABLE_SPAN;
+    const POOL: RangeInclusive<u32> = abi::TABLE_SPAN..=64 << 20;
+    const IMAGE: ops::Range<u32> = 0..REACHED;
+    const SYMBOLS: ops::Range<u32> = 0..REACHED;
+
+    // The kernel sees RAM at its physical addresses.
+    fn map(_: u32, range: Range) -> u32 {
+        range.base.0
     }
+
+    fn unmap(_: u32, _: Range) {}
+
+    /// Its addresses are physical, and those of the first Thread are constants.
+    fn place_pool(ram: &[Range]) -> Option<Range> {
+        let pool = Range { base: PhysAddr(pool::BASE), bytes: pool_bytes::<Self>(ram) };
+        is_free(ram, pool).then_some(pool)
+    }
+}
+
+/// Whether all of a range is in one of these.
+fn is_free(ram: &[Range], range: Range) -> bool {
+    ram.iter().any(|free| free.base <= range.base && range.end() <= free.end())
+}
+
+/// Takes room for a hashed table after the pool.
+fn take_hash(boot: &mut Boot) -> Range {
+    let bytes = hash::bytes(boot.ram_end.0);
+    let place = Range { base: boot.pool.end().align_up(bytes), bytes };
+    if !is_free(boot.ram.ranges(), place) {
+        refuse::<AmigaOne>(format_args!("too little memory: no free {} KiB for the hashed table", bytes >> 10));
+    }
+    boot.ram.exclude(place);
+    place
 }
 
 /// Looks at what is there. With what the kernel starts with comes where the hashed table is, if the processor walks one.
@@ -64,32 +90,10 @@ pub fn find() -> (Boot, Option<Range>) {
     }
     let mut ram = Ram::default();
     ram.add(PhysAddr(0), PhysAddr(ram_end));
-    ram.exclude(Range { base: PhysAddr(0), bytes: (&raw const kernel_end) as u32 });
-    let moved = move_up(bytes, ram_end);
-    ram.exclude(moved);
-    let header = check_image(moved);
-    let image = Range { base: moved.base, bytes: header.total };
-    let symbols = Range { base: image.end(), bytes: moved.bytes - image.bytes };
-    if symbols.bytes != 0 {
-        // SAFETY: mapped one to one, and taken out of RAM.
-        unsafe { words::set_symbols(symbols.base.0, symbols.bytes) };
-    }
-    // An eighth of RAM, whole tables, and as much as there is room for.
-    let pool = Range { base: PhysAddr(IMAGE), bytes: (ram_end / 8).next_multiple_of(abi::TABLE_SPAN).clamp(abi::TABLE_SPAN, 64 << 20) };
-    let hash = (!regs::fills_tlb_by_software()).then(|| {
-        let bytes = hash::bytes(ram_end);
-        Range { base: pool.end().align_up(bytes), bytes }
-    });
-    let end = hash.map_or(pool.end(), |hash| hash.end());
-    if end > moved.base {
-        refuse::<AmigaOne>(format_args!(
-            "too little memory: {} MiB are not enough for the kernel and a boot image of {bytes} bytes",
-            ram_end >> 20
-        ));
-    }
-    ram.exclude(pool);
-    if let Some(hash) = hash {
-        ram.exclude(hash);
-    }
-    (Boot { pool, image: image.base, header, ram, ram_end: PhysAddr(ram_end) }, hash)
+    let kernel = Range { base: PhysAddr(0), bytes: (&raw const kernel_end) as u32 };
+    let image = move_up(bytes, ram_end);
+    // SAFETY: boot; the image is RAM, and nobody else runs.
+    let mut boot = unsafe { look::<AmigaOne>(Found { ram, kernel, image, symbols: None }) };
+    let hash = (!regs::fills_tlb_by_software()).then(|| take_hash(&mut boot));
+    (boot, hash)
 }

@@ -4,8 +4,8 @@
 use crate::cache::{self, Lines};
 use crate::fpu::Fpu;
 use crate::layout::CPU;
-use crate::regs;
 use crate::spaces::{self, Spaces};
+use crate::time;
 use abi::kip::Clock;
 use abi::{CacheOp, PAGE_SIZE, PhysAddr, Rights, UserAddr};
 use arch_common::lock::Lock;
@@ -13,16 +13,13 @@ use core::ops::Range;
 use kcore::port::{Board, Caches, FaultIn, Placement, Processor, Translation};
 use kcore::{Charge, Cpu, Irq, Space, Thread};
 use mmu::powerpc::PowerPc as Format;
-use plat_amigaone::{TIME_BASE, pic};
+use plat_amigaone::pic;
 use pool::{Link, Pool, Ref};
 use port_map::PortMap;
 use powerpc_context::PowerPc as Registers;
 
 /// Most bytes that a user's call cleans line by line.
 const BY_LINE: u32 = 8 * PAGE_SIZE;
-/// Longest time without a tick, in ticks of the time base: the decrementer counts down from it.
-pub const LONGEST: u32 = i32::MAX as u32;
-const NANOSECONDS: u32 = 1_000_000_000 / TIME_BASE;
 
 /// The kernel.
 pub static KERNEL: Lock<PowerPc> = Lock::new();
@@ -84,7 +81,7 @@ impl Translation for PowerPc {
     }
 
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge {
-        self.spaces.dropped(pool, space);
+        self.spaces.forget(pool, space);
         Charge::NONE
     }
 
@@ -138,13 +135,12 @@ impl Board for PowerPc {
     type Irqs = [Link<Irq>; pic::LINES];
 
     fn now(&self) -> u64 {
-        self.clock.nanoseconds(regs::time_base())
+        self.clock.nanoseconds(time::ticks())
     }
 
     fn set_timer(&mut self, deadline: Option<u64>) {
         if let Some(deadline) = deadline {
-            let ticks = deadline.saturating_sub(self.now()) / u64::from(NANOSECONDS) + 1;
-            regs::set_decrementer(ticks.min(u64::from(LONGEST)) as u32);
+            time::tick_in(deadline.saturating_sub(self.now()));
         }
     }
 
@@ -153,11 +149,6 @@ impl Board for PowerPc {
     }
 
     fn interrupt_pending(&mut self) -> bool {
-        is_time_up() || pic::is_pending()
+        time::is_up() || pic::is_pending()
     }
-}
-
-/// Whether the decrementer has passed 0.
-pub fn is_time_up() -> bool {
-    regs::decrementer() > LONGEST
 }

@@ -10,10 +10,11 @@
 //! |---|---|
 //! | `layout` | physical addresses, statics that assembly knows |
 //! | `regs` | registers of the processor |
-//! | [`panic`] | the last words |
+//! | [`panic`] | what the kernel says when it panics |
 //! | `cache` | the caches, by line and whole |
 //! | `hash` | the hashed table |
 //! | `spaces` | VSIDs, who has which, what becomes of their translations |
+//! | `time` | the clock, the timer |
 //! | `fpu` | the FPU, which is loaded when somebody uses it |
 //! | `contract` | what the portable kernel asks of a port |
 //! | `trap` | what an entry means, and the way back |
@@ -34,4 +35,5 @@ pub mod panic;
 mod regs;
 mod spaces;
 mod start;
+mod time;
 mod trap;

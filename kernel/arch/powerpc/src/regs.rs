@@ -30,7 +30,7 @@ read! {
     fault_address: 19;
     /// Why it failed: bits of [`dsisr`].
     fault_status: 18;
-    /// Nanoseconds and more until the decrementer passes 0, in ticks of the time base.
+    /// Ticks of the time base until the decrementer passes 0. It counts on below that.
     decrementer: 22;
     /// Which processor it is.
     processor_version: 287;

@@ -14,7 +14,7 @@ use kcore::{Cpu, Space, Table};
 use mmu::Format;
 use mmu::hash::{self, Group};
 use mmu::powerpc::{PowerPc as Tables, bits, seen};
-use mmu::vsid::{CUT_OFF, Contexts, LOW, SEGMENTS, Segments, of_address, switch, vsid};
+use mmu::vsid::{CUT_OFF, Contexts, LOW, NO_TOKEN, SEGMENTS, Segments, of_address, switch, token, vsid};
 use pool::{Link, Pool, Ref};
 use powerpc_context::hw;
 
@@ -22,7 +22,7 @@ use powerpc_context::hw;
 pub struct Spaces {
     contexts: Contexts,
     /// How often all contexts were taken back, and 1.
-    epoch: u32,
+    epoch: u64,
     /// Whose VSIDs the segment registers have.
     entered: Link<Space>,
     /// Which of them have a VSID that a space has or had.
@@ -76,20 +76,15 @@ impl Spaces {
         (hw[hw::DIRECTORY], hw[hw::SEGMENTS]) = (directory, LOW.into());
     }
 
-    /// A space ends: what there was of its pages is nobody's. Its context is not another's before all are taken back.
-    pub fn dropped(&mut self, pool: &mut Pool, space: Ref<Space>) {
-        self.forget(pool, space);
-    }
-
     /// A thread of this space entered the kernel: a fast path may have switched to it.
     pub const fn came_from(&mut self, space: Link<Space>) {
         self.entered = space;
     }
 
-    /// A space has lost its context.
-    fn forget(&mut self, pool: &mut Pool, space: Ref<Space>) {
+    /// A space loses its context: what there was of its pages is nobody's. The context is not another's before all are taken back.
+    pub fn forget(&mut self, pool: &mut Pool, space: Ref<Space>) {
         let hw = &mut pool[space].hw;
-        (hw[hw::EPOCH], hw[hw::SIMPLE]) = (0, 0);
+        [hw[hw::EPOCH], hw[hw::EPOCH_HIGH], hw[hw::SIMPLE]] = [0; 3];
         self.leave(space);
     }
 
@@ -108,11 +103,10 @@ impl Spaces {
 
     /// Entries of a space's directory were written: it uses the segments in which it has any.
     pub fn directory_written(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<usize>) {
-        const TABLES: usize = 64;
         let Some(top) = pool[space].region.top.get() else { return };
         let entries = pool[top].entries::<Tables>();
         let written = range.filter(|index| entries.get(*index).is_some_and(|entry| *entry != 0));
-        let used = written.fold(0, |used, index| used | 1 << (index / TABLES));
+        let used = written.fold(0, |used, index| used | 1 << (Tables::table_start(index).0 >> 28));
         let hw = &mut pool[space].hw;
         if hw[hw::SEGMENTS] | used != hw[hw::SEGMENTS] {
             hw[hw::SEGMENTS] |= used;
@@ -124,7 +118,8 @@ impl Spaces {
     /// The context of a space, if it has one.
     fn context(&self, pool: &Pool, space: Ref<Space>) -> Option<u32> {
         let hw = &pool[space].hw;
-        (hw[hw::EPOCH] == self.epoch).then_some(hw[hw::CONTEXT])
+        let epoch = u64::from(hw[hw::EPOCH_HIGH]) << 32 | u64::from(hw[hw::EPOCH]);
+        (epoch == self.epoch).then_some(hw[hw::CONTEXT])
     }
 
     /// A context for a space that has none. When none is left, all are taken back: nothing of any may be anywhere then.
@@ -139,7 +134,7 @@ impl Spaces {
             self.contexts.take().unwrap_or_default()
         });
         let hw = &mut pool[space].hw;
-        (hw[hw::CONTEXT], hw[hw::EPOCH]) = (taken, self.epoch);
+        [hw[hw::CONTEXT], hw[hw::EPOCH], hw[hw::EPOCH_HIGH]] = [taken, self.epoch as u32, (self.epoch >> 32) as u32];
         taken
     }
 
@@ -153,10 +148,10 @@ impl Spaces {
         let used = hw[hw::SEGMENTS] as Segments;
         switch(self.loaded, used, context).for_each(|(segment, vsid)| regs::set_segment(segment, vsid));
         regs::set_directory(hw[hw::DIRECTORY]);
-        let simple = |segments| if segments == LOW { self.epoch } else { 0 };
-        (hw[hw::SIMPLE], hw[hw::VSID_0], hw[hw::VSID_1]) = (simple(used), vsid(context, 0), vsid(context, 1));
-        // A fast path switches between two that are simple.
-        cpu.port = if used == LOW { self.epoch } else { u32::MAX };
+        // A fast path switches between two spaces with one token.
+        let token = token(self.epoch).filter(|_| used == LOW);
+        [hw[hw::SIMPLE], hw[hw::VSID_0], hw[hw::VSID_1]] = [token.unwrap_or_default(), vsid(context, 0), vsid(context, 1)];
+        cpu.port = token.unwrap_or(NO_TOKEN);
         self.loaded = used;
         self.entered = space.link();
     }

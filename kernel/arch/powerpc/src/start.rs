@@ -4,18 +4,17 @@
 //! `start.S` lets the kernel reach memory by BATs, and calls [`begin`].
 
 use crate::boot;
-use crate::contract::{KERNEL, LONGEST, PowerPc};
+use crate::contract::{KERNEL, PowerPc};
 use crate::layout::REACHED;
 use crate::spaces::Spaces;
-use crate::{assembly, hash, regs, trap};
+use crate::{assembly, hash, regs, time, trap};
 use abi::PhysAddr;
-use abi::kip::Clock;
 use arch_common::stack::{KERNEL_STACK, STACK_BYTES};
 use arch_common::{lines, start};
 use core::arch::global_asm;
 use kcore::boot::{Machine, Range};
 use mmu::vsid::{SEGMENTS, USER_SEGMENTS, vsid};
-use plat_amigaone::{DEVICES, TIME_BASE, pic, uart};
+use plat_amigaone::{DEVICES, pic, uart};
 use powerpc_context::msr;
 
 /// A BAT of 256 MiB for the supervisor only (*Programming Environments*, table 7-10): bits of its upper word.
@@ -39,17 +38,10 @@ global_asm!(
 /// Interrupt lines that components may have: all but the one that joins the two controllers.
 const COMPONENT_LINES: [u32; pic::LINES - 1] = lines::all_but(&[pic::CASCADE]);
 
-/// How the time base becomes time.
-fn clock() -> Clock {
-    const SHIFT: u32 = 26;
-    const MULT: u64 = (1_000_000_000 << SHIFT) / TIME_BASE as u64;
-    Clock { base: regs::time_base(), mult: MULT as u32, shift: SHIFT }
-}
-
 /// Makes the kernel out of what the machine has, and the first thread; leaves to it.
 extern "C" fn begin() -> ! {
     regs::init_caches();
-    regs::set_decrementer(LONGEST);
+    time::tick_late();
     regs::drop_all();
     uart::init();
     plat_amigaone::init();
@@ -59,7 +51,7 @@ extern "C" fn begin() -> ! {
     pic::init();
     // SAFETY: boot found it free, and nobody else knows of it.
     let table = hash.map(|place| unsafe { hash::set_up(place) });
-    let clock = clock();
+    let clock = time::clock();
     // SAFETY: boot; the pool is mapped one to one, and the kernel is the one who gets it.
     let kernel = unsafe { start::kernel(&KERNEL, boot.new_pool(), PowerPc::new(Spaces::new(table), clock)) };
     let machine = Machine { special: Range { base: PhysAddr(0), bytes: 1 << 16 }, ..boot.machine(&COMPONENT_LINES) };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an entry means, and the way back to a thread.
 
-use crate::contract::{KERNEL, LONGEST, PowerPc, is_time_up};
-use crate::{panic, regs, spaces};
+use crate::contract::{KERNEL, PowerPc};
+use crate::{panic, regs, spaces, time};
 use abi::frame::{fault, program, vector as named};
 use abi::{Rights, UserAddr};
 use arch_common::words::State;
@@ -104,14 +104,15 @@ fn take_lines(kernel: &mut Kernel<PowerPc>) {
 
 fn take_tick(kernel: &mut Kernel<PowerPc>) {
     // One that was due before the timer was set again comes for nothing.
-    if is_time_up() {
-        regs::set_decrementer(LONGEST);
+    if time::is_up() {
+        time::tick_late();
         kernel.tick();
     }
 }
 
 /// Makes the processor ready for the thread that runs next; idles until there is one.
 pub fn leave(kernel: &mut Kernel<PowerPc>) {
+    // Not `leave::next`: to ask the interrupt controller takes two accesses to ports, and who interrupted is known at the entry.
     let next = loop {
         match kernel.current() {
             None => regs::wait(),

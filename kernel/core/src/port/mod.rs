@@ -22,7 +22,7 @@
 //! The functions of a [`Port`] are called with interrupts off. Each takes a bounded time: no longer than
 //! 10,000 instructions for the largest range that a caller can name, or it puts the rest off.
 //!
-//! The columns of the tables in the parts say what the ports do that exist (IA-32, ARMv5) or are planned.
+//! The columns of the tables in the parts say what the ports do that exist (IA-32, ARMv5, PowerPC) or are planned.
 
 mod board;
 mod caches;

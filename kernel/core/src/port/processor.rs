@@ -27,7 +27,7 @@ pub struct Cpu {
 ///
 /// | IA-32 | ARMv5 | PowerPC | x86-64 |
 /// |---|---|---|---|
-/// | I/O ports: their bitmap | [`Nothing`] | [`Nothing`] | as IA-32 |
+/// | I/O ports: their bitmap | [`Nothing`] | as IA-32, but the kernel reads it | as IA-32 |
 pub trait Special: Object {
     /// A space has none of them. The object was zero.
     fn close_all(&mut self);

@@ -34,7 +34,7 @@ pub trait Translation {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | copies the kernel's entries; `hw` is the directory's physical address | picks a slot for the PID, no domain yet | takes VSIDs | as IA-32, and takes a PCID |
+    /// | copies the kernel's entries; `hw` is the directory's physical address | picks a slot for the PID, no domain yet | no context yet | as IA-32, and takes a PCID |
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>);
     /// A space's tables are about to be freed. No thread runs in it any more. Afterwards nothing in the
     /// processor names its tables, no cache has anything of its pages by their addresses there, and its tags may be another's. It
@@ -42,7 +42,7 @@ pub trait Translation {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | leaves its directory, if that is loaded | takes its entries out of the caching page directory; domain and slot become free | its hash entries go when the VSIDs are used again | as IA-32; the PCID becomes free |
+    /// | leaves its directory, if that is loaded | takes its entries out of the caching page directory; domain and slot become free | loses its context: what has its VSIDs matches nobody until all contexts are taken back | as IA-32; the PCID becomes free |
     ///
     /// Returns what its Quota has paid for and gets back: a slot, if it was the last there ([`give_slot`](crate::port::Placement::give_slot)), and ranges
     /// of lines that it had locked ([`lock_lines`](crate::port::Caches::lock_lines)).
@@ -51,13 +51,13 @@ pub trait Translation {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | nothing | no domain yet | takes VSIDs | nothing |
+    /// | nothing | no domain yet | nothing | nothing |
     fn segment_created(&mut self, _pool: &mut Pool, _segment: Ref<Segment>) {}
     /// A Segment ends. It is attached nowhere and has no tables any more but its empty directory. Its tags may be another's afterwards.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | nothing | its domain becomes free | its VSIDs become free | nothing |
+    /// | nothing | its domain becomes free | nothing | nothing |
     fn segment_dropped(&mut self, _pool: &mut Pool, _segment: Ref<Segment>) {}
     /// These entries of a table were written; all of them when the table is new. Afterwards the
     /// processor finds them in memory. Whether it may still use older ones is [`invalidate`](Self::invalidate)'s matter.
@@ -70,14 +70,14 @@ pub trait Translation {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | nothing: this is the level that the processor walks | the old ones go from the caching page directory | nothing | nothing |
+    /// | nothing: this is the level that the processor walks | the old ones go from the caching page directory | notes which segments it uses | nothing |
     fn directory_written(&mut self, _pool: &mut Pool, _space: Ref<Space>, _range: Range<usize>) {}
     /// Mappings in this range of a space were changed. Afterwards the processor uses no older translation; of a small space
     /// ([`space_moved`](crate::port::Placement::space_moved)) at no place in its home, whoever of that runs.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | `invlpg`, or a write of CR3, if the directory is loaded | TLB operations by address | takes entries out of the hash table and the TLB | `invlpg`, or marks the PCID as stale |
+    /// | `invlpg`, or a write of CR3, if the directory is loaded | TLB operations by address | takes entries out of the hash table and the TLB, or gives the space another context | `invlpg`, or marks the PCID as stale |
     fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>);
     /// As [`invalidate`](Self::invalidate), for any translation of any space.
     fn invalidate_all(&mut self);
@@ -85,7 +85,7 @@ pub trait Translation {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | never repaired | the caching page directory gets the entry; the data cache is cleaned if the section was another's | the hash table gets the entry | never repaired |
+    /// | never repaired | the caching page directory gets the entry; the data cache is cleaned if the section was another's | the hash table gets the entry, or the TLB loses one that allows less | never repaired |
     fn fault_in(&mut self, _pool: &mut Pool, _space: Ref<Space>, _address: UserAddr, _access: Rights) -> FaultIn {
         FaultIn::Report
     }
