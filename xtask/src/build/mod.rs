@@ -472,7 +472,7 @@ impl Plan {
         if let Some(board) = &built.board.flat {
             built.flat.write([&built.kernel, &built.image, &built.symbols], board.address)?;
         }
-        if built.board.direct.is_some() {
+        if built.board.direct {
             direct::write(&built.flat.boot, [&built.image, &built.symbols], built.memory)?;
         }
         if self.apart {

@@ -97,6 +97,8 @@ const OURS_OF_ARM: [(&str, &str); 5] = [
     ("linux/arm/sysdep", "arch/arm/um/shared/sysdep"),
     ("linux/arm/os-L4", "arch/arm/um/os-L4"),
 ];
+/// What is said of a processor whose sub-architecture nobody has written.
+pub const NO_LINUX: &str = "there is no Linux for this processor";
 /// What is built of a server.
 const IMAGE: &str = "vmlinux";
 
@@ -164,7 +166,7 @@ pub fn ours(processor: Processor) -> Result<Vec<(PathBuf, PathBuf)>> {
     let own: &[_] = match processor {
         Processor::Ia32 => &OURS_OF_IA32,
         Processor::Armv5 => &OURS_OF_ARM,
-        Processor::PowerPc => &[],
+        Processor::PowerPc => bail!(NO_LINUX),
     };
     let mut ours = Vec::new();
     for (from, to) in OURS.iter().chain(own) {
@@ -221,7 +223,7 @@ fn make_server(server: &Server) -> Result<()> {
     let header = match server.processor {
         Processor::Ia32 => abi_header::ia32(),
         Processor::Armv5 => abi_header::armv5(),
-        Processor::PowerPc => bail!("there is no Linux for this processor"),
+        Processor::PowerPc => bail!(NO_LINUX),
     };
     put(&source.join("arch/um/os-L4/abi.h"), header.as_bytes())?;
     configure(&source, "um", &choices(server)?)?;
@@ -249,7 +251,8 @@ fn parts(from: &str) -> Result<Vec<PathBuf>> {
 fn choices(server: &Server) -> Result<String> {
     let own = match server.processor {
         Processor::Ia32 => "CONFIG_M686=y\n",
-        Processor::Armv5 | Processor::PowerPc => "",
+        Processor::Armv5 => "",
+        Processor::PowerPc => bail!(NO_LINUX),
     };
     let besides = match server.configuration {
         Configuration::Lean => String::new(),

@@ -44,8 +44,10 @@ pub struct Board {
     pub iso: Option<Iso>,
     /// How its boot loader takes a kernel that is no ELF file, if it does.
     pub flat: Option<Flat>,
-    /// What the kernel finds in memory, if no boot loader says it.
-    pub direct: Option<Direct>,
+    /// Whether no boot loader runs: the kernel finds in memory a page of words, which say how much RAM there is, and after it the boot image
+    /// and the symbols.
+    #[serde(default)]
+    pub direct: bool,
     /// What Linux is built with, if there is one.
     pub linux: Option<Linux>,
     /// The devices.
@@ -195,11 +197,6 @@ pub struct Flat {
     /// The physical address at which the boot loader puts the kernel, and enters it.
     pub address: u32,
 }
-
-/// One file that lies in memory: a page of words, which say how much RAM there is, and after it the boot image and the symbols.
-#[derive(Deserialize, Clone, Debug)]
-#[serde(deny_unknown_fields)]
-pub struct Direct {}
 
 /// What Linux and its programs are built with.
 #[derive(Deserialize, Clone, Debug)]

@@ -6,6 +6,7 @@ use super::tally::{Test, test};
 use crate::build::{self, Built, Options};
 use crate::description::Interface;
 use crate::guest::program;
+use crate::linux::server::NO_LINUX;
 use crate::machine::board::{self, Processor};
 use crate::machine::emulator;
 use crate::process::patience::stretched;
@@ -245,7 +246,7 @@ pub(super) fn attack() -> Result<()> {
 pub(super) fn attack_with(limits: bool) -> Result<()> {
     let mut session = emulator::session(&build::system(Path::new("tests/systems/linux-attack.toml"))?)?;
     session.patience = Duration::from_secs(60);
-    let mut attacked = Attacked::new(limits);
+    let mut attacked = Attacked::new(limits)?;
     while !attacked.is_done() {
         attacked.hear(&session.line()?)?;
     }
@@ -257,15 +258,15 @@ pub(super) struct Attacked(Vec<&'static str>);
 
 impl Attacked {
     /// Whether reading the kernel's memory is an attack that fails.
-    pub(super) fn new(limits: bool) -> Self {
+    pub(super) fn new(limits: bool) -> Result<Self> {
         let memory = if limits { "`memory` died: " } else { "`memory` ended with code 8" };
         let [ports, interrupts] = match board::chosen().processor {
             Processor::Ia32 => ["`ports` died: privileged instruction", "`interrupts` died: privileged instruction"],
             // It has no ports, but a coprocessor; what it does with its status is ignored.
-            Processor::PowerPc => ["", ""],
             Processor::Armv5 => ["`ports` died: invalid instruction", "`interrupts` ended with code 7"],
+            Processor::PowerPc => bail!(NO_LINUX),
         };
-        Self(vec![
+        Ok(Self(vec![
             memory,
             ports,
             interrupts,
@@ -273,7 +274,7 @@ impl Attacked {
             "`calls` ended with code 7",
             "within a space: ",
             "across spaces: ",
-        ])
+        ]))
     }
 
     /// A line of the console: no other attack must succeed, and nobody else notice.

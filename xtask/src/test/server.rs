@@ -4,11 +4,12 @@
 use super::tally::{Test, slow, test};
 use crate::build;
 use crate::guest::{self, Guest, insert, program};
+use crate::linux::server::NO_LINUX;
 use crate::machine::board::{self, Processor};
 use crate::machine::emulator;
 use crate::machine::spaces::{self, Spaces};
 use crate::process::session::{PROMPT, Session};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use std::path::Path;
 use std::time::Duration;
 
@@ -52,8 +53,8 @@ pub(super) fn faults() -> Result<()> {
             "EAX: ",
         ),
         // It has no instruction that divides.
-        Processor::PowerPc => (&[][..], ""),
         Processor::Armv5 => (&[("invalid", &["BUG: undefined instruction", "At crash_invalid+"][..])][..], "r7 : "),
+        Processor::PowerPc => bail!(NO_LINUX),
     };
     for (how, lines) in all.iter().chain(own) {
         crash(&mut session, how)?;

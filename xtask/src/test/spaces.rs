@@ -165,7 +165,7 @@ fn attacks_on_bochs() -> Result<()> {
     let console = transcript.console;
     ensure!(transcript.ended, "the system did not end: {console}");
     ensure!(console.contains("calls: ring 1, window 512 MiB"), "Linux was not at ring 1: {console}");
-    let mut attacked = Attacked::new(true);
+    let mut attacked = Attacked::new(true)?;
     console.lines().try_for_each(|line| attacked.hear(line))?;
     ensure!(attacked.is_done(), "something was not said: {console}");
     Ok(())

@@ -31,7 +31,7 @@ pub struct Symbols {
     pub pool_place: u32,
     /// Entries by `sysenter`, `int 0x80` and a page fault.
     pub entries: [u32; 3],
-    /// Where the code goes with what it leaves to the portable kernel: behind `sysenter`, before and behind `pushad`.
+    /// Where the code goes with what it leaves to the portable kernel: after `sysenter`, before and after `pushad`.
     pub slow: [u32; 3],
     /// Where all that was saved comes back.
     pub restores: u32,
@@ -87,7 +87,7 @@ impl Code {
     fn add(&mut self, elf: &Elf, part: &str, end: &str) -> Result<()> {
         let (start, end) = (elf.symbol(part)?, elf.symbol(end)?);
         let labels: BTreeSet<u32> = elf.symbols().iter().map(|symbol| symbol.address).collect();
-        // What sets flags, and how often jumps behind a label have looked at it.
+        // What sets flags, and how often jumps after a label have looked at it.
         let (mut setter, mut looked) = (String::new(), BTreeMap::<String, u32>::new());
         for instruction in Decoder::with_ip(32, elf.bytes(start, end)?, u64::from(start), DecoderOptions::NONE) {
             let at = instruction.ip32();

@@ -1,32 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The AmigaOne SE. The serial line and the switch are as on a PC, at I/O ports.
+//! The AmigaOne SE. The serial line and the switch are at I/O ports, as on a PC.
 
 mod bus;
 
-pub use bus::Bus;
-
-use abi::boot::slot;
+pub use super::ports::{Line, open};
 pub use amigaone::power_off;
-use isa::uart::{DATA, LINE_STATUS, TRANSMITTER_EMPTY};
-use macadamia::{Memory, Result, Rights, Space, map, port};
-
-/// The first serial line, polled.
-pub struct Line;
-
-impl Line {
-    /// It is always there.
-    pub const fn open() -> Result<Self> {
-        Ok(Self)
-    }
-
-    /// Sends a byte.
-    pub fn put(&self, byte: u8) {
-        while port::read8(LINE_STATUS) & TRANSMITTER_EMPTY == 0 {}
-        port::write8(DATA, byte);
-    }
-}
-
-/// Opens every port to the root server itself, for the serial line and the switch.
-pub fn open(space: Space) -> Result<()> {
-    map::map(space, 0, Memory(slot::PORTS), 0, 1 << 16, Rights::WRITE)
-}
+pub use bus::Bus;

@@ -4,6 +4,9 @@
 //! `Line` is the first serial line, for what the root server says without the console; `open` lets it use that; `power_off` ends the
 //! machine; `Bus` is PCI.
 
+#[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
+mod ports;
+
 #[cfg(target_arch = "x86")]
 mod pc;
 #[cfg(target_arch = "x86")]

@@ -3,31 +3,6 @@
 
 mod bus;
 
+pub use super::ports::{Line, open};
 pub use bus::Bus;
-
-use abi::boot::slot;
-use isa::uart::{DATA, LINE_STATUS, TRANSMITTER_EMPTY};
-use macadamia::{Memory, Result, Rights, Space, map, port};
 pub use pc::power_off;
-
-/// The first serial line, polled.
-pub struct Line;
-
-impl Line {
-    /// It is always there: without ports the line is silent and the switch dead: the exception that the first use raises has no
-    /// handler, and the kernel reports it.
-    pub const fn open() -> Result<Self> {
-        Ok(Self)
-    }
-
-    /// Sends a byte.
-    pub fn put(&self, byte: u8) {
-        while port::read8(LINE_STATUS) & TRANSMITTER_EMPTY == 0 {}
-        port::write8(DATA, byte);
-    }
-}
-
-/// Opens every port to the root server itself, for the serial line and the switch.
-pub fn open(space: Space) -> Result<()> {
-    map::map(space, 0, Memory(slot::PORTS), 0, 1 << 16, Rights::WRITE)
-}

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a description says, as it is written: tables and keys of the file.
+
+use super::key::Key;
+use super::sources::{Sources, spanned};
+use super::{disk, net};
+use crate::linux::server::{self, Configuration};
+use crate::machine::board::{Board, Processor};
+use crate::machine::spaces::Spaces;
+use image::protocol::console::terminal;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use toml::Spanned;
+
+/// A description as it is written.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Description {
+    /// Bytes of RAM of the machine; as many as the board says if absent.
+    pub memory: Spanned<String>,
+    /// Memory shared by components.
+    #[serde(default)]
+    pub shared: BTreeMap<String, SharedMemory>,
+    /// The components, started in this order, those that drive the board's devices among them.
+    pub component: Vec<Component>,
+    /// Only in test systems.
+    pub test: Option<Test>,
+    /// Of the devices the disks, by their names.
+    #[serde(rename = "devices")]
+    pub disks: BTreeMap<String, Disk>,
+    /// The names of all of them: the components that drive them are called so.
+    #[serde(skip)]
+    pub devices: BTreeSet<String>,
+    /// The board's.
+    #[serde(skip)]
+    pub processor: Processor,
+    #[serde(skip)]
+    pub(super) sources: Sources,
+}
+
+/// How a test system is run.
+#[derive(Deserialize, Serialize, Clone)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Test {
+    /// Seconds of the emulator's own time until it counts as hung.
+    pub timeout: u64,
+    /// Boards on which it runs beside the PC. What is said here of CPU models, latency and Bochs is the PC's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub boards: Vec<String>,
+    /// CPU models for QEMU, one run each; the board's if absent.
+    pub cpus: Option<Vec<String>>,
+    /// Whether it also runs in Bochs.
+    #[serde(default)]
+    pub bochs: bool,
+    /// Its CPU models, as it names them, that it runs on, too.
+    #[serde(default)]
+    pub bochs_cpus: Vec<String>,
+    /// Whether QEMU counts instructions as time.
+    #[serde(default)]
+    pub icount: bool,
+    /// Whether the machine model measures in QEMU how long the kernel looks at no interrupts, and the limit holds.
+    #[serde(default)]
+    pub latency: bool,
+    /// What overrules the machine about small spaces, in QEMU.
+    pub spaces: Option<Spaces>,
+    /// What the machine model must find.
+    #[serde(default)]
+    pub limit: Vec<Limit>,
+}
+
+impl Test {
+    /// The same on this board.
+    pub fn on(self, board: &Board) -> Self {
+        let is_of = |limit: &Limit| limit.board.as_deref().map_or(board.is_default(), |name| name == board.name());
+        let limit = self.limit.iter().filter(|limit| is_of(limit)).cloned().collect();
+        if board.is_default() {
+            return Self { limit, ..self };
+        }
+        let cpus = (!board.qemu.tested.is_empty()).then(|| board.qemu.tested.clone());
+        let bochs_cpus = Vec::new();
+        Self { cpus, bochs: false, bochs_cpus, latency: false, spaces: None, limit, ..self }
+    }
+}
+
+/// The most that one visit to the kernel may cost, as a median over an interval's repetitions.
+#[derive(Deserialize, Serialize, Clone)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Limit {
+    /// The test's name.
+    pub name: String,
+    /// The board that it holds on, if it is not the PC.
+    pub board: Option<String>,
+    /// The interval's number, as in the program's markers.
+    pub interval: u16,
+    /// Which visit within it, from 0.
+    pub visit: usize,
+    /// Most instructions in the kernel.
+    pub instructions: u64,
+    /// Most cache lines of 32 bytes, code and data together.
+    pub lines: u64,
+    /// Writes of CR3, or of another processor's translation table base: exactly so many.
+    pub cr3_writes: u64,
+    /// Flushes of TLBs or caches, or of parts of them, in the whole interval: exactly so many.
+    pub flushes: Option<u64>,
+}
+
+/// A disk: a file that is made when it is missing, and kept.
+#[derive(Deserialize, Serialize, Clone)]
+#[serde(deny_unknown_fields)]
+pub struct Disk {
+    /// Bytes.
+    pub size: Spanned<String>,
+    /// What is on it at first.
+    #[serde(default)]
+    pub holds: Contents,
+    /// How it is attached in QEMU. Bochs has ATA only.
+    #[serde(default)]
+    pub interface: Interface,
+}
+
+/// What a disk is to the machine.
+#[derive(Deserialize, Serialize, clap::ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Interface {
+    /// A virtio block device on PCI.
+    #[default]
+    Virtio,
+    /// The first disk of an ATA channel.
+    Ata,
+}
+
+/// What is on a new disk.
+#[derive(Deserialize, Serialize, Clone, Copy, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Contents {
+    /// An empty ext4 file system.
+    #[default]
+    Ext4,
+    /// Debian on an ext4 file system.
+    Debian,
+    /// Debian's packages, of which those are unpacked that the others need to be installed.
+    DebianPackages,
+}
+
+/// A piece of shared memory.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharedMemory {
+    /// Bytes.
+    pub size: Spanned<String>,
+}
+
+/// A component.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Component {
+    /// Its name.
+    pub name: Spanned<String>,
+    /// The package that it is built from; its name if absent.
+    pub package: Option<Spanned<String>>,
+    #[serde(default)]
+    pub arguments: Vec<String>,
+    #[serde(default = "default_heap")]
+    pub heap: Spanned<String>,
+    /// An eighth of the memory behind its image if absent, and not less than [`LEAST_QUOTA`](super::LEAST_QUOTA).
+    pub quota: Option<Spanned<String>>,
+    /// As many as the kernel has for so much memory, if absent.
+    pub threads: Option<Spanned<u32>>,
+    /// One for its own space if absent; a Linux, whose processes are relocated, has its part of what others leave.
+    pub relocation_slots: Option<Spanned<u32>>,
+    /// None if absent.
+    pub locked_ranges: Option<Spanned<u32>>,
+    #[serde(default = "default_priority")]
+    pub priority: Spanned<u8>,
+    pub max_priority: Option<Spanned<u8>>,
+    #[serde(default = "default_slots")]
+    pub slots: Spanned<u32>,
+    #[serde(default)]
+    pub service: bool,
+    /// What it has of the terminal; what its package needs if absent.
+    pub terminal: Option<Terminal>,
+    /// Whether it may write the machine-readable line.
+    #[serde(default)]
+    pub results: bool,
+    /// Whether it may ask the root server how components are.
+    #[serde(default)]
+    pub watches: bool,
+    #[serde(default)]
+    pub on_death: OnDeath,
+    /// It hangs, and is taken down, if it shows no sign of life for so many milliseconds; nobody looks if absent.
+    pub heartbeat_ms: Option<Spanned<u32>>,
+    /// Whether it has a network: what that means is among the keys below when the description was read.
+    #[serde(skip_serializing)]
+    pub(super) net: Option<Spanned<Key<net::At>>>,
+    /// The IP server that it has sockets of: what that means is among the keys below when the description was read.
+    #[serde(skip_serializing)]
+    pub(super) sockets: Option<Spanned<String>>,
+    /// What it has of a disk: what that means is among the keys below when the description was read.
+    #[serde(skip_serializing)]
+    pub(super) disk: Option<Spanned<Key<disk::Part>>>,
+    #[serde(default)]
+    pub calls: Vec<Peer>,
+    #[serde(default)]
+    pub notifies: Vec<Peer>,
+    #[serde(default)]
+    pub controls: Vec<Controlled>,
+    #[serde(default)]
+    pub irqs: Vec<Irq>,
+    #[serde(default)]
+    pub ports: Vec<Ports>,
+    #[serde(default)]
+    pub addresses: Vec<Addresses>,
+    #[serde(default)]
+    pub devices: Vec<Device>,
+    #[serde(default)]
+    pub pci: Vec<Pci>,
+    #[serde(default)]
+    pub shares: Vec<Share>,
+    #[serde(default)]
+    pub memory: Vec<Piece>,
+    #[serde(default)]
+    pub files: Vec<File>,
+    /// How a Linux runs; where the machine allows it by itself, if absent.
+    pub server: Option<Spanned<Server>>,
+    /// The size of a Linux's window; that of its package if absent.
+    pub window: Option<Spanned<String>>,
+    /// What a Linux is built with; that of its package if absent.
+    pub configuration: Option<Spanned<Configuration>>,
+    /// The size of its space, if that is to be small where the machine has small spaces.
+    pub small: Option<Spanned<String>>,
+    /// With whom it shares a home then; alone if absent.
+    pub group: Option<Spanned<String>>,
+}
+
+/// How a Linux runs.
+#[derive(Deserialize, Serialize, Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub enum Server {
+    /// In the spaces of its processes, where the machine keeps it off the kernel.
+    #[default]
+    Auto,
+    /// In a space of its own.
+    Large,
+}
+
+/// What a component has of the terminal.
+#[derive(Deserialize, Serialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub enum Terminal {
+    /// It prints lines.
+    Print,
+    /// It may read, too.
+    Read,
+    /// It may also write to the terminal as it is.
+    Paint,
+}
+
+impl Terminal {
+    /// As descriptions and the console's arguments have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Print => terminal::PRINT,
+            Self::Read => terminal::READ,
+            Self::Paint => terminal::PAINT,
+        }
+    }
+}
+
+impl Component {
+    /// What it has of the terminal: a Linux drives it.
+    pub fn terminal(&self) -> Terminal {
+        let usual = if server::is_server(self.package()) { Terminal::Paint } else { Terminal::Print };
+        self.terminal.unwrap_or(usual)
+    }
+
+    /// The package it is built from.
+    pub fn package(&self) -> &str {
+        self.package.as_ref().unwrap_or(&self.name).get_ref()
+    }
+
+    /// The names by which it finds what it is given, and where in the description that stands.
+    pub(super) fn grants(&self) -> Vec<(&str, usize)> {
+        fn named<'a, T>(name: &'a str, at: &Spanned<T>) -> (&'a str, usize) {
+            (name, at.span().start)
+        }
+        let peers = self.calls.iter().chain(&self.notifies).map(|peer| named(peer.label(), &peer.to));
+        let irqs = self.irqs.iter().map(|irq| named(&irq.name, &irq.line));
+        let ports = self.ports.iter().map(|ports| named(&ports.name, &ports.base));
+        let addresses = self.addresses.iter().map(|addresses| named(&addresses.name, &addresses.size));
+        let devices = self.devices.iter().map(|device| named(&device.name, &device.base));
+        let pci = self.pci.iter().map(|pci| named(&pci.name, &pci.device));
+        let shares = self.shares.iter().map(|share| named(share.label(), &share.region));
+        let memory = self.memory.iter().map(|piece| named(&piece.name, &piece.size));
+        let files = self.files.iter().map(|file| named(&file.name, &file.from));
+        let controls = self.controls.iter().map(|controlled| named(&controlled.name, &controlled.component));
+        let heartbeat = self.heartbeat_ms.iter().map(|ms| named(image::HEARTBEAT, ms));
+        peers
+            .chain(controls)
+            .chain(heartbeat)
+            .chain(irqs)
+            .chain(ports)
+            .chain(addresses)
+            .chain(devices)
+            .chain(pci)
+            .chain(shares)
+            .chain(memory)
+            .chain(files)
+            .collect()
+    }
+}
+
+/// A file that the boot image carries for a component.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    #[serde(rename = "as")]
+    pub name: String,
+    /// Its path from the project's root, or `busybox`, `busybox-musl` or `initramfs`, which the build makes.
+    pub from: Spanned<String>,
+}
+
+/// What to do when a component dies.
+#[derive(Deserialize, Serialize, Default)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum OnDeath {
+    /// Say so.
+    #[default]
+    Report,
+    /// Stop the system.
+    Stop,
+    /// Start it again.
+    #[serde(rename_all = "kebab-case")]
+    Restart { first_ms: u32, most_ms: u32 },
+}
+
+/// Somebody to call or notify.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Peer {
+    pub to: Spanned<String>,
+    #[serde(rename = "as")]
+    pub name: Option<String>,
+    /// Badge of a call, or bits of a notification.
+    pub badge: Option<Spanned<u32>>,
+}
+
+/// A value of the place where a key stands from which it follows.
+pub(super) fn at<K, T>(key: &Spanned<K>, value: T) -> Spanned<T> {
+    Spanned::new(key.span(), value)
+}
+
+impl Peer {
+    /// One that follows from a key.
+    pub(super) fn of<K>(key: &Spanned<K>, to: &str, name: String, badge: u32) -> Self {
+        Self { to: at(key, to.into()), name: Some(name), badge: Some(spanned(badge)) }
+    }
+
+    /// What the component calls it.
+    pub fn label(&self) -> &str {
+        self.name.as_ref().unwrap_or(self.to.get_ref())
+    }
+}
+
+/// Somebody to stop, and to change the registers of.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields, expecting = "{ as = \"NAME\", component = \"NAME\" }")]
+pub struct Controlled {
+    #[serde(rename = "as")]
+    pub name: String,
+    pub component: Spanned<String>,
+}
+
+/// An interrupt line.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields, expecting = "{ as = \"NAME\", line = N }")]
+pub struct Irq {
+    #[serde(rename = "as")]
+    pub name: String,
+    pub line: Spanned<u32>,
+}
+
+/// A range of I/O ports.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields, expecting = "{ as = \"NAME\", base = N, count = N }")]
+pub struct Ports {
+    #[serde(rename = "as")]
+    pub name: String,
+    pub base: Spanned<u32>,
+    pub count: u32,
+}
+
+/// Addresses for the windows of servers, up to the end of the users'.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields, expecting = "{ as = \"NAME\", size = \"SIZE\" }")]
+pub struct Addresses {
+    #[serde(rename = "as")]
+    pub name: String,
+    pub size: Spanned<String>,
+}
+
+/// A range of device registers.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    #[serde(rename = "as")]
+    pub name: String,
+    pub base: Spanned<u32>,
+    pub size: Spanned<String>,
+}
+
+/// A device of PCI bus 0.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pci {
+    #[serde(rename = "as")]
+    pub name: String,
+    pub device: Spanned<u32>,
+}
+
+/// Shared memory in a component.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Share {
+    /// What the component calls it; the region's name if absent.
+    #[serde(rename = "as")]
+    pub name: Option<String>,
+    pub region: Spanned<String>,
+    #[serde(default)]
+    pub writable: bool,
+    /// Whether it is told the physical address.
+    #[serde(default)]
+    pub dma: bool,
+}
+
+impl Share {
+    /// One that follows from a key, and that the component may write; `dma` if it is told where that is.
+    pub(super) fn of<K>(key: &Spanned<K>, region: &str, name: String, dma: bool) -> Self {
+        Self { name: Some(name), region: at(key, region.into()), writable: true, dma }
+    }
+
+    /// What the component calls it.
+    pub fn label(&self) -> &str {
+        self.name.as_ref().unwrap_or(self.region.get_ref())
+    }
+}
+
+/// RAM as a capability.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Piece {
+    #[serde(rename = "as")]
+    pub name: String,
+    pub size: Spanned<String>,
+    /// Whether it is mapped behind the image from the start.
+    #[serde(default)]
+    pub behind_image: bool,
+}
+
+fn default_heap() -> Spanned<String> {
+    spanned("1M".into())
+}
+fn default_priority() -> Spanned<u8> {
+    spanned(100)
+}
+fn default_slots() -> Spanned<u32> {
+    spanned(240)
+}
