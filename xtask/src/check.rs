@@ -12,7 +12,7 @@ pub use crates::Crates;
 pub use dependencies::check as dependencies;
 
 use crate::linux::server;
-use crate::machine::board::Processor;
+use crate::machine::processor;
 use crate::process::show;
 use anyhow::{Context, Result, bail};
 use std::process::Command;
@@ -22,7 +22,7 @@ pub fn arrows() -> Result<()> {
     let crates = Crates::read()?;
     crates.arrows()?;
     crates.circles()?;
-    for processor in [Processor::Ia32, Processor::Armv5] {
+    for processor in processor::ALL.into_iter().filter(|processor| processor.linux.is_some()) {
         let ours = server::ours(processor)?;
         let texts = ours.iter().map(|(place, file)| Ok((place.to_str().context("a name")?, std::fs::read_to_string(file)?)));
         let texts = texts.collect::<Result<Vec<_>>>()?;

@@ -5,7 +5,7 @@ use crate::build::{self, Built, Model, Options, Seed, Wire};
 use crate::guest::batch::Batch;
 use crate::linux::root::Insert;
 use crate::linux::{FOLDER, server};
-use crate::machine::board::{self, Processor};
+use crate::machine::board;
 use crate::machine::emulator::{self, Machine};
 use crate::process::patience::Limit;
 use crate::{catalogue, description};
@@ -66,7 +66,7 @@ pub fn run(request: &Request<'_>) -> Result<u8> {
 /// Runs the system with the sampler, and writes what was found. The command's output goes to `out`.
 pub fn take(request: &Request<'_>, out: &mut dyn Write) -> Result<Outcome> {
     let board = board::chosen();
-    ensure!(board.processor == Processor::Ia32, "samples are taken of IA-32 only: leave out `--board {}`", board.name());
+    ensure!(board.processor.has_samples, "no samples can be taken of the board `{0}`: leave out `--board {0}`", board.name());
     let path = catalogue::any_system(request.system)?;
     let timeout = request.timeout.unwrap_or(TIMEOUT);
     let batch = request.command.as_ref().map(|command| Batch {

@@ -2,7 +2,7 @@
 //! A system for a boot loader that takes no ELF file and one file beside the kernel, as QEMU's for ARM and U-Boot: the kernel as it
 //! lies in memory, and the boot image with the symbols behind it.
 
-use crate::machine::board::Processor;
+use crate::machine::processor::Processor;
 use crate::process::aside;
 use anyhow::{Context, Result, ensure};
 use object::elf::PT_LOAD;
@@ -82,16 +82,11 @@ fn header(processor: Processor, kind: Kind, address: u32, (name, contents): (&st
     const MAGIC: u32 = 0x2705_1956;
     const LINUX: u8 = 5;
     const NOT_COMPRESSED: u8 = 0;
-    let processor = match processor {
-        Processor::Armv5 => 2,
-        Processor::Ia32 => 3,
-        Processor::PowerPc => 7,
-    };
     let mut header = [0; 64];
     // Equal systems make equal images: no time.
     let words = [MAGIC, 0, 0, contents.len() as u32, address, address, crc32fast::hash(contents)];
     header[..28].copy_from_slice(&words.map(u32::to_be_bytes).concat());
-    header[28..32].copy_from_slice(&[LINUX, processor, kind as u8, NOT_COMPRESSED]);
+    header[28..32].copy_from_slice(&[LINUX, processor.u_boot, kind as u8, NOT_COMPRESSED]);
     // The last byte of the name is zero.
     let name = &name.as_bytes()[..name.len().min(31)];
     header[32..32 + name.len()].copy_from_slice(name);
@@ -103,11 +98,16 @@ fn header(processor: Processor, kind: Kind, address: u32, (name, contents): (&st
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::processor;
+
+    fn armv5() -> Processor {
+        processor::named("armv5").expect("a processor")
+    }
 
     #[test]
     fn the_header_of_an_image_of_u_boot() {
         // As `mkimage -A arm -O linux -T kernel -C none -a 10000 -e 10000 -n hello` writes it at the time 0.
-        let header = header(Processor::Armv5, Kind::Kernel, 0x1_0000, ("hello", b"abc"));
+        let header = header(armv5(), Kind::Kernel, 0x1_0000, ("hello", b"abc"));
         let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         assert_eq!([0, 8, 12, 16, 20, 24].map(word), [0x2705_1956, 0, 3, 0x1_0000, 0x1_0000, 0x3524_41c2]);
         assert_eq!((&header[28..32], &header[32..38]), ([5, 2, 2, 0].as_slice(), b"hello\0".as_slice()));

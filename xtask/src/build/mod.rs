@@ -11,7 +11,7 @@ use crate::linux::root::{self, Insert};
 use crate::linux::server::Layout;
 use crate::linux::{Part, building, debian, folder, server};
 use crate::machine::accel::Accel;
-use crate::machine::board::{self, Board, Medium, Processor, Qemu};
+use crate::machine::board::{self, Board, Medium, Qemu};
 use crate::machine::network::{Forward, Network, Nic, Peer};
 use crate::process::fresh;
 use crate::process::lock::{self, Lock};
@@ -390,7 +390,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         cargo.args(["-p", package]);
     }
     if options.kdb {
-        ensure!(board.processor == Processor::Ia32, "the kernel debugger is for IA-32 alone: leave out --kdb");
+        ensure!(board.processor.has_debugger, "there is no kernel debugger for the board `{}`: leave out --kdb", board.name());
         cargo.args(["--features", "kernel/kdb"]);
     }
     let name = description.name();

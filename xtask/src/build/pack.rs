@@ -4,7 +4,7 @@
 use crate::description::{Description, OnDeath, text_of};
 use crate::linux::root::{self, Insert};
 use crate::linux::server;
-use crate::machine::board::Processor;
+use crate::machine::processor::Processor;
 use abi::TABLE_SPAN;
 use abi::boot::{HEADER_BYTES, Header, MAGIC, VERSION, header_crc};
 use anyhow::{Context, Result, anyhow, ensure};
@@ -139,9 +139,9 @@ struct Next {
 impl Next {
     /// The first of a component, or of all.
     fn of(processor: Processor, window: Option<Window>, small: Option<Small>) -> Self {
-        let places = processor.layout().of(window, small);
+        let places = processor.layout.of(window, small);
         let step = if small.is_some() { abi::PAGE_SIZE } else { TABLE_SPAN };
-        let regions = processor.has_virtual_caches().then(BTreeMap::new);
+        let regions = processor.has_virtual_caches.then(BTreeMap::new);
         Self { address: places.grants, step, files_end: window.map(|_| places.files_end), regions }
     }
 
@@ -200,7 +200,7 @@ fn grants(
         grants.push(Grant { name: ports.name.clone(), what: Resource::Ports { base: *ports.base.get_ref(), count: ports.count } });
     }
     // Where there are no windows, nobody gets addresses for any.
-    for addresses in component.addresses.iter().filter(|_| processor.has_servers()) {
+    for addresses in component.addresses.iter().filter(|_| processor.has_servers) {
         grants.push(Grant { name: addresses.name.clone(), what: Resource::Addresses { bytes: description.bytes(&addresses.size)? } });
     }
     for device in &component.devices {
@@ -234,11 +234,11 @@ fn grants(
 
 /// A Linux has as much memory as vmalloc leaves it of its window.
 fn check_window(description: &Description, source: &crate::description::Component, made: &Component) -> Result<()> {
-    let processor = description.processor;
+    let processor = description.processor();
     let Some(linux) = server::layout(source.package(), processor)? else { return Ok(()) };
     let room = linux.ram_end.saturating_sub(made.image_end());
     let Some(piece) = source.memory.iter().find(|piece| piece.behind_image).filter(|_| made.behind_image() > room) else { return Ok(()) };
-    let size = processor.layout().windows.end - linux.window;
+    let size = processor.layout.windows.end - linux.window;
     let sizes = server::larger(source.package(), processor)?
         .map_or_else(String::new, |size| format!(", or write `window = \"{}\"`", text_of(size)));
     let (name, window, room) = (&made.name, text_of(size), room >> 20);
@@ -292,8 +292,7 @@ pub fn image(
     }
     let mut components = Vec::new();
     // Elsewhere components that are to be small are large.
-    let (homes, places) =
-        if processor.has_servers() { description.homes()? } else { (Vec::new(), vec![None; description.component.len()]) };
+    let (homes, places) = if processor.has_servers { description.homes()? } else { (Vec::new(), vec![None; description.component.len()]) };
     let mut next = Next::of(processor, None, None);
     for (source, small) in description.component.iter().zip(places) {
         let name = source.name.get_ref().clone();
@@ -307,10 +306,10 @@ pub fn image(
         });
         let loads = loads.collect();
         let window = description.window(source)?;
-        if !processor.has_virtual_caches() {
+        if !processor.has_virtual_caches {
             next = Next::of(processor, window, small);
         }
-        next.files_end = window.map(|_| processor.layout().of(window, small).files_end);
+        next.files_end = window.map(|_| processor.layout.of(window, small).files_end);
         let mut component = Component {
             // The console shows names, and knows who may read.
             arguments: if name == "console" { clients.clone() } else { source.arguments.clone() },
@@ -341,14 +340,14 @@ pub fn image(
         fill_large_pages(&mut component);
         check_window(description, source, &component)?;
         // Where caches are virtual, it is where the network has it.
-        if let Some(linux) = server::layout(source.package(), processor)?.filter(|_| !processor.has_virtual_caches()) {
+        if let Some(linux) = server::layout(source.package(), processor)?.filter(|_| !processor.has_virtual_caches) {
             place_network(&mut component, linux.ram_end, |region| shared.get(usize::from(region)).map_or(0, |region| region.bytes));
         }
         components.push(component);
     }
     let system = System { name: description.name(), seed, components, shared, homes };
     // What the root server would refuse at boot is refused here.
-    system.check_for(&processor.layout(), image.bytes.len() as u32).map_err(|what| anyhow!("{}: {what}", description.name()))?;
+    system.check_for(&processor.layout, image.bytes.len() as u32).map_err(|what| anyhow!("{}: {what}", description.name()))?;
     let system = postcard::to_allocvec(&system)?;
     let system_offset = image.add(&system);
     Ok(seal(image.bytes, &root, (root_offset, system_offset, system.len() as u32)))
@@ -396,6 +395,15 @@ pub fn symbols(kernel: &Path) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::processor;
+
+    fn ia32() -> Processor {
+        processor::named("ia32").expect("a processor")
+    }
+
+    fn armv5() -> Processor {
+        processor::named("armv5").expect("a processor")
+    }
 
     #[test]
     fn what_is_the_same_is_there_once() {
@@ -407,15 +415,15 @@ mod tests {
 
     #[test]
     fn shared_memory_has_one_address_where_caches_are_virtual() {
-        let mut next = Next::of(Processor::Armv5, None, None);
-        let start = Processor::Armv5.layout().places.grants;
+        let mut next = Next::of(armv5(), None, None);
+        let start = armv5().layout.places.grants;
         let [first, device, second] = [next.take_for_region(3, 4096), next.take(4096), next.take_for_region(1, TABLE_SPAN + 1)];
         assert_eq!([first, device, second], [start, start + TABLE_SPAN, start + 2 * TABLE_SPAN]);
         assert_eq!(
             [next.take_for_region(1, TABLE_SPAN + 1), next.take_for_region(3, 4096), next.take(1)],
             [second, first, second + 2 * TABLE_SPAN]
         );
-        let mut next = Next::of(Processor::Ia32, None, None);
+        let mut next = Next::of(ia32(), None, None);
         assert!(next.take_for_region(3, 4096) != next.take_for_region(3, 4096));
     }
 }

@@ -96,7 +96,7 @@ impl Description {
             self.check_small(component)?;
             for addresses in &component.addresses {
                 let bytes = self.bytes(&addresses.size)?;
-                if bytes == 0 || bytes % Window::ALIGNMENT != 0 || bytes > self.processor.layout().windows.most {
+                if bytes == 0 || bytes % Window::ALIGNMENT != 0 || bytes > self.processor().layout.windows.most {
                     return Err(self.wrong(&addresses.size, "a server's window has a multiple of 4M, and 2048M at most"));
                 }
             }
@@ -105,12 +105,12 @@ impl Description {
         self.check_memory()?;
         self.check_threads(board)?;
         self.check_divided(
-            self.processor.relocation_slots(),
+            self.processor().relocation_slots,
             "slots of relocation",
             "give some component fewer by `relocation-slots`",
             |component| (self.relocation_slots(component), component.relocation_slots.as_ref()),
         )?;
-        self.check_divided(self.processor.locked_ranges(), "ranges of locked lines", "give some component fewer", |component| {
+        self.check_divided(self.processor().locked_ranges, "ranges of locked lines", "give some component fewer", |component| {
             (self.locked_ranges(component), component.locked_ranges.as_ref())
         })
     }

@@ -88,7 +88,7 @@ impl Description {
             ("quota", format!("{}K", self.quota(component)? >> 10).into()),
             ("threads", self.threads(component)?.into()),
         ];
-        if self.processor.relocation_slots() != 0 {
+        if self.processor().relocation_slots != 0 {
             computed.push(("relocation-slots", self.relocation_slots(component).into()));
             computed.push(("locked-ranges", self.locked_ranges(component).into()));
         }

@@ -19,8 +19,9 @@ mod written;
 
 pub use written::*;
 
-use crate::linux::server::{self, Configuration};
+use crate::linux::server;
 use crate::machine::board::Board;
+use crate::machine::processor::{Configuration, Processor};
 use anyhow::{Result, anyhow};
 use image::{Small, Window};
 use serde::Deserialize;
@@ -78,10 +79,15 @@ fn merged(sources: &Sources, board: &Board) -> Result<Description, Mistake> {
     }
     let devices = devices::insert(root.get_mut(), read(&board_text)?.into_inner(), &board.name(), text.len())?;
     let description = Description::deserialize(toml::Deserializer::from(root)).map_err(|error| wrong_toml(&error))?;
-    Ok(Description { devices, processor: board.processor, ..description })
+    Ok(Description { devices, processor: Some(board.processor), ..description })
 }
 
 impl Description {
+    /// The board's processor.
+    pub fn processor(&self) -> Processor {
+        self.processor.expect("`merged` notes it")
+    }
+
     /// The system's name.
     pub fn name(&self) -> String {
         self.sources.0[0].0.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned())
@@ -163,7 +169,7 @@ impl Description {
     pub fn relocation_slots(&self, component: &Component) -> u32 {
         let said = |component: &Component| component.relocation_slots.as_ref().map(|slots| *slots.get_ref());
         let is_linux = |component: &Component| server::is_server(component.package());
-        let all = self.processor.relocation_slots();
+        let all = self.processor().relocation_slots;
         if all == 0 {
             return 0;
         }
@@ -179,7 +185,7 @@ impl Description {
 
     /// Ranges of lines of a cache that a component may lock.
     pub fn locked_ranges(&self, component: &Component) -> u32 {
-        if self.processor.locked_ranges() == 0 { 0 } else { component.locked_ranges.as_ref().map_or(0, |ranges| *ranges.get_ref()) }
+        if self.processor().locked_ranges == 0 { 0 } else { component.locked_ranges.as_ref().map_or(0, |ranges| *ranges.get_ref()) }
     }
 
     /// The groups of components that are small, and for each component where it lies in which of them.
@@ -224,7 +230,7 @@ impl Description {
             }
             let package = self.component[i].package();
             let wanted = configuration.as_ref().map_or_else(Configuration::default, |wanted| *wanted.get_ref());
-            let sizes = server::sizes(package, wanted, self.processor)?;
+            let sizes = server::sizes(package, wanted, self.processor())?;
             let bytes = window.as_ref().map(|size| self.bytes(size)).transpose()?;
             let found = sizes.iter().find(|(other, _)| bytes.is_none_or(|bytes| bytes == *other));
             match (found, window, configuration) {
@@ -246,9 +252,9 @@ impl Description {
 
     /// A Linux's window, and whether it serves there.
     pub fn window(&self, component: &Component) -> Result<Option<Window>> {
-        let Some(layout) = server::layout(component.package(), self.processor)? else { return Ok(None) };
+        let Some(layout) = server::layout(component.package(), self.processor())? else { return Ok(None) };
         let server = component.server.as_ref().map_or_else(Server::default, |server| *server.get_ref());
-        Ok(Some(Window { start: layout.window, serve: server == Server::Auto && self.processor.has_servers() }))
+        Ok(Some(Window { start: layout.window, serve: server == Server::Auto && self.processor().has_servers }))
     }
 
     /// A piece of shared memory: its index, and its bytes.

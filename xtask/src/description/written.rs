@@ -4,8 +4,9 @@
 use super::key::Key;
 use super::sources::{Sources, spanned};
 use super::{disk, net};
-use crate::linux::server::{self, Configuration};
-use crate::machine::board::{Board, Processor};
+use crate::linux::server;
+use crate::machine::board::Board;
+use crate::machine::processor::{Configuration, Processor};
 use crate::machine::spaces::Spaces;
 use image::protocol::console::terminal;
 use serde::{Deserialize, Serialize};
@@ -33,7 +34,7 @@ pub struct Description {
     pub devices: BTreeSet<String>,
     /// The board's.
     #[serde(skip)]
-    pub processor: Processor,
+    pub(super) processor: Option<Processor>,
     #[serde(skip)]
     pub(super) sources: Sources,
 }

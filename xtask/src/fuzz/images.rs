@@ -173,7 +173,7 @@ fn fuzz_images() {
         part(header.root_offset, header.root_bytes);
         assert!((header.root_address..header.root_address + header.root_bytes).contains(&header.root_entry));
         let Ok(system) = postcard::from_bytes::<System>(part(header.system_offset, header.system_bytes)) else { return };
-        for layout in [Layout::CURRENT, crate::machine::board::Processor::Armv5.layout()] {
+        for layout in crate::machine::processor::ALL.map(|processor| processor.layout) {
             match system.check_for(&layout, header.total) {
                 Ok(()) => use_all(&system, &layout, image),
                 Err(reason) => assert!(!reason.is_empty()),

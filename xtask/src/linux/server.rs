@@ -5,80 +5,17 @@
 use super::patched::{self, put};
 use super::{depends, order};
 use super::{files, folder};
-use crate::machine::board::{self, Processor};
+use crate::machine::board;
+use crate::machine::processor::{self, Configuration, Expected, Linux, Plan, Processor};
 use crate::process::fresh;
 use crate::process::lock::Lock;
 use crate::process::once::Once;
 use crate::process::tether::group;
 use anyhow::{Context, Result, bail, ensure};
-use image::layout::ia32::LAYOUT as IA32;
-use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A server that is built here.
-struct Server {
-    /// What a description calls it.
-    package: &'static str,
-    /// What a description may call it together with its configuration and its window's size.
-    family: &'static str,
-    configuration: Configuration,
-    /// What it runs on.
-    processor: Processor,
-    /// Its source, unpacked, under `target/linux`.
-    folder: &'static str,
-    /// The header that places it.
-    layout: Header,
-    /// Where its window begins, instead of where the header says.
-    start: Option<u32>,
-    /// Whether `linux/tests` is in it.
-    tests: bool,
-}
-
-/// What Linux is built with.
-#[derive(Deserialize, Serialize, Clone, Copy, Default, PartialEq, Eq, Debug)]
-#[serde(rename_all = "kebab-case")]
-pub enum Configuration {
-    /// `linux/config`: what figures are taken with.
-    #[default]
-    Lean,
-    /// `linux/config.full` besides, where there is such a server: not on ARM.
-    Full,
-}
-
-/// A header that places a server.
-#[derive(Clone, Copy)]
-struct Header {
-    file: &'static str,
-    text: &'static str,
-}
-
-const LAYOUT: Header = Header { file: "linux/x86/os-L4/layout.h", text: include_str!("../../../linux/x86/os-L4/layout.h") };
-const ARM_LAYOUT: Header = Header { file: "linux/arm/os-L4/layout.h", text: include_str!("../../../linux/arm/os-L4/layout.h") };
-const SMALL_LAYOUT: Header = Header { file: "tests/linux/small-layout.h", text: include_str!("../../../tests/linux/small-layout.h") };
-
-const SERVERS: [Server; 8] = [
-    USUAL,
-    FULL,
-    Server { package: "linux-1g", family: "linux", folder: "window-1g", start: Some(IA32.windows.end - (1 << 30)), ..USUAL },
-    Server { package: "linux-2g", family: "linux", folder: "window-2g", start: Some(IA32.windows.end - (2 << 30)), ..USUAL },
-    Server { package: "linux-tests", family: "linux-tests", tests: true, ..USUAL },
-    Server { package: "linux-small", family: "linux-small", folder: "small", layout: SMALL_LAYOUT, ..USUAL },
-    Server { processor: Processor::Armv5, layout: ARM_LAYOUT, ..USUAL },
-    Server { package: "linux-tests", family: "linux-tests", processor: Processor::Armv5, layout: ARM_LAYOUT, tests: true, ..USUAL },
-];
-const USUAL: Server = Server {
-    package: "linux",
-    family: "linux",
-    configuration: Configuration::Lean,
-    processor: Processor::Ia32,
-    folder: "source",
-    layout: LAYOUT,
-    start: None,
-    tests: false,
-};
-const FULL: Server = Server { package: "linux-full", configuration: Configuration::Full, folder: "full", ..USUAL };
 const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
 /// Its names for the window's start, and for the place of the image.
 const START: &str = "L4_USER_END";
@@ -87,35 +24,47 @@ const BASE: &str = "L4_SERVER_BASE";
 const LAYOUT_FILE: &str = "layout.h";
 /// Folders and files of ours, and where they go in the source.
 const OURS: [(&str, &str); 2] = [("linux/os-L4", "arch/um/os-L4"), ("linux/tests", "arch/um/os-L4/tests")];
-/// The same of a processor.
-const OURS_OF_IA32: [(&str, &str); 2] = [("linux/x86/os-L4", "arch/x86/um/os-L4"), ("linux/x86/asm/vdso", "arch/x86/um/asm/vdso")];
-const MAKEFILE: &str = "linux/arm/Makefile.um";
-const OURS_OF_ARM: [(&str, &str); 5] = [
-    ("linux/arm", "arch/arm/um"),
-    (MAKEFILE, "arch/arm"),
-    ("linux/arm/asm", "arch/arm/um/asm"),
-    ("linux/arm/sysdep", "arch/arm/um/shared/sysdep"),
-    ("linux/arm/os-L4", "arch/arm/um/os-L4"),
-];
-/// What is said of a processor whose sub-architecture nobody has written.
-pub const NO_LINUX: &str = "there is no Linux for this processor";
 /// What is built of a server.
 const IMAGE: &str = "vmlinux";
 
-fn server(package: &str, processor: Processor) -> Option<&'static Server> {
-    SERVERS.iter().find(|server| server.package == package && server.processor == processor)
+/// A server that is built here.
+#[derive(Clone, Copy)]
+struct Server {
+    processor: Processor,
+    plan: &'static Plan,
+}
+
+/// Those of all processors.
+fn servers() -> impl Iterator<Item = Server> {
+    let of =
+        |processor: Processor| processor.facts().linux.iter().flat_map(|linux| linux.servers).map(move |plan| Server { processor, plan });
+    processor::ALL.into_iter().flat_map(of)
+}
+
+fn server(package: &str, processor: Processor) -> Option<Server> {
+    servers().find(|server| server.plan.package == package && server.processor == processor)
+}
+
+/// What Linux needs to know of a processor.
+fn linux(processor: Processor) -> Result<&'static Linux> {
+    processor.facts().linux.as_ref().with_context(|| format!("there is no Linux server for {processor:?}"))
+}
+
+/// What tests of Linux expect of the board's processor.
+pub fn expected() -> Result<&'static Expected> {
+    linux(board::chosen().processor).map(|linux| &linux.expected)
 }
 
 /// Whether a component's ELF file is built here, for some processor.
 pub fn is_server(package: &str) -> bool {
-    SERVERS.iter().any(|server| server.package == package)
+    servers().any(|server| server.plan.package == package)
 }
 
 /// A server's ELF file; nothing if it is not built here.
 pub fn elf(package: &str) -> Option<PathBuf> {
     server(package, board::chosen().processor).map(|server| {
-        let source = folder().join(server.folder);
-        if server.tests { with_tests(&source) } else { order::image(&source, source.join(IMAGE)) }
+        let source = folder().join(server.plan.folder);
+        if server.plan.tests { with_tests(&source) } else { order::image(&source, source.join(IMAGE)) }
     })
 }
 
@@ -135,18 +84,20 @@ pub struct Layout {
 impl Server {
     /// Its header: window and image may begin elsewhere, all that is counted from the window's end is the same.
     fn header(&self) -> String {
-        let Some(start) = self.start else { return self.layout.text.into() };
+        let Some(start) = self.plan.start else { return self.plan.layout.text.into() };
         let line = |line: &str| {
             let placed =
                 |name, address: u32| line.starts_with(&format!("#define {name}")).then(|| format!("#define {name}\t0x{address:08x}\n"));
-            placed(START, start).or_else(|| placed(BASE, start + IA32.windows.kernel_bytes)).unwrap_or_else(|| format!("{line}\n"))
+            placed(START, start)
+                .or_else(|| placed(BASE, start + self.processor.layout.windows.kernel_bytes))
+                .unwrap_or_else(|| format!("{line}\n"))
         };
-        self.layout.text.lines().map(line).collect()
+        self.plan.layout.text.lines().map(line).collect()
     }
 
     /// The bytes of its window.
     fn bytes(&self) -> Result<u32> {
-        Ok(self.processor.layout().windows.end - self.layout()?.window)
+        Ok(self.processor.layout.windows.end - self.layout()?.window)
     }
 
     fn layout(&self) -> Result<Layout> {
@@ -154,7 +105,7 @@ impl Server {
         let value = |name: &str| {
             let digits = header.lines().find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name)?.trim().strip_prefix("0x"));
             let number = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-            number.with_context(|| format!("{}: `{name}` is no hexadecimal number", self.layout.file))
+            number.with_context(|| format!("{}: `{name}` is no hexadecimal number", self.plan.layout.file))
         };
         let [window, base] = [value(START)?, value(BASE)?];
         Ok(Layout { window, base, ram_end: value("L4_RAM_END")?, vmalloc_end: value("L4_VMALLOC_END")? })
@@ -163,14 +114,14 @@ impl Server {
 
 /// The files of ours that a processor's servers have, each after its place in Linux's source.
 pub fn ours(processor: Processor) -> Result<Vec<(PathBuf, PathBuf)>> {
-    let own: &[_] = match processor {
-        Processor::Ia32 => &OURS_OF_IA32,
-        Processor::Armv5 => &OURS_OF_ARM,
-        Processor::PowerPc => bail!(NO_LINUX),
-    };
+    let parts: Vec<_> = OURS.iter().chain(linux(processor)?.ours).collect();
+    // A file that has a place of its own does not go with its folder.
+    let has_own_place = |file: &Path| parts.iter().any(|(from, _)| Path::new(from) == file);
     let mut ours = Vec::new();
-    for (from, to) in OURS.iter().chain(own) {
-        for file in parts(from)? {
+    for (from, to) in &parts {
+        let folder = || anyhow::Ok(files(from)?.into_iter().filter(|file| file.is_file() && !has_own_place(file)).collect());
+        let found = if Path::new(from).is_file() { vec![PathBuf::from(from)] } else { folder()? };
+        for file in found {
             ours.push((Path::new(to).join(file.file_name().context("a file without a name")?), file));
         }
     }
@@ -179,16 +130,16 @@ pub fn ours(processor: Processor) -> Result<Vec<(PathBuf, PathBuf)>> {
 
 /// Where a server is; nothing if the package is none.
 pub fn layout(package: &str, processor: Processor) -> Result<Option<Layout>> {
-    server(package, processor).map(Server::layout).transpose()
+    server(package, processor).map(|server| server.layout()).transpose()
 }
 
 /// The packages that a description may mean by a package's name and a configuration, each with the bytes of its window. The first
 /// is meant where no window is said. One that is full on another processor is lean on this one.
 pub fn sizes(package: &str, configuration: Configuration, processor: Processor) -> Result<Vec<(u32, &'static str)>> {
-    let family = || SERVERS.iter().filter(move |server| server.family == package);
-    let is_meant = |server: &&Server| server.configuration == configuration;
+    let family = || servers().filter(move |server| server.plan.family == package);
+    let is_meant = |server: &Server| server.plan.configuration == configuration;
     let elsewhere = family().any(|server| is_meant(&server)) && !family().any(|server| is_meant(&server) && server.processor == processor);
-    let of = |server: &'static Server| Ok((server.bytes()?, server.package));
+    let of = |server: Server| Ok((server.bytes()?, server.plan.package));
     family().filter(|server| server.processor == processor && (elsewhere || is_meant(server))).map(of).collect()
 }
 
@@ -196,13 +147,17 @@ pub fn sizes(package: &str, configuration: Configuration, processor: Processor) 
 pub fn larger(package: &str, processor: Processor) -> Result<Option<u32>> {
     let Some(server) = server(package, processor) else { return Ok(None) };
     let own = server.bytes()?;
-    Ok(sizes(server.family, server.configuration, processor)?.into_iter().map(|(bytes, _)| bytes).filter(|bytes| *bytes > own).min())
+    Ok(sizes(server.plan.family, server.plan.configuration, processor)?
+        .into_iter()
+        .map(|(bytes, _)| bytes)
+        .filter(|bytes| *bytes > own)
+        .min())
 }
 
 /// Where the first server among the packages is, which the machine model watches.
 pub fn watched(packages: &[String]) -> Result<Option<Layout>> {
     let processor = board::chosen().processor;
-    packages.iter().find_map(|package| server(package, processor)).map(Server::layout).transpose()
+    packages.iter().find_map(|package| server(package, processor)).map(|server| server.layout()).transpose()
 }
 
 /// Builds a server, if the package is one and it was not built in this run.
@@ -212,49 +167,32 @@ pub fn build(package: &str) -> Result<()> {
     BUILT.get(&format!("{} {package} {}", board::chosen().name(), order::chosen()), || make_server(server))
 }
 
-fn make_server(server: &Server) -> Result<()> {
-    let package = server.package;
-    let source = folder().join(server.folder);
+fn make_server(server: Server) -> Result<()> {
+    let package = server.plan.package;
+    let source = folder().join(server.plan.folder);
     unpack(&source, &[order::patches()?, files("linux/patches")?].concat())?;
     for (place, file) in ours(server.processor)? {
         let contents = if file.ends_with(LAYOUT_FILE) { server.header().into_bytes() } else { std::fs::read(&file)? };
         put(&source.join(place), &contents)?;
     }
-    let header = match server.processor {
-        Processor::Ia32 => abi_header::ia32(),
-        Processor::Armv5 => abi_header::armv5(),
-        Processor::PowerPc => bail!(NO_LINUX),
-    };
+    let header = (linux(server.processor)?.header)();
     put(&source.join("arch/um/os-L4/abi.h"), header.as_bytes())?;
     configure(&source, "um", &choices(server)?)?;
     let (image, elf) = (source.join(IMAGE), elf(package).context("a server is built here")?);
     let what = format!("{:?} of {package}, layout {}", kernel_make(&source, "um")?, order::chosen());
     fresh::unless_fresh(&folder().join("fresh"), &what, &[elf], || {
         order::link(&source, &image, || make(&source, "um", &[IMAGE]))?;
-        if server.tests {
+        if server.plan.tests {
             make_tests(server, &source)?;
         }
         depends::files(&source)
     })
 }
 
-/// The files of a folder of ours, or the file itself.
-fn parts(from: &str) -> Result<Vec<PathBuf>> {
-    let from = PathBuf::from(from);
-    if from.is_file() {
-        return Ok(vec![from]);
-    }
-    Ok(files(from)?.into_iter().filter(|file| file.is_file() && *file != Path::new(MAKEFILE)).collect())
-}
-
 /// What a server is built with.
-fn choices(server: &Server) -> Result<String> {
-    let own = match server.processor {
-        Processor::Ia32 => "CONFIG_M686=y\n",
-        Processor::Armv5 => "",
-        Processor::PowerPc => bail!(NO_LINUX),
-    };
-    let besides = match server.configuration {
+fn choices(server: Server) -> Result<String> {
+    let own = linux(server.processor)?.configuration;
+    let besides = match server.plan.configuration {
         Configuration::Lean => String::new(),
         Configuration::Full => std::fs::read_to_string("linux/config.full")?,
     };
@@ -267,7 +205,7 @@ fn with_tests(source: &Path) -> PathBuf {
 }
 
 /// Links the server once more with `linux/tests`, if that was not done with this one and these.
-fn make_tests(server: &Server, source: &Path) -> Result<()> {
+fn make_tests(server: Server, source: &Path) -> Result<()> {
     let (plain, of) = (source.join(IMAGE), source.with_extension("tests-of"));
     // What is only for tests leaves the plain image as it is.
     let made_from = || {
@@ -422,22 +360,25 @@ mod tests {
     use super::*;
     use image::Window;
 
+    fn ia32() -> Processor {
+        processor::named("ia32").expect("a processor")
+    }
+
+    fn armv5() -> Processor {
+        processor::named("armv5").expect("a processor")
+    }
+
     #[test]
     fn servers_keep_to_their_windows() {
-        for server in SERVERS {
-            let (at, windows) = (server.layout().expect("plain numbers"), server.processor.layout().windows);
+        for server in servers() {
+            let (at, windows) = (server.layout().expect("plain numbers"), server.processor.layout.windows);
             let window = Window { start: at.window, serve: true };
             assert!(window.is_possible(&windows) && at.base == at.window + windows.kernel_bytes, "{at:x?}");
             assert!(at.base < at.ram_end && at.ram_end + (64 << 20) < at.vmalloc_end, "{at:x?}");
             assert!(at.vmalloc_end <= windows.start_block && at.ram_end.is_multiple_of(abi::TABLE_SPAN), "{at:x?}");
         }
-        assert_eq!(IA32.windows.end, abi::arch::ia32::layout::USER_END);
-        assert_eq!(Processor::Armv5.layout().windows.end, abi::arch::armv5::layout::USER_END);
-        assert_eq!(
-            layout("linux", Processor::Ia32).expect("plain numbers").map(|at| (at.window, at.base)),
-            Some((0xc000_0000, 0xc040_0000))
-        );
-        assert!(layout("hello", Processor::Ia32).expect("none").is_none());
+        assert_eq!(layout("linux", ia32()).expect("plain numbers").map(|at| (at.window, at.base)), Some((0xc000_0000, 0xc040_0000)));
+        assert!(layout("hello", ia32()).expect("none").is_none());
     }
 
     #[test]
@@ -454,18 +395,18 @@ mod tests {
 
     #[test]
     fn a_linux_has_windows_of_several_sizes() {
-        let sizes = |package| sizes(package, Configuration::Lean, Processor::Ia32);
+        let sizes = |package| sizes(package, Configuration::Lean, ia32());
         let all = sizes("linux").expect("plain numbers");
         assert_eq!(all, [(512 << 20, "linux"), (1 << 30, "linux-1g"), (2 << 30, "linux-2g")]);
         let full = |package, processor| super::sizes(package, Configuration::Full, processor).expect("plain numbers");
-        assert_eq!(full("linux", Processor::Ia32), [(512 << 20, "linux-full")]);
-        assert_eq!(full("linux", Processor::Armv5), [(512 << 20, "linux")]);
-        assert_eq!(full("linux-tests", Processor::Ia32), []);
-        let at = |package| layout(package, Processor::Ia32).expect("plain numbers").expect("a server");
+        assert_eq!(full("linux", ia32()), [(512 << 20, "linux-full")]);
+        assert_eq!(full("linux", armv5()), [(512 << 20, "linux")]);
+        assert_eq!(full("linux-tests", ia32()), []);
+        let at = |package| layout(package, ia32()).expect("plain numbers").expect("a server");
         assert_eq!((at("linux-2g").window, at("linux-2g").base), (0x6000_0000, 0x6040_0000));
         assert_eq!((at("linux-2g").ram_end, at("linux-2g").vmalloc_end), (at("linux").ram_end, at("linux").vmalloc_end));
         assert_eq!(sizes("hello").expect("none"), []);
-        let larger = |package| larger(package, Processor::Ia32).expect("plain numbers");
+        let larger = |package| larger(package, ia32()).expect("plain numbers");
         assert_eq!(["linux", "linux-1g", "linux-2g", "linux-tests", "hello"].map(larger), [Some(1 << 30), Some(2 << 30), None, None, None]);
     }
 }

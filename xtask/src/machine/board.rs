@@ -2,9 +2,9 @@
 //! Boards: what a machine has and how emulators are started as one, from `boards/*.toml`. The
 //! reference is docs/systems.md.
 
+use super::processor::Processor;
 use crate::catalogue::names;
 use anyhow::{Context, Result, bail};
-use image::layout::{self, Layout};
 use serde::Deserialize;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -56,67 +56,6 @@ pub struct Board {
     pub(crate) file: PathBuf,
     #[serde(skip)]
     pub(crate) text: String,
-}
-
-/// A processor, as `abi` names it.
-#[derive(Deserialize, Clone, Copy, Default, PartialEq, Eq, Debug)]
-#[serde(rename_all = "kebab-case")]
-pub enum Processor {
-    /// IA-32.
-    #[default]
-    Ia32,
-    /// ARMv5TE.
-    Armv5,
-    /// PowerPC, 32 bits.
-    #[serde(rename = "powerpc")]
-    PowerPc,
-}
-
-impl Processor {
-    /// Where a component finds what.
-    pub const fn layout(self) -> Layout {
-        match self {
-            Self::Ia32 => layout::ia32::LAYOUT,
-            Self::Armv5 => layout::armv5::LAYOUT,
-            Self::PowerPc => layout::powerpc::LAYOUT,
-        }
-    }
-
-    /// Whether its caches are virtual: what components share has one address in all of them.
-    pub const fn has_virtual_caches(self) -> bool {
-        matches!(self, Self::Armv5)
-    }
-
-    /// How many threads a native space is charged as, of so many that there can be.
-    pub const fn threads_a_space(self, threads: u32) -> u32 {
-        let areas = match self {
-            Self::Ia32 => abi::arch::ia32::layout::AREAS,
-            Self::Armv5 => abi::arch::armv5::layout::AREAS,
-            Self::PowerPc => abi::arch::powerpc::layout::AREAS,
-        };
-        if areas == 0 { 0 } else { threads.div_ceil(areas) }
-    }
-
-    /// Slots that spaces can be relocated to.
-    pub const fn relocation_slots(self) -> u32 {
-        match self {
-            Self::Ia32 | Self::PowerPc => 0,
-            Self::Armv5 => abi::arch::armv5::layout::RELOCATION_SLOTS,
-        }
-    }
-
-    /// Ranges of lines of a cache that can be locked.
-    pub const fn locked_ranges(self) -> u32 {
-        match self {
-            Self::Ia32 | Self::PowerPc => 0,
-            Self::Armv5 => abi::arch::armv5::layout::LOCKED_RANGES,
-        }
-    }
-
-    /// Whether components can be servers that other spaces show, or be small.
-    pub const fn has_servers(self) -> bool {
-        matches!(self, Self::Ia32)
-    }
 }
 
 /// The most memory that a system gets.
@@ -420,16 +359,6 @@ mod tests {
             let board = Board::read(&Path::new("../boards").join(&name).with_extension("toml")).expect("no mistake");
             assert_eq!(board.name(), name);
         }
-    }
-
-    #[test]
-    fn places_are_those_of_the_contract() {
-        use abi::arch::armv5::layout::{SLOT_BYTES, USER_END};
-        use image::Places;
-        let Places { image_end, heap, heap_most, stack_end, grants, own_end, .. } = Processor::Armv5.layout().places;
-        assert!(image_end < stack_end && stack_end <= heap && heap + heap_most == SLOT_BYTES);
-        assert!(grants == abi::TABLE_SPAN << 9 && own_end == USER_END);
-        assert!(Processor::Ia32.layout().places.own_end < abi::arch::ia32::layout::USER_END);
     }
 
     #[test]

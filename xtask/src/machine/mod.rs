@@ -8,6 +8,7 @@ mod console;
 pub mod cpus;
 pub mod emulator;
 pub mod network;
+pub mod processor;
 pub mod spaces;
 mod terminal;
 

@@ -6,11 +6,10 @@ use super::{disk, spaces};
 use crate::build::{self, Built};
 use crate::guest::batch::{FAILED, Fetch, TIMED_OUT};
 use crate::guest::{Guest, Outcome, compile, insert};
-use crate::linux::server::NO_LINUX;
-use crate::machine::board::{self, Processor};
+use crate::linux::server::expected;
 use crate::machine::{Emulator, emulator};
 use crate::process::session::Session;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -106,7 +105,7 @@ pub(super) fn debian() -> Result<()> {
     debian.prints("strace ./a 2>&1 | grep -c execve", "1")?;
     let traced = debian.succeed("gdb -batch -ex 'break main' -ex run -ex 'info line' -ex continue ./a")?;
     ensure!(traced.contains("exited normally"), "gdb said: {traced}");
-    if board::chosen().processor == Processor::Ia32 {
+    if expected()?.has_breakpoints {
         by_hardware(&mut debian)?;
     }
     debian.prints(
@@ -158,11 +157,7 @@ fn tells_of_itself(debian: &mut Debian) -> Result<()> {
         Ok(())
     };
     says("ps aux", &["^USER +PID ", "^root +1 .* /sbin/init", "/lib/systemd/systemd-journald$", "^root .* ps aux$"])?;
-    let (memory, architecture, flags) = match board::chosen().processor {
-        Processor::Ia32 => ("3[0-9][0-9]", "i686", "fpu( .*)? cmov"),
-        Processor::Armv5 => ("1[56][0-9]", "armv5tel", "thumb( .*)? edsp"),
-        Processor::PowerPc => bail!(NO_LINUX),
-    };
+    let [memory, architecture, flags] = expected()?.shown;
     let mem = format!("^MiB Mem : +{memory}\\.[0-9] total");
     says("top -b -n1", &["^Tasks: +[1-9][0-9]* total, +[1-9]", &mem, "^ +1 root .* systemd$"])?;
     says("vmstat", &["^ r +b +swpd", "^( +[0-9]+){17}$"])?;
@@ -370,16 +365,6 @@ fn full() -> Result<()> {
     clean_disk()
 }
 
-/// Of the tests of Jim Tcl 0.81 those that pass. On a Debian for i386 of its own five more do, which
-/// ask for IPv6; the others ask for something that is not configured.
-fn project_passes(processor: Processor) -> Result<u32> {
-    match processor {
-        Processor::Ia32 => Ok(5350),
-        Processor::Armv5 => Ok(5355),
-        Processor::PowerPc => bail!(NO_LINUX),
-    }
-}
-
 /// A C project of some 37,000 lines is compiled in Debian, and passes its own tests.
 pub(super) fn project() -> Result<()> {
     let mut debian = Debian::start(&debian_system()?)?;
@@ -401,7 +386,7 @@ pub(super) fn project() -> Result<()> {
     let (total, passed, skipped, failed) = (number("Total")?, number("Passed")?, number("Skipped")?, number("Failed")?);
     println!("# configured in {} s, compiled in {} s, tested in {} s", configured.as_secs(), compiled.as_secs(), tested.as_secs());
     println!("# {total} tests: {passed} passed, {skipped} skipped, {failed} failed");
-    ensure!(failed == 0 && passed == project_passes(board::chosen().processor)? && passed + skipped == total, "{totals}");
+    ensure!(failed == 0 && passed == expected()?.jimtcl && passed + skipped == total, "{totals}");
     debian.power_off()
 }
 

@@ -6,8 +6,7 @@ use super::tally::{Test, test};
 use crate::build::{self, Built, Options};
 use crate::description::Interface;
 use crate::guest::program;
-use crate::linux::server::NO_LINUX;
-use crate::machine::board::{self, Processor};
+use crate::linux::server::expected;
 use crate::machine::emulator;
 use crate::process::patience::stretched;
 use crate::process::session::{BREAK, PROMPT, Session};
@@ -260,12 +259,7 @@ impl Attacked {
     /// Whether reading the kernel's memory is an attack that fails.
     pub(super) fn new(limits: bool) -> Result<Self> {
         let memory = if limits { "`memory` died: " } else { "`memory` ended with code 8" };
-        let [ports, interrupts] = match board::chosen().processor {
-            Processor::Ia32 => ["`ports` died: privileged instruction", "`interrupts` died: privileged instruction"],
-            // It has no ports, but a coprocessor; what it does with its status is ignored.
-            Processor::Armv5 => ["`ports` died: invalid instruction", "`interrupts` ended with code 7"],
-            Processor::PowerPc => bail!(NO_LINUX),
-        };
+        let [ports, interrupts] = expected()?.attacks;
         Ok(Self(vec![
             memory,
             ports,

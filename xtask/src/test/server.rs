@@ -4,12 +4,12 @@
 use super::tally::{Test, slow, test};
 use crate::build;
 use crate::guest::{self, Guest, insert, program};
-use crate::linux::server::NO_LINUX;
-use crate::machine::board::{self, Processor};
+use crate::linux::server::expected;
 use crate::machine::emulator;
+use crate::machine::processor::Expected;
 use crate::machine::spaces::{self, Spaces};
 use crate::process::session::{PROMPT, Session};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use std::time::Duration;
 
@@ -44,19 +44,8 @@ pub(super) fn faults() -> Result<()> {
         ("text", &["BUG: page fault: write at ", ", not allowed", "At crash_text+"]),
         ("stack", &["BUG: stack overflow: the guard page of [", "crash_stack"]),
     ];
-    let (own, register) = match board::chosen().processor {
-        Processor::Ia32 => (
-            &[
-                ("divide", &["BUG: divide error: exception 0, error code 0000", "At crash_divide+"][..]),
-                ("invalid", &["BUG: invalid opcode: exception 6, error code 0000", "At crash_invalid+"]),
-            ][..],
-            "EAX: ",
-        ),
-        // It has no instruction that divides.
-        Processor::Armv5 => (&[("invalid", &["BUG: undefined instruction", "At crash_invalid+"][..])][..], "r7 : "),
-        Processor::PowerPc => bail!(NO_LINUX),
-    };
-    for (how, lines) in all.iter().chain(own) {
+    let &Expected { crashes, register, .. } = expected()?;
+    for (how, lines) in all.iter().chain(crashes) {
         crash(&mut session, how)?;
         for line in *lines {
             session.expect(line)?;
@@ -139,9 +128,7 @@ pub(super) fn walk() -> Result<()> {
         "tests/systems/linux-walk-reclaim.toml",
         "sleep 1000 & for i in 1 2 3; do maps 80 || exit 1; ls -l /proc | sort | grep -c i; done; kill $!",
     )?;
-    // A page of the microkernel has four tables of ARM.
-    let least = if board::chosen().processor == Processor::Ia32 { 10 } else { 4 };
-    ensure!(reclaims > least, "tables were reclaimed {reclaims} times");
+    ensure!(reclaims > expected()?.reclaims, "tables were reclaimed {reclaims} times");
     for how in ["page", "rights", "gone", "left", "kept", "own"] {
         let o = guest(WALK).run(&format!("echo entry-{how} > /dev/macadamia/crash-test; sleep 1; sleep 1"))?;
         let said = String::from_utf8_lossy(&o.err);

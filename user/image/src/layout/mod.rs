@@ -11,10 +11,23 @@ pub mod powerpc;
 
 #[cfg(target_arch = "arm")]
 pub use armv5 as current;
-#[cfg(not(any(target_arch = "arm", target_arch = "powerpc")))]
+// For a processor that has a contract and no port yet, portable crates are compiled, and no component is: what is said here reaches nobody.
+// On a host programs and tests are about IA-32, where no argument says otherwise.
+#[cfg(any(
+    target_arch = "x86",
+    target_arch = "riscv64",
+    target_arch = "x86_64",
+    all(not(target_os = "none"), not(any(target_arch = "arm", target_arch = "powerpc")))
+))]
 pub use ia32 as current;
 #[cfg(target_arch = "powerpc")]
 pub use powerpc as current;
+
+#[cfg(all(
+    target_os = "none",
+    not(any(target_arch = "arm", target_arch = "powerpc", target_arch = "riscv64", target_arch = "x86", target_arch = "x86_64"))
+))]
+compile_error!("nobody says where a component finds what on this processor: that is a file of user/image/src/layout");
 
 /// Images of components lie from here on.
 pub const IMAGE: u32 = Places::LOW.image;

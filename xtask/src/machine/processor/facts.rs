@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What there is to know of a processor.
+
+use image::layout::Layout;
+use serde::{Deserialize, Serialize};
+
+/// All of it.
+pub struct Facts {
+    /// As `abi` names it.
+    pub name: &'static str,
+    /// Where a component finds what.
+    pub layout: Layout,
+    /// How many native spaces there can be; 0: as many as threads.
+    pub areas: u32,
+    /// Slots that spaces can be relocated to.
+    pub relocation_slots: u32,
+    /// Ranges of lines of a cache that can be locked.
+    pub locked_ranges: u32,
+    /// Whether its caches are virtual: what components share has one address in all of them.
+    pub has_virtual_caches: bool,
+    /// Whether components can be servers that other spaces show, or be small.
+    pub has_servers: bool,
+    /// Whether there is a kernel debugger for it.
+    pub has_debugger: bool,
+    /// Whether the machine model can take samples of it.
+    pub has_samples: bool,
+    /// Its number in images of U-Boot.
+    pub u_boot: u8,
+    /// What Linux needs to know of it, if there is one.
+    pub linux: Option<Linux>,
+}
+
+/// What a Linux needs to know of a processor.
+pub struct Linux {
+    /// Folders and files of ours, and where they go in the source.
+    pub ours: &'static [(&'static str, &'static str)],
+    /// The microkernel's contract as a C header.
+    pub header: fn() -> String,
+    /// Lines of its configuration that it has besides.
+    pub configuration: &'static str,
+    /// The servers that are built.
+    pub servers: &'static [Plan],
+    /// What its tests expect.
+    pub expected: Expected,
+}
+
+/// How a Linux server is built.
+pub struct Plan {
+    /// What a description calls it.
+    pub package: &'static str,
+    /// What a description may call it together with its configuration and its window's size.
+    pub family: &'static str,
+    /// What it is built with.
+    pub configuration: Configuration,
+    /// Its source, unpacked, under `target/linux`.
+    pub folder: &'static str,
+    /// The header that places it.
+    pub layout: Header,
+    /// Where its window begins, instead of where the header says.
+    pub start: Option<u32>,
+    /// Whether `linux/tests` is in it.
+    pub tests: bool,
+}
+
+/// What Linux is built with.
+#[derive(Deserialize, Serialize, Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub enum Configuration {
+    /// `linux/config`: what figures are taken with.
+    #[default]
+    Lean,
+    /// `linux/config.full` besides, where there is such a server.
+    Full,
+}
+
+/// A header that places a server.
+#[derive(Clone, Copy)]
+pub struct Header {
+    /// Where it is.
+    pub file: &'static str,
+    /// What it says.
+    pub text: &'static str,
+}
+
+/// What tests of Linux expect of a processor.
+pub struct Expected {
+    /// Faults of the server that only it has: how the crash test makes them, and what is printed.
+    pub crashes: &'static [(&'static str, &'static [&'static str])],
+    /// How a register is printed.
+    pub register: &'static str,
+    /// How the attacks on I/O ports, or on what it has in place of them, and on the interrupt flag end.
+    pub attacks: [&'static str; 2],
+    /// How often a server with more page tables than memory for them has to reclaim some, at least: a page has more or fewer tables.
+    pub reclaims: u64,
+    /// Whether gdb can stop a program by the processor's breakpoints.
+    pub has_breakpoints: bool,
+    /// MiB of memory that `top` shows of the board, the architecture and the flags that `lscpu` does: as `grep -E` takes them.
+    pub shown: [&'static str; 3],
+    /// Of the tests of Jim Tcl 0.81 those that pass.
+    pub jimtcl: u32,
+}
