@@ -4,7 +4,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-use isa::io;
+pub use isa::{io, uart};
 
 /// The bridge to PCI, an Articia S: where the address of a word of a configuration space goes, and the word. Both are memory.
 pub mod pci {

@@ -4,7 +4,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-use isa::io;
+pub use isa::{io, uart};
 
 /// ACPI of QEMU's PIIX4: the control register of power management (PM1a), and "off" in it.
 const PM1A_CONTROL: u16 = 0x604;

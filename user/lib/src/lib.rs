@@ -20,19 +20,19 @@ pub extern crate alloc;
 pub mod alien;
 mod arch;
 pub mod cap;
-#[cfg(any(target_arch = "x86", target_arch = "arm", target_arch = "powerpc"))]
+// Drivers are for words of 32 bits.
+#[cfg(target_pointer_width = "32")]
 pub mod card;
 pub mod clock;
 pub mod console;
 pub mod disk;
 pub mod dma;
 pub mod heartbeat;
-#[cfg(any(target_arch = "x86", target_arch = "arm", target_arch = "powerpc"))]
 pub mod interval;
 pub mod ipc;
 pub mod map;
 pub mod net;
-#[cfg(any(target_arch = "x86", target_arch = "arm", target_arch = "powerpc"))]
+#[cfg(target_pointer_width = "32")]
 pub mod pci;
 pub mod ranges;
 pub mod region;
@@ -42,15 +42,16 @@ pub mod thread;
 pub mod time;
 pub mod utcb;
 // The crate has the processor's order of bytes in its queues and registers, and virtio the low one first.
-#[cfg(all(target_endian = "little", any(target_arch = "x86", target_arch = "arm")))]
+#[cfg(all(target_pointer_width = "32", target_endian = "little"))]
 pub mod virtio;
 
 pub use abi::{Error, Frame, MessageKind, Rights, Word};
+pub use arch::board;
+#[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
+pub use board::io as port;
 pub use cap::{Irq, Memory, Quota, Segment, Space, Thread};
 pub use image::slot;
 pub use ipc::Received;
-#[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
-pub use isa::io as port;
 pub use start::Env;
 
 /// Bytes of every stack, and its alignment.

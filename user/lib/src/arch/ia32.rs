@@ -10,6 +10,7 @@ use abi::state::{DEBUG, TLS, TLS_COUNT};
 use abi::{Error, call};
 use core::arch::{asm, global_asm};
 use image::layout::MESSAGES;
+pub use pc as board;
 
 global_asm!(
     ".section .text.start, \"ax\", @progbits",

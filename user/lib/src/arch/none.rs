@@ -4,6 +4,9 @@
 use crate::sys::Registers;
 use abi::Word;
 
+/// There is no board.
+pub mod board {}
+
 /// What a stack's last word has beside the UTCB's address: nothing.
 pub const STACK_FLAGS: Word = 0;
 
@@ -39,6 +42,19 @@ pub fn thread_entry() -> Word {
 pub fn counter() -> u64 {
     0
 }
+
+/// The beginning of an interval that is counted.
+pub const BEGIN: u32 = 0;
+/// The same, free of switches of spaces.
+pub const BEGIN_FREE: u32 = 1;
+/// Its end.
+pub const END: u32 = 2;
+
+/// A marker.
+pub fn mark<const KIND: u32, const ID: u32>() {}
+
+/// What the machine is at is called so from here on.
+pub fn case(_: &'static str) {}
 
 /// Copies 32-bit words from memory that others may change at the same time to memory that no Rust object lies in.
 ///

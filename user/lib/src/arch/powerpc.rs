@@ -5,6 +5,7 @@ use crate::sys::Registers;
 use abi::Word;
 pub use abi::arch::powerpc::marker::{BEGIN, BEGIN_FREE, END};
 use abi::arch::powerpc::marker::{CASE, instruction};
+pub use amigaone as board;
 use core::arch::{asm, global_asm};
 use core::sync::atomic::{AtomicU32, Ordering};
 use image::layout::MESSAGES;

@@ -15,6 +15,7 @@ use abi::utcb::KIP_ADDRESS;
 use core::arch::{asm, global_asm};
 use core::mem::offset_of;
 use image::layout::MESSAGES;
+pub use versatilepb as board;
 
 global_asm!(
     ".section .text.start, \"ax\", %progbits",

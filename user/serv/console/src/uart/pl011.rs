@@ -2,10 +2,10 @@
 //! A PL011 serial line: 115,200 baud, 8 bits, no parity.
 
 use macadamia::Env;
-use macadamia::region::{Region, Shared};
-use versatilepb::uart::{
+use macadamia::board::uart::{
     ARRIVED, ARRIVED_LAST, CONTROL, DATA, DIVISOR, EIGHT_BITS, FIFOS, FLAGS, FRACTION, FULL, INTERRUPTS, LINE, NOTHING_ARRIVED, ON,
 };
+use macadamia::region::{Region, Shared};
 
 /// 24 MHz / (16 * 115,200) is 13 and 1/64.
 const BAUD: [u32; 2] = [13, 1];

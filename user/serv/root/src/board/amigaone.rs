@@ -4,5 +4,5 @@
 mod bus;
 
 pub use super::ports::{Line, open};
-pub use amigaone::power_off;
 pub use bus::Bus;
+pub use macadamia::board::power_off;

@@ -5,4 +5,4 @@ mod bus;
 
 pub use super::ports::{Line, open};
 pub use bus::Bus;
-pub use pc::power_off;
+pub use macadamia::board::power_off;

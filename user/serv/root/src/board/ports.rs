@@ -2,7 +2,7 @@
 //! What boards with I/O ports have in common: the first serial line, and the ports of the root server itself.
 
 use abi::boot::slot;
-use isa::uart::{DATA, LINE_STATUS, TRANSMITTER_EMPTY};
+use macadamia::board::uart::{DATA, LINE_STATUS, TRANSMITTER_EMPTY};
 use macadamia::{Memory, Result, Rights, Space, map, port};
 
 /// The first serial line, polled.

@@ -9,9 +9,9 @@ use crate::load::RW;
 use crate::resources::registers;
 use abi::PAGE_SIZE;
 use image::Places;
+use macadamia::board::{system, uart};
 use macadamia::map::Window;
 use macadamia::{Result, Space};
-use versatilepb::{system, uart};
 
 /// Where the serial line's registers are seen, and the system's: below where the root server looks at components.
 const LINE: u32 = Places::LOW.own_end - 2 * PAGE_SIZE;

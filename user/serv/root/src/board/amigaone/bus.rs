@@ -4,8 +4,8 @@
 use crate::load::RW;
 use crate::resources::{Resources, registers};
 use abi::PAGE_SIZE;
-use amigaone::pci as board;
 use image::Places;
+use macadamia::board::pci as board;
 use macadamia::map::Window;
 use macadamia::port::{read8, write8};
 use macadamia::{Result, pci};

@@ -4,9 +4,9 @@
 use super::{SYSTEM, window};
 use crate::resources::Resources;
 use abi::PAGE_SIZE;
+use macadamia::board::pci as board;
+use macadamia::board::system;
 use macadamia::{Error, Result, pci};
-use versatilepb::pci as board;
-use versatilepb::system;
 
 /// Offsets in a configuration space: what a device is, its command, its class, its first base address register, its interrupt line.
 const ID: u8 = 0;
