@@ -7,9 +7,11 @@ mod dependencies;
 pub mod files;
 mod includes;
 mod modules;
+mod ports;
 
 pub use crates::Crates;
 pub use dependencies::check as dependencies;
+pub use ports::ports;
 
 use crate::linux::server;
 use crate::machine::processor;

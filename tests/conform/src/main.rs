@@ -23,6 +23,8 @@ mod pager;
 #[cfg(target_arch = "powerpc")]
 mod powerpc;
 mod thread;
+#[cfg(not(target_arch = "arm"))]
+mod unlocked;
 
 use abi::CacheOp;
 #[cfg(target_arch = "arm")]

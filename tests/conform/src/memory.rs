@@ -296,9 +296,6 @@ fn cache_records_are_checked(bed: &mut Bed) -> Result<(), Why> {
         (cache(SPACE.0, USER_END - PAGE, 2 * PAGE), Error::BadAddress),
         (cache(SPACE.0, ADDRESS, 0), Error::BadArgument),
         (cache(SPACE.0, ADDRESS, PAGE + 1), Error::BadArgument),
-        // On ARM `cache.locked_lines_lose_nothing` asks for it.
-        #[cfg(not(target_arch = "arm"))]
-        (MapRecord::cache(CacheOp::Lock, SPACE.0, ADDRESS, PAGE), Error::Unsupported),
         (MapRecord::new(beyond, SPACE.0, ADDRESS, bed.ram.0, 0, PAGE, RW), Error::BadArgument),
     ] {
         let mut batch = Batch::new();

@@ -33,8 +33,6 @@ pub const CASES: &[Case] = &[
     ("a_segment_lies_on_whole_tables", segment_misaligned),
     ("a_deleted_segment_is_gone_everywhere", segment_deleted),
     ("cache_operations_are_five", |_| fails(sys::call_with(Op::Cache, [SPACE.0, ADDRESS, PAGE, 5]).map(|_| ()), Error::BadArgument)),
-    #[cfg(not(target_arch = "arm"))]
-    ("lines_are_not_locked", |_| fails(SPACE.cache(ADDRESS, PAGE, abi::CacheOp::Lock), Error::Unsupported)),
     ("cache_ranges_end_with_the_user_area", |_| {
         fails(sys::call_with(Op::Cache, [SPACE.0, USER_END - PAGE, 2 * PAGE, 0]).map(|_| ()), Error::BadAddress)
     }),

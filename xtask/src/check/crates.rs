@@ -192,6 +192,12 @@ impl Crates {
         Ok(())
     }
 
+    /// Whether a file is of a crate that is for one board.
+    pub fn is_of_one_board(&self, file: &Path) -> bool {
+        let is_its = |one: &&Crate| !one.folder.as_os_str().is_empty() && file.starts_with(&one.folder);
+        self.all.iter().filter(is_its).any(|one| one.about.boards.as_ref().is_some_and(|boards| boards.len() == 1))
+    }
+
     /// Crates to be compiled for a board: programs, and what they are made of by that.
     pub fn programs<'a>(&'a self, board: &'a str) -> impl Iterator<Item = &'a str> {
         let is_bare = |one: &&Crate| self.layers.bare.contains(&one.about.layer);

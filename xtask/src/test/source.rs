@@ -3,7 +3,7 @@
 
 use super::tally::{DOCUMENTS, Test, slow, test};
 use crate::build::{self, Options, Seed, cargo_bare, cargo_for};
-use crate::machine::board;
+use crate::machine::{board, processor};
 use crate::process::run;
 use crate::{check, manual, quotes};
 use anyhow::{Context, Result, ensure};
@@ -15,15 +15,14 @@ pub const ALL: &[Test] = &[
     test("source.format", || cargo(&["fmt", "--all", "--check"])),
     test("source.arrows", check::arrows),
     test("source.unsafe", check::unsafe_code),
+    test("source.ports", check::ports).reading(&["docs/porting.md"]),
     test("source.dependencies", check::dependencies).reading(DOCUMENTS),
     test("source.manual", manual::check).reading(&["docs/system-calls.md"]),
     test("source.figures", quotes::check).reading(DOCUMENTS),
     test("source.clippy.host", || cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])),
     test("source.docs", || run(crate::process::cargo().args(["doc", "--quiet", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))),
     test("source.clippy.wide", || cargo(&["clippy", "--quiet", "-p", HOST, "--features", WIDE, "--all-targets", "--", "-D", "warnings"])),
-    test("source.clippy.armv5", || {
-        cargo(&[&["clippy", "--quiet", "-p", CONTEXT, "-p", DIFFERENTIAL, "--all-targets"][..], ARM, &["--", "-D", "warnings"]].concat())
-    }),
+    test("source.clippy.contracts", || contracts(&["clippy", "--quiet", "--all-targets", "-p", DIFFERENTIAL], &["--", "-D", "warnings"])),
     test("source.clippy.bare", clippy_bare),
     test("source.portable", || portable(&TARGETS[..DIFFERENT])),
     slow("source.portable.all", "`source.portable` has both widths and both orders of bytes", || portable(TARGETS)),
@@ -31,10 +30,9 @@ pub const ALL: &[Test] = &[
     test("host.tool", || cargo(&["test", "--quiet", "-p", TOOL])).reading(DOCUMENTS),
     test("host.wide", || cargo(&["test", "--quiet", "-p", HOST, "--features", WIDE])),
     slow("host.frames", "25,000 cases of each property of which `host` tries 32", frames),
-    test("host.armv5", || cargo(&[&["test", "--quiet", "-p", CONTEXT][..], ARM].concat())),
+    test("host.contracts", || contracts(&["test", "--quiet"], &[])),
     slow("host.fuzz", "a million of each of which `host` tries thousands", fuzz),
     test("differential", differential),
-    test("differential.armv5", differential_armv5),
 ];
 
 /// This tool: its tests read documents.
@@ -43,10 +41,8 @@ const TOOL: &str = "xtask";
 const HOST: &str = "arch-host";
 const WIDE: &str = "wide";
 
-/// ARMv5's registers, what holds its fast path against the portable kernel, and the feature with which they have its contract on the host.
-const CONTEXT: &str = "armv5-context";
+/// What holds fast paths against the portable kernel.
 const DIFFERENTIAL: &str = "differential";
-const ARM: &[&str] = &["--no-default-features", "--features", "arm"];
 
 /// Crates without a processor in them.
 const PORTABLE: &[&str] = &["abi", "sizes", "pool", "mmu", "kcore", "frames", "image", "macadamia", "sectors"];
@@ -124,22 +120,28 @@ fn portable(targets: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// A kernel as built, and the seed of what it is held against.
-fn kernel_and_seed(folder: &str) -> Result<[String; 2]> {
-    let options = Options { seed: Seed::Fixed, folder: Some(folder), ..Options::default() };
-    let built = build::plan(Path::new("systems/hello.toml"), options)?.carry_out()?;
-    let seed = std::env::var("MACADAMIA_SEED").unwrap_or_else(|_| "1".into());
-    Ok([built.kernel.to_string_lossy().into_owned(), seed])
+/// Does this with the saved registers of each processor whose contract the host has not by itself, and with that contract.
+fn contracts(what: &[&str], end: &[&str]) -> Result<()> {
+    for processor in processor::ALL {
+        let Some(contract) = processor.contract.filter(|contract| !contract.is_empty()) else { continue };
+        let context = format!("{}-context", processor.name);
+        cargo(&[what, &["-p", &context], contract, end].concat()).with_context(|| format!("of {processor:?}"))?;
+    }
+    Ok(())
 }
 
-/// IA-32's fast paths as built against the portable kernel.
+/// Each processor's fast paths as built against the portable kernel.
 fn differential() -> Result<()> {
-    let [kernel, seed] = kernel_and_seed(DIFFERENTIAL)?;
-    cargo(&["run", "--quiet", "--release", "-p", DIFFERENTIAL, "--", &kernel, &seed])
-}
-
-/// ARMv5's.
-fn differential_armv5() -> Result<()> {
-    let [kernel, seed] = board::with(board::get("versatilepb")?, || kernel_and_seed(DIFFERENTIAL))?;
-    cargo(&[&["run", "--quiet", "--release", "-p", DIFFERENTIAL][..], ARM, &["--", &kernel, &seed]].concat())
+    let seed = std::env::var("MACADAMIA_SEED").unwrap_or_else(|_| "1".into());
+    for processor in processor::ALL {
+        let Some(contract) = processor.contract else { continue };
+        let mut boards = board::all()?.into_iter();
+        let board = boards.find(|board| board.processor == processor).with_context(|| format!("no board has {processor:?}"))?;
+        let options = Options { seed: Seed::Fixed, folder: Some(DIFFERENTIAL), ..Options::default() };
+        let built = board::with(board, || build::plan(Path::new("systems/hello.toml"), options)?.carry_out())?;
+        let kernel = built.kernel.to_string_lossy();
+        let program = ["run", "--quiet", "--release", "-p", DIFFERENTIAL];
+        cargo(&[&program, contract, &["--", &kernel, &seed]].concat()).with_context(|| format!("of {processor:?}"))?;
+    }
+    Ok(())
 }

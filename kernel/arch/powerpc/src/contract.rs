@@ -4,7 +4,7 @@
 use crate::cache::{self, Lines};
 use crate::fpu::Fpu;
 use crate::layout::CPU;
-use crate::spaces::{self, Spaces};
+use crate::space::{self, Spaces};
 use crate::time;
 use abi::kip::Clock;
 use abi::{CacheOp, PAGE_SIZE, PhysAddr, Rights, UserAddr};
@@ -120,7 +120,7 @@ impl Caches for PowerPc {
         while at < range.end.0 {
             let end = (at - at % PAGE_SIZE + PAGE_SIZE).min(range.end.0);
             // What the kernel does not reach is no RAM of a component's.
-            if let Some(place) = spaces::place(pool, space, UserAddr(at)) {
+            if let Some(place) = space::place(pool, space, UserAddr(at)) {
                 cache::on_lines(place, end - at, what);
             }
             at = end;

@@ -13,7 +13,7 @@
 //! | [`panic`] | what the kernel says when it panics |
 //! | `cache` | the caches, by line and whole |
 //! | `hash` | the hashed table |
-//! | `spaces` | VSIDs, who has which, what becomes of their translations |
+//! | `space` | VSIDs, who has which, what becomes of their translations |
 //! | `time` | the clock, the timer |
 //! | `fpu` | the FPU, which is loaded when somebody uses it |
 //! | `contract` | what the portable kernel asks of a port |
@@ -33,7 +33,7 @@ mod hash;
 mod layout;
 pub mod panic;
 mod regs;
-mod spaces;
+mod space;
 mod start;
 mod time;
 mod trap;

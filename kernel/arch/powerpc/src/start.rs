@@ -6,7 +6,7 @@
 use crate::boot;
 use crate::contract::{KERNEL, PowerPc};
 use crate::layout::REACHED;
-use crate::spaces::Spaces;
+use crate::space::Spaces;
 use crate::{assembly, hash, regs, time, trap};
 use abi::PhysAddr;
 use arch_common::stack::{KERNEL_STACK, STACK_BYTES};

@@ -2,7 +2,7 @@
 //! What an entry means, and the way back to a thread.
 
 use crate::contract::{KERNEL, PowerPc};
-use crate::{panic, regs, spaces, time};
+use crate::{panic, regs, space, time};
 use abi::frame::{fault, program, vector as named};
 use abi::{Rights, UserAddr};
 use arch_common::words::State;
@@ -58,7 +58,7 @@ fn stop(kernel: &mut Kernel<PowerPc>, current: Ref<Thread>, why: u32, error: u32
 
 /// A page could not be accessed: if its translation was only not there, it is now; else the thread's handler has to know.
 fn page_fault(kernel: &mut Kernel<PowerPc>, current: Ref<Thread>, address: u32, access: Rights, error: u32) {
-    let is_there = kernel.pool[current].space.get().is_some_and(|space| spaces::page(&kernel.pool, space, UserAddr(address)).is_some());
+    let is_there = kernel.pool[current].space.get().is_some_and(|space| space::page(&kernel.pool, space, UserAddr(address)).is_some());
     let context = &mut kernel.pool[current].context;
     context[word::VECTOR] = named::PAGE_FAULT;
     context[word::ERROR] = error | if is_there { fault::PROTECTION } else { 0 };
@@ -82,7 +82,7 @@ fn used_port(kernel: &mut Kernel<PowerPc>, current: Ref<Thread>, address: u32) -
     let Some(space) = thread.space.get() else { return false };
     let Some(map) = Link::<PortMap>::from_value(kernel.pool[space].special).get() else { return false };
     // What was fetched is in a page that the kernel reaches, unless it was taken away meanwhile.
-    let Some(at) = spaces::place(&kernel.pool, space, UserAddr(pc)) else { return false };
+    let Some(at) = space::place(&kernel.pool, space, UserAddr(pc)) else { return false };
     // SAFETY: RAM that is mapped one to one, aligned as a fetch is.
     let Some(access) = access::decode(unsafe { (at as *const u32).read_volatile() }) else { return false };
     if !port.is_multiple_of(access.bytes) || !kernel.pool[map].is_open(port, access.bytes) {

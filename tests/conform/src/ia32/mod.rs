@@ -25,6 +25,7 @@ pub const GROUPS: &[(&str, &[Case])] = &[
     // At its end the first thread uses its port: from then on it takes no fast path.
     ("lazy", lazy::CASES),
     ("thread", thread::CASES),
+    ("thread", crate::unlocked::CASES),
     ("exception", exception::CASES),
     ("alien", alien::CASES),
     ("isolation", isolation::CASES),

@@ -16,6 +16,7 @@ pub const SYSTEM_CALL_CASE: &str = "sc_arrives_with_all_registers";
 pub const GROUPS: &[(&str, &[Case])] = &[
     ("message", crate::message::CASES),
     ("message", message::CASES),
+    ("thread", crate::unlocked::CASES),
     ("exception", exception::CASES),
     ("fpu", fpu::CASES),
     ("reservation", reservation::CASES),

@@ -8,6 +8,7 @@ use image::layout::armv5::LAYOUT;
 /// All of it.
 pub static FACTS: Facts = Facts {
     name: "armv5",
+    contract: Some(&["--no-default-features", "--features", "arm"]),
     layout: LAYOUT,
     areas: AREAS,
     relocation_slots: RELOCATION_SLOTS,

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct Facts {
     /// As `abi` names it.
     pub name: &'static str,
+    /// With which arguments cargo has its contract on the host, for tests of its saved registers and of its fast paths: an empty list for
+    /// the one that the host has by itself, and nothing if there are no such tests.
+    pub contract: Option<&'static [&'static str]>,
     /// Where a component finds what.
     pub layout: Layout,
     /// How many native spaces there can be; 0: as many as threads.

@@ -8,6 +8,7 @@ use image::layout::ia32::LAYOUT;
 /// All of it.
 pub static FACTS: Facts = Facts {
     name: "ia32",
+    contract: Some(&[]),
     layout: LAYOUT,
     areas: AREAS,
     relocation_slots: 0,

@@ -8,6 +8,7 @@ use image::layout::powerpc::LAYOUT;
 /// All of it.
 pub static FACTS: Facts = Facts {
     name: "powerpc",
+    contract: None,
     layout: LAYOUT,
     areas: AREAS,
     relocation_slots: 0,
