@@ -29,7 +29,7 @@ use linux::root::Insert;
 use machine::accel;
 use machine::network::{Forward, Nic};
 use machine::spaces::{self, Spaces};
-use machine::{Emulator, board, cpus, emulator};
+use machine::{Emulator, board, cpus, emulator, words};
 use process::patience::Limit;
 use process::show;
 use std::io::ErrorKind;
@@ -72,6 +72,9 @@ enum Command {
         /// Whether Linux runs in the spaces of its processes, instead of what the machine allows.
         #[arg(long, value_enum)]
         spaces: Option<Spaces>,
+        /// Words for the kernel, as they are, such as `contexts=64` on PowerPC.
+        #[arg(long, value_name = "WORDS")]
+        words: Option<String>,
         /// Build the kernel with its debugger: a break on the serial line (Ctrl-A B) enters it.
         #[arg(long)]
         kdb: bool,
@@ -156,6 +159,9 @@ enum Command {
         /// Whether Linux runs in the spaces of its processes, instead of what the machine allows.
         #[arg(long, value_enum, conflicts_with_all = ["shard", "table"])]
         spaces: Option<Spaces>,
+        /// Words for the kernel, as they are, such as `contexts=64` on PowerPC.
+        #[arg(long, value_name = "WORDS", conflicts_with_all = ["shard", "table"])]
+        words: Option<String>,
     },
     /// Measure what the papers measured, and write the benchmark book (docs/bench.md).
     Bench {
@@ -342,6 +348,9 @@ fn carry_out() -> Result<u8> {
     if let Command::Run { spaces, .. } | Command::Test { spaces, .. } | Command::Bench { spaces, .. } = &command {
         spaces::choose(*spaces)?;
     }
+    if let Command::Run { words, .. } | Command::Test { words, .. } = &command {
+        words::choose(words.as_deref())?;
+    }
     match command {
         Command::Run {
             system,
@@ -351,6 +360,7 @@ fn carry_out() -> Result<u8> {
             memory,
             disk,
             spaces: _,
+            words: _,
             kdb,
             file,
             batch,

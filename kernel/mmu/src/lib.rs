@@ -17,6 +17,7 @@ pub mod ia32;
 pub mod powerpc;
 pub mod scatter;
 pub mod slots;
+pub mod sweep;
 pub mod tags;
 pub mod vsid;
 

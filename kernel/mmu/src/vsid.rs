@@ -21,6 +21,19 @@ pub const CONTEXTS: u32 = 1 << 20;
 pub const SEGMENTS: u32 = 16;
 /// Segments of users' addresses.
 pub const USER_SEGMENTS: u32 = abi::arch::powerpc::layout::USER_END >> 28;
+/// The inverse of [`SCATTER`].
+const GATHER: u32 = inverse(SCATTER);
+
+/// The number whose product with an odd one ends with a 1 and zeros. Each round doubles the bits that are right, which are three at first.
+const fn inverse(odd: u32) -> u32 {
+    let (mut inverse, mut round) = (odd, 0);
+    while round < 4 {
+        inverse = inverse.wrapping_mul(2u32.wrapping_sub(odd.wrapping_mul(inverse)));
+        round += 1;
+    }
+    inverse
+}
+
 /// What a change of mappings takes out of the TLB and the hashed table page by page; more pages are a new context. The same cut-off as
 /// the paper's (section 7).
 pub const CUT_OFF: u32 = 20;
@@ -35,6 +48,12 @@ pub const fn vsid(context: u32, segment: u32) -> u32 {
 #[must_use]
 pub const fn of_address(context: u32, address: UserAddr) -> u32 {
     vsid(context, (address.0 as u32) >> 28)
+}
+
+/// The context that a VSID is of.
+#[must_use]
+pub const fn context(vsid: u32) -> u32 {
+    (vsid.wrapping_mul(GATHER) & VSID) / SEGMENTS
 }
 
 /// A set of segments of users' addresses, a bit each.
@@ -60,31 +79,57 @@ pub const fn token(epoch: u64) -> Option<u32> {
 /// See [`token`].
 pub const NO_TOKEN: u32 = u32::MAX;
 
-/// Contexts that nobody has had yet.
+/// Which contexts are given out. They are two halves: while one is given out, no space has one of the other, of which the hashed table is
+/// swept meanwhile ([`crate::sweep`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Contexts {
+    /// Numbers of a half; the first of all is nobody's.
+    half: u32,
+    /// Where the half begins that is given out.
+    base: u32,
+    /// Below it all are nobody's.
+    first: u32,
     next: u32,
-    end: u32,
 }
 
 impl Contexts {
-    /// So many, and at most all; the first is nobody's.
+    /// So many, at least 4, and at most all.
     #[must_use]
     pub const fn new(count: u32) -> Self {
-        Self { next: 1, end: if count < CONTEXTS { count } else { CONTEXTS } }
+        let count = if count < CONTEXTS { count } else { CONTEXTS };
+        Self { half: if count < 4 { 2 } else { count / 2 }, base: 0, first: 1, next: 1 }
     }
 
-    /// A context that nobody has had since [`begin_again`](Self::begin_again); nothing if there is none.
+    /// How many of a half are given out at least.
+    #[must_use]
+    pub const fn least(&self) -> u32 {
+        self.half - 1
+    }
+
+    /// A context that nobody has had since the half began; nothing if there is none left.
     pub const fn take(&mut self) -> Option<u32> {
-        if self.next >= self.end {
+        if self.next >= self.base + self.half {
             return None;
         }
         self.next += 1;
         Some(self.next - 1)
     }
 
-    /// No translation of any context is left anywhere, and no space has one: all can be taken again.
-    pub const fn begin_again(&mut self) {
-        self.next = 1;
+    /// The other half is given out from now on: no translation of it is left anywhere. No space has a context.
+    pub const fn turn(&mut self) {
+        self.base = if self.base == 0 { self.half } else { 0 };
+        self.next = if self.base == 0 { 1 } else { self.base };
+        self.first = self.next;
+    }
+
+    /// No space has a context.
+    pub const fn forget_all(&mut self) {
+        self.first = self.next;
+    }
+
+    /// Which one of its half a context is, if a space may have it.
+    #[must_use]
+    pub const fn index(&self, context: u32) -> Option<u32> {
+        if self.first <= context && context < self.next { Some(context - self.base) } else { None }
     }
 }

@@ -18,21 +18,24 @@ fn all_segments_of_all_contexts_have_their_own() {
 }
 
 #[test]
-fn contexts_are_taken_once_until_they_begin_again() {
+fn contexts_are_taken_once_in_each_half() {
     let mut contexts = Contexts::new(64);
-    let first: Vec<u32> = std::iter::from_fn(|| contexts.take()).collect();
-    assert_eq!(first, (1..64).collect::<Vec<_>>());
-    assert_eq!(contexts.take(), None);
-    contexts.begin_again();
+    let rest = |contexts: &mut Contexts| std::iter::from_fn(|| contexts.take()).collect::<Vec<u32>>();
+    assert_eq!(rest(&mut contexts), (1..32).collect::<Vec<_>>());
+    contexts.turn();
+    assert_eq!([31, 32].map(|context| contexts.index(context)), [None; 2]);
+    assert_eq!(contexts.take(), Some(32));
+    assert_eq!([31, 32, 33].map(|context| contexts.index(context)), [None, Some(0), None]);
+    contexts.forget_all();
+    assert_eq!(contexts.index(32), None);
+    assert_eq!(rest(&mut contexts), (33..64).collect::<Vec<_>>());
+    assert_eq!([32, 33, 63].map(|context| contexts.index(context)), [None, Some(1), Some(31)]);
+    contexts.turn();
     assert_eq!(contexts.take(), Some(1));
-    assert_eq!(
-        std::iter::from_fn({
-            let mut all = Contexts::new(u32::MAX);
-            move || all.take()
-        })
-        .count() as u32,
-        CONTEXTS - 1
-    );
+    let mut all = Contexts::new(u32::MAX);
+    assert_eq!(rest(&mut all).len() as u32, CONTEXTS / 2 - 1);
+    all.turn();
+    assert_eq!(rest(&mut all).len() as u32, CONTEXTS / 2);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A system for a machine on which no boot loader runs: one file that the emulator puts into memory.
 
-use crate::machine::spaces;
+use crate::machine::words;
 use crate::process::aside;
 use anyhow::{Result, ensure};
 use std::path::Path;
@@ -12,7 +12,7 @@ const PAGE: usize = abi::PAGE_SIZE as usize;
 /// Makes the file of a boot image and the kernel's symbols, for a machine with so many MiB of RAM.
 pub fn write(file: &Path, [image, symbols]: [&Path; 2], memory: u32) -> Result<()> {
     let parts = [std::fs::read(image)?, std::fs::read(symbols)?].concat();
-    let contents = [page(memory, parts.len(), spaces::words())?, parts].concat();
+    let contents = [page(memory, parts.len(), &words::words())?, parts].concat();
     aside(file, |file| Ok(std::fs::write(file, contents)?))
 }
 

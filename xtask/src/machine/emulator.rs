@@ -6,8 +6,8 @@ use super::accel::Accel;
 use super::board::{self, Board, fill};
 use super::console::{bridge, connect};
 use super::network::{Network, free_port};
-use super::spaces;
 use super::terminal::{Keyboard, To};
+use super::words;
 use crate::build::{Built, Disk, Model};
 use crate::linux::server::{self, Native};
 use crate::process::patience::{Deadline, Limit};
@@ -52,7 +52,8 @@ fn qemu(built: &Built, cpu: &str, own_time: bool) -> Command {
     let files = [&built.kernel, &built.image, &built.symbols, &built.flat.kernel, &built.flat.boot];
     let files = files.map(|file| file.to_string_lossy());
     let [kernel, image, symbols, flat, boot] = files.each_ref().map(|file| &**file);
-    let words = [("kernel", kernel), ("image", image), ("symbols", symbols), ("flat", flat), ("boot", boot), ("words", spaces::words())];
+    let line = words::words();
+    let words = [("kernel", kernel), ("image", image), ("symbols", symbols), ("flat", flat), ("boot", boot), ("words", &line)];
     arguments(&mut command, &built.board.qemu.system, &words);
     for disk in &built.disks {
         let image = format!("{}{}", disk.image.display(), if own_time { NOT_THROUGH } else { "" });
@@ -72,7 +73,7 @@ pub fn iso(built: &Built) -> Result<PathBuf> {
     for (from, to) in [(&built.image, "image.bin"), (&built.symbols, "kernel.sym")] {
         std::fs::copy(from, tree.join("boot").join(to))?;
     }
-    std::fs::write(tree.join("boot/grub/grub.cfg"), fill(&iso.menu, &[("words", spaces::words())]))?;
+    std::fs::write(tree.join("boot/grub/grub.cfg"), fill(&iso.menu, &[("words", &words::words())]))?;
     let path = folder.join(format!("{}.iso", built.name));
     let mut grub = Command::new("grub-mkrescue");
     grub.arg("-o").arg(&path).arg(&tree).stdout(Stdio::null()).stderr(Stdio::null());

@@ -11,6 +11,7 @@ pub mod network;
 pub mod processor;
 pub mod spaces;
 mod terminal;
+pub mod words;
 
 use clap::ValueEnum;
 

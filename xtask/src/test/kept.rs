@@ -6,7 +6,7 @@
 //! for. Documents are inputs of the tests that say so. What is not sure is run: that a file changed while tests ran, that the tool chain is
 //! not Debian's, whose changes are known.
 
-use crate::machine::{accel, board, spaces};
+use crate::machine::{accel, board, words};
 use crate::process::{aside, fresh, this_tool};
 use anyhow::Result;
 use std::collections::BTreeMap;
@@ -72,7 +72,7 @@ fn contents(path: &Path) -> Option<u64> {
 fn around() -> Result<Option<u64>> {
     let Some(around) = fresh::around()? else { return Ok(None) };
     let mut hasher = DefaultHasher::new();
-    (around, board::chosen().name(), spaces::words(), accel::opens().is_ok()).hash(&mut hasher);
+    (around, board::chosen().name(), words::words(), accel::opens().is_ok()).hash(&mut hasher);
     std::fs::read("/proc/version")?.hash(&mut hasher);
     let processors = std::fs::read_to_string("/proc/cpuinfo")?;
     processors.lines().filter(|line| OF_PROCESSOR.iter().any(|name| line.starts_with(name))).for_each(|line| line.hash(&mut hasher));

@@ -3,6 +3,7 @@
 //! the end `N passed, N failed`.
 
 mod alone;
+mod amigaone;
 mod arm;
 mod bench;
 mod bootm;
@@ -146,6 +147,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(bench::ALL)
         .chain(model::ALL)
         .chain(arm::ALL)
+        .chain(amigaone::ALL)
         .chain(bootm::ALL)
         .chain(profile::ALL)
         .chain(server::ALL)

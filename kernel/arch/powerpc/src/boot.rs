@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the machine has. No firmware ran: the emulator put kernel and boot image into memory, and before the image a page of words, which
-//! says how much RAM there is and how many bytes lie there. After the boot image come the kernel's symbols.
+//! What the machine has. No firmware ran: the emulator put kernel and boot image into memory, and before the image a page of words
+//! (`options.rs`). After the boot image come the kernel's symbols.
 
-use crate::layout::{IMAGE, REACHED, WORDS};
+use crate::hash::Place;
+use crate::layout::{IMAGE, REACHED};
+use crate::options::{Options, number};
 use crate::panic::AmigaOne;
-use crate::{hash, regs};
+use crate::regs;
 use abi::{PAGE_SIZE, PhysAddr};
 use arch_common::boot::{Boot, Found, Mapping, look, pool_bytes};
 use arch_common::platform::refuse;
@@ -12,24 +14,6 @@ use core::ops::{self, RangeInclusive};
 use kcore::boot::Range;
 use kcore::ram::Ram;
 use plat_amigaone::RAM_END;
-
-/// The words.
-fn page() -> &'static [u8] {
-    // SAFETY: RAM that is mapped one to one; nobody writes it.
-    unsafe { core::slice::from_raw_parts(WORDS as *const u8, PAGE_SIZE as usize) }
-}
-
-/// The number after a name and `=`.
-fn number(name: &str) -> u32 {
-    let text = page().split(|byte| *byte == 0).next().and_then(|text| core::str::from_utf8(text).ok()).unwrap_or_default();
-    let mut words = text.split_ascii_whitespace().filter_map(|word| word.strip_prefix(name)?.strip_prefix('='));
-    match words.next().and_then(|value| value.parse().ok()) {
-        Some(value) => value,
-        None => refuse::<AmigaOne>(format_args!(
-            "the page before the boot image does not say `{name}=NUMBER`: start the kernel by `./macadamia run`"
-        )),
-    }
-}
 
 unsafe extern "C" {
     static kernel_end: u8;
@@ -71,19 +55,19 @@ fn is_free(ram: &[Range], range: Range) -> bool {
     ram.iter().any(|free| free.base <= range.base && range.end() <= free.end())
 }
 
-/// Takes room for a hashed table after the pool.
-fn take_hash(boot: &mut Boot) -> Range {
-    let bytes = hash::bytes(boot.ram_end.0);
-    let place = Range { base: boot.pool.end().align_up(bytes), bytes };
-    if !is_free(boot.ram.ranges(), place) {
-        refuse::<AmigaOne>(format_args!("too little memory: no free {} KiB for the hashed table", bytes >> 10));
+/// Takes room for a hashed table after the pool, and for what is kept of this many contexts.
+fn take_hash(boot: &mut Boot, contexts: u32) -> Place {
+    let place = Place::new(boot.pool.end(), boot.ram_end.0, contexts);
+    let range = place.range();
+    if !is_free(boot.ram.ranges(), range) {
+        refuse::<AmigaOne>(format_args!("too little memory: no free {} KiB for the hashed table", range.bytes >> 10));
     }
-    boot.ram.exclude(place);
+    boot.ram.exclude(range);
     place
 }
 
 /// Looks at what is there. With what the kernel starts with comes where the hashed table is, if the processor walks one.
-pub fn find() -> (Boot, Option<Range>) {
+pub fn find(options: &Options) -> (Boot, Option<Place>) {
     let (ram_end, bytes) = (number("memory"), number("image"));
     if ram_end > RAM_END || !ram_end.is_multiple_of(PAGE_SIZE) {
         refuse::<AmigaOne>(format_args!("there cannot be {ram_end} bytes of RAM: at most {RAM_END}, and whole pages"));
@@ -94,6 +78,6 @@ pub fn find() -> (Boot, Option<Range>) {
     let image = move_up(bytes, ram_end);
     // SAFETY: boot; the image is RAM, and nobody else runs.
     let mut boot = unsafe { look::<AmigaOne>(Found { ram, kernel, image, symbols: None }) };
-    let hash = (!regs::fills_tlb_by_software()).then(|| take_hash(&mut boot));
+    let hash = (!regs::fills_tlb_by_software()).then(|| take_hash(&mut boot, options.contexts));
     (boot, hash)
 }

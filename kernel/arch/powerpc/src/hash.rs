@@ -1,29 +1,69 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The hashed table of a 604, which lies in RAM that nobody else has.
+//! The hashed table of a 604, which lies in RAM that nobody else has. After it are the bits that say which contexts are somebody's.
 
 use crate::regs;
+use abi::PhysAddr;
 use kcore::boot::Range;
 use mmu::hash::{Group, LEAST};
+use mmu::sweep::{least_contexts, words};
 
 /// Bytes of a table for so much RAM: an entry for each two pages, as Linux/PPC has it, and at least what the processor wants.
-pub const fn bytes(ram: u32) -> u32 {
+const fn table_bytes(ram: u32) -> u32 {
     let wanted = (ram / 1024).next_power_of_two();
     let least = (LEAST * size_of::<Group>()) as u32;
     if wanted < least { least } else { wanted }
 }
 
-/// Makes the processor walk a table in this RAM, at a multiple of its bytes.
-///
-/// # Safety
-/// Once, at boot; the kernel reaches the RAM, and nobody else has it.
-pub unsafe fn set_up(place: Range) -> &'static mut [Group] {
-    let groups = place.bytes as usize / size_of::<Group>();
-    // SAFETY: the caller's: RAM is aligned for words, and only this reference names it. All bits of an entry can be zero.
-    let table = unsafe {
-        core::ptr::write_bytes(place.base.0 as *mut u8, 0, place.bytes as usize);
-        core::slice::from_raw_parts_mut(place.base.0 as *mut Group, groups)
-    };
-    // SAFETY: the caller's; the processor only reads it, as R and C are preset.
-    unsafe { regs::set_hash(place.base.0, place.bytes) };
-    table
+/// Where the table is, and how many contexts there are.
+#[derive(Clone, Copy)]
+pub struct Place {
+    table: Range,
+    /// As many as wanted, and at least those in which the table can be swept.
+    pub contexts: u32,
+}
+
+/// What lies there.
+pub struct Tables {
+    /// The hashed table.
+    pub table: &'static mut [Group],
+    /// A bit for each context of a half.
+    pub live: &'static mut [u32],
+}
+
+impl Place {
+    /// After this address, in a machine with so much RAM.
+    pub const fn new(after: PhysAddr, ram: u32, contexts: u32) -> Self {
+        let bytes = table_bytes(ram);
+        let least = least_contexts(bytes as usize / size_of::<Group>());
+        let table = Range { base: after.align_up(bytes), bytes };
+        Self { table, contexts: if contexts < least { least } else { contexts } }
+    }
+
+    const fn live_bytes(&self) -> u32 {
+        words(self.contexts) as u32 * 4
+    }
+
+    /// All that it takes, in whole pages.
+    pub const fn range(&self) -> Range {
+        Range { base: self.table.base, bytes: self.table.bytes + self.live_bytes().next_multiple_of(abi::PAGE_SIZE) }
+    }
+
+    /// Makes the processor walk the table.
+    ///
+    /// # Safety
+    /// Once, at boot; the kernel reaches the RAM, and nobody else has it.
+    pub unsafe fn set_up(self) -> Tables {
+        let Range { base: PhysAddr(base), bytes } = self.range();
+        let (groups, end) = (self.table.bytes as usize / size_of::<Group>(), base + self.table.bytes);
+        // SAFETY: the caller's: RAM is aligned for words, and only these references name it. All bits of an entry can be zero. The
+        // processor only reads the table, as R and C are preset.
+        unsafe {
+            core::ptr::write_bytes(base as *mut u8, 0, bytes as usize);
+            regs::set_hash(base, self.table.bytes);
+            Tables {
+                table: core::slice::from_raw_parts_mut(base as *mut Group, groups),
+                live: core::slice::from_raw_parts_mut(end as *mut u32, words(self.contexts)),
+            }
+        }
+    }
 }

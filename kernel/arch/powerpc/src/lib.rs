@@ -11,6 +11,7 @@
 //! | `layout` | physical addresses, statics that assembly knows |
 //! | `regs` | registers of the processor |
 //! | [`panic`] | what the kernel says when it panics |
+//! | `options` | what a user wants of the kernel |
 //! | `cache` | the caches, by line and whole |
 //! | `hash` | the hashed table |
 //! | `space` | VSIDs, who has which, what becomes of their translations |
@@ -31,6 +32,7 @@ mod contract;
 mod fpu;
 mod hash;
 mod layout;
+mod options;
 pub mod panic;
 mod regs;
 mod space;

@@ -5,23 +5,25 @@
 //! [`CUT_OFF`] pages gets another context: what was copied is nobody's then, and nothing has to be searched.
 
 use crate::layout::REACHED;
-use crate::regs;
+use crate::{hash, regs};
 use abi::{PAGE_SIZE, Rights, UserAddr};
 use core::ops::Range;
 use kcore::port::FaultIn;
 use kcore::space::HW_WORDS;
 use kcore::{Cpu, Space, Table};
 use mmu::Format;
-use mmu::hash::{self, Group};
+use mmu::hash::{Group, insert, remove};
 use mmu::powerpc::{PowerPc as Tables, bits, seen};
+use mmu::sweep::{Sweep, Taken};
 use mmu::vsid::{CUT_OFF, Contexts, LOW, NO_TOKEN, SEGMENTS, Segments, of_address, switch, token, vsid};
 use pool::{Link, Pool, Ref};
 use powerpc_context::hw;
 
 /// What the processor has of spaces.
 pub struct Spaces {
-    contexts: Contexts,
-    /// How often all contexts were taken back, and 1.
+    /// Contexts, and which entries of the hashed table are nobody's.
+    sweep: Sweep<'static>,
+    /// How often all spaces lost their contexts, and 1.
     epoch: u64,
     /// Whose VSIDs the segment registers have.
     entered: Link<Space>,
@@ -64,8 +66,10 @@ const fn allows(page: u32, access: Rights) -> bool {
 
 impl Spaces {
     /// Nobody has a context, and no space was entered.
-    pub const fn new(hash: Option<&'static mut [Group]>) -> Self {
-        Self { contexts: Contexts::new(u32::MAX), epoch: 1, entered: Link::NULL, loaded: 0, hash, hand: 0, unused: 0 }
+    pub fn new(contexts: Contexts, tables: Option<hash::Tables>) -> Self {
+        let (hash, live) = tables.map_or_else(Default::default, |tables| (Some(tables.table), tables.live));
+        let sweep = Sweep::new(contexts, live, hash.as_ref().map_or(0, |table| table.len()));
+        Self { sweep, epoch: 1, entered: Link::NULL, loaded: 0, hash, hand: 0, unused: 0 }
     }
 
     /// A space has no context yet.
@@ -81,8 +85,11 @@ impl Spaces {
         self.entered = space;
     }
 
-    /// A space loses its context: what there was of its pages is nobody's. The context is not another's before all are taken back.
+    /// A space loses its context: what there was of its pages is nobody's. The context is not another's before that was swept.
     pub fn forget(&mut self, pool: &mut Pool, space: Ref<Space>) {
+        if let Some(context) = self.context(pool, space) {
+            self.sweep.forget(context, self.hash.as_deref().unwrap_or_default());
+        }
         let hw = &mut pool[space].hw;
         [hw[hw::EPOCH], hw[hw::EPOCH_HIGH], hw[hw::SIMPLE]] = [0; 3];
         self.leave(space);
@@ -95,8 +102,14 @@ impl Spaces {
         }
     }
 
-    /// All spaces have lost their contexts. None of these is given out again.
-    pub const fn forget_all(&mut self) {
+    /// All spaces lose their contexts.
+    pub fn forget_all(&mut self) {
+        self.sweep.forget_all(self.hash.as_deref().unwrap_or_default());
+        self.begin_epoch();
+    }
+
+    /// All spaces have lost their contexts.
+    const fn begin_epoch(&mut self) {
         self.epoch += 1;
         self.entered = Link::NULL;
     }
@@ -122,20 +135,16 @@ impl Spaces {
         (epoch == self.epoch).then_some(hw[hw::CONTEXT])
     }
 
-    /// A context for a space that has none. When none is left, all are taken back: nothing of any may be anywhere then.
+    /// A context for a space that has none.
     fn take(&mut self, pool: &mut Pool, space: Ref<Space>) -> u32 {
-        let taken = self.contexts.take().unwrap_or_else(|| {
-            self.forget_all();
-            self.contexts.begin_again();
-            if let Some(table) = &mut self.hash {
-                table.as_flattened_mut().fill([0; 2]);
-            }
+        let Taken { context, is_turn } = self.sweep.take(self.hash.as_deref_mut().unwrap_or_default());
+        if is_turn {
+            self.begin_epoch();
             regs::drop_all();
-            self.contexts.take().unwrap_or_default()
-        });
+        }
         let hw = &mut pool[space].hw;
-        [hw[hw::CONTEXT], hw[hw::EPOCH], hw[hw::EPOCH_HIGH]] = [taken, self.epoch as u32, (self.epoch >> 32) as u32];
-        taken
+        [hw[hw::CONTEXT], hw[hw::EPOCH], hw[hw::EPOCH_HIGH]] = [context, self.epoch as u32, (self.epoch >> 32) as u32];
+        context
     }
 
     /// Makes a space the one whose addresses user mode has.
@@ -165,7 +174,7 @@ impl Spaces {
         }
         for address in (range.start.0..range.end.0).step_by(PAGE_SIZE as usize) {
             if let Some(table) = &mut self.hash {
-                hash::remove(table, of_address(context, UserAddr(address)), UserAddr(address));
+                remove(table, of_address(context, UserAddr(address)), UserAddr(address));
             }
             regs::drop_page(address);
         }
@@ -188,7 +197,7 @@ impl Spaces {
         let Some(page) = page(pool, space, address).filter(|page| allows(*page, access)) else { return FaultIn::Report };
         let context = self.context(pool, space);
         if let (Some(table), Some(context)) = (&mut self.hash, context) {
-            hash::insert(table, of_address(context, address), address, page, &mut self.hand);
+            insert(table, of_address(context, address), address, page, &mut self.hand);
         }
         // The TLB may have one that allows less.
         regs::drop_page(address.0);

@@ -6,14 +6,15 @@
 use crate::boot;
 use crate::contract::{KERNEL, PowerPc};
 use crate::layout::REACHED;
+use crate::options::Options;
 use crate::space::Spaces;
-use crate::{assembly, hash, regs, time, trap};
+use crate::{assembly, regs, time, trap};
 use abi::PhysAddr;
 use arch_common::stack::{KERNEL_STACK, STACK_BYTES};
 use arch_common::{lines, start};
 use core::arch::global_asm;
 use kcore::boot::{Machine, Range};
-use mmu::vsid::{SEGMENTS, USER_SEGMENTS, vsid};
+use mmu::vsid::{Contexts, SEGMENTS, USER_SEGMENTS, vsid};
 use plat_amigaone::{DEVICES, pic, uart};
 use powerpc_context::msr;
 
@@ -45,15 +46,17 @@ extern "C" fn begin() -> ! {
     regs::drop_all();
     uart::init();
     plat_amigaone::init();
-    let (boot, hash) = boot::find();
+    let options = Options::read();
+    let (boot, hash) = boot::find(&options);
     // Above users' addresses there is nothing.
     (USER_SEGMENTS..SEGMENTS).for_each(|segment| regs::set_segment(segment, vsid(0, segment)));
     pic::init();
+    let contexts = Contexts::new(hash.map_or(options.contexts, |place| place.contexts));
     // SAFETY: boot found it free, and nobody else knows of it.
-    let table = hash.map(|place| unsafe { hash::set_up(place) });
+    let tables = hash.map(|place| unsafe { place.set_up() });
     let clock = time::clock();
     // SAFETY: boot; the pool is mapped one to one, and the kernel is the one who gets it.
-    let kernel = unsafe { start::kernel(&KERNEL, boot.new_pool(), PowerPc::new(Spaces::new(table), clock)) };
+    let kernel = unsafe { start::kernel(&KERNEL, boot.new_pool(), PowerPc::new(Spaces::new(contexts, tables), clock)) };
     let machine = Machine { special: Range { base: PhysAddr(0), bytes: 1 << 16 }, ..boot.machine(&COMPONENT_LINES) };
     start::root(kernel, &machine, "PowerPC", 0, clock);
     trap::leave(kernel);

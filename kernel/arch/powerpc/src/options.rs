@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The words in the page before the boot image: how much RAM there is and how many bytes lie there, and what a user wants of the kernel
+//! (docs/powerpc.md, *Boot words*).
+
+use crate::layout::WORDS;
+use crate::panic::AmigaOne;
+use abi::PAGE_SIZE;
+use arch_common::platform::refuse;
+use mmu::vsid::CONTEXTS;
+
+/// The words.
+fn page() -> &'static [u8] {
+    // SAFETY: RAM that is mapped one to one; nobody writes it.
+    unsafe { core::slice::from_raw_parts(WORDS as *const u8, PAGE_SIZE as usize) }
+}
+
+/// What is after a name and `=`.
+fn value(name: &str) -> Option<&'static str> {
+    let text = page().split(|byte| *byte == 0).next().and_then(|text| core::str::from_utf8(text).ok()).unwrap_or_default();
+    text.split_ascii_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+}
+
+/// A number that the loader has to give.
+pub fn number(name: &str) -> u32 {
+    match value(name).and_then(|value| value.parse().ok()) {
+        Some(value) => value,
+        None => refuse::<AmigaOne>(format_args!(
+            "the page before the boot image does not say `{name}=NUMBER`: start the kernel by `./macadamia run`"
+        )),
+    }
+}
+
+/// What a user may say; if nothing, `usual`.
+fn chosen<T>(name: &str, usual: T, what: &str, parse: impl FnOnce(&str) -> Option<T>) -> T {
+    let Some(value) = value(name) else { return usual };
+    parse(value).unwrap_or_else(|| refuse::<AmigaOne>(format_args!("the kernel's command line is wrong: {name}= takes {what}")))
+}
+
+/// What a user wants of the kernel.
+pub struct Options {
+    /// How many contexts there are.
+    pub contexts: u32,
+}
+
+impl Options {
+    /// As the words say.
+    pub fn read() -> Self {
+        Self { contexts: chosen("contexts", CONTEXTS, "a number", |value| value.parse().ok()) }
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The sweep: entries of the hashed table that are nobody's are taken out, some groups at a time.
+//!
+//! A space that gets another context leaves its entries where they are. Nobody can use these *zombies*, but a group that is full of them
+//! is full. The idle loop sweeps them out (Dougan, Mackerras, Yodaiken 1999, section 7).
+//!
+//! The same sweep lets contexts be given out again. When one half of them is used up the other one is given out, and no space keeps one of
+//! the first: all entries of that half are zombies. Until its turn comes again the whole table has to be swept, so each context that is
+//! given out sweeps its share. Nobody waits for more than that.
+
+use crate::hash::{Group, VALID};
+use crate::vsid::{Contexts, context};
+
+/// Groups of a step: at most 10,000 instructions.
+pub const STEP: usize = 64;
+/// Groups that a context sweeps at most that is given out.
+const MOST: usize = 2 * STEP;
+
+/// Contexts, who is alive, and where the sweep is.
+#[derive(Debug)]
+pub struct Sweep<'a> {
+    contexts: Contexts,
+    /// A bit for each context of a half: whether a space has it. Of those that were not given out they say nothing.
+    live: &'a mut [u32],
+    /// The next group.
+    at: usize,
+    /// Groups to sweep until the table has nothing of the other half.
+    before_turn: usize,
+    /// Groups to sweep until the table has no zombie.
+    dirty: usize,
+    /// Groups that a context sweeps that is given out.
+    share: usize,
+    found: usize,
+    counts: Counts,
+}
+
+/// What a sweep has found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Zombies that were taken out.
+    pub zombies: u32,
+    /// Entries of spaces that are alive, in the last pass over the whole table.
+    pub live: u32,
+}
+
+/// A context that was given out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// Its number.
+    pub context: u32,
+    /// Whether it is the first of its half. All spaces lose their contexts then, and nothing in the TLB may be used.
+    pub is_turn: bool,
+}
+
+/// How many contexts there are at least if the table has so many groups: a smaller half could not be swept meanwhile.
+#[must_use]
+pub const fn least_contexts(groups: usize) -> u32 {
+    2 * (groups.div_ceil(MOST) as u32 + 1)
+}
+
+/// Words of bits for so many contexts.
+#[must_use]
+pub const fn words(contexts: u32) -> usize {
+    (contexts / 2).div_ceil(u32::BITS) as usize
+}
+
+impl<'a> Sweep<'a> {
+    /// Of contexts that nobody has, and a table with so many groups, which is empty; none if the processor walks none.
+    #[must_use]
+    pub const fn new(contexts: Contexts, live: &'a mut [u32], groups: usize) -> Self {
+        let share = groups.div_ceil(contexts.least() as usize);
+        Self { contexts, live, at: 0, before_turn: 0, dirty: 0, share, found: 0, counts: Counts { zombies: 0, live: 0 } }
+    }
+
+    /// Gives out a context.
+    pub fn take(&mut self, table: &mut [Group]) -> Taken {
+        self.sweep(table, self.share.min(self.before_turn));
+        let (context, is_turn) = match self.contexts.take() {
+            Some(context) => (context, false),
+            None => {
+                debug_assert_eq!(self.before_turn, 0);
+                self.contexts.turn();
+                (self.before_turn, self.dirty) = (table.len(), table.len());
+                (self.contexts.take().unwrap_or_default(), true)
+            }
+        };
+        self.set_live(context, true);
+        Taken { context, is_turn }
+    }
+
+    /// A space lost its context.
+    pub fn forget(&mut self, context: u32, table: &[Group]) {
+        self.set_live(context, false);
+        self.dirty = table.len();
+    }
+
+    /// All spaces lost their contexts.
+    pub const fn forget_all(&mut self, table: &[Group]) {
+        self.contexts.forget_all();
+        self.dirty = table.len();
+    }
+
+    fn set_live(&mut self, context: u32, is_live: bool) {
+        let Some(index) = self.contexts.index(context) else { return };
+        if let Some(word) = self.live.get_mut((index / u32::BITS) as usize) {
+            let bit = 1 << (index % u32::BITS);
+            *word = if is_live { *word | bit } else { *word & !bit };
+        }
+    }
+
+    fn is_live(&self, context: u32) -> bool {
+        let Some(index) = self.contexts.index(context) else { return false };
+        self.live.get((index / u32::BITS) as usize).is_some_and(|word| word & 1 << (index % u32::BITS) != 0)
+    }
+
+    /// Takes zombies out of at most [`STEP`] groups. Whether there were groups that may have any.
+    pub fn step(&mut self, table: &mut [Group]) -> bool {
+        let groups = self.dirty.min(STEP);
+        self.sweep(table, groups);
+        groups != 0
+    }
+
+    /// Takes zombies out of so many groups.
+    fn sweep(&mut self, table: &mut [Group], groups: usize) {
+        for _ in 0..groups {
+            self.sweep_group(&mut table[self.at]);
+            self.at += 1;
+            if self.at == table.len() {
+                (self.counts.live, self.found, self.at) = (self.found as u32, 0, 0);
+            }
+        }
+        (self.before_turn, self.dirty) = (self.before_turn.saturating_sub(groups), self.dirty.saturating_sub(groups));
+    }
+
+    fn sweep_group(&mut self, group: &mut Group) {
+        for pte in group.iter_mut().filter(|pte| pte[0] & VALID != 0) {
+            if self.is_live(context(pte[0] >> 7)) {
+                self.found += 1;
+            } else {
+                *pte = [0; 2];
+                self.counts.zombies = self.counts.zombies.wrapping_add(1);
+            }
+        }
+    }
+
+    /// What was found.
+    #[must_use]
+    pub const fn counts(&self) -> Counts {
+        self.counts
+    }
+}
