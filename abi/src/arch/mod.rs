@@ -12,7 +12,7 @@
 //! | `REGISTERS` | where the words of a system call are, for the manual |
 //! | `DMA_IS_COHERENT` | whether devices see the data caches |
 //!
-//! A module may have more: on IA-32 `kip` has the features that the kernel information page tells of, and `marker` the
+//! A module may have more: `kip` has what the kernel information page tells of this processor, and `marker` the
 //! instructions that the machine model recognises. `REGISTERS` is in those that there is a port to.
 //!
 //! The rest of this crate names the words of a system call by their role: arguments `a0` to `a3`, results

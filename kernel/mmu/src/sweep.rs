@@ -41,6 +41,8 @@ pub struct Counts {
     pub zombies: u32,
     /// Entries of spaces that are alive, in the last pass over the whole table.
     pub live: u32,
+    /// How often the halves changed places.
+    pub turns: u32,
 }
 
 /// A context that was given out.
@@ -69,7 +71,7 @@ impl<'a> Sweep<'a> {
     #[must_use]
     pub const fn new(contexts: Contexts, live: &'a mut [u32], groups: usize) -> Self {
         let share = groups.div_ceil(contexts.least() as usize);
-        Self { contexts, live, at: 0, before_turn: 0, dirty: 0, share, found: 0, counts: Counts { zombies: 0, live: 0 } }
+        Self { contexts, live, at: 0, before_turn: 0, dirty: 0, share, found: 0, counts: Counts { zombies: 0, live: 0, turns: 0 } }
     }
 
     /// Gives out a context.
@@ -80,6 +82,7 @@ impl<'a> Sweep<'a> {
             None => {
                 debug_assert_eq!(self.before_turn, 0);
                 self.contexts.turn();
+                self.counts.turns = self.counts.turns.wrapping_add(1);
                 (self.before_turn, self.dirty) = (table.len(), table.len());
                 (self.contexts.take().unwrap_or_default(), true)
             }

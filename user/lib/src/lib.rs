@@ -47,6 +47,8 @@ pub mod virtio;
 
 pub use abi::{Error, Frame, MessageKind, Rights, Word};
 pub use arch::board;
+#[cfg(target_arch = "powerpc")]
+pub use arch::counts;
 #[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
 pub use board::io as port;
 pub use cap::{Irq, Memory, Quota, Segment, Space, Thread};

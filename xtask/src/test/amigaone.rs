@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the PowerPC board with words for its kernel: what it usually does in another way, or after a long time.
 
-use super::model::system;
 use super::tally::{Test, test};
-use crate::build::{self, Built};
+use crate::build;
 use crate::machine::emulator::{Machine, Transcript, batch};
 use crate::machine::{board, words};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use std::path::Path;
 use std::time::Duration;
 
 /// Their names.
-pub const ALL: &[Test] = &[test("amigaone.contexts", || on_board(contexts))];
+pub const ALL: &[Test] = &[test("amigaone.contexts", || on_board(contexts)), test("amigaone.zombies", || on_board(zombies))];
 
 /// Seconds until a system counts as hung.
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -20,25 +19,67 @@ fn on_board(test: impl FnOnce() -> Result<()>) -> Result<()> {
     board::with(board::get("amigaone")?, test)
 }
 
-/// Runs a system whose kernel is told these words.
-fn run(built: &Built, cpu: &str, say: &'static str) -> Result<Transcript> {
-    let machine = Machine::Qemu { cpu, icount: false, model: None };
-    let transcript = words::with(say, || batch(built, machine, TIMEOUT))?;
+/// Runs a system whose kernel is told these words. They are in a file of the build.
+fn run(path: &str, cpu: &str, say: &'static str, icount: bool) -> Result<Transcript> {
+    let machine = Machine::Qemu { cpu, icount, model: None };
+    let transcript = words::with(say, || batch(&build::system(Path::new(path))?, machine, TIMEOUT))?;
     let failed: Vec<&str> = transcript.results.lines().filter(|line| line.starts_with("not ok")).collect();
     ensure!(failed.is_empty(), "{cpu}, {say}: {}", failed.join(", "));
     ensure!(transcript.ended && transcript.is_done(), "{cpu}, {say}: it did not end; the console: {}", transcript.console);
     Ok(transcript)
 }
 
-/// On both processors.
-fn on_all(built: &Built, say: &'static str) -> Result<()> {
-    built.board.qemu.tested.iter().try_for_each(|cpu| run(built, cpu, say).map(drop))
+/// Systems of all kinds, on both processors.
+fn on_all(say: &'static str) -> Result<()> {
+    for cpu in &board::chosen().qemu.tested {
+        for path in ["systems/pager.toml", "systems/crash.toml", "tests/systems/conform-fast.toml"] {
+            run(path, cpu, say, false)?;
+        }
+    }
+    Ok(())
+}
+
+/// The counts that `tests/zombies` reports, which goes by the emulator's own time.
+#[derive(Debug)]
+struct Counts {
+    reloads: u64,
+    evicts: u64,
+    zombies: u64,
+    turns: u64,
+}
+
+impl Counts {
+    fn of(cpu: &str, say: &'static str) -> Result<Self> {
+        let transcript = run("tests/zombies/zombies.toml", cpu, say, true)?;
+        let line = transcript.results.lines().find_map(|line| line.strip_prefix("counts ")).context("no counts")?;
+        let numbers: Vec<u64> = line.split(' ').map(str::parse).collect::<Result<_, _>>()?;
+        let [reloads, evicts, zombies, live, turns] = numbers[..] else { bail!("`{line}` are not five counts") };
+        println!("# {cpu}, {say}: {reloads} reloads, {evicts} evicts, {zombies} zombies, {live} live entries, {turns} turns");
+        Ok(Self { reloads, evicts, zombies, turns })
+    }
+
+    /// Of a hundred reloads so many evict.
+    const fn percent(&self) -> u64 {
+        self.evicts * 100 / self.reloads
+    }
+}
+
+/// The sweep of the idle loop: entries of nobody leave room for others. The limits are the paper's (section 7).
+fn zombies() -> Result<()> {
+    let [with, without] = ["", "sweep=off"].map(|say| Counts::of("604", say));
+    let (with, without) = (with?, without?);
+    ensure!(with.percent() <= 30, "with the sweep {} of 100 reloads evict", with.percent());
+    ensure!(without.percent() > 90, "without the sweep {} of 100 reloads evict", without.percent());
+    ensure!(with.zombies > 0 && without.zombies == 0, "the idle loop sweeps if it is to: {with:?}, {without:?}");
+    Ok(())
 }
 
 /// Few contexts: they are given out again and again, while spaces come and go, and mappings.
 fn contexts() -> Result<()> {
-    for name in ["pager", "crash"] {
-        on_all(&build::system(&Path::new("systems").join(name).with_extension("toml"))?, "contexts=64")?;
+    on_all("contexts=64")?;
+    for cpu in &board::chosen().qemu.tested {
+        let counts = Counts::of(cpu, "contexts=64")?;
+        ensure!(counts.turns > 5, "{cpu}: contexts were given out again {} times only", counts.turns);
     }
-    on_all(&system("conform-fast")?, "contexts=64")
+    Ok(())
 }

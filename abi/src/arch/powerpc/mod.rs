@@ -4,6 +4,7 @@
 //! A thread starts with its UTCB's address in r3 and the argument in r4, its stack pointer in r1, all else zero.
 
 pub mod frame;
+pub mod kip;
 pub mod layout;
 pub mod marker;
 pub mod message;

@@ -104,6 +104,10 @@ impl Translation for PowerPc {
 
 // Caches are physical. What was written as code comes to the instruction cache by memory.
 impl Caches for PowerPc {
+    fn information_page(&mut self, physical: PhysAddr) {
+        self.spaces.show_counts_at(physical);
+    }
+
     fn cache(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) {
         let what = match what {
             CacheOp::Clean => Lines::Clean,

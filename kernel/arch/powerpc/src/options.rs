@@ -40,11 +40,18 @@ fn chosen<T>(name: &str, usual: T, what: &str, parse: impl FnOnce(&str) -> Optio
 pub struct Options {
     /// How many contexts there are.
     pub contexts: u32,
+    /// Whether the idle loop sweeps the hashed table.
+    pub sweep: bool,
+}
+
+/// Of a word that switches something off.
+fn unless_off(name: &str) -> bool {
+    chosen(name, true, "off", |value| (value == "off").then_some(false))
 }
 
 impl Options {
     /// As the words say.
     pub fn read() -> Self {
-        Self { contexts: chosen("contexts", CONTEXTS, "a number", |value| value.parse().ok()) }
+        Self { contexts: chosen("contexts", CONTEXTS, "a number", |value| value.parse().ok()), sweep: unless_off("sweep") }
     }
 }

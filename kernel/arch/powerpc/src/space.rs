@@ -5,16 +5,18 @@
 //! [`CUT_OFF`] pages gets another context: what was copied is nobody's then, and nothing has to be searched.
 
 use crate::layout::REACHED;
+use crate::options::Options;
 use crate::{hash, regs};
-use abi::{PAGE_SIZE, Rights, UserAddr};
+use abi::arch::powerpc::kip::{COUNTS_OFFSET, Counts};
+use abi::{PAGE_SIZE, PhysAddr, Rights, UserAddr};
 use core::ops::Range;
 use kcore::port::FaultIn;
 use kcore::space::HW_WORDS;
 use kcore::{Cpu, Space, Table};
 use mmu::Format;
-use mmu::hash::{Group, insert, remove};
+use mmu::hash::{Group, Inserted, insert, remove};
 use mmu::powerpc::{PowerPc as Tables, bits, seen};
-use mmu::sweep::{Sweep, Taken};
+use mmu::sweep::{self, Sweep, Taken};
 use mmu::vsid::{CUT_OFF, Contexts, LOW, NO_TOKEN, SEGMENTS, Segments, of_address, switch, token, vsid};
 use pool::{Link, Pool, Ref};
 use powerpc_context::hw;
@@ -23,6 +25,11 @@ use powerpc_context::hw;
 pub struct Spaces {
     /// Contexts, and which entries of the hashed table are nobody's.
     sweep: Sweep<'static>,
+    /// Whether the idle loop sweeps.
+    sweeps: bool,
+    counts: Counts,
+    /// Where users see the counts.
+    page: Option<PhysAddr>,
     /// How often all spaces lost their contexts, and 1.
     epoch: u64,
     /// Whose VSIDs the segment registers have.
@@ -66,10 +73,11 @@ const fn allows(page: u32, access: Rights) -> bool {
 
 impl Spaces {
     /// Nobody has a context, and no space was entered.
-    pub fn new(contexts: Contexts, tables: Option<hash::Tables>) -> Self {
+    pub fn new(options: &Options, contexts: Contexts, tables: Option<hash::Tables>) -> Self {
         let (hash, live) = tables.map_or_else(Default::default, |tables| (Some(tables.table), tables.live));
         let sweep = Sweep::new(contexts, live, hash.as_ref().map_or(0, |table| table.len()));
-        Self { sweep, epoch: 1, entered: Link::NULL, loaded: 0, hash, hand: 0, unused: 0 }
+        let counts = Counts::default();
+        Self { sweep, sweeps: options.sweep, counts, page: None, epoch: 1, entered: Link::NULL, loaded: 0, hash, hand: 0, unused: 0 }
     }
 
     /// A space has no context yet.
@@ -184,6 +192,29 @@ impl Spaces {
         }
     }
 
+    /// Takes entries of nobody out of the hashed table, as the processor has nothing else to do. Whether there is more to be looked at.
+    pub fn sweep(&mut self) -> bool {
+        let goes_on = self.sweeps && self.sweep.step(self.hash.as_deref_mut().unwrap_or_default());
+        if !goes_on {
+            self.show_counts();
+        }
+        goes_on
+    }
+
+    /// Users see the counts at this page from now on.
+    pub fn show_counts_at(&mut self, page: PhysAddr) {
+        self.page = Some(page);
+        self.show_counts();
+    }
+
+    fn show_counts(&self) {
+        let Some(page) = self.page else { return };
+        let sweep::Counts { zombies, live, turns } = self.sweep.counts();
+        let counts = Counts { zombies, live, turns, ..self.counts };
+        // SAFETY: the kernel information page, of which the portable kernel writes the first bytes only, and at boot.
+        unsafe { ((page.0 + COUNTS_OFFSET) as *mut Counts).write_volatile(counts) };
+    }
+
     /// QEMU keeps translations for itself that a 603's TLB lost to others, and its `tlbie` does not find them there. A segment register
     /// that gets another value makes it forget all of them on the way to user mode. No processor needs that.
     fn empty_emulators_tlb(&mut self) {
@@ -197,7 +228,9 @@ impl Spaces {
         let Some(page) = page(pool, space, address).filter(|page| allows(*page, access)) else { return FaultIn::Report };
         let context = self.context(pool, space);
         if let (Some(table), Some(context)) = (&mut self.hash, context) {
-            insert(table, of_address(context, address), address, page, &mut self.hand);
+            let inserted = insert(table, of_address(context, address), address, page, &mut self.hand);
+            self.counts.reloads = self.counts.reloads.wrapping_add(u32::from(inserted != Inserted::Changed));
+            self.counts.evicts = self.counts.evicts.wrapping_add(u32::from(inserted == Inserted::Evicted));
         }
         // The TLB may have one that allows less.
         regs::drop_page(address.0);

@@ -56,7 +56,7 @@ extern "C" fn begin() -> ! {
     let tables = hash.map(|place| unsafe { place.set_up() });
     let clock = time::clock();
     // SAFETY: boot; the pool is mapped one to one, and the kernel is the one who gets it.
-    let kernel = unsafe { start::kernel(&KERNEL, boot.new_pool(), PowerPc::new(Spaces::new(contexts, tables), clock)) };
+    let kernel = unsafe { start::kernel(&KERNEL, boot.new_pool(), PowerPc::new(Spaces::new(&options, contexts, tables), clock)) };
     let machine = Machine { special: Range { base: PhysAddr(0), bytes: 1 << 16 }, ..boot.machine(&COMPONENT_LINES) };
     start::root(kernel, &machine, "PowerPC", 0, clock);
     trap::leave(kernel);

@@ -115,6 +115,7 @@ pub fn leave(kernel: &mut Kernel<PowerPc>) {
     // Not `leave::next`: to ask the interrupt controller takes two accesses to ports, and who interrupted is known at the entry.
     let next = loop {
         match kernel.current() {
+            None if kernel.port.parts().1.sweep() => {}
             None => regs::wait(),
             Some(_) if kernel.carry_on() => {}
             Some(next) => break next,

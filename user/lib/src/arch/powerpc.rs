@@ -3,6 +3,7 @@
 
 use crate::sys::Registers;
 use abi::Word;
+use abi::arch::powerpc::kip::{COUNTS_OFFSET, Counts};
 pub use abi::arch::powerpc::marker::{BEGIN, BEGIN_FREE, END};
 use abi::arch::powerpc::marker::{CASE, instruction};
 pub use amigaone as board;
@@ -186,6 +187,13 @@ pub fn counter() -> u64 {
             return u64::from(high) << 32 | u64::from(low);
         }
     }
+}
+
+/// What the kernel has counted.
+#[must_use]
+pub fn counts() -> Counts {
+    // SAFETY: the page is in every native space, read-only. The kernel writes it, but not while this thread runs.
+    unsafe { ((abi::utcb::KIP_ADDRESS + COUNTS_OFFSET) as *const Counts).read_volatile() }
 }
 
 /// A marker.

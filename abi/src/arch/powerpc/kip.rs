@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the kernel information page says of a PowerPC beside [`Kip`](crate::kip::Kip): how the hashed table of a 604 does.
+
+use bytemuck::{Pod, Zeroable};
+
+/// Where [`Counts`] is in the page.
+pub const COUNTS_OFFSET: u32 = 512;
+
+/// Counts since boot, modulo 2 to the power of 32, as they were when the processor last had nothing to do. On a 603, which walks no table, all
+/// but `turns` are 0.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable, Debug, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Entries that were put into the hashed table.
+    pub reloads: u32,
+    /// How many of these replaced another one.
+    pub evicts: u32,
+    /// Entries of nobody that were taken out.
+    pub zombies: u32,
+    /// Entries that were somebody's when the whole table was last looked at: no count since boot.
+    pub live: u32,
+    /// How often contexts were given out again: half of them each time.
+    pub turns: u32,
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The load of section 7 of Dougan, Mackerras, Yodaiken 1999: programs come, touch their pages, and go, and now and then the processor has
+//! nothing to do. Each of them is a mapping of so many pages that its end gives the space another context, and leaves zombies.
+//!
+//! It reports the kernel's counts ([`Counts`]) between the first time of idleness and the last.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+use abi::arch::powerpc::kip::Counts;
+use abi::{PAGE_SIZE, Rights};
+use macadamia::map::{Window, own};
+use macadamia::{Env, Memory, counts, result, time};
+
+macadamia::main!(run);
+
+/// Pages of a program.
+const PAGES: u32 = 2000;
+/// Programs between two times of idleness. Together they have more pages than the table has entries for 128 MiB of RAM.
+const PROGRAMS: u32 = 11;
+/// How often that happens.
+const ROUNDS: u32 = 20;
+/// Nanoseconds of idleness.
+const IDLE: u64 = 4_000_000;
+
+fn run(env: Env) {
+    let ram = env.memory("ram");
+    round(ram);
+    let before = counts();
+    (0..ROUNDS).for_each(|_| round(ram));
+    let after = counts();
+    let since = |count: fn(&Counts) -> u32| count(&after) - count(&before);
+    let [reloads, evicts] = [since(|counts| counts.reloads), since(|counts| counts.evicts)];
+    let [zombies, turns] = [since(|counts| counts.zombies), since(|counts| counts.turns)];
+    result!("counts {reloads} {evicts} {zombies} {} {turns}", after.live);
+    result!("done");
+}
+
+/// Programs come and go, and then there is nothing to do.
+fn round(ram: Memory) {
+    for _ in 0..PROGRAMS {
+        let pages = Window::open(own().start, ram, 0, PAGES * PAGE_SIZE, Rights::READ).expect("the addresses are free");
+        let wrong = (0..PAGES).filter(|page| pages.read(page * PAGE_SIZE) != 0).count();
+        assert_eq!(wrong, 0, "pages have what nobody wrote");
+    }
+    time::alarm(time::now() + IDLE, 1).expect("it is not long");
+    macadamia::ipc::wait(1).expect("nobody else waits");
+}
