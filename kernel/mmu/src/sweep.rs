@@ -11,10 +11,8 @@
 use crate::hash::{Group, VALID};
 use crate::vsid::{Contexts, context};
 
-/// Groups of a step: at most 10,000 instructions.
-pub const STEP: usize = 64;
-/// Groups that a context sweeps at most that is given out.
-const MOST: usize = 2 * STEP;
+/// Groups of a step. An entry takes up to 28 instructions, so a step takes 7,200; 64 groups would be more than 10,000.
+pub const STEP: usize = 32;
 
 /// Contexts, who is alive, and where the sweep is.
 #[derive(Debug)]
@@ -57,7 +55,7 @@ pub struct Taken {
 /// How many contexts there are at least if the table has so many groups: a smaller half could not be swept meanwhile.
 #[must_use]
 pub const fn least_contexts(groups: usize) -> u32 {
-    2 * (groups.div_ceil(MOST) as u32 + 1)
+    2 * (groups.div_ceil(STEP) as u32 + 1)
 }
 
 /// Words of bits for so many contexts.
