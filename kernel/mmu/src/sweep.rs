@@ -28,7 +28,8 @@ pub struct Sweep<'a> {
     dirty: usize,
     /// Groups that a context sweeps that is given out.
     share: usize,
-    found: usize,
+    /// Entries in this pass, of spaces that are alive and others.
+    found: [u32; 2],
     counts: Counts,
 }
 
@@ -36,9 +37,11 @@ pub struct Sweep<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Zombies that were taken out.
-    pub zombies: u32,
+    pub swept: u32,
     /// Entries of spaces that are alive, in the last pass over the whole table.
     pub live: u32,
+    /// Zombies that it left.
+    pub zombies: u32,
     /// How often the halves changed places.
     pub turns: u32,
 }
@@ -69,12 +72,23 @@ impl<'a> Sweep<'a> {
     #[must_use]
     pub const fn new(contexts: Contexts, live: &'a mut [u32], groups: usize) -> Self {
         let share = groups.div_ceil(contexts.least() as usize);
-        Self { contexts, live, at: 0, before_turn: 0, dirty: 0, share, found: 0, counts: Counts { zombies: 0, live: 0, turns: 0 } }
+        Self {
+            contexts,
+            live,
+            at: 0,
+            before_turn: 0,
+            dirty: 0,
+            share,
+            found: [0; 2],
+            counts: Counts { swept: 0, live: 0, zombies: 0, turns: 0 },
+        }
     }
 
     /// Gives out a context.
     pub fn take(&mut self, table: &mut [Group]) -> Taken {
-        self.sweep(table, self.share.min(self.before_turn));
+        let groups = self.share.min(self.before_turn);
+        self.sweep(table, groups, true);
+        self.before_turn -= groups;
         let (context, is_turn) = match self.contexts.take() {
             Some(context) => (context, false),
             None => {
@@ -114,32 +128,37 @@ impl<'a> Sweep<'a> {
         self.live.get((index / u32::BITS) as usize).is_some_and(|word| word & 1 << (index % u32::BITS) != 0)
     }
 
-    /// Takes zombies out of at most [`STEP`] groups. Whether there were groups that may have any.
-    pub fn step(&mut self, table: &mut [Group]) -> bool {
+    /// Takes zombies out of at most [`STEP`] groups, or only counts them. Whether there were groups that may have any.
+    pub fn step(&mut self, table: &mut [Group], takes_out: bool) -> bool {
         let groups = self.dirty.min(STEP);
-        self.sweep(table, groups);
+        self.sweep(table, groups, takes_out);
+        if takes_out {
+            self.before_turn = self.before_turn.saturating_sub(groups);
+        }
         groups != 0
     }
 
-    /// Takes zombies out of so many groups.
-    fn sweep(&mut self, table: &mut [Group], groups: usize) {
+    /// Looks at so many groups.
+    fn sweep(&mut self, table: &mut [Group], groups: usize, takes_out: bool) {
         for _ in 0..groups {
-            self.sweep_group(&mut table[self.at]);
+            self.sweep_group(&mut table[self.at], takes_out);
             self.at += 1;
             if self.at == table.len() {
-                (self.counts.live, self.found, self.at) = (self.found as u32, 0, 0);
+                ([self.counts.live, self.counts.zombies], self.found, self.at) = (self.found, [0; 2], 0);
             }
         }
-        (self.before_turn, self.dirty) = (self.before_turn.saturating_sub(groups), self.dirty.saturating_sub(groups));
+        self.dirty = self.dirty.saturating_sub(groups);
     }
 
-    fn sweep_group(&mut self, group: &mut Group) {
+    fn sweep_group(&mut self, group: &mut Group, takes_out: bool) {
         for pte in group.iter_mut().filter(|pte| pte[0] & VALID != 0) {
             if self.is_live(context(pte[0] >> 7)) {
-                self.found += 1;
-            } else {
+                self.found[0] += 1;
+            } else if takes_out {
                 *pte = [0; 2];
-                self.counts.zombies = self.counts.zombies.wrapping_add(1);
+                self.counts.swept = self.counts.swept.wrapping_add(1);
+            } else {
+                self.found[1] += 1;
             }
         }
     }

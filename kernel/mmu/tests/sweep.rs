@@ -6,7 +6,7 @@
 
 use abi::UserAddr;
 use mmu::hash::{Group, LEAST, VALID, insert, look_up};
-use mmu::sweep::{STEP, Sweep, least_contexts, words};
+use mmu::sweep::{Counts, STEP, Sweep, least_contexts, words};
 use mmu::vsid::{CONTEXTS, Contexts, context, vsid};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,7 +93,7 @@ proptest! {
                     model.owners.clear();
                     sweep.forget_all(&table);
                 }
-                Event::Idle(steps) => is_clean = (0..steps).any(|_| idles && !sweep.step(&mut table)),
+                Event::Idle(steps) => is_clean = (0..steps).any(|_| idles && !sweep.step(&mut table, true)),
             }
             let alive = |contexts: &[u32]| contexts.iter().filter(|owned| model.owners.values().any(|context| context == *owned)).count();
             let after: Vec<u32> = entries(&table).collect();
@@ -110,14 +110,17 @@ fn a_step_is_at_most_so_many_groups() {
     let mut table = vec![[[0; 2]; 8]; LEAST];
     let mut live = vec![0; words(CONTEXTS)];
     let mut sweep = Sweep::new(Contexts::new(CONTEXTS), &mut live, LEAST);
-    assert!(!sweep.step(&mut table), "an empty table is swept");
+    assert!(!sweep.step(&mut table, true), "an empty table is swept");
     let taken = sweep.take(&mut table);
     for page in 0..100u32 {
         insert(&mut table, vsid(taken.context, 0), UserAddr((page << 12).into()), 1, &mut 0);
     }
     sweep.forget(taken.context, &table);
-    assert_eq!((0..).take_while(|_| sweep.step(&mut table)).count(), LEAST / STEP);
-    assert_eq!((sweep.counts().zombies, sweep.counts().live), (100, 0));
+    assert_eq!((0..).take_while(|_| sweep.step(&mut table, false)).count(), LEAST / STEP);
+    assert_eq!(sweep.counts(), Counts { zombies: 100, ..Counts::default() });
+    sweep.forget_all(&table);
+    assert_eq!((0..).take_while(|_| sweep.step(&mut table, true)).count(), LEAST / STEP);
+    assert_eq!(sweep.counts(), Counts { swept: 100, ..Counts::default() });
 }
 
 #[test]

@@ -6,8 +6,8 @@ use bytemuck::{Pod, Zeroable};
 /// Where [`Counts`] is in the page.
 pub const COUNTS_OFFSET: u32 = 512;
 
-/// Counts since boot, modulo 2 to the power of 32, as they were when the processor last had nothing to do. On a 603, which walks no table, all
-/// but `turns` are 0.
+/// Counts since boot, modulo 2 to the power of 32, as they were when the processor last had nothing to do. The whole table is looked at then if
+/// a space has lost its context. On a 603, which walks no table, all but `turns` are 0.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable, Debug, PartialEq, Eq, Default)]
 pub struct Counts {
@@ -16,9 +16,11 @@ pub struct Counts {
     /// How many of these replaced another one.
     pub evicts: u32,
     /// Entries of nobody that were taken out.
-    pub zombies: u32,
+    pub swept: u32,
     /// Entries that were somebody's when the whole table was last looked at: no count since boot.
     pub live: u32,
+    /// Likewise those of nobody.
+    pub zombies: u32,
     /// How often contexts were given out again: half of them each time.
     pub turns: u32,
 }

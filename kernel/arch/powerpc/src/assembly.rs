@@ -4,13 +4,14 @@
 //! | file | room for |
 //! |---|---|
 //! | `miss.S` | the TLB misses of a 603 |
+//! | `hash.S` | the misses of a 604's hashed table |
 //! | `fast/ipc.S` | `sc`, and the fast paths of `call` and `reply_wait` |
 //! | `entry.S` | vectors, entry, saving all registers, exit |
 //!
 //! A name in braces in these files is a constant or a symbol of the list below. The compiler refuses a name that is not in the list,
 //! and one in the list that nobody uses.
 
-use crate::layout::CPU;
+use crate::layout::{CPU, RELOAD, Reload};
 use crate::trap;
 use abi::tag::REGISTER_WORDS;
 use abi::{Delivery, MessageKind, Op, Rights, Tag};
@@ -24,11 +25,14 @@ use kcore::port::CONTEXT_WORDS;
 use kcore::space::HEADER_BYTES;
 use kcore::thread::{ANCHOR, BYTES, SEQUENCE, gate};
 use kcore::{Cpu, Slot};
+use mmu::hash::{SECOND, VALID};
 use mmu::powerpc::bits;
 use powerpc_context::{hw, msr, vector, word};
 
 /// In the machine state, its upper half: r0 to r3 are those of a TLB miss (*PowerPC 603e User's Manual*, table 2-2).
 const SHADOW: u32 = 1 << 1;
+/// Why an access failed, or a fetch, in the upper half of DSISR or SRR1: neither the TLB nor the hashed table has the page.
+const NOT_FOUND: u32 = 1 << 14;
 /// The two words that a caller leaves for a function: where the caller's are, and where to return to.
 const LINKAGE: usize = 16;
 
@@ -37,6 +41,7 @@ const THREADS: u32 = kcore::thread::TABLE + ANCHOR;
 
 global_asm!(
     include_str!("miss.S"),
+    include_str!("hash.S"),
     include_str!("fast/ipc.S"),
     include_str!("entry.S"),
     bug = sym trap::kernel_exception,
@@ -52,12 +57,14 @@ global_asm!(
     delivery_reply = const Delivery::new(MessageKind::Reply, 0, 0, 0).0,
     directory = const hw(hw::DIRECTORY),
     enter = sym trap::enter,
+    evicts = const offset_of!(Reload, evicts),
     fetch = const vector::FETCH,
     gate = const field!(gate),
     gate_open = const gate::OPEN,
     gate_ready = const gate::READY,
     gate_reply = const gate::REPLY,
     gpr = const saved(word::GPR),
+    hand = const offset_of!(Reload, hand),
     handle = const field!(handle),
     index_mask = const offset_of!(PoolPlace, index_mask),
     interrupt = const vector::INTERRUPT,
@@ -65,7 +72,9 @@ global_asm!(
     large = const bits::LARGE,
     lazy = const field!(lazy),
     lr = const saved(word::LR),
+    mask = const offset_of!(Reload, mask),
     msr = const saved(word::MSR),
+    not_found = const NOT_FOUND,
     op_call = const Tag::new(Op::Call, 0, 0).0,
     op_reply_wait = const Tag::new(Op::ReplyWait, 0, 0).0,
     panic_stack = sym PANIC_STACK,
@@ -78,8 +87,12 @@ global_asm!(
     priority = const field!(priority),
     r1 = const saved(word::GPR) + 4,
     r2 = const saved(word::GPR) + 8,
+    read_only = const bits::READ_ONLY,
+    read_write = const bits::READ_WRITE,
+    reload = sym RELOAD,
     reservation = const saved(word::RESERVATION),
     rights_bits = const Rights::ALL.0.trailing_ones(),
+    second = const SECOND,
     senders = const field!(senders),
     sequence_high = const SEQUENCE >> 16,
     shadow = const SHADOW,
@@ -96,6 +109,7 @@ global_asm!(
     threads_low = const THREADS & 0xffff,
     top = const offset_of!(Cpu, top),
     user = const msr::USER,
+    valid = const VALID,
     vector = const saved(word::VECTOR),
     vsid_0 = const hw(hw::VSID_0),
     vsid_1 = const hw(hw::VSID_1),

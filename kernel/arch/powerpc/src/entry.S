@@ -4,9 +4,8 @@
 // SPRG1 has the reference to the thread that runs: its saved registers end there. Vectors run with translation off, and the kernel lies at
 // its physical addresses, so what they name is what Rust names. In the kernel interrupts are off, but while it waits for one.
 
-// An exception that is saved in full, with its number.
-.macro VECTOR number
-    .org \number * 0x100
+// Saves an exception in full, with its number.
+.macro SAVE_ALL number
     mtspr 274, 31
     mfspr 31, 273
     stmw 0, {gpr}(31)
@@ -14,11 +13,16 @@
     b enter
 .endm
 
+.macro VECTOR number
+    .org \number * 0x100
+    SAVE_ALL \number
+.endm
+
 .section .vectors, "ax"
     VECTOR 1
     VECTOR 2
-    VECTOR 3
-    VECTOR 4
+    DATA_MISSED
+    FETCH_MISSED
     VECTOR 5
     VECTOR 6
     VECTOR 7
@@ -42,6 +46,7 @@
     MISSED fetch_missed, tlbli, {fetch}
     MISSED load_missed, tlbld, {data}
     MISSED store_missed, tlbld, {data}
+    REST_OF_MISSES
 
 // r31: the thread; r30: the number. All general registers are saved but r31, which is in SPRG2.
 enter:

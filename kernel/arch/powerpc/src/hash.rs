@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The hashed table of a 604, which lies in RAM that nobody else has. After it are the bits that say which contexts are somebody's.
+//!
+//! `hash.S` puts entries in. [`insert`] is the same for what it does not do, and with `reload=slow` for all.
 
+use crate::cache::{Lines, on_lines};
+use crate::layout::RELOAD;
 use crate::regs;
-use abi::PhysAddr;
+use abi::{PhysAddr, UserAddr};
 use kcore::boot::Range;
-use mmu::hash::{Group, LEAST};
+use mmu::hash::{Group, Inserted, LEAST};
 use mmu::sweep::{least_contexts, words};
 
 /// Bytes of a table for so much RAM: an entry for each two pages, as Linux/PPC has it, and at least what the processor wants.
@@ -60,10 +64,69 @@ impl Place {
         unsafe {
             core::ptr::write_bytes(base as *mut u8, 0, bytes as usize);
             regs::set_hash(base, self.table.bytes);
+            place_in_code(self.table);
             Tables {
                 table: core::slice::from_raw_parts_mut(base as *mut Group, groups),
                 live: core::slice::from_raw_parts_mut(end as *mut u32, words(self.contexts)),
             }
         }
     }
+}
+
+unsafe extern "C" {
+    static data_missed: u32;
+    static data_slow: u32;
+    static fetch_missed_here: u32;
+    static fetch_slow: u32;
+    static hash_groups: [u32; 2];
+}
+
+/// Writes instructions of the kernel's.
+///
+/// # Safety
+/// Nobody executes them meanwhile.
+unsafe fn write_code(at: *const u32, instruction: u32) {
+    // SAFETY: the caller's; the kernel's image is RAM.
+    unsafe { at.cast_mut().write_volatile(instruction) };
+    on_lines(at as u32, 4, Lines::Code);
+}
+
+/// Writes into `hash.S` where the table is and how large: `rlwinm` with the first bit of a mask, `oris` with the upper half of an address.
+///
+/// # Safety
+/// No user runs yet.
+unsafe fn place_in_code(table: Range) {
+    let [group, base] = [0, 1].map(|index| (&raw const hash_groups).cast::<u32>().wrapping_add(index));
+    let first_bit = (table.bytes - 1).leading_zeros();
+    // SAFETY: the two instructions there, which only a user's misses execute; and the only reference to `RELOAD`.
+    unsafe {
+        write_code(group, group.read_volatile() | first_bit << 6);
+        write_code(base, base.read_volatile() | table.base.0 >> 16);
+        (*RELOAD.get()).mask = table.bytes - size_of::<Group>() as u32;
+    }
+}
+
+/// Has all misses go to the portable kernel.
+///
+/// # Safety
+/// No user runs yet.
+pub unsafe fn reload_slowly() {
+    for [from, to] in [[&raw const data_missed, &raw const data_slow], [&raw const fetch_missed_here, &raw const fetch_slow]] {
+        // SAFETY: the caller's: only users' accesses execute them. `b`, relative.
+        unsafe { write_code(from, 18 << 26 | (to as u32).wrapping_sub(from as u32) & 0x03ff_fffc) };
+    }
+}
+
+/// Puts in the entry of a page.
+pub fn insert(table: &mut [Group], vsid: u32, address: UserAddr, value: u32) {
+    // SAFETY: assembly touches it only while no Rust runs, and this is the only reference.
+    let reload = unsafe { &mut *RELOAD.get() };
+    let inserted = mmu::hash::insert(table, vsid, address, value, &mut reload.hand);
+    reload.evicts = reload.evicts.wrapping_add(u32::from(inserted == Inserted::Evicted));
+}
+
+/// How many entries were lost to others.
+pub fn evicts() -> u32 {
+    // SAFETY: as above.
+    unsafe { (*RELOAD.get()).evicts }
 }

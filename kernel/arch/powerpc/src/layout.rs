@@ -17,5 +17,22 @@ pub const IMAGE: u32 = pool::BASE;
 #[unsafe(link_section = ".hot")]
 pub static CPU: Shared<Cpu> = Shared::new(Cpu { loaded: 0, top: 0, port: 0, current: Link::NULL });
 
+/// What the misses of the hashed table need (`hash.S`). It lies where the hot words do.
+#[repr(C)]
+pub struct Reload {
+    /// r25 to r31 of who missed.
+    saved: [u32; 7],
+    /// What of an address in the table tells the group.
+    pub mask: u32,
+    /// Whose turn it is to be lost.
+    pub hand: usize,
+    /// How often that happened.
+    pub evicts: u32,
+}
+
+/// See [`Reload`].
+#[unsafe(link_section = ".hot")]
+pub static RELOAD: Shared<Reload> = Shared::new(Reload { saved: [0; 7], mask: 0, hand: 0, evicts: 0 });
+
 /// What an interrupt saves that comes while no thread runs. A reference to it points to its end, as one to a Thread does.
 pub static IDLE: Shared<Lines<[u32; CONTEXT_WORDS]>> = Shared::new(Lines([0; CONTEXT_WORDS]));

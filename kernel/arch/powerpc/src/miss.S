@@ -63,9 +63,5 @@
     xoris 1, 1, {shadow}
     mtmsr 1
     isync
-    mtspr 274, 31
-    mfspr 31, 273
-    stmw 0, {gpr}(31)
-    li 30, \number
-    b enter
+    SAVE_ALL \number
 .endm

@@ -42,16 +42,22 @@ pub struct Options {
     pub contexts: u32,
     /// Whether the idle loop sweeps the hashed table.
     pub sweep: bool,
+    /// Whether the hashed table gets its entries by assembly.
+    pub fast_reload: bool,
 }
 
-/// Of a word that switches something off.
-fn unless_off(name: &str) -> bool {
-    chosen(name, true, "off", |value| (value == "off").then_some(false))
+/// Whether something is not to be done: the only thing that its word takes.
+fn unless(name: &str, is: &str) -> bool {
+    chosen(name, true, is, |value| (value == is).then_some(false))
 }
 
 impl Options {
     /// As the words say.
     pub fn read() -> Self {
-        Self { contexts: chosen("contexts", CONTEXTS, "a number", |value| value.parse().ok()), sweep: unless_off("sweep") }
+        Self {
+            contexts: chosen("contexts", CONTEXTS, "a number", |value| value.parse().ok()),
+            sweep: unless("sweep", "off"),
+            fast_reload: unless("reload", "slow"),
+        }
     }
 }

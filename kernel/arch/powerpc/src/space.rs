@@ -14,7 +14,7 @@ use kcore::port::FaultIn;
 use kcore::space::HW_WORDS;
 use kcore::{Cpu, Space, Table};
 use mmu::Format;
-use mmu::hash::{Group, Inserted, insert, remove};
+use mmu::hash::{Group, remove};
 use mmu::powerpc::{PowerPc as Tables, bits, seen};
 use mmu::sweep::{self, Sweep, Taken};
 use mmu::vsid::{CUT_OFF, Contexts, LOW, NO_TOKEN, SEGMENTS, Segments, of_address, switch, token, vsid};
@@ -25,9 +25,10 @@ use powerpc_context::hw;
 pub struct Spaces {
     /// Contexts, and which entries of the hashed table are nobody's.
     sweep: Sweep<'static>,
-    /// Whether the idle loop sweeps.
+    /// Whether the idle loop takes zombies out.
     sweeps: bool,
-    counts: Counts,
+    /// Entries of the hashed table that were taken out page by page.
+    removed: u32,
     /// Where users see the counts.
     page: Option<PhysAddr>,
     /// How often all spaces lost their contexts, and 1.
@@ -36,9 +37,8 @@ pub struct Spaces {
     entered: Link<Space>,
     /// Which of them have a VSID that a space has or had.
     loaded: Segments,
-    /// The hashed table, if the processor walks one, and whose turn it is to be lost there.
+    /// The hashed table, if the processor walks one.
     hash: Option<&'static mut [Group]>,
-    hand: usize,
     /// Which of the VSIDs that no space has the last segment has, where users have nothing.
     unused: u32,
 }
@@ -76,8 +76,7 @@ impl Spaces {
     pub fn new(options: &Options, contexts: Contexts, tables: Option<hash::Tables>) -> Self {
         let (hash, live) = tables.map_or_else(Default::default, |tables| (Some(tables.table), tables.live));
         let sweep = Sweep::new(contexts, live, hash.as_ref().map_or(0, |table| table.len()));
-        let counts = Counts::default();
-        Self { sweep, sweeps: options.sweep, counts, page: None, epoch: 1, entered: Link::NULL, loaded: 0, hash, hand: 0, unused: 0 }
+        Self { sweep, sweeps: options.sweep, removed: 0, page: None, epoch: 1, entered: Link::NULL, loaded: 0, hash, unused: 0 }
     }
 
     /// A space has no context yet.
@@ -182,7 +181,8 @@ impl Spaces {
         }
         for address in (range.start.0..range.end.0).step_by(PAGE_SIZE as usize) {
             if let Some(table) = &mut self.hash {
-                remove(table, of_address(context, UserAddr(address)), UserAddr(address));
+                let is_out = remove(table, of_address(context, UserAddr(address)), UserAddr(address));
+                self.removed = self.removed.wrapping_add(u32::from(is_out));
             }
             regs::drop_page(address);
         }
@@ -192,9 +192,9 @@ impl Spaces {
         }
     }
 
-    /// Takes entries of nobody out of the hashed table, as the processor has nothing else to do. Whether there is more to be looked at.
+    /// Looks for entries of nobody in the hashed table, as the processor has nothing else to do. Whether there is more to be looked at.
     pub fn sweep(&mut self) -> bool {
-        let goes_on = self.sweeps && self.sweep.step(self.hash.as_deref_mut().unwrap_or_default());
+        let goes_on = self.sweep.step(self.hash.as_deref_mut().unwrap_or_default(), self.sweeps);
         if !goes_on {
             self.show_counts();
         }
@@ -209,8 +209,11 @@ impl Spaces {
 
     fn show_counts(&self) {
         let Some(page) = self.page else { return };
-        let sweep::Counts { zombies, live, turns } = self.sweep.counts();
-        let counts = Counts { zombies, live, turns, ..self.counts };
+        let sweep::Counts { swept, live, zombies, turns } = self.sweep.counts();
+        let evicts = hash::evicts();
+        // What was put in was lost to others, was taken out, or is still there: whoever puts in need not count.
+        let reloads = [evicts, self.removed, swept, live, zombies].into_iter().fold(0u32, u32::wrapping_add);
+        let counts = Counts { reloads, evicts, swept, live, zombies, turns };
         // SAFETY: the kernel information page, of which the portable kernel writes the first bytes only, and at boot.
         unsafe { ((page.0 + COUNTS_OFFSET) as *mut Counts).write_volatile(counts) };
     }
@@ -228,9 +231,7 @@ impl Spaces {
         let Some(page) = page(pool, space, address).filter(|page| allows(*page, access)) else { return FaultIn::Report };
         let context = self.context(pool, space);
         if let (Some(table), Some(context)) = (&mut self.hash, context) {
-            let inserted = insert(table, of_address(context, address), address, page, &mut self.hand);
-            self.counts.reloads = self.counts.reloads.wrapping_add(u32::from(inserted != Inserted::Changed));
-            self.counts.evicts = self.counts.evicts.wrapping_add(u32::from(inserted == Inserted::Evicted));
+            hash::insert(table, of_address(context, address), address, page);
         }
         // The TLB may have one that allows less.
         regs::drop_page(address.0);

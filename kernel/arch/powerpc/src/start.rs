@@ -8,7 +8,7 @@ use crate::contract::{KERNEL, PowerPc};
 use crate::layout::REACHED;
 use crate::options::Options;
 use crate::space::Spaces;
-use crate::{assembly, regs, time, trap};
+use crate::{assembly, hash, regs, time, trap};
 use abi::PhysAddr;
 use arch_common::stack::{KERNEL_STACK, STACK_BYTES};
 use arch_common::{lines, start};
@@ -47,13 +47,17 @@ extern "C" fn begin() -> ! {
     uart::init();
     plat_amigaone::init();
     let options = Options::read();
-    let (boot, hash) = boot::find(&options);
+    let (boot, place) = boot::find(&options);
     // Above users' addresses there is nothing.
     (USER_SEGMENTS..SEGMENTS).for_each(|segment| regs::set_segment(segment, vsid(0, segment)));
     pic::init();
-    let contexts = Contexts::new(hash.map_or(options.contexts, |place| place.contexts));
+    let contexts = Contexts::new(place.map_or(options.contexts, |place| place.contexts));
     // SAFETY: boot found it free, and nobody else knows of it.
-    let tables = hash.map(|place| unsafe { place.set_up() });
+    let tables = place.map(|place| unsafe { place.set_up() });
+    if tables.is_none() || !options.fast_reload {
+        // SAFETY: there is no user yet.
+        unsafe { hash::reload_slowly() };
+    }
     let clock = time::clock();
     // SAFETY: boot; the pool is mapped one to one, and the kernel is the one who gets it.
     let kernel = unsafe { start::kernel(&KERNEL, boot.new_pool(), PowerPc::new(Spaces::new(&options, contexts, tables), clock)) };

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The 604's misses: its TLB and the hashed table have no entry of a page. If the tables of the space that runs have the page, it gets an
+// entry here, with translation off, as `mmu::hash::insert` would put it in. What is not usual goes to the portable kernel, which has the
+// same function: a page that is not there or has no right, a large page, a table of a Segment that is attached for reading only.
+//
+// No register is free: r25 to r31 are saved at an address that needs none. CR is in r25. No entry of the page can be there, or the processor
+// would have found it; so none has to be changed.
+//
+// r27: the address; r28: the second word; r30: the first word; r31: the group.
+
+// Writes the entry, and goes on where it was missed.
+.macro PUT place
+    stw 28, \place * 8 + 4(31)
+    // The processor is the only one, so it finds both words or none.
+    stw 30, \place * 8(31)
+    mtcr 25
+    lmw 25, {reload}@l(0)
+    rfi
+.endm
+
+// Into the first of these places that is free.
+.macro PLACES group, places:vararg
+    .irp n, \places
+    lwz 26, \n * 8(31)
+    cmpwi 26, 0
+    blt- \group\()_\n
+    PUT \n
+\group\()_\n:
+    .endr
+.endm
+
+// The vector of data.
+.macro DATA_MISSED
+    .org 0x300
+.global data_missed
+data_missed:
+    stmw 25, {reload}@l(0)
+    mfcr 25
+    mfspr 26, 18
+    mfspr 27, 19
+    andis. 26, 26, {not_found}
+    beq- data_failed
+insert:
+    mfspr 28, 272
+    rlwimi 28, 27, 12, 20, 29
+    lwz 28, 0(28)
+    andi. 29, 28, {present} | {large} | {read_only}
+    cmpwi 29, {present} | {read_write}
+    bne- insert_failed
+    rlwimi 28, 27, 22, 20, 29
+    lwz 28, -{read_write}(28)
+    andi. 29, 28, {present}
+    beq- insert_failed
+    mfsrin 29, 27
+    rlwinm 30, 27, 10, 26, 31
+    rlwinm 31, 27, 20, 16, 31
+    rlwimi 30, 29, 7, 1, 24
+    xor 31, 31, 29
+    oris 30, 30, {valid} >> 16
+    // Boot writes where the table is, and how large, into the next two.
+.global hash_groups
+hash_groups:
+    rlwinm 31, 31, 6, 0, 25
+    oris 31, 31, 0
+    PLACES first, 0
+    b other_places
+.endm
+
+// The vector of fetches.
+.macro FETCH_MISSED
+    .org 0x400
+.global fetch_missed_here
+fetch_missed_here:
+    stmw 25, {reload}@l(0)
+    mfcr 25
+    mfspr 26, 27
+    mfspr 27, 26
+    andis. 26, 26, {not_found}
+    bne+ insert
+    b fetch_failed
+.endm
+
+// What is not at a vector.
+.macro REST_OF_MISSES
+other_places:
+    PLACES first, 1,2,3,4,5,6,7
+    lwz 26, {reload}@l + {mask}(0)
+    xor 31, 31, 26
+    ori 30, 30, {second}
+    PLACES second, 0,1,2,3,4,5,6,7
+    // The next one in turn of the first group is lost.
+    lwz 26, {reload}@l + {mask}(0)
+    xor 31, 31, 26
+    lwz 29, {reload}@l + {evicts}(0)
+    lwz 26, {reload}@l + {hand}(0)
+    addi 29, 29, 1
+    stw 29, {reload}@l + {evicts}(0)
+    addi 26, 26, 1
+    rlwinm 26, 26, 0, 29, 31
+    stw 26, {reload}@l + {hand}(0)
+    slwi 26, 26, 3
+    add 31, 31, 26
+    // The processor never sees one entry's first word with another one's second.
+    li 26, 0
+    stw 26, 0(31)
+    rlwinm 30, 30, 0, 26, 24
+    sync
+    PUT 0
+
+// Not found, but nothing can be put in; or another failure: the portable kernel looks at it.
+insert_failed:
+    // Only of a fetch this has the reason.
+    mfspr 26, 27
+    andis. 26, 26, {not_found}
+    beq- data_failed
+fetch_failed:
+    mtcr 25
+    lmw 25, {reload}@l(0)
+.global fetch_slow
+fetch_slow:
+    SAVE_ALL {fetch}
+data_failed:
+    mtcr 25
+    lmw 25, {reload}@l(0)
+.global data_slow
+data_slow:
+    SAVE_ALL {data}
+.endm
