@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of the PowerPC board with words for its kernel: what it usually does in another way, or after a long time.
 
+use super::reload;
 use super::tally::{Test, test};
 use crate::build;
 use crate::machine::emulator::{Machine, Transcript, batch};
@@ -12,7 +13,8 @@ use std::time::Duration;
 /// Their names.
 pub const ALL: &[Test] = &[
     test("amigaone.contexts", || on_board(contexts)),
-    test("amigaone.reload", || on_board(reload)),
+    test("amigaone.reload.slow", || on_board(slow_reload)),
+    test("amigaone.reload.random", || on_board(reload::random)),
     test("amigaone.zombies", || on_board(zombies)),
 ];
 
@@ -87,7 +89,7 @@ fn zombies() -> Result<()> {
 }
 
 /// The assembly that fills the hashed table, beside the portable kernel that does so on demand: all is the same but how long it takes.
-fn reload() -> Result<()> {
+fn slow_reload() -> Result<()> {
     on_all("reload=slow")?;
     let [fast, slow] = ["", "reload=slow"].map(|say| Counts::of("604", say));
     let (fast, slow) = (fast?, slow?);

@@ -22,6 +22,7 @@ mod mirror;
 mod model;
 mod net;
 mod profile;
+mod reload;
 mod results;
 mod script;
 mod segments;
