@@ -81,6 +81,12 @@ pub fn remove(table: &mut [Group], vsid: u32, address: UserAddr) -> bool {
     found.is_some()
 }
 
+/// Takes out all entries of some VSIDs. How many there were.
+pub fn remove_all(table: &mut [Group], is_of: impl Fn(u32) -> bool) -> u32 {
+    let entries = table.as_flattened_mut().iter_mut().filter(|pte| pte[0] & VALID != 0 && is_of((pte[0] & !VALID) >> 7));
+    entries.map(|pte| *pte = [0, 0]).count() as u32
+}
+
 /// What the processor finds of a page: the second word of its entry.
 #[must_use]
 pub fn look_up(table: &[Group], vsid: u32, address: UserAddr) -> Option<u32> {

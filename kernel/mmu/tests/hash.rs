@@ -53,6 +53,13 @@ proptest! {
                 prop_assert_eq!(found, look_up(&table, *vsid, UserAddr((*address).into())));
             }
         }
+        let mut rest = table.clone();
+        let gone = mmu::vsid::vsid(1, 0);
+        let removed = mmu::hash::remove_all(&mut rest, |vsid| vsid == gone);
+        let stays = |vsid: u32, address| walk(&rest, vsid, address) == walk(&table, vsid, address).filter(|_| vsid != gone);
+        prop_assert!(truth.keys().all(|(vsid, address)| stays(*vsid, *address)), "all of one VSID are taken out, and no others");
+        let of = truth.keys().filter(|(vsid, address)| *vsid == gone && walk(&table, *vsid, *address).is_some());
+        prop_assert_eq!(removed as usize, of.count());
         let entries = table.iter().flatten().filter(|[first, _]| first & VALID != 0).count();
         let found = truth.keys().filter(|(vsid, address)| walk(&table, *vsid, *address).is_some()).count();
         prop_assert_eq!(entries, found, "no entry is there twice, and none of a page that was taken out");

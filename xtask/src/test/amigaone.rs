@@ -13,6 +13,7 @@ use std::time::Duration;
 /// Their names.
 pub const ALL: &[Test] = &[
     test("amigaone.contexts", || on_board(contexts)),
+    test("amigaone.flush", || on_board(flush)),
     test("amigaone.reload.slow", || on_board(slow_reload)),
     test("amigaone.reload.random", || on_board(reload::random)),
     test("amigaone.zombies", || on_board(zombies)),
@@ -97,6 +98,21 @@ fn slow_reload() -> Result<()> {
         ensure!(fast.abs_diff(slow) <= slow / 100, "{fast} is not {slow}");
     }
     ensure!(2 * slow.took > 3 * fast.took, "{} ns by the portable kernel, {} ns by assembly", slow.took, fast.took);
+    Ok(())
+}
+
+/// Flushes that search the hashed table, of ranges of pages and of whole spaces: they leave no zombies.
+fn flush() -> Result<()> {
+    let lazy = Counts::of("604", "")?;
+    for say in ["cutoff=all", "flush=eager"] {
+        on_all(say)?;
+        let eager = Counts::of("604", say)?;
+        ensure!(lazy.reloads.abs_diff(eager.reloads) <= lazy.reloads / 100, "{lazy:?}, {eager:?}");
+        ensure!(eager.swept <= lazy.swept / 100 && eager.evicts <= lazy.evicts / 100, "{say} leaves zombies: {lazy:?}, {eager:?}");
+    }
+    // It unmaps 2,000 pages, in pieces.
+    let some = Counts::of("604", "cutoff=100")?;
+    ensure!(some.swept >= lazy.swept - lazy.swept / 100, "more pages are above the cut-off: {lazy:?}, {some:?}");
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use crate::layout::WORDS;
 use crate::panic::AmigaOne;
 use abi::PAGE_SIZE;
 use arch_common::platform::refuse;
-use mmu::vsid::CONTEXTS;
+use mmu::vsid::{CONTEXTS, CUT_OFF};
 
 /// The words.
 fn page() -> &'static [u8] {
@@ -44,6 +44,10 @@ pub struct Options {
     pub sweep: bool,
     /// Whether the hashed table gets its entries by assembly.
     pub fast_reload: bool,
+    /// So many pages of a range are taken out of the hashed table and the TLB page by page.
+    pub cut_off: u32,
+    /// Whether the hashed table keeps what a space leaves that gets another context.
+    pub lazy_flush: bool,
 }
 
 /// Whether something is not to be done: the only thing that its word takes.
@@ -58,6 +62,8 @@ impl Options {
             contexts: chosen("contexts", CONTEXTS, "a number", |value| value.parse().ok()),
             sweep: unless("sweep", "off"),
             fast_reload: unless("reload", "slow"),
+            cut_off: chosen("cutoff", CUT_OFF, "a number or all", |value| if value == "all" { Some(u32::MAX) } else { value.parse().ok() }),
+            lazy_flush: unless("flush", "eager"),
         }
     }
 }

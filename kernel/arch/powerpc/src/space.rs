@@ -2,7 +2,7 @@
 //! Address spaces: which VSIDs each has, whose are in the segment registers, and what becomes of translations.
 //!
 //! A space's tables are the truth. Of them the TLB has copies and, on a 604, the hashed table. A space that changes more than
-//! [`CUT_OFF`] pages gets another context: what was copied is nobody's then, and nothing has to be searched.
+//! `CUT_OFF` pages gets another context: what was copied is nobody's then, and nothing has to be searched.
 
 use crate::layout::REACHED;
 use crate::options::Options;
@@ -14,10 +14,10 @@ use kcore::port::FaultIn;
 use kcore::space::HW_WORDS;
 use kcore::{Cpu, Space, Table};
 use mmu::Format;
-use mmu::hash::{Group, remove};
+use mmu::hash::{Group, remove, remove_all};
 use mmu::powerpc::{PowerPc as Tables, bits, seen};
 use mmu::sweep::{self, Sweep, Taken};
-use mmu::vsid::{CUT_OFF, Contexts, LOW, NO_TOKEN, SEGMENTS, Segments, of_address, switch, token, vsid};
+use mmu::vsid::{Contexts, LOW, NO_TOKEN, SEGMENTS, Segments, of_address, switch, token, vsid};
 use pool::{Link, Pool, Ref};
 use powerpc_context::hw;
 
@@ -27,7 +27,11 @@ pub struct Spaces {
     sweep: Sweep<'static>,
     /// Whether the idle loop takes zombies out.
     sweeps: bool,
-    /// Entries of the hashed table that were taken out page by page.
+    /// So many pages of a range are taken out page by page.
+    cut_off: u32,
+    /// Whether a space that gets another context leaves its entries.
+    is_lazy: bool,
+    /// Entries of the hashed table that were taken out by whoever lost them.
     removed: u32,
     /// Where users see the counts.
     page: Option<PhysAddr>,
@@ -76,7 +80,19 @@ impl Spaces {
     pub fn new(options: &Options, contexts: Contexts, tables: Option<hash::Tables>) -> Self {
         let (hash, live) = tables.map_or_else(Default::default, |tables| (Some(tables.table), tables.live));
         let sweep = Sweep::new(contexts, live, hash.as_ref().map_or(0, |table| table.len()));
-        Self { sweep, sweeps: options.sweep, removed: 0, page: None, epoch: 1, entered: Link::NULL, loaded: 0, hash, unused: 0 }
+        Self {
+            sweep,
+            sweeps: options.sweep,
+            cut_off: options.cut_off,
+            is_lazy: options.lazy_flush,
+            removed: 0,
+            page: None,
+            epoch: 1,
+            entered: Link::NULL,
+            loaded: 0,
+            hash,
+            unused: 0,
+        }
     }
 
     /// A space has no context yet.
@@ -96,10 +112,19 @@ impl Spaces {
     pub fn forget(&mut self, pool: &mut Pool, space: Ref<Space>) {
         if let Some(context) = self.context(pool, space) {
             self.sweep.forget(context, self.hash.as_deref().unwrap_or_default());
+            if !self.is_lazy {
+                self.search(context);
+            }
         }
         let hw = &mut pool[space].hw;
         [hw[hw::EPOCH], hw[hw::EPOCH_HIGH], hw[hw::SIMPLE]] = [0; 3];
         self.leave(space);
+    }
+
+    /// Takes all entries of a context out of the hashed table, as was done before flushes were lazy.
+    fn search(&mut self, context: u32) {
+        let removed = remove_all(self.hash.as_deref_mut().unwrap_or_default(), |vsid| mmu::vsid::context(vsid) == context);
+        self.removed = self.removed.wrapping_add(removed);
     }
 
     /// If the segment registers are a space's, they are to be written again.
@@ -175,7 +200,7 @@ impl Spaces {
     /// No translation of this range is used any more.
     pub fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: &Range<UserAddr>) {
         let Some(context) = self.context(pool, space) else { return };
-        if (range.end.0 - range.start.0) / PAGE_SIZE > CUT_OFF {
+        if (range.end.0 - range.start.0) / PAGE_SIZE > self.cut_off {
             self.forget(pool, space);
             return;
         }
