@@ -3,7 +3,7 @@
 //! A thread tries each access, after this one has made it: what is in a TLB counts.
 
 use crate::exception::{launch_with, next};
-use crate::{Bed, Case, PAGE, QUOTA, SPACE, Why, bytes, cache, check, fill, good};
+use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SPACE, Why, bytes, cache, check, fill, good};
 use abi::frame::vector;
 use abi::{CacheOp, Rights, TABLE_SPAN};
 use macadamia::cap::{delete, revoke};
@@ -14,10 +14,10 @@ use processor::{INVALID, code};
 const RW: Rights = Rights(3);
 
 /// Aligned as the memory is, whose first page is that of a large one.
-const LARGE: u32 = 0x5400_0000;
+const LARGE: u32 = ADDRESS + (64 << 20);
 /// Another such place, and one that is not: pages of 4 KiB.
-const SECOND: u32 = 0x5800_0000;
-const SMALL: u32 = 0x5C00_0000 + PAGE;
+const SECOND: u32 = ADDRESS + (128 << 20);
+const SMALL: u32 = ADDRESS + (192 << 20) + PAGE;
 const BYTES: u32 = 2 * TABLE_SPAN;
 /// The page of the cases that change one, and some others.
 const PART: u32 = 5;

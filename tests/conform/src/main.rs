@@ -51,10 +51,11 @@ pub const QUOTA: Quota = Quota(image::slot::QUOTA);
 pub const SPACE: Space = Space(image::slot::SPACE);
 /// The first thread, every right.
 pub const SELF: Thread = Thread(image::slot::THREAD);
-/// A free address for mappings.
-pub const ADDRESS: u32 = 0x5000_0000;
+/// A free address for mappings. On PowerPC it lies, as those after it, in the two lowest segments: no fast path switches to a component that
+/// has something elsewhere.
+pub const ADDRESS: u32 = if cfg!(target_arch = "powerpc") { 0x1200_0000 } else { 0x5000_0000 };
 /// Another one.
-pub const OTHER: u32 = 0x5100_0000;
+pub const OTHER: u32 = ADDRESS + (16 << 20);
 /// Highest page of the scratch memory in use.
 pub const PAGE: u32 = abi::PAGE_SIZE;
 

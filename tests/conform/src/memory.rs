@@ -9,6 +9,8 @@ use macadamia::map::{Batch, map, map_uncached, protect, unmap};
 use macadamia::{Error, Memory, sys};
 
 const RW: Rights = Rights(3);
+/// Where a Segment is attached.
+const ATTACHED: u32 = ADDRESS + (32 << 20);
 
 pub const CASES: &[Case] = &[
     ("two_mappings_show_the_same_page", two_mappings),
@@ -30,7 +32,7 @@ pub const CASES: &[Case] = &[
     ("revoke_takes_parts_along", revoke_takes_parts),
     ("a_segment_shows_its_pages", segment_shows_pages),
     ("a_segment_needs_room", segment_needs_room),
-    ("detaching_nothing_is_said", |_| fails(SPACE.detach(0x7000_0000), Error::NotThere)),
+    ("detaching_nothing_is_said", |_| fails(SPACE.detach(ATTACHED), Error::NotThere)),
     ("an_attached_range_is_the_segments", attached_range),
     ("a_lookup_tells_rights_and_page", lookup_tells),
     ("a_lookup_tells_offsets_of_the_callers_memory_only", lookup_of_others),
@@ -155,16 +157,16 @@ fn revoke_takes_parts(bed: &mut Bed) -> Result<(), Why> {
 fn segment_shows_pages(bed: &mut Bed) -> Result<(), Why> {
     let slot = bed.slot();
     let segment = good(QUOTA.create_segment(TABLE_SPAN, slot))?;
-    good(SPACE.attach(0x7000_0000, segment, RW))?;
+    good(SPACE.attach(ATTACHED, segment, RW))?;
     let into = macadamia::Space(segment.0);
     good(map(into, 0, bed.ram, 0, PAGE, RW))?;
-    fill(0x7000_0000, PAGE, &[9]);
+    fill(ATTACHED, PAGE, &[9]);
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, RW))?;
     check("the page", read(ADDRESS) == 9)?;
-    good(SPACE.attach(0x7040_0000, segment, Rights::READ))?;
-    check("a second attachment", read(0x7040_0000) == 9)?;
-    good(SPACE.detach(0x7000_0000))?;
-    good(SPACE.detach(0x7040_0000))?;
+    good(SPACE.attach(ATTACHED + (4 << 20), segment, Rights::READ))?;
+    check("a second attachment", read(ATTACHED + (4 << 20)) == 9)?;
+    good(SPACE.detach(ATTACHED))?;
+    good(SPACE.detach(ATTACHED + (4 << 20)))?;
     good(delete(slot))
 }
 
@@ -173,18 +175,18 @@ fn segment_needs_room(bed: &mut Bed) -> Result<(), Why> {
     let segment = good(QUOTA.create_segment(TABLE_SPAN, slot))?;
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, RW))?;
     fails(SPACE.attach(ADDRESS, segment, RW), Error::Occupied)?;
-    fails(SPACE.attach(0x7000_1000, segment, RW), Error::BadAddress)?;
+    fails(SPACE.attach(ATTACHED + PAGE, segment, RW), Error::BadAddress)?;
     fails(SPACE.attach(AREA_START, segment, RW), Error::BadAddress)?;
-    fails(SPACE.attach(0x7000_0000, segment, Rights::NONE), Error::BadArgument)
+    fails(SPACE.attach(ATTACHED, segment, Rights::NONE), Error::BadArgument)
 }
 
 fn attached_range(bed: &mut Bed) -> Result<(), Why> {
     let slot = bed.slot();
     let segment = good(QUOTA.create_segment(TABLE_SPAN, slot))?;
     good(map(macadamia::Space(segment.0), 0, bed.ram, 0, PAGE, RW))?;
-    good(SPACE.attach(0x7000_0000, segment, RW))?;
-    fails(map(SPACE, 0x7000_0000, bed.ram, 0, PAGE, RW), Error::Occupied)?;
-    good(SPACE.detach(0x7000_0000))
+    good(SPACE.attach(ATTACHED, segment, RW))?;
+    fails(map(SPACE, ATTACHED, bed.ram, 0, PAGE, RW), Error::Occupied)?;
+    good(SPACE.detach(ATTACHED))
 }
 
 const READABLE: Rights = Rights::READ.union(Rights::EXECUTE);
@@ -227,7 +229,7 @@ fn lookup_of_others(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn lookup_of_segment(bed: &mut Bed) -> Result<(), Why> {
-    const READ_ONLY: u32 = 0x7040_0000;
+    const READ_ONLY: u32 = ATTACHED + (4 << 20);
     let segment = good(QUOTA.create_segment(TABLE_SPAN, bed.slot()))?;
     good(SPACE.attach(READ_ONLY - TABLE_SPAN, segment, RW))?;
     good(SPACE.attach(READ_ONLY, segment, Rights::READ))?;
@@ -242,7 +244,7 @@ fn lookup_of_segment(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn lookup_of_large(bed: &mut Bed) -> Result<(), Why> {
-    const LARGE: u32 = 0x5400_0000;
+    const LARGE: u32 = ADDRESS + (64 << 20);
     good(map(SPACE, LARGE, bed.large, 0, TABLE_SPAN, RW))?;
     let seen = |page| good(SPACE.lookup(LARGE + page * PAGE, Some(bed.large)));
     check("one entry", seen(5)? == Found { rights: Rights::RWX, bytes: TABLE_SPAN, offset: Some(5 * PAGE), ..NOTHING })?;
@@ -253,7 +255,7 @@ fn lookup_of_large(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn uncached(bed: &mut Bed) -> Result<(), Why> {
-    const LARGE: u32 = 0x5400_0000;
+    const LARGE: u32 = ADDRESS + (64 << 20);
     let seen = |address| good(SPACE.lookup(address, None)).map(|found| (found.uncached, found.rights));
     good(map_uncached(SPACE, ADDRESS, bed.ram, 0, 2 * PAGE, RW))?;
     good(map(SPACE, OTHER, bed.ram, 0, PAGE, RW))?;

@@ -268,8 +268,8 @@ fn segment(bed: &mut Bed) -> Result<macadamia::Segment, Why> {
     Ok(made)
 }
 
-const HERE: u32 = 0x6000_0000;
-const THERE: u32 = 0x6100_0000;
+const HERE: u32 = ADDRESS + (32 << 20);
+const THERE: u32 = ADDRESS + (48 << 20);
 
 fn segment_twice(bed: &mut Bed) -> Result<(), Why> {
     let segment = segment(bed)?;

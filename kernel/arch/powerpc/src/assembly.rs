@@ -5,7 +5,9 @@
 //! |---|---|
 //! | `miss.S` | the TLB misses of a 603 |
 //! | `hash.S` | the misses of a 604's hashed table |
+//! | `fast/steps.S` | steps that several fast paths make |
 //! | `fast/ipc.S` | `sc`, and the fast paths of `call` and `reply_wait` |
+//! | `fast/alien.S` | the fast path of aliens, and the end of all fast paths that give up |
 //! | `entry.S` | vectors, entry, saving all registers, exit |
 //!
 //! A name in braces in these files is a constant or a symbol of the list below. The compiler refuses a name that is not in the list,
@@ -13,14 +15,16 @@
 
 use crate::layout::{CPU, RELOAD, Reload};
 use crate::trap;
+use abi::frame::{GENERAL, USER_FLAGS, WORDS, vector as named};
 use abi::tag::REGISTER_WORDS;
-use abi::{Delivery, MessageKind, Op, Rights, Tag};
+use abi::{Delivery, Frame, MessageKind, Op, Rights, Tag};
 use arch_common::field;
 use arch_common::offsets::{hw, saved};
 use arch_common::place::{POOL_PLACE, PoolPlace};
 use arch_common::stack::{KERNEL_STACK, PANIC_BYTES, PANIC_STACK, STACK_BYTES};
 use core::arch::global_asm;
 use core::mem::offset_of;
+use kcore::fault::EVENT_WORDS;
 use kcore::port::CONTEXT_WORDS;
 use kcore::space::HEADER_BYTES;
 use kcore::thread::{ANCHOR, BYTES, SEQUENCE, gate};
@@ -36,14 +40,34 @@ const NOT_FOUND: u32 = 1 << 14;
 /// The two words that a caller leaves for a function: where the caller's are, and where to return to.
 const LINKAGE: usize = 16;
 
+/// The numbers of a mask's first and last bit as instructions count them, the highest as 0.
+const fn first_bit(mask: u32) -> u32 {
+    mask.leading_zeros()
+}
+const fn last_bit(mask: u32) -> u32 {
+    31 - mask.trailing_zeros()
+}
+// `alien.S`: a 32 moves to the bit that opens the FPU, and the flags are neighbours.
+const _: () = assert!(msr::FPU == 32 << 8 && USER_FLAGS.count_ones() == last_bit(USER_FLAGS) - first_bit(USER_FLAGS) + 1);
+// `alien.S`: what follows the general registers in a frame is stored at once, and ends it.
+const _: () = assert!(
+    offset_of!(Frame, lr) == 4 * GENERAL && offset_of!(Frame, changed) + 4 == size_of::<Frame>() && WORDS as usize - GENERAL == 32 - 22
+);
+
 /// Where the thread with index 0 is.
 const THREADS: u32 = kcore::thread::TABLE + ANCHOR;
 
 global_asm!(
     include_str!("miss.S"),
     include_str!("hash.S"),
+    include_str!("fast/steps.S"),
     include_str!("fast/ipc.S"),
+    include_str!("fast/alien.S"),
     include_str!("entry.S"),
+    above_flags = const first_bit(USER_FLAGS) - 1,
+    above_fpu = const first_bit(msr::FPU) - 1,
+    below_flags = const last_bit(USER_FLAGS) + 1,
+    below_fpu = const last_bit(msr::FPU) + 1,
     bug = sym trap::kernel_exception,
     call_right = const Rights::CALL.0,
     cap_limit = const field!(cap_limit),
@@ -54,29 +78,41 @@ global_asm!(
     current = const offset_of!(Cpu, current),
     data = const vector::DATA,
     decrementer = const vector::DECREMENTER,
+    delivery_alien = const Delivery::new(MessageKind::Alien, 0, EVENT_WORDS, 0).0,
     delivery_reply = const Delivery::new(MessageKind::Reply, 0, 0, 0).0,
     directory = const hw(hw::DIRECTORY),
     enter = sym trap::enter,
     evicts = const offset_of!(Reload, evicts),
+    event = const named::SYSTEM_CALL,
+    f_changed = const offset_of!(Frame, changed),
+    f_lr = const offset_of!(Frame, lr),
     fetch = const vector::FETCH,
+    first_flag = const first_bit(USER_FLAGS),
+    fpu_bit = const first_bit(msr::FPU),
     gate = const field!(gate),
+    gate_alien = const gate::REPLY | gate::ALIEN,
     gate_open = const gate::OPEN,
     gate_ready = const gate::READY,
     gate_reply = const gate::REPLY,
+    gate_run = const gate::RUN,
     gpr = const saved(word::GPR),
     hand = const offset_of!(Reload, hand),
     handle = const field!(handle),
+    handler = const field!(handler),
     index_mask = const offset_of!(PoolPlace, index_mask),
     interrupt = const vector::INTERRUPT,
     kernel_msr = const msr::KERNEL,
     large = const bits::LARGE,
+    last_flag = const last_bit(USER_FLAGS),
     lazy = const field!(lazy),
+    loaded = const offset_of!(Cpu, loaded),
     lr = const saved(word::LR),
     mask = const offset_of!(Reload, mask),
     msr = const saved(word::MSR),
     not_found = const NOT_FOUND,
     op_call = const Tag::new(Op::Call, 0, 0).0,
     op_reply_wait = const Tag::new(Op::ReplyWait, 0, 0).0,
+    op_run = const Tag::new(Op::Run, 0, 0).0,
     panic_stack = sym PANIC_STACK,
     panic_stack_bytes = const PANIC_BYTES - LINKAGE,
     partner = const field!(partner),
@@ -93,6 +129,7 @@ global_asm!(
     reservation = const saved(word::RESERVATION),
     rights_bits = const Rights::ALL.0.trailing_ones(),
     second = const SECOND,
+    running = const msr::RUNNING,
     senders = const field!(senders),
     sequence_high = const SEQUENCE >> 16,
     shadow = const SHADOW,
@@ -110,6 +147,7 @@ global_asm!(
     top = const offset_of!(Cpu, top),
     user = const msr::USER,
     valid = const VALID,
+    utcb = const field!(utcb),
     vector = const saved(word::VECTOR),
     vsid_0 = const hw(hw::VSID_0),
     vsid_1 = const hw(hw::VSID_1),

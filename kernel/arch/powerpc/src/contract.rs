@@ -2,7 +2,7 @@
 //! What the portable kernel asks of this processor and its board: the parts of `kcore::Port`.
 
 use crate::cache::{self, Lines};
-use crate::fpu::Fpu;
+use crate::fpu;
 use crate::layout::CPU;
 use crate::space::{self, Spaces};
 use crate::time;
@@ -29,14 +29,12 @@ pub struct PowerPc {
     clock: Clock,
     /// VSIDs, and the segment registers.
     spaces: Spaces,
-    /// The FPU.
-    pub fpu: Fpu,
 }
 
 impl PowerPc {
     /// The port, with the clock as it is now.
     pub const fn new(spaces: Spaces, clock: Clock) -> Self {
-        Self { clock, spaces, fpu: Fpu::new() }
+        Self { clock, spaces }
     }
 
     /// The hot words and the spaces, at once.
@@ -55,7 +53,7 @@ impl Processor for PowerPc {
     }
 
     fn unload(&mut self, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
-        self.fpu.give_up(pool, thread, keep);
+        fpu::give_up(self.cpu(), pool, thread, keep);
     }
 
     // The registers of an FPU that was just turned on are zero here.

@@ -5,7 +5,7 @@ use crate::regs;
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu as place};
 use core::arch::global_asm;
 use core::mem::offset_of;
-use kcore::Thread;
+use kcore::{Cpu, Thread};
 use pool::{Link, Pool, Ref};
 use powerpc_context::lazy;
 
@@ -37,11 +37,6 @@ unsafe extern "C" {
 const USED: u32 = 264;
 const _: () = assert!(USED <= FPU_SIZE);
 
-/// Whose registers the FPU has.
-pub struct Fpu {
-    owner: Link<Thread>,
-}
-
 /// Tells a thread's slot where its registers are.
 fn note(pool: &mut Pool, thread: Ref<Thread>, place: u32) {
     let at = pool[thread].utcb + offset_of!(Utcb, fpu) as u32;
@@ -54,40 +49,38 @@ fn area(pool: &mut Pool, thread: Ref<Thread>) -> *mut u8 {
     pool.bytes_mut(at, USED).as_mut_ptr()
 }
 
-impl Fpu {
-    /// Nobody's.
-    pub const fn new() -> Self {
-        Self { owner: Link::NULL }
-    }
+/// Whose registers the FPU has: what of threads is loaded rarely on this processor.
+const fn owner(cpu: &Cpu) -> Link<Thread> {
+    Link::from_value(cpu.loaded)
+}
 
-    /// Whether the FPU has a thread's registers, and is to be open to it.
-    pub fn is_open_to(&self, thread: Ref<Thread>) -> bool {
-        self.owner.is(thread)
-    }
+/// Whether the FPU has a thread's registers, and is to be open to it.
+pub fn is_open_to(cpu: &Cpu, thread: Ref<Thread>) -> bool {
+    owner(cpu).is(thread)
+}
 
-    /// A thread used the FPU while that was shut. Afterwards it has its registers.
-    pub fn take(&mut self, pool: &mut Pool, thread: Ref<Thread>) {
-        regs::with_fpu(|| {
-            if let Some(owner) = self.owner.get() {
-                save(pool, owner);
-            }
-            let from = area(pool, thread);
-            // SAFETY: an area in the pool; any bits are a value of the registers.
-            unsafe { fpu_load(from) };
-        });
-        note(pool, thread, place::LOADED);
-        pool[thread].lazy |= lazy::FPU;
-        self.owner = thread.link();
-    }
-
-    /// Takes a thread's registers out, if they are there: saved to its area (`keep`), or lost.
-    pub fn give_up(&mut self, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
-        if self.owner.is(thread) {
-            if keep {
-                regs::with_fpu(|| save(pool, thread));
-            }
-            self.owner = Link::NULL;
+/// A thread used the FPU while that was shut. Afterwards it has its registers.
+pub fn take(cpu: &mut Cpu, pool: &mut Pool, thread: Ref<Thread>) {
+    regs::with_fpu(|| {
+        if let Some(owner) = owner(cpu).get() {
+            save(pool, owner);
         }
+        let from = area(pool, thread);
+        // SAFETY: an area in the pool; any bits are a value of the registers.
+        unsafe { fpu_load(from) };
+    });
+    note(pool, thread, place::LOADED);
+    pool[thread].lazy |= lazy::FPU;
+    cpu.loaded = thread.address();
+}
+
+/// Takes a thread's registers out, if they are there: saved to its area (`keep`), or lost.
+pub fn give_up(cpu: &mut Cpu, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
+    if is_open_to(cpu, thread) {
+        if keep {
+            regs::with_fpu(|| save(pool, thread));
+        }
+        cpu.loaded = 0;
     }
 }
 

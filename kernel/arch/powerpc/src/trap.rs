@@ -2,7 +2,7 @@
 //! What an entry means, and the way back to a thread.
 
 use crate::contract::{KERNEL, PowerPc};
-use crate::{panic, regs, space, time};
+use crate::{fpu, panic, regs, space, time};
 use abi::frame::{fault, program, vector as named};
 use abi::{Rights, UserAddr};
 use arch_common::words::State;
@@ -39,7 +39,7 @@ pub extern "C" fn enter() {
             let pc = kernel.pool[current].context[word::PC];
             page_fault(kernel, current, pc, Rights::EXECUTE, fault::FETCH);
         }
-        vector::FPU => kernel.port.fpu.take(&mut kernel.pool, current),
+        vector::FPU => fpu::take(kernel.port.parts().0, &mut kernel.pool, current),
         named::ALIGNMENT => {
             kernel.pool[current].fault_address = UserAddr(regs::fault_address());
             kernel.exception();
@@ -127,7 +127,7 @@ pub fn leave(kernel: &mut Kernel<PowerPc>) {
         let (cpu, spaces) = kernel.port.parts();
         spaces.enter(cpu, &mut kernel.pool, space);
     }
-    let fpu = if kernel.port.fpu.is_open_to(next) { msr::FPU } else { 0 };
+    let fpu = if fpu::is_open_to(kernel.port.parts().0, next) { msr::FPU } else { 0 };
     let context = &mut kernel.pool[next].context;
     context[word::MSR] = context[word::MSR] & !msr::FPU | fpu;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What PowerPC alone has: privileged instructions, reservations, the FPU, single steps, I/O ports that the kernel reaches for components.
+//! What PowerPC alone has: privileged instructions, reservations, the FPU, what an alien keeps, single steps, I/O ports that the kernel reaches for components.
 
+mod alien;
 mod exception;
 mod fpu;
 mod message;
@@ -19,6 +20,7 @@ pub const GROUPS: &[(&str, &[Case])] = &[
     ("thread", crate::unlocked::CASES),
     ("exception", exception::CASES),
     ("fpu", fpu::CASES),
+    ("alien", alien::CASES),
     ("reservation", reservation::CASES),
     ("port", port::CASES),
 ];

@@ -3,7 +3,7 @@
 // The entry by `sc`, and the fast path of IPC: `call` and `reply_wait`, with up to eight words.
 //
 // It does what `ipc.rs` of the portable kernel would do in the common case, and nothing else. It changes no word before its last test. On
-// any doubt it goes to `slow`. The message stays where it is, in r3 to r10, r14 and r15. Of the other registers a system call keeps r1 and
+// any doubt it goes to `slow`, in `alien.S`; so does what is neither of the two, but for `run`. The message stays where it is, in r3 to r10, r14 and r15. Of the other registers a system call keeps r1 and
 // r2 only, so the rest is the kernel's to use; what the receiver gets of it is zero.
 //
 // The tests, in the order in which they are made. The same numbers stand beside the code, and beside the other processors'.
@@ -26,7 +26,7 @@
 // T3 need not look for selector 0: slot 0 of a table is always empty, so it has no right to call.
 // Receiver and sender cannot be one thread: the sender runs, so its gate is not `OPEN`.
 //
-// An alien's `sc` has all but r11, r12 and CR0, which Linux's programs lose in a system call, and the kernel with them.
+// An alien's `sc` goes to `alien.S` with all but r11, r12 and CR0, which Linux's programs lose in a system call, and the kernel with them.
 //
 // r11 is the thread, r18 its space, r20 the other thread, r19 that one's space.
 
@@ -97,28 +97,15 @@
 
 // To the thread in r20.
 goes_on:
-    mfspr 13, 26
-    stw 1, {r1}(11)
-    stw 2, {r2}(11)
-    stw 13, {pc}(11)
-    li 26, {gate_ready}
-    stw 26, {gate}(20)
-    // Ends what is reserved. If it writes, then the same.
-    stwcx. 26, 0, 20
-    stw 20, {cpu}@l + {current}(0)
-    mtspr 273, 20
+    SAVE_CALLER
+    RUN 20, 26
     beq- 5, arrive
     b switch
 .endm
 
 .section .text.fast, "ax"
 switch:
-    lwz 16, {vsid_0}(19)
-    lwz 17, {vsid_1}(19)
-    lwz 22, {directory}(19)
-    mtsr 0, 16
-    mtsr 1, 17
-    mtspr 272, 22
+    LOAD_SPACE 19, 16, 17, 22
 arrive:
     lwz 13, {pc}(20)
     lwz 1, {r1}(20)
@@ -134,12 +121,8 @@ not_call:
     lis 17, {pool_place}@ha
     lwz 17, {pool_place}@l + {index_mask}(17)
     cmplwi 16, {words}                                  // T2
-    bgt- slow
-    lis 20, {threads_high}
-    and 17, 17, 4                                       // T7
-    ori 20, 20, {threads_low}
-    slwi 17, 17, {thread_shift}
-    add 20, 20, 17
+    bgt- run
+    THREAD_OF_HANDLE                                    // T7
     lwz 22, {gate}(20)
     lwz 23, {handle}(20)
     lwz 24, {partner}(20)
@@ -163,16 +146,4 @@ not_call:
     li 26, {gate_open}
     stw 26, {gate}(11)
     b goes_on
-
-// The portable kernel sees none of what was in these registers, and neither does whoever gets them from it.
-slow:
-    CLEAR
-alien_called:
-    mtspr 274, 31
-    mr 31, 11
-    li 11, 0
-    li 12, 0
-    stmw 0, {gpr}(31)
-    li 30, {system_call}
-    b enter
 .text
