@@ -159,7 +159,8 @@ calls! {
     /// Make a Space a server, which others can show: `Attach`.
     ///
     /// A server runs in the Spaces that show it without a switch to its own tables, and reaches what their threads reach. They
-    /// do not reach it. (IA-32: it runs at ring 1, on pages of the supervisor's.) It maps in its window only, which
+    /// do not reach it. (IA-32: it runs at ring 1, on pages of the supervisor's. PowerPC: its window is whole segments, open while it
+    /// runs.) It maps in its window only, which
     /// ends at `USER_END`. It is a server until it is deleted.
     ///
     /// # Returns
@@ -169,7 +170,8 @@ calls! {
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `space` or `window`.
     /// * `BadArgument`: the Memory is not of addresses; or `alone` is above 1.
     /// * `Occupied`: there is another server, and it or this one is to be the only one.
-    /// * `BadAddress`: the window does not begin where the kernel's part does, or does not end at `USER_END`.
+    /// * `BadAddress`: the window does not begin where the kernel's part does, or does not end at `USER_END`; or it is not of whole
+    ///   segments (PowerPC).
     /// * `BadState`: the Space or Memory is being deleted; or the Space is for aliens, a server already, has threads, or something is
     ///   mapped or attached.
     /// * `Unsupported`: this machine has no servers: `FEATURE_SERVERS` is missing in the information page.

@@ -23,6 +23,9 @@ pub mod bits {
     pub const PRESENT: u32 = 0x100;
     /// C, changed: always set, or the processor would write it.
     pub const CHANGED: u32 = 0x80;
+    /// Software, in a directory's entry: it is a server's, or a copy of one in a space that shows the server. In a page it would be W, which
+    /// none has.
+    pub const SUPERVISOR: u32 = 0x40;
     /// I: not cached.
     pub const UNCACHED: u32 = 0x20;
     /// G: nothing is read ahead.
@@ -35,7 +38,7 @@ pub mod bits {
     /// PP: both may read. It has all bits of [`READ_WRITE`], so that what two entries allow together is one OR.
     pub const READ_ONLY: u32 = 3;
     /// What of an entry the processor sees; the rest is reserved there.
-    pub const SEEN: u32 = !(SHARED | MOST_WRITE | HELD | LARGE);
+    pub const SEEN: u32 = !(SHARED | MOST_WRITE | HELD | SUPERVISOR | LARGE);
 }
 use bits::*;
 
@@ -118,7 +121,7 @@ impl Format for PowerPc {
     }
 
     fn supervisor(entry: u32) -> u32 {
-        entry
+        if entry == 0 { entry } else { entry | SUPERVISOR }
     }
 
     fn shared(entry: u32, rights: Rights) -> u32 {

@@ -69,6 +69,10 @@ pub fn switch(loaded: Segments, used: Segments, context: u32) -> impl Iterator<I
     (0..USER_SEGMENTS).filter(move |segment| (loaded | used) & 1 << segment != 0).map(move |segment| (segment, vsid(of(segment), segment)))
 }
 
+/// What a segment register has where a window is shut: a VSID that no space has, and that nothing is to be fetched there. By the latter a
+/// 603's handler tells it from one that a server has open.
+pub const SHUT: u32 = 0x1000_0000 | vsid(0, 0);
+
 /// A word by which a fast path tells whether a space's context counts: another one for each time that all contexts were taken back, and none
 /// if there is no such word any more. [`NO_TOKEN`] is nobody's.
 #[must_use]

@@ -188,6 +188,15 @@ proptest! {
         // A page allows what its entry and that of its table allow.
         let both = Leaf { rights: page.rights.intersection(rights), ..page };
         prop_assert_eq!(powerpc::seen(table, PowerPc::leaf(page), at), powerpc::seen(PowerPc::table(PhysAddr(0)), PowerPc::leaf(both), at));
+        // A server's are what they are, to whom has its window open. An empty one stays empty.
+        for entry in [table, large] {
+            let servers = PowerPc::supervisor(entry);
+            prop_assert!(servers & powerpc::bits::SUPERVISOR != 0 && entry & powerpc::bits::SUPERVISOR == 0);
+            prop_assert_eq!(PowerPc::supervisor(servers), servers);
+            prop_assert_eq!((PowerPc::decode_table(servers), PowerPc::decode_large(servers)), (PowerPc::decode_table(entry), PowerPc::decode_large(entry)));
+            prop_assert_eq!(powerpc::seen(servers, PowerPc::leaf(page), at), powerpc::seen(entry, PowerPc::leaf(page), at));
+        }
+        prop_assert_eq!(PowerPc::supervisor(0), 0);
     }
 }
 

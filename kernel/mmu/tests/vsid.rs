@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! No two segments have one VSID, no context is taken twice, and no segment stays loaded.
 
-use mmu::vsid::{CONTEXTS, Contexts, LOW, NO_TOKEN, SEGMENTS, Segments, USER_SEGMENTS, switch, token, vsid};
+use mmu::vsid::{CONTEXTS, Contexts, LOW, NO_TOKEN, SEGMENTS, SHUT, Segments, USER_SEGMENTS, switch, token, vsid};
 use proptest::prelude::*;
 
 #[test]
@@ -15,6 +15,13 @@ fn all_segments_of_all_contexts_have_their_own() {
             seen[word] |= bit;
         }
     }
+}
+
+/// What a shut window has is a VSID of the first context, which is nobody's; a register that is open has none of the upper bits.
+#[test]
+fn a_shut_window_is_nobodys() {
+    assert!((0..SEGMENTS).any(|segment| vsid(0, segment) == SHUT & 0xff_ffff));
+    assert_ne!(SHUT >> 24, 0);
 }
 
 #[test]

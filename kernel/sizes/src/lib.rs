@@ -49,9 +49,9 @@ layouts! {
     ia32: 32, 17, 9, 0xe080_0000;
     // The thread pointer.
     armv5: 32, 1, 5, 0xe080_0000;
-    // Nothing is loaded rarely but the FPU. The context, of which all VSIDs follow, two of these, the directory, and which segments are
-    // used. The kernel lies at its physical addresses, and the pool after the 8 MiB of its image.
-    powerpc: 48, 1, 8, 0x0080_0000;
+    // Nothing is loaded rarely but the FPU. The context, of which all VSIDs follow, two of these, the directory, which segments are
+    // used, and which server is shown. The kernel lies at its physical addresses, and the pool after the 8 MiB of its image.
+    powerpc: 48, 1, 9, 0x0080_0000;
     // The thread pointer. `satp`.
     riscv64: 40, 1, 2, 0xe080_0000;
     // FS base and six debug registers. CR3, with the PCID in it.

@@ -66,7 +66,7 @@ pub struct Bed {
     /// The I/O port 0x80, which is open to this component then.
     pub ports: Option<macadamia::Memory>,
     /// Addresses for a server.
-    #[cfg(target_arch = "x86")]
+    #[cfg(not(target_arch = "arm"))]
     pub window: macadamia::Memory,
     /// A piece that has room for two large pages.
     pub large: macadamia::Memory,
@@ -136,7 +136,7 @@ fn run(mut env: Env) {
     let mut bed = Bed {
         ram: env.memory("ram"),
         large: env.memory("large"),
-        #[cfg(target_arch = "x86")]
+        #[cfg(not(target_arch = "arm"))]
         window: env.memory("window"),
         ports: env.start.arguments.iter().any(|argument| argument == "ports").then(|| env.memory("port")),
         first,

@@ -129,6 +129,14 @@ pub mod code {
         two: "li 5, 2", ".long 0";
         /// Goes on at the argument.
         branch: "mtctr 4", "bctr";
+        /// Adds 1 to the word at the argument.
+        adds_word: "lwz 5, 0(4)", "addi 5, 5, 1", "stw 5, 0(4)";
+        /// The same of the word that r12 names.
+        adds_far: "lwz 6, 0(12)", "addi 6, 6, 1", "stw 6, 0(12)";
+        /// Reads the word that r12 names.
+        loads_far: "lwz 6, 0(12)";
+        /// Writes r6 there.
+        stores_far: "stw 6, 0(12)";
         /// Reads the time base, which users may.
         reads_time: "mftb 5", ".long 0";
     }

@@ -292,7 +292,7 @@ pub fn image(
     }
     let mut components = Vec::new();
     // Elsewhere components that are to be small are large.
-    let (homes, places) = if processor.has_servers { description.homes()? } else { (Vec::new(), vec![None; description.component.len()]) };
+    let (homes, places) = if processor.has_homes { description.homes()? } else { (Vec::new(), vec![None; description.component.len()]) };
     let mut next = Next::of(processor, None, None);
     for (source, small) in description.component.iter().zip(places) {
         let name = source.name.get_ref().clone();

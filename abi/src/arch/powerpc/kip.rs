@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel information page says of a PowerPC beside [`Kip`](crate::kip::Kip): how the hashed table of a 604 does.
+//! What the kernel information page says of a PowerPC, beside what all processors have there: how the hashed table of a 604 does.
 
 use bytemuck::{Pod, Zeroable};
+
+/// Feature: a Space can be made a server of others ([`Op::Serve`](crate::Op::Serve)).
+pub const FEATURE_SERVERS: u32 = 8;
 
 /// Where [`Counts`] is in the page.
 pub const COUNTS_OFFSET: u32 = 512;

@@ -9,7 +9,7 @@ use kcore::port::{CONTEXT_WORDS, Context, Registers};
 use kcore::space::HW_WORDS;
 
 // `entry.S`: the general registers end the context.
-const _: () = assert!(word::GPR + GENERAL == CONTEXT_WORDS && hw::EPOCH_HIGH + 1 == HW_WORDS);
+const _: () = assert!(word::GPR + GENERAL == CONTEXT_WORDS && hw::SERVER + 1 == HW_WORDS);
 
 /// The first register of a system call.
 const FIRST: usize = word::GPR + 3;

@@ -68,6 +68,8 @@ pub mod hw {
     pub const EPOCH: usize = 6;
     /// The upper word of that.
     pub const EPOCH_HIGH: usize = 7;
+    /// The server that it shows; 0: none.
+    pub const SERVER: usize = 8;
 }
 
 /// Bits of the machine state (*Programming Environments*, table 2-4).

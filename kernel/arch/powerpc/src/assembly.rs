@@ -15,6 +15,7 @@
 
 use crate::layout::{CPU, RELOAD, Reload};
 use crate::trap;
+use crate::window::{FIRST, SHOWN, Shown};
 use abi::frame::{GENERAL, USER_FLAGS, WORDS, vector as named};
 use abi::tag::REGISTER_WORDS;
 use abi::{Delivery, Frame, MessageKind, Op, Rights, Tag};
@@ -31,6 +32,7 @@ use kcore::thread::{ANCHOR, BYTES, SEQUENCE, gate};
 use kcore::{Cpu, Slot};
 use mmu::hash::{SECOND, VALID};
 use mmu::powerpc::bits;
+use mmu::vsid::SHUT;
 use powerpc_context::{hw, msr, vector, word};
 
 /// In the machine state, its upper half: r0 to r3 are those of a TLB miss (*PowerPC 603e User's Manual*, table 2-2).
@@ -49,6 +51,8 @@ const fn last_bit(mask: u32) -> u32 {
 }
 // `alien.S`: a 32 moves to the bit that opens the FPU, and the flags are neighbours.
 const _: () = assert!(msr::FPU == 32 << 8 && USER_FLAGS.count_ones() == last_bit(USER_FLAGS) - first_bit(USER_FLAGS) + 1);
+// `alien.S`, `miss.S`: its lower half is zero.
+const _: () = assert!(SHUT << 16 == 0);
 // `alien.S`: what follows the general registers in a frame is stored at once, and ends it.
 const _: () = assert!(
     offset_of!(Frame, lr) == 4 * GENERAL && offset_of!(Frame, changed) + 4 == size_of::<Frame>() && WORDS as usize - GENERAL == 32 - 22
@@ -66,8 +70,10 @@ global_asm!(
     include_str!("entry.S"),
     above_flags = const first_bit(USER_FLAGS) - 1,
     above_fpu = const first_bit(msr::FPU) - 1,
+    above_server = const first_bit(bits::SUPERVISOR) - 1,
     below_flags = const last_bit(USER_FLAGS) + 1,
     below_fpu = const last_bit(msr::FPU) + 1,
+    below_server = const last_bit(bits::SUPERVISOR) + 1,
     bug = sym trap::kernel_exception,
     call_right = const Rights::CALL.0,
     cap_limit = const field!(cap_limit),
@@ -132,7 +138,13 @@ global_asm!(
     running = const msr::RUNNING,
     senders = const field!(senders),
     sequence_high = const SEQUENCE >> 16,
+    server = const bits::SUPERVISOR,
     shadow = const SHADOW,
+    shown = sym SHOWN,
+    shown_server = const offset_of!(Shown, server),
+    shown_tables = const offset_of!(Shown, tables),
+    shown_vsids = const offset_of!(Shown, vsids),
+    shut = const SHUT >> 16,
     signals = const field!(signals),
     simple = const hw(hw::SIMPLE),
     slot_shift = const size_of::<Slot>().trailing_zeros(),
@@ -151,6 +163,7 @@ global_asm!(
     vector = const saved(word::VECTOR),
     vsid_0 = const hw(hw::VSID_0),
     vsid_1 = const hw(hw::VSID_1),
+    window = const FIRST,
     words = const REGISTER_WORDS,
     xer = const saved(word::XER),
 );

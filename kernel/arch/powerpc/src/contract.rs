@@ -5,9 +5,9 @@ use crate::cache::{self, Lines};
 use crate::fpu;
 use crate::layout::CPU;
 use crate::space::{self, Spaces};
-use crate::time;
+use crate::{time, window};
 use abi::kip::Clock;
-use abi::{CacheOp, PAGE_SIZE, PhysAddr, Rights, UserAddr};
+use abi::{CacheOp, Error, PAGE_SIZE, PhysAddr, Rights, UserAddr};
 use arch_common::lock::Lock;
 use core::ops::Range;
 use kcore::port::{Board, Caches, FaultIn, Placement, Processor, Translation};
@@ -79,7 +79,7 @@ impl Translation for PowerPc {
     }
 
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge {
-        self.spaces.forget(pool, space);
+        self.spaces.dropped(pool, space);
         Charge::NONE
     }
 
@@ -130,8 +130,18 @@ impl Caches for PowerPc {
     }
 }
 
-// There are no slots, no servers and no homes: VSIDs tell spaces apart.
-impl Placement for PowerPc {}
+// There are no slots and no homes: VSIDs tell spaces apart.
+impl Placement for PowerPc {
+    const SERVERS: bool = true;
+
+    fn space_served(&mut self, pool: &mut Pool, space: Ref<Space>) -> Result<(), Error> {
+        if window::fits(pool[space].area_start) { Ok(()) } else { Err(Error::BadAddress) }
+    }
+
+    fn server_shown(&mut self, pool: &mut Pool, space: Ref<Space>, server: Link<Space>) {
+        self.spaces.server_shown(pool, space, server);
+    }
+}
 
 impl Board for PowerPc {
     type Irqs = [Link<Irq>; pic::LINES];

@@ -2,7 +2,8 @@
 //
 // The 604's misses: its TLB and the hashed table have no entry of a page. If the tables of the space that runs have the page, it gets an
 // entry here, with translation off, as `mmu::hash::insert` would put it in. What is not usual goes to the portable kernel, which has the
-// same function: a page that is not there or has no right, a large page, a table of a Segment that is attached for reading only.
+// same function: a page that is not there or has no right, a large page, a table of a Segment that is attached for reading only, what a
+// space has of the server that it shows.
 //
 // No register is free: r25 to r31 are saved at an address that needs none. CR is in r25. No entry of the page can be there, or the processor
 // would have found it; so none has to be changed.
@@ -45,7 +46,7 @@ insert:
     mfspr 28, 272
     rlwimi 28, 27, 12, 20, 29
     lwz 28, 0(28)
-    andi. 29, 28, {present} | {large} | {read_only}
+    andi. 29, 28, {present} | {large} | {server} | {read_only}
     cmpwi 29, {present} | {read_write}
     bne- insert_failed
     rlwimi 28, 27, 22, 20, 29

@@ -6,6 +6,8 @@ use kcore::Cpu;
 use kcore::port::CONTEXT_WORDS;
 use pool::Link;
 
+/// Where windows of servers may begin. They end where users' addresses do.
+pub const WINDOWS: u32 = 0x8000_0000;
 /// RAM that the kernel reaches: what one BAT shows.
 pub const REACHED: u32 = 256 << 20;
 /// The page that says how much RAM there is, and where the boot image is.

@@ -39,3 +39,4 @@ mod space;
 mod start;
 mod time;
 mod trap;
+mod window;

@@ -7,9 +7,10 @@
     mfspr 1, 272
     rlwimi 1, 3, 12, 20, 29
     lwz 1, 0(1)
-    andi. 2, 1, {present} | {large}
+    andi. 2, 1, {present} | {server} | {large}
     cmpwi 2, {present}
-    bne- \fail\()_large
+    bne- \fail\()_rare
+\fail\()_goes_on:
     rlwinm 2, 1, 0, 31, 31
     rlwinm 1, 1, 0, 0, 19
     rlwimi 1, 3, 22, 20, 29
@@ -29,13 +30,24 @@
     rfi
 .endm
 
-// What is not usual: a large page, of which the TLB gets the 4 KiB at the address; or nothing that can be used, as a page fault on the
-// processors that walk a hashed table. r2 has the bits that say which.
+// What is not usual: what a server has in its window, which counts while that is open; a large page, of which the TLB gets the 4 KiB at
+// the address; or nothing that can be used, as a page fault on the processors that walk a hashed table. The directory's entry is in r1.
 .macro MISSED name, load, number
-\name\()_large:
+\name\()_rare:
+    andi. 2, 1, {server}
+    beq+ \name\()_any
+    // Tables have it by its address, whatever the segment register says.
+    mfsrin 2, 3
+    andis. 2, 2, {shut}
+    bne- \name
+\name\()_any:
+    andi. 2, 1, {present} | {large}
+    cmpwi 2, {present}
+    beq+ \name\()_goes_on
     cmpwi 2, {present} | {large}
     bne- \name
     rlwimi 1, 3, 0, 10, 19
+    rlwinm 1, 1, 0, {below_server}, {above_server}
     mtspr 982, 1
     \load 3
     mfspr 2, 27

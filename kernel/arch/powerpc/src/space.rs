@@ -6,7 +6,7 @@
 
 use crate::layout::REACHED;
 use crate::options::Options;
-use crate::{hash, regs};
+use crate::{hash, regs, window};
 use abi::arch::powerpc::kip::{COUNTS_OFFSET, Counts};
 use abi::{PAGE_SIZE, PhysAddr, Rights, UserAddr};
 use core::ops::Range;
@@ -37,8 +37,14 @@ pub struct Spaces {
     page: Option<PhysAddr>,
     /// How often all spaces lost their contexts, and 1.
     epoch: u64,
-    /// Whose VSIDs the segment registers have.
+    /// Whose tables the processor has, and whose VSIDs the segment registers.
     entered: Link<Space>,
+    /// The server that has its window open in that space: a thread of it runs.
+    open: Link<Space>,
+    /// The server whose VSIDs are to be in that window.
+    shown: Link<Space>,
+    /// The segment registers have VSIDs that do not count, and are to be written again.
+    is_stale: bool,
     /// Which of them have a VSID that a space has or had.
     loaded: Segments,
     /// The hashed table, if the processor walks one.
@@ -61,7 +67,8 @@ fn entries(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<(u32, u3
 /// What the processor may see at an address of a space: the second word of a PTE.
 pub fn page(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<u32> {
     let (directory, leaf) = entries(pool, space, address)?;
-    seen(directory, leaf, address.0)
+    // What a space that shows a server has of that is not for the space.
+    if directory & bits::SUPERVISOR != 0 && !window::is_server(pool, space) { None } else { seen(directory, leaf, address.0) }
 }
 
 /// Where what is at an address of a space lies in RAM that the kernel reaches.
@@ -79,6 +86,7 @@ impl Spaces {
     /// Nobody has a context, and no space was entered.
     pub fn new(options: &Options, contexts: Contexts, tables: Option<hash::Tables>) -> Self {
         let (hash, live) = tables.map_or_else(Default::default, |tables| (Some(tables.table), tables.live));
+        let [entered, open, shown] = [Link::NULL; 3];
         let sweep = Sweep::new(contexts, live, hash.as_ref().map_or(0, |table| table.len()));
         Self {
             sweep,
@@ -88,7 +96,10 @@ impl Spaces {
             removed: 0,
             page: None,
             epoch: 1,
-            entered: Link::NULL,
+            entered,
+            open,
+            shown,
+            is_stale: false,
             loaded: 0,
             hash,
             unused: 0,
@@ -103,9 +114,38 @@ impl Spaces {
         (hw[hw::DIRECTORY], hw[hw::SEGMENTS]) = (directory, LOW.into());
     }
 
-    /// A thread of this space entered the kernel: a fast path may have switched to it.
-    pub const fn came_from(&mut self, space: Link<Space>) {
-        self.entered = space;
+    /// A thread of this space entered the kernel: a fast path may have switched to it. None changes tables to or from those of a server, or of a
+    /// space that shows one.
+    pub fn came_from(&mut self, pool: &Pool, space: Ref<Space>) {
+        (self.entered, self.open) = match self.tables(pool, space) {
+            tables if tables == space => (space.link(), Link::NULL),
+            tables => (tables.link(), space.link()),
+        };
+    }
+
+    /// By whose tables a thread of this space runs: a server's by those of a space that shows it, if they are there.
+    fn tables(&self, pool: &Pool, space: Ref<Space>) -> Ref<Space> {
+        match self.entered.get() {
+            Some(entered) if window::shown(pool, entered) == Some(space) => entered,
+            _ => space,
+        }
+    }
+
+    /// A space shows a server from now on, or none any more.
+    pub fn server_shown(&mut self, pool: &mut Pool, space: Ref<Space>, server: Link<Space>) {
+        let hw = &mut pool[space].hw;
+        (hw[hw::SERVER], hw[hw::SIMPLE]) = (server.value(), 0);
+        self.leave(space);
+    }
+
+    /// A space ends.
+    pub fn dropped(&mut self, pool: &mut Pool, space: Ref<Space>) {
+        self.forget(pool, space);
+        for link in [&mut self.entered, &mut self.open, &mut self.shown] {
+            if link.is(space) {
+                *link = Link::NULL;
+            }
+        }
     }
 
     /// A space loses its context: what there was of its pages is nobody's. The context is not another's before that was swept.
@@ -129,9 +169,7 @@ impl Spaces {
 
     /// If the segment registers are a space's, they are to be written again.
     fn leave(&mut self, space: Ref<Space>) {
-        if self.entered.is(space) {
-            self.entered = Link::NULL;
-        }
+        self.is_stale |= self.entered.is(space) || self.shown.is(space);
     }
 
     /// All spaces lose their contexts.
@@ -143,7 +181,7 @@ impl Spaces {
     /// All spaces have lost their contexts.
     const fn begin_epoch(&mut self) {
         self.epoch += 1;
-        self.entered = Link::NULL;
+        self.is_stale = true;
     }
 
     /// Entries of a space's directory were written: it uses the segments in which it has any.
@@ -181,20 +219,56 @@ impl Spaces {
 
     /// Makes a space the one whose addresses user mode has.
     pub fn enter(&mut self, cpu: &mut Cpu, pool: &mut Pool, space: Ref<Space>) {
-        if self.entered.is(space) {
-            return;
+        let tables = self.tables(pool, space);
+        if self.is_stale || !self.entered.is(tables) {
+            self.load(cpu, pool, tables);
         }
-        let context = self.context(pool, space).unwrap_or_else(|| self.take(pool, space));
+        let open = if tables == space { Link::NULL } else { space.link() };
+        if let Some(server) = self.shown.get().filter(|_| self.open != open) {
+            window::set(pool, server, if open.is_null() { None } else { self.context(pool, server) });
+        }
+        self.open = open;
+    }
+
+    /// Makes a space's tables those of the processor. If it shows a server, the window is shut.
+    fn load(&mut self, cpu: &mut Cpu, pool: &mut Pool, space: Ref<Space>) {
+        let server = window::shown(pool, space);
+        let shown = server.map(|server| (server, self.certain(pool, server)));
+        let context = self.certain(pool, space);
+        // That one's was the last: the server's was taken back.
+        let shown = shown.map(|(server, _)| (server, self.certain(pool, server)));
+        let window = server.map_or(0, |server| window::segments(pool, server));
         let hw = &mut pool[space].hw;
-        let used = hw[hw::SEGMENTS] as Segments;
+        let used = hw[hw::SEGMENTS] as Segments & !window;
         switch(self.loaded, used, context).for_each(|(segment, vsid)| regs::set_segment(segment, vsid));
         regs::set_directory(hw[hw::DIRECTORY]);
         // A fast path switches between two spaces with one token.
-        let token = token(self.epoch).filter(|_| used == LOW);
+        let token = token(self.epoch).filter(|_| used == LOW && window == 0);
         [hw[hw::SIMPLE], hw[hw::VSID_0], hw[hw::VSID_1]] = [token.unwrap_or_default(), vsid(context, 0), vsid(context, 1)];
         cpu.port = token.unwrap_or(NO_TOKEN);
-        self.loaded = used;
-        self.entered = space.link();
+        if let Some(server) = server {
+            window::set(pool, server, None);
+        }
+        window::tell(pool, space, shown);
+        self.loaded = used | window;
+        (self.entered, self.open, self.shown) = (space.link(), Link::NULL, Link::from_value(server.map_or(0, Ref::address)));
+        self.is_stale = false;
+    }
+
+    /// The context of a space, which gets one if it has none.
+    fn certain(&mut self, pool: &mut Pool, space: Ref<Space>) -> u32 {
+        self.context(pool, space).unwrap_or_else(|| self.take(pool, space))
+    }
+
+    /// What the processor may see at an address while a thread of this space runs, as [`page`], and whose VSID it has.
+    pub fn seen(&self, pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<(Ref<Space>, u32)> {
+        let tables = self.tables(pool, space);
+        if tables == space {
+            return Some((space, page(pool, space, address)?));
+        }
+        let (directory, leaf) = entries(pool, tables, address)?;
+        let owner = if address < pool[space].window { tables } else { space };
+        Some((owner, seen(directory, leaf, address.0)?))
     }
 
     /// No translation of this range is used any more.
@@ -253,8 +327,8 @@ impl Spaces {
     /// A thread of the space that was entered could not access a page. If its tables allow that, the processor has the translation
     /// afterwards.
     pub fn fault_in(&mut self, pool: &Pool, space: Ref<Space>, address: UserAddr, access: Rights) -> FaultIn {
-        let Some(page) = page(pool, space, address).filter(|page| allows(*page, access)) else { return FaultIn::Report };
-        let context = self.context(pool, space);
+        let Some((owner, page)) = self.seen(pool, space, address).filter(|(_, page)| allows(*page, access)) else { return FaultIn::Report };
+        let context = self.context(pool, owner);
         if let (Some(table), Some(context)) = (&mut self.hash, context) {
             hash::insert(table, of_address(context, address), address, page);
         }

@@ -5,11 +5,12 @@
 
 use crate::boot;
 use crate::contract::{KERNEL, PowerPc};
-use crate::layout::REACHED;
+use crate::layout::{REACHED, WINDOWS};
 use crate::options::Options;
 use crate::space::Spaces;
 use crate::{assembly, hash, regs, time, trap};
 use abi::PhysAddr;
+use abi::arch::powerpc::kip::FEATURE_SERVERS;
 use arch_common::stack::{KERNEL_STACK, STACK_BYTES};
 use arch_common::{lines, start};
 use core::arch::global_asm;
@@ -61,8 +62,9 @@ extern "C" fn begin() -> ! {
     let clock = time::clock();
     // SAFETY: boot; the pool is mapped one to one, and the kernel is the one who gets it.
     let kernel = unsafe { start::kernel(&KERNEL, boot.new_pool(), PowerPc::new(Spaces::new(&options, contexts, tables), clock)) };
-    let machine = Machine { special: Range { base: PhysAddr(0), bytes: 1 << 16 }, ..boot.machine(&COMPONENT_LINES) };
-    start::root(kernel, &machine, "PowerPC", 0, clock);
+    let windows = Range { base: PhysAddr(WINDOWS), bytes: abi::USER_END - WINDOWS };
+    let machine = Machine { special: Range { base: PhysAddr(0), bytes: 1 << 16 }, windows, ..boot.machine(&COMPONENT_LINES) };
+    start::root(kernel, &machine, "PowerPC", FEATURE_SERVERS, clock);
     trap::leave(kernel);
     // SAFETY: the current thread's context is complete (`Registers::start`).
     unsafe { assembly::leave_kernel() }

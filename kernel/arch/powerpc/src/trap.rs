@@ -21,7 +21,9 @@ pub extern "C" fn enter() {
     // SAFETY: the entry code calls this once an entry, on the only processor, interrupts off; no
     // reference from an earlier entry is alive.
     let (kernel, current) = unsafe { KERNEL.enter() };
-    kernel.port.parts().1.came_from(kernel.pool[current].space);
+    if let Some(space) = kernel.pool[current].space.get() {
+        kernel.port.parts().1.came_from(&kernel.pool, space);
+    }
     let context = &mut kernel.pool[current].context;
     let reason = context[word::MSR];
     context[word::MSR] = reason & (msr::RUNNING | abi::frame::USER_FLAGS);
@@ -58,7 +60,8 @@ fn stop(kernel: &mut Kernel<PowerPc>, current: Ref<Thread>, why: u32, error: u32
 
 /// A page could not be accessed: if its translation was only not there, it is now; else the thread's handler has to know.
 fn page_fault(kernel: &mut Kernel<PowerPc>, current: Ref<Thread>, address: u32, access: Rights, error: u32) {
-    let is_there = kernel.pool[current].space.get().is_some_and(|space| space::page(&kernel.pool, space, UserAddr(address)).is_some());
+    let spaces = kernel.port.parts().1;
+    let is_there = kernel.pool[current].space.get().is_some_and(|space| spaces.seen(&kernel.pool, space, UserAddr(address)).is_some());
     let context = &mut kernel.pool[current].context;
     context[word::VECTOR] = named::PAGE_FAULT;
     context[word::ERROR] = error | if is_there { fault::PROTECTION } else { 0 };

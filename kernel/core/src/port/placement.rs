@@ -93,19 +93,19 @@ pub trait Placement {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | its threads run at ring 1, if segment limits hold | none: user pages are told apart by domains | none | none: a PCID makes the switch cheap |
+    /// | its threads run at ring 1, if segment limits hold | none: user pages are told apart by domains | its segments are open while they run | none: a PCID makes the switch cheap |
     ///
     /// # Errors
-    /// `Unsupported`: there are none on this machine.
+    /// `Unsupported`: there are none on this machine. `BadAddress`: a window cannot begin there.
     fn space_served(&mut self, _pool: &mut Pool, _space: Ref<Space>) -> Result<(), Error> {
         Err(Error::Unsupported)
     }
     /// A space shows a server from now on, or none any more. The entries are there, or will be gone. Afterwards the server's threads run
     /// by the space's tables while these are the processor's, or by their own.
     ///
-    /// | IA-32 | others |
-    /// |---|---|
-    /// | noted for the switch | nothing |
+    /// | IA-32 | PowerPC | others |
+    /// |---|---|---|
+    /// | noted for the switch | as IA-32 | nothing |
     fn server_shown(&mut self, _pool: &mut Pool, _space: Ref<Space>, _server: Link<Space>) {}
     /// Whether spaces can be small on this machine, if they can on some ([`HOMES`](Self::HOMES)).
     ///

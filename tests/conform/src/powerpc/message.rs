@@ -19,7 +19,7 @@ pub const CASES: &[Case] = &[
 ];
 
 /// A thread calls with eight words, and with all else in its registers, thrice: it has its stack pointer and r2 still, the words of the
-/// answer, and zeros.
+/// answer, and nothing of anybody else's.
 fn kept(bed: &mut Bed, elsewhere: bool) -> Result<(), Why> {
     let (slot, to) = (bed.slot(), bed.slot());
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights(3)))?;
@@ -33,6 +33,7 @@ fn kept(bed: &mut Bed, elsewhere: bool) -> Result<(), Why> {
     let mut gpr: [u32; 32] = core::array::from_fn(|i| 0x1000 + i as u32);
     (gpr[3], gpr[4]) = (Tag::new(Op::Call, REGISTER_WORDS, 0).0, to);
     let mut f = Frame { gpr, lr: 0x100c, ctr: 0x100d, xer: 0x7f, cr: 0x8000_0001, pc: ADDRESS, ..Frame::default() };
+    let own = [f.lr, f.ctr, f.xer, f.cr];
     let words = |f: &Frame| -> [Word; IN_REGISTERS] { core::array::from_fn(|i| f.gpr[if i < 6 { 5 + i } else { 8 + i }]) };
     good(thread.set_registers(&f, true))?;
     for turn in 1..=3 {
@@ -48,7 +49,11 @@ fn kept(bed: &mut Bed, elsewhere: bool) -> Result<(), Why> {
         check("the answer", Delivery(after.gpr[3]).kind() == MessageKind::Reply && words(&after) == answer)?;
         check("r1 and r2 are kept", after.gpr[1..3] == gpr[1..3])?;
         let lost = [0, 11, 12, 13].into_iter().chain(16..32);
-        check("what is lost is zero", lost.into_iter().all(|i| after.gpr[i] == 0) && [after.lr, after.ctr, after.xer, after.cr] == [0; 4])?;
+        // A fast path clears these. If it was only the call that took one, the thread finds what it had when it was saved in full last.
+        let special = |f: &Frame| [f.lr, f.ctr, f.xer, f.cr];
+        let is_own = |(now, own): (u32, u32)| now == 0 || now == own;
+        let pairs = lost.into_iter().map(|i| (after.gpr[i], gpr[i])).chain(special(&after).into_iter().zip(own));
+        check("what is lost is zero or its own", pairs.into_iter().all(is_own))?;
         f = Frame { pc: ADDRESS, ..after };
         (f.gpr[3], f.gpr[4]) = (gpr[3], to);
         set_frame(&f);

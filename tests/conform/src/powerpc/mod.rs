@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What PowerPC alone has: privileged instructions, reservations, the FPU, what an alien keeps, single steps, I/O ports that the kernel reaches for components.
+//! What PowerPC alone has: privileged instructions, reservations, the FPU, windows of servers, what an alien keeps, single steps, I/O ports that the kernel reaches for components.
 
 mod alien;
 mod exception;
@@ -7,6 +7,7 @@ mod fpu;
 mod message;
 mod port;
 mod reservation;
+mod server;
 
 use crate::Case;
 
@@ -22,5 +23,6 @@ pub const GROUPS: &[(&str, &[Case])] = &[
     ("fpu", fpu::CASES),
     ("alien", alien::CASES),
     ("reservation", reservation::CASES),
+    ("server", server::CASES),
     ("port", port::CASES),
 ];

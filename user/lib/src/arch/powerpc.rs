@@ -3,7 +3,7 @@
 
 use crate::sys::Registers;
 use abi::Word;
-use abi::arch::powerpc::kip::{COUNTS_OFFSET, Counts};
+use abi::arch::powerpc::kip::{COUNTS_OFFSET, Counts, FEATURE_SERVERS};
 pub use abi::arch::powerpc::marker::{BEGIN, BEGIN_FREE, END};
 use abi::arch::powerpc::marker::{CASE, instruction};
 pub use amigaone as board;
@@ -112,8 +112,8 @@ pub fn thread_entry() -> Word {
 /// What a stack's last word has beside the UTCB's address: nothing, as there is one way to make a system call.
 pub const STACK_FLAGS: Word = 0;
 
-/// There are no servers: a switch of spaces flushes no TLB without them, too.
-pub const SERVERS: Option<u32> = None;
+/// Which feature says that there are servers.
+pub const SERVERS: Option<u32> = Some(FEATURE_SERVERS);
 
 /// Makes a system call with these registers.
 pub fn raw(registers: &mut Registers) {

@@ -15,6 +15,7 @@ pub static FACTS: Facts = Facts {
     locked_ranges: LOCKED_RANGES,
     has_virtual_caches: true,
     has_servers: false,
+    has_homes: false,
     has_debugger: false,
     has_samples: false,
     u_boot: 2,

@@ -21,8 +21,10 @@ pub struct Facts {
     pub locked_ranges: u32,
     /// Whether its caches are virtual: what components share has one address in all of them.
     pub has_virtual_caches: bool,
-    /// Whether components can be servers that other spaces show, or be small.
+    /// Whether components can be servers that other spaces show.
     pub has_servers: bool,
+    /// Whether they can be small, several in one home.
+    pub has_homes: bool,
     /// Whether there is a kernel debugger for it.
     pub has_debugger: bool,
     /// Whether the machine model can take samples of it.

@@ -15,6 +15,7 @@ pub static FACTS: Facts = Facts {
     locked_ranges: 0,
     has_virtual_caches: false,
     has_servers: true,
+    has_homes: true,
     has_debugger: true,
     has_samples: true,
     u_boot: 3,

@@ -10,8 +10,8 @@
 //  2 | it has a handler                                               | `raise`
 //  3 | which waits in `run` for this thread, and may be resumed fast  | `receives_from`
 //  4 | and is at least as urgent as every ready thread                | `schedule`
-//  5 | both spaces use the two lowest segments only, by contexts that | `Spaces::enter`
-//    | count                                                          |
+//  5 | the handler's space is a server that the alien's shows, by a   | `Spaces::enter`
+//    | window of two segments; or see T11                             |
 //
 //  R | test at `run`                                                  | portable form
 // ---|----------------------------------------------------------------|------------------------
@@ -22,7 +22,8 @@
 //  4 | no notification waits                                          | `run`
 //  5 | the alien is at least as urgent as every ready thread          | `schedule`
 //  6 | the handler changed no FPU's registers                         | `resume_exception`
-//  7 | as A5                                                          | `Spaces::enter`
+//  7 | the alien's tables are the processor's, and show the handler's | `Spaces::enter`
+//    | server by such a window; or see T11                            |
 //
 // An alien is told apart by A1 before anything is saved: r11, r12 and CR0 are what a program of Linux loses in a system call. The tests have
 // r31 besides, which SPRG2 keeps.
@@ -104,6 +105,21 @@ alien_called:
     mfspr 11, 273
     bgt- alien_slow
     lwz 31, {space}(12)
+    lwz 11, {shown}@l + {shown_server}(0)
+    cmplw 11, 31                                        // A5
+    mfspr 11, 273
+    bne- alien_called_elsewhere
+    lwz 11, {utcb}(11)
+    SAVE_FRAME
+    TELL
+    // The window opens.
+    lwz 5, {shown}@l + {shown_vsids}(0)
+    lwz 6, {shown}@l + {shown_vsids} + 4(0)
+    mtsr {window}, 5
+    mtsr {window} + 1, 6
+    TO_HANDLER
+
+alien_called_elsewhere:
     lwz 11, {cpu}@l + {port}(0)
     lwz 31, {simple}(31)
     cmplw 11, 31                                        // A5
@@ -145,12 +161,15 @@ run:
     lwz 22, {f_changed}(21)
     lwz 19, {space}(20)
     cmpwi 22, 0                                         // R6
-    lwz 22, {cpu}@l + {port}(0)
-    lwz 23, {simple}(19)
+    lwz 22, {shown}@l + {shown_tables}(0)
     bne- slow
-    cmplw 22, 23                                        // R7
-    bne- slow
-    LOAD_SPACE 19, 16, 17, 22
+    cmplw 22, 19                                        // R7
+    bne- run_elsewhere
+    // The window shuts.
+    lis 16, {shut}
+    mtsr {window}, 16
+    mtsr {window} + 1, 16
+resume:
     li 26, {gate_run}
     stw 20, {partner}(11)
     stw 26, {gate}(11)
@@ -176,6 +195,14 @@ run:
     lwz 0, 0(1)
     lwz 1, 4(1)
     rfi
+
+run_elsewhere:
+    lwz 22, {cpu}@l + {port}(0)
+    lwz 23, {simple}(19)
+    cmplw 22, 23                                        // R7
+    bne- slow
+    LOAD_SPACE 19, 16, 17, 22
+    b resume
 
 // The portable kernel sees none of what was in these registers, and neither does whoever gets them from it.
 slow:

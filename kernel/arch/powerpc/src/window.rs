@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Windows of servers: the segments from some address to the end of users' addresses, which a space that shows the server has for it.
+//!
+//! While a thread of the space runs, these segments are shut. While a thread of the server runs by the space's tables, they have the
+//! server's VSIDs. All else stays as it is, so the server reaches what the space has at the space's own addresses.
+
+use crate::regs;
+use abi::UserAddr;
+use arch_common::shared::Shared;
+use kcore::Space;
+use mmu::vsid::{SEGMENTS, SHUT, Segments, USER_SEGMENTS, vsid};
+use pool::{Link, Pool, Ref};
+use powerpc_context::hw;
+
+/// The first of the two segments whose window fast paths open and shut.
+pub const FIRST: u32 = USER_SEGMENTS - 2;
+
+/// What fast paths know of a window: zeros if there is none, or it has not two segments.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Shown {
+    /// The space whose tables the processor has.
+    pub tables: Link<Space>,
+    /// The server that it shows.
+    pub server: Link<Space>,
+    /// The server's VSIDs there.
+    pub vsids: [u32; 2],
+}
+
+impl Shown {
+    /// There is none.
+    pub const NONE: Self = Self { tables: Link::NULL, server: Link::NULL, vsids: [0; 2] };
+}
+
+/// That of the tables that the processor has. It lies below 32 KiB, as the hot words (`layout.rs`).
+#[unsafe(link_section = ".hot")]
+pub static SHOWN: Shared<Shown> = Shared::new(Shown::NONE);
+
+/// Whether a space is a server.
+pub fn is_server(pool: &Pool, space: Ref<Space>) -> bool {
+    pool[space].window != UserAddr::default()
+}
+
+/// The server that a space shows.
+pub fn shown(pool: &Pool, space: Ref<Space>) -> Option<Ref<Space>> {
+    Link::from_value(pool[space].hw[hw::SERVER]).get()
+}
+
+/// Whether a window can begin at an address: segments are whole.
+pub const fn fits(start: UserAddr) -> bool {
+    start.0 << 4 == 0 && start.0 >> 28 < USER_SEGMENTS
+}
+
+/// The segments of a server's window.
+pub fn segments(pool: &Pool, server: Ref<Space>) -> Segments {
+    numbers(pool, server).fold(0, |all, segment| all | 1 << segment)
+}
+
+fn numbers(pool: &Pool, server: Ref<Space>) -> impl Iterator<Item = u32> {
+    pool[server].window.0 >> 28..USER_SEGMENTS
+}
+
+/// Shuts a server's window, or opens it by the server's context.
+pub fn set(pool: &Pool, server: Ref<Space>, open_by: Option<u32>) {
+    for segment in numbers(pool, server) {
+        regs::set_segment(segment, open_by.map_or(SHUT, |context| vsid(context, segment)));
+    }
+}
+
+/// Tells fast paths of the window in the space whose tables the processor has; `shown` is the server with its context.
+pub fn tell(pool: &Pool, tables: Ref<Space>, shown: Option<(Ref<Space>, u32)>) {
+    let told = match shown {
+        Some((server, context)) if numbers(pool, server).eq(FIRST..USER_SEGMENTS) => {
+            Shown { tables: tables.link(), server: server.link(), vsids: [vsid(context, FIRST), vsid(context, FIRST + 1)] }
+        }
+        _ => Shown::NONE,
+    };
+    // SAFETY: the words are plain data, assembly reads them only while no Rust runs, and this is the only place that writes them.
+    unsafe { *SHOWN.get() = told };
+}
+
+const _: () = assert!(FIRST + 1 < SEGMENTS);
