@@ -36,6 +36,9 @@ pub struct Geometry {
     /// What an entry of a TLB is tagged with.
     #[serde(default)]
     pub tags: Tags,
+    /// Who fills a TLB.
+    #[serde(default)]
+    pub reload: Reload,
     /// The instruction TLB, or the only one.
     pub itlb: TlbGeometry,
     /// The data TLB; data uses `itlb` if absent.
@@ -48,6 +51,19 @@ pub struct Geometry {
     pub l1d: CacheGeometry,
     /// Level-two cache.
     pub l2: Option<CacheGeometry>,
+}
+
+/// Who fills a TLB after a miss.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reload {
+    /// The processor walks the tables.
+    #[default]
+    Walk,
+    /// The processor searches a hashed table (604).
+    Hash,
+    /// Software, after an exception (603).
+    Software,
 }
 
 /// What an entry of a TLB is tagged with, besides the page.

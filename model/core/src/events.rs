@@ -149,11 +149,11 @@ events! {
     space_switches,
     /// Flushes of the whole TLB otherwise: CR3 with the same value, any write of CR4, ARM's c8.
     tlb_flushes,
-    /// Flushes of one page's translation (`invlpg`, ARM's c8).
+    /// Flushes of one page's translation (`invlpg`, ARM's c8, `tlbie`).
     page_flushes,
-    /// Flushes of a whole cache (`wbinvd`, `invd`; of ARM, invalidations of code's, of data's, or of both).
+    /// Flushes of a whole cache (`wbinvd`, `invd`; of ARM and PowerPC, invalidations of code's, of data's, or of both).
     cache_flushes,
-    /// Loads of a segment register by an instruction for that.
+    /// Loads of a segment register by an instruction for that (PowerPC: `mtsr`, `mtsrin`).
     segment_loads,
     /// Accesses to I/O ports.
     port_accesses,
@@ -161,28 +161,37 @@ events! {
     domain_writes,
     /// Writes of the process identifier (ARM).
     process_writes,
-    /// Reads of data that may not be in a cache (ARM).
+    /// Reads of data that may not be in a cache (ARM, PowerPC).
     uncached_reads,
-    /// Writes that went past the cache: its line was not there and none was made, or may not be, or memory was written as well (ARM).
+    /// Writes that went past the cache: its line was not there and none was made, or may not be, or memory was written as well (ARM,
+    /// PowerPC).
     memory_writes,
-    /// Lines written back to memory: displaced or cleaned (ARM).
+    /// Lines written back to memory: displaced or cleaned (ARM, PowerPC).
     write_backs,
-    /// Cleanings of one line of data (ARM).
+    /// Cleanings of one line of data (ARM; `dcbst`).
     line_cleans,
-    /// The same with invalidation (ARM).
+    /// The same with invalidation (ARM; `dcbf`).
     line_flushes,
-    /// Invalidations of one line of data without cleaning (ARM).
+    /// Invalidations of one line of data without cleaning (ARM; `dcbi`).
     line_invalidations,
-    /// Invalidations of one line of code (ARM).
+    /// Invalidations of one line of code (ARM; `icbi`).
     code_line_invalidations,
-    /// Lines made without reading memory (XScale).
+    /// Lines made without reading memory (XScale; `dcbz`).
     line_allocations,
     /// Turns of the loop that cleans the whole cache (ARM926).
     test_cleans,
-    /// Waits until what was written is in memory (ARM).
+    /// Waits until what was written is in memory (ARM; `sync`).
     drains,
     /// Flushes of branch predictions (XScale).
     branch_flushes,
+    /// Entries of the hashed table that searches read after misses of a TLB (604).
+    hash_loads,
+    /// Searches that found no entry: each is an exception (604).
+    hash_misses,
+    /// Misses of a TLB that software fills (603).
+    software_reloads,
+    /// Instructions of who fills it; they are not among `instructions` (603).
+    reload_instructions,
 }
 
 impl<T: Copy + std::iter::Sum<T>> Events<T> {

@@ -37,7 +37,7 @@ mod violation;
 pub use cache::{Address, Cache, CacheGeometry, Outcome, Trace};
 pub use chunk::{Chunk, PerLine, Privilege};
 pub use counter::{Counter, Entry, Follow, Processor, Setup};
-pub use cpu::{Constant, Cpu, CpuError, Geometry, Published, Source, Tags, TraceGeometry};
+pub use cpu::{Constant, Cpu, CpuError, Geometry, Published, Reload, Source, Tags, TraceGeometry};
 pub use doubt::{Doubt, Variant};
 pub use events::{ByOwner, Events, Owner};
 pub use fault::Fault;

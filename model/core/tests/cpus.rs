@@ -16,7 +16,7 @@ fn every_cpu_model_is_read_and_bears_its_name() {
         assert_ne!(cpu.costs.instructions.source, Source::NoCost, "{}", cpu.name);
         count += 1;
     }
-    assert_eq!(count, 8);
+    assert_eq!(count, 9);
 }
 
 /// What Linux alone takes for getpid and for a read was published: no doubt about a single constant changes it.
@@ -32,6 +32,20 @@ fn the_pentium_4_stays_calibrated_at_every_corner() {
         for corner in &corners {
             let change = corner.cycles(&events) / cpu.cycles(&events) - 1.0;
             assert!(change.abs() < 0.01, "{change}: {}", cpu.difference(corner));
+        }
+    }
+}
+
+/// What a figure was calibrated on comes out.
+#[test]
+fn the_powerpcs_stay_calibrated() {
+    for (name, expected) in [("ppc603e-133", 1), ("ppc603e-180", 1), ("ppc604-133", 2), ("ppc604e-185", 1)] {
+        let text = std::fs::read_to_string(format!("../cpus/{name}.toml")).expect("a text");
+        let cpu = Cpu::parse(&text).expect("a CPU model");
+        let calibrating: Vec<_> = cpu.published.iter().filter(|figure| figure.calibrates).collect();
+        assert_eq!(calibrating.len(), expected, "{name}");
+        for figure in calibrating {
+            assert!((cpu.cycles_of(&figure.events) - figure.cycles).abs() < 0.5, "{name}: {}", figure.what);
         }
     }
 }
