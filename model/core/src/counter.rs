@@ -79,6 +79,11 @@ pub trait Processor: Sized {
     /// The address by which TLBs and caches are looked up.
     fn modified(&self, address: u32) -> u32;
 
+    /// Whether what it executes is set aside: it is the emulator's need, and none of the processor that is modelled.
+    fn is_aside(&self) -> bool {
+        false
+    }
+
     /// What it could not find out, in words.
     fn errors(&self, errors: &mut Vec<String>);
 }
@@ -102,6 +107,8 @@ pub struct Counter<P: Processor> {
     pub(crate) processor: P,
     /// Address of the chunk in execution.
     pub(crate) base: u32,
+    /// Instructions executed when the chunk in execution began.
+    pub(crate) now: u64,
     /// Accesses whose translation the tables do not tell.
     pub(crate) unknown: u64,
     /// Accesses to data that the checker looked at.
@@ -119,7 +126,7 @@ impl<P: Processor> Counter<P> {
     #[must_use]
     pub fn new(mut setup: Setup<P::Machine, P::Checker>) -> Self {
         let ledger = Ledger::until(std::mem::take(&mut setup.until));
-        Self { processor: P::new(&setup), setup, ledger, base: 0, unknown: 0, accesses: 0 }
+        Self { processor: P::new(&setup), setup, ledger, base: 0, now: 0, unknown: 0, accesses: 0 }
     }
 
     /// Whether a rule was broken of which one time is enough: nobody wants to know what comes after it.
@@ -176,13 +183,14 @@ impl<P: Processor> Counter<P> {
     where
         P: Follow<W>,
     {
+        self.now = executed;
         let (owner, entry) = P::begins(self, chunk, base, world);
         self.ledger.pass(owner, entry.is_some(), executed);
         if let Some(entry) = entry {
             *entry.count(self.ledger.events()) += 1;
             self.ledger.each(Repetition::enter_kernel);
         }
-        if chunk.privilege == Privilege::Kernel {
+        if chunk.privilege == Privilege::Kernel && !self.processor.is_aside() {
             let address = self.processor.modified(base);
             self.ledger.each(|repetition| repetition.fetch(address, u32::from(chunk.bytes)));
         }

@@ -109,6 +109,11 @@ impl Ledger {
         }
     }
 
+    /// The instructions since the last change, up to `executed` in all, count for nobody.
+    pub fn skip(&mut self, executed: u64) {
+        self.settled = executed;
+    }
+
     /// Something for the repetitions of intervals that are open.
     pub fn each(&mut self, act: impl FnMut(&mut Repetition)) {
         self.open.iter_mut().map(|(_, repetition)| repetition).for_each(act);

@@ -54,6 +54,16 @@ pub enum Rule {
     DirtyTable,
     /// What was written was dropped by an invalidation.
     DroppedWrite,
+    /// The hashed table has another translation than the tables.
+    StaleHash,
+    /// Memory was written by an entry without C: a processor writes that into the hashed table, or asks software to.
+    Unchanged,
+    /// A segment register has another space's VSID, of a space that ran before.
+    OpenSegment,
+    /// A VSID became another space's while a TLB or the hashed table may have something of it.
+    EarlyContext,
+    /// What one thread reserved is reserved when another goes on.
+    KeptReservation,
 }
 
 impl fmt::Display for Rule {
@@ -79,6 +89,11 @@ impl fmt::Display for Rule {
             Self::OldCode => "line of code older than memory used",
             Self::DirtyTable => "table walked that is dirty in the data cache",
             Self::DroppedWrite => "dirty line invalidated",
+            Self::StaleHash => "stale entry in the hashed table",
+            Self::Unchanged => "store through an entry without C",
+            Self::OpenSegment => "segment of another space open",
+            Self::EarlyContext => "VSID of another space used again too early",
+            Self::KeptReservation => "reservation of another thread kept",
         })
     }
 }

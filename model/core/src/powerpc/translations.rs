@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Finds uses of translations that a processor might still have and the kernel's tables no longer do.
+//!
+//! A TLB without limits holds each translation that was used or loaded until `tlbie` removes it. What it does not hold it finds in the
+//! hashed table, if there is one. Each is compared with the kernel's tables when it is used, once after each return to user mode: nothing
+//! changes while user mode runs.
+
+use super::walk::{Controls, Mapping, page, search, walk};
+use crate::memory::{NoMapping, Physical};
+use crate::violation::Rule;
+use rustc_hash::FxHashMap;
+
+/// A translation that may be held.
+#[derive(Clone, Copy)]
+struct Held {
+    mapping: Mapping,
+    /// The stretch of user mode in which it was compared.
+    compared: u32,
+}
+
+/// What became of an access.
+pub struct Verdict {
+    /// By what it was carried out; nothing if the tables do not have it either, or cannot be read.
+    pub mapping: Option<Mapping>,
+    /// The rule that this breaks.
+    pub broken: Option<Rule>,
+    /// Whether the tables could be read.
+    pub known: bool,
+}
+
+/// What TLBs might hold.
+#[derive(Default)]
+pub struct Translations {
+    /// By VSID and page.
+    held: FxHashMap<(u32, u32), Held>,
+    /// Counts stretches of user mode.
+    stretch: u32,
+}
+
+impl Translations {
+    /// User mode goes on: the kernel may have changed anything.
+    pub fn enter_user(&mut self) {
+        self.stretch = self.stretch.wrapping_add(1);
+    }
+
+    /// Whether an entry of a VSID may be held.
+    pub fn has(&self, vsid: u32) -> bool {
+        self.held.keys().any(|(held, _)| *held == vsid)
+    }
+
+    /// Software has filled a TLB (603).
+    pub fn load(&mut self, address: u32, controls: &Controls) {
+        let held = Held { mapping: Mapping(controls.loaded), compared: self.stretch.wrapping_sub(1) };
+        self.held.insert((controls.vsid(address), page(address)), held);
+    }
+
+    /// User mode has read, written or fetched at an address.
+    pub fn access(&mut self, address: u32, write: bool, controls: &Controls, memory: &mut impl Physical) -> Verdict {
+        let vsid = controls.vsid(address);
+        let key = (vsid, page(address));
+        let held = self.held.get(&key).copied();
+        if let Some(held) =
+            held.filter(|held| held.compared == self.stretch && held.mapping.permits(write) && (!write || held.mapping.is_changed()))
+        {
+            return Verdict { mapping: Some(held.mapping), broken: None, known: true };
+        }
+        let now = match walk(memory, controls.directory, address, |_| ()) {
+            Err(NoMapping::Unreachable) => return Verdict { mapping: None, broken: None, known: false },
+            found => found.ok(),
+        };
+        let hashed = if controls.hash == 0 { None } else { search(memory, controls.hash, vsid, address, |_| ()).ok() };
+        // What an entry of the TLB forbids is looked for anew, and so it has what the table has.
+        let used = held.map(|held| held.mapping).filter(|held| held.permits(write)).or(hashed).or(now);
+        let is_right = |mapping: Mapping| now.is_some_and(|now| now == mapping && now.permits(write));
+        let broken = match used {
+            Some(used) if !is_right(used) => Some(Rule::StaleTranslation),
+            None => Some(Rule::StaleTranslation),
+            // The TLB has the right one, but loses it some day, and then the other is used.
+            Some(_) if hashed.is_some_and(|hashed| Some(hashed) != now) => Some(Rule::StaleHash),
+            Some(used) if write && !used.is_changed() => Some(Rule::Unchanged),
+            Some(_) => None,
+        };
+        // Reported once for each change.
+        match now {
+            Some(mapping) => self.held.insert(key, Held { mapping, compared: self.stretch }),
+            None => self.held.remove(&key),
+        };
+        Verdict { mapping: now.or(used), broken, known: true }
+    }
+
+    /// `tlbie` of an address: of whatever VSID, all pages with the same lowest bits of their number, as many bits as choose a set.
+    pub fn flush(&mut self, address: u32, sets: u32) {
+        self.held.retain(|(_, held), _| (held ^ page(address)) & (sets - 1) != 0);
+    }
+
+    /// All is flushed.
+    pub fn flush_all(&mut self) {
+        self.held.clear();
+    }
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How an address is translated: BATs, segments, the hashed table (*Programming Environments for 32-bit Microprocessors*, chapter 7), and
+//! this kernel's tables, from which the others are filled (`kernel/mmu/src/powerpc.rs`).
+
+use super::instruction::special;
+use crate::memory::{NoMapping, Physical};
+
+/// Binary logarithm of a page's bytes.
+const PAGE: u32 = 12;
+/// Address part of the second word of an entry.
+const FRAME: u32 = !0xfff;
+/// In that word: R, which this kernel sets in all that may be used.
+const PRESENT: u32 = 0x100;
+/// In that word: C. A processor looks at it when the page is written.
+const CHANGED: u32 = 0x80;
+/// In that word: W, writes go to memory as well.
+const THROUGH: u32 = 0x40;
+/// In that word: I, not cached.
+const UNCACHED: u32 = 0x20;
+/// In that word: PP.
+const RIGHTS: u32 = 3;
+/// PP: with either key all may be done.
+const READ_WRITE: u32 = 2;
+/// In an entry of this kernel's directories: it is a page of 4 MiB.
+const LARGE: u32 = 4;
+/// What of this kernel's entries is not for the processor.
+const SOFTWARE: u32 = 0xe04;
+
+/// What an address is translated to: the second word of an entry of the hashed table, as the TLB holds it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Mapping(pub u32);
+
+impl Mapping {
+    /// Of an address that is not translated, cached.
+    #[must_use]
+    pub const fn identity(address: u32) -> Self {
+        Self(address & FRAME | PRESENT | CHANGED | READ_WRITE)
+    }
+
+    /// The physical address of an address.
+    #[must_use]
+    pub const fn physical(self, address: u32) -> u32 {
+        self.0 & FRAME | address & !FRAME
+    }
+
+    /// Whether a cache may hold it.
+    #[must_use]
+    pub const fn is_cached(self) -> bool {
+        self.0 & UNCACHED == 0
+    }
+
+    /// Whether what is written stays in the cache.
+    #[must_use]
+    pub const fn is_written_back(self) -> bool {
+        self.0 & (UNCACHED | THROUGH) == 0
+    }
+
+    /// Whether user mode may do this. (In this kernel the keys of all segments are open.)
+    #[must_use]
+    pub const fn permits(self, write: bool) -> bool {
+        !write || self.0 & RIGHTS == READ_WRITE
+    }
+
+    /// Whether C is set: without it a processor writes the hashed table, or asks software to, when the page is written.
+    #[must_use]
+    pub const fn is_changed(self) -> bool {
+        self.0 & CHANGED != 0
+    }
+}
+
+/// A block address translation register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Bat {
+    /// Address, size, who sees it.
+    pub upper: u32,
+    /// Physical address, attributes, rights.
+    pub lower: u32,
+}
+
+impl Bat {
+    /// What it has for an address.
+    #[must_use]
+    pub const fn find(self, address: u32, user: bool) -> Option<Mapping> {
+        let inside = (self.upper & 0x1ffc) << 15 | 0x1_ffff;
+        let sees = self.upper & if user { 1 } else { 2 } != 0;
+        if !sees || (address ^ self.upper) & !inside != 0 {
+            return None;
+        }
+        // The attributes are at the same place as in an entry, W, I, M, G, and so are the rights.
+        Some(Mapping((self.lower & !inside | address & inside) & FRAME | self.lower & 0x7b | PRESENT | CHANGED))
+    }
+}
+
+/// The registers that decide about an access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Controls {
+    /// SDR1: the hashed table; 0 if there is none.
+    pub hash: u32,
+    /// SPRG0: the directory of the space whose VSIDs are loaded.
+    pub directory: u32,
+    /// Instruction BATs, data BATs.
+    pub bats: [[Bat; 4]; 2],
+    /// Segment registers.
+    pub segments: [u32; 16],
+    /// RPA: what a load of an entry of the TLB takes (603).
+    pub loaded: u32,
+}
+
+/// By what an address is translated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// A BAT, or not at all.
+    Block(Mapping),
+    /// By the TLB, under this VSID.
+    Page(u32),
+}
+
+impl Controls {
+    /// By what an address is translated. The kernel's addresses are their own where no BAT says otherwise: then translation is off.
+    #[must_use]
+    pub fn way(&self, address: u32, user: bool, fetch: bool) -> Way {
+        let block = self.bats[usize::from(!fetch)].iter().find_map(|bat| bat.find(address, user));
+        match block {
+            Some(mapping) => Way::Block(mapping),
+            None if user => Way::Page(self.vsid(address)),
+            None => Way::Block(Mapping::identity(address)),
+        }
+    }
+
+    /// The VSID of an address.
+    #[must_use]
+    pub const fn vsid(&self, address: u32) -> u32 {
+        self.segments[(address >> 28) as usize] & 0xff_ffff
+    }
+
+    /// A special register is written. False if it is not one that decides about accesses.
+    pub fn write(&mut self, register: u16, value: u32) -> bool {
+        match register {
+            special::HASH => self.hash = value,
+            special::DIRECTORY => self.directory = value,
+            special::LOADED => self.loaded = value,
+            special::BATS..special::BATS_END => {
+                let index = usize::from(register - special::BATS);
+                let bat = &mut self.bats[index / 8][index % 8 / 2];
+                *(if index.is_multiple_of(2) { &mut bat.upper } else { &mut bat.lower }) = value;
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Whether a physical address is in the hashed table.
+    #[must_use]
+    pub const fn is_hash(&self, physical: u32) -> bool {
+        self.hash != 0 && physical.wrapping_sub(self.hash & 0xffff_0000) < ((self.hash & 0x1ff) + 1) << 16
+    }
+}
+
+/// The number of an address's page in its segment.
+#[must_use]
+pub const fn page(address: u32) -> u32 {
+    address >> PAGE & 0xffff
+}
+
+/// Searches the hashed table that SDR1 names, as a processor does: eight entries of the first group, then eight of the second.
+/// `read` is told the physical address of each entry that is read.
+///
+/// # Errors
+/// No entry has the page, or the table cannot be read.
+pub fn search(memory: &mut impl Physical, hash: u32, vsid: u32, address: u32, mut read: impl FnMut(u32)) -> Result<Mapping, NoMapping> {
+    const VALID: u32 = 1 << 31;
+    let (table, mask) = (hash & 0xffff_0000, (hash & 0x1ff) << 10 | 0x3ff);
+    let first = vsid & 0x7_ffff ^ page(address);
+    for (group, second) in [(first, 0), (!first, 1 << 6)] {
+        let tag = VALID | vsid << 7 | second | address >> 22 & 0x3f;
+        for place in 0..8 {
+            let entry = table | (group & mask) << 6 | place << 3;
+            read(entry);
+            if memory.read(entry).ok_or(NoMapping::Unreachable)? == tag {
+                return memory.read(entry + 4).map(Mapping).ok_or(NoMapping::Unreachable);
+            }
+        }
+    }
+    Err(NoMapping::Absent)
+}
+
+/// Whether a valid entry of the hashed table has this VSID.
+pub fn is_hashed(memory: &mut impl Physical, hash: u32, vsid: u32) -> bool {
+    let (table, bytes) = (hash & 0xffff_0000, ((hash & 0x1ff) + 1) << 16);
+    let tag = 1 << 24 | vsid;
+    hash != 0 && (0..bytes).step_by(8).any(|offset| memory.read(table | offset).is_some_and(|word| word >> 7 == tag))
+}
+
+/// What this kernel's tables have at an address, below this directory. `read` is told the physical address of each entry that is read.
+///
+/// # Errors
+/// Nobody may use the page, or the tables cannot be read.
+pub fn walk(memory: &mut impl Physical, directory: u32, address: u32, mut read: impl FnMut(u32)) -> Result<Mapping, NoMapping> {
+    let mut get = |entry| {
+        read(entry);
+        memory.read(entry).ok_or(NoMapping::Unreachable)
+    };
+    let upper = get((directory & FRAME) + (address >> 22) * 4)?;
+    if upper & PRESENT == 0 {
+        return Err(NoMapping::Absent);
+    }
+    let entry =
+        if upper & LARGE == 0 { get((upper & FRAME) + (address >> PAGE & 0x3ff) * 4)? | upper & 1 } else { upper | address & 0x3f_f000 };
+    if entry & PRESENT == 0 { Err(NoMapping::Absent) } else { Ok(Mapping(entry & !SOFTWARE)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// *Programming Environments*, section 7.4.2: a block of 256 MiB and one of 128 KiB, for the supervisor or for all.
+    #[test]
+    fn blocks() {
+        let all = Bat { upper: 0x1ffe, lower: 2 };
+        assert_eq!(all.find(0x0fff_f123, false), Some(Mapping(0x0fff_f182)));
+        assert_eq!(all.find(0x1000_0000, false), None, "beyond");
+        assert_eq!(all.find(0x1000, true), None, "the supervisor's");
+        let least = Bat { upper: 0xf002_0003, lower: 0x8002_002a };
+        assert_eq!(least.find(0xf003_f000, true).map(|mapping| mapping.physical(0xf003_f004)), Some(0x8003_f004));
+        assert_eq!(least.find(0xf003_f000, false).map(Mapping::is_cached), Some(false));
+        assert_eq!(least.find(0xf004_0000, false), None);
+    }
+
+    #[test]
+    fn bats_come_before_segments() {
+        let mut controls = Controls::default();
+        controls.segments[15] = 7;
+        assert!(controls.write(538, 0xf000_1fff) && controls.write(539, 0xf000_002a) && !controls.write(26, 1));
+        assert_eq!(controls.way(0xf000_0000, true, true), Way::Page(7), "a fetch has other BATs");
+        assert_eq!(controls.way(0xf000_0000, true, false), Way::Block(Mapping(0xf000_01aa)));
+        assert_eq!(controls.way(0x3000, false, false), Way::Block(Mapping::identity(0x3000)));
+    }
+
+    #[test]
+    fn the_table_that_a_register_names() {
+        let controls = Controls { hash: 0x0070_0001, ..Controls::default() };
+        let inside = [0x006f_fff8, 0x0070_0000, 0x0071_fff8, 0x0072_0000].map(|address| controls.is_hash(address));
+        assert_eq!(inside, [false, true, true, false]);
+    }
+}
