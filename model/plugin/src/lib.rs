@@ -7,6 +7,7 @@
 //! qemu-system-i386 -plugin libmodel_plugin.so,out=FILE,sample=N[,interval=N][,bounds=FROM-TO][,code=FROM-TO] ...
 //! qemu-system-arm -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO][,cpu=FILE][,check=on[,until=RULE...]][,symbols=FILE]
 //!     [,latency=on,look=ADDRESS] ...
+//! qemu-system-ppc -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO][,cpu=FILE][,check=on[,until=RULE...]][,symbols=FILE][,latency=on] ...
 //! ```
 //!
 //! With `sample=N` it takes samples and does nothing else (`ia32::sampler`): FILE gets them. Else:
@@ -21,6 +22,7 @@ mod arguments;
 mod armv5;
 mod chunks;
 mod ia32;
+mod powerpc;
 mod registers;
 mod scoreboard;
 mod translation;
@@ -72,7 +74,8 @@ pub unsafe extern "C" fn qemu_plugin_install(
     let installed = Arguments::parse(given).and_then(|arguments| match &*target {
         "i386" => ia32::install(id, arguments),
         "arm" => armv5::install(id, arguments),
-        _ => Err(format!("the processor is {target}; only qemu-system-i386 and qemu-system-arm are modelled")),
+        "ppc" => powerpc::install(id, arguments),
+        _ => Err(format!("the processor is {target}; only qemu-system-i386, qemu-system-arm and qemu-system-ppc are modelled")),
     });
     match installed {
         Ok(()) => 0,

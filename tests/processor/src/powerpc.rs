@@ -4,6 +4,7 @@
 use abi::Frame;
 use core::mem::offset_of;
 use macadamia::alloc::vec::Vec;
+use macadamia::{Result, Thread};
 
 /// General register 0.
 const R0: usize = offset_of!(Frame, gpr);
@@ -62,6 +63,8 @@ pub mod code {
         arguments: "li 0, 20", "li 3, 1", "li 4, 2", "li 5, 3", "li 6, 4", "li 7, 5", "li 8, 6";
         /// System calls of an alien for ever.
         system_calls: "1: sc", "b 1b";
+        /// The same, and before each it uses its thread pointer, which it has given itself.
+        system_calls_with_pointer: "lis 2, 1", "1: mr 5, 2", "sc", "b 1b";
         /// An alien writes 7 to where its first argument says, and tells it by a system call.
         writes_seven: "li 4, 7", "stw 4, 0(3)", "sc";
         /// An alien writes its fifth argument to where the first says.
@@ -173,4 +176,12 @@ pub mod code {
     }
 
     use super::Vec;
+}
+
+/// Gives a thread a thread pointer: that is a register as any other here, and programs load it themselves.
+///
+/// # Errors
+/// None.
+pub fn set_thread_pointer(_: Thread, _: u32) -> Result<()> {
+    Ok(())
 }

@@ -2,7 +2,7 @@
 //! From what a PowerPC executes to intervals.
 //!
 //! Exceptions enter the kernel at fixed addresses. Of a 603's misses the emulator has others than the model, so the handlers that fill its
-//! TLB are set aside while they run, and the model counts one for each miss of its own TLB.
+//! TLB are set aside while they run, and the machine counts one for each miss of its own TLB.
 
 use super::checker::{Checker, Finding};
 use super::instruction::{Class, Operation};
@@ -185,17 +185,20 @@ impl Counter<PowerPc> {
     fn set_aside(&mut self, base: u32) -> Owner {
         let owner = self.ledger.owner();
         if self.processor.reloading.is_none() {
-            self.ledger.pass(owner, true, self.now);
+            // An access that missed has been counted, and is again when it is made.
+            self.ledger.pass(owner, true, self.now - u64::from(base != CODE_MISS));
             self.processor.reloading = Some(Reloading { vector: base, since: self.now });
         }
         owner
     }
 
-    /// It has filled the TLB: the model counts its own.
+    /// It has filled the TLB. With a CPU model it is counted for that one's misses, without one as it was executed.
     fn reloaded(&mut self, reloading: Reloading) {
+        let instructions = self.now - reloading.since;
         self.ledger.skip(self.now);
-        if let Some(machine) = &mut self.setup.machine {
-            machine.handled(reloading.vector == CODE_MISS, (self.now - reloading.since) as u32);
+        match &mut self.setup.machine {
+            Some(machine) => machine.handled(reloading.vector == CODE_MISS, instructions as u32),
+            None => self.ledger.events().reload_instructions += instructions,
         }
     }
 

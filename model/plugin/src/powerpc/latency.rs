@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Tells [`model_core::Latency`] of the kernel's blocks, from the machine's start on.
+//!
+//! In the kernel interrupts are off: it looks at the decrementer and at the interrupt controllers, and that is where a stretch ends. While
+//! it waits they are on, for an interrupt that it looks for itself after that.
+
+use super::guest::Guest;
+use super::{Plugin, with};
+use crate::LONGEST_NAME;
+use crate::scoreboard::Words;
+use crate::translation::{Instruction, always, conditional};
+use model_core::Privilege;
+use model_core::powerpc::{World, is_vector};
+use qemu_plugin_sys::qemu_plugin_cb_flags as flags;
+use std::ffi::{c_uint, c_void};
+use std::mem::offset_of;
+
+/// The machine state: wait.
+const WAIT: u32 = 1 << 18;
+
+/// Has a block told to what measures how long the kernel looks at no interrupts.
+pub fn follow(plugin: &mut Plugin, first: &Instruction, privilege: Privilege) {
+    let inside = plugin.board.word(offset_of!(Words, inside));
+    let Some(latency) = plugin.counter.latency() else { return };
+    if privilege == Privilege::User {
+        conditional(first.handle, left, flags::QEMU_PLUGIN_CB_NO_REGS, inside, 0);
+        return;
+    }
+    let block = latency.intern(first.address);
+    if is_vector(first.address) {
+        always(first.handle, entered, flags::QEMU_PLUGIN_CB_R_REGS, block);
+    }
+    always(first.handle, went_on, flags::QEMU_PLUGIN_CB_NO_REGS, block);
+}
+
+/// The kernel looks at the decrementer, or is about to write the machine state.
+pub fn looks(plugin: &mut Plugin, state: Option<u32>) {
+    let executed = plugin.executed();
+    let waits = state.map(|state| state & WAIT != 0);
+    if let Some(latency) = plugin.counter.latency().filter(|_| waits != Some(false)) {
+        latency.look(waits.is_some(), executed);
+    }
+}
+
+/// User mode names its case: the address is in r3, the bytes in r4.
+pub fn name(plugin: &mut Plugin, guest: &mut Guest) {
+    if let Some(latency) = plugin.counter.latency() {
+        latency.name(guest.text(guest.general(3), (guest.general(4) as usize).min(LONGEST_NAME)));
+    }
+}
+
+/// An exception. User mode may have executed nothing since it was left.
+extern "C" fn entered(_: c_uint, block: *mut c_void) {
+    with(|plugin, guest| {
+        if !guest.left_user() {
+            return;
+        }
+        let (executed, tag) = (plugin.executed(), guest.general(3));
+        if let Some(latency) = plugin.counter.latency() {
+            if !latency.is_entry() {
+                latency.leave(executed);
+            }
+            latency.enter(block as usize, tag, executed);
+        }
+        plugin.publish();
+    });
+}
+
+/// A block of the kernel begins.
+extern "C" fn went_on(_: c_uint, block: *mut c_void) {
+    with(|plugin, _| {
+        let executed = plugin.executed();
+        if let Some(latency) = plugin.counter.latency() {
+            latency.block(block as usize, executed);
+        }
+    });
+}
+
+/// User mode is executed, for the first time since the kernel was.
+extern "C" fn left(_: c_uint, _: *mut c_void) {
+    with(|plugin, _| {
+        let executed = plugin.executed();
+        if let Some(latency) = plugin.counter.latency() {
+            latency.leave(executed);
+        }
+        plugin.publish();
+    });
+}
