@@ -8,7 +8,7 @@ use crate::contract::{KERNEL, PowerPc};
 use crate::layout::{REACHED, WINDOWS};
 use crate::options::Options;
 use crate::space::Spaces;
-use crate::{assembly, hash, regs, time, trap};
+use crate::{assembly, cache, hash, regs, time, trap};
 use abi::PhysAddr;
 use abi::arch::powerpc::kip::FEATURE_SERVERS;
 use arch_common::stack::{KERNEL_STACK, STACK_BYTES};
@@ -65,6 +65,8 @@ extern "C" fn begin() -> ! {
     let windows = Range { base: PhysAddr(WINDOWS), bytes: abi::USER_END - WINDOWS };
     let machine = Machine { special: Range { base: PhysAddr(0), bytes: 1 << 16 }, windows, ..boot.machine(&COMPONENT_LINES) };
     start::root(kernel, &machine, "PowerPC", FEATURE_SERVERS, clock);
+    // The boot image was moved as data: its code comes to the instruction cache by way of memory.
+    cache::clean_all();
     trap::leave(kernel);
     // SAFETY: the current thread's context is complete (`Registers::start`).
     unsafe { assembly::leave_kernel() }

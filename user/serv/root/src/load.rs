@@ -11,6 +11,7 @@
 
 use crate::IMAGE;
 use crate::resources::Resources;
+use abi::CacheOp;
 use image::layout::GRANTS;
 use image::{Component, Load, Start};
 use macadamia::alloc::vec::Vec;
@@ -63,7 +64,7 @@ fn text(resources: &mut Resources, part: &Load) -> Result<Memory> {
     }
     let bytes = pages(part.memory_bytes);
     let memory = resources.ram(bytes)?.memory;
-    fill(resources.space, (memory, 0), bytes, contents(part))?;
+    fill(resources.space, (memory, 0), bytes, contents(part), true)?;
     resources.texts.push((part.clone(), memory));
     Ok(memory)
 }
@@ -73,10 +74,13 @@ fn contents(part: &Load) -> &'static [u8] {
     start::bytes(IMAGE + part.offset, part.file_bytes)
 }
 
-/// Fills a part of a Memory, which nobody has mapped, with a copy of `with` and zeros.
-fn fill(own: Space, (memory, offset): (Memory, u32), bytes: u32, with: &[u8]) -> Result<()> {
+/// Fills a part of a Memory, which nobody has mapped, with a copy of `with` and zeros. Code reaches the instruction cache.
+fn fill(own: Space, (memory, offset): (Memory, u32), bytes: u32, with: &[u8], is_code: bool) -> Result<()> {
     map::map(own, FILL, memory, offset, bytes, RW)?;
     start::fill(FILL, bytes, with);
+    if is_code {
+        own.cache(FILL, bytes, CacheOp::SyncCode)?;
+    }
     map::unmap(own, FILL, bytes)
 }
 
@@ -99,7 +103,7 @@ impl Filler {
         if bytes == 0 {
             return Ok(());
         }
-        fill(self.own, (self.memory, self.offset), bytes, contents)?;
+        fill(self.own, (self.memory, self.offset), bytes, contents, false)?;
         map::map(self.space, address, self.memory, self.offset, bytes + more, rights)?;
         self.offset += bytes + more;
         Ok(())
