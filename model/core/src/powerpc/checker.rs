@@ -73,7 +73,8 @@ impl Checker {
                 }
             };
             if let Some(mapping) = mapping {
-                self.line(mapping, address, access, instruction, &mut found);
+                let bytes = access.bytes - address.wrapping_sub(access.address);
+                self.line(mapping, address, Access { bytes, ..access }, instruction, &mut found);
             }
         }
         known
@@ -82,11 +83,11 @@ impl Checker {
     fn line(&mut self, mapping: Mapping, address: u32, access: Access, instruction: u32, found: &mut impl FnMut(Finding)) {
         let physical = mapping.physical(address);
         if access.fetch {
-            if let Some((rule, writer)) = self.lines.fetch(physical) {
+            if let Some((rule, writer)) = self.lines.fetch(physical, access.bytes) {
                 found((rule, address, Some(writer)));
             }
         } else if access.write {
-            self.lines.write(physical, mapping.is_written_back(), instruction);
+            self.lines.write(physical, access.bytes, mapping.is_written_back(), instruction);
         } else {
             self.lines.read(physical);
         }
@@ -121,7 +122,7 @@ impl Checker {
     pub fn operate(&mut self, operation: Operation, physical: u32, instruction: u32, mut found: impl FnMut(Finding)) {
         match operation {
             Operation::CleanLine | Operation::FlushLine => self.lines.clean(physical),
-            Operation::AllocateLine => self.lines.write(physical, true, instruction),
+            Operation::AllocateLine => self.lines.write(physical & !31, 32, true, instruction),
             Operation::DropCodeLine => self.lines.drop_code(physical),
             Operation::InvalidateLine => {
                 if let Some(writer) = self.lines.drop_data(physical) {

@@ -11,19 +11,24 @@ const OF_PAGE: usize = 128;
 /// So many lines that are read one after the other push all others out of the largest data cache, which has 32 KiB.
 const PUSHES: u32 = 1024;
 
-/// A line may be in the data cache alone, as it was written.
-const DIRTY: u8 = 1;
-/// It may be in the instruction cache.
-const FETCHED: u8 = 2;
-/// And is older there than in the data cache or in memory.
-const OLD: u8 = 4;
-
-/// What there is to know of a line.
+/// What there is to know of a line: a bit for each of its words.
 #[derive(Clone, Copy, Default)]
 struct Line {
-    flags: u8,
-    /// Who wrote it last.
+    /// They may be in the data cache alone, as they were written.
+    dirty: u8,
+    /// The instruction cache may have them.
+    fetched: u8,
+    /// They are older there than in the data cache or in memory.
+    old: u8,
+    /// Who wrote one last.
     writer: u32,
+}
+
+/// The words of a line that some bytes are in; they may go on in the next one.
+fn words(physical: u32, bytes: u32) -> u8 {
+    let (first, last) = (physical >> 2 & 7, (physical + bytes.max(1) - 1) >> 2);
+    let last = if last >> 3 == physical >> LINE { last & 7 } else { 7 };
+    (0xff_u8 << first) & (0xff_u8 >> (7 - last))
 }
 
 /// Those of all memory.
@@ -49,16 +54,17 @@ impl Lines {
         self.pages.iter_mut().flatten().flat_map(|page| page.iter_mut()).for_each(act);
     }
 
-    /// A line is fetched. The rule that this breaks, and who wrote the line.
-    pub fn fetch(&mut self, physical: u32) -> Option<(Rule, u32)> {
-        let line = self.line(physical);
-        let broken = match line.flags {
-            flags if flags & DIRTY != 0 => Some(Rule::DirtyCode),
-            flags if flags & OLD != 0 => Some(Rule::OldCode),
-            _ => None,
+    /// Words of a line are fetched. The rule that this breaks, and who wrote the line. Words that nobody executes are none of the cache's
+    /// business: data may lie there.
+    pub fn fetch(&mut self, physical: u32, bytes: u32) -> Option<(Rule, u32)> {
+        let (line, words) = (self.line(physical), words(physical, bytes));
+        let broken = match () {
+            () if line.dirty & words != 0 => Some(Rule::DirtyCode),
+            () if line.old & words != 0 => Some(Rule::OldCode),
+            () => None,
         };
-        // Reported once for each write.
-        line.flags = FETCHED;
+        // Reported once for each write. The cache has the whole line from here on.
+        (line.dirty, line.old, line.fetched) = (line.dirty & !words, line.old & !words, u8::MAX);
         broken.map(|rule| (rule, line.writer))
     }
 
@@ -72,43 +78,80 @@ impl Lines {
             _ => (line, 0),
         };
         if count + 1 == PUSHES {
-            self.each(|line| line.flags &= !DIRTY);
+            self.each(|line| line.dirty = 0);
         }
     }
 
-    /// A line is written, by the cache or past it.
-    pub fn write(&mut self, physical: u32, stays: bool, writer: u32) {
+    /// Words of a line are written, by the cache or past it.
+    pub fn write(&mut self, physical: u32, bytes: u32, stays: bool, writer: u32) {
         self.run = (0, 0);
-        let line = self.line(physical);
+        let (line, words) = (self.line(physical), words(physical, bytes));
         line.writer = writer;
-        if line.flags & FETCHED != 0 {
-            line.flags |= OLD;
-        }
+        line.old |= line.fetched & words;
         if stays {
-            line.flags |= DIRTY;
+            line.dirty |= words;
         }
     }
 
     /// A line is written back.
     pub fn clean(&mut self, physical: u32) {
-        self.line(physical).flags &= !DIRTY;
+        self.line(physical).dirty = 0;
     }
 
     /// A line is dropped without being written back. Who wrote it, if that is lost.
     pub fn drop_data(&mut self, physical: u32) -> Option<u32> {
         let line = self.line(physical);
-        let was_dirty = line.flags & DIRTY != 0;
-        line.flags &= !DIRTY;
-        was_dirty.then_some(line.writer)
+        (std::mem::take(&mut line.dirty) != 0).then_some(line.writer)
     }
 
     /// A line of code is dropped.
     pub fn drop_code(&mut self, physical: u32) {
-        self.line(physical).flags &= !(FETCHED | OLD);
+        let line = self.line(physical);
+        (line.fetched, line.old) = (0, 0);
     }
 
     /// All lines of code are dropped.
     pub fn drop_all_code(&mut self) {
-        self.each(|line| line.flags &= !(FETCHED | OLD));
+        self.each(|line| (line.fetched, line.old) = (0, 0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_line() {
+        assert_eq!([words(0x20, 32), words(0x23, 1), words(0x3c, 8), words(0x26, 8)], [0xff, 1, 0x80, 0b1110]);
+    }
+
+    #[test]
+    fn code_comes_by_way_of_memory() {
+        let mut lines = Lines::default();
+        lines.write(0x1010, 4, true, 7);
+        assert_eq!(lines.fetch(0x1000, 16), None, "what was written is not executed");
+        assert_eq!(lines.fetch(0x1000, 20), Some((Rule::DirtyCode, 7)));
+        lines.write(0x1010, 4, true, 8);
+        lines.clean(0x1010);
+        assert_eq!(lines.fetch(0x1010, 4), Some((Rule::OldCode, 8)));
+        lines.write(0x1010, 4, true, 9);
+        lines.clean(0x1010);
+        lines.drop_code(0x1010);
+        assert_eq!(lines.fetch(0x1010, 4), None);
+        assert_eq!(lines.drop_data(0x1010), None);
+        lines.write(0x1010, 4, true, 10);
+        assert_eq!(lines.drop_data(0x1010), Some(10));
+    }
+
+    #[test]
+    fn reading_much_in_turn_writes_all_back() {
+        let mut lines = Lines::default();
+        lines.write(0x1000, 32, true, 7);
+        (0..PUSHES).for_each(|line| lines.read(0x10_0000 + (line << LINE)));
+        assert_eq!(lines.fetch(0x1000, 32), Some((Rule::DirtyCode, 7)), "one line too few");
+        lines.write(0x1000, 32, true, 8);
+        (0..=PUSHES).for_each(|line| lines.read(0x10_0000 + (line << LINE)));
+        lines.drop_all_code();
+        assert_eq!(lines.fetch(0x1000, 32), None);
     }
 }

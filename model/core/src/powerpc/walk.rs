@@ -102,7 +102,7 @@ pub struct Controls {
     pub bats: [[Bat; 4]; 2],
     /// Segment registers.
     pub segments: [u32; 16],
-    /// RPA: what a load of an entry of the TLB takes (603).
+    /// RPA: what a load of an entry of the TLB takes (603), without the bits that it has not.
     pub loaded: u32,
 }
 
@@ -138,7 +138,7 @@ impl Controls {
         match register {
             special::HASH => self.hash = value,
             special::DIRECTORY => self.directory = value,
-            special::LOADED => self.loaded = value,
+            special::LOADED => self.loaded = value & !SOFTWARE,
             special::BATS..special::BATS_END => {
                 let index = usize::from(register - special::BATS);
                 let bat = &mut self.bats[index / 8][index % 8 / 2];
