@@ -31,7 +31,7 @@
 #include "batch.h"
 #include "console.h"
 
-/* Streams.  STREAM_END has 4 bytes: the wait status of the command, or an error or 0 for a file. */
+/* Streams.  STREAM_END has 4 bytes, the low one first: the wait status of the command, or an error or 0 for a file. */
 enum { STREAM_END, STREAM_OUT, STREAM_ERR, STREAM_GET };
 
 #define PART	512
@@ -115,7 +115,9 @@ static int start(struct subprocess_info *info, struct cred *new)
 /* A profile covers the time from batch_run() to batch_end().  xtask/src/profile.rs finds them by name. */
 static noinline void batch_end(int status)
 {
-	frame(STREAM_END, &status, sizeof(status));
+	__le32 low_first = cpu_to_le32(status);
+
+	frame(STREAM_END, &low_first, sizeof(low_first));
 }
 
 static noinline void batch_run(void)

@@ -21,6 +21,7 @@
 #include "server_thread.h"
 #include "subarch.h"
 #include "time.h"
+#include <os-L4/processor.h>
 
 #define PERIOD_NS	1000000ULL
 #define STACK		4096
@@ -79,7 +80,10 @@ static asmlinkage void injector_thread(void *arg)
 		handle = 0;
 		if (L4_DELIVERY_KIND(r.r0) == L4_KIND_EXCEPTION) {
 			/* The reply sets the Linux thread's registers. */
-			l4_fault((void *)(injector_utcb + FRAME_OFFSET));
+			struct l4_frame *frame = (void *)(injector_utcb + FRAME_OFFSET);
+
+			if (!arch_l4_ends_interrupt(frame))
+				l4_fault(frame);
 			operation = L4_OP_REPLY_WAIT << L4_TAG_OP_SHIFT | FRAME_WORDS;
 			handle = r.r1;
 		} else {

@@ -5,7 +5,7 @@
  * os-L4 names no register, instruction or exception of a processor.  Of the microkernel's contract it uses what
  * every port has: in struct l4_frame the members vector, error, address and changed, L4_VECTOR_PAGE_FAULT,
  * L4_VECTOR_SYSTEM_CALL, L4_FAULT_WRITE.  What depends on the processor is in the sub-architecture's folder:
- * linux/x86/os-L4 here and arch/x86/um/os-L4 in the source of Linux, or linux/arm/os-L4 and arch/arm/um/os-L4.  It has:
+ * linux/x86/os-L4 here and arch/x86/um/os-L4 in the source of Linux; linux/arm, linux/powerpc in the same way.  It has:
  *
  * <os-L4/layout.h>	where the server and its processes lie: L4_USER_END, L4_SERVER_BASE, L4_RAM_END,
  *			L4_VMALLOC_END; L4_LOW_END, below which a process may have a Segment, or 0.  If the processor has
@@ -58,6 +58,8 @@
  *   arch_l4_initial_sp()		the stack pointer with which a function is entered on an empty stack
  *   arch_l4_set_current()		changes `current`
  *   arch_l4_invalid_instruction()	raises an exception that nothing handles
+ *   arch_l4_ends_interrupt()		whether an exception of the Linux thread is how an injected interrupt returns: then the
+ *					registers are those to go on with
  *
  * <os-L4/tests.h>	what linux/tests asks of the processor: instructions that fail, registers that ask for privileges.
  *

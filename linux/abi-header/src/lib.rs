@@ -11,9 +11,11 @@ use std::fmt::Write as _;
 
 mod armv5;
 mod ia32;
+mod powerpc;
 
 pub use armv5::header as armv5;
 pub use ia32::header as ia32;
+pub use powerpc::header as powerpc;
 
 /// What the header has of one processor.
 struct Port {
@@ -179,7 +181,7 @@ mod tests {
     /// C takes a definition that is repeated, and no other one of the same name.
     #[test]
     fn a_name_has_one_value() {
-        for header in [super::ia32(), super::armv5()] {
+        for header in [super::ia32(), super::armv5(), super::powerpc()] {
             check(&header);
         }
     }

@@ -145,4 +145,10 @@ static __always_inline void arch_l4_invalid_instruction(void)
 	asm volatile (".inst 0xe7f000f0");
 }
 
+/* Injected interrupts return by themselves. */
+static inline bool arch_l4_ends_interrupt(struct l4_frame *frame)
+{
+	return false;
+}
+
 #endif

@@ -167,4 +167,10 @@ static __always_inline void arch_l4_invalid_instruction(void)
 	asm volatile ("ud2");
 }
 
+/* Injected interrupts return by themselves. */
+static inline bool arch_l4_ends_interrupt(struct l4_frame *frame)
+{
+	return false;
+}
+
 #endif

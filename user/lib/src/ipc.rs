@@ -59,21 +59,21 @@ impl Received {
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let words = TEXT_WORD..TEXT_WORD.max(self.count as usize);
-        words.flat_map(|i| (utcb::word(i) as u32).to_le_bytes()).take(self.words[1] as usize).collect()
+        words.flat_map(|i| (utcb::word(i) as u32).to_ne_bytes()).take(self.words[1] as usize).collect()
     }
 }
 
 impl Message {
     /// A request with text, of which the first [`TEXT_BYTES`] are sent: word 0 is the
     /// request, word 1 the number of bytes, word 2 zero; the text is in the words from 3
-    /// on, low byte first. It is put into the UTCB: nothing else may be until it is sent.
+    /// on, as it lies in memory. It is put into the UTCB: nothing else may be until it is sent.
     #[must_use]
     pub fn text(request: Word, text: &[u8]) -> Self {
         let bytes = text.len().min(TEXT_BYTES);
         for (i, part) in text[..bytes].chunks(4).enumerate() {
             let mut word = [0; 4];
             word[..part.len()].copy_from_slice(part);
-            utcb::set_word(TEXT_WORD + i, u32::from_le_bytes(word) as Word);
+            utcb::set_word(TEXT_WORD + i, u32::from_ne_bytes(word) as Word);
         }
         Self { words: [request, bytes as Word, 0], count: (TEXT_WORD + bytes.div_ceil(4)) as u32, caps: 0 }
     }

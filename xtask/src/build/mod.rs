@@ -395,7 +395,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     }
     let name = description.name();
     let folder = board.out().join(options.folder.unwrap_or(&name));
-    let memory = description.bytes(&description.memory)? >> 20;
+    let memory = board.ram(description.bytes(&description.memory)? >> 20);
     let disk = |(device, disk): (&String, &description::Disk)| {
         let medium = board.device.get(device).and_then(|device| device.medium.as_ref()).context("no disk of the board")?;
         let interface = options.interface.unwrap_or(disk.interface);

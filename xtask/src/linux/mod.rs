@@ -2,6 +2,7 @@
 //! Linux: the server, built of patched source; root file systems for it; Debian's packages and its disk. What
 //! is made here is the same on every machine that runs it.
 
+mod busybox;
 pub mod debian;
 mod depends;
 pub mod musl;

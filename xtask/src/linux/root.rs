@@ -2,7 +2,7 @@
 //! Linux's first root file systems: of the shell, of what mounts a disk, and with files of a run in them.
 
 use super::patched::put;
-use super::{Part, building, files, folder, musl, packages};
+use super::{Part, building, busybox, files, folder, musl, packages};
 use crate::machine::board;
 use crate::process::once::Once;
 use anyhow::{Context, Result};
@@ -45,8 +45,12 @@ pub fn root_with(inserts: &[Insert]) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Debian's BusyBox for i386.
+/// Debian's BusyBox; built of its source for a processor for which Debian has no packages.
 fn debians_busybox() -> Result<PathBuf> {
+    let linux = board::chosen().linux()?;
+    if linux.from_source {
+        return busybox::build("busybox-static", &linux.compiler(), &[]);
+    }
     let binary = folder().join(BUSYBOX);
     if !binary.exists() {
         std::fs::copy(packages::binaries(&["busybox-static"])?.join("bin/busybox"), &binary)?;

@@ -48,6 +48,9 @@ pub struct Board {
     /// and the symbols.
     #[serde(default)]
     pub direct: bool,
+    /// Whether its RAM is one module: a power of two of MiB.
+    #[serde(default)]
+    pub one_module: bool,
     /// What Linux is built with, if there is one.
     pub linux: Option<Linux>,
     /// The devices.
@@ -145,6 +148,9 @@ pub struct Linux {
     pub arch: String,
     /// Debian's name of the architecture.
     pub debian: String,
+    /// Whether Debian has no packages for it: programs are built of its source packages.
+    #[serde(default)]
+    pub from_source: bool,
     /// What the names of the C compiler and its companions begin with.
     pub tools: String,
     /// Whether Linux itself is built with them, and not with the host's.
@@ -331,6 +337,11 @@ impl Board {
     /// If there is no Linux for this board.
     pub fn linux(&self) -> Result<&Linux> {
         self.linux.as_ref().with_context(|| format!("there is no Linux for the board `{}`: choose another one by --board", self.name()))
+    }
+
+    /// MiB of RAM that it has for a system that wants so many.
+    pub const fn ram(&self, wanted: u32) -> u32 {
+        if self.one_module { wanted.next_power_of_two() } else { wanted }
     }
 
     /// Bochs as this board.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the PowerPC board with words for its kernel: what it usually does in another way, or after a long time.
+//! Tests of the PowerPC board: Linux, more RAM than the kernel sees, and words for the kernel: what it usually does in another way, or after a
+//! long time.
 
-use super::reload;
-use super::tally::{Test, test};
-use crate::build;
+use super::tally::{Test, slow, test};
+use super::{arm, dialogue, linux, reload, server};
+use crate::build::{self, Options, Seed};
 use crate::machine::emulator::{Machine, Transcript, batch};
 use crate::machine::{board, words};
 use anyhow::{Context, Result, bail, ensure};
@@ -12,6 +13,14 @@ use std::time::Duration;
 
 /// Their names.
 pub const ALL: &[Test] = &[
+    test("amigaone.large-memory", || on_board(large_memory)),
+    slow("amigaone.linux.batch", "`linux.batch` is the PC's", || on_board(linux::batch)),
+    test("amigaone.linux.abi", || on_board(arm::abi)),
+    slow("amigaone.linux.programs", "`amigaone.linux.abi` is a boot, too", || on_board(arm::programs)),
+    slow("amigaone.linux.attack", "minutes; `linux.attack` is the PC's", || on_board(dialogue::attack)),
+    slow("amigaone.linux.faults", "`linux.faults` is the PC's", || on_board(server::faults)),
+    slow("amigaone.linux.walk", "minutes: each table of each process is compared", || on_board(server::walk)),
+    slow("amigaone.linux.memory", "`linux.memory` is the PC's", || on_board(linux::memory)),
     test("amigaone.contexts", || on_board(contexts)),
     test("amigaone.flush", || on_board(flush)),
     test("amigaone.reload.slow", || on_board(slow_reload)),
@@ -24,6 +33,16 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 
 fn on_board(test: impl FnOnce() -> Result<()>) -> Result<()> {
     board::with(board::get("amigaone")?, test)
+}
+
+/// More RAM than the kernel reaches by its BATs: components lie there, too, and use ports.
+fn large_memory() -> Result<()> {
+    let options = Options { seed: Seed::Fixed, memory: Some(512), ..Options::default() };
+    let built = build::plan(Path::new("systems/hello.toml"), options)?.carry_out()?;
+    let machine = Machine::Qemu { cpu: &built.cpu, icount: false, model: None };
+    let transcript = batch(&built, machine, Duration::from_secs(60))?;
+    ensure!(transcript.console.contains("Hello from hello"), "{}", transcript.console);
+    Ok(())
 }
 
 /// Runs a system whose kernel is told these words, in the emulator's own time. They are in a file of the build.

@@ -174,7 +174,7 @@ const PROGRAMS: &str = "set -e; maps; descriptors; for i in 1 2 3 4 5 6 7 8 9 10
                         sort -r | head -n 2 | tail -n 1; mkfifo /tmp/f; (cat /tmp/f & echo through > /tmp/f; wait)";
 
 /// What programs expect of Linux, which has nothing to warn of.
-fn abi() -> Result<()> {
+pub(super) fn abi() -> Result<()> {
     let inserts = vec![program("abi")?];
     let o = Guest { inserts, own_time: true, ..Guest::default() }.run("abi && ! dmesg | grep WARNING:")?;
     let passed = passed(&o.text()).len();
@@ -184,7 +184,7 @@ fn abi() -> Result<()> {
 }
 
 /// Programs in Linux, which work as on any other.
-fn programs() -> Result<()> {
+pub(super) fn programs() -> Result<()> {
     let inserts = vec![program("maps")?, program("descriptors")?];
     let o = Guest { inserts, own_time: true, ..Guest::default() }.succeed(PROGRAMS)?;
     ensure!(o.text().ends_with("hh\nthrough\n"), "{}", o.text());

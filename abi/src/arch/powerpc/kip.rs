@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel information page says of a PowerPC, beside what all processors have there: how the hashed table of a 604 does.
+//! What the kernel information page says of a PowerPC, beside what all processors have there: its version, and how
+//! the hashed table of a 604 does.
 
 use bytemuck::{Pod, Zeroable};
 
 /// Feature: a Space can be made a server of others ([`Op::Serve`](crate::Op::Serve)).
 pub const FEATURE_SERVERS: u32 = 8;
 
+/// Where the processor's version register is in the page, which user mode cannot read.
+pub const VERSION_OFFSET: u32 = 508;
 /// Where [`Counts`] is in the page.
 pub const COUNTS_OFFSET: u32 = 512;
 

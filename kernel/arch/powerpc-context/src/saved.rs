@@ -84,8 +84,12 @@ pub mod msr {
     pub const FPU: u32 = 1 << 13;
     /// ME: a machine check is an exception.
     pub const MACHINE_CHECK: u32 = 1 << 12;
-    /// IR and DR: addresses are translated.
-    pub const TRANSLATED: u32 = 1 << 5 | 1 << 4;
+    /// IR: addresses of fetches are translated.
+    pub const FETCHES_TRANSLATED: u32 = 1 << 5;
+    /// DR: those of data are.
+    pub const DATA_TRANSLATED: u32 = 1 << 4;
+    /// Both.
+    pub const TRANSLATED: u32 = FETCHES_TRANSLATED | DATA_TRANSLATED;
     /// While Rust of the kernel runs.
     pub const KERNEL: u32 = MACHINE_CHECK | TRANSLATED;
     /// While a thread runs, beside its own flags.

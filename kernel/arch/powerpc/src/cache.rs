@@ -20,7 +20,7 @@ pub enum Lines {
     Code,
 }
 
-/// Does something about the lines of a range of physical addresses, which the kernel reaches.
+/// Does something about the lines of a range of addresses, which the kernel reaches: with translation off any physical ones.
 pub fn on_lines(start: u32, bytes: u32, what: Lines) {
     let lines = || (start & !(LINE - 1)..start + bytes).step_by(LINE as usize);
     for line in lines() {

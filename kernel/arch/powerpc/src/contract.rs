@@ -5,7 +5,7 @@ use crate::cache::{self, Lines};
 use crate::fpu;
 use crate::layout::CPU;
 use crate::space::{self, Spaces};
-use crate::{time, window};
+use crate::{regs, time, window};
 use abi::kip::Clock;
 use abi::{CacheOp, Error, PAGE_SIZE, PhysAddr, Rights, UserAddr};
 use arch_common::lock::Lock;
@@ -103,7 +103,7 @@ impl Translation for PowerPc {
 // Caches are physical. What was written as code comes to the instruction cache by memory.
 impl Caches for PowerPc {
     fn information_page(&mut self, physical: PhysAddr) {
-        self.spaces.show_counts_at(physical);
+        self.spaces.show_at(physical);
     }
 
     fn cache(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) {
@@ -121,9 +121,8 @@ impl Caches for PowerPc {
         let mut at = range.start.0;
         while at < range.end.0 {
             let end = (at - at % PAGE_SIZE + PAGE_SIZE).min(range.end.0);
-            // What the kernel does not reach is no RAM of a component's.
             if let Some(place) = space::place(pool, space, UserAddr(at)) {
-                cache::on_lines(place, end - at, what);
+                regs::untranslated(|| cache::on_lines(place, end - at, what));
             }
             at = end;
         }

@@ -172,3 +172,13 @@ pub fn with_fpu(what: impl FnOnce()) {
     // SAFETY: as above.
     unsafe { asm!("mtmsr {}", "isync", in(reg) msr::KERNEL, options(nostack, preserves_flags)) };
 }
+
+/// Does something with the translation of data off: it reaches all of RAM. What the kernel has itself is at the same addresses.
+pub fn untranslated<T>(what: impl FnOnce() -> T) -> T {
+    // SAFETY: the kernel's stack and statics are mapped one to one, and are cached either way.
+    unsafe { asm!("mtmsr {}", "isync", in(reg) msr::KERNEL & !msr::DATA_TRANSLATED, options(nostack, preserves_flags)) };
+    let result = what();
+    // SAFETY: as above.
+    unsafe { asm!("mtmsr {}", "isync", in(reg) msr::KERNEL, options(nostack, preserves_flags)) };
+    result
+}

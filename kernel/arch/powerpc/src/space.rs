@@ -4,10 +4,9 @@
 //! A space's tables are the truth. Of them the TLB has copies and, on a 604, the hashed table. A space that changes more than
 //! `CUT_OFF` pages gets another context: what was copied is nobody's then, and nothing has to be searched.
 
-use crate::layout::REACHED;
 use crate::options::Options;
 use crate::{hash, regs, window};
-use abi::arch::powerpc::kip::{COUNTS_OFFSET, Counts};
+use abi::arch::powerpc::kip::{COUNTS_OFFSET, Counts, VERSION_OFFSET};
 use abi::{PAGE_SIZE, PhysAddr, Rights, UserAddr};
 use core::ops::Range;
 use kcore::port::FaultIn;
@@ -71,10 +70,10 @@ pub fn page(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<u32> {
     if directory & bits::SUPERVISOR != 0 && !window::is_server(pool, space) { None } else { seen(directory, leaf, address.0) }
 }
 
-/// Where what is at an address of a space lies in RAM that the kernel reaches.
+/// The physical address of what is at an address of a space. The kernel may reach it by [`regs::untranslated`] only.
 pub fn place(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<u32> {
     let page = page(pool, space, address)? & bits::ADDRESS;
-    (page < REACHED).then_some(page + address.0 % PAGE_SIZE)
+    Some(page + address.0 % PAGE_SIZE)
 }
 
 /// Whether such a page allows an access.
@@ -300,9 +299,11 @@ impl Spaces {
         goes_on
     }
 
-    /// Users see the counts at this page from now on.
-    pub fn show_counts_at(&mut self, page: PhysAddr) {
+    /// Users see the processor's version and the counts at this page from now on.
+    pub fn show_at(&mut self, page: PhysAddr) {
         self.page = Some(page);
+        // SAFETY: the kernel information page, of which the portable kernel writes the first bytes only.
+        unsafe { ((page.0 + VERSION_OFFSET) as *mut u32).write_volatile(regs::processor_version()) };
         self.show_counts();
     }
 

@@ -84,10 +84,11 @@ fn used_port(kernel: &mut Kernel<PowerPc>, current: Ref<Thread>, address: u32) -
     let pc = thread.context[word::PC];
     let Some(space) = thread.space.get() else { return false };
     let Some(map) = Link::<PortMap>::from_value(kernel.pool[space].special).get() else { return false };
-    // What was fetched is in a page that the kernel reaches, unless it was taken away meanwhile.
+    // Unless the page was taken away meanwhile.
     let Some(at) = space::place(&kernel.pool, space, UserAddr(pc)) else { return false };
-    // SAFETY: RAM that is mapped one to one, aligned as a fetch is.
-    let Some(access) = access::decode(unsafe { (at as *const u32).read_volatile() }) else { return false };
+    // SAFETY: it was fetched from there, aligned as a fetch is.
+    let instruction = regs::untranslated(|| unsafe { (at as *const u32).read_volatile() });
+    let Some(access) = access::decode(instruction) else { return false };
     if !port.is_multiple_of(access.bytes) || !kernel.pool[map].is_open(port, access.bytes) {
         return false;
     }

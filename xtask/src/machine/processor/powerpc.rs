@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! PowerPC, 32 bits.
 
-use super::facts::Facts;
+use super::facts::{Configuration, Expected, Facts, Header, Linux, Plan};
 use abi::arch::powerpc::layout::AREAS;
 use image::layout::powerpc::LAYOUT;
 
@@ -19,5 +19,41 @@ pub static FACTS: Facts = Facts {
     has_debugger: false,
     has_samples: false,
     u_boot: 7,
-    linux: None,
+    linux: Some(LINUX),
+};
+
+const LINUX: Linux = Linux {
+    ours: &[
+        ("linux/powerpc", "arch/powerpc/um"),
+        ("linux/powerpc/Makefile.um", "arch/powerpc"),
+        ("linux/powerpc/asm", "arch/powerpc/um/asm"),
+        ("linux/powerpc/sysdep", "arch/powerpc/um/shared/sysdep"),
+        ("linux/powerpc/os-L4", "arch/powerpc/um/os-L4"),
+    ],
+    header: abi_header::powerpc,
+    configuration: "",
+    servers: &SERVERS,
+    expected: Expected {
+        // It divides by 0 without an exception.
+        crashes: &[("invalid", &["BUG: invalid instruction", "At crash_invalid+"])],
+        register: "GPR00: ",
+        // It has no ports, but a register that says where the hashed table is.
+        attacks: ["`ports` died: invalid or privileged instruction", "`interrupts` died: invalid or privileged instruction"],
+        reclaims: 10,
+        has_breakpoints: false,
+        shown: ["1[56][0-9]", "ppc", "603 or 604"],
+        jimtcl: 5355,
+    },
+};
+
+const SERVERS: [Plan; 2] = [USUAL, Plan { package: "linux-tests", family: "linux-tests", tests: true, ..USUAL }];
+
+const USUAL: Plan = Plan {
+    package: "linux",
+    family: "linux",
+    configuration: Configuration::Lean,
+    folder: "source",
+    layout: Header { file: "linux/powerpc/os-L4/layout.h", text: include_str!("../../../../linux/powerpc/os-L4/layout.h") },
+    start: None,
+    tests: false,
 };

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What os-L4 asks of the processor in line, except what run.h has (os-L4/subarch.h). */
+#ifndef __POWERPC_OS_L4_PROCESSOR_H
+#define __POWERPC_OS_L4_PROCESSOR_H
+
+#include <linux/compiler.h>
+#include <linux/pgtable.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <linux/types.h>
+#include <asm/current.h>
+#include "../../../um/os-L4/l4_syscall.h"
+#include "../../../um/os-L4/user_space.h"
+#include "layout.h"
+
+/* memcpy() that advances both pointers. */
+static __always_inline void arch_l4_copy(void **to, const void **from, unsigned long n)
+{
+	memcpy(*to, *from, n);
+	*to += n;
+	*from += n;
+}
+
+/* A process's pages are its own. */
+static inline void arch_l4_space_created(struct l4_space *space)
+{
+	space->low = space->slot;
+	space->direct = 0;
+}
+
+static inline void arch_l4_space_deleted(struct l4_space *space) { }
+
+/* All places are alike. */
+static inline bool arch_l4_space_suits(const struct l4_space *space, struct mm_struct *mm)
+{
+	return true;
+}
+
+#define ARCH_L4_USER_PLACE	0
+#define ARCH_L4_PLACES		1
+/* The processor may want words aligned that it reads by one instruction with others. */
+#define ARCH_L4_ALIGNMENT	4
+#define ARCH_L4_FAST_MAP	true
+#define ARCH_L4_THREADS_STAY_BOUND	true
+
+/* Caches are physical: the linear map is as good as any address. */
+static __always_inline void *arch_l4_begin_access(unsigned long entry, unsigned long user, void *at, unsigned long n, bool write)
+{
+	return at;
+}
+
+static __always_inline void arch_l4_end_access(void *at, unsigned long n) { }
+
+static __always_inline int arch_l4_before_map(pte_t page, unsigned int *may)
+{
+	return 0;
+}
+
+/* In assembly.  Words 3 to 7 of a message are in registers, too. */
+void arch_l4_message(struct l4_regs *regs, u32 utcb);
+
+/* All spaces stay as they were made. */
+static inline void arch_l4_space_begin(struct l4_space *space, const struct mm_id *id) { }
+static inline void arch_l4_space_end(struct l4_space *space) { }
+static inline void arch_l4_before_unmap_all(struct l4_space *space) { }
+static inline void arch_l4_before_sync(struct mm_struct *mm, struct l4_space *space, unsigned long end) { }
+static inline int arch_l4_before_run(struct l4_space *space) { return 0; }
+static inline void arch_l4_switched(struct l4_space *space) { }
+static inline bool arch_l4_page_fault(struct mm_struct *mm, unsigned long address) { return false; }
+static inline void arch_l4_interrupted(struct l4_space *space) { }
+static inline void arch_l4_note_event(void) { }
+static inline void arch_l4_show(struct seq_file *m) { }
+
+static inline unsigned long arch_l4_lookups_end(const struct l4_space *space)
+{
+	return TASK_SIZE;
+}
+
+#define ARCH_L4_CLOCK_NAME	"timebase"
+#define ARCH_L4_VDSO_CLOCKMODE	VDSO_CLOCKMODE_NONE
+
+/* The time base, which user mode reads. */
+static inline u64 arch_l4_ticks(void)
+{
+	u32 high, low, again;
+
+	do {
+		asm volatile ("mftbu %0\n\tmftb %1\n\tmftbu %2" : "=r" (high), "=r" (low), "=r" (again));
+	} while (high != again);
+	return (u64)high << 32 | low;
+}
+
+/* A function may write two words of its caller's frame: the pointer to the one before, and where it returns to. */
+static inline unsigned long arch_l4_initial_sp(unsigned long stack_top)
+{
+	return stack_top - 16;
+}
+
+static __always_inline void arch_l4_set_current(struct task_struct *task)
+{
+	__current = task;
+}
+
+static __always_inline void arch_l4_invalid_instruction(void)
+{
+	asm volatile (".long 0");
+}
+
+/* Whether an exception of the Linux thread is the end of an injected interrupt: then the registers are those to go on with. */
+bool arch_l4_ends_interrupt(struct l4_frame *frame);
+
+#endif

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The checks of PowerPC. */
+#define CHECKS_HERE(one) \
+	one(hwcap) one(cpuinfo) one(registers) one(wide_arguments) one(restarts) one(version) one(written_code) one(reservations) one(contexts) \
+	one(exceptions) one(frames) one(changed_frames) one(all_restored) one(last_return) one(fpu_of_tasks) one(fpu_in_handlers) one(fpu_exceptions) \
+	one(debugging) one(debuggers_code) one(steps) one(core_dump)
+#define KERNELS_PAGE "[sigpage]"
