@@ -155,9 +155,9 @@ impl System {
 /// Two spaces run code and use a page, which goes from the first to nobody and another takes its place; the code is written anew.
 fn scene(system: &mut System) -> Report {
     system.step(Privilege::Kernel, SC);
-    for space in 0..2 {
-        system.load(FRAMES[space]);
-        system.set(space, 0, FRAMES[space] | USED);
+    for (space, frame) in FRAMES.into_iter().enumerate().take(2) {
+        system.load(frame);
+        system.set(space, 0, frame | USED);
     }
     system.set(0, 1, FRAMES[2] | USED);
     system.leave(0);
@@ -234,7 +234,7 @@ fn who_fills_a_tlb_is_counted() {
         // Three pages of one set of either TLB, and the code.
         let pages = [0, 64, 128, 192];
         for page in pages {
-            system.set(0, page, FRAMES[1] + page * PAGE | USED);
+            system.set(0, page, (FRAMES[1] + page * PAGE) | USED);
         }
         system.leave(0);
         system.step(Privilege::User, 0);

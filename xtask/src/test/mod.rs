@@ -21,7 +21,7 @@ mod load;
 mod mirror;
 mod model;
 mod net;
-mod powerpc;
+mod ppc;
 mod profile;
 mod reload;
 mod results;
@@ -150,7 +150,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(model::ALL)
         .chain(arm::ALL)
         .chain(amigaone::ALL)
-        .chain(powerpc::ALL)
+        .chain(ppc::ALL)
         .chain(bootm::ALL)
         .chain(profile::ALL)
         .chain(server::ALL)
