@@ -237,7 +237,7 @@ fn window(resources: &mut Resources, component: &Component) -> Result<Option<Mem
         return Ok(None);
     }
     let bytes = window.bytes(&Layout::CURRENT.windows);
-    say(format_args!("{name}: ring 1, window {} MiB", bytes >> 20));
+    say(format_args!("{name}: {}, window {} MiB", crate::arch::SERVER, bytes >> 20));
     resources.window(bytes).map(Some)
 }
 

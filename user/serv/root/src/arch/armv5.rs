@@ -14,6 +14,9 @@ pub const fn place_of(window: Option<Window>) -> u32 {
 /// Memory that components share is a Segment: it has one address in all of them.
 pub const SHARES_SEGMENTS: bool = true;
 
+/// There are none.
+pub const SERVER: &str = "server";
+
 /// There are no servers that other spaces show.
 pub const WHY_NO_SERVER: &str = "large, as all spaces of this processor";
 

@@ -16,6 +16,9 @@ pub const fn place_of(window: Option<Window>) -> u32 {
 /// Whether memory that components share is a Segment.
 pub const SHARES_SEGMENTS: bool = false;
 
+/// Servers run at ring 1.
+pub const SERVER: &str = "ring 1";
+
 /// Why a component is no server that other spaces show, although it is to be one.
 pub const WHY_NO_SERVER: &str = "large, as this machine does not check segment limits, or is not to";
 

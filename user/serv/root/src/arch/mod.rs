@@ -3,8 +3,8 @@
 //!
 //! `cause` names an exception that is no page fault. `wants_large` says whether one may come from an address that only a large space
 //! has. `place` is where the instruction is. `place_of` is
-//! what the kernel is told of a component's place, `WHY_NO_SERVER` what users are told who wanted a server. `SHARES_SEGMENTS` is whether
-//! memory that components share is a Segment.
+//! what the kernel is told of a component's place, `SERVER` what users are told of a server, `WHY_NO_SERVER` who wanted one and has none.
+//! `SHARES_SEGMENTS` is whether memory that components share is a Segment.
 
 #[cfg(target_arch = "x86")]
 mod ia32;

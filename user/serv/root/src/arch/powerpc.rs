@@ -16,7 +16,10 @@ pub const fn place_of(window: Option<Window>) -> u32 {
 /// Whether memory that components share is a Segment.
 pub const SHARES_SEGMENTS: bool = false;
 
-/// There are no servers that other spaces show.
+/// A server is shown by a window of whole segments.
+pub const SERVER: &str = "server";
+
+/// A kernel without them.
 pub const WHY_NO_SERVER: &str = "large, as all spaces of this processor";
 
 /// There are no small spaces.
