@@ -78,14 +78,12 @@ static void *short_life(void *arg)
 int naps(void)
 {
 	enum { SLEEPERS = 8, LIVES = 1500 };
-	/* Some processors' threads need more. */
-	const size_t stack = PTHREAD_STACK_MIN > 16 * PAGE ? PTHREAD_STACK_MIN : 16 * PAGE;
 	pthread_t t[SLEEPERS], life;
 	pthread_attr_t small;
 	long i;
 
 	done_sleeping = 0;
-	CHECK(!pthread_attr_init(&small) && !pthread_attr_setstacksize(&small, stack));
+	CHECK(!pthread_attr_init(&small) && !pthread_attr_setstacksize(&small, 16 * PAGE));
 	for (i = 0; i < SLEEPERS; i++)
 		CHECK(!pthread_create(&t[i], &small, sleeper, (void *)i));
 	for (i = 0; i < LIVES; i++) {
