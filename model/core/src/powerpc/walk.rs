@@ -177,7 +177,8 @@ pub fn search(memory: &mut impl Physical, hash: u32, vsid: u32, address: u32, mu
             let entry = table | (group & mask) << 6 | place << 3;
             read(entry);
             if memory.read(entry).ok_or(NoMapping::Unreachable)? == tag {
-                return memory.read(entry + 4).map(Mapping).ok_or(NoMapping::Unreachable);
+                // Bits that no processor knows may be anything.
+                return memory.read(entry + 4).map(|word| Mapping(word & !SOFTWARE)).ok_or(NoMapping::Unreachable);
             }
         }
     }
