@@ -3,7 +3,7 @@
 //! kernels that leave out an operation, of which something is noticed.
 
 use super::model::{clean, finished, system};
-use super::tally::{Test, slow, test};
+use super::tally::{Test, test};
 use crate::build::{self, Built, Model};
 use crate::machine::board;
 use crate::machine::emulator::{Machine, batch};
@@ -14,11 +14,8 @@ use std::time::Duration;
 /// Their names.
 pub const ALL: &[Test] = &[
     test("amigaone.model.fast-paths", || on_board(cpus)),
-    test("amigaone.model.conform", || on_board(|| checked("conform-fast", 300))),
-    test("amigaone.fault.page-flush", || on_board(|| fault(DROP_PAGE, Rule::StaleTranslation))),
     test("amigaone.fault.code-drop", || on_board(|| fault(DROP_CODE, Rule::OldCode))),
     test("amigaone.fault.reservation", || on_board(|| fault(RELEASE, Rule::KeptReservation))),
-    slow("amigaone.model.hostile", "minutes under the checker", || on_board(|| checked("hostile", 1200))),
 ];
 
 /// QEMU's names of the processors, and what the model has of each.
@@ -27,8 +24,6 @@ const CPUS: [(&str, &str); 2] = [("604", "ppc604-133"), ("603e", "ppc603e-133")]
 /// What of an instruction tells it, and what that is.
 type Damaged = (u32, u32);
 
-/// `tlbie`, of any register.
-const DROP_PAGE: Damaged = (0xffff_07ff, 0x7c00_0264);
 /// `icbi`, of any register.
 const DROP_CODE: Damaged = (0xffff_07ff, 0x7c00_07ac);
 /// `stwcx. 3, 0, 3`: that of the portable way out.
