@@ -51,7 +51,7 @@ static bool put_registers(struct mcontext __user *to, const unsigned long *gp)
 	       !__copy_to_user(&to->mc_fregs, fp, sizeof(fp));
 }
 
-/* With the new program's state of the FPU's exceptions, but its registers. */
+/* A handler begins with the FPU's registers as they are, and its status as that of a new program. */
 static bool begin_fp(void)
 {
 	u64 fp[L4_FP_ENTRIES];

@@ -152,7 +152,7 @@ impl System {
     }
 }
 
-/// Two spaces run code and use a page, which goes from the first to nobody and another takes its place; the code is written anew.
+/// Two spaces run code and use a page, which goes from the first to nobody and another takes its place; the code is written again.
 fn scene(system: &mut System) -> Report {
     system.step(Privilege::Kernel, SC);
     for (space, frame) in FRAMES.into_iter().enumerate().take(2) {

@@ -6,7 +6,7 @@ use super::patched::{self, put};
 use super::{depends, order};
 use super::{files, folder};
 use crate::machine::board;
-use crate::machine::processor::{self, Configuration, Expected, Linux, Plan, Processor};
+use crate::machine::processor::{self, Configuration, Debian, Expected, Linux, Plan, Processor};
 use crate::process::fresh;
 use crate::process::lock::Lock;
 use crate::process::once::Once;
@@ -53,6 +53,11 @@ fn linux(processor: Processor) -> Result<&'static Linux> {
 /// What tests of Linux expect of the board's processor.
 pub fn expected() -> Result<&'static Expected> {
     linux(board::chosen().processor).map(|linux| &linux.expected)
+}
+
+/// What tests of Debian expect of it.
+pub fn debian_expected() -> Result<&'static Debian> {
+    expected()?.debian.as_ref().with_context(|| format!("there is no Debian for {:?}", board::chosen().processor))
 }
 
 /// Whether a component's ELF file is built here, for some processor.

@@ -2,7 +2,7 @@
 //! Tests of the PowerPC board: Linux, more RAM than the kernel sees, and words for the kernel: what it usually does in another way, or after a
 //! long time.
 
-use super::tally::{Test, slow, test};
+use super::tally::{Test, on_amigaone, slow, test};
 use super::{arm, dialogue, linux, reload, server};
 use crate::build::{self, Options, Seed};
 use crate::machine::emulator::{Machine, Transcript, batch};
@@ -13,27 +13,23 @@ use std::time::Duration;
 
 /// Their names.
 pub const ALL: &[Test] = &[
-    test("amigaone.large-memory", || on_board(large_memory)),
-    slow("amigaone.linux.batch", "`linux.batch` is the PC's", || on_board(linux::batch)),
-    test("amigaone.linux.abi", || on_board(arm::abi)),
-    slow("amigaone.linux.programs", "`amigaone.linux.abi` is a boot, too", || on_board(arm::programs)),
-    slow("amigaone.linux.attack", "minutes; `linux.attack` is the PC's", || on_board(dialogue::attack)),
-    slow("amigaone.linux.faults", "`linux.faults` is the PC's", || on_board(server::faults)),
-    slow("amigaone.linux.walk", "minutes: each table of each process is compared", || on_board(server::walk)),
-    slow("amigaone.linux.memory", "`linux.memory` is the PC's", || on_board(linux::memory)),
-    test("amigaone.contexts", || on_board(contexts)),
-    test("amigaone.flush", || on_board(flush)),
-    test("amigaone.reload.slow", || on_board(slow_reload)),
-    test("amigaone.reload.random", || on_board(reload::random)),
-    test("amigaone.zombies", || on_board(zombies)),
+    test("amigaone.large-memory", || on_amigaone(large_memory)),
+    slow("amigaone.linux.batch", "`linux.batch` is the PC's", || on_amigaone(linux::batch)),
+    test("amigaone.linux.abi", || on_amigaone(arm::abi)),
+    slow("amigaone.linux.programs", "`amigaone.linux.abi` is a boot, too", || on_amigaone(arm::programs)),
+    slow("amigaone.linux.attack", "minutes; `linux.attack` is the PC's", || on_amigaone(dialogue::attack)),
+    slow("amigaone.linux.faults", "`linux.faults` is the PC's", || on_amigaone(server::faults)),
+    slow("amigaone.linux.walk", "minutes: each table of each process is compared", || on_amigaone(server::walk)),
+    slow("amigaone.linux.memory", "`linux.memory` is the PC's", || on_amigaone(linux::memory)),
+    test("amigaone.contexts", || on_amigaone(contexts)),
+    test("amigaone.flush", || on_amigaone(flush)),
+    test("amigaone.reload.slow", || on_amigaone(slow_reload)),
+    test("amigaone.reload.random", || on_amigaone(reload::random)),
+    test("amigaone.zombies", || on_amigaone(zombies)),
 ];
 
 /// Seconds until a system counts as hung.
 const TIMEOUT: Duration = Duration::from_secs(300);
-
-fn on_board(test: impl FnOnce() -> Result<()>) -> Result<()> {
-    board::with(board::get("amigaone")?, test)
-}
 
 /// More RAM than the kernel reaches by its BATs: components lie there, too, and use ports.
 fn large_memory() -> Result<()> {

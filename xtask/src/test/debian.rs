@@ -6,7 +6,7 @@ use super::{disk, spaces};
 use crate::build::{self, Built};
 use crate::guest::batch::{FAILED, Fetch, TIMED_OUT};
 use crate::guest::{Guest, Outcome, compile, insert};
-use crate::linux::server::expected;
+use crate::linux::server::debian_expected;
 use crate::machine::{Emulator, emulator};
 use crate::process::session::Session;
 use anyhow::{Context, Result, ensure};
@@ -105,7 +105,7 @@ pub(super) fn debian() -> Result<()> {
     debian.prints("strace ./a 2>&1 | grep -c execve", "1")?;
     let traced = debian.succeed("gdb -batch -ex 'break main' -ex run -ex 'info line' -ex continue ./a")?;
     ensure!(traced.contains("exited normally"), "gdb said: {traced}");
-    if expected()?.has_breakpoints {
+    if debian_expected()?.has_breakpoints {
         by_hardware(&mut debian)?;
     }
     debian.prints(
@@ -157,7 +157,7 @@ fn tells_of_itself(debian: &mut Debian) -> Result<()> {
         Ok(())
     };
     says("ps aux", &["^USER +PID ", "^root +1 .* /sbin/init", "/lib/systemd/systemd-journald$", "^root .* ps aux$"])?;
-    let [memory, architecture, flags] = expected()?.shown;
+    let [memory, architecture, flags] = debian_expected()?.shown;
     let mem = format!("^MiB Mem : +{memory}\\.[0-9] total");
     says("top -b -n1", &["^Tasks: +[1-9][0-9]* total, +[1-9]", &mem, "^ +1 root .* systemd$"])?;
     says("vmstat", &["^ r +b +swpd", "^( +[0-9]+){17}$"])?;
@@ -386,7 +386,7 @@ pub(super) fn project() -> Result<()> {
     let (total, passed, skipped, failed) = (number("Total")?, number("Passed")?, number("Skipped")?, number("Failed")?);
     println!("# configured in {} s, compiled in {} s, tested in {} s", configured.as_secs(), compiled.as_secs(), tested.as_secs());
     println!("# {total} tests: {passed} passed, {skipped} skipped, {failed} failed");
-    ensure!(failed == 0 && passed == expected()?.jimtcl && passed + skipped == total, "{totals}");
+    ensure!(failed == 0 && passed == debian_expected()?.jimtcl && passed + skipped == total, "{totals}");
     debian.power_off()
 }
 

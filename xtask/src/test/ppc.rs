@@ -3,9 +3,8 @@
 //! kernels that leave out an operation, of which something is noticed.
 
 use super::model::{clean, finished, system};
-use super::tally::{Test, test};
+use super::tally::{Test, on_amigaone, test};
 use crate::build::{self, Built, Model};
-use crate::machine::board;
 use crate::machine::emulator::{Machine, batch};
 use anyhow::{Context, Result, ensure};
 use model_core::Rule;
@@ -13,9 +12,9 @@ use std::time::Duration;
 
 /// Their names.
 pub const ALL: &[Test] = &[
-    test("amigaone.model.fast-paths", || on_board(cpus)),
-    test("amigaone.fault.code-drop", || on_board(|| fault(DROP_CODE, Rule::OldCode))),
-    test("amigaone.fault.reservation", || on_board(|| fault(RELEASE, Rule::KeptReservation))),
+    test("amigaone.model.fast-paths", || on_amigaone(cpus)),
+    test("amigaone.fault.code-drop", || on_amigaone(|| fault(DROP_CODE, Rule::OldCode))),
+    test("amigaone.fault.reservation", || on_amigaone(|| fault(RELEASE, Rule::KeptReservation))),
 ];
 
 /// QEMU's names of the processors, and what the model has of each.
@@ -54,11 +53,6 @@ fn fault((mask, instruction): Damaged, rule: Rule) -> Result<()> {
         println!("# {cpu}: {places} places are damaged: {found:?}");
     }
     Ok(())
-}
-
-/// With the board as the one that all is built for.
-fn on_board(test: fn() -> Result<()>) -> Result<()> {
-    board::with(board::get("amigaone")?, test)
 }
 
 /// A system's run of so many seconds at most on each processor, of which the checker has nothing to report.

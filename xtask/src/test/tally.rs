@@ -46,6 +46,11 @@ pub fn on_board(test: impl FnOnce() -> Result<()>) -> Result<()> {
     board::with(board::get("versatilepb")?, test)
 }
 
+/// Runs a test on the PowerPC board.
+pub fn on_amigaone(test: impl FnOnce() -> Result<()>) -> Result<()> {
+    board::with(board::get("amigaone")?, test)
+}
+
 /// Counts and prints results.
 #[derive(Default)]
 pub struct Tally {

@@ -69,7 +69,7 @@ impl Translations {
             found => found.ok(),
         };
         let hashed = if controls.hash == 0 { None } else { search(memory, controls.hash, vsid, address, |_| ()).ok() };
-        // What an entry of the TLB forbids is looked for anew, and so it has what the table has.
+        // If an entry of the TLB forbids the access, the processor looks again, and uses what the table has.
         let used = held.map(|held| held.mapping).filter(|held| held.permits(write)).or(hashed).or(now);
         let is_right = |mapping: Mapping| now.is_some_and(|now| now == mapping && now.permits(write));
         let broken = match used {

@@ -24,14 +24,14 @@ pub const CASES: &[Case] = &[
     ("who_shows_it_goes_on_without_it", goes_on_without),
 ];
 
-/// Where the window begins, and where its code and its data are: behind the kernel's part.
+/// Where the window begins, and where its code and its data are: after the kernel's part.
 const START: u32 = USER_END - (512 << 20);
 const CODE: u32 = START + TABLE_SPAN;
 const DATA: u32 = CODE + PAGE;
 /// A page that it may only read, and a large one.
 const READABLE: u32 = CODE + 2 * PAGE;
 const LARGE: u32 = CODE + TABLE_SPAN;
-/// What the space has behind the alien's code: a page to write and one to read; this component has the first at [`HERE`].
+/// What the space has after the alien's code: a page to write and one to read; this component has the first at [`HERE`].
 const WRITABLE_THERE: u32 = THERE + PAGE;
 const READABLE_THERE: u32 = THERE + 2 * PAGE;
 const RW: Rights = Rights(3);

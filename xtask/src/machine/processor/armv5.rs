@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! ARMv5TE.
 
-use super::facts::{Configuration, Expected, Facts, Header, Linux, Plan};
+use super::facts::{Configuration, Debian, Expected, Facts, Header, Linux, Plan};
 use abi::arch::armv5::layout::{AREAS, LOCKED_RANGES, RELOCATION_SLOTS};
 use image::layout::armv5::LAYOUT;
 
@@ -41,9 +41,7 @@ const LINUX: Linux = Linux {
         attacks: ["`ports` died: invalid instruction", "`interrupts` ended with code 7"],
         // A page of the microkernel has four tables.
         reclaims: 4,
-        has_breakpoints: false,
-        shown: ["1[56][0-9]", "armv5tel", "thumb( .*)? edsp"],
-        jimtcl: 5355,
+        debian: Some(Debian { has_breakpoints: false, shown: ["1[56][0-9]", "armv5tel", "thumb( .*)? edsp"], jimtcl: 5355 }),
     },
 };
 

@@ -97,6 +97,12 @@ pub struct Expected {
     pub attacks: [&'static str; 2],
     /// How often a server with more page tables than memory for them has to reclaim some, at least: a page has more or fewer tables.
     pub reclaims: u64,
+    /// What tests of Debian expect, if there is one.
+    pub debian: Option<Debian>,
+}
+
+/// What tests of Debian expect of a processor.
+pub struct Debian {
     /// Whether gdb can stop a program by the processor's breakpoints.
     pub has_breakpoints: bool,
     /// MiB of memory that `top` shows of the board, the architecture and the flags that `lscpu` does: as `grep -E` takes them.

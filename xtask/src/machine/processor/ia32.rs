@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! IA-32.
 
-use super::facts::{Configuration, Expected, Facts, Header, Linux, Plan};
+use super::facts::{Configuration, Debian, Expected, Facts, Header, Linux, Plan};
 use abi::arch::ia32::layout::AREAS;
 use image::layout::ia32::LAYOUT;
 
@@ -35,10 +35,12 @@ const LINUX: Linux = Linux {
         register: "EAX: ",
         attacks: ["`ports` died: privileged instruction", "`interrupts` died: privileged instruction"],
         reclaims: 10,
-        has_breakpoints: true,
-        shown: ["3[0-9][0-9]", "i686", "fpu( .*)? cmov"],
-        // On a Debian for i386 of its own five more do, which ask for IPv6; the others ask for something that is not configured.
-        jimtcl: 5350,
+        debian: Some(Debian {
+            has_breakpoints: true,
+            shown: ["3[0-9][0-9]", "i686", "fpu( .*)? cmov"],
+            // On a Debian for i386 of its own five more do, which ask for IPv6; the others ask for something that is not configured.
+            jimtcl: 5350,
+        }),
     },
 };
 

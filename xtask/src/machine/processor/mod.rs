@@ -7,7 +7,7 @@ mod facts;
 mod ia32;
 mod powerpc;
 
-pub use facts::{Configuration, Expected, Facts, Linux, Plan};
+pub use facts::{Configuration, Debian, Expected, Facts, Linux, Plan};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::ops::Deref;

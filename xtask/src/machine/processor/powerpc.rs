@@ -40,9 +40,7 @@ const LINUX: Linux = Linux {
         // It has no ports, but a register that says where the hashed table is.
         attacks: ["`ports` died: invalid or privileged instruction", "`interrupts` died: invalid or privileged instruction"],
         reclaims: 10,
-        has_breakpoints: false,
-        shown: ["1[56][0-9]", "ppc", "603 or 604"],
-        jimtcl: 5355,
+        debian: None,
     },
 };
 
