@@ -61,6 +61,8 @@
  *   arch_l4_ends_interrupt()		whether an exception of the Linux thread is how an injected interrupt returns: then the
  *					registers are those to go on with
  *
+ * With CONFIG_UML_SIGPAGE, for a processor without a vDSO: arch_l4_sigreturn (sigpage.h); and run.h includes no_vdso.h.
+ *
  * <os-L4/tests.h>	what linux/tests asks of the processor: instructions that fail, registers that ask for privileges.
  *
  * the functions that are declared below;

@@ -14,6 +14,7 @@
 #include <kern_util.h>
 #include <sysdep/ptrace.h>
 #include <sysdep/ptrace_user.h>
+#include "../../../um/os-L4/sigpage.h"
 #include "sigpage.h"
 
 struct sigframe {
@@ -59,7 +60,7 @@ static bool enter_handler(struct ksignal *ksig, unsigned long *gp, void __user *
 		unsigned int first = l4_sigreturn_code(thumb, ksig->ka.sa.sa_flags & SA_SIGINFO);
 
 		/* Debuggers look for it here. */
-		if (__put_user(l4_sigreturn_codes[first], retcode) || __put_user(l4_sigreturn_codes[first + 1], retcode + 1))
+		if (__put_user(arch_l4_sigreturn[first], retcode) || __put_user(arch_l4_sigreturn[first + 1], retcode + 1))
 			return false;
 		back = l4_sigpage() + first * sizeof(long) + thumb;
 	}

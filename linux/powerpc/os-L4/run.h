@@ -9,12 +9,7 @@
 #include <sysdep/ptrace_user.h>
 #include <sysdep/syscalls.h>
 #include "../../../um/os-L4/abi.h"
-
-/* There is one way into the microkernel. */
-static inline bool arch_l4_has_fast_entry(void)
-{
-	return true;
-}
+#include "../../../um/os-L4/no_vdso.h"
 
 /*
  * Replies to a user thread and waits for its next event.  Returns the kind of delivery, the handle for
@@ -42,26 +37,6 @@ static __always_inline u32 arch_l4_run(bool fast_entry, u32 *handle, u32 *word)
 	/* Any value: the microkernel does not look at it. */
 	asm ("" : "=r" (*word));
 	return arch_l4_run_by(L4_OP_RUN, fast_entry, handle, word);
-}
-
-/* There is no vDSO, and one way back. */
-static __always_inline bool arch_l4_is_vdso_call(u32 vector)
-{
-	return false;
-}
-
-static __always_inline bool arch_l4_begin_vdso_call(struct task_struct *task)
-{
-	return true;
-}
-
-static __always_inline unsigned long arch_l4_fast_return(const struct task_struct *task, u32 vector)
-{
-	return 0;
-}
-
-static __always_inline void arch_l4_cancel_fast_return(struct l4_frame *f)
-{
 }
 
 /* The first registers lie in uml_pt_regs as in the microkernel's frame (user-offsets.c). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The page by which signal handlers return. */
+/* Where signal handlers return to. */
 #ifndef __POWERPC_OS_L4_SIGPAGE_H
 #define __POWERPC_OS_L4_SIGPAGE_H
 
