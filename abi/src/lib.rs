@@ -22,7 +22,7 @@ pub mod utcb;
 
 pub use address::{PhysAddr, UserAddr};
 pub use arch::current::Word;
-pub use arch::current::layout::{TABLE_SPAN, USER_END};
+pub use arch::current::layout::{SHARED_SPAN, TABLE_SPAN, USER_END};
 pub use arch::current::{frame, state};
 pub use error::Error;
 pub use frame::Frame;

@@ -55,7 +55,7 @@ pub mod ram;
 mod reap;
 mod registers;
 pub mod sched;
-mod segment;
+pub mod segment;
 mod server;
 mod share;
 pub mod space;

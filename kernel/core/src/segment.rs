@@ -9,6 +9,7 @@ use abi::{Error, Kind, Rights, TABLE_SPAN, USER_END, UserAddr, Word, call};
 use bytemuck::{Pod, Zeroable};
 use mmu::Format;
 use pool::{Object, Ref};
+pub use sizes::SEGMENT_WORDS;
 
 /// Translation tables of their own that spaces share.
 #[repr(C)]
@@ -17,9 +18,9 @@ pub struct Segment {
     /// Who pays, and its translation tables.
     pub region: Region,
     /// What the port keeps.
-    pub hw: u32,
+    pub hw: [u32; SEGMENT_WORDS],
     /// Fills the last word.
-    pub unused: [u32; ALIGN],
+    pub unused: [u32; ALIGN * (SEGMENT_WORDS % 2)],
 }
 impl Object for Segment {}
 const _: () = assert!(size_of::<Segment>() <= (1 + ALIGN) * pool::MIN_BYTES as usize);

@@ -33,14 +33,17 @@ pub mod bits {
     /// Software, in a directory's entry: a page of [`SPAN`](crate::Format::SPAN) bytes. The processor has none: each 4 KiB of it is
     /// an entry of the TLB.
     pub const LARGE: u32 = 0x4;
-    /// PP: both may read and write.
-    pub const READ_WRITE: u32 = 2;
-    /// PP: both may read. It has all bits of [`READ_WRITE`], so that what two entries allow together is one OR.
+    /// PP: who has the key of the segment may read and write, and everybody may read.
+    pub const READ_WRITE: u32 = 1;
+    /// PP: everybody may read. It has all bits of [`READ_WRITE`], so that what two entries allow together is one OR.
     pub const READ_ONLY: u32 = 3;
     /// What of an entry the processor sees; the rest is reserved there.
     pub const SEEN: u32 = !(SHARED | MOST_WRITE | HELD | SUPERVISOR | LARGE);
 }
 use bits::*;
+
+/// What [`READ_ONLY`] has more than [`READ_WRITE`].
+pub const NO_WRITE: u32 = READ_ONLY ^ READ_WRITE;
 
 /// The format of both kinds of processors.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +56,7 @@ pub const fn seen(directory: u32, leaf: u32, address: u32) -> Option<u32> {
     if directory & PRESENT == 0 {
         return None;
     }
-    let entry = if directory & LARGE == 0 { leaf | directory & 1 } else { directory | address & 0x003f_f000 };
+    let entry = if directory & LARGE == 0 { leaf | directory & NO_WRITE } else { directory | address & 0x003f_f000 };
     if entry & PRESENT == 0 { None } else { Some(entry & SEEN) }
 }
 

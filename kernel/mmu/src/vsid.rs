@@ -62,12 +62,17 @@ pub type Segments = u16;
 /// The two segments that small components have all in; they are always loaded together.
 pub const LOW: Segments = 3;
 
-/// What a switch writes, as segments and their VSIDs: from a space that has these segments loaded to one that uses those, by this context.
-/// What only the first one uses gets a VSID that no space has: a segment that stayed loaded would show the first one's memory to the second.
-pub fn switch(loaded: Segments, used: Segments, context: u32) -> impl Iterator<Item = (u32, u32)> {
-    let of = move |segment: u32| if used & 1 << segment != 0 { context } else { 0 };
-    (0..USER_SEGMENTS).filter(move |segment| (loaded | used) & 1 << segment != 0).map(move |segment| (segment, vsid(of(segment), segment)))
+/// What a switch writes, as segments and what their registers get: from a space that has these segments loaded to one that uses those,
+/// and has that there. What only the first one uses gets a VSID that no space has: a segment that stayed loaded would show the first one's
+/// memory to the second.
+pub fn switch(loaded: Segments, used: Segments, register: impl Fn(u32) -> u32) -> impl Iterator<Item = (u32, u32)> {
+    let of = move |segment: u32| if used & 1 << segment != 0 { register(segment) } else { vsid(0, segment) };
+    (0..USER_SEGMENTS).filter(move |segment| (loaded | used) & 1 << segment != 0).map(move |segment| (segment, of(segment)))
 }
+
+/// In a segment register beside the VSID, the key of user mode: pages that some may write can only be read by this segment. So who may
+/// write and who may not have one VSID, and one entry of a page in TLB and hashed table (Kp; *Programming Environments*, table 7-11).
+pub const READ_ONLY: u32 = 0x2000_0000;
 
 /// What a segment register has where a window is shut: a VSID that no space has, and that nothing is to be fetched there. By the latter a
 /// 603's handler tells it from one that a server has open.

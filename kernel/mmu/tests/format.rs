@@ -149,7 +149,7 @@ proptest! {
 /// What the processor does by the bits PP of a PTE, if no key is set or all are: users may write, or only read (*Programming Environments*,
 /// table 7-9).
 const fn permission(rights: Rights) -> u32 {
-    if rights.contains(Rights::WRITE) { 2 } else { 3 }
+    if rights.contains(Rights::WRITE) { 1 } else { 3 }
 }
 
 proptest! {

@@ -57,7 +57,7 @@ proptest! {
         let (mut registers, mut loaded): (Vec<u32>, Segments) = ((0..USER_SEGMENTS).map(|segment| vsid(0, segment)).collect(), 0);
         for (used, context) in switches {
             let used = used | LOW;
-            switch(loaded, used, context).for_each(|(segment, vsid)| registers[segment as usize] = vsid);
+            switch(loaded, used, |segment| vsid(context, segment)).for_each(|(segment, vsid)| registers[segment as usize] = vsid);
             for segment in 0..USER_SEGMENTS {
                 let own = if used & 1 << segment != 0 { context } else { 0 };
                 prop_assert_eq!(registers[segment as usize], vsid(own, segment));

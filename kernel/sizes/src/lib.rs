@@ -18,17 +18,20 @@ pub trait Layout {
     const STATE_WORDS: usize;
     /// 32-bit words that the port keeps of a Space: at most 9 where words have 32 bits.
     const HW_WORDS: usize;
+    /// 32-bit words that the port keeps of a Segment.
+    const SEGMENT_WORDS: usize;
     /// Lower 32 bits of the pool's address; the others are ones.
     const POOL_BASE: u32;
 }
 
 /// A table of processors: all are checked, whatever the kernel is compiled for.
 macro_rules! layouts {
-    ($($processor:ident: $context:literal, $state:literal, $hw:literal, $pool:literal;)*) => {$(
+    ($($processor:ident: $context:literal, $state:literal, $hw:literal, $segment:literal, $pool:literal;)*) => {$(
         impl Layout for abi::arch::$processor::Processor {
             const CONTEXT_WORDS: usize = $context;
             const STATE_WORDS: usize = $state;
             const HW_WORDS: usize = $hw;
+            const SEGMENT_WORDS: usize = $segment;
             const POOL_BASE: u32 = $pool;
         }
         const _: () = {
@@ -43,19 +46,19 @@ macro_rules! layouts {
 /// Bytes of the shortest cache lines.
 const LINE: usize = 32;
 
-// Words of registers and of state, words of the port's, the pool.
+// Words of registers and of state, words of the port's in a Space and in a Segment, the pool.
 layouts! {
     // FS and GS, three TLS descriptors, six debug registers, and what a small space makes of the first descriptor.
-    ia32: 32, 17, 9, 0xe080_0000;
+    ia32: 32, 17, 9, 1, 0xe080_0000;
     // The thread pointer.
-    armv5: 32, 1, 5, 0xe080_0000;
+    armv5: 32, 1, 5, 1, 0xe080_0000;
     // Nothing is loaded rarely but the FPU. The context, of which all VSIDs follow, two of these, the directory, which segments are
-    // used, and which server is shown. The kernel lies at its physical addresses, and the pool after the 8 MiB of its image.
-    powerpc: 48, 1, 9, 0x0080_0000;
+    // used, and which server is shown. Of a Segment its context, and how many have it as a whole. The kernel lies at its physical addresses, and the pool after the 8 MiB of its image.
+    powerpc: 48, 1, 9, 4, 0x0080_0000;
     // The thread pointer. `satp`.
-    riscv64: 40, 1, 2, 0xe080_0000;
+    riscv64: 40, 1, 2, 1, 0xe080_0000;
     // FS base and six debug registers. CR3, with the PCID in it.
-    x86_64: 32, 7, 2, 0xe080_0000;
+    x86_64: 32, 7, 2, 1, 0xe080_0000;
 }
 
 /// Words of a thread's saved registers.
@@ -64,5 +67,7 @@ pub const CONTEXT_WORDS: usize = Processor::CONTEXT_WORDS;
 pub const STATE_WORDS: usize = Processor::STATE_WORDS;
 /// 32-bit words that the port keeps of a Space.
 pub const HW_WORDS: usize = Processor::HW_WORDS;
+/// 32-bit words that the port keeps of a Segment.
+pub const SEGMENT_WORDS: usize = Processor::SEGMENT_WORDS;
 /// Lower 32 bits of the pool's address.
 pub const POOL_BASE: u32 = Processor::POOL_BASE;

@@ -136,6 +136,8 @@ pub mod code {
         adds_word: "lwz 5, 0(4)", "addi 5, 5, 1", "stw 5, 0(4)";
         /// The same of the word that r12 names.
         adds_far: "lwz 6, 0(12)", "addi 6, 6, 1", "stw 6, 0(12)";
+        /// Reads the word at the argument, and tells it by a system call; then writes it there, and tells it.
+        reads_and_writes: "lwz 5, 0(4)", "sc", "stw 5, 0(4)", "sc";
         /// Reads the word that r12 names.
         loads_far: "lwz 6, 0(12)";
         /// Writes r6 there.

@@ -8,18 +8,18 @@ use crate::ipc::{Message, call};
 use crate::map::Window;
 use crate::{Error, Result, Rights, Segment, Thread, utcb};
 use abi::utcb::CapItem;
-use abi::{TABLE_SPAN, Word};
+use abi::{SHARED_SPAN, Word};
 use core::ops::Range as Addresses;
 
 pub use ranges::{Units, request};
 
-/// Bytes of the layout.
-const BYTES: Word = 128 << 20;
+/// Bytes of the layout: six ranges at least.
+const BYTES: Word = if UNIT < 16 << 20 { 128 << 20 } else { 6 * UNIT };
 
 /// The addresses of the layout: part of what components without a window or a place in a home map themselves ([`crate::map::own`]).
 #[must_use]
 pub fn layout() -> Addresses<Word> {
-    let middle = crate::map::own().start + (256 << 20);
+    let middle = (crate::map::own().start + (256 << 20)).next_multiple_of(UNIT);
     middle..middle + BYTES
 }
 
@@ -121,5 +121,5 @@ fn ask(server: Thread, words: [Word; 3]) -> Result<[Word; 2]> {
     }
 }
 
-/// Bytes of the smallest range, of which all are multiples.
-pub const UNIT: Word = TABLE_SPAN;
+/// Bytes of the smallest range, of which all are multiples: who have one share the processor's translations of it, if they can be shared.
+pub const UNIT: Word = SHARED_SPAN;

@@ -3,6 +3,8 @@
 
 /// Bytes that one translation table spans: four of the processor's coarse tables, of 1 MiB each, lie in a page.
 pub const TABLE_SPAN: u32 = 4 << 20;
+/// Where a Segment is attached at a multiple of this, spaces share of its translations what this processor can share.
+pub const SHARED_SPAN: u32 = TABLE_SPAN;
 /// End (exclusive) of the addresses a space may map.
 pub const USER_END: u32 = 0xC000_0000;
 /// Start of the UTCBs of all native spaces: each space has [`AREA_END`] - `AREA_START` bytes of its own there, one section of the

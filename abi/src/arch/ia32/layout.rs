@@ -3,6 +3,8 @@
 
 /// Bytes that one translation table spans: the granule of a Segment's size and address.
 pub const TABLE_SPAN: u32 = 4 << 20;
+/// Where a Segment is attached at a multiple of this, spaces share of its translations what this processor can share.
+pub const SHARED_SPAN: u32 = TABLE_SPAN;
 /// End (exclusive) of the addresses a space may map: above it lies the kernel.
 pub const USER_END: u32 = 0xE000_0000;
 /// Start of the area of the information page and the UTCBs, a multiple of `TABLE_SPAN`. In a native space the kernel

@@ -73,7 +73,7 @@ impl Translation for Armv5 {
     }
 
     fn segment_created(&mut self, pool: &mut Pool, segment: Ref<Segment>) {
-        pool[segment].hw = 0;
+        pool[segment].hw[0] = 0;
     }
 
     fn segment_dropped(&mut self, pool: &mut Pool, segment: Ref<Segment>) {

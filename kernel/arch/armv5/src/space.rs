@@ -124,12 +124,12 @@ impl Directory {
 
     /// A Segment ends.
     pub fn segment_dropped(&mut self, pool: &mut Pool, segment: Ref<Segment>) {
-        let domain = Some(pool[segment].hw & SEGMENT_DOMAIN).filter(|domain| *domain != 0);
+        let domain = Some(pool[segment].hw[0] & SEGMENT_DOMAIN).filter(|domain| *domain != 0);
         self.fass.release(domain, segment_owner(pool, segment), &mut Processor);
         if let Some(domain) = domain {
             self.close(pool, domain);
         }
-        pool[segment].hw = 0;
+        pool[segment].hw[0] = 0;
     }
 
     /// What the maker of a space says of its place.
@@ -333,20 +333,20 @@ impl Directory {
         let is_shared = entry & armv5::directory::SHARED != 0 && entry & armv5::directory::NO_WRITE == 0;
         let (segment, start) = is_shared.then(|| attached(pool, space, address)).flatten()?;
         let home = section(relocated(pool, space, start.0)) as u32 + 1;
-        let state = pool[segment].hw;
+        let state = pool[segment].hw[0];
         match state >> SEGMENT_HOME_SHIFT {
-            0 => pool[segment].hw = home << SEGMENT_HOME_SHIFT,
+            0 => pool[segment].hw[0] = home << SEGMENT_HOME_SHIFT,
             other if other == home => {}
             _ => return None,
         }
         let who = segment_owner(pool, segment);
-        let domain = pool[segment].hw & SEGMENT_DOMAIN;
+        let domain = pool[segment].hw[0] & SEGMENT_DOMAIN;
         if domain != 0 {
             return Some((who, domain));
         }
         let grant = self.fass.acquire(who, |other| other == Owner::Space(space), &mut Processor)?;
         self.lose(pool, grant);
-        pool[segment].hw |= grant.domain;
+        pool[segment].hw[0] |= grant.domain;
         Some((who, grant.domain))
     }
 
@@ -407,7 +407,7 @@ impl Directory {
                 self.show_area(pool, space);
             }
             Some(Owner::Segment(segment)) => {
-                pool[segment].hw &= !SEGMENT_DOMAIN;
+                pool[segment].hw[0] &= !SEGMENT_DOMAIN;
                 self.close(pool, grant.domain);
             }
         }

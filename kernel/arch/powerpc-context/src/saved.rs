@@ -60,7 +60,7 @@ pub mod hw {
     pub const VSID_1: usize = 2;
     /// The physical address of its directory.
     pub const DIRECTORY: usize = 3;
-    /// Which segments it uses, a bit each.
+    /// Which segments it uses, a bit each; in the upper half, which of them a Segment has as a whole.
     pub const SEGMENTS: usize = 4;
     /// Its context, of which its VSIDs follow.
     pub const CONTEXT: usize = 5;

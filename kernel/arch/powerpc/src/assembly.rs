@@ -31,8 +31,8 @@ use kcore::space::HEADER_BYTES;
 use kcore::thread::{ANCHOR, BYTES, SEQUENCE, gate};
 use kcore::{Cpu, Slot};
 use mmu::hash::{SECOND, VALID};
-use mmu::powerpc::bits;
-use mmu::vsid::SHUT;
+use mmu::powerpc::{NO_WRITE, bits};
+use mmu::vsid::{READ_ONLY, SHUT};
 use powerpc_context::{hw, msr, vector, word};
 
 /// In the machine state, its upper half: r0 to r3 are those of a TLB miss (*PowerPC 603e User's Manual*, table 2-2).
@@ -108,6 +108,7 @@ global_asm!(
     index_mask = const offset_of!(PoolPlace, index_mask),
     interrupt = const vector::INTERRUPT,
     kernel_msr = const msr::KERNEL,
+    key = const READ_ONLY >> 16,
     large = const bits::LARGE,
     last_flag = const last_bit(USER_FLAGS),
     lazy = const field!(lazy),
@@ -115,6 +116,7 @@ global_asm!(
     lr = const saved(word::LR),
     mask = const offset_of!(Reload, mask),
     msr = const saved(word::MSR),
+    no_write = const NO_WRITE,
     not_found = const NOT_FOUND,
     op_call = const Tag::new(Op::Call, 0, 0).0,
     op_reply_wait = const Tag::new(Op::ReplyWait, 0, 0).0,

@@ -11,7 +11,8 @@ use abi::{CacheOp, Error, PAGE_SIZE, PhysAddr, Rights, UserAddr};
 use arch_common::lock::Lock;
 use core::ops::Range;
 use kcore::port::{Board, Caches, FaultIn, Placement, Processor, Translation};
-use kcore::{Charge, Cpu, Irq, Space, Thread};
+use kcore::segment::SEGMENT_WORDS;
+use kcore::{Charge, Cpu, Irq, Owner, Segment, Space, Thread};
 use mmu::powerpc::PowerPc as Format;
 use plat_amigaone::pic;
 use pool::{Link, Pool, Ref};
@@ -78,6 +79,14 @@ impl Translation for PowerPc {
         Spaces::created(pool, space);
     }
 
+    fn segment_created(&mut self, pool: &mut Pool, segment: Ref<Segment>) {
+        pool[segment].hw = [0; SEGMENT_WORDS];
+    }
+
+    fn segment_dropped(&mut self, pool: &mut Pool, segment: Ref<Segment>) {
+        self.spaces.forget(pool, Owner::Segment(segment));
+    }
+
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge {
         self.spaces.dropped(pool, space);
         Charge::NONE
@@ -134,7 +143,11 @@ impl Placement for PowerPc {
     const SERVERS: bool = true;
 
     fn space_served(&mut self, pool: &mut Pool, space: Ref<Space>) -> Result<(), Error> {
-        if window::fits(pool[space].area_start) { Ok(()) } else { Err(Error::BadAddress) }
+        if !window::fits(pool[space].area_start) {
+            return Err(Error::BadAddress);
+        }
+        self.spaces.part(pool, space);
+        Ok(())
     }
 
     fn server_shown(&mut self, pool: &mut Pool, space: Ref<Space>, server: Link<Space>) {

@@ -14,6 +14,8 @@
 //! | `options` | what a user wants of the kernel |
 //! | `cache` | the caches, by line and whole |
 //! | `hash` | the hashed table |
+//! | `window` | windows of servers |
+//! | `whole` | Segments that a space has as a whole |
 //! | `space` | VSIDs, who has which, what becomes of their translations |
 //! | `time` | the clock, the timer |
 //! | `fpu` | the FPU, which is loaded when somebody uses it |
@@ -39,4 +41,5 @@ mod space;
 mod start;
 mod time;
 mod trap;
+mod whole;
 mod window;

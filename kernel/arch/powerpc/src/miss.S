@@ -7,15 +7,13 @@
     mfspr 1, 272
     rlwimi 1, 3, 12, 20, 29
     lwz 1, 0(1)
-    andi. 2, 1, {present} | {server} | {large}
-    cmpwi 2, {present}
+    andi. 2, 1, {present} | {server} | {large} | {read_only}
+    cmpwi 2, {present} | {read_write}
     bne- \fail\()_rare
 \fail\()_goes_on:
-    rlwinm 2, 1, 0, 31, 31
-    rlwinm 1, 1, 0, 0, 19
     rlwimi 1, 3, 22, 20, 29
-    lwz 1, 0(1)
-    or 1, 1, 2
+    lwz 1, -{read_write}(1)
+\fail\()_found:
     andi. 2, 1, {present}
     beq- \fail
     mtspr 982, 1
@@ -30,8 +28,9 @@
     rfi
 .endm
 
-// What is not usual: what a server has in its window, which counts while that is open; a large page, of which the TLB gets the 4 KiB at
-// the address; or nothing that can be used, as a page fault on the processors that walk a hashed table. The directory's entry is in r1.
+// What is not usual: what a server has in its window, which counts while that is open; what can only be read, whatever its pages say; a
+// large page, of which the TLB gets the 4 KiB at the address; or nothing that can be used, as a page fault on the processors that walk a
+// hashed table. The directory's entry is in r1.
 .macro MISSED name, load, number
 \name\()_rare:
     andi. 2, 1, {server}
@@ -41,9 +40,21 @@
     andis. 2, 2, {shut}
     bne- \name
 \name\()_any:
-    andi. 2, 1, {present} | {large}
-    cmpwi 2, {present}
+    andi. 2, 1, {present} | {large} | {read_only}
+    cmpwi 2, {present} | {read_write}
     beq+ \name\()_goes_on
+    cmpwi 2, {present} | {read_only}
+    bne- \name\()_large
+    // If the key says already that this space may not write, others that may have the same entry.
+    rlwimi 1, 3, 22, 20, 29
+    lwz 1, -{read_only}(1)
+    mfsrin 2, 3
+    andis. 2, 2, {key}
+    bne- \name\()_found
+    ori 1, 1, {no_write}
+    b \name\()_found
+\name\()_large:
+    andi. 2, 1, {present} | {large}
     cmpwi 2, {present} | {large}
     bne- \name
     rlwimi 1, 3, 0, 10, 19

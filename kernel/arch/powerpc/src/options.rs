@@ -6,7 +6,7 @@ use crate::layout::WORDS;
 use crate::panic::AmigaOne;
 use abi::PAGE_SIZE;
 use arch_common::platform::refuse;
-use mmu::vsid::{CONTEXTS, CUT_OFF};
+use mmu::vsid::{CONTEXTS, CUT_OFF, USER_SEGMENTS};
 
 /// The words.
 fn page() -> &'static [u8] {
@@ -36,6 +36,10 @@ fn chosen<T>(name: &str, usual: T, what: &str, parse: impl FnOnce(&str) -> Optio
     parse(value).unwrap_or_else(|| refuse::<AmigaOne>(format_args!("the kernel's command line is wrong: {name}= takes {what}")))
 }
 
+/// So many contexts there are at least: a space needs one of each half for itself, for the server that it shows, and for the Segment in
+/// each of its segments, all at once.
+const LEAST_CONTEXTS: u32 = 2 * (USER_SEGMENTS + 3);
+
 /// What a user wants of the kernel.
 pub struct Options {
     /// How many contexts there are.
@@ -59,7 +63,7 @@ impl Options {
     /// As the words say.
     pub fn read() -> Self {
         Self {
-            contexts: chosen("contexts", CONTEXTS, "a number", |value| value.parse().ok()),
+            contexts: chosen("contexts", CONTEXTS, "a number", |value| value.parse().ok()).max(LEAST_CONTEXTS),
             sweep: unless("sweep", "off"),
             fast_reload: unless("reload", "slow"),
             cut_off: chosen("cutoff", CUT_OFF, "a number or all", |value| if value == "all" { Some(u32::MAX) } else { value.parse().ok() }),

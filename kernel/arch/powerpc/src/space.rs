@@ -5,18 +5,20 @@
 //! `CUT_OFF` pages gets another context: what was copied is nobody's then, and nothing has to be searched.
 
 use crate::options::Options;
+use crate::whole::{self, Whole, word};
 use crate::{hash, regs, window};
 use abi::arch::powerpc::kip::{COUNTS_OFFSET, Counts, VERSION_OFFSET};
 use abi::{PAGE_SIZE, PhysAddr, Rights, UserAddr};
+use core::array;
 use core::ops::Range;
 use kcore::port::FaultIn;
 use kcore::space::HW_WORDS;
-use kcore::{Cpu, Space, Table};
+use kcore::{Cpu, Owner, Space, Table};
 use mmu::Format;
 use mmu::hash::{Group, remove, remove_all};
-use mmu::powerpc::{PowerPc as Tables, bits, seen};
+use mmu::powerpc::{NO_WRITE, PowerPc as Tables, bits, seen};
 use mmu::sweep::{self, Sweep, Taken};
-use mmu::vsid::{Contexts, LOW, NO_TOKEN, SEGMENTS, Segments, of_address, switch, token, vsid};
+use mmu::vsid::{Contexts, LOW, NO_TOKEN, SEGMENTS, Segments, USER_SEGMENTS, switch, token, vsid};
 use pool::{Link, Pool, Ref};
 use powerpc_context::hw;
 
@@ -81,6 +83,51 @@ const fn allows(page: u32, access: Rights) -> bool {
     !access.contains(Rights::WRITE) || page & bits::READ_ONLY == bits::READ_WRITE
 }
 
+/// Which segment an address is in.
+const fn number(address: UserAddr) -> u32 {
+    address.0 >> 28
+}
+
+/// Where a segment begins.
+const fn start(number: u32) -> UserAddr {
+    UserAddr(number << 28)
+}
+
+/// What says the context of a space or a Segment: its number, and since when, in two words.
+fn tag(pool: &Pool, owner: Owner) -> [u32; 3] {
+    match owner {
+        Owner::Space(space) => [hw::CONTEXT, hw::EPOCH, hw::EPOCH_HIGH].map(|word| pool[space].hw[word]),
+        Owner::Segment(segment) => [word::CONTEXT, word::EPOCH, word::EPOCH_HIGH].map(|word| pool[segment].hw[word]),
+    }
+}
+
+fn set_tag(pool: &mut Pool, owner: Owner, [context, low, high]: [u32; 3]) {
+    match owner {
+        Owner::Space(space) => {
+            let hw = &mut pool[space].hw;
+            [hw[hw::CONTEXT], hw[hw::EPOCH], hw[hw::EPOCH_HIGH]] = [context, low, high];
+        }
+        Owner::Segment(segment) => {
+            let hw = &mut pool[segment].hw;
+            [hw[word::CONTEXT], hw[word::EPOCH], hw[word::EPOCH_HIGH]] = [context, low, high];
+        }
+    }
+}
+
+/// Whose VSIDs a space has in a segment, of which of its segments, and the key beside that.
+fn of_segment(pool: &Pool, space: Ref<Space>, number: u32) -> (Owner, u32, u32) {
+    match whole::at(pool, space, number) {
+        Some(Whole { segment, part, key }) => (Owner::Segment(segment), part, key),
+        None => (Owner::Space(space), number, 0),
+    }
+}
+
+/// As [`page`], without what the attachment of a Segment takes away. Of a large page that cannot be told.
+fn unrestricted(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<u32> {
+    let (directory, leaf) = entries(pool, space, address)?;
+    seen(if directory & bits::LARGE == 0 { directory & !NO_WRITE } else { directory }, leaf, address.0)
+}
+
 impl Spaces {
     /// Nobody has a context, and no space was entered.
     pub fn new(options: &Options, contexts: Contexts, tables: Option<hash::Tables>) -> Self {
@@ -137,9 +184,9 @@ impl Spaces {
         self.leave(space);
     }
 
-    /// A space ends.
+    /// A space ends, to which no Segment is attached any more.
     pub fn dropped(&mut self, pool: &mut Pool, space: Ref<Space>) {
-        self.forget(pool, space);
+        self.forget(pool, Owner::Space(space));
         for link in [&mut self.entered, &mut self.open, &mut self.shown] {
             if link.is(space) {
                 *link = Link::NULL;
@@ -147,17 +194,23 @@ impl Spaces {
         }
     }
 
-    /// A space loses its context: what there was of its pages is nobody's. The context is not another's before that was swept.
-    pub fn forget(&mut self, pool: &mut Pool, space: Ref<Space>) {
-        if let Some(context) = self.context(pool, space) {
+    /// A space or a Segment loses its context: what there was of its pages is nobody's. The context is not another's before that was swept.
+    pub fn forget(&mut self, pool: &mut Pool, owner: Owner) {
+        if let Some(context) = self.context(pool, owner) {
             self.sweep.forget(context, self.hash.as_deref().unwrap_or_default());
             if !self.is_lazy {
                 self.search(context);
             }
         }
-        let hw = &mut pool[space].hw;
-        [hw[hw::EPOCH], hw[hw::EPOCH_HIGH], hw[hw::SIMPLE]] = [0; 3];
-        self.leave(space);
+        set_tag(pool, owner, [0; 3]);
+        match owner {
+            Owner::Space(space) => {
+                pool[space].hw[hw::SIMPLE] = 0;
+                self.leave(space);
+            }
+            // Which spaces have it is looked up only when one of them is entered.
+            Owner::Segment(_) => self.is_stale = true,
+        }
     }
 
     /// Takes all entries of a context out of the hashed table, as was done before flushes were lazy.
@@ -183,36 +236,75 @@ impl Spaces {
         self.is_stale = true;
     }
 
-    /// Entries of a space's directory were written: it uses the segments in which it has any.
+    /// Entries of a space's directory were written: it uses the segments in which it has any, and a Segment may have some of them as a
+    /// whole, or no more.
     pub fn directory_written(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<usize>) {
         let Some(top) = pool[space].region.top.get() else { return };
         let entries = pool[top].entries::<Tables>();
-        let written = range.filter(|index| entries.get(*index).is_some_and(|entry| *entry != 0));
-        let used = written.fold(0, |used, index| used | 1 << (Tables::table_start(index).0 >> 28));
+        let written = range.clone().filter(|index| entries.get(*index).is_some_and(|entry| *entry != 0));
+        let used = written.fold(0, |used, index| used | 1 << number(Tables::table_start(index)));
+        let had = pool[space].hw[hw::SEGMENTS];
+        let [first, last] = [range.start, range.end.saturating_sub(1)].map(|index| number(Tables::table_start(index)));
+        for number in first..=last {
+            // That begins where the segment does.
+            if whole::noted(pool, space) & 1 << number != 0 || range.contains(&Tables::table_index(start(number))) {
+                self.note_whole(pool, space, number);
+            }
+        }
         let hw = &mut pool[space].hw;
-        if hw[hw::SEGMENTS] | used != hw[hw::SEGMENTS] {
-            hw[hw::SEGMENTS] |= used;
+        hw[hw::SEGMENTS] |= used;
+        if hw[hw::SEGMENTS] != had {
             hw[hw::SIMPLE] = 0;
             self.leave(space);
         }
     }
 
-    /// The context of a space, if it has one.
-    fn context(&self, pool: &Pool, space: Ref<Space>) -> Option<u32> {
-        let hw = &pool[space].hw;
-        let epoch = u64::from(hw[hw::EPOCH_HIGH]) << 32 | u64::from(hw[hw::EPOCH]);
-        (epoch == self.epoch).then_some(hw[hw::CONTEXT])
+    /// Notes whether a Segment has a segment of a space as a whole.
+    fn note_whole(&mut self, pool: &mut Pool, space: Ref<Space>, number: u32) {
+        let (had, has) = (whole::at(pool, space, number), whole::found(pool, space, number));
+        let bit = 1 << (16 + number);
+        match (had, has) {
+            (None, Some(Whole { segment, .. })) => {
+                if pool[space].hw[hw::SEGMENTS] & 1 << number != 0 {
+                    // What it has under its own VSID is not kept up to date from now on. (Today the core says after each change of a
+                    // Segment's directory that all translations are old, so nothing is lost by this.)
+                    self.forget(pool, Owner::Space(space));
+                }
+                pool[segment].hw[word::USES] += 1;
+                pool[space].hw[hw::SEGMENTS] |= bit;
+            }
+            (Some(Whole { segment, .. }), None) => {
+                pool[segment].hw[word::USES] -= 1;
+                if pool[segment].hw[word::USES] == 0 {
+                    // Of changes from now on nobody says that they concern its VSIDs.
+                    self.forget(pool, Owner::Segment(segment));
+                }
+                pool[space].hw[hw::SEGMENTS] &= !bit;
+            }
+            _ => {}
+        }
     }
 
-    /// A context for a space that has none.
-    fn take(&mut self, pool: &mut Pool, space: Ref<Space>) -> u32 {
+    /// No Segment has anything of a space as a whole from now on.
+    pub fn part(&mut self, pool: &mut Pool, space: Ref<Space>) {
+        (0..USER_SEGMENTS).for_each(|number| self.note_whole(pool, space, number));
+        self.leave(space);
+    }
+
+    /// The context of a space or a Segment, if it has one.
+    fn context(&self, pool: &Pool, owner: Owner) -> Option<u32> {
+        let [context, low, high] = tag(pool, owner);
+        (u64::from(high) << 32 | u64::from(low) == self.epoch).then_some(context)
+    }
+
+    /// A context for one that has none.
+    fn take(&mut self, pool: &mut Pool, owner: Owner) -> u32 {
         let Taken { context, is_turn } = self.sweep.take(self.hash.as_deref_mut().unwrap_or_default());
         if is_turn {
             self.begin_epoch();
             regs::drop_all();
         }
-        let hw = &mut pool[space].hw;
-        [hw[hw::CONTEXT], hw[hw::EPOCH], hw[hw::EPOCH_HIGH]] = [context, self.epoch as u32, (self.epoch >> 32) as u32];
+        set_tag(pool, owner, [context, self.epoch as u32, (self.epoch >> 32) as u32]);
         context
     }
 
@@ -224,7 +316,8 @@ impl Spaces {
         }
         let open = if tables == space { Link::NULL } else { space.link() };
         if let Some(server) = self.shown.get().filter(|_| self.open != open) {
-            window::set(pool, server, if open.is_null() { None } else { self.context(pool, server) });
+            let context = if open.is_null() { None } else { self.context(pool, Owner::Space(server)) };
+            window::set(pool, server, context);
         }
         self.open = open;
     }
@@ -232,31 +325,44 @@ impl Spaces {
     /// Makes a space's tables those of the processor. If it shows a server, the window is shut.
     fn load(&mut self, cpu: &mut Cpu, pool: &mut Pool, space: Ref<Space>) {
         let server = window::shown(pool, space);
-        let shown = server.map(|server| (server, self.certain(pool, server)));
-        let context = self.certain(pool, space);
-        // That one's was the last: the server's was taken back.
-        let shown = shown.map(|(server, _)| (server, self.certain(pool, server)));
         let window = server.map_or(0, |server| window::segments(pool, server));
+        let used = pool[space].hw[hw::SEGMENTS] as Segments & !window;
+        let (context, servers, registers) = loop {
+            let epoch = self.epoch;
+            let servers = server.map(|server| (server, self.certain(pool, Owner::Space(server))));
+            let context = self.certain(pool, Owner::Space(space));
+            let registers = array::from_fn(|number| self.register(pool, space, number as u32));
+            // The last one's may have been the first of its half: those before it were taken back.
+            if self.epoch == epoch {
+                break (context, servers, registers);
+            }
+        };
+        let registers: [u32; USER_SEGMENTS as usize] = registers;
+        switch(self.loaded, used, |number| registers[number as usize]).for_each(|(segment, value)| regs::set_segment(segment, value));
         let hw = &mut pool[space].hw;
-        let used = hw[hw::SEGMENTS] as Segments & !window;
-        switch(self.loaded, used, context).for_each(|(segment, vsid)| regs::set_segment(segment, vsid));
         regs::set_directory(hw[hw::DIRECTORY]);
         // A fast path switches between two spaces with one token.
-        let token = token(self.epoch).filter(|_| used == LOW && window == 0);
+        let token = token(self.epoch).filter(|_| used == LOW && window == 0 && hw[hw::SEGMENTS] >> 16 == 0);
         [hw[hw::SIMPLE], hw[hw::VSID_0], hw[hw::VSID_1]] = [token.unwrap_or_default(), vsid(context, 0), vsid(context, 1)];
         cpu.port = token.unwrap_or(NO_TOKEN);
         if let Some(server) = server {
             window::set(pool, server, None);
         }
-        window::tell(pool, space, shown);
+        window::tell(pool, space, servers);
         self.loaded = used | window;
         (self.entered, self.open, self.shown) = (space.link(), Link::NULL, Link::from_value(server.map_or(0, Ref::address)));
         self.is_stale = false;
     }
 
-    /// The context of a space, which gets one if it has none.
-    fn certain(&mut self, pool: &mut Pool, space: Ref<Space>) -> u32 {
-        self.context(pool, space).unwrap_or_else(|| self.take(pool, space))
+    /// What a segment register gets for a space that uses the segment: a VSID of its own, or a Segment's, which gets a context if it has none.
+    fn register(&mut self, pool: &mut Pool, space: Ref<Space>, number: u32) -> u32 {
+        let (owner, part, key) = of_segment(pool, space, number);
+        vsid(self.certain(pool, owner), part) | key
+    }
+
+    /// The context of one that gets one if it has none.
+    fn certain(&mut self, pool: &mut Pool, owner: Owner) -> u32 {
+        self.context(pool, owner).unwrap_or_else(|| self.take(pool, owner))
     }
 
     /// What the processor may see at an address while a thread of this space runs, as [`page`], and whose VSID it has.
@@ -272,14 +378,25 @@ impl Spaces {
 
     /// No translation of this range is used any more.
     pub fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: &Range<UserAddr>) {
-        let Some(context) = self.context(pool, space) else { return };
-        if (range.end.0 - range.start.0) / PAGE_SIZE > self.cut_off {
-            self.forget(pool, space);
-            return;
+        let is_long = (range.end.0 - range.start.0) / PAGE_SIZE > self.cut_off;
+        let mut at = range.start.0;
+        while at < range.end.0 {
+            let end = range.end.0.min(start(number(UserAddr(at))).0 + (1 << 28));
+            let (owner, part, _) = of_segment(pool, space, number(UserAddr(at)));
+            match self.context(pool, owner) {
+                Some(_) if is_long => self.forget(pool, owner),
+                Some(context) => self.drop_pages(vsid(context, part), at..end),
+                None => {}
+            }
+            at = end;
         }
-        for address in (range.start.0..range.end.0).step_by(PAGE_SIZE as usize) {
+    }
+
+    /// Takes pages with this VSID out of the hashed table and the TLB.
+    fn drop_pages(&mut self, vsid: u32, addresses: Range<u32>) {
+        for address in addresses.step_by(PAGE_SIZE as usize) {
             if let Some(table) = &mut self.hash {
-                let is_out = remove(table, of_address(context, UserAddr(address)), UserAddr(address));
+                let is_out = remove(table, vsid, UserAddr(address));
                 self.removed = self.removed.wrapping_add(u32::from(is_out));
             }
             regs::drop_page(address);
@@ -327,11 +444,14 @@ impl Spaces {
 
     /// A thread of the space that was entered could not access a page. If its tables allow that, the processor has the translation
     /// afterwards.
-    pub fn fault_in(&mut self, pool: &Pool, space: Ref<Space>, address: UserAddr, access: Rights) -> FaultIn {
-        let Some((owner, page)) = self.seen(pool, space, address).filter(|(_, page)| allows(*page, access)) else { return FaultIn::Report };
+    pub fn fault_in(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr, access: Rights) -> FaultIn {
+        let Some((space, page)) = self.seen(pool, space, address).filter(|(_, page)| allows(*page, access)) else { return FaultIn::Report };
+        let (owner, part, key) = of_segment(pool, space, number(address));
         let context = self.context(pool, owner);
         if let (Some(table), Some(context)) = (&mut self.hash, context) {
-            hash::insert(table, of_address(context, address), address, page);
+            // By the key the segment register says what this space may not do.
+            let page = if key == 0 { Some(page) } else { unrestricted(pool, space, address) };
+            hash::insert(table, vsid(context, part), address, page.unwrap_or_default());
         }
         // The TLB may have one that allows less.
         regs::drop_page(address.0);

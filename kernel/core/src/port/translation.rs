@@ -51,13 +51,13 @@ pub trait Translation {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | nothing | no domain yet | nothing | nothing |
+    /// | nothing | no domain yet | no context yet | nothing |
     fn segment_created(&mut self, _pool: &mut Pool, _segment: Ref<Segment>) {}
     /// A Segment ends. It is attached nowhere and has no tables any more but its empty directory. Its tags may be another's afterwards.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | nothing | its domain becomes free | nothing | nothing |
+    /// | nothing | its domain becomes free | it loses its context | nothing |
     fn segment_dropped(&mut self, _pool: &mut Pool, _segment: Ref<Segment>) {}
     /// These entries of a table were written; all of them when the table is new. Afterwards the
     /// processor finds them in memory. Whether it may still use older ones is [`invalidate`](Self::invalidate)'s matter.
@@ -70,7 +70,7 @@ pub trait Translation {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | nothing: this is the level that the processor walks | the old ones go from the caching page directory | notes which segments it uses | nothing |
+    /// | nothing: this is the level that the processor walks | the old ones go from the caching page directory | notes which segments it uses, and which of them a Segment has as a whole | nothing |
     fn directory_written(&mut self, _pool: &mut Pool, _space: Ref<Space>, _range: Range<usize>) {}
     /// Mappings in this range of a space were changed. Afterwards the processor uses no older translation; of a small space
     /// ([`space_moved`](crate::port::Placement::space_moved)) at no place in its home, whoever of that runs.

@@ -297,7 +297,7 @@ impl Counter<PowerPc> {
         let (controls, user) = (&self.processor.controls, !self.processor.kernel);
         let mapping = match controls.way(address, user, false) {
             Way::Block(mapping) => Some(mapping),
-            Way::Page(_) => walk(world, controls.directory, address, |_| ()).ok(),
+            Way::Page(_) => walk(world, controls.directory, controls.key(address), address, |_| ()).ok(),
         };
         // On a page that nobody has it does nothing, or faults.
         let Some(physical) = mapping.filter(|mapping| mapping.is_cached()).map(|mapping| mapping.physical(address)) else { return };
@@ -356,6 +356,6 @@ impl Counter<PowerPc> {
 
 /// Whether the space that runs is a native component's: it has a kernel information page at that page's address.
 fn is_native(directory: u32, memory: &mut impl Physical) -> bool {
-    let page = walk(memory, directory, KIP_ADDRESS, |_| ()).ok();
+    let page = walk(memory, directory, false, KIP_ADDRESS, |_| ()).ok();
     page.is_some_and(|page| memory.read(page.physical(KIP_ADDRESS)) == Some(MAGIC))
 }

@@ -116,7 +116,7 @@ impl Machine {
     ) -> Option<Mapping> {
         let address = access.address;
         // What an entry forbids the kernel is told, and changes.
-        if let Some(held) = self.tlb(access.fetch).look_up(vsid, address).filter(|held| held.permits(access.write)) {
+        if let Some(held) = self.tlb(access.fetch).look_up(vsid, address).filter(|held| held.permits(access.write, controls.key(address))) {
             return Some(held);
         }
         *(if access.fetch { &mut events.itlb_misses } else { &mut events.dtlb_misses }) += 1;
@@ -143,7 +143,7 @@ impl Machine {
             self.fetch(Mapping::identity(address), address, events);
         }
         let mut read = Vec::new();
-        let found = walk(memory, controls.directory, access.address, |entry| read.push(entry)).ok();
+        let found = walk(memory, controls.directory, controls.key(access.address), access.address, |entry| read.push(entry)).ok();
         read.into_iter().for_each(|entry| self.touch(Mapping::identity(entry), entry, false, events));
         found
     }
@@ -164,7 +164,7 @@ impl Machine {
         read.into_iter().for_each(|entry| self.touch(Mapping::identity(entry), entry, false, events));
         found.or_else(|| {
             events.hash_misses += 1;
-            walk(memory, controls.directory, address, |_| ()).ok()
+            walk(memory, controls.directory, controls.key(address), address, |_| ()).ok()
         })
     }
 

@@ -57,21 +57,21 @@ impl Translations {
     /// User mode has read, written or fetched at an address.
     pub fn access(&mut self, address: u32, write: bool, controls: &Controls, memory: &mut impl Physical) -> Verdict {
         let vsid = controls.vsid(address);
-        let key = (vsid, page(address));
+        let (key, is_keyed) = ((vsid, page(address)), controls.key(address));
         let held = self.held.get(&key).copied();
-        if let Some(held) =
-            held.filter(|held| held.compared == self.stretch && held.mapping.permits(write) && (!write || held.mapping.is_changed()))
+        if let Some(held) = held
+            .filter(|held| held.compared == self.stretch && held.mapping.permits(write, is_keyed) && (!write || held.mapping.is_changed()))
         {
             return Verdict { mapping: Some(held.mapping), broken: None, known: true };
         }
-        let now = match walk(memory, controls.directory, address, |_| ()) {
+        let now = match walk(memory, controls.directory, is_keyed, address, |_| ()) {
             Err(NoMapping::Unreachable) => return Verdict { mapping: None, broken: None, known: false },
             found => found.ok(),
         };
         let hashed = if controls.hash == 0 { None } else { search(memory, controls.hash, vsid, address, |_| ()).ok() };
         // If an entry of the TLB forbids the access, the processor looks again, and uses what the table has.
-        let used = held.map(|held| held.mapping).filter(|held| held.permits(write)).or(hashed).or(now);
-        let is_right = |mapping: Mapping| now.is_some_and(|now| now == mapping && now.permits(write));
+        let used = held.map(|held| held.mapping).filter(|held| held.permits(write, is_keyed)).or(hashed).or(now);
+        let is_right = |mapping: Mapping| now.is_some_and(|now| now == mapping && now.permits(write, is_keyed));
         let broken = match used {
             Some(used) if !is_right(used) => Some(Rule::StaleTranslation),
             None => Some(Rule::StaleTranslation),

@@ -21,6 +21,12 @@ const UNCACHED: u32 = 0x20;
 const RIGHTS: u32 = 3;
 /// PP: with either key all may be done.
 const READ_WRITE: u32 = 2;
+/// PP: with either key it may only be read.
+const READ_ONLY: u32 = 3;
+/// In a directory's entry of this kernel: what is below it may only be read, if the key does not say that already.
+const NO_WRITE: u32 = 2;
+/// In a segment register: the key of user mode.
+const KEY: u32 = 0x2000_0000;
 /// In an entry of this kernel's directories: it is a page of 4 MiB.
 const LARGE: u32 = 4;
 /// What of this kernel's entries is not for the processor.
@@ -55,10 +61,15 @@ impl Mapping {
         self.0 & (UNCACHED | THROUGH) == 0
     }
 
-    /// Whether user mode may do this. (In this kernel the keys of all segments are open.)
+    /// Whether user mode may do this by a segment with or without the key (*Programming Environments*, table 7-11).
     #[must_use]
-    pub const fn permits(self, write: bool) -> bool {
-        !write || self.0 & RIGHTS == READ_WRITE
+    pub const fn permits(self, write: bool, key: bool) -> bool {
+        match self.0 & RIGHTS {
+            READ_WRITE => true,
+            READ_ONLY => !write,
+            // One that only those without the key may read, or write.
+            rights => !key || rights != 0 && !write,
+        }
     }
 
     /// Whether C is set: without it a processor writes the hashed table, or asks software to, when the page is written.
@@ -133,6 +144,12 @@ impl Controls {
         self.segments[(address >> 28) as usize] & 0xff_ffff
     }
 
+    /// Whether an address's segment has the key.
+    #[must_use]
+    pub const fn key(&self, address: u32) -> bool {
+        self.segments[(address >> 28) as usize] & KEY != 0
+    }
+
     /// A special register is written. False if it is not one that decides about accesses.
     pub fn write(&mut self, register: u16, value: u32) -> bool {
         match register {
@@ -192,11 +209,12 @@ pub fn is_hashed(memory: &mut impl Physical, hash: u32, vsid: u32) -> bool {
     hash != 0 && (0..bytes).step_by(8).any(|offset| memory.read(table | offset).is_some_and(|word| word >> 7 == tag))
 }
 
-/// What this kernel's tables have at an address, below this directory. `read` is told the physical address of each entry that is read.
+/// What this kernel's tables have at an address, below this directory, for a segment with or without the key. `read` is told the physical
+/// address of each entry that is read.
 ///
 /// # Errors
 /// Nobody may use the page, or the tables cannot be read.
-pub fn walk(memory: &mut impl Physical, directory: u32, address: u32, mut read: impl FnMut(u32)) -> Result<Mapping, NoMapping> {
+pub fn walk(memory: &mut impl Physical, directory: u32, key: bool, address: u32, mut read: impl FnMut(u32)) -> Result<Mapping, NoMapping> {
     let mut get = |entry| {
         read(entry);
         memory.read(entry).ok_or(NoMapping::Unreachable)
@@ -205,8 +223,11 @@ pub fn walk(memory: &mut impl Physical, directory: u32, address: u32, mut read: 
     if upper & PRESENT == 0 {
         return Err(NoMapping::Absent);
     }
-    let entry =
-        if upper & LARGE == 0 { get((upper & FRAME) + (address >> PAGE & 0x3ff) * 4)? | upper & 1 } else { upper | address & 0x3f_f000 };
+    let entry = if upper & LARGE == 0 {
+        get((upper & FRAME) + (address >> PAGE & 0x3ff) * 4)? | if key { 0 } else { upper & NO_WRITE }
+    } else {
+        upper | address & 0x3f_f000
+    };
     if entry & PRESENT == 0 { Err(NoMapping::Absent) } else { Ok(Mapping(entry & !SOFTWARE)) }
 }
 

@@ -7,6 +7,7 @@ mod fpu;
 mod message;
 mod port;
 mod reservation;
+mod segment;
 mod server;
 
 use crate::Case;
@@ -23,6 +24,7 @@ pub const GROUPS: &[(&str, &[Case])] = &[
     ("fpu", fpu::CASES),
     ("alien", alien::CASES),
     ("reservation", reservation::CASES),
+    ("segment", segment::CASES),
     ("server", server::CASES),
     ("port", port::CASES),
 ];

@@ -9,7 +9,7 @@ const START_BLOCK: u32 = 0x0500_0000;
 const HEAP: u32 = 0x0600_0000;
 const STACK_END: u32 = 0x1000_0000;
 const GRANTS: u32 = 0x1000_0000;
-const GRANTS_END: u32 = 0x6000_0000;
+const GRANTS_END: u32 = 0x4000_0000;
 const USER_END: u32 = 0xc000_0000;
 
 /// Where components find what.

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Segments that a space has as a whole: a Segment begins where one of the processor's segments does, and the space has nothing else
+//! there. All spaces that have it so, have the Segment's VSIDs, and so one entry of each of its pages in the TLB and in the hashed table.
+//!
+//! (Two things have one name: the kernel's Segment, tables that spaces share, and the processor's segment, 256 MiB of addresses.)
+
+use crate::window;
+use abi::Rights;
+use kcore::attach::{attached_at, attachment};
+use kcore::{Segment, Space};
+use mmu::Format;
+use mmu::powerpc::{PowerPc as Tables, bits};
+use mmu::vsid::READ_ONLY;
+use pool::{Pool, Ref};
+use powerpc_context::hw;
+
+/// What the port keeps of a Segment: which word of `Segment::hw` is what.
+pub mod word {
+    /// Its context, as of a space.
+    pub const CONTEXT: usize = 0;
+    /// Since when it has that, the lower word.
+    pub const EPOCH: usize = 1;
+    /// The upper word.
+    pub const EPOCH_HIGH: usize = 2;
+    /// How many segments of spaces it has as a whole.
+    pub const USES: usize = 3;
+}
+
+/// Entries of a directory for one of the processor's segments.
+const ENTRIES: usize = (1 << 28) / Tables::SPAN as usize;
+
+/// The Segment that a space has as a whole in a segment.
+#[derive(Clone, Copy)]
+pub struct Whole {
+    /// The Segment.
+    pub segment: Ref<Segment>,
+    /// Which 256 MiB of it are there.
+    pub part: u32,
+    /// What the segment register has beside the VSID: the key.
+    pub key: u32,
+}
+
+/// Which segments of a space a Segment has as a whole, as was noted.
+pub fn noted(pool: &Pool, space: Ref<Space>) -> u32 {
+    pool[space].hw[hw::SEGMENTS] >> 16
+}
+
+/// The Segment that has a segment of a space as a whole, as was noted.
+pub fn at(pool: &Pool, space: Ref<Space>, number: u32) -> Option<Whole> {
+    if noted(pool, space) & 1 << number == 0 { None } else { begun(pool, space, number).map(|(whole, _)| whole) }
+}
+
+/// The Segment that was attached where a segment begins, and how many of the segment's entries are its own. There may be others.
+fn begun(pool: &Pool, space: Ref<Space>, number: u32) -> Option<(Whole, usize)> {
+    let first_at = |start: u32| attached_at(pool, space, start * ENTRIES as u32).map(|at| (start, at));
+    let (start, at) = (0..=number).rev().find_map(first_at)?;
+    let record = &pool[at];
+    if record.kind != attachment::SEGMENT_IN_SPACE {
+        return None;
+    }
+    let segment = Ref::<Segment>::new(record.source);
+    let part = number - start;
+    let entries = (pool[segment].region.tables() as usize).checked_sub(part as usize * ENTRIES).filter(|left| *left != 0)?;
+    let key = if Rights(record.rights).contains(Rights::WRITE) { 0 } else { READ_ONLY };
+    Some((Whole { segment, part, key }, entries.min(ENTRIES)))
+}
+
+/// The Segment that has a segment of a space as a whole, by the space's tables.
+pub fn found(pool: &Pool, space: Ref<Space>, number: u32) -> Option<Whole> {
+    if window::is_server(pool, space) {
+        return None;
+    }
+    let top = pool[space].region.top.get()?;
+    let entries = pool[top].entries::<Tables>().get(number as usize * ENTRIES..)?.get(..ENTRIES)?;
+    // Most have none, and it need not be searched for.
+    if entries.first()? & bits::SHARED == 0 {
+        return None;
+    }
+    let (whole, own) = begun(pool, space, number)?;
+    entries.get(own..)?.iter().all(|entry| *entry == 0).then_some(whole)
+}
