@@ -14,6 +14,7 @@ use std::time::Duration;
 /// Their names.
 pub const ALL: &[Test] = &[
     test("amigaone.large-memory", || on_amigaone(large_memory)),
+    test("amigaone.kdb", || on_amigaone(dialogue::debugger)),
     slow("amigaone.linux.batch", "`linux.batch` is the PC's", || on_amigaone(linux::batch)),
     test("amigaone.linux.abi", || on_amigaone(arm::abi)),
     slow("amigaone.linux.programs", "`amigaone.linux.abi` is a boot, too", || on_amigaone(arm::programs)),

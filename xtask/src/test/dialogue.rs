@@ -93,7 +93,7 @@ fn wrong_clock() -> Result<()> {
 }
 
 /// A break stops the machine; threads, spaces, queues and the last entries can be looked at; it goes on.
-fn debugger() -> Result<()> {
+pub(super) fn debugger() -> Result<()> {
     let mut session = emulator::session(&built("echo", true)?)?;
     session.expect("[second] > ")?;
     session.send(BREAK)?;
@@ -117,7 +117,7 @@ fn last_words() -> Result<()> {
     session.send(BREAK)?;
     session.expect("kdb> ")?;
     session.send(b"k\r")?;
-    session.expect("KERNEL PANIC: panicked at kernel/arch/ia32/src/kdb.rs")?;
+    session.expect("KERNEL PANIC: panicked at kernel/arch/common/src/kdb.rs")?;
     session.expect("asked for in the debugger")?;
     session.expect("thread: 0x")?;
     session.expect("backtrace:")?;

@@ -15,11 +15,14 @@
 //! | [`offsets`] | where assembly finds what |
 //! | [`lines`] | which interrupt lines components may have |
 //! | [`leave`] | which thread runs next |
+//! | `kdb` | the kernel debugger |
 //! | [`boot`] | what the boot loader left |
 //! | [`start`] | from there to the first thread |
 #![no_std]
 
 pub mod boot;
+#[cfg(feature = "kdb")]
+pub mod kdb;
 pub mod leave;
 pub mod lines;
 pub mod lock;

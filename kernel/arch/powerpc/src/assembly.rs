@@ -107,6 +107,7 @@ global_asm!(
     handler = const field!(handler),
     index_mask = const offset_of!(PoolPlace, index_mask),
     interrupt = const vector::INTERRUPT,
+    kdb = const cfg!(feature = "kdb") as u32,
     kernel_msr = const msr::KERNEL,
     key = const READ_ONLY >> 16,
     large = const bits::LARGE,

@@ -20,6 +20,7 @@
 //! | `time` | the clock, the timer |
 //! | `fpu` | the FPU, which is loaded when somebody uses it |
 //! | `contract` | what the portable kernel asks of a port |
+//! | `kdb` | what the kernel debugger knows of it |
 //! | `trap` | what an entry means, and the way back |
 //! | `assembly` | entry and exit (`*.S`), and what they know of Rust |
 //! | `boot` | what the machine has |
@@ -33,6 +34,8 @@ mod cache;
 mod contract;
 mod fpu;
 mod hash;
+#[cfg(feature = "kdb")]
+mod kdb;
 mod layout;
 mod options;
 pub mod panic;

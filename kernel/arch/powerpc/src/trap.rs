@@ -29,6 +29,8 @@ pub extern "C" fn enter() {
     context[word::MSR] = reason & (msr::RUNNING | abi::frame::USER_FLAGS);
     context[word::ERROR] = 0;
     let cause = context[word::VECTOR];
+    #[cfg(feature = "kdb")]
+    crate::kdb::trace(kernel, current);
     match cause {
         vector::SYSTEM_CALL if !kernel.pool[current].is_alien() => {
             kernel.system_call();
@@ -102,6 +104,10 @@ fn used_port(kernel: &mut Kernel<PowerPc>, current: Ref<Thread>, address: u32) -
 /// Handles the lines that interrupt now.
 fn take_lines(kernel: &mut Kernel<PowerPc>) {
     while let Some(line) = pic::poll() {
+        #[cfg(feature = "kdb")]
+        if line == plat_amigaone::uart::IRQ && plat_amigaone::uart::took_break() {
+            crate::kdb::enter(kernel);
+        }
         kernel.interrupt(line);
     }
 }

@@ -57,6 +57,11 @@
 // What lies at the vector.
 .macro SYSTEM_CALL
     .org 0xc00
+    .if {kdb}
+    mfspr 11, 273
+    mtspr 274, 31
+    b alien_slow
+    .endif
     mfspr 11, 273
     lwz 12, {cap_limit}(11)
     cmplwi 12, 0                                        // T1
