@@ -48,7 +48,7 @@ pub mod x86_64;
 
 #[cfg(any(target_arch = "arm", all(target_arch = "x86_64", feature = "arm")))]
 pub use armv5 as current;
-#[cfg(target_arch = "powerpc")]
+#[cfg(any(target_arch = "powerpc", all(target_arch = "x86_64", feature = "powerpc")))]
 pub use powerpc as current;
 #[cfg(target_arch = "riscv64")]
 pub use riscv64 as current;
@@ -62,7 +62,7 @@ pub use x86_64 as current;
         target_arch = "arm",
         target_arch = "powerpc",
         target_arch = "riscv64",
-        all(target_arch = "x86_64", any(feature = "wide", feature = "arm"))
+        all(target_arch = "x86_64", any(feature = "wide", feature = "arm", feature = "powerpc"))
     ))
 ))]
 pub use ia32 as current;

@@ -35,14 +35,16 @@ impl Elf {
     }
 
     /// All symbols.
+    #[allow(dead_code, reason = "not each processor asks for it")]
     pub fn symbols(&self) -> &[Symbol] {
         &self.symbols
     }
 
-    /// A symbol: by its name, or the only one of Rust's that ends with it.
+    /// A symbol: by its name; if there is none of that name, the only one of Rust's that ends with it.
     pub fn find(&self, name: &str) -> Result<&Symbol> {
         let is_rust = |symbol: &Symbol| symbol.name.starts_with("_R") && symbol.name.ends_with(name);
-        let mut found = self.symbols.iter().filter(|symbol| symbol.name == name || is_rust(symbol));
+        let has_name = self.symbols.iter().any(|symbol| symbol.name == name);
+        let mut found = self.symbols.iter().filter(|symbol| if has_name { symbol.name == name } else { is_rust(symbol) });
         match (found.next(), found.next()) {
             (Some(symbol), None) => Ok(symbol),
             _ => bail!("the kernel has not just one symbol `{name}`"),

@@ -8,9 +8,9 @@
 //! The fast path's tests are held to be needed, too: an event is tried once more for each test that was made, which finds the opposite
 //! then. Each test must have been the only one between an event and a wrong result, or there is a reason why it cannot be.
 //!
-//! The contract is that of one processor, so there is a program for each: by the feature `ia32`, which is the default, or `arm`. A
-//! processor's folder implements the trait of `processor.rs`. The others see each other in this order: `memory`, `elf`, `processor`,
-//! `compare`, `system`, `scenario`, `step`, `run`.
+//! The contract is that of one processor, so there is a program for each: by the feature `ia32`, which is the default, `arm`, or
+//! `powerpc`. A processor's folder implements the trait of `processor.rs`. The others see each other in this order: `memory`, `elf`,
+//! `processor`, `compare`, `system`, `scenario`, `step`, `run`.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -21,6 +21,8 @@ mod elf;
 #[cfg(feature = "ia32")]
 mod ia32;
 mod memory;
+#[cfg(feature = "powerpc")]
+mod powerpc;
 mod processor;
 mod run;
 mod scenario;
@@ -31,6 +33,8 @@ mod system;
 use armv5::Armv5 as FastPaths;
 #[cfg(feature = "ia32")]
 use ia32::Ia32 as FastPaths;
+#[cfg(feature = "powerpc")]
+use powerpc::PowerPc as FastPaths;
 
 fn main() -> anyhow::Result<()> {
     run::run::<FastPaths>()

@@ -145,7 +145,8 @@ impl<P: Processor> Scenario<P> {
         let mut arguments = self.call(me, rng);
         let odd = |op: Op, rng: &mut Rng| Tag::new(op, rng.u32(..64) / 63, 0).0;
         let often = |op: Op| if P::FAST.contains(&op) { 8 } else { 64 };
-        if arguments[0] == Tag::new(Op::Run, 0, 0).0 && rng.u32(..5) < 3 {
+        let is_mapped = P::FAST.contains(&Op::MapRun);
+        if arguments[0] == Tag::new(Op::Run, 0, 0).0 && rng.u32(..5) < if is_mapped { 3 } else { 1 } {
             (arguments[0], arguments[2]) = (odd(Op::MapRun, rng), 1 + rng.u32(..24) / 22);
             if rng.u32(..12) == 0 {
                 // Of one that waits for nobody, or for somebody else.

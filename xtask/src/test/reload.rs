@@ -4,7 +4,8 @@
 
 use crate::build;
 use abi::UserAddr;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use interpreter::{Machine, Memory, Next, System, User};
 use mmu::hash::{Group, LEAST, groups, insert, look_up, remove};
 use mmu::powerpc::bits::{CHANGED, HELD, LARGE, MOST_WRITE, PRESENT, READ_ONLY, READ_WRITE, SEEN, SHARED};
 use mmu::powerpc::seen;
@@ -19,12 +20,6 @@ const LEAVES: u32 = 0x0200_0000;
 const HASH: u32 = 0x0300_0000;
 /// Bytes of the hashed table.
 const BYTES: u32 = (LEAST * size_of::<Group>()) as u32;
-/// Numbers of special registers.
-const DSISR: u32 = 18;
-const DAR: u32 = 19;
-const SRR0: u32 = 26;
-const SRR1: u32 = 27;
-const SPRG0: u32 = 272;
 /// Why it failed: no translation was found.
 const NOT_FOUND: u32 = 1 << 30;
 /// So many times a table is filled, by so many misses.
@@ -68,106 +63,31 @@ impl Kernel {
     }
 }
 
-/// A processor with translation off. Condition registers other than the first one are as they were.
-struct Machine<'a> {
-    words: &'a mut BTreeMap<u32, u32>,
-    r: [u32; 32],
-    cr: u32,
-    special: BTreeMap<u32, u32>,
-    segments: [u32; 16],
+/// The kernel's memory. An access must be to a word of it.
+struct Words<'a>(&'a mut BTreeMap<u32, u32>);
+
+impl Memory for Words<'_> {
+    fn get(&self, address: u32) -> Option<u32> {
+        self.0.get(&address).copied()
+    }
+
+    fn set(&mut self, address: u32, value: u32) -> bool {
+        self.0.get_mut(&address).map(|word| *word = value).is_some()
+    }
 }
 
-/// Ones from one bit to another, counted from the highest, around the end if need be.
-const fn mask(first: u32, last: u32) -> u32 {
-    let (from, to) = (u32::MAX >> first, u32::MAX << (31 - last));
-    if first <= last { from & to } else { from | to }
-}
-
-impl Machine<'_> {
-    fn load(&self, address: u32) -> Result<u32> {
-        ensure!(address.is_multiple_of(4), "an access to {address:#x}");
-        self.words.get(&address).copied().with_context(|| format!("nothing is at {address:#x}"))
-    }
-
-    fn store(&mut self, address: u32, value: u32) -> Result<()> {
-        self.load(address)?;
-        self.words.insert(address, value);
-        Ok(())
-    }
-
-    fn compare(&mut self, value: u32, with: i32) {
-        let field = match (value as i32).cmp(&with) {
-            std::cmp::Ordering::Less => 8,
-            std::cmp::Ordering::Greater => 4,
-            std::cmp::Ordering::Equal => 2,
-        };
-        self.cr = self.cr & 0x0fff_ffff | field << 28;
-    }
-
-    /// Executes from an address to the way back, or to one of the others. Which that was, if one, and how many instructions it took.
-    fn run(&mut self, from: u32, until: [u32; 2]) -> Result<(Option<u32>, u32)> {
-        let (mut pc, mut count) = (from, 0);
-        while !until.contains(&pc) {
-            let instruction = self.load(pc)?;
-            count += 1;
-            match self.step(instruction).with_context(|| format!("{pc:#x}: {instruction:#010x}"))? {
-                None => return Ok((None, count)),
-                Some(offset) => pc = pc.wrapping_add(offset as u32),
-            }
+/// Executes from an address to the way back, or to one of the others. Which that was, if one, and how many instructions it took.
+fn run(machine: &mut Machine<Words<'_>>, from: u32, until: [u32; 2]) -> Result<(Option<u32>, u32)> {
+    let (mut at, mut count) = (from, 0);
+    while !until.contains(&at) {
+        let instruction = machine.memory.get(at).with_context(|| format!("nothing is at {at:#x}"))?;
+        count += 1;
+        match machine.execute(instruction, at).with_context(|| format!("{at:#x}: {instruction:#010x}"))? {
+            Next::Return => return Ok((None, count)),
+            Next::At(next) => at = next,
         }
-        Ok((Some(pc), count))
     }
-
-    /// Executes an instruction. How far the next one is; nothing after `rfi`.
-    fn step(&mut self, code: u32) -> Result<Option<i32>> {
-        let field = |first: u32, bits: u32| code << first >> (32 - bits);
-        let [d, a, b] = [6, 11, 16].map(|first| field(first, 5) as usize);
-        let (near, low) = (i32::from(code as u16 as i16), code & 0xffff);
-        let at = if a == 0 { 0 } else { self.r[a] }.wrapping_add(near as u32);
-        let special = (b as u32) << 5 | a as u32;
-        match (code >> 26, code >> 1 & 0x3ff) {
-            (11, _) => self.compare(self.r[a], near),
-            (14, _) => self.r[d] = at,
-            (16, _) => {
-                // The two lowest bits of the kind are a hint.
-                let is_set = self.cr & 1 << (31 - a) != 0;
-                let goes = match d & !3 {
-                    4 => !is_set,
-                    12 => is_set,
-                    other => bail!("a branch of kind {other}"),
-                };
-                return Ok(Some(if goes { near & !3 } else { 4 }));
-            }
-            (18, _) => return Ok(Some((code << 6) as i32 >> 6 & !3)),
-            (19, 50) => return Ok(None),
-            (20, _) => {
-                let mask = mask(field(21, 5), field(26, 5));
-                self.r[a] = self.r[d].rotate_left(b as u32) & mask | self.r[a] & !mask;
-            }
-            (21, _) => self.r[a] = self.r[d].rotate_left(b as u32) & mask(field(21, 5), field(26, 5)),
-            (24, _) => self.r[a] = self.r[d] | low,
-            (25, _) => self.r[a] = self.r[d] | low << 16,
-            (28, _) => self.r[a] = self.r[d] & low,
-            (29, _) => self.r[a] = self.r[d] & low << 16,
-            (31, 19) => self.r[d] = self.cr,
-            (31, 144) if field(12, 8) == 0xff => self.cr = self.r[d],
-            (31, 266) => self.r[d] = self.r[a].wrapping_add(self.r[b]),
-            (31, 316) => self.r[a] = self.r[d] ^ self.r[b],
-            (31, 339) => self.r[d] = *self.special.get(&special).context("a special register")?,
-            (31, 598) => {}
-            (31, 659) => self.r[d] = self.segments[(self.r[b] >> 28) as usize],
-            (32, _) => self.r[d] = self.load(at)?,
-            (36, _) => self.store(at, self.r[d])?,
-            (46, _) => (d..32).zip((at..).step_by(4)).try_for_each(|(to, at)| self.load(at).map(|word| self.r[to] = word))?,
-            (47, _) => (d..32).zip((at..).step_by(4)).try_for_each(|(from, at)| self.store(at, self.r[from]))?,
-            _ => bail!("the assembly uses an instruction that this test does not know"),
-        }
-        // These set the condition always; `rlwinm` if it says so.
-        if matches!(code >> 26, 28 | 29) || code >> 26 == 21 && code & 1 != 0 {
-            self.compare(self.r[a], 0);
-        }
-        Ok(Some(4))
-    }
+    Ok((Some(at), count))
 }
 
 /// Numbers without a pattern (Marsaglia 2003).
@@ -251,17 +171,19 @@ fn miss(kernel: &mut Kernel, random: &mut Random, table: &mut [Group], hand: &mu
     let (is_fetch, is_found) = (random.word().is_multiple_of(4), random.word().is_multiple_of(16));
     let why = if is_found { 1 << 27 } else { NOT_FOUND };
     let status = random.word() & 0x0000_ffff;
-    let special = if is_fetch {
-        [(DSISR, random.word()), (DAR, random.word()), (SRR0, address & !3), (SRR1, status | why)]
+    let (gpr, cr) = (std::array::from_fn(|_| random.word()), random.word());
+    let user = User { gpr, cr, ..User::default() };
+    // Where it goes on, its machine state, why it failed, and where.
+    let (user, [dsisr, dar]) = if is_fetch {
+        (User { pc: address & !3, msr: status | why, ..user }, [random.word(), random.word()])
     } else {
-        [(DSISR, why | random.word() & 1 << 25), (DAR, address), (SRR0, random.word() & !3), (SRR1, status)]
+        (User { pc: random.word() & !3, msr: status, ..user }, [why | random.word() & 1 << 25, address])
     };
-    let special = special.into_iter().chain([(SPRG0, DIRECTORY)]).collect();
     let segments = std::array::from_fn(|segment| vsid(context, segment as u32));
-    let (before, cr) = (std::array::from_fn(|_| random.word()), random.word());
-    let mut machine = Machine { words: &mut kernel.words, r: before, cr, special, segments };
-    let (end, cost) = machine.run(if is_fetch { kernel.fetch } else { kernel.data }, kernel.slow)?;
-    ensure!(machine.r == before && machine.cr == cr, "registers are not as they were");
+    let system = System { segments, sprg: [DIRECTORY, 0, 0, 0], dsisr, dar, reserved: false };
+    let mut machine = Machine { user, system, memory: Words(&mut kernel.words) };
+    let (end, cost) = run(&mut machine, if is_fetch { kernel.fetch } else { kernel.data }, kernel.slow)?;
+    ensure!(machine.user == user && machine.system == system, "registers are not as they were");
 
     let is_usual = directory & (PRESENT | LARGE | READ_ONLY) == PRESENT | READ_WRITE;
     match seen(directory, leaf, address).filter(|_| is_usual && !is_found) {

@@ -8,9 +8,10 @@ use kcore::port::{CONTEXT_WORDS, Context, Registers};
 
 /// Registers of a system call: the tag and arguments, then the results.
 pub const ARGUMENTS: usize = 2 + abi::tag::REGISTER_WORDS as usize;
-/// Where the frame begins in a [`Context`].
-const FRAME: usize = ARGUMENTS;
-const _: () = assert!(FRAME + size_of::<Frame>() / size_of::<Word>() <= CONTEXT_WORDS);
+/// Words of a frame.
+const FRAME_WORDS: usize = size_of::<Frame>() / size_of::<Word>();
+/// Where the frame begins in a [`Context`]. If there is no room for both, the last words of a message are the frame's first registers.
+const FRAME: usize = if ARGUMENTS + FRAME_WORDS <= CONTEXT_WORDS { ARGUMENTS } else { CONTEXT_WORDS - FRAME_WORDS };
 
 /// The layout of a thread's registers on the host.
 #[derive(Clone, Copy, Debug)]

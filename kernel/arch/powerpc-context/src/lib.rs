@@ -7,10 +7,10 @@
 
 pub mod access;
 // The contract's frame is that of the processor that is compiled for.
-#[cfg(target_arch = "powerpc")]
+#[cfg(any(target_arch = "powerpc", feature = "powerpc"))]
 mod registers;
 mod saved;
 
-#[cfg(target_arch = "powerpc")]
+#[cfg(any(target_arch = "powerpc", feature = "powerpc"))]
 pub use registers::PowerPc;
 pub use saved::{hw, lazy, msr, vector, word};

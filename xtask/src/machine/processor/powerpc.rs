@@ -8,7 +8,7 @@ use image::layout::powerpc::LAYOUT;
 /// All of it.
 pub static FACTS: Facts = Facts {
     name: "powerpc",
-    contract: None,
+    contract: Some(&["--no-default-features", "--features", "powerpc"]),
     layout: LAYOUT,
     areas: AREAS,
     relocation_slots: 0,

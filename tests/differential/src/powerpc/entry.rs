@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An entry into the kernel: how, with which registers, and what the processor has then.
+
+use super::code::ENTRIES;
+use super::machine::{System, User};
+use super::{Kernel, spaces};
+use crate::processor::{Event, Found, Processor, all, pool_word};
+use abi::frame::{CHANGED_STATE, USER_FLAGS, fault, vector as named};
+use abi::{Frame, Op, PAGE_SIZE, Rights, Tag, USER_END, UserAddr};
+use anyhow::{Result, ensure};
+use core::mem::offset_of;
+use fastrand::Rng;
+use kcore::Thread;
+use kcore::fault::EVENT_WORDS;
+use kcore::port::{CONTEXT_WORDS, Context, Processor as _};
+use kcore::thread::gate;
+use mmu::powerpc::bits;
+use pool::Ref;
+use powerpc_context::{lazy, msr, vector, word};
+
+/// The first registers of a message: r3 to r10, and then r14 and r15.
+const FIRST: usize = 3;
+const NEAR: usize = 8;
+const FAR: [usize; 2] = [14, 15];
+/// What the fixed-point exception register has: three flags and a count.
+const XER: u32 = 0xe000_007f;
+
+/// Why an access failed, or a fetch, in DSISR or SRR1: the hashed table does not have the page; it does not allow that.
+const NOT_FOUND: u32 = 1 << 30;
+const PROTECTED: u32 = 1 << 27;
+/// In DSISR: it was a store.
+const STORE: u32 = 1 << 25;
+
+/// How a thread entered.
+pub struct Entered {
+    /// Its registers.
+    pub user: User,
+    /// What else the processor has.
+    pub system: System,
+    /// What it has of spaces.
+    pub spaces: spaces::Entered,
+    /// Where it enters.
+    pub entry: u32,
+    /// What could not be accessed; nothing if it is a `sc`.
+    pub fault: Option<Fault>,
+}
+
+/// An access that failed.
+#[derive(Clone, Copy)]
+pub struct Fault {
+    /// Which address.
+    address: u32,
+    /// What it wanted.
+    access: Rights,
+    /// What its handler sees of that.
+    error: u32,
+}
+
+impl Fault {
+    /// One of a thread that cannot be but a fault: of a page that is not there, mostly.
+    fn random(kernel: &Kernel, found: &Found, me: Ref<Thread>, spaces: &spaces::Entered, rng: &mut Rng) -> Self {
+        loop {
+            let anywhere = rng.u32(..USER_END);
+            let address = if rng.u32(..8) == 0 { anywhere } else { found.range + rng.u32(..super::PowerPc::PAGES * PAGE_SIZE) };
+            let (address, access, error) = match rng.u32(..3) {
+                0 => (address & !3, Rights::EXECUTE, fault::FETCH),
+                1 => (address, Rights::WRITE, fault::WRITE),
+                _ => (address, Rights::READ, 0),
+            };
+            match spaces::seen(kernel, me, spaces, address) {
+                None => return Self { address, access, error },
+                Some(page) if access == Rights::WRITE && page & bits::READ_ONLY != bits::READ_WRITE => {
+                    return Self { address, access, error: error | fault::PROTECTION };
+                }
+                // It could be accessed.
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// What the processor has then. Where the thread enters.
+    fn tell(&self, user: &mut User, system: &mut System) -> u32 {
+        let [data, fetch, _] = ENTRIES;
+        let why = if self.error & fault::PROTECTION == 0 { NOT_FOUND } else { PROTECTED };
+        if self.access == Rights::EXECUTE {
+            user.pc = self.address;
+            user.msr |= why;
+            return fetch;
+        }
+        system.dar = self.address;
+        system.dsisr = why | if self.access == Rights::WRITE { STORE } else { 0 };
+        data
+    }
+}
+
+impl Entered {
+    /// By this event, with random registers.
+    pub fn random(kernel: &mut Kernel, found: &Found, me: Ref<Thread>, event: &Event, rng: &mut Rng) -> Self {
+        kernel.port.now += rng.u64(..20_000);
+        let mut user = random_user(rng);
+        let runs = match event {
+            Event::Call([tag, handle, ..]) if Op::from_code(tag >> Tag::OP_SHIFT) == Some(Op::Run) => Some(kernel.threads.named(*handle)),
+            _ => None,
+        };
+        user.msr = kernel.pool[me].context[word::MSR] | fpu(kernel, me, runs, rng);
+        let (mut system, spaces) = spaces::enter(kernel, me, runs, rng);
+        let [_, _, call] = ENTRIES;
+        let mut fault = None;
+        let entry = match event {
+            Event::Call(arguments) => {
+                (FIRST..FIRST + NEAR).chain(FAR).zip(arguments).for_each(|(register, value)| user.gpr[register] = *value);
+                call
+            }
+            Event::Fault => fault.insert(Fault::random(kernel, found, me, &spaces, rng)).tell(&mut user, &mut system),
+            Event::Tick => call,
+        };
+        Self { user, system, spaces, entry, fault }
+    }
+
+    /// Its registers as they are saved for the portable kernel, by `sc` (docs/powerpc.md, *Other things*) or by an exception.
+    pub fn saved(&self, is_alien: bool) -> User {
+        let mut saved = self.user;
+        if self.fault.is_some() {
+            return saved;
+        }
+        if is_alien {
+            (saved.gpr[11], saved.gpr[12]) = (0, 0);
+            saved.cr = lost(saved.cr);
+            return saved;
+        }
+        let keeps = |register: usize| matches!(register, 1 | 2) || (FIRST..FIRST + NEAR).contains(&register) || FAR.contains(&register);
+        (0..32).filter(|register| !keeps(*register)).for_each(|register| saved.gpr[register] = 0);
+        User { gpr: saved.gpr, pc: saved.pc, msr: saved.msr, ..User::default() }
+    }
+
+    /// A handler that gets an alien's event has other registers than those of the message from the alien, which it knows all: they are
+    /// in its memory. None has a word of the kernel.
+    ///
+    /// # Errors
+    /// One has.
+    pub fn unknown(&self, handler: &mut User, has: &User) -> Result<()> {
+        let saved = self.saved(true);
+        let known =
+            [saved.lr, saved.ctr, saved.xer, saved.pc, self.user.msr & (msr::RUNNING | USER_FLAGS), named::SYSTEM_CALL, gate::READY, 0];
+        let words = FIRST + 2 + EVENT_WORDS as usize;
+        for register in [0].into_iter().chain(words..32).filter(|register| !matches!(register, 11 | 12)) {
+            let value = has.gpr[register];
+            let is_known = saved.gpr.contains(&value) || known.contains(&value) || lost(value) == saved.cr || value == handler.msr;
+            ensure!(is_known, "r{register} has {value:#x}");
+            handler.gpr[register] = value;
+        }
+        (handler.lr, handler.ctr, handler.xer, handler.cr) = (saved.lr, saved.ctr, saved.xer, has.cr);
+        ensure!(lost(has.cr) == saved.cr, "CR is {:#x}", has.cr);
+        Ok(())
+    }
+
+    /// The portable kernel's part of it.
+    pub fn portable(&self, kernel: &mut Kernel, me: Ref<Thread>, event: &Event) {
+        let is_alien = kernel.pool[me].is_alien();
+        match (event, self.fault) {
+            (Event::Tick, _) => save(&mut kernel.pool[me].context, &self.user, vector::DECREMENTER),
+            (_, Some(Fault { address, access, error })) => {
+                save(&mut kernel.pool[me].context, &self.user, named::PAGE_FAULT);
+                kernel.pool[me].context[word::ERROR] = error;
+                kernel.page_fault(UserAddr(address), access);
+            }
+            _ if is_alien => {
+                save(&mut kernel.pool[me].context, &self.saved(true), named::SYSTEM_CALL);
+                kernel.exception();
+            }
+            _ => {
+                save(&mut kernel.pool[me].context, &self.saved(false), vector::SYSTEM_CALL);
+                kernel.system_call();
+                forget_changed(kernel);
+            }
+        }
+    }
+}
+
+/// A condition register without CR0, of which nothing is said after an alien's `sc`.
+pub const fn lost(cr: u32) -> u32 {
+    cr & 0x0fff_ffff
+}
+
+/// The FPU has some thread's registers, often those of the alien that this one runs, or nobody's. The bit that is open to this one.
+fn fpu(kernel: &mut Kernel, me: Ref<Thread>, runs: Option<Ref<Thread>>, rng: &mut Rng) -> u32 {
+    let has_used = |thread: &Ref<Thread>| kernel.pool[*thread].lazy & lazy::FPU != 0;
+    let mut used = all::<super::PowerPc>(kernel);
+    used.retain(has_used);
+    let any = used.get(rng.usize(..used.len() + 1)).copied();
+    let owner = runs.filter(|alien| has_used(alien) && rng.u32(..4) > 0).or(any).map_or(0, |thread| thread.address());
+    kernel.port.cpu().loaded = owner;
+    if owner == me.address() { msr::FPU } else { 0 }
+}
+
+/// The port takes an alien's registers out of the FPU if its handler says that it wrote others.
+fn forget_changed(kernel: &mut Kernel) {
+    let Some(current) = kernel.current().filter(|current| kernel.pool[*current].is_alien()) else { return };
+    let at = kernel.pool[current].utcb + offset_of!(Frame, changed) as u32;
+    let is_changed = pool_word::<super::PowerPc>(kernel, at).is_some_and(|changed| changed & CHANGED_STATE != 0);
+    if is_changed && kernel.port.cpu().loaded == current.address() {
+        kernel.port.cpu().loaded = 0;
+    }
+}
+
+/// Random registers of a user.
+pub fn random_user(rng: &mut Rng) -> User {
+    User {
+        gpr: std::array::from_fn(|_| rng.u32(..)),
+        lr: rng.u32(..),
+        ctr: rng.u32(..),
+        xer: rng.u32(..) & XER,
+        cr: rng.u32(..),
+        pc: rng.u32(..USER_END) & !3,
+        msr: msr::RUNNING,
+    }
+}
+
+/// As the portable kernel has them: of the machine state without what the exception said, and without the bit of the FPU.
+pub fn save(context: &mut Context, user: &User, vector: u32) {
+    context[word::GPR..CONTEXT_WORDS].copy_from_slice(&user.gpr);
+    for (at, value) in [
+        (word::LR, user.lr),
+        (word::CTR, user.ctr),
+        (word::XER, user.xer),
+        (word::CR, user.cr),
+        (word::PC, user.pc),
+        (word::MSR, user.msr & (msr::RUNNING | USER_FLAGS)),
+        (word::VECTOR, vector),
+        (word::ERROR, 0),
+    ] {
+        context[at] = value;
+    }
+}
+
+/// What was saved.
+pub fn user(context: &Context) -> User {
+    User {
+        gpr: std::array::from_fn(|register| context[word::GPR + register]),
+        lr: context[word::LR],
+        ctr: context[word::CTR],
+        xer: context[word::XER],
+        cr: context[word::CR],
+        pc: context[word::PC],
+        msr: context[word::MSR],
+    }
+}

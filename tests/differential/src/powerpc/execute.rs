@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The entry code and the way out, executed on a copy of what the kernel has.
+
+use super::code::{Code, ENTRIES};
+use super::entry::{Entered, lost, random_user, save, user};
+use super::machine::{Machine, System, User};
+use super::{Kernel, PowerPc};
+use crate::processor::{Outcome, Run, all, pool_word};
+use abi::{Frame, Op, Tag};
+use anyhow::{Context, Result, ensure};
+use core::mem::offset_of;
+use fastrand::Rng;
+use kcore::port::{CONTEXT_WORDS, Processor};
+use kcore::thread::ANCHOR;
+use kcore::{Cpu, Thread};
+use pool::{Link, Ref};
+use powerpc_context::{msr, vector, word};
+
+/// What the assembly left beside memory.
+pub struct Left {
+    /// The user's registers.
+    pub user: User,
+    /// The others.
+    pub system: System,
+}
+
+/// The word that the code finds at an address.
+fn before(kernel: &Kernel, code: &Code, (cpu, shown): (&Cpu, &[u32; 4]), address: u32) -> Option<u32> {
+    if let Some(word) = pool_word::<PowerPc>(kernel, address) {
+        return Some(word);
+    }
+    let at = address.wrapping_sub(code.places.cpu) as usize / 4;
+    let words = [cpu.loaded, cpu.top, cpu.port, cpu.current.value()];
+    match address {
+        _ if address == code.symbols.index_mask => Some(kernel.threads.count - 1),
+        // Nobody reads these.
+        _ if code.symbols.stack.contains(&address) || code.symbols.reload.contains(&address) => Some(0),
+        _ => words.get(at).or_else(|| shown.get(address.wrapping_sub(code.symbols.shown) as usize / 4)).copied(),
+    }
+}
+
+/// What the entry code makes of an event. The test `turned` counts as passed.
+pub fn enter(code: &Code, kernel: &mut Kernel, me: Ref<Thread>, entered: &Entered, turned: Option<usize>) -> Result<Run<Left>> {
+    let cpu = *kernel.port.cpu();
+    let kernel = &*kernel;
+    let memory = |address: u32| before(kernel, code, (&cpu, &entered.spaces.shown), address);
+    let mut machine = Machine::new(&memory, entered.user, entered.system);
+    machine.run(code, entered.entry, turned)?;
+    let mut ways = Vec::new();
+    let left = Left { user: machine.processor.user, system: machine.processor.system };
+    let outcome = if left.user.msr & msr::USER != 0 {
+        let current = Link::from_value(machine.words().get(code.places.cpu + offset_of!(Cpu, current) as u32).context("nobody runs")?);
+        let current: Ref<Thread> = all::<PowerPc>(kernel).into_iter().find(|thread| current.is(*thread)).context("no thread runs")?;
+        ways = taken(kernel, entered, (me, current), (cpu.top, &left));
+        let mut written = machine.words().written.clone();
+        written.retain(|at, _| !code.symbols.reload.contains(at));
+        if kernel.pool[me].is_alien() && entered.fault.is_none() {
+            written.entry(kernel.pool[me].utcb + offset_of!(Frame, cr) as u32).and_modify(|cr| *cr = lost(*cr));
+        }
+        Some(Outcome { current, written, own: left })
+    } else {
+        given_up(&machine, code, (kernel.pool[me].is_alien(), me), entered)?;
+        None
+    };
+    // Of what goes through, a test that is passed stays so.
+    let tests = if outcome.is_none() { machine.tests } else { Vec::new() };
+    Ok(Run { outcome, tests, steps: machine.steps, ways })
+}
+
+/// The ways that led to user mode.
+fn taken(kernel: &Kernel, entered: &Entered, (me, current): (Ref<Thread>, Ref<Thread>), (top, left): (u32, &Left)) -> Vec<&'static str> {
+    let is_alien = kernel.pool[me].is_alien();
+    let way = match Op::from_code(entered.user.gpr[3] >> Tag::OP_SHIFT) {
+        _ if is_alien => "alien calls",
+        Some(Op::Call) => "calls",
+        Some(Op::Run) => "runs",
+        _ => "replies",
+    };
+    let is_equal = kernel.pool[current].priority == top;
+    let keeps_tables = entered.system.sprg[0] == left.system.sprg[0];
+    let elsewhere = kernel.pool[me].space != kernel.pool[current].space;
+    let ways = [
+        (elsewhere && !keeps_tables, "to another space"),
+        (elsewhere && keeps_tables && is_alien, "windows opened"),
+        (elsewhere && keeps_tables && !is_alien, "windows shut"),
+        (left.user.msr & msr::FPU != 0, "runs with the FPU"),
+        (way == "calls" && is_equal, "calls at the priority of a ready thread"),
+        (way != "calls" && is_equal, "others at one"),
+        (entered.system.reserved, "with a reservation"),
+    ];
+    [way].into_iter().chain(ways.into_iter().filter_map(|(is_it, way)| is_it.then_some(way))).collect()
+}
+
+/// On the way to the portable kernel all registers are saved, those that a system call does not keep as zero, and nothing else is changed.
+fn given_up(machine: &Machine, code: &Code, (is_alien, me): (bool, Ref<Thread>), entered: &Entered) -> Result<()> {
+    let [data, fetch, _] = ENTRIES;
+    let number = match entered.entry {
+        entry if entry == data => vector::DATA,
+        entry if entry == fetch => vector::FETCH,
+        _ => vector::SYSTEM_CALL,
+    };
+    let mut saved = [0; CONTEXT_WORDS];
+    save(&mut saved, &entered.saved(is_alien), number);
+    // That it is masked comes later.
+    saved[word::MSR] = entered.user.msr;
+    let at = |index: usize| me.address() - ANCHOR + index as u32 * 4;
+    let mut expected: std::collections::BTreeMap<u32, u32> =
+        (word::LR..CONTEXT_WORDS).filter(|index| *index != word::ERROR).map(|index| (at(index), saved[index])).collect();
+    let User { gpr, lr, pc, msr, .. } = machine.processor.user;
+    // Whom the kernel's first function returns to is nobody.
+    expected.insert(gpr[1], 0);
+    let mut written = machine.words().written.clone();
+    written.retain(|at, _| !code.symbols.reload.contains(at));
+    if is_alien && entered.fault.is_none() {
+        written.entry(at(word::CR)).and_modify(|cr| *cr = lost(*cr));
+    }
+    ensure!(written == expected, "saved was\n{written:x?} in place of\n{expected:x?}");
+    ensure!(code.symbols.stack.contains(&gpr[1]) && code.symbols.stack.contains(&(gpr[1] + 15)), "the stack is {:#x}", gpr[1]);
+    ensure!(gpr[1].is_multiple_of(16), "the stack is not aligned");
+    ensure!(
+        (pc, lr, msr) == (code.symbols.slow, code.symbols.leave, msr::KERNEL),
+        "the code went to {pc:#x}, {msr:#x}, and back to {lr:#x}"
+    );
+    let has = machine.processor.system;
+    ensure!(has.segments == entered.system.segments, "segment registers were written");
+    ensure!(has.sprg[..2] == entered.system.sprg[..2], "the directory or the thread was written");
+    Ok(())
+}
+
+/// The way out restores all registers of the thread that runs, whatever is in the processor.
+pub fn leave(code: &Code, kernel: &mut Kernel, rng: &mut Rng) -> Result<Option<Run<Left>>> {
+    let Some(current) = kernel.current() else { return Ok(None) };
+    let cpu = *kernel.port.cpu();
+    let kernel = &*kernel;
+    let memory = |address: u32| before(kernel, code, (&cpu, &[0; 4]), address);
+    let system = System { sprg: std::array::from_fn(|_| rng.u32(..)), reserved: rng.bool(), ..System::default() };
+    let mut machine = Machine::new(&memory, User { msr: rng.u32(..), ..random_user(rng) }, system);
+    machine.run(code, code.symbols.leave, None)?;
+    let saved = user(&kernel.pool[current].context);
+    ensure!(machine.processor.user == saved, "its registers are\n{saved:x?}, on the way out\n{:x?}", machine.processor.user);
+    ensure!(saved.msr & msr::USER != 0, "it is not in user mode");
+    ensure!(!machine.processor.system.reserved, "what was reserved still is");
+    ensure!(machine.processor.system.sprg[1] == current.address(), "the thread is said to be {:#x}", machine.processor.system.sprg[1]);
+    let place = current.address() - ANCHOR + word::RESERVATION as u32 * 4;
+    let written = &machine.words().written;
+    ensure!(written.keys().all(|at| *at == place), "{written:x?} was written");
+    Ok(Some(Run { outcome: None, tests: Vec::new(), steps: machine.steps, ways: Vec::new() }))
+}

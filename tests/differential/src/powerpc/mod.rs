@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! PowerPC's fast paths.
+//!
+//! Besides what the crate's head says, the way out must bring all of the user's registers back, and both ways must end whatever is
+//! reserved. A test that is turned is one that is passed whatever it finds.
+//!
+//! No path here depends on the kind of processor: the code that only a 603 executes is that of TLB misses, which is not here.
+
+mod code;
+mod entry;
+mod execute;
+mod machine;
+mod spaces;
+
+use crate::elf::Elf;
+use crate::processor::{Event, Executed, Found, Outcome, Places, Processor, Run, Who, all};
+use abi::{Op, Word};
+use anyhow::{Result, ensure};
+use code::{Code, TESTS};
+use core::mem::offset_of;
+use entry::{Entered, user};
+use execute::Left;
+use fastrand::Rng;
+use kcore::port::{CONTEXT_WORDS, Processor as _};
+use kcore::thread::gate;
+use kcore::{Cpu, Thread};
+use pool::{Link, Ref};
+use powerpc_context::{lazy, msr, vector, word};
+
+/// The portable kernel with PowerPC's registers and translation tables.
+type Kernel = crate::processor::Kernel<PowerPc>;
+
+/// Each way must have been taken in at least so many of ten thousand events.
+const LEAST: u64 = 20;
+
+/// The code.
+pub struct PowerPc {
+    code: Code,
+}
+
+impl Processor for PowerPc {
+    type Registers = powerpc_context::PowerPc;
+    type Format = mmu::powerpc::PowerPc;
+    type Spaces = ();
+    type Entered = Entered;
+    type Left = Left;
+
+    const FAST: &'static [Op] = &[Op::Call, Op::ReplyWait, Op::Run];
+    const PAGES: u32 = 40;
+    const LOW_END: u32 = 1 << 28;
+    const EMPTY_SPACES: u32 = 0;
+    const WAYS: &'static [(&'static str, u64)] = &[
+        ("calls", LEAST),
+        ("replies", LEAST),
+        ("alien calls", LEAST),
+        ("runs", LEAST),
+        ("to another space", LEAST),
+        ("windows opened", LEAST),
+        ("windows shut", LEAST),
+        ("runs with the FPU", LEAST),
+        ("calls at the priority of a ready thread", LEAST),
+        ("others at one", LEAST),
+        ("with a reservation", LEAST),
+    ];
+    const EVENTS: u64 = 200_000;
+    const HARDLY_NEEDED: &'static [(&'static str, &'static str)] = &[];
+
+    fn read(elf: &Elf) -> Result<Self> {
+        Ok(Self { code: Code::read(elf)? })
+    }
+
+    fn places(&self) -> &Places {
+        &self.code.places
+    }
+
+    fn tests(&self) -> Vec<Option<String>> {
+        TESTS.iter().map(|test| test.map(Into::into)).collect()
+    }
+
+    fn missed(&self, executed: &Executed) -> Vec<String> {
+        self.code.missed(executed)
+    }
+
+    fn state(_: bool, _: &mut Rng) -> Vec<[u32; 3]> {
+        Vec::new()
+    }
+
+    fn by_system_call(thread: &mut Thread) {
+        thread.context[word::VECTOR] = vector::SYSTEM_CALL;
+    }
+
+    fn set_up(&self, kernel: &mut Kernel, found: &Found, rng: &mut Rng) {
+        spaces::set_up(kernel, found, rng);
+        for thread in all::<Self>(kernel) {
+            // Some have used the FPU, and of aliens most.
+            let is_rare = !kernel.pool[thread].is_alien();
+            kernel.pool[thread].lazy = if rng.u32(..if is_rare { 8 } else { 2 }) == 0 { lazy::FPU } else { 0 };
+        }
+    }
+
+    fn meanwhile(&self, kernel: &mut Kernel, _: &Found, (): &mut (), me: Ref<Thread>, rng: &mut Rng) {
+        spaces::meanwhile(kernel, me, rng);
+        let waits = |thread: &Ref<Thread>| kernel.pool[*thread].gate == gate::REPLY | gate::ALIEN;
+        if let Some(alien) = all::<Self>(kernel).into_iter().find(waits).filter(|_| rng.u32(..16) == 0) {
+            kernel.pool[alien].priority = [50, 60, 70][rng.usize(..3)];
+        }
+    }
+
+    fn write_frame(frame: &mut [Word], rng: &mut Rng) {
+        // Registers, and whether state was changed that the processor has.
+        if rng.u32(..8) == 0 {
+            let word = rng.usize(..frame.len());
+            frame[word] = if word + 1 == frame.len() { rng.u32(..4) } else { rng.u32(..) };
+        }
+    }
+
+    fn enter(&self, kernel: &mut Kernel, found: &Found, me: Ref<Thread>, event: &Event, rng: &mut Rng) -> Entered {
+        Entered::random(kernel, found, me, event, rng)
+    }
+
+    fn run(&self, kernel: &mut Kernel, me: Ref<Thread>, entered: &Entered, turned: Option<usize>) -> Result<Run<Left>> {
+        execute::enter(&self.code, kernel, me, entered, turned)
+    }
+
+    fn portable(&self, kernel: &mut Kernel, me: Ref<Thread>, event: &Event, entered: &Entered) {
+        entered.portable(kernel, me, event);
+    }
+
+    fn check(&self, kernel: &mut Kernel, me: Ref<Thread>, entered: &Entered, outcome: &Outcome<Left>) -> Result<()> {
+        let Outcome { current, written, own } = outcome;
+        let mut saved = user(&kernel.pool[*current].context);
+        if kernel.port.cpu().loaded == current.address() {
+            saved.msr |= msr::FPU;
+        }
+        if kernel.pool[me].is_alien() {
+            entered.unknown(&mut saved, &own.user)?;
+        }
+        ensure!(own.user == saved, "its registers are\n{saved:x?}, by the assembly\n{:x?}", own.user);
+        ensure!(!own.system.reserved, "what was reserved still is");
+        ensure!(own.system.sprg[1] == current.address(), "the thread is said to be {:#x}", own.system.sprg[1]);
+        let is_known =
+            |at: u32| crate::processor::is_pool::<Self>(kernel, at) || at == self.code.places.cpu + offset_of!(Cpu, current) as u32;
+        ensure!(written.keys().all(|at| is_known(*at)), "words were written: {written:x?}");
+        spaces::check(kernel, *current, &entered.spaces, [&entered.system, &own.system])
+    }
+
+    fn normalise(thread: &mut Thread, who: Who) {
+        if thread.is_alien() {
+            // Its flags are in its frame, and are looked at whenever it is resumed.
+            thread.lazy &= !lazy::STATE;
+        }
+        if who.entered && thread.gate & gate::ALIEN != 0 {
+            // An alien's registers are in its handler's memory.
+            thread.context = [0; CONTEXT_WORDS];
+        }
+        if who.entered {
+            // Of a system call it keeps these; the words of a message come with that, and the rest it loses.
+            let kept = [word::GPR + 1, word::GPR + 2, word::PC, word::MSR];
+            (0..CONTEXT_WORDS).filter(|index| !kept.contains(index)).for_each(|index| thread.context[index] = 0);
+            // The badge of a call that was delivered.
+            thread.badge = 0;
+            // It waits for anybody.
+            if thread.gate == gate::OPEN {
+                thread.partner = Link::NULL;
+            }
+        }
+        if who.runs {
+            // They are in the processor.
+            thread.context = [0; CONTEXT_WORDS];
+        }
+    }
+
+    fn leave(&self, kernel: &mut Kernel, rng: &mut Rng) -> Result<Option<Run<Left>>> {
+        execute::leave(&self.code, kernel, rng)
+    }
+}
