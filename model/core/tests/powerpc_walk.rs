@@ -6,7 +6,7 @@ use abi::{PhysAddr, Rights, UserAddr};
 use mmu::hash::{self, Group, PLACES};
 use mmu::powerpc::{NO_WRITE, PowerPc, seen};
 use mmu::{Attributes, Format, Leaf, vsid};
-use model_core::powerpc::{Mapping, search, walk};
+use model_core::powerpc::{Controls, Mapping, search, walk};
 use model_core::{NoMapping, Physical};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -62,10 +62,12 @@ proptest! {
         }
     }
 
-    /// Pages and large pages, with any rights, also below a directory's entry that only reads, by the entry or by the segment's key.
+    /// Pages and large pages, with any rights, also below a directory's entry that only reads, by the entry or by the segment's key; in a server's
+    /// window, too, which may be shut.
     #[test]
     fn the_tables_are_those_of_the_kernel(
-        address in 0_u32..0xc000_0000, physical in 0_u32..0x8_0000, write: bool, none: bool, large: bool, shared_reads: bool, as_whole: bool
+        address in 0_u32..0xc000_0000, physical in 0_u32..0x8_0000, write: bool, none: bool, large: bool, shared_reads: bool,
+        window: bool, open: bool, as_whole: bool
     ) {
         let (directory, table) = (0x10_0000_u32, 0x20_0000_u32);
         let rights = if none { Rights::NONE } else if write { Rights::READ.union(Rights::WRITE) } else { Rights::READ };
@@ -74,13 +76,18 @@ proptest! {
             let entry = PowerPc::table(PhysAddr(table));
             if shared_reads { PowerPc::shared(entry, Rights::READ) } else { entry }
         };
+        let upper = if window { PowerPc::supervisor(upper) } else { upper };
         let lower = PowerPc::leaf(leaf);
         let mut words = Words(BTreeMap::from([(directory + (address >> 22) * 4, upper), (table + (address >> 12 & 0x3ff) * 4, lower)]));
         // A Segment that a space has as a whole, and may only read: the key says so.
         let key = shared_reads && as_whole && !large;
-        let wanted = seen(if key { upper & !NO_WRITE } else { upper }, if large { 0 } else { lower }, address).map(Mapping);
+        let seen_from = if key { upper & !NO_WRITE } else { upper };
+        let wanted = seen(seen_from, if large { 0 } else { lower }, address).map(Mapping).filter(|_| open || !window);
+        let keyed = if key { vsid::READ_ONLY } else { 0 };
+        let segments = core::array::from_fn(|segment| vsid::vsid(u32::from(open), segment as u32) | keyed);
+        let controls = Controls { directory, segments, ..Controls::default() };
         let mut read = 0;
-        prop_assert_eq!(walk(&mut words, directory, key, address, |_| read += 1).ok(), wanted);
+        prop_assert_eq!(walk(&mut words, &controls, address, |_| read += 1).ok(), wanted);
         if let Some(found) = wanted {
             prop_assert_eq!(found.permits(true, key), write && (large || !shared_reads));
             prop_assert_eq!(read, if large { 1 } else { 2 });
@@ -92,5 +99,5 @@ proptest! {
 fn tables_that_cannot_be_read() {
     let mut none = Hashed(Vec::new());
     assert_eq!(search(&mut none, TABLE, 1, 0, |_| ()), Err(NoMapping::Unreachable));
-    assert_eq!(walk(&mut none, TABLE, false, 0, |_| ()), Err(NoMapping::Unreachable));
+    assert_eq!(walk(&mut none, &Controls::default(), 0, |_| ()), Err(NoMapping::Unreachable));
 }

@@ -5,9 +5,9 @@
 use super::instruction::{Operation, special};
 use super::lines::{LINE, Lines};
 use super::machine::{Access, DROP_CODE};
-use super::spaces::Spaces;
+use super::spaces::{Left, Spaces};
 use super::translations::Translations;
-use super::walk::{Controls, Mapping, Way, is_hashed};
+use super::walk::{Controls, Mapping, Way};
 use crate::lines::lines;
 use crate::memory::Physical;
 use crate::violation::Rule;
@@ -31,12 +31,12 @@ const fn sets(controls: &Controls) -> u32 {
 }
 
 impl Checker {
-    /// User mode goes on, of this thread.
-    pub fn enter_user(&mut self, thread: u32, controls: &Controls, memory: &mut impl Physical, mut found: impl FnMut(Finding)) {
+    /// User mode goes on at an address, of this thread.
+    pub fn enter_user(&mut self, at: u32, thread: u32, controls: &Controls, memory: &mut impl Physical, mut found: impl FnMut(Finding)) {
         self.translations.enter_user();
         let translations = &self.translations;
-        let has = |vsid| translations.has(vsid) || is_hashed(memory, controls.hash, vsid);
-        self.spaces.enter_user(controls, has, |rule, address, writer| found((rule, address, Some(writer))));
+        let left = Left { is_held: |vsid| translations.has(vsid), memory };
+        self.spaces.enter_user(at, controls, left, |rule, address, writer| found((rule, address, Some(writer))));
         if let Some((_, instruction)) = self.reserved.take_if(|(owner, _)| *owner != thread) {
             found((Rule::KeptReservation, thread, Some(instruction)));
         }

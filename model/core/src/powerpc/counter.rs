@@ -297,7 +297,7 @@ impl Counter<PowerPc> {
         let (controls, user) = (&self.processor.controls, !self.processor.kernel);
         let mapping = match controls.way(address, user, false) {
             Way::Block(mapping) => Some(mapping),
-            Way::Page(_) => walk(world, controls.directory, controls.key(address), address, |_| ()).ok(),
+            Way::Page(_) => walk(world, controls, address, |_| ()).ok(),
         };
         // On a page that nobody has it does nothing, or faults.
         let Some(physical) = mapping.filter(|mapping| mapping.is_cached()).map(|mapping| mapping.physical(address)) else { return };
@@ -339,13 +339,13 @@ impl Counter<PowerPc> {
         let Some(checker) = &mut self.setup.checker else { return };
         let (ledger, processor) = (&mut self.ledger, &self.processor);
         let found = |(rule, address, cause): Finding| ledger.violate(rule, instruction, address, cause);
-        checker.enter_user(processor.thread, &processor.controls, world, found);
+        checker.enter_user(instruction, processor.thread, &processor.controls, world, found);
     }
 
     /// Whose code user mode executes at an address.
     fn user_owner(&mut self, address: u32, world: &mut impl World) -> Owner {
-        let directory = self.processor.controls.directory;
-        let native = *self.processor.native.get_or_insert_with(|| is_native(directory, world));
+        let controls = self.processor.controls;
+        let native = *self.processor.native.get_or_insert_with(|| is_native(&controls, world));
         match native {
             false => Owner::User,
             true if self.setup.server.contains(&address) && address < USER_END => Owner::Server,
@@ -355,7 +355,7 @@ impl Counter<PowerPc> {
 }
 
 /// Whether the space that runs is a native component's: it has a kernel information page at that page's address.
-fn is_native(directory: u32, memory: &mut impl Physical) -> bool {
-    let page = walk(memory, directory, false, KIP_ADDRESS, |_| ()).ok();
+fn is_native(controls: &Controls, memory: &mut impl Physical) -> bool {
+    let page = walk(memory, controls, KIP_ADDRESS, |_| ()).ok();
     page.is_some_and(|page| memory.read(page.physical(KIP_ADDRESS)) == Some(MAGIC))
 }

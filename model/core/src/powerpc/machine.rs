@@ -143,7 +143,7 @@ impl Machine {
             self.fetch(Mapping::identity(address), address, events);
         }
         let mut read = Vec::new();
-        let found = walk(memory, controls.directory, controls.key(access.address), access.address, |entry| read.push(entry)).ok();
+        let found = walk(memory, controls, access.address, |entry| read.push(entry)).ok();
         read.into_iter().for_each(|entry| self.touch(Mapping::identity(entry), entry, false, events));
         found
     }
@@ -164,7 +164,7 @@ impl Machine {
         read.into_iter().for_each(|entry| self.touch(Mapping::identity(entry), entry, false, events));
         found.or_else(|| {
             events.hash_misses += 1;
-            walk(memory, controls.directory, controls.key(address), address, |_| ()).ok()
+            walk(memory, controls, address, |_| ()).ok()
         })
     }
 

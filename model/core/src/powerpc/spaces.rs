@@ -1,22 +1,42 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which segments are open: each space's VSIDs are its own.
+//! Which segments are open: each space's VSIDs are of a context of its own, that of its first segment.
 //!
 //! A VSID belongs to the directory that was the processor's when user mode first ran with it. It may become another's only when nothing of it
-//! is left in a TLB or in the hashed table.
+//! is left in a TLB or in the hashed table. Segments of another context have a Segment's pages only, which is many spaces' by the same VSIDs;
+//! or they are a server's window, in which nothing is the space's own and which is open only while the server's code runs. That lies there,
+//! too.
 
-use super::walk::Controls;
+use super::walk::{Belongs, Controls, belongs, is_hashed};
+use crate::memory::Physical;
 use crate::violation::Rule;
 use rustc_hash::FxHashMap;
 
 /// Segments of users' addresses.
 const USERS: usize = (abi::arch::powerpc::layout::USER_END >> 28) as usize;
-/// What this kernel scatters VSIDs by (`kernel/mmu/src/vsid.rs`): those of its context 0, which no space has, are multiples.
-const SCATTER: u32 = 0x005b_d1e9;
+/// What undoes this kernel's scattering of VSIDs (`kernel/mmu/src/vsid.rs`).
+const GATHER: u32 = 0x007a_1659;
+
+/// The owner of a VSID that is a Segment's, for whatever space: no directory.
+const SEGMENT: u32 = 1;
+
+/// The context that a VSID is of.
+#[must_use]
+pub const fn context(vsid: u32) -> u32 {
+    (vsid.wrapping_mul(GATHER) & 0xff_ffff) >> 4
+}
 
 /// Whether no space has this VSID: it stands in a segment that is shut.
 #[must_use]
-pub fn is_shut(vsid: u32) -> bool {
-    (0..16).any(|segment: u32| segment.wrapping_mul(SCATTER) & 0xff_ffff == vsid)
+pub const fn is_shut(vsid: u32) -> bool {
+    context(vsid) == 0
+}
+
+/// What tells whether anything is left of a VSID.
+pub struct Left<'a, H, M> {
+    /// Whether a TLB may hold an entry of it.
+    pub is_held: H,
+    /// Where the hashed table is.
+    pub memory: &'a mut M,
 }
 
 /// Whose VSIDs are.
@@ -29,6 +49,8 @@ pub struct Spaces {
     written: u16,
     /// The directory with which it ran.
     directory: u32,
+    /// The segments of a server's window that were open then.
+    window: u16,
 }
 
 impl Spaces {
@@ -38,25 +60,59 @@ impl Spaces {
         self.written |= 1 << segment;
     }
 
-    /// User mode goes on. `has` says whether anything of a VSID is left, `found` is told of a rule that is broken, the first address of the
-    /// segment, and who wrote its register.
-    pub fn enter_user(&mut self, controls: &Controls, mut has: impl FnMut(u32) -> bool, mut found: impl FnMut(Rule, u32, u32)) {
-        if self.written == 0 && self.directory == controls.directory {
-            return;
+    /// User mode goes on at an address. `found` is told of a rule that is broken, the first address of the segment, and who wrote its register.
+    pub fn enter_user<M: Physical>(
+        &mut self,
+        at: u32,
+        controls: &Controls,
+        mut left: Left<'_, impl Fn(u32) -> bool, M>,
+        mut found: impl FnMut(Rule, u32, u32),
+    ) {
+        if self.written != 0 || self.directory != controls.directory {
+            self.look(controls, &mut left, &mut found);
         }
+        let outside = self.window != 0 && self.window & 1 << (at >> 28) == 0;
+        if outside {
+            let segment = self.window.trailing_zeros();
+            found(Rule::OpenSegment, segment << 28, self.writers[segment as usize]);
+        }
+    }
+
+    /// Looks at all segments.
+    fn look<M: Physical>(
+        &mut self,
+        controls: &Controls,
+        left: &mut Left<'_, impl Fn(u32) -> bool, M>,
+        found: &mut impl FnMut(Rule, u32, u32),
+    ) {
+        let own = context(controls.segments[0]);
+        self.window = 0;
         for segment in 0..USERS {
             let (vsid, start) = (controls.segments[segment] & 0xff_ffff, (segment as u32) << 28);
             if is_shut(vsid) {
                 continue;
             }
-            let is_new = self.written & 1 << segment != 0;
-            let owner = self.owners.insert(vsid, controls.directory);
-            if owner.is_none_or(|owner| owner == controls.directory) {
+            let owner = if context(vsid) == own {
+                controls.directory
+            } else {
+                match belongs(left.memory, controls.directory, segment as u32) {
+                    Belongs::ToSegments => SEGMENT,
+                    Belongs::ToTheSpace => {
+                        found(Rule::OpenSegment, start, self.writers[segment]);
+                        continue;
+                    }
+                    Belongs::ToItsServer => {
+                        self.window |= 1 << segment;
+                        continue;
+                    }
+                }
+            };
+            if self.owners.insert(vsid, owner).is_none_or(|before| before == owner) {
                 continue;
             }
-            if !is_new {
+            if self.written & 1 << segment == 0 {
                 found(Rule::OpenSegment, start, self.writers[segment]);
-            } else if has(vsid) {
+            } else if (left.is_held)(vsid) || is_hashed(left.memory, controls.hash, vsid) {
                 found(Rule::EarlyContext, start, self.writers[segment]);
             }
         }
@@ -67,33 +123,79 @@ impl Spaces {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Physical;
+    use mmu::vsid::{self, vsid};
 
-    const VSIDS: [u32; 2] = [0x10_0000, 0x20_0000];
+    const FOUND_OPEN: (Rule, u32) = (Rule::OpenSegment, 0x2000_0000);
+    /// Of a directory's entries, that of segment 2.
+    struct Entry(u32);
 
-    /// Two spaces run, the second with what the kernel left in segments 1 and 2.
-    fn run(left: [Option<u32>; 2], has: bool) -> Vec<(Rule, u32)> {
+    impl Physical for Entry {
+        fn read(&mut self, address: u32) -> Option<u32> {
+            Some(if address & 0xfff == 0x200 { self.0 } else { 0 })
+        }
+    }
+
+    #[test]
+    fn contexts_are_the_kernels() {
+        for number in [0, 1, 0x1234_5678 & 0xff_ffff, 0xff_ffff] {
+            assert_eq!(context(number), vsid::context(number));
+        }
+        assert!(is_shut(vsid(0, 7)) && !is_shut(vsid(1, 7)));
+    }
+
+    /// Two spaces run, the first by context 5, the second with what the kernel left in its first three segments, of which the last has such an
+    /// entry, at an address.
+    fn run(left: [Option<u32>; 3], is_held: bool, entry: u32, at: u32) -> Vec<(Rule, u32)> {
         let (mut spaces, mut rules, mut controls) = (Spaces::default(), Vec::new(), Controls::default());
-        for (directory, vsids) in [(0x1000, [Some(VSIDS[0]), Some(VSIDS[1])]), (0x2000, left)] {
-            for (segment, vsid) in vsids.into_iter().enumerate().filter_map(|(index, vsid)| Some((index + 1, vsid?))) {
+        let own = [0, 1, 2].map(|segment| Some(vsid(5, segment)));
+        for (directory, vsids, at) in [(0x1000, own, 0), (0x2000, left, at)] {
+            for (segment, vsid) in vsids.into_iter().enumerate().filter_map(|(index, vsid)| Some((index, vsid?))) {
                 controls.segments[segment] = vsid;
                 spaces.write(segment, 7);
             }
             controls.directory = directory;
-            spaces.enter_user(&controls, |_| has, |rule, address, _| rules.push((rule, address)));
+            let left = Left { is_held: |_| is_held, memory: &mut Entry(entry) };
+            spaces.enter_user(at, &controls, left, |rule, address, _| rules.push((rule, address)));
         }
         rules
     }
 
     #[test]
     fn what_the_last_space_had_is_shut() {
-        assert_eq!(run([Some(0), Some(SCATTER)], true), []);
-        assert_eq!(run([Some(0x30_0000), Some(0x40_0000)], true), []);
-        assert_eq!(run([Some(0), None], true), [(Rule::OpenSegment, 0x2000_0000)]);
+        let own = [0, 1].map(|segment| Some(vsid(6, segment)));
+        let with = |last| [own[0], own[1], last];
+        assert_eq!(run(with(Some(vsid(0, 2))), true, 0, 0), []);
+        assert_eq!(run(with(Some(vsid(6, 2))), true, 0x100, 0), []);
+        assert_eq!(run(with(None), true, 0, 0), [FOUND_OPEN]);
+        assert_eq!(run(with(None), true, 0x100, 0), [FOUND_OPEN], "it has pages there");
+    }
+
+    /// The last segment is a server's window in the second space.
+    #[test]
+    fn a_window_is_open_while_the_servers_code_runs() {
+        let with = |last| [Some(vsid(6, 0)), Some(vsid(6, 1)), Some(vsid(last, 2))];
+        assert_eq!(run(with(7), true, 0x140, 0x2000_1000), []);
+        assert_eq!(run(with(7), true, 0x140, 0x1000), [FOUND_OPEN]);
+        assert_eq!(run(with(7), true, 0x100, 0x2000_1000), [FOUND_OPEN], "the space has a page of its own there");
+        assert_eq!(run(with(0), true, 0x140, 0x1000), []);
+    }
+
+    /// The last segment has a Segment, by the VSID that another space had there for itself.
+    #[test]
+    fn a_segment_is_many_spaces() {
+        let with = |last| [Some(vsid(6, 0)), Some(vsid(6, 1)), Some(vsid(last, 2))];
+        for entry in [0x800, 0x901] {
+            assert_eq!(run(with(7), true, entry, 0x1000), []);
+            assert_eq!(run(with(5), true, entry, 0x1000), [(Rule::EarlyContext, 0x2000_0000)]);
+        }
+        assert_eq!(run(with(7), true, 0x101, 0x1000), [FOUND_OPEN], "a page of its own");
     }
 
     #[test]
     fn a_vsid_is_anothers_when_nothing_of_it_is_left() {
-        assert_eq!(run([Some(VSIDS[0]), Some(0)], false), []);
-        assert_eq!(run([Some(VSIDS[0]), Some(0)], true), [(Rule::EarlyContext, 0x1000_0000)]);
+        let again = [Some(vsid(5, 0)), Some(vsid(0, 1)), Some(vsid(0, 2))];
+        assert_eq!(run(again, false, 0, 0), []);
+        assert_eq!(run(again, true, 0, 0), [(Rule::EarlyContext, 0)]);
     }
 }

@@ -64,7 +64,7 @@ impl Translations {
         {
             return Verdict { mapping: Some(held.mapping), broken: None, known: true };
         }
-        let now = match walk(memory, controls.directory, is_keyed, address, |_| ()) {
+        let now = match walk(memory, controls, address, |_| ()) {
             Err(NoMapping::Unreachable) => return Verdict { mapping: None, broken: None, known: false },
             found => found.ok(),
         };

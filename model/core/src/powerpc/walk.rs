@@ -3,6 +3,7 @@
 //! this kernel's tables, from which the others are filled (`kernel/mmu/src/powerpc.rs`).
 
 use super::instruction::special;
+use super::spaces::is_shut;
 use crate::memory::{NoMapping, Physical};
 
 /// Binary logarithm of a page's bytes.
@@ -29,6 +30,10 @@ const NO_WRITE: u32 = 2;
 const KEY: u32 = 0x2000_0000;
 /// In an entry of this kernel's directories: it is a page of 4 MiB.
 const LARGE: u32 = 4;
+/// In an entry of this kernel's directories: it is a server's, in its window (docs/powerpc.md, *Servers*).
+const SERVERS: u32 = 0x40;
+/// In an entry of this kernel's directories: it is a Segment's.
+const SEGMENTS: u32 = 0x800;
 /// What of this kernel's entries is not for the processor.
 const SOFTWARE: u32 = 0xe04;
 
@@ -209,26 +214,51 @@ pub fn is_hashed(memory: &mut impl Physical, hash: u32, vsid: u32) -> bool {
     hash != 0 && (0..bytes).step_by(8).any(|offset| memory.read(table | offset).is_some_and(|word| word >> 7 == tag))
 }
 
-/// What this kernel's tables have at an address, below this directory, for a segment with or without the key. `read` is told the physical
-/// address of each entry that is read.
+/// What this kernel's tables have at an address, below the directory that the processor has. What is in a server's window is there only
+/// while that is open. `read` is told the physical address of each entry that is read.
 ///
 /// # Errors
 /// Nobody may use the page, or the tables cannot be read.
-pub fn walk(memory: &mut impl Physical, directory: u32, key: bool, address: u32, mut read: impl FnMut(u32)) -> Result<Mapping, NoMapping> {
+pub fn walk(memory: &mut impl Physical, controls: &Controls, address: u32, mut read: impl FnMut(u32)) -> Result<Mapping, NoMapping> {
     let mut get = |entry| {
         read(entry);
         memory.read(entry).ok_or(NoMapping::Unreachable)
     };
-    let upper = get((directory & FRAME) + (address >> 22) * 4)?;
-    if upper & PRESENT == 0 {
+    let upper = get((controls.directory & FRAME) + (address >> 22) * 4)?;
+    if upper & PRESENT == 0 || upper & SERVERS != 0 && is_shut(controls.vsid(address)) {
         return Err(NoMapping::Absent);
     }
+    let upper = upper & !SERVERS;
     let entry = if upper & LARGE == 0 {
-        get((upper & FRAME) + (address >> PAGE & 0x3ff) * 4)? | if key { 0 } else { upper & NO_WRITE }
+        get((upper & FRAME) + (address >> PAGE & 0x3ff) * 4)? | if controls.key(address) { 0 } else { upper & NO_WRITE }
     } else {
         upper | address & 0x3f_f000
     };
     if entry & PRESENT == 0 { Err(NoMapping::Absent) } else { Ok(Mapping(entry & !SOFTWARE)) }
+}
+
+/// Of whom a segment has pages, by this kernel's tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Belongs {
+    /// Of Segments only (docs/powerpc.md, *Segments*).
+    ToSegments,
+    /// Of the space itself, too.
+    ToTheSpace,
+    /// Of nobody, or of the server that the space shows.
+    ToItsServer,
+}
+
+/// Of whom a segment has pages.
+pub fn belongs(memory: &mut impl Physical, directory: u32, segment: u32) -> Belongs {
+    let first = (directory & FRAME) + segment * 64 * 4;
+    let entries: Vec<u32> = (0..64).filter_map(|index| memory.read(first + index * 4)).filter(|entry| *entry != 0).collect();
+    if !entries.is_empty() && entries.iter().all(|entry| entry & SEGMENTS != 0 && entry & SERVERS == 0) {
+        Belongs::ToSegments
+    } else if entries.iter().any(|entry| entry & PRESENT != 0 && entry & SERVERS == 0) {
+        Belongs::ToTheSpace
+    } else {
+        Belongs::ToItsServer
+    }
 }
 
 #[cfg(test)]
