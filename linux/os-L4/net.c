@@ -10,6 +10,7 @@
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
 #include <linux/string.h>
+#include <linux/unaligned.h>
 #include <linux/workqueue.h>
 #include "abi.h"
 #include "async_call.h"
@@ -148,8 +149,8 @@ static void finish_attach(void)
 		try_later();
 		return;
 	}
-	memcpy(address, &l4_net.attach.reply[1], 4);
-	memcpy(address + 4, &l4_net.attach.reply[2], 2);
+	put_unaligned_le32(l4_net.attach.reply[1], address);
+	put_unaligned_le16(l4_net.attach.reply[2], address + 4);
 	if (!ether_addr_equal(address, l4_net.address)) {
 		ether_addr_copy(l4_net.address, address);
 		if (l4_net.registered)

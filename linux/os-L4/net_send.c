@@ -8,6 +8,7 @@
 #include <linux/string.h>
 #include <linux/tcp.h>
 #include <linux/uio.h>
+#include <linux/unaligned.h>
 #include <linux/virtio_net.h>
 #include <net/checksum.h>
 #include <net/ip.h>
@@ -72,10 +73,9 @@ static bool takes_large(const struct sk_buff *skb)
 {
 	const struct ethhdr *eth = (const struct ethhdr *)skb->data;
 	const char *list = l4_net.memory + L4_NET_NEIGHBOURS;
-	u32 i, count = min_t(u32, read_word(list, 0), MOST_NEIGHBOURS), low = 0, high = 0;
+	u32 i, count = min_t(u32, read_word(list, 0), MOST_NEIGHBOURS);
+	u32 low = get_unaligned_le32(eth->h_dest), high = get_unaligned_le16(eth->h_dest + 4);
 
-	memcpy(&low, eth->h_dest, 4);
-	memcpy(&high, eth->h_dest + 4, 2);
 	for (i = 0; i < count; i++)
 		if (read_word(list, 4 + i * L4_NET_NEIGHBOUR) == low && read_word(list, 8 + i * L4_NET_NEIGHBOUR) == high)
 			return true;

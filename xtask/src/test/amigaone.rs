@@ -3,9 +3,11 @@
 //! long time.
 
 use super::tally::{Test, on_amigaone, slow, test};
-use super::{arm, dialogue, linux, reload, server};
+use super::{arm, dialogue, disk, linux, net, reload, server};
 use crate::build::{self, Options, Seed};
+use crate::description::Interface;
 use crate::machine::emulator::{Machine, Transcript, batch};
+use crate::machine::network::Nic;
 use crate::machine::{board, words};
 use anyhow::{Context, Result, bail, ensure};
 use std::path::Path;
@@ -21,6 +23,17 @@ pub const ALL: &[Test] = &[
     slow("amigaone.linux.attack", "minutes; `linux.attack` is the PC's", || on_amigaone(dialogue::attack)),
     slow("amigaone.linux.faults", "`linux.faults` is the PC's", || on_amigaone(server::faults)),
     slow("amigaone.linux.walk", "minutes: each table of each process is compared", || on_amigaone(server::walk)),
+    test("amigaone.linux.net", || on_amigaone(|| net::transfers(net::guest()))),
+    slow("amigaone.linux.net.forward", "`linux.net.forward` is the PC's", || on_amigaone(net::forward)),
+    slow("amigaone.linux.net.restarts", "minutes; `linux.net.restarts` is the PC's", || on_amigaone(|| net::restarts(Nic::E1000))),
+    test("amigaone.linux.disk", || on_amigaone(|| disk::survives(Interface::Ata, 2))),
+    slow("amigaone.linux.disk.long", "more kills than `amigaone.linux.disk`", || on_amigaone(|| disk::survives(Interface::Ata, 20))),
+    slow("amigaone.linux.disk.restart", "`linux.disk.restart` is the PC's", || on_amigaone(disk::restart)),
+    slow("amigaone.linux.disk.hangs", "`linux.disk.hangs` is the PC's", || on_amigaone(disk::hangs)),
+    slow("amigaone.linux.chaos", "minutes; `linux.chaos` is the PC's", || on_amigaone(net::chaos)),
+    test("amigaone.linux.gateway", || on_amigaone(linux::gateway)),
+    slow("amigaone.linux.two", "`linux.two` is the PC's", || on_amigaone(|| dialogue::two_beside(Interface::Ata))),
+    slow("amigaone.linux.bombs", "minutes; `linux.bombs` is the PC's", || on_amigaone(linux::bombs)),
     slow("amigaone.linux.memory", "`linux.memory` is the PC's", || on_amigaone(linux::memory)),
     test("amigaone.contexts", || on_amigaone(contexts)),
     test("amigaone.flush", || on_amigaone(flush)),

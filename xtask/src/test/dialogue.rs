@@ -288,7 +288,12 @@ impl Attacked {
 /// Two Linux servers: one's panic is no concern of the other, nor of its disk, and it comes back.
 pub(super) fn two() -> Result<()> {
     drop(two_with(Interface::Ata)?);
-    let mut session = two_with(Interface::Virtio)?;
+    two_beside(Interface::Virtio)
+}
+
+/// The same, with disks of this interface.
+pub(super) fn two_beside(interface: Interface) -> Result<()> {
+    let mut session = two_with(interface)?;
     // One counts and writes while two panics and starts again.
     command(&mut session, "dd if=/dev/urandom of=/mnt/0 bs=64k count=4 && sync", "4+0 records out")?;
     session.send(b"i=0; while [ $i -lt 40 ]; do usleep 100000; i=$((i+1)); cat /mnt/0 > /mnt/$i; sync; done; echo steady $i; uptime\r")?;

@@ -78,6 +78,16 @@ const MOUNTED: &str = "grep -q ' /mnt ' /proc/mounts || { dmesg; exit 1; }";
 pub(super) const ROUND_TRIP: &str = "dd if=/dev/urandom of=/mnt/random bs=64k count=64 2>/dev/null; md5sum /mnt/random > /mnt/sum; sync; \
                           echo 3 > /proc/sys/vm/drop_caches; md5sum -c -s /mnt/sum";
 
+/// The interfaces that the board's disk may have.
+fn interfaces() -> Vec<Interface> {
+    let medium = board::chosen().device.get("disk").and_then(|device| device.medium.as_ref());
+    let has = |interface: &Interface| match interface {
+        Interface::Virtio => medium.is_some_and(|medium| medium.virtio.is_some()),
+        Interface::Ata => medium.is_some_and(|medium| medium.ata.is_some()),
+    };
+    [Interface::Virtio, Interface::Ata].into_iter().filter(has).collect()
+}
+
 /// What was written is there after `poweroff`, and what was synchronised after the machine was killed.
 fn disk() -> Result<()> {
     survives(Interface::Virtio, 6)?;
@@ -91,7 +101,7 @@ pub(super) fn disk_long() -> Result<()> {
 }
 
 /// Kills the machine so often under a write load.
-fn survives(interface: Interface, kills: u32) -> Result<()> {
+pub(super) fn survives(interface: Interface, kills: u32) -> Result<()> {
     forget(image())?;
     let inserts = vec![program("records")?];
     let guest = || Guest { system: SYSTEM, interface: Some(interface), inserts: inserts.clone(), ..Guest::default() };
@@ -206,9 +216,9 @@ const AT_THE_END: &str = "dd if=/dev/urandom of=/tmp/far bs=512 count=64 && umou
                           echo 3 > /proc/sys/vm/drop_caches; dd if=/dev/l4a bs=512 skip=4294967232 | cmp - /tmp/far || exit; ";
 
 /// A disk server that ends is started again, and nobody loses anything, up to the end of the largest disk.
-fn restart() -> Result<()> {
+pub(super) fn restart() -> Result<()> {
     let image = &image_of("linux-disk-restart");
-    for interface in [Interface::Virtio, Interface::Ata] {
+    for interface in interfaces() {
         forget(image)?;
         let o = Guest { system: "tests/systems/linux-disk-restart.toml", interface: Some(interface), ..Guest::default() }.run(&format!(
             "{AT_THE_END}for i in 1 2 3; do {ROUND_TRIP} || exit; for j in $(seq 50); do echo $i $j > /mnt/file; sync; done; done; dmesg | grep -c 'l4a: error'"
@@ -232,9 +242,9 @@ const ENDS: usize = 5;
 
 /// The disk server is killed and hangs at any moment, and is started again: what Linux writes meanwhile it reads again, and no request
 /// has failed.
-fn hangs() -> Result<()> {
+pub(super) fn hangs() -> Result<()> {
     let image = &image_of("linux-disk-hangs");
-    for interface in [Interface::Virtio, Interface::Ata] {
+    for interface in interfaces() {
         forget(image)?;
         let guest =
             Guest { system: "tests/systems/linux-disk-hangs.toml", interface: Some(interface), wire: Wire::USER, ..Guest::default() };

@@ -101,7 +101,7 @@ fn threads() -> Result<()> {
 }
 
 /// Users and root use up what there is; `linux.alone` does the same on Linux alone. A user's kernel memory does not end the shell of `--batch`.
-fn bombs() -> Result<()> {
+pub(super) fn bombs() -> Result<()> {
     let inserts = vec![program("bombs")?];
     let timeout = Duration::from_secs(300);
     let o = Guest { inserts, timeout, ..Guest::default() }.succeed("bombs && bombs filters")?;

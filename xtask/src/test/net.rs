@@ -154,7 +154,7 @@ pub fn guest() -> Guest<'static> {
 pub const BYTES: usize = 8 << 20;
 
 /// Linux has an address by DHCP (`udhcpc` at boot), one of IPv6, and names of a server here; bytes come and go whole.
-fn transfers(guest: Guest<'_>) -> Result<()> {
+pub(super) fn transfers(guest: Guest<'_>) -> Result<()> {
     let (server, names) = (Server::start()?, Names::start()?);
     let command = format!(
         "ip -4 -o addr show dev eth0 | grep -o 'inet [^ ]*'; ip -6 -o addr show dev eth0 | grep -o 'inet6 fe80[^ ]*'; \
@@ -203,8 +203,9 @@ pub fn meet<T>(
 ) -> Result<(T, Outcome)> {
     let forwards: [Forward; 1] = [format!("{host}:{port}").parse().map_err(anyhow::Error::msg)?];
     let wire = Wire::Card { forwards: &forwards, options: &[] };
+    let here = board::here();
     let (found, outcome) = std::thread::scope(|scope| {
-        let run = scope.spawn(|| Guest { wire, ..guest }.succeed(command));
+        let run = scope.spawn(|| here.with(|| Guest { wire, ..guest }.succeed(command)));
         // It serves when it asks, unless it ends before.
         let asked = || server.asked.recv_timeout(Duration::from_millis(100)).is_ok();
         while !asked() && !run.is_finished() {}
@@ -217,7 +218,7 @@ pub fn meet<T>(
 }
 
 /// A port of this machine leads to a server in Linux.
-fn forward() -> Result<()> {
+pub(super) fn forward() -> Result<()> {
     let server = Server::start()?;
     let command = format!("httpd -p 80 -h /etc && wget -q -O /dev/null {}", server.url("wait"));
     let (found, _) = meet(&server, guest(), (free_port()?, 80), &command, |port| get(port, "/inittab"))?;
@@ -328,7 +329,7 @@ fn deaths() -> Result<[(&'static str, usize); 2]> {
 }
 
 /// Driver and switch die and hang while files are transferred, and one over a single connection: each arrives whole.
-fn restarts(nic: Nic) -> Result<()> {
+pub(super) fn restarts(nic: Nic) -> Result<()> {
     let server = Server::start()?;
     // Each death takes the link down, and Linux forgets whose address is whose. It asks once a second and says "No route to host" when
     // three questions in a row were lost, which happens where something dies twice a second.
@@ -378,7 +379,7 @@ fn flood() -> Result<()> {
 
 /// What is in the rings of Linux's network and disk is nonsense again and again, and those at their other ends die: what Linux writes to the
 /// disk it reads again, what it is sent is whole, and no request has failed.
-fn chaos() -> Result<()> {
+pub(super) fn chaos() -> Result<()> {
     disk::forget(disk::image_of("linux-chaos-rings"))?;
     let server = Server::start()?;
     let command = format!(
