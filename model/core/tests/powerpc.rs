@@ -80,11 +80,15 @@ struct System {
 
 impl System {
     fn new(setup: Setup, is_software: bool, fault: Fault) -> Self {
-        let words = TABLES.map(|(directory, table)| (directory, table | USED)).into();
-        let guest = Guest { words, table: vec![[[0; 2]; PLACES]; 1024], is_software, space: 0 };
-        let mut system = Self { counter: Counter::new(setup), guest, executed: 0, fault };
+        let mut system = Self::unarmed(setup, is_software, fault);
         system.counter.arm(0, &mut system.guest);
         system
+    }
+
+    fn unarmed(setup: Setup, is_software: bool, fault: Fault) -> Self {
+        let words = TABLES.map(|(directory, table)| (directory, table | USED)).into();
+        let guest = Guest { words, table: vec![[[0; 2]; PLACES]; 1024], is_software, space: 0 };
+        Self { counter: Counter::new(setup), guest, executed: 0, fault }
     }
 
     fn step(&mut self, privilege: Privilege, address: u32) {
@@ -229,23 +233,25 @@ fn who_fills_a_tlb_is_counted() {
     for (name, is_software) in [("ppc604-133", false), ("ppc603e-133", true)] {
         let cpu = Cpu::parse(&std::fs::read_to_string(format!("../cpus/{name}.toml")).expect("a text")).expect("a CPU model");
         let setup = Setup { machine: Some(Machine::new(&cpu.geometry)), ..Setup::default() };
-        let mut system = System::new(setup, is_software, Fault::Nothing);
-        system.step(Privilege::Kernel, SC);
+        // Before the first marker nobody tells whose code is executed.
+        let mut system = System::unarmed(setup, is_software, Fault::Nothing);
         // Three pages of one set of either TLB, and the code.
         let pages = [0, 64, 128, 192];
         for page in pages {
             system.set(0, page, (FRAMES[1] + page * PAGE) | USED);
         }
         system.leave(0);
-        system.step(Privilege::User, 0);
         system.counter.mark(Marker::Begin(1), Privilege::User, system.executed, &mut system.guest);
+        system.user(0, false);
+        system.counter.mark(Marker::End(1), Privilege::User, system.executed, &mut system.guest);
+        system.counter.mark(Marker::Begin(2), Privilege::User, system.executed, &mut system.guest);
         for _ in 0..2 {
             pages[1..].iter().for_each(|page| system.user(page * PAGE, false));
         }
-        system.counter.mark(Marker::End(1), Privilege::User, system.executed, &mut system.guest);
+        system.counter.mark(Marker::End(2), Privilege::User, system.executed, &mut system.guest);
         let report = system.counter.report();
         assert_eq!(report.errors, [""; 0]);
-        let events = report.intervals[&1].medians().total();
+        let events = report.intervals[&2].medians().total();
         assert_eq!((events.itlb_misses, events.dtlb_misses), (0, 6), "{name}: three pages share two ways");
         assert_eq!((events.software_reloads, events.hash_misses), (if is_software { 6 } else { 0 }, 0), "{name}");
         assert_eq!(events.hash_loads >= 6, !is_software, "{name}");

@@ -234,7 +234,8 @@ impl Counter<PowerPc> {
                 self.setup.checker.iter_mut().for_each(|checker| checker.reserve(thread, instruction));
             }
             Class::Release => self.setup.checker.iter_mut().for_each(Checker::release),
-            Class::System(Operation::WriteSegment(number)) if self.processor.kernel => {
+            // Before anything is counted nobody has told who executes; it is told of the kernel's alone.
+            Class::System(Operation::WriteSegment(number)) if self.processor.kernel || !self.is_armed() => {
                 self.write_segment(number.map_or(address >> 28, u32::from), value, offset);
             }
             Class::System(Operation::WriteSpecial(register)) if self.processor.kernel || aside => {
