@@ -83,7 +83,7 @@ fn calls<const ID: u32>(to: Thread, count: u32) {
 
 /// A space with so many slots, and this code at the place that is returned.
 fn space_with(env: &mut Env, slots: u32, code: &[u8]) -> Result<(Space, u32)> {
-    let (place, ram) = (macadamia::map::own().start, env.memory("ram"));
+    let (place, ram) = (processor::measured(), env.memory("ram"));
     let window = Window::open(place, ram, 0, abi::PAGE_SIZE, Rights(3))?;
     (0..).step_by(4).zip(processor::words(code)).for_each(|(at, word)| window.write(at, word));
     Space(image::slot::SPACE).cache(place, abi::PAGE_SIZE, CacheOp::SyncCode)?;

@@ -164,6 +164,8 @@ impl<M: Memory> Machine<M> {
             26 => self.set(a, of_d.leading_zeros(), records),
             28 => self.set(a, of_d & of_b, records),
             32 => self.compare(instruction, of_a, of_b, false),
+            40 => self.set(d, of_b.wrapping_sub(of_a), records),
+            60 => self.set(a, of_d & !of_b, records),
             144 => {
                 ensure!(field(instruction, 12, 8) == 0xff, "only a part of the condition register is written");
                 self.user.cr = of_d;

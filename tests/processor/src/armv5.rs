@@ -10,6 +10,12 @@ use macadamia::{Result, Thread, sys};
 const R0: usize = offset_of!(Frame, r);
 /// So many instructions of a nanosecond are so many ticks of the board's counter: it has 24 MHz.
 pub const INSTRUCTIONS: (u64, u64) = (1000, 24);
+/// Where a measurement has its pages, in each of its spaces.
+#[must_use]
+pub fn measured() -> u32 {
+    macadamia::map::own().start
+}
+
 /// The program counter.
 pub const PC: usize = offset_of!(Frame, pc);
 /// The stack pointer.

@@ -12,6 +12,12 @@ use macadamia::{Result, Thread};
 pub const INSTRUCTIONS: (u64, u64) = (1, 1);
 /// The instruction pointer.
 pub const PC: usize = offset_of!(Frame, eip);
+/// Where a measurement has its pages, in each of its spaces.
+#[must_use]
+pub fn measured() -> u32 {
+    macadamia::map::own().start
+}
+
 /// The stack pointer.
 pub const SP: usize = offset_of!(Frame, esp);
 /// The argument with which a native thread starts.

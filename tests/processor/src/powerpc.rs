@@ -10,6 +10,13 @@ use macadamia::{Result, Thread};
 const R0: usize = offset_of!(Frame, gpr);
 /// So many instructions of a nanosecond are so many ticks of the time base: it has 25 MHz.
 pub const INSTRUCTIONS: (u64, u64) = (40, 1);
+/// Where a measurement has its pages, in each of its spaces: in the second segment, as most components have all that they have in the
+/// lowest two. What such a component is granted begins there, and is small.
+#[must_use]
+pub fn measured() -> u32 {
+    macadamia::map::grants().start + (128 << 20)
+}
+
 /// The program counter.
 pub const PC: usize = offset_of!(Frame, pc);
 /// The stack pointer.

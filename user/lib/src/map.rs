@@ -106,7 +106,7 @@ fn bounds(first: usize) -> Range<Word> {
     start..end
 }
 
-/// The addresses of devices and shared memory that the component was given.
+/// The addresses of devices and shared memory that the component was given: as in [`own`], no Rust object ever lies there.
 #[must_use]
 pub fn grants() -> Range<Word> {
     bounds(0)
@@ -128,7 +128,7 @@ enum End {
 
 /// A part of a Memory, or a Segment, that the component itself has mapped or attached, word by word.
 ///
-/// It lies in [`own`], so that whatever others do to that memory harms no Rust object.
+/// It lies in [`own`] or among [`grants`], so that whatever others do to that memory harms no Rust object.
 #[derive(Debug)]
 pub struct Window {
     address: Word,
@@ -162,9 +162,8 @@ impl Window {
     /// # Errors
     /// `BadAddress` outside of the area for windows.
     pub fn over(address: Word, bytes: Word) -> Result<Self> {
-        let own = own();
-        let end = address.checked_add(bytes).filter(|end| *end <= own.end);
-        if address < own.start || end.is_none() || !address.is_multiple_of(PAGE_SIZE) {
+        let is_in = |range: Range<Word>| address >= range.start && address.checked_add(bytes).is_some_and(|end| end <= range.end);
+        if !(is_in(own()) || is_in(grants())) || !address.is_multiple_of(PAGE_SIZE) {
             return Err(Error::BadAddress);
         }
         Ok(Self { address, bytes, end: End::Stay })

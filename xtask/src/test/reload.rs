@@ -33,7 +33,10 @@ struct Kernel {
     words: BTreeMap<u32, u32>,
     data: u32,
     fetch: u32,
-    slow: [u32; 2],
+    /// Where it goes with what it does not put in.
+    failed: [u32; 2],
+    /// The same if there is a table, and no page in it.
+    absent: [u32; 2],
     hand: u32,
 }
 
@@ -52,10 +55,13 @@ impl Kernel {
                 file.symbols().find(|symbol| symbol.name().is_ok_and(|its| its == name || its.starts_with("_R") && its.ends_with(name)));
             Ok::<_, anyhow::Error>(found.with_context(|| format!("the kernel has no `{name}`"))?.address() as u32)
         };
-        let slow = [symbol("data_slow")?, symbol("fetch_slow")?];
+        let [failed, absent] = [["data_failed", "fetch_failed"], ["data_absent", "fetch_absent"]];
+        let [failed, absent] = [failed, absent].map(|[data, fetch]| Ok::<_, anyhow::Error>([symbol(data)?, symbol(fetch)?]));
+        let (failed, absent) = (failed?, absent?);
         let (reload, groups) = (symbol("6RELOAD")?, symbol("hash_groups")?);
         // After seven saved registers: what tells the group, and whose turn it is. Boot writes the first, and where the table is.
-        let mut kernel = Self { words, data: symbol("data_missed")?, fetch: symbol("fetch_missed_here")?, slow, hand: reload + 32 };
+        let mut kernel =
+            Self { words, data: symbol("data_missed")?, fetch: symbol("fetch_missed_here")?, failed, absent, hand: reload + 32 };
         kernel.words.insert(reload + 28, BYTES - size_of::<Group>() as u32);
         *kernel.words.entry(groups).or_default() |= (BYTES - 1).leading_zeros() << 6;
         *kernel.words.entry(groups + 4).or_default() |= HASH >> 16;
@@ -77,7 +83,7 @@ impl Memory for Words<'_> {
 }
 
 /// Executes from an address to the way back, or to one of the others. Which that was, if one, and how many instructions it took.
-fn run(machine: &mut Machine<Words<'_>>, from: u32, until: [u32; 2]) -> Result<(Option<u32>, u32)> {
+fn run(machine: &mut Machine<Words<'_>>, from: u32, until: &[u32]) -> Result<(Option<u32>, u32)> {
     let (mut at, mut count) = (from, 0);
     while !until.contains(&at) {
         let instruction = machine.memory.get(at).with_context(|| format!("nothing is at {at:#x}"))?;
@@ -182,13 +188,22 @@ fn miss(kernel: &mut Kernel, random: &mut Random, table: &mut [Group], hand: &mu
     let segments = std::array::from_fn(|segment| vsid(context, segment as u32));
     let system = System { segments, sprg: [DIRECTORY, 0, 0, 0], dsisr, dar, reserved: false };
     let mut machine = Machine { user, system, memory: Words(&mut kernel.words) };
-    let (end, cost) = run(&mut machine, if is_fetch { kernel.fetch } else { kernel.data }, kernel.slow)?;
+    let until = [kernel.failed, kernel.absent].concat();
+    let (end, cost) = run(&mut machine, if is_fetch { kernel.fetch } else { kernel.data }, &until)?;
+    let User { gpr, cr, .. } = &mut machine.user;
+    if end.is_some() {
+        // They are saved, and CR.
+        ensure!(gpr[25] == user.cr, "CR is {:#x}", gpr[25]);
+        gpr[25..].copy_from_slice(&user.gpr[25..]);
+        *cr = user.cr;
+    }
     ensure!(machine.user == user && machine.system == system, "registers are not as they were");
 
     let is_usual = directory & (PRESENT | LARGE | READ_ONLY) == PRESENT | READ_WRITE;
     match seen(directory, leaf, address).filter(|_| is_usual && !is_found) {
         None => {
-            ensure!(end == Some(kernel.slow[usize::from(is_fetch)]), "{address:#x}, {directory:#x}, {leaf:#x}: to {end:x?}");
+            let to = if is_usual && !is_found { kernel.absent } else { kernel.failed };
+            ensure!(end == Some(to[usize::from(is_fetch)]), "{address:#x}, {directory:#x}, {leaf:#x}: to {end:x?}");
             count.slow += 1;
         }
         Some(page) => {

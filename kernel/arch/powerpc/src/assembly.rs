@@ -7,32 +7,36 @@
 //! | `hash.S` | the misses of a 604's hashed table |
 //! | `fast/steps.S` | steps that several fast paths make |
 //! | `fast/ipc.S` | `sc`, and the fast paths of `call` and `reply_wait` |
-//! | `fast/alien.S` | the fast path of aliens, and the end of all fast paths that give up |
+//! | `fast/alien.S` | the fast path of aliens, and the end of fast paths from `sc` that give up |
+//! | `fast/map.S` | the fast paths of answers that map a page |
+//! | `fast/page_fault.S` | the fast path of page faults |
 //! | `entry.S` | vectors, entry, saving all registers, exit |
 //!
 //! A name in braces in these files is a constant or a symbol of the list below. The compiler refuses a name that is not in the list,
 //! and one in the list that nobody uses.
 
 use crate::layout::{CPU, RELOAD, Reload};
+use crate::regs::dsisr;
 use crate::trap;
 use crate::window::{FIRST, SHOWN, Shown};
-use abi::frame::{GENERAL, USER_FLAGS, WORDS, vector as named};
+use abi::frame::{GENERAL, USER_FLAGS, WORDS, fault, vector as named};
 use abi::tag::REGISTER_WORDS;
-use abi::{Delivery, Frame, MessageKind, Op, Rights, Tag};
+use abi::{Delivery, Frame, Kind, MessageKind, Op, PAGE_SIZE, Rights, Tag};
 use arch_common::field;
 use arch_common::offsets::{hw, saved};
 use arch_common::place::{POOL_PLACE, PoolPlace};
 use arch_common::stack::{KERNEL_STACK, PANIC_BYTES, PANIC_STACK, STACK_BYTES};
 use core::arch::global_asm;
 use core::mem::offset_of;
+use kcore::FRAME_OFFSET;
 use kcore::fault::EVENT_WORDS;
 use kcore::port::CONTEXT_WORDS;
 use kcore::space::HEADER_BYTES;
 use kcore::thread::{ANCHOR, BYTES, SEQUENCE, gate};
-use kcore::{Cpu, Slot};
+use kcore::{Attachment, Cpu, Memory, Region, Slot, Space};
 use mmu::hash::{SECOND, VALID};
 use mmu::powerpc::{NO_WRITE, bits};
-use mmu::vsid::{READ_ONLY, SHUT};
+use mmu::vsid::{READ_ONLY, SHUT, USER_SEGMENTS};
 use powerpc_context::{hw, msr, vector, word};
 
 /// In the machine state, its upper half: r0 to r3 are those of a TLB miss (*PowerPC 603e User's Manual*, table 2-2).
@@ -51,6 +55,11 @@ const fn last_bit(mask: u32) -> u32 {
 }
 // `alien.S`: a 32 moves to the bit that opens the FPU, and the flags are neighbours.
 const _: () = assert!(msr::FPU == 32 << 8 && USER_FLAGS.count_ones() == last_bit(USER_FLAGS) - first_bit(USER_FLAGS) + 1);
+// `hash.S`, `page_fault.S`: one bit becomes the other; what cannot be written can be read.
+const _: () = assert!(fault::WRITE == 1 << (31 - 30) && dsisr::STORE.is_power_of_two() && bits::READ_ONLY == 3);
+// `page_fault.S`: from LR to the error, a context has what a frame has, each stored at once.
+const _: () = assert!(word::ERROR + 1 == word::GPR && word::ERROR - word::LR == 31 - 24);
+const _: () = assert!(offset_of!(Frame, error) - offset_of!(Frame, lr) == 4 * (31 - 24));
 // `alien.S`, `miss.S`: its lower half is zero.
 const _: () = assert!(SHUT << 16 == 0);
 // `alien.S`: what follows the general registers in a frame is stored at once, and ends it.
@@ -58,6 +67,12 @@ const _: () = assert!(
     offset_of!(Frame, lr) == 4 * GENERAL && offset_of!(Frame, changed) + 4 == size_of::<Frame>() && WORDS as usize - GENERAL == 32 - 22
 );
 
+/// An entry of a leaf table for RAM that can be read only, without the address.
+const LEAF: u32 = bits::HELD | bits::CHANGED | bits::PRESENT | bits::READ_ONLY;
+/// The number of the right to write, counted from the right.
+const WRITE: u32 = Rights::WRITE.0.trailing_zeros();
+// `map.S`: what can be written differs from that in these two bits.
+const _: () = assert!(NO_WRITE.is_power_of_two());
 /// Where the thread with index 0 is.
 const THREADS: u32 = kcore::thread::TABLE + ANCHOR;
 
@@ -67,36 +82,50 @@ global_asm!(
     include_str!("fast/steps.S"),
     include_str!("fast/ipc.S"),
     include_str!("fast/alien.S"),
+    include_str!("fast/map.S"),
+    include_str!("fast/page_fault.S"),
     include_str!("entry.S"),
     above_flags = const first_bit(USER_FLAGS) - 1,
     above_fpu = const first_bit(msr::FPU) - 1,
     above_server = const first_bit(bits::SUPERVISOR) - 1,
+    area_end = const offset_of!(Space, area_end),
+    area_start = const offset_of!(Space, area_start),
+    attached = const offset_of!(Region, attached),
     below_flags = const last_bit(USER_FLAGS) + 1,
     below_fpu = const last_bit(msr::FPU) + 1,
     below_server = const last_bit(bits::SUPERVISOR) + 1,
+    bit = const offset_of!(Attachment, bit),
     bug = sym trap::kernel_exception,
     call_right = const Rights::CALL.0,
     cap_limit = const field!(cap_limit),
+    changing = const offset_of!(Region, changing),
     context = const -((CONTEXT_WORDS * 4) as i32),
+    control = const Rights::CONTROL.0,
     cpu = sym CPU,
     cr = const saved(word::CR),
     ctr = const saved(word::CTR),
     current = const offset_of!(Cpu, current),
+    cursor = const offset_of!(Attachment, cursor),
     data = const vector::DATA,
     decrementer = const vector::DECREMENTER,
     delivery_alien = const Delivery::new(MessageKind::Alien, 0, EVENT_WORDS, 0).0,
+    delivery_exception = const Delivery::new(MessageKind::Exception, 0, REGISTER_WORDS + WORDS, 0).0,
     delivery_reply = const Delivery::new(MessageKind::Reply, 0, 0, 0).0,
     directory = const hw(hw::DIRECTORY),
     enter = sym trap::enter,
     evicts = const offset_of!(Reload, evicts),
     event = const named::SYSTEM_CALL,
+    f_address = const offset_of!(Frame, address),
     f_changed = const offset_of!(Frame, changed),
     f_lr = const offset_of!(Frame, lr),
+    fault_address = const field!(fault_address),
     fetch = const vector::FETCH,
+    fetch_error = const fault::FETCH,
     first_flag = const first_bit(USER_FLAGS),
     fpu_bit = const first_bit(msr::FPU),
     gate = const field!(gate),
     gate_alien = const gate::REPLY | gate::ALIEN,
+    gate_exception = const gate::REPLY | gate::EXCEPTION,
     gate_open = const gate::OPEN,
     gate_ready = const gate::READY,
     gate_reply = const gate::REPLY,
@@ -110,18 +139,33 @@ global_asm!(
     kdb = const cfg!(feature = "kdb") as u32,
     kernel_msr = const msr::KERNEL,
     key = const READ_ONLY >> 16,
+    kind_call = const MessageKind::Call as u32,
+    kind_exception = const MessageKind::Exception as u32,
     large = const bits::LARGE,
     last_flag = const last_bit(USER_FLAGS),
     lazy = const field!(lazy),
+    leaf = const LEAF,
     loaded = const offset_of!(Cpu, loaded),
+    lower = const offset_of!(Attachment, lower),
     lr = const saved(word::LR),
     mask = const offset_of!(Reload, mask),
+    memory_base = const offset_of!(Memory, base),
+    memory_bytes = const offset_of!(Memory, bytes),
+    memory_class = const offset_of!(Memory, class),
+    memory_dying = const offset_of!(Memory, header.dying),
+    message = const FRAME_OFFSET,
+    most_bit = const first_bit(bits::MOST_WRITE),
     msr = const saved(word::MSR),
     no_write = const NO_WRITE,
+    no_write_bit = const first_bit(NO_WRITE),
     not_found = const NOT_FOUND,
     op_call = const Tag::new(Op::Call, 0, 0).0,
+    op_map_reply_wait = const Tag::new(Op::MapReplyWait, 0, 0).0,
+    op_map_run = const Tag::new(Op::MapRun, 0, 0).0,
     op_reply_wait = const Tag::new(Op::ReplyWait, 0, 0).0,
     op_run = const Tag::new(Op::Run, 0, 0).0,
+    page = const PAGE_SIZE,
+    page_fault = const named::PAGE_FAULT,
     panic_stack = sym PANIC_STACK,
     panic_stack_bytes = const PANIC_BYTES - LINKAGE,
     partner = const field!(partner),
@@ -134,15 +178,20 @@ global_asm!(
     r2 = const saved(word::GPR) + 8,
     read_only = const bits::READ_ONLY,
     read_write = const bits::READ_WRITE,
+    region_dying = const offset_of!(Region, header.dying),
+    region_top = const offset_of!(Region, top),
     reload = sym RELOAD,
     reservation = const saved(word::RESERVATION),
     rights_bits = const Rights::ALL.0.trailing_ones(),
+    rwx = const Rights::RWX.0,
     second = const SECOND,
     running = const msr::RUNNING,
     senders = const field!(senders),
+    sending = const field!(sending),
     sequence_high = const SEQUENCE >> 16,
     server = const bits::SUPERVISOR,
     shadow = const SHADOW,
+    shared = const bits::SHARED,
     shown = sym SHOWN,
     shown_server = const offset_of!(Shown, server),
     shown_tables = const offset_of!(Shown, tables),
@@ -152,7 +201,10 @@ global_asm!(
     simple = const hw(hw::SIMPLE),
     slot_shift = const size_of::<Slot>().trailing_zeros(),
     slots = const HEADER_BYTES,
+    source = const offset_of!(Attachment, source),
     space = const field!(space),
+    space_kind = const Kind::Space as u32,
+    store_error = const 32 - dsisr::STORE.trailing_zeros() + fault::WRITE.trailing_zeros(),
     stack = sym KERNEL_STACK,
     stack_bytes = const STACK_BYTES - LINKAGE,
     system_call = const vector::SYSTEM_CALL,
@@ -160,7 +212,9 @@ global_asm!(
     threads_high = const THREADS >> 16,
     threads_low = const THREADS & 0xffff,
     top = const offset_of!(Cpu, top),
+    upper = const offset_of!(Attachment, upper),
     user = const msr::USER,
+    user_segments = const USER_SEGMENTS,
     valid = const VALID,
     utcb = const field!(utcb),
     vector = const saved(word::VECTOR),
@@ -168,6 +222,10 @@ global_asm!(
     vsid_1 = const hw(hw::VSID_1),
     window = const FIRST,
     words = const REGISTER_WORDS,
+    write_error = const fault::WRITE,
+    write_protected = const fault::WRITE | fault::PROTECTION,
+    write_to_no_write = const (32 + NO_WRITE.trailing_zeros() - WRITE) % 32,
+    write_to_most = const bits::MOST_WRITE.trailing_zeros() - WRITE,
     xer = const saved(word::XER),
 );
 

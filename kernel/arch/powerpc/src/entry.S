@@ -43,9 +43,9 @@
     VECTOR 19
     VECTOR 20
     .org 0x1500
-    MISSED fetch_missed, tlbli, {fetch}
-    MISSED load_missed, tlbld, {data}
-    MISSED store_missed, tlbld, {data}
+    MISSED fetch_missed, tlbli, fetch
+    MISSED load_missed, tlbld, data
+    MISSED store_missed, tlbld, data
     REST_OF_MISSES
 
 // r31: the thread; r30: the number. All general registers are saved but r31, which is in SPRG2.
@@ -115,13 +115,15 @@ leave_kernel:
     addi 3, 3, {cpu}@l
     lwz 31, {current}(3)
     mtspr 273, 31
+    // Whatever was reserved is not any more.
+    addi 3, 31, {reservation}
+    stwcx. 3, 0, 3
+// The same, to the thread in r31, which SPRG1 has already, and nothing is reserved.
+leave_to:
     lwz 3, {msr}(31)
     mtspr 27, 3
     lwz 3, {pc}(31)
     mtspr 26, 3
-    // Whatever was reserved is not any more.
-    addi 3, 31, {reservation}
-    stwcx. 3, 0, 3
     lwz 3, {lr}(31)
     lwz 4, {ctr}(31)
     lwz 5, {xer}(31)

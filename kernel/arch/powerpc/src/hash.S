@@ -2,8 +2,8 @@
 //
 // The 604's misses: its TLB and the hashed table have no entry of a page. If the tables of the space that runs have the page, it gets an
 // entry here, with translation off, as `mmu::hash::insert` would put it in. What is not usual goes to the portable kernel, which has the
-// same function: a page that is not there or has no right, a large page, a table of a Segment that is attached for reading only, what a
-// space has of the server that it shows.
+// same function: a large page, a table of a Segment that is attached for reading only, what a space has of the server that it shows. Of a
+// page that is not there or has no right `fast/page_fault.S` tells the thread's handler, as of what a 603's tables do not have.
 //
 // No register is free: r25 to r31 are saved at an address that needs none. CR is in r25. No entry of the page can be there, or the processor
 // would have found it; so none has to be changed.
@@ -52,7 +52,7 @@ insert:
     rlwimi 28, 27, 22, 20, 29
     lwz 28, -{read_write}(28)
     andi. 29, 28, {present}
-    beq- insert_failed
+    beq- page_absent
     mfsrin 29, 27
     rlwinm 30, 27, 10, 26, 31
     rlwinm 31, 27, 20, 16, 31
@@ -109,22 +109,58 @@ other_places:
     sync
     PUT 0
 
-// Not found, but nothing can be put in; or another failure: the portable kernel looks at it.
+// Not found, but nothing can be put in; or another failure. The address is in r27.
 insert_failed:
     // Only of a fetch this has the reason.
     mfspr 26, 27
     andis. 26, 26, {not_found}
     beq- data_failed
+.global fetch_failed
 fetch_failed:
-    mtcr 25
-    lmw 25, {reload}@l(0)
-.global fetch_slow
-fetch_slow:
-    SAVE_ALL {fetch}
+    li 28, {fetch_error}
+    b failed
+.global data_failed
 data_failed:
+    mfspr 28, 18
+    rlwinm 28, 28, {store_error}, 30, 30
+// The error is in r28.
+failed:
+    mfspr 26, 27
+    andi. 26, 26, {user}
+    beq- page_slow
+    b page_failed
+
+// The tables of the space that runs have a table there, and no page.
+page_absent:
+    mfspr 26, 27
+    andis. 26, 26, {not_found}
+    beq+ data_absent
+.global fetch_absent
+fetch_absent:
+    li 28, {fetch_error}
+    b absent
+.global data_absent
+data_absent:
+    mfspr 28, 18
+    rlwinm 28, 28, {store_error}, 30, 30
+absent:
+    mfspr 29, 27
+    mfspr 26, 273
+    andi. 29, 29, {user}
+    bne+ page_missing
+// The portable kernel looks at it.
+page_slow:
+    andi. 28, 28, {fetch_error}
+    bne- fetch_goes_on
     mtcr 25
     lmw 25, {reload}@l(0)
 .global data_slow
 data_slow:
     SAVE_ALL {data}
+fetch_goes_on:
+    mtcr 25
+    lmw 25, {reload}@l(0)
+.global fetch_slow
+fetch_slow:
+    SAVE_ALL {fetch}
 .endm

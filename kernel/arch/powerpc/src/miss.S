@@ -15,7 +15,7 @@
     lwz 1, -{read_write}(1)
 \fail\()_found:
     andi. 2, 1, {present}
-    beq- \fail
+    beq- \fail\()_nothing
     mtspr 982, 1
     \load 3
     mfspr 2, 27
@@ -28,10 +28,40 @@
     rfi
 .endm
 
+// It cannot be filled: as the processors that walk a hashed table say it, with what `hash.S` keeps in registers.
+.macro LEAVE_MISS name
+    .ifc \name, load_missed
+    lis 1, 0x4000
+    mtspr 18, 1
+    mtspr 19, 3
+    .endif
+    .ifc \name, store_missed
+    lis 1, 0x4200
+    mtspr 18, 1
+    mtspr 19, 3
+    .endif
+    mfspr 2, 27
+    mtcrf 0x80, 2
+    rlwinm 2, 2, 0, 16, 31
+    mtspr 27, 2
+    // r0 to r3 are the program's again.
+    mfmsr 1
+    xoris 1, 1, {shadow}
+    mtmsr 1
+    isync
+    stmw 25, {reload}@l(0)
+    mfcr 25
+    .ifc \name, fetch_missed
+    mfspr 27, 26
+    .else
+    mfspr 27, 19
+    .endif
+.endm
+
 // What is not usual: what a server has in its window, which counts while that is open; what can only be read, whatever its pages say; a
 // large page, of which the TLB gets the 4 KiB at the address; or nothing that can be used, as a page fault on the processors that walk a
 // hashed table. The directory's entry is in r1.
-.macro MISSED name, load, number
+.macro MISSED name, load, fail
 \name\()_rare:
     andi. 2, 1, {server}
     beq+ \name\()_any
@@ -67,24 +97,9 @@
     mtspr 27, 2
     rfi
 \name:
-    .ifc \name, load_missed
-    lis 1, 0x4000
-    mtspr 18, 1
-    mtspr 19, 3
-    .endif
-    .ifc \name, store_missed
-    lis 1, 0x4200
-    mtspr 18, 1
-    mtspr 19, 3
-    .endif
-    mfspr 2, 27
-    mtcrf 0x80, 2
-    rlwinm 2, 2, 0, 16, 31
-    mtspr 27, 2
-    // r0 to r3 are the program's again.
-    mfmsr 1
-    xoris 1, 1, {shadow}
-    mtmsr 1
-    isync
-    SAVE_ALL \number
+    LEAVE_MISS \name
+    b \fail\()_failed
+\name\()_nothing:
+    LEAVE_MISS \name
+    b \fail\()_absent
 .endm

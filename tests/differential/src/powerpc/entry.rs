@@ -52,36 +52,53 @@ pub struct Fault {
     address: u32,
     /// What it wanted.
     access: Rights,
-    /// What its handler sees of that.
-    error: u32,
+    /// What its handler sees of that; nothing if it can be made, as its translation is not there or allows less, or as it is one of an I/O
+    /// port.
+    error: Option<u32>,
 }
 
 impl Fault {
-    /// One of a thread that cannot be but a fault: of a page that is not there, mostly.
+    /// One of a thread, mostly of a page that is not there.
     fn random(kernel: &Kernel, found: &Found, me: Ref<Thread>, spaces: &spaces::Entered, rng: &mut Rng) -> Self {
+        // Of some page that is there, if one is found.
+        let mut seeks = if rng.u32(..5) == 0 { 64 } else { 0 };
         loop {
-            let anywhere = rng.u32(..USER_END);
-            let address = if rng.u32(..8) == 0 { anywhere } else { found.range + rng.u32(..super::PowerPc::PAGES * PAGE_SIZE) };
+            let address = match rng.u32(..16) {
+                0 => USER_END | rng.u32(..),
+                1 => rng.u32(..USER_END),
+                _ => found.range + rng.u32(..super::PowerPc::PAGES * PAGE_SIZE),
+            };
             let (address, access, error) = match rng.u32(..3) {
                 0 => (address & !3, Rights::EXECUTE, fault::FETCH),
                 1 => (address, Rights::WRITE, fault::WRITE),
                 _ => (address, Rights::READ, 0),
             };
-            match spaces::seen(kernel, me, spaces, address) {
-                None => return Self { address, access, error },
-                Some(page) if access == Rights::WRITE && page & bits::READ_ONLY != bits::READ_WRITE => {
-                    return Self { address, access, error: error | fault::PROTECTION };
+            if address >= USER_END {
+                if access != Rights::EXECUTE {
+                    return Self { address, access, error: None };
                 }
-                // It could be accessed.
-                Some(_) => {}
+                continue;
             }
+            let error = match spaces::seen(kernel, me, spaces, address) {
+                None if seeks > 0 => {
+                    seeks -= 1;
+                    continue;
+                }
+                None => Some(error),
+                Some(page) if access == Rights::WRITE && page & bits::READ_ONLY != bits::READ_WRITE => Some(error | fault::PROTECTION),
+                // That is rare.
+                Some(_) if rng.u32(..4) > 0 => continue,
+                Some(_) => None,
+            };
+            return Self { address, access, error };
         }
     }
 
     /// What the processor has then. Where the thread enters.
     fn tell(&self, user: &mut User, system: &mut System) -> u32 {
         let [data, fetch, _] = ENTRIES;
-        let why = if self.error & fault::PROTECTION == 0 { NOT_FOUND } else { PROTECTED };
+        let is_found = self.error.is_none_or(|error| error & fault::PROTECTION != 0);
+        let why = if is_found { PROTECTED } else { NOT_FOUND };
         if self.access == Rights::EXECUTE {
             user.pc = self.address;
             user.msr |= why;
@@ -91,6 +108,11 @@ impl Fault {
         system.dsisr = why | if self.access == Rights::WRITE { STORE } else { 0 };
         data
     }
+
+    /// Whether it is one of a page that is there and cannot be written.
+    pub fn is_of_protection(&self) -> bool {
+        self.error.is_some_and(|error| error & fault::PROTECTION != 0)
+    }
 }
 
 impl Entered {
@@ -99,7 +121,9 @@ impl Entered {
         kernel.port.now += rng.u64(..20_000);
         let mut user = random_user(rng);
         let runs = match event {
-            Event::Call([tag, handle, ..]) if Op::from_code(tag >> Tag::OP_SHIFT) == Some(Op::Run) => Some(kernel.threads.named(*handle)),
+            Event::Call([tag, handle, ..]) if matches!(Op::from_code(tag >> Tag::OP_SHIFT), Some(Op::Run | Op::MapRun)) => {
+                Some(kernel.threads.named(*handle))
+            }
             _ => None,
         };
         user.msr = kernel.pool[me].context[word::MSR] | fpu(kernel, me, runs, rng);
@@ -133,24 +157,27 @@ impl Entered {
         User { gpr: saved.gpr, pc: saved.pc, msr: saved.msr, ..User::default() }
     }
 
-    /// A handler that gets an alien's event has other registers than those of the message from the alien, which it knows all: they are
-    /// in its memory. None has a word of the kernel.
+    /// A handler that gets an event has other registers than those of the message from the thread, which it knows all: they are in its
+    /// memory. None has a word of the kernel.
     ///
     /// # Errors
     /// One has.
-    pub fn unknown(&self, handler: &mut User, has: &User) -> Result<()> {
+    pub fn unknown(&self, is_alien: bool, handler: &mut User, has: &User) -> Result<()> {
         let saved = self.saved(true);
-        let known =
-            [saved.lr, saved.ctr, saved.xer, saved.pc, self.user.msr & (msr::RUNNING | USER_FLAGS), named::SYSTEM_CALL, gate::READY, 0];
-        let words = FIRST + 2 + EVENT_WORDS as usize;
-        for register in [0].into_iter().chain(words..32).filter(|register| !matches!(register, 11 | 12)) {
+        let msr = self.user.msr & (msr::RUNNING | USER_FLAGS);
+        let Fault { address, error, .. } = self.fault.unwrap_or(Fault { address: 0, access: Rights::NONE, error: None });
+        let event = [address, error.unwrap_or_default(), named::SYSTEM_CALL, named::PAGE_FAULT];
+        let known = [&[saved.lr, saved.ctr, saved.xer, saved.cr, saved.pc, msr, handler.msr, gate::READY, 0][..], &event].concat();
+        // Of a native's message all words are known.
+        let words = if is_alien { FIRST + 2 + EVENT_WORDS as usize } else { FIRST + NEAR };
+        let is_known = |register: &usize| matches!(register, 11 | 12) || !is_alien && FAR.contains(register);
+        for register in [0].into_iter().chain(words..32).filter(|register| !is_known(register)) {
             let value = has.gpr[register];
-            let is_known = saved.gpr.contains(&value) || known.contains(&value) || lost(value) == saved.cr || value == handler.msr;
+            let is_known = saved.gpr.contains(&value) || known.contains(&value) || self.fault.is_none() && lost(value) == saved.cr;
             ensure!(is_known, "r{register} has {value:#x}");
             handler.gpr[register] = value;
         }
         (handler.lr, handler.ctr, handler.xer, handler.cr) = (saved.lr, saved.ctr, saved.xer, has.cr);
-        ensure!(lost(has.cr) == saved.cr, "CR is {:#x}", has.cr);
         Ok(())
     }
 
@@ -161,8 +188,10 @@ impl Entered {
             (Event::Tick, _) => save(&mut kernel.pool[me].context, &self.user, vector::DECREMENTER),
             (_, Some(Fault { address, access, error })) => {
                 save(&mut kernel.pool[me].context, &self.user, named::PAGE_FAULT);
-                kernel.pool[me].context[word::ERROR] = error;
-                kernel.page_fault(UserAddr(address), access);
+                if let Some(error) = error {
+                    kernel.pool[me].context[word::ERROR] = error;
+                    kernel.page_fault(UserAddr(address), access);
+                }
             }
             _ if is_alien => {
                 save(&mut kernel.pool[me].context, &self.saved(true), named::SYSTEM_CALL);

@@ -70,10 +70,14 @@ pub fn enter(code: &Code, kernel: &mut Kernel, me: Ref<Thread>, entered: &Entere
 /// The ways that led to user mode.
 fn taken(kernel: &Kernel, entered: &Entered, (me, current): (Ref<Thread>, Ref<Thread>), (top, left): (u32, &Left)) -> Vec<&'static str> {
     let is_alien = kernel.pool[me].is_alien();
-    let way = match Op::from_code(entered.user.gpr[3] >> Tag::OP_SHIFT) {
+    let way = match (entered.fault, Op::from_code(entered.user.gpr[3] >> Tag::OP_SHIFT)) {
+        (Some(_), _) if is_alien => "page faults of aliens",
+        (Some(_), _) => "page faults",
         _ if is_alien => "alien calls",
-        Some(Op::Call) => "calls",
-        Some(Op::Run) => "runs",
+        (_, Some(Op::Call)) => "calls",
+        (_, Some(Op::Run)) => "runs",
+        (_, Some(Op::MapReplyWait)) => "answers by a page",
+        (_, Some(Op::MapRun)) => "runs with a page",
         _ => "replies",
     };
     let is_equal = kernel.pool[current].priority == top;
@@ -83,6 +87,7 @@ fn taken(kernel: &Kernel, entered: &Entered, (me, current): (Ref<Thread>, Ref<Th
         (elsewhere && !keeps_tables, "to another space"),
         (elsewhere && keeps_tables && is_alien, "windows opened"),
         (elsewhere && keeps_tables && !is_alien, "windows shut"),
+        (entered.fault.is_some_and(|fault| fault.is_of_protection()), "faults of stores to what can be read"),
         (left.user.msr & msr::FPU != 0, "runs with the FPU"),
         (way == "calls" && is_equal, "calls at the priority of a ready thread"),
         (way != "calls" && is_equal, "others at one"),

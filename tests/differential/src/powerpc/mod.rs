@@ -45,7 +45,7 @@ impl Processor for PowerPc {
     type Entered = Entered;
     type Left = Left;
 
-    const FAST: &'static [Op] = &[Op::Call, Op::ReplyWait, Op::Run];
+    const FAST: &'static [Op] = &[Op::Call, Op::ReplyWait, Op::Run, Op::MapRun, Op::MapReplyWait];
     const PAGES: u32 = 40;
     const LOW_END: u32 = 1 << 28;
     const EMPTY_SPACES: u32 = 0;
@@ -54,6 +54,11 @@ impl Processor for PowerPc {
         ("replies", LEAST),
         ("alien calls", LEAST),
         ("runs", LEAST),
+        ("answers by a page", LEAST),
+        ("runs with a page", LEAST),
+        ("page faults", LEAST),
+        ("page faults of aliens", LEAST),
+        ("faults of stores to what can be read", LEAST),
         ("to another space", LEAST),
         ("windows opened", LEAST),
         ("windows shut", LEAST),
@@ -62,7 +67,7 @@ impl Processor for PowerPc {
         ("others at one", LEAST),
         ("with a reservation", LEAST),
     ];
-    const EVENTS: u64 = 200_000;
+    const EVENTS: u64 = 400_000;
     const HARDLY_NEEDED: &'static [(&'static str, &'static str)] = &[];
 
     fn read(elf: &Elf) -> Result<Self> {
@@ -100,9 +105,12 @@ impl Processor for PowerPc {
 
     fn meanwhile(&self, kernel: &mut Kernel, _: &Found, (): &mut (), me: Ref<Thread>, rng: &mut Rng) {
         spaces::meanwhile(kernel, me, rng);
-        let waits = |thread: &Ref<Thread>| kernel.pool[*thread].gate == gate::REPLY | gate::ALIEN;
-        if let Some(alien) = all::<Self>(kernel).into_iter().find(waits).filter(|_| rng.u32(..16) == 0) {
-            kernel.pool[alien].priority = [50, 60, 70][rng.usize(..3)];
+        let mut others = all::<Self>(kernel);
+        others.retain(|thread| {
+            matches!(kernel.pool[*thread].gate, gate::RUN | gate::OPEN) || kernel.pool[*thread].gate == gate::REPLY | gate::ALIEN
+        });
+        if let Some(other) = others.get(rng.usize(..others.len().max(1))).filter(|_| rng.u32(..8) == 0) {
+            kernel.pool[*other].priority = [50, 60, 70][rng.usize(..3)];
         }
     }
 
@@ -132,10 +140,12 @@ impl Processor for PowerPc {
         if kernel.port.cpu().loaded == current.address() {
             saved.msr |= msr::FPU;
         }
-        if kernel.pool[me].is_alien() {
-            entered.unknown(&mut saved, &own.user)?;
+        let is_alien = kernel.pool[me].is_alien();
+        if is_alien || entered.fault.is_some() {
+            entered.unknown(is_alien, &mut saved, &own.user)?;
         }
         ensure!(own.user == saved, "its registers are\n{saved:x?}, by the assembly\n{:x?}", own.user);
+        ensure!(kernel.port.invalidated.is_empty() && kernel.port.announced.is_empty(), "a translation is to be dropped");
         ensure!(!own.system.reserved, "what was reserved still is");
         ensure!(own.system.sprg[1] == current.address(), "the thread is said to be {:#x}", own.system.sprg[1]);
         let is_known =
@@ -153,10 +163,12 @@ impl Processor for PowerPc {
             // An alien's registers are in its handler's memory.
             thread.context = [0; CONTEXT_WORDS];
         }
-        if who.entered {
+        if who.entered && thread.gate & gate::EXCEPTION == 0 {
             // Of a system call it keeps these; the words of a message come with that, and the rest it loses.
             let kept = [word::GPR + 1, word::GPR + 2, word::PC, word::MSR];
             (0..CONTEXT_WORDS).filter(|index| !kept.contains(index)).for_each(|index| thread.context[index] = 0);
+        }
+        if who.entered {
             // The badge of a call that was delivered.
             thread.badge = 0;
             // It waits for anybody.

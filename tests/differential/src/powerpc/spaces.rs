@@ -3,11 +3,11 @@
 
 use super::machine::{System, named};
 use super::{Kernel, PowerPc};
-use crate::processor::{Found, all};
-use abi::UserAddr;
+use crate::processor::{Found, Processor, all};
+use abi::{PAGE_SIZE, UserAddr};
 use anyhow::{Context, Result, ensure};
 use fastrand::Rng;
-use kcore::port::Processor;
+use kcore::port::Processor as _;
 use kcore::{Space, Table, Thread};
 use mmu::Format;
 use mmu::powerpc::{PowerPc as Tables, bits};
@@ -39,6 +39,16 @@ pub fn set_up(kernel: &mut Kernel, found: &Found, rng: &mut Rng) {
             let space: Ref<Space> = kernel.pool[Space::slot(found.root, *alien)].object();
             kernel.pool[space].hw[hw::SERVER] = if rng.u32(..6) == 0 { 0 } else { found.root.address() };
         }
+    }
+    for native in &found.natives {
+        if rng.bool() {
+            continue;
+        }
+        // The kernel's part is where pages are mapped.
+        let space: Ref<Space> = kernel.pool[Space::slot(found.root, *native)].object();
+        let [start, pages] = [rng.u32(..PowerPc::PAGES), rng.u32(1..PowerPc::PAGES / 4)];
+        let area_start = found.range + start * PAGE_SIZE;
+        (kernel.pool[space].area_start, kernel.pool[space].area_end) = (UserAddr(area_start), UserAddr(area_start + pages * PAGE_SIZE));
     }
     for thread in all::<PowerPc>(kernel) {
         let Some(space) = kernel.pool[thread].space.get() else { continue };

@@ -70,16 +70,24 @@
     ori 3, 3, {delivery_alien}
 .endm
 
-// Leaves to the handler.
+// The server's window opens.
+.macro OPEN_WINDOW
+    lwz 5, {shown}@l + {shown_vsids}(0)
+    lwz 6, {shown}@l + {shown_vsids} + 4(0)
+    mtsr {window}, 5
+    mtsr {window} + 1, 6
+.endm
+
+// Leaves to the handler. What the frame has of the event is its message: the number, the address, the error.
 .macro TO_HANDLER
-    lwz 5, {pc}(12)
+    lwz 11, {pc}(12)
     lwz 1, {r1}(12)
     lwz 2, {r2}(12)
-    mtspr 26, 5
+    mtspr 26, 11
     mtspr 27, 27
-    li 5, {event}
-    li 6, 0
-    li 7, 0
+    mr 5, 28
+    mr 6, 30
+    mr 7, 29
     li 11, 0
     li 12, 0
     rfi
@@ -112,11 +120,7 @@ alien_called:
     lwz 11, {utcb}(11)
     SAVE_FRAME
     TELL
-    // The window opens.
-    lwz 5, {shown}@l + {shown_vsids}(0)
-    lwz 6, {shown}@l + {shown_vsids} + 4(0)
-    mtsr {window}, 5
-    mtsr {window} + 1, 6
+    OPEN_WINDOW
     TO_HANDLER
 
 alien_called_elsewhere:
@@ -135,37 +139,13 @@ alien_called_elsewhere:
 // From `ipc.S`: the thread is in r11, its space in r18, the mask of handles in r17.
 run:
     cmplwi 3, {op_run}                                  // R1
-    bne- slow
-    THREAD_OF_HANDLE                                    // R2
-    lwz 22, {gate}(20)
-    lwz 23, {handle}(20)
-    lwz 24, {partner}(20)
-    lwz 21, {handler}(20)
-    cmplwi 22, {gate_alien}                             // R3
-    cmplw 1, 23, 4
-    cmplw 6, 24, 11
-    rlwinm 21, 21, 0, 0, 31 - {rights_bits}
-    cmplw 7, 21, 11
-    bne- slow
-    bne- 1, slow
-    bne- 6, slow
-    bne- 7, slow
-    lwz 25, {signals}(11)
-    lwz 24, {cpu}@l + {top}(0)
-    lwz 23, {priority}(20)
-    cmpwi 25, 0                                         // R4
-    cmplw 1, 24, 23                                     // R5
-    lwz 21, {utcb}(20)
-    bne- slow
-    bgt- 1, slow
-    lwz 22, {f_changed}(21)
-    lwz 19, {space}(20)
-    cmpwi 22, 0                                         // R6
+    bne- map_run
+    MAY_RUN
     lwz 22, {shown}@l + {shown_tables}(0)
-    bne- slow
     cmplw 22, 19                                        // R7
     bne- run_elsewhere
-    // The window shuts.
+resume_by_window:
+    // It shuts.
     lis 16, {shut}
     mtsr {window}, 16
     mtsr {window} + 1, 16
@@ -201,6 +181,7 @@ run_elsewhere:
     lwz 23, {simple}(19)
     cmplw 22, 23                                        // R7
     bne- slow
+resume_elsewhere:
     LOAD_SPACE 19, 16, 17, 22
     b resume
 

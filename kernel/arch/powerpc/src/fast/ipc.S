@@ -3,8 +3,9 @@
 // The entry by `sc`, and the fast path of IPC: `call` and `reply_wait`, with up to eight words.
 //
 // It does what `ipc.rs` of the portable kernel would do in the common case, and nothing else. It changes no word before its last test. On
-// any doubt it goes to `slow`, in `alien.S`; so does what is neither of the two, but for `run`. The message stays where it is, in r3 to r10, r14 and r15. Of the other registers a system call keeps r1 and
-// r2 only, so the rest is the kernel's to use; what the receiver gets of it is zero.
+// any doubt it goes to `slow`, in `alien.S`; so does what is neither of the two, but for `run` and answers that map (`map.S`). The message
+// stays where it is, in r3 to r10, r14 and r15. Of the other registers a system call keeps r1 and r2 only, so the rest is the kernel's to
+// use; what the receiver gets of it is zero.
 //
 // The tests, in the order in which they are made. The same numbers stand beside the code, and beside the other processors'.
 //
@@ -127,24 +128,7 @@ not_call:
     lwz 17, {pool_place}@l + {index_mask}(17)
     cmplwi 16, {words}                                  // T2
     bgt- run
-    THREAD_OF_HANDLE                                    // T7
-    lwz 22, {gate}(20)
-    lwz 23, {handle}(20)
-    lwz 24, {partner}(20)
-    cmpwi 22, {gate_reply}                              // T8
-    cmplw 1, 23, 4                                      // T9
-    cmplw 6, 24, 11
-    bne- slow
-    bne- 1, slow
-    bne- 6, slow
-    lwz 25, {senders}(11)
-    lwz 26, {signals}(11)
-    lwz 24, {cpu}@l + {top}(0)
-    lwz 23, {priority}(20)
-    or. 25, 25, 26                                      // T10
-    cmplw 1, 24, 23                                     // T6
-    bne- slow
-    bgt- 1, slow
+    MAY_REPLY {gate_reply}
     MAY_SWITCH
     ori 3, 16, {delivery_reply}
     li 4, 0

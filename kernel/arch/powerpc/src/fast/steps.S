@@ -10,6 +10,58 @@
     add 20, 20, 17
 .endm
 
+// T7 to T10 and T6 of an answer to a thread that waits with this gate, which is in r20; the thread is in r11. Destroys r17 and r22 to r26.
+.macro MAY_REPLY waits
+    THREAD_OF_HANDLE                                    // T7
+    lwz 22, {gate}(20)
+    lwz 23, {handle}(20)
+    lwz 24, {partner}(20)
+    cmpwi 22, \waits                                    // T8
+    cmplw 1, 23, 4                                      // T9
+    cmplw 6, 24, 11
+    bne- slow
+    bne- 1, slow
+    bne- 6, slow
+    lwz 25, {senders}(11)
+    lwz 26, {signals}(11)
+    lwz 24, {cpu}@l + {top}(0)
+    lwz 23, {priority}(20)
+    or. 25, 25, 26                                      // T10
+    cmplw 1, 24, 23                                     // T6
+    bne- slow
+    bgt- 1, slow
+.endm
+
+// R2 to R6 of `run`: the alien is in r20, its frame in r21, its space in r19; the thread is in r11. Destroys r17 and r22 to r25.
+.macro MAY_RUN
+    THREAD_OF_HANDLE                                    // R2
+    lwz 22, {gate}(20)
+    lwz 23, {handle}(20)
+    lwz 24, {partner}(20)
+    lwz 21, {handler}(20)
+    cmplwi 22, {gate_alien}                             // R3
+    cmplw 1, 23, 4
+    cmplw 6, 24, 11
+    rlwinm 21, 21, 0, 0, 31 - {rights_bits}
+    cmplw 7, 21, 11
+    bne- slow
+    bne- 1, slow
+    bne- 6, slow
+    bne- 7, slow
+    lwz 25, {signals}(11)
+    lwz 24, {cpu}@l + {top}(0)
+    lwz 23, {priority}(20)
+    cmpwi 25, 0                                         // R4
+    cmplw 1, 24, 23                                     // R5
+    lwz 21, {utcb}(20)
+    bne- slow
+    bgt- 1, slow
+    lwz 22, {f_changed}(21)
+    lwz 19, {space}(20)
+    cmpwi 22, 0                                         // R6
+    bne- slow
+.endm
+
 // A thread waits: its registers of a system call that are kept are saved. Destroys r13.
 .macro SAVE_CALLER
     mfspr 13, 26
