@@ -259,19 +259,32 @@ fn who_fills_a_tlb_is_counted() {
     }
 }
 
-/// A handler that the emulator runs counts for the model's misses alone.
+/// A handler that the emulator runs counts for the model's misses alone, whoever missed; one that fills nothing is an entry.
 #[test]
 fn a_handler_is_set_aside() {
-    let mut system = System::new(Setup::default(), true, Fault::Nothing);
-    system.step(Privilege::Kernel, SC);
-    system.leave(0);
-    system.step(Privilege::User, 0);
-    system.counter.mark(Marker::Begin(1), Privilege::User, system.executed, &mut system.guest);
-    system.step(Privilege::User, 0);
-    // The access is counted, missed, and is counted again when it is made.
-    (0..15).for_each(|_| system.step(Privilege::Kernel, 0x1100));
-    system.step(Privilege::User, 0);
-    system.counter.mark(Marker::End(1), Privilege::User, system.executed, &mut system.guest);
-    let events = system.counter.report().intervals[&1].medians();
-    assert_eq!((events.total().instructions, events.total().reload_instructions, events.kernel.instructions), (1, 15, 0));
+    for (missed, fills, kernel, reload) in
+        [(Privilege::User, true, 0, 15), (Privilege::Kernel, true, 3, 15), (Privilege::User, false, 16, 0)]
+    {
+        let mut system = System::new(Setup::default(), true, Fault::Nothing);
+        system.step(Privilege::Kernel, SC);
+        system.leave(0);
+        system.step(Privilege::User, 0);
+        system.counter.mark(Marker::Begin(1), Privilege::User, system.executed, &mut system.guest);
+        system.step(Privilege::User, 0);
+        if missed == Privilege::Kernel {
+            (0..3).for_each(|_| system.step(Privilege::Kernel, SC));
+        }
+        // The access is counted, missed, and is counted again when it is made.
+        (0..15).for_each(|_| system.step(Privilege::Kernel, 0x1100));
+        if fills {
+            system.operate(Operation::Load { code: false }, 0, 0);
+        }
+        let to = if fills { missed } else { Privilege::Kernel };
+        system.step(to, if to == Privilege::Kernel { SC + 12 } else { 0 });
+        system.step(Privilege::User, 0);
+        system.counter.mark(Marker::End(1), Privilege::User, system.executed, &mut system.guest);
+        let events = system.counter.report().intervals[&1].medians();
+        assert_eq!((events.total().reload_instructions, events.kernel.instructions), (reload, kernel), "{missed:?} {fills}");
+        assert_eq!(events.kernel.fault_entries, u64::from(!fills), "{missed:?} {fills}");
+    }
 }

@@ -65,6 +65,8 @@ struct Reloading {
     vector: u32,
     /// After so many instructions.
     since: u64,
+    /// Whether it has filled the TLB.
+    filled: bool,
 }
 
 /// What is known of the processor.
@@ -144,13 +146,14 @@ impl<W: World> Follow<W> for PowerPc {
         }
         let was_kernel = std::mem::replace(&mut counter.processor.kernel, kernel);
         if let Some(reloading) = counter.processor.reloading.take() {
-            if kernel {
+            if !reloading.filled {
                 return (counter.reload_failed(reloading), None);
             }
             counter.reloaded(reloading);
         }
         if kernel {
-            let is_entered = !was_kernel || is_vector(base) && world.left_user();
+            // Linux alone has exceptions in its own code.
+            let is_entered = !was_kernel || is_vector(base) && (counter.processor.controls.alone != 0 || world.left_user());
             return (Owner::Kernel, is_entered.then_some(if base == SYSTEM_CALL { Entry::Trap } else { Entry::Fault }));
         }
         if was_kernel {
@@ -176,7 +179,9 @@ impl PowerPc {
     fn learn(&mut self, world: &mut impl World) {
         self.controls = Controls { segments: self.controls.segments, ..world.controls() };
         self.thread = world.thread();
-        self.is_software = Some(self.controls.hash == 0);
+        // Linux alone has something else in SDR1 where the TLB is filled by software. It is seen to do so.
+        let is_software = if self.controls.alone == 0 { self.controls.hash == 0 } else { self.is_software == Some(true) };
+        self.is_software = Some(is_software);
     }
 }
 
@@ -187,8 +192,9 @@ impl Counter<PowerPc> {
         if self.processor.reloading.is_none() {
             // An access that missed has been counted, and is again when it is made.
             self.ledger.pass(owner, true, self.now - u64::from(base != CODE_MISS));
-            self.processor.reloading = Some(Reloading { vector: base, since: self.now });
+            self.processor.reloading = Some(Reloading { vector: base, since: self.now, filled: false });
         }
+        self.processor.is_software = Some(true);
         owner
     }
 
@@ -242,6 +248,7 @@ impl Counter<PowerPc> {
                 self.write_special(register, value, instruction)
             }
             Class::System(Operation::Load { .. }) => {
+                self.processor.reloading.iter_mut().for_each(|reloading| reloading.filled = true);
                 let controls = &self.processor.controls;
                 self.setup.checker.iter_mut().for_each(|checker| checker.load(address, controls));
             }
@@ -298,7 +305,10 @@ impl Counter<PowerPc> {
         let (controls, user) = (&self.processor.controls, !self.processor.kernel);
         let mapping = match controls.way(address, user, false) {
             Way::Block(mapping) => Some(mapping),
-            Way::Page(_) => walk(world, controls, address, |_| ()).ok(),
+            Way::Page(_) if controls.alone != 0 && self.processor.reload == Some(Reload::Hash) => {
+                controls.search(world, address, |_| ()).ok()
+            }
+            Way::Page(_) => controls.walk(world, address, |_| ()).ok(),
         };
         // On a page that nobody has it does nothing, or faults.
         let Some(physical) = mapping.filter(|mapping| mapping.is_cached()).map(|mapping| mapping.physical(address)) else { return };
@@ -346,6 +356,9 @@ impl Counter<PowerPc> {
     /// Whose code user mode executes at an address.
     fn user_owner(&mut self, address: u32, world: &mut impl World) -> Owner {
         let controls = self.processor.controls;
+        if controls.alone != 0 {
+            return Owner::User;
+        }
         let native = *self.processor.native.get_or_insert_with(|| is_native(&controls, world));
         match native {
             false => Owner::User,

@@ -3,7 +3,7 @@
 
 use super::instruction::{Operation, special};
 use super::tlb::Tlb;
-use super::walk::{Controls, Mapping, Way, search, walk};
+use super::walk::{Controls, Mapping, Way};
 use crate::cache::{Cache, Outcome};
 use crate::cpu::{Geometry, Reload};
 use crate::events::Events;
@@ -78,6 +78,8 @@ impl Machine {
             match mapping {
                 Some(mapping) if access.fetch => self.fetch(mapping, address, events),
                 Some(mapping) => self.touch(mapping, address, access.write, events),
+                // It is counted as a miss of the hashed table.
+                None if controls.alone != 0 && self.reload == Reload::Hash => {}
                 None => known = false,
             }
         }
@@ -122,7 +124,7 @@ impl Machine {
         *(if access.fetch { &mut events.itlb_misses } else { &mut events.dtlb_misses }) += 1;
         let found = match self.reload {
             Reload::Software => self.reload_by_software(access, controls, memory, events),
-            Reload::Hash | Reload::Walk => self.reload_by_hash(vsid, address, controls, memory, events),
+            Reload::Hash | Reload::Walk => self.reload_by_hash(address, controls, memory, events),
         }?;
         self.tlb(access.fetch).insert(vsid, address, found);
         Some(found)
@@ -143,28 +145,22 @@ impl Machine {
             self.fetch(Mapping::identity(address), address, events);
         }
         let mut read = Vec::new();
-        let found = walk(memory, controls, access.address, |entry| read.push(entry)).ok();
+        let found = controls.walk(memory, access.address, |entry| read.push(entry)).ok();
         read.into_iter().for_each(|entry| self.touch(Mapping::identity(entry), entry, false, events));
         found
     }
 
     /// The processor searches the hashed table by the data cache. What it does not have the kernel puts there: the emulator, which has
     /// a TLB of its own, may not have needed that.
-    fn reload_by_hash(
-        &mut self,
-        vsid: u32,
-        address: u32,
-        controls: &Controls,
-        memory: &mut impl Physical,
-        events: &mut Events,
-    ) -> Option<Mapping> {
+    fn reload_by_hash(&mut self, address: u32, controls: &Controls, memory: &mut impl Physical, events: &mut Events) -> Option<Mapping> {
         let mut read = Vec::new();
-        let found = search(memory, controls.hash, vsid, address, |entry| read.push(entry)).ok();
+        let found = controls.search(memory, address, |entry| read.push(entry)).ok();
         events.hash_loads += read.len() as u64;
         read.into_iter().for_each(|entry| self.touch(Mapping::identity(entry), entry, false, events));
         found.or_else(|| {
             events.hash_misses += 1;
-            walk(memory, controls, address, |_| ()).ok()
+            // Where Linux alone has its tables nobody tells; the emulator had the translation still.
+            if controls.alone == 0 { controls.walk(memory, address, |_| ()).ok() } else { None }
         })
     }
 

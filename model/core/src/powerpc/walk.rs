@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How an address is translated: BATs, segments, the hashed table (*Programming Environments for 32-bit Microprocessors*, chapter 7), and
-//! this kernel's tables, from which the others are filled (`kernel/mmu/src/powerpc.rs`).
+//! the tables of who runs, from which the others are filled: this kernel's (`kernel/mmu/src/powerpc.rs`), or those of Linux alone
+//! (`arch/powerpc/include/asm/book3s/32/pgtable.h`).
 
 use super::instruction::special;
 use super::spaces::is_shut;
@@ -36,6 +37,13 @@ const SERVERS: u32 = 0x40;
 const SEGMENTS: u32 = 0x800;
 /// What of this kernel's entries is not for the processor.
 const SOFTWARE: u32 = 0xe04;
+/// In an entry of Linux's tables: there is a page.
+const LINUX_PRESENT: u32 = 1;
+/// In that: it may be written, and was.
+const LINUX_WRITE: u32 = 0x480;
+
+/// Where Linux alone has its memory. The kernel of this project has nothing there.
+pub const LINUX: u32 = 0xc000_0000;
 
 /// What an address is translated to: the second word of an entry of the hashed table, as the TLB holds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -77,6 +85,11 @@ impl Mapping {
         }
     }
 
+    /// The same where PP was made for the keys of Linux: all but what is only read may be written by who sees it.
+    const fn of_linux(self) -> Self {
+        if self.0 & RIGHTS == READ_ONLY { self } else { Self(self.0 & !RIGHTS | READ_WRITE) }
+    }
+
     /// Whether C is set: without it a processor writes the hashed table, or asks software to, when the page is written.
     #[must_use]
     pub const fn is_changed(self) -> bool {
@@ -110,8 +123,10 @@ impl Bat {
 /// The registers that decide about an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Controls {
-    /// SDR1: the hashed table; 0 if there is none.
+    /// SDR1: the hashed table; 0 if there is none. On a 603 Linux alone has its directory there, four bits further up.
     pub hash: u32,
+    /// Bytes of memory, from 0 on, if Linux alone runs; 0 if this kernel does.
+    pub alone: u32,
     /// SPRG0: the directory of the space whose VSIDs are loaded.
     pub directory: u32,
     /// Instruction BATs, data BATs.
@@ -132,15 +147,54 @@ pub enum Way {
 }
 
 impl Controls {
-    /// By what an address is translated. The kernel's addresses are their own where no BAT says otherwise: then translation is off.
+    /// By what an address is translated. The kernel's addresses are their own where no BAT says otherwise: then translation is off. Linux
+    /// alone has its memory by BATs, which the emulator does not tell, and beyond it pages, those of programs among them.
     #[must_use]
     pub fn way(&self, address: u32, user: bool, fetch: bool) -> Way {
+        if !user && address.wrapping_sub(LINUX) < self.alone {
+            return Way::Block(Mapping::identity(address - LINUX));
+        }
         let block = self.bats[usize::from(!fetch)].iter().find_map(|bat| bat.find(address, user));
         match block {
             Some(mapping) => Way::Block(mapping),
-            None if user => Way::Page(self.vsid(address)),
+            None if user || self.alone != 0 && address >= self.alone => Way::Page(self.vsid(address)),
             None => Way::Block(Mapping::identity(address)),
         }
+    }
+
+    /// Searches the hashed table, as [`search`] does.
+    ///
+    /// # Errors
+    /// No entry has the page, or the table cannot be read.
+    pub fn search(&self, memory: &mut impl Physical, address: u32, read: impl FnMut(u32)) -> Result<Mapping, NoMapping> {
+        let found = search(memory, self.hash, self.vsid(address), address, read);
+        if self.alone == 0 { found } else { found.map(Mapping::of_linux) }
+    }
+
+    /// What the tables of who runs have at an address, of Linux alone those on a 603. `read` is told the physical address of each entry
+    /// that is read.
+    ///
+    /// # Errors
+    /// Nobody may use the page, or the tables cannot be read.
+    pub fn walk(&self, memory: &mut impl Physical, address: u32, mut read: impl FnMut(u32)) -> Result<Mapping, NoMapping> {
+        if self.alone == 0 {
+            return walk(memory, self, address, read);
+        }
+        let mut get = |table: u32, index: u32| {
+            let entry = (table & FRAME) + (index & 0x3ff) * 4;
+            read(entry);
+            memory.read(entry).ok_or(NoMapping::Unreachable)
+        };
+        let upper = get(self.hash >> 4, address >> 22)?;
+        if upper & FRAME == 0 {
+            return Err(NoMapping::Absent);
+        }
+        let entry = get(upper, address >> PAGE)?;
+        if entry & LINUX_PRESENT == 0 {
+            return Err(NoMapping::Absent);
+        }
+        let rights = if entry & LINUX_WRITE == LINUX_WRITE { READ_WRITE } else { READ_ONLY };
+        Ok(Mapping(entry & !(SOFTWARE | RIGHTS) | rights))
     }
 
     /// The VSID of an address.
@@ -286,6 +340,43 @@ mod tests {
         assert_eq!(controls.way(0xf000_0000, true, true), Way::Page(7), "a fetch has other BATs");
         assert_eq!(controls.way(0xf000_0000, true, false), Way::Block(Mapping(0xf000_01aa)));
         assert_eq!(controls.way(0x3000, false, false), Way::Block(Mapping::identity(0x3000)));
+    }
+
+    /// A directory at 0x3000, a table at 0x4000, as Linux has them.
+    struct Tables;
+
+    impl Physical for Tables {
+        fn read(&mut self, address: u32) -> Option<u32> {
+            Some(match address {
+                0x3100 => 0x4000,
+                0x4000 => 0x0012_3595,
+                0x4004 => 0x0012_4115,
+                0x4008 => 0x0012_5594,
+                _ => 0,
+            })
+        }
+    }
+
+    #[test]
+    fn tables_of_linux_alone() {
+        let controls = Controls { hash: 0x3_0000, alone: 0x0c00_0000, ..Controls::default() };
+        let mut read = Vec::new();
+        let mut walk = |address| controls.walk(&mut Tables, address, |entry| read.push(entry)).ok();
+        let found = [0x1000_0123, 0x1000_1000, 0x1000_2000, 0x2000_0000].map(&mut walk);
+        assert_eq!(found, [Some(Mapping(0x0012_3192)), Some(Mapping(0x0012_4113)), None, None]);
+        assert_eq!(read[..2], [0x3100, 0x4000]);
+        assert!(found[0].is_some_and(|page| page.permits(true, false)) && found[1].is_some_and(|page| !page.permits(true, false)));
+    }
+
+    #[test]
+    fn pages_of_linux_alone_are_beyond_its_memory() {
+        let mut controls = Controls { alone: 0x0c00_0000, ..Controls::default() };
+        controls.segments[1] = 7;
+        assert_eq!(controls.way(0x1000_0000, false, false), Way::Page(7), "it copies from a program");
+        assert_eq!(controls.way(0x3000, false, false), Way::Block(Mapping::identity(0x3000)), "translation is off");
+        assert_eq!(controls.way(0xc000_3000, false, true), Way::Block(Mapping::identity(0x3000)));
+        assert_eq!(controls.way(0xcc00_0000, false, false), Way::Page(0));
+        assert_eq!([Mapping(1).of_linux(), Mapping(0).of_linux(), Mapping(3).of_linux()], [Mapping(2), Mapping(2), Mapping(3)]);
     }
 
     #[test]

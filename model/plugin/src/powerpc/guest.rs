@@ -3,10 +3,10 @@
 //!
 //! The interface reads memory as the present mode may, and user mode may read neither the kernel's tables nor the hashed table. So there is
 //! a copy of each page that the kernel has written since power-on: it is made after the first write, when the writer can read it, and
-//! kept by all later writes. The kernel's addresses are physical ones.
+//! kept by all later writes. The kernel's addresses are physical ones; those of Linux alone are as far from them as its memory is from 0.
 
 use crate::registers::{Handle, Reader, find};
-use model_core::powerpc::{Bat, Controls, World};
+use model_core::powerpc::{Bat, Controls, LINUX, World};
 use model_core::{Physical, Privilege};
 
 const PAGE: u32 = abi::PAGE_SIZE;
@@ -23,11 +23,13 @@ pub struct Guest {
     reader: Reader,
     /// By number of the physical page.
     pages: Vec<Option<Box<[u8; PAGE as usize]>>>,
+    /// Bytes of memory, if Linux alone runs, else 0.
+    alone: u32,
 }
 
 impl Guest {
-    /// Looks the registers up, as [`find`] does.
-    pub fn find() -> Option<Self> {
+    /// Looks the registers up, as [`find`] does, of a guest that is Linux alone with so many bytes of memory, or 0.
+    pub fn find(alone: u32) -> Option<Self> {
         const GENERAL: [&str; 32] = [
             "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "r16", "r17", "r18",
             "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28", "r29", "r30", "r31",
@@ -38,7 +40,7 @@ impl Guest {
         ];
         let [state, special @ ..] = find(["msr", "srr1", "sprg0", "sprg1", "sdr1"])?;
         let pages = vec![None; 1 << 20];
-        Some(Self { general: find(GENERAL)?, state, special, bats: find(BATS)?, reader: Reader::new(), pages })
+        Some(Self { general: find(GENERAL)?, state, special, bats: find(BATS)?, reader: Reader::new(), pages, alone })
     }
 
     /// A register, whose high byte is first.
@@ -61,10 +63,21 @@ impl Guest {
         if self.register(self.state) & USER != 0 { Privilege::User } else { Privilege::Kernel }
     }
 
+    /// The physical address of one of the kernel's. Linux alone has its memory where it is, with translation off, and from [`LINUX`] on;
+    /// what it writes to programs is no table.
+    const fn physical(&self, address: u32) -> Option<u32> {
+        match address {
+            _ if self.alone == 0 || address < self.alone => Some(address),
+            LINUX.. if address - LINUX < self.alone => Some(address - LINUX),
+            _ => None,
+        }
+    }
+
     /// The kernel has written so many bytes at an address, which may lie in two pages.
     pub fn stored(&mut self, address: u32, bytes: u32) {
         for at in [address, address + bytes - 1].into_iter().take(if address / PAGE == (address + bytes - 1) / PAGE { 1 } else { 2 }) {
-            let page = &mut self.pages[(at / PAGE) as usize];
+            let Some(physical) = self.physical(at) else { continue };
+            let page = &mut self.pages[(physical / PAGE) as usize];
             let first = at & !(PAGE - 1);
             match page {
                 Some(copy) => {
@@ -91,7 +104,7 @@ impl World for Guest {
         let bat = |index: usize| Bat { upper: self.register(self.bats[index]), lower: self.register(self.bats[index + 1]) };
         let bats = [0, 8].map(|first| [0, 2, 4, 6].map(|index| bat(first + index)));
         let [_, directory, _, hash] = self.special.map(|register| self.register(register));
-        Controls { hash, directory, bats, ..Controls::default() }
+        Controls { hash, alone: self.alone, directory, bats, ..Controls::default() }
     }
 
     fn thread(&mut self) -> u32 {

@@ -62,10 +62,13 @@ impl Plugin {
 /// Installs what is for PowerPC.
 ///
 /// # Errors
-/// Samples are not taken here.
+/// Samples are not taken here, and Linux alone is not checked.
 pub fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(), String> {
     if arguments.sampling.every > 0 {
         return Err("samples are taken of IA-32 only".into());
+    }
+    if arguments.check && alone(&arguments) != 0 {
+        return Err("the checker knows this project's kernel only".into());
     }
     arguments.symbols.add(VECTOR_NAMES);
     let setup: Setup = arguments.setup(|cpu| Machine::new(&cpu.geometry), |_| Checker::default(), |_| powerpc::latency());
@@ -75,11 +78,17 @@ pub fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(
     Ok(())
 }
 
+/// Bytes of memory of Linux alone; 0 if the window is this kernel's.
+fn alone(arguments: &Arguments) -> u32 {
+    let window = &arguments.window;
+    if window.start == powerpc::LINUX { window.end - window.start } else { 0 }
+}
+
 extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
     let mut place = PLUGIN.get();
     let Some(plugin) = place.as_mut() else { return };
     plugin.board.start(index);
-    let Some(mut guest) = Guest::find() else {
+    let Some(mut guest) = Guest::find(alone(&plugin.arguments)) else {
         eprintln!("model: this QEMU does not tell a register that is needed");
         std::process::exit(1);
     };
