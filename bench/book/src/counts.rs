@@ -75,6 +75,9 @@ pub fn needs_alone(count: &str) -> bool {
 /// Of the same program in small spaces and in large ones.
 pub const LARGE_RATIO: &str = "large_ratio";
 
+/// Of the same program with a kernel that searches the hashed table for each page, and with the usual one.
+pub const CUT_OFF_RATIO: &str = "cutoff_ratio";
+
 /// Of an interval and of the one that its row names.
 const OTHER_RATIO: &str = "other_ratio";
 
@@ -121,7 +124,9 @@ pub fn kind(count: &str) -> Option<Kind> {
         "ratio" => ("cycles, ours to Linux alone", "", true),
         OTHER_RATIO => ("cycles, to those of another interval", "", true),
         LARGE_RATIO => ("cycles, small spaces to large ones", "", true),
+        CUT_OFF_RATIO => ("instructions in the kernel, to those with the cut-off", "", false),
         "ratio_without_trace_cache" => ("cycles without trace-cache misses, ours to Linux alone", "", true),
+        "handler_instructions" => ("instructions of the handler of a TLB miss", "instructions", true),
         "mb_per_s" => ("bandwidth", "MB/s", true),
         "microseconds" => ("time", "µs", true),
         _ => return None,
@@ -213,6 +218,8 @@ fn of(count: &str, by_owner: &ByOwner<Events>, cpu: &Cpu) -> Option<f64> {
             let Events { l1i_misses, l1d_misses, l2_misses, trace_misses, .. } = kernel;
             cycles(Events { l1i_misses, l1d_misses, l2_misses, trace_misses, ..some })
         }
+        // None is none of a miss.
+        "handler_instructions" => quotient(total.reload_instructions as f64, total.software_reloads as f64).unwrap_or_default(),
         "itlb_misses" => total.itlb_misses as f64,
         "dtlb_misses" => total.dtlb_misses as f64,
         "flushes" => total.flushes() as f64,

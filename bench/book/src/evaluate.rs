@@ -235,8 +235,9 @@ impl Sources<'_> {
             let (ours, native) = self.values_of(counted, row, of)?;
             return Some((Value { median: quotient(ours.median, native?.median)?, spread: None }, None));
         }
-        if count == counts::LARGE_RATIO {
-            let [ours, large] = [counted, self.world.large?].map(|counted| self.values_of(counted, row, "cycles"));
+        if [counts::LARGE_RATIO, counts::CUT_OFF_RATIO].contains(&count) {
+            let of = if count == counts::LARGE_RATIO { "cycles" } else { "kernel_instructions" };
+            let [ours, large] = [counted, self.world.large?].map(|counted| self.values_of(counted, row, of));
             return Some((Value { median: quotient(ours?.0.median, large?.0.median)?, spread: None }, None));
         }
         if let Some(of) = counts::native(count) {

@@ -38,6 +38,8 @@ pub struct Run {
     pub emulated: Option<String>,
     /// What overrules the machine about small spaces on Macadamia: `force` or `large`.
     pub spaces: Option<String>,
+    /// Words for the kernel on Macadamia (docs/powerpc.md, *Boot words*).
+    pub words: Option<String>,
     /// Whether the program and BusyBox are linked so that they can be small (docs/small-spaces.md), on both Linuxes.
     #[serde(default)]
     pub small: bool,

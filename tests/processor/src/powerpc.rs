@@ -149,6 +149,8 @@ pub mod code {
         loads_far: "lwz 6, 0(12)";
         /// Writes r6 there.
         stores_far: "stw 6, 0(12)";
+        /// Uses the FPU.
+        uses_fpu: "fmr 1, 1";
         /// Reads the time base, which users may.
         reads_time: "mftb 5", ".long 0";
     }

@@ -8,6 +8,7 @@ use crate::build::{self, Model, Options, Seed, Wire};
 use crate::machine::board;
 use crate::machine::emulator::{Machine, batch};
 use crate::machine::spaces::{self, Spaces};
+use crate::machine::words;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use book::plan::Run;
 use book::{Counted, Parts};
@@ -29,7 +30,11 @@ pub enum Native {
 /// Runs it.
 pub fn carry_out(run: &Run, model: &Model, native: Native) -> Result<Counted> {
     let board = board::get(run.board.as_deref().unwrap_or(board::DEFAULT))?;
-    board::with(board, || in_its_spaces(run, || measure(run, model, native)))
+    let measured = || in_its_spaces(run, || measure(run, model, native));
+    board::with(board, || match &run.words {
+        Some(say) => words::with(say, measured),
+        None => measured(),
+    })
 }
 
 /// Runs it on Macadamia alone, by the clock: how long all questions of who is behind the card took.

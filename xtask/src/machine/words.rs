@@ -3,7 +3,7 @@
 
 use super::spaces;
 use anyhow::{Context, Result};
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::sync::OnceLock;
 
 static CHOSEN: OnceLock<String> = OnceLock::new();
@@ -19,12 +19,12 @@ pub fn choose(words: Option<&str>) -> Result<()> {
 
 thread_local! {
     /// For what this thread runs, beside what was chosen.
-    static HERE: Cell<&'static str> = const { Cell::new("") };
+    static HERE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 /// Says these words, too, to the kernel of each system that `what` runs on this thread.
-pub fn with<T>(words: &'static str, what: impl FnOnce() -> T) -> T {
-    let before = HERE.replace(words);
+pub fn with<T>(words: &str, what: impl FnOnce() -> T) -> T {
+    let before = HERE.replace(words.into());
     let result = what();
     HERE.set(before);
     result
@@ -32,6 +32,7 @@ pub fn with<T>(words: &'static str, what: impl FnOnce() -> T) -> T {
 
 /// The kernel's command line.
 pub fn words() -> String {
-    let parts = [spaces::words(), CHOSEN.get().map_or("", String::as_str), HERE.get()];
+    let here = HERE.with_borrow(Clone::clone);
+    let parts = [spaces::words(), CHOSEN.get().map_or("", String::as_str), &here];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }

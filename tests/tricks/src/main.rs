@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the memory management of PowerPC costs, by the machine model: an interval each (numbers below).
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+use abi::arch::powerpc::marker::{BEGIN, END, instruction};
+use abi::frame::{INSTRUCTION, vector};
+use abi::{CacheOp, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag, USER_END};
+use macadamia::alloc::vec::Vec;
+use macadamia::cap::{Bound, copy};
+use macadamia::interval::{begin, end};
+use macadamia::ipc::{map_reply_wait, receive};
+use macadamia::map::{map, unmap};
+use macadamia::{Env, Quota, Result, Space, Thread, result, start};
+use processor::code;
+
+macadamia::main!(run);
+
+/// A round of calls to 99 servers in spaces of their own.
+const RING: u32 = 100;
+/// An unmap of [`PAGES`] pages of a space that has touched them, and one of as many in a space that nobody runs in.
+const UNMAP: u32 = 110;
+const UNMAP_ALONE: u32 = 111;
+/// A page fault and its answer: visit 0 is the answer, visit 1 the next fault.
+const FAULT: u32 = 120;
+/// An alien that has used its FPU, and a server that its space shows: visit 0 is `run`, visit 1 the alien's system call.
+const ALIEN: u32 = 130;
+
+const OWN: Space = Space(image::slot::SPACE);
+const QUOTA: Quota = Quota(image::slot::QUOTA);
+const SERVERS: u32 = 99;
+const PAGES: u32 = 1000;
+/// How often each is done.
+const REPETITIONS: u32 = 50;
+/// Where spaces have their code: in the lowest segment.
+const CODE: u32 = 0x0800_0000;
+/// Where they have pages.
+const FIRST: u32 = CODE + TABLE_SPAN;
+/// Where this component maps: fast paths switch between spaces that use the two lowest segments only.
+const PLACE: u32 = 0x1200_0000;
+/// Other memory that is read between: twice what a cache has, which has lines of so many bytes.
+const OTHER: u32 = PLACE + TABLE_SPAN;
+const OTHER_BYTES: u32 = 64 << 10;
+const LINE: usize = 32;
+/// The window of the server, its code and its stack.
+const WINDOW: u32 = USER_END - (512 << 20);
+const HANDLER: u32 = WINDOW + TABLE_SPAN;
+
+/// Writes code into a page of the RAM.
+fn put(env: &Env, page: u32, code: &[u8]) -> Result<()> {
+    map(OWN, PLACE, env.memory("ram"), page * PAGE_SIZE, PAGE_SIZE, Rights(3))?;
+    start::fill(PLACE, PAGE_SIZE, code);
+    OWN.cache(PLACE, PAGE_SIZE, CacheOp::SyncCode)
+}
+
+/// A server in a space of its own, which answers with the words that came, and a capability to call it.
+fn server(env: &mut Env) -> Result<Thread> {
+    let space = QUOTA.create_space(1, env.free_slot())?;
+    map(space, CODE, env.memory("ram"), 0, PAGE_SIZE, Rights(5))?;
+    let (thread, _) = QUOTA.create_thread(space, env.free_slot(), None)?;
+    thread.set_priority(101, 101)?;
+    let to = Thread(env.free_slot());
+    copy(thread.0, None, to.0, Rights::CALL, 1)?;
+    thread.start(CODE, 0, 0)?;
+    Ok(to)
+}
+
+fn ring(env: &mut Env) -> Result<()> {
+    // The handle stays in r4, where it comes.
+    let answers = [code::load(3, Tag::new(Op::ReplyWait, 3, 0).0), code::system_call().into()].concat();
+    put(env, 0, &[&answers[..], &code::jump((answers.len() as u32).wrapping_neg())].concat())?;
+    let servers: Vec<Thread> = (0..SERVERS).map(|_| server(env)).collect::<Result<_>>()?;
+    for turn in 0..REPETITIONS {
+        begin::<RING>();
+        for server in &servers {
+            assert!(server.ask([turn, 2, 3]) == Ok([turn, 2, 3]), "wrong answer");
+        }
+        end::<RING>();
+    }
+    Ok(())
+}
+
+/// A thread in a space of its own that reads a page after the other, from its argument on, until there is none.
+fn reader(env: &mut Env) -> Result<(Space, Thread)> {
+    put(env, 1, code::reads_pages())?;
+    let space = QUOTA.create_space(1, env.free_slot())?;
+    map(space, CODE, env.memory("ram"), PAGE_SIZE, PAGE_SIZE, Rights(5))?;
+    let (thread, _) = QUOTA.create_thread(space, env.free_slot(), None)?;
+    let handler = Thread(env.free_slot());
+    copy(image::slot::THREAD, None, handler.0, Rights::CALL, 1)?;
+    thread.set_handler(Some(handler))?;
+    thread.set_priority(90, 90)?;
+    Ok((space, thread))
+}
+
+/// It reads [`PAGES`] pages. After that nothing but what this component has read is in the cache of data.
+fn touch(thread: Thread) -> Result<()> {
+    thread.start(CODE, 0, FIRST)?;
+    let received = receive(None)?;
+    assert!(received.words[..2] == [vector::PAGE_FAULT, FIRST + PAGES * PAGE_SIZE], "it read less: {:x?}", received.words);
+    thread.stop()?;
+    assert!(start::bytes(OTHER, OTHER_BYTES).iter().step_by(LINE).all(|byte| *byte == 0), "memory has what nobody wrote");
+    Ok(())
+}
+
+fn unmaps(env: &mut Env) -> Result<()> {
+    let ((space, thread), pages) = (reader(env)?, env.memory("pages"));
+    let alone = QUOTA.create_space(0, env.free_slot())?;
+    map(OWN, OTHER, pages, 0, OTHER_BYTES, Rights::READ)?;
+    for _ in 0..REPETITIONS {
+        for space in [space, alone] {
+            map(space, FIRST, pages, 0, PAGES * PAGE_SIZE, Rights::READ)?;
+        }
+        touch(thread)?;
+        begin::<UNMAP_ALONE>();
+        let result = unmap(alone, FIRST, PAGES * PAGE_SIZE);
+        end::<UNMAP_ALONE>();
+        result?;
+        touch(thread)?;
+        begin::<UNMAP>();
+        let result = unmap(space, FIRST, PAGES * PAGE_SIZE);
+        end::<UNMAP>();
+        result?;
+    }
+    Ok(())
+}
+
+fn faults(env: &mut Env) -> Result<()> {
+    let ((space, thread), ram) = (reader(env)?, env.memory("ram"));
+    thread.start(CODE, 0, FIRST)?;
+    let mut received = receive(None)?;
+    for address in (FIRST..).step_by(PAGE_SIZE as usize).take(REPETITIONS as usize) {
+        assert!(received.words[..2] == [vector::PAGE_FAULT, address], "no fault at {address:#x}: {:?}", received.words);
+        let page = MapRecord::new(MapRecord::MAP, space.0, address, ram.0, 0, PAGE_SIZE, Rights::READ);
+        begin::<FAULT>();
+        received = map_reply_wait(received.handle, &page)?;
+        end::<FAULT>();
+    }
+    thread.stop()
+}
+
+/// A word that the server's thread writes.
+fn write(at: u32, value: u32) -> Vec<u8> {
+    [code::load(12, at), code::load(6, value), code::stores_far().into()].concat()
+}
+
+fn alien(env: &mut Env) -> Result<()> {
+    let (ram, window) = (env.memory("ram"), env.memory("window"));
+    let server = QUOTA.create_space_at(16, env.free_slot(), WINDOW)?;
+    server.serve(window, false)?;
+    map(server, HANDLER, ram, 2 * PAGE_SIZE, PAGE_SIZE, Rights(5))?;
+    map(server, HANDLER + PAGE_SIZE, ram, 3 * PAGE_SIZE, PAGE_SIZE, Rights(3))?;
+    let space = QUOTA.create_space(0, env.free_slot())?;
+    space.show(WINDOW, server)?;
+    map(space, CODE, ram, 4 * PAGE_SIZE, PAGE_SIZE, Rights(5))?;
+    put(env, 4, &[code::uses_fpu(), code::system_calls()].concat())?;
+    let (thread, _) = QUOTA.create_thread(server, env.free_slot(), None)?;
+    let (process, Bound { utcb, handle, .. }) = QUOTA.create_thread(space, env.free_slot(), Some(server))?;
+    process.set_handler(Some(thread))?;
+    let own = Thread(env.free_slot());
+    copy(image::slot::THREAD, None, own.0, Rights::CALL, 1)?;
+    thread.set_handler(Some(own))?;
+    let runs = [code::load(3, Tag::new(Op::Run, 0, 0).0), code::system_call().into()].concat();
+    let marked = |kind| instruction(kind, ALIEN).to_be_bytes();
+    let once = [&marked(BEGIN)[..], &runs, &marked(END)].concat();
+    let begins = write(utcb + 4 * INSTRUCTION as u32, CODE);
+    put(env, 2, &[begins, runs.clone(), once.repeat(REPETITIONS as usize), code::invalid().into()].concat())?;
+    thread.start(HANDLER, HANDLER + 2 * PAGE_SIZE, handle)?;
+    let received = receive(None)?;
+    assert!(received.words[0] == vector::PROGRAM, "it did not go through: {:x?}", received.words);
+    Ok(())
+}
+
+fn run(mut env: Env) {
+    for (name, measure) in [("ring", ring as fn(&mut Env) -> Result<()>), ("unmap", unmaps), ("faults", faults), ("alien", alien)] {
+        if let Err(error) = measure(&mut env) {
+            panic!("{name}: {}", error.text());
+        }
+    }
+    result!("done");
+}
