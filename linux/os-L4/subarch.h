@@ -61,7 +61,9 @@
  *   arch_l4_ends_interrupt()		whether an exception of the Linux thread is how an injected interrupt returns: then the
  *					registers are those to go on with
  *
- * With CONFIG_UML_SIGPAGE, for a processor without a vDSO: arch_l4_sigreturn (sigpage.h); and run.h includes no_vdso.h.
+ * With CONFIG_UML_OWN_VDSO what vdso.h says, the image of the vDSO, and in <os-L4/vdso.h> how many pages it has; with
+ * CONFIG_UML_SIGPAGE, for a processor without one, arch_l4_sigreturn (sigpage.h).  Where the microkernel has one way in and one way
+ * back, run.h includes one_entry.h.
  *
  * <os-L4/tests.h>	what linux/tests asks of the processor: instructions that fail, registers that ask for privileges.
  *

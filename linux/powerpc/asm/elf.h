@@ -43,6 +43,7 @@ do {								\
 	NEW_AUX_ENT(AT_DCACHEBSIZE, 32);			\
 	NEW_AUX_ENT(AT_ICACHEBSIZE, 32);			\
 	NEW_AUX_ENT(AT_UCACHEBSIZE, 0);				\
+	NEW_AUX_ENT(AT_SYSINFO_EHDR, current->mm->context.id.vdso);	\
 } while (0)
 
 #define ARCH_HAS_SETUP_ADDITIONAL_PAGES 1

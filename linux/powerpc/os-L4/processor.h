@@ -9,6 +9,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 #include <asm/current.h>
+#include <asm/vdso/timebase.h>
 #include "../../../um/os-L4/l4_syscall.h"
 #include "../../../um/os-L4/user_space.h"
 #include "layout.h"
@@ -77,17 +78,11 @@ static inline unsigned long arch_l4_lookups_end(const struct l4_space *space)
 }
 
 #define ARCH_L4_CLOCK_NAME	"timebase"
-#define ARCH_L4_VDSO_CLOCKMODE	VDSO_CLOCKMODE_NONE
+#define ARCH_L4_VDSO_CLOCKMODE	VDSO_CLOCKMODE_ARCHTIMER
 
-/* The time base, which user mode reads. */
 static inline u64 arch_l4_ticks(void)
 {
-	u32 high, low, again;
-
-	do {
-		asm volatile ("mftbu %0\n\tmftb %1\n\tmftbu %2" : "=r" (high), "=r" (low), "=r" (again));
-	} while (high != again);
-	return (u64)high << 32 | low;
+	return get_tb();
 }
 
 /* A function may write two words of its caller's frame: the pointer to the one before, and where it returns to. */

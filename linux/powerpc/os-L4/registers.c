@@ -14,6 +14,7 @@
 #include "../../../um/os-L4/subarch.h"
 #include "layout.h"
 #include "run.h"
+#include "vdso.h"
 
 void os_early_checks(void) { }
 
@@ -28,9 +29,10 @@ unsigned long os_get_top_address(void)
 	return L4_USER_END + 0x4000;
 }
 
+/* The vDSO has room after it. */
 unsigned long l4_stack_top(void)
 {
-	return L4_USER_END - PAGE_SIZE;
+	return L4_USER_END - (1 + L4_VDSO_PAGES) * PAGE_SIZE;
 }
 
 void get_safe_registers(unsigned long *regs, unsigned long *fp_regs)

@@ -9,7 +9,7 @@
 #include <sysdep/ptrace_user.h>
 #include <sysdep/syscalls.h>
 #include "../../../um/os-L4/abi.h"
-#include "../../../um/os-L4/no_vdso.h"
+#include "../../../um/os-L4/one_entry.h"
 
 /*
  * Replies to a user thread and waits for its next event.  Returns the kind of delivery, the handle for

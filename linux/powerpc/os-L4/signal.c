@@ -18,7 +18,7 @@
 #include <sysdep/ptrace_user.h>
 #include "fpu.h"
 #include "ptregs.h"
-#include "sigpage.h"
+#include "vdso.h"
 
 /* Programs use so much below their stack pointer. */
 #define BELOW	224
@@ -84,6 +84,11 @@ static void __user *frame_place(struct ksignal *ksig, unsigned long sp, size_t s
 	return access_ok((void __user *)(frame - caller), size + caller) ? (void __user *)frame : NULL;
 }
 
+static unsigned long in_vdso(unsigned long offset)
+{
+	return current->mm->context.id.vdso + offset;
+}
+
 static bool setup_frame(struct ksignal *ksig, unsigned long *gp, const sigset_t *set)
 {
 	struct sigframe __user *frame = frame_place(ksig, gp[HOST_SP], sizeof(*frame), CALLER_BYTES);
@@ -96,7 +101,7 @@ static bool setup_frame(struct ksignal *ksig, unsigned long *gp, const sigset_t 
 		return false;
 	context.regs = (void __user *)&frame->registers;
 	if (__copy_to_user(&frame->context, &context, sizeof(context)) || !put_registers(&frame->registers, gp) ||
-	    !enter_handler(ksig, gp, (unsigned long)frame - CALLER_BYTES, l4_sigreturn_code(false)))
+	    !enter_handler(ksig, gp, (unsigned long)frame - CALLER_BYTES, in_vdso(L4_VDSO_SIGRETURN)))
 		return false;
 	gp[HOST_R3 + 1] = (unsigned long)&frame->context;
 	return true;
@@ -113,7 +118,7 @@ static bool setup_rt_frame(struct ksignal *ksig, unsigned long *gp, const sigset
 	if (copy_siginfo_to_user(&frame->info, &ksig->info) || __put_user(0, &uc->uc_flags) || __put_user(NULL, &uc->uc_link) ||
 	    __save_altstack(&uc->uc_stack, gp[HOST_SP]) || __put_user(&uc->uc_mcontext, &uc->uc_regs) ||
 	    __copy_to_user(&uc->uc_sigmask, set, sizeof(*set)) || !put_registers(&uc->uc_mcontext, gp) ||
-	    !enter_handler(ksig, gp, (unsigned long)frame - RT_CALLER_BYTES, l4_sigreturn_code(true)))
+	    !enter_handler(ksig, gp, (unsigned long)frame - RT_CALLER_BYTES, in_vdso(L4_VDSO_RT_SIGRETURN)))
 		return false;
 	gp[HOST_R3 + 1] = (unsigned long)&frame->info;
 	gp[HOST_R3 + 2] = (unsigned long)uc;

@@ -19,6 +19,7 @@ pub const ALL: &[Test] = &[
     test("amigaone.kdb", || on_amigaone(dialogue::debugger)),
     slow("amigaone.linux.batch", "`linux.batch` is the PC's", || on_amigaone(linux::batch)),
     test("amigaone.linux.abi", || on_amigaone(arm::abi)),
+    slow("amigaone.linux.abi.603e", "`amigaone.linux.abi` on the other processor", || on_amigaone(|| arm::abi_on(Some("603e")))),
     slow("amigaone.linux.programs", "`amigaone.linux.abi` is a boot, too", || on_amigaone(arm::programs)),
     slow("amigaone.linux.attack", "minutes; `linux.attack` is the PC's", || on_amigaone(dialogue::attack)),
     slow("amigaone.linux.faults", "`linux.faults` is the PC's", || on_amigaone(server::faults)),

@@ -175,8 +175,13 @@ const PROGRAMS: &str = "set -e; maps; descriptors; for i in 1 2 3 4 5 6 7 8 9 10
 
 /// What programs expect of Linux, which has nothing to warn of.
 pub(super) fn abi() -> Result<()> {
+    abi_on(None)
+}
+
+/// The same on another CPU model of QEMU's than the usual one.
+pub(super) fn abi_on(cpu: Option<&str>) -> Result<()> {
     let inserts = vec![program("abi")?];
-    let o = Guest { inserts, own_time: true, ..Guest::default() }.run("abi && ! dmesg | grep WARNING:")?;
+    let o = Guest { cpu, inserts, own_time: true, ..Guest::default() }.run("abi && ! dmesg | grep WARNING:")?;
     let passed = passed(&o.text()).len();
     ensure!(o.status == 0 && passed > 0, "{} checks failed, {passed} passed:\n{}", o.status, o.text());
     println!("# {passed} checks of what programs expect of Linux");

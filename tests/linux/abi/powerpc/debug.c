@@ -147,7 +147,7 @@ int core_dump(void)
 	char dir[] = "/tmp/coreXXXXXX";
 	const struct elf_prstatus *general;
 	const Elf32_Ehdr *header;
-	const Elf32_Phdr *part;
+	const Elf32_Phdr *part, *last;
 	const Elf32_Nhdr *note;
 	struct stat st;
 	int pid, status, fd;
@@ -175,5 +175,10 @@ int core_dump(void)
 	CHECK(note->n_type == NT_PRSTATUS && note->n_descsz == sizeof(*general));
 	general = (void *)((char *)(note + 1) + (note->n_namesz + 3) / 4 * 4);
 	CHECK(general->pr_pid == pid && general->pr_reg[20] == 0x1200);
+	/* The vDSO is in it, for those who read the core elsewhere. */
+	for (last = part + header->e_phnum; part < last && part->p_vaddr != getauxval(AT_SYSINFO_EHDR); part++)
+		;
+	CHECK(part < last && part->p_filesz == part->p_memsz && part->p_filesz);
+	CHECK(!memcmp(core + part->p_offset, (void *)part->p_vaddr, part->p_filesz));
 	return !munmap(core, st.st_size) && !close(fd) && !unlink("core") && !chdir("/") && !rmdir(dir);
 }

@@ -12,5 +12,6 @@ static inline int set_stack_size(pthread_attr_t *attributes, size_t bytes)
 #define CHECKS_HERE(one) \
 	one(hwcap) one(cpuinfo) one(registers) one(wide_arguments) one(restarts) one(version) one(written_code) one(reservations) one(contexts) \
 	one(exceptions) one(frames) one(changed_frames) one(all_restored) one(last_return) one(fpu_of_tasks) one(fpu_in_handlers) one(fpu_exceptions) \
-	one(debugging) one(debuggers_code) one(steps) one(core_dump)
-#define KERNELS_PAGE "[sigpage]"
+	one(debugging) one(debuggers_code) one(steps) one(core_dump) \
+	one(vdso_clocks) one(vdso_tells) one(moved_vdso) one(debugged_vdso)
+#define KERNELS_PAGE "[vdso]"

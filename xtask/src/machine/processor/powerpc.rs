@@ -27,6 +27,7 @@ const LINUX: Linux = Linux {
         ("linux/powerpc", "arch/powerpc/um"),
         ("linux/powerpc/Makefile.um", "arch/powerpc"),
         ("linux/powerpc/asm", "arch/powerpc/um/asm"),
+        ("linux/powerpc/asm/vdso", "arch/powerpc/um/asm/vdso"),
         ("linux/powerpc/sysdep", "arch/powerpc/um/shared/sysdep"),
         ("linux/powerpc/os-L4", "arch/powerpc/um/os-L4"),
     ],

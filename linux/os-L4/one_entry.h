@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What run.h of a sub-architecture has whose processor has no vDSO, one way into the microkernel, and one way back (subarch.h). */
-#ifndef __OS_L4_NO_VDSO_H
-#define __OS_L4_NO_VDSO_H
+/* What run.h of a sub-architecture has whose processor has one way into the microkernel, and one way back (subarch.h). */
+#ifndef __OS_L4_ONE_ENTRY_H
+#define __OS_L4_ONE_ENTRY_H
 
 #include <linux/compiler.h>
 #include <linux/types.h>
