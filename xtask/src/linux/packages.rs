@@ -95,6 +95,20 @@ impl Apt {
         run(self.command(arguments)?.current_dir(place).stdout(Stdio::null()))
     }
 
+    /// Fetches a source package into a folder and unpacks it there, with Debian's patches. Returns the source's folder.
+    ///
+    /// # Errors
+    /// If it cannot be had.
+    pub fn source(&self, package: &str, place: &Path) -> Result<PathBuf> {
+        let place = place.join("source");
+        if place.exists() {
+            std::fs::remove_dir_all(&place)?;
+        }
+        std::fs::create_dir_all(&place)?;
+        self.get(&["source", package], &place)?;
+        files(&place)?.into_iter().find(|path| path.is_dir()).with_context(|| format!("{package} was not unpacked"))
+    }
+
     /// Where it puts what it fetches to install.
     pub fn archives(&self) -> PathBuf {
         self.0.join("cache/archives")

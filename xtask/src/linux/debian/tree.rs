@@ -69,13 +69,7 @@ pub fn sources() -> Result<PathBuf> {
     std::fs::create_dir_all(&unpacked_to)?;
     for package in wanted.split_whitespace() {
         eprintln!("fetching the source package {package}");
-        let place = folder().join("apt/source").join(package);
-        if place.exists() {
-            std::fs::remove_dir_all(&place)?;
-        }
-        std::fs::create_dir_all(&place)?;
-        apt.get(&["source", package], &place)?;
-        let unpacked = files(&place)?.into_iter().find(|path| path.is_dir()).with_context(|| format!("{package} was not unpacked"))?;
+        let unpacked = apt.source(package, &folder().join("apt").join(package))?;
         std::fs::rename(unpacked, unpacked_to.join(package))?;
     }
     std::fs::write(stamp, wanted)?;
