@@ -9,7 +9,7 @@ mod pack;
 use crate::description::{self, Contents, Description, Interface, OnDeath};
 use crate::linux::root::{self, Insert};
 use crate::linux::server::Layout;
-use crate::linux::{Part, building, debian, folder, server};
+use crate::linux::{Part, building, debian, folder, programs, server};
 use crate::machine::accel::Accel;
 use crate::machine::board::{self, Board, Medium, Qemu};
 use crate::machine::network::{Forward, Network, Nic, Peer};
@@ -398,6 +398,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     let memory = board.ram(description.bytes(&description.memory)? >> 20);
     let disk = |(device, disk): (&String, &description::Disk)| {
         let medium = board.device.get(device).and_then(|device| device.medium.as_ref()).context("no disk of the board")?;
+        programs::can_hold(board, disk.holds)?;
         let interface = options.interface.unwrap_or(disk.interface);
         let bytes = description.disk_bytes(disk)?;
         let drive = match interface {
@@ -528,6 +529,10 @@ fn make_disk(path: &Path, bytes: u64, holds: Contents) -> Result<()> {
             // What it is made of is in one place. A system of its own may make it, which is built meanwhile.
             let _packages = Lock::of(&folder().join("debian"))?;
             debian::image(&making)?;
+        }
+        Contents::Programs => {
+            let _programs = Lock::of(&folder().join("programs"))?;
+            programs::image(&making)?;
         }
         Contents::DebianPackages => debian::installed::unpacked(&making)?,
     }

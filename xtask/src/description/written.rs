@@ -139,6 +139,8 @@ pub enum Contents {
     Ext4,
     /// Debian on an ext4 file system.
     Debian,
+    /// Programs that are built of Debian's source, for a board for which Debian has no packages.
+    Programs,
     /// Debian's packages, of which those are unpacked that the others need to be installed.
     DebianPackages,
 }

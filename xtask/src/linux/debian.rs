@@ -5,7 +5,7 @@
 pub mod installed;
 mod tree;
 
-pub use tree::EXT4;
+pub use tree::{EXT4, make};
 
 use super::folder;
 use super::packages::mirror;
@@ -14,7 +14,7 @@ use crate::process::tether::run_group;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tree::{make, sources};
+use tree::sources;
 
 /// Puts Debian on a disk: the packages of `linux/debian/packages`, the source packages of `linux/debian/sources`, and what
 /// `linux/debian/customise` adds.

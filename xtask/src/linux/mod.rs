@@ -9,6 +9,7 @@ pub mod musl;
 pub mod order;
 pub mod packages;
 mod patched;
+pub mod programs;
 pub mod root;
 pub mod server;
 

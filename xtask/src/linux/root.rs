@@ -46,7 +46,7 @@ pub fn root_with(inserts: &[Insert]) -> Result<PathBuf> {
 }
 
 /// Debian's BusyBox; built of its source for a processor for which Debian has no packages.
-fn debians_busybox() -> Result<PathBuf> {
+pub fn debians_busybox() -> Result<PathBuf> {
     let linux = board::chosen().linux()?;
     if linux.from_source {
         return busybox::build("busybox-static", &linux.compiler(), &[]);

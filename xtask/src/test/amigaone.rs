@@ -3,7 +3,7 @@
 //! long time.
 
 use super::tally::{Test, on_amigaone, slow, test};
-use super::{arm, dialogue, disk, linux, net, reload, server};
+use super::{arm, dialogue, disk, land, linux, net, reload, server};
 use crate::build::{self, Options, Seed};
 use crate::description::Interface;
 use crate::machine::emulator::{Machine, Transcript, batch};
@@ -21,6 +21,7 @@ pub const ALL: &[Test] = &[
     test("amigaone.linux.abi", || on_amigaone(arm::abi)),
     slow("amigaone.linux.abi.603e", "`amigaone.linux.abi` on the other processor", || on_amigaone(|| arm::abi_on(Some("603e")))),
     slow("amigaone.linux.programs", "`amigaone.linux.abi` is a boot, too", || on_amigaone(arm::programs)),
+    slow("amigaone.linux.land", "it builds programs of Debian's source", || on_amigaone(land::all)),
     slow("amigaone.linux.attack", "minutes; `linux.attack` is the PC's", || on_amigaone(dialogue::attack)),
     slow("amigaone.linux.faults", "`linux.faults` is the PC's", || on_amigaone(server::faults)),
     slow("amigaone.linux.walk", "minutes: each table of each process is compared", || on_amigaone(server::walk)),

@@ -14,6 +14,7 @@ mod disk;
 mod image;
 mod ip;
 mod kept;
+mod land;
 mod latency;
 mod lifetime;
 mod linux;
