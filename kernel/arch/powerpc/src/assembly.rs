@@ -10,11 +10,13 @@
 //! | `fast/alien.S` | the fast path of aliens, and the end of fast paths from `sc` that give up |
 //! | `fast/map.S` | the fast paths of answers that map a page |
 //! | `fast/page_fault.S` | the fast path of page faults |
+//! | `mem.S` | filling and copying memory |
 //! | `entry.S` | vectors, entry, saving all registers, exit |
 //!
 //! A name in braces in these files is a constant or a symbol of the list below. The compiler refuses a name that is not in the list,
 //! and one in the list that nobody uses.
 
+use crate::cache::LINE;
 use crate::layout::{CPU, RELOAD, Reload};
 use crate::regs::dsisr;
 use crate::trap;
@@ -84,6 +86,7 @@ global_asm!(
     include_str!("fast/alien.S"),
     include_str!("fast/map.S"),
     include_str!("fast/page_fault.S"),
+    include_str!("mem.S"),
     include_str!("entry.S"),
     above_flags = const first_bit(USER_FLAGS) - 1,
     above_fpu = const first_bit(msr::FPU) - 1,
@@ -145,6 +148,8 @@ global_asm!(
     last_flag = const last_bit(USER_FLAGS),
     lazy = const field!(lazy),
     leaf = const LEAF,
+    line = const LINE,
+    line_shift = const LINE.trailing_zeros(),
     loaded = const offset_of!(Cpu, loaded),
     lower = const offset_of!(Attachment, lower),
     lr = const saved(word::LR),

@@ -5,7 +5,7 @@ use crate::regs;
 use core::arch::asm;
 
 /// Bytes of a line.
-const LINE: u32 = 32;
+pub const LINE: u32 = 32;
 /// Twice what the largest data cache has, so that reading it pushes out everything else.
 const PUSHED: u32 = 64 << 10;
 
