@@ -17,6 +17,11 @@
 						       ((id) >> 9 & 1) << 5 | ((id) >> 10 & 1) << 23 | ((id) >> 11 & 1) << 2) : "memory")
 #define BEGIN(id)	MARK(0, id)
 #define END(id)		MARK(1, id)
+#elif defined(__powerpc__)
+/* An `rlwimi`: abi::arch::powerpc::marker. */
+#define MARK(kind, id)	asm volatile (".long %c0" : : "i" (0x50000000 | (28 + (kind)) << 21 | (28 + (kind)) << 16 | (id) << 1) : "memory")
+#define BEGIN(id)	MARK(0, id)
+#define END(id)		MARK(1, id)
 #else
 /* `test eax, imm32`: abi::arch::ia32::marker. */
 #define MARK(kind, id)	asm volatile (".byte 0xa9; .long %c0" : : "i" (0x4d410000 | (kind) << 12 | (id)) : "cc", "memory")
@@ -47,6 +52,13 @@ static inline long raw(int nr, long a, long b, long c)
 
 	asm volatile ("swi 0" : "+r" (r0) : "r" (r1), "r" (r2), "r" (r7) : "memory");
 	return r0;
+#elif defined(__powerpc__)
+	register long r0 asm ("r0") = nr, r3 asm ("r3") = a, r4 asm ("r4") = b, r5 asm ("r5") = c;
+
+	/* CR0.SO says that it failed. */
+	asm volatile ("sc; bns+ 1f; neg %1, %1; 1:" : "+r" (r0), "+r" (r3), "+r" (r4), "+r" (r5) : :
+		      "r6", "r7", "r8", "r9", "r10", "r11", "r12", "cr0", "ctr", "memory");
+	return r3;
 #else
 	long result;
 

@@ -10,6 +10,7 @@ use crate::machine::processor::{self, Configuration, Debian, Expected, Linux, Pl
 use crate::process::fresh;
 use crate::process::lock::Lock;
 use crate::process::once::Once;
+use crate::process::run;
 use crate::process::tether::group;
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{BufRead, BufReader};
@@ -237,12 +238,14 @@ pub struct Native {
     pub kernel: PathBuf,
     /// The board's device tree, if Linux has to be told.
     pub devices: Option<PathBuf>,
+    /// What starts it, where no firmware does.
+    pub firmware: Option<PathBuf>,
     /// An ELF file with its symbols, of the first layout of its code.
     pub symbols: PathBuf,
 }
 
 /// Builds Linux for the machine itself, of the same source, unless it was built in this run. Of our patches it has those for the order of
-/// functions only.
+/// functions only, and what the emulator needs.
 pub fn native() -> Result<Native> {
     static BUILT: Once<Native> = Once::new();
     BUILT.get(&format!("{} {}", board::chosen().name(), order::chosen()), make_native)
@@ -253,13 +256,15 @@ fn make_native() -> Result<Native> {
     let _building = Lock::of(&folder().join("native"))?;
     let linux = board::chosen().linux()?;
     let source = folder().join("native");
-    unpack(&source, &order::patches()?)?;
-    // Choices that only User-Mode Linux has.
+    unpack(&source, &native_patches()?)?;
+    let own = std::fs::read_to_string(Path::new("linux/native").join(&linux.arch))?;
+    // Choices that only User-Mode Linux has, and what this processor's Linux has not.
     let ours = ["CONFIG_UML", "CONFIG_MAGIC_SYSRQ", "CONFIG_VMAP_STACK"];
+    let lacks = own.lines().filter_map(|line| line.strip_prefix("# ")?.strip_suffix(" is not set"));
+    let without: Vec<&str> = ours.into_iter().chain(lacks).collect();
     let shared = std::fs::read_to_string("linux/config")?;
-    let shared = shared.lines().filter(|line| !ours.iter().any(|choice| line.starts_with(choice)));
-    let wanted =
-        shared.map(|line| format!("{line}\n")).collect::<String>() + &std::fs::read_to_string(Path::new("linux/native").join(&linux.arch))?;
+    let shared = shared.lines().filter(|line| !without.iter().any(|choice| line.starts_with(choice)));
+    let wanted = shared.map(|line| format!("{line}\n")).collect::<String>() + &own;
     configure(&source, &linux.arch, &wanted)?;
     let image = Path::new(&linux.image);
     let target = image.file_name().unwrap_or_default().to_string_lossy();
@@ -268,13 +273,30 @@ fn make_native() -> Result<Native> {
     let kernel = order::image(&source, source.join(image));
     let what = format!("{:?} {targets:?}, layout {}", kernel_make(&source, &linux.arch)?, order::chosen());
     let folder = source.join("arch").join(&linux.arch).join("boot/dts");
-    let native = Native { kernel, devices: devices.map(|devices| folder.join(devices)), symbols: source.join(IMAGE) };
+    let firmware = linux.firmware.as_deref().map(|source| assemble(linux, source)).transpose()?;
+    let native = Native { kernel, devices: devices.map(|devices| folder.join(devices)), firmware, symbols: source.join(IMAGE) };
     let made: Vec<PathBuf> = std::iter::once(&native.kernel).chain(&native.devices).cloned().collect();
     fresh::unless_fresh(&self::folder().join("fresh"), &what, &made, || {
         order::link(&source, &source.join(image), || make(&source, &linux.arch, &targets))?;
         depends::files(&source)
     })?;
     Ok(native)
+}
+
+/// What Linux for the machine itself is patched by: the order of functions, and what `linux/native/patches` has for its processor.
+pub fn native_patches() -> Result<Vec<PathBuf>> {
+    let own = Path::new("linux/native/patches").join(&board::chosen().linux()?.arch);
+    let own = if own.is_dir() { files(own)? } else { Vec::new() };
+    Ok([order::patches()?, own].concat())
+}
+
+/// What a file of assembly is in memory.
+fn assemble(linux: &board::Linux, source: &Path) -> Result<PathBuf> {
+    let made = folder().join(source.file_stem().context("a file without a name")?);
+    let [object, binary] = ["o", "bin"].map(|extension| made.with_extension(extension));
+    run(Command::new(linux.compiler()).args(["-c", "-Wa,-mregnames", "-o"]).arg(&object).arg(source))?;
+    run(Command::new(format!("{}objcopy", linux.tools)).args(["-O", "binary"]).arg(&object).arg(&binary))?;
+    Ok(binary)
 }
 
 /// Unpacks and patches the source, as far as it was not done.

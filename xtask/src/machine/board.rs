@@ -106,7 +106,7 @@ pub struct Qemu {
     pub no_card: Vec<String>,
     /// A system of ours: `{kernel}`, `{image}`, `{symbols}`, or `{flat}` and `{boot}`; and the kernel's command line `{words}`.
     pub system: Vec<String>,
-    /// Linux alone, its console at the standard output: `{kernel}`, `{initrd}`, and `{devices}`, its device tree.
+    /// Linux alone, its console at the standard output: `{kernel}`, `{initrd}`, `{devices}`, its device tree, and `{firmware}`, what starts it.
     #[serde(default)]
     pub linux: Vec<String>,
 }
@@ -160,6 +160,8 @@ pub struct Linux {
     pub image: String,
     /// The board's device tree, if Linux alone has to be told: what its Makefile calls it.
     pub device_tree: Option<String>,
+    /// What starts Linux alone where no firmware does: a file of assembly.
+    pub firmware: Option<PathBuf>,
 }
 
 impl Qemu {

@@ -272,7 +272,7 @@ impl Headless {
     }
 }
 
-/// MiB of RAM of Linux alone.
+/// MiB of RAM of Linux alone. Device trees of `linux/native` say so, too.
 const NATIVE_MIB: u32 = 192;
 
 /// Linux alone, and its machine.
@@ -300,11 +300,13 @@ pub fn report_alone(initrd: &Path) -> PathBuf {
 pub fn native(alone: &Alone<'_>, timeout: Duration) -> Result<(String, Option<model_core::Report>)> {
     let report = report_alone(alone.initrd);
     let board = board::chosen();
-    let mut command = machine(board, Accel::Tcg, alone.cpu.unwrap_or(board.qemu.measured()), NATIVE_MIB, alone.network);
+    let mut command = machine(board, Accel::Tcg, alone.cpu.unwrap_or(board.qemu.measured()), board.ram(NATIVE_MIB), alone.network);
     let kernel = alone.linux.kernel.to_string_lossy();
-    let devices = alone.linux.devices.as_deref().unwrap_or_else(|| Path::new("")).to_string_lossy();
+    let [devices, firmware] =
+        [&alone.linux.devices, &alone.linux.firmware].map(|file| file.as_deref().unwrap_or_else(|| Path::new("")).to_string_lossy());
     let initrd = alone.initrd.to_string_lossy();
-    arguments(&mut command, &board.qemu.linux, &[("kernel", &kernel), ("initrd", &initrd), ("devices", &devices)]);
+    let words = [("kernel", &*kernel), ("initrd", &initrd), ("devices", &devices), ("firmware", &firmware)];
+    arguments(&mut command, &board.qemu.linux, &words);
     // Linux has all of its memory from 3 GiB on.
     let argument = alone.model.map(|model| model.argument(&report, (0xc000_0000, NATIVE_MIB << 20), None, None));
     instrument(&mut command, alone.own_time, argument);

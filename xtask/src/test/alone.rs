@@ -2,10 +2,10 @@
 //! What Linux alone does with programs of `tests/linux`, with which tests compare. In its machine's own time that is the same each time, so
 //! it is in a file of the project: nobody has to build Linux for the machine itself, but for the slow test that makes the file again.
 
-use super::tally::{Test, slow};
+use super::tally::{Test, on_amigaone, slow};
 use crate::build;
 use crate::guest::{Alone, native_figures, program, small_program};
-use crate::linux::{files, order};
+use crate::linux::{files, server};
 use crate::machine::board;
 use anyhow::{Context, Result, bail, ensure};
 use sha2::{Digest, Sha256};
@@ -16,16 +16,28 @@ use std::process::Command;
 use std::time::Duration;
 
 /// All of them.
-pub const ALL: &[Test] = &[slow("linux.alone", "it builds Linux for the machine itself", renew)];
+pub const ALL: &[Test] = &[
+    slow("linux.alone", "it builds Linux for the machine itself", renew),
+    slow("amigaone.linux.alone", "it builds Linux for the board itself", || on_amigaone(renew)),
+];
 
 /// The file, without the name of the architecture.
 const FILE: &str = "tests/linux/alone";
-/// The command that makes it again.
-const RENEWS: &str = "./macadamia test linux.alone";
 /// What both programs of checks are called in it: as others are linked, and as those that can be small.
-pub const ABI: &str = "abi";
+const ABI: &str = "abi";
 /// See [`ABI`].
 pub const SMALL_ABI: &str = "abi-small";
+
+/// What the program of checks is called on a CPU model: on another one than the usual one it has that one's name, too.
+pub fn abi_on(cpu: &str) -> String {
+    if cpu == board::chosen().qemu.cpu { ABI.into() } else { format!("{ABI}-{cpu}") }
+}
+
+/// The CPU models on which the checks run: the usual one and others that tests of systems run on.
+fn cpus() -> BTreeSet<&'static str> {
+    let qemu = &board::chosen().qemu;
+    std::iter::once(&qemu.cpu).chain(&qemu.tested).map(String::as_str).collect()
+}
 
 /// What is in the file.
 #[derive(Default, PartialEq, Eq, Debug)]
@@ -47,15 +59,15 @@ impl Pins {
         let path = path()?;
         let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let pins = Self::parse(&text).with_context(|| path.display().to_string())?;
-        pins.check(&sources()?).with_context(|| path.display().to_string())?;
+        pins.check(&sources()?, &renews()).with_context(|| path.display().to_string())?;
         Ok(pins)
     }
 
     /// Holds what they were made from against what there is now.
-    fn check(&self, now: &BTreeMap<String, String>) -> Result<()> {
+    fn check(&self, now: &BTreeMap<String, String>, renews: &str) -> Result<()> {
         let changed: Vec<&str> =
             now.iter().filter(|(name, hash)| self.from.get(*name) != Some(*hash)).map(|(name, _)| name.as_str()).collect();
-        ensure!(changed.is_empty(), "made from another {}: `{RENEWS}` makes it again", changed.join(", "));
+        ensure!(changed.is_empty(), "made from another {}: `{renews}` makes it again", changed.join(", "));
         Ok(())
     }
 
@@ -72,9 +84,9 @@ impl Pins {
         Ok(pins)
     }
 
-    fn text(&self) -> Result<String> {
+    fn text(&self, renews: &str) -> Result<String> {
         let mut text = format!(
-            "# What Linux alone does with programs of tests/linux, made by `{RENEWS}`: what it was made from, which checks pass,\n\
+            "# What Linux alone does with programs of tests/linux, made by `{renews}`: what it was made from, which checks pass,\n\
              # and how many instructions an interval of `figures` takes.\n"
         );
         for (name, hash) in &self.from {
@@ -94,7 +106,9 @@ impl Pins {
     /// # Errors
     /// If there are none.
     pub fn passes(&self, program: &str) -> Result<&BTreeSet<String>> {
-        self.passes.get(program).with_context(|| format!("no check of `{program}` passes on Linux alone: `{RENEWS}`"))
+        self.passes
+            .get(program)
+            .with_context(|| format!("no check of `{program}` passes on Linux alone: the board's `linux.alone` makes the file"))
     }
 
     /// The instructions of an operation.
@@ -102,13 +116,22 @@ impl Pins {
     /// # Errors
     /// If it was not measured.
     pub fn takes(&self, interval: u16) -> Result<u64> {
-        self.takes.get(&interval).copied().with_context(|| format!("interval {interval} was not measured on Linux alone: `{RENEWS}`"))
+        self.takes
+            .get(&interval)
+            .copied()
+            .with_context(|| format!("interval {interval} was not measured on Linux alone: the board's `linux.alone` makes the file"))
     }
 }
 
 /// The checks that passed, by what a program printed.
 pub fn passed(text: &str) -> BTreeSet<String> {
     text.lines().filter_map(|line| line.strip_prefix("ok ")).map(String::from).collect()
+}
+
+/// The command that makes the board's file again.
+fn renews() -> String {
+    let board = board::chosen();
+    format!("./macadamia test {}linux.alone", if board.is_default() { String::new() } else { board.name() + "." })
 }
 
 /// The board's file.
@@ -121,7 +144,8 @@ fn path() -> Result<PathBuf> {
 fn sources() -> Result<BTreeMap<String, String>> {
     let board = board::chosen();
     let qemu = Command::new(&board.qemu.program).arg("--version").output().with_context(|| format!("cannot run {}", board.qemu.program))?;
-    let native = Path::new("linux/native").join(&board.linux()?.arch);
+    let linux = board.linux()?;
+    let native = [Some(Path::new("linux/native").join(&linux.arch)), linux.firmware.clone()].into_iter().flatten().collect();
     let abi = Path::new("tests/linux/abi");
     let measured = [
         files(abi)?,
@@ -132,7 +156,7 @@ fn sources() -> Result<BTreeMap<String, String>> {
     Ok(BTreeMap::from([
         ("emulator".into(), release(&String::from_utf8_lossy(&qemu.stdout)).context("QEMU does not tell its version")?),
         ("machine".into(), hash([machine.as_bytes()])),
-        ("kernel".into(), of_files(&[vec!["linux/config".into(), native], order::patches()?].concat())?),
+        ("kernel".into(), of_files(&[vec!["linux/config".into()], native, server::native_patches()?].concat())?),
         ("root".into(), of_files(&files("linux/root")?)?),
         ("programs".into(), of_files(&measured.concat())?),
     ]))
@@ -169,19 +193,19 @@ fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
 fn renew() -> Result<()> {
     let sources = sources()?;
     let checks = |inserts, cpu, command| anyhow::Ok(passed(&Alone { cpu, inserts, ..Alone::default() }.run(command)?.out));
+    let mut passes = BTreeMap::new();
+    for cpu in cpus() {
+        passes.insert(abi_on(cpu), checks(vec![program("abi")?], Some(cpu), "abi")?);
+    }
+    if board::chosen().processor.has_homes {
+        passes.insert(SMALL_ABI.into(), checks(vec![small_program("abi")?], None, "abi || true")?);
+    }
     let measured = native_figures(&build::model()?)?;
     let instructions = |report: &model_core::IntervalReport| report.user_instructions.median + report.kernel_instructions.median;
-    let pins = Pins {
-        from: sources,
-        passes: BTreeMap::from([
-            (ABI.into(), checks(vec![program("abi")?], Some(&*board::chosen().qemu.cpu), "abi")?),
-            (SMALL_ABI.into(), checks(vec![small_program("abi")?], None, "abi || true")?),
-        ]),
-        takes: measured.intervals.iter().map(|(&id, report)| (id, instructions(report))).collect(),
-    };
+    let pins = Pins { from: sources, passes, takes: measured.intervals.iter().map(|(&id, report)| (id, instructions(report))).collect() };
     // Tests run it here only.
     Alone { inserts: vec![program("bombs")?], timeout: Duration::from_secs(300), ..Alone::default() }.run("bombs")?;
-    let (path, text) = (path()?, pins.text()?);
+    let (path, text) = (path()?, pins.text(&renews())?);
     let before = std::fs::read_to_string(&path).unwrap_or_default();
     std::fs::write(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;
     ensure!(text == before, "{} was not what Linux alone does: it is made again, look at the difference", path.display());
@@ -191,6 +215,8 @@ fn renew() -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const RENEWS: &str = "./macadamia test linux.alone";
 
     fn pins() -> Pins {
         Pins {
@@ -203,7 +229,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let pins = pins();
-        let read = Pins::parse(&pins.text().expect("a text")).expect("pins");
+        let read = Pins::parse(&pins.text(RENEWS).expect("a text")).expect("pins");
         assert_eq!(read, pins);
         assert_eq!((read.takes(16).ok(), read.takes(2).ok(), read.passes(SMALL_ABI).ok()), (Some(2_000), None, None));
         assert!(Pins::parse("took 1 2").is_err() && Pins::parse("takes 1 x").is_err());
@@ -212,10 +238,10 @@ mod tests {
     #[test]
     fn what_has_changed_is_named_with_the_command() {
         let (pins, mut now) = (pins(), pins().from);
-        pins.check(&now).expect("the same");
+        pins.check(&now, RENEWS).expect("the same");
         now.insert("kernel".into(), "decaf".into());
         now.insert("root".into(), "new".into());
-        let error = pins.check(&now).expect_err("it is another").to_string();
+        let error = pins.check(&now, RENEWS).expect_err("it is another").to_string();
         assert_eq!(error, "made from another kernel, root: `./macadamia test linux.alone` makes it again");
     }
 

@@ -5,10 +5,11 @@ use super::model::clean;
 use super::tally::{Test, slow, test};
 use crate::bench::run::Native;
 use crate::linux::order::LAYOUTS;
+use crate::machine::board;
 use crate::{bench, build};
 use anyhow::{Context, Result, ensure};
 use book::Plan;
-use book::plan::Goals;
+use book::plan::{Goals, Run};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -23,7 +24,7 @@ pub const ALL: &[Test] = &[
 /// The goals of this kind that are reached stay reached: those for which Linux alone of another board has to be built, or the others.
 fn goals(kind: Goals, elsewhere: bool) -> Result<()> {
     let plan = Plan::read(Path::new(bench::FOLDER))?;
-    let is_elsewhere = |run: &book::plan::Run| run.board.is_some() && run.program.is_some();
+    let is_elsewhere = |run: &Run| run.board.is_some() && run.program.is_some();
     let runs: BTreeSet<String> = plan.runs.iter().filter(|(_, run)| is_elsewhere(run) == elsewhere).map(|(name, _)| name.clone()).collect();
     // Those on cycles hold on the median of layouts.
     let (layouts, kept) = if kind == Goals::Counts { (1, bench::Kept::nothing()) } else { (LAYOUTS, bench::Kept::of_commit()?) };
@@ -46,12 +47,19 @@ fn goals(kind: Goals, elsewhere: bool) -> Result<()> {
     Ok(())
 }
 
+/// Whether the checker knows Linux alone on the board of a run: of PowerPC it knows this project's kernel only.
+fn checks_alone(run: &Run) -> Result<bool> {
+    let board = board::get(run.board.as_deref().unwrap_or(board::DEFAULT))?;
+    Ok(board.processor.checks_alone)
+}
+
 /// Every program of the book uses only what is not stale, on Macadamia and on Linux alone.
 fn checked() -> Result<()> {
     let model = build::Model { check: true, ..build::model()? };
     // What is sampled for its frames is checked as another run of the same program.
     for (name, run) in Plan::read(Path::new(bench::FOLDER))?.runs.into_iter().filter(|(_, run)| !run.frames) {
-        let counted = bench::run::carry_out(&run, &model, Native::Unknown).with_context(|| format!("run `{name}`"))?;
+        let native = if checks_alone(&run)? { Native::Unknown } else { Native::Unasked };
+        let counted = bench::run::carry_out(&run, &model, native).with_context(|| format!("run `{name}`"))?;
         for (system, report) in [("Macadamia", Some(&counted.ours)), ("Linux alone", counted.native.as_ref())] {
             let Some(report) = report else { continue };
             println!("# {name} on {system}");

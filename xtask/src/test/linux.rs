@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests that run programs in Linux.
 
-use super::alone::{ABI, Pins, passed};
+use super::alone::{Pins, abi_on, passed};
 use super::latency;
 use super::tally::{Test, test};
 use crate::build;
@@ -29,16 +29,19 @@ fn simple(command: &str) -> Result<Outcome> {
     Guest::default().run(command)
 }
 
-/// What programs expect of Linux, here as on Linux alone.
+/// What programs expect of Linux, here as on Linux alone, on the processor that users have.
 pub(super) fn abi() -> Result<()> {
+    as_alone(&board::chosen().qemu.cpu, "abi")
+}
+
+/// The same by this command on a CPU model.
+fn as_alone(cpu: &str, command: &str) -> Result<()> {
     let inserts = vec![program("abi")?];
-    // The processor that users have.
-    let cpu = Some(&*board::chosen().qemu.cpu);
     let pins = Pins::read()?;
-    let o = Guest { cpu, inserts, own_time: true, ..Guest::default() }.run("abi")?;
+    let o = Guest { cpu: Some(cpu), inserts, own_time: true, ..Guest::default() }.run(command)?;
     let here = o.text();
     ensure!(!here.contains("# no sse2\n"), "the usual processor has no SSE2, which programs of i686 use");
-    let (here, alone) = (passed(&here), pins.passes(ABI)?);
+    let (here, alone) = (passed(&here), pins.passes(&abi_on(cpu))?);
     ensure!(o.status == 0, "{} checks failed, {} passed:\n{}", o.status, here.len(), o.text());
     ensure!(here == *alone, "passes on one only: {:?}", here.symmetric_difference(alone));
     println!("# {} checks of what programs expect of Linux, the same as pass on Linux alone", here.len());

@@ -18,6 +18,7 @@ pub static FACTS: Facts = Facts {
     has_homes: false,
     has_debugger: false,
     has_samples: false,
+    checks_alone: true,
     u_boot: 2,
     linux: Some(LINUX),
 };

@@ -29,6 +29,8 @@ pub struct Facts {
     pub has_debugger: bool,
     /// Whether the machine model can take samples of it.
     pub has_samples: bool,
+    /// Whether the machine model's checker knows Linux alone.
+    pub checks_alone: bool,
     /// Its number in images of U-Boot.
     pub u_boot: u8,
     /// What Linux needs to know of it, if there is one.

@@ -18,6 +18,7 @@ pub static FACTS: Facts = Facts {
     has_homes: true,
     has_debugger: true,
     has_samples: true,
+    checks_alone: true,
     u_boot: 3,
     linux: Some(LINUX),
 };

@@ -18,6 +18,7 @@ pub static FACTS: Facts = Facts {
     has_homes: false,
     has_debugger: true,
     has_samples: false,
+    checks_alone: false,
     u_boot: 7,
     linux: Some(LINUX),
 };
