@@ -10,7 +10,7 @@ static inline int set_stack_size(pthread_attr_t *attributes, size_t bytes)
 #define pthread_attr_setstacksize set_stack_size
 
 #define CHECKS_HERE(one) \
-	one(hwcap) one(cpuinfo) one(registers) one(wide_arguments) one(restarts) one(version) one(written_code) one(reservations) one(contexts) \
+	one(hwcap) one(cpuinfo) one(registers) one(wide_arguments) one(restarts) one(version) one(fixed_layout) one(written_code) one(reservations) one(contexts) \
 	one(exceptions) one(frames) one(changed_frames) one(all_restored) one(last_return) one(fpu_of_tasks) one(fpu_in_handlers) one(fpu_exceptions) \
 	one(debugging) one(debuggers_code) one(steps) one(core_dump) \
 	one(vdso_clocks) one(vdso_tells) one(moved_vdso) one(debugged_vdso)
