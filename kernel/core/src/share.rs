@@ -18,7 +18,7 @@ use mmu::Format;
 use pool::{Link, Ref};
 
 /// Spaces that get a changed entry in one step. If they are small, so do their homes.
-const SPREAD: u32 = 8;
+const SPREAD: u32 = 4;
 /// Entries that a space gets in one step when a directory is attached.
 const FILL: u32 = 32;
 

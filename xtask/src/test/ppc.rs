@@ -18,6 +18,7 @@ pub const ALL: &[Test] = &[
     test("amigaone.model.fast-paths", || on_amigaone(cpus)),
     slow("amigaone.model.conform", "minutes under the checker", || on_amigaone(|| checked("conform-fast", 1200))),
     slow("amigaone.model.hostile", "minutes under the checker", || on_amigaone(|| checked("hostile", 1200))),
+    test("amigaone.latency", || on_amigaone(worst)),
     test("amigaone.unmap", || on_amigaone(unmap)),
     test("amigaone.misses", || on_amigaone(misses)),
     test("amigaone.fault.page-flush", || on_amigaone(|| fault(|words| without(words, TLBIE), Rule::StaleTranslation))),
@@ -118,6 +119,17 @@ fn checked(name: &str, seconds: u64) -> Result<()> {
     for (cpu, _) in CPUS {
         let machine = Machine::Qemu { cpu, icount: true, model: Some(&model) };
         clean(&finished(batch(&built, machine, Duration::from_secs(seconds))?)?)?;
+    }
+    Ok(())
+}
+
+/// The worst that a component can do to the latency.
+fn worst() -> Result<()> {
+    let (built, model) = (system("latency")?, build::model()?);
+    for (cpu, _) in CPUS {
+        let machine = Machine::Qemu { cpu, icount: true, model: Some(&model) };
+        let report = finished(batch(&built, machine, Duration::from_secs(600))?)?;
+        latency::check(cpu, &report)?;
     }
     Ok(())
 }

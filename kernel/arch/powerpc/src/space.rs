@@ -240,19 +240,25 @@ impl Spaces {
     /// whole, or no more.
     pub fn directory_written(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<usize>) {
         let Some(top) = pool[space].region.top.get() else { return };
-        let entries = pool[top].entries::<Tables>();
-        let written = range.clone().filter(|index| entries.get(*index).is_some_and(|entry| *entry != 0));
-        let used = written.fold(0, |used, index| used | 1 << number(Tables::table_start(index)));
         let had = pool[space].hw[hw::SEGMENTS];
         let [first, last] = [range.start, range.end.saturating_sub(1)].map(|index| number(Tables::table_start(index)));
         for number in first..=last {
-            // That begins where the segment does.
-            if whole::noted(pool, space) & 1 << number != 0 || range.contains(&Tables::table_index(start(number))) {
+            let own = whole::entries_of(number);
+            let begin = own.start.max(range.start);
+            let entries = pool[top].entries::<Tables>().get(begin..own.end.min(range.end)).unwrap_or_default();
+            let used = u32::from(entries.iter().any(|entry| *entry != 0)) << number;
+            let may_change = if whole::noted(pool, space) & 1 << number == 0 {
+                // It is attached from its first entry on.
+                begin == own.start
+            } else {
+                whole::is_other(entries) || begin != own.start && whole::begins(pool, space, begin, entries)
+            };
+            if may_change {
                 self.note_whole(pool, space, number);
             }
+            pool[space].hw[hw::SEGMENTS] |= used;
         }
         let hw = &mut pool[space].hw;
-        hw[hw::SEGMENTS] |= used;
         if hw[hw::SEGMENTS] != had {
             hw[hw::SIMPLE] = 0;
             self.leave(space);

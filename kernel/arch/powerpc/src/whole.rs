@@ -45,6 +45,21 @@ pub fn noted(pool: &Pool, space: Ref<Space>) -> u32 {
     pool[space].hw[hw::SEGMENTS] >> 16
 }
 
+/// A segment's entries of a directory.
+pub const fn entries_of(number: u32) -> core::ops::Range<usize> {
+    number as usize * ENTRIES..(number as usize + 1) * ENTRIES
+}
+
+/// Whether any of these entries are no Segment's.
+pub fn is_other(entries: &[u32]) -> bool {
+    entries.iter().any(|entry| entry & bits::SHARED == 0)
+}
+
+/// Whether these entries of a space, from this one on, were written as a Segment was attached there. Then nothing is there yet.
+pub fn begins(pool: &Pool, space: Ref<Space>, index: usize, entries: &[u32]) -> bool {
+    entries.iter().any(|entry| entry & bits::PRESENT == 0) && attached_at(pool, space, index as u32).is_some()
+}
+
 /// The Segment that has a segment of a space as a whole, as was noted.
 pub fn at(pool: &Pool, space: Ref<Space>, number: u32) -> Option<Whole> {
     if noted(pool, space) & 1 << number == 0 { None } else { begun(pool, space, number).map(|(whole, _)| whole) }
