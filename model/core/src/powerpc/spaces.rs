@@ -96,12 +96,12 @@ impl Spaces {
                 controls.directory
             } else {
                 match belongs(left.memory, controls.directory, segment as u32) {
-                    Belongs::ToSegments => SEGMENT,
-                    Belongs::ToTheSpace => {
+                    Belongs::Segments => SEGMENT,
+                    Belongs::Space => {
                         found(Rule::OpenSegment, start, self.writers[segment]);
                         continue;
                     }
-                    Belongs::ToItsServer => {
+                    Belongs::Server => {
                         self.window |= 1 << segment;
                         continue;
                     }

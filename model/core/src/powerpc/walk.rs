@@ -295,11 +295,11 @@ pub fn walk(memory: &mut impl Physical, controls: &Controls, address: u32, mut r
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Belongs {
     /// Of Segments only (docs/powerpc.md, *Segments*).
-    ToSegments,
+    Segments,
     /// Of the space itself, too.
-    ToTheSpace,
+    Space,
     /// Of nobody, or of the server that the space shows.
-    ToItsServer,
+    Server,
 }
 
 /// Of whom a segment has pages.
@@ -307,11 +307,11 @@ pub fn belongs(memory: &mut impl Physical, directory: u32, segment: u32) -> Belo
     let first = (directory & FRAME) + segment * 64 * 4;
     let entries: Vec<u32> = (0..64).filter_map(|index| memory.read(first + index * 4)).filter(|entry| *entry != 0).collect();
     if !entries.is_empty() && entries.iter().all(|entry| entry & SEGMENTS != 0 && entry & SERVERS == 0) {
-        Belongs::ToSegments
+        Belongs::Segments
     } else if entries.iter().any(|entry| entry & PRESENT != 0 && entry & SERVERS == 0) {
-        Belongs::ToTheSpace
+        Belongs::Space
     } else {
-        Belongs::ToItsServer
+        Belongs::Server
     }
 }
 
