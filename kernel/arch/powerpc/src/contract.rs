@@ -143,11 +143,7 @@ impl Placement for PowerPc {
     const SERVERS: bool = true;
 
     fn space_served(&mut self, pool: &mut Pool, space: Ref<Space>) -> Result<(), Error> {
-        if !window::fits(pool[space].area_start) {
-            return Err(Error::BadAddress);
-        }
-        self.spaces.part(pool, space);
-        Ok(())
+        if window::fits(pool[space].area_start) { Ok(()) } else { Err(Error::BadAddress) }
     }
 
     fn server_shown(&mut self, pool: &mut Pool, space: Ref<Space>, server: Link<Space>) {

@@ -291,12 +291,6 @@ impl Spaces {
         }
     }
 
-    /// No Segment has anything of a space as a whole from now on.
-    pub fn part(&mut self, pool: &mut Pool, space: Ref<Space>) {
-        (0..USER_SEGMENTS).for_each(|number| self.note_whole(pool, space, number));
-        self.leave(space);
-    }
-
     /// The context of a space or a Segment, if it has one.
     fn context(&self, pool: &Pool, owner: Owner) -> Option<u32> {
         let [context, low, high] = tag(pool, owner);

@@ -4,7 +4,6 @@
 //!
 //! (Two things have one name: the kernel's Segment, tables that spaces share, and the processor's segment, 256 MiB of addresses.)
 
-use crate::window;
 use abi::Rights;
 use kcore::attach::{attached_at, attachment};
 use kcore::{Segment, Space};
@@ -80,11 +79,8 @@ fn begun(pool: &Pool, space: Ref<Space>, number: u32) -> Option<(Whole, usize)> 
     Some((Whole { segment, part, key }, entries.min(ENTRIES)))
 }
 
-/// The Segment that has a segment of a space as a whole, by the space's tables.
+/// The Segment that has a segment of a space as a whole, by the space's tables. (A server has none: nothing is attached to it.)
 pub fn found(pool: &Pool, space: Ref<Space>, number: u32) -> Option<Whole> {
-    if window::is_server(pool, space) {
-        return None;
-    }
     let top = pool[space].region.top.get()?;
     let entries = pool[top].entries::<Tables>().get(number as usize * ENTRIES..)?.get(..ENTRIES)?;
     // Most have none, and it need not be searched for.
