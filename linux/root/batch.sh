@@ -7,8 +7,7 @@ if [ -e /dev/macadamia/batch ]; then
     kill -9 -1
     for try in $(seq 100); do
         mounted=$(sed -n 's,^/dev/[^ ]* \([^ ]*\) .*,\1,p' /proc/mounts)
-        # The root file system stays, to be read.
-        [ -n "$mounted" ] && ! umount -r $mounted 2> /dev/null || break
+        [ -n "$mounted" ] && ! umount $mounted 2> /dev/null || break
     done
 else
     # Linux alone: the console has to do.
