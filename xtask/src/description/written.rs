@@ -48,6 +48,9 @@ pub struct Test {
     /// Boards on which it runs beside the PC. What is said here of CPU models, latency and Bochs is the PC's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub boards: Vec<String>,
+    /// Whether it runs on those boards only.
+    #[serde(default)]
+    pub only: bool,
     /// CPU models for QEMU, one run each; the board's if absent.
     pub cpus: Option<Vec<String>>,
     /// Whether it also runs in Bochs.

@@ -39,6 +39,7 @@ mod terminal;
 
 pub use results::Shard;
 
+use crate::linux::programs;
 use crate::machine::board::{self, Board};
 use crate::process::git;
 use crate::{catalogue, description};
@@ -174,7 +175,9 @@ fn list() -> Result<Vec<Entry>> {
     };
     let mut tests: Vec<Entry> = checks.map(entry).collect();
     for path in systems()? {
-        tests.push(of_system(format!("system.{}", catalogue::name(&path)), path, board));
+        if is_for(&path, board)? {
+            tests.push(of_system(format!("system.{}", catalogue::name(&path)), path, board));
+        }
     }
     tests.append(&mut elsewhere()?);
     tests.push(Entry { name: "image".into(), action: Action::Refusals, slow: None, documents: &[], first: false });
@@ -184,6 +187,13 @@ fn list() -> Result<Vec<Entry>> {
 fn of_system(name: String, path: PathBuf, board: &'static Board) -> Entry {
     let slow = system::slow(&name);
     Entry { name, action: Action::System(path, board), slow, documents: &[], first: false }
+}
+
+/// Whether a system can be on the usual board at all.
+fn is_for(path: &Path, board: &Board) -> Result<bool> {
+    let description = description::read(path, board)?;
+    let is_held = description.disks.values().all(|disk| programs::can_hold(board, disk.holds).is_ok());
+    Ok(is_held && !description.test.is_some_and(|test| test.only))
 }
 
 /// Systems on other boards than the usual one.
