@@ -72,7 +72,7 @@ pub fn switch(loaded: Segments, used: Segments, register: impl Fn(u32) -> u32) -
 
 /// In a segment register beside the VSID, the key of user mode: pages that some may write can only be read by this segment. So who may
 /// write and who may not have one VSID, and one entry of a page in TLB and hashed table (Kp; *Programming Environments*, table 7-11).
-pub const READ_ONLY: u32 = 0x2000_0000;
+pub const KEY: u32 = 0x2000_0000;
 
 /// What a segment register has where a window is shut: a VSID that no space has, and that nothing is to be fetched there. By the latter a
 /// 603's handler tells it from one that a server has open.

@@ -83,7 +83,7 @@ proptest! {
         let key = shared_reads && as_whole && !large;
         let seen_from = if key { upper & !NO_WRITE } else { upper };
         let wanted = seen(seen_from, if large { 0 } else { lower }, address).map(Mapping).filter(|_| open || !window);
-        let keyed = if key { vsid::READ_ONLY } else { 0 };
+        let keyed = if key { vsid::KEY } else { 0 };
         let segments = core::array::from_fn(|segment| vsid::vsid(u32::from(open), segment as u32) | keyed);
         let controls = Controls { directory, segments, ..Controls::default() };
         let mut read = 0;

@@ -150,7 +150,14 @@ pub trait Processor: Sized {
     fn meanwhile(&self, _: &mut Kernel<Self>, _: &Found, _: &mut Self::Spaces, _: Ref<Thread>, _: &mut Rng) {}
 
     /// An alien's handler writes something into its frame.
-    fn write_frame(frame: &mut [Word], rng: &mut Rng);
+    ///
+    /// By default now and then one of its words, the last of which says what was changed.
+    fn write_frame(frame: &mut [Word], rng: &mut Rng) {
+        if rng.u32(..8) == 0 {
+            let word = rng.usize(..frame.len());
+            frame[word] = if word + 1 == frame.len() { rng.u32(..4) } else { rng.u32(..) };
+        }
+    }
 
     /// Random registers of a user with which `me` enters the kernel, and what the port has then.
     fn enter(&self, kernel: &mut Kernel<Self>, found: &Found, me: Ref<Thread>, event: &Event, rng: &mut Rng) -> Self::Entered;

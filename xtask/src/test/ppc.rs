@@ -82,7 +82,8 @@ fn without_nulls(words: &mut [u32]) -> usize {
     places
 }
 
-/// One context is given out again and again, so a space that lost its translations still has them. Who gives them out counts how often there is none left, and empties the TLB then; before that
+/// One context is given out again and again, so a space that lost its translations still has them. Who gives them out counts how often there
+/// is none left, and empties the TLB then; before that
 /// the number after the one that is given out is made.
 fn without_numbers(words: &mut [u32]) -> usize {
     let is_counted = |at: &usize| is(words[*at], ADDIC_1) && words[*at..].iter().take(8).any(|word| is(*word, TLBIE));

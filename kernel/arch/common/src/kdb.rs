@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel debugger (feature `kdb`): a break on the first serial line stops the
-//! machine and takes commands there. With it system calls and messages are traced, so their fast paths are left out.
+//! machine and takes commands there. With it every entry is traced, so the fast paths are left out.
 
 use crate::platform::Platform;
 use core::fmt::Write;

@@ -38,7 +38,7 @@ use kcore::thread::{ANCHOR, BYTES, SEQUENCE, gate};
 use kcore::{Attachment, Cpu, Memory, Region, Slot, Space};
 use mmu::hash::{SECOND, VALID};
 use mmu::powerpc::{NO_WRITE, bits};
-use mmu::vsid::{READ_ONLY, SHUT, USER_SEGMENTS};
+use mmu::vsid::{KEY, SHUT, USER_SEGMENTS};
 use powerpc_context::{hw, msr, vector, word};
 
 /// In the machine state, its upper half: r0 to r3 are those of a TLB miss (*PowerPC 603e User's Manual*, table 2-2).
@@ -141,7 +141,7 @@ global_asm!(
     interrupt = const vector::INTERRUPT,
     kdb = const cfg!(feature = "kdb") as u32,
     kernel_msr = const msr::KERNEL,
-    key = const READ_ONLY >> 16,
+    key = const KEY >> 16,
     kind_call = const MessageKind::Call as u32,
     kind_exception = const MessageKind::Exception as u32,
     large = const bits::LARGE,

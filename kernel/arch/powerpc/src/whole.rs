@@ -9,7 +9,7 @@ use kcore::attach::{attached_at, attachment};
 use kcore::{Segment, Space};
 use mmu::Format;
 use mmu::powerpc::{PowerPc as Tables, bits};
-use mmu::vsid::READ_ONLY;
+use mmu::vsid::KEY;
 use pool::{Pool, Ref};
 use powerpc_context::hw;
 
@@ -75,7 +75,7 @@ fn begun(pool: &Pool, space: Ref<Space>, number: u32) -> Option<(Whole, usize)> 
     let segment = Ref::<Segment>::new(record.source);
     let part = number - start;
     let entries = (pool[segment].region.tables() as usize).checked_sub(part as usize * ENTRIES).filter(|left| *left != 0)?;
-    let key = if Rights(record.rights).contains(Rights::WRITE) { 0 } else { READ_ONLY };
+    let key = if Rights(record.rights).contains(Rights::WRITE) { 0 } else { KEY };
     Some((Whole { segment, part, key }, entries.min(ENTRIES)))
 }
 

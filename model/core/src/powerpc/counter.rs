@@ -7,7 +7,7 @@
 use super::checker::{Checker, Finding};
 use super::instruction::{Class, Operation};
 use super::machine::{Access, Machine};
-use super::walk::{Controls, Way, walk};
+use super::walk::{Controls, Way};
 use crate::counter::{Counter, Entry, Follow, Processor};
 use crate::cpu::Reload;
 use crate::events::Owner;
@@ -370,6 +370,6 @@ impl Counter<PowerPc> {
 
 /// Whether the space that runs is a native component's: it has a kernel information page at that page's address.
 fn is_native(controls: &Controls, memory: &mut impl Physical) -> bool {
-    let page = walk(memory, controls, KIP_ADDRESS, |_| ()).ok();
+    let page = controls.walk(memory, KIP_ADDRESS, |_| ()).ok();
     page.is_some_and(|page| memory.read(page.physical(KIP_ADDRESS)) == Some(MAGIC))
 }

@@ -13,7 +13,7 @@ mod rules;
 use crate::elf::Elf;
 use crate::processor::{ARGUMENTS, Event, Executed, Found, Outcome, Places, Processor, Run, Who, all};
 use abi::arch::armv5::layout::SLOT_BYTES;
-use abi::{Op, UserAddr, Word};
+use abi::{Op, UserAddr};
 use anyhow::{Result, ensure};
 use armv5_context::{hw, restart_helper, vector, word};
 use code::{Code, TESTS};
@@ -103,14 +103,6 @@ impl Processor for Armv5 {
             // It has lost that now and then, and runs by a Segment's.
             words[hw::DACR] = rng.u32(..) | client(if rng.u32(..8) > 1 { words[hw::DOMAIN] } else { rng.u32(3..16) });
             words[hw::PID] = if rng.u32(..3) == 0 { hw::INDIFFERENT } else { rng.u32(..4) << 25 };
-        }
-    }
-
-    fn write_frame(frame: &mut [Word], rng: &mut Rng) {
-        // Registers and status, and what there is to say of the rest.
-        if rng.u32(..8) == 0 {
-            let word = rng.usize(..frame.len());
-            frame[word] = if word + 1 == frame.len() { rng.u32(..4) } else { rng.u32(..) };
         }
     }
 

@@ -14,7 +14,7 @@ mod spaces;
 
 use crate::elf::Elf;
 use crate::processor::{Event, Executed, Found, Outcome, Places, Processor, Run, Who, all};
-use abi::{Op, Word};
+use abi::Op;
 use anyhow::{Result, ensure};
 use code::{Code, TESTS};
 use core::mem::offset_of;
@@ -111,14 +111,6 @@ impl Processor for PowerPc {
         });
         if let Some(other) = others.get(rng.usize(..others.len().max(1))).filter(|_| rng.u32(..8) == 0) {
             kernel.pool[*other].priority = [50, 60, 70][rng.usize(..3)];
-        }
-    }
-
-    fn write_frame(frame: &mut [Word], rng: &mut Rng) {
-        // Registers, and whether state was changed that the processor has.
-        if rng.u32(..8) == 0 {
-            let word = rng.usize(..frame.len());
-            frame[word] = if word + 1 == frame.len() { rng.u32(..4) } else { rng.u32(..) };
         }
     }
 

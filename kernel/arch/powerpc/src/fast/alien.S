@@ -70,14 +70,6 @@
     ori 3, 3, {delivery_alien}
 .endm
 
-// The server's window opens.
-.macro OPEN_WINDOW
-    lwz 5, {shown}@l + {shown_vsids}(0)
-    lwz 6, {shown}@l + {shown_vsids} + 4(0)
-    mtsr {window}, 5
-    mtsr {window} + 1, 6
-.endm
-
 // Leaves to the handler. What the frame has of the event is its message: the number, the address, the error.
 .macro TO_HANDLER
     lwz 11, {pc}(12)
@@ -91,6 +83,24 @@
     li 11, 0
     li 12, 0
     rfi
+.endm
+
+// To the server that the alien's space shows: its window opens.
+.macro TELL_BY_WINDOW
+    TELL
+    lwz 5, {shown}@l + {shown_vsids}(0)
+    lwz 6, {shown}@l + {shown_vsids} + 4(0)
+    mtsr {window}, 5
+    mtsr {window} + 1, 6
+    TO_HANDLER
+.endm
+
+// To a handler in another space of the two lowest segments.
+.macro TELL_ELSEWHERE
+    TELL
+    lwz 5, {space}(12)
+    LOAD_SPACE 5, 6, 7, 11
+    TO_HANDLER
 .endm
 
 .section .text.fast, "ax"
@@ -119,9 +129,7 @@ alien_called:
     bne- alien_called_elsewhere
     lwz 11, {utcb}(11)
     SAVE_FRAME
-    TELL
-    OPEN_WINDOW
-    TO_HANDLER
+    TELL_BY_WINDOW
 
 alien_called_elsewhere:
     lwz 11, {cpu}@l + {port}(0)
@@ -131,10 +139,7 @@ alien_called_elsewhere:
     bne- alien_slow
     lwz 11, {utcb}(11)
     SAVE_FRAME
-    TELL
-    lwz 5, {space}(12)
-    LOAD_SPACE 5, 6, 7, 11
-    TO_HANDLER
+    TELL_ELSEWHERE
 
 // From `ipc.S`: the thread is in r11, its space in r18, the mask of handles in r17.
 run:

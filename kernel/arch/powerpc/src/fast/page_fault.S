@@ -77,6 +77,9 @@ page_failed:
     bne- page_slow                                      // F3
     li 28, {write_protected}
 page_missing:
+    .if {kdb}
+    b page_slow
+    .endif
     lwz 29, {handler}(26)
     lwz 30, {cap_limit}(26)
     rlwinm. 29, 29, 0, 0, 31 - {rights_bits}            // F4
@@ -181,9 +184,7 @@ alien_failed:
     cmplw 30, 31                                        // A5
     bne- alien_failed_elsewhere
     SAVE_FAILED
-    TELL
-    OPEN_WINDOW
-    TO_HANDLER
+    TELL_BY_WINDOW
 
 alien_failed_elsewhere:
     lwz 30, {cpu}@l + {port}(0)
@@ -191,8 +192,5 @@ alien_failed_elsewhere:
     cmplw 30, 31                                        // A5
     bne- page_slow
     SAVE_FAILED
-    TELL
-    lwz 5, {space}(12)
-    LOAD_SPACE 5, 6, 7, 11
-    TO_HANDLER
+    TELL_ELSEWHERE
 .text
