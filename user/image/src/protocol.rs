@@ -200,6 +200,79 @@ pub mod net {
     pub const FEWEST_BYTES: u32 = 14;
 }
 
+/// Between the screen server and its clients (docs/screen.md). Each client has two regions: its *surface*, which it writes and the server reads, and its
+/// *events*, which the server writes and the client reads.
+pub mod screen {
+    /// Request: this client begins with empty rings. Word 1: [`VERSION`] and flags. Reply: 0; width and height of the surface in pixels; how often a
+    /// second the screen shows it at most.
+    pub const ATTACH: u32 = 1;
+    /// Request of a [watcher](super::net::WATCHER): word 2 is a client, counted from 1. Reply: 0; 1 if it is attached; 1 if it has the keyboard; the
+    /// rectangles that it published, low and high word; how often it broke its ring.
+    pub const STATISTICS: u32 = 2;
+
+    /// In the lower half of word 1 of [`ATTACH`]: what this protocol is.
+    pub const VERSION: u32 = 1;
+    /// In word 1 of [`ATTACH`]: the client paints the pointer itself.
+    pub const DRAWS_POINTER: u32 = 1 << 16;
+
+    /// Error: no such request, or not of this client.
+    pub const BAD_REQUEST: u32 = 1;
+
+    /// The server notifies clients with this: there are events, or what a client waits for is on the screen.
+    pub const BIT_SCREEN: u32 = 14;
+    /// The server notifies clients with this: attach again.
+    pub const BIT_ATTACH: u32 = 15;
+
+    /// Rows on top of the screen that are the server's.
+    pub const BAR: u32 = 20;
+
+    /// Offset in a surface: rectangles that were published since the client attached, modulo 2^32.
+    pub const DAMAGE_PRODUCED: u32 = 0;
+    /// Offset in a surface: events that were taken.
+    pub const EVENTS_CONSUMED: u32 = 64;
+    /// Offset in a surface: not 0 if the client is to be notified of events, and of rectangles that are on the screen.
+    pub const CLIENT_WAITS: u32 = 128;
+    /// Offset in a surface of the ring of rectangles.
+    pub const RECTANGLES: u32 = 1024;
+    /// Length of that ring.
+    pub const MOST_RECTANGLES: u32 = 64;
+    /// Bytes of a rectangle: a word each for x, y, width and height, in pixels of the surface.
+    pub const RECTANGLE: u32 = 16;
+    /// Offset in a surface of the pixels: a word each, with red in bits 16 to 23, green in 8 to 15, blue in 0 to 7; row after row without a gap.
+    pub const PIXELS: u32 = 4096;
+
+    /// Offset in events: how many were written, modulo 2^32.
+    pub const EVENTS_PRODUCED: u32 = 0;
+    /// Offset in events: rectangles that are on the screen, or that nobody would see there.
+    pub const DAMAGE_CONSUMED: u32 = 64;
+    /// Offset in events: not 0 if the server is to be notified of rectangles.
+    pub const SERVER_WAITS: u32 = 128;
+    /// Offset in events of their ring.
+    pub const EVENTS: u32 = 1024;
+    /// Length of that ring.
+    pub const MOST_EVENTS: u32 = 256;
+    /// Bytes of an event: a word with the type in its lower half and the code in the upper one, and a word with the value. All three are as in Linux's
+    /// `linux/input-event-codes.h`, but for [`FOCUS`].
+    pub const EVENT: u32 = 8;
+    /// Bytes of the region of events.
+    pub const EVENTS_BYTES: u32 = 4096;
+
+    /// Type: the end of a packet (code 0), or events were lost ([`DROPPED`]).
+    pub const SYNC: u32 = 0;
+    /// Type: a key or a button (code) is pressed (1) or released (0).
+    pub const KEY: u32 = 1;
+    /// Type: a wheel has turned (code [`WHEEL`]).
+    pub const RELATIVE: u32 = 2;
+    /// Type: the pointer is elsewhere: code 0 has its column, code 1 its row, in pixels of the surface.
+    pub const ABSOLUTE: u32 = 3;
+    /// Type: the client has the keyboard (1), or has it no more (0).
+    pub const FOCUS: u32 = 0x100;
+    /// Code of [`SYNC`].
+    pub const DROPPED: u32 = 3;
+    /// Code of [`RELATIVE`].
+    pub const WHEEL: u32 = 8;
+}
+
 /// To the IP server (docs/ip.md). Word 1 is a socket, word 2 a place in the memory that it shares with the client. An address is
 /// words 3 to 7: the port, with [`IS_V6`](ip::IS_V6) beside it, then four words in the order of the network, of which IPv4 uses the first.
 pub mod ip {

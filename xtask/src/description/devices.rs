@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The devices of a description: what its board says of each becomes a component.
 
-use super::net;
 use super::sources::{Mistake, spanned};
+use super::{net, screen};
 use crate::catalogue::near;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,6 +11,8 @@ use toml::de::{DeArray, DeString, DeTable, DeValue};
 
 /// The keys of a device that are its disk's.
 const MEDIUM: [&str; 3] = ["size", "holds", "interface"];
+/// The keys of a device that are its screen's.
+const DISPLAY: [&str; 3] = ["size", "secure-key", "input"];
 
 /// What a description uses of its board.
 struct Used<'a, 'b> {
@@ -18,6 +20,8 @@ struct Used<'a, 'b> {
     board: (&'b str, DeTable<'a>),
     /// The disks.
     disks: DeTable<'a>,
+    /// What is said of the screen.
+    screen: Option<DeTable<'a>>,
     shared: DeTable<'a>,
     components: DeArray<'a>,
     names: BTreeSet<String>,
@@ -40,15 +44,23 @@ impl<'a> Used<'a, '_> {
             self.shared.entry(region).or_insert(size);
         }
         let has_medium = keys.remove("medium").is_some();
+        let has_display = keys.remove("display").is_some();
         keys.remove("card");
-        let mut medium = DeTable::new();
+        let apart: &[&str] = match (has_medium, has_display) {
+            (true, _) => &MEDIUM,
+            (_, true) => &DISPLAY,
+            _ => &[],
+        };
+        let mut own_kind = DeTable::new();
         for (key, value) in own {
-            let table = if has_medium && MEDIUM.contains(&key.get_ref().as_ref()) { &mut medium } else { &mut keys };
+            let table = if apart.contains(&key.get_ref().as_ref()) { &mut own_kind } else { &mut keys };
             table.remove(key.get_ref().as_ref());
             table.insert(key, value);
         }
         if has_medium {
-            self.disks.insert(device.clone(), Spanned::new(at.clone(), DeValue::Table(medium)));
+            self.disks.insert(device.clone(), Spanned::new(at.clone(), DeValue::Table(own_kind)));
+        } else if has_display {
+            self.screen = Some(own_kind);
         }
         let value = Spanned::new(at.clone(), DeValue::String(device.get_ref().clone()));
         keys.insert(Spanned::new(at, "name".into()), value);
@@ -57,10 +69,10 @@ impl<'a> Used<'a, '_> {
         Ok(())
     }
 
-    /// Where a network is asked for first.
-    fn asks_for_network(&self) -> Option<Range<usize>> {
+    /// Where a component asks first for what this key gives it.
+    fn asks_for(&self, key: &str) -> Option<Range<usize>> {
         let asks = |component: &Spanned<DeValue<'a>>| {
-            let (key, value) = component.get_ref().as_table()?.get_key_value("net")?;
+            let (key, value) = component.get_ref().as_table()?.get_key_value(key)?;
             (value.get_ref().as_bool() != Some(false)).then(|| key.span())
         };
         self.components.iter().filter_map(asks).min_by_key(|at| at.start)
@@ -68,7 +80,7 @@ impl<'a> Used<'a, '_> {
 }
 
 /// Puts a component for each of a description's `[devices]` among the others, in the order of the file, and those of the
-/// network at the end, if a component asks for one. What is left of `[devices]` are the disks. Returns the devices' names.
+/// network and of the screen at the end, if a component asks for one. What is left of `[devices]` are the disks. Returns the devices' names.
 pub(super) fn insert<'a>(root: &mut DeTable<'a>, mut board: DeTable<'a>, name: &str, end: usize) -> Result<BTreeSet<String>, Mistake> {
     let known = taken(&mut board, "device")?;
     if let Some(device) = root.keys().find(|key| known.contains_key(key.get_ref().as_ref())) {
@@ -81,7 +93,8 @@ pub(super) fn insert<'a>(root: &mut DeTable<'a>, mut board: DeTable<'a>, name: &
         Some((_, DeValue::Array(components))) => components,
         Some((at, _)) => return Err((at.start, "a component begins with a line `[[component]]`".into())),
     };
-    let mut used = Used { board: (name, known), disks: DeTable::new(), shared, components, names: BTreeSet::new() };
+    let (disks, names) = (DeTable::new(), BTreeSet::new());
+    let mut used = Used { board: (name, known), disks, screen: None, shared, components, names };
     for (device, own) in uses {
         let at = device.span().start;
         let DeValue::Table(own) = own.into_inner() else {
@@ -89,15 +102,19 @@ pub(super) fn insert<'a>(root: &mut DeTable<'a>, mut board: DeTable<'a>, name: &
         };
         used.insert(&device, own, at)?;
     }
-    if let Some(at) = used.asks_for_network() {
-        if let Some(lacks) = net::DEVICES.iter().find(|device| !used.board.1.contains_key(**device)) {
-            return Err((at.start, format!("the board `{name}` has no network, as it has no `{lacks}`: leave `net` out")));
+    for (key, what, devices) in [("net", "network", &net::DEVICES[..]), ("screen", "screen", &screen::DEVICES)] {
+        let Some(at) = used.asks_for(key) else { continue };
+        if let Some(lacks) = devices.iter().find(|device| !used.board.1.contains_key(**device)) {
+            return Err((at.start, format!("the board `{name}` has no {what}, as it has no `{lacks}`: leave `{key}` out")));
         }
-        for device in net::DEVICES {
-            if !used.names.contains(device) {
-                used.insert(&Spanned::new(at.clone(), device.into()), DeTable::new(), end)?;
+        for device in devices {
+            if !used.names.contains(*device) {
+                used.insert(&Spanned::new(at.clone(), (*device).into()), DeTable::new(), end)?;
             }
         }
+    }
+    if let Some(display) = used.screen.take() {
+        root.insert(spanned("screen".into()), spanned(DeValue::Table(display)));
     }
     let Used { disks, shared, mut components, names, .. } = used;
     components.sort_by_key(|component| component.span().start);

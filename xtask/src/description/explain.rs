@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A description with everything that it leaves to the tool and to the board: what `build --explain` prints.
 
-use super::{Component, Description};
+use super::{Component, Description, screen};
 use crate::linux::server;
 use anyhow::Result;
 use serde::Serialize;
@@ -66,6 +66,9 @@ impl Description {
             keys.remove("name");
             if let Some(disk) = self.disks.get(name) {
                 keys.extend(said(disk)?);
+            }
+            if let Some(display) = self.screen.as_ref().filter(|_| screen::DEVICES.contains(&name.as_str())) {
+                keys.extend(said(display)?);
             }
             write(&mut text, &format!("[devices.{name}]"), &keys)?;
         }

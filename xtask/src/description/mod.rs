@@ -13,8 +13,10 @@ mod net;
 mod parts;
 #[cfg(test)]
 mod samples;
+mod screen;
 mod sockets;
 mod sources;
+mod surfaces;
 mod written;
 
 pub use written::*;
@@ -62,6 +64,7 @@ pub fn parse(path: &Path, text: String, board: &Board) -> Result<Description> {
     description.connect()?;
     description.give_sockets()?;
     description.share_disks()?;
+    description.share_screen(board)?;
     description.choose_servers()?;
     description.check(board)?;
     Ok(description)

@@ -3,7 +3,7 @@
 
 use super::key::Key;
 use super::sources::{Sources, spanned};
-use super::{disk, net};
+use super::{disk, net, screen};
 use crate::linux::server;
 use crate::machine::board::Board;
 use crate::machine::processor::{Configuration, Processor};
@@ -29,6 +29,9 @@ pub struct Description {
     /// Of the devices the disks, by their names.
     #[serde(rename = "devices")]
     pub disks: BTreeMap<String, Disk>,
+    /// What is said of the board's screen.
+    #[serde(default)]
+    pub screen: Option<screen::Display>,
     /// The names of all of them: the components that drive them are called so.
     #[serde(skip)]
     pub devices: BTreeSet<String>,
@@ -204,6 +207,9 @@ pub struct Component {
     /// What it has of a disk: what that means is among the keys below when the description was read.
     #[serde(skip_serializing)]
     pub(super) disk: Option<Spanned<Key<disk::Part>>>,
+    /// What it has of the screen: what that means is among the keys below when the description was read.
+    #[serde(skip_serializing)]
+    pub(super) screen: Option<Spanned<Key<screen::Part>>>,
     #[serde(default)]
     pub calls: Vec<Peer>,
     #[serde(default)]

@@ -185,6 +185,21 @@ pub struct Device {
     pub medium: Option<Medium>,
     /// That it is a network card, and how emulators attach it.
     pub card: Option<Card>,
+    /// That it is a screen, and what emulators have for it.
+    pub display: Option<Display>,
+}
+
+/// A screen with its keyboard and pointer.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Display {
+    /// The largest size that the card shows, as `1024x768`.
+    pub most: String,
+    /// QEMU's arguments for the card; none where the machine has it anyway.
+    #[serde(default)]
+    pub qemu: Vec<String>,
+    /// QEMU's arguments for a pointer that knows where it is; absent where there is none.
+    pub tablet: Option<Vec<String>>,
 }
 
 /// How emulators attach a network card.
@@ -316,6 +331,11 @@ impl Board {
         board.file = path.into();
         board.text = text;
         Ok(board)
+    }
+
+    /// Its screen, if it has one.
+    pub fn display(&self) -> Option<&Display> {
+        self.device.values().find_map(|device| device.display.as_ref())
     }
 
     /// Its name.

@@ -235,7 +235,9 @@ fn refuses_parts_that_cannot_be() {
 fn refuses_what_the_board_does_not_have() {
     let said = error(&using("consol = {}"));
     assert!(
-        said.starts_with("x.toml:4: the board `pc` has no device `consol`: name one of clock, console, disk, ip, nic, second-disk, switch"),
+        said.starts_with(
+            "x.toml:4: the board `pc` has no device `consol`: name one of clock, console, disk, ip, nic, screen, second-disk, switch"
+        ),
         "{said}"
     );
     assert!(said.ends_with("; did you mean `console`?"), "{said}");
